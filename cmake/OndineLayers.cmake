@@ -1,0 +1,15 @@
+set(ONDINE_OBJECTS)
+
+# A room is a top-level folder: an object library of all its sources.
+macro(ondine_room name)
+  file(GLOB_RECURSE _sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${name}/*.cpp)
+  if(_sources)
+    add_library(ondine_${name} OBJECT ${_sources})
+  else()
+    file(WRITE ${PROJECT_BINARY_DIR}/empty_${name}.cpp "")
+    add_library(ondine_${name} OBJECT ${PROJECT_BINARY_DIR}/empty_${name}.cpp)
+  endif()
+  target_include_directories(ondine_${name} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include)
+  target_link_libraries(ondine_${name} PRIVATE $<BUILD_INTERFACE:ondine_warnings>)
+  list(APPEND ONDINE_OBJECTS $<TARGET_OBJECTS:ondine_${name}>)
+endmacro()

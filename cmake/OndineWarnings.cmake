@@ -1,0 +1,13 @@
+# Warnings and sanitizers for the project's own code.
+add_library(ondine_warnings INTERFACE)
+target_compile_options(ondine_warnings INTERFACE
+  -Wall -Wextra -Wpedantic -Wconversion -Wshadow $<$<COMPILE_LANGUAGE:CXX>:-Wunused-const-variable>
+  # g++ 12 reports string concatenation falsely (gcc bug 105651).
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
+if(ONDINE_WERROR)
+  target_compile_options(ondine_warnings INTERFACE -Werror)
+endif()
+if(ONDINE_SANITIZE)
+  add_compile_options(-fsanitize=${ONDINE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${ONDINE_SANITIZE})
+endif()

@@ -1,0 +1,37 @@
+#include <ondine/error.h>
+
+#include <utility>
+
+namespace ondine {
+
+const char* to_string(ErrorCode code) noexcept {
+  switch (code) {
+    case ErrorCode::invalid_model:
+      return "invalid_model";
+    case ErrorCode::unsupported:
+      return "unsupported";
+    case ErrorCode::mismatch:
+      return "mismatch";
+    case ErrorCode::corrupt:
+      return "corrupt";
+    case ErrorCode::io:
+      return "io";
+    case ErrorCode::limit:
+      return "limit";
+    case ErrorCode::cancelled:
+      return "cancelled";
+    case ErrorCode::internal:
+      return "internal";
+  }
+  return "internal";
+}
+
+Error::Error(ErrorCode code, std::string message)
+    : code_(code), message_(std::move(message)), what_(message_) {}
+
+void Error::add_context(std::string frame) {
+  what_ += "\n  in " + frame;
+  context_.push_back(std::move(frame));
+}
+
+}  // namespace ondine

@@ -1,0 +1,78 @@
+#include "core/parallel.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace ondine {
+
+ThreadPool::ThreadPool(int threads) {
+  for (int i = 1; i < threads; ++i) workers_.emplace_back([this] { work(); });
+}
+
+ThreadPool::~ThreadPool() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  wake_.notify_all();
+  for (auto& worker : workers_) worker.join();
+}
+
+void ThreadPool::run(std::int64_t n, std::int64_t grain, const void* body, Call call) {
+  if (n <= 0) return;
+  void* const function = const_cast<void*>(body);
+  if (workers_.empty() || n <= grain || busy_.test_and_set(std::memory_order_acquire)) {
+    for (std::int64_t first = 0; first < n; first += grain) {
+      call(function, first, std::min(n, first + grain));
+    }
+    return;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    body_ = function;
+    call_ = call;
+    n_ = n;
+    grain_ = grain;
+    next_.store(0, std::memory_order_relaxed);
+    error_ = nullptr;
+    active_ = static_cast<int>(workers_.size());
+    ++generation_;
+  }
+  wake_.notify_all();
+  drain();
+  std::unique_lock lock(mutex_);
+  done_.wait(lock, [this] { return active_ == 0; });
+  busy_.clear(std::memory_order_release);
+  if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+}
+
+void ThreadPool::drain() {
+  for (;;) {
+    const auto first = next_.fetch_add(grain_, std::memory_order_relaxed);
+    if (first >= n_) return;
+    try {
+      call_(body_, first, std::min(n_, first + grain_));
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      if (!error_) error_ = std::current_exception();
+      next_.store(n_, std::memory_order_relaxed);
+    }
+  }
+}
+
+void ThreadPool::work() {
+  std::uint64_t seen = 0;
+  for (;;) {
+    {
+      std::unique_lock lock(mutex_);
+      wake_.wait(lock, [&] { return stop_ || generation_ != seen; });
+      if (stop_) return;
+      seen = generation_;
+    }
+    drain();
+    const std::lock_guard lock(mutex_);
+    if (--active_ == 0) done_.notify_one();
+  }
+}
+
+}  // namespace ondine

@@ -1,0 +1,106 @@
+// Appending nodes to a graph: how derivatives, expansions and passes are written.
+#pragma once
+
+#include <initializer_list>
+#include <string_view>
+
+#include "graph/contract/catalogue.h"
+#include "graph/contract/node_view.h"
+
+namespace ondine::graph {
+
+class Builder;
+
+// A value of the graph under construction. Empty: no value.
+class Val {
+ public:
+  Val() = default;
+  Val(Builder& builder, ValueId id) : builder_(&builder), id_(id) {}
+
+  explicit operator bool() const noexcept { return id_ != no_value; }
+  ValueId id() const noexcept { return id_; }
+  Builder& builder() const noexcept { return *builder_; }
+  const Type& type() const;
+  DType dtype() const { return type().dtype; }
+  bool ranked() const { return type().ranked(); }
+  std::size_t rank() const { return type().rank(); }
+  const Dims& dims() const { return *type().dims; }
+
+ private:
+  Builder* builder_ = nullptr;
+  ValueId id_ = no_value;
+};
+
+// Not thread-safe. Every appended node is inferred at once, so types are always there.
+class Builder {
+ public:
+  Builder(Graph& graph, const Catalogue& catalogue) : graph_(&graph), catalogue_(&catalogue) {}
+
+  Graph& graph() const noexcept { return *graph_; }
+  const Catalogue& catalogue() const noexcept { return *catalogue_; }
+  Val value(ValueId id) { return {*this, id}; }
+
+  // Appends a node of the newest version (or `version`) and returns its outputs.
+  std::vector<Val> nodes(std::string_view op, std::span<const Val> inputs, Attributes attributes,
+                         std::size_t outputs, std::string_view domain = {},
+                         std::int64_t version = latest_version);
+  Val node(std::string_view op, std::initializer_list<Val> inputs, Attributes attributes = {},
+           std::string_view domain = {}) {
+    return nodes(op, {inputs.begin(), inputs.size()}, std::move(attributes), 1, domain)[0];
+  }
+  // Appends a node that is filled in but for the types of its outputs, which must have ids.
+  void append(Node node);
+
+  Val constant(Tensor tensor, std::string_view hint = "constant");
+  // Rank 0.
+  Val scalar(double value, DType dtype);
+  Val int64s(std::vector<std::int64_t> values);  // rank 1
+  Val int64(std::int64_t value);                 // rank 0
+
+  // Derivatives and expansions of nodes of old models use the operators of this version.
+  static constexpr std::int64_t latest_version = 27;
+
+ private:
+  Graph* graph_;
+  const Catalogue* catalogue_;
+};
+
+// What a gradient rule sees. y is the forward output, dy its derivative, x the forward input.
+class GradContext : public NodeView {
+ public:
+  GradContext(Builder& builder, const Node& node, std::span<const Val> dy,
+              std::span<const bool> wanted)
+      : NodeView(node), builder_(&builder), dy_(dy), wanted_(wanted) {}
+
+  Builder& builder() const noexcept { return *builder_; }
+  Val x(std::size_t i) const {
+    return has_input(i) ? builder_->value(node().inputs[i]) : Val();
+  }
+  // Reading a y that the forward node does not produce is an internal error.
+  Val y(std::size_t i) const;
+  // Empty when nothing depends on output i.
+  Val dy(std::size_t i) const { return i < dy_.size() ? dy_[i] : Val(); }
+  Val dy_or_zeros(std::size_t i) const;
+  // Whether the derivative by input i is asked for; others need not be computed.
+  bool wants(std::size_t i) const { return i < wanted_.size() && wanted_[i]; }
+  std::size_t captured(std::size_t body) const;  // index in all_inputs of the first capture
+
+ private:
+  Builder* builder_;
+  std::span<const Val> dy_;
+  std::span<const bool> wanted_;  // over node().all_inputs()
+};
+
+class ExpandContext : public NodeView {
+ public:
+  ExpandContext(Builder& builder, const Node& node) : NodeView(node), builder_(&builder) {}
+  Builder& builder() const noexcept { return *builder_; }
+  Val x(std::size_t i) const {
+    return has_input(i) ? builder_->value(node().inputs[i]) : Val();
+  }
+
+ private:
+  Builder* builder_;
+};
+
+}  // namespace ondine::graph

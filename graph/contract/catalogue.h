@@ -1,0 +1,27 @@
+// The operators a library knows, passed by reference.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "graph/contract/op_def.h"
+
+namespace ondine::graph {
+
+// Immutable; refers to the OpDefs, which outlive it.
+class Catalogue {
+ public:
+  explicit Catalogue(std::span<const OpDef* const> operators);
+  // nullptr when unknown. `domain` is "" for ai.onnx.
+  const OpDef* find(std::string_view domain, std::string_view name) const noexcept;
+  std::span<const OpDef* const> all() const noexcept { return operators_; }
+
+ private:
+  std::vector<const OpDef*> operators_;  // by domain, then name
+};
+
+// The domain of the operators that the library adds for derivatives and fusion.
+inline constexpr std::string_view ondine_domain = "ai.ondine";
+
+}  // namespace ondine::graph

@@ -1,0 +1,167 @@
+// A model as it is written: names, not ids; one struct for each message of the standard, without
+// protobuf. The stage that is exported, fingerprinted, combined and prepared. Copies share tensors.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <ondine/tensor.h>
+
+#include "graph/ir/type.h"
+
+namespace ondine::graph {
+
+struct GraphDef;
+
+// A dimension of a declared type: a size, a name, or neither.
+using DimDef = std::variant<std::monostate, std::int64_t, std::string>;
+
+struct TypeDef {
+  TypeKind kind = TypeKind::unknown;
+  DType dtype = DType::undefined;  // element type, or key type of a map
+  std::optional<std::vector<DimDef>> dims;
+  std::shared_ptr<const TypeDef> element;
+  std::string denotation;
+};
+
+struct SparseTensorDef {
+  std::string name;
+  Tensor values;   // [nnz]
+  Tensor indices;  // int64 [nnz] or [nnz, rank]
+  Shape dims;
+};
+// The dense tensor. Throws Error(invalid_model) for indices that do not fit.
+Tensor densify(const SparseTensorDef& sparse);
+
+enum class AttributeKind : std::uint8_t {
+  undefined,
+  real,
+  integer,
+  string,
+  tensor,
+  graph,
+  sparse_tensor,
+  type,
+  reals,
+  integers,
+  strings,
+  tensors,
+  graphs,
+  sparse_tensors,
+  types,
+};
+// The standard's spelling: "FLOAT", "INTS", ...
+const char* to_string(AttributeKind kind) noexcept;
+
+struct Attribute {
+  using Data = std::variant<std::monostate, float, std::int64_t, std::string, Tensor,
+                            std::shared_ptr<const GraphDef>, SparseTensorDef, TypeDef,
+                            std::vector<float>, std::vector<std::int64_t>, std::vector<std::string>,
+                            std::vector<Tensor>, std::vector<std::shared_ptr<const GraphDef>>,
+                            std::vector<SparseTensorDef>, std::vector<TypeDef>>;
+
+  std::string name;
+  AttributeKind kind = AttributeKind::undefined;
+  Data data;
+  std::string ref;  // inside a function: the attribute of the function that gives the value
+  std::string doc;
+
+  Attribute() = default;
+  Attribute(std::string name, Data data);  // kind follows from data
+};
+using Attributes = std::vector<Attribute>;
+const Attribute* find(const Attributes& attributes, std::string_view name) noexcept;
+
+using Properties = std::vector<std::pair<std::string, std::string>>;
+
+struct NodeDef {
+  std::string op;
+  std::string domain;
+  std::string overload;
+  std::string name;
+  std::vector<std::string> inputs;   // "" where omitted
+  std::vector<std::string> outputs;  // "" where omitted
+  Attributes attributes;
+  std::string doc;
+  Properties metadata;
+};
+
+struct ValueDef {
+  std::string name;
+  TypeDef type;
+  std::string doc;
+  Properties metadata;
+};
+
+struct InitializerDef {
+  std::string name;
+  Tensor value;
+  std::string doc;
+};
+
+struct QuantizationDef {
+  std::string tensor;
+  Properties parameters;
+};
+
+struct GraphDef {
+  std::string name;
+  std::vector<NodeDef> nodes;
+  std::vector<InitializerDef> initializers;
+  std::vector<SparseTensorDef> sparse_initializers;
+  std::vector<ValueDef> inputs;
+  std::vector<ValueDef> outputs;
+  std::vector<ValueDef> value_infos;
+  std::vector<QuantizationDef> quantization;
+  std::string doc;
+  Properties metadata;
+};
+
+struct OpsetImport {
+  std::string domain;  // "" for ai.onnx, in whichever spelling it was written
+  std::int64_t version = 0;
+};
+
+struct FunctionDef {
+  std::string name;
+  std::string domain;
+  std::string overload;
+  std::vector<std::string> inputs;
+  std::vector<std::string> outputs;
+  std::vector<std::string> attributes;  // without a default
+  Attributes defaults;                  // with one
+  std::vector<NodeDef> nodes;
+  std::vector<OpsetImport> opsets;
+  std::vector<ValueDef> value_infos;
+  std::string doc;
+  Properties metadata;
+};
+
+struct TrainingInfoDef {
+  std::optional<GraphDef> initialization;
+  std::optional<GraphDef> algorithm;
+  Properties initialization_binding;  // state variable <- output
+  Properties update_binding;
+};
+
+struct ModelDef {
+  std::int64_t ir_version = 0;
+  std::vector<OpsetImport> opsets;
+  std::string producer_name;
+  std::string producer_version;
+  std::string domain;
+  std::int64_t model_version = 0;
+  std::string doc;
+  GraphDef graph;
+  std::vector<TrainingInfoDef> training;
+  std::vector<FunctionDef> functions;
+  Properties metadata;
+};
+
+}  // namespace ondine::graph

@@ -1,0 +1,46 @@
+#include <ondine/tensor.h>
+
+#include <catch2/catch.hpp>
+
+#include <ondine/error.h>
+
+#include "core/budget.h"
+
+using namespace ondine;
+
+TEST_CASE("a tensor starts with zeros and empty strings") {
+  const Tensor numbers(DType::float32, {2, 3});
+  for (const float x : numbers.values<float>()) CHECK(x == 0.0F);
+  const Tensor text(DType::string, {2});
+  CHECK(text.values<std::string>()[1].empty());
+}
+
+TEST_CASE("a wrapped tensor reads and writes the caller's memory") {
+  std::vector<float> memory{1, 2, 3, 4};
+  Tensor tensor = Tensor::wrap(DType::float32, {2, 2}, memory.data());
+  tensor.mutable_values<float>()[3] = 9;
+  CHECK(memory[3] == 9);
+  CHECK(tensor.clone().data() != memory.data());
+}
+
+TEST_CASE("a tensor says which dtype it holds when another is asked for") {
+  const Tensor tensor = Tensor::scalar<float>(1);
+  CHECK_THROWS_WITH(tensor.values<double>(), "tensor holds float, not double");
+}
+
+TEST_CASE("a budget is charged before memory is taken and paid back afterwards") {
+  const auto budget = std::make_shared<MemoryBudget>(100);
+  {
+    const Tensor first(DType::float32, {20}, budget);
+    CHECK(budget->used() == 80);
+    CHECK_THROWS_AS(Tensor(DType::float32, {20}, budget), Error);
+    CHECK(budget->used() == 80);
+  }
+  CHECK(budget->used() == 0);
+}
+
+TEST_CASE("a shape whose size overflows is refused") {
+  const Shape shape{std::int64_t{1} << 40, std::int64_t{1} << 40};
+  CHECK_THROWS_AS(shape.size(), Error);
+  CHECK(Shape{std::int64_t{1} << 40, 0, std::int64_t{1} << 40}.size() == 0);
+}
