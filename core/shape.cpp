@@ -26,16 +26,16 @@ std::int64_t Shape::size() const { return size(0, rank_); }
 
 std::int64_t Shape::size(std::size_t first, std::size_t last) const {
   constexpr std::int64_t largest = std::int64_t{1} << 62;
-  std::int64_t product = 1;
-  bool zero = false;
   for (std::size_t i = first; i < last; ++i) {
-    if (extents_[i] == 0) {
-      zero = true;
-    } else if (__builtin_mul_overflow(product, extents_[i], &product) || product > largest) {
+    if (extents_[i] == 0) return 0;
+  }
+  std::int64_t product = 1;
+  for (std::size_t i = first; i < last; ++i) {
+    if (__builtin_mul_overflow(product, extents_[i], &product) || product > largest) {
       fail(ErrorCode::limit, "shape ", *this, " has more than 2^62 elements");
     }
   }
-  return zero ? 0 : product;
+  return product;
 }
 
 std::string Shape::to_string() const {

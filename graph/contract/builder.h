@@ -59,10 +59,13 @@ class Builder {
 
   // Derivatives and expansions of nodes of old models use the operators of this version.
   static constexpr std::int64_t latest_version = 27;
+  // Put before the names of all values appended from now on.
+  void set_prefix(std::string prefix) { prefix_ = std::move(prefix); }
 
  private:
   Graph* graph_;
   const Catalogue* catalogue_;
+  std::string prefix_;
 };
 
 // What a gradient rule sees. y is the forward output, dy its derivative, x the forward input.
@@ -73,9 +76,7 @@ class GradContext : public NodeView {
       : NodeView(node), builder_(&builder), dy_(dy), wanted_(wanted) {}
 
   Builder& builder() const noexcept { return *builder_; }
-  Val x(std::size_t i) const {
-    return has_input(i) ? builder_->value(node().inputs[i]) : Val();
-  }
+  Val x(std::size_t i) const { return has_input(i) ? builder_->value(node().inputs[i]) : Val(); }
   // Reading a y that the forward node does not produce is an internal error.
   Val y(std::size_t i) const;
   // Empty when nothing depends on output i.
@@ -95,9 +96,7 @@ class ExpandContext : public NodeView {
  public:
   ExpandContext(Builder& builder, const Node& node) : NodeView(node), builder_(&builder) {}
   Builder& builder() const noexcept { return *builder_; }
-  Val x(std::size_t i) const {
-    return has_input(i) ? builder_->value(node().inputs[i]) : Val();
-  }
+  Val x(std::size_t i) const { return has_input(i) ? builder_->value(node().inputs[i]) : Val(); }
 
  private:
   Builder* builder_;

@@ -2,6 +2,8 @@
 // open or named), when a plan is made (known) and when a data-dependent shape is reached.
 #pragma once
 
+#include <functional>
+
 #include "graph/contract/node_view.h"
 
 namespace ondine::graph {

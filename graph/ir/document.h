@@ -39,6 +39,7 @@ struct SparseTensorDef {
 // The dense tensor. Throws Error(invalid_model) for indices that do not fit.
 Tensor densify(const SparseTensorDef& sparse);
 
+// In the order of the alternatives of Attribute::Data.
 enum class AttributeKind : std::uint8_t {
   undefined,
   real,

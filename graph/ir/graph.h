@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -48,12 +49,20 @@ struct Node {
 struct GraphValue {
   std::string name;  // unique in the graph
   Type type;
+  Type declared;                   // what the model says of it; kind unknown when nothing
   Tensor constant;                 // defined when the value is the same in every call
   std::optional<Dims> known_dims;  // elements of an int64 vector or scalar, where they are known
 };
 
+// The names behind named dims. Shared by all graphs of a model.
+struct Symbols {
+  std::vector<std::string> names;
+  Dim get(std::string_view name);  // the dim of this name, new or not
+};
+
 struct Graph {
   std::string name;
+  std::shared_ptr<Symbols> symbols;
   std::vector<GraphValue> values;
   std::vector<Node> nodes;  // in topological order
   std::vector<ValueId> inputs;
@@ -68,6 +77,7 @@ struct Graph {
   ValueId find(std::string_view name) const noexcept;
 
  private:
+  std::map<std::string, ValueId, std::less<>> by_name_;
   std::uint64_t temporaries_ = 0;
 };
 

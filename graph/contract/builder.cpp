@@ -1,0 +1,96 @@
+#include "graph/contract/builder.h"
+
+#include <ondine/dtype.h>
+
+#include "core/float_formats.h"
+#include "graph/contract/infer_node.h"
+#include "graph/contract/ops.h"
+
+namespace ondine::graph {
+namespace {
+
+Tensor scalar_tensor(double value, DType dtype) {
+  switch (dtype) {
+    case DType::float32:
+      return Tensor::scalar(static_cast<float>(value));
+    case DType::float64:
+      return Tensor::scalar(value);
+    case DType::float16:
+      return Tensor::scalar(to_float16(static_cast<float>(value)));
+    case DType::bfloat16:
+      return Tensor::scalar(to_bfloat16(static_cast<float>(value)));
+    case DType::int64:
+      return Tensor::scalar(static_cast<std::int64_t>(value));
+    case DType::int32:
+      return Tensor::scalar(static_cast<std::int32_t>(value));
+    case DType::boolean:
+      return Tensor::scalar(value != 0);
+    default:
+      fail(ErrorCode::internal, "no scalar constant of dtype ", dtype);
+  }
+}
+
+}  // namespace
+
+const Type& Val::type() const {
+  if (id_ == no_value) fail(ErrorCode::internal, "type of an empty value");
+  return builder_->graph()[id_].type;
+}
+
+std::vector<Val> Builder::nodes(std::string_view op, std::span<const Val> inputs,
+                                Attributes attributes, std::size_t outputs, std::string_view domain,
+                                std::int64_t version) {
+  Node node;
+  node.op = catalogue_->find(domain, op);
+  if (node.op == nullptr) fail(ErrorCode::internal, "operator ", op, " is not in the catalogue");
+  node.version = version;
+  node.attributes = std::move(attributes);
+  for (const Val input : inputs) node.inputs.push_back(input.id());
+  while (!node.inputs.empty() && node.inputs.back() == no_value) node.inputs.pop_back();
+  std::vector<Val> results;
+  for (std::size_t i = 0; i < outputs; ++i) {
+    node.outputs.push_back(graph_->add_temporary(prefix_ + std::string(op)));
+    results.emplace_back(*this, node.outputs.back());
+  }
+  append(std::move(node));
+  return results;
+}
+
+void Builder::append(Node node) {
+  infer_node(node, *graph_);
+  graph_->nodes.push_back(std::move(node));
+}
+
+Val Builder::constant(Tensor tensor, std::string_view hint) {
+  const auto id = graph_->add_temporary(prefix_ + std::string(hint),
+                                        Type::tensor(tensor.dtype(), tensor.shape()));
+  (*graph_)[id].constant = std::move(tensor);
+  return value(id);
+}
+
+Val Builder::scalar(double value, DType dtype) { return constant(scalar_tensor(value, dtype)); }
+
+Val Builder::int64s(std::vector<std::int64_t> values) {
+  return constant(Tensor::of<std::int64_t>({static_cast<std::int64_t>(values.size())}, values));
+}
+
+Val Builder::int64(std::int64_t value) { return constant(Tensor::scalar(value)); }
+
+Val GradContext::y(std::size_t i) const {
+  if (!has_output(i))
+    fail(ErrorCode::internal, "gradient reads output ", i, ", which is not there");
+  return builder_->value(node().outputs[i]);
+}
+
+Val GradContext::dy_or_zeros(std::size_t i) const {
+  const Val given = dy(i);
+  return given ? given : zeros_like(y(i));
+}
+
+std::size_t GradContext::captured(std::size_t body) const {
+  std::size_t index = node().inputs.size();
+  for (std::size_t i = 0; i < body; ++i) index += node().bodies[i].captures.size();
+  return index;
+}
+
+}  // namespace ondine::graph

@@ -1,0 +1,169 @@
+#include "graph/contract/infer.h"
+
+#include <algorithm>
+
+namespace ondine::graph {
+
+InferContext::InferContext(const Node& node, std::span<const Input> inputs, InferBody infer_body)
+    : NodeView(node),
+      inputs_(inputs),
+      infer_body_(std::move(infer_body)),
+      outputs_(node.outputs.size()) {}
+
+const Type& InferContext::input(std::size_t i) const {
+  if (i >= inputs_.size() || inputs_[i].type == nullptr) {
+    fail(ErrorCode::invalid_model, "input ", i, " is missing");
+  }
+  return *inputs_[i].type;
+}
+
+const Tensor* InferContext::constant(std::size_t i) const {
+  return i < inputs_.size() ? inputs_[i].constant : nullptr;
+}
+
+std::optional<Dims> InferContext::known_dims(std::size_t i) const {
+  if (i >= inputs_.size()) return std::nullopt;
+  if (inputs_[i].known_dims != nullptr) return *inputs_[i].known_dims;
+  const Tensor* tensor = inputs_[i].constant;
+  if (tensor == nullptr || tensor->shape().rank() > 1) return std::nullopt;
+  Dims dims;
+  const auto take = [&](auto values) {
+    for (const auto value : values) {
+      // Negative elements (-1 in Reshape, ends of Slice) are no extents: only known_ints has them.
+      if (value < 0) return false;
+      dims.emplace_back(static_cast<std::int64_t>(value));
+    }
+    return true;
+  };
+  bool fits = false;
+  if (tensor->dtype() == DType::int64) fits = take(tensor->values<std::int64_t>());
+  if (tensor->dtype() == DType::int32) fits = take(tensor->values<std::int32_t>());
+  return fits ? std::optional(dims) : std::nullopt;
+}
+
+std::optional<std::vector<std::int64_t>> InferContext::known_ints(std::size_t i) const {
+  if (i >= inputs_.size()) return std::nullopt;
+  const Tensor* tensor = inputs_[i].constant;
+  std::vector<std::int64_t> ints;
+  if (tensor != nullptr && tensor->dtype() == DType::int64) {
+    const auto values = tensor->values<std::int64_t>();
+    ints.assign(values.begin(), values.end());
+    return ints;
+  }
+  if (tensor != nullptr && tensor->dtype() == DType::int32) {
+    const auto values = tensor->values<std::int32_t>();
+    ints.assign(values.begin(), values.end());
+    return ints;
+  }
+  if (tensor != nullptr || inputs_[i].known_dims == nullptr) return std::nullopt;
+  for (const Dim dim : *inputs_[i].known_dims) {
+    if (!dim.known()) return std::nullopt;
+    ints.push_back(dim.size());
+  }
+  return ints;
+}
+
+std::vector<Type> InferContext::infer_body(std::size_t body,
+                                           std::span<const Type> formal_inputs) const {
+  if (!infer_body_) fail(ErrorCode::internal, "no body inference here");
+  return infer_body_(body, formal_inputs);
+}
+
+void InferContext::set_output(std::size_t i, Type type) {
+  if (i < outputs_.size()) outputs_[i].type = std::move(type);
+}
+
+void InferContext::set_output(std::size_t i, DType dtype, std::optional<Dims> dims) {
+  Type type = Type::tensor(dtype);
+  type.dims = std::move(dims);
+  set_output(i, std::move(type));
+}
+
+void InferContext::set_known_dims(std::size_t i, Dims dims) {
+  if (i < outputs_.size()) outputs_[i].known_dims = std::move(dims);
+}
+
+Dim unify(Dim a, Dim b, std::string_view what) {
+  if (a.known() && b.known() && !a.same(b)) {
+    fail(ErrorCode::mismatch, what, " differ: ", a.size(), " and ", b.size());
+  }
+  if (a.known() || b.known()) return a.known() ? a : b;
+  return a.is_named() ? a : b;
+}
+
+Dims broadcast(const Dims& a, const Dims& b) {
+  const Dims& longer = a.size() >= b.size() ? a : b;
+  const Dims& shorter = a.size() >= b.size() ? b : a;
+  Dims out = longer;
+  const std::size_t offset = longer.size() - shorter.size();
+  for (std::size_t i = 0; i < shorter.size(); ++i) {
+    const Dim x = longer[offset + i];
+    const Dim y = shorter[i];
+    Dim& target = out[offset + i];
+    if (x.same(y) || y.same(1)) continue;
+    if (x.same(1)) {
+      target = y;
+    } else if (x.known() && y.known()) {
+      fail(ErrorCode::mismatch, "shapes ", to_string(a), " and ", to_string(b),
+           " do not broadcast: extents ", x.size(), " and ", y.size());
+    } else if (x.known() || y.known()) {
+      target = x.known() ? x : y;  // the open one must be 1 or the same
+    } else {
+      target = Dim();
+    }
+  }
+  return out;
+}
+
+std::optional<Dims> broadcast_inputs(const InferContext& context) {
+  Dims out;
+  for (std::size_t i = 0; i < context.input_count(); ++i) {
+    if (!context.has_input(i)) continue;
+    if (!context.ranked(i)) return std::nullopt;
+    out = broadcast(out, context.dims(i));
+  }
+  return out;
+}
+
+void infer_same_as_input(InferContext& context) { context.set_output(0, context.input(0)); }
+
+void infer_broadcast(InferContext& context) {
+  for (std::size_t i = 1; i < context.input_count(); ++i) {
+    if (context.dtype(i) != context.dtype(0)) {
+      context.reject("inputs 0 and ", i, " differ in dtype: ", context.dtype(0), " and ",
+                     context.dtype(i));
+    }
+  }
+  context.set_output(0, context.dtype(0), broadcast_inputs(context));
+}
+
+Dim multiply(Dim a, Dim b) {
+  if (a.same(0) || b.same(0)) return 0;
+  if (a.same(1)) return b;
+  if (b.same(1)) return a;
+  if (!a.known() || !b.known()) return {};
+  std::int64_t result = 0;
+  if (__builtin_mul_overflow(a.size(), b.size(), &result)) {
+    fail(ErrorCode::limit, "extent ", a.size(), " x ", b.size(), " overflows");
+  }
+  return result;
+}
+
+Dim add(Dim a, Dim b) {
+  if (a.same(0)) return b;
+  if (b.same(0)) return a;
+  if (!a.known() || !b.known()) return {};
+  std::int64_t result = 0;
+  if (__builtin_add_overflow(a.size(), b.size(), &result)) {
+    fail(ErrorCode::limit, "extent ", a.size(), " + ", b.size(), " overflows");
+  }
+  return result;
+}
+
+Dim product(std::span<const Dim> dims) {
+  Dim result = 1;
+  for (const Dim dim : dims) result = multiply(result, dim);
+  return result;
+}
+
+}  // namespace ondine::graph

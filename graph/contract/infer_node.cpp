@@ -1,0 +1,100 @@
+#include "graph/contract/infer_node.h"
+
+#include "graph/contract/op_def.h"
+
+namespace ondine::graph {
+namespace {
+
+std::vector<Type> infer_resolved_body(Node& node, Graph& graph, std::size_t index,
+                                      std::span<const Type> formals) {
+  Body& body = node.bodies[index];
+  if (formals.size() != body.formal_inputs()) {
+    fail(ErrorCode::invalid_model, "graph ", quoted(body.attribute), " has ", body.formal_inputs(),
+         " inputs, the operator gives it ", formals.size());
+  }
+  std::vector<Type> types(formals.begin(), formals.end());
+  std::vector<Tensor> constants(types.size());
+  for (const ValueId captured : body.captures) {
+    types.push_back(graph[captured].type);
+    constants.push_back(graph[captured].constant);
+  }
+  auto typed = std::make_shared<Graph>(retype(*body.graph, types, constants));
+  std::vector<Type> outputs;
+  for (const ValueId output : typed->outputs) outputs.push_back((*typed)[output].type);
+  body.graph = std::move(typed);
+  return outputs;
+}
+
+// An integer vector or scalar of which every element is known is a constant.
+void set_known(GraphValue& value, const std::optional<Dims>& known) {
+  value.known_dims = known;
+  value.constant = {};
+  if (!known) return;
+  std::vector<std::int64_t> elements;
+  for (const Dim dim : *known) {
+    if (!dim.known()) return;
+    elements.push_back(dim.size());
+  }
+  const auto shape = value.type.shape();
+  if (!shape || shape->size() != static_cast<std::int64_t>(elements.size())) return;
+  value.constant = Tensor::of<std::int64_t>(*shape, elements);
+}
+
+}  // namespace
+
+void set_type(Graph& graph, ValueId id, const Type& inferred) {
+  GraphValue& value = graph[id];
+  if (!compatible(inferred, value.declared)) {
+    fail(ErrorCode::mismatch, "value ", quoted(value.name), " is declared as ",
+         to_string(value.declared), " but is ", to_string(inferred));
+  }
+  value.type = merge(inferred, value.declared);
+}
+
+void infer_node(Node& node, Graph& graph, const InferContext::InferBody& infer_body) {
+  with_context(
+      [&] {
+        std::vector<InferContext::Input> inputs;
+        for (const ValueId id : node.inputs) {
+          InferContext::Input input;
+          if (id != no_value) {
+            const GraphValue& value = graph[id];
+            input.type = &value.type;
+            if (value.constant.defined()) input.constant = &value.constant;
+            if (value.known_dims) input.known_dims = &*value.known_dims;
+          }
+          inputs.push_back(input);
+        }
+        InferContext context(node, inputs, infer_body);
+        node.op->infer(context);
+        for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+          if (node.outputs[i] == no_value) continue;
+          const auto& output = context.outputs()[i];
+          if (output.type.kind == TypeKind::unknown) {
+            fail(ErrorCode::internal, "the type of output ", i, " was not inferred");
+          }
+          set_type(graph, node.outputs[i], output.type);
+          set_known(graph[node.outputs[i]], output.known_dims);
+        }
+      },
+      [&] { return describe(node, graph); });
+}
+
+void infer_node(Node& node, Graph& graph) {
+  infer_node(node, graph, [&](std::size_t body, std::span<const Type> formals) {
+    return infer_resolved_body(node, graph, body, formals);
+  });
+}
+
+Graph retype(const Graph& graph, std::span<const Type> inputs, std::span<const Tensor> constants) {
+  Graph typed = graph;
+  for (std::size_t i = 0; i < typed.inputs.size(); ++i) {
+    set_type(typed, typed.inputs[i], inputs[i]);
+    if (i < constants.size() && constants[i].defined())
+      typed[typed.inputs[i]].constant = constants[i];
+  }
+  for (Node& node : typed.nodes) infer_node(node, typed);
+  return typed;
+}
+
+}  // namespace ondine::graph

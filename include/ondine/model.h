@@ -1,0 +1,187 @@
+// A model that can be trained: state variables seeded from initializers, and the three methods of
+// the standard's training model, initialize, train_step and infer.
+#pragma once
+
+#include <chrono>
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include <ondine/error.h>
+#include <ondine/limits.h>
+#include <ondine/value.h>
+
+namespace ondine {
+
+struct LoadOptions {
+  Limits limits;
+  // Threads that a call may use, the caller's included. Results have the same bits for any number.
+  int threads = 1;
+  // Seed of the random state until initialize() is called.
+  std::uint64_t seed = 0;
+  // Graph rewriting between loading and planning; off only to look for defects.
+  bool optimize = true;
+};
+
+enum class StateRole : std::uint8_t {
+  weight,           // an initializer of the main graph that a training step updates
+  optimizer_state,  // a floating point initializer of an algorithm graph
+  counter,          // an integer initializer of an algorithm graph
+  constant,         // bound by an initialization only: no step changes it
+};
+const char* to_string(StateRole role) noexcept;
+
+struct StateInfo {
+  std::string name;
+  StateRole role = StateRole::weight;
+  DType dtype = DType::undefined;
+  Shape shape;
+};
+
+// A graph input or output. `type` as in "tensor(float)[N, 3]".
+struct PortInfo {
+  std::string name;
+  std::string type;
+  DType dtype = DType::undefined;  // of tensors
+  // Extents of tensors of known rank; -1 where it may differ from call to call.
+  std::optional<std::vector<std::int64_t>> dims;
+  bool has_default = false;  // may be left out of the feeds
+};
+
+struct AlgorithmInfo {
+  std::vector<PortInfo> inputs;      // of the combined graph, main inputs first
+  std::vector<PortInfo> outputs;     // of the algorithm graph: what a step returns by default
+  std::vector<std::string> updates;  // names of the state variables that a step assigns
+};
+
+// Where training stands; kept in checkpoints.
+struct TrainingCursor {
+  std::uint64_t epoch = 0;
+  std::uint64_t shuffle_seed = 0;
+  std::uint64_t position = 0;  // examples already seen in this epoch
+};
+
+using Property = std::variant<std::int64_t, double, std::string>;
+using Properties = std::vector<std::pair<std::string, Property>>;
+
+struct RestoreReport {
+  std::filesystem::path file;  // the generation that was loaded
+  std::string note;            // why a newer one was passed over; empty when none was
+  TrainingCursor cursor;
+  Properties properties;
+};
+
+struct ExportOptions {
+  // Tensors of at least this many bytes go to one file beside the model, NAME.data.
+  std::optional<std::uint64_t> external_data_from;
+};
+
+// Memory of one call with given input shapes, known before it runs.
+struct PlanInfo {
+  std::uint64_t arena_bytes = 0;     // peak of intermediate values
+  std::uint64_t constant_bytes = 0;  // constants and folded values
+  std::uint64_t state_bytes = 0;     // state variables, and their next values while a step runs
+  std::size_t nodes = 0;
+};
+
+struct ProfileEntry {
+  std::string op;
+  std::uint64_t calls = 0;
+  double seconds = 0;
+};
+
+// Called between nodes of a running call, at most about every 10 ms, on the calling thread. Return
+// false to stop: the call throws Error(cancelled) and changes nothing.
+using ProgressCallback = std::function<bool(double fraction)>;
+
+// Not copyable. infer() and the other const methods may run in any number of threads at once, also
+// while one thread trains: each call then sees one version of the state. The non-const methods are
+// for one thread at a time. Every method that throws leaves the model as it was.
+class Model {
+ public:
+  static Model load(const std::filesystem::path& file, const LoadOptions& options = {});
+  // External data is not available to a model that is loaded from bytes.
+  static Model load(std::span<const std::byte> bytes, const LoadOptions& options = {});
+  Model(Model&&) noexcept;
+  Model& operator=(Model&&) noexcept;
+  ~Model();
+
+  // Resets every state variable to its initializer, then evaluates the initialization graphs in
+  // order and assigns what they are bound to. Random state: this seed, step 0.
+  void initialize(std::uint64_t seed = 0);
+
+  // One step of training_info `algorithm`: evaluates main and algorithm graph on the feeds and
+  // assigns all updates at once. Returns the algorithm's outputs, or `fetches` when given (outputs
+  // of main or algorithm graph).
+  NamedValues train_step(std::span<const NamedValue> feeds, std::size_t algorithm = 0,
+                         std::span<const std::string> fetches = {});
+  // The same without allocating once warm: `results` names what is wanted; a tensor of the right
+  // dtype and shape that is already there is overwritten, anything else is replaced.
+  void train_step_into(std::span<const NamedValue> feeds, std::size_t algorithm,
+                       std::span<NamedValue> results);
+
+  // Evaluates the main graph with the present state. All outputs, or `fetches`.
+  NamedValues infer(std::span<const NamedValue> feeds,
+                    std::span<const std::string> fetches = {}) const;
+
+  std::vector<PortInfo> inputs() const;   // of the main graph
+  std::vector<PortInfo> outputs() const;  // of the main graph
+  std::size_t algorithm_count() const;
+  AlgorithmInfo algorithm(std::size_t index) const;
+
+  std::vector<StateInfo> state() const;
+  // A copy of the present value. Error(mismatch) for an unknown name.
+  Tensor get_state(std::string_view name) const;
+  // dtype and shape must be the variable's.
+  void set_state(std::string_view name, const Tensor& value);
+  // All variables of role weight as float, one after the other in the order of state().
+  std::vector<float> parameters() const;
+  // Error(mismatch) unless the size is that of parameters().
+  void set_parameters(std::span<const float> flat);
+
+  // Written so that a crash at any moment leaves the old or the new file (docs/formats.md).
+  void save_checkpoint(const std::filesystem::path& file, const TrainingCursor& cursor = {},
+                       const Properties& properties = {}) const;
+  RestoreReport restore_checkpoint(const std::filesystem::path& file);
+  void export_inference(const std::filesystem::path& file, const ExportOptions& = {}) const;
+  void export_training(const std::filesystem::path& file, const ExportOptions& = {}) const;
+
+  std::uint64_t seed() const;
+  std::uint64_t steps() const;  // training steps since load or initialize, over all algorithms
+  // SHA-256 of the canonical model without the values of state variables, in hexadecimal.
+  std::string fingerprint() const;
+
+  void set_threads(int threads);
+  void set_progress(ProgressCallback callback);
+  // Checked between nodes and loop iterations; nullptr for none.
+  void set_cancel_flag(std::shared_ptr<const CancelFlag> flag);
+  // Every call that takes longer fails with Error(limit).
+  void set_deadline(std::optional<std::chrono::milliseconds> per_call);
+
+  // Plans without running. algorithm: an index, or nothing for infer.
+  PlanInfo plan(std::span<const NamedValue> feeds, std::optional<std::size_t> algorithm) const;
+  void set_profiling(bool on);
+  std::vector<ProfileEntry> profile() const;  // since it was switched on, longest first
+
+  // The printed form of a stage: "model", "graph", "training", "gradient", "optimized".
+  std::string inspect(std::string_view stage, std::size_t algorithm = 0) const;
+
+ private:
+  struct Impl;
+  explicit Model(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+// All findings on a model, one line each; empty when it loads.
+std::vector<std::string> check_model(const std::filesystem::path& file,
+                                     const LoadOptions& options = {});
+
+}  // namespace ondine

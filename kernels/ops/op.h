@@ -1,0 +1,14 @@
+// What every operator file includes.
+#pragma once
+
+#include "graph/contract/infer.h"
+#include "graph/contract/kernel.h"
+#include "graph/contract/ops.h"
+#include "kernels/ops/list.h"
+#include "kernels/ops/visit.h"
+
+namespace ondine::kernels::ops {
+
+using namespace ondine::graph;  // NOLINT: an operator file is written in the graph's vocabulary
+
+}  // namespace ondine::kernels::ops
