@@ -39,6 +39,8 @@ class BindContext : public NodeView {
   virtual void request_workspace(std::size_t bytes) = 0;
   virtual BodyRunner* body(std::size_t index) = 0;
   virtual const Limits& limits() const = 0;
+  // Of the pool the kernel will run on. Only the size of the workspace may depend on it.
+  virtual int threads() const { return 1; }
 
   DType dtype(std::size_t i) const { return input_type(i).dtype; }
   Shape shape(std::size_t i) const;  // of tensor input i
