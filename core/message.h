@@ -38,6 +38,9 @@ template <class... Parts>
 
 // Text from a model or a file, for use in messages: quoted, control characters escaped, shortened.
 std::string quoted(std::string_view text);
+// Without these two a std::string would find std::quoted, once some header brings that in.
+inline std::string quoted(const std::string& text) { return quoted(std::string_view(text)); }
+inline std::string quoted(std::string& text) { return quoted(std::string_view(text)); }
 
 // Runs `body`; an Error that leaves it gets the frame that `frame()` returns.
 template <class Body, class Frame>
