@@ -57,8 +57,35 @@ std::vector<Val> Builder::nodes(std::string_view op, std::span<const Val> inputs
 }
 
 void Builder::append(Node node) {
+  if (expand_when_ && node.op->expand != nullptr && expand_when_(node)) return expand(node);
   infer_node(node, *graph_);
   graph_->nodes.push_back(std::move(node));
+}
+
+void Builder::expand(const Node& node) {
+  with_context(
+      [&] {
+        ExpandContext context(*this, node);
+        const auto results = node.op->expand(context);
+        for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+          if (node.outputs[i] == no_value) continue;
+          if (i >= results.size() || !results[i]) {
+            fail(ErrorCode::unsupported, "output ", i, " is not supported");
+          }
+          alias(results[i], node.outputs[i]);
+        }
+      },
+      [&] { return describe(node, *graph_); });
+}
+
+void Builder::alias(Val source, ValueId target) {
+  Node node;
+  node.op = catalogue_->find("", "Identity");
+  if (node.op == nullptr) fail(ErrorCode::internal, "operator Identity is not in the catalogue");
+  node.version = latest_version;
+  node.inputs = {source.id()};
+  node.outputs = {target};
+  append(std::move(node));
 }
 
 Val Builder::constant(Tensor tensor, std::string_view hint) {
@@ -77,9 +104,16 @@ Val Builder::int64s(std::vector<std::int64_t> values) {
 Val Builder::int64(std::int64_t value) { return constant(Tensor::scalar(value)); }
 
 Val GradContext::y(std::size_t i) const {
-  if (!has_output(i))
-    fail(ErrorCode::internal, "gradient reads output ", i, ", which is not there");
-  return builder_->value(node().outputs[i]);
+  Graph& graph = builder_->graph();
+  // The graph's node, not the copy that this context reads, gets the output.
+  Node& forward = graph.nodes[forward_];
+  if (i < forward.outputs.size() && forward.outputs[i] != no_value) {
+    return builder_->value(forward.outputs[i]);
+  }
+  if (i >= forward.outputs.size()) forward.outputs.resize(i + 1, no_value);
+  forward.outputs[i] = graph.add_temporary(cat(forward.op->name, "_output", i));
+  infer_node(forward, graph);
+  return builder_->value(forward.outputs[i]);
 }
 
 Val GradContext::dy_or_zeros(std::size_t i) const {

@@ -1,6 +1,7 @@
 // Appending nodes to a graph: how derivatives, expansions and passes are written.
 #pragma once
 
+#include <functional>
 #include <initializer_list>
 #include <string_view>
 
@@ -59,37 +60,58 @@ class Builder {
 
   // Derivatives and expansions of nodes of old models use the operators of this version.
   static constexpr std::int64_t latest_version = 27;
+  // Nodes for which `when` is true are replaced by their operator's expansion, also inside others.
+  void set_expand(std::function<bool(const Node&)> when) { expand_when_ = std::move(when); }
+  // Makes `target` hold the value of `source`: an Identity node.
+  void alias(Val source, ValueId target);
   // Put before the names of all values appended from now on.
   void set_prefix(std::string prefix) { prefix_ = std::move(prefix); }
 
  private:
   Graph* graph_;
   const Catalogue* catalogue_;
+  void expand(const Node& node);
+
   std::string prefix_;
+  std::function<bool(const Node&)> expand_when_;
 };
+
+// Differentiates inside a body: appends to `builder` the derivatives of sum_k <ys[k], dys[k]> by
+// `xs` (all values of the builder's graph) and returns them, empty where there is no dependence.
+using Differentiate = std::function<std::vector<Val>(
+    Builder& builder, std::span<const Val> ys, std::span<const Val> dys, std::span<const Val> xs)>;
 
 // What a gradient rule sees. y is the forward output, dy its derivative, x the forward input.
 class GradContext : public NodeView {
  public:
-  GradContext(Builder& builder, const Node& node, std::span<const Val> dy,
-              std::span<const bool> wanted)
-      : NodeView(node), builder_(&builder), dy_(dy), wanted_(wanted) {}
+  // `forward` is the position of the node in the builder's graph.
+  GradContext(Builder& builder, std::size_t forward, const Node& node, std::span<const Val> dy,
+              std::span<const char> wanted, const Differentiate& differentiate)
+      : NodeView(node),
+        builder_(&builder),
+        forward_(forward),
+        dy_(dy),
+        wanted_(wanted),
+        differentiate_(&differentiate) {}
 
   Builder& builder() const noexcept { return *builder_; }
   Val x(std::size_t i) const { return has_input(i) ? builder_->value(node().inputs[i]) : Val(); }
-  // Reading a y that the forward node does not produce is an internal error.
+  // An output that the forward node leaves out is added to it.
   Val y(std::size_t i) const;
   // Empty when nothing depends on output i.
   Val dy(std::size_t i) const { return i < dy_.size() ? dy_[i] : Val(); }
   Val dy_or_zeros(std::size_t i) const;
   // Whether the derivative by input i is asked for; others need not be computed.
-  bool wants(std::size_t i) const { return i < wanted_.size() && wanted_[i]; }
+  bool wants(std::size_t i) const { return i < wanted_.size() && wanted_[i] != 0; }
   std::size_t captured(std::size_t body) const;  // index in all_inputs of the first capture
+  const Differentiate& differentiate() const noexcept { return *differentiate_; }
 
  private:
   Builder* builder_;
+  std::size_t forward_;
   std::span<const Val> dy_;
-  std::span<const bool> wanted_;  // over node().all_inputs()
+  std::span<const char> wanted_;  // over node().all_inputs()
+  const Differentiate* differentiate_;
 };
 
 class ExpandContext : public NodeView {

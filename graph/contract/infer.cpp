@@ -17,14 +17,22 @@ const Type& InferContext::input(std::size_t i) const {
   return *inputs_[i].type;
 }
 
+const InferContext::Input* InferContext::elements_of(std::size_t i) const {
+  if (i >= inputs_.size()) return nullptr;
+  if (inputs_[i].read != nullptr) *inputs_[i].read = true;
+  return &inputs_[i];
+}
+
 const Tensor* InferContext::constant(std::size_t i) const {
-  return i < inputs_.size() ? inputs_[i].constant : nullptr;
+  const Input* input = elements_of(i);
+  return input != nullptr ? input->constant : nullptr;
 }
 
 std::optional<Dims> InferContext::known_dims(std::size_t i) const {
-  if (i >= inputs_.size()) return std::nullopt;
-  if (inputs_[i].known_dims != nullptr) return *inputs_[i].known_dims;
-  const Tensor* tensor = inputs_[i].constant;
+  const Input* input = elements_of(i);
+  if (input == nullptr) return std::nullopt;
+  if (input->known_dims != nullptr) return *input->known_dims;
+  const Tensor* tensor = input->constant;
   if (tensor == nullptr || tensor->shape().rank() > 1) return std::nullopt;
   Dims dims;
   const auto take = [&](auto values) {
@@ -42,8 +50,9 @@ std::optional<Dims> InferContext::known_dims(std::size_t i) const {
 }
 
 std::optional<std::vector<std::int64_t>> InferContext::known_ints(std::size_t i) const {
-  if (i >= inputs_.size()) return std::nullopt;
-  const Tensor* tensor = inputs_[i].constant;
+  const Input* input = elements_of(i);
+  if (input == nullptr) return std::nullopt;
+  const Tensor* tensor = input->constant;
   std::vector<std::int64_t> ints;
   if (tensor != nullptr && tensor->dtype() == DType::int64) {
     const auto values = tensor->values<std::int64_t>();
@@ -55,8 +64,8 @@ std::optional<std::vector<std::int64_t>> InferContext::known_ints(std::size_t i)
     ints.assign(values.begin(), values.end());
     return ints;
   }
-  if (tensor != nullptr || inputs_[i].known_dims == nullptr) return std::nullopt;
-  for (const Dim dim : *inputs_[i].known_dims) {
+  if (tensor != nullptr || input->known_dims == nullptr) return std::nullopt;
+  for (const Dim dim : *input->known_dims) {
     if (!dim.known()) return std::nullopt;
     ints.push_back(dim.size());
   }

@@ -14,6 +14,7 @@ class InferContext : public NodeView {
     const Type* type = nullptr;        // nullptr where the input is omitted
     const Tensor* constant = nullptr;  // the elements, where they are known
     const Dims* known_dims = nullptr;  // elements of an int64 vector or scalar, some may be open
+    bool* read = nullptr;              // set when the rule looks at the elements
   };
   struct Output {
     Type type;
@@ -53,6 +54,8 @@ class InferContext : public NodeView {
   }
 
  private:
+  const Input* elements_of(std::size_t i) const;
+
   std::span<const Input> inputs_;
   InferBody infer_body_;
   std::vector<Output> outputs_;

@@ -41,6 +41,9 @@ class Tensor {
     return of<T>(Shape{}, std::span<const T>(&value, 1));
   }
 
+  // False when the elements lie in memory that the tensor does not keep alive.
+  bool owns_memory() const noexcept { return owner_ != nullptr || data_ == nullptr; }
+
   bool defined() const noexcept { return dtype_ != DType::undefined; }
   DType dtype() const noexcept { return dtype_; }
   const Shape& shape() const noexcept { return shape_; }

@@ -1,0 +1,124 @@
+#include "autodiff/expand.h"
+
+#include <algorithm>
+
+#include "autodiff/backward.h"
+#include "autodiff/reevaluate.h"
+#include "core/message.h"
+#include "graph/contract/infer.h"
+#include "graph/contract/ops.h"
+
+namespace ondine::autodiff {
+namespace {
+
+using namespace graph;  // NOLINT
+
+// Output i has the type of the i-th input: the value at which the derivative by xs[i] is taken.
+void infer_gradient(InferContext& context) {
+  for (std::size_t i = 0; i < context.output_count(); ++i) {
+    const Type& x = context.input(i);
+    if (!differentiable(x)) {
+      context.reject("the derivative by input ", i, ", a ", to_string(x),
+                     ", does not exist: xs must be floating point tensors");
+    }
+    context.set_output(i, x);
+  }
+}
+
+// xs, zs and y of a Gradient node, with the input that stands for each of xs and zs.
+struct Request {
+  std::vector<Val> xs;
+  std::vector<Val> zs;
+  std::vector<Val> at;
+  Val y;
+};
+
+Request read_request(Builder& builder, const Node& node) {
+  const std::size_t x_count = NodeView(node).attr_strings("xs").size();
+  const std::size_t named = node.references.size() - 1;
+  if (node.inputs.size() != named) {
+    fail(ErrorCode::invalid_model, "Gradient names ", named, " tensors in xs and zs and has ",
+         node.inputs.size(), " inputs");
+  }
+  if (node.outputs.size() > x_count) {
+    fail(ErrorCode::invalid_model, "Gradient has ", node.outputs.size(), " outputs for ", x_count,
+         " tensors in xs");
+  }
+  Request request;
+  for (std::size_t i = 0; i < named; ++i) {
+    (i < x_count ? request.xs : request.zs).push_back(builder.value(node.references[i]));
+    request.at.push_back(builder.value(node.inputs[i]));
+  }
+  request.y = builder.value(node.references.back());
+  return request;
+}
+
+void evaluate_elsewhere(Builder& builder, Request& request) {
+  Reevaluation again(builder);
+  for (std::size_t i = 0; i < request.at.size(); ++i) {
+    Val& named = i < request.xs.size() ? request.xs[i] : request.zs[i - request.xs.size()];
+    named = again.replace(named, request.at[i]);
+  }
+  request.y = again.evaluate(request.y);
+}
+
+void emit_gradient(Builder& builder, const Node& node) {
+  Request request = read_request(builder, node);
+  const bool forward_values =
+      std::equal(request.at.begin(), request.at.end(), node.references.begin(),
+                 [](Val at, ValueId named) { return at.id() == named; });
+  if (!forward_values) evaluate_elsewhere(builder, request);
+  std::vector<Val> derivatives(request.xs.size());
+  if (differentiable(request.y.type())) {
+    const Val seed = full_like(request.y, 1);
+    derivatives = backward(builder, {&request.y, 1}, {&seed, 1}, request.xs, request.zs);
+  }
+  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+    if (node.outputs[i] == no_value) continue;
+    builder.alias(derivatives[i] ? derivatives[i] : zeros_like(request.xs[i]), node.outputs[i]);
+  }
+}
+
+bool lacks_derivative(const Node& node) {
+  return node.op->grad == nullptr && node.op->no_gradient != any_input;
+}
+
+Graph expand_graph(const Graph& graph, const Catalogue& catalogue, bool derivatives) {
+  Graph copy = graph;
+  copy.nodes.clear();
+  Builder builder(copy, catalogue);
+  builder.set_expand([derivatives](const Node& node) {
+    return node.op->bind == nullptr || (derivatives && lacks_derivative(node));
+  });
+  for (Node node : graph.nodes) {
+    for (Body& body : node.bodies) {
+      body.graph = std::make_shared<Graph>(expand_graph(*body.graph, catalogue, derivatives));
+    }
+    if (node.op == &gradient_op) {
+      with_context([&] { emit_gradient(builder, node); },
+                   [&] { return describe(node, builder.graph()); });
+    } else {
+      builder.append(std::move(node));
+    }
+  }
+  return copy;
+}
+
+}  // namespace
+
+const OpDef gradient_op{
+    .name = "Gradient", .domain = "ai.onnx.preview.training", .infer = infer_gradient};
+
+bool has_gradient(const Graph& graph) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& node) {
+    return node.op == &gradient_op ||
+           std::any_of(node.bodies.begin(), node.bodies.end(),
+                       [](const Body& body) { return has_gradient(*body.graph); });
+  });
+}
+
+Graph expand(const Graph& graph, const Catalogue& catalogue) {
+  return expand_graph(graph, catalogue, has_gradient(graph));
+}
+
+}  // namespace ondine::autodiff

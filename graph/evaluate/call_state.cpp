@@ -1,0 +1,31 @@
+#include "graph/evaluate/call_state.h"
+
+#include "core/message.h"
+
+namespace ondine::graph {
+
+void CallState::check() const {
+  if (cancel && cancel->load(std::memory_order_relaxed)) {
+    fail(ErrorCode::cancelled, "the call was cancelled");
+  }
+  if (deadline && std::chrono::steady_clock::now() > *deadline) {
+    fail(ErrorCode::limit, "the call took longer than its deadline");
+  }
+}
+
+void CallState::count_iteration() {
+  if (++iterations > limits.loop_iterations) {
+    fail(ErrorCode::limit, "loops ran for more than ", limits.loop_iterations, " iterations");
+  }
+  check();
+}
+
+std::uint32_t mix_stream(std::uint32_t salt, std::uint64_t value) noexcept {
+  // Finalizer of MurmurHash3 over both.
+  std::uint64_t x = value ^ (std::uint64_t{salt} << 32 | 0x9E3779B9U);
+  x = (x ^ x >> 33) * 0xFF51AFD7ED558CCDULL;
+  x = (x ^ x >> 33) * 0xC4CEB9FE1A85EC53ULL;
+  return static_cast<std::uint32_t>(x ^ x >> 33);
+}
+
+}  // namespace ondine::graph

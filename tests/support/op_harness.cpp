@@ -1,0 +1,107 @@
+#include "tests/support/op_harness.h"
+
+#include <cmath>
+
+#include <catch2/catch.hpp>
+
+#include "core/float_formats.h"
+#include "core/random.h"
+#include "graph/contract/infer_node.h"
+#include "graph/evaluate/graph_runner.h"
+#include "kernels/catalogue.h"
+#include "kernels/ops/convert.h"
+
+namespace ondine::test {
+
+using namespace graph;  // NOLINT
+
+const Catalogue& catalogue() {
+  static const Catalogue all = kernels::catalogue();
+  return all;
+}
+
+std::vector<Value> run_op(const OpCase& op_case) {
+  Graph graph;
+  Builder builder(graph, catalogue());
+  std::vector<Val> inputs;
+  std::vector<Value> fed;
+  for (const Value& value : op_case.inputs) {
+    if (value.kind() == Value::Kind::none) {
+      inputs.emplace_back();
+      continue;
+    }
+    graph.inputs.push_back(graph.add_temporary("x", type_of(value)));
+    inputs.push_back(builder.value(graph.inputs.back()));
+    fed.push_back(value);
+  }
+  const auto outputs = builder.nodes(op_case.op, inputs, op_case.attributes, op_case.outputs,
+                                     op_case.domain, op_case.version);
+  for (const Val output : outputs) graph.outputs.push_back(output.id());
+  // Operators without a kernel run through their expansion.
+  Graph runnable = graph;
+  runnable.nodes.clear();
+  Builder expander(runnable, catalogue());
+  expander.set_expand([](const Node& node) { return node.op->bind == nullptr; });
+  for (const Node& node : graph.nodes) expander.append(node);
+  return evaluate(runnable, fed);
+}
+
+Tensor run_op_tensor(const OpCase& op_case) { return run_op(op_case).at(0).tensor(); }
+
+std::vector<double> as_doubles(const Tensor& tensor) {
+  std::vector<double> out;
+  if (tensor.dtype() == DType::boolean) {
+    for (const bool x : tensor.values<bool>()) out.push_back(x ? 1 : 0);
+    return out;
+  }
+  kernels::visit(tensor.dtype(), kernels::Numbers{}, [&]<class T>() {
+    for (const T& x : tensor.values<T>()) out.push_back(static_cast<double>(kernels::load(x)));
+  });
+  return out;
+}
+
+void check_close(const Tensor& got, const Tensor& want, Closeness closeness) {
+  REQUIRE(to_string(got.dtype()) == to_string(want.dtype()));
+  REQUIRE(got.shape().to_string() == want.shape().to_string());
+  if (!is_differentiable(want.dtype())) {
+    if (!got.identical(want) && want.dtype() != DType::string && !is_float(want.dtype()) &&
+        !is_complex(want.dtype()) && size_of(want.dtype()) > 0 && packed_bits(want.dtype()) >= 8) {
+      CHECK(as_doubles(got) == as_doubles(want));
+    }
+    CHECK(got.identical(want));
+    return;
+  }
+  const auto a = as_doubles(got);
+  const auto b = as_doubles(want);
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const bool same = a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i])) ||
+                      std::abs(a[i] - b[i]) <= closeness.atol + closeness.rtol * std::abs(b[i]);
+    if (!same) {
+      INFO("element " << i << " of " << want.shape().to_string());
+      CHECK(a[i] == b[i]);
+      return;
+    }
+  }
+  SUCCEED();
+}
+
+Tensor random_tensor(const Shape& shape, std::uint64_t seed, double low, double high) {
+  Tensor tensor(DType::float64, shape);
+  auto values = tensor.mutable_values<double>();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = low + (high - low) * uniform_at({seed, 0, 7}, i);
+  }
+  return tensor;
+}
+
+Tensor random_floats(const Shape& shape, std::uint64_t seed, float low, float high) {
+  const Tensor doubles = random_tensor(shape, seed, low, high);
+  Tensor tensor(DType::float32, shape);
+  auto values = tensor.mutable_values<float>();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = static_cast<float>(doubles.values<double>()[i]);
+  }
+  return tensor;
+}
+
+}  // namespace ondine::test

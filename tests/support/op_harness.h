@@ -1,0 +1,61 @@
+// Running one operator, and checking its derivatives numerically in double.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <ondine/value.h>
+
+#include "graph/contract/builder.h"
+#include "graph/ir/graph.h"
+
+namespace ondine::test {
+
+struct OpCase {
+  std::string op;
+  std::vector<Value> inputs;  // Value() where omitted
+  graph::Attributes attributes = {};
+  std::size_t outputs = 1;
+  std::string domain = {};
+  std::int64_t version = graph::Builder::latest_version;
+};
+
+// The operators of this build.
+const graph::Catalogue& catalogue();
+
+// Infers, binds and runs the operator; all outputs.
+std::vector<Value> run_op(const OpCase& op_case);
+Tensor run_op_tensor(const OpCase& op_case);  // output 0
+
+struct Closeness {
+  double rtol = 1e-6;
+  double atol = 1e-7;
+};
+// Same dtype and shape, elements close (floats; NaN equals NaN, infinities by sign) or equal (all
+// others). Reports the first differing element through Catch.
+void check_close(const Tensor& got, const Tensor& want, Closeness closeness = {});
+
+struct GradientCheck {
+  // 2 checks the derivative of the derivative too; use it for every smooth operator.
+  int order = 2;
+  Closeness closeness = {1e-5, 1e-7};
+  // Repeats everything with extents that are open while the rule runs.
+  bool open_dims = true;
+  std::size_t elements = 40;  // of each input, at the most
+  double step = 1e-5;
+  // Operands by which no derivative is taken although they are double.
+  std::vector<std::size_t> skip = {};
+};
+
+// Central differences of sum_k <w_k, y_k> with random w_k by every double input against the rule,
+// for all inputs together and for each subset. The case's float inputs must be double.
+void check_gradient(const OpCase& op_case, const GradientCheck& check = {});
+
+// Deterministic values, different for each seed.
+Tensor random_tensor(const Shape& shape, std::uint64_t seed, double low = -2, double high = 2);
+Tensor random_floats(const Shape& shape, std::uint64_t seed, float low = -2, float high = 2);
+
+// Any numeric tensor (also float16, bool) as double, string tensors excepted.
+std::vector<double> as_doubles(const Tensor& tensor);
+
+}  // namespace ondine::test
