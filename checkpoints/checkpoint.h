@@ -1,0 +1,48 @@
+// What a checkpoint holds: everything that training needs to go on as if it had never stopped.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <ondine/model.h>
+#include <ondine/tensor.h>
+
+#include "core/digest.h"
+
+namespace ondine {
+
+// The newest version of the file format; what save_checkpoint writes.
+inline constexpr std::uint32_t checkpoint_version = 1;
+
+struct ModelIdentity {
+  std::string producer;
+  std::string name;
+  std::string domain;
+  std::int64_t model_version = 0;
+
+  friend bool operator==(const ModelIdentity&, const ModelIdentity&) = default;
+};
+
+struct CheckpointVariable {
+  std::string name;
+  std::string role;
+  Tensor value;
+};
+
+struct Checkpoint {
+  std::uint32_t format_version = checkpoint_version;  // of the file it was read from
+  Sha256Digest fingerprint{};                         // of the model
+  std::string library_version;
+  ModelIdentity model;
+  std::vector<CheckpointVariable> state;  // names are unique
+  std::uint64_t random_seed = 0;
+  std::uint64_t random_step = 0;
+  std::uint64_t step = 0;
+  std::uint64_t epoch = 0;
+  std::vector<std::uint64_t> algorithm_steps;  // one for each algorithm
+  TrainingCursor cursor;
+  Properties properties;
+};
+
+}  // namespace ondine

@@ -1,0 +1,153 @@
+#include <boost/archive/archive_exception.hpp>
+#include <boost/archive/text_iarchive.hpp>
+#include <boost/archive/text_oarchive.hpp>
+#include <locale>
+#include <sstream>
+#include <streambuf>
+
+#include "checkpoints/manifest.h"
+#include "core/message.h"
+
+namespace ondine {
+namespace {
+
+// Without its header an archive does not depend on the version of Boost that wrote it.
+constexpr unsigned archive_flags = boost::archive::no_header;
+
+class Writer {
+ public:
+  explicit Writer(std::ostream& out) : archive_(out, archive_flags) {}
+
+  template <class... Fields>
+  void operator()(const Fields&... fields) {
+    (put(fields), ...);
+  }
+
+ private:
+  void put(std::uint64_t n) { archive_ << n; }
+  void put(std::int64_t n) { archive_ << n; }
+  void put(const std::string& text) { archive_ << text; }
+  template <class T>
+  void put(const std::vector<T>& list) {
+    put(static_cast<std::uint64_t>(list.size()));
+    for (const T& element : list) put(element);
+  }
+  template <class T>
+  void put(const T& record) {
+    visit_fields(record, *this);
+  }
+
+  boost::archive::text_oarchive archive_;
+};
+
+class SpanBuffer final : public std::streambuf {
+ public:
+  explicit SpanBuffer(std::span<const std::byte> bytes) {
+    char* first = const_cast<char*>(reinterpret_cast<const char*>(bytes.data()));
+    setg(first, first, first + bytes.size());
+  }
+  std::uint64_t left() const { return static_cast<std::uint64_t>(egptr() - gptr()); }
+};
+
+class Reader {
+ public:
+  Reader(std::istream& in, const SpanBuffer& bytes)
+      : in_(in), bytes_(bytes), archive_(in, archive_flags) {}
+
+  template <class... Fields>
+  void operator()(Fields&... fields) {
+    (get(fields), ...);
+  }
+
+ private:
+  void get(std::uint64_t& n) { archive_ >> n; }
+  void get(std::int64_t& n) { archive_ >> n; }
+  // Boost's own string loader takes the memory before it looks whether the bytes are there.
+  void get(std::string& text) {
+    const std::uint64_t n = get_length(1);
+    in_.get();
+    text.resize(n);
+    in_.read(text.data(), static_cast<std::streamsize>(n));
+  }
+  template <class T>
+  void get(std::vector<T>& list) {
+    for (std::uint64_t n = get_length(2); n > 0; --n) get(list.emplace_back());
+  }
+  template <class T>
+  void get(T& record) {
+    visit_fields(record, *this);
+  }
+
+  std::uint64_t get_length(std::uint64_t bytes_each) {
+    std::uint64_t n = 0;
+    archive_ >> n;
+    if (n > bytes_.left() / bytes_each) {
+      fail(ErrorCode::corrupt, "manifest states a length of ", n, " with ", bytes_.left(),
+           " bytes left");
+    }
+    return n;
+  }
+
+  std::istream& in_;
+  const SpanBuffer& bytes_;
+  boost::archive::text_iarchive archive_;
+};
+
+template <class Record, class Plain>
+concept IsRecord = std::same_as<std::remove_const_t<Record>, Plain>;
+
+// The order of these fields is the format: docs/formats.md.
+template <IsRecord<ModelIdentity> Record>
+void visit_fields(Record& model, auto& fields) {
+  fields(model.producer, model.name, model.domain, model.model_version);
+}
+template <IsRecord<TrainingCursor> Record>
+void visit_fields(Record& cursor, auto& fields) {
+  fields(cursor.epoch, cursor.shuffle_seed, cursor.position);
+}
+template <IsRecord<PropertyEntry> Record>
+void visit_fields(Record& property, auto& fields) {
+  fields(property.name, property.kind, property.integer, property.real_bits, property.text);
+}
+template <IsRecord<TensorEntry> Record>
+void visit_fields(Record& tensor, auto& fields) {
+  fields(tensor.name, tensor.role, tensor.dtype, tensor.extents, tensor.bytes, tensor.crc);
+}
+template <IsRecord<Manifest> Record>
+void visit_fields(Record& manifest, auto& fields) {
+  fields(manifest.library_version, manifest.model, manifest.random_seed, manifest.random_step,
+         manifest.step, manifest.epoch, manifest.algorithm_steps, manifest.cursor,
+         manifest.properties, manifest.tensors);
+}
+
+}  // namespace
+
+std::string encode_manifest(const Manifest& manifest) {
+  std::ostringstream out;
+  out.imbue(std::locale::classic());
+  {
+    Writer writer(out);
+    writer(manifest);
+  }
+  return out.str();
+}
+
+Manifest decode_manifest_v1(std::span<const std::byte> bytes) {
+  SpanBuffer buffer(bytes);
+  std::istream in(&buffer);
+  in.imbue(std::locale::classic());
+  Manifest manifest;
+  try {
+    Reader reader(in, buffer);
+    reader(manifest);
+  } catch (const boost::archive::archive_exception& error) {
+    fail(ErrorCode::corrupt, "manifest does not read: ", error.what(), " at byte ",
+         bytes.size() - buffer.left());
+  }
+  if (buffer.left() != 1 || in.get() != '\n') {
+    fail(ErrorCode::corrupt, "manifest does not end at byte ", bytes.size() - buffer.left());
+  }
+  return manifest;
+}
+
+}  // namespace ondine

@@ -1,0 +1,47 @@
+#include "checkpoints/store.h"
+
+#include "core/atomic_file.h"
+#include "core/message.h"
+
+namespace ondine {
+namespace {
+
+Checkpoint load_generation(FileSystem& files, const std::string& path,
+                           const std::optional<ExpectedModel>& expected, const Limits& limits) {
+  return with_context(
+      [&] {
+        FileSource source(files, path);
+        return decode_checkpoint(source, expected, limits);
+      },
+      [&] { return cat("checkpoint ", quoted(path)); });
+}
+
+}  // namespace
+
+void save_checkpoint(FileSystem& files, const std::filesystem::path& path,
+                     const Checkpoint& checkpoint) {
+  with_context(
+      [&] {
+        atomic_write(files, path.string(), [&](Sink& sink) { encode_checkpoint(checkpoint, sink); },
+                     {.keep_previous = true});
+      },
+      [&] { return cat("checkpoint ", quoted(path.string())); });
+}
+
+LoadedCheckpoint load_checkpoint(FileSystem& files, const std::filesystem::path& path,
+                                 const std::optional<ExpectedModel>& expected,
+                                 const Limits& limits) {
+  const std::string previous = previous_generation(path.string());
+  try {
+    return {load_generation(files, path.string(), expected, limits), path, ""};
+  } catch (const Error& newest) {
+    if (newest.code() != ErrorCode::corrupt && newest.code() != ErrorCode::io) throw;
+    try {
+      return {load_generation(files, previous, expected, limits), previous, newest.what()};
+    } catch (const Error& older) {
+      throw Error(newest.code(), cat(newest.what(), "\nand ", older.what()));
+    }
+  }
+}
+
+}  // namespace ondine

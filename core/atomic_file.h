@@ -1,0 +1,31 @@
+// Replacing a file so that a crash, a power loss or a full disk at any moment leaves it whole.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "core/file.h"
+
+namespace ondine {
+
+struct AtomicWriteOptions {
+  // Keep what the write replaces as PATH.prev. PATH or PATH.prev is a whole generation at every
+  // moment if one of them was before.
+  bool keep_previous = false;
+};
+
+std::string previous_generation(const std::string& path);
+
+// Calls `writer` with the sink of a temporary file in the same folder, then makes that file PATH:
+//   write, fsync, close, [link PATH to a second temporary name], rename to PATH, fsync the folder,
+//   [rename the second name to PATH.prev, fsync the folder].
+// When it returns, the new content is durable. When it throws (what `writer` threw, or Error(io)),
+// PATH holds the old content, or the new one if the error came after the rename; no temporary file
+// is left. A failed fsync is not tried again. Temporary files that a writer of PATH left behind
+// when it died are removed first: their names are PATH.ondine-tmp-PROCESS-NUMBER, and the lock of a
+// living writer protects its own. Writers of one PATH in several threads or processes at once are
+// safe; the last to rename wins. A symbolic link at PATH is replaced, not followed.
+void atomic_write(FileSystem& files, const std::string& path,
+                  const std::function<void(Sink&)>& writer, AtomicWriteOptions options = {});
+
+}  // namespace ondine

@@ -1,0 +1,130 @@
+#include "checkpoints/format.h"
+
+#include <catch2/catch.hpp>
+
+#include "checkpoints/elements.h"
+#include "checkpoints/header.h"
+#include "tests/checkpoints/sample.h"
+
+using namespace ondine;
+using namespace ondine::test;
+
+TEST_CASE("a checkpoint with a tensor of every dtype comes back bit for bit") {
+  Checkpoint checkpoint = sample_checkpoint(7);
+  checkpoint.state = variables_of_every_dtype();
+  CHECK(identical(decoded(encoded(checkpoint)), checkpoint));
+  CHECK(encoded(decoded(encoded(checkpoint))) == encoded(checkpoint));
+}
+
+TEST_CASE("an empty checkpoint comes back") {
+  CHECK(identical(decoded(encoded(Checkpoint{})), Checkpoint{}));
+}
+
+TEST_CASE("every flipped bit of a checkpoint is refused and the place is named") {
+  std::vector<std::byte> bytes = encoded(sample_checkpoint(3));
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    for (int bit = 0; bit < 8; ++bit) {
+      const auto mask = static_cast<std::byte>(1 << bit);
+      bytes[i] ^= mask;
+      const std::string message = refusal(bytes);
+      bytes[i] ^= mask;
+      INFO("bit " << bit << " of byte " << i << ": " << message);
+      REQUIRE(message.find("byte") != std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("every truncation of a checkpoint and every trailing byte is refused") {
+  std::vector<std::byte> bytes = encoded(sample_checkpoint(3));
+  for (std::size_t n = 0; n < bytes.size(); ++n) {
+    REQUIRE(refusal(std::span(bytes).first(n)) != "");
+  }
+  for (int value = 0; value < 256; ++value) {
+    bytes.push_back(static_cast<std::byte>(value));
+    CHECK(refusal(bytes) != "");
+    bytes.pop_back();
+  }
+  REQUIRE(refusal(bytes) == "");
+}
+
+TEST_CASE("damage to a tensor names the state variable") {
+  std::vector<std::byte> bytes = encoded(sample_checkpoint(3));
+  bytes.back() ^= std::byte{1};
+  CHECK_THAT(refusal(bytes), Catch::Contains("CRC-32C") && Catch::Contains("'labels'"));
+}
+
+TEST_CASE("a newer format is unsupported, not damaged") {
+  std::vector<std::byte> bytes = encoded(sample_checkpoint(3));
+  MemorySource source(bytes);
+  Header header = decode_header(source);
+  header.version = checkpoint_version + 1;
+  std::ranges::copy(encode_header(header), bytes.begin());
+  CHECK_THAT(refusal(bytes, ErrorCode::unsupported), Catch::Contains("newer"));
+  header.version = 0;
+  std::ranges::copy(encode_header(header), bytes.begin());
+  CHECK_THAT(refusal(bytes), Catch::Contains("version 0"));
+}
+
+TEST_CASE("a checkpoint of another model is refused and both models are named") {
+  const Checkpoint checkpoint = sample_checkpoint(1);
+  const auto bytes = encoded(checkpoint);
+  ExpectedModel expected{checkpoint.fingerprint, {"exporter", "speech", "", 1}};
+  MemorySource same(bytes);
+  CHECK(identical(decode_checkpoint(same, expected), checkpoint));
+  expected.fingerprint[31] ^= 1;
+  MemorySource other(bytes);
+  try {
+    decode_checkpoint(other, expected);
+    FAIL("was accepted");
+  } catch (const Error& error) {
+    CHECK(error.code() == ErrorCode::mismatch);
+    CHECK_THAT(error.what(), Catch::Contains("'mnist ") && Catch::Contains("'speech'"));
+  }
+}
+
+TEST_CASE("limits bound what a checkpoint may take") {
+  const auto bytes = encoded(sample_checkpoint(1));
+  const auto code = [&](const Limits& limits) {
+    MemorySource source(bytes);
+    try {
+      decode_checkpoint(source, {}, limits);
+      return std::string("accepted");
+    } catch (const Error& error) {
+      return std::string(to_string(error.code()));
+    }
+  };
+  CHECK(code({}) == "accepted");
+  CHECK(code({.manifest_bytes = 100}) == "limit");
+  CHECK(code({.tensor_bytes = 100}) == "limit");
+  CHECK(code({.weight_bytes = 100}) == "limit");
+}
+
+TEST_CASE("a state that cannot be stored is refused when it is saved") {
+  Checkpoint checkpoint = sample_checkpoint(1);
+  checkpoint.state.push_back(checkpoint.state[0]);
+  CHECK_THROWS_WITH(encoded(checkpoint), "two state variables have the name 'fc.weight'");
+  checkpoint.state.back() = {"later", "weight", {}};
+  CHECK_THROWS_WITH(encoded(checkpoint), "state variable 'later' has no value");
+}
+
+TEST_CASE("a machine of the other byte order writes and reads the same file") {
+  for (const auto& [name, role, value] : variables_of_every_dtype()) {
+    INFO(name);
+    MemorySink swapped;
+    for_stored_pieces(
+        value, [&](auto piece) { swapped.write(piece); }, true);
+    MemorySource source(swapped.bytes());
+    const Tensor back =
+        read_elements(source, value.dtype(), value.shape(), swapped.bytes().size(), {}, true);
+    CHECK(back.identical(value));
+  }
+  MemorySink swapped;
+  for_stored_pieces(
+      Tensor::scalar<std::uint32_t>(0x01020304), [&](auto piece) { swapped.write(piece); }, true);
+  CHECK(swapped.bytes() == std::vector{std::byte{1}, std::byte{2}, std::byte{3}, std::byte{4}});
+  MemorySink complex;
+  for_stored_pieces(
+      Tensor::scalar(std::complex<float>(0, -0.0F)), [&](auto piece) { complex.write(piece); },
+      true);
+  CHECK(complex.bytes()[4] == std::byte{0x80});
+}
