@@ -8,20 +8,24 @@
 namespace ondine::graph {
 namespace {
 
-// Position of an element in the dense tensor.
-std::int64_t linear_index(const SparseTensorDef& sparse, std::span<const std::int64_t> index) {
-  if (sparse.indices.shape().rank() == 1) return index[0];
+// Position of value i in the dense tensor; -1 when an index does not fit its axis.
+std::int64_t linear_index(const SparseTensorDef& sparse, std::int64_t i) {
+  const std::int64_t* indices = sparse.indices.values<std::int64_t>().data();
+  if (sparse.indices.shape().rank() == 1) return indices[i];
+  const auto rank = static_cast<std::int64_t>(sparse.dims.rank());
   std::int64_t linear = 0;
-  for (std::size_t axis = 0; axis < sparse.dims.rank(); ++axis) {
-    if (index[axis] < 0 || index[axis] >= sparse.dims[axis]) return -1;
-    linear = linear * sparse.dims[axis] + index[axis];
+  for (std::int64_t axis = 0; axis < rank; ++axis) {
+    const std::int64_t index = indices[i * rank + axis];
+    const std::int64_t extent = sparse.dims[static_cast<std::size_t>(axis)];
+    if (index < 0 || index >= extent) return -1;
+    linear = linear * extent + index;
   }
   return linear;
 }
 
 }  // namespace
 
-Tensor densify(const SparseTensorDef& sparse) {
+void check(const SparseTensorDef& sparse) {
   const auto reject = [&](const auto&... parts) {
     fail(ErrorCode::invalid_model, "sparse tensor ", quoted(sparse.name), " ", parts...);
   };
@@ -33,25 +37,28 @@ Tensor densify(const SparseTensorDef& sparse) {
   if (!fits) {
     reject("has values of shape ", sparse.values.shape(), " and indices of shape ", index_shape);
   }
-  Tensor dense(sparse.values.dtype(), sparse.dims);
-  const std::size_t bytes = size_of(dense.dtype());
-  const auto width = static_cast<std::size_t>(index_shape.rank() == 2 ? rank : 1);
-  const auto indices = sparse.indices.values<std::int64_t>();
+  const std::int64_t size = sparse.dims.size();
   std::int64_t previous = -1;
   for (std::int64_t i = 0; i < count; ++i) {
-    const auto at =
-        linear_index(sparse, indices.subspan(static_cast<std::size_t>(i) * width, width));
-    if (at < 0 || at >= dense.size()) reject("has an index outside its shape ", sparse.dims);
+    const auto at = linear_index(sparse, i);
+    if (at < 0 || at >= size) reject("has an index outside its shape ", sparse.dims);
     if (at <= previous) reject("has indices that do not ascend");
     previous = at;
+  }
+}
+
+Tensor densify(const SparseTensorDef& sparse) {
+  check(sparse);
+  Tensor dense(sparse.values.dtype(), sparse.dims);
+  const std::size_t bytes = size_of(dense.dtype());
+  for (std::int64_t i = 0; i < sparse.values.size(); ++i) {
+    const auto from = static_cast<std::size_t>(i);
+    const auto to = static_cast<std::size_t>(linear_index(sparse, i));
     if (dense.dtype() == DType::string) {
-      dense.mutable_values<std::string>()[static_cast<std::size_t>(at)] =
-          sparse.values.values<std::string>()[static_cast<std::size_t>(i)];
+      dense.mutable_values<std::string>()[to] = sparse.values.values<std::string>()[from];
     } else {
-      std::memcpy(
-          static_cast<std::byte*>(dense.mutable_data()) + static_cast<std::size_t>(at) * bytes,
-          static_cast<const std::byte*>(sparse.values.data()) + static_cast<std::size_t>(i) * bytes,
-          bytes);
+      std::memcpy(static_cast<std::byte*>(dense.mutable_data()) + to * bytes,
+                  static_cast<const std::byte*>(sparse.values.data()) + from * bytes, bytes);
     }
   }
   return dense;

@@ -13,6 +13,7 @@
 
 #include <ondine/tensor.h>
 
+#include "graph/ir/devices.h"
 #include "graph/ir/type.h"
 
 namespace ondine::graph {
@@ -28,6 +29,9 @@ struct TypeDef {
   std::optional<std::vector<DimDef>> dims;
   std::shared_ptr<const TypeDef> element;
   std::string denotation;
+  std::vector<std::string> dim_denotations;  // empty, or one for each dim
+  // Domain and name of an opaque type; its kind is unknown.
+  std::optional<std::pair<std::string, std::string>> opaque;
 };
 
 struct SparseTensorDef {
@@ -36,6 +40,8 @@ struct SparseTensorDef {
   Tensor indices;  // int64 [nnz] or [nnz, rank]
   Shape dims;
 };
+// Throws Error(invalid_model) unless shapes fit and the indices ascend within dims.
+void check(const SparseTensorDef& sparse);
 // The dense tensor. Throws Error(invalid_model) for indices that do not fit.
 Tensor densify(const SparseTensorDef& sparse);
 
@@ -83,7 +89,7 @@ using Properties = std::vector<std::pair<std::string, std::string>>;
 
 struct NodeDef {
   std::string op;
-  std::string domain;
+  std::string domain;  // "" for ai.onnx, in whichever spelling it was written
   std::string overload;
   std::string name;
   std::vector<std::string> inputs;   // "" where omitted
@@ -91,6 +97,7 @@ struct NodeDef {
   Attributes attributes;
   std::string doc;
   Properties metadata;
+  std::vector<NodeDevicesDef> devices;
 };
 
 struct ValueDef {
@@ -104,6 +111,7 @@ struct InitializerDef {
   std::string name;
   Tensor value;
   std::string doc;
+  Properties metadata;
 };
 
 struct QuantizationDef {
@@ -162,6 +170,7 @@ struct ModelDef {
   GraphDef graph;
   std::vector<TrainingInfoDef> training;
   std::vector<FunctionDef> functions;
+  std::vector<DeviceConfigurationDef> device_configurations;
   Properties metadata;
 };
 
