@@ -1,0 +1,41 @@
+#include "proto/decode.h"
+
+#include <google/protobuf/io/coded_stream.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "core/message.h"
+#include "onnx_schema.pb.h"
+#include "proto/wire_scan.h"
+
+namespace ondine {
+
+void decode(std::span<const std::byte> bytes, MessageId id, const Limits& limits,
+            google::protobuf::MessageLite& message) {
+  constexpr std::size_t largest = std::numeric_limits<int>::max();
+  if (bytes.size() > largest) {
+    fail(ErrorCode::limit, "a message of ", bytes.size(), " bytes: the format ends at ", largest,
+         "; keep weights as external data");
+  }
+  scan_wire(bytes, id, limits);
+  google::protobuf::io::CodedInputStream stream(reinterpret_cast<const std::uint8_t*>(bytes.data()),
+                                                static_cast<int>(bytes.size()));
+  stream.SetTotalBytesLimit(static_cast<int>(bytes.size()));
+  stream.SetRecursionLimit(std::min(limits.message_depth, deepest_message) + 1);
+  if (!message.ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage()) {
+    fail(ErrorCode::invalid_model, "not a ", wire_message(id).name, ": the wire format is damaged");
+  }
+}
+
+void decode_model(std::span<const std::byte> bytes, const Limits& limits, onnx::ModelProto& model) {
+  if (bytes.size() > limits.model_bytes) {
+    fail(ErrorCode::limit, "the model has ", bytes.size(), " bytes, more than ",
+         limits.model_bytes);
+  }
+  if (bytes.empty()) fail(ErrorCode::invalid_model, "not an ONNX model: there are no bytes");
+  decode(bytes, MessageId::model, limits, model);
+  if (!model.has_graph()) fail(ErrorCode::invalid_model, "not an ONNX model: there is no graph");
+}
+
+}  // namespace ondine

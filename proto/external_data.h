@@ -1,0 +1,58 @@
+// Tensor data in files beside the model.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include <ondine/limits.h>
+
+#include "graph/ir/document.h"
+#include "proto/mapped_file.h"
+
+namespace ondine {
+
+struct ExternalReference {
+  std::string location;
+  std::uint64_t offset = 0;
+  std::optional<std::uint64_t> length;  // absent: up to the end of the file
+  std::string checksum;                 // SHA-1 of the whole file in lower-case; may be empty
+};
+
+// Reads the keys of the standard. Throws Error(invalid_model) for unknown or repeated ones and for
+// numbers that are not plain decimal digits.
+ExternalReference parse_reference(const graph::Properties& entries);
+
+// The files of one model. Each is opened, checked and mapped once.
+class ExternalData {
+ public:
+  struct View {
+    std::span<const std::byte> bytes;
+    std::shared_ptr<void> owner;
+  };
+
+  // No folder: the model came as bytes, every view is an Error(invalid_model).
+  ExternalData(std::optional<std::filesystem::path> folder, const Limits& limits)
+      : folder_(std::move(folder)), limits_(limits) {}
+
+  // The `size` bytes that the reference must denote exactly.
+  View view(const ExternalReference& reference, std::uint64_t size);
+
+ private:
+  struct File {
+    std::shared_ptr<MappedFile> mapping;
+    std::string checksum;  // once computed
+  };
+  File& file(const std::string& location);
+
+  std::optional<std::filesystem::path> folder_;
+  const Limits& limits_;
+  std::map<std::string, File> files_;
+};
+
+}  // namespace ondine

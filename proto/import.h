@@ -1,0 +1,28 @@
+// Stages 1 and 2: a model file to a ModelDef.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+
+#include <ondine/limits.h>
+
+#include "graph/ir/document.h"
+
+namespace ondine {
+
+// Loads the file and the external data that it names in its own folder. Large tensors stay where
+// they are: those of external data are views of the mapped files, which must not be changed in
+// place while the model lives (replacing them by renaming is fine), and are read-only, so that no
+// tensor of the model may be written to.
+//
+// Tensors, types and attributes are complete and consistent in themselves; everything that concerns
+// names, operators, versions and the graph is for graph/check. Throws Error(invalid_model),
+// Error(limit), Error(unsupported) or Error(io), with the file and the object as context.
+graph::ModelDef load_model(const std::filesystem::path& file, const Limits& limits = {});
+
+// The same for bytes in memory, which are not needed afterwards. A model with external data is
+// refused.
+graph::ModelDef load_model(std::span<const std::byte> bytes, const Limits& limits = {});
+
+}  // namespace ondine

@@ -1,0 +1,85 @@
+// The pieces that importing a model is made of. Messages are consumed: large payloads move out.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ondine/limits.h>
+
+#include "graph/ir/document.h"
+
+namespace ondine {
+
+class ExternalData;
+
+namespace onnx {
+class AttributeProto;
+class DeviceConfigurationProto;
+class GraphProto;
+class ModelProto;
+class NodeDeviceConfigurationProto;
+class NodeProto;
+class SparseTensorProto;
+class TensorProto;
+class TypeProto;
+class ValueInfoProto;
+}  // namespace onnx
+
+// What one import shares.
+struct Importer {
+  const Limits& limits;
+  ExternalData& external;
+  std::uint64_t weight_bytes = 0;  // of all tensors so far, in memory
+  std::uint64_t nodes = 0;
+  int depth = 0;  // graphs around the present one
+};
+
+// Every function throws Error(invalid_model), Error(limit) or Error(unsupported) with a context
+// that names the object.
+DType import_dtype(std::int32_t data_type);
+Tensor import_tensor(onnx::TensorProto& tensor, Importer& importer);
+graph::SparseTensorDef import_sparse(onnx::SparseTensorProto& sparse, Importer& importer);
+graph::TypeDef import_type(const onnx::TypeProto& type);
+graph::ValueDef import_value_info(onnx::ValueInfoProto& value);
+graph::Attribute import_attribute(onnx::AttributeProto& attribute, Importer& importer);
+graph::NodeDef import_node(onnx::NodeProto& node, Importer& importer);
+graph::GraphDef import_graph(onnx::GraphProto& graph, Importer& importer);
+graph::NodeDevicesDef import_node_devices(onnx::NodeDeviceConfigurationProto& devices);
+graph::DeviceConfigurationDef import_device_configuration(onnx::DeviceConfigurationProto& proto);
+graph::ModelDef import_model(onnx::ModelProto& model, Importer& importer);
+
+// "" for ai.onnx in either spelling.
+std::string import_domain(std::string domain);
+
+// A repeated field of strings, moved out.
+template <class Strings>
+std::vector<std::string> take_strings(Strings* strings) {
+  std::vector<std::string> out;
+  out.reserve(static_cast<std::size_t>(strings->size()));
+  for (auto& text : *strings) out.push_back(std::move(text));
+  return out;
+}
+
+// A repeated StringStringEntryProto, moved out.
+template <class Entries>
+graph::Properties take_properties(Entries* entries) {
+  graph::Properties out;
+  out.reserve(static_cast<std::size_t>(entries->size()));
+  for (auto& entry : *entries) {
+    out.emplace_back(std::move(*entry.mutable_key()), std::move(*entry.mutable_value()));
+  }
+  return out;
+}
+
+// import(message, more...) for each message of a repeated field.
+template <class Messages, class Import, class... More>
+auto take_all(Messages* messages, Import import, More&... more) {
+  std::vector<decltype(import(*messages->begin(), more...))> out;
+  out.reserve(static_cast<std::size_t>(messages->size()));
+  for (auto& message : *messages) out.push_back(import(message, more...));
+  return out;
+}
+
+}  // namespace ondine

@@ -1,0 +1,116 @@
+// Containment: the kernel resolves the name below the folder where it can (openat2), otherwise one
+// component after the other is opened without following links.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <system_error>
+#include <vector>
+
+#include "core/message.h"
+#include "proto/mapped_file.h"
+
+namespace ondine {
+namespace {
+
+// linux/openat2.h, which older systems lack.
+struct OpenHow {
+  std::uint64_t flags;
+  std::uint64_t mode;
+  std::uint64_t resolve;
+};
+constexpr long openat2_call = 437;
+constexpr std::uint64_t no_magic_links = 0x02;
+constexpr std::uint64_t no_symlinks = 0x04;
+constexpr std::uint64_t beneath = 0x08;
+
+constexpr int read_flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;
+
+// The components of a relative name. Throws for one that is absolute, climbs or has no end.
+std::vector<std::string> components(const std::string& location) {
+  const auto reject = [&](const char* why) {
+    fail(ErrorCode::invalid_model, "location ", quoted(location), " ", why);
+  };
+  if (location.empty()) reject("is empty");
+  if (location.find('\0') != std::string::npos) reject("has a zero byte");
+  if (location.front() == '/') reject("is absolute; it must be relative to the model's folder");
+  std::vector<std::string> parts;
+  std::size_t start = 0;
+  while (start <= location.size()) {
+    const std::size_t end = std::min(location.find('/', start), location.size());
+    const std::string part = location.substr(start, end - start);
+    if (part == "..") reject("leaves the model's folder");
+    if (!part.empty() && part != ".") parts.push_back(part);
+    start = end + 1;
+  }
+  if (parts.empty() || location.back() == '/') reject("does not name a file");
+  return parts;
+}
+
+int open_beneath(int folder, const std::string& name, const Limits& limits) {
+  OpenHow how{};
+  how.flags = static_cast<std::uint64_t>(read_flags);
+  how.resolve = beneath | no_magic_links | (limits.allow_symlinks ? 0 : no_symlinks);
+  return static_cast<int>(::syscall(openat2_call, folder, name.c_str(), &how, sizeof(how)));
+}
+
+int walk(int folder, const std::vector<std::string>& parts) {
+  Descriptor current;
+  int at = folder;
+  for (std::size_t i = 0; i + 1 < parts.size(); ++i) {
+    Descriptor next(
+        ::openat(at, parts[i].c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!next.is_open()) {
+      // O_DIRECTORY makes a link look like any other file that is no folder.
+      struct stat facts {};
+      const int error = errno;
+      const bool link = ::fstatat(at, parts[i].c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0 &&
+                        S_ISLNK(facts.st_mode);
+      errno = link ? ELOOP : error;
+      return -1;
+    }
+    current = std::move(next);
+    at = current.get();
+  }
+  return ::openat(at, parts.back().c_str(), read_flags | O_NOFOLLOW);
+}
+
+}  // namespace
+
+Descriptor open_below(const std::filesystem::path& folder, const std::string& location,
+                      const Limits& limits) {
+  const auto parts = components(location);
+  const Descriptor base(
+      ::open(folder.empty() ? "." : folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!base.is_open()) {
+    fail(ErrorCode::io, "cannot open the folder ", quoted(folder.string()), ": ",
+         std::generic_category().message(errno));
+  }
+  Descriptor file(open_beneath(base.get(), location, limits));
+  if (!file.is_open() && (errno == ENOSYS || errno == EPERM || errno == EINVAL)) {
+    file = Descriptor(walk(base.get(), parts));
+  }
+  if (!file.is_open()) {
+    const int error = errno;
+    if (error == ELOOP || error == EXDEV) {
+      fail(ErrorCode::invalid_model, "location ", quoted(location),
+           error == EXDEV ? " leaves the model's folder" : " is reached through a symbolic link");
+    }
+    fail(ErrorCode::io, "cannot open ", quoted(location), ": ",
+         std::generic_category().message(error));
+  }
+  struct stat facts {};
+  if (::fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) {
+    fail(ErrorCode::io, quoted(location), " is not a regular file");
+  }
+  if (facts.st_nlink != 1 && !limits.allow_hard_links) {
+    fail(ErrorCode::invalid_model, quoted(location), " is a file with ", facts.st_nlink,
+         " names (hard links)");
+  }
+  return file;
+}
+
+}  // namespace ondine
