@@ -6,9 +6,8 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <limits>
-#include <system_error>
 
+#include "core/file.h"
 #include "core/message.h"
 
 namespace ondine {
@@ -20,15 +19,14 @@ Descriptor::~Descriptor() {
 MappedFile::MappedFile(const Descriptor& descriptor, const std::string& name) {
   struct stat facts {};
   if (::fstat(descriptor.get(), &facts) != 0) {
-    fail(ErrorCode::io, "cannot read ", quoted(name), ": ", std::generic_category().message(errno));
+    fail_io("read", name, errno);
   }
   if (!S_ISREG(facts.st_mode)) fail(ErrorCode::io, quoted(name), " is not a regular file");
   const auto size = static_cast<std::size_t>(facts.st_size);
   if (size == 0) return;
   void* memory = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor.get(), 0);
   if (memory == MAP_FAILED) {
-    fail(ErrorCode::io, "cannot map the ", size, " bytes of ", quoted(name), ": ",
-         std::generic_category().message(errno));
+    fail_io("map", name, errno);
   }
   bytes_ = {static_cast<const std::byte*>(memory), size};
 }
@@ -40,10 +38,7 @@ MappedFile::~MappedFile() {
 Descriptor open_file(const std::filesystem::path& file) {
   // O_NONBLOCK: opening a pipe would wait for a writer.
   Descriptor descriptor(::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
-  if (!descriptor.is_open()) {
-    fail(ErrorCode::io, "cannot open ", quoted(file.string()), ": ",
-         std::generic_category().message(errno));
-  }
+  if (!descriptor.is_open()) fail_io("open", file.string(), errno);
   return descriptor;
 }
 

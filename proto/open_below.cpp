@@ -5,11 +5,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
-#include <system_error>
 #include <vector>
 
+#include "core/file.h"
 #include "core/message.h"
 #include "proto/mapped_file.h"
 
@@ -85,10 +86,7 @@ Descriptor open_below(const std::filesystem::path& folder, const std::string& lo
   const auto parts = components(location);
   const Descriptor base(
       ::open(folder.empty() ? "." : folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!base.is_open()) {
-    fail(ErrorCode::io, "cannot open the folder ", quoted(folder.string()), ": ",
-         std::generic_category().message(errno));
-  }
+  if (!base.is_open()) fail_io("open", folder.string(), errno);
   Descriptor file(open_beneath(base.get(), location, limits));
   if (!file.is_open() && (errno == ENOSYS || errno == EPERM || errno == EINVAL)) {
     file = Descriptor(walk(base.get(), parts));
@@ -99,8 +97,7 @@ Descriptor open_below(const std::filesystem::path& folder, const std::string& lo
       fail(ErrorCode::invalid_model, "location ", quoted(location),
            error == EXDEV ? " leaves the model's folder" : " is reached through a symbolic link");
     }
-    fail(ErrorCode::io, "cannot open ", quoted(location), ": ",
-         std::generic_category().message(error));
+    fail_io("open", location, error);
   }
   struct stat facts {};
   if (::fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) {

@@ -1,0 +1,24 @@
+#include "tests/support/cases.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace ondine::test {
+
+std::filesystem::path cases_folder() {
+  if (const char* named = std::getenv("ONDINE_CASES")) return named;
+  return std::filesystem::path(ONDINE_SOURCE_DIR).parent_path() / "shared" / "cases";
+}
+
+std::vector<std::filesystem::path> case_folders(const std::string& collection) {
+  std::vector<std::filesystem::path> out;
+  const auto folder = cases_folder() / collection;
+  if (!std::filesystem::is_directory(folder)) return out;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (std::filesystem::exists(entry.path() / "model.onnx")) out.push_back(entry.path());
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+}  // namespace ondine::test
