@@ -1,0 +1,103 @@
+#include "graph/training/prepare.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/message.h"
+#include "graph/training/prepare_initialize.h"
+#include "graph/training/prepare_loss.h"
+#include "graph/training/prepare_optimizer.h"
+#include "graph/training/prepare_training_mode.h"
+
+namespace ondine::graph {
+namespace {
+
+constexpr std::int64_t first_training_ir = 7;
+
+std::int64_t imported(const ModelDef& model, std::string_view domain) {
+  for (const OpsetImport& one : model.opsets) {
+    if (one.domain == domain) return one.version;
+  }
+  return 0;
+}
+
+void check_options(const PrepareOptions& options) {
+  const auto require = [](bool holds, const char* what, double value) {
+    if (!holds) fail(ErrorCode::mismatch, what, ", found ", value);
+  };
+  const auto finite = [](double value) { return std::isfinite(value); };
+  require(finite(options.learning_rate), "the learning rate must be a number",
+          options.learning_rate);
+  require(finite(options.weight_decay) && options.weight_decay >= 0,
+          "the weight decay must not be negative", options.weight_decay);
+  require(options.huber_delta > 0, "the Huber delta must be positive", options.huber_delta);
+  require(!options.clip_norm || *options.clip_norm > 0, "the clipping norm must be positive",
+          options.clip_norm.value_or(1));
+  const auto fraction = [](float value) { return value >= 0 && value < 1; };
+  require(fraction(options.momentum), "the momentum must be in [0, 1)", options.momentum);
+  require(fraction(options.beta1), "beta1 must be in [0, 1)", options.beta1);
+  require(fraction(options.beta2), "beta2 must be in [0, 1)", options.beta2);
+}
+
+void check_model(const ModelDef& model, std::int64_t opset) {
+  if (!model.training.empty()) {
+    fail(ErrorCode::mismatch, "the model already has training information (", model.training.size(),
+         "); export it for inference first");
+  }
+  if (opset < 7) {
+    fail(ErrorCode::unsupported, "preparing needs ai.onnx 7 or newer, the model imports ai.onnx ",
+         opset);
+  }
+  const std::int64_t training = imported(model, training_domain);
+  if (training > 1) {
+    fail(ErrorCode::unsupported, training_domain, " ", training, ", prepare writes version 1");
+  }
+}
+
+}  // namespace
+
+PrepareReport prepare(ModelDef& model, const PrepareOptions& options) {
+  const std::int64_t opset = imported(model, "");
+  check_options(options);
+  check_model(model, opset);
+  const Prediction found = find_prediction(model.graph, opset, options);
+  const ParameterChoice parameters = choose_parameters(model.graph, found.value, options);
+
+  Names names(model);
+  TrainingInfoDef info;
+  GraphDef& algorithm = info.algorithm.emplace();
+  algorithm.name = names.fresh("training");
+  GraphWriter writer(algorithm, names, opset);
+  Prediction prediction = found;
+  Properties statistics;
+  if (options.training_mode) {
+    prediction.value =
+        write_training_copy(writer, model, found.value, found.dtype, parameters, statistics);
+  }
+  std::vector<ValueDef> statistic_outputs;
+  std::swap(statistic_outputs, algorithm.outputs);
+  const LossValues loss = write_loss(writer, prediction, options);
+  write_optimizer(writer, loss.loss, parameters.trained, options, info.update_binding);
+  algorithm.outputs.insert(algorithm.outputs.end(), statistic_outputs.begin(),
+                           statistic_outputs.end());
+  info.update_binding.insert(info.update_binding.end(), statistics.begin(), statistics.end());
+
+  GraphDef initialization;
+  initialization.name = names.fresh("initialization");
+  GraphWriter initialize(initialization, names, opset);
+  write_initialization(initialize, model.graph, parameters.trained, options.init,
+                       info.initialization_binding);
+  if (!initialization.nodes.empty()) info.initialization = std::move(initialization);
+
+  PrepareReport report;
+  report.loss = loss.loss;
+  for (const InitializerDef* one : parameters.trained) report.trained.push_back(one->name);
+  for (const InitializerDef* one : parameters.frozen) report.frozen.push_back(one->name);
+
+  model.ir_version = std::max(model.ir_version, first_training_ir);
+  if (imported(model, training_domain) == 0) model.opsets.push_back({training_domain, 1});
+  model.training.push_back(std::move(info));
+  return report;
+}
+
+}  // namespace ondine::graph

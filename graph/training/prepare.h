@@ -1,0 +1,16 @@
+// Writing the TrainingInfoProto of an inference model: loss, Gradient, optimizer, initialization.
+#pragma once
+
+#include <ondine/prepare.h>
+
+#include "graph/ir/document.h"
+
+namespace ondine::graph {
+
+// Appends one training_info to `model` and extends its opset imports (and its IR version to at
+// least 7). Uses nodes that are valid for the model's own version of ai.onnx; throws
+// Error(unsupported) naming that version when it is too old, Error(mismatch) for an output, label
+// or pattern that does not fit. Changes nothing when it throws.
+PrepareReport prepare(ModelDef& model, const PrepareOptions& options);
+
+}  // namespace ondine::graph

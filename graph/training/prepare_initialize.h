@@ -1,0 +1,17 @@
+// The initialization graph of a prepared model.
+#pragma once
+
+#include <ondine/prepare.h>
+
+#include "graph/training/prepare_writer.h"
+
+namespace ondine::graph {
+
+// Draws for every trained weight of two or more dims that multiplies its data (biases and other
+// element-wise operands restart from their initializers). Outputs are bound in `bindings`; the
+// graph stays empty when there is nothing to draw.
+void write_initialization(GraphWriter& writer, const GraphDef& main,
+                          const std::vector<const InitializerDef*>& trained, WeightInit init,
+                          Properties& bindings);
+
+}  // namespace ondine::graph

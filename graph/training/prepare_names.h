@@ -1,0 +1,36 @@
+// Names of a model and fresh ones that clash with none of them.
+#pragma once
+
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/ir/document.h"
+
+namespace ondine::graph {
+
+class Names {
+ public:
+  // Every name of the model's graphs, those of branches and bodies included.
+  explicit Names(const ModelDef& model);
+
+  bool contains(std::string_view name) const { return names_.find(name) != names_.end(); }
+  // `hint`, or `hint` with a number; reserved from now on.
+  std::string fresh(const std::string& hint);
+
+ private:
+  void collect(const GraphDef& graph);
+
+  std::set<std::string, std::less<>> names_;
+};
+
+// Names that `graph` reads from around it.
+std::set<std::string> captured_names(const GraphDef& graph);
+// The bodies that a node holds.
+std::vector<std::shared_ptr<const GraphDef>> bodies_of(const NodeDef& node);
+// Inputs that are given, then the captures of the bodies.
+std::vector<std::string> reads_of(const NodeDef& node);
+
+}  // namespace ondine::graph

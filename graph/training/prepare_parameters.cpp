@@ -1,0 +1,235 @@
+#include "graph/training/prepare_parameters.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include "core/message.h"
+#include "graph/training/prepare_names.h"
+
+namespace ondine::graph {
+namespace {
+
+using Strings = std::set<std::string, std::less<>>;
+
+bool one_of(std::string_view text, std::initializer_list<std::string_view> list) {
+  return std::find(list.begin(), list.end(), text) != list.end();
+}
+
+// Inputs beyond the first (BatchNormalization: first three) that only steer the operator.
+bool is_setting(const NodeDef& node, std::size_t input) {
+  if (!node.domain.empty()) return false;
+  if (node.op == "BatchNormalization") return input >= 3;
+  return input >= 1 && one_of(node.op, {"Clip", "Pad", "Dropout", "Resize", "Upsample", "Expand",
+                                        "Reshape", "Tile", "OneHot", "QuantizeLinear"});
+}
+
+bool stops_derivatives(const NodeDef& node) {
+  return node.domain.empty() && one_of(node.op, {"Shape",
+                                                 "Size",
+                                                 "ArgMax",
+                                                 "ArgMin",
+                                                 "Greater",
+                                                 "Less",
+                                                 "Equal",
+                                                 "GreaterOrEqual",
+                                                 "Floor",
+                                                 "LessOrEqual",
+                                                 "Not",
+                                                 "NonZero",
+                                                 "Round",
+                                                 "Ceil",
+                                                 "Sign",
+                                                 "IsNaN",
+                                                 "IsInf",
+                                                 "OneHot",
+                                                 "EyeLike",
+                                                 "RandomNormalLike",
+                                                 "Multinomial",
+                                                 "RandomUniformLike",
+                                                 "ConstantOfShape",
+                                                 "Bernoulli"});
+}
+
+// Values through which a derivative of `output` may flow.
+Strings differentiable_values(const GraphDef& graph, const std::string& output) {
+  Strings result{output};
+  for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
+    const bool wanted =
+        std::any_of(node->outputs.begin(), node->outputs.end(),
+                    [&](const std::string& name) { return !name.empty() && result.count(name); });
+    if (!wanted || stops_derivatives(*node)) continue;
+    for (std::size_t i = 0; i < node->inputs.size(); ++i) {
+      if (!node->inputs[i].empty() && !is_setting(*node, i)) result.insert(node->inputs[i]);
+    }
+    for (const auto& body : bodies_of(*node)) result.merge(Strings(captured_names(*body)));
+  }
+  return result;
+}
+
+// Layers are nodes that combine parameters with data, counted from the end; an Add that puts the
+// bias to the node before it belongs to that node.
+class Layers {
+ public:
+  Layers(const GraphDef& graph, const Strings& live) : producers_(producers_of(graph)) {
+    for (const InitializerDef& initializer : graph.initializers) {
+      origin_[initializer.name].insert(initializer.name);
+    }
+    std::vector<const NodeDef*> layers;
+    for (const NodeDef& node : graph.nodes) {
+      if (trace(node) && std::any_of(node.outputs.begin(), node.outputs.end(),
+                                     [&](const std::string& name) { return live.count(name); })) {
+        layers.push_back(&node);
+      }
+    }
+    for (auto node = layers.rbegin(); node != layers.rend(); ++node) number(**node);
+  }
+
+  std::size_t number_of(const std::string& parameter) const {
+    const auto found = number_.find(parameter);
+    return found == number_.end() ? std::numeric_limits<std::size_t>::max() : found->second;
+  }
+
+ private:
+  // Whether the node reads both parameters and data. A node that reads parameters alone hands
+  // them on to its outputs.
+  bool trace(const NodeDef& node) {
+    Strings parameters;
+    bool data = false;
+    for (const std::string& name : reads_of(node)) {
+      const auto found = origin_.find(name);
+      if (found == origin_.end()) {
+        data = true;
+      } else {
+        parameters.insert(found->second.begin(), found->second.end());
+      }
+    }
+    if (data) return !parameters.empty();
+    for (const std::string& output : node.outputs) {
+      if (!output.empty()) origin_[output] = parameters;
+    }
+    return false;
+  }
+
+  void number(const NodeDef& node) {
+    const auto merged = merged_.find(&node);
+    const std::size_t layer = merged == merged_.end() ? count_++ : merged->second;
+    for (const std::string& name : reads_of(node)) {
+      const auto found = origin_.find(name);
+      if (found != origin_.end()) {
+        for (const std::string& parameter : found->second) number_.try_emplace(parameter, layer);
+        continue;
+      }
+      const auto producer = producers_.find(name);
+      if (node.op == "Add" && producer != producers_.end() &&
+          one_of(producer->second->op, {"MatMul", "Conv", "Gemm", "ConvTranspose", "Einsum"})) {
+        merged_[producer->second] = layer;
+      }
+    }
+  }
+
+  Producers producers_;
+  std::map<std::string, Strings, std::less<>> origin_;  // of values that hold parameters alone
+  std::map<const NodeDef*, std::size_t> merged_;
+  std::map<std::string, std::size_t, std::less<>> number_;
+  std::size_t count_ = 0;
+};
+
+bool matches_any(const std::vector<std::string>& patterns, std::string_view name) {
+  return std::any_of(patterns.begin(), patterns.end(),
+                     [&](const std::string& pattern) { return matches_glob(pattern, name); });
+}
+
+void require_matches(const std::vector<std::string>& patterns, const char* option,
+                     const std::vector<const InitializerDef*>& parameters) {
+  for (const std::string& pattern : patterns) {
+    const bool found = std::any_of(parameters.begin(), parameters.end(), [&](const auto* one) {
+      return matches_glob(pattern, one->name);
+    });
+    if (found) continue;
+    std::string names;
+    for (std::size_t i = 0; i < parameters.size() && i < 10; ++i) {
+      names += (i == 0 ? "" : ", ") + parameters[i]->name;
+    }
+    if (parameters.size() > 10) names += ", ...";
+    fail(ErrorCode::mismatch, option, " pattern ", quoted(pattern),
+         " matches no parameter; the model has: ", names.empty() ? "none" : names);
+  }
+}
+
+}  // namespace
+
+bool matches_glob(std::string_view pattern, std::string_view text) noexcept {
+  std::size_t p = 0;
+  std::size_t t = 0;
+  std::size_t star = std::string_view::npos;
+  std::size_t resume = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      resume = t;
+    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == text[t])) {
+      ++p;
+      ++t;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      t = ++resume;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
+}
+
+Producers producers_of(const GraphDef& graph) {
+  Producers result;
+  for (const NodeDef& node : graph.nodes) {
+    for (const std::string& output : node.outputs) {
+      if (!output.empty()) result[output] = &node;
+    }
+  }
+  return result;
+}
+
+const InitializerDef* find_initializer(const GraphDef& graph, std::string_view name) noexcept {
+  for (const InitializerDef& initializer : graph.initializers) {
+    if (initializer.name == name) return &initializer;
+  }
+  return nullptr;
+}
+
+bool ParameterChoice::trains(std::string_view name) const noexcept {
+  return std::any_of(trained.begin(), trained.end(),
+                     [&](const InitializerDef* one) { return one->name == name; });
+}
+
+ParameterChoice choose_parameters(const GraphDef& graph, const std::string& output,
+                                  const PrepareOptions& options) {
+  const Strings live = differentiable_values(graph, output);
+  std::vector<const InitializerDef*> parameters;
+  for (const InitializerDef& one : graph.initializers) {
+    if (is_differentiable(one.value.dtype()) && live.count(one.name)) parameters.push_back(&one);
+  }
+  require_matches(options.train, "train", parameters);
+  require_matches(options.freeze, "freeze", parameters);
+
+  const Layers layers(graph, live);
+  ParameterChoice choice;
+  for (const InitializerDef* one : parameters) {
+    bool trained =
+        options.train.empty() ? !one->value.shape().empty() : matches_any(options.train, one->name);
+    if (matches_any(options.freeze, one->name)) trained = false;
+    if (options.last_layers && layers.number_of(one->name) >= *options.last_layers) trained = false;
+    (trained ? choice.trained : choice.frozen).push_back(one);
+  }
+  if (choice.trained.empty()) {
+    fail(ErrorCode::mismatch, "nothing to train: ",
+         parameters.empty() ? "no floating point initializer reaches output "
+                            : "the options freeze every parameter of output ",
+         quoted(output));
+  }
+  return choice;
+}
+
+}  // namespace ondine::graph

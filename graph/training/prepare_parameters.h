@@ -1,0 +1,37 @@
+// Which initializers a prepared model trains.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <ondine/prepare.h>
+
+#include "graph/ir/document.h"
+
+namespace ondine::graph {
+
+// '*' stands for any text, '?' for one character.
+bool matches_glob(std::string_view pattern, std::string_view text) noexcept;
+
+// The node that makes each value of a graph.
+using Producers = std::map<std::string, const NodeDef*, std::less<>>;
+Producers producers_of(const GraphDef& graph);
+const InitializerDef* find_initializer(const GraphDef& graph, std::string_view name) noexcept;
+
+struct ParameterChoice {
+  std::vector<const InitializerDef*> trained;  // in the order of the initializers
+  std::vector<const InitializerDef*> frozen;   // could be trained, but for the options
+
+  bool trains(std::string_view name) const noexcept;
+};
+
+// Parameters are the floating point initializers through which a derivative of `output` flows: no
+// running statistics, no bounds of Clip. Those of rank 0 are constants unless a pattern of `train`
+// names them. Throws Error(mismatch) for a pattern that matches no parameter and when nothing is
+// left to train.
+ParameterChoice choose_parameters(const GraphDef& graph, const std::string& output,
+                                  const PrepareOptions& options);
+
+}  // namespace ondine::graph
