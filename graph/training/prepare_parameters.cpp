@@ -62,7 +62,10 @@ Strings differentiable_values(const GraphDef& graph, const std::string& output) 
     for (std::size_t i = 0; i < node->inputs.size(); ++i) {
       if (!node->inputs[i].empty() && !is_setting(*node, i)) result.insert(node->inputs[i]);
     }
-    for (const auto& body : bodies_of(*node)) result.merge(Strings(captured_names(*body)));
+    for (const auto& body : bodies_of(*node)) {
+      const std::set<std::string> names = captured_names(*body);
+      result.insert(names.begin(), names.end());
+    }
   }
   return result;
 }

@@ -58,7 +58,9 @@ std::string GraphWriter::node(const std::string& op, std::vector<std::string> in
 
 std::string GraphWriter::initializer(const std::string& hint, Tensor value) {
   std::string name = names_->fresh(hint);
-  graph_->initializers.push_back({name, std::move(value), {}});
+  InitializerDef& added = graph_->initializers.emplace_back();
+  added.name = name;
+  added.value = std::move(value);
   return name;
 }
 

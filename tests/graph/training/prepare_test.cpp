@@ -1,0 +1,324 @@
+#include "graph/training/prepare.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <set>
+
+#include "graph/training/prepare_names.h"
+#include "graph/training/prepare_parameters.h"
+
+using namespace ondine;
+using namespace ondine::graph;
+
+namespace {
+
+ValueDef value(const std::string& name, std::vector<DimDef> dims, DType dtype = DType::float32) {
+  ValueDef result;
+  result.name = name;
+  result.type.kind = TypeKind::tensor;
+  result.type.dtype = dtype;
+  result.type.dims = std::move(dims);
+  return result;
+}
+
+NodeDef node(const std::string& op, std::vector<std::string> inputs,
+             std::vector<std::string> outputs, Attributes attributes = {}) {
+  NodeDef result;
+  result.op = op;
+  result.name = "node_" + outputs[0];
+  result.inputs = std::move(inputs);
+  result.outputs = std::move(outputs);
+  result.attributes = std::move(attributes);
+  return result;
+}
+
+void weight(ModelDef& model, const std::string& name, const Shape& shape) {
+  InitializerDef& added = model.graph.initializers.emplace_back();
+  added.name = name;
+  added.value = Tensor(DType::float32, shape);
+}
+
+// x -> Conv -> BatchNormalization -> Relu -> Flatten -> Dropout -> Gemm -> Softmax
+ModelDef network(std::int64_t opset = 17) {
+  ModelDef model;
+  model.ir_version = 4;
+  model.opsets = {{"", opset}};
+  GraphDef& graph = model.graph;
+  graph.name = "network";
+  graph.inputs = {
+      value("x", {std::string("N"), std::int64_t{1}, std::int64_t{4}, std::int64_t{4}})};
+  graph.outputs = {value("p", {std::string("N"), std::int64_t{3}})};
+  weight(model, "conv.w", {2, 1, 3, 3});
+  for (const char* name : {"bn.scale", "bn.bias", "bn.mean", "bn.var"}) weight(model, name, {2});
+  weight(model, "fc.w", {3, 8});
+  weight(model, "fc.b", {3});
+  weight(model, "unused", {5});
+  graph.nodes = {
+      node("Conv", {"x", "conv.w"}, {"c"}),
+      node("BatchNormalization", {"c", "bn.scale", "bn.bias", "bn.mean", "bn.var"}, {"n"}),
+      node("Relu", {"n"}, {"r"}),
+      node("Flatten", {"r"}, {"f"}),
+      node("Dropout", {"f"}, {"d"}),
+      node("Gemm", {"d", "fc.w", "fc.b"}, {"logits"}, {{"transB", std::int64_t{1}}}),
+      node("Softmax", {"logits"}, {"p"}),
+  };
+  return model;
+}
+
+const NodeDef* find_op(const GraphDef& graph, const std::string& op) {
+  const auto found = std::find_if(graph.nodes.begin(), graph.nodes.end(),
+                                  [&](const NodeDef& one) { return one.op == op; });
+  return found == graph.nodes.end() ? nullptr : &*found;
+}
+
+std::set<std::string> keys(const Properties& bindings) {
+  std::set<std::string> result;
+  for (const auto& [key, unused] : bindings) result.insert(key);
+  return result;
+}
+
+// Every name is made once and before it is read, over main and algorithm graph together.
+void require_single_assignment(const ModelDef& model) {
+  std::set<std::string> known;
+  const auto define = [&](const std::string& name) {
+    if (name.empty()) return;
+    INFO(name);
+    REQUIRE(known.insert(name).second);
+  };
+  const GraphDef& algorithm = *model.training[0].algorithm;
+  for (const GraphDef* graph : {&model.graph, &algorithm}) {
+    std::set<std::string> with_default;
+    for (const auto& one : graph->initializers) {
+      define(one.name);
+      with_default.insert(one.name);
+    }
+    for (const auto& one : graph->inputs) {
+      if (!with_default.count(one.name)) define(one.name);
+    }
+  }
+  for (const GraphDef* graph : {&model.graph, &algorithm}) {
+    for (const NodeDef& one : graph->nodes) {
+      for (const std::string& name : reads_of(one)) {
+        INFO(name);
+        REQUIRE(known.count(name) == 1);
+      }
+      for (const std::string& name : one.outputs) define(name);
+    }
+  }
+  std::set<std::string> outputs;
+  for (const ValueDef& one : algorithm.outputs) {
+    REQUIRE(known.count(one.name) == 1);
+    REQUIRE(outputs.insert(one.name).second);
+  }
+  for (const auto& [key, bound] : model.training[0].update_binding) {
+    REQUIRE(find_initializer(model.graph, key) != find_initializer(algorithm, key));
+    REQUIRE(outputs.count(bound) == 1);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("globs match any text with * and one character with ?") {
+  CHECK(matches_glob("*", ""));
+  CHECK(matches_glob("fc?.w*", "fc1.weight"));
+  CHECK(matches_glob("*.bias", "a.b.bias"));
+  CHECK_FALSE(matches_glob("fc?", "fc"));
+  CHECK_FALSE(matches_glob("fc", "fc1"));
+  CHECK(matches_glob("a*b*c", "a__b_b__c"));
+}
+
+TEST_CASE("a prepared classifier has loss, accuracy and an update for every parameter") {
+  ModelDef model = network();
+  const PrepareReport report = prepare(model, {});
+  CHECK(report.loss == "loss");
+  CHECK(report.trained ==
+        std::vector<std::string>{"conv.w", "bn.scale", "bn.bias", "fc.w", "fc.b"});
+  CHECK(report.frozen.empty());
+  CHECK(model.ir_version == 7);
+  REQUIRE(model.opsets.size() == 2);
+  CHECK(model.opsets[1].domain == "ai.onnx.preview.training");
+  require_single_assignment(model);
+
+  const TrainingInfoDef& info = model.training.at(0);
+  CHECK(keys(info.update_binding) == std::set<std::string>{"conv.w", "bn.scale", "bn.bias", "fc.w",
+                                                           "fc.b", "bn.mean", "bn.var"});
+  const GraphDef& algorithm = *info.algorithm;
+  CHECK(algorithm.outputs.at(0).name == "loss");
+  CHECK(algorithm.outputs.at(1).name == "accuracy");
+  REQUIRE(algorithm.inputs.size() == 2);
+  CHECK(algorithm.inputs[0].name == "label");
+  CHECK(algorithm.inputs[0].type.dtype == DType::int64);
+  CHECK(algorithm.inputs[0].type.dims == std::vector<DimDef>{std::string("N")});
+  CHECK(algorithm.inputs[1].name == "learning_rate");
+}
+
+TEST_CASE("cross entropy reads the logits before a final Softmax") {
+  ModelDef model = network();
+  prepare(model, {});
+  const NodeDef* loss = find_op(*model.training[0].algorithm, "SoftmaxCrossEntropyLoss");
+  REQUIRE(loss != nullptr);
+  CHECK(loss->inputs == std::vector<std::string>{"train.logits", "label"});
+}
+
+TEST_CASE("the training copy starts at the first node that trains differently") {
+  ModelDef model = network();
+  prepare(model, {});
+  const GraphDef& algorithm = *model.training[0].algorithm;
+  CHECK(find_op(algorithm, "Conv") == nullptr);
+  const NodeDef* norm = find_op(algorithm, "BatchNormalization");
+  REQUIRE(norm != nullptr);
+  CHECK(norm->inputs[0] == "c");
+  REQUIRE(norm->outputs.size() == 3);
+  CHECK(std::get<std::int64_t>(find(norm->attributes, "training_mode")->data) == 1);
+  const NodeDef* dropout = find_op(algorithm, "Dropout");
+  REQUIRE(dropout != nullptr);
+  REQUIRE(dropout->inputs.size() == 3);
+  CHECK(find_initializer(algorithm, dropout->inputs[2])->value.values<bool>()[0]);
+}
+
+TEST_CASE("without training mode the loss reads the main graph") {
+  ModelDef model = network();
+  PrepareOptions options;
+  options.training_mode = false;
+  prepare(model, options);
+  require_single_assignment(model);
+  const GraphDef& algorithm = *model.training[0].algorithm;
+  CHECK(find_op(algorithm, "BatchNormalization") == nullptr);
+  CHECK(find_op(algorithm, "SoftmaxCrossEntropyLoss")->inputs[0] == "logits");
+}
+
+TEST_CASE("a frozen BatchNormalization keeps its statistics") {
+  ModelDef model = network();
+  PrepareOptions options;
+  options.freeze = {"bn.*", "conv.*"};
+  const PrepareReport report = prepare(model, options);
+  CHECK(report.trained == std::vector<std::string>{"fc.w", "fc.b"});
+  CHECK(report.frozen == std::vector<std::string>{"conv.w", "bn.scale", "bn.bias"});
+  CHECK(find_op(*model.training[0].algorithm, "BatchNormalization") == nullptr);
+  CHECK(find_op(*model.training[0].algorithm, "Dropout") != nullptr);
+}
+
+TEST_CASE("last layers are counted from the output") {
+  ModelDef model = network();
+  PrepareOptions options;
+  options.last_layers = 1;
+  CHECK(prepare(model, options).trained == std::vector<std::string>{"fc.w", "fc.b"});
+  ModelDef again = network();
+  options.last_layers = 2;
+  CHECK(prepare(again, options).trained ==
+        std::vector<std::string>{"bn.scale", "bn.bias", "fc.w", "fc.b"});
+}
+
+TEST_CASE("a bias added after a product belongs to its layer") {
+  ModelDef model = network();
+  model.graph.nodes[5] = node("MatMul", {"d", "fc.wt"}, {"product"});
+  model.graph.nodes.insert(model.graph.nodes.begin(), node("Transpose", {"fc.w"}, {"fc.wt"}));
+  model.graph.nodes.insert(model.graph.nodes.end() - 1,
+                           node("Add", {"product", "fc.b"}, {"logits"}));
+  PrepareOptions options;
+  options.last_layers = 1;
+  CHECK(prepare(model, options).trained == std::vector<std::string>{"fc.w", "fc.b"});
+}
+
+TEST_CASE("every optimizer and loss writes a well-formed graph") {
+  const auto optimizer = GENERATE(Optimizer::sgd, Optimizer::momentum, Optimizer::nesterov,
+                                  Optimizer::adagrad, Optimizer::adam, Optimizer::adamw);
+  const auto loss = GENERATE(Loss::softmax_cross_entropy, Loss::bce_with_logits, Loss::mse,
+                             Loss::mae, Loss::huber);
+  ModelDef model = network();
+  PrepareOptions options;
+  options.optimizer = optimizer;
+  options.loss = loss;
+  options.weight_decay = 0.01F;
+  options.clip_norm = 1.0F;
+  prepare(model, options);
+  require_single_assignment(model);
+  const GraphDef& algorithm = *model.training[0].algorithm;
+  CHECK(find_op(algorithm, "Gradient")->inputs.size() == 5);
+  CHECK((find_initializer(algorithm, "step") != nullptr) == (optimizer != Optimizer::sgd));
+}
+
+TEST_CASE("initialization draws weights by their fan and leaves biases") {
+  ModelDef model = network();
+  prepare(model, {});
+  const TrainingInfoDef& info = model.training[0];
+  CHECK(keys(info.initialization_binding) == std::set<std::string>{"conv.w", "fc.w"});
+  const NodeDef& drawn = info.initialization->nodes.at(1);
+  CHECK(drawn.op == "RandomUniform");
+  // fc.w is [out, in] = [3, 8]: the bound is sqrt(6 / 8).
+  CHECK(std::get<float>(find(drawn.attributes, "high")->data) == Approx(0.8660254));
+  ModelDef kept = network();
+  PrepareOptions options;
+  options.init = WeightInit::keep;
+  prepare(kept, options);
+  CHECK_FALSE(kept.training[0].initialization.has_value());
+}
+
+TEST_CASE("names of the model are never taken again") {
+  ModelDef model = network();
+  model.graph.nodes[0].outputs[0] = "loss";
+  model.graph.nodes[1].inputs[0] = "loss";
+  model.graph.nodes[2].outputs[0] = "learning_rate";
+  model.graph.nodes[3].inputs[0] = "learning_rate";
+  weight(model, "step", {1});
+  weight(model, "fc.w.mean", {1});
+  PrepareOptions options;
+  options.optimizer = Optimizer::adam;
+  CHECK(prepare(model, options).loss == "loss_1");
+  require_single_assignment(model);
+}
+
+TEST_CASE("old versions get the nodes that they have") {
+  ModelDef model = network(12);
+  prepare(model, {});
+  require_single_assignment(model);
+  const GraphDef& algorithm = *model.training[0].algorithm;
+  CHECK(find_op(algorithm, "BatchNormalization")->outputs.size() == 5);
+
+  ModelDef older = network(9);
+  PrepareOptions options;
+  options.loss = Loss::mse;
+  prepare(older, options);
+  require_single_assignment(older);
+  CHECK(find_op(*older.training[0].algorithm, "Dropout") == nullptr);
+  CHECK(find_op(*older.training[0].algorithm, "RandomUniformLike") != nullptr);
+}
+
+TEST_CASE("what cannot be prepared is refused and left as it was") {
+  ModelDef model = network();
+  PrepareOptions options;
+  std::string message;
+  SECTION("an unknown output") {
+    options.output = "q";
+    message = "no output 'q'";
+  }
+  SECTION("a pattern without a match") {
+    options.freeze = {"conv1.*"};
+    message = "'conv1.*'";
+  }
+  SECTION("nothing left to train") {
+    options.freeze = {"*"};
+    message = "nothing to train";
+  }
+  SECTION("a label that is taken") {
+    options.label = "x";
+    message = "'x'";
+  }
+  SECTION("an opset that lacks the loss") {
+    model.opsets[0].version = 11;
+    message = "ai.onnx 11";
+  }
+  SECTION("an opset before broadcasting") {
+    model.opsets[0].version = 6;
+    message = "ai.onnx 6";
+  }
+  SECTION("a model that is prepared already") {
+    model.training.emplace_back();
+    message = "already";
+  }
+  const std::size_t infos = model.training.size();
+  const std::size_t imports = model.opsets.size();
+  CHECK_THROWS_WITH(prepare(model, options), Catch::Contains(message));
+  CHECK(model.training.size() == infos);
+  CHECK(model.opsets.size() == imports);
+}
