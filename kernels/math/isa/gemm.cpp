@@ -1,0 +1,255 @@
+// C = alpha A B + beta C on one thread: blocks over k, panels of B that stay in the first cache,
+// blocks of A that stay in the second.
+#include "kernels/math/isa/gemm_micro.h"
+#include "kernels/math/isa/gemm_pack.h"
+#include "kernels/math/isa/parts.h"
+
+namespace ondine::math::ONDINE_ISA {
+namespace {
+
+constexpr std::int64_t block_k = 256;
+constexpr std::int64_t block_n = 512;
+constexpr std::int64_t block_m = 240;
+constexpr std::int64_t slack = 64;  // elements, behind each packed matrix
+
+template <class T>
+using Micro = void (*)(const Block<T>&);
+
+// Where there are no masked loads, a matrix B whose last vector is not whole is packed.
+constexpr Edge partial_edge = has_masks ? Edge::masked : Edge::padded;
+
+template <class T, int Vectors, Edge E, bool UnitRow, int... I>
+constexpr Micro<T> pick_rows(int rows, std::integer_sequence<int, I...>) {
+  constexpr Micro<T> all[] = {&micro<T, I + 1, Vectors, E, UnitRow>...};
+  return all[rows - 1];
+}
+
+template <class T, int Rows, int Vectors>
+ONDINE_INLINE Micro<T> pick_wide(bool tail) {
+  return tail ? &micro<T, Rows, Vectors, Edge::masked, false>
+              : &micro<T, Rows, Vectors, Edge::whole, false>;
+}
+
+template <class T, int Vectors>
+ONDINE_INLINE Micro<T> pick(int rows, bool tail, bool unit_row) {
+  constexpr auto every = std::make_integer_sequence<int, max_rows>();
+  if (tail) {
+    return unit_row ? pick_rows<T, Vectors, partial_edge, true>(rows, every)
+                    : pick_rows<T, Vectors, partial_edge, false>(rows, every);
+  }
+  return unit_row ? pick_rows<T, Vectors, Edge::whole, true>(rows, every)
+                  : pick_rows<T, Vectors, Edge::whole, false>(rows, every);
+}
+
+ONDINE_INLINE std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
+ONDINE_INLINE std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+// Pieces of nearly the same size, none larger than `most`.
+ONDINE_INLINE std::int64_t even_piece(std::int64_t n, std::int64_t most) {
+  return divide_up(n, divide_up(n, most));
+}
+
+template <class T>
+ONDINE_INLINE Finish<T> finish_of(const GemmCall<T>& g, bool first, bool last, std::int64_t i,
+                                  std::int64_t j) {
+  return {g.alpha, first ? g.beta : T{1}, last && g.col_bias ? g.col_bias + j : nullptr,
+          last && g.row_bias ? g.row_bias + i : nullptr, last && g.relu};
+}
+
+// Up to 4 rows and B stored by columns: dot products, no packing.
+template <class T, int Rows>
+void run_dots(const GemmCall<T>& g, std::int64_t i) {
+  constexpr int cols = Rows <= 2 ? 4 : 3;
+  Block<T> block{g.k, g.a + i * g.a_row, g.a_row, 1, nullptr, 1, nullptr, g.ldc, 0, {}};
+  std::int64_t j = 0;
+  for (; j + cols <= g.n; j += cols) {
+    block.b = g.b + j * g.b_col;
+    block.c = g.c + i * g.ldc + j;
+    block.finish = finish_of(g, true, true, i, j);
+    dots<T, Rows, cols>(block, g.b_col);
+  }
+  for (; j < g.n; ++j) {
+    block.b = g.b + j * g.b_col;
+    block.c = g.c + i * g.ldc + j;
+    block.finish = finish_of(g, true, true, i, j);
+    dots<T, Rows, 1>(block, g.b_col);
+  }
+}
+
+template <class T>
+void run_few_rows(const GemmCall<T>& g) {
+  std::int64_t i = 0;
+  for (; i + 4 <= g.m; i += 4) run_dots<T, 4>(g, i);
+  if (g.m - i == 3) run_dots<T, 3>(g, i);
+  if (g.m - i == 2) run_dots<T, 2>(g, i);
+  if (g.m - i == 1) run_dots<T, 1>(g, i);
+}
+
+// 1 to 3 rows and B stored by rows: wide blocks, nothing packed.
+template <class T, int Rows, int Vectors>
+void run_wide(const GemmCall<T>& g) {
+  constexpr int L = lanes<T>;
+  for (std::int64_t j = 0; j < g.n;) {
+    const std::int64_t left = g.n - j;
+    const std::int64_t width = smaller(left, Vectors * L);
+    Block<T> block{g.k,     g.a,     g.a_row, g.a_col, g.b + j,
+                   g.b_row, g.c + j, g.ldc,   0,       finish_of(g, true, true, 0, j)};
+    if (width == Vectors * L) {
+      micro<T, Rows, Vectors, Edge::whole, false>(block);
+      j += width;
+    } else {
+      block.last = smaller(left, L);
+      pick_wide<T, Rows, 1>(left < L)(block);
+      j += block.last;
+    }
+  }
+}
+
+// How a product is cut and what is packed.
+struct Cut {
+  std::int64_t mr, mc, kc;
+  bool pack_a, pack_b;
+};
+
+template <class T>
+Cut cut_of(const GemmCall<T>& g) {
+  constexpr std::int64_t nr = panel<T>;
+  Cut cut;
+  cut.mr = even_piece(g.m, max_rows);
+  cut.mc = divide_up(even_piece(g.m, block_m), cut.mr) * cut.mr;
+  cut.kc = divide_up(even_piece(g.k, block_k), 8) * 8;
+  // Packing B costs about as much as a few rows of C; a matrix with a small stride is read in
+  // place.
+  cut.pack_b = !g.b_packed && (g.b_col != 1 || (g.m >= 48 && g.b_row > 2 * nr) ||
+                               (!has_masks && g.n % lanes<T> != 0));
+  cut.pack_a = g.m > max_rows && g.n > (g.a_col == 1 ? 2 : 4) * nr;
+  return cut;
+}
+
+// Bounds that grow with m, n and k, so that the largest tile of a product says what all need.
+template <class T>
+std::int64_t a_elements(const GemmCall<T>& g, const Cut& cut) {
+  return cut.pack_a ? (smaller(g.m, block_m) + max_rows) * cut.kc + slack : 0;
+}
+template <class T>
+std::int64_t b_elements(const GemmCall<T>& g, const Cut& cut) {
+  constexpr std::int64_t nr = panel<T>;
+  return cut.pack_b ? divide_up(smaller(g.n, block_n), nr) * nr * cut.kc + slack : 0;
+}
+
+template <class T>
+bool is_trivial(const GemmCall<T>& g) {
+  return g.m == 0 || g.n == 0 || g.k == 0 || g.alpha == 0;
+}
+
+template <class T>
+std::int64_t scratch_bytes(const GemmCall<T>& g) {
+  if (is_trivial(g)) return 0;
+  const Cut cut = cut_of(g);
+  return (a_elements(g, cut) + b_elements(g, cut)) * std::int64_t{sizeof(T)};
+}
+
+template <class T>
+void run_without_product(const GemmCall<T>& g) {
+  GemmCall<T> row = g;
+  row.m = 1;
+  row.k = 0;
+  row.alpha = 1;
+  for (std::int64_t i = 0; i < g.m; ++i) {
+    row.row_bias = g.row_bias ? g.row_bias + i : nullptr;
+    row.c = g.c + i * g.ldc;
+    run_wide<T, 1, 1>(row);
+  }
+}
+
+template <class T>
+void pack_b_block(T* panels, const GemmCall<T>& g, std::int64_t p, std::int64_t kc, std::int64_t j,
+                  std::int64_t nc) {
+  constexpr std::int64_t nr = panel<T>;
+  const T* const b = g.b + p * g.b_row + j * g.b_col;
+  for (std::int64_t jj = 0; jj < nc; jj += nr) {
+    if (g.b_col == 1) {
+      pack_columns(panels + jj * kc, b + jj, g.b_row, smaller(nr, nc - jj), nr, kc);
+    } else {
+      pack_rows(panels + jj * kc, b + jj * g.b_col, g.b_col, smaller(nr, nc - jj), nr, kc);
+    }
+  }
+}
+
+template <class T>
+void pack_a_block(T* panels, const GemmCall<T>& g, std::int64_t i, std::int64_t mc, std::int64_t mr,
+                  std::int64_t p, std::int64_t kc) {
+  const T* const a = g.a + i * g.a_row + p * g.a_col;
+  for (std::int64_t ii = 0; ii < mc; ii += mr) {
+    if (g.a_row == 1) {
+      pack_columns(panels + ii * kc, a + ii, g.a_col, smaller(mr, mc - ii), mr, kc);
+    } else {
+      pack_rows(panels + ii * kc, a + ii * g.a_row, g.a_row, smaller(mr, mc - ii), mr, kc);
+    }
+  }
+}
+
+template <class T>
+void run(const GemmCall<T>& g, void* scratch) {
+  constexpr int L = lanes<T>;
+  constexpr std::int64_t nr = panel<T>;
+  if (is_trivial(g)) return run_without_product(g);
+  if (!g.b_packed && g.b_col == 1 && g.m <= 3) {
+    if (g.m == 1) return run_wide<T, 1, 8>(g);
+    if (g.m == 2) return run_wide<T, 2, 4>(g);
+    return run_wide<T, 3, 3>(g);
+  }
+  if (!g.b_packed && g.b_row == 1 && g.a_col == 1 && g.m <= 8 && g.k >= 2 * L) {
+    return run_few_rows(g);
+  }
+  const Cut cut = cut_of(g);
+  T* const b_panels = static_cast<T*>(scratch);
+  T* const a_panels = b_panels + b_elements(g, cut);
+  for (std::int64_t p = 0; p < g.k; p += cut.kc) {
+    const std::int64_t kc = smaller(cut.kc, g.k - p);
+    for (std::int64_t j = 0; j < g.n; j += block_n) {
+      const std::int64_t nc = smaller(block_n, g.n - j);
+      if (cut.pack_b) pack_b_block(b_panels, g, p, kc, j, nc);
+      for (std::int64_t i = 0; i < g.m; i += cut.mc) {
+        const std::int64_t mc = smaller(cut.mc, g.m - i);
+        if (cut.pack_a) pack_a_block(a_panels, g, i, mc, cut.mr, p, kc);
+        for (std::int64_t jj = 0; jj < nc; jj += nr) {
+          const std::int64_t cols = smaller(nr, nc - jj);
+          Block<T> block;
+          block.k = kc;
+          block.ldc = g.ldc;
+          if (cut.pack_b) {
+            block.b = b_panels + jj * kc;
+            block.b_row = nr;
+          } else if (g.b_packed) {
+            block.b = g.b + (j + jj) * g.k + p * nr;
+            block.b_row = nr;
+          } else {
+            block.b = g.b + p * g.b_row + j + jj;
+            block.b_row = g.b_row;
+          }
+          const bool two = cols > L;
+          const bool tail = cols % L != 0;
+          block.last = two ? cols - L : cols;
+          block.a_row = cut.pack_a ? 1 : g.a_row;
+          block.a_col = cut.pack_a ? cut.mr : g.a_col;
+          for (std::int64_t ii = 0; ii < mc; ii += cut.mr) {
+            const int rows = static_cast<int>(smaller(cut.mr, mc - ii));
+            block.a = cut.pack_a ? a_panels + ii * kc : g.a + (i + ii) * g.a_row + p * g.a_col;
+            block.c = g.c + (i + ii) * g.ldc + j + jj;
+            block.finish = finish_of(g, p == 0, p + kc == g.k, i + ii, j + jj);
+            const bool unit_row = block.a_row == 1;
+            (two ? pick<T, 2>(rows, tail, unit_row) : pick<T, 1>(rows, tail, unit_row))(block);
+          }
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+constinit const GemmKernels<float> gemm_f32 = {panel<float>, &scratch_bytes<float>, &run<float>};
+constinit const GemmKernels<double> gemm_f64 = {panel<double>, &scratch_bytes<double>,
+                                                &run<double>};
+
+}  // namespace ondine::math::ONDINE_ISA

@@ -1,0 +1,172 @@
+// Register blocks of a matrix product.
+#pragma once
+
+#include "kernels/math/isa/simd.h"
+#include "kernels/math/table.h"
+
+namespace ondine::math::ONDINE_ISA {
+
+#if defined(__AVX512F__)
+inline constexpr int max_rows = 12;
+#elif defined(__AVX2__)
+inline constexpr int max_rows = 6;
+#elif defined(__aarch64__)
+inline constexpr int max_rows = 10;
+#else
+inline constexpr int max_rows = 5;
+#endif
+inline constexpr int panel_vectors = 2;
+template <class T>
+inline constexpr std::int64_t panel = panel_vectors* lanes<T>;
+
+#if defined(__AVX2__)
+inline constexpr bool has_masks = true;
+#else
+inline constexpr bool has_masks = false;
+#endif
+
+// The last vector of a block's rows: whole, only `last` elements of B and C there, or only of C.
+enum class Edge { whole, masked, padded };
+
+// What happens to a block of C: pointers are those of the block.
+template <class T>
+struct Finish {
+  T alpha, beta;
+  const T* col_bias;
+  const T* row_bias;
+  bool relu;
+};
+
+template <class T>
+struct Block {
+  std::int64_t k;
+  const T* a;
+  std::int64_t a_row, a_col;
+  const T* b;
+  std::int64_t b_row;
+  T* c;
+  std::int64_t ldc;
+  std::int64_t last;  // columns of the last vector, where not all
+  Finish<T> finish;
+};
+
+// The uncommon part of finishing, on a block that was stored to memory: one copy for all shapes.
+template <class T>
+static __attribute__((noinline)) void finish_stored(const T* acc, std::int64_t rows,
+                                                    std::int64_t vectors, std::int64_t cols,
+                                                    const Block<T>& block) {
+  constexpr int L = lanes<T>;
+  const Finish<T>& f = block.finish;
+  for (std::int64_t i = 0; i < rows; ++i) {
+    T* const c = block.c + i * block.ldc;
+    for (std::int64_t j = 0; j < cols; j += L) {
+      const std::int64_t left = cols - j;
+      Vec<T> r = load(acc + i * vectors * L + j) * f.alpha;
+      if (f.beta != 0) r += f.beta * (left < L ? load_n(c + j, left) : load(c + j));
+      if (f.col_bias) r += left < L ? load_n(f.col_bias + j, left) : load(f.col_bias + j);
+      if (f.row_bias) r += f.row_bias[i];
+      if (f.relu) r = r < Vec<T>{} ? Vec<T>{} : r;
+      if (left < L) {
+        store_n(c + j, r, left);
+      } else {
+        store(c + j, r);
+      }
+    }
+  }
+}
+
+template <class T, int Rows, int Vectors, Edge E>
+ONDINE_INLINE void finish_block(Vec<T> (&acc)[Rows][Vectors], const Block<T>& block) {
+  constexpr int L = lanes<T>;
+  const Finish<T>& f = block.finish;
+  const bool plain = f.alpha == 1 && !f.col_bias && !f.row_bias && !f.relu;
+  if (E != Edge::whole || !plain || (f.beta != 0 && f.beta != 1)) {
+    T stored[Rows * Vectors * L];
+#pragma GCC unroll 16
+    for (int i = 0; i < Rows; ++i) {
+#pragma GCC unroll 16
+      for (int v = 0; v < Vectors; ++v) store(stored + (i * Vectors + v) * L, acc[i][v]);
+    }
+    const std::int64_t cols = E == Edge::whole ? Vectors * L : (Vectors - 1) * L + block.last;
+    finish_stored<T>(stored, Rows, Vectors, cols, block);
+    return;
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < Rows; ++i) {
+    T* const c = block.c + i * block.ldc;
+#pragma GCC unroll 16
+    for (int v = 0; v < Vectors; ++v) {
+      store(c + v * L, f.beta == 0 ? acc[i][v] : load(c + v * L) + acc[i][v]);
+    }
+  }
+}
+
+// Rows x (Vectors lanes) elements of C. UnitRow: a_row is 1.
+template <class T, int Rows, int Vectors, Edge E, bool UnitRow>
+static void micro(const Block<T>& block) {
+  constexpr int L = lanes<T>;
+  Vec<T> acc[Rows][Vectors] = {};
+  const T* a = block.a;
+  const T* b = block.b;
+  const std::int64_t a_row = UnitRow ? 1 : block.a_row;
+  const std::int64_t a_col = block.a_col;
+  const std::int64_t b_row = block.b_row;
+  for (std::int64_t p = block.k; p > 0; --p) {
+    Vec<T> row[Vectors];
+#pragma GCC unroll 16
+    for (int v = 0; v < Vectors; ++v) {
+      row[v] =
+          E == Edge::masked && v == Vectors - 1 ? load_n(b + v * L, block.last) : load(b + v * L);
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < Rows; ++i) {
+      const Vec<T> factor = broadcast(a[i * a_row]);
+#pragma GCC unroll 16
+      for (int v = 0; v < Vectors; ++v) acc[i][v] += factor * row[v];
+    }
+    a += a_col;
+    b += b_row;
+  }
+  finish_block<T, Rows, Vectors, E>(acc, block);
+}
+
+// C[i, j] = dot(row i of A, row j of B), both contiguous over k.
+template <class T, int Rows, int Cols>
+static void dots(const Block<T>& block, std::int64_t b_col) {
+  constexpr int L = lanes<T>;
+  Vec<T> acc[Rows][Cols] = {};
+  const auto step = [&](std::int64_t p, auto&& get) __attribute__((always_inline)) {
+    Vec<T> b[Cols];
+#pragma GCC unroll 16
+    for (int j = 0; j < Cols; ++j) b[j] = get(block.b + j * b_col + p);
+#pragma GCC unroll 16
+    for (int i = 0; i < Rows; ++i) {
+      const Vec<T> a = get(block.a + i * block.a_row + p);
+#pragma GCC unroll 16
+      for (int j = 0; j < Cols; ++j) acc[i][j] += a * b[j];
+    }
+  };
+  std::int64_t p = 0;
+  for (; p + L <= block.k; p += L) {
+    step(
+        p, [](const T* s) __attribute__((always_inline)) { return load(s); });
+  }
+  if (p < block.k) {
+    const std::int64_t rest = block.k - p;
+    step(
+        p, [rest](const T* s) __attribute__((always_inline)) { return load_n(s, rest); });
+  }
+  const Finish<T>& f = block.finish;
+  for (int i = 0; i < Rows; ++i) {
+    for (int j = 0; j < Cols; ++j) {
+      T* const c = block.c + i * block.ldc + j;
+      T r = lane_sum<T>(acc[i][j]) * f.alpha;
+      if (f.beta != 0) r += f.beta * *c;
+      if (f.col_bias) r += f.col_bias[j];
+      if (f.row_bias) r += f.row_bias[i];
+      *c = f.relu && r < 0 ? T{0} : r;
+    }
+  }
+}
+
+}  // namespace ondine::math::ONDINE_ISA

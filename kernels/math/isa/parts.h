@@ -1,0 +1,15 @@
+// The tables that the files of this folder fill.
+#pragma once
+
+#include "kernels/math/table.h"
+
+namespace ondine::math::ONDINE_ISA {
+
+extern const VectorKernels<float> vector_f32;
+extern const VectorKernels<double> vector_f64;
+extern const GemmKernels<float> gemm_f32;
+extern const GemmKernels<double> gemm_f64;
+extern const RowKernels<float> rows_f32;
+extern const RowKernels<double> rows_f64;
+
+}  // namespace ondine::math::ONDINE_ISA

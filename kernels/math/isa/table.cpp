@@ -1,0 +1,15 @@
+#include "kernels/math/isa/parts.h"
+
+#define ONDINE_TEXT_(x) #x
+#define ONDINE_TEXT(x) ONDINE_TEXT_(x)
+
+namespace ondine::math::ONDINE_ISA {
+
+constinit const Kernels table = {
+    Isa::ONDINE_ISA,
+    ONDINE_TEXT(ONDINE_ISA),
+    {&vector_f32, &gemm_f32, &rows_f32},
+    {&vector_f64, &gemm_f64, &rows_f64},
+};
+
+}  // namespace ondine::math::ONDINE_ISA

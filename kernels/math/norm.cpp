@@ -1,0 +1,187 @@
+#include "kernels/math/norm.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/math/table.h"
+
+namespace ondine::math {
+namespace {
+
+using Index = std::int64_t;
+
+// Sums over the images of a channel are added in double: their number may be large.
+template <class Term>
+double over_images(const ChannelShape& s, Index channel, Term&& term) {
+  double sum = 0;
+  for (Index n = 0; n < s.batch; ++n) {
+    sum += static_cast<double>(term((n * s.channels + channel) * s.spatial));
+  }
+  return sum;
+}
+
+template <class Channel>
+void for_channels(ThreadPool& pool, const ChannelShape& s, Channel&& channel) {
+  const Index elements = std::max<Index>(1, s.batch * s.spatial);
+  const Index grain = std::max<Index>(1, elementwise_grain / elements);
+  pool.for_chunks(s.channels, grain, [&](Index first, Index last) {
+    for (Index c = first; c < last; ++c) channel(c);
+  });
+}
+
+template <class T>
+double inverse_deviation(T variance, T epsilon) {
+  return 1.0 / std::sqrt(static_cast<double>(variance) + static_cast<double>(epsilon));
+}
+
+}  // namespace
+
+template <class T>
+void channel_statistics(ThreadPool& pool, const ChannelShape& s, const T* x, T* mean, T* variance,
+                        const Kernels& kernels) {
+  const auto& vector = vector_kernels<T>(kernels);
+  const auto count = static_cast<double>(s.batch * s.spatial);
+  for_channels(pool, s, [&](Index c) {
+    const auto m = static_cast<T>(
+        over_images(s, c, [&](Index at) { return vector.sum(x + at, s.spatial); }) / count);
+    mean[c] = m;
+    variance[c] = static_cast<T>(
+        over_images(s, c,
+                    [&](Index at) { return vector.sum_squared_deviation(x + at, m, s.spatial); }) /
+        count);
+  });
+}
+
+template <class T>
+void batch_norm(ThreadPool& pool, const ChannelShape& s, const T* x, const T* mean,
+                const T* variance, const T* scale, const T* bias, T epsilon, T* y,
+                const Kernels& kernels) {
+  const auto affine = vector_kernels<T>(kernels).affine;
+  for_channels(pool, s, [&](Index c) {
+    const auto a =
+        static_cast<T>(inverse_deviation(variance[c], epsilon) * static_cast<double>(scale[c]));
+    for (Index n = 0; n < s.batch; ++n) {
+      const Index at = (n * s.channels + c) * s.spatial;
+      affine(y + at, x + at, mean[c], a, bias[c], s.spatial);
+    }
+  });
+}
+
+template <class T>
+void batch_norm_gradient(ThreadPool& pool, const ChannelShape& s, const T* dy, const T* x,
+                         const T* mean, const T* variance, const T* scale, T epsilon,
+                         bool constant_statistics, T* dx, T* dscale, T* dbias,
+                         const Kernels& kernels) {
+  const auto& vector = vector_kernels<T>(kernels);
+  const auto& rows = *kernel_set<T>(kernels).rows;
+  const auto count = static_cast<double>(s.batch * s.spatial);
+  const bool sums = dscale || dbias || !constant_statistics;
+  for_channels(pool, s, [&](Index c) {
+    const double inverse = inverse_deviation(variance[c], epsilon);
+    double total = 0;
+    double product = 0;  // sum of dy (x - mean)
+    for (Index n = 0; sums && n < s.batch; ++n) {
+      const Index at = (n * s.channels + c) * s.spatial;
+      T part_total = 0;
+      T part_product = 0;
+      rows.norm_sums(dy + at, x + at, mean[c], s.spatial, &part_total, &part_product);
+      total += static_cast<double>(part_total);
+      product += static_cast<double>(part_product);
+    }
+    if (dscale) dscale[c] = static_cast<T>(product * inverse);
+    if (dbias) dbias[c] = static_cast<T>(total);
+    if (!dx) return;
+    const double a = inverse * static_cast<double>(scale[c]);
+    for (Index n = 0; n < s.batch; ++n) {
+      const Index at = (n * s.channels + c) * s.spatial;
+      if (constant_statistics) {
+        vector.scale(dx + at, dy + at, static_cast<T>(a), s.spatial);
+      } else {
+        rows.norm_gradient(dx + at, dy + at, x + at, mean[c], static_cast<T>(a),
+                           static_cast<T>(-a * product * inverse * inverse / count),
+                           static_cast<T>(-a * total / count), s.spatial);
+      }
+    }
+  });
+}
+
+template <class T>
+void layer_norm(ThreadPool& pool, Index rows, Index length, const T* x, const T* scale,
+                const T* bias, T epsilon, T* y, T* mean, T* inv_std, const Kernels& kernels) {
+  if (length == 0) return;
+  const auto& vector = vector_kernels<T>(kernels);
+  const auto normalize = kernel_set<T>(kernels).rows->normalize;
+  const Index grain = std::max<Index>(1, elementwise_grain / length);
+  pool.for_chunks(rows, grain, [&](Index first, Index last) {
+    for (Index i = first; i < last; ++i) {
+      const T* const row = x + i * length;
+      const T m = vector.sum(row, length) / static_cast<T>(length);
+      const T variance = vector.sum_squared_deviation(row, m, length) / static_cast<T>(length);
+      const auto inverse = static_cast<T>(inverse_deviation(variance, epsilon));
+      normalize(y + i * length, row, m, inverse, scale, bias, length);
+      if (mean) mean[i] = m;
+      if (inv_std) inv_std[i] = inverse;
+    }
+  });
+}
+
+template <class T>
+void layer_norm_gradient(ThreadPool& pool, Index rows, Index length, const T* dy, const T* x,
+                         const T* mean, const T* inv_std, const T* scale, T* dx, T* dscale,
+                         T* dbias, const Kernels& kernels) {
+  if (length == 0) return;
+  const auto& set = kernel_set<T>(kernels);
+  if (dbias) column_sums(pool, dbias, dy, rows, length, length, kernels);
+  if (dscale) {
+    // Strips of columns, each over all rows in order; blocks of rows keep the error small.
+    const auto normal_sums = set.rows->normal_column_sums;
+    constexpr Index strip = 64;
+    const Index strips = (length + strip - 1) / strip;
+    const Index grain = std::max<Index>(1, elementwise_grain / (strip * (rows + 1)));
+    pool.for_chunks(strips, grain, [&](Index first, Index last) {
+      const Index from = first * strip;
+      normal_sums(dscale + from, dy + from, x + from, mean, inv_std, rows,
+                  std::min(length, last * strip) - from, length);
+    });
+  }
+  if (!dx) return;
+  const Index grain = std::max<Index>(1, elementwise_grain / length);
+  pool.for_chunks(rows, grain, [&](Index first, Index last) {
+    for (Index i = first; i < last; ++i) {
+      const Index at = i * length;
+      T total = 0;
+      T product = 0;
+      if (scale) {
+        set.rows->scaled_norm_sums(dy + at, scale, x + at, mean[i], length, &total, &product);
+      } else {
+        set.rows->norm_sums(dy + at, x + at, mean[i], length, &total, &product);
+      }
+      const T a = inv_std[i];
+      const T b = -a * a * a * product / static_cast<T>(length);
+      const T c = -a * total / static_cast<T>(length);
+      if (scale) {
+        set.rows->scaled_norm_gradient(dx + at, dy + at, scale, x + at, mean[i], a, b, c, length);
+      } else {
+        set.rows->norm_gradient(dx + at, dy + at, x + at, mean[i], a, b, c, length);
+      }
+    }
+  });
+}
+
+#define ONDINE_INSTANTIATE(T)                                                                     \
+  template void channel_statistics<T>(ThreadPool&, const ChannelShape&, const T*, T*, T*,         \
+                                      const Kernels&);                                            \
+  template void batch_norm<T>(ThreadPool&, const ChannelShape&, const T*, const T*, const T*,     \
+                              const T*, const T*, T, T*, const Kernels&);                         \
+  template void batch_norm_gradient<T>(ThreadPool&, const ChannelShape&, const T*, const T*,      \
+                                       const T*, const T*, const T*, T, bool, T*, T*, T*,         \
+                                       const Kernels&);                                           \
+  template void layer_norm<T>(ThreadPool&, Index, Index, const T*, const T*, const T*, T, T*, T*, \
+                              T*, const Kernels&);                                                \
+  template void layer_norm_gradient<T>(ThreadPool&, Index, Index, const T*, const T*, const T*,   \
+                                       const T*, const T*, T*, T*, T*, const Kernels&);
+ONDINE_INSTANTIATE(float)
+ONDINE_INSTANTIATE(double)
+#undef ONDINE_INSTANTIATE
+
+}  // namespace ondine::math

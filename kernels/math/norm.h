@@ -1,0 +1,52 @@
+// Normalisation. float and double; results are the same for any number of threads.
+#pragma once
+
+#include <cstdint>
+
+#include "core/parallel.h"
+#include "kernels/math/isa.h"
+
+namespace ondine::math {
+
+// x is [batch, channels, spatial].
+struct ChannelShape {
+  std::int64_t batch = 1;
+  std::int64_t channels = 1;
+  std::int64_t spatial = 1;
+};
+
+// Mean and variance (divided by the count) of each channel, in two passes.
+template <class T>
+void channel_statistics(ThreadPool& pool, const ChannelShape& shape, const T* x, T* mean,
+                        T* variance, const Kernels& kernels = math::kernels());
+
+// y = (x - mean[c]) / sqrt(variance[c] + epsilon) scale[c] + bias[c]; y may be x.
+template <class T>
+void batch_norm(ThreadPool& pool, const ChannelShape& shape, const T* x, const T* mean,
+                const T* variance, const T* scale, const T* bias, T epsilon, T* y,
+                const Kernels& kernels = math::kernels());
+
+// With s = sum dy, p = sum dy xhat of each channel (xhat = (x - mean) / sqrt(variance + epsilon)):
+// dbias = s, dscale = p; dx = scale / sqrt(variance + epsilon) (dy - s / count - xhat p / count),
+// or, when the statistics are constants, scale / sqrt(variance + epsilon) dy.
+// Null outputs are left out; dx may be dy.
+template <class T>
+void batch_norm_gradient(ThreadPool& pool, const ChannelShape& shape, const T* dy, const T* x,
+                         const T* mean, const T* variance, const T* scale, T epsilon,
+                         bool constant_statistics, T* dx, T* dscale, T* dbias,
+                         const Kernels& kernels = math::kernels());
+
+// Rows of `length`: y = (x - mean) inv_std scale + bias, inv_std = 1 / sqrt(variance + epsilon).
+// scale and bias are rows or null; mean and inv_std (one value a row) are saved unless null.
+template <class T>
+void layer_norm(ThreadPool& pool, std::int64_t rows, std::int64_t length, const T* x,
+                const T* scale, const T* bias, T epsilon, T* y, T* mean, T* inv_std,
+                const Kernels& kernels = math::kernels());
+
+// Null outputs are left out; scale may be null. dx may be dy only if dscale and dbias are null.
+template <class T>
+void layer_norm_gradient(ThreadPool& pool, std::int64_t rows, std::int64_t length, const T* dy,
+                         const T* x, const T* mean, const T* inv_std, const T* scale, T* dx,
+                         T* dscale, T* dbias, const Kernels& kernels = math::kernels());
+
+}  // namespace ondine::math

@@ -1,0 +1,63 @@
+// One step of an optimizer over the n elements of a variable, in one pass. Every output may be its
+// input. The formulas are those of ai.onnx.preview.training; `rate` is the learning rate already
+// adjusted for the iteration.
+#pragma once
+
+#include <cstdint>
+
+#include "core/parallel.h"
+#include "kernels/math/isa.h"
+
+namespace ondine::math {
+
+// x' = x - rate (g + norm x)
+template <class T>
+struct Sgd {
+  T rate = 0;
+  T norm = 0;
+};
+template <class T>
+void sgd(ThreadPool& pool, const Sgd<T>& options, std::int64_t n, const T* x, const T* g, T* x_new,
+         const Kernels& kernels = math::kernels());
+
+// g' = g + norm x;  v' = alpha v + beta g';  x' = x - rate v', or x - rate (g' + alpha v')
+template <class T>
+struct Momentum {
+  T rate = 0;
+  T alpha = 0;
+  T beta = 1;  // 1 in the first iteration
+  T norm = 0;
+  bool nesterov = false;
+};
+template <class T>
+void momentum(ThreadPool& pool, const Momentum<T>& options, std::int64_t n, const T* x, const T* g,
+              const T* v, T* x_new, T* v_new, const Kernels& kernels = math::kernels());
+
+// g' = g + norm x;  h' = h + g'^2;  x' = x - rate g' / (sqrt h' + epsilon)
+template <class T>
+struct Adagrad {
+  T rate = 0;  // R / (1 + T decay_factor)
+  T norm = 0;
+  T epsilon = 0;
+};
+template <class T>
+void adagrad(ThreadPool& pool, const Adagrad<T>& options, std::int64_t n, const T* x, const T* g,
+             const T* h, T* x_new, T* h_new, const Kernels& kernels = math::kernels());
+
+// g' = g + norm x;  v' = alpha v + (1 - alpha) g';  h' = beta h + (1 - beta) g'^2;
+// x' = (1 - norm_post) (x - rate v' / (sqrt h' + epsilon))
+template <class T>
+struct Adam {
+  T rate = 0;  // R sqrt(1 - beta^T) / (1 - alpha^T), or R when T is 0
+  T alpha = 0;
+  T beta = 0;
+  T norm = 0;
+  T norm_post = 0;
+  T epsilon = 0;
+};
+template <class T>
+void adam(ThreadPool& pool, const Adam<T>& options, std::int64_t n, const T* x, const T* g,
+          const T* v, const T* h, T* x_new, T* v_new, T* h_new,
+          const Kernels& kernels = math::kernels());
+
+}  // namespace ondine::math

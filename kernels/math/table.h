@@ -1,0 +1,104 @@
+// What each instruction set provides. Internal to kernels/math.
+#pragma once
+
+#include "kernels/math/conv.h"
+#include "kernels/math/norm.h"
+#include "kernels/math/optimizer.h"
+#include "kernels/math/vector.h"
+
+namespace ondine::math {
+
+// One product on one thread. Element (i, p) of A is a[i a_row + p a_col], of B (p, j)
+// b[p b_row + j b_col]; of the two strides of a matrix one is 1.
+template <class T>
+struct GemmCall {
+  std::int64_t m, n, k;
+  const T* a;
+  std::int64_t a_row, a_col;
+  const T* b;
+  std::int64_t b_row, b_col;
+  // B is packed already: panels of `nr` columns, each k x nr, the last filled up with zeros.
+  bool b_packed;
+  T* c;
+  std::int64_t ldc;
+  T alpha, beta;
+  const T* col_bias;
+  const T* row_bias;
+  bool relu;
+};
+
+template <class T>
+struct GemmKernels {
+  std::int64_t nr;  // width of a panel of B
+  // What `run` needs; grows with m, n and k. Only shapes and strides of the call are read.
+  std::int64_t (*scratch_bytes)(const GemmCall<T>& call);
+  void (*run)(const GemmCall<T>& call, void* scratch);
+};
+
+// Rows of longer operations.
+template <class T>
+struct RowKernels {
+  void (*softmax)(T* y, const T* x, std::int64_t n);
+  void (*log_softmax)(T* y, const T* x, std::int64_t n);
+  void (*softmax_gradient)(T* dx, const T* dy, const T* y, std::int64_t n);
+  void (*log_softmax_gradient)(T* dx, const T* dy, const T* y, std::int64_t n);
+
+  // y = (x - mean) a scale + bias; scale and bias may be null.
+  void (*normalize)(T* y, const T* x, T mean, T a, const T* scale, const T* bias, std::int64_t n);
+  // sum dy and sum dy (x - mean)
+  void (*norm_sums)(const T* dy, const T* x, T mean, std::int64_t n, T* sum, T* product);
+  // dx = a dy + b (x - mean) + c
+  void (*norm_gradient)(T* dx, const T* dy, const T* x, T mean, T a, T b, T c, std::int64_t n);
+  // The same sums with dy scale in place of dy, and dx = a (dy scale) + b (x - mean) + c.
+  void (*scaled_norm_sums)(const T* dy, const T* scale, const T* x, T mean, std::int64_t n, T* sum,
+                           T* product);
+  void (*scaled_norm_gradient)(T* dx, const T* dy, const T* scale, const T* x, T mean, T a, T b,
+                               T c, std::int64_t n);
+
+  // dst[j] = sum over i of dy[i, j] (x[i, j] - mean[i]) a[i]
+  void (*normal_column_sums)(T* dst, const T* dy, const T* x, const T* mean, const T* a,
+                             std::int64_t rows, std::int64_t cols, std::int64_t ld);
+
+  void (*sgd)(const Sgd<T>& o, std::int64_t n, const T* x, const T* g, T* x_new);
+  void (*momentum)(const Momentum<T>& o, std::int64_t n, const T* x, const T* g, const T* v,
+                   T* x_new, T* v_new);
+  void (*adagrad)(const Adagrad<T>& o, std::int64_t n, const T* x, const T* g, const T* h, T* x_new,
+                  T* h_new);
+  void (*adam)(const Adam<T>& o, std::int64_t n, const T* x, const T* g, const T* v, const T* h,
+               T* x_new, T* v_new, T* h_new);
+};
+
+template <class T>
+struct KernelSet {
+  const VectorKernels<T>* vector;
+  const GemmKernels<T>* gemm;
+  const RowKernels<T>* rows;
+};
+
+struct Kernels {
+  Isa isa;
+  const char* name;
+  KernelSet<float> f32;
+  KernelSet<double> f64;
+};
+
+template <class T>
+const KernelSet<T>& kernel_set(const Kernels& kernels) noexcept {
+  if constexpr (sizeof(T) == sizeof(float)) {
+    return kernels.f32;
+  } else {
+    return kernels.f64;
+  }
+}
+
+namespace baseline {
+extern const Kernels table;
+}
+namespace avx2 {
+extern const Kernels table;
+}
+namespace avx512 {
+extern const Kernels table;
+}
+
+}  // namespace ondine::math

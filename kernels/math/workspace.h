@@ -1,0 +1,16 @@
+// Scratch memory for one call, given by the caller: the numerics never allocate.
+#pragma once
+
+#include <cstddef>
+
+namespace ondine::math {
+
+// 64-byte aligned. What a call needs, its ..._workspace function says; that depends on the number
+// of threads, but results do not. With less than is needed for the pool's threads, but enough for
+// one, a call runs on one thread.
+struct Workspace {
+  void* data = nullptr;
+  std::size_t bytes = 0;
+};
+
+}  // namespace ondine::math
