@@ -4,6 +4,7 @@
 // NegativeLogLikelihoodLossGrad (ai.ondine): dx of (dloss, target, weight, shape of x).
 #include "kernels/ops/infer_help.h"
 #include "kernels/ops/loss.h"
+#include "kernels/ops/expansion.h"
 #include "kernels/ops/op.h"
 
 namespace ondine::kernels::ops {
@@ -122,6 +123,7 @@ const OpDef negative_log_likelihood_loss_grad{.name = "NegativeLogLikelihoodLoss
                                               .domain = ondine_domain,
                                               .infer = infer_grad,
                                               .bind = bind_grad,
+                                              .grad = grad_of_expansion,
                                               .expand = expand_grad};
 
 }  // namespace ondine::kernels::ops

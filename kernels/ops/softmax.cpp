@@ -2,6 +2,7 @@
 // y: dx = y (dy - sum dy y), and dx = dy - exp y sum dy. Before version 13 the sums run over all
 // axes from `axis` (default 1) on, since then over `axis` (default -1) alone.
 // SoftmaxGrad, LogSoftmaxGrad (ai.ondine): these derivatives, of (dy, y).
+#include "kernels/ops/expansion.h"
 #include "kernels/ops/op.h"
 #include "kernels/ops/softmax_rows.h"
 #include "kernels/ops/wide.h"
@@ -95,12 +96,14 @@ const OpDef softmax_grad{.name = "SoftmaxGrad",
                          .domain = ondine_domain,
                          .infer = infer_grad,
                          .bind = bind_grad<false>,
+                         .grad = grad_of_expansion,
                          .expand = expand_grad<false>,
                          .facts = {.inplace = 1}};
 const OpDef log_softmax_grad{.name = "LogSoftmaxGrad",
                              .domain = ondine_domain,
                              .infer = infer_grad,
                              .bind = bind_grad<true>,
+                             .grad = grad_of_expansion,
                              .expand = expand_grad<true>,
                              .facts = {.inplace = 1}};
 

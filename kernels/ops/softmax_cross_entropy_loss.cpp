@@ -7,6 +7,7 @@
 
 #include "kernels/ops/infer_help.h"
 #include "kernels/ops/loss.h"
+#include "kernels/ops/expansion.h"
 #include "kernels/ops/op.h"
 #include "kernels/ops/softmax_rows.h"
 
@@ -165,6 +166,7 @@ const OpDef softmax_cross_entropy_loss_grad{.name = "SoftmaxCrossEntropyLossGrad
                                             .domain = ondine_domain,
                                             .infer = infer_grad,
                                             .bind = bind_grad,
+                                            .grad = grad_of_expansion,
                                             .expand = expand_grad};
 
 }  // namespace ondine::kernels::ops
