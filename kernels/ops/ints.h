@@ -1,0 +1,73 @@
+// Integer parameters (axes, starts, pads, ...) that old versions of an operator hold as attributes
+// and newer ones as inputs.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "graph/contract/builder.h"
+#include "graph/contract/infer.h"
+#include "graph/contract/kernel.h"
+
+namespace ondine::kernels {
+
+class Ints {
+ public:
+  Ints() = default;  // not given
+  explicit Ints(std::vector<std::int64_t> values) : given_(true), values_(std::move(values)) {}
+  // From an input; int32, int64 or (Tile-1) float elements.
+  Ints(const graph::InferContext& context, std::size_t input);
+  Ints(const graph::BindContext& context, std::size_t input);
+  // From an attribute of node versions below `input_from`, later from an input.
+  template <class Context>
+  Ints(const Context& context, std::string_view attribute, std::int64_t input_from,
+       std::size_t input) {
+    if (context.version() >= input_from) {
+      *this = Ints(context, input);
+    } else if (context.has_attr(attribute)) {
+      *this = Ints(context.attr_ints(attribute));
+    }
+  }
+
+  bool given() const noexcept { return given_; }
+  // Not given or the elements are known now.
+  bool known() const noexcept { return !given_ || values_.has_value(); }
+  // The elements; none when not given. known() only.
+  std::vector<std::int64_t> values() const;
+  // The number of elements, where it is known.
+  std::optional<std::int64_t> count() const;
+  // The elements of the running call, known before or not.
+  std::vector<std::int64_t> read(const graph::KernelContext& call) const;
+
+ private:
+  bool given_ = false;
+  std::optional<std::vector<std::int64_t>> values_;
+  std::size_t input_ = 0;
+  DType dtype_ = DType::undefined;
+  std::optional<std::int64_t> count_;
+};
+
+// The same for gradient rules: the elements of an attribute or constant; nullopt when they are
+// only known at run time. Not given: no elements.
+std::optional<std::vector<std::int64_t>> constant_ints(graph::Val value);
+
+// The dims that an integer vector input gives, as far as they are known; nullopt when not even
+// their number is.
+std::optional<graph::Dims> dims_from_input(const graph::InferContext& context, std::size_t input);
+
+// Normalizes axes for a tensor of this rank. Error(mismatch) when one is outside or comes twice.
+std::vector<std::size_t> normalize_axes(std::span<const std::int64_t> axes, std::size_t rank);
+
+// [outer, extent, inner]: a shape seen from one of its axes.
+struct AxisView {
+  std::int64_t outer;
+  std::int64_t extent;
+  std::int64_t inner;
+
+  AxisView(const Shape& shape, std::size_t axis)
+      : outer(shape.size(0, axis)),
+        extent(shape[axis]),
+        inner(shape.size(axis + 1, shape.rank())) {}
+};
+
+}  // namespace ondine::kernels

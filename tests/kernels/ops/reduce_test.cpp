@@ -1,0 +1,189 @@
+#include <cmath>
+
+#include <catch2/catch.hpp>
+
+#include <ondine/error.h>
+
+#include "tests/support/op_harness.h"
+#include "tests/support/tensors.h"
+
+using namespace ondine;
+using namespace ondine::test;
+
+namespace {
+
+using Ints = std::vector<std::int64_t>;
+
+// The elements behind each output, in a loop over all indices.
+std::vector<std::vector<double>> groups(const Tensor& x, const Ints& axes, Shape* kept) {
+  std::vector<bool> reduced(x.shape().rank());
+  for (const auto a : axes) reduced[static_cast<std::size_t>(a)] = true;
+  for (std::size_t a = 0; a < reduced.size(); ++a) kept->push_back(reduced[a] ? 1 : x.shape()[a]);
+  std::vector<std::vector<double>> out(static_cast<std::size_t>(kept->size()));
+  const auto values = as_doubles(x);
+  for_each_index(x.shape(), [&](const Ints& index) {
+    Ints at = index;
+    for (std::size_t a = 0; a < at.size(); ++a) {
+      if (reduced[a]) at[a] = 0;
+    }
+    out[position(*kept, at)].push_back(values[position(x.shape(), index)]);
+  });
+  return out;
+}
+
+double naive(const std::string& op, const std::vector<double>& xs) {
+  double sum = 0;
+  double abs = 0;
+  double square = 0;
+  double product = 1;
+  double greatest = -INFINITY;
+  double least = INFINITY;
+  double exps = 0;
+  for (const double x : xs) {
+    sum += x;
+    abs += std::abs(x);
+    square += x * x;
+    product *= x;
+    greatest = std::max(greatest, x);
+    least = std::min(least, x);
+    exps += std::exp(x);
+  }
+  if (op == "ReduceSum") return sum;
+  if (op == "ReduceMean") return sum / static_cast<double>(xs.size());
+  if (op == "ReduceMax") return greatest;
+  if (op == "ReduceMin") return least;
+  if (op == "ReduceProd") return product;
+  if (op == "ReduceL1") return abs;
+  if (op == "ReduceL2") return std::sqrt(square);
+  if (op == "ReduceSumSquare") return square;
+  if (op == "ReduceLogSum") return std::log(sum);
+  return std::log(exps);
+}
+
+void check_reduce(const std::string& op, const Tensor& x, const Ints& axes) {
+  Shape kept;
+  std::vector<double> want;
+  for (const auto& group : groups(x, axes, &kept)) want.push_back(naive(op, group));
+  const Tensor y = run_op_tensor({.op = op, .inputs = {x, int64s(axes)}});
+  INFO(op << " " << x.shape().to_string() << " over " << Catch::StringMaker<Ints>::convert(axes));
+  REQUIRE(y.shape() == kept);
+  REQUIRE(y.dtype() == x.dtype());
+  const auto got = as_doubles(y);
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const bool same = got[i] == want[i] || (std::isnan(got[i]) && std::isnan(want[i])) ||
+                      std::abs(got[i] - want[i]) <= 1e-6 * (1 + std::abs(want[i]));
+    if (!same) CHECK(got[i] == want[i]);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("Reductions over every set of axes give what a loop gives") {
+  const std::string op =
+      GENERATE(as<std::string>(), "ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin");
+  const std::vector<Shape> shapes = {{3}, {2, 3, 4}, {1, 5, 1, 2}, {3, 17, 2, 19}, {2, 0, 3}};
+  for (const Shape& shape : shapes) {
+    const Tensor x = random_floats(shape, 1, 0.2F, 2);
+    for (unsigned set = 1; set < 1U << shape.rank(); ++set) {
+      Ints axes;
+      for (std::size_t a = 0; a < shape.rank(); ++a) {
+        if (set >> a & 1U) axes.push_back(static_cast<std::int64_t>(a));
+      }
+      check_reduce(op, x, axes);
+    }
+  }
+}
+
+TEST_CASE("Reductions of large tensors give what a loop gives") {
+  const std::string op = GENERATE(as<std::string>(), "ReduceSum", "ReduceMax");
+  check_reduce(op, random_floats({200'003}, 1, 0, 1), {0});
+  check_reduce(op, random_floats({3, 70'001}, 1, 0, 1), {1});
+  check_reduce(op, random_floats({30'000, 7}, 1, 0, 1), {0});
+  check_reduce(op, random_floats({900, 300}, 1, 0, 1), {0});
+  check_reduce(op, random_floats({40, 3, 1000}, 1, 0, 1), {0, 2});
+  check_reduce(op, random_floats({10, 3, 100, 50}, 1, 0, 1), {0, 2});
+  check_reduce(op, random_floats({1000, 2, 50, 3}, 1, 0, 1), {0, 2});
+}
+
+TEST_CASE("Long sums of floats stay exact to the last digits") {
+  const std::int64_t n = 10'000'000;
+  Tensor x(DType::float32, {n});
+  for (float& v : x.mutable_values<float>()) v = 0.1F;
+  const Tensor y = run_op_tensor({.op = "ReduceSum", .inputs = {x, int64s({0})}});
+  CHECK(y.values<float>()[0] == Approx(static_cast<double>(0.1F) * 1e7).epsilon(2e-7));
+  const Tensor columns =
+      run_op_tensor({.op = "ReduceSum", .inputs = {x.reshaped({n / 10, 10}), int64s({0})}});
+  CHECK(columns.values<float>()[3] == Approx(static_cast<double>(0.1F) * 1e6).epsilon(2e-7));
+}
+
+TEST_CASE("keepdims, attributes and empty axes follow the version") {
+  const Tensor x = iota({2, 3});
+  const auto shape = [&](std::vector<Value> inputs, graph::Attributes attributes,
+                         std::int64_t version, const char* op = "ReduceSum") {
+    return run_op_tensor({.op = op,
+                          .inputs = std::move(inputs),
+                          .attributes = std::move(attributes),
+                          .version = version})
+        .shape();
+  };
+  CHECK(shape({x}, {}, 13) == Shape{1, 1});
+  CHECK(shape({x}, {{"keepdims", 0L}}, 13) == Shape{});
+  CHECK(shape({x, int64s({})}, {{"keepdims", 0L}}, 13) == Shape{});
+  CHECK(shape({x, int64s({-1})}, {{"keepdims", 0L}}, 13) == Shape{2});
+  CHECK(shape({x}, {{"axes", Ints{1}}, {"keepdims", 0L}}, 11) == Shape{2});
+  CHECK(shape({x}, {{"axes", Ints{1}}, {"keepdims", 0L}}, 13, "ReduceMean") == Shape{2});
+  CHECK(shape({x, int64s({0})}, {{"keepdims", 0L}}, 18, "ReduceMean") == Shape{3});
+  CHECK(run_op_tensor({.op = "ReduceSum",
+                       .inputs = {x, int64s({})},
+                       .attributes = {{"noop_with_empty_axes", 1L}}})
+            .identical(x));
+  CHECK(shape({iota({}), int64s({})}, {}, 13) == Shape{});
+  CHECK_THROWS_AS(shape({x, int64s({2})}, {}, 13), Error);
+  CHECK_THROWS_AS(shape({x, int64s({0, -2})}, {}, 13), Error);
+}
+
+TEST_CASE("Reductions of nothing give the neutral element") {
+  const auto of_nothing = [](const char* op, DType dtype) {
+    return as_doubles(run_op_tensor({.op = op, .inputs = {Tensor(dtype, {0, 1}), int64s({0})}}))[0];
+  };
+  CHECK(of_nothing("ReduceSum", DType::float32) == 0);
+  CHECK(of_nothing("ReduceSum", DType::int32) == 0);
+  CHECK(std::isnan(of_nothing("ReduceMean", DType::float64)));
+  CHECK(of_nothing("ReduceMax", DType::float16) == -INFINITY);
+  CHECK(of_nothing("ReduceMin", DType::bfloat16) == INFINITY);
+  CHECK(of_nothing("ReduceMax", DType::int8) == -128);
+  CHECK(of_nothing("ReduceMin", DType::uint32) == 4294967295.0);
+  CHECK(of_nothing("ReduceMax", DType::boolean) == 0);
+  CHECK(of_nothing("ReduceMin", DType::boolean) == 1);
+}
+
+TEST_CASE("Reductions know integers, booleans and NaN") {
+  const Tensor x = Tensor::of<std::int32_t>({4}, std::vector<std::int32_t>{-3, 7, -2, -9});
+  CHECK(as_doubles(run_op_tensor({.op = "ReduceSum", .inputs = {x}}))[0] == -7);
+  CHECK(as_doubles(run_op_tensor({.op = "ReduceMean", .inputs = {x}}))[0] == -1);
+  CHECK(as_doubles(run_op_tensor({.op = "ReduceMin", .inputs = {x}}))[0] == -9);
+  Tensor flags(DType::boolean, {2, 2});
+  flags.mutable_values<bool>()[1] = true;
+  CHECK(as_doubles(run_op_tensor({.op = "ReduceMax", .inputs = {flags, int64s({1})}})) ==
+        std::vector<double>{1, 0});
+  const Tensor nan = Tensor::of<float>({3}, std::vector<float>{1, NAN, 2});
+  CHECK(std::isnan(as_doubles(run_op_tensor({.op = "ReduceMax", .inputs = {nan}}))[0]));
+  CHECK(std::isnan(as_doubles(run_op_tensor({.op = "ReduceMin", .inputs = {nan}}))[0]));
+  CHECK_THROWS_AS(run_op_tensor({.op = "ReduceSum", .inputs = {iota_strings({2})}}), Error);
+}
+
+TEST_CASE("Reductions have derivatives") {
+  const std::string op =
+      GENERATE(as<std::string>(), "ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin");
+  const Tensor x = random_tensor({2, 3, 2}, 1, 0.5, 2);
+  check_gradient({.op = op, .inputs = {x}});
+  check_gradient({.op = op, .inputs = {x, int64s({1})}});
+  check_gradient({.op = op, .inputs = {x, int64s({-1, 0})}, .attributes = {{"keepdims", 0L}}});
+  check_gradient({.op = op, .inputs = {x}, .attributes = {{"keepdims", 0L}}});
+  check_gradient({.op = op,
+                  .inputs = {x},
+                  .attributes = {{"axes", Ints{1}}, {"keepdims", 0L}},
+                  .version = 11});
+  check_gradient(
+      {.op = op, .inputs = {x, int64s({})}, .attributes = {{"noop_with_empty_axes", 1L}}});
+}
