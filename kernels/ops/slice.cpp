@@ -71,16 +71,22 @@ std::vector<Ints> parameters_of(const Context& context) {
   return {Ints(context, 1), Ints(context, 2), Ints(context, 3), Ints(context, 4)};
 }
 
-// What is known of x[start : end : step] of an extent. Elements of `ends` may be known as dims
-// only, as in x[:, :length].
-Dim sliced(Dim extent, const std::optional<std::int64_t>& start,
-           const std::optional<std::int64_t>& end, Dim end_dim, std::int64_t step) {
+struct Bound {
+  bool known;
+  std::int64_t value;
+  Dim dim;  // of an end that is known as an extent only, as in x[:, :length]
+};
+
+// What is known of x[start : end : step] of an extent.
+Dim sliced(Dim extent, const Bound& start, const Bound& end, std::int64_t step) {
   if (step == 0) fail(ErrorCode::mismatch, "step 0 in a slice");
-  if (start && end && extent.known()) return clamp_slice(extent.size(), *start, *end, step).count;
-  if (start != 0 || step != 1) return {};
-  constexpr std::int64_t unbounded = std::int64_t{1} << 31;  // how exporters write "to the end"
-  if (end.value_or(0) >= unbounded - 1) return extent;
-  return end_dim.same(extent) ? extent : Dim();
+  if (start.known && end.known && extent.known()) {
+    return clamp_slice(extent.size(), start.value, end.value, step).count;
+  }
+  if (!start.known || start.value != 0 || step != 1) return {};
+  constexpr std::int64_t unbounded = (std::int64_t{1} << 31) - 1;  // how exporters write "all"
+  if (end.known && end.value >= unbounded) return extent;
+  return end.dim.same(extent) ? extent : Dim();
 }
 
 void infer(InferContext& context) {
@@ -102,10 +108,10 @@ void infer(InferContext& context) {
   const auto end_dims = context.version() >= 10 ? context.known_dims(2) : std::nullopt;
   const auto axes = slice.normalized_axes(dims.size());
   for (std::size_t i = 0; i < axes.size(); ++i) {
-    const auto start = starts.known() ? std::optional(slice.starts[i]) : std::nullopt;
-    const auto end = ends.known() ? std::optional(slice.ends[i]) : std::nullopt;
-    const Dim end_dim = end_dims && i < end_dims->size() ? (*end_dims)[i] : Dim();
-    dims[axes[i]] = sliced(dims[axes[i]], start, end, end_dim, slice.step(i));
+    const Bound start{starts.known(), slice.starts[i], {}};
+    Bound end{ends.known(), slice.ends[i], {}};
+    if (end_dims && i < end_dims->size()) end.dim = (*end_dims)[i];
+    dims[axes[i]] = sliced(dims[axes[i]], start, end, slice.step(i));
   }
   context.set_output(0, context.dtype(0), dims);
   if (dims.size() != 1 || !dims[0].known() || context.dtype(0) != DType::int64) return;

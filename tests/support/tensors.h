@@ -17,8 +17,14 @@ inline Tensor int64s(std::vector<std::int64_t> values) {
 // 0, 1, 2, ... in the given shape.
 template <class T = float>
 Tensor iota(const Shape& shape) {
-  std::vector<T> values(static_cast<std::size_t>(shape.size()));
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<T>(i);
+  std::vector<T> values;
+  for (int i = 0; i < shape.size(); ++i) {
+    if constexpr (std::is_arithmetic_v<T>) {
+      values.push_back(static_cast<T>(i));
+    } else {
+      values.push_back(T(i));
+    }
+  }
   return Tensor::of<T>(shape, values);
 }
 

@@ -17,7 +17,8 @@ Tensor sliced(const Tensor& x, Ints starts, Ints ends, Ints axes, Ints steps) {
       {.op = "Slice", .inputs = {x, int64s(starts), int64s(ends), int64s(axes), int64s(steps)}});
 }
 
-// The positions along one axis, found by walking from the start as Python does.
+// The positions along one axis, found by walking. Python's, but for a start before the axis with a
+// negative step: the standard clamps it to the first element.
 Ints positions(std::int64_t n, std::int64_t start, std::int64_t end, std::int64_t step) {
   const auto clamp = [&](std::int64_t at) {
     if (at < 0) at += n;
@@ -25,7 +26,8 @@ Ints positions(std::int64_t n, std::int64_t start, std::int64_t end, std::int64_
     return std::clamp<std::int64_t>(at, -1, n - 1);
   };
   Ints out;
-  for (auto i = clamp(start); step > 0 ? i < clamp(end) : i > clamp(end); i += step) {
+  for (auto i = std::max<std::int64_t>(0, clamp(start)); step > 0 ? i < clamp(end) : i > clamp(end);
+       i += step) {
     out.push_back(i);
   }
   return out;
@@ -33,7 +35,8 @@ Ints positions(std::int64_t n, std::int64_t start, std::int64_t end, std::int64_
 
 }  // namespace
 
-TEST_CASE("Slice takes what Python takes, for all starts, ends and steps around an axis") {
+TEST_CASE(
+    "Slice takes what a walk along the axis meets, for all starts, ends and steps around an axis") {
   const Tensor x = iota<std::int32_t>({5});
   for (std::int64_t start = -7; start <= 7; ++start) {
     for (std::int64_t end = -7; end <= 7; ++end) {
