@@ -100,13 +100,13 @@ std::vector<Val> grad(GradContext& g) {
         axis >= 0 || !g.x(i).ranked() ? axis : axis + static_cast<std::int64_t>(g.x(i).rank());
     extents.push_back(dim_of(g.x(i), at));
   }
-  const std::array inputs{g.dy(0), graph::concat(extents, 0)};
+  const std::array inputs{g.dy(0), concat(extents, 0)};
   return g.builder().nodes("Split", inputs, {{"axis", axis}}, n);
 }
 
 }  // namespace
 
-const OpDef concat{
+const OpDef concat_op{
     .name = "Concat", .infer = infer, .bind = bind, .grad = grad, .facts = {.cheap = true}};
 
 }  // namespace ondine::kernels::ops

@@ -73,9 +73,7 @@ Kernel bind(BindContext& context) {
   });
 }
 
-std::vector<Val> grad(GradContext& g) {
-  return {graph::gather(g.dy(0), g.x(1), g.attr_int("axis", 0))};
-}
+std::vector<Val> grad(GradContext& g) { return {gather(g.dy(0), g.x(1), g.attr_int("axis", 0))}; }
 
 }  // namespace
 

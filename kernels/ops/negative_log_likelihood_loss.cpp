@@ -2,9 +2,9 @@
 // sum over the sum of the w[t]. Ignored targets have weight 0. dx[t] = -w[t] dloss (over the sum of
 // weights for the mean), 0 elsewhere. Version 13 changed the text alone, 22 added bfloat16.
 // NegativeLogLikelihoodLossGrad (ai.ondine): dx of (dloss, target, weight, shape of x).
+#include "kernels/ops/expansion.h"
 #include "kernels/ops/infer_help.h"
 #include "kernels/ops/loss.h"
-#include "kernels/ops/expansion.h"
 #include "kernels/ops/op.h"
 
 namespace ondine::kernels::ops {

@@ -5,9 +5,9 @@
 // SoftmaxCrossEntropyLossGrad (ai.ondine): dx of (dloss, log_prob, labels, weights).
 #include <cmath>
 
+#include "kernels/ops/expansion.h"
 #include "kernels/ops/infer_help.h"
 #include "kernels/ops/loss.h"
-#include "kernels/ops/expansion.h"
 #include "kernels/ops/op.h"
 #include "kernels/ops/softmax_rows.h"
 

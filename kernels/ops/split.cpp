@@ -131,7 +131,7 @@ Kernel bind(BindContext& context) {
 std::vector<Val> grad(GradContext& g) {
   std::vector<Val> parts;
   for (std::size_t i = 0; i < g.output_count(); ++i) parts.push_back(g.dy_or_zeros(i));
-  return {graph::concat(parts, g.attr_int("axis", 0))};
+  return {concat(parts, g.attr_int("axis", 0))};
 }
 
 }  // namespace

@@ -48,12 +48,12 @@ std::vector<Val> grad(GradContext& g) {
   const auto perm = normalize_axes(given, given.size());
   std::vector<std::int64_t> inverse(perm.size());
   for (std::size_t a = 0; a < perm.size(); ++a) inverse[perm[a]] = static_cast<std::int64_t>(a);
-  return {graph::transpose(g.dy(0), inverse)};
+  return {transpose(g.dy(0), inverse)};
 }
 
 }  // namespace
 
-const OpDef transpose{
+const OpDef transpose_op{
     .name = "Transpose", .infer = infer, .bind = bind, .grad = grad, .facts = {.cheap = true}};
 
 }  // namespace ondine::kernels::ops
