@@ -1,0 +1,48 @@
+#include "graph/check/findings.h"
+
+#include <algorithm>
+
+namespace ondine::graph {
+namespace {
+
+constexpr std::array gravest_first{ErrorCode::invalid_model, ErrorCode::corrupt,
+                                   ErrorCode::mismatch, ErrorCode::limit, ErrorCode::unsupported};
+
+}  // namespace
+
+bool Findings::about_model(ErrorCode code) noexcept {
+  return std::find(gravest_first.begin(), gravest_first.end(), code) != gravest_first.end();
+}
+
+void Findings::count(ErrorCode code) noexcept {
+  const auto gravity = [](ErrorCode of) {
+    return std::find(gravest_first.begin(), gravest_first.end(), of);
+  };
+  if (count_ == 0 || gravity(code) < gravity(gravest_)) gravest_ = code;
+  ++count_;
+}
+
+void Findings::add(const Error& error) {
+  std::string line = error.message();
+  for (const auto& frame : error.context()) line += ", in " + frame;
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  add(error.code(), line);
+}
+
+std::vector<std::string> Findings::texts() const {
+  auto lines = texts_;
+  if (count_ > lines.size()) lines.push_back(cat("... and ", count_ - lines.size(), " more"));
+  return lines;
+}
+
+void Findings::throw_if_any() const {
+  if (empty()) return;
+  std::string message;
+  for (const auto& line : texts()) {
+    if (!message.empty()) message += '\n';
+    message += line;
+  }
+  throw Error(gravest_, std::move(message));
+}
+
+}  // namespace ondine::graph

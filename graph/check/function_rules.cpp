@@ -1,0 +1,105 @@
+// Model-local functions: their signatures, their bodies and the nodes that call them.
+#include <algorithm>
+
+#include "graph/check/rules.h"
+
+namespace ondine::graph {
+namespace {
+
+class FunctionCheck {
+ public:
+  FunctionCheck(const FunctionDef& function, const Site& site) : function_(function), site_(site) {}
+
+  void run() {
+    if (function_.name.empty()) site_.add(ErrorCode::invalid_model, "a function has no name");
+    check_attribute_names();
+    Scope scope;
+    std::set<std::string_view> seen;
+    for (const auto& input : function_.inputs) {
+      if (input.empty()) reject("has an input without a name");
+      if (!seen.insert(input).second) reject("has input ", quoted(input), " twice");
+      scope.define(input).formal = true;
+    }
+    check_nodes(function_.nodes, scope, site_);
+    seen.clear();
+    for (const auto& output : function_.outputs) {
+      if (output.empty()) reject("has an output without a name");
+      if (!seen.insert(output).second) reject("has output ", quoted(output), " twice");
+      if (!output.empty() && scope.find(output) == nullptr) {
+        reject("has output ", quoted(output), ", which is not defined");
+      }
+    }
+    for (const auto& value : function_.value_infos) check_declared(value, "value", false, site_);
+  }
+
+ private:
+  template <class... Parts>
+  void reject(const Parts&... parts) const {
+    site_.context.findings.add(ErrorCode::invalid_model, describe(function_), " ", parts...);
+  }
+
+  void check_attribute_names() const {
+    std::set<std::string_view> seen;
+    const auto add = [&](const std::string& name) {
+      if (name.empty()) reject("has an attribute without a name");
+      if (!seen.insert(name).second) reject("has attribute ", quoted(name), " twice");
+    };
+    for (const auto& name : function_.attributes) add(name);
+    for (const auto& attribute : function_.defaults) {
+      add(attribute.name);
+      if (!attribute.ref.empty()) {
+        reject("has a default of attribute ", quoted(attribute.name), " that is a reference");
+      }
+    }
+  }
+
+  const FunctionDef& function_;
+  const Site& site_;
+};
+
+}  // namespace
+
+void check_functions(CheckContext& context) {
+  std::set<std::tuple<std::string_view, std::string_view, std::string_view>> seen;
+  for (std::size_t i = 0; i < context.functions.size(); ++i) {
+    const FunctionDef& function = context.functions[i];
+    const auto domain = canonical_domain(function.domain);
+    if (!seen.emplace(domain, function.name, function.overload).second) {
+      context.findings.add(ErrorCode::invalid_model, describe(function), " is there twice");
+    }
+    Environment environment;
+    environment.opsets = Opsets(function.opsets);
+    environment.function = &function;
+    environment.function_index = i;
+    const Place place{describe(function)};
+    FunctionCheck(function, {context, environment, place}).run();
+  }
+}
+
+void check_call(const NodeDef& node, const FunctionDef& function, const Site& site) {
+  if (node.inputs.size() > function.inputs.size()) {
+    site.reject(node, "has ", node.inputs.size(), " inputs, ", describe(function), " has ",
+                function.inputs.size());
+  }
+  if (node.outputs.size() > function.outputs.size()) {
+    site.reject(node, "has ", node.outputs.size(), " outputs, ", describe(function), " has ",
+                function.outputs.size());
+  }
+  for (const auto& attribute : node.attributes) {
+    const auto& names = function.attributes;
+    const Attribute* standard = find(function.defaults, attribute.name);
+    if (standard != nullptr && standard->kind != attribute.kind) {
+      site.reject(node, "has attribute ", quoted(attribute.name), " of type ",
+                  to_string(attribute.kind), ", ", describe(function), " needs ",
+                  to_string(standard->kind));
+    }
+    if (standard == nullptr &&
+        std::find(names.begin(), names.end(), attribute.name) == names.end() &&
+        !attribute.name.starts_with("__")) {
+      site.reject(node, "has attribute ", quoted(attribute.name), ", which ", describe(function),
+                  " does not have");
+    }
+  }
+}
+
+}  // namespace ondine::graph

@@ -1,0 +1,151 @@
+// Gradient: what its attributes may name.
+#include <unordered_set>
+
+#include "graph/check/rules.h"
+#include "graph/ir/walk.h"
+
+namespace ondine::graph {
+namespace {
+
+// Visiting what lies before the tensors of all Gradient nodes together may not take longer.
+constexpr std::uint64_t most_steps = 50'000'000;
+
+const std::vector<std::string>& names(const NodeDef& node, std::string_view attribute) {
+  static const std::vector<std::string> none;
+  const Attribute* found = find(node.attributes, attribute);
+  const auto* list = found ? std::get_if<std::vector<std::string>>(&found->data) : nullptr;
+  return list == nullptr ? none : *list;
+}
+
+// Names that the graphs of a node read from outside.
+void add_free_names(const GraphDef& body, std::vector<std::string_view>& out) {
+  std::unordered_set<std::string_view> inner;
+  for (const auto& input : body.inputs) inner.insert(input.name);
+  for (const auto& initializer : body.initializers) inner.insert(initializer.name);
+  for (const auto& sparse : body.sparse_initializers) inner.insert(sparse.name);
+  std::vector<std::string_view> read;
+  for (const auto& node : body.nodes) {
+    read.insert(read.end(), node.inputs.begin(), node.inputs.end());
+    for_each_body(node,
+                  [&](const Attribute&, const GraphDef& deeper) { add_free_names(deeper, read); });
+    for (const auto& output : node.outputs) inner.insert(output);
+  }
+  for (const auto& output : body.outputs) read.push_back(output.name);
+  for (const auto name : read) {
+    if (!inner.contains(name)) out.push_back(name);
+  }
+}
+
+class GradientCheck {
+ public:
+  GradientCheck(const NodeDef& node, const Scope& scope, const Site& site)
+      : node_(node), scope_(scope), site_(site), xs_(names(node, "xs")), zs_(names(node, "zs")) {}
+
+  void run() {
+    check_counts();
+    for (const auto& x : xs_) check_x(x);
+    for (const auto& z : zs_) {
+      if (xs_set_.contains(z)) {
+        site_.reject(node_, "names ", quoted(z), " in both xs and zs");
+      }
+      check_visible("zs", z);
+    }
+    const Attribute* y = find(node_.attributes, "y");
+    const auto* name = y ? std::get_if<std::string>(&y->data) : nullptr;
+    if (name != nullptr) check_visible("y", *name);
+    check_independent();
+  }
+
+ private:
+  void check_counts() const {
+    const std::size_t wanted = xs_.size() + zs_.size();
+    if (xs_.empty()) site_.reject(node_, "names no tensor in xs");
+    if (node_.inputs.size() != wanted) {
+      site_.reject(node_, "has ", node_.inputs.size(), " inputs for ", xs_.size(), " xs and ",
+                   zs_.size(), " zs");
+    }
+    if (node_.outputs.size() > xs_.size()) {
+      site_.reject(node_, "has ", node_.outputs.size(), " outputs for ", xs_.size(), " xs");
+    }
+  }
+
+  const Scope::Definition* check_visible(std::string_view attribute,
+                                         const std::string& name) const {
+    const auto* found = name.empty() ? nullptr : scope_.find(name);
+    if (found == nullptr) {
+      site_.reject(node_, "names ", quoted(name), " in ", attribute,
+                   ", which is not visible where the node is");
+    }
+    return found;
+  }
+
+  void check_x(const std::string& name) {
+    if (!xs_set_.insert(name).second) {
+      site_.reject(node_, "names ", quoted(name), " twice in xs");
+    }
+    const auto* found = check_visible("xs", name);
+    if (found == nullptr) return;
+    DType dtype = DType::undefined;
+    if (found->input != nullptr) dtype = found->input->type.dtype;
+    if (found->initializer != nullptr) dtype = found->initializer->dtype();
+    if (found->sparse != nullptr) dtype = found->sparse->values.dtype();
+    if (dtype != DType::undefined && !is_differentiable(dtype)) {
+      site_.reject(node_, "names ", quoted(name), " in xs, whose elements are ", dtype,
+                   ", not floating point numbers");
+    }
+  }
+
+  // Goes back from all xs at once: none of them may lie before another. Calls of functions are not
+  // followed, for what they connect shows only when they are inlined.
+  void check_independent() {
+    std::unordered_map<std::string_view, std::string_view> origin;  // visited name -> one of xs
+    std::vector<std::string_view> open;
+    const auto expand = [&](std::string_view name, std::string_view from) {
+      const auto* found = scope_.find(name);
+      if (found == nullptr || found->node == nullptr) return;
+      if (site_.context.functions.find(*found->node)) return;
+      std::vector<std::string_view> before(found->node->inputs.begin(), found->node->inputs.end());
+      for_each_body(*found->node,
+                    [&](const Attribute&, const GraphDef& body) { add_free_names(body, before); });
+      site_.context.gradient_steps += before.size();
+      for (const auto input : before) {
+        if (origin.emplace(input, from).second) open.push_back(input);
+      }
+    };
+    for (const auto& x : xs_) expand(x, x);
+    while (!open.empty() && site_.context.gradient_steps <= most_steps) {
+      const auto name = open.back();
+      open.pop_back();
+      expand(name, origin.at(name));
+    }
+    if (!open.empty()) {
+      site_.add(ErrorCode::limit, describe(node_), " names tensors that depend on too many others");
+    }
+    for (const auto& x : xs_) {
+      const auto found = origin.find(x);
+      if (found == origin.end()) continue;
+      site_.reject(node_, "names ", quoted(std::string(found->second)),
+                   " in xs, which is computed from ", quoted(x), ", another of them");
+    }
+  }
+
+  const NodeDef& node_;
+  const Scope& scope_;
+  const Site& site_;
+  const std::vector<std::string>& xs_;
+  const std::vector<std::string>& zs_;
+  std::unordered_set<std::string_view> xs_set_;
+};
+
+}  // namespace
+
+void check_gradient(const NodeDef& node, const Scope& scope, const Site& site) {
+  if (node.domain != "ai.onnx.preview.training" || node.op != "Gradient") return;
+  // Attributes that come from the caller of a function are looked at when it is inlined.
+  for (const auto& attribute : node.attributes) {
+    if (!attribute.ref.empty()) return;
+  }
+  GradientCheck(node, scope, site).run();
+}
+
+}  // namespace ondine::graph

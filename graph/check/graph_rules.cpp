@@ -1,0 +1,209 @@
+// Names of one graph: what it defines, in which order, and what it may not hide.
+#include <unordered_map>
+
+#include "graph/check/rules.h"
+#include "graph/ir/walk.h"
+
+namespace ondine::graph {
+namespace {
+
+constexpr std::int64_t last_ir_with_listed_initializers = 3;
+constexpr std::int64_t first_ir_with_ranked_ports = 4;
+
+class GraphCheck {
+ public:
+  GraphCheck(const GraphDef& graph, GraphRole role, Scope& scope, const Site& site)
+      : graph_(graph), role_(role), scope_(scope), site_(site) {}
+
+  void run() {
+    if (role_ == GraphRole::main && graph_.name.empty()) {
+      reject("the main graph has no name");
+    }
+    for (const auto& input : graph_.inputs) define_input(input);
+    for (const auto& initializer : graph_.initializers) {
+      if (auto* entry = define_initializer(initializer.name)) {
+        entry->initializer = &initializer.value;
+        compare(initializer.name, initializer.value.dtype(), initializer.value.shape(), *entry);
+      }
+    }
+    for (const auto& sparse : graph_.sparse_initializers) {
+      if (auto* entry = define_initializer(sparse.name)) {
+        entry->sparse = &sparse;
+        compare(sparse.name, sparse.values.dtype(), sparse.dims, *entry);
+      }
+    }
+    if (role_ == GraphRole::body) check_order_of_inputs();
+    check_nodes(graph_.nodes, scope_, site_);
+    for (const auto& output : graph_.outputs) check_output(output);
+    for (const auto& value : graph_.value_infos) {
+      check_declared(value, "value", false, site_);
+    }
+  }
+
+ private:
+  template <class... Parts>
+  void reject(const Parts&... parts) const {
+    site_.add(ErrorCode::invalid_model, parts...);
+  }
+
+  bool typed() const { return role_ == GraphRole::main || role_ == GraphRole::algorithm; }
+
+  // Models before IR 4 often leave ranks out.
+  void check_port(const ValueDef& port, std::string_view what, bool required) const {
+    check_declared(port, what, required, site_);
+    if (role_ == GraphRole::main && port.type.kind == TypeKind::tensor && !port.type.dims &&
+        site_.context.model.ir_version >= first_ir_with_ranked_ports) {
+      reject(what, " ", quoted(port.name), " has no shape");
+    }
+  }
+
+  void define_input(const ValueDef& input) {
+    if (input.name.empty()) return reject("a graph input has no name");
+    check_port(input, "graph input", typed());
+    if (scope_.find_here(input.name) != nullptr) {
+      return reject("graph input ", quoted(input.name), " is listed twice");
+    }
+    if (const auto* outer = hidden(input.name)) {
+      // Joined to its main graph an algorithm may turn an initializer into an input.
+      const bool joins =
+          role_ == GraphRole::algorithm && outer->has_value() && outer->input == nullptr;
+      if (!joins) reject_hiding("graph input", input.name, *outer);
+    }
+    scope_.define(input.name).input = &input;
+  }
+
+  Scope::Definition* define_initializer(const std::string& name) {
+    if (name.empty()) {
+      reject("an initializer has no name");
+      return nullptr;
+    }
+    if (const auto* outer = hidden(name)) {
+      const bool joins =
+          role_ == GraphRole::algorithm && outer->input != nullptr && !outer->has_value();
+      if (!joins) reject_hiding("initializer", name, *outer);
+    }
+    auto& entry = scope_.define(name);
+    if (entry.has_value()) {
+      reject("initializer ", quoted(name), " is there twice");
+      return nullptr;
+    }
+    if (entry.input != nullptr && role_ == GraphRole::body &&
+        site_.context.model.ir_version > last_ir_with_listed_initializers) {
+      reject("initializer ", quoted(name), " has the name of an input of a nested graph");
+    }
+    return &entry;
+  }
+
+  const Scope::Definition* hidden(std::string_view name) const {
+    return scope_.outer() == nullptr ? nullptr : scope_.outer()->find(name);
+  }
+
+  void reject_hiding(std::string_view what, const std::string& name,
+                     const Scope::Definition& outer) const {
+    const std::string_view where = role_ == GraphRole::algorithm ? "the main graph" : "outside";
+    reject(what, " ", quoted(name), " has the name of ", describe(outer), " of ", where);
+  }
+
+  void compare(const std::string& name, DType dtype, const Shape& shape,
+               const Scope::Definition& entry) const {
+    if (entry.input == nullptr) return;
+    if (const auto reason = contradiction(dtype, shape, entry.input->type)) {
+      reject("initializer ", quoted(name), " does not fit the input of its name: ", *reason);
+    }
+  }
+
+  // Up to IR 3 a nested graph lists its initializers as inputs, behind those that are passed to it.
+  void check_order_of_inputs() const {
+    const std::string* initialized = nullptr;
+    for (const auto& input : graph_.inputs) {
+      const auto* entry = scope_.find_here(input.name);
+      if (entry == nullptr) continue;
+      if (entry->has_value()) {
+        initialized = &input.name;
+      } else if (initialized != nullptr) {
+        reject("input ", quoted(input.name), " of a nested graph follows the initializer ",
+               quoted(*initialized));
+      }
+    }
+  }
+
+  void check_output(const ValueDef& output) const {
+    if (output.name.empty()) return reject("a graph output has no name");
+    check_port(output, "graph output", role_ == GraphRole::main);
+    if (scope_.find(output.name) == nullptr) {
+      reject("graph output ", quoted(output.name), " is not defined");
+    }
+  }
+
+  const GraphDef& graph_;
+  GraphRole role_;
+  Scope& scope_;
+  const Site& site_;
+};
+
+class NodesCheck {
+ public:
+  NodesCheck(const std::vector<NodeDef>& nodes, Scope& scope, const Site& site)
+      : nodes_(nodes), scope_(scope), site_(site) {}
+
+  void run() {
+    for (const auto& node : nodes_) {
+      for (const auto& input : node.inputs) check_read(node, input);
+      check_node(node, scope_, site_);
+      for_each_body(node, [&](const Attribute& attribute, const GraphDef& body) {
+        const Place place{cat("graph ", quoted(attribute.name), " of ", describe(node)),
+                          &site_.place};
+        Scope inner(&scope_);
+        check_graph(body, GraphRole::body, inner, {site_.context, site_.environment, place});
+      });
+      for (const auto& output : node.outputs) define(node, output);
+    }
+  }
+
+ private:
+  void check_read(const NodeDef& node, const std::string& name) {
+    if (name.empty() || scope_.find(name) != nullptr) return;
+    if (const NodeDef* later = defined_later(name)) {
+      site_.reject(node, "reads ", quoted(name), " before ", describe(*later), " defines it");
+    } else {
+      site_.reject(node, "reads ", quoted(name), ", which is not defined");
+    }
+  }
+
+  const NodeDef* defined_later(const std::string& name) {
+    if (definers_.empty()) {
+      for (const auto& node : nodes_) {
+        for (const auto& output : node.outputs) definers_.emplace(output, &node);
+      }
+    }
+    const auto found = definers_.find(name);
+    return found == definers_.end() ? nullptr : found->second;
+  }
+
+  void define(const NodeDef& node, const std::string& name) {
+    if (name.empty()) return;
+    if (const auto* other = scope_.find(name)) {
+      const std::string_view where = scope_.find_here(name) != nullptr ? "" : " outside";
+      site_.reject(node, "defines ", quoted(name), ", the name of ", describe(*other), where);
+      return;
+    }
+    scope_.define(name).node = &node;
+  }
+
+  const std::vector<NodeDef>& nodes_;
+  Scope& scope_;
+  const Site& site_;
+  std::unordered_map<std::string_view, const NodeDef*> definers_;
+};
+
+}  // namespace
+
+void check_graph(const GraphDef& graph, GraphRole role, Scope& scope, const Site& site) {
+  GraphCheck(graph, role, scope, site).run();
+}
+
+void check_nodes(const std::vector<NodeDef>& nodes, Scope& scope, const Site& site) {
+  NodesCheck(nodes, scope, site).run();
+}
+
+}  // namespace ondine::graph

@@ -1,0 +1,56 @@
+// What the model says of itself: IR version and operator sets.
+#include <algorithm>
+
+#include "graph/check/rules.h"
+
+namespace ondine::graph {
+namespace {
+
+constexpr std::int64_t oldest_ir = 3;
+constexpr std::int64_t newest_ir = 14;
+constexpr std::int64_t training_ir = 7;
+
+void check_imports(const std::vector<OpsetImport>& imports, const std::string& owner,
+                   Findings& findings) {
+  std::set<std::string_view> seen;
+  for (const auto& import : imports) {
+    const auto domain = canonical_domain(import.domain);
+    const auto name = quoted(std::string(spelled_domain(domain)));
+    if (!seen.insert(domain).second) {
+      findings.add(ErrorCode::invalid_model, owner, " imports operator set ", name, " twice");
+    }
+    const std::int64_t newest = newest_version(domain);
+    if (import.version < 1 && newest > 0) {
+      findings.add(ErrorCode::invalid_model, owner, " imports version ", import.version,
+                   " of operator set ", name);
+    }
+    if (newest > 0 && import.version > newest) {
+      findings.add(ErrorCode::unsupported, owner, " imports version ", import.version,
+                   " of operator set ", name, ", known up to version ", newest);
+    }
+  }
+}
+
+}  // namespace
+
+void check_header(CheckContext& context) {
+  const ModelDef& model = context.model;
+  if (model.ir_version < oldest_ir || model.ir_version > newest_ir) {
+    context.findings.add(model.ir_version < 1 ? ErrorCode::invalid_model : ErrorCode::unsupported,
+                         "ir_version is ", model.ir_version, ", supported are ", oldest_ir, " to ",
+                         newest_ir);
+  }
+  if (model.opsets.empty()) {
+    context.findings.add(ErrorCode::invalid_model, "the model imports no operator set");
+  }
+  check_imports(model.opsets, "the model", context.findings);
+  for (const auto& function : model.functions) {
+    check_imports(function.opsets, describe(function), context.findings);
+  }
+  if (!model.training.empty() && model.ir_version < training_ir) {
+    context.findings.add(ErrorCode::invalid_model, "training_info needs ir_version ", training_ir,
+                         ", the model has ", model.ir_version);
+  }
+}
+
+}  // namespace ondine::graph

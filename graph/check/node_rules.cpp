@@ -1,0 +1,97 @@
+// One node against the signature of its operator.
+#include "graph/check/rules.h"
+
+namespace ondine::graph {
+namespace {
+
+struct Bounds {
+  std::size_t least = 0;
+  std::optional<std::size_t> most;  // nothing: any number
+};
+
+Bounds bounds(std::span<const Parameter> parameters) {
+  Bounds out{0, parameters.size()};
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const auto& parameter = parameters[i];
+    if (parameter.option == Option::single) out.least = i + 1;
+    if (parameter.option != Option::variadic) continue;
+    if (parameter.min_arity > 0) out.least = i + parameter.min_arity;
+    out.most.reset();
+  }
+  return out;
+}
+
+// `what` is "input" or "output".
+void check_arity(const NodeDef& node, std::string_view what, const std::vector<std::string>& names,
+                 std::span<const Parameter> parameters, const Site& site) {
+  const Bounds allowed = bounds(parameters);
+  std::size_t given = names.size();
+  while (given > 0 && names[given - 1].empty()) --given;
+  if (allowed.most && given > *allowed.most) {
+    site.reject(node, "has ", given, " ", what, "s, the operator has at most ", *allowed.most);
+  }
+  if (names.size() < allowed.least) {
+    site.reject(node, "has ", names.size(), " ", what, "s, the operator needs at least ",
+                allowed.least);
+  }
+  for (std::size_t i = 0; i < names.size() && !parameters.empty(); ++i) {
+    const auto& parameter = parameters[std::min(i, parameters.size() - 1)];
+    const bool needed = parameter.option == Option::single ||
+                        (parameter.option == Option::variadic && what == "input");
+    if (names[i].empty() && needed && (i < parameters.size() || !allowed.most)) {
+      site.reject(node, "has an empty name for ", what, " ", i, " ('", parameter.name,
+                  "'), which the operator needs");
+    }
+  }
+}
+
+// The version under which the node is read; nothing when its domain is not imported.
+std::optional<std::int64_t> imported_version(const NodeDef& node, const Site& site) {
+  const auto version = site.environment.opsets.version(node.domain);
+  const auto domain = canonical_domain(node.domain);
+  if (!version && site.environment.not_imported.emplace(domain).second) {
+    site.reject(node, "is of operator set ", quoted(std::string(spelled_domain(domain))),
+                ", which ", site.environment.function ? "its function" : "the model",
+                " does not import");
+  }
+  return version;
+}
+
+void check_operator(const NodeDef& node, std::int64_t version, const Scope& scope,
+                    const Site& site) {
+  const auto domain = canonical_domain(node.domain);
+  const bool available = site.context.catalogue.find(domain, node.op) != nullptr;
+  const bool of_standard = newest_version(domain) > 0;
+  const Signature* signature = find_signature(domain, node.op, version);
+  if (signature != nullptr && signature->deprecated()) {
+    site.reject(node, "uses an operator that version ", int{signature->since_version}, " of ",
+                spelled_domain(domain), " removed");
+    return;
+  }
+  if (!available || (of_standard && signature == nullptr)) {
+    site.context.missing.add(site.environment.function_index, domain, node.op, version,
+                             describe(node) + within(site.place));
+  }
+  if (signature == nullptr) return;
+  check_arity(node, "input", node.inputs, signature->inputs(), site);
+  check_arity(node, "output", node.outputs, signature->outputs(), site);
+  check_attributes(node, *signature, site);
+  check_bodies(node, version, site);
+  check_optimizer(node, site);
+  check_gradient(node, scope, site);
+}
+
+}  // namespace
+
+void check_node(const NodeDef& node, const Scope& scope, const Site& site) {
+  if (node.op.empty()) return site.reject(node, "names no operator");
+  check_attributes(node, site);
+  const auto version = imported_version(node, site);
+  if (const auto function = site.context.functions.find(node)) {
+    check_call(node, site.context.functions[*function], site);
+  } else if (version) {
+    check_operator(node, *version, scope, site);
+  }
+}
+
+}  // namespace ondine::graph

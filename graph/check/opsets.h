@@ -1,0 +1,28 @@
+// The operator sets that a model or function imports.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/ir/document.h"
+
+namespace ondine::graph {
+
+class Opsets {
+ public:
+  Opsets() = default;
+  // Of two imports of one domain the first counts.
+  explicit Opsets(const std::vector<OpsetImport>& imports);
+
+  // Nothing when the domain is not imported. "ai.onnx" and "" are the same.
+  std::optional<std::int64_t> version(std::string_view domain) const;
+
+ private:
+  std::map<std::string, std::int64_t, std::less<>> versions_;
+};
+
+}  // namespace ondine::graph

@@ -1,0 +1,23 @@
+#include "graph/check/structure.h"
+
+#include "graph/check/rules.h"
+
+namespace ondine::graph {
+
+void check_structure(const ModelDef& model, const Catalogue& catalogue, const Limits& limits,
+                     Findings& findings) {
+  CheckContext context{model, catalogue, limits, findings, FunctionTable(model.functions), {}, 0};
+  check_header(context);
+  if (!check_limits(context)) return;
+  check_functions(context);
+
+  Environment environment;
+  environment.opsets = Opsets(model.opsets);
+  const Place place;
+  Scope main;
+  check_graph(model.graph, GraphRole::main, main, {context, environment, place});
+  check_training(context, main, environment);
+  context.missing.report(check_calls(context), findings);
+}
+
+}  // namespace ondine::graph

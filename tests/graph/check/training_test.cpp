@@ -1,0 +1,155 @@
+#include <catch2/catch.hpp>
+
+#include "tests/graph/check/sample_model.h"
+
+namespace ondine::test {
+namespace {
+
+using Catch::Contains;
+using graph::ModelDef;
+
+void expect(const ModelDef& model, const std::string& text) {
+  CHECK_THAT(findings_of(model), Contains(text));
+}
+
+graph::Attributes xs_y(std::vector<std::string> xs, const std::string& y) {
+  return {{"xs", std::move(xs)}, {"y", y}};
+}
+
+TEST_CASE("bindings have known, unique keys and graph outputs of the variable's type") {
+  const auto base = sample_training_model();
+  auto model = base;
+  model.training[0].update_binding.push_back({"w", "y"});
+  expect(model, "update binding of 'w' is there twice");
+  model = base;
+  model.training[0].update_binding = {{"x", "w_new"}};
+  expect(model, "update binding of 'x', which is no initializer");
+  model = base;
+  model.training[0].update_binding = {{"w", "dw"}};
+  expect(model, "update binding of 'w' to 'dw', which is no graph output");
+  model = base;
+  model.training[0].update_binding = {{"w", "y"}};
+  CHECK(findings_of(model) == "");
+  model = base;
+  model.training[0].algorithm->outputs[0] = value("w_new", {std::int64_t{3}});
+  expect(model, "declared with shape '[3]', it has [2]");
+  model.training[0].algorithm->outputs[0].type = {};
+  CHECK(findings_of(model) == "");
+}
+
+TEST_CASE("initialization graphs stand alone, without inputs") {
+  const auto base = sample_training_model();
+  auto model = base;
+  model.training[0].initialization_binding = {{"w", "w0"}};
+  expect(model, "initialization binding of 'w' without an initialization graph");
+  graph::GraphDef initialization;
+  initialization.initializers = {initializer("w", {0, 0})};
+  initialization.nodes = {node("Neg", {"w"}, {"w0"})};
+  initialization.outputs = {value("w0")};
+  model.training[0].initialization = initialization;
+  CHECK(findings_of(model) == "");
+  model.training[0].initialization->inputs = {value("seed")};
+  expect(model, "has no inputs, this one has 'seed'");
+  model.training[0].initialization = initialization;
+  model.training[0].initialization->nodes = {node("Neg", {"x"}, {"w0"})};
+  expect(model, "reads 'x', which is not defined, in the initialization graph of training_info 0");
+  model = base;
+  model.training[0].algorithm.reset();
+  expect(model, "update binding of 'w' without an algorithm graph");
+}
+
+TEST_CASE("main and algorithm graph join to one graph") {
+  const auto base = sample_training_model();
+  auto model = base;
+  model.training[0].algorithm->initializers = {initializer("w", {1, 1})};
+  expect(model, "initializer 'w' has the name of an initializer of the main graph");
+  model = base;
+  model.training[0].algorithm->inputs = {value("x")};
+  expect(model, "graph input 'x' has the name of an input of the main graph");
+  model = base;
+  model.training[0].algorithm->inputs = {value("w")};
+  CHECK(findings_of(model) == "");
+  model = base;
+  model.training[0].algorithm->nodes[1].outputs = {"y"};
+  expect(model, "defines 'y', the name of node 'y' ('Mul')");
+  model = base;
+  model.graph.nodes[0].inputs[1] = "dw";
+  expect(model, "reads 'dw', which is not defined");
+  model = base;
+  model.ir_version = 6;
+  expect(model, "training_info needs ir_version 7");
+}
+
+TEST_CASE("algorithms share constants by name but no state of their own") {
+  auto model = sample_training_model();
+  model.training[0].algorithm->initializers = {initializer("rate", {1, 1})};
+  model.training.push_back(model.training[0]);
+  CHECK(findings_of(model) == "");
+  model.training[1].update_binding = {{"rate", "w_new"}};
+  expect(model,
+         "state variable 'rate' is an initializer of the algorithm graphs of "
+         "training_info 0 and 1");
+}
+
+TEST_CASE("Gradient names tensors that are visible, floating and independent") {
+  const auto base = sample_training_model();
+  auto model = base;
+  auto& gradient = model.training[0].algorithm->nodes[0];
+  gradient.attributes = xs_y({"nothing"}, "y");
+  expect(model, "names 'nothing' in xs, which is not visible");
+  gradient.attributes = xs_y({"w"}, "w_new");
+  expect(model, "names 'w_new' in y, which is not visible");
+  gradient.attributes = xs_y({"w", "x"}, "y");
+  expect(model, "has 1 inputs for 2 xs and 0 zs");
+  gradient.inputs = {"w", "w"};
+  gradient.attributes = xs_y({"w", "w"}, "y");
+  expect(model, "names 'w' twice in xs");
+  gradient.outputs = {"dw", "dx", "dz"};
+  gradient.attributes = xs_y({"w", "x"}, "y");
+  expect(model, "has 3 outputs for 2 xs");
+  gradient.outputs = {"dw", ""};
+  CHECK(findings_of(model) == "");
+  gradient.attributes = xs_y({"y", "w"}, "y");
+  expect(model, "names 'y' in xs, which is computed from 'w', another of them");
+  model.graph.inputs[0] = value("x", {std::int64_t{2}}, DType::int32);
+  gradient.attributes = xs_y({"w", "x"}, "y");
+  expect(model, "names 'x' in xs, whose elements are int32");
+}
+
+TEST_CASE("Gradient's tensors depend on each other through branches too") {
+  auto model = sample_training_model();
+  graph::GraphDef branch;
+  branch.nodes = {node("Relu", {"w"}, {"r"})};
+  branch.outputs = {value("r")};
+  model.graph.inputs.push_back(value("c", {}, DType::boolean));
+  model.graph.nodes = {
+      node("If", {"c"}, {"h"}, {{"then_branch", body(branch)}, {"else_branch", body(branch)}}),
+      node("Mul", {"h", "x"}, {"y"})};
+  auto& gradient = model.training[0].algorithm->nodes[0];
+  gradient.inputs = {"w", "h"};
+  gradient.attributes = xs_y({"w", "h"}, "y");
+  expect(model, "names 'h' in xs, which is computed from 'w'");
+}
+
+TEST_CASE("optimizers take whole groups of tensors") {
+  auto model = sample_training_model();
+  auto& nodes = model.training[0].algorithm->nodes;
+  model.graph.initializers.push_back(initializer("r", {1}));
+  const auto momentum = [](std::vector<std::string> inputs, std::vector<std::string> outputs) {
+    return node("Momentum", std::move(inputs), std::move(outputs),
+                {{"alpha", 0.9F},
+                 {"beta", 1.0F},
+                 {"mode", std::string("standard")},
+                 {"norm_coefficient", 0.0F}},
+                training_domain);
+  };
+  nodes[1] = momentum({"r", "r", "w", "dw", "w"}, {"w_new", "v_new"});
+  CHECK(findings_of(model) == "");
+  nodes[1] = momentum({"r", "r", "w", "dw"}, {"w_new"});
+  expect(model, "has 2 tensors after R and T, they must be a multiple of 3");
+  nodes[1] = momentum({"r", "r", "w", "dw", "w"}, {"w_new", "v_new", "h_new"});
+  expect(model, "has 3 outputs, for 3 tensors there are 2");
+}
+
+}  // namespace
+}  // namespace ondine::test
