@@ -249,7 +249,9 @@ Tensor import_tensor(onnx::TensorProto& proto, Importer& importer) {
         charge(dtype, shape, importer);
         return import_elements(dtype, shape, proto, importer);
       },
-      [&] { return "tensor " + quoted(proto.name()); });
+      [&] {
+        return proto.name().empty() ? "an unnamed tensor" : "tensor " + quoted(proto.name());
+      });
 }
 
 graph::SparseTensorDef import_sparse(onnx::SparseTensorProto& proto, Importer& importer) {

@@ -54,7 +54,9 @@ Descriptor open_file(const std::filesystem::path& file);
 // and whatever lies below the folder: nothing outside is opened. Throws Error(invalid_model) for
 // names that are absolute or climb, and for links that `limits` do not allow; Error(io) for the
 // rest.
+// `Resolver::walk` stands in for systems without openat2 and follows no links at all.
+enum class Resolver { kernel, walk };
 Descriptor open_below(const std::filesystem::path& folder, const std::string& location,
-                      const Limits& limits);
+                      const Limits& limits, Resolver resolver = Resolver::kernel);
 
 }  // namespace ondine

@@ -82,15 +82,15 @@ int walk(int folder, const std::vector<std::string>& parts) {
 }  // namespace
 
 Descriptor open_below(const std::filesystem::path& folder, const std::string& location,
-                      const Limits& limits) {
+                      const Limits& limits, Resolver resolver) {
   const auto parts = components(location);
   const Descriptor base(
       ::open(folder.empty() ? "." : folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!base.is_open()) fail_io("open", folder.string(), errno);
-  Descriptor file(open_beneath(base.get(), location, limits));
-  if (!file.is_open() && (errno == ENOSYS || errno == EPERM || errno == EINVAL)) {
-    file = Descriptor(walk(base.get(), parts));
-  }
+  Descriptor file;
+  if (resolver == Resolver::kernel) file = Descriptor(open_beneath(base.get(), location, limits));
+  const bool lacking = !file.is_open() && (errno == ENOSYS || errno == EPERM || errno == EINVAL);
+  if (resolver == Resolver::walk || lacking) file = Descriptor(walk(base.get(), parts));
   if (!file.is_open()) {
     const int error = errno;
     if (error == ELOOP || error == EXDEV) {

@@ -80,7 +80,8 @@ struct RestoreReport {
 };
 
 struct ExportOptions {
-  // Tensors of at least this many bytes go to one file beside the model, NAME.data.
+  // Tensors of at least this many bytes go to one file beside the model, NAME.HASH.data; the data
+  // file of an earlier export to NAME is removed.
   std::optional<std::uint64_t> external_data_from;
 };
 

@@ -15,7 +15,8 @@ std::vector<std::filesystem::path> case_folders(const std::string& collection) {
   const auto folder = cases_folder() / collection;
   if (!std::filesystem::is_directory(folder)) return out;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    if (std::filesystem::exists(entry.path() / "model.onnx")) out.push_back(entry.path());
+    const auto has = [&](const char* name) { return std::filesystem::exists(entry.path() / name); };
+    if (has("model.onnx") || has("expect")) out.push_back(entry.path());
   }
   std::sort(out.begin(), out.end());
   return out;

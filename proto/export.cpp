@@ -1,0 +1,37 @@
+#include "proto/export.h"
+
+#include "core/atomic_file.h"
+#include "onnx_schema.pb.h"
+#include "proto/encode.h"
+#include "proto/export_parts.h"
+#include "proto/external_file.h"
+
+namespace ondine {
+
+std::vector<std::byte> export_model(const graph::ModelDef& model) {
+  Exporter exporter;
+  onnx::ModelProto proto;
+  export_model(model, exporter, proto);
+  return encode(proto);
+}
+
+void save_model(const graph::ModelDef& model, const std::filesystem::path& file,
+                std::optional<std::uint64_t> external_from) {
+  PosixFileSystem files;
+  save_model(files, model, file, external_from);
+}
+
+void save_model(FileSystem& files, const graph::ModelDef& model, const std::filesystem::path& file,
+                std::optional<std::uint64_t> external_from) {
+  Exporter exporter;
+  exporter.external_from = external_from;
+  onnx::ModelProto proto;
+  export_model(model, exporter, proto);
+  // The data first: a model is never without its data.
+  const std::string data_file = write_external_file(files, file, exporter);
+  const auto bytes = encode(proto);
+  atomic_write(files, file.string(), [&](Sink& sink) { sink.write(bytes); });
+  remove_external_files(files, file, data_file);
+}
+
+}  // namespace ondine

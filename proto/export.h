@@ -1,0 +1,28 @@
+// A ModelDef to a model file. Loading what was written gives an equal ModelDef.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include "core/file.h"
+#include "graph/ir/document.h"
+
+namespace ondine {
+
+// Throws Error(limit) when the model has 2 GiB or more.
+std::vector<std::byte> export_model(const graph::ModelDef& model);
+
+// Writes NAME, replacing it in one step: a crash at any moment leaves the old or the new model.
+// Tensors of at least `external_from` bytes go to NAME.HASH.data in the same folder, whose hash is
+// that of its content; data files of earlier models of that name are removed at the end. One writer
+// of a name at a time. Throws Error(io), and Error(limit) when 2 GiB or more would be left in the
+// model itself.
+void save_model(const graph::ModelDef& model, const std::filesystem::path& file,
+                std::optional<std::uint64_t> external_from = {});
+void save_model(FileSystem& files, const graph::ModelDef& model, const std::filesystem::path& file,
+                std::optional<std::uint64_t> external_from);
+
+}  // namespace ondine

@@ -1,0 +1,78 @@
+// The pieces that exporting a model is made of. Each fills an empty message.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "graph/ir/document.h"
+
+namespace ondine {
+
+namespace onnx {
+class AttributeProto;
+class DeviceConfigurationProto;
+class GraphProto;
+class ModelProto;
+class NodeDeviceConfigurationProto;
+class NodeProto;
+class SparseTensorProto;
+class TensorProto;
+class TypeProto;
+class ValueInfoProto;
+}  // namespace onnx
+
+// What one export shares.
+struct Exporter {
+  struct External {
+    Tensor value;
+    onnx::TensorProto* message;
+  };
+  std::optional<std::uint64_t> external_from;  // tensors of this many bytes stay out of the message
+  std::vector<External> external;
+  std::uint64_t inline_bytes = 0;
+};
+
+// Throws Error(limit) when the tensors in the message reach 2 GiB, which the format cannot hold.
+void export_tensor(const std::string& name, const Tensor& tensor, Exporter& exporter,
+                   onnx::TensorProto& out);
+void export_sparse(const graph::SparseTensorDef& sparse, Exporter& exporter,
+                   onnx::SparseTensorProto& out);
+void export_type(const graph::TypeDef& type, onnx::TypeProto& out);
+void export_value_info(const graph::ValueDef& value, onnx::ValueInfoProto& out);
+void export_attribute(const graph::Attribute& attribute, Exporter& exporter,
+                      onnx::AttributeProto& out);
+void export_node(const graph::NodeDef& node, Exporter& exporter, onnx::NodeProto& out);
+void export_graph(const graph::GraphDef& graph, Exporter& exporter, onnx::GraphProto& out);
+void export_node_devices(const graph::NodeDevicesDef& devices,
+                         onnx::NodeDeviceConfigurationProto& out);
+void export_device_configuration(const graph::DeviceConfigurationDef& configuration,
+                                 onnx::DeviceConfigurationProto& out);
+void export_model(const graph::ModelDef& model, Exporter& exporter, onnx::ModelProto& out);
+
+// The elements as a file holds them; a view of the tensor unless `storage` had to be used.
+std::span<const std::byte> file_form(const Tensor& tensor, std::vector<std::byte>& storage);
+
+template <class Field>
+void put_all(const std::vector<std::string>& texts, Field* field) {
+  for (const auto& text : texts) *field->Add() = text;
+}
+
+template <class Entries>
+void put_properties(const graph::Properties& properties, Entries* entries) {
+  for (const auto& [key, value] : properties) {
+    auto* entry = entries->Add();
+    entry->set_key(key);
+    entry->set_value(value);
+  }
+}
+
+// put(item, more..., message) for each item into a repeated field.
+template <class Items, class Messages, class Put, class... More>
+void put_each(const Items& items, Messages* messages, Put put_one, More&... more) {
+  for (const auto& item : items) put_one(item, more..., *messages->Add());
+}
+
+}  // namespace ondine

@@ -1,0 +1,32 @@
+// Stored values (the .pb files of test data): TensorProto, SparseTensorProto, SequenceProto,
+// MapProto and OptionalProto. The bytes do not say which; the type of the graph input or output
+// does.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ondine/limits.h>
+#include <ondine/value.h>
+
+#include "graph/ir/document.h"
+
+namespace ondine {
+
+// Throws Error(invalid_model) for bytes that are no such message or contradict themselves,
+// Error(mismatch) for elements of another kind than `type` says, Error(limit).
+Value load_value(std::span<const std::byte> bytes, const graph::TypeDef& type,
+                 const Limits& limits = {});
+
+// A TensorProto with its name.
+std::pair<std::string, Tensor> load_named_tensor(std::span<const std::byte> bytes,
+                                                 const Limits& limits = {});
+
+// The inverse; the value says which message. An empty sequence or optional is stored without the
+// type of its elements.
+std::vector<std::byte> export_value(const std::string& name, const Value& value);
+
+}  // namespace ondine

@@ -1,0 +1,30 @@
+// The messages of stored values to and from Value.
+#pragma once
+
+#include <ondine/value.h>
+
+#include "proto/export_parts.h"
+#include "proto/import_parts.h"
+
+namespace ondine {
+
+namespace onnx {
+class MapProto;
+class OptionalProto;
+class SequenceProto;
+}  // namespace onnx
+
+Value import_value(onnx::TensorProto& proto, Importer& importer);
+Value import_value(onnx::SparseTensorProto& proto, Importer& importer);
+Value import_value(onnx::SequenceProto& proto, Importer& importer);
+Value import_value(onnx::MapProto& proto, Importer& importer);
+Value import_value(onnx::OptionalProto& proto, Importer& importer);
+
+// Each for a value of the kind that the message holds.
+void export_value(const Value& value, onnx::TensorProto& out);
+void export_value(const Value& value, onnx::SparseTensorProto& out);
+void export_value(const Value& value, onnx::SequenceProto& out);
+void export_value(const Value& value, onnx::MapProto& out);
+void export_value(const Value& value, onnx::OptionalProto& out);
+
+}  // namespace ondine

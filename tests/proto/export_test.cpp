@@ -1,0 +1,188 @@
+#include "proto/export.h"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <fstream>
+#include <string>
+
+#include <ondine/error.h>
+
+#include "proto/import.h"
+#include "tests/proto/full_model.h"
+#include "tests/proto/model_difference.h"
+#include "tests/support/cases.h"
+#include "tests/support/temporary_folder.h"
+
+using namespace ondine;
+using test::model_difference;
+
+namespace {
+
+std::vector<std::string> names_in(const std::filesystem::path& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    names.push_back(entry.path().filename().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+// Fails the n-th operation that changes something on disk.
+class FailingFiles final : public FileSystem {
+ public:
+  explicit FailingFiles(int successes) : left_(successes) {}
+  IoResult create(const std::string& path) override {
+    return fails() ? broken : real_.create(path);
+  }
+  IoResult open(const std::string& path) override { return real_.open(path); }
+  IoResult lock(const std::string& path) override { return real_.lock(path); }
+  IoResult write(Handle handle, std::span<const std::byte> bytes) override {
+    return fails() ? broken : real_.write(handle, bytes);
+  }
+  IoResult read(Handle handle, std::span<std::byte> bytes) override {
+    return real_.read(handle, bytes);
+  }
+  IoResult size(Handle handle) override { return real_.size(handle); }
+  IoResult sync(Handle handle) override { return fails() ? broken : real_.sync(handle); }
+  IoResult close(Handle handle) override { return real_.close(handle); }
+  IoResult rename(const std::string& from, const std::string& to) override {
+    return fails() ? broken : real_.rename(from, to);
+  }
+  IoResult link(const std::string& file, const std::string& name) override {
+    return fails() ? broken : real_.link(file, name);
+  }
+  IoResult remove(const std::string& path) override {
+    return fails() ? broken : real_.remove(path);
+  }
+  IoResult sync_folder(const std::string& path) override {
+    return fails() ? broken : real_.sync_folder(path);
+  }
+  IoResult list(const std::string& folder, std::vector<std::string>& names) override {
+    return real_.list(folder, names);
+  }
+  bool failed() const { return left_ < 0; }
+
+ private:
+  // Once broken, like a machine that has lost power, for ever.
+  bool fails() { return --left_ < 0; }
+
+  static constexpr IoResult broken{0, 5};
+  PosixFileSystem real_;
+  int left_;
+};
+
+graph::ModelDef weights(float value) {
+  graph::ModelDef model;
+  model.ir_version = 8;
+  model.graph.name = "g";
+  model.graph.initializers.push_back(
+      {"w", Tensor::of(Shape{4}, std::vector<float>(4, value)), "", {}});
+  return model;
+}
+
+}  // namespace
+
+TEST_CASE("everything in a model survives export and import") {
+  const auto model = test::full_model();
+  CHECK(model_difference(model, load_model(export_model(model))).empty());
+}
+
+TEST_CASE("a difference between models is found") {
+  const auto model = test::full_model();
+  auto other = model;
+  other.functions[0].nodes[0].devices[0].shardings[0].dims[0].parts[1].shards = 9;
+  CHECK_FALSE(model_difference(model, other).empty());
+  other = model;
+  other.graph.initializers[0].value = Tensor(DType::float32, {6});
+  CHECK_FALSE(model_difference(model, other).empty());
+}
+
+TEST_CASE("the models of the shared collections survive export and import") {
+  for (const auto* collection : {"training", "backend/simple", "backend/node"}) {
+    const auto folders = test::case_folders(collection);
+    if (folders.empty()) WARN("no cases in " << collection);
+    for (const auto& folder : folders) {
+      INFO(folder);
+      const auto model = load_model(folder / "model.onnx");
+      CHECK(model_difference(model, load_model(export_model(model))).empty());
+    }
+  }
+}
+
+TEST_CASE("tensors above a size go to a file beside the model, at page boundaries") {
+  const test::TemporaryFolder folder;
+  const auto model = test::full_model();
+  save_model(model, folder / "m.onnx", 8);
+  const auto names = names_in(folder.path());
+  REQUIRE(names.size() == 2);
+  CHECK(names[1].starts_with("m.onnx."));
+  CHECK(names[1].ends_with(".data"));
+  CHECK(std::filesystem::file_size(folder / names[1]) > 4096);
+  CHECK(model_difference(model, load_model(folder / "m.onnx")).empty());
+}
+
+TEST_CASE("without a size the model is one file") {
+  const test::TemporaryFolder folder;
+  save_model(weights(1), folder / "m.onnx");
+  CHECK(names_in(folder.path()) == std::vector<std::string>{"m.onnx"});
+  CHECK(model_difference(weights(1), load_model(folder / "m.onnx")).empty());
+}
+
+TEST_CASE("saving again replaces the model and its data and touches nothing else") {
+  const test::TemporaryFolder folder;
+  const std::vector<std::string> others{"m.onnx.0123456789abcdeg.data", "m.onnx.data",
+                                        "other.onnx.0123456789abcdef.data"};
+  for (const auto& name : others) std::ofstream(folder / name) << "kept";
+  std::ofstream(folder / "m.onnx.0123456789abcdef.data") << "left by an earlier export";
+  std::ofstream(folder / "m.onnx.0123456789abcdef.data.ondine-tmp-1-2") << "left by a dead one";
+  save_model(weights(1), folder / "m.onnx", 0);
+  CHECK(names_in(folder.path()).size() == 5);
+  // Reading from the file that is about to be removed.
+  const auto loaded = load_model(folder / "m.onnx");
+  save_model(weights(2), folder / "m.onnx", 0);
+  CHECK(names_in(folder.path()).size() == 5);
+  CHECK(model_difference(loaded, weights(1)).empty());
+  CHECK(model_difference(load_model(folder / "m.onnx"), weights(2)).empty());
+  save_model(weights(3), folder / "m.onnx");
+  CHECK(names_in(folder.path()).size() == 4);
+}
+
+TEST_CASE("a write that fails at any point leaves the old model or the new one") {
+  bool finished = false;
+  int replaced = 0;
+  int kept = 0;
+  for (int successes = 0; !finished; ++successes) {
+    REQUIRE(successes < 100);
+    INFO(successes);
+    const test::TemporaryFolder folder;
+    save_model(weights(1), folder / "m.onnx", 0);
+    FailingFiles files(successes);
+    try {
+      save_model(files, weights(2), folder / "m.onnx", 0);
+    } catch (const Error& error) {
+      CHECK(error.code() == ErrorCode::io);
+    }
+    finished = !files.failed();
+    const auto left = load_model(folder / "m.onnx");
+    const bool is_new = model_difference(left, weights(2)).empty();
+    CHECK((is_new || model_difference(left, weights(1)).empty()));
+    ++(is_new ? replaced : kept);
+  }
+  CHECK(replaced > 1);
+  CHECK(kept > 1);
+}
+
+TEST_CASE("2 GiB of tensors do not fit into a model file") {
+  auto model = weights(1);
+  const auto page = std::make_shared<std::vector<float>>(4);
+  const std::int64_t count = std::int64_t{1} << 29;
+  // Never read: the sum is refused before.
+  model.graph.initializers[0].value = Tensor::wrap(DType::float32, {count}, page->data());
+  try {
+    export_model(model);
+    FAIL_CHECK("was written");
+  } catch (const Error& error) {
+    CHECK(error.code() == ErrorCode::limit);
+  }
+}
