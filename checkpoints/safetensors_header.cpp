@@ -1,0 +1,192 @@
+#include "checkpoints/safetensors_header.h"
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <unordered_set>
+#include <utility>
+
+#include "core/message.h"
+
+namespace ondine {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::string_view metadata_key = "__metadata__";
+
+constexpr std::array<std::pair<DType, std::string_view>, 19> names{{
+    {DType::boolean, "BOOL"},
+    {DType::uint8, "U8"},
+    {DType::int8, "I8"},
+    {DType::float8e5m2, "F8_E5M2"},
+    {DType::float8e4m3fn, "F8_E4M3"},
+    {DType::float8e8m0, "F8_E8M0"},
+    {DType::float8e4m3fnuz, "F8_E4M3FNUZ"},
+    {DType::float8e5m2fnuz, "F8_E5M2FNUZ"},
+    {DType::int16, "I16"},
+    {DType::uint16, "U16"},
+    {DType::float16, "F16"},
+    {DType::bfloat16, "BF16"},
+    {DType::int32, "I32"},
+    {DType::uint32, "U32"},
+    {DType::float32, "F32"},
+    {DType::complex64, "C64"},
+    {DType::float64, "F64"},
+    {DType::int64, "I64"},
+    {DType::uint64, "U64"},
+}};
+
+DType dtype_of_name(std::string_view name) {
+  for (const auto& [dtype, spelling] : names) {
+    if (spelling == name) return dtype;
+  }
+  fail(ErrorCode::unsupported, "element type ", quoted(name));
+}
+
+// Takes the JSON piece by piece: what does not belong there is refused before it is stored.
+class HeaderReader final : public nlohmann::json_sax<Json> {
+ public:
+  SafetensorsHeader take() { return std::move(header_); }
+
+  bool null() override { refuse("null"); }
+  bool boolean(bool) override { refuse("a boolean"); }
+  bool number_integer(number_integer_t) override { refuse("a negative number"); }
+  bool number_float(number_float_t, const string_t&) override { refuse("a fraction"); }
+  bool binary(binary_t&) override { refuse("binary data"); }
+
+  bool number_unsigned(number_unsigned_t value) override {
+    if (place_ == Place::extents) {
+      if (value > INT64_MAX) refuse("a number above 2^63");
+      if (entry().shape.rank() == Shape::max_rank) {
+        fail(ErrorCode::limit, "tensor ", quoted(entry().name), " has more than ", Shape::max_rank,
+             " extents");
+      }
+      entry().shape.push_back(static_cast<std::int64_t>(value));
+    } else if (place_ == Place::offsets && offsets_ < 2) {
+      (offsets_++ == 0 ? entry().begin : entry().end) = value;
+    } else {
+      refuse("a number");
+    }
+    return true;
+  }
+
+  bool string(string_t& text) override {
+    if (place_ == Place::metadata) {
+      if (!header_.metadata.emplace(key_, std::move(text)).second) refuse("a key twice");
+    } else if (place_ == Place::tensor && key_ == "dtype") {
+      entry().dtype = dtype_of_name(text);
+    } else {
+      refuse("a string");
+    }
+    return true;
+  }
+
+  bool start_object(std::size_t) override {
+    if (place_ == Place::outside) {
+      place_ = Place::top;
+    } else if (place_ == Place::top && key_ == metadata_key) {
+      place_ = Place::metadata;
+    } else if (place_ == Place::top) {
+      place_ = Place::tensor;
+      seen_.clear();
+      offsets_ = 0;
+      header_.entries.emplace_back().name = key_;
+    } else {
+      refuse("an object");
+    }
+    return true;
+  }
+
+  bool key(string_t& key) override {
+    key_ = std::move(key);
+    if (place_ == Place::top && !names_seen_.insert(key_).second) refuse("a key twice");
+    if (place_ == Place::tensor && !seen_.insert(key_).second) refuse("a key twice");
+    return true;
+  }
+
+  bool end_object() override {
+    // Every key was one of the three, or its value would have been refused.
+    if (place_ == Place::tensor && (seen_.size() != 3 || offsets_ != 2)) {
+      refuse("a tensor without dtype, shape and two data_offsets");
+    }
+    place_ = place_ == Place::top ? Place::outside : Place::top;
+    return true;
+  }
+
+  bool start_array(std::size_t) override {
+    if (place_ == Place::tensor && key_ == "shape") {
+      place_ = Place::extents;
+    } else if (place_ == Place::tensor && key_ == "data_offsets") {
+      place_ = Place::offsets;
+    } else {
+      refuse("an array");
+    }
+    return true;
+  }
+
+  bool end_array() override {
+    place_ = Place::tensor;
+    return true;
+  }
+
+  bool parse_error(std::size_t position, const std::string&,
+                   const nlohmann::detail::exception&) override {
+    fail(ErrorCode::corrupt, "header is no JSON at its byte ", position);
+  }
+
+ private:
+  enum class Place { outside, top, metadata, tensor, extents, offsets };
+
+  [[noreturn]] void refuse(std::string_view what) {
+    fail(ErrorCode::corrupt, "header has ", what, " at key ", quoted(key_));
+  }
+  SafetensorsEntry& entry() { return header_.entries.back(); }
+
+  SafetensorsHeader header_;
+  Place place_ = Place::outside;
+  std::string key_;
+  std::unordered_set<std::string> names_seen_;
+  std::unordered_set<std::string> seen_;  // keys of the present tensor
+  int offsets_ = 0;
+};
+
+}  // namespace
+
+std::string_view safetensors_name(DType dtype) noexcept {
+  for (const auto& [candidate, spelling] : names) {
+    if (candidate == dtype) return spelling;
+  }
+  return {};
+}
+
+std::string write_safetensors_header(const SafetensorsHeader& header) {
+  Json json = Json::object();
+  if (!header.metadata.empty()) json[std::string(metadata_key)] = header.metadata;
+  std::string text;
+  try {
+    for (const SafetensorsEntry& entry : header.entries) {
+      if (entry.name == metadata_key || json.contains(entry.name)) {
+        fail(ErrorCode::mismatch, "a tensor cannot have the name ", quoted(entry.name),
+             ", it is taken");
+      }
+      json[entry.name] = {
+          {"dtype", safetensors_name(entry.dtype)},
+          {"shape", std::vector<std::int64_t>(entry.shape.begin(), entry.shape.end())},
+          {"data_offsets", {entry.begin, entry.end}}};
+    }
+    text = json.dump();
+  } catch (const Json::exception&) {
+    fail(ErrorCode::mismatch, "a name is not UTF-8");
+  }
+  text.resize((text.size() + 7) / 8 * 8, ' ');
+  return text;
+}
+
+SafetensorsHeader read_safetensors_header(std::string_view text) {
+  if (!text.starts_with('{')) fail(ErrorCode::corrupt, "header does not begin with '{'");
+  HeaderReader reader;
+  Json::sax_parse(text.begin(), text.end(), &reader);
+  return reader.take();
+}
+
+}  // namespace ondine
