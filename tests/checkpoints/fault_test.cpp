@@ -122,6 +122,14 @@ TEST_CASE_METHOD(Faults, "short reads and writes are continued") {
   CHECK(identical(load_checkpoint(files, path + ".prev").checkpoint, sample_checkpoint(1)));
 }
 
+TEST_CASE_METHOD(Faults, "a disk that takes nothing and reports nothing is an error") {
+  HookedFiles files(disk, [](Op op, const Perform& perform) {
+    return op == Op::write ? IoResult{} : perform(all_bytes);
+  });
+  CHECK_THROWS_WITH(save_checkpoint(files, path, sample(1)), Catch::Contains("cannot write"));
+  CHECK(folder.names().empty());
+}
+
 TEST_CASE_METHOD(Faults, "a failed fsync is not tried again") {
   save_checkpoint(disk, path, sample(1));
   int syncs = 0;

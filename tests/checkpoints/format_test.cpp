@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <bit>
+
 #include "checkpoints/elements.h"
 #include "checkpoints/header.h"
 #include "tests/checkpoints/sample.h"
@@ -127,4 +129,23 @@ TEST_CASE("a machine of the other byte order writes and reads the same file") {
       Tensor::scalar(std::complex<float>(0, -0.0F)), [&](auto piece) { complex.write(piece); },
       true);
   CHECK(complex.bytes()[4] == std::byte{0x80});
+}
+
+TEST_CASE("a large tensor is written from where it is") {
+  class Watcher final : public Sink {
+   public:
+    explicit Watcher(const void* data) : data_(data) {}
+    void write(std::span<const std::byte> bytes) override {
+      if (bytes.data() == data_) seen_ = bytes.size();
+    }
+    std::size_t seen_ = 0;
+
+   private:
+    const void* data_;
+  };
+  if (std::endian::native != std::endian::little) return;
+  const Checkpoint checkpoint = sample_checkpoint(1, 100'000);
+  Watcher watcher(checkpoint.state[0].value.data());
+  encode_checkpoint(checkpoint, watcher);
+  CHECK(watcher.seen_ == 400'000);
 }

@@ -65,6 +65,9 @@ TEST_CASE("a manifest does not depend on the locale") {
   const std::locale before = std::locale::global(std::locale(std::locale(), new Grouping));
   const std::string grouped = encode_manifest(manifest);
   const std::uint64_t back = decode_manifest_v1(bytes_of(plain)).step;
+  std::string with_comma = plain;
+  with_comma.replace(with_comma.find("1234567"), 7, "1,234,567");
+  CHECK_THROWS_AS(decode_manifest_v1(bytes_of(with_comma)), Error);
   std::locale::global(before);
   CHECK(grouped == plain);
   CHECK(back == 1234567);
