@@ -68,11 +68,49 @@ struct RowKernels {
                T* x_new, T* v_new, T* h_new);
 };
 
+// A block of the matrix whose product with the weights is a convolution: row (c, kd, kh, kw), one
+// column for each output position. Columns lie in panels of `width`, each rows x width; a plain
+// matrix is one panel.
+struct ColumnBlock {
+  Extents in, kernel, out, stride, dilation, pad;
+  std::int64_t channels;     // of the block
+  std::int64_t first, last;  // output positions
+  std::int64_t width;
+};
+
+template <class T>
+struct ColumnKernels {
+  // x: the first channel of the block. The last panel is filled up with zeros.
+  void (*gather)(const ColumnBlock& block, const T* x, T* columns);
+  // x += what gather would have read from there.
+  void (*scatter)(const ColumnBlock& block, const T* columns, T* x);
+};
+
+// One plane and its window.
+struct Plane {
+  std::int64_t in_h, in_w, kernel_h, kernel_w, out_h, out_w;
+  std::int64_t stride_h, stride_w, dilation_h, dilation_w, pad_h, pad_w;
+};
+
+// A convolution of one plane by one kernel.
+template <class T>
+struct PlaneKernels {
+  std::int64_t (*scratch_bytes)(const Plane& plane);  // of any of the three
+  void (*forward)(const Plane& plane, const T* x, const T* w, T bias, bool relu, T* y,
+                  void* scratch);
+  // Overwrites dx.
+  void (*input_gradient)(const Plane& plane, const T* dy, const T* w, T bias, T* dx, void* scratch);
+  // dw += ...
+  void (*weight_gradient)(const Plane& plane, const T* x, const T* dy, T* dw, void* scratch);
+};
+
 template <class T>
 struct KernelSet {
   const VectorKernels<T>* vector;
   const GemmKernels<T>* gemm;
   const RowKernels<T>* rows;
+  const ColumnKernels<T>* columns;
+  const PlaneKernels<T>* planes;
 };
 
 struct Kernels {

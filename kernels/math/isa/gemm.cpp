@@ -144,7 +144,9 @@ bool is_trivial(const GemmCall<T>& g) {
 template <class T>
 std::int64_t scratch_bytes(const GemmCall<T>& g) {
   if (is_trivial(g)) return 0;
-  const Cut cut = cut_of(g);
+  Cut cut = cut_of(g);
+  cut.pack_b =
+      cut.pack_b || (!has_masks && !g.b_packed);  // a smaller tile may have a partial vector
   return (a_elements(g, cut) + b_elements(g, cut)) * std::int64_t{sizeof(T)};
 }
 

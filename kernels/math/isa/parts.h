@@ -11,5 +11,9 @@ extern const GemmKernels<float> gemm_f32;
 extern const GemmKernels<double> gemm_f64;
 extern const RowKernels<float> rows_f32;
 extern const RowKernels<double> rows_f64;
+extern const ColumnKernels<float> columns_f32;
+extern const ColumnKernels<double> columns_f64;
+extern const PlaneKernels<float> planes_f32;
+extern const PlaneKernels<double> planes_f64;
 
 }  // namespace ondine::math::ONDINE_ISA

@@ -1,0 +1,82 @@
+// How a convolution is computed: a function of its shape alone. Internal to kernels/math.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+
+#include "kernels/math/table.h"
+
+namespace ondine::math {
+
+inline std::int64_t volume(const Extents& e) { return e[0] * e[1] * e[2]; }
+inline std::int64_t round_up(std::int64_t a, std::int64_t unit) {
+  return (a + unit - 1) / unit * unit;
+}
+// Pieces of nearly the same size, none larger than `most`.
+inline std::int64_t even_piece(std::int64_t n, std::int64_t most) {
+  const std::int64_t pieces = std::max<std::int64_t>(1, (n + most - 1) / most);
+  return std::max<std::int64_t>(1, (n + pieces - 1) / pieces);
+}
+
+enum class ConvPath { pointwise, depthwise, general };
+
+inline bool is_pointwise(const ConvShape& s) {
+  const Extents ones{1, 1, 1};
+  return volume(s.kernel) == 1 && s.stride == ones && s.pad == Extents{0, 0, 0} && s.in == s.out;
+}
+
+inline ConvPath path_of(const ConvShape& s) {
+  const bool flat = s.kernel[0] == 1 && s.stride[0] == 1 && s.pad[0] == 0 && s.in[0] == s.out[0];
+  if (flat && s.groups == s.in_channels && s.groups > 1 && s.out_channels == s.groups) {
+    return ConvPath::depthwise;
+  }
+  return s.groups == 1 && is_pointwise(s) ? ConvPath::pointwise : ConvPath::general;
+}
+
+// The sizes of a convolution and of the blocks in which the general path works: `tile` output
+// positions of `channels` input channels at a time.
+struct ConvPlan {
+  ConvPlan(const ConvShape& s, std::int64_t most_rows, std::int64_t most_positions,
+           std::int64_t unit)
+      : in_group(s.in_channels / s.groups),
+        out_group(s.out_channels / s.groups),
+        taps(volume(s.kernel)),
+        depth(in_group * taps),
+        in_plane(volume(s.in)),
+        out_plane(volume(s.out)),
+        channels(even_piece(
+            in_group, std::max<std::int64_t>(1, most_rows / std::max<std::int64_t>(1, taps)))),
+        tile(round_up(even_piece(out_plane, most_positions), unit)),
+        blocks((in_group + channels - 1) / channels),
+        tiles((out_plane + tile - 1) / tile) {}
+
+  std::int64_t in_group, out_group;  // channels of a group
+  std::int64_t taps;                 // of the window
+  std::int64_t depth;                // weights of an output channel
+  std::int64_t in_plane, out_plane;
+  std::int64_t channels, tile;
+  std::int64_t blocks, tiles;
+};
+
+inline ColumnBlock column_block(const ConvShape& s, std::int64_t channels, std::int64_t first,
+                                std::int64_t last, std::int64_t width) {
+  return {s.in, s.kernel, s.out, s.stride, s.dilation, s.pad, channels, first, last, width};
+}
+
+inline Plane plane_of(const ConvShape& s) {
+  return {s.in[1],     s.in[2],     s.kernel[1],   s.kernel[2],   s.out[1], s.out[2],
+          s.stride[1], s.stride[2], s.dilation[1], s.dilation[2], s.pad[1], s.pad[2]};
+}
+// A flat depth is more planes: with in[0] == out[0] > 1 each is convolved alone.
+inline std::int64_t layers(const ConvShape& s) { return s.in[0]; }
+
+inline bool is_empty(const ConvShape& s) {
+  return s.batch == 0 || s.out_channels == 0 || volume(s.out) == 0;
+}
+
+template <class T>
+std::size_t scratch_of(const GemmCall<T>& call, const Kernels& kernels) {
+  return static_cast<std::size_t>(kernel_set<T>(kernels).gemm->scratch_bytes(call));
+}
+
+}  // namespace ondine::math
