@@ -1,4 +1,5 @@
-// float16 and bfloat16 <-> float, round to nearest, ties to even. NaN stays NaN.
+// The storage formats of floating point numbers <-> float, round to nearest, ties to even. NaN
+// stays NaN where the format has one.
 #pragma once
 
 #include <bit>
@@ -43,5 +44,30 @@ inline float16 to_float16(float value) noexcept {
   }
   return {static_cast<std::uint16_t>(sign | half)};
 }
+
+// A float whose rounding to any format of at most 22 bits of precision is that of `value`: cut off,
+// with the last bit set when something was lost.
+float round_to_odd(double value) noexcept;
+
+float to_float(float8e4m3fn value) noexcept;
+float to_float(float8e4m3fnuz value) noexcept;
+float to_float(float8e5m2 value) noexcept;
+float to_float(float8e5m2fnuz value) noexcept;
+float to_float(float8e8m0 value) noexcept;
+float to_float(float4e2m1 value) noexcept;
+
+// Too large values and infinities become the largest finite number when `saturate`, else infinity
+// or, where the format has none, NaN.
+float8e4m3fn to_float8e4m3fn(double value, bool saturate) noexcept;
+float8e4m3fnuz to_float8e4m3fnuz(double value, bool saturate) noexcept;
+float8e5m2 to_float8e5m2(double value, bool saturate) noexcept;
+float8e5m2fnuz to_float8e5m2fnuz(double value, bool saturate) noexcept;
+// Always saturates; NaN becomes 6.
+float4e2m1 to_float4e2m1(double value) noexcept;
+
+enum class RoundMode : std::uint8_t { up, down, nearest };  // nearest: ties away from zero
+// Powers of two. Zero and too small values become the smallest one when `saturate`, else NaN;
+// negative values become NaN.
+float8e8m0 to_float8e8m0(double value, bool saturate, RoundMode mode) noexcept;
 
 }  // namespace ondine

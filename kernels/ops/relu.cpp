@@ -1,40 +1,55 @@
-// relu.cpp — y = max(x, 0);  dx = dy where y > 0, so x may be freed.
-#include "kernels/ops/convert.h"
-#include "kernels/ops/op.h"
+// relu.cpp — Rectifiers. Where y tells on which side x was, the rules read y, so x may be freed.
+//   Relu            max(x, 0)               dx = dy where y > 0
+//   LeakyRelu       x < 0 ? alpha x : x     dx = x > 0 ? dy : alpha dy
+//   ThresholdedRelu x > alpha ? x : 0       dx = dy where x > alpha
+// Relu-14 takes signed integers too.
+#include "kernels/ops/unary.h"
 
 namespace ondine::kernels::ops {
 namespace {
 
-using Types = kernels::Types<float, double, float16, bfloat16, std::int8_t, std::int16_t,
-                             std::int32_t, std::int64_t>;
+using ReluTypes = Types<float, double, std::int8_t, std::int16_t, std::int32_t, std::int64_t>;
 
-Kernel bind(BindContext& context) {
-  const std::int64_t n = context.shape(0).size();
-  return visit(context.dtype(0), Types{}, [&]<class T>() -> Kernel {
-    return [n](KernelContext& call) {
-      const T* x = call.in<T>(0);
-      T* y = call.out<T>(0);
-      call.pool().for_chunks(n, 16384, [&](std::int64_t first, std::int64_t last) {
-        for (auto i = first; i < last; ++i) {
-          const auto v = load(x[i]);
-          y[i] = store<T>(v < 0 ? compute_t<T>(0) : v);  // NaN stays NaN
-        }
-      });
-    };
-  });
+// NaN stays NaN.
+constexpr auto relu_of = [](auto x, Params) { return x < 0 ? decltype(x)(0) : x; };
+constexpr auto leaky_of = [](auto x, Params p) { return x < 0 ? x * p.a : x; };
+constexpr auto thresholded_of = [](auto x, Params p) { return x > p.a ? x : decltype(x)(0); };
+
+float leaky_alpha(const NodeView& node) { return node.attr_float("alpha", 0.01F); }
+float threshold(const NodeView& node) { return node.attr_float("alpha", 1.0F); }
+
+Kernel bind_leaky(BindContext& context) {
+  return bind_unary<leaky_of>(context, FullFloats{}, {leaky_alpha(context)});
+}
+Kernel bind_thresholded(BindContext& context) {
+  return bind_unary<thresholded_of>(context, FullFloats{}, {threshold(context)});
 }
 
-std::vector<Val> grad(GradContext& g) {
+std::vector<Val> relu_grad(GradContext& g) {
   const Val y = g.y(0);
-  return {where(greater(y, scalar_like(y, 0)), g.dy(0), scalar_like(y, 0))};
+  const Val zero = scalar_like(y, 0);
+  return {where(greater(y, zero), g.dy(0), zero)};
+}
+
+std::vector<Val> leaky_grad(GradContext& g) {
+  const double alpha = leaky_alpha(g);
+  const Val side = alpha >= 0 ? g.y(0) : g.x(0);
+  const Val dy = g.dy(0);
+  return {where(greater(side, scalar_like(side, 0)), dy, dy * alpha)};
+}
+
+std::vector<Val> thresholded_grad(GradContext& g) {
+  const double alpha = threshold(g);
+  const Val zero = scalar_like(g.dy(0), 0);
+  const Val kept = alpha >= 0 ? greater(g.y(0), zero) : greater(g.x(0), scalar_like(g.x(0), alpha));
+  return {where(kept, g.dy(0), zero)};
 }
 
 }  // namespace
 
-const OpDef relu{.name = "Relu",
-                 .infer = infer_same_as_input,
-                 .bind = bind,
-                 .grad = grad,
-                 .facts = {.inplace = 1, .cheap = true}};
+const OpDef relu = unary_op("Relu", bind_unary_op<relu_of, ReluTypes>, relu_grad, true);
+const OpDef leaky_relu = unary_op("LeakyRelu", bind_leaky, leaky_grad, true);
+const OpDef thresholded_relu =
+    unary_op("ThresholdedRelu", bind_thresholded, thresholded_grad, true);
 
 }  // namespace ondine::kernels::ops

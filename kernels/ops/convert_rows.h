@@ -1,0 +1,20 @@
+// Rows of one element type to rows of another.
+#pragma once
+
+#include <cstdint>
+
+#include <ondine/dtype.h>
+
+namespace ondine::kernels {
+
+// n contiguous elements; the rows do not overlap.
+using ConvertRow = void (*)(void* dst, const void* src, std::int64_t n);
+
+// From any float or integer format or bool. Error(unsupported) for others.
+ConvertRow row_to_float(DType from);
+ConvertRow row_to_double(DType from);
+ConvertRow row_to_int64(DType from);  // integers and bool
+// To any float format, float8 and narrower saturating.
+ConvertRow row_from_float(DType to);
+
+}  // namespace ondine::kernels

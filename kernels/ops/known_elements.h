@@ -1,0 +1,13 @@
+// Integer vectors whose elements are known while a graph is typed: the arithmetic of shapes.
+#pragma once
+
+#include "graph/contract/infer.h"
+
+namespace ondine::kernels::ops {
+
+// Sets the known elements of output 0 from those of inputs 0 and 1, scalars being repeated.
+// `combine` returns nothing where the result is negative or cannot be said.
+void combine_known(graph::InferContext& context,
+                   std::optional<graph::Dim> (*combine)(graph::Dim, graph::Dim));
+
+}  // namespace ondine::kernels::ops
