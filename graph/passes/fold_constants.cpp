@@ -1,0 +1,130 @@
+// Computes nodes whose inputs are constant, and infers anew whatever reads the result.
+#include <algorithm>
+
+#include "core/message.h"
+#include "graph/contract/infer_node.h"
+#include "graph/contract/op_def.h"
+#include "graph/passes/rewrite.h"
+
+namespace ondine::graph {
+namespace {
+
+class Folder {
+ public:
+  Folder(Graph& graph, const PassContext& context)
+      : graph_(graph), context_(context), refined_(graph.values.size()) {}
+
+  bool run() {
+    std::vector<Node> kept;
+    for (Node& node : graph_.nodes) {
+      if (reads_refined(node)) infer_again(node);
+      changed_ = run_on_bodies(node, fold_constants, context_) || changed_;
+      if (fold(node)) {
+        changed_ = true;
+      } else {
+        kept.push_back(std::move(node));
+      }
+    }
+    graph_.nodes = std::move(kept);
+    return changed_;
+  }
+
+ private:
+  bool constant(ValueId id) const { return id == no_value || graph_[id].constant.defined(); }
+
+  bool reads_refined(const Node& node) const {
+    const auto inputs = node.all_inputs();
+    return std::any_of(inputs.begin(), inputs.end(), [&](ValueId id) {
+      return id != no_value && refined_[static_cast<std::size_t>(id)];
+    });
+  }
+
+  // The types of gradients are those of what they name.
+  void infer_again(Node& node) {
+    if (!node.references.empty()) return;
+    std::vector<GraphValue> before;
+    for (const ValueId id : node.outputs) {
+      before.push_back(id == no_value ? GraphValue{} : graph_[id]);
+    }
+    infer_node(node, graph_);
+    for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+      if (node.outputs[i] == no_value) continue;
+      const GraphValue& after = graph_[node.outputs[i]];
+      if (after.type == before[i].type && after.known_dims == before[i].known_dims) continue;
+      refined_[static_cast<std::size_t>(node.outputs[i])] = true;
+      changed_ = true;
+    }
+  }
+
+  // Bytes of all outputs; nothing when they cannot be told or are too many.
+  std::optional<std::uint64_t> output_bytes(const Node& node) const {
+    std::uint64_t total = 0;
+    for (const ValueId id : node.outputs) {
+      if (id == no_value) continue;
+      const auto shape = graph_[id].type.shape();
+      if (!shape) return std::nullopt;
+      std::uint64_t elements = 0;
+      try {
+        elements = static_cast<std::uint64_t>(shape->size());
+      } catch (const Error&) {
+        return std::nullopt;
+      }
+      if (elements > context_.fold_bytes) return std::nullopt;
+      total += elements * size_of(graph_[id].type.dtype);
+    }
+    return total;
+  }
+
+  // Loops may take any time, so that nodes with bodies wait for the run.
+  bool foldable(const Node& node) const {
+    return node.op->bind != nullptr && !node.op->facts.random && node.bodies.empty() &&
+           node.references.empty() && !node.outputs.empty() &&
+           std::all_of(node.inputs.begin(), node.inputs.end(),
+                       [&](ValueId id) { return constant(id); });
+  }
+
+  bool fold(const Node& node) {
+    if (node.op->facts.random || node.outputs.empty()) return false;
+    if (all_outputs(node, [&](ValueId id) { return constant(id); })) return true;
+    if (!context_.evaluate || !foldable(node)) return false;
+    const auto bytes = output_bytes(node);
+    if (!bytes || *bytes > context_.fold_bytes - added_) return false;
+    std::vector<Tensor> results;
+    try {
+      results = context_.evaluate(node, graph_);
+    } catch (const Error&) {
+      return false;  // fails again, with the same words, in the run that needs the node
+    }
+    if (results.size() != node.outputs.size()) {
+      fail(ErrorCode::internal, "folding ", describe(node, graph_), " gave ", results.size(),
+           " values");
+    }
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      if (node.outputs[i] != no_value) set_constant(node.outputs[i], std::move(results[i]));
+    }
+    added_ += *bytes;
+    return true;
+  }
+
+  void set_constant(ValueId id, Tensor tensor) {
+    GraphValue& value = graph_[id];
+    value.type = Type::tensor(tensor.dtype(), tensor.shape());
+    value.constant = std::move(tensor);
+    value.known_dims.reset();
+    refined_[static_cast<std::size_t>(id)] = true;
+  }
+
+  Graph& graph_;
+  const PassContext& context_;
+  std::vector<bool> refined_;  // values of which more is known than before the pass
+  std::uint64_t added_ = 0;
+  bool changed_ = false;
+};
+
+bool run(Graph& graph, const PassContext& context) { return Folder(graph, context).run(); }
+
+}  // namespace
+
+const Pass fold_constants{"fold_constants", run};
+
+}  // namespace ondine::graph

@@ -1,0 +1,121 @@
+// Of nodes that compute the same from the same inputs the first stays. Small constants of equal
+// content are merged before, so that they count as the same input.
+#include <algorithm>
+#include <unordered_map>
+
+#include "graph/contract/op_def.h"
+#include "graph/passes/rewrite.h"
+#include "graph/passes/same_attributes.h"
+
+namespace ondine::graph {
+namespace {
+
+constexpr std::size_t small_bytes = 4096;
+
+bool pure(const Node& node) {
+  return !node.op->facts.random && node.bodies.empty() && node.references.empty();
+}
+
+std::vector<ValueId> ordered_inputs(const Node& node) {
+  auto inputs = node.inputs;
+  if (node.op->facts.commutative) std::sort(inputs.begin(), inputs.end());
+  return inputs;
+}
+
+std::size_t hash_of(const Node& node) {
+  std::size_t hash = std::hash<const void*>()(node.op) + graph::hash_of(node.attributes);
+  for (const ValueId input : ordered_inputs(node)) {
+    hash = hash * 31 + static_cast<std::size_t>(input + 1);
+  }
+  return hash;
+}
+
+// Whether `first` has everything that `second` is wanted for.
+bool covers(const Node& first, const Node& second) {
+  if (first.op != second.op || first.version != second.version) return false;
+  if (first.outputs.size() < second.outputs.size()) return false;
+  for (std::size_t i = 0; i < second.outputs.size(); ++i) {
+    if (second.outputs[i] != no_value && first.outputs[i] == no_value) return false;
+  }
+  return ordered_inputs(first) == ordered_inputs(second) &&
+         same_attributes(first.attributes, second.attributes);
+}
+
+class Merger {
+ public:
+  Merger(Graph& graph, const PassContext& context)
+      : graph_(graph), context_(context), outputs_(output_flags(graph)), substitution_(graph) {}
+
+  bool run() {
+    merge_constants();
+    std::vector<Node> kept;
+    for (Node& node : graph_.nodes) {
+      changed_ = substitution_.apply(node) || changed_;
+      changed_ = run_on_bodies(node, merge_common_expressions, context_) || changed_;
+      if (!pure(node) || !replaced_by_one_of(kept, node)) {
+        if (pure(node)) seen_.emplace(hash_of(node), kept.size());
+        kept.push_back(std::move(node));
+      }
+    }
+    graph_.nodes = std::move(kept);
+    return changed_;
+  }
+
+ private:
+  void merge_constants() {
+    const auto produced = produced_flags(graph_);
+    std::unordered_multimap<std::size_t, ValueId> known;
+    for (std::size_t i = 0; i < graph_.values.size(); ++i) {
+      const Tensor& constant = graph_.values[i].constant;
+      if (!constant.defined() || produced[i] || constant.bytes() > small_bytes) continue;
+      const auto id = static_cast<ValueId>(i);
+      const std::size_t hash = graph::hash_of(constant);
+      const auto [first, last] = known.equal_range(hash);
+      const auto same = std::find_if(first, last, [&](const auto& entry) {
+        return graph_[entry.second].constant.identical(constant);
+      });
+      if (same == last) {
+        known.emplace(hash, id);
+      } else {
+        substitution_.replace(id, same->second);
+      }
+    }
+  }
+
+  // Sends the node's readers to an earlier one. False when the node has to stay: none is equal, or
+  // an output of the graph has to keep its name.
+  bool replaced_by_one_of(const std::vector<Node>& kept, const Node& node) {
+    const auto [first, last] = seen_.equal_range(hash_of(node));
+    const auto match = std::find_if(
+        first, last, [&](const auto& entry) { return covers(kept[entry.second], node); });
+    if (match == last) return false;
+    const Node& earlier = kept[match->second];
+    for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+      const ValueId id = node.outputs[i];
+      if (id == no_value) continue;
+      GraphValue& target = graph_[earlier.outputs[i]];
+      if (compatible(target.type, graph_[id].type))
+        target.type = merge(target.type, graph_[id].type);
+      substitution_.replace(id, earlier.outputs[i]);
+    }
+    const bool gone =
+        all_outputs(node, [&](ValueId id) { return !outputs_[static_cast<std::size_t>(id)]; });
+    changed_ = changed_ || gone;
+    return gone;
+  }
+
+  Graph& graph_;
+  const PassContext& context_;
+  std::vector<bool> outputs_;
+  Substitution substitution_;
+  std::unordered_multimap<std::size_t, std::size_t> seen_;  // hash -> index in kept
+  bool changed_ = false;
+};
+
+bool run(Graph& graph, const PassContext& context) { return Merger(graph, context).run(); }
+
+}  // namespace
+
+const Pass merge_common_expressions{"merge_common_expressions", run};
+
+}  // namespace ondine::graph

@@ -1,0 +1,31 @@
+#include "graph/passes/pass.h"
+
+#include <array>
+
+#include "core/message.h"
+#include "graph/check/verify_graph.h"
+
+namespace ondine::graph {
+
+std::span<const Pass> standard_passes() {
+  static const std::array passes{remove_dead_nodes, fold_constants, remove_identities,
+                                 merge_common_expressions, remove_dead_nodes};
+  return passes;
+}
+
+std::vector<PassReport> run_passes(Graph& graph, const PassContext& context,
+                                   std::span<const Pass> passes, std::size_t stop_after) {
+  std::vector<PassReport> reports;
+  for (const Pass& pass : passes.first(std::min(stop_after, passes.size()))) {
+    with_context(
+        [&] {
+          const bool changed = pass.run(graph, context);
+          verify_graph(graph);
+          reports.push_back({pass.name, changed, graph.nodes.size()});
+        },
+        [&] { return cat("pass ", pass.name); });
+  }
+  return reports;
+}
+
+}  // namespace ondine::graph

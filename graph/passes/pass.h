@@ -1,0 +1,49 @@
+// Rewriting a resolved graph without changing what it computes. One pass a file.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "graph/ir/graph.h"
+
+namespace ondine::graph {
+
+struct PassContext {
+  // The outputs of a node whose inputs are all constant, in order. Absent: nothing is computed.
+  std::function<std::vector<Tensor>(const Node&, const Graph&)> evaluate;
+  // Bytes of the constants that folding may add to one graph.
+  std::uint64_t fold_bytes = std::uint64_t{64} << 20;
+};
+
+// Inputs and outputs of the graph stay what they are, in number, order, name and value; values that
+// are no longer needed may stay without readers. Works on bodies, too.
+struct Pass {
+  std::string_view name;
+  bool (*run)(Graph&, const PassContext&);  // whether something changed
+};
+
+extern const Pass fold_constants;            // nodes whose inputs are all constant
+extern const Pass remove_identities;         // nodes that return their input as it is
+extern const Pass merge_common_expressions;  // equal operators on equal inputs
+extern const Pass remove_dead_nodes;         // nodes that no output depends on
+
+// In the order in which they help each other.
+std::span<const Pass> standard_passes();
+
+struct PassReport {
+  std::string_view name;
+  bool changed = false;
+  std::size_t nodes = 0;  // of the graph after the pass, without bodies
+};
+
+// Runs the first `stop_after` passes and verifies the graph after each
+// (graph/check/verify_graph.h), naming the pass in the error.
+std::vector<PassReport> run_passes(
+    Graph& graph, const PassContext& context, std::span<const Pass> passes = standard_passes(),
+    std::size_t stop_after = std::numeric_limits<std::size_t>::max());
+
+}  // namespace ondine::graph

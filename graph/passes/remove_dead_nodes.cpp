@@ -1,0 +1,67 @@
+// A node without a reader goes, random or not: streams belong to nodes, so that the others draw the
+// same numbers. Captures that a body does not read go, too.
+#include <algorithm>
+
+#include "graph/passes/rewrite.h"
+
+namespace ondine::graph {
+namespace {
+
+std::vector<bool> read_flags(const Graph& graph) {
+  auto flags = output_flags(graph);
+  for (const Node& node : graph.nodes) {
+    for (const ValueId id : node.all_inputs()) {
+      if (id != no_value) flags[static_cast<std::size_t>(id)] = true;
+    }
+    for (const ValueId id : node.references) flags[static_cast<std::size_t>(id)] = true;
+  }
+  return flags;
+}
+
+bool drop_captures(Body& body) {
+  const auto read = read_flags(*body.graph);
+  const std::size_t formal = body.formal_inputs();
+  const auto unread = [&](std::size_t capture) {
+    return !read[static_cast<std::size_t>(body.graph->inputs[formal + capture])];
+  };
+  std::vector<ValueId> captures;
+  std::vector<ValueId> inputs(body.graph->inputs.begin(),
+                              body.graph->inputs.begin() + static_cast<std::ptrdiff_t>(formal));
+  for (std::size_t i = 0; i < body.captures.size(); ++i) {
+    if (unread(i)) continue;
+    captures.push_back(body.captures[i]);
+    inputs.push_back(body.graph->inputs[formal + i]);
+  }
+  if (captures.size() == body.captures.size()) return false;
+  auto copy = std::make_shared<Graph>(*body.graph);
+  copy->inputs = std::move(inputs);
+  body.graph = std::move(copy);
+  body.captures = std::move(captures);
+  return true;
+}
+
+bool run(Graph& graph, const PassContext& context) {
+  auto live = output_flags(graph);
+  bool changed = false;
+  std::vector<bool> keep(graph.nodes.size());
+  for (std::size_t i = graph.nodes.size(); i-- > 0;) {
+    Node& node = graph.nodes[i];
+    keep[i] = !all_outputs(node, [&](ValueId id) { return !live[static_cast<std::size_t>(id)]; });
+    if (!keep[i]) continue;
+    changed = run_on_bodies(node, remove_dead_nodes, context) || changed;
+    for (Body& body : node.bodies) changed = drop_captures(body) || changed;
+    for (const ValueId id : node.all_inputs()) {
+      if (id != no_value) live[static_cast<std::size_t>(id)] = true;
+    }
+    for (const ValueId id : node.references) live[static_cast<std::size_t>(id)] = true;
+  }
+  std::size_t i = 0;
+  const auto removed = std::erase_if(graph.nodes, [&](const Node&) { return !keep[i++]; });
+  return changed || removed > 0;
+}
+
+}  // namespace
+
+const Pass remove_dead_nodes{"remove_dead_nodes", run};
+
+}  // namespace ondine::graph

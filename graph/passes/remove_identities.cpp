@@ -1,0 +1,115 @@
+// Nodes whose output 0 is their input 0, element by element and in the same shape.
+#include <algorithm>
+#include <array>
+
+#include "graph/contract/node_view.h"
+#include "graph/contract/op_def.h"
+#include "graph/passes/rewrite.h"
+
+namespace ondine::graph {
+namespace {
+
+// Equal for certain: open extents are not.
+bool same_type(const Type& a, const Type& b) {
+  if (!a.is_tensor() || !b.is_tensor() || a.dtype != b.dtype || !a.dims || !b.dims) return false;
+  return std::equal(a.dims->begin(), a.dims->end(), b.dims->begin(), b.dims->end(),
+                    [](Dim x, Dim y) { return x.same(y); });
+}
+
+struct Candidate {
+  NodeView view;
+  const Graph& graph;
+
+  const Type& in() const { return graph[view.node().inputs[0]].type; }
+  const Type& out() const { return graph[view.node().outputs[0]].type; }
+};
+
+bool always(const Candidate&) { return true; }
+
+bool keeps_type(const Candidate& candidate) { return same_type(candidate.in(), candidate.out()); }
+
+// Only axes of extent 1 change places.
+bool keeps_order(const Candidate& candidate) {
+  if (!candidate.in().ranked()) return false;
+  const auto perm = candidate.view.attr_ints("perm");
+  if (perm.size() != candidate.in().rank()) return perm.empty() && candidate.in().rank() < 2;
+  std::int64_t last = -1;
+  for (const std::int64_t axis : perm) {
+    if (axis < 0 || static_cast<std::size_t>(axis) >= perm.size()) return false;
+    if ((*candidate.in().dims)[static_cast<std::size_t>(axis)].same(1)) continue;
+    if (axis < last) return false;
+    last = axis;
+  }
+  return same_type(candidate.in(), candidate.out());
+}
+
+// Up to 6 an attribute says that it is not training, from 12 on the input training_mode.
+bool drops_nothing(const Candidate& candidate) {
+  const NodeView& view = candidate.view;
+  if (view.version() < 7) return view.attr_int("is_test", 0) != 0;
+  if (!view.has_input(2)) return true;
+  const Tensor& training = candidate.graph[view.node().inputs[2]].constant;
+  return training.defined() && training.dtype() == DType::boolean && training.size() == 1 &&
+         !training.values<bool>()[0];
+}
+
+struct Rule {
+  std::string_view name;
+  bool (*holds)(const Candidate&);
+};
+
+// What facts do not tell: that a view may have any shape (Identity), and that an operator which is
+// no view can be one.
+constexpr std::array rules{
+    Rule{"Identity", always},   Rule{"Cast", keeps_type},       Rule{"CastLike", keeps_type},
+    Rule{"Expand", keeps_type}, Rule{"Transpose", keeps_order}, Rule{"Dropout", drops_nothing},
+};
+
+bool is_identity(const Node& node, const Graph& graph) {
+  const NodeView view(node);
+  if (!view.has_input(0) || !view.has_output(0)) return false;
+  for (std::size_t i = 1; i < node.outputs.size(); ++i) {
+    if (node.outputs[i] != no_value) return false;
+  }
+  const Candidate candidate{view, graph};
+  if (node.op->facts.view && keeps_type(candidate)) return true;
+  if (!node.op->domain.empty()) return false;
+  const auto rule = std::find_if(rules.begin(), rules.end(),
+                                 [&](const Rule& each) { return each.name == node.op->name; });
+  return rule != rules.end() && rule->holds(candidate);
+}
+
+bool run(Graph& graph, const PassContext& context) {
+  const auto outputs = output_flags(graph);
+  std::vector<bool> fed(graph.values.size());
+  for (const ValueId input : graph.inputs) fed[static_cast<std::size_t>(input)] = true;
+  Substitution substitution(graph);
+  bool changed = false;
+  const auto drop = [&](Node& node) {
+    changed = substitution.apply(node) || changed;
+    changed = run_on_bodies(node, remove_identities, context) || changed;
+    if (!is_identity(node, graph)) return false;
+    const ValueId from = node.inputs[0];
+    const ValueId to = node.outputs[0];
+    // What a model says of an input binds the caller: it is not made stricter.
+    if (!fed[static_cast<std::size_t>(from)] && compatible(graph[from].type, graph[to].type)) {
+      graph[from].type = merge(graph[from].type, graph[to].type);
+    }
+    substitution.replace(to, from);
+    if (outputs[static_cast<std::size_t>(to)]) return false;  // keeps its name
+    changed = true;
+    return true;
+  };
+  std::vector<Node> kept;
+  for (Node& node : graph.nodes) {
+    if (!drop(node)) kept.push_back(std::move(node));
+  }
+  graph.nodes = std::move(kept);
+  return changed;
+}
+
+}  // namespace
+
+const Pass remove_identities{"remove_identities", run};
+
+}  // namespace ondine::graph

@@ -1,0 +1,203 @@
+#include <catch2/catch.hpp>
+
+#include "graph/check/verify_graph.h"
+#include "tests/graph/passes/toy.h"
+
+namespace ondine::test {
+namespace {
+
+using namespace graph;  // NOLINT
+
+TEST_CASE("nodes that nothing depends on go, random ones too") {
+  ToyGraph toy;
+  auto& b = toy.builder;
+  const Val used = b.node("Plus", {toy.x, toy.x});
+  b.node("Noise", {b.node("Minus", {used, toy.x})});
+  toy.output(b.node("Minus", {toy.x, used}));
+  CHECK(toy.run(remove_dead_nodes));
+  CHECK(toy.ops() == Ops{"Plus", "Minus"});
+  CHECK_FALSE(toy.run(remove_dead_nodes));
+}
+
+TEST_CASE("captures that a body does not read go with what computes them") {
+  ToyGraph toy;
+  auto& b = toy.builder;
+  const Val needed = b.node("Plus", {toy.x, toy.x});
+  const Val unneeded = b.node("Minus", {toy.x, toy.x});
+  Graph body;
+  body.inputs = {body.add_value("u", unneeded.type()), body.add_value("n", needed.type())};
+  Builder inner(body, toy_catalogue());
+  inner.node("Noise", {inner.value(body.inputs[0])});
+  body.outputs = {inner.node("Identity", {inner.value(body.inputs[1])}).id()};
+  Node call;
+  call.op = &toy_call;
+  call.bodies = {{"body", std::make_shared<Graph>(body), {unneeded.id(), needed.id()}}};
+  call.outputs = {toy.graph.add_temporary("called")};
+  b.append(call);
+  toy.output(b.value(call.outputs[0]));
+  CHECK(toy.run(remove_dead_nodes));
+  CHECK(toy.ops() == Ops{"Plus", "Call"});
+  const Body& left = toy.graph.nodes[1].bodies[0];
+  CHECK(left.captures == std::vector<ValueId>{needed.id()});
+  CHECK(left.graph->inputs.size() == 1);
+  CHECK(left.graph->nodes.size() == 1);
+}
+
+PassContext folding(std::uint64_t bytes = 1 << 20) {
+  PassContext context;
+  context.fold_bytes = bytes;
+  context.evaluate = [](const Node& node, const Graph& graph) {
+    const auto a = graph[node.inputs[0]].constant.values<float>();
+    const auto b = graph[node.inputs[1]].constant.values<float>();
+    std::vector<float> sum;
+    for (std::size_t i = 0; i < a.size(); ++i) sum.push_back(a[i] + b[i]);
+    if (sum[0] < 0) fail(ErrorCode::mismatch, "refused");
+    return std::vector{Tensor::of<float>({static_cast<std::int64_t>(sum.size())}, sum)};
+  };
+  return context;
+}
+
+TEST_CASE("nodes on constants are computed, through chains, within the bound") {
+  const auto make = [](ToyGraph& toy, float first) {
+    auto& b = toy.builder;
+    const Val sum = b.node("Plus", {toy.floats({first, 2, 3}), toy.floats({10, 20, 30})});
+    const Val twice = b.node("Plus", {sum, sum});
+    toy.output(b.node("Plus", {toy.x, twice}));
+    return twice;
+  };
+  ToyGraph toy;
+  const Val twice = make(toy, 1);
+  CHECK(toy.run(fold_constants, folding()));
+  CHECK(toy.ops() == Ops{"Plus"});
+  const auto values = toy.graph[twice.id()].constant.values<float>();
+  CHECK(std::vector<float>(values.begin(), values.end()) == std::vector<float>{22, 44, 66});
+
+  ToyGraph bounded;
+  make(bounded, 1);
+  CHECK(bounded.run(fold_constants, folding(12)));
+  CHECK(bounded.ops() == Ops{"Plus", "Plus"});
+
+  ToyGraph failing;
+  make(failing, -100);
+  CHECK_FALSE(failing.run(fold_constants, folding()));
+  ToyGraph without;
+  make(without, 1);
+  CHECK_FALSE(without.run(fold_constants));
+}
+
+TEST_CASE("random nodes are not folded") {
+  ToyGraph toy;
+  toy.output(toy.builder.node("Noise", {toy.floats({1, 2, 3})}));
+  CHECK_FALSE(toy.run(fold_constants, folding()));
+  CHECK(toy.ops() == Ops{"Noise"});
+}
+
+TEST_CASE("equal nodes are merged, commutative ones in either order") {
+  ToyGraph toy;
+  auto& b = toy.builder;
+  const Val y = b.node("View", {toy.x});
+  const Val p = b.node("Plus", {toy.x, y});
+  const Val q = b.node("Plus", {y, toy.x});
+  const Val r = b.node("Minus", {p, q});
+  const Val s = b.node("Minus", {q, p});
+  const Val t = b.node("Minus", {toy.x, y});
+  const Val u = b.node("Minus", {y, toy.x});
+  for (const Val value : {r, s, t, u}) toy.output(value);
+  CHECK(toy.run(merge_common_expressions));
+  // s stays because it is an output of the graph.
+  CHECK(toy.ops() == Ops{"View", "Plus", "Minus", "Minus", "Minus", "Minus"});
+  CHECK(toy.graph.nodes[2].inputs == std::vector<ValueId>{p.id(), p.id()});
+}
+
+TEST_CASE("nodes with other attributes or random ones are not merged") {
+  ToyGraph toy;
+  auto& b = toy.builder;
+  const Val a = b.node("View", {toy.x}, {{"k", Tensor::scalar(1.0F)}, {"l", 1.0F}});
+  const Val c = b.node("View", {toy.x}, {{"l", 1.0F}, {"k", Tensor::scalar(1.0F)}});
+  const Val d = b.node("View", {toy.x}, {{"k", Tensor::scalar(2.0F)}, {"l", 1.0F}});
+  const Val e = b.node("Noise", {toy.x});
+  const Val f = b.node("Noise", {toy.x});
+  Val sum = b.node("Minus", {a, c});
+  for (const Val value : {d, e, f}) sum = b.node("Minus", {sum, value});
+  toy.output(sum);
+  CHECK(toy.run(merge_common_expressions));
+  CHECK(toy.ops() == Ops{"View", "View", "Noise", "Noise", "Minus", "Minus", "Minus", "Minus"});
+}
+
+TEST_CASE("constants of equal bits count as the same input") {
+  ToyGraph toy;
+  auto& b = toy.builder;
+  const Val p = b.node("Plus", {toy.x, toy.floats({0, 1, 2})});
+  const Val q = b.node("Plus", {toy.floats({0, 1, 2}), toy.x});
+  const Val r = b.node("Plus", {toy.x, toy.floats({-0.0F, 1, 2})});
+  toy.output(b.node("Minus", {b.node("Minus", {p, q}), r}));
+  CHECK(toy.run(merge_common_expressions));
+  CHECK(toy.ops() == Ops{"Plus", "Plus", "Minus", "Minus"});
+}
+
+TEST_CASE("nodes that return their input go") {
+  ToyGraph toy;
+  auto& b = toy.builder;
+  const std::vector<std::int64_t> straight{0, 1};
+  const std::vector<std::int64_t> crossed{1, 0};
+  const Val same = b.node("View", {b.node("Identity", {toy.x})});
+  const Val kept = b.node("Transpose", {same}, {{"perm", crossed}});
+  const Val gone = b.node("Transpose", {kept}, {{"perm", straight}});
+  const Val off = b.node("Dropout", {gone});
+  const Val on = b.node("Dropout", {off, Val(), b.constant(Tensor::scalar(true))});
+  const Val inference = b.node("Dropout", {on, Val(), b.constant(Tensor::scalar(false))});
+  toy.output(b.node("Identity", {inference}));
+  CHECK(toy.run(remove_identities));
+  CHECK(toy.ops() == Ops{"Transpose", "Dropout", "Identity"});
+  CHECK(toy.graph.nodes[0].inputs == std::vector<ValueId>{toy.x.id()});
+  CHECK(toy.graph.nodes[2].inputs == std::vector<ValueId>{on.id()});
+}
+
+TEST_CASE("a view of open extents is no identity for certain") {
+  for (const bool named : {false, true}) {
+    ToyGraph toy;
+    const Dim open = named ? Dim::named(0) : Dim();
+    const auto id = toy.graph.add_value("n", Type::tensor(DType::float32, Dims{open, 2}));
+    toy.graph.inputs.push_back(id);
+    auto& b = toy.builder;
+    toy.output(b.node("Minus", {b.node("View", {b.value(id)}), b.value(id)}));
+    CHECK(toy.run(remove_identities) == named);
+  }
+}
+
+TEST_CASE("passes stop where they are told to and say what they did") {
+  ToyGraph toy;
+  auto& b = toy.builder;
+  b.node("Noise", {toy.x});
+  toy.output(b.node("Plus", {b.node("Identity", {toy.x}), toy.x}));
+  Graph copy = toy.graph;
+  CHECK(run_passes(copy, {}, standard_passes(), 0).empty());
+  CHECK(copy.nodes.size() == 3);
+  const auto first = run_passes(copy, {}, standard_passes(), 1);
+  REQUIRE(first.size() == 1);
+  CHECK(first[0].name == "remove_dead_nodes");
+  CHECK(first[0].changed);
+  CHECK(first[0].nodes == 2);
+  const auto all = run_passes(toy.graph, {});
+  CHECK(all.size() == standard_passes().size());
+  CHECK(all.back().nodes == 1);
+}
+
+TEST_CASE("a pass that breaks the graph is named") {
+  ToyGraph toy;
+  toy.output(toy.builder.node("Plus", {toy.x, toy.x}));
+  const Pass broken{"broken", [](Graph& graph, const PassContext&) {
+                      graph.nodes.clear();
+                      return true;
+                    }};
+  try {
+    run_passes(toy.graph, {}, std::span(&broken, 1));
+    FAIL("no error");
+  } catch (const Error& error) {
+    CHECK(error.code() == ErrorCode::internal);
+    CHECK_THAT(error.what(), Catch::Contains("pass broken"));
+  }
+}
+
+}  // namespace
+}  // namespace ondine::test
