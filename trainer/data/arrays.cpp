@@ -1,0 +1,173 @@
+// Telling data files apart, and their names.
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <set>
+
+#include <ondine/data.h>
+
+#include "trainer/data/open_data.h"
+
+namespace ondine {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_npz(const fs::path& file) { return file.extension() == ".npz"; }
+
+Tensor read_array(Source& source, const Limits& limits) {
+  std::array<std::byte, 6> magic{};
+  std::vector<std::byte> rest;
+  if (source.size() < magic.size()) fail(ErrorCode::corrupt, "too short for an array");
+  source.read(magic);
+  rest.resize(static_cast<std::size_t>(source.size() - source.position()));
+  source.read(rest);
+  rest.insert(rest.begin(), magic.begin(), magic.end());
+  MemorySource whole(rest);
+  constexpr std::array<unsigned char, 6> npy{0x93, 'N', 'U', 'M', 'P', 'Y'};
+  if (std::equal(magic.begin(), magic.end(), npy.begin(), [](std::byte a, unsigned char b) {
+        return std::to_integer<unsigned char>(a) == b;
+      })) {
+    return read_npy(whole, limits);
+  }
+  if (magic[0] == std::byte{0} && magic[1] == std::byte{0}) return read_idx(whole, limits);
+  fail(ErrorCode::corrupt, "neither IDX nor .npy");
+}
+
+// The name without directories and extensions; "-idx3-ubyte" and the like are no part of it.
+std::string stem_of(const fs::path& file) {
+  std::string name = file.filename().string();
+  for (const char* extension : {".gz", ".npy", ".npz", ".idx"}) {
+    if (name.ends_with(extension)) name.resize(name.size() - std::string_view(extension).size());
+  }
+  const std::size_t idx = name.find("idx");
+  if (idx != std::string::npos && idx > 0 && name.find("ubyte", idx) != std::string::npos) {
+    name.resize(idx - 1);
+  }
+  return name;
+}
+
+bool is_idx_name(const fs::path& file) {
+  return file.filename().string().find("-ubyte") != std::string::npos ||
+         file.filename().string().find(".idx") != std::string::npos;
+}
+
+enum class Split { unknown, train, validation };
+
+Split split_of(std::string word) {
+  std::transform(word.begin(), word.end(), word.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  if (word == "train" || word == "training") return Split::train;
+  for (const char* known : {"t10k", "test", "val", "valid", "validation"}) {
+    if (word == known) return Split::validation;
+  }
+  return Split::unknown;
+}
+
+// Cuts the word that names a split off the front or end.
+Split cut_split(std::string& name) {
+  if (const Split whole = split_of(name); whole != Split::unknown) {
+    name.clear();
+    return whole;
+  }
+  const std::size_t first = name.find_first_of("-_.");
+  if (first == std::string::npos) return Split::unknown;
+  if (const Split front = split_of(name.substr(0, first)); front != Split::unknown) {
+    name.erase(0, first + 1);
+    return front;
+  }
+  const std::size_t last = name.find_last_of("-_.");
+  const Split back = split_of(name.substr(last + 1));
+  if (back != Split::unknown) name.resize(last);
+  return back;
+}
+
+// emnist-letters-train-images: what stands before the split tells the family.
+void cut_family(std::string& name) {
+  for (std::size_t at = name.find('-'); at != std::string::npos; at = name.find('-')) {
+    const Split split = split_of(name.substr(0, at));
+    if (split != Split::unknown) return;
+    name.erase(0, at + 1);
+  }
+}
+
+bool is_data_file(const fs::path& file) {
+  const std::string name = file.filename().string();
+  return name.ends_with(".npy") || name.ends_with(".npz") || name.ends_with(".npy.gz") ||
+         is_idx_name(file);
+}
+
+std::vector<fs::path> data_files(std::span<const fs::path> places) {
+  std::vector<fs::path> files;
+  for (const fs::path& place : places) {
+    std::error_code error;
+    if (!fs::is_directory(place, error)) {
+      files.push_back(place);
+      continue;
+    }
+    std::vector<fs::path> inside;
+    for (const auto& entry : fs::directory_iterator(place, error)) {
+      if (entry.is_regular_file(error) && is_data_file(entry.path())) {
+        inside.push_back(entry.path());
+      }
+    }
+    if (inside.empty()) {
+      fail(ErrorCode::mismatch, "no IDX, .npy or .npz files in folder ", quoted(place.string()));
+    }
+    std::sort(inside.begin(), inside.end());
+    files.insert(files.end(), inside.begin(), inside.end());
+  }
+  return files;
+}
+
+}  // namespace
+
+Tensor load_array(const fs::path& file, const Limits& limits) {
+  Tensor result;
+  with_data(file, limits, [&](Source& source) { result = read_array(source, limits); });
+  return result;
+}
+
+NamedValues load_arrays(const fs::path& file, const Limits& limits) {
+  NamedValues result;
+  if (!is_npz(file)) {
+    result.emplace_back(stem_of(file), load_array(file, limits));
+    return result;
+  }
+  with_data(file, limits, [&](Source& source) {
+    std::vector<std::byte> bytes(static_cast<std::size_t>(source.size()));
+    source.read(bytes);
+    for (auto& [name, array] : read_npz(bytes, limits)) {
+      result.emplace_back(std::move(name), std::move(array));
+    }
+  });
+  return result;
+}
+
+DataSplits load_splits(std::span<const fs::path> places, const Limits& limits) {
+  DataSplits result;
+  for (const fs::path& file : data_files(places)) {
+    std::string stem = stem_of(file);
+    if (is_idx_name(file)) cut_family(stem);
+    const Split of_file = cut_split(stem);
+    for (auto& [name, array] : load_arrays(file, limits)) {
+      std::string short_name = is_npz(file) ? name : stem;
+      Split split = is_npz(file) ? cut_split(short_name) : of_file;
+      if (split == Split::unknown) split = of_file;
+      if (short_name.empty()) short_name = name;
+      NamedValues& target = split == Split::validation ? result.validation : result.train;
+      const bool taken = std::any_of(
+          target.begin(), target.end(),
+          [&, &found = short_name](const NamedValue& one) { return one.first == found; });
+      if (taken) {
+        fail(ErrorCode::mismatch, "two arrays are named ", quoted(short_name),
+             "; the second is in ", quoted(file.string()));
+      }
+      target.emplace_back(short_name, std::move(array));
+    }
+  }
+  if (result.train.empty() && result.validation.empty()) fail(ErrorCode::mismatch, "no data");
+  return result;
+}
+
+}  // namespace ondine
