@@ -23,7 +23,8 @@ NamedValues load_arrays(const std::filesystem::path& file, const Limits& limits 
 // Replaces the file in one step. Error(unsupported) for types that the format lacks.
 void save_array(const std::filesystem::path& file, const Tensor& tensor);
 
-// A value of a test data set: a TensorProto, or what `type` (PortInfo::type) says it is.
+// A value of a test data set and its name: what `type` (PortInfo::type) says it is; empty for a
+// TensorProto of any type. Only tensors have names.
 NamedValue load_value(const std::filesystem::path& file, std::string_view type,
                       const Limits& limits = {});
 void save_value(const std::filesystem::path& file, const NamedValue& value);

@@ -127,6 +127,15 @@ std::optional<std::vector<std::int64_t>> row_dims(const PortInfo& input, const T
   return dims;
 }
 
+std::vector<std::int64_t> require_fit(const PortInfo& input, const Tensor& array) {
+  auto dims = row_dims(input, array);
+  if (!dims) {
+    fail(ErrorCode::mismatch, "an array ", array.dtype(), array.shape(), " does not fit input ",
+         quoted(input.name), " of type ", input.type);
+  }
+  return std::move(*dims);
+}
+
 std::string describe(const NamedValues& arrays) {
   std::string text;
   for (const auto& [name, array] : arrays) {
@@ -159,6 +168,7 @@ Feeder::Feeder(std::span<const PortInfo> inputs, const NamedValues& arrays, cons
       used.insert(array);
     }
     if (chosen[i] == nullptr && (chosen[i] = array_of(name)) != nullptr) used.insert(name);
+    if (chosen[i] != nullptr) require_fit(inputs[i], *chosen[i]);
   }
   for (const auto& [input, array] : map) {
     if (std::none_of(inputs.begin(), inputs.end(),
@@ -188,11 +198,7 @@ Feeder::Feeder(std::span<const PortInfo> inputs, const NamedValues& arrays, cons
 }
 
 void Feeder::add(const PortInfo& input, const Tensor& array) {
-  auto dims = row_dims(input, array);
-  if (!dims) {
-    fail(ErrorCode::mismatch, "an array ", array.dtype(), array.shape(), " does not fit input ",
-         quoted(input.name), " of type ", input.type);
-  }
+  std::vector<std::int64_t> dims = require_fit(input, array);
   const auto rows = static_cast<std::uint64_t>(array.shape()[0]);
   if (!sources_.empty() && rows != size_) {
     fail(ErrorCode::mismatch, "input ", quoted(feeds_[0].first), " has ", size_, " rows, input ",
@@ -202,7 +208,7 @@ void Feeder::add(const PortInfo& input, const Tensor& array) {
   if (input.dims && !input.dims->empty() && input.dims->front() >= 0) {
     fixed_batch_ = static_cast<std::uint64_t>(input.dims->front());
   }
-  sources_.push_back({array, input.dtype, std::move(*dims)});
+  sources_.push_back({array, input.dtype, std::move(dims)});
   feeds_.emplace_back(input.name, Value());
 }
 

@@ -61,8 +61,8 @@ TEST_CASE("column-major and big-endian .npy arrays are read in order") {
   std::string header = "{'descr': '>i2', 'fortran_order': True, 'shape': (2, 3), }";
   header.append(117 - header.size(), ' ');
   header += '\n';
-  std::string bytes = std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(118) + '\0' + header;
-  for (const char value : {1, 4, 2, 5, 3, 6}) bytes += std::string(1, '\0') + value;
+  std::string bytes = std::string("\x93NUMPY\x01\x00", 8) + "v" + std::string(1, 0) + header;
+  for (const char* value : {"\1", "\4", "\2", "\5", "\3", "\6"}) bytes += std::string(1, 0) + value;
   const Tensor array = load_array(folder.write("f.npy", bytes));
   CHECK(array.identical(Tensor::of<std::int16_t>({2, 3}, {1, 2, 3, 4, 5, 6})));
 }
