@@ -142,3 +142,17 @@ TEST_CASE("numbers with a fraction never become integers") {
   const std::vector<PortInfo> inputs{port("y", DType::int64, {-1})};
   CHECK_THROWS_AS(Feeder(inputs, arrays), Error);
 }
+
+TEST_CASE("a stored value comes back with its name and type") {
+  Folder folder;
+  const fs::path file = folder.path / "v.pb";
+  save_value(file, {"weights", Tensor::of<float>({2}, {1, 2})});
+  const NamedValue tensor = load_value(file, "");
+  CHECK(tensor.first == "weights");
+  CHECK(tensor.second.tensor().identical(Tensor::of<float>({2}, {1, 2})));
+  save_value(file, {"s", Value::sequence({Tensor::scalar(std::int64_t{3})})});
+  const Value sequence = load_value(file, "seq(tensor(int64)[])").second;
+  REQUIRE(sequence.elements().size() == 1);
+  CHECK(sequence.elements()[0].tensor().values<std::int64_t>()[0] == 3);
+  CHECK_THROWS_WITH(load_value(folder.write("bad.pb", "\xff\xff"), ""), Catch::Contains("bad.pb"));
+}

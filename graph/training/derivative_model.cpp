@@ -1,0 +1,72 @@
+#include "graph/training/derivative_model.h"
+
+#include <algorithm>
+
+#include "core/message.h"
+#include "graph/training/prepare_parameters.h"
+#include "graph/training/prepare_writer.h"
+
+namespace ondine::graph {
+namespace {
+
+template <class T>
+void append(std::vector<T>& to, const std::vector<T>& from) {
+  to.insert(to.end(), from.begin(), from.end());
+}
+
+bool has_name(const std::vector<ValueDef>& values, const std::string& name) {
+  return std::any_of(values.begin(), values.end(),
+                     [&](const ValueDef& value) { return value.name == name; });
+}
+
+ValueDef tensor_value(const std::string& name, const Tensor& like, bool with_dims) {
+  ValueDef value;
+  value.name = name;
+  value.type = with_dims ? tensor_type(like.dtype(), to_dim_defs(like.shape()))
+                         : tensor_type(like.dtype(), {});
+  return value;
+}
+
+}  // namespace
+
+DerivativeModel derivative_model(const ModelDef& model, std::size_t algorithm) {
+  if (algorithm >= model.training.size() || !model.training[algorithm].algorithm) {
+    fail(ErrorCode::mismatch, "the model has no training algorithm ", algorithm);
+  }
+  DerivativeModel result;
+  result.model = model;
+  result.model.training.clear();
+  GraphDef& graph = result.model.graph;
+  const GraphDef& step = *model.training[algorithm].algorithm;
+  append(graph.nodes, step.nodes);
+  append(graph.initializers, step.initializers);
+  append(graph.sparse_initializers, step.sparse_initializers);
+  append(graph.inputs, step.inputs);
+  append(graph.value_infos, step.value_infos);
+  graph.outputs.clear();
+  for (const NodeDef& node : step.nodes) {
+    if (node.op != "Gradient" || node.domain != training_domain) continue;
+    const Attribute* xs = find(node.attributes, "xs");
+    const Attribute* y = find(node.attributes, "y");
+    if (xs == nullptr || y == nullptr) continue;
+    const auto& names = std::get<std::vector<std::string>>(xs->data);
+    const std::string& target = std::get<std::string>(y->data);
+    for (std::size_t i = 0; i < names.size() && i < node.outputs.size(); ++i) {
+      const InitializerDef* variable = find_initializer(graph, names[i]);
+      const std::string& gradient = node.outputs[i];
+      if (variable == nullptr || gradient.empty() || node.inputs.at(i) != names[i]) continue;
+      if (!has_name(graph.inputs, names[i])) {
+        graph.inputs.push_back(tensor_value(names[i], variable->value, true));
+      }
+      if (!has_name(graph.outputs, target)) {
+        graph.outputs.push_back(tensor_value(target, variable->value, false));
+      }
+      if (has_name(graph.outputs, gradient)) continue;
+      graph.outputs.push_back(tensor_value(gradient, variable->value, true));
+      result.outputs.push_back({names[i], gradient, target});
+    }
+  }
+  return result;
+}
+
+}  // namespace ondine::graph
