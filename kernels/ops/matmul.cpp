@@ -234,7 +234,7 @@ std::vector<Val> expand_transposed(ExpandContext& context) {
 
 }  // namespace
 
-const OpDef matmul{.name = "MatMul", .infer = infer, .bind = bind, .grad = grad};
+const OpDef matmul_op{.name = "MatMul", .infer = infer, .bind = bind, .grad = grad};
 const OpDef matmul_t{.name = "MatMulT",
                      .domain = ondine_domain,
                      .infer = infer_transposed,

@@ -82,7 +82,7 @@ std::vector<Val> expand_grad(ExpandContext& context) {
 
 }  // namespace
 
-const OpDef softmax{.name = "Softmax",
+const OpDef softmax_op{.name = "Softmax",
                     .infer = infer,
                     .bind = bind<false>,
                     .grad = grad<false>,

@@ -4,10 +4,14 @@
 
 namespace ondine::kernels {
 
+namespace {
+using Stored = Types<float, double, float16, bfloat16, std::int8_t, std::uint8_t>;
+}
+
 template <class C>
 ReadRow<C> read_row(DType dtype) {
   if (dtype == dtype_of<C>) return nullptr;
-  return visit(dtype, Floats{}, []<class T>() -> ReadRow<C> {
+  return visit(dtype, Stored{}, []<class T>() -> ReadRow<C> {
     return [](C* to, const void* from, std::int64_t n) {
       const auto* x = static_cast<const T*>(from);
       for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<C>(load(x[i]));
@@ -18,7 +22,7 @@ ReadRow<C> read_row(DType dtype) {
 template <class C>
 WriteRow<C> write_row(DType dtype) {
   if (dtype == dtype_of<C>) return nullptr;
-  return visit(dtype, Floats{}, []<class T>() -> WriteRow<C> {
+  return visit(dtype, Stored{}, []<class T>() -> WriteRow<C> {
     return [](void* to, const C* from, std::int64_t n) {
       auto* y = static_cast<T*>(to);
       for (std::int64_t i = 0; i < n; ++i) y[i] = store<T>(static_cast<compute_t<T>>(from[i]));

@@ -15,7 +15,8 @@ decltype(auto) visit_wide(DType dtype, Body&& body) {
   return visit(narrow ? DType::float32 : dtype, FullFloats{}, std::forward<Body>(body));
 }
 
-// Converts n elements; C is float or double. nullptr when `dtype` is that of C.
+// Converts n elements; C is float or double, `dtype` a float format, int8 or uint8 (whose values
+// must be whole). nullptr when `dtype` is that of C.
 template <class C>
 using ReadRow = void (*)(C* to, const void* from, std::int64_t n);
 template <class C>
