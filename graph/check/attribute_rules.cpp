@@ -9,20 +9,19 @@ namespace {
 
 void check_reference(const NodeDef& node, const Attribute& attribute, const Site& site) {
   const auto name = quoted(attribute.name);
-  const FunctionDef* function = site.environment.function;
-  if (function == nullptr) {
+  const auto function = site.environment.function_index;
+  if (!function) {
     return site.reject(node, "has attribute ", name, " that refers to ", quoted(attribute.ref),
                        ", an attribute of a function, outside of any function");
   }
-  const Attribute* standard = find(function->defaults, attribute.ref);
-  if (standard != nullptr && standard->kind != attribute.kind) {
-    site.reject(node, "has attribute ", name, " of type ", to_string(attribute.kind),
-                ", it refers to ", quoted(attribute.ref), " of type ", to_string(standard->kind));
-  }
-  const auto& names = function->attributes;
-  if (standard == nullptr && std::find(names.begin(), names.end(), attribute.ref) == names.end()) {
+  const auto& parameters = site.context.parameters[*function];
+  const auto found = parameters.find(attribute.ref);
+  if (found == parameters.end()) {
     site.reject(node, "has attribute ", name, " that refers to ", quoted(attribute.ref),
                 ", which its function does not have");
+  } else if (found->second != AttributeKind::undefined && found->second != attribute.kind) {
+    site.reject(node, "has attribute ", name, " of type ", to_string(attribute.kind),
+                ", it refers to ", quoted(attribute.ref), " of type ", to_string(found->second));
   }
 }
 

@@ -60,6 +60,13 @@ class FunctionCheck {
 }  // namespace
 
 void check_functions(CheckContext& context) {
+  for (std::size_t i = 0; i < context.functions.size(); ++i) {
+    auto& parameters = context.parameters.emplace_back();
+    for (const auto& name : context.functions[i].attributes) {
+      parameters.emplace(name, AttributeKind::undefined);
+    }
+    for (const auto& each : context.functions[i].defaults) parameters.emplace(each.name, each.kind);
+  }
   std::set<std::tuple<std::string_view, std::string_view, std::string_view>> seen;
   for (std::size_t i = 0; i < context.functions.size(); ++i) {
     const FunctionDef& function = context.functions[i];
@@ -76,7 +83,8 @@ void check_functions(CheckContext& context) {
   }
 }
 
-void check_call(const NodeDef& node, const FunctionDef& function, const Site& site) {
+void check_call(const NodeDef& node, std::size_t index, const Site& site) {
+  const FunctionDef& function = site.context.functions[index];
   if (node.inputs.size() > function.inputs.size()) {
     site.reject(node, "has ", node.inputs.size(), " inputs, ", describe(function), " has ",
                 function.inputs.size());
@@ -85,19 +93,17 @@ void check_call(const NodeDef& node, const FunctionDef& function, const Site& si
     site.reject(node, "has ", node.outputs.size(), " outputs, ", describe(function), " has ",
                 function.outputs.size());
   }
+  const auto& parameters = site.context.parameters[index];
   for (const auto& attribute : node.attributes) {
-    const auto& names = function.attributes;
-    const Attribute* standard = find(function.defaults, attribute.name);
-    if (standard != nullptr && standard->kind != attribute.kind) {
-      site.reject(node, "has attribute ", quoted(attribute.name), " of type ",
-                  to_string(attribute.kind), ", ", describe(function), " needs ",
-                  to_string(standard->kind));
-    }
-    if (standard == nullptr &&
-        std::find(names.begin(), names.end(), attribute.name) == names.end() &&
-        !attribute.name.starts_with("__")) {
+    const auto found = parameters.find(attribute.name);
+    if (found == parameters.end()) {
+      if (attribute.name.starts_with("__")) continue;
       site.reject(node, "has attribute ", quoted(attribute.name), ", which ", describe(function),
                   " does not have");
+    } else if (found->second != AttributeKind::undefined && found->second != attribute.kind) {
+      site.reject(node, "has attribute ", quoted(attribute.name), " of type ",
+                  to_string(attribute.kind), ", ", describe(function), " needs ",
+                  to_string(found->second));
     }
   }
 }

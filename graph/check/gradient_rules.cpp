@@ -18,7 +18,8 @@ const std::vector<std::string>& names(const NodeDef& node, std::string_view attr
 }
 
 // Names that the graphs of a node read from outside.
-void add_free_names(const GraphDef& body, std::vector<std::string_view>& out) {
+void add_free_names(const GraphDef& body, std::vector<std::string_view>& out,
+                    std::uint64_t& steps) {
   std::unordered_set<std::string_view> inner;
   for (const auto& input : body.inputs) inner.insert(input.name);
   for (const auto& initializer : body.initializers) inner.insert(initializer.name);
@@ -26,11 +27,13 @@ void add_free_names(const GraphDef& body, std::vector<std::string_view>& out) {
   std::vector<std::string_view> read;
   for (const auto& node : body.nodes) {
     read.insert(read.end(), node.inputs.begin(), node.inputs.end());
-    for_each_body(node,
-                  [&](const Attribute&, const GraphDef& deeper) { add_free_names(deeper, read); });
+    for_each_body(node, [&](const Attribute&, const GraphDef& deeper) {
+      add_free_names(deeper, read, steps);
+    });
     for (const auto& output : node.outputs) inner.insert(output);
   }
   for (const auto& output : body.outputs) read.push_back(output.name);
+  steps += body.nodes.size() + inner.size() + read.size();
   for (const auto name : read) {
     if (!inner.contains(name)) out.push_back(name);
   }
@@ -100,25 +103,28 @@ class GradientCheck {
   void check_independent() {
     std::unordered_map<std::string_view, std::string_view> origin;  // visited name -> one of xs
     std::vector<std::string_view> open;
+    std::unordered_set<const NodeDef*> done;
+    std::uint64_t& steps = site_.context.gradient_steps;
     const auto expand = [&](std::string_view name, std::string_view from) {
       const auto* found = scope_.find(name);
-      if (found == nullptr || found->node == nullptr) return;
-      if (site_.context.functions.find(*found->node)) return;
+      if (found == nullptr || found->node == nullptr || steps > most_steps) return;
+      if (!done.insert(found->node).second || site_.context.functions.find(*found->node)) return;
       std::vector<std::string_view> before(found->node->inputs.begin(), found->node->inputs.end());
-      for_each_body(*found->node,
-                    [&](const Attribute&, const GraphDef& body) { add_free_names(body, before); });
-      site_.context.gradient_steps += before.size();
+      for_each_body(*found->node, [&](const Attribute&, const GraphDef& body) {
+        add_free_names(body, before, steps);
+      });
+      steps += before.size() + 1;
       for (const auto input : before) {
         if (origin.emplace(input, from).second) open.push_back(input);
       }
     };
     for (const auto& x : xs_) expand(x, x);
-    while (!open.empty() && site_.context.gradient_steps <= most_steps) {
+    while (!open.empty()) {
       const auto name = open.back();
       open.pop_back();
       expand(name, origin.at(name));
     }
-    if (!open.empty()) {
+    if (steps > most_steps) {
       site_.add(ErrorCode::limit, describe(node_), " names tensors that depend on too many others");
     }
     for (const auto& x : xs_) {

@@ -88,7 +88,7 @@ void check_node(const NodeDef& node, const Scope& scope, const Site& site) {
   check_attributes(node, site);
   const auto version = imported_version(node, site);
   if (const auto function = site.context.functions.find(node)) {
-    check_call(node, site.context.functions[*function], site);
+    check_call(node, *function, site);
   } else if (version) {
     check_operator(node, *version, scope, site);
   }

@@ -20,6 +20,8 @@ struct CheckContext {
   Findings& findings;
   FunctionTable functions;
   MissingOperators missing;
+  // The attributes of each function, with the type of their default (undefined: none).
+  std::vector<std::unordered_map<std::string_view, AttributeKind>> parameters;
   std::uint64_t gradient_steps = 0;  // names visited for Gradient nodes so far
 };
 
@@ -76,7 +78,7 @@ void check_optimizer(const NodeDef& node, const Site& site);
 void check_gradient(const NodeDef& node, const Scope& scope, const Site& site);
 
 void check_functions(CheckContext& context);
-void check_call(const NodeDef& node, const FunctionDef& function, const Site& site);
+void check_call(const NodeDef& node, std::size_t function, const Site& site);
 // Recursion, call depth and sizes after inlining. Returns which functions are called at all.
 std::vector<bool> check_calls(CheckContext& context);
 

@@ -6,7 +6,8 @@ namespace ondine::graph {
 
 void check_structure(const ModelDef& model, const Catalogue& catalogue, const Limits& limits,
                      Findings& findings) {
-  CheckContext context{model, catalogue, limits, findings, FunctionTable(model.functions), {}, 0};
+  CheckContext context{model, catalogue, limits, findings, FunctionTable(model.functions),
+                       {},    {},        0};
   check_header(context);
   if (!check_limits(context)) return;
   check_functions(context);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "graph/check/rules.h"
+#include "graph/print/parts.h"
 
 namespace ondine::graph {
 namespace {
@@ -36,21 +37,6 @@ std::optional<Defect> defect(const TypeDef& type, bool required, const Limits& l
   return defect(*type.element, required, limits);
 }
 
-std::string to_string(const std::vector<DimDef>& dims) {
-  std::string out = "[";
-  for (const auto& dim : dims) {
-    if (out.size() > 1) out += ", ";
-    if (const auto* size = std::get_if<std::int64_t>(&dim)) {
-      out += std::to_string(*size);
-    } else if (const auto* name = std::get_if<std::string>(&dim)) {
-      out += *name;
-    } else {
-      out += "?";
-    }
-  }
-  return out + "]";
-}
-
 }  // namespace
 
 void check_declared(const ValueDef& value, std::string_view what, bool required, const Site& site) {
@@ -72,7 +58,7 @@ std::optional<std::string> contradiction(DType dtype, const Shape& shape, const 
     fits = size == nullptr || *size == shape[i];
   }
   if (fits) return std::nullopt;
-  return cat("declared with shape ", quoted(to_string(*declared.dims)), ", it has ", shape);
+  return cat("declared with shape ", printed_dims(*declared.dims), ", it has ", shape);
 }
 
 }  // namespace ondine::graph

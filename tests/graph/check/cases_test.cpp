@@ -1,5 +1,6 @@
 // The shared collections, as far as loading goes without running an operator's rules.
 #include <catch2/catch.hpp>
+#include <cstdlib>
 #include <fstream>
 #include <set>
 
@@ -42,6 +43,28 @@ Expectation read_expectation(const path& folder) {
   return out;
 }
 
+// Some files cannot be stored: a script makes them, in a copy of the case.
+path prepared(const path& folder) {
+  namespace fs = std::filesystem;
+  if (!fs::exists(folder / "setup.sh")) return folder;
+  const path copies = path(ONDINE_BINARY_DIR) / "hostile_cases";
+  const auto copy = [&](const path& from) {
+    const path to = copies / from.filename();
+    fs::remove_all(to);
+    fs::copy(from, to, fs::copy_options::recursive);
+    fs::permissions(to, fs::perms::owner_all, fs::perm_options::add);
+    for (const auto& entry : fs::recursive_directory_iterator(to)) {
+      fs::permissions(entry.path(), fs::perms::owner_write, fs::perm_options::add);
+    }
+    return to;
+  };
+  fs::create_directories(copies);
+  copy(folder.parent_path() / "outside");
+  const path to = copy(folder);
+  REQUIRE(std::system(("cd '" + to.string() + "' && sh setup.sh").c_str()) == 0);
+  return to;
+}
+
 TEST_CASE("every valid model of the shared collections passes the structure check") {
   std::size_t count = 0;
   for (const std::string collection : {"backend/node", "backend/simple", "backend/pytorch-operator",
@@ -66,10 +89,9 @@ TEST_CASE("invalid models are refused with the name of the culprit, valid ones a
   if (folders.empty()) WARN("skipped: no cases in " << test::cases_folder().string());
   for (const auto& folder : folders) {
     const auto name = folder.filename().string();
-    if (std::filesystem::exists(folder / "setup.sh")) continue;
     INFO(name);
     const auto expected = read_expectation(folder);
-    const auto error = error_of(folder / "model.onnx");
+    const auto error = error_of(prepared(folder) / "model.onnx");
     if (expected.verdict == "reject" && !left_to_inference.contains(name)) {
       CHECK(error != "");
       CHECK_THAT(error, Catch::Contains(expected.mention));

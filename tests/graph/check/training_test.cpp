@@ -32,7 +32,7 @@ TEST_CASE("bindings have known, unique keys and graph outputs of the variable's 
   CHECK(findings_of(model) == "");
   model = base;
   model.training[0].algorithm->outputs[0] = value("w_new", {std::int64_t{3}});
-  expect(model, "declared with shape '[3]', it has [2]");
+  expect(model, "declared with shape [3], it has [2]");
   model.training[0].algorithm->outputs[0].type = {};
   CHECK(findings_of(model) == "");
 }
