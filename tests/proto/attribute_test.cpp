@@ -1,0 +1,146 @@
+// Attributes, types and graphs that contradict themselves, from bytes made by hand.
+#include <catch2/catch.hpp>
+
+#include <string>
+
+#include <ondine/error.h>
+
+#include "proto/import.h"
+#include "tests/proto/wire.h"
+
+using namespace ondine;
+using test::Wire;
+
+namespace {
+
+Wire model(const Wire& graph) { return Wire().number(1, 10).message(7, graph); }
+
+Wire with_attribute(const Wire& attribute) {
+  const Wire node = Wire().block(4, "Op").block(3, "culprit").message(5, attribute);
+  return model(Wire().block(2, "g").message(1, node));
+}
+
+Wire with_input(const Wire& type) {
+  return model(Wire().message(11, Wire().block(1, "culprit").message(2, type)));
+}
+
+graph::Attribute attribute_of(const Wire& attribute) {
+  return load_model(with_attribute(attribute).bytes()).graph.nodes[0].attributes[0];
+}
+
+void check_refused(const Wire& wire, const std::string& why, const Limits& limits = {}) {
+  try {
+    load_model(wire.bytes(), limits);
+    FAIL_CHECK("accepted: " << why);
+  } catch (const Error& error) {
+    INFO(error.what());
+    CHECK(error.message().find(why) != std::string::npos);
+    CHECK(std::string(error.what()).find("culprit") != std::string::npos);
+  }
+}
+
+Wire named() { return Wire().block(1, "a"); }
+
+}  // namespace
+
+TEST_CASE("an attribute's value is in the field that its type names") {
+  check_refused(with_attribute(named().number(3, 1)), "there is no type");
+  check_refused(with_attribute(named().number(20, 1).number(3, 1)),
+                "the type is FLOAT, but the value is INT");
+  check_refused(with_attribute(named().number(20, 2).number(3, 1).block(4, "s")),
+                "two values, INT and STRING");
+  check_refused(with_attribute(named().number(20, 7).number(3, 1)),
+                "the type is INTS, but the value is INT");
+  check_refused(with_attribute(named().number(20, 4)), "the type is TENSOR, but there is no value");
+  check_refused(with_attribute(named().number(20, 5)), "the type is GRAPH, but there is no value");
+  check_refused(with_attribute(named().number(20, 2).number(3, 1).block(21, "outer")),
+                "both a value and a reference");
+}
+
+TEST_CASE("zero may be left out, and lists may be empty") {
+  CHECK(std::get<std::int64_t>(attribute_of(named().number(20, 2)).data) == 0);
+  CHECK(std::get<float>(attribute_of(named().number(20, 1)).data) == 0.0F);
+  CHECK(std::get<std::string>(attribute_of(named().number(20, 3)).data).empty());
+  CHECK(std::get<std::vector<float>>(attribute_of(named().number(20, 6)).data).empty());
+}
+
+TEST_CASE("a reference keeps its type and has no value") {
+  const auto attribute = attribute_of(named().number(20, 7).block(21, "outer"));
+  CHECK(attribute.ref == "outer");
+  CHECK(attribute.kind == graph::AttributeKind::integers);
+  CHECK(std::holds_alternative<std::monostate>(attribute.data));
+}
+
+TEST_CASE("lists of numbers may be packed or not") {
+  const auto packed = attribute_of(named().number(20, 7).packed(8, {1, -2}));
+  const auto single = attribute_of(named().number(20, 7).number(8, 1).number(8, UINT64_MAX - 1));
+  CHECK(std::get<std::vector<std::int64_t>>(packed.data) == std::vector<std::int64_t>{1, -2});
+  CHECK(packed.data.index() == single.data.index());
+  CHECK(std::get<std::vector<std::int64_t>>(single.data)[1] == -2);
+}
+
+TEST_CASE("declared types are checked as far as they go by themselves") {
+  const auto dim = [](std::uint64_t size) { return Wire().message(1, Wire().number(1, size)); };
+  const auto tensor = [&](std::uint64_t dtype, const Wire& shape) {
+    return Wire().message(1, Wire().number(1, dtype).message(2, shape));
+  };
+  CHECK_NOTHROW(load_model(with_input(tensor(1, dim(0))).bytes()));
+  check_refused(with_input(tensor(1, dim(UINT64_MAX))), "dimension -1 is negative");
+  check_refused(with_input(tensor(77, dim(1))), "element type 77 is unknown");
+  const Wire map = Wire().message(5, Wire().number(1, 99));
+  check_refused(with_input(map), "element type 99 is unknown");
+}
+
+TEST_CASE("a dimension is a size, a name or neither") {
+  const Wire shape = Wire()
+                         .message(1, Wire().number(1, 3))
+                         .message(1, Wire().block(2, "N"))
+                         .message(1, Wire())
+                         .message(1, Wire().block(2, ""));
+  const Wire type = Wire().message(1, Wire().number(1, 1).message(2, shape));
+  const auto dims = *load_model(with_input(type).bytes()).graph.inputs[0].type.dims;
+  REQUIRE(dims.size() == 4);
+  CHECK(std::get<std::int64_t>(dims[0]) == 3);
+  CHECK(std::get<std::string>(dims[1]) == "N");
+  CHECK(std::holds_alternative<std::monostate>(dims[2]));
+  CHECK(std::holds_alternative<std::monostate>(dims[3]));
+}
+
+TEST_CASE("the standard's domain has one spelling after import") {
+  const Wire node = Wire().block(4, "Relu").block(7, "ai.onnx");
+  const Wire wire =
+      model(Wire().message(1, node)).message(8, Wire().block(1, "ai.onnx").number(2, 13));
+  const auto imported = load_model(wire.bytes());
+  CHECK(imported.graph.nodes[0].domain.empty());
+  CHECK(imported.opsets[0].domain.empty());
+}
+
+TEST_CASE("a message without a graph is no model") {
+  CHECK_THROWS_WITH(load_model(Wire().number(1, 10).bytes()), Catch::Contains("there is no graph"));
+  CHECK_THROWS_WITH(load_model(Wire().bytes()), Catch::Contains("there are no bytes"));
+}
+
+TEST_CASE("the numbers of nodes, functions and nested graphs are bounded") {
+  Limits limits;
+  limits.nodes = 1;
+  limits.functions = 1;
+  limits.subgraph_depth = 1;
+  const Wire node = Wire().block(4, "Op").block(3, "culprit");
+  CHECK_NOTHROW(load_model(model(Wire().message(1, node)).bytes(), limits));
+  check_refused(model(Wire().message(1, node).message(1, node)), "more than 1 nodes", limits);
+
+  const Wire function = Wire().block(1, "f");
+  const Wire graph = Wire().block(2, "g");
+  CHECK_NOTHROW(load_model(model(graph).message(25, function).bytes(), limits));
+  CHECK_THROWS_WITH(
+      load_model(model(graph).message(25, function).message(25, function).bytes(), limits),
+      Catch::Contains("2 functions, more than 1"));
+
+  limits.nodes = 10;
+  const auto around = [](const Wire& inner) {
+    const Wire attribute = named().number(20, 5).message(6, inner);
+    return Wire().block(2, "culprit").message(1, Wire().block(4, "If").message(5, attribute));
+  };
+  CHECK_NOTHROW(load_model(model(around(graph)).bytes(), limits));
+  check_refused(model(around(around(graph))), "nested deeper than 1", limits);
+}
