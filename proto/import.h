@@ -18,7 +18,8 @@ namespace ondine {
 //
 // Tensors, types and attributes are complete and consistent in themselves; everything that concerns
 // names, operators, versions and the graph is for graph/check. Throws Error(invalid_model),
-// Error(limit), Error(unsupported) or Error(io), with the file and the object as context.
+// Error(limit), Error(unsupported) or Error(io), with the file and the object as context; when
+// several objects are wrong, one error with a line for each.
 graph::ModelDef load_model(const std::filesystem::path& file, const Limits& limits = {});
 
 // The same for bytes in memory, which are not needed afterwards. A model with external data is

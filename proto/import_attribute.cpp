@@ -109,7 +109,8 @@ void check_fields(AttributeKind kind, const onnx::AttributeProto& proto) {
 }  // namespace
 
 graph::Attribute import_attribute(onnx::AttributeProto& proto, Importer& importer) {
-  return with_context(
+  return within(
+      importer,
       [&] {
         graph::Attribute out;
         out.kind = kinds[static_cast<std::size_t>(proto.type())];

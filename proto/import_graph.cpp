@@ -19,6 +19,17 @@ graph::QuantizationDef import_annotation(onnx::TensorAnnotation& proto) {
           take_properties(proto.mutable_quant_parameter_tensor_names())};
 }
 
+class Deeper {
+ public:
+  explicit Deeper(Importer& importer) : depth_(importer.depth) { ++depth_; }
+  ~Deeper() { --depth_; }
+  Deeper(const Deeper&) = delete;
+  Deeper& operator=(const Deeper&) = delete;
+
+ private:
+  int& depth_;
+};
+
 std::string describe(const onnx::NodeProto& node) {
   std::string name = node.name();
   if (name.empty() && node.output_size() > 0) name = node.output(0);
@@ -32,7 +43,8 @@ std::string import_domain(std::string domain) {
 }
 
 graph::NodeDef import_node(onnx::NodeProto& proto, Importer& importer) {
-  return with_context(
+  return within(
+      importer,
       [&] {
         if (++importer.nodes > importer.limits.nodes) {
           fail(ErrorCode::limit, "the model has more than ", importer.limits.nodes, " nodes");
@@ -55,25 +67,25 @@ graph::NodeDef import_node(onnx::NodeProto& proto, Importer& importer) {
 }
 
 graph::GraphDef import_graph(onnx::GraphProto& proto, Importer& importer) {
-  return with_context(
+  return within(
+      importer,
       [&] {
         if (importer.depth > importer.limits.subgraph_depth) {
           fail(ErrorCode::limit, "graphs are nested deeper than ", importer.limits.subgraph_depth);
         }
-        ++importer.depth;
+        const Deeper deeper(importer);
         graph::GraphDef out;
         out.nodes = take_all(proto.mutable_node(), import_node, importer);
         out.initializers = take_all(proto.mutable_initializer(), import_initializer, importer);
         out.sparse_initializers =
             take_all(proto.mutable_sparse_initializer(), import_sparse, importer);
-        out.inputs = take_all(proto.mutable_input(), import_value_info);
-        out.outputs = take_all(proto.mutable_output(), import_value_info);
-        out.value_infos = take_all(proto.mutable_value_info(), import_value_info);
+        out.inputs = take_all(proto.mutable_input(), import_value_info, importer);
+        out.outputs = take_all(proto.mutable_output(), import_value_info, importer);
+        out.value_infos = take_all(proto.mutable_value_info(), import_value_info, importer);
         out.quantization = take_all(proto.mutable_quantization_annotation(), import_annotation);
         out.name = proto.name();
         out.doc = std::move(*proto.mutable_doc_string());
         out.metadata = take_properties(proto.mutable_metadata_props());
-        --importer.depth;
         return out;
       },
       [&] { return "graph " + quoted(proto.name()); });

@@ -21,12 +21,13 @@ graph::TrainingInfoDef import_training(onnx::TrainingInfoProto& proto, Importer&
 }
 
 graph::FunctionDef import_function(onnx::FunctionProto& proto, Importer& importer) {
-  return with_context(
+  return within(
+      importer,
       [&] {
         graph::FunctionDef out;
         out.defaults = take_all(proto.mutable_attribute_proto(), import_attribute, importer);
         out.nodes = take_all(proto.mutable_node(), import_node, importer);
-        out.value_infos = take_all(proto.mutable_value_info(), import_value_info);
+        out.value_infos = take_all(proto.mutable_value_info(), import_value_info, importer);
         out.name = proto.name();
         out.domain = import_domain(std::move(*proto.mutable_domain()));
         out.overload = std::move(*proto.mutable_overload());

@@ -1,11 +1,13 @@
 // The pieces that importing a model is made of. Messages are consumed: large payloads move out.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <ondine/error.h>
 #include <ondine/limits.h>
 
 #include "graph/ir/document.h"
@@ -34,7 +36,30 @@ struct Importer {
   std::uint64_t weight_bytes = 0;  // of all tensors so far, in memory
   std::uint64_t nodes = 0;
   int depth = 0;  // graphs around the present one
+  // What is wrong with objects that were left out so far. Scopes that end add their frame.
+  std::vector<Error> errors = {};
 };
+
+// Runs `body`; the errors found in it, and the one that leaves it, get the frame that `frame()`
+// returns.
+template <class Body, class Frame>
+auto within(Importer& importer, Body body, Frame frame) {
+  const std::size_t first = importer.errors.size();
+  const auto add_frame = [&] {
+    for (std::size_t i = first; i < importer.errors.size(); ++i) {
+      importer.errors[i].add_context(frame());
+    }
+  };
+  try {
+    auto result = body();
+    add_frame();
+    return result;
+  } catch (Error& error) {
+    add_frame();
+    error.add_context(frame());
+    throw;
+  }
+}
 
 // Every function throws Error(invalid_model), Error(limit) or Error(unsupported) with a context
 // that names the object.
@@ -42,7 +67,7 @@ DType import_dtype(std::int32_t data_type);
 Tensor import_tensor(onnx::TensorProto& tensor, Importer& importer);
 graph::SparseTensorDef import_sparse(onnx::SparseTensorProto& sparse, Importer& importer);
 graph::TypeDef import_type(const onnx::TypeProto& type);
-graph::ValueDef import_value_info(onnx::ValueInfoProto& value);
+graph::ValueDef import_value_info(onnx::ValueInfoProto& value, Importer& importer);
 graph::Attribute import_attribute(onnx::AttributeProto& attribute, Importer& importer);
 graph::NodeDef import_node(onnx::NodeProto& node, Importer& importer);
 graph::GraphDef import_graph(onnx::GraphProto& graph, Importer& importer);
@@ -73,12 +98,32 @@ graph::Properties take_properties(Entries* entries) {
   return out;
 }
 
-// import(message, more...) for each message of a repeated field.
-template <class Messages, class Import, class... More>
-auto take_all(Messages* messages, Import import, More&... more) {
-  std::vector<decltype(import(*messages->begin(), more...))> out;
+// import(message) for each message of a repeated field.
+template <class Messages, class Import>
+auto take_all(Messages* messages, Import import) {
+  std::vector<decltype(import(*messages->begin()))> out;
   out.reserve(static_cast<std::size_t>(messages->size()));
-  for (auto& message : *messages) out.push_back(import(message, more...));
+  for (auto& message : *messages) out.push_back(import(message));
+  return out;
+}
+
+// The same for objects that may be wrong: those are left out and their errors kept, so that one
+// import finds many. Errors that a limit or the system sets end it at once.
+template <class Messages, class Import>
+auto take_all(Messages* messages, Import import, Importer& importer) {
+  constexpr std::size_t most_errors = 100;
+  std::vector<decltype(import(*messages->begin(), importer))> out;
+  out.reserve(static_cast<std::size_t>(messages->size()));
+  for (auto& message : *messages) {
+    try {
+      out.push_back(import(message, importer));
+    } catch (const Error& error) {
+      const bool of_object =
+          error.code() == ErrorCode::invalid_model || error.code() == ErrorCode::unsupported;
+      if (!of_object || importer.errors.size() >= most_errors) throw;
+      importer.errors.push_back(error);
+    }
+  }
   return out;
 }
 

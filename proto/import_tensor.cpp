@@ -241,7 +241,8 @@ DType import_dtype(std::int32_t data_type) {
 }
 
 Tensor import_tensor(onnx::TensorProto& proto, Importer& importer) {
-  return with_context(
+  return within(
+      importer,
       [&] {
         const DType dtype = import_dtype(proto.data_type());
         if (proto.has_segment()) reject("a tensor in segments is not allowed");
@@ -257,7 +258,8 @@ Tensor import_tensor(onnx::TensorProto& proto, Importer& importer) {
 graph::SparseTensorDef import_sparse(onnx::SparseTensorProto& proto, Importer& importer) {
   graph::SparseTensorDef out;
   out.name = proto.values().name();
-  return with_context(
+  return within(
+      importer,
       [&] {
         if (!proto.has_values() || !proto.has_indices())
           reject("there are no values or no indices");

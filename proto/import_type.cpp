@@ -72,8 +72,9 @@ graph::TypeDef import_type(const onnx::TypeProto& type) {
   return out;
 }
 
-graph::ValueDef import_value_info(onnx::ValueInfoProto& value) {
-  return with_context(
+graph::ValueDef import_value_info(onnx::ValueInfoProto& value, Importer& importer) {
+  return within(
+      importer,
       [&] {
         graph::ValueDef out;
         if (value.has_type()) out.type = import_type(value.type());

@@ -1,6 +1,7 @@
 // Attributes, types and graphs that contradict themselves, from bytes made by hand.
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <string>
 
 #include <ondine/error.h>
@@ -143,4 +144,43 @@ TEST_CASE("the numbers of nodes, functions and nested graphs are bounded") {
   };
   CHECK_NOTHROW(load_model(model(around(graph)).bytes(), limits));
   check_refused(model(around(around(graph))), "nested deeper than 1", limits);
+}
+
+TEST_CASE("everything that is wrong is told at once") {
+  const Wire bad = named().number(20, 1).number(3, 1);
+  const Wire inner =
+      Wire().block(2, "inner").message(1, Wire().block(4, "Op").block(3, "n1").message(5, bad));
+  const Wire branch = named().number(20, 5).message(6, inner);
+  const Wire graph = Wire()
+                         .block(2, "main")
+                         .message(1, Wire().block(4, "If").block(3, "n0").message(5, branch))
+                         .message(5, Wire().block(8, "w").number(2, 1));
+  try {
+    load_model(model(graph).bytes());
+    FAIL_CHECK("was loaded");
+  } catch (const Error& error) {
+    CHECK(error.message() ==
+          "the type is FLOAT, but the value is INT, in attribute 'a', in node 'n1' (Op), in graph "
+          "'inner', in attribute 'a', in node 'n0' (If), in graph 'main'\n"
+          "shape [] needs data, there is none, in tensor 'w', in graph 'main'");
+  }
+}
+
+TEST_CASE("a limit ends the import at once, and so do very many errors") {
+  Limits limits;
+  limits.tensor_bytes = 3;
+  Wire graph = Wire().block(2, "main");
+  const Wire nameless;
+  for (int i = 0; i < 1000; ++i) graph.message(1, nameless);
+  const auto lines = [&](const Wire& wire) {
+    try {
+      load_model(wire.bytes(), limits);
+    } catch (const Error& error) {
+      return std::count(error.message().begin(), error.message().end(), '\n') + 1;
+    }
+    return std::ptrdiff_t{0};
+  };
+  CHECK(lines(model(graph)) == 101);
+  const Wire large = Wire().number(1, 1).number(2, 1).block(9, "abcd");
+  CHECK(lines(model(Wire().message(5, large).message(5, large))) == 1);
 }
