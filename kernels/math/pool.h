@@ -31,7 +31,8 @@ void max_pool_gradient(ThreadPool& pool, const PoolShape& shape, const T* dy,
                        const std::int64_t* index, T* dx);
 // The same, finding the maxima again.
 template <class T>
-void max_pool_gradient(ThreadPool& pool, const PoolShape& shape, const T* dy, const T* x, T* dx);
+void max_pool_gradient(ThreadPool& pool, const PoolShape& shape, const T* dy, const T* x, T* dx,
+                       const Kernels& kernels = math::kernels());
 
 template <class T>
 void average_pool(ThreadPool& pool, const PoolShape& shape, const T* x, T* y,

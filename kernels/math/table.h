@@ -104,6 +104,21 @@ struct PlaneKernels {
   void (*weight_gradient)(const Plane& plane, const T* x, const T* dy, T* dw, void* scratch);
 };
 
+// One row of pooling windows over one row of x.
+struct PoolRow {
+  std::int64_t in_w, out_w, kernel, stride, dilation, pad;
+};
+
+template <class T>
+struct PoolKernels {
+  // best[j] = max(best[j], taps of output j), where best starts as -infinity. index, unless null,
+  // starts as -1 and gets `position` + the place in the row.
+  void (*max_line)(const PoolRow& row, const T* line, std::int64_t position, T* best,
+                   std::int64_t* index);
+  void (*sum_line)(const PoolRow& row, const T* line, T* sums);   // sums += taps
+  void (*spread_line)(const PoolRow& row, const T* dy, T* line);  // taps += dy
+};
+
 template <class T>
 struct KernelSet {
   const VectorKernels<T>* vector;
@@ -111,6 +126,7 @@ struct KernelSet {
   const RowKernels<T>* rows;
   const ColumnKernels<T>* columns;
   const PlaneKernels<T>* planes;
+  const PoolKernels<T>* pools;
 };
 
 struct Kernels {

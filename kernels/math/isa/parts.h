@@ -15,5 +15,7 @@ extern const ColumnKernels<float> columns_f32;
 extern const ColumnKernels<double> columns_f64;
 extern const PlaneKernels<float> planes_f32;
 extern const PlaneKernels<double> planes_f64;
+extern const PoolKernels<float> pools_f32;
+extern const PoolKernels<double> pools_f64;
 
 }  // namespace ondine::math::ONDINE_ISA
