@@ -16,6 +16,11 @@ function(ondine_isa name)
   target_compile_definitions(${target} PRIVATE ONDINE_ISA=${name})
   target_compile_options(${target} PRIVATE -O3 -fno-math-errno -fno-trapping-math ${ARGN})
   set(ONDINE_OBJECTS ${ONDINE_OBJECTS} $<TARGET_OBJECTS:${target}> PARENT_SCOPE)
+  if(ONDINE_TESTS AND CMAKE_NM)
+    add_test(NAME kernels/math/symbols_${name} COMMAND ${CMAKE_COMMAND} -DNM=${CMAKE_NM}
+      "-DOBJECTS=$<JOIN:$<TARGET_OBJECTS:${target}>,$<COMMA>>" -DNAMESPACE=ondine::math::${name}
+      -P ${PROJECT_SOURCE_DIR}/kernels/math/isa/check_symbols.cmake)
+  endif()
 endfunction()
 
 ondine_isa(baseline)

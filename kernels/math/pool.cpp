@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/message.h"
 #include "kernels/math/conv_plan.h"
 #include "kernels/math/table.h"
 
@@ -42,12 +43,11 @@ void for_output_rows(const PoolShape& s, Body&& body) {
 }
 
 // Long output rows are worked on in parts: body(first output, row whose outputs start there).
-constexpr Index most_outputs = 256;
 template <class Body>
 void for_parts(const PoolShape& s, Body&& body) {
-  for (Index from = 0; from < s.out[2]; from += most_outputs) {
+  for (Index from = 0; from < s.out[2]; from += pool_outputs) {
     PoolRow row = row_of(s);
-    row.out_w = std::min(most_outputs, s.out[2] - from);
+    row.out_w = std::min(pool_outputs, s.out[2] - from);
     row.pad -= from * s.stride[2];
     body(from, row);
   }
@@ -91,23 +91,70 @@ void for_planes(ThreadPool& pool, const PoolShape& s, Plane&& plane) {
   });
 }
 
+// The maxima of a part of an output row and where they are in the plane.
+template <class T>
+struct Maxima {
+  alignas(64) T best[pool_outputs + pool_slack];
+  alignas(64) PoolCode<T> code[pool_outputs + pool_slack];
+
+  void find(const PoolShape& s, const PoolRow& row, Index od, Index oh, const T* plane,
+            bool positions, const Kernels& kernels) {
+    const auto line = kernel_set<T>(kernels).pools->max_line;
+    const Index n = row.out_w + pool_slack;
+    std::fill(best, best + n, -std::numeric_limits<T>::infinity());
+    if (positions) std::fill(code, code + n, none);
+    for_rows_at(s, od, oh, [&](Index offset) {
+      line(row, plane + offset, offset, best, positions ? code : nullptr);
+    });
+    for (Index j = 0; positions && j < row.out_w; ++j) {
+      if (code[j] == none) code[j] = static_cast<PoolCode<T>>(first_inside(s, row, od, oh, j));
+    }
+  }
+
+  Index position(const PoolRow& row, Index j) const {
+    return static_cast<Index>(code[j]) + j * row.stride;
+  }
+
+ private:
+  static constexpr PoolCode<T> none = std::numeric_limits<PoolCode<T>>::min();
+
+  // Of a window that has nothing but -infinity.
+  static Index first_inside(const PoolShape& s, const PoolRow& row, Index od, Index oh, Index j) {
+    Index first = -1;
+    for_rows_at(s, od, oh, [&](Index offset) {
+      for (Index k = 0; first < 0 && k < row.kernel; ++k) {
+        const Index column = j * row.stride + k * row.dilation - row.pad;
+        if (column >= 0 && column < row.in_w) first = offset + column;
+      }
+    });
+    return first - j * row.stride;
+  }
+};
+
+template <class T>
+void check_plane(const PoolShape& s) {
+  if (volume(s.in) > std::numeric_limits<PoolCode<T>>::max() / 2) {
+    fail(ErrorCode::limit, "max pooling of planes of ", volume(s.in), " elements");
+  }
+}
+
 }  // namespace
 
 template <class T>
 void max_pool(ThreadPool& pool, const PoolShape& s, const T* x, T* y, Index* index,
               const Kernels& kernels) {
-  const auto line = kernel_set<T>(kernels).pools->max_line;
-  const PoolRow row = row_of(s);
+  check_plane<T>(s);
   const Index in = volume(s.in);
   const Index out = volume(s.out);
   for_planes(pool, s, [&](Index i) {
-    T* const best = y + i * out;
-    Index* const at = index ? index + i * out : nullptr;
-    std::fill(best, best + out, -std::numeric_limits<T>::infinity());
-    if (at) std::fill(at, at + out, Index{-1});
+    Maxima<T> maxima;
     for_output_rows(s, [&](Index od, Index oh, Index output) {
-      for_rows_at(s, od, oh, [&](Index offset) {
-        line(row, x + i * in + offset, offset, best + output, at ? at + output : nullptr);
+      for_parts(s, [&](Index from, const PoolRow& row) {
+        maxima.find(s, row, od, oh, x + i * in, index != nullptr, kernels);
+        const Index at = i * out + output + from;
+        std::copy(maxima.best, maxima.best + row.out_w, y + at);
+        if (!index) return;
+        for (Index j = 0; j < row.out_w; ++j) index[at + j] = maxima.position(row, j);
       });
     });
   });
@@ -130,24 +177,18 @@ void max_pool_gradient(ThreadPool& pool, const PoolShape& s, const T* dy, const 
 template <class T>
 void max_pool_gradient(ThreadPool& pool, const PoolShape& s, const T* dy, const T* x, T* dx,
                        const Kernels& kernels) {
-  const auto line = kernel_set<T>(kernels).pools->max_line;
+  check_plane<T>(s);
   const Index in = volume(s.in);
   const Index out = volume(s.out);
   for_planes(pool, s, [&](Index i) {
-    T best[most_outputs];
-    Index at[most_outputs];
+    Maxima<T> maxima;
     T* const target = dx + i * in;
     std::fill(target, target + in, T{0});
     for_output_rows(s, [&](Index od, Index oh, Index output) {
       for_parts(s, [&](Index from, const PoolRow& row) {
-        std::fill(best, best + row.out_w, -std::numeric_limits<T>::infinity());
-        std::fill(at, at + row.out_w, Index{-1});
-        for_rows_at(s, od, oh,
-                    [&](Index offset) { line(row, x + i * in + offset, offset, best, at); });
+        maxima.find(s, row, od, oh, x + i * in, true, kernels);
         const T* const d = dy + i * out + output + from;
-        for (Index j = 0; j < row.out_w; ++j) {
-          if (at[j] >= 0) target[at[j]] += d[j];
-        }
+        for (Index j = 0; j < row.out_w; ++j) target[maxima.position(row, j)] += d[j];
       });
     });
   });
@@ -156,7 +197,6 @@ void max_pool_gradient(ThreadPool& pool, const PoolShape& s, const T* dy, const 
 template <class T>
 void average_pool(ThreadPool& pool, const PoolShape& s, const T* x, T* y, const Kernels& kernels) {
   const auto& set = kernel_set<T>(kernels);
-  const PoolRow row = row_of(s);
   const Index in = volume(s.in);
   const Index out = volume(s.out);
   for_planes(pool, s, [&](Index i) {
@@ -164,13 +204,14 @@ void average_pool(ThreadPool& pool, const PoolShape& s, const T* x, T* y, const 
       y[i] = set.vector->sum(x + i * in, in) / static_cast<T>(in);
       return;
     }
-    T* const sums = y + i * out;
-    std::fill(sums, sums + out, T{0});
+    alignas(64) T sums[pool_outputs + pool_slack];
     for_output_rows(s, [&](Index od, Index oh, Index output) {
-      for_rows_at(s, od, oh, [&](Index offset) {
-        set.pools->sum_line(row, x + i * in + offset, sums + output);
+      for_parts(s, [&](Index from, const PoolRow& row) {
+        std::fill(sums, sums + row.out_w + pool_slack, T{0});
+        for_rows_at(s, od, oh,
+                    [&](Index offset) { set.pools->sum_line(row, x + i * in + offset, sums); });
+        divide_by_count(s, od, oh, from, row.out_w, sums, y + i * out + output + from);
       });
-      divide_by_count(s, od, oh, 0, s.out[2], sums + output, sums + output);
     });
   });
 }
@@ -188,7 +229,7 @@ void average_pool_gradient(ThreadPool& pool, const PoolShape& s, const T* dy, T*
       return;
     }
     std::fill(target, target + in, T{0});
-    T shares[most_outputs];
+    T shares[pool_outputs];
     for_output_rows(s, [&](Index od, Index oh, Index output) {
       for_parts(s, [&](Index from, const PoolRow& row) {
         divide_by_count(s, od, oh, from, row.out_w, dy + i * out + output + from, shares);

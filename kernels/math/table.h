@@ -1,6 +1,8 @@
 // What each instruction set provides. Internal to kernels/math.
 #pragma once
 
+#include <type_traits>
+
 #include "kernels/math/conv.h"
 #include "kernels/math/norm.h"
 #include "kernels/math/optimizer.h"
@@ -104,17 +106,22 @@ struct PlaneKernels {
   void (*weight_gradient)(const Plane& plane, const T* x, const T* dy, T* dw, void* scratch);
 };
 
-// One row of pooling windows over one row of x.
+// One row of pooling windows over one row of x: at most pool_outputs of them. Results are arrays
+// with room for pool_slack elements more.
 struct PoolRow {
   std::int64_t in_w, out_w, kernel, stride, dilation, pad;
 };
+inline constexpr std::int64_t pool_outputs = 256;
+inline constexpr std::int64_t pool_slack = 16;
+template <class T>
+using PoolCode = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
 
 template <class T>
 struct PoolKernels {
-  // best[j] = max(best[j], taps of output j), where best starts as -infinity. index, unless null,
-  // starts as -1 and gets `position` + the place in the row.
+  // best[j] = max(best[j], taps of output j); code, unless null, where that is: `position` + column
+  // - j stride.
   void (*max_line)(const PoolRow& row, const T* line, std::int64_t position, T* best,
-                   std::int64_t* index);
+                   PoolCode<T>* code);
   void (*sum_line)(const PoolRow& row, const T* line, T* sums);   // sums += taps
   void (*spread_line)(const PoolRow& row, const T* dy, T* line);  // taps += dy
 };

@@ -200,7 +200,7 @@ void run(const GemmCall<T>& g, void* scratch) {
     if (g.m == 2) return run_wide<T, 2, 4>(g);
     return run_wide<T, 3, 3>(g);
   }
-  if (!g.b_packed && g.b_row == 1 && g.a_col == 1 && g.m <= 8 && g.k >= 2 * L) {
+  if (!g.b_packed && g.b_row == 1 && g.a_col == 1 && g.m <= 4 && g.k >= 2 * L) {
     return run_few_rows(g);
   }
   const Cut cut = cut_of(g);

@@ -1,174 +1,295 @@
-// Convolution of a plane by a kernel. Rows are copied with their padding and cut by phase (column
-// modulo stride), so that the taps of neighbouring outputs are neighbours in memory.
+// Convolution of a plane by a kernel. A band of rows is copied with its padding, cut by phase (row
+// and column modulo the strides) and all rows of a phase end to end. Each tap of the window is then
+// one shifted pointer, and outputs of all rows are one long row, with gaps where rows meet.
 #include "kernels/math/isa/parts.h"
-#include "kernels/math/isa/simd.h"
+#include "kernels/math/isa/strided.h"
 
 namespace ondine::math::ONDINE_ISA {
 namespace {
 
 using N = std::int64_t;
 
-constexpr N band_bytes = 128 * 1024;
+constexpr N band_bytes = 96 * 1024;
+constexpr N most_taps = 32;  // at a time
 
 ONDINE_INLINE N smaller(N a, N b) { return a < b ? a : b; }
 ONDINE_INLINE N larger(N a, N b) { return a > b ? a : b; }
-ONDINE_INLINE N divide_up(N a, N b) { return (a + b - 1) / b; }
 
-// The copied rows: row r, phase q, element j is column j stride + q of the padded plane.
+template <class T>
+struct Tap {
+  const T* at;
+  T weight;
+};
+
+template <class T>
+struct Taps {
+  Tap<T> tap[most_taps];
+  N count = 0;
+};
+
+// dst[i] = start + sum over taps of weight at[i]; start is the old dst after the first taps.
+template <class T, int V>
+ONDINE_INLINE void add_taps(const Taps<T>& taps, N i, N last, bool first, T bias, bool relu,
+                            T* dst) {
+  constexpr int L = lanes<T>;
+  Vec<T> acc[V];
+#pragma GCC unroll 4
+  for (int v = 0; v < V; ++v) {
+    const bool part = v == V - 1 && last < L;
+    acc[v] = first  ? broadcast<T>(bias)
+             : part ? load_n(dst + i + v * L, last)
+                    : load(dst + i + v * L);
+  }
+  for (N t = 0; t < taps.count; ++t) {
+    const T weight = taps.tap[t].weight;
+    const T* const at = taps.tap[t].at + i;
+#pragma GCC unroll 4
+    for (int v = 0; v < V; ++v) acc[v] += weight * load(at + v * L);
+  }
+#pragma GCC unroll 4
+  for (int v = 0; v < V; ++v) {
+    if (relu) acc[v] = acc[v] < Vec<T>{} ? Vec<T>{} : acc[v];
+    if (v == V - 1 && last < L) {
+      store_n(dst + i + v * L, acc[v], last);
+    } else {
+      store(dst + i + v * L, acc[v]);
+    }
+  }
+}
+
+// Reads up to a vector behind the end of each tap.
+template <class T>
+void sum_taps(const Taps<T>& taps, N n, bool first, T bias, bool relu, T* dst) {
+  constexpr int L = lanes<T>;
+  N i = 0;
+  for (; i + 4 * L <= n; i += 4 * L) add_taps<T, 4>(taps, i, L, first, bias, relu, dst);
+  const N rest = n - i;
+  if (rest == 0) return;
+  const N last = (rest - 1) % L + 1;
+  switch ((rest + L - 1) / L) {
+    case 1:
+      return add_taps<T, 1>(taps, i, last, first, bias, relu, dst);
+    case 2:
+      return add_taps<T, 2>(taps, i, last, first, bias, relu, dst);
+    case 3:
+      return add_taps<T, 3>(taps, i, last, first, bias, relu, dst);
+    default:
+      return add_taps<T, 4>(taps, i, last, first, bias, relu, dst);
+  }
+}
+
+// Rows of outputs: `count` rows of `width` at dst, whose taps lie `pitch` apart. Narrow rows are
+// computed as one long row in `flat`, which may be dst if that has room between its rows.
+template <class T>
+void sum_rows(const Taps<T>& taps, N count, N width, N pitch, bool first, T bias, bool relu, T* dst,
+              N dst_pitch, T* flat) {
+  if (flat == dst) return sum_taps(taps, (count - 1) * pitch + width, first, bias, relu, dst);
+  if (width >= 2 * lanes<T>) {
+    Taps<T> row = taps;
+    for (N h = 0; h < count; ++h) {
+      sum_taps(row, width, first, bias, relu, dst + h * dst_pitch);
+      for (N t = 0; t < row.count; ++t) row.tap[t].at += pitch;
+    }
+    return;
+  }
+  for (N h = 0; !first && h < count; ++h) copy_short(flat + h * pitch, dst + h * dst_pitch, width);
+  sum_taps(taps, (count - 1) * pitch + width, first, bias, relu, flat);
+  for (N h = 0; h < count; ++h) copy_short(dst + h * dst_pitch, flat + h * pitch, width);
+}
+
+// How many of `wanted` rows of a band to take, `more` rows always being needed.
+template <class T>
+ONDINE_INLINE N fitting_rows(N wanted, N elements_of_row, N more) {
+  constexpr N most = band_bytes / static_cast<N>(sizeof(T));
+  if ((wanted + more) * elements_of_row <= most) return wanted;
+  return larger(1, smaller(wanted, most / elements_of_row - more));
+}
+
+// Where the copied rows lie. Phase (a, q) has at row r, element j what the padded plane has at row
+// r stride_h + a, column j stride_w + q.
 template <class T>
 struct Band {
   explicit Band(const Plane& p) {
-    const N reach = (p.kernel_w - 1) * p.dilation_w;
-    phase = p.out_w + reach / p.stride_w + 1 + lanes<T>;
-    row = phase * p.stride_w;
-    const N reach_h = (p.kernel_h - 1) * p.dilation_h + 1;
-    const N fitting = band_bytes / (row * static_cast<N>(sizeof(T)));
-    outputs = larger(1, smaller(p.out_h, (fitting - reach_h) / p.stride_h + 1));
-    rows = (outputs - 1) * p.stride_h + reach_h;
+    const N reach_h = (p.kernel_h - 1) * p.dilation_h;
+    const N reach_w = (p.kernel_w - 1) * p.dilation_w;
+    phases_h = smaller(p.stride_h, reach_h + 1);
+    phases_w = smaller(p.stride_w, reach_w + 1);
+    pitch = larger(1, p.out_w + quotient(reach_w, p.stride_w));
+    const N more = quotient(reach_h, p.stride_h);
+    outputs = fitting_rows<T>(p.out_h, pitch * (phases_h * phases_w + 2), more);
+    rows = outputs + more;
+    size = rows * pitch;
   }
-  N phase;    // elements of a phase of a row
-  N row;      // elements of a row
+  N elements() const { return phases_h * phases_w * size + slack; }
+  static constexpr N slack = 4 * lanes<T>;
+  N phases_h, phases_w;
+  N pitch;
   N outputs;  // output rows of a band
-  N rows;     // input rows of a band
+  N rows;     // of a phase
+  N size;     // of a phase
 };
 
-// dy with zeros on both sides, for the gradient by x.
+// Zeros around dy, for the gradient by x: row r, element j of the copy is row r + row0 - margin_h,
+// column j + column0 - margin_w of dy.
 template <class T>
 struct GradientBand {
   explicit GradientBand(const Plane& p) {
-    margin = (p.kernel_w - 1) * p.dilation_w / p.stride_w;
-    const N columns = divide_up(p.in_w + p.pad_w, p.stride_w);
-    row = margin + larger(p.out_w, columns) + lanes<T>;
-    const N reach_h = divide_up((p.kernel_h - 1) * p.dilation_h, p.stride_h) + 1;
-    const N fitting = band_bytes / (row * static_cast<N>(sizeof(T)));
-    inputs = larger(1, smaller(p.in_h, (fitting - reach_h - 1) * p.stride_h));
-    rows = inputs / p.stride_h + reach_h + 2;
+    margin_h = quotient((p.kernel_h - 1) * p.dilation_h, p.stride_h);
+    margin_w = quotient((p.kernel_w - 1) * p.dilation_w, p.stride_w);
+    row0 = quotient(p.pad_h, p.stride_h);
+    column0 = quotient(p.pad_w, p.stride_w);
+    row1 = quotient(p.in_h - 1 + p.pad_h, p.stride_h) + 1;
+    columns = quotient(p.in_w - 1 + p.pad_w, p.stride_w) + 1 - column0;
+    pitch = larger(1, columns + margin_w);
+    rows = fitting_rows<T>(row1 - row0, pitch * (p.stride_w + 1), margin_h);
+    size = (rows + margin_h) * pitch;
   }
-  N margin;
-  N row;
-  N inputs;  // rows of dx of a band
-  N rows;    // rows of dy of a band
+  N elements(const Plane& p) const { return (p.stride_w + 1) * (size + 4 * lanes<T>); }
+  N margin_h, margin_w;
+  N row0, row1;
+  N column0, columns;
+  N pitch;
+  N rows;  // of a phase of dx, of a band
+  N size;
 };
 
 template <class T>
 N scratch_bytes(const Plane& p) {
   const Band<T> band(p);
-  const GradientBand<T> gradient(p);
-  return larger(band.rows * band.row, gradient.rows * gradient.row) * static_cast<N>(sizeof(T));
+  const N forward = band.elements() + band.size + 2 * Band<T>::slack;
+  return larger(forward, GradientBand<T>(p).elements(p)) * static_cast<N>(sizeof(T));
 }
 
+// One row of x into its phases.
 template <class T>
 void copy_row(const Plane& p, const Band<T>& band, const T* x, N row, T* dst) {
-  if (row < 0 || row >= p.in_h) {
-    for (N i = 0; i < band.row; ++i) dst[i] = 0;
+  const T* const src = x + row * p.in_w;
+  const bool inside = row >= 0 && row < p.in_h;
+  if (inside && p.stride_w == 2 && band.phases_w == 2) {
+    // Both phases at once where both are inside.
+    const N begin = smaller(band.pitch, divide_up(larger(0, p.pad_w), 2));
+    const N end = larger(begin, smaller(band.pitch, (p.in_w + p.pad_w) / 2));
+    T* const even = dst;
+    T* const odd = dst + band.size;
+    const auto edge = [&](N j) {
+      const N column = 2 * j - p.pad_w;
+      even[j] = column >= 0 && column < p.in_w ? src[column] : T{0};
+      odd[j] = column + 1 >= 0 && column + 1 < p.in_w ? src[column + 1] : T{0};
+    };
+    for (N j = 0; j < begin; ++j) edge(j);
+    split_pairs(even + begin, odd + begin, src + 2 * begin - p.pad_w, end - begin,
+                std::make_integer_sequence<int, lanes<T>>());
+    for (N j = end; j < band.pitch; ++j) edge(j);
     return;
   }
-  const T* const src = x + row * p.in_w;
-  for (N q = 0; q < p.stride_w; ++q, dst += band.phase) {
+  for (N q = 0; q < band.phases_w; ++q, dst += band.size) {
+    if (!inside) {
+      set_zero(dst, band.pitch);
+      continue;
+    }
     // Elements j with 0 <= j stride + q - pad < in_w.
-    const N begin = smaller(band.phase, q >= p.pad_w ? 0 : divide_up(p.pad_w - q, p.stride_w));
+    const N begin = smaller(band.pitch, q >= p.pad_w ? 0 : divide_up(p.pad_w - q, p.stride_w));
     const N past = p.in_w + p.pad_w - q;
-    const N end = larger(begin, smaller(band.phase, past > 0 ? divide_up(past, p.stride_w) : 0));
+    const N end = larger(begin, smaller(band.pitch, past > 0 ? divide_up(past, p.stride_w) : 0));
     for (N j = 0; j < begin; ++j) dst[j] = 0;
-    const T* const from = src + q - p.pad_w;
+    const N shift = q - p.pad_w;
     if (p.stride_w == 1) {
-      if (end > begin) {
-        __builtin_memcpy(dst + begin, from + begin,
-                         static_cast<std::size_t>(end - begin) * sizeof(T));
-      }
-    } else if (p.stride_w == 2) {
-      for (N j = begin; j < end; ++j) dst[j] = from[j * 2];
+      copy_short(dst + begin, src + begin + shift, end - begin);
     } else {
-      for (N j = begin; j < end; ++j) dst[j] = from[j * p.stride_w];
+      for (N j = begin; j < end; ++j) dst[j] = src[j * p.stride_w + shift];
     }
-    for (N j = end; j < band.phase; ++j) dst[j] = 0;
+    for (N j = end; j < band.pitch; ++j) dst[j] = 0;
   }
 }
 
-// Calls body(first output row, last, rows of the band) for each band.
+// Where tap (kh, kw) of output 0 of a band lies.
+template <class T>
+ONDINE_INLINE const T* tap_at(const Plane& p, const Band<T>& band, const T* rows, N kh, N kw) {
+  const N h = kh * p.dilation_h;
+  const N w = kw * p.dilation_w;
+  return rows + (remainder(h, p.stride_h) * band.phases_w + remainder(w, p.stride_w)) * band.size +
+         quotient(h, p.stride_h) * band.pitch + quotient(w, p.stride_w);
+}
+
+// The taps of the window in order.
+template <class T>
+struct TapWalk {
+  const Plane& p;
+  const Band<T>& band;
+  const T* rows;
+  N kh = 0;
+  N kw = 0;
+
+  const T* next() {
+    const T* const at = tap_at(p, band, rows, kh, kw);
+    if (++kw == p.kernel_w) {
+      kw = 0;
+      ++kh;
+    }
+    return at;
+  }
+};
+
+// Calls body(first output row, number of rows, copied rows, free scratch) for each band.
 template <class T, class Body>
-ONDINE_INLINE void for_bands(const Plane& p, const T* x, void* scratch, Body&& body) {
-  const Band<T> band(p);
+ONDINE_INLINE void for_bands(const Plane& p, const Band<T>& band, const T* x, void* scratch,
+                             Body&& body) {
   T* const rows = static_cast<T*>(scratch);
+  T* const rest = rows + band.elements();
+  set_zero(rest - Band<T>::slack, Band<T>::slack);
   for (N first = 0; first < p.out_h; first += band.outputs) {
-    const N last = smaller(p.out_h, first + band.outputs);
-    const N count = (last - first - 1) * p.stride_h + (p.kernel_h - 1) * p.dilation_h + 1;
-    for (N r = 0; r < count; ++r) {
-      copy_row(p, band, x, first * p.stride_h + r - p.pad_h, rows + r * band.row);
-    }
-    body(first, last, rows, band);
-  }
-}
-
-// Kernel width K, or any when K is 0.
-template <class T, int K>
-void forward_rows(const Plane& p, N first, N last, const T* rows, const Band<T>& band, const T* w,
-                  T bias, bool relu, T* y) {
-  constexpr int L = lanes<T>;
-  const N kernel_w = K ? K : p.kernel_w;
-  for (N h = first; h < last; ++h) {
-    const T* const base = rows + (h - first) * p.stride_h * band.row;
-    T* const out = y + h * p.out_w;
-    for (N j = 0; j < p.out_w; j += L) {
-      Vec<T> acc = broadcast<T>(bias);
-      for (N kh = 0; kh < p.kernel_h; ++kh) {
-        const T* const line = base + kh * p.dilation_h * band.row + j;
-#pragma GCC unroll 8
-        for (N kw = 0; kw < kernel_w; ++kw) {
-          const N column = kw * p.dilation_w;
-          acc += w[kh * kernel_w + kw] *
-                 load(line + column % p.stride_w * band.phase + column / p.stride_w);
-        }
-      }
-      if (relu) acc = acc < Vec<T>{} ? Vec<T>{} : acc;
-      if (j + L <= p.out_w) {
-        store(out + j, acc);
-      } else {
-        store_n(out + j, acc, p.out_w - j);
+    const N count = smaller(band.outputs, p.out_h - first);
+    for (N a = 0; a < band.phases_h; ++a) {
+      for (N r = 0; r < band.rows; ++r) {
+        copy_row(p, band, x, (first + r) * p.stride_h + a - p.pad_h,
+                 rows + a * band.phases_w * band.size + r * band.pitch);
       }
     }
+    body(first, count, rows, rest);
   }
 }
 
 template <class T>
 void forward(const Plane& p, const T* x, const T* w, T bias, bool relu, T* y, void* scratch) {
-  for_bands(p, x, scratch, [&](N first, N last, const T* rows, const Band<T>& band) {
-    if (p.kernel_w == 3) {
-      forward_rows<T, 3>(p, first, last, rows, band, w, bias, relu, y);
-    } else if (p.kernel_w == 5) {
-      forward_rows<T, 5>(p, first, last, rows, band, w, bias, relu, y);
-    } else {
-      forward_rows<T, 0>(p, first, last, rows, band, w, bias, relu, y);
+  const Band<T> band(p);
+  const N all = p.kernel_h * p.kernel_w;
+  for_bands(p, band, x, scratch, [&](N first, N count, const T* rows, T* flat) {
+    TapWalk<T> walk{p, band, rows};
+    for (N from = 0; from < all; from += most_taps) {
+      Taps<T> taps;
+      for (N k = from; k < smaller(all, from + most_taps); ++k) {
+        taps.tap[taps.count++] = {walk.next(), w[k]};
+      }
+      sum_rows(taps, count, p.out_w, band.pitch, from == 0, bias, relu && from + most_taps >= all,
+               y + first * p.out_w, p.out_w, flat);
     }
   });
 }
 
-// dx[r, q + j stride] = sum over the taps of row r and phase q of w dy[(r - kh) / stride, j - kw'].
+// One row of dx from its phases, element j of which is column j stride_w + q.
 template <class T>
-void gradient_phase(const Plane& p, const GradientBand<T>& band, const T* rows, N first_row, N row,
-                    N q, const T* w, T bias, N begin, N end, T* dst, N step) {
-  constexpr int L = lanes<T>;
-  for (N j = begin; j < end; j += L) {
-    Vec<T> acc = broadcast<T>(bias);
-    for (N kh = 0; kh < p.kernel_h; ++kh) {
-      const N up = row - kh * p.dilation_h;
-      if (up < 0 || up % p.stride_h != 0 || up / p.stride_h >= p.out_h) continue;
-      const T* const line = rows + (up / p.stride_h - first_row) * band.row + band.margin + j;
-      for (N kw = 0; kw < p.kernel_w; ++kw) {
-        const N column = kw * p.dilation_w;
-        if (column % p.stride_w != q) continue;
-        acc += w[kh * p.kernel_w + kw] * load(line - column / p.stride_w);
-      }
-    }
-    const N count = smaller(L, end - j);
-    if (step == 1) {
-      if (count == L) {
-        store(dst + j, acc);
-      } else {
-        store_n(dst + j, acc, count);
-      }
+void join_row(const Plane& p, const GradientBand<T>& band, const T* phases, N phase_size, T* dx) {
+  const N s = p.stride_w;
+  N begin = 0;
+  N end = band.columns;
+  if (s == 2) {
+    begin = divide_up(larger(0, p.pad_w), 2) - band.column0;
+    end = larger(begin, (p.in_w + p.pad_w) / 2 - band.column0);
+    join_pairs(dx + 2 * (begin + band.column0) - p.pad_w, phases + begin,
+               phases + phase_size + begin, end - begin,
+               std::make_integer_sequence<int, lanes<T>>());
+  }
+  for (N q = 0; q < s; ++q) {
+    const T* const phase = phases + q * phase_size;
+    const auto put = [&](N j) {
+      const N column = (j + band.column0) * s + q - p.pad_w;
+      if (column >= 0 && column < p.in_w) dx[column] = phase[j];
+    };
+    if (s == 2) {
+      for (N j = 0; j < begin; ++j) put(j);
+      for (N j = end; j < band.columns; ++j) put(j);
     } else {
-      for (N i = 0; i < count; ++i) dst[(j + i) * step] = acc[i];
+      for (N j = 0; j < band.columns; ++j) put(j);
     }
   }
 }
@@ -176,69 +297,103 @@ void gradient_phase(const Plane& p, const GradientBand<T>& band, const T* rows, 
 template <class T>
 void input_gradient(const Plane& p, const T* dy, const T* w, T bias, T* dx, void* scratch) {
   const GradientBand<T> band(p);
+  const N phase_size = band.size + 4 * lanes<T>;
   T* const rows = static_cast<T*>(scratch);
-  const N reach_h = (p.kernel_h - 1) * p.dilation_h;
-  for (N first = 0; first < p.in_h; first += band.inputs) {
-    const N last = smaller(p.in_h, first + band.inputs);
-    const N lowest = first + p.pad_h - reach_h;
-    const N low = lowest <= 0 ? 0 : divide_up(lowest, p.stride_h);
-    const N high = smaller(p.out_h, (last - 1 + p.pad_h) / p.stride_h + 1);
-    for (N h = low; h < high; ++h) {
-      T* const dst = rows + (h - low) * band.row;
-      for (N i = 0; i < band.margin; ++i) dst[i] = 0;
-      const T* const src = dy + h * p.out_w;
-      __builtin_memcpy(dst + band.margin, src, static_cast<std::size_t>(p.out_w) * sizeof(T));
-      for (N i = band.margin + p.out_w; i < band.row; ++i) dst[i] = 0;
+  T* const phases = rows + phase_size;
+  for (N low = band.row0; low < band.row1; low += band.rows) {
+    const N count = smaller(band.rows, band.row1 - low);
+    for (N r = 0; r < count + band.margin_h; ++r) {
+      T* const dst = rows + r * band.pitch;
+      const N h = r + low - band.margin_h;
+      const N shift = band.column0 - band.margin_w;
+      const N begin = h < 0 || h >= p.out_h ? band.pitch : smaller(band.pitch, larger(0, -shift));
+      const N end = larger(begin, smaller(band.pitch, p.out_w - shift));
+      set_zero(dst, begin);
+      if (end > begin) copy_short(dst + begin, dy + h * p.out_w + begin + shift, end - begin);
+      set_zero(dst + end, band.pitch - end);
     }
-    for (N h = first; h < last; ++h) {
+    for (N a = 0; a < p.stride_h; ++a) {
+      // Rows of dx of this phase: g stride_h + a - pad_h.
+      const N g0 = larger(low, a >= p.pad_h ? 0 : divide_up(p.pad_h - a, p.stride_h));
+      const N past = p.in_h + p.pad_h - a;
+      const N g1 = smaller(low + count, past > 0 ? divide_up(past, p.stride_h) : 0);
+      if (g0 >= g1) continue;
       for (N q = 0; q < p.stride_w; ++q) {
-        const N begin = q >= p.pad_w ? 0 : divide_up(p.pad_w - q, p.stride_w);
-        const N past = p.in_w + p.pad_w - q;
-        const N end = past > 0 ? divide_up(past, p.stride_w) : 0;
-        gradient_phase(p, band, rows, low, h + p.pad_h, q, w, bias, begin, end,
-                       dx + h * p.in_w + q - p.pad_w, p.stride_w);
+        Taps<T> taps;
+        bool first = true;
+        const auto flush = [&] {
+          const bool direct = p.stride_w == 1;
+          T* const target = direct ? dx + (g0 * p.stride_h + a - p.pad_h) * p.in_w
+                                   : phases + q * phase_size + (g0 - low) * band.pitch;
+          sum_rows(taps, g1 - g0, band.columns, band.pitch, first, bias, false, target,
+                   direct ? p.stride_h * p.in_w : band.pitch, direct ? phases : target);
+          taps.count = 0;
+          first = false;
+        };
+        for (N kh = 0; kh < p.kernel_h; ++kh) {
+          const N h = kh * p.dilation_h;
+          if (remainder(h, p.stride_h) != a) continue;
+          for (N kw = 0; kw < p.kernel_w; ++kw) {
+            const N c = kw * p.dilation_w;
+            if (remainder(c, p.stride_w) != q) continue;
+            if (taps.count == most_taps) flush();
+            taps.tap[taps.count++] = {
+                rows + (g0 - low + band.margin_h - quotient(h, p.stride_h)) * band.pitch +
+                    band.margin_w - quotient(c, p.stride_w),
+                w[kh * p.kernel_w + kw]};
+          }
+        }
+        if (first || taps.count > 0) flush();
+      }
+      if (p.stride_w == 1) continue;
+      for (N g = g0; g < g1; ++g) {
+        join_row(p, band, phases + (g - low) * band.pitch, phase_size,
+                 dx + (g * p.stride_h + a - p.pad_h) * p.in_w);
       }
     }
   }
 }
 
-// K taps of a row at once.
+// dw[i] += sum over n elements of dy tap i, for the next K taps. Returns K.
 template <class T, int K>
-ONDINE_INLINE void weight_taps(const Plane& p, N first, N last, const T* rows, const Band<T>& band,
-                               const T* dy, N kh, N kw, T* dw) {
+N correlate(TapWalk<T>& walk, const T* dy, N n, T* dw) {
   constexpr int L = lanes<T>;
+  const T* taps[K];
+  for (int k = 0; k < K; ++k) taps[k] = walk.next();
   Vec<T> acc[K] = {};
-  N offset[K];
-  for (int i = 0; i < K; ++i) {
-    const N column = (kw + i) * p.dilation_w;
-    offset[i] = column % p.stride_w * band.phase + column / p.stride_w;
+  for (N i = 0; i < n; i += L) {
+    const Vec<T> d = load(dy + i);
+#pragma GCC unroll 16
+    for (int k = 0; k < K; ++k) acc[k] += d * load(taps[k] + i);
   }
-  for (N h = first; h < last; ++h) {
-    const T* const line = rows + ((h - first) * p.stride_h + kh * p.dilation_h) * band.row;
-    const T* const d = dy + h * p.out_w;
-    for (N j = 0; j < p.out_w; j += L) {
-      const Vec<T> v = j + L <= p.out_w ? load(d + j) : load_n(d + j, p.out_w - j);
-#pragma GCC unroll 8
-      for (int i = 0; i < K; ++i) acc[i] += v * load(line + offset[i] + j);
-    }
-  }
-  for (int i = 0; i < K; ++i) dw[kh * p.kernel_w + kw + i] += lane_sum<T>(acc[i]);
+#pragma GCC unroll 16
+  for (int k = 0; k < K; ++k) dw[k] += lane_sum<T>(acc[k]);
+  return K;
 }
 
 template <class T>
 void weight_gradient(const Plane& p, const T* x, const T* dy, T* dw, void* scratch) {
-  for_bands(p, x, scratch, [&](N first, N last, const T* rows, const Band<T>& band) {
-    for (N kh = 0; kh < p.kernel_h; ++kh) {
-      N kw = 0;
-      if (p.kernel_w == 5) {
-        weight_taps<T, 5>(p, first, last, rows, band, dy, kh, 0, dw);
-        kw = 5;
-      }
-      for (; kw + 3 <= p.kernel_w; kw += 3) {
-        weight_taps<T, 3>(p, first, last, rows, band, dy, kh, kw, dw);
-      }
-      for (; kw < p.kernel_w; ++kw) {
-        weight_taps<T, 1>(p, first, last, rows, band, dy, kh, kw, dw);
+  constexpr int L = lanes<T>;
+  const Band<T> band(p);
+  const N all = p.kernel_h * p.kernel_w;
+  for_bands(p, band, x, scratch, [&](N first, N count, const T* rows, T* flat) {
+    const N n = divide_up((count - 1) * band.pitch + p.out_w, L) * L;
+    for (N h = 0; h < count; ++h) {
+      copy_short(flat + h * band.pitch, dy + (first + h) * p.out_w, p.out_w);
+      set_zero(flat + h * band.pitch + p.out_w, band.pitch - p.out_w);
+    }
+    set_zero(flat + count * band.pitch, L);
+    TapWalk<T> walk{p, band, rows};
+    for (N k = 0; k < all;) {
+      const N left = all - k;
+      if (left >= 9) {
+        k += correlate<T, 9>(walk, flat, n, dw + k);
+      } else if (left >= 5) {
+        k += correlate<T, 5>(walk, flat, n, dw + k);
+      } else if (left >= 3) {
+        k += correlate<T, 3>(walk, flat, n, dw + k);
+      } else {
+        k += correlate<T, 1>(walk, flat, n, dw + k);
       }
     }
   });

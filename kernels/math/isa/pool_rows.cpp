@@ -1,99 +1,139 @@
-// Rows of pooling windows. The taps of a stretch of outputs are brought side by side in a small
-// buffer (one for each tap's stride phase), then combined as vectors.
+// Rows of pooling windows. The columns under a stretch of outputs are cut by phase (column modulo
+// stride), so that each tap of the window is a shifted pointer and outputs are lanes.
 #include "kernels/math/isa/parts.h"
-#include "kernels/math/isa/simd.h"
+#include "kernels/math/isa/strided.h"
 
 namespace ondine::math::ONDINE_ISA {
 namespace {
 
 using N = std::int64_t;
 
-constexpr N stretch = 128;  // outputs at a time
+constexpr N capacity = 4096;  // elements of the phases
+constexpr N most_taps = 64;
 
 ONDINE_INLINE N smaller(N a, N b) { return a < b ? a : b; }
 ONDINE_INLINE N larger(N a, N b) { return a > b ? a : b; }
-ONDINE_INLINE N divide_up(N a, N b) { return (a + b - 1) / b; }
 
-// Outputs [from, to) of a row for which tap `offset` (in elements of the row) lies inside.
-struct Span {
+// Taps [from, to) of a row's windows as phases.
+struct Cut {
   N from, to;
+  N phases;
+  N pitch;
+  N offset[most_taps];
 };
-ONDINE_INLINE Span inside(const PoolRow& r, N offset, N first, N last) {
-  const N begin = offset >= 0 ? 0 : divide_up(-offset, r.stride);
-  const N end = offset >= r.in_w ? 0 : (r.in_w - 1 - offset) / r.stride + 1;
-  const N from = larger(first, begin);
-  return {from, larger(from, smaller(last, end))};
-}
 
-// The elements of one tap for outputs [first, last), `outside` where the tap lies outside of x.
+// As many taps from `from` on as fit; one always does, out_w being at most pool_outputs.
 template <class T>
-ONDINE_INLINE void fetch(const PoolRow& r, const T* line, N offset, N first, N last, T outside,
-                         T* dst) {
-  const Span span = inside(r, offset, first, last);
-  for (N j = first; j < span.from; ++j) dst[j - first] = outside;
-  const T* const src = line + offset;
-  if (r.stride == 1) {
-    for (N j = span.from; j < span.to; ++j) dst[j - first] = src[j];
-  } else if (r.stride == 2) {
-    for (N j = span.from; j < span.to; ++j) dst[j - first] = src[2 * j];
-  } else {
-    for (N j = span.from; j < span.to; ++j) dst[j - first] = src[r.stride * j];
+Cut cut_from(const PoolRow& r, N from) {
+  Cut cut;
+  cut.from = from;
+  N count = smaller(most_taps, r.kernel - from);
+  for (;; count /= 2) {
+    const N reach = (count - 1) * r.dilation;
+    cut.phases = smaller(r.stride, reach + 1);
+    cut.pitch = r.out_w + quotient(reach, r.stride) + lanes<T>;
+    if (count == 1 || cut.phases * cut.pitch <= capacity) break;
   }
-  for (N j = span.to; j < last; ++j) dst[j - first] = outside;
+  cut.to = from + count;
+  for (N k = 0; k < count; ++k) {
+    const N column = k * r.dilation;
+    cut.offset[k] = remainder(column, r.stride) * cut.pitch + quotient(column, r.stride);
+  }
+  return cut;
 }
 
-// best = max(best, line), index: where. Starts with best = -infinity and index = -1.
+// Element j of phase q: column j stride + q + from dilation - pad, `outside` where there is none.
 template <class T>
-void max_line(const PoolRow& r, const T* line, N position, T* best, N* index) {
-  alignas(64) T taps[stretch];
-  const T lowest = -static_cast<T>(__builtin_inff());
-  for (N first = 0; first < r.out_w; first += stretch) {
-    const N last = smaller(r.out_w, first + stretch);
-    for (N k = 0; k < r.kernel; ++k) {
-      const N offset = k * r.dilation - r.pad;
-      fetch(r, line, offset, first, last, lowest, taps);
-      T* const b = best + first;
-      const N n = last - first;
-      if (!index) {
-        for (N j = 0; j < n; ++j) b[j] = !(taps[j] <= b[j]) && b[j] == b[j] ? taps[j] : b[j];
-        continue;
-      }
-      N* const at = index + first;
-      const N start = position + offset + first * r.stride;
-      const Span span = inside(r, offset, first, last);
-      for (N j = 0; j < n; ++j) {
-        const bool real = j + first >= span.from && j + first < span.to;
-        const bool better = (!(taps[j] <= b[j]) && b[j] == b[j]) || at[j] < 0;
-        const bool take = real && better;
-        b[j] = take ? taps[j] : b[j];
-        at[j] = take ? start + j * r.stride : at[j];
-      }
+void copy_phases(const PoolRow& r, const Cut& cut, const T* line, T outside, T* dst) {
+  const N start = cut.from * r.dilation - r.pad;
+  if (r.stride == 2 && cut.phases == 2) {
+    const N begin = smaller(cut.pitch, start >= 0 ? 0 : divide_up(-start, 2));
+    const N end = larger(begin, smaller(cut.pitch, (r.in_w - start) / 2));
+    T* const odd = dst + cut.pitch;
+    const auto edge = [&](N j) {
+      const N column = 2 * j + start;
+      dst[j] = column >= 0 && column < r.in_w ? line[column] : outside;
+      odd[j] = column + 1 >= 0 && column + 1 < r.in_w ? line[column + 1] : outside;
+    };
+    for (N j = 0; j < begin; ++j) edge(j);
+    split_pairs(dst + begin, odd + begin, line + 2 * begin + start, end - begin,
+                std::make_integer_sequence<int, lanes<T>>());
+    for (N j = end; j < cut.pitch; ++j) edge(j);
+    return;
+  }
+  for (N q = 0; q < cut.phases; ++q, dst += cut.pitch) {
+    const N column = start + q;
+    const N begin = smaller(cut.pitch, column >= 0 ? 0 : divide_up(-column, r.stride));
+    const N left = r.in_w - column;
+    const N end = larger(begin, smaller(cut.pitch, left > 0 ? divide_up(left, r.stride) : 0));
+    for (N j = 0; j < begin; ++j) dst[j] = outside;
+    if (r.stride == 1) {
+      copy_short(dst + begin, line + column + begin, end - begin);
+    } else {
+      for (N j = begin; j < end; ++j) dst[j] = line[column + j * r.stride];
     }
+    for (N j = end; j < cut.pitch; ++j) dst[j] = outside;
   }
+}
+
+template <class T, class Body>
+ONDINE_INLINE void for_cuts(const PoolRow& r, const T* line, T outside, Body&& body) {
+  alignas(64) T phases[capacity];
+  for (N from = 0; from < r.kernel;) {
+    const Cut cut = cut_from<T>(r, from);
+    copy_phases(r, cut, line, outside, phases);
+    body(cut, phases);
+    from = cut.to;
+  }
+}
+
+template <class T>
+void max_line(const PoolRow& r, const T* line, N position, T* best, PoolCode<T>* code) {
+  constexpr int L = lanes<T>;
+  const T lowest = -static_cast<T>(__builtin_inff());
+  for_cuts(r, line, lowest, [&](const Cut& cut, const T* phases) {
+    for (N j = 0; j < r.out_w; j += L) {
+      Vec<T> most = load(best + j);
+      IVec<T> where{};
+      if (code) __builtin_memcpy(&where, code + j, sizeof(where));
+      for (N k = cut.from; k < cut.to; ++k) {
+        const Vec<T> x = load(phases + cut.offset[k - cut.from] + j);
+        const IVec<T> take = (x > most) | ((x != x) & (most == most));
+        most = take ? x : most;
+        if (code) {
+          const auto here = static_cast<PoolCode<T>>(position + k * r.dilation - r.pad);
+          where = take ? here - IVec<T>{} : where;
+        }
+      }
+      store(best + j, most);
+      if (code) __builtin_memcpy(code + j, &where, sizeof(where));
+    }
+  });
 }
 
 template <class T>
 void sum_line(const PoolRow& r, const T* line, T* sum) {
-  alignas(64) T taps[stretch];
-  for (N first = 0; first < r.out_w; first += stretch) {
-    const N last = smaller(r.out_w, first + stretch);
-    for (N k = 0; k < r.kernel; ++k) {
-      fetch(r, line, k * r.dilation - r.pad, first, last, T{0}, taps);
-      for (N j = 0; j < last - first; ++j) sum[first + j] += taps[j];
+  constexpr int L = lanes<T>;
+  for_cuts(r, line, T{0}, [&](const Cut& cut, const T* phases) {
+    for (N j = 0; j < r.out_w; j += L) {
+      Vec<T> total = load(sum + j);
+      for (N k = cut.from; k < cut.to; ++k) total += load(phases + cut.offset[k - cut.from] + j);
+      store(sum + j, total);
     }
-  }
+  });
 }
 
 template <class T>
 void spread_line(const PoolRow& r, const T* dy, T* line) {
   for (N k = 0; k < r.kernel; ++k) {
     const N offset = k * r.dilation - r.pad;
-    const Span span = inside(r, offset, 0, r.out_w);
-    T* const dst = line + offset;
+    const N begin = offset >= 0 ? 0 : smaller(r.out_w, divide_up(-offset, r.stride));
+    const N end =
+        offset >= r.in_w ? begin : smaller(r.out_w, quotient(r.in_w - 1 - offset, r.stride) + 1);
     if (r.stride == 1) {
-      for (N j = span.from; j < span.to; ++j) dst[j] += dy[j];
+      for (N j = begin; j < end; ++j) line[offset + j] += dy[j];
     } else {
-      for (N j = span.from; j < span.to; ++j) dst[r.stride * j] += dy[j];
+      for (N j = begin; j < end; ++j) line[offset + r.stride * j] += dy[j];
     }
   }
 }

@@ -148,15 +148,20 @@ ONDINE_INLINE Vec<T> square_root(const Vec<T>& v) {
 #endif
 }
 
+template <class T, int Half, int... I>
+ONDINE_INLINE Vec<T> fold_lanes(const Vec<T>& v, std::integer_sequence<int, I...>) {
+  return v + __builtin_shufflevector(v, v, ((I + Half) % lanes<T>)...);
+}
+
 // Sum of the lanes, by halves.
-template <class T>
+template <class T, int Half = lanes<T> / 2>
 ONDINE_INLINE T lane_sum(const Vec<T>& v) {
-  T x[lanes<T>];
-  __builtin_memcpy(x, &v, sizeof(v));
-  for (int half = lanes<T> / 2; half > 0; half /= 2) {
-    for (int i = 0; i < half; ++i) x[i] += x[i + half];
+  if constexpr (Half == 0) {
+    return v[0];
+  } else {
+    constexpr auto every = std::make_integer_sequence<int, lanes<T>>();
+    return lane_sum<T, Half / 2>(fold_lanes<T, Half>(v, every));
   }
-  return x[0];
 }
 
 // One stage of the transposition: rows i and i + D exchange the lanes where bit D differs.

@@ -1,0 +1,253 @@
+// Speed of the numerics on one thread: best of many rounds, all instruction sets in turn, against
+// the peak of multiply-adds measured in the same run. Numbers of different runs do not compare.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "kernels/math/conv.h"
+#include "kernels/math/norm.h"
+#include "kernels/math/pool.h"
+#include "kernels/math/softmax.h"
+#include "kernels/math/table.h"
+
+namespace {
+
+using namespace ondine;
+using namespace ondine::math;
+using Index = std::int64_t;
+using Clock = std::chrono::steady_clock;
+
+template <class Body>
+double seconds(int repeats, Body&& body) {
+  const auto start = Clock::now();
+  for (int i = 0; i < repeats; ++i) body();
+  return std::chrono::duration<double>(Clock::now() - start).count() / repeats;
+}
+
+// Best time of each candidate; rounds alternate between them.
+template <class Body>
+std::vector<double> best_of(std::size_t candidates, Body&& body) {
+  std::vector<double> best(candidates, 1e30);
+  std::vector<int> repeats(candidates, 1);
+  for (std::size_t c = 0; c < candidates; ++c) {
+    const double once = seconds(1, [&] { body(c); });
+    repeats[c] = std::max(1, static_cast<int>(2e-3 / std::max(once, 1e-7)));
+  }
+  for (int round = 0; round < 25; ++round) {
+    for (std::size_t c = 0; c < candidates; ++c) {
+      best[c] = std::min(best[c], seconds(repeats[c], [&] { body(c); }));
+    }
+  }
+  return best;
+}
+
+std::vector<float> numbers(Index n) {
+  std::vector<float> x(static_cast<std::size_t>(n));
+  std::uint32_t state = 1;
+  for (auto& v : x) {
+    state = state * 1664525u + 1013904223u;
+    v = static_cast<float>(state >> 8) / 8388608.0f - 1.0f;
+  }
+  return x;
+}
+
+std::vector<const Kernels*> sets() {
+  std::vector<const Kernels*> all;
+  for (const Isa isa : {Isa::baseline, Isa::avx2, Isa::avx512}) {
+    if (const auto* k = kernels_for(isa)) all.push_back(k);
+  }
+  return all;
+}
+
+struct Memory {
+  explicit Memory(std::size_t bytes)
+      : data(std::aligned_alloc(64, (bytes + 127) / 64 * 64)), size(bytes) {}
+  ~Memory() { std::free(data); }
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+  void* data;
+  std::size_t size;
+};
+
+// A product whose operands stay in the first cache: what the multipliers can do.
+void print_peak() {
+  ThreadPool pool(1);
+  std::printf("%-34s", "peak (12 x 32 x 256 in cache)");
+  for (const auto* k : sets()) {
+    const auto a = numbers(12 * 256), b = numbers(256 * 32);
+    std::vector<float> c(12 * 32);
+    GemmCall<float> call{12,    32,       256, a.data(), 1, 12,      b.data(), 32,   1,
+                         false, c.data(), 32,  1,        0, nullptr, nullptr,  false};
+    const double t = best_of(1, [&](std::size_t) { k->f32.gemm->run(call, nullptr); })[0];
+    std::printf(" %9.1f", 2e-9 * 12 * 32 * 256 / t);
+  }
+  std::printf("  GF/s\n");
+}
+
+void bench_gemm(Index m, Index n, Index k, bool trans_a, bool trans_b) {
+  ThreadPool pool(1);
+  const GemmShape shape{m, n, k, trans_a, trans_b, 0, 0, 0};
+  const auto a = numbers(m * k), b = numbers(k * n);
+  std::vector<float> c(static_cast<std::size_t>(m * n));
+  const auto all = sets();
+  Memory memory(4u << 20);
+  const auto best = best_of(all.size(), [&](std::size_t i) {
+    gemm<float>(pool, shape, a.data(), b.data(), c.data(), {}, {memory.data, memory.size}, *all[i]);
+  });
+  char name[64];
+  std::snprintf(name, sizeof(name), "gemm %c%c %lldx%lldx%lld", trans_a ? 'T' : 'N',
+                trans_b ? 'T' : 'N', static_cast<long long>(m), static_cast<long long>(n),
+                static_cast<long long>(k));
+  std::printf("%-34s", name);
+  const double work =
+      2e-9 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+  for (const double t : best) std::printf(" %9.1f", work / t);
+  std::printf("  GF/s\n");
+}
+
+void bench_rows() {
+  const Index n = 4096;
+  const auto x = numbers(n), z = numbers(n);
+  std::vector<float> y(static_cast<std::size_t>(n));
+  const auto all = sets();
+  const auto row = [&](const char* name, auto&& body) {
+    const auto best = best_of(all.size(), [&](std::size_t i) { body(*all[i]->f32.vector); });
+    std::printf("%-34s", name);
+    for (const double t : best) std::printf(" %9.2f", static_cast<double>(n) * 1e-9 / t);
+    std::printf("  G elements/s\n");
+  };
+  using V = VectorKernels<float>;
+  const std::pair<const char*, V::Unary V::*> unary[] = {
+      {"exp", &V::exp},         {"log", &V::log},   {"tanh", &V::tanh},
+      {"sigmoid", &V::sigmoid}, {"erf", &V::erf},   {"gelu", &V::gelu},
+      {"sin", &V::sin},         {"relu", &V::relu}, {"sqrt", &V::sqrt}};
+  for (const auto& [name, function] : unary) {
+    row(name, [&](const V& v) { (v.*function)(y.data(), x.data(), n); });
+  }
+  row("add", [&](const V& v) { v.add.vv(y.data(), x.data(), z.data(), n); });
+  float sink = 0;
+  row("sum", [&](const V& v) { sink += v.sum(x.data(), n); });
+  row("dot", [&](const V& v) { sink += v.dot(x.data(), z.data(), n); });
+  row("max", [&](const V& v) { sink += v.max_of(x.data(), n); });
+  if (sink == 12345.0f) std::printf("\n");
+}
+
+ConvShape conv_shape(Index batch, Index in, Index out, Index groups, Index size, Index kernel,
+                     Index stride) {
+  ConvShape s{batch, in, out, groups, {1, size, size}, {1, kernel, kernel}};
+  s.stride = {1, stride, stride};
+  s.pad = {0, kernel / 2, kernel / 2};
+  s.out[1] = s.out[2] = (size + 2 * (kernel / 2) - kernel) / stride + 1;
+  return s;
+}
+
+void bench_conv(const ConvShape& s) {
+  ThreadPool pool(1);
+  const Index in = s.in[1] * s.in[2], out = s.out[1] * s.out[2], taps = s.kernel[1] * s.kernel[2];
+  const auto x = numbers(s.batch * s.in_channels * in);
+  const auto w = numbers(s.out_channels * s.in_channels / s.groups * taps);
+  const auto dy = numbers(s.batch * s.out_channels * out);
+  auto y = dy, dx = x, dw = w;
+  const auto all = sets();
+  const double work = 2e-9 * static_cast<double>(s.batch * s.out_channels * out) *
+                      static_cast<double>(s.in_channels / s.groups * taps);
+  const auto row = [&](const char* what, auto&& body) {
+    const auto best = best_of(all.size(), [&](std::size_t i) { body(*all[i]); });
+    char name[96];
+    std::snprintf(name, sizeof(name), "conv%s %lldx%lldx%lld^2 %lld k%lld s%lld g%lld", what,
+                  static_cast<long long>(s.batch), static_cast<long long>(s.in_channels),
+                  static_cast<long long>(s.in[1]), static_cast<long long>(s.out_channels),
+                  static_cast<long long>(s.kernel[1]), static_cast<long long>(s.stride[1]),
+                  static_cast<long long>(s.groups));
+    std::printf("%-34s", name);
+    for (const double t : best) std::printf(" %9.1f", work / t);
+    std::printf("  GF/s\n");
+  };
+  Memory memory(16u << 20);
+  const Workspace ws{memory.data, memory.size};
+  row("", [&](const Kernels& k) {
+    conv<float>(pool, s, x.data(), w.data(), nullptr, y.data(), Activation::none, ws, k);
+  });
+  row(" dx", [&](const Kernels& k) {
+    conv_input_gradient<float>(pool, s, dy.data(), w.data(), nullptr, dx.data(), ws, k);
+  });
+  row(" dw", [&](const Kernels& k) {
+    conv_weight_gradient<float>(pool, s, x.data(), dy.data(), dw.data(), ws, k);
+  });
+}
+
+void bench_layers() {
+  ThreadPool pool(1);
+  const auto all = sets();
+  const auto row = [&](const char* name, double elements, auto&& body) {
+    const auto best = best_of(all.size(), [&](std::size_t i) { body(*all[i]); });
+    std::printf("%-34s", name);
+    for (const double t : best) std::printf(" %9.2f", elements * 1e-9 / t);
+    std::printf("  G elements/s\n");
+  };
+  const Index planes = 64, size = 56;
+  const auto x = numbers(planes * size * size);
+  auto y = x, dx = x;
+  const auto n = static_cast<double>(x.size());
+  std::vector<Index> index(x.size());
+  std::vector<float> mean(64), variance(64), scale(64, 1), bias(64);
+  PoolShape p{planes, {1, size, size}, {1, 2, 2}, {1, size / 2, size / 2}, {1, 2, 2}};
+  row("max_pool 2x2", n,
+      [&](const Kernels& k) { max_pool<float>(pool, p, x.data(), y.data(), index.data(), k); });
+  row("max_pool 2x2, no index", n,
+      [&](const Kernels& k) { max_pool<float>(pool, p, x.data(), y.data(), nullptr, k); });
+  row("max_pool_gradient 2x2, index", n, [&](const Kernels&) {
+    max_pool_gradient<float>(pool, p, y.data(), index.data(), dx.data());
+  });
+  row("average_pool 2x2", n,
+      [&](const Kernels& k) { average_pool<float>(pool, p, x.data(), y.data(), k); });
+  const ChannelShape c{1, planes, size * size};
+  row("channel_statistics", n, [&](const Kernels& k) {
+    channel_statistics(pool, c, x.data(), mean.data(), variance.data(), k);
+  });
+  row("batch_norm", n, [&](const Kernels& k) {
+    batch_norm(pool, c, x.data(), mean.data(), variance.data(), scale.data(), bias.data(), 1e-5f,
+               y.data(), k);
+  });
+  row("batch_norm_gradient", n, [&](const Kernels& k) {
+    batch_norm_gradient<float>(pool, c, y.data(), x.data(), mean.data(), variance.data(),
+                               scale.data(), 1e-5f, false, dx.data(), mean.data(), bias.data(), k);
+  });
+  row("softmax, rows of 128", n, [&](const Kernels& k) {
+    softmax(pool, y.data(), x.data(), static_cast<Index>(x.size()) / 128, 128, k);
+  });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto wants = [&](const char* what) { return argc < 2 || std::strcmp(argv[1], what) == 0; };
+  std::printf("%-34s", "");
+  for (const auto* k : sets()) std::printf(" %9s", isa_name(*k));
+  std::printf("\n");
+  if (wants("gemm")) {
+    print_peak();
+    const Index sizes[][3] = {{32, 32, 32},    {64, 64, 64},       {128, 128, 128}, {256, 256, 256},
+                              {512, 512, 512}, {1024, 1024, 1024}, {32, 10, 128},   {64, 128, 784},
+                              {64, 256, 784},  {768, 512, 768},    {1, 256, 784},   {8, 256, 784}};
+    for (const auto& s : sizes) {
+      for (const int t : {0, 1, 2}) bench_gemm(s[0], s[1], s[2], t == 2, t == 1);
+    }
+  }
+  if (wants("rows")) bench_rows();
+  if (wants("conv")) {
+    bench_conv(conv_shape(8, 64, 64, 1, 32, 3, 1));
+    bench_conv(conv_shape(8, 512, 512, 1, 4, 3, 1));
+    bench_conv(conv_shape(8, 96, 24, 1, 56, 1, 1));
+    bench_conv(conv_shape(8, 160, 960, 1, 7, 1, 1));
+    bench_conv(conv_shape(8, 3, 32, 1, 224, 3, 2));
+    bench_conv(conv_shape(8, 96, 96, 96, 112, 3, 2));
+    bench_conv(conv_shape(8, 144, 144, 144, 56, 3, 1));
+    bench_conv(conv_shape(8, 960, 960, 960, 7, 3, 1));
+    bench_conv(conv_shape(32, 8, 16, 1, 14, 5, 1));
+  }
+  if (wants("layers")) bench_layers();
+}

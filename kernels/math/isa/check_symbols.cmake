@@ -1,0 +1,25 @@
+# cmake -DNM=... -DOBJECTS=a.o,b.o -DNAMESPACE=ondine::math::avx2 -P check_symbols.cmake
+# Every symbol that these objects define for the linker must lie in their own namespace: another
+# object's copy of an inline function could otherwise be replaced by one the processor cannot run.
+string(REPLACE "," ";" _objects "${OBJECTS}")
+set(_defined 0)
+foreach(_object IN LISTS _objects)
+  execute_process(COMMAND ${NM} -C --defined-only ${_object}
+    OUTPUT_VARIABLE _out RESULT_VARIABLE _result)
+  if(_result)
+    message(FATAL_ERROR "cannot list the symbols of ${_object}")
+  endif()
+  string(REPLACE ";" " " _out "${_out}")
+  string(REPLACE "\n" ";" _lines "${_out}")
+  foreach(_line IN LISTS _lines)
+    if(_line MATCHES "^[0-9a-f]+ [A-TV-Zu] (.*)$")
+      math(EXPR _defined "${_defined} + 1")
+      if(NOT CMAKE_MATCH_1 MATCHES "${NAMESPACE}::")
+        message(SEND_ERROR "${_object} defines ${CMAKE_MATCH_1}")
+      endif()
+    endif()
+  endforeach()
+endforeach()
+if(_defined EQUAL 0)
+  message(FATAL_ERROR "no symbol found in ${OBJECTS}")
+endif()
