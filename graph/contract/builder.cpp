@@ -78,6 +78,12 @@ void Builder::expand(const Node& node) {
       [&] { return describe(node, *graph_); });
 }
 
+Builder Builder::inside(Graph& body) const {
+  Builder inner(body, *catalogue_);
+  inner.expand_when_ = expand_when_;
+  return inner;
+}
+
 void Builder::alias(Val source, ValueId target) {
   Node node;
   node.op = catalogue_->find("", "Identity");

@@ -62,6 +62,8 @@ class Builder {
   static constexpr std::int64_t latest_version = 27;
   // Nodes for which `when` is true are replaced by their operator's expansion, also inside others.
   void set_expand(std::function<bool(const Node&)> when) { expand_when_ = std::move(when); }
+  // A builder on another graph, a body, with the same catalogue and expansion.
+  Builder inside(Graph& body) const;
   // Makes `target` hold the value of `source`: an Identity node.
   void alias(Val source, ValueId target);
   // Put before the names of all values appended from now on.

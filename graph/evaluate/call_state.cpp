@@ -13,6 +13,17 @@ void CallState::check() const {
   }
 }
 
+void CallState::check(std::size_t done, std::size_t all) {
+  check();
+  if (progress == nullptr) return;
+  const auto now = std::chrono::steady_clock::now();
+  if (now - reported < std::chrono::milliseconds(10)) return;
+  reported = now;
+  if (!(*progress)(static_cast<double>(done) / static_cast<double>(all))) {
+    fail(ErrorCode::cancelled, "the call was cancelled");
+  }
+}
+
 void CallState::count_iteration() {
   if (++iterations > limits.loop_iterations) {
     fail(ErrorCode::limit, "loops ran for more than ", limits.loop_iterations, " iterations");

@@ -24,8 +24,13 @@ struct CallState {
   std::shared_ptr<const CancelFlag> cancel;
   std::optional<std::chrono::steady_clock::time_point> deadline;
 
+  const std::function<bool(double)>* progress = nullptr;  // false: stop
+  std::chrono::steady_clock::time_point reported{};
+
   // Error(cancelled) or Error(limit).
   void check() const;
+  // The same, and tells the progress callback at most every 10 ms that `done` of `all` is done.
+  void check(std::size_t done, std::size_t all);
   void count_iteration();
 };
 

@@ -1,0 +1,314 @@
+#include "graph/resolve/resolver.h"
+
+#include <algorithm>
+
+#include "core/message.h"
+#include "graph/contract/infer_node.h"
+#include "graph/contract/op_def.h"
+#include "graph/evaluate/graph_runner.h"
+
+namespace ondine::graph {
+namespace {
+
+// The same number for the same name in every build: FNV-1a.
+std::uint32_t stream_of(std::string_view name) {
+  std::uint32_t hash = 2166136261U;
+  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
+  return hash;
+}
+
+std::string label(const NodeDef& def) {
+  const auto named = std::find_if(def.outputs.begin(), def.outputs.end(),
+                                  [](const std::string& output) { return !output.empty(); });
+  const std::string& name = !def.name.empty() || named == def.outputs.end() ? def.name : *named;
+  return cat("node ", quoted(name), " (", def.op, ")");
+}
+
+}  // namespace
+
+Graph Resolver::resolve(const GraphDef& def) {
+  Graph graph;
+  graph.name = def.name;
+  graph.symbols = context_->symbols;
+  Scope scope(graph, nullptr, nullptr);
+  scope.set_opsets(&context_->model->opsets);
+  declare_types(scope, def);
+  for (const ValueDef& input : def.inputs) {
+    const Type type = to_type(input.type, *context_->symbols);
+    const ValueId id = graph.add_temporary(input.name, type);
+    graph[id].declared = type;
+    graph.inputs.push_back(id);
+    scope.define(input.name, id);
+  }
+  add_initializers(scope, def, true);
+  add_nodes(scope, def.nodes);
+  set_outputs(scope, def);
+  return graph;
+}
+
+void Resolver::report(const Error& error) {
+  if (!context_->report) throw Error(error);
+  context_->report(error);
+}
+
+void Resolver::declare_types(Scope& scope, const GraphDef& def) {
+  for (const auto* list : {&def.value_infos, &def.outputs}) {
+    for (const ValueDef& value : *list) {
+      if (value.type.kind == TypeKind::unknown) continue;
+      scope.declared.insert_or_assign(value.name, to_type(value.type, *context_->symbols));
+    }
+  }
+}
+
+void Resolver::add_initializers(Scope& scope, const GraphDef& def, bool top) {
+  Graph& graph = scope.graph();
+  const auto add = [&](const std::string& name, const Tensor& value) {
+    const Type type = Type::tensor(value.dtype(), value.shape());
+    const auto input = std::find_if(def.inputs.begin(), def.inputs.end(),
+                                    [&](const ValueDef& v) { return v.name == name; });
+    if (input != def.inputs.end()) {
+      // A default: its type must be the input's.
+      const ValueId id = scope.get(name);
+      if (!compatible(graph[id].type, type)) {
+        fail(ErrorCode::invalid_model, "input ", quoted(name), " is a ", to_string(graph[id].type),
+             " but its initializer is a ", to_string(type));
+      }
+      return;
+    }
+    const ValueId id = graph.add_temporary(scope.prefix + name, type);
+    scope.define(name, id);
+    if (top && context_->variables != nullptr && context_->variables->contains(name)) {
+      graph.inputs.push_back(id);
+    } else {
+      graph[id].constant = value;
+    }
+    const auto declared = scope.declared.find(name);
+    if (declared != scope.declared.end()) graph[id].declared = declared->second;
+    set_type(graph, id, type);
+  };
+  for (const InitializerDef& initializer : def.initializers) {
+    add(initializer.name, initializer.value);
+  }
+  for (const SparseTensorDef& sparse : def.sparse_initializers) add(sparse.name, densify(sparse));
+}
+
+void Resolver::add_nodes(Scope& scope, const std::vector<NodeDef>& nodes) {
+  for (const NodeDef& def : nodes) {
+    try {
+      with_context([&] { add_node(scope, def); }, [&] { return label(def); });
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::limit || error.code() == ErrorCode::internal) throw;
+      report(error);
+      return;  // what follows mostly depends on it
+    }
+  }
+}
+
+const FunctionDef* Resolver::find_function(const NodeDef& def) const {
+  for (const FunctionDef& function : context_->model->functions) {
+    if (function.name == def.op && function.overload == def.overload &&
+        normal_domain(function.domain) == normal_domain(def.domain)) {
+      return &function;
+    }
+  }
+  return nullptr;
+}
+
+void Resolver::add_node(Scope& scope, const NodeDef& def) {
+  if (const FunctionDef* function = find_function(def)) return inline_call(scope, def, *function);
+  if (++nodes_ > context_->limits->nodes) {
+    fail(ErrorCode::limit, "more than ", context_->limits->nodes, " nodes");
+  }
+  Graph& graph = scope.graph();
+  const auto domain = normal_domain(def.domain);
+  Node node;
+  node.name = def.name;
+  node.op = context_->catalogue->find(domain, def.op);
+  const auto version = scope.opset(domain);
+  if (!version) fail(ErrorCode::invalid_model, "domain ", quoted(def.domain), " is not imported");
+  if (node.op == nullptr) {
+    fail(ErrorCode::unsupported, "operator ", quoted(def.op), " of domain ", quoted(def.domain),
+         " is not available");
+  }
+  node.version = *version;
+  for (const std::string& input : def.inputs) {
+    node.inputs.push_back(input.empty() ? no_value : scope.get_argument(input));
+  }
+  std::vector<std::shared_ptr<const GraphDef>> bodies;
+  for (const Attribute& attribute : def.attributes) {
+    Attribute resolved = attribute;
+    if (!attribute.ref.empty()) {
+      const Attribute* given = scope.call() != nullptr
+                                   ? ondine::graph::find(scope.call()->attributes, attribute.ref)
+                                   : nullptr;
+      if (given == nullptr) continue;  // left out at the call and without a default
+      resolved = *given;
+      resolved.name = attribute.name;
+    }
+    if (const auto* body = std::get_if<std::shared_ptr<const GraphDef>>(&resolved.data)) {
+      node.bodies.push_back({resolved.name, nullptr, {}});
+      bodies.push_back(*body);
+    } else {
+      node.attributes.push_back(std::move(resolved));
+    }
+  }
+  resolve_references(scope, node);
+  bind_outputs(scope, def, node);
+  infer_node(node, graph, [&](std::size_t index, std::span<const Type> formals) {
+    return resolve_body(scope, node, index, *bodies[index], formals);
+  });
+  for (const Body& body : node.bodies) {
+    if (!body.graph) fail(ErrorCode::internal, "graph ", body.attribute, " was not resolved");
+  }
+  if (context_->check_types) context_->check_types(node, graph);
+  graph.nodes.push_back(std::move(node));
+  fold_if_constant(graph);
+}
+
+void Resolver::bind_outputs(Scope& scope, const NodeDef& def, Node& node) {
+  Graph& graph = scope.graph();
+  for (const std::string& output : def.outputs) {
+    if (output.empty()) {
+      node.outputs.push_back(no_value);
+      continue;
+    }
+    const ValueId id = graph.add_temporary(scope.prefix + output);
+    const auto declared = scope.declared.find(output);
+    if (declared != scope.declared.end()) graph[id].declared = declared->second;
+    node.outputs.push_back(id);
+    scope.define(output, id);
+    if (node.stream == 0) node.stream = stream_of(scope.prefix + output);
+  }
+}
+
+// Gradient names tensors of the graph around it in its attributes.
+void Resolver::resolve_references(Scope& scope, Node& node) {
+  if (node.op->name != "Gradient") return;
+  for (const char* attribute : {"xs", "zs"}) {
+    const Attribute* names = ondine::graph::find(node.attributes, attribute);
+    if (names == nullptr) continue;
+    for (const auto& name : std::get<std::vector<std::string>>(names->data)) {
+      node.references.push_back(scope.get(name));
+    }
+  }
+  const Attribute* y = ondine::graph::find(node.attributes, "y");
+  if (y == nullptr) fail(ErrorCode::invalid_model, "attribute 'y' is missing");
+  node.references.push_back(scope.get(std::get<std::string>(y->data)));
+}
+
+std::vector<Type> Resolver::resolve_body(Scope& scope, Node& node, std::size_t index,
+                                         const GraphDef& def, std::span<const Type> formals) {
+  if (++depth_ > context_->limits->subgraph_depth) {
+    fail(ErrorCode::limit, "graphs nested deeper than ", context_->limits->subgraph_depth);
+  }
+  auto graph = std::make_shared<Graph>();
+  graph->name = def.name;
+  graph->symbols = context_->symbols;
+  Scope inner(*graph, &scope, scope.call());
+  inner.set_opsets(scope.opsets());
+  declare_types(inner, def);
+  if (def.inputs.size() < formals.size()) {
+    fail(ErrorCode::invalid_model, "graph ", quoted(def.name), " has ", def.inputs.size(),
+         " inputs, the operator gives it ", formals.size());
+  }
+  for (std::size_t i = 0; i < def.inputs.size(); ++i) {
+    const ValueDef& input = def.inputs[i];
+    if (i >= formals.size()) {
+      // Old models list the initializers of a body as inputs behind the real ones.
+      const bool initialized =
+          std::any_of(def.initializers.begin(), def.initializers.end(),
+                      [&](const InitializerDef& init) { return init.name == input.name; });
+      if (initialized) continue;
+      fail(ErrorCode::invalid_model, "graph ", quoted(def.name), " has ", def.inputs.size(),
+           " inputs, the operator gives it ", formals.size());
+    }
+    const ValueId id = graph->add_temporary(input.name);
+    (*graph)[id].declared = to_type(input.type, *context_->symbols);
+    set_type(*graph, id, formals[i]);
+    graph->inputs.push_back(id);
+    inner.define(input.name, id);
+  }
+  GraphDef rest = def;
+  rest.inputs.resize(formals.size());
+  add_initializers(inner, rest, false);
+  add_nodes(inner, def.nodes);
+  set_outputs(inner, def);
+  std::vector<Type> types;
+  for (const ValueId id : graph->outputs) types.push_back((*graph)[id].type);
+  node.bodies[index].captures = inner.captures();
+  node.bodies[index].graph = std::move(graph);
+  --depth_;
+  return types;
+}
+
+void Resolver::set_outputs(Scope& scope, const GraphDef& def) {
+  for (const ValueDef& output : def.outputs) {
+    try {
+      scope.graph().outputs.push_back(scope.get(output.name));
+    } catch (const Error& error) {
+      report(error);
+    }
+  }
+}
+
+void Resolver::inline_call(Scope& scope, const NodeDef& def, const FunctionDef& function) {
+  CallSite call;
+  call.function = &function;
+  call.opsets = function.opsets;
+  call.depth = scope.call() != nullptr ? scope.call()->depth + 1 : 1;
+  if (call.depth > context_->limits->call_depth) {
+    fail(ErrorCode::limit, "calls of functions nested deeper than ", context_->limits->call_depth);
+  }
+  for (const Attribute& attribute : function.defaults) {
+    if (ondine::graph::find(def.attributes, attribute.name) == nullptr)
+      call.attributes.push_back(attribute);
+  }
+  for (const Attribute& attribute : def.attributes) {
+    Attribute given = attribute;
+    if (!attribute.ref.empty()) {
+      const Attribute* outer = scope.call() != nullptr
+                                   ? ondine::graph::find(scope.call()->attributes, attribute.ref)
+                                   : nullptr;
+      if (outer == nullptr) continue;
+      given = *outer;
+      given.name = attribute.name;
+    }
+    call.attributes.push_back(std::move(given));
+  }
+  if (def.inputs.size() > function.inputs.size() || def.outputs.size() > function.outputs.size()) {
+    fail(ErrorCode::invalid_model, "function ", quoted(function.name), " has ",
+         function.inputs.size(), " inputs and ", function.outputs.size(), " outputs, the call ",
+         def.inputs.size(), " and ", def.outputs.size());
+  }
+  Scope inner(scope.graph(), nullptr, &call);
+  inner.set_opsets(&call.opsets);
+  inner.prefix = scope.prefix + (def.name.empty() ? def.outputs.at(0) : def.name) + "/";
+  for (std::size_t i = 0; i < function.inputs.size(); ++i) {
+    const bool given = i < def.inputs.size() && !def.inputs[i].empty();
+    inner.define(function.inputs[i], given ? scope.get_argument(def.inputs[i]) : no_value);
+  }
+  add_nodes(inner, function.nodes);
+  for (std::size_t i = 0; i < def.outputs.size(); ++i) {
+    if (def.outputs[i].empty()) continue;
+    scope.define(def.outputs[i], inner.get(function.outputs[i]));
+  }
+}
+
+// Constant and the like: nothing they depend on can change.
+void Resolver::fold_if_constant(Graph& graph) {
+  const Node& node = graph.nodes.back();
+  const bool fixed = node.inputs.empty() && node.bodies.empty() && !node.op->facts.random &&
+                     node.op->bind != nullptr && node.outputs.size() == 1;
+  if (!fixed || !graph[node.outputs[0]].type.is_tensor()) return;
+  const auto shape = graph[node.outputs[0]].type.shape();
+  if (!shape) return;
+  Graph single;
+  const GraphValue& output = graph[node.outputs[0]];
+  single.outputs = {single.add_value(output.name, output.type)};
+  single.nodes = {node};
+  single.nodes[0].outputs = single.outputs;
+  graph[node.outputs[0]].constant = evaluate(single, {}, *context_->limits)[0].tensor();
+  graph.nodes.pop_back();
+}
+
+}  // namespace ondine::graph

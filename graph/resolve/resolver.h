@@ -1,0 +1,35 @@
+// The work behind resolve(); one object a top-level graph.
+#pragma once
+
+#include "graph/resolve/resolve.h"
+#include "graph/resolve/scope.h"
+
+namespace ondine::graph {
+
+class Resolver {
+ public:
+  explicit Resolver(const ResolveContext& context) : context_(&context) {}
+
+  Graph resolve(const GraphDef& def);
+
+ private:
+  void declare_types(Scope& scope, const GraphDef& def);
+  void add_initializers(Scope& scope, const GraphDef& def, bool top);
+  void add_nodes(Scope& scope, const std::vector<NodeDef>& nodes);
+  void add_node(Scope& scope, const NodeDef& def);
+  void inline_call(Scope& scope, const NodeDef& def, const FunctionDef& function);
+  const FunctionDef* find_function(const NodeDef& def) const;
+  void bind_outputs(Scope& scope, const NodeDef& def, Node& node);
+  void resolve_references(Scope& scope, Node& node);
+  std::vector<Type> resolve_body(Scope& scope, Node& node, std::size_t index, const GraphDef& def,
+                                 std::span<const Type> formals);
+  void set_outputs(Scope& scope, const GraphDef& def);
+  void fold_if_constant(Graph& graph);
+  void report(const Error& error);
+
+  const ResolveContext* context_;
+  std::size_t nodes_ = 0;
+  int depth_ = 0;
+};
+
+}  // namespace ondine::graph
