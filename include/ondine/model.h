@@ -143,7 +143,7 @@ class Model {
   Tensor get_state(std::string_view name) const;
   // dtype and shape must be the variable's.
   void set_state(std::string_view name, const Tensor& value);
-  // All variables of role weight as float, one after the other in the order of state().
+  // All float32 variables of role weight, one after the other in the order of state().
   std::vector<float> parameters() const;
   // Error(mismatch) unless the size is that of parameters().
   void set_parameters(std::span<const float> flat);
@@ -160,6 +160,7 @@ class Model {
   // SHA-256 of the canonical model without the values of state variables, in hexadecimal.
   std::string fingerprint() const;
 
+  // The setters below are not for use while another call runs.
   void set_threads(int threads);
   void set_progress(ProgressCallback callback);
   // Checked between nodes and loop iterations; nullptr for none.

@@ -1,0 +1,236 @@
+#include "trainer/assemble.h"
+
+#include <algorithm>
+
+#include "autodiff/expand.h"
+#include "core/message.h"
+#include "graph/check/findings.h"
+#include "graph/check/structure.h"
+#include "graph/resolve/resolve.h"
+#include "graph/training/combine.h"
+#include "kernels/catalogue.h"
+#include "trainer/optimize.h"
+
+namespace ondine::trainer {
+
+using namespace graph;  // NOLINT
+
+namespace {
+
+class Assembler {
+ public:
+  Assembler(const ModelDef& model, const LoadOptions& options, const StageObserver& observe)
+      : model_(&model),
+        options_(&options),
+        observe_(&observe),
+        symbols_(std::make_shared<Symbols>()),
+        names_(state_variables(model)) {}
+
+  Assembly run() {
+    check_structure(*model_, all_operators(), options_->limits, findings_);
+    findings_.throw_if_any();
+    collect_variables();
+    auto infer = make_graph(model_->graph, &names_, "");
+    std::vector<std::shared_ptr<const Graph>> steps;
+    std::vector<std::shared_ptr<const Graph>> starts;
+    for (std::size_t i = 0; i < model_->training.size(); ++i) {
+      steps.push_back(make_graph(combine(*model_, i), &names_, "training"));
+      const auto& start = model_->training[i].initialization;
+      starts.push_back(start ? make_graph(*start, nullptr, "initialization") : nullptr);
+    }
+    findings_.throw_if_any();
+    make_infer(std::move(infer));
+    for (std::size_t i = 0; i < steps.size(); ++i) make_step(i, std::move(steps[i]));
+    for (std::size_t i = 0; i < starts.size(); ++i) make_initialization(i, std::move(starts[i]));
+    findings_.throw_if_any();
+    return std::move(assembly_);
+  }
+
+ private:
+  // nullptr when there were findings.
+  std::shared_ptr<const Graph> make_graph(const GraphDef& def,
+                                          const std::set<std::string, std::less<>>* variables,
+                                          std::string_view stage) {
+    const std::size_t before = findings_.count();
+    std::shared_ptr<const Graph> result;
+    const auto observe = [&](std::string_view name, const Graph& graph) {
+      if (*observe_) (*observe_)(name, graph);
+    };
+    findings_.collect([&] {
+      ResolveContext context;
+      context.model = model_;
+      context.catalogue = &all_operators();
+      context.limits = &options_->limits;
+      context.symbols = symbols_;
+      context.variables = variables;
+      context.report = [&](const Error& error) { findings_.add(error); };
+      Graph graph = resolve(def, context);
+      if (findings_.count() > before) return;
+      observe(stage.empty() ? "graph" : stage, graph);
+      graph = autodiff::expand(graph, all_operators());
+      observe("gradient", graph);
+      if (options_->optimize) optimize(graph, options_->limits);
+      observe("optimized", graph);
+      result = std::make_shared<const Graph>(std::move(graph));
+    });
+    return result;
+  }
+
+  const Tensor* find_initializer(const GraphDef& graph, const std::string& name, Tensor& dense) {
+    for (const InitializerDef& init : graph.initializers) {
+      if (init.name == name) return &init.value;
+    }
+    for (const SparseTensorDef& init : graph.sparse_initializers) {
+      if (init.name == name) return &(dense = densify(init));
+    }
+    return nullptr;
+  }
+
+  bool updated(const std::string& name) const {
+    return std::any_of(model_->training.begin(), model_->training.end(), [&](const auto& info) {
+      return std::any_of(info.update_binding.begin(), info.update_binding.end(),
+                         [&](const auto& pair) { return pair.first == name; });
+    });
+  }
+
+  // In the order of the initializers: main graph first, then the algorithms.
+  void collect_variables() {
+    std::vector<const GraphDef*> graphs{&model_->graph};
+    for (const auto& info : model_->training) {
+      if (info.algorithm) graphs.push_back(&*info.algorithm);
+    }
+    for (const GraphDef* graph : graphs) {
+      const auto add = [&](const std::string& name) {
+        if (!names_.contains(name)) return;
+        Variable variable;
+        variable.name = name;
+        Tensor dense;
+        variable.initial = *find_initializer(*graph, name, dense);
+        const bool main = graph == &model_->graph;
+        if (!updated(name)) {
+          variable.role = StateRole::constant;
+        } else if (main) {
+          variable.role =
+              is_float(variable.initial.dtype()) ? StateRole::weight : StateRole::counter;
+        } else {
+          variable.role =
+              is_float(variable.initial.dtype()) ? StateRole::optimizer_state : StateRole::counter;
+        }
+        assembly_.variables.push_back(std::move(variable));
+      };
+      for (const auto& init : graph->initializers) add(init.name);
+      for (const auto& init : graph->sparse_initializers) add(init.name);
+    }
+  }
+
+  std::size_t variable_index(const std::string& name) const {
+    const auto found = std::find_if(assembly_.variables.begin(), assembly_.variables.end(),
+                                    [&](const Variable& v) { return v.name == name; });
+    return found == assembly_.variables.end()
+               ? InputSource::no_variable
+               : static_cast<std::size_t>(found - assembly_.variables.begin());
+  }
+
+  // `def` is the definition that `graph` was resolved from.
+  Callable make_callable(std::shared_ptr<const Graph> graph, const GraphDef& def) {
+    Callable callable;
+    callable.graph = std::move(graph);
+    const Graph& g = *callable.graph;
+    for (std::size_t i = 0; i < g.inputs.size(); ++i) {
+      InputSource source;
+      source.declared = i < def.inputs.size();
+      callable.input_names.push_back(source.declared ? def.inputs[i].name : g[g.inputs[i]].name);
+      const std::string& name = callable.input_names.back();
+      source.variable = variable_index(name);
+      Tensor dense;
+      if (const Tensor* initial = find_initializer(def, name, dense)) source.fallback = *initial;
+      callable.inputs.push_back(std::move(source));
+    }
+    for (std::size_t i = 0; i < def.outputs.size(); ++i) {
+      callable.outputs.push_back({def.outputs[i].name, g.outputs[i]});
+    }
+    return callable;
+  }
+
+  void bind(Callable& callable, const graph::Properties& binding) {
+    for (const auto& [variable, output] : binding) {
+      const auto found =
+          std::find_if(callable.outputs.begin(), callable.outputs.end(),
+                       [&, &name = output](const NamedOutput& o) { return o.name == name; });
+      if (found == callable.outputs.end()) {
+        findings_.add(ErrorCode::invalid_model, "binding of ", quoted(variable), ": ",
+                      quoted(output), " is not an output");
+        continue;
+      }
+      const std::size_t index = variable_index(variable);
+      const Tensor& initial = assembly_.variables[index].initial;
+      const Type& type = (*callable.graph)[found->value].type;
+      const Type wanted = Type::tensor(initial.dtype(), initial.shape());
+      if (!compatible(type, wanted)) {
+        findings_.add(ErrorCode::invalid_model, "state variable ", quoted(variable), " is a ",
+                      graph::to_string(wanted), " but is bound to ", quoted(output), ", a ",
+                      graph::to_string(type));
+      }
+      callable.updates.push_back({index, found->value});
+    }
+  }
+
+  static std::vector<std::string> names_of(const std::vector<ValueDef>& values) {
+    std::vector<std::string> names;
+    for (const ValueDef& value : values) names.push_back(value.name);
+    return names;
+  }
+
+  void make_infer(std::shared_ptr<const Graph> graph) {
+    assembly_.infer = make_callable(std::move(graph), model_->graph);
+    assembly_.infer.default_outputs = names_of(model_->graph.outputs);
+  }
+
+  void make_step(std::size_t i, std::shared_ptr<const Graph> graph) {
+    const TrainingInfoDef& info = model_->training[i];
+    const GraphDef def = combine(*model_, i);
+    Algorithm algorithm;
+    algorithm.step = make_callable(std::move(graph), def);
+    algorithm.outputs = names_of(info.algorithm ? info.algorithm->outputs : model_->graph.outputs);
+    algorithm.step.default_outputs = algorithm.outputs;
+    bind(algorithm.step, info.update_binding);
+    assembly_.algorithms.push_back(std::move(algorithm));
+  }
+
+  void make_initialization(std::size_t i, std::shared_ptr<const Graph> graph) {
+    if (!graph) {
+      assembly_.initializations.emplace_back();
+      return;
+    }
+    const TrainingInfoDef& info = model_->training[i];
+    Callable callable = make_callable(std::move(graph), *info.initialization);
+    bind(callable, info.initialization_binding);
+    assembly_.initializations.push_back(std::move(callable));
+  }
+
+  const ModelDef* model_;
+  const LoadOptions* options_;
+  const StageObserver* observe_;
+  std::shared_ptr<Symbols> symbols_;
+  std::set<std::string, std::less<>> names_;
+  Findings findings_;
+  Assembly assembly_;
+};
+
+}  // namespace
+
+const Catalogue& all_operators() {
+  static const Catalogue all = [] {
+    const Catalogue kernels = kernels::catalogue();
+    std::vector<const OpDef*> operators(kernels.all().begin(), kernels.all().end());
+    operators.push_back(&autodiff::gradient_op);
+    return Catalogue(operators);
+  }();
+  return all;
+}
+
+Assembly assemble(const ModelDef& model, const LoadOptions& options, const StageObserver& observe) {
+  return Assembler(model, options, observe).run();
+}
+
+}  // namespace ondine::trainer

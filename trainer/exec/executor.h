@@ -1,0 +1,62 @@
+// Stage 8: a plan with memory and bound kernels.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <ondine/model.h>
+#include <ondine/value.h>
+
+#include "graph/evaluate/call_state.h"
+#include "graph/evaluate/node_runner.h"
+#include "trainer/plan/plan.h"
+
+namespace ondine::trainer {
+
+using Profile = std::map<std::string_view, ProfileEntry>;
+
+// Runs one plan again and again. One run at a time; different executors of a plan are independent.
+// A run allocates nothing unless the plan has dynamic nodes.
+class Executor {
+ public:
+  // Charges the arena to `budget`. Throws Error(limit) when it does not fit.
+  Executor(std::shared_ptr<const Plan> plan, const Limits& limits, int threads,
+           const std::shared_ptr<MemoryBudget>& budget);
+  ~Executor();
+
+  // The value of graph.inputs[i]; its memory must stay until the run is over.
+  void set_input(std::size_t i, const Value& value);
+  // Where the elements of a value with Place::target go.
+  void set_target(graph::ValueId id, void* data);
+
+  // With a profile, adds the time of each node to the entry of its operator.
+  void run(graph::CallState& call, Profile* profile = nullptr);
+
+  // Output i of the graph. A tensor lies in memory that the next run reuses.
+  Value output(std::size_t i) const;
+  // The value with this id; it must be an output of the graph.
+  Value value(graph::ValueId id) const;
+
+  const Plan& plan() const noexcept { return *plan_; }
+
+ private:
+  struct StaticNode;
+  class StaticContext;
+
+  void patch(std::size_t buffer, void* data);
+  void bind_nodes(const Limits& limits, int threads);
+  void run_dynamic(graph::CallState& call, std::size_t position);
+  void run_node(graph::CallState& call, std::size_t position);
+
+  std::shared_ptr<const Plan> plan_;
+  Tensor arena_;
+  std::vector<void*> memory_;  // by buffer
+  std::vector<Value> values_;  // by value id: what is dynamic, and fed values that are no tensors
+  std::vector<std::unique_ptr<StaticNode>> static_;                 // by node, null where dynamic
+  std::vector<std::unique_ptr<graph::NodeRunner>> dynamic_;         // by node, null where static
+  std::vector<std::vector<graph::KernelContext::Slot*>> slots_of_;  // by buffer: to be patched
+};
+
+}  // namespace ondine::trainer

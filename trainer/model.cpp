@@ -1,0 +1,224 @@
+#include <ondine/model.h>
+
+#include <cstring>
+
+#include "core/message.h"
+#include "graph/ir/fingerprint.h"
+#include "graph/training/combine.h"
+#include "proto/import.h"
+#include "trainer/model_impl.h"
+
+namespace ondine {
+
+std::unique_ptr<Model::Impl> Model::Impl::make(graph::ModelDef def, const LoadOptions& options) {
+  auto impl = std::make_unique<Impl>();
+  impl->options = options;
+  impl->assembly = trainer::assemble(def, options);
+  impl->state = trainer::StateStore(std::move(impl->assembly.variables));
+  impl->fingerprint = graph::fingerprint(def, graph::state_variables(def));
+  impl->def = std::move(def);
+  impl->seed = options.seed;
+  impl->algorithm_steps.assign(impl->assembly.algorithms.size(), 0);
+  impl->runtime.limits = options.limits;
+  impl->runtime.threads = options.threads;
+  impl->runtime.budget = std::make_shared<MemoryBudget>(options.limits.arena_bytes);
+  impl->runtime.pool = std::make_unique<ThreadPool>(options.threads);
+  return impl;
+}
+
+graph::CallState Model::Impl::call_state(std::uint64_t step) const {
+  graph::CallState call;
+  call.pool = runtime.pool.get();
+  call.budget = runtime.budget;
+  call.limits = options.limits;
+  call.seed = seed;
+  call.step = step;
+  call.cancel = cancel;
+  if (progress) call.progress = &progress;
+  if (deadline) call.deadline = std::chrono::steady_clock::now() + *deadline;
+  return call;
+}
+
+void Model::Impl::run(trainer::Executor& executor, graph::CallState& call) const {
+  if (!profiling) return executor.run(call);
+  const std::lock_guard lock(profile_mutex);
+  executor.run(call, &profile);
+}
+
+void Model::Impl::forget_plans() {
+  assembly.infer.selections.clear();
+  for (trainer::Algorithm& algorithm : assembly.algorithms) algorithm.step.selections.clear();
+  for (trainer::Callable& start : assembly.initializations) start.selections.clear();
+}
+
+const trainer::Algorithm& Model::Impl::require_algorithm(std::size_t index) const {
+  if (index >= assembly.algorithms.size()) {
+    fail(ErrorCode::mismatch, "there is no algorithm ", index, ": the model has ",
+         assembly.algorithms.size());
+  }
+  return assembly.algorithms[index];
+}
+
+void Model::Impl::assign(const trainer::Callable& callable, const trainer::Update& update,
+                         const Value& value) {
+  const trainer::Variable& variable = state.variable(update.variable);
+  const Tensor& tensor = value.tensor();
+  if (tensor.dtype() != variable.initial.dtype() || !(tensor.shape() == variable.initial.shape())) {
+    fail(ErrorCode::mismatch, "state variable ", quoted(variable.name), " of shape ",
+         variable.initial.shape(), " is bound to ", quoted((*callable.graph)[update.value].name),
+         ", whose shape is ", tensor.shape());
+  }
+  set_next(update.variable, tensor);
+}
+
+namespace {
+
+// Into `result`'s own memory when it has the right form.
+void store_result(Value& result, const Value& value) {
+  if (!value.is_tensor()) {
+    result = value;
+    return;
+  }
+  const Tensor& from = value.tensor();
+  const bool fits = result.is_tensor() && result.tensor().dtype() == from.dtype() &&
+                    result.tensor().shape() == from.shape() && from.dtype() != DType::string;
+  if (!fits) {
+    result = from.clone();
+  } else if (from.bytes() > 0) {
+    std::memcpy(result.tensor().mutable_data(), from.data(), from.bytes());
+  }
+}
+
+}  // namespace
+
+void Model::Impl::run_step(std::span<const NamedValue> feeds, std::size_t algorithm,
+                           std::span<NamedValue> results) {
+  const trainer::Callable& step = require_algorithm(algorithm).step;
+  fetch_names.resize(results.size());
+  for (std::size_t i = 0; i < results.size(); ++i) fetch_names[i] = results[i].first;
+  const trainer::Selection& selection = step.select(fetch_names, runtime);
+  graph::CallState call = call_state(steps);
+  const auto present = state.read();
+  try {
+    step.gather(feeds, present, scratch);
+    const auto executor = selection.program->acquire(scratch);
+    const graph::Graph& typed = executor->plan().graph;
+    for (std::size_t i = 0; i < step.updates.size(); ++i) {
+      if (!selection.direct[i]) continue;
+      const trainer::Update& update = step.updates[i];
+      const Shape& wanted = state.variable(update.variable).initial.shape();
+      const auto shape = typed[update.value].type.shape();
+      if (shape && !(*shape == wanted)) {
+        fail(ErrorCode::mismatch, "state variable ", quoted(state.variable(update.variable).name),
+             " of shape ", wanted, " is bound to ", quoted(typed[update.value].name),
+             ", whose shape is ", *shape);
+      }
+      executor->set_target(update.value, state.next(update.variable).mutable_data());
+    }
+    run(*executor, call);
+    for (std::size_t i = 0; i < step.updates.size(); ++i) {
+      const Value value = executor->value(step.updates[i].value);
+      const bool in_place = value.is_tensor() && selection.direct[i] &&
+                            value.tensor().data() == state.next(step.updates[i].variable).data();
+      if (!in_place) assign(step, step.updates[i], value);
+    }
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      store_result(results[i].second, executor->value(selection.values[i]));
+    }
+  } catch (...) {
+    state.discard();
+    throw;
+  }
+  state.commit();
+  ++steps;
+  ++algorithm_steps[algorithm];
+}
+
+void Model::Impl::initialize(std::uint64_t new_seed) {
+  const auto present = state.read();
+  graph::CallState call = call_state(0);
+  call.seed = new_seed;
+  try {
+    state.reset();
+    for (const trainer::Callable& start : assembly.initializations) {
+      if (!start.graph || start.updates.empty()) continue;
+      const trainer::Selection& selection = start.select({}, runtime);
+      std::vector<Value> inputs;
+      start.gather({}, present, inputs);
+      const auto executor = selection.program->acquire(inputs);
+      // Later bindings override: each graph's results are assigned before the next one runs.
+      for (std::size_t i = 0; i < start.updates.size(); ++i) {
+        if (!selection.direct[i]) continue;
+        executor->set_target(start.updates[i].value,
+                             state.next(start.updates[i].variable).mutable_data());
+      }
+      run(*executor, call);
+      for (const trainer::Update& update : start.updates) {
+        const Value value = executor->value(update.value);
+        if (value.tensor().data() != state.next(update.variable).data()) {
+          assign(start, update, value);
+        }
+      }
+    }
+  } catch (...) {
+    state.discard();
+    throw;
+  }
+  state.commit();
+  seed = new_seed;
+  steps = 0;
+  algorithm_steps.assign(algorithm_steps.size(), 0);
+}
+
+Model::Model(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Model::Model(Model&&) noexcept = default;
+Model& Model::operator=(Model&&) noexcept = default;
+Model::~Model() = default;
+
+Model Model::load(const std::filesystem::path& file, const LoadOptions& options) {
+  return with_context([&] { return Model(Impl::make(load_model(file, options.limits), options)); },
+                      [&] { return "model " + quoted(file.filename().string()); });
+}
+
+Model Model::load(std::span<const std::byte> bytes, const LoadOptions& options) {
+  return Model(Impl::make(load_model(bytes, options.limits), options));
+}
+
+void Model::initialize(std::uint64_t seed) { impl_->initialize(seed); }
+
+void Model::train_step_into(std::span<const NamedValue> feeds, std::size_t algorithm,
+                            std::span<NamedValue> results) {
+  impl_->run_step(feeds, algorithm, results);
+}
+
+NamedValues Model::train_step(std::span<const NamedValue> feeds, std::size_t algorithm,
+                              std::span<const std::string> fetches) {
+  const auto& defaults = impl_->require_algorithm(algorithm).outputs;
+  const std::span<const std::string> names = fetches.empty() ? std::span(defaults) : fetches;
+  NamedValues results;
+  for (const std::string& name : names) results.emplace_back(name, Value());
+  impl_->run_step(feeds, algorithm, results);
+  return results;
+}
+
+NamedValues Model::infer(std::span<const NamedValue> feeds,
+                         std::span<const std::string> fetches) const {
+  const trainer::Callable& infer = impl_->assembly.infer;
+  const std::span<const std::string> names =
+      fetches.empty() ? std::span(infer.default_outputs) : fetches;
+  const trainer::Selection& selection = infer.select(names, impl_->runtime);
+  graph::CallState call = impl_->call_state(impl_->steps);
+  const auto present = impl_->state.read();
+  std::vector<Value> inputs;
+  infer.gather(feeds, present, inputs);
+  const auto executor = selection.program->acquire(inputs);
+  impl_->run(*executor, call);
+  NamedValues results;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    results.emplace_back(names[i], Value());
+    store_result(results.back().second, executor->value(selection.values[i]));
+  }
+  return results;
+}
+
+}  // namespace ondine

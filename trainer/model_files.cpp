@@ -1,0 +1,132 @@
+#include <algorithm>
+
+#include "checkpoints/store.h"
+#include "core/file.h"
+#include "core/message.h"
+#include "proto/export.h"
+#include "trainer/model_impl.h"
+
+namespace ondine {
+namespace {
+
+constexpr std::string_view training_domain = "ai.onnx.preview.training";
+
+bool uses_domain(const std::vector<graph::NodeDef>& nodes, std::string_view domain) {
+  return std::any_of(nodes.begin(), nodes.end(), [&](const graph::NodeDef& node) {
+    if (node.domain == domain) return true;
+    return std::any_of(
+        node.attributes.begin(), node.attributes.end(), [&](const graph::Attribute& attribute) {
+          const auto* body = std::get_if<std::shared_ptr<const graph::GraphDef>>(&attribute.data);
+          return body != nullptr && uses_domain((*body)->nodes, domain);
+        });
+  });
+}
+
+bool uses_domain(const graph::ModelDef& def, std::string_view domain) {
+  return uses_domain(def.graph.nodes, domain) ||
+         std::any_of(def.functions.begin(), def.functions.end(),
+                     [&](const auto& function) { return uses_domain(function.nodes, domain); });
+}
+
+constexpr const char* library_version = "0.1.0";
+
+ModelIdentity identity(const graph::ModelDef& def) {
+  return {def.producer_name, def.graph.name, def.domain, def.model_version};
+}
+
+}  // namespace
+
+void Model::save_checkpoint(const std::filesystem::path& file, const TrainingCursor& cursor,
+                            const Properties& properties) const {
+  Checkpoint checkpoint;
+  checkpoint.fingerprint = impl_->fingerprint;
+  checkpoint.library_version = library_version;
+  checkpoint.model = identity(impl_->def);
+  const auto present = impl_->state.read();
+  for (std::size_t i = 0; i < impl_->state.size(); ++i) {
+    const trainer::Variable& variable = impl_->state.variable(i);
+    checkpoint.state.push_back({variable.name, to_string(variable.role), present[i]});
+  }
+  checkpoint.random_seed = impl_->seed;
+  checkpoint.random_step = impl_->steps;
+  checkpoint.step = impl_->steps;
+  checkpoint.epoch = cursor.epoch;
+  checkpoint.algorithm_steps = impl_->algorithm_steps;
+  checkpoint.cursor = cursor;
+  checkpoint.properties = properties;
+  PosixFileSystem files;
+  ondine::save_checkpoint(files, file, checkpoint);
+}
+
+RestoreReport Model::restore_checkpoint(const std::filesystem::path& file) {
+  const ExpectedModel expected{impl_->fingerprint, identity(impl_->def)};
+  PosixFileSystem files;
+  auto loaded = load_checkpoint(files, file, expected, impl_->options.limits);
+  Checkpoint& checkpoint = loaded.checkpoint;
+  if (checkpoint.state.size() != impl_->state.size() ||
+      checkpoint.algorithm_steps.size() != impl_->algorithm_steps.size()) {
+    fail(ErrorCode::mismatch, "checkpoint ", quoted(loaded.file.string()), " has ",
+         checkpoint.state.size(), " state variables, the model ", impl_->state.size());
+  }
+  try {
+    for (const CheckpointVariable& variable : checkpoint.state) {
+      const std::size_t index = impl_->require_variable(variable.name);
+      const Tensor& initial = impl_->state.variable(index).initial;
+      if (variable.value.dtype() != initial.dtype() ||
+          !(variable.value.shape() == initial.shape())) {
+        fail(ErrorCode::mismatch, "checkpoint ", quoted(loaded.file.string()), " has ",
+             variable.value.dtype(), variable.value.shape(), " for state variable ",
+             quoted(variable.name), ", the model ", initial.dtype(), initial.shape());
+      }
+      impl_->set_next(index, variable.value);
+    }
+  } catch (...) {
+    impl_->state.discard();
+    throw;
+  }
+  impl_->state.commit();
+  impl_->seed = checkpoint.random_seed;
+  impl_->steps = checkpoint.step;
+  impl_->algorithm_steps = checkpoint.algorithm_steps;
+  return {loaded.file, loaded.note, checkpoint.cursor, checkpoint.properties};
+}
+
+graph::ModelDef Model::Impl::with_present_state() const {
+  graph::ModelDef copy = def;
+  const auto present = state.read();
+  const auto replace = [&](graph::GraphDef& graph) {
+    for (graph::InitializerDef& init : graph.initializers) {
+      const std::size_t index = state.find(init.name);
+      if (index < state.size()) init.value = present[index].clone();
+    }
+    // A trained sparse tensor is dense.
+    std::erase_if(graph.sparse_initializers, [&](const graph::SparseTensorDef& sparse) {
+      const std::size_t index = state.find(sparse.name);
+      if (index == state.size()) return false;
+      graph.initializers.push_back({sparse.name, present[index].clone(), {}, {}});
+      return true;
+    });
+  };
+  replace(copy.graph);
+  for (graph::TrainingInfoDef& info : copy.training) {
+    if (info.algorithm) replace(*info.algorithm);
+  }
+  return copy;
+}
+
+void Model::export_inference(const std::filesystem::path& file,
+                             const ExportOptions& options) const {
+  graph::ModelDef def = impl_->with_present_state();
+  def.training.clear();
+  // The operators of training are not needed any more.
+  std::erase_if(def.opsets, [&](const graph::OpsetImport& import) {
+    return import.domain == training_domain && !uses_domain(def, training_domain);
+  });
+  save_model(def, file, options.external_data_from);
+}
+
+void Model::export_training(const std::filesystem::path& file, const ExportOptions& options) const {
+  save_model(impl_->with_present_state(), file, options.external_data_from);
+}
+
+}  // namespace ondine

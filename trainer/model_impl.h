@@ -1,0 +1,57 @@
+// The inside of Model.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <mutex>
+
+#include <ondine/model.h>
+
+#include "core/digest.h"
+#include "graph/ir/document.h"
+#include "trainer/assemble.h"
+
+namespace ondine {
+
+struct Model::Impl {
+  graph::ModelDef def;
+  LoadOptions options;
+  trainer::Assembly assembly;
+  trainer::StateStore state;
+  mutable trainer::Runtime runtime;
+  Sha256Digest fingerprint{};
+
+  // Written by the training thread, read by inference in others.
+  std::atomic<std::uint64_t> seed{0};
+  std::atomic<std::uint64_t> steps{0};
+  std::vector<std::uint64_t> algorithm_steps;
+
+  ProgressCallback progress;
+  std::shared_ptr<const CancelFlag> cancel;
+  std::optional<std::chrono::milliseconds> deadline;
+  bool profiling = false;
+  mutable trainer::Profile profile;
+  mutable std::mutex profile_mutex;
+  std::vector<Value> scratch;  // inputs of the last step; kept for its memory
+  std::vector<std::string> fetch_names;
+
+  static std::unique_ptr<Impl> make(graph::ModelDef def, const LoadOptions& options);
+
+  graph::CallState call_state(std::uint64_t step) const;
+  void run(trainer::Executor& executor, graph::CallState& call) const;
+  void forget_plans();
+  void run_step(std::span<const NamedValue> feeds, std::size_t algorithm,
+                std::span<NamedValue> results);
+  void initialize(std::uint64_t new_seed);
+  // Copies an update that its node did not write in place.
+  void assign(const trainer::Callable& callable, const trainer::Update& update, const Value& value);
+  // Copies into the next version. dtype and shape must be the variable's.
+  void set_next(std::size_t index, const Tensor& value);
+  bool is_parameter(std::size_t index) const;  // a float32 weight
+  std::size_t require_variable(std::string_view name) const;
+  const trainer::Algorithm& require_algorithm(std::size_t index) const;
+  // The model as it would be exported, state variables with their present values.
+  graph::ModelDef with_present_state() const;
+};
+
+}  // namespace ondine

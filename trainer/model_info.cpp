@@ -1,0 +1,137 @@
+#include <algorithm>
+
+#include "core/message.h"
+#include "graph/check/findings.h"
+#include "graph/contract/op_def.h"
+#include "proto/import.h"
+#include "trainer/feeds.h"
+#include "trainer/model_impl.h"
+
+namespace ondine {
+namespace {
+
+PortInfo port(const std::string& name, const graph::Type& type, const graph::Graph& graph) {
+  PortInfo info;
+  info.name = name;
+  info.type = trainer::describe_type(type, graph);
+  if (type.is_tensor()) info.dtype = type.dtype;
+  if (type.is_tensor() && type.dims) {
+    info.dims.emplace();
+    for (const graph::Dim dim : *type.dims) info.dims->push_back(dim.known() ? dim.size() : -1);
+  }
+  return info;
+}
+
+std::vector<PortInfo> input_ports(const trainer::Callable& callable) {
+  std::vector<PortInfo> ports;
+  for (std::size_t i = 0; i < callable.inputs.size(); ++i) {
+    const trainer::InputSource& input = callable.inputs[i];
+    if (!input.declared) continue;
+    const graph::Type& type = (*callable.graph)[callable.graph->inputs[i]].declared;
+    ports.push_back(port(callable.input_names[i], type, *callable.graph));
+    ports.back().has_default =
+        input.fallback.defined() || input.variable != trainer::InputSource::no_variable;
+  }
+  return ports;
+}
+
+std::vector<PortInfo> output_ports(const trainer::Callable& callable,
+                                   const std::vector<std::string>& names) {
+  std::vector<PortInfo> ports;
+  for (const std::string& name : names) {
+    const auto found = std::find_if(callable.outputs.begin(), callable.outputs.end(),
+                                    [&](const auto& output) { return output.name == name; });
+    ports.push_back(port(name, (*callable.graph)[found->value].type, *callable.graph));
+  }
+  return ports;
+}
+
+}  // namespace
+
+std::vector<PortInfo> Model::inputs() const { return input_ports(impl_->assembly.infer); }
+
+std::vector<PortInfo> Model::outputs() const {
+  return output_ports(impl_->assembly.infer, impl_->assembly.infer.default_outputs);
+}
+
+std::size_t Model::algorithm_count() const { return impl_->assembly.algorithms.size(); }
+
+AlgorithmInfo Model::algorithm(std::size_t index) const {
+  const trainer::Algorithm& algorithm = impl_->require_algorithm(index);
+  AlgorithmInfo info;
+  info.inputs = input_ports(algorithm.step);
+  info.outputs = output_ports(algorithm.step, algorithm.outputs);
+  for (const trainer::Update& update : algorithm.step.updates) {
+    info.updates.push_back(impl_->state.variable(update.variable).name);
+  }
+  return info;
+}
+
+std::uint64_t Model::seed() const { return impl_->seed; }
+std::uint64_t Model::steps() const { return impl_->steps; }
+std::string Model::fingerprint() const { return to_hex(impl_->fingerprint); }
+
+void Model::set_threads(int threads) {
+  if (threads < 1) fail(ErrorCode::mismatch, "the number of threads must be at least 1");
+  impl_->runtime.threads = threads;
+  impl_->runtime.pool = std::make_unique<ThreadPool>(threads);
+  impl_->forget_plans();
+}
+
+void Model::set_progress(ProgressCallback callback) { impl_->progress = std::move(callback); }
+void Model::set_cancel_flag(std::shared_ptr<const CancelFlag> flag) {
+  impl_->cancel = std::move(flag);
+}
+void Model::set_deadline(std::optional<std::chrono::milliseconds> per_call) {
+  impl_->deadline = per_call;
+}
+
+PlanInfo Model::plan(std::span<const NamedValue> feeds,
+                     std::optional<std::size_t> algorithm) const {
+  const trainer::Callable& callable =
+      algorithm ? impl_->require_algorithm(*algorithm).step : impl_->assembly.infer;
+  const trainer::Selection& selection = callable.select(callable.default_outputs, impl_->runtime);
+  const auto present = impl_->state.read();
+  std::vector<Value> inputs;
+  callable.gather(feeds, present, inputs);
+  const auto plan = selection.program->plan(inputs);
+  PlanInfo info;
+  info.arena_bytes = plan->arena_bytes;
+  info.nodes = plan->nodes.size();
+  for (const graph::GraphValue& value : plan->graph.values) {
+    if (value.constant.defined()) info.constant_bytes += value.constant.bytes();
+  }
+  for (std::size_t i = 0; i < impl_->state.size(); ++i) {
+    info.state_bytes += impl_->state.variable(i).initial.bytes();
+  }
+  for (const trainer::Update& update : callable.updates) {
+    info.state_bytes += impl_->state.variable(update.variable).initial.bytes();
+  }
+  return info;
+}
+
+void Model::set_profiling(bool on) {
+  impl_->profile.clear();
+  impl_->profiling = on;
+}
+
+std::vector<ProfileEntry> Model::profile() const {
+  std::vector<ProfileEntry> entries;
+  for (const auto& [op, entry] : impl_->profile) entries.push_back(entry);
+  std::sort(entries.begin(), entries.end(),
+            [](const ProfileEntry& a, const ProfileEntry& b) { return a.seconds > b.seconds; });
+  return entries;
+}
+
+std::string Model::inspect(std::string_view stage, std::size_t) const {
+  fail(ErrorCode::mismatch, "there is no stage ", quoted(stage));
+}
+
+std::vector<std::string> check_model(const std::filesystem::path& file,
+                                     const LoadOptions& options) {
+  graph::Findings findings;
+  findings.collect([&] { trainer::assemble(load_model(file, options.limits), options); });
+  return findings.texts();
+}
+
+}  // namespace ondine

@@ -1,0 +1,101 @@
+#include <algorithm>
+
+#include "core/message.h"
+#include "trainer/model_impl.h"
+
+namespace ondine {
+
+std::size_t Model::Impl::require_variable(std::string_view name) const {
+  const std::size_t index = state.find(name);
+  if (index == state.size()) fail(ErrorCode::mismatch, "there is no state variable ", quoted(name));
+  return index;
+}
+
+std::vector<StateInfo> Model::state() const {
+  std::vector<StateInfo> infos;
+  for (std::size_t i = 0; i < impl_->state.size(); ++i) {
+    const trainer::Variable& variable = impl_->state.variable(i);
+    infos.push_back(
+        {variable.name, variable.role, variable.initial.dtype(), variable.initial.shape()});
+  }
+  return infos;
+}
+
+Tensor Model::get_state(std::string_view name) const {
+  const std::size_t index = impl_->require_variable(name);
+  return impl_->state.read()[index].clone();
+}
+
+void Model::set_state(std::string_view name, const Tensor& value) {
+  const std::size_t index = impl_->require_variable(name);
+  const Tensor& initial = impl_->state.variable(index).initial;
+  if (value.dtype() != initial.dtype() || !(value.shape() == initial.shape())) {
+    fail(ErrorCode::mismatch, "state variable ", quoted(name), " is a ", initial.dtype(),
+         initial.shape(), ", not a ", value.dtype(), value.shape());
+  }
+  impl_->set_next(index, value);
+  impl_->state.commit();
+}
+
+std::vector<float> Model::parameters() const {
+  std::vector<float> flat;
+  const auto present = impl_->state.read();
+  for (std::size_t i = 0; i < impl_->state.size(); ++i) {
+    if (!impl_->is_parameter(i)) continue;
+    const auto values = present[i].values<float>();
+    flat.insert(flat.end(), values.begin(), values.end());
+  }
+  return flat;
+}
+
+void Model::set_parameters(std::span<const float> flat) {
+  std::size_t total = 0;
+  for (std::size_t i = 0; i < impl_->state.size(); ++i) {
+    if (impl_->is_parameter(i)) {
+      total += static_cast<std::size_t>(impl_->state.variable(i).initial.size());
+    }
+  }
+  if (flat.size() != total) {
+    fail(ErrorCode::mismatch, "the model has ", total, " parameters, ", flat.size(),
+         " values were given");
+  }
+  for (std::size_t i = 0; i < impl_->state.size(); ++i) {
+    if (!impl_->is_parameter(i)) continue;
+    const auto target = impl_->state.next(i).mutable_values<float>();
+    std::copy_n(flat.begin(), target.size(), target.begin());
+    flat = flat.subspan(target.size());
+  }
+  impl_->state.commit();
+}
+
+void Model::Impl::set_next(std::size_t index, const Tensor& value) {
+  Tensor& next = state.next(index);
+  if (value.dtype() == DType::string) {
+    const auto from = value.values<std::string>();
+    std::copy(from.begin(), from.end(), next.mutable_values<std::string>().begin());
+  } else {
+    std::copy_n(static_cast<const std::byte*>(value.data()), value.bytes(),
+                static_cast<std::byte*>(next.mutable_data()));
+  }
+}
+
+bool Model::Impl::is_parameter(std::size_t index) const {
+  const trainer::Variable& variable = state.variable(index);
+  return variable.role == StateRole::weight && variable.initial.dtype() == DType::float32;
+}
+
+const char* to_string(StateRole role) noexcept {
+  switch (role) {
+    case StateRole::weight:
+      return "weight";
+    case StateRole::optimizer_state:
+      return "optimizer state";
+    case StateRole::counter:
+      return "counter";
+    case StateRole::constant:
+      return "constant";
+  }
+  return "constant";
+}
+
+}  // namespace ondine

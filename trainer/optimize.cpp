@@ -1,0 +1,7 @@
+#include "trainer/optimize.h"
+
+namespace ondine::trainer {
+
+void optimize(graph::Graph&, const Limits&) {}
+
+}  // namespace ondine::trainer

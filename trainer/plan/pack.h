@@ -1,0 +1,25 @@
+// Giving offsets to memory blocks that are in use for a part of the time.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace ondine::trainer {
+
+struct Interval {
+  std::size_t bytes = 0;
+  std::int32_t first = 0;  // inclusive
+  std::int32_t last = 0;
+};
+
+struct Packing {
+  std::vector<std::size_t> offsets;  // multiples of 64
+  std::size_t bytes = 0;             // of the whole
+};
+
+// No two intervals that share a moment share a byte. Largest first, each in the smallest gap that
+// fits (Pisarchyk and Lee 2020, greedy by size).
+Packing pack_intervals(std::span<const Interval> intervals);
+
+}  // namespace ondine::trainer

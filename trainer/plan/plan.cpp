@@ -1,0 +1,198 @@
+#include "trainer/plan/plan.h"
+
+#include <algorithm>
+
+#include "core/message.h"
+#include "graph/contract/op_def.h"
+#include "trainer/plan/pack.h"
+#include "trainer/plan/specialize.h"
+#include "trainer/plan/static_bind.h"
+
+namespace ondine::trainer {
+namespace {
+
+using namespace graph;  // NOLINT
+
+class Planner {
+ public:
+  Planner(Graph graph, const PlanOptions& options) : options_(&options) {
+    plan_.graph = std::move(graph);
+    plan_.buffer_of.assign(plan_.graph.values.size(), no_buffer);
+    targets_.assign(plan_.graph.values.size(), false);
+    for (const ValueId id : options.targets) targets_[index(id)] = true;
+  }
+
+  Plan run() {
+    place_inputs();
+    count_readers();
+    plan_nodes();
+    for (const ValueId id : plan_.graph.outputs) extend(id, end());
+    pack();
+    if (plan_.arena_bytes > options_->limits->arena_bytes) {
+      fail(ErrorCode::limit, "the call needs ", plan_.arena_bytes, " bytes for its values, ",
+           options_->limits->arena_bytes, " are allowed");
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  static std::size_t index(ValueId id) { return static_cast<std::size_t>(id); }
+  std::int32_t end() const { return static_cast<std::int32_t>(plan_.graph.nodes.size()); }
+
+  std::size_t add_buffer(ValueId id, Place place, std::int32_t position) {
+    const Type& type = plan_.graph[id].type;
+    Buffer buffer{place, 0, 0, position, position};
+    const auto shape = type.shape();
+    if (shape && type.dtype != DType::string) {
+      buffer.bytes = static_cast<std::size_t>(shape->size()) * size_of(type.dtype);
+    }
+    plan_.buffers.push_back(buffer);
+    members_.push_back({id});
+    return plan_.buffer_of[index(id)] = plan_.buffers.size() - 1;
+  }
+
+  void join_buffer(ValueId id, std::size_t buffer, std::int32_t position) {
+    plan_.buffer_of[index(id)] = buffer;
+    members_[buffer].push_back(id);
+    extend(id, position);
+  }
+
+  void place_inputs() {
+    for (const ValueId id : plan_.graph.inputs) add_buffer(id, Place::external, -1);
+    for (std::size_t i = 0; i < plan_.graph.values.size(); ++i) {
+      if (plan_.graph.values[i].constant.defined()) {
+        add_buffer(static_cast<ValueId>(i), Place::constant, -1);
+      }
+    }
+  }
+
+  // Readers of each value that are still to come; outputs are read at the end.
+  void count_readers() {
+    readers_.assign(plan_.graph.values.size(), 0);
+    for (const Node& node : plan_.graph.nodes) {
+      for (const ValueId id : node.all_inputs()) {
+        if (id != no_value) ++readers_[index(id)];
+      }
+    }
+    for (const ValueId id : plan_.graph.outputs) ++readers_[index(id)];
+  }
+
+  void extend(ValueId id, std::int32_t position) {
+    const std::size_t buffer = plan_.buffer_of[index(id)];
+    if (buffer != no_buffer) {
+      plan_.buffers[buffer].last = std::max(plan_.buffers[buffer].last, position);
+    }
+  }
+
+  void plan_nodes() {
+    for (const Node& node : plan_.graph.nodes) {
+      const auto position = static_cast<std::int32_t>(plan_.nodes.size());
+      PlannedNode planned{node, !is_static(node, plan_.graph), no_buffer};
+      std::optional<BoundNode> bound;
+      if (!planned.dynamic) {
+        bound = bind_static(node, plan_.graph, *options_->limits, options_->threads);
+        planned.dynamic = !bound.has_value();
+      }
+      for (const ValueId id : node.all_inputs()) {
+        if (id != no_value) extend(id, position);
+      }
+      place_outputs(planned, position);
+      for (const ValueId id : node.all_inputs()) {
+        if (id != no_value) --readers_[index(id)];
+      }
+      if (bound && bound->workspace_bytes > 0) {
+        planned.workspace = plan_.buffers.size();
+        plan_.buffers.push_back({Place::arena, 0, bound->workspace_bytes, position, position});
+        members_.emplace_back();
+      }
+      plan_.nodes.push_back(std::move(planned));
+    }
+  }
+
+  void place_outputs(const PlannedNode& planned, std::int32_t position) {
+    const Node& node = planned.node;
+    for (std::size_t k = 0; k < node.outputs.size(); ++k) {
+      const ValueId id = node.outputs[k];
+      if (id == no_value) continue;
+      const Type& type = plan_.graph[id].type;
+      const bool fixed = type.is_tensor() && type.shape() && type.dtype != DType::string;
+      if (!fixed) {
+        add_buffer(id, Place::dynamic, position);
+      } else if (k > 0 || planned.dynamic || !share_input(node, id, position)) {
+        add_buffer(id, targets_[index(id)] ? Place::target : Place::arena, position);
+      }
+    }
+  }
+
+  // Output 0 takes the buffer of an input: a view of it, or written over it.
+  bool share_input(const Node& node, ValueId output, std::int32_t position) {
+    const Facts& facts = node.op->facts;
+    if (targets_[index(output)]) return false;
+    if (facts.view && !node.inputs.empty() && node.inputs[0] != no_value) {
+      const std::size_t buffer = plan_.buffer_of[index(node.inputs[0])];
+      const Place place = plan_.buffers[buffer].place;
+      if (place == Place::arena || place == Place::external || place == Place::constant) {
+        join_buffer(output, buffer, position);
+        return true;
+      }
+    }
+    for (std::size_t i = 0; i < node.inputs.size() && i < 32; ++i) {
+      if ((facts.inplace >> i & 1U) == 0 || node.inputs[i] == no_value) continue;
+      if (can_overwrite(node, i, output)) {
+        join_buffer(output, plan_.buffer_of[index(node.inputs[i])], position);
+        return true;
+      }
+    }
+    return false;
+  }
+
+  // Nothing else reads what lies in the input's buffer, now or later.
+  bool can_overwrite(const Node& node, std::size_t i, ValueId output) const {
+    const std::size_t buffer = plan_.buffer_of[index(node.inputs[i])];
+    if (plan_.buffers[buffer].place != Place::arena) return false;
+    const auto& in = plan_.graph[node.inputs[i]].type;
+    const auto& out = plan_.graph[output].type;
+    if (size_of(in.dtype) != size_of(out.dtype) || !(in.shape() == out.shape())) return false;
+    int reads = 0;
+    for (const ValueId id : node.inputs) {
+      reads += id != no_value && plan_.buffer_of[index(id)] == buffer ? 1 : 0;
+    }
+    return reads == 1 && pending_readers(buffer) == 1;
+  }
+
+  int pending_readers(std::size_t buffer) const {
+    int count = 0;
+    for (const ValueId id : members_[buffer]) count += readers_[index(id)];
+    return count;
+  }
+
+  void pack() {
+    std::vector<Interval> intervals;
+    std::vector<std::size_t> owners;
+    for (std::size_t i = 0; i < plan_.buffers.size(); ++i) {
+      const Buffer& buffer = plan_.buffers[i];
+      if (buffer.place != Place::arena || buffer.bytes == 0) continue;
+      intervals.push_back({buffer.bytes, buffer.first, buffer.last});
+      owners.push_back(i);
+    }
+    const Packing packing = pack_intervals(intervals);
+    for (std::size_t i = 0; i < owners.size(); ++i) {
+      plan_.buffers[owners[i]].offset = packing.offsets[i];
+    }
+    plan_.arena_bytes = packing.bytes;
+  }
+
+  const PlanOptions* options_;
+  Plan plan_;
+  std::vector<bool> targets_;
+  std::vector<int> readers_;
+  std::vector<std::vector<ValueId>> members_;  // values of each buffer
+};
+
+}  // namespace
+
+Plan make_plan(const Graph& graph, std::span<const Type> inputs, const PlanOptions& options) {
+  return Planner(specialize(graph, inputs, *options.limits), options).run();
+}
+
+}  // namespace ondine::trainer

@@ -1,0 +1,66 @@
+// Stage 7: order, places and offsets for given input shapes. A pure function of graph and types.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <ondine/limits.h>
+
+#include "core/parallel.h"
+#include "graph/ir/graph.h"
+
+namespace ondine::trainer {
+
+// Where the elements of a value lie while a call runs.
+enum class Place : std::uint8_t {
+  none,      // nothing reads it
+  external,  // fed or state: the caller's memory
+  constant,
+  arena,
+  target,   // the memory the caller wants this output in
+  dynamic,  // shape known only when reached, or no fixed-size elements
+};
+
+struct Buffer {
+  Place place = Place::none;
+  std::size_t offset = 0;  // arena
+  std::size_t bytes = 0;
+  std::int32_t first = 0;  // positions in Plan::nodes between which it is in use, inclusive
+  std::int32_t last = 0;
+};
+
+struct PlannedNode {
+  graph::Node node;
+  bool dynamic = false;
+  std::size_t workspace = 0;  // index in Plan::buffers, or no_buffer
+};
+inline constexpr std::size_t no_buffer = static_cast<std::size_t>(-1);
+
+struct Plan {
+  graph::Graph graph;  // typed for the input shapes; its nodes are those of `nodes`
+  std::vector<PlannedNode> nodes;
+  std::vector<std::size_t> buffer_of;  // by value id; no_buffer for none. Views share a buffer
+  std::vector<Buffer> buffers;
+  std::size_t arena_bytes = 0;
+};
+
+struct PlanOptions {
+  // Values that the caller wants in memory of its own (Place::target) where that saves a copy.
+  std::span<const graph::ValueId> targets;
+  const Limits* limits = nullptr;
+  int threads = 1;
+};
+
+// `inputs` are the types of graph.inputs with every extent known where the value is a tensor.
+// Nodes that no output needs are left out, what is fixed by the shapes is computed now. Throws
+// Error(mismatch) where the shapes do not fit the operators and Error(limit) above
+// Limits::arena_bytes.
+Plan make_plan(const graph::Graph& graph, std::span<const graph::Type> inputs,
+               const PlanOptions& options);
+
+// Throws Error(internal) when two buffers that live at the same time overlap in the arena, or a
+// node reads what was not written before. Independent of how the plan was made.
+void verify_plan(const Plan& plan);
+
+}  // namespace ondine::trainer

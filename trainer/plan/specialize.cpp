@@ -1,0 +1,114 @@
+#include "trainer/plan/specialize.h"
+
+#include <algorithm>
+
+#include "graph/contract/infer_node.h"
+#include "graph/contract/op_def.h"
+#include "graph/evaluate/graph_runner.h"
+
+namespace ondine::trainer {
+namespace {
+
+using namespace graph;  // NOLINT
+
+// Larger results of constants are left to the passes that run once when a model is loaded.
+constexpr std::int64_t largest_fold = 4096;
+
+bool has_fixed_elements(const Type& type) {
+  return type.is_tensor() && type.dtype != DType::string && type.shape().has_value();
+}
+
+bool outputs_constant(const Node& node, const Graph& graph) {
+  return std::all_of(node.outputs.begin(), node.outputs.end(),
+                     [&](ValueId id) { return id == no_value || graph[id].constant.defined(); });
+}
+
+bool can_compute_now(const Node& node, const Graph& graph) {
+  if (node.op->facts.random || !node.bodies.empty() || node.op->bind == nullptr) return false;
+  const bool inputs_known = std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
+    return id == no_value || graph[id].constant.defined();
+  });
+  if (!inputs_known) return false;
+  return std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId id) {
+    return id == no_value ||
+           (has_fixed_elements(graph[id].type) && graph[id].type.shape()->size() <= largest_fold);
+  });
+}
+
+void compute_now(const Node& node, Graph& graph, const Limits& limits) {
+  Graph single;
+  Node copy = node;
+  for (ValueId& id : copy.inputs) {
+    if (id == no_value) continue;
+    const GraphValue& value = graph[id];
+    id = single.add_temporary(value.name, value.type);
+    single[id].constant = value.constant;
+  }
+  for (ValueId& id : copy.outputs) {
+    if (id == no_value) continue;
+    id = single.add_temporary(graph[id].name, graph[id].type);
+    single.outputs.push_back(id);
+  }
+  single.nodes.push_back(std::move(copy));
+  const auto results = evaluate(single, {}, limits);
+  std::size_t next = 0;
+  for (const ValueId id : node.outputs) {
+    if (id != no_value) graph[id].constant = results[next++].tensor();
+  }
+}
+
+void drop_unneeded(Graph& graph) {
+  std::vector<bool> needed(graph.values.size());
+  const auto need = [&](ValueId id) {
+    if (id != no_value) needed[static_cast<std::size_t>(id)] = true;
+  };
+  for (const ValueId id : graph.outputs) need(id);
+  std::vector<Node> kept;
+  for (std::size_t i = graph.nodes.size(); i-- > 0;) {
+    Node& node = graph.nodes[i];
+    const bool used = std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId id) {
+      return id != no_value && needed[static_cast<std::size_t>(id)];
+    });
+    if (!used) continue;
+    for (const ValueId id : node.all_inputs()) need(id);
+    for (ValueId& id : node.outputs) {
+      if (id != no_value && !needed[static_cast<std::size_t>(id)]) id = no_value;
+    }
+    kept.push_back(std::move(node));
+  }
+  std::reverse(kept.begin(), kept.end());
+  graph.nodes = std::move(kept);
+}
+
+}  // namespace
+
+bool is_static(const Node& node, const Graph& graph) {
+  if (!node.bodies.empty()) return false;
+  const auto fixed = [&](ValueId id) {
+    return id == no_value || has_fixed_elements(graph[id].type);
+  };
+  return std::all_of(node.inputs.begin(), node.inputs.end(), fixed) &&
+         std::all_of(node.outputs.begin(), node.outputs.end(), fixed);
+}
+
+Graph specialize(const Graph& graph, std::span<const Type> inputs, const Limits& limits) {
+  Graph typed = graph;
+  drop_unneeded(typed);
+  // Shapes come from inference alone: a declared extent says nothing of what inference needs to
+  // know, and feeds were compared with the declarations before.
+  for (GraphValue& value : typed.values) value.declared = {};
+  for (std::size_t i = 0; i < typed.inputs.size(); ++i) set_type(typed, typed.inputs[i], inputs[i]);
+  std::vector<Node> kept;
+  for (Node& node : typed.nodes) {
+    infer_node(node, typed);
+    if (!outputs_constant(node, typed) && can_compute_now(node, typed)) {
+      compute_now(node, typed, limits);
+    }
+    if (!outputs_constant(node, typed)) kept.push_back(std::move(node));
+  }
+  typed.nodes = std::move(kept);
+  drop_unneeded(typed);
+  return typed;
+}
+
+}  // namespace ondine::trainer

@@ -1,0 +1,77 @@
+#include "trainer/state/state_store.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace ondine::trainer {
+
+StateStore::StateStore(std::vector<Variable> variables)
+    : variables_(std::move(variables)), buffers_(variables_.size()), next_(variables_.size()) {
+  versions_.push_back(std::make_unique<Version>());
+  // The initial values are the first version; they are never written.
+  for (const Variable& variable : variables_) versions_[0]->tensors.push_back(variable.initial);
+}
+
+std::size_t StateStore::find(std::string_view name) const noexcept {
+  const auto found = std::find_if(variables_.begin(), variables_.end(),
+                                  [&](const Variable& variable) { return variable.name == name; });
+  return static_cast<std::size_t>(found - variables_.begin());
+}
+
+StateStore::Reader StateStore::read() const {
+  const std::lock_guard lock(*mutex_);
+  Version& version = *versions_[present_];
+  version.readers.fetch_add(1, std::memory_order_relaxed);
+  return {version.readers, version.tensors};
+}
+
+bool StateStore::in_use(const Tensor& tensor, std::size_t variable) const {
+  for (std::size_t v = 0; v < versions_.size(); ++v) {
+    const Version& version = *versions_[v];
+    const bool live = v == present_ || version.readers.load(std::memory_order_acquire) > 0;
+    if (live && version.tensors[variable].data() == tensor.data()) return true;
+  }
+  return false;
+}
+
+Tensor& StateStore::next(std::size_t i) {
+  const Tensor& initial = variables_[i].initial;
+  const bool is_initial = next_[i].data() == initial.data();
+  if (next_[i].defined() && (!is_initial || initial.size() == 0)) return next_[i];
+  for (const Tensor& buffer : buffers_[i]) {
+    if (!in_use(buffer, i)) return next_[i] = buffer;
+  }
+  buffers_[i].emplace_back(initial.dtype(), initial.shape());
+  return next_[i] = buffers_[i].back();
+}
+
+void StateStore::commit() {
+  std::size_t target = 0;
+  while (target < versions_.size() &&
+         (target == present_ || versions_[target]->readers.load(std::memory_order_acquire) > 0)) {
+    ++target;
+  }
+  if (target == versions_.size()) {
+    auto version = std::make_unique<Version>();
+    version->tensors.resize(variables_.size());
+    const std::lock_guard lock(*mutex_);
+    versions_.push_back(std::move(version));
+  }
+  Version& version = *versions_[target];
+  for (std::size_t i = 0; i < variables_.size(); ++i) {
+    version.tensors[i] = next_[i].defined() ? next_[i] : versions_[present_]->tensors[i];
+  }
+  discard();
+  const std::lock_guard lock(*mutex_);
+  present_ = target;
+}
+
+void StateStore::discard() noexcept {
+  for (Tensor& tensor : next_) tensor = Tensor();
+}
+
+void StateStore::reset() {
+  for (std::size_t i = 0; i < variables_.size(); ++i) next_[i] = variables_[i].initial;
+}
+
+}  // namespace ondine::trainer

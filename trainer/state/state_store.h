@@ -1,0 +1,83 @@
+// The state variables of a model, in versions: a step writes a new version while inference still
+// reads the old one.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <ondine/model.h>
+#include <ondine/tensor.h>
+
+namespace ondine::trainer {
+
+struct Variable {
+  std::string name;
+  StateRole role = StateRole::weight;
+  Tensor initial;
+};
+
+// Reading versions is for any number of threads, writing for one.
+class StateStore {
+ public:
+  // Holds one version while it exists: none of its tensors is written.
+  class Reader {
+   public:
+    Reader(Reader&& other) noexcept
+        : readers_(std::exchange(other.readers_, nullptr)), tensors_(other.tensors_) {}
+    Reader& operator=(Reader&&) = delete;
+    ~Reader() {
+      if (readers_ != nullptr) readers_->fetch_sub(1, std::memory_order_release);
+    }
+    const Tensor& operator[](std::size_t i) const { return (*tensors_)[i]; }
+
+   private:
+    friend class StateStore;
+    Reader(std::atomic<int>& readers, const std::vector<Tensor>& tensors)
+        : readers_(&readers), tensors_(&tensors) {}
+    std::atomic<int>* readers_;
+    const std::vector<Tensor>* tensors_;
+  };
+
+  StateStore() = default;
+  explicit StateStore(std::vector<Variable> variables);
+
+  std::size_t size() const noexcept { return variables_.size(); }
+  const Variable& variable(std::size_t i) const { return variables_[i]; }
+  // size() when there is none.
+  std::size_t find(std::string_view name) const noexcept;
+
+  Reader read() const;
+
+  // Starts the next version: memory for variable i that no reader sees. Allocates only when every
+  // buffer of the variable is being read.
+  Tensor& next(std::size_t i);
+  // Makes the tensors asked for by next() the present version, together with the old ones of all
+  // others.
+  void commit();
+  // Forgets what next() gave out since the last commit.
+  void discard() noexcept;
+
+  // Resets every variable to its initial value, in the next version.
+  void reset();
+
+ private:
+  struct Version {
+    std::vector<Tensor> tensors;
+    std::atomic<int> readers{0};
+  };
+  bool in_use(const Tensor& tensor, std::size_t variable) const;
+
+  std::vector<Variable> variables_;
+  std::vector<std::vector<Tensor>> buffers_;  // all memory of each variable
+  std::vector<Tensor> next_;                  // undefined where the present one stays
+  std::vector<std::unique_ptr<Version>> versions_;
+  std::size_t present_ = 0;
+  mutable std::unique_ptr<std::mutex> mutex_ = std::make_unique<std::mutex>();
+};
+
+}  // namespace ondine::trainer
