@@ -13,8 +13,8 @@ struct Format {
   std::uint8_t sign;
   std::uint8_t largest;
   std::uint8_t infinity;  // equal to `nan` where there is none
-  std::uint8_t nan;       // 0: there is none
-  bool unsigned_zero;     // fnuz: no -0, the one NaN has its code
+  std::uint8_t nan;
+  bool unsigned_zero;  // fnuz: no -0, the one NaN has its code
 };
 constexpr Format e4m3fn{3, 7, 0x80, 0x7e, 0x7f, 0x7f, false};
 constexpr Format e4m3fnuz{3, 8, 0x80, 0x7f, 0x80, 0x80, true};
@@ -92,7 +92,10 @@ float8e5m2 to_float8e5m2(double value, bool saturate) noexcept {
 float8e5m2fnuz to_float8e5m2fnuz(double value, bool saturate) noexcept {
   return {encode(e5m2fnuz, value, saturate)};
 }
-float4e2m1 to_float4e2m1(double value) noexcept { return {encode(e2m1, value, true)}; }
+float4e2m1 to_float4e2m1(double value) noexcept {
+  if (std::isnan(value)) return {e2m1.sign};
+  return {encode(e2m1, value, true)};
+}
 
 float8e8m0 to_float8e8m0(double value, bool saturate, RoundMode mode) noexcept {
   constexpr std::uint8_t nan = 0xff;

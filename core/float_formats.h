@@ -62,7 +62,7 @@ float8e4m3fn to_float8e4m3fn(double value, bool saturate) noexcept;
 float8e4m3fnuz to_float8e4m3fnuz(double value, bool saturate) noexcept;
 float8e5m2 to_float8e5m2(double value, bool saturate) noexcept;
 float8e5m2fnuz to_float8e5m2fnuz(double value, bool saturate) noexcept;
-// Always saturates; NaN becomes 6.
+// Always saturates; NaN becomes -0.
 float4e2m1 to_float4e2m1(double value) noexcept;
 
 enum class RoundMode : std::uint8_t { up, down, nearest };  // nearest: ties away from zero

@@ -23,16 +23,24 @@ std::array<std::uint32_t, 4> random_block(const RandomKey& key, std::uint64_t in
   return c;
 }
 
+std::array<double, 2> uniform_pair(const RandomKey& key, std::uint64_t i) noexcept {
+  const auto block = random_block(key, i);
+  return {uniform_double(block[0], block[1]), uniform_double(block[2], block[3])};
+}
+
+std::array<double, 2> normal_pair(const RandomKey& key, std::uint64_t i) noexcept {
+  const auto [u, v] = uniform_pair(key, i);
+  const double radius = std::sqrt(-2.0 * std::log1p(-u));
+  const double angle = 2.0 * std::numbers::pi * v;
+  return {radius * std::cos(angle), radius * std::sin(angle)};
+}
+
 double uniform_at(const RandomKey& key, std::uint64_t i) noexcept {
-  const auto block = random_block(key, i / 2);
-  return (i & 1) == 0 ? uniform_double(block[0], block[1]) : uniform_double(block[2], block[3]);
+  return uniform_pair(key, i / 2)[i & 1];
 }
 
 double normal_at(const RandomKey& key, std::uint64_t i) noexcept {
-  const auto block = random_block(key, i / 2);
-  const double radius = std::sqrt(-2.0 * std::log1p(-uniform_double(block[0], block[1])));
-  const double angle = 2.0 * std::numbers::pi * uniform_double(block[2], block[3]);
-  return radius * ((i & 1) == 0 ? std::cos(angle) : std::sin(angle));
+  return normal_pair(key, i / 2)[i & 1];
 }
 
 }  // namespace ondine

@@ -25,7 +25,10 @@ inline double uniform_double(std::uint32_t high, std::uint32_t low) noexcept {
   return static_cast<double>(bits) * 0x1p-53;
 }
 
-// Element i of a uniform or standard normal sequence (Box-Muller on block i / 2).
+// Elements 2 i and 2 i + 1 of a uniform or standard normal sequence, from block i (Box-Muller).
+std::array<double, 2> uniform_pair(const RandomKey& key, std::uint64_t i) noexcept;
+std::array<double, 2> normal_pair(const RandomKey& key, std::uint64_t i) noexcept;
+// Element i of the same.
 double uniform_at(const RandomKey& key, std::uint64_t i) noexcept;
 double normal_at(const RandomKey& key, std::uint64_t i) noexcept;
 

@@ -8,7 +8,8 @@ namespace {
 
 // Shapes have few extents; longer vectors are data.
 bool is_shape_like(const InferContext& context, std::size_t i) {
-  if (context.dtype(i) != DType::int64 || !context.ranked(i)) return false;
+  const DType dtype = context.dtype(i);
+  if ((dtype != DType::int64 && dtype != DType::int32) || !context.ranked(i)) return false;
   const Dims& dims = context.dims(i);
   return dims.empty() || (dims.size() == 1 && dims[0].known() &&
                           dims[0].size() <= static_cast<std::int64_t>(Shape::max_rank));
@@ -17,9 +18,8 @@ bool is_shape_like(const InferContext& context, std::size_t i) {
 }  // namespace
 
 void combine_known(InferContext& context, std::optional<Dim> (*combine)(Dim, Dim)) {
-  if (context.input_count() != 2 || !is_shape_like(context, 0) || !is_shape_like(context, 1)) {
-    return;
-  }
+  if (context.input_count() != 2 || context.dtype(0) != DType::int64) return;
+  if (!is_shape_like(context, 0) || !is_shape_like(context, 1)) return;
   const auto a = context.known_dims(0);
   const auto b = context.known_dims(1);
   if (!a || !b || a->empty() || b->empty()) return;
@@ -30,6 +30,11 @@ void combine_known(InferContext& context, std::optional<Dim> (*combine)(Dim, Dim
     out.push_back(*element);
   }
   context.set_known_dims(0, std::move(out));
+}
+
+void pass_known(InferContext& context) {
+  if (!is_shape_like(context, 0)) return;
+  if (auto known = context.known_dims(0)) context.set_known_dims(0, std::move(*known));
 }
 
 }  // namespace ondine::kernels::ops

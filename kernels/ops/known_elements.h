@@ -10,4 +10,7 @@ namespace ondine::kernels::ops {
 void combine_known(graph::InferContext& context,
                    std::optional<graph::Dim> (*combine)(graph::Dim, graph::Dim));
 
+// Output 0 has the known elements of input 0.
+void pass_known(graph::InferContext& context);
+
 }  // namespace ondine::kernels::ops

@@ -45,7 +45,7 @@ TEST_CASE("Where of long rows with every pattern of repetition") {
   }
 }
 
-TEST_CASE("Where passes its derivative to the chosen operand", "[.]") {
+TEST_CASE("Where passes its derivative to the chosen operand") {
   const Tensor condition = numbers({2, 1}, {1, 0}, DType::boolean);
   check_gradient(
       {.op = "Where", .inputs = {condition, random_tensor({2, 3}, 1), random_tensor({3}, 2)}});
@@ -53,7 +53,7 @@ TEST_CASE("Where passes its derivative to the chosen operand", "[.]") {
       {.op = "Where", .inputs = {condition, random_tensor({}, 1), random_tensor({2, 3}, 2)}});
 }
 
-TEST_CASE("Variadic operators combine any number of broadcast inputs", "[.]") {
+TEST_CASE("Variadic operators combine any number of broadcast inputs") {
   struct Case {
     std::string op;
     double (*f)(const std::vector<double>&);
@@ -147,7 +147,7 @@ TEST_CASE("Clip holds elements between bounds of every dtype") {
   CHECK_THROWS_AS(run_op({.op = "Clip", .inputs = {x, numbers({2}, {0, 1})}}), Error);
 }
 
-TEST_CASE("Clip has derivatives by its input and its bounds", "[.]") {
+TEST_CASE("Clip has derivatives by its input and its bounds") {
   const Tensor x = random_tensor({4, 5}, 1);
   check_gradient({.op = "Clip", .inputs = {x, Tensor::scalar(-0.9), Tensor::scalar(0.8)}});
   check_gradient({.op = "Clip", .inputs = {x, numbers({1}, {-0.9})}});

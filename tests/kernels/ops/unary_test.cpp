@@ -109,7 +109,7 @@ TEST_CASE("Unary operators give the function of each element in every float form
   }
 }
 
-TEST_CASE("Unary operators have the derivatives of their functions", "[.]") {
+TEST_CASE("Unary operators have the derivatives of their functions") {
   for (const auto& c : cases) {
     if (!c.smooth) continue;
     check_gradient({.op = c.op,
