@@ -48,7 +48,7 @@ ONDINE_INLINE Vf log_of(const Vf& value) {
   const float infinity = __builtin_inff();
   const auto subnormal = value < 1.17549435e-38f;
   const Vf x = subnormal ? value * 8388608.0f : value;
-  const Vi ix = bits<float>(x) - 0x3f3504f3;
+  const Vi ix = bits<float>(absolute(x)) - 0x3f3504f3;
   const Vf e = __builtin_convertvector(ix >> 23, Vf) - (subnormal ? splat(23.0f) : Vf{});
   const Vf f = from_bits<float>((ix & 0x7fffff) + 0x3f3504f3) - 1.0f;
   const Vf tail = f * f * f * polynomial(f, c) - e * 2.12194440e-4f - 0.5f * f * f;
@@ -86,7 +86,7 @@ ONDINE_INLINE Vf tanh_of(const Vf& x) {
 
 // e^(-t^2), t >= 0: t = h + l with h^2 exact.
 ONDINE_INLINE Vf exp_minus_square(const Vf& t) {
-  const Vf h = from_bits<float>((bits<float>(t) + 0x800) & ~0xfff);
+  const Vf h = from_bits<float>(bits<float>(t) & ~0xfff);
   const Vf d = (h - t) * (h + t);
   return exp_of(-(h * h)) * (1.0f + d * (1.0f + d * (0.5f + d * (1.0f / 6 + d * (1.0f / 24)))));
 }
