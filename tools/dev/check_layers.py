@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""Reads the includes: every room knows only the rooms it may, third parties stay behind their walls."""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+# Rooms that a room may include besides itself and include/ondine.
+ROOMS = {
+    "include": [],
+    "core": [],
+    "graph": ["core"],
+    "autodiff": ["core", "graph"],
+    "kernels": ["core", "graph"],
+    "proto": ["core", "graph"],
+    "checkpoints": ["core"],
+    "trainer": ["core", "graph", "autodiff", "kernels", "proto", "checkpoints"],
+    "tools": [],
+    "examples": [],
+}
+# Where the headers of a third party may be included.
+WALLS = {
+    r"google/protobuf/|onnx_schema\.pb\.h": r"proto/[^/]*\.(cpp|h)$",
+    r"Eigen/": r"kernels/math/.*$",
+    r"boost/": r"checkpoints/[^/]*\.cpp$",
+    r"zlib\.h": r"trainer/data/[^/]*\.cpp$",
+    r"CLI/": r"tools/ondine/.*$",
+    r"nlohmann/": r"(checkpoints/[^/]*\.cpp|(tools/ondine|tests|bench)/.*)$",
+}
+INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^">]+)[">]')
+
+
+def findings(path):
+    name = path.relative_to(ROOT).as_posix()
+    room = name.split("/")[0]
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        match = INCLUDE.match(line)
+        if not match:
+            continue
+        target = match.group(1)
+        first = target.split("/")[0]
+        if room in ROOMS and first in ROOMS and first not in ROOMS[room] + [room]:
+            yield f"{name}:{number}: {room} must not know {first} ({target})"
+        for wall, allowed in WALLS.items():
+            if re.match(wall, target) and not re.match(allowed, name):
+                yield f"{name}:{number}: {target} belongs behind its wall"
+
+
+def main():
+    files = [
+        path
+        for suffix in ("*.h", "*.cpp", "*.inc")
+        for path in ROOT.rglob(suffix)
+        if path.relative_to(ROOT).parts[0] in [*ROOMS, "tests", "bench"]
+    ]
+    bad = [finding for path in sorted(files) for finding in findings(path)]
+    print("\n".join(bad) if bad else f"layers: {len(files)} files, no findings")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,157 @@
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <iostream>
+#include <memory>
+
+#include "ondine/command.h"
+#include "ondine/common.h"
+#include "ondine/synthetic.h"
+
+namespace ondine::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Options {
+  std::string model;
+  std::int64_t batch = 32;
+  int threads = 1;
+  std::size_t steps = 50;
+  std::size_t algorithm = 0;
+  bool inference = false;
+  bool as_json = false;
+};
+
+std::uint64_t resident_peak() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+struct Result {
+  PlanInfo plan;
+  double first_ms = 0;  // with planning
+  double median_ms = 0;
+  double fastest_ms = 0;
+  std::uint64_t resident = 0;
+  std::vector<ProfileEntry> operators;
+};
+
+Result measure(const Options& options) {
+  LoadOptions load;
+  load.threads = options.threads;
+  Model model = Model::load(options.model, load);
+  const bool training = !options.inference && model.algorithm_count() > 0;
+  const NamedValues feeds = synthetic_feeds(
+      training ? model.algorithm(options.algorithm).inputs : model.inputs(), options.batch, 1);
+  NamedValues results;
+  if (training) {
+    for (const std::string& name : metric_names(model, options.algorithm)) {
+      results.emplace_back(name, Value());
+    }
+  }
+  const auto step = [&] {
+    const auto start = Clock::now();
+    if (training) {
+      model.train_step_into(feeds, options.algorithm, results);
+    } else {
+      model.infer(feeds);
+    }
+    return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+  };
+  Result result;
+  result.plan = model.plan(feeds, training ? std::optional(options.algorithm) : std::nullopt);
+  result.first_ms = step();
+  std::vector<double> times;
+  for (std::size_t i = 0; i < options.steps; ++i) times.push_back(step());
+  result.median_ms = median(times);
+  result.fastest_ms = *std::min_element(times.begin(), times.end());
+  result.resident = resident_peak();
+  model.set_profiling(true);
+  const std::size_t profiled = std::max<std::size_t>(1, options.steps / 5);
+  for (std::size_t i = 0; i < profiled; ++i) step();
+  result.operators = model.profile();
+  for (ProfileEntry& entry : result.operators) {
+    entry.calls /= profiled;
+    entry.seconds /= static_cast<double>(profiled);
+  }
+  return result;
+}
+
+void print_json(const Options& options, const Result& result) {
+  nlohmann::json operators = nlohmann::json::array();
+  for (const ProfileEntry& entry : result.operators) {
+    operators.push_back({{"op", entry.op}, {"calls", entry.calls}, {"ms", entry.seconds * 1e3}});
+  }
+  std::cout << nlohmann::json{{"model", options.model},
+                              {"batch", options.batch},
+                              {"threads", options.threads},
+                              {"steps", options.steps},
+                              {"first_ms", result.first_ms},
+                              {"median_ms", result.median_ms},
+                              {"fastest_ms", result.fastest_ms},
+                              {"planned_bytes", result.plan.arena_bytes},
+                              {"constant_bytes", result.plan.constant_bytes},
+                              {"state_bytes", result.plan.state_bytes},
+                              {"nodes", result.plan.nodes},
+                              {"resident_bytes", result.resident},
+                              {"operators", operators}}
+                   .dump(2)
+            << '\n';
+}
+
+void print(const Result& result) {
+  std::cout << "median step " << number(result.median_ms) << " ms, fastest "
+            << number(result.fastest_ms) << " ms, first (with planning) " << number(result.first_ms)
+            << " ms\n"
+            << "planned peak " << human_bytes(result.plan.arena_bytes) << ", constants "
+            << human_bytes(result.plan.constant_bytes) << ", state "
+            << human_bytes(result.plan.state_bytes) << ", resident peak "
+            << human_bytes(result.resident) << ", " << result.plan.nodes << " nodes\n";
+  double total = 0;
+  for (const ProfileEntry& entry : result.operators) total += entry.seconds;
+  for (const ProfileEntry& entry : result.operators) {
+    std::printf("  %-32s %6llu calls %10.4f ms %5.1f %%\n", entry.op.c_str(),
+                static_cast<unsigned long long>(entry.calls), entry.seconds * 1e3,
+                total > 0 ? 100 * entry.seconds / total : 0);
+  }
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, Action& action) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command =
+      add_command(app, "bench", "Time a training step (or inference) on made-up data",
+                  "  ondine bench train.onnx --batch 64 --threads 2\n"
+                  "  ondine bench model.onnx --inference --json\n");
+  command->add_option("MODEL", options->model, "Model file")->required();
+  command->add_option("--batch", options->batch, "Extent of open dims")->check(CLI::PositiveNumber);
+  command->add_option("--threads", options->threads, "Threads")->check(CLI::Range(1, 1024));
+  command->add_option("--steps", options->steps, "Timed steps")->check(CLI::PositiveNumber);
+  command->add_option("--algorithm", options->algorithm, "Index of the training algorithm");
+  command->add_flag("--inference", options->inference, "Time inference of a training model");
+  command->add_flag("--json", options->as_json, "Print JSON");
+  command->callback([options, &action] {
+    action = [options] {
+      const Result result = measure(*options);
+      if (options->as_json) {
+        print_json(*options, result);
+      } else {
+        print(result);
+      }
+      return 0;
+    };
+  });
+}
+
+}  // namespace ondine::cli

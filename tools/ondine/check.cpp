@@ -1,0 +1,25 @@
+#include <iostream>
+#include <memory>
+
+#include "ondine/command.h"
+#include "ondine/common.h"
+
+namespace ondine::cli {
+
+void add_check(CLI::App& app, Action& action) {
+  auto file = std::make_shared<std::string>();
+  CLI::App* command =
+      add_command(app, "check", "Check a model; all findings go to the error output",
+                  "  ondine check model.onnx && echo fine\n");
+  command->add_option("MODEL", *file, "Model file")->required();
+  command->callback([file, &action] {
+    action = [file] {
+      const std::vector<std::string> findings = check_model(*file);
+      for (const std::string& finding : findings) std::cerr << finding << '\n';
+      if (findings.empty()) std::cout << *file << ": no findings\n";
+      return findings.empty() ? 0 : 1;
+    };
+  });
+}
+
+}  // namespace ondine::cli

@@ -1,0 +1,98 @@
+#include "ondine/common.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstring>
+
+#include "ondine/elements.h"
+
+namespace ondine::cli {
+
+CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& description,
+                      const std::string& examples) {
+  CLI::App* command = app.add_subcommand(name, description);
+  command->footer("Examples:\n" + examples);
+  return command;
+}
+
+std::pair<std::string, std::string> split_pair(const std::string& text, const char* option) {
+  const std::size_t at = text.find('=');
+  if (at == std::string::npos || at == 0 || at + 1 == text.size()) {
+    throw Error(ErrorCode::mismatch,
+                std::string(option) + " needs NAME=VALUE, found '" + text + "'");
+  }
+  return {text.substr(0, at), text.substr(at + 1)};
+}
+
+ArrayMap parse_map(const std::vector<std::string>& pairs) {
+  ArrayMap map;
+  for (const std::string& pair : pairs) map.push_back(split_pair(pair, "--map"));
+  return map;
+}
+
+std::vector<std::filesystem::path> to_paths(const std::vector<std::string>& texts) {
+  return {texts.begin(), texts.end()};
+}
+
+std::vector<PortInfo> extra_inputs(const Model& model, std::size_t algorithm) {
+  const std::vector<PortInfo> main = model.inputs();
+  std::vector<PortInfo> result = model.algorithm(algorithm).inputs;
+  std::erase_if(result, [&](const PortInfo& port) {
+    return std::any_of(main.begin(), main.end(),
+                       [&](const PortInfo& other) { return other.name == port.name; });
+  });
+  return result;
+}
+
+std::vector<std::string> metric_names(const Model& model, std::size_t algorithm) {
+  std::vector<std::string> result;
+  for (const PortInfo& port : model.algorithm(algorithm).outputs) {
+    const bool number = port.dtype == DType::float32 || port.dtype == DType::float64;
+    if (number && port.dims && port.dims->empty()) result.push_back(port.name);
+  }
+  // The loss first.
+  std::stable_partition(result.begin(), result.end(),
+                        [](const std::string& name) { return name.starts_with("loss"); });
+  return result;
+}
+
+double element_of(const Tensor& tensor, std::int64_t i) {
+  return to_double(tensor.dtype(), static_cast<const std::byte*>(tensor.data()) +
+                                       static_cast<std::size_t>(i) * size_of(tensor.dtype()));
+}
+
+double scalar_of(const Tensor& tensor) {
+  if (tensor.size() != 1) {
+    throw Error(ErrorCode::mismatch, "a metric has shape " + tensor.shape().to_string());
+  }
+  return element_of(tensor, 0);
+}
+
+std::string file_name_of(const std::string& value_name) {
+  std::string name = value_name;
+  for (char& c : name) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '/' || c == '\\' || byte < 0x20) c = '_';
+  }
+  if (name == "." || name == ".." || name.empty()) name = "_" + name;
+  return name;
+}
+
+std::string human_bytes(std::uint64_t bytes) {
+  constexpr std::array units{"B", "KiB", "MiB", "GiB", "TiB"};
+  auto value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  for (; value >= 1024 && unit + 1 < units.size(); ++unit) value /= 1024;
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
+  return text.data();
+}
+
+std::string number(double value) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.6g", value);
+  return text.data();
+}
+
+}  // namespace ondine::cli

@@ -1,0 +1,39 @@
+// What several commands share.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include <ondine/data.h>
+#include <ondine/model.h>
+
+namespace ondine::cli {
+
+// A subcommand with a footer of examples.
+CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& description,
+                      const std::string& examples);
+
+// "NAME=VALUE" at its first '='; Error(mismatch) that names the option when
+// there is none.
+std::pair<std::string, std::string> split_pair(const std::string& text, const char* option);
+ArrayMap parse_map(const std::vector<std::string>& pairs);
+std::vector<std::filesystem::path> to_paths(const std::vector<std::string>& texts);
+
+// Inputs of an algorithm that the main graph does not have.
+std::vector<PortInfo> extra_inputs(const Model& model, std::size_t algorithm);
+// Scalar floating point outputs of an algorithm that no state variable takes:
+// loss, accuracy, ...
+std::vector<std::string> metric_names(const Model& model, std::size_t algorithm);
+double scalar_of(const Tensor& tensor);
+// Element i of a tensor of numbers.
+double element_of(const Tensor& tensor, std::int64_t i);
+
+std::string file_name_of(const std::string& value_name);
+std::string human_bytes(std::uint64_t bytes);
+// Rounded for people: six significant digits.
+std::string number(double value);
+
+}  // namespace ondine::cli

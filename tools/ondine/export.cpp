@@ -1,0 +1,48 @@
+#include <iostream>
+#include <memory>
+
+#include "ondine/command.h"
+#include "ondine/common.h"
+
+namespace ondine::cli {
+
+void add_export(CLI::App& app, Action& action) {
+  struct Options {
+    std::string model;
+    std::string checkpoint;
+    std::string output;
+    bool training = false;
+    std::optional<std::uint64_t> external;
+  };
+  auto options = std::make_shared<Options>();
+  CLI::App* command =
+      add_command(app, "export", "Write a trained model as .onnx",
+                  "  ondine export train.onnx --checkpoint run.ckpt -o trained.onnx\n"
+                  "  ondine export train.onnx --checkpoint run.ckpt -o go_on.onnx "
+                  "--training\n");
+  command->add_option("MODEL", options->model, "Training model")->required();
+  command->add_option("--checkpoint", options->checkpoint, "State to export");
+  command->add_option("-o,--output", options->output, "Model to write")->required();
+  command->add_flag("--training", options->training, "Keep the training information and its state");
+  command->add_option("--external-data-from", options->external,
+                      "Tensors of at least this many bytes go to a file of their own");
+  command->callback([options, &action] {
+    action = [options] {
+      Model model = Model::load(options->model);
+      if (!options->checkpoint.empty()) {
+        const RestoreReport report = model.restore_checkpoint(options->checkpoint);
+        if (!report.note.empty()) std::cerr << "note: " << report.note << '\n';
+      }
+      const ExportOptions how{options->external};
+      if (options->training) {
+        model.export_training(options->output, how);
+      } else {
+        model.export_inference(options->output, how);
+      }
+      std::cout << "wrote " << options->output << '\n';
+      return 0;
+    };
+  });
+}
+
+}  // namespace ondine::cli

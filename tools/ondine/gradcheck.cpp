@@ -1,0 +1,57 @@
+#include <ondine/gradcheck.h>
+
+#include <cstdio>
+#include <iostream>
+#include <memory>
+
+#include "ondine/command.h"
+#include "ondine/common.h"
+#include "ondine/synthetic.h"
+
+namespace ondine::cli {
+namespace {
+
+struct Options {
+  std::string model;
+  std::int64_t batch = 3;
+  bool as_is = false;
+  GradcheckOptions check;
+};
+
+int run(const Options& options) {
+  const GradientCheck check(options.model, options.check);
+  const NamedValues feeds = synthetic_feeds(check.inputs(), options.batch, options.check.seed + 1);
+  bool passed = true;
+  std::printf("%s\n", check.widened() ? "in float64" : "in the model's own precision");
+  for (const GradcheckResult& result : check.run(feeds)) {
+    passed = passed && result.passed;
+    std::printf("%-6s %-32s analytic %13.6e  numeric %13.6e  error %9.2e\n",
+                result.passed ? "ok" : "FAILED", result.variable.c_str(), result.analytic,
+                result.numeric, result.error);
+  }
+  return passed ? 0 : 1;
+}
+
+}  // namespace
+
+void add_gradcheck(CLI::App& app, Action& action) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = add_command(
+      app, "gradcheck", "Compare numeric with analytic derivatives of every trained variable",
+      "  ondine gradcheck train.onnx\n  ondine gradcheck train.onnx --batch 2 --seed 7\n");
+  command->add_option("MODEL", options->model, "Training model")->required();
+  command->add_option("--batch", options->batch, "Extent of open dims")->check(CLI::PositiveNumber);
+  command->add_option("--algorithm", options->check.algorithm, "Index of the training algorithm");
+  command->add_option("--directions", options->check.directions, "Directions for each variable")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--seed", options->check.seed, "Of data and directions");
+  command->add_flag("--as-is", options->as_is, "Do not widen to float64");
+  command->callback([options, &action] {
+    action = [options] {
+      options->check.widen = !options->as_is;
+      return run(*options);
+    };
+  });
+}
+
+}  // namespace ondine::cli

@@ -1,0 +1,115 @@
+#include <algorithm>
+#include <iostream>
+#include <memory>
+
+#include "ondine/command.h"
+#include "ondine/common.h"
+
+namespace ondine::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::string model;
+  std::vector<std::string> inputs;
+  std::string checkpoint;
+  std::string folder;
+  int threads = 1;
+};
+
+// One row of the right size goes as it is; a stack of images gets the input's
+// dims and scale.
+Value fit(const PortInfo& port, const Tensor& array) {
+  const bool exact =
+      array.dtype() == port.dtype && (!port.dims || port.dims->size() == array.shape().rank());
+  if (exact || array.shape().empty() || array.shape()[0] == 0) return array;
+  Feeder feeder(std::vector{port}, {{port.name, array}});
+  std::vector<std::uint64_t> rows(feeder.size());
+  for (std::uint64_t i = 0; i < rows.size(); ++i) rows[i] = i;
+  return feeder.take(rows)[0].second;
+}
+
+Value load_feed(const PortInfo& port, const fs::path& file) {
+  if (file.extension() == ".pb") return load_value(file, port.type).second;
+  return fit(port, load_array(file));
+}
+
+void print(const NamedValue& output) {
+  if (!output.second.is_tensor()) {
+    std::cout << output.first << "  " << to_string(output.second.kind()) << '\n';
+    return;
+  }
+  const Tensor& tensor = output.second.tensor();
+  std::cout << output.first << "  " << to_string(tensor.dtype()) << tensor.shape().to_string()
+            << " ";
+  const std::int64_t shown = std::min<std::int64_t>(tensor.size(), 10);
+  for (std::int64_t i = 0; i < shown; ++i) {
+    if (tensor.dtype() == DType::string) {
+      std::cout << " \"" << tensor.values<std::string>()[static_cast<std::size_t>(i)] << '"';
+    } else {
+      std::cout << ' ' << number(element_of(tensor, i));
+    }
+  }
+  std::cout << (shown < tensor.size() ? " ...\n" : "\n");
+}
+
+void save(const NamedValue& output, const fs::path& folder) {
+  const fs::path base = folder / file_name_of(output.first);
+  if (output.second.is_tensor()) {
+    try {
+      save_array(base.string() + ".npy", output.second.tensor());
+      return;
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::unsupported) throw;
+    }
+  }
+  save_value(base.string() + ".pb", output);
+}
+
+int run(const Options& options) {
+  LoadOptions load;
+  load.threads = options.threads;
+  Model model = Model::load(options.model, load);
+  if (!options.checkpoint.empty()) model.restore_checkpoint(options.checkpoint);
+  const std::vector<PortInfo> ports = model.inputs();
+  NamedValues feeds;
+  for (const std::string& pair : options.inputs) {
+    const auto [name, file] = split_pair(pair, "--input");
+    const auto port =
+        std::find_if(ports.begin(), ports.end(),
+                     [&, &wanted = name](const PortInfo& one) { return one.name == wanted; });
+    if (port == ports.end()) {
+      throw Error(ErrorCode::mismatch, "the model has no input '" + name + "'");
+    }
+    feeds.emplace_back(name, load_feed(*port, file));
+  }
+  const NamedValues outputs = model.infer(feeds);
+  if (!options.folder.empty()) fs::create_directories(options.folder);
+  for (const NamedValue& output : outputs) {
+    if (options.folder.empty()) {
+      print(output);
+    } else {
+      save(output, options.folder);
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_infer(CLI::App& app, Action& action) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command =
+      add_command(app, "infer", "Run a model on inputs from files (.npy, .pb, IDX)",
+                  "  ondine infer model.onnx --input image=x.npy\n"
+                  "  ondine infer model.onnx --input a=a.npy --input b=b.npy -o results\n");
+  command->add_option("MODEL", options->model, "Model file")->required();
+  command->add_option("--input", options->inputs, "NAME=FILE, once for each input");
+  command->add_option("--checkpoint", options->checkpoint, "State to run with");
+  command->add_option("-o,--output", options->folder, "Folder for the outputs, NAME.npy");
+  command->add_option("--threads", options->threads, "Threads")->check(CLI::Range(1, 1024));
+  command->callback([options, &action] { action = [options] { return run(*options); }; });
+}
+
+}  // namespace ondine::cli

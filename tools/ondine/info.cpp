@@ -1,0 +1,105 @@
+#include <iostream>
+#include <memory>
+
+#include "ondine/command.h"
+#include "ondine/common.h"
+
+namespace ondine::cli {
+namespace {
+
+using nlohmann::json;
+
+json to_json(const std::vector<PortInfo>& ports) {
+  json list = json::array();
+  for (const PortInfo& port : ports) {
+    json one{{"name", port.name}, {"type", port.type}, {"has_default", port.has_default}};
+    if (port.dims) one["dims"] = *port.dims;
+    list.push_back(std::move(one));
+  }
+  return list;
+}
+
+json describe(const Model& model) {
+  json result{{"inputs", to_json(model.inputs())},
+              {"outputs", to_json(model.outputs())},
+              {"fingerprint", model.fingerprint()}};
+  json algorithms = json::array();
+  for (std::size_t i = 0; i < model.algorithm_count(); ++i) {
+    const AlgorithmInfo algorithm = model.algorithm(i);
+    algorithms.push_back({{"inputs", to_json(algorithm.inputs)},
+                          {"outputs", to_json(algorithm.outputs)},
+                          {"updates", algorithm.updates}});
+  }
+  result["algorithms"] = std::move(algorithms);
+  json state = json::array();
+  std::int64_t parameters = 0;
+  for (const StateInfo& variable : model.state()) {
+    if (variable.role == StateRole::weight) parameters += variable.shape.size();
+    state.push_back(
+        {{"name", variable.name},
+         {"role", to_string(variable.role)},
+         {"dtype", to_string(variable.dtype)},
+         {"dims", std::vector<std::int64_t>(variable.shape.begin(), variable.shape.end())}});
+  }
+  result["state"] = std::move(state);
+  result["trained_parameters"] = parameters;
+  return result;
+}
+
+void print_ports(const char* title, const std::vector<PortInfo>& ports) {
+  std::cout << title << '\n';
+  for (const PortInfo& port : ports) {
+    std::cout << "  " << port.name << "  " << port.type << (port.has_default ? "  (default)" : "")
+              << '\n';
+  }
+}
+
+void print(const Model& model) {
+  print_ports("inputs", model.inputs());
+  print_ports("outputs", model.outputs());
+  for (std::size_t i = 0; i < model.algorithm_count(); ++i) {
+    const AlgorithmInfo algorithm = model.algorithm(i);
+    std::cout << "training algorithm " << i << ": updates " << algorithm.updates.size()
+              << " variables\n";
+    print_ports("  inputs", extra_inputs(model, i));
+    std::cout << "  metrics\n";
+    for (const std::string& name : metric_names(model, i)) std::cout << "  " << name << '\n';
+  }
+  std::int64_t parameters = 0;
+  const std::vector<StateInfo> state = model.state();
+  if (!state.empty()) std::cout << "state\n";
+  for (const StateInfo& variable : state) {
+    if (variable.role == StateRole::weight) parameters += variable.shape.size();
+    std::cout << "  " << variable.name << "  " << to_string(variable.dtype)
+              << variable.shape.to_string() << "  " << to_string(variable.role) << '\n';
+  }
+  std::cout << "trained parameters: " << parameters << "\nfingerprint: " << model.fingerprint()
+            << '\n';
+}
+
+}  // namespace
+
+void add_info(CLI::App& app, Action& action) {
+  struct Options {
+    std::string model;
+    bool as_json = false;
+  };
+  auto options = std::make_shared<Options>();
+  CLI::App* command = add_command(app, "info", "Inputs, outputs, algorithms and state of a model",
+                                  "  ondine info model.onnx\n  ondine info model.onnx --json\n");
+  command->add_option("MODEL", options->model, "Model file")->required();
+  command->add_flag("--json", options->as_json, "Print JSON");
+  command->callback([options, &action] {
+    action = [options] {
+      const Model model = Model::load(options->model);
+      if (options->as_json) {
+        std::cout << describe(model).dump(2) << '\n';
+      } else {
+        print(model);
+      }
+      return 0;
+    };
+  });
+}
+
+}  // namespace ondine::cli

@@ -1,0 +1,44 @@
+// ondine: train ONNX models where they run. Exit codes: 0 done, 1 failed with
+// one message, 2 wrong usage.
+#include <exception>
+#include <iostream>
+
+#include <ondine/error.h>
+
+#include "ondine/command.h"
+
+namespace {
+
+constexpr int failed = 1;
+constexpr int wrong_usage = 2;
+
+int run(int argc, char** argv) {
+  CLI::App app{"Train ONNX models where they run.", "ondine"};
+  app.require_subcommand(1);
+  app.set_help_all_flag("--help-all", "Help of all commands");
+  app.footer("See 'ondine COMMAND --help' for the options and examples of a command.");
+  ondine::cli::Action action;
+  for (const auto add : {ondine::cli::add_info, ondine::cli::add_check, ondine::cli::add_inspect,
+                         ondine::cli::add_prepare, ondine::cli::add_train, ondine::cli::add_infer,
+                         ondine::cli::add_eval, ondine::cli::add_export, ondine::cli::add_verify,
+                         ondine::cli::add_bench, ondine::cli::add_gradcheck}) {
+    add(app, action);
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error, std::cout, std::cerr) == 0 ? 0 : wrong_usage;
+  }
+  return action();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& error) {
+    std::cerr << "ondine: " << error.what() << '\n';
+  }
+  return failed;
+}

@@ -1,0 +1,58 @@
+#include "ondine/synthetic.h"
+
+#include <random>
+
+namespace ondine::cli {
+namespace {
+
+template <class T, class Draw>
+Tensor filled(const Shape& shape, Draw&& draw) {
+  Tensor tensor(dtype_of<T>, shape);
+  for (T& value : tensor.mutable_values<T>()) value = static_cast<T>(draw());
+  return tensor;
+}
+
+Tensor draw_tensor(const PortInfo& port, const Shape& shape, std::mt19937_64& random) {
+  const auto real = [&] { return static_cast<double>(random() >> 11) * 0x1p-52 - 1; };
+  const auto bit = [&] { return random() >> 63; };
+  switch (port.dtype) {
+    case DType::float32:
+      return filled<float>(shape, real);
+    case DType::float64:
+      return filled<double>(shape, real);
+    case DType::float16:
+      return Tensor(DType::float16, shape);
+    case DType::int64:
+      return filled<std::int64_t>(shape, bit);
+    case DType::int32:
+      return filled<std::int32_t>(shape, bit);
+    case DType::uint8:
+      return filled<std::uint8_t>(shape, bit);
+    case DType::boolean:
+      return filled<bool>(shape, bit);
+    default:
+      throw Error(ErrorCode::unsupported,
+                  "made-up values for input '" + port.name + "' of type " + port.type);
+  }
+}
+
+}  // namespace
+
+NamedValues synthetic_feeds(std::span<const PortInfo> ports, std::int64_t extent,
+                            std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  NamedValues feeds;
+  for (const PortInfo& port : ports) {
+    if (port.has_default) continue;
+    if (!port.dims || port.dtype == DType::undefined) {
+      throw Error(ErrorCode::unsupported,
+                  "made-up values for input '" + port.name + "' of type " + port.type);
+    }
+    Shape shape;
+    for (const std::int64_t one : *port.dims) shape.push_back(one < 0 ? extent : one);
+    feeds.emplace_back(port.name, draw_tensor(port, shape, random));
+  }
+  return feeds;
+}
+
+}  // namespace ondine::cli

@@ -1,0 +1,41 @@
+#include "ondine/train/progress.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <iostream>
+
+namespace ondine::cli {
+namespace {
+
+constexpr std::uint64_t bar_width = 28;
+constexpr const char* erase_line = "\r\x1b[K";
+
+}  // namespace
+
+Progress::Progress() : terminal_(isatty(STDOUT_FILENO) == 1) {}
+
+void Progress::update(const std::string& title, std::uint64_t done, std::uint64_t total,
+                      const std::string& status) {
+  if (!terminal_ || total == 0) return;
+  const auto now = Clock::now();
+  if (drawn_ && done < total && now - last_ < std::chrono::milliseconds(100)) return;
+  last_ = now;
+  drawn_ = true;
+  const std::uint64_t filled = std::min(bar_width, done * bar_width / total);
+  std::cout << erase_line << title << " [" << std::string(filled, '#')
+            << std::string(bar_width - filled, '.') << "] " << done * 100 / total << "% " << status
+            << std::flush;
+}
+
+void Progress::line(const std::string& text) {
+  clear();
+  std::cout << text << std::endl;
+}
+
+void Progress::clear() {
+  if (drawn_) std::cout << erase_line;
+  drawn_ = false;
+}
+
+}  // namespace ondine::cli

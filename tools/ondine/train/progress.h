@@ -1,0 +1,30 @@
+// One line that moves on a terminal, and plain lines elsewhere.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace ondine::cli {
+
+class Progress {
+ public:
+  Progress();
+
+  // Draws the bar, at most ten times a second; nothing when the output is no
+  // terminal.
+  void update(const std::string& title, std::uint64_t done, std::uint64_t total,
+              const std::string& status);
+  // A line that stays.
+  void line(const std::string& text);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void clear();
+
+  bool terminal_;
+  bool drawn_ = false;
+  Clock::time_point last_{};
+};
+
+}  // namespace ondine::cli

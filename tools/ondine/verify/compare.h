@@ -1,0 +1,24 @@
+// Comparing values with expected ones.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include <ondine/value.h>
+
+namespace ondine::cli {
+
+struct Tolerance {
+  double relative = 1e-3;
+  double absolute = 1e-7;
+};
+
+// Nothing when kind, dtype and shape are equal and every element is: floating point numbers within
+// |got - want| <= absolute + relative |want| (NaN equals NaN), all others exactly. Otherwise what
+// differs.
+std::optional<std::string> difference(const Value& got, const Value& want,
+                                      const Tolerance& tolerance);
+// Kind, dtype and shape only.
+std::optional<std::string> type_difference(const Value& got, const Value& want);
+
+}  // namespace ondine::cli

@@ -1,0 +1,153 @@
+// The parent's part: copies the case, runs it in a child and judges what came back.
+#include <unistd.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include <ondine/error.h>
+
+#include "ondine/common.h"
+#include "ondine/verify/child.h"
+#include "ondine/verify/expectation.h"
+#include "ondine/verify/files.h"
+#include "ondine/verify/verdict.h"
+
+namespace ondine::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr std::chrono::seconds deadline{20};
+constexpr double reject_seconds = 0.2;  // of processor time
+constexpr std::uint64_t peak_limit = std::uint64_t{3} << 29;
+
+// A folder of its own, removed in the end.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string name = (fs::temp_directory_path() / "ondine-verify-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) {
+      throw Error(ErrorCode::io,
+                  "cannot make a folder in '" + fs::temp_directory_path().string() + "'");
+    }
+    path_ = name;
+  }
+  ~TemporaryFolder() {
+    std::error_code error;
+    fs::remove_all(path_, error);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  const fs::path& path() const noexcept { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+std::set<std::string> ignored_names(const fs::path& folder) {
+  std::set<std::string> names;
+  if (!fs::exists(folder / ".gitignore")) return names;
+  std::istringstream text(read_text(folder / ".gitignore"));
+  for (std::string line; std::getline(text, line);) {
+    if (!line.empty() && line.front() == '/') line.erase(0, 1);
+    if (!line.empty()) names.insert(line);
+  }
+  return names;
+}
+
+// Regular files and folders; what setup.sh makes is made anew.
+void copy_case(const fs::path& from, const fs::path& to) {
+  const std::set<std::string> ignored = ignored_names(from);
+  fs::create_directories(to);
+  for (const auto& entry : fs::directory_iterator(from)) {
+    const fs::path name = entry.path().filename();
+    if (ignored.contains(name.string()) || entry.is_symlink()) continue;
+    if (entry.is_directory()) {
+      copy_case(entry.path(), to / name);
+    } else if (entry.is_regular_file()) {
+      fs::copy_file(entry.path(), to / name);
+    }
+  }
+}
+
+bool sanitized() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return true;
+#elif defined(NDEBUG)
+  return false;
+#else
+  return true;
+#endif
+}
+
+Verdict check_error(const json& report, const Expectation& expected) {
+  const std::string message = report.at("message").get<std::string>();
+  const std::string code = report.at("code").get<std::string>();
+  if (code == to_string(ErrorCode::internal)) return failed("internal error: " + message);
+  if (!expected.mention.empty() && message.find(expected.mention) == std::string::npos) {
+    return failed("the message does not contain '" + expected.mention + "': " + message);
+  }
+  return {};
+}
+
+Verdict judge(const json& report, const Expectation& expected, std::uint64_t peak) {
+  const std::string stage = report.at("stage").get<std::string>();
+  const bool refused = stage == "load";
+  if (!sanitized() && peak > peak_limit) return failed("took " + human_bytes(peak));
+  if (expected.verdict == "accept") {
+    if (stage == "done") return {};
+    return failed("refused: " + report.at("message").get<std::string>());
+  }
+  if (stage == "done") return failed("accepted");
+  if (expected.verdict == "reject" && !refused) {
+    return failed("loaded; the call failed: " + report.at("message").get<std::string>());
+  }
+  Verdict verdict = check_error(report, expected);
+  if (verdict.outcome != Outcome::passed) return verdict;
+  if (!refused && !report.at("state_kept").get<bool>())
+    return failed("the failed call changed the state");
+  if (!refused && !report.at("usable").get<bool>()) {
+    return failed("after the failed call the model cannot be used");
+  }
+  const double seconds = report.at("load_seconds").get<double>();
+  if (refused && !sanitized() && seconds > reject_seconds) {
+    return failed("refused after " + number(seconds) + " s, more than " + number(reject_seconds));
+  }
+  return {};
+}
+
+json parse_report(const std::string& output) {
+  const std::size_t start = output.rfind("{\"");
+  return start == std::string::npos ? json() : json::parse(output.substr(start), nullptr, false);
+}
+
+}  // namespace
+
+Verdict run_hostile_case(const fs::path& folder) {
+  const Expectation expected = read_expectation(folder / "expect");
+  const TemporaryFolder temporary;
+  const fs::path copy = temporary.path() / folder.filename();
+  copy_case(folder, copy);
+  const fs::path outside = fs::absolute(folder).parent_path() / "outside";
+  if (fs::is_directory(outside)) copy_case(outside, temporary.path() / "outside");
+  if (fs::exists(copy / "setup.sh")) {
+    const ChildResult setup = run_child({"/bin/sh", "setup.sh"}, deadline, copy);
+    if (setup.exit_code != 0) return skipped("setup.sh: " + setup.output);
+  }
+  const std::string self = fs::read_symlink("/proc/self/exe").string();
+  const ChildResult child = run_child({self, "verify", "--hostile-child", copy.string()}, deadline);
+  if (child.timed_out)
+    return failed("still running after " + std::to_string(deadline.count()) + " s");
+  if (!child.exit_code) {
+    return failed("ended by signal " + std::to_string(child.signal) + ": " +
+                  child.output.substr(0, 2000));
+  }
+  const json report = parse_report(child.output);
+  if (!report.is_object()) return failed("no result: " + child.output.substr(0, 2000));
+  return judge(report, expected, child.peak_bytes);
+}
+
+}  // namespace ondine::cli

@@ -1,0 +1,39 @@
+// What running a case comes to.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace ondine::cli {
+
+enum class Outcome { passed, failed, skipped };
+
+struct Verdict {
+  Outcome outcome = Outcome::passed;
+  std::string reason;
+};
+
+inline Verdict failed(std::string reason) { return {Outcome::failed, std::move(reason)}; }
+inline Verdict skipped(std::string reason) { return {Outcome::skipped, std::move(reason)}; }
+
+enum class CaseKind { backend, real, training, hostile };
+
+struct Case {
+  CaseKind kind = CaseKind::backend;
+  std::filesystem::path folder;
+};
+
+struct VerifyOptions {
+  int threads = 1;
+};
+
+Verdict run_backend_case(const std::filesystem::path& folder, const VerifyOptions& options);
+// A model of the light suite with generated inputs; the folder holds data.json.
+Verdict run_real_case(const std::filesystem::path& folder, const VerifyOptions& options);
+Verdict run_training_case(const std::filesystem::path& folder, const VerifyOptions& options);
+// In a child process, on a copy of the case.
+Verdict run_hostile_case(const std::filesystem::path& folder);
+// The child's part: loads and runs the case in `folder`, prints one line of JSON.
+int run_hostile_child(const std::filesystem::path& folder);
+
+}  // namespace ondine::cli

@@ -1,0 +1,120 @@
+#include <algorithm>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <set>
+
+#include "ondine/command.h"
+#include "ondine/common.h"
+#include "ondine/train/progress.h"
+#include "ondine/verify/files.h"
+#include "ondine/verify/verdict.h"
+
+namespace ondine::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::optional<CaseKind> kind_of(const fs::path& folder) {
+  if (fs::is_regular_file(folder / "expect")) return CaseKind::hostile;
+  if (fs::is_regular_file(folder / "data.json")) return CaseKind::real;
+  if (!fs::exists(folder / "model.onnx")) return {};
+  if (!numbered_files(folder, "train_data_set_", "").empty()) return CaseKind::training;
+  if (!numbered_files(folder, "test_data_set_", "").empty()) return CaseKind::backend;
+  return {};
+}
+
+void find_cases(const fs::path& folder, std::vector<Case>& cases) {
+  if (const auto kind = kind_of(folder)) {
+    cases.push_back({*kind, folder});
+    return;
+  }
+  std::vector<fs::path> inside;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.is_directory() && !entry.is_symlink()) inside.push_back(entry.path());
+  }
+  std::sort(inside.begin(), inside.end());
+  for (const fs::path& one : inside) find_cases(one, cases);
+}
+
+Verdict run_case(const Case& one, const VerifyOptions& options) {
+  try {
+    switch (one.kind) {
+      case CaseKind::backend:
+        return run_backend_case(one.folder, options);
+      case CaseKind::real:
+        return run_real_case(one.folder, options);
+      case CaseKind::training:
+        return run_training_case(one.folder, options);
+      case CaseKind::hostile:
+        return run_hostile_case(one.folder);
+    }
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::unsupported && one.kind != CaseKind::hostile) {
+      return skipped(error.what());
+    }
+    return failed(error.what());
+  } catch (const std::exception& error) {
+    return failed(error.what());
+  }
+  return failed("unknown kind of case");
+}
+
+std::string one_line(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+struct Options {
+  std::vector<std::string> paths;
+  std::string child;
+  VerifyOptions verify;
+};
+
+int run(const Options& options) {
+  if (!options.child.empty()) return run_hostile_child(options.child);
+  std::vector<Case> cases;
+  for (const std::string& path : options.paths) {
+    if (!fs::is_directory(path)) throw Error(ErrorCode::io, "no folder '" + path + "'");
+    // A trailing slash would hide the name of the case.
+    const fs::path clean = fs::path(path) / "";
+    find_cases(clean.parent_path(), cases);
+  }
+  if (cases.empty()) throw Error(ErrorCode::mismatch, "no cases found");
+  std::map<Outcome, std::size_t> counts;
+  Progress progress;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const std::string name = cases[i].folder.string();
+    progress.update("verify", i, cases.size(), cases[i].folder.filename().string());
+    const Verdict verdict = run_case(cases[i], options.verify);
+    ++counts[verdict.outcome];
+    if (verdict.outcome == Outcome::passed) continue;
+    progress.line((verdict.outcome == Outcome::failed ? "FAILED  " : "SKIPPED ") + name + ": " +
+                  one_line(verdict.reason));
+  }
+  progress.line(std::to_string(counts[Outcome::passed]) + " passed, " +
+                std::to_string(counts[Outcome::failed]) + " failed, " +
+                std::to_string(counts[Outcome::skipped]) + " skipped");
+  return counts[Outcome::failed] == 0 ? 0 : 1;
+}
+
+}  // namespace
+
+void add_verify(CLI::App& app, Action& action) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command =
+      add_command(app, "verify", "Run conformance cases and compare with their expected results",
+                  "  ondine verify cases/training\n"
+                  "  ondine verify cases/backend/simple cases/hostile/ext-symlink\n"
+                  "A case is skipped when it needs an operator that this build lacks.\n");
+  auto* paths = command->add_option("PATH", options->paths, "Cases, or folders that hold some");
+  auto* child = command->add_option("--hostile-child", options->child)->group("");
+  paths->excludes(child);
+  command->add_option("--threads", options->verify.threads, "Threads")->check(CLI::Range(1, 1024));
+  command->callback([options, &action] {
+    if (options->paths.empty() && options->child.empty()) throw CLI::RequiredError("PATH");
+    action = [options] { return run(*options); };
+  });
+}
+
+}  // namespace ondine::cli
