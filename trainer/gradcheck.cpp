@@ -29,13 +29,6 @@ double read(const Tensor& tensor, std::size_t i) {
                                           : static_cast<double>(tensor.values<float>()[i]);
 }
 
-double sum(const Tensor& tensor) {
-  double total = 0;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(tensor.size()); ++i)
-    total += read(tensor, i);
-  return total;
-}
-
 // value + step * direction, each direction 1 or -1.
 Tensor moved(const Tensor& value, const std::vector<double>& direction, double step) {
   Tensor result = value.clone();
@@ -81,7 +74,7 @@ GradientCheck::GradientCheck(const std::filesystem::path& file, const GradcheckO
   for (const graph::DerivativeOutput& one : derived.outputs) {
     Tensor value = graph::find_initializer(derived.model.graph, one.variable)->value;
     if (value.dtype() != DType::float32 && value.dtype() != DType::float64) continue;
-    entries_.push_back({one.variable, one.gradient, one.y, std::move(value)});
+    entries_.push_back({one.variable, one.gradient, one.sum, std::move(value)});
   }
 }
 
@@ -91,8 +84,8 @@ double GradientCheck::loss_at(const Entry& entry, const Tensor& value,
                               const NamedValues& feeds) const {
   NamedValues all = feeds;
   all.emplace_back(entry.variable, value);
-  const std::vector<std::string> fetches{entry.y};
-  return sum(model_->infer(all, fetches).at(0).second.tensor());
+  const std::vector<std::string> fetches{entry.sum};
+  return read(model_->infer(all, fetches).at(0).second.tensor(), 0);
 }
 
 GradcheckResult GradientCheck::check(const Entry& entry, const NamedValues& feeds) const {

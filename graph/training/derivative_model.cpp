@@ -19,11 +19,10 @@ bool has_name(const std::vector<ValueDef>& values, const std::string& name) {
                      [&](const ValueDef& value) { return value.name == name; });
 }
 
-ValueDef tensor_value(const std::string& name, const Tensor& like, bool with_dims) {
+ValueDef tensor_value(const std::string& name, DType dtype, const Shape& shape) {
   ValueDef value;
   value.name = name;
-  value.type = with_dims ? tensor_type(like.dtype(), to_dim_defs(like.shape()))
-                         : tensor_type(like.dtype(), {});
+  value.type = tensor_type(dtype, to_dim_defs(shape));
   return value;
 }
 
@@ -44,27 +43,38 @@ DerivativeModel derivative_model(const ModelDef& model, std::size_t algorithm) {
   append(graph.inputs, step.inputs);
   append(graph.value_infos, step.value_infos);
   graph.outputs.clear();
+  Names names_in_use(model);
   for (const NodeDef& node : step.nodes) {
     if (node.op != "Gradient" || node.domain != training_domain) continue;
     const Attribute* xs = find(node.attributes, "xs");
     const Attribute* y = find(node.attributes, "y");
     if (xs == nullptr || y == nullptr) continue;
     const auto& names = std::get<std::vector<std::string>>(xs->data);
+    // What is derived is the sum of y, of which no shape need be known.
     const std::string& target = std::get<std::string>(y->data);
+    const std::string sum = names_in_use.fresh(target + ".sum");
+    DType dtype = DType::undefined;
     for (std::size_t i = 0; i < names.size() && i < node.outputs.size(); ++i) {
       const InitializerDef* variable = find_initializer(graph, names[i]);
       const std::string& gradient = node.outputs[i];
       if (variable == nullptr || gradient.empty() || node.inputs.at(i) != names[i]) continue;
       if (!has_name(graph.inputs, names[i])) {
-        graph.inputs.push_back(tensor_value(names[i], variable->value, true));
-      }
-      if (!has_name(graph.outputs, target)) {
-        graph.outputs.push_back(tensor_value(target, variable->value, false));
+        graph.inputs.push_back(
+            tensor_value(names[i], variable->value.dtype(), variable->value.shape()));
       }
       if (has_name(graph.outputs, gradient)) continue;
-      graph.outputs.push_back(tensor_value(gradient, variable->value, true));
-      result.outputs.push_back({names[i], gradient, target});
+      graph.outputs.push_back(
+          tensor_value(gradient, variable->value.dtype(), variable->value.shape()));
+      result.outputs.push_back({names[i], gradient, sum});
+      dtype = variable->value.dtype();
     }
+    if (dtype == DType::undefined) continue;
+    NodeDef& reduce = graph.nodes.emplace_back();
+    reduce.op = "ReduceSum";
+    reduce.inputs = {target};
+    reduce.outputs = {sum};
+    reduce.attributes.emplace_back("keepdims", std::int64_t{0});
+    graph.outputs.push_back(tensor_value(sum, dtype, {}));
   }
   return result;
 }

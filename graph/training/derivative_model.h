@@ -11,7 +11,7 @@ namespace ondine::graph {
 struct DerivativeOutput {
   std::string variable;  // a floating point initializer, now an input with a default
   std::string gradient;  // output of the model
-  std::string y;         // output of the model
+  std::string sum;       // output of the model: the sum of what is derived
 };
 
 struct DerivativeModel {

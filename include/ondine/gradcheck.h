@@ -45,7 +45,7 @@ class GradientCheck {
   struct Entry {
     std::string variable;
     std::string gradient;
-    std::string y;
+    std::string sum;
     Tensor value;
   };
   GradcheckResult check(const Entry& entry, const NamedValues& feeds) const;
