@@ -1,6 +1,6 @@
 // scan.cpp — (state, outs_i) = body(state, slice i of each scan input). Written as a Loop, from
 // which the derivative follows. Version 8 has a batch axis 0 and sequence_lens: scan8.cpp.
-#include "kernels/ops/scan.h"
+#include "kernels/ops/scan8.h"
 
 #include <algorithm>
 #include <limits>
@@ -143,6 +143,6 @@ std::vector<Val> expand(ExpandContext& context) {
 
 }  // namespace
 
-const OpDef scan{.name = "Scan", .infer = infer, .expand = expand};
+const OpDef scan_op{.name = "Scan", .infer = infer, .expand = expand};
 
 }  // namespace ondine::kernels::ops

@@ -4,7 +4,7 @@
 
 #include "graph/contract/body_builder.h"
 #include "kernels/ops/op.h"
-#include "kernels/ops/scan.h"
+#include "kernels/ops/scan8.h"
 
 namespace ondine::kernels::ops {
 namespace {

@@ -145,3 +145,36 @@ TEST_CASE("Gemm rejects what does not fit") {
   CHECK_THROWS_WITH(run_op(old), Catch::Contains("C of shape"));
   CHECK_THROWS_AS(run_op({"Gemm", {random_tensor({2, 3, 4}, 1), b}}), Error);
 }
+TEST_CASE("MatMul's derivatives") {
+  const std::vector<std::pair<Shape, Shape>> cases{
+      {{3, 2}, {2, 4}}, {{2, 3, 2}, {2, 4}}, {{3, 2}, {2, 2, 4}}, {{2, 1, 3, 2}, {2, 2, 2}},
+      {{2}, {2, 3}},    {{3, 2, 4}, {4}},    {{3}, {3}},          {{2}, {3, 2, 2}}};
+  for (const auto& [a, b] : cases) {
+    INFO(a.to_string() << " times " << b.to_string());
+    check_gradient({"MatMul", {random_tensor(a, 1), random_tensor(b, 2)}});
+  }
+}
+
+TEST_CASE("MatMulT transposes without copies and differentiates") {
+  for (const std::int64_t ta : {0, 1}) {
+    for (const std::int64_t tb : {0, 1}) {
+      const Tensor a = random_tensor(ta ? Shape{2, 4, 3} : Shape{2, 3, 4}, 1);
+      const Tensor b = random_tensor(tb ? Shape{5, 4} : Shape{4, 5}, 2);
+      check_gradient({.op = "MatMulT",
+                      .inputs = {a, b},
+                      .attributes = {{"transA", ta}, {"transB", tb}},
+                      .domain = "ai.ondine"});
+    }
+  }
+}
+
+TEST_CASE("Gemm's derivatives") {
+  for (const std::int64_t ta : {0, 1}) {
+    for (const std::int64_t tb : {0, 1}) {
+      check_gradient({"Gemm",
+                      {random_tensor(ta ? Shape{2, 3} : Shape{3, 2}, 1),
+                       random_tensor(tb ? Shape{4, 2} : Shape{2, 4}, 2), random_tensor({4}, 3)},
+                      {{"alpha", 0.5F}, {"beta", 2.0F}, {"transA", ta}, {"transB", tb}}});
+    }
+  }
+}

@@ -1,9 +1,13 @@
+#include <array>
 #include <cmath>
 
 #include <catch2/catch.hpp>
 
 #include <ondine/error.h>
 
+#include "autodiff/backward.h"
+#include "graph/contract/ops.h"
+#include "graph/evaluate/graph_runner.h"
 #include "tests/support/op_harness.h"
 #include "tests/support/tensors.h"
 
@@ -76,6 +80,22 @@ void check_reduce(const std::string& op, const Tensor& x, const Ints& axes) {
   }
 }
 
+// The derivative of the sum of output 0 by input 0.
+std::vector<double> derivative(const OpCase& op_case) {
+  graph::Graph graph;
+  graph::Builder builder(graph, catalogue());
+  const Tensor& x = op_case.inputs[0].tensor();
+  graph.inputs.push_back(graph.add_value("x", graph::Type::tensor(x.dtype(), x.shape())));
+  const graph::Val input = builder.value(graph.inputs[0]);
+  const graph::Val y = builder.node(op_case.op, {input}, op_case.attributes);
+  const graph::Val dy = graph::full_like(y, 1);
+  const std::array ys{y};
+  const std::array dys{dy};
+  const std::array xs{input};
+  graph.outputs.push_back(autodiff::backward(builder, ys, dys, xs)[0].id());
+  return as_doubles(graph::evaluate(graph, {{x}})[0].tensor());
+}
+
 }  // namespace
 
 TEST_CASE("Reductions over every set of axes give what a loop gives") {
@@ -95,7 +115,8 @@ TEST_CASE("Reductions over every set of axes give what a loop gives") {
 }
 
 TEST_CASE("Reductions of large tensors give what a loop gives") {
-  const std::string op = GENERATE(as<std::string>(), "ReduceSum", "ReduceMax");
+  const std::string op =
+      GENERATE(as<std::string>(), "ReduceSum", "ReduceMax", "ReduceL2", "ReduceLogSumExp");
   check_reduce(op, random_floats({200'003}, 1, 0, 1), {0});
   check_reduce(op, random_floats({3, 70'001}, 1, 0, 1), {1});
   check_reduce(op, random_floats({30'000, 7}, 1, 0, 1), {0});
@@ -149,6 +170,13 @@ TEST_CASE("Reductions of nothing give the neutral element") {
   CHECK(of_nothing("ReduceSum", DType::float32) == 0);
   CHECK(of_nothing("ReduceSum", DType::int32) == 0);
   CHECK(std::isnan(of_nothing("ReduceMean", DType::float64)));
+  CHECK(of_nothing("ReduceProd", DType::float32) == 1);
+  CHECK(of_nothing("ReduceProd", DType::uint64) == 1);
+  CHECK(of_nothing("ReduceL1", DType::float32) == 0);
+  CHECK(of_nothing("ReduceL2", DType::float32) == 0);
+  CHECK(of_nothing("ReduceSumSquare", DType::float32) == 0);
+  CHECK(of_nothing("ReduceLogSum", DType::float32) == -INFINITY);
+  CHECK(of_nothing("ReduceLogSumExp", DType::float64) == -INFINITY);
   CHECK(of_nothing("ReduceMax", DType::float16) == -INFINITY);
   CHECK(of_nothing("ReduceMin", DType::bfloat16) == INFINITY);
   CHECK(of_nothing("ReduceMax", DType::int8) == -128);
@@ -173,16 +201,71 @@ TEST_CASE("Reductions know integers, booleans and NaN") {
 }
 
 TEST_CASE("Reductions have derivatives") {
-  const std::string op = GENERATE(as<std::string>(), "ReduceSum");
+  const std::string op =
+      GENERATE(as<std::string>(), "ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd",
+               "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp");
   const Tensor x = random_tensor({2, 3, 2}, 1, 0.5, 2);
+  // The derivative of a product needs to know the axes beforehand.
+  const GradientCheck axes_known{.open_dims = op != "ReduceProd"};
   check_gradient({.op = op, .inputs = {x}});
-  check_gradient({.op = op, .inputs = {x, int64s({1})}});
-  check_gradient({.op = op, .inputs = {x, int64s({-1, 0})}, .attributes = {{"keepdims", 0L}}});
+  check_gradient({.op = op, .inputs = {x, int64s({1})}}, axes_known);
+  check_gradient({.op = op, .inputs = {x, int64s({-1, 0})}, .attributes = {{"keepdims", 0L}}},
+                 axes_known);
   check_gradient({.op = op, .inputs = {x}, .attributes = {{"keepdims", 0L}}});
   check_gradient({.op = op,
                   .inputs = {x},
                   .attributes = {{"axes", Ints{1}}, {"keepdims", 0L}},
                   .version = 11});
   check_gradient(
-      {.op = op, .inputs = {x, int64s({})}, .attributes = {{"noop_with_empty_axes", 1L}}});
+      {.op = op, .inputs = {x, int64s({})}, .attributes = {{"noop_with_empty_axes", 1L}}},
+      axes_known);
+}
+
+TEST_CASE("Equal extremes share the derivative evenly") {
+  const Tensor x = Tensor::of<double>({5}, std::vector<double>{3, 1, 3, 2, 3});
+  const double third = 1.0 / 3;
+  CHECK(derivative({.op = "ReduceMax", .inputs = {x}}) ==
+        std::vector<double>{third, 0, third, 0, third});
+  CHECK(derivative({.op = "ReduceMin", .inputs = {x}}) == std::vector<double>{0, 1, 0, 0, 0});
+}
+
+TEST_CASE("The derivative of a product is right with zeros, to the second order") {
+  for (const std::vector<double>& values :
+       {std::vector<double>{2, 0, 3, -1}, std::vector<double>{0, 0, 3, 2},
+        std::vector<double>{0, 0, 0, 2}, std::vector<double>{0, 0, 0, 0}}) {
+    const Tensor x = Tensor::of<double>({2, 2}, values);
+    check_gradient({.op = "ReduceProd", .inputs = {x}});
+    for (const Ints& axes : {Ints{1, 0}, Ints{0}}) {
+      check_gradient(
+          {.op = "ReduceProd", .inputs = {x}, .attributes = {{"axes", axes}}, .version = 13});
+    }
+  }
+}
+
+TEST_CASE("The norm of zero has derivative zero") {
+  const Tensor x = Tensor::of<double>({3}, std::vector<double>{0, 0, 0});
+  CHECK(derivative({.op = "ReduceL2", .inputs = {x}}) == std::vector<double>{0, 0, 0});
+}
+
+TEST_CASE("LogSumExp neither overflows nor loses small values") {
+  const auto of = [](std::vector<float> values) {
+    const Tensor x = Tensor::of<float>({static_cast<std::int64_t>(values.size())}, values);
+    return as_doubles(run_op_tensor({.op = "ReduceLogSumExp", .inputs = {x}}))[0];
+  };
+  CHECK(of({1000, 1000}) == Approx(1000 + std::log(2.0)));
+  CHECK(of({-1000, -1000}) == Approx(-1000 + std::log(2.0)));
+  CHECK(of({-INFINITY, -INFINITY}) == -INFINITY);
+  CHECK(of({1, INFINITY}) == INFINITY);
+  CHECK(std::isnan(of({1, NAN})));
+}
+
+TEST_CASE("Reductions of integers") {
+  const Tensor x = Tensor::of<std::int32_t>({2}, std::vector<std::int32_t>{-60000, 80000});
+  const auto of = [&](const char* op) {
+    return as_doubles(run_op_tensor({.op = op, .inputs = {x}}))[0];
+  };
+  CHECK(of("ReduceL1") == 140000);
+  CHECK(of("ReduceL2") == 100000);
+  CHECK(of("ReduceLogSum") == 9);
+  CHECK(of("ReduceLogSumExp") == 80000);
 }

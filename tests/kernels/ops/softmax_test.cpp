@@ -70,3 +70,12 @@ TEST_CASE("Softmax of large numbers, of 16-bit floats and of nothing") {
 TEST_CASE("Softmax rejects an axis outside of the rank") {
   CHECK_THROWS_AS(run_op({"Softmax", {random_tensor({2, 3}, 1)}, {{"axis", 2L}}}), Error);
 }
+TEST_CASE("Softmax's derivatives") {
+  const Tensor x = random_tensor({2, 3, 2}, 1);
+  for (const std::int64_t axis : {0, 1, 2}) {
+    check_gradient({"Softmax", {x}, {{"axis", axis}}});
+    check_gradient({"LogSoftmax", {x}, {{"axis", axis}}});
+  }
+  check_gradient({.op = "Softmax", .inputs = {x}, .version = 11});
+  check_gradient({.op = "LogSoftmax", .inputs = {x}, .version = 11});
+}

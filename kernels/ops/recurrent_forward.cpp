@@ -1,0 +1,263 @@
+#include "kernels/ops/recurrent_forward.h"
+
+#include <algorithm>
+
+#include "kernels/ops/recurrent.h"
+#include "kernels/ops/wide.h"
+
+namespace ondine::kernels {
+
+using namespace graph;  // NOLINT
+
+namespace {
+
+// Rows of Z hold the inputs of the gates' activations: RNN h; GRU z, r, h and (with
+// linear_before_reset) what r is multiplied with; LSTM i, o, f, c.
+template <class C>
+class Forward {
+ public:
+  explicit Forward(BindContext& context)
+      : s_(read_recurrence(context, context.shape(0), context.shape(2))),
+        kept_(saved_width(context) * s_.hidden),
+        lstm_(s_.gates == 4),
+        x_(context, scratch_, 0),
+        w_(context, scratch_, 1),
+        r_(context, scratch_, 2),
+        b_(context, scratch_, 3),
+        h0_(context, scratch_, 5),
+        c0_(context, scratch_, 6),
+        p_(context, scratch_, 7),
+        y_(context, scratch_, 0, s_.rows() * s_.directions * s_.hidden),
+        y_h_(context, scratch_, 1, s_.directions * s_.batch * s_.hidden),
+        y_c_(context, scratch_, lstm_ ? 2 : 99, s_.directions * s_.batch * s_.hidden),
+        z_(context, scratch_, lstm_ ? 3 : 2, s_.directions * s_.rows() * kept_, true),
+        cells_(context, scratch_, lstm_ ? 4 : 99, s_.directions * s_.rows() * s_.hidden, lstm_) {
+    has_lengths_ = context.has_input(4);
+    const std::int64_t state = s_.batch * s_.hidden;
+    bias_ = scratch_.add<C>(s_.width());
+    h_ = scratch_.add<C>(state);
+    c_ = scratch_.add<C>(state);
+    u_ = scratch_.add<C>(s_.batch * s_.width());
+    reset_ = scratch_.add<C>(state);
+    rows_ = scratch_.add<C>(s_.batch * 5 * s_.hidden);
+    const math::GemmShape all{.m = s_.rows(), .n = s_.width(), .k = s_.input, .trans_b = true};
+    const math::GemmShape one{.m = s_.batch, .n = s_.width(), .k = s_.hidden, .trans_b = true};
+    work_bytes_ = std::max(math::gemm_workspace<C>(all, 1, context.threads()),
+                           math::gemm_workspace<C>(one, 1, context.threads()));
+    work_ = scratch_.add_bytes(work_bytes_);
+    scratch_.request(context);
+  }
+
+  void operator()(KernelContext& call) const {
+    Pointers p{call,          x_(call),      w_(call),
+               r_(call),      b_(call),      h0_(call),
+               c0_(call),     p_(call),      has_lengths_ ? call.in<std::int32_t>(4) : nullptr,
+               y_.data(call), z_.data(call), cells_.data(call)};
+    if (p.lengths != nullptr) check_lengths(p.lengths);
+    for (std::int64_t d = 0; d < s_.directions; ++d) run(p, d);
+    y_.store(call);
+    y_h_.store(call);
+    y_c_.store(call);
+    z_.store(call);
+    cells_.store(call);
+  }
+
+ private:
+  struct Pointers {
+    KernelContext& call;
+    const C *x, *w, *r, *b, *h0, *c0, *p;
+    const std::int32_t* lengths;
+    C *y, *z, *cells;
+  };
+  C* at(const Pointers& p, std::size_t offset) const { return Scratch::at<C>(p.call, offset); }
+  math::Workspace workspace(const Pointers& p) const {
+    return {Scratch::at<std::byte>(p.call, work_), work_bytes_};
+  }
+
+  void check_lengths(const std::int32_t* lengths) const {
+    for (std::int64_t i = 0; i < s_.batch; ++i) {
+      if (lengths[i] < 0 || lengths[i] > s_.steps) {
+        fail(ErrorCode::mismatch, "sequence_lens holds ", lengths[i], ", X has ", s_.steps,
+             " steps");
+      }
+    }
+  }
+
+  void run(const Pointers& p, std::int64_t d) const {
+    const std::int64_t hidden = s_.hidden;
+    const std::int64_t width = s_.width();
+    C* z = p.z + d * s_.rows() * kept_;
+    C* h = at(p, h_);
+    C* c = at(p, c_);
+    for (std::int64_t b = 0; b < s_.batch; ++b) {
+      start(p.h0, d, b, h);
+      start(p.c0, d, b, c);
+    }
+    C* bias = at(p, bias_);
+    if (p.b != nullptr) {
+      const C* own = p.b + d * 2 * width;
+      for (std::int64_t k = 0; k < width; ++k) {
+        const bool apart = s_.gates == 3 && s_.linear_before_reset && k >= 2 * hidden;
+        bias[k] = own[k] + (apart ? C{0} : own[width + k]);
+      }
+    }
+    math::GemmOptions<C> options;
+    if (p.b != nullptr) options.col_bias = bias;
+    if (s_.rows() > 0) {
+      math::gemm<C>(p.call.pool(),
+                    {.m = s_.rows(), .n = width, .k = s_.input, .trans_b = true, .ldc = kept_}, p.x,
+                    p.w + d * width * s_.input, z, options, workspace(p));
+    }
+    for (std::int64_t i = 0; i < s_.steps; ++i) {
+      p.call.check_cancelled();
+      step(p, d, s_.step(d, i), z, h, c);
+    }
+    for (std::int64_t b = 0; b < s_.batch; ++b) {
+      if (C* to = y_h_.data(p.call)) std::copy_n(h + b * hidden, hidden, to + s_.state(d, b));
+      if (C* to = y_c_.data(p.call)) std::copy_n(c + b * hidden, hidden, to + s_.state(d, b));
+    }
+  }
+
+  void start(const C* initial, std::int64_t d, std::int64_t b, C* state) const {
+    C* to = state + b * s_.hidden;
+    if (initial == nullptr) {
+      std::fill_n(to, s_.hidden, C{0});
+    } else {
+      std::copy_n(initial + s_.state(d, b), s_.hidden, to);
+    }
+  }
+
+  // u = h R^T for `count` gates from `gate` on.
+  void multiply(const Pointers& p, std::int64_t d, const C* h, std::int64_t gate,
+                std::int64_t count) const {
+    if (s_.batch == 0) return;
+    const C* r = p.r + (d * s_.width() + gate * s_.hidden) * s_.hidden;
+    math::gemm<C>(
+        p.call.pool(),
+        {.m = s_.batch, .n = count * s_.hidden, .k = s_.hidden, .trans_b = true, .ldc = s_.width()},
+        h, r, at(p, u_) + gate * s_.hidden, {}, workspace(p));
+  }
+
+  void step(const Pointers& p, std::int64_t d, std::int64_t t, C* z, C* h, C* c) const {
+    const bool reset_first = s_.gates == 3 && !s_.linear_before_reset;
+    multiply(p, d, h, 0, reset_first ? 2 : s_.gates);
+    const std::int64_t grain =
+        std::max<std::int64_t>(1, 8192 / std::max<std::int64_t>(1, s_.width()));
+    const auto rows = [&](auto&& body) {
+      p.call.pool().for_chunks(s_.batch, grain, [&](std::int64_t first, std::int64_t last) {
+        for (auto b = first; b < last; ++b) body(b, z + s_.row(t, b) * kept_);
+      });
+    };
+    if (reset_first) {
+      rows([&](std::int64_t b, C* zb) { reset(p, d, b, zb, h); });
+      multiply(p, d, at(p, reset_), 2, 1);
+    }
+    rows([&](std::int64_t b, C* zb) {
+      const bool valid = p.lengths == nullptr || t < p.lengths[b];
+      C* hb = h + b * s_.hidden;
+      C* cb = c + b * s_.hidden;
+      if (valid) {
+        if (lstm_) {
+          lstm(p, d, b, zb, hb, cb);
+        } else if (s_.gates == 3) {
+          gru(p, d, b, zb, hb);
+        } else {
+          add(zb, at(p, u_) + b * s_.width(), s_.hidden);
+          s_.activation(d, 0).apply(zb, hb, s_.hidden);
+        }
+      }
+      if (p.y != nullptr) {
+        C* to = p.y + s_.y(d, t, b);
+        if (valid) {
+          std::copy_n(hb, s_.hidden, to);
+        } else {
+          std::fill_n(to, s_.hidden, C{0});
+        }
+      }
+      if (lstm_) std::copy_n(cb, s_.hidden, p.cells + (d * s_.rows() + s_.row(t, b)) * s_.hidden);
+    });
+  }
+
+  static void add(C* to, const C* from, std::int64_t n) {
+    for (std::int64_t i = 0; i < n; ++i) to[i] += from[i];
+  }
+
+  // r h into the scratch memory for the product with R_h.
+  void reset(const Pointers& p, std::int64_t d, std::int64_t b, C* z, const C* h) const {
+    const std::int64_t n = s_.hidden;
+    add(z, at(p, u_) + b * s_.width(), 2 * n);
+    C* to = at(p, reset_) + b * n;
+    s_.activation(d, 0).apply(z + n, to, n);
+    for (std::int64_t i = 0; i < n; ++i) to[i] *= h[b * n + i];
+  }
+
+  void gru(const Pointers& p, std::int64_t d, std::int64_t b, C* z, C* h) const {
+    const std::int64_t n = s_.hidden;
+    const C* u = at(p, u_) + b * s_.width();
+    C* update = at(p, rows_) + b * 5 * n;
+    C* other = update + n;
+    if (s_.linear_before_reset) {
+      add(z, u, 2 * n);
+      C* linear = z + 3 * n;
+      const C* bias = p.b != nullptr ? p.b + (d * 2 + 1) * s_.width() + 2 * n : nullptr;
+      s_.activation(d, 0).apply(z + n, other, n);
+      for (std::int64_t i = 0; i < n; ++i) {
+        linear[i] = u[2 * n + i] + (bias != nullptr ? bias[i] : C{0});
+        z[2 * n + i] += other[i] * linear[i];
+      }
+    } else {
+      add(z + 2 * n, u + 2 * n, n);
+      std::copy_n(at(p, reset_) + b * n, n, z + 3 * n);
+    }
+    s_.activation(d, 0).apply(z, update, n);
+    s_.activation(d, 1).apply(z + 2 * n, other, n);
+    for (std::int64_t i = 0; i < n; ++i) h[i] = (1 - update[i]) * other[i] + update[i] * h[i];
+  }
+
+  void lstm(const Pointers& p, std::int64_t d, std::int64_t b, C* z, C* h, C* c) const {
+    const std::int64_t n = s_.hidden;
+    add(z, at(p, u_) + b * s_.width(), 4 * n);
+    C* in = at(p, rows_) + b * 5 * n;
+    C* out = in + n;
+    C* forget = in + 2 * n;
+    C* cell = in + 3 * n;
+    const C* peephole = p.p != nullptr ? p.p + d * 3 * n : nullptr;
+    for (std::int64_t i = 0; peephole != nullptr && i < n; ++i) {
+      z[i] += peephole[i] * c[i];
+      z[2 * n + i] += peephole[2 * n + i] * c[i];
+    }
+    s_.activation(d, 0).apply(z, in, n);
+    s_.activation(d, 0).apply(z + 2 * n, forget, n);
+    s_.activation(d, 1).apply(z + 3 * n, cell, n);
+    for (std::int64_t i = 0; i < n; ++i) {
+      const C keep = s_.input_forget ? 1 - in[i] : forget[i];
+      c[i] = keep * c[i] + in[i] * cell[i];
+      if (peephole != nullptr) z[n + i] += peephole[n + i] * c[i];
+    }
+    s_.activation(d, 0).apply(z + n, out, n);
+    CellActivation last = s_.activation(d, 2);
+    last.clip = 0;  // clip bounds the gates
+    last.apply(c, h, n);
+    for (std::int64_t i = 0; i < n; ++i) h[i] *= out[i];
+  }
+
+  Scratch scratch_;
+  Recurrence s_;
+  std::int64_t kept_;
+  bool lstm_;
+  WideIn<C> x_, w_, r_, b_, h0_, c0_, p_;
+  WideOut<C> y_, y_h_, y_c_, z_, cells_;
+  bool has_lengths_ = false;
+  std::size_t bias_ = 0, h_ = 0, c_ = 0, u_ = 0, reset_ = 0, rows_ = 0, work_ = 0;
+  std::size_t work_bytes_ = 0;
+};
+
+}  // namespace
+
+Kernel bind_recurrent(BindContext& context) {
+  return visit_wide(context.dtype(0), [&]<class C>() -> Kernel {
+    return [forward = Forward<C>(context)](KernelContext& call) { forward(call); };
+  });
+}
+
+}  // namespace ondine::kernels
