@@ -8,6 +8,28 @@ namespace {
 
 using namespace graph;  // NOLINT
 
+// Sequences add up element by element, optionals by what they hold.
+Val add(Val a, Val b) {
+  Builder& builder = a.builder();
+  switch (a.type().kind) {
+    case TypeKind::sequence:
+      return builder.node("SequenceAdd", {a, b}, {}, ondine_domain);
+    case TypeKind::optional:
+      return unary("Optional", add(unary("OptionalGetElement", a), unary("OptionalGetElement", b)));
+    default:
+      return a + b;
+  }
+}
+
+Val sum(std::span<const Val> parts) {
+  if (parts.size() > 2 && parts[0].type().is_tensor()) {
+    return parts[0].builder().nodes("Sum", parts, {}, 1)[0];
+  }
+  Val result = parts[0];
+  for (const Val part : parts.subspan(1)) result = add(result, part);
+  return result;
+}
+
 class Backward {
  public:
   Backward(Builder& builder, std::span<const Val> ys, std::span<const Val> xs,
@@ -124,11 +146,7 @@ class Backward {
   Val total(ValueId id) {
     auto& parts = partials_[index(id)];
     if (parts.empty()) return {};
-    if (parts.size() > 1) {
-      const Val sum =
-          parts.size() == 2 ? parts[0] + parts[1] : builder_->nodes("Sum", parts, {}, 1)[0];
-      parts.assign(1, sum);
-    }
+    if (parts.size() > 1) parts.assign(1, sum(parts));
     return parts[0];
   }
 

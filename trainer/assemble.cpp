@@ -6,6 +6,7 @@
 #include "core/message.h"
 #include "graph/check/findings.h"
 #include "graph/check/structure.h"
+#include "graph/check/types.h"
 #include "graph/resolve/resolve.h"
 #include "graph/training/combine.h"
 #include "kernels/catalogue.h"
@@ -64,6 +65,9 @@ class Assembler {
       context.symbols = symbols_;
       context.variables = variables;
       context.report = [&](const Error& error) { findings_.add(error); };
+      context.check_types = [&](const Node& node, const Graph& graph) {
+        check_types(node, graph, findings_);
+      };
       Graph graph = resolve(def, context);
       if (findings_.count() > before) return;
       observe(stage.empty() ? "graph" : stage, graph);

@@ -1,5 +1,6 @@
 #include "trainer/feeds.h"
 
+#include <array>
 #include <vector>
 
 #include "core/message.h"
@@ -25,15 +26,14 @@ bool tensor_fits(const Tensor& tensor, const Type& declared) {
 // The size that each named extent has in this call.
 class NamedSizes {
  public:
-  explicit NamedSizes(const Graph& graph) : graph_(&graph) {}
+  explicit NamedSizes(const Graph& graph) : graph_(&graph) { few_.fill(-1); }
 
   void check(const std::string& input, const Tensor& tensor, const Type& declared) {
     if (!declared.dims) return;
     for (std::size_t axis = 0; axis < declared.dims->size(); ++axis) {
       const Dim dim = (*declared.dims)[axis];
       if (!dim.is_named()) continue;
-      if (sizes_.size() <= dim.symbol()) sizes_.resize(dim.symbol() + 1, -1);
-      std::int64_t& size = sizes_[dim.symbol()];
+      std::int64_t& size = size_of(dim.symbol());
       if (size >= 0 && size != tensor.shape()[axis]) {
         fail(ErrorCode::mismatch, "input ", quoted(input), " has ", tensor.shape()[axis],
              " for extent ", quoted(graph_->symbols->names[dim.symbol()]),
@@ -44,8 +44,15 @@ class NamedSizes {
   }
 
  private:
+  std::int64_t& size_of(std::size_t symbol) {
+    if (symbol < few_.size()) return few_[symbol];
+    if (more_.size() <= symbol) more_.resize(symbol + 1, -1);
+    return more_[symbol];
+  }
+
   const Graph* graph_;
-  std::vector<std::int64_t> sizes_;
+  std::array<std::int64_t, 32> few_;  // a warm step does not allocate
+  std::vector<std::int64_t> more_;
 };
 
 }  // namespace

@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <array>
 
 #include "core/message.h"
 #include "graph/check/findings.h"
 #include "graph/contract/op_def.h"
+#include "graph/print/print.h"
 #include "proto/import.h"
 #include "trainer/feeds.h"
 #include "trainer/model_impl.h"
@@ -123,8 +125,29 @@ std::vector<ProfileEntry> Model::profile() const {
   return entries;
 }
 
-std::string Model::inspect(std::string_view stage, std::size_t) const {
-  fail(ErrorCode::mismatch, "there is no stage ", quoted(stage));
+std::string Model::inspect(std::string_view stage, std::size_t algorithm) const {
+  if (stage == "model") return graph::print(impl_->def);
+  static constexpr std::array stages{"graph", "training", "gradient", "optimized"};
+  if (std::find(stages.begin(), stages.end(), stage) == stages.end()) {
+    fail(ErrorCode::mismatch, "there is no stage ", quoted(stage),
+         "; stages are 'model' 'graph' 'training' 'gradient' 'optimized'");
+  }
+  // Without training information the later stages are those of inference.
+  const bool trains = algorithm_count() > 0;
+  if (trains && stage != "graph") impl_->require_algorithm(algorithm);
+  if (!trains && stage == "training") fail(ErrorCode::mismatch, "the model has no training_info");
+  std::string text;
+  std::string part;
+  std::size_t seen = 0;
+  trainer::assemble(impl_->def, impl_->options, [&](std::string_view name, const graph::Graph& g) {
+    // Each graph goes through its stages in turn; it is told by the first of them.
+    if (name == "graph" || name == "training" || name == "initialization") part = name;
+    if (name == "training") ++seen;
+    const bool wanted =
+        trains && stage != "graph" ? part == "training" && seen == algorithm + 1 : part == "graph";
+    if (wanted && name == stage) text = graph::print(g);
+  });
+  return text;
 }
 
 std::vector<std::string> check_model(const std::filesystem::path& file,

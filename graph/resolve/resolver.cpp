@@ -5,7 +5,7 @@
 #include "core/message.h"
 #include "graph/contract/infer_node.h"
 #include "graph/contract/op_def.h"
-#include "graph/evaluate/graph_runner.h"
+#include "graph/evaluate/evaluate_node.h"
 
 namespace ondine::graph {
 namespace {
@@ -302,12 +302,7 @@ void Resolver::fold_if_constant(Graph& graph) {
   if (!fixed || !graph[node.outputs[0]].type.is_tensor()) return;
   const auto shape = graph[node.outputs[0]].type.shape();
   if (!shape) return;
-  Graph single;
-  const GraphValue& output = graph[node.outputs[0]];
-  single.outputs = {single.add_value(output.name, output.type)};
-  single.nodes = {node};
-  single.nodes[0].outputs = single.outputs;
-  graph[node.outputs[0]].constant = evaluate(single, {}, *context_->limits)[0].tensor();
+  graph[node.outputs[0]].constant = evaluate_node(node, graph, *context_->limits)[0];
   graph.nodes.pop_back();
 }
 

@@ -4,7 +4,7 @@
 
 #include "graph/contract/infer_node.h"
 #include "graph/contract/op_def.h"
-#include "graph/evaluate/graph_runner.h"
+#include "graph/evaluate/evaluate_node.h"
 
 namespace ondine::trainer {
 namespace {
@@ -36,24 +36,9 @@ bool can_compute_now(const Node& node, const Graph& graph) {
 }
 
 void compute_now(const Node& node, Graph& graph, const Limits& limits) {
-  Graph single;
-  Node copy = node;
-  for (ValueId& id : copy.inputs) {
-    if (id == no_value) continue;
-    const GraphValue& value = graph[id];
-    id = single.add_temporary(value.name, value.type);
-    single[id].constant = value.constant;
-  }
-  for (ValueId& id : copy.outputs) {
-    if (id == no_value) continue;
-    id = single.add_temporary(graph[id].name, graph[id].type);
-    single.outputs.push_back(id);
-  }
-  single.nodes.push_back(std::move(copy));
-  const auto results = evaluate(single, {}, limits);
-  std::size_t next = 0;
-  for (const ValueId id : node.outputs) {
-    if (id != no_value) graph[id].constant = results[next++].tensor();
+  const auto results = evaluate_node(node, graph, limits);
+  for (std::size_t k = 0; k < results.size(); ++k) {
+    if (node.outputs[k] != no_value) graph[node.outputs[k]].constant = results[k];
   }
 }
 

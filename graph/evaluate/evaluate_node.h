@@ -1,0 +1,16 @@
+// Computing a node whose inputs are constants.
+#pragma once
+
+#include <vector>
+
+#include <ondine/limits.h>
+
+#include "graph/ir/graph.h"
+
+namespace ondine::graph {
+
+// The outputs of a node whose inputs all have constants in `graph`, undefined where an output is
+// left out. The node must have a kernel and no bodies.
+std::vector<Tensor> evaluate_node(const Node& node, const Graph& graph, const Limits& limits);
+
+}  // namespace ondine::graph
