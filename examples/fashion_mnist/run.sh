@@ -4,7 +4,6 @@ set -eu
 build=${1:-build}
 work=${2:-$build/fashion_mnist}
 data=${ONDINE_DATA:-/usr/share/datasets/fashion-mnist}
-epochs=4
 ondine=$build/bin/ondine
 threads=$(nproc)
 [ -d "$data" ] || { echo "no data in $data; install the package dataset-fashion-mnist" >&2; exit 1; }
@@ -17,18 +16,20 @@ start=$(date +%s)
   --loss softmax-cross-entropy --optimizer adam --learning-rate 0.001
 
 train() {
-  "$ondine" train "$work/train.onnx" --data "$data" --epochs $epochs --batch-size 64 --seed 1 \
+  "$ondine" train "$work/train.onnx" --data "$data" --batch-size 64 --seed 1 \
     --threads "$threads" --checkpoint "$work/run.ckpt" --metrics "$work/metrics.jsonl" \
     -o "$work/trained.onnx" "$@"
 }
 
 # Interrupted as with Ctrl-C in the middle of an epoch, then resumed.
-train --initialize &
+train --epochs 4 --initialize &
 pid=$!
 sleep 4
 kill -INT $pid 2>/dev/null || true
 wait $pid || true
-[ -f "$work/trained.onnx" ] || train --resume
+train --epochs 4 --resume
+# Two more epochs with a smaller rate.
+train --epochs 6 --resume --learning-rate 0.0002
 
 echo "the exported model, loaded anew:"
 "$ondine" eval "$work/trained.onnx" --data "$data" --threads "$threads" | tee "$work/accuracy.txt"
