@@ -83,10 +83,10 @@ std::vector<Val> expand_grad(ExpandContext& context) {
 }  // namespace
 
 const OpDef softmax_op{.name = "Softmax",
-                    .infer = infer,
-                    .bind = bind<false>,
-                    .grad = grad<false>,
-                    .facts = {.inplace = 1}};
+                       .infer = infer,
+                       .bind = bind<false>,
+                       .grad = grad<false>,
+                       .facts = {.inplace = 1}};
 const OpDef log_softmax{.name = "LogSoftmax",
                         .infer = infer,
                         .bind = bind<true>,
