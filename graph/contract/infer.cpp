@@ -3,6 +3,16 @@
 #include <algorithm>
 
 namespace ondine::graph {
+namespace {
+
+// No rule depends on the elements of other inputs as extents; not looking keeps nodes bound.
+bool holds_integers(const InferContext& context, std::size_t i) {
+  if (!context.has_input(i)) return false;
+  const DType dtype = context.dtype(i);
+  return dtype == DType::int64 || dtype == DType::int32;
+}
+
+}  // namespace
 
 InferContext::InferContext(const Node& node, std::span<const Input> inputs, InferBody infer_body)
     : NodeView(node),
@@ -18,7 +28,7 @@ const Type& InferContext::input(std::size_t i) const {
 }
 
 const InferContext::Input* InferContext::elements_of(std::size_t i) const {
-  if (i >= inputs_.size()) return nullptr;
+  if (i >= inputs_.size() || inputs_[i].type == nullptr) return nullptr;
   if (inputs_[i].read != nullptr) *inputs_[i].read = true;
   return &inputs_[i];
 }
@@ -29,6 +39,7 @@ const Tensor* InferContext::constant(std::size_t i) const {
 }
 
 std::optional<Dims> InferContext::known_dims(std::size_t i) const {
+  if (!holds_integers(*this, i)) return std::nullopt;
   const Input* input = elements_of(i);
   if (input == nullptr) return std::nullopt;
   if (input->known_dims != nullptr) return *input->known_dims;
@@ -50,6 +61,7 @@ std::optional<Dims> InferContext::known_dims(std::size_t i) const {
 }
 
 std::optional<std::vector<std::int64_t>> InferContext::known_ints(std::size_t i) const {
+  if (!holds_integers(*this, i)) return std::nullopt;
   const Input* input = elements_of(i);
   if (input == nullptr) return std::nullopt;
   const Tensor* tensor = input->constant;

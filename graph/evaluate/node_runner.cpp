@@ -173,7 +173,8 @@ void NodeRunner::bind(CallState& call, std::span<const Value> inputs) {
   }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     Value& value = bound->input_values[i];
-    value = bound->read[i] != 0 && value.is_tensor() ? Value(value.tensor().clone()) : Value();
+    value = bound->read[i] != 0 && value.is_tensor() ? Value(value.tensor().clone(call.budget))
+                                                     : Value();
   }
   bound_ = std::move(bound);
 }

@@ -30,7 +30,7 @@ class Planner {
     pack();
     if (plan_.arena_bytes > options_->limits->arena_bytes) {
       fail(ErrorCode::limit, "the call needs ", plan_.arena_bytes, " bytes for its values, ",
-           options_->limits->arena_bytes, " are allowed");
+           options_->limits->arena_bytes, " are allowed; the largest is ", quoted(largest_value()));
     }
     return std::move(plan_);
   }
@@ -164,6 +164,18 @@ class Planner {
     int count = 0;
     for (const ValueId id : members_[buffer]) count += readers_[index(id)];
     return count;
+  }
+
+  std::string_view largest_value() const {
+    std::size_t largest = 0;
+    std::string_view name;
+    for (std::size_t i = 0; i < plan_.buffers.size(); ++i) {
+      const Buffer& buffer = plan_.buffers[i];
+      if (buffer.place != Place::arena || buffer.bytes <= largest || members_[i].empty()) continue;
+      largest = buffer.bytes;
+      name = plan_.graph[members_[i][0]].name;
+    }
+    return name;
   }
 
   void pack() {
