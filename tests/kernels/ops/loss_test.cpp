@@ -105,3 +105,20 @@ TEST_CASE("The mean of no labels is not a number") {
       {"SoftmaxCrossEntropyLoss", {random_tensor({0, 3}, 1), Tensor(DType::int64, {0})}});
   CHECK(std::isnan(y.values<double>()[0]));
 }
+TEST_CASE("Derivatives of the losses by scores and weights") {
+  for (const std::string reduction : {"none", "sum", "mean"}) {
+    for (const bool ignoring : {false, true}) {
+      const Tensor x = random_tensor({3, 3, 2}, 1);
+      const Tensor target = labels({3, 2}, 3, ignoring);
+      graph::Attributes attributes{{"reduction", reduction}};
+      if (ignoring) attributes.emplace_back("ignore_index", -5L);
+      const Tensor weights = random_tensor({3}, 2, 0.5, 2);
+      for (const char* op : {"NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"}) {
+        INFO(op << " " << reduction << ignoring);
+        check_gradient({op, {x, target}, attributes});
+        check_gradient({op, {x, target, weights}, attributes});
+      }
+      check_gradient({"SoftmaxCrossEntropyLoss", {x, target, weights}, attributes, 2});
+    }
+  }
+}

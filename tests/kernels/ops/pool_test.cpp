@@ -189,6 +189,10 @@ TEST_CASE("LpPool and the global pools") {
   check_close(run_op_tensor({"GlobalAveragePool", {x}}),
               Tensor::of<double>({1, 2, 1, 1}, {3, -1.75}));
   check_close(run_op_tensor({"GlobalMaxPool", {x}}), Tensor::of<double>({1, 2, 1, 1}, {6, 0}));
+  check_close(run_op_tensor({"GlobalLpPool", {x}}),
+              Tensor::of<double>({1, 2, 1, 1}, {std::sqrt(50.0), 5}));
+  check_close(run_op_tensor({"GlobalLpPool", {x}, {{"p", 3L}}}),
+              Tensor::of<double>({1, 2, 1, 1}, {std::cbrt(1.0 + 8 + 27 + 216), std::cbrt(91.0)}));
 }
 
 TEST_CASE("MaxUnpool puts values back where MaxPool found them") {
@@ -245,7 +249,7 @@ TEST_CASE("Derivatives of pools") {
     check_gradient({"AveragePool", {x}, with_kernel(c, {{"count_include_pad", 1L}})}, check);
     check_gradient({"LpPool", {x}, with_kernel(c)}, check);
     check_gradient({"LpPool", {x}, with_kernel(c, {{"p", 3L}})}, check);
-    for (const char* op : {"GlobalAveragePool", "GlobalMaxPool"}) {
+    for (const char* op : {"GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool"}) {
       check_gradient({op, {x}}, check);
     }
   }
