@@ -15,21 +15,21 @@ start=$(date +%s)
 "$ondine" prepare "$work/cnn.onnx" -o "$work/train.onnx" \
   --loss softmax-cross-entropy --optimizer adam --learning-rate 0.001
 
-train() {
-  "$ondine" train "$work/train.onnx" --data "$data" --batch-size 64 --seed 1 \
-    --threads "$threads" --checkpoint "$work/run.ckpt" --metrics "$work/metrics.jsonl" \
-    -o "$work/trained.onnx" "$@"
-}
+set -- "$work/train.onnx" --data "$data" --batch-size 64 --seed 1 --threads "$threads" \
+  --checkpoint "$work/run.ckpt" --metrics "$work/metrics.jsonl" -o "$work/trained.onnx"
 
 # Interrupted as with Ctrl-C in the middle of an epoch, then resumed.
-train --epochs 4 --initialize &
+"$ondine" train "$@" --epochs 4 --initialize &
 pid=$!
 sleep 4
-kill -INT $pid 2>/dev/null || true
-wait $pid || true
-train --epochs 4 --resume
+kill -INT $pid
+if wait $pid; then
+  echo "the run was not interrupted" >&2
+  exit 1
+fi
+"$ondine" train "$@" --epochs 4 --resume
 # Two more epochs with a smaller rate.
-train --epochs 6 --resume --learning-rate 0.0002
+"$ondine" train "$@" --epochs 6 --resume --learning-rate 0.0002
 
 echo "the exported model, loaded anew:"
 "$ondine" eval "$work/trained.onnx" --data "$data" --threads "$threads" | tee "$work/accuracy.txt"

@@ -1,0 +1,123 @@
+#include <catch2/catch.hpp>
+
+#include <ondine/data.h>
+
+#include "tests/system/cli_run.h"
+
+using cli_test::Result;
+using cli_test::Workshop;
+using namespace ondine;
+
+namespace {
+const std::string prepare_adam =
+    "prepare net.onnx -o train.onnx --loss softmax-cross-entropy --optimizer adam "
+    "--learning-rate 0.02 --label y";
+}
+
+TEST_CASE("wrong usage exits with 2 and help with 0") {
+  const Workshop shop;
+  CHECK(shop.run("").exit_code == 2);
+  CHECK(shop.run("fly").exit_code == 2);
+  CHECK(shop.run("info").exit_code == 2);
+  CHECK(shop.run("prepare net.onnx -o t.onnx --loss wrong").exit_code == 2);
+  CHECK(shop.run("train net.onnx --data data --epochs 0 --batch-size 1").exit_code == 2);
+  CHECK(shop.run("train net.onnx --data data --epochs 1 --batch-size 1 --resume").exit_code == 2);
+  CHECK(shop.run("verify").exit_code == 2);
+  for (const char* command : {"info", "check", "inspect", "prepare", "train", "infer", "eval",
+                              "export", "verify", "bench", "gradcheck"}) {
+    const Result help = shop.run(std::string(command) + " --help");
+    CHECK(help.exit_code == 0);
+    CHECK_THAT(help.out, Catch::Contains("Examples:"));
+  }
+}
+
+TEST_CASE("info and check tell what a model is") {
+  const Workshop shop;
+  CHECK(shop.run("check net.onnx").exit_code == 0);
+  CHECK_THAT(shop.succeed("info net.onnx").out, Catch::Contains("logits"));
+  shop.succeed(prepare_adam);
+  CHECK(shop.run("check train.onnx").exit_code == 0);
+  const std::string json = shop.succeed("info train.onnx --json").out;
+  CHECK_THAT(json, Catch::Contains("\"fc1.w\""));
+  CHECK_THAT(json, Catch::Contains("\"trained_parameters\": 67"));
+  for (const char* stage : {"model", "graph", "training", "gradient", "optimized"}) {
+    CHECK_FALSE(shop.succeed(std::string("inspect train.onnx --stage ") + stage).out.empty());
+  }
+  shop.refuse("inspect train.onnx --stage nowhere", "nowhere");
+}
+
+TEST_CASE("files that are no models are refused by name") {
+  const Workshop shop;
+  shop.write("text.onnx", "this is no model");
+  for (const char* command : {"info", "bench", "gradcheck"}) {
+    shop.refuse(std::string(command) + " missing.onnx", "missing.onnx");
+    shop.refuse(std::string(command) + " text.onnx", "text.onnx");
+  }
+  CHECK(shop.run("check text.onnx").exit_code == 1);
+  CHECK_FALSE(shop.run("check text.onnx").err.empty());
+  shop.refuse("prepare text.onnx -o out.onnx --loss mse", "text.onnx");
+  CHECK_FALSE(std::filesystem::exists(shop / "out.onnx"));
+  shop.refuse("prepare net.onnx -o no/such/folder.onnx --loss mse", "no/such/folder.onnx");
+  shop.refuse("prepare net.onnx -o out.onnx --loss mse --freeze 'conv*'", "'conv*'");
+}
+
+TEST_CASE("inference reads and writes arrays") {
+  const Workshop shop;
+  save_array(shop / "x.npy", Tensor(DType::float32, {2, 4}));
+  CHECK_THAT(shop.succeed("infer net.onnx --input x=x.npy").out, Catch::Contains("float[2, 3]"));
+  shop.succeed("infer net.onnx --input x=x.npy -o results");
+  CHECK(load_array(shop / "results/logits.npy").shape() == Shape{2, 3});
+  save_value(shop / "x.pb", {"any", Tensor(DType::float32, {2, 4})});
+  shop.succeed("infer net.onnx --input x=x.pb");
+  shop.refuse("infer net.onnx --input z=x.npy", "'z'");
+  shop.refuse("infer net.onnx", "'x'");
+  shop.refuse("infer net.onnx --input x=none.npy", "none.npy");
+  save_array(shop / "wide.npy", Tensor(DType::float32, {2, 5}));
+  shop.refuse("infer net.onnx --input x=wide.npy", "'x'");
+}
+
+TEST_CASE("every trained variable has the derivative that differences give") {
+  const Workshop shop;
+  for (const char* loss : {"softmax-cross-entropy", "bce", "mse", "huber"}) {
+    shop.succeed(std::string("prepare net.onnx -o train.onnx --optimizer sgd --loss ") + loss);
+    const Result result = shop.succeed("gradcheck train.onnx");
+    CHECK_THAT(result.out, Catch::Contains("fc1.w") && Catch::Contains("fc2.b"));
+  }
+  shop.refuse("gradcheck net.onnx", "algorithm");
+}
+
+TEST_CASE("bench reports times, bytes and operators") {
+  const Workshop shop;
+  shop.succeed(prepare_adam);
+  const std::string json = shop.succeed("bench train.onnx --batch 8 --steps 5 --json").out;
+  for (const char* key : {"median_ms", "planned_bytes", "resident_bytes", "operators"}) {
+    CHECK_THAT(json, Catch::Contains(key));
+  }
+  shop.succeed("bench net.onnx --steps 2 --threads 2");
+}
+
+TEST_CASE("verify counts what passed, failed and was skipped") {
+  const Workshop shop;
+  std::filesystem::create_directories(shop / "cases/good/test_data_set_0");
+  std::filesystem::copy_file(shop / "net.onnx", shop / "cases/good/model.onnx");
+  save_value(shop / "cases/good/test_data_set_0/input_0.pb", {"x", Tensor(DType::float32, {1, 4})});
+  save_value(shop / "cases/good/test_data_set_0/output_0.pb",
+             {"logits", Tensor(DType::float32, {1, 3})});
+  CHECK_THAT(shop.succeed("verify cases").out, Catch::Contains("1 passed, 0 failed, 0 skipped"));
+  std::filesystem::copy(shop / "cases/good", shop / "cases/wrong",
+                        std::filesystem::copy_options::recursive);
+  save_value(shop / "cases/wrong/test_data_set_0/output_0.pb",
+             {"logits", Tensor::of<float>({1, 3}, {0, 1, 0})});
+  const Result result = shop.run("verify cases");
+  CHECK(result.exit_code == 1);
+  CHECK_THAT(result.out, Catch::Contains("cases/wrong: output 'logits'"));
+  CHECK_THAT(result.out, Catch::EndsWith("1 passed, 1 failed, 0 skipped\n"));
+
+  std::filesystem::create_directories(shop / "hostile/text");
+  shop.write("hostile/text/model.onnx", "no model");
+  shop.write("hostile/text/expect", "reject\nno protobuf\nmention: model.onnx\n");
+  CHECK_THAT(shop.succeed("verify hostile").out, Catch::Contains("1 passed"));
+  shop.write("hostile/text/expect", "accept\nno protobuf\ncall: infer\n");
+  CHECK(shop.run("verify hostile").exit_code == 1);
+  shop.refuse("verify nowhere", "nowhere");
+}

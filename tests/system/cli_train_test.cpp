@@ -1,0 +1,102 @@
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include <ondine/data.h>
+
+#include "tests/system/cli_run.h"
+
+using cli_test::Result;
+using cli_test::Workshop;
+using namespace ondine;
+
+namespace {
+
+const std::string prepare_adam =
+    "prepare net.onnx -o train.onnx --loss softmax-cross-entropy --optimizer adam "
+    "--learning-rate 0.02 --label y";
+const std::string train = "train train.onnx --data data --batch-size 7 --seed 3 --initialize ";
+
+}  // namespace
+
+TEST_CASE("a prepared model learns, and its export keeps what it learned") {
+  const Workshop shop;
+  shop.succeed(prepare_adam);
+  const Result result = shop.succeed(train + "--epochs 8 -o trained.onnx --metrics metrics.jsonl");
+  CHECK_THAT(result.out, Catch::Contains("epoch 8/8") && Catch::Contains("validation accuracy"));
+  const std::string metrics = shop.read("metrics.jsonl");
+  CHECK(std::count(metrics.begin(), metrics.end(), '\n') == 8);
+  CHECK_THAT(metrics, Catch::Contains("\"loss\"") && Catch::Contains("\"validation_accuracy\""));
+  const std::string score = shop.succeed("eval trained.onnx --data data").out;
+  INFO(score);
+  REQUIRE(score.rfind("accuracy ", 0) == 0);
+  CHECK(std::stod(score.substr(9)) > 0.9);
+}
+
+TEST_CASE("resuming continues bit for bit, for any number of threads") {
+  const Workshop shop;
+  shop.succeed(prepare_adam);
+  shop.succeed(train + "--epochs 4 -o whole.onnx --checkpoint whole.ckpt");
+  shop.succeed(train + "--epochs 2 --checkpoint run.ckpt --threads 2");
+  shop.succeed(train + "--epochs 4 --checkpoint run.ckpt --resume -o parts.onnx --threads 2");
+  CHECK(shop.read("whole.onnx") == shop.read("parts.onnx"));
+  shop.succeed("export train.onnx --checkpoint whole.ckpt -o exported.onnx");
+  CHECK(shop.read("whole.onnx") == shop.read("exported.onnx"));
+  shop.succeed("export train.onnx --checkpoint run.ckpt -o go_on.onnx --training");
+  CHECK_THAT(shop.succeed("info go_on.onnx").out, Catch::Contains("training algorithm 0"));
+}
+
+TEST_CASE("an interrupted run saves, exits with 1 and goes on from the same row") {
+  const Workshop shop;
+  shop.succeed(prepare_adam);
+  const std::string long_run = train + "--epochs 60 --checkpoint run.ckpt -o parts.onnx";
+  shop.succeed(train + "--epochs 60 -o whole.onnx");
+  const Result stopped = shop.run(long_run, "% & pid=$!; sleep 0.15; kill -INT $pid; wait $pid");
+  INFO(stopped.out << stopped.err);
+  if (stopped.exit_code == 0) {
+    WARN("the run was over before it was interrupted");
+  } else {
+    CHECK(stopped.exit_code == 1);
+    CHECK_THAT(stopped.err, Catch::Contains("run.ckpt") && Catch::Contains("--resume"));
+    CHECK_FALSE(std::filesystem::exists(shop / "parts.onnx"));
+    shop.succeed(long_run + " --resume");
+  }
+  CHECK(shop.read("whole.onnx") == shop.read("parts.onnx"));
+}
+
+TEST_CASE("data that does not fit is refused by name") {
+  const Workshop shop;
+  shop.succeed(prepare_adam);
+  shop.refuse("train net.onnx --data data --epochs 1 --batch-size 8", "ondine prepare");
+  shop.refuse("train train.onnx --data none --epochs 1 --batch-size 8", "none");
+  shop.refuse("train train.onnx --data data/x_train.npy --epochs 1 --batch-size 8", "'y'");
+  shop.refuse(train + "--epochs 1 --map x=z", "'z'");
+  shop.refuse(train + "--epochs 1 --set rate=1", "'rate'");
+  shop.refuse(train + "--epochs 1 --checkpoint none.ckpt --resume", "none.ckpt");
+  shop.write("broken.npy", shop.read("data/x_train.npy").substr(0, 500));
+  shop.refuse("train train.onnx --data broken.npy data/y_train.npy --epochs 1 --batch-size 8",
+              "broken.npy");
+}
+
+TEST_CASE("a label out of range stops the run and loses nothing") {
+  const Workshop shop;
+  shop.succeed(prepare_adam);
+  shop.succeed(train + "--epochs 1 --checkpoint run.ckpt");
+  Tensor labels = load_array(shop / "data/y_train.npy");
+  labels.mutable_values<std::int64_t>()[17] = 3;
+  save_array(shop / "data/y_train.npy", labels);
+  shop.refuse(train + "--epochs 2 --checkpoint run.ckpt --resume -o out.onnx", "3");
+  CHECK_FALSE(std::filesystem::exists(shop / "out.onnx"));
+  shop.succeed("export train.onnx --checkpoint run.ckpt -o out.onnx");
+}
+
+TEST_CASE("a loss that is not finite stops the run only when asked") {
+  const Workshop shop;
+  shop.succeed("prepare net.onnx -o train.onnx --loss softmax-cross-entropy --label y");
+  shop.succeed(train + "--epochs 1 --learning-rate 1e30");
+  shop.succeed(train + "--epochs 1 --checkpoint run.ckpt");
+  const std::string before = shop.read("run.ckpt");
+  shop.refuse(
+      train + "--epochs 3 --learning-rate 1e30 --stop-on-nan --checkpoint run.ckpt --resume",
+      "loss is");
+  CHECK(shop.read("run.ckpt") == before);
+}
