@@ -21,7 +21,8 @@ set -- "$work/train.onnx" --data "$data" --batch-size 64 --seed 1 --threads "$th
 # Interrupted as with Ctrl-C in the middle of an epoch, then resumed.
 "$ondine" train "$@" --epochs 4 --initialize &
 pid=$!
-sleep 4
+until [ -s "$work/metrics.jsonl" ] || ! kill -0 $pid 2>/dev/null; do sleep 1; done
+sleep 1
 kill -INT $pid
 if wait $pid; then
   echo "the run was not interrupted" >&2
