@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""Training steps of the workloads W1 to W9 against PyTorch.
+
+Each workload is built in PyTorch from the initializers of the same .onnx file, the losses of the
+first steps are compared, and then blocks of steps of both programs, each in a process of its own,
+are timed in turns: figures of one run compare, those of different runs do not.
+
+  bench/compare_torch.py --threads 2 --workloads W1,W3
+  bench/compare_torch.py --profile --workloads W4
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+CHECKED_STEPS = 3
+TOLERANCE = 1e-4
+
+
+class Process:
+    def __init__(self, command, threads):
+        environment = dict(os.environ, OMP_NUM_THREADS=str(threads), MKL_NUM_THREADS=str(threads))
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        text=True, env=environment)
+
+    def ask(self, question):
+        try:
+            self.process.stdin.write(question + "\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            pass
+        answer = self.process.stdout.readline()
+        if not answer:
+            raise SystemExit(f"{self.process.args[0]} gave up")
+        return answer.split()
+
+    def steps(self, count):
+        numbers = [float(word) for word in self.ask(f"steps {count}")]
+        return numbers[:count], numbers[count:]
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def serve_torch(workload, folder, threads):
+    """The other side of Process, with PyTorch."""
+    import numpy
+    import torch
+
+    import onnx_initializers
+    import torch_models
+
+    torch.set_num_threads(threads)
+    step = torch_models.Step(workload, onnx_initializers.read(folder / f"{workload}.onnx"),
+                             numpy.load(folder / f"{workload}.x.npy"),
+                             numpy.load(folder / f"{workload}.label.npy"))
+    for line in sys.stdin:
+        words = line.split()
+        if words[0] == "steps":
+            times, losses = [], []
+            for _ in range(int(words[1])):
+                start = time.perf_counter()
+                losses.append(step())
+                times.append((time.perf_counter() - start) * 1e3)
+            print(*times, *losses, flush=True)
+        elif words[0] == "memory":
+            print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, flush=True)
+
+
+def check_losses(workload, ours, theirs):
+    for i, (a, b) in enumerate(zip(ours, theirs)):
+        if not abs(a - b) <= TOLERANCE * abs(b):
+            raise SystemExit(f"{workload}: loss of step {i} is {a}, in PyTorch {b}")
+
+
+def compare(workload, title, gflop, folder, options):
+    ours = Process([str(options.build / "bin/bench_run"), str(folder / f"{workload}.onnx"),
+                    str(folder / f"{workload}.x.npy"), str(folder / f"{workload}.label.npy"),
+                    str(options.threads)], options.threads)
+    if options.profile:
+        ours.steps(3)
+        words = ours.ask("profile 10")
+        print(f"{workload} {title}")
+        for name, ms, calls in zip(words[0::3], words[1::3], words[2::3]):
+            print(f"  {name:36} {float(calls):7.1f} calls {float(ms):10.4f} ms")
+        ours.close()
+        return None
+    theirs = Process([sys.executable, str(HERE / "compare_torch.py"), "--serve", workload,
+                      "--models", str(folder), "--threads", str(options.threads)], options.threads)
+    first, our_losses = ours.steps(CHECKED_STEPS)
+    their_first, their_losses = theirs.steps(CHECKED_STEPS)
+    check_losses(workload, our_losses, their_losses)
+    slower = max(first[-1], their_first[-1])
+    block = max(1, min(500, int(200 / slower)))
+    ours.steps(block), theirs.steps(block)
+    times, their_times = [], []
+    for _ in range(options.blocks):
+        times += ours.steps(block)[0]
+        their_times += theirs.steps(block)[0]
+    mb, their_mb = float(ours.ask("memory")[0]), float(theirs.ask("memory")[0])
+    peak = float(ours.ask("peak")[0]) * options.threads
+    ours.close(), theirs.close()
+    ours_ms, torch_ms = statistics.median(times), statistics.median(their_times)
+    return {"workload": f"{workload} {title}", "threads": options.threads, "ours_ms": ours_ms,
+            "torch_ms": torch_ms, "ratio": torch_ms / ours_ms,
+            "peak_share": gflop / ours_ms * 1e3 / peak, "ours_mb": mb, "torch_mb": their_mb}
+
+
+def build_programs(build):
+    if not (build / "CMakeCache.txt").exists():
+        subprocess.run(["cmake", "-S", str(HERE.parent), "-B", str(build)], check=True,
+                       stdout=sys.stderr)
+    subprocess.run(["cmake", "--build", str(build), "--target", "bench_models", "bench_run"],
+                   check=True, stdout=sys.stderr)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--threads", type=int, default=1, help="of both programs")
+    parser.add_argument("--workloads", help="W1,W3: these only")
+    parser.add_argument("--json", action="store_true", help="print a list of objects")
+    parser.add_argument("--profile", action="store_true", help="print time by operator, no PyTorch")
+    parser.add_argument("--blocks", type=int, default=9, help="timed blocks of each program")
+    parser.add_argument("--build", type=pathlib.Path, default=HERE.parent / "build")
+    parser.add_argument("--no-build", action="store_true", help="programs are up to date")
+    parser.add_argument("--models", type=pathlib.Path, help="keep the models in this folder")
+    parser.add_argument("--serve", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.serve:
+        return serve_torch(options.serve, options.models, options.threads)
+    from workloads import WORKLOADS
+    chosen = options.workloads.split(",") if options.workloads else list(WORKLOADS)
+    for name in chosen:
+        if name not in WORKLOADS:
+            parser.error(f"there is no workload {name}; there are {', '.join(WORKLOADS)}")
+    if not options.no_build:
+        build_programs(options.build)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.models or pathlib.Path(temporary)
+        missing = [name for name in chosen if not (folder / f"{name}.label.npy").exists()]
+        if missing:
+            subprocess.run([str(options.build / "bin/bench_models"), str(folder), *missing],
+                           check=True)
+        rows = []
+        if not options.json and not options.profile:
+            print(f"{'workload':50} {'ours ms':>9} {'torch ms':>9} {'ratio':>6} {'peak':>6} "
+                  f"{'ours MB':>8} {'torch MB':>8}")
+        for name in chosen:
+            row = compare(name, *WORKLOADS[name], folder, options)
+            if row is None:
+                continue
+            rows.append(row)
+            if not options.json:
+                print(f"{row['workload']:50} {row['ours_ms']:9.3f} {row['torch_ms']:9.3f} "
+                      f"{row['ratio']:5.2f}x {row['peak_share']:6.1%} {row['ours_mb']:8.1f} "
+                      f"{row['torch_mb']:8.1f}", flush=True)
+        if options.json:
+            print(json.dumps(rows, indent=2))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,194 @@
+"""The workloads of bench/models in PyTorch, from the same initializers."""
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class Network(nn.Module):
+    """Parameters are called as in the .onnx file, with '_' for '.'."""
+
+    def __init__(self, values, trained=lambda name: True):
+        super().__init__()
+        for name, value in values.items():
+            data = torch.from_numpy(value.copy())
+            key = name.replace(".", "_")
+            if ".running_" in name or data.dtype != torch.float32 or data.dim() == 0:
+                self.register_buffer(key, data)
+            else:
+                self.register_parameter(key, nn.Parameter(data, requires_grad=trained(name)))
+
+    def get(self, name):
+        return getattr(self, name.replace(".", "_"), None)
+
+    def linear(self, x, name):
+        return F.linear(x, self.get(name + ".weight"), self.get(name + ".bias"))
+
+    def conv(self, x, name, stride=1):
+        weight = self.get(name + ".weight")
+        groups = x.shape[1] // weight.shape[1]
+        return F.conv2d(x, weight, self.get(name + ".bias"), stride, weight.shape[2] // 2, 1, groups)
+
+    def norm(self, x, name):
+        return F.batch_norm(x, self.get(name + ".running_mean"), self.get(name + ".running_var"),
+                            self.get(name + ".weight"), self.get(name + ".bias"), self.training, 0.1)
+
+    def conv_norm(self, x, name, stride=1):
+        return self.norm(self.conv(x, name + ".conv", stride), name + ".norm")
+
+
+class Mlp(Network):
+    def forward(self, x):
+        x = F.relu(self.linear(x, "fc1"))
+        return self.linear(F.relu(self.linear(x, "fc2")), "fc3")
+
+
+class Lenet(Network):
+    def forward(self, x):
+        x = F.max_pool2d(F.relu(self.conv(x, "conv1")), 2)
+        x = F.max_pool2d(F.relu(self.conv(x, "conv2")), 3)
+        return self.linear(x.flatten(1), "fc")
+
+
+class MobileNetV2(Network):
+    STAGES = [(1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1),
+              (6, 160, 3, 2), (6, 320, 1, 1)]
+
+    def block(self, x, name, stride, expansion):
+        y = x
+        if expansion != 1:
+            y = F.relu6(self.conv_norm(y, name + ".expand"), inplace=True)
+        y = F.relu6(self.conv_norm(y, name + ".depthwise", stride), inplace=True)
+        y = self.conv_norm(y, name + ".project")
+        return x + y if x.shape == y.shape else y
+
+    def forward(self, x):
+        x = F.relu6(self.conv_norm(x, "stem", 2), inplace=True)
+        number = 0
+        for expansion, _, repeats, stride in self.STAGES:
+            for i in range(repeats):
+                x = self.block(x, f"block{number}", stride if i == 0 else 1, expansion)
+                number += 1
+        x = F.relu6(self.conv_norm(x, "head"), inplace=True)
+        return self.linear(F.adaptive_avg_pool2d(x, 1).flatten(1), "classifier")
+
+
+class ResNet18(Network):
+    def forward(self, x):
+        x = F.relu(self.conv_norm(x, "stem"), inplace=True)
+        for number in range(8):
+            name = f"block{number}"
+            stride = 2 if self.get(name + ".shortcut.conv.weight") is not None else 1
+            y = F.relu(self.conv_norm(x, name + ".first", stride), inplace=True)
+            y = self.conv_norm(y, name + ".second")
+            if stride == 2:
+                x = self.conv_norm(x, name + ".shortcut", 2)
+            x = F.relu(y + x, inplace=True)
+        return self.linear(F.adaptive_avg_pool2d(x, 1).flatten(1), "fc")
+
+
+class Transformer(nn.Module):
+    """torch.nn's own encoder, with its attention that keeps no scores."""
+
+    def __init__(self, values, _=None):
+        super().__init__()
+        self.layers = nn.ModuleList()
+        for number in range(4):
+            layer = nn.TransformerEncoderLayer(256, 4, 1024, dropout=0.0, batch_first=True)
+            name = f"layer{number}."
+            joined = [values[name + f"attention.{part}.weight"].T for part in
+                      ("query", "key", "value")]
+            biases = [values[name + f"attention.{part}.bias"] for part in ("query", "key", "value")]
+            with torch.no_grad():
+                copy(layer.self_attn.in_proj_weight, joined)
+                copy(layer.self_attn.in_proj_bias, biases)
+                copy(layer.self_attn.out_proj.weight, [values[name + "attention.out.weight"].T])
+                copy(layer.self_attn.out_proj.bias, [values[name + "attention.out.bias"]])
+                for module, part in ((layer.linear1, "up"), (layer.linear2, "down")):
+                    copy(module.weight, [values[name + part + ".weight"].T])
+                    copy(module.bias, [values[name + part + ".bias"]])
+            self.layers.append(layer)
+        self.fc = nn.Linear(256, 10)
+        with torch.no_grad():
+            copy(self.fc.weight, [values["fc.weight"]])
+            copy(self.fc.bias, [values["fc.bias"]])
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return self.fc(x.mean(1))
+
+
+def copy(target, parts):
+    target.copy_(torch.cat([torch.from_numpy(part.copy()) for part in parts]))
+
+
+class Lstm(nn.Module):
+    """torch.nn.LSTM; its gates are in the order i f c o, those of ONNX in the order i o f c."""
+
+    def __init__(self, values, _=None):
+        super().__init__()
+        self.lstm = nn.LSTM(40, 128, 2)
+        order = [0, 2, 3, 1]
+
+        def gates(array):
+            parts = torch.from_numpy(array.copy()).chunk(4)
+            return [parts[i].numpy() for i in order]
+
+        with torch.no_grad():
+            for number in (1, 2):
+                tail = f"_l{number - 1}"
+                bias = values[f"lstm{number}.bias"][0]
+                copy(getattr(self.lstm, "weight_ih" + tail), gates(values[f"lstm{number}.weight"][0]))
+                copy(getattr(self.lstm, "weight_hh" + tail),
+                     gates(values[f"lstm{number}.recurrent"][0]))
+                copy(getattr(self.lstm, "bias_ih" + tail), gates(bias[:512]))
+                copy(getattr(self.lstm, "bias_hh" + tail), gates(bias[512:]))
+            self.fc = nn.Linear(128, 10)
+            copy(self.fc.weight, [values["fc.weight"]])
+            copy(self.fc.bias, [values["fc.bias"]])
+
+    def forward(self, x):
+        return self.fc(self.lstm(x)[0][-1])
+
+
+def sgd(rate, momentum=0.0):
+    return lambda parameters: torch.optim.SGD(parameters, rate, momentum)
+
+
+def adam(rate):
+    return lambda parameters: torch.optim.Adam(parameters, rate)
+
+
+# Network and optimizer of each workload.
+WORKLOADS = {
+    "W1": (Mlp, sgd(0.01)),
+    "W2": (Mlp, adam(0.001)),
+    "W3": (Lenet, adam(0.001)),
+    "W4": (MobileNetV2, sgd(0.001)),
+    "W5": (MobileNetV2, sgd(0.01)),
+    "W6": (ResNet18, sgd(0.001, 0.9)),
+    "W7": (Transformer, adam(0.0001)),
+    "W8": (Lstm, adam(0.001)),
+    "W9": (Mlp, sgd(0.001)),
+}
+
+
+class Step:
+    """One training step; the same loss as softmax cross entropy in the .onnx file."""
+
+    def __init__(self, workload, values, x, label):
+        network, optimizer = WORKLOADS[workload]
+        frozen = workload == "W5"
+        trained = (lambda name: name.startswith("classifier")) if frozen else (lambda name: True)
+        self.network = network(values, trained)
+        self.network.train(not frozen)
+        self.optimizer = optimizer([p for p in self.network.parameters() if p.requires_grad])
+        self.x, self.label = torch.from_numpy(x), torch.from_numpy(label)
+
+    def __call__(self):
+        self.optimizer.zero_grad(set_to_none=True)
+        loss = F.cross_entropy(self.network(self.x), self.label)
+        loss.backward()
+        self.optimizer.step()
+        return loss.item()

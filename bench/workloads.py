@@ -1,0 +1,13 @@
+"""Titles of the workloads and the operations of one step, in 10^9 (a multiply-add counts as two)."""
+
+WORKLOADS = {
+    "W1": ("mlp 784-256-128-10, batch 64, SGD", 0.0645),
+    "W2": ("mlp as W1, Adam", 0.0645),
+    "W3": ("lenet 28x28, batch 32, Adam", 0.141),
+    "W4": ("MobileNetV2 224x224, batch 8, SGD", 14.4),
+    "W5": ("MobileNetV2 224x224, batch 8, classifier only", 4.83),
+    "W6": ("ResNet-18 32x32, batch 8, SGD momentum", 26.7),
+    "W7": ("transformer 4x256, 128 tokens, batch 8, Adam", 21.0),
+    "W8": ("LSTM 40-2x128, 100 steps, batch 16, Adam", 2.08),
+    "W9": ("mlp as W1, batch 1, SGD", 0.00101),
+}
