@@ -32,7 +32,7 @@ Kernel bind(BindContext& context) {
 
 }  // namespace
 
-const OpDef adagrad{
+extern const OpDef adagrad{
     .name = "Adagrad", .domain = "ai.onnx.preview.training", .infer = infer, .bind = bind};
 
 }  // namespace ondine::kernels::ops

@@ -45,7 +45,7 @@ Kernel bind(BindContext& context) {
 
 }  // namespace
 
-const OpDef adam{
+extern const OpDef adam{
     .name = "Adam", .domain = "ai.onnx.preview.training", .infer = infer, .bind = bind};
 
 }  // namespace ondine::kernels::ops

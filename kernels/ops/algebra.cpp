@@ -34,10 +34,10 @@ std::vector<Val> reciprocal_grad(GradContext& g) {
 
 }  // namespace
 
-const OpDef abs_op = unary_op("Abs", bind_unary_op<abs_of, Computed>, abs_grad, true);
-const OpDef neg = unary_op("Neg", bind_unary_op<neg_of, Computed>, neg_grad, true);
-const OpDef sqrt_op = unary_op("Sqrt", bind_unary_op<sqrt_of>, sqrt_grad, true);
-const OpDef reciprocal =
+extern const OpDef abs_op = unary_op("Abs", bind_unary_op<abs_of, Computed>, abs_grad, true);
+extern const OpDef neg = unary_op("Neg", bind_unary_op<neg_of, Computed>, neg_grad, true);
+extern const OpDef sqrt_op = unary_op("Sqrt", bind_unary_op<sqrt_of>, sqrt_grad, true);
+extern const OpDef reciprocal =
     unary_op("Reciprocal", bind_unary_op<reciprocal_of>, reciprocal_grad, true);
 
 }  // namespace ondine::kernels::ops

@@ -54,7 +54,7 @@ Kernel bind(BindContext& context) {
 
 }  // namespace
 
-const OpDef arg_max{.name = "ArgMax", .infer = infer, .bind = bind<true>, .no_gradient = 1};
-const OpDef arg_min{.name = "ArgMin", .infer = infer, .bind = bind<false>, .no_gradient = 1};
+extern const OpDef arg_max{.name = "ArgMax", .infer = infer, .bind = bind<true>, .no_gradient = 1};
+extern const OpDef arg_min{.name = "ArgMin", .infer = infer, .bind = bind<false>, .no_gradient = 1};
 
 }  // namespace ondine::kernels::ops

@@ -90,13 +90,13 @@ constexpr OpDef arithmetic(std::string_view name, void (*infer_rule)(InferContex
 
 }  // namespace
 
-const OpDef add_op =
+extern const OpDef add_op =
     arithmetic("Add", infer<known_sum>, bind_binary_op<sum_of, Computed>, add_grad, true);
-const OpDef sub_op = arithmetic("Sub", infer<known_difference>,
-                                bind_binary_op<difference_of, Computed>, sub_grad, false);
-const OpDef mul_op =
+extern const OpDef sub_op = arithmetic("Sub", infer<known_difference>,
+                                       bind_binary_op<difference_of, Computed>, sub_grad, false);
+extern const OpDef mul_op =
     arithmetic("Mul", infer<known_product>, bind_binary_op<product_of, Computed>, mul_grad, true);
-const OpDef div_op = arithmetic("Div", infer<known_quotient>, bind_binary_op<quotient_of, Computed>,
-                                div_grad, false);
+extern const OpDef div_op = arithmetic("Div", infer<known_quotient>,
+                                       bind_binary_op<quotient_of, Computed>, div_grad, false);
 
 }  // namespace ondine::kernels::ops

@@ -87,22 +87,22 @@ std::vector<Val> grad_of_grad(GradContext& g) {
 
 }  // namespace
 
-const OpDef average_pool{
+extern const OpDef average_pool{
     .name = "AveragePool", .infer = infer_pool, .bind = bind<false>, .grad = grad<false>};
-const OpDef average_pool_grad{.name = "AveragePoolGrad",
-                              .domain = ondine_domain,
-                              .infer = infer_pool_gradient,
-                              .bind = bind_grad<false>,
-                              .grad = grad_of_grad<false>};
-const OpDef sum_pool{.name = "SumPool",
-                     .domain = ondine_domain,
-                     .infer = infer_pool,
-                     .bind = bind<true>,
-                     .grad = grad<true>};
-const OpDef sum_pool_grad{.name = "SumPoolGrad",
-                          .domain = ondine_domain,
-                          .infer = infer_pool_gradient,
-                          .bind = bind_grad<true>,
-                          .grad = grad_of_grad<true>};
+extern const OpDef average_pool_grad{.name = "AveragePoolGrad",
+                                     .domain = ondine_domain,
+                                     .infer = infer_pool_gradient,
+                                     .bind = bind_grad<false>,
+                                     .grad = grad_of_grad<false>};
+extern const OpDef sum_pool{.name = "SumPool",
+                            .domain = ondine_domain,
+                            .infer = infer_pool,
+                            .bind = bind<true>,
+                            .grad = grad<true>};
+extern const OpDef sum_pool_grad{.name = "SumPoolGrad",
+                                 .domain = ondine_domain,
+                                 .infer = infer_pool_gradient,
+                                 .bind = bind_grad<true>,
+                                 .grad = grad_of_grad<true>};
 
 }  // namespace ondine::kernels::ops

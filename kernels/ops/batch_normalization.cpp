@@ -273,13 +273,13 @@ std::vector<Val> expand_grad(ExpandContext& context) {
 
 }  // namespace
 
-const OpDef batch_normalization{
+extern const OpDef batch_normalization{
     .name = "BatchNormalization", .infer = infer, .bind = bind, .grad = grad};
-const OpDef batch_normalization_grad{.name = "BatchNormalizationGrad",
-                                     .domain = ondine_domain,
-                                     .infer = infer_grad,
-                                     .bind = bind_grad,
-                                     .grad = grad_of_expansion,
-                                     .expand = expand_grad};
+extern const OpDef batch_normalization_grad{.name = "BatchNormalizationGrad",
+                                            .domain = ondine_domain,
+                                            .infer = infer_grad,
+                                            .bind = bind_grad,
+                                            .grad = grad_of_expansion,
+                                            .expand = expand_grad};
 
 }  // namespace ondine::kernels::ops

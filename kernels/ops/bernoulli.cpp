@@ -46,7 +46,7 @@ Kernel bind(BindContext& context) {
 
 }  // namespace
 
-const OpDef bernoulli{
+extern const OpDef bernoulli{
     .name = "Bernoulli", .infer = infer, .bind = bind, .facts = {.random = true}, .no_gradient = 1};
 
 }  // namespace ondine::kernels::ops

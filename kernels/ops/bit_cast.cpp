@@ -52,10 +52,10 @@ Kernel bind(BindContext& context) {
 
 }  // namespace
 
-const OpDef bit_cast{.name = "BitCast",
-                     .infer = infer,
-                     .bind = bind,
-                     .facts = {.inplace = 1, .cheap = true},
-                     .no_gradient = 1};
+extern const OpDef bit_cast{.name = "BitCast",
+                            .infer = infer,
+                            .bind = bind,
+                            .facts = {.inplace = 1, .cheap = true},
+                            .no_gradient = 1};
 
 }  // namespace ondine::kernels::ops

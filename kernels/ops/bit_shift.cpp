@@ -37,10 +37,10 @@ Kernel bind(BindContext& context) {
 
 }  // namespace
 
-const OpDef bit_shift{.name = "BitShift",
-                      .infer = infer,
-                      .bind = bind,
-                      .facts = {.inplace = 3, .cheap = true},
-                      .no_gradient = any_input};
+extern const OpDef bit_shift{.name = "BitShift",
+                             .infer = infer,
+                             .bind = bind,
+                             .facts = {.inplace = 3, .cheap = true},
+                             .no_gradient = any_input};
 
 }  // namespace ondine::kernels::ops

@@ -60,16 +60,16 @@ std::vector<Val> grad(GradContext& g) { return {graph::cast(g.dy(0), g.x(0).dtyp
 
 }  // namespace
 
-const OpDef cast_op{.name = "Cast",
-                    .infer = infer_cast,
-                    .bind = bind,
-                    .grad = grad,
-                    .facts = {.inplace = 1, .cheap = true}};
-const OpDef cast_like{.name = "CastLike",
-                      .infer = infer_cast_like,
-                      .bind = bind,
-                      .grad = grad,
-                      .facts = {.inplace = 1, .shape_only = 2, .cheap = true},
-                      .no_gradient = 2};
+extern const OpDef cast_op{.name = "Cast",
+                           .infer = infer_cast,
+                           .bind = bind,
+                           .grad = grad,
+                           .facts = {.inplace = 1, .cheap = true}};
+extern const OpDef cast_like{.name = "CastLike",
+                             .infer = infer_cast_like,
+                             .bind = bind,
+                             .grad = grad,
+                             .facts = {.inplace = 1, .shape_only = 2, .cheap = true},
+                             .no_gradient = 2};
 
 }  // namespace ondine::kernels::ops

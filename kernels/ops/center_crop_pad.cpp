@@ -71,7 +71,7 @@ std::vector<Val> grad(GradContext& g) {
 
 }  // namespace
 
-const OpDef center_crop_pad{
+extern const OpDef center_crop_pad{
     .name = "CenterCropPad", .infer = infer, .bind = bind, .grad = grad, .no_gradient = 0b10};
 
 }  // namespace ondine::kernels::ops

@@ -157,10 +157,10 @@ std::vector<Val> grad(GradContext& g) {
 
 }  // namespace
 
-const OpDef clip_op{.name = "Clip",
-                    .infer = infer,
-                    .bind = bind,
-                    .grad = grad,
-                    .facts = {.inplace = 1, .cheap = true}};
+extern const OpDef clip_op{.name = "Clip",
+                           .infer = infer,
+                           .bind = bind,
+                           .grad = grad,
+                           .facts = {.inplace = 1, .cheap = true}};
 
 }  // namespace ondine::kernels::ops

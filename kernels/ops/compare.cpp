@@ -27,10 +27,11 @@ constexpr OpDef comparison(std::string_view name, Kernel (*bind)(BindContext&),
 
 }  // namespace
 
-const OpDef equal_op = comparison("Equal", bind_binary_op<is_equal, Equatable>, true);
-const OpDef less_op = comparison("Less", bind_binary_op<is_less, Computed>);
-const OpDef greater_op = comparison("Greater", bind_binary_op<is_greater, Computed>);
-const OpDef less_or_equal = comparison("LessOrEqual", bind_binary_op<is_at_most, Computed>);
-const OpDef greater_or_equal = comparison("GreaterOrEqual", bind_binary_op<is_at_least, Computed>);
+extern const OpDef equal_op = comparison("Equal", bind_binary_op<is_equal, Equatable>, true);
+extern const OpDef less_op = comparison("Less", bind_binary_op<is_less, Computed>);
+extern const OpDef greater_op = comparison("Greater", bind_binary_op<is_greater, Computed>);
+extern const OpDef less_or_equal = comparison("LessOrEqual", bind_binary_op<is_at_most, Computed>);
+extern const OpDef greater_or_equal =
+    comparison("GreaterOrEqual", bind_binary_op<is_at_least, Computed>);
 
 }  // namespace ondine::kernels::ops

@@ -73,7 +73,7 @@ std::vector<Val> grad(GradContext& g) {
 
 }  // namespace
 
-const OpDef compress{
+extern const OpDef compress{
     .name = "Compress", .infer = infer, .bind = bind, .grad = grad, .no_gradient = 0b10};
 
 }  // namespace ondine::kernels::ops

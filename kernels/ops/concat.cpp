@@ -106,7 +106,7 @@ std::vector<Val> grad(GradContext& g) {
 
 }  // namespace
 
-const OpDef concat_op{
+extern const OpDef concat_op{
     .name = "Concat", .infer = infer, .bind = bind, .grad = grad, .facts = {.cheap = true}};
 
 }  // namespace ondine::kernels::ops

@@ -81,7 +81,7 @@ std::vector<Val> grad(GradContext& g) {
 
 }  // namespace
 
-const OpDef concat_from_sequence{
+extern const OpDef concat_from_sequence{
     .name = "ConcatFromSequence", .infer = infer, .bind = bind, .grad = grad};
 
 }  // namespace ondine::kernels::ops

@@ -70,6 +70,7 @@ Kernel bind(BindContext& context) {
 
 }  // namespace
 
-const OpDef constant{.name = "Constant", .infer = infer, .bind = bind, .facts = {.cheap = true}};
+extern const OpDef constant{
+    .name = "Constant", .infer = infer, .bind = bind, .facts = {.cheap = true}};
 
 }  // namespace ondine::kernels::ops

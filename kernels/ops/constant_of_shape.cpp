@@ -58,10 +58,10 @@ Kernel bind(BindContext& context) {
 
 }  // namespace
 
-const OpDef constant_of_shape{.name = "ConstantOfShape",
-                              .infer = infer,
-                              .bind = bind,
-                              .facts = {.cheap = true},
-                              .no_gradient = 1};
+extern const OpDef constant_of_shape{.name = "ConstantOfShape",
+                                     .infer = infer,
+                                     .bind = bind,
+                                     .facts = {.cheap = true},
+                                     .no_gradient = 1};
 
 }  // namespace ondine::kernels::ops

@@ -340,11 +340,11 @@ constexpr OpDef weight_op(std::string_view name) {
 
 }  // namespace
 
-const OpDef conv = forward_op("Conv");
-const OpDef conv_grad_input = input_op("ConvGradInput");
-const OpDef conv_grad_weight = weight_op("ConvGradWeight");
-const OpDef conv_transpose = forward_op("ConvTranspose");
-const OpDef conv_transpose_grad_input = input_op("ConvTransposeGradInput");
-const OpDef conv_transpose_grad_weight = weight_op("ConvTransposeGradWeight");
+extern const OpDef conv = forward_op("Conv");
+extern const OpDef conv_grad_input = input_op("ConvGradInput");
+extern const OpDef conv_grad_weight = weight_op("ConvGradWeight");
+extern const OpDef conv_transpose = forward_op("ConvTranspose");
+extern const OpDef conv_transpose_grad_input = input_op("ConvTransposeGradInput");
+extern const OpDef conv_transpose_grad_weight = weight_op("ConvTransposeGradWeight");
 
 }  // namespace ondine::kernels::ops

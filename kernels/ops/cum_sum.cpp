@@ -36,10 +36,10 @@ std::vector<Val> grad(GradContext& g) {
 
 }  // namespace
 
-const OpDef cum_sum{.name = "CumSum",
-                    .infer = [](InferContext& c) { infer_along_axis(c, 1); },
-                    .bind = bind,
-                    .grad = grad,
-                    .no_gradient = 0b10};
+extern const OpDef cum_sum{.name = "CumSum",
+                           .infer = [](InferContext& c) { infer_along_axis(c, 1); },
+                           .bind = bind,
+                           .grad = grad,
+                           .no_gradient = 0b10};
 
 }  // namespace ondine::kernels::ops

@@ -94,13 +94,13 @@ std::vector<Val> grad_space_to_depth(GradContext& g) {
 
 }  // namespace
 
-const OpDef depth_to_space{.name = "DepthToSpace",
-                           .infer = infer_depth_to_space,
-                           .bind = bind_depth_to_space,
-                           .grad = grad_depth_to_space};
-const OpDef space_to_depth{.name = "SpaceToDepth",
-                           .infer = infer_space_to_depth,
-                           .bind = bind_space_to_depth,
-                           .grad = grad_space_to_depth};
+extern const OpDef depth_to_space{.name = "DepthToSpace",
+                                  .infer = infer_depth_to_space,
+                                  .bind = bind_depth_to_space,
+                                  .grad = grad_depth_to_space};
+extern const OpDef space_to_depth{.name = "SpaceToDepth",
+                                  .infer = infer_space_to_depth,
+                                  .bind = bind_space_to_depth,
+                                  .grad = grad_space_to_depth};
 
 }  // namespace ondine::kernels::ops

@@ -201,11 +201,11 @@ std::vector<Val> grad_of_cofactor(GradContext& g) {
 
 }  // namespace
 
-const OpDef det{.name = "Det", .infer = infer, .bind = bind<false>, .grad = grad};
-const OpDef cofactor{.name = "Cofactor",
-                     .domain = ondine_domain,
-                     .infer = infer_cofactor,
-                     .bind = bind<true>,
-                     .grad = grad_of_cofactor};
+extern const OpDef det{.name = "Det", .infer = infer, .bind = bind<false>, .grad = grad};
+extern const OpDef cofactor{.name = "Cofactor",
+                            .domain = ondine_domain,
+                            .infer = infer_cofactor,
+                            .bind = bind<true>,
+                            .grad = grad_of_cofactor};
 
 }  // namespace ondine::kernels::ops

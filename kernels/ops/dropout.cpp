@@ -147,11 +147,11 @@ std::vector<Val> grad(GradContext& g) {
 
 }  // namespace
 
-const OpDef dropout{.name = "Dropout",
-                    .infer = infer,
-                    .bind = bind,
-                    .grad = grad,
-                    .facts = {.inplace = 1, .random = true},
-                    .no_gradient = 6};
+extern const OpDef dropout{.name = "Dropout",
+                           .infer = infer,
+                           .bind = bind,
+                           .grad = grad,
+                           .facts = {.inplace = 1, .random = true},
+                           .no_gradient = 6};
 
 }  // namespace ondine::kernels::ops

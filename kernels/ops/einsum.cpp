@@ -71,12 +71,12 @@ std::vector<Val> grad(GradContext& g) {
 
 }  // namespace
 
-const OpDef einsum{.name = "Einsum", .infer = infer, .bind = bind, .grad = grad};
-const OpDef einsum_to{.name = "EinsumTo",
-                      .domain = ondine_domain,
-                      .infer = infer_to,
-                      .bind = bind,
-                      .grad = grad,
-                      .no_gradient = 1};
+extern const OpDef einsum{.name = "Einsum", .infer = infer, .bind = bind, .grad = grad};
+extern const OpDef einsum_to{.name = "EinsumTo",
+                             .domain = ondine_domain,
+                             .infer = infer_to,
+                             .bind = bind,
+                             .grad = grad,
+                             .no_gradient = 1};
 
 }  // namespace ondine::kernels::ops

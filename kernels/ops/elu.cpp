@@ -62,12 +62,12 @@ std::vector<Val> selu_grad(GradContext& g) {
 
 }  // namespace
 
-const OpDef elu = unary_op("Elu", bind_elu, elu_grad);
-const OpDef celu{.name = "Celu",
-                 .infer = infer_celu,
-                 .bind = bind_celu,
-                 .grad = celu_grad,
-                 .facts = {.inplace = 1}};
-const OpDef selu = unary_op("Selu", bind_selu, selu_grad);
+extern const OpDef elu = unary_op("Elu", bind_elu, elu_grad);
+extern const OpDef celu{.name = "Celu",
+                        .infer = infer_celu,
+                        .bind = bind_celu,
+                        .grad = celu_grad,
+                        .facts = {.inplace = 1}};
+extern const OpDef selu = unary_op("Selu", bind_selu, selu_grad);
 
 }  // namespace ondine::kernels::ops

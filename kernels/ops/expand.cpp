@@ -44,11 +44,11 @@ std::vector<Val> grad(GradContext& g) { return {sum_to(g.dy(0), g.x(0))}; }
 
 }  // namespace
 
-const OpDef expand_op{.name = "Expand",
-                      .infer = infer,
-                      .bind = bind,
-                      .grad = grad,
-                      .facts = {.cheap = true},
-                      .no_gradient = 0b10};
+extern const OpDef expand_op{.name = "Expand",
+                             .infer = infer,
+                             .bind = bind,
+                             .grad = grad,
+                             .facts = {.cheap = true},
+                             .no_gradient = 0b10};
 
 }  // namespace ondine::kernels::ops

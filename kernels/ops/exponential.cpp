@@ -31,8 +31,8 @@ std::vector<Val> erf_grad(GradContext& g) {
 
 }  // namespace
 
-const OpDef exp_op = unary_op("Exp", bind_unary_op<exp_of>, exp_grad);
-const OpDef log_op = unary_op("Log", bind_unary_op<log_of>, log_grad);
-const OpDef erf_op = unary_op("Erf", bind_unary_op<erf_of, Computed>, erf_grad);
+extern const OpDef exp_op = unary_op("Exp", bind_unary_op<exp_of>, exp_grad);
+extern const OpDef log_op = unary_op("Log", bind_unary_op<log_of>, log_grad);
+extern const OpDef erf_op = unary_op("Erf", bind_unary_op<erf_of, Computed>, erf_grad);
 
 }  // namespace ondine::kernels::ops

@@ -54,15 +54,15 @@ std::vector<Val> grad(GradContext& g) {
 
 }  // namespace
 
-const OpDef min_op{.name = "Min",
-                   .infer = infer<false>,
-                   .bind = bind<least>,
-                   .grad = grad,
-                   .facts = {.inplace = 3, .cheap = true}};
-const OpDef max_op{.name = "Max",
-                   .infer = infer<true>,
-                   .bind = bind<greatest>,
-                   .grad = grad,
-                   .facts = {.inplace = 3, .cheap = true}};
+extern const OpDef min_op{.name = "Min",
+                          .infer = infer<false>,
+                          .bind = bind<least>,
+                          .grad = grad,
+                          .facts = {.inplace = 3, .cheap = true}};
+extern const OpDef max_op{.name = "Max",
+                          .infer = infer<true>,
+                          .bind = bind<greatest>,
+                          .grad = grad,
+                          .facts = {.inplace = 3, .cheap = true}};
 
 }  // namespace ondine::kernels::ops

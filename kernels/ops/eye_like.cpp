@@ -40,10 +40,10 @@ Kernel bind(BindContext& context) {
 
 }  // namespace
 
-const OpDef eye_like{.name = "EyeLike",
-                     .infer = infer,
-                     .bind = bind,
-                     .facts = {.shape_only = 1, .cheap = true},
-                     .no_gradient = 1};
+extern const OpDef eye_like{.name = "EyeLike",
+                            .infer = infer,
+                            .bind = bind,
+                            .facts = {.shape_only = 1, .cheap = true},
+                            .no_gradient = 1};
 
 }  // namespace ondine::kernels::ops

@@ -32,7 +32,7 @@ Kernel bind(BindContext& context) {
 
 }  // namespace
 
-const OpDef flatten{
+extern const OpDef flatten{
     .name = "Flatten", .infer = infer, .bind = bind, .grad = grad_view, .facts = view_facts};
 
 }  // namespace ondine::kernels::ops

@@ -25,11 +25,11 @@ std::vector<Val> grad(GradContext& g) {
 
 }  // namespace
 
-const OpDef gather_elements{.name = "GatherElements",
-                            .infer = infer,
-                            .bind = bind,
-                            .grad = grad,
-                            .facts = {.cheap = true},
-                            .no_gradient = 0b10};
+extern const OpDef gather_elements{.name = "GatherElements",
+                                   .infer = infer,
+                                   .bind = bind,
+                                   .grad = grad,
+                                   .facts = {.cheap = true},
+                                   .no_gradient = 0b10};
 
 }  // namespace ondine::kernels::ops

@@ -77,11 +77,11 @@ std::vector<Val> grad(GradContext& g) { return {gather(g.dy(0), g.x(1), g.attr_i
 
 }  // namespace
 
-const OpDef gather_grad{.name = "GatherGrad",
-                        .domain = ondine_domain,
-                        .infer = infer,
-                        .bind = bind,
-                        .grad = grad,
-                        .no_gradient = 0b110};
+extern const OpDef gather_grad{.name = "GatherGrad",
+                               .domain = ondine_domain,
+                               .infer = infer,
+                               .bind = bind,
+                               .grad = grad,
+                               .no_gradient = 0b110};
 
 }  // namespace ondine::kernels::ops

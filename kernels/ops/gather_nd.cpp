@@ -68,17 +68,17 @@ std::vector<Val> grad_grad(GradContext& g) {
 
 }  // namespace
 
-const OpDef gather_nd{.name = "GatherND",
-                      .infer = infer,
-                      .bind = bind,
-                      .grad = grad,
-                      .facts = {.cheap = true},
-                      .no_gradient = 0b10};
-const OpDef gather_nd_grad{.name = "GatherNDGrad",
-                           .domain = ondine_domain,
-                           .infer = infer_grad,
-                           .bind = bind_grad,
-                           .grad = grad_grad,
-                           .no_gradient = 0b110};
+extern const OpDef gather_nd{.name = "GatherND",
+                             .infer = infer,
+                             .bind = bind,
+                             .grad = grad,
+                             .facts = {.cheap = true},
+                             .no_gradient = 0b10};
+extern const OpDef gather_nd_grad{.name = "GatherNDGrad",
+                                  .domain = ondine_domain,
+                                  .infer = infer_grad,
+                                  .bind = bind_grad,
+                                  .grad = grad_grad,
+                                  .no_gradient = 0b110};
 
 }  // namespace ondine::kernels::ops

@@ -57,7 +57,7 @@ std::vector<Val> grad(GradContext& g) {
 
 }  // namespace
 
-const OpDef gelu{
+extern const OpDef gelu{
     .name = "Gelu", .infer = infer, .bind = bind, .grad = grad, .facts = {.inplace = 1}};
 
 }  // namespace ondine::kernels::ops

@@ -178,6 +178,6 @@ std::vector<Val> grad(GradContext& g) {
 
 }  // namespace
 
-const OpDef gemm{.name = "Gemm", .infer = infer, .bind = bind, .grad = grad};
+extern const OpDef gemm{.name = "Gemm", .infer = infer, .bind = bind, .grad = grad};
 
 }  // namespace ondine::kernels::ops

@@ -61,8 +61,9 @@ std::vector<Val> expand_lp(ExpandContext& context) {
 
 }  // namespace
 
-const OpDef global_average_pool{.name = "GlobalAveragePool", .infer = infer, .expand = expand_mean};
-const OpDef global_max_pool{.name = "GlobalMaxPool", .infer = infer, .expand = expand_max};
-const OpDef global_lp_pool{.name = "GlobalLpPool", .infer = infer_lp, .expand = expand_lp};
+extern const OpDef global_average_pool{
+    .name = "GlobalAveragePool", .infer = infer, .expand = expand_mean};
+extern const OpDef global_max_pool{.name = "GlobalMaxPool", .infer = infer, .expand = expand_max};
+extern const OpDef global_lp_pool{.name = "GlobalLpPool", .infer = infer_lp, .expand = expand_lp};
 
 }  // namespace ondine::kernels::ops

@@ -88,9 +88,9 @@ std::vector<Val> expand_group(ExpandContext& context) {
 
 }  // namespace
 
-const OpDef instance_normalization{
+extern const OpDef instance_normalization{
     .name = "InstanceNormalization", .infer = infer_instance, .expand = expand_instance};
-const OpDef group_normalization{
+extern const OpDef group_normalization{
     .name = "GroupNormalization", .infer = infer_group, .expand = expand_group};
 
 }  // namespace ondine::kernels::ops

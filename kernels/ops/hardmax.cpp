@@ -50,6 +50,6 @@ Kernel bind(BindContext& context) {
 
 }  // namespace
 
-const OpDef hardmax{.name = "Hardmax", .infer = infer, .bind = bind, .no_gradient = 1};
+extern const OpDef hardmax{.name = "Hardmax", .infer = infer, .bind = bind, .no_gradient = 1};
 
 }  // namespace ondine::kernels::ops

@@ -28,10 +28,10 @@ std::vector<Val> grad(GradContext& g) { return {g.dy(0)}; }
 
 }  // namespace
 
-const OpDef identity{.name = "Identity",
-                     .infer = infer,
-                     .bind = bind,
-                     .grad = grad,
-                     .facts = {.inplace = 1, .view = true, .cheap = true}};
+extern const OpDef identity{.name = "Identity",
+                            .infer = infer,
+                            .bind = bind,
+                            .grad = grad,
+                            .facts = {.inplace = 1, .view = true, .cheap = true}};
 
 }  // namespace ondine::kernels::ops

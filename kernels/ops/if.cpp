@@ -87,6 +87,7 @@ std::vector<Val> grad(GradContext& g) {
 
 }  // namespace
 
-const OpDef if_op{.name = "If", .infer = infer, .bind = bind, .grad = grad, .no_gradient = 1};
+extern const OpDef if_op{
+    .name = "If", .infer = infer, .bind = bind, .grad = grad, .no_gradient = 1};
 
 }  // namespace ondine::kernels::ops

@@ -28,12 +28,12 @@ Kernel bind_inf(BindContext& context) {
 
 }  // namespace
 
-const OpDef is_nan{.name = "IsNaN",
-                   .infer = infer,
-                   .bind = bind_unary_op<nan_at>,
-                   .facts = {.cheap = true},
-                   .no_gradient = 1};
-const OpDef is_inf{
+extern const OpDef is_nan{.name = "IsNaN",
+                          .infer = infer,
+                          .bind = bind_unary_op<nan_at>,
+                          .facts = {.cheap = true},
+                          .no_gradient = 1};
+extern const OpDef is_inf{
     .name = "IsInf", .infer = infer, .bind = bind_inf, .facts = {.cheap = true}, .no_gradient = 1};
 
 }  // namespace ondine::kernels::ops

@@ -267,15 +267,15 @@ std::vector<Val> expand_grad(ExpandContext& context) {
 
 }  // namespace
 
-const OpDef layer_normalization{
+extern const OpDef layer_normalization{
     .name = "LayerNormalization", .infer = infer, .bind = bind, .grad = grad};
-const OpDef standardize{
+extern const OpDef standardize{
     .name = "Standardize", .domain = ondine_domain, .infer = infer, .bind = bind, .grad = grad};
-const OpDef layer_normalization_grad{.name = "LayerNormalizationGrad",
-                                     .domain = ondine_domain,
-                                     .infer = infer_grad,
-                                     .bind = bind_grad,
-                                     .grad = grad_of_expansion,
-                                     .expand = expand_grad};
+extern const OpDef layer_normalization_grad{.name = "LayerNormalizationGrad",
+                                            .domain = ondine_domain,
+                                            .infer = infer_grad,
+                                            .bind = bind_grad,
+                                            .grad = grad_of_expansion,
+                                            .expand = expand_grad};
 
 }  // namespace ondine::kernels::ops

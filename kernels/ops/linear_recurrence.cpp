@@ -39,11 +39,11 @@ std::vector<Val> grad(GradContext& g) {
 
 }  // namespace
 
-const OpDef linear_recurrence{.name = "LinearRecurrence",
-                              .domain = ondine_domain,
-                              .infer = [](InferContext& c) { infer_along_axis(c, 2); },
-                              .bind = bind,
-                              .grad = grad,
-                              .no_gradient = 0b100};
+extern const OpDef linear_recurrence{.name = "LinearRecurrence",
+                                     .domain = ondine_domain,
+                                     .infer = [](InferContext& c) { infer_along_axis(c, 2); },
+                                     .bind = bind,
+                                     .grad = grad,
+                                     .no_gradient = 0b100};
 
 }  // namespace ondine::kernels::ops

@@ -22,11 +22,11 @@ constexpr OpDef logical(std::string_view name, Kernel (*bind)(BindContext&)) {
 
 }  // namespace
 
-const OpDef and_op = logical("And", bind_binary_op<both, Types<bool>>);
-const OpDef or_op = logical("Or", bind_binary_op<either, Types<bool>>);
-const OpDef xor_op = logical("Xor", bind_binary_op<one_of, Types<bool>>);
-const OpDef bitwise_and = logical("BitwiseAnd", bind_binary_op<bits_and, Integers>);
-const OpDef bitwise_or = logical("BitwiseOr", bind_binary_op<bits_or, Integers>);
-const OpDef bitwise_xor = logical("BitwiseXor", bind_binary_op<bits_xor, Integers>);
+extern const OpDef and_op = logical("And", bind_binary_op<both, Types<bool>>);
+extern const OpDef or_op = logical("Or", bind_binary_op<either, Types<bool>>);
+extern const OpDef xor_op = logical("Xor", bind_binary_op<one_of, Types<bool>>);
+extern const OpDef bitwise_and = logical("BitwiseAnd", bind_binary_op<bits_and, Integers>);
+extern const OpDef bitwise_or = logical("BitwiseOr", bind_binary_op<bits_or, Integers>);
+extern const OpDef bitwise_xor = logical("BitwiseXor", bind_binary_op<bits_xor, Integers>);
 
 }  // namespace ondine::kernels::ops

@@ -162,7 +162,7 @@ Kernel bind(BindContext& context) { return LoopKernel(context); }
 
 }  // namespace
 
-const OpDef loop{
+extern const OpDef loop{
     .name = "Loop", .infer = infer, .bind = bind, .grad = loop_gradient, .no_gradient = 3};
 
 }  // namespace ondine::kernels::ops

@@ -54,6 +54,6 @@ std::vector<Val> grad(GradContext& g) {
 
 }  // namespace
 
-const OpDef lp_pool{.name = "LpPool", .infer = infer, .grad = grad, .expand = expand};
+extern const OpDef lp_pool{.name = "LpPool", .infer = infer, .grad = grad, .expand = expand};
 
 }  // namespace ondine::kernels::ops

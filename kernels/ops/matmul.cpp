@@ -234,12 +234,12 @@ std::vector<Val> expand_transposed(ExpandContext& context) {
 
 }  // namespace
 
-const OpDef matmul_op{.name = "MatMul", .infer = infer, .bind = bind, .grad = grad};
-const OpDef matmul_t{.name = "MatMulT",
-                     .domain = ondine_domain,
-                     .infer = infer_transposed,
-                     .bind = bind,
-                     .grad = grad,
-                     .expand = expand_transposed};
+extern const OpDef matmul_op{.name = "MatMul", .infer = infer, .bind = bind, .grad = grad};
+extern const OpDef matmul_t{.name = "MatMulT",
+                            .domain = ondine_domain,
+                            .infer = infer_transposed,
+                            .bind = bind,
+                            .grad = grad,
+                            .expand = expand_transposed};
 
 }  // namespace ondine::kernels::ops

@@ -174,16 +174,16 @@ std::vector<Val> grad_of_gather(GradContext& g) {
 
 }  // namespace
 
-const OpDef max_pool{.name = "MaxPool", .infer = infer, .bind = bind, .grad = grad};
-const OpDef max_pool_grad{.name = "MaxPoolGrad",
-                          .domain = ondine_domain,
-                          .infer = infer_grad,
-                          .bind = bind_grad,
-                          .grad = grad_of_grad};
-const OpDef max_pool_gather{.name = "MaxPoolGather",
-                            .domain = ondine_domain,
-                            .infer = infer_gather,
-                            .bind = bind_gather,
-                            .grad = grad_of_gather};
+extern const OpDef max_pool{.name = "MaxPool", .infer = infer, .bind = bind, .grad = grad};
+extern const OpDef max_pool_grad{.name = "MaxPoolGrad",
+                                 .domain = ondine_domain,
+                                 .infer = infer_grad,
+                                 .bind = bind_grad,
+                                 .grad = grad_of_grad};
+extern const OpDef max_pool_gather{.name = "MaxPoolGather",
+                                   .domain = ondine_domain,
+                                   .infer = infer_gather,
+                                   .bind = bind_gather,
+                                   .grad = grad_of_gather};
 
 }  // namespace ondine::kernels::ops

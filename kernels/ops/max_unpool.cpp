@@ -106,6 +106,6 @@ std::vector<Val> grad(GradContext& g) {
 
 }  // namespace
 
-const OpDef max_unpool{.name = "MaxUnpool", .infer = infer, .bind = bind, .grad = grad};
+extern const OpDef max_unpool{.name = "MaxUnpool", .infer = infer, .bind = bind, .grad = grad};
 
 }  // namespace ondine::kernels::ops

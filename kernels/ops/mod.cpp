@@ -64,7 +64,7 @@ std::vector<Val> grad(GradContext& g) {
 
 }  // namespace
 
-const OpDef mod_op{
+extern const OpDef mod_op{
     .name = "Mod", .infer = infer, .bind = bind, .grad = grad, .facts = {.inplace = 3}};
 
 }  // namespace ondine::kernels::ops

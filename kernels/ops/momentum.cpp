@@ -53,7 +53,7 @@ Kernel bind(BindContext& context) {
 
 }  // namespace
 
-const OpDef momentum{
+extern const OpDef momentum{
     .name = "Momentum", .domain = "ai.onnx.preview.training", .infer = infer, .bind = bind};
 
 }  // namespace ondine::kernels::ops

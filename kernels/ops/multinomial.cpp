@@ -67,10 +67,10 @@ Kernel bind(BindContext& context) {
 
 }  // namespace
 
-const OpDef multinomial{.name = "Multinomial",
-                        .infer = infer,
-                        .bind = bind,
-                        .facts = {.random = true},
-                        .no_gradient = 1};
+extern const OpDef multinomial{.name = "Multinomial",
+                               .infer = infer,
+                               .bind = bind,
+                               .facts = {.random = true},
+                               .no_gradient = 1};
 
 }  // namespace ondine::kernels::ops

@@ -117,13 +117,13 @@ std::vector<Val> expand_grad(ExpandContext& context) {
 
 }  // namespace
 
-const OpDef negative_log_likelihood_loss{
+extern const OpDef negative_log_likelihood_loss{
     .name = "NegativeLogLikelihoodLoss", .infer = infer, .bind = bind, .grad = grad};
-const OpDef negative_log_likelihood_loss_grad{.name = "NegativeLogLikelihoodLossGrad",
-                                              .domain = ondine_domain,
-                                              .infer = infer_grad,
-                                              .bind = bind_grad,
-                                              .grad = grad_of_expansion,
-                                              .expand = expand_grad};
+extern const OpDef negative_log_likelihood_loss_grad{.name = "NegativeLogLikelihoodLossGrad",
+                                                     .domain = ondine_domain,
+                                                     .infer = infer_grad,
+                                                     .bind = bind_grad,
+                                                     .grad = grad_of_expansion,
+                                                     .expand = expand_grad};
 
 }  // namespace ondine::kernels::ops

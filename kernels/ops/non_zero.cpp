@@ -52,6 +52,6 @@ Kernel bind(BindContext& context) {
 
 }  // namespace
 
-const OpDef non_zero{.name = "NonZero", .infer = infer, .bind = bind, .no_gradient = 1};
+extern const OpDef non_zero{.name = "NonZero", .infer = infer, .bind = bind, .no_gradient = 1};
 
 }  // namespace ondine::kernels::ops

@@ -110,10 +110,12 @@ std::vector<Val> expand_lrn(ExpandContext& context) {
 
 }  // namespace
 
-const OpDef rms_normalization{.name = "RMSNormalization", .infer = infer_rms, .expand = expand_rms};
-const OpDef lp_normalization{.name = "LpNormalization", .infer = infer_lp, .expand = expand_lp};
-const OpDef mean_variance_normalization{
+extern const OpDef rms_normalization{
+    .name = "RMSNormalization", .infer = infer_rms, .expand = expand_rms};
+extern const OpDef lp_normalization{
+    .name = "LpNormalization", .infer = infer_lp, .expand = expand_lp};
+extern const OpDef mean_variance_normalization{
     .name = "MeanVarianceNormalization", .infer = infer_mvn, .expand = expand_mvn};
-const OpDef lrn{.name = "LRN", .infer = infer_lrn, .expand = expand_lrn};
+extern const OpDef lrn{.name = "LRN", .infer = infer_lrn, .expand = expand_lrn};
 
 }  // namespace ondine::kernels::ops

@@ -9,7 +9,7 @@ constexpr auto complement = [](auto x, Params) { return ~x; };
 
 }  // namespace
 
-const OpDef not_op = step_op("Not", bind_unary_op<negated, Types<bool>>);
-const OpDef bitwise_not = step_op("BitwiseNot", bind_unary_op<complement, Integers>);
+extern const OpDef not_op = step_op("Not", bind_unary_op<negated, Types<bool>>);
+extern const OpDef bitwise_not = step_op("BitwiseNot", bind_unary_op<complement, Integers>);
 
 }  // namespace ondine::kernels::ops

@@ -108,7 +108,7 @@ std::vector<Val> grad(GradContext& g) {
 
 }  // namespace
 
-const OpDef one_hot{
+extern const OpDef one_hot{
     .name = "OneHot", .infer = infer, .bind = bind, .grad = grad, .no_gradient = 0b11};
 
 }  // namespace ondine::kernels::ops

@@ -4,7 +4,6 @@
 #include "graph/contract/infer.h"
 #include "graph/contract/kernel.h"
 #include "graph/contract/ops.h"
-#include "kernels/ops/list.h"
 #include "kernels/ops/visit.h"
 
 namespace ondine::kernels::ops {

@@ -82,11 +82,11 @@ Kernel bind_has(BindContext& context) {
 
 }  // namespace
 
-const OpDef optional_op{
+extern const OpDef optional_op{
     .name = "Optional", .infer = infer_optional, .bind = bind_optional, .grad = grad_optional};
-const OpDef optional_get_element{
+extern const OpDef optional_get_element{
     .name = "OptionalGetElement", .infer = infer_get, .bind = bind_get, .grad = grad_get};
-const OpDef optional_has_element{
+extern const OpDef optional_has_element{
     .name = "OptionalHasElement", .infer = infer_has, .bind = bind_has, .no_gradient = 1};
 
 }  // namespace ondine::kernels::ops

@@ -205,7 +205,8 @@ std::vector<Val> grad(GradContext& g) {
 
 }  // namespace
 
-const OpDef pad{.name = "Pad", .infer = infer, .bind = bind, .grad = grad, .no_gradient = 0b1010};
+extern const OpDef pad{
+    .name = "Pad", .infer = infer, .bind = bind, .grad = grad, .no_gradient = 0b1010};
 
 }  // namespace ops
 }  // namespace ondine::kernels

@@ -74,11 +74,11 @@ std::vector<Val> grad(GradContext& g) {
 
 }  // namespace
 
-const OpDef pad_grad{.name = "PadGrad",
-                     .domain = ondine_domain,
-                     .infer = infer,
-                     .bind = bind,
-                     .grad = grad,
-                     .no_gradient = 0b1110};
+extern const OpDef pad_grad{.name = "PadGrad",
+                            .domain = ondine_domain,
+                            .infer = infer,
+                            .bind = bind,
+                            .grad = grad,
+                            .no_gradient = 0b1110};
 
 }  // namespace ondine::kernels::ops

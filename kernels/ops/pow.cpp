@@ -140,7 +140,7 @@ std::vector<Val> grad(GradContext& g) {
 
 }  // namespace
 
-const OpDef pow_op{
+extern const OpDef pow_op{
     .name = "Pow", .infer = infer, .bind = bind, .grad = grad, .facts = {.inplace = 1}};
 
 }  // namespace ondine::kernels::ops

@@ -76,10 +76,10 @@ std::vector<Val> grad(GradContext& g) {
 
 }  // namespace
 
-const OpDef prelu{.name = "PRelu",
-                  .infer = infer,
-                  .bind = bind,
-                  .grad = grad,
-                  .facts = {.inplace = 1, .cheap = true}};
+extern const OpDef prelu{.name = "PRelu",
+                         .infer = infer,
+                         .bind = bind,
+                         .grad = grad,
+                         .facts = {.inplace = 1, .cheap = true}};
 
 }  // namespace ondine::kernels::ops

@@ -77,9 +77,10 @@ constexpr OpDef random_op(std::string_view name, void (*infer)(InferContext&),
 
 }  // namespace
 
-const OpDef random_normal = random_op("RandomNormal", infer_new, bind_normal, 0);
-const OpDef random_uniform = random_op("RandomUniform", infer_new, bind_uniform, 0);
-const OpDef random_normal_like = random_op("RandomNormalLike", infer_like, bind_normal, 1);
-const OpDef random_uniform_like = random_op("RandomUniformLike", infer_like, bind_uniform, 1);
+extern const OpDef random_normal = random_op("RandomNormal", infer_new, bind_normal, 0);
+extern const OpDef random_uniform = random_op("RandomUniform", infer_new, bind_uniform, 0);
+extern const OpDef random_normal_like = random_op("RandomNormalLike", infer_like, bind_normal, 1);
+extern const OpDef random_uniform_like =
+    random_op("RandomUniformLike", infer_like, bind_uniform, 1);
 
 }  // namespace ondine::kernels::ops

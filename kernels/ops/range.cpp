@@ -113,6 +113,7 @@ std::vector<Val> grad(GradContext& g) {
 
 }  // namespace
 
-const OpDef range{.name = "Range", .infer = infer, .bind = bind, .grad = grad, .no_gradient = 0b10};
+extern const OpDef range{
+    .name = "Range", .infer = infer, .bind = bind, .grad = grad, .no_gradient = 0b10};
 
 }  // namespace ondine::kernels::ops

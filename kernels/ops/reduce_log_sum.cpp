@@ -82,15 +82,15 @@ std::vector<Val> grad_log_sum_exp(GradContext& g) {
 
 }  // namespace
 
-const OpDef reduce_log_sum{.name = "ReduceLogSum",
-                           .infer = infer,
-                           .bind = bind_log_sum,
-                           .grad = grad_log_sum,
-                           .no_gradient = 0b10};
-const OpDef reduce_log_sum_exp{.name = "ReduceLogSumExp",
-                               .infer = infer,
-                               .bind = bind_log_sum_exp,
-                               .grad = grad_log_sum_exp,
-                               .no_gradient = 0b10};
+extern const OpDef reduce_log_sum{.name = "ReduceLogSum",
+                                  .infer = infer,
+                                  .bind = bind_log_sum,
+                                  .grad = grad_log_sum,
+                                  .no_gradient = 0b10};
+extern const OpDef reduce_log_sum_exp{.name = "ReduceLogSumExp",
+                                      .infer = infer,
+                                      .bind = bind_log_sum_exp,
+                                      .grad = grad_log_sum_exp,
+                                      .no_gradient = 0b10};
 
 }  // namespace ondine::kernels::ops

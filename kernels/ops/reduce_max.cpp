@@ -31,9 +31,9 @@ void infer(InferContext& context) { infer_reduce(context, axes_input); }
 
 }  // namespace
 
-const OpDef reduce_max_op{
+extern const OpDef reduce_max_op{
     .name = "ReduceMax", .infer = infer, .bind = bind<true>, .grad = grad, .no_gradient = 0b10};
-const OpDef reduce_min{
+extern const OpDef reduce_min{
     .name = "ReduceMin", .infer = infer, .bind = bind<false>, .grad = grad, .no_gradient = 0b10};
 
 }  // namespace ondine::kernels::ops

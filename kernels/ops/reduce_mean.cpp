@@ -47,10 +47,10 @@ std::vector<Val> grad(GradContext& g) {
 
 }  // namespace
 
-const OpDef reduce_mean_op{.name = "ReduceMean",
-                           .infer = [](InferContext& c) { infer_reduce(c, axes_input); },
-                           .bind = bind,
-                           .grad = grad,
-                           .no_gradient = 0b10};
+extern const OpDef reduce_mean_op{.name = "ReduceMean",
+                                  .infer = [](InferContext& c) { infer_reduce(c, axes_input); },
+                                  .bind = bind,
+                                  .grad = grad,
+                                  .no_gradient = 0b10};
 
 }  // namespace ondine::kernels::ops

@@ -70,20 +70,20 @@ std::vector<Val> grad_l2(GradContext& g) {
 
 }  // namespace
 
-const OpDef reduce_l1{.name = "ReduceL1",
-                      .infer = infer,
-                      .bind = bind<AbsReducer>,
-                      .grad = grad_l1,
-                      .no_gradient = 0b10};
-const OpDef reduce_l2{.name = "ReduceL2",
-                      .infer = infer,
-                      .bind = bind<RootReducer>,
-                      .grad = grad_l2,
-                      .no_gradient = 0b10};
-const OpDef reduce_sum_square{.name = "ReduceSumSquare",
-                              .infer = infer,
-                              .bind = bind<SquareReducer>,
-                              .grad = grad_sum_square,
-                              .no_gradient = 0b10};
+extern const OpDef reduce_l1{.name = "ReduceL1",
+                             .infer = infer,
+                             .bind = bind<AbsReducer>,
+                             .grad = grad_l1,
+                             .no_gradient = 0b10};
+extern const OpDef reduce_l2{.name = "ReduceL2",
+                             .infer = infer,
+                             .bind = bind<RootReducer>,
+                             .grad = grad_l2,
+                             .no_gradient = 0b10};
+extern const OpDef reduce_sum_square{.name = "ReduceSumSquare",
+                                     .infer = infer,
+                                     .bind = bind<SquareReducer>,
+                                     .grad = grad_sum_square,
+                                     .no_gradient = 0b10};
 
 }  // namespace ondine::kernels::ops

@@ -70,7 +70,7 @@ std::vector<Val> grad(GradContext& g) {
 
 }  // namespace
 
-const OpDef reduce_prod{
+extern const OpDef reduce_prod{
     .name = "ReduceProd", .infer = infer, .bind = bind, .grad = grad, .no_gradient = 0b10};
 
 }  // namespace ondine::kernels::ops

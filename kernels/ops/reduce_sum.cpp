@@ -19,10 +19,10 @@ std::vector<Val> grad(GradContext& g) {
 
 }  // namespace
 
-const OpDef reduce_sum_op{.name = "ReduceSum",
-                          .infer = [](InferContext& c) { infer_reduce(c, sum_axes_input); },
-                          .bind = bind,
-                          .grad = grad,
-                          .no_gradient = 0b10};
+extern const OpDef reduce_sum_op{.name = "ReduceSum",
+                                 .infer = [](InferContext& c) { infer_reduce(c, sum_axes_input); },
+                                 .bind = bind,
+                                 .grad = grad,
+                                 .no_gradient = 0b10};
 
 }  // namespace ondine::kernels::ops

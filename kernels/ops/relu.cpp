@@ -47,9 +47,9 @@ std::vector<Val> thresholded_grad(GradContext& g) {
 
 }  // namespace
 
-const OpDef relu = unary_op("Relu", bind_unary_op<relu_of, ReluTypes>, relu_grad, true);
-const OpDef leaky_relu = unary_op("LeakyRelu", bind_leaky, leaky_grad, true);
-const OpDef thresholded_relu =
+extern const OpDef relu = unary_op("Relu", bind_unary_op<relu_of, ReluTypes>, relu_grad, true);
+extern const OpDef leaky_relu = unary_op("LeakyRelu", bind_leaky, leaky_grad, true);
+extern const OpDef thresholded_relu =
     unary_op("ThresholdedRelu", bind_thresholded, thresholded_grad, true);
 
 }  // namespace ondine::kernels::ops

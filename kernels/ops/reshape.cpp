@@ -147,11 +147,11 @@ Kernel bind(BindContext& context) {
 
 }  // namespace
 
-const OpDef reshape_op{.name = "Reshape",
-                       .infer = infer,
-                       .bind = bind,
-                       .grad = grad_view,
-                       .facts = view_facts,
-                       .no_gradient = 0b10};
+extern const OpDef reshape_op{.name = "Reshape",
+                              .infer = infer,
+                              .bind = bind,
+                              .grad = grad_view,
+                              .facts = view_facts,
+                              .no_gradient = 0b10};
 
 }  // namespace ondine::kernels::ops

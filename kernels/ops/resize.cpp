@@ -259,15 +259,15 @@ std::vector<Val> grad_of_grad(GradContext& g) {
 
 }  // namespace
 
-const OpDef resize{
+extern const OpDef resize{
     .name = "Resize", .infer = infer, .bind = bind, .grad = grad, .no_gradient = 0b1110};
-const OpDef upsample{
+extern const OpDef upsample{
     .name = "Upsample", .infer = infer, .bind = bind, .grad = grad, .no_gradient = 0b10};
-const OpDef resize_grad{.name = "ResizeGrad",
-                        .domain = ondine_domain,
-                        .infer = infer_grad,
-                        .bind = bind_grad,
-                        .grad = grad_of_grad,
-                        .no_gradient = 0b11110};
+extern const OpDef resize_grad{.name = "ResizeGrad",
+                               .domain = ondine_domain,
+                               .infer = infer_grad,
+                               .bind = bind_grad,
+                               .grad = grad_of_grad,
+                               .no_gradient = 0b11110};
 
 }  // namespace ondine::kernels::ops

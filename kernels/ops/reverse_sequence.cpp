@@ -66,7 +66,7 @@ std::vector<Val> grad(GradContext& g) {
 
 }  // namespace
 
-const OpDef reverse_sequence{
+extern const OpDef reverse_sequence{
     .name = "ReverseSequence", .infer = infer, .bind = bind, .grad = grad, .no_gradient = 0b10};
 
 }  // namespace ondine::kernels::ops

@@ -113,11 +113,11 @@ constexpr OpDef gradient_op(std::string_view name) {
 
 }  // namespace
 
-const OpDef rnn = forward_op("RNN");
-const OpDef gru = forward_op("GRU");
-const OpDef lstm = forward_op("LSTM");
-const OpDef rnn_grad = gradient_op("RNNGrad");
-const OpDef gru_grad = gradient_op("GRUGrad");
-const OpDef lstm_grad = gradient_op("LSTMGrad");
+extern const OpDef rnn = forward_op("RNN");
+extern const OpDef gru = forward_op("GRU");
+extern const OpDef lstm = forward_op("LSTM");
+extern const OpDef rnn_grad = gradient_op("RNNGrad");
+extern const OpDef gru_grad = gradient_op("GRUGrad");
+extern const OpDef lstm_grad = gradient_op("LSTMGrad");
 
 }  // namespace ondine::kernels::ops

@@ -16,9 +16,9 @@ constexpr auto round_of = [](auto x, Params) { return std::nearbyint(x); };
 
 }  // namespace
 
-const OpDef sign = step_op("Sign", bind_unary_op<sign_of, Computed>);
-const OpDef floor_op = step_op("Floor", bind_unary_op<floor_of>);
-const OpDef ceil_op = step_op("Ceil", bind_unary_op<ceil_of>);
-const OpDef round_op = step_op("Round", bind_unary_op<round_of>);
+extern const OpDef sign = step_op("Sign", bind_unary_op<sign_of, Computed>);
+extern const OpDef floor_op = step_op("Floor", bind_unary_op<floor_of>);
+extern const OpDef ceil_op = step_op("Ceil", bind_unary_op<ceil_of>);
+extern const OpDef round_op = step_op("Round", bind_unary_op<round_of>);
 
 }  // namespace ondine::kernels::ops

@@ -143,6 +143,6 @@ std::vector<Val> expand(ExpandContext& context) {
 
 }  // namespace
 
-const OpDef scan_op{.name = "Scan", .infer = infer, .expand = expand};
+extern const OpDef scan_op{.name = "Scan", .infer = infer, .expand = expand};
 
 }  // namespace ondine::kernels::ops

@@ -45,9 +45,9 @@ std::vector<Val> grad(GradContext& g) {
 
 }  // namespace
 
-const OpDef scatter{
+extern const OpDef scatter{
     .name = "Scatter", .infer = infer, .bind = bind, .grad = grad, .no_gradient = 0b10};
-const OpDef scatter_elements{
+extern const OpDef scatter_elements{
     .name = "ScatterElements", .infer = infer, .bind = bind, .grad = grad, .no_gradient = 0b10};
 
 }  // namespace ondine::kernels::ops

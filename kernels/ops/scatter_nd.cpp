@@ -47,7 +47,7 @@ std::vector<Val> grad(GradContext& g) {
 
 }  // namespace
 
-const OpDef scatter_nd{
+extern const OpDef scatter_nd{
     .name = "ScatterND", .infer = infer, .bind = bind, .grad = grad, .no_gradient = 0b10};
 
 }  // namespace ondine::kernels::ops

@@ -42,10 +42,10 @@ std::vector<Val> grad(GradContext& g) { return {g.dy(0), g.dy(0)}; }
 
 }  // namespace
 
-const OpDef sequence_add{.name = "SequenceAdd",
-                         .domain = ondine_domain,
-                         .infer = infer_same_as_input,
-                         .bind = bind,
-                         .grad = grad};
+extern const OpDef sequence_add{.name = "SequenceAdd",
+                                .domain = ondine_domain,
+                                .infer = infer_same_as_input,
+                                .bind = bind,
+                                .grad = grad};
 
 }  // namespace ondine::kernels::ops

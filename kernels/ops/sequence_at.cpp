@@ -50,13 +50,13 @@ std::vector<Val> grad_grad(GradContext& g) {
 
 }  // namespace
 
-const OpDef sequence_at{
+extern const OpDef sequence_at{
     .name = "SequenceAt", .infer = infer, .bind = bind, .grad = grad, .no_gradient = 0b10};
-const OpDef sequence_at_grad{.name = "SequenceAtGrad",
-                             .domain = ondine_domain,
-                             .infer = infer_grad,
-                             .bind = bind_grad,
-                             .grad = grad_grad,
-                             .no_gradient = 0b110};
+extern const OpDef sequence_at_grad{.name = "SequenceAtGrad",
+                                    .domain = ondine_domain,
+                                    .infer = infer_grad,
+                                    .bind = bind_grad,
+                                    .grad = grad_grad,
+                                    .no_gradient = 0b110};
 
 }  // namespace ondine::kernels::ops

@@ -62,12 +62,13 @@ Kernel bind_length(BindContext&) {
 
 }  // namespace
 
-const OpDef sequence_empty{.name = "SequenceEmpty", .infer = infer_empty, .bind = bind_empty};
-const OpDef sequence_construct{.name = "SequenceConstruct",
-                               .infer = infer_construct,
-                               .bind = bind_construct,
-                               .grad = grad_construct};
-const OpDef sequence_length{
+extern const OpDef sequence_empty{
+    .name = "SequenceEmpty", .infer = infer_empty, .bind = bind_empty};
+extern const OpDef sequence_construct{.name = "SequenceConstruct",
+                                      .infer = infer_construct,
+                                      .bind = bind_construct,
+                                      .grad = grad_construct};
+extern const OpDef sequence_length{
     .name = "SequenceLength", .infer = infer_length, .bind = bind_length, .no_gradient = 1};
 
 }  // namespace ondine::kernels::ops

@@ -62,15 +62,15 @@ std::vector<Val> grad_erase(GradContext& g) {
 
 }  // namespace
 
-const OpDef sequence_insert{.name = "SequenceInsert",
-                            .infer = infer_insert,
-                            .bind = bind_insert,
-                            .grad = grad_insert,
-                            .no_gradient = 0b100};
-const OpDef sequence_erase{.name = "SequenceErase",
-                           .infer = infer_same_as_input,
-                           .bind = bind_erase,
-                           .grad = grad_erase,
-                           .no_gradient = 0b10};
+extern const OpDef sequence_insert{.name = "SequenceInsert",
+                                   .infer = infer_insert,
+                                   .bind = bind_insert,
+                                   .grad = grad_insert,
+                                   .no_gradient = 0b100};
+extern const OpDef sequence_erase{.name = "SequenceErase",
+                                  .infer = infer_same_as_input,
+                                  .bind = bind_erase,
+                                  .grad = grad_erase,
+                                  .no_gradient = 0b10};
 
 }  // namespace ondine::kernels::ops

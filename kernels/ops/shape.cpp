@@ -49,15 +49,15 @@ Kernel bind_size(BindContext& context) {
 
 }  // namespace
 
-const OpDef shape{.name = "Shape",
-                  .infer = infer_shape,
-                  .bind = bind_shape,
-                  .facts = {.shape_only = 1, .cheap = true},
-                  .no_gradient = 1};
-const OpDef size{.name = "Size",
-                 .infer = infer_size,
-                 .bind = bind_size,
-                 .facts = {.shape_only = 1, .cheap = true},
-                 .no_gradient = 1};
+extern const OpDef shape{.name = "Shape",
+                         .infer = infer_shape,
+                         .bind = bind_shape,
+                         .facts = {.shape_only = 1, .cheap = true},
+                         .no_gradient = 1};
+extern const OpDef size{.name = "Size",
+                        .infer = infer_size,
+                        .bind = bind_size,
+                        .facts = {.shape_only = 1, .cheap = true},
+                        .no_gradient = 1};
 
 }  // namespace ondine::kernels::ops

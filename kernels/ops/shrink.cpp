@@ -29,6 +29,6 @@ std::vector<Val> grad(GradContext& g) {
 
 }  // namespace
 
-const OpDef shrink = unary_op("Shrink", bind, grad, true);
+extern const OpDef shrink = unary_op("Shrink", bind, grad, true);
 
 }  // namespace ondine::kernels::ops

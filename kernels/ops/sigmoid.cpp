@@ -67,9 +67,11 @@ std::vector<Val> swish_grad(GradContext& g) {
 
 }  // namespace
 
-const OpDef sigmoid = unary_op("Sigmoid", bind_unary_op<sigmoid_of>, sigmoid_grad);
-const OpDef hard_sigmoid = unary_op("HardSigmoid", bind_hard_sigmoid, hard_sigmoid_grad, true);
-const OpDef hard_swish = unary_op("HardSwish", bind_unary_op<hard_swish_of>, hard_swish_grad, true);
-const OpDef swish = unary_op("Swish", bind_swish, swish_grad);
+extern const OpDef sigmoid = unary_op("Sigmoid", bind_unary_op<sigmoid_of>, sigmoid_grad);
+extern const OpDef hard_sigmoid =
+    unary_op("HardSigmoid", bind_hard_sigmoid, hard_sigmoid_grad, true);
+extern const OpDef hard_swish =
+    unary_op("HardSwish", bind_unary_op<hard_swish_of>, hard_swish_grad, true);
+extern const OpDef swish = unary_op("Swish", bind_swish, swish_grad);
 
 }  // namespace ondine::kernels::ops

@@ -153,12 +153,12 @@ std::vector<Val> grad(GradContext& g) {
 
 }  // namespace
 
-const OpDef slice_op{.name = "Slice",
-                     .infer = infer,
-                     .bind = bind,
-                     .grad = grad,
-                     .facts = {.cheap = true},
-                     .no_gradient = 0b11110};
+extern const OpDef slice_op{.name = "Slice",
+                            .infer = infer,
+                            .bind = bind,
+                            .grad = grad,
+                            .facts = {.cheap = true},
+                            .no_gradient = 0b11110};
 
 }  // namespace ops
 }  // namespace ondine::kernels

@@ -33,11 +33,11 @@ std::vector<Val> grad(GradContext& g) {
 
 }  // namespace
 
-const OpDef slice_grad{.name = "SliceGrad",
-                       .domain = ondine_domain,
-                       .infer = infer,
-                       .bind = bind,
-                       .grad = grad,
-                       .no_gradient = 0b111110};
+extern const OpDef slice_grad{.name = "SliceGrad",
+                              .domain = ondine_domain,
+                              .infer = infer,
+                              .bind = bind,
+                              .grad = grad,
+                              .no_gradient = 0b111110};
 
 }  // namespace ondine::kernels::ops

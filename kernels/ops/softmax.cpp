@@ -82,29 +82,29 @@ std::vector<Val> expand_grad(ExpandContext& context) {
 
 }  // namespace
 
-const OpDef softmax_op{.name = "Softmax",
-                       .infer = infer,
-                       .bind = bind<false>,
-                       .grad = grad<false>,
-                       .facts = {.inplace = 1}};
-const OpDef log_softmax{.name = "LogSoftmax",
-                        .infer = infer,
-                        .bind = bind<true>,
-                        .grad = grad<true>,
-                        .facts = {.inplace = 1}};
-const OpDef softmax_grad{.name = "SoftmaxGrad",
-                         .domain = ondine_domain,
-                         .infer = infer_grad,
-                         .bind = bind_grad<false>,
-                         .grad = grad_of_expansion,
-                         .expand = expand_grad<false>,
-                         .facts = {.inplace = 1}};
-const OpDef log_softmax_grad{.name = "LogSoftmaxGrad",
-                             .domain = ondine_domain,
-                             .infer = infer_grad,
-                             .bind = bind_grad<true>,
-                             .grad = grad_of_expansion,
-                             .expand = expand_grad<true>,
-                             .facts = {.inplace = 1}};
+extern const OpDef softmax_op{.name = "Softmax",
+                              .infer = infer,
+                              .bind = bind<false>,
+                              .grad = grad<false>,
+                              .facts = {.inplace = 1}};
+extern const OpDef log_softmax{.name = "LogSoftmax",
+                               .infer = infer,
+                               .bind = bind<true>,
+                               .grad = grad<true>,
+                               .facts = {.inplace = 1}};
+extern const OpDef softmax_grad{.name = "SoftmaxGrad",
+                                .domain = ondine_domain,
+                                .infer = infer_grad,
+                                .bind = bind_grad<false>,
+                                .grad = grad_of_expansion,
+                                .expand = expand_grad<false>,
+                                .facts = {.inplace = 1}};
+extern const OpDef log_softmax_grad{.name = "LogSoftmaxGrad",
+                                    .domain = ondine_domain,
+                                    .infer = infer_grad,
+                                    .bind = bind_grad<true>,
+                                    .grad = grad_of_expansion,
+                                    .expand = expand_grad<true>,
+                                    .facts = {.inplace = 1}};
 
 }  // namespace ondine::kernels::ops

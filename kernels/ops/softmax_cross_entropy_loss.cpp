@@ -160,13 +160,13 @@ std::vector<Val> expand_grad(ExpandContext& context) {
 
 }  // namespace
 
-const OpDef softmax_cross_entropy_loss{
+extern const OpDef softmax_cross_entropy_loss{
     .name = "SoftmaxCrossEntropyLoss", .infer = infer, .bind = bind, .grad = grad};
-const OpDef softmax_cross_entropy_loss_grad{.name = "SoftmaxCrossEntropyLossGrad",
-                                            .domain = ondine_domain,
-                                            .infer = infer_grad,
-                                            .bind = bind_grad,
-                                            .grad = grad_of_expansion,
-                                            .expand = expand_grad};
+extern const OpDef softmax_cross_entropy_loss_grad{.name = "SoftmaxCrossEntropyLossGrad",
+                                                   .domain = ondine_domain,
+                                                   .infer = infer_grad,
+                                                   .bind = bind_grad,
+                                                   .grad = grad_of_expansion,
+                                                   .expand = expand_grad};
 
 }  // namespace ondine::kernels::ops

@@ -34,8 +34,8 @@ std::vector<Val> mish_grad(GradContext& g) {
 
 }  // namespace
 
-const OpDef softplus = unary_op("Softplus", bind_unary_op<softplus_of>, softplus_grad);
-const OpDef softsign = unary_op("Softsign", bind_unary_op<softsign_of>, softsign_grad, true);
-const OpDef mish = unary_op("Mish", bind_unary_op<mish_of>, mish_grad);
+extern const OpDef softplus = unary_op("Softplus", bind_unary_op<softplus_of>, softplus_grad);
+extern const OpDef softsign = unary_op("Softsign", bind_unary_op<softsign_of>, softsign_grad, true);
+extern const OpDef mish = unary_op("Mish", bind_unary_op<mish_of>, mish_grad);
 
 }  // namespace ondine::kernels::ops

@@ -136,11 +136,11 @@ std::vector<Val> grad(GradContext& g) {
 
 }  // namespace
 
-const OpDef split{.name = "Split",
-                  .infer = infer,
-                  .bind = bind,
-                  .grad = grad,
-                  .facts = {.cheap = true},
-                  .no_gradient = 0b10};
+extern const OpDef split{.name = "Split",
+                         .infer = infer,
+                         .bind = bind,
+                         .grad = grad,
+                         .facts = {.cheap = true},
+                         .no_gradient = 0b10};
 
 }  // namespace ondine::kernels::ops

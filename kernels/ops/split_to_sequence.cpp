@@ -112,13 +112,13 @@ std::vector<Val> grad_like(GradContext& g) {
 
 }  // namespace
 
-const OpDef split_to_sequence{
+extern const OpDef split_to_sequence{
     .name = "SplitToSequence", .infer = infer, .bind = bind, .grad = grad, .no_gradient = 0b10};
-const OpDef split_like{.name = "SplitLike",
-                       .domain = ondine_domain,
-                       .infer = infer_like,
-                       .bind = bind_like,
-                       .grad = grad_like,
-                       .no_gradient = 0b10};
+extern const OpDef split_like{.name = "SplitLike",
+                              .domain = ondine_domain,
+                              .infer = infer_like,
+                              .bind = bind_like,
+                              .grad = grad_like,
+                              .no_gradient = 0b10};
 
 }  // namespace ondine::kernels::ops

@@ -58,11 +58,11 @@ Kernel bind(BindContext& context) {
 
 }  // namespace
 
-const OpDef squeeze_op{.name = "Squeeze",
-                       .infer = infer,
-                       .bind = bind,
-                       .grad = grad_view,
-                       .facts = view_facts,
-                       .no_gradient = 0b10};
+extern const OpDef squeeze_op{.name = "Squeeze",
+                              .infer = infer,
+                              .bind = bind,
+                              .grad = grad_view,
+                              .facts = view_facts,
+                              .no_gradient = 0b10};
 
 }  // namespace ondine::kernels::ops

@@ -36,15 +36,15 @@ std::vector<Val> mean_grad(GradContext& g) {
 
 }  // namespace
 
-const OpDef sum_op{.name = "Sum",
-                   .infer = infer_variadic,
-                   .bind = bind_sum,
-                   .grad = sum_grad,
-                   .facts = {.inplace = 3, .cheap = true, .commutative = true}};
-const OpDef mean_op{.name = "Mean",
-                    .infer = infer_variadic,
-                    .bind = bind_mean,
-                    .grad = mean_grad,
-                    .facts = {.inplace = 3, .cheap = true, .commutative = true}};
+extern const OpDef sum_op{.name = "Sum",
+                          .infer = infer_variadic,
+                          .bind = bind_sum,
+                          .grad = sum_grad,
+                          .facts = {.inplace = 3, .cheap = true, .commutative = true}};
+extern const OpDef mean_op{.name = "Mean",
+                           .infer = infer_variadic,
+                           .bind = bind_mean,
+                           .grad = mean_grad,
+                           .facts = {.inplace = 3, .cheap = true, .commutative = true}};
 
 }  // namespace ondine::kernels::ops

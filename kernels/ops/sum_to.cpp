@@ -57,11 +57,11 @@ std::vector<Val> grad(GradContext& g) { return {expand_like(g.dy(0), g.x(0))}; }
 
 }  // namespace
 
-const OpDef sum_to_op{.name = "SumTo",
-                      .domain = ondine_domain,
-                      .infer = infer,
-                      .bind = bind,
-                      .grad = grad,
-                      .no_gradient = 0b10};
+extern const OpDef sum_to_op{.name = "SumTo",
+                             .domain = ondine_domain,
+                             .infer = infer,
+                             .bind = bind,
+                             .grad = grad,
+                             .no_gradient = 0b10};
 
 }  // namespace ondine::kernels::ops

@@ -140,13 +140,13 @@ std::vector<Val> grad_gather(GradContext& g) {
 
 }  // namespace
 
-const OpDef tensor_scatter{
+extern const OpDef tensor_scatter{
     .name = "TensorScatter", .infer = infer, .bind = bind, .grad = grad, .no_gradient = 0b100};
-const OpDef tensor_gather{.name = "TensorGather",
-                          .domain = ondine_domain,
-                          .infer = infer_gather,
-                          .bind = bind_gather,
-                          .grad = grad_gather,
-                          .no_gradient = 0b110};
+extern const OpDef tensor_gather{.name = "TensorGather",
+                                 .domain = ondine_domain,
+                                 .infer = infer_gather,
+                                 .bind = bind_gather,
+                                 .grad = grad_gather,
+                                 .no_gradient = 0b110};
 
 }  // namespace ondine::kernels::ops

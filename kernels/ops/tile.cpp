@@ -95,6 +95,7 @@ std::vector<Val> grad(GradContext& g) {
 
 }  // namespace
 
-const OpDef tile{.name = "Tile", .infer = infer, .bind = bind, .grad = grad, .no_gradient = 0b110};
+extern const OpDef tile{
+    .name = "Tile", .infer = infer, .bind = bind, .grad = grad, .no_gradient = 0b110};
 
 }  // namespace ondine::kernels::ops

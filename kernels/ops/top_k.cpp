@@ -100,6 +100,7 @@ std::vector<Val> grad(GradContext& g) {
 
 }  // namespace
 
-const OpDef top_k{.name = "TopK", .infer = infer, .bind = bind, .grad = grad, .no_gradient = 0b10};
+extern const OpDef top_k{
+    .name = "TopK", .infer = infer, .bind = bind, .grad = grad, .no_gradient = 0b10};
 
 }  // namespace ondine::kernels::ops

@@ -53,7 +53,7 @@ std::vector<Val> grad(GradContext& g) {
 
 }  // namespace
 
-const OpDef transpose_op{
+extern const OpDef transpose_op{
     .name = "Transpose", .infer = infer, .bind = bind, .grad = grad, .facts = {.cheap = true}};
 
 }  // namespace ondine::kernels::ops

@@ -34,11 +34,11 @@ std::vector<Val> atan_grad(GradContext& g) {
 
 }  // namespace
 
-const OpDef sin_op = unary_op("Sin", bind_unary_op<sin_of>, sin_grad);
-const OpDef cos_op = unary_op("Cos", bind_unary_op<cos_of>, cos_grad);
-const OpDef tan_op = unary_op("Tan", bind_unary_op<tan_of>, tan_grad);
-const OpDef asin_op = unary_op("Asin", bind_unary_op<asin_of>, asin_grad);
-const OpDef acos_op = unary_op("Acos", bind_unary_op<acos_of>, acos_grad);
-const OpDef atan_op = unary_op("Atan", bind_unary_op<atan_of>, atan_grad);
+extern const OpDef sin_op = unary_op("Sin", bind_unary_op<sin_of>, sin_grad);
+extern const OpDef cos_op = unary_op("Cos", bind_unary_op<cos_of>, cos_grad);
+extern const OpDef tan_op = unary_op("Tan", bind_unary_op<tan_of>, tan_grad);
+extern const OpDef asin_op = unary_op("Asin", bind_unary_op<asin_of>, asin_grad);
+extern const OpDef acos_op = unary_op("Acos", bind_unary_op<acos_of>, acos_grad);
+extern const OpDef atan_op = unary_op("Atan", bind_unary_op<atan_of>, atan_grad);
 
 }  // namespace ondine::kernels::ops

@@ -58,11 +58,11 @@ std::vector<Val> grad(GradContext& g) {
 
 }  // namespace
 
-const OpDef trilu{.name = "Trilu",
-                  .infer = infer,
-                  .bind = bind,
-                  .grad = grad,
-                  .facts = {.inplace = 1, .cheap = true},
-                  .no_gradient = 0b10};
+extern const OpDef trilu{.name = "Trilu",
+                         .infer = infer,
+                         .bind = bind,
+                         .grad = grad,
+                         .facts = {.inplace = 1, .cheap = true},
+                         .no_gradient = 0b10};
 
 }  // namespace ondine::kernels::ops

@@ -133,6 +133,6 @@ std::vector<Val> grad(GradContext& g) {
 
 }  // namespace
 
-const OpDef unique_op{.name = "Unique", .infer = infer, .bind = bind, .grad = grad};
+extern const OpDef unique_op{.name = "Unique", .infer = infer, .bind = bind, .grad = grad};
 
 }  // namespace ondine::kernels::ops

@@ -40,11 +40,11 @@ Kernel bind(BindContext& context) {
 
 }  // namespace
 
-const OpDef unsqueeze_op{.name = "Unsqueeze",
-                         .infer = infer,
-                         .bind = bind,
-                         .grad = grad_view,
-                         .facts = view_facts,
-                         .no_gradient = 0b10};
+extern const OpDef unsqueeze_op{.name = "Unsqueeze",
+                                .infer = infer,
+                                .bind = bind,
+                                .grad = grad_view,
+                                .facts = view_facts,
+                                .no_gradient = 0b10};
 
 }  // namespace ondine::kernels::ops

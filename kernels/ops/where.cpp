@@ -79,11 +79,11 @@ std::vector<Val> grad(GradContext& g) {
 
 }  // namespace
 
-const OpDef where_op{.name = "Where",
-                     .infer = infer,
-                     .bind = bind,
-                     .grad = grad,
-                     .facts = {.inplace = 6, .cheap = true},
-                     .no_gradient = 1};
+extern const OpDef where_op{.name = "Where",
+                            .infer = infer,
+                            .bind = bind,
+                            .grad = grad,
+                            .facts = {.inplace = 6, .cheap = true},
+                            .no_gradient = 1};
 
 }  // namespace ondine::kernels::ops

@@ -1,0 +1,24 @@
+#!/usr/bin/env python3
+"""Every operator that a file defines has its line in kernels/ops/list.inc, once. (A line without an
+operator does not link.)"""
+import collections
+import pathlib
+import re
+import sys
+
+OPS = pathlib.Path(__file__).resolve().parents[2] / "kernels" / "ops"
+
+
+def main():
+    listed = re.findall(r"^ONDINE_OPERATOR\((\w+)\)", (OPS / "list.inc").read_text(), re.M)
+    bad = [f"list.inc: {name} comes twice" for name, n in collections.Counter(listed).items() if n > 1]
+    for path in sorted(OPS.glob("*.cpp")):
+        for name in re.findall(r"^extern const OpDef (\w+)", path.read_text(), re.M):
+            if name not in listed:
+                bad.append(f"{path.name}: {name} has no line in list.inc")
+    print("\n".join(bad) if bad else f"operators: {len(listed)} listed, no findings")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
