@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/ops/list.h"
 #include "kernels/ops/loop.h"
 #include "kernels/ops/op.h"
 
