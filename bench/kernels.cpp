@@ -20,6 +20,8 @@ using namespace ondine::math;
 using Index = std::int64_t;
 using Clock = std::chrono::steady_clock;
 
+int rounds = 25;
+
 template <class Body>
 double seconds(int repeats, Body&& body) {
   const auto start = Clock::now();
@@ -34,9 +36,9 @@ std::vector<double> best_of(std::size_t candidates, Body&& body) {
   std::vector<int> repeats(candidates, 1);
   for (std::size_t c = 0; c < candidates; ++c) {
     const double once = seconds(1, [&] { body(c); });
-    repeats[c] = std::max(1, static_cast<int>(2e-3 / std::max(once, 1e-7)));
+    repeats[c] = std::max(1, static_cast<int>(1e-3 / std::max(once, 1e-7)));
   }
-  for (int round = 0; round < 25; ++round) {
+  for (int round = 0; round < rounds; ++round) {
     for (std::size_t c = 0; c < candidates; ++c) {
       best[c] = std::min(best[c], seconds(repeats[c], [&] { body(c); }));
     }
@@ -57,7 +59,9 @@ std::vector<float> numbers(Index n) {
 std::vector<const Kernels*> sets() {
   std::vector<const Kernels*> all;
   for (const Isa isa : {Isa::baseline, Isa::avx2, Isa::avx512}) {
-    if (const auto* k = kernels_for(isa)) all.push_back(k);
+    const auto* k = kernels_for(isa);
+    const char* const only = std::getenv("ONDINE_ISA");
+    if (k && (!only || std::strcmp(only, isa_name(*k)) == 0)) all.push_back(k);
   }
   return all;
 }
@@ -228,8 +232,8 @@ int main(int argc, char** argv) {
   std::printf("%-34s", "");
   for (const auto* k : sets()) std::printf(" %9s", isa_name(*k));
   std::printf("\n");
+  print_peak();
   if (wants("gemm")) {
-    print_peak();
     const Index sizes[][3] = {{32, 32, 32},    {64, 64, 64},       {128, 128, 128}, {256, 256, 256},
                               {512, 512, 512}, {1024, 1024, 1024}, {32, 10, 128},   {64, 128, 784},
                               {64, 256, 784},  {768, 512, 768},    {1, 256, 784},   {8, 256, 784}};
@@ -239,14 +243,25 @@ int main(int argc, char** argv) {
   }
   if (wants("rows")) bench_rows();
   if (wants("conv")) {
+    // ResNet-18 for 32x32 images, MobileNetV2, LeNet
     bench_conv(conv_shape(8, 64, 64, 1, 32, 3, 1));
+    bench_conv(conv_shape(8, 128, 128, 1, 16, 3, 1));
+    bench_conv(conv_shape(8, 256, 256, 1, 8, 3, 1));
     bench_conv(conv_shape(8, 512, 512, 1, 4, 3, 1));
+    bench_conv(conv_shape(8, 64, 128, 1, 32, 3, 2));
+    bench_conv(conv_shape(8, 64, 128, 1, 32, 1, 2));
+    bench_conv(conv_shape(8, 3, 64, 1, 32, 3, 1));
     bench_conv(conv_shape(8, 96, 24, 1, 56, 1, 1));
+    bench_conv(conv_shape(8, 16, 96, 1, 112, 1, 1));
     bench_conv(conv_shape(8, 160, 960, 1, 7, 1, 1));
     bench_conv(conv_shape(8, 3, 32, 1, 224, 3, 2));
+    bench_conv(conv_shape(8, 32, 32, 32, 112, 3, 1));
     bench_conv(conv_shape(8, 96, 96, 96, 112, 3, 2));
     bench_conv(conv_shape(8, 144, 144, 144, 56, 3, 1));
+    bench_conv(conv_shape(8, 192, 192, 192, 28, 3, 1));
+    bench_conv(conv_shape(8, 576, 576, 576, 14, 3, 2));
     bench_conv(conv_shape(8, 960, 960, 960, 7, 3, 1));
+    bench_conv(conv_shape(32, 1, 8, 1, 28, 5, 1));
     bench_conv(conv_shape(32, 8, 16, 1, 14, 5, 1));
   }
   if (wants("layers")) bench_layers();

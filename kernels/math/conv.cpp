@@ -1,6 +1,7 @@
 #include "kernels/math/conv.h"
 
 #include "kernels/math/conv_plan.h"
+#include "kernels/math/conv_winograd.h"
 #include "kernels/math/slots.h"
 
 namespace ondine::math {
@@ -80,8 +81,28 @@ void run_general(ThreadPool& pool, const ConvShape& s, const T* x, const T* w, c
 }
 
 template <class T>
+void run_lanes(ThreadPool& pool, const ConvShape& s, const T* x, const T* w, const T* bias, T* y,
+               Activation activation, Workspace workspace, const Kernels& kernels) {
+  const auto& lanes = *kernel_set<T>(kernels).lanes;
+  const Plane plane = plane_of(s);
+  const LaneTasks<T> tasks(s, kernels);
+  Slots(workspace, depthwise_bytes<T>(s, kernels))
+      .for_chunks(pool, tasks.blocks, tasks.grain, [&](std::byte* scratch, Index begin, Index end) {
+        for (Index c = begin * tasks.lanes; c < std::min(s.groups, end * tasks.lanes);
+             c += tasks.lanes) {
+          lanes.forward(plane, tasks.block(c), x + c * tasks.in, w + c * volume(s.kernel),
+                        bias ? bias + c : nullptr, activation == Activation::relu,
+                        y + c * tasks.out, scratch);
+        }
+      });
+}
+
+template <class T>
 void run_depthwise(ThreadPool& pool, const ConvShape& s, const T* x, const T* w, const T* bias,
                    T* y, Activation activation, Workspace workspace, const Kernels& kernels) {
+  if (takes_lanes<T>(s, kernels)) {
+    return run_lanes(pool, s, x, w, bias, y, activation, workspace, kernels);
+  }
   const auto& planes = *kernel_set<T>(kernels).planes;
   const Plane plane = plane_of(s);
   const Index in = plane.in_h * plane.in_w;
@@ -95,7 +116,7 @@ void run_depthwise(ThreadPool& pool, const ConvShape& s, const T* x, const T* w,
     }
   };
   const Index grain = std::max<Index>(1, (Index{1} << 17) / std::max<Index>(1, out * taps));
-  Slots(workspace, static_cast<std::size_t>(planes.scratch_bytes(plane)))
+  Slots(workspace, depthwise_bytes<T>(s, kernels))
       .for_chunks(pool, s.batch * s.groups * layers(s), grain, body);
 }
 
@@ -104,13 +125,14 @@ void run_depthwise(ThreadPool& pool, const ConvShape& s, const T* x, const T* w,
 template <class T>
 std::size_t conv_workspace(const ConvShape& s, int threads, const Kernels& kernels) {
   if (is_empty(s)) return 0;
+  if (takes_winograd<T>(s, Pass::forward, kernels)) {
+    return winograd_workspace<T>(s, Pass::forward, threads, kernels);
+  }
   switch (path_of(s)) {
     case ConvPath::pointwise:
       return gemm_workspace<T>(pointwise_shape(s), s.batch, threads, kernels);
     case ConvPath::depthwise:
-      return Slots::bytes(
-          static_cast<std::size_t>(kernel_set<T>(kernels).planes->scratch_bytes(plane_of(s))),
-          threads);
+      return Slots::bytes(depthwise_bytes<T>(s, kernels), threads);
     case ConvPath::general:
       break;
   }
@@ -121,6 +143,10 @@ template <class T>
 void conv(ThreadPool& pool, const ConvShape& s, const T* x, const T* w, const T* bias, T* y,
           Activation activation, Workspace workspace, const Kernels& kernels) {
   if (is_empty(s)) return;
+  if (takes_winograd<T>(s, Pass::forward, kernels)) {
+    return winograd(pool, s, Pass::forward, x, w, bias, activation == Activation::relu, y,
+                    workspace, kernels);
+  }
   switch (path_of(s)) {
     case ConvPath::pointwise: {
       GemmBatch batch;

@@ -2,6 +2,7 @@
 // write to the same place.
 #include "kernels/math/conv.h"
 #include "kernels/math/conv_plan.h"
+#include "kernels/math/conv_winograd.h"
 #include "kernels/math/slots.h"
 
 namespace ondine::math {
@@ -79,8 +80,27 @@ void run_general(ThreadPool& pool, const ConvShape& s, const T* dy, const T* w, 
 }
 
 template <class T>
+void run_lanes(ThreadPool& pool, const ConvShape& s, const T* dy, const T* w, const T* bias, T* dx,
+               Workspace workspace, const Kernels& kernels) {
+  const auto& lanes = *kernel_set<T>(kernels).lanes;
+  const Plane plane = plane_of(s);
+  const LaneTasks<T> tasks(s, kernels);
+  Slots(workspace, depthwise_bytes<T>(s, kernels))
+      .for_chunks(pool, tasks.blocks, tasks.grain, [&](std::byte* scratch, Index begin, Index end) {
+        for (Index c = begin * tasks.lanes; c < std::min(s.groups, end * tasks.lanes);
+             c += tasks.lanes) {
+          lanes.input_gradient(plane, tasks.block(c), dy + c * tasks.out, w + c * volume(s.kernel),
+                               bias ? bias + c : nullptr, dx + c * tasks.in, scratch);
+        }
+      });
+}
+
+template <class T>
 void run_depthwise(ThreadPool& pool, const ConvShape& s, const T* dy, const T* w, const T* bias,
                    T* dx, Workspace workspace, const Kernels& kernels) {
+  if (takes_lanes<T>(s, kernels)) {
+    return run_lanes(pool, s, dy, w, bias, dx, workspace, kernels);
+  }
   const auto& planes = *kernel_set<T>(kernels).planes;
   const Plane plane = plane_of(s);
   const Index in = plane.in_h * plane.in_w;
@@ -94,7 +114,7 @@ void run_depthwise(ThreadPool& pool, const ConvShape& s, const T* dy, const T* w
     }
   };
   const Index grain = std::max<Index>(1, (Index{1} << 17) / std::max<Index>(1, in * taps));
-  Slots(workspace, static_cast<std::size_t>(planes.scratch_bytes(plane)))
+  Slots(workspace, depthwise_bytes<T>(s, kernels))
       .for_chunks(pool, s.batch * s.groups * layers(s), grain, body);
 }
 
@@ -107,13 +127,14 @@ bool has_no_input(const ConvShape& s) {
 template <class T>
 std::size_t conv_input_gradient_workspace(const ConvShape& s, int threads, const Kernels& kernels) {
   if (has_no_input(s)) return 0;
+  if (takes_winograd<T>(s, Pass::input_gradient, kernels)) {
+    return winograd_workspace<T>(s, Pass::input_gradient, threads, kernels);
+  }
   switch (path_of(s)) {
     case ConvPath::pointwise:
       return gemm_workspace<T>(pointwise_shape(s), s.batch, threads, kernels);
     case ConvPath::depthwise:
-      return Slots::bytes(
-          static_cast<std::size_t>(kernel_set<T>(kernels).planes->scratch_bytes(plane_of(s))),
-          threads);
+      return Slots::bytes(depthwise_bytes<T>(s, kernels), threads);
     case ConvPath::general:
       break;
   }
@@ -124,6 +145,9 @@ template <class T>
 void conv_input_gradient(ThreadPool& pool, const ConvShape& s, const T* dy, const T* w,
                          const T* bias, T* dx, Workspace workspace, const Kernels& kernels) {
   if (has_no_input(s)) return;
+  if (takes_winograd<T>(s, Pass::input_gradient, kernels)) {
+    return winograd(pool, s, Pass::input_gradient, dy, w, bias, false, dx, workspace, kernels);
+  }
   switch (path_of(s)) {
     case ConvPath::pointwise: {
       GemmBatch batch;

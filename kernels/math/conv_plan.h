@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "kernels/math/table.h"
+#include "kernels/math/conv_table.h"
 
 namespace ondine::math {
 
@@ -67,6 +67,42 @@ inline Plane plane_of(const ConvShape& s) {
   return {s.in[1],     s.in[2],     s.kernel[1],   s.kernel[2],   s.out[1], s.out[2],
           s.stride[1], s.stride[2], s.dilation[1], s.dilation[2], s.pad[1], s.pad[2]};
 }
+// Small planes are convolved with their channels in the lanes of vectors.
+template <class T>
+bool takes_lanes(const ConvShape& s, const Kernels& kernels) {
+  constexpr std::int64_t most_bytes = 40 * 1024;
+  const auto& lanes = *kernel_set<T>(kernels).lanes;
+  return path_of(s) == ConvPath::depthwise && s.in[0] == 1 && s.groups >= lanes.lanes &&
+         lanes.scratch_bytes(plane_of(s)) <= most_bytes;
+}
+// Scratch memory of a task of either depthwise path.
+template <class T>
+std::size_t depthwise_bytes(const ConvShape& s, const Kernels& kernels) {
+  const auto& set = kernel_set<T>(kernels);
+  return static_cast<std::size_t>(takes_lanes<T>(s, kernels)
+                                      ? set.lanes->scratch_bytes(plane_of(s))
+                                      : set.planes->scratch_bytes(plane_of(s)));
+}
+// Blocks of channels of the lanes, and how many make a task worth a thread.
+template <class T>
+struct LaneTasks {
+  LaneTasks(const ConvShape& s, const Kernels& kernels)
+      : lanes(kernel_set<T>(kernels).lanes->lanes),
+        blocks((s.groups + lanes - 1) / lanes),
+        grain(std::max<std::int64_t>(
+            1, (std::int64_t{1} << 17) /
+                   std::max<std::int64_t>(1, s.batch * lanes * volume(s.kernel) *
+                                                 std::max(volume(s.in), volume(s.out))))),
+        channels(s.groups),
+        batch(s.batch),
+        in(volume(s.in)),
+        out(volume(s.out)) {}
+  LaneBlock block(std::int64_t first) const {
+    return {batch, std::min(lanes, channels - first), channels * in, channels * out};
+  }
+  std::int64_t lanes, blocks, grain;
+  std::int64_t channels, batch, in, out;
+};
 // A flat depth is more planes: with in[0] == out[0] > 1 each is convolved alone.
 inline std::int64_t layers(const ConvShape& s) { return s.in[0]; }
 

@@ -2,6 +2,7 @@
 // all images in order, so that the number of threads changes no bit.
 #include "kernels/math/conv.h"
 #include "kernels/math/conv_plan.h"
+#include "kernels/math/conv_winograd.h"
 #include "kernels/math/slots.h"
 
 namespace ondine::math {
@@ -95,8 +96,27 @@ void run_general(ThreadPool& pool, const ConvShape& s, const T* x, const T* dy, 
 }
 
 template <class T>
+void run_lanes(ThreadPool& pool, const ConvShape& s, const T* x, const T* dy, T* dw,
+               Workspace workspace, const Kernels& kernels) {
+  const auto& lanes = *kernel_set<T>(kernels).lanes;
+  const Plane plane = plane_of(s);
+  const LaneTasks<T> tasks(s, kernels);
+  Slots(workspace, depthwise_bytes<T>(s, kernels))
+      .for_chunks(pool, tasks.blocks, tasks.grain, [&](std::byte* scratch, Index begin, Index end) {
+        for (Index c = begin * tasks.lanes; c < std::min(s.groups, end * tasks.lanes);
+             c += tasks.lanes) {
+          lanes.weight_gradient(plane, tasks.block(c), x + c * tasks.in, dy + c * tasks.out,
+                                dw + c * volume(s.kernel), scratch);
+        }
+      });
+}
+
+template <class T>
 void run_depthwise(ThreadPool& pool, const ConvShape& s, const T* x, const T* dy, T* dw,
                    Workspace workspace, const Kernels& kernels) {
+  if (takes_lanes<T>(s, kernels)) {
+    return run_lanes(pool, s, x, dy, dw, workspace, kernels);
+  }
   const auto& planes = *kernel_set<T>(kernels).planes;
   const Plane plane = plane_of(s);
   const Index in = plane.in_h * plane.in_w;
@@ -115,7 +135,7 @@ void run_depthwise(ThreadPool& pool, const ConvShape& s, const T* x, const T* dy
     }
   };
   const Index work = std::max<Index>(1, out * layers(s) * taps * s.batch);
-  Slots(workspace, static_cast<std::size_t>(planes.scratch_bytes(plane)))
+  Slots(workspace, depthwise_bytes<T>(s, kernels))
       .for_chunks(pool, s.groups, std::max<Index>(1, (Index{1} << 17) / work), body);
 }
 
@@ -125,10 +145,11 @@ template <class T>
 std::size_t conv_weight_gradient_workspace(const ConvShape& s, int threads,
                                            const Kernels& kernels) {
   if (is_empty(s)) return 0;
+  if (takes_winograd<T>(s, Pass::weight_gradient, kernels)) {
+    return winograd_weight_gradient_workspace<T>(s, threads, kernels);
+  }
   if (path_of(s) == ConvPath::depthwise) {
-    return Slots::bytes(
-        static_cast<std::size_t>(kernel_set<T>(kernels).planes->scratch_bytes(plane_of(s))),
-        threads);
+    return Slots::bytes(depthwise_bytes<T>(s, kernels), threads);
   }
   return Slots::bytes(General<T>(s, kernels).bytes, threads);
 }
@@ -140,6 +161,9 @@ void conv_weight_gradient(ThreadPool& pool, const ConvShape& s, const T* x, cons
     const Index weights = s.out_channels * (s.in_channels / s.groups) * volume(s.kernel);
     kernel_set<T>(kernels).vector->fill(dw, T{0}, weights);
     return;
+  }
+  if (takes_winograd<T>(s, Pass::weight_gradient, kernels)) {
+    return winograd_weight_gradient(pool, s, x, dy, dw, workspace, kernels);
   }
   if (path_of(s) == ConvPath::depthwise) {
     return run_depthwise(pool, s, x, dy, dw, workspace, kernels);

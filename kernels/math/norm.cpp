@@ -3,22 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/math/table.h"
+#include "kernels/math/conv_table.h"
 
 namespace ondine::math {
 namespace {
 
 using Index = std::int64_t;
-
-// Sums over the images of a channel are added in double: their number may be large.
-template <class Term>
-double over_images(const ChannelShape& s, Index channel, Term&& term) {
-  double sum = 0;
-  for (Index n = 0; n < s.batch; ++n) {
-    sum += static_cast<double>(term((n * s.channels + channel) * s.spatial));
-  }
-  return sum;
-}
 
 template <class Channel>
 void for_channels(ThreadPool& pool, const ChannelShape& s, Channel&& channel) {
@@ -34,36 +24,55 @@ double inverse_deviation(T variance, T epsilon) {
   return 1.0 / std::sqrt(static_cast<double>(variance) + static_cast<double>(epsilon));
 }
 
+template <class T>
+void statistics(const ChannelShape& s, Index c, const T* x, T* mean, T* variance,
+                const Kernels& kernels) {
+  const auto join = kernel_set<T>(kernels).channels->moments;
+  Moments moments;
+  for (Index n = 0; n < s.batch; ++n) {
+    join(x + (n * s.channels + c) * s.spatial, s.spatial, &moments);
+  }
+  // Of nothing: NaN, as any mean.
+  const auto count = static_cast<double>(s.batch * s.spatial);
+  mean[c] = static_cast<T>(count > 0 ? moments.mean : moments.mean / count);
+  variance[c] = static_cast<T>(moments.squares / count);
+}
+
+template <class T>
+void normalize_channel(const ChannelShape& s, Index c, const T* x, T mean, T variance, T scale,
+                       T bias, T epsilon, T* y, const Kernels& kernels) {
+  const auto affine = vector_kernels<T>(kernels).affine;
+  const auto a = static_cast<T>(inverse_deviation(variance, epsilon) * static_cast<double>(scale));
+  for (Index n = 0; n < s.batch; ++n) {
+    const Index at = (n * s.channels + c) * s.spatial;
+    affine(y + at, x + at, mean, a, bias, s.spatial);
+  }
+}
+
 }  // namespace
 
 template <class T>
 void channel_statistics(ThreadPool& pool, const ChannelShape& s, const T* x, T* mean, T* variance,
                         const Kernels& kernels) {
-  const auto& vector = vector_kernels<T>(kernels);
-  const auto count = static_cast<double>(s.batch * s.spatial);
-  for_channels(pool, s, [&](Index c) {
-    const auto m = static_cast<T>(
-        over_images(s, c, [&](Index at) { return vector.sum(x + at, s.spatial); }) / count);
-    mean[c] = m;
-    variance[c] = static_cast<T>(
-        over_images(s, c,
-                    [&](Index at) { return vector.sum_squared_deviation(x + at, m, s.spatial); }) /
-        count);
-  });
+  for_channels(pool, s, [&](Index c) { statistics(s, c, x, mean, variance, kernels); });
 }
 
 template <class T>
 void batch_norm(ThreadPool& pool, const ChannelShape& s, const T* x, const T* mean,
                 const T* variance, const T* scale, const T* bias, T epsilon, T* y,
                 const Kernels& kernels) {
-  const auto affine = vector_kernels<T>(kernels).affine;
   for_channels(pool, s, [&](Index c) {
-    const auto a =
-        static_cast<T>(inverse_deviation(variance[c], epsilon) * static_cast<double>(scale[c]));
-    for (Index n = 0; n < s.batch; ++n) {
-      const Index at = (n * s.channels + c) * s.spatial;
-      affine(y + at, x + at, mean[c], a, bias[c], s.spatial);
-    }
+    normalize_channel(s, c, x, mean[c], variance[c], scale[c], bias[c], epsilon, y, kernels);
+  });
+}
+
+template <class T>
+void batch_norm_training(ThreadPool& pool, const ChannelShape& s, const T* x, const T* scale,
+                         const T* bias, T epsilon, T* mean, T* variance, T* y,
+                         const Kernels& kernels) {
+  for_channels(pool, s, [&](Index c) {
+    statistics(s, c, x, mean, variance, kernels);
+    normalize_channel(s, c, x, mean[c], variance[c], scale[c], bias[c], epsilon, y, kernels);
   });
 }
 
@@ -74,6 +83,7 @@ void batch_norm_gradient(ThreadPool& pool, const ChannelShape& s, const T* dy, c
                          const Kernels& kernels) {
   const auto& vector = vector_kernels<T>(kernels);
   const auto& rows = *kernel_set<T>(kernels).rows;
+  const auto add = kernel_set<T>(kernels).channels->sums;
   const auto count = static_cast<double>(s.batch * s.spatial);
   const bool sums = dscale || dbias || !constant_statistics;
   for_channels(pool, s, [&](Index c) {
@@ -82,11 +92,7 @@ void batch_norm_gradient(ThreadPool& pool, const ChannelShape& s, const T* dy, c
     double product = 0;  // sum of dy (x - mean)
     for (Index n = 0; sums && n < s.batch; ++n) {
       const Index at = (n * s.channels + c) * s.spatial;
-      T part_total = 0;
-      T part_product = 0;
-      rows.norm_sums(dy + at, x + at, mean[c], s.spatial, &part_total, &part_product);
-      total += static_cast<double>(part_total);
-      product += static_cast<double>(part_product);
+      add(dy + at, x + at, mean[c], s.spatial, &total, &product);
     }
     if (dscale) dscale[c] = static_cast<T>(product * inverse);
     if (dbias) dbias[c] = static_cast<T>(total);
@@ -173,6 +179,8 @@ void layer_norm_gradient(ThreadPool& pool, Index rows, Index length, const T* dy
                                       const Kernels&);                                            \
   template void batch_norm<T>(ThreadPool&, const ChannelShape&, const T*, const T*, const T*,     \
                               const T*, const T*, T, T*, const Kernels&);                         \
+  template void batch_norm_training<T>(ThreadPool&, const ChannelShape&, const T*, const T*,      \
+                                       const T*, T, T*, T*, T*, const Kernels&);                  \
   template void batch_norm_gradient<T>(ThreadPool&, const ChannelShape&, const T*, const T*,      \
                                        const T*, const T*, const T*, T, bool, T*, T*, T*,         \
                                        const Kernels&);                                           \

@@ -15,7 +15,7 @@ struct ChannelShape {
   std::int64_t spatial = 1;
 };
 
-// Mean and variance (divided by the count) of each channel, in two passes.
+// Mean and variance (divided by the count) of each channel, as exact as in two passes.
 template <class T>
 void channel_statistics(ThreadPool& pool, const ChannelShape& shape, const T* x, T* mean,
                         T* variance, const Kernels& kernels = math::kernels());
@@ -25,6 +25,12 @@ template <class T>
 void batch_norm(ThreadPool& pool, const ChannelShape& shape, const T* x, const T* mean,
                 const T* variance, const T* scale, const T* bias, T epsilon, T* y,
                 const Kernels& kernels = math::kernels());
+
+// Both at once: statistics, then y, while a channel may still be in a cache. y must not be x.
+template <class T>
+void batch_norm_training(ThreadPool& pool, const ChannelShape& shape, const T* x, const T* scale,
+                         const T* bias, T epsilon, T* mean, T* variance, T* y,
+                         const Kernels& kernels = math::kernels());
 
 // With s = sum dy, p = sum dy xhat of each channel (xhat = (x - mean) / sqrt(variance + epsilon)):
 // dbias = s, dscale = p; dx = scale / sqrt(variance + epsilon) (dy - s / count - xhat p / count),

@@ -126,6 +126,14 @@ struct PoolKernels {
   void (*spread_line)(const PoolRow& row, const T* dy, T* line);  // taps += dy
 };
 
+// conv_table.h
+template <class T>
+struct LaneKernels;
+template <class T>
+struct WinogradKernels;
+template <class T>
+struct ChannelKernels;
+
 template <class T>
 struct KernelSet {
   const VectorKernels<T>* vector;
@@ -134,6 +142,9 @@ struct KernelSet {
   const ColumnKernels<T>* columns;
   const PlaneKernels<T>* planes;
   const PoolKernels<T>* pools;
+  const LaneKernels<T>* lanes;
+  const WinogradKernels<T>* winograd;  // null in double
+  const ChannelKernels<T>* channels;
 };
 
 struct Kernels {

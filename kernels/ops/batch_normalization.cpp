@@ -90,7 +90,8 @@ Kernel bind_as(BindContext& context) {
     C* m = used_mean.data(call);
     C* v = used_variance.data(call);
     if (train) {
-      math::channel_statistics<C>(call.pool(), shape, from, m, v);
+      math::batch_norm_training<C>(call.pool(), shape, from, scale(call), bias(call), epsilon, m, v,
+                                   y.data(call));
     } else {
       std::copy_n(old_mean, n, m);
       std::copy_n(old_variance, n, v);
@@ -105,8 +106,10 @@ Kernel bind_as(BindContext& context) {
     };
     blend(new_mean, old_mean, m);
     blend(new_variance, old_variance, v);
-    math::batch_norm<C>(call.pool(), shape, from, m, v, scale(call), bias(call), epsilon,
-                        y.data(call));
+    if (!train) {
+      math::batch_norm<C>(call.pool(), shape, from, m, v, scale(call), bias(call), epsilon,
+                          y.data(call));
+    }
     y.store(call);
     used_mean.store(call);
     used_variance.store(call);

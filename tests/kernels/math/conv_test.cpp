@@ -148,6 +148,33 @@ TEMPLATE_TEST_CASE("convolution and both gradients follow the definition", "", f
     check_all<T>(shape2(2, 3, 16, 1, 40, 37, 7, 7, 2, 1, 3, 3));
     check_all<T>(shape2(1, 2, 3, 1, 4, 4, 3, 3, 1, 1, 5, 5));
   }
+  SECTION("3 x 3 windows with many channels") {
+    for (const auto& [pad, pad_end] : {std::pair(0, 0), {1, 1}, {2, 2}, {0, 2}, {2, 1}}) {
+      check_all<T>(shape2(3, 16, 19, 1, 9, 12, 3, 3, 1, 1, pad, pad_end));
+      check_all<T>(shape2(2, 37, 16, 1, 10, 7, 3, 3, 1, 1, pad, pad_end));
+    }
+    check_all<T>(shape2(1, 64, 64, 1, 32, 32, 3, 3, 1, 1, 1, 1));
+    check_all<T>(shape2(8, 70, 130, 1, 4, 4, 3, 3, 1, 1, 1, 1));
+    check_all<T>(shape2(40, 16, 16, 1, 3, 3, 3, 3, 1, 1, 0, 1));
+    check_all<T>(shape2(1, 16, 16, 1, 6, 200, 3, 3, 1, 1, 1, 1));
+    // Not for tiles: too much padding, a dilation, groups, a flat depth.
+    check_all<T>(shape2(2, 16, 16, 1, 9, 9, 3, 3, 1, 1, 3, 3));
+    check_all<T>(shape2(2, 16, 16, 1, 9, 9, 3, 3, 1, 2, 2, 2));
+    check_all<T>(shape2(2, 32, 32, 2, 9, 9, 3, 3, 1, 1, 1, 1));
+    check_all<T>({2, 16, 16, 1, {2, 9, 9}, {1, 3, 3}, {2, 9, 9}, {1, 1, 1}, {1, 1, 1}, {0, 1, 1}});
+  }
+  SECTION("depthwise over small planes with many channels") {
+    check_all<T>(shape2(3, 20, 20, 20, 7, 7, 3, 3, 1, 1, 1, 1));
+    check_all<T>(shape2(2, 37, 37, 37, 14, 14, 3, 3, 2, 1, 1, 1));
+    check_all<T>(shape2(2, 16, 16, 16, 13, 11, 3, 3, 2, 1, 0, 1));
+    check_all<T>(shape2(2, 33, 33, 33, 8, 9, 5, 5, 1, 1, 2, 2));
+    check_all<T>(shape2(1, 17, 17, 17, 9, 8, 4, 2, 3, 2, 1, 0));
+    check_all<T>(shape2(2, 16, 16, 16, 5, 6, 3, 3, 1, 2, 2, 2));
+    check_all<T>(shape2(2, 18, 18, 18, 5, 6, 2, 2, 1, 1, 3, 3));
+    check_all<T>(shape2(1, 16, 16, 16, 1, 1, 3, 3, 1, 1, 1, 1));
+    check_all<T>(
+        {2, 24, 24, 24, {1, 1, 30}, {1, 1, 5}, {1, 1, 32}, {1, 1, 1}, {1, 1, 1}, {0, 0, 3}});
+  }
   SECTION("depthwise") {
     check_all<T>(shape2(2, 3, 3, 3, 12, 13, 3, 3, 1, 1, 1, 1));
     check_all<T>(shape2(2, 5, 5, 5, 17, 40, 3, 3, 2, 1, 1, 1));

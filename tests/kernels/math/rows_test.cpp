@@ -144,6 +144,14 @@ TEMPLATE_TEST_CASE("batch normalisation and its gradient follow the definition",
                  out.data(), kernels);
       return out;
     });
+    check<T>(y, limit, [&](ThreadPool& pool, const Kernels& kernels) {
+      std::vector<T> mean_now(channels), variance_now(channels);
+      batch_norm_training(pool, s, x.data(), scale.data(), bias.data(), epsilon, mean_now.data(),
+                          variance_now.data(), out.data(), kernels);
+      CHECK(worst_error(mean_now, mean) < limit);
+      CHECK(worst_error(variance_now, variance) < limit);
+      return out;
+    });
     const auto gradient = [&](bool constant, ThreadPool& pool, const Kernels& kernels) {
       batch_norm_gradient(pool, s, dy.data(), x.data(), m.data(), v.data(), scale.data(), epsilon,
                           constant, out.data(), ds.data(), db.data(), kernels);

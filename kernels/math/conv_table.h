@@ -1,0 +1,82 @@
+// What each instruction set provides for convolutions and normalization. Internal to kernels/math.
+#pragma once
+
+#include "kernels/math/table.h"
+
+namespace ondine::math {
+
+// Small planes convolved each by its own kernel, channels side by side in the lanes of vectors.
+struct LaneBlock {
+  std::int64_t images;
+  std::int64_t channels;          // 1 to `lanes`
+  std::int64_t x_image, y_image;  // elements from an image to the next
+};
+
+template <class T>
+struct LaneKernels {
+  std::int64_t lanes;
+  std::int64_t (*scratch_bytes)(const Plane& plane);
+  // w: channels x taps; bias: channels values or null.
+  void (*forward)(const Plane& plane, const LaneBlock& block, const T* x, const T* w, const T* bias,
+                  bool relu, T* y, void* scratch);
+  // Both overwrite their result.
+  void (*input_gradient)(const Plane& plane, const LaneBlock& block, const T* dy, const T* w,
+                         const T* bias, T* dx, void* scratch);
+  void (*weight_gradient)(const Plane& plane, const LaneBlock& block, const T* x, const T* dy,
+                          T* dw, void* scratch);
+};
+
+// Rows of tiles of an image: each tile is `tile` x `tile` outputs of a 3 x 3 window, and has
+// (tile + 2)^2 components in the transformed space. Component i of tile t and channel c is at
+// i component + t ld + c; channels are filled up to whole vectors.
+struct TileRows {
+  std::int64_t tile;         // 2 or 4
+  std::int64_t first, rows;  // of tiles
+  std::int64_t across;       // tiles of a row
+  std::int64_t channels;
+  std::int64_t height, width;  // of the planes
+  std::int64_t ld, component;
+};
+
+// The weights of a 3 x 3 window: element (outer, inner, tap) is at w[outer outer_stride + inner
+// inner_stride + tap].
+struct TileWeights {
+  std::int64_t tile;
+  std::int64_t inner, outer;
+  std::int64_t inner_stride, outer_stride;
+  std::int64_t ld, component;
+};
+
+template <class T>
+struct WinogradKernels {
+  std::int64_t (*scratch_bytes)(const TileRows& rows);  // of the three that take rows
+  // Panels [first, last) of `panel` outer channels, each inner x panel, the last filled with zeros:
+  // b of a packed product. Component i starts at i component. flip: taps in reverse order.
+  void (*weights)(const TileWeights& weights, std::int64_t first, std::int64_t last,
+                  std::int64_t panel, bool flip, const T* w, T* u);
+  // dw from products whose component i has element (inner, outer) at i component + inner ld +
+  // outer.
+  void (*weight_gradient)(const TileWeights& weights, const T* u, T* dw);
+  // x is padded by pad_h, pad_w zeros at its beginning.
+  void (*input)(const TileRows& rows, std::int64_t pad_h, std::int64_t pad_w, const T* x, T* v,
+                void* scratch);
+  void (*output)(const TileRows& rows, const T* v, const T* bias, bool relu, T* y, void* scratch);
+  void (*output_gradient)(const TileRows& rows, const T* dy, T* v, void* scratch);
+};
+
+// Statistics of a channel, row after row; each row is read once from memory.
+struct Moments {
+  double count = 0;
+  double mean = 0;
+  double squares = 0;  // of the deviations from the mean
+};
+
+template <class T>
+struct ChannelKernels {
+  // Joins n more elements.
+  void (*moments)(const T* x, std::int64_t n, Moments* moments);
+  // Adds sum dy and sum dy (x - mean).
+  void (*sums)(const T* dy, const T* x, T mean, std::int64_t n, double* total, double* product);
+};
+
+}  // namespace ondine::math
