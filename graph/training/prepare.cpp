@@ -60,6 +60,7 @@ PrepareReport prepare(ModelDef& model, const PrepareOptions& options) {
   const std::int64_t opset = imported(model, "");
   check_options(options);
   check_model(model, opset);
+  if (options.untie) untie_parameters(model.graph);
   const Prediction found = find_prediction(model.graph, opset, options);
   const ParameterChoice parameters = choose_parameters(model.graph, found.value, options);
 

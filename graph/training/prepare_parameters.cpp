@@ -6,69 +6,10 @@
 
 #include "core/message.h"
 #include "graph/training/prepare_names.h"
+#include "graph/training/prepare_paths.h"
 
 namespace ondine::graph {
 namespace {
-
-using Strings = std::set<std::string, std::less<>>;
-
-bool one_of(std::string_view text, std::initializer_list<std::string_view> list) {
-  return std::find(list.begin(), list.end(), text) != list.end();
-}
-
-// Inputs beyond the first (BatchNormalization: first three) that only steer the operator.
-bool is_setting(const NodeDef& node, std::size_t input) {
-  if (!node.domain.empty()) return false;
-  if (node.op == "BatchNormalization") return input >= 3;
-  return input >= 1 && one_of(node.op, {"Clip", "Pad", "Dropout", "Resize", "Upsample", "Expand",
-                                        "Reshape", "Tile", "OneHot", "QuantizeLinear"});
-}
-
-bool stops_derivatives(const NodeDef& node) {
-  return node.domain.empty() && one_of(node.op, {"Shape",
-                                                 "Size",
-                                                 "ArgMax",
-                                                 "ArgMin",
-                                                 "Greater",
-                                                 "Less",
-                                                 "Equal",
-                                                 "GreaterOrEqual",
-                                                 "Floor",
-                                                 "LessOrEqual",
-                                                 "Not",
-                                                 "NonZero",
-                                                 "Round",
-                                                 "Ceil",
-                                                 "Sign",
-                                                 "IsNaN",
-                                                 "IsInf",
-                                                 "OneHot",
-                                                 "EyeLike",
-                                                 "RandomNormalLike",
-                                                 "Multinomial",
-                                                 "RandomUniformLike",
-                                                 "ConstantOfShape",
-                                                 "Bernoulli"});
-}
-
-// Values through which a derivative of `output` may flow.
-Strings differentiable_values(const GraphDef& graph, const std::string& output) {
-  Strings result{output};
-  for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
-    const bool wanted =
-        std::any_of(node->outputs.begin(), node->outputs.end(),
-                    [&](const std::string& name) { return !name.empty() && result.count(name); });
-    if (!wanted || stops_derivatives(*node)) continue;
-    for (std::size_t i = 0; i < node->inputs.size(); ++i) {
-      if (!node->inputs[i].empty() && !is_setting(*node, i)) result.insert(node->inputs[i]);
-    }
-    for (const auto& body : bodies_of(*node)) {
-      const std::set<std::string> names = captured_names(*body);
-      result.insert(names.begin(), names.end());
-    }
-  }
-  return result;
-}
 
 // Layers are nodes that combine parameters with data, counted from the end; an Add that puts the
 // bias to the node before it belongs to that node.
@@ -125,7 +66,7 @@ class Layers {
       }
       const auto producer = producers_.find(name);
       if (node.op == "Add" && producer != producers_.end() &&
-          one_of(producer->second->op, {"MatMul", "Conv", "Gemm", "ConvTranspose", "Einsum"})) {
+          makes_products(producer->second->op)) {
         merged_[producer->second] = layer;
       }
     }
@@ -202,6 +143,25 @@ const InitializerDef* find_initializer(const GraphDef& graph, std::string_view n
   return nullptr;
 }
 
+void untie_parameters(GraphDef& graph) {
+  std::vector<InitializerDef> copies;
+  const auto untied = [&](const NodeDef& node) {
+    if (node.op != "Identity" || !node.domain.empty() || node.inputs.size() != 1 ||
+        node.outputs.size() != 1) {
+      return false;
+    }
+    const InitializerDef* source = find_initializer(graph, node.inputs[0]);
+    const bool given = std::any_of(graph.outputs.begin(), graph.outputs.end(),
+                                   [&](const auto& one) { return one.name == node.outputs[0]; });
+    if (source == nullptr || given) return false;
+    InitializerDef& copy = copies.emplace_back(*source);
+    copy.name = node.outputs[0];
+    return true;
+  };
+  std::erase_if(graph.nodes, untied);
+  std::move(copies.begin(), copies.end(), std::back_inserter(graph.initializers));
+}
+
 bool ParameterChoice::trains(std::string_view name) const noexcept {
   return std::any_of(trained.begin(), trained.end(),
                      [&](const InitializerDef* one) { return one->name == name; });
@@ -210,6 +170,7 @@ bool ParameterChoice::trains(std::string_view name) const noexcept {
 ParameterChoice choose_parameters(const GraphDef& graph, const std::string& output,
                                   const PrepareOptions& options) {
   const Strings live = differentiable_values(graph, output);
+  const Strings weights = weight_values(graph, output);
   std::vector<const InitializerDef*> parameters;
   for (const InitializerDef& one : graph.initializers) {
     if (is_differentiable(one.value.dtype()) && live.count(one.name)) parameters.push_back(&one);
@@ -220,8 +181,9 @@ ParameterChoice choose_parameters(const GraphDef& graph, const std::string& outp
   const Layers layers(graph, live);
   ParameterChoice choice;
   for (const InitializerDef* one : parameters) {
-    bool trained =
-        options.train.empty() ? !one->value.shape().empty() : matches_any(options.train, one->name);
+    bool trained = options.train.empty()
+                       ? !one->value.shape().empty() && weights.count(one->name) != 0
+                       : matches_any(options.train, one->name);
     if (matches_any(options.freeze, one->name)) trained = false;
     if (options.last_layers && layers.number_of(one->name) >= *options.last_layers) trained = false;
     (trained ? choice.trained : choice.frozen).push_back(one);
@@ -229,7 +191,7 @@ ParameterChoice choose_parameters(const GraphDef& graph, const std::string& outp
   if (choice.trained.empty()) {
     fail(ErrorCode::mismatch, "nothing to train: ",
          parameters.empty() ? "no floating point initializer reaches output "
-                            : "the options freeze every parameter of output ",
+                            : "constants aside, the options freeze every parameter of output ",
          quoted(output));
   }
   return choice;

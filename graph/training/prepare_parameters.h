@@ -20,6 +20,10 @@ using Producers = std::map<std::string, const NodeDef*, std::less<>>;
 Producers producers_of(const GraphDef& graph);
 const InitializerDef* find_initializer(const GraphDef& graph, std::string_view name) noexcept;
 
+// Gives every Identity of an initializer an initializer of its own, named as its output. PyTorch's
+// exporter writes parameters that are equal at the time of export as such Identities.
+void untie_parameters(GraphDef& graph);
+
 struct ParameterChoice {
   std::vector<const InitializerDef*> trained;  // in the order of the initializers
   std::vector<const InitializerDef*> frozen;   // could be trained, but for the options
@@ -28,9 +32,9 @@ struct ParameterChoice {
 };
 
 // Parameters are the floating point initializers through which a derivative of `output` flows: no
-// running statistics, no bounds of Clip. Those of rank 0 are constants unless a pattern of `train`
-// names them. Throws Error(mismatch) for a pattern that matches no parameter and when nothing is
-// left to train.
+// running statistics, no bounds of Clip. Those of rank 0 and those that only play the part of a
+// constant (weight_values in prepare_paths.h) stay frozen unless a pattern of `train` names them.
+// Throws Error(mismatch) for a pattern that matches no parameter and when nothing is left to train.
 ParameterChoice choose_parameters(const GraphDef& graph, const std::string& output,
                                   const PrepareOptions& options);
 

@@ -49,11 +49,14 @@ struct PrepareOptions {
   float weight_decay = 0;
   std::optional<float> clip_norm;  // bound of the gradients' global norm
   // Glob patterns (* and ?) on initializer names. Nothing: every floating point initializer that
-  // the loss depends on.
+  // the loss depends on, but for constants: rank 0, factors, divisors and exponents of one element,
+  // initial states of recurrent layers.
   std::vector<std::string> train;
   std::vector<std::string> freeze;
   // Train only the parameters of the last layers (nodes with parameters, counted from the output).
   std::optional<std::size_t> last_layers;
+  // Parameters that the exporter found equal and wrote once are trained on their own again.
+  bool untie = false;
   WeightInit init = WeightInit::he_uniform;
   bool accuracy = true;  // softmax_cross_entropy only: output "accuracy"
   // Dropout and BatchNormalization train (statistics bound as state) instead of staying frozen.

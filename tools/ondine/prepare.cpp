@@ -31,6 +31,12 @@ const std::map<std::string, WeightInit> inits{{"keep", WeightInit::keep},
                                               {"uniform", WeightInit::uniform},
                                               {"zeros", WeightInit::zeros}};
 
+// The option's text names the choices already.
+template <class Value>
+CLI::Validator choice(const std::map<std::string, Value>& values) {
+  return CLI::CheckedTransformer(values, CLI::ignore_case).description("");
+}
+
 // The usual learning rate of each optimizer.
 float default_rate(Optimizer optimizer) {
   return optimizer == Optimizer::adam || optimizer == Optimizer::adamw ? 1e-3F : 1e-2F;
@@ -52,16 +58,18 @@ void add_options(CLI::App& command, Options& options) {
   command.add_option("-o,--output", options.output_file, "Training model to write")->required();
   command.add_option("--loss", prepare.loss, "softmax-cross-entropy, bce, mse, mae or huber")
       ->required()
-      ->transform(CLI::CheckedTransformer(losses, CLI::ignore_case));
+      ->transform(choice(losses));
   command
       .add_option("--optimizer", prepare.optimizer,
                   "sgd (the default), momentum, nesterov, adagrad, adam or adamw")
-      ->transform(CLI::CheckedTransformer(optimizers, CLI::ignore_case));
+      ->transform(choice(optimizers));
   command.add_option("--loss-output", prepare.output, "Model output that the loss reads");
   command.add_option("--label", prepare.label, "Name of the new label input");
   command.add_option("--train", prepare.train, "Train only parameters of this pattern (* and ?)");
   command.add_option("--freeze", prepare.freeze, "Do not train parameters of this pattern");
   command.add_option("--last-layers", prepare.last_layers, "Train only the last N layers");
+  command.add_flag("--untie", prepare.untie,
+                   "Parameters that PyTorch's exporter found equal train on their own again");
   command.add_option("--learning-rate", options.learning_rate, "Default of the learning rate");
   command.add_option("--momentum", prepare.momentum, "Of momentum and nesterov");
   command.add_option("--beta1", prepare.beta1, "Of adam and adamw");
@@ -75,7 +83,7 @@ void add_options(CLI::App& command, Options& options) {
                   "Of weights: he-uniform, he-normal, xavier-uniform, "
                   "xavier-normal, uniform, zeros "
                   "or keep")
-      ->transform(CLI::CheckedTransformer(inits, CLI::ignore_case));
+      ->transform(choice(inits));
   command.add_flag("--no-accuracy", options.no_accuracy, "No accuracy output");
   command.add_flag("--no-training-mode", options.no_training_mode,
                    "Dropout and BatchNormalization stay as in inference");

@@ -198,6 +198,54 @@ TEST_CASE("a frozen BatchNormalization keeps its statistics") {
   CHECK(find_op(*model.training[0].algorithm, "Dropout") != nullptr);
 }
 
+TEST_CASE("constants stay what they are unless a pattern names them") {
+  ModelDef model = network();
+  weight(model, "scale", {1});
+  weight(model, "shift", {1});
+  GraphDef& graph = model.graph;
+  graph.nodes.pop_back();
+  graph.nodes.push_back(node("Mul", {"logits", "scale"}, {"scaled"}));
+  graph.nodes.push_back(node("Add", {"scaled", "shift"}, {"p"}));
+  ModelDef named = model;
+  const auto has = [](const std::vector<std::string>& names, const char* name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  const PrepareReport report = prepare(model, {});
+  CHECK(has(report.frozen, "scale"));
+  CHECK(has(report.trained, "shift"));
+  PrepareOptions options;
+  options.train = {"scale"};
+  CHECK(prepare(named, options).trained == std::vector<std::string>{"scale"});
+}
+
+TEST_CASE("the initial state of a recurrent layer is no parameter") {
+  ModelDef model = network();
+  GraphDef& graph = model.graph;
+  weight(model, "rnn.w", {1, 5, 1});
+  weight(model, "rnn.r", {1, 5, 5});
+  weight(model, "h0", {1, 4, 5});
+  graph.inputs[0].type.dims = {std::int64_t{7}, std::int64_t{4}, std::int64_t{1}};
+  graph.nodes = {node("RNN", {"x", "rnn.w", "rnn.r", "", "", "h0"}, {"p"},
+                      {{"hidden_size", std::int64_t{5}}})};
+  const auto parameters = choose_parameters(graph, "p", {});
+  CHECK(parameters.trained.size() == 2);
+  CHECK_FALSE(parameters.trains("h0"));
+}
+
+TEST_CASE("parameters that were written once are trained on their own when untied") {
+  ModelDef model = network();
+  GraphDef& graph = model.graph;
+  graph.nodes.insert(graph.nodes.begin(), node("Identity", {"bn.bias"}, {"bn.scale2"}));
+  graph.nodes[2].inputs[1] = "bn.scale2";
+  ModelDef tied = model;
+  PrepareOptions options;
+  options.untie = true;
+  const PrepareReport report = prepare(model, options);
+  CHECK(std::count(report.trained.begin(), report.trained.end(), "bn.scale2") == 1);
+  CHECK(find_op(model.graph, "Identity") == nullptr);
+  CHECK(prepare(tied, {}).trained.size() == report.trained.size() - 1);
+}
+
 TEST_CASE("last layers are counted from the output") {
   ModelDef model = network();
   PrepareOptions options;
