@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/message.h"
+#include "graph/training/inference_mode.h"
 #include "graph/training/prepare_initialize.h"
 #include "graph/training/prepare_loss.h"
 #include "graph/training/prepare_optimizer.h"
@@ -61,6 +62,7 @@ PrepareReport prepare(ModelDef& model, const PrepareOptions& options) {
   check_options(options);
   check_model(model, opset);
   if (options.untie) untie_parameters(model.graph);
+  set_inference_mode(model.graph);
   const Prediction found = find_prediction(model.graph, opset, options);
   const ParameterChoice parameters = choose_parameters(model.graph, found.value, options);
 

@@ -59,7 +59,8 @@ struct PrepareOptions {
   bool untie = false;
   WeightInit init = WeightInit::he_uniform;
   bool accuracy = true;  // softmax_cross_entropy only: output "accuracy"
-  // Dropout and BatchNormalization train (statistics bound as state) instead of staying frozen.
+  // Dropout and BatchNormalization train (statistics bound as state) instead of staying frozen. The
+  // main graph infers in either case, also where the file was exported in training mode.
   bool training_mode = true;
 };
 

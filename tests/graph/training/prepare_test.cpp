@@ -246,6 +246,25 @@ TEST_CASE("parameters that were written once are trained on their own when untie
   CHECK(prepare(tied, {}).trained.size() == report.trained.size() - 1);
 }
 
+TEST_CASE("a network exported in training mode infers, and trains in its copy") {
+  ModelDef model = network();
+  NodeDef& norm = model.graph.nodes[1];
+  norm.outputs = {"n", "next.mean", "next.var"};
+  norm.attributes.push_back({"training_mode", std::int64_t{1}});
+  InitializerDef& mode = model.graph.initializers.emplace_back();
+  mode.name = "mode";
+  mode.value = Tensor::scalar(true);
+  model.graph.nodes[4].inputs = {"f", "", "mode"};
+  prepare(model, {});
+  const NodeDef& main = *find_op(model.graph, "BatchNormalization");
+  CHECK(main.outputs == std::vector<std::string>{"n"});
+  CHECK(find(main.attributes, "training_mode") == nullptr);
+  CHECK(find_op(model.graph, "Dropout")->inputs == std::vector<std::string>{"f", ""});
+  const GraphDef& algorithm = *model.training[0].algorithm;
+  CHECK(find_op(algorithm, "BatchNormalization")->outputs.size() == 3);
+  CHECK(find_op(algorithm, "Dropout")->inputs.size() == 3);
+}
+
 TEST_CASE("last layers are counted from the output") {
   ModelDef model = network();
   PrepareOptions options;

@@ -1,0 +1,55 @@
+#include "graph/training/inference_mode.h"
+
+#include <algorithm>
+#include <set>
+
+#include "graph/training/prepare_names.h"
+#include "graph/training/prepare_parameters.h"
+
+namespace ondine::graph {
+namespace {
+
+using Used = std::set<std::string, std::less<>>;
+
+Used values_read(const GraphDef& graph) {
+  Used result;
+  for (const ValueDef& output : graph.outputs) result.insert(output.name);
+  for (const NodeDef& node : graph.nodes) {
+    for (const std::string& name : reads_of(node)) result.insert(name);
+  }
+  return result;
+}
+
+void batch_normalization(NodeDef& node, const Used& used) {
+  const bool read = std::any_of(node.outputs.begin() + 1, node.outputs.end(),
+                                [&](const std::string& name) { return used.count(name) != 0; });
+  if (read) return;
+  node.outputs.resize(1);
+  std::erase_if(node.attributes,
+                [](const Attribute& attribute) { return attribute.name == "training_mode"; });
+}
+
+void dropout(NodeDef& node, const GraphDef& graph, const Producers& producers) {
+  if (node.inputs.size() < 3) return;
+  const std::string& mode = node.inputs[2];
+  const auto producer = producers.find(mode);
+  const bool constant =
+      mode.empty() || find_initializer(graph, mode) != nullptr ||
+      (producer != producers.end() && producer->second->domain.empty() &&
+       (producer->second->op == "Constant" || producer->second->op == "Identity"));
+  if (constant) node.inputs.resize(2);
+}
+
+}  // namespace
+
+void set_inference_mode(GraphDef& graph) {
+  const Used used = values_read(graph);
+  const Producers producers = producers_of(graph);
+  for (NodeDef& node : graph.nodes) {
+    if (!node.domain.empty() || node.outputs.empty()) continue;
+    if (node.op == "BatchNormalization") batch_normalization(node, used);
+    if (node.op == "Dropout") dropout(node, graph, producers);
+  }
+}
+
+}  // namespace ondine::graph
