@@ -4,8 +4,9 @@
 // In ai.ondine, for P = Conv and P = ConvTranspose with P's attributes:
 //   PGradInput(dy, w, shape of x) = dx,  PGradWeight(x, dy, shape of w) = dw.
 // Each is linear in both operands, so the derivatives of the three are again the three.
-#include "kernels/math/conv.h"
+#include "kernels/ops/conv.h"
 #include "core/checked.h"
+#include "kernels/math/conv.h"
 #include "kernels/ops/infer_help.h"
 #include "kernels/ops/op.h"
 #include "kernels/ops/wide.h"
@@ -75,9 +76,10 @@ Extra extra(const NodeView& node, std::size_t axes) {
   return result;
 }
 
-// Dims of y = P(x, w).
-std::optional<Dims> output_dims(const NodeView& node, const std::optional<Dims>& x,
-                                const std::optional<Dims>& w) {
+}  // namespace
+
+std::optional<Dims> conv_dims(const NodeView& node, const std::optional<Dims>& x,
+                              const std::optional<Dims>& w) {
   const std::int64_t group = groups(node);
   if (!x && !w) return std::nullopt;
   const std::size_t rank = x ? x->size() : w->size();
@@ -139,6 +141,8 @@ std::optional<Dims> output_dims(const NodeView& node, const std::optional<Dims>&
   }
   return y;
 }
+
+namespace {
 
 // P as the numerics see it. All three shapes belong together (output_dims has been through them).
 math::ConvShape geometry(const NodeView& node, const Shape& x, const Shape& w, const Shape& y) {
@@ -230,7 +234,7 @@ std::optional<Dims> dims_if_ranked(const InferContext& context, std::size_t i) {
 
 void infer(InferContext& context) {
   require_same_dtype(context, {0, 1, 2});
-  const auto y = output_dims(context, dims_if_ranked(context, 0), dims_if_ranked(context, 1));
+  const auto y = conv_dims(context, dims_if_ranked(context, 0), dims_if_ranked(context, 1));
   if (context.has_input(2)) {
     const Dims bias = dims_of_rank(context, 2, 1, "B");
     if (y) unify(bias[0], (*y)[1], "numbers of output channels of B and W");
@@ -253,7 +257,7 @@ void infer_part(InferContext& context) {
   const auto first = dims_if_ranked(context, 0);
   const auto second = dims_if_ranked(context, 1);
   const auto y =
-      part == Part::x ? output_dims(context, result, second) : output_dims(context, first, result);
+      part == Part::x ? conv_dims(context, result, second) : conv_dims(context, first, result);
   const auto& dy = part == Part::x ? first : second;
   if (y && dy &&
       !compatible(Type::tensor(context.dtype(0), *y), Type::tensor(context.dtype(0), *dy))) {

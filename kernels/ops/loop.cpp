@@ -33,6 +33,12 @@ Dim trip_count(const InferContext& context) {
   return passed_on || always ? Dim(std::max<std::int64_t>((*m)[0], 0)) : Dim();
 }
 
+// The body takes an optional and gives what it holds, a plain value.
+bool lifted(const Type& before, const Type& after) {
+  return before.kind == TypeKind::optional && before.element != nullptr &&
+         after.kind != TypeKind::optional && join(*before.element, after).has_value();
+}
+
 void infer(InferContext& context) {
   const std::size_t carried = context.input_count() < 2 ? 0 : context.input_count() - 2;
   std::vector<Type> formals{Type::tensor(DType::int64, Dims{}),
@@ -50,6 +56,7 @@ void infer(InferContext& context) {
     bool settled = true;
     for (std::size_t i = 0; i < carried; ++i) {
       Type& formal = formals[i + 2];
+      if (lifted(formal, outputs[i + 1])) continue;
       auto both = join(formal, outputs[i + 1]);
       if (!both) {
         context.reject("carried value ", i, " is a ", graph::to_string(formal), " before and a ",
@@ -64,7 +71,8 @@ void infer(InferContext& context) {
   const Dim trips = trip_count(context);
   for (std::size_t k = 0; k < context.output_count(); ++k) {
     if (k < carried) {
-      context.set_output(k, formals[k + 2]);
+      const bool plain = lifted(formals[k + 2], outputs[k + 1]);
+      context.set_output(k, plain ? outputs[k + 1] : formals[k + 2]);
       continue;
     }
     Type scanned = outputs[k + 1];
@@ -114,6 +122,9 @@ class LoopKernel {
         conditional_(context.has_input(1)) {
     for (std::size_t k = 0; k < outputs_; ++k) types_.push_back(context.output_type(k));
     const Graph& graph = *context.node().bodies[0].graph;
+    for (std::size_t k = 0; k < carried_; ++k) {
+      lifted_.push_back(lifted(graph[graph.inputs[k + 2]].type, graph[graph.outputs[k + 1]].type));
+    }
     for (std::size_t k = carried_; k < outputs_; ++k) {
       // The type of one iteration's part is the body's: known better than the node's at run time.
       const Type& part = graph[graph.outputs[k + 1]].type;
@@ -129,11 +140,15 @@ class LoopKernel {
     bool go_on = conditional_ ? *call.in<bool>(1) : true;
     std::vector<Value> values;
     for (std::size_t i = 0; i < carried_; ++i) values.push_back(call.owned_value(i + 2));
+    bool ran = false;
     std::vector<std::vector<Tensor>> scanned(outputs_ - std::min(outputs_, carried_));
     for (std::int64_t i = 0; go_on && (!bounded_ || i < m); ++i) {
       call.count_iteration();
       std::vector<Value> formals{Tensor::scalar(i), Tensor::scalar(go_on)};
-      formals.insert(formals.end(), values.begin(), values.end());
+      for (std::size_t k = 0; k < carried_; ++k) {
+        formals.push_back(i > 0 && lifted_[k] ? Value::optional(values[k]) : values[k]);
+      }
+      ran = true;
       auto results = body_->run(call, formals, static_cast<std::uint64_t>(i));
       go_on = results[0].tensor().values<bool>()[0];
       for (std::size_t k = 0; k < carried_; ++k) values[k] = std::move(results[k + 1]);
@@ -143,6 +158,10 @@ class LoopKernel {
     }
     for (std::size_t k = 0; k < outputs_; ++k) {
       if (k < carried_) {
+        if (!ran && lifted_[k]) {
+          if (!values[k].has_element()) fail(ErrorCode::mismatch, "the optional holds nothing");
+          values[k] = Value(values[k].elements()[0]);
+        }
         call.set_value(k, std::move(values[k]));
       } else {
         call.set_value(k, stack(scanned[k - carried_], types_[k], call));
@@ -157,6 +176,7 @@ class LoopKernel {
   bool bounded_;
   bool conditional_;
   std::vector<Type> types_;
+  std::vector<bool> lifted_;  // by carried value
 };
 
 Kernel bind(BindContext& context) { return LoopKernel(context); }

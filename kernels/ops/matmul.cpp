@@ -3,6 +3,8 @@
 // broadcast. Version 9 added integers, 13 bfloat16.
 // MatMulT (ai.ondine): y = op(a) op(b), op being the transposition of the last two dims where
 // transA or transB says so. No vectors. Its derivatives are products of the same kind.
+#include "kernels/ops/matmul.h"
+
 #include <memory>
 
 #include "kernels/math/gemm.h"
@@ -11,6 +13,22 @@
 #include "kernels/ops/wide.h"
 
 namespace ondine::kernels::ops {
+
+Dims matmul_dims(Dims a, Dims b, bool trans_a, bool trans_b) {
+  if (a.empty() || b.empty()) fail(ErrorCode::mismatch, "a matrix product of a scalar");
+  const bool row = a.size() == 1;
+  const bool column = b.size() == 1;
+  if (row) a.insert(a.begin(), Dim(1));
+  if (column) b.emplace_back(1);
+  if (trans_a) std::swap(a[a.size() - 1], a[a.size() - 2]);
+  if (trans_b) std::swap(b[b.size() - 1], b[b.size() - 2]);
+  unify(a.back(), b[b.size() - 2], "inner dimensions");
+  Dims out = broadcast(Dims(a.begin(), a.end() - 2), Dims(b.begin(), b.end() - 2));
+  if (!row) out.push_back(a[a.size() - 2]);
+  if (!column) out.push_back(b.back());
+  return out;
+}
+
 namespace {
 
 struct Sides {
@@ -22,28 +40,14 @@ Sides sides(const NodeView& node) {
   return {node.attr_int("transA", 0) != 0, node.attr_int("transB", 0) != 0};
 }
 
-Dims product_dims(Dims a, Dims b, Sides trans) {
-  if (a.empty() || b.empty()) fail(ErrorCode::mismatch, "a matrix product of a scalar");
-  const bool row = a.size() == 1;
-  const bool column = b.size() == 1;
-  if (row) a.insert(a.begin(), Dim(1));
-  if (column) b.emplace_back(1);
-  if (trans.trans_a) std::swap(a[a.size() - 1], a[a.size() - 2]);
-  if (trans.trans_b) std::swap(b[b.size() - 1], b[b.size() - 2]);
-  unify(a.back(), b[b.size() - 2], "inner dimensions");
-  Dims out = broadcast(Dims(a.begin(), a.end() - 2), Dims(b.begin(), b.end() - 2));
-  if (!row) out.push_back(a[a.size() - 2]);
-  if (!column) out.push_back(b.back());
-  return out;
-}
-
 void infer(InferContext& context) {
   require_same_dtype(context, {0, 1});
   if (!context.ranked(0) || !context.ranked(1)) {
     return context.set_output(0, context.dtype(0), std::nullopt);
   }
+  const Sides trans = sides(context);
   context.set_output(0, context.dtype(0),
-                     product_dims(context.dims(0), context.dims(1), sides(context)));
+                     matmul_dims(context.dims(0), context.dims(1), trans.trans_a, trans.trans_b));
 }
 
 void infer_transposed(InferContext& context) {

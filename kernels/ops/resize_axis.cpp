@@ -54,8 +54,11 @@ double source(const ResizeMode& mode, double x, double in, double out, double sc
       return in / 2 * (1 - out / (scale * in)) + (x + 0.5) / scale - 0.5;
     case Coordinates::pytorch_half_pixel:
       return out > 1 ? (x + 0.5) / scale - 0.5 : 0;
-    case Coordinates::align_corners:
-      return out > 1 ? x * (in - 1) / (out - 1) : 0;
+    case Coordinates::align_corners: {
+      // The extent asked for, which need not be whole; where it is, not that of a rounded scale.
+      const double extent = std::abs(scale * in - out) < 0.001 ? out : scale * in;
+      return x > 0 ? x * (in - 1) / (extent - 1) : 0;
+    }
     case Coordinates::asymmetric:
       return x / scale;
     case Coordinates::tf_half_pixel_for_nn:

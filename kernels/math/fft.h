@@ -1,0 +1,37 @@
+// Discrete Fourier transforms of any length, in double.
+#pragma once
+
+#include <complex>
+#include <cstdint>
+#include <vector>
+
+namespace ondine::math {
+
+// Tables for one length: radix 4 and 2 for powers of two, Bluestein's convolution for others.
+// Immutable once built; used by several threads at once.
+class Fft {
+ public:
+  static constexpr std::int64_t longest = std::int64_t{1} << 22;
+
+  // 1 <= n. Error(limit) above `longest`.
+  explicit Fft(std::int64_t n);
+
+  std::int64_t length() const noexcept { return n_; }
+  // Elements of scratch memory for a call.
+  std::int64_t scratch() const noexcept { return chirp_.empty() ? 0 : padded_; }
+  // x_k <- sum over j of x_j exp(-2 pi i jk / n), with `inverse` exp(+...); not divided by n.
+  void run(std::complex<double>* x, bool inverse, std::complex<double>* scratch) const;
+
+ private:
+  using Complex = std::complex<double>;
+  void power_of_two(Complex* x) const;  // of padded_ elements
+
+  std::int64_t n_;
+  std::int64_t padded_;               // the power of two that is transformed
+  std::vector<Complex> roots_;        // exp(-2 pi i j / padded_), j < padded_
+  std::vector<std::int32_t> places_;  // bit reversal
+  std::vector<Complex> chirp_;        // exp(-pi i j^2 / n), empty for powers of two
+  std::vector<Complex> filter_;       // the transform of its conjugate
+};
+
+}  // namespace ondine::math

@@ -1,0 +1,14 @@
+// Shapes of convolutions.
+#pragma once
+
+#include "graph/contract/infer.h"
+
+namespace ondine::kernels::ops {
+
+// Of y = P(x, w), P being a convolution or, for an operator named ConvTranspose..., a transposed
+// one, with the node's attributes. Error(mismatch) where they do not fit.
+std::optional<graph::Dims> conv_dims(const graph::NodeView& node,
+                                     const std::optional<graph::Dims>& x,
+                                     const std::optional<graph::Dims>& w);
+
+}  // namespace ondine::kernels::ops

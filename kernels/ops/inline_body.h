@@ -1,0 +1,12 @@
+// A body written out where it is used.
+#pragma once
+
+#include "graph/contract/builder.h"
+
+namespace ondine::kernels {
+
+// Appends the nodes of `body`, its formal inputs being `formals`, and returns its outputs.
+std::vector<graph::Val> inline_body(graph::Builder& builder, const graph::Body& body,
+                                    std::span<const graph::Val> formals);
+
+}  // namespace ondine::kernels

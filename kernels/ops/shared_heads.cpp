@@ -1,0 +1,30 @@
+#include "kernels/ops/shared_heads.h"
+
+#include "graph/contract/ops.h"
+
+namespace ondine::kernels {
+
+using namespace graph;  // NOLINT
+
+SharedHeads::SharedHeads(Val q, Val k)
+    : shared_(!q.ranked() || !k.ranked() || !q.dims()[1].same(k.dims()[1])) {
+  if (!shared_) return;
+  q_heads_ = dim_of(q, 1);
+  k_heads_ = dim_of(k, 1);
+}
+
+Val SharedHeads::split(Val x) const {
+  if (!shared_) return x;
+  const Val shape[] = {dim_of(x, 0), k_heads_, q_heads_ / k_heads_, dim_of(x, 2), dim_of(x, 3)};
+  return reshape(x, concat(shape, 0));
+}
+
+Val SharedHeads::join(Val x) const {
+  if (!shared_) return x;
+  const Val shape[] = {dim_of(x, 0), q_heads_, dim_of(x, 3), dim_of(x, 4)};
+  return reshape(x, concat(shape, 0));
+}
+
+Val SharedHeads::keys(Val x) const { return shared_ ? unsqueeze(x, {2}) : x; }
+
+}  // namespace ondine::kernels

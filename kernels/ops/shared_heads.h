@@ -1,0 +1,25 @@
+// Attention in which several heads of the queries share one of the keys and values.
+#pragma once
+
+#include "graph/contract/builder.h"
+
+namespace ondine::kernels {
+
+// Query head h of [batch, heads, steps, features] uses key head h / (query heads / key heads). The
+// products are made with one more axis, so that keys are not copied.
+class SharedHeads {
+ public:
+  SharedHeads(graph::Val q, graph::Val k);
+
+  // [batch, q heads, a, b] -> [batch, k heads, group, a, b], and back.
+  graph::Val split(graph::Val x) const;
+  graph::Val join(graph::Val x) const;
+  // [batch, k heads, a, b] -> [batch, k heads, 1, a, b].
+  graph::Val keys(graph::Val x) const;
+
+ private:
+  bool shared_;
+  graph::Val q_heads_, k_heads_;
+};
+
+}  // namespace ondine::kernels
