@@ -1,6 +1,6 @@
 #include "kernels/math/conv.h"
 
-#include "kernels/math/conv_plan.h"
+#include "kernels/math/conv_direct.h"
 #include "kernels/math/conv_winograd.h"
 #include "kernels/math/slots.h"
 
@@ -125,6 +125,9 @@ void run_depthwise(ThreadPool& pool, const ConvShape& s, const T* x, const T* w,
 template <class T>
 std::size_t conv_workspace(const ConvShape& s, int threads, const Kernels& kernels) {
   if (is_empty(s)) return 0;
+  if (takes_direct<T>(s, Pass::forward, kernels)) {
+    return direct_workspace<T>(s, Pass::forward, threads, kernels);
+  }
   if (takes_winograd<T>(s, Pass::forward, kernels)) {
     return winograd_workspace<T>(s, Pass::forward, threads, kernels);
   }
@@ -143,6 +146,10 @@ template <class T>
 void conv(ThreadPool& pool, const ConvShape& s, const T* x, const T* w, const T* bias, T* y,
           Activation activation, Workspace workspace, const Kernels& kernels) {
   if (is_empty(s)) return;
+  if (takes_direct<T>(s, Pass::forward, kernels)) {
+    return direct(pool, s, Pass::forward, x, w, bias, activation == Activation::relu, y, workspace,
+                  kernels);
+  }
   if (takes_winograd<T>(s, Pass::forward, kernels)) {
     return winograd(pool, s, Pass::forward, x, w, bias, activation == Activation::relu, y,
                     workspace, kernels);

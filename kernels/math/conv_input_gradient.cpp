@@ -1,7 +1,7 @@
 // dx: columns = w^T dy, then scattered. A task owns some channels of an image, so that tasks never
 // write to the same place.
 #include "kernels/math/conv.h"
-#include "kernels/math/conv_plan.h"
+#include "kernels/math/conv_direct.h"
 #include "kernels/math/conv_winograd.h"
 #include "kernels/math/slots.h"
 
@@ -127,6 +127,9 @@ bool has_no_input(const ConvShape& s) {
 template <class T>
 std::size_t conv_input_gradient_workspace(const ConvShape& s, int threads, const Kernels& kernels) {
   if (has_no_input(s)) return 0;
+  if (takes_direct<T>(s, Pass::input_gradient, kernels)) {
+    return direct_workspace<T>(s, Pass::input_gradient, threads, kernels);
+  }
   if (takes_winograd<T>(s, Pass::input_gradient, kernels)) {
     return winograd_workspace<T>(s, Pass::input_gradient, threads, kernels);
   }
@@ -145,6 +148,9 @@ template <class T>
 void conv_input_gradient(ThreadPool& pool, const ConvShape& s, const T* dy, const T* w,
                          const T* bias, T* dx, Workspace workspace, const Kernels& kernels) {
   if (has_no_input(s)) return;
+  if (takes_direct<T>(s, Pass::input_gradient, kernels)) {
+    return direct(pool, s, Pass::input_gradient, dy, w, bias, false, dx, workspace, kernels);
+  }
   if (takes_winograd<T>(s, Pass::input_gradient, kernels)) {
     return winograd(pool, s, Pass::input_gradient, dy, w, bias, false, dx, workspace, kernels);
   }

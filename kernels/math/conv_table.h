@@ -64,6 +64,32 @@ struct WinogradKernels {
   void (*output_gradient)(const TileRows& rows, const T* dy, T* v, void* scratch);
 };
 
+// Windows of stride 1 over planes of few channels: every product reads the planes themselves,
+// copied with zeros around them. `Plane` has the extents of one plane.
+template <class T>
+struct DirectKernels {
+  std::int64_t rows;        // output channels of a panel of weights
+  std::int64_t most_depth;  // of channels x taps
+  // Elements of the copy of an image; copy makes it.
+  std::int64_t (*copy_elements)(const Plane& plane, std::int64_t channels);
+  void (*copy)(const Plane& plane, std::int64_t channels, const T* x, T* copy);
+  // Panels of `rows` outer channels, each inner x taps x rows: element (outer, inner, tap) is at
+  // w[outer outer_stride + inner inner_stride + tap]. flip: taps in reverse order.
+  void (*weights)(const TileWeights& weights, std::int64_t taps, bool flip, const T* w, T* panels);
+  void (*forward)(const Plane& plane, std::int64_t inner, std::int64_t outer, const T* copy,
+                  const T* panels, const T* bias, bool relu, T* y);
+  // The rows of dy, filled up to whole vectors.
+  std::int64_t (*slope_elements)(const Plane& plane, std::int64_t channels);
+  void (*slopes)(const Plane& plane, std::int64_t channels, const T* dy, T* slopes);
+  // A vector of sums for each weight: += over all images.
+  std::int64_t lanes;
+  void (*weight_sums)(const Plane& plane, std::int64_t inner, std::int64_t outer,
+                      std::int64_t images, const T* copies, const T* slopes, T* sums);
+  // dw[i] = all of the sums of weight i of all shards, these lying `shard` elements apart.
+  void (*weight_gradient)(std::int64_t n, std::int64_t shards, std::int64_t shard, const T* sums,
+                          T* dw);
+};
+
 // Statistics of a channel, row after row; each row is read once from memory.
 struct Moments {
   double count = 0;

@@ -1,7 +1,7 @@
 // dw = sum over images and tiles of dy columns^T. A task owns some rows and columns of dw and adds
 // all images in order, so that the number of threads changes no bit.
 #include "kernels/math/conv.h"
-#include "kernels/math/conv_plan.h"
+#include "kernels/math/conv_direct.h"
 #include "kernels/math/conv_winograd.h"
 #include "kernels/math/slots.h"
 
@@ -145,6 +145,9 @@ template <class T>
 std::size_t conv_weight_gradient_workspace(const ConvShape& s, int threads,
                                            const Kernels& kernels) {
   if (is_empty(s)) return 0;
+  if (takes_direct<T>(s, Pass::weight_gradient, kernels)) {
+    return direct_weight_gradient_workspace<T>(s, threads, kernels);
+  }
   if (takes_winograd<T>(s, Pass::weight_gradient, kernels)) {
     return winograd_weight_gradient_workspace<T>(s, threads, kernels);
   }
@@ -161,6 +164,9 @@ void conv_weight_gradient(ThreadPool& pool, const ConvShape& s, const T* x, cons
     const Index weights = s.out_channels * (s.in_channels / s.groups) * volume(s.kernel);
     kernel_set<T>(kernels).vector->fill(dw, T{0}, weights);
     return;
+  }
+  if (takes_direct<T>(s, Pass::weight_gradient, kernels)) {
+    return direct_weight_gradient(pool, s, x, dy, dw, workspace, kernels);
   }
   if (takes_winograd<T>(s, Pass::weight_gradient, kernels)) {
     return winograd_weight_gradient(pool, s, x, dy, dw, workspace, kernels);

@@ -13,32 +13,10 @@ constexpr Index weight_bytes = Index{4} << 20;  // of transformed weights at a t
 
 Index divide_up(Index a, Index b) { return (a + b - 1) / b; }
 
-// The convolution as it runs: by the input it goes from y to x with mirrored weights.
-struct Direction {
-  Direction(const ConvShape& s, Pass pass)
-      : backward(pass == Pass::input_gradient),
-        inner(backward ? s.out_channels : s.in_channels),
-        outer(backward ? s.in_channels : s.out_channels),
-        in(backward ? s.out : s.in),
-        out(backward ? s.in : s.out),
-        pad_h(backward ? 2 - s.pad[1] : s.pad[1]),
-        pad_w(backward ? 2 - s.pad[2] : s.pad[2]) {}
-  bool backward;
-  Index inner, outer;  // channels summed over, and of the result
-  Extents in, out;
-  Index pad_h, pad_w;
-};
-
-// Small planes take small tiles: more of a larger one would lie outside.
-Index tile_of(const Extents& out) {
-  (void)out;
-  return 2;
-}
-
 // Rows of tiles, those of all images one after another, in blocks.
 struct Tiling {
   Tiling(Index batch, const Extents& out)
-      : tile(tile_of(out)),
+      : tile(2),
         components((tile + 2) * (tile + 2)),
         down(divide_up(out[1], tile)),
         across(divide_up(out[2], tile)),
@@ -227,15 +205,8 @@ void run_weight_block(const WeightPlan<T>& p, const ConvShape& s, Index block, c
 template <class T>
 bool takes_winograd(const ConvShape& s, Pass pass, const Kernels& kernels) {
   if (sizeof(T) != sizeof(float) || !kernel_set<T>(kernels).winograd) return false;
-  const Extents ones{1, 1, 1};
-  const bool square = s.kernel == Extents{1, 3, 3} && s.stride == ones && s.dilation == ones &&
-                      s.groups == 1 && s.in[0] == 1 && s.out[0] == 1 && s.pad[0] == 0;
-  if (!square || std::min(s.in_channels, s.out_channels) < 16 || is_empty(s)) return false;
-  for (std::size_t i = 1; i < 3; ++i) {
-    // Both directions need padding of 0 to 2 at either end.
-    const Index end = s.out[i] + 2 - s.in[i] - s.pad[i];
-    if (s.pad[i] > 2 || end < 0 || end > 2 || s.in[i] < 1) return false;
-  }
+  const bool square = s.kernel == Extents{1, 3, 3} && s.dilation == Extents{1, 1, 1};
+  if (!square || !is_simple(s) || std::min(s.in_channels, s.out_channels) < 16) return false;
   // Few positions do not pay for transforming the weights.
   return s.batch * volume(s.out) >= (pass == Pass::weight_gradient ? 64 : 192);
 }
@@ -254,21 +225,16 @@ void winograd(ThreadPool& pool, const ConvShape& s, Pass pass, const T* from, co
   T* const u = static_cast<T*>(workspace.data);
   const Workspace rest{static_cast<std::byte*>(workspace.data) + p.weights,
                        workspace.bytes - p.weights};
-  const Index of_in = 9;
-  const Index of_out = s.in_channels * 9;
   const Index panels = divide_up(p.d.outer, p.panel);
   for (Index panel = 0; panel < panels; panel += p.chunk) {
     const Index count = std::min(p.chunk, panels - panel);
     const Index channel = panel * p.panel;
     const Index channels = std::min(count * p.panel, p.d.outer - channel);
     const Index component = p.d.inner * count * p.panel;
-    const TileWeights weights{p.tiling.tile,
-                              p.d.inner,
-                              channels,
-                              p.d.backward ? of_out : of_in,
-                              p.d.backward ? of_in : of_out,
-                              0,
-                              component};
+    TileWeights weights = weights_of(s, p.d);
+    weights.tile = p.tiling.tile;
+    weights.outer = channels;
+    weights.component = component;
     const Index grain = std::max<Index>(1, (Index{1} << 13) / (p.d.inner * p.panel));
     pool.for_chunks(count, grain, [&](Index first, Index last) {
       set.winograd->weights(weights, first, last, p.panel, p.d.backward,

@@ -1,11 +1,9 @@
 // 3 x 3 windows of stride 1 in float by Winograd's minimal filtering. Internal to kernels/math.
 #pragma once
 
-#include "kernels/math/conv_plan.h"
+#include "kernels/math/conv_pass.h"
 
 namespace ondine::math {
-
-enum class Pass : std::uint8_t { forward, input_gradient, weight_gradient };
 
 // Whether the path exists for a shape and is worth it; never in double.
 template <class T>

@@ -84,6 +84,14 @@ bool is_global(const PoolShape& s) {
          s.pad == Extents{0, 0, 0};
 }
 
+// Windows of 2 x 2 that lie side by side.
+bool is_squares(const PoolShape& s) {
+  const Extents two{1, 2, 2};
+  return s.kernel == two && s.stride == two && s.pad == Extents{0, 0, 0} &&
+         s.dilation == Extents{1, 1, 1} && s.in[0] == s.out[0] && 2 * s.out[1] <= s.in[1] &&
+         2 * s.out[2] <= s.in[2] && s.in[0] == 1;
+}
+
 template <class Plane>
 void for_planes(ThreadPool& pool, const PoolShape& s, Plane&& plane) {
   pool.for_chunks(s.planes, grain_of(s), [&](Index first, Index last) {
@@ -142,10 +150,22 @@ void check_plane(const PoolShape& s) {
 
 template <class T>
 void max_pool(ThreadPool& pool, const PoolShape& s, const T* x, T* y, Index* index,
-              const Kernels& kernels) {
+              Index plane_step, const Kernels& kernels) {
   check_plane<T>(s);
   const Index in = volume(s.in);
   const Index out = volume(s.out);
+  if (is_squares(s)) {
+    const auto squares = kernel_set<T>(kernels).pools->max_squares;
+    for_planes(pool, s, [&](Index i) {
+      for (Index row = 0; row < s.out[1]; ++row) {
+        const T* const upper = x + i * in + 2 * row * s.in[2];
+        const Index at = i * out + row * s.out[2];
+        squares(upper, upper + s.in[2], s.out[2], i * plane_step + 2 * row * s.in[2], s.in[2],
+                y + at, index ? index + at : nullptr);
+      }
+    });
+    return;
+  }
   for_planes(pool, s, [&](Index i) {
     Maxima<T> maxima;
     for_output_rows(s, [&](Index od, Index oh, Index output) {
@@ -154,7 +174,8 @@ void max_pool(ThreadPool& pool, const PoolShape& s, const T* x, T* y, Index* ind
         const Index at = i * out + output + from;
         std::copy(maxima.best, maxima.best + row.out_w, y + at);
         if (!index) return;
-        for (Index j = 0; j < row.out_w; ++j) index[at + j] = maxima.position(row, j);
+        for (Index j = 0; j < row.out_w; ++j)
+          index[at + j] = i * plane_step + maxima.position(row, j);
       });
     });
   });
@@ -242,7 +263,7 @@ void average_pool_gradient(ThreadPool& pool, const PoolShape& s, const T* dy, T*
 
 #define ONDINE_INSTANTIATE(T)                                                                      \
   template void max_pool<T>(ThreadPool&, const PoolShape&, const T*, T*, std::int64_t*,            \
-                            const Kernels&);                                                       \
+                            std::int64_t, const Kernels&);                                         \
   template void max_pool_gradient<T>(ThreadPool&, const PoolShape&, const T*, const std::int64_t*, \
                                      T*);                                                          \
   template void max_pool_gradient<T>(ThreadPool&, const PoolShape&, const T*, const T*, T*,        \

@@ -21,10 +21,15 @@ struct PoolShape {
 };
 
 // index, where not null, gets the position of the maximum within its plane, as row-major offset
-// into `in`; the first of equals. NaN is the maximum.
+// into `in`, plus plane_step for each plane before; the first of equals. NaN is the maximum.
 template <class T>
 void max_pool(ThreadPool& pool, const PoolShape& shape, const T* x, T* y, std::int64_t* index,
-              const Kernels& kernels = math::kernels());
+              std::int64_t plane_step, const Kernels& kernels = math::kernels());
+template <class T>
+void max_pool(ThreadPool& pool, const PoolShape& shape, const T* x, T* y, std::int64_t* index,
+              const Kernels& kernels = math::kernels()) {
+  max_pool(pool, shape, x, y, index, 0, kernels);
+}
 // dx = 0, then dx[index] += dy. Positions outside of the plane are skipped.
 template <class T>
 void max_pool_gradient(ThreadPool& pool, const PoolShape& shape, const T* dy,

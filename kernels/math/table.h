@@ -124,6 +124,10 @@ struct PoolKernels {
                    PoolCode<T>* code);
   void (*sum_line)(const PoolRow& row, const T* line, T* sums);   // sums += taps
   void (*spread_line)(const PoolRow& row, const T* dy, T* line);  // taps += dy
+  // Windows of 2 x 2 with stride 2, upper and lower being their rows: y and, unless null, where the
+  // maximum is, `upper` being at `position` and `lower` `width` later.
+  void (*max_squares)(const T* upper, const T* lower, std::int64_t n, std::int64_t position,
+                      std::int64_t width, T* y, std::int64_t* index);
 };
 
 // conv_table.h
@@ -133,6 +137,8 @@ template <class T>
 struct WinogradKernels;
 template <class T>
 struct ChannelKernels;
+template <class T>
+struct DirectKernels;
 
 template <class T>
 struct KernelSet {
@@ -145,6 +151,7 @@ struct KernelSet {
   const LaneKernels<T>* lanes;
   const WinogradKernels<T>* winograd;  // null in double
   const ChannelKernels<T>* channels;
+  const DirectKernels<T>* direct;
 };
 
 struct Kernels {

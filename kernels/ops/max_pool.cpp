@@ -57,13 +57,14 @@ Kernel bind(BindContext& context) {
     return [=](KernelContext& call) {
       if (shape.planes * out_plane == 0) return;
       std::int64_t* index = indices ? call.out<std::int64_t>(1) : nullptr;
-      math::max_pool<C>(call.pool(), shape, x(call), y.data(call), index);
+      math::max_pool<C>(call.pool(), shape, x(call), y.data(call), index,
+                        order.columns ? 0 : plane);
       y.store(call);
-      if (index == nullptr) return;
+      if (index == nullptr || !order.columns) return;
       call.pool().for_chunks(shape.planes, 4, [&](std::int64_t first, std::int64_t last) {
         for (auto p = first; p < last; ++p) {
           for (std::int64_t i = p * out_plane; i < (p + 1) * out_plane; ++i) {
-            index[i] = p * plane + (order.columns ? order.to_columns(index[i]) : index[i]);
+            index[i] = p * plane + order.to_columns(index[i]);
           }
         }
       });

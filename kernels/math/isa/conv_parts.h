@@ -10,5 +10,7 @@ extern const LaneKernels<double> lanes_f64;
 extern const WinogradKernels<float> winograd_f32;
 extern const ChannelKernels<float> channels_f32;
 extern const ChannelKernels<double> channels_f64;
+extern const DirectKernels<float> direct_f32;
+extern const DirectKernels<double> direct_f64;
 
 }  // namespace ondine::math::ONDINE_ISA

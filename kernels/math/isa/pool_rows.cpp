@@ -138,11 +138,55 @@ void spread_line(const PoolRow& r, const T* dy, T* line) {
   }
 }
 
+// a if it comes first of equals or is NaN, else b; `where` likewise.
+template <class T>
+ONDINE_INLINE void take_larger(Vec<T>& a, IVec<T>& where, const Vec<T>& b, const IVec<T>& there) {
+  const IVec<T> take = (b > a) | ((b != b) & (a == a));
+  a = take ? b : a;
+  where = take ? there : where;
+}
+
+template <class T>
+void max_squares(const T* upper, const T* lower, N n, N position, N width, T* y, N* index) {
+  constexpr int L = lanes<T>;
+  constexpr auto every = std::make_integer_sequence<int, L>();
+  using Code = PoolCode<T>;
+  for (N i = 0; i < n; i += L) {
+    const N count = smaller(L, n - i);
+    T tap[4 * L] = {};
+    if (count == L) {
+      split_pairs(tap, tap + L, upper + 2 * i, L, every);
+      split_pairs(tap + 2 * L, tap + 3 * L, lower + 2 * i, L, every);
+    } else {
+      // The last columns: two part vectors at most for each row.
+      T row[4 * L] = {};
+      copy_short(row, upper + 2 * i, 2 * count);
+      copy_short(row + 2 * L, lower + 2 * i, 2 * count);
+      split_pairs(tap, tap + L, row, L, every);
+      split_pairs(tap + 2 * L, tap + 3 * L, row + 2 * L, L, every);
+    }
+    Vec<T> most = load(tap);
+    IVec<T> where{};
+    take_larger<T>(most, where, load(tap + L), Code{1} - IVec<T>{});
+    take_larger<T>(most, where, load(tap + 2 * L), static_cast<Code>(width) - IVec<T>{});
+    take_larger<T>(most, where, load(tap + 3 * L), static_cast<Code>(width + 1) - IVec<T>{});
+    if (count == L) {
+      store(y + i, most);
+    } else {
+      store_n(y + i, most, count);
+    }
+    if (!index) continue;
+    Code codes[L];
+    __builtin_memcpy(codes, &where, sizeof(where));
+    for (N j = 0; j < count; ++j) index[i + j] = position + 2 * (i + j) + codes[j];
+  }
+}
+
 }  // namespace
 
 constinit const PoolKernels<float> pools_f32 = {&max_line<float>, &sum_line<float>,
-                                                &spread_line<float>};
+                                                &spread_line<float>, &max_squares<float>};
 constinit const PoolKernels<double> pools_f64 = {&max_line<double>, &sum_line<double>,
-                                                 &spread_line<double>};
+                                                 &spread_line<double>, &max_squares<double>};
 
 }  // namespace ondine::math::ONDINE_ISA

@@ -163,6 +163,14 @@ TEMPLATE_TEST_CASE("convolution and both gradients follow the definition", "", f
     check_all<T>(shape2(2, 32, 32, 2, 9, 9, 3, 3, 1, 1, 1, 1));
     check_all<T>({2, 16, 16, 1, {2, 9, 9}, {1, 3, 3}, {2, 9, 9}, {1, 1, 1}, {1, 1, 1}, {0, 1, 1}});
   }
+  SECTION("few channels") {
+    check_all<T>(shape2(5, 1, 8, 1, 28, 28, 5, 5, 1, 1, 2, 2));
+    check_all<T>(shape2(9, 8, 16, 1, 14, 14, 5, 5, 1, 1, 2, 2));
+    check_all<T>(shape2(3, 3, 20, 1, 17, 40, 3, 3, 1, 1, 1, 1));
+    check_all<T>(shape2(2, 5, 3, 1, 9, 11, 2, 4, 1, 1, 0, 3));
+    check_all<T>(shape2(2, 4, 7, 1, 12, 19, 3, 3, 1, 2, 4, 1));
+    check_all<T>({3, 2, 5, 1, {1, 1, 50}, {1, 1, 7}, {1, 1, 48}, {1, 1, 1}, {1, 1, 1}, {0, 0, 1}});
+  }
   SECTION("depthwise over small planes with many channels") {
     check_all<T>(shape2(3, 20, 20, 20, 7, 7, 3, 3, 1, 1, 1, 1));
     check_all<T>(shape2(2, 37, 37, 37, 14, 14, 3, 3, 2, 1, 1, 1));
