@@ -137,13 +137,13 @@ class Expansion {
     Val y =
         heads.join(graph::matmul(heads.split(graph::cast(weights, v_.dtype())), heads.keys(v_)));
     y = graph::cast(y, context_.x(q_in).dtype());
-    if (flat_) y = graph::reshape(graph::transpose(y, {0, 2, 1, 3}), {0, 0, -1});
+    if (flat_) y = join_heads(graph::transpose(y, {0, 2, 1, 3}));
     return {y, present_k, present_v, shown};
   }
 
  private:
   Val split(Val x, const char* count) {
-    return graph::transpose(graph::reshape(x, {0, 0, heads(context_, count), -1}), {0, 2, 1, 3});
+    return graph::transpose(split_heads(x, heads(context_, count)), {0, 2, 1, 3});
   }
 
   void join_past() {

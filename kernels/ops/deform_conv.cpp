@@ -76,10 +76,11 @@ std::vector<Val> expand(ExpandContext& context) {
   const Val columns = b.node("DeformColumns", {context.x(0), context.x(2), context.x(4), kernel},
                              attributes, ondine_domain);
   // [N, group, C / group kernel, outputs] and [group, M / group, C / group kernel].
-  const Val outputs[] = {graph::dim_of(columns, 0), b.int64s({group, -1}),
+  const Val depth = graph::dim_of(columns, 1) / b.int64(group);
+  const Val outputs[] = {graph::dim_of(columns, 0), b.int64s({group}), depth,
                          graph::dim_of(columns, 2)};
   const Val grouped = graph::reshape(columns, graph::concat(outputs, 0));
-  const Val rows[] = {b.int64s({group}), graph::dim_of(w, 0) / b.int64(group), b.int64s({-1})};
+  const Val rows[] = {b.int64s({group}), graph::dim_of(w, 0) / b.int64(group), depth};
   const Val y = graph::matmul(graph::reshape(w, graph::concat(rows, 0)), grouped);
   const Val shape[] = {graph::dim_of(columns, 0), graph::dim_of(w, 0),
                        graph::slice(graph::shape_of(context.x(2)), 2, 4, 0)};

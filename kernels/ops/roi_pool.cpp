@@ -101,6 +101,10 @@ double for_samples(const AlignMode& mode, const Regions& r, const double* roi, s
   };
   const std::int64_t grid_h = samples(cell_h);
   const std::int64_t grid_w = samples(cell_w);
+  constexpr std::int64_t most = std::int64_t{1} << 24;
+  if (grid_h > most || grid_w > most || grid_h * grid_w > most) {
+    fail(ErrorCode::limit, "a cell of a region with ", grid_h, " x ", grid_w, " samples");
+  }
   const auto row = static_cast<double>(cell / r.columns);
   const auto column = static_cast<double>(cell % r.columns);
   for (std::int64_t i = 0; i < grid_h; ++i) {
@@ -192,6 +196,14 @@ std::vector<Val> grad_align(GradContext& g) {
         return attributes;
       }(),
       ondine_domain)};
+}
+
+// The mean is linear in x.
+std::vector<Val> grad_of_align_grad(GradContext& g) {
+  if (g.attr_string("mode", "avg") != "avg") {
+    fail(ErrorCode::unsupported, "RoiAlign has no second derivative in mode max");
+  }
+  return {g.builder().node("RoiAlign", {g.dy(0), g.x(2), g.x(3)}, g.node().attributes)};
 }
 
 void infer_like_second(InferContext& context) { context.set_output(0, context.input(1)); }
@@ -375,7 +387,9 @@ extern const OpDef roi_align{.name = "RoiAlign",
 extern const OpDef roi_align_grad{.name = "RoiAlignGrad",
                                   .domain = ondine_domain,
                                   .infer = infer_like_second,
-                                  .bind = bind_align_grad};
+                                  .bind = bind_align_grad,
+                                  .grad = grad_of_align_grad,
+                                  .no_gradient = 0b1110};
 extern const OpDef max_roi_pool{.name = "MaxRoiPool",
                                 .infer = infer_max,
                                 .bind = bind_max<false>,

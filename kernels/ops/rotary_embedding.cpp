@@ -3,6 +3,7 @@
 // neighbours with `interleaved`. An expansion.
 #include "kernels/ops/infer_help.h"
 #include "kernels/ops/op.h"
+#include "kernels/ops/shared_heads.h"
 
 namespace ondine::kernels::ops {
 namespace {
@@ -35,8 +36,7 @@ std::vector<Val> expand(ExpandContext& context) {
   if (!x.ranked()) fail(ErrorCode::unsupported, "RotaryEmbedding needs a known rank");
   const bool flat = x.rank() == 3;
   // [batch, steps, heads, features]
-  x = flat ? graph::reshape(x, {0, 0, context.attr_int("num_heads", 0), -1})
-           : graph::transpose(x, {0, 2, 1, 3});
+  x = flat ? split_heads(x, context.attr_int("num_heads", 0)) : graph::transpose(x, {0, 2, 1, 3});
   const auto angle = [&](std::size_t i) {
     Val cache = context.x(i);
     if (context.x(3)) cache = graph::gather(cache, context.x(3), 0);

@@ -27,4 +27,15 @@ Val SharedHeads::join(Val x) const {
 
 Val SharedHeads::keys(Val x) const { return shared_ ? unsqueeze(x, {2}) : x; }
 
+Val split_heads(Val x, std::int64_t heads) {
+  const Val count = x.builder().int64s({heads});
+  const Val shape[] = {dim_of(x, 0), dim_of(x, 1), count, dim_of(x, 2) / count};
+  return reshape(x, concat(shape, 0));
+}
+
+Val join_heads(Val x) {
+  const Val shape[] = {dim_of(x, 0), dim_of(x, 1), dim_of(x, 2) * dim_of(x, 3)};
+  return reshape(x, concat(shape, 0));
+}
+
 }  // namespace ondine::kernels

@@ -1,4 +1,5 @@
-// Attention in which several heads of the queries share one of the keys and values.
+// Heads of attention: side by side in the last axis or an axis of their own, and attention in which
+// several heads of the queries share one of the keys and values.
 #pragma once
 
 #include "graph/contract/builder.h"
@@ -21,5 +22,9 @@ class SharedHeads {
   bool shared_;
   graph::Val q_heads_, k_heads_;
 };
+
+// [batch, steps, heads features] -> [batch, steps, heads, features], and back. Extents may be 0.
+graph::Val split_heads(graph::Val x, std::int64_t heads);
+graph::Val join_heads(graph::Val x);
 
 }  // namespace ondine::kernels

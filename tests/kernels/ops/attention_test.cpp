@@ -211,4 +211,36 @@ TEST_CASE("Attention in every float dtype and with boolean masks") {
                        {Tensor(DType::float32, {0, 2, 3, 4}), Tensor(DType::float32, {0, 2, 5, 4}),
                         Tensor(DType::float32, {0, 2, 5, 6})}})
             .shape() == Shape{0, 2, 3, 6});
+  const Tensor none(DType::float32, {0, 3, 4});
+  CHECK(
+      run_op_tensor({"Attention", {none, none, none}, {{"q_num_heads", 2L}, {"kv_num_heads", 2L}}})
+          .shape() == Shape{0, 3, 4});
+  CHECK(run_op_tensor({"RotaryEmbedding",
+                       {none, Tensor(DType::float32, {0, 3, 1}), Tensor(DType::float32, {0, 3, 1})},
+                       {{"num_heads", 2L}}})
+            .shape() == Shape{0, 3, 4});
+}
+
+TEST_CASE("RotaryEmbedding in every float dtype") {
+  const Tensor x = random_tensor({2, 3, 4, 6}, 1, -1, 1);
+  const Tensor angle = random_tensor({2, 4, 3}, 2);
+  const Tensor cos = run_op_tensor({"Cos", {angle}});
+  const Tensor sin = run_op_tensor({"Sin", {angle}});
+  for (const DType dtype : {DType::float64, DType::float32, DType::float16, DType::bfloat16}) {
+    const auto to = [&](const Tensor& t) {
+      return run_op_tensor({"Cast", {t}, {{"to", static_cast<std::int64_t>(dtype)}}});
+    };
+    const auto got = as_doubles(run_op_tensor({"RotaryEmbedding", {to(x), to(cos), to(sin)}}));
+    for (std::int64_t i = 0; i < x.size(); ++i) {
+      const std::int64_t f = i % 6;
+      const std::int64_t pair = f % 3;
+      const std::int64_t a = (i / 72 * 4 + i / 6 % 4) * 3 + pair;
+      const double first = at(x, i - f + pair);
+      const double second = at(x, i - f + pair + 3);
+      const double want = f < 3 ? at(cos, a) * first - at(sin, a) * second
+                                : at(sin, a) * first + at(cos, a) * second;
+      const double margin = dtype == DType::bfloat16 ? 3e-2 : dtype == DType::float16 ? 4e-3 : 1e-5;
+      CHECK(got[static_cast<std::size_t>(i)] == Approx(want).margin(margin));
+    }
+  }
 }
