@@ -1,0 +1,25 @@
+# Libraries that some operators need and that a build can do without. Operators without theirs say
+# so when they are bound.
+set(ONDINE_OPTIONAL_LIBRARIES)
+
+# ondine_optional(NAME source header library...): `source` includes the header and is compiled with
+# ONDINE_<NAME> when it is found; the first library holds what the header declares, the others are
+# what its archive needs.
+function(ondine_optional name source header library)
+  option(ONDINE_WITH_${name} "Use ${name} where it is installed" ON)
+  if(NOT ONDINE_WITH_${name})
+    return()
+  endif()
+  find_path(ONDINE_${name}_INCLUDE ${header} PATH_SUFFIXES openjpeg-2.5 openjpeg-2.4)
+  find_library(ONDINE_${name}_LIBRARY ${library})
+  mark_as_advanced(ONDINE_${name}_INCLUDE ONDINE_${name}_LIBRARY)
+  if(NOT ONDINE_${name}_INCLUDE OR NOT ONDINE_${name}_LIBRARY)
+    message(STATUS "ondine: without ${name}")
+    return()
+  endif()
+  set_source_files_properties(${PROJECT_SOURCE_DIR}/${source} PROPERTIES
+    COMPILE_DEFINITIONS ONDINE_${name} INCLUDE_DIRECTORIES ${ONDINE_${name}_INCLUDE})
+  set(ONDINE_OPTIONAL_LIBRARIES ${ONDINE_OPTIONAL_LIBRARIES} ${library} ${ARGN} PARENT_SCOPE)
+endfunction()
+
+ondine_optional(RE2 kernels/text/regex.cpp re2/re2.h re2)

@@ -1,0 +1,37 @@
+// The little that the text operators need of Unicode. Text is UTF-8; bytes that are none are left
+// as they are.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace ondine::kernels {
+
+struct CodePoint {
+  char32_t value = 0;
+  std::size_t bytes = 1;
+  bool valid = false;  // otherwise `value` is one stray byte
+};
+// The first code point of a text that is not empty.
+CodePoint decode_utf8(std::string_view text) noexcept;
+
+// Bytes of the white space character at the front of `text`; 0 when there is none.
+std::size_t leading_space(std::string_view text) noexcept;
+
+enum class Case { keep, lower, upper };
+
+// Changes case character by character by the rules of a locale of the system. Any name that the
+// system does not have gives the rules that do not depend on a language, except for languages that
+// have others of their own (Azerbaijani, Lithuanian, Turkish): Error(unsupported).
+class CaseChange {
+ public:
+  explicit CaseChange(const std::string& locale);
+  std::string apply(Case wanted, std::string_view text) const;
+
+ private:
+  std::shared_ptr<void> locale_;
+};
+
+}  // namespace ondine::kernels
