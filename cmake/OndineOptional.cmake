@@ -23,3 +23,8 @@ function(ondine_optional name source header library)
 endfunction()
 
 ondine_optional(RE2 kernels/text/regex.cpp re2/re2.h re2)
+ondine_optional(JPEG kernels/image/jpeg.cpp jpeglib.h jpeg)
+ondine_optional(PNG kernels/image/png.cpp png.h png)
+ondine_optional(WEBP kernels/image/webp.cpp webp/decode.h webp)
+ondine_optional(TIFF kernels/image/tiff.cpp tiffio.h tiff)
+ondine_optional(OPENJPEG kernels/image/jpeg2000.cpp openjpeg.h openjp2)

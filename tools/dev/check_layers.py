@@ -24,6 +24,7 @@ WALLS = {
     r"google/protobuf/|onnx_schema\.pb\.h": r"proto/[^/]*\.(cpp|h)$",
     r"Eigen/": r"kernels/math/.*$",
     r"boost/": r"checkpoints/[^/]*\.cpp$",
+    r"(jpeglib|jerror|png|tiffio|openjpeg)\.h|webp/": r"kernels/image/[^/]*\.cpp$",
     r"re2/": r"kernels/text/[^/]*\.cpp$",
     r"zlib\.h": r"trainer/data/[^/]*\.cpp$",
     r"CLI/": r"tools/ondine/.*$",
