@@ -1,4 +1,5 @@
 #include "graph/contract/body_builder.h"
+#include "graph/contract/ops.h"
 #include "graph/evaluate/graph_runner.h"
 #include "tests/kernels/ops/text/texts.h"
 

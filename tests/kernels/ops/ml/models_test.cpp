@@ -163,7 +163,7 @@ double kernel_value(const std::string& kind, const Row& x, const Row& v) {
   return dot;
 }
 
-const std::vector<std::string> kernels{"LINEAR", "POLY", "RBF", "SIGMOID"};
+const std::vector<std::string> kernel_names{"LINEAR", "POLY", "RBF", "SIGMOID"};
 const Floats params{0.5F, 2, 3};
 
 }  // namespace
@@ -171,7 +171,7 @@ const Floats params{0.5F, 2, 3};
 TEST_CASE("SVMRegressor sums kernels of the support vectors") {
   const std::vector<Row> xs{{1, 2}, {-1, 3}}, vs{{0, 1}, {2, -1}, {1, 1}};
   const Floats c{1, -0.5F, 0.25F};
-  for (const std::string& kernel : kernels) {
+  for (const std::string& kernel : kernel_names) {
     std::vector<double> want;
     for (const Row& x : xs) {
       want.push_back(0.125);
@@ -249,7 +249,7 @@ Row margins(const std::string& kernel, double x) {
 
 TEST_CASE("SVMClassifier votes for pairs of classes") {
   const Row xs{0.5, -0.25, 0, 0.9, -2};
-  for (const std::string& kernel : kernels) {
+  for (const std::string& kernel : kernel_names) {
     INFO(kernel);
     std::vector<double> scores;
     Ints labels;

@@ -13,7 +13,7 @@ using Ints = std::vector<std::int64_t>;
 using Floats = std::vector<float>;
 using Strings = std::vector<std::string>;
 
-const double nan = std::numeric_limits<double>::quiet_NaN();
+const double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 // Two trees of three and five nodes on two features.
 struct Arrays {
@@ -74,8 +74,14 @@ struct Arrays {
   }
 };
 
-const std::vector<std::vector<double>> rows{{0, 0},   {1, 2},   {3, 2}, {0.5, 1},
-                                            {nan, 0}, {0, nan}, {2, 3}, {-1, nan}};
+const std::vector<std::vector<double>> rows{{0, 0},
+                                            {1, 2},
+                                            {3, 2},
+                                            {0.5, 1},
+                                            {not_a_number, 0},
+                                            {0, not_a_number},
+                                            {2, 3},
+                                            {-1, not_a_number}};
 
 Tensor matrix(DType dtype) {
   std::vector<double> flat;
@@ -228,18 +234,19 @@ TEST_CASE("Hostile tree arrays are refused") {
 namespace {
 
 graph::Attributes ensemble(DType dtype) {
-  return {{"tree_roots", Ints{0, 3}},
-          {"nodes_modes", numbers({4}, {0, 6, 6, 3}, DType::uint8)},
-          {"nodes_splits", numbers({4}, {11, 0, 0, 2}, dtype)},
-          {"nodes_featureids", Ints{0, 0, 0, 1}},
-          {"nodes_truenodeids", Ints{1, 0, 1, 0}},
-          {"nodes_trueleafs", Ints{0, 1, 1, 1}},
-          {"nodes_falsenodeids", Ints{2, 2, 3, 3}},
-          {"nodes_falseleafs", Ints{1, 0, 1, 1}},
-          {"leaf_weights", numbers({4}, {1, 10, 1000, 100}, dtype)},
-          {"leaf_targetids", Ints{0, 1, 2, 0}},
-          {"membership_values", numbers({8}, {1.5, 4, 8, 9, nan, 12, 7, nan}, dtype)},
-          {"n_targets", std::int64_t{3}}};
+  return {
+      {"tree_roots", Ints{0, 3}},
+      {"nodes_modes", numbers({4}, {0, 6, 6, 3}, DType::uint8)},
+      {"nodes_splits", numbers({4}, {11, 0, 0, 2}, dtype)},
+      {"nodes_featureids", Ints{0, 0, 0, 1}},
+      {"nodes_truenodeids", Ints{1, 0, 1, 0}},
+      {"nodes_trueleafs", Ints{0, 1, 1, 1}},
+      {"nodes_falsenodeids", Ints{2, 2, 3, 3}},
+      {"nodes_falseleafs", Ints{1, 0, 1, 1}},
+      {"leaf_weights", numbers({4}, {1, 10, 1000, 100}, dtype)},
+      {"leaf_targetids", Ints{0, 1, 2, 0}},
+      {"membership_values", numbers({8}, {1.5, 4, 8, 9, not_a_number, 12, 7, not_a_number}, dtype)},
+      {"n_targets", std::int64_t{3}}};
 }
 
 void replace(graph::Attributes& attributes, const std::string& name, graph::Attribute::Data data) {
@@ -252,7 +259,8 @@ void replace(graph::Attributes& attributes, const std::string& name, graph::Attr
 TEST_CASE("TreeEnsemble tests membership and aggregates in every dtype") {
   for (const DType dtype : {DType::float32, DType::float64, DType::float16}) {
     INFO(to_string(dtype));
-    const Tensor x = numbers({5, 2}, {1.5, 0, 3.5, 3, nan, nan, 12, 0, 7, 3}, dtype);
+    const Tensor x =
+        numbers({5, 2}, {1.5, 0, 3.5, 3, not_a_number, not_a_number, 12, 0, 7, 3}, dtype);
     // Tree 0: leaf 0 for a member of the first set, 1 of the second, 3 for none, 2 above 11 or
     // missing. Tree 1: leaf 0 above 2, else 3.
     const std::vector<double> sums{101, 0, 0, 101, 0, 0, 100, 0, 1000, 100, 0, 1000, 1, 10, 0};
@@ -289,7 +297,8 @@ TEST_CASE("TreeEnsemble refuses hostile arrays") {
   refused("nodes_featureids", Ints{0, 0, 0, 2}, "reads feature 2 of 2");
   refused("nodes_modes", numbers({4}, {0, 6, 7, 3}, DType::uint8), "'nodes_modes' has 7");
   refused("membership_values", numbers({1}, {1}, DType::float32), "fewer sets");
-  refused("membership_values", numbers({5}, {1, nan, 2, nan, 3}, DType::float32), "more sets");
+  refused("membership_values", numbers({5}, {1, not_a_number, 2, not_a_number, 3}, DType::float32),
+          "more sets");
   refused("leaf_weights", numbers({4}, {1, 2, 3, 4}), "has dtype double", ErrorCode::mismatch);
   refused("post_transform", std::int64_t{5}, "'post_transform' is 5");
   refused("aggregate_function", std::int64_t{4}, "'aggregate_function' is 4");

@@ -125,7 +125,9 @@ TEST_CASE("TfIdfVectorizer takes rows of int32, int64 and strings") {
 TEST_CASE("TfIdfVectorizer refuses what does not fit together") {
   const auto refused = [](const std::string& name, graph::Attribute::Data data,
                           const std::string& part) {
-    auto attributes = attributes_of(pool(), false);
+    Pool p = pool();
+    p.max = 3;
+    auto attributes = attributes_of(p, false);
     std::erase_if(attributes, [&](const auto& a) { return a.name == name; });
     attributes.emplace_back(name, std::move(data));
     check_refused(
@@ -135,8 +137,8 @@ TEST_CASE("TfIdfVectorizer refuses what does not fit together") {
   refused("mode", std::string("tf"), "'tf', not TF");
   refused("ngram_indexes", Ints{0, -1}, "-1");
   refused("ngram_indexes", Ints{0, 1}, "2 elements in 'ngram_indexes'");
-  refused("ngram_counts", Ints{0, 50}, "the range [0, 50)");
-  refused("ngram_counts", Ints{3, 0}, "the range [3, 0)");
+  refused("ngram_counts", Ints{0, 50, 50}, "the range [0, 50)");
+  refused("ngram_counts", Ints{3, 0, 0}, "the range [3, 0)");
   refused("ngram_counts", Ints{0}, "1 elements");
   refused("weights", std::vector<float>{1}, "1 weights");
   refused("min_gram_length", std::int64_t{0}, "1 <= min");
