@@ -15,7 +15,6 @@ std::unique_ptr<Model::Impl> Model::Impl::make(graph::ModelDef def, const LoadOp
   impl->options = options;
   impl->assembly = trainer::assemble(def, options);
   impl->state = trainer::StateStore(std::move(impl->assembly.variables));
-  impl->fingerprint = graph::fingerprint(def, graph::state_variables(def));
   impl->def = std::move(def);
   impl->seed = options.seed;
   impl->algorithm_steps.assign(impl->assembly.algorithms.size(), 0);
@@ -24,6 +23,12 @@ std::unique_ptr<Model::Impl> Model::Impl::make(graph::ModelDef def, const LoadOp
   impl->runtime.budget = std::make_shared<MemoryBudget>(options.limits.arena_bytes);
   impl->runtime.pool = std::make_unique<ThreadPool>(options.threads);
   return impl;
+}
+
+const Sha256Digest& Model::Impl::fingerprint() const {
+  std::call_once(digest_made,
+                 [&] { digest = graph::fingerprint(def, graph::state_variables(def)); });
+  return digest;
 }
 
 graph::CallState Model::Impl::call_state(std::uint64_t step) const {

@@ -39,7 +39,7 @@ ModelIdentity identity(const graph::ModelDef& def) {
 void Model::save_checkpoint(const std::filesystem::path& file, const TrainingCursor& cursor,
                             const Properties& properties) const {
   Checkpoint checkpoint;
-  checkpoint.fingerprint = impl_->fingerprint;
+  checkpoint.fingerprint = impl_->fingerprint();
   checkpoint.library_version = library_version;
   checkpoint.model = identity(impl_->def);
   const auto present = impl_->state.read();
@@ -59,7 +59,7 @@ void Model::save_checkpoint(const std::filesystem::path& file, const TrainingCur
 }
 
 RestoreReport Model::restore_checkpoint(const std::filesystem::path& file) {
-  const ExpectedModel expected{impl_->fingerprint, identity(impl_->def)};
+  const ExpectedModel expected{impl_->fingerprint(), identity(impl_->def)};
   PosixFileSystem files;
   auto loaded = load_checkpoint(files, file, expected, impl_->options.limits);
   Checkpoint& checkpoint = loaded.checkpoint;

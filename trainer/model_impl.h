@@ -19,7 +19,8 @@ struct Model::Impl {
   trainer::Assembly assembly;
   trainer::StateStore state;
   mutable trainer::Runtime runtime;
-  Sha256Digest fingerprint{};
+  mutable Sha256Digest digest{};  // see fingerprint()
+  mutable std::once_flag digest_made;
 
   // Written by the training thread, read by inference in others.
   std::atomic<std::uint64_t> seed{0};
@@ -37,6 +38,8 @@ struct Model::Impl {
 
   static std::unique_ptr<Impl> make(graph::ModelDef def, const LoadOptions& options);
 
+  // Made when it is first asked for: it reads every constant of the model.
+  const Sha256Digest& fingerprint() const;
   graph::CallState call_state(std::uint64_t step) const;
   void run(trainer::Executor& executor, graph::CallState& call) const;
   void forget_plans();

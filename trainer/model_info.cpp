@@ -71,7 +71,7 @@ AlgorithmInfo Model::algorithm(std::size_t index) const {
 
 std::uint64_t Model::seed() const { return impl_->seed; }
 std::uint64_t Model::steps() const { return impl_->steps; }
-std::string Model::fingerprint() const { return to_hex(impl_->fingerprint); }
+std::string Model::fingerprint() const { return to_hex(impl_->fingerprint()); }
 
 void Model::set_threads(int threads) {
   if (threads < 1) fail(ErrorCode::mismatch, "the number of threads must be at least 1");

@@ -19,7 +19,7 @@ PrepareReport prepare(const std::filesystem::path& input, const std::filesystem:
         LoadOptions load;
         load.limits = limits;
         trainer::assemble(model, load);
-        save_model(model, output);
+        save_model(model, output, options.external_data_from);
         return report;
       },
       [&] { return "model " + quoted(input.string()); });

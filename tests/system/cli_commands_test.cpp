@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <filesystem>
 
 #include <ondine/data.h>
 
@@ -44,6 +46,16 @@ TEST_CASE("info and check tell what a model is") {
     CHECK_FALSE(shop.succeed(std::string("inspect train.onnx --stage ") + stage).out.empty());
   }
   shop.refuse("inspect train.onnx --stage nowhere", "nowhere");
+}
+
+TEST_CASE("a prepared model may keep its tensors in a file of their own") {
+  const Workshop shop;
+  shop.succeed(prepare_adam + " --external-data-from 1");
+  const auto has_data = [](const auto& entry) { return entry.path().extension() == ".data"; };
+  const std::filesystem::directory_iterator files(shop / ".");
+  CHECK(std::count_if(begin(files), end(files), has_data) == 1);
+  CHECK_THAT(shop.succeed("info train.onnx --json").out,
+             Catch::Contains("\"trained_parameters\": 67"));
 }
 
 TEST_CASE("files that are no models are refused by name") {

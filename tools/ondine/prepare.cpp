@@ -84,6 +84,8 @@ void add_options(CLI::App& command, Options& options) {
                   "xavier-normal, uniform, zeros "
                   "or keep")
       ->transform(choice(inits));
+  command.add_option("--external-data-from", prepare.external_data_from,
+                     "Tensors of at least this many bytes go to a file of their own");
   command.add_flag("--no-accuracy", options.no_accuracy, "No accuracy output");
   command.add_flag("--no-training-mode", options.no_training_mode,
                    "Dropout and BatchNormalization stay as in inference");
