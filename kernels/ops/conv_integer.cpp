@@ -59,8 +59,8 @@ Val over_channels(Val p, std::size_t behind) {
 
 Val convolve(ExpandContext& context, Val x, Val zx, Val w, Val zw, Val bias) {
   if (!w.ranked()) fail(ErrorCode::unsupported, "an integer convolution needs a known rank of w");
-  const Dims per_output(w.dims().begin() + 1, w.dims().end());
-  const DType wide = bias ? DType::float64 : exact_dtype(graph::product(per_output));
+  // Sums are exact in double; in float a convolution may be made by filters that round.
+  const DType wide = DType::float64;
   return context.builder().node(
       "Conv",
       {centred(x, zx, wide), centred(w, over_channels(zw, w.rank() - 1), wide),

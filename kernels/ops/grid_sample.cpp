@@ -157,6 +157,7 @@ struct Extents {
         axes(x.rank() - 2),
         in(x.begin() + 2, x.end()) {
     for (const std::int64_t extent : in) plane *= extent;
+    if (plane == 0 && batch * points > 0) fail(ErrorCode::mismatch, "samples of an empty X ", x);
   }
 };
 

@@ -145,6 +145,7 @@ TEST_CASE("Sampling operators in every float dtype and over nothing") {
   const auto none = [](const Shape& shape) { return Tensor(DType::float32, shape); };
   CHECK(run_op_tensor({"GridSample", {none({0, 2, 4, 4}), none({0, 2, 2, 2})}}).shape() ==
         Shape{0, 2, 2, 2});
+  CHECK_THROWS_AS(run_op({"GridSample", {none({1, 2, 0, 4}), none({1, 2, 2, 2})}}), Error);
   CHECK(run_op_tensor({"RoiAlign", {none({1, 2, 4, 4}), none({0, 4}), ints({})}}).shape() ==
         Shape{0, 2, 1, 1});
   CHECK(run_op_tensor(
