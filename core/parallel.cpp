@@ -4,6 +4,27 @@
 #include <utility>
 
 namespace ondine {
+namespace {
+
+// Waking a thread takes as long as a small operator, so that threads look for the next job for
+// about 100 microseconds before they sleep.
+constexpr int spins = 8000;
+
+void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+template <class T, class Done>
+void spin(T& value, Done&& done) {
+  const std::atomic_ref<T> seen(value);
+  for (int i = 0; i < spins && !done(seen.load(std::memory_order_relaxed)); ++i) relax();
+}
+
+}  // namespace
 
 ThreadPool::ThreadPool(int threads) {
   for (int i = 1; i < threads; ++i) workers_.emplace_back([this] { work(); });
@@ -35,11 +56,12 @@ void ThreadPool::run(std::int64_t n, std::int64_t grain, const void* body, Call 
     grain_ = grain;
     next_.store(0, std::memory_order_relaxed);
     error_ = nullptr;
-    active_ = static_cast<int>(workers_.size());
-    ++generation_;
+    std::atomic_ref(generation_).store(generation_ + 1, std::memory_order_relaxed);
   }
   wake_.notify_all();
   drain();
+  // Workers that come from now on find no chunk left; those at work are waited for.
+  spin(active_, [](int active) { return active == 0; });
   std::unique_lock lock(mutex_);
   done_.wait(lock, [this] { return active_ == 0; });
   busy_.clear(std::memory_order_release);
@@ -63,15 +85,19 @@ void ThreadPool::drain() {
 void ThreadPool::work() {
   std::uint64_t seen = 0;
   for (;;) {
+    spin(generation_, [&](std::uint64_t generation) { return generation != seen; });
     {
       std::unique_lock lock(mutex_);
       wake_.wait(lock, [&] { return stop_ || generation_ != seen; });
       if (stop_) return;
       seen = generation_;
+      if (next_.load(std::memory_order_relaxed) >= n_) continue;
+      std::atomic_ref(active_).store(active_ + 1, std::memory_order_relaxed);
     }
     drain();
     const std::lock_guard lock(mutex_);
-    if (--active_ == 0) done_.notify_one();
+    std::atomic_ref(active_).store(active_ - 1, std::memory_order_relaxed);
+    if (active_ == 0) done_.notify_one();
   }
 }
 
