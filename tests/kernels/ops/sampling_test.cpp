@@ -43,10 +43,10 @@ TEST_CASE("Derivatives of GridSample") {
             {"mode", text(mode)}, {"padding_mode", text(padding)}, {"align_corners", corners}};
         check_gradient(
             {"GridSample", {flat, random_tensor({2, 2, 3, 2}, 3, -1.3, 1.3)}, attributes},
-            {.order = 1, .elements = 12});
+            {.elements = 6});
         check_gradient(
             {"GridSample", {deep, random_tensor({1, 2, 1, 2, 3}, 4, -1.3, 1.3)}, attributes},
-            {.order = 1, .elements = 8});
+            {.elements = 4});
       }
     }
   }
