@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "graph/contract/catalogue_trace.h"
+
 namespace ondine::graph {
 namespace {
 
@@ -25,6 +27,7 @@ const OpDef* Catalogue::find(std::string_view domain, std::string_view name) con
   if (found == operators_.end() || (*found)->domain != domain || (*found)->name != name) {
     return nullptr;
   }
+  CatalogueTrace::note(*found);
   return *found;
 }
 

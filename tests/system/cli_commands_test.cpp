@@ -58,6 +58,19 @@ TEST_CASE("a prepared model may keep its tensors in a file of their own") {
              Catch::Contains("\"trained_parameters\": 67"));
 }
 
+TEST_CASE("info names the operators that models need, those of derivatives too") {
+  const Workshop shop;
+  const std::string plain = shop.succeed("info --operators net.onnx").out;
+  CHECK_THAT(plain, Catch::Contains("relu ") && Catch::Contains("# ai.onnx Relu"));
+  CHECK_THAT(plain, !Catch::Contains("adam"));
+  shop.succeed(prepare_adam);
+  const std::string both = shop.succeed("info --operators net.onnx train.onnx").out;
+  CHECK_THAT(both, Catch::Contains("relu ") && Catch::Contains("adam ") &&
+                       Catch::Contains("softmax_cross_entropy_loss_grad "));
+  CHECK_THAT(both, !Catch::Contains("lstm"));
+  CHECK(shop.run("info --operators --json net.onnx").exit_code == 2);
+}
+
 TEST_CASE("files that are no models are refused by name") {
   const Workshop shop;
   shop.write("text.onnx", "this is no model");

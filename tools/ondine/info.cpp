@@ -1,5 +1,9 @@
+#include <iomanip>
 #include <iostream>
+#include <map>
 #include <memory>
+
+#include <ondine/operators.h>
 
 #include "ondine/command.h"
 #include "ondine/common.h"
@@ -77,25 +81,53 @@ void print(const Model& model) {
             << '\n';
 }
 
+// The file for the CMake option ONDINE_OPERATORS.
+void print_operators(const std::vector<std::string>& models) {
+  std::map<std::string, std::string> uses;
+  for (const std::string& model : models) {
+    for (const OperatorUse& use : operators_of(model)) {
+      uses[use.identifier] = (use.domain.empty() ? "ai.onnx" : use.domain) + " " + use.name;
+    }
+  }
+  for (const auto& [identifier, name] : uses) {
+    std::cout << std::left << std::setw(40) << identifier << " # " << name << '\n';
+  }
+}
+
 }  // namespace
 
 void add_info(CLI::App& app, Action& action) {
   struct Options {
-    std::string model;
+    std::vector<std::string> models;
     bool as_json = false;
+    bool operators = false;
   };
   auto options = std::make_shared<Options>();
-  CLI::App* command = add_command(app, "info", "Inputs, outputs, algorithms and state of a model",
-                                  "  ondine info model.onnx\n  ondine info model.onnx --json\n");
-  command->add_option("MODEL", options->model, "Model file")->required();
-  command->add_flag("--json", options->as_json, "Print JSON");
+  CLI::App* command =
+      add_command(app, "info", "Inputs, outputs, algorithms and state of a model",
+                  "  ondine info model.onnx\n  ondine info model.onnx --json\n"
+                  "  ondine info --operators model.onnx train.onnx > operators.txt\n");
+  command->add_option("MODEL", options->models, "Model files")->required();
+  CLI::Option* as_json = command->add_flag("--json", options->as_json, "Print JSON");
+  command
+      ->add_flag("--operators", options->operators,
+                 "Print what operators of the library the models need, for the CMake option "
+                 "ONDINE_OPERATORS")
+      ->excludes(as_json);
   command->callback([options, &action] {
     action = [options] {
-      const Model model = Model::load(options->model);
-      if (options->as_json) {
-        std::cout << describe(model).dump(2) << '\n';
-      } else {
-        print(model);
+      if (options->operators) {
+        print_operators(options->models);
+        return 0;
+      }
+      for (const std::string& file : options->models) {
+        const Model model = Model::load(file);
+        if (options->as_json) {
+          std::cout << describe(model).dump(2) << '\n';
+        } else {
+          if (options->models.size() > 1) std::cout << file << '\n';
+          print(model);
+        }
       }
       return 0;
     };

@@ -1,0 +1,28 @@
+// Which operators a piece of work asks a catalogue for.
+#pragma once
+
+#include <set>
+
+#include "graph/contract/catalogue.h"
+
+namespace ondine::graph {
+
+// Records what Catalogue::find returns on this thread while it lives, for any catalogue. One inside
+// another hides the outer one.
+class CatalogueTrace {
+ public:
+  CatalogueTrace() noexcept;
+  ~CatalogueTrace();
+  CatalogueTrace(const CatalogueTrace&) = delete;
+  CatalogueTrace& operator=(const CatalogueTrace&) = delete;
+
+  const std::set<const OpDef*>& found() const noexcept { return found_; }
+  // For Catalogue::find.
+  static void note(const OpDef* op);
+
+ private:
+  std::set<const OpDef*> found_;
+  CatalogueTrace* outer_;
+};
+
+}  // namespace ondine::graph

@@ -1,0 +1,23 @@
+// Which operators of the library a model needs, for builds that keep no others.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <ondine/model.h>
+
+namespace ondine {
+
+struct OperatorUse {
+  std::string identifier;  // a line of the file that the CMake option ONDINE_OPERATORS names
+  std::string domain;      // "" for ai.onnx
+  std::string name;
+};
+
+// By identifier: the model's own operators and those of its derivatives, expansions and passes.
+// Throws what Model::load throws.
+std::vector<OperatorUse> operators_of(const std::filesystem::path& model,
+                                      const LoadOptions& options = {});
+
+}  // namespace ondine
