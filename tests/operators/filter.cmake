@@ -1,3 +1,4 @@
+cmake_minimum_required(VERSION 3.25)
 # The list of a build with ONDINE_OPERATORS: cmake -DSOURCE=... -DWORK=... -P filter.cmake
 include(${SOURCE}/cmake/OndineOperators.cmake)
 file(MAKE_DIRECTORY ${WORK})
@@ -12,7 +13,7 @@ endif()
 # Unknown names and empty files are refused.
 foreach(content "relux" "# nothing")
   file(WRITE ${WORK}/bad "${content}\n")
-  file(WRITE ${WORK}/bad.cmake "include(${SOURCE}/cmake/OndineOperators.cmake)\n"
+  file(WRITE ${WORK}/bad.cmake "cmake_minimum_required(VERSION 3.25)\ninclude(${SOURCE}/cmake/OndineOperators.cmake)\n"
     "ondine_filter_operators(${all} ${WORK}/bad ${WORK}/bad.inc)\n")
   execute_process(COMMAND ${CMAKE_COMMAND} -P ${WORK}/bad.cmake RESULT_VARIABLE code
     ERROR_VARIABLE message)
