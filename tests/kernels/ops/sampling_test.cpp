@@ -117,8 +117,7 @@ TEST_CASE("DeformConv without offsets is Conv") {
   check_close(run_op_tensor({"DeformConv", {x, w, still, bias}, deformed}), want);
   const Tensor offset = random_tensor({1, 24, want.shape()[2], want.shape()[3]}, 4, -0.9, 0.9);
   const Tensor mask = random_tensor({1, 12, want.shape()[2], want.shape()[3]}, 5);
-  check_gradient({"DeformConv", {x, w, offset, bias, mask}, deformed},
-                 {.order = 1, .elements = 10});
-  check_gradient({"DeformConv", {x, w, offset}, deformed}, {.order = 1, .elements = 10});
+  check_gradient({"DeformConv", {x, w, offset, bias, mask}, deformed}, {.elements = 6});
+  check_gradient({"DeformConv", {x, w, offset}, deformed}, {.elements = 6});
   CHECK_THROWS_AS(run_op({"DeformConv", {x, w, mask}, deformed}), Error);
 }
