@@ -146,6 +146,20 @@ ONDINE_INLINE void take_larger(Vec<T>& a, IVec<T>& where, const Vec<T>& b, const
   where = take ? there : where;
 }
 
+// Columns 2 j and 2 j + 1 of `count` outputs.
+template <class T, int... I>
+ONDINE_INLINE void load_pairs(const T* line, N count, Vec<T>& even, Vec<T>& odd,
+                              std::integer_sequence<int, I...>) {
+  constexpr int L = lanes<T>;
+  const N columns = 2 * count;
+  const Vec<T> a = columns >= L ? load(line) : load_n(line, columns);
+  const Vec<T> b = columns == 2 * L ? load(line + L)
+                   : columns > L    ? load_n(line + L, columns - L)
+                                    : Vec<T>{};
+  even = __builtin_shufflevector(a, b, (2 * I)...);
+  odd = __builtin_shufflevector(a, b, (2 * I + 1)...);
+}
+
 template <class T>
 void max_squares(const T* upper, const T* lower, N n, N position, N width, T* y, N* index) {
   constexpr int L = lanes<T>;
@@ -153,23 +167,15 @@ void max_squares(const T* upper, const T* lower, N n, N position, N width, T* y,
   using Code = PoolCode<T>;
   for (N i = 0; i < n; i += L) {
     const N count = smaller(L, n - i);
-    T tap[4 * L] = {};
-    if (count == L) {
-      split_pairs(tap, tap + L, upper + 2 * i, L, every);
-      split_pairs(tap + 2 * L, tap + 3 * L, lower + 2 * i, L, every);
-    } else {
-      // The last columns: two part vectors at most for each row.
-      T row[4 * L] = {};
-      copy_short(row, upper + 2 * i, 2 * count);
-      copy_short(row + 2 * L, lower + 2 * i, 2 * count);
-      split_pairs(tap, tap + L, row, L, every);
-      split_pairs(tap + 2 * L, tap + 3 * L, row + 2 * L, L, every);
-    }
-    Vec<T> most = load(tap);
+    Vec<T> most;
+    Vec<T> next;
     IVec<T> where{};
-    take_larger<T>(most, where, load(tap + L), Code{1} - IVec<T>{});
-    take_larger<T>(most, where, load(tap + 2 * L), static_cast<Code>(width) - IVec<T>{});
-    take_larger<T>(most, where, load(tap + 3 * L), static_cast<Code>(width + 1) - IVec<T>{});
+    load_pairs(upper + 2 * i, count, most, next, every);
+    take_larger<T>(most, where, next, Code{1} - IVec<T>{});
+    Vec<T> below;
+    load_pairs(lower + 2 * i, count, below, next, every);
+    take_larger<T>(most, where, below, static_cast<Code>(width) - IVec<T>{});
+    take_larger<T>(most, where, next, static_cast<Code>(width + 1) - IVec<T>{});
     if (count == L) {
       store(y + i, most);
     } else {

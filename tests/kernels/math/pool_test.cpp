@@ -124,6 +124,10 @@ PoolShape shape2(Index planes, Index h, Index w, Index kh, Index kw, Index strid
 TEMPLATE_TEST_CASE("pooling and its gradients follow the definition", "", float, double) {
   using T = TestType;
   check_all<T>(shape2(3, 4, 6, 2, 2, 2, 1, 0, 0));
+  check_all<T>(shape2(5, 28, 28, 2, 2, 2, 1, 0, 0));
+  check_all<T>(shape2(40, 15, 13, 2, 2, 2, 1, 0, 0));
+  check_all<T>(shape2(3, 9, 130, 2, 2, 2, 1, 0, 0));
+  check_all<T>(shape2(2, 6, 9, 2, 2, 2, 1, 0, 1));
   check_all<T>(shape2(40, 20, 23, 3, 3, 2, 1, 1, 1));
   check_all<T>(shape2(2, 20, 23, 3, 3, 2, 1, 1, 1, true));
   check_all<T>(shape2(2, 20, 22, 3, 3, 2, 1, 0, 0, true));
@@ -139,13 +143,15 @@ TEMPLATE_TEST_CASE("pooling and its gradients follow the definition", "", float,
 
 TEMPLATE_TEST_CASE("the first of equal maxima counts and NaN is the maximum", "", float, double) {
   using T = TestType;
-  const auto s = shape2(1, 6, 9, 3, 3, 2, 1, 1, 1);
-  std::vector<T> x(54, T(1));
-  check_all(s, x);
-  x.assign(54, -INFINITY);
-  check_all(s, x);
-  x.assign(54, T(2));
-  x[20] = NAN;
-  x[22] = NAN;
-  check_all(s, x);
+  for (const auto& s : {shape2(1, 6, 9, 3, 3, 2, 1, 1, 1), shape2(1, 6, 9, 2, 2, 2, 1, 0, 0)}) {
+    std::vector<T> x(54, T(1));
+    check_all(s, x);
+    x.assign(54, -INFINITY);
+    check_all(s, x);
+    x.assign(54, T(2));
+    x[20] = NAN;
+    x[22] = NAN;
+    x[31] = NAN;
+    check_all(s, x);
+  }
 }
