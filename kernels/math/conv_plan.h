@@ -67,10 +67,12 @@ inline Plane plane_of(const ConvShape& s) {
   return {s.in[1],     s.in[2],     s.kernel[1],   s.kernel[2],   s.out[1], s.out[2],
           s.stride[1], s.stride[2], s.dilation[1], s.dilation[2], s.pad[1], s.pad[2]};
 }
-// Small planes are convolved with their channels in the lanes of vectors.
+// Planes that fit a second cache are convolved with their channels in the lanes of vectors; with
+// a stride, where the other path moves more, up to a larger size.
 template <class T>
 bool takes_lanes(const ConvShape& s, const Kernels& kernels) {
-  constexpr std::int64_t most_bytes = 40 * 1024;
+  const bool strided = s.stride != Extents{1, 1, 1};
+  const std::int64_t most_bytes = (strided ? 1100 : 450) * 1024;
   const auto& lanes = *kernel_set<T>(kernels).lanes;
   return path_of(s) == ConvPath::depthwise && s.in[0] == 1 && s.groups >= lanes.lanes &&
          lanes.scratch_bytes(plane_of(s)) <= most_bytes;

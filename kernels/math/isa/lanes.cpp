@@ -1,5 +1,5 @@
-// Depthwise convolution of small planes. Positions are vectors of channels, so neither the width of
-// a plane nor strides and dilations matter, and the copy is padded with zeros.
+// Depthwise convolution of planes that fit a cache. Positions are vectors of channels, so neither
+// the width of a plane nor strides and dilations matter, and the copy is padded with zeros.
 #include "kernels/math/isa/channel_lanes.h"
 #include "kernels/math/isa/conv_parts.h"
 #include "kernels/math/isa/strided.h"
@@ -189,17 +189,24 @@ N correlate(const Plane& p, const Layout<T>& layout, const T* padded, const T* s
         (tap / p.kernel_w * p.dilation_h * layout.pitch + tap % p.kernel_w * p.dilation_w) * L;
   }
   const N step = p.stride_w * L;
-  Vec<T> acc[K] = {};
-  for (N h = 0; h < p.out_h; ++h) {
-    const T* at = padded + h * p.stride_h * layout.pitch * L;
-    for (N j = 0; j < p.out_w; ++j, at += step, slopes += L) {
-      const Vec<T> d = load(slopes);
+  // A sum in a register takes about `positions` terms.
+  constexpr N positions = 512;
+  const N rows = larger(1, positions / p.out_w);
+  for (N first_row = 0; first_row < p.out_h; first_row += rows) {
+    Vec<T> acc[K] = {};
+    const N last_row = first_row + rows < p.out_h ? first_row + rows : p.out_h;
+    for (N h = first_row; h < last_row; ++h) {
+      const T* at = padded + h * p.stride_h * layout.pitch * L;
+      for (N j = 0; j < p.out_w; ++j, at += step, slopes += L) {
+        const Vec<T> d = load(slopes);
 #pragma GCC unroll 16
-      for (int k = 0; k < K; ++k) acc[k] += d * load(at + offset[k]);
+        for (int k = 0; k < K; ++k) acc[k] += d * load(at + offset[k]);
+      }
     }
-  }
+    T* const to = sums + first * L;
 #pragma GCC unroll 16
-  for (int k = 0; k < K; ++k) store(sums + (first + k) * L, load(sums + (first + k) * L) + acc[k]);
+    for (int k = 0; k < K; ++k) store(to + k * L, load(to + k * L) + acc[k]);
+  }
   return K;
 }
 

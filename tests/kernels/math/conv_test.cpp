@@ -180,6 +180,8 @@ TEMPLATE_TEST_CASE("convolution and both gradients follow the definition", "", f
     check_all<T>(shape2(2, 16, 16, 16, 5, 6, 3, 3, 1, 2, 2, 2));
     check_all<T>(shape2(2, 18, 18, 18, 5, 6, 2, 2, 1, 1, 3, 3));
     check_all<T>(shape2(1, 16, 16, 16, 1, 1, 3, 3, 1, 1, 1, 1));
+    check_all<T>(shape2(2, 18, 18, 18, 56, 56, 3, 3, 1, 1, 1, 1));
+    check_all<T>(shape2(2, 18, 18, 18, 111, 112, 3, 3, 2, 1, 1, 1));
     check_all<T>(
         {2, 24, 24, 24, {1, 1, 30}, {1, 1, 5}, {1, 1, 32}, {1, 1, 1}, {1, 1, 1}, {0, 0, 3}});
   }
