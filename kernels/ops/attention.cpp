@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/ops/dtype_attribute.h"
 #include "kernels/ops/infer_help.h"
 #include "kernels/ops/op.h"
 #include "kernels/ops/shared_heads.h"
@@ -37,6 +38,7 @@ void infer(InferContext& context) {
   if (context.has_input(lengths_in) && context.has_input(past_k_in)) {
     context.reject("nonpad_kv_seqlen and past_key exclude each other");
   }
+  float_attribute(context, "softmax_precision", dtype);
   const auto mode = context.attr_int("qk_matmul_output_mode", 0);
   if (mode < 0 || mode > 3) context.reject("qk_matmul_output_mode is ", mode);
   for (const char* name : {"left_window_size", "right_window_size"}) {
@@ -128,9 +130,7 @@ class Expansion {
       shown = scores;
     }
     const DType type = scores.dtype();
-    if (const auto precision = context_.attr_int("softmax_precision", 0); precision != 0) {
-      scores = graph::cast(scores, static_cast<DType>(precision));
-    }
+    scores = graph::cast(scores, float_attribute(context_, "softmax_precision", type));
     Val weights = graph::cast(graph::softmax(scores, -1), type);
     if (dead) weights = graph::where(dead, graph::scalar_like(weights, 0), weights);
     if (mode == 3) shown = weights;

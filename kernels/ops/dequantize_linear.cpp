@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "kernels/ops/convert_rows.h"
+#include "kernels/ops/dtype_attribute.h"
 #include "kernels/ops/granularity.h"
 #include "kernels/ops/op.h"
 #include "kernels/ops/wide.h"
@@ -18,16 +19,7 @@ namespace ondine::kernels::ops {
 namespace {
 
 DType result_dtype(const NodeView& node, DType scale) {
-  const std::int64_t code = node.attr_int("output_dtype", 0);
-  if (code < 0 || code >= dtype_count) {
-    fail(ErrorCode::invalid_model, "attribute output_dtype is ", code, ", needed: a dtype");
-  }
-  const DType dtype = code == 0 ? scale : static_cast<DType>(code);
-  if (!is_differentiable(dtype)) {
-    fail(ErrorCode::mismatch, "output_dtype is ", dtype,
-         ", needed: float, double, float16 or bfloat16");
-  }
-  return dtype;
+  return float_attribute(node, "output_dtype", scale);
 }
 
 void infer(InferContext& context) {

@@ -1,8 +1,7 @@
 // flex_attention.cpp — ai.onnx.preview FlexAttention: y = prob_mod(softmax(score_mod(scale q k^T)))
 // v for each head, in softmax_precision; the modifiers are graphs of one input and one output of
 // the same type. Heads of q share those of k and v. An expansion with the graphs written out.
-#include <cmath>
-
+#include "kernels/ops/dtype_attribute.h"
 #include "kernels/ops/infer_help.h"
 #include "kernels/ops/inline_body.h"
 #include "kernels/ops/op.h"
@@ -12,13 +11,8 @@ namespace ondine::kernels::ops {
 namespace {
 
 DType precision(const NodeView& node, DType dtype) {
-  const std::int64_t code = node.attr_int("softmax_precision", 0);
-  if (code == 0) return dtype == DType::float64 ? dtype : DType::float32;
-  const DType wanted = code > 0 && code < dtype_count ? static_cast<DType>(code) : DType::undefined;
-  if (!is_differentiable(wanted)) {
-    fail(ErrorCode::mismatch, "softmax_precision is ", code, ", needed: a floating point type");
-  }
-  return wanted;
+  return float_attribute(node, "softmax_precision",
+                         dtype == DType::float64 ? dtype : DType::float32);
 }
 
 const Body* modifier(const NodeView& node, std::string_view name) {

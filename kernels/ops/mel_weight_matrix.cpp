@@ -6,6 +6,7 @@
 
 #include "kernels/ops/convert.h"
 #include "kernels/ops/convert_rows.h"
+#include "kernels/ops/dtype_attribute.h"
 #include "kernels/ops/ints.h"
 #include "kernels/ops/op.h"
 #include "kernels/ops/output.h"
@@ -22,11 +23,7 @@ std::int64_t one(std::span<const std::int64_t> values, const char* what, std::in
 }
 
 void infer(InferContext& context) {
-  const std::int64_t code = context.attr_int("output_datatype", 1);
-  const DType dtype = code > 0 && code < dtype_count ? static_cast<DType>(code) : DType::undefined;
-  if (!is_differentiable(dtype) && !is_integer(dtype)) {
-    fail(ErrorCode::invalid_model, "output_datatype is ", code, ", needed: a number type");
-  }
+  const DType dtype = number_attribute(context, "output_datatype", DType::float32);
   const Ints bins(context, 0);
   const Ints length(context, 1);
   Dims y(2);

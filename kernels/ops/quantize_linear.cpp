@@ -9,6 +9,7 @@
 
 #include "core/float_formats.h"
 #include "kernels/ops/convert_rows.h"
+#include "kernels/ops/dtype_attribute.h"
 #include "kernels/ops/granularity.h"
 #include "kernels/ops/op.h"
 #include "kernels/ops/wide.h"
@@ -54,15 +55,6 @@ Target target_of(DType dtype) {
     default:
       fail(ErrorCode::mismatch, "no quantization to dtype ", dtype);
   }
-}
-
-DType dtype_attribute(const NodeView& node, const char* name) {
-  const std::int64_t code = node.attr_int(name, 0);
-  if (code < 0 || code >= dtype_count) {
-    fail(ErrorCode::invalid_model, "attribute ", std::string_view(name), " is ", code,
-         ", needed: a dtype");
-  }
-  return static_cast<DType>(code);
 }
 
 Target target_of(const NodeView& node, DType zero_point) {

@@ -4,7 +4,7 @@
 #include <numbers>
 
 #include "kernels/ops/convert.h"
-#include "kernels/ops/infer_help.h"
+#include "kernels/ops/dtype_attribute.h"
 #include "kernels/ops/ints.h"
 #include "kernels/ops/op.h"
 #include "kernels/ops/output.h"
@@ -28,11 +28,7 @@ std::int64_t checked_size(std::span<const std::int64_t> values) {
 }
 
 void infer(InferContext& context) {
-  const std::int64_t code = context.attr_int("output_datatype", 1);
-  const DType dtype = code > 0 && code < dtype_count ? static_cast<DType>(code) : DType::undefined;
-  if (!is_differentiable(dtype) && !is_integer(dtype)) {
-    fail(ErrorCode::invalid_model, "output_datatype is ", code, ", needed: a number type");
-  }
+  const DType dtype = number_attribute(context, "output_datatype", DType::float32);
   const Ints size(context, 0);
   context.set_output(0, dtype,
                      Dims{size.known() && size.given() ? Dim(checked_size(size.values())) : Dim()});

@@ -262,3 +262,48 @@ TEST_CASE("NonMaxSuppression keeps the best of boxes that overlap") {
   CHECK_THROWS_AS(
       run_op({"NonMaxSuppression", {boxes, scores, most(1)}, {{"center_point_box", 2L}}}), Error);
 }
+
+TEST_CASE("Sequence operators in every float dtype, over no steps and no samples") {
+  const Tensor x = random_tensor({2, 3, 4}, 1, -1, 1);
+  const Tensor w = random_tensor({3, 1, 2}, 2);
+  const std::vector<OpCase> cases{
+      {"LinearAttention",
+       {x, x, x},
+       {{"q_num_heads", 2L}, {"kv_num_heads", 2L}, {"update_rule", text("linear")}},
+       2},
+      {"CausalConvWithState", {x, w}, {{"activation", text("silu")}}, 2},
+      {"SwiGLU", {x, x}}};
+  for (const OpCase& one : cases) {
+    for (const DType dtype : float_dtypes) {
+      INFO(one.op << " " << to_string(dtype));
+      OpCase narrow = one;
+      OpCase wide = one;
+      for (std::size_t i = 0; i < one.inputs.size(); ++i) {
+        const Tensor rounded = as_dtype(one.inputs[i].tensor(), dtype);
+        narrow.inputs[i] = rounded;
+        wide.inputs[i] = Tensor::of<double>(rounded.shape(), as_doubles(rounded));
+      }
+      const auto got = run_op(narrow);
+      const auto want = run_op(wide);
+      const double margin = dtype == DType::bfloat16 ? 0.06 : dtype == DType::float16 ? 6e-3 : 1e-5;
+      for (std::size_t k = 0; k < got.size(); ++k) {
+        CHECK(got[k].tensor().dtype() == dtype);
+        const auto a = as_doubles(got[k].tensor());
+        const auto b = as_doubles(want[k].tensor());
+        for (std::size_t i = 0; i < a.size(); ++i) CHECK(a[i] == Approx(b[i]).margin(margin));
+      }
+    }
+  }
+  for (const Shape& shape : {Shape{2, 0, 4}, Shape{0, 3, 4}}) {
+    const Tensor none(DType::float32, shape);
+    OpCase attention = cases[0];
+    attention.inputs = {none, none, none};
+    const auto got = run_op(attention);
+    CHECK(got[0].tensor().shape() == shape);
+    CHECK(got[1].tensor().shape() == Shape{shape[0], 2, 2, 2});
+  }
+  const Tensor none(DType::float32, {0, 3, 4});
+  CHECK(run_op({"CausalConvWithState", {none, as_dtype(w, DType::float32)}, {}, 2})[0]
+            .tensor()
+            .shape() == Shape{0, 3, 4});
+}
