@@ -179,6 +179,7 @@ TEST_CASE("DynamicQuantizeLinear fills the range") {
   }
   const auto nothing = run_op({"DynamicQuantizeLinear", {Tensor(DType::float32, {3})}, {}, 3});
   CHECK(nothing[0].tensor().values<std::uint8_t>()[2] == 0);
+  check_gradient({"DynamicQuantizeLinear", {random_tensor({2, 3}, 1)}, {}, 3}, {.order = 1});
 }
 
 TEST_CASE("The derivative of DequantizeLinear by its scales") {

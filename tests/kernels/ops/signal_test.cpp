@@ -126,6 +126,7 @@ TEST_CASE("Derivatives of DFT") {
     }
   }
   check_gradient({"DFT", {random_tensor({2, 3, 1}, 1)}});
+  check_gradient({"DFT", {random_tensor({2, 3, 2, 2}, 1)}, {{"axis", 2L}}, 1, "", 17});
 }
 
 TEST_CASE("STFT is a DFT of each weighted frame") {
