@@ -62,8 +62,8 @@ struct PrepareOptions {
   // Dropout and BatchNormalization train (statistics bound as state) instead of staying frozen. The
   // main graph infers in either case, also where the file was exported in training mode.
   bool training_mode = true;
-  // Tensors of at least this many bytes go to one file beside the output (see ExportOptions); needed
-  // from 2 GiB on.
+  // Tensors of at least this many bytes go to one file beside the output (see ExportOptions);
+  // needed from 2 GiB on.
   std::optional<std::uint64_t> external_data_from;
 };
 
