@@ -128,7 +128,7 @@ std::size_t conv_workspace(const ConvShape& s, int threads, const Kernels& kerne
   if (takes_direct<T>(s, Pass::forward, kernels)) {
     return direct_workspace<T>(s, Pass::forward, threads, kernels);
   }
-  if (takes_winograd<T>(s, Pass::forward, kernels)) {
+  if (takes_winograd<T>(s, kernels)) {
     return winograd_workspace<T>(s, Pass::forward, threads, kernels);
   }
   switch (path_of(s)) {
@@ -150,7 +150,7 @@ void conv(ThreadPool& pool, const ConvShape& s, const T* x, const T* w, const T*
     return direct(pool, s, Pass::forward, x, w, bias, activation == Activation::relu, y, workspace,
                   kernels);
   }
-  if (takes_winograd<T>(s, Pass::forward, kernels)) {
+  if (takes_winograd<T>(s, kernels)) {
     return winograd(pool, s, Pass::forward, x, w, bias, activation == Activation::relu, y,
                     workspace, kernels);
   }

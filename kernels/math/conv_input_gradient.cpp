@@ -130,7 +130,7 @@ std::size_t conv_input_gradient_workspace(const ConvShape& s, int threads, const
   if (takes_direct<T>(s, Pass::input_gradient, kernels)) {
     return direct_workspace<T>(s, Pass::input_gradient, threads, kernels);
   }
-  if (takes_winograd<T>(s, Pass::input_gradient, kernels)) {
+  if (takes_winograd<T>(s, kernels)) {
     return winograd_workspace<T>(s, Pass::input_gradient, threads, kernels);
   }
   switch (path_of(s)) {
@@ -151,7 +151,7 @@ void conv_input_gradient(ThreadPool& pool, const ConvShape& s, const T* dy, cons
   if (takes_direct<T>(s, Pass::input_gradient, kernels)) {
     return direct(pool, s, Pass::input_gradient, dy, w, bias, false, dx, workspace, kernels);
   }
-  if (takes_winograd<T>(s, Pass::input_gradient, kernels)) {
+  if (takes_winograd<T>(s, kernels)) {
     return winograd(pool, s, Pass::input_gradient, dy, w, bias, false, dx, workspace, kernels);
   }
   switch (path_of(s)) {

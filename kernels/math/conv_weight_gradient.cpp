@@ -148,7 +148,7 @@ std::size_t conv_weight_gradient_workspace(const ConvShape& s, int threads,
   if (takes_direct<T>(s, Pass::weight_gradient, kernels)) {
     return direct_weight_gradient_workspace<T>(s, threads, kernels);
   }
-  if (takes_winograd<T>(s, Pass::weight_gradient, kernels)) {
+  if (takes_winograd<T>(s, kernels)) {
     return winograd_weight_gradient_workspace<T>(s, threads, kernels);
   }
   if (path_of(s) == ConvPath::depthwise) {
@@ -168,7 +168,7 @@ void conv_weight_gradient(ThreadPool& pool, const ConvShape& s, const T* x, cons
   if (takes_direct<T>(s, Pass::weight_gradient, kernels)) {
     return direct_weight_gradient(pool, s, x, dy, dw, workspace, kernels);
   }
-  if (takes_winograd<T>(s, Pass::weight_gradient, kernels)) {
+  if (takes_winograd<T>(s, kernels)) {
     return winograd_weight_gradient(pool, s, x, dy, dw, workspace, kernels);
   }
   if (path_of(s) == ConvPath::depthwise) {

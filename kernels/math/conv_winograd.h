@@ -7,7 +7,7 @@ namespace ondine::math {
 
 // Whether the path exists for a shape and is worth it; never in double.
 template <class T>
-bool takes_winograd(const ConvShape& shape, Pass pass, const Kernels& kernels);
+bool takes_winograd(const ConvShape& shape, const Kernels& kernels);
 
 template <class T>
 std::size_t winograd_workspace(const ConvShape& shape, Pass pass, int threads,

@@ -155,6 +155,8 @@ TEMPLATE_TEST_CASE("convolution and both gradients follow the definition", "", f
     }
     check_all<T>(shape2(1, 64, 64, 1, 32, 32, 3, 3, 1, 1, 1, 1));
     check_all<T>(shape2(8, 70, 130, 1, 4, 4, 3, 3, 1, 1, 1, 1));
+    check_all<T>(shape2(7, 140, 150, 1, 5, 4, 3, 3, 1, 1, 1, 1));
+    check_all<T>(shape2(1, 128, 20, 1, 9, 10, 3, 3, 1, 1, 0, 2));
     check_all<T>(shape2(40, 16, 16, 1, 3, 3, 3, 3, 1, 1, 0, 1));
     check_all<T>(shape2(1, 16, 16, 1, 6, 200, 3, 3, 1, 1, 1, 1));
     // Not for tiles: too much padding, a dilation, groups, a flat depth.
