@@ -27,6 +27,19 @@ double inverse_deviation(T variance, T epsilon) {
 template <class T>
 void statistics(const ChannelShape& s, Index c, const T* x, T* mean, T* variance,
                 const Kernels& kernels) {
+  if (s.spatial == 1) {
+    const auto elements = static_cast<double>(s.batch);
+    double sum = 0;
+    for (Index n = 0; n < s.batch; ++n) sum += static_cast<double>(x[n * s.channels + c]);
+    double squares = 0;
+    for (Index n = 0; n < s.batch; ++n) {
+      const double d = static_cast<double>(x[n * s.channels + c]) - sum / elements;
+      squares += d * d;
+    }
+    mean[c] = static_cast<T>(sum / elements);
+    variance[c] = static_cast<T>(squares / elements);
+    return;
+  }
   const auto join = kernel_set<T>(kernels).channels->moments;
   Moments moments;
   for (Index n = 0; n < s.batch; ++n) {
