@@ -73,7 +73,7 @@ class Assembler {
       observe(stage.empty() ? "graph" : stage, graph);
       graph = autodiff::expand(graph, all_operators());
       observe("gradient", graph);
-      if (options_->optimize) optimize(graph, options_->limits);
+      if (options_->optimize) optimize(graph, all_operators(), *options_);
       observe("optimized", graph);
       result = std::make_shared<const Graph>(std::move(graph));
     });

@@ -45,6 +45,13 @@ std::vector<bool> direct_updates(const Callable& callable, const std::vector<Val
 
 }  // namespace
 
+ValueId Callable::input_of(std::size_t variable) const {
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].variable == variable) return graph->inputs[i];
+  }
+  return no_value;
+}
+
 const Selection& Callable::select(std::span<const std::string> names,
                                   const Runtime& runtime) const {
   const std::lock_guard lock(*mutex);
@@ -57,14 +64,23 @@ const Selection& Callable::select(std::span<const std::string> names,
   selection->names.assign(names.begin(), names.end());
   for (const std::string& name : names) selection->values.push_back(find_output(*this, name));
   selection->direct = direct_updates(*this, selection->values);
-  std::vector<ValueId> wanted = selection->values;
-  std::vector<ValueId> targets;
+  Wanted wanted;
+  wanted.values = selection->values;
   for (std::size_t i = 0; i < updates.size(); ++i) {
-    wanted.push_back(updates[i].value);
-    if (selection->direct[i]) targets.push_back(updates[i].value);
+    wanted.values.push_back(updates[i].value);
+    if (selection->direct[i]) {
+      wanted.targets.push_back(updates[i].value);
+    } else {
+      wanted.next_bytes += bytes_of((*graph)[updates[i].value].type);
+    }
   }
-  selection->program =
-      std::make_unique<Program>(graph, std::move(wanted), std::move(targets), runtime);
+  if (runtime.updates == UpdatePolicy::immediate) {
+    for (std::size_t i = 0; i < updates.size(); ++i) {
+      const ValueId input = selection->direct[i] ? input_of(updates[i].variable) : no_value;
+      wanted.in_place.push_back({updates[i].value, input});
+    }
+  }
+  selection->program = std::make_unique<Program>(graph, std::move(wanted), runtime);
   selections.push_back(std::move(selection));
   return *selections.back();
 }

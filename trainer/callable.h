@@ -49,6 +49,8 @@ struct Callable {
   std::vector<std::string> default_outputs;
   std::vector<Update> updates;
 
+  // The graph input that holds the present value of a variable; no_value when none does.
+  graph::ValueId input_of(std::size_t variable) const;
   // The program for these outputs and all updates. Error(mismatch) for an unknown name.
   // Thread-safe.
   const Selection& select(std::span<const std::string> names, const Runtime& runtime) const;

@@ -20,6 +20,11 @@ std::unique_ptr<Model::Impl> Model::Impl::make(graph::ModelDef def, const LoadOp
   impl->algorithm_steps.assign(impl->assembly.algorithms.size(), 0);
   impl->runtime.limits = options.limits;
   impl->runtime.threads = options.threads;
+  impl->runtime.updates = options.updates;
+  impl->runtime.memory_budget = options.memory_budget;
+  for (std::size_t i = 0; i < impl->state.size(); ++i) {
+    impl->runtime.state_bytes += impl->state.variable(i).initial.bytes();
+  }
   impl->runtime.budget = std::make_shared<MemoryBudget>(options.limits.arena_bytes);
   impl->runtime.pool = std::make_unique<ThreadPool>(options.threads);
   return impl;
@@ -118,14 +123,17 @@ void Model::Impl::run_step(std::span<const NamedValue> feeds, std::size_t algori
              " of shape ", wanted, " is bound to ", quoted(typed[update.value].name),
              ", whose shape is ", *shape);
       }
-      executor->set_target(update.value, state.next(update.variable).mutable_data());
+      const auto& in_place = executor->plan().in_place;
+      Tensor& next = i < in_place.size() && in_place[i] ? state.overwrite(update.variable)
+                                                        : state.next(update.variable);
+      executor->set_target(update.value, next.mutable_data());
     }
     run(*executor, call);
     for (std::size_t i = 0; i < step.updates.size(); ++i) {
       const Value value = executor->value(step.updates[i].value);
-      const bool in_place = value.is_tensor() && selection.direct[i] &&
-                            value.tensor().data() == state.next(step.updates[i].variable).data();
-      if (!in_place) assign(step, step.updates[i], value);
+      const bool written = value.is_tensor() && selection.direct[i] &&
+                           value.tensor().data() == state.next(step.updates[i].variable).data();
+      if (!written) assign(step, step.updates[i], value);
     }
     for (std::size_t i = 0; i < results.size(); ++i) {
       store_result(results[i].second, executor->value(selection.values[i]));

@@ -103,12 +103,7 @@ PlanInfo Model::plan(std::span<const NamedValue> feeds,
   for (const graph::GraphValue& value : plan->graph.values) {
     if (value.constant.defined()) info.constant_bytes += value.constant.bytes();
   }
-  for (std::size_t i = 0; i < impl_->state.size(); ++i) {
-    info.state_bytes += impl_->state.variable(i).initial.bytes();
-  }
-  for (const trainer::Update& update : callable.updates) {
-    info.state_bytes += impl_->state.variable(update.variable).initial.bytes();
-  }
+  info.state_bytes = plan->total_bytes - info.arena_bytes - info.constant_bytes;
   return info;
 }
 

@@ -1,17 +1,64 @@
 #include "trainer/optimize.h"
 
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+#include "core/message.h"
 #include "graph/evaluate/evaluate_node.h"
 #include "graph/passes/pass.h"
 
 namespace ondine::trainer {
+namespace {
 
-void optimize(graph::Graph& graph, const Limits& limits) {
+std::vector<std::string> left_out(const LoadOptions& options) {
+  std::vector<std::string> names = options.no_fusion;
+  const char* more = std::getenv("ONDINE_NO_FUSION");
+  for (std::string_view rest = more == nullptr ? "" : more; !rest.empty();) {
+    const std::size_t comma = std::min(rest.find(','), rest.size());
+    if (comma > 0) names.emplace_back(rest.substr(0, comma));
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+  }
+  return names;
+}
+
+// The passes that are not left out.
+std::vector<graph::Pass> chosen_fusions(const LoadOptions& options) {
+  const auto all = graph::fusion_passes();
+  std::vector<graph::Pass> chosen(all.begin(), all.end());
+  for (const std::string& name : left_out(options)) {
+    if (name == "all") return {};
+    if (std::none_of(all.begin(), all.end(), [&](const auto& pass) { return pass.name == name; })) {
+      fail(ErrorCode::mismatch, "there is no fusion pass ", quoted(name));
+    }
+    std::erase_if(chosen, [&](const auto& pass) { return pass.name == name; });
+  }
+  return chosen;
+}
+
+}  // namespace
+
+void optimize(graph::Graph& graph, const graph::Catalogue& catalogue, const LoadOptions& options) {
   graph::PassContext context;
-  context.fold_bytes = limits.fold_bytes;
+  context.fold_bytes = options.limits.fold_bytes;
   context.evaluate = [&](const graph::Node& node, const graph::Graph& owner) {
-    return graph::evaluate_node(node, owner, limits);
+    return graph::evaluate_node(node, owner, options.limits);
   };
+  context.catalogue = &catalogue;
   graph::run_passes(graph, context);
+  for (const graph::Pass& fusion : chosen_fusions(options)) {
+    graph::run_passes(graph, context, std::array{fusion, graph::remove_dead_nodes});
+  }
 }
 
 }  // namespace ondine::trainer
+
+namespace ondine {
+
+std::vector<std::string> fusion_names() {
+  std::vector<std::string> names;
+  for (const graph::Pass& pass : graph::fusion_passes()) names.emplace_back(pass.name);
+  return names;
+}
+
+}  // namespace ondine

@@ -31,11 +31,10 @@ struct Program::Variant {
   std::vector<std::unique_ptr<Executor>> idle;
 };
 
-Program::Program(std::shared_ptr<const Graph> graph, std::vector<ValueId> wanted,
-                 std::vector<ValueId> targets, const Runtime& runtime)
-    : wanted_(std::move(wanted)), targets_(std::move(targets)), runtime_(&runtime) {
+Program::Program(std::shared_ptr<const Graph> graph, Wanted wanted, const Runtime& runtime)
+    : wanted_(std::move(wanted)), runtime_(&runtime) {
   auto pruned = std::make_shared<Graph>(*graph);
-  pruned->outputs = wanted_;
+  pruned->outputs = wanted_.values;
   graph_ = std::move(pruned);
 }
 
@@ -51,7 +50,10 @@ Program::Variant& Program::variant(std::span<const Value> inputs) {
   auto fresh = std::make_shared<Variant>();
   for (const Value& value : inputs) fresh->inputs.push_back(type_of(value));
   PlanOptions options;
-  options.targets = targets_;
+  options.targets = wanted_.targets;
+  options.in_place = wanted_.in_place;
+  options.memory_budget = runtime_->memory_budget;
+  options.state_bytes = runtime_->state_bytes + wanted_.next_bytes;
   options.limits = &runtime_->limits;
   options.threads = runtime_->threads;
   auto plan = std::make_shared<Plan>(make_plan(*graph_, fresh->inputs, options));

@@ -3,12 +3,13 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include <ondine/limits.h>
+#include <ondine/model.h>
 #include <ondine/value.h>
 
 #include "graph/ir/graph.h"
@@ -20,6 +21,9 @@ namespace ondine::trainer {
 struct Runtime {
   Limits limits;
   int threads = 1;
+  UpdatePolicy updates = UpdatePolicy::atomic;
+  std::optional<std::uint64_t> memory_budget;
+  std::uint64_t state_bytes = 0;  // of all variables, once
   std::shared_ptr<MemoryBudget> budget;
   std::unique_ptr<ThreadPool> pool;
 };
@@ -27,17 +31,23 @@ struct Runtime {
 // An executor on loan; goes back when destroyed.
 class ExecutorLease;
 
+// What a program is to compute and where.
+struct Wanted {
+  std::vector<graph::ValueId> values;
+  std::vector<graph::ValueId> targets;  // those of them that may go to the caller's memory
+  std::vector<InPlace> in_place;        // targets that should go where an input lies
+  std::uint64_t next_bytes = 0;         // next values of the state that are no targets
+};
+
 // Wants a subset of a graph's values as outputs. Plans are made for each combination of input
 // shapes once and kept, the least recently used ones are dropped. Thread-safe.
 class Program {
  public:
-  // `wanted` are values of `graph`; `targets` those of them that may go to the caller's memory.
-  Program(std::shared_ptr<const graph::Graph> graph, std::vector<graph::ValueId> wanted,
-          std::vector<graph::ValueId> targets, const Runtime& runtime);
+  Program(std::shared_ptr<const graph::Graph> graph, Wanted wanted, const Runtime& runtime);
   ~Program();
 
   const graph::Graph& graph() const noexcept { return *graph_; }
-  std::span<const graph::ValueId> wanted() const noexcept { return wanted_; }
+  std::span<const graph::ValueId> wanted() const noexcept { return wanted_.values; }
 
   // An executor for inputs of these values' types, its inputs set.
   ExecutorLease acquire(std::span<const Value> inputs);
@@ -50,8 +60,7 @@ class Program {
   Variant& variant(std::span<const Value> inputs);
 
   std::shared_ptr<const graph::Graph> graph_;
-  std::vector<graph::ValueId> wanted_;
-  std::vector<graph::ValueId> targets_;
+  Wanted wanted_;
   const Runtime* runtime_;
   std::mutex mutex_;
   std::vector<std::shared_ptr<Variant>> variants_;  // most recently used first

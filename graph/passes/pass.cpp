@@ -13,6 +13,11 @@ std::span<const Pass> standard_passes() {
   return passes;
 }
 
+std::span<const Pass> fusion_passes() {
+  static const std::array passes{fuse_activation_gradient, fuse_descent, fuse_gemm_descent};
+  return passes;
+}
+
 std::vector<PassReport> run_passes(Graph& graph, const PassContext& context,
                                    std::span<const Pass> passes, std::size_t stop_after) {
   std::vector<PassReport> reports;

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "graph/contract/catalogue.h"
 #include "graph/ir/graph.h"
 
 namespace ondine::graph {
@@ -17,6 +18,8 @@ struct PassContext {
   std::function<std::vector<Tensor>(const Node&, const Graph&)> evaluate;
   // Bytes of the constants that folding may add to one graph.
   std::uint64_t fold_bytes = std::uint64_t{64} << 20;
+  // Where fused operators are found. Absent: nothing is fused.
+  const Catalogue* catalogue = nullptr;
 };
 
 // Inputs and outputs of the graph stay what they are, in number, order, name and value; values that
@@ -30,6 +33,14 @@ extern const Pass fold_constants;            // nodes whose inputs are all const
 extern const Pass remove_identities;         // nodes that return their input as it is
 extern const Pass merge_common_expressions;  // equal operators on equal inputs
 extern const Pass remove_dead_nodes;         // nodes that no output depends on
+
+// Fusion: several nodes become one operator of the domain ai.ondine, where nothing else reads what
+// lies between them. Results agree to rounding. After each, remove_dead_nodes.
+extern const Pass fuse_activation_gradient;  // comparison and Where to ReluGrad, ClipGrad
+extern const Pass fuse_descent;              // w - rate g to Descent
+extern const Pass fuse_gemm_descent;         // Descent by a product to GemmDescent
+
+std::span<const Pass> fusion_passes();
 
 // In the order in which they help each other.
 std::span<const Pass> standard_passes();

@@ -21,6 +21,16 @@
 
 namespace ondine {
 
+// When a training step's new values take the place of the old ones.
+enum class UpdatePolicy : std::uint8_t {
+  // All at once after everything was evaluated; a step that fails changes nothing.
+  atomic,
+  // Each variable in its own memory as soon as nothing reads its old value any more. Same results
+  // in less memory; a step that fails leaves some variables updated, and no other call may run
+  // while a step does.
+  immediate,
+};
+
 struct LoadOptions {
   Limits limits;
   // Threads that a call may use, the caller's included. Results have the same bits for any number.
@@ -29,7 +39,17 @@ struct LoadOptions {
   std::uint64_t seed = 0;
   // Graph rewriting between loading and planning; off only to look for defects.
   bool optimize = true;
+  // Fusion passes to leave out, "fuse_descent" and so on, or "all". The environment variable
+  // ONDINE_NO_FUSION adds to them, separated by commas.
+  std::vector<std::string> no_fusion;
+  UpdatePolicy updates = UpdatePolicy::atomic;
+  // Bound of PlanInfo's bytes together: cheap values are computed again rather than kept until a
+  // call fits. Error(limit) that says how much is needed when it cannot.
+  std::optional<std::uint64_t> memory_budget;
 };
+
+// The names that LoadOptions::no_fusion knows.
+std::vector<std::string> fusion_names();
 
 enum class StateRole : std::uint8_t {
   weight,           // an initializer of the main graph that a training step updates

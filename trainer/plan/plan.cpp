@@ -5,6 +5,7 @@
 #include "core/message.h"
 #include "graph/contract/op_def.h"
 #include "trainer/plan/pack.h"
+#include "trainer/plan/recompute.h"
 #include "trainer/plan/specialize.h"
 #include "trainer/plan/static_bind.h"
 
@@ -23,6 +24,7 @@ class Planner {
   }
 
   Plan run() {
+    plan_.in_place = order_nodes(plan_.graph, targets_, options_->in_place);
     place_inputs();
     count_readers();
     plan_nodes();
@@ -32,6 +34,7 @@ class Planner {
       fail(ErrorCode::limit, "the call needs ", plan_.arena_bytes, " bytes for its values, ",
            options_->limits->arena_bytes, " are allowed; the largest is ", quoted(largest_value()));
     }
+    count_bytes();
     return std::move(plan_);
   }
 
@@ -40,13 +43,7 @@ class Planner {
   std::int32_t end() const { return static_cast<std::int32_t>(plan_.graph.nodes.size()); }
 
   std::size_t add_buffer(ValueId id, Place place, std::int32_t position) {
-    const Type& type = plan_.graph[id].type;
-    Buffer buffer{place, 0, 0, position, position};
-    const auto shape = type.shape();
-    if (shape && type.dtype != DType::string) {
-      buffer.bytes = static_cast<std::size_t>(shape->size()) * size_of(type.dtype);
-    }
-    plan_.buffers.push_back(buffer);
+    plan_.buffers.push_back({place, 0, bytes_of(plan_.graph[id].type), position, position});
     members_.push_back({id});
     return plan_.buffer_of[index(id)] = plan_.buffers.size() - 1;
   }
@@ -166,6 +163,20 @@ class Planner {
     return count;
   }
 
+  void count_bytes() {
+    plan_.total_bytes = plan_.arena_bytes + options_->state_bytes;
+    for (const GraphValue& value : plan_.graph.values) {
+      if (value.constant.defined()) plan_.total_bytes += value.constant.bytes();
+    }
+    std::vector<bool> in_place(plan_.graph.values.size());
+    for (std::size_t i = 0; i < plan_.in_place.size(); ++i) {
+      if (plan_.in_place[i]) in_place[index(options_->in_place[i].value)] = true;
+    }
+    for (const ValueId id : options_->targets) {
+      if (!in_place[index(id)]) plan_.total_bytes += bytes_of(plan_.graph[id].type);
+    }
+  }
+
   std::string_view largest_value() const {
     std::size_t largest = 0;
     std::string_view name;
@@ -201,10 +212,31 @@ class Planner {
   std::vector<std::vector<ValueId>> members_;  // values of each buffer
 };
 
+// Less and less is kept until the plan fits.
+Plan fit_budget(const Graph& graph, const PlanOptions& options, const Plan& plain) {
+  const std::uint64_t excess = plain.total_bytes - *options.memory_budget;
+  std::uint64_t goal = plain.arena_bytes - std::min<std::uint64_t>(excess, plain.arena_bytes);
+  std::uint64_t least = plain.total_bytes;
+  for (int attempt = 0; attempt < 6; ++attempt) {
+    Graph lean = graph;
+    recompute_values(lean, options.targets, goal);
+    Plan plan = Planner(std::move(lean), options).run();
+    if (plan.total_bytes <= *options.memory_budget) return plan;
+    least = std::min(least, plan.total_bytes);
+    goal = attempt < 4 ? goal * 7 / 8 : 0;
+  }
+  fail(ErrorCode::limit, "the memory budget of ", *options.memory_budget,
+       " bytes does not suffice: with recomputation the call needs ", least, ", without ",
+       plain.total_bytes);
+}
+
 }  // namespace
 
 Plan make_plan(const Graph& graph, std::span<const Type> inputs, const PlanOptions& options) {
-  return Planner(specialize(graph, inputs, *options.limits), options).run();
+  const Graph typed = specialize(graph, inputs, *options.limits);
+  Plan plan = Planner(typed, options).run();
+  if (!options.memory_budget || plan.total_bytes <= *options.memory_budget) return plan;
+  return fit_budget(typed, options, plan);
 }
 
 }  // namespace ondine::trainer

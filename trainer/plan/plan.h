@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -9,6 +10,7 @@
 
 #include "core/parallel.h"
 #include "graph/ir/graph.h"
+#include "trainer/plan/order.h"
 
 namespace ondine::trainer {
 
@@ -43,11 +45,17 @@ struct Plan {
   std::vector<std::size_t> buffer_of;  // by value id; no_buffer for none. Views share a buffer
   std::vector<Buffer> buffers;
   std::size_t arena_bytes = 0;
+  std::vector<bool> in_place;     // of PlanOptions::in_place: may be the memory of the input
+  std::uint64_t total_bytes = 0;  // arena, constants, state and its next values
 };
 
 struct PlanOptions {
   // Values that the caller wants in memory of its own (Place::target) where that saves a copy.
   std::span<const graph::ValueId> targets;
+  // Targets that should go where an input lies.
+  std::span<const InPlace> in_place;
+  std::optional<std::uint64_t> memory_budget;  // of Plan::total_bytes
+  std::uint64_t state_bytes = 0;               // state, and next values that are no targets
   const Limits* limits = nullptr;
   int threads = 1;
 };
@@ -55,7 +63,7 @@ struct PlanOptions {
 // `inputs` are the types of graph.inputs with every extent known where the value is a tensor.
 // Nodes that no output needs are left out, what is fixed by the shapes is computed now. Throws
 // Error(mismatch) where the shapes do not fit the operators and Error(limit) above
-// Limits::arena_bytes.
+// Limits::arena_bytes or a budget that recomputation does not reach.
 Plan make_plan(const graph::Graph& graph, std::span<const graph::Type> inputs,
                const PlanOptions& options);
 

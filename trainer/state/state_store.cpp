@@ -45,6 +45,19 @@ Tensor& StateStore::next(std::size_t i) {
   return next_[i] = buffers_[i].back();
 }
 
+Tensor& StateStore::overwrite(std::size_t i) {
+  Version& present = *versions_[present_];
+  const Tensor& tensor = present.tensors[i];
+  bool free = tensor.data() != variables_[i].initial.data() &&
+              present.readers.load(std::memory_order_acquire) <= 1;
+  for (std::size_t v = 0; v < versions_.size() && free; ++v) {
+    const Version& version = *versions_[v];
+    free = v == present_ || version.readers.load(std::memory_order_acquire) == 0 ||
+           version.tensors[i].data() != tensor.data();
+  }
+  return free ? next_[i] = tensor : next(i);
+}
+
 void StateStore::commit() {
   std::size_t target = 0;
   while (target < versions_.size() &&

@@ -56,6 +56,9 @@ class StateStore {
   // Starts the next version: memory for variable i that no reader sees. Allocates only when every
   // buffer of the variable is being read.
   Tensor& next(std::size_t i);
+  // Starts the next version of variable i in the memory of the present one, where nobody but the
+  // caller, who holds one Reader, reads that; else as next(). Initial values are never overwritten.
+  Tensor& overwrite(std::size_t i);
   // Makes the tensors asked for by next() the present version, together with the old ones of all
   // others.
   void commit();

@@ -1,0 +1,57 @@
+#include "graph/passes/fuse.h"
+
+#include <algorithm>
+
+namespace ondine::graph {
+
+Uses::Uses(const Graph& graph)
+    : graph_(&graph), producer_(graph.values.size(), -1), readers_(graph.values.size()) {
+  const auto read = [&](ValueId id) {
+    if (id != no_value) ++readers_[static_cast<std::size_t>(id)];
+  };
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Node& node = graph.nodes[i];
+    for (const ValueId id : node.all_inputs()) read(id);
+    for (const ValueId id : node.references) read(id);
+    if (node.outputs.empty() || node.outputs[0] == no_value) continue;
+    producer_[static_cast<std::size_t>(node.outputs[0])] = static_cast<std::int32_t>(i);
+  }
+  for (const ValueId id : graph.outputs) read(id);
+}
+
+const Node* Uses::made_by(ValueId id, std::string_view op, std::string_view domain) const {
+  if (id == no_value) return nullptr;
+  const std::int32_t position = producer_[static_cast<std::size_t>(id)];
+  if (position < 0) return nullptr;
+  const Node& node = graph_->nodes[static_cast<std::size_t>(position)];
+  return node.op->name == op && node.op->domain == domain ? &node : nullptr;
+}
+
+const Node* Uses::made_for_one(ValueId id, std::string_view op, std::string_view domain) const {
+  const Node* node = made_by(id, op, domain);
+  return node != nullptr && readers_[static_cast<std::size_t>(id)] == 1 ? node : nullptr;
+}
+
+std::optional<double> constant_number(const Graph& graph, ValueId id) {
+  if (id == no_value) return std::nullopt;
+  const Tensor& tensor = graph[id].constant;
+  if (!tensor.defined() || tensor.size() != 1) return std::nullopt;
+  if (tensor.dtype() == DType::float32) return double{tensor.values<float>()[0]};
+  if (tensor.dtype() == DType::float64) return tensor.values<double>()[0];
+  return std::nullopt;
+}
+
+bool same_tensor_type(const Graph& graph, ValueId a, ValueId b) {
+  const Type& x = graph[a].type;
+  const Type& y = graph[b].type;
+  if (!x.is_tensor() || !y.is_tensor() || x.dtype != y.dtype || !x.dims || !y.dims) return false;
+  return std::equal(x.dims->begin(), x.dims->end(), y.dims->begin(), y.dims->end(),
+                    [](Dim p, Dim q) { return p.same(q); });
+}
+
+bool is_full_float(const Graph& graph, ValueId id) {
+  const Type& type = graph[id].type;
+  return type.is_tensor() && (type.dtype == DType::float32 || type.dtype == DType::float64);
+}
+
+}  // namespace ondine::graph

@@ -1,0 +1,48 @@
+// What fusion passes share: who computes a value and how many read it.
+#pragma once
+
+#include <vector>
+
+#include "graph/contract/node_view.h"
+#include "graph/contract/op_def.h"
+#include "graph/passes/rewrite.h"
+
+namespace ondine::graph {
+
+// Of a graph whose nodes stay where they are: fused nodes take the place of the last one, the
+// others are left to remove_dead_nodes.
+class Uses {
+ public:
+  explicit Uses(const Graph& graph);
+
+  // The node that computes `id` when it is operator `op`, with output 0; else nullptr.
+  const Node* made_by(ValueId id, std::string_view op, std::string_view domain = {}) const;
+  // The same, when nothing but one input of one node reads the value.
+  const Node* made_for_one(ValueId id, std::string_view op, std::string_view domain = {}) const;
+
+ private:
+  const Graph* graph_;
+  std::vector<std::int32_t> producer_;
+  std::vector<int> readers_;
+};
+
+// The number that a constant of one element of a floating point type holds.
+std::optional<double> constant_number(const Graph& graph, ValueId id);
+
+// Tensors of one dtype and of the same known shape (named extents are the same by name).
+bool same_tensor_type(const Graph& graph, ValueId a, ValueId b);
+bool is_full_float(const Graph& graph, ValueId id);  // float32 or float64
+
+// Calls fuse(node, uses), which returns whether it rewrote the node, for the graph and all bodies.
+template <class Fuse>
+bool fuse_nodes(Graph& graph, const Pass& pass, const PassContext& context, Fuse fuse) {
+  bool changed = false;
+  const Uses uses(graph);
+  for (Node& node : graph.nodes) {
+    changed = run_on_bodies(node, pass, context) || changed;
+    changed = fuse(node, uses) || changed;
+  }
+  return changed;
+}
+
+}  // namespace ondine::graph

@@ -1,0 +1,216 @@
+#include "trainer/plan/order.h"
+
+#include <algorithm>
+
+#include "graph/contract/op_def.h"
+
+namespace ondine::trainer {
+namespace {
+
+using namespace graph;  // NOLINT
+
+class Order {
+ public:
+  Order(Graph& graph, const std::vector<bool>& outside)
+      : graph_(graph),
+        outside_(outside),
+        producer_(graph.values.size(), none),
+        readers_(graph.values.size()),
+        after_(graph.nodes.size()),
+        open_readers_(graph.values.size()),
+        waiting_(graph.nodes.size()) {
+    for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+      for (const ValueId id : graph.nodes[i].outputs) {
+        if (id != no_value) producer_[index(id)] = i;
+      }
+    }
+    for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+      for (const ValueId id : graph.nodes[i].all_inputs()) {
+        if (id == no_value) continue;
+        readers_[index(id)].push_back(i);
+        ++open_readers_[index(id)];
+        if (producer_[index(id)] != none) ++waiting_[i];
+      }
+    }
+    for (const ValueId id : graph.outputs) ++open_readers_[index(id)];
+  }
+
+  // Makes all other readers of pair.input go before the node that computes pair.value.
+  bool hold_back(const InPlace& pair) {
+    if (pair.value == no_value || pair.input == no_value) return false;
+    const std::size_t node = producer_[index(pair.value)];
+    if (node == none || !may_overwrite(graph_.nodes[node], pair)) return false;
+    std::vector<std::size_t> others;
+    if (!collect_readers(pair.input, node, others)) return false;
+    if (std::any_of(others.begin(), others.end(),
+                    [&](std::size_t other) { return reaches(node, other); })) {
+      return false;
+    }
+    for (const std::size_t other : others) {
+      after_[other].push_back(node);
+      ++waiting_[node];
+    }
+    return true;
+  }
+
+  void run() {
+    done_.assign(graph_.nodes.size(), false);
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) place(i);
+    std::vector<Node> nodes;
+    for (const std::size_t i : order_) nodes.push_back(std::move(graph_.nodes[i]));
+    graph_.nodes = std::move(nodes);
+  }
+
+ private:
+  static constexpr std::size_t none = static_cast<std::size_t>(-1);
+  static std::size_t index(ValueId id) { return static_cast<std::size_t>(id); }
+
+  bool may_overwrite(const Node& node, const InPlace& pair) const {
+    const Type& from = graph_[pair.input].type;
+    const Type& to = graph_[pair.value].type;
+    if (from.dtype != to.dtype || !(from.shape() == to.shape())) return false;
+    // The optimizers of the standard go over each variable once, element by element.
+    const bool optimizer = node.op->domain == "ai.onnx.preview.training";
+    std::size_t reads = 0;
+    bool allowed = false;
+    for (std::size_t i = 0; i < node.inputs.size() && i < 32; ++i) {
+      if (node.inputs[i] != pair.input) continue;
+      ++reads;
+      allowed = optimizer || (node.op->facts.inplace >> i & 1U) != 0;
+    }
+    return reads == 1 && allowed && node.inputs.size() <= 32 && node.bodies.empty();
+  }
+
+  // Nodes but `except` that read the value or a view of it. False when it leaves the graph.
+  bool collect_readers(ValueId id, std::size_t except, std::vector<std::size_t>& found) const {
+    const auto& outputs = graph_.outputs;
+    if (id == no_value) return true;
+    if (std::find(outputs.begin(), outputs.end(), id) != outputs.end()) return false;
+    for (const std::size_t reader : readers_[index(id)]) {
+      if (reader == except) continue;
+      found.push_back(reader);
+      const Node& node = graph_.nodes[reader];
+      const bool view = node.op->facts.view && node.inputs[0] == id;
+      if (view && !collect_readers(node.outputs[0], except, found)) return false;
+    }
+    return true;
+  }
+
+  bool reaches(std::size_t from, std::size_t to) const {
+    std::vector<bool> seen(graph_.nodes.size());
+    std::vector<std::size_t> open{from};
+    while (!open.empty()) {
+      const std::size_t node = open.back();
+      open.pop_back();
+      if (node == to) return true;
+      if (seen[node]) continue;
+      seen[node] = true;
+      for (const ValueId id : graph_.nodes[node].outputs) {
+        if (id == no_value) continue;
+        const auto& readers = readers_[index(id)];
+        open.insert(open.end(), readers.begin(), readers.end());
+      }
+      open.insert(open.end(), after_[node].begin(), after_[node].end());
+    }
+    return false;
+  }
+
+  bool in_arena(ValueId id) const {
+    return id != no_value && producer_[index(id)] != none && !outside_[index(id)];
+  }
+
+  bool frees_memory(std::size_t i) const {
+    std::size_t taken = 0;
+    std::size_t freed = 0;
+    for (const ValueId id : graph_.nodes[i].outputs) {
+      if (in_arena(id)) taken += bytes_of(graph_[id].type);
+    }
+    for (const ValueId id : graph_.nodes[i].inputs) {
+      if (in_arena(id) && open_readers_[index(id)] == 1) freed += bytes_of(graph_[id].type);
+    }
+    return freed > 0 && freed >= taken;
+  }
+
+  // The node, after what it waits for, and then whatever can follow it that frees memory.
+  void place(std::size_t first) {
+    std::vector<std::size_t> open{first};
+    while (!open.empty()) {
+      const std::size_t i = open.back();
+      if (done_[i]) {
+        open.pop_back();
+      } else if (waiting_[i] > 0) {
+        push_missing(i, open);
+      } else {
+        open.pop_back();
+        finish(i, open);
+      }
+    }
+  }
+
+  void push_missing(std::size_t i, std::vector<std::size_t>& open) const {
+    for (const ValueId id : graph_.nodes[i].all_inputs()) {
+      if (id == no_value || producer_[index(id)] == none) continue;
+      if (!done_[producer_[index(id)]]) open.push_back(producer_[index(id)]);
+    }
+    for (std::size_t other = 0; other < after_.size(); ++other) {
+      const bool before =
+          std::find(after_[other].begin(), after_[other].end(), i) != after_[other].end();
+      if (before && !done_[other]) open.push_back(other);
+    }
+  }
+
+  void finish(std::size_t i, std::vector<std::size_t>& open) {
+    done_[i] = true;
+    order_.push_back(i);
+    const Node& node = graph_.nodes[i];
+    std::vector<std::size_t> candidates;
+    for (const ValueId id : node.outputs) {
+      if (id == no_value) continue;
+      for (const std::size_t reader : readers_[index(id)]) --waiting_[reader];
+      candidates.insert(candidates.end(), readers_[index(id)].begin(), readers_[index(id)].end());
+    }
+    for (const std::size_t next : after_[i]) {
+      --waiting_[next];
+      candidates.push_back(next);
+    }
+    for (const ValueId id : node.all_inputs()) {
+      if (id != no_value) --open_readers_[index(id)];
+    }
+    for (const ValueId id : node.inputs) {
+      if (id == no_value || open_readers_[index(id)] != 1) continue;
+      candidates.insert(candidates.end(), readers_[index(id)].begin(), readers_[index(id)].end());
+    }
+    for (const std::size_t next : candidates) {
+      if (!done_[next] && waiting_[next] == 0 && frees_memory(next)) open.push_back(next);
+    }
+  }
+
+  Graph& graph_;
+  const std::vector<bool>& outside_;
+  std::vector<std::size_t> producer_;              // by value
+  std::vector<std::vector<std::size_t>> readers_;  // by value: nodes, once for each input
+  std::vector<std::vector<std::size_t>> after_;    // by node: must come later, though not a reader
+  std::vector<int> open_readers_;                  // by value
+  std::vector<int> waiting_;                       // by node: inputs and others still to come
+  std::vector<bool> done_;
+  std::vector<std::size_t> order_;
+};
+
+}  // namespace
+
+std::size_t bytes_of(const Type& type) {
+  const auto shape = type.shape();
+  if (!shape || type.dtype == DType::string) return 0;
+  return static_cast<std::size_t>(shape->size()) * ondine::size_of(type.dtype);
+}
+
+std::vector<bool> order_nodes(Graph& graph, const std::vector<bool>& outside,
+                              std::span<const InPlace> in_place) {
+  Order order(graph, outside);
+  std::vector<bool> honoured;
+  for (const InPlace& pair : in_place) honoured.push_back(order.hold_back(pair));
+  order.run();
+  return honoured;
+}
+
+}  // namespace ondine::trainer

@@ -1,0 +1,214 @@
+#include "trainer/plan/recompute.h"
+
+#include <algorithm>
+
+#include "graph/contract/op_def.h"
+#include "trainer/plan/order.h"
+#include "trainer/plan/specialize.h"
+
+namespace ondine::trainer {
+namespace {
+
+using namespace graph;  // NOLINT
+
+constexpr std::size_t none = static_cast<std::size_t>(-1);
+
+std::size_t index(ValueId id) { return static_cast<std::size_t>(id); }
+
+// When each value is made and read. Views count as what they show.
+class Lifetimes {
+ public:
+  Lifetimes(const Graph& graph, const std::vector<bool>& outside)
+      : graph_(graph),
+        root_(graph.values.size()),
+        made_(graph.values.size(), none),
+        uses_(graph.values.size()) {
+    for (std::size_t i = 0; i < root_.size(); ++i) root_[i] = static_cast<ValueId>(i);
+    for (std::size_t i = 0; i < graph.nodes.size(); ++i) add(graph.nodes[i], i);
+    for (const ValueId id : graph.outputs) uses_[index(root(id))].push_back(graph.nodes.size());
+    find_peak(outside);
+  }
+
+  ValueId root(ValueId id) const { return root_[index(id)]; }
+  std::size_t made(ValueId id) const { return made_[index(id)]; }
+  // The first use after `position`, or none.
+  std::size_t next_use(ValueId id, std::size_t position) const {
+    const auto& uses = uses_[index(id)];
+    const auto next = std::upper_bound(uses.begin(), uses.end(), position);
+    return next == uses.end() ? none : *next;
+  }
+  std::size_t last_use(ValueId id) const {
+    const auto& uses = uses_[index(id)];
+    return uses.empty() ? made(id) : uses.back();
+  }
+  bool is_used_at(ValueId id, std::size_t position) const {
+    const auto& uses = uses_[index(id)];
+    return made(id) == position || std::binary_search(uses.begin(), uses.end(), position);
+  }
+  bool alive(ValueId id, std::size_t position) const {
+    return made(id) == none || last_use(id) >= position;
+  }
+
+  std::size_t peak_position() const { return peak_; }
+  std::uint64_t peak_bytes() const { return peak_bytes_; }
+
+ private:
+  void add(const Node& node, std::size_t position) {
+    for (const ValueId id : node.all_inputs()) {
+      if (id != no_value) uses_[index(root(id))].push_back(position);
+    }
+    const bool view = node.op->facts.view && !node.inputs.empty() && node.inputs[0] != no_value;
+    for (std::size_t k = 0; k < node.outputs.size(); ++k) {
+      const ValueId id = node.outputs[k];
+      if (id == no_value) continue;
+      if (k == 0 && view) {
+        root_[index(id)] = root(node.inputs[0]);
+      } else {
+        made_[index(id)] = position;
+      }
+    }
+  }
+
+  void find_peak(const std::vector<bool>& outside) {
+    std::vector<std::int64_t> change(graph_.nodes.size() + 2);
+    for (std::size_t i = 0; i < graph_.values.size(); ++i) {
+      const auto id = static_cast<ValueId>(i);
+      if (made_[i] == none || outside[i]) continue;
+      const auto bytes = static_cast<std::int64_t>(bytes_of(graph_[id].type));
+      change[made_[i]] += bytes;
+      change[last_use(id) + 1] -= bytes;
+    }
+    std::int64_t alive = 0;
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+      alive += change[i];
+      if (alive <= static_cast<std::int64_t>(peak_bytes_)) continue;
+      peak_bytes_ = static_cast<std::uint64_t>(alive);
+      peak_ = i;
+    }
+  }
+
+  const Graph& graph_;
+  std::vector<ValueId> root_;
+  std::vector<std::size_t> made_;  // position of the node, none for inputs and constants
+  std::vector<std::vector<std::size_t>> uses_;
+  std::size_t peak_ = 0;
+  std::uint64_t peak_bytes_ = 0;
+};
+
+struct Choice {
+  ValueId value = no_value;
+  std::size_t next_use = none;
+  std::uint64_t gain = 0;
+};
+
+bool may_repeat(const Node& node, const Graph& graph) {
+  return node.op->facts.cheap && !node.op->facts.view && is_static(node, graph);
+}
+
+// Bytes that are free at the peak when the value is computed again later: what its operator reads
+// must then be there.
+std::uint64_t gain_of(const Node& node, const Graph& graph, const Lifetimes& lives,
+                      const Choice& choice) {
+  const std::uint64_t freed = bytes_of(graph[choice.value].type);
+  std::uint64_t held = 0;
+  for (const ValueId id : node.inputs) {
+    if (id == no_value) continue;
+    const ValueId root = lives.root(id);
+    if (lives.alive(root, choice.next_use)) continue;
+    if (lives.last_use(root) <= lives.peak_position()) held += bytes_of(graph[root].type);
+  }
+  return freed > held ? freed - held : 0;
+}
+
+Choice choose(const Graph& graph, const Lifetimes& lives, const std::vector<bool>& outside) {
+  const std::size_t peak = lives.peak_position();
+  Choice best;
+  for (std::size_t i = 0; i < graph.values.size(); ++i) {
+    Choice one{static_cast<ValueId>(i)};
+    if (outside[i] || lives.made(one.value) == none || lives.made(one.value) >= peak) continue;
+    if (lives.is_used_at(one.value, peak)) continue;
+    one.next_use = lives.next_use(one.value, peak);
+    if (one.next_use == none || one.next_use == graph.nodes.size()) continue;
+    const Node& node = graph.nodes[lives.made(one.value)];
+    if (node.outputs[0] != one.value || !may_repeat(node, graph)) continue;
+    one.gain = gain_of(node, graph, lives, one);
+    if (one.gain > best.gain) best = one;
+  }
+  return best;
+}
+
+// A copy of the node that makes the value, with views of it, before the node that reads it next.
+void repeat(Graph& graph, const Lifetimes& lives, const Choice& choice) {
+  Node copy = graph.nodes[lives.made(choice.value)];
+  std::fill(copy.outputs.begin() + 1, copy.outputs.end(), no_value);
+  const Type type = graph[choice.value].type;
+  copy.outputs[0] = graph.add_temporary(graph[choice.value].name + "_again", type);
+  std::vector<Node> added{copy};
+  std::vector<std::pair<ValueId, ValueId>> renamed{{choice.value, copy.outputs[0]}};
+  for (std::size_t i = lives.made(choice.value) + 1; i < graph.nodes.size(); ++i) {
+    const Node& node = graph.nodes[i];
+    const bool later = i >= choice.next_use;
+    if (!node.op->facts.view || node.inputs.empty() || later) continue;
+    const auto source = std::find_if(renamed.begin(), renamed.end(), [&](const auto& pair) {
+      return pair.first == node.inputs[0];
+    });
+    if (source == renamed.end()) continue;
+    Node view = node;
+    view.inputs[0] = source->second;
+    view.outputs[0] =
+        graph.add_temporary(graph[node.outputs[0]].name + "_again", graph[node.outputs[0]].type);
+    renamed.emplace_back(node.outputs[0], view.outputs[0]);
+    added.push_back(std::move(view));
+  }
+  for (std::size_t i = choice.next_use; i < graph.nodes.size(); ++i) {
+    Node& node = graph.nodes[i];
+    const auto rename = [&](std::vector<ValueId>& ids) {
+      for (ValueId& id : ids) {
+        for (const auto& [from, to] : renamed) {
+          if (id == from) id = to;
+        }
+      }
+    };
+    rename(node.inputs);
+    for (Body& body : node.bodies) rename(body.captures);
+  }
+  graph.nodes.insert(graph.nodes.begin() + static_cast<std::ptrdiff_t>(choice.next_use),
+                     std::make_move_iterator(added.begin()), std::make_move_iterator(added.end()));
+}
+
+void drop_unread_views(Graph& graph) {
+  std::vector<bool> read(graph.values.size());
+  for (const ValueId id : graph.outputs) read[index(id)] = true;
+  std::vector<Node> kept;
+  for (std::size_t i = graph.nodes.size(); i-- > 0;) {
+    Node& node = graph.nodes[i];
+    const ValueId first = node.outputs.empty() ? no_value : node.outputs[0];
+    if (node.op->facts.view && first != no_value && !read[index(first)]) continue;
+    for (const ValueId id : node.all_inputs()) {
+      if (id != no_value) read[index(id)] = true;
+    }
+    kept.push_back(std::move(node));
+  }
+  std::reverse(kept.begin(), kept.end());
+  graph.nodes = std::move(kept);
+}
+
+}  // namespace
+
+void recompute_values(Graph& graph, std::span<const ValueId> outside, std::uint64_t goal) {
+  std::vector<bool> flags(graph.values.size());
+  for (const ValueId id : outside) flags[index(id)] = true;
+  order_nodes(graph, flags, {});
+  const std::size_t most = 4 * graph.nodes.size();
+  for (std::size_t round = 0; round < most; ++round) {
+    flags.resize(graph.values.size());
+    const Lifetimes lives(graph, flags);
+    if (lives.peak_bytes() <= goal) break;
+    const Choice choice = choose(graph, lives, flags);
+    if (choice.value == no_value) break;
+    repeat(graph, lives, choice);
+  }
+  drop_unread_views(graph);
+}
+
+}  // namespace ondine::trainer
