@@ -85,7 +85,7 @@ def check_losses(workload, ours, theirs):
 def compare(workload, title, gflop, folder, options):
     ours = Process([str(options.build / "bin/bench_run"), str(folder / f"{workload}.onnx"),
                     str(folder / f"{workload}.x.npy"), str(folder / f"{workload}.label.npy"),
-                    str(options.threads)], options.threads)
+                    str(options.threads), *options.ours], options.threads)
     if options.profile:
         ours.steps(3)
         words = ours.ask("profile 10")
@@ -134,6 +134,8 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, default=HERE.parent / "build")
     parser.add_argument("--no-build", action="store_true", help="programs are up to date")
     parser.add_argument("--models", type=pathlib.Path, help="keep the models in this folder")
+    parser.add_argument("--ours", nargs="*", default=[],
+                        help="immediate updates, and a memory budget in bytes: --ours immediate 300000000")
     parser.add_argument("--serve", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:

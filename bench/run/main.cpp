@@ -1,5 +1,5 @@
 // Runs training steps of one workload and obeys its input, so that another program can be timed in
-// turns with it:  bench_run MODEL.onnx X.npy LABEL.npy THREADS
+// turns with it:  bench_run MODEL.onnx X.npy LABEL.npy THREADS [immediate] [BUDGET]
 //   steps N   times N steps; prints the milliseconds of each, then their losses
 //   profile N prints milliseconds and calls a step of each operator
 //   memory    prints the peak of resident memory in MB, and the planned bytes
@@ -26,8 +26,9 @@ double milliseconds(Clock::time_point start) {
 
 class Runner {
  public:
-  Runner(const std::string& model, const std::string& x, const std::string& label, int threads)
-      : model_(load(model, threads)),
+  Runner(const std::string& model, const std::string& x, const std::string& label,
+         const ondine::LoadOptions& options)
+      : model_(ondine::Model::load(model, options)),
         feeds_{{"x", ondine::load_array(x)}, {"label", ondine::load_array(label)}},
         results_{{"loss", ondine::Value()}} {}
 
@@ -65,12 +66,6 @@ class Runner {
   }
 
  private:
-  static ondine::Model load(const std::string& file, int threads) {
-    ondine::LoadOptions options;
-    options.threads = threads;
-    return ondine::Model::load(file, options);
-  }
-
   double step() {
     model_.train_step_into(feeds_, 0, results_);
     return results_[0].second.tensor().values<float>()[0];
@@ -84,12 +79,22 @@ class Runner {
 }  // namespace
 
 int main(int count, char** arguments) {
-  if (count != 5) {
-    std::cerr << "usage: bench_run MODEL.onnx X.npy LABEL.npy THREADS\n";
+  if (count < 5) {
+    std::cerr << "usage: bench_run MODEL.onnx X.npy LABEL.npy THREADS [immediate] [BUDGET]\n";
     return 2;
   }
   try {
-    Runner runner(arguments[1], arguments[2], arguments[3], std::stoi(arguments[4]));
+    ondine::LoadOptions options;
+    options.threads = std::stoi(arguments[4]);
+    for (int i = 5; i < count; ++i) {
+      const std::string word = arguments[i];
+      if (word == "immediate") {
+        options.updates = ondine::UpdatePolicy::immediate;
+      } else {
+        options.memory_budget = std::stoull(word);
+      }
+    }
+    Runner runner(arguments[1], arguments[2], arguments[3], options);
     std::string command;
     while (std::cin >> command) {
       int times = 1;

@@ -276,8 +276,11 @@ std::vector<Val> expand_grad(ExpandContext& context) {
 
 }  // namespace
 
-extern const OpDef batch_normalization{
-    .name = "BatchNormalization", .infer = infer, .bind = bind, .grad = grad};
+extern const OpDef batch_normalization{.name = "BatchNormalization",
+                                       .infer = infer,
+                                       .bind = bind,
+                                       .grad = grad,
+                                       .facts = {.cheap = true}};
 extern const OpDef batch_normalization_grad{.name = "BatchNormalizationGrad",
                                             .domain = ondine_domain,
                                             .infer = infer_grad,

@@ -18,7 +18,7 @@ using Clock = std::chrono::steady_clock;
 struct Options {
   std::string model;
   std::int64_t batch = 32;
-  int threads = 1;
+  LoadOptions load;
   std::size_t steps = 50;
   std::size_t algorithm = 0;
   bool inference = false;
@@ -47,9 +47,7 @@ struct Result {
 };
 
 Result measure(const Options& options) {
-  LoadOptions load;
-  load.threads = options.threads;
-  Model model = Model::load(options.model, load);
+  Model model = Model::load(options.model, options.load);
   const bool training = !options.inference && model.algorithm_count() > 0;
   const NamedValues feeds = synthetic_feeds(
       training ? model.algorithm(options.algorithm).inputs : model.inputs(), options.batch, 1);
@@ -94,7 +92,7 @@ void print_json(const Options& options, const Result& result) {
   }
   std::cout << nlohmann::json{{"model", options.model},
                               {"batch", options.batch},
-                              {"threads", options.threads},
+                              {"threads", options.load.threads},
                               {"steps", options.steps},
                               {"first_ms", result.first_ms},
                               {"median_ms", result.median_ms},
@@ -136,7 +134,7 @@ void add_bench(CLI::App& app, Action& action) {
                   "  ondine bench model.onnx --inference --json\n");
   command->add_option("MODEL", options->model, "Model file")->required();
   command->add_option("--batch", options->batch, "Extent of open dims")->check(CLI::PositiveNumber);
-  command->add_option("--threads", options->threads, "Threads")->check(CLI::Range(1, 1024));
+  add_load_options(*command, options->load);
   command->add_option("--steps", options->steps, "Timed steps")->check(CLI::PositiveNumber);
   command->add_option("--algorithm", options->algorithm, "Index of the training algorithm");
   command->add_flag("--inference", options->inference, "Time inference of a training model");

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdio>
 #include <cstring>
+#include <map>
 
 #include "ondine/elements.h"
 
@@ -14,6 +15,19 @@ CLI::App* add_command(CLI::App& app, const std::string& name, const std::string&
   CLI::App* command = app.add_subcommand(name, description);
   command->footer("Examples:\n" + examples);
   return command;
+}
+
+void add_load_options(CLI::App& command, LoadOptions& load) {
+  command.add_option("--threads", load.threads, "Threads")->check(CLI::Range(1, 1024));
+  command.add_option("--memory-budget", load.memory_budget,
+                     "Bytes for values, state and constants: cheap values are computed again");
+  const std::map<std::string, UpdatePolicy> policies{{"atomic", UpdatePolicy::atomic},
+                                                     {"immediate", UpdatePolicy::immediate}};
+  command
+      .add_option("--updates", load.updates,
+                  "atomic: all at once; immediate: each in its own memory")
+      ->transform(CLI::CheckedTransformer(policies));
+  command.add_option("--no-fusion", load.no_fusion, "Fusion passes to leave out, or all");
 }
 
 std::pair<std::string, std::string> split_pair(const std::string& text, const char* option) {

@@ -16,6 +16,9 @@ namespace ondine::cli {
 CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& description,
                       const std::string& examples);
 
+// --threads, --memory-budget, --updates and --no-fusion; `load` must outlive the parsing.
+void add_load_options(CLI::App& command, LoadOptions& load);
+
 // "NAME=VALUE" at its first '='; Error(mismatch) that names the option when
 // there is none.
 std::pair<std::string, std::string> split_pair(const std::string& text, const char* option);

@@ -27,8 +27,8 @@ void add_train(CLI::App& app, Action& action) {
       ->required()
       ->check(CLI::PositiveNumber);
   command->add_option("--learning-rate", options->learning_rate, "Instead of the model's own");
-  command->add_option("--threads", options->threads, "Threads")->check(CLI::Range(1, 1024));
-  command->add_option("--seed", options->seed, "Of shuffling and random operators");
+  add_load_options(*command, options->load);
+  command->add_option("--seed", options->load.seed, "Of shuffling and random operators");
   command->add_option("--algorithm", options->algorithm, "Index of the training algorithm");
   command->add_flag("--initialize", options->initialize,
                     "Start from the model's initialization instead of its initializers");

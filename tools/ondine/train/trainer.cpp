@@ -11,13 +11,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-LoadOptions load_options(const TrainOptions& options) {
-  LoadOptions load;
-  load.threads = options.threads;
-  load.seed = options.seed;
-  return load;
-}
-
 Value scalar_value(const PortInfo& port, double value) {
   switch (port.dtype) {
     case DType::float32:
@@ -67,7 +60,7 @@ const Property* find_property(const Properties& properties, const std::string& n
 }  // namespace
 
 TrainRun::TrainRun(const TrainOptions& options)
-    : options_(options), model_(Model::load(options.model, load_options(options))) {
+    : options_(options), model_(Model::load(options.model, options.load)) {
   if (options_.algorithm >= model_.algorithm_count()) {
     throw Error(ErrorCode::mismatch,
                 "model '" + options_.model + "' has " + std::to_string(model_.algorithm_count()) +
@@ -76,9 +69,9 @@ TrainRun::TrainRun(const TrainOptions& options)
   }
   data_ = load_splits(to_paths(options_.data));
   prepare_feeds();
-  cursor_.shuffle_seed = options_.seed;
+  cursor_.shuffle_seed = options_.load.seed;
   totals_.sums.resize(metrics_.size());
-  if (options_.initialize && !options_.resume) model_.initialize(options_.seed);
+  if (options_.initialize && !options_.resume) model_.initialize(options_.load.seed);
   if (options_.resume) resume();
   if (!options_.metrics.empty()) {
     log_.open(options_.metrics, options_.resume ? std::ios::app : std::ios::trunc);

@@ -19,8 +19,7 @@ struct TrainOptions {
   std::uint64_t epochs = 1;
   std::uint64_t batch_size = 32;
   std::optional<float> learning_rate;
-  int threads = 1;
-  std::uint64_t seed = 0;
+  LoadOptions load;
   std::size_t algorithm = 0;
   std::string output;
   std::string checkpoint;
