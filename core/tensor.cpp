@@ -7,6 +7,7 @@
 
 #include "core/budget.h"
 #include "core/checked.h"
+#include "core/pages.h"
 
 namespace ondine {
 namespace {
@@ -14,21 +15,26 @@ namespace {
 std::shared_ptr<void> own(DType dtype, std::int64_t count, std::size_t bytes,
                           std::shared_ptr<MemoryBudget> budget) {
   if (budget) budget->charge(bytes);
+  const bool pages = dtype != DType::string && maps_pages(bytes);
   void* memory = nullptr;
   try {
-    memory = allocate_aligned(bytes);
+    memory = pages ? map_pages(bytes) : allocate_aligned(bytes);
   } catch (...) {
     if (budget) budget->release(bytes);
     throw;
   }
   if (dtype == DType::string) {
     std::uninitialized_value_construct_n(static_cast<std::string*>(memory), count);
-  } else if (memory != nullptr) {
+  } else if (memory != nullptr && !pages) {
     std::memset(memory, 0, bytes);
   }
-  return {memory, [dtype, count, bytes, budget = std::move(budget)](void* p) {
+  return {memory, [dtype, count, bytes, pages, budget = std::move(budget)](void* p) {
             if (dtype == DType::string) std::destroy_n(static_cast<std::string*>(p), count);
-            free_aligned(p);
+            if (pages) {
+              unmap_pages(p, bytes);
+            } else {
+              free_aligned(p);
+            }
             if (budget) budget->release(bytes);
           }};
 }

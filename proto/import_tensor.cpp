@@ -170,6 +170,10 @@ Tensor from_raw_data(DType dtype, const Shape& shape, onnx::TensorProto& proto) 
            proto.raw_data().size());
   }
   auto owner = std::make_shared<std::string>(std::move(*proto.mutable_raw_data()));
+  // The state of an optimizer often starts as zeros, which take no memory while nobody writes them.
+  const bool zeros = maps_pages(needed) && size_of(dtype) * 8 == packed_bits(dtype) &&
+                     owner->find_first_not_of('\0') == std::string::npos;
+  if (zeros) return Tensor(dtype, shape);
   const auto bytes = std::as_bytes(std::span(*owner));
   return from_file_form(dtype, shape, bytes, std::move(owner));
 }

@@ -1,0 +1,29 @@
+#include "core/pages.h"
+
+#include <sys/mman.h>
+
+#include "core/message.h"
+
+namespace ondine {
+namespace {
+
+constexpr std::size_t least = std::size_t{1} << 20;
+// Fewer misses of the page table. Smaller blocks would become resident for nothing.
+constexpr std::size_t huge_from = std::size_t{16} << 20;
+
+}  // namespace
+
+bool maps_pages(std::size_t bytes) noexcept { return bytes >= least; }
+
+void* map_pages(std::size_t bytes) {
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) fail(ErrorCode::limit, "the system has no ", bytes, " bytes left");
+#ifdef MADV_HUGEPAGE
+  if (bytes >= huge_from) madvise(memory, bytes, MADV_HUGEPAGE);  // a hint
+#endif
+  return memory;
+}
+
+void unmap_pages(void* memory, std::size_t bytes) noexcept { munmap(memory, bytes); }
+
+}  // namespace ondine

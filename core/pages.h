@@ -1,0 +1,16 @@
+// Large blocks of zeros straight from the system.
+#pragma once
+
+#include <cstddef>
+
+namespace ondine {
+
+// Whether blocks of this size come as pages of their own: they go back to the system as soon as
+// they are freed, and take no memory before something is written to them.
+bool maps_pages(std::size_t bytes) noexcept;
+
+// Zeros, aligned to a page. Throws Error(limit) when the system has no more.
+void* map_pages(std::size_t bytes);
+void unmap_pages(void* memory, std::size_t bytes) noexcept;
+
+}  // namespace ondine
