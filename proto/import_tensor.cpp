@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/checked.h"
+#include "core/pages.h"
 #include "onnx_schema.pb.h"
 #include "proto/external_data.h"
 #include "proto/import_parts.h"
