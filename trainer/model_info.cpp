@@ -88,11 +88,12 @@ void Model::set_deadline(std::optional<std::chrono::milliseconds> per_call) {
   impl_->deadline = per_call;
 }
 
-PlanInfo Model::plan(std::span<const NamedValue> feeds,
-                     std::optional<std::size_t> algorithm) const {
+PlanInfo Model::plan(std::span<const NamedValue> feeds, std::optional<std::size_t> algorithm,
+                     std::span<const std::string> fetches) const {
   const trainer::Callable& callable =
       algorithm ? impl_->require_algorithm(*algorithm).step : impl_->assembly.infer;
-  const trainer::Selection& selection = callable.select(callable.default_outputs, impl_->runtime);
+  const trainer::Selection& selection = callable.select(
+      fetches.empty() ? std::span(callable.default_outputs) : fetches, impl_->runtime);
   const auto present = impl_->state.read();
   std::vector<Value> inputs;
   callable.gather(feeds, present, inputs);

@@ -59,7 +59,7 @@ class Runner {
   void memory() const {
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
-    const ondine::PlanInfo plan = model_.plan(feeds_, 0);
+    const ondine::PlanInfo plan = model_.plan(feeds_, 0, std::vector<std::string>{"loss"});
     std::printf("%.3f %.0f %.0f %.0f\n", static_cast<double>(usage.ru_maxrss) / 1024,
                 static_cast<double>(plan.arena_bytes), static_cast<double>(plan.constant_bytes),
                 static_cast<double>(plan.state_bytes));

@@ -188,8 +188,9 @@ class Model {
   // Every call that takes longer fails with Error(limit).
   void set_deadline(std::optional<std::chrono::milliseconds> per_call);
 
-  // Plans without running. algorithm: an index, or nothing for infer.
-  PlanInfo plan(std::span<const NamedValue> feeds, std::optional<std::size_t> algorithm) const;
+  // Plans without running. algorithm: an index, or nothing for infer. `fetches` as in the call.
+  PlanInfo plan(std::span<const NamedValue> feeds, std::optional<std::size_t> algorithm,
+                std::span<const std::string> fetches = {}) const;
   void set_profiling(bool on);
   std::vector<ProfileEntry> profile() const;  // since it was switched on, longest first
 

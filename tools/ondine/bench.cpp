@@ -67,7 +67,10 @@ Result measure(const Options& options) {
     return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
   };
   Result result;
-  result.plan = model.plan(feeds, training ? std::optional(options.algorithm) : std::nullopt);
+  std::vector<std::string> fetches;
+  for (const NamedValue& value : results) fetches.push_back(value.first);
+  result.plan =
+      model.plan(feeds, training ? std::optional(options.algorithm) : std::nullopt, fetches);
   result.first_ms = step();
   std::vector<double> times;
   for (std::size_t i = 0; i < options.steps; ++i) times.push_back(step());
