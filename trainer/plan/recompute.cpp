@@ -132,7 +132,8 @@ Choice choose(const Graph& graph, const Lifetimes& lives, const std::vector<bool
     const Node& node = graph.nodes[lives.made(one.value)];
     if (node.outputs[0] != one.value || !may_repeat(node, graph)) continue;
     one.gain = gain_of(node, graph, lives, one);
-    if (one.gain > best.gain) best = one;
+    // Of equal ones the later: what it is computed from is then still there to follow.
+    if (one.gain > 0 && one.gain >= best.gain) best = one;
   }
   return best;
 }
