@@ -21,8 +21,8 @@ constexpr auto abs_of = [](auto x, Params) {
   }
 };
 constexpr auto neg_of = [](auto x, Params) { return wrap_sub<decltype(x)>(0, x); };
-constexpr auto sqrt_of = [](auto x, Params) { return std::sqrt(x); };
-constexpr auto reciprocal_of = [](auto x, Params) { return 1 / x; };
+constexpr auto sqrt_rows = [](const auto& rows) { return rows.sqrt; };
+constexpr auto reciprocal_rows = [](const auto& rows) { return rows.reciprocal; };
 
 std::vector<Val> abs_grad(GradContext& g) { return {g.dy(0) * unary("Sign", g.x(0))}; }
 std::vector<Val> neg_grad(GradContext& g) { return {-g.dy(0)}; }
@@ -36,8 +36,8 @@ std::vector<Val> reciprocal_grad(GradContext& g) {
 
 extern const OpDef abs_op = unary_op("Abs", bind_unary_op<abs_of, Computed>, abs_grad, true);
 extern const OpDef neg = unary_op("Neg", bind_unary_op<neg_of, Computed>, neg_grad, true);
-extern const OpDef sqrt_op = unary_op("Sqrt", bind_unary_op<sqrt_of>, sqrt_grad, true);
+extern const OpDef sqrt_op = unary_op("Sqrt", bind_vector_op<sqrt_rows>, sqrt_grad, true);
 extern const OpDef reciprocal =
-    unary_op("Reciprocal", bind_unary_op<reciprocal_of>, reciprocal_grad, true);
+    unary_op("Reciprocal", bind_vector_op<reciprocal_rows>, reciprocal_grad, true);
 
 }  // namespace ondine::kernels::ops

@@ -28,6 +28,11 @@ constexpr auto quotient_of = [](auto a, auto b) {
   }
 };
 
+constexpr auto add_rows = [](const auto& rows) { return rows.add; };
+constexpr auto sub_rows = [](const auto& rows) { return rows.sub; };
+constexpr auto mul_rows = [](const auto& rows) { return rows.mul; };
+constexpr auto div_rows = [](const auto& rows) { return rows.div; };
+
 using Extent = std::optional<Dim>;
 
 // Elements that are no extents may be of any size: what overflows is not known.
@@ -91,12 +96,13 @@ constexpr OpDef arithmetic(std::string_view name, void (*infer_rule)(InferContex
 }  // namespace
 
 extern const OpDef add_op =
-    arithmetic("Add", infer<known_sum>, bind_binary_op<sum_of, Computed>, add_grad, true);
-extern const OpDef sub_op = arithmetic("Sub", infer<known_difference>,
-                                       bind_binary_op<difference_of, Computed>, sub_grad, false);
-extern const OpDef mul_op =
-    arithmetic("Mul", infer<known_product>, bind_binary_op<product_of, Computed>, mul_grad, true);
-extern const OpDef div_op = arithmetic("Div", infer<known_quotient>,
-                                       bind_binary_op<quotient_of, Computed>, div_grad, false);
+    arithmetic("Add", infer<known_sum>, bind_vector_binary_op<add_rows, sum_of>, add_grad, true);
+extern const OpDef sub_op =
+    arithmetic("Sub", infer<known_difference>, bind_vector_binary_op<sub_rows, difference_of>,
+               sub_grad, false);
+extern const OpDef mul_op = arithmetic("Mul", infer<known_product>,
+                                       bind_vector_binary_op<mul_rows, product_of>, mul_grad, true);
+extern const OpDef div_op = arithmetic(
+    "Div", infer<known_quotient>, bind_vector_binary_op<div_rows, quotient_of>, div_grad, false);
 
 }  // namespace ondine::kernels::ops

@@ -10,7 +10,6 @@ namespace {
 
 using Drawn = Types<float, double, float16, bfloat16, std::int8_t, std::int16_t, std::int32_t,
                     std::int64_t, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, bool>;
-constexpr std::int64_t block = 256;
 
 void infer(InferContext& context) {
   const auto same = static_cast<std::int64_t>(context.dtype(0));
@@ -31,14 +30,14 @@ Kernel bind(BindContext& context) {
       const RandomKey key = own_key(call.random(), seed);
       T* y = call.out<T>(0);
       call.pool().for_chunks(n, elementwise_grain, [&](std::int64_t first, std::int64_t last) {
-        double p[block];
-        for (std::int64_t done = first; done < last; done += block) {
-          const std::int64_t end = std::min(last, done + block);
-          read(p, call.in<std::byte>(0) + static_cast<std::size_t>(done) * size, end - done);
-          for_random_bits(key, done, end, [&](std::int64_t i, std::uint32_t bits) {
-            y[i] = store<T>(static_cast<compute_t<T>>(below(bits, p[i - done])));
-          });
-        }
+        for_random_bits(
+            key, first, last, [&](std::int64_t i, std::int64_t count, const auto* bits) {
+              double p[random_piece];
+              read(p, call.in<std::byte>(0) + static_cast<std::size_t>(i) * size, count);
+              for (std::int64_t k = 0; k < count; ++k) {
+                y[i + k] = store<T>(static_cast<compute_t<T>>(below(bits[k], p[k])));
+              }
+            });
       });
     };
   });

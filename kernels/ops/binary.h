@@ -3,6 +3,7 @@
 
 #include <type_traits>
 
+#include "kernels/math/vector.h"
 #include "kernels/ops/elementwise.h"
 #include "kernels/ops/op.h"
 
@@ -41,6 +42,35 @@ struct BinaryRows {
   }
 };
 
+// Member(vector_kernels<T>()) for float and double; F serves other types.
+template <class T, auto Member, auto F>
+void vector_binary_row(const Row& row) {
+  const auto& rows = Member(math::vector_kernels<T>());
+  const T* a = row.in<T>(0);
+  const T* b = row.in<T>(1);
+  if (row.repeated[0] && row.repeated[1]) {
+    std::fill_n(row.out<T>(), row.n, F(*a, *b));
+  } else if (row.repeated[0]) {
+    rows.sv(row.out<T>(), *a, b, row.n);
+  } else if (row.repeated[1]) {
+    rows.vs(row.out<T>(), a, *b, row.n);
+  } else {
+    rows.vv(row.out<T>(), a, b, row.n);
+  }
+}
+
+template <auto Member, auto F>
+struct VectorBinaryRows {
+  template <class T>
+  static RowFunction make() {
+    if constexpr (std::is_floating_point_v<T>) {
+      return &vector_binary_row<T, Member, F>;
+    } else {
+      return &binary_row<T, F>;
+    }
+  }
+};
+
 // Before version 7 the second operand is laid over a part of the first one's axes, at `axis`, and
 // only where `broadcast` is 1. The dims of input 1 as it is laid, in the form that later versions
 // align at the last axis.
@@ -60,6 +90,12 @@ Kernel bind_binary(const BindContext& context, RowFunction row);
 template <auto F, class Types>
 Kernel bind_binary_op(BindContext& context) {
   return bind_binary(context, pick_row<BinaryRows<F>>(compute_dtype(context.dtype(0)), Types{}));
+}
+
+template <auto Member, auto F>
+Kernel bind_vector_binary_op(BindContext& context) {
+  const DType dtype = compute_dtype(context.dtype(0));
+  return bind_binary(context, pick_row<VectorBinaryRows<Member, F>>(dtype, Computed{}));
 }
 
 // Input 1 in the rank that multidirectional broadcasting needs.

@@ -2,6 +2,8 @@
 // probability ratio; otherwise y = x and everything is kept.  dx = dy / (1 - ratio) where kept.
 // 1 and 6: training unless is_test; 7 and 10: never (10: bool mask); 12: inputs ratio and
 // training_mode, attribute seed.
+#include <limits>
+
 #include "kernels/ops/convert.h"
 #include "kernels/ops/convert_rows.h"
 #include "kernels/ops/elementwise.h"
@@ -57,18 +59,26 @@ struct Settings {
 
 template <class T, class Mask>
 void drop(KernelContext& call, Mask* mask, const RandomKey& key, double p, std::int64_t n) {
+  using Compute = compute_t<T>;
   const T* x = call.in<T>(0);
   T* y = call.out<T>(0);
-  const auto scale = static_cast<compute_t<T>>(1 / (1 - p));
+  const auto scale = static_cast<Compute>(1 / (1 - p));
+  const auto dropped = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(threshold(p), std::numeric_limits<std::uint32_t>::max()));
   call.pool().for_chunks(n, elementwise_grain, [&](std::int64_t first, std::int64_t last) {
-    for_random_bits(key, first, last, [&](std::int64_t i, std::uint32_t bits) {
-      const bool keep = !below(bits, p);
-      y[i] = store<T>(keep ? load(x[i]) * scale : compute_t<T>(0));
+    for_random_bits(key, first, last, [&](std::int64_t at, std::int64_t count, const auto* bits) {
+#pragma GCC ivdep  // y may be x
+      for (std::int64_t k = 0; k < count; ++k) {
+        const Compute scaled = load(x[at + k]) * scale;
+        y[at + k] = store<T>(bits[k] >= dropped ? scaled : Compute(0));
+      }
       if (mask == nullptr) return;
-      if constexpr (std::is_same_v<Mask, bool>) {
-        mask[i] = keep;
-      } else {
-        mask[i] = store<T>(keep ? compute_t<T>(1) : compute_t<T>(0));
+      for (std::int64_t k = 0; k < count; ++k) {
+        if constexpr (std::is_same_v<Mask, bool>) {
+          mask[at + k] = bits[k] >= dropped;
+        } else {
+          mask[at + k] = store<T>(bits[k] >= dropped ? Compute(1) : Compute(0));
+        }
       }
     });
   });
@@ -92,7 +102,14 @@ void infer(InferContext& context) {
   Type mask = context.input(0);
   if (context.version() >= 10) mask.dtype = DType::boolean;
   context.set_output(1, std::move(mask));
-  if (!by_inputs(context)) check_ratio(context.attr_float("ratio", 0.5F));
+  if (!by_inputs(context)) return check_ratio(context.attr_float("ratio", 0.5F));
+  for (std::size_t i = 1; i < context.input_count(); ++i) {
+    if (!context.has_input(i) || !context.ranked(i)) continue;
+    const Dim size = product(context.dims(i));
+    if (size.known() && size.size() != 1) {
+      context.reject("input ", i, " is no scalar but ", to_string(context.dims(i)));
+    }
+  }
 }
 
 Kernel bind(BindContext& context) {

@@ -10,10 +10,49 @@
 namespace ondine::kernels::ops {
 namespace {
 
-constexpr auto elu_of = [](auto x, Params p) { return x > 0 ? x : p.a * std::expm1(x); };
-constexpr auto celu_of = [](auto x, Params p) { return x > 0 ? x : p.a * std::expm1(x / p.a); };
-constexpr auto selu_of = [](auto x, Params p) {
-  return x > 0 ? p.b * x : p.b * (p.a * std::expm1(x));
+// e^x - 1 from e^x where that is exact enough, else its series; x <= 0.
+inline float less_one(float x, float e) {
+  const float series = x * (1 + x / 2 * (1 + x / 3 * (1 + x / 4 * (1 + x / 5 * (1 + x / 6)))));
+  return x > -0.25F ? series : e - 1;
+}
+
+// b x for x > 0, else a (e^(x / c) - 1).
+template <class T>
+void bent_row(const Row& row, T a, T b, T c) {
+  const auto& rows = math::vector_kernels<T>();
+  for_pieces<T>(row, [&](T* y, const T* x, T* t, std::int64_t n) {
+    if constexpr (std::is_same_v<T, float>) {
+      T low[piece_length];
+      for (std::int64_t i = 0; i < n; ++i) low[i] = x[i] > 0 ? T(0) : x[i] / c;
+      rows.exp(t, low, n);
+      for (std::int64_t i = 0; i < n; ++i) t[i] = a * less_one(low[i], t[i]);
+    } else {
+      for (std::int64_t i = 0; i < n; ++i) t[i] = x[i] > 0 ? T(0) : a * std::expm1(x[i] / c);
+    }
+    for (std::int64_t i = 0; i < n; ++i) y[i] = x[i] > 0 ? b * x[i] : t[i];
+  });
+}
+
+struct EluRows {
+  template <class T>
+  static RowFunction make() {
+    return [](const Row& row) { bent_row<T>(row, row.params.a, 1, 1); };
+  }
+};
+struct CeluRows {
+  template <class T>
+  static RowFunction make() {
+    return [](const Row& row) { bent_row<T>(row, row.params.a, 1, row.params.a); };
+  }
+};
+struct SeluRows {
+  template <class T>
+  static RowFunction make() {
+    return [](const Row& row) {
+      const T gamma = row.params.b;
+      bent_row<T>(row, gamma * row.params.a, gamma, 1);
+    };
+  }
 };
 
 Params elu_params(const NodeView& node) { return {node.attr_float("alpha", 1.0F)}; }
@@ -24,15 +63,15 @@ Params selu_params(const NodeView& node) {
           node.attr_float("gamma", first ? 1.0507F : 1.05070102214813232421875F)};
 }
 
-Kernel bind_elu(BindContext& context) {
-  return bind_unary<elu_of>(context, FullFloats{}, elu_params(context));
+template <class Rows>
+Kernel bind(const BindContext& context, Params params) {
+  const DType dtype = compute_dtype(context.dtype(0));
+  return elementwise(context, pick_row<Rows>(dtype, FullFloats{}), params);
 }
-Kernel bind_celu(BindContext& context) {
-  return bind_unary<celu_of>(context, FullFloats{}, elu_params(context));
-}
-Kernel bind_selu(BindContext& context) {
-  return bind_unary<selu_of>(context, FullFloats{}, selu_params(context));
-}
+
+Kernel bind_elu(BindContext& context) { return bind<EluRows>(context, elu_params(context)); }
+Kernel bind_celu(BindContext& context) { return bind<CeluRows>(context, elu_params(context)); }
+Kernel bind_selu(BindContext& context) { return bind<SeluRows>(context, selu_params(context)); }
 
 void infer_celu(InferContext& context) {
   if (elu_params(context).a == 0) fail(ErrorCode::invalid_model, "alpha of Celu is 0");

@@ -11,7 +11,7 @@ namespace {
 
 constexpr auto sinh_of = [](auto x, Params) { return std::sinh(x); };
 constexpr auto cosh_of = [](auto x, Params) { return std::cosh(x); };
-constexpr auto tanh_of = [](auto x, Params) { return std::tanh(x); };
+constexpr auto tanh_rows = [](const auto& rows) { return rows.tanh; };
 constexpr auto asinh_of = [](auto x, Params) { return std::asinh(x); };
 constexpr auto acosh_of = [](auto x, Params) { return std::acosh(x); };
 constexpr auto atanh_of = [](auto x, Params) { return std::atanh(x); };
@@ -39,7 +39,7 @@ std::vector<Val> atanh_grad(GradContext& g) {
 
 extern const OpDef sinh_op = unary_op("Sinh", bind_unary_op<sinh_of>, sinh_grad);
 extern const OpDef cosh_op = unary_op("Cosh", bind_unary_op<cosh_of>, cosh_grad);
-extern const OpDef tanh_op = unary_op("Tanh", bind_unary_op<tanh_of>, tanh_grad);
+extern const OpDef tanh_op = unary_op("Tanh", bind_vector_op<tanh_rows>, tanh_grad);
 extern const OpDef asinh_op = unary_op("Asinh", bind_unary_op<asinh_of>, asinh_grad);
 extern const OpDef acosh_op = unary_op("Acosh", bind_unary_op<acosh_of>, acosh_grad);
 extern const OpDef atanh_op = unary_op("Atanh", bind_unary_op<atanh_of>, atanh_grad);

@@ -9,7 +9,10 @@ namespace {
 
 using PReluTypes = Types<float, double, std::int32_t, std::int64_t, std::uint32_t, std::uint64_t>;
 
-constexpr auto sloped = [](auto x, auto slope) { return x < 0 ? wrap_mul(x, slope) : x; };
+constexpr auto sloped = [](auto x, auto slope) {
+  const auto product = wrap_mul(x, slope);
+  return x < 0 ? product : x;
+};
 
 // The axes that a slope for each channel lacks behind axis 1.
 std::size_t missing_axes(const NodeView& node, const Dims& x, const Dims& slope) {

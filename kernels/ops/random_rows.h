@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "core/random.h"
@@ -18,18 +19,26 @@ inline RandomKey own_key(RandomKey key, const std::optional<std::uint64_t>& seed
   return key;
 }
 
-// Calls body(i, bits) for first <= i < last: 32 random bits for element i.
+inline constexpr std::int64_t random_piece = 256;
+
+// Calls body(i, n, bits) for pieces of [first, last), of at most random_piece elements: bits[k] are
+// 32 random bits for element i + k. `first` is a multiple of 4.
 template <class Body>
 void for_random_bits(const RandomKey& key, std::int64_t first, std::int64_t last, Body&& body) {
-  for (std::int64_t i = first; i < last;) {
-    const auto words = random_block(key, static_cast<std::uint64_t>(i / 4));
-    for (const std::int64_t end = std::min(last, i / 4 * 4 + 4); i < end; ++i) {
-      body(i, words[static_cast<std::size_t>(i % 4)]);
-    }
+  std::uint32_t bits[random_piece];
+  for (std::int64_t i = first; i < last; i += random_piece) {
+    const std::int64_t n = std::min(random_piece, last - i);
+    random_blocks(key, static_cast<std::uint64_t>(i / 4), static_cast<std::size_t>((n + 3) / 4),
+                  bits);
+    body(i, n, bits);
   }
 }
 
 // Whether `bits`, taken as a number in [0, 1), are below p.
 inline bool below(std::uint32_t bits, double p) { return bits * 0x1p-32 < p; }
+// The bits that are below p are those less than this.
+inline std::uint64_t threshold(double p) {
+  return static_cast<std::uint64_t>(std::ceil(p * 0x1p+32));
+}
 
 }  // namespace ondine::kernels

@@ -12,7 +12,10 @@ using ReluTypes = Types<float, double, std::int8_t, std::int16_t, std::int32_t, 
 
 // NaN stays NaN.
 constexpr auto relu_of = [](auto x, Params) { return x < 0 ? decltype(x)(0) : x; };
-constexpr auto leaky_of = [](auto x, Params p) { return x < 0 ? x * p.a : x; };
+constexpr auto leaky_of = [](auto x, Params p) {
+  const auto sloped = x * p.a;
+  return x < 0 ? sloped : x;
+};
 constexpr auto thresholded_of = [](auto x, Params p) { return x > p.a ? x : decltype(x)(0); };
 
 float leaky_alpha(const NodeView& node) { return node.attr_float("alpha", 0.01F); }

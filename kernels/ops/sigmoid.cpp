@@ -1,22 +1,14 @@
 // sigmoid.cpp — s(x) = 1 / (1 + e^-x) and what is near it.
-//   Sigmoid      s(x)                                   dx = dy y (1 - y)
-//   HardSigmoid  min(1, max(0, alpha x + beta))         dx = alpha dy where 0 < y < 1
-//   HardSwish    x min(1, max(0, x / 6 + 1/2))          dx = dy (x / 3 + 1/2) for -3 < x < 3, dy
-//   above Swish        x s(alpha x)                           dx = dy (s + alpha y (1 - s))
-#include <cmath>
-
+//   Sigmoid      s(x)                             dx = dy y (1 - y)
+//   HardSigmoid  min(1, max(0, alpha x + beta))   dx = alpha dy where 0 < y < 1
+//   HardSwish    x min(1, max(0, x / 6 + 1/2))    dx = dy (x / 3 + 1/2) for |x| < 3, dy above
+//   Swish        x s(alpha x)                     dx = dy (s + alpha y (1 - s))
 #include "kernels/ops/unary.h"
 
 namespace ondine::kernels::ops {
 namespace {
 
-template <class T>
-T sigmoid_at(T x) {
-  const T e = std::exp(-std::fabs(x));  // in [0, 1]: no overflow
-  return (x >= 0 ? T(1) : e) / (1 + e);
-}
-
-constexpr auto sigmoid_of = [](auto x, Params) { return sigmoid_at(x); };
+constexpr auto sigmoid_rows = [](const auto& rows) { return rows.sigmoid; };
 constexpr auto hard_sigmoid_of = [](auto x, Params p) {
   const auto line = p.a * x + p.b;
   return line < 0 ? decltype(x)(0) : line > 1 ? decltype(x)(1) : line;
@@ -25,7 +17,20 @@ constexpr auto hard_swish_of = [](auto x, Params) {
   using T = decltype(x);
   return x <= T(-3) ? T(0) : x >= T(3) ? x : x * (x / 6 + T(0.5));
 };
-constexpr auto swish_of = [](auto x, Params p) { return x * sigmoid_at(p.a * x); };
+
+struct SwishRows {
+  template <class T>
+  static RowFunction make() {
+    return [](const Row& row) {
+      const auto& rows = math::vector_kernels<T>();
+      for_pieces<T>(row, [&](T* y, const T* x, T* t, std::int64_t n) {
+        rows.scale(t, x, row.params.a, n);
+        rows.sigmoid(t, t, n);
+        rows.mul.vv(y, x, t, n);
+      });
+    };
+  }
+};
 
 Params hard_sigmoid_params(const NodeView& node) {
   return {node.attr_float("alpha", 0.2F), node.attr_float("beta", 0.5F)};
@@ -36,7 +41,8 @@ Kernel bind_hard_sigmoid(BindContext& context) {
   return bind_unary<hard_sigmoid_of>(context, FullFloats{}, hard_sigmoid_params(context));
 }
 Kernel bind_swish(BindContext& context) {
-  return bind_unary<swish_of>(context, FullFloats{}, swish_params(context));
+  return elementwise(context, pick_row<SwishRows>(compute_dtype(context.dtype(0)), FullFloats{}),
+                     swish_params(context));
 }
 
 std::vector<Val> sigmoid_grad(GradContext& g) {
@@ -67,7 +73,7 @@ std::vector<Val> swish_grad(GradContext& g) {
 
 }  // namespace
 
-extern const OpDef sigmoid = unary_op("Sigmoid", bind_unary_op<sigmoid_of>, sigmoid_grad);
+extern const OpDef sigmoid = unary_op("Sigmoid", bind_vector_op<sigmoid_rows>, sigmoid_grad);
 extern const OpDef hard_sigmoid =
     unary_op("HardSigmoid", bind_hard_sigmoid, hard_sigmoid_grad, true);
 extern const OpDef hard_swish =

@@ -9,15 +9,26 @@
 namespace ondine::kernels::ops {
 namespace {
 
-template <class T>
-T softplus_at(T x) {
-  if (x != x) return x;
-  return (x > 0 ? x : T(0)) + std::log1p(std::exp(-std::fabs(x)));
-}
-
-constexpr auto softplus_of = [](auto x, Params) { return softplus_at(x); };
+constexpr auto softplus_rows = [](const auto& rows) { return rows.softplus; };
 constexpr auto softsign_of = [](auto x, Params) { return x / (1 + std::fabs(x)); };
-constexpr auto mish_of = [](auto x, Params) { return x * std::tanh(softplus_at(x)); };
+
+struct MishRows {
+  template <class T>
+  static RowFunction make() {
+    return [](const Row& row) {
+      const auto& rows = math::vector_kernels<T>();
+      for_pieces<T>(row, [&](T* y, const T* x, T* t, std::int64_t n) {
+        rows.softplus(t, x, n);
+        rows.tanh(t, t, n);
+        rows.mul.vv(y, x, t, n);
+      });
+    };
+  }
+};
+
+Kernel bind_mish(BindContext& context) {
+  return elementwise(context, pick_row<MishRows>(compute_dtype(context.dtype(0)), FullFloats{}));
+}
 
 std::vector<Val> softplus_grad(GradContext& g) { return {g.dy(0) * unary("Sigmoid", g.x(0))}; }
 
@@ -34,8 +45,8 @@ std::vector<Val> mish_grad(GradContext& g) {
 
 }  // namespace
 
-extern const OpDef softplus = unary_op("Softplus", bind_unary_op<softplus_of>, softplus_grad);
+extern const OpDef softplus = unary_op("Softplus", bind_vector_op<softplus_rows>, softplus_grad);
 extern const OpDef softsign = unary_op("Softsign", bind_unary_op<softsign_of>, softsign_grad, true);
-extern const OpDef mish = unary_op("Mish", bind_unary_op<mish_of>, mish_grad);
+extern const OpDef mish = unary_op("Mish", bind_mish, mish_grad);
 
 }  // namespace ondine::kernels::ops

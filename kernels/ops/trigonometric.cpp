@@ -9,8 +9,8 @@
 namespace ondine::kernels::ops {
 namespace {
 
-constexpr auto sin_of = [](auto x, Params) { return std::sin(x); };
-constexpr auto cos_of = [](auto x, Params) { return std::cos(x); };
+constexpr auto sin_rows = [](const auto& rows) { return rows.sin; };
+constexpr auto cos_rows = [](const auto& rows) { return rows.cos; };
 constexpr auto tan_of = [](auto x, Params) { return std::tan(x); };
 constexpr auto asin_of = [](auto x, Params) { return std::asin(x); };
 constexpr auto acos_of = [](auto x, Params) { return std::acos(x); };
@@ -34,8 +34,8 @@ std::vector<Val> atan_grad(GradContext& g) {
 
 }  // namespace
 
-extern const OpDef sin_op = unary_op("Sin", bind_unary_op<sin_of>, sin_grad);
-extern const OpDef cos_op = unary_op("Cos", bind_unary_op<cos_of>, cos_grad);
+extern const OpDef sin_op = unary_op("Sin", bind_vector_op<sin_rows>, sin_grad);
+extern const OpDef cos_op = unary_op("Cos", bind_vector_op<cos_rows>, cos_grad);
 extern const OpDef tan_op = unary_op("Tan", bind_unary_op<tan_of>, tan_grad);
 extern const OpDef asin_op = unary_op("Asin", bind_unary_op<asin_of>, asin_grad);
 extern const OpDef acos_op = unary_op("Acos", bind_unary_op<acos_of>, acos_grad);

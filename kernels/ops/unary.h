@@ -3,6 +3,7 @@
 
 #include <type_traits>
 
+#include "kernels/math/vector.h"
 #include "kernels/ops/elementwise.h"
 #include "kernels/ops/op.h"
 
@@ -28,6 +29,36 @@ struct UnaryRows {
   }
 };
 
+// Member(vector_kernels<T>()) is the row, for float and double; F serves other types.
+template <class T, auto Member>
+void vector_row(const Row& row) {
+  Member(math::vector_kernels<T>())(row.out<T>(), row.in<T>(0), row.n);
+}
+
+template <auto Member, auto F>
+struct VectorRows {
+  template <class T>
+  static RowFunction make() {
+    if constexpr (std::is_floating_point_v<T>) {
+      return &vector_row<T, Member>;
+    } else {
+      return &unary_row<T, F>;
+    }
+  }
+};
+
+inline constexpr std::int64_t piece_length = 256;
+
+// Calls body(y, x, t, n) for pieces of a row of at most that length, with scratch t for n elements.
+template <class T, class Body>
+void for_pieces(const Row& row, Body&& body) {
+  alignas(64) T scratch[piece_length];
+  for (std::int64_t done = 0; done < row.n; done += piece_length) {
+    const std::int64_t n = std::min(piece_length, row.n - done);
+    body(row.out<T>() + done, row.in<T>(0) + done, scratch, n);
+  }
+}
+
 // Kernel of a unary operator; 16-bit floats are computed as float.
 template <auto F, class... T>
 Kernel bind_unary(const BindContext& context, Types<T...> types, Params params = {}) {
@@ -39,6 +70,13 @@ Kernel bind_unary(const BindContext& context, Types<T...> types, Params params =
 template <auto F, class Types = FullFloats>
 Kernel bind_unary_op(BindContext& context) {
   return bind_unary<F>(context, Types{});
+}
+
+// The same from a row of kernels/math, for float and double.
+template <auto Member>
+Kernel bind_vector_op(BindContext& context) {
+  const DType dtype = compute_dtype(context.dtype(0));
+  return elementwise(context, pick_row<VectorRows<Member, nullptr>>(dtype, FullFloats{}));
 }
 
 // One differentiable unary operator without attributes.

@@ -1,12 +1,25 @@
 // where.cpp — y = condition ? a : b with broadcasting, of every dtype;
 // da = dy where condition, db = dy where not, each summed over what was broadcast.
+#include <complex>
 #include <string>
+#include <type_traits>
 
 #include "kernels/ops/elementwise.h"
 #include "kernels/ops/op.h"
 
 namespace ondine::kernels::ops {
 namespace {
+
+// Without a branch for words: all bits set or none.
+template <class T>
+T select(bool condition, const T& a, const T& b) {
+  if constexpr (std::is_unsigned_v<T>) {
+    const auto mask = static_cast<T>(T{0} - static_cast<T>(condition));
+    return static_cast<T>((a & mask) | (b & static_cast<T>(~mask)));
+  } else {
+    return condition ? a : b;
+  }
+}
 
 template <class T>
 void select_row(const Row& row) {
@@ -24,15 +37,15 @@ void select_row(const Row& row) {
     for (std::int64_t i = 0; i < n; ++i) y[i] = source[i * step];
   } else if (a_step == 1 && b_step == 1) {
 #pragma GCC ivdep  // y may be a or b
-    for (std::int64_t i = 0; i < n; ++i) y[i] = condition[i] ? a[i] : b[i];
+    for (std::int64_t i = 0; i < n; ++i) y[i] = select(condition[i], a[i], b[i]);
   } else if (a_step == 1) {
-    const T& other = *b;
+    const T other = *b;
 #pragma GCC ivdep
-    for (std::int64_t i = 0; i < n; ++i) y[i] = condition[i] ? a[i] : other;
+    for (std::int64_t i = 0; i < n; ++i) y[i] = select(condition[i], a[i], other);
   } else {
-    const T& first = *a;
+    const T first = *a;
 #pragma GCC ivdep
-    for (std::int64_t i = 0; i < n; ++i) y[i] = condition[i] ? first : b[i * b_step];
+    for (std::int64_t i = 0; i < n; ++i) y[i] = select(condition[i], first, b[i * b_step]);
   }
 }
 
@@ -44,9 +57,9 @@ RowFunction pick(DType dtype) {
     case 2:
       return select_row<std::uint16_t>;
     case 4:
-      return select_row<float>;
+      return select_row<std::uint32_t>;
     case 8:
-      return select_row<double>;
+      return select_row<std::uint64_t>;
     default:
       return select_row<std::complex<double>>;
   }

@@ -226,6 +226,13 @@ TEST_CASE("Dropout rejects ratios outside of [0, 1)") {
   }
 }
 
+TEST_CASE("Dropout rejects ratios and modes that are no scalars") {
+  const Tensor x = random_tensor({4}, 1);
+  const Tensor none(DType::boolean, {0});
+  CHECK_THROWS_AS(run_op({.op = "Dropout", .inputs = {x, Value(), none}}), Error);
+  CHECK_THROWS_AS(run_op({.op = "Dropout", .inputs = {x, Tensor(DType::float32, {2})}}), Error);
+}
+
 TEST_CASE("Dropout passes its derivative to what was kept") {
   const Tensor x = random_tensor({6, 5}, 1);
   check_gradient({.op = "Dropout", .inputs = {x, Tensor::scalar(0.3F), training()}});

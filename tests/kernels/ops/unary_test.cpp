@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <numbers>
 
 #include "tests/kernels/ops/numbers.h"
@@ -136,6 +137,48 @@ TEST_CASE("Unary operators treat infinities and NaN as their functions do") {
     check("HardSwish", {0, inf, nan});
     check("Sign", {-1, 1, nan});
     check("Abs", {inf, inf, nan});
+  }
+}
+
+TEST_CASE("Exponential rectifiers keep small numbers") {
+  const Tensor x = numbers({6}, {-1e-20, -1e-7, -1e-3, -0.2499, -0.2501, -80}, DType::float32);
+  const Tensor want = reference({6}, {x}, [](const auto& v) { return std::expm1(v[0]); });
+  check_close(run_op_tensor({.op = "Elu", .inputs = {x}}), as_dtype(want, DType::float32),
+              {5e-7, 0});
+}
+
+TEST_CASE("The fused derivative of Gelu is that of its formula in every float format") {
+  for (const std::string approximate : {"none", "tanh"}) {
+    const graph::Attributes attributes{{"approximate", approximate}};
+    for (const DType dtype : float_dtypes) {
+      INFO(approximate << " " << to_string(dtype));
+      const Tensor x = as_dtype(random_tensor({3, 300}, 1, -4, 4), dtype);
+      const Tensor dy = as_dtype(random_tensor({3, 300}, 2), dtype);
+      const auto phi = [&](double v) {
+        return std::exp(-v * v / 2) / std::sqrt(2 * std::numbers::pi);
+      };
+      const Tensor want = reference(x.shape(), {dy, x}, [&](const auto& v) {
+        if (approximate == "none") {
+          return v[0] * ((1 + std::erf(v[1] / std::sqrt(2.0))) / 2 + v[1] * phi(v[1]));
+        }
+        const double c = std::sqrt(2 / std::numbers::pi);
+        const double t = std::tanh(c * (v[1] + 0.044715 * v[1] * v[1] * v[1]));
+        const double slope = c * (1 + 3 * 0.044715 * v[1] * v[1]);
+        return v[0] * ((1 + t) / 2 + v[1] * (1 - t * t) * slope / 2);
+      });
+      Closeness closeness = closeness_of(dtype);
+      closeness.atol = std::max(closeness.atol, closeness.rtol);
+      check_close(run_op_tensor({.op = "GeluGrad",
+                                 .inputs = {dy, x},
+                                 .attributes = attributes,
+                                 .domain = "ai.ondine"}),
+                  as_dtype(want, dtype), closeness);
+    }
+    check_gradient({.op = "GeluGrad",
+                    .inputs = {random_tensor({4}, 1), random_tensor({4}, 2)},
+                    .attributes = attributes,
+                    .domain = "ai.ondine"},
+                   {.order = 1});
   }
 }
 
