@@ -74,6 +74,7 @@ GemmCall<T> call_of(const GemmShape& s, const GemmOptions<T>& o) {
   call.col_bias = o.col_bias;
   call.row_bias = o.row_bias;
   call.relu = o.activation == Activation::relu;
+  call.addend = o.addend;
   if (is_column(s)) {
     std::swap(call.m, call.n);
     std::swap(call.a_row, call.b_col);
@@ -131,7 +132,9 @@ void gemm(ThreadPool& pool, const GemmShape& shape, const GemmBatch& batch, cons
       if (column) std::swap(call.a, call.b);
       call.a += i * call.a_row;
       call.b += j * call.b_col;
-      call.c = c + which * batch.stride_c + i * call.ldc + j;
+      const std::int64_t at = which * batch.stride_c + i * call.ldc + j;
+      call.c = c + at;
+      if (call.addend) call.addend += at;
       if (call.col_bias) call.col_bias += j;
       if (call.row_bias) call.row_bias += i;
       call.m = std::min(tiles.rows, whole.m - i);

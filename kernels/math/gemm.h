@@ -34,7 +34,8 @@ struct GemmBatch {
   const std::int64_t* offsets_b = nullptr;
 };
 
-// C = activation(alpha op(A) op(B) + beta C + bias). With beta 0 C is not read.
+// C = activation(alpha op(A) op(B) + beta D + bias). D is C or `addend`, which lies in memory like
+// C and must not overlap it; with beta 0 it is not read.
 template <class T>
 struct GemmOptions {
   T alpha = 1;
@@ -42,6 +43,7 @@ struct GemmOptions {
   const T* col_bias = nullptr;  // n values, added to every row
   const T* row_bias = nullptr;  // m values, added to every column
   Activation activation = Activation::none;
+  const T* addend = nullptr;
 };
 
 template <class T>

@@ -3,6 +3,7 @@
 
 #include <type_traits>
 
+#include "kernels/math/cell.h"
 #include "kernels/math/conv.h"
 #include "kernels/math/norm.h"
 #include "kernels/math/optimizer.h"
@@ -27,6 +28,7 @@ struct GemmCall {
   const T* col_bias;
   const T* row_bias;
   bool relu;
+  const T* addend = nullptr;  // what beta multiplies; C when null
 };
 
 template <class T>
@@ -152,6 +154,7 @@ struct KernelSet {
   const WinogradKernels<T>* winograd;  // null in double
   const ChannelKernels<T>* channels;
   const DirectKernels<T>* direct;
+  const CellKernels<T>* cells;
 };
 
 struct Kernels {

@@ -135,6 +135,12 @@ void CellActivation::gradient(const C* x, const C* y, const C* dy, C* dx, std::i
   const auto a = static_cast<C>(alpha);
   const auto b = static_cast<C>(beta);
   const auto bound = static_cast<C>(clip);
+  if (clip == 0 && kind == Kind::sigmoid) {
+    return math::vector_kernels<C>().sigmoid_gradient(dx, dy, y, n);
+  }
+  if (clip == 0 && kind == Kind::tanh) {
+    return math::vector_kernels<C>().tanh_gradient(dx, dy, y, n);
+  }
   const auto slope = [&](C t, C f) -> C {
     switch (kind) {
       case Kind::sigmoid:
@@ -189,12 +195,22 @@ Recurrence read_recurrence(const NodeView& node, const Shape& x, const Shape& r)
   s.batch_first = node.attr_int("layout", 0) != 0;
   s.linear_before_reset = node.attr_int("linear_before_reset", 0) != 0;
   s.input_forget = node.attr_int("input_forget", 0) != 0;
+  s.peepholes = s.gates == 4 && node.has_input(7);
   s.activations = read_activations(node, static_cast<std::size_t>(s.directions));
   s.steps = x[s.batch_first ? 1 : 0];
   s.batch = x[s.batch_first ? 0 : 1];
   s.input = x[2];
   s.hidden = r[2];
   return s;
+}
+
+bool Recurrence::usual_lstm() const {
+  if (gates != 4 || input_forget || peepholes) return false;
+  for (std::size_t i = 0; i < activations.size(); ++i) {
+    const Kind usual = i % 3 == 0 ? Kind::sigmoid : Kind::tanh;
+    if (activations[i].kind != usual || activations[i].clip > 0) return false;
+  }
+  return true;
 }
 
 void infer_recurrent(InferContext& context) {

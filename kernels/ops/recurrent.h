@@ -53,6 +53,7 @@ struct Recurrence {
   bool batch_first = false;  // layout 1
   bool linear_before_reset = false;
   bool input_forget = false;
+  bool peepholes = false;
   std::vector<CellActivation> activations;  // of the first direction, then of the second
 
   std::int64_t rows() const noexcept { return steps * batch; }
@@ -74,6 +75,8 @@ struct Recurrence {
   std::int64_t step(std::int64_t d, std::int64_t i) const noexcept {
     return backwards(d) ? steps - 1 - i : i;
   }
+  // Whether math::CellKernels have this cell.
+  bool usual_lstm() const;
   const CellActivation& activation(std::int64_t d, std::size_t i) const {
     return activations[static_cast<std::size_t>(d) * activations.size() /
                            static_cast<std::size_t>(directions) +

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "kernels/math/cell.h"
 #include "kernels/ops/recurrent.h"
 #include "kernels/ops/recurrent_forward.h"
 #include "kernels/ops/wide.h"
@@ -20,6 +21,7 @@ class Backward {
       : s_(read_recurrence(context, context.shape(0), context.shape(2))),
         kept_(saved_width(context) * s_.hidden),
         lstm_(s_.gates == 4),
+        usual_(s_.usual_lstm()),
         gru_(s_.gates == 3),
         x_(context, scratch_, 0),
         w_(context, scratch_, 1),
@@ -187,6 +189,10 @@ class Backward {
     const std::int64_t n = s_.hidden;
     const std::int64_t t = s_.step(d, i);
     const C* c = p.cells + (d * s_.rows() + s_.row(t, b)) * n;
+    if (usual_ && i > 0) {
+      const C* before = p.cells + (d * s_.rows() + s_.row(s_.step(d, i - 1), b)) * n;
+      return math::cell_kernels<C>().lstm_gradient(z, before, c, dh, dc, g, n);
+    }
     C* in = at(p, rows_) + b * 6 * n;
     C* out = in + n;
     C* forget = in + 2 * n;
@@ -198,6 +204,7 @@ class Backward {
     } else {
       std::copy_n(p.cells + (d * s_.rows() + s_.row(s_.step(d, i - 1), b)) * n, n, old);
     }
+    if (usual_) return math::cell_kernels<C>().lstm_gradient(z, old, c, dh, dc, g, n);
     const CellActivation& f = s_.activation(d, 0);
     CellActivation last = s_.activation(d, 2);
     last.clip = 0;
@@ -341,6 +348,7 @@ class Backward {
   Recurrence s_;
   std::int64_t kept_;
   bool lstm_;
+  bool usual_;
   bool gru_;
   WideIn<C> x_, w_, r_, h0_, c0_, p_, y_, z_, cells_, dy_, dy_h_, dy_c_;
   WideOut<C> dx_, dw_, dr_, db_, dh0_, dc0_, dp_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/math/cell.h"
 #include "kernels/ops/recurrent.h"
 #include "kernels/ops/wide.h"
 
@@ -20,6 +21,7 @@ class Forward {
       : s_(read_recurrence(context, context.shape(0), context.shape(2))),
         kept_(saved_width(context) * s_.hidden),
         lstm_(s_.gates == 4),
+        usual_(s_.usual_lstm()),
         x_(context, scratch_, 0),
         w_(context, scratch_, 1),
         r_(context, scratch_, 2),
@@ -39,9 +41,10 @@ class Forward {
     c_ = scratch_.add<C>(state);
     u_ = scratch_.add<C>(s_.batch * s_.width());
     reset_ = scratch_.add<C>(state);
+    turned_ = scratch_.add<C>(s_.width() * s_.hidden);
     rows_ = scratch_.add<C>(s_.batch * 5 * s_.hidden);
     const math::GemmShape all{.m = s_.rows(), .n = s_.width(), .k = s_.input, .trans_b = true};
-    const math::GemmShape one{.m = s_.batch, .n = s_.width(), .k = s_.hidden, .trans_b = true};
+    const math::GemmShape one{.m = s_.batch, .n = s_.width(), .k = s_.hidden};
     work_bytes_ = std::max(math::gemm_workspace<C>(all, 1, context.threads()),
                            math::gemm_workspace<C>(one, 1, context.threads()));
     work_ = scratch_.add_bytes(work_bytes_);
@@ -108,6 +111,7 @@ class Forward {
                     {.m = s_.rows(), .n = width, .k = s_.input, .trans_b = true, .ldc = kept_}, p.x,
                     p.w + d * width * s_.input, z, options, workspace(p));
     }
+    turn(p.r + d * width * hidden, at(p, turned_));
     for (std::int64_t i = 0; i < s_.steps; ++i) {
       p.call.check_cancelled();
       step(p, d, s_.step(d, i), z, h, c);
@@ -127,20 +131,33 @@ class Forward {
     }
   }
 
+  // R^T: every step multiplies with it, and reads it in order.
+  void turn(const C* r, C* turned) const {
+    constexpr std::int64_t tile = 16;
+    const std::int64_t width = s_.width();
+    for (std::int64_t i = 0; i < width; i += tile) {
+      const std::int64_t last = std::min(width, i + tile);
+      for (std::int64_t k = 0; k < s_.hidden; ++k) {
+        for (std::int64_t j = i; j < last; ++j) turned[k * width + j] = r[j * s_.hidden + k];
+      }
+    }
+  }
+
   // u = h R^T for `count` gates from `gate` on.
-  void multiply(const Pointers& p, std::int64_t d, const C* h, std::int64_t gate,
-                std::int64_t count) const {
+  void multiply(const Pointers& p, const C* h, std::int64_t gate, std::int64_t count) const {
     if (s_.batch == 0) return;
-    const C* r = p.r + (d * s_.width() + gate * s_.hidden) * s_.hidden;
-    math::gemm<C>(
-        p.call.pool(),
-        {.m = s_.batch, .n = count * s_.hidden, .k = s_.hidden, .trans_b = true, .ldc = s_.width()},
-        h, r, at(p, u_) + gate * s_.hidden, {}, workspace(p));
+    const math::GemmShape shape{.m = s_.batch,
+                                .n = count * s_.hidden,
+                                .k = s_.hidden,
+                                .ldb = s_.width(),
+                                .ldc = s_.width()};
+    math::gemm<C>(p.call.pool(), shape, h, at(p, turned_) + gate * s_.hidden,
+                  at(p, u_) + gate * s_.hidden, {}, workspace(p));
   }
 
   void step(const Pointers& p, std::int64_t d, std::int64_t t, C* z, C* h, C* c) const {
     const bool reset_first = s_.gates == 3 && !s_.linear_before_reset;
-    multiply(p, d, h, 0, reset_first ? 2 : s_.gates);
+    multiply(p, h, 0, reset_first ? 2 : s_.gates);
     const std::int64_t grain =
         std::max<std::int64_t>(1, 8192 / std::max<std::int64_t>(1, s_.width()));
     const auto rows = [&](auto&& body) {
@@ -150,14 +167,16 @@ class Forward {
     };
     if (reset_first) {
       rows([&](std::int64_t b, C* zb) { reset(p, d, b, zb, h); });
-      multiply(p, d, at(p, reset_), 2, 1);
+      multiply(p, at(p, reset_), 2, 1);
     }
     rows([&](std::int64_t b, C* zb) {
       const bool valid = p.lengths == nullptr || t < p.lengths[b];
       C* hb = h + b * s_.hidden;
       C* cb = c + b * s_.hidden;
       if (valid) {
-        if (lstm_) {
+        if (usual_) {
+          math::cell_kernels<C>().lstm(zb, at(p, u_) + b * s_.width(), cb, hb, s_.hidden);
+        } else if (lstm_) {
           lstm(p, d, b, zb, hb, cb);
         } else if (s_.gates == 3) {
           gru(p, d, b, zb, hb);
@@ -245,10 +264,11 @@ class Forward {
   Recurrence s_;
   std::int64_t kept_;
   bool lstm_;
+  bool usual_;
   WideIn<C> x_, w_, r_, b_, h0_, c0_, p_;
   WideOut<C> y_, y_h_, y_c_, z_, cells_;
   bool has_lengths_ = false;
-  std::size_t bias_ = 0, h_ = 0, c_ = 0, u_ = 0, reset_ = 0, rows_ = 0, work_ = 0;
+  std::size_t bias_ = 0, h_ = 0, c_ = 0, u_ = 0, reset_ = 0, rows_ = 0, turned_ = 0, work_ = 0;
   std::size_t work_bytes_ = 0;
 };
 

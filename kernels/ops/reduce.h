@@ -26,7 +26,9 @@ class Reduction {
   // y[o] = reducer.finish(merge of all its elements, o). The reducer has
   //   types Item (within a block) and Total, constants Item identity and Total total_identity,
   //   Item map(T x, int64 o), Item combine(Item, Item), Total widen(Item),
-  //   Total merge(Total, Total), Y finish(Total, int64 o).
+  //   Total merge(Total, Total), Y finish(Total, int64 o),
+  // and may have Item of_row(const T*, int64 n), all elements of a row combined, and
+  //   void add_row(Item*, const T*, int64 n), each element combined with an item.
   // Does not allocate.
   template <class T, class Y, class Reducer>
   void reduce(ThreadPool& pool, const T* x, Y* y, const Reducer& reducer, void* scratch) const;
@@ -68,6 +70,10 @@ typename Reducer::Total Reduction::row(const T* x, std::int64_t n, const Reducer
   auto total = Reducer::total_identity;
   for (std::int64_t first = 0; first < n; first += block_length) {
     const std::int64_t last = std::min(n, first + block_length);
+    if constexpr (requires { r.of_row(x, n); }) {
+      total = r.merge(total, r.widen(r.of_row(x + first, last - first)));
+      continue;
+    }
     std::array<Item, lanes> lane;
     lane.fill(Reducer::identity);
     std::int64_t i = first;
@@ -138,6 +144,10 @@ void Reduction::column_tasks(ThreadPool& pool, const T* x, const Reducer& r,
         std::fill_n(items.begin(), width, Reducer::identity);
         for (const auto stop = std::min(end, u + block_rows); u < stop; ++u, walk.next()) {
           const T* source = base + walk.from;
+          if constexpr (requires { r.add_row(items.data(), source, width); }) {
+            r.add_row(items.data(), source, width);
+            continue;
+          }
           for (std::int64_t k = 0; k < width; ++k) {
             Item& item = items[static_cast<std::size_t>(k)];
             item = r.combine(item, r.map(source[k], o + k));

@@ -7,7 +7,7 @@ namespace ondine::kernels::ops {
 namespace {
 
 template <class T>
-struct MeanReducer : SumReducer<T> {
+struct MeanReducer : SumRows<T> {
   std::int64_t count;
 
   explicit MeanReducer(std::int64_t n) : count(n) {}

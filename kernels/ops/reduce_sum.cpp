@@ -8,7 +8,7 @@ namespace {
 
 Kernel bind(BindContext& context) {
   return visit(context.dtype(0), ReducedTypes{}, [&]<class T>() {
-    return bind_reducer<T>(context, sum_axes_input, [](std::int64_t) { return SumReducer<T>(); });
+    return bind_reducer<T>(context, sum_axes_input, [](std::int64_t) { return SumRows<T>(); });
   });
 }
 

@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "kernels/math/vector.h"
 #include "kernels/ops/convert.h"
 
 namespace ondine::kernels {
@@ -60,6 +61,17 @@ struct SumReducer {
   static Total widen(Item x) { return x; }
   static Total merge(Total a, Total b) { return a + b; }
   static T finish(Total total, std::int64_t) { return from_total<T>(total); }
+};
+
+// Rows of float and double by the vectorised numerics: for reducers that map nothing.
+template <class T>
+struct SumRows : SumReducer<T> {
+  static T of_row(const T* x, std::int64_t n) requires std::is_floating_point_v<T> {
+    return math::vector_kernels<T>().sum(x, n);
+  }
+  static void add_row(T* items, const T* x, std::int64_t n) requires std::is_floating_point_v<T> {
+    math::vector_kernels<T>().add.vv(items, items, x, n);
+  }
 };
 
 // The greatest (or least) element; NaN when there is one.

@@ -35,7 +35,7 @@ Kernel bind(BindContext& context) {
   return visit(context.dtype(0), ReducedTypes{}, [&]<class T>() -> Kernel {
     const auto run = [output](KernelContext& call, const Shape& y, const Reduction& reduction,
                               void* scratch) {
-      reduction.reduce(call.pool(), call.in<T>(0), output.memory<T>(call, y), SumReducer<T>(),
+      reduction.reduce(call.pool(), call.in<T>(0), output.memory<T>(call, y), SumRows<T>(),
                        scratch);
     };
     if (given.known()) {

@@ -7,7 +7,10 @@
 namespace ondine::math::ONDINE_ISA {
 namespace {
 
-constexpr std::int64_t block_k = 256;
+// A panel of B and two blocks of A fit into a first cache of 48 kB; up to `whole_k` that is worth
+// less than passing over C once.
+constexpr std::int64_t block_k = 192;
+constexpr std::int64_t whole_k = 256;
 constexpr std::int64_t block_n = 512;
 constexpr std::int64_t block_m = 240;
 constexpr std::int64_t slack = 64;  // elements, behind each packed matrix
@@ -51,8 +54,12 @@ ONDINE_INLINE std::int64_t even_piece(std::int64_t n, std::int64_t most) {
 template <class T>
 ONDINE_INLINE Finish<T> finish_of(const GemmCall<T>& g, bool first, bool last, std::int64_t i,
                                   std::int64_t j) {
-  return {g.alpha, first ? g.beta : T{1}, last && g.col_bias ? g.col_bias + j : nullptr,
-          last && g.row_bias ? g.row_bias + i : nullptr, last && g.relu};
+  return {g.alpha,
+          first ? g.beta : T{1},
+          last && g.col_bias ? g.col_bias + j : nullptr,
+          last && g.row_bias ? g.row_bias + i : nullptr,
+          last && g.relu,
+          first && g.addend ? g.addend + i * g.ldc + j : nullptr};
 }
 
 // Up to 4 rows and B stored by columns: dot products, no packing.
@@ -110,18 +117,25 @@ struct Cut {
   bool pack_a, pack_b;
 };
 
+// A stored by rows is turned when it is packed; up to this many panels of B read it in place
+// faster. Rows a power of two apart share few lines of the first cache.
+template <class T>
+std::int64_t rows_in_place(const GemmCall<T>& g) {
+  return g.a_row * std::int64_t{sizeof(T)} % 2048 == 0 ? 2 : 8;
+}
+
 template <class T>
 Cut cut_of(const GemmCall<T>& g) {
   constexpr std::int64_t nr = panel<T>;
   Cut cut;
   cut.mr = even_piece(g.m, max_rows);
   cut.mc = divide_up(even_piece(g.m, block_m), cut.mr) * cut.mr;
-  cut.kc = divide_up(even_piece(g.k, block_k), 8) * 8;
+  cut.kc = divide_up(g.k <= whole_k ? g.k : even_piece(g.k, block_k), 8) * 8;
   // Packing B costs about as much as a few rows of C; a matrix with a small stride is read in
   // place.
   cut.pack_b = !g.b_packed && (g.b_col != 1 || (g.m >= 48 && g.b_row > 2 * nr) ||
                                (!has_masks && g.n % lanes<T> != 0));
-  cut.pack_a = g.m > max_rows && g.n > (g.a_col == 1 ? 2 : 4) * nr;
+  cut.pack_a = g.m > max_rows && g.n > (g.a_col == 1 ? rows_in_place(g) : 4) * nr;
   return cut;
 }
 
@@ -145,6 +159,7 @@ template <class T>
 std::int64_t scratch_bytes(const GemmCall<T>& g) {
   if (is_trivial(g)) return 0;
   Cut cut = cut_of(g);
+  cut.kc = divide_up(smaller(g.k, whole_k), 8) * 8;  // a smaller k may be cut into larger pieces
   cut.pack_b =
       cut.pack_b || (!has_masks && !g.b_packed);  // a smaller tile may have a partial vector
   return (a_elements(g, cut) + b_elements(g, cut)) * std::int64_t{sizeof(T)};
@@ -159,6 +174,7 @@ void run_without_product(const GemmCall<T>& g) {
   for (std::int64_t i = 0; i < g.m; ++i) {
     row.row_bias = g.row_bias ? g.row_bias + i : nullptr;
     row.c = g.c + i * g.ldc;
+    row.addend = g.addend ? g.addend + i * g.ldc : nullptr;
     run_wide<T, 1, 1>(row);
   }
 }
@@ -206,10 +222,10 @@ void run(const GemmCall<T>& g, void* scratch) {
   const Cut cut = cut_of(g);
   T* const b_panels = static_cast<T*>(scratch);
   T* const a_panels = b_panels + b_elements(g, cut);
-  for (std::int64_t p = 0; p < g.k; p += cut.kc) {
-    const std::int64_t kc = smaller(cut.kc, g.k - p);
-    for (std::int64_t j = 0; j < g.n; j += block_n) {
-      const std::int64_t nc = smaller(block_n, g.n - j);
+  for (std::int64_t j = 0; j < g.n; j += block_n) {
+    const std::int64_t nc = smaller(block_n, g.n - j);
+    for (std::int64_t p = 0; p < g.k; p += cut.kc) {
+      const std::int64_t kc = smaller(cut.kc, g.k - p);
       if (cut.pack_b) pack_b_block(b_panels, g, p, kc, j, nc);
       for (std::int64_t i = 0; i < g.m; i += cut.mc) {
         const std::int64_t mc = smaller(cut.mc, g.m - i);

@@ -35,6 +35,7 @@ struct Finish {
   const T* col_bias;
   const T* row_bias;
   bool relu;
+  const T* addend;  // what beta multiplies, laid out like C; C when null
 };
 
 template <class T>
@@ -59,10 +60,11 @@ static __attribute__((noinline)) void finish_stored(const T* acc, std::int64_t r
   const Finish<T>& f = block.finish;
   for (std::int64_t i = 0; i < rows; ++i) {
     T* const c = block.c + i * block.ldc;
+    const T* const from = f.addend ? f.addend + i * block.ldc : c;
     for (std::int64_t j = 0; j < cols; j += L) {
       const std::int64_t left = cols - j;
       Vec<T> r = load(acc + i * vectors * L + j) * f.alpha;
-      if (f.beta != 0) r += f.beta * (left < L ? load_n(c + j, left) : load(c + j));
+      if (f.beta != 0) r += f.beta * (left < L ? load_n(from + j, left) : load(from + j));
       if (f.col_bias) r += left < L ? load_n(f.col_bias + j, left) : load(f.col_bias + j);
       if (f.row_bias) r += f.row_bias[i];
       if (f.relu) r = r < Vec<T>{} ? Vec<T>{} : r;
@@ -75,12 +77,19 @@ static __attribute__((noinline)) void finish_stored(const T* acc, std::int64_t r
   }
 }
 
+// The last vector of a row of C, whole or not.
+#if defined(__AVX512F__)
+inline constexpr bool stores_masked = true;
+#else
+inline constexpr bool stores_masked = false;
+#endif
+
 template <class T, int Rows, int Vectors, Edge E>
 ONDINE_INLINE void finish_block(Vec<T> (&acc)[Rows][Vectors], const Block<T>& block) {
   constexpr int L = lanes<T>;
   const Finish<T>& f = block.finish;
-  const bool plain = f.alpha == 1 && !f.col_bias && !f.row_bias && !f.relu;
-  if (E != Edge::whole || !plain || (f.beta != 0 && f.beta != 1)) {
+  const bool rare = f.row_bias != nullptr || (f.relu && f.beta != 0);
+  if ((E != Edge::whole && !stores_masked) || rare) {
     T stored[Rows * Vectors * L];
 #pragma GCC unroll 16
     for (int i = 0; i < Rows; ++i) {
@@ -91,14 +100,39 @@ ONDINE_INLINE void finish_block(Vec<T> (&acc)[Rows][Vectors], const Block<T>& bl
     finish_stored<T>(stored, Rows, Vectors, cols, block);
     return;
   }
+  constexpr bool part = E != Edge::whole;
+  const auto get = [&](const T* p, int v) __attribute__((always_inline)) {
+    return part && v == Vectors - 1 ? load_n(p + v * L, block.last) : load(p + v * L);
+  };
+  const auto each = [&](auto&& change) __attribute__((always_inline)) {
 #pragma GCC unroll 16
-  for (int i = 0; i < Rows; ++i) {
-    T* const c = block.c + i * block.ldc;
+    for (int i = 0; i < Rows; ++i) {
 #pragma GCC unroll 16
-    for (int v = 0; v < Vectors; ++v) {
-      store(c + v * L, f.beta == 0 ? acc[i][v] : load(c + v * L) + acc[i][v]);
+      for (int v = 0; v < Vectors; ++v) change(acc[i][v], i, v);
     }
+  };
+  if (f.alpha != 1)
+    each([&](Vec<T> & r, int, int) __attribute__((always_inline)) { r *= f.alpha; });
+  if (f.beta != 0) {
+    const T* const from = f.addend ? f.addend : block.c;
+    each([&](Vec<T> & r, int i, int v)
+             __attribute__((always_inline)) { r += f.beta * get(from + i * block.ldc, v); });
   }
+  if (f.col_bias) {
+    each([&](Vec<T> & r, int, int v) __attribute__((always_inline)) { r += get(f.col_bias, v); });
+  }
+  if (f.relu) {
+    each([&](Vec<T> & r, int, int)
+             __attribute__((always_inline)) { r = r < Vec<T>{} ? Vec<T>{} : r; });
+  }
+  each([&](const Vec<T>& r, int i, int v) __attribute__((always_inline)) {
+    T* const c = block.c + i * block.ldc + v * L;
+    if (part && v == Vectors - 1) {
+      store_n(c, r, block.last);
+    } else {
+      store(c, r);
+    }
+  });
 }
 
 // Rows x (Vectors lanes) elements of C. UnitRow: a_row is 1.
@@ -111,6 +145,12 @@ static void micro(const Block<T>& block) {
   const std::int64_t a_row = UnitRow ? 1 : block.a_row;
   const std::int64_t a_col = block.a_col;
   const std::int64_t b_row = block.b_row;
+  // C is wanted at the end: by then it has come.
+#pragma GCC unroll 16
+  for (int i = 0; i < Rows; ++i) {
+#pragma GCC unroll 16
+    for (int v = 0; v < Vectors; ++v) __builtin_prefetch(block.c + i * block.ldc + v * L, 1);
+  }
   for (std::int64_t p = block.k; p > 0; --p) {
     Vec<T> row[Vectors];
 #pragma GCC unroll 16
@@ -161,7 +201,7 @@ static void dots(const Block<T>& block, std::int64_t b_col) {
     for (int j = 0; j < Cols; ++j) {
       T* const c = block.c + i * block.ldc + j;
       T r = lane_sum<T>(acc[i][j]) * f.alpha;
-      if (f.beta != 0) r += f.beta * *c;
+      if (f.beta != 0) r += f.beta * (f.addend ? f.addend[i * block.ldc + j] : *c);
       if (f.col_bias) r += f.col_bias[j];
       if (f.row_bias) r += f.row_bias[i];
       *c = f.relu && r < 0 ? T{0} : r;

@@ -40,8 +40,11 @@ template <class T>
 static void pack_columns(T* dst, const T* src, std::int64_t ld, std::int64_t count,
                          std::int64_t width, std::int64_t k) {
   constexpr int L = lanes<T>;
+  constexpr std::int64_t ahead = 12;
   if (count == width && width == 2 * L) {
     for (std::int64_t p = 0; p < k; ++p, dst += width, src += ld) {
+      __builtin_prefetch(src + ahead * ld);
+      __builtin_prefetch(src + ahead * ld + L);
       const Vec<T> low = load(src);
       const Vec<T> high = load(src + L);
       store(dst, low);

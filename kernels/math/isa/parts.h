@@ -17,5 +17,7 @@ extern const PlaneKernels<float> planes_f32;
 extern const PlaneKernels<double> planes_f64;
 extern const PoolKernels<float> pools_f32;
 extern const PoolKernels<double> pools_f64;
+extern const CellKernels<float> cells_f32;
+extern const CellKernels<double> cells_f64;
 
 }  // namespace ondine::math::ONDINE_ISA

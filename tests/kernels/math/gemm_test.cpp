@@ -177,3 +177,37 @@ TEST_CASE("a workspace for one thread is enough for a pool of more") {
   CHECK(scratch.intact());
   CHECK(same_bits(c, run(t, 1, kernels())));
 }
+
+TEMPLATE_TEST_CASE("beta multiplies the addend, where there is one, in place of C", "", float,
+                   double) {
+  for (const Index m : {1, 2, 3, 14, 61}) {
+    for (const Index n : {1, 5, 32, 50, 300}) {
+      for (const Index k : {0, 1, 40, 500}) {
+        for (const bool trans : {false, true}) {
+          auto t = make_case<TestType>(m, n, k, !trans, trans, 1, 2);
+          const auto expected = reference([&] {
+            auto plain = t;
+            plain.options = {TestType(-0.5), TestType(2)};
+            return plain;
+          }());
+          const auto addend = t.c;
+          t.options = {TestType(-0.5), TestType(2)};
+          t.options.addend = addend.data();
+          for (auto& c : t.c) c *= 3;
+          for (const auto* kernels : all_kernels()) {
+            INFO(isa_name(*kernels) << " m " << m << " n " << n << " k " << k);
+            const auto got = run(t, 1, *kernels);
+            double worst = 0;
+            for (Index row = 0; row < 2 * m; ++row) {
+              for (Index j = 0; j < n; ++j) {
+                const auto at = static_cast<std::size_t>(row * (n + 1) + j);
+                worst = std::max(worst, std::abs(static_cast<double>(got[at]) - expected[at]));
+              }
+            }
+            CHECK(worst < 100 * tolerance<TestType>);
+          }
+        }
+      }
+    }
+  }
+}
