@@ -160,6 +160,7 @@ std::int64_t scratch_bytes(const GemmCall<T>& g) {
   if (is_trivial(g)) return 0;
   Cut cut = cut_of(g);
   cut.kc = divide_up(smaller(g.k, whole_k), 8) * 8;  // a smaller k may be cut into larger pieces
+  cut.pack_a = cut.pack_a || (g.m > max_rows && g.n > 2 * panel<T>);  // for any stride
   cut.pack_b =
       cut.pack_b || (!has_masks && !g.b_packed);  // a smaller tile may have a partial vector
   return (a_elements(g, cut) + b_elements(g, cut)) * std::int64_t{sizeof(T)};
