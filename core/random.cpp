@@ -3,6 +3,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "core/random_blocks.h"
+
 namespace ondine {
 
 namespace {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
 
 namespace ondine {
@@ -16,10 +15,6 @@ struct RandomKey {
 
 // Block `index` of a stream: four independent uniform 32-bit numbers.
 std::array<std::uint32_t, 4> random_block(const RandomKey& key, std::uint64_t index) noexcept;
-
-// Blocks first .. first + count, one after the other: 4 count numbers. Faster than one by one.
-void random_blocks(const RandomKey& key, std::uint64_t first, std::size_t count,
-                   std::uint32_t* words) noexcept;
 
 // Uniform in [0, 1): the top 24 bits, or 53 bits of two words.
 inline float uniform_float(std::uint32_t bits) noexcept {

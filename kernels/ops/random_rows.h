@@ -5,7 +5,7 @@
 #include <cmath>
 #include <optional>
 
-#include "core/random.h"
+#include "core/random_blocks.h"
 #include "graph/contract/node_view.h"
 
 namespace ondine::kernels {
