@@ -7,6 +7,7 @@
 #include <cstring>
 #include <vector>
 
+#include "kernels/math/cell.h"
 #include "kernels/math/conv.h"
 #include "kernels/math/norm.h"
 #include "kernels/math/pool.h"
@@ -220,6 +221,19 @@ void bench_layers() {
     batch_norm_gradient<float>(pool, c, y.data(), x.data(), mean.data(), variance.data(),
                                scale.data(), 1e-5f, false, dx.data(), mean.data(), bias.data(), k);
   });
+  std::vector<float> gates(4 * 128), inputs(4 * 128), cell(128), hidden(128), slope(4 * 128);
+  row("LSTM cells, rows of 128", 128, [&](const Kernels& k) {
+    std::fill(gates.begin(), gates.end(), 0.5f);
+    cell_kernels<float>(k).lstm(gates.data(), inputs.data(), cell.data(), hidden.data(), 128);
+  });
+  row("LSTM cell gradients, rows of 128", 128, [&](const Kernels& k) {
+    std::fill(cell.begin(), cell.end(), 0.5f);
+    cell_kernels<float>(k).lstm_gradient(gates.data(), hidden.data(), hidden.data(), hidden.data(),
+                                         cell.data(), slope.data(), 128);
+  });
+  row("column_sums, rows of 1024", n, [&](const Kernels& k) {
+    column_sums(pool, y.data(), x.data(), static_cast<Index>(x.size()) / 1024, 1024, 1024, k);
+  });
   row("softmax, rows of 128", n, [&](const Kernels& k) {
     softmax(pool, y.data(), x.data(), static_cast<Index>(x.size()) / 128, 128, k);
   });
@@ -234,9 +248,11 @@ int main(int argc, char** argv) {
   std::printf("\n");
   print_peak();
   if (wants("gemm")) {
-    const Index sizes[][3] = {{32, 32, 32},    {64, 64, 64},       {128, 128, 128}, {256, 256, 256},
-                              {512, 512, 512}, {1024, 1024, 1024}, {32, 10, 128},   {64, 128, 784},
-                              {64, 256, 784},  {768, 512, 768},    {1, 256, 784},   {8, 256, 784}};
+    const Index sizes[][3] = {
+        {32, 32, 32},       {64, 64, 64},  {128, 128, 128}, {256, 256, 256},   {512, 512, 512},
+        {1024, 1024, 1024}, {32, 10, 128}, {64, 128, 784},  {64, 256, 784},    {768, 512, 768},
+        {1, 256, 784},      {8, 256, 784}, {64, 10, 128},   {1024, 1024, 256}, {1024, 256, 1024},
+        {128, 128, 64},     {16, 512, 40}, {16, 512, 128}};
     for (const auto& s : sizes) {
       for (const int t : {0, 1, 2}) bench_gemm(s[0], s[1], s[2], t == 2, t == 1);
     }

@@ -161,8 +161,36 @@ class Backward {
         s_.activation(d, 0).gradient(z, h, dh + b * n, gb, n);
       }
     }
+    if (gru_ && !s_.linear_before_reset) back_through_reset(p, d, t, rest);
     back_through_r(p, d, t, dh);
     for (std::int64_t k = 0; k < s_.batch * n; ++k) dh[k] += rest[k];
+  }
+
+  std::int64_t g_stride() const { return s_.batch_first ? s_.steps * kept_ : kept_; }
+
+  // GRU without linear_before_reset: R_h saw r h, whose derivative is G_h R_h.
+  void back_through_reset(const Pointers& p, std::int64_t d, std::int64_t t, C* rest) const {
+    const std::int64_t n = s_.hidden;
+    if (s_.batch == 0) return;
+    C* g = at(p, g_) + s_.row(t, 0) * kept_;
+    C* kept = at(p, rows_);  // of each sample: update, reset, candidate, and now the product
+    math::gemm<C>(p.call.pool(), {.m = s_.batch, .n = n, .k = n, .lda = g_stride(), .ldc = 6 * n},
+                  g + 2 * n, p.r + (d * s_.width() + 2 * n) * n, kept + 3 * n, {}, workspace(p));
+    for (std::int64_t b = 0; b < s_.batch; ++b) {
+      if (!valid(p, t, b)) continue;
+      const std::int64_t row = s_.row(t, b);
+      const C* h = at(p, before_) + row * n;
+      const C* reset = kept + b * 6 * n + n;
+      const C* product = kept + b * 6 * n + 3 * n;
+      C* gb = g + b * g_stride();
+      for (std::int64_t k = 0; k < n; ++k) {
+        rest[b * n + k] += product[k] * reset[k];
+        gb[n + k] = product[k] * h[k];
+        gb[3 * n + k] = 0;
+      }
+      const C* z = p.z + (d * s_.rows() + row) * kept_;
+      s_.activation(d, 0).gradient(z + n, reset, gb + n, gb + n, n);
+    }
   }
 
   // dh = G_t R; for GRU without linear_before_reset the last gate went before.
@@ -170,7 +198,7 @@ class Backward {
     if (s_.batch == 0) return;
     const C* r = p.r + d * s_.width() * s_.hidden;
     const C* g = at(p, g_) + s_.row(t, 0) * kept_;
-    const std::int64_t ld = s_.batch_first ? s_.steps * kept_ : kept_;
+    const std::int64_t ld = g_stride();
     const std::int64_t k = gru_ ? 2 * s_.hidden : s_.width();
     math::gemm<C>(p.call.pool(), {.m = s_.batch, .n = s_.hidden, .k = k, .lda = ld}, g, r, dh, {},
                   workspace(p));
@@ -237,14 +265,14 @@ class Backward {
     }
   }
 
-  // `rest`: what reaches h past R: through the update gate, and through r h.
+  // `rest`: what reaches h past R: through the update gate. Without linear_before_reset the reset
+  // gate follows in back_through_reset.
   void gru(const Pointers& p, std::int64_t d, std::int64_t b, const C* z, const C* h, const C* dh,
            C* g, C* rest) const {
     const std::int64_t n = s_.hidden;
     C* update = at(p, rows_) + b * 6 * n;
     C* reset = update + n;
     C* candidate = update + 2 * n;
-    C* product = update + 3 * n;
     const CellActivation& f = s_.activation(d, 0);
     f.apply(z, update, n);
     f.apply(z + n, reset, n);
@@ -256,24 +284,10 @@ class Backward {
     }
     f.gradient(z, update, g, g, n);
     s_.activation(d, 1).gradient(z + 2 * n, candidate, g + 2 * n, g + 2 * n, n);
-    if (s_.linear_before_reset) {
-      for (std::int64_t k = 0; k < n; ++k) {
-        g[n + k] = g[2 * n + k] * z[3 * n + k];
-        g[3 * n + k] = g[2 * n + k] * reset[k];
-      }
-    } else {
-      // product = G_h R_h, the derivative by r h.
-      const C* r = p.r + (d * s_.width() + 2 * n) * n;
-      std::fill_n(product, n, C{0});
-      for (std::int64_t j = 0; j < n; ++j) {
-        const C weight = g[2 * n + j];
-        for (std::int64_t k = 0; k < n; ++k) product[k] += weight * r[j * n + k];
-      }
-      for (std::int64_t k = 0; k < n; ++k) {
-        rest[k] += product[k] * reset[k];
-        g[n + k] = product[k] * h[k];
-        g[3 * n + k] = 0;
-      }
+    if (!s_.linear_before_reset) return;
+    for (std::int64_t k = 0; k < n; ++k) {
+      g[n + k] = g[2 * n + k] * z[3 * n + k];
+      g[3 * n + k] = g[2 * n + k] * reset[k];
     }
     f.gradient(z + n, reset, g + n, g + n, n);
   }

@@ -1,5 +1,7 @@
 // Elementary functions of float vectors, without branches. Polynomials are minimax fits of this
-// project's own to the reduced functions; the comment of each says what is reduced to what.
+// project's own to the reduced functions. The comment of each says what is reduced to what, and the
+// error that tests/kernels/math/vector_test.cpp allows over all floats; NaN, infinities and
+// subnormals are right.
 #pragma once
 
 #include "kernels/math/isa/simd.h"
@@ -24,7 +26,7 @@ ONDINE_INLINE Vf polynomial(const Vf& x, const float (&c)[N]) {
   return r;
 }
 
-// e^x = 2^n e^r, |r| <= ln(2) / 2; 2^n in two factors, for subnormal results and overflow.
+// 2 ulp. e^x = 2^n e^r, |r| <= ln(2) / 2; 2^n in two factors, for subnormal results and overflow.
 ONDINE_INLINE Vf exp_of(const Vf& value) {
   constexpr float magic = 12582912.0f;  // 1.5 2^23: adding it rounds to an integer
   constexpr float c[] = {4.999999404e-01f, 1.666651964e-01f, 4.166839272e-02f, 8.368779905e-03f,
@@ -40,7 +42,7 @@ ONDINE_INLINE Vf exp_of(const Vf& value) {
   return y * from_bits<float>((half + 127) << 23) * from_bits<float>((whole - half + 127) << 23);
 }
 
-// log x = e ln 2 + log(1 + f), 1 + f in [sqrt(1/2), sqrt(2)).
+// 2 ulp. log x = e ln 2 + log(1 + f), 1 + f in [sqrt(1/2), sqrt(2)).
 ONDINE_INLINE Vf log_of(const Vf& value) {
   constexpr float c[] = {3.333331347e-01f,  -2.500000894e-01f, 2.000214309e-01f,
                          -1.666804552e-01f, 1.421905607e-01f,  -1.240429431e-01f,
@@ -64,16 +66,18 @@ ONDINE_INLINE Vf log1p_unit(const Vf& e) {
   return log_of(u) + (e - (u - 1.0f)) / u;
 }
 
+// 3 ulp.
 ONDINE_INLINE Vf softplus_of(const Vf& x) {
   return (x > 0.0f ? x : Vf{}) + log1p_unit(exp_of(-absolute(x)));
 }
 
+// 3 ulp.
 ONDINE_INLINE Vf sigmoid_of(const Vf& x) {
   const Vf e = exp_of(-absolute(x));
   return (x < 0.0f ? e : splat(1.0f)) / (1.0f + e);
 }
 
-// Small |x|: x + x^3 Q(x^2), else 1 - 2 / (e^2|x| + 1).
+// 2.5 ulp. Small |x|: x + x^3 Q(x^2), else 1 - 2 / (e^2|x| + 1).
 ONDINE_INLINE Vf tanh_of(const Vf& x) {
   constexpr float c[] = {-3.333327472e-01f, 1.333127469e-01f, -5.372515321e-02f, 2.058989555e-02f,
                          -5.648382474e-03f};
@@ -103,6 +107,7 @@ ONDINE_INLINE Vf erfc_positive(const Vf& value, Vf& e) {
   return e * polynomial(u, c) / (1.0f + t + t);
 }
 
+// 2 ulp.
 ONDINE_INLINE Vf erf_of(const Vf& x) {
   constexpr float c[] = {1.283791671e-01f, -3.761263490e-01f, 1.128369570e-01f, -2.685939334e-02f,
                          5.201021675e-03f, -8.142583538e-04f, 8.369589341e-05f};
@@ -119,6 +124,7 @@ ONDINE_INLINE Vf normal_cdf(const Vf& x, Vf& density) {
   return x < 0.0f ? upper : 1.0f - upper;
 }
 
+// 200 ulp far below 0, where the result is tiny.
 ONDINE_INLINE Vf gelu_of(const Vf& x) {
   Vf density;
   return x * normal_cdf(x, density);
@@ -139,7 +145,8 @@ ONDINE_INLINE Vf gelu_tanh_slope(const Vf& x) {
   return s + x * s * (1.0f - s) * gelu_rate * (1.0f + 0.134145f * x * x);
 }
 
-// x = q pi / 2 + r, pi / 2 in three parts of which q times the first two are exact for |q| < 2^13.
+// Absolute error 1e-7. x = q pi / 2 + r, pi / 2 in three parts of which q times the first two are
+// exact for |q| < 2^13.
 inline constexpr float trigonometric_limit = 8192.0f;
 ONDINE_INLINE Vf sine(const Vf& x, int quarter) {
   constexpr float s[] = {-1.666666716e-01f, 8.333329111e-03f, -1.983932743e-04f, 2.718238420e-06f};
