@@ -2,8 +2,6 @@
 //   Descent      w' = w - rate g                        inputs w, g, rate (one element)
 //   GemmDescent  w' = w - rate op(a) op(b)              inputs w, a, b, rate; transA, transB
 // The gradient of a weight that nothing else reads is then never stored.
-#include <cstring>
-
 #include "kernels/math/gemm.h"
 #include "kernels/math/optimizer.h"
 #include "kernels/math/vector.h"
@@ -63,11 +61,11 @@ Kernel bind_product(BindContext& context) {
   if (s.k <= thin && (!s.trans_b || s.k == 1)) return bind_thin<T>(s);
   const std::size_t bytes = math::gemm_workspace<T>(s, 1, context.threads());
   context.request_workspace(bytes);
-  const std::size_t size = static_cast<std::size_t>(s.m * s.n) * sizeof(T);
-  return [s, bytes, size](KernelContext& call) {
+  return [s, bytes](KernelContext& call) {
     T* to = call.out<T>(0);
-    if (to != call.in<T>(0) && size > 0) std::memcpy(to, call.in<T>(0), size);
-    const math::GemmOptions<T> options{.alpha = -*call.in<T>(3), .beta = 1};
+    const T* w = call.in<T>(0);
+    const math::GemmOptions<T> options{
+        .alpha = -*call.in<T>(3), .beta = 1, .addend = to == w ? nullptr : w};
     math::gemm<T>(call.pool(), s, call.in<T>(1), call.in<T>(2), to, options,
                   {call.workspace(), bytes});
   };
