@@ -8,25 +8,12 @@ namespace {
 
 using namespace graph;  // NOLINT
 
-// Sequences add up element by element, optionals by what they hold.
-Val add(Val a, Val b) {
-  Builder& builder = a.builder();
-  switch (a.type().kind) {
-    case TypeKind::sequence:
-      return builder.node("SequenceAdd", {a, b}, {}, ondine_domain);
-    case TypeKind::optional:
-      return unary("Optional", add(unary("OptionalGetElement", a), unary("OptionalGetElement", b)));
-    default:
-      return a + b;
-  }
-}
-
 Val sum(std::span<const Val> parts) {
   if (parts.size() > 2 && parts[0].type().is_tensor()) {
     return parts[0].builder().nodes("Sum", parts, {}, 1)[0];
   }
   Val result = parts[0];
-  for (const Val part : parts.subspan(1)) result = add(result, part);
+  for (const Val part : parts.subspan(1)) result = result + part;
   return result;
 }
 

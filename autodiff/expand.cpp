@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "autodiff/backward.h"
+#include "autodiff/borrow.h"
 #include "autodiff/reevaluate.h"
 #include "core/message.h"
 #include "graph/contract/infer.h"
@@ -92,7 +93,11 @@ Graph expand_graph(const Graph& graph, const Catalogue& catalogue, bool derivati
   });
   for (Node node : graph.nodes) {
     for (Body& body : node.bodies) {
-      body.graph = std::make_shared<Graph>(expand_graph(*body.graph, catalogue, derivatives));
+      Graph inner = *body.graph;
+      BorrowedNodes borrowed(copy, inner, body.captures);
+      inner = expand_graph(inner, catalogue, derivatives);
+      borrowed.give_back(inner);
+      body.graph = std::make_shared<Graph>(std::move(inner));
     }
     if (node.op == &gradient_op) {
       with_context([&] { emit_gradient(builder, node); },

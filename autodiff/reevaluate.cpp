@@ -7,6 +7,8 @@ namespace ondine::autodiff {
 using namespace graph;  // NOLINT
 
 Val Reevaluation::replace(Val named, Val at) {
+  const auto [value, added] = values_.emplace(named.id(), at.id());
+  if (!added && value->second == at.id()) return builder_->value(moved_[named.id()]);
   const Val leaf = builder_->node("Identity", {at});
   moved_[named.id()] = leaf.id();
   replaced_.insert(named.id());

@@ -14,7 +14,8 @@ class Reevaluation {
  public:
   explicit Reevaluation(graph::Builder& builder) : builder_(&builder) {}
 
-  // Replaces `named` by a fresh value that equals `at`, which is returned.
+  // Replaces `named` by a fresh value that equals `at`, which is returned; the same one when a
+  // tensor is named again with the same value.
   graph::Val replace(graph::Val named, graph::Val at);
   // `y` under the replacements. Call once.
   graph::Val evaluate(graph::Val y);
@@ -27,6 +28,7 @@ class Reevaluation {
   graph::Builder* builder_;
   std::map<graph::ValueId, graph::ValueId> moved_;
   std::set<graph::ValueId> replaced_;
+  std::map<graph::ValueId, graph::ValueId> values_;  // of each named tensor
 };
 
 }  // namespace ondine::autodiff

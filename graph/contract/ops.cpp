@@ -5,6 +5,11 @@ namespace {
 
 Val binary(std::string_view op, Val a, Val b) { return a.builder().node(op, {a, b}); }
 
+bool holds_others(Val x) {
+  const TypeKind kind = x.type().kind;
+  return kind == TypeKind::sequence || kind == TypeKind::optional;
+}
+
 Val reduce(std::string_view op, Val x, const std::vector<std::int64_t>& axes, bool keepdims) {
   Builder& b = x.builder();
   const Val axes_value = axes.empty() ? Val() : b.int64s(axes);
@@ -13,7 +18,11 @@ Val reduce(std::string_view op, Val x, const std::vector<std::int64_t>& axes, bo
 
 }  // namespace
 
-Val operator+(Val a, Val b) { return binary("Add", a, b); }
+// Derivatives by sequences and optionals add up element by element.
+Val operator+(Val a, Val b) {
+  if (holds_others(a)) return a.builder().node("SequenceAdd", {a, b}, {}, ondine_domain);
+  return binary("Add", a, b);
+}
 Val operator-(Val a, Val b) { return binary("Sub", a, b); }
 Val operator*(Val a, Val b) { return binary("Mul", a, b); }
 Val operator/(Val a, Val b) { return binary("Div", a, b); }
@@ -71,7 +80,10 @@ Val reshape(Val x, std::vector<std::int64_t> shape) {
 Val reshape_like(Val x, Val like) { return reshape(x, shape_of(like)); }
 Val expand(Val x, Val shape) { return binary("Expand", x, shape); }
 Val expand_like(Val x, Val like) { return expand(x, shape_of(like)); }
-Val zeros_like(Val x) { return full_like(x, 0); }
+Val zeros_like(Val x) {
+  if (holds_others(x)) return x.builder().node("SequenceZeros", {x}, {}, ondine_domain);
+  return full_like(x, 0);
+}
 Val full_like(Val x, double value) { return expand_like(scalar_like(x, value), x); }
 
 Val sum_to(Val x, Val like) {

@@ -124,34 +124,63 @@ Bounds bounds(const GradContext& g) {
   return {scalar(1), scalar(2)};
 }
 
-std::vector<Val> grad(GradContext& g) {
-  const Val x = g.x(0);
-  const Val dy = g.dy(0);
+// Whether the bounds are numbers rather than tensors that may have derivatives.
+bool constant_bounds(const GradContext& g) {
+  const auto constant = [&](std::size_t i) {
+    return !g.has_input(i) || g.builder().graph()[g.x(i).id()].constant.defined();
+  };
+  return by_attributes(g) || (constant(1) && constant(2));
+}
+
+// dy where x is between two numbers, at neither; where there is only one, also at that one.
+Val grad_between(Val x, Val dy, const Bounds& bounds) {
   const Val zero = scalar_like(dy, 0);
-  const auto [low, high] = bounds(g);
-  const Val below = low ? less(x, low) : Val();
-  const Val above = high ? greater(x, high) : Val();
-  const auto only = [&](Val condition) { return where(condition, dy, zero); };
+  if (bounds.low && bounds.high) {
+    const Val inside = logical_and(greater(x, bounds.low), less(x, bounds.high));
+    return where(inside, dy, zero);
+  }
+  if (bounds.low) return where(less(x, bounds.low), zero, dy);
+  return bounds.high ? where(greater(x, bounds.high), zero, dy) : dy;
+}
+
+// The parts of dy of x and of the bounds: at a bound each has half. Where the bounds are equal, x
+// has all at them; where they cross, max is the result for every x.
+struct Shares {
+  Val x, low, high;
+};
+
+Shares shares(Val x, Val dy, const Bounds& bounds) {
+  const Val zero = scalar_like(dy, 0);
+  const auto [low, high] = bounds;
+  if (!low || !high) {
+    const Val bound = low ? low : high;
+    const Val beyond = low ? less(x, low) : greater(x, high);
+    const Val half = where(equal(x, bound), dy * 0.5, zero);
+    const Val all = where(beyond, dy, half);
+    return {where(beyond, zero, dy - half), low ? all : Val(), high ? all : Val()};
+  }
+  const Val ordered = less(low, high);
+  const Val crossed = less(high, low);
+  const Val below = logical_and(less(x, low), logical_not(crossed));
+  const Val above = logical_not(logical_and(logical_not(greater(x, high)), logical_not(crossed)));
+  const Val at_low = where(logical_and(equal(x, low), ordered), dy * 0.5, zero);
+  const Val at_high = where(logical_and(equal(x, high), ordered), dy * 0.5, zero);
+  const Val inside = where(below, zero, where(above, zero, dy - at_low - at_high));
+  return {inside, where(below, dy, at_low), where(above, dy, at_high)};
+}
+
+std::vector<Val> grad(GradContext& g) {
+  const Bounds limits = bounds(g);
+  if (constant_bounds(g)) return {grad_between(g.x(0), g.dy(0), limits)};
+  if (!limits.low && !limits.high) return {g.dy(0)};
+  const Shares parts = shares(g.x(0), g.dy(0), limits);
   const auto summed = [&](Val v, std::size_t i) {
     return reshape_like(reduce_sum(v, {}, false), g.x(i));
   };
   std::vector<Val> result(g.input_count());
-  if (g.wants(0)) {
-    result[0] = below ? where(below, zero, dy) : dy;
-    if (above) result[0] = where(above, zero, result[0]);
-  }
-  // Where the bounds cross, max is the result for every x.
-  if (g.wants(1)) {
-    result[1] = summed(only(high ? logical_and(below, less(low, high)) : below), 1);
-  }
-  if (g.wants(2)) {
-    Val at_high = above;
-    if (low) {
-      const Val crossed = logical_and(below, logical_not(less(low, high)));
-      at_high = logical_not(logical_and(logical_not(above), logical_not(crossed)));
-    }
-    result[2] = summed(only(at_high), 2);
-  }
+  if (g.wants(0)) result[0] = parts.x;
+  if (g.wants(1)) result[1] = summed(parts.low, 1);
+  if (g.wants(2)) result[2] = summed(parts.high, 2);
   return result;
 }
 

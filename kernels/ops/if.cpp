@@ -80,6 +80,8 @@ std::vector<Val> grad(GradContext& g) {
   const Val condition = g.x(0);
   const auto results =
       control_node(g.builder(), "If", {&condition, 1}, std::move(bodies), wanted.size());
+  // What is random in a branch draws again what it drew forwards.
+  g.builder().graph().nodes.back().stream = g.node().stream;
   std::vector<Val> dx(inputs.size());
   for (std::size_t i = 0; i < positions.size(); ++i) dx[positions[i]] = results[i];
   return dx;

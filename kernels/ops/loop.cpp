@@ -1,5 +1,7 @@
 // loop.cpp — for (i = 0; i < M && cond; ++i) (cond, carried, scanned) = body(i, cond, carried).
-// Derivative: loop_gradient.cpp.
+// Derivative: loop_gradient.cpp, for which there are two more attributes:
+//   collect_from  outputs from this one on are sequences of what the iterations gave, not stacks
+//   countdown     iteration i draws the random numbers of iteration M - 1 - i
 #include <algorithm>
 #include <cstring>
 
@@ -39,6 +41,13 @@ bool lifted(const Type& before, const Type& after) {
          after.kind != TypeKind::optional && join(*before.element, after).has_value();
 }
 
+// The first output that is collected.
+std::size_t collected_from(const NodeView& node) {
+  const auto last = static_cast<std::int64_t>(node.output_count());
+  return static_cast<std::size_t>(
+      std::clamp<std::int64_t>(node.attr_int("collect_from", last), 0, last));
+}
+
 void infer(InferContext& context) {
   const std::size_t carried = context.input_count() < 2 ? 0 : context.input_count() - 2;
   std::vector<Type> formals{Type::tensor(DType::int64, Dims{}),
@@ -69,6 +78,7 @@ void infer(InferContext& context) {
     if (settled) break;
   }
   const Dim trips = trip_count(context);
+  const std::size_t collected = collected_from(context);
   for (std::size_t k = 0; k < context.output_count(); ++k) {
     if (k < carried) {
       const bool plain = lifted(formals[k + 2], outputs[k + 1]);
@@ -76,6 +86,10 @@ void infer(InferContext& context) {
       continue;
     }
     Type scanned = outputs[k + 1];
+    if (k >= collected) {
+      context.set_output(k, Type::sequence(std::move(scanned)));
+      continue;
+    }
     if (!scanned.is_tensor()) context.reject("scan output ", k - carried, " is no tensor");
     if (scanned.dims) scanned.dims->insert(scanned.dims->begin(), trips);
     context.set_output(k, std::move(scanned));
@@ -118,14 +132,16 @@ class LoopKernel {
       : body_(context.body(context.body_index("body"))),
         carried_(context.input_count() < 2 ? 0 : context.input_count() - 2),
         outputs_(context.output_count()),
+        collected_(std::max(collected_from(context), std::min(carried_, outputs_))),
         bounded_(context.has_input(0)),
-        conditional_(context.has_input(1)) {
+        conditional_(context.has_input(1)),
+        countdown_(bounded_ && context.attr_int("countdown", 0) != 0) {
     for (std::size_t k = 0; k < outputs_; ++k) types_.push_back(context.output_type(k));
     const Graph& graph = *context.node().bodies[0].graph;
     for (std::size_t k = 0; k < carried_; ++k) {
       lifted_.push_back(lifted(graph[graph.inputs[k + 2]].type, graph[graph.outputs[k + 1]].type));
     }
-    for (std::size_t k = carried_; k < outputs_; ++k) {
+    for (std::size_t k = carried_; k < collected_; ++k) {
       // The type of one iteration's part is the body's: known better than the node's at run time.
       const Type& part = graph[graph.outputs[k + 1]].type;
       if (part.dims && !types_[k].dims) {
@@ -141,7 +157,8 @@ class LoopKernel {
     std::vector<Value> values;
     for (std::size_t i = 0; i < carried_; ++i) values.push_back(call.owned_value(i + 2));
     bool ran = false;
-    std::vector<std::vector<Tensor>> scanned(outputs_ - std::min(outputs_, carried_));
+    std::vector<std::vector<Tensor>> scanned(collected_ - std::min(outputs_, carried_));
+    std::vector<std::vector<Value>> collected(outputs_ - collected_);
     for (std::int64_t i = 0; go_on && (!bounded_ || i < m); ++i) {
       call.count_iteration();
       std::vector<Value> formals{Tensor::scalar(i), Tensor::scalar(go_on)};
@@ -149,11 +166,15 @@ class LoopKernel {
         formals.push_back(i > 0 && lifted_[k] ? Value::optional(values[k]) : values[k]);
       }
       ran = true;
-      auto results = body_->run(call, formals, static_cast<std::uint64_t>(i));
+      const std::int64_t stream = countdown_ ? m - 1 - i : i;
+      auto results = body_->run(call, formals, static_cast<std::uint64_t>(stream));
       go_on = results[0].tensor().values<bool>()[0];
       for (std::size_t k = 0; k < carried_; ++k) values[k] = std::move(results[k + 1]);
       for (std::size_t k = 0; k < scanned.size(); ++k) {
         scanned[k].push_back(results[carried_ + 1 + k].tensor());
+      }
+      for (std::size_t k = 0; k < collected.size(); ++k) {
+        collected[k].push_back(std::move(results[collected_ + 1 + k]));
       }
     }
     for (std::size_t k = 0; k < outputs_; ++k) {
@@ -163,6 +184,8 @@ class LoopKernel {
           values[k] = Value(values[k].elements()[0]);
         }
         call.set_value(k, std::move(values[k]));
+      } else if (k >= collected_) {
+        call.set_value(k, Value::sequence(std::move(collected[k - collected_])));
       } else {
         call.set_value(k, stack(scanned[k - carried_], types_[k], call));
       }
@@ -173,8 +196,10 @@ class LoopKernel {
   BodyRunner* body_;
   std::size_t carried_;
   std::size_t outputs_;
+  std::size_t collected_;  // the first output that is a sequence
   bool bounded_;
   bool conditional_;
+  bool countdown_;
   std::vector<Type> types_;
   std::vector<bool> lifted_;  // by carried value
 };

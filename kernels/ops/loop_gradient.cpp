@@ -1,5 +1,6 @@
 // loop_gradient.cpp — back-propagation through time. The loop runs once more and records what each
-// iteration gets; a second loop walks back, evaluates the body again and differentiates it.
+// iteration gets, in sequences; a second loop walks back, evaluates the body again, with the random
+// numbers it drew, and differentiates it.
 //   carried:   d(carried before i) = J_i' (d(carried after i), d(scanned i))
 //   captured:  the sum over all iterations
 #include "kernels/ops/loop.h"
@@ -28,28 +29,42 @@ class LoopGradient {
  private:
   Builder& b() { return g_.builder(); }
 
-  bool differentiable(Val v) const {
-    return v.type().is_tensor() && is_differentiable(v.type().dtype);
+  static bool differentiable(const Type& type) {
+    if (type.is_tensor()) return is_differentiable(type.dtype);
+    return type.element != nullptr && differentiable(*type.element);
   }
 
-  // The loop again, with the iteration number and every carried value before each iteration as
-  // further scan outputs.
+  // The part of a recorded or scanned value that belongs to one iteration.
+  static Val part(Val all, Val at) {
+    if (all.type().kind != TypeKind::sequence) return gather(all, at, 0);
+    return all.builder().node("SequenceAt", {all, at});
+  }
+
+  std::vector<Val> loop(std::span<const Val> inputs, Body body, std::size_t outputs,
+                        std::size_t collect_from, bool countdown) {
+    const auto results = control_node(b(), "Loop", inputs, {std::move(body)}, outputs,
+                                      {{"collect_from", static_cast<std::int64_t>(collect_from)},
+                                       {"countdown", std::int64_t{countdown}}});
+    b().graph().nodes.back().stream = g_.node().stream;
+    return results;
+  }
+
+  bool countdown() const { return g_.attr_int("countdown", 0) != 0; }
+
+  // The loop again, with the iteration number as a scan output and every carried value before each
+  // iteration collected.
   void record() {
     BodyBuilder body(b(), body_);
     auto outputs = body.outputs();
     outputs.resize(1 + carried_);
     for (std::size_t i = 0; i < carried_ + 1; ++i) {
       const Val formal = body.formal(i == 0 ? 0 : i + 1);
-      if (!formal.type().is_tensor()) {
-        fail(ErrorCode::unsupported, "operator Loop has no derivative when it carries a ",
-             graph::to_string(formal.type()));
-      }
       outputs.push_back(body.builder().node("Identity", {formal}));
     }
     std::vector<Val> inputs;
     for (std::size_t i = 0; i < g_.input_count(); ++i) inputs.push_back(g_.x(i));
     const auto results =
-        control_node(b(), "Loop", inputs, {body.finish("body", outputs)}, 2 * carried_ + 1);
+        loop(inputs, body.finish("body", outputs), 2 * carried_ + 1, carried_ + 1, countdown());
     iterations_ = results[carried_];
     recorded_.assign(results.begin() + static_cast<std::ptrdiff_t>(carried_) + 1, results.end());
   }
@@ -70,7 +85,7 @@ class LoopGradient {
     inner.alias(at, own[0]);
     inner.graph()[own[1]].constant = Tensor::scalar(true);
     for (std::size_t i = 0; i < carried_; ++i) {
-      inner.alias(gather(back.capture(recorded_[i]), at, 0), own[i + 2]);
+      inner.alias(part(back.capture(recorded_[i]), at), own[i + 2]);
     }
     for (Node& node : forward) inner.append(std::move(node));
 
@@ -82,10 +97,16 @@ class LoopGradient {
     std::vector<std::size_t> slots;  // input positions that the results belong to
     for (std::size_t i = 0; i < carried_; ++i) {
       const Val x = inner.value(own[i + 2]);
-      if (!differentiable(x)) continue;
+      if (!differentiable(x.type())) continue;
+      if (x.type().kind != ys[i + 1].type().kind) {
+        fail(ErrorCode::unsupported,
+             "operator Loop has no derivative when its body fills an optional");
+      }
       const Val start = g_.dy(i) ? g_.dy(i) : zeros_like(g_.y(i));
       starts.push_back(start);
-      carried_d.push_back(back.add_formal("d", start.type()));
+      // The shape may change between iterations.
+      const auto type = join(start.type(), x.type());
+      carried_d.push_back(back.add_formal("d", type ? *type : start.type()));
       y_list.push_back(ys[i + 1]);
       dy_list.push_back(carried_d.back());
       xs.push_back(x);
@@ -94,13 +115,12 @@ class LoopGradient {
     for (std::size_t k = carried_; k < g_.output_count(); ++k) {
       if (!g_.dy(k)) continue;
       y_list.push_back(ys[k + 1]);
-      dy_list.push_back(gather(back.capture(g_.dy(k)), at, 0));
+      dy_list.push_back(part(back.capture(g_.dy(k)), at));
     }
     const std::size_t states = xs.size();
     for (std::size_t i = 0; i < body_.captures.size(); ++i) {
       if (!g_.wants(first_capture_ + i)) continue;
       const Val outer = b().value(body_.captures[i]);
-      if (!differentiable(outer)) continue;
       xs.push_back(back.capture(outer));
       starts.push_back(zeros_like(outer));
       carried_d.push_back(back.add_formal("sum", outer.type()));
@@ -119,7 +139,7 @@ class LoopGradient {
     std::vector<Val> inputs{size_of(iterations_), Val()};
     inputs.insert(inputs.end(), starts.begin(), starts.end());
     const auto results =
-        control_node(b(), "Loop", inputs, {back.finish("body", outputs)}, starts.size());
+        loop(inputs, back.finish("body", outputs), starts.size(), starts.size(), !countdown());
     std::vector<Val> dx(g_.node().all_inputs().size());
     for (std::size_t i = 0; i < results.size(); ++i) dx[slots[i]] = results[i];
     return dx;

@@ -47,10 +47,23 @@ Val others(Val x, std::int64_t axis) {
   return product(0) * product(1);
 }
 
+// For axes that are known in the call only: the product over x, or, where x is the only zero, that
+// of the others. Its own derivative is right where there is no zero.
+Val divided(const ReduceGrad& reduce, Val x, Val dy) {
+  const Val zero = scalar_like(x, 0);
+  const Val one = scalar_like(x, 1);
+  const Val is_zero = equal(x, zero);
+  const Val zeros = reduce.again("ReduceSum", where(is_zero, one, zero));
+  const Val safe = where(is_zero, one, x);
+  const Val product = reduce.again("ReduceProd", safe);
+  const Val alone = where(is_zero, equal(zeros, one), equal(zeros, zero));
+  return reduce.keep(dy) * where(alone, product / safe, zero);
+}
+
 std::vector<Val> grad(GradContext& g) {
   const ReduceGrad reduce(g, axes_input);
   if (reduce.nothing()) return {g.dy(0)};
-  if (!reduce.axes()) fail(ErrorCode::unsupported, "the axes of the product are not known");
+  if (!reduce.axes()) return {divided(reduce, g.x(0), g.dy(0))};
   Builder& b = g.builder();
   const Val x = g.x(0);
   if (reduce.axes()->empty()) {

@@ -134,6 +134,7 @@ std::vector<Val> expand(ExpandContext& context) {
   for (std::size_t i = 0; i < form.states; ++i) inputs.push_back(context.x(i));
   auto results = control_node(context.builder(), "Loop", inputs, {body.finish("body", outputs)},
                               outputs.size() - 1);
+  context.builder().graph().nodes.back().stream = context.node().stream;
   for (std::size_t k = 0; k < form.scan_outputs; ++k) {
     Val& result = results[form.states + k];
     result = arrange(result, form.output_directions[k], form.output_axes[k]);

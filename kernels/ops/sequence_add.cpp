@@ -1,51 +1,35 @@
-// sequence_add.cpp — ai.ondine SequenceAdd(a, b): the sums of the elements of two sequences of
-// equal shapes, how derivatives by a sequence add up;  da = db = dy.
-#include "kernels/ops/convert.h"
-#include "kernels/ops/sequence.h"
+// sequence_add.cpp — ai.ondine SequenceAdd(a, b): the sums of the elements of two sequences or
+// optionals of equal structure, how derivatives by them add up;  da = db = dy.
+// ai.ondine SequenceZeros(x): zeros in the structure of x.
+#include "kernels/ops/nested_values.h"
+#include "kernels/ops/op.h"
 
 namespace ondine::kernels::ops {
 namespace {
 
-Tensor sum(KernelContext& call, const Tensor& a, const Tensor& b) {
-  if (a.dtype() != b.dtype() || !(a.shape() == b.shape())) {
-    fail(ErrorCode::mismatch, "elements of shapes ", a.shape(), " and ", b.shape(), " and dtypes ",
-         a.dtype(), " and ", b.dtype(), " do not add up");
-  }
-  Tensor out(a.dtype(), a.shape(), call.budget());
-  visit(a.dtype(), Floats{}, [&]<class T>() {
-    const auto left = a.values<T>();
-    const auto right = b.values<T>();
-    const auto target = out.mutable_values<T>();
-    for (std::size_t i = 0; i < target.size(); ++i) {
-      target[i] = store<T>(load(left[i]) + load(right[i]));
-    }
-  });
-  return out;
-}
-
-Kernel bind(BindContext&) {
+Kernel bind_add(BindContext&) {
   return [](KernelContext& call) {
-    std::vector<Value> elements = sequence_elements(call, 0);
-    const std::vector<Value> others = sequence_elements(call, 1);
-    if (elements.size() != others.size()) {
-      fail(ErrorCode::mismatch, "sequences of ", elements.size(), " and ", others.size(),
-           " elements do not add up");
-    }
-    for (std::size_t i = 0; i < elements.size(); ++i) {
-      elements[i] = sum(call, elements[i].tensor(), others[i].tensor());
-    }
-    call.set_value(0, Value::sequence(std::move(elements)));
+    call.set_value(0, add_values(call.value(0), call.value(1), call.budget()));
   };
 }
 
-std::vector<Val> grad(GradContext& g) { return {g.dy(0), g.dy(0)}; }
+std::vector<Val> grad_add(GradContext& g) { return {g.dy(0), g.dy(0)}; }
+
+Kernel bind_zeros(BindContext&) {
+  return [](KernelContext& call) { call.set_value(0, zero_value(call.value(0), call.budget())); };
+}
 
 }  // namespace
 
 extern const OpDef sequence_add{.name = "SequenceAdd",
                                 .domain = ondine_domain,
                                 .infer = infer_same_as_input,
-                                .bind = bind,
-                                .grad = grad};
+                                .bind = bind_add,
+                                .grad = grad_add};
+extern const OpDef sequence_zeros{.name = "SequenceZeros",
+                                  .domain = ondine_domain,
+                                  .infer = infer_same_as_input,
+                                  .bind = bind_zeros,
+                                  .no_gradient = any_input};
 
 }  // namespace ondine::kernels::ops

@@ -1,5 +1,6 @@
 // sequence_at.cpp — the element at a position;  d sequence = zeros like its elements with dy at the
 // position (ai.ondine SequenceAtGrad(dy, sequence, position)).
+#include "kernels/ops/nested_values.h"
 #include "kernels/ops/sequence.h"
 #include "kernels/ops/strided_copy.h"
 
@@ -36,9 +37,7 @@ Kernel bind_grad(BindContext& context) {
     std::vector<Value> elements = sequence_elements(call, 1);
     const std::size_t at = position.read(call, elements.size(), elements.size(), 0);
     for (std::size_t i = 0; i < elements.size(); ++i) {
-      const Tensor like = elements[i].tensor();
-      elements[i] =
-          i == at ? call.owned_value(0) : Tensor(like.dtype(), like.shape(), call.budget());
+      elements[i] = i == at ? call.owned_value(0) : zero_value(elements[i], call.budget());
     }
     call.set_value(0, Value::sequence(std::move(elements)));
   };

@@ -20,7 +20,13 @@ const Catalogue& catalogue() {
   return all;
 }
 
+std::set<std::pair<std::string, std::string>>& exercised_operators() {
+  static std::set<std::pair<std::string, std::string>> all;
+  return all;
+}
+
 std::vector<Value> run_op(const OpCase& op_case) {
+  exercised_operators().insert({op_case.domain, op_case.op});
   Graph graph;
   Builder builder(graph, catalogue());
   std::vector<Val> inputs;

@@ -1,6 +1,9 @@
 // Running one operator, and checking its derivatives numerically in double.
 #pragma once
 
+#include <functional>
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -43,6 +46,11 @@ struct GradientCheck {
   bool open_dims = true;
   std::size_t elements = 40;  // of each input, at the most
   double step = 1e-5;
+  // Repeats the first order with extents 0 and 1 instead of each extent, for all inputs that have
+  // it and for each alone (which broadcasts), as far as the operator takes it.
+  bool variants = true;
+  // Compares with the derivatives in float32: 1e-5 times the root of the longest reduction.
+  bool floats = true;
   // Operands by which no derivative is taken although they are double.
   std::vector<std::size_t> skip = {};
 };
@@ -50,6 +58,24 @@ struct GradientCheck {
 // Central differences of sum_k <w_k, y_k> with random w_k by every double input against the rule,
 // for all inputs together and for each subset. The case's float inputs must be double.
 void check_gradient(const OpCase& op_case, const GradientCheck& check = {});
+
+// The same for what an expression makes of its inputs.
+using Expression =
+    std::function<std::vector<graph::Val>(graph::Builder&, std::span<const graph::Val>)>;
+void check_gradient(const Expression& expression, const std::vector<Value>& inputs,
+                    const GradientCheck& check = {});
+
+// What the checks of this process covered, by (domain, operator).
+struct CheckedGradient {
+  std::set<std::size_t> inputs;  // positions; of variadic ones as far as they were used
+  int order = 0;
+  double error = 0;  // the greatest one, relative to max(|derivative|, 1)
+};
+using CheckedGradients = std::map<std::pair<std::string, std::string>, CheckedGradient>;
+CheckedGradients& checked_gradients();
+
+// (domain, operator) of every case that this process ran or checked.
+std::set<std::pair<std::string, std::string>>& exercised_operators();
 
 // Deterministic values, different for each seed.
 Tensor random_tensor(const Shape& shape, std::uint64_t seed, double low = -2, double high = 2);

@@ -1,0 +1,150 @@
+#include "autodiff/borrow.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "autodiff/expand.h"
+
+namespace ondine::autodiff {
+
+using namespace graph;  // NOLINT
+
+namespace {
+
+std::size_t index(ValueId id) { return static_cast<std::size_t>(id); }
+
+// Marks the values of `graph` that Gradients in it and in its bodies name in xs and zs.
+std::vector<bool> named_values(const Graph& graph) {
+  std::vector<bool> named(graph.values.size());
+  for (const Node& node : graph.nodes) {
+    if (node.op == &gradient_op) {
+      for (std::size_t i = 0; i + 1 < node.references.size(); ++i) {
+        named[index(node.references[i])] = true;
+      }
+    }
+    for (const Body& body : node.bodies) {
+      const auto inner = named_values(*body.graph);
+      const std::size_t formals = body.formal_inputs();
+      for (std::size_t i = 0; i < body.captures.size(); ++i) {
+        if (inner[index(body.graph->inputs[formals + i])]) named[index(body.captures[i])] = true;
+      }
+    }
+  }
+  return named;
+}
+
+}  // namespace
+
+BorrowedNodes::BorrowedNodes(Graph& outer, Graph& inner, std::vector<ValueId>& captures)
+    : outer_(&outer),
+      inner_(&inner),
+      captures_(&captures),
+      inner_of_(outer.values.size(), no_value) {
+  const std::size_t formals = inner.inputs.size() - captures.size();
+  for (std::size_t i = 0; i < captures.size(); ++i) {
+    inner_of_[index(captures[i])] = inner.inputs[formals + i];
+  }
+  const auto positions = between(captures);
+  if (positions.empty()) return;
+  const std::vector<Node> own = std::exchange(inner.nodes, {});
+  for (const std::size_t position : positions) borrow(position);
+  inner.nodes.insert(inner.nodes.end(), own.begin(), own.end());
+}
+
+// The outer nodes on a path from a named value to a captured one.
+std::vector<std::size_t> BorrowedNodes::between(const std::vector<ValueId>& captures) const {
+  const auto named = named_values(*inner_);
+  std::vector<bool> depends(outer_->values.size());
+  std::vector<bool> needed(outer_->values.size());
+  for (const ValueId id : captures) {
+    depends[index(id)] = named[index(inner_of_[index(id)])];
+    needed[index(id)] = true;
+  }
+  const auto any = [](const std::vector<ValueId>& ids, const std::vector<bool>& marked) {
+    return std::any_of(ids.begin(), ids.end(),
+                       [&](ValueId id) { return id != no_value && marked[index(id)]; });
+  };
+  std::vector<bool> follows(outer_->nodes.size());
+  for (std::size_t i = 0; i < follows.size(); ++i) {
+    const Node& node = outer_->nodes[i];
+    follows[i] = any(node.all_inputs(), depends);
+    for (const ValueId id : node.outputs) {
+      if (follows[i] && id != no_value) depends[index(id)] = true;
+    }
+  }
+  std::vector<std::size_t> positions;
+  for (std::size_t i = follows.size(); i-- > 0;) {
+    const Node& node = outer_->nodes[i];
+    if (!follows[i] || !any(node.outputs, needed)) continue;
+    for (const ValueId id : node.all_inputs()) {
+      if (id != no_value) needed[index(id)] = true;
+    }
+    positions.push_back(i);
+  }
+  std::reverse(positions.begin(), positions.end());
+  return positions;
+}
+
+void BorrowedNodes::capture(Graph& inner, ValueId id, ValueId outer) {
+  inner.inputs.push_back(id);
+  captures_->push_back(outer);
+}
+
+// The value in the body that stands for an outer one, captured if it has to be.
+ValueId BorrowedNodes::inside(ValueId outer) {
+  if (outer == no_value) return no_value;
+  ValueId& id = inner_of_[index(outer)];
+  if (id != no_value) return id;
+  const GraphValue& value = (*outer_)[outer];
+  id = inner_->add_temporary(value.name, value.type);
+  (*inner_)[id].constant = value.constant;
+  (*inner_)[id].known_dims = value.known_dims;
+  capture(*inner_, id, outer);
+  return id;
+}
+
+void BorrowedNodes::borrow(std::size_t position) {
+  Node node = outer_->nodes[position];
+  for (ValueId& id : node.inputs) id = inside(id);
+  for (Body& body : node.bodies) {
+    for (ValueId& id : body.captures) id = inside(id);
+  }
+  for (ValueId& id : node.outputs) {
+    if (id == no_value) continue;
+    const ValueId outer = id;
+    id = inner_of_[index(outer)];
+    if (id == no_value) {
+      const GraphValue& value = (*outer_)[outer];
+      id = inner_of_[index(outer)] = inner_->add_temporary(value.name, value.type);
+      continue;
+    }
+    // Captured until now.
+    const auto input = std::find(inner_->inputs.begin(), inner_->inputs.end(), id);
+    const auto formals = inner_->inputs.end() - static_cast<std::ptrdiff_t>(captures_->size());
+    captures_->erase(captures_->begin() + (input - formals));
+    inner_->inputs.erase(input);
+  }
+  inner_->nodes.push_back(node);
+  loans_.push_back({position, std::move(node)});
+}
+
+void BorrowedNodes::give_back(Graph& expanded) {
+  for (std::size_t i = 0; i < loans_.size(); ++i) {
+    // A rule may have asked for outputs that the node did not have.
+    const Node& now = expanded.nodes[i];
+    auto& outputs = outer_->nodes[loans_[i].outer].outputs;
+    if (outputs.size() < now.outputs.size()) outputs.resize(now.outputs.size(), no_value);
+    for (std::size_t k = 0; k < now.outputs.size(); ++k) {
+      const ValueId id = now.outputs[k];
+      if (id == no_value) continue;
+      if (outputs[k] == no_value) {
+        outputs[k] = outer_->add_temporary(expanded[id].name, expanded[id].type);
+      }
+      capture(expanded, id, outputs[k]);
+    }
+  }
+  expanded.nodes.erase(expanded.nodes.begin(),
+                       expanded.nodes.begin() + static_cast<std::ptrdiff_t>(loans_.size()));
+}
+
+}  // namespace ondine::autodiff

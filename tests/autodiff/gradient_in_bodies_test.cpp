@@ -1,0 +1,176 @@
+// Gradient nodes in the bodies of If, Loop and Scan, and Gradients through such nodes.
+#include <catch2/catch.hpp>
+
+#include "tests/autodiff/small_models.h"
+#include "tests/support/models.h"
+#include "tests/support/op_harness.h"
+
+using namespace ondine;         // NOLINT
+using namespace ondine::test;   // NOLINT
+using namespace ondine::graph;  // NOLINT
+
+namespace {
+
+using Graphs = std::shared_ptr<const GraphDef>;
+
+const std::vector<double> a{1, 2, 3};
+const std::vector<double> b{4, 5, 6};
+const std::vector<double> ones{1, 1, 1};
+
+void check(const Tensor& got, const std::vector<double>& want) {
+  check_close(got, Tensor::of<double>({static_cast<std::int64_t>(want.size())}, want));
+}
+
+std::vector<Tensor> run(std::vector<NodeDef> nodes, const std::vector<std::string>& names,
+                        bool flag = true, const std::vector<double>& at = a) {
+  return run_model(small_model(std::move(nodes), names), at, b, flag);
+}
+
+NodeDef if_node(const std::string& output, Graphs then_branch, Graphs else_branch) {
+  return node("If", {"flag"}, {output},
+              {{"then_branch", std::move(then_branch)}, {"else_branch", std::move(else_branch)}});
+}
+
+// `times` iterations of `loop_body`, whose carried value starts as `start`.
+std::vector<NodeDef> loop(const std::string& start, const std::vector<std::string>& outputs,
+                          Graphs loop_body, std::int64_t times = 3) {
+  return {int_constant("times", times),
+          node("Loop", {"times", "", start}, outputs, {{"body", std::move(loop_body)}})};
+}
+
+ValueDef vector_value(const std::string& name) {
+  return tensor_value(name, DType::float64, {std::int64_t{3}});
+}
+
+}  // namespace
+
+TEST_CASE("a Gradient in a branch follows outer nodes to an outer tensor") {
+  // m = a b outside, y = m m inside, by a: 2 a b^2.
+  const auto then_branch =
+      body({}, {node("Mul", {"m", "m"}, {"y"}), gradient({"a"}, {"da"}, {"a"}, "y")}, {"da"});
+  const auto else_branch = body({}, {gradient({"a"}, {"db"}, {"a"}, "n")}, {"db"});
+  const std::vector<NodeDef> nodes{node("Mul", {"a", "b"}, {"m"}), node("Mul", {"m", "a"}, {"n"}),
+                                   if_node("d", then_branch, else_branch)};
+  check(run(nodes, {"d"}, true)[0], {32, 100, 216});
+  check(run(nodes, {"d"}, false)[0], {8, 20, 36});  // n = a^2 b
+}
+
+TEST_CASE("a Gradient in a branch takes outer nodes at other values") {
+  // m = a b and y = m m at a := b.
+  const auto branch =
+      body({}, {node("Mul", {"m", "m"}, {"y"}), gradient({"b"}, {"da"}, {"a"}, "y")}, {"da"});
+  check(run({node("Mul", {"a", "b"}, {"m"}), if_node("d", branch, branch)}, {"d"})[0],
+        {128, 250, 432});  // 2 (b b) b
+}
+
+TEST_CASE("a Gradient two bodies deep follows the nodes of both graphs around it") {
+  const auto deep =
+      body({}, {node("Mul", {"h", "b"}, {"y"}), gradient({"a"}, {"da"}, {"a"}, "y")}, {"da"});
+  const auto middle = body({}, {node("Mul", {"m", "a"}, {"h"}), if_node("dd", deep, deep)}, {"dd"});
+  // y = a b a b, by a: 2 a b^2.
+  check(run({node("Mul", {"a", "b"}, {"m"}), if_node("d", middle, middle)}, {"d"})[0],
+        {32, 100, 216});
+}
+
+TEST_CASE("a derivative flows through a Gradient in a branch") {
+  const auto branch =
+      body({}, {node("Mul", {"m", "m"}, {"y"}), gradient({"a"}, {"da"}, {"a"}, "y")}, {"da"});
+  check(run({node("Mul", {"a", "b"}, {"m"}), if_node("d", branch, branch),
+             gradient({"a"}, {"dd"}, {"a"}, "d")},
+            {"dd"})[0],
+        {32, 50, 72});  // 2 b^2
+}
+
+TEST_CASE("a Gradient in a branch reads what a random outer node drew") {
+  // Dropout of ones: the derivative is the factor that each element got.
+  const std::vector<NodeDef> outer{
+      node("Constant", {}, {"ratio"}, {{"value", Tensor::scalar(0.5)}}),
+      node("Constant", {}, {"training"}, {{"value", Tensor::scalar(true)}}),
+      node("Dropout", {"a", "ratio", "training"}, {"dropped"})};
+  const auto branch =
+      body({}, {node("Mul", {"dropped", "b"}, {"y"}), gradient({"a"}, {"da"}, {"a"}, "y")}, {"da"});
+  auto nodes = outer;
+  nodes.push_back(if_node("d", branch, branch));
+  nodes.push_back(node("Mul", {"dropped", "b"}, {"want"}));
+  const auto out = run(nodes, {"d", "want"}, true, ones);
+  check_close(out[0], out[1]);
+}
+
+TEST_CASE("a Gradient in a Loop names carried and outer tensors") {
+  // Gradient descent on (v - b)^2 with rate 1/4: the distance to b halves.
+  const auto step = body(loop_inputs({vector_value("v")}),
+                         {node("Sub", {"v", "b"}, {"e"}), node("Mul", {"e", "e"}, {"y"}),
+                          gradient({"v"}, {"dv"}, {"v"}, "y"),
+                          node("Constant", {}, {"rate"}, {{"value", Tensor::scalar(0.25)}}),
+                          node("Mul", {"dv", "rate"}, {"s"}), node("Sub", {"v", "s"}, {"v_new"}),
+                          node("Identity", {"go_on"}, {"go"})},
+                         {"go", "v_new"});
+  auto nodes = loop("a", {"v_last"}, step);
+  nodes.push_back(gradient({"a", "b"}, {"da", "db"}, {"a", "b"}, "v_last"));
+  const auto out = run(nodes, {"v_last", "da", "db"});
+  check(out[0], {4 - 3.0 / 8, 5 - 3.0 / 8, 6 - 3.0 / 8});
+  check(out[1], {0.125, 0.125, 0.125});
+  check(out[2], {0.875, 0.875, 0.875});
+}
+
+TEST_CASE("a Gradient in a Loop follows outer nodes") {
+  // Each iteration adds d(m v)/da with m = a b outside: v b, so v doubles (b = 1) thrice.
+  const auto step = body(loop_inputs({vector_value("v")}),
+                         {node("Mul", {"m", "v"}, {"y"}), gradient({"a"}, {"da"}, {"a"}, "y"),
+                          node("Add", {"v", "da"}, {"v_new"}), node("Identity", {"go_on"}, {"go"})},
+                         {"go", "v_new"});
+  auto nodes = loop("a", {"v_last"}, step);
+  nodes.insert(nodes.begin(), node("Mul", {"a", "b"}, {"m"}));
+  check(run_model(small_model(nodes, {"v_last"}), a, ones)[0], {8, 16, 24});
+}
+
+TEST_CASE("a Gradient in a Scan names the slices") {
+  GraphDef slope =
+      *body({tensor_value("s", DType::float64, {}), tensor_value("x", DType::float64, {})},
+            {node("Mul", {"x", "x"}, {"xx"}), node("Mul", {"xx", "x"}, {"y"}),
+             gradient({"x"}, {"dx"}, {"x"}, "y"), node("Add", {"s", "dx"}, {"sum"})},
+            {"sum", "dx"});
+  const auto scan_body = std::make_shared<const GraphDef>(slope);
+  const auto out = run({node("Constant", {}, {"zero"}, {{"value", Tensor::scalar(0.0)}}),
+                        node("Scan", {"zero", "a"}, {"total", "slopes"},
+                             {{"body", scan_body}, {"num_scan_inputs", std::int64_t{1}}}),
+                        gradient({"a"}, {"dd"}, {"a"}, "total")},
+                       {"slopes", "dd"});
+  check(out[0], {3, 12, 27});
+  check(out[1], {6, 12, 18});
+}
+
+TEST_CASE("what is random in a branch is the same in its derivative") {
+  const auto branch = body({},
+                           {node("Constant", {}, {"ratio"}, {{"value", Tensor::scalar(0.5)}}),
+                            node("Constant", {}, {"training"}, {{"value", Tensor::scalar(true)}}),
+                            node("Dropout", {"a", "ratio", "training"}, {"dropped"})},
+                           {"dropped"});
+  const auto out = run({if_node("y", branch, branch), gradient({"a"}, {"d"}, {"a"}, "y")},
+                       {"y", "d"}, true, ones);
+  check_close(out[1], out[0]);
+}
+
+TEST_CASE("what is random in a Loop is the same in its derivative") {
+  const auto step = body(
+      loop_inputs({vector_value("v")}),
+      {node("Constant", {}, {"ratio"}, {{"value", Tensor::scalar(0.25)}}),
+       node("Constant", {}, {"training"}, {{"value", Tensor::scalar(true)}}),
+       node("Dropout", {"v", "ratio", "training"}, {"dropped"}),
+       node("RandomUniform", {}, {"u"},
+            {{"shape", std::vector<std::int64_t>{3}}, {"dtype", std::int64_t{11}}, {"low", 0.5F}}),
+       node("Mul", {"dropped", "u"}, {"v_new"}), node("Identity", {"go_on"}, {"go"})},
+      {"go", "v_new"});
+  auto nodes = loop("a", {"y"}, step, 4);
+  nodes.push_back(gradient({"a"}, {"d"}, {"a"}, "y"));
+  nodes.push_back(node("Mul", {"y", "a"}, {"ya"}));
+  nodes.push_back(gradient({"a"}, {"d2"}, {"a"}, "ya"));
+  nodes.push_back(gradient({"a"}, {"dd2"}, {"a"}, "d2"));
+  // y is linear in a, so at ones: dy/da = y, d(y a)/da = 2 y, d2(y a)/da2 = 2 y.
+  const auto out = run(nodes, {"y", "d", "d2", "dd2"}, true, ones);
+  check_close(out[1], out[0]);
+  const auto y = out[0].values<double>();
+  const auto twice = Tensor::of<double>({3}, std::vector<double>{2 * y[0], 2 * y[1], 2 * y[2]});
+  check_close(out[2], twice);
+  check_close(out[3], twice);
+}

@@ -1,0 +1,49 @@
+// A graph whose derivatives are checked, with the values at which that is done.
+#pragma once
+
+#include <vector>
+
+#include "tests/support/op_harness.h"
+
+namespace ondine::test {
+
+struct GradientSetup {
+  // With the expression's inputs as inputs of the graph: open, or of known extents; what is not
+  // double is then a constant. `skip`: positions by which no derivative is taken.
+  GradientSetup(const Expression& expression, const std::vector<Value>& inputs,
+                const std::vector<std::size_t>& skip, bool open, DType number = DType::float64);
+  GradientSetup(const GradientSetup&) = delete;
+
+  graph::Val add_input(const Value& value, bool open);
+  // A copy with the present graph and ys, to evaluate these again.
+  GradientSetup forward() const { return GradientSetup(*this, 0); }
+
+  std::vector<Tensor> evaluate(const std::vector<graph::Val>& outputs) const;
+  // Zeros where there is no dependence; shapes are checked to be the inputs'.
+  std::vector<Tensor> evaluate_derivatives(const std::vector<graph::Val>& derivatives) const;
+  // ys of a copy where the inputs have these values.
+  std::vector<Value> outputs_at(const std::vector<Value>& inputs) const;
+  // d/dx of sum_k <weights_k, ys_k> for one element of xs[x], by central differences.
+  double numeric(std::size_t x, std::size_t element, const std::vector<Tensor>& weights,
+                 double relative_step) const;
+  // Enters what the forward graph has into checked_gradients().
+  void record(int order, double error) const;
+
+  graph::Graph graph;
+  graph::Builder builder;
+  std::vector<Value> fed;
+  std::vector<graph::Val> xs;  // the double inputs
+  std::vector<graph::Val> ys;  // the double outputs
+
+ private:
+  GradientSetup(const GradientSetup& other, int);
+  void set_expansion();
+  graph::Graph runnable(const std::vector<graph::Val>& outputs) const;
+  std::size_t position(graph::Val x) const;
+
+  // (domain, operator) with the inputs that carry derivatives, of the forward graph.
+  graph::Graph runnable_;  // of a copy: computes ys
+  std::vector<std::pair<std::pair<std::string, std::string>, std::set<std::size_t>>> operators_;
+};
+
+}  // namespace ondine::test
