@@ -81,6 +81,8 @@ void check_types(std::span<const Type* const> inputs, std::span<const Type* cons
 }
 
 void check_types(const Node& node, const Graph& graph, Findings& findings) {
+  // Its signature leaves out bfloat16; its own rule asks for floating point types.
+  if (node.op->name == "Gradient") return;
   const Signature* signature = find_signature(node.op->domain, node.op->name, node.version);
   if (signature == nullptr) return;
   check_types(types_of(node.inputs, graph), types_of(node.outputs, graph), *signature,

@@ -74,7 +74,11 @@ std::vector<Val> expand_mvn(ExpandContext& context) {
   const auto axes = context.attr_ints("axes", {0, 2, 3});
   const Val centred = x - graph::reduce_mean(x, axes, true);
   const Val variance = graph::reduce_mean(centred * centred, axes, true);
-  return {centred / (unary("Sqrt", variance) + 1e-9)};
+  // The root has no derivative at 0, where x is constant.
+  const Val varies = graph::greater(variance, graph::scalar_like(x, 0));
+  const Val safe = graph::where(varies, variance, graph::scalar_like(x, 1));
+  const Val deviation = graph::where(varies, unary("Sqrt", safe), graph::scalar_like(x, 0));
+  return {centred / (deviation + 1e-9)};
 }
 
 std::int64_t lrn_size(const NodeView& node) {

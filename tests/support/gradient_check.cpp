@@ -56,7 +56,7 @@ class Checker {
     const auto derivatives = autodiff::backward(setup_.builder, setup_.ys, dys, setup_.xs);
     const auto analytic = setup_.evaluate_derivatives(derivatives);
     const double error = compare(forward, weights, analytic);
-    if (!open_) setup_.record(order, error);
+    if (!open_) setup_.record(order, error, before);
     if (order == 1) check_subsets(before, dys, analytic);
     setup_.ys.clear();
     for (const Val d : derivatives) {

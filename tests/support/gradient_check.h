@@ -26,8 +26,9 @@ struct GradientSetup {
   // d/dx of sum_k <weights_k, ys_k> for one element of xs[x], by central differences.
   double numeric(std::size_t x, std::size_t element, const std::vector<Tensor>& weights,
                  double relative_step) const;
-  // Enters what the forward graph has into checked_gradients().
-  void record(int order, double error) const;
+  // Enters what the expression has into checked_gradients(), and, with order 1, what else is in
+  // `differentiated`, the graph that was differentiated this time.
+  void record(int order, double error, const graph::Graph& differentiated) const;
 
   graph::Graph graph;
   graph::Builder builder;
@@ -41,9 +42,13 @@ struct GradientSetup {
   graph::Graph runnable(const std::vector<graph::Val>& outputs) const;
   std::size_t position(graph::Val x) const;
 
-  // (domain, operator) with the inputs that carry derivatives, of the forward graph.
   graph::Graph runnable_;  // of a copy: computes ys
-  std::vector<std::pair<std::pair<std::string, std::string>, std::set<std::size_t>>> operators_;
+  // (domain, operator) with the inputs that carry derivatives.
+  using Operators =
+      std::vector<std::pair<std::pair<std::string, std::string>, std::set<std::size_t>>>;
+  Operators operators_of(const std::vector<graph::Node>& nodes, const graph::Graph& in) const;
+
+  Operators operators_;  // of the expression
 };
 
 }  // namespace ondine::test

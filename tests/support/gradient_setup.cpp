@@ -83,16 +83,8 @@ GradientSetup::GradientSetup(const Expression& expression, const std::vector<Val
   for (const Val y : expression(builder, values)) {
     if (y && y.type().is_tensor() && y.dtype() == number) ys.push_back(y);
   }
-  const auto active = active_values(graph, xs);
   nodes.insert(nodes.end(), graph.nodes.begin(), graph.nodes.end());
-  for (const Node& node : nodes) {
-    auto& entry = operators_.emplace_back();
-    entry.first = {std::string(node.op->domain), std::string(node.op->name)};
-    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-      const auto id = static_cast<std::size_t>(node.inputs[i]);
-      if (id < active.size() && active[id] && carries(node, i)) entry.second.insert(i);
-    }
-  }
+  operators_ = operators_of(nodes, graph);
   set_expansion();
 }
 
@@ -171,15 +163,34 @@ std::size_t GradientSetup::position(Val x) const {
                                   graph.inputs.begin());
 }
 
-void GradientSetup::record(int order, double error) const {
-  for (const auto& [name, inputs] : operators_) {
-    exercised_operators().insert(name);
-    if (inputs.empty()) continue;
-    CheckedGradient& checked = checked_gradients()[name];
-    checked.inputs.insert(inputs.begin(), inputs.end());
-    checked.order = std::max(checked.order, order);
-    checked.error = std::max(checked.error, error);
+GradientSetup::Operators GradientSetup::operators_of(const std::vector<Node>& nodes,
+                                                     const Graph& in) const {
+  const auto active = active_values(in, xs);
+  Operators result;
+  for (const Node& node : nodes) {
+    auto& [name, inputs] = result.emplace_back();
+    name = {std::string(node.op->domain), std::string(node.op->name)};
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      const auto id = static_cast<std::size_t>(node.inputs[i]);
+      if (id < active.size() && active[id] && carries(node, i)) inputs.insert(i);
+    }
   }
+  return result;
+}
+
+void GradientSetup::record(int order, double error, const Graph& differentiated) const {
+  const auto enter = [error](const Operators& operators, int with_order) {
+    for (const auto& [name, inputs] : operators) {
+      exercised_operators().insert(name);
+      if (inputs.empty()) continue;
+      CheckedGradient& checked = checked_gradients()[name];
+      checked.inputs.insert(inputs.begin(), inputs.end());
+      checked.order = std::max(checked.order, with_order);
+      checked.error = std::max(checked.error, error);
+    }
+  };
+  enter(operators_, order);
+  enter(operators_of(differentiated.nodes, differentiated), 1);
 }
 
 }  // namespace ondine::test

@@ -145,3 +145,25 @@ TEST_CASE("a sequence that leaves an If has a derivative") {
       },
       {GENERATE(random_tensor({3, 2}, 1, 0.5, 1.5), random_tensor({3, 2}, 1, -1.5, -0.5))}, loose);
 }
+
+TEST_CASE("a Scan has derivatives by its states, its inputs and what its body captures") {
+  const std::int64_t backwards = GENERATE(0, 1);
+  check_gradient(
+      [backwards](Builder& b, std::span<const Val> x) -> std::vector<Val> {
+        BodyBuilder body(b);
+        const Type row = Type::tensor(DType::float64, Dims{Dim()});
+        const Val state = body.add_formal("s", row);
+        const Val slice_of_x = body.add_formal("x", row);
+        const Val next = unary("Tanh", state * slice_of_x + body.capture(x[2]));
+        const std::array out{next, next * slice_of_x};
+        const std::array inputs{x[0], x[1]};
+        using Ints = std::vector<std::int64_t>;
+        return control_node(b, "Scan", inputs, {body.finish("body", out)}, 2,
+                            {{"num_scan_inputs", std::int64_t{1}},
+                             {"scan_input_axes", Ints{1}},
+                             {"scan_input_directions", Ints{backwards}},
+                             {"scan_output_axes", Ints{1}},
+                             {"scan_output_directions", Ints{backwards}}});
+      },
+      {random_tensor({2}, 1), random_tensor({2, 3}, 2), random_tensor({2}, 3)});
+}

@@ -1,5 +1,6 @@
 // The last file of this program: by now the other tests have entered what they checked.
 #define CATCH_CONFIG_EXTERNAL_INTERFACES
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
@@ -26,9 +27,12 @@ struct Counter : Catch::TestEventListenerBase {
 };
 CATCH_REGISTER_LISTENER(Counter)
 
-// But for those of this file, of which there are three.
+// But for those of this file, of which there are three, and hidden ones.
 bool all_tests_ran() {
-  return started + 2 >= Catch::getRegistryHub().getTestCaseRegistry().getAllTests().size();
+  const auto& tests = Catch::getRegistryHub().getTestCaseRegistry().getAllTests();
+  const auto shown = std::count_if(tests.begin(), tests.end(),
+                                   [](const Catch::TestCase& test) { return !test.isHidden(); });
+  return started + 2 >= static_cast<std::size_t>(shown);
 }
 
 bool masked(const OpDef& op, std::size_t i) {
@@ -160,6 +164,7 @@ TEST_CASE("docs/gradients.md says what the checks cover") {
     page = page.substr(0, page.find(marker)) + written(now);
     std::ofstream(path) << page;
   }
+  INFO("ONDINE_UPDATE_DOCS=1 build/bin/test_kernels_ops writes docs/gradients.md anew");
   const auto said = rows_of_page(page);
   for (const auto& [name, row] : now) {
     INFO(name);
