@@ -65,6 +65,9 @@ void Builder::append(Node node) {
 void Builder::expand(const Node& node) {
   with_context(
       [&] {
+        // The operator's own rule refuses what its parts may let pass.
+        Node checked = node;
+        infer_node(checked, *graph_);
         ExpandContext context(*this, node);
         const auto results = node.op->expand(context);
         for (std::size_t i = 0; i < node.outputs.size(); ++i) {

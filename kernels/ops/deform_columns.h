@@ -40,6 +40,14 @@ struct DeformedColumns {
       fail(ErrorCode::mismatch, "offset ", offset, " does not fit x ", x);
     }
   }
+  // The mask, input i where there is one, has an element for each one of the windows.
+  void check_mask(const graph::BindContext& context, std::size_t i) const {
+    if (!context.has_input(i)) return;
+    const Shape needed{batch, groups * kernel(), out_h, out_w};
+    if (!(context.shape(i) == needed)) {
+      fail(ErrorCode::mismatch, "mask has shape ", context.shape(i), ", needed ", needed);
+    }
+  }
   std::int64_t kernel() const noexcept { return kernel_h * kernel_w; }
   std::int64_t outputs() const noexcept { return out_h * out_w; }
   std::int64_t plane() const noexcept { return height * width; }

@@ -22,6 +22,7 @@ void infer(InferContext& context) {
 
 Kernel bind(BindContext& context) {
   const DeformedColumns c(context, context.shape(1), context.shape(2), kernel_extents(context, 4));
+  c.check_mask(context, 3);
   const std::int64_t size = c.batch * c.channels * c.kernel() * c.outputs();
   if (context.shape(0).size() != size) {
     fail(ErrorCode::mismatch, "dcolumns has shape ", context.shape(0));
@@ -102,6 +103,7 @@ void infer_second(InferContext& context) {
 
 Kernel bind_second(BindContext& context) {
   const DeformedColumns c(context, context.shape(4), context.shape(5), kernel_extents(context, 7));
+  c.check_mask(context, 6);
   const std::int64_t size = c.batch * c.channels * c.kernel() * c.outputs();
   if (context.shape(3).size() != size) {
     fail(ErrorCode::mismatch, "dcolumns has shape ", context.shape(3));

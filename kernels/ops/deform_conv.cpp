@@ -91,6 +91,7 @@ void infer_columns(InferContext& context) {
 
 Kernel bind_columns(BindContext& context) {
   const DeformedColumns c(context, context.shape(0), context.shape(1), kernel_extents(context, 3));
+  c.check_mask(context, 2);
   Scratch scratch;
   const WideIn<double> x(context, scratch, 0);
   const WideIn<double> offset(context, scratch, 1);

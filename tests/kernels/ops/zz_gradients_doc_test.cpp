@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <map>
+#include <set>
 #include <sstream>
 
 #include <catch2/catch.hpp>
@@ -20,6 +21,10 @@ using namespace ondine::graph;  // NOLINT
 namespace {
 
 std::size_t started = 0;
+
+// Straight-through derivatives have nothing numeric to be compared with; quantize_test.cpp has
+// them.
+const std::set<std::string_view> straight_through{"QuantizeMask", "StraightThrough"};
 
 struct Counter : Catch::TestEventListenerBase {
   using TestEventListenerBase::TestEventListenerBase;
@@ -127,8 +132,7 @@ std::string written(const std::map<std::string, Row>& rows) {
 }  // namespace
 
 TEST_CASE("every rule has a numeric check for each of its inputs") {
-  if (checked_gradients().empty() ||
-      started + 1 < Catch::getRegistryHub().getTestCaseRegistry().getAllTests().size()) {
+  if (!all_tests_ran()) {
     WARN("not all tests ran: not checked");
     return;
   }
@@ -136,12 +140,9 @@ TEST_CASE("every rule has a numeric check for each of its inputs") {
     const auto inputs = float_inputs(*op);
     const bool own = op->domain == ondine_domain;
     if (!has_rule(*op) || (inputs.empty() && !own)) continue;
+    if (own && straight_through.contains(op->name)) continue;
     INFO("operator " << op->name);
     const CheckedGradient* check = find_check(*op);
-    if (op->grad == nullptr && check == nullptr) {
-      // By expansion: what it is made of has its own checks, or nothing of it has a derivative.
-      continue;
-    }
     CHECK(check != nullptr);
     if (check == nullptr) continue;
     for (const auto& [i, name] : inputs) {
@@ -182,6 +183,7 @@ TEST_CASE("every operator has a case of its own") {
     return;
   }
   for (const OpDef* op : catalogue().all()) {
+    if (straight_through.contains(op->name)) continue;
     INFO("operator " << op->domain << " " << op->name);
     CHECK(exercised_operators().contains({std::string(op->domain), std::string(op->name)}));
   }
