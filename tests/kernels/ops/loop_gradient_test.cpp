@@ -167,3 +167,20 @@ TEST_CASE("a Scan has derivatives by its states, its inputs and what its body ca
       },
       {random_tensor({2}, 1), random_tensor({2, 3}, 2), random_tensor({2}, 3)});
 }
+
+TEST_CASE(
+    "a SequenceMap has derivatives by its sequence, other inputs and what its body captures") {
+  check_gradient(
+      [](Builder& b, std::span<const Val> x) -> std::vector<Val> {
+        const Val rows = b.node("SplitToSequence", {x[0]}, {{"keepdims", std::int64_t{0}}});
+        BodyBuilder body(b);
+        const Type row = Type::tensor(DType::float64, Dims{Dim()});
+        const Val element = body.add_formal("row", row);
+        const Val factor = body.add_formal("factor", row);
+        const std::array out{unary("Tanh", element * factor) + body.capture(x[2])};
+        const std::array inputs{rows, x[1]};
+        const Val mapped = control_node(b, "SequenceMap", inputs, {body.finish("body", out)}, 1)[0];
+        return {b.node("ConcatFromSequence", {mapped}, {{"axis", std::int64_t{0}}})};
+      },
+      {random_tensor({3, 2}, 1), random_tensor({2}, 2), random_tensor({2}, 3)}, loose);
+}
