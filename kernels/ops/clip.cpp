@@ -1,5 +1,6 @@
 // clip.cpp — y = min(max, max(min, x)), the bounds attributes before version 11, scalar inputs
-// after. dx = dy where min <= x <= max; dmin sums dy where x < min and min < max, dmax sums dy
+// after. dx = dy where min <= x <= max, half of it at bounds that are tensors, which get the rest;
+// dmin sums dy where x < min and min <= max, dmax sums dy
 // where x > max, or where min >= max and x < min. Integers from version 12.
 #include <limits>
 
@@ -132,14 +133,10 @@ bool constant_bounds(const GradContext& g) {
   return by_attributes(g) || (constant(1) && constant(2));
 }
 
-// dy where x is between two numbers, at neither; where there is only one, also at that one.
+// dy where x is neither below nor above numbers. A pass makes one node of it.
 Val grad_between(Val x, Val dy, const Bounds& bounds) {
   const Val zero = scalar_like(dy, 0);
-  if (bounds.low && bounds.high) {
-    const Val inside = logical_and(greater(x, bounds.low), less(x, bounds.high));
-    return where(inside, dy, zero);
-  }
-  if (bounds.low) return where(less(x, bounds.low), zero, dy);
+  if (bounds.low) dy = where(less(x, bounds.low), zero, dy);
   return bounds.high ? where(greater(x, bounds.high), zero, dy) : dy;
 }
 

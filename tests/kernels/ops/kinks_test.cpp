@@ -74,7 +74,7 @@ TEST_CASE("Max and Min share ties") {
 TEST_CASE("Clip at bounds that are numbers and at bounds that are tensors") {
   const Tensor x = row({-1, 0, 1, 2, 3});
   check({.op = "Clip", .inputs = {x}, .attributes = {{"min", 0.0F}, {"max", 2.0F}}, .version = 6},
-        {{0, 0, 1, 0, 0}});
+        {{0, 1, 1, 1, 0}});
   check({.op = "Clip", .inputs = {x}, .attributes = {{"min", 0.0F}}, .version = 6},
         {{0, 1, 1, 1, 1}});
   const auto with = [&](double low, double high) {
