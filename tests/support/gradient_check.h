@@ -49,6 +49,7 @@ struct GradientSetup {
   Operators operators_of(const std::vector<graph::Node>& nodes, const graph::Graph& in) const;
 
   Operators operators_;  // of the expression
+  bool coarse_ = false;  // its result is float whatever it gets
 };
 
 }  // namespace ondine::test
