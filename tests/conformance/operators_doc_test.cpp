@@ -3,11 +3,14 @@
 #include <map>
 #include <set>
 #include <sstream>
+#include <vector>
 
 #include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
 
 #include "graph/contract/op_def.h"
 #include "graph/contract/signature.h"
+#include "tests/support/cases.h"
 #include "trainer/assemble.h"
 
 using namespace ondine;         // NOLINT
@@ -26,11 +29,60 @@ std::string gradient_kind(const OpDef& op) {
   return op.expand != nullptr ? "by expansion" : "none";
 }
 
+struct Group {
+  const char* name;
+  std::vector<DType> members;
+};
+
+// "float, int, bool": whole groups by their name, others one by one.
+std::string types_of(const Signature& signature) {
+  static const std::vector<Group> groups{
+      {"float", {DType::float16, DType::float32, DType::float64}},
+      {"bfloat16", {DType::bfloat16}},
+      {"float8",
+       {DType::float8e4m3fn, DType::float8e4m3fnuz, DType::float8e5m2, DType::float8e5m2fnuz}},
+      {"int", {DType::int8, DType::int16, DType::int32, DType::int64}},
+      {"uint", {DType::uint8, DType::uint16, DType::uint32, DType::uint64}},
+      {"int4", {DType::int4, DType::uint4}},
+      {"int2", {DType::int2, DType::uint2}},
+      {"complex", {DType::complex64, DType::complex128}}};
+  const auto parameters = signature.inputs().empty() ? signature.outputs() : signature.inputs();
+  if (parameters.empty() || signature.constraints().empty()) return "any";
+  const TypeSet& types = signature.constraints()[parameters[0].constraint].types();
+  std::uint32_t mask = types.tensors | types.sequences | types.optionals;
+  std::string text;
+  const auto add = [&](std::string_view word) {
+    if (!text.empty()) text += ", ";
+    text += word;
+  };
+  for (const Group& group : groups) {
+    std::uint32_t members = 0;
+    for (const DType one : group.members) members |= 1U << static_cast<unsigned>(one);
+    if ((mask & members) != members) continue;
+    mask &= ~members;
+    add(group.name);
+  }
+  for (unsigned bit = 0; bit < 32; ++bit) {
+    if ((mask >> bit & 1U) != 0) add(to_string(static_cast<DType>(bit)));
+  }
+  if (types.sequences != 0) add(types.tensors == 0 ? "only in sequences" : "sequences");
+  if ((types.optionals | types.optional_sequences) != 0) add("optionals");
+  if ((types.int64_maps | types.string_maps) != 0) add("maps");
+  return text;
+}
+
 // docs/operators.md as it should be.
 std::string operators_page() {
   std::map<std::pair<std::string_view, std::string_view>, std::set<int>> versions;
   for (const Signature& signature : all_signatures()) {
     versions[{signature.domain(), signature.name}].insert(signature.since_version);
+  }
+  std::map<std::pair<std::string_view, std::string_view>, const Signature*> newest;
+  for (const Signature& signature : all_signatures()) {
+    const Signature*& kept = newest[{signature.domain(), signature.name}];
+    const bool better = kept == nullptr ||
+                        (!signature.deprecated() && signature.since_version > kept->since_version);
+    if (better) kept = &signature;
   }
   std::ostringstream rows;
   std::size_t available = 0;
@@ -39,7 +91,8 @@ std::string operators_page() {
     available += op != nullptr ? 1 : 0;
     rows << "| " << spelled_domain(key.first) << " | " << key.second << " |";
     for (const int version : since) rows << ' ' << version;
-    rows << " | " << (op != nullptr ? kernel_kind(*op) : "missing") << " | "
+    rows << " | " << types_of(*newest.at(key)) << " | "
+         << (op != nullptr ? kernel_kind(*op) : "missing") << " | "
          << (op != nullptr ? gradient_kind(*op) : "") << " |\n";
   }
   std::ostringstream page;
@@ -48,11 +101,13 @@ std::string operators_page() {
          "out "
          "of date.\n\n"
       << available << " of " << versions.size()
-      << " operators of the standard are available. Kernel: native, composed of other operators, "
+      << " operators of the standard are available. Types: what the newest version allows for its "
+         "first "
+         "input (or output). Kernel: native, composed of other operators, "
          "or rewritten when the model is loaded. Gradient: `yes` by a rule, `by expansion` through "
          "the operators it is composed of, `zero` where the standard's semantics give none, `none` "
          "where it has none or nothing to differentiate.\n\n"
-         "| domain | operator | versions | kernel | gradient |\n|---|---|---|---|---|\n"
+         "| domain | operator | versions | types | kernel | gradient |\n|---|---|---|---|---|---|\n"
       << rows.str();
   return page.str();
 }
@@ -66,6 +121,33 @@ TEST_CASE("docs/operators.md says what this build has") {
   std::ifstream file(path);
   const std::string found((std::istreambuf_iterator<char>(file)), {});
   CHECK(found == wanted);
+}
+
+TEST_CASE("every operator of the standard is there") {
+  for (const Signature& signature : all_signatures()) {
+    INFO(spelled_domain(signature.domain()) << " " << signature.name);
+    CHECK(trainer::all_operators().find(signature.domain(), signature.name) != nullptr);
+  }
+}
+
+TEST_CASE("the signatures are all of the shared facts") {
+  std::ifstream file(test::cases_folder().parent_path() / "onnx" / "operators.json");
+  if (!file) {
+    WARN("shared facts about operators are absent: skipped");
+    return;
+  }
+  std::size_t checked = 0;
+  for (const auto& row : nlohmann::json::parse(file)) {
+    const auto domain = row.at("domain").get<std::string>();
+    const auto name = row.at("name").get<std::string>();
+    const auto version = row.at("since_version").get<std::int64_t>();
+    INFO(domain << " " << name << " " << version);
+    const Signature* found = find_signature(domain, name, version);
+    REQUIRE(found != nullptr);
+    CHECK(found->since_version == version);
+    ++checked;
+  }
+  CHECK(checked > 600);
 }
 
 TEST_CASE("every operator has an inference rule and a way to run or be rewritten") {
