@@ -2,41 +2,41 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <utility>
 
 namespace bench {
 namespace {
 
 constexpr std::int64_t rounds = 200'000;
-constexpr int chains = 12;  // enough to hide the latency of a multiply-add
+constexpr std::size_t chains = 12;  // enough to hide the latency of a multiply-add
 
 template <int bytes>
 struct Lanes {
   using Type [[gnu::vector_size(bytes)]] = float;
 };
 
+template <int bytes, class Vector>
+[[gnu::always_inline]] inline void multiply_add(Vector& sum, const Vector& a, const Vector& b) {
+#ifdef __x86_64__
+  if constexpr (bytes > 16) {
+    asm volatile("vfmadd213ps %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
+    return;
+  }
+#endif
+  sum = sum * a + b;
+}
+
 // Independent chains of multiply-adds that never leave the registers.
-template <int bytes>
-[[gnu::always_inline]] inline float multiply_add() {
+template <int bytes, std::size_t... chain>
+[[gnu::always_inline]] inline float run_chains(std::index_sequence<chain...>) {
   using Vector = typename Lanes<bytes>::Type;
-  Vector sum[chains] = {};
+  Vector sum[sizeof...(chain)] = {};
   const Vector a = Vector{} + 0.999F;
   const Vector b = Vector{} + 0.001F;
-  for (std::int64_t i = 0; i < rounds; ++i) {
-#pragma GCC unroll 12
-    for (int c = 0; c < chains; ++c) {
-#ifdef __x86_64__
-      if constexpr (bytes > 16) {
-        asm volatile("vfmadd213ps %2, %1, %0" : "+v"(sum[c]) : "v"(a), "v"(b));
-        continue;
-      }
-#endif
-      sum[c] = sum[c] * a + b;
-    }
-  }
-  float total = 0;
-  for (const Vector& one : sum) total += one[0];
-  return total;
+  for (std::int64_t i = 0; i < rounds; ++i) (multiply_add<bytes>(sum[chain], a, b), ...);
+  return (sum[chain][0] + ...);
 }
 
 template <int bytes, class Body>
@@ -48,7 +48,8 @@ double best_rate(Body&& body) {
     volatile float result = body();
     (void)result;
     const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    const double operations = 2.0 * static_cast<double>(rounds) * chains * bytes / sizeof(float);
+    const double operations =
+        2.0 * static_cast<double>(rounds) * static_cast<double>(chains * bytes / sizeof(float));
     best = std::max(best, operations / seconds * 1e-9);
   }
   return best;
@@ -56,9 +57,11 @@ double best_rate(Body&& body) {
 
 #ifdef __x86_64__
 [[gnu::target("avx512f,fma,prefer-vector-width=512")]] float with_avx512() {
-  return multiply_add<64>();
+  return run_chains<64>(std::make_index_sequence<chains>());
 }
-[[gnu::target("avx2,fma")]] float with_avx2() { return multiply_add<32>(); }
+[[gnu::target("avx2,fma")]] float with_avx2() {
+  return run_chains<32>(std::make_index_sequence<chains>());
+}
 #endif
 
 }  // namespace
@@ -68,7 +71,7 @@ double peak_gflops() {
   if (__builtin_cpu_supports("avx512f")) return best_rate<64>(with_avx512);
   if (__builtin_cpu_supports("avx2")) return best_rate<32>(with_avx2);
 #endif
-  return best_rate<16>([] { return multiply_add<16>(); });
+  return best_rate<16>([] { return run_chains<16>(std::make_index_sequence<chains>()); });
 }
 
 }  // namespace bench
