@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <boost/archive/archive_exception.hpp>
 #include <boost/archive/text_iarchive.hpp>
 #include <boost/archive/text_oarchive.hpp>
 #include <locale>
+#include <span>
 #include <sstream>
 #include <streambuf>
 
@@ -146,6 +148,11 @@ Manifest decode_manifest_v1(std::span<const std::byte> bytes) {
   }
   if (buffer.left() != 1 || in.get() != '\n') {
     fail(ErrorCode::corrupt, "manifest does not end at byte ", bytes.size() - buffer.left());
+  }
+  // Boost skips any white space and reads numbers with leading zeros.
+  const std::string canonical = encode_manifest(manifest);
+  if (!std::ranges::equal(std::as_bytes(std::span(canonical)), bytes)) {
+    fail(ErrorCode::corrupt, "manifest is not spelled as a writer spells it");
   }
   return manifest;
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/stop.h"
+
 namespace ondine {
 namespace {
 
@@ -44,6 +46,7 @@ void ThreadPool::run(std::int64_t n, std::int64_t grain, const void* body, Call 
   void* const function = const_cast<void*>(body);
   if (workers_.empty() || n <= grain || busy_.test_and_set(std::memory_order_acquire)) {
     for (std::int64_t first = 0; first < n; first += grain) {
+      if (first > 0) check_stop();
       call(function, first, std::min(n, first + grain));
     }
     return;
@@ -73,6 +76,7 @@ void ThreadPool::drain() {
     const auto first = next_.fetch_add(grain_, std::memory_order_relaxed);
     if (first >= n_) return;
     try {
+      check_stop();
       call_(body_, first, std::min(n_, first + grain_));
     } catch (...) {
       const std::lock_guard lock(mutex_);

@@ -1,12 +1,56 @@
 #!/bin/sh
 # Installs what is missing, builds with every warning an error, checks the sources and runs all
 # tests.
+#   --asan   unit tests, the hostile cases and the fuzz corpora under address and undefined
+#            behaviour sanitizers
+#   --tsan   the tests of threads under the thread sanitizer
+#   --fuzz   the four fuzz targets with libFuzzer (clang), 60 s each (SECONDS_EACH=60)
 set -eu
 cd "$(dirname "$0")/.."
 scripts/install_dependencies.sh
-tools/dev/check_layers.py
-tools/dev/check_operators.py
-tools/dev/check_format.sh
-cmake --preset release -DONDINE_WERROR=ON
-cmake --build --preset release
-ctest --preset release
+cases=${ONDINE_CASES:-../shared/cases}
+
+sanitized() {  # preset, targets
+  preset=$1
+  shift
+  cmake --preset "$preset" -DONDINE_EXAMPLES=OFF
+  # shellcheck disable=SC2086
+  cmake --build --preset "$preset" --target "$@"
+}
+
+case "${1:-}" in
+  --asan)
+    sanitized asan ondine_cli test_core test_graph test_proto test_checkpoints test_trainer \
+      test_kernels_ops fuzz_load fuzz_model fuzz_checkpoint fuzz_export
+    ctest --preset asan -R '^(core|graph|proto|checkpoints|trainer|kernels/ops|fuzz/.*)$'
+    if [ -d "$cases/hostile" ]; then build-asan/bin/ondine verify "$cases/hostile"; fi
+    ;;
+  --tsan)
+    sanitized tsan test_core test_trainer
+    ctest --preset tsan -R '^(core|trainer)$'
+    ;;
+  --fuzz)
+    scripts/install_dependencies.sh clang-14
+    cmake -S . -B build-fuzz -G Ninja -DCMAKE_CXX_COMPILER=clang++-14 -DCMAKE_C_COMPILER=clang-14 \
+      -DCMAKE_BUILD_TYPE=RelWithDebInfo -DONDINE_FUZZ=ON -DONDINE_EXAMPLES=OFF \
+      -DONDINE_TOOLS=OFF -DONDINE_SANITIZE=fuzzer-no-link,address,undefined
+    for name in load model checkpoint export; do
+      cmake --build build-fuzz --target "fuzz_$name"
+      mkdir -p "build-fuzz/corpus/$name"
+      "build-fuzz/bin/fuzz_$name" -max_total_time="${SECONDS_EACH:-60}" -timeout=10 \
+        -rss_limit_mb=2048 "build-fuzz/corpus/$name" "tests/fuzz/corpus/$name"
+    done
+    ;;
+  "")
+    tools/dev/check_layers.py
+    tools/dev/check_operators.py
+    tools/dev/check_format.sh
+    cmake --preset release -DONDINE_WERROR=ON
+    cmake --build --preset release
+    ctest --preset release
+    ;;
+  *)
+    sed -n '2,7p' "$0" >&2
+    exit 2
+    ;;
+esac

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "core/message.h"
+#include "core/stop.h"
 #include "graph/ir/fingerprint.h"
 #include "graph/training/combine.h"
 #include "proto/import.h"
@@ -17,6 +18,8 @@ std::unique_ptr<Model::Impl> Model::Impl::make(graph::ModelDef def, const LoadOp
   impl->state = trainer::StateStore(std::move(impl->assembly.variables));
   impl->def = std::move(def);
   impl->seed = options.seed;
+  impl->cancel = options.cancel;
+  impl->deadline = options.deadline;
   impl->algorithm_steps.assign(impl->assembly.algorithms.size(), 0);
   impl->runtime.limits = options.limits;
   impl->runtime.threads = options.threads;
@@ -50,6 +53,7 @@ graph::CallState Model::Impl::call_state(std::uint64_t step) const {
 }
 
 void Model::Impl::run(trainer::Executor& executor, graph::CallState& call) const {
+  const StopScope scope({call.cancel.get(), call.deadline});
   if (!profiling) return executor.run(call);
   const std::lock_guard lock(profile_mutex);
   executor.run(call, &profile);
@@ -188,12 +192,24 @@ Model::Model(Model&&) noexcept = default;
 Model& Model::operator=(Model&&) noexcept = default;
 Model::~Model() = default;
 
+namespace {
+
+Stop stop_of(const LoadOptions& options) {
+  Stop stop{options.cancel.get(), {}};
+  if (options.deadline) stop.deadline = std::chrono::steady_clock::now() + *options.deadline;
+  return stop;
+}
+
+}  // namespace
+
 Model Model::load(const std::filesystem::path& file, const LoadOptions& options) {
+  const StopScope scope(stop_of(options));
   return with_context([&] { return Model(Impl::make(load_model(file, options.limits), options)); },
                       [&] { return "model " + quoted(file.filename().string()); });
 }
 
 Model Model::load(std::span<const std::byte> bytes, const LoadOptions& options) {
+  const StopScope scope(stop_of(options));
   return Model(Impl::make(load_model(bytes, options.limits), options));
 }
 

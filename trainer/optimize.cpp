@@ -41,8 +41,11 @@ std::vector<graph::Pass> chosen_fusions(const LoadOptions& options) {
 void optimize(graph::Graph& graph, const graph::Catalogue& catalogue, const LoadOptions& options) {
   graph::PassContext context;
   context.fold_bytes = options.limits.fold_bytes;
-  context.evaluate = [&](const graph::Node& node, const graph::Graph& owner) {
-    return graph::evaluate_node(node, owner, options.limits);
+  // What is computed while loading must not take longer than a call would let it.
+  Limits narrow = options.limits;
+  narrow.einsum_points = std::min(narrow.einsum_points, narrow.fold_bytes);
+  context.evaluate = [narrow](const graph::Node& node, const graph::Graph& owner) {
+    return graph::evaluate_node(node, owner, narrow);
   };
   context.catalogue = &catalogue;
   graph::run_passes(graph, context);

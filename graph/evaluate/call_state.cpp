@@ -1,17 +1,11 @@
 #include "graph/evaluate/call_state.h"
 
 #include "core/message.h"
+#include "core/stop.h"
 
 namespace ondine::graph {
 
-void CallState::check() const {
-  if (cancel && cancel->load(std::memory_order_relaxed)) {
-    fail(ErrorCode::cancelled, "the call was cancelled");
-  }
-  if (deadline && std::chrono::steady_clock::now() > *deadline) {
-    fail(ErrorCode::limit, "the call took longer than its deadline");
-  }
-}
+void CallState::check() const { Stop{cancel.get(), deadline}.check(); }
 
 void CallState::check(std::size_t done, std::size_t all) {
   check();

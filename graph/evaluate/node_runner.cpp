@@ -4,6 +4,8 @@
 
 #include "graph/contract/op_def.h"
 #include "graph/evaluate/body_call.h"
+#include "graph/evaluate/tensor_bytes.h"
+#include "graph/evaluate/text_bytes.h"
 
 namespace ondine::graph {
 namespace {
@@ -38,6 +40,10 @@ class RunnerContext final : public KernelContext {
     return argument.tensor().clone(call_->budget);
   }
   void* allocate(std::size_t i, const Shape& shape) override {
+    require_tensor_fits(Type::tensor(types_[i].dtype, shape), call_->limits);
+    if (types_[i].dtype == DType::string) {
+      require_text_fits(shape.size(), arguments_, call_->limits);
+    }
     results_[i] = Tensor(types_[i].dtype, shape, call_->budget);
     return results_[i].tensor().mutable_data();
   }
@@ -166,6 +172,7 @@ void NodeRunner::bind(CallState& call, std::span<const Value> inputs) {
   if (node_->op->bind == nullptr) {
     fail(ErrorCode::unsupported, "operator ", node_->op->name, " has no kernel");
   }
+  for (const Type& type : bound->output_types) require_tensor_fits(type, call.limits);
   bound->kernel = node_->op->bind(*bound);
   if (bound->workspace_bytes > 0) {
     bound->workspace =
@@ -188,6 +195,7 @@ void NodeRunner::run(CallState& call, std::span<const Value> inputs, std::span<V
           const Type& type = bound_->output_types[i];
           const auto shape = type.shape();
           if (node_->outputs[i] != no_value && shape) {
+            if (type.dtype == DType::string) require_text_fits(shape->size(), inputs, call.limits);
             outputs[i] = Tensor(type.dtype, *shape, call.budget);
           }
         }
@@ -196,6 +204,7 @@ void NodeRunner::run(CallState& call, std::span<const Value> inputs, std::span<V
         RunnerContext context(call, inputs, outputs, bound_->output_types, *node_, workspace, salt);
         for (auto& body : bound_->bodies) body->set_call(call, mix_stream(salt, node_->stream));
         bound_->kernel(context);
+        if (node_->bodies.empty()) charge_new_text(inputs, outputs, call.budget);
       },
       [&] { return describe(*node_, *graph_); });
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/message.h"
+#include "core/stop.h"
 #include "graph/contract/infer_node.h"
 #include "graph/contract/op_def.h"
 #include "graph/passes/rewrite.h"
@@ -17,6 +18,7 @@ class Folder {
   bool run() {
     std::vector<Node> kept;
     for (Node& node : graph_.nodes) {
+      check_stop();
       if (reads_refined(node)) infer_again(node);
       changed_ = run_on_bodies(node, fold_constants, context_) || changed_;
       if (fold(node)) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/message.h"
+#include "core/stop.h"
 #include "graph/contract/infer_node.h"
 #include "graph/contract/op_def.h"
 #include "graph/evaluate/evaluate_node.h"
@@ -97,7 +98,12 @@ void Resolver::add_nodes(Scope& scope, const std::vector<NodeDef>& nodes) {
     try {
       with_context([&] { add_node(scope, def); }, [&] { return label(def); });
     } catch (const Error& error) {
-      if (error.code() == ErrorCode::limit || error.code() == ErrorCode::internal) throw;
+      // What a body lacks is the outer node's to report: it cannot be typed without.
+      if (depth_ > 0) throw;
+      if (error.code() == ErrorCode::limit || error.code() == ErrorCode::internal ||
+          error.code() == ErrorCode::cancelled) {
+        throw;
+      }
       report(error);
       return;  // what follows mostly depends on it
     }
@@ -116,6 +122,7 @@ const FunctionDef* Resolver::find_function(const NodeDef& def) const {
 
 void Resolver::add_node(Scope& scope, const NodeDef& def) {
   if (const FunctionDef* function = find_function(def)) return inline_call(scope, def, *function);
+  check_stop();
   if (++nodes_ > context_->limits->nodes) {
     fail(ErrorCode::limit, "more than ", context_->limits->nodes, " nodes");
   }
@@ -169,7 +176,8 @@ void Resolver::bind_outputs(Scope& scope, const NodeDef& def, Node& node) {
   Graph& graph = scope.graph();
   for (const std::string& output : def.outputs) {
     if (output.empty()) {
-      node.outputs.push_back(no_value);
+      // Kernels ask for their first output without looking whether it is wanted.
+      node.outputs.push_back(node.outputs.empty() ? graph.add_temporary("") : no_value);
       continue;
     }
     const ValueId id = graph.add_temporary(scope.prefix + output);
@@ -198,6 +206,10 @@ void Resolver::resolve_references(Scope& scope, Node& node) {
 
 std::vector<Type> Resolver::resolve_body(Scope& scope, Node& node, std::size_t index,
                                          const GraphDef& def, std::span<const Type> formals) {
+  struct Level {
+    int& depth;
+    ~Level() { --depth; }
+  } const level{depth_};
   if (++depth_ > context_->limits->subgraph_depth) {
     fail(ErrorCode::limit, "graphs nested deeper than ", context_->limits->subgraph_depth);
   }
@@ -237,7 +249,6 @@ std::vector<Type> Resolver::resolve_body(Scope& scope, Node& node, std::size_t i
   for (const ValueId id : graph->outputs) types.push_back((*graph)[id].type);
   node.bodies[index].captures = inner.captures();
   node.bodies[index].graph = std::move(graph);
-  --depth_;
   return types;
 }
 
@@ -246,6 +257,7 @@ void Resolver::set_outputs(Scope& scope, const GraphDef& def) {
     try {
       scope.graph().outputs.push_back(scope.get(output.name));
     } catch (const Error& error) {
+      if (depth_ > 0) throw;
       report(error);
     }
   }

@@ -46,6 +46,10 @@ struct LoadOptions {
   // Bound of PlanInfo's bytes together: cheap values are computed again rather than kept until a
   // call fits. Error(limit) that says how much is needed when it cannot.
   std::optional<std::uint64_t> memory_budget;
+  // Of loading, and of every call until set_deadline: Error(limit) when it takes longer.
+  std::optional<std::chrono::milliseconds> deadline = {};
+  // Of loading, and of every call until set_cancel_flag.
+  std::shared_ptr<const CancelFlag> cancel = {};
 };
 
 // The names that LoadOptions::no_fusion knows.

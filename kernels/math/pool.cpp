@@ -12,24 +12,42 @@ namespace {
 
 using Index = std::int64_t;
 
-PoolRow row_of(const PoolShape& s) {
-  return {s.in[2], s.out[2], s.kernel[2], s.stride[2], s.dilation[2], s.pad[2]};
+struct Taps {
+  Index first;
+  Index last;  // exclusive
+};
+
+// Taps k < kernel for which start + k dilation may be in [low, high), for starts in [least, most].
+// Only these are visited: attributes may ask for windows of any extent.
+Taps taps_between(Index least, Index most, Index low, Index high, Index kernel, Index dilation) {
+  const Index first = most < low ? (low - most + dilation - 1) / dilation : 0;
+  const Index last = least < high ? (high - least + dilation - 1) / dilation : 0;
+  return {first, std::max(first, std::min(kernel, last))};
+}
+
+Taps taps_inside(const PoolShape& s, std::size_t dim, Index o) {
+  const Index start = o * s.stride[dim] - s.pad[dim];
+  return taps_between(start, start, 0, s.in[dim], s.kernel[dim], s.dilation[dim]);
 }
 
 Index grain_of(const PoolShape& s) {
-  const Index work = volume(s.out) * volume(s.kernel) + volume(s.in);
-  return std::max<Index>(1, 2 * elementwise_grain / std::max<Index>(1, work));
+  Index work = volume(s.out);
+  for (std::size_t dim = 0; dim < 3 && work < elementwise_grain; ++dim) {
+    work *= std::min(s.kernel[dim], elementwise_grain);
+  }
+  return std::max<Index>(1, 2 * elementwise_grain / std::max<Index>(1, work + volume(s.in)));
 }
 
 // body(offset of the input row) for every row of the window at (od, oh) that lies inside, in order.
 template <class Body>
 void for_rows_at(const PoolShape& s, Index od, Index oh, Body&& body) {
-  for (Index kd = 0; kd < s.kernel[0]; ++kd) {
+  const Taps deep = taps_inside(s, 0, od);
+  const Taps high = taps_inside(s, 1, oh);
+  for (Index kd = deep.first; kd < deep.last; ++kd) {
     const Index d = od * s.stride[0] + kd * s.dilation[0] - s.pad[0];
-    if (d < 0 || d >= s.in[0]) continue;
-    for (Index kh = 0; kh < s.kernel[1]; ++kh) {
+    for (Index kh = high.first; kh < high.last; ++kh) {
       const Index h = oh * s.stride[1] + kh * s.dilation[1] - s.pad[1];
-      if (h >= 0 && h < s.in[1]) body((d * s.in[1] + h) * s.in[2]);
+      body((d * s.in[1] + h) * s.in[2]);
     }
   }
 }
@@ -45,11 +63,15 @@ void for_output_rows(const PoolShape& s, Body&& body) {
 // Long output rows are worked on in parts: body(first output, row whose outputs start there).
 template <class Body>
 void for_parts(const PoolShape& s, Body&& body) {
-  for (Index from = 0; from < s.out[2]; from += pool_outputs) {
-    PoolRow row = row_of(s);
-    row.out_w = std::min(pool_outputs, s.out[2] - from);
-    row.pad -= from * s.stride[2];
-    body(from, row);
+  // Windows far apart have no taps in common.
+  const Index most = std::clamp<Index>(65'536 / s.stride[2], 1, pool_outputs);
+  for (Index from = 0; from < s.out[2]; from += most) {
+    const Index count = std::min(most, s.out[2] - from);
+    const Index start = from * s.stride[2] - s.pad[2];
+    const Taps taps = taps_between(start, start + (count - 1) * s.stride[2], 0, s.in[2],
+                                   s.kernel[2], s.dilation[2]);
+    body(from, PoolRow{s.in[2], count, taps.last - taps.first, s.stride[2], s.dilation[2],
+                       -start - taps.first * s.dilation[2]});
   }
 }
 
@@ -58,12 +80,8 @@ Index counted(const PoolShape& s, std::size_t dim, Index o) {
   const Index start = o * s.stride[dim] - s.pad[dim];
   const Index low = s.count_include_pad ? -s.pad[dim] : 0;
   const Index high = s.in[dim] + (s.count_include_pad ? s.pad_end[dim] : 0);
-  Index count = 0;
-  for (Index k = 0; k < s.kernel[dim]; ++k) {
-    const Index at = start + k * s.dilation[dim];
-    count += at >= low && at < high;
-  }
-  return count;
+  const Taps taps = taps_between(start, start, low, high, s.kernel[dim], s.dilation[dim]);
+  return taps.last - taps.first;
 }
 
 // dst[j] = src[j] / elements counted at output (od, oh, from + j); 0 of 0 is NaN as in any mean.

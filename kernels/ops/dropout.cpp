@@ -9,6 +9,7 @@
 #include "kernels/ops/elementwise.h"
 #include "kernels/ops/op.h"
 #include "kernels/ops/random_rows.h"
+#include "kernels/ops/scalar_input.h"
 
 namespace ondine::kernels::ops {
 namespace {
@@ -39,7 +40,11 @@ struct Settings {
         training(training_attribute(context)),
         wants_mask(context.has_output(1)) {
     if (!inputs) ratio = context.attr_float("ratio", 0.5F);
-    if (inputs && context.has_input(1)) read_ratio = row_to_double(context.dtype(1));
+    if (has_training) require_one_element(context, 2, "training_mode");
+    if (inputs && context.has_input(1)) {
+      require_one_element(context, 1, "the ratio");
+      read_ratio = row_to_double(context.dtype(1));
+    }
   }
 
   template <class Mask>

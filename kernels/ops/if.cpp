@@ -4,6 +4,7 @@
 
 #include "graph/contract/body_builder.h"
 #include "kernels/ops/op.h"
+#include "kernels/ops/scalar_input.h"
 
 namespace ondine::kernels::ops {
 namespace {
@@ -33,9 +34,7 @@ Kernel bind(BindContext& context) {
   BodyRunner* then_branch = context.body(context.body_index("then_branch"));
   BodyRunner* else_branch = context.body(context.body_index("else_branch"));
   const std::size_t count = context.output_count();
-  if (context.shape(0).size() != 1) {
-    fail(ErrorCode::mismatch, "the condition has shape ", context.shape(0), ", not one element");
-  }
+  require_one_element(context, 0, "the condition");
   return [=](KernelContext& call) {
     BodyRunner* branch = *call.in<bool>(0) ? then_branch : else_branch;
     auto outputs = branch->run(call, {}, 0);

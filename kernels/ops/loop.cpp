@@ -8,6 +8,7 @@
 #include "kernels/ops/list.h"
 #include "kernels/ops/loop.h"
 #include "kernels/ops/op.h"
+#include "kernels/ops/scalar_input.h"
 
 namespace ondine::kernels::ops {
 namespace {
@@ -136,6 +137,8 @@ class LoopKernel {
         bounded_(context.has_input(0)),
         conditional_(context.has_input(1)),
         countdown_(bounded_ && context.attr_int("countdown", 0) != 0) {
+    if (bounded_) require_one_element(context, 0, "the trip count");
+    if (conditional_) require_one_element(context, 1, "the condition");
     for (std::size_t k = 0; k < outputs_; ++k) types_.push_back(context.output_type(k));
     const Graph& graph = *context.node().bodies[0].graph;
     for (std::size_t k = 0; k < carried_; ++k) {
@@ -168,7 +171,12 @@ class LoopKernel {
       ran = true;
       const std::int64_t stream = countdown_ ? m - 1 - i : i;
       auto results = body_->run(call, formals, static_cast<std::uint64_t>(stream));
-      go_on = results[0].tensor().values<bool>()[0];
+      const auto condition = results[0].tensor().values<bool>();
+      if (condition.size() != 1) {
+        fail(ErrorCode::mismatch, "the condition of iteration ", i, " has shape ",
+             results[0].tensor().shape(), ", not one element");
+      }
+      go_on = condition[0];
       for (std::size_t k = 0; k < carried_; ++k) values[k] = std::move(results[k + 1]);
       for (std::size_t k = 0; k < scanned.size(); ++k) {
         scanned[k].push_back(results[carried_ + 1 + k].tensor());

@@ -160,9 +160,8 @@ Kernel bind(BindContext& context) {
   const auto parameters = parameters_of(context);
   const Output output(context, 0);
   return visit_size(context.dtype(0), [&]<class T>() -> Kernel {
-    const auto run = [output](KernelContext& call, const Shape& y, const auto& sources) {
+    const auto run = [](KernelContext& call, const Shape& y, const auto& sources, T* to) {
       const T* from = call.in<T>(0);
-      T* to = output.memory<T>(call, y);
       if (y.size() == 0) return;
       const std::int64_t width = y.back();
       const std::int64_t grain = std::max<std::int64_t>(1, 16384 / width);
@@ -176,13 +175,16 @@ Kernel bind(BindContext& context) {
     };
     if (parameters[0].known() && parameters[1].known()) {
       const Pads pads(x.rank(), parameters[0].values(), parameters[1].values());
-      return [run, y = pads.padded(x), sources = pad_sources(mode, x, pads)](KernelContext& call) {
-        run(call, y, sources);
+      return [=, y = pads.padded(x), sources = pad_sources(mode, x, pads)](KernelContext& call) {
+        run(call, y, sources, output.memory<T>(call, y));
       };
     }
     return [=](KernelContext& call) {
       const Pads pads(x.rank(), parameters[0].read(call), parameters[1].read(call));
-      run(call, pads.padded(x), pad_sources(mode, x, pads));
+      // The memory first: it is charged for, the sources are not.
+      const Shape y = pads.padded(x);
+      T* to = output.memory<T>(call, y);
+      run(call, y, pad_sources(mode, x, pads), to);
     };
   });
 }

@@ -133,7 +133,7 @@ std::vector<Val> grad(GradContext& g) {
   Val de;
   if (g.wants(1)) {
     const Val flat = logical_and(equal(x, zero), logical_not(less(e, zero)));
-    de = where(flat, zero, dy * g.y(0) * unary("Log", x));
+    de = cast(where(flat, zero, dy * g.y(0) * unary("Log", x)), g.x(1).dtype());
   }
   return reduce_to_inputs(g, dx, de);
 }

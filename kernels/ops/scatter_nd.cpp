@@ -6,27 +6,31 @@
 namespace ondine::kernels::ops {
 namespace {
 
+// Updates have the extents of the indices but the last, then those of x that no coordinate fixes.
+void check_updates(const InferContext& context) {
+  const Dims& x = context.dims(0);
+  const Dims& indices = context.dims(1);
+  const Dims& updates = context.dims(2);
+  const auto refuse = [&] {
+    context.reject("updates of shape ", graph::to_string(updates), " for indices ",
+                   graph::to_string(indices), " and data ", graph::to_string(x));
+  };
+  if (indices.empty() || x.empty()) refuse();
+  if (!indices.back().known()) return;
+  const auto rank = static_cast<std::int64_t>(x.size());
+  const std::int64_t coordinates = indices.back().size();
+  if (coordinates > rank) refuse();
+  Dims want(indices.begin(), indices.end() - 1);
+  want.insert(want.end(), x.begin() + coordinates, x.end());
+  if (!compatible(Type::tensor(context.dtype(0), want), context.input(2))) refuse();
+}
+
 void infer(InferContext& context) {
   scatter_reduction(context);
   if (context.dtype(2) != context.dtype(0)) {
     context.reject("updates are ", context.dtype(2), ", the data ", context.dtype(0));
   }
-  const auto x = context.input(0).shape();
-  const auto indices = context.input(1).shape();
-  const auto updates = context.input(2).shape();
-  if (x && indices && updates) {
-    const bool fits = indices->rank() > 0 && x->rank() > 0 &&
-                      indices->back() <= static_cast<std::int64_t>(x->rank());
-    Shape want;
-    for (std::size_t a = 0; fits && a + 1 < indices->rank(); ++a) want.push_back((*indices)[a]);
-    for (auto a = fits ? static_cast<std::size_t>(indices->back()) : x->rank(); a < x->rank();
-         ++a) {
-      want.push_back((*x)[a]);
-    }
-    if (!fits || !(want == *updates)) {
-      context.reject("updates of shape ", *updates, " for indices ", *indices, " and data ", *x);
-    }
-  }
+  if (context.ranked(0) && context.ranked(1) && context.ranked(2)) check_updates(context);
   context.set_output(0, context.input(0));
 }
 

@@ -12,6 +12,9 @@ std::int64_t WindowAxis::span() const { return checked_add(checked_mul(dilation,
 
 namespace {
 
+// Sums of a few of these do not overflow.
+constexpr std::int64_t longest = std::int64_t{1} << 48;
+
 AutoPad auto_pad_of(const NodeView& node) {
   const std::string name = node.attr_string("auto_pad", "NOTSET");
   if (name == "NOTSET" || name.empty()) return AutoPad::notset;
@@ -57,7 +60,12 @@ Window read_window(const NodeView& node, std::span<const std::int64_t> kernel) {
     if (kernel[i] < 1) fail(ErrorCode::mismatch, "kernel extent ", kernel[i], " is below 1");
     window.axes.push_back({kernel[i], strides[i], dilations[i], pads[i], pads[n + i]});
     if (window.auto_pad != AutoPad::notset) window.axes[i].begin = window.axes[i].end = 0;
-    window.axes[i].span();
+    for (const std::int64_t extent : {window.axes[i].span(), strides[i], pads[i], pads[n + i]}) {
+      if (extent > longest) {
+        fail(ErrorCode::limit, "a window with an extent, stride or pad of ", extent,
+             " elements; the limit is ", longest);
+      }
+    }
   }
   return window;
 }

@@ -1,7 +1,7 @@
 #include "tests/support/models.h"
 
 #include "proto/export.h"
-#include "tests/support/op_harness.h"
+#include "tests/support/random_tensor.h"
 
 namespace ondine::test {
 

@@ -5,7 +5,6 @@
 #include <catch2/catch.hpp>
 
 #include "core/float_formats.h"
-#include "core/random.h"
 #include "graph/contract/infer_node.h"
 #include "graph/evaluate/graph_runner.h"
 #include "kernels/catalogue.h"
@@ -89,25 +88,6 @@ void check_close(const Tensor& got, const Tensor& want, Closeness closeness) {
     }
   }
   SUCCEED();
-}
-
-Tensor random_tensor(const Shape& shape, std::uint64_t seed, double low, double high) {
-  Tensor tensor(DType::float64, shape);
-  auto values = tensor.mutable_values<double>();
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    values[i] = low + (high - low) * uniform_at({seed, 0, 7}, i);
-  }
-  return tensor;
-}
-
-Tensor random_floats(const Shape& shape, std::uint64_t seed, float low, float high) {
-  const Tensor doubles = random_tensor(shape, seed, low, high);
-  Tensor tensor(DType::float32, shape);
-  auto values = tensor.mutable_values<float>();
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    values[i] = static_cast<float>(doubles.values<double>()[i]);
-  }
-  return tensor;
 }
 
 }  // namespace ondine::test

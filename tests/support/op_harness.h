@@ -11,6 +11,7 @@
 
 #include "graph/contract/builder.h"
 #include "graph/ir/graph.h"
+#include "tests/support/random_tensor.h"
 
 namespace ondine::test {
 
@@ -76,10 +77,6 @@ CheckedGradients& checked_gradients();
 
 // (domain, operator) of every case that this process ran or checked.
 std::set<std::pair<std::string, std::string>>& exercised_operators();
-
-// Deterministic values, different for each seed.
-Tensor random_tensor(const Shape& shape, std::uint64_t seed, double low = -2, double high = 2);
-Tensor random_floats(const Shape& shape, std::uint64_t seed, float low = -2, float high = 2);
 
 // Any numeric tensor (also float16, bool) as double, string tensors excepted.
 std::vector<double> as_doubles(const Tensor& tensor);

@@ -4,6 +4,7 @@
 
 #include "core/message.h"
 #include "graph/contract/op_def.h"
+#include "graph/evaluate/tensor_bytes.h"
 #include "trainer/plan/pack.h"
 #include "trainer/plan/recompute.h"
 #include "trainer/plan/specialize.h"
@@ -86,6 +87,7 @@ class Planner {
       const auto position = static_cast<std::int32_t>(plan_.nodes.size());
       PlannedNode planned{node, !is_static(node, plan_.graph), no_buffer};
       std::optional<BoundNode> bound;
+      check_sizes(node);
       if (!planned.dynamic) {
         bound = bind_static(node, plan_.graph, *options_->limits, options_->threads);
         planned.dynamic = !bound.has_value();
@@ -103,6 +105,15 @@ class Planner {
         members_.emplace_back();
       }
       plan_.nodes.push_back(std::move(planned));
+    }
+  }
+
+  // Before the node is bound, which may prepare tables as large as its outputs.
+  void check_sizes(const Node& node) const {
+    for (const ValueId id : node.outputs) {
+      if (id == no_value) continue;
+      with_context([&] { require_tensor_fits(plan_.graph[id].type, *options_->limits); },
+                   [&] { return describe(node, plan_.graph); });
     }
   }
 

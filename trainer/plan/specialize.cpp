@@ -56,7 +56,8 @@ void drop_unneeded(Graph& graph) {
     });
     if (!used) continue;
     for (const ValueId id : node.all_inputs()) need(id);
-    for (ValueId& id : node.outputs) {
+    // Kernels ask for their first output without looking whether it is wanted.
+    for (ValueId& id : std::span(node.outputs).subspan(1)) {
       if (id != no_value && !needed[static_cast<std::size_t>(id)]) id = no_value;
     }
     kept.push_back(std::move(node));

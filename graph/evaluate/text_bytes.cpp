@@ -1,0 +1,63 @@
+#include "graph/evaluate/text_bytes.h"
+
+#include <algorithm>
+#include <string>
+
+#include "core/checked.h"
+
+namespace ondine::graph {
+namespace {
+
+std::int64_t longest_text(const Value& value) {
+  std::int64_t longest = 0;
+  if (value.is_tensor() && value.tensor().dtype() == DType::string) {
+    for (const std::string& text : value.tensor().values<std::string>()) {
+      longest = std::max(longest, static_cast<std::int64_t>(text.size()));
+    }
+  }
+  if (value.kind() == Value::Kind::sequence || value.kind() == Value::Kind::optional) {
+    for (const Value& element : value.elements()) {
+      longest = std::max(longest, longest_text(element));
+    }
+  }
+  return longest;
+}
+
+// What lies outside of the string itself.
+std::uint64_t heap_bytes(const std::string& text) {
+  return text.capacity() > std::string().capacity() ? text.capacity() + 1 : 0;
+}
+
+}  // namespace
+
+void require_text_fits(std::int64_t count, std::span<const Value> inputs, const Limits& limits) {
+  std::int64_t longest = 0;
+  for (const Value& input : inputs) longest = checked_add(longest, longest_text(input));
+  const std::int64_t most = checked_mul(count, longest);
+  if (static_cast<std::uint64_t>(most) > limits.tensor_bytes) {
+    fail(ErrorCode::limit, count, " strings of up to ", longest, " bytes, the limit is ",
+         limits.tensor_bytes, " bytes");
+  }
+}
+
+void charge_new_text(std::span<const Value> inputs, std::span<Value> outputs,
+                     const std::shared_ptr<MemoryBudget>& budget) {
+  for (Value& output : outputs) {
+    if (!output.is_tensor() || output.tensor().dtype() != DType::string || !budget) continue;
+    const Tensor strings = output.tensor();
+    const bool handed_on = std::any_of(inputs.begin(), inputs.end(), [&](const Value& input) {
+      const bool plain = input.kind() == Value::Kind::none || input.is_tensor();
+      return !plain || (input.is_tensor() && input.tensor().data() == strings.data());
+    });
+    if (handed_on) continue;
+    std::uint64_t bytes = 0;
+    for (const std::string& text : strings.values<std::string>()) bytes += heap_bytes(text);
+    if (bytes == 0) continue;
+    budget->charge(bytes);
+    const std::shared_ptr<void> owner(const_cast<void*>(strings.data()),
+                                      [strings, budget, bytes](void*) { budget->release(bytes); });
+    output = Tensor::share(DType::string, strings.shape(), owner.get(), owner);
+  }
+}
+
+}  // namespace ondine::graph

@@ -1,0 +1,16 @@
+// A model of one node of any operator and version of the standard.
+#pragma once
+
+#include "graph/ir/document.h"
+#include "tests/fuzz/choices.h"
+
+namespace ondine::test {
+
+// Inputs of allowed types, attributes of the right kinds; shapes and values are anything, so that
+// some of these models are right and many are wrong. Where the first output is a floating point
+// tensor, the model may have an algorithm that takes the derivative of its sum by every input.
+graph::ModelDef any_node_model(Choices& choices);
+// The same for operator number `index` of graph::all_signatures().
+graph::ModelDef any_node_model(Choices& choices, std::size_t index);
+
+}  // namespace ondine::test
