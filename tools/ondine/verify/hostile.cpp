@@ -93,7 +93,8 @@ Verdict check_error(const json& report, const Expectation& expected) {
   return {};
 }
 
-Verdict judge(const json& report, const Expectation& expected, std::uint64_t peak) {
+Verdict judge(const json& report, const Expectation& expected, std::uint64_t peak,
+              std::uint64_t file_bytes) {
   const std::string stage = report.at("stage").get<std::string>();
   const bool refused = stage == "load";
   if (!sanitized() && peak > peak_limit) return failed("took " + human_bytes(peak));
@@ -112,11 +113,15 @@ Verdict judge(const json& report, const Expectation& expected, std::uint64_t pea
   if (!refused && !report.at("usable").get<bool>()) {
     return failed("after the failed call the model cannot be used");
   }
-  const double seconds = report.at("load_seconds").get<double>();
-  if (refused && !sanitized() && seconds > reject_seconds) {
-    return failed("refused after " + number(seconds) + " s, more than " + number(reject_seconds));
+  if (!refused) return verdict;
+  const Refusal refusal{report.at("load_seconds").get<double>(),
+                        peak > file_bytes ? peak - file_bytes : 0};
+  if (!sanitized() && refusal.seconds > reject_seconds) {
+    return failed("refused after " + number(refusal.seconds) + " s, more than " +
+                  number(reject_seconds));
   }
-  return {};
+  verdict.refusal = refusal;
+  return verdict;
 }
 
 json parse_report(const std::string& output) {
@@ -147,7 +152,9 @@ Verdict run_hostile_case(const fs::path& folder) {
   }
   const json report = parse_report(child.output);
   if (!report.is_object()) return failed("no result: " + child.output.substr(0, 2000));
-  return judge(report, expected, child.peak_bytes);
+  std::error_code missing;
+  const auto file_bytes = fs::file_size(copy / "model.onnx", missing);
+  return judge(report, expected, child.peak_bytes, missing ? 0 : file_bytes);
 }
 
 }  // namespace ondine::cli

@@ -1,20 +1,30 @@
 // What running a case comes to.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 namespace ondine::cli {
 
 enum class Outcome { passed, failed, skipped };
 
+// What it took to refuse a model.
+struct Refusal {
+  double seconds = 0;  // of processor time
+  std::uint64_t bytes =
+      0;  // largest resident size of the process, beyond the size of the model file
+};
+
 struct Verdict {
   Outcome outcome = Outcome::passed;
   std::string reason;
+  std::optional<Refusal> refusal = {};
 };
 
-inline Verdict failed(std::string reason) { return {Outcome::failed, std::move(reason)}; }
-inline Verdict skipped(std::string reason) { return {Outcome::skipped, std::move(reason)}; }
+inline Verdict failed(std::string reason) { return {Outcome::failed, std::move(reason), {}}; }
+inline Verdict skipped(std::string reason) { return {Outcome::skipped, std::move(reason), {}}; }
 
 enum class CaseKind { backend, real, training, hostile };
 

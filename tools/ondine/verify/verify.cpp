@@ -71,6 +71,25 @@ struct Options {
   VerifyOptions verify;
 };
 
+// The worst of all refusals, in words.
+class Worst {
+ public:
+  void add(const Verdict& verdict, const std::string& name) {
+    if (!verdict.refusal) return;
+    if (verdict.refusal->seconds >= slowest_.first) slowest_ = {verdict.refusal->seconds, name};
+    if (verdict.refusal->bytes >= largest_.first) largest_ = {verdict.refusal->bytes, name};
+  }
+  std::string text() const {
+    if (largest_.second.empty()) return "";
+    return "slowest refusal: " + number(slowest_.first) + " s (" + slowest_.second +
+           "), largest: " + human_bytes(largest_.first) + " (" + largest_.second + ")";
+  }
+
+ private:
+  std::pair<double, std::string> slowest_;
+  std::pair<std::uint64_t, std::string> largest_;
+};
+
 int run(const Options& options) {
   if (!options.child.empty()) return run_hostile_child(options.child);
   std::vector<Case> cases;
@@ -83,15 +102,18 @@ int run(const Options& options) {
   if (cases.empty()) throw Error(ErrorCode::mismatch, "no cases found");
   std::map<Outcome, std::size_t> counts;
   Progress progress;
+  Worst worst;
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const std::string name = cases[i].folder.string();
     progress.update("verify", i, cases.size(), cases[i].folder.filename().string());
     const Verdict verdict = run_case(cases[i], options.verify);
     ++counts[verdict.outcome];
+    worst.add(verdict, cases[i].folder.filename().string());
     if (verdict.outcome == Outcome::passed) continue;
     progress.line((verdict.outcome == Outcome::failed ? "FAILED  " : "SKIPPED ") + name + ": " +
                   one_line(verdict.reason));
   }
+  if (!worst.text().empty()) progress.line(worst.text());
   progress.line(std::to_string(counts[Outcome::passed]) + " passed, " +
                 std::to_string(counts[Outcome::failed]) + " failed, " +
                 std::to_string(counts[Outcome::skipped]) + " skipped");
