@@ -1,6 +1,7 @@
 #include "trainer/assemble.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "autodiff/expand.h"
 #include "core/message.h"
@@ -41,6 +42,7 @@ class Assembler {
     }
     findings_.throw_if_any();
     make_infer(std::move(infer));
+    make_infer_defaults();
     for (std::size_t i = 0; i < steps.size(); ++i) make_step(i, std::move(steps[i]));
     for (std::size_t i = 0; i < starts.size(); ++i) make_initialization(i, std::move(starts[i]));
     findings_.throw_if_any();
@@ -190,6 +192,26 @@ class Assembler {
     assembly_.infer.default_outputs = names_of(model_->graph.outputs);
   }
 
+  void make_infer_defaults() {
+    GraphDef closed = model_->graph;
+    std::erase_if(closed.inputs, [&](const ValueDef& input) {
+      return !names_.contains(input.name) &&
+             std::any_of(closed.initializers.begin(), closed.initializers.end(),
+                         [&](const InitializerDef& one) { return one.name == input.name; });
+    });
+    if (closed.inputs.size() == model_->graph.inputs.size()) return;
+    // Defaults that do not work may still be replaced in every call: no findings of the model.
+    Findings mine;
+    std::swap(mine, findings_);
+    const StageObserver* observe = std::exchange(observe_, &nobody_);
+    auto graph = make_graph(closed, &names_, "");
+    observe_ = observe;
+    std::swap(mine, findings_);
+    if (!graph) return;
+    assembly_.infer_defaults = make_callable(std::move(graph), closed);
+    assembly_.infer_defaults->default_outputs = names_of(closed.outputs);
+  }
+
   void make_step(std::size_t i, std::shared_ptr<const Graph> graph) {
     const TrainingInfoDef& info = model_->training[i];
     const GraphDef def = combine(*model_, i);
@@ -219,6 +241,7 @@ class Assembler {
   std::set<std::string, std::less<>> names_;
   Findings findings_;
   Assembly assembly_;
+  StageObserver nobody_;
 };
 
 }  // namespace
@@ -231,6 +254,15 @@ const Catalogue& all_operators() {
     return Catalogue(operators);
   }();
   return all;
+}
+
+const Callable& Assembly::infer_for(std::span<const NamedValue> feeds) const {
+  if (!infer_defaults) return infer;
+  const auto& names = infer_defaults->input_names;
+  const bool closed = std::all_of(feeds.begin(), feeds.end(), [&](const NamedValue& feed) {
+    return std::find(names.begin(), names.end(), feed.first) != names.end();
+  });
+  return closed ? *infer_defaults : infer;
 }
 
 Assembly assemble(const ModelDef& model, const LoadOptions& options, const StageObserver& observe) {

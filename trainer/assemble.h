@@ -3,6 +3,8 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include <ondine/model.h>
@@ -24,6 +26,12 @@ struct Algorithm {
 struct Assembly {
   std::vector<Variable> variables;
   Callable infer;
+  // infer with the defaults of its inputs as constants, for calls that feed none of them; nothing
+  // where no input has a default. Models up to IR version 3 list every weight as such an input.
+  std::optional<Callable> infer_defaults;
+
+  // The callable for an inference call with these feeds.
+  const Callable& infer_for(std::span<const NamedValue> feeds) const;
   std::vector<Algorithm> algorithms;
   std::vector<Callable> initializations;
 };

@@ -61,6 +61,7 @@ void Model::Impl::run(trainer::Executor& executor, graph::CallState& call) const
 
 void Model::Impl::forget_plans() {
   assembly.infer.selections.clear();
+  if (assembly.infer_defaults) assembly.infer_defaults->selections.clear();
   for (trainer::Algorithm& algorithm : assembly.algorithms) algorithm.step.selections.clear();
   for (trainer::Callable& start : assembly.initializations) start.selections.clear();
 }
@@ -232,7 +233,7 @@ NamedValues Model::train_step(std::span<const NamedValue> feeds, std::size_t alg
 
 NamedValues Model::infer(std::span<const NamedValue> feeds,
                          std::span<const std::string> fetches) const {
-  const trainer::Callable& infer = impl_->assembly.infer;
+  const trainer::Callable& infer = impl_->assembly.infer_for(feeds);
   const std::span<const std::string> names =
       fetches.empty() ? std::span(infer.default_outputs) : fetches;
   const trainer::Selection& selection = infer.select(names, impl_->runtime);

@@ -91,7 +91,7 @@ void Model::set_deadline(std::optional<std::chrono::milliseconds> per_call) {
 PlanInfo Model::plan(std::span<const NamedValue> feeds, std::optional<std::size_t> algorithm,
                      std::span<const std::string> fetches) const {
   const trainer::Callable& callable =
-      algorithm ? impl_->require_algorithm(*algorithm).step : impl_->assembly.infer;
+      algorithm ? impl_->require_algorithm(*algorithm).step : impl_->assembly.infer_for(feeds);
   const trainer::Selection& selection = callable.select(
       fetches.empty() ? std::span(callable.default_outputs) : fetches, impl_->runtime);
   const auto present = impl_->state.read();

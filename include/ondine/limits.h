@@ -26,7 +26,7 @@ struct Limits {
   std::size_t external_files = 4'096;
   std::uint64_t arena_bytes = std::uint64_t{32} << 30;  // everything a call allocates
   std::uint64_t loop_iterations = 100'000'000;          // of one call, all loops together
-  std::uint64_t fold_bytes = std::uint64_t{64} << 20;   // of a constant computed while loading
+  std::uint64_t fold_bytes = std::uint64_t{512} << 20;  // of a constant computed while loading
   std::uint64_t einsum_points = std::uint64_t{1} << 40;
   std::uint64_t manifest_bytes = std::uint64_t{64} << 20;
   bool allow_symlinks = false;
