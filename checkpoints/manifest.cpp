@@ -22,7 +22,18 @@ PropertyEntry describe(const std::string& name, const Property& property) {
   return entry;
 }
 
+// The fields of the other kinds hold nothing: there is one text for each content.
+void check_other_kinds(const PropertyEntry& entry) {
+  if ((entry.kind == 0 || entry.integer == 0) && (entry.kind == 1 || entry.real_bits == 0) &&
+      (entry.kind == 2 || entry.text.empty())) {
+    return;
+  }
+  fail(ErrorCode::corrupt, "property ", quoted(entry.name), " of kind ", entry.kind,
+       " has a value of another kind");
+}
+
 Property property_of(const PropertyEntry& entry) {
+  check_other_kinds(entry);
   switch (entry.kind) {
     case 0:
       return entry.integer;

@@ -57,6 +57,10 @@ class Scanner {
     if (cost_ > limits_.parse_bytes) {
       fail(ErrorCode::limit, "decoding would take more than ", limits_.parse_bytes, " bytes");
     }
+    if (cost_ > most_for_input_) {
+      fail(ErrorCode::limit, "decoding would take more than ", most_for_input_, " bytes for ",
+           bytes_.size(), " bytes of input: its messages are nearly empty");
+    }
   }
 
   std::uint64_t varint() {
@@ -181,6 +185,7 @@ class Scanner {
 
   std::span<const std::byte> bytes_;
   MessageId root_;
+  const std::uint64_t most_for_input_ = parse_bytes_of(bytes_.size());
   const Limits& limits_;
   std::size_t at_ = 0;
   std::uint64_t cost_ = 0;

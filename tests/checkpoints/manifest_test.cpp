@@ -95,6 +95,12 @@ TEST_CASE("a manifest with right hashes and hostile content is refused without h
   bad.tensors[0].bytes = 1'000'000'000'000;
   CHECK_THAT(refuse(bad), Catch::Contains("its tensors end at"));
   bad = good;
+  for (PropertyEntry& property : bad.properties) {
+    const PropertyEntry kept = property;
+    property.kind = (kept.kind + 1) % 3;
+    CHECK_THAT(refuse(bad), Catch::Contains("another kind"));
+    property = kept;
+  }
   bad.properties[0].kind = 3;
   CHECK_THAT(refuse(bad), Catch::Contains("kind 3"));
   bad = good;

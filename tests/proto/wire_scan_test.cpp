@@ -116,6 +116,12 @@ TEST_CASE("the memory that parsing takes is estimated, not the bytes of the file
   check_refused(model, ErrorCode::limit, "more than 1000000 bytes", limits);
 }
 
+TEST_CASE("a file of nearly empty messages is refused before it is parsed") {
+  Wire graph;
+  for (int i = 0; i < 400'000; ++i) graph.block(1, "");
+  check_refused(Wire().message(7, graph), ErrorCode::limit, "nearly empty");
+}
+
 TEST_CASE("packed numbers count as what they become") {
   const Wire tensor = Wire().block(7, std::string(100'000, '\1'));  // int64_data
   CHECK(scan(Wire().message(7, Wire().message(5, tensor))) >= 800'000);

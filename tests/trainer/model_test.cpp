@@ -54,6 +54,29 @@ TEST_CASE("inference sees the trained state and changes nothing") {
   CHECK(model.parameters() == before);
 }
 
+TEST_CASE("a default is a constant until it is fed") {
+  graph::ModelDef def;
+  def.ir_version = 9;
+  def.opsets = {{"", 18}};
+  def.graph.name = "main";
+  def.graph.inputs = {tensor_value("x", DType::float32, {"N"}),
+                      tensor_value("s", DType::float32, {std::int64_t{1}})};
+  def.graph.outputs = {tensor_value("y", DType::float32, {"N"})};
+  def.graph.initializers = {{"s", Tensor::of<float>({1}, {2}), "", {}}};
+  def.graph.nodes = {node("Mul", {"x", "s"}, {"y"})};
+  const Model model = Model::load(encode(def));
+  const NamedValues plain{{"x", Tensor::of<float>({2}, {1, 5})}};
+  NamedValues fed = plain;
+  fed.push_back({"s", Tensor::of<float>({1}, {3})});
+  for (int round = 0; round < 2; ++round) {
+    check_close(model.infer(plain)[0].second.tensor(), Tensor::of<float>({2}, {2, 10}));
+    check_close(model.infer(fed)[0].second.tensor(), Tensor::of<float>({2}, {3, 15}));
+  }
+  CHECK(model.inputs().size() == 2);
+  fed.back().first = "t";
+  CHECK_THROWS_WITH(model.infer(fed), Catch::Contains("'s'"));
+}
+
 TEST_CASE("initialize goes back to the initializers") {
   Model model = Model::load(encode(linear_regression(0.1F)));
   model.train_step(regression_feeds());
