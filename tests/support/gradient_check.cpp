@@ -105,7 +105,7 @@ class Checker {
     setup_.graph = after;
   }
 
-  // Every proper subset of a few, one alone and all but one of many.
+  // Every proper subset of up to eight, one alone and all but one of more.
   static std::vector<std::vector<std::size_t>> subsets(std::size_t n) {
     std::vector<std::vector<std::size_t>> result;
     const std::uint64_t all = n < 64 ? (std::uint64_t{1} << n) - 1 : 0;
@@ -115,7 +115,7 @@ class Checker {
         if ((bits >> i & 1U) != 0) subset.push_back(i);
       }
     };
-    if (n <= 4) {
+    if (n <= 8) {
       for (std::uint64_t bits = 1; bits < all; ++bits) add(bits);
       return result;
     }
