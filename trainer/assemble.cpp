@@ -1,7 +1,8 @@
 #include "trainer/assemble.h"
 
 #include <algorithm>
-#include <utility>
+#include <set>
+#include <string_view>
 
 #include "autodiff/expand.h"
 #include "core/message.h"
@@ -54,24 +55,31 @@ class Assembler {
   std::shared_ptr<const Graph> make_graph(const GraphDef& def,
                                           const std::set<std::string, std::less<>>* variables,
                                           std::string_view stage) {
-    const std::size_t before = findings_.count();
+    return make_graph(def, variables, stage, findings_, *observe_);
+  }
+
+  std::shared_ptr<const Graph> make_graph(const GraphDef& def,
+                                          const std::set<std::string, std::less<>>* variables,
+                                          std::string_view stage, Findings& findings,
+                                          const StageObserver& observer) const {
+    const std::size_t before = findings.count();
     std::shared_ptr<const Graph> result;
     const auto observe = [&](std::string_view name, const Graph& graph) {
-      if (*observe_) (*observe_)(name, graph);
+      if (observer) observer(name, graph);
     };
-    findings_.collect([&] {
+    findings.collect([&] {
       ResolveContext context;
       context.model = model_;
       context.catalogue = &all_operators();
       context.limits = &options_->limits;
       context.symbols = symbols_;
       context.variables = variables;
-      context.report = [&](const Error& error) { findings_.add(error); };
+      context.report = [&](const Error& error) { findings.add(error); };
       context.check_types = [&](const Node& node, const Graph& graph) {
-        check_types(node, graph, findings_);
+        check_types(node, graph, findings);
       };
       Graph graph = resolve(def, context);
-      if (findings_.count() > before) return;
+      if (findings.count() > before) return;
       observe(stage.empty() ? "graph" : stage, graph);
       graph = autodiff::expand(graph, all_operators());
       observe("gradient", graph);
@@ -193,20 +201,18 @@ class Assembler {
   }
 
   void make_infer_defaults() {
-    GraphDef closed = model_->graph;
-    std::erase_if(closed.inputs, [&](const ValueDef& input) {
-      return !names_.contains(input.name) &&
-             std::any_of(closed.initializers.begin(), closed.initializers.end(),
-                         [&](const InitializerDef& one) { return one.name == input.name; });
-    });
-    if (closed.inputs.size() == model_->graph.inputs.size()) return;
+    const GraphDef& main = model_->graph;
+    std::set<std::string_view> defaults;
+    for (const InitializerDef& one : main.initializers) {
+      if (!names_.contains(one.name)) defaults.insert(one.name);
+    }
+    const auto has_default = [&](const ValueDef& input) { return defaults.contains(input.name); };
+    if (std::none_of(main.inputs.begin(), main.inputs.end(), has_default)) return;
+    GraphDef closed = main;
+    std::erase_if(closed.inputs, has_default);
     // Defaults that do not work may still be replaced in every call: no findings of the model.
-    Findings mine;
-    std::swap(mine, findings_);
-    const StageObserver* observe = std::exchange(observe_, &nobody_);
-    auto graph = make_graph(closed, &names_, "");
-    observe_ = observe;
-    std::swap(mine, findings_);
+    Findings unreported;
+    auto graph = make_graph(closed, &names_, "", unreported, {});
     if (!graph) return;
     assembly_.infer_defaults = make_callable(std::move(graph), closed);
     assembly_.infer_defaults->default_outputs = names_of(closed.outputs);
@@ -241,7 +247,6 @@ class Assembler {
   std::set<std::string, std::less<>> names_;
   Findings findings_;
   Assembly assembly_;
-  StageObserver nobody_;
 };
 
 }  // namespace
