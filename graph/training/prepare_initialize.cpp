@@ -24,10 +24,6 @@ struct Use {
   bool multiplies = true;
 };
 
-bool one_of(std::string_view text, std::initializer_list<std::string_view> list) {
-  return std::find(list.begin(), list.end(), text) != list.end();
-}
-
 bool flag(const NodeDef& node, std::string_view name) {
   const Attribute* attribute = find(node.attributes, name);
   const auto* value = attribute == nullptr ? nullptr : std::get_if<std::int64_t>(&attribute->data);

@@ -1,5 +1,7 @@
 #include "graph/training/prepare_names.h"
 
+#include <algorithm>
+
 namespace ondine::graph {
 
 std::vector<std::shared_ptr<const GraphDef>> bodies_of(const NodeDef& node) {
@@ -13,6 +15,10 @@ std::vector<std::shared_ptr<const GraphDef>> bodies_of(const NodeDef& node) {
     }
   }
   return result;
+}
+
+bool one_of(std::string_view text, std::initializer_list<std::string_view> list) noexcept {
+  return std::find(list.begin(), list.end(), text) != list.end();
 }
 
 std::set<std::string> captured_names(const GraphDef& graph) {

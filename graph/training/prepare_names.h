@@ -1,6 +1,7 @@
 // Names of a model and fresh ones that clash with none of them.
 #pragma once
 
+#include <initializer_list>
 #include <memory>
 #include <set>
 #include <string>
@@ -25,6 +26,8 @@ class Names {
 
   std::set<std::string, std::less<>> names_;
 };
+
+bool one_of(std::string_view text, std::initializer_list<std::string_view> list) noexcept;
 
 // Names that `graph` reads from around it.
 std::set<std::string> captured_names(const GraphDef& graph);

@@ -1,17 +1,11 @@
 #include "graph/training/prepare_paths.h"
 
 #include <algorithm>
-#include <initializer_list>
 
 #include "graph/training/prepare_names.h"
-#include "graph/training/prepare_parameters.h"
 
 namespace ondine::graph {
 namespace {
-
-bool one_of(std::string_view text, std::initializer_list<std::string_view> list) {
-  return std::find(list.begin(), list.end(), text) != list.end();
-}
 
 // Inputs beyond the first (BatchNormalization: first three) that only steer the operator.
 bool is_setting(const NodeDef& node, std::size_t input) {
@@ -48,16 +42,19 @@ bool stops_derivatives(const NodeDef& node) {
                                                  "Bernoulli"});
 }
 
-bool is_single_element(const GraphDef& graph, const std::string& name) {
-  const InitializerDef* found = find_initializer(graph, name);
-  return found != nullptr && found->value.size() == 1;
+Strings single_elements(const GraphDef& graph) {
+  Strings names;
+  for (const InitializerDef& one : graph.initializers) {
+    if (one.value.size() == 1) names.insert(one.name);
+  }
+  return names;
 }
 
-bool is_constant(const GraphDef& graph, const NodeDef& node, std::size_t input) {
+bool is_constant(const Strings& single, const NodeDef& node, std::size_t input) {
   if (!node.domain.empty()) return false;
   if (one_of(node.op, {"RNN", "GRU"})) return input == 5;
   if (node.op == "LSTM") return input == 5 || input == 6;
-  return one_of(node.op, {"Mul", "Div", "Pow"}) && is_single_element(graph, node.inputs[input]);
+  return one_of(node.op, {"Mul", "Div", "Pow"}) && single.contains(node.inputs[input]);
 }
 
 template <class Stops>
@@ -91,8 +88,9 @@ Strings differentiable_values(const GraphDef& graph, const std::string& output) 
 }
 
 Strings weight_values(const GraphDef& graph, const std::string& output) {
+  const Strings single = single_elements(graph);
   return reached(graph, output, [&](const NodeDef& node, std::size_t input) {
-    return is_constant(graph, node, input);
+    return is_constant(single, node, input);
   });
 }
 
