@@ -86,15 +86,11 @@ void run_lanes(ThreadPool& pool, const ConvShape& s, const T* x, const T* w, con
   const auto& lanes = *kernel_set<T>(kernels).lanes;
   const Plane plane = plane_of(s);
   const LaneTasks<T> tasks(s, kernels);
-  Slots(workspace, depthwise_bytes<T>(s, kernels))
-      .for_chunks(pool, tasks.blocks, tasks.grain, [&](std::byte* scratch, Index begin, Index end) {
-        for (Index c = begin * tasks.lanes; c < std::min(s.groups, end * tasks.lanes);
-             c += tasks.lanes) {
-          lanes.forward(plane, tasks.block(c), x + c * tasks.in, w + c * volume(s.kernel),
-                        bias ? bias + c : nullptr, activation == Activation::relu,
-                        y + c * tasks.out, scratch);
-        }
-      });
+  tasks.run(pool, workspace, [&](Index c, std::byte* scratch) {
+    lanes.forward(plane, tasks.block(c), x + c * tasks.in, w + c * volume(s.kernel),
+                  bias ? bias + c : nullptr, activation == Activation::relu, y + c * tasks.out,
+                  scratch);
+  });
 }
 
 template <class T>

@@ -85,14 +85,10 @@ void run_lanes(ThreadPool& pool, const ConvShape& s, const T* dy, const T* w, co
   const auto& lanes = *kernel_set<T>(kernels).lanes;
   const Plane plane = plane_of(s);
   const LaneTasks<T> tasks(s, kernels);
-  Slots(workspace, depthwise_bytes<T>(s, kernels))
-      .for_chunks(pool, tasks.blocks, tasks.grain, [&](std::byte* scratch, Index begin, Index end) {
-        for (Index c = begin * tasks.lanes; c < std::min(s.groups, end * tasks.lanes);
-             c += tasks.lanes) {
-          lanes.input_gradient(plane, tasks.block(c), dy + c * tasks.out, w + c * volume(s.kernel),
-                               bias ? bias + c : nullptr, dx + c * tasks.in, scratch);
-        }
-      });
+  tasks.run(pool, workspace, [&](Index c, std::byte* scratch) {
+    lanes.input_gradient(plane, tasks.block(c), dy + c * tasks.out, w + c * volume(s.kernel),
+                         bias ? bias + c : nullptr, dx + c * tasks.in, scratch);
+  });
 }
 
 template <class T>

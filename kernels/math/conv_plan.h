@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "kernels/math/conv_table.h"
+#include "kernels/math/slots.h"
 
 namespace ondine::math {
 
@@ -98,12 +99,25 @@ struct LaneTasks {
         channels(s.groups),
         batch(s.batch),
         in(volume(s.in)),
-        out(volume(s.out)) {}
+        out(volume(s.out)),
+        scratch(depthwise_bytes<T>(s, kernels)) {}
+  // body(first channel, scratch) for every block.
+  template <class Body>
+  void run(ThreadPool& pool, Workspace workspace, const Body& body) const {
+    Slots(workspace, scratch)
+        .for_chunks(pool, blocks, grain,
+                    [&](std::byte* memory, std::int64_t begin, std::int64_t end) {
+                      for (std::int64_t block = begin; block < end; ++block) {
+                        body(block * lanes, memory);
+                      }
+                    });
+  }
   LaneBlock block(std::int64_t first) const {
     return {batch, std::min(lanes, channels - first), channels * in, channels * out};
   }
   std::int64_t lanes, blocks, grain;
   std::int64_t channels, batch, in, out;
+  std::size_t scratch;
 };
 // A flat depth is more planes: with in[0] == out[0] > 1 each is convolved alone.
 inline std::int64_t layers(const ConvShape& s) { return s.in[0]; }

@@ -101,14 +101,10 @@ void run_lanes(ThreadPool& pool, const ConvShape& s, const T* x, const T* dy, T*
   const auto& lanes = *kernel_set<T>(kernels).lanes;
   const Plane plane = plane_of(s);
   const LaneTasks<T> tasks(s, kernels);
-  Slots(workspace, depthwise_bytes<T>(s, kernels))
-      .for_chunks(pool, tasks.blocks, tasks.grain, [&](std::byte* scratch, Index begin, Index end) {
-        for (Index c = begin * tasks.lanes; c < std::min(s.groups, end * tasks.lanes);
-             c += tasks.lanes) {
-          lanes.weight_gradient(plane, tasks.block(c), x + c * tasks.in, dy + c * tasks.out,
-                                dw + c * volume(s.kernel), scratch);
-        }
-      });
+  tasks.run(pool, workspace, [&](Index c, std::byte* scratch) {
+    lanes.weight_gradient(plane, tasks.block(c), x + c * tasks.in, dy + c * tasks.out,
+                          dw + c * volume(s.kernel), scratch);
+  });
 }
 
 template <class T>
