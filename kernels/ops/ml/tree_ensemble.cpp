@@ -117,17 +117,7 @@ Trees read_trees(const NodeView& node, DType dtype) {
 
 Kernel bind(BindContext& context) {
   Trees trees = read_trees(context, context.dtype(0));
-  trees.check(static_cast<std::size_t>(feature_count(context)));
-  RowModel model{.columns = trees.targets,
-                 .scratch = trees.scratch(),
-                 .transform = numbered_post_transform(context),
-                 .score = {}};
-  model.score = [trees = std::move(trees)](std::span<const double> x, std::span<double> scores,
-                                           std::span<double> scratch) {
-    trees.evaluate(x, scores, scratch);
-    return std::size_t{0};
-  };
-  return bind_regressor(context, std::move(model));
+  return bind_trees(context, std::move(trees), numbered_post_transform(context));
 }
 
 }  // namespace

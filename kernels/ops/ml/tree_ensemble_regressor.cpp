@@ -37,17 +37,7 @@ Kernel bind(BindContext& context) {
   Trees trees = trees_of_arrays(context, "target", "target_ids",
                                 static_cast<std::size_t>(targets_of(context)));
   trees.aggregate = aggregate_of(context);
-  trees.check(static_cast<std::size_t>(feature_count(context)));
-  RowModel model{.columns = trees.targets,
-                 .scratch = trees.scratch(),
-                 .transform = named_post_transform(context),
-                 .score = {}};
-  model.score = [trees = std::move(trees)](std::span<const double> x, std::span<double> scores,
-                                           std::span<double> scratch) {
-    trees.evaluate(x, scores, scratch);
-    return std::size_t{0};
-  };
-  return bind_regressor(context, std::move(model));
+  return bind_trees(context, std::move(trees), named_post_transform(context));
 }
 
 }  // namespace

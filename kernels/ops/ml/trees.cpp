@@ -131,4 +131,16 @@ void Trees::evaluate(std::span<const double> x, std::span<double> scores,
   }
 }
 
+graph::Kernel bind_trees(graph::BindContext& context, Trees trees, PostTransform transform) {
+  trees.check(static_cast<std::size_t>(feature_count(context)));
+  RowModel model{
+      .columns = trees.targets, .scratch = trees.scratch(), .transform = transform, .score = {}};
+  model.score = [trees = std::move(trees)](std::span<const double> x, std::span<double> scores,
+                                           std::span<double> scratch) {
+    trees.evaluate(x, scores, scratch);
+    return std::size_t{0};
+  };
+  return bind_regressor(context, std::move(model));
+}
+
 }  // namespace ondine::kernels

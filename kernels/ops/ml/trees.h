@@ -8,6 +8,8 @@
 
 #include <ondine/tensor.h>
 
+#include "kernels/ops/ml/row_model.h"
+
 namespace ondine::kernels {
 
 enum class Compare : std::uint8_t { leq, lt, gte, gt, eq, neq, member };
@@ -51,6 +53,9 @@ struct Trees {
  private:
   bool holds(const Branch& branch, double x) const;
 };
+
+// Aggregated votes as the scores of a regressor, for input 0.
+graph::Kernel bind_trees(graph::BindContext& context, Trees trees, PostTransform transform);
 
 // The elements of a float or uint8 tensor.
 std::vector<double> numbers_of(const Tensor& tensor);
