@@ -215,11 +215,12 @@ void bench_layers() {
   });
   row("batch_norm", n, [&](const Kernels& k) {
     batch_norm(pool, c, x.data(), mean.data(), variance.data(), scale.data(), bias.data(), 1e-5f,
-               y.data(), k);
+               {}, y.data(), k);
   });
   row("batch_norm_gradient", n, [&](const Kernels& k) {
     batch_norm_gradient<float>(pool, c, y.data(), x.data(), mean.data(), variance.data(),
-                               scale.data(), 1e-5f, false, dx.data(), mean.data(), bias.data(), k);
+                               scale.data(), 1e-5f, false, {}, dx.data(), mean.data(), bias.data(),
+                               k);
   });
   std::vector<float> gates(4 * 128), inputs(4 * 128), cell(128), hidden(128), slope(4 * 128);
   row("LSTM cells, rows of 128", 128, [&](const Kernels& k) {

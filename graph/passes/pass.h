@@ -36,9 +36,11 @@ extern const Pass remove_dead_nodes;         // nodes that no output depends on
 
 // Fusion: several nodes become one operator of the domain ai.ondine, where nothing else reads what
 // lies between them. Results agree to rounding. After each, remove_dead_nodes.
-extern const Pass fuse_activation_gradient;  // comparison and Where to ReluGrad, ClipGrad
-extern const Pass fuse_descent;              // w - rate g to Descent
-extern const Pass fuse_gemm_descent;         // Descent by a product to GemmDescent
+extern const Pass fuse_activation_gradient;     // comparison and Where to ReluGrad, ClipGrad
+extern const Pass fuse_normalization_gradient;  // its activation's derivative goes into it
+extern const Pass fuse_normalization;           // what is added to it and its activation go into it
+extern const Pass fuse_descent;                 // w - rate g to Descent
+extern const Pass fuse_gemm_descent;            // Descent by a product to GemmDescent
 
 std::span<const Pass> fusion_passes();
 

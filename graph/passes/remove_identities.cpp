@@ -56,13 +56,19 @@ bool drops_nothing(const Candidate& candidate) {
 struct Rule {
   std::string_view name;
   bool (*holds)(const Candidate&);
+  std::string_view domain = {};
 };
 
 // What facts do not tell: that a view may have any shape (Identity), and that an operator which is
 // no view can be one.
 constexpr std::array rules{
-    Rule{"Identity", always},   Rule{"Cast", keeps_type},       Rule{"CastLike", keeps_type},
-    Rule{"Expand", keeps_type}, Rule{"Transpose", keeps_order}, Rule{"Dropout", drops_nothing},
+    Rule{"Identity", always},
+    Rule{"Cast", keeps_type},
+    Rule{"CastLike", keeps_type},
+    Rule{"Expand", keeps_type},
+    Rule{"Transpose", keeps_order},
+    Rule{"Dropout", drops_nothing},
+    Rule{"SumTo", keeps_type, ondine_domain},
 };
 
 bool is_identity(const Node& node, const Graph& graph) {
@@ -73,9 +79,9 @@ bool is_identity(const Node& node, const Graph& graph) {
   }
   const Candidate candidate{view, graph};
   if (node.op->facts.view && keeps_type(candidate)) return true;
-  if (!node.op->domain.empty()) return false;
-  const auto rule = std::find_if(rules.begin(), rules.end(),
-                                 [&](const Rule& each) { return each.name == node.op->name; });
+  const auto rule = std::find_if(rules.begin(), rules.end(), [&](const Rule& each) {
+    return each.name == node.op->name && each.domain == node.op->domain;
+  });
   return rule != rules.end() && rule->holds(candidate);
 }
 

@@ -52,13 +52,18 @@ void statistics(const ChannelShape& s, Index c, const T* x, T* mean, T* variance
 }
 
 template <class T>
-void normalize_channel(const ChannelShape& s, Index c, const T* x, T mean, T variance, T scale,
-                       T bias, T epsilon, T* y, const Kernels& kernels) {
-  const auto affine = vector_kernels<T>(kernels).affine;
-  const auto a = static_cast<T>(inverse_deviation(variance, epsilon) * static_cast<double>(scale));
+NormRow<T> norm_row(T mean, T variance, T scale, T bias, T epsilon, T low, T high) {
+  const double a = inverse_deviation(variance, epsilon) * static_cast<double>(scale);
+  return {mean, static_cast<T>(a), bias, low, high};
+}
+
+template <class T>
+void normalize_channel(const ChannelShape& s, Index c, const NormRow<T>& row, const T* x,
+                       const T* addend, T* y, const Kernels& kernels) {
+  const auto normalize = kernel_set<T>(kernels).channels->normalize;
   for (Index n = 0; n < s.batch; ++n) {
     const Index at = (n * s.channels + c) * s.spatial;
-    affine(y + at, x + at, mean, a, bias, s.spatial);
+    normalize(row, y + at, x + at, addend ? addend + at : nullptr, s.spatial);
   }
 }
 
@@ -72,53 +77,67 @@ void channel_statistics(ThreadPool& pool, const ChannelShape& s, const T* x, T* 
 
 template <class T>
 void batch_norm(ThreadPool& pool, const ChannelShape& s, const T* x, const T* mean,
-                const T* variance, const T* scale, const T* bias, T epsilon, T* y,
-                const Kernels& kernels) {
+                const T* variance, const T* scale, const T* bias, T epsilon,
+                const AfterNorm<T>& after, T* y, const Kernels& kernels) {
   for_channels(pool, s, [&](Index c) {
-    normalize_channel(s, c, x, mean[c], variance[c], scale[c], bias[c], epsilon, y, kernels);
+    const auto row =
+        norm_row(mean[c], variance[c], scale[c], bias[c], epsilon, after.low, after.high);
+    normalize_channel(s, c, row, x, after.addend, y, kernels);
   });
 }
 
 template <class T>
 void batch_norm_training(ThreadPool& pool, const ChannelShape& s, const T* x, const T* scale,
-                         const T* bias, T epsilon, T* mean, T* variance, T* y,
-                         const Kernels& kernels) {
+                         const T* bias, T epsilon, const AfterNorm<T>& after, T* mean, T* variance,
+                         T* y, const Kernels& kernels) {
   for_channels(pool, s, [&](Index c) {
     statistics(s, c, x, mean, variance, kernels);
-    normalize_channel(s, c, x, mean[c], variance[c], scale[c], bias[c], epsilon, y, kernels);
+    const auto row =
+        norm_row(mean[c], variance[c], scale[c], bias[c], epsilon, after.low, after.high);
+    normalize_channel(s, c, row, x, after.addend, y, kernels);
   });
 }
 
 template <class T>
 void batch_norm_gradient(ThreadPool& pool, const ChannelShape& s, const T* dy, const T* x,
                          const T* mean, const T* variance, const T* scale, T epsilon,
-                         bool constant_statistics, T* dx, T* dscale, T* dbias,
-                         const Kernels& kernels) {
+                         bool constant_statistics, const NormMask<T>& mask, T* dx, T* dscale,
+                         T* dbias, const Kernels& kernels) {
+  const auto& channels = *kernel_set<T>(kernels).channels;
   const auto& vector = vector_kernels<T>(kernels);
   const auto& rows = *kernel_set<T>(kernels).rows;
-  const auto add = kernel_set<T>(kernels).channels->sums;
   const auto count = static_cast<double>(s.batch * s.spatial);
   const bool sums = dscale || dbias || !constant_statistics;
   for_channels(pool, s, [&](Index c) {
     const double inverse = inverse_deviation(variance[c], epsilon);
+    const double a = inverse * static_cast<double>(scale[c]);
+    const NormRow<T> row{mean[c], static_cast<T>(a), mask.bias ? mask.bias[c] : T{0}, mask.low,
+                         mask.high};
     double total = 0;
     double product = 0;  // sum of dy (x - mean)
     for (Index n = 0; sums && n < s.batch; ++n) {
       const Index at = (n * s.channels + c) * s.spatial;
-      add(dy + at, x + at, mean[c], s.spatial, &total, &product);
+      if (mask.bias) {
+        channels.masked_sums(row, dy + at, x + at, s.spatial, &total, &product);
+      } else {
+        channels.sums(dy + at, x + at, row.mean, s.spatial, &total, &product);
+      }
     }
     if (dscale) dscale[c] = static_cast<T>(product * inverse);
     if (dbias) dbias[c] = static_cast<T>(total);
     if (!dx) return;
-    const double a = inverse * static_cast<double>(scale[c]);
+    const auto by_x = static_cast<T>(-a * product * inverse * inverse / count);
+    const auto shift = static_cast<T>(-a * total / count);
     for (Index n = 0; n < s.batch; ++n) {
       const Index at = (n * s.channels + c) * s.spatial;
-      if (constant_statistics) {
-        vector.scale(dx + at, dy + at, static_cast<T>(a), s.spatial);
+      if (mask.bias && constant_statistics) {
+        channels.masked_scale(row, dx + at, dy + at, x + at, s.spatial);
+      } else if (mask.bias) {
+        channels.masked_gradient(row, dx + at, dy + at, x + at, by_x, shift, s.spatial);
+      } else if (constant_statistics) {
+        vector.scale(dx + at, dy + at, row.a, s.spatial);
       } else {
-        rows.norm_gradient(dx + at, dy + at, x + at, mean[c], static_cast<T>(a),
-                           static_cast<T>(-a * product * inverse * inverse / count),
-                           static_cast<T>(-a * total / count), s.spatial);
+        rows.norm_gradient(dx + at, dy + at, x + at, row.mean, row.a, by_x, shift, s.spatial);
       }
     }
   });
@@ -191,12 +210,13 @@ void layer_norm_gradient(ThreadPool& pool, Index rows, Index length, const T* dy
   template void channel_statistics<T>(ThreadPool&, const ChannelShape&, const T*, T*, T*,         \
                                       const Kernels&);                                            \
   template void batch_norm<T>(ThreadPool&, const ChannelShape&, const T*, const T*, const T*,     \
-                              const T*, const T*, T, T*, const Kernels&);                         \
+                              const T*, const T*, T, const AfterNorm<T>&, T*, const Kernels&);    \
   template void batch_norm_training<T>(ThreadPool&, const ChannelShape&, const T*, const T*,      \
-                                       const T*, T, T*, T*, T*, const Kernels&);                  \
-  template void batch_norm_gradient<T>(ThreadPool&, const ChannelShape&, const T*, const T*,      \
-                                       const T*, const T*, const T*, T, bool, T*, T*, T*,         \
+                                       const T*, T, const AfterNorm<T>&, T*, T*, T*,              \
                                        const Kernels&);                                           \
+  template void batch_norm_gradient<T>(ThreadPool&, const ChannelShape&, const T*, const T*,      \
+                                       const T*, const T*, const T*, T, bool, const NormMask<T>&, \
+                                       T*, T*, T*, const Kernels&);                               \
   template void layer_norm<T>(ThreadPool&, Index, Index, const T*, const T*, const T*, T, T*, T*, \
                               T*, const Kernels&);                                                \
   template void layer_norm_gradient<T>(ThreadPool&, Index, Index, const T*, const T*, const T*,   \

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "core/parallel.h"
 #include "kernels/math/isa.h"
@@ -20,27 +21,46 @@ template <class T>
 void channel_statistics(ThreadPool& pool, const ChannelShape& shape, const T* x, T* mean,
                         T* variance, const Kernels& kernels = math::kernels());
 
-// y = (x - mean[c]) / sqrt(variance[c] + epsilon) scale[c] + bias[c]; y may be x.
+// What is done to a normalized v: min(max(v + addend, low), high), NaN staying NaN. The addend, of
+// x's shape, may be null.
+template <class T>
+struct AfterNorm {
+  T low = -std::numeric_limits<T>::infinity();
+  T high = std::numeric_limits<T>::infinity();
+  const T* addend = nullptr;
+};
+
+// y = (x - mean[c]) / sqrt(variance[c] + epsilon) scale[c] + bias[c], then `after`; y may be x or
+// the addend.
 template <class T>
 void batch_norm(ThreadPool& pool, const ChannelShape& shape, const T* x, const T* mean,
-                const T* variance, const T* scale, const T* bias, T epsilon, T* y,
-                const Kernels& kernels = math::kernels());
+                const T* variance, const T* scale, const T* bias, T epsilon,
+                const AfterNorm<T>& after, T* y, const Kernels& kernels = math::kernels());
 
-// Both at once: statistics, then y, while a channel may still be in a cache. y must not be x.
+// Both at once: statistics, then y, while a channel may still be in a cache.
 template <class T>
 void batch_norm_training(ThreadPool& pool, const ChannelShape& shape, const T* x, const T* scale,
-                         const T* bias, T epsilon, T* mean, T* variance, T* y,
-                         const Kernels& kernels = math::kernels());
+                         const T* bias, T epsilon, const AfterNorm<T>& after, T* mean, T* variance,
+                         T* y, const Kernels& kernels = math::kernels());
+
+// Where a derivative counts: low <= v <= high for the normalized v, which is computed again.
+// Without bias everywhere.
+template <class T>
+struct NormMask {
+  const T* bias = nullptr;
+  T low = -std::numeric_limits<T>::infinity();
+  T high = std::numeric_limits<T>::infinity();
+};
 
 // With s = sum dy, p = sum dy xhat of each channel (xhat = (x - mean) / sqrt(variance + epsilon)):
 // dbias = s, dscale = p; dx = scale / sqrt(variance + epsilon) (dy - s / count - xhat p / count),
 // or, when the statistics are constants, scale / sqrt(variance + epsilon) dy.
-// Null outputs are left out; dx may be dy.
+// dy counts as 0 outside of the mask. Null outputs are left out; dx may be dy or x.
 template <class T>
 void batch_norm_gradient(ThreadPool& pool, const ChannelShape& shape, const T* dy, const T* x,
                          const T* mean, const T* variance, const T* scale, T epsilon,
-                         bool constant_statistics, T* dx, T* dscale, T* dbias,
-                         const Kernels& kernels = math::kernels());
+                         bool constant_statistics, const NormMask<T>& mask, T* dx, T* dscale,
+                         T* dbias, const Kernels& kernels = math::kernels());
 
 // Rows of `length`: y = (x - mean) inv_std scale + bias, inv_std = 1 / sqrt(variance + epsilon).
 // scale and bias are rows or null; mean and inv_std (one value a row) are saved unless null.

@@ -4,6 +4,9 @@
 // and 9 with more than one output, from 14 on with training_mode. spatial = 0 (until 7) normalizes
 // each activation by itself. Outputs 3 and 4 are the mean and variance used, kept for the
 // derivative. BatchNormalizationGrad (ai.ondine): (dy, x, scale, mean, var) -> dx, dscale, dbias.
+#include "kernels/ops/batch_normalization.h"
+#include <limits>
+
 #include "kernels/math/norm.h"
 #include "kernels/ops/expansion.h"
 #include "kernels/ops/infer_help.h"
@@ -13,8 +16,11 @@
 namespace ondine::kernels::ops {
 namespace {
 
+// BatchNormalizationActivation has the attributes of the newest version.
+bool is_fused(const NodeView& node) { return !node.node().op->domain.empty(); }
+
 bool training(const NodeView& node) {
-  if (node.version() >= 14) return node.attr_int("training_mode", 0) != 0;
+  if (is_fused(node) || node.version() >= 14) return node.attr_int("training_mode", 0) != 0;
   if (node.version() >= 7) {
     for (std::size_t i = 1; i < 3; ++i) {
       if (node.has_output(i)) return true;
@@ -25,7 +31,7 @@ bool training(const NodeView& node) {
 }
 
 bool spatial(const NodeView& node) {
-  return node.version() >= 9 || node.attr_int("spatial", 1) != 0;
+  return is_fused(node) || node.version() >= 9 || node.attr_int("spatial", 1) != 0;
 }
 
 // Statistics of 16-bit inputs are kept in float.
@@ -45,7 +51,9 @@ math::ChannelShape channel_shape(const Shape& x, bool per_channel) {
   return {x[0], x[1], x.size(2, x.rank())};
 }
 
-void infer(InferContext& context) {
+}  // namespace
+
+void infer_batch_normalization(InferContext& context) {
   const bool per_channel = spatial(context);
   Dim count;
   if (context.ranked(0)) count = channels(context.dims(0), per_channel);
@@ -56,6 +64,10 @@ void infer(InferContext& context) {
     }
     count = unify(count, product(context.dims(i)), "numbers of channels");
   }
+  if (context.has_input(5) && !compatible(context.input(0), context.input(5))) {
+    context.reject("x is ", graph::to_string(context.input(0)), ", the addend is ",
+                   graph::to_string(context.input(5)));
+  }
   context.set_output(0, context.input(0));
   for (std::size_t i = 1; i < 5; ++i) {
     Type type = context.input(i == 1 || i == 3 ? 3 : 4);
@@ -64,6 +76,15 @@ void infer(InferContext& context) {
   }
 }
 
+ActivationBounds activation_bounds(const NodeView& node) {
+  const bool relu = node.attr_int("relu", 0) != 0;
+  return {.low = node.attr_float("low", relu ? 0 : -std::numeric_limits<float>::infinity()),
+          .high = node.attr_float("high", std::numeric_limits<float>::infinity()),
+          .above_low = relu};
+}
+
+namespace {
+
 template <class C>
 Kernel bind_as(BindContext& context) {
   const bool train = training(context);
@@ -71,12 +92,14 @@ Kernel bind_as(BindContext& context) {
   const auto epsilon = static_cast<C>(context.attr_float("epsilon", 1e-5F));
   const auto momentum = static_cast<C>(context.attr_float("momentum", 0.9F));
   const std::int64_t n = shape.channels;
+  const ActivationBounds bounds = activation_bounds(context);
   Scratch scratch;
   const WideIn<C> x(context, scratch, 0);
   const WideIn<C> scale(context, scratch, 1);
   const WideIn<C> bias(context, scratch, 2);
   const WideIn<C> mean(context, scratch, 3);
   const WideIn<C> variance(context, scratch, 4);
+  const WideIn<C> addend(context, scratch, 5);
   const WideOut<C> y(context, scratch, 0, context.shape(0).size(), true);
   const WideOut<C> new_mean(context, scratch, 1, n);
   const WideOut<C> new_variance(context, scratch, 2, n);
@@ -89,9 +112,11 @@ Kernel bind_as(BindContext& context) {
     const C* old_variance = variance(call);
     C* m = used_mean.data(call);
     C* v = used_variance.data(call);
+    const math::AfterNorm<C> after{static_cast<C>(bounds.low), static_cast<C>(bounds.high),
+                                   addend(call)};
     if (train) {
-      math::batch_norm_training<C>(call.pool(), shape, from, scale(call), bias(call), epsilon, m, v,
-                                   y.data(call));
+      math::batch_norm_training<C>(call.pool(), shape, from, scale(call), bias(call), epsilon,
+                                   after, m, v, y.data(call));
     } else {
       std::copy_n(old_mean, n, m);
       std::copy_n(old_variance, n, v);
@@ -107,7 +132,7 @@ Kernel bind_as(BindContext& context) {
     blend(new_mean, old_mean, m);
     blend(new_variance, old_variance, v);
     if (!train) {
-      math::batch_norm<C>(call.pool(), shape, from, m, v, scale(call), bias(call), epsilon,
+      math::batch_norm<C>(call.pool(), shape, from, m, v, scale(call), bias(call), epsilon, after,
                           y.data(call));
     }
     y.store(call);
@@ -116,9 +141,13 @@ Kernel bind_as(BindContext& context) {
   };
 }
 
-Kernel bind(BindContext& context) {
+}  // namespace
+
+Kernel bind_batch_normalization(BindContext& context) {
   return visit_wide(context.dtype(0), [&]<class C>() -> Kernel { return bind_as<C>(context); });
 }
+
+namespace {
 
 // [C] to the rank of x; without `spatial` a batch dim goes before.
 Val per_channel(Val v, Val x, bool spatial_statistics) {
@@ -210,7 +239,9 @@ std::vector<Val> grad(GradContext& g) {
   return result;
 }
 
-void infer_grad(InferContext& context) {
+}  // namespace
+
+void infer_batch_normalization_grad(InferContext& context) {
   const bool apart = context.attr_int("spatial", 1) != 0;
   Dim count;
   if (context.ranked(1)) count = channels(context.dims(1), apart);
@@ -226,11 +257,14 @@ void infer_grad(InferContext& context) {
   context.set_output(2, context.input(2));
 }
 
-Kernel bind_grad(BindContext& context) {
+Kernel bind_batch_normalization_grad(BindContext& context) {
   const bool constant = context.attr_int("constant_statistics", 0) != 0;
   const math::ChannelShape shape =
       channel_shape(context.shape(1), context.attr_int("spatial", 1) != 0);
+  const ActivationBounds bounds = activation_bounds(context);
   return visit_wide(context.dtype(1), [&]<class C>() -> Kernel {
+    const C low = bounds.above_low ? std::numeric_limits<C>::denorm_min() : C(bounds.low);
+    const C high = static_cast<C>(bounds.high);
     const auto epsilon = static_cast<C>(context.attr_float("epsilon", 1e-5F));
     Scratch scratch;
     const WideIn<C> dy(context, scratch, 0);
@@ -238,20 +272,23 @@ Kernel bind_grad(BindContext& context) {
     const WideIn<C> scale(context, scratch, 2);
     const WideIn<C> mean(context, scratch, 3);
     const WideIn<C> variance(context, scratch, 4);
+    const WideIn<C> bias(context, scratch, 5);
     const WideOut<C> dx(context, scratch, 0, context.shape(1).size());
     const WideOut<C> dscale(context, scratch, 1, shape.channels);
     const WideOut<C> dbias(context, scratch, 2, shape.channels);
     scratch.request(context);
     return [=](KernelContext& call) {
-      math::batch_norm_gradient<C>(call.pool(), shape, dy(call), x(call), mean(call),
-                                   variance(call), scale(call), epsilon, constant, dx.data(call),
-                                   dscale.data(call), dbias.data(call));
+      math::batch_norm_gradient<C>(
+          call.pool(), shape, dy(call), x(call), mean(call), variance(call), scale(call), epsilon,
+          constant, {bias(call), low, high}, dx.data(call), dscale.data(call), dbias.data(call));
       dx.store(call);
       dscale.store(call);
       dbias.store(call);
     };
   });
 }
+
+namespace {
 
 std::vector<Val> expand_grad(ExpandContext& context) {
   const bool constant = context.attr_int("constant_statistics", 0) != 0;
@@ -277,15 +314,16 @@ std::vector<Val> expand_grad(ExpandContext& context) {
 }  // namespace
 
 extern const OpDef batch_normalization{.name = "BatchNormalization",
-                                       .infer = infer,
-                                       .bind = bind,
+                                       .infer = infer_batch_normalization,
+                                       .bind = bind_batch_normalization,
                                        .grad = grad,
-                                       .facts = {.cheap = true}};
+                                       .facts = {.inplace = 0b1, .cheap = true}};
 extern const OpDef batch_normalization_grad{.name = "BatchNormalizationGrad",
                                             .domain = ondine_domain,
-                                            .infer = infer_grad,
-                                            .bind = bind_grad,
+                                            .infer = infer_batch_normalization_grad,
+                                            .bind = bind_batch_normalization_grad,
                                             .grad = grad_of_expansion,
-                                            .expand = expand_grad};
+                                            .expand = expand_grad,
+                                            .facts = {.inplace = 0b11}};
 
 }  // namespace ondine::kernels::ops

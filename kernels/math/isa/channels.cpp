@@ -1,7 +1,7 @@
 // Sums over the rows of a channel. A block of elements stays in the first cache for its second
 // pass; the blocks are joined in double.
 #include "kernels/math/isa/conv_parts.h"
-#include "kernels/math/isa/simd.h"
+#include "kernels/math/isa/map.h"
 
 namespace ondine::math::ONDINE_ISA {
 namespace {
@@ -67,8 +67,10 @@ void moments(const T* x, N n, Moments* m) {
   }
 }
 
-template <class T>
-void sums(const T* dy, const T* x, T mean, N n, double* total, double* product) {
+// slope(dy, x) is what is summed in place of dy.
+template <class T, class F>
+ONDINE_INLINE void add_sums(const T* dy, const T* x, T mean, N n, double* total, double* product,
+                            F&& slope) {
   constexpr int L = lanes<T>;
   for (N from = 0; from < n; from += block) {
     const N end = n - from < block ? n : from + block;
@@ -78,25 +80,102 @@ void sums(const T* dy, const T* x, T mean, N n, double* total, double* product) 
     for (; i + 4 * L <= end; i += 4 * L) {
 #pragma GCC unroll 4
       for (int v = 0; v < 4; ++v) {
-        const Vec<T> d = load(dy + i + v * L);
+        const Vec<T> value = load(x + i + v * L);
+        const Vec<T> d = slope(load(dy + i + v * L), value);
         sum[v] += d;
-        with[v] += d * (load(x + i + v * L) - mean);
+        with[v] += d * (value - mean);
       }
     }
     for (; i < end; i += L) {
       const N rest = end - i < L ? end - i : L;
-      const Vec<T> d = load_n(dy + i, rest);
+      const Vec<T> value = load_n(x + i, rest);
+      const Vec<T> d = slope(load_n(dy + i, rest), value);
       sum[0] += d;
-      with[0] += d * (load_n(x + i, rest) - mean);
+      with[0] += d * (value - mean);
     }
     *total += static_cast<double>(lane_sum<T>((sum[0] + sum[1]) + (sum[2] + sum[3])));
     *product += static_cast<double>(lane_sum<T>((with[0] + with[1]) + (with[2] + with[3])));
   }
 }
 
+template <class T>
+void sums(const T* dy, const T* x, T mean, N n, double* total, double* product) {
+  add_sums(
+      dy, x, mean, n, total, product,
+      [](const Vec<T>& d, const Vec<T>&) __attribute__((always_inline)) { return d; });
+}
+
+template <class T>
+ONDINE_INLINE Vec<T> normal(const NormRow<T>& row, const Vec<T>& x) {
+  return (x - row.mean) * row.a + row.bias;
+}
+
+template <class T>
+ONDINE_INLINE Vec<T> masked(const NormRow<T>& row, const Vec<T>& d, const Vec<T>& x) {
+  const Vec<T> v = normal(row, x);
+  return (v < row.low) | (v > row.high) ? Vec<T>{} : d;
+}
+
+template <class T>
+void normalize(const NormRow<T>& given, T* y, const T* x, const T* addend, N n) {
+  const NormRow<T> row = given;
+  const Vec<T> low = broadcast<T>(row.low);
+  const Vec<T> high = broadcast<T>(row.high);
+  const auto clamp = [=](Vec<T> v) __attribute__((always_inline)) {
+    v = v < low ? low : v;
+    return v > high ? high : v;
+  };
+  if (addend) {
+    map(
+        y, x, addend, n, [=](const Vec<T>& u, const Vec<T>& more) __attribute__((always_inline)) {
+          return clamp(normal(row, u) + more);
+        });
+  } else {
+    map(
+        y, x,
+        n, [=](const Vec<T>& u) __attribute__((always_inline)) { return clamp(normal(row, u)); });
+  }
+}
+
+template <class T>
+void masked_sums(const NormRow<T>& given, const T* dy, const T* x, N n, double* total,
+                 double* product) {
+  const NormRow<T> row = given;
+  add_sums(
+      dy, x, row.mean, n, total,
+      product, [row](const Vec<T>& d, const Vec<T>& value) __attribute__((always_inline)) {
+        return masked(row, d, value);
+      });
+}
+
+template <class T>
+void masked_gradient(const NormRow<T>& given, T* dx, const T* dy, const T* x, T by_x, T shift,
+                     N n) {
+  const NormRow<T> row = given;
+  map(
+      dx, dy, x, n, [=](const Vec<T>& d, const Vec<T>& v) __attribute__((always_inline)) {
+        return row.a * masked(row, d, v) + (by_x * (v - row.mean) + shift);
+      });
+}
+
+template <class T>
+void masked_scale(const NormRow<T>& given, T* dx, const T* dy, const T* x, N n) {
+  const NormRow<T> row = given;
+  map(
+      dx, dy, x, n, [=](const Vec<T>& d, const Vec<T>& v) __attribute__((always_inline)) {
+        return row.a * masked(row, d, v);
+      });
+}
+
+template <class T>
+constexpr ChannelKernels<T> make() {
+  return {&moments<T>,         &sums<T>,        &normalize<T>, &masked_sums<T>,
+          &masked_gradient<T>, &masked_scale<T>};
+}
+
 }  // namespace
 
-constinit const ChannelKernels<float> channels_f32 = {&moments<float>, &sums<float>};
-constinit const ChannelKernels<double> channels_f64 = {&moments<double>, &sums<double>};
+constinit const ChannelKernels<float> channels_f32 = make<float>();
+constinit const ChannelKernels<double> channels_f64 = make<double>();
 
 }  // namespace ondine::math::ONDINE_ISA

@@ -140,22 +140,60 @@ TEMPLATE_TEST_CASE("batch normalisation and its gradient follow the definition",
       return v;
     });
     check<T>(y, limit, [&](ThreadPool& pool, const Kernels& kernels) {
-      batch_norm(pool, s, x.data(), m.data(), v.data(), scale.data(), bias.data(), epsilon,
+      batch_norm(pool, s, x.data(), m.data(), v.data(), scale.data(), bias.data(), epsilon, {},
                  out.data(), kernels);
       return out;
     });
     check<T>(y, limit, [&](ThreadPool& pool, const Kernels& kernels) {
       std::vector<T> mean_now(channels), variance_now(channels);
-      batch_norm_training(pool, s, x.data(), scale.data(), bias.data(), epsilon, mean_now.data(),
-                          variance_now.data(), out.data(), kernels);
+      batch_norm_training(pool, s, x.data(), scale.data(), bias.data(), epsilon, {},
+                          mean_now.data(), variance_now.data(), out.data(), kernels);
       CHECK(worst_error(mean_now, mean) < limit);
       CHECK(worst_error(variance_now, variance) < limit);
       return out;
     });
     const auto gradient = [&](bool constant, ThreadPool& pool, const Kernels& kernels) {
       batch_norm_gradient(pool, s, dy.data(), x.data(), m.data(), v.data(), scale.data(), epsilon,
-                          constant, out.data(), ds.data(), db.data(), kernels);
+                          constant, {}, out.data(), ds.data(), db.data(), kernels);
     };
+    // Bounds around the result, an addend, in place; derivatives within the bounds alone.
+    const T low = T(-0.3), high = T(0.4);
+    std::vector<double> bounded(x.size());
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      bounded[i] = std::clamp(y[i] + static_cast<double>(dy[i]), static_cast<double>(low),
+                              static_cast<double>(high));
+    }
+    check<T>(bounded, limit, [&](ThreadPool& pool, const Kernels& kernels) {
+      out = x;
+      batch_norm(pool, s, out.data(), m.data(), v.data(), scale.data(), bias.data(), epsilon,
+                 {low, high, dy.data()}, out.data(), kernels);
+      return out;
+    });
+    for (const bool constant : {false, true}) {
+      std::vector<T> kept = dy, want(x.size()), want_ds(channels), want_db(channels);
+      ThreadPool one(1);
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        if (y[i] < static_cast<double>(low) || y[i] > static_cast<double>(high)) kept[i] = 0;
+      }
+      batch_norm_gradient(one, s, kept.data(), x.data(), m.data(), v.data(), scale.data(), epsilon,
+                          constant, {}, want.data(), want_ds.data(), want_db.data());
+      const auto masked = [&](ThreadPool& pool, const Kernels& kernels) {
+        out = dy;
+        batch_norm_gradient(pool, s, out.data(), x.data(), m.data(), v.data(), scale.data(),
+                            epsilon, constant, {bias.data(), low, high}, out.data(), ds.data(),
+                            db.data(), kernels);
+        return out;
+      };
+      check<T>(wide(want), limit, masked);
+      check<T>(wide(want_ds), limit, [&](ThreadPool& pool, const Kernels& kernels) {
+        masked(pool, kernels);
+        return ds;
+      });
+      check<T>(wide(want_db), limit, [&](ThreadPool& pool, const Kernels& kernels) {
+        masked(pool, kernels);
+        return db;
+      });
+    }
     check<T>(dx, limit, [&](ThreadPool& pool, const Kernels& kernels) {
       gradient(false, pool, kernels);
       return out;

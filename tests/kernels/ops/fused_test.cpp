@@ -1,4 +1,5 @@
 // The operators that fusion passes put into training graphs, against what they stand for.
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "graph/contract/catalogue.h"
@@ -96,6 +97,112 @@ TEST_CASE("the derivatives of the steps are those of their expansions") {
                              random_tensor({2, 4}, 3), random_tensor({}, 4)},
                   .domain = domain},
                  {.variants = false});
+}
+
+namespace {
+
+struct Normalization {
+  std::vector<Value> inputs{random_tensor({2, 3, 4, 4}, 1), random_tensor({3}, 2),
+                            random_tensor({3}, 3), random_tensor({3}, 4),
+                            Tensor::of<double>({3}, {0.5, 1.5, 2.5})};
+  // With training: what the running ones become, and the statistics of the batch.
+  std::vector<Value> run(bool train) const {
+    return run_op({.op = "BatchNormalization",
+                   .inputs = inputs,
+                   .attributes = {{"training_mode", std::int64_t{train}}},
+                   .outputs = 5});
+  }
+};
+
+graph::Attributes activation_attributes(bool relu) {
+  if (relu) return {{"relu", std::int64_t{1}}};
+  return {{"low", -0.25F}, {"high", 0.5F}};
+}
+
+}  // namespace
+
+TEST_CASE("BatchNormalizationActivation bounds the normalized values, and a sum with them") {
+  for (const bool train : {false, true}) {
+    for (const bool relu : {false, true}) {
+      for (const bool added : {false, true}) {
+        Normalization norm;
+        const auto plain = norm.run(train);
+        const Tensor addend = random_tensor({2, 3, 4, 4}, 5);
+        if (added) norm.inputs.emplace_back(addend);
+        graph::Attributes attributes = activation_attributes(relu);
+        attributes.emplace_back("training_mode", std::int64_t{train});
+        const auto fused = run_op({.op = "BatchNormalizationActivation",
+                                   .inputs = norm.inputs,
+                                   .attributes = attributes,
+                                   .outputs = 5,
+                                   .domain = domain});
+        Tensor want = plain[0].tensor();
+        for (std::size_t i = 0; i < 96; ++i) {
+          double& v = want.mutable_values<double>()[i];
+          if (added) v += addend.values<double>()[i];
+          v = relu ? std::max(v, 0.0) : std::clamp(v, -0.25, 0.5);
+        }
+        check_close(fused[0].tensor(), want);
+        for (std::size_t k = 1; k < 5; ++k) {
+          CHECK(fused[k].tensor().identical(plain[k].tensor()));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("BatchNormalizationActivationGrad is the derivative of what it stands for") {
+  for (const bool train : {false, true}) {
+    for (const bool relu : {false, true}) {
+      const Normalization norm;
+      const auto plain = norm.run(train);
+      const Tensor dy = random_tensor({2, 3, 4, 4}, 6);
+      Tensor kept = dy;
+      for (std::size_t i = 0; i < 96; ++i) {
+        const double v = plain[0].tensor().values<double>()[i];
+        const bool counts = relu ? v > 0 : v >= -0.25 && v <= 0.5;
+        if (!counts) kept.mutable_values<double>()[i] = 0;
+      }
+      const std::int64_t constant = train ? 0 : 1;
+      std::vector<Value> inputs{kept, norm.inputs[0], norm.inputs[1], plain[3], plain[4]};
+      const auto want = run_op({.op = "BatchNormalizationGrad",
+                                .inputs = inputs,
+                                .attributes = {{"constant_statistics", constant}},
+                                .outputs = 3,
+                                .domain = domain});
+      inputs[0] = dy;
+      inputs.push_back(norm.inputs[2]);
+      graph::Attributes attributes = activation_attributes(relu);
+      attributes.emplace_back("constant_statistics", constant);
+      const auto got = run_op({.op = "BatchNormalizationActivationGrad",
+                               .inputs = inputs,
+                               .attributes = attributes,
+                               .outputs = 3,
+                               .domain = domain});
+      for (std::size_t k = 0; k < 3; ++k) check_close(got[k].tensor(), want[k].tensor());
+      check_gradient({.op = "BatchNormalizationActivationGrad",
+                      .inputs = inputs,
+                      .attributes = attributes,
+                      .outputs = 3,
+                      .domain = domain},
+                     {.variants = false});
+    }
+  }
+}
+
+TEST_CASE("derivatives of BatchNormalizationActivation are those of its expansion") {
+  for (const bool relu : {false, true}) {
+    Normalization norm;
+    norm.inputs.emplace_back(random_tensor({2, 3, 4, 4}, 5));
+    graph::Attributes attributes = activation_attributes(relu);
+    attributes.emplace_back("training_mode", std::int64_t{1});
+    check_gradient({.op = "BatchNormalizationActivation",
+                    .inputs = norm.inputs,
+                    .attributes = attributes,
+                    .outputs = 3,
+                    .domain = domain},
+                   {.variants = false});
+  }
 }
 
 }  // namespace ondine::test

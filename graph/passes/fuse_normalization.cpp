@@ -1,0 +1,161 @@
+// Relu or Clip of BatchNormalization, or of a sum of it, is BatchNormalizationActivation(x, ...,
+// addend); BatchNormalizationGrad(ReluGrad or ClipGrad(dy, v), x, ...), v the normalized x or its
+// Relu, is BatchNormalizationActivationGrad(dy, x, ...), so that v need not be kept.
+#include <algorithm>
+
+#include "graph/passes/fuse.h"
+
+namespace ondine::graph {
+namespace {
+
+constexpr std::string_view plain = "BatchNormalization";
+
+// Of the activations that are fused: the attributes that the fused operator gets.
+std::optional<Attributes> bounds_of(const Node& node, const Graph& graph) {
+  const NodeView view(node);
+  if (!node.op->domain.empty()) return std::nullopt;
+  if (node.op->name == "Relu") return Attributes{{"relu", std::int64_t{1}}};
+  if (node.op->name != "Clip") return std::nullopt;
+  Attributes result;
+  const auto add = [&](const char* name, const char* attribute, std::size_t input) {
+    if (node.version < 11) {
+      if (view.has_attr(attribute)) result.emplace_back(name, view.attr_float(attribute, 0));
+      return true;
+    }
+    if (!view.has_input(input)) return true;
+    const auto value = constant_number(graph, node.inputs[input]);
+    if (!value || double{static_cast<float>(*value)} != *value) return false;
+    result.emplace_back(name, static_cast<float>(*value));
+    return true;
+  };
+  if (!add("low", "min", 1) || !add("high", "max", 2) || result.empty()) return std::nullopt;
+  return result;
+}
+
+bool normalizes_channels(const Node& node) {
+  return node.version >= 9 || (node.version >= 7 && NodeView(node).attr_int("spatial", 1) != 0);
+}
+
+bool is_training(const Node& node) {
+  const NodeView view(node);
+  if (node.version >= 14) return view.attr_int("training_mode", 0) != 0;
+  return view.has_output(1) || view.has_output(2);
+}
+
+bool run_gradient(Graph& graph, const PassContext& context) {
+  if (context.catalogue == nullptr) return false;
+  const OpDef* fused = context.catalogue->find(ondine_domain, "BatchNormalizationActivationGrad");
+  if (fused == nullptr) return false;
+  // The normalization whose result, or the Relu of it, tells which elements count.
+  const auto source = [](const Node& slope, const Uses& uses) -> const Node* {
+    const Node* relu =
+        slope.op->name == "ReluGrad" ? uses.made_by(slope.inputs[1], "Relu") : nullptr;
+    if (slope.op->name == "ReluGrad" && relu == nullptr) return nullptr;
+    return uses.made_by(relu ? relu->inputs[0] : slope.inputs[1], plain);
+  };
+  return fuse_nodes(graph, fuse_normalization_gradient, context, [&](Node& node, const Uses& uses) {
+    if (node.op->name != "BatchNormalizationGrad" || node.op->domain != ondine_domain) return false;
+    const NodeView view(node);
+    const Node* slope = uses.made_for_one(node.inputs[0], "ReluGrad", ondine_domain);
+    const bool relu = slope != nullptr;
+    if (!relu) slope = uses.made_for_one(node.inputs[0], "ClipGrad", ondine_domain);
+    if (slope == nullptr || view.attr_int("spatial", 1) == 0) return false;
+    const Node* norm = source(*slope, uses);
+    if (norm == nullptr || norm->outputs.size() < 5 || !is_full_float(graph, norm->outputs[0])) {
+      return false;
+    }
+    const bool same =
+        norm->inputs[0] == node.inputs[1] && norm->inputs[1] == node.inputs[2] &&
+        norm->outputs[3] == node.inputs[3] && norm->outputs[4] == node.inputs[4] &&
+        NodeView(*norm).attr_float("epsilon", 1e-5F) == view.attr_float("epsilon", 1e-5F);
+    if (!same) return false;
+    Attributes attributes{{"epsilon", view.attr_float("epsilon", 1e-5F)},
+                          {"constant_statistics", view.attr_int("constant_statistics", 0)}};
+    if (relu) {
+      attributes.emplace_back("relu", std::int64_t{1});
+    } else {
+      attributes.insert(attributes.end(), slope->attributes.begin(), slope->attributes.end());
+    }
+    node.inputs[0] = slope->inputs[0];
+    node.inputs.push_back(norm->inputs[2]);
+    node.op = fused;
+    node.version = 1;
+    node.attributes = std::move(attributes);
+    return true;
+  });
+}
+
+// The normalization whose only reader is this activation, or this activation's sum.
+struct Chain {
+  const Node* norm = nullptr;
+  const Node* sum = nullptr;
+  ValueId addend = no_value;
+};
+
+Chain find_chain(const Graph& graph, ValueId id, const Uses& uses) {
+  if (const Node* norm = uses.made_for_one(id, plain)) return {norm};
+  const Node* sum = uses.made_for_one(id, "Add");
+  if (sum == nullptr) return {};
+  for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
+    const Node* norm = uses.made_for_one(sum->inputs[i], plain);
+    if (norm != nullptr && same_tensor_type(graph, sum->inputs[0], sum->inputs[1])) {
+      return {norm, sum, sum->inputs[1 - i]};
+    }
+  }
+  return {};
+}
+
+// Whether a node from `first` up to `last` reads what the normalization there makes beside its
+// result.
+bool is_read_between(const Graph& graph, std::size_t first, std::size_t last) {
+  const auto& made = graph.nodes[first].outputs;
+  for (std::size_t i = first + 1; i < last; ++i) {
+    for (const ValueId id : graph.nodes[i].all_inputs()) {
+      if (id != no_value && std::find(made.begin() + 1, made.end(), id) != made.end()) return true;
+    }
+  }
+  return false;
+}
+
+bool run(Graph& graph, const PassContext& context) {
+  if (context.catalogue == nullptr) return false;
+  const OpDef* fused = context.catalogue->find(ondine_domain, "BatchNormalizationActivation");
+  std::vector<bool> gone(graph.nodes.size());
+  const bool changed =
+      fuse_nodes(graph, fuse_normalization, context, [&](Node& node, const Uses& uses) {
+        if (fused == nullptr || !is_full_float(graph, node.outputs[0])) return false;
+        auto attributes = bounds_of(node, graph);
+        if (!attributes) return false;
+        const Chain chain = find_chain(graph, node.inputs[0], uses);
+        if (chain.norm == nullptr || !normalizes_channels(*chain.norm)) return false;
+        const auto first = static_cast<std::size_t>(chain.norm - graph.nodes.data());
+        const auto last = static_cast<std::size_t>(&node - graph.nodes.data());
+        if (is_read_between(graph, first, last)) return false;
+        const NodeView view(*chain.norm);
+        attributes->emplace_back("epsilon", view.attr_float("epsilon", 1e-5F));
+        attributes->emplace_back("momentum", view.attr_float("momentum", 0.9F));
+        attributes->emplace_back("training_mode", std::int64_t{is_training(*chain.norm)});
+        const ValueId result = node.outputs[0];
+        node.inputs = chain.norm->inputs;
+        if (chain.addend != no_value) node.inputs.push_back(chain.addend);
+        node.outputs = chain.norm->outputs;
+        node.outputs[0] = result;
+        node.op = fused;
+        node.version = 1;
+        node.attributes = std::move(*attributes);
+        gone[first] = true;
+        if (chain.sum != nullptr)
+          gone[static_cast<std::size_t>(chain.sum - graph.nodes.data())] = true;
+        return true;
+      });
+  std::size_t i = 0;
+  std::erase_if(graph.nodes, [&](const Node&) { return gone[i++]; });
+  return changed;
+}
+
+}  // namespace
+
+const Pass fuse_normalization_gradient{"fuse_normalization_gradient", run_gradient};
+const Pass fuse_normalization{"fuse_normalization", run};
+
+}  // namespace ondine::graph

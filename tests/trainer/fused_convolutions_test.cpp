@@ -1,0 +1,137 @@
+// What fusion makes of convolutional networks changes memory and speed, not results.
+#include <ondine/build.h>
+#include <ondine/model.h>
+#include <ondine/prepare.h>
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+
+#include "tests/support/op_harness.h"
+#include "tests/support/temporary_folder.h"
+
+namespace ondine::test {
+namespace {
+
+using Ints = std::vector<std::int64_t>;
+
+// Convolutions with normalization, bounds, a residual sum, a bias and a pointwise one.
+class Network {
+ public:
+  explicit Network(const std::filesystem::path& file,
+                   std::vector<std::string> trained = {"*.w", "*.b"}) {
+    b_.initializer("zero", Tensor::scalar(0.0F));
+    b_.initializer("six", Tensor::scalar(1.5F));
+    const std::string x = b_.input("x", DType::float32, {"N", 3, 8, 8});
+    const std::string stem = clip(normal(conv(x, "stem", 3, 8, 3), "stem.norm", 8));
+    const std::string inner =
+        b_.node("Relu", {normal(conv(stem, "inner", 8, 8, 3), "inner.norm", 8)});
+    const std::string outer = normal(conv(inner, "outer", 8, 8, 1), "outer.norm", 8);
+    const std::string sum = b_.node("Relu", {b_.node("Add", {outer, stem})});
+    const std::string biased = b_.node("Relu", {conv(sum, "biased", 8, 8, 3, true)});
+    const std::string flat = b_.node("Flatten", {b_.node("GlobalAveragePool", {biased})});
+    const std::string hidden = b_.node(
+        "Relu", {b_.node("Gemm", {flat, random("hidden.w", {8, 6}), random("hidden.b", {6})})});
+    b_.output(b_.node("Gemm", {hidden, random("last.w", {6, 4}), random("last.b", {4})}),
+              DType::float32, {"N", 4});
+    b_.save(file);
+    PrepareOptions options;
+    options.train = std::move(trained);
+    prepare(file, file, options);
+  }
+
+ private:
+  std::string random(const std::string& name, const Shape& shape, float low = -0.5F,
+                     float high = 0.5F) {
+    return b_.initializer(name, random_floats(shape, ++seed_, low, high));
+  }
+  std::string conv(const std::string& x, const std::string& name, std::int64_t in, std::int64_t out,
+                   std::int64_t kernel, bool bias = false) {
+    std::vector<std::string> inputs{x, random(name + ".w", {out, in, kernel, kernel})};
+    if (bias) inputs.push_back(random(name + ".b", {out}));
+    return b_.node("Conv", inputs, {{"pads", Ints(4, kernel / 2)}});
+  }
+  std::string normal(const std::string& x, const std::string& name, std::int64_t channels) {
+    return b_.node(
+        "BatchNormalization",
+        {x, random(name + ".w", {channels}, 0.5F, 1.5F), random(name + ".b", {channels}),
+         random(name + ".mean", {channels}), random(name + ".var", {channels}, 0.5F, 2)});
+  }
+  std::string clip(const std::string& x) { return b_.node("Clip", {x, "zero", "six"}); }
+
+  ModelBuilder b_{"network"};
+  std::uint64_t seed_ = 0;
+};
+
+NamedValues feeds(std::uint64_t seed) {
+  return {{"x", random_floats({4, 3, 8, 8}, seed)},
+          {"label", Tensor::of<std::int64_t>({4}, {0, 1, 2, 3})}};
+}
+
+struct Trained {
+  std::vector<float> parameters;
+  std::vector<float> logits;
+};
+
+Trained trained(const std::filesystem::path& file, const LoadOptions& options) {
+  Model model = Model::load(file, options);
+  for (std::uint64_t i = 0; i < 3; ++i) model.train_step(feeds(i));
+  const NamedValues input{feeds(9)[0]};
+  const NamedValues results = model.infer(input);
+  const Tensor& last = results[0].second.tensor();
+  const auto logits = last.values<float>();
+  return {model.parameters(), {logits.begin(), logits.end()}};
+}
+
+void check_near(const std::vector<float>& got, const std::vector<float>& want) {
+  REQUIRE(got.size() == want.size());
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    CHECK(got[i] == Approx(want[i]).epsilon(1e-5).margin(1e-5));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("convolutional networks train alike with each fusion left out") {
+  const TemporaryFolder folder;
+  const auto file = folder / "network.onnx";
+  for (const bool frozen : {false, true}) {
+    if (frozen) {
+      Network(file, {"last.*"});
+    } else {
+      Network{file};
+    }
+    const Trained all_on = trained(file, {});
+    auto names = fusion_names();
+    names.emplace_back("all");
+    for (const std::string& name : names) {
+      INFO(name);
+      LoadOptions options;
+      options.no_fusion = {name};
+      const Trained without = trained(file, options);
+      check_near(without.parameters, all_on.parameters);
+      check_near(without.logits, all_on.logits);
+    }
+  }
+}
+
+TEST_CASE("activations and residual sums go into the normalization before them") {
+  if (std::getenv("ONDINE_NO_FUSION") != nullptr) {
+    WARN("ONDINE_NO_FUSION is set: skipped");
+    return;
+  }
+  const TemporaryFolder folder;
+  const auto file = folder / "network.onnx";
+  Network{file};
+  const std::string text = Model::load(file).inspect("optimized");
+  const auto count = [&](const std::string& what) {
+    std::size_t found = 0;
+    for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++found;
+    return found;
+  };
+  // Inference and training.
+  CHECK(count("BatchNormalizationActivation-") == 6);
+  CHECK(count("BatchNormalizationActivationGrad-") == 2);
+  CHECK(count("ClipGrad") == 0);
+}
+
+}  // namespace ondine::test
