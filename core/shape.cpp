@@ -24,18 +24,21 @@ void Shape::push_back(std::int64_t extent) {
 
 std::int64_t Shape::size() const { return size(0, rank_); }
 
+// Extents of 0 do not excuse the others: what is computed from them, such as strides in bytes, fits
+// 64 bits in an empty tensor too.
 std::int64_t Shape::size(std::size_t first, std::size_t last) const {
-  constexpr std::int64_t largest = std::int64_t{1} << 62;
-  for (std::size_t i = first; i < last; ++i) {
-    if (extents_[i] == 0) return 0;
-  }
+  constexpr std::int64_t largest = std::int64_t{1} << 56;
   std::int64_t product = 1;
+  bool empty = false;
   for (std::size_t i = first; i < last; ++i) {
-    if (__builtin_mul_overflow(product, extents_[i], &product) || product > largest) {
-      fail(ErrorCode::limit, "shape ", *this, " has more than 2^62 elements");
+    if (extents_[i] == 0) {
+      empty = true;
+    } else if (__builtin_mul_overflow(product, extents_[i], &product) || product > largest) {
+      fail(ErrorCode::limit, "shape ", *this,
+           " has more than 2^56 elements, extents of 0 left aside");
     }
   }
-  return product;
+  return empty ? 0 : product;
 }
 
 std::string Shape::to_string() const {

@@ -8,7 +8,8 @@
 namespace ondine::graph {
 namespace {
 
-// Position of value i in the dense tensor; -1 when an index does not fit its axis.
+// Position of value i in the dense tensor; -1 when an index does not fit its axis. dims.size() has
+// been computed, so that no product overflows.
 std::int64_t linear_index(const SparseTensorDef& sparse, std::int64_t i) {
   const std::int64_t* indices = sparse.indices.values<std::int64_t>().data();
   if (sparse.indices.shape().rank() == 1) return indices[i];

@@ -1,10 +1,12 @@
 // Runs a fuzz target without a fuzzer: on files, and on random changes of them.
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <exception>
 #include <filesystem>
 #include <fstream>
@@ -40,22 +42,38 @@ Bytes read(const fs::path& file) {
 
 void collect(const fs::path& path, std::vector<Bytes>& corpus) {
   if (fs::is_directory(path)) {
-    for (const auto& entry : fs::directory_iterator(path)) collect(entry.path(), corpus);
+    // In the same order on every machine, so that a trial is the same everywhere.
+    std::vector<fs::path> inside;
+    for (const auto& entry : fs::directory_iterator(path)) inside.push_back(entry.path());
+    std::sort(inside.begin(), inside.end());
+    for (const fs::path& entry : inside) collect(entry, corpus);
     return;
   }
   corpus.push_back(read(path));
 }
 
-void run(const Bytes& bytes) {
+// Of this process, so that a busy machine does not make a trial look slow.
+double processor_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+
+constexpr double most_seconds = 5;  // of one trial
+
+// Returns the processor time.
+double run(const Bytes& bytes) {
+  std::string fault;
+  const double start = processor_seconds();
   try {
     LLVMFuzzerTestOneInput(bytes.data(), bytes.size());
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "fault in %s: %s\n", current.c_str(), error.what());
-    std::ofstream("fault.bin", std::ios::binary)
-        .write(reinterpret_cast<const char*>(bytes.data()),
-               static_cast<std::streamsize>(bytes.size()));
-    std::exit(1);
+    fault = error.what();
   }
+  const double took = processor_seconds() - start;
+  if (fault.empty() && took > most_seconds) fault = "took " + std::to_string(took) + " s";
+  if (fault.empty()) return took;
+  std::fprintf(stderr, "fault in %s: %s\n", current.c_str(), fault.c_str());
+  std::ofstream("fault.bin", std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
+  std::exit(1);
 }
 
 class Random {
@@ -113,6 +131,7 @@ Bytes changed(const std::vector<Bytes>& corpus, Random random) {
 }  // namespace
 
 // fuzz_NAME [--seconds S] [--seed N] [--trial N] PATH...
+// Trial N of a seed is the same for the same files. With --trial that one alone runs.
 int main(int argc, char** argv) {
   double seconds = 0;
   std::uint64_t seed = 1;
@@ -150,9 +169,7 @@ int main(int argc, char** argv) {
   std::uint64_t slowest = 0;
   for (; Clock::now() < end; ++trial) {
     current = "seed " + std::to_string(seed) + " trial " + std::to_string(trial);
-    const auto start = Clock::now();
-    run(changed(corpus, Random(seed, trial)));
-    const double took = std::chrono::duration<double>(Clock::now() - start).count();
+    const double took = run(changed(corpus, Random(seed, trial)));
     if (took > longest) longest = took, slowest = trial;
   }
   std::printf("%zu files, %llu trials, the longest (%llu) took %.3f s\n", corpus.size(),

@@ -142,6 +142,12 @@ TEST_CASE("verify counts what passed, failed and was skipped") {
   shop.write("hostile/text/model.onnx", "no model");
   shop.write("hostile/text/expect", "reject\nno protobuf\nmention: model.onnx\n");
   CHECK_THAT(shop.succeed("verify hostile").out, Catch::Contains("1 passed"));
+  const Result large = shop.run("verify hostile --refusal-mib 0.5");
+  CHECK(large.exit_code == 1);
+  CHECK_THAT(large.out, Catch::Contains("beyond the file, allowed are 512.0 KiB"));
+  const Result slow = shop.run("verify hostile --refusal-seconds 1e-9");
+  CHECK(slow.exit_code == 1);
+  CHECK_THAT(slow.out, Catch::Contains("s of processor time, allowed are 1e-09"));
   shop.write("hostile/text/expect", "accept\nno protobuf\ncall: infer\n");
   CHECK(shop.run("verify hostile").exit_code == 1);
   shop.refuse("verify nowhere", "nowhere");

@@ -3,6 +3,7 @@
 
 #include "ondine/command.h"
 #include "ondine/common.h"
+#include "ondine/take_weights.h"
 
 namespace ondine::cli {
 
@@ -10,20 +11,29 @@ void add_export(CLI::App& app, Action& action) {
   struct Options {
     std::string model;
     std::string checkpoint;
+    std::string weights;
     std::string output;
     bool training = false;
     std::optional<std::uint64_t> external;
   };
   auto options = std::make_shared<Options>();
   CLI::App* command =
-      add_command(app, "export", "Write a trained model as .onnx",
+      add_command(app, "export", "Write a trained model as .onnx, or its weights as .safetensors",
                   "  ondine export train.onnx --checkpoint run.ckpt -o trained.onnx\n"
                   "  ondine export train.onnx --checkpoint run.ckpt -o go_on.onnx "
-                  "--training\n");
+                  "--training\n"
+                  "  ondine export train.onnx --checkpoint run.ckpt -o trained.safetensors\n"
+                  "  ondine export train.onnx --weights other.safetensors -o trained.onnx\n");
   command->add_option("MODEL", options->model, "Training model")->required();
   command->add_option("--checkpoint", options->checkpoint, "State to export");
-  command->add_option("-o,--output", options->output, "Model to write")->required();
-  command->add_flag("--training", options->training, "Keep the training information and its state");
+  command->add_option("--weights", options->weights,
+                      "Values of weights, in .safetensors, after those of the checkpoint");
+  command
+      ->add_option("-o,--output", options->output,
+                   "Model to write; with the ending .safetensors the weights alone")
+      ->required();
+  command->add_flag("--training", options->training,
+                    "Keep the training information and its state; all state variables as weights");
   command->add_option("--external-data-from", options->external,
                       "Tensors of at least this many bytes go to a file of their own");
   command->callback([options, &action] {
@@ -33,8 +43,12 @@ void add_export(CLI::App& app, Action& action) {
         const RestoreReport report = model.restore_checkpoint(options->checkpoint);
         if (!report.note.empty()) std::cerr << "note: " << report.note << '\n';
       }
+      if (!options->weights.empty()) take_weights(model, options->weights);
       const ExportOptions how{options->external};
-      if (options->training) {
+      if (is_safetensors(options->output)) {
+        save_weights(model, options->output,
+                     options->training ? WeightSet::all : WeightSet::weights);
+      } else if (options->training) {
         model.export_training(options->output, how);
       } else {
         model.export_inference(options->output, how);

@@ -32,14 +32,18 @@ void add_train(CLI::App& app, Action& action) {
   command->add_option("--algorithm", options->algorithm, "Index of the training algorithm");
   command->add_flag("--initialize", options->initialize,
                     "Start from the model's initialization instead of its initializers");
+  CLI::Option* weights =
+      command->add_option("--weights", options->weights, "Weights to start from, in .safetensors");
   CLI::Option* checkpoint = command->add_option("--checkpoint", options->checkpoint,
                                                 "Saved after each epoch and when interrupted");
   command
       ->add_option("--checkpoint-every", options->checkpoint_every, "Save after every N steps too")
       ->needs(checkpoint);
   command->add_flag("--resume", options->resume, "Go on where the checkpoint stands")
-      ->needs(checkpoint);
-  command->add_option("-o,--output", options->output, "Trained inference model to write");
+      ->needs(checkpoint)
+      ->excludes(weights);
+  command->add_option("-o,--output", options->output,
+                      "Trained inference model to write, or its weights as .safetensors");
   command->add_option("--metrics", options->metrics, "One line of JSON for each epoch");
   command->add_flag("--stop-on-nan", options->stop_on_nan, "Fail when a metric is not finite");
   command->callback(

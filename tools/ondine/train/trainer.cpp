@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include "ondine/train/interrupt.h"
+#include "ondine/take_weights.h"
 
 namespace ondine::cli {
 namespace {
@@ -72,6 +73,7 @@ TrainRun::TrainRun(const TrainOptions& options)
   cursor_.shuffle_seed = options_.load.seed;
   totals_.sums.resize(metrics_.size());
   if (options_.initialize && !options_.resume) model_.initialize(options_.load.seed);
+  if (!options_.weights.empty()) take_weights(model_, options_.weights);
   if (options_.resume) resume();
   if (!options_.metrics.empty()) {
     log_.open(options_.metrics, options_.resume ? std::ios::app : std::ios::trunc);
@@ -262,7 +264,11 @@ void TrainRun::save_after_failure() noexcept {
 
 void TrainRun::write_result() {
   if (options_.output.empty()) return;
-  model_.export_inference(options_.output);
+  if (is_safetensors(options_.output)) {
+    save_weights(model_, options_.output);
+  } else {
+    model_.export_inference(options_.output);
+  }
   progress_.line("wrote " + options_.output);
 }
 

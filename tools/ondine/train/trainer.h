@@ -21,6 +21,7 @@ struct TrainOptions {
   std::optional<float> learning_rate;
   LoadOptions load;
   std::size_t algorithm = 0;
+  std::string weights;  // .safetensors to start from
   std::string output;
   std::string checkpoint;
   std::uint64_t checkpoint_every = 0;  // steps; 0: at the end of each epoch

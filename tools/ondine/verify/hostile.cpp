@@ -21,7 +21,6 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr std::chrono::seconds deadline{20};
-constexpr double reject_seconds = 0.2;  // of processor time
 constexpr std::uint64_t peak_limit = std::uint64_t{3} << 29;
 
 // A folder of its own, removed in the end.
@@ -73,14 +72,31 @@ void copy_case(const fs::path& from, const fs::path& to) {
   }
 }
 
+// Builds whose times and sizes say nothing about the library.
 bool sanitized() {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  return true;
-#elif defined(NDEBUG)
-  return false;
-#else
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
   return true;
 #endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(NDEBUG)
+  return true;
+#else
+  return false;
+#endif
+}
+
+Verdict check_refusal(const Refusal& refusal, const VerifyOptions& options) {
+  Verdict verdict;
+  if (!sanitized() && refusal.seconds > options.refusal_seconds) {
+    verdict = failed("refused after " + number(refusal.seconds) + " s of processor time, allowed " +
+                     "are " + number(options.refusal_seconds));
+  } else if (!sanitized() && refusal.bytes > options.refusal_bytes) {
+    verdict = failed("refused with " + human_bytes(refusal.bytes) + " beyond the file, allowed " +
+                     "are " + human_bytes(options.refusal_bytes));
+  }
+  verdict.refusal = refusal;
+  return verdict;
 }
 
 Verdict check_error(const json& report, const Expectation& expected) {
@@ -94,7 +110,7 @@ Verdict check_error(const json& report, const Expectation& expected) {
 }
 
 Verdict judge(const json& report, const Expectation& expected, std::uint64_t peak,
-              std::uint64_t file_bytes) {
+              std::uint64_t file_bytes, const VerifyOptions& options) {
   const std::string stage = report.at("stage").get<std::string>();
   const bool refused = stage == "load";
   if (!sanitized() && peak > peak_limit) return failed("took " + human_bytes(peak));
@@ -114,14 +130,9 @@ Verdict judge(const json& report, const Expectation& expected, std::uint64_t pea
     return failed("after the failed call the model cannot be used");
   }
   if (!refused) return verdict;
-  const Refusal refusal{report.at("load_seconds").get<double>(),
-                        peak > file_bytes ? peak - file_bytes : 0};
-  if (!sanitized() && refusal.seconds > reject_seconds) {
-    return failed("refused after " + number(refusal.seconds) + " s, more than " +
-                  number(reject_seconds));
-  }
-  verdict.refusal = refusal;
-  return verdict;
+  return check_refusal(
+      {report.at("load_seconds").get<double>(), peak > file_bytes ? peak - file_bytes : 0},
+      options);
 }
 
 json parse_report(const std::string& output) {
@@ -131,7 +142,7 @@ json parse_report(const std::string& output) {
 
 }  // namespace
 
-Verdict run_hostile_case(const fs::path& folder) {
+Verdict run_hostile_case(const fs::path& folder, const VerifyOptions& options) {
   const Expectation expected = read_expectation(folder / "expect");
   const TemporaryFolder temporary;
   const fs::path copy = temporary.path() / folder.filename();
@@ -154,7 +165,7 @@ Verdict run_hostile_case(const fs::path& folder) {
   if (!report.is_object()) return failed("no result: " + child.output.substr(0, 2000));
   std::error_code missing;
   const auto file_bytes = fs::file_size(copy / "model.onnx", missing);
-  return judge(report, expected, child.peak_bytes, missing ? 0 : file_bytes);
+  return judge(report, expected, child.peak_bytes, missing ? 0 : file_bytes, options);
 }
 
 }  // namespace ondine::cli

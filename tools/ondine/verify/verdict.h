@@ -12,9 +12,8 @@ enum class Outcome { passed, failed, skipped };
 
 // What it took to refuse a model.
 struct Refusal {
-  double seconds = 0;  // of processor time
-  std::uint64_t bytes =
-      0;  // largest resident size of the process, beyond the size of the model file
+  double seconds = 0;       // of processor time, in loading
+  std::uint64_t bytes = 0;  // largest resident size of the process, without that of the model file
 };
 
 struct Verdict {
@@ -35,6 +34,10 @@ struct Case {
 
 struct VerifyOptions {
   int threads = 1;
+  // What refusing a model may take at most. Processor time, so that it is the same on a machine
+  // that is busy with other things.
+  double refusal_seconds = 0.2;
+  std::uint64_t refusal_bytes = std::uint64_t{64} << 20;
 };
 
 Verdict run_backend_case(const std::filesystem::path& folder, const VerifyOptions& options);
@@ -42,7 +45,7 @@ Verdict run_backend_case(const std::filesystem::path& folder, const VerifyOption
 Verdict run_real_case(const std::filesystem::path& folder, const VerifyOptions& options);
 Verdict run_training_case(const std::filesystem::path& folder, const VerifyOptions& options);
 // In a child process, on a copy of the case.
-Verdict run_hostile_case(const std::filesystem::path& folder);
+Verdict run_hostile_case(const std::filesystem::path& folder, const VerifyOptions& options);
 // The child's part: loads and runs the case in `folder`, prints one line of JSON.
 int run_hostile_child(const std::filesystem::path& folder);
 

@@ -1,0 +1,15 @@
+// Weights from .safetensors files on the command line.
+#pragma once
+
+#include <string>
+
+#include <ondine/weights.h>
+
+namespace ondine::cli {
+
+bool is_safetensors(const std::string& file);
+
+// Assigns the tensors of the file. What is missing on either side is told on standard error.
+void take_weights(Model& model, const std::string& file);
+
+}  // namespace ondine::cli
