@@ -4,8 +4,8 @@
 #include <cmath>
 #include <iostream>
 
-#include "ondine/train/interrupt.h"
 #include "ondine/take_weights.h"
+#include "ondine/train/interrupt.h"
 
 namespace ondine::cli {
 namespace {
