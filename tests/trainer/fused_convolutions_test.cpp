@@ -134,4 +134,18 @@ TEST_CASE("activations and residual sums go into the normalization before them")
   CHECK(count("ClipGrad") == 0);
 }
 
+TEST_CASE("normalized values that are computed again have the same bits") {
+  const TemporaryFolder folder;
+  const auto file = folder / "network.onnx";
+  Network{file};
+  const Trained ample = trained(file, {});
+  const Model model = Model::load(file);
+  const PlanInfo plan = model.plan(feeds(0), 0, std::vector<std::string>{"loss"});
+  LoadOptions options;
+  options.memory_budget = (plan.arena_bytes + plan.constant_bytes + plan.state_bytes) * 9 / 10;
+  const Trained lean = trained(file, options);
+  CHECK(lean.parameters == ample.parameters);
+  CHECK(lean.logits == ample.logits);
+}
+
 }  // namespace ondine::test

@@ -56,15 +56,15 @@ void write_chain(const std::filesystem::path& file) {
   prepare(file, file, options);
 }
 
-NamedValues chain_feeds() {
-  Tensor labels(DType::int64, {256});
+NamedValues chain_feeds(std::int64_t batch = 256) {
+  Tensor labels(DType::int64, {batch});
   std::int64_t next = 0;
   for (std::int64_t& label : labels.mutable_values<std::int64_t>()) label = next++ % 32;
-  return {{"x", random_floats({256, 32}, 9)}, {"label", labels}};
+  return {{"x", random_floats({batch, 32}, 9)}, {"label", labels}};
 }
 
-std::uint64_t planned_bytes(const Model& model) {
-  const PlanInfo plan = model.plan(chain_feeds(), 0, loss_only);
+std::uint64_t planned_bytes(const Model& model, std::int64_t batch = 256) {
+  const PlanInfo plan = model.plan(chain_feeds(batch), 0, loss_only);
   return plan.arena_bytes + plan.constant_bytes + plan.state_bytes;
 }
 
@@ -150,6 +150,29 @@ TEST_CASE("a budget is met with the same bits, or refused with what is needed") 
   Model tiny = Model::load(file, options);
   CHECK_THROWS_WITH(tiny.train_step_into(chain_feeds(), 0, results),
                     Catch::Contains("1000 bytes does not suffice"));
+}
+
+TEST_CASE("large plans do not keep what costs little to compute again, unless a budget is met") {
+  const TemporaryFolder folder;
+  const auto file = folder / "chain.onnx";
+  write_chain(file);
+  const std::int64_t batch = 16384;
+  Model lean = Model::load(file);
+  LoadOptions options;
+  options.memory_budget = std::uint64_t{1} << 40;
+  Model ample = Model::load(file, options);
+  const std::uint64_t whole = planned_bytes(ample, batch);
+  CHECK(planned_bytes(lean, batch) < whole);
+  // Below what clipped values give: products are computed again, too.
+  options.memory_budget = whole * 6 / 10;
+  Model tight = Model::load(file, options);
+  CHECK(planned_bytes(tight, batch) <= *options.memory_budget);
+  NamedValues results{{"loss", Value()}};
+  for (Model* model : {&ample, &lean, &tight}) {
+    model->train_step_into(chain_feeds(batch), 0, results);
+  }
+  CHECK(lean.parameters() == ample.parameters());
+  CHECK(tight.parameters() == ample.parameters());
 }
 
 }  // namespace ondine::test

@@ -230,7 +230,7 @@ Plan fit_budget(const Graph& graph, const PlanOptions& options, const Plan& plai
   std::uint64_t least = plain.total_bytes;
   for (int attempt = 0; attempt < 6; ++attempt) {
     Graph lean = graph;
-    recompute_values(lean, options.targets, goal);
+    recompute_values(lean, options.targets, {.goal = goal, .costly = true});
     Plan plan = Planner(std::move(lean), options).run();
     if (plan.total_bytes <= *options.memory_budget) return plan;
     least = std::min(least, plan.total_bytes);
@@ -241,12 +241,30 @@ Plan fit_budget(const Graph& graph, const PlanOptions& options, const Plan& plai
        plain.total_bytes);
 }
 
+// Smaller arenas are not worth a second plan.
+constexpr std::size_t small_arena = std::size_t{16} << 20;
+// The share of a call's memory traffic that computing values again may add.
+constexpr std::uint64_t most_share = 20;
+
+// Without a budget what costs little to compute again is not kept either.
+Plan without_cheap_values(const Graph& graph, const PlanOptions& options, Plan plain) {
+  if (plain.arena_bytes < small_arena) return plain;
+  std::uint64_t traffic = 0;
+  for (const Node& node : graph.nodes) traffic += traffic_of(node, graph);
+  Graph lean = graph;
+  if (!recompute_values(lean, options.targets, {.most_traffic = traffic / most_share}))
+    return plain;
+  Plan plan = Planner(std::move(lean), options).run();
+  return plan.total_bytes < plain.total_bytes ? std::move(plan) : std::move(plain);
+}
+
 }  // namespace
 
 Plan make_plan(const Graph& graph, std::span<const Type> inputs, const PlanOptions& options) {
   const Graph typed = specialize(graph, inputs, *options.limits);
   Plan plan = Planner(typed, options).run();
-  if (!options.memory_budget || plan.total_bytes <= *options.memory_budget) return plan;
+  if (!options.memory_budget) return without_cheap_values(typed, options, std::move(plan));
+  if (plan.total_bytes <= *options.memory_budget) return plan;
   return fit_budget(typed, options, plan);
 }
 

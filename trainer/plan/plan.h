@@ -54,8 +54,10 @@ struct PlanOptions {
   std::span<const graph::ValueId> targets;
   // Targets that should go where an input lies.
   std::span<const InPlace> in_place;
-  std::optional<std::uint64_t> memory_budget;  // of Plan::total_bytes
-  std::uint64_t state_bytes = 0;               // state, and next values that are no targets
+  // Of Plan::total_bytes. With one, values are computed again only where they must be to fit;
+  // without, where that adds little memory traffic.
+  std::optional<std::uint64_t> memory_budget;
+  std::uint64_t state_bytes = 0;  // state, and next values that are no targets
   const Limits* limits = nullptr;
   int threads = 1;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/contract/node_view.h"
 #include "graph/contract/op_def.h"
 #include "trainer/plan/order.h"
 #include "trainer/plan/specialize.h"
@@ -98,11 +99,34 @@ class Lifetimes {
 struct Choice {
   ValueId value = no_value;
   std::size_t next_use = none;
-  std::uint64_t gain = 0;
+  double gain = 0;  // bytes, of costly values for each byte of traffic
 };
 
-bool may_repeat(const Node& node, const Graph& graph) {
-  return node.op->facts.cheap && !node.op->facts.view && is_static(node, graph);
+// The node that computes the value again. A normalization takes the statistics of the batch that
+// its derivative keeps; from version 7 to 13 it would not even know without its other outputs that
+// it is training.
+Node copy_of(const Node& node) {
+  Node copy = node;
+  std::fill(copy.outputs.begin() + 1, copy.outputs.end(), no_value);
+  const bool old = node.op->domain.empty() && node.version < 7;
+  if (!node.op->name.starts_with("BatchNormalization") || old) return copy;
+  const NodeView view(node);
+  if (!view.has_output(3) || !view.has_output(4)) return copy;
+  copy.inputs[3] = node.outputs[3];
+  copy.inputs[4] = node.outputs[4];
+  std::erase_if(copy.attributes, [](const auto& each) { return each.name == "training_mode"; });
+  copy.attributes.emplace_back("training_mode", std::int64_t{0});
+  return copy;
+}
+
+bool may_repeat(const Node& node, const Graph& graph, bool costly) {
+  const Facts& facts = node.op->facts;
+  if (!(facts.cheap || (costly && !facts.random)) || facts.view) return false;
+  if (!is_static(node, graph)) return false;
+  const NodeView view(node);
+  const bool by_outputs = node.op->name == "BatchNormalization" && node.version >= 7 &&
+                          node.version < 14 && (view.has_output(1) || view.has_output(2));
+  return !by_outputs || (view.has_output(3) && view.has_output(4));
 }
 
 // Bytes that are free at the peak when the value is computed again later: what its operator reads
@@ -120,7 +144,8 @@ std::uint64_t gain_of(const Node& node, const Graph& graph, const Lifetimes& liv
   return freed > held ? freed - held : 0;
 }
 
-Choice choose(const Graph& graph, const Lifetimes& lives, const std::vector<bool>& outside) {
+Choice choose(const Graph& graph, const Lifetimes& lives, const std::vector<bool>& outside,
+              std::uint64_t most_traffic, bool costly) {
   const std::size_t peak = lives.peak_position();
   Choice best;
   for (std::size_t i = 0; i < graph.values.size(); ++i) {
@@ -130,8 +155,11 @@ Choice choose(const Graph& graph, const Lifetimes& lives, const std::vector<bool
     one.next_use = lives.next_use(one.value, peak);
     if (one.next_use == none || one.next_use == graph.nodes.size()) continue;
     const Node& node = graph.nodes[lives.made(one.value)];
-    if (node.outputs[0] != one.value || !may_repeat(node, graph)) continue;
-    one.gain = gain_of(node, graph, lives, one);
+    if (node.outputs[0] != one.value || !may_repeat(node, graph, costly)) continue;
+    const std::uint64_t traffic = traffic_of(copy_of(node), graph);
+    if (traffic > most_traffic) continue;
+    one.gain = static_cast<double>(gain_of(node, graph, lives, one));
+    if (costly) one.gain /= static_cast<double>(std::max<std::uint64_t>(traffic, 1));
     // Of equal ones the later: what it is computed from is then still there to follow.
     if (one.gain > 0 && one.gain >= best.gain) best = one;
   }
@@ -140,8 +168,7 @@ Choice choose(const Graph& graph, const Lifetimes& lives, const std::vector<bool
 
 // A copy of the node that makes the value, with views of it, before the node that reads it next.
 void repeat(Graph& graph, const Lifetimes& lives, const Choice& choice) {
-  Node copy = graph.nodes[lives.made(choice.value)];
-  std::fill(copy.outputs.begin() + 1, copy.outputs.end(), no_value);
+  Node copy = copy_of(graph.nodes[lives.made(choice.value)]);
   const Type type = graph[choice.value].type;
   copy.outputs[0] = graph.add_temporary(graph[choice.value].name + "_again", type);
   std::vector<Node> added{copy};
@@ -196,20 +223,40 @@ void drop_unread_views(Graph& graph) {
 
 }  // namespace
 
-void recompute_values(Graph& graph, std::span<const ValueId> outside, std::uint64_t goal) {
+std::uint64_t traffic_of(const Node& node, const Graph& graph) {
+  std::uint64_t bytes = 0;
+  for (const ValueId id : node.inputs) {
+    if (id != no_value) bytes += bytes_of(graph[id].type);
+  }
+  if (!node.outputs.empty() && node.outputs[0] != no_value) {
+    bytes += bytes_of(graph[node.outputs[0]].type);
+  }
+  return bytes;
+}
+
+bool recompute_values(Graph& graph, std::span<const ValueId> outside,
+                      const Recomputation& options) {
   std::vector<bool> flags(graph.values.size());
   for (const ValueId id : outside) flags[index(id)] = true;
   order_nodes(graph, flags, {});
   const std::size_t most = 4 * graph.nodes.size();
+  std::uint64_t traffic = options.most_traffic;
+  bool changed = false;
   for (std::size_t round = 0; round < most; ++round) {
     flags.resize(graph.values.size());
     const Lifetimes lives(graph, flags);
-    if (lives.peak_bytes() <= goal) break;
-    const Choice choice = choose(graph, lives, flags);
+    if (lives.peak_bytes() <= options.goal) break;
+    Choice choice = choose(graph, lives, flags, traffic, false);
+    if (choice.value == no_value && options.costly) {
+      choice = choose(graph, lives, flags, traffic, true);
+    }
     if (choice.value == no_value) break;
+    traffic -= traffic_of(copy_of(graph.nodes[lives.made(choice.value)]), graph);
     repeat(graph, lives, choice);
+    changed = true;
   }
   drop_unread_views(graph);
+  return changed;
 }
 
 }  // namespace ondine::trainer
