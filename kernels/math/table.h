@@ -37,6 +37,9 @@ struct GemmKernels {
   // What `run` needs; grows with m, n and k. Only shapes and strides of the call are read.
   std::int64_t (*scratch_bytes)(const GemmCall<T>& call);
   void (*run)(const GemmCall<T>& call, void* scratch);
+  // All of B (n, k and its strides are read) in panels, as b_packed wants them; writes up to a
+  // vector behind them.
+  void (*pack_b)(const GemmCall<T>& call, T* panels);
 };
 
 // Rows of longer operations.

@@ -213,6 +213,14 @@ bool Recurrence::usual_lstm() const {
   return true;
 }
 
+std::int64_t Recurrence::piece() const noexcept {
+  constexpr std::int64_t block = 8;  // rows of the products
+  const std::int64_t whole = std::max<std::int64_t>(1, batch);
+  if (!small(hidden) || batch < block) return whole;
+  const std::int64_t count = std::max<std::int64_t>(2, (batch + block - 1) / block);
+  return (batch + count - 1) / count;
+}
+
 void infer_recurrent(InferContext& context) {
   require_same_dtype(context, {0, 1, 2, 3, 5, 6, 7});
   const std::int64_t gates = gates_of(context);

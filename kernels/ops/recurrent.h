@@ -1,6 +1,7 @@
 // What RNN, GRU and LSTM share: extents, activations, and the walk over the steps.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -75,8 +76,25 @@ struct Recurrence {
   std::int64_t step(std::int64_t d, std::int64_t i) const noexcept {
     return backwards(d) ? steps - 1 - i : i;
   }
-  // Whether math::CellKernels have this cell.
+  // Whether math::CellKernels have this cell. Z then keeps the gates in place of their inputs.
   bool usual_lstm() const;
+  // Samples do not depend on each other: each piece of this many goes through all steps on one
+  // thread, unless R is so large that every step should read it for the whole batch.
+  std::int64_t piece() const noexcept;
+  std::int64_t pieces() const noexcept { return (batch + piece() - 1) / piece(); }
+  bool packs() const noexcept { return small(hidden) && piece() > 3; }
+  // Whether a matrix of the gates with so many columns stays in a second cache.
+  bool small(std::int64_t columns) const noexcept {
+    return columns <= (std::int64_t{1} << 18) / std::max<std::int64_t>(1, width());
+  }
+  // The derivatives of so many steps are multiplied at once, while they are in a second cache.
+  std::int64_t block_steps() const noexcept {
+    constexpr std::int64_t rows = 192;
+    if (batch_first) return std::max<std::int64_t>(1, steps);
+    return std::max<std::int64_t>(1, rows / std::max<std::int64_t>(1, batch));
+  }
+  // Between the rows of two samples of one step, in rows of X.
+  std::int64_t sample_stride() const noexcept { return batch_first ? steps : 1; }
   const CellActivation& activation(std::int64_t d, std::size_t i) const {
     return activations[static_cast<std::size_t>(d) * activations.size() /
                            static_cast<std::size_t>(directions) +
@@ -90,7 +108,8 @@ std::int64_t gates_of(const graph::NodeView& node);
 Recurrence read_recurrence(const graph::NodeView& node, const Shape& x, const Shape& r);
 // Checks attributes and inputs, sets the outputs Y, Y_h, Y_c and what is kept for the derivative:
 // after the operator's own outputs, Z, the inputs of the gates' activations
-// [directions, rows, saved * hidden], and for LSTM the cells [directions, rows, hidden].
+// (Recurrence::usual_lstm: their results) [directions, rows, saved * hidden], and for LSTM the
+// cells [directions, rows, hidden].
 void infer_recurrent(graph::InferContext& context);
 std::int64_t saved_width(const graph::NodeView& node);
 

@@ -4,6 +4,7 @@
 
 #include "kernels/math/cell.h"
 #include "kernels/ops/recurrent.h"
+#include "kernels/ops/recurrent_product.h"
 #include "kernels/ops/wide.h"
 
 namespace ondine::kernels {
@@ -13,7 +14,8 @@ using namespace graph;  // NOLINT
 namespace {
 
 // Rows of Z hold the inputs of the gates' activations: RNN h; GRU z, r, h and (with
-// linear_before_reset) what r is multiplied with; LSTM i, o, f, c.
+// linear_before_reset) what r is multiplied with; LSTM i, o, f, c. An LSTM with its usual
+// activations keeps their results instead.
 template <class C>
 class Forward {
  public:
@@ -33,20 +35,22 @@ class Forward {
         y_h_(context, scratch_, 1, s_.directions * s_.batch * s_.hidden),
         y_c_(context, scratch_, lstm_ ? 2 : 99, s_.directions * s_.batch * s_.hidden),
         z_(context, scratch_, lstm_ ? 3 : 2, s_.directions * s_.rows() * kept_, true),
-        cells_(context, scratch_, lstm_ ? 4 : 99, s_.directions * s_.rows() * s_.hidden, lstm_) {
+        cells_(context, scratch_, lstm_ ? 4 : 99, s_.directions * s_.rows() * s_.hidden, lstm_),
+        each_input_(s_.packs() && s_.small(s_.input)),
+        input_product_(context, scratch_, s_, each_input_ ? s_.width() : 0, s_.input, true),
+        product_(context, scratch_, s_, (reset_first() ? 2 : s_.gates) * s_.hidden, s_.hidden,
+                 true),
+        last_product_(context, scratch_, s_, reset_first() ? s_.hidden : 0, s_.hidden, true) {
     has_lengths_ = context.has_input(4);
     const std::int64_t state = s_.batch * s_.hidden;
     bias_ = scratch_.add<C>(s_.width());
     h_ = scratch_.add<C>(state);
     c_ = scratch_.add<C>(state);
-    u_ = scratch_.add<C>(s_.batch * s_.width());
+    u_ = scratch_.add<C>(s_.gates == 3 ? s_.batch * s_.width() : 0);
     reset_ = scratch_.add<C>(state);
-    turned_ = scratch_.add<C>(s_.width() * s_.hidden);
     rows_ = scratch_.add<C>(s_.batch * 5 * s_.hidden);
     const math::GemmShape all{.m = s_.rows(), .n = s_.width(), .k = s_.input, .trans_b = true};
-    const math::GemmShape one{.m = s_.batch, .n = s_.width(), .k = s_.hidden};
-    work_bytes_ = std::max(math::gemm_workspace<C>(all, 1, context.threads()),
-                           math::gemm_workspace<C>(one, 1, context.threads()));
+    if (!each_input_) work_bytes_ = math::gemm_workspace<C>(all, 1, context.threads());
     work_ = scratch_.add_bytes(work_bytes_);
     scratch_.request(context);
   }
@@ -71,7 +75,12 @@ class Forward {
     const C *x, *w, *r, *b, *h0, *c0, *p;
     const std::int32_t* lengths;
     C *y, *z, *cells;
+    const C* bias = nullptr;
+    const C* input_matrix = nullptr;  // of input_product_
+    const C* matrix = nullptr;        // of product_
+    const C* last_matrix = nullptr;   // of last_product_
   };
+  bool reset_first() const { return s_.gates == 3 && !s_.linear_before_reset; }
   C* at(const Pointers& p, std::size_t offset) const { return Scratch::at<C>(p.call, offset); }
   math::Workspace workspace(const Pointers& p) const {
     return {Scratch::at<std::byte>(p.call, work_), work_bytes_};
@@ -86,7 +95,7 @@ class Forward {
     }
   }
 
-  void run(const Pointers& p, std::int64_t d) const {
+  void run(Pointers& p, std::int64_t d) const {
     const std::int64_t hidden = s_.hidden;
     const std::int64_t width = s_.width();
     C* z = p.z + d * s_.rows() * kept_;
@@ -96,30 +105,38 @@ class Forward {
       start(p.h0, d, b, h);
       start(p.c0, d, b, c);
     }
-    C* bias = at(p, bias_);
-    if (p.b != nullptr) {
-      const C* own = p.b + d * 2 * width;
-      for (std::int64_t k = 0; k < width; ++k) {
-        const bool apart = s_.gates == 3 && s_.linear_before_reset && k >= 2 * hidden;
-        bias[k] = own[k] + (apart ? C{0} : own[width + k]);
-      }
-    }
-    math::GemmOptions<C> options;
-    if (p.b != nullptr) options.col_bias = bias;
-    if (s_.rows() > 0) {
+    if (p.b != nullptr) add_biases(p, d);
+    const C* w = p.w + d * width * s_.input;
+    p.input_matrix = input_product_.prepare(p.call, w);
+    if (!each_input_ && s_.rows() > 0) {
       math::gemm<C>(p.call.pool(),
                     {.m = s_.rows(), .n = width, .k = s_.input, .trans_b = true, .ldc = kept_}, p.x,
-                    p.w + d * width * s_.input, z, options, workspace(p));
+                    w, z, {.col_bias = p.bias}, workspace(p));
     }
-    turn(p.r + d * width * hidden, at(p, turned_));
-    for (std::int64_t i = 0; i < s_.steps; ++i) {
-      p.call.check_cancelled();
-      step(p, d, s_.step(d, i), z, h, c);
-    }
+    const C* r = p.r + d * width * hidden;
+    p.matrix = product_.prepare(p.call, r);
+    if (reset_first()) p.last_matrix = last_product_.prepare(p.call, r + 2 * hidden * hidden);
+    p.call.pool().for_chunks(s_.batch, s_.piece(), [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t i = 0; i < s_.steps; ++i) {
+        p.call.check_cancelled();
+        step(p, d, i, first, last, z, h, c);
+      }
+    });
     for (std::int64_t b = 0; b < s_.batch; ++b) {
       if (C* to = y_h_.data(p.call)) std::copy_n(h + b * hidden, hidden, to + s_.state(d, b));
       if (C* to = y_c_.data(p.call)) std::copy_n(c + b * hidden, hidden, to + s_.state(d, b));
     }
+  }
+
+  void add_biases(Pointers& p, std::int64_t d) const {
+    const std::int64_t width = s_.width();
+    const C* own = p.b + d * 2 * width;
+    C* bias = at(p, bias_);
+    for (std::int64_t k = 0; k < width; ++k) {
+      const bool apart = s_.gates == 3 && s_.linear_before_reset && k >= 2 * s_.hidden;
+      bias[k] = own[k] + (apart ? C{0} : own[width + k]);
+    }
+    p.bias = bias;
   }
 
   void start(const C* initial, std::int64_t d, std::int64_t b, C* state) const {
@@ -131,70 +148,63 @@ class Forward {
     }
   }
 
-  // R^T: every step multiplies with it, and reads it in order.
-  void turn(const C* r, C* turned) const {
-    constexpr std::int64_t tile = 16;
-    const std::int64_t width = s_.width();
-    for (std::int64_t i = 0; i < width; i += tile) {
-      const std::int64_t last = std::min(width, i + tile);
-      for (std::int64_t k = 0; k < s_.hidden; ++k) {
-        for (std::int64_t j = i; j < last; ++j) turned[k * width + j] = r[j * s_.hidden + k];
-      }
+  // The i-th computed step of the samples from `first` to `last`.
+  void step(const Pointers& p, std::int64_t d, std::int64_t i, std::int64_t first,
+            std::int64_t last, C* z, C* h, C* c) const {
+    const std::int64_t n = s_.hidden;
+    const std::int64_t t = s_.step(d, i);
+    const std::int64_t samples = last - first;
+    const C* hs = h + first * n;
+    C* zs = z + s_.row(t, first) * kept_;
+    const std::int64_t ld = s_.sample_stride() * kept_;
+    if (each_input_) {
+      input_product_.run(p.call, p.input_matrix, first, samples, p.x + s_.row(t, first) * s_.input,
+                         s_.sample_stride() * s_.input, zs, ld, false, p.bias);
     }
-  }
-
-  // u = h R^T for `count` gates from `gate` on.
-  void multiply(const Pointers& p, const C* h, std::int64_t gate, std::int64_t count) const {
-    if (s_.batch == 0) return;
-    const math::GemmShape shape{.m = s_.batch,
-                                .n = count * s_.hidden,
-                                .k = s_.hidden,
-                                .ldb = s_.width(),
-                                .ldc = s_.width()};
-    math::gemm<C>(p.call.pool(), shape, h, at(p, turned_) + gate * s_.hidden,
-                  at(p, u_) + gate * s_.hidden, {}, workspace(p));
-  }
-
-  void step(const Pointers& p, std::int64_t d, std::int64_t t, C* z, C* h, C* c) const {
-    const bool reset_first = s_.gates == 3 && !s_.linear_before_reset;
-    multiply(p, h, 0, reset_first ? 2 : s_.gates);
+    if (s_.gates == 3) {
+      product_.run(p.call, p.matrix, first, samples, hs, n, at(p, u_) + first * s_.width(),
+                   s_.width(), false);
+    } else {
+      product_.run(p.call, p.matrix, first, samples, hs, n, zs, ld, true);
+    }
     const std::int64_t grain =
         std::max<std::int64_t>(1, 8192 / std::max<std::int64_t>(1, s_.width()));
     const auto rows = [&](auto&& body) {
-      p.call.pool().for_chunks(s_.batch, grain, [&](std::int64_t first, std::int64_t last) {
-        for (auto b = first; b < last; ++b) body(b, z + s_.row(t, b) * kept_);
+      p.call.pool().for_chunks(samples, grain, [&](std::int64_t from, std::int64_t to) {
+        for (auto b = first + from; b < first + to; ++b) body(b, z + s_.row(t, b) * kept_);
       });
     };
-    if (reset_first) {
+    if (reset_first()) {
       rows([&](std::int64_t b, C* zb) { reset(p, d, b, zb, h); });
-      multiply(p, at(p, reset_), 2, 1);
+      last_product_.run(p.call, p.last_matrix, first, samples, at(p, reset_) + first * n, n,
+                        at(p, u_) + first * s_.width() + 2 * n, s_.width(), false);
     }
-    rows([&](std::int64_t b, C* zb) {
-      const bool valid = p.lengths == nullptr || t < p.lengths[b];
-      C* hb = h + b * s_.hidden;
-      C* cb = c + b * s_.hidden;
+    rows([&](std::int64_t b, C* zb) { cell(p, d, t, b, zb, h + b * n, c + b * n); });
+  }
+
+  void cell(const Pointers& p, std::int64_t d, std::int64_t t, std::int64_t b, C* z, C* h,
+            C* c) const {
+    const bool valid = p.lengths == nullptr || t < p.lengths[b];
+    if (valid) {
+      if (usual_) {
+        math::cell_kernels<C>().lstm(z, c, h, s_.hidden);
+      } else if (lstm_) {
+        lstm(p, d, b, z, h, c);
+      } else if (s_.gates == 3) {
+        gru(p, d, b, z, h);
+      } else {
+        s_.activation(d, 0).apply(z, h, s_.hidden);
+      }
+    }
+    if (p.y != nullptr) {
+      C* to = p.y + s_.y(d, t, b);
       if (valid) {
-        if (usual_) {
-          math::cell_kernels<C>().lstm(zb, at(p, u_) + b * s_.width(), cb, hb, s_.hidden);
-        } else if (lstm_) {
-          lstm(p, d, b, zb, hb, cb);
-        } else if (s_.gates == 3) {
-          gru(p, d, b, zb, hb);
-        } else {
-          add(zb, at(p, u_) + b * s_.width(), s_.hidden);
-          s_.activation(d, 0).apply(zb, hb, s_.hidden);
-        }
+        std::copy_n(h, s_.hidden, to);
+      } else {
+        std::fill_n(to, s_.hidden, C{0});
       }
-      if (p.y != nullptr) {
-        C* to = p.y + s_.y(d, t, b);
-        if (valid) {
-          std::copy_n(hb, s_.hidden, to);
-        } else {
-          std::fill_n(to, s_.hidden, C{0});
-        }
-      }
-      if (lstm_) std::copy_n(cb, s_.hidden, p.cells + (d * s_.rows() + s_.row(t, b)) * s_.hidden);
-    });
+    }
+    if (lstm_) std::copy_n(c, s_.hidden, p.cells + (d * s_.rows() + s_.row(t, b)) * s_.hidden);
   }
 
   static void add(C* to, const C* from, std::int64_t n) {
@@ -235,7 +245,6 @@ class Forward {
 
   void lstm(const Pointers& p, std::int64_t d, std::int64_t b, C* z, C* h, C* c) const {
     const std::int64_t n = s_.hidden;
-    add(z, at(p, u_) + b * s_.width(), 4 * n);
     C* in = at(p, rows_) + b * 5 * n;
     C* out = in + n;
     C* forget = in + 2 * n;
@@ -267,8 +276,10 @@ class Forward {
   bool usual_;
   WideIn<C> x_, w_, r_, b_, h0_, c0_, p_;
   WideOut<C> y_, y_h_, y_c_, z_, cells_;
+  bool each_input_;  // multiplied in the step; else for all steps at once
+  StepProduct<C> input_product_, product_, last_product_;
   bool has_lengths_ = false;
-  std::size_t bias_ = 0, h_ = 0, c_ = 0, u_ = 0, reset_ = 0, rows_ = 0, turned_ = 0, work_ = 0;
+  std::size_t bias_ = 0, h_ = 0, c_ = 0, u_ = 0, reset_ = 0, rows_ = 0, work_ = 0;
   std::size_t work_bytes_ = 0;
 };
 

@@ -208,6 +208,11 @@ void pack_a_block(T* panels, const GemmCall<T>& g, std::int64_t i, std::int64_t 
 }
 
 template <class T>
+void pack_whole_b(const GemmCall<T>& g, T* panels) {
+  pack_b_block(panels, g, 0, g.k, 0, g.n);
+}
+
+template <class T>
 void run(const GemmCall<T>& g, void* scratch) {
   constexpr int L = lanes<T>;
   constexpr std::int64_t nr = panel<T>;
@@ -267,8 +272,9 @@ void run(const GemmCall<T>& g, void* scratch) {
 
 }  // namespace
 
-constinit const GemmKernels<float> gemm_f32 = {panel<float>, &scratch_bytes<float>, &run<float>};
-constinit const GemmKernels<double> gemm_f64 = {panel<double>, &scratch_bytes<double>,
-                                                &run<double>};
+constinit const GemmKernels<float> gemm_f32 = {panel<float>, &scratch_bytes<float>, &run<float>,
+                                               &pack_whole_b<float>};
+constinit const GemmKernels<double> gemm_f64 = {panel<double>, &scratch_bytes<double>, &run<double>,
+                                                &pack_whole_b<double>};
 
 }  // namespace ondine::math::ONDINE_ISA

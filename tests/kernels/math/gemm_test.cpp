@@ -1,5 +1,6 @@
 #include "kernels/math/gemm.h"
 
+#include "kernels/math/packed_gemm.h"
 #include "math_test.h"
 
 using namespace ondine;
@@ -205,6 +206,33 @@ TEMPLATE_TEST_CASE("beta multiplies the addend, where there is one, in place of 
               }
             }
             CHECK(worst < 100 * tolerance<TestType>);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEMPLATE_TEST_CASE("a packed matrix is multiplied as one that is not", "", float, double) {
+  for (const Index m : {1, 2, 5, 8, 13, 40}) {
+    for (const Index n : {1, 16, 45, 600}) {
+      for (const Index k : {1, 40, 200}) {
+        for (const bool trans : {false, true}) {
+          auto t = make_case<TestType>(m, n, k, false, trans, 2);
+          t.options.beta = 1;
+          const auto expected = reference(t);
+          for (const auto* kernels : all_kernels()) {
+            INFO(isa_name(*kernels) << " m " << m << " n " << n << " k " << k << trans);
+            const auto elements = packed_elements<TestType>(n, k, *kernels);
+            std::vector<TestType> packed(static_cast<std::size_t>(elements) + 1, 7);
+            pack(t.shape, t.b.data(), packed.data(), *kernels);
+            CHECK(packed.back() == 7);
+            Scratch scratch(packed_gemm_scratch<TestType>(t.shape, *kernels));
+            auto c = t.c;
+            packed_gemm(t.shape, t.a.data(), packed.data(), c.data(), t.options,
+                        math::Workspace(scratch).data, *kernels);
+            CHECK(scratch.intact());
+            CHECK(worst_error(c, expected) < tolerance<TestType>);
           }
         }
       }

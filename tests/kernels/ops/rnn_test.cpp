@@ -1,3 +1,4 @@
+#include <array>
 #include <cmath>
 #include <functional>
 
@@ -12,10 +13,23 @@ using namespace ondine::test;
 
 namespace {
 
-constexpr std::int64_t steps = 3;
-constexpr std::int64_t batch = 2;
+std::int64_t steps = 3;
+std::int64_t batch = 2;
 constexpr std::int64_t input = 2;
-constexpr std::int64_t hidden = 3;
+std::int64_t hidden = 3;
+
+// Other extents until the end of a test.
+struct Extents {
+  Extents(std::int64_t s, std::int64_t b, std::int64_t h) { set(s, b, h); }
+  ~Extents() { set(3, 2, 3); }
+  Extents(const Extents&) = delete;
+  Extents& operator=(const Extents&) = delete;
+  static void set(std::int64_t s, std::int64_t b, std::int64_t h) {
+    steps = s;
+    batch = b;
+    hidden = h;
+  }
+};
 
 double at(const Tensor& t, std::int64_t i) {
   return t.values<double>()[static_cast<std::size_t>(i)];
@@ -52,7 +66,13 @@ std::vector<Value> operands(const Setting& s) {
   in[1] = random_tensor({s.directions, s.gates * hidden, input}, 2, -1, 1);
   in[2] = random_tensor({s.directions, s.gates * hidden, hidden}, 3, -1, 1);
   if (s.bias) in[3] = random_tensor({s.directions, 2 * s.gates * hidden}, 4, -1, 1);
-  if (s.lengths) in[4] = Tensor::of<std::int32_t>({batch}, {2, 3});
+  if (s.lengths) {
+    in[4] = Tensor(DType::int32, {batch});
+    for (std::int64_t b = 0; b < batch; ++b) {
+      in[4].tensor().mutable_values<std::int32_t>()[static_cast<std::size_t>(b)] =
+          static_cast<std::int32_t>(std::min<std::int64_t>(steps, 2 + b));
+    }
+  }
   if (s.initial) in[5] = random_tensor(state, 5, -1, 1);
   if (s.initial && s.gates == 4) in[6] = random_tensor(state, 6, -1, 1);
   if (s.peephole) in[7] = random_tensor({s.directions, 3 * hidden}, 7, -1, 1);
@@ -212,6 +232,20 @@ TEST_CASE("Derivatives of RNN, GRU and LSTM") {
   for (const Setting& s : settings()) {
     INFO(s.op << " setting " << index++);
     check_gradient(op_case(s), {.order = 1, .elements = 6});
+  }
+}
+
+TEST_CASE("Pieces of a batch and blocks of steps do not change recurrent operators") {
+  for (const auto [s, b, h] : {std::array<std::int64_t, 3>{2, 11, 5}, {13, 17, 20}}) {
+    const Extents extents(s, b, h);
+    std::size_t index = 0;
+    for (const Setting& setting : settings()) {
+      INFO(setting.op << " setting " << index++ << " batch " << b);
+      const auto got = run_op(op_case(setting));
+      const auto want = expected(setting);
+      for (std::size_t k = 0; k < want.size(); ++k) check_close(got[k].tensor(), want[k]);
+      check_gradient(op_case(setting), {.order = 1, .open_dims = false, .elements = 2});
+    }
   }
 }
 
