@@ -2,28 +2,18 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <string>
 #include <vector>
 
+#include "core/byte_order.h"
 #include "core/checked.h"
 #include "core/digest.h"
 
 namespace ondine {
 namespace {
 
-constexpr bool other_order = std::endian::native == std::endian::big;
 constexpr std::size_t piece_size = std::size_t{64} << 10;
 using Length = std::array<std::byte, 8>;
-
-// Bytes of one number: a complex element is two.
-std::size_t number_width(DType dtype) { return size_of(dtype) / (is_complex(dtype) ? 2 : 1); }
-
-void swap_numbers(std::span<std::byte> bytes, std::size_t width) {
-  for (; bytes.size() >= width; bytes = bytes.subspan(width)) {
-    std::reverse(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(width));
-  }
-}
 
 Length to_length(std::uint64_t n) {
   Length bytes{};
@@ -122,8 +112,7 @@ void for_stored_pieces(const Tensor& tensor,
   }
   std::span bytes(static_cast<const std::byte*>(tensor.data()), tensor.bytes());
   if (bytes.empty()) return;
-  const std::size_t width = number_width(tensor.dtype());
-  if (!swap || width == 1) {
+  if (!swap || number_width(tensor.dtype()) == 1) {
     take(bytes);
     return;
   }
@@ -131,14 +120,14 @@ void for_stored_pieces(const Tensor& tensor,
   for (; !bytes.empty(); bytes = bytes.subspan(piece.size())) {
     const auto part = bytes.first(std::min(bytes.size(), piece_size));
     piece.assign(part.begin(), part.end());
-    swap_numbers(piece, width);
+    swap_numbers(piece, tensor.dtype());
     take(piece);
   }
 }
 
 void for_stored_pieces(const Tensor& tensor,
                        const std::function<void(std::span<const std::byte>)>& take) {
-  for_stored_pieces(tensor, take, other_order);
+  for_stored_pieces(tensor, take, other_byte_order);
 }
 
 void write_elements(Sink& sink, const Tensor& tensor) {
@@ -166,13 +155,13 @@ Tensor read_elements(Source& source, DType dtype, const Shape& shape, std::uint6
   check_crc(crc, crc32c(elements));
   const bool restricted = !is_pattern_of(dtype, std::byte{0x80});
   if (restricted) check_patterns(dtype, elements);
-  if (swap) swap_numbers(elements, number_width(dtype));
+  if (swap) swap_numbers(elements, dtype);
   return result;
 }
 
 Tensor read_elements(Source& source, DType dtype, const Shape& shape, std::uint64_t bytes,
                      std::optional<std::uint32_t> crc) {
-  return read_elements(source, dtype, shape, bytes, crc, other_order);
+  return read_elements(source, dtype, shape, bytes, crc, other_byte_order);
 }
 
 }  // namespace ondine

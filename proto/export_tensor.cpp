@@ -1,5 +1,6 @@
 #include <limits>
 
+#include "core/byte_order.h"
 #include "core/message.h"
 #include "onnx_schema.pb.h"
 #include "proto/export_parts.h"
@@ -28,7 +29,12 @@ void export_strings(const Tensor& tensor, Exporter& exporter, onnx::TensorProto&
 
 std::span<const std::byte> file_form(const Tensor& tensor, std::vector<std::byte>& storage) {
   const std::span elements(static_cast<const std::byte*>(tensor.data()), tensor.bytes());
-  if (!is_packed(tensor.dtype())) return elements;
+  if (!is_packed(tensor.dtype())) {
+    if (!other_byte_order || number_width(tensor.dtype()) == 1) return elements;
+    storage.assign(elements.begin(), elements.end());
+    swap_numbers(storage, tensor.dtype());
+    return storage;
+  }
   storage.resize(packed_size(tensor.dtype(), tensor.size()));
   pack(tensor.dtype(), elements, storage);
   return storage;

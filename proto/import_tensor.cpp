@@ -1,8 +1,8 @@
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <limits>
 
+#include "core/byte_order.h"
 #include "core/checked.h"
 #include "core/pages.h"
 #include "onnx_schema.pb.h"
@@ -10,8 +10,6 @@
 #include "proto/import_parts.h"
 #include "proto/packing.h"
 #include "proto/tensor_fields.h"
-
-static_assert(std::endian::native == std::endian::little, "raw data is little-endian");
 
 namespace ondine {
 namespace {
@@ -58,7 +56,8 @@ Tensor from_file_form(DType dtype, const Shape& shape, std::span<const std::byte
                       std::all_of(data, data + bytes.size(), [](auto byte) { return byte <= 1; });
   constexpr std::uintptr_t alignment = alignof(std::complex<double>);
   const bool aligned = reinterpret_cast<std::uintptr_t>(data) % alignment == 0;
-  if (normal && aligned && !is_packed(dtype)) {
+  const bool swap = other_byte_order && number_width(dtype) > 1;
+  if (normal && aligned && !swap && !is_packed(dtype)) {
     return Tensor::share(dtype, shape, const_cast<std::uint8_t*>(data), std::move(owner));
   }
   Tensor tensor(dtype, shape);
@@ -67,6 +66,7 @@ Tensor from_file_form(DType dtype, const Shape& shape, std::span<const std::byte
     unpack(dtype, bytes, {reinterpret_cast<std::byte*>(target), tensor.bytes()});
   } else if (normal) {
     std::memcpy(target, data, bytes.size());
+    if (swap) swap_numbers({reinterpret_cast<std::byte*>(target), bytes.size()}, dtype);
   } else {
     std::transform(data, data + bytes.size(), target,
                    [](auto byte) { return static_cast<std::uint8_t>(byte != 0); });

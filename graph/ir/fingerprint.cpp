@@ -5,6 +5,8 @@
 #include <bit>
 #include <cstring>
 
+#include "core/byte_order.h"
+
 namespace ondine::graph {
 namespace {
 
@@ -175,17 +177,12 @@ class Hasher {
  private:
   void elements(const Tensor& value) {
     const std::span bytes(static_cast<const std::byte*>(value.data()), value.bytes());
-    if constexpr (std::endian::native == std::endian::little) {
+    if (!other_byte_order) {
       hash_.update(bytes);
       return;
     }
-    // Complex numbers are two little-endian halves.
-    const std::size_t unit = size_of(value.dtype()) / (is_complex(value.dtype()) ? 2U : 1U);
     std::vector<std::byte> swapped(bytes.begin(), bytes.end());
-    for (std::size_t i = 0; i < swapped.size(); i += unit) {
-      std::reverse(swapped.begin() + static_cast<std::ptrdiff_t>(i),
-                   swapped.begin() + static_cast<std::ptrdiff_t>(i + unit));
-    }
+    swap_numbers(swapped, value.dtype());
     hash_.update(swapped);
   }
 

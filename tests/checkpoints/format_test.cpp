@@ -2,10 +2,11 @@
 
 #include <catch2/catch.hpp>
 
-#include <bit>
+#include <algorithm>
 
 #include "checkpoints/elements.h"
 #include "checkpoints/header.h"
+#include "core/byte_order.h"
 #include "tests/checkpoints/sample.h"
 
 using namespace ondine;
@@ -123,12 +124,14 @@ TEST_CASE("a machine of the other byte order writes and reads the same file") {
   MemorySink swapped;
   for_stored_pieces(
       Tensor::scalar<std::uint32_t>(0x01020304), [&](auto piece) { swapped.write(piece); }, true);
-  CHECK(swapped.bytes() == std::vector{std::byte{1}, std::byte{2}, std::byte{3}, std::byte{4}});
+  std::vector expected{std::byte{1}, std::byte{2}, std::byte{3}, std::byte{4}};
+  if (other_byte_order) std::ranges::reverse(expected);
+  CHECK(swapped.bytes() == expected);
   MemorySink complex;
   for_stored_pieces(
       Tensor::scalar(std::complex<float>(0, -0.0F)), [&](auto piece) { complex.write(piece); },
       true);
-  CHECK(complex.bytes()[4] == std::byte{0x80});
+  CHECK(complex.bytes()[other_byte_order ? 7 : 4] == std::byte{0x80});
 }
 
 TEST_CASE("a large tensor is written from where it is") {
@@ -143,7 +146,7 @@ TEST_CASE("a large tensor is written from where it is") {
    private:
     const void* data_;
   };
-  if (std::endian::native != std::endian::little) return;
+  if (other_byte_order) return;
   const Checkpoint checkpoint = sample_checkpoint(1, 100'000);
   Watcher watcher(checkpoint.state[0].value.data());
   encode_checkpoint(checkpoint, watcher);

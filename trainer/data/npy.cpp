@@ -11,6 +11,7 @@
 #include <ondine/data.h>
 
 #include "core/atomic_file.h"
+#include "core/byte_order.h"
 #include "trainer/data/open_data.h"
 
 namespace ondine {
@@ -147,7 +148,11 @@ void save_array(const std::filesystem::path& file, const Tensor& tensor) {
   atomic_write(files, file.string(), [&](Sink& sink) {
     sink.write(std::as_bytes(std::span(start)));
     sink.write(std::as_bytes(std::span(header)));
-    sink.write({static_cast<const std::byte*>(tensor.data()), tensor.bytes()});
+    const std::span elements(static_cast<const std::byte*>(tensor.data()), tensor.bytes());
+    if (!other_byte_order) return sink.write(elements);
+    std::vector<std::byte> swapped(elements.begin(), elements.end());
+    swap_numbers(swapped, tensor.dtype());
+    sink.write(swapped);
   });
 }
 

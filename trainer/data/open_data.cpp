@@ -3,9 +3,9 @@
 #include <zlib.h>
 
 #include <algorithm>
-#include <bit>
 #include <limits>
 
+#include "core/byte_order.h"
 #include "core/file.h"
 
 namespace ondine {
@@ -91,12 +91,7 @@ Tensor read_tensor(Source& source, DType dtype, const Shape& shape, bool big_end
   Tensor result(dtype, shape);
   auto* data = static_cast<std::byte*>(result.mutable_data());
   source.read({data, static_cast<std::size_t>(elements * width)});
-  const std::size_t part = is_complex(dtype) ? width / 2 : width;
-  if (big_endian != (std::endian::native == std::endian::big) && part > 1) {
-    for (std::uint64_t at = 0; at < elements * width; at += part) {
-      std::reverse(data + at, data + at + part);
-    }
-  }
+  if (big_endian != other_byte_order) swap_numbers({data, result.bytes()}, dtype);
   if (dtype == DType::boolean) {
     for (std::uint64_t i = 0; i < elements; ++i) data[i] = std::byte{data[i] != std::byte{0}};
   }

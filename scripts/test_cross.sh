@@ -1,0 +1,50 @@
+#!/bin/sh
+# Reads and writes the golden checkpoints on other machines, emulated: the same bytes everywhere.
+#   scripts/test_cross.sh [--rooms] [aarch64|s390x]...     both machines where none is named
+#   --rooms    and the tests of checkpoints and of the numerics
+# Builds in the folder ONDINE_CROSS (build-cross). Installs compiler and emulator when it is root;
+# ends with 77 where they or the packages of the other machine cannot be had.
+set -eu
+cd "$(dirname "$0")/.."
+work=${ONDINE_CROSS:-build-cross}
+tests=
+if [ "${1:-}" = --rooms ]; then
+  tests="test_checkpoints test_kernels_math"
+  shift
+fi
+
+skip() {
+  echo "skipped: $*"
+  exit 77
+}
+
+# The package that holds an archive on this machine.
+owner() { dpkg-query -S "*/$1" 2>/dev/null | sed -n '1s/[:,].*//p'; }
+
+find_qemu() { qemu=$(command -v "qemu-$machine" || command -v "qemu-$machine-static"); }
+
+for machine in ${*:-aarch64 s390x}; do
+  compiler=$machine-linux-gnu-g++
+  if [ "$(id -u)" -eq 0 ] && ! { command -v "$compiler" && find_qemu; } >/dev/null; then
+    scripts/install_dependencies.sh "g++-$machine-linux-gnu" || :
+  fi
+  command -v "$compiler" >/dev/null || skip "no $compiler (Debian package g++-$machine-linux-gnu)"
+  find_qemu || skip "no qemu-$machine (Debian package qemu-user)"
+
+  boost=$(owner libboost_serialization.a)
+  root=$work/$machine/root
+  [ -n "$boost" ] && scripts/foreign_packages.sh "$machine" "$root" "$boost" catch2 ||
+    skip "no Debian packages for $machine"
+  root=$(cd "$root" && pwd)
+  # Boost's headers are the same for every machine.
+  mkdir -p "$root/usr/include"
+  ln -sfn /usr/include/boost "$root/usr/include/boost"
+
+  build=$work/$machine/build
+  cmake -S tests/cross -B "$build" -G Ninja -DCMAKE_TOOLCHAIN_FILE="$PWD/cmake/cross.cmake" \
+    -DONDINE_MACHINE="$machine" -DONDINE_ROOT="$root"
+  # shellcheck disable=SC2086
+  cmake --build "$build" --target golden $tests
+  "$qemu" "$build/golden" tests/fuzz/corpus/checkpoint/*
+  for test in $tests; do "$qemu" "$build/$test"; done
+done
