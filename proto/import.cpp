@@ -14,48 +14,73 @@ namespace ondine {
 namespace {
 
 // One Error for everything that is wrong.
-graph::ModelDef import_all(onnx::ModelProto& proto, Importer& importer) {
-  graph::ModelDef model;
-  try {
-    model = import_model(proto, importer);
-  } catch (const Error& error) {
-    if (importer.errors.empty() || error.code() == ErrorCode::internal) throw;
-    importer.errors.push_back(error);
-  }
+[[noreturn]] void throw_all(const std::vector<Error>& errors) {
   // A single error keeps its context as such.
-  if (importer.errors.size() == 1) throw importer.errors[0];
+  if (errors.size() == 1) throw errors[0];
   graph::Findings findings;
-  for (const auto& error : importer.errors) findings.add(error);
+  for (const auto& error : errors) findings.add(error);
   findings.throw_if_any();
-  return model;
+  fail(ErrorCode::internal, "no errors");
 }
 
 graph::ModelDef load(std::span<const std::byte> bytes, const Limits& limits,
-                     std::optional<std::filesystem::path> folder) {
+                     std::optional<std::filesystem::path> folder, LeftOut& left_out) {
   try {
     onnx::ModelProto proto;
     decode_model(bytes, limits, proto);
     ExternalData external(std::move(folder), limits);
     Importer importer{limits, external};
-    return import_all(proto, importer);
+    try {
+      graph::ModelDef model = import_model(proto, importer);
+      left_out.errors = std::move(importer.errors);
+      left_out.names = std::move(importer.left_out);
+      return model;
+    } catch (const Error& error) {
+      if (importer.errors.empty() || error.code() == ErrorCode::internal) throw;
+      importer.errors.push_back(error);
+      throw_all(importer.errors);
+    }
   } catch (const std::bad_alloc&) {
     fail(ErrorCode::limit, "the system has no memory left for the model");
   }
 }
 
+template <class Load>
+graph::ModelDef load_whole(const Load& load) {
+  LeftOut left_out;
+  graph::ModelDef model = load(left_out);
+  if (!left_out.errors.empty()) throw_all(left_out.errors);
+  return model;
+}
+
+template <class Body>
+graph::ModelDef with_file(const std::filesystem::path& file, const Body& body) {
+  return with_context(body, [&] { return "model " + quoted(file.filename().string()); });
+}
+
 }  // namespace
 
+graph::ModelDef load_model(const std::filesystem::path& file, const Limits& limits,
+                           LeftOut& left_out) {
+  return with_file(file, [&] {
+    const MappedFile mapping(open_file(file), file.string());
+    return load(mapping.bytes(), limits, file.parent_path(), left_out);
+  });
+}
+
+graph::ModelDef load_model(std::span<const std::byte> bytes, const Limits& limits,
+                           LeftOut& left_out) {
+  return load(bytes, limits, std::nullopt, left_out);
+}
+
 graph::ModelDef load_model(const std::filesystem::path& file, const Limits& limits) {
-  return with_context(
-      [&] {
-        const MappedFile mapping(open_file(file), file.string());
-        return load(mapping.bytes(), limits, file.parent_path());
-      },
-      [&] { return "model " + quoted(file.filename().string()); });
+  return with_file(file, [&] {
+    return load_whole([&](LeftOut& left_out) { return load_model(file, limits, left_out); });
+  });
 }
 
 graph::ModelDef load_model(std::span<const std::byte> bytes, const Limits& limits) {
-  return load(bytes, limits, std::nullopt);
+  return load_whole([&](LeftOut& left_out) { return load_model(bytes, limits, left_out); });
 }
 
 }  // namespace ondine

@@ -4,7 +4,10 @@
 #include <cstddef>
 #include <filesystem>
 #include <span>
+#include <string>
+#include <vector>
 
+#include <ondine/error.h>
 #include <ondine/limits.h>
 
 #include "graph/ir/document.h"
@@ -25,5 +28,17 @@ graph::ModelDef load_model(const std::filesystem::path& file, const Limits& limi
 // The same for bytes in memory, which are not needed afterwards. A model with external data is
 // refused.
 graph::ModelDef load_model(std::span<const std::byte> bytes, const Limits& limits = {});
+
+// What an import left out of a model.
+struct LeftOut {
+  std::vector<Error> errors;       // one for each object that is wrong
+  std::vector<std::string> names;  // by which the rest of the model may speak of these objects
+};
+// The same, but objects that are wrong are left out and told of, so that more can be found in what
+// remains. Still throws what ends an import: limits, and files that are no models.
+graph::ModelDef load_model(const std::filesystem::path& file, const Limits& limits,
+                           LeftOut& left_out);
+graph::ModelDef load_model(std::span<const std::byte> bytes, const Limits& limits,
+                           LeftOut& left_out);
 
 }  // namespace ondine

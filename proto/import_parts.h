@@ -38,6 +38,7 @@ struct Importer {
   int depth = 0;  // graphs around the present one
   // What is wrong with objects that were left out so far. Scopes that end add their frame.
   std::vector<Error> errors = {};
+  std::vector<std::string> left_out = {};  // names of these objects
 };
 
 // Runs `body`; the errors found in it, and the one that leaves it, get the frame that `frame()`
@@ -107,6 +108,19 @@ auto take_all(Messages* messages, Import import) {
   return out;
 }
 
+// The names by which other objects speak of a message.
+template <class Message>
+void note_names(const Message& message, std::vector<std::string>& names) {
+  const auto add = [&](const std::string& name) {
+    if (!name.empty()) names.push_back(name);
+  };
+  if constexpr (requires { message.name(); }) add(message.name());
+  if constexpr (requires { message.values().name(); }) add(message.values().name());
+  if constexpr (requires { std::string(message.output(0)); }) {
+    for (const auto& output : message.output()) add(output);
+  }
+}
+
 // The same for objects that may be wrong: those are left out and their errors kept, so that one
 // import finds many. Errors that a limit or the system sets end it at once.
 template <class Messages, class Import>
@@ -122,6 +136,7 @@ auto take_all(Messages* messages, Import import, Importer& importer) {
           error.code() == ErrorCode::invalid_model || error.code() == ErrorCode::unsupported;
       if (!of_object || importer.errors.size() >= most_errors) throw;
       importer.errors.push_back(error);
+      note_names(message, importer.left_out);
     }
   }
   return out;

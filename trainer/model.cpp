@@ -6,7 +6,7 @@
 #include "core/stop.h"
 #include "graph/ir/fingerprint.h"
 #include "graph/training/combine.h"
-#include "proto/import.h"
+#include "trainer/load_checked.h"
 #include "trainer/model_impl.h"
 
 namespace ondine {
@@ -205,13 +205,14 @@ Stop stop_of(const LoadOptions& options) {
 
 Model Model::load(const std::filesystem::path& file, const LoadOptions& options) {
   const StopScope scope(stop_of(options));
-  return with_context([&] { return Model(Impl::make(load_model(file, options.limits), options)); },
-                      [&] { return "model " + quoted(file.filename().string()); });
+  return with_context(
+      [&] { return Model(Impl::make(trainer::load_checked(file, options.limits), options)); },
+      [&] { return "model " + quoted(file.filename().string()); });
 }
 
 Model Model::load(std::span<const std::byte> bytes, const LoadOptions& options) {
   const StopScope scope(stop_of(options));
-  return Model(Impl::make(load_model(bytes, options.limits), options));
+  return Model(Impl::make(trainer::load_checked(bytes, options.limits), options));
 }
 
 void Model::initialize(std::uint64_t seed) { impl_->initialize(seed); }

@@ -1,12 +1,13 @@
 #include <algorithm>
 #include <array>
+#include <sstream>
 
 #include "core/message.h"
 #include "graph/check/findings.h"
 #include "graph/contract/op_def.h"
 #include "graph/print/print.h"
-#include "proto/import.h"
 #include "trainer/feeds.h"
+#include "trainer/load_checked.h"
 #include "trainer/model_impl.h"
 
 namespace ondine {
@@ -149,8 +150,21 @@ std::string Model::inspect(std::string_view stage, std::size_t algorithm) const 
 std::vector<std::string> check_model(const std::filesystem::path& file,
                                      const LoadOptions& options) {
   graph::Findings findings;
-  findings.collect([&] { trainer::assemble(load_model(file, options.limits), options); });
-  return findings.texts();
+  std::string message;
+  findings.collect([&] {
+    try {
+      trainer::assemble(trainer::load_checked(file, options.limits), options);
+    } catch (const Error& error) {
+      message = error.message();
+      throw;
+    }
+  });
+  if (message.find('\n') == std::string::npos) return findings.texts();
+  // Several findings are lines of one message.
+  std::vector<std::string> lines;
+  std::istringstream text(message);
+  for (std::string line; std::getline(text, line);) lines.push_back(line);
+  return lines;
 }
 
 }  // namespace ondine

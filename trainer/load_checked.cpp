@@ -1,0 +1,59 @@
+#include "trainer/load_checked.h"
+
+#include <algorithm>
+
+#include "core/message.h"
+#include "graph/check/findings.h"
+#include "graph/check/structure.h"
+#include "proto/import.h"
+#include "trainer/assemble.h"
+
+namespace ondine::trainer {
+namespace {
+
+ErrorCode code_of(const graph::Findings& findings) {
+  try {
+    findings.throw_if_any();
+  } catch (const Error& error) {
+    return error.code();
+  }
+  return ErrorCode::unsupported;
+}
+
+void add_broken_rules(const graph::ModelDef& model, const Limits& limits,
+                      const std::vector<std::string>& left_out, graph::Findings& findings) {
+  graph::Findings rules;
+  check_structure(model, all_operators(), limits, rules);
+  const ErrorCode code = code_of(rules);
+  for (const std::string& text : rules.texts()) {
+    const bool may_follow = std::ranges::any_of(left_out, [&](const std::string& name) {
+      return text.find(quoted(name)) != std::string::npos;
+    });
+    if (!may_follow) findings.add(code, text);
+  }
+}
+
+template <class Source>
+graph::ModelDef load(const Source& source, const Limits& limits) {
+  LeftOut left_out;
+  graph::ModelDef model = load_model(source, limits, left_out);
+  if (left_out.errors.empty()) return model;
+  graph::Findings findings;
+  for (const Error& error : left_out.errors) findings.add(error);
+  add_broken_rules(model, limits, left_out.names, findings);
+  if (findings.count() == 1) throw left_out.errors[0];  // which keeps its context as such
+  findings.throw_if_any();
+  return model;
+}
+
+}  // namespace
+
+graph::ModelDef load_checked(const std::filesystem::path& file, const Limits& limits) {
+  return load(file, limits);
+}
+
+graph::ModelDef load_checked(std::span<const std::byte> bytes, const Limits& limits) {
+  return load(bytes, limits);
+}
+
+}  // namespace ondine::trainer
