@@ -74,12 +74,11 @@ const Selection& Callable::select(std::span<const std::string> names,
       wanted.next_bytes += bytes_of((*graph)[updates[i].value].type);
     }
   }
-  if (runtime.updates == UpdatePolicy::immediate) {
-    for (std::size_t i = 0; i < updates.size(); ++i) {
-      const ValueId input = selection->direct[i] ? input_of(updates[i].variable) : no_value;
-      wanted.in_place.push_back({updates[i].value, input});
-    }
+  for (std::size_t i = 0; i < updates.size(); ++i) {
+    const ValueId input = selection->direct[i] ? input_of(updates[i].variable) : no_value;
+    wanted.in_place.push_back({updates[i].value, input});
   }
+  wanted.commit_last = runtime.updates == UpdatePolicy::atomic;
   selection->program = std::make_unique<Program>(graph, std::move(wanted), runtime);
   selections.push_back(std::move(selection));
   return *selections.back();

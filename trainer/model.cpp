@@ -59,6 +59,12 @@ void Model::Impl::run(trainer::Executor& executor, graph::CallState& call) const
   executor.run(call, &profile);
 }
 
+void Model::Impl::finish(trainer::Executor& executor, graph::CallState& call) const noexcept {
+  if (!profiling) return executor.commit(call);
+  const std::lock_guard lock(profile_mutex);
+  executor.commit(call, &profile);
+}
+
 void Model::Impl::forget_plans() {
   assembly.infer.selections.clear();
   if (assembly.infer_defaults) assembly.infer_defaults->selections.clear();
@@ -117,7 +123,8 @@ void Model::Impl::run_step(std::span<const NamedValue> feeds, std::size_t algori
   try {
     step.gather(feeds, present, scratch);
     const auto executor = selection.program->acquire(scratch);
-    const graph::Graph& typed = executor->plan().graph;
+    const trainer::Plan& plan = executor->plan();
+    const graph::Graph& typed = plan.graph;
     for (std::size_t i = 0; i < step.updates.size(); ++i) {
       if (!selection.direct[i]) continue;
       const trainer::Update& update = step.updates[i];
@@ -128,13 +135,14 @@ void Model::Impl::run_step(std::span<const NamedValue> feeds, std::size_t algori
              " of shape ", wanted, " is bound to ", quoted(typed[update.value].name),
              ", whose shape is ", *shape);
       }
-      const auto& in_place = executor->plan().in_place;
-      Tensor& next = i < in_place.size() && in_place[i] ? state.overwrite(update.variable)
-                                                        : state.next(update.variable);
+      if (plan.committed[i]) continue;
+      Tensor& next =
+          plan.in_place[i] ? state.overwrite(update.variable) : state.next(update.variable);
       executor->set_target(update.value, next.mutable_data());
     }
     run(*executor, call);
     for (std::size_t i = 0; i < step.updates.size(); ++i) {
+      if (plan.committed[i]) continue;
       const Value value = executor->value(step.updates[i].value);
       const bool written = value.is_tensor() && selection.direct[i] &&
                            value.tensor().data() == state.next(step.updates[i].variable).data();
@@ -143,11 +151,21 @@ void Model::Impl::run_step(std::span<const NamedValue> feeds, std::size_t algori
     for (std::size_t i = 0; i < results.size(); ++i) {
       store_result(results[i].second, executor->value(selection.values[i]));
     }
+    auto hold = state.hold_readers();
+    for (std::size_t i = 0; i < step.updates.size(); ++i) {
+      if (!plan.committed[i]) continue;
+      const std::size_t variable = step.updates[i].variable;
+      Tensor& next =
+          hold.owns_lock() && plan.in_place[i] ? state.overwrite(variable) : state.next(variable);
+      executor->set_target(step.updates[i].value, next.mutable_data());
+    }
+    // Nothing can fail from here on.
+    finish(*executor, call);
+    state.commit(std::move(hold));
   } catch (...) {
     state.discard();
     throw;
   }
-  state.commit();
   ++steps;
   ++algorithm_steps[algorithm];
 }
@@ -171,6 +189,7 @@ void Model::Impl::initialize(std::uint64_t new_seed) {
                              state.next(start.updates[i].variable).mutable_data());
       }
       run(*executor, call);
+      finish(*executor, call);
       for (const trainer::Update& update : start.updates) {
         const Value value = executor->value(update.value);
         if (value.tensor().data() != state.next(update.variable).data()) {

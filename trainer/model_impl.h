@@ -42,6 +42,8 @@ struct Model::Impl {
   const Sha256Digest& fingerprint() const;
   graph::CallState call_state(std::uint64_t step) const;
   void run(trainer::Executor& executor, graph::CallState& call) const;
+  // The executor's commit section.
+  void finish(trainer::Executor& executor, graph::CallState& call) const noexcept;
   void forget_plans();
   void run_step(std::span<const NamedValue> feeds, std::size_t algorithm,
                 std::span<NamedValue> results);

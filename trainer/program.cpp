@@ -52,13 +52,14 @@ Program::Variant& Program::variant(std::span<const Value> inputs) {
   PlanOptions options;
   options.targets = wanted_.targets;
   options.in_place = wanted_.in_place;
+  options.commit_last = wanted_.commit_last;
   options.memory_budget = runtime_->memory_budget;
   options.state_bytes = runtime_->state_bytes + wanted_.next_bytes;
   options.limits = &runtime_->limits;
   options.threads = runtime_->threads;
   auto plan = std::make_shared<Plan>(make_plan(*graph_, fresh->inputs, options));
 #ifndef NDEBUG
-  verify_plan(*plan);
+  verify_plan(*plan, wanted_.in_place);
 #endif
   fresh->plan = std::move(plan);
   variants_.insert(variants_.begin(), std::move(fresh));

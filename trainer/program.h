@@ -36,6 +36,7 @@ struct Wanted {
   std::vector<graph::ValueId> values;
   std::vector<graph::ValueId> targets;  // those of them that may go to the caller's memory
   std::vector<InPlace> in_place;        // targets that should go where an input lies
+  bool commit_last = false;             // see PlanOptions
   std::uint64_t next_bytes = 0;         // next values of the state that are no targets
 };
 

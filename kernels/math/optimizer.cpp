@@ -1,5 +1,7 @@
 #include "kernels/math/optimizer.h"
 
+#include <algorithm>
+
 #include "kernels/math/table.h"
 
 namespace ondine::math {
@@ -10,6 +12,22 @@ void sgd(ThreadPool& pool, const Sgd<T>& o, std::int64_t n, const T* x, const T*
   const auto row = kernel_set<T>(kernels).rows->sgd;
   pool.for_chunks(n, elementwise_grain, [&](std::int64_t i, std::int64_t last) {
     row(o, last - i, x + i, g + i, x_new + i);
+  });
+}
+
+// Blocks of rows from the last to the first: the next step reads them from the first on, and finds
+// what was written last in a cache.
+template <class T>
+void thin_descent(ThreadPool& pool, const ThinDescent<T>& o, const T* w, const T* a, const T* b,
+                  T* w_new, const Kernels& kernels) {
+  constexpr std::int64_t block = 32768;  // elements
+  const auto rows = kernel_set<T>(kernels).rows->thin_descent;
+  const std::int64_t grain = std::max<std::int64_t>(1, block / std::max<std::int64_t>(1, o.n));
+  pool.for_chunks(o.m, grain, [&](std::int64_t first, std::int64_t last) {
+    ThinDescent<T> part = o;
+    part.m = last - first;
+    const std::int64_t row = o.m - last;
+    rows(part, w + row * o.n, a + row * o.a_row, b, w_new + row * o.n);
   });
 }
 
@@ -40,14 +58,16 @@ void adam(ThreadPool& pool, const Adam<T>& o, std::int64_t n, const T* x, const 
   });
 }
 
-#define ONDINE_INSTANTIATE(T)                                                                    \
-  template void sgd<T>(ThreadPool&, const Sgd<T>&, std::int64_t, const T*, const T*, T*,         \
-                       const Kernels&);                                                          \
-  template void momentum<T>(ThreadPool&, const Momentum<T>&, std::int64_t, const T*, const T*,   \
-                            const T*, T*, T*, const Kernels&);                                   \
-  template void adagrad<T>(ThreadPool&, const Adagrad<T>&, std::int64_t, const T*, const T*,     \
-                           const T*, T*, T*, const Kernels&);                                    \
-  template void adam<T>(ThreadPool&, const Adam<T>&, std::int64_t, const T*, const T*, const T*, \
+#define ONDINE_INSTANTIATE(T)                                                                     \
+  template void sgd<T>(ThreadPool&, const Sgd<T>&, std::int64_t, const T*, const T*, T*,          \
+                       const Kernels&);                                                           \
+  template void thin_descent<T>(ThreadPool&, const ThinDescent<T>&, const T*, const T*, const T*, \
+                                T*, const Kernels&);                                              \
+  template void momentum<T>(ThreadPool&, const Momentum<T>&, std::int64_t, const T*, const T*,    \
+                            const T*, T*, T*, const Kernels&);                                    \
+  template void adagrad<T>(ThreadPool&, const Adagrad<T>&, std::int64_t, const T*, const T*,      \
+                           const T*, T*, T*, const Kernels&);                                     \
+  template void adam<T>(ThreadPool&, const Adam<T>&, std::int64_t, const T*, const T*, const T*,  \
                         const T*, T*, T*, T*, const Kernels&);
 ONDINE_INSTANTIATE(float)
 ONDINE_INSTANTIATE(double)

@@ -20,6 +20,22 @@ template <class T>
 void sgd(ThreadPool& pool, const Sgd<T>& options, std::int64_t n, const T* x, const T* g, T* x_new,
          const Kernels& kernels = math::kernels());
 
+// w' = w - rate A B, a product of few terms: w is m x n, B is k x n, element (i, p) of A is
+// a[i a_row + p a_col]. Each row is rounded once for each term.
+template <class T>
+struct ThinDescent {
+  T rate = 0;
+  std::int64_t m = 0;
+  std::int64_t n = 0;
+  std::int64_t k = 0;  // up to most_terms
+  std::int64_t a_row = 0;
+  std::int64_t a_col = 0;
+  static constexpr std::int64_t most_terms = 4;
+};
+template <class T>
+void thin_descent(ThreadPool& pool, const ThinDescent<T>& options, const T* w, const T* a,
+                  const T* b, T* w_new, const Kernels& kernels = math::kernels());
+
 // g' = g + norm x;  v' = alpha v + beta g';  x' = x - rate v', or x - rate (g' + alpha v')
 template <class T>
 struct Momentum {

@@ -67,6 +67,7 @@ struct RowKernels {
                              std::int64_t rows, std::int64_t cols, std::int64_t ld);
 
   void (*sgd)(const Sgd<T>& o, std::int64_t n, const T* x, const T* g, T* x_new);
+  void (*thin_descent)(const ThinDescent<T>& o, const T* w, const T* a, const T* b, T* w_new);
   void (*momentum)(const Momentum<T>& o, std::int64_t n, const T* x, const T* g, const T* v,
                    T* x_new, T* v_new);
   void (*adagrad)(const Adagrad<T>& o, std::int64_t n, const T* x, const T* g, const T* h, T* x_new,

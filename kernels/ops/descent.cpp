@@ -4,7 +4,6 @@
 // The gradient of a weight that nothing else reads is then never stored.
 #include "kernels/math/gemm.h"
 #include "kernels/math/optimizer.h"
-#include "kernels/math/vector.h"
 #include "kernels/ops/expansion.h"
 #include "kernels/ops/op.h"
 
@@ -31,34 +30,26 @@ math::GemmShape product_shape(const BindContext& context) {
           .trans_b = trans_b};
 }
 
-// A product of few columns and rows: each row of w is read and written once.
+// A product of few terms: each row of w is read and written once.
 template <class T>
 Kernel bind_thin(const math::GemmShape& s) {
   return [s](KernelContext& call) {
-    const auto& rows = math::vector_kernels<T>();
-    const T* w = call.in<T>(0);
-    const T* a = call.in<T>(1);
-    const T* b = call.in<T>(2);
-    T* to = call.out<T>(0);
-    const T rate = *call.in<T>(3);
-    const std::int64_t grain = std::max<std::int64_t>(1, 65536 / std::max<std::int64_t>(1, s.n));
-    call.pool().for_chunks(s.m, grain, [&](std::int64_t first, std::int64_t last) {
-      for (auto i = first; i < last; ++i) {
-        T* row = to + i * s.n;
-        if (to != w) rows.copy(row, w + i * s.n, s.n);
-        for (std::int64_t k = 0; k < s.k; ++k) {
-          rows.axpy(row, -rate * a[s.trans_a ? k * s.m + i : i * s.k + k], b + k * s.n, s.n);
-        }
-      }
-    });
+    const math::ThinDescent<T> options{.rate = *call.in<T>(3),
+                                       .m = s.m,
+                                       .n = s.n,
+                                       .k = s.k,
+                                       .a_row = s.trans_a ? 1 : s.k,
+                                       .a_col = s.trans_a ? s.m : 1};
+    math::thin_descent(call.pool(), options, call.in<T>(0), call.in<T>(1), call.in<T>(2),
+                       call.out<T>(0));
   };
 }
 
 template <class T>
 Kernel bind_product(BindContext& context) {
-  constexpr std::int64_t thin = 4;
   const math::GemmShape s = product_shape(context);
-  if (s.k <= thin && (!s.trans_b || s.k == 1)) return bind_thin<T>(s);
+  const bool thin = s.k <= math::ThinDescent<T>::most_terms && (!s.trans_b || s.k == 1);
+  if (thin && s.k > 0) return bind_thin<T>(s);
   const std::size_t bytes = math::gemm_workspace<T>(s, 1, context.threads());
   context.request_workspace(bytes);
   return [s, bytes](KernelContext& call) {

@@ -132,21 +132,32 @@ void Executor::set_target(ValueId id, void* data) {
 }
 
 void Executor::run(CallState& call, Profile* profile) {
-  using Clock = std::chrono::steady_clock;
-  for (std::size_t i = 0; i < plan_->nodes.size(); ++i) {
+  for (std::size_t i = 0; i < plan_->commit_begin; ++i) {
     call.check(i, plan_->nodes.size());
-    if (profile == nullptr) {
-      run_node(call, i);
-      continue;
-    }
-    const auto start = Clock::now();
-    run_node(call, i);
-    const std::string_view op = plan_->nodes[i].node.op->name;
-    ProfileEntry& entry = (*profile)[op];
-    entry.op = op;
-    ++entry.calls;
-    entry.seconds += std::chrono::duration<double>(Clock::now() - start).count();
+    run_timed(call, i, profile);
   }
+  for (std::size_t i = plan_->commit_begin; i < plan_->nodes.size() && profile != nullptr; ++i) {
+    const std::string_view op = plan_->nodes[i].node.op->name;
+    (*profile)[op].op = op;
+  }
+}
+
+void Executor::commit(CallState& call, Profile* profile) noexcept {
+  for (std::size_t i = plan_->commit_begin; i < plan_->nodes.size(); ++i) {
+    run_timed(call, i, profile);
+  }
+}
+
+void Executor::run_timed(CallState& call, std::size_t position, Profile* profile) {
+  using Clock = std::chrono::steady_clock;
+  if (profile == nullptr) return run_node(call, position);
+  const auto start = Clock::now();
+  run_node(call, position);
+  const std::string_view op = plan_->nodes[position].node.op->name;
+  ProfileEntry& entry = (*profile)[op];
+  entry.op = op;
+  ++entry.calls;
+  entry.seconds += std::chrono::duration<double>(Clock::now() - start).count();
 }
 
 void Executor::run_node(CallState& call, std::size_t position) {

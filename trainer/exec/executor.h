@@ -31,8 +31,11 @@ class Executor {
   // Where the elements of a value with Place::target go.
   void set_target(graph::ValueId id, void* data);
 
-  // With a profile, adds the time of each node to the entry of its operator.
+  // All nodes before the plan's commit section. With a profile, adds the time of each node to the
+  // entry of its operator.
   void run(graph::CallState& call, Profile* profile = nullptr);
+  // The commit section, after run() with the same arguments. Throws nothing.
+  void commit(graph::CallState& call, Profile* profile = nullptr) noexcept;
 
   // Output i of the graph. A tensor lies in memory that the next run reuses.
   Value output(std::size_t i) const;
@@ -49,6 +52,7 @@ class Executor {
   void bind_nodes(const Limits& limits, int threads);
   void run_dynamic(graph::CallState& call, std::size_t position);
   void run_node(graph::CallState& call, std::size_t position);
+  void run_timed(graph::CallState& call, std::size_t position, Profile* profile);
 
   std::shared_ptr<const Plan> plan_;
   Tensor arena_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/contract/op_def.h"
+#include "trainer/plan/commit.h"
 
 namespace ondine::trainer {
 namespace {
@@ -39,7 +40,7 @@ class Order {
   bool hold_back(const InPlace& pair) {
     if (pair.value == no_value || pair.input == no_value) return false;
     const std::size_t node = producer_[index(pair.value)];
-    if (node == none || !may_overwrite(graph_.nodes[node], pair)) return false;
+    if (node == none || !may_overwrite(graph_, graph_.nodes[node], pair)) return false;
     std::vector<std::size_t> others;
     if (!collect_readers(pair.input, node, others)) return false;
     if (std::any_of(others.begin(), others.end(),
@@ -53,33 +54,32 @@ class Order {
     return true;
   }
 
-  void run() {
+  // Of the node that computes the value, or none.
+  std::size_t producer(ValueId id) const { return id == no_value ? none : producer_[index(id)]; }
+
+  // Nodes that are `last` (a flag for each) come after all others, in the order in which they could
+  // have run: a step's first weight is then updated just before the next step reads it. Returns how
+  // many are not.
+  std::size_t run(const std::vector<bool>& last) {
     done_.assign(graph_.nodes.size(), false);
+    last_ = last;
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+      if (!last_[i]) place(i);
+    }
+    const std::size_t others = order_.size();
+    last_.assign(graph_.nodes.size(), false);
+    for (const std::size_t i : ready_) place(i);
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) place(i);
     std::vector<Node> nodes;
     for (const std::size_t i : order_) nodes.push_back(std::move(graph_.nodes[i]));
     graph_.nodes = std::move(nodes);
+    return others;
   }
+
+  static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
  private:
-  static constexpr std::size_t none = static_cast<std::size_t>(-1);
   static std::size_t index(ValueId id) { return static_cast<std::size_t>(id); }
-
-  bool may_overwrite(const Node& node, const InPlace& pair) const {
-    const Type& from = graph_[pair.input].type;
-    const Type& to = graph_[pair.value].type;
-    if (from.dtype != to.dtype || !(from.shape() == to.shape())) return false;
-    // The optimizers of the standard go over each variable once, element by element.
-    const bool optimizer = node.op->domain == "ai.onnx.preview.training";
-    std::size_t reads = 0;
-    bool allowed = false;
-    for (std::size_t i = 0; i < node.inputs.size() && i < 32; ++i) {
-      if (node.inputs[i] != pair.input) continue;
-      ++reads;
-      allowed = optimizer || (node.op->facts.inplace >> i & 1U) != 0;
-    }
-    return reads == 1 && allowed && node.inputs.size() <= 32 && node.bodies.empty();
-  }
 
   // Nodes but `except` that read the value or a view of it. False when it leaves the graph.
   bool collect_readers(ValueId id, std::size_t except, std::vector<std::size_t>& found) const {
@@ -181,7 +181,12 @@ class Order {
       candidates.insert(candidates.end(), readers_[index(id)].begin(), readers_[index(id)].end());
     }
     for (const std::size_t next : candidates) {
-      if (!done_[next] && waiting_[next] == 0 && frees_memory(next)) open.push_back(next);
+      if (done_[next] || waiting_[next] > 0) continue;
+      if (last_[next]) {
+        ready_.push_back(next);
+      } else if (frees_memory(next)) {
+        open.push_back(next);
+      }
     }
   }
 
@@ -193,8 +198,26 @@ class Order {
   std::vector<int> open_readers_;                  // by value
   std::vector<int> waiting_;                       // by node: inputs and others still to come
   std::vector<bool> done_;
+  std::vector<bool> last_;
+  std::vector<std::size_t> ready_;  // nodes to come last, in the order in which they could run
   std::vector<std::size_t> order_;
 };
+
+}  // namespace
+
+namespace {
+
+std::size_t position(const std::vector<ValueId>& ids, ValueId id) {
+  return static_cast<std::size_t>(std::find(ids.begin(), ids.end(), id) - ids.begin());
+}
+
+// The optimizers of the standard go over one variable after the other, each element by element.
+// Input 2 + k V + i and output k V + i belong to variable i of V.
+bool updates_variable(const Node& node, std::size_t input, std::size_t output) {
+  const std::size_t groups = node.op->name == "Adam" ? 4 : 3;
+  const std::size_t variables = (node.inputs.size() - 2) / groups;
+  return input >= 2 && (input - 2) % variables == output % variables;
+}
 
 }  // namespace
 
@@ -204,13 +227,32 @@ std::size_t bytes_of(const Type& type) {
   return static_cast<std::size_t>(shape->size()) * ondine::size_of(type.dtype);
 }
 
-std::vector<bool> order_nodes(Graph& graph, const std::vector<bool>& outside,
-                              std::span<const InPlace> in_place) {
+bool may_overwrite(const Graph& graph, const Node& node, const InPlace& pair) {
+  const Type& from = graph[pair.input].type;
+  const Type& to = graph[pair.value].type;
+  if (from.dtype != to.dtype || !(from.shape() == to.shape()) || !node.bodies.empty()) return false;
+  if (std::count(node.inputs.begin(), node.inputs.end(), pair.input) != 1) return false;
+  const std::size_t input = position(node.inputs, pair.input);
+  if (node.op->domain == "ai.onnx.preview.training") {
+    return updates_variable(node, input, position(node.outputs, pair.value));
+  }
+  return input < 32 && (node.op->facts.inplace >> input & 1U) != 0;
+}
+
+Ordering order_nodes(Graph& graph, const std::vector<bool>& outside,
+                     std::span<const InPlace> in_place, bool commit_last) {
   Order order(graph, outside);
-  std::vector<bool> honoured;
-  for (const InPlace& pair : in_place) honoured.push_back(order.hold_back(pair));
-  order.run();
-  return honoured;
+  std::vector<bool> commits(graph.nodes.size());
+  if (commit_last) commits = choose_commits(graph, outside, in_place);
+  Ordering result;
+  for (const InPlace& pair : in_place) {
+    const std::size_t node = order.producer(pair.value);
+    const bool committed = node != Order::none && commits[node];
+    result.committed.push_back(committed);
+    result.in_place.push_back((committed || !commit_last) && order.hold_back(pair));
+  }
+  result.commit_begin = order.run(commits);
+  return result;
 }
 
 }  // namespace ondine::trainer

@@ -25,10 +25,15 @@ class Planner {
   }
 
   Plan run() {
-    plan_.in_place = order_nodes(plan_.graph, targets_, options_->in_place);
+    Ordering ordering =
+        order_nodes(plan_.graph, targets_, options_->in_place, options_->commit_last);
+    plan_.in_place = std::move(ordering.in_place);
+    plan_.committed = std::move(ordering.committed);
+    plan_.commit_begin = ordering.commit_begin;
     place_inputs();
     count_readers();
     plan_nodes();
+    check_commit();
     for (const ValueId id : plan_.graph.outputs) extend(id, end());
     pack();
     if (plan_.arena_bytes > options_->limits->arena_bytes) {
@@ -106,6 +111,16 @@ class Planner {
       }
       plan_.nodes.push_back(std::move(planned));
     }
+  }
+
+  // What cannot be bound now cannot be known not to fail.
+  void check_commit() {
+    const auto section = std::span(plan_.nodes).subspan(plan_.commit_begin);
+    if (std::none_of(section.begin(), section.end(), [](const auto& node) { return node.dynamic; }))
+      return;
+    plan_.commit_begin = plan_.nodes.size();
+    plan_.committed.assign(plan_.committed.size(), false);
+    plan_.in_place.assign(plan_.in_place.size(), false);
   }
 
   // Before the node is bound, which may prepare tables as large as its outputs.

@@ -46,6 +46,8 @@ struct Plan {
   std::vector<Buffer> buffers;
   std::size_t arena_bytes = 0;
   std::vector<bool> in_place;     // of PlanOptions::in_place: may be the memory of the input
+  std::vector<bool> committed;    // of PlanOptions::in_place: computed in the commit section
+  std::size_t commit_begin = 0;   // nodes from here on cannot fail; nodes.size(): none
   std::uint64_t total_bytes = 0;  // arena, constants, state and its next values
 };
 
@@ -54,6 +56,7 @@ struct PlanOptions {
   std::span<const graph::ValueId> targets;
   // Targets that should go where an input lies.
   std::span<const InPlace> in_place;
+  bool commit_last = false;  // those only that can be computed after all that can fail
   // Of Plan::total_bytes. With one, values are computed again only where they must be to fit;
   // without, where that adds little memory traffic.
   std::optional<std::uint64_t> memory_budget;
@@ -70,7 +73,8 @@ Plan make_plan(const graph::Graph& graph, std::span<const graph::Type> inputs,
                const PlanOptions& options);
 
 // Throws Error(internal) when two buffers that live at the same time overlap in the arena, or a
-// node reads what was not written before. Independent of how the plan was made.
-void verify_plan(const Plan& plan);
+// node reads what was not written before, or what one of `in_place`, the options of the plan, wrote
+// over. Independent of how the plan was made.
+void verify_plan(const Plan& plan, std::span<const InPlace> in_place = {});
 
 }  // namespace ondine::trainer

@@ -11,7 +11,8 @@ using namespace graph;  // NOLINT
 // Replays the plan on tags: each arena byte range remembers which buffer wrote it last.
 class Replay {
  public:
-  explicit Replay(const Plan& plan) : plan_(&plan), live_(plan.buffers.size(), false) {}
+  Replay(const Plan& plan, std::span<const InPlace> in_place)
+      : plan_(&plan), in_place_(in_place), live_(plan.buffers.size(), false) {}
 
   void run() {
     for (std::size_t i = 0; i < plan_->buffers.size(); ++i) {
@@ -24,7 +25,9 @@ class Replay {
       }
       if (planned.workspace != no_buffer) write(planned.workspace);
       for (const ValueId id : planned.node.outputs) {
-        if (id != no_value) write(buffer_of(id));
+        if (id == no_value) continue;
+        write(buffer_of(id));
+        overwrite_input(id);
       }
       if (planned.workspace != no_buffer) live_[planned.workspace] = false;
     }
@@ -45,6 +48,14 @@ class Replay {
     }
   }
 
+  // The old value of a variable whose new one is written in its place.
+  void overwrite_input(ValueId id) {
+    for (std::size_t i = 0; i < in_place_.size() && i < plan_->in_place.size(); ++i) {
+      if (plan_->in_place[i] && in_place_[i].value == id)
+        live_[buffer_of(in_place_[i].input)] = false;
+    }
+  }
+
   // Everything that overlaps what is written now is lost.
   void write(std::size_t buffer) {
     const Buffer& b = plan_->buffers[buffer];
@@ -62,11 +73,26 @@ class Replay {
   }
 
   const Plan* plan_;
+  std::span<const InPlace> in_place_;
   std::vector<bool> live_;
 };
 
 }  // namespace
 
-void verify_plan(const Plan& plan) { Replay(plan).run(); }
+void verify_plan(const Plan& plan, std::span<const InPlace> in_place) {
+  Replay(plan, in_place).run();
+  for (std::size_t i = plan.commit_begin; i < plan.nodes.size(); ++i) {
+    const PlannedNode& planned = plan.nodes[i];
+    for (const ValueId id : planned.node.outputs) {
+      const std::size_t buffer =
+          id == no_value ? no_buffer : plan.buffer_of[static_cast<std::size_t>(id)];
+      const bool fits = buffer == no_buffer || plan.buffers[buffer].place == Place::target;
+      if (planned.dynamic || !fits) {
+        fail(ErrorCode::internal, "plan: ", describe(planned.node, plan.graph),
+             " does not belong into the commit section");
+      }
+    }
+  }
+}
 
 }  // namespace ondine::trainer

@@ -58,24 +58,39 @@ Tensor& StateStore::overwrite(std::size_t i) {
   return free ? next_[i] = tensor : next(i);
 }
 
-void StateStore::commit() {
+std::size_t StateStore::free_version() const {
   std::size_t target = 0;
   while (target < versions_.size() &&
          (target == present_ || versions_[target]->readers.load(std::memory_order_acquire) > 0)) {
     ++target;
   }
-  if (target == versions_.size()) {
-    auto version = std::make_unique<Version>();
-    version->tensors.resize(variables_.size());
-    const std::lock_guard lock(*mutex_);
-    versions_.push_back(std::move(version));
-  }
+  return target;
+}
+
+void StateStore::provide_version() {
+  if (free_version() < versions_.size()) return;
+  auto version = std::make_unique<Version>();
+  version->tensors.resize(variables_.size());
+  const std::lock_guard lock(*mutex_);
+  versions_.push_back(std::move(version));
+}
+
+StateStore::Hold StateStore::hold_readers() {
+  provide_version();
+  Hold hold(*mutex_);
+  if (versions_[present_]->readers.load(std::memory_order_acquire) > 1) hold.unlock();
+  return hold;
+}
+
+void StateStore::commit(Hold hold) {
+  if (!hold.owns_lock()) provide_version();
+  const std::size_t target = free_version();
   Version& version = *versions_[target];
   for (std::size_t i = 0; i < variables_.size(); ++i) {
     version.tensors[i] = next_[i].defined() ? next_[i] : versions_[present_]->tensors[i];
   }
   discard();
-  const std::lock_guard lock(*mutex_);
+  if (!hold.owns_lock()) hold = Hold(*mutex_);
   present_ = target;
 }
 

@@ -56,12 +56,19 @@ class StateStore {
   // Starts the next version: memory for variable i that no reader sees. Allocates only when every
   // buffer of the variable is being read.
   Tensor& next(std::size_t i);
+  // Keeps new readers waiting.
+  using Hold = std::unique_lock<std::mutex>;
+  // For a caller who holds one Reader. When the hold owns its lock nobody else reads the present
+  // version, and nobody will before it is given up; else somebody does. After this, commit() cannot
+  // fail.
+  Hold hold_readers();
   // Starts the next version of variable i in the memory of the present one, where nobody but the
   // caller, who holds one Reader, reads that; else as next(). Initial values are never overwritten.
+  // Only while readers are held, or where there can be none.
   Tensor& overwrite(std::size_t i);
   // Makes the tensors asked for by next() the present version, together with the old ones of all
-  // others.
-  void commit();
+  // others, and lets readers go on.
+  void commit(Hold hold = {});
   // Forgets what next() gave out since the last commit.
   void discard() noexcept;
 
@@ -74,6 +81,8 @@ class StateStore {
     std::atomic<int> readers{0};
   };
   bool in_use(const Tensor& tensor, std::size_t variable) const;
+  std::size_t free_version() const;  // versions_.size() when there is none
+  void provide_version();
 
   std::vector<Variable> variables_;
   std::vector<std::vector<Tensor>> buffers_;  // all memory of each variable

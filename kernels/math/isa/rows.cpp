@@ -124,6 +124,30 @@ void sgd(const Sgd<T>& o, N n, const T* x, const T* g, T* x_new) {
   });
 }
 
+template <class T, int Terms>
+ONDINE_INLINE void descend_row(const T* factors, N n, const T* w, const T* b, T* w_new) {
+  T c[Terms];
+  for (int p = 0; p < Terms; ++p) c[p] = factors[p];
+  for_vectors<T>(n, [=](auto get, auto put) ONDINE_LAMBDA {
+    Vec<T> sum = get(w);
+#pragma GCC unroll 4
+    for (int p = 0; p < Terms; ++p) sum += c[p] * get(b + p * n);
+    put(w_new, sum);
+  });
+}
+
+template <class T>
+void thin_descent(const ThinDescent<T>& o, const T* w, const T* a, const T* b, T* w_new) {
+  for (N i = 0; i < o.m; ++i) {
+    T c[ThinDescent<T>::most_terms];
+    for (N p = 0; p < o.k; ++p) c[p] = -o.rate * a[i * o.a_row + p * o.a_col];
+    if (o.k == 1) descend_row<T, 1>(c, o.n, w + i * o.n, b, w_new + i * o.n);
+    if (o.k == 2) descend_row<T, 2>(c, o.n, w + i * o.n, b, w_new + i * o.n);
+    if (o.k == 3) descend_row<T, 3>(c, o.n, w + i * o.n, b, w_new + i * o.n);
+    if (o.k == 4) descend_row<T, 4>(c, o.n, w + i * o.n, b, w_new + i * o.n);
+  }
+}
+
 template <class T>
 void momentum(const Momentum<T>& options, N n, const T* x, const T* g, const T* v, T* x_new,
               T* v_new) {
@@ -179,6 +203,7 @@ constexpr RowKernels<T> make() {
           &scaled_norm_gradient<T>,
           &normal_column_sums<T>,
           &sgd<T>,
+          &thin_descent<T>,
           &momentum<T>,
           &adagrad<T>,
           &adam<T>};

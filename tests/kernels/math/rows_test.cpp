@@ -357,3 +357,35 @@ TEMPLATE_TEST_CASE("optimizer rows follow the formulas of the training operators
              });
   }
 }
+
+TEMPLATE_TEST_CASE("a thin descent adds one term after the other, in place or not", "", float,
+                   double) {
+  using T = TestType;
+  for (const Index k : {1, 2, 3, 4}) {
+    for (const auto& [m, n] : {std::pair<Index, Index>{0, 5}, {1, 1}, {3, 17}, {90, 1000}}) {
+      for (const bool turned : {false, true}) {
+        Numbers numbers(static_cast<std::uint64_t>(m * 10 + k));
+        const auto w = numbers.row<T>(m * n);
+        const auto a = numbers.row<T>(m * k);
+        const auto b = numbers.row<T>(k * n);
+        const ThinDescent<T> options{T(0.25), m, n, k, turned ? 1 : k, turned ? m : 1};
+        std::vector<double> expected = wide(w);
+        for (Index i = 0; i < m; ++i) {
+          for (Index j = 0; j < n * k; ++j) {
+            const auto at = static_cast<std::size_t>(i * options.a_row + j / n * options.a_col);
+            expected[static_cast<std::size_t>(i * n + j % n)] -=
+                0.25 * double{a[at]} * double{b[static_cast<std::size_t>(j)]};
+          }
+        }
+        check<T>(expected, tolerance<T>, [&](ThreadPool& pool, const Kernels& kernels) {
+          auto here = w;
+          auto there = std::vector<T>(w.size());
+          thin_descent(pool, options, here.data(), a.data(), b.data(), here.data(), kernels);
+          thin_descent(pool, options, w.data(), a.data(), b.data(), there.data(), kernels);
+          CHECK(same_bits(here, there));
+          return here;
+        });
+      }
+    }
+  }
+}
