@@ -144,7 +144,7 @@ TEST_CASE("verify counts what passed, failed and was skipped") {
   CHECK_THAT(shop.succeed("verify hostile").out, Catch::Contains("1 passed"));
   const Result large = shop.run("verify hostile --refusal-mib 0.5");
   CHECK(large.exit_code == 1);
-  CHECK_THAT(large.out, Catch::Contains("beyond the file, allowed are 512.0 KiB"));
+  CHECK_THAT(large.out, Catch::Contains("beyond the file, allowed are 0.5 MiB"));
   const Result slow = shop.run("verify hostile --refusal-seconds 1e-9");
   CHECK(slow.exit_code == 1);
   CHECK_THAT(slow.out, Catch::Contains("s of processor time, allowed are 1e-09"));

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "ondine/command.h"
 #include "ondine/common.h"
@@ -129,29 +130,26 @@ void print(const Result& result) {
 
 }  // namespace
 
-void add_bench(CLI::App& app, Action& action) {
+void add_bench(Parser& parser) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
-      add_command(app, "bench", "Time a training step (or inference) on made-up data",
-                  "  ondine bench train.onnx --batch 64 --threads 2\n"
-                  "  ondine bench model.onnx --inference --json\n");
-  command->add_option("MODEL", options->model, "Model file")->required();
-  command->add_option("--batch", options->batch, "Extent of open dims")->check(CLI::PositiveNumber);
-  add_load_options(*command, options->load);
-  command->add_option("--steps", options->steps, "Timed steps")->check(CLI::PositiveNumber);
-  command->add_option("--algorithm", options->algorithm, "Index of the training algorithm");
-  command->add_flag("--inference", options->inference, "Time inference of a training model");
-  command->add_flag("--json", options->as_json, "Print JSON");
-  command->callback([options, &action] {
-    action = [options] {
-      const Result result = measure(*options);
-      if (options->as_json) {
-        print_json(*options, result);
-      } else {
-        print(result);
-      }
-      return 0;
-    };
+  Command command = parser.add("bench", "Time a training step (or inference) on made-up data",
+                               "  ondine bench train.onnx --batch 64 --threads 2\n"
+                               "  ondine bench model.onnx --inference --json\n");
+  command.option("MODEL", &options->model, "Model file").required();
+  command.option("--batch", &options->batch, "Extent of open dims").positive();
+  add_load_options(command, options->load);
+  command.option("--steps", &options->steps, "Timed steps").positive();
+  command.option("--algorithm", &options->algorithm, "Index of the training algorithm");
+  command.option("--inference", &options->inference, "Time inference of a training model");
+  command.option("--json", &options->as_json, "Print JSON");
+  command.runs([options] {
+    const Result result = measure(*options);
+    if (options->as_json) {
+      print_json(*options, result);
+    } else {
+      print(result);
+    }
+    return 0;
   });
 }
 

@@ -6,19 +6,16 @@
 
 namespace ondine::cli {
 
-void add_check(CLI::App& app, Action& action) {
+void add_check(Parser& parser) {
   auto file = std::make_shared<std::string>();
-  CLI::App* command =
-      add_command(app, "check", "Check a model; all findings go to the error output",
-                  "  ondine check model.onnx && echo fine\n");
-  command->add_option("MODEL", *file, "Model file")->required();
-  command->callback([file, &action] {
-    action = [file] {
-      const std::vector<std::string> findings = check_model(*file);
-      for (const std::string& finding : findings) std::cerr << finding << '\n';
-      if (findings.empty()) std::cout << *file << ": no findings\n";
-      return findings.empty() ? 0 : 1;
-    };
+  Command command = parser.add("check", "Check a model; all findings go to the error output",
+                               "  ondine check model.onnx && echo fine\n");
+  command.option("MODEL", file.get(), "Model file").required();
+  command.runs([file] {
+    const std::vector<std::string> findings = check_model(*file);
+    for (const std::string& finding : findings) std::cerr << finding << '\n';
+    if (findings.empty()) std::cout << *file << ": no findings\n";
+    return findings.empty() ? 0 : 1;
   });
 }
 

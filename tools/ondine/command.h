@@ -1,25 +1,103 @@
-// The commands. Each adds itself to the parser and, when chosen, sets what is
-// to run.
+// The commands and their options. CLI11 stands behind, in command.cpp alone: its headers take
+// seconds to compile.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include <cstdint>
 #include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
 
 namespace ondine::cli {
 
-// Runs after parsing; the result is the exit code. Errors are thrown.
-using Action = std::function<int()>;
+// An option of a command; a handle that lives as long as the parser.
+class Option {
+ public:
+  explicit Option(CLI::Option* option) : option_(option) {}
 
-void add_info(CLI::App& app, Action& action);
-void add_check(CLI::App& app, Action& action);
-void add_inspect(CLI::App& app, Action& action);
-void add_prepare(CLI::App& app, Action& action);
-void add_train(CLI::App& app, Action& action);
-void add_infer(CLI::App& app, Action& action);
-void add_eval(CLI::App& app, Action& action);
-void add_export(CLI::App& app, Action& action);
-void add_verify(CLI::App& app, Action& action);
-void add_bench(CLI::App& app, Action& action);
-void add_gradcheck(CLI::App& app, Action& action);
+  Option& required();
+  Option& positive();
+  Option& between(int least, int most);
+  Option& needs(const Option& other);
+  Option& excludes(const Option& other);
+  Option& hidden();  // from the help
+
+ private:
+  CLI::Option* option_;
+};
+
+// Where an option's value goes; what a bool points to is a flag.
+using Target =
+    std::variant<bool*, int*, std::int64_t*, std::uint64_t*, float*, double*, std::string*,
+                 std::vector<std::string>*, std::optional<float>*, std::optional<std::uint64_t>*>;
+
+// Thrown by a command whose options do not fit together.
+struct WrongUsage : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+class Command {
+ public:
+  explicit Command(CLI::App* app, std::function<int()>* chosen) : app_(app), chosen_(chosen) {}
+
+  // `names` is "--name", "-n,--name" or, for a positional argument, "NAME". `to` must outlive the
+  // parsing.
+  Option option(const std::string& names, Target to, const std::string& help);
+  // One of the keys, in upper or lower case.
+  template <class Value>
+  Option choice(const std::string& names, Value* to, const std::map<std::string, Value>& values,
+                const std::string& help) {
+    std::vector<std::string> keys;
+    for (const auto& [key, value] : values) keys.push_back(key);
+    return choose(
+        names, keys, [to, values](const std::string& key) { *to = values.at(key); }, help);
+  }
+  // What the command does, once its options hold their values; the result is the exit code.
+  void runs(std::function<int()> action);
+
+ private:
+  Option choose(const std::string& names, const std::vector<std::string>& keys,
+                std::function<void(const std::string&)> take, const std::string& help);
+
+  CLI::App* app_;
+  std::function<int()>* chosen_;
+};
+
+class Parser {
+ public:
+  Parser();
+  ~Parser();
+  Parser(const Parser&) = delete;
+  Parser& operator=(const Parser&) = delete;
+
+  Command add(const std::string& name, const std::string& description, const std::string& examples);
+  // Parses and runs the command that was chosen. Help and wrong usage are answered here.
+  int run(int argc, char** argv);
+
+ private:
+  std::unique_ptr<CLI::App> app_;
+  std::function<int()> chosen_;
+};
+
+void add_info(Parser& parser);
+void add_check(Parser& parser);
+void add_inspect(Parser& parser);
+void add_prepare(Parser& parser);
+void add_train(Parser& parser);
+void add_infer(Parser& parser);
+void add_eval(Parser& parser);
+void add_export(Parser& parser);
+void add_verify(Parser& parser);
+void add_bench(Parser& parser);
+void add_gradcheck(Parser& parser);
 
 }  // namespace ondine::cli

@@ -10,24 +10,15 @@
 
 namespace ondine::cli {
 
-CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& description,
-                      const std::string& examples) {
-  CLI::App* command = app.add_subcommand(name, description);
-  command->footer("Examples:\n" + examples);
-  return command;
-}
-
-void add_load_options(CLI::App& command, LoadOptions& load) {
-  command.add_option("--threads", load.threads, "Threads")->check(CLI::Range(1, 1024));
-  command.add_option("--memory-budget", load.memory_budget,
-                     "Bytes for values, state and constants: cheap values are computed again");
+void add_load_options(Command command, LoadOptions& load) {
+  command.option("--threads", &load.threads, "Threads").between(1, 1024);
+  command.option("--memory-budget", &load.memory_budget,
+                 "Bytes for values, state and constants: cheap values are computed again");
   const std::map<std::string, UpdatePolicy> policies{{"atomic", UpdatePolicy::atomic},
                                                      {"immediate", UpdatePolicy::immediate}};
-  command
-      .add_option("--updates", load.updates,
-                  "atomic: all at once; immediate: each in its own memory")
-      ->transform(CLI::CheckedTransformer(policies));
-  command.add_option("--no-fusion", load.no_fusion, "Fusion passes to leave out, or all");
+  command.choice("--updates", &load.updates, policies,
+                 "atomic: all at once; immediate: each in its own memory");
+  command.option("--no-fusion", &load.no_fusion, "Fusion passes to leave out, or all");
 }
 
 std::pair<std::string, std::string> split_pair(const std::string& text, const char* option) {

@@ -1,23 +1,19 @@
 // What several commands share.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include <ondine/data.h>
 #include <ondine/model.h>
 
+#include "ondine/command.h"
+
 namespace ondine::cli {
 
-// A subcommand with a footer of examples.
-CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& description,
-                      const std::string& examples);
-
 // --threads, --memory-budget, --updates and --no-fusion; `load` must outlive the parsing.
-void add_load_options(CLI::App& command, LoadOptions& load);
+void add_load_options(Command command, LoadOptions& load);
 
 // "NAME=VALUE" at its first '='; Error(mismatch) that names the option when
 // there is none.

@@ -7,7 +7,7 @@
 
 namespace ondine::cli {
 
-void add_export(CLI::App& app, Action& action) {
+void add_export(Parser& parser) {
   struct Options {
     std::string model;
     std::string checkpoint;
@@ -17,45 +17,42 @@ void add_export(CLI::App& app, Action& action) {
     std::optional<std::uint64_t> external;
   };
   auto options = std::make_shared<Options>();
-  CLI::App* command =
-      add_command(app, "export", "Write a trained model as .onnx, or its weights as .safetensors",
-                  "  ondine export train.onnx --checkpoint run.ckpt -o trained.onnx\n"
-                  "  ondine export train.onnx --checkpoint run.ckpt -o go_on.onnx "
-                  "--training\n"
-                  "  ondine export train.onnx --checkpoint run.ckpt -o trained.safetensors\n"
-                  "  ondine export train.onnx --weights other.safetensors -o trained.onnx\n");
-  command->add_option("MODEL", options->model, "Training model")->required();
-  command->add_option("--checkpoint", options->checkpoint, "State to export");
-  command->add_option("--weights", options->weights,
-                      "Values of weights, in .safetensors, after those of the checkpoint");
+  Command command =
+      parser.add("export", "Write a trained model as .onnx, or its weights as .safetensors",
+                 "  ondine export train.onnx --checkpoint run.ckpt -o trained.onnx\n"
+                 "  ondine export train.onnx --checkpoint run.ckpt -o go_on.onnx "
+                 "--training\n"
+                 "  ondine export train.onnx --checkpoint run.ckpt -o trained.safetensors\n"
+                 "  ondine export train.onnx --weights other.safetensors -o trained.onnx\n");
+  command.option("MODEL", &options->model, "Training model").required();
+  command.option("--checkpoint", &options->checkpoint, "State to export");
+  command.option("--weights", &options->weights,
+                 "Values of weights, in .safetensors, after those of the checkpoint");
   command
-      ->add_option("-o,--output", options->output,
-                   "Model to write; with the ending .safetensors the weights alone")
-      ->required();
-  command->add_flag("--training", options->training,
-                    "Keep the training information and its state; all state variables as weights");
-  command->add_option("--external-data-from", options->external,
-                      "Tensors of at least this many bytes go to a file of their own");
-  command->callback([options, &action] {
-    action = [options] {
-      Model model = Model::load(options->model);
-      if (!options->checkpoint.empty()) {
-        const RestoreReport report = model.restore_checkpoint(options->checkpoint);
-        if (!report.note.empty()) std::cerr << "note: " << report.note << '\n';
-      }
-      if (!options->weights.empty()) take_weights(model, options->weights);
-      const ExportOptions how{options->external};
-      if (is_safetensors(options->output)) {
-        save_weights(model, options->output,
-                     options->training ? WeightSet::all : WeightSet::weights);
-      } else if (options->training) {
-        model.export_training(options->output, how);
-      } else {
-        model.export_inference(options->output, how);
-      }
-      std::cout << "wrote " << options->output << '\n';
-      return 0;
-    };
+      .option("-o,--output", &options->output,
+              "Model to write; with the ending .safetensors the weights alone")
+      .required();
+  command.option("--training", &options->training,
+                 "Keep the training information and its state; all state variables as weights");
+  command.option("--external-data-from", &options->external,
+                 "Tensors of at least this many bytes go to a file of their own");
+  command.runs([options] {
+    Model model = Model::load(options->model);
+    if (!options->checkpoint.empty()) {
+      const RestoreReport report = model.restore_checkpoint(options->checkpoint);
+      if (!report.note.empty()) std::cerr << "note: " << report.note << '\n';
+    }
+    if (!options->weights.empty()) take_weights(model, options->weights);
+    const ExportOptions how{options->external};
+    if (is_safetensors(options->output)) {
+      save_weights(model, options->output, options->training ? WeightSet::all : WeightSet::weights);
+    } else if (options->training) {
+      model.export_training(options->output, how);
+    } else {
+      model.export_inference(options->output, how);
+    }
+    std::cout << "wrote " << options->output << '\n';
+    return 0;
   });
 }
 

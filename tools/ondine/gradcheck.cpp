@@ -34,23 +34,21 @@ int run(const Options& options) {
 
 }  // namespace
 
-void add_gradcheck(CLI::App& app, Action& action) {
+void add_gradcheck(Parser& parser) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = add_command(
-      app, "gradcheck", "Compare numeric with analytic derivatives of every trained variable",
+  Command command = parser.add(
+      "gradcheck", "Compare numeric with analytic derivatives of every trained variable",
       "  ondine gradcheck train.onnx\n  ondine gradcheck train.onnx --batch 2 --seed 7\n");
-  command->add_option("MODEL", options->model, "Training model")->required();
-  command->add_option("--batch", options->batch, "Extent of open dims")->check(CLI::PositiveNumber);
-  command->add_option("--algorithm", options->check.algorithm, "Index of the training algorithm");
-  command->add_option("--directions", options->check.directions, "Directions for each variable")
-      ->check(CLI::PositiveNumber);
-  command->add_option("--seed", options->check.seed, "Of data and directions");
-  command->add_flag("--as-is", options->as_is, "Do not widen to float64");
-  command->callback([options, &action] {
-    action = [options] {
-      options->check.widen = !options->as_is;
-      return run(*options);
-    };
+  command.option("MODEL", &options->model, "Training model").required();
+  command.option("--batch", &options->batch, "Extent of open dims").positive();
+  command.option("--algorithm", &options->check.algorithm, "Index of the training algorithm");
+  command.option("--directions", &options->check.directions, "Directions for each variable")
+      .positive();
+  command.option("--seed", &options->check.seed, "Of data and directions");
+  command.option("--as-is", &options->as_is, "Do not widen to float64");
+  command.runs([options] {
+    options->check.widen = !options->as_is;
+    return run(*options);
   });
 }
 

@@ -98,18 +98,18 @@ int run(const Options& options) {
 
 }  // namespace
 
-void add_infer(CLI::App& app, Action& action) {
+void add_infer(Parser& parser) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
-      add_command(app, "infer", "Run a model on inputs from files (.npy, .pb, IDX)",
-                  "  ondine infer model.onnx --input image=x.npy\n"
-                  "  ondine infer model.onnx --input a=a.npy --input b=b.npy -o results\n");
-  command->add_option("MODEL", options->model, "Model file")->required();
-  command->add_option("--input", options->inputs, "NAME=FILE, once for each input");
-  command->add_option("--checkpoint", options->checkpoint, "State to run with");
-  command->add_option("-o,--output", options->folder, "Folder for the outputs, NAME.npy");
-  command->add_option("--threads", options->threads, "Threads")->check(CLI::Range(1, 1024));
-  command->callback([options, &action] { action = [options] { return run(*options); }; });
+  Command command =
+      parser.add("infer", "Run a model on inputs from files (.npy, .pb, IDX)",
+                 "  ondine infer model.onnx --input image=x.npy\n"
+                 "  ondine infer model.onnx --input a=a.npy --input b=b.npy -o results\n");
+  command.option("MODEL", &options->model, "Model file").required();
+  command.option("--input", &options->inputs, "NAME=FILE, once for each input");
+  command.option("--checkpoint", &options->checkpoint, "State to run with");
+  command.option("-o,--output", &options->folder, "Folder for the outputs, NAME.npy");
+  command.option("--threads", &options->threads, "Threads").between(1, 1024);
+  command.runs([options] { return run(*options); });
 }
 
 }  // namespace ondine::cli

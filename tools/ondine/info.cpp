@@ -2,6 +2,7 @@
 #include <iostream>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include <ondine/operators.h>
 
@@ -96,41 +97,38 @@ void print_operators(const std::vector<std::string>& models) {
 
 }  // namespace
 
-void add_info(CLI::App& app, Action& action) {
+void add_info(Parser& parser) {
   struct Options {
     std::vector<std::string> models;
     bool as_json = false;
     bool operators = false;
   };
   auto options = std::make_shared<Options>();
-  CLI::App* command =
-      add_command(app, "info", "Inputs, outputs, algorithms and state of a model",
-                  "  ondine info model.onnx\n  ondine info model.onnx --json\n"
-                  "  ondine info --operators model.onnx train.onnx > operators.txt\n");
-  command->add_option("MODEL", options->models, "Model files")->required();
-  CLI::Option* as_json = command->add_flag("--json", options->as_json, "Print JSON");
+  Command command = parser.add("info", "Inputs, outputs, algorithms and state of a model",
+                               "  ondine info model.onnx\n  ondine info model.onnx --json\n"
+                               "  ondine info --operators model.onnx train.onnx > operators.txt\n");
+  command.option("MODEL", &options->models, "Model files").required();
+  Option as_json = command.option("--json", &options->as_json, "Print JSON");
   command
-      ->add_flag("--operators", options->operators,
-                 "Print what operators of the library the models need, for the CMake option "
-                 "ONDINE_OPERATORS")
-      ->excludes(as_json);
-  command->callback([options, &action] {
-    action = [options] {
-      if (options->operators) {
-        print_operators(options->models);
-        return 0;
-      }
-      for (const std::string& file : options->models) {
-        const Model model = Model::load(file);
-        if (options->as_json) {
-          std::cout << describe(model).dump(2) << '\n';
-        } else {
-          if (options->models.size() > 1) std::cout << file << '\n';
-          print(model);
-        }
-      }
+      .option("--operators", &options->operators,
+              "Print what operators of the library the models need, for the CMake option "
+              "ONDINE_OPERATORS")
+      .excludes(as_json);
+  command.runs([options] {
+    if (options->operators) {
+      print_operators(options->models);
       return 0;
-    };
+    }
+    for (const std::string& file : options->models) {
+      const Model model = Model::load(file);
+      if (options->as_json) {
+        std::cout << describe(model).dump(2) << '\n';
+      } else {
+        if (options->models.size() > 1) std::cout << file << '\n';
+        print(model);
+      }
+    }
+    return 0;
   });
 }
 

@@ -6,25 +6,23 @@
 
 namespace ondine::cli {
 
-void add_inspect(CLI::App& app, Action& action) {
+void add_inspect(Parser& parser) {
   struct Options {
     std::string model;
     std::string stage = "model";
     std::size_t algorithm = 0;
   };
   auto options = std::make_shared<Options>();
-  CLI::App* command = add_command(app, "inspect", "Print a model at one stage of its way",
-                                  "  ondine inspect model.onnx --stage gradient\n");
-  command->add_option("MODEL", options->model, "Model file")->required();
-  command->add_option("--stage", options->stage, "model, graph, training, gradient or optimized")
-      ->required();
-  command->add_option("--algorithm", options->algorithm, "Index of the training algorithm");
-  command->callback([options, &action] {
-    action = [options] {
-      const Model model = Model::load(options->model);
-      std::cout << model.inspect(options->stage, options->algorithm) << '\n';
-      return 0;
-    };
+  Command command = parser.add("inspect", "Print a model at one stage of its way",
+                               "  ondine inspect model.onnx --stage gradient\n");
+  command.option("MODEL", &options->model, "Model file").required();
+  command.option("--stage", &options->stage, "model, graph, training, gradient or optimized")
+      .required();
+  command.option("--algorithm", &options->algorithm, "Index of the training algorithm");
+  command.runs([options] {
+    const Model model = Model::load(options->model);
+    std::cout << model.inspect(options->stage, options->algorithm) << '\n';
+    return 0;
   });
 }
 

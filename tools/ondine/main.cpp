@@ -10,26 +10,16 @@
 namespace {
 
 constexpr int failed = 1;
-constexpr int wrong_usage = 2;
 
 int run(int argc, char** argv) {
-  CLI::App app{"Train ONNX models where they run.", "ondine"};
-  app.require_subcommand(1);
-  app.set_help_all_flag("--help-all", "Help of all commands");
-  app.footer("See 'ondine COMMAND --help' for the options and examples of a command.");
-  ondine::cli::Action action;
+  ondine::cli::Parser parser;
   for (const auto add : {ondine::cli::add_info, ondine::cli::add_check, ondine::cli::add_inspect,
                          ondine::cli::add_prepare, ondine::cli::add_train, ondine::cli::add_infer,
                          ondine::cli::add_eval, ondine::cli::add_export, ondine::cli::add_verify,
                          ondine::cli::add_bench, ondine::cli::add_gradcheck}) {
-    add(app, action);
+    add(parser);
   }
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error, std::cout, std::cerr) == 0 ? 0 : wrong_usage;
-  }
-  return action();
+  return parser.run(argc, argv);
 }
 
 }  // namespace

@@ -71,7 +71,7 @@ const NodeDef* find_op(const GraphDef& graph, const std::string& op) {
   return found == graph.nodes.end() ? nullptr : &*found;
 }
 
-std::set<std::string> keys(const Properties& bindings) {
+std::set<std::string> keys(const graph::Properties& bindings) {
   std::set<std::string> result;
   for (const auto& [key, unused] : bindings) result.insert(key);
   return result;

@@ -1,4 +1,5 @@
 #include <iostream>
+#include <nlohmann/json.hpp>
 
 #include "ondine/command.h"
 #include "ondine/train/evaluate.h"
@@ -41,27 +42,26 @@ int run(const Options& options) {
 
 }  // namespace
 
-void add_eval(CLI::App& app, Action& action) {
+void add_eval(Parser& parser) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
-      add_command(app, "eval",
-                  "Accuracy (or squared error) of a model on data; the validation part if "
-                  "there is "
-                  "one",
-                  "  ondine eval trained.onnx --data /usr/share/datasets/fashion-mnist\n"
-                  "  ondine eval train.onnx --checkpoint run.ckpt --data x_test.npy "
-                  "y_test.npy --label y\n");
-  command->add_option("MODEL", options->model, "Model file")->required();
-  command->add_option("--data", options->data, "Folder or files: IDX, .npy, .npz")->required();
-  command->add_option("--map", options->map, "INPUT=ARRAY where names differ");
-  command->add_option("--label", options->label, "Array of the labels");
-  command->add_option("--model-output", options->output, "Output to compare; the first if absent");
-  command->add_option("--checkpoint", options->checkpoint, "State to evaluate");
-  command->add_option("--batch-size", options->batch_size, "Rows at once")
-      ->check(CLI::PositiveNumber);
-  command->add_option("--threads", options->threads, "Threads")->check(CLI::Range(1, 1024));
-  command->add_flag("--json", options->as_json, "Print JSON");
-  command->callback([options, &action] { action = [options] { return run(*options); }; });
+  Command command =
+      parser.add("eval",
+                 "Accuracy (or squared error) of a model on data; the validation part if "
+                 "there is "
+                 "one",
+                 "  ondine eval trained.onnx --data /usr/share/datasets/fashion-mnist\n"
+                 "  ondine eval train.onnx --checkpoint run.ckpt --data x_test.npy "
+                 "y_test.npy --label y\n");
+  command.option("MODEL", &options->model, "Model file").required();
+  command.option("--data", &options->data, "Folder or files: IDX, .npy, .npz").required();
+  command.option("--map", &options->map, "INPUT=ARRAY where names differ");
+  command.option("--label", &options->label, "Array of the labels");
+  command.option("--model-output", &options->output, "Output to compare; the first if absent");
+  command.option("--checkpoint", &options->checkpoint, "State to evaluate");
+  command.option("--batch-size", &options->batch_size, "Rows at once").positive();
+  command.option("--threads", &options->threads, "Threads").between(1, 1024);
+  command.option("--json", &options->as_json, "Print JSON");
+  command.runs([options] { return run(*options); });
 }
 
 }  // namespace ondine::cli

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
+#include <nlohmann/json.hpp>
 
 #include "ondine/take_weights.h"
 #include "ondine/train/interrupt.h"

@@ -1,4 +1,5 @@
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "ondine/common.h"
 #include "ondine/verify/compare.h"

@@ -91,9 +91,9 @@ Verdict check_refusal(const Refusal& refusal, const VerifyOptions& options) {
   if (!sanitized() && refusal.seconds > options.refusal_seconds) {
     verdict = failed("refused after " + number(refusal.seconds) + " s of processor time, allowed " +
                      "are " + number(options.refusal_seconds));
-  } else if (!sanitized() && refusal.bytes > options.refusal_bytes) {
+  } else if (!sanitized() && static_cast<double>(refusal.bytes) > options.refusal_mib * 1048576) {
     verdict = failed("refused with " + human_bytes(refusal.bytes) + " beyond the file, allowed " +
-                     "are " + human_bytes(options.refusal_bytes));
+                     "are " + number(options.refusal_mib) + " MiB");
   }
   verdict.refusal = refusal;
   return verdict;

@@ -1,6 +1,7 @@
 #include <sys/resource.h>
 
 #include <iostream>
+#include <nlohmann/json.hpp>
 
 #include "ondine/common.h"
 #include "ondine/verify/expectation.h"

@@ -37,7 +37,7 @@ struct VerifyOptions {
   // What refusing a model may take at most. Processor time, so that it is the same on a machine
   // that is busy with other things.
   double refusal_seconds = 0.2;
-  std::uint64_t refusal_bytes = std::uint64_t{64} << 20;
+  double refusal_mib = 64;  // beyond the file
 };
 
 Verdict run_backend_case(const std::filesystem::path& folder, const VerifyOptions& options);

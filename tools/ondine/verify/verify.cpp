@@ -122,34 +122,27 @@ int run(const Options& options) {
 
 }  // namespace
 
-void add_verify(CLI::App& app, Action& action) {
+void add_verify(Parser& parser) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = add_command(
-      app, "verify", "Run conformance cases and compare with their expected results",
+  Command command = parser.add(
+      "verify", "Run conformance cases and compare with their expected results",
       "  ondine verify cases/training\n"
       "  ondine verify cases/backend/simple cases/hostile/ext-symlink\n"
-      "A case is skipped when it needs an operator that this build lacks. Models that are to "
-      "be refused are loaded\nin a process of their own, which may take at most 0.2 s "
+      "A case is skipped when it needs an operator that this build lacks. Models that are "
+      "to be refused are loaded\nin a process of their own, which may take at most 0.2 s "
       "of processor time in loading and 64 MiB beyond the file.\n");
-  auto* paths = command->add_option("PATH", options->paths, "Cases, or folders that hold some");
-  auto* child = command->add_option("--hostile-child", options->child)->group("");
-  paths->excludes(child);
-  command->add_option("--threads", options->verify.threads, "Threads")->check(CLI::Range(1, 1024));
+  Option paths = command.option("PATH", &options->paths, "Cases, or folders that hold some");
+  paths.excludes(command.option("--hostile-child", &options->child, "").hidden());
+  command.option("--threads", &options->verify.threads, "Threads").between(1, 1024);
   command
-      ->add_option("--refusal-seconds", options->verify.refusal_seconds,
-                   "Processor time that refusing a model may take")
-      ->check(CLI::PositiveNumber);
-  command
-      ->add_option_function<double>(
-          "--refusal-mib",
-          [options](const double& mib) {
-            options->verify.refusal_bytes = static_cast<std::uint64_t>(mib * 1048576);
-          },
-          "MiB that refusing a model may take beyond its file")
-      ->check(CLI::Range(0.0, 1048576.0));
-  command->callback([options, &action] {
-    if (options->paths.empty() && options->child.empty()) throw CLI::RequiredError("PATH");
-    action = [options] { return run(*options); };
+      .option("--refusal-seconds", &options->verify.refusal_seconds,
+              "Processor time that refusing a model may take")
+      .positive();
+  command.option("--refusal-mib", &options->verify.refusal_mib,
+                 "MiB that refusing a model may take beyond its file");
+  command.runs([options] {
+    if (options->paths.empty() && options->child.empty()) throw WrongUsage("PATH is required");
+    return run(*options);
   });
 }
 
