@@ -7,6 +7,8 @@ target_compile_options(ondine_warnings INTERFACE
 if(ONDINE_WERROR)
   target_compile_options(ondine_warnings INTERFACE -Werror)
 endif()
+# The type of the sanitized presets: lines for reports, and no more work for the compiler than that.
+set(CMAKE_CXX_FLAGS_SANITIZED "-O1 -g1")
 if(ONDINE_SANITIZE)
   add_compile_options(-fsanitize=${ONDINE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${ONDINE_SANITIZE})

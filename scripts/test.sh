@@ -32,10 +32,10 @@ case "${1:-}" in
   --fuzz)
     scripts/install_dependencies.sh clang-14
     cmake -S . -B build-fuzz -G Ninja -DCMAKE_CXX_COMPILER=clang++-14 -DCMAKE_C_COMPILER=clang-14 \
-      -DCMAKE_BUILD_TYPE=RelWithDebInfo -DONDINE_FUZZ=ON -DONDINE_EXAMPLES=OFF \
+      -DCMAKE_BUILD_TYPE=Sanitized -DONDINE_FUZZ=ON -DONDINE_EXAMPLES=OFF \
       -DONDINE_TOOLS=OFF -DONDINE_SANITIZE=fuzzer-no-link,address,undefined
+    cmake --build build-fuzz --target fuzz_load fuzz_model fuzz_checkpoint fuzz_export
     for name in load model checkpoint export; do
-      cmake --build build-fuzz --target "fuzz_$name"
       mkdir -p "build-fuzz/corpus/$name"
       "build-fuzz/bin/fuzz_$name" -max_total_time="${SECONDS_EACH:-60}" -timeout=10 \
         -rss_limit_mb=2048 "build-fuzz/corpus/$name" "tests/fuzz/corpus/$name"
