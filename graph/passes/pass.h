@@ -41,6 +41,7 @@ extern const Pass fuse_normalization_gradient;  // its activation's derivative g
 extern const Pass fuse_normalization;           // what is added to it and its activation go into it
 extern const Pass fuse_descent;                 // w - rate g to Descent
 extern const Pass fuse_gemm_descent;            // Descent by a product to GemmDescent
+extern const Pass fuse_formula;                 // element-wise ends of the graph to Formula
 
 std::span<const Pass> fusion_passes();
 

@@ -18,7 +18,7 @@ std::size_t index(ValueId id) { return static_cast<std::size_t>(id); }
 // Arithmetic in floating point that allocates nothing.
 bool cannot_fail(const Node& node, const Graph& graph) {
   constexpr std::array<std::string_view, 3> optimizers{"Adagrad", "Adam", "Momentum"};
-  constexpr std::array<std::string_view, 2> fused{"Descent", "GemmDescent"};
+  constexpr std::array<std::string_view, 3> fused{"Descent", "Formula", "GemmDescent"};
   constexpr std::array<std::string_view, 2> plain{"Add", "Sub"};
   const auto is_one_of = [&](const auto& names) {
     return std::find(names.begin(), names.end(), node.op->name) != names.end();

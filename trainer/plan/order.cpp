@@ -236,7 +236,9 @@ bool may_overwrite(const Graph& graph, const Node& node, const InPlace& pair) {
   if (node.op->domain == "ai.onnx.preview.training") {
     return updates_variable(node, input, position(node.outputs, pair.value));
   }
-  return input < 32 && (node.op->facts.inplace >> input & 1U) != 0;
+  // What facts say is said of output 0; a Formula treats all alike.
+  const bool first = node.outputs[0] == pair.value || node.op->name == "Formula";
+  return first && input < 32 && (node.op->facts.inplace >> input & 1U) != 0;
 }
 
 Ordering order_nodes(Graph& graph, const std::vector<bool>& outside,

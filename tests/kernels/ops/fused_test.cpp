@@ -1,6 +1,7 @@
 // The operators that fusion passes put into training graphs, against what they stand for.
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
 
 #include "graph/contract/catalogue.h"
 #include "tests/support/op_harness.h"
@@ -84,6 +85,68 @@ TEST_CASE("GemmDescent transposes its factors") {
                      .attributes = {{"transA", std::int64_t{1}}, {"transB", std::int64_t{1}}},
                      .domain = domain}),
       Tensor::of<float>({2, 3}, {-3, -4, -5, -6, -8, -10}));
+}
+
+namespace {
+
+// m' = m / 2 + g;  w' = w - rate m' / (sqrt(g g) + -(-rate))
+OpCase small_formula(std::vector<Value> inputs, std::size_t outputs = 2) {
+  return {.op = "Formula",
+          .inputs = std::move(inputs),
+          .attributes = {{"ops", std::vector<std::string>{"Div", "Add", "Mul", "Sqrt", "Neg", "Neg",
+                                                          "Add", "Mul", "Div", "Sub"}},
+                         {"operands", std::vector<std::int64_t>{1, 4, 5, 2,  2, 2, 7,  7,  3, 3,
+                                                                9, 9, 8, 10, 3, 6, 12, 11, 0, 13}},
+                         {"results", std::vector<std::int64_t>{9, 1}}},
+          .outputs = outputs,
+          .domain = domain};
+}
+
+}  // namespace
+
+TEST_CASE("a Formula is what its operators are one after the other") {
+  for (const std::int64_t n : {std::int64_t{0}, std::int64_t{1}, std::int64_t{700}}) {
+    const Tensor w = random_floats({2, n}, 1);
+    const Tensor m = random_floats({2, n}, 2);
+    const Tensor g = random_floats({2, n}, 3);
+    const auto got = run_op(small_formula({w, m, g, Tensor::scalar(0.25F), Tensor::scalar(2.0F)}));
+    for (std::size_t i = 0; i < static_cast<std::size_t>(2 * n); ++i) {
+      const double next = m.values<float>()[i] / 2.0 + g.values<float>()[i];
+      CHECK(got[1].tensor().values<float>()[i] == Approx(next).margin(1e-6));
+      const double size = std::abs(g.values<float>()[i]) + 0.25;
+      CHECK(got[0].tensor().values<float>()[i] ==
+            Approx(w.values<float>()[i] - 0.25 * next / size).margin(1e-5));
+    }
+  }
+}
+
+TEST_CASE("the derivative of a Formula is that of its operators") {
+  check_gradient(
+      small_formula({random_tensor({3, 4}, 1), random_tensor({3, 4}, 2), random_tensor({3, 4}, 3),
+                     Tensor::scalar(0.5), Tensor::scalar(2.0)}),
+      {.variants = false});
+}
+
+TEST_CASE("a Formula names the step that it cannot have") {
+  const Tensor x = random_floats({4}, 1);
+  const auto rejects = [&](graph::Attributes attributes, const std::string& message) {
+    CHECK_THROWS_WITH(
+        run_op({.op = "Formula", .inputs = {x, x}, .attributes = attributes, .domain = domain}),
+        Catch::Contains(message));
+  };
+  const auto formula = [](const std::string& op, std::int64_t right, std::int64_t result) {
+    return graph::Attributes{{"ops", std::vector<std::string>{op}},
+                             {"operands", std::vector<std::int64_t>{0, right}},
+                             {"results", std::vector<std::int64_t>{result}}};
+  };
+  CHECK_NOTHROW(run_op(
+      {.op = "Formula", .inputs = {x, x}, .attributes = formula("Mul", 1, 0), .domain = domain}));
+  rejects(formula("Conv", 1, 0), "'Conv'");
+  rejects(formula("Mul", 2, 0), "operand 2");
+  rejects(formula("Mul", -1, 0), "operand -1");
+  rejects(formula("Mul", 1, 1), "no step 1");
+  rejects({}, "0 steps");
+  rejects({{"ops", std::vector<std::string>(31, "Add")}}, "31 steps");
 }
 
 TEST_CASE("the derivatives of the steps are those of their expansions") {
