@@ -81,6 +81,7 @@ class Assembler {
       Graph graph = resolve(def, context);
       if (findings.count() > before) return;
       observe(stage.empty() ? "graph" : stage, graph);
+      if (options_->optimize) recognize(graph, all_operators(), *options_);
       graph = autodiff::expand(graph, all_operators());
       observe("gradient", graph);
       if (options_->optimize) optimize(graph, all_operators(), *options_);

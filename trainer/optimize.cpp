@@ -23,12 +23,12 @@ std::vector<std::string> left_out(const LoadOptions& options) {
 }
 
 // The passes that are not left out.
-std::vector<graph::Pass> chosen_fusions(const LoadOptions& options) {
-  const auto all = graph::fusion_passes();
-  std::vector<graph::Pass> chosen(all.begin(), all.end());
+std::vector<graph::Pass> chosen(std::span<const graph::Pass> passes, const LoadOptions& options) {
+  const auto all = fusion_names();
+  std::vector<graph::Pass> chosen(passes.begin(), passes.end());
   for (const std::string& name : left_out(options)) {
     if (name == "all") return {};
-    if (std::none_of(all.begin(), all.end(), [&](const auto& pass) { return pass.name == name; })) {
+    if (std::none_of(all.begin(), all.end(), [&](const auto& known) { return known == name; })) {
       fail(ErrorCode::mismatch, "there is no fusion pass ", quoted(name));
     }
     std::erase_if(chosen, [&](const auto& pass) { return pass.name == name; });
@@ -37,6 +37,13 @@ std::vector<graph::Pass> chosen_fusions(const LoadOptions& options) {
 }
 
 }  // namespace
+
+void recognize(graph::Graph& graph, const graph::Catalogue& catalogue, const LoadOptions& options) {
+  graph::PassContext context;
+  context.catalogue = &catalogue;
+  const auto passes = chosen(graph::recognition_passes(), options);
+  graph::run_passes(graph, context, passes);
+}
 
 void optimize(graph::Graph& graph, const graph::Catalogue& catalogue, const LoadOptions& options) {
   graph::PassContext context;
@@ -49,7 +56,7 @@ void optimize(graph::Graph& graph, const graph::Catalogue& catalogue, const Load
   };
   context.catalogue = &catalogue;
   graph::run_passes(graph, context);
-  for (const graph::Pass& fusion : chosen_fusions(options)) {
+  for (const graph::Pass& fusion : chosen(graph::fusion_passes(), options)) {
     graph::run_passes(graph, context, std::array{fusion, graph::remove_dead_nodes});
   }
 }
@@ -60,7 +67,9 @@ namespace ondine {
 
 std::vector<std::string> fusion_names() {
   std::vector<std::string> names;
-  for (const graph::Pass& pass : graph::fusion_passes()) names.emplace_back(pass.name);
+  for (const auto passes : {graph::recognition_passes(), graph::fusion_passes()}) {
+    for (const graph::Pass& pass : passes) names.emplace_back(pass.name);
+  }
   return names;
 }
 

@@ -5,14 +5,24 @@
 namespace ondine::graph {
 
 Uses::Uses(const Graph& graph)
-    : graph_(&graph), producer_(graph.values.size(), -1), readers_(graph.values.size()) {
+    : graph_(&graph),
+      producer_(graph.values.size(), -1),
+      readers_(graph.values.size()),
+      named_(graph.values.size()) {
   const auto read = [&](ValueId id) {
     if (id != no_value) ++readers_[static_cast<std::size_t>(id)];
   };
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     const Node& node = graph.nodes[i];
     for (const ValueId id : node.all_inputs()) read(id);
-    for (const ValueId id : node.references) read(id);
+    for (std::size_t r = 0; r < node.references.size(); ++r) {
+      const ValueId id = node.references[r];
+      read(id);
+      // The last is what is differentiated: it stays what it is.
+      if (id != no_value && r + 1 < node.references.size()) {
+        named_[static_cast<std::size_t>(id)] = true;
+      }
+    }
     if (node.outputs.empty() || node.outputs[0] == no_value) continue;
     producer_[static_cast<std::size_t>(node.outputs[0])] = static_cast<std::int32_t>(i);
   }
@@ -32,13 +42,45 @@ const Node* Uses::made_for_one(ValueId id, std::string_view op, std::string_view
   return node != nullptr && readers_[static_cast<std::size_t>(id)] == 1 ? node : nullptr;
 }
 
-std::optional<double> constant_number(const Graph& graph, ValueId id) {
-  if (id == no_value) return std::nullopt;
-  const Tensor& tensor = graph[id].constant;
+const Node* Uses::made_for(ValueId id, int readers, std::string_view op,
+                           std::string_view domain) const {
+  const Node* node = made_by(id, op, domain);
+  if (node == nullptr || named_[static_cast<std::size_t>(id)]) return nullptr;
+  return readers_[static_cast<std::size_t>(id)] == readers ? node : nullptr;
+}
+
+Tensor Uses::constant(ValueId id) const {
+  if (id == no_value) return {};
+  const Tensor& tensor = (*graph_)[id].constant;
+  if (tensor.defined()) return tensor;
+  const Node* node = made_by(id, "Constant");
+  if (node == nullptr) return {};
+  const NodeView view(*node);
+  if (view.has_attr("value_float")) return Tensor::scalar(view.attr_float("value_float", 0));
+  return view.attr_tensor("value");
+}
+
+std::optional<double> Uses::number(ValueId id) const {
+  if (id == no_value || named_[static_cast<std::size_t>(id)]) return std::nullopt;
+  return number_of(constant(id));
+}
+
+std::optional<std::vector<std::int64_t>> Uses::integers(ValueId id) const {
+  const Tensor tensor = constant(id);
+  if (!tensor.defined() || tensor.dtype() != DType::int64) return std::nullopt;
+  const auto values = tensor.values<std::int64_t>();
+  return std::vector<std::int64_t>(values.begin(), values.end());
+}
+
+std::optional<double> number_of(const Tensor& tensor) {
   if (!tensor.defined() || tensor.size() != 1) return std::nullopt;
   if (tensor.dtype() == DType::float32) return double{tensor.values<float>()[0]};
   if (tensor.dtype() == DType::float64) return tensor.values<double>()[0];
   return std::nullopt;
+}
+
+std::optional<double> constant_number(const Graph& graph, ValueId id) {
+  return id == no_value ? std::nullopt : number_of(graph[id].constant);
 }
 
 bool same_tensor_type(const Graph& graph, ValueId a, ValueId b) {

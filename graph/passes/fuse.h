@@ -20,13 +20,25 @@ class Uses {
   // The same, when nothing but one input of one node reads the value.
   const Node* made_for_one(ValueId id, std::string_view op, std::string_view domain = {}) const;
 
+  // The same, when so many inputs read the value and no Gradient node names it.
+  const Node* made_for(ValueId id, int readers, std::string_view op,
+                       std::string_view domain = {}) const;
+  // The number that a constant or a Constant node holds that no Gradient node names.
+  std::optional<double> number(ValueId id) const;
+  // The int64 elements of a constant or a Constant node.
+  std::optional<std::vector<std::int64_t>> integers(ValueId id) const;
+
  private:
+  Tensor constant(ValueId id) const;
+
   const Graph* graph_;
   std::vector<std::int32_t> producer_;
   std::vector<int> readers_;
+  std::vector<bool> named_;
 };
 
-// The number that a constant of one element of a floating point type holds.
+// The number that a tensor, a constant of one element of a floating point type holds.
+std::optional<double> number_of(const Tensor& tensor);
 std::optional<double> constant_number(const Graph& graph, ValueId id);
 
 // Tensors of one dtype and of the same known shape (named extents are the same by name).

@@ -20,6 +20,12 @@ std::span<const Pass> fusion_passes() {
   return passes;
 }
 
+std::span<const Pass> recognition_passes() {
+  static const std::array passes{recognize_layer_normalization, recognize_gelu,
+                                 recognize_cross_entropy, recognize_attention};
+  return passes;
+}
+
 std::vector<PassReport> run_passes(Graph& graph, const PassContext& context,
                                    std::span<const Pass> passes, std::size_t stop_after) {
   std::vector<PassReport> reports;

@@ -45,6 +45,15 @@ extern const Pass fuse_formula;                 // element-wise ends of the grap
 
 std::span<const Pass> fusion_passes();
 
+// Before derivatives are made: composed forms become the operators that have derivatives of their
+// own, where no Gradient node names a value between.
+extern const Pass recognize_layer_normalization;
+extern const Pass recognize_gelu;
+extern const Pass recognize_cross_entropy;  // LogSoftmax and NegativeLogLikelihoodLoss
+extern const Pass recognize_attention;      // to ScaledAttention
+
+std::span<const Pass> recognition_passes();
+
 // In the order in which they help each other.
 std::span<const Pass> standard_passes();
 

@@ -111,6 +111,11 @@ class Expansion {
   std::vector<Val> run() {
     const Val present_k = k_;
     const Val present_v = v_;
+    if (const auto scale = plain_scale()) {
+      Val y = b_.node("ScaledAttention", {q_, k_, v_}, {{"scale", *scale}}, ondine_domain);
+      if (flat_) y = join_heads(graph::transpose(y, {0, 2, 1, 3}));
+      return {y, present_k, present_v, Val()};
+    }
     const SharedHeads heads(q_, k_);
     Val scores = scaled_scores(heads);
     Val shown = scores;
@@ -155,6 +160,25 @@ class Expansion {
     const Val vs[] = {past_v, v_};
     k_ = graph::concat(ks, 2);
     v_ = graph::concat(vs, 2);
+  }
+
+  // The scale of an attention without masks, caps, shared heads and wanted scores.
+  std::optional<float> plain_scale() const {
+    const bool masked = context_.has_input(mask_in) || context_.has_input(lengths_in) ||
+                        context_.attr_int("is_causal", 0) != 0 ||
+                        context_.attr_int("left_window_size", -1) >= 0 ||
+                        context_.attr_int("right_window_size", -1) >= 0;
+    if (masked || context_.attr_float("softcap", 0) > 0 || context_.has_output(3)) return {};
+    const DType type = q_.dtype();
+    if (type != DType::float32 && type != DType::float64) return {};
+    if (v_.dtype() != type || float_attribute(context_, "softmax_precision", type) != type) {
+      return {};
+    }
+    if (!k_.ranked() || !v_.ranked() || !q_.dims()[1].same(k_.dims()[1])) return {};
+    if (context_.has_attr("scale")) return context_.attr_float("scale", 1);
+    const Dim features = q_.dims()[3];
+    if (!features.known() || features.size() == 0) return {};
+    return static_cast<float>(1 / std::sqrt(static_cast<double>(features.size())));
   }
 
   Val scaled_scores(const SharedHeads& heads) {

@@ -1,0 +1,116 @@
+// softmax(q k, times a number, plus a mask) v over the last two dims is ScaledAttention.
+#include <algorithm>
+#include "graph/passes/fuse.h"
+
+namespace ondine::graph {
+namespace {
+
+struct Factor {
+  ValueId value;
+  double number;
+};
+
+class Recognizer {
+ public:
+  Recognizer(const Graph& graph, const Catalogue& catalogue, const Uses& uses)
+      : graph_(&graph),
+        uses_(&uses),
+        attention_(catalogue.find(ondine_domain, "ScaledAttention")) {}
+
+  bool operator()(Node& node) const {
+    if (attention_ == nullptr || node.op->name != "MatMul" || !node.op->domain.empty())
+      return false;
+    if (!is_full_float(*graph_, node.outputs[0])) return false;
+    const Node* weights = uses_->made_for(node.inputs[0], 1, "Softmax");
+    if (weights == nullptr || !over_last(*weights)) return false;
+    const ValueId scores = weights->inputs[0];
+    if (fuse(node, scores, no_value)) return true;
+    const Node* sum = uses_->made_for(scores, 1, "Add");
+    if (sum == nullptr) return false;
+    return fuse(node, sum->inputs[0], sum->inputs[1]) || fuse(node, sum->inputs[1], sum->inputs[0]);
+  }
+
+ private:
+  bool over_last(const Node& softmax) const {
+    const Type& type = (*graph_)[softmax.inputs[0]].type;
+    if (!type.ranked() || type.dims->size() < 2) return false;
+    const auto axis = NodeView(softmax).attr_int("axis", softmax.version < 13 ? 1 : -1);
+    return NodeView::normalize_axis(axis, type.dims->size()) + 1 == type.dims->size();
+  }
+
+  // value = number * the returned value, of the same type.
+  Factor factor(ValueId value) const {
+    Factor result{value, 1};
+    for (int depth = 0; depth < 3; ++depth) {
+      const Node* node = uses_->made_for(result.value, 1, "Mul");
+      std::size_t of = 0;
+      std::optional<double> by;
+      if (node != nullptr) {
+        of = uses_->number(node->inputs[1]) ? 0 : 1;
+        by = uses_->number(node->inputs[1 - of]);
+      } else if ((node = uses_->made_for(result.value, 1, "Div")) != nullptr) {
+        by = uses_->number(node->inputs[1]);
+        if (by) by = 1 / *by;
+      }
+      if (!by || !same_tensor_type(*graph_, node->inputs[of], value)) break;
+      result = {node->inputs[of], result.number * *by};
+    }
+    return result;
+  }
+
+  bool same_outer(ValueId a, ValueId b) const {
+    const Type& x = (*graph_)[a].type;
+    const Type& y = (*graph_)[b].type;
+    if (!x.ranked() || !y.ranked() || x.dims->size() != y.dims->size() || x.dims->size() < 2) {
+      return false;
+    }
+    return x.dtype == y.dtype && std::equal(x.dims->begin(), x.dims->end() - 2, y.dims->begin(),
+                                            [](Dim p, Dim q) { return p.same(q); });
+  }
+
+  // Whether the mask reaches every score and makes no more of them.
+  bool fits(ValueId mask, ValueId scores) const {
+    const Type& m = (*graph_)[mask].type;
+    const Type& s = (*graph_)[scores].type;
+    if (!m.ranked() || !s.ranked() || m.dtype != s.dtype || m.dims->size() > s.dims->size()) {
+      return false;
+    }
+    return std::equal(m.dims->rbegin(), m.dims->rend(), s.dims->rbegin(),
+                      [](Dim p, Dim q) { return p.same(1) || p.same(q); });
+  }
+
+  bool fuse(Node& node, ValueId scores, ValueId mask) const {
+    const Factor outer = factor(scores);
+    const Node* product = uses_->made_for(outer.value, 1, "MatMul");
+    if (product == nullptr || (mask != no_value && !fits(mask, outer.value))) return false;
+    if (!same_outer(product->inputs[0], product->inputs[1]) ||
+        !same_outer(product->inputs[0], node.inputs[1])) {
+      return false;
+    }
+    const Factor q = factor(product->inputs[0]);
+    const double scale = outer.number * q.number;
+    node.inputs = {q.value, product->inputs[1], node.inputs[1]};
+    if (mask != no_value) node.inputs.push_back(mask);
+    node.op = attention_;
+    node.version = 1;
+    node.attributes = {{"scale", static_cast<float>(scale)}, {"transK", std::int64_t{1}}};
+    return true;
+  }
+
+  const Graph* graph_;
+  const Uses* uses_;
+  const OpDef* attention_;
+};
+
+bool run(Graph& graph, const PassContext& context) {
+  if (context.catalogue == nullptr) return false;
+  return fuse_nodes(graph, recognize_attention, context, [&](Node& node, const Uses& uses) {
+    return Recognizer(graph, *context.catalogue, uses)(node);
+  });
+}
+
+}  // namespace
+
+const Pass recognize_attention{"recognize_attention", run};
+
+}  // namespace ondine::graph

@@ -1,0 +1,154 @@
+// d / sqrt(mean(d^2) + epsilon), d = x - mean(x), over the last axes is Standardize; that times a
+// scale, plus a bias, is LayerNormalization.
+#include <algorithm>
+#include "graph/passes/fuse.h"
+
+namespace ondine::graph {
+namespace {
+
+class Recognizer {
+ public:
+  Recognizer(const Graph& graph, const Catalogue& catalogue, const Uses& uses)
+      : graph_(&graph),
+        uses_(&uses),
+        standardize_(catalogue.find(ondine_domain, "Standardize")),
+        normalize_(catalogue.find("", "LayerNormalization")) {}
+
+  bool operator()(Node& node) const {
+    if (standardize_ == nullptr || normalize_ == nullptr || !node.op->domain.empty()) return false;
+    if (node.outputs.size() != 1 || !is_full_float(*graph_, node.outputs[0])) return false;
+    if (node.op->name == "Div") return standardize(node);
+    if (node.op->name == "Mul") return either(node, [&](auto i) { return scale(node, i); });
+    if (node.op->name == "Add") return either(node, [&](auto i) { return bias(node, i); });
+    return false;
+  }
+
+ private:
+  template <class Try>
+  static bool either(const Node& node, Try attempt) {
+    return node.inputs.size() == 2 && (attempt(std::size_t{0}) || attempt(std::size_t{1}));
+  }
+
+  // The first of the axes that the mean runs over when these are the last ones.
+  std::optional<std::int64_t> last_axes(const Node& mean) const {
+    const Type& type = (*graph_)[mean.inputs[0]].type;
+    const NodeView view(mean);
+    if (!type.ranked() || view.attr_int("keepdims", 1) == 0) return std::nullopt;
+    auto axes = view.attr_ints("axes");
+    if (view.has_input(1)) {
+      const auto given = uses_->integers(mean.inputs[1]);
+      if (!given) return std::nullopt;
+      axes = *given;
+    }
+    const auto rank = static_cast<std::int64_t>(type.dims->size());
+    for (auto& axis : axes) axis += axis < 0 ? rank : 0;
+    std::sort(axes.begin(), axes.end());
+    const auto count = static_cast<std::int64_t>(axes.size());
+    for (std::int64_t i = 0; i < count; ++i) {
+      if (axes[static_cast<std::size_t>(i)] != rank - count + i) return std::nullopt;
+    }
+    return count == 0 ? std::nullopt : std::optional(rank - count);
+  }
+
+  // d^2 of the value d, which the returned node's readers and `square` alone read.
+  bool squares(const Node& square, ValueId d) const {
+    if (square.inputs[0] != d) return false;
+    return square.op->name == "Mul" ? square.inputs[1] == d
+                                    : uses_->number(square.inputs[1]) == 2.0;
+  }
+
+  const Node* deviation(ValueId id, const Node& square) const {
+    return uses_->made_for(id, square.op->name == "Mul" ? 3 : 2, "Sub");
+  }
+
+  bool standardize(Node& node) const {
+    const Node* root = uses_->made_for(node.inputs[1], 1, "Sqrt");
+    if (root == nullptr) return false;
+    const Node* sum = uses_->made_for(root->inputs[0], 1, "Add");
+    if (sum == nullptr) return false;
+    for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
+      const auto epsilon = uses_->number(sum->inputs[1 - i]);
+      const Node* variance = uses_->made_for(sum->inputs[i], 1, "ReduceMean");
+      if (epsilon && variance != nullptr && *epsilon >= 0) {
+        return standardize(node, *variance, static_cast<float>(*epsilon));
+      }
+    }
+    return false;
+  }
+
+  bool standardize(Node& node, const Node& variance, float epsilon) const {
+    const ValueId d = node.inputs[0];
+    const Node* square = uses_->made_for(variance.inputs[0], 1, "Pow");
+    if (square == nullptr) square = uses_->made_for(variance.inputs[0], 1, "Mul");
+    if (square == nullptr || !squares(*square, d)) return false;
+    const Node* difference = deviation(d, *square);
+    if (difference == nullptr) return false;
+    const ValueId x = difference->inputs[0];
+    const Node* mean = uses_->made_for(difference->inputs[1], 1, "ReduceMean");
+    if (mean == nullptr || mean->inputs[0] != x) return false;
+    const auto axis = last_axes(*mean);
+    if (!axis || last_axes(variance) != axis) return false;
+    if (!same_tensor_type(*graph_, x, node.outputs[0])) return false;
+    node.op = standardize_;
+    node.version = 1;
+    node.inputs = {x};
+    node.attributes = {{"axis", *axis}, {"epsilon", epsilon}};
+    return true;
+  }
+
+  // Whether the value has the dims that are normalized.
+  bool is_row(ValueId id, const Node& normal) const {
+    const Type& x = (*graph_)[normal.inputs[0]].type;
+    const Type& row = (*graph_)[id].type;
+    if (!x.ranked() || !row.ranked() || row.dtype != x.dtype) return false;
+    const auto axis =
+        NodeView::normalize_axis(NodeView(normal).attr_int("axis", -1), x.dims->size());
+    return row.dims->size() == x.dims->size() - axis &&
+           std::equal(row.dims->begin(), row.dims->end(),
+                      x.dims->begin() + static_cast<std::ptrdiff_t>(axis),
+                      [](Dim a, Dim b) { return a.same(b); });
+  }
+
+  // Statistics of a LayerNormalization are float32, of Standardize what x is.
+  bool scale(Node& node, std::size_t i) const {
+    const Node* normal = uses_->made_for(node.inputs[i], 1, "Standardize", ondine_domain);
+    if (normal == nullptr || !is_row(node.inputs[1 - i], *normal)) return false;
+    if ((*graph_)[node.outputs[0]].type.dtype != DType::float32) return false;
+    node.inputs = {normal->inputs[0], node.inputs[1 - i]};
+    node.op = normalize_;
+    node.version = 17;
+    node.attributes = normal->attributes;
+    return true;
+  }
+
+  bool bias(Node& node, std::size_t i) const {
+    const Node* normal = uses_->made_for(node.inputs[i], 1, "LayerNormalization");
+    if (normal == nullptr || normal->inputs.size() != 2 || normal->outputs.size() != 1)
+      return false;
+    if (!is_row(node.inputs[1 - i], *normal)) return false;
+    node.inputs = {normal->inputs[0], normal->inputs[1], node.inputs[1 - i]};
+    node.op = normalize_;
+    node.version = 17;
+    node.attributes = normal->attributes;
+    return true;
+  }
+
+  const Graph* graph_;
+  const Uses* uses_;
+  const OpDef* standardize_;
+  const OpDef* normalize_;
+};
+
+bool run(Graph& graph, const PassContext& context) {
+  if (context.catalogue == nullptr) return false;
+  return fuse_nodes(graph, recognize_layer_normalization, context,
+                    [&](Node& node, const Uses& uses) {
+                      return Recognizer(graph, *context.catalogue, uses)(node);
+                    });
+}
+
+}  // namespace
+
+const Pass recognize_layer_normalization{"recognize_layer_normalization", run};
+
+}  // namespace ondine::graph

@@ -1,0 +1,133 @@
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include <ondine/error.h>
+
+#include "graph/contract/catalogue.h"
+#include "tests/support/op_harness.h"
+
+namespace ondine::test {
+namespace {
+
+const std::string domain(graph::ondine_domain);
+
+struct Setting {
+  std::int64_t outer, queries, keys, features, values;
+  bool turned = false;
+  Shape mask = {};
+};
+
+std::vector<Value> operands(const Setting& s) {
+  std::vector<Value> in{random_tensor({s.outer, 2, s.queries, s.features}, 1),
+                        random_tensor(s.turned ? Shape{s.outer, 2, s.features, s.keys}
+                                               : Shape{s.outer, 2, s.keys, s.features},
+                                      2),
+                        random_tensor({s.outer, 2, s.keys, s.values}, 3)};
+  if (s.mask.rank() > 0) in.emplace_back(random_tensor(s.mask, 4));
+  return in;
+}
+
+OpCase op_case(const Setting& s) {
+  return {.op = "ScaledAttention",
+          .inputs = operands(s),
+          .attributes = {{"scale", 0.5F}, {"transK", std::int64_t{s.turned}}},
+          .domain = domain};
+}
+
+// Score by score, from the definition.
+Tensor expected(const Setting& s) {
+  const auto in = operands(s);
+  const auto q = as_doubles(in[0].tensor());
+  const auto k = as_doubles(in[1].tensor());
+  const auto v = as_doubles(in[2].tensor());
+  const auto mask = in.size() > 3 ? as_doubles(in[3].tensor()) : std::vector<double>{};
+  Tensor y(DType::float64, {s.outer, 2, s.queries, s.values});
+  const auto at = [](std::int64_t i) { return static_cast<std::size_t>(i); };
+  for (std::int64_t h = 0; h < s.outer * 2; ++h) {
+    for (std::int64_t i = 0; i < s.queries; ++i) {
+      std::vector<double> weights;
+      double sum = 0;
+      for (std::int64_t j = 0; j < s.keys; ++j) {
+        double score = 0;
+        for (std::int64_t f = 0; f < s.features; ++f) {
+          score += q[at((h * s.queries + i) * s.features + f)] *
+                   k[at(s.turned ? (h * s.features + f) * s.keys + j
+                                 : (h * s.keys + j) * s.features + f)];
+        }
+        score *= 0.5;
+        if (!mask.empty()) {
+          const std::int64_t place[] = {h / 2, h % 2, i, j};
+          std::int64_t offset = 0;
+          for (std::size_t d = 0; d < 4; ++d) {
+            offset = offset * s.mask[d] + (s.mask[d] == 1 ? 0 : place[d]);
+          }
+          score += mask[at(offset)];
+        }
+        weights.push_back(std::exp(score));
+        sum += weights.back();
+      }
+      for (std::int64_t j = 0; j < s.keys; ++j) {
+        for (std::int64_t f = 0; f < s.values; ++f) {
+          y.mutable_values<double>()[at((h * s.queries + i) * s.values + f)] +=
+              weights[at(j)] / sum * v[at((h * s.keys + j) * s.values + f)];
+        }
+      }
+    }
+  }
+  return y;
+}
+
+}  // namespace
+
+TEST_CASE("ScaledAttention follows its definition, for every kind of mask and in several tiles") {
+  for (const Setting& s : {Setting{3, 4, 5, 2, 3},
+                           {3, 4, 5, 2, 3, true},
+                           {3, 4, 5, 2, 3, true, {3, 2, 4, 5}},
+                           {3, 4, 5, 2, 3, false, {1, 1, 4, 5}},
+                           {3, 4, 5, 2, 3, false, {3, 1, 1, 5}},
+                           {3, 4, 5, 2, 3, false, {1, 2, 4, 1}},
+                           {1, 1, 1, 1, 1},
+                           {1, 270, 7, 3, 2},
+                           {1, 40, 2050, 2, 2, true, {1, 2, 40, 2050}}}) {
+    INFO(s.queries << " x " << s.keys << " turned " << s.turned << " mask of rank "
+                   << s.mask.rank());
+    check_close(run_op_tensor(op_case(s)), expected(s));
+  }
+  const Tensor none = run_op_tensor(op_case({2, 3, 0, 2, 2}));
+  check_close(none, Tensor(DType::float64, {2, 2, 3, 2}));
+}
+
+TEST_CASE("Derivatives of ScaledAttention") {
+  check_gradient(op_case({2, 3, 4, 2, 3}));
+  check_gradient(op_case({2, 3, 4, 2, 3, true}));
+  check_gradient(op_case({2, 3, 4, 2, 3, false, {2, 1, 3, 4}}));
+  check_gradient(op_case({2, 3, 4, 2, 3, true, {1, 2, 1, 4}}));
+  check_gradient(op_case({1, 270, 5, 2, 2}), {.order = 1, .open_dims = false, .elements = 4});
+}
+
+TEST_CASE("ScaledAttentionGrad is what its expansion is") {
+  auto in = operands({2, 3, 4, 2, 3, true, {2, 1, 3, 4}});
+  in.insert(in.begin(), random_tensor({2, 2, 3, 3}, 9));
+  check_gradient({.op = "ScaledAttentionGrad",
+                  .inputs = in,
+                  .attributes = {{"scale", 0.5F}, {"transK", std::int64_t{1}}},
+                  .outputs = 3,
+                  .domain = domain},
+                 {.order = 1, .elements = 6});
+}
+
+TEST_CASE("ScaledAttention rejects what does not fit") {
+  const auto throws = [](std::size_t i, Value value) {
+    auto one = op_case({2, 3, 4, 2, 3, false, {2, 2, 3, 4}});
+    one.inputs[i] = std::move(value);
+    CHECK_THROWS_AS(run_op(one), Error);
+  };
+  throws(0, random_tensor({2, 2, 3, 3}, 1));
+  throws(0, random_tensor({2, 3, 2}, 1));
+  throws(1, random_tensor({1, 2, 4, 2}, 1));
+  throws(2, random_tensor({2, 2, 5, 3}, 1));
+  throws(3, random_tensor({2, 2, 2, 4}, 1));
+  throws(3, random_tensor({1, 2, 2, 3, 4}, 1));
+}
+
+}  // namespace ondine::test

@@ -1,0 +1,175 @@
+// Composed forms that are recognized before derivatives are made change speed, not results.
+#include <ondine/build.h>
+#include <ondine/model.h>
+#include <ondine/prepare.h>
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstdlib>
+#include <functional>
+
+#include "tests/support/op_harness.h"
+#include "tests/support/temporary_folder.h"
+
+namespace ondine::test {
+namespace {
+
+using Ints = std::vector<std::int64_t>;
+constexpr std::int64_t steps = 5;
+constexpr std::int64_t width = 8;
+
+// Composed as exporters write it.
+class Composer {
+ public:
+  explicit Composer(std::int64_t opset) : b_("network", opset), opset_(opset) {}
+
+  ModelBuilder& builder() { return b_; }
+  std::string number(double value) {
+    return b_.initializer("number" + std::to_string(++seed_),
+                          Tensor::scalar(static_cast<float>(value)));
+  }
+  std::string random(const Shape& shape, float low = -0.5F, float high = 0.5F) {
+    const std::uint64_t seed = ++seed_;
+    return b_.initializer("w" + std::to_string(seed), random_floats(shape, seed, low, high));
+  }
+  std::string op(const std::string& name, std::vector<std::string> inputs,
+                 ModelBuilder::Attributes attributes = {}) {
+    return b_.node(name, std::move(inputs), std::move(attributes));
+  }
+  std::string shape(const Ints& dims) {
+    return b_.initializer("shape" + std::to_string(++seed_),
+                          Tensor::of<std::int64_t>({static_cast<std::int64_t>(dims.size())}, dims));
+  }
+  std::string mean(const std::string& x) {
+    if (opset_ < 18) return op("ReduceMean", {x}, {{"axes", Ints{-1}}});
+    const std::string axes = "axes" + std::to_string(++seed_);
+    b_.initializer(axes, Tensor::of<std::int64_t>({1}, {-1}));
+    return op("ReduceMean", {x, axes});
+  }
+  std::string layer_norm(const std::string& x, bool by_product) {
+    const std::string d = op("Sub", {x, mean(x)});
+    const std::string square = by_product ? op("Mul", {d, d}) : op("Pow", {d, number(2)});
+    const std::string root = op("Sqrt", {op("Add", {mean(square), number(1e-5)})});
+    const std::string scaled = op("Mul", {random({width}, 0.5F, 1.5F), op("Div", {d, root})});
+    return op("Add", {scaled, random({width})});
+  }
+  std::string linear(const std::string& x) {
+    return op("Add", {op("MatMul", {x, random({width, width})}), random({width})});
+  }
+  std::string attention(const std::string& x, const std::string& mask) {
+    const auto heads = [&](const Ints& perm) {
+      const std::string split = shape({0, 0, 2, 4});
+      return op("Transpose", {op("Reshape", {linear(x), split})}, {{"perm", perm}});
+    };
+    std::string scores =
+        op("Div", {op("MatMul", {heads({0, 2, 1, 3}), heads({0, 2, 3, 1})}), number(2)});
+    if (!mask.empty()) scores = op("Add", {scores, mask});
+    const std::string mixed =
+        op("MatMul", {op("Softmax", {scores}, {{"axis", std::int64_t{-1}}}), heads({0, 2, 1, 3})});
+    return op("Reshape",
+              {op("Transpose", {mixed}, {{"perm", Ints{0, 2, 1, 3}}}), shape({0, 0, 8})});
+  }
+  std::string gelu(const std::string& x) {
+    const std::string erf = op("Erf", {op("Div", {x, number(std::sqrt(2.0))})});
+    return op("Mul", {op("Mul", {x, op("Add", {erf, number(1)})}), number(0.5)});
+  }
+  std::string gelu_tanh(const std::string& x) {
+    const std::string cube = op("Mul", {number(0.044715), op("Pow", {x, number(3)})});
+    const std::string inner =
+        op("Mul", {number(std::sqrt(2 / 3.14159265358979)), op("Add", {x, cube})});
+    return op("Mul", {op("Mul", {number(0.5), x}), op("Add", {number(1), op("Tanh", {inner})})});
+  }
+
+ private:
+  ModelBuilder b_;
+  std::int64_t opset_;
+  std::uint64_t seed_ = 0;
+};
+
+void write_transformer(const std::filesystem::path& file, std::int64_t opset) {
+  Composer c(opset);
+  std::string x = c.builder().input("x", DType::float32, {"N", steps, width});
+  Tensor mask(DType::float32, {1, 1, steps, steps});
+  for (std::int64_t i = 0; i < steps * steps; ++i) {
+    mask.mutable_values<float>()[static_cast<std::size_t>(i)] = i % steps > i / steps ? -1e9F : 0;
+  }
+  c.builder().initializer("mask", mask);
+  x = c.layer_norm(c.op("Add", {x, c.attention(x, "mask")}), true);
+  x = c.layer_norm(c.op("Add", {x, c.attention(x, "")}), false);
+  x = c.linear(c.gelu(c.linear(x)));
+  x = c.linear(c.gelu_tanh(c.linear(x)));
+  x = c.op("MatMul", {c.op("Flatten", {x}), c.random({steps * width, 4})});
+  const std::string logs = c.op("LogSoftmax", {x}, {{"axis", std::int64_t{1}}});
+  const std::string target = c.builder().input("target", DType::int64, {"N"});
+  c.builder().output(c.op("NegativeLogLikelihoodLoss", {logs, target},
+                          {{"reduction", std::string("none")}, {"ignore_index", std::int64_t{2}}}),
+                     DType::float32, {"N"});
+  c.builder().save(file);
+  PrepareOptions options;
+  options.loss = Loss::mse;
+  options.train = {"w*"};
+  prepare(file, file, options);
+}
+
+std::vector<float> trained(const std::filesystem::path& file, const LoadOptions& options) {
+  Model model = Model::load(file, options);
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    const NamedValues batch{{"x", random_floats({4, steps, width}, i)},
+                            {"target", Tensor::of<std::int64_t>({4}, {0, 1, 2, 3})},
+                            {"label", Tensor::of<float>({4}, {0, 0.5F, 1, 2})}};
+    model.train_step(batch);
+  }
+  return model.parameters();
+}
+
+std::size_t count(const std::string& text, const std::string& what) {
+  std::size_t found = 0;
+  for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++found;
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("transformers train alike with each recognition left out") {
+  const TemporaryFolder folder;
+  const auto file = folder / "network.onnx";
+  for (const std::int64_t opset : {17, 20}) {
+    write_transformer(file, opset);
+    const auto all_on = trained(file, {});
+    auto names = fusion_names();
+    names.emplace_back("all");
+    for (const std::string& name : names) {
+      INFO(name << " opset " << opset);
+      LoadOptions options;
+      options.no_fusion = {name};
+      const auto got = trained(file, options);
+      REQUIRE(got.size() == all_on.size());
+      for (std::size_t i = 0; i < got.size(); ++i) {
+        CHECK(got[i] == Approx(all_on[i]).epsilon(1e-5).margin(1e-5));
+      }
+    }
+  }
+}
+
+TEST_CASE("exporters' normalization, attention, Gelu and losses become operators") {
+  if (std::getenv("ONDINE_NO_FUSION") != nullptr) {
+    WARN("ONDINE_NO_FUSION is set: skipped");
+    return;
+  }
+  const TemporaryFolder folder;
+  const auto file = folder / "network.onnx";
+  for (const std::int64_t opset : {17, 20}) {
+    write_transformer(file, opset);
+    const std::string text = Model::load(file).inspect("optimized");
+    INFO(text);
+    CHECK(count(text, "LayerNormalization-") == 2);
+    CHECK(count(text, "LayerNormalizationGrad-") == 2);
+    CHECK(count(text, "ScaledAttention-") == 2);
+    CHECK(count(text, "ScaledAttentionGrad-") == 2);
+    CHECK(count(text, "GeluGrad-") == 2);
+    CHECK(count(text, "SoftmaxCrossEntropyLossGrad-") == 1);
+    CHECK(count(text, "Erf") + count(text, "Tanh") + count(text, "Sqrt") == 0);
+  }
+}
+
+}  // namespace ondine::test
