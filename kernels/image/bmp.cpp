@@ -61,10 +61,13 @@ class Reader {
       palette_ = 14 + header;
       entry_ = core ? 3 : 4;
     }
-    // A row takes whole words, so a short file asks for no large image (runs may skip).
-    if (!runs && width_ > 0 && height_ > 0 &&
-        static_cast<std::uint64_t>(height_) > bytes_.size() / stride() + 1) {
-      bad_image(name, "it ends early");
+    // A short file asks for no large image, but for runs, which may skip.
+    if (!runs && width_ > 0 && height_ > 0) {
+      const std::uint64_t last = (static_cast<std::uint64_t>(width_) * depth_ + 7) / 8;
+      const auto before = static_cast<std::uint64_t>(height_ - 1);  // rows of whole words
+      if (last > bytes_.size() || before > (bytes_.size() - last) / stride()) {
+        bad_image(name, "it ends early");
+      }
     }
   }
 

@@ -63,8 +63,9 @@ Tensor decode_pnm(Bytes bytes, const Budget& budget) {
   const std::int64_t most = bits ? 1 : scanner.number();
   if (most < 1 || most > 65535) bad_image(name, "its greatest value is not 1 to 65535");
   if (!text) scanner.byte();  // one white space
-  // At least a bit a pixel has to follow: a short file asks for no large image.
-  if (width > 0 && height > static_cast<std::int64_t>(scanner.left()) * 8 / width + 1) {
+  // What has to follow at least: a short file asks for no large image.
+  const std::int64_t row = kind == 4 ? (width + 7) / 8 : width * channels;
+  if (row > 0 && height > static_cast<std::int64_t>(scanner.left()) / row) {
     bad_image(name, "it ends early");
   }
   Tensor image = new_image(name, height, width, budget);

@@ -111,7 +111,8 @@ Tensor read_npy(Source& source, const Limits& limits) {
   }
   descr = descr.substr(1, descr.find('\'', 1) - 1);
   const bool big_endian = descr.starts_with('>');
-  const std::string_view code = descr.substr(descr.find_first_not_of("<>|=") == 0 ? 0 : 1);
+  const std::string_view code =
+      descr.substr(descr.empty() || descr.find_first_not_of("<>|=") == 0 ? 0 : 1);
   const auto* const known = std::find_if(type_codes.begin(), type_codes.end(),
                                          [&](const auto& one) { return one.first == code; });
   if (known == type_codes.end()) {

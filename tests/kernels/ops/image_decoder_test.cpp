@@ -208,3 +208,21 @@ TEST_CASE("The size of an image is charged before it is decoded") {
     CHECK(small->used() == 0);
   }
 }
+
+TEST_CASE("A short file asks for no large image") {
+  const auto budget = std::make_shared<MemoryBudget>(1 << 20);
+  const auto refuse = [&](const Encoded& bytes) {
+    CHECK_THROWS_WITH(kernels::decode_image(bytes, budget), Catch::Contains("it ends early"));
+    CHECK(budget->used() == 0);
+  };
+  for (const char* header : {"P1 2147483647 1 ", "P2 2147483647 1 255 ", "P3 1 2147483647 255 ",
+                             "P4 2147483647 1 ", "P5 2147483647 1 255 ", "P6 1000000 1 65535 "}) {
+    INFO(header);
+    refuse(text(header) + Encoded(100, '1'));
+  }
+  // 14 bytes of file header, 40 of image header: 2^31 - 1 x 1 pixels of 24 bits.
+  for (const char* size : {"ffffff7f01000000", "ffffff7fffffffff", "01000000ffffff7f"}) {
+    const Encoded head = text("BM") + Encoded(8, 0) + bytes_of("36000000") + bytes_of("28000000");
+    refuse(head + bytes_of(size) + bytes_of("01001800") + Encoded(24 + 100, 0));
+  }
+}

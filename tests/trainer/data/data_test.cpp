@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <fstream>
+#include <iterator>
 
 #include <ondine/data.h>
 
@@ -81,6 +82,76 @@ TEST_CASE("damaged arrays are refused with the file's name") {
   CHECK_THROWS_WITH(load_array(folder.path / "missing"), Catch::Contains("missing"));
   CHECK_THROWS_AS(load_array(folder.write("not.npz", "PK not a zip")), Error);
   CHECK_THROWS_AS(load_arrays(folder.path / "not.npz"), Error);
+}
+
+TEST_CASE("headers of .npy that break a rule are refused") {
+  Folder folder;
+  const auto refuse = [&](const std::string& header) {
+    std::string bytes = std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(header.size());
+    INFO(header);
+    CHECK_THROWS_AS(load_array(folder.write("h.npy", bytes + std::string(1, 0) + header)), Error);
+  };
+  const std::string rest = "'fortran_order': False, 'shape': (1,), }";
+  for (const char* code : {"''", "'<'", "'>>i4'", "'O'", "'<f3'", "'", "[('a', '<i4')]", "'|S4'"}) {
+    refuse(std::string("{'descr': ") + code + ", " + rest + "12345678");
+  }
+  for (const char* shape : {"", "(", "(1", "(-1,)", "(x,)", "(99999999999999999999,)", "[1]",
+                            "(4611686018427387904, 4)", "(0, 1099511627776, 1099511627776)"}) {
+    refuse(std::string("{'descr': '<i4', 'fortran_order': False, 'shape': ") + shape);
+  }
+  refuse("{'descr': '<i4', 'shape': (1,), }1234");
+  refuse("");
+}
+
+TEST_CASE("randomly changed arrays are read or refused, nothing else") {
+  Folder folder;
+  save_array(folder.path / "a.npy", Tensor::of<float>({2, 2}, {1, 2, 3, 4}));
+  const auto read = [](const fs::path& file) {
+    std::ifstream stream(file, std::ios::binary);
+    return std::string{std::istreambuf_iterator<char>(stream), {}};
+  };
+  const std::string npy = read(folder.path / "a.npy");
+  // A stored member, its directory entry and the end record.
+  const auto number = [](std::size_t value, std::size_t bytes) {
+    std::string text;
+    for (std::size_t i = 0; i < bytes; ++i) text += static_cast<char>(value >> 8 * i & 255);
+    return text;
+  };
+  const std::string sizes = number(0, 4) + number(npy.size(), 4) + number(npy.size(), 4);
+  const std::string local = "PK\3\4" + number(20, 2) + std::string(8, '\0') + sizes + number(5, 2) +
+                            number(0, 2) + "a.npy";
+  const std::string entry = "PK\1\2" + number(20, 2) + number(20, 2) + std::string(8, '\0') +
+                            sizes + number(5, 2) + std::string(16, '\0') + "a.npy";
+  const std::string npz = local + npy + entry + "PK\5\6" + std::string(4, '\0') + number(1, 2) +
+                          number(1, 2) + number(entry.size(), 4) +
+                          number(local.size() + npy.size(), 4) + number(0, 2);
+  REQUIRE(load_arrays(folder.write("good.npz", npz)).at(0).first == "a");
+  std::uint32_t state = 1;
+  const auto below = [&](std::size_t n) {
+    state = state * 1664525U + 1013904223U;
+    return (state >> 8) % n;
+  };
+  int refused = 0;
+  const std::vector<std::pair<std::string, std::string>> files{
+      {"r.npy", npy}, {"r.npz", npz}, {"r-idx2-ubyte", idx("\x02\x03", "abcdef")}};
+  for (const auto& [name, good] : files) {
+    for (int round = 0; round < 1500; ++round) {
+      std::string bytes = good;
+      for (std::size_t n = 1 + below(3); n > 0 && !bytes.empty(); --n) {
+        const std::size_t at = below(bytes.size());
+        if (below(2) == 0) bytes[at] = static_cast<char>(below(256));
+        if (below(4) == 0) bytes.erase(at, below(9));
+        if (below(4) == 0) bytes.insert(at, 1, "0123456789(),' <>"[below(17)]);
+      }
+      try {
+        load_arrays(folder.write(name, bytes));
+      } catch (const Error& error) {
+        ++refused;
+        if (error.code() == ErrorCode::internal) FAIL(error.what());
+      }
+    }
+  }
+  CHECK(refused > 1000);
 }
 
 TEST_CASE("file names say where an array belongs") {
