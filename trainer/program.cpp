@@ -58,9 +58,7 @@ Program::Variant& Program::variant(std::span<const Value> inputs) {
   options.limits = &runtime_->limits;
   options.threads = runtime_->threads;
   auto plan = std::make_shared<Plan>(make_plan(*graph_, fresh->inputs, options));
-#ifndef NDEBUG
-  verify_plan(*plan, wanted_.in_place);
-#endif
+  if (verifies_plans()) verify_plan(*plan, wanted_.in_place);
   fresh->plan = std::move(plan);
   variants_.insert(variants_.begin(), std::move(fresh));
   if (variants_.size() > kept_plans) variants_.pop_back();

@@ -72,9 +72,13 @@ struct PlanOptions {
 Plan make_plan(const graph::Graph& graph, std::span<const graph::Type> inputs,
                const PlanOptions& options);
 
-// Throws Error(internal) when two buffers that live at the same time overlap in the arena, or a
-// node reads what was not written before, or what one of `in_place`, the options of the plan, wrote
-// over. Independent of how the plan was made.
+// Throws Error(internal) when a node reads what was not written before or was overwritten since,
+// when memory of one node overlaps, or an output takes the memory of an input that its operator
+// still reads. `in_place` is that of the options. Independent of how the plan was made.
 void verify_plan(const Plan& plan, std::span<const InPlace> in_place = {});
+
+// Whether every plan is to be verified: in builds with assertions, and where the environment has
+// ONDINE_VERIFY_PLANS, as in the tests.
+bool verifies_plans() noexcept;
 
 }  // namespace ondine::trainer

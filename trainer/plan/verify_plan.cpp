@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <cstdlib>
 
 #include "core/message.h"
+#include "graph/contract/op_def.h"
 #include "trainer/plan/plan.h"
 
 namespace ondine::trainer {
@@ -8,56 +10,117 @@ namespace {
 
 using namespace graph;  // NOLINT
 
-// Replays the plan on tags: each arena byte range remembers which buffer wrote it last.
+// Replays the plan: which buffers are intact, and whether what lies in one is still the value that
+// a node reads.
 class Replay {
  public:
   Replay(const Plan& plan, std::span<const InPlace> in_place)
-      : plan_(&plan), in_place_(in_place), live_(plan.buffers.size(), false) {}
+      : plan_(&plan),
+        intact_(plan.buffers.size(), false),
+        content_(plan.buffers.size(), 0),
+        content_of_(plan.graph.values.size(), 0),
+        replaced_(plan.graph.values.size(), no_value) {
+    for (std::size_t i = 0; i < in_place.size() && i < plan.in_place.size(); ++i) {
+      if (plan.in_place[i]) replaced_[index(in_place[i].value)] = in_place[i].input;
+    }
+  }
 
   void run() {
-    for (std::size_t i = 0; i < plan_->buffers.size(); ++i) {
-      live_[i] =
-          plan_->buffers[i].place == Place::external || plan_->buffers[i].place == Place::constant;
-    }
-    for (const PlannedNode& planned : plan_->nodes) {
-      for (const ValueId id : planned.node.all_inputs()) {
-        if (id != no_value) require_live(id);
-      }
-      if (planned.workspace != no_buffer) write(planned.workspace);
-      for (const ValueId id : planned.node.outputs) {
-        if (id == no_value) continue;
-        write(buffer_of(id));
-        overwrite_input(id);
-      }
-      if (planned.workspace != no_buffer) live_[planned.workspace] = false;
-    }
-    for (const ValueId id : plan_->graph.outputs) require_live(id);
+    for (std::size_t i = 0; i < intact_.size(); ++i) intact_[i] = is_given(plan_->buffers[i]);
+    for (const PlannedNode& planned : plan_->nodes) run(planned);
+    for (const ValueId id : plan_->graph.outputs) require(id, "is wanted");
   }
 
  private:
+  static std::size_t index(ValueId id) { return static_cast<std::size_t>(id); }
+  static bool is_given(const Buffer& b) {
+    return b.place == Place::external || b.place == Place::constant;
+  }
+
+  template <class... Parts>
+  [[noreturn]] void refuse(ValueId id, const Parts&... parts) const {
+    fail(ErrorCode::internal, "plan: value ", quoted(plan_->graph[id].name), " ", parts...);
+  }
+
   std::size_t buffer_of(ValueId id) const {
-    const std::size_t buffer = plan_->buffer_of[static_cast<std::size_t>(id)];
-    if (buffer == no_buffer) fail(ErrorCode::internal, "plan: a value has no buffer");
+    const std::size_t buffer = plan_->buffer_of[index(id)];
+    if (buffer == no_buffer) refuse(id, "has no buffer");
     return buffer;
   }
 
-  void require_live(ValueId id) {
-    if (!live_[buffer_of(id)]) {
-      fail(ErrorCode::internal, "plan: value ", quoted(plan_->graph[id].name),
-           " is read after its memory was given away");
+  void require(ValueId id, std::string_view what) const {
+    const std::size_t buffer = buffer_of(id);
+    if (!intact_[buffer])
+      refuse(id, what, " after its memory was given away, or before it is written");
+    if (content_of_[index(id)] != content_[buffer]) refuse(id, what, " after it was overwritten");
+  }
+
+  void run(const PlannedNode& planned) {
+    const Node& node = planned.node;
+    for (const ValueId id : node.all_inputs()) {
+      if (id != no_value) require(id, "is read");
+    }
+    std::vector<std::size_t> used;
+    for (const ValueId id : node.all_inputs()) {
+      if (id != no_value) used.push_back(buffer_of(id));
+    }
+    if (planned.workspace != no_buffer) take(planned.workspace, used);
+    for (std::size_t k = 0; k < node.outputs.size(); ++k) {
+      if (node.outputs[k] != no_value) write(planned, k, used);
+    }
+    for (const std::size_t buffer : used) {
+      if (!intact_[buffer]) {
+        fail(ErrorCode::internal, "plan: node ", quoted(node.name), " (", node.op->name,
+             ") uses one piece of memory for two things");
+      }
+    }
+    if (planned.workspace != no_buffer) intact_[planned.workspace] = false;
+    for (const ValueId id : node.outputs) {
+      if (id == no_value || replaced_[index(id)] == no_value) continue;
+      const std::size_t buffer = buffer_of(replaced_[index(id)]);
+      if (readers(node, buffer) != 1) refuse(id, "takes memory that its node reads twice or not");
+      ++content_[buffer];  // it now holds the output
     }
   }
 
-  // The old value of a variable whose new one is written in its place.
-  void overwrite_input(ValueId id) {
-    for (std::size_t i = 0; i < in_place_.size() && i < plan_->in_place.size(); ++i) {
-      if (plan_->in_place[i] && in_place_[i].value == id)
-        live_[buffer_of(in_place_[i].input)] = false;
+  void write(const PlannedNode& planned, std::size_t k, std::vector<std::size_t>& used) {
+    const Node& node = planned.node;
+    const ValueId id = node.outputs[k];
+    const std::size_t buffer = buffer_of(id);
+    if (std::find(used.begin(), used.end(), buffer) == used.end()) {
+      if (is_given(plan_->buffers[buffer])) refuse(id, "is written where a value was given");
+      take(buffer, used);
+      ++content_[buffer];
+    } else if (!is_view(node, k, buffer)) {
+      if (!may_overwrite(planned, k, buffer)) refuse(id, "lies where its node still reads");
+      ++content_[buffer];
     }
+    content_of_[index(id)] = content_[buffer];
+  }
+
+  bool is_view(const Node& node, std::size_t k, std::size_t buffer) const {
+    return k == 0 && node.op->facts.view && !node.inputs.empty() && node.inputs[0] != no_value &&
+           buffer_of(node.inputs[0]) == buffer;
+  }
+
+  std::ptrdiff_t readers(const Node& node, std::size_t buffer) const {
+    return std::ranges::count_if(
+        node.inputs, [&](ValueId id) { return id != no_value && buffer_of(id) == buffer; });
+  }
+
+  bool may_overwrite(const PlannedNode& planned, std::size_t k, std::size_t buffer) const {
+    const Node& node = planned.node;
+    bool allowed = false;
+    for (std::size_t i = 0; i < node.inputs.size() && i < 32; ++i) {
+      if (node.inputs[i] == no_value || buffer_of(node.inputs[i]) != buffer) continue;
+      allowed = (node.op->facts.inplace >> i & 1U) != 0;
+    }
+    return k == 0 && readers(node, buffer) == 1 && allowed && !planned.dynamic &&
+           plan_->buffers[buffer].place == Place::arena;
   }
 
   // Everything that overlaps what is written now is lost.
-  void write(std::size_t buffer) {
+  void take(std::size_t buffer, std::vector<std::size_t>& used) {
     const Buffer& b = plan_->buffers[buffer];
     if (b.place == Place::arena) {
       if (b.offset + b.bytes > plan_->arena_bytes)
@@ -66,21 +129,22 @@ class Replay {
         const Buffer& o = plan_->buffers[i];
         const bool overlap = i != buffer && o.place == Place::arena &&
                              b.offset < o.offset + o.bytes && o.offset < b.offset + b.bytes;
-        if (overlap) live_[i] = false;
+        if (overlap) intact_[i] = false;
       }
     }
-    live_[buffer] = true;
+    intact_[buffer] = true;
+    used.push_back(buffer);
   }
 
   const Plan* plan_;
-  std::span<const InPlace> in_place_;
-  std::vector<bool> live_;
+  std::vector<bool> intact_;
+  std::vector<std::uint32_t> content_;     // of each buffer: how often it was written
+  std::vector<std::uint32_t> content_of_;  // of each value: which of those it is
+  std::vector<ValueId> replaced_;          // of each value: the input whose memory it gets
 };
 
-}  // namespace
-
-void verify_plan(const Plan& plan, std::span<const InPlace> in_place) {
-  Replay(plan, in_place).run();
+// What may run after all that can fail: nodes that write what the caller gets, and nothing else.
+void check_commit(const Plan& plan) {
   for (std::size_t i = plan.commit_begin; i < plan.nodes.size(); ++i) {
     const PlannedNode& planned = plan.nodes[i];
     for (const ValueId id : planned.node.outputs) {
@@ -93,6 +157,22 @@ void verify_plan(const Plan& plan, std::span<const InPlace> in_place) {
       }
     }
   }
+}
+
+}  // namespace
+
+void verify_plan(const Plan& plan, std::span<const InPlace> in_place) {
+  Replay(plan, in_place).run();
+  check_commit(plan);
+}
+
+bool verifies_plans() noexcept {
+#ifndef NDEBUG
+  return true;
+#else
+  static const bool wanted = std::getenv("ONDINE_VERIFY_PLANS") != nullptr;
+  return wanted;
+#endif
 }
 
 }  // namespace ondine::trainer
