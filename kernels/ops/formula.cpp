@@ -1,7 +1,8 @@
 // formula.cpp — several element-wise operators in one pass (ai.ondine). Inputs are tensors of the
 // shape of input 0, and numbers: tensors of one element. Attributes: ops, the operators (Add, Sub,
 // Mul, Div, Neg, Sqrt); operands, two for each of them (Formula); results, the steps that are
-// outputs. An output may take the memory of any input. The derivative is that of the operators.
+// outputs, each once. An output may take the memory of any input. The derivative is that of the
+// operators.
 #include "kernels/ops/formula.h"
 
 #include <algorithm>
@@ -18,8 +19,8 @@ bool has_one_operand(const std::string& op) { return op == "Neg" || op == "Sqrt"
 
 template <class T>
 struct Step {
-  void (*binary)(T*, const T*, const T*, std::int64_t) = nullptr;
-  void (*unary)(T*, const T*, std::int64_t) = nullptr;
+  typename math::VectorKernels<T>::Binary binary = {};
+  typename math::VectorKernels<T>::Unary unary = nullptr;
   std::size_t left = 0;
   std::size_t right = 0;
 };
@@ -27,28 +28,17 @@ struct Step {
 template <class T>
 Step<T> bind_step(const FormulaStep& step) {
   const auto& rows = math::vector_kernels<T>();
-  Step<T> bound{nullptr, nullptr, step.left, step.right};
-  if (step.op == "Add") bound.binary = rows.add.vv;
-  if (step.op == "Sub") bound.binary = rows.sub.vv;
-  if (step.op == "Mul") bound.binary = rows.mul.vv;
-  if (step.op == "Div") bound.binary = rows.div.vv;
+  Step<T> bound{{}, nullptr, step.left, step.right};
+  if (step.op == "Add") bound.binary = rows.add;
+  if (step.op == "Sub") bound.binary = rows.sub;
+  if (step.op == "Mul") bound.binary = rows.mul;
+  if (step.op == "Div") bound.binary = rows.div;
   if (step.op == "Neg") bound.unary = rows.neg;
   if (step.op == "Sqrt") bound.unary = rows.sqrt;
   return bound;
 }
 
-// Of one block of elements: inputs where they lie, numbers and results in a first cache.
-template <class T>
-class Block {
- public:
-  static constexpr std::int64_t size = 256;
-  T* row(std::size_t operand) { return rows_[operand]; }
-
- private:
-  alignas(64) T rows_[Formula::most_operands][size];
-};
-
-// What an operand is; only tensors have elements of their own in memory.
+// Only tensors have elements of their own in memory.
 std::vector<char> find_numbers(const BindContext& context) {
   std::vector<char> numbers;
   const Shape shape = context.shape(0);
@@ -62,49 +52,92 @@ std::vector<char> find_numbers(const BindContext& context) {
   return numbers;
 }
 
+// The steps on blocks of elements whose intermediate values stay in a first cache.
+template <class T>
+class Blocks {
+ public:
+  Blocks(const Formula& formula, const BindContext& context)
+      : numbers_(find_numbers(context)),
+        last_read_(numbers_.size() + formula.steps.size()),
+        output_of_(formula.steps.size(), none) {
+    for (std::size_t s = 0; s < formula.steps.size(); ++s) {
+      steps_.push_back(bind_step<T>(formula.steps[s]));
+      last_read_[steps_[s].left] = last_read_[steps_[s].right] = s;
+    }
+    for (std::size_t k = 0; k < context.output_count(); ++k) {
+      if (context.has_output(k)) output_of_[formula.results[k]] = k;
+    }
+  }
+
+  void run(const KernelContext& call, std::int64_t first, std::int64_t last) const {
+    alignas(64) T rows[Formula::most_operands][size];
+    const T* operands[Formula::most_operands];
+    bool copied[Formula::most_operands];
+    const std::size_t inputs = numbers_.size();
+    for (std::size_t i = 0; i < inputs; ++i) {
+      if (numbers_[i] != 0) kernels_->fill(rows[i], *call.in<T>(i), size);
+    }
+    for (std::size_t s = 0; s < steps_.size(); ++s) copied[s] = must_copy(call, s);
+    for (std::int64_t at = first; at < last; at += size) {
+      const std::int64_t count = std::min(size, last - at);
+      for (std::size_t i = 0; i < inputs; ++i) {
+        operands[i] = numbers_[i] != 0 ? rows[i] : call.in<T>(i) + at;
+      }
+      for (std::size_t s = 0; s < steps_.size(); ++s) {
+        const bool direct = output_of_[s] != none && !copied[s];
+        T* const to = direct ? call.out<T>(output_of_[s]) + at : rows[inputs + s];
+        run_step(steps_[s], to, operands, count);
+        operands[inputs + s] = to;
+      }
+      for (std::size_t s = 0; s < steps_.size(); ++s) {
+        if (copied[s]) kernels_->copy(call.out<T>(output_of_[s]) + at, operands[inputs + s], count);
+      }
+    }
+  }
+
+ private:
+  static constexpr std::size_t none = static_cast<std::size_t>(-1);
+  static constexpr std::int64_t size = 2048 / sizeof(T);
+
+  // A later step reads the input in whose memory the result goes.
+  bool must_copy(const KernelContext& call, std::size_t s) const {
+    if (output_of_[s] == none) return false;
+    for (std::size_t i = 0; i < numbers_.size(); ++i) {
+      if (call.in<T>(i) == call.out<T>(output_of_[s]) && last_read_[i] > s) return true;
+    }
+    return false;
+  }
+
+  void run_step(const Step<T>& step, T* to, const T* const* operands, std::int64_t count) const {
+    const T* const left = operands[step.left];
+    const T* const right = operands[step.right];
+    const auto is_number = [&](std::size_t o) { return o < numbers_.size() && numbers_[o] != 0; };
+    if (step.unary != nullptr) {
+      step.unary(to, left, count);
+    } else if (is_number(step.right)) {
+      step.binary.vs(to, left, *right, count);
+    } else if (is_number(step.left)) {
+      step.binary.sv(to, *left, right, count);
+    } else {
+      step.binary.vv(to, left, right, count);
+    }
+  }
+
+  const math::VectorKernels<T>* kernels_ = &math::vector_kernels<T>();
+  std::vector<char> numbers_;  // by input
+  std::vector<Step<T>> steps_;
+  std::vector<std::size_t> last_read_;  // by operand: the last step that reads it
+  std::vector<std::size_t> output_of_;  // by step
+};
+
 template <class T>
 Kernel bind_formula(BindContext& context) {
-  const Formula formula = Formula::read(context);
-  std::vector<Step<T>> steps;
-  for (const FormulaStep& step : formula.steps) steps.push_back(bind_step<T>(step));
-  std::vector<std::size_t> results(context.output_count(), 0);
-  std::vector<char> wanted(context.output_count(), 0);
-  for (std::size_t k = 0; k < results.size(); ++k) {
-    results[k] = formula.results[k];
-    wanted[k] = context.has_output(k) ? 1 : 0;
-  }
   const std::int64_t n = context.shape(0).size();
-  return
-      [=, numbers = find_numbers(context), rows = &math::vector_kernels<T>()](KernelContext& call) {
-        call.pool().for_chunks(n, math::elementwise_grain, [&](std::int64_t at, std::int64_t last) {
-          Block<T> block;
-          const T* operands[Formula::most_operands];
-          const std::size_t inputs = numbers.size();
-          for (std::size_t i = 0; i < inputs; ++i) {
-            if (numbers[i] != 0) rows->fill(block.row(i), *call.in<T>(i), Block<T>::size);
-          }
-          for (; at < last; at += Block<T>::size) {
-            const std::int64_t count = std::min(Block<T>::size, last - at);
-            for (std::size_t i = 0; i < inputs; ++i) {
-              operands[i] = numbers[i] != 0 ? block.row(i) : call.in<T>(i) + at;
-            }
-            for (std::size_t s = 0; s < steps.size(); ++s) {
-              const Step<T>& step = steps[s];
-              T* const to = block.row(inputs + s);
-              if (step.unary != nullptr) {
-                step.unary(to, operands[step.left], count);
-              } else {
-                step.binary(to, operands[step.left], operands[step.right], count);
-              }
-              operands[inputs + s] = to;
-            }
-            for (std::size_t k = 0; k < results.size(); ++k) {
-              if (wanted[k] == 0) continue;
-              rows->copy(call.out<T>(k) + at, operands[inputs + results[k]], count);
-            }
-          }
-        });
-      };
+  return [n, blocks = Blocks<T>(Formula::read(context), context)](KernelContext& call) {
+    call.pool().for_chunks(n, math::elementwise_grain, [&](std::int64_t first, std::int64_t last) {
+      blocks.run(call, first, last);
+    });
+  };
 }
 
 Kernel bind(BindContext& context) {
@@ -177,7 +210,11 @@ Formula Formula::read(const graph::NodeView& node) {
   for (const std::int64_t result : results) {
     require(result >= 0 && static_cast<std::uint64_t>(result) < ops.size(),
             "a formula has no step ", result);
-    formula.results.push_back(static_cast<std::size_t>(result));
+    const auto step = static_cast<std::size_t>(result);
+    const bool twice =
+        std::find(formula.results.begin(), formula.results.end(), step) != formula.results.end();
+    require(!twice, "step ", result, " of a formula is two results");
+    formula.results.push_back(step);
   }
   require(!results.empty(), "a formula has no results");
   return formula;

@@ -82,6 +82,15 @@ graph::ModelDef adagrad() {
       {{"w", "w_new"}, {"b", "b_new"}});
 }
 
+// The old value of a is read after the new one is known.
+graph::ModelDef entangled() {
+  return written_out(
+      {node("Add", {"a", "g"}, {"a_sum"}), node("Mul", {"a_sum", "rest"}, {"a_new"}),
+       node("Mul", {"a_new", "a"}, {"both"}), node("Mul", {"both", "rate"}, {"change"}),
+       node("Sub", {"w", "change"}, {"moved"}), node("Sub", {"moved", "a_new"}, {"w_new"})},
+      {{"w", "w_new"}, {"a", "a_new"}});
+}
+
 std::size_t count(const std::string& text, const std::string& word) {
   std::size_t found = 0;
   for (auto at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++found;
@@ -93,7 +102,7 @@ std::size_t count(const std::string& text, const std::string& word) {
 TEST_CASE(
     "optimizers written with ordinary operators are one pass, in place, with the same result") {
   const NamedValues feeds{{"x", random_floats({3, 400}, 7)}};
-  for (const graph::ModelDef& def : {momentum(), adam(), adagrad()}) {
+  for (const graph::ModelDef& def : {momentum(), adam(), adagrad(), entangled()}) {
     Model fused = Model::load(encode(def));
     LoadOptions options;
     options.no_fusion = {"all"};

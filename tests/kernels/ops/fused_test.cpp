@@ -145,6 +145,10 @@ TEST_CASE("a Formula names the step that it cannot have") {
   rejects(formula("Mul", 2, 0), "operand 2");
   rejects(formula("Mul", -1, 0), "operand -1");
   rejects(formula("Mul", 1, 1), "no step 1");
+  rejects({{"ops", std::vector<std::string>{"Mul"}},
+           {"operands", std::vector<std::int64_t>{0, 1}},
+           {"results", std::vector<std::int64_t>{0, 0}}},
+          "two results");
   rejects({}, "0 steps");
   rejects({{"ops", std::vector<std::string>(31, "Add")}}, "31 steps");
 }
