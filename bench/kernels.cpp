@@ -222,15 +222,15 @@ void bench_layers() {
                                scale.data(), 1e-5f, false, {}, dx.data(), mean.data(), bias.data(),
                                k);
   });
-  std::vector<float> gates(4 * 128), inputs(4 * 128), cell(128), hidden(128), slope(4 * 128);
+  std::vector<float> gates(4 * 128), cell(128), hidden(128), slope(4 * 128);
   row("LSTM cells, rows of 128", 128, [&](const Kernels& k) {
     std::fill(gates.begin(), gates.end(), 0.5f);
-    cell_kernels<float>(k).lstm(gates.data(), inputs.data(), cell.data(), hidden.data(), 128);
+    cell_kernels<float>(k).lstm(gates.data(), cell.data(), hidden.data(), 128);
   });
   row("LSTM cell gradients, rows of 128", 128, [&](const Kernels& k) {
     std::fill(cell.begin(), cell.end(), 0.5f);
     cell_kernels<float>(k).lstm_gradient(gates.data(), hidden.data(), hidden.data(), hidden.data(),
-                                         cell.data(), slope.data(), 128);
+                                         cell.data(), slope.data(), 128, 0);
   });
   row("column_sums, rows of 1024", n, [&](const Kernels& k) {
     column_sums(pool, y.data(), x.data(), static_cast<Index>(x.size()) / 1024, 1024, 1024, k);

@@ -8,7 +8,8 @@
 namespace ondine::math {
 namespace {
 
-// Tiles of C and products of a batch that one chunk computes: functions of the shape alone.
+// Tiles of C and products of a batch that one chunk computes. Every element is computed in the same
+// way in any tile, so that their number may depend on that of the threads.
 struct Tiles {
   std::int64_t rows;
   std::int64_t cols;
@@ -25,13 +26,18 @@ std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b;
 constexpr std::int64_t chunk_work = std::int64_t{1} << 21;
 constexpr std::int64_t chunk_work_vector = std::int64_t{1} << 18;
 
-Tiles tiles_of(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch) {
-  const std::int64_t chunk = m <= 4 ? chunk_work_vector : chunk_work;
+// Few rows take other ways: where C has more, no tile may have so few.
+constexpr std::int64_t few_rows = 4;
+
+Tiles tiles_of(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch, int threads) {
+  const std::int64_t chunk = m <= few_rows ? chunk_work_vector : chunk_work;
   const double work = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-  const auto wanted = static_cast<std::int64_t>(
-      std::clamp(work / static_cast<double>(chunk), 1.0, batch >= 16 ? 1.0 : 16.0));
-  Tiles tiles{std::min<std::int64_t>(m, 480), std::min<std::int64_t>(n, 512), 0, 0, 1};
-  if (wanted == 1) tiles = {m, n, 0, 0, 1};
+  // Each tile packs its factors, so that few large ones cost least.
+  const double most =
+      threads <= 1 ? 1.0 : std::max(1.0, 4.0 * threads / static_cast<double>(batch));
+  const auto wanted =
+      static_cast<std::int64_t>(std::clamp(work / static_cast<double>(chunk), 1.0, most));
+  Tiles tiles{m, n, 0, 0, 1};
   const auto recount = [&] {
     tiles.down = divide_up(m, tiles.rows);
     tiles.across = divide_up(n, tiles.cols);
@@ -45,6 +51,10 @@ Tiles tiles_of(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batc
     } else {
       break;
     }
+    recount();
+  }
+  while (m > few_rows && m % tiles.rows <= few_rows && m % tiles.rows > 0) {
+    tiles.rows += 12;
     recount();
   }
   const double tile_work = work / static_cast<double>(tiles.count());
@@ -109,8 +119,11 @@ std::size_t gemm_workspace(const GemmShape& shape, std::int64_t batch_count, int
                            const Kernels& kernels) {
   if (shape.m == 0 || shape.n == 0 || batch_count == 0) return 0;
   const auto call = call_of<T>(shape, {});
-  return Slots::bytes(slot_bytes(call, tiles_of(call.m, call.n, call.k, batch_count), kernels),
-                      threads);
+  const auto slot = [&](int by) {
+    return slot_bytes(call, tiles_of(call.m, call.n, call.k, batch_count, by), kernels);
+  };
+  // A pool of another size cuts other tiles, none larger than those of one thread.
+  return std::max(Slots::bytes(slot(threads), threads), Slots::bytes(slot(1), 1));
 }
 
 template <class T>
@@ -118,7 +131,7 @@ void gemm(ThreadPool& pool, const GemmShape& shape, const GemmBatch& batch, cons
           T* c, const GemmOptions<T>& options, Workspace workspace, const Kernels& kernels) {
   if (shape.m == 0 || shape.n == 0 || batch.count == 0) return;
   const auto whole = call_of(shape, options);
-  const Tiles tiles = tiles_of(whole.m, whole.n, whole.k, batch.count);
+  const Tiles tiles = tiles_of(whole.m, whole.n, whole.k, batch.count, pool.threads());
   const auto run = kernel_set<T>(kernels).gemm->run;
   const bool column = is_column(shape);
   const auto chunk = [&](std::byte* scratch, std::int64_t first, std::int64_t last) {

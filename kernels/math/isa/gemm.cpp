@@ -1,5 +1,5 @@
-// C = alpha A B + beta C on one thread: blocks over k, panels of B that stay in the first cache,
-// blocks of A that stay in the second.
+// C = alpha A B + beta C on one thread: B is packed once for all rows, in panels that stay in the
+// first cache; blocks of A and of C stay in the second while k is passed over.
 #include "kernels/math/isa/gemm_micro.h"
 #include "kernels/math/isa/gemm_pack.h"
 #include "kernels/math/isa/parts.h"
@@ -7,13 +7,13 @@
 namespace ondine::math::ONDINE_ISA {
 namespace {
 
-// A panel of B and two blocks of A fit into a first cache of 48 kB; up to `whole_k` that is worth
-// less than passing over C once.
-constexpr std::int64_t block_k = 192;
-constexpr std::int64_t whole_k = 256;
+// A panel of B and a block of A fit into a first cache of 48 kB, the other blocks together into a
+// second one of 1 MB.
+constexpr std::int64_t block_k = 256;
 constexpr std::int64_t block_n = 512;
-constexpr std::int64_t block_m = 240;
-constexpr std::int64_t slack = 64;  // elements, behind each packed matrix
+constexpr std::int64_t block_m = 120;
+constexpr std::int64_t most_k = 2048;  // of B that is packed at once
+constexpr std::int64_t slack = 64;     // elements, behind each packed matrix
 
 template <class T>
 using Micro = void (*)(const Block<T>&);
@@ -130,7 +130,7 @@ Cut cut_of(const GemmCall<T>& g) {
   Cut cut;
   cut.mr = even_piece(g.m, max_rows);
   cut.mc = divide_up(even_piece(g.m, block_m), cut.mr) * cut.mr;
-  cut.kc = divide_up(g.k <= whole_k ? g.k : even_piece(g.k, block_k), 8) * 8;
+  cut.kc = divide_up(even_piece(g.k, block_k), 8) * 8;
   // Packing B costs about as much as a few rows of C; a matrix with a small stride is read in
   // place.
   cut.pack_b = !g.b_packed && (g.b_col != 1 || (g.m >= 48 && g.b_row > 2 * nr) ||
@@ -147,7 +147,7 @@ std::int64_t a_elements(const GemmCall<T>& g, const Cut& cut) {
 template <class T>
 std::int64_t b_elements(const GemmCall<T>& g, const Cut& cut) {
   constexpr std::int64_t nr = panel<T>;
-  return cut.pack_b ? divide_up(smaller(g.n, block_n), nr) * nr * cut.kc + slack : 0;
+  return cut.pack_b ? divide_up(smaller(g.n, block_n), nr) * nr * smaller(g.k, most_k) + slack : 0;
 }
 
 template <class T>
@@ -159,7 +159,7 @@ template <class T>
 std::int64_t scratch_bytes(const GemmCall<T>& g) {
   if (is_trivial(g)) return 0;
   Cut cut = cut_of(g);
-  cut.kc = divide_up(smaller(g.k, whole_k), 8) * 8;  // a smaller k may be cut into larger pieces
+  cut.kc = divide_up(smaller(g.k, block_k), 8) * 8;  // a smaller k may be cut into larger pieces
   cut.pack_a = cut.pack_a || (g.m > max_rows && g.n > 2 * panel<T>);  // for any stride
   cut.pack_b =
       cut.pack_b || (!has_masks && !g.b_packed);  // a smaller tile may have a partial vector
@@ -212,6 +212,53 @@ void pack_whole_b(const GemmCall<T>& g, T* panels) {
   pack_b_block(panels, g, 0, g.k, 0, g.n);
 }
 
+struct Piece {
+  std::int64_t i, mc, j, nc, p, kc;
+};
+
+// Rows [i, i + mc) and columns [j, j + nc) of C, with [p, p + kc) of k; what is packed is theirs.
+template <class T>
+ONDINE_INLINE void run_block(const GemmCall<T>& g, const Cut& cut, const T* b_panels,
+                             const T* a_panels, const Piece& at) {
+  constexpr int L = lanes<T>;
+  constexpr std::int64_t nr = panel<T>;
+  constexpr std::int64_t line = 64 / std::int64_t{sizeof(T)};
+  for (std::int64_t jj = 0; jj < at.nc; jj += nr) {
+    const std::int64_t cols = smaller(nr, at.nc - jj);
+    Block<T> block;
+    block.k = at.kc;
+    block.ldc = g.ldc;
+    block.b_row = nr;
+    if (cut.pack_b) {
+      block.b = b_panels + jj * at.kc;
+    } else if (g.b_packed) {
+      block.b = g.b + (at.j + jj) * g.k + at.p * nr;
+    } else {
+      block.b = g.b + at.p * g.b_row + at.j + jj;
+      block.b_row = g.b_row;
+    }
+    const bool two = cols > L;
+    const bool tail = cols % L != 0;
+    block.last = two ? cols - L : cols;
+    block.a_row = cut.pack_a ? 1 : g.a_row;
+    block.a_col = cut.pack_a ? cut.mr : g.a_col;
+    const bool unit_row = block.a_row == 1;
+    // The next panel of B comes while this one is worked with.
+    const bool more = cut.pack_b && jj + nr < at.nc;
+    const T* next = b_panels + (jj + nr) * at.kc;
+    const std::int64_t lines = more ? divide_up(nr * at.kc * cut.mr, at.mc * line) : 0;
+    for (std::int64_t ii = 0; ii < at.mc; ii += cut.mr) {
+      for (std::int64_t l = 0; l < lines; ++l, next += line) __builtin_prefetch(next, 0, 2);
+      const int rows = static_cast<int>(smaller(cut.mr, at.mc - ii));
+      const std::int64_t i = at.i + ii;
+      block.a = cut.pack_a ? a_panels + ii * at.kc : g.a + i * g.a_row + at.p * g.a_col;
+      block.c = g.c + i * g.ldc + at.j + jj;
+      block.finish = finish_of(g, at.p == 0, at.p + at.kc == g.k, i, at.j + jj);
+      (two ? pick<T, 2>(rows, tail, unit_row) : pick<T, 1>(rows, tail, unit_row))(block);
+    }
+  }
+}
+
 template <class T>
 void run(const GemmCall<T>& g, void* scratch) {
   constexpr int L = lanes<T>;
@@ -228,42 +275,21 @@ void run(const GemmCall<T>& g, void* scratch) {
   const Cut cut = cut_of(g);
   T* const b_panels = static_cast<T*>(scratch);
   T* const a_panels = b_panels + b_elements(g, cut);
+  const std::int64_t packed_k = most_k / cut.kc * cut.kc;
   for (std::int64_t j = 0; j < g.n; j += block_n) {
     const std::int64_t nc = smaller(block_n, g.n - j);
-    for (std::int64_t p = 0; p < g.k; p += cut.kc) {
-      const std::int64_t kc = smaller(cut.kc, g.k - p);
-      if (cut.pack_b) pack_b_block(b_panels, g, p, kc, j, nc);
+    const std::int64_t width = divide_up(nc, nr) * nr;
+    for (std::int64_t start = 0; start < g.k; start += packed_k) {
+      const std::int64_t end = smaller(g.k, start + packed_k);
+      for (std::int64_t p = start; cut.pack_b && p < end; p += cut.kc) {
+        pack_b_block(b_panels + (p - start) * width, g, p, smaller(cut.kc, end - p), j, nc);
+      }
       for (std::int64_t i = 0; i < g.m; i += cut.mc) {
         const std::int64_t mc = smaller(cut.mc, g.m - i);
-        if (cut.pack_a) pack_a_block(a_panels, g, i, mc, cut.mr, p, kc);
-        for (std::int64_t jj = 0; jj < nc; jj += nr) {
-          const std::int64_t cols = smaller(nr, nc - jj);
-          Block<T> block;
-          block.k = kc;
-          block.ldc = g.ldc;
-          if (cut.pack_b) {
-            block.b = b_panels + jj * kc;
-            block.b_row = nr;
-          } else if (g.b_packed) {
-            block.b = g.b + (j + jj) * g.k + p * nr;
-            block.b_row = nr;
-          } else {
-            block.b = g.b + p * g.b_row + j + jj;
-            block.b_row = g.b_row;
-          }
-          const bool two = cols > L;
-          const bool tail = cols % L != 0;
-          block.last = two ? cols - L : cols;
-          block.a_row = cut.pack_a ? 1 : g.a_row;
-          block.a_col = cut.pack_a ? cut.mr : g.a_col;
-          for (std::int64_t ii = 0; ii < mc; ii += cut.mr) {
-            const int rows = static_cast<int>(smaller(cut.mr, mc - ii));
-            block.a = cut.pack_a ? a_panels + ii * kc : g.a + (i + ii) * g.a_row + p * g.a_col;
-            block.c = g.c + (i + ii) * g.ldc + j + jj;
-            block.finish = finish_of(g, p == 0, p + kc == g.k, i + ii, j + jj);
-            const bool unit_row = block.a_row == 1;
-            (two ? pick<T, 2>(rows, tail, unit_row) : pick<T, 1>(rows, tail, unit_row))(block);
-          }
+        for (std::int64_t p = start; p < end; p += cut.kc) {
+          const std::int64_t kc = smaller(cut.kc, end - p);
+          if (cut.pack_a) pack_a_block(a_panels, g, i, mc, cut.mr, p, kc);
+          run_block(g, cut, b_panels + (p - start) * width, a_panels, {i, mc, j, nc, p, kc});
         }
       }
     }
