@@ -32,11 +32,12 @@ constexpr std::int64_t few_rows = 4;
 Tiles tiles_of(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch, int threads) {
   const std::int64_t chunk = m <= few_rows ? chunk_work_vector : chunk_work;
   const double work = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-  // Each tile packs its factors, so that few large ones cost least.
+  // Each tile packs its factors, so that few large ones cost least; deadlines are seen between.
+  constexpr double longest = 1u << 31;
   const double most =
-      threads <= 1 ? 1.0 : std::max(1.0, 4.0 * threads / static_cast<double>(batch));
-  const auto wanted =
-      static_cast<std::int64_t>(std::clamp(work / static_cast<double>(chunk), 1.0, most));
+      threads <= 1 ? 1.0 : std::max(1.0, 8.0 * threads / static_cast<double>(batch));
+  const auto wanted = static_cast<std::int64_t>(std::max(
+      std::clamp(work / static_cast<double>(chunk), 1.0, most), std::min(work / longest, 1e6)));
   Tiles tiles{m, n, 0, 0, 1};
   const auto recount = [&] {
     tiles.down = divide_up(m, tiles.rows);
