@@ -84,7 +84,7 @@ class Assembler {
       if (options_->optimize) recognize(graph, all_operators(), *options_);
       graph = autodiff::expand(graph, all_operators());
       observe("gradient", graph);
-      if (options_->optimize) optimize(graph, all_operators(), *options_);
+      if (options_->optimize) optimize(graph, all_operators(), *options_, folded_);
       observe("optimized", graph);
       result = std::make_shared<const Graph>(std::move(graph));
     });
@@ -243,6 +243,7 @@ class Assembler {
 
   const ModelDef* model_;
   const LoadOptions* options_;
+  mutable FoldedConvolutions folded_;
   const StageObserver* observe_;
   std::shared_ptr<Symbols> symbols_;
   std::set<std::string, std::less<>> names_;

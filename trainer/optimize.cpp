@@ -45,7 +45,8 @@ void recognize(graph::Graph& graph, const graph::Catalogue& catalogue, const Loa
   graph::run_passes(graph, context, passes);
 }
 
-void optimize(graph::Graph& graph, const graph::Catalogue& catalogue, const LoadOptions& options) {
+void optimize(graph::Graph& graph, const graph::Catalogue& catalogue, const LoadOptions& options,
+              graph::FoldedConvolutions& folded) {
   graph::PassContext context;
   context.fold_bytes = options.limits.fold_bytes;
   // What is computed while loading must not take longer than a call would let it.
@@ -55,6 +56,7 @@ void optimize(graph::Graph& graph, const graph::Catalogue& catalogue, const Load
     return graph::evaluate_node(node, owner, narrow);
   };
   context.catalogue = &catalogue;
+  context.folded = &folded;
   graph::run_passes(graph, context);
   for (const graph::Pass& fusion : chosen(graph::fusion_passes(), options)) {
     graph::run_passes(graph, context, std::array{fusion, graph::remove_dead_nodes});

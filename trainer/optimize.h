@@ -5,6 +5,7 @@
 
 #include "graph/contract/catalogue.h"
 #include "graph/ir/graph.h"
+#include "graph/passes/pass.h"
 
 namespace ondine::trainer {
 
@@ -12,6 +13,8 @@ namespace ondine::trainer {
 void recognize(graph::Graph& graph, const graph::Catalogue& catalogue, const LoadOptions& options);
 
 // Throws Error(mismatch) for a name in LoadOptions::no_fusion that is no pass.
-void optimize(graph::Graph& graph, const graph::Catalogue& catalogue, const LoadOptions& options);
+// `folded` is shared by the graphs of one model while their constants live.
+void optimize(graph::Graph& graph, const graph::Catalogue& catalogue, const LoadOptions& options,
+              graph::FoldedConvolutions& folded);
 
 }  // namespace ondine::trainer

@@ -83,6 +83,37 @@ std::optional<double> constant_number(const Graph& graph, ValueId id) {
   return id == no_value ? std::nullopt : number_of(graph[id].constant);
 }
 
+std::optional<ActivationNode> read_activation(const Node& node, const Graph& graph) {
+  if (!node.op->domain.empty()) return std::nullopt;
+  if (node.op->name == "Relu") return ActivationNode{.relu = true, .low = {}, .high = {}};
+  if (node.op->name != "Clip") return std::nullopt;
+  const NodeView view(node);
+  ActivationNode result;
+  const auto read = [&](std::optional<float>& bound, const char* attribute, std::size_t input) {
+    if (node.version < 11) {
+      if (view.has_attr(attribute)) bound = view.attr_float(attribute, 0);
+      return true;
+    }
+    if (!view.has_input(input)) return true;
+    const auto value = constant_number(graph, node.inputs[input]);
+    if (value) bound = static_cast<float>(*value);
+    return value && double{*bound} == *value;
+  };
+  if (!read(result.low, "min", 1) || !read(result.high, "max", 2)) return std::nullopt;
+  return result;
+}
+
+bool trains_normalization(const Node& node) {
+  const NodeView view(node);
+  if (node.version >= 14) return view.attr_int("training_mode", 0) != 0;
+  if (node.version < 7) return view.attr_int("is_test", 0) == 0;
+  return view.has_output(1) || view.has_output(2);
+}
+
+bool normalizes_channels(const Node& node) {
+  return node.version >= 9 || NodeView(node).attr_int("spatial", 1) != 0;
+}
+
 bool same_tensor_type(const Graph& graph, ValueId a, ValueId b) {
   const Type& x = graph[a].type;
   const Type& y = graph[b].type;

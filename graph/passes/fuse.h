@@ -19,6 +19,8 @@ class Uses {
   const Node* made_by(ValueId id, std::string_view op, std::string_view domain = {}) const;
   // The same, when nothing but one input of one node reads the value.
   const Node* made_for_one(ValueId id, std::string_view op, std::string_view domain = {}) const;
+  // Inputs of nodes, and outputs of the graph.
+  int readers(ValueId id) const { return readers_[static_cast<std::size_t>(id)]; }
 
   // The same, when so many inputs read the value and no Gradient node names it.
   const Node* made_for(ValueId id, int readers, std::string_view op,
@@ -40,6 +42,19 @@ class Uses {
 // The number that a tensor, a constant of one element of a floating point type holds.
 std::optional<double> number_of(const Tensor& tensor);
 std::optional<double> constant_number(const Graph& graph, ValueId id);
+
+// Relu, or Clip with constant bounds that float holds; no bound is infinite.
+struct ActivationNode {
+  bool relu = false;
+  std::optional<float> low;
+  std::optional<float> high;
+};
+std::optional<ActivationNode> read_activation(const Node& node, const Graph& graph);
+
+// Of BatchNormalization: whether it normalizes with the statistics of the batch, and each channel
+// by itself.
+bool trains_normalization(const Node& node);
+bool normalizes_channels(const Node& node);
 
 // Tensors of one dtype and of the same known shape (named extents are the same by name).
 bool same_tensor_type(const Graph& graph, ValueId a, ValueId b);

@@ -10,38 +10,6 @@ namespace {
 
 constexpr std::string_view plain = "BatchNormalization";
 
-// Of the activations that are fused: the attributes that the fused operator gets.
-std::optional<Attributes> bounds_of(const Node& node, const Graph& graph) {
-  const NodeView view(node);
-  if (!node.op->domain.empty()) return std::nullopt;
-  if (node.op->name == "Relu") return Attributes{{"relu", std::int64_t{1}}};
-  if (node.op->name != "Clip") return std::nullopt;
-  Attributes result;
-  const auto add = [&](const char* name, const char* attribute, std::size_t input) {
-    if (node.version < 11) {
-      if (view.has_attr(attribute)) result.emplace_back(name, view.attr_float(attribute, 0));
-      return true;
-    }
-    if (!view.has_input(input)) return true;
-    const auto value = constant_number(graph, node.inputs[input]);
-    if (!value || double{static_cast<float>(*value)} != *value) return false;
-    result.emplace_back(name, static_cast<float>(*value));
-    return true;
-  };
-  if (!add("low", "min", 1) || !add("high", "max", 2) || result.empty()) return std::nullopt;
-  return result;
-}
-
-bool normalizes_channels(const Node& node) {
-  return node.version >= 9 || (node.version >= 7 && NodeView(node).attr_int("spatial", 1) != 0);
-}
-
-bool is_training(const Node& node) {
-  const NodeView view(node);
-  if (node.version >= 14) return view.attr_int("training_mode", 0) != 0;
-  return view.has_output(1) || view.has_output(2);
-}
-
 bool run_gradient(Graph& graph, const PassContext& context) {
   if (context.catalogue == nullptr) return false;
   const OpDef* fused = context.catalogue->find(ondine_domain, "BatchNormalizationActivationGrad");
@@ -124,17 +92,22 @@ bool run(Graph& graph, const PassContext& context) {
   const bool changed =
       fuse_nodes(graph, fuse_normalization, context, [&](Node& node, const Uses& uses) {
         if (fused == nullptr || !is_full_float(graph, node.outputs[0])) return false;
-        auto attributes = bounds_of(node, graph);
-        if (!attributes) return false;
+        const auto activation = read_activation(node, graph);
+        if (!activation) return false;
         const Chain chain = find_chain(graph, node.inputs[0], uses);
-        if (chain.norm == nullptr || !normalizes_channels(*chain.norm)) return false;
+        if (chain.norm == nullptr || chain.norm->version < 7) return false;
+        if (!normalizes_channels(*chain.norm)) return false;
         const auto first = static_cast<std::size_t>(chain.norm - graph.nodes.data());
         const auto last = static_cast<std::size_t>(&node - graph.nodes.data());
         if (is_read_between(graph, first, last)) return false;
         const NodeView view(*chain.norm);
-        attributes->emplace_back("epsilon", view.attr_float("epsilon", 1e-5F));
-        attributes->emplace_back("momentum", view.attr_float("momentum", 0.9F));
-        attributes->emplace_back("training_mode", std::int64_t{is_training(*chain.norm)});
+        Attributes attributes;
+        if (activation->relu) attributes.emplace_back("relu", std::int64_t{1});
+        if (activation->low) attributes.emplace_back("low", *activation->low);
+        if (activation->high) attributes.emplace_back("high", *activation->high);
+        attributes.emplace_back("epsilon", view.attr_float("epsilon", 1e-5F));
+        attributes.emplace_back("momentum", view.attr_float("momentum", 0.9F));
+        attributes.emplace_back("training_mode", std::int64_t{trains_normalization(*chain.norm)});
         const ValueId result = node.outputs[0];
         node.inputs = chain.norm->inputs;
         if (chain.addend != no_value) node.inputs.push_back(chain.addend);
@@ -142,7 +115,7 @@ bool run(Graph& graph, const PassContext& context) {
         node.outputs[0] = result;
         node.op = fused;
         node.version = 1;
-        node.attributes = std::move(*attributes);
+        node.attributes = std::move(attributes);
         gone[first] = true;
         if (chain.sum != nullptr)
           gone[static_cast<std::size_t>(chain.sum - graph.nodes.data())] = true;

@@ -14,9 +14,9 @@ std::span<const Pass> standard_passes() {
 }
 
 std::span<const Pass> fusion_passes() {
-  static const std::array passes{fuse_activation_gradient, fuse_normalization_gradient,
-                                 fuse_normalization,       fuse_descent,
-                                 fuse_gemm_descent,        fuse_formula};
+  static const std::array passes{
+      fuse_activation_gradient, fold_normalization, fuse_normalization_gradient, fuse_normalization,
+      fuse_activation,          fuse_descent,       fuse_gemm_descent,           fuse_formula};
   return passes;
 }
 

@@ -13,6 +13,16 @@
 
 namespace ondine::graph {
 
+// What fold_normalization made, for the graphs of one model to share. `sources` are the constants
+// it was made from, in the memory by which they are found.
+struct FoldedConvolution {
+  std::vector<Tensor> sources;
+  float epsilon = 0;
+  Tensor weights;
+  Tensor bias;
+};
+using FoldedConvolutions = std::vector<FoldedConvolution>;
+
 struct PassContext {
   // The outputs of a node whose inputs are all constant, in order. Absent: nothing is computed.
   std::function<std::vector<Tensor>(const Node&, const Graph&)> evaluate;
@@ -20,6 +30,7 @@ struct PassContext {
   std::uint64_t fold_bytes = std::uint64_t{64} << 20;
   // Where fused operators are found. Absent: nothing is fused.
   const Catalogue* catalogue = nullptr;
+  FoldedConvolutions* folded = nullptr;
 };
 
 // Inputs and outputs of the graph stay what they are, in number, order, name and value; values that
@@ -39,6 +50,8 @@ extern const Pass remove_dead_nodes;         // nodes that no output depends on
 extern const Pass fuse_activation_gradient;     // comparison and Where to ReluGrad, ClipGrad
 extern const Pass fuse_normalization_gradient;  // its activation's derivative goes into it
 extern const Pass fuse_normalization;           // what is added to it and its activation go into it
+extern const Pass fold_normalization;           // by constants, into a Conv by constants
+extern const Pass fuse_activation;              // into Conv and Gemm
 extern const Pass fuse_descent;                 // w - rate g to Descent
 extern const Pass fuse_gemm_descent;            // Descent by a product to GemmDescent
 extern const Pass fuse_formula;                 // element-wise ends of the graph to Formula

@@ -69,7 +69,7 @@ void run_general(ThreadPool& pool, const ConvShape& s, const T* x, const T* w, c
         call.c = y + (image * s.out_channels + group * p.out_group) * p.out_plane + first;
         call.beta = channel == 0 ? T{0} : T{1};
         call.row_bias = done && bias ? bias + group * p.out_group : nullptr;
-        call.relu = done && activation == Activation::relu;
+        call.activation = done ? activation : Activation::none;
         set.gemm->run(call, scratch + general.columns);
       }
     }
@@ -88,8 +88,7 @@ void run_lanes(ThreadPool& pool, const ConvShape& s, const T* x, const T* w, con
   const LaneTasks<T> tasks(s, kernels);
   tasks.run(pool, workspace, [&](Index c, std::byte* scratch) {
     lanes.forward(plane, tasks.block(c), x + c * tasks.in, w + c * volume(s.kernel),
-                  bias ? bias + c : nullptr, activation == Activation::relu, y + c * tasks.out,
-                  scratch);
+                  bias ? bias + c : nullptr, activation, y + c * tasks.out, scratch);
   });
 }
 
@@ -107,8 +106,8 @@ void run_depthwise(ThreadPool& pool, const ConvShape& s, const T* x, const T* w,
   const auto body = [&](std::byte* scratch, Index first, Index last) {
     for (Index i = first; i < last; ++i) {
       const Index channel = i / layers(s) % s.groups;
-      planes.forward(plane, x + i * in, w + channel * taps, bias ? bias[channel] : T{0},
-                     activation == Activation::relu, y + i * out, scratch);
+      planes.forward(plane, x + i * in, w + channel * taps, bias ? bias[channel] : T{0}, activation,
+                     y + i * out, scratch);
     }
   };
   const Index grain = std::max<Index>(1, (Index{1} << 17) / std::max<Index>(1, out * taps));
@@ -143,12 +142,10 @@ void conv(ThreadPool& pool, const ConvShape& s, const T* x, const T* w, const T*
           Activation activation, Workspace workspace, const Kernels& kernels) {
   if (is_empty(s)) return;
   if (takes_direct<T>(s, Pass::forward, kernels)) {
-    return direct(pool, s, Pass::forward, x, w, bias, activation == Activation::relu, y, workspace,
-                  kernels);
+    return direct(pool, s, Pass::forward, x, w, bias, activation, y, workspace, kernels);
   }
   if (takes_winograd<T>(s, kernels)) {
-    return winograd(pool, s, Pass::forward, x, w, bias, activation == Activation::relu, y,
-                    workspace, kernels);
+    return winograd(pool, s, Pass::forward, x, w, bias, activation, y, workspace, kernels);
   }
   switch (path_of(s)) {
     case ConvPath::pointwise: {

@@ -76,7 +76,8 @@ std::size_t direct_workspace(const ConvShape& s, Pass pass, int threads, const K
 
 template <class T>
 void direct(ThreadPool& pool, const ConvShape& s, Pass pass, const T* from, const T* w,
-            const T* bias, bool relu, T* to, Workspace workspace, const Kernels& kernels) {
+            const T* bias, Activation activation, T* to, Workspace workspace,
+            const Kernels& kernels) {
   const Direction d(s, pass);
   const auto& set = *kernel_set<T>(kernels).direct;
   const Plane plane = plane_of(s, d);
@@ -91,7 +92,7 @@ void direct(ThreadPool& pool, const ConvShape& s, Pass pass, const T* from, cons
                     T* const copy = reinterpret_cast<T*>(scratch);
                     for (Index image = first; image < last; ++image) {
                       set.copy(plane, d.inner, from + image * d.inner * volume(d.in), copy);
-                      set.forward(plane, d.inner, d.outer, copy, weights, bias, relu,
+                      set.forward(plane, d.inner, d.outer, copy, weights, bias, activation,
                                   to + image * d.outer * volume(d.out));
                     }
                   });
@@ -139,8 +140,8 @@ void direct_weight_gradient(ThreadPool& pool, const ConvShape& s, const T* x, co
 #define ONDINE_INSTANTIATE(T)                                                                      \
   template bool takes_direct<T>(const ConvShape&, Pass, const Kernels&);                           \
   template std::size_t direct_workspace<T>(const ConvShape&, Pass, int, const Kernels&);           \
-  template void direct<T>(ThreadPool&, const ConvShape&, Pass, const T*, const T*, const T*, bool, \
-                          T*, Workspace, const Kernels&);                                          \
+  template void direct<T>(ThreadPool&, const ConvShape&, Pass, const T*, const T*, const T*,       \
+                          Activation, T*, Workspace, const Kernels&);                              \
   template std::size_t direct_weight_gradient_workspace<T>(const ConvShape&, int, const Kernels&); \
   template void direct_weight_gradient<T>(ThreadPool&, const ConvShape&, const T*, const T*, T*,   \
                                           Workspace, const Kernels&);

@@ -16,7 +16,8 @@ std::size_t direct_workspace(const ConvShape& shape, Pass pass, int threads,
                              const Kernels& kernels);
 template <class T>
 void direct(ThreadPool& pool, const ConvShape& shape, Pass pass, const T* from, const T* w,
-            const T* bias, bool relu, T* to, Workspace workspace, const Kernels& kernels);
+            const T* bias, Activation activation, T* to, Workspace workspace,
+            const Kernels& kernels);
 
 template <class T>
 std::size_t direct_weight_gradient_workspace(const ConvShape& shape, int threads,

@@ -145,10 +145,12 @@ void conv_input_gradient(ThreadPool& pool, const ConvShape& s, const T* dy, cons
                          const T* bias, T* dx, Workspace workspace, const Kernels& kernels) {
   if (has_no_input(s)) return;
   if (takes_direct<T>(s, Pass::input_gradient, kernels)) {
-    return direct(pool, s, Pass::input_gradient, dy, w, bias, false, dx, workspace, kernels);
+    return direct(pool, s, Pass::input_gradient, dy, w, bias, Activation::none, dx, workspace,
+                  kernels);
   }
   if (takes_winograd<T>(s, kernels)) {
-    return winograd(pool, s, Pass::input_gradient, dy, w, bias, false, dx, workspace, kernels);
+    return winograd(pool, s, Pass::input_gradient, dy, w, bias, Activation::none, dx, workspace,
+                    kernels);
   }
   switch (path_of(s)) {
     case ConvPath::pointwise: {

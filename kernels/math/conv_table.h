@@ -18,7 +18,7 @@ struct LaneKernels {
   std::int64_t (*scratch_bytes)(const Plane& plane);
   // w: channels x taps; bias: channels values or null.
   void (*forward)(const Plane& plane, const LaneBlock& block, const T* x, const T* w, const T* bias,
-                  bool relu, T* y, void* scratch);
+                  Activation activation, T* y, void* scratch);
   // Both overwrite their result.
   void (*input_gradient)(const Plane& plane, const LaneBlock& block, const T* dy, const T* w,
                          const T* bias, T* dx, void* scratch);
@@ -60,7 +60,8 @@ struct WinogradKernels {
   // x is padded by pad_h, pad_w zeros at its beginning.
   void (*input)(const TileRows& rows, std::int64_t pad_h, std::int64_t pad_w, const T* x, T* v,
                 void* scratch);
-  void (*output)(const TileRows& rows, const T* v, const T* bias, bool relu, T* y, void* scratch);
+  void (*output)(const TileRows& rows, const T* v, const T* bias, Activation activation, T* y,
+                 void* scratch);
   void (*output_gradient)(const TileRows& rows, const T* dy, T* v, void* scratch);
 };
 
@@ -77,7 +78,7 @@ struct DirectKernels {
   // w[outer outer_stride + inner inner_stride + tap]. flip: taps in reverse order.
   void (*weights)(const TileWeights& weights, std::int64_t taps, bool flip, const T* w, T* panels);
   void (*forward)(const Plane& plane, std::int64_t inner, std::int64_t outer, const T* copy,
-                  const T* panels, const T* bias, bool relu, T* y);
+                  const T* panels, const T* bias, Activation activation, T* y);
   // The rows of dy, filled up to whole vectors.
   std::int64_t (*slope_elements)(const Plane& plane, std::int64_t channels);
   void (*slopes)(const Plane& plane, std::int64_t channels, const T* dy, T* slopes);

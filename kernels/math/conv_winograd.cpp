@@ -103,7 +103,8 @@ struct PanelPlan {
 
 template <class T>
 void run_panels(ThreadPool& pool, const ConvShape& s, Pass pass, const T* x, const T* w,
-                const T* bias, bool relu, T* y, Workspace workspace, const Kernels& kernels) {
+                const T* bias, Activation activation, T* y, Workspace workspace,
+                const Kernels& kernels) {
   const PanelPlan<T> p(s, pass, kernels);
   const auto& set = kernel_set<T>(kernels);
   T* const v = static_cast<T*>(workspace.data);
@@ -140,7 +141,7 @@ void run_panels(ThreadPool& pool, const ConvShape& s, Pass pass, const T* x, con
       }
       p.tiling.for_runs(0, [&](Index image, TileRows run, Index before) {
         set_planes(run, p.d.out, weights.outer, p.panel, p.tiles * p.panel);
-        set.winograd->output(run, m + before * p.panel, bias ? bias + channel : nullptr, relu,
+        set.winograd->output(run, m + before * p.panel, bias ? bias + channel : nullptr, activation,
                              y + (image * p.d.outer + channel) * volume(p.d.out), more);
       });
     }
@@ -170,10 +171,11 @@ std::size_t winograd_workspace(const ConvShape& s, Pass pass, int threads, const
 
 template <class T>
 void winograd(ThreadPool& pool, const ConvShape& s, Pass pass, const T* from, const T* w,
-              const T* bias, bool relu, T* to, Workspace workspace, const Kernels& kernels) {
+              const T* bias, Activation activation, T* to, Workspace workspace,
+              const Kernels& kernels) {
   const Plan<T> p(s, pass, kernels);
   if (has_few_tiles(p.tiling, p.d.inner)) {
-    return run_panels(pool, s, pass, from, w, bias, relu, to, workspace, kernels);
+    return run_panels(pool, s, pass, from, w, bias, activation, to, workspace, kernels);
   }
   const auto& set = kernel_set<T>(kernels);
   T* const u = static_cast<T*>(workspace.data);
@@ -217,7 +219,7 @@ void winograd(ThreadPool& pool, const ConvShape& s, Pass pass, const T* from, co
             p.tiling.for_runs(which, [&](Index image, TileRows run, Index before) {
               set_planes(run, p.d.out, channels, call.ldc, tiles * call.ldc);
               set.winograd->output(run, m + before * call.ldc, bias ? bias + channel : nullptr,
-                                   relu, to + (image * p.d.outer + channel) * volume(p.d.out),
+                                   activation, to + (image * p.d.outer + channel) * volume(p.d.out),
                                    more);
             });
           }
@@ -229,7 +231,7 @@ void winograd(ThreadPool& pool, const ConvShape& s, Pass pass, const T* from, co
   template bool takes_winograd<T>(const ConvShape&, const Kernels&);                           \
   template std::size_t winograd_workspace<T>(const ConvShape&, Pass, int, const Kernels&);     \
   template void winograd<T>(ThreadPool&, const ConvShape&, Pass, const T*, const T*, const T*, \
-                            bool, T*, Workspace, const Kernels&);
+                            Activation, T*, Workspace, const Kernels&);
 ONDINE_INSTANTIATE(float)
 ONDINE_INSTANTIATE(double)
 #undef ONDINE_INSTANTIATE

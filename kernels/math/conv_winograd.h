@@ -15,7 +15,8 @@ std::size_t winograd_workspace(const ConvShape& shape, Pass pass, int threads,
 // forward: from = x, to = y; input_gradient: from = dy, to = dx.
 template <class T>
 void winograd(ThreadPool& pool, const ConvShape& shape, Pass pass, const T* from, const T* w,
-              const T* bias, bool relu, T* to, Workspace workspace, const Kernels& kernels);
+              const T* bias, Activation activation, T* to, Workspace workspace,
+              const Kernels& kernels);
 
 template <class T>
 std::size_t winograd_weight_gradient_workspace(const ConvShape& shape, int threads,

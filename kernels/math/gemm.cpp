@@ -84,7 +84,7 @@ GemmCall<T> call_of(const GemmShape& s, const GemmOptions<T>& o) {
   call.beta = o.beta;
   call.col_bias = o.col_bias;
   call.row_bias = o.row_bias;
-  call.relu = o.activation == Activation::relu;
+  call.activation = o.activation;
   call.addend = o.addend;
   if (is_column(s)) {
     std::swap(call.m, call.n);

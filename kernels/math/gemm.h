@@ -9,7 +9,7 @@
 
 namespace ondine::math {
 
-enum class Activation : std::uint8_t { none, relu };
+enum class Activation : std::uint8_t { none, relu, relu6 };  // relu6: min(max(x, 0), 6)
 
 // op(A) is m x k, op(B) is k x n, C is m x n. Leading dimensions of 0 mean dense matrices.
 struct GemmShape {

@@ -23,7 +23,7 @@ GemmCall<T> call_of(const GemmShape& s, const GemmOptions<T>& o) {
   call.beta = o.beta;
   call.col_bias = o.col_bias;
   call.row_bias = o.row_bias;
-  call.relu = o.activation == Activation::relu;
+  call.activation = o.activation;
   call.addend = o.addend;
   // A single row has any stride.
   if (call.a_row != 1 && call.a_col != 1) (call.k == 1 ? call.a_col : call.a_row) = 1;

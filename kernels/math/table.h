@@ -27,7 +27,7 @@ struct GemmCall {
   T alpha, beta;
   const T* col_bias;
   const T* row_bias;
-  bool relu;
+  Activation activation;
   const T* addend = nullptr;  // what beta multiplies; C when null
 };
 
@@ -104,7 +104,7 @@ struct Plane {
 template <class T>
 struct PlaneKernels {
   std::int64_t (*scratch_bytes)(const Plane& plane);  // of any of the three
-  void (*forward)(const Plane& plane, const T* x, const T* w, T bias, bool relu, T* y,
+  void (*forward)(const Plane& plane, const T* x, const T* w, T bias, Activation activation, T* y,
                   void* scratch);
   // Overwrites dx.
   void (*input_gradient)(const Plane& plane, const T* dy, const T* w, T bias, T* dx, void* scratch);

@@ -7,6 +7,7 @@
 #include "kernels/ops/conv.h"
 #include "core/checked.h"
 #include "kernels/math/conv.h"
+#include "kernels/ops/fused_activation.h"
 #include "kernels/ops/infer_help.h"
 #include "kernels/ops/op.h"
 #include "kernels/ops/wide.h"
@@ -177,10 +178,15 @@ math::ConvShape geometry(const NodeView& node, const Shape& x, const Shape& w, c
 }
 
 void fill_bias(ThreadPool& pool, auto* y, const auto* bias, std::int64_t channels,
-               std::int64_t planes, std::int64_t spatial) {
+               std::int64_t planes, std::int64_t spatial, math::Activation activation) {
+  const auto value = [&](std::int64_t channel) {
+    auto v = bias != nullptr ? bias[channel] : 0;
+    if (activation != math::Activation::none && v < 0) v = 0;
+    return activation == math::Activation::relu6 && v > 6 ? decltype(v)(6) : v;
+  };
   pool.for_chunks(planes, 16, [&](std::int64_t first, std::int64_t last) {
     for (auto i = first; i < last; ++i) {
-      std::fill_n(y + i * spatial, spatial, bias != nullptr ? bias[i % channels] : 0);
+      std::fill_n(y + i * spatial, spatial, value(i % channels));
     }
   });
 }
@@ -190,6 +196,7 @@ Kernel bind_part(BindContext& context, const math::ConvShape& s, Part part, cons
   // What the numerics compute: forward, by the input or by the weights.
   const bool adjoint = transposed(context);
   const bool by_weight = part == Part::w;
+  const math::Activation activation = fused_activation(context);
   const bool forward = !by_weight && (part == Part::y) != adjoint;
   Scratch scratch;
   const WideIn<C> first(context, scratch, 0);
@@ -213,14 +220,14 @@ Kernel bind_part(BindContext& context, const math::ConvShape& s, Part part, cons
     const C* b = bias ? (*bias)(call) : nullptr;
     ThreadPool& pool = call.pool();
     if (empty) {
-      fill_bias(pool, to, b, channels, planes, spatial);
+      fill_bias(pool, to, b, channels, planes, spatial, activation);
     } else if (by_weight) {
       // (x, dy), the transposed convolution having its x as output.
       const C* x = first(call);
       const C* dy = second(call);
       math::conv_weight_gradient<C>(pool, s, adjoint ? dy : x, adjoint ? x : dy, to, workspace);
     } else if (forward) {
-      math::conv<C>(pool, s, first(call), second(call), b, to, math::Activation::none, workspace);
+      math::conv<C>(pool, s, first(call), second(call), b, to, activation, workspace);
     } else {
       math::conv_input_gradient<C>(pool, s, first(call), second(call), b, to, workspace);
     }
@@ -232,7 +239,9 @@ std::optional<Dims> dims_if_ranked(const InferContext& context, std::size_t i) {
   return context.ranked(i) ? std::optional(context.dims(i)) : std::nullopt;
 }
 
-void infer(InferContext& context) {
+}  // namespace
+
+void infer_conv(InferContext& context) {
   require_same_dtype(context, {0, 1, 2});
   const auto y = conv_dims(context, dims_if_ranked(context, 0), dims_if_ranked(context, 1));
   if (context.has_input(2)) {
@@ -242,12 +251,14 @@ void infer(InferContext& context) {
   context.set_output(0, context.dtype(0), y);
 }
 
-Kernel bind(BindContext& context) {
+Kernel bind_conv(BindContext& context) {
   const Shape y = *context.output_shape(0);
   const math::ConvShape s = geometry(context, context.shape(0), context.shape(1), y);
   return visit_wide(context.dtype(0),
                     [&]<class C>() -> Kernel { return bind_part<C>(context, s, Part::y, y); });
 }
+
+namespace {
 
 // (dy, w, shape of x) or (x, dy, shape of w).
 template <Part part>
@@ -325,7 +336,7 @@ std::vector<Val> grad_of_weight(GradContext& g) {
 }
 
 constexpr OpDef forward_op(std::string_view name) {
-  return {.name = name, .infer = infer, .bind = bind, .grad = grad};
+  return {.name = name, .infer = infer_conv, .bind = bind_conv, .grad = grad};
 }
 constexpr OpDef input_op(std::string_view name) {
   return {.name = name,

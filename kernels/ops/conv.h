@@ -1,7 +1,8 @@
-// Shapes of convolutions.
+// The rules of convolutions, which operators that fuse something into them share.
 #pragma once
 
 #include "graph/contract/infer.h"
+#include "graph/contract/kernel.h"
 
 namespace ondine::kernels::ops {
 
@@ -10,5 +11,8 @@ namespace ondine::kernels::ops {
 std::optional<graph::Dims> conv_dims(const graph::NodeView& node,
                                      const std::optional<graph::Dims>& x,
                                      const std::optional<graph::Dims>& w);
+
+void infer_conv(graph::InferContext& context);
+graph::Kernel bind_conv(graph::BindContext& context);
 
 }  // namespace ondine::kernels::ops

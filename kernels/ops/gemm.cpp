@@ -2,9 +2,12 @@
 // broadcast to y. da = alpha dy op(b)^T, db = alpha op(a)^T dy, dc = beta times dy summed over what
 // was broadcast. Before version 7 c broadcasts only with broadcast = 1; 9 added integers, 11 made c
 // optional, 13 added bfloat16.
+#include "kernels/ops/gemm.h"
+
 #include <cmath>
 
 #include "kernels/math/gemm.h"
+#include "kernels/ops/fused_activation.h"
 #include "kernels/ops/infer_help.h"
 #include "kernels/ops/op.h"
 #include "kernels/ops/wide.h"
@@ -22,7 +25,9 @@ Factors factors(const NodeView& node) {
           node.attr_float("alpha", 1), node.attr_float("beta", 1)};
 }
 
-void infer(InferContext& context) {
+}  // namespace
+
+void infer_gemm(InferContext& context) {
   require_same_dtype(context, {0, 1, 2});
   const auto f = factors(context);
   const Dims a = dims_of_rank(context, 0, 2, "A");
@@ -42,6 +47,8 @@ void infer(InferContext& context) {
   }
   context.set_output(0, context.dtype(0), y);
 }
+
+namespace {
 
 math::GemmShape product_shape(BindContext& context, const Factors& f) {
   const Shape a = context.shape(0);
@@ -80,12 +87,13 @@ Kernel bind_float(BindContext& context) {
   const std::size_t bytes = math::gemm_workspace<C>(shape, 1, context.threads());
   const std::size_t work = scratch.add_bytes(bytes);
   scratch.request(context);
+  const math::Activation activation = fused_activation(context);
   const bool plain = bool(c) && f.beta == 1;
   const bool column_bias = plain && steps.row == 0 && steps.column == 1;
   const bool row_bias = plain && !column_bias && steps.column == 0 && steps.row == 1;
   return [=](KernelContext& call) {
     C* to = y.data(call);
-    math::GemmOptions<C> options{.alpha = static_cast<C>(f.alpha)};
+    math::GemmOptions<C> options{.alpha = static_cast<C>(f.alpha), .activation = activation};
     if (column_bias) {
       options.col_bias = c(call);
     } else if (row_bias) {
@@ -143,7 +151,9 @@ Kernel bind_integer(BindContext& context) {
   };
 }
 
-Kernel bind(BindContext& context) {
+}  // namespace
+
+Kernel bind_gemm(BindContext& context) {
   if (is_integer(context.dtype(0))) {
     return visit(context.dtype(0),
                  Types<std::int32_t, std::int64_t, std::uint32_t, std::uint64_t>{},
@@ -151,6 +161,8 @@ Kernel bind(BindContext& context) {
   }
   return visit_wide(context.dtype(0), [&]<class C>() -> Kernel { return bind_float<C>(context); });
 }
+
+namespace {
 
 std::vector<Val> grad(GradContext& g) {
   const Factors f = factors(g);
@@ -178,6 +190,6 @@ std::vector<Val> grad(GradContext& g) {
 
 }  // namespace
 
-extern const OpDef gemm{.name = "Gemm", .infer = infer, .bind = bind, .grad = grad};
+extern const OpDef gemm{.name = "Gemm", .infer = infer_gemm, .bind = bind_gemm, .grad = grad};
 
 }  // namespace ondine::kernels::ops

@@ -20,7 +20,7 @@ class Network {
   explicit Network(const std::filesystem::path& file,
                    std::vector<std::string> trained = {"*.w", "*.b"}) {
     b_.initializer("zero", Tensor::scalar(0.0F));
-    b_.initializer("six", Tensor::scalar(1.5F));
+    b_.initializer("six", Tensor::scalar(6.0F));
     const std::string x = b_.input("x", DType::float32, {"N", 3, 8, 8});
     const std::string stem = clip(normal(conv(x, "stem", 3, 8, 3), "stem.norm", 8));
     const std::string inner =
@@ -132,6 +132,30 @@ TEST_CASE("activations and residual sums go into the normalization before them")
   CHECK(count("BatchNormalizationActivation-") == 6);
   CHECK(count("BatchNormalizationActivationGrad-") == 2);
   CHECK(count("ClipGrad") == 0);
+  CHECK(count("ConvActivation-") == 2);
+  CHECK(count("GemmActivation-") == 2);
+}
+
+TEST_CASE("normalization by constants goes into the convolution before it, within fold_bytes") {
+  if (std::getenv("ONDINE_NO_FUSION") != nullptr) {
+    WARN("ONDINE_NO_FUSION is set: skipped");
+    return;
+  }
+  const TemporaryFolder folder;
+  const auto file = folder / "network.onnx";
+  Network{file, {"last.*"}};
+  const auto normalizations = [&](const LoadOptions& options) {
+    const std::string text = Model::load(file, options).inspect("optimized");
+    return text.find("= BatchNormalization") != std::string::npos ||
+           text.find("BatchNormalizationActivation") != std::string::npos;
+  };
+  CHECK_FALSE(normalizations({}));
+  LoadOptions small;
+  small.limits.fold_bytes = 16;
+  CHECK(normalizations(small));
+  LoadOptions without;
+  without.no_fusion = {"fold_normalization"};
+  CHECK(normalizations(without));
 }
 
 TEST_CASE("normalized values that are computed again have the same bits") {

@@ -1,6 +1,7 @@
 // Convolution of planes with few channels. For each tap of each channel the positions of an output
 // row are one shifted vector of the copy, so that a block of output channels and positions is
 // computed in registers and nothing is rearranged.
+#include "kernels/math/isa/activation.h"
 #include "kernels/math/isa/conv_parts.h"
 #include "kernels/math/isa/strided.h"
 
@@ -77,7 +78,7 @@ void weights(const TileWeights& s, N taps, bool flip, const T* w, T* panels) {
 
 template <class T>
 void forward(const Plane& p, N inner, N outer, const T* copies, const T* panels, const T* bias,
-             bool relu, T* y) {
+             Activation activation, T* y) {
   constexpr int L = lanes<T>;
   constexpr int R = block_rows;
   constexpr int V = block_vectors;
@@ -135,7 +136,7 @@ void forward(const Plane& p, N inner, N outer, const T* copies, const T* panels,
 #pragma GCC unroll 4
         for (int v = 0; v < V; ++v) {
           Vec<T> result = acc[r][v];
-          if (relu) result = result < Vec<T>{} ? Vec<T>{} : result;
+          result = activate<T>(result, activation);
           if (count[v] == L) {
             store(row + to[v], result);
           } else {

@@ -58,7 +58,7 @@ ONDINE_INLINE Finish<T> finish_of(const GemmCall<T>& g, bool first, bool last, s
           first ? g.beta : T{1},
           last && g.col_bias ? g.col_bias + j : nullptr,
           last && g.row_bias ? g.row_bias + i : nullptr,
-          last && g.relu,
+          last ? g.activation : Activation::none,
           first && g.addend ? g.addend + i * g.ldc + j : nullptr};
 }
 

@@ -1,6 +1,7 @@
 // Register blocks of a matrix product.
 #pragma once
 
+#include "kernels/math/isa/activation.h"
 #include "kernels/math/isa/simd.h"
 #include "kernels/math/table.h"
 
@@ -34,7 +35,7 @@ struct Finish {
   T alpha, beta;
   const T* col_bias;
   const T* row_bias;
-  bool relu;
+  Activation activation;
   const T* addend;  // what beta multiplies, laid out like C; C when null
 };
 
@@ -67,7 +68,7 @@ static __attribute__((noinline)) void finish_stored(const T* acc, std::int64_t r
       if (f.beta != 0) r += f.beta * (left < L ? load_n(from + j, left) : load(from + j));
       if (f.col_bias) r += left < L ? load_n(f.col_bias + j, left) : load(f.col_bias + j);
       if (f.row_bias) r += f.row_bias[i];
-      if (f.relu) r = r < Vec<T>{} ? Vec<T>{} : r;
+      r = activate<T>(r, f.activation);
       if (left < L) {
         store_n(c + j, r, left);
       } else {
@@ -88,7 +89,7 @@ template <class T, int Rows, int Vectors, Edge E>
 ONDINE_INLINE void finish_block(Vec<T> (&acc)[Rows][Vectors], const Block<T>& block) {
   constexpr int L = lanes<T>;
   const Finish<T>& f = block.finish;
-  const bool rare = f.row_bias != nullptr || (f.relu && f.beta != 0);
+  const bool rare = f.activation != Activation::none && f.beta != 0;
   if ((E != Edge::whole && !stores_masked) || rare) {
     T stored[Rows * Vectors * L];
 #pragma GCC unroll 16
@@ -121,9 +122,16 @@ ONDINE_INLINE void finish_block(Vec<T> (&acc)[Rows][Vectors], const Block<T>& bl
   if (f.col_bias) {
     each([&](Vec<T> & r, int, int v) __attribute__((always_inline)) { r += get(f.col_bias, v); });
   }
-  if (f.relu) {
-    each([&](Vec<T> & r, int, int)
-             __attribute__((always_inline)) { r = r < Vec<T>{} ? Vec<T>{} : r; });
+  if (f.row_bias) {
+    each([&](Vec<T> & r, int i, int) __attribute__((always_inline)) { r += f.row_bias[i]; });
+  }
+  if (f.activation != Activation::none) {
+    const Vec<T> high =
+        broadcast<T>(f.activation == Activation::relu6 ? T{6} : static_cast<T>(__builtin_inff()));
+    each([&](Vec<T> & r, int, int) __attribute__((always_inline)) {
+      r = r < Vec<T>{} ? Vec<T>{} : r;
+      r = r > high ? high : r;
+    });
   }
   each([&](const Vec<T>& r, int i, int v) __attribute__((always_inline)) {
     T* const c = block.c + i * block.ldc + v * L;
@@ -204,7 +212,7 @@ static void dots(const Block<T>& block, std::int64_t b_col) {
       if (f.beta != 0) r += f.beta * (f.addend ? f.addend[i * block.ldc + j] : *c);
       if (f.col_bias) r += f.col_bias[j];
       if (f.row_bias) r += f.row_bias[i];
-      *c = f.relu && r < 0 ? T{0} : r;
+      *c = activate_one(r, f.activation);
     }
   }
 }

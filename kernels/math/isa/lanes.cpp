@@ -1,5 +1,6 @@
 // Depthwise convolution of planes that fit a cache. Positions are vectors of channels, so neither
 // the width of a plane nor strides and dilations matter, and the copy is padded with zeros.
+#include "kernels/math/isa/activation.h"
 #include "kernels/math/isa/channel_lanes.h"
 #include "kernels/math/isa/conv_parts.h"
 #include "kernels/math/isa/strided.h"
@@ -74,7 +75,7 @@ Vec<T> spread_bias(const T* bias, N channels) {
 // B outputs of a row.
 template <class T, int B>
 ONDINE_INLINE void outputs(const Plane& p, const T* at, N pitch, const T* w, const Vec<T>& bias,
-                           bool relu, T* y) {
+                           Activation activation, T* y) {
   constexpr int L = lanes<T>;
   Vec<T> acc[B];
 #pragma GCC unroll 8
@@ -90,14 +91,14 @@ ONDINE_INLINE void outputs(const Plane& p, const T* at, N pitch, const T* w, con
   }
 #pragma GCC unroll 8
   for (int b = 0; b < B; ++b) {
-    if (relu) acc[b] = acc[b] < Vec<T>{} ? Vec<T>{} : acc[b];
+    acc[b] = activate<T>(acc[b], activation);
     store(y + b * L, acc[b]);
   }
 }
 
 template <class T>
 void convolve(const Plane& p, const LaneBlock& b, N x_image, N y_image, const T* x, const T* w,
-              const T* bias, bool flip, bool relu, T* y, void* scratch) {
+              const T* bias, bool flip, Activation activation, T* y, void* scratch) {
   constexpr int L = lanes<T>;
   const Layout<T> layout(p);
   T* const padded = static_cast<T*>(scratch);
@@ -120,14 +121,14 @@ void convolve(const Plane& p, const LaneBlock& b, N x_image, N y_image, const T*
         left -= count;
       };
       for (; left >= 7; advance(7)) {
-        outputs<T, 7>(p, at, layout.pitch, by_tap, start, relu, to);
+        outputs<T, 7>(p, at, layout.pitch, by_tap, start, activation, to);
       }
       if (left >= 4) {
-        outputs<T, 4>(p, at, layout.pitch, by_tap, start, relu, to);
+        outputs<T, 4>(p, at, layout.pitch, by_tap, start, activation, to);
         advance(4);
       }
       for (; left > 0; advance(1)) {
-        outputs<T, 1>(p, at, layout.pitch, by_tap, start, relu, to);
+        outputs<T, 1>(p, at, layout.pitch, by_tap, start, activation, to);
       }
     }
     scatter_lanes(y + image * y_image, results, p.out_h * p.out_w, b.channels, p.out_h * p.out_w,
@@ -136,9 +137,9 @@ void convolve(const Plane& p, const LaneBlock& b, N x_image, N y_image, const T*
 }
 
 template <class T>
-void forward(const Plane& p, const LaneBlock& b, const T* x, const T* w, const T* bias, bool relu,
-             T* y, void* scratch) {
-  convolve(p, b, b.x_image, b.y_image, x, w, bias, false, relu, y, scratch);
+void forward(const Plane& p, const LaneBlock& b, const T* x, const T* w, const T* bias,
+             Activation activation, T* y, void* scratch) {
+  convolve(p, b, b.x_image, b.y_image, x, w, bias, false, activation, y, scratch);
 }
 
 // Each output of a row adds to the taps of its window: dx in the padded plane.
@@ -147,7 +148,8 @@ void input_gradient(const Plane& p, const LaneBlock& b, const T* dy, const T* w,
                     T* dx, void* scratch) {
   constexpr int L = lanes<T>;
   if (has_mirror(p)) {
-    return convolve(mirrored(p), b, b.y_image, b.x_image, dy, w, bias, true, false, dx, scratch);
+    return convolve(mirrored(p), b, b.y_image, b.x_image, dy, w, bias, true, Activation::none, dx,
+                    scratch);
   }
   const Layout<T> layout(p);
   T* const padded = static_cast<T*>(scratch);

@@ -1,6 +1,7 @@
 // Convolution of a plane by a kernel. A band of rows is copied with its padding, cut by phase (row
 // and column modulo the strides) and all rows of a phase end to end. Each tap of the window is then
 // one shifted pointer, and outputs of all rows are one long row, with gaps where rows meet.
+#include "kernels/math/isa/activation.h"
 #include "kernels/math/isa/parts.h"
 #include "kernels/math/isa/plane_taps.h"
 
@@ -162,7 +163,8 @@ ONDINE_INLINE void for_bands(const Plane& p, const Band<T>& band, const T* x, vo
 }
 
 template <class T>
-void forward(const Plane& p, const T* x, const T* w, T bias, bool relu, T* y, void* scratch) {
+void forward(const Plane& p, const T* x, const T* w, T bias, Activation activation, T* y,
+             void* scratch) {
   const Band<T> band(p);
   const N all = p.kernel_h * p.kernel_w;
   for_bands(p, band, x, scratch, [&](N first, N count, const T* rows, T* flat) {
@@ -172,8 +174,9 @@ void forward(const Plane& p, const T* x, const T* w, T bias, bool relu, T* y, vo
       for (N k = from; k < smaller(all, from + most_taps); ++k) {
         taps.tap[taps.count++] = {walk.next(), w[k]};
       }
-      sum_rows(taps, count, p.out_w, band.pitch, from == 0, bias, relu && from + most_taps >= all,
-               y + first * p.out_w, p.out_w, flat);
+      sum_rows(taps, count, p.out_w, band.pitch, from == 0, bias,
+               from + most_taps >= all ? activation : Activation::none, y + first * p.out_w,
+               p.out_w, flat);
     }
   });
 }
@@ -237,7 +240,7 @@ void input_gradient(const Plane& p, const T* dy, const T* w, T bias, T* dx, void
           const bool direct = p.stride_w == 1;
           T* const target = direct ? dx + (g0 * p.stride_h + a - p.pad_h) * p.in_w
                                    : phases + q * phase_size + (g0 - low) * band.pitch;
-          sum_rows(taps, g1 - g0, band.columns, band.pitch, first, bias, false, target,
+          sum_rows(taps, g1 - g0, band.columns, band.pitch, first, bias, Activation::none, target,
                    direct ? p.stride_h * p.in_w : band.pitch, direct ? phases : target);
           taps.count = 0;
           first = false;

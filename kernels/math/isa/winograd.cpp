@@ -1,4 +1,5 @@
 // 3 x 3 windows in Winograd's transformed space; lanes are channels.
+#include "kernels/math/isa/activation.h"
 #include "kernels/math/isa/channel_lanes.h"
 #include "kernels/math/isa/conv_parts.h"
 #include "kernels/math/isa/strided.h"
@@ -138,8 +139,8 @@ void input(const TileRows& r, N pad_h, N pad_w, const float* x, float* v, void* 
 }
 
 template <int M>
-void output_of(const TileRows& r, const float* v, const float* bias, bool relu, float* y,
-               float* rows) {
+void output_of(const TileRows& r, const float* v, const float* bias, Activation activation,
+               float* y, float* rows) {
   constexpr int size = M + 2;
   const N pitch = r.across * M;
   const N count = smaller(r.rows * M, r.height - r.first * M);
@@ -159,7 +160,7 @@ void output_of(const TileRows& r, const float* v, const float* bias, bool relu, 
 #pragma GCC unroll 4
         for (int j = 0; j < M; ++j) {
           V result = d[i * M + j] + start;
-          if (relu) result = result < V{} ? V{} : result;
+          result = activate<float>(result, activation);
           store(rows + at + (i * pitch + j) * L, result);
         }
       }
@@ -169,10 +170,11 @@ void output_of(const TileRows& r, const float* v, const float* bias, bool relu, 
   }
 }
 
-void output(const TileRows& r, const float* v, const float* bias, bool relu, float* y,
+void output(const TileRows& r, const float* v, const float* bias, Activation activation, float* y,
             void* scratch) {
   float* const rows = static_cast<float*>(scratch);
-  r.tile == 2 ? output_of<2>(r, v, bias, relu, y, rows) : output_of<4>(r, v, bias, relu, y, rows);
+  r.tile == 2 ? output_of<2>(r, v, bias, activation, y, rows)
+              : output_of<4>(r, v, bias, activation, y, rows);
 }
 
 template <int M>

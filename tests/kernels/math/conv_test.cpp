@@ -89,6 +89,12 @@ void check_all(const ConvShape& s) {
       [&](ThreadPool& pool, T* out, Workspace ws, const Kernels& k) {
         conv(pool, s, x.data(), w.data(), bias.data(), out, Activation::relu, ws, k);
       });
+  for (auto& value : y) value = std::min(value, 6.0);
+  check<T>(
+      y, [&](int threads, const Kernels& k) { return conv_workspace<T>(s, threads, k); },
+      [&](ThreadPool& pool, T* out, Workspace ws, const Kernels& k) {
+        conv(pool, s, x.data(), w.data(), bias.data(), out, Activation::relu6, ws, k);
+      });
   const auto dx_size = [&](int threads, const Kernels& k) {
     return conv_input_gradient_workspace<T>(s, threads, k);
   };

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <limits>
 
 #include "graph/contract/catalogue.h"
 #include "tests/support/op_harness.h"
@@ -269,6 +270,68 @@ TEST_CASE("derivatives of BatchNormalizationActivation are those of its expansio
                     .outputs = 3,
                     .domain = domain},
                    {.variants = false});
+  }
+}
+
+TEST_CASE("ConvActivation and GemmActivation bound what Conv and Gemm give") {
+  // Shapes of each way in which convolutions are computed: pointwise, depthwise, small, general.
+  struct Shapes {
+    Shape x, w;
+    std::int64_t group, stride;
+  };
+  const std::vector<Shapes> convolutions{
+      {{2, 5, 9, 9}, {7, 5, 1, 1}, 1, 1},    {{2, 6, 9, 9}, {6, 1, 3, 3}, 6, 1},
+      {{1, 4, 40, 40}, {4, 1, 3, 3}, 4, 1},  {{2, 4, 12, 12}, {6, 4, 3, 3}, 1, 1},
+      {{2, 32, 8, 8}, {32, 32, 3, 3}, 1, 1}, {{2, 32, 8, 8}, {20, 32, 3, 3}, 1, 2},
+      {{0, 4, 4, 4}, {4, 4, 1, 1}, 1, 1}};
+  for (const std::string name : {"Relu", "Relu6"}) {
+    const auto bounded = [&](Tensor y) {
+      for (float& v : y.mutable_values<float>()) {
+        v = std::clamp(v, 0.0F, name == "Relu" ? std::numeric_limits<float>::infinity() : 6.0F);
+      }
+      return y;
+    };
+    const auto compare = [&](OpCase plain) {
+      const Tensor want = bounded(run_op_tensor(plain));
+      plain.op += "Activation";
+      plain.domain = domain;
+      plain.attributes.emplace_back("activation", name);
+      CHECK(run_op_tensor(plain).identical(want));
+    };
+    for (const Shapes& s : convolutions) {
+      compare({.op = "Conv",
+               .inputs = {random_floats(s.x, 1, -4, 4), random_floats(s.w, 2),
+                          random_floats({s.w[0]}, 3)},
+               .attributes = {{"group", s.group},
+                              {"strides", std::vector<std::int64_t>{s.stride, s.stride}}}});
+    }
+    for (const Shape& c : {Shape{17}, Shape{9, 1}, Shape{9, 17}}) {
+      compare({.op = "Gemm",
+               .inputs = {random_floats({9, 300}, 1), random_floats({300, 17}, 2),
+                          random_floats(c, 3)}});
+    }
+  }
+  CHECK_THROWS_WITH(run_op_tensor({.op = "GemmActivation",
+                                   .inputs = {random_floats({2, 2}, 1), random_floats({2, 2}, 2)},
+                                   .attributes = {{"activation", std::string("Selu")}},
+                                   .domain = domain}),
+                    Catch::Contains("Selu"));
+}
+
+TEST_CASE("the derivatives of ConvActivation and GemmActivation are those of their expansions") {
+  for (const std::string name : {"Relu", "Relu6"}) {
+    check_gradient({.op = "ConvActivation",
+                    .inputs = {random_tensor({2, 3, 4, 4}, 1), random_tensor({2, 3, 3, 3}, 2),
+                               random_tensor({2}, 3)},
+                    .attributes = {{"activation", name}},
+                    .domain = domain},
+                   {.variants = false});
+    check_gradient(
+        {.op = "GemmActivation",
+         .inputs = {random_tensor({3, 4}, 1), random_tensor({4, 2}, 2), random_tensor({2}, 3)},
+         .attributes = {{"activation", name}},
+         .domain = domain},
+        {.variants = false});
   }
 }
 

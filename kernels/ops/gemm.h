@@ -1,0 +1,12 @@
+// The rules of Gemm, which operators that fuse something into it share.
+#pragma once
+
+#include "graph/contract/infer.h"
+#include "graph/contract/kernel.h"
+
+namespace ondine::kernels::ops {
+
+void infer_gemm(graph::InferContext& context);
+graph::Kernel bind_gemm(graph::BindContext& context);
+
+}  // namespace ondine::kernels::ops
