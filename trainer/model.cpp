@@ -60,6 +60,8 @@ void Model::Impl::run(trainer::Executor& executor, graph::CallState& call) const
 }
 
 void Model::Impl::finish(trainer::Executor& executor, graph::CallState& call) const noexcept {
+  // Whatever an outer call on this thread waits for must not stop a commit section.
+  const StopScope scope({});
   if (!profiling) return executor.commit(call);
   const std::lock_guard lock(profile_mutex);
   executor.commit(call, &profile);

@@ -132,6 +132,34 @@ TEST_CASE("updates in place have the bits of updates in other memory") {
   }
 }
 
+TEST_CASE("a commit section does not stop for a call around the step") {
+  const std::string file = "large.onnx";
+  const TemporaryFolder folder;
+  ModelBuilder builder("large");
+  const std::string x = builder.input("x", DType::float32, {"N", 300});
+  const std::string w = builder.initializer("w", random_floats({300, 300}, 1, -0.3F, 0.3F));
+  builder.output(builder.node("Gemm", {x, w}), DType::float32, {"N", 300});
+  builder.save(folder / file);
+  PrepareOptions prepared;
+  prepared.train = {"w"};
+  prepare(folder / file, folder / file, prepared);
+  Model inner = Model::load(folder / file);
+  const Tensor before = inner.get_state("w");
+
+  Model outer = Model::load(encode(linear_regression(0.1F)));
+  const auto flag = std::make_shared<CancelFlag>(false);
+  outer.set_cancel_flag(flag);
+  outer.set_progress([&](double) {
+    flag->store(true);
+    inner.train_step({{{"x", random_floats({1, 300}, 5)}, {"label", Tensor(DType::int64, {1})}}}, 0,
+                     loss_only);
+    return true;
+  });
+  CHECK_THROWS_WITH(outer.infer({{{"x", Tensor::of<float>({1, 2}, {1, 1})}}}),
+                    Catch::Contains("cancelled"));
+  CHECK_FALSE(inner.get_state("w").identical(before));
+}
+
 TEST_CASE("an optimizer whose variables exchange their values does not write over them") {
   const std::string domain = "ai.onnx.preview.training";
   graph::ModelDef def;
