@@ -84,8 +84,9 @@ void print_peak() {
   for (const auto* k : sets()) {
     const auto a = numbers(12 * 256), b = numbers(256 * 32);
     std::vector<float> c(12 * 32);
-    GemmCall<float> call{12,    32,       256, a.data(), 1, 12,      b.data(), 32,   1,
-                         false, c.data(), 32,  1,        0, nullptr, nullptr,  false};
+    GemmCall<float> call{
+        12,       32, 256, a.data(), 1,       12,      b.data(),        32, 1, false,
+        c.data(), 32, 1,   0,        nullptr, nullptr, Activation::none};
     const double t = best_of(1, [&](std::size_t) { k->f32.gemm->run(call, nullptr); })[0];
     std::printf(" %9.1f", 2e-9 * 12 * 32 * 256 / t);
   }

@@ -259,6 +259,21 @@ ONDINE_INLINE void run_block(const GemmCall<T>& g, const Cut& cut, const T* b_pa
   }
 }
 
+// All rows at once: each panel of B is packed where it is used, and stays in the first cache.
+template <class T>
+void run_one_block(const GemmCall<T>& g, const Cut& cut, T* b_panel, T* a_panels) {
+  constexpr std::int64_t nr = panel<T>;
+  for (std::int64_t p = 0; p < g.k; p += cut.kc) {
+    const std::int64_t kc = smaller(cut.kc, g.k - p);
+    if (cut.pack_a) pack_a_block(a_panels, g, 0, g.m, cut.mr, p, kc);
+    for (std::int64_t j = 0; j < g.n; j += nr) {
+      const std::int64_t cols = smaller(nr, g.n - j);
+      pack_b_block(b_panel, g, p, kc, j, cols);
+      run_block(g, cut, b_panel, a_panels, {0, g.m, j, cols, p, kc});
+    }
+  }
+}
+
 template <class T>
 void run(const GemmCall<T>& g, void* scratch) {
   constexpr int L = lanes<T>;
@@ -275,6 +290,7 @@ void run(const GemmCall<T>& g, void* scratch) {
   const Cut cut = cut_of(g);
   T* const b_panels = static_cast<T*>(scratch);
   T* const a_panels = b_panels + b_elements(g, cut);
+  if (cut.pack_b && g.m <= cut.mc) return run_one_block(g, cut, b_panels, a_panels);
   const std::int64_t packed_k = most_k / cut.kc * cut.kc;
   for (std::int64_t j = 0; j < g.n; j += block_n) {
     const std::int64_t nc = smaller(block_n, g.n - j);
