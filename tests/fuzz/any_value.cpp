@@ -104,7 +104,8 @@ Shape any_shape(Choices& choices, const Shape& usual) {
     case 7:
       return {1};
     case 8:  // a vector along one of its axes
-      if (!usual.empty()) return {usual[choices.below(usual.rank())]};
+      // Not a large extent, which is one only beside one of 0.
+      if (!usual.empty()) return {std::min<std::int64_t>(usual[choices.below(usual.rank())], 6)};
       return {};
     case 9:
       break;
