@@ -2,9 +2,11 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <span>
 
 #include <ondine/error.h>
 
+#include "core/byte_order.h"
 #include "proto/value.h"
 #include "tests/proto/wire.h"
 
@@ -21,8 +23,11 @@ Wire header(DType dtype, std::initializer_list<std::int64_t> dims) {
   return out;
 }
 
+// The elements in memory, as a little-endian machine has them.
 std::string memory(const Tensor& tensor) {
-  return {static_cast<const char*>(tensor.data()), tensor.bytes()};
+  std::string bytes(static_cast<const char*>(tensor.data()), tensor.bytes());
+  if (other_byte_order) swap_numbers(std::as_writable_bytes(std::span(bytes)), tensor.dtype());
+  return bytes;
 }
 
 using namespace std::string_literals;

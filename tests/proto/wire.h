@@ -1,6 +1,7 @@
 // Messages written by hand, field by field.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -57,7 +58,9 @@ class Wire {
   }
   template <class T>
   void little_endian(T value) {
-    bytes_.append(reinterpret_cast<const char*>(&value), sizeof(T));
+    std::string bytes(reinterpret_cast<const char*>(&value), sizeof(T));
+    if (std::endian::native == std::endian::big) std::ranges::reverse(bytes);
+    bytes_ += bytes;
   }
 
   std::string bytes_;
