@@ -51,6 +51,10 @@ Request read_request(Builder& builder, const Node& node) {
     request.at.push_back(builder.value(node.inputs[i]));
   }
   request.y = builder.value(node.references.back());
+  if (!request.y.type().is_tensor()) {
+    fail(ErrorCode::invalid_model, "y is ", quoted(NodeView(node).attr_string("y", "")), ", a ",
+         to_string(request.y.type()), ", not a tensor");
+  }
   return request;
 }
 

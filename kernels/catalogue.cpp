@@ -1,6 +1,8 @@
 #include "kernels/catalogue.h"
 
 #include <array>
+#include <iterator>
+#include <string_view>
 #include <utility>
 
 #include "kernels/ops/list.h"
@@ -13,9 +15,11 @@
 namespace ondine::kernels {
 namespace {
 
-// An explicit list: self-registering objects of a static archive are dropped by the linker.
-constexpr std::array listed{
-#define ONDINE_OPERATOR(name) std::pair(&ops::name, std::string_view(#name)),
+// An explicit list: self-registering objects of a static archive are dropped by the linker. A plain
+// array, since clang deduces the type of a std::array from 256 elements at most.
+using Listed = std::pair<const graph::OpDef*, std::string_view>;
+constexpr Listed listed[]{
+#define ONDINE_OPERATOR(name) {&ops::name, #name},
 #include ONDINE_OPERATOR_LIST
 #undef ONDINE_OPERATOR
 };
@@ -23,8 +27,8 @@ constexpr std::array listed{
 }  // namespace
 
 graph::Catalogue catalogue() {
-  std::array<const graph::OpDef*, listed.size()> operators;
-  for (std::size_t i = 0; i < listed.size(); ++i) operators[i] = listed[i].first;
+  std::array<const graph::OpDef*, std::size(listed)> operators;
+  for (std::size_t i = 0; i < std::size(listed); ++i) operators[i] = listed[i].first;
   return graph::Catalogue(operators);
 }
 

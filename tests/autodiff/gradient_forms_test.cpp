@@ -159,4 +159,8 @@ TEST_CASE("wrong Gradient nodes are refused") {
   CHECK_THROWS_WITH(
       run({node("Mul", {"a", "b"}, {"y"}), gradient({"a"}, {"d"}, {"c"}, "y")}, {"d"}),
       Catch::Contains("'c'"));
+  CHECK_THROWS_WITH(
+      run({node("SequenceConstruct", {"a", "b"}, {"s"}), gradient({"a"}, {"d"}, {"a"}, "s")},
+          {"d"}),
+      Catch::Contains("y is 's', a seq") && Catch::Contains("not a tensor"));
 }
