@@ -1,5 +1,7 @@
 // linear_regressor.cpp — y = x W^T + b, transformed. The derivative is that of the expansion, which
 // SOFTMAX_ZERO and PROBIT do not have.
+#include <algorithm>
+
 #include "kernels/ops/ml/row_model.h"
 #include "kernels/ops/op.h"
 
@@ -21,13 +23,16 @@ struct Weights {
   std::vector<float> w, b;
 
   Weights(const NodeView& node, std::size_t targets, std::size_t features)
-      : w(node.attr_floats("coefficients")),
-        b(node.attr_floats("intercepts", std::vector<float>(targets))) {
-    require_count("intercepts", b.size(), targets);
+      : w(node.attr_floats("coefficients")) {
     if (w.size() / targets != features || w.size() % targets != 0) {
       fail(ErrorCode::invalid_model, "attribute 'coefficients' has ", w.size(), " elements for ",
            targets, " targets and ", features, " features");
     }
+    // Without features no attribute bounds the number of targets.
+    constexpr std::size_t most = 1 << 20;
+    if (targets > std::max(w.size(), most)) fail(ErrorCode::limit, targets, " targets");
+    b = node.attr_floats("intercepts", std::vector<float>(targets));
+    require_count("intercepts", b.size(), targets);
   }
 };
 

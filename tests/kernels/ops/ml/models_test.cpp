@@ -98,6 +98,9 @@ TEST_CASE("LinearRegressor has a derivative") {
 
 TEST_CASE("Linear models refuse what does not fit") {
   const Tensor x = iota({2, 3});
+  check_refused(ml("LinearRegressor", Tensor(DType::float32, {0, 0}),
+                   {{"coefficients", Floats{}}, {"targets", std::int64_t{1} << 40}}),
+                ErrorCode::limit, "targets");
   check_refused(ml("LinearRegressor", x, {{"coefficients", Floats{1, 2}}}),
                 ErrorCode::invalid_model, "2 elements for 1 targets and 3 features");
   check_refused(
