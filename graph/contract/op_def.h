@@ -28,6 +28,8 @@ struct Facts {
   bool cheap = false;            // may be computed again instead of kept
   bool commutative = false;
   bool random = false;  // depends on the random state
+  // In floating point its kernel, once bound, only computes: no error, no allocation.
+  bool cannot_fail = false;
 };
 
 inline constexpr std::uint32_t any_input = 0xffffffffU;

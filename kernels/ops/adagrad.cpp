@@ -32,7 +32,10 @@ Kernel bind(BindContext& context) {
 
 }  // namespace
 
-extern const OpDef adagrad{
-    .name = "Adagrad", .domain = "ai.onnx.preview.training", .infer = infer, .bind = bind};
+extern const OpDef adagrad{.name = "Adagrad",
+                           .domain = "ai.onnx.preview.training",
+                           .infer = infer,
+                           .bind = bind,
+                           .facts = {.cannot_fail = true}};
 
 }  // namespace ondine::kernels::ops

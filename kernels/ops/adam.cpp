@@ -45,7 +45,10 @@ Kernel bind(BindContext& context) {
 
 }  // namespace
 
-extern const OpDef adam{
-    .name = "Adam", .domain = "ai.onnx.preview.training", .infer = infer, .bind = bind};
+extern const OpDef adam{.name = "Adam",
+                        .domain = "ai.onnx.preview.training",
+                        .infer = infer,
+                        .bind = bind,
+                        .facts = {.cannot_fail = true}};
 
 }  // namespace ondine::kernels::ops

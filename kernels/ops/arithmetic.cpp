@@ -90,7 +90,7 @@ constexpr OpDef arithmetic(std::string_view name, void (*infer_rule)(InferContex
           .infer = infer_rule,
           .bind = bind,
           .grad = grad,
-          .facts = {.inplace = 3, .cheap = true, .commutative = commutative}};
+          .facts = {.inplace = 3, .cheap = true, .commutative = commutative, .cannot_fail = true}};
 }
 
 }  // namespace

@@ -91,13 +91,13 @@ extern const OpDef descent{.name = "Descent",
                            .bind = bind,
                            .grad = grad_of_expansion,
                            .expand = expand,
-                           .facts = {.inplace = 3}};
+                           .facts = {.inplace = 3, .cannot_fail = true}};
 extern const OpDef gemm_descent{.name = "GemmDescent",
                                 .domain = ondine_domain,
                                 .infer = infer_same_as_input,
                                 .bind = bind_gemm,
                                 .grad = grad_of_expansion,
                                 .expand = expand_gemm,
-                                .facts = {.inplace = 1}};
+                                .facts = {.inplace = 1, .cannot_fail = true}};
 
 }  // namespace ondine::kernels::ops

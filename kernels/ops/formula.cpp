@@ -226,6 +226,6 @@ extern const OpDef formula{.name = "Formula",
                            .bind = bind,
                            .grad = grad_of_expansion,
                            .expand = expand,
-                           .facts = {.inplace = any_input}};
+                           .facts = {.inplace = any_input, .cannot_fail = true}};
 
 }  // namespace ondine::kernels::ops

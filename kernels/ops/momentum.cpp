@@ -53,7 +53,10 @@ Kernel bind(BindContext& context) {
 
 }  // namespace
 
-extern const OpDef momentum{
-    .name = "Momentum", .domain = "ai.onnx.preview.training", .infer = infer, .bind = bind};
+extern const OpDef momentum{.name = "Momentum",
+                            .domain = "ai.onnx.preview.training",
+                            .infer = infer,
+                            .bind = bind,
+                            .facts = {.cannot_fail = true}};
 
 }  // namespace ondine::kernels::ops

@@ -1,9 +1,5 @@
 #include "trainer/plan/commit.h"
 
-#include <algorithm>
-#include <array>
-#include <string_view>
-
 #include "graph/contract/catalogue.h"
 #include "graph/contract/op_def.h"
 #include "trainer/plan/specialize.h"
@@ -15,19 +11,8 @@ using namespace graph;  // NOLINT
 
 std::size_t index(ValueId id) { return static_cast<std::size_t>(id); }
 
-// Arithmetic in floating point that allocates nothing.
-bool cannot_fail(const Node& node, const Graph& graph) {
-  constexpr std::array<std::string_view, 3> optimizers{"Adagrad", "Adam", "Momentum"};
-  constexpr std::array<std::string_view, 3> fused{"Descent", "Formula", "GemmDescent"};
-  constexpr std::array<std::string_view, 2> plain{"Add", "Sub"};
-  const auto is_one_of = [&](const auto& names) {
-    return std::find(names.begin(), names.end(), node.op->name) != names.end();
-  };
-  if (node.op->domain == "ai.onnx.preview.training") return is_one_of(optimizers);
-  if (node.op->domain == ondine_domain) return is_one_of(fused);
-  if (!node.op->domain.empty() || !is_one_of(plain)) return false;
-  const DType dtype = graph[node.outputs[0]].type.dtype;
-  return dtype == DType::float32 || dtype == DType::float64;
+bool is_full_float(const Type& type) {
+  return type.dtype == DType::float32 || type.dtype == DType::float64;
 }
 
 class Chooser {
@@ -56,11 +41,12 @@ class Chooser {
     for (const ValueId id : node.outputs) {
       if (id == no_value) continue;
       if (!(*targets_)[index(id)] || read_[index(id)]) return false;
+      if (!is_full_float((*graph_)[id].type)) return false;
       if (replaces_[index(id)] != no_value &&
           may_overwrite(*graph_, node, {id, replaces_[index(id)]}))
         saved += bytes_of((*graph_)[id].type);
     }
-    return saved > 0 && cannot_fail(node, *graph_) && is_static(node, *graph_) &&
+    return saved > 0 && node.op->facts.cannot_fail && is_static(node, *graph_) &&
            waiting_bytes(node) <= saved;
   }
 
