@@ -80,7 +80,7 @@ void write(const Workload& workload, const std::filesystem::path& folder) {
 
 int main(int count, char** arguments) {
   const std::vector<std::string> words(arguments + 1, arguments + count);
-  if (words.empty()) {
+  if (words.empty() || words[0].starts_with('-')) {
     std::cerr << "usage: bench_models FOLDER [W1 W3 ...]\n";
     return 2;
   }
