@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "core/message.h"
+#include "graph/contract/catalogue_trace.h"
 #include "graph/evaluate/evaluate_node.h"
 #include "graph/passes/pass.h"
 
@@ -36,13 +37,21 @@ std::vector<graph::Pass> chosen(std::span<const graph::Pass> passes, const LoadO
   return chosen;
 }
 
+void fuse(graph::Graph& graph, const graph::PassContext& context,
+          std::span<const graph::Pass> passes) {
+  {
+    const graph::CatalogueTrace::Pause pause;
+    graph::run_passes(graph, context, passes);
+  }
+  graph::CatalogueTrace::note(graph);
+}
+
 }  // namespace
 
 void recognize(graph::Graph& graph, const graph::Catalogue& catalogue, const LoadOptions& options) {
   graph::PassContext context;
   context.catalogue = &catalogue;
-  const auto passes = chosen(graph::recognition_passes(), options);
-  graph::run_passes(graph, context, passes);
+  fuse(graph, context, chosen(graph::recognition_passes(), options));
 }
 
 void optimize(graph::Graph& graph, const graph::Catalogue& catalogue, const LoadOptions& options,
@@ -59,7 +68,7 @@ void optimize(graph::Graph& graph, const graph::Catalogue& catalogue, const Load
   context.folded = &folded;
   graph::run_passes(graph, context);
   for (const graph::Pass& fusion : chosen(graph::fusion_passes(), options)) {
-    graph::run_passes(graph, context, std::array{fusion, graph::remove_dead_nodes});
+    fuse(graph, context, std::array{fusion, graph::remove_dead_nodes});
   }
 }
 

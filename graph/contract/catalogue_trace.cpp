@@ -1,5 +1,9 @@
 #include "graph/contract/catalogue_trace.h"
 
+#include <utility>
+
+#include "graph/ir/graph.h"
+
 namespace ondine::graph {
 namespace {
 
@@ -14,5 +18,17 @@ CatalogueTrace::~CatalogueTrace() { innermost = outer_; }
 void CatalogueTrace::note(const OpDef* op) {
   if (innermost != nullptr) innermost->found_.insert(op);
 }
+
+void CatalogueTrace::note(const Graph& graph) {
+  if (innermost == nullptr) return;
+  for (const Node& node : graph.nodes) {
+    note(node.op);
+    for (const Body& body : node.bodies) note(*body.graph);
+  }
+}
+
+CatalogueTrace::Pause::Pause() noexcept : paused_(std::exchange(innermost, nullptr)) {}
+
+CatalogueTrace::Pause::~Pause() { innermost = paused_; }
 
 }  // namespace ondine::graph

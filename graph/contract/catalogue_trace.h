@@ -7,6 +7,8 @@
 
 namespace ondine::graph {
 
+struct Graph;
+
 // Records what Catalogue::find returns on this thread while it lives, for any catalogue. One inside
 // another hides the outer one.
 class CatalogueTrace {
@@ -19,6 +21,21 @@ class CatalogueTrace {
   const std::set<const OpDef*>& found() const noexcept { return found_; }
   // For Catalogue::find.
   static void note(const OpDef* op);
+  // The operators of all nodes, those of bodies too.
+  static void note(const Graph& graph);
+
+  // While it lives nothing is recorded on this thread: for passes, which look up operators that
+  // they then may not use.
+  class Pause {
+   public:
+    Pause() noexcept;
+    ~Pause();
+    Pause(const Pause&) = delete;
+    Pause& operator=(const Pause&) = delete;
+
+   private:
+    CatalogueTrace* paused_;
+  };
 
  private:
   std::set<const OpDef*> found_;

@@ -34,4 +34,8 @@ if(ONDINE AND MODEL_MAKER)
   if(NOT "ONDINE_OPERATOR(conv)" IN_LIST kept OR count GREATER 40)
     message(FATAL_ERROR "${count} operators: ${kept}")
   endif()
+  # What fusion might have needed for another model is not kept.
+  if("ONDINE_OPERATOR(scaled_attention)" IN_LIST kept)
+    message(FATAL_ERROR "no attention in the model, kept: ${kept}")
+  endif()
 endif()
