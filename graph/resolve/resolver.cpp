@@ -31,7 +31,7 @@ Graph Resolver::resolve(const GraphDef& def) {
   Graph graph;
   graph.name = def.name;
   graph.symbols = context_->symbols;
-  Scope scope(graph, nullptr, nullptr);
+  NameScope scope(graph, nullptr, nullptr);
   scope.set_opsets(&context_->model->opsets);
   declare_types(scope, def);
   for (const ValueDef& input : def.inputs) {
@@ -52,7 +52,7 @@ void Resolver::report(const Error& error) {
   context_->report(error);
 }
 
-void Resolver::declare_types(Scope& scope, const GraphDef& def) {
+void Resolver::declare_types(NameScope& scope, const GraphDef& def) {
   for (const auto* list : {&def.value_infos, &def.outputs}) {
     for (const ValueDef& value : *list) {
       if (value.type.kind == TypeKind::unknown) continue;
@@ -61,7 +61,7 @@ void Resolver::declare_types(Scope& scope, const GraphDef& def) {
   }
 }
 
-void Resolver::add_initializers(Scope& scope, const GraphDef& def, bool top) {
+void Resolver::add_initializers(NameScope& scope, const GraphDef& def, bool top) {
   Graph& graph = scope.graph();
   const auto add = [&](const std::string& name, const Tensor& value) {
     const Type type = Type::tensor(value.dtype(), value.shape());
@@ -93,7 +93,7 @@ void Resolver::add_initializers(Scope& scope, const GraphDef& def, bool top) {
   for (const SparseTensorDef& sparse : def.sparse_initializers) add(sparse.name, densify(sparse));
 }
 
-void Resolver::add_nodes(Scope& scope, const std::vector<NodeDef>& nodes) {
+void Resolver::add_nodes(NameScope& scope, const std::vector<NodeDef>& nodes) {
   for (const NodeDef& def : nodes) {
     try {
       with_context([&] { add_node(scope, def); }, [&] { return label(def); });
@@ -120,7 +120,7 @@ const FunctionDef* Resolver::find_function(const NodeDef& def) const {
   return nullptr;
 }
 
-void Resolver::add_node(Scope& scope, const NodeDef& def) {
+void Resolver::add_node(NameScope& scope, const NodeDef& def) {
   if (const FunctionDef* function = find_function(def)) return inline_call(scope, def, *function);
   check_stop();
   if (++nodes_ > context_->limits->nodes) {
@@ -172,7 +172,7 @@ void Resolver::add_node(Scope& scope, const NodeDef& def) {
   fold_if_constant(graph);
 }
 
-void Resolver::bind_outputs(Scope& scope, const NodeDef& def, Node& node) {
+void Resolver::bind_outputs(NameScope& scope, const NodeDef& def, Node& node) {
   Graph& graph = scope.graph();
   for (const std::string& output : def.outputs) {
     if (output.empty()) {
@@ -190,7 +190,7 @@ void Resolver::bind_outputs(Scope& scope, const NodeDef& def, Node& node) {
 }
 
 // Gradient names tensors of the graph around it in its attributes.
-void Resolver::resolve_references(Scope& scope, Node& node) {
+void Resolver::resolve_references(NameScope& scope, Node& node) {
   if (node.op->name != "Gradient") return;
   for (const char* attribute : {"xs", "zs"}) {
     const Attribute* names = ondine::graph::find(node.attributes, attribute);
@@ -204,7 +204,7 @@ void Resolver::resolve_references(Scope& scope, Node& node) {
   node.references.push_back(scope.get(std::get<std::string>(y->data)));
 }
 
-std::vector<Type> Resolver::resolve_body(Scope& scope, Node& node, std::size_t index,
+std::vector<Type> Resolver::resolve_body(NameScope& scope, Node& node, std::size_t index,
                                          const GraphDef& def, std::span<const Type> formals) {
   struct Level {
     int& depth;
@@ -216,7 +216,7 @@ std::vector<Type> Resolver::resolve_body(Scope& scope, Node& node, std::size_t i
   auto graph = std::make_shared<Graph>();
   graph->name = def.name;
   graph->symbols = context_->symbols;
-  Scope inner(*graph, &scope, scope.call());
+  NameScope inner(*graph, &scope, scope.call());
   inner.set_opsets(scope.opsets());
   declare_types(inner, def);
   if (def.inputs.size() < formals.size()) {
@@ -252,7 +252,7 @@ std::vector<Type> Resolver::resolve_body(Scope& scope, Node& node, std::size_t i
   return types;
 }
 
-void Resolver::set_outputs(Scope& scope, const GraphDef& def) {
+void Resolver::set_outputs(NameScope& scope, const GraphDef& def) {
   for (const ValueDef& output : def.outputs) {
     try {
       scope.graph().outputs.push_back(scope.get(output.name));
@@ -263,7 +263,7 @@ void Resolver::set_outputs(Scope& scope, const GraphDef& def) {
   }
 }
 
-void Resolver::inline_call(Scope& scope, const NodeDef& def, const FunctionDef& function) {
+void Resolver::inline_call(NameScope& scope, const NodeDef& def, const FunctionDef& function) {
   CallSite call;
   call.function = &function;
   call.opsets = function.opsets;
@@ -292,7 +292,7 @@ void Resolver::inline_call(Scope& scope, const NodeDef& def, const FunctionDef& 
          function.inputs.size(), " inputs and ", function.outputs.size(), " outputs, the call ",
          def.inputs.size(), " and ", def.outputs.size());
   }
-  Scope inner(scope.graph(), nullptr, &call);
+  NameScope inner(scope.graph(), nullptr, &call);
   inner.set_opsets(&call.opsets);
   inner.prefix = scope.prefix + (def.name.empty() ? def.outputs.at(0) : def.name) + "/";
   for (std::size_t i = 0; i < function.inputs.size(); ++i) {

@@ -13,17 +13,17 @@ class Resolver {
   Graph resolve(const GraphDef& def);
 
  private:
-  void declare_types(Scope& scope, const GraphDef& def);
-  void add_initializers(Scope& scope, const GraphDef& def, bool top);
-  void add_nodes(Scope& scope, const std::vector<NodeDef>& nodes);
-  void add_node(Scope& scope, const NodeDef& def);
-  void inline_call(Scope& scope, const NodeDef& def, const FunctionDef& function);
+  void declare_types(NameScope& scope, const GraphDef& def);
+  void add_initializers(NameScope& scope, const GraphDef& def, bool top);
+  void add_nodes(NameScope& scope, const std::vector<NodeDef>& nodes);
+  void add_node(NameScope& scope, const NodeDef& def);
+  void inline_call(NameScope& scope, const NodeDef& def, const FunctionDef& function);
   const FunctionDef* find_function(const NodeDef& def) const;
-  void bind_outputs(Scope& scope, const NodeDef& def, Node& node);
-  void resolve_references(Scope& scope, Node& node);
-  std::vector<Type> resolve_body(Scope& scope, Node& node, std::size_t index, const GraphDef& def,
-                                 std::span<const Type> formals);
-  void set_outputs(Scope& scope, const GraphDef& def);
+  void bind_outputs(NameScope& scope, const NodeDef& def, Node& node);
+  void resolve_references(NameScope& scope, Node& node);
+  std::vector<Type> resolve_body(NameScope& scope, Node& node, std::size_t index,
+                                 const GraphDef& def, std::span<const Type> formals);
+  void set_outputs(NameScope& scope, const GraphDef& def);
   void fold_if_constant(Graph& graph);
   void report(const Error& error);
 

@@ -5,20 +5,20 @@
 
 namespace ondine::graph {
 
-std::optional<std::int64_t> Scope::opset(std::string_view domain) const {
+std::optional<std::int64_t> NameScope::opset(std::string_view domain) const {
   for (const OpsetImport& import : *opsets_) {
     if (normal_domain(import.domain) == domain) return import.version;
   }
   return std::nullopt;
 }
 
-void Scope::define(const std::string& name, ValueId id) {
+void NameScope::define(const std::string& name, ValueId id) {
   if (!names_.emplace(name, id).second) {
     fail(ErrorCode::invalid_model, "value ", quoted(name), " is defined twice");
   }
 }
 
-ValueId Scope::find(const std::string& name) {
+ValueId NameScope::find(const std::string& name) {
   const auto own = names_.find(name);
   if (own != names_.end()) return own->second;
   if (parent_ == nullptr) return no_value;
@@ -34,7 +34,7 @@ ValueId Scope::find(const std::string& name) {
   return inner;
 }
 
-ValueId Scope::get(const std::string& name) {
+ValueId NameScope::get(const std::string& name) {
   const ValueId id = find(name);
   if (id == no_value) {
     fail(ErrorCode::invalid_model, "value ", quoted(name), " is not defined before it is used");
@@ -42,7 +42,7 @@ ValueId Scope::get(const std::string& name) {
   return id;
 }
 
-ValueId Scope::get_argument(const std::string& name) {
+ValueId NameScope::get_argument(const std::string& name) {
   const auto own = names_.find(name);
   if (own != names_.end() && own->second == no_value) return no_value;
   return get(name);

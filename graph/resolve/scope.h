@@ -22,10 +22,10 @@ struct CallSite {
 
 // Names of one graph or of one inlined call. A body's scope has a parent in another Graph: looking
 // a name up there adds a capture. An inlined call shares its caller's Graph but not its names.
-class Scope {
+class NameScope {
  public:
   // A graph; `parent` is the scope around a body, null for a top-level graph.
-  Scope(Graph& graph, Scope* parent, const CallSite* call)
+  NameScope(Graph& graph, NameScope* parent, const CallSite* call)
       : graph_(&graph), parent_(parent), call_(call) {}
 
   Graph& graph() const noexcept { return *graph_; }
@@ -51,7 +51,7 @@ class Scope {
 
  private:
   Graph* graph_;
-  Scope* parent_;
+  NameScope* parent_;
   const CallSite* call_;
   const std::vector<OpsetImport>* opsets_ = nullptr;
   std::map<std::string, ValueId, std::less<>> names_;
