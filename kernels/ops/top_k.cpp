@@ -68,6 +68,7 @@ Kernel bind(BindContext& context) {
       shape[axis] = k;
       T* values = values_out.memory<T>(call, shape);
       auto* indices = indices_out.memory<std::int64_t>(call, shape);
+      if (view.extent == 0) return;  // lines without elements
       const T* from = call.in<T>(0);
       call.pool().for_chunks(lines, grain, [&](std::int64_t first, std::int64_t last) {
         std::int64_t* order = call.workspace<std::int64_t>() + first / grain * view.extent;

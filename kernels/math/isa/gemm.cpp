@@ -245,7 +245,7 @@ ONDINE_INLINE void run_block(const GemmCall<T>& g, const Cut& cut, const T* b_pa
     const bool unit_row = block.a_row == 1;
     // The next panel of B comes while this one is worked with.
     const bool more = cut.pack_b && jj + nr < at.nc;
-    const T* next = b_panels + (jj + nr) * at.kc;
+    const T* next = more ? b_panels + (jj + nr) * at.kc : nullptr;
     const std::int64_t lines = more ? divide_up(nr * at.kc * cut.mr, at.mc * line) : 0;
     for (std::int64_t ii = 0; ii < at.mc; ii += cut.mr) {
       for (std::int64_t l = 0; l < lines; ++l, next += line) __builtin_prefetch(next, 0, 2);
