@@ -49,6 +49,11 @@ Request read_request(Builder& builder, const Node& node) {
   for (std::size_t i = 0; i < named; ++i) {
     (i < x_count ? request.xs : request.zs).push_back(builder.value(node.references[i]));
     request.at.push_back(builder.value(node.inputs[i]));
+    const Type& wanted = builder.value(node.references[i]).type();
+    if (!join(wanted, request.at.back().type())) {
+      fail(ErrorCode::invalid_model, "input ", i, " is a ", to_string(request.at.back().type()),
+           ", the value that it stands for a ", to_string(wanted));
+    }
   }
   request.y = builder.value(node.references.back());
   if (!request.y.type().is_tensor()) {

@@ -163,4 +163,9 @@ TEST_CASE("wrong Gradient nodes are refused") {
       run({node("SequenceConstruct", {"a", "b"}, {"s"}), gradient({"a"}, {"d"}, {"a"}, "s")},
           {"d"}),
       Catch::Contains("y is 's', a seq") && Catch::Contains("not a tensor"));
+  CHECK_THROWS_WITH(
+      run({node("SequenceConstruct", {"a", "b"}, {"s"}), int_constant("one", 1),
+           node("SequenceAt", {"s", "one"}, {"y"}), gradient({"a"}, {"d"}, {"s"}, "y")},
+          {"d"}),
+      Catch::Contains("input 0 is a tensor(double)[3], the value that it stands for"));
 }
