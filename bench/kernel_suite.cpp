@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/numbers.h"
 #include "bench/run/peak.h"
 #include "kernels/math/conv.h"
 #include "kernels/math/vector.h"
@@ -19,17 +20,8 @@ namespace {
 
 using namespace ondine;
 using namespace ondine::math;
+using bench::numbers;
 using Index = std::int64_t;
-
-std::vector<float> numbers(Index n) {
-  std::vector<float> x(static_cast<std::size_t>(n));
-  std::uint32_t state = 1;
-  for (auto& v : x) {
-    state = state * 1664525u + 1013904223u;
-    v = static_cast<float>(state >> 8) / 8388608.0f - 1.0f;
-  }
-  return x;
-}
 
 struct Memory {
   explicit Memory(std::size_t bytes)

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <vector>
 
+#include "bench/numbers.h"
 #include "kernels/math/cell.h"
 #include "kernels/math/conv.h"
 #include "kernels/math/norm.h"
@@ -18,6 +19,7 @@ namespace {
 
 using namespace ondine;
 using namespace ondine::math;
+using bench::numbers;
 using Index = std::int64_t;
 using Clock = std::chrono::steady_clock;
 
@@ -45,16 +47,6 @@ std::vector<double> best_of(std::size_t candidates, Body&& body) {
     }
   }
   return best;
-}
-
-std::vector<float> numbers(Index n) {
-  std::vector<float> x(static_cast<std::size_t>(n));
-  std::uint32_t state = 1;
-  for (auto& v : x) {
-    state = state * 1664525u + 1013904223u;
-    v = static_cast<float>(state >> 8) / 8388608.0f - 1.0f;
-  }
-  return x;
 }
 
 std::vector<const Kernels*> sets() {

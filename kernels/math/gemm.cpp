@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/math/gemm_call.h"
 #include "kernels/math/slots.h"
 #include "kernels/math/table.h"
 
@@ -69,23 +70,10 @@ bool is_column(const GemmShape& s) { return s.n == 1 && s.m > 1 && s.ldc <= 1; }
 
 template <class T>
 GemmCall<T> call_of(const GemmShape& s, const GemmOptions<T>& o) {
-  GemmCall<T> call{};
-  call.m = s.m;
-  call.n = s.n;
-  call.k = s.k;
-  const std::int64_t lda = s.lda ? s.lda : s.trans_a ? s.m : s.k;
+  GemmCall<T> call = call_without_b(s, o);
   const std::int64_t ldb = s.ldb ? s.ldb : s.trans_b ? s.k : s.n;
-  call.a_row = s.trans_a ? 1 : lda;
-  call.a_col = s.trans_a ? lda : 1;
   call.b_row = s.trans_b ? 1 : ldb;
   call.b_col = s.trans_b ? ldb : 1;
-  call.ldc = s.ldc ? s.ldc : s.n;
-  call.alpha = o.alpha;
-  call.beta = o.beta;
-  call.col_bias = o.col_bias;
-  call.row_bias = o.row_bias;
-  call.activation = o.activation;
-  call.addend = o.addend;
   if (is_column(s)) {
     std::swap(call.m, call.n);
     std::swap(call.a_row, call.b_col);

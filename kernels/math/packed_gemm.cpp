@@ -1,6 +1,7 @@
 #include "kernels/math/packed_gemm.h"
 
 #include "core/checked.h"
+#include "kernels/math/gemm_call.h"
 #include "kernels/math/table.h"
 
 namespace ondine::math {
@@ -8,23 +9,10 @@ namespace {
 
 template <class T>
 GemmCall<T> call_of(const GemmShape& s, const GemmOptions<T>& o) {
-  GemmCall<T> call{};
-  call.m = s.m;
-  call.n = s.n;
-  call.k = s.k;
-  const std::int64_t lda = s.lda ? s.lda : s.trans_a ? s.m : s.k;
-  call.a_row = s.trans_a ? 1 : lda;
-  call.a_col = s.trans_a ? lda : 1;
+  GemmCall<T> call = call_without_b(s, o);
   call.b_packed = true;
   call.b_row = s.n;
   call.b_col = 1;
-  call.ldc = s.ldc ? s.ldc : s.n;
-  call.alpha = o.alpha;
-  call.beta = o.beta;
-  call.col_bias = o.col_bias;
-  call.row_bias = o.row_bias;
-  call.activation = o.activation;
-  call.addend = o.addend;
   // A single row has any stride.
   if (call.a_row != 1 && call.a_col != 1) (call.k == 1 ? call.a_col : call.a_row) = 1;
   return call;

@@ -4,6 +4,7 @@
 
 #include "graph/contract/node_view.h"
 #include "graph/contract/op_def.h"
+#include "graph/passes/fuse.h"
 #include "trainer/plan/order.h"
 #include "trainer/plan/specialize.h"
 
@@ -125,7 +126,7 @@ bool may_repeat(const Node& node, const Graph& graph, bool costly) {
   if (!is_static(node, graph)) return false;
   const NodeView view(node);
   const bool by_outputs = node.op->name == "BatchNormalization" && node.version >= 7 &&
-                          node.version < 14 && (view.has_output(1) || view.has_output(2));
+                          node.version < 14 && trains_normalization(node);
   return !by_outputs || (view.has_output(3) && view.has_output(4));
 }
 
