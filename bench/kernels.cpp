@@ -222,8 +222,14 @@ void bench_layers() {
   });
   row("LSTM cell gradients, rows of 128", 128, [&](const Kernels& k) {
     std::fill(cell.begin(), cell.end(), 0.5f);
-    cell_kernels<float>(k).lstm_gradient(gates.data(), hidden.data(), hidden.data(), hidden.data(),
-                                         cell.data(), slope.data(), 128, 0);
+    cell_kernels<float>(k).lstm_gradient({.n = 128,
+                                          .z = gates.data(),
+                                          .old = hidden.data(),
+                                          .c = hidden.data(),
+                                          .dh = hidden.data(),
+                                          .dy = hidden.data(),
+                                          .dc = cell.data(),
+                                          .dz = slope.data()});
   });
   row("column_sums, rows of 1024", n, [&](const Kernels& k) {
     column_sums(pool, y.data(), x.data(), static_cast<Index>(x.size()) / 1024, 1024, 1024, k);

@@ -195,7 +195,7 @@ class Backward {
       std::copy_n(dh, n, rest);
       return;
     }
-    if (p.dy != nullptr) add(dh, p.dy + s_.y(d, t, b), n);
+    if (p.dy != nullptr && !usual_) add(dh, p.dy + s_.y(d, t, b), n);
     const C* z = p.z + (d * s_.rows() + row) * kept_;
     if (lstm_) {
       lstm(p, d, i, b, z, dh, dc, to);
@@ -256,10 +256,16 @@ class Backward {
     C* rows = at(p, rows_) + b * 6 * n;
     const C* old = cells_before(p, d, i, b, rows + 5 * n);
     if (usual_) {
-      // Where z is for the step that comes next.
-      const std::int64_t ahead =
-          i == 0 ? 0 : s_.row(s_.step(d, i - 1), b) - s_.row(s_.step(d, i), b);
-      return math::cell_kernels<C>().lstm_gradient(z, old, c, dh, dc, g, n, ahead * kept_);
+      const C* dy = p.dy != nullptr ? p.dy + s_.y(d, s_.step(d, i), b) : nullptr;
+      math::LstmGradient<C> row{
+          .n = n, .z = z, .old = old, .c = c, .dh = dh, .dy = dy, .dc = dc, .dz = g};
+      if (i > 0) {
+        const std::int64_t next = s_.step(d, i - 1);
+        row.next_z = p.z + (d * s_.rows() + s_.row(next, b)) * kept_;
+        if (p.dy != nullptr) row.next_dy = p.dy + s_.y(d, next, b);
+        if (i > 1) row.next_old = p.cells + (d * s_.rows() + s_.row(s_.step(d, i - 2), b)) * n;
+      }
+      return math::cell_kernels<C>().lstm_gradient(row);
     }
     lstm_cell_gradient(s_, d, z, old, c, p.p != nullptr ? p.p + d * 3 * n : nullptr, dh, dc, g,
                        rows);

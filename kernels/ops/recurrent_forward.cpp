@@ -5,6 +5,7 @@
 #include "kernels/math/cell.h"
 #include "kernels/ops/recurrent.h"
 #include "kernels/ops/recurrent_product.h"
+#include "kernels/ops/recurrent_steps.h"
 #include "kernels/ops/wide.h"
 
 namespace ondine::kernels {
@@ -36,9 +37,12 @@ class Forward {
         y_c_(context, scratch_, lstm_ ? 2 : 99, s_.directions * s_.batch * s_.hidden),
         z_(context, scratch_, lstm_ ? 3 : 2, s_.directions * s_.rows() * kept_, true),
         cells_(context, scratch_, lstm_ ? 4 : 99, s_.directions * s_.rows() * s_.hidden, lstm_),
+        steps_(context, scratch_, s_, kept_),
         each_input_(s_.packs() && s_.small(s_.input)),
-        input_product_(context, scratch_, s_, each_input_ ? s_.width() : 0, s_.input, true),
-        product_(context, scratch_, s_, (reset_first() ? 2 : s_.gates) * s_.hidden, s_.hidden,
+        input_product_(context, scratch_, s_, each_input_ && !steps_.applies() ? s_.width() : 0,
+                       s_.input, true),
+        product_(context, scratch_, s_,
+                 steps_.applies() ? 0 : (reset_first() ? 2 : s_.gates) * s_.hidden, s_.hidden,
                  true),
         last_product_(context, scratch_, s_, reset_first() ? s_.hidden : 0, s_.hidden, true) {
     has_lengths_ = context.has_input(4);
@@ -107,13 +111,14 @@ class Forward {
     }
     if (p.b != nullptr) add_biases(p, d);
     const C* w = p.w + d * width * s_.input;
+    const C* r = p.r + d * width * hidden;
+    if (steps_.applies()) return run_steps(p, d, w, r);
     p.input_matrix = input_product_.prepare(p.call, w);
     if (!each_input_ && s_.rows() > 0) {
       math::gemm<C>(p.call.pool(),
                     {.m = s_.rows(), .n = width, .k = s_.input, .trans_b = true, .ldc = kept_}, p.x,
                     w, z, {.col_bias = p.bias}, workspace(p));
     }
-    const C* r = p.r + d * width * hidden;
     p.matrix = product_.prepare(p.call, r);
     if (reset_first()) p.last_matrix = last_product_.prepare(p.call, r + 2 * hidden * hidden);
     p.call.pool().for_chunks(s_.batch, s_.piece(), [&](std::int64_t first, std::int64_t last) {
@@ -125,6 +130,27 @@ class Forward {
     for (std::int64_t b = 0; b < s_.batch; ++b) {
       if (C* to = y_h_.data(p.call)) std::copy_n(h + b * hidden, hidden, to + s_.state(d, b));
       if (C* to = y_c_.data(p.call)) std::copy_n(c + b * hidden, hidden, to + s_.state(d, b));
+    }
+  }
+
+  void run_steps(const Pointers& p, std::int64_t d, const C* w, const C* r) const {
+    const std::int64_t n = s_.hidden;
+    const typename LstmSteps<C>::Call call{.x = p.x,
+                                           .w = w,
+                                           .r = r,
+                                           .bias = p.bias,
+                                           .h = p.h0 != nullptr ? at(p, h_) : nullptr,
+                                           .c = at(p, c_),
+                                           .y = p.y,
+                                           .z = p.z + d * s_.rows() * kept_,
+                                           .cells = p.cells + d * s_.rows() * n};
+    steps_.run(p.call, d, call);
+    for (std::int64_t b = 0; b < s_.batch; ++b) {
+      const bool none = s_.steps == 0;
+      const C* h = none ? at(p, h_) + b * n : steps_.last_h(p.call, d, call, b);
+      const C* c = none ? at(p, c_) + b * n : steps_.last_c(d, call, b);
+      if (C* to = y_h_.data(p.call)) std::copy_n(h, n, to + s_.state(d, b));
+      if (C* to = y_c_.data(p.call)) std::copy_n(c, n, to + s_.state(d, b));
     }
   }
 
@@ -276,6 +302,7 @@ class Forward {
   bool usual_;
   WideIn<C> x_, w_, r_, b_, h0_, c0_, p_;
   WideOut<C> y_, y_h_, y_c_, z_, cells_;
+  LstmSteps<C> steps_;
   bool each_input_;  // multiplied in the step; else for all steps at once
   StepProduct<C> input_product_, product_, last_product_;
   bool has_lengths_ = false;

@@ -27,13 +27,21 @@ std::vector<Val> grad(GradContext& g) {
     fail(ErrorCode::unsupported, "what ", g.node().op->name,
          " keeps for its derivative is not differentiated itself");
   }
-  const auto parts = g.builder().nodes(cat(g.node().op->name, "Grad"), operands,
-                                       g.node().attributes, 7, ondine_domain);
+  Builder& b = g.builder();
+  Node node;
+  node.op = b.catalogue().find(ondine_domain, cat(g.node().op->name, "Grad"));
+  node.version = Builder::latest_version;
+  node.attributes = g.node().attributes;
+  for (const Val operand : operands) node.inputs.push_back(operand.id());
+  while (node.inputs.back() == no_value) node.inputs.pop_back();
   std::vector<Val> result(inputs);
-  const std::size_t places[] = {0, 1, 2, 3, 5, 6, 7};
-  for (std::size_t k = 0; k < 7; ++k) {
-    if (g.has_input(places[k])) result[places[k]] = parts[k];
+  for (const std::size_t place : {0, 1, 2, 3, 5, 6, 7}) {
+    node.outputs.push_back(no_value);
+    if (!g.has_input(place) || !g.wants(place)) continue;
+    node.outputs.back() = b.graph().add_temporary(std::string(node.op->name));
+    result[place] = b.value(node.outputs.back());
   }
+  b.append(std::move(node));
   return result;
 }
 

@@ -26,20 +26,71 @@ ONDINE_INLINE Vf polynomial(const Vf& x, const float (&c)[N]) {
   return r;
 }
 
-// 2 ulp. e^x = 2^n e^r, |r| <= ln(2) / 2; 2^n in two factors, for subnormal results and overflow.
-ONDINE_INLINE Vf exp_of(const Vf& value) {
+// As the minimum and maximum of the processor, which is one instruction; NaN stays.
+ONDINE_INLINE Vf at_most(const Vf& x, float bound) {
+#if defined(__AVX512F__)
+  return reinterpret_cast<Vf>(
+      _mm512_maskz_min_ps(0xffff, _mm512_set1_ps(bound), reinterpret_cast<__m512>(x)));
+#elif defined(__AVX2__)
+  return reinterpret_cast<Vf>(_mm256_min_ps(_mm256_set1_ps(bound), reinterpret_cast<__m256>(x)));
+#else
+  return x > bound ? splat(bound) : x;
+#endif
+}
+ONDINE_INLINE Vf at_least(const Vf& x, float bound) {
+#if defined(__AVX512F__)
+  return reinterpret_cast<Vf>(
+      _mm512_maskz_max_ps(0xffff, _mm512_set1_ps(bound), reinterpret_cast<__m512>(x)));
+#elif defined(__AVX2__)
+  return reinterpret_cast<Vf>(_mm256_max_ps(_mm256_set1_ps(bound), reinterpret_cast<__m256>(x)));
+#else
+  return x < bound ? splat(bound) : x;
+#endif
+}
+
+// f(0), f(1), ...
+template <int Count, class F>
+ONDINE_INLINE void times(F&& f) {
+#pragma GCC unroll 8
+  for (int i = 0; i < Count; ++i) f(i);
+}
+
+// Of each x, e^x = 2^n (1 + rest), |log(1 + rest)| <= ln(2) / 2: x becomes the rest, n the low bits
+// of `shifted`, so that shifted << 23 is n where a float has its exponent. Several at once, for the
+// processor overlaps only what is near.
+template <int Count>
+ONDINE_INLINE void exp_parts(Vf (&x)[Count], Vi (&shifted)[Count]) {
   constexpr float magic = 12582912.0f;  // 1.5 2^23: adding it rounds to an integer
   constexpr float c[] = {4.999999404e-01f, 1.666651964e-01f, 4.166839272e-02f, 8.368779905e-03f,
                          1.381450682e-03f};
-  Vf x = value > 89.0f ? splat(89.0f) : value;
-  x = x < -104.0f ? splat(-104.0f) : x;
-  const Vf shifted = x * 1.44269504f + magic;
-  const Vf n = shifted - magic;
-  const Vf r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
-  const Vi whole = bits<float>(shifted) - 0x4b400000;
+  Vf n[Count], square[Count], y[Count];
+  times<Count>([&](int i) __attribute__((always_inline)) { n[i] = x[i] * 1.44269504f + magic; });
+  times<Count>([&](int i) __attribute__((always_inline)) {
+    shifted[i] = bits<float>(n[i]);
+    n[i] -= magic;
+  });
+  times<Count>([&](int i) __attribute__((always_inline)) { x[i] -= n[i] * 0.693359375f; });
+  times<Count>([&](int i) __attribute__((always_inline)) { x[i] += n[i] * 2.12194440e-4f; });
+  times<Count>([&](int i) __attribute__((always_inline)) {
+    square[i] = x[i] * x[i];
+    y[i] = x[i] * c[4] + c[3];
+  });
+#pragma GCC unroll 4
+  for (int k = 2; k >= 0; --k) {
+    times<Count>([&](int i) __attribute__((always_inline)) { y[i] = y[i] * x[i] + c[k]; });
+  }
+  times<Count>([&](int i) __attribute__((always_inline)) { x[i] += square[i] * y[i]; });
+}
+
+// 2 ulp. 2^n in two factors, for subnormal results and overflow.
+ONDINE_INLINE Vf exp_of(const Vf& value) {
+  Vf rest[] = {at_least(at_most(value, 89.0f), -104.0f)};
+  Vi shifted[1];
+  exp_parts(rest, shifted);
+  const Vi whole = shifted[0] - 0x4b400000;
   const Vi half = whole >> 1;
-  const Vf y = r + r * r * polynomial(r, c) + 1.0f;
-  return y * from_bits<float>((half + 127) << 23) * from_bits<float>((whole - half + 127) << 23);
+  return (rest[0] + 1.0f) * from_bits<float>((half + 127) << 23) *
+         from_bits<float>((whole - half + 127) << 23);
 }
 
 // 2 ulp. log x = e ln 2 + log(1 + f), 1 + f in [sqrt(1/2), sqrt(2)).
