@@ -68,6 +68,12 @@ void check_operator(const NodeDef& node, std::int64_t version, const Scope& scop
                 spelled_domain(domain), " removed");
     return;
   }
+  // Their types are those that derivatives and passes give them, and are not checked further.
+  if (available && domain == ondine_domain) {
+    site.reject(node, "is of operator set ", quoted(std::string(domain)),
+                ", which the library makes for itself: a model cannot hold it");
+    return;
+  }
   if (!available || (of_standard && signature == nullptr)) {
     site.context.missing.add(site.environment.function_index, domain, node.op, version,
                              describe(node) + within(site.place));

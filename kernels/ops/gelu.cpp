@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "kernels/ops/expansion.h"
+#include "kernels/ops/infer_help.h"
 #include "kernels/ops/unary.h"
 
 namespace ondine::kernels::ops {
@@ -43,7 +44,7 @@ std::vector<Val> grad(GradContext& g) {
 
 void infer_grad(InferContext& context) {
   by_tanh(context);
-  infer_broadcast(context);
+  infer_equal_inputs(context);
 }
 
 template <bool Tanh>
@@ -59,9 +60,6 @@ struct GradientRows {
 };
 
 Kernel bind_grad(BindContext& context) {
-  if (!(context.shape(0) == context.shape(1))) {
-    fail(ErrorCode::mismatch, "GeluGrad of shapes ", context.shape(0), " and ", context.shape(1));
-  }
   const DType dtype = compute_dtype(context.dtype(0));
   return elementwise(context, by_tanh(context)
                                   ? pick_row<GradientRows<true>>(dtype, FullFloats{})

@@ -25,6 +25,19 @@ inline void require_same_dtype(const graph::InferContext& context,
   }
 }
 
+// Element-wise without broadcasting: output 0 has the one type that all inputs must have.
+inline void infer_equal_inputs(graph::InferContext& context) {
+  graph::Type type = context.input(0);
+  for (std::size_t i = 1; i < context.input_count(); ++i) {
+    if (!compatible(type, context.input(i))) {
+      context.reject("input ", i, " is ", to_string(context.input(i)),
+                     ", needed: ", to_string(type), " as those before");
+    }
+    type = merge(type, context.input(i));
+  }
+  context.set_output(0, std::move(type));
+}
+
 // The dims of input i, which must have this rank; open dims while its rank is open.
 inline graph::Dims dims_of_rank(const graph::InferContext& context, std::size_t i, std::size_t rank,
                                 std::string_view what) {

@@ -5,6 +5,7 @@
 #include "kernels/math/vector.h"
 #include "kernels/ops/elementwise.h"
 #include "kernels/ops/expansion.h"
+#include "kernels/ops/infer_help.h"
 #include "kernels/ops/op.h"
 
 namespace ondine::kernels::ops {
@@ -67,14 +68,14 @@ std::vector<Val> expand_clip(ExpandContext& context) {
 
 extern const OpDef relu_gradient{.name = "ReluGrad",
                                  .domain = ondine_domain,
-                                 .infer = infer_same_as_input,
+                                 .infer = infer_equal_inputs,
                                  .bind = bind<ReluRow>,
                                  .grad = grad_of_expansion,
                                  .expand = expand_relu,
                                  .facts = {.inplace = 1, .cheap = true}};
 extern const OpDef clip_gradient{.name = "ClipGrad",
                                  .domain = ondine_domain,
-                                 .infer = infer_same_as_input,
+                                 .infer = infer_equal_inputs,
                                  .bind = bind<ClipRow>,
                                  .grad = grad_of_expansion,
                                  .expand = expand_clip,

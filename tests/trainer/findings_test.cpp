@@ -90,3 +90,14 @@ TEST_CASE("check_model has a line for each finding") {
   CHECK(one.size() >= 1);
   for (const auto& line : one) CHECK(line.find('\n') == std::string::npos);
 }
+
+TEST_CASE("a model cannot hold the operators that the library makes for itself") {
+  for (const std::string op : {"ReluGrad", "GemmDescent", "BatchNormalizationGrad", "Formula"}) {
+    Wire graph = Wire().block(2, "main").message(11, value("x")).message(12, value("y"));
+    graph.message(1, text_node(op, "x", "y").block(7, "ai.ondine"));
+    const Wire opsets = Wire().block(1, "ai.ondine").number(2, 1);
+    const Wire wire = Wire().number(1, 10).message(8, opsets).message(7, graph);
+    CHECK_THAT(message_of(wire),
+               Catch::Contains("node 'node_y' ('" + op + "') is of operator set 'ai.ondine'"));
+  }
+}
