@@ -20,6 +20,7 @@ struct Taps {
 // Taps k < kernel for which start + k dilation may be in [low, high), for starts in [least, most].
 // Only these are visited: attributes may ask for windows of any extent.
 Taps taps_between(Index least, Index most, Index low, Index high, Index kernel, Index dilation) {
+  if (least >= low && most + (kernel - 1) * dilation < high) return {0, kernel};  // no division
   const Index first = most < low ? (low - most + dilation - 1) / dilation : 0;
   const Index last = least < high ? (high - least + dilation - 1) / dilation : 0;
   return {first, std::max(first, std::min(kernel, last))};
@@ -84,18 +85,19 @@ Index counted(const PoolShape& s, std::size_t dim, Index o) {
   return taps.last - taps.first;
 }
 
-// dst[j] = src[j] / elements counted at output (od, oh, from + j); 0 of 0 is NaN as in any mean.
+// Elements of each window of a row that count for an average.
 template <class T>
-void divide_by_count(const PoolShape& s, Index od, Index oh, Index from, Index count, const T* src,
-                     T* dst) {
-  const Index rows = counted(s, 0, od) * counted(s, 1, oh);
-  const Index reach = (s.kernel[2] - 1) * s.dilation[2];
-  for (Index j = 0; j < count; ++j) {
-    const Index start = (from + j) * s.stride[2] - s.pad[2];
-    const bool interior = start >= 0 && start + reach < s.in[2];
-    dst[j] = src[j] / static_cast<T>(rows * (interior ? s.kernel[2] : counted(s, 2, from + j)));
+struct Counts {
+  Counts(const PoolShape& s, Index from, Index count) {
+    for (Index j = 0; j < count; ++j) columns[j] = static_cast<T>(counted(s, 2, from + j));
   }
-}
+  // dst = src / elements counted in the windows at (od, oh); 0 of 0 is NaN as in any mean.
+  void divide(const PoolShape& s, Index od, Index oh, Index count, const T* src, T* dst) const {
+    const T rows = static_cast<T>(counted(s, 0, od) * counted(s, 1, oh));
+    for (Index j = 0; j < count; ++j) dst[j] = src[j] / (rows * columns[j]);
+  }
+  T columns[pool_outputs];
+};
 
 bool is_global(const PoolShape& s) {
   return s.kernel == s.in && s.out == Extents{1, 1, 1} && s.dilation == Extents{1, 1, 1} &&
@@ -108,6 +110,24 @@ bool is_squares(const PoolShape& s) {
   return s.kernel == two && s.stride == two && s.pad == Extents{0, 0, 0} &&
          s.dilation == Extents{1, 1, 1} && s.in[0] == s.out[0] && 2 * s.out[1] <= s.in[1] &&
          2 * s.out[2] <= s.in[2] && s.in[0] == 1;
+}
+
+// Whether the windows of a row are joined line by line at once.
+bool is_joined(const PoolShape& s) {
+  return s.kernel[0] == 1 && s.in[0] == 1 && s.out[0] == 1 && s.pad[0] == 0 && s.stride[2] <= 2 &&
+         s.kernel[2] <= pool_span / 4 && s.dilation[2] <= pool_span / (4 * s.kernel[2]);
+}
+
+// join(row, first line, distance of lines, their number, y) for the windows at output row oh, of
+// which some lines are inside.
+template <class T, class Join>
+bool join_rows(const PoolShape& s, const PoolRow& row, Index oh, const T* plane, T* y,
+               Join&& join) {
+  const Taps high = taps_inside(s, 1, oh);
+  if (!is_joined(s) || high.last == high.first || row.kernel < 1) return false;
+  const Index h = oh * s.stride[1] + high.first * s.dilation[1] - s.pad[1];
+  join(row, plane + h * s.in[2], s.dilation[1] * s.in[2], high.last - high.first, y);
+  return true;
 }
 
 template <class Plane>
@@ -184,12 +204,14 @@ void max_pool(ThreadPool& pool, const PoolShape& s, const T* x, T* y, Index* ind
     });
     return;
   }
+  const auto join = kernel_set<T>(kernels).pools->max_window;
   for_planes(pool, s, [&](Index i) {
     Maxima<T> maxima;
     for_output_rows(s, [&](Index od, Index oh, Index output) {
       for_parts(s, [&](Index from, const PoolRow& row) {
-        maxima.find(s, row, od, oh, x + i * in, index != nullptr, kernels);
         const Index at = i * out + output + from;
+        if (!index && join_rows(s, row, oh, x + i * in, y + at, join)) return;
+        maxima.find(s, row, od, oh, x + i * in, index != nullptr, kernels);
         std::copy(maxima.best, maxima.best + row.out_w, y + at);
         if (!index) return;
         for (Index j = 0; j < row.out_w; ++j)
@@ -244,12 +266,15 @@ void average_pool(ThreadPool& pool, const PoolShape& s, const T* x, T* y, const 
       return;
     }
     alignas(64) T sums[pool_outputs + pool_slack];
-    for_output_rows(s, [&](Index od, Index oh, Index output) {
-      for_parts(s, [&](Index from, const PoolRow& row) {
-        std::fill(sums, sums + row.out_w + pool_slack, T{0});
-        for_rows_at(s, od, oh,
-                    [&](Index offset) { set.pools->sum_line(row, x + i * in + offset, sums); });
-        divide_by_count(s, od, oh, from, row.out_w, sums, y + i * out + output + from);
+    for_parts(s, [&](Index from, const PoolRow& row) {
+      const Counts<T> counts(s, from, row.out_w);
+      for_output_rows(s, [&](Index od, Index oh, Index output) {
+        if (!join_rows(s, row, oh, x + i * in, sums, set.pools->sum_window)) {
+          std::fill(sums, sums + row.out_w + pool_slack, T{0});
+          for_rows_at(s, od, oh,
+                      [&](Index offset) { set.pools->sum_line(row, x + i * in + offset, sums); });
+        }
+        counts.divide(s, od, oh, row.out_w, sums, y + i * out + output + from);
       });
     });
   });
@@ -269,9 +294,10 @@ void average_pool_gradient(ThreadPool& pool, const PoolShape& s, const T* dy, T*
     }
     std::fill(target, target + in, T{0});
     T shares[pool_outputs];
-    for_output_rows(s, [&](Index od, Index oh, Index output) {
-      for_parts(s, [&](Index from, const PoolRow& row) {
-        divide_by_count(s, od, oh, from, row.out_w, dy + i * out + output + from, shares);
+    for_parts(s, [&](Index from, const PoolRow& row) {
+      const Counts<T> counts(s, from, row.out_w);
+      for_output_rows(s, [&](Index od, Index oh, Index output) {
+        counts.divide(s, od, oh, row.out_w, dy + i * out + output + from, shares);
         for_rows_at(s, od, oh,
                     [&](Index offset) { set.pools->spread_line(row, shares, target + offset); });
       });

@@ -119,6 +119,7 @@ struct PoolRow {
 };
 inline constexpr std::int64_t pool_outputs = 256;
 inline constexpr std::int64_t pool_slack = 16;
+inline constexpr std::int64_t pool_span = 1024;
 template <class T>
 using PoolCode = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
 
@@ -130,6 +131,12 @@ struct PoolKernels {
                    PoolCode<T>* code);
   void (*sum_line)(const PoolRow& row, const T* line, T* sums);   // sums += taps
   void (*spread_line)(const PoolRow& row, const T* dy, T* line);  // taps += dy
+  // Whole windows of stride 1 or 2 and a span of at most pool_span columns, their lines lying
+  // `step` apart: the maxima (of zeros of both signs any) and the sums.
+  void (*max_window)(const PoolRow& row, const T* first, std::int64_t step, std::int64_t lines,
+                     T* y);
+  void (*sum_window)(const PoolRow& row, const T* first, std::int64_t step, std::int64_t lines,
+                     T* y);
   // Windows of 2 x 2 with stride 2, upper and lower being their rows: y and, unless null, where the
   // maximum is, `upper` being at `position` and `lower` `width` later.
   void (*max_squares)(const T* upper, const T* lower, std::int64_t n, std::int64_t position,

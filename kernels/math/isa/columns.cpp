@@ -1,6 +1,6 @@
 // Moving the elements under a convolution's window to the columns of a matrix, and back.
 #include "kernels/math/isa/parts.h"
-#include "kernels/math/isa/simd.h"
+#include "kernels/math/isa/strided.h"
 
 namespace ondine::math::ONDINE_ISA {
 namespace {
@@ -62,14 +62,6 @@ ONDINE_INLINE void for_taps(const ColumnBlock& b, const Run& run, Body&& body) {
 }
 
 template <class T>
-ONDINE_INLINE void copy_run(T* dst, const T* src, N n) {
-  constexpr int L = lanes<T>;
-  N i = 0;
-  for (; i + L <= n; i += L) store(dst + i, load(src + i));
-  if (i < n) store_n(dst + i, load_n(src + i, n - i), n - i);
-}
-
-template <class T>
 void gather(const ColumnBlock& b, const T* x, T* columns) {
   const N taps = b.kernel[0] * b.kernel[1] * b.kernel[2];
   const N rows = b.channels * taps;
@@ -82,7 +74,9 @@ void gather(const ColumnBlock& b, const T* x, T* columns) {
       for (N c = 0; c < b.channels; ++c) {
         for (N i = 0; i < tap.begin; ++i) dst[i] = 0;
         if (s == 1) {
-          copy_run(dst + tap.begin, src, tap.end - tap.begin);
+          copy_short(dst + tap.begin, src, tap.end - tap.begin);
+        } else if (s == 2) {
+          take_even(dst + tap.begin, src, tap.end - tap.begin);
         } else {
           for (N i = tap.begin; i < tap.end; ++i) dst[i] = src[(i - tap.begin) * s];
         }
@@ -117,6 +111,8 @@ void scatter(const ColumnBlock& b, const T* columns, T* x) {
           N i = 0;
           for (; i + L <= n; i += L) store(dst + i, load(dst + i) + load(src + i));
           for (; i < n; ++i) dst[i] += src[i];
+        } else if (s == 2) {
+          add_even(dst, src, n);
         } else {
           for (N i = 0; i < n; ++i) dst[i * s] += src[i];
         }

@@ -138,6 +138,66 @@ void spread_line(const PoolRow& r, const T* dy, T* line) {
   }
 }
 
+// NaN is the largest.
+template <class T>
+ONDINE_INLINE Vec<T> larger_of(const Vec<T>& a, const Vec<T>& b) {
+  return ((b > a) | ((b != b) & (a == a))) ? b : a;
+}
+
+template <class T, int... I>
+ONDINE_INLINE Vec<T> load_even(const T* p, std::integer_sequence<int, I...>) {
+  constexpr int L = lanes<T>;
+  return __builtin_shufflevector(load(p), load(p + L), (2 * I)...);
+}
+
+// The lines of the windows are joined first, then the columns; `outside` stands for padding.
+template <class T, class Join>
+ONDINE_INLINE void join_window(const PoolRow& r, const T* first, N step, N lines, T outside, T* y,
+                               Join&& join) {
+  constexpr int L = lanes<T>;
+  alignas(64) T line[pool_span + 3 * L];
+  const N span = (r.out_w - 1) * r.stride + (r.kernel - 1) * r.dilation + 1;
+  const N begin = smaller(span, larger(0, r.pad));
+  const N end = larger(begin, smaller(span, r.in_w + r.pad));
+  for (N i = 0; i < begin; ++i) line[i] = outside;
+  const auto column = [&](N i, auto get) __attribute__((always_inline)) {
+    const T* x = first + i - r.pad;
+    Vec<T> total = get(x);
+    for (N k = 1; k < lines; ++k) total = join(total, get(x += step));
+    store(line + i, total);
+  };
+  N i = begin;
+  for (; i + L <= end; i += L) column(i, [](const T* p) { return load(p); });
+  if (i < end) column(i, [rest = end - i](const T* p) { return load_n(p, rest); });
+  for (N rest = end; rest < span + 2 * L; rest += L) store(line + rest, broadcast(outside));
+  constexpr auto every = std::make_integer_sequence<int, L>();
+  for (N j = 0; j < r.out_w; j += L) {
+    const T* const from = line + j * r.stride;
+    const auto tap = [&](N k) __attribute__((always_inline)) {
+      return r.stride == 1 ? load(from + k * r.dilation) : load_even(from + k * r.dilation, every);
+    };
+    Vec<T> total = tap(0);
+    for (N k = 1; k < r.kernel; ++k) total = join(total, tap(k));
+    if (r.out_w - j >= L) {
+      store(y + j, total);
+    } else {
+      store_n(y + j, total, r.out_w - j);
+    }
+  }
+}
+
+template <class T>
+void max_window(const PoolRow& r, const T* first, N step, N lines, T* y) {
+  join_window(r, first, step, lines, -static_cast<T>(__builtin_inff()), y,
+              [](const Vec<T>& a, const Vec<T>& b) { return larger_of<T>(a, b); });
+}
+
+template <class T>
+void sum_window(const PoolRow& r, const T* first, N step, N lines, T* y) {
+  join_window(r, first, step, lines, T{0}, y,
+              [](const Vec<T>& a, const Vec<T>& b) { return a + b; });
+}
+
 // a if it comes first of equals or is NaN, else b; `where` likewise.
 template <class T>
 ONDINE_INLINE void take_larger(Vec<T>& a, IVec<T>& where, const Vec<T>& b, const IVec<T>& there) {
@@ -188,11 +248,13 @@ void max_squares(const T* upper, const T* lower, N n, N position, N width, T* y,
   }
 }
 
+template <class T>
+constexpr PoolKernels<T> kernels_of = {&max_line<T>,   &sum_line<T>,   &spread_line<T>,
+                                       &max_window<T>, &sum_window<T>, &max_squares<T>};
+
 }  // namespace
 
-constinit const PoolKernels<float> pools_f32 = {&max_line<float>, &sum_line<float>,
-                                                &spread_line<float>, &max_squares<float>};
-constinit const PoolKernels<double> pools_f64 = {&max_line<double>, &sum_line<double>,
-                                                 &spread_line<double>, &max_squares<double>};
+constinit const PoolKernels<float> pools_f32 = kernels_of<float>;
+constinit const PoolKernels<double> pools_f64 = kernels_of<double>;
 
 }  // namespace ondine::math::ONDINE_ISA

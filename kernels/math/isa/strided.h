@@ -47,6 +47,52 @@ ONDINE_INLINE void split_pairs(T* even, T* odd, const T* src, std::int64_t n,
   }
 }
 
+// dst[i] = src[2 i]; reads nothing behind src[2 n - 2].
+template <class T, int... I>
+ONDINE_INLINE void take_even(T* dst, const T* src, std::int64_t n,
+                             std::integer_sequence<int, I...>) {
+  constexpr int L = lanes<T>;
+  std::int64_t i = 0;
+  for (; i + L < n; i += L) {
+    store<T>(dst + i,
+             __builtin_shufflevector(load(src + 2 * i), load(src + 2 * i + L), (2 * I)...));
+  }
+  if (vector_bytes == 16) {
+    for (; i < n; ++i) dst[i] = src[2 * i];
+  } else if (i < n) {
+    const std::int64_t rest = n - i;
+    const std::int64_t span = 2 * rest - 1;
+    const Vec<T> a = load_n(src + 2 * i, span < L ? span : L);
+    const Vec<T> b = span > L ? load_n(src + 2 * i + L, span - L) : Vec<T>{};
+    const Vec<T> v = __builtin_shufflevector(a, b, (2 * I)...);
+    store_n<T>(dst + i, v, rest);
+  }
+}
+template <class T>
+ONDINE_INLINE void take_even(T* dst, const T* src, std::int64_t n) {
+  take_even(dst, src, n, std::make_integer_sequence<int, lanes<T>>());
+}
+
+// dst[2 i] += src[i]; touches nothing behind dst[2 n - 2].
+template <class T, int... I>
+ONDINE_INLINE void add_even(T* dst, const T* src, std::int64_t n,
+                            std::integer_sequence<int, I...>) {
+  constexpr int L = lanes<T>;
+  std::int64_t i = 0;
+  const Vec<T> zero{};
+  for (; i + L < n; i += L) {
+    const Vec<T> v = load(src + i);
+    T* const to = dst + 2 * i;
+    store<T>(to, load(to) + __builtin_shufflevector(v, zero, (I / 2 + I % 2 * L)...));
+    store<T>(to + L, load(to + L) + __builtin_shufflevector(v, zero, ((I + L) / 2 + I % 2 * L)...));
+  }
+  for (; i < n; ++i) dst[2 * i] += src[i];
+}
+template <class T>
+ONDINE_INLINE void add_even(T* dst, const T* src, std::int64_t n) {
+  add_even(dst, src, n, std::make_integer_sequence<int, lanes<T>>());
+}
+
 // dst[2 i] = even[i], dst[2 i + 1] = odd[i]
 template <class T, int... I>
 ONDINE_INLINE void join_pairs(T* dst, const T* even, const T* odd, std::int64_t n,
