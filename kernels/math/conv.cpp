@@ -1,6 +1,7 @@
 #include "kernels/math/conv.h"
 
 #include "kernels/math/conv_direct.h"
+#include "kernels/math/conv_window.h"
 #include "kernels/math/conv_winograd.h"
 #include "kernels/math/slots.h"
 
@@ -126,6 +127,9 @@ std::size_t conv_workspace(const ConvShape& s, int threads, const Kernels& kerne
   if (takes_winograd<T>(s, kernels)) {
     return winograd_workspace<T>(s, Pass::forward, threads, kernels);
   }
+  if (takes_window<T>(s, Pass::forward, kernels)) {
+    return window_workspace<T>(s, Pass::forward, threads, kernels);
+  }
   switch (path_of(s)) {
     case ConvPath::pointwise:
       return gemm_workspace<T>(pointwise_shape(s), s.batch, threads, kernels);
@@ -146,6 +150,9 @@ void conv(ThreadPool& pool, const ConvShape& s, const T* x, const T* w, const T*
   }
   if (takes_winograd<T>(s, kernels)) {
     return winograd(pool, s, Pass::forward, x, w, bias, activation, y, workspace, kernels);
+  }
+  if (takes_window<T>(s, Pass::forward, kernels)) {
+    return window(pool, s, Pass::forward, x, w, bias, activation, y, workspace, kernels);
   }
   switch (path_of(s)) {
     case ConvPath::pointwise: {

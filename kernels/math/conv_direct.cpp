@@ -18,11 +18,6 @@ Plane plane_of(const ConvShape& s, const Direction& d) {
 }
 
 template <class T>
-std::size_t bytes_of(Index elements) {
-  return align_up(static_cast<std::size_t>(elements) * sizeof(T));
-}
-
-template <class T>
 std::size_t panel_bytes(const ConvShape& s, const Direction& d, const Kernels& kernels) {
   const Index rows = kernel_set<T>(kernels).direct->rows;
   return bytes_of<T>(round_up(d.outer, rows) * d.inner * volume(s.kernel));

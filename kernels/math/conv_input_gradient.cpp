@@ -2,6 +2,7 @@
 // write to the same place.
 #include "kernels/math/conv.h"
 #include "kernels/math/conv_direct.h"
+#include "kernels/math/conv_window.h"
 #include "kernels/math/conv_winograd.h"
 #include "kernels/math/slots.h"
 
@@ -129,6 +130,9 @@ std::size_t conv_input_gradient_workspace(const ConvShape& s, int threads, const
   if (takes_winograd<T>(s, kernels)) {
     return winograd_workspace<T>(s, Pass::input_gradient, threads, kernels);
   }
+  if (takes_window<T>(s, Pass::input_gradient, kernels)) {
+    return window_workspace<T>(s, Pass::input_gradient, threads, kernels);
+  }
   switch (path_of(s)) {
     case ConvPath::pointwise:
       return gemm_workspace<T>(pointwise_shape(s), s.batch, threads, kernels);
@@ -151,6 +155,10 @@ void conv_input_gradient(ThreadPool& pool, const ConvShape& s, const T* dy, cons
   if (takes_winograd<T>(s, kernels)) {
     return winograd(pool, s, Pass::input_gradient, dy, w, bias, Activation::none, dx, workspace,
                     kernels);
+  }
+  if (takes_window<T>(s, Pass::input_gradient, kernels)) {
+    return window(pool, s, Pass::input_gradient, dy, w, bias, Activation::none, dx, workspace,
+                  kernels);
   }
   switch (path_of(s)) {
     case ConvPath::pointwise: {

@@ -13,6 +13,11 @@ inline std::int64_t volume(const Extents& e) { return e[0] * e[1] * e[2]; }
 inline std::int64_t round_up(std::int64_t a, std::int64_t unit) {
   return (a + unit - 1) / unit * unit;
 }
+inline std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+template <class T>
+std::size_t bytes_of(std::int64_t elements) {
+  return align_up(static_cast<std::size_t>(elements) * sizeof(T));
+}
 // Pieces of nearly the same size, none larger than `most`.
 inline std::int64_t even_piece(std::int64_t n, std::int64_t most) {
   const std::int64_t pieces = std::max<std::int64_t>(1, (n + most - 1) / most);

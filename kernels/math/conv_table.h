@@ -91,6 +91,46 @@ struct DirectKernels {
                           T* dw);
 };
 
+// Rows [first, first + rows) of planes of height x width, `left` zeros before each and zeros behind
+// up to `pitch`; rows outside of the plane are zeros. `left` may be negative.
+struct WindowCopy {
+  std::int64_t height, width;
+  std::int64_t first, rows;
+  std::int64_t left, pitch;
+};
+
+// Positions of a window over such copies: rows x width of them, `step` (1 or 2) elements apart in a
+// row and row_step from one row to the next. `depth` offsets say where taps lie from a position on.
+struct WindowRows {
+  std::int64_t rows, width;
+  std::int64_t step, row_step;
+  std::int64_t depth;
+  std::int64_t lanes;  // outer channels that count
+};
+
+// Products that read the copies of planes in place. Outer channels come in panels, as those of
+// packed products: element (k, j) of a panel is at k panel + j.
+template <class T>
+struct WindowKernels {
+  std::int64_t panel;
+  std::int64_t tap_panels;  // that `taps` takes at most
+  void (*copy)(const WindowCopy& copy, std::int64_t channels, const T* x, T* to);
+  // sums[position][j] += sum over k of x[position + offsets[k]] weights[k][j], one panel; `first`:
+  // = instead of +=.
+  void (*positions)(const WindowRows& rows, const T* x, const std::int64_t* offsets,
+                    const T* weights, bool first, T* sums);
+  // sums[k][j] += sum over positions of x[position + offsets[k]] dy[position][j]; panels of
+  // dy and of sums lie dy_panel and sums_panel apart.
+  void (*taps)(const WindowRows& rows, const T* x, const std::int64_t* offsets, const T* dy,
+               std::int64_t dy_panel, bool first, T* sums, std::int64_t sums_panel);
+  // y[j ld + i] = activation(sums[i][j] + bias[j]), i < n, j < channels; bias may be null.
+  void (*finish)(const T* sums, std::int64_t n, std::int64_t channels, const T* bias,
+                 Activation activation, T* y, std::int64_t ld);
+  // The same of n elements taken from two sums in turns.
+  void (*finish_pairs)(const T* even, const T* odd, std::int64_t n, std::int64_t channels,
+                       const T* bias, T* y, std::int64_t ld);
+};
+
 // Statistics of a channel, row after row; each row is read once from memory.
 struct Moments {
   double count = 0;

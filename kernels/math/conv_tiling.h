@@ -6,8 +6,6 @@
 
 namespace ondine::math {
 
-inline std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 // Rows of tiles, those of all images one after another, in blocks.
 struct Tiling {
   static constexpr std::int64_t most_tiles = 64;  // of a task
@@ -55,11 +53,6 @@ struct Tiling {
   std::int64_t block;  // rows of a task
   std::int64_t blocks;
 };
-
-template <class T>
-std::size_t bytes_of(std::int64_t elements) {
-  return align_up(static_cast<std::size_t>(elements) * sizeof(T));
-}
 
 inline void set_planes(TileRows& run, const Extents& plane, std::int64_t channels, std::int64_t ld,
                        std::int64_t component) {

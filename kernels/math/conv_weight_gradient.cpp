@@ -2,6 +2,7 @@
 // all images in order, so that the number of threads changes no bit.
 #include "kernels/math/conv.h"
 #include "kernels/math/conv_direct.h"
+#include "kernels/math/conv_window.h"
 #include "kernels/math/conv_winograd.h"
 #include "kernels/math/slots.h"
 
@@ -147,6 +148,9 @@ std::size_t conv_weight_gradient_workspace(const ConvShape& s, int threads,
   if (takes_winograd<T>(s, kernels)) {
     return winograd_weight_gradient_workspace<T>(s, threads, kernels);
   }
+  if (takes_window<T>(s, Pass::weight_gradient, kernels)) {
+    return window_weight_gradient_workspace<T>(s, threads, kernels);
+  }
   if (path_of(s) == ConvPath::depthwise) {
     return Slots::bytes(depthwise_bytes<T>(s, kernels), threads);
   }
@@ -166,6 +170,9 @@ void conv_weight_gradient(ThreadPool& pool, const ConvShape& s, const T* x, cons
   }
   if (takes_winograd<T>(s, kernels)) {
     return winograd_weight_gradient(pool, s, x, dy, dw, workspace, kernels);
+  }
+  if (takes_window<T>(s, Pass::weight_gradient, kernels)) {
+    return window_weight_gradient(pool, s, x, dy, dw, workspace, kernels);
   }
   if (path_of(s) == ConvPath::depthwise) {
     return run_depthwise(pool, s, x, dy, dw, workspace, kernels);

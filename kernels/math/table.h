@@ -152,6 +152,8 @@ template <class T>
 struct ChannelKernels;
 template <class T>
 struct DirectKernels;
+template <class T>
+struct WindowKernels;
 
 template <class T>
 struct KernelSet {
@@ -165,6 +167,7 @@ struct KernelSet {
   const WinogradKernels<T>* winograd;  // null in double
   const ChannelKernels<T>* channels;
   const DirectKernels<T>* direct;
+  const WindowKernels<T>* window;  // null in double
   const CellKernels<T>* cells;
 };
 

@@ -8,6 +8,7 @@ namespace ondine::math::ONDINE_ISA {
 extern const LaneKernels<float> lanes_f32;
 extern const LaneKernels<double> lanes_f64;
 extern const WinogradKernels<float> winograd_f32;
+extern const WindowKernels<float> window_f32;
 extern const ChannelKernels<float> channels_f32;
 extern const ChannelKernels<double> channels_f64;
 extern const DirectKernels<float> direct_f32;

@@ -15,9 +15,9 @@ constinit const Kernels table = {
     Isa::ONDINE_ISA,
     ONDINE_ISA_NAME,
     {&vector_f32, &gemm_f32, &rows_f32, &columns_f32, &planes_f32, &pools_f32, &lanes_f32,
-     &winograd_f32, &channels_f32, &direct_f32, &cells_f32},
+     &winograd_f32, &channels_f32, &direct_f32, &window_f32, &cells_f32},
     {&vector_f64, &gemm_f64, &rows_f64, &columns_f64, &planes_f64, &pools_f64, &lanes_f64, nullptr,
-     &channels_f64, &direct_f64, &cells_f64},
+     &channels_f64, &direct_f64, nullptr, &cells_f64},
 };
 
 }  // namespace ondine::math::ONDINE_ISA
