@@ -1,6 +1,5 @@
 #include "kernels/math/conv_window.h"
 
-#include <cstring>
 #include <limits>
 
 #include "kernels/math/slots.h"
@@ -17,6 +16,9 @@ constexpr Index most_positions = 512;        // of a band
 constexpr Index piece = 192;                 // of channels x taps at a time: weights stay in cache
 constexpr Index weight_bytes = Index{4} << 20;
 constexpr Index tasks_wanted = 8;
+constexpr Index few_positions = 64;
+constexpr Index few_rows = 64;
+constexpr Index most_backward = 64;
 
 // Bands of rows of positions of an image, and panels of outer channels.
 template <class T>
@@ -76,24 +78,30 @@ void pack_weights(const Plan<T>& p, const ConvShape& s, Index which, const T* w,
     return pack(call, to);
   }
   call.k = call.b_col = p.taps;
+  // A tap meets one phase; there is its first row and how far it is to that of the next channel.
+  Index at[most_taps];
+  Index step[most_taps];
+  Index phase = 0;
+  for (Index a = 0; a < p.down.phases; ++a) {
+    for (Index b = 0; b < p.across.phases; ++b) {
+      const Index count = p.down.meeting(a) * p.across.meeting(b);
+      Index row = 0;
+      for (Index k = 0; k < p.taps; ++k) {
+        if (p.down.offset(a, k / s.kernel[2]) < 0 || p.across.offset(b, k % s.kernel[2]) < 0) {
+          continue;
+        }
+        at[k] = phase + row++ * p.panel;
+        step[k] = count * p.panel;
+      }
+      phase += p.d.inner * count * p.panel;
+    }
+  }
   alignas(64) T all[(most_taps + 1) * most_panel];
   for (Index inner = 0; inner < p.d.inner; ++inner) {
     call.b = w + (inner * p.d.outer + first) * p.taps;
     pack(call, all);
-    T* of_phase = to;
-    for (Index a = 0; a < p.down.phases; ++a) {
-      for (Index b = 0; b < p.across.phases; ++b) {
-        const Index count = p.down.meeting(a) * p.across.meeting(b);
-        T* at = of_phase + inner * count * p.panel;
-        of_phase += p.d.inner * count * p.panel;
-        for (Index k = 0; k < p.taps; ++k) {
-          if (p.down.offset(a, k / s.kernel[2]) < 0 || p.across.offset(b, k % s.kernel[2]) < 0) {
-            continue;
-          }
-          std::memcpy(at, all + k * p.panel, static_cast<std::size_t>(p.panel) * sizeof(T));
-          at += p.panel;
-        }
-      }
+    for (Index k = 0; k < p.taps; ++k) {
+      std::copy_n(all + k * p.panel, p.panel, to + at[k] + inner * step[k]);
     }
   }
 }
@@ -226,6 +234,11 @@ bool takes_window(const ConvShape& s, Pass pass, const Kernels& kernels) {
   }
   const Index stride = std::max(s.stride[1], s.stride[2]);
   if (stride != 2) return false;
+  // With few positions packing the weights counts, with few taps turning dy; the gradient by the
+  // input pays where there are few channels to sum over.
+  if (s.batch * volume(s.out) < few_positions) return false;
+  if (pass == Pass::weight_gradient && s.in_channels * taps < few_rows) return false;
+  if (d.backward && s.out_channels > most_backward) return false;
   const Index half = set.window->panel / 2;
   const Index outer = d.backward ? s.in_channels : s.out_channels;
   if (4 * outer < 3 * round_up(outer, half)) return false;
