@@ -1,5 +1,7 @@
-// C = alpha A B + beta C on one thread: B is packed once for all rows, in panels that stay in the
-// first cache; blocks of A and of C stay in the second while k is passed over.
+// C = alpha A B + beta C on one thread: B is packed once for all rows, panel by panel where each is
+// used first, and a panel stays in the first cache; blocks of A and of C stay in the second while k
+// is passed over. What is packed next comes into the second cache meanwhile.
+#include "kernels/math/isa/gemm_ahead.h"
 #include "kernels/math/isa/gemm_micro.h"
 #include "kernels/math/isa/gemm_pack.h"
 #include "kernels/math/isa/parts.h"
@@ -14,6 +16,8 @@ constexpr std::int64_t block_n = 512;
 constexpr std::int64_t block_m = 120;
 constexpr std::int64_t most_k = 2048;  // of B that is packed at once
 constexpr std::int64_t slack = 64;     // elements, behind each packed matrix
+// Smaller factors are in the second cache without being asked for.
+constexpr std::int64_t asked_bytes = 768 << 10;
 
 template <class T>
 using Micro = void (*)(const Block<T>&);
@@ -42,6 +46,17 @@ ONDINE_INLINE Micro<T> pick(int rows, bool tail, bool unit_row) {
   }
   return unit_row ? pick_rows<T, Vectors, Edge::whole, true>(rows, every)
                   : pick_rows<T, Vectors, Edge::whole, false>(rows, every);
+}
+
+// Blocks that pack B have nearly all rows.
+constexpr int least_keeping = max_rows > 2 ? max_rows - 2 : 1;
+
+template <class T, bool UnitRow>
+ONDINE_INLINE Micro<T> pick_keeping(int rows) {
+  constexpr auto whole = Edge::whole;
+  if (rows == max_rows) return &micro<T, max_rows, panel_vectors, whole, UnitRow, true>;
+  if (rows == max_rows - 1) return &micro<T, max_rows - 1, panel_vectors, whole, UnitRow, true>;
+  return &micro<T, least_keeping, panel_vectors, whole, UnitRow, true>;
 }
 
 ONDINE_INLINE std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
@@ -185,12 +200,9 @@ void pack_b_block(T* panels, const GemmCall<T>& g, std::int64_t p, std::int64_t 
                   std::int64_t nc) {
   constexpr std::int64_t nr = panel<T>;
   const T* const b = g.b + p * g.b_row + j * g.b_col;
+  if (g.b_col == 1) return pack_columns(panels, b, g.b_row, nc, nr, kc);
   for (std::int64_t jj = 0; jj < nc; jj += nr) {
-    if (g.b_col == 1) {
-      pack_columns(panels + jj * kc, b + jj, g.b_row, smaller(nr, nc - jj), nr, kc);
-    } else {
-      pack_rows(panels + jj * kc, b + jj * g.b_col, g.b_col, smaller(nr, nc - jj), nr, kc);
-    }
+    pack_rows(panels + jj * kc, b + jj * g.b_col, g.b_col, smaller(nr, nc - jj), nr, kc, false);
   }
 }
 
@@ -198,12 +210,9 @@ template <class T>
 void pack_a_block(T* panels, const GemmCall<T>& g, std::int64_t i, std::int64_t mc, std::int64_t mr,
                   std::int64_t p, std::int64_t kc) {
   const T* const a = g.a + i * g.a_row + p * g.a_col;
+  if (g.a_row == 1) return pack_columns(panels, a, g.a_col, mc, mr, kc);
   for (std::int64_t ii = 0; ii < mc; ii += mr) {
-    if (g.a_row == 1) {
-      pack_columns(panels + ii * kc, a + ii, g.a_col, smaller(mr, mc - ii), mr, kc);
-    } else {
-      pack_rows(panels + ii * kc, a + ii * g.a_row, g.a_row, smaller(mr, mc - ii), mr, kc);
-    }
+    pack_rows(panels + ii * kc, a + ii * g.a_row, g.a_row, smaller(mr, mc - ii), mr, kc, true);
   }
 }
 
@@ -212,64 +221,63 @@ void pack_whole_b(const GemmCall<T>& g, T* panels) {
   pack_b_block(panels, g, 0, g.k, 0, g.n);
 }
 
+// Rows [i, i + mc) and columns [j, j + nc) of C, with [p, p + kc) of k.
 struct Piece {
   std::int64_t i, mc, j, nc, p, kc;
+  std::int64_t b_step;  // elements from one packed column of B to the next
+  bool fresh;           // B is to be packed
+  bool ahead;           // what is packed next is far away
 };
 
-// Rows [i, i + mc) and columns [j, j + nc) of C, with [p, p + kc) of k; what is packed is theirs.
+// `next_a`: what of A is packed after this.
 template <class T>
-ONDINE_INLINE void run_block(const GemmCall<T>& g, const Cut& cut, const T* b_panels,
-                             const T* a_panels, const Piece& at) {
+ONDINE_INLINE void run_block(const GemmCall<T>& g, const Cut& cut, T* b_panels, const T* a_panels,
+                             const Piece& at, Ahead next_a) {
   constexpr int L = lanes<T>;
   constexpr std::int64_t nr = panel<T>;
-  constexpr std::int64_t line = 64 / std::int64_t{sizeof(T)};
+  const std::int64_t tiles = divide_up(at.mc, cut.mr);
+  next_a.spread(divide_up(at.nc, nr) * tiles);
   for (std::int64_t jj = 0; jj < at.nc; jj += nr) {
     const std::int64_t cols = smaller(nr, at.nc - jj);
+    const T* const raw = g.b_packed ? g.b + (at.j + jj) * g.k + at.p * nr
+                                    : g.b + at.p * g.b_row + (at.j + jj) * g.b_col;
+    T* const packed = b_panels + jj * at.b_step;
+    bool keep = at.fresh && g.b_col == 1 && cols == nr && smaller(at.mc, cut.mr) >= least_keeping;
+    if (at.fresh && !keep) pack_b_block(packed, g, at.p, at.kc, at.j + jj, cols);
+    // The next panel of B comes while this one is worked with.
+    const std::int64_t next_cols = smaller(nr, at.nc - jj - nr);
+    Ahead next_b;
+    if (cut.pack_b && next_cols > 0 && (at.ahead || !at.fresh)) {
+      next_b = at.fresh ? Ahead::of(raw + nr * g.b_col, at.kc, g.b_row, next_cols, g.b_col)
+                        : Ahead::of(packed + nr * at.kc, at.kc, nr, nr, 1);
+      next_b.spread(tiles);
+    }
     Block<T> block;
     block.k = at.kc;
     block.ldc = g.ldc;
-    block.b_row = nr;
-    if (cut.pack_b) {
-      block.b = b_panels + jj * at.kc;
-    } else if (g.b_packed) {
-      block.b = g.b + (at.j + jj) * g.k + at.p * nr;
-    } else {
-      block.b = g.b + at.p * g.b_row + at.j + jj;
-      block.b_row = g.b_row;
-    }
+    block.a_row = cut.pack_a ? 1 : g.a_row;
+    block.a_col = cut.pack_a ? cut.mr : g.a_col;
+    block.keep = packed;
     const bool two = cols > L;
     const bool tail = cols % L != 0;
     block.last = two ? cols - L : cols;
-    block.a_row = cut.pack_a ? 1 : g.a_row;
-    block.a_col = cut.pack_a ? cut.mr : g.a_col;
     const bool unit_row = block.a_row == 1;
-    // The next panel of B comes while this one is worked with.
-    const bool more = cut.pack_b && jj + nr < at.nc;
-    const T* next = more ? b_panels + (jj + nr) * at.kc : nullptr;
-    const std::int64_t lines = more ? divide_up(nr * at.kc * cut.mr, at.mc * line) : 0;
     for (std::int64_t ii = 0; ii < at.mc; ii += cut.mr) {
-      for (std::int64_t l = 0; l < lines; ++l, next += line) __builtin_prefetch(next, 0, 2);
+      next_b.some();
+      next_a.some();
       const int rows = static_cast<int>(smaller(cut.mr, at.mc - ii));
       const std::int64_t i = at.i + ii;
       block.a = cut.pack_a ? a_panels + ii * at.kc : g.a + i * g.a_row + at.p * g.a_col;
+      block.b = cut.pack_b && !keep ? packed : raw;
+      block.b_row = (cut.pack_b && !keep) || g.b_packed ? nr : g.b_row;
       block.c = g.c + i * g.ldc + at.j + jj;
       block.finish = finish_of(g, at.p == 0, at.p + at.kc == g.k, i, at.j + jj);
-      (two ? pick<T, 2>(rows, tail, unit_row) : pick<T, 1>(rows, tail, unit_row))(block);
-    }
-  }
-}
-
-// All rows at once: each panel of B is packed where it is used, and stays in the first cache.
-template <class T>
-void run_one_block(const GemmCall<T>& g, const Cut& cut, T* b_panel, T* a_panels) {
-  constexpr std::int64_t nr = panel<T>;
-  for (std::int64_t p = 0; p < g.k; p += cut.kc) {
-    const std::int64_t kc = smaller(cut.kc, g.k - p);
-    if (cut.pack_a) pack_a_block(a_panels, g, 0, g.m, cut.mr, p, kc);
-    for (std::int64_t j = 0; j < g.n; j += nr) {
-      const std::int64_t cols = smaller(nr, g.n - j);
-      pack_b_block(b_panel, g, p, kc, j, cols);
-      run_block(g, cut, b_panel, a_panels, {0, g.m, j, cols, p, kc});
+      if (keep) {
+        (unit_row ? pick_keeping<T, true>(rows) : pick_keeping<T, false>(rows))(block);
+        keep = false;
+      } else {
+        (two ? pick<T, 2>(rows, tail, unit_row) : pick<T, 1>(rows, tail, unit_row))(block);
+      }
     }
   }
 }
@@ -290,22 +298,32 @@ void run(const GemmCall<T>& g, void* scratch) {
   const Cut cut = cut_of(g);
   T* const b_panels = static_cast<T*>(scratch);
   T* const a_panels = b_panels + b_elements(g, cut);
-  if (cut.pack_b && g.m <= cut.mc) return run_one_block(g, cut, b_panels, a_panels);
+  // All rows at once: a panel of B is not wanted again.
+  const bool once = g.m <= cut.mc;
+  const std::int64_t block_cols = once ? g.n : block_n;
+  const bool ahead = !once && (g.m + g.n) * g.k * std::int64_t{sizeof(T)} > asked_bytes;
   const std::int64_t packed_k = most_k / cut.kc * cut.kc;
-  for (std::int64_t j = 0; j < g.n; j += block_n) {
-    const std::int64_t nc = smaller(block_n, g.n - j);
+  for (std::int64_t j = 0; j < g.n; j += block_cols) {
+    const std::int64_t nc = smaller(block_cols, g.n - j);
     const std::int64_t width = divide_up(nc, nr) * nr;
     for (std::int64_t start = 0; start < g.k; start += packed_k) {
       const std::int64_t end = smaller(g.k, start + packed_k);
-      for (std::int64_t p = start; cut.pack_b && p < end; p += cut.kc) {
-        pack_b_block(b_panels + (p - start) * width, g, p, smaller(cut.kc, end - p), j, nc);
-      }
       for (std::int64_t i = 0; i < g.m; i += cut.mc) {
         const std::int64_t mc = smaller(cut.mc, g.m - i);
         for (std::int64_t p = start; p < end; p += cut.kc) {
           const std::int64_t kc = smaller(cut.kc, end - p);
           if (cut.pack_a) pack_a_block(a_panels, g, i, mc, cut.mr, p, kc);
-          run_block(g, cut, b_panels + (p - start) * width, a_panels, {i, mc, j, nc, p, kc});
+          Ahead next_a;
+          const bool deeper = p + kc < end;
+          const std::int64_t next_p = deeper ? p + kc : start, next_i = deeper ? i : i + mc;
+          if (ahead && next_i < g.m) {
+            next_a =
+                Ahead::of(g.a + next_i * g.a_row + next_p * g.a_col, smaller(cut.mc, g.m - next_i),
+                          g.a_row, smaller(cut.kc, end - next_p), g.a_col);
+          }
+          T* const panels = once ? b_panels : b_panels + (p - start) * width;
+          run_block(g, cut, panels, a_panels,
+                    {i, mc, j, nc, p, kc, once ? 0 : kc, cut.pack_b && i == 0, ahead}, next_a);
         }
       }
     }

@@ -50,6 +50,7 @@ struct Block {
   std::int64_t ldc;
   std::int64_t last;  // columns of the last vector, where not all
   Finish<T> finish;
+  T* keep = nullptr;  // where to pack the panel of B, if so
 };
 
 // The uncommon part of finishing, on a block that was stored to memory: one copy for all shapes.
@@ -143,13 +144,17 @@ ONDINE_INLINE void finish_block(Vec<T> (&acc)[Rows][Vectors], const Block<T>& bl
   });
 }
 
-// Rows x (Vectors lanes) elements of C. UnitRow: a_row is 1.
-template <class T, int Rows, int Vectors, Edge E, bool UnitRow>
+// Rows x (Vectors lanes) elements of C. UnitRow: a_row is 1. Keep: what is read of B, in rows far
+// apart, is packed on the way; the stores are hidden behind the multiplications.
+template <class T, int Rows, int Vectors, Edge E, bool UnitRow, bool Keep = false>
 static void micro(const Block<T>& block) {
+  static_assert(!Keep || E == Edge::whole);
   constexpr int L = lanes<T>;
   Vec<T> acc[Rows][Vectors] = {};
   const T* a = block.a;
   const T* b = block.b;
+  T* keep = block.keep;
+  constexpr std::int64_t ahead = 12;
   const std::int64_t a_row = UnitRow ? 1 : block.a_row;
   const std::int64_t a_col = block.a_col;
   const std::int64_t b_row = block.b_row;
@@ -165,7 +170,12 @@ static void micro(const Block<T>& block) {
     for (int v = 0; v < Vectors; ++v) {
       row[v] =
           E == Edge::masked && v == Vectors - 1 ? load_n(b + v * L, block.last) : load(b + v * L);
+      if constexpr (Keep) {
+        __builtin_prefetch(b + ahead * b_row + v * L);
+        store(keep + v * L, row[v]);
+      }
     }
+    if constexpr (Keep) keep += Vectors * L;
 #pragma GCC unroll 16
     for (int i = 0; i < Rows; ++i) {
       const Vec<T> factor = broadcast(a[i * a_row]);

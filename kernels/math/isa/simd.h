@@ -56,6 +56,25 @@ ONDINE_INLINE Vec<T> load(const T* p) {
   return v;
 }
 
+// Half a vector from each.
+template <class T>
+ONDINE_INLINE Vec<T> load_halves(const T* low, const T* high) {
+#if defined(__AVX512F__)
+  const __m512d v = _mm512_castpd256_pd512(_mm256_loadu_pd(reinterpret_cast<const double*>(low)));
+  const __m256d w = _mm256_loadu_pd(reinterpret_cast<const double*>(high));
+  return reinterpret_cast<Vec<T>>(_mm512_mask_broadcast_f64x4(v, 0xf0, w));
+#elif defined(__AVX2__)
+  const __m256d v = _mm256_castpd128_pd256(_mm_loadu_pd(reinterpret_cast<const double*>(low)));
+  return reinterpret_cast<Vec<T>>(
+      _mm256_insertf128_pd(v, _mm_loadu_pd(reinterpret_cast<const double*>(high)), 1));
+#else
+  Vec<T> v;
+  __builtin_memcpy(&v, low, sizeof(v) / 2);
+  __builtin_memcpy(reinterpret_cast<char*>(&v) + sizeof(v) / 2, high, sizeof(v) / 2);
+  return v;
+#endif
+}
+
 template <class T>
 ONDINE_INLINE void store(T* p, const Vec<T>& v) {
   __builtin_memcpy(p, &v, sizeof(v));

@@ -142,6 +142,25 @@ TEMPLATE_TEST_CASE("alpha, beta, biases and activation are applied once", "", fl
   }
 }
 
+TEMPLATE_TEST_CASE("panels that are packed on the way serve all rows, blocks and edges", "", float,
+                   double) {
+  Numbers numbers(11);
+  const auto bias = numbers.row<TestType>(1000);
+  // One block of rows and several; one piece of k, several, and more than is packed at once; whole
+  // panels and partial ones; factors beyond the second cache.
+  const Index shapes[][3] = {{48, 64, 784},  {57, 33, 300},   {64, 100, 17},  {121, 96, 257},
+                             {128, 128, 96}, {130, 40, 2100}, {247, 520, 300}};
+  for (const auto& [m, n, k] : shapes) {
+    for (const bool trans_a : {false, true}) {
+      for (const bool trans_b : {false, true}) {
+        auto t = make_case<TestType>(m, n, k, trans_a, trans_b, m % 2);
+        t.options = {TestType(0.5), TestType(-2), bias.data(), bias.data() + 600, Activation::relu};
+        check(t);
+      }
+    }
+  }
+}
+
 TEST_CASE("with beta 0 the old elements of C are not read") {
   auto t = make_case<float>(40, 50, 20, false, false, 0);
   t.c.assign(t.c.size(), NAN);
