@@ -91,7 +91,7 @@ void bench_gemm(Index m, Index n, Index k, bool trans_a, bool trans_b) {
   const auto a = numbers(m * k), b = numbers(k * n);
   std::vector<float> c(static_cast<std::size_t>(m * n));
   const auto all = sets();
-  Memory memory(4u << 20);
+  Memory memory(8u << 20);
   const auto best = best_of(all.size(), [&](std::size_t i) {
     gemm<float>(pool, shape, a.data(), b.data(), c.data(), {}, {memory.data, memory.size}, *all[i]);
   });
@@ -249,12 +249,13 @@ int main(int argc, char** argv) {
   print_peak();
   if (wants("gemm")) {
     const Index sizes[][3] = {
-        {32, 32, 32},       {64, 64, 64},  {128, 128, 128}, {256, 256, 256},   {512, 512, 512},
-        {1024, 1024, 1024}, {32, 10, 128}, {64, 128, 784},  {64, 256, 784},    {768, 512, 768},
-        {1, 256, 784},      {8, 256, 784}, {64, 10, 128},   {1024, 1024, 256}, {1024, 256, 1024},
-        {128, 128, 64},     {16, 512, 40}, {16, 512, 128}};
+        {32, 32, 32},       {64, 64, 64},    {128, 128, 128}, {256, 256, 256},   {512, 512, 512},
+        {1024, 1024, 1024}, {32, 10, 128},   {64, 128, 784},  {64, 256, 784},    {768, 512, 768},
+        {1, 256, 784},      {8, 256, 784},   {64, 10, 128},   {1024, 1024, 256}, {1024, 256, 1024},
+        {128, 128, 64},     {16, 512, 40},   {16, 512, 128},  {8, 512, 128},     {256, 256, 2048},
+        {512, 2048, 2048},  {2048, 512, 512}};
     for (const auto& s : sizes) {
-      for (const int t : {0, 1, 2}) bench_gemm(s[0], s[1], s[2], t == 2, t == 1);
+      for (const int t : {0, 1, 2, 3}) bench_gemm(s[0], s[1], s[2], t >= 2, t % 2 == 1);
     }
   }
   if (wants("rows")) bench_rows();
