@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bench/numbers.h"
+#include "bench/run/peak.h"
 #include "kernels/math/cell.h"
 #include "kernels/math/conv.h"
 #include "kernels/math/norm.h"
@@ -69,19 +70,9 @@ struct Memory {
   std::size_t size;
 };
 
-// A product whose operands stay in the first cache: what the multipliers can do.
 void print_peak() {
-  ThreadPool pool(1);
-  std::printf("%-34s", "peak (12 x 32 x 256 in cache)");
-  for (const auto* k : sets()) {
-    const auto a = numbers(12 * 256), b = numbers(256 * 32);
-    std::vector<float> c(12 * 32);
-    GemmCall<float> call{
-        12,       32, 256, a.data(), 1,       12,      b.data(),        32, 1, false,
-        c.data(), 32, 1,   0,        nullptr, nullptr, Activation::none};
-    const double t = best_of(1, [&](std::size_t) { k->f32.gemm->run(call, nullptr); })[0];
-    std::printf(" %9.1f", 2e-9 * 12 * 32 * 256 / t);
-  }
+  std::printf("%-34s", "peak of multiply-adds");
+  for (const auto* k : sets()) std::printf(" %9.1f", bench::peak_gflops(isa_name(*k)));
   std::printf("  GF/s\n");
 }
 
@@ -89,7 +80,7 @@ void bench_gemm(Index m, Index n, Index k, bool trans_a, bool trans_b) {
   ThreadPool pool(1);
   const GemmShape shape{m, n, k, trans_a, trans_b, 0, 0, 0};
   const auto a = numbers(m * k), b = numbers(k * n);
-  std::vector<float> c(static_cast<std::size_t>(m * n));
+  auto c = numbers(m * n);
   const auto all = sets();
   Memory memory(8u << 20);
   const auto best = best_of(all.size(), [&](std::size_t i) {
@@ -109,7 +100,7 @@ void bench_gemm(Index m, Index n, Index k, bool trans_a, bool trans_b) {
 void bench_rows() {
   const Index n = 4096;
   const auto x = numbers(n), z = numbers(n);
-  std::vector<float> y(static_cast<std::size_t>(n));
+  auto y = numbers(n);
   const auto all = sets();
   const auto row = [&](const char* name, auto&& body) {
     const auto best = best_of(all.size(), [&](std::size_t i) { body(*all[i]->f32.vector); });

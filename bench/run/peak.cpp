@@ -66,10 +66,13 @@ double best_rate(Body&& body) {
 
 }  // namespace
 
-double peak_gflops() {
+double peak_gflops(std::string_view isa) {
 #ifdef __x86_64__
-  if (__builtin_cpu_supports("avx512f")) return best_rate<64>(with_avx512);
-  if (__builtin_cpu_supports("avx2")) return best_rate<32>(with_avx2);
+  const auto chosen = [&](std::string_view one) { return isa.empty() || isa == one; };
+  if (__builtin_cpu_supports("avx512f") && chosen("avx512")) return best_rate<64>(with_avx512);
+  if (__builtin_cpu_supports("avx2") && chosen("avx2")) return best_rate<32>(with_avx2);
+#else
+  (void)isa;
 #endif
   return best_rate<16>([] { return run_chains<16>(std::make_index_sequence<chains>()); });
 }

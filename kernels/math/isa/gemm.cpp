@@ -1,7 +1,6 @@
 // C = alpha A B + beta C on one thread: B is packed once for all rows, panel by panel where each is
 // used first, and a panel stays in the first cache; blocks of A and of C stay in the second while k
-// is passed over. What is packed next comes into the second cache meanwhile.
-#include "kernels/math/isa/gemm_ahead.h"
+// is passed over.
 #include "kernels/math/isa/gemm_micro.h"
 #include "kernels/math/isa/gemm_pack.h"
 #include "kernels/math/isa/parts.h"
@@ -12,12 +11,10 @@ namespace {
 // A panel of B and a block of A fit into a first cache of 48 kB, the other blocks together into a
 // second one of 1 MB.
 constexpr std::int64_t block_k = 256;
-constexpr std::int64_t block_n = 512;
-constexpr std::int64_t block_m = 120;
-constexpr std::int64_t most_k = 2048;  // of B that is packed at once
+constexpr std::int64_t block_n = 1024;
+constexpr std::int64_t block_m = 144;
+constexpr std::int64_t most_k = 1024;  // of B that is packed at once
 constexpr std::int64_t slack = 64;     // elements, behind each packed matrix
-// Smaller factors are in the second cache without being asked for.
-constexpr std::int64_t asked_bytes = 768 << 10;
 
 template <class T>
 using Micro = void (*)(const Block<T>&);
@@ -226,17 +223,13 @@ struct Piece {
   std::int64_t i, mc, j, nc, p, kc;
   std::int64_t b_step;  // elements from one packed column of B to the next
   bool fresh;           // B is to be packed
-  bool ahead;           // what is packed next is far away
 };
 
-// `next_a`: what of A is packed after this.
 template <class T>
 ONDINE_INLINE void run_block(const GemmCall<T>& g, const Cut& cut, T* b_panels, const T* a_panels,
-                             const Piece& at, Ahead next_a) {
+                             const Piece& at) {
   constexpr int L = lanes<T>;
   constexpr std::int64_t nr = panel<T>;
-  const std::int64_t tiles = divide_up(at.mc, cut.mr);
-  next_a.spread(divide_up(at.nc, nr) * tiles);
   for (std::int64_t jj = 0; jj < at.nc; jj += nr) {
     const std::int64_t cols = smaller(nr, at.nc - jj);
     const T* const raw = g.b_packed ? g.b + (at.j + jj) * g.k + at.p * nr
@@ -244,14 +237,6 @@ ONDINE_INLINE void run_block(const GemmCall<T>& g, const Cut& cut, T* b_panels, 
     T* const packed = b_panels + jj * at.b_step;
     bool keep = at.fresh && g.b_col == 1 && cols == nr && smaller(at.mc, cut.mr) >= least_keeping;
     if (at.fresh && !keep) pack_b_block(packed, g, at.p, at.kc, at.j + jj, cols);
-    // The next panel of B comes while this one is worked with.
-    const std::int64_t next_cols = smaller(nr, at.nc - jj - nr);
-    Ahead next_b;
-    if (cut.pack_b && next_cols > 0 && (at.ahead || !at.fresh)) {
-      next_b = at.fresh ? Ahead::of(raw + nr * g.b_col, at.kc, g.b_row, next_cols, g.b_col)
-                        : Ahead::of(packed + nr * at.kc, at.kc, nr, nr, 1);
-      next_b.spread(tiles);
-    }
     Block<T> block;
     block.k = at.kc;
     block.ldc = g.ldc;
@@ -263,8 +248,6 @@ ONDINE_INLINE void run_block(const GemmCall<T>& g, const Cut& cut, T* b_panels, 
     block.last = two ? cols - L : cols;
     const bool unit_row = block.a_row == 1;
     for (std::int64_t ii = 0; ii < at.mc; ii += cut.mr) {
-      next_b.some();
-      next_a.some();
       const int rows = static_cast<int>(smaller(cut.mr, at.mc - ii));
       const std::int64_t i = at.i + ii;
       block.a = cut.pack_a ? a_panels + ii * at.kc : g.a + i * g.a_row + at.p * g.a_col;
@@ -301,7 +284,6 @@ void run(const GemmCall<T>& g, void* scratch) {
   // All rows at once: a panel of B is not wanted again.
   const bool once = g.m <= cut.mc;
   const std::int64_t block_cols = once ? g.n : block_n;
-  const bool ahead = !once && (g.m + g.n) * g.k * std::int64_t{sizeof(T)} > asked_bytes;
   const std::int64_t packed_k = most_k / cut.kc * cut.kc;
   for (std::int64_t j = 0; j < g.n; j += block_cols) {
     const std::int64_t nc = smaller(block_cols, g.n - j);
@@ -313,17 +295,9 @@ void run(const GemmCall<T>& g, void* scratch) {
         for (std::int64_t p = start; p < end; p += cut.kc) {
           const std::int64_t kc = smaller(cut.kc, end - p);
           if (cut.pack_a) pack_a_block(a_panels, g, i, mc, cut.mr, p, kc);
-          Ahead next_a;
-          const bool deeper = p + kc < end;
-          const std::int64_t next_p = deeper ? p + kc : start, next_i = deeper ? i : i + mc;
-          if (ahead && next_i < g.m) {
-            next_a =
-                Ahead::of(g.a + next_i * g.a_row + next_p * g.a_col, smaller(cut.mc, g.m - next_i),
-                          g.a_row, smaller(cut.kc, end - next_p), g.a_col);
-          }
           T* const panels = once ? b_panels : b_panels + (p - start) * width;
           run_block(g, cut, panels, a_panels,
-                    {i, mc, j, nc, p, kc, once ? 0 : kc, cut.pack_b && i == 0, ahead}, next_a);
+                    {i, mc, j, nc, p, kc, once ? 0 : kc, cut.pack_b && i == 0});
         }
       }
     }
