@@ -2,6 +2,7 @@
 
 #include "core/message.h"
 #include "graph/training/prepare_parameters.h"
+#include "graph/training/prepare_paths.h"
 
 namespace ondine::graph {
 namespace {
@@ -22,8 +23,19 @@ bool over_classes(const NodeDef& node, const Prediction& prediction, std::int64_
   return axis == 1 || axis + static_cast<std::int64_t>(rank) == 1;
 }
 
+// A name that the output has twice is believed the first time: PyTorch's exporter may call other
+// axes by the batch's name.
+void open_repeated_names(std::vector<DimDef>& dims) {
+  Strings seen;
+  for (DimDef& dim : dims) {
+    const auto* name = std::get_if<std::string>(&dim);
+    if (name != nullptr && !seen.insert(*name).second) dim = std::monostate();
+  }
+}
+
 void write_label(GraphWriter& writer, const PrepareOptions& options, DType dtype,
                  std::optional<std::vector<DimDef>> dims) {
+  if (dims) open_repeated_names(*dims);
   if (writer.names().contains(options.label)) {
     fail(ErrorCode::mismatch, "the model already has a value named ", quoted(options.label),
          "; choose another name for the label");

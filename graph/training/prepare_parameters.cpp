@@ -6,6 +6,7 @@
 
 #include "core/message.h"
 #include "graph/training/prepare_names.h"
+#include "graph/training/prepare_origin.h"
 #include "graph/training/prepare_paths.h"
 
 namespace ondine::graph {
@@ -179,11 +180,15 @@ ParameterChoice choose_parameters(const GraphDef& graph, const std::string& outp
   require_matches(options.freeze, "freeze", parameters);
 
   const Layers layers(graph, live);
+  const Origins origins = origins_of(graph);
+  const auto learned = [&](const InitializerDef& one) {
+    return origins.parameters.contains(one.name) ||
+           (!one.value.shape().empty() && weights.contains(one.name) &&
+            !origins.constants.contains(one.name));
+  };
   ParameterChoice choice;
   for (const InitializerDef* one : parameters) {
-    bool trained = options.train.empty()
-                       ? !one->value.shape().empty() && weights.count(one->name) != 0
-                       : matches_any(options.train, one->name);
+    bool trained = options.train.empty() ? learned(*one) : matches_any(options.train, one->name);
     if (matches_any(options.freeze, one->name)) trained = false;
     if (options.last_layers && layers.number_of(one->name) >= *options.last_layers) trained = false;
     (trained ? choice.trained : choice.frozen).push_back(one);

@@ -34,6 +34,7 @@ struct ParameterChoice {
 // Parameters are the floating point initializers through which a derivative of `output` flows: no
 // running statistics, no bounds of Clip. Those of rank 0 and those that only play the part of a
 // constant (weight_values in prepare_paths.h) stay frozen unless a pattern of `train` names them.
+// Where the exporter tells parameters from others (prepare_origin.h) that decides instead.
 // Throws Error(mismatch) for a pattern that matches no parameter and when nothing is left to train.
 ParameterChoice choose_parameters(const GraphDef& graph, const std::string& output,
                                   const PrepareOptions& options);

@@ -1,6 +1,7 @@
 #include "graph/training/prepare_paths.h"
 
 #include <algorithm>
+#include <cstddef>
 
 #include "graph/training/prepare_names.h"
 
@@ -42,19 +43,49 @@ bool stops_derivatives(const NodeDef& node) {
                                                  "Bernoulli"});
 }
 
-Strings single_elements(const GraphDef& graph) {
-  Strings names;
-  for (const InitializerDef& one : graph.initializers) {
-    if (one.value.size() == 1) names.insert(one.name);
-  }
-  return names;
+struct Constants {
+  Strings inputs;  // of the graph, without initializer
+  Strings all;     // initializers
+  Strings single;  // initializers of one element
+  Strings zeros;   // initializers of zeros, and what is cut and spread from these alone
+};
+
+bool holds_zeros(const Tensor& tensor) {
+  const auto* bytes = static_cast<const unsigned char*>(tensor.data());
+  return std::all_of(bytes, bytes + tensor.bytes(), [](unsigned char one) { return one == 0; });
 }
 
-bool is_constant(const Strings& single, const NodeDef& node, std::size_t input) {
+Constants find_constants(const GraphDef& graph) {
+  Constants found;
+  for (const ValueDef& one : graph.inputs) found.inputs.insert(one.name);
+  for (const InitializerDef& one : graph.initializers) {
+    found.inputs.erase(one.name);
+    if (!is_differentiable(one.value.dtype())) continue;
+    found.all.insert(one.name);
+    if (one.value.size() == 1) found.single.insert(one.name);
+    if (holds_zeros(one.value)) found.zeros.insert(one.name);
+  }
+  for (const NodeDef& node : graph.nodes) {
+    if (!node.domain.empty() || node.inputs.empty() || !found.zeros.contains(node.inputs[0]) ||
+        !one_of(node.op, {"Cast", "Expand", "Gather", "Identity", "Reshape", "Slice", "Split",
+                          "Squeeze", "Tile", "Transpose", "Unsqueeze"})) {
+      continue;
+    }
+    found.zeros.insert(node.outputs.begin(), node.outputs.end());
+  }
+  return found;
+}
+
+bool is_constant(const Constants& constants, const NodeDef& node, std::size_t input) {
   if (!node.domain.empty()) return false;
-  if (one_of(node.op, {"RNN", "GRU"})) return input == 5;
-  if (node.op == "LSTM") return input == 5 || input == 6;
-  return one_of(node.op, {"Mul", "Div", "Pow"}) && single.contains(node.inputs[input]);
+  const std::string& name = node.inputs[input];
+  if (one_of(node.op, {"RNN", "GRU", "LSTM"})) {
+    return (input == 5 || input == 6) && constants.zeros.contains(name);
+  }
+  // (x - mean) / deviation of an input.
+  if (node.op == "Div" && input == 1 && constants.all.contains(name)) return true;
+  if (node.op == "Sub") return input == 1 && constants.inputs.contains(node.inputs[0]);
+  return one_of(node.op, {"Mul", "Div", "Pow"}) && constants.single.contains(name);
 }
 
 template <class Stops>
@@ -88,9 +119,9 @@ Strings differentiable_values(const GraphDef& graph, const std::string& output) 
 }
 
 Strings weight_values(const GraphDef& graph, const std::string& output) {
-  const Strings single = single_elements(graph);
+  const Constants constants = find_constants(graph);
   return reached(graph, output, [&](const NodeDef& node, std::size_t input) {
-    return is_constant(single, node, input);
+    return is_constant(constants, node, input);
   });
 }
 

@@ -18,8 +18,8 @@ bool makes_products(std::string_view op) noexcept;
 // Values through which a derivative of `output` may flow.
 Strings differentiable_values(const GraphDef& graph, const std::string& output);
 
-// The same without what plays the part of a constant: factors, divisors and exponents of one
-// element, and initial states of recurrent layers.
+// The same without what plays the part of a constant: factors and exponents of one element,
+// divisors, what is taken off an input of the graph, and zeros that a recurrent layer starts from.
 Strings weight_values(const GraphDef& graph, const std::string& output);
 
 }  // namespace ondine::graph

@@ -49,8 +49,9 @@ struct PrepareOptions {
   float weight_decay = 0;
   std::optional<float> clip_norm;  // bound of the gradients' global norm
   // Glob patterns (* and ?) on initializer names. Nothing: every floating point initializer that
-  // the loss depends on, but for constants: rank 0, factors, divisors and exponents of one element,
-  // initial states of recurrent layers.
+  // the loss depends on, but for constants: rank 0, factors and exponents of one element, divisors,
+  // what is taken off an input, zeros that recurrent layers start from. Where the file's metadata
+  // says what is a parameter (PyTorch, dynamo=True) that decides.
   std::vector<std::string> train;
   std::vector<std::string> freeze;
   // Train only the parameters of the last layers (nodes with parameters, counted from the output).

@@ -218,18 +218,84 @@ TEST_CASE("constants stay what they are unless a pattern names them") {
   CHECK(prepare(named, options).trained == std::vector<std::string>{"scale"});
 }
 
-TEST_CASE("the initial state of a recurrent layer is no parameter") {
+TEST_CASE("the zeros that a recurrent layer starts from are no parameter, other states are") {
   ModelDef model = network();
   GraphDef& graph = model.graph;
   weight(model, "rnn.w", {1, 5, 1});
   weight(model, "rnn.r", {1, 5, 5});
-  weight(model, "h0", {1, 4, 5});
+  weight(model, "h0", {1, 1, 5});
+  graph.initializers.emplace_back().name = "shape";
+  graph.initializers.back().value = Tensor::of<std::int64_t>({3}, {1, 4, 5});
   graph.inputs[0].type.dims = {std::int64_t{7}, std::int64_t{4}, std::int64_t{1}};
-  graph.nodes = {node("RNN", {"x", "rnn.w", "rnn.r", "", "", "h0"}, {"p"},
+  graph.nodes = {node("Expand", {"h0", "shape"}, {"start"}),
+                 node("RNN", {"x", "rnn.w", "rnn.r", "", "", "start"}, {"p"},
                       {{"hidden_size", std::int64_t{5}}})};
+  CHECK(choose_parameters(graph, "p", {}).trained.size() == 2);
+  CHECK_FALSE(choose_parameters(graph, "p", {}).trains("h0"));
+  graph.initializers[graph.initializers.size() - 2].value.mutable_values<float>()[1] = 1;
+  CHECK(choose_parameters(graph, "p", {}).trains("h0"));
+  // A decoder that starts from what an encoder gives: the encoder is trained.
+  weight(model, "encoder", {1, 1, 5});
+  graph.nodes[0] = node("Mul", {"h0", "encoder"}, {"start"});
+  CHECK(choose_parameters(graph, "p", {}).trains("encoder"));
+}
+
+TEST_CASE("what the exporter calls a buffer, or folded from constants alone, is no parameter") {
+  const char* kind = "pkg.torch.export.graph_signature.InputSpec.kind";
+  const char* folded = "pkg.onnxscript.optimizer.folded_from";
+  const auto trains = [](const char* key, const char* text) {
+    ModelDef model = network();
+    ValueDef& said = model.graph.value_infos.emplace_back(value("fc.b", {std::int64_t{3}}));
+    said.metadata = {{"other", "BUFFER"}, {key, text}};
+    return choose_parameters(model.graph, "p", {}).trains("fc.b");
+  };
+  CHECK(trains(kind, "PARAMETER"));
+  CHECK_FALSE(trains(kind, "BUFFER"));
+  CHECK_FALSE(trains(kind, "CONSTANT_TENSOR"));
+  CHECK(trains(folded, "['layer.bias']"));
+  CHECK(trains(folded, "['arange_1', 'layer.bias', 'val_2']"));
+  CHECK(trains(folded, "['bias', 'unsqueeze', 'val_2']"));
+  CHECK(trains(folded, "['"));
+  CHECK_FALSE(trains(folded, "['val_51', 'val_2']"));
+  CHECK_FALSE(trains(folded, "['add_2', 'arange_2', 'val_14']"));
+}
+
+TEST_CASE("what the exporter calls a parameter is one, of rank 0 too") {
+  ModelDef model = network();
+  weight(model, "scale", {});
+  model.graph.nodes.back().outputs[0] = "softmax";
+  model.graph.nodes.push_back(node("Mul", {"softmax", "scale"}, {"p"}));
+  CHECK_FALSE(choose_parameters(model.graph, "p", {}).trains("scale"));
+  ValueDef& said = model.graph.value_infos.emplace_back(value("scale", {}));
+  said.metadata = {{"pkg.torch.export.graph_signature.InputSpec.kind", "PARAMETER"}};
+  CHECK(choose_parameters(model.graph, "p", {}).trains("scale"));
+}
+
+TEST_CASE("mean and deviation that inputs are normalized with are no parameters") {
+  ModelDef model = network();
+  weight(model, "mean", {1, 1, 1, 1});
+  weight(model, "deviation", {1, 1, 4, 1});
+  GraphDef& graph = model.graph;
+  graph.nodes[0].inputs[0] = "normal";
+  graph.nodes.insert(graph.nodes.begin(), node("Div", {"centred", "deviation"}, {"normal"}));
+  graph.nodes.insert(graph.nodes.begin(), node("Sub", {"x", "mean"}, {"centred"}));
   const auto parameters = choose_parameters(graph, "p", {});
-  CHECK(parameters.trained.size() == 2);
-  CHECK_FALSE(parameters.trains("h0"));
+  CHECK_FALSE(parameters.trains("mean"));
+  CHECK_FALSE(parameters.trains("deviation"));
+  CHECK(parameters.trains("conv.w"));
+  CHECK(parameters.frozen.size() == 2);
+}
+
+TEST_CASE("a name that the prediction's shape repeats is believed once") {
+  ModelDef model = network();
+  model.graph.outputs[0].type.dims = {std::string("N"), std::int64_t{3}, std::string("N"),
+                                      std::string("W")};
+  PrepareOptions options;
+  options.loss = Loss::mse;
+  prepare(model, options);
+  const auto& dims = *model.training[0].algorithm->inputs[0].type.dims;
+  CHECK(dims ==
+        std::vector<DimDef>{std::string("N"), std::int64_t{3}, std::monostate(), std::string("W")});
 }
 
 TEST_CASE("parameters that were written once are trained on their own when untied") {
