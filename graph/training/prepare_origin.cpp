@@ -37,18 +37,20 @@ std::string_view without_number(std::string_view name) {
   return end != std::string_view::npos && name[end] == '_' ? name.substr(0, end) : name;
 }
 
+bool makes_constants(std::string_view name) {
+  return one_of(without_number(name), {"arange", "eye", "full", "full_like", "linspace", "ones",
+                                       "ones_like", "scalar_tensor", "zeros", "zeros_like"});
+}
+
 // Parameters of modules have a dot in their names. One of the outermost module need not have one,
 // so that a list with neither a dot nor something that makes constants says nothing.
-bool folded_from_constants(std::string_view text) {
+bool folded_from_constants(std::string_view folded, std::string_view text) {
   const std::vector<std::string_view> names = listed_names(text);
   const auto any = [&](auto&& holds) { return std::any_of(names.begin(), names.end(), holds); };
   if (names.empty() || any([](auto name) { return name.find('.') != std::string_view::npos; })) {
     return false;
   }
-  return any([](std::string_view name) {
-           return one_of(without_number(name),
-                         {"arange", "eye", "full", "linspace", "ones", "scalar_tensor", "zeros"});
-         }) ||
+  return makes_constants(folded) || any(makes_constants) ||
          !any([](std::string_view name) { return without_number(name) != "val"; });
 }
 
@@ -61,7 +63,7 @@ Origins origins_of(const GraphDef& graph) {
     if (kind == "PARAMETER") {
       origins.parameters.insert(value.name);
     } else if (one_of(kind, {"BUFFER", "CONSTANT_TENSOR"}) ||
-               folded_from_constants(property(value, folded_key))) {
+               folded_from_constants(value.name, property(value, folded_key))) {
       origins.constants.insert(value.name);
     }
   }

@@ -163,9 +163,17 @@ void untie_parameters(GraphDef& graph) {
   std::move(copies.begin(), copies.end(), std::back_inserter(graph.initializers));
 }
 
-bool ParameterChoice::trains(std::string_view name) const noexcept {
-  return std::any_of(trained.begin(), trained.end(),
+namespace {
+bool holds(const std::vector<const InitializerDef*>& list, std::string_view name) noexcept {
+  return std::any_of(list.begin(), list.end(),
                      [&](const InitializerDef* one) { return one->name == name; });
+}
+}  // namespace
+
+bool ParameterChoice::trains(std::string_view name) const noexcept { return holds(trained, name); }
+
+bool ParameterChoice::freezes(std::string_view name) const noexcept {
+  return holds(frozen, name) && !holds(constants, name);
 }
 
 ParameterChoice choose_parameters(const GraphDef& graph, const std::string& output,
@@ -192,6 +200,7 @@ ParameterChoice choose_parameters(const GraphDef& graph, const std::string& outp
     if (matches_any(options.freeze, one->name)) trained = false;
     if (options.last_layers && layers.number_of(one->name) >= *options.last_layers) trained = false;
     (trained ? choice.trained : choice.frozen).push_back(one);
+    if (!trained && !learned(*one)) choice.constants.push_back(one);
   }
   if (choice.trained.empty()) {
     fail(ErrorCode::mismatch, "nothing to train: ",

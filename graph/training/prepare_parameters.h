@@ -28,7 +28,11 @@ struct ParameterChoice {
   std::vector<const InitializerDef*> trained;  // in the order of the initializers
   std::vector<const InitializerDef*> frozen;   // could be trained, but for the options
 
+  std::vector<const InitializerDef*> constants;  // those of `frozen` that no option keeps
+
   bool trains(std::string_view name) const noexcept;
+  // Whether an option keeps it from being trained.
+  bool freezes(std::string_view name) const noexcept;
 };
 
 // Parameters are the floating point initializers through which a derivative of `output` flows: no

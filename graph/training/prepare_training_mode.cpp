@@ -1,8 +1,10 @@
 #include "graph/training/prepare_training_mode.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/message.h"
+#include "graph/training/prepare_paths.h"
 
 namespace ondine::graph {
 namespace {
@@ -38,6 +40,11 @@ class TrainingCopy {
           trains(*node) || std::any_of(reads.begin(), reads.end(),
                                        [&](const auto& name) { return renamed_.count(name); });
       if (affected) write(*node);
+      if (std::any_of(reads.begin(), reads.end(), [&](const std::string& name) {
+            return learned_.contains(name) || parameters_->trains(name);
+          })) {
+        learned_.insert(node->outputs.begin(), node->outputs.end());
+      }
     }
     return renamed(value);
   }
@@ -59,10 +66,35 @@ class TrainingCopy {
     return result;
   }
 
+  // Without parameters of its own BatchNormalization trains where its input does.
   bool trains(const NodeDef& node) const {
     if (is_standard(node, "Dropout")) return true;
     if (!is_standard(node, "BatchNormalization") || node.inputs.size() < 5) return false;
-    return parameters_->trains(node.inputs[1]) || parameters_->trains(node.inputs[2]);
+    if (!has_statistics(node)) return false;
+    if (parameters_->trains(node.inputs[1]) || parameters_->trains(node.inputs[2])) return true;
+    return !parameters_->freezes(node.inputs[1]) && !parameters_->freezes(node.inputs[2]) &&
+           learned_.contains(node.inputs[0]);
+  }
+
+  // Others than the initializers are those of the batch, which need no training mode.
+  bool has_statistics(const NodeDef& node) const {
+    const auto kept = [&](const std::string& name) {
+      if (find_initializer(model_->graph, name) != nullptr) return true;
+      if (copies_initializer(name)) {
+        fail(ErrorCode::unsupported, "running statistics ", quoted(name),
+             " of BatchNormalization are a copy of others, which an exporter writes for equal "
+             "ones; prepare with untie (--untie), or without training mode");
+      }
+      return false;
+    };
+    return kept(node.inputs[3]) && kept(node.inputs[4]);
+  }
+
+  bool copies_initializer(const std::string& name) const {
+    return std::any_of(model_->graph.nodes.begin(), model_->graph.nodes.end(), [&](auto& node) {
+      return is_standard(node, "Identity") && node.outputs[0] == name &&
+             find_initializer(model_->graph, node.inputs[0]) != nullptr;
+    });
   }
 
   void refuse_hidden(const NodeDef& node, const NodeDef& outer) const {
@@ -184,19 +216,18 @@ class TrainingCopy {
     node.outputs.resize(1);
     const std::string y = node.outputs[0];
     for (std::size_t i : {std::size_t{3}, std::size_t{4}}) {
-      const std::string& statistic = node.inputs[i];
-      const InitializerDef* variable = find_initializer(model_->graph, statistic);
-      if (variable == nullptr || std::any_of(bindings_->begin(), bindings_->end(),
-                                             [&](auto& one) { return one.first == statistic; })) {
-        fail(ErrorCode::unsupported,
-             "training mode of BatchNormalization needs running statistics "
-             "that are initializers of its own, found ",
-             quoted(statistic));
-      }
+      const std::string statistic = node.inputs[i];
       const std::string next = writer_->names().fresh(statistic + ".next");
       node.outputs.push_back(next);
-      writer_->output(next, variable->value);
-      bindings_->emplace_back(statistic, next);
+      writer_->output(next, find_initializer(model_->graph, statistic)->value);
+      // A layer that is used again goes on from what its use before gave.
+      const auto before = std::find_if(bindings_->begin(), bindings_->end(),
+                                       [&](auto& one) { return one.first == statistic; });
+      if (before == bindings_->end()) {
+        bindings_->emplace_back(statistic, next);
+      } else {
+        node.inputs[i] = std::exchange(before->second, next);
+      }
     }
     if (writer_->opset() < 14) {  // five outputs mean training
       node.outputs.push_back(writer_->names().fresh(y + ".batch_mean"));
@@ -210,6 +241,7 @@ class TrainingCopy {
   const ParameterChoice* parameters_;
   Properties* bindings_;
   std::map<std::string, std::string> renamed_;
+  Strings learned_;  // values that trained parameters reach
   std::string always_;
 };
 

@@ -260,6 +260,16 @@ TEST_CASE("what the exporter calls a buffer, or folded from constants alone, is 
   CHECK_FALSE(trains(folded, "['add_2', 'arange_2', 'val_14']"));
 }
 
+TEST_CASE("what is folded into zeros is no parameter") {
+  ModelDef model = network();
+  weight(model, "zeros_like_1", {3});
+  model.graph.nodes[5].inputs[2] = "zeros_like_1";
+  CHECK(choose_parameters(model.graph, "p", {}).trains("zeros_like_1"));
+  ValueDef& said = model.graph.value_infos.emplace_back(value("zeros_like_1", {std::int64_t{3}}));
+  said.metadata = {{"pkg.onnxscript.optimizer.folded_from", "['val_0', 'x_0']"}};
+  CHECK_FALSE(choose_parameters(model.graph, "p", {}).trains("zeros_like_1"));
+}
+
 TEST_CASE("what the exporter calls a parameter is one, of rank 0 too") {
   ModelDef model = network();
   weight(model, "scale", {});
@@ -329,6 +339,65 @@ TEST_CASE("a network exported in training mode infers, and trains in its copy") 
   const GraphDef& algorithm = *model.training[0].algorithm;
   CHECK(find_op(algorithm, "BatchNormalization")->outputs.size() == 3);
   CHECK(find_op(algorithm, "Dropout")->inputs.size() == 3);
+}
+
+TEST_CASE("BatchNormalization without parameters trains where its input does") {
+  ModelDef model = network();
+  GraphDef& graph = model.graph;
+  std::erase_if(graph.initializers, [](const InitializerDef& one) {
+    return one.name == "bn.scale" || one.name == "bn.bias";
+  });
+  const Tensor ones = Tensor::of<float>({2}, {1, 1});
+  graph.nodes.insert(graph.nodes.begin(), node("Constant", {}, {"bn.bias"}, {{"value", ones}}));
+  graph.nodes.insert(graph.nodes.begin(), node("Constant", {}, {"bn.scale"}, {{"value", ones}}));
+  ModelDef frozen = model;
+  prepare(model, {});
+  CHECK(keys(model.training[0].update_binding).contains("bn.mean"));
+  PrepareOptions options;
+  options.freeze = {"conv.*"};
+  prepare(frozen, options);
+  CHECK_FALSE(keys(frozen.training[0].update_binding).contains("bn.mean"));
+}
+
+TEST_CASE("a BatchNormalization that is used twice goes on from its own statistics") {
+  ModelDef model = network();
+  GraphDef& graph = model.graph;
+  graph.nodes.insert(
+      graph.nodes.begin() + 2,
+      node("BatchNormalization", {"n", "bn.scale", "bn.bias", "bn.mean", "bn.var"}, {"again"}));
+  graph.nodes[3].inputs[0] = "again";
+  prepare(model, {});
+  require_single_assignment(model);
+  const TrainingInfoDef& info = model.training[0];
+  std::vector<const NodeDef*> norms;
+  for (const NodeDef& one : info.algorithm->nodes) {
+    if (one.op == "BatchNormalization") norms.push_back(&one);
+  }
+  REQUIRE(norms.size() == 2);
+  CHECK(norms[0]->inputs[3] == "bn.mean");
+  CHECK(norms[1]->inputs[3] == norms[0]->outputs[1]);
+  CHECK(norms[1]->inputs[4] == norms[0]->outputs[2]);
+  const auto& bindings = info.update_binding;
+  CHECK(std::count(bindings.begin(), bindings.end(),
+                   std::pair<std::string, std::string>{"bn.var", norms[1]->outputs[2]}) == 1);
+  CHECK(keys(bindings).size() == bindings.size());
+}
+
+TEST_CASE("BatchNormalization with computed statistics stays as it is") {
+  ModelDef model = network();
+  GraphDef& graph = model.graph;
+  graph.nodes.insert(graph.nodes.begin() + 1, node("Neg", {"bn.bias"}, {"mean"}));
+  graph.nodes[2].inputs[3] = "mean";
+  ModelDef copied = model;
+  prepare(model, {});
+  CHECK(find_op(*model.training[0].algorithm, "BatchNormalization") == nullptr);
+  copied.graph.nodes[1] = node("Identity", {"bn.mean"}, {"mean"});
+  ModelDef untied = copied;
+  CHECK_THROWS_WITH(prepare(copied, {}), Catch::Contains("'mean'") && Catch::Contains("--untie"));
+  PrepareOptions options;
+  options.untie = true;
+  prepare(untied, options);
+  CHECK(keys(untied.training[0].update_binding).contains("mean"));
 }
 
 TEST_CASE("last layers are counted from the output") {
