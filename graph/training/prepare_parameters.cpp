@@ -146,8 +146,12 @@ const InitializerDef* find_initializer(const GraphDef& graph, std::string_view n
 
 void untie_parameters(GraphDef& graph) {
   std::vector<InitializerDef> copies;
+  // Identities that stand in the network itself have the name of a module, or metadata.
+  const auto written = [](const NodeDef& node) {
+    return node.name.starts_with('/') || !node.metadata.empty();
+  };
   const auto untied = [&](const NodeDef& node) {
-    if (node.op != "Identity" || !node.domain.empty() || node.inputs.size() != 1 ||
+    if (written(node) || node.op != "Identity" || !node.domain.empty() || node.inputs.size() != 1 ||
         node.outputs.size() != 1) {
       return false;
     }

@@ -320,6 +320,17 @@ TEST_CASE("parameters that were written once are trained on their own when untie
   CHECK(std::count(report.trained.begin(), report.trained.end(), "bn.scale2") == 1);
   CHECK(find_op(model.graph, "Identity") == nullptr);
   CHECK(prepare(tied, {}).trained.size() == report.trained.size() - 1);
+  // An Identity that the network itself has, as PyTorch's exporters name it.
+  ModelDef own = network();
+  own.graph.nodes.insert(own.graph.nodes.begin(), node("Identity", {"bn.bias"}, {"bn.scale2"}));
+  own.graph.nodes[2].inputs[1] = "bn.scale2";
+  ModelDef traced = own;
+  own.graph.nodes[0].metadata = {{"pkg.torch.onnx.name_scopes", "['', 'alias']"}};
+  traced.graph.nodes[0].name = "/norm/Identity";
+  for (ModelDef* one : {&own, &traced}) {
+    prepare(*one, options);
+    CHECK(find_op(one->graph, "Identity") != nullptr);
+  }
 }
 
 TEST_CASE("a network exported in training mode infers, and trains in its copy") {
