@@ -123,6 +123,7 @@ bool same_tensor_type(const Graph& graph, ValueId a, ValueId b) {
 }
 
 bool is_full_float(const Graph& graph, ValueId id) {
+  if (id == no_value) return false;
   const Type& type = graph[id].type;
   return type.is_tensor() && (type.dtype == DType::float32 || type.dtype == DType::float64);
 }

@@ -58,7 +58,7 @@ bool normalizes_channels(const Node& node);
 
 // Tensors of one dtype and of the same known shape (named extents are the same by name).
 bool same_tensor_type(const Graph& graph, ValueId a, ValueId b);
-bool is_full_float(const Graph& graph, ValueId id);  // float32 or float64
+bool is_full_float(const Graph& graph, ValueId id);  // float32 or float64; an omitted output is not
 
 // Calls fuse(node, uses), which returns whether it rewrote the node, for the graph and all bodies.
 template <class Fuse>

@@ -151,6 +151,31 @@ TEST_CASE("transformers train alike with each recognition left out") {
   }
 }
 
+TEST_CASE("a layer whose first output is left out trains") {
+  const TemporaryFolder folder;
+  const auto file = folder / "network.onnx";
+  ModelBuilder b("network", 17);
+  b.input("x", DType::float32, {5, "N", 3});
+  b.initializer("w", random_floats({1, 16, 3}, 1));
+  b.initializer("r", random_floats({1, 16, 4}, 2));
+  b.node("LSTM", "", {"x", "w", "r"}, {"", "h"}, {{"hidden_size", std::int64_t{4}}});
+  b.node("Gemm", "",
+         {b.node("Squeeze", {"h", b.initializer("axis", Tensor::of<std::int64_t>({1}, {0}))}),
+          b.initializer("head", random_floats({4, 2}, 3))},
+         {"y"});
+  b.output("y", DType::float32, {"N", 2});
+  b.save(file);
+  PrepareOptions options;
+  options.learning_rate = 0.5F;
+  prepare(file, file, options);
+  auto model = Model::load(file);
+  const NamedValues feeds{{"x", random_floats({5, 3, 3}, 4)},
+                          {"label", Tensor::of<std::int64_t>({3}, {0, 1, 1})}};
+  const float first = model.train_step(feeds)[0].second.tensor().values<float>()[0];
+  for (int step = 0; step < 10; ++step) model.train_step(feeds);
+  CHECK(model.train_step(feeds)[0].second.tensor().values<float>()[0] < 0.9F * first);
+}
+
 TEST_CASE("exporters' normalization, attention, Gelu and losses become operators") {
   if (std::getenv("ONDINE_NO_FUSION") != nullptr) {
     WARN("ONDINE_NO_FUSION is set: skipped");
