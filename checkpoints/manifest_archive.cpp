@@ -2,10 +2,14 @@
 #include <boost/archive/archive_exception.hpp>
 #include <boost/archive/text_iarchive.hpp>
 #include <boost/archive/text_oarchive.hpp>
+#include <istream>
 #include <locale>
+#include <new>
+#include <ostream>
 #include <span>
-#include <sstream>
 #include <streambuf>
+#include <string>
+#include <utility>
 
 #include "checkpoints/manifest.h"
 #include "core/message.h"
@@ -40,6 +44,34 @@ class Writer {
   }
 
   boost::archive::text_oarchive archive_;
+};
+
+// A stream keeps std::bad_alloc to itself, and an archive writes in its destructor: whether there
+// was memory for everything is asked at the end.
+class StringBuffer final : public std::streambuf {
+ public:
+  std::string take() {
+    if (full_) throw std::bad_alloc();
+    return std::move(text_);
+  }
+
+ private:
+  std::streamsize xsputn(const char* text, std::streamsize n) override {
+    try {
+      text_.append(text, static_cast<std::size_t>(n));
+    } catch (const std::bad_alloc&) {
+      full_ = true;
+    }
+    return n;
+  }
+  int_type overflow(int_type c) override {
+    const char one = traits_type::to_char_type(c);
+    if (!traits_type::eq_int_type(c, traits_type::eof())) xsputn(&one, 1);
+    return traits_type::not_eof(c);
+  }
+
+  std::string text_;
+  bool full_ = false;
 };
 
 class SpanBuffer final : public std::streambuf {
@@ -125,13 +157,17 @@ void visit_fields(Record& manifest, auto& fields) {
 }  // namespace
 
 std::string encode_manifest(const Manifest& manifest) {
-  std::ostringstream out;
+  StringBuffer buffer;
+  std::ostream out(&buffer);
   out.imbue(std::locale::classic());
-  {
+  try {
     Writer writer(out);
     writer(manifest);
+  } catch (const boost::archive::archive_exception&) {
+    throw std::bad_alloc();  // there is no other reason for a stream to fail that writes to memory
   }
-  return out.str();
+  if (!out) throw std::bad_alloc();
+  return buffer.take();
 }
 
 Manifest decode_manifest_v1(std::span<const std::byte> bytes) {
@@ -143,9 +179,11 @@ Manifest decode_manifest_v1(std::span<const std::byte> bytes) {
     Reader reader(in, buffer);
     reader(manifest);
   } catch (const boost::archive::archive_exception& error) {
+    if (in.bad()) throw std::bad_alloc();  // the buffer never fails
     fail(ErrorCode::corrupt, "manifest does not read: ", error.what(), " at byte ",
          bytes.size() - buffer.left());
   }
+  if (in.bad()) throw std::bad_alloc();
   if (buffer.left() != 1 || in.get() != '\n') {
     fail(ErrorCode::corrupt, "manifest does not end at byte ", bytes.size() - buffer.left());
   }

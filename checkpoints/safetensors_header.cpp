@@ -150,6 +150,20 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
   int offsets_ = 0;
 };
 
+std::string spelled(const std::string& text) {
+  try {
+    return Json(text).dump();
+  } catch (const Json::exception&) {
+    fail(ErrorCode::mismatch, "a name is not UTF-8");
+  }
+}
+
+std::string joined(const std::vector<std::string>& parts) {
+  std::string text;
+  for (const std::string& part : parts) text += cat(text.empty() ? "" : ",", part);
+  return text;
+}
+
 }  // namespace
 
 std::string_view safetensors_name(DType dtype) noexcept {
@@ -159,25 +173,31 @@ std::string_view safetensors_name(DType dtype) noexcept {
   return {};
 }
 
+// Put together as text: a Json of objects and arrays needs memory in its destructor.
 std::string write_safetensors_header(const SafetensorsHeader& header) {
-  Json json = Json::object();
-  if (!header.metadata.empty()) json[std::string(metadata_key)] = header.metadata;
-  std::string text;
-  try {
-    for (const SafetensorsEntry& entry : header.entries) {
-      if (entry.name == metadata_key || json.contains(entry.name)) {
-        fail(ErrorCode::mismatch, "a tensor cannot have the name ", quoted(entry.name),
-             ", it is taken");
-      }
-      json[entry.name] = {
-          {"dtype", safetensors_name(entry.dtype)},
-          {"shape", std::vector<std::int64_t>(entry.shape.begin(), entry.shape.end())},
-          {"data_offsets", {entry.begin, entry.end}}};
+  std::map<std::string_view, std::string> members;
+  if (!header.metadata.empty()) {
+    std::vector<std::string> pairs;
+    for (const auto& [key, value] : header.metadata) {
+      pairs.push_back(cat(spelled(key), ":", spelled(value)));
     }
-    text = json.dump();
-  } catch (const Json::exception&) {
-    fail(ErrorCode::mismatch, "a name is not UTF-8");
+    members.emplace(metadata_key, cat("{", joined(pairs), "}"));
   }
+  for (const SafetensorsEntry& entry : header.entries) {
+    std::vector<std::string> extents;
+    for (const std::int64_t extent : entry.shape) extents.push_back(std::to_string(extent));
+    std::string text = cat(R"({"data_offsets":[)", entry.begin, ",", entry.end, R"(],"dtype":")",
+                           safetensors_name(entry.dtype), R"(","shape":[)", joined(extents), "]}");
+    if (entry.name == metadata_key || !members.emplace(entry.name, std::move(text)).second) {
+      fail(ErrorCode::mismatch, "a tensor cannot have the name ", quoted(entry.name),
+           ", it is taken");
+    }
+  }
+  std::vector<std::string> all;
+  for (const auto& [name, text] : members) {
+    all.push_back(cat(spelled(std::string(name)), ":", text));
+  }
+  std::string text = cat("{", joined(all), "}");
   text.resize((text.size() + 7) / 8 * 8, ' ');
   return text;
 }

@@ -42,9 +42,10 @@ void remove_abandoned(FileSystem& files, const std::string& path) {
   for (const std::string& name : names) {
     if (!is_temporary_of(target, name)) continue;
     const std::string stale = path.substr(0, path.size() - target.size()) + name;
+    std::string held_name = stale;
     const IoResult locked = files.lock(stale);
     if (locked.error != 0) continue;
-    const File held(files, locked.value, stale);
+    const File held(files, locked.value, std::move(held_name));
     files.remove(stale);
   }
 }
@@ -132,13 +133,16 @@ class Temporary {
   File create() {
     for (int attempt = 0; attempt < 100; ++attempt) {
       std::string name = temporary_name(target_);
+      // Copied before there are handles to lose.
+      std::string file_name = name;
+      std::string lock_name = name;
       const IoResult created = files_.create(name);
       if (created.error == EEXIST) continue;
       require_io(created, "create", name);
       path_ = std::move(name);
-      File file(files_, created.value, path_);
+      File file(files_, created.value, std::move(file_name));
       const IoResult locked = files_.lock(path_);
-      if (locked.error == 0) lock_ = File(files_, locked.value, path_);
+      if (locked.error == 0) lock_ = File(files_, locked.value, std::move(lock_name));
       // Between its creation and its lock another writer took it for abandoned.
       if (locked.error == EWOULDBLOCK || locked.error == ENOENT) {
         files_.remove(path_);
@@ -150,9 +154,10 @@ class Temporary {
   }
 
   bool copy(const std::string& existing) {
+    std::string name = existing;
     const IoResult opened = files_.open(existing);
     if (opened.error == ENOENT) return false;
-    File source(files_, require_io(opened, "open", existing), existing);
+    File source(files_, require_io(opened, "open", existing), std::move(name));
     fill([&source](Sink& sink) {
       std::vector<std::byte> buffer(buffer_size);
       while (const std::size_t got = source.read(buffer)) sink.write(std::span(buffer).first(got));
@@ -176,6 +181,7 @@ void atomic_write(FileSystem& files, const std::string& path,
     fail(ErrorCode::io, quoted(path), " does not name a file");
   }
   const std::string folder = folder_of(path);
+  const std::string previous = previous_generation(path);
   const auto sync_names = [&] { require_io(files.sync_folder(folder), "sync", folder); };
 
   remove_abandoned(files, path);
@@ -187,7 +193,7 @@ void atomic_write(FileSystem& files, const std::string& path,
   sync_names();
   // Only now that PATH is durable may PATH.prev go: the old PATH may have been damaged.
   if (has_old) {
-    old.rename_if_there(previous_generation(path));
+    old.rename_if_there(previous);
     sync_names();
   }
 }

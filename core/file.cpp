@@ -20,7 +20,9 @@ File::File(FileSystem& files, FileSystem::Handle handle, std::string path)
     : files_(&files), handle_(handle), path_(std::move(path)) {}
 
 File File::open(FileSystem& files, const std::string& path) {
-  return {files, require_io(files.open(path), "open", path), path};
+  std::string name = path;  // copied before there is a handle to lose
+  const auto handle = require_io(files.open(path), "open", path);
+  return {files, handle, std::move(name)};
 }
 
 File::File(File&& other) noexcept

@@ -1,8 +1,10 @@
 #include "core/parallel.h"
 
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
+#include "core/message.h"
 #include "core/stop.h"
 
 namespace ondine {
@@ -29,10 +31,21 @@ void spin(T& value, Done&& done) {
 }  // namespace
 
 ThreadPool::ThreadPool(int threads) {
-  for (int i = 1; i < threads; ++i) workers_.emplace_back([this] { work(); });
+  try {
+    for (int i = 1; i < threads; ++i) workers_.emplace_back([this] { work(); });
+  } catch (const std::system_error& error) {
+    end();
+    fail(ErrorCode::limit, "cannot start thread ", workers_.size() + 2, " of ", threads, ": ",
+         error.code().message());
+  } catch (...) {
+    end();
+    throw;
+  }
 }
 
-ThreadPool::~ThreadPool() {
+ThreadPool::~ThreadPool() { end(); }
+
+void ThreadPool::end() noexcept {
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;

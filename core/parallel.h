@@ -16,7 +16,8 @@ namespace ondine {
 // One call of for_chunks at a time: a second caller, or a nested one, runs its chunks itself.
 class ThreadPool {
  public:
-  // `threads` counts the caller too; 1 starts none.
+  // `threads` counts the caller too; 1 starts none. Throws Error(limit) when the system has no more
+  // of them.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -39,6 +40,7 @@ class ThreadPool {
   void run(std::int64_t n, std::int64_t grain, const void* body, Call call);
   void work();
   void drain();
+  void end() noexcept;
 
   std::vector<std::thread> workers_;
   std::atomic_flag busy_;

@@ -7,6 +7,7 @@
 
 #include "core/budget.h"
 #include "core/checked.h"
+#include "core/out_of_memory.h"
 #include "core/pages.h"
 
 namespace ondine {
@@ -43,7 +44,7 @@ std::shared_ptr<void> own(DType dtype, std::int64_t count, std::size_t bytes,
 
 Tensor::Tensor(DType dtype, const Shape& shape, std::shared_ptr<MemoryBudget> budget)
     : dtype_(dtype), shape_(shape) {
-  owner_ = own(dtype, size(), bytes(), std::move(budget));
+  guard_memory("make a tensor", [&] { owner_ = own(dtype, size(), bytes(), std::move(budget)); });
   data_ = owner_.get();
 }
 
@@ -79,9 +80,11 @@ Tensor Tensor::reshaped(const Shape& shape) const {
 
 Tensor Tensor::clone(std::shared_ptr<MemoryBudget> budget) const {
   if (!defined()) return {};
-  Tensor result(dtype_, shape_, std::move(budget));
-  result.copy_from(data_);
-  return result;
+  return guard_memory("copy a tensor", [&] {
+    Tensor result(dtype_, shape_, std::move(budget));
+    result.copy_from(data_);
+    return result;
+  });
 }
 
 bool Tensor::identical(const Tensor& other) const {

@@ -1,7 +1,10 @@
 #include "proto/export.h"
 
+#include <new>
+
 #include "core/atomic_file.h"
 #include "onnx_schema.pb.h"
+#include "proto/arena_message.h"
 #include "proto/encode.h"
 #include "proto/export_parts.h"
 #include "proto/external_file.h"
@@ -10,9 +13,9 @@ namespace ondine {
 
 std::vector<std::byte> export_model(const graph::ModelDef& model) {
   Exporter exporter;
-  onnx::ModelProto proto;
-  export_model(model, exporter, proto);
-  return encode(proto);
+  const ArenaMessage<onnx::ModelProto> proto;
+  export_model(model, exporter, *proto);
+  return encode(*proto);
 }
 
 void save_model(const graph::ModelDef& model, const std::filesystem::path& file,
@@ -25,13 +28,17 @@ void save_model(FileSystem& files, const graph::ModelDef& model, const std::file
                 std::optional<std::uint64_t> external_from) {
   Exporter exporter;
   exporter.external_from = external_from;
-  onnx::ModelProto proto;
-  export_model(model, exporter, proto);
+  const ArenaMessage<onnx::ModelProto> proto;
+  export_model(model, exporter, *proto);
   // The data first: a model is never without its data.
   const std::string data_file = write_external_file(files, file, exporter);
-  const auto bytes = encode(proto);
+  const auto bytes = encode(*proto);
   atomic_write(files, file.string(), [&](Sink& sink) { sink.write(bytes); });
-  remove_external_files(files, file, data_file);
+  try {
+    remove_external_files(files, file, data_file);
+  } catch (const std::bad_alloc&) {
+    // The model is there; the next export removes what is left.
+  }
 }
 
 }  // namespace ondine

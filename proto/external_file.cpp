@@ -82,9 +82,10 @@ void remove_external_files(FileSystem& files, const std::filesystem::path& model
   for (const auto& name : names) {
     if (name == keep || !is_data_file(model.filename().string(), name)) continue;
     const std::string path = folder + "/" + name;
+    std::string held_name = path;
     const IoResult locked = files.lock(path);  // a living writer holds the lock of its file
     if (locked.error != 0) continue;
-    const File held(files, locked.value, path);
+    const File held(files, locked.value, std::move(held_name));
     files.remove(path);
   }
 }

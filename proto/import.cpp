@@ -5,6 +5,7 @@
 #include "core/message.h"
 #include "graph/check/findings.h"
 #include "onnx_schema.pb.h"
+#include "proto/arena_message.h"
 #include "proto/decode.h"
 #include "proto/external_data.h"
 #include "proto/import_parts.h"
@@ -26,12 +27,12 @@ namespace {
 graph::ModelDef load(std::span<const std::byte> bytes, const Limits& limits,
                      std::optional<std::filesystem::path> folder, LeftOut& left_out) {
   try {
-    onnx::ModelProto proto;
-    decode_model(bytes, limits, proto);
+    const ArenaMessage<onnx::ModelProto> proto;
+    decode_model(bytes, limits, *proto);
     ExternalData external(std::move(folder), limits);
     Importer importer{limits, external};
     try {
-      graph::ModelDef model = import_model(proto, importer);
+      graph::ModelDef model = import_model(*proto, importer);
       left_out.errors = std::move(importer.errors);
       left_out.names = std::move(importer.left_out);
       return model;

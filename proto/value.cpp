@@ -2,6 +2,7 @@
 
 #include "core/message.h"
 #include "onnx_schema.pb.h"
+#include "proto/arena_message.h"
 #include "proto/decode.h"
 #include "proto/encode.h"
 #include "proto/external_data.h"
@@ -14,23 +15,23 @@ using graph::TypeKind;
 
 template <class Message>
 Value load(std::span<const std::byte> bytes, MessageId id, const Limits& limits) {
-  Message proto;
-  decode(bytes, id, limits, proto);
+  const ArenaMessage<Message> proto;
+  decode(bytes, id, limits, *proto);
   ExternalData none(std::nullopt, limits);
   Importer importer{limits, none};
-  return import_value(proto, importer);
+  return import_value(*proto, importer);
 }
 
 template <class Message>
 std::vector<std::byte> store(const std::string& name, const Value& value) {
-  Message proto;
-  export_value(value, proto);
+  const ArenaMessage<Message> proto;
+  export_value(value, *proto);
   if constexpr (std::is_same_v<Message, onnx::SparseTensorProto>) {
-    proto.mutable_values()->set_name(name);
+    proto->mutable_values()->set_name(name);
   } else {
-    proto.set_name(name);
+    proto->set_name(name);
   }
-  return encode(proto);
+  return encode(*proto);
 }
 
 TypeKind kind_of(const Value& value) {
@@ -99,12 +100,12 @@ Value load_value(std::span<const std::byte> bytes, const graph::TypeDef& type,
 
 std::pair<std::string, Tensor> load_named_tensor(std::span<const std::byte> bytes,
                                                  const Limits& limits) {
-  onnx::TensorProto proto;
-  decode(bytes, MessageId::tensor, limits, proto);
+  const ArenaMessage<onnx::TensorProto> proto;
+  decode(bytes, MessageId::tensor, limits, *proto);
   ExternalData none(std::nullopt, limits);
   Importer importer{limits, none};
-  Tensor tensor = import_tensor(proto, importer);
-  return {proto.name(), std::move(tensor)};
+  Tensor tensor = import_tensor(*proto, importer);
+  return {proto->name(), std::move(tensor)};
 }
 
 std::vector<std::byte> export_value(const std::string& name, const Value& value) {

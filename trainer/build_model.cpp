@@ -2,6 +2,7 @@
 
 #include <ondine/build.h>
 
+#include "core/out_of_memory.h"
 #include "graph/ir/document.h"
 #include "proto/export.h"
 
@@ -9,6 +10,7 @@ namespace ondine {
 namespace {
 
 constexpr std::int64_t ir_version = 8;
+constexpr const char* what = "write the model";
 
 graph::ValueDef value_def(std::string name, DType dtype, std::vector<ModelBuilder::Dim> dims) {
   graph::ValueDef value;
@@ -29,61 +31,82 @@ struct ModelBuilder::Impl {
   std::size_t unnamed = 0;
 };
 
-ModelBuilder::ModelBuilder(std::string name, std::int64_t opset) : impl_(std::make_unique<Impl>()) {
-  impl_->model.ir_version = ir_version;
-  impl_->model.producer_name = "ondine";
-  impl_->model.opsets = {{"", opset}};
-  impl_->model.graph.name = std::move(name);
+ModelBuilder::ModelBuilder(std::string name, std::int64_t opset) {
+  guard_memory(what, [&] {
+    impl_ = std::make_unique<Impl>();
+    impl_->model.ir_version = ir_version;
+    impl_->model.producer_name = "ondine";
+    impl_->model.opsets = {{"", opset}};
+    impl_->model.graph.name = std::move(name);
+  });
 }
 
 ModelBuilder::ModelBuilder(ModelBuilder&&) noexcept = default;
 ModelBuilder& ModelBuilder::operator=(ModelBuilder&&) noexcept = default;
 ModelBuilder::~ModelBuilder() = default;
 
+// Each builds what it adds before the model changes.
+
 std::string ModelBuilder::input(std::string name, DType dtype, std::vector<Dim> dims) {
-  impl_->model.graph.inputs.push_back(value_def(name, dtype, std::move(dims)));
+  guard_memory(
+      what, [&] { impl_->model.graph.inputs.push_back(value_def(name, dtype, std::move(dims))); });
   return name;
 }
 
 void ModelBuilder::output(std::string name, DType dtype, std::vector<Dim> dims) {
-  impl_->model.graph.outputs.push_back(value_def(std::move(name), dtype, std::move(dims)));
+  guard_memory(what, [&] {
+    impl_->model.graph.outputs.push_back(value_def(std::move(name), dtype, std::move(dims)));
+  });
 }
 
 std::string ModelBuilder::initializer(std::string name, Tensor value) {
-  graph::InitializerDef& added = impl_->model.graph.initializers.emplace_back();
-  added.name = name;
-  added.value = std::move(value);
+  guard_memory(what, [&] {
+    impl_->model.graph.initializers.push_back({name, std::move(value), {}, {}});
+  });
   return name;
 }
 
 std::string ModelBuilder::node(std::string op, std::vector<std::string> inputs,
                                Attributes attributes, std::string output) {
-  if (output.empty()) output = op + "_" + std::to_string(++impl_->unnamed);
-  node(std::move(op), "", std::move(inputs), {output}, std::move(attributes));
+  guard_memory(what, [&] {
+    const bool unnamed = output.empty();
+    if (unnamed) output = op + "_" + std::to_string(impl_->unnamed + 1);
+    node(std::move(op), "", std::move(inputs), {output}, std::move(attributes));
+    if (unnamed) ++impl_->unnamed;
+  });
   return output;
 }
 
 void ModelBuilder::node(std::string op, std::string domain, std::vector<std::string> inputs,
                         std::vector<std::string> outputs, Attributes attributes) {
-  auto& opsets = impl_->model.opsets;
-  if (std::none_of(opsets.begin(), opsets.end(),
-                   [&](const graph::OpsetImport& one) { return one.domain == domain; })) {
-    opsets.push_back({domain, 1});
-  }
-  graph::NodeDef& added = impl_->model.graph.nodes.emplace_back();
-  added.op = std::move(op);
-  added.domain = std::move(domain);
-  added.inputs = std::move(inputs);
-  added.outputs = std::move(outputs);
-  for (auto& [name, value] : attributes) {
-    std::visit(
-        [&, &key = name](auto& data) { added.attributes.emplace_back(key, std::move(data)); },
-        value);
-  }
+  guard_memory(what, [&] {
+    auto& opsets = impl_->model.opsets;
+    const bool imported =
+        std::any_of(opsets.begin(), opsets.end(),
+                    [&](const graph::OpsetImport& one) { return one.domain == domain; });
+    graph::OpsetImport import{domain, 1};
+    opsets.reserve(opsets.size() + 1);
+    graph::NodeDef added;
+    added.op = std::move(op);
+    added.domain = std::move(domain);
+    added.inputs = std::move(inputs);
+    added.outputs = std::move(outputs);
+    for (auto& [name, value] : attributes) {
+      std::visit(
+          [&, &key = name](auto& data) { added.attributes.emplace_back(key, std::move(data)); },
+          value);
+    }
+    impl_->model.graph.nodes.push_back(std::move(added));
+    if (!imported) opsets.push_back(std::move(import));
+  });
 }
 
-void ModelBuilder::save(const std::filesystem::path& file) const { save_model(impl_->model, file); }
+void ModelBuilder::save(const std::filesystem::path& file) const {
+  guard_memory(what, [&] { save_model(impl_->model, file); });
+}
 
-std::vector<std::byte> ModelBuilder::bytes() const { return export_model(impl_->model); }
+std::vector<std::byte> ModelBuilder::bytes() const {
+  return guard_memory(what, [&] { return export_model(impl_->model); });
+}
 
 }  // namespace ondine

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/message.h"
+#include "core/out_of_memory.h"
 #include "core/random.h"
 #include "graph/training/derivative_model.h"
 #include "graph/training/prepare_parameters.h"
@@ -54,31 +55,35 @@ std::unique_ptr<Model> load(const graph::ModelDef& def, const Limits& limits) {
 GradientCheck::GradientCheck(const std::filesystem::path& file, const GradcheckOptions& options,
                              const Limits& limits)
     : options_(options) {
-  auto derived = graph::derivative_model(load_model(file, limits), options.algorithm);
-  if (derived.outputs.empty()) {
-    fail(ErrorCode::mismatch, "algorithm ", options.algorithm, " of ", quoted(file.string()),
-         " takes no derivative by an initializer");
-  }
-  if (options.widen) {
-    graph::ModelDef wide = derived.model;
-    graph::widen(wide);
-    try {
-      model_ = load(wide, limits);
-      derived.model = std::move(wide);
-      widened_ = true;
-    } catch (const Error&) {
-      // Some operator has no float64 form.
+  guard_memory("derive the model", [&] {
+    auto derived = graph::derivative_model(load_model(file, limits), options.algorithm);
+    if (derived.outputs.empty()) {
+      fail(ErrorCode::mismatch, "algorithm ", options.algorithm, " of ", quoted(file.string()),
+           " takes no derivative by an initializer");
     }
-  }
-  if (!model_) model_ = load(derived.model, limits);
-  for (const graph::DerivativeOutput& one : derived.outputs) {
-    Tensor value = graph::find_initializer(derived.model.graph, one.variable)->value;
-    if (value.dtype() != DType::float32 && value.dtype() != DType::float64) continue;
-    entries_.push_back({one.variable, one.gradient, one.sum, std::move(value)});
-  }
+    if (options.widen) {
+      graph::ModelDef wide = derived.model;
+      graph::widen(wide);
+      try {
+        model_ = load(wide, limits);
+        derived.model = std::move(wide);
+        widened_ = true;
+      } catch (const Error&) {
+        // Some operator has no float64 form.
+      }
+    }
+    if (!model_) model_ = load(derived.model, limits);
+    for (const graph::DerivativeOutput& one : derived.outputs) {
+      Tensor value = graph::find_initializer(derived.model.graph, one.variable)->value;
+      if (value.dtype() != DType::float32 && value.dtype() != DType::float64) continue;
+      entries_.push_back({one.variable, one.gradient, one.sum, std::move(value)});
+    }
+  });
 }
 
-std::vector<PortInfo> GradientCheck::inputs() const { return model_->inputs(); }
+std::vector<PortInfo> GradientCheck::inputs() const {
+  return guard_memory("describe the model", [&] { return model_->inputs(); });
+}
 
 double GradientCheck::loss_at(const Entry& entry, const Tensor& value,
                               const NamedValues& feeds) const {
@@ -123,9 +128,11 @@ GradcheckResult GradientCheck::check(const Entry& entry, const NamedValues& feed
 }
 
 std::vector<GradcheckResult> GradientCheck::run(const NamedValues& feeds) const {
-  std::vector<GradcheckResult> results;
-  for (const Entry& entry : entries_) results.push_back(check(entry, feeds));
-  return results;
+  return guard_memory("check the gradients", [&] {
+    std::vector<GradcheckResult> results;
+    for (const Entry& entry : entries_) results.push_back(check(entry, feeds));
+    return results;
+  });
 }
 
 }  // namespace ondine

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "core/message.h"
+#include "core/out_of_memory.h"
 #include "core/stop.h"
 #include "graph/ir/fingerprint.h"
 #include "graph/training/combine.h"
@@ -122,52 +123,48 @@ void Model::Impl::run_step(std::span<const NamedValue> feeds, std::size_t algori
   const trainer::Selection& selection = step.select(fetch_names, runtime);
   graph::CallState call = call_state(steps);
   const auto present = state.read();
-  try {
-    step.gather(feeds, present, scratch);
-    const auto executor = selection.program->acquire(scratch);
-    const trainer::Plan& plan = executor->plan();
-    const graph::Graph& typed = plan.graph;
-    for (std::size_t i = 0; i < step.updates.size(); ++i) {
-      if (!selection.direct[i]) continue;
-      const trainer::Update& update = step.updates[i];
-      const Shape& wanted = state.variable(update.variable).initial.shape();
-      const auto shape = typed[update.value].type.shape();
-      if (shape && !(*shape == wanted)) {
-        fail(ErrorCode::mismatch, "state variable ", quoted(state.variable(update.variable).name),
-             " of shape ", wanted, " is bound to ", quoted(typed[update.value].name),
-             ", whose shape is ", *shape);
-      }
-      if (plan.committed[i]) continue;
-      Tensor& next =
-          plan.in_place[i] ? state.overwrite(update.variable) : state.next(update.variable);
-      executor->set_target(update.value, next.mutable_data());
+  const trainer::StateStore::Draft draft(state);
+  step.gather(feeds, present, scratch);
+  const auto executor = selection.program->acquire(scratch);
+  const trainer::Plan& plan = executor->plan();
+  const graph::Graph& typed = plan.graph;
+  for (std::size_t i = 0; i < step.updates.size(); ++i) {
+    if (!selection.direct[i]) continue;
+    const trainer::Update& update = step.updates[i];
+    const Shape& wanted = state.variable(update.variable).initial.shape();
+    const auto shape = typed[update.value].type.shape();
+    if (shape && !(*shape == wanted)) {
+      fail(ErrorCode::mismatch, "state variable ", quoted(state.variable(update.variable).name),
+           " of shape ", wanted, " is bound to ", quoted(typed[update.value].name),
+           ", whose shape is ", *shape);
     }
-    run(*executor, call);
-    for (std::size_t i = 0; i < step.updates.size(); ++i) {
-      if (plan.committed[i]) continue;
-      const Value value = executor->value(step.updates[i].value);
-      const bool written = value.is_tensor() && selection.direct[i] &&
-                           value.tensor().data() == state.next(step.updates[i].variable).data();
-      if (!written) assign(step, step.updates[i], value);
-    }
-    for (std::size_t i = 0; i < results.size(); ++i) {
-      store_result(results[i].second, executor->value(selection.values[i]));
-    }
-    auto hold = state.hold_readers();
-    for (std::size_t i = 0; i < step.updates.size(); ++i) {
-      if (!plan.committed[i]) continue;
-      const std::size_t variable = step.updates[i].variable;
-      Tensor& next =
-          hold.owns_lock() && plan.in_place[i] ? state.overwrite(variable) : state.next(variable);
-      executor->set_target(step.updates[i].value, next.mutable_data());
-    }
-    // Nothing can fail from here on.
-    finish(*executor, call);
-    state.commit(std::move(hold));
-  } catch (...) {
-    state.discard();
-    throw;
+    if (plan.committed[i]) continue;
+    Tensor& next =
+        plan.in_place[i] ? state.overwrite(update.variable) : state.next(update.variable);
+    executor->set_target(update.value, next.mutable_data());
   }
+  run(*executor, call);
+  for (std::size_t i = 0; i < step.updates.size(); ++i) {
+    if (plan.committed[i]) continue;
+    const Value value = executor->value(step.updates[i].value);
+    const bool written = value.is_tensor() && selection.direct[i] &&
+                         value.tensor().data() == state.next(step.updates[i].variable).data();
+    if (!written) assign(step, step.updates[i], value);
+  }
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    store_result(results[i].second, executor->value(selection.values[i]));
+  }
+  auto hold = state.hold_readers();
+  for (std::size_t i = 0; i < step.updates.size(); ++i) {
+    if (!plan.committed[i]) continue;
+    const std::size_t variable = step.updates[i].variable;
+    Tensor& next =
+        hold.owns_lock() && plan.in_place[i] ? state.overwrite(variable) : state.next(variable);
+    executor->set_target(step.updates[i].value, next.mutable_data());
+  }
+  // Nothing can fail from here on.
+  finish(*executor, call);
+  state.commit(std::move(hold));
   ++steps;
   ++algorithm_steps[algorithm];
 }
@@ -176,32 +173,28 @@ void Model::Impl::initialize(std::uint64_t new_seed) {
   const auto present = state.read();
   graph::CallState call = call_state(0);
   call.seed = new_seed;
-  try {
-    state.reset();
-    for (const trainer::Callable& start : assembly.initializations) {
-      if (!start.graph || start.updates.empty()) continue;
-      const trainer::Selection& selection = start.select({}, runtime);
-      std::vector<Value> inputs;
-      start.gather({}, present, inputs);
-      const auto executor = selection.program->acquire(inputs);
-      // Later bindings override: each graph's results are assigned before the next one runs.
-      for (std::size_t i = 0; i < start.updates.size(); ++i) {
-        if (!selection.direct[i]) continue;
-        executor->set_target(start.updates[i].value,
-                             state.next(start.updates[i].variable).mutable_data());
-      }
-      run(*executor, call);
-      finish(*executor, call);
-      for (const trainer::Update& update : start.updates) {
-        const Value value = executor->value(update.value);
-        if (value.tensor().data() != state.next(update.variable).data()) {
-          assign(start, update, value);
-        }
+  const trainer::StateStore::Draft draft(state);
+  state.reset();
+  for (const trainer::Callable& start : assembly.initializations) {
+    if (!start.graph || start.updates.empty()) continue;
+    const trainer::Selection& selection = start.select({}, runtime);
+    std::vector<Value> inputs;
+    start.gather({}, present, inputs);
+    const auto executor = selection.program->acquire(inputs);
+    // Later bindings override: each graph's results are assigned before the next one runs.
+    for (std::size_t i = 0; i < start.updates.size(); ++i) {
+      if (!selection.direct[i]) continue;
+      executor->set_target(start.updates[i].value,
+                           state.next(start.updates[i].variable).mutable_data());
+    }
+    run(*executor, call);
+    finish(*executor, call);
+    for (const trainer::Update& update : start.updates) {
+      const Value value = executor->value(update.value);
+      if (value.tensor().data() != state.next(update.variable).data()) {
+        assign(start, update, value);
       }
     }
-  } catch (...) {
-    state.discard();
-    throw;
   }
   state.commit();
   seed = new_seed;
@@ -225,52 +218,62 @@ Stop stop_of(const LoadOptions& options) {
 }  // namespace
 
 Model Model::load(const std::filesystem::path& file, const LoadOptions& options) {
-  const StopScope scope(stop_of(options));
-  return with_context(
-      [&] { return Model(Impl::make(trainer::load_checked(file, options.limits), options)); },
-      [&] { return "model " + quoted(file.filename().string()); });
+  return guard_memory("load the model", [&] {
+    const StopScope scope(stop_of(options));
+    return with_context(
+        [&] { return Model(Impl::make(trainer::load_checked(file, options.limits), options)); },
+        [&] { return "model " + quoted(file.filename().string()); });
+  });
 }
 
 Model Model::load(std::span<const std::byte> bytes, const LoadOptions& options) {
-  const StopScope scope(stop_of(options));
-  return Model(Impl::make(trainer::load_checked(bytes, options.limits), options));
+  return guard_memory("load the model", [&] {
+    const StopScope scope(stop_of(options));
+    return Model(Impl::make(trainer::load_checked(bytes, options.limits), options));
+  });
 }
 
-void Model::initialize(std::uint64_t seed) { impl_->initialize(seed); }
+void Model::initialize(std::uint64_t seed) {
+  guard_memory("initialize the state", [&] { impl_->initialize(seed); });
+}
 
 void Model::train_step_into(std::span<const NamedValue> feeds, std::size_t algorithm,
                             std::span<NamedValue> results) {
-  impl_->run_step(feeds, algorithm, results);
+  guard_memory("take a training step", [&] { impl_->run_step(feeds, algorithm, results); });
 }
 
 NamedValues Model::train_step(std::span<const NamedValue> feeds, std::size_t algorithm,
                               std::span<const std::string> fetches) {
-  const auto& defaults = impl_->require_algorithm(algorithm).outputs;
-  const std::span<const std::string> names = fetches.empty() ? std::span(defaults) : fetches;
-  NamedValues results;
-  for (const std::string& name : names) results.emplace_back(name, Value());
-  impl_->run_step(feeds, algorithm, results);
-  return results;
+  return guard_memory("take a training step", [&] {
+    const auto& defaults = impl_->require_algorithm(algorithm).outputs;
+    const std::span<const std::string> names = fetches.empty() ? std::span(defaults) : fetches;
+    NamedValues results;
+    for (const std::string& name : names) results.emplace_back(name, Value());
+    impl_->run_step(feeds, algorithm, results);
+    return results;
+  });
 }
 
 NamedValues Model::infer(std::span<const NamedValue> feeds,
                          std::span<const std::string> fetches) const {
-  const trainer::Callable& infer = impl_->assembly.infer_for(feeds);
-  const std::span<const std::string> names =
-      fetches.empty() ? std::span(infer.default_outputs) : fetches;
-  const trainer::Selection& selection = infer.select(names, impl_->runtime);
-  graph::CallState call = impl_->call_state(impl_->steps);
-  const auto present = impl_->state.read();
-  std::vector<Value> inputs;
-  infer.gather(feeds, present, inputs);
-  const auto executor = selection.program->acquire(inputs);
-  impl_->run(*executor, call);
-  NamedValues results;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    results.emplace_back(names[i], Value());
-    store_result(results.back().second, executor->value(selection.values[i]));
-  }
-  return results;
+  return guard_memory("evaluate the model", [&] {
+    const trainer::Callable& infer = impl_->assembly.infer_for(feeds);
+    const std::span<const std::string> names =
+        fetches.empty() ? std::span(infer.default_outputs) : fetches;
+    const trainer::Selection& selection = infer.select(names, impl_->runtime);
+    graph::CallState call = impl_->call_state(impl_->steps);
+    const auto present = impl_->state.read();
+    std::vector<Value> inputs;
+    infer.gather(feeds, present, inputs);
+    const auto executor = selection.program->acquire(inputs);
+    impl_->run(*executor, call);
+    NamedValues results;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      results.emplace_back(names[i], Value());
+      store_result(results.back().second, executor->value(selection.values[i]));
+    }
+    return results;
+  });
 }
 
 }  // namespace ondine

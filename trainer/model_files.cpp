@@ -3,6 +3,7 @@
 #include "checkpoints/store.h"
 #include "core/file.h"
 #include "core/message.h"
+#include "core/out_of_memory.h"
 #include "proto/export.h"
 #include "trainer/model_impl.h"
 
@@ -38,37 +39,40 @@ ModelIdentity identity(const graph::ModelDef& def) {
 
 void Model::save_checkpoint(const std::filesystem::path& file, const TrainingCursor& cursor,
                             const Properties& properties) const {
-  Checkpoint checkpoint;
-  checkpoint.fingerprint = impl_->fingerprint();
-  checkpoint.library_version = library_version;
-  checkpoint.model = identity(impl_->def);
-  const auto present = impl_->state.read();
-  for (std::size_t i = 0; i < impl_->state.size(); ++i) {
-    const trainer::Variable& variable = impl_->state.variable(i);
-    checkpoint.state.push_back({variable.name, to_string(variable.role), present[i]});
-  }
-  checkpoint.random_seed = impl_->seed;
-  checkpoint.random_step = impl_->steps;
-  checkpoint.step = impl_->steps;
-  checkpoint.epoch = cursor.epoch;
-  checkpoint.algorithm_steps = impl_->algorithm_steps;
-  checkpoint.cursor = cursor;
-  checkpoint.properties = properties;
-  PosixFileSystem files;
-  ondine::save_checkpoint(files, file, checkpoint);
+  guard_memory("save the checkpoint", [&] {
+    Checkpoint checkpoint;
+    checkpoint.fingerprint = impl_->fingerprint();
+    checkpoint.library_version = library_version;
+    checkpoint.model = identity(impl_->def);
+    const auto present = impl_->state.read();
+    for (std::size_t i = 0; i < impl_->state.size(); ++i) {
+      const trainer::Variable& variable = impl_->state.variable(i);
+      checkpoint.state.push_back({variable.name, to_string(variable.role), present[i]});
+    }
+    checkpoint.random_seed = impl_->seed;
+    checkpoint.random_step = impl_->steps;
+    checkpoint.step = impl_->steps;
+    checkpoint.epoch = cursor.epoch;
+    checkpoint.algorithm_steps = impl_->algorithm_steps;
+    checkpoint.cursor = cursor;
+    checkpoint.properties = properties;
+    PosixFileSystem files;
+    ondine::save_checkpoint(files, file, checkpoint);
+  });
 }
 
 RestoreReport Model::restore_checkpoint(const std::filesystem::path& file) {
-  const ExpectedModel expected{impl_->fingerprint(), identity(impl_->def)};
-  PosixFileSystem files;
-  auto loaded = load_checkpoint(files, file, expected, impl_->options.limits);
-  Checkpoint& checkpoint = loaded.checkpoint;
-  if (checkpoint.state.size() != impl_->state.size() ||
-      checkpoint.algorithm_steps.size() != impl_->algorithm_steps.size()) {
-    fail(ErrorCode::mismatch, "checkpoint ", quoted(loaded.file.string()), " has ",
-         checkpoint.state.size(), " state variables, the model ", impl_->state.size());
-  }
-  try {
+  return guard_memory("restore the checkpoint", [&]() -> RestoreReport {
+    const ExpectedModel expected{impl_->fingerprint(), identity(impl_->def)};
+    PosixFileSystem files;
+    auto loaded = load_checkpoint(files, file, expected, impl_->options.limits);
+    Checkpoint& checkpoint = loaded.checkpoint;
+    if (checkpoint.state.size() != impl_->state.size() ||
+        checkpoint.algorithm_steps.size() != impl_->algorithm_steps.size()) {
+      fail(ErrorCode::mismatch, "checkpoint ", quoted(loaded.file.string()), " has ",
+           checkpoint.state.size(), " state variables, the model ", impl_->state.size());
+    }
+    const trainer::StateStore::Draft draft(impl_->state);
     for (const CheckpointVariable& variable : checkpoint.state) {
       const std::size_t index = impl_->require_variable(variable.name);
       const Tensor& initial = impl_->state.variable(index).initial;
@@ -80,15 +84,14 @@ RestoreReport Model::restore_checkpoint(const std::filesystem::path& file) {
       }
       impl_->set_next(index, variable.value);
     }
-  } catch (...) {
-    impl_->state.discard();
-    throw;
-  }
-  impl_->state.commit();
-  impl_->seed = checkpoint.random_seed;
-  impl_->steps = checkpoint.step;
-  impl_->algorithm_steps = checkpoint.algorithm_steps;
-  return {loaded.file, loaded.note, checkpoint.cursor, checkpoint.properties};
+    RestoreReport report{loaded.file, loaded.note, checkpoint.cursor,
+                         std::move(checkpoint.properties)};
+    impl_->state.commit();
+    impl_->seed = checkpoint.random_seed;
+    impl_->steps = checkpoint.step;
+    impl_->algorithm_steps = std::move(checkpoint.algorithm_steps);
+    return report;
+  });
 }
 
 graph::ModelDef Model::Impl::with_present_state() const {
@@ -116,17 +119,20 @@ graph::ModelDef Model::Impl::with_present_state() const {
 
 void Model::export_inference(const std::filesystem::path& file,
                              const ExportOptions& options) const {
-  graph::ModelDef def = impl_->with_present_state();
-  def.training.clear();
-  // The operators of training are not needed any more.
-  std::erase_if(def.opsets, [&](const graph::OpsetImport& import) {
-    return import.domain == training_domain && !uses_domain(def, training_domain);
+  guard_memory("export the model", [&] {
+    graph::ModelDef def = impl_->with_present_state();
+    def.training.clear();
+    // The operators of training are not needed any more.
+    std::erase_if(def.opsets, [&](const graph::OpsetImport& import) {
+      return import.domain == training_domain && !uses_domain(def, training_domain);
+    });
+    save_model(def, file, options.external_data_from);
   });
-  save_model(def, file, options.external_data_from);
 }
 
 void Model::export_training(const std::filesystem::path& file, const ExportOptions& options) const {
-  save_model(impl_->with_present_state(), file, options.external_data_from);
+  guard_memory("export the model",
+               [&] { save_model(impl_->with_present_state(), file, options.external_data_from); });
 }
 
 }  // namespace ondine

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <array>
-#include <sstream>
 
 #include "core/message.h"
+#include "core/out_of_memory.h"
 #include "graph/check/findings.h"
 #include "graph/contract/op_def.h"
 #include "graph/print/print.h"
@@ -51,34 +51,45 @@ std::vector<PortInfo> output_ports(const trainer::Callable& callable,
 
 }  // namespace
 
-std::vector<PortInfo> Model::inputs() const { return input_ports(impl_->assembly.infer); }
+std::vector<PortInfo> Model::inputs() const {
+  return guard_memory("describe the model", [&] { return input_ports(impl_->assembly.infer); });
+}
 
 std::vector<PortInfo> Model::outputs() const {
-  return output_ports(impl_->assembly.infer, impl_->assembly.infer.default_outputs);
+  return guard_memory("describe the model", [&] {
+    return output_ports(impl_->assembly.infer, impl_->assembly.infer.default_outputs);
+  });
 }
 
 std::size_t Model::algorithm_count() const { return impl_->assembly.algorithms.size(); }
 
 AlgorithmInfo Model::algorithm(std::size_t index) const {
-  const trainer::Algorithm& algorithm = impl_->require_algorithm(index);
-  AlgorithmInfo info;
-  info.inputs = input_ports(algorithm.step);
-  info.outputs = output_ports(algorithm.step, algorithm.outputs);
-  for (const trainer::Update& update : algorithm.step.updates) {
-    info.updates.push_back(impl_->state.variable(update.variable).name);
-  }
-  return info;
+  return guard_memory("describe the model", [&] {
+    const trainer::Algorithm& algorithm = impl_->require_algorithm(index);
+    AlgorithmInfo info;
+    info.inputs = input_ports(algorithm.step);
+    info.outputs = output_ports(algorithm.step, algorithm.outputs);
+    for (const trainer::Update& update : algorithm.step.updates) {
+      info.updates.push_back(impl_->state.variable(update.variable).name);
+    }
+    return info;
+  });
 }
 
 std::uint64_t Model::seed() const { return impl_->seed; }
 std::uint64_t Model::steps() const { return impl_->steps; }
-std::string Model::fingerprint() const { return to_hex(impl_->fingerprint()); }
+std::string Model::fingerprint() const {
+  return guard_memory("take the fingerprint", [&] { return to_hex(impl_->fingerprint()); });
+}
 
 void Model::set_threads(int threads) {
-  if (threads < 1) fail(ErrorCode::mismatch, "the number of threads must be at least 1");
-  impl_->runtime.threads = threads;
-  impl_->runtime.pool = std::make_unique<ThreadPool>(threads);
-  impl_->forget_plans();
+  guard_memory("start threads", [&] {
+    if (threads < 1) fail(ErrorCode::mismatch, "the number of threads must be at least 1");
+    auto pool = std::make_unique<ThreadPool>(threads);
+    impl_->runtime.threads = threads;
+    impl_->runtime.pool = std::move(pool);
+    impl_->forget_plans();
+  });
 }
 
 void Model::set_progress(ProgressCallback callback) { impl_->progress = std::move(callback); }
@@ -91,22 +102,24 @@ void Model::set_deadline(std::optional<std::chrono::milliseconds> per_call) {
 
 PlanInfo Model::plan(std::span<const NamedValue> feeds, std::optional<std::size_t> algorithm,
                      std::span<const std::string> fetches) const {
-  const trainer::Callable& callable =
-      algorithm ? impl_->require_algorithm(*algorithm).step : impl_->assembly.infer_for(feeds);
-  const trainer::Selection& selection = callable.select(
-      fetches.empty() ? std::span(callable.default_outputs) : fetches, impl_->runtime);
-  const auto present = impl_->state.read();
-  std::vector<Value> inputs;
-  callable.gather(feeds, present, inputs);
-  const auto plan = selection.program->plan(inputs);
-  PlanInfo info;
-  info.arena_bytes = plan->arena_bytes;
-  info.nodes = plan->nodes.size();
-  for (const graph::GraphValue& value : plan->graph.values) {
-    if (value.constant.defined()) info.constant_bytes += value.constant.bytes();
-  }
-  info.state_bytes = plan->total_bytes - info.arena_bytes - info.constant_bytes;
-  return info;
+  return guard_memory("plan a call", [&] {
+    const trainer::Callable& callable =
+        algorithm ? impl_->require_algorithm(*algorithm).step : impl_->assembly.infer_for(feeds);
+    const trainer::Selection& selection = callable.select(
+        fetches.empty() ? std::span(callable.default_outputs) : fetches, impl_->runtime);
+    const auto present = impl_->state.read();
+    std::vector<Value> inputs;
+    callable.gather(feeds, present, inputs);
+    const auto plan = selection.program->plan(inputs);
+    PlanInfo info;
+    info.arena_bytes = plan->arena_bytes;
+    info.nodes = plan->nodes.size();
+    for (const graph::GraphValue& value : plan->graph.values) {
+      if (value.constant.defined()) info.constant_bytes += value.constant.bytes();
+    }
+    info.state_bytes = plan->total_bytes - info.arena_bytes - info.constant_bytes;
+    return info;
+  });
 }
 
 void Model::set_profiling(bool on) {
@@ -115,56 +128,70 @@ void Model::set_profiling(bool on) {
 }
 
 std::vector<ProfileEntry> Model::profile() const {
-  std::vector<ProfileEntry> entries;
-  for (const auto& [op, entry] : impl_->profile) entries.push_back(entry);
-  std::sort(entries.begin(), entries.end(),
-            [](const ProfileEntry& a, const ProfileEntry& b) { return a.seconds > b.seconds; });
-  return entries;
+  return guard_memory("report the profile", [&] {
+    std::vector<ProfileEntry> entries;
+    for (const auto& [op, entry] : impl_->profile) entries.push_back(entry);
+    std::sort(entries.begin(), entries.end(),
+              [](const ProfileEntry& a, const ProfileEntry& b) { return a.seconds > b.seconds; });
+    return entries;
+  });
 }
 
 std::string Model::inspect(std::string_view stage, std::size_t algorithm) const {
-  if (stage == "model") return graph::print(impl_->def);
-  static constexpr std::array stages{"graph", "training", "gradient", "optimized"};
-  if (std::find(stages.begin(), stages.end(), stage) == stages.end()) {
-    fail(ErrorCode::mismatch, "there is no stage ", quoted(stage),
-         "; stages are 'model' 'graph' 'training' 'gradient' 'optimized'");
-  }
-  // Without training information the later stages are those of inference.
-  const bool trains = algorithm_count() > 0;
-  if (trains && stage != "graph") impl_->require_algorithm(algorithm);
-  if (!trains && stage == "training") fail(ErrorCode::mismatch, "the model has no training_info");
-  std::string text;
-  std::string part;
-  std::size_t seen = 0;
-  trainer::assemble(impl_->def, impl_->options, [&](std::string_view name, const graph::Graph& g) {
-    // Each graph goes through its stages in turn; it is told by the first of them.
-    if (name == "graph" || name == "training" || name == "initialization") part = name;
-    if (name == "training") ++seen;
-    const bool wanted =
-        trains && stage != "graph" ? part == "training" && seen == algorithm + 1 : part == "graph";
-    if (wanted && name == stage) text = graph::print(g);
+  return guard_memory("print the model", [&]() -> std::string {
+    if (stage == "model") return graph::print(impl_->def);
+    static constexpr std::array stages{"graph", "training", "gradient", "optimized"};
+    if (std::find(stages.begin(), stages.end(), stage) == stages.end()) {
+      fail(ErrorCode::mismatch, "there is no stage ", quoted(stage),
+           "; stages are 'model' 'graph' 'training' 'gradient' 'optimized'");
+    }
+    // Without training information the later stages are those of inference.
+    const bool trains = algorithm_count() > 0;
+    if (trains && stage != "graph") impl_->require_algorithm(algorithm);
+    if (!trains && stage == "training") fail(ErrorCode::mismatch, "the model has no training_info");
+    std::string text;
+    std::string part;
+    std::size_t seen = 0;
+    trainer::assemble(impl_->def, impl_->options,
+                      [&](std::string_view name, const graph::Graph& g) {
+                        // Each graph goes through its stages in turn; it is told by the first of
+                        // them.
+                        if (name == "graph" || name == "training" || name == "initialization")
+                          part = name;
+                        if (name == "training") ++seen;
+                        const bool wanted = trains && stage != "graph"
+                                                ? part == "training" && seen == algorithm + 1
+                                                : part == "graph";
+                        if (wanted && name == stage) text = graph::print(g);
+                      });
+    return text;
   });
-  return text;
 }
 
 std::vector<std::string> check_model(const std::filesystem::path& file,
                                      const LoadOptions& options) {
-  graph::Findings findings;
-  std::string message;
-  findings.collect([&] {
-    try {
-      trainer::assemble(trainer::load_checked(file, options.limits), options);
-    } catch (const Error& error) {
-      message = error.message();
-      throw;
+  return guard_memory("check the model", [&]() -> std::vector<std::string> {
+    graph::Findings findings;
+    std::string message;
+    findings.collect([&] {
+      try {
+        trainer::assemble(trainer::load_checked(file, options.limits), options);
+      } catch (const Error& error) {
+        message = error.message();
+        throw;
+      }
+    });
+    if (message.find('\n') == std::string::npos) return findings.texts();
+    // Several findings are lines of one message.
+    std::vector<std::string> lines;
+    std::string_view rest = message;
+    while (!rest.empty()) {
+      const std::string_view line = rest.substr(0, rest.find('\n'));
+      lines.emplace_back(line);
+      rest.remove_prefix(std::min(line.size() + 1, rest.size()));
     }
+    return lines;
   });
-  if (message.find('\n') == std::string::npos) return findings.texts();
-  // Several findings are lines of one message.
-  std::vector<std::string> lines;
-  std::istringstream text(message);
-  for (std::string line; std::getline(text, line);) lines.push_back(line);
-  return lines;
 }
 
 }  // namespace ondine

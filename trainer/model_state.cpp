@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "core/message.h"
+#include "core/out_of_memory.h"
 #include "trainer/model_impl.h"
 
 namespace ondine {
@@ -12,60 +13,82 @@ std::size_t Model::Impl::require_variable(std::string_view name) const {
 }
 
 std::vector<StateInfo> Model::state() const {
-  std::vector<StateInfo> infos;
-  for (std::size_t i = 0; i < impl_->state.size(); ++i) {
-    const trainer::Variable& variable = impl_->state.variable(i);
-    infos.push_back(
-        {variable.name, variable.role, variable.initial.dtype(), variable.initial.shape()});
-  }
-  return infos;
+  return guard_memory("describe the model", [&] {
+    std::vector<StateInfo> infos;
+    for (std::size_t i = 0; i < impl_->state.size(); ++i) {
+      const trainer::Variable& variable = impl_->state.variable(i);
+      infos.push_back(
+          {variable.name, variable.role, variable.initial.dtype(), variable.initial.shape()});
+    }
+    return infos;
+  });
 }
 
 Tensor Model::get_state(std::string_view name) const {
-  const std::size_t index = impl_->require_variable(name);
-  return impl_->state.read()[index].clone();
+  return guard_memory("copy the state", [&] {
+    const std::size_t index = impl_->require_variable(name);
+    return impl_->state.read()[index].clone();
+  });
 }
 
 void Model::set_state(std::string_view name, const Tensor& value) {
-  const std::size_t index = impl_->require_variable(name);
-  const Tensor& initial = impl_->state.variable(index).initial;
-  if (value.dtype() != initial.dtype() || !(value.shape() == initial.shape())) {
-    fail(ErrorCode::mismatch, "state variable ", quoted(name), " is a ", initial.dtype(),
-         initial.shape(), ", not a ", value.dtype(), value.shape());
-  }
-  impl_->set_next(index, value);
-  impl_->state.commit();
+  guard_memory("set the state", [&] {
+    const NamedValue one{name, value};
+    set_state(std::span(&one, 1));
+  });
+}
+
+void Model::set_state(std::span<const NamedValue> values) {
+  guard_memory("set the state", [&] {
+    const trainer::StateStore::Draft draft(impl_->state);
+    for (const auto& [name, value] : values) {
+      const std::size_t index = impl_->require_variable(name);
+      const Tensor& initial = impl_->state.variable(index).initial;
+      const Tensor& tensor = value.tensor();
+      if (tensor.dtype() != initial.dtype() || !(tensor.shape() == initial.shape())) {
+        fail(ErrorCode::mismatch, "state variable ", quoted(name), " is a ", initial.dtype(),
+             initial.shape(), ", not a ", tensor.dtype(), tensor.shape());
+      }
+      impl_->set_next(index, tensor);
+    }
+    impl_->state.commit();
+  });
 }
 
 std::vector<float> Model::parameters() const {
-  std::vector<float> flat;
-  const auto present = impl_->state.read();
-  for (std::size_t i = 0; i < impl_->state.size(); ++i) {
-    if (!impl_->is_parameter(i)) continue;
-    const auto values = present[i].values<float>();
-    flat.insert(flat.end(), values.begin(), values.end());
-  }
-  return flat;
+  return guard_memory("copy the parameters", [&] {
+    std::vector<float> flat;
+    const auto present = impl_->state.read();
+    for (std::size_t i = 0; i < impl_->state.size(); ++i) {
+      if (!impl_->is_parameter(i)) continue;
+      const auto values = present[i].values<float>();
+      flat.insert(flat.end(), values.begin(), values.end());
+    }
+    return flat;
+  });
 }
 
 void Model::set_parameters(std::span<const float> flat) {
-  std::size_t total = 0;
-  for (std::size_t i = 0; i < impl_->state.size(); ++i) {
-    if (impl_->is_parameter(i)) {
-      total += static_cast<std::size_t>(impl_->state.variable(i).initial.size());
+  guard_memory("set the parameters", [&] {
+    std::size_t total = 0;
+    for (std::size_t i = 0; i < impl_->state.size(); ++i) {
+      if (impl_->is_parameter(i)) {
+        total += static_cast<std::size_t>(impl_->state.variable(i).initial.size());
+      }
     }
-  }
-  if (flat.size() != total) {
-    fail(ErrorCode::mismatch, "the model has ", total, " parameters, ", flat.size(),
-         " values were given");
-  }
-  for (std::size_t i = 0; i < impl_->state.size(); ++i) {
-    if (!impl_->is_parameter(i)) continue;
-    const auto target = impl_->state.next(i).mutable_values<float>();
-    std::copy_n(flat.begin(), target.size(), target.begin());
-    flat = flat.subspan(target.size());
-  }
-  impl_->state.commit();
+    if (flat.size() != total) {
+      fail(ErrorCode::mismatch, "the model has ", total, " parameters, ", flat.size(),
+           " values were given");
+    }
+    const trainer::StateStore::Draft draft(impl_->state);
+    for (std::size_t i = 0; i < impl_->state.size(); ++i) {
+      if (!impl_->is_parameter(i)) continue;
+      const auto target = impl_->state.next(i).mutable_values<float>();
+      std::copy_n(flat.begin(), target.size(), target.begin());
+      flat = flat.subspan(target.size());
+    }
+    impl_->state.commit();
+  });
 }
 
 void Model::Impl::set_next(std::size_t index, const Tensor& value) {

@@ -2,6 +2,7 @@
 
 #include <ondine/operators.h>
 
+#include "core/out_of_memory.h"
 #include "graph/contract/catalogue_trace.h"
 #include "graph/contract/op_def.h"
 #include "kernels/catalogue.h"
@@ -10,18 +11,20 @@ namespace ondine {
 
 std::vector<OperatorUse> operators_of(const std::filesystem::path& model,
                                       const LoadOptions& options) {
-  // Everything that a model will run is written and looked up while it is loaded.
-  const graph::CatalogueTrace trace;
-  Model::load(model, options);
-  std::vector<OperatorUse> uses;
-  for (const graph::OpDef* op : trace.found()) {
-    const std::string_view identifier = kernels::identifier(*op);
-    if (identifier.empty()) continue;  // Gradient, which every build has
-    uses.push_back({std::string(identifier), std::string(op->domain), std::string(op->name)});
-  }
-  std::sort(uses.begin(), uses.end(),
-            [](const auto& a, const auto& b) { return a.identifier < b.identifier; });
-  return uses;
+  return guard_memory("list the operators", [&] {
+    // Everything that a model will run is written and looked up while it is loaded.
+    const graph::CatalogueTrace trace;
+    Model::load(model, options);
+    std::vector<OperatorUse> uses;
+    for (const graph::OpDef* op : trace.found()) {
+      const std::string_view identifier = kernels::identifier(*op);
+      if (identifier.empty()) continue;  // Gradient, which every build has
+      uses.push_back({std::string(identifier), std::string(op->domain), std::string(op->name)});
+    }
+    std::sort(uses.begin(), uses.end(),
+              [](const auto& a, const auto& b) { return a.identifier < b.identifier; });
+    return uses;
+  });
 }
 
 }  // namespace ondine

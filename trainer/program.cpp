@@ -28,7 +28,8 @@ bool has_type(const Value& value, const Type& type) {
 struct Program::Variant {
   std::vector<Type> inputs;
   std::shared_ptr<const Plan> plan;
-  std::vector<std::unique_ptr<Executor>> idle;
+  std::vector<std::unique_ptr<Executor>> idle;  // has room for all `made`
+  std::size_t made = 0;
 };
 
 Program::Program(std::shared_ptr<const Graph> graph, Wanted wanted, const Runtime& runtime)
@@ -85,6 +86,9 @@ ExecutorLease Program::acquire(std::span<const Value> inputs) {
   if (!executor) {
     executor = std::make_unique<Executor>(chosen->plan, runtime_->limits, runtime_->threads,
                                           runtime_->budget);
+    const std::lock_guard lock(mutex_);
+    chosen->idle.reserve(chosen->made + 1);
+    ++chosen->made;
   }
   for (std::size_t i = 0; i < inputs.size(); ++i) executor->set_input(i, inputs[i]);
   return {std::move(chosen), std::move(executor), *this};

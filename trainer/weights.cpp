@@ -7,6 +7,7 @@
 #include "checkpoints/safetensors.h"
 #include "core/file.h"
 #include "core/message.h"
+#include "core/out_of_memory.h"
 
 namespace ondine {
 namespace {
@@ -18,51 +19,55 @@ bool belongs(const StateInfo& info, WeightSet set) {
 }  // namespace
 
 void save_weights(const Model& model, const std::filesystem::path& file, WeightSet set) {
-  Safetensors content;
-  for (const StateInfo& info : model.state()) {
-    if (belongs(info, set)) content.tensors.push_back({info.name, model.get_state(info.name)});
-  }
-  if (content.tensors.empty()) {
-    fail(ErrorCode::mismatch, "the model has no weights that a training step changes");
-  }
-  PosixFileSystem files;
-  save_safetensors(files, file, content);
+  guard_memory("save the weights", [&] {
+    Safetensors content;
+    for (const StateInfo& info : model.state()) {
+      if (belongs(info, set)) content.tensors.push_back({info.name, model.get_state(info.name)});
+    }
+    if (content.tensors.empty()) {
+      fail(ErrorCode::mismatch, "the model has no weights that a training step changes");
+    }
+    PosixFileSystem files;
+    save_safetensors(files, file, content);
+  });
 }
 
 WeightReport load_weights(Model& model, const std::filesystem::path& file, WeightSet set,
                           const Limits& limits) {
-  PosixFileSystem files;
-  const Safetensors content = load_safetensors(files, file, limits);
-  std::map<std::string_view, const Tensor*> found;
-  for (const NamedTensor& tensor : content.tensors) found.emplace(tensor.name, &tensor.value);
+  return guard_memory("load the weights", [&] {
+    PosixFileSystem files;
+    const Safetensors content = load_safetensors(files, file, limits);
+    std::map<std::string_view, const Tensor*> found;
+    for (const NamedTensor& tensor : content.tensors) found.emplace(tensor.name, &tensor.value);
 
-  WeightReport report;
-  std::vector<std::pair<std::string, const Tensor*>> chosen;
-  std::string wrong;
-  for (const StateInfo& info : model.state()) {
-    const auto at = found.find(info.name);
-    if (at == found.end()) {
-      if (belongs(info, set)) report.missing.push_back(info.name);
-      continue;
+    WeightReport report;
+    NamedValues chosen;
+    std::string wrong;
+    for (const StateInfo& info : model.state()) {
+      const auto at = found.find(info.name);
+      if (at == found.end()) {
+        if (belongs(info, set)) report.missing.push_back(info.name);
+        continue;
+      }
+      const Tensor& value = *at->second;
+      if (value.dtype() != info.dtype || !(value.shape() == info.shape)) {
+        wrong += cat(wrong.empty() ? "" : "\n", "tensor ", quoted(info.name), " of ",
+                     quoted(file.filename().string()), " is a ", value.dtype(), value.shape(),
+                     ", the state variable is a ", info.dtype, info.shape);
+      }
+      chosen.emplace_back(info.name, value);
+      found.erase(at);
     }
-    const Tensor& value = *at->second;
-    if (value.dtype() != info.dtype || !(value.shape() == info.shape)) {
-      wrong += cat(wrong.empty() ? "" : "\n", "tensor ", quoted(info.name), " of ",
-                   quoted(file.filename().string()), " is a ", value.dtype(), value.shape(),
-                   ", the state variable is a ", info.dtype, info.shape);
+    if (!wrong.empty()) fail(ErrorCode::mismatch, wrong);
+    if (chosen.empty()) {
+      fail(ErrorCode::mismatch, "none of the ", content.tensors.size(), " tensors of ",
+           quoted(file.filename().string()), " has the name of a state variable");
     }
-    chosen.emplace_back(info.name, &value);
-    found.erase(at);
-  }
-  if (!wrong.empty()) fail(ErrorCode::mismatch, wrong);
-  if (chosen.empty()) {
-    fail(ErrorCode::mismatch, "none of the ", content.tensors.size(), " tensors of ",
-         quoted(file.filename().string()), " has the name of a state variable");
-  }
-  for (const auto& [name, value] : found) report.unknown.emplace_back(name);
-  for (const auto& [name, value] : chosen) model.set_state(name, *value);
-  report.assigned = chosen.size();
-  return report;
+    for (const auto& [name, value] : found) report.unknown.emplace_back(name);
+    report.assigned = chosen.size();
+    model.set_state(chosen);
+    return report;
+  });
 }
 
 }  // namespace ondine

@@ -167,6 +167,8 @@ class Model {
   Tensor get_state(std::string_view name) const;
   // dtype and shape must be the variable's.
   void set_state(std::string_view name, const Tensor& value);
+  // All at once or, with an Error, none.
+  void set_state(std::span<const NamedValue> values);
   // All float32 variables of role weight, one after the other in the order of state().
   std::vector<float> parameters() const;
   // Error(mismatch) unless the size is that of parameters().

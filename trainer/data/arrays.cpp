@@ -6,6 +6,8 @@
 
 #include <ondine/data.h>
 
+#include "core/file.h"
+#include "core/out_of_memory.h"
 #include "trainer/data/open_data.h"
 
 namespace ondine {
@@ -105,11 +107,14 @@ std::vector<fs::path> data_files(std::span<const fs::path> places) {
       files.push_back(place);
       continue;
     }
+    // A directory_iterator that reports by error code ends the program when memory runs out.
+    PosixFileSystem system;
+    std::vector<std::string> names;
+    require_io(system.list(place.string(), names), "list", place.string());
     std::vector<fs::path> inside;
-    for (const auto& entry : fs::directory_iterator(place, error)) {
-      if (entry.is_regular_file(error) && is_data_file(entry.path())) {
-        inside.push_back(entry.path());
-      }
+    for (const std::string& name : names) {
+      const fs::path file = place / name;
+      if (is_data_file(file) && fs::is_regular_file(file, error)) inside.push_back(file);
     }
     if (inside.empty()) {
       fail(ErrorCode::mismatch, "no IDX, .npy or .npz files in folder ", quoted(place.string()));
@@ -123,51 +128,57 @@ std::vector<fs::path> data_files(std::span<const fs::path> places) {
 }  // namespace
 
 Tensor load_array(const fs::path& file, const Limits& limits) {
-  Tensor result;
-  with_data(file, limits, [&](Source& source) { result = read_array(source, limits); });
-  return result;
+  return guard_memory("read the data", [&] {
+    Tensor result;
+    with_data(file, limits, [&](Source& source) { result = read_array(source, limits); });
+    return result;
+  });
 }
 
 NamedValues load_arrays(const fs::path& file, const Limits& limits) {
-  NamedValues result;
-  if (!is_npz(file)) {
-    result.emplace_back(stem_of(file), load_array(file, limits));
-    return result;
-  }
-  with_data(file, limits, [&](Source& source) {
-    std::vector<std::byte> bytes(static_cast<std::size_t>(source.size()));
-    source.read(bytes);
-    for (auto& [name, array] : read_npz(bytes, limits)) {
-      result.emplace_back(std::move(name), std::move(array));
+  return guard_memory("read the data", [&] {
+    NamedValues result;
+    if (!is_npz(file)) {
+      result.emplace_back(stem_of(file), load_array(file, limits));
+      return result;
     }
+    with_data(file, limits, [&](Source& source) {
+      std::vector<std::byte> bytes(static_cast<std::size_t>(source.size()));
+      source.read(bytes);
+      for (auto& [name, array] : read_npz(bytes, limits)) {
+        result.emplace_back(std::move(name), std::move(array));
+      }
+    });
+    return result;
   });
-  return result;
 }
 
 DataSplits load_splits(std::span<const fs::path> places, const Limits& limits) {
-  DataSplits result;
-  for (const fs::path& file : data_files(places)) {
-    std::string stem = stem_of(file);
-    if (is_idx_name(file)) cut_family(stem);
-    const Split of_file = cut_split(stem);
-    for (auto& [name, array] : load_arrays(file, limits)) {
-      std::string short_name = is_npz(file) ? name : stem;
-      Split split = is_npz(file) ? cut_split(short_name) : of_file;
-      if (split == Split::unknown) split = of_file;
-      if (short_name.empty()) short_name = name;
-      NamedValues& target = split == Split::validation ? result.validation : result.train;
-      const bool taken = std::any_of(
-          target.begin(), target.end(),
-          [&, &found = short_name](const NamedValue& one) { return one.first == found; });
-      if (taken) {
-        fail(ErrorCode::mismatch, "two arrays are named ", quoted(short_name),
-             "; the second is in ", quoted(file.string()));
+  return guard_memory("read the data", [&] {
+    DataSplits result;
+    for (const fs::path& file : data_files(places)) {
+      std::string stem = stem_of(file);
+      if (is_idx_name(file)) cut_family(stem);
+      const Split of_file = cut_split(stem);
+      for (auto& [name, array] : load_arrays(file, limits)) {
+        std::string short_name = is_npz(file) ? name : stem;
+        Split split = is_npz(file) ? cut_split(short_name) : of_file;
+        if (split == Split::unknown) split = of_file;
+        if (short_name.empty()) short_name = name;
+        NamedValues& target = split == Split::validation ? result.validation : result.train;
+        const bool taken = std::any_of(
+            target.begin(), target.end(),
+            [&, &found = short_name](const NamedValue& one) { return one.first == found; });
+        if (taken) {
+          fail(ErrorCode::mismatch, "two arrays are named ", quoted(short_name),
+               "; the second is in ", quoted(file.string()));
+        }
+        target.emplace_back(short_name, std::move(array));
       }
-      target.emplace_back(short_name, std::move(array));
     }
-  }
-  if (result.train.empty() && result.validation.empty()) fail(ErrorCode::mismatch, "no data");
-  return result;
+    if (result.train.empty() && result.validation.empty()) fail(ErrorCode::mismatch, "no data");
+    return result;
+  });
 }
 
 }  // namespace ondine

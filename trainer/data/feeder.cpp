@@ -5,6 +5,7 @@
 
 #include "core/float_formats.h"
 #include "core/message.h"
+#include "core/out_of_memory.h"
 
 namespace ondine {
 namespace {
@@ -148,53 +149,55 @@ std::string describe(const NamedValues& arrays) {
 }  // namespace
 
 Feeder::Feeder(std::span<const PortInfo> inputs, const NamedValues& arrays, const ArrayMap& map) {
-  const auto array_of = [&](std::string_view name) -> const Tensor* {
-    for (const auto& [key, array] : arrays) {
-      if (key == name) return &array.tensor();
+  guard_memory("read the data", [&] {
+    const auto array_of = [&](std::string_view name) -> const Tensor* {
+      for (const auto& [key, array] : arrays) {
+        if (key == name) return &array.tensor();
+      }
+      return nullptr;
+    };
+    std::set<std::string, std::less<>> used;
+    std::vector<const Tensor*> chosen(inputs.size());
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      std::string name = inputs[i].name;
+      for (const auto& [input, array] : map) {
+        if (input != name) continue;
+        if (array_of(array) == nullptr) {
+          fail(ErrorCode::mismatch, "there is no array ", quoted(array),
+               "; the data has: ", describe(arrays));
+        }
+        chosen[i] = array_of(array);
+        used.insert(array);
+      }
+      if (chosen[i] == nullptr && (chosen[i] = array_of(name)) != nullptr) used.insert(name);
+      if (chosen[i] != nullptr) require_fit(inputs[i], *chosen[i]);
     }
-    return nullptr;
-  };
-  std::set<std::string, std::less<>> used;
-  std::vector<const Tensor*> chosen(inputs.size());
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    std::string name = inputs[i].name;
     for (const auto& [input, array] : map) {
-      if (input != name) continue;
-      if (array_of(array) == nullptr) {
-        fail(ErrorCode::mismatch, "there is no array ", quoted(array),
+      if (std::none_of(inputs.begin(), inputs.end(),
+                       [&, &wanted = input](const PortInfo& one) { return one.name == wanted; })) {
+        fail(ErrorCode::mismatch, "the model has no input ", quoted(input), " to map to");
+      }
+    }
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (chosen[i] != nullptr || inputs[i].has_default) continue;
+      std::vector<const NamedValue*> fitting;
+      for (const NamedValue& one : arrays) {
+        if (!used.contains(one.first) && row_dims(inputs[i], one.second.tensor())) {
+          fitting.push_back(&one);
+        }
+      }
+      if (fitting.size() != 1) {
+        fail(ErrorCode::mismatch, fitting.empty() ? "no array fits" : "several arrays fit",
+             " input ", quoted(inputs[i].name), " of type ", inputs[i].type,
              "; the data has: ", describe(arrays));
       }
-      chosen[i] = array_of(array);
-      used.insert(array);
+      chosen[i] = &fitting[0]->second.tensor();
+      used.insert(fitting[0]->first);
     }
-    if (chosen[i] == nullptr && (chosen[i] = array_of(name)) != nullptr) used.insert(name);
-    if (chosen[i] != nullptr) require_fit(inputs[i], *chosen[i]);
-  }
-  for (const auto& [input, array] : map) {
-    if (std::none_of(inputs.begin(), inputs.end(),
-                     [&, &wanted = input](const PortInfo& one) { return one.name == wanted; })) {
-      fail(ErrorCode::mismatch, "the model has no input ", quoted(input), " to map to");
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (chosen[i] != nullptr) add(inputs[i], *chosen[i]);
     }
-  }
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (chosen[i] != nullptr || inputs[i].has_default) continue;
-    std::vector<const NamedValue*> fitting;
-    for (const NamedValue& one : arrays) {
-      if (!used.contains(one.first) && row_dims(inputs[i], one.second.tensor())) {
-        fitting.push_back(&one);
-      }
-    }
-    if (fitting.size() != 1) {
-      fail(ErrorCode::mismatch, fitting.empty() ? "no array fits" : "several arrays fit", " input ",
-           quoted(inputs[i].name), " of type ", inputs[i].type,
-           "; the data has: ", describe(arrays));
-    }
-    chosen[i] = &fitting[0]->second.tensor();
-    used.insert(fitting[0]->first);
-  }
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (chosen[i] != nullptr) add(inputs[i], *chosen[i]);
-  }
+  });
 }
 
 void Feeder::add(const PortInfo& input, const Tensor& array) {
@@ -213,25 +216,29 @@ void Feeder::add(const PortInfo& input, const Tensor& array) {
 }
 
 std::span<const NamedValue> Feeder::take(std::span<const std::uint64_t> rows) {
-  for (const std::uint64_t row : rows) {
-    if (row >= size_) fail(ErrorCode::mismatch, "row ", row, " of ", size_);
-  }
-  for (std::size_t i = 0; i < sources_.size(); ++i) {
-    Shape shape{static_cast<std::int64_t>(rows.size())};
-    for (const std::int64_t extent : sources_[i].row_dims) shape.push_back(extent);
-    Value& feed = feeds_[i].second;
-    if (!feed.is_tensor() || !(feed.tensor().shape() == shape)) {
-      feed = Tensor(sources_[i].dtype, shape);
+  return guard_memory("take a batch", [&]() -> std::span<const NamedValue> {
+    for (const std::uint64_t row : rows) {
+      if (row >= size_) fail(ErrorCode::mismatch, "row ", row, " of ", size_);
     }
-    copy_rows(sources_[i].array, rows, feed.tensor());
-  }
-  return feeds_;
+    for (std::size_t i = 0; i < sources_.size(); ++i) {
+      Shape shape{static_cast<std::int64_t>(rows.size())};
+      for (const std::int64_t extent : sources_[i].row_dims) shape.push_back(extent);
+      Value& feed = feeds_[i].second;
+      if (!feed.is_tensor() || !(feed.tensor().shape() == shape)) {
+        feed = Tensor(sources_[i].dtype, shape);
+      }
+      copy_rows(sources_[i].array, rows, feed.tensor());
+    }
+    return feeds_;
+  });
 }
 
 std::vector<std::string> Feeder::inputs() const {
-  std::vector<std::string> names;
-  for (const NamedValue& feed : feeds_) names.push_back(feed.first);
-  return names;
+  return guard_memory("take a batch", [&] {
+    std::vector<std::string> names;
+    for (const NamedValue& feed : feeds_) names.push_back(feed.first);
+    return names;
+  });
 }
 
 }  // namespace ondine

@@ -12,6 +12,7 @@
 
 #include "core/atomic_file.h"
 #include "core/byte_order.h"
+#include "core/out_of_memory.h"
 #include "trainer/data/open_data.h"
 
 namespace ondine {
@@ -125,35 +126,37 @@ Tensor read_npy(Source& source, const Limits& limits) {
 }
 
 void save_array(const std::filesystem::path& file, const Tensor& tensor) {
-  const auto* const known =
-      std::find_if(type_codes.begin(), type_codes.end(),
-                   [&](const auto& one) { return one.second == tensor.dtype(); });
-  if (known == type_codes.end()) {
-    fail(ErrorCode::unsupported, "the .npy format has no elements of type ", tensor.dtype());
-  }
-  std::string shape;
-  for (const std::int64_t extent : tensor.shape()) shape += std::to_string(extent) + ",";
-  std::string header = "{'descr': '" + std::string(size_of(tensor.dtype()) == 1 ? "|" : "<") +
-                       std::string(known->first) + "', 'fortran_order': False, 'shape': (" + shape +
-                       "), }";
-  // Elements start at a multiple of 64.
-  header.append(63 - (10 + header.size()) % 64, ' ');
-  header += '\n';
-  const bool wide = header.size() > 0xffff;
-  std::string start =
-      wide ? std::string("\x93NUMPY\x02\x00", 8) : std::string("\x93NUMPY\x01\x00", 8);
-  for (std::size_t i = 0; i < (wide ? 4U : 2U); ++i) {
-    start += static_cast<char>(header.size() >> (8 * i) & 0xff);
-  }
-  PosixFileSystem files;
-  atomic_write(files, file.string(), [&](Sink& sink) {
-    sink.write(std::as_bytes(std::span(start)));
-    sink.write(std::as_bytes(std::span(header)));
-    const std::span elements(static_cast<const std::byte*>(tensor.data()), tensor.bytes());
-    if (!other_byte_order) return sink.write(elements);
-    std::vector<std::byte> swapped(elements.begin(), elements.end());
-    swap_numbers(swapped, tensor.dtype());
-    sink.write(swapped);
+  guard_memory("save the array", [&] {
+    const auto* const known =
+        std::find_if(type_codes.begin(), type_codes.end(),
+                     [&](const auto& one) { return one.second == tensor.dtype(); });
+    if (known == type_codes.end()) {
+      fail(ErrorCode::unsupported, "the .npy format has no elements of type ", tensor.dtype());
+    }
+    std::string shape;
+    for (const std::int64_t extent : tensor.shape()) shape += std::to_string(extent) + ",";
+    std::string header = "{'descr': '" + std::string(size_of(tensor.dtype()) == 1 ? "|" : "<") +
+                         std::string(known->first) + "', 'fortran_order': False, 'shape': (" +
+                         shape + "), }";
+    // Elements start at a multiple of 64.
+    header.append(63 - (10 + header.size()) % 64, ' ');
+    header += '\n';
+    const bool wide = header.size() > 0xffff;
+    std::string start =
+        wide ? std::string("\x93NUMPY\x02\x00", 8) : std::string("\x93NUMPY\x01\x00", 8);
+    for (std::size_t i = 0; i < (wide ? 4U : 2U); ++i) {
+      start += static_cast<char>(header.size() >> (8 * i) & 0xff);
+    }
+    PosixFileSystem files;
+    atomic_write(files, file.string(), [&](Sink& sink) {
+      sink.write(std::as_bytes(std::span(start)));
+      sink.write(std::as_bytes(std::span(header)));
+      const std::span elements(static_cast<const std::byte*>(tensor.data()), tensor.bytes());
+      if (!other_byte_order) return sink.write(elements);
+      std::vector<std::byte> swapped(elements.begin(), elements.end());
+      swap_numbers(swapped, tensor.dtype());
+      sink.write(swapped);
+    });
   });
 }
 

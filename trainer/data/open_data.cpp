@@ -45,6 +45,7 @@ std::vector<std::byte> inflate(std::span<const std::byte> packed, int window, st
     stream.avail_out = static_cast<uInt>(piece);
     status = ::inflate(&stream, Z_NO_FLUSH);
     result.resize(done + piece - stream.avail_out);
+    if (status == Z_MEM_ERROR) fail(ErrorCode::limit, "no memory to uncompress");
     if (status != Z_OK && status != Z_STREAM_END) {
       fail(ErrorCode::corrupt, "compressed data is damaged or cut off");
     }

@@ -2,6 +2,7 @@
 #include <ondine/data.h>
 
 #include "core/atomic_file.h"
+#include "core/out_of_memory.h"
 #include "proto/value.h"
 #include "trainer/data/open_data.h"
 
@@ -52,28 +53,32 @@ class TypeParser {
 
 NamedValue load_value(const std::filesystem::path& file, std::string_view type,
                       const Limits& limits) {
-  return with_context(
-      [&]() -> NamedValue {
-        PosixFileSystem files;
-        FileSource source(files, file.string());
-        if (source.size() > limits.tensor_bytes) {
-          fail(ErrorCode::limit, "the file has ", source.size(), " bytes");
-        }
-        std::vector<std::byte> bytes(static_cast<std::size_t>(source.size()));
-        source.read(bytes);
-        if (type.empty() || type.starts_with("tensor")) {
-          auto [name, tensor] = load_named_tensor(bytes, limits);
-          return {std::move(name), Value(std::move(tensor))};
-        }
-        return {std::string(), load_value(bytes, TypeParser(type).type(), limits)};
-      },
-      [&] { return "file " + quoted(file.string()); });
+  return guard_memory("read the data", [&] {
+    return with_context(
+        [&]() -> NamedValue {
+          PosixFileSystem files;
+          FileSource source(files, file.string());
+          if (source.size() > limits.tensor_bytes) {
+            fail(ErrorCode::limit, "the file has ", source.size(), " bytes");
+          }
+          std::vector<std::byte> bytes(static_cast<std::size_t>(source.size()));
+          source.read(bytes);
+          if (type.empty() || type.starts_with("tensor")) {
+            auto [name, tensor] = load_named_tensor(bytes, limits);
+            return {std::move(name), Value(std::move(tensor))};
+          }
+          return {std::string(), load_value(bytes, TypeParser(type).type(), limits)};
+        },
+        [&] { return "file " + quoted(file.string()); });
+  });
 }
 
 void save_value(const std::filesystem::path& file, const NamedValue& value) {
-  const std::vector<std::byte> bytes = export_value(value.first, value.second);
-  PosixFileSystem files;
-  atomic_write(files, file.string(), [&](Sink& sink) { sink.write(bytes); });
+  guard_memory("save the value", [&] {
+    const std::vector<std::byte> bytes = export_value(value.first, value.second);
+    PosixFileSystem files;
+    atomic_write(files, file.string(), [&](Sink& sink) { sink.write(bytes); });
+  });
 }
 
 }  // namespace ondine

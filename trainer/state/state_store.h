@@ -43,6 +43,18 @@ class StateStore {
     const std::vector<Tensor>* tensors_;
   };
 
+  // What is not committed is forgotten when it goes, as after an exception.
+  class Draft {
+   public:
+    explicit Draft(StateStore& store) noexcept : store_(store) {}
+    ~Draft() { store_.discard(); }
+    Draft(const Draft&) = delete;
+    Draft& operator=(const Draft&) = delete;
+
+   private:
+    StateStore& store_;
+  };
+
   StateStore() = default;
   explicit StateStore(std::vector<Variable> variables);
 

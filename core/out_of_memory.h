@@ -1,0 +1,27 @@
+// Memory that the system refuses, told like every other limit.
+#pragma once
+
+#include <new>
+#include <stdexcept>
+#include <string_view>
+
+namespace ondine {
+
+// Throws Error(limit): "the system has no memory left to WHAT", or, where there is none for this
+// text either, "out of memory".
+[[noreturn]] void fail_out_of_memory(std::string_view what);
+
+// Runs the body of a public function: std::bad_alloc and std::length_error become
+// fail_out_of_memory(what). The name of what is done begins with a verb.
+template <class Body>
+decltype(auto) guard_memory(std::string_view what, Body&& body) {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    fail_out_of_memory(what);
+  } catch (const std::length_error&) {
+    fail_out_of_memory(what);
+  }
+}
+
+}  // namespace ondine
