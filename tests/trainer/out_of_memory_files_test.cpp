@@ -197,8 +197,8 @@ TEST_CASE("a model file is refused without memory, by each that reads one") {
   builder.save(broken);
   check_reads([&] { return check_model(broken); },
               [&](const auto& findings) { return told(findings, 2); });
-  check_reads([&] { return GradientCheck(file); },
-              [](const GradientCheck& check) { return check.inputs().size(); }, few);
+  check_reads([&] { return ondine::GradientCheck(file); },
+              [](const ondine::GradientCheck& check) { return check.inputs().size(); }, few);
 }
 
 TEST_CASE("a model that is not prepared for want of memory leaves no file") {
