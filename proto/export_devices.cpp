@@ -6,7 +6,7 @@ namespace {
 
 void export_part(const graph::ShardedDimDef::Part& part, onnx::SimpleShardedDimProto& out) {
   if (const auto* known = std::get_if<std::int64_t>(&part.size)) out.set_dim_value(*known);
-  if (const auto* named = std::get_if<std::string>(&part.size)) out.set_dim_param(*named);
+  if (const auto* named = std::get_if<graph::DimName>(&part.size)) out.set_dim_param(*named);
   out.set_num_shards(part.shards);
 }
 

@@ -9,7 +9,7 @@ void export_shape(const graph::TypeDef& type, onnx::TensorShapeProto& out) {
     auto& dim = *out.add_dim();
     const graph::DimDef& size = (*type.dims)[i];
     if (const auto* known = std::get_if<std::int64_t>(&size)) dim.set_dim_value(*known);
-    if (const auto* named = std::get_if<std::string>(&size)) dim.set_dim_param(*named);
+    if (const auto* named = std::get_if<graph::DimName>(&size)) dim.set_dim_param(*named);
     if (!type.dim_denotations.empty())
       if (!type.dim_denotations[i].empty()) dim.set_denotation(type.dim_denotations[i]);
   }

@@ -35,6 +35,17 @@ ModelIdentity identity(const graph::ModelDef& def) {
   return {def.producer_name, def.graph.name, def.domain, def.model_version};
 }
 
+// libstdc++ goes wrong when there is no memory to copy the string of a std::variant.
+Properties copy_of(const Properties& properties) {
+  Properties copy;
+  copy.reserve(properties.size());
+  for (const auto& [name, property] : properties) {
+    std::visit([&, &key = name](auto data) { copy.emplace_back(key, Property(std::move(data))); },
+               property);
+  }
+  return copy;
+}
+
 }  // namespace
 
 void Model::save_checkpoint(const std::filesystem::path& file, const TrainingCursor& cursor,
@@ -55,7 +66,7 @@ void Model::save_checkpoint(const std::filesystem::path& file, const TrainingCur
     checkpoint.epoch = cursor.epoch;
     checkpoint.algorithm_steps = impl_->algorithm_steps;
     checkpoint.cursor = cursor;
-    checkpoint.properties = properties;
+    checkpoint.properties = copy_of(properties);
     PosixFileSystem files;
     ondine::save_checkpoint(files, file, checkpoint);
   });

@@ -5,8 +5,9 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
+
+#include "graph/ir/dim.h"
 
 namespace ondine::graph {
 
@@ -19,7 +20,7 @@ struct DeviceConfigurationDef {
 
 struct ShardedDimDef {
   struct Part {
-    std::variant<std::monostate, std::int64_t, std::string> size;
+    DimDef size;
     std::int64_t shards = 0;
     friend bool operator==(const Part&, const Part&) = default;
   };

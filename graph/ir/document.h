@@ -14,14 +14,12 @@
 #include <ondine/tensor.h>
 
 #include "graph/ir/devices.h"
+#include "graph/ir/dim.h"
 #include "graph/ir/type.h"
 
 namespace ondine::graph {
 
 struct GraphDef;
-
-// A dimension of a declared type: a size, a name, or neither.
-using DimDef = std::variant<std::monostate, std::int64_t, std::string>;
 
 struct TypeDef {
   TypeKind kind = TypeKind::unknown;

@@ -73,7 +73,7 @@ class Hasher {
       list(*def.dims, [&](const DimDef& dim) {
         number(std::uint64_t{dim.index()});
         if (const auto* size = std::get_if<std::int64_t>(&dim)) number(*size);
-        if (const auto* name = std::get_if<std::string>(&dim)) text(*name);
+        if (const auto* name = std::get_if<DimName>(&dim)) text(*name);
       });
     }
     number(std::uint64_t{def.element != nullptr});

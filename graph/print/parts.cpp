@@ -140,7 +140,7 @@ std::string printed_dims(const std::vector<DimDef>& dims) {
                       [](const DimDef& dim) -> std::string {
                         if (const auto* size = std::get_if<std::int64_t>(&dim))
                           return std::to_string(*size);
-                        const auto* name = std::get_if<std::string>(&dim);
+                        const auto* name = std::get_if<DimName>(&dim);
                         return name != nullptr ? printed_name(*name) : "?";
                       }) +
          "]";

@@ -21,7 +21,7 @@ Type to_type(const TypeDef& def, Symbols& symbols) {
     for (const DimDef& dim : *def.dims) {
       if (const auto* size = std::get_if<std::int64_t>(&dim)) {
         type.dims->push_back(*size < 0 ? Dim() : Dim(*size));
-      } else if (const auto* name = std::get_if<std::string>(&dim); name && !name->empty()) {
+      } else if (const auto* name = std::get_if<DimName>(&dim); name && !name->empty()) {
         type.dims->push_back(symbols.get(*name));
       } else {
         type.dims->emplace_back();

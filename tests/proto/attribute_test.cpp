@@ -102,7 +102,7 @@ TEST_CASE("a dimension is a size, a name or neither") {
   const auto dims = *load_model(with_input(type).bytes()).graph.inputs[0].type.dims;
   REQUIRE(dims.size() == 4);
   CHECK(std::get<std::int64_t>(dims[0]) == 3);
-  CHECK(std::get<std::string>(dims[1]) == "N");
+  CHECK(std::get<graph::DimName>(dims[1]) == "N");
   CHECK(std::holds_alternative<std::monostate>(dims[2]));
   CHECK(std::holds_alternative<std::monostate>(dims[3]));
 }

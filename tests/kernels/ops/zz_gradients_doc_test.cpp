@@ -172,7 +172,8 @@ TEST_CASE("docs/gradients.md says what the checks cover") {
     REQUIRE(said.contains(name));
     CHECK(said.at(name).inputs == row.inputs);
     CHECK(said.at(name).order == row.order);
-    CHECK(row.decade <= said.at(name).decade);
+    // Other instruction sets and compilers round otherwise.
+    CHECK(row.decade <= said.at(name).decade + 1);
   }
   CHECK(said.size() == now.size());
 }
