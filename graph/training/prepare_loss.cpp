@@ -28,7 +28,7 @@ bool over_classes(const NodeDef& node, const Prediction& prediction, std::int64_
 void open_repeated_names(std::vector<DimDef>& dims) {
   Strings seen;
   for (DimDef& dim : dims) {
-    const auto* name = std::get_if<std::string>(&dim);
+    const auto* name = std::get_if<DimName>(&dim);
     if (name != nullptr && !seen.insert(*name).second) dim = std::monostate();
   }
 }
