@@ -111,12 +111,11 @@ class Expansion {
   std::vector<Val> run() {
     const Val present_k = k_;
     const Val present_v = v_;
-    if (const auto scale = plain_scale()) {
-      Val y = b_.node("ScaledAttention", {q_, k_, v_}, {{"scale", *scale}}, ondine_domain);
+    const SharedHeads heads(q_, k_);
+    if (Val y = without_scores(heads)) {
       if (flat_) y = join_heads(graph::transpose(y, {0, 2, 1, 3}));
       return {y, present_k, present_v, Val()};
     }
-    const SharedHeads heads(q_, k_);
     Val scores = scaled_scores(heads);
     Val shown = scores;
     const double cap = context_.attr_float("softcap", 0);
@@ -127,7 +126,7 @@ class Expansion {
     Val dead;
     if (bias) {
       // Rows without a key are kept out of the softmax, whose derivative they would spoil.
-      dead = graph::equal(graph::reduce_max(bias, {-1}, true), infinity(bias));
+      dead = dead_rows(bias);
       scores = scores + bias;
       if (mode == 2) shown = scores;
       scores = graph::where(dead, graph::scalar_like(scores, 0), scores);
@@ -162,19 +161,45 @@ class Expansion {
     v_ = graph::concat(vs, 2);
   }
 
-  // The scale of an attention without masks, caps, shared heads and wanted scores.
+  // Empty where the scores are wanted or are more than a product, a number and a mask.
+  Val without_scores(const SharedHeads& heads) {
+    const auto scale = plain_scale();
+    if (!scale) return {};
+    Val bias = total_bias();
+    Val dead;
+    if (bias) {
+      // The first key is never ahead, unless there is more than the causal mask.
+      const bool only_causal =
+          !context_.has_input(mask_in) && !context_.has_input(lengths_in) && !windowed();
+      if (!only_causal) {
+        dead = dead_rows(bias);
+        bias = graph::where(dead, graph::scalar_like(bias, 0), bias);
+      }
+      bias = heads.stack_mask(bias);
+      if (!bias) return {};
+    }
+    const Val operands[] = {heads.stack(q_), k_, v_, bias};
+    const Val y = heads.unstack(b_.nodes("ScaledAttention", std::span(operands).first(bias ? 4 : 3),
+                                         {{"scale", *scale}}, 1, ondine_domain)[0]);
+    return dead ? graph::where(dead, graph::scalar_like(y, 0), y) : y;
+  }
+  bool windowed() const {
+    return context_.attr_int("left_window_size", -1) >= 0 ||
+           context_.attr_int("right_window_size", -1) >= 0;
+  }
+  Val dead_rows(Val bias) {
+    return graph::equal(graph::reduce_max(bias, {-1}, true), infinity(bias));
+  }
+
+  // Of an attention without caps and wanted scores, where it is known.
   std::optional<float> plain_scale() const {
-    const bool masked = context_.has_input(mask_in) || context_.has_input(lengths_in) ||
-                        context_.attr_int("is_causal", 0) != 0 ||
-                        context_.attr_int("left_window_size", -1) >= 0 ||
-                        context_.attr_int("right_window_size", -1) >= 0;
-    if (masked || context_.attr_float("softcap", 0) > 0 || context_.has_output(3)) return {};
+    if (context_.attr_float("softcap", 0) > 0 || context_.has_output(3)) return {};
     const DType type = q_.dtype();
     if (type != DType::float32 && type != DType::float64) return {};
     if (v_.dtype() != type || float_attribute(context_, "softmax_precision", type) != type) {
       return {};
     }
-    if (!k_.ranked() || !v_.ranked() || !q_.dims()[1].same(k_.dims()[1])) return {};
+    if (!k_.ranked() || !v_.ranked()) return {};
     if (context_.has_attr("scale")) return context_.attr_float("scale", 1);
     const Dim features = q_.dims()[3];
     if (!features.known() || features.size() == 0) return {};

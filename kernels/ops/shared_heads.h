@@ -18,7 +18,17 @@ class SharedHeads {
   // [batch, k heads, a, b] -> [batch, k heads, 1, a, b].
   graph::Val keys(graph::Val x) const;
 
+  // [batch, q heads, a, b] -> [batch, k heads, group a, b], and back: the queries that share keys
+  // under one another.
+  graph::Val stack(graph::Val x) const;
+  graph::Val unstack(graph::Val x) const;
+  // A mask that broadcasts to [batch, q heads, a, b], stacked. Empty where its heads or rows are
+  // not known, or heads of their own share a row.
+  graph::Val stack_mask(graph::Val mask) const;
+
  private:
+  graph::Val group() const;
+
   bool shared_;
   graph::Val q_heads_, k_heads_;
 };

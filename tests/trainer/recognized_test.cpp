@@ -197,4 +197,42 @@ TEST_CASE("exporters' normalization, attention, Gelu and losses become operators
   }
 }
 
+TEST_CASE("the standard's Attention keeps no scores, be it masked, causal or with shared heads") {
+  const TemporaryFolder folder;
+  const auto file = folder / "network.onnx";
+  Tensor mask(DType::boolean, {6, 6});
+  for (std::size_t i = 0; i < 36; ++i) mask.mutable_values<bool>()[i] = i % 6 != 2 && i / 6 != 1;
+  for (const bool masked : {false, true}) {
+    ModelBuilder b("attention", 23);
+    const std::string x = b.input("x", DType::float32, {"N", 6, 16});
+    const auto linear = [&](const std::string& name, std::int64_t features) {
+      const auto w = b.initializer(name, random_floats({16, features}, name[1]));
+      return b.node("MatMul", {x, w});
+    };
+    std::vector<std::string> inputs{linear("wq", 16), linear("wk", 8), linear("wv", 8)};
+    if (masked) inputs.push_back(b.initializer("mask", mask));
+    b.output(b.node("Attention", inputs,
+                    {{"q_num_heads", std::int64_t{4}},
+                     {"kv_num_heads", std::int64_t{2}},
+                     {"is_causal", std::int64_t{1}}}),
+             DType::float32, {"N", 6, 16});
+    b.save(file);
+    PrepareOptions options;
+    options.loss = Loss::mse;
+    prepare(file, file, options);
+    Model model = Model::load(file);
+    const std::string text = model.inspect("optimized");
+    INFO(text);
+    CHECK(count(text, "ScaledAttention-") == 1);
+    CHECK(count(text, "ScaledAttentionGrad-") == 1);
+    CHECK(count(text, "Softmax") == 0);
+    const NamedValues batch{{"x", random_floats({3, 6, 16}, 1)},
+                            {"label", random_floats({3, 6, 16}, 2)}};
+    const auto loss = [&] { return model.train_step(batch)[0].second.tensor().values<float>()[0]; };
+    const float first = loss();
+    for (int i = 0; i < 20; ++i) loss();
+    CHECK(loss() < first);
+  }
+}
+
 }  // namespace ondine::test
