@@ -3,6 +3,7 @@
 // computed in registers and nothing is rearranged.
 #include "kernels/math/isa/activation.h"
 #include "kernels/math/isa/conv_parts.h"
+#include "kernels/math/isa/lane_products.h"
 #include "kernels/math/isa/strided.h"
 
 namespace ondine::math::ONDINE_ISA {
@@ -11,7 +12,7 @@ namespace {
 using N = std::int64_t;
 
 constexpr N most_depth = 1024;
-#if defined(__AVX512F__)
+#if defined(__AVX512F__) || defined(__aarch64__)
 constexpr int block_rows = 8;
 constexpr int gradient_rows = 4;
 #else
@@ -122,12 +123,7 @@ void forward(const Plane& p, N inner, N outer, const T* copies, const T* panels,
         Vec<T> x[V];
 #pragma GCC unroll 4
         for (int v = 0; v < V; ++v) x[v] = load(at[v] + offsets[k]);
-#pragma GCC unroll 8
-        for (int r = 0; r < R; ++r) {
-          const Vec<T> factor = broadcast(w[r]);
-#pragma GCC unroll 4
-          for (int v = 0; v < V; ++v) acc[r][v] += factor * x[v];
-        }
+        add_products<T, R, V>(acc, w, x);
       }
 #pragma GCC unroll 8
       for (int r = 0; r < R; ++r) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/math/isa/activation.h"
+#include "kernels/math/isa/lane_products.h"
 #include "kernels/math/isa/simd.h"
 #include "kernels/math/table.h"
 
@@ -12,9 +13,15 @@ inline constexpr int max_rows = 12;
 #elif defined(__AVX2__)
 inline constexpr int max_rows = 6;
 #elif defined(__aarch64__)
-inline constexpr int max_rows = 10;
+inline constexpr int max_rows = 12;
 #else
 inline constexpr int max_rows = 5;
+#endif
+// Of blocks whose rows of A are read one by one: the factors need registers too.
+#if defined(__aarch64__)
+inline constexpr int max_separate_rows = 10;
+#else
+inline constexpr int max_separate_rows = max_rows;
 #endif
 inline constexpr int panel_vectors = 2;
 template <class T>
@@ -175,11 +182,15 @@ static void micro(const Block<T>& block) {
         }
       }
       if constexpr (Keep) keep += Vectors * L;
+      if constexpr (UnitRow) {
+        add_products<T, Rows, Vectors>(acc, a, row);
+      } else {
 #pragma GCC unroll 16
-      for (int i = 0; i < Rows; ++i) {
-        const Vec<T> factor = broadcast(a[i * a_row]);
+        for (int i = 0; i < Rows; ++i) {
+          const Vec<T> factor = broadcast(a[i * a_row]);
 #pragma GCC unroll 16
-        for (int v = 0; v < Vectors; ++v) acc[i][v] += factor * row[v];
+          for (int v = 0; v < Vectors; ++v) acc[i][v] += factor * row[v];
+        }
       }
       a += a_col;
       b += b_row;

@@ -85,6 +85,30 @@ ONDINE_INLINE Vec<T> broadcast(T s) {
   return s - Vec<T>{};  // not +: -0 + 0 is 0
 }
 
+#if !defined(__AVX2__)
+static_assert(lanes<float> == 4);
+
+// The first two of four lanes. Parts of a vector are moved by such constant pieces: lanes whose
+// number is known only at run time go through memory, in calls of memcpy.
+template <class T>
+struct HalfOf {
+  typedef T type __attribute__((vector_size(2 * sizeof(T))));
+};
+template <class T>
+using Half = typename HalfOf<T>::type;
+
+template <class T>
+ONDINE_INLINE Half<T> load_half(const T* p) {
+  Half<T> v;
+  __builtin_memcpy(&v, p, sizeof(v));
+  return v;
+}
+template <class T>
+ONDINE_INLINE Vec<T> widen(const Half<T>& low) {
+  return __builtin_shufflevector(low, Half<T>{}, 0, 1, 2, 3);
+}
+#endif
+
 // The first n lanes, 0 <= n <= lanes; the others are 0.
 template <class T>
 ONDINE_INLINE Vec<T> load_n(const T* p, std::int64_t n) {
@@ -105,8 +129,18 @@ ONDINE_INLINE Vec<T> load_n(const T* p, std::int64_t n) {
     return reinterpret_cast<Vec<T>>(_mm256_maskload_pd(p, mask));
   }
 #else
+  if (n >= lanes<T>) return load(p);
   Vec<T> v{};
-  for (std::int64_t i = 0; i < n; ++i) v[i] = p[i];
+  if constexpr (lanes<T> == 2) {
+    if (n == 1) v[0] = p[0];
+  } else {
+    if (n & 2) {
+      v = widen<T>(load_half(p));
+      if (n & 1) v[2] = p[2];
+    } else if (n & 1) {
+      v[0] = p[0];
+    }
+  }
   return v;
 #endif
 }
@@ -120,8 +154,21 @@ ONDINE_INLINE void store_n(T* p, const Vec<T>& v, std::int64_t n) {
   } else {
     _mm512_mask_storeu_pd(p, static_cast<__mmask8>(mask), reinterpret_cast<__m512d>(v));
   }
-#else
+#elif defined(__AVX2__)
   for (std::int64_t i = 0; i < n; ++i) p[i] = v[i];
+#else
+  if (n >= lanes<T>) return store(p, v);
+  if constexpr (lanes<T> == 2) {
+    if (n == 1) p[0] = v[0];
+  } else {
+    if (n & 2) {
+      const Half<T> low = __builtin_shufflevector(v, v, 0, 1);
+      __builtin_memcpy(p, &low, sizeof(low));
+      if (n & 1) p[2] = v[2];
+    } else if (n & 1) {
+      p[0] = v[0];
+    }
+  }
 #endif
 }
 

@@ -3,6 +3,7 @@
 // output channels. Nothing is gathered, whatever the stride.
 #include "kernels/math/isa/activation.h"
 #include "kernels/math/isa/conv_parts.h"
+#include "kernels/math/isa/lane_products.h"
 #include "kernels/math/isa/strided.h"
 
 namespace ondine::math::ONDINE_ISA {
@@ -21,6 +22,10 @@ constexpr N tap_panels = 2;
 constexpr int most_positions = 6;
 constexpr int most_taps = 6;
 constexpr N tap_panels = 1;
+#elif defined(__aarch64__)
+constexpr int most_positions = 8;
+constexpr int most_taps = 5;
+constexpr N tap_panels = 2;
 #else
 constexpr int most_positions = 4;
 constexpr int most_taps = 4;
@@ -61,11 +66,15 @@ void position_block(const float* x, const N* offsets, N depth, const float* w, b
     V b[Vectors];
 #pragma GCC unroll 2
     for (int v = 0; v < Vectors; ++v) b[v] = load(w + v * L);
+    if constexpr (Step == 1) {
+      add_products<float, P, Vectors>(acc, at, b);
+    } else {
 #pragma GCC unroll 16
-    for (int i = 0; i < P; ++i) {
-      const V factor = broadcast(at[i * Step]);
+      for (int i = 0; i < P; ++i) {
+        const V factor = broadcast(at[i * Step]);
 #pragma GCC unroll 2
-      for (int v = 0; v < Vectors; ++v) acc[i][v] += factor * b[v];
+        for (int v = 0; v < Vectors; ++v) acc[i][v] += factor * b[v];
+      }
     }
   }
 #pragma GCC unroll 16
