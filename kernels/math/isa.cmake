@@ -19,7 +19,8 @@ function(ondine_isa name)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include)
   target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:ondine_warnings>)
   target_compile_definitions(${target} PRIVATE ONDINE_ISA=${name})
-  target_compile_options(${target} PRIVATE ${_isa_level} -fno-math-errno -fno-trapping-math ${ARGN})
+  target_compile_options(${target} PRIVATE ${_isa_level} -ffp-contract=fast -fno-math-errno
+    -fno-trapping-math ${ARGN})
   set(ONDINE_OBJECTS ${ONDINE_OBJECTS} $<TARGET_OBJECTS:${target}> PARENT_SCOPE)
   if(ONDINE_TESTS AND CMAKE_NM)
     add_test(NAME kernels/math/symbols_${name} COMMAND ${CMAKE_COMMAND} -DNM=${CMAKE_NM}
