@@ -54,13 +54,19 @@ std::string content(const fs::path& file) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-// This program again, as one that knows nothing but its environment.
+// This program again, as one that knows nothing but its environment. ONDINE_EMULATOR runs it where
+// it was built for another machine.
 int run_child(const fs::path& folder, int from) {
+  const std::string self = fs::read_symlink("/proc/self/exe");
+  const char* const emulator = std::getenv("ONDINE_EMULATOR");
   const pid_t pid = ::fork();
   if (pid == 0) {
     ::setenv("ONDINE_RESUME_FOLDER", folder.c_str(), 1);
     ::setenv("ONDINE_RESUME_FROM", std::to_string(from).c_str(), 1);
-    ::execl("/proc/self/exe", "resume", "[resume-child]", static_cast<char*>(nullptr));
+    if (emulator != nullptr) {
+      ::execl(emulator, emulator, self.c_str(), "[resume-child]", static_cast<char*>(nullptr));
+    }
+    ::execl(self.c_str(), "resume", "[resume-child]", static_cast<char*>(nullptr));
     ::_exit(127);
   }
   int status = -1;

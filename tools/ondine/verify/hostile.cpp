@@ -153,10 +153,12 @@ Verdict run_hostile_case(const fs::path& folder, const VerifyOptions& options) {
     const ChildResult setup = run_child({"/bin/sh", "setup.sh"}, deadline, copy);
     if (setup.exit_code != 0) return skipped("setup.sh: " + setup.output);
   }
-  const std::string self = fs::read_symlink("/proc/self/exe").string();
-  const ChildResult child = run_child({self, "verify", "--hostile-child", copy.string()}, deadline);
-  if (child.timed_out)
-    return failed("still running after " + std::to_string(deadline.count()) + " s");
+  std::vector<std::string> command{fs::read_symlink("/proc/self/exe").string(), "verify",
+                                   "--hostile-child", copy.string()};
+  if (!options.emulator.empty()) command.insert(command.begin(), options.emulator);
+  const auto limit = options.emulator.empty() ? deadline : 15 * deadline;
+  const ChildResult child = run_child(command, limit);
+  if (child.timed_out) return failed("still running after " + std::to_string(limit.count()) + " s");
   if (!child.exit_code) {
     return failed("ended by signal " + std::to_string(child.signal) + ": " +
                   child.output.substr(0, 2000));

@@ -38,6 +38,7 @@ struct VerifyOptions {
   // that is busy with other things.
   double refusal_seconds = 0.2;
   double refusal_mib = 64;  // beyond the file
+  std::string emulator;     // runs the processes of a build for another machine
 };
 
 Verdict run_backend_case(const std::filesystem::path& folder, const VerifyOptions& options);

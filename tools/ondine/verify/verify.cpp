@@ -140,6 +140,8 @@ void add_verify(Parser& parser) {
       .positive();
   command.option("--refusal-mib", &options->verify.refusal_mib,
                  "MiB that refusing a model may take beyond its file");
+  command.option("--emulator", &options->verify.emulator,
+                 "Program that runs the processes of a build for another machine");
   command.runs([options] {
     if (options->paths.empty() && options->child.empty()) throw WrongUsage("PATH is required");
     return run(*options);
