@@ -1,9 +1,14 @@
 #!/usr/bin/env python3
-"""Exports networks from PyTorch, prepares and trains them with the command line, and compares the
-losses of the first steps with PyTorch's own. Needs torch, torchvision, onnxscript and numpy.
+"""Exports networks with both of PyTorch's exporters, prepares and trains them with the command
+line, and compares the losses of the first steps with PyTorch's own. Needs torch, torchvision,
+onnxscript and numpy.
 
     tools/dev/check_with_torch.py build/bin/ondine
 """
+import contextlib
+import copy
+import io
+import itertools
 import json
 import subprocess
 import sys
@@ -101,22 +106,31 @@ def ondine_losses(command, folder, name, x, label):
     return [json.loads(line)["loss"] for line in open(stem + ".json", encoding="utf-8")]
 
 
+def export(exporter, model, x, file):
+    names = {"input_names": ["x"], "output_names": ["y"]}
+    if exporter == "dynamo":
+        with contextlib.redirect_stdout(io.StringIO()):
+            torch.onnx.export(model, (x,), file, dynamo=True, optimize=False, verbose=False,
+                              dynamic_shapes=({0: torch.export.Dim.DYNAMIC},), **names)
+    else:
+        torch.onnx.export(model, (x,), file, dynamo=False, opset_version=17,
+                          dynamic_axes={"x": {0: "n"}, "y": {0: "n"}}, **names)
+
+
 def main():
     torch.manual_seed(0)
     failed = 0
     with tempfile.TemporaryDirectory() as temporary:
-        for name, model, x in networks():
+        for (name, model, x), exporter in itertools.product(networks(), ("script", "dynamo")):
             model.eval()
             label = torch.arange(x.shape[0])
-            torch.onnx.export(model, (x,), f"{temporary}/{name}.onnx", input_names=["x"],
-                              output_names=["y"], dynamo=False, opset_version=17,
-                              dynamic_axes={"x": {0: "n"}, "y": {0: "n"}})
+            export(exporter, model, x, f"{temporary}/{name}.onnx")
             ours = ondine_losses(sys.argv[1], Path(temporary), name, x, label)
-            theirs = list(torch_losses(model, x, label))
+            theirs = list(torch_losses(copy.deepcopy(model), x, label))
             worst = max(abs(a - b) / max(abs(b), 1e-3) for a, b in zip(ours, theirs))
             failed += worst > TOLERANCE
-            print(f"{name:10} {'ok  ' if worst <= TOLERANCE else 'FAIL'} relative difference "
-                  f"{worst:.1e}  losses " + " ".join(f"{loss:.6f}" for loss in ours))
+            print(f"{name:10} {exporter:6} {'ok  ' if worst <= TOLERANCE else 'FAIL'} relative "
+                  f"difference {worst:.1e}  losses " + " ".join(f"{loss:.6f}" for loss in ours))
     print(f"{failed} failed")
     return failed != 0
 
