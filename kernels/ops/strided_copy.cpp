@@ -1,6 +1,8 @@
 #include "kernels/ops/strided_copy.h"
 
 #include <algorithm>
+#include <cstring>
+#include <type_traits>
 
 #include "core/checked.h"
 
@@ -10,7 +12,10 @@ namespace {
 using Axis = StridedCopy::Axis;
 
 constexpr std::int64_t piece = 32768;  // elements of one row that are copied in one go
-constexpr std::int64_t tile = 32;      // edge of a block that is transposed in the cache
+// A block that is transposed in the cache: elements that follow each other where it is read (a line
+// of numbers of 4 bytes) and where it is written.
+constexpr std::int64_t tile_read = 16;
+constexpr std::int64_t tile_written = 64;
 
 template <class T>
 void copy_row(const T* from, T* to, const Axis& axis, std::int64_t n) {
@@ -47,6 +52,45 @@ void copy_rows(ThreadPool& pool, std::span<const Axis> axes, const T* from, T* t
   });
 }
 
+template <class T>
+void transpose_scalars(const T* from, std::int64_t from_step, T* to, std::int64_t to_step,
+                       std::int64_t rows, std::int64_t columns) {
+  for (std::int64_t i = 0; i < rows; ++i) {
+    for (std::int64_t j = 0; j < columns; ++j) to[i * to_step + j] = from[i + j * from_step];
+  }
+}
+
+// to[i to_step + j] = from[i + j from_step]: 4 x 4 numbers at a time in vectors that every
+// processor has.
+template <class T>
+void transpose_tile(const T* from, std::int64_t from_step, T* to, std::int64_t to_step,
+                    std::int64_t rows, std::int64_t columns) {
+  std::int64_t whole_rows = 0, whole_columns = 0;
+  if constexpr (std::is_same_v<T, std::uint32_t>) {
+    typedef std::uint32_t Four __attribute__((vector_size(16)));
+    whole_rows = rows / 4 * 4;
+    whole_columns = columns / 4 * 4;
+    for (std::int64_t j = 0; j < whole_columns; j += 4) {
+      for (std::int64_t i = 0; i < whole_rows; i += 4) {
+        Four x[4];
+        for (int r = 0; r < 4; ++r) std::memcpy(&x[r], from + i + (j + r) * from_step, 16);
+        const Four a = __builtin_shufflevector(x[0], x[1], 0, 4, 1, 5);
+        const Four b = __builtin_shufflevector(x[2], x[3], 0, 4, 1, 5);
+        const Four c = __builtin_shufflevector(x[0], x[1], 2, 6, 3, 7);
+        const Four d = __builtin_shufflevector(x[2], x[3], 2, 6, 3, 7);
+        const Four y[] = {
+            __builtin_shufflevector(a, b, 0, 1, 4, 5), __builtin_shufflevector(a, b, 2, 3, 6, 7),
+            __builtin_shufflevector(c, d, 0, 1, 4, 5), __builtin_shufflevector(c, d, 2, 3, 6, 7)};
+        for (int r = 0; r < 4; ++r) std::memcpy(to + (i + r) * to_step + j, &y[r], 16);
+      }
+    }
+  }
+  transpose_scalars(from + whole_columns * from_step, from_step, to + whole_columns, to_step,
+                    whole_rows, columns - whole_columns);
+  transpose_scalars(from + whole_rows, from_step, to + whole_rows * to_step, to_step,
+                    rows - whole_rows, columns);
+}
+
 // Axis `across` is contiguous where it is read, the last axis where it is written.
 template <class T>
 void copy_tiles(ThreadPool& pool, std::span<const Axis> axes, std::size_t across, const T* from,
@@ -59,20 +103,15 @@ void copy_tiles(ThreadPool& pool, std::span<const Axis> axes, std::size_t across
     if (i != across) rest[rank++] = axes[i];
   }
   const std::span<const Axis> outer(rest.data(), rank);
-  const std::int64_t strips = (a.extent + tile - 1) / tile;
-  const std::int64_t grain = std::max<std::int64_t>(1, piece / (tile * b.extent));
+  const std::int64_t strips = (a.extent + tile_read - 1) / tile_read;
+  const std::int64_t grain = std::max<std::int64_t>(1, piece / (tile_read * b.extent));
   pool.for_chunks(box_size(outer) * strips, grain, [&](std::int64_t first, std::int64_t last) {
     for (auto item = first; item < last; ++item) {
       const BoxWalk row(outer, item / strips);
-      const std::int64_t a0 = item % strips * tile;
-      const std::int64_t a1 = std::min(a.extent, a0 + tile);
-      for (std::int64_t b0 = 0; b0 < b.extent; b0 += tile) {
-        const std::int64_t b1 = std::min(b.extent, b0 + tile);
-        for (auto i = a0; i < a1; ++i) {
-          const T* source = from + row.from + i;
-          T* target = to + row.to + i * a.to;
-          for (auto j = b0; j < b1; ++j) target[j] = source[j * b.from];
-        }
+      const std::int64_t i = item % strips * tile_read;
+      for (std::int64_t j = 0; j < b.extent; j += tile_written) {
+        transpose_tile(from + row.from + i + j * b.from, b.from, to + row.to + i * a.to + j, a.to,
+                       std::min(tile_read, a.extent - i), std::min(tile_written, b.extent - j));
       }
     }
   });
