@@ -242,24 +242,31 @@ ONDINE_INLINE void run_block(const GemmCall<T>& g, const Cut& cut, T* b_panels, 
     block.ldc = g.ldc;
     block.a_row = cut.pack_a ? 1 : g.a_row;
     block.a_col = cut.pack_a ? cut.mr : g.a_col;
+    block.b = cut.pack_b ? packed : raw;
+    block.b_row = cut.pack_b || g.b_packed ? nr : g.b_row;
     block.keep = packed;
     const bool two = cols > L;
     const bool tail = cols % L != 0;
     block.last = two ? cols - L : cols;
     const bool unit_row = block.a_row == 1;
+    const auto kernel = [&](int rows) {
+      return two ? pick<T, 2>(rows, tail, unit_row) : pick<T, 1>(rows, tail, unit_row);
+    };
+    const Micro<T> whole = kernel(static_cast<int>(cut.mr));
     for (std::int64_t ii = 0; ii < at.mc; ii += cut.mr) {
       const int rows = static_cast<int>(smaller(cut.mr, at.mc - ii));
       const std::int64_t i = at.i + ii;
       block.a = cut.pack_a ? a_panels + ii * at.kc : g.a + i * g.a_row + at.p * g.a_col;
-      block.b = cut.pack_b && !keep ? packed : raw;
-      block.b_row = (cut.pack_b && !keep) || g.b_packed ? nr : g.b_row;
       block.c = g.c + i * g.ldc + at.j + jj;
       block.finish = finish_of(g, at.p == 0, at.p + at.kc == g.k, i, at.j + jj);
       if (keep) {
-        (unit_row ? pick_keeping<T, true>(rows) : pick_keeping<T, false>(rows))(block);
+        Block<T> first = block;
+        first.b = raw;
+        first.b_row = g.b_row;
+        (unit_row ? pick_keeping<T, true>(rows) : pick_keeping<T, false>(rows))(first);
         keep = false;
       } else {
-        (two ? pick<T, 2>(rows, tail, unit_row) : pick<T, 1>(rows, tail, unit_row))(block);
+        (rows == cut.mr ? whole : kernel(rows))(block);
       }
     }
   }
