@@ -7,6 +7,8 @@ set(CMAKE_C_COMPILER ${ONDINE_MACHINE}-linux-gnu-gcc)
 set(CMAKE_CXX_COMPILER ${ONDINE_MACHINE}-linux-gnu-g++)
 set(CMAKE_LIBRARY_ARCHITECTURE ${ONDINE_MACHINE}-linux-gnu)
 
+# Where Debian keeps what differs between machines; the compiler looks there in its own root only.
+set(CMAKE_CXX_FLAGS_INIT "-isystem ${ONDINE_ROOT}/usr/include/${ONDINE_MACHINE}-linux-gnu")
 set(CMAKE_EXE_LINKER_FLAGS_INIT -static)
 set(CMAKE_FIND_LIBRARY_SUFFIXES .a)
 find_program(ONDINE_QEMU NAMES qemu-${ONDINE_MACHINE} qemu-${ONDINE_MACHINE}-static)
