@@ -185,12 +185,7 @@ static void micro(const Block<T>& block) {
       if constexpr (UnitRow) {
         add_products<T, Rows, Vectors>(acc, a, row);
       } else {
-#pragma GCC unroll 16
-        for (int i = 0; i < Rows; ++i) {
-          const Vec<T> factor = broadcast(a[i * a_row]);
-#pragma GCC unroll 16
-          for (int v = 0; v < Vectors; ++v) acc[i][v] += factor * row[v];
-        }
+        add_separate_products<T, Rows, Vectors>(acc, a, a_row, row);
       }
       a += a_col;
       b += b_row;

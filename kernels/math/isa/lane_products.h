@@ -12,6 +12,18 @@ inline constexpr bool has_lane_products = true;
 inline constexpr bool has_lane_products = false;
 #endif
 
+// acc[i][v] += a[i a_step] row[v]
+template <class T, int Rows, int Vectors>
+ONDINE_INLINE void add_separate_products(Vec<T> (&acc)[Rows][Vectors], const T* a,
+                                         std::int64_t a_step, const Vec<T> (&row)[Vectors]) {
+#pragma GCC unroll 16
+  for (int i = 0; i < Rows; ++i) {
+    const Vec<T> factor = broadcast(a[i * a_step]);
+#pragma GCC unroll 16
+    for (int v = 0; v < Vectors; ++v) acc[i][v] += factor * row[v];
+  }
+}
+
 // acc[i][v] += a[i] row[v]
 template <class T, int Rows, int Vectors, int First = 0>
 ONDINE_INLINE void add_products(Vec<T> (&acc)[Rows][Vectors], const T* a,
@@ -29,12 +41,7 @@ ONDINE_INLINE void add_products(Vec<T> (&acc)[Rows][Vectors], const T* a,
     }
     if constexpr (First + count < Rows) add_products<T, Rows, Vectors, First + count>(acc, a, row);
   } else {
-#pragma GCC unroll 16
-    for (int i = 0; i < Rows; ++i) {
-      const Vec<T> factor = broadcast(a[i]);
-#pragma GCC unroll 16
-      for (int v = 0; v < Vectors; ++v) acc[i][v] += factor * row[v];
-    }
+    add_separate_products<T, Rows, Vectors>(acc, a, 1, row);
   }
 }
 
