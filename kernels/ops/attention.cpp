@@ -112,7 +112,8 @@ class Expansion {
     const Val present_k = k_;
     const Val present_v = v_;
     const SharedHeads heads(q_, k_);
-    if (Val y = without_scores(heads)) {
+    const Val bias = total_bias();
+    if (Val y = without_scores(heads, bias)) {
       if (flat_) y = join_heads(graph::transpose(y, {0, 2, 1, 3}));
       return {y, present_k, present_v, Val()};
     }
@@ -122,7 +123,6 @@ class Expansion {
     const auto mode = context_.attr_int("qk_matmul_output_mode", 0);
     if (cap > 0) scores = unary("Tanh", scores / cap) * cap;
     if (mode == 1) shown = scores;
-    const Val bias = total_bias();
     Val dead;
     if (bias) {
       // Rows without a key are kept out of the softmax, whose derivative they would spoil.
@@ -162,10 +162,9 @@ class Expansion {
   }
 
   // Empty where the scores are wanted or are more than a product, a number and a mask.
-  Val without_scores(const SharedHeads& heads) {
+  Val without_scores(const SharedHeads& heads, Val bias) {
     const auto scale = plain_scale();
     if (!scale) return {};
-    Val bias = total_bias();
     Val dead;
     if (bias) {
       // The first key is never ahead, unless there is more than the causal mask.
