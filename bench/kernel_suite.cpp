@@ -5,9 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -20,16 +18,9 @@ namespace {
 
 using namespace ondine;
 using namespace ondine::math;
+using bench::Memory;
 using bench::numbers;
 using Index = std::int64_t;
-
-struct Memory {
-  explicit Memory(std::size_t bytes)
-      : data(std::aligned_alloc(64, (bytes + 127) / 64 * 64), &std::free), size(bytes) {}
-  Workspace workspace() const { return {data.get(), size}; }
-  std::unique_ptr<void, decltype(&std::free)> data;
-  std::size_t size;
-};
 
 // Bytes a second, in 10^9, of reading two large arrays and writing a third.
 double bandwidth() {
@@ -59,9 +50,9 @@ void product(benchmark::State& state, const GemmShape& shape) {
   ThreadPool pool(1);
   const auto a = numbers(shape.m * shape.k), b = numbers(shape.k * shape.n);
   auto c = numbers(shape.m * shape.n);
-  const Memory memory(gemm_workspace<float>(shape, 1, 1));
+  Memory memory(gemm_workspace<float>(shape, 1, 1));
   for (auto _ : state) {
-    gemm<float>(pool, shape, a.data(), b.data(), c.data(), {}, memory.workspace());
+    gemm<float>(pool, shape, a.data(), b.data(), c.data(), {}, {memory.data(), memory.size()});
     benchmark::ClobberMemory();
   }
   report(state, 2.0 * static_cast<double>(shape.m * shape.n) * static_cast<double>(shape.k));
@@ -73,10 +64,9 @@ void convolution(benchmark::State& state, const ConvShape& s, int which) {
   auto x = numbers(s.batch * s.in_channels * in);
   auto w = numbers(s.out_channels * s.in_channels / s.groups * taps);
   auto y = numbers(s.batch * s.out_channels * out);
-  const Memory memory(
-      std::max({conv_workspace<float>(s, 1), conv_input_gradient_workspace<float>(s, 1),
-                conv_weight_gradient_workspace<float>(s, 1)}));
-  const Workspace work = memory.workspace();
+  Memory memory(std::max({conv_workspace<float>(s, 1), conv_input_gradient_workspace<float>(s, 1),
+                          conv_weight_gradient_workspace<float>(s, 1)}));
+  const Workspace work{memory.data(), memory.size()};
   for (auto _ : state) {
     if (which == 0) {
       conv<float>(pool, s, x.data(), w.data(), nullptr, y.data(), Activation::none, work);

@@ -20,6 +20,7 @@ namespace {
 
 using namespace ondine;
 using namespace ondine::math;
+using bench::Memory;
 using bench::numbers;
 using Index = std::int64_t;
 using Clock = std::chrono::steady_clock;
@@ -60,16 +61,6 @@ std::vector<const Kernels*> sets() {
   return all;
 }
 
-struct Memory {
-  explicit Memory(std::size_t bytes)
-      : data(std::aligned_alloc(64, (bytes + 127) / 64 * 64)), size(bytes) {}
-  ~Memory() { std::free(data); }
-  Memory(const Memory&) = delete;
-  Memory& operator=(const Memory&) = delete;
-  void* data;
-  std::size_t size;
-};
-
 void print_peak() {
   std::printf("%-34s", "peak of multiply-adds");
   for (const auto* k : sets()) std::printf(" %9.1f", bench::peak_gflops(isa_name(*k)));
@@ -84,7 +75,8 @@ void bench_gemm(Index m, Index n, Index k, bool trans_a, bool trans_b) {
   const auto all = sets();
   Memory memory(8u << 20);
   const auto best = best_of(all.size(), [&](std::size_t i) {
-    gemm<float>(pool, shape, a.data(), b.data(), c.data(), {}, {memory.data, memory.size}, *all[i]);
+    gemm<float>(pool, shape, a.data(), b.data(), c.data(), {}, {memory.data(), memory.size()},
+                *all[i]);
   });
   char name[64];
   std::snprintf(name, sizeof(name), "gemm %c%c %lldx%lldx%lld", trans_a ? 'T' : 'N',
@@ -156,7 +148,7 @@ void bench_conv(const ConvShape& s) {
     std::printf("  GF/s\n");
   };
   Memory memory(16u << 20);
-  const Workspace ws{memory.data, memory.size};
+  const Workspace ws{memory.data(), memory.size()};
   row("", [&](const Kernels& k) {
     conv<float>(pool, s, x.data(), w.data(), nullptr, y.data(), Activation::none, ws, k);
   });

@@ -23,6 +23,7 @@ struct LineAllocator {
 };
 
 using Numbers = std::vector<float, LineAllocator<float>>;
+using Memory = std::vector<std::byte, LineAllocator<std::byte>>;  // for a workspace
 
 // n numbers in [-1, 1).
 inline Numbers numbers(std::int64_t n) {
