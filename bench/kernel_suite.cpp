@@ -11,8 +11,8 @@
 
 #include "bench/numbers.h"
 #include "bench/run/peak.h"
-#include "kernels/math/conv.h"
-#include "kernels/math/vector.h"
+#include "kernels/conv/conv_primitive.h"
+#include "kernels/elementwise/vector.h"
 
 namespace {
 

@@ -9,12 +9,12 @@
 
 #include "bench/numbers.h"
 #include "bench/run/peak.h"
-#include "kernels/math/cell.h"
-#include "kernels/math/conv.h"
-#include "kernels/math/norm.h"
-#include "kernels/math/pool.h"
-#include "kernels/math/softmax.h"
-#include "kernels/math/table.h"
+#include "kernels/conv/conv_primitive.h"
+#include "kernels/norm/norm_primitive.h"
+#include "kernels/norm/softmax_primitive.h"
+#include "kernels/pool/pool_primitive.h"
+#include "kernels/recurrent/lstm_cell.h"
+#include "kernels/simd/tables.h"
 
 namespace {
 

@@ -30,9 +30,9 @@ endfunction()
 if(ONDINE_OPERATORS AND NOT CMAKE_SCRIPT_MODE_FILE)
   get_filename_component(_wanted ${ONDINE_OPERATORS} ABSOLUTE BASE_DIR ${CMAKE_BINARY_DIR})
   set(_list ${PROJECT_BINARY_DIR}/operators.inc)
-  ondine_filter_operators(${PROJECT_SOURCE_DIR}/kernels/ops/list.inc ${_wanted} ${_list})
+  ondine_filter_operators(${PROJECT_SOURCE_DIR}/kernels/operators.inc ${_wanted} ${_list})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${_wanted}
-    ${PROJECT_SOURCE_DIR}/kernels/ops/list.inc)
+    ${PROJECT_SOURCE_DIR}/kernels/operators.inc)
   set_source_files_properties(${PROJECT_SOURCE_DIR}/kernels/catalogue.cpp PROPERTIES
     COMPILE_DEFINITIONS "ONDINE_OPERATOR_LIST=\"${_list}\"" OBJECT_DEPENDS ${_list})
 endif()

@@ -5,11 +5,11 @@
 #include <string_view>
 #include <utility>
 
-#include "kernels/ops/list.h"
+#include "kernels/operators.h"
 
 // A build may keep a part of the list (cmake/OndineOperators.cmake).
 #ifndef ONDINE_OPERATOR_LIST
-#define ONDINE_OPERATOR_LIST "kernels/ops/list.inc"
+#define ONDINE_OPERATOR_LIST "kernels/operators.inc"
 #endif
 
 namespace ondine::kernels {

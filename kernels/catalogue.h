@@ -8,7 +8,7 @@ namespace ondine::kernels {
 // Built anew by each call; keep it.
 graph::Catalogue catalogue();
 
-// The name of an operator's line in kernels/ops/list.inc; "" for others.
+// The name of an operator's line in kernels/operators.inc; "" for others.
 std::string_view identifier(const graph::OpDef& op) noexcept;
 
 }  // namespace ondine::kernels

@@ -47,9 +47,9 @@ for machine in ${*:-aarch64 s390x}; do
   cmake --build "$build" --target golden
   "$qemu" "$build/golden" tests/fuzz/corpus/checkpoint/*
   [ -n "$rooms" ] || continue
-  cmake --build "$build" --target test_checkpoints test_kernels_math test_proto
+  cmake --build "$build" --target test_checkpoints test_primitives test_proto
   "$qemu" "$build/test_checkpoints"
-  "$qemu" "$build/test_kernels_math"
+  "$qemu" "$build/test_primitives"
   # Not all: the emulator has no openat2, and refusing large files takes minutes in it.
   "$qemu" "$build/test_proto" \
     "*element type*,*survive*,*one by one*,*raw data*,tensors *,both forms*"

@@ -21,7 +21,7 @@ class Val;
 using Kernel = std::function<void(KernelContext&)>;
 
 // Pure properties that the passes and the planner ask for. Masks: bit i is input i.
-struct Facts {
+struct OpTraits {
   std::uint32_t inplace = 0;     // output 0 may take the memory of these inputs, element by element
   std::uint32_t shape_only = 0;  // only the type of these inputs is read, never the elements
   bool view = false;             // output 0 has the elements of input 0 in the same order
@@ -49,7 +49,7 @@ struct OpDef {
   std::vector<Val> (*grad)(GradContext&) = nullptr;
   // The same outputs from other operators. Used where there is no bind or no grad.
   std::vector<Val> (*expand)(ExpandContext&) = nullptr;
-  Facts facts = {};
+  OpTraits traits = {};
   // Inputs by whose elements no derivative exists though they may be floats (bit i is input i).
   // A path through them contributes zero.
   std::uint32_t no_gradient = 0;

@@ -79,14 +79,14 @@ class Folder {
 
   // Loops may take any time, so that nodes with bodies wait for the run.
   bool foldable(const Node& node) const {
-    return node.op->bind != nullptr && !node.op->facts.random && node.bodies.empty() &&
+    return node.op->bind != nullptr && !node.op->traits.random && node.bodies.empty() &&
            node.references.empty() && !node.outputs.empty() &&
            std::all_of(node.inputs.begin(), node.inputs.end(),
                        [&](ValueId id) { return constant(id); });
   }
 
   bool fold(const Node& node) {
-    if (node.op->facts.random || node.outputs.empty()) return false;
+    if (node.op->traits.random || node.outputs.empty()) return false;
     if (all_outputs(node, [&](ValueId id) { return constant(id); })) return true;
     if (!context_.evaluate || !foldable(node)) return false;
     const auto bytes = output_bytes(node);

@@ -13,12 +13,12 @@ namespace {
 constexpr std::size_t small_bytes = 4096;
 
 bool pure(const Node& node) {
-  return !node.op->facts.random && node.bodies.empty() && node.references.empty();
+  return !node.op->traits.random && node.bodies.empty() && node.references.empty();
 }
 
 std::vector<ValueId> ordered_inputs(const Node& node) {
   auto inputs = node.inputs;
-  if (node.op->facts.commutative) std::sort(inputs.begin(), inputs.end());
+  if (node.op->traits.commutative) std::sort(inputs.begin(), inputs.end());
   return inputs;
 }
 

@@ -52,9 +52,9 @@ extern const Pass fuse_normalization_gradient;  // its activation's derivative g
 extern const Pass fuse_normalization;           // what is added to it and its activation go into it
 extern const Pass fold_normalization;           // by constants, into a Conv by constants
 extern const Pass fuse_activation;              // into Conv and Gemm
-extern const Pass fuse_descent;                 // w - rate g to Descent
-extern const Pass fuse_gemm_descent;            // Descent by a product to GemmDescent
-extern const Pass fuse_formula;                 // element-wise ends of the graph to Formula
+extern const Pass fuse_sgd_update;              // w - rate g to SgdUpdate
+extern const Pass fuse_gemm_sgd_update;         // SgdUpdate by a product to GemmSgdUpdate
+extern const Pass fuse_elementwise;  // element-wise ends of the graph to FusedElementwise
 
 std::span<const Pass> fusion_passes();
 

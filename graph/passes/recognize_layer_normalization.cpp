@@ -1,4 +1,4 @@
-// d / sqrt(mean(d^2) + epsilon), d = x - mean(x), over the last axes is Standardize; that times a
+// d / sqrt(mean(d^2) + epsilon), d = x - mean(x), over the last axes is Normalize; that times a
 // scale, plus a bias, is LayerNormalization.
 #include <algorithm>
 #include "graph/passes/fuse.h"
@@ -11,13 +11,14 @@ class Recognizer {
   Recognizer(const Graph& graph, const Catalogue& catalogue, const Uses& uses)
       : graph_(&graph),
         uses_(&uses),
-        standardize_(catalogue.find(ondine_domain, "Standardize")),
-        normalize_(catalogue.find("", "LayerNormalization")) {}
+        normalize_op_(catalogue.find(ondine_domain, "Normalize")),
+        layer_normalization_(catalogue.find("", "LayerNormalization")) {}
 
   bool operator()(Node& node) const {
-    if (standardize_ == nullptr || normalize_ == nullptr || !node.op->domain.empty()) return false;
+    if (normalize_op_ == nullptr || layer_normalization_ == nullptr || !node.op->domain.empty())
+      return false;
     if (node.outputs.size() != 1 || !is_full_float(*graph_, node.outputs[0])) return false;
-    if (node.op->name == "Div") return standardize(node);
+    if (node.op->name == "Div") return normalize(node);
     if (node.op->name == "Mul") return either(node, [&](auto i) { return scale(node, i); });
     if (node.op->name == "Add") return either(node, [&](auto i) { return bias(node, i); });
     return false;
@@ -61,7 +62,7 @@ class Recognizer {
     return uses_->made_for(id, square.op->name == "Mul" ? 3 : 2, "Sub");
   }
 
-  bool standardize(Node& node) const {
+  bool normalize(Node& node) const {
     const Node* root = uses_->made_for(node.inputs[1], 1, "Sqrt");
     if (root == nullptr) return false;
     const Node* sum = uses_->made_for(root->inputs[0], 1, "Add");
@@ -70,13 +71,13 @@ class Recognizer {
       const auto epsilon = uses_->number(sum->inputs[1 - i]);
       const Node* variance = uses_->made_for(sum->inputs[i], 1, "ReduceMean");
       if (epsilon && variance != nullptr && *epsilon >= 0) {
-        return standardize(node, *variance, static_cast<float>(*epsilon));
+        return normalize(node, *variance, static_cast<float>(*epsilon));
       }
     }
     return false;
   }
 
-  bool standardize(Node& node, const Node& variance, float epsilon) const {
+  bool normalize(Node& node, const Node& variance, float epsilon) const {
     const ValueId d = node.inputs[0];
     const Node* square = uses_->made_for(variance.inputs[0], 1, "Pow");
     if (square == nullptr) square = uses_->made_for(variance.inputs[0], 1, "Mul");
@@ -89,7 +90,7 @@ class Recognizer {
     const auto axis = last_axes(*mean);
     if (!axis || last_axes(variance) != axis) return false;
     if (!same_tensor_type(*graph_, x, node.outputs[0])) return false;
-    node.op = standardize_;
+    node.op = normalize_op_;
     node.version = 1;
     node.inputs = {x};
     node.attributes = {{"axis", *axis}, {"epsilon", epsilon}};
@@ -109,13 +110,13 @@ class Recognizer {
                       [](Dim a, Dim b) { return a.same(b); });
   }
 
-  // Statistics of a LayerNormalization are float32, of Standardize what x is.
+  // Statistics of a LayerNormalization are float32, of Normalize what x is.
   bool scale(Node& node, std::size_t i) const {
-    const Node* normal = uses_->made_for(node.inputs[i], 1, "Standardize", ondine_domain);
+    const Node* normal = uses_->made_for(node.inputs[i], 1, "Normalize", ondine_domain);
     if (normal == nullptr || !is_row(node.inputs[1 - i], *normal)) return false;
     if ((*graph_)[node.outputs[0]].type.dtype != DType::float32) return false;
     node.inputs = {normal->inputs[0], node.inputs[1 - i]};
-    node.op = normalize_;
+    node.op = layer_normalization_;
     node.version = 17;
     node.attributes = normal->attributes;
     return true;
@@ -127,7 +128,7 @@ class Recognizer {
       return false;
     if (!is_row(node.inputs[1 - i], *normal)) return false;
     node.inputs = {normal->inputs[0], normal->inputs[1], node.inputs[1 - i]};
-    node.op = normalize_;
+    node.op = layer_normalization_;
     node.version = 17;
     node.attributes = normal->attributes;
     return true;
@@ -135,8 +136,8 @@ class Recognizer {
 
   const Graph* graph_;
   const Uses* uses_;
-  const OpDef* standardize_;
-  const OpDef* normalize_;
+  const OpDef* normalize_op_;
+  const OpDef* layer_normalization_;
 };
 
 bool run(Graph& graph, const PassContext& context) {

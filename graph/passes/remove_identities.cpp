@@ -59,7 +59,7 @@ struct Rule {
   std::string_view domain = {};
 };
 
-// What facts do not tell: that a view may have any shape (Identity), and that an operator which is
+// What traits do not tell: that a view may have any shape (Identity), and that an operator which is
 // no view can be one.
 constexpr std::array rules{
     Rule{"Identity", always},
@@ -78,7 +78,7 @@ bool is_identity(const Node& node, const Graph& graph) {
     if (node.outputs[i] != no_value) return false;
   }
   const Candidate candidate{view, graph};
-  if (node.op->facts.view && keeps_type(candidate)) return true;
+  if (node.op->traits.view && keeps_type(candidate)) return true;
   const auto rule = std::find_if(rules.begin(), rules.end(), [&](const Rule& each) {
     return each.name == node.op->name && each.domain == node.op->domain;
   });

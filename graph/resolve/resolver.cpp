@@ -309,7 +309,7 @@ void Resolver::inline_call(NameScope& scope, const NodeDef& def, const FunctionD
 // Constant and the like: nothing they depend on can change.
 void Resolver::fold_if_constant(Graph& graph) {
   const Node& node = graph.nodes.back();
-  const bool fixed = node.inputs.empty() && node.bodies.empty() && !node.op->facts.random &&
+  const bool fixed = node.inputs.empty() && node.bodies.empty() && !node.op->traits.random &&
                      node.op->bind != nullptr && node.outputs.size() == 1;
   if (!fixed || !graph[node.outputs[0]].type.is_tensor()) return;
   const auto shape = graph[node.outputs[0]].type.shape();

@@ -39,7 +39,7 @@ struct LoadOptions {
   std::uint64_t seed = 0;
   // Graph rewriting between loading and planning; off only to look for defects.
   bool optimize = true;
-  // Fusion passes to leave out, "fuse_descent" and so on, or "all". The environment variable
+  // Fusion passes to leave out, "fuse_sgd_update" and so on, or "all". The environment variable
   // ONDINE_NO_FUSION adds to them, separated by commas.
   std::vector<std::string> no_fusion;
   UpdatePolicy updates = UpdatePolicy::atomic;

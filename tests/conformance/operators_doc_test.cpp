@@ -130,10 +130,10 @@ TEST_CASE("every operator of the standard is there") {
   }
 }
 
-TEST_CASE("the signatures are all of the shared facts") {
+TEST_CASE("the signatures are all of the shared traits") {
   std::ifstream file(test::cases_folder().parent_path() / "onnx" / "operators.json");
   if (!file) {
-    WARN("shared facts about operators are absent: skipped");
+    WARN("shared traits about operators are absent: skipped");
     return;
   }
   std::size_t checked = 0;

@@ -2,7 +2,7 @@ cmake_minimum_required(VERSION 3.25)
 # The list of a build with ONDINE_OPERATORS: cmake -DSOURCE=... -DWORK=... -P filter.cmake
 include(${SOURCE}/cmake/OndineOperators.cmake)
 file(MAKE_DIRECTORY ${WORK})
-set(all ${SOURCE}/kernels/ops/list.inc)
+set(all ${SOURCE}/kernels/operators.inc)
 file(WRITE ${WORK}/wanted "# two operators\nrelu  # Relu\n\nconv # Conv\nrelu\n")
 ondine_filter_operators(${all} ${WORK}/wanted ${WORK}/kept.inc)
 file(STRINGS ${WORK}/kept.inc kept REGEX "^ONDINE")

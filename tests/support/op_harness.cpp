@@ -8,7 +8,7 @@
 #include "graph/contract/infer_node.h"
 #include "graph/evaluate/graph_runner.h"
 #include "kernels/catalogue.h"
-#include "kernels/ops/convert.h"
+#include "kernels/common/element_conversion.h"
 
 namespace ondine::test {
 

@@ -19,9 +19,9 @@ if (old "$work/avx" >/dev/null 2>&1); then
   echo "the emulated processor runs AVX"
   exit 1
 fi
-old "$build/bin/test_kernels_math" "float functions*"
-old "$build/bin/test_kernels_math" "rows of*"
-old "$build/bin/test_kernels_math" "empty products*,with beta 0*,a workspace for one thread*"
-old "$build/bin/test_kernels_ops" "*and LSTM follow their equations,Derivatives of*"
-old "$build/bin/test_kernels_ops" "*Softmax*,*Gelu*,*MaxPool*"
+old "$build/bin/test_kernels" "float functions*"
+old "$build/bin/test_kernels" "rows of*"
+old "$build/bin/test_kernels" "empty products*,with beta 0*,a workspace for one thread*"
+old "$build/bin/test_kernels" "*and LSTM follow their equations,Derivatives of*"
+old "$build/bin/test_kernels" "*Softmax*,*Gelu*,*MaxPool*"
 old "$build/bin/test_trainer" "a step of gradient*,*same bits for any number*,training goes on*"

@@ -119,8 +119,8 @@ TEST_CASE(
       check_close(fused.get_state(info.name), plain.get_state(info.name), {1e-5, 1e-6});
     }
     if (std::getenv("ONDINE_NO_FUSION") != nullptr) continue;
-    CHECK(count(fused.inspect("optimized"), "Formula") == 1);
-    CHECK(count(plain.inspect("optimized"), "Formula") == 0);
+    CHECK(count(fused.inspect("optimized"), "FusedElementwise") == 1);
+    CHECK(count(plain.inspect("optimized"), "FusedElementwise") == 0);
     // One buffer for each variable.
     const std::uint64_t variable = 3 * 400 * 4;
     const auto variables = def.training[0].update_binding.size();

@@ -123,11 +123,11 @@ TEST_CASE("gradient descent is fused into the product that gives the gradient") 
     return;
   }
   Model model = Model::load(encode(linear_regression(0.1F)));
-  CHECK(model.inspect("optimized").find("Descent") != std::string::npos);
+  CHECK(model.inspect("optimized").find("SgdUpdate") != std::string::npos);
   LoadOptions options;
   options.no_fusion = {"all"};
   Model plain = Model::load(encode(linear_regression(0.1F)), options);
-  CHECK(plain.inspect("optimized").find("Descent") == std::string::npos);
+  CHECK(plain.inspect("optimized").find("SgdUpdate") == std::string::npos);
 }
 
 TEST_CASE("a budget is met with the same bits, or refused with what is needed") {

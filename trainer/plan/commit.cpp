@@ -46,7 +46,7 @@ class Chooser {
           may_overwrite(*graph_, node, {id, replaces_[index(id)]}))
         saved += bytes_of((*graph_)[id].type);
     }
-    return saved > 0 && node.op->facts.cannot_fail && is_static(node, *graph_) &&
+    return saved > 0 && node.op->traits.cannot_fail && is_static(node, *graph_) &&
            waiting_bytes(node) <= saved;
   }
 

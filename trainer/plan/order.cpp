@@ -90,7 +90,7 @@ class Order {
       if (reader == except) continue;
       found.push_back(reader);
       const Node& node = graph_.nodes[reader];
-      const bool view = node.op->facts.view && node.inputs[0] == id;
+      const bool view = node.op->traits.view && node.inputs[0] == id;
       if (view && !collect_readers(node.outputs[0], except, found)) return false;
     }
     return true;
@@ -236,9 +236,9 @@ bool may_overwrite(const Graph& graph, const Node& node, const InPlace& pair) {
   if (node.op->domain == "ai.onnx.preview.training") {
     return updates_variable(node, input, position(node.outputs, pair.value));
   }
-  // What facts say is said of output 0; a Formula treats all alike.
-  const bool first = node.outputs[0] == pair.value || node.op->name == "Formula";
-  return first && input < 32 && (node.op->facts.inplace >> input & 1U) != 0;
+  // What traits say is said of output 0; a FusedElementwise treats all alike.
+  const bool first = node.outputs[0] == pair.value || node.op->name == "FusedElementwise";
+  return first && input < 32 && (node.op->traits.inplace >> input & 1U) != 0;
 }
 
 Ordering order_nodes(Graph& graph, const std::vector<bool>& outside,

@@ -149,9 +149,9 @@ class Planner {
 
   // Output 0 takes the buffer of an input: a view of it, or written over it.
   bool share_input(const Node& node, ValueId output, std::int32_t position) {
-    const Facts& facts = node.op->facts;
+    const OpTraits& traits = node.op->traits;
     if (targets_[index(output)]) return false;
-    if (facts.view && !node.inputs.empty() && node.inputs[0] != no_value) {
+    if (traits.view && !node.inputs.empty() && node.inputs[0] != no_value) {
       const std::size_t buffer = plan_.buffer_of[index(node.inputs[0])];
       const Place place = plan_.buffers[buffer].place;
       if (place == Place::arena || place == Place::external || place == Place::constant) {
@@ -160,7 +160,7 @@ class Planner {
       }
     }
     for (std::size_t i = 0; i < node.inputs.size() && i < 32; ++i) {
-      if ((facts.inplace >> i & 1U) == 0 || node.inputs[i] == no_value) continue;
+      if ((traits.inplace >> i & 1U) == 0 || node.inputs[i] == no_value) continue;
       if (can_overwrite(node, i, output)) {
         join_buffer(output, plan_.buffer_of[index(node.inputs[i])], position);
         return true;

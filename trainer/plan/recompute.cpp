@@ -59,7 +59,7 @@ class Lifetimes {
     for (const ValueId id : node.all_inputs()) {
       if (id != no_value) uses_[index(root(id))].push_back(position);
     }
-    const bool view = node.op->facts.view && !node.inputs.empty() && node.inputs[0] != no_value;
+    const bool view = node.op->traits.view && !node.inputs.empty() && node.inputs[0] != no_value;
     for (std::size_t k = 0; k < node.outputs.size(); ++k) {
       const ValueId id = node.outputs[k];
       if (id == no_value) continue;
@@ -121,8 +121,8 @@ Node copy_of(const Node& node) {
 }
 
 bool may_repeat(const Node& node, const Graph& graph, bool costly) {
-  const Facts& facts = node.op->facts;
-  if (!(facts.cheap || (costly && !facts.random)) || facts.view) return false;
+  const OpTraits& traits = node.op->traits;
+  if (!(traits.cheap || (costly && !traits.random)) || traits.view) return false;
   if (!is_static(node, graph)) return false;
   const NodeView view(node);
   const bool by_outputs = node.op->name == "BatchNormalization" && node.version >= 7 &&
@@ -177,7 +177,7 @@ void repeat(Graph& graph, const Lifetimes& lives, const Choice& choice) {
   for (std::size_t i = lives.made(choice.value) + 1; i < graph.nodes.size(); ++i) {
     const Node& node = graph.nodes[i];
     const bool later = i >= choice.next_use;
-    if (!node.op->facts.view || node.inputs.empty() || later) continue;
+    if (!node.op->traits.view || node.inputs.empty() || later) continue;
     const auto source = std::find_if(renamed.begin(), renamed.end(), [&](const auto& pair) {
       return pair.first == node.inputs[0];
     });
@@ -212,7 +212,7 @@ void drop_unread_views(Graph& graph) {
   for (std::size_t i = graph.nodes.size(); i-- > 0;) {
     Node& node = graph.nodes[i];
     const ValueId first = node.outputs.empty() ? no_value : node.outputs[0];
-    if (node.op->facts.view && first != no_value && !read[index(first)]) continue;
+    if (node.op->traits.view && first != no_value && !read[index(first)]) continue;
     for (const ValueId id : node.all_inputs()) {
       if (id != no_value) read[index(id)] = true;
     }

@@ -19,10 +19,10 @@ struct Recomputation {
 };
 
 // While more than the goal is alive at once: takes a value that is only waiting at that moment and
-// computes it again before its next use; the largest one whose operator is cheap (Facts::cheap), of
-// the costly ones that which frees most for its traffic. Results stay the same, bit by bit. Stops
-// early when no value is left to take. `outside` are values that do not lie in the arena. The graph
-// must be typed. Returns whether it took one.
+// computes it again before its next use; the largest one whose operator is cheap (OpTraits::cheap),
+// of the costly ones that which frees most for its traffic. Results stay the same, bit by bit.
+// Stops early when no value is left to take. `outside` are values that do not lie in the arena. The
+// graph must be typed. Returns whether it took one.
 bool recompute_values(graph::Graph& graph, std::span<const graph::ValueId> outside,
                       const Recomputation& options);
 

@@ -24,7 +24,7 @@ bool outputs_constant(const Node& node, const Graph& graph) {
 }
 
 bool can_compute_now(const Node& node, const Graph& graph) {
-  if (node.op->facts.random || !node.bodies.empty() || node.op->bind == nullptr) return false;
+  if (node.op->traits.random || !node.bodies.empty() || node.op->bind == nullptr) return false;
   const bool inputs_known = std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
     return id == no_value || graph[id].constant.defined();
   });

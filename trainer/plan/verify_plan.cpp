@@ -99,7 +99,7 @@ class Replay {
   }
 
   bool is_view(const Node& node, std::size_t k, std::size_t buffer) const {
-    return k == 0 && node.op->facts.view && !node.inputs.empty() && node.inputs[0] != no_value &&
+    return k == 0 && node.op->traits.view && !node.inputs.empty() && node.inputs[0] != no_value &&
            buffer_of(node.inputs[0]) == buffer;
   }
 
@@ -113,7 +113,7 @@ class Replay {
     bool allowed = false;
     for (std::size_t i = 0; i < node.inputs.size() && i < 32; ++i) {
       if (node.inputs[i] == no_value || buffer_of(node.inputs[i]) != buffer) continue;
-      allowed = (node.op->facts.inplace >> i & 1U) != 0;
+      allowed = (node.op->traits.inplace >> i & 1U) != 0;
     }
     return k == 0 && readers(node, buffer) == 1 && allowed && !planned.dynamic &&
            plan_->buffers[buffer].place == Place::arena;

@@ -18,21 +18,21 @@ inline graph::Kernel bind_nothing(graph::BindContext&) {
 inline const graph::OpDef toy_plus{.name = "Plus",
                                    .infer = graph::infer_broadcast,
                                    .bind = bind_nothing,
-                                   .facts = {.commutative = true}};
+                                   .traits = {.commutative = true}};
 inline const graph::OpDef toy_minus{
     .name = "Minus", .infer = graph::infer_broadcast, .bind = bind_nothing};
 inline const graph::OpDef toy_noise{.name = "Noise",
                                     .infer = graph::infer_same_as_input,
                                     .bind = bind_nothing,
-                                    .facts = {.random = true}};
+                                    .traits = {.random = true}};
 inline const graph::OpDef toy_view{.name = "View",
                                    .infer = graph::infer_same_as_input,
                                    .bind = bind_nothing,
-                                   .facts = {.view = true}};
+                                   .traits = {.view = true}};
 inline const graph::OpDef toy_identity{.name = "Identity",
                                        .infer = graph::infer_same_as_input,
                                        .bind = bind_nothing,
-                                       .facts = {.view = true}};
+                                       .traits = {.view = true}};
 inline const graph::OpDef toy_dropout{
     .name = "Dropout", .infer = graph::infer_same_as_input, .bind = bind_nothing};
 inline const graph::OpDef toy_transpose{

@@ -14,8 +14,8 @@ using namespace ondine::trainer;  // NOLINT
 namespace {
 
 const OpDef plain{.name = "Plain"};
-const OpDef over{.name = "Over", .facts = {.inplace = 1}};
-const OpDef view{.name = "View", .facts = {.view = true}};
+const OpDef over{.name = "Over", .traits = {.inplace = 1}};
+const OpDef view{.name = "View", .traits = {.view = true}};
 
 // A plan written by hand: 16 bytes a buffer.
 struct Sketch {

@@ -1,0 +1,33 @@
+# Modules: a top-level folder or a family of kernels, each an object library. A module sees only the
+# headers of the modules it may know: its include path is a folder of links to those, so that a wrong
+# include does not compile.
+set(ONDINE_OBJECTS)
+
+# ondine_include_walls(target KNOWS folder...): the include path of `target` is the public headers
+# and links to these folders of the source tree.
+function(ondine_include_walls target)
+  cmake_parse_arguments(PARSE_ARGV 1 _arg "" "" KNOWS)
+  set(_walls ${PROJECT_BINARY_DIR}/include_walls/${target})
+  file(REMOVE_RECURSE ${_walls})
+  foreach(_folder IN LISTS _arg_KNOWS)
+    cmake_path(GET _folder PARENT_PATH _parent)
+    file(MAKE_DIRECTORY ${_walls}/${_parent})
+    file(CREATE_LINK ${PROJECT_SOURCE_DIR}/${_folder} ${_walls}/${_folder} SYMBOLIC)
+  endforeach()
+  target_include_directories(${target} PRIVATE ${_walls} ${PROJECT_SOURCE_DIR}/include)
+endfunction()
+
+# ondine_module(name sources KNOWS folder...): the object library ondine_<name>.
+function(ondine_module name)
+  cmake_parse_arguments(PARSE_ARGV 1 _arg "" "" "SOURCES;KNOWS")
+  add_library(ondine_${name} OBJECT ${_arg_SOURCES})
+  ondine_include_walls(ondine_${name} KNOWS ${_arg_KNOWS})
+  target_link_libraries(ondine_${name} PRIVATE $<BUILD_INTERFACE:ondine_warnings>)
+  set(ONDINE_OBJECTS ${ONDINE_OBJECTS} $<TARGET_OBJECTS:ondine_${name}> PARENT_SCOPE)
+endfunction()
+
+# ondine_folder(name KNOWS folder...): a module of all sources below a top-level folder.
+macro(ondine_folder name)
+  file(GLOB_RECURSE _sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${name}/*.cpp)
+  ondine_module(${name} SOURCES ${_sources} ${ARGN} ${name})
+endmacro()

@@ -1,0 +1,202 @@
+// Element-wise operators that end in an output of the graph become one FusedElementwise: an
+// optimizer that is written with them goes over each variable once. What lies between them and is
+// an output itself, as the next momentum is, becomes an output of the FusedElementwise.
+#include <algorithm>
+
+#include "graph/passes/fuse.h"
+
+namespace ondine::graph {
+namespace {
+
+constexpr std::size_t most_operands = 32;  // of a FusedElementwise: inputs and steps
+
+std::size_t index(ValueId id) { return static_cast<std::size_t>(id); }
+
+class Fuser {
+ public:
+  Fuser(Graph& graph, const OpDef* fused_op)
+      : graph_(&graph),
+        fused_op_(fused_op),
+        is_output_(output_flags(graph)),
+        producer_(graph.values.size(), -1),
+        readers_(graph.values.size()),
+        taken_(graph.nodes.size()),
+        replaced_(graph.nodes.size()) {
+    for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+      const Node& node = graph.nodes[i];
+      for (const ValueId id : node.outputs) {
+        if (id != no_value) producer_[index(id)] = static_cast<std::int32_t>(i);
+      }
+      for (const ValueId id : node.all_inputs()) {
+        if (id != no_value) readers_[index(id)].push_back(i);
+      }
+      for (const ValueId id : node.references) readers_[index(id)].push_back(i);
+    }
+  }
+
+  bool run() {
+    bool changed = false;
+    for (std::size_t i = graph_->nodes.size(); i-- > 0;) {
+      const Node& root = graph_->nodes[i];
+      if (taken_[i] || root.outputs.size() != 1 || root.outputs[0] == no_value) continue;
+      if (is_output_[index(root.outputs[0])] && is_step(root)) changed = fuse(i) || changed;
+    }
+    std::size_t i = 0;
+    std::erase_if(graph_->nodes, [&](const Node&) { return replaced_[i++]; });
+    return changed;
+  }
+
+ private:
+  // A float tensor of known shape made of tensors of the same type and of numbers.
+  bool is_step(const Node& node) const {
+    const bool sgd_update = node.op->name == "SgdUpdate" && node.op->domain == ondine_domain;
+    const auto name = node.op->name;
+    const bool known = name == "Add" || name == "Sub" || name == "Mul" || name == "Div" ||
+                       name == "Neg" || name == "Sqrt";
+    if (!sgd_update && !(known && node.op->domain.empty() && node.version >= 7)) return false;
+    const ValueId result = node.outputs[0];
+    const auto shape = (*graph_)[result].type.shape();
+    if (!is_full_float(*graph_, result) || !shape || shape->rank() == 0) return false;
+    return std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
+      return id != no_value && (is_tensor(id, result) || is_number(id, result));
+    });
+  }
+  bool is_tensor(ValueId id, ValueId like) const { return same_tensor_type(*graph_, id, like); }
+  bool is_number(ValueId id, ValueId like) const {
+    const Type& type = (*graph_)[id].type;
+    const auto shape = type.shape();
+    return shape && shape->size() == 1 && type.dtype == (*graph_)[like].type.dtype;
+  }
+
+  // A sum of two gradients, say, is made where they are: neither is kept for the fused node.
+  bool joins_others(const Node& node) const {
+    std::vector<ValueId> others;
+    for (const ValueId id : node.inputs) {
+      const std::int32_t from = producer_[index(id)];
+      const bool other = from >= 0 && is_tensor(id, node.outputs[0]) &&
+                         !is_step(graph_->nodes[static_cast<std::size_t>(from)]);
+      if (other && std::find(others.begin(), others.end(), id) == others.end())
+        others.push_back(id);
+    }
+    return others.size() > 1;
+  }
+
+  // The root and what only the group reads, in the order of the graph.
+  std::vector<std::size_t> group_of(std::size_t root) const {
+    std::vector<bool> inside(graph_->nodes.size());
+    inside[root] = true;
+    std::vector<std::size_t> group{root};
+    const ValueId result = graph_->nodes[root].outputs[0];
+    for (std::size_t i = root; i-- > 0;) {
+      const Node& node = graph_->nodes[i];
+      if (taken_[i] || node.outputs.size() != 1 || node.outputs[0] == no_value) continue;
+      const auto& readers = readers_[index(node.outputs[0])];
+      const bool ours = !readers.empty() && std::all_of(readers.begin(), readers.end(),
+                                                        [&](std::size_t r) { return inside[r]; });
+      if (!ours || !is_tensor(node.outputs[0], result)) continue;
+      if (!is_step(node) || joins_others(node)) continue;
+      inside[i] = true;
+      group.push_back(i);
+    }
+    std::reverse(group.begin(), group.end());
+    return group;
+  }
+
+  struct Program {
+    std::vector<ValueId> inputs;
+    std::vector<ValueId> values;  // of each step; no_value for half of a SgdUpdate
+    std::vector<std::string> ops;
+    std::vector<std::int64_t> operands;  // inputs, and steps as -1 - step
+  };
+
+  std::int64_t operand(Program& program, ValueId id) const {
+    const auto step = std::find(program.values.begin(), program.values.end(), id);
+    if (step != program.values.end()) return -1 - (step - program.values.begin());
+    const auto input = std::find(program.inputs.begin(), program.inputs.end(), id);
+    if (input == program.inputs.end()) program.inputs.push_back(id);
+    return std::find(program.inputs.begin(), program.inputs.end(), id) - program.inputs.begin();
+  }
+
+  void add_step(Program& program, std::string_view op, std::int64_t left, std::int64_t right,
+                ValueId value) const {
+    program.ops.emplace_back(op);
+    program.operands.push_back(left);
+    program.operands.push_back(right);
+    program.values.push_back(value);
+  }
+
+  void add_node(Program& program, const Node& node) const {
+    const ValueId result = node.outputs[0];
+    const std::int64_t left = operand(program, node.inputs[0]);
+    const std::int64_t right =
+        operand(program, node.inputs.size() > 1 ? node.inputs[1] : node.inputs[0]);
+    if (node.op->name != "SgdUpdate") return add_step(program, node.op->name, left, right, result);
+    add_step(program, "Mul", right, operand(program, node.inputs[2]), no_value);
+    const auto change = static_cast<std::int64_t>(program.values.size());
+    add_step(program, "Sub", left, -change, result);
+  }
+
+  bool fuse(std::size_t root) {
+    const std::vector<std::size_t> group = group_of(root);
+    if (group.size() < 2) return false;
+    Program program;
+    const ValueId result = graph_->nodes[root].outputs[0];
+    // Input 0 is a tensor.
+    for (const std::size_t i : group) {
+      for (const ValueId id : graph_->nodes[i].inputs) {
+        const bool outside = std::none_of(group.begin(), group.end(), [&](std::size_t j) {
+          return graph_->nodes[j].outputs[0] == id;
+        });
+        if (program.inputs.empty() && outside && is_tensor(id, result))
+          program.inputs.push_back(id);
+      }
+    }
+    if (program.inputs.empty()) return false;
+    for (const std::size_t i : group) add_node(program, graph_->nodes[i]);
+    if (program.inputs.size() + program.ops.size() > most_operands) return false;
+    const auto inputs = static_cast<std::int64_t>(program.inputs.size());
+    for (std::int64_t& o : program.operands) o = o < 0 ? inputs - 1 - o : o;
+    std::vector<std::int64_t> results;
+    std::vector<ValueId> outputs;
+    for (std::size_t s = program.values.size(); s-- > 0;) {
+      const ValueId id = program.values[s];
+      if (id == no_value || !is_output_[index(id)]) continue;
+      results.push_back(static_cast<std::int64_t>(s));
+      outputs.push_back(id);
+    }
+    for (const std::size_t i : group) {
+      taken_[i] = true;
+      replaced_[i] = i != root;
+    }
+    Node& fused = graph_->nodes[root];
+    fused.op = fused_op_;
+    fused.version = 1;
+    fused.inputs = std::move(program.inputs);
+    fused.outputs = std::move(outputs);
+    fused.attributes = {{"ops", std::move(program.ops)},
+                        {"operands", std::move(program.operands)},
+                        {"results", std::move(results)}};
+    return true;
+  }
+
+  Graph* graph_;
+  const OpDef* fused_op_;
+  std::vector<bool> is_output_;
+  std::vector<std::int32_t> producer_;             // by value
+  std::vector<std::vector<std::size_t>> readers_;  // by value: nodes
+  std::vector<bool> taken_;                        // by node: part of a fused node
+  std::vector<bool> replaced_;                     // by node: not its root
+};
+
+// Only the graph itself has variables.
+bool run(Graph& graph, const PassContext& context) {
+  if (context.catalogue == nullptr) return false;
+  const OpDef* fused_op = context.catalogue->find(ondine_domain, "FusedElementwise");
+  return fused_op != nullptr && Fuser(graph, fused_op).run();
+}
+
+}  // namespace
+
+const Pass fuse_elementwise{"fuse_elementwise", run};
+
+}  // namespace ondine::graph

@@ -1,0 +1,70 @@
+// w - g rate is SgdUpdate(w, g, rate); SgdUpdate(w, op(a) op(b), rate) is GemmSgdUpdate(w, a, b,
+// rate).
+#include "graph/passes/fuse.h"
+
+namespace ondine::graph {
+namespace {
+
+bool is_one_number(const Graph& graph, ValueId id) {
+  const auto shape = graph[id].type.shape();
+  return shape && shape->rank() == 0;
+}
+
+bool to_sgd_update(Node& node, const Graph& graph, const OpDef* op, const Uses& uses) {
+  if (op == nullptr || node.op->name != "Sub" || !node.op->domain.empty()) return false;
+  if (!is_full_float(graph, node.outputs[0])) return false;
+  const Node* change = uses.made_for_one(node.inputs[1], "Mul");
+  if (change == nullptr) return false;
+  for (const std::size_t rate : {std::size_t{1}, std::size_t{0}}) {
+    const ValueId g = change->inputs[1 - rate];
+    if (!is_one_number(graph, change->inputs[rate])) continue;
+    if (!same_tensor_type(graph, node.inputs[0], g)) continue;
+    node.inputs = {node.inputs[0], g, change->inputs[rate]};
+    node.op = op;
+    node.version = 1;
+    node.attributes.clear();
+    return true;
+  }
+  return false;
+}
+
+bool to_product(Node& node, const Graph& graph, const OpDef* op, const Uses& uses) {
+  if (op == nullptr || node.op->name != "SgdUpdate" || node.op->domain != ondine_domain)
+    return false;
+  const Node* product = uses.made_for_one(node.inputs[1], "Gemm");
+  if (product == nullptr) return false;
+  const NodeView view(*product);
+  if (view.has_input(2) || view.attr_float("alpha", 1) != 1) return false;
+  if (!graph[node.inputs[0]].type.shape()) return false;
+  node.inputs = {node.inputs[0], product->inputs[0], product->inputs[1], node.inputs[2]};
+  node.op = op;
+  node.attributes = {{"transA", view.attr_int("transA", 0)},
+                     {"transB", view.attr_int("transB", 0)}};
+  return true;
+}
+
+using Rewrite = bool (*)(Node&, const Graph&, const OpDef*, const Uses&);
+
+bool run(Graph& graph, const PassContext& context, const Pass& pass, const char* op,
+         Rewrite rewrite) {
+  if (context.catalogue == nullptr) return false;
+  const OpDef* fused = context.catalogue->find(ondine_domain, op);
+  return fuse_nodes(graph, pass, context, [&](Node& node, const Uses& uses) {
+    return rewrite(node, graph, fused, uses);
+  });
+}
+
+bool run_sgd_update(Graph& graph, const PassContext& context) {
+  return run(graph, context, fuse_sgd_update, "SgdUpdate", to_sgd_update);
+}
+
+bool run_gemm_sgd_update(Graph& graph, const PassContext& context) {
+  return run(graph, context, fuse_gemm_sgd_update, "GemmSgdUpdate", to_product);
+}
+
+}  // namespace
+
+const Pass fuse_sgd_update{"fuse_sgd_update", run_sgd_update};
+const Pass fuse_gemm_sgd_update{"fuse_gemm_sgd_update", run_gemm_sgd_update};
+
+}  // namespace ondine::graph

@@ -1,0 +1,82 @@
+// rotary_embedding.cpp — pairs (a, b) of the first rotary_embedding_dim features of each head turn
+// by an angle of their position: (a cos - b sin, a sin + b cos). Pairs are the two halves, or
+// neighbours with `interleaved`. An expansion.
+#include "kernels/attention/grouped_heads.h"
+#include "kernels/common/infer_checks.h"
+#include "kernels/common/op.h"
+
+namespace ondine::kernels::ops {
+namespace {
+
+void infer(InferContext& context) {
+  require_same_dtype(context, {0, 1, 2});
+  const Type& x = context.input(0);
+  if (x.ranked() && x.rank() != 3 && x.rank() != 4) {
+    context.reject("X must have rank 3 or 4, found ", graph::to_string(*x.dims));
+  }
+  const std::int64_t heads = context.attr_int("num_heads", 0);
+  if (x.ranked() && x.rank() == 3) {
+    if (heads < 1) context.reject("num_heads is ", heads, ", an X of rank 3 needs 1 or more");
+    const Dim features = (*x.dims)[2];
+    if (features.known() && features.size() % heads != 0) {
+      context.reject(features.size(), " features do not divide into ", heads, " heads");
+    }
+  }
+  const std::int64_t part = context.attr_int("rotary_embedding_dim", 0);
+  if (part < 0 || part % 2 != 0) context.reject("rotary_embedding_dim is ", part);
+  const std::size_t rank = context.has_input(3) ? 2 : 3;
+  dims_of_rank(context, 1, rank, "cos_cache");
+  dims_of_rank(context, 2, rank, "sin_cache");
+  context.set_output(0, x);
+}
+
+std::vector<Val> expand(ExpandContext& context) {
+  Builder& b = context.builder();
+  Val x = context.x(0);
+  if (!x.ranked()) fail(ErrorCode::unsupported, "RotaryEmbedding needs a known rank");
+  const bool flat = x.rank() == 3;
+  // [batch, steps, heads, features]
+  x = flat ? split_heads(x, context.attr_int("num_heads", 0)) : graph::transpose(x, {0, 2, 1, 3});
+  const auto angle = [&](std::size_t i) {
+    Val cache = context.x(i);
+    if (context.x(3)) cache = graph::gather(cache, context.x(3), 0);
+    return graph::unsqueeze(cache, {2});
+  };
+  const Val cos = angle(1);
+  const Val sin = angle(2);
+  const std::int64_t part = context.attr_int("rotary_embedding_dim", 0);
+  const Val turning = part > 0 ? graph::slice(x, 0, part, 3) : x;
+  Val first, second;
+  const bool interleaved = context.attr_int("interleaved", 0) != 0;
+  if (interleaved) {
+    first = graph::slice(turning, 0, INT64_MAX, 3, 2);
+    second = graph::slice(turning, 1, INT64_MAX, 3, 2);
+  } else {
+    const auto halves = b.nodes("Split", {&turning, 1},
+                                {{"axis", std::int64_t{3}}, {"num_outputs", std::int64_t{2}}}, 2);
+    first = halves[0];
+    second = halves[1];
+  }
+  const Val real = cos * first - sin * second;
+  const Val imaginary = sin * first + cos * second;
+  Val turned;
+  if (interleaved) {
+    const Val pairs[] = {graph::unsqueeze(real, {4}), graph::unsqueeze(imaginary, {4})};
+    turned = graph::reshape_like(graph::concat(pairs, 4), turning);
+  } else {
+    const Val halves[] = {real, imaginary};
+    turned = graph::concat(halves, 3);
+  }
+  if (part > 0) {
+    const Val both[] = {turned, graph::slice(x, part, INT64_MAX, 3)};
+    turned = graph::concat(both, 3);
+  }
+  return {flat ? graph::reshape_like(turned, context.x(0))
+               : graph::transpose(turned, {0, 2, 1, 3})};
+}
+
+}  // namespace
+
+extern const OpDef rotary_embedding{.name = "RotaryEmbedding", .infer = infer, .expand = expand};
+
+}  // namespace ondine::kernels::ops

@@ -1,0 +1,255 @@
+// scaled_attention.cpp — y = softmax(scale q k^T + mask) v over the last two dims (ai.ondine); the
+// dims before them are the same for q, k and v, the mask broadcasts to the scores. transK: k is
+// stored by features. Attributes scale (1), transK (0).
+// ScaledAttentionGrad (dy, q, k, v, mask?) -> dq, dk, dv makes the scores once more, tile by tile:
+// P = softmax(S);  dv = P^T dy;  dS = P (dy v^T - sum P dy v^T);  dq = scale dS k, dk = scale dS^T
+// q. Neither keeps a matrix of scores.
+#include "kernels/attention/attention_primitive.h"
+#include "kernels/common/compute_type.h"
+#include "kernels/common/expansion.h"
+#include "kernels/common/infer_checks.h"
+#include "kernels/common/op.h"
+
+namespace ondine::kernels::ops {
+namespace {
+
+bool by_features(const NodeView& node) { return node.attr_int("transK", 0) != 0; }
+
+// Checks q, k, v and the mask, the first of them at `at`; the dims of y.
+Dims check(InferContext& context, std::size_t at) {
+  require_same_dtype(context, {at, at + 1, at + 2, at + 3});
+  Dims q = context.dims(at);
+  const Dims& k = context.dims(at + 1);
+  const Dims& v = context.dims(at + 2);
+  if (q.size() < 2 || k.size() != q.size() || v.size() != q.size()) {
+    context.reject("q, k and v must have one rank of 2 or more, found ", q.size(), ", ", k.size(),
+                   " and ", v.size());
+  }
+  const std::size_t n = q.size();
+  for (std::size_t i = 0; i + 2 < n; ++i) {
+    q[i] = unify(q[i], k[i], "outer extents of q and k");
+    q[i] = unify(q[i], v[i], "outer extents of q and v");
+  }
+  const bool turned = by_features(context);
+  unify(q[n - 1], k[turned ? n - 2 : n - 1], "features of q and k");
+  const Dim keys = unify(k[turned ? n - 1 : n - 2], v[n - 2], "keys of k and v");
+  if (context.has_input(at + 3)) {
+    Dims scores = q;
+    scores.back() = keys;
+    const Dims& mask = context.dims(at + 3);
+    bool fits = mask.size() <= n;
+    for (std::size_t i = 0; fits && i < mask.size(); ++i) {
+      const Dim want = scores[n - mask.size() + i];
+      fits = mask[i].same(1) || !mask[i].known() || !want.known() || mask[i].same(want);
+    }
+    if (!fits) {
+      context.reject("the mask is ", graph::to_string(mask), ", the scores are ",
+                     graph::to_string(scores));
+    }
+  }
+  q.back() = v.back();
+  return q;
+}
+
+void infer(InferContext& context) {
+  if (!context.ranked(0) || !context.ranked(1) || !context.ranked(2)) {
+    return context.set_output(0, context.dtype(0), std::nullopt);
+  }
+  context.set_output(0, context.dtype(0), check(context, 0));
+}
+
+void infer_grad(InferContext& context) {
+  require_same_dtype(context, {0, 1});
+  if (context.ranked(1) && context.ranked(2) && context.ranked(3)) {
+    const Dims y = check(context, 1);
+    const Dims dy = dims_of_rank(context, 0, y.size(), "dy");
+    for (std::size_t i = 0; i < y.size(); ++i) unify(dy[i], y[i], "extents of dy and y");
+  }
+  for (std::size_t i = 0; i < 3; ++i) context.set_output(i, context.input(i + 1));
+}
+
+// Shape and mask of a node whose q, k, v and mask begin at `at`.
+struct Plan {
+  math::AttentionShape shape;
+  double scale;
+  std::vector<std::int64_t> offsets;  // of the mask of each head
+  std::int64_t mask_row = 0;
+  std::int64_t mask_keys = 0;
+
+  Plan(const BindContext& context, std::size_t at) {
+    const Shape q = context.shape(at);
+    const Shape v = context.shape(at + 2);
+    const std::size_t n = q.rank();
+    shape = {.count = q.size(0, n - 2),
+             .queries = q[n - 2],
+             .keys = v[n - 2],
+             .features = q[n - 1],
+             .values = v[n - 1],
+             .key_rows = !by_features(context)};
+    scale = double{context.attr_float("scale", 1)};
+    if (context.has_input(at + 3)) place(q, context.shape(at + 3));
+  }
+
+  void place(const Shape& q, const Shape& mask) {
+    const auto extent = [&](std::size_t back) {
+      return back < mask.rank() ? mask[mask.rank() - 1 - back] : 1;
+    };
+    mask_keys = extent(0);
+    // A mask of one key is repeated.
+    const std::int64_t row = shape.keys;
+    mask_row = extent(1) == 1 ? 0 : row;
+    offsets.resize(static_cast<std::size_t>(shape.count));
+    for (std::size_t i = 0; i < offsets.size(); ++i) {
+      auto rest = static_cast<std::int64_t>(i);
+      std::int64_t stride = extent(1) * row;
+      for (std::size_t back = 2; back < q.rank(); ++back) {
+        const std::int64_t whole = q[q.rank() - 1 - back];
+        if (extent(back) != 1) offsets[i] += rest % whole * stride;
+        rest /= whole;
+        stride *= extent(back);
+      }
+    }
+  }
+  bool repeats() const { return mask_keys != shape.keys; }
+};
+
+// The mask with all its keys.
+template <class C>
+class MaskIn {
+ public:
+  MaskIn(const BindContext& context, Scratch& scratch, std::size_t index, const Plan& plan)
+      : source_(context, scratch, index), keys_(plan.shape.keys) {
+    if (!source_ || !plan.repeats()) return;
+    rows_ = context.shape(index).size();
+    offset_ = scratch.add<C>(checked_mul(rows_, keys_));
+  }
+  const C* operator()(KernelContext& call) const {
+    const C* from = source_(call);
+    if (rows_ == 0 || from == nullptr) return from;
+    C* to = Scratch::at<C>(call, offset_);
+    for (std::int64_t i = 0; i < rows_; ++i) std::fill_n(to + i * keys_, keys_, from[i]);
+    return to;
+  }
+
+ private:
+  ComputeIn<C> source_;
+  std::int64_t keys_ = 0, rows_ = 0;
+  std::size_t offset_ = 0;
+};
+
+template <class C>
+math::AttentionScores<C> scores_of(const Plan& plan, const C* mask) {
+  return {static_cast<C>(plan.scale), mask, plan.offsets.data(), plan.mask_row};
+}
+
+Kernel bind(BindContext& context) {
+  return visit_compute(context.dtype(0), [&]<class C>() -> Kernel {
+    Plan plan(context, 0);
+    Scratch scratch;
+    const ComputeIn<C> q(context, scratch, 0), k(context, scratch, 1), v(context, scratch, 2);
+    const MaskIn<C> mask(context, scratch, 3, plan);
+    const ComputeOut<C> y(context, scratch, 0,
+                          plan.shape.count * plan.shape.queries * plan.shape.values);
+    const std::size_t bytes = math::attention_workspace<C>(plan.shape, context.threads());
+    const std::size_t work = scratch.add_bytes(bytes);
+    scratch.request(context);
+    return [=, plan = std::move(plan)](KernelContext& call) {
+      math::attention<C>(call.pool(), plan.shape, scores_of<C>(plan, mask(call)), q(call), k(call),
+                         v(call), y.data(call), {Scratch::at<std::byte>(call, work), bytes});
+      y.store(call);
+    };
+  });
+}
+
+Kernel bind_grad(BindContext& context) {
+  return visit_compute(context.dtype(0), [&]<class C>() -> Kernel {
+    Plan plan(context, 1);
+    Scratch scratch;
+    const ComputeIn<C> dy(context, scratch, 0), q(context, scratch, 1), k(context, scratch, 2),
+        v(context, scratch, 3);
+    const MaskIn<C> mask(context, scratch, 4, plan);
+    const ComputeOut<C> dq(context, scratch, 0, context.shape(1).size());
+    const ComputeOut<C> dk(context, scratch, 1, context.shape(2).size());
+    const ComputeOut<C> dv(context, scratch, 2, context.shape(3).size());
+    const std::size_t bytes = math::attention_workspace<C>(plan.shape, context.threads());
+    const std::size_t work = scratch.add_bytes(bytes);
+    scratch.request(context);
+    return [=, plan = std::move(plan)](KernelContext& call) {
+      math::attention_gradient<C>(call.pool(), plan.shape, scores_of<C>(plan, mask(call)), q(call),
+                                  k(call), v(call), dy(call), dq.data(call), dk.data(call),
+                                  dv.data(call), {Scratch::at<std::byte>(call, work), bytes});
+      dq.store(call);
+      dk.store(call);
+      dv.store(call);
+    };
+  });
+}
+
+struct Operands {
+  Val q, k, v, mask;
+  double scale;
+  bool turned;
+
+  Operands(const NodeView& node, Val q_in, Val k_in, Val v_in, Val mask_in)
+      : q(q_in),
+        k(k_in),
+        v(v_in),
+        mask(mask_in),
+        scale(double{node.attr_float("scale", 1)}),
+        turned(by_features(node)) {}
+
+  static Val product(Val a, Val b, bool trans_a, bool trans_b) {
+    return a.builder().node("MatMulT", {a, b},
+                            {{"transA", std::int64_t{trans_a}}, {"transB", std::int64_t{trans_b}}},
+                            ondine_domain);
+  }
+  Val weights() const {
+    Val scores = product(q, k, false, !turned) * scale;
+    if (mask) scores = scores + mask;
+    return graph::softmax(scores, -1);
+  }
+};
+
+std::vector<Val> expand(ExpandContext& context) {
+  const Operands in(context, context.x(0), context.x(1), context.x(2), context.x(3));
+  return {Operands::product(in.weights(), in.v, false, false)};
+}
+
+std::vector<Val> grad(GradContext& g) {
+  if (g.has_input(3) && g.wants(3)) return grad_of_expansion(g);
+  const Val operands[] = {g.dy(0), g.x(0), g.x(1), g.x(2), g.x(3)};
+  auto parts =
+      g.builder().nodes("ScaledAttentionGrad", operands, g.node().attributes, 3, ondine_domain);
+  parts.resize(g.input_count());
+  return parts;
+}
+
+std::vector<Val> expand_grad(ExpandContext& context) {
+  const Val dy = context.x(0);
+  const Operands in(context, context.x(1), context.x(2), context.x(3), context.x(4));
+  const Val weights = in.weights();
+  const Val by_weights = Operands::product(dy, in.v, false, true);
+  const Val scores =
+      weights * (by_weights - graph::reduce_sum(by_weights * weights, {-1}, true)) * in.scale;
+  const Val dk = in.turned ? Operands::product(in.q, scores, true, false)
+                           : Operands::product(scores, in.q, true, false);
+  return {Operands::product(scores, in.k, false, in.turned), dk,
+          Operands::product(weights, dy, true, false)};
+}
+
+}  // namespace
+
+extern const OpDef scaled_attention{.name = "ScaledAttention",
+                                    .domain = ondine_domain,
+                                    .infer = infer,
+                                    .bind = bind,
+                                    .grad = grad,
+                                    .expand = expand};
+extern const OpDef scaled_attention_grad{.name = "ScaledAttentionGrad",
+                                         .domain = ondine_domain,
+                                         .infer = infer_grad,
+                                         .bind = bind_grad,
+                                         .grad = grad_of_expansion,
+                                         .expand = expand_grad};
+
+}  // namespace ondine::kernels::ops

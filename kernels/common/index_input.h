@@ -1,0 +1,35 @@
+// Index inputs (int32 or int64, negative ones count from the end): checked before they are used.
+#pragma once
+
+#include "kernels/common/op.h"
+
+namespace ondine::kernels {
+
+// Error(mismatch) naming the index and the range it must be in.
+[[noreturn]] void bad_index(std::int64_t index, std::int64_t extent);
+
+inline std::int64_t checked_index(std::int64_t index, std::int64_t extent) {
+  if (index < -extent || index >= extent) bad_index(index, extent);
+  return index < 0 ? index + extent : index;
+}
+
+class IndexInput {
+ public:
+  // Requests workspace for the indices, at `offset` bytes of it.
+  IndexInput(graph::BindContext& context, std::size_t input, std::size_t offset = 0);
+
+  std::int64_t count() const noexcept { return count_; }
+  // All indices of this call, in [0, extent).
+  const std::int64_t* read(graph::KernelContext& call, std::int64_t extent) const;
+
+ private:
+  std::size_t input_;
+  DType dtype_;
+  std::int64_t count_;
+  std::size_t offset_;
+};
+
+// `bytes` rounded up so that what follows is aligned.
+constexpr std::size_t aligned_bytes(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+}  // namespace ondine::kernels

@@ -1,0 +1,94 @@
+// if.cpp — the outputs of then_branch or else_branch. The derivative is another If on the same
+// condition whose branches evaluate theirs again and differentiate them by what they capture.
+#include <algorithm>
+
+#include "graph/contract/body_builder.h"
+#include "kernels/common/op.h"
+#include "kernels/common/scalar_input.h"
+
+namespace ondine::kernels::ops {
+namespace {
+
+void infer(InferContext& context) {
+  if (context.dtype(0) != DType::boolean) {
+    context.reject("the condition is a ", graph::to_string(context.input(0)), ", not a bool");
+  }
+  const auto then_types = context.infer_body(context.body_index("then_branch"), {});
+  const auto else_types = context.infer_body(context.body_index("else_branch"), {});
+  const std::size_t count = context.output_count();
+  if (then_types.size() != else_types.size() || then_types.size() < count) {
+    context.reject("the branches have ", then_types.size(), " and ", else_types.size(),
+                   " outputs, the node ", count);
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    auto type = join(then_types[i], else_types[i]);
+    if (!type) {
+      context.reject("output ", i, " is a ", graph::to_string(then_types[i]),
+                     " in one branch and a ", graph::to_string(else_types[i]), " in the other");
+    }
+    context.set_output(i, std::move(*type));
+  }
+}
+
+Kernel bind(BindContext& context) {
+  BodyRunner* then_branch = context.body(context.body_index("then_branch"));
+  BodyRunner* else_branch = context.body(context.body_index("else_branch"));
+  const std::size_t count = context.output_count();
+  require_one_element(context, 0, "the condition");
+  return [=](KernelContext& call) {
+    BodyRunner* branch = *call.in<bool>(0) ? then_branch : else_branch;
+    auto outputs = branch->run(call, {}, 0);
+    for (std::size_t i = 0; i < count; ++i) call.set_value(i, std::move(outputs[i]));
+  };
+}
+
+// The derivatives of one branch by the outer values `wanted`; zeros where it does not use one.
+Body differentiate_branch(GradContext& g, std::size_t index, std::span<const Val> wanted) {
+  const Body& branch = g.node().bodies[index];
+  BodyBuilder body(g.builder(), branch);
+  std::vector<Val> ys;
+  std::vector<Val> dys;
+  const auto outputs = body.outputs();
+  for (std::size_t k = 0; k < g.output_count(); ++k) {
+    if (!g.dy(k)) continue;
+    ys.push_back(outputs[k]);
+    dys.push_back(body.capture(g.dy(k)));
+  }
+  std::vector<Val> xs;
+  for (const Val outer : wanted) xs.push_back(body.capture(outer));
+  auto derivatives = g.differentiate()(body.builder(), ys, dys, xs);
+  for (std::size_t i = 0; i < xs.size(); ++i) {
+    if (!derivatives[i]) derivatives[i] = zeros_like(xs[i]);
+  }
+  return body.finish(branch.attribute, derivatives);
+}
+
+std::vector<Val> grad(GradContext& g) {
+  const auto inputs = g.node().all_inputs();
+  std::vector<Val> wanted;
+  std::vector<std::size_t> positions;
+  for (std::size_t i = 1; i < inputs.size(); ++i) {
+    const bool seen =
+        std::any_of(wanted.begin(), wanted.end(), [&](Val v) { return v.id() == inputs[i]; });
+    if (!g.wants(i) || seen) continue;  // both branches' parts are in the first place
+    wanted.push_back(g.builder().value(inputs[i]));
+    positions.push_back(i);
+  }
+  std::vector<Body> bodies;
+  for (std::size_t b = 0; b < 2; ++b) bodies.push_back(differentiate_branch(g, b, wanted));
+  const Val condition = g.x(0);
+  const auto results =
+      control_node(g.builder(), "If", {&condition, 1}, std::move(bodies), wanted.size());
+  // What is random in a branch draws again what it drew forwards.
+  g.builder().graph().nodes.back().stream = g.node().stream;
+  std::vector<Val> dx(inputs.size());
+  for (std::size_t i = 0; i < positions.size(); ++i) dx[positions[i]] = results[i];
+  return dx;
+}
+
+}  // namespace
+
+extern const OpDef if_op{
+    .name = "If", .infer = infer, .bind = bind, .grad = grad, .no_gradient = 1};
+
+}  // namespace ondine::kernels::ops

@@ -1,0 +1,160 @@
+// loop_gradient.cpp — back-propagation through time. The loop runs once more and records what each
+// iteration gets, in sequences; a second loop walks back, evaluates the body again, with the random
+// numbers it drew, and differentiates it.
+//   carried:   d(carried before i) = J_i' (d(carried after i), d(scanned i))
+//   captured:  the sum over all iterations
+#include "kernels/control/loop.h"
+
+#include <algorithm>
+
+#include "graph/contract/body_builder.h"
+#include "kernels/common/op.h"
+
+namespace ondine::kernels::ops {
+namespace {
+
+class LoopGradient {
+ public:
+  explicit LoopGradient(GradContext& g)
+      : g_(g),
+        body_(g.node().bodies[0]),
+        carried_(g.input_count() < 2 ? 0 : g.input_count() - 2),
+        first_capture_(g.captured(0)) {}
+
+  std::vector<Val> run() {
+    record();
+    return walk_back();
+  }
+
+ private:
+  Builder& b() { return g_.builder(); }
+
+  static bool differentiable(const Type& type) {
+    if (type.is_tensor()) return is_differentiable(type.dtype);
+    return type.element != nullptr && differentiable(*type.element);
+  }
+
+  // The part of a recorded or scanned value that belongs to one iteration.
+  static Val part(Val all, Val at) {
+    if (all.type().kind != TypeKind::sequence) return gather(all, at, 0);
+    return all.builder().node("SequenceAt", {all, at});
+  }
+
+  std::vector<Val> loop(std::span<const Val> inputs, Body body, std::size_t outputs,
+                        std::size_t collect_from, bool countdown) {
+    const auto results = control_node(b(), "Loop", inputs, {std::move(body)}, outputs,
+                                      {{"collect_from", static_cast<std::int64_t>(collect_from)},
+                                       {"countdown", std::int64_t{countdown}}});
+    b().graph().nodes.back().stream = g_.node().stream;
+    return results;
+  }
+
+  bool countdown() const { return g_.attr_int("countdown", 0) != 0; }
+
+  // The loop again, with the iteration number as a scan output and every carried value before each
+  // iteration collected.
+  void record() {
+    BodyBuilder body(b(), body_);
+    auto outputs = body.outputs();
+    outputs.resize(1 + carried_);
+    for (std::size_t i = 0; i < carried_ + 1; ++i) {
+      const Val formal = body.formal(i == 0 ? 0 : i + 1);
+      outputs.push_back(body.builder().node("Identity", {formal}));
+    }
+    std::vector<Val> inputs;
+    for (std::size_t i = 0; i < g_.input_count(); ++i) inputs.push_back(g_.x(i));
+    const auto results =
+        loop(inputs, body.finish("body", outputs), 2 * carried_ + 1, carried_ + 1, countdown());
+    iterations_ = results[carried_];
+    recorded_.assign(results.begin() + static_cast<std::ptrdiff_t>(carried_) + 1, results.end());
+  }
+
+  std::vector<Val> walk_back() {
+    BodyBuilder back(b(), body_);
+    Builder& inner = back.builder();
+    const auto ys = back.outputs();
+    // The body's own formals become what was recorded for iteration T - 1 - i.
+    const std::size_t formals = back.formal_count();
+    std::vector<ValueId> own;
+    for (std::size_t i = 0; i < formals; ++i) own.push_back(back.release_formal(0));
+    auto forward = back.take_nodes();
+    const Val count = back.add_formal("i", Type::tensor(DType::int64, Dims{}));
+    const Val condition = back.add_formal("go_on", Type::tensor(DType::boolean, Dims{}));
+    const Val last = back.capture(size_of(iterations_)) - inner.int64(1);
+    const Val at = last - count;
+    inner.alias(at, own[0]);
+    inner.graph()[own[1]].constant = Tensor::scalar(true);
+    for (std::size_t i = 0; i < carried_; ++i) {
+      inner.alias(part(back.capture(recorded_[i]), at), own[i + 2]);
+    }
+    for (Node& node : forward) inner.append(std::move(node));
+
+    std::vector<Val> xs;
+    std::vector<Val> starts;     // initial values of what the backward loop carries
+    std::vector<Val> carried_d;  // formals of those
+    std::vector<Val> y_list;
+    std::vector<Val> dy_list;
+    std::vector<std::size_t> slots;  // input positions that the results belong to
+    for (std::size_t i = 0; i < carried_; ++i) {
+      const Val x = inner.value(own[i + 2]);
+      if (!differentiable(x.type())) continue;
+      if (x.type().kind != ys[i + 1].type().kind) {
+        fail(ErrorCode::unsupported,
+             "operator Loop has no derivative when its body fills an optional");
+      }
+      const Val start = g_.dy(i) ? g_.dy(i) : zeros_like(g_.y(i));
+      starts.push_back(start);
+      // The shape may change between iterations.
+      const auto type = join(start.type(), x.type());
+      carried_d.push_back(back.add_formal("d", type ? *type : start.type()));
+      y_list.push_back(ys[i + 1]);
+      dy_list.push_back(carried_d.back());
+      xs.push_back(x);
+      slots.push_back(i + 2);
+    }
+    for (std::size_t k = carried_; k < g_.output_count(); ++k) {
+      if (!g_.dy(k)) continue;
+      y_list.push_back(ys[k + 1]);
+      dy_list.push_back(part(back.capture(g_.dy(k)), at));
+    }
+    const std::size_t states = xs.size();
+    for (std::size_t i = 0; i < body_.captures.size(); ++i) {
+      if (!g_.wants(first_capture_ + i)) continue;
+      const Val outer = b().value(body_.captures[i]);
+      xs.push_back(back.capture(outer));
+      starts.push_back(zeros_like(outer));
+      carried_d.push_back(back.add_formal("sum", outer.type()));
+      slots.push_back(first_capture_ + i);
+    }
+    const auto derivatives = g_.differentiate()(inner, y_list, dy_list, xs);
+    std::vector<Val> outputs{inner.node("Identity", {condition})};
+    for (std::size_t i = 0; i < xs.size(); ++i) {
+      if (i < states) {
+        outputs.push_back(derivatives[i] ? derivatives[i] : zeros_like(xs[i]));
+      } else {
+        outputs.push_back(derivatives[i] ? carried_d[i] + derivatives[i]
+                                         : inner.node("Identity", {carried_d[i]}));
+      }
+    }
+    std::vector<Val> inputs{size_of(iterations_), Val()};
+    inputs.insert(inputs.end(), starts.begin(), starts.end());
+    const auto results =
+        loop(inputs, back.finish("body", outputs), starts.size(), starts.size(), !countdown());
+    std::vector<Val> dx(g_.node().all_inputs().size());
+    for (std::size_t i = 0; i < results.size(); ++i) dx[slots[i]] = results[i];
+    return dx;
+  }
+
+  GradContext& g_;
+  const Body& body_;
+  std::size_t carried_;
+  std::size_t first_capture_;
+  Val iterations_;
+  std::vector<Val> recorded_;
+};
+
+}  // namespace
+
+std::vector<Val> loop_gradient(GradContext& g) { return LoopGradient(g).run(); }
+
+}  // namespace ondine::kernels::ops

@@ -1,0 +1,147 @@
+// deform_conv.cpp — a convolution over 2 axes whose window elements are moved by `offset` and
+// weighted by `mask`; between pixels x is interpolated linearly, outside it is 0. It expands into
+// DeformColumns and a product with W. Version 22 added bfloat16.
+// DeformColumns (ai.ondine): (x, offset, mask, kernel extents) -> [N, C kernel, outputs]. Its
+// derivatives: deform_columns_grad.cpp.
+#include "core/checked.h"
+#include "kernels/common/compute_type.h"
+#include "kernels/common/infer_checks.h"
+#include "kernels/common/op.h"
+#include "kernels/conv/deform_columns.h"
+
+namespace ondine::kernels::ops {
+namespace {
+
+void infer(InferContext& context) {
+  require_same_dtype(context, {0, 1, 2, 3, 4});
+  const std::int64_t group = count_attribute(context, "group");
+  const std::int64_t offset_group = count_attribute(context, "offset_group");
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (context.ranked(i) && context.rank(i) != 4) {
+      fail(ErrorCode::unsupported, "DeformConv over ", context.rank(i), " dims, 4 are needed");
+    }
+  }
+  const Dims x = dims_of_rank(context, 0, 4, "X");
+  const Dims w = dims_of_rank(context, 1, 4, "W");
+  const Dims offset = dims_of_rank(context, 2, 4, "offset");
+  unify(x[1], multiply(w[1], group), "channels of X and of W times group");
+  if (w[0].known() && w[0].size() % group != 0) {
+    context.reject(w[0].size(), " output channels do not divide into ", group, " groups");
+  }
+  if (x[1].known() && x[1].size() % offset_group != 0) {
+    context.reject(x[1].size(), " channels do not divide into ", offset_group, " offset groups");
+  }
+  Dims y{unify(x[0], offset[0], "batches"), w[0], offset[2], offset[3]};
+  if (w[2].known() && w[3].known()) {
+    const std::vector<std::int64_t> kernel{w[2].size(), w[3].size()};
+    const auto given = context.attr_ints("kernel_shape");
+    if (!given.empty() && given != kernel) context.reject("kernel_shape is not that of W");
+    const Window window = read_window(context, kernel);
+    for (std::size_t i = 0; i < 2; ++i) {
+      y[2 + i] = unify(y[2 + i], window_extent(window.axes[i], x[2 + i], AutoPad::notset, false),
+                       "output extents and those of offset");
+    }
+    const std::int64_t elements = checked_mul(offset_group, checked_mul(kernel[0], kernel[1]));
+    unify(offset[1], checked_mul(2, elements), "channels of offset");
+    if (context.has_input(4)) {
+      const Dims mask = dims_of_rank(context, 4, 4, "mask");
+      unify(mask[0], x[0], "batches");
+      unify(mask[1], elements, "channels of mask");
+      unify(mask[2], y[2], "extents of mask");
+      unify(mask[3], y[3], "extents of mask");
+    }
+  }
+  if (context.has_input(3)) unify(dims_of_rank(context, 3, 1, "B")[0], w[0], "output channels");
+  context.set_output(0, context.dtype(0), y);
+}
+
+std::vector<Val> expand(ExpandContext& context) {
+  Builder& b = context.builder();
+  const Val w = context.x(1);
+  const std::int64_t group = count_attribute(context, "group");
+  Attributes attributes = context.node().attributes;
+  std::erase_if(attributes,
+                [](const Attribute& a) { return a.name == "group" || a.name == "kernel_shape"; });
+  const Val kernel = graph::slice(graph::shape_of(w), 2, 4, 0);
+  const Val columns = b.node("DeformColumns", {context.x(0), context.x(2), context.x(4), kernel},
+                             attributes, ondine_domain);
+  // [N, group, C / group kernel, outputs] and [group, M / group, C / group kernel].
+  const Val depth = graph::dim_of(columns, 1) / b.int64(group);
+  const Val outputs[] = {graph::dim_of(columns, 0), b.int64s({group}), depth,
+                         graph::dim_of(columns, 2)};
+  const Val grouped = graph::reshape(columns, graph::concat(outputs, 0));
+  const Val rows[] = {b.int64s({group}), graph::dim_of(w, 0) / b.int64(group), depth};
+  const Val y = graph::matmul(graph::reshape(w, graph::concat(rows, 0)), grouped);
+  const Val shape[] = {graph::dim_of(columns, 0), graph::dim_of(w, 0),
+                       graph::slice(graph::shape_of(context.x(2)), 2, 4, 0)};
+  const Val image = graph::reshape(y, graph::concat(shape, 0));
+  return {context.x(3) ? image + graph::unsqueeze(context.x(3), {1, 2}) : image};
+}
+
+void infer_columns(InferContext& context) {
+  require_same_dtype(context, {0, 1, 2});
+  const Dims x = dims_of_rank(context, 0, 4, "x");
+  const Dims offset = dims_of_rank(context, 1, 4, "offset");
+  const auto kernel = spelled_dims(context, 3);
+  if (kernel && kernel->size() != 2) context.reject("two kernel extents are needed");
+  const Dim elements = kernel ? product(*kernel) : Dim();
+  context.set_output(0, context.dtype(0),
+                     Dims{x[0], multiply(x[1], elements), multiply(offset[2], offset[3])});
+}
+
+Kernel bind_columns(BindContext& context) {
+  const DeformedColumns c(context, context.shape(0), context.shape(1), kernel_extents(context, 3));
+  c.check_mask(context, 2);
+  Scratch scratch;
+  const ComputeIn<double> x(context, scratch, 0);
+  const ComputeIn<double> offset(context, scratch, 1);
+  const ComputeIn<double> mask(context, scratch, 2);
+  const ComputeOut<double> y(context, scratch, 0, c.batch * c.channels * c.kernel() * c.outputs());
+  scratch.request(context);
+  return [=](KernelContext& call) {
+    const double* from = x(call);
+    const double* moved = offset(call);
+    const double* weights = mask(call);
+    double* to = y.data(call);
+    const std::int64_t share = c.channels / c.groups;
+    call.pool().for_chunks(c.batch * c.groups, 1, [&](std::int64_t first, std::int64_t last) {
+      for (auto at = first; at < last; ++at) {
+        const std::int64_t n = at / c.groups;
+        const std::int64_t g = at % c.groups;
+        for_points(c, moved, n, g,
+                   [&](double row, double column, std::int64_t k, std::int64_t o, std::int64_t,
+                       std::int64_t, std::int64_t m) {
+                     for (std::int64_t s = 0; s < share; ++s) {
+                       const std::int64_t plane = n * c.channels + g * share + s;
+                       double sum = 0;
+                       for_pixels(c, row, column, [&](const DeformedPixel& p) {
+                         sum += p.weight * from[plane * c.plane() + p.at];
+                       });
+                       if (weights != nullptr) sum *= weights[m];
+                       to[(plane * c.kernel() + k) * c.outputs() + o] = sum;
+                     }
+                   });
+      }
+    });
+    y.store(call);
+  };
+}
+
+std::vector<Val> grad_columns(GradContext& g) {
+  const std::vector<Val> inputs{g.dy(0), g.x(0), g.x(1), g.x(2), g.x(3)};
+  const auto parts = g.builder().nodes("DeformColumnsGrad", inputs, g.node().attributes,
+                                       g.x(2) ? 3 : 2, ondine_domain);
+  return {parts[0], parts[1], parts.size() > 2 ? parts[2] : Val()};
+}
+
+}  // namespace
+
+extern const OpDef deform_conv{.name = "DeformConv", .infer = infer, .expand = expand};
+extern const OpDef deform_columns{.name = "DeformColumns",
+                                  .domain = ondine_domain,
+                                  .infer = infer_columns,
+                                  .bind = bind_columns,
+                                  .grad = grad_columns,
+                                  .no_gradient = 0b1000};
+
+}  // namespace ondine::kernels::ops

@@ -1,0 +1,117 @@
+#include "kernels/elementwise/elementwise.h"
+
+#include <algorithm>
+
+namespace ondine::kernels {
+namespace {
+
+constexpr std::int64_t block = 256;  // elements converted at a time
+
+// Everything the running kernel needs, fixed by bind.
+struct Walk {
+  Broadcast broadcast;
+  Row row;
+  RowFunction function;
+  ConvertRow narrow;
+  std::size_t count;
+  std::size_t out_size;
+  std::array<std::size_t, Broadcast::max_operands> inputs{};
+  std::array<std::size_t, Broadcast::max_operands> sizes{};
+  std::array<ConvertRow, Broadcast::max_operands> converts{};
+  bool converting = false;
+
+  void run_converted(Row part) const;
+  void operator()(graph::KernelContext& call) const;
+};
+
+const void* skip(const void* p, std::int64_t elements, std::size_t size) {
+  return static_cast<const std::byte*>(p) + static_cast<std::size_t>(elements) * size;
+}
+void* skip(void* p, std::int64_t elements, std::size_t size) {
+  return static_cast<std::byte*>(p) + static_cast<std::size_t>(elements) * size;
+}
+
+// One run through buffers of the type that the row function computes in.
+void Walk::run_converted(Row whole) const {
+  alignas(64) std::byte buffers[Broadcast::max_operands + 1][block * sizeof(double)];
+  Row part = whole;
+  for (std::int64_t done = 0; done < whole.n; done += block) {
+    part.n = std::min(block, whole.n - done);
+    for (std::size_t i = 0; i < count; ++i) {
+      const bool repeated = whole.repeated[i];
+      const void* x = repeated ? whole.x[i] : skip(whole.x[i], done, sizes[i]);
+      part.x[i] = x;
+      if (converts[i] == nullptr) continue;
+      if (!repeated || done == 0) converts[i](buffers[i], x, repeated ? 1 : part.n);
+      part.x[i] = buffers[i];
+    }
+    void* const y = skip(whole.y, done, out_size);
+    part.y = narrow != nullptr ? static_cast<void*>(buffers[Broadcast::max_operands]) : y;
+    function(part);
+    if (narrow != nullptr) narrow(y, part.y, part.n);
+  }
+}
+
+void Walk::operator()(graph::KernelContext& call) const {
+  Row whole = row;
+  whole.y = call.out<void>(0);
+  for (std::size_t i = 0; i < count; ++i) whole.x[i] = call.in<void>(inputs[i]);
+  call.pool().for_chunks(
+      broadcast.size(), elementwise_grain, [&](std::int64_t first, std::int64_t last) {
+        broadcast.for_runs(first, last, [&](std::int64_t y, std::int64_t n, const auto& x) {
+          Row part = whole;
+          part.n = n;
+          part.y = skip(whole.y, y, out_size);
+          for (std::size_t i = 0; i < count; ++i) part.x[i] = skip(whole.x[i], x[i], sizes[i]);
+          if (converting) {
+            run_converted(part);
+          } else {
+            function(part);
+          }
+        });
+      });
+}
+
+}  // namespace
+
+Kernel elementwise(const graph::BindContext& context, const Elementwise& what) {
+  std::vector<Shape> shapes;
+  for (const auto& operand : what.operands) shapes.push_back(operand.shape);
+  auto walk = std::make_shared<Walk>(Walk{.broadcast = Broadcast(what.out, shapes),
+                                          .row = {},
+                                          .function = what.row,
+                                          .narrow = what.narrow,
+                                          .count = shapes.size(),
+                                          .out_size = size_of(context.output_dtype(0))});
+  walk->row.params = what.params;
+  walk->converting = what.narrow != nullptr;
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    const auto& operand = what.operands[i];
+    walk->row.repeated[i] = walk->broadcast.repeated(i);
+    walk->inputs[i] = operand.input;
+    walk->sizes[i] = size_of(context.dtype(operand.input));
+    walk->converts[i] = operand.convert;
+    walk->converting = walk->converting || operand.convert != nullptr;
+  }
+  return [walk](graph::KernelContext& call) { (*walk)(call); };
+}
+
+Kernel elementwise(const graph::BindContext& context, RowFunction row, Params params) {
+  Elementwise what{.row = row, .params = params, .operands = {}, .out = {}};
+  for (std::size_t i = 0; i < context.input_count(); ++i) {
+    const DType dtype = context.dtype(i);
+    const bool widened = compute_dtype(dtype) != dtype;
+    what.operands.push_back({i, context.shape(i), widened ? row_to_float(dtype) : nullptr});
+  }
+  what.out = *context.output_shape(0);
+  const DType out = context.output_dtype(0);
+  if (compute_dtype(out) != out) what.narrow = row_from_float(out);
+  return elementwise(context, what);
+}
+
+DType compute_dtype(DType dtype) noexcept {
+  const bool narrow = is_float(dtype) && dtype != DType::float64;
+  return narrow ? DType::float32 : dtype;
+}
+
+}  // namespace ondine::kernels

@@ -1,0 +1,101 @@
+// Unary element-wise operators from a function of one element.
+#pragma once
+
+#include <type_traits>
+
+#include "kernels/common/op.h"
+#include "kernels/elementwise/elementwise.h"
+#include "kernels/elementwise/vector.h"
+
+namespace ondine::kernels::ops {
+
+// y[i] = F(x[i], params). A result of type bool is stored as bool, any other as T.
+template <class T, auto F>
+void unary_row(const Row& row) {
+  using Result = decltype(F(T{}, Params{}));
+  using Out = std::conditional_t<std::is_same_v<Result, bool>, bool, T>;
+  const T* x = row.in<T>(0);
+  Out* y = row.out<Out>();
+  const Params params = row.params;
+#pragma GCC ivdep  // y may be x itself
+  for (std::int64_t i = 0; i < row.n; ++i) y[i] = static_cast<Out>(F(x[i], params));
+}
+
+template <auto F>
+struct UnaryRows {
+  template <class T>
+  static RowFunction make() {
+    return &unary_row<T, F>;
+  }
+};
+
+// Member(vector_kernels<T>()) is the row, for float and double; F serves other types.
+template <class T, auto Member>
+void vector_row(const Row& row) {
+  Member(math::vector_kernels<T>())(row.out<T>(), row.in<T>(0), row.n);
+}
+
+template <auto Member, auto F>
+struct VectorRows {
+  template <class T>
+  static RowFunction make() {
+    if constexpr (std::is_floating_point_v<T>) {
+      return &vector_row<T, Member>;
+    } else {
+      return &unary_row<T, F>;
+    }
+  }
+};
+
+inline constexpr std::int64_t piece_length = 256;
+
+// Calls body(y, x, t, n) for pieces of a row of at most that length, with scratch t for n elements.
+template <class T, class Body>
+void for_pieces(const Row& row, Body&& body) {
+  alignas(64) T scratch[piece_length];
+  for (std::int64_t done = 0; done < row.n; done += piece_length) {
+    const std::int64_t n = std::min(piece_length, row.n - done);
+    body(row.out<T>() + done, row.in<T>(0) + done, scratch, n);
+  }
+}
+
+// Kernel of a unary operator; 16-bit floats are computed as float.
+template <auto F, class... T>
+Kernel bind_unary(const BindContext& context, Types<T...> types, Params params = {}) {
+  return elementwise(context, pick_row<UnaryRows<F>>(compute_dtype(context.dtype(0)), types),
+                     params);
+}
+
+// bind of an operator without attributes.
+template <auto F, class Types = FullFloats>
+Kernel bind_unary_op(BindContext& context) {
+  return bind_unary<F>(context, Types{});
+}
+
+// The same from a row of kernels/simd, for float and double.
+template <auto Member>
+Kernel bind_vector_op(BindContext& context) {
+  const DType dtype = compute_dtype(context.dtype(0));
+  return elementwise(context, pick_row<VectorRows<Member, nullptr>>(dtype, FullFloats{}));
+}
+
+// One differentiable unary operator without attributes.
+constexpr OpDef unary_op(std::string_view name, Kernel (*bind)(BindContext&),
+                         std::vector<Val> (*grad)(GradContext&), bool cheap = false) {
+  return {.name = name,
+          .infer = infer_same_as_input,
+          .bind = bind,
+          .grad = grad,
+          .traits = {.inplace = 1, .cheap = cheap}};
+}
+
+// One whose derivative is zero everywhere or does not exist.
+constexpr OpDef step_op(std::string_view name, Kernel (*bind)(BindContext&)) {
+  return {.name = name,
+          .infer = infer_same_as_input,
+          .bind = bind,
+          .traits = {.inplace = 1, .cheap = true},
+          .no_gradient = 1};
+}
+
+}  // namespace ondine::kernels::ops

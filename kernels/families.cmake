@@ -1,0 +1,72 @@
+# The families of kernels, bottom to top, and the families that each may include (and, through their
+# headers, what those may). All of them know core/ and graph/ but simd/, which knows core/ alone.
+set(ONDINE_FAMILIES)
+
+# ondine_family(name KNOWS family...)
+function(ondine_family name)
+  cmake_parse_arguments(PARSE_ARGV 1 _arg "" "" KNOWS)
+  set(_known ${name})
+  foreach(_family IN LISTS _arg_KNOWS)
+    list(APPEND _known ${ONDINE_KNOWN_${_family}})
+  endforeach()
+  list(REMOVE_DUPLICATES _known)
+  set(ONDINE_KNOWN_${name} ${_known} PARENT_SCOPE)
+  list(TRANSFORM _known PREPEND kernels/)
+  file(GLOB_RECURSE _sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/${name}/*.cpp)
+  ondine_module(kernels_${name} SOURCES ${_sources} KNOWS core graph ${_known})
+  target_compile_options(ondine_kernels_${name} PRIVATE -ftree-vectorize)
+  ondine_kernel_headers(${name})
+  set(ONDINE_OBJECTS ${ONDINE_OBJECTS} PARENT_SCOPE)
+  set(ONDINE_FAMILIES ${ONDINE_FAMILIES} ${name} PARENT_SCOPE)
+endfunction()
+
+# All families share one precompiled header.
+function(ondine_kernel_headers name)
+  if(name STREQUAL common)
+    ondine_precompile(ondine_kernels_common "\"kernels/common/op.h\""
+      "\"kernels/common/infer_checks.h\"")
+  else()
+    target_precompile_headers(ondine_kernels_${name} REUSE_FROM ondine_kernels_common)
+    ondine_precompiled_warnings(ondine_kernels_${name})
+  endif()
+endfunction()
+
+include(${PROJECT_SOURCE_DIR}/kernels/simd/simd.cmake)
+set(ONDINE_KNOWN_simd simd conv matmul norm optimizer elementwise recurrent common)
+
+ondine_family(common KNOWS simd)
+ondine_family(elementwise KNOWS common)
+ondine_family(cast KNOWS elementwise)
+ondine_family(layout KNOWS common)
+ondine_family(indexing KNOWS common)
+ondine_family(reduce KNOWS elementwise)
+ondine_family(random KNOWS elementwise)
+ondine_family(signal KNOWS common)
+ondine_family(image KNOWS common)
+ondine_family(text KNOWS elementwise)
+ondine_family(ml KNOWS elementwise cast)
+ondine_family(sequence KNOWS common)
+ondine_family(control KNOWS sequence)
+ondine_family(optimizer KNOWS common)
+ondine_family(matmul KNOWS optimizer)
+ondine_family(quantize KNOWS matmul)
+ondine_family(conv KNOWS matmul quantize)
+ondine_family(pool KNOWS common)
+ondine_family(norm KNOWS elementwise)
+ondine_family(loss KNOWS norm)
+ondine_family(attention KNOWS matmul reduce)
+ondine_family(recurrent KNOWS matmul elementwise)
+
+# What knows all of them: the list of operators.
+set(_all core graph kernels/operators.h kernels/operators.inc kernels/catalogue.h)
+ondine_module(kernels SOURCES ${PROJECT_SOURCE_DIR}/kernels/catalogue.cpp KNOWS ${_all})
+
+# Files of element-wise loops. Neither errno nor the flags of floating point exceptions are read, so
+# the loops may be vectorised.
+foreach(_file elementwise/algebra elementwise/arithmetic elementwise/clip elementwise/compare
+    random/dropout elementwise/elu elementwise/gelu elementwise/hyperbolic elementwise/prelu
+    elementwise/relu elementwise/rounding elementwise/sigmoid elementwise/softplus
+    elementwise/where)
+  set_source_files_properties(kernels/${_file}.cpp PROPERTIES
+    COMPILE_OPTIONS "-fno-math-errno;-fno-trapping-math" SKIP_PRECOMPILE_HEADERS ON)
+endforeach()

@@ -1,0 +1,87 @@
+// gather_grad.cpp — ai.ondine GatherGrad(dy, indices, shape): zeros of `shape` to which the slices
+// of dy are added at their indices along `axis`, in the order of the indices, 16-bit floats in
+// float;  d dy = Gather(ddx, indices).
+#include <algorithm>
+
+#include "kernels/common/element_conversion.h"
+#include "kernels/common/index_input.h"
+#include "kernels/common/integer_parameters.h"
+
+namespace ondine::kernels::ops {
+namespace {
+
+void infer(InferContext& context) {
+  context.set_output(0, context.dtype(0), dims_from_input(context, 2));
+}
+
+void check_shape(const Shape& dy, const Shape& indices, const Shape& x, std::size_t axis) {
+  Shape want;
+  for (std::size_t a = 0; a < axis; ++a) want.push_back(x[a]);
+  for (const std::int64_t extent : indices) want.push_back(extent);
+  for (std::size_t a = axis + 1; a < x.rank(); ++a) want.push_back(x[a]);
+  if (!(want == dy)) fail(ErrorCode::mismatch, "dy has shape ", dy, ", not ", want);
+}
+
+// Each chunk owns a range of target rows and reads all indices: the order of additions to one
+// element is that of the indices for any number of threads.
+template <class T>
+void scatter_rows(ThreadPool& pool, const AxisView& view, std::int64_t n, const std::int64_t* index,
+                  const T* dy, T* dx, compute_t<T>* sums) {
+  const std::int64_t ranges = view.extent * view.inner > 16384 ? 8 : 1;
+  const std::int64_t range = (view.extent + ranges - 1) / ranges;
+  pool.for_chunks(view.outer * ranges, 1, [&](std::int64_t chunk, std::int64_t) {
+    const std::int64_t outer = chunk / ranges;
+    const std::int64_t low = chunk % ranges * range;
+    const std::int64_t high = std::min(view.extent, low + range);
+    if (low >= high) return;
+    compute_t<T>* target = sums + outer * view.extent * view.inner;
+    std::fill(target + low * view.inner, target + high * view.inner, compute_t<T>(0));
+    const T* source = dy + outer * n * view.inner;
+    for (std::int64_t i = 0; i < n; ++i, source += view.inner) {
+      if (index[i] < low || index[i] >= high) continue;
+      compute_t<T>* row = target + index[i] * view.inner;
+      for (std::int64_t k = 0; k < view.inner; ++k) row[k] += load(source[k]);
+    }
+    if constexpr (!std::is_same_v<T, compute_t<T>>) {
+      T* out = dx + outer * view.extent * view.inner;
+      for (auto k = low * view.inner; k < high * view.inner; ++k) out[k] = store<T>(target[k]);
+    }
+  });
+}
+
+Kernel bind(BindContext& context) {
+  const auto shape = context.output_shape(0);
+  if (!shape) fail(ErrorCode::internal, "the shape of a derivative is not known");
+  const std::size_t axis = NodeView::normalize_axis(context.attr_int("axis", 0), shape->rank());
+  check_shape(context.shape(0), context.shape(1), *shape, axis);
+  const AxisView view(*shape, axis);
+  const IndexInput indices(context, 1);
+  const std::size_t sums_at =
+      aligned_bytes(static_cast<std::size_t>(indices.count()) * sizeof(std::int64_t));
+  return visit(context.dtype(0), Floats{}, [&]<class T>() -> Kernel {
+    constexpr bool narrow = !std::is_same_v<T, compute_t<T>>;
+    if (narrow) {
+      context.request_workspace(sums_at + static_cast<std::size_t>(shape->size()) * sizeof(float));
+    }
+    return [=](KernelContext& call) {
+      const std::int64_t* index = indices.read(call, view.extent);
+      T* dx = call.out<T>(0);
+      auto* sums = reinterpret_cast<compute_t<T>*>(dx);
+      if (narrow) sums = reinterpret_cast<compute_t<T>*>(call.workspace<std::byte>() + sums_at);
+      scatter_rows(call.pool(), view, indices.count(), index, call.in<T>(0), dx, sums);
+    };
+  });
+}
+
+std::vector<Val> grad(GradContext& g) { return {gather(g.dy(0), g.x(1), g.attr_int("axis", 0))}; }
+
+}  // namespace
+
+extern const OpDef gather_grad{.name = "GatherGrad",
+                               .domain = ondine_domain,
+                               .infer = infer,
+                               .bind = bind,
+                               .grad = grad,
+                               .no_gradient = 0b110};
+
+}  // namespace ondine::kernels::ops

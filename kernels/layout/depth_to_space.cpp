@@ -1,0 +1,106 @@
+// depth_to_space.cpp — [N, C b b, H, W] -> [N, C, H b, W b]: blocks of channels become squares of
+// b x b; SpaceToDepth is the inverse of mode DCR (depth, column, row);  dx = the inverse of dy.
+// DepthToSpace-11 adds the mode CRD, where the channel is outermost.
+#include "core/checked.h"
+#include "kernels/common/copy_kernel.h"
+
+namespace ondine::kernels::ops {
+namespace {
+
+std::int64_t block_size(const NodeView& node) {
+  const std::int64_t b = node.attr_int("blocksize", 0);
+  if (b < 1 || b > (std::int64_t{1} << 30)) fail(ErrorCode::mismatch, "blocksize is ", b);
+  return b;
+}
+
+bool columns_first(const NodeView& node) {
+  const std::string mode = node.attr_string("mode", "DCR");
+  if (mode != "DCR" && mode != "CRD") {
+    fail(ErrorCode::invalid_model, "mode ", quoted(mode), " is not known");
+  }
+  return mode == "CRD";
+}
+
+Dim divided(Dim dim, std::int64_t by) {
+  if (!dim.known()) return {};
+  if (dim.size() % by != 0) {
+    fail(ErrorCode::mismatch, "extent ", dim.size(), " is no multiple of ", by);
+  }
+  return dim.size() / by;
+}
+
+Dims four(const InferContext& context) {
+  if (!context.ranked(0)) return Dims(4);
+  if (context.rank(0) != 4) context.reject("an input of rank ", context.rank(0), ", not 4");
+  return context.dims(0);
+}
+
+void infer_depth_to_space(InferContext& context) {
+  const std::int64_t b = block_size(context);
+  columns_first(context);
+  const Dims x = four(context);
+  context.set_output(
+      0, context.dtype(0),
+      Dims{x[0], divided(x[1], checked_mul(b, b)), multiply(x[2], b), multiply(x[3], b)});
+}
+
+void infer_space_to_depth(InferContext& context) {
+  const std::int64_t b = block_size(context);
+  const Dims x = four(context);
+  context.set_output(
+      0, context.dtype(0),
+      Dims{x[0], multiply(x[1], checked_mul(b, b)), divided(x[2], b), divided(x[3], b)});
+}
+
+Kernel bind_six(BindContext& context, const Shape& six, const std::vector<std::size_t>& perm) {
+  const auto y = context.output_shape(0);
+  if (!y) fail(ErrorCode::internal, "the output's shape is not known");
+  return bind_move(context, {}, [=, dtype = context.dtype(0)](MoveParameters) {
+    return Move{*y, permuted_copy(dtype, six, perm)};
+  });
+}
+
+Kernel bind_depth_to_space(BindContext& context) {
+  const std::int64_t b = block_size(context);
+  const Shape x = context.shape(0);
+  const std::int64_t c = x[1] / (b * b);
+  if (columns_first(context)) {
+    return bind_six(context, {x[0], c, b, b, x[2], x[3]}, {0, 1, 4, 2, 5, 3});
+  }
+  return bind_six(context, {x[0], b, b, c, x[2], x[3]}, {0, 3, 4, 1, 5, 2});
+}
+
+Kernel bind_space_to_depth(BindContext& context) {
+  const std::int64_t b = block_size(context);
+  const Shape x = context.shape(0);
+  return bind_six(context, {x[0], x[1], x[2] / b, b, x[3] / b, b}, {0, 3, 5, 1, 2, 4});
+}
+
+std::vector<Val> grad_depth_to_space(GradContext& g) {
+  const std::int64_t b = block_size(g);
+  const Val dy = g.dy(0);
+  if (!columns_first(g)) {
+    return {g.builder().node("SpaceToDepth", {dy}, {{"blocksize", b}})};
+  }
+  const Val x = g.x(0);
+  const Val block = g.builder().int64s({b});
+  const Val six[6] = {dim_of(x, 0), dim_of(dy, 1), dim_of(x, 2), block, dim_of(x, 3), block};
+  return {reshape_like(transpose(graph::reshape(dy, concat(six, 0)), {0, 1, 3, 5, 2, 4}), x)};
+}
+
+std::vector<Val> grad_space_to_depth(GradContext& g) {
+  return {g.builder().node("DepthToSpace", {g.dy(0)}, {{"blocksize", block_size(g)}})};
+}
+
+}  // namespace
+
+extern const OpDef depth_to_space{.name = "DepthToSpace",
+                                  .infer = infer_depth_to_space,
+                                  .bind = bind_depth_to_space,
+                                  .grad = grad_depth_to_space};
+extern const OpDef space_to_depth{.name = "SpaceToDepth",
+                                  .infer = infer_space_to_depth,
+                                  .bind = bind_space_to_depth,
+                                  .grad = grad_space_to_depth};
+
+}  // namespace ondine::kernels::ops

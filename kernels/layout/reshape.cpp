@@ -1,0 +1,157 @@
+// reshape.cpp — y has x's elements in a new shape: -1 is what is left, 0 copies x's extent;
+// dx = dy in x's shape.
+// Version 1 has the shape as an attribute, 5 as an input; 14 adds allowzero (0 is an extent).
+#include <algorithm>
+
+#include "core/checked.h"
+#include "kernels/common/reshape_kernel.h"
+
+namespace ondine::kernels::ops {
+namespace {
+
+Shape resolve(const Shape& x, std::span<const std::int64_t> target, bool allow_zero) {
+  Shape out;
+  std::optional<std::size_t> open;
+  bool zero = false;
+  for (std::size_t i = 0; i < target.size(); ++i) {
+    std::int64_t extent = target[i];
+    if (extent == 0 && !allow_zero) {
+      if (i >= x.rank()) {
+        fail(ErrorCode::mismatch, "shape element ", i, " is 0, but the input has rank ", x.rank());
+      }
+      extent = x[i];
+    } else if (extent == 0) {
+      zero = true;
+    } else if (extent == -1) {
+      if (open) fail(ErrorCode::mismatch, "more than one -1 in the shape");
+      open = i;
+      extent = 1;
+    } else if (extent < 0) {
+      fail(ErrorCode::mismatch, "shape element ", i, " is ", extent);
+    }
+    out.push_back(extent);
+  }
+  const std::int64_t have = x.size();
+  const std::int64_t rest = out.size();
+  if (open && zero) fail(ErrorCode::mismatch, "-1 and 0 in one shape with allowzero");
+  if (open) {
+    if (rest == 0 ? have != 0 : have % rest != 0) {
+      fail(ErrorCode::mismatch, "cannot reshape ", x, ": ", have, " elements are no multiple of ",
+           rest);
+    }
+    out[*open] = rest == 0 ? 0 : have / rest;
+  } else if (have != rest) {
+    fail(ErrorCode::mismatch, "cannot reshape ", x, " to ", out, ": ", have, " elements, not ",
+         rest);
+  }
+  return out;
+}
+
+// What one open extent of the result must be: the input's extents over the other ones, after
+// cancelling those that are the same.
+Dim remaining(Dims have, const Dims& others) {
+  Dims rest;
+  for (const Dim dim : others) {
+    const auto same = std::find_if(have.begin(), have.end(), [&](Dim d) { return d.same(dim); });
+    if (same == have.end()) {
+      rest.push_back(dim);
+    } else {
+      have.erase(same);
+    }
+  }
+  const Dim divisor = product(rest);
+  Dims open;
+  Dim known = 1;
+  for (const Dim dim : have) {
+    if (dim.known()) {
+      known = multiply(known, dim);
+    } else {
+      open.push_back(dim);
+    }
+  }
+  if (!divisor.known() || divisor.size() == 0) return {};
+  if (open.empty() && known.size() % divisor.size() == 0) return known.size() / divisor.size();
+  if (open.size() == 1 && known.same(divisor)) return open[0];
+  return {};
+}
+
+Dims infer_dims(const InferContext& context, const Dims& target, std::optional<std::size_t> open) {
+  Dims dims = target;
+  Dims others;
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    if (open && i == *open) continue;
+    if (!open && !dims[i].known() && !dims[i].is_named()) {
+      open = i;  // nothing is known of it: it too is what is left
+      continue;
+    }
+    others.push_back(dims[i]);
+  }
+  if (open && context.ranked(0)) {
+    const Dim left = remaining(context.dims(0), others);
+    if (left.known() || left.is_named()) dims[*open] = left;
+  }
+  return dims;
+}
+
+void infer(InferContext& context) {
+  const bool allow_zero = context.attr_int("allowzero", 0) != 0;
+  const Ints target(context, "shape", 5, 1);
+  if (context.version() >= 5) context.input(1);
+  const auto copied = [&](std::size_t i) {
+    if (!context.ranked(0)) return Dim();
+    if (i >= context.rank(0)) {
+      context.reject("shape element ", i, " is 0, but the input has rank ", context.rank(0));
+    }
+    return context.dims(0)[i];
+  };
+  if (target.known()) {
+    const auto values = target.values();
+    if (const auto shape = context.input(0).shape()) {
+      return set_view(context, to_dims(resolve(*shape, values, allow_zero)));
+    }
+    Dims dims;
+    std::optional<std::size_t> open;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (values[i] == -1) {
+        if (open) context.reject("more than one -1 in the shape");
+        open = i;
+        dims.emplace_back();
+      } else if (values[i] < 0) {
+        context.reject("shape element ", i, " is ", values[i]);
+      } else {
+        dims.push_back(values[i] == 0 && !allow_zero ? copied(i) : Dim(values[i]));
+      }
+    }
+    return set_view(context, open ? infer_dims(context, dims, open) : dims);
+  }
+  if (auto dims = context.known_dims(1)) {
+    for (std::size_t i = 0; i < dims->size(); ++i) {
+      if ((*dims)[i].same(0) && !allow_zero) (*dims)[i] = copied(i);
+    }
+    return set_view(context, infer_dims(context, *dims, {}));
+  }
+  const auto count = target.count();
+  if (!count || *count > static_cast<std::int64_t>(Shape::max_rank)) {
+    return set_view(context, std::nullopt);
+  }
+  set_view(context, Dims(static_cast<std::size_t>(*count)));
+}
+
+Kernel bind(BindContext& context) {
+  const bool allow_zero = context.attr_int("allowzero", 0) != 0;
+  return bind_view(context, Ints(context, "shape", 5, 1),
+                   [allow_zero, x = context.shape(0)](std::span<const std::int64_t> target) {
+                     return resolve(x, target, allow_zero);
+                   });
+}
+
+}  // namespace
+
+extern const OpDef reshape_op{.name = "Reshape",
+                              .infer = infer,
+                              .bind = bind,
+                              .grad = grad_view,
+                              .traits = view_facts,
+                              .no_gradient = 0b10};
+
+}  // namespace ondine::kernels::ops

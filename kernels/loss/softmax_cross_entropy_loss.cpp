@@ -1,0 +1,172 @@
+// softmax_cross_entropy_loss.cpp — loss = -w[t] log softmax(x)[t], reduced as in
+// NegativeLogLikelihoodLoss; log_prob is the second output, kept for the derivative
+// dx = w[t] (softmax x - onehot t) dloss (over the sum of weights for the mean). Version 13 added
+// bfloat16.
+// SoftmaxCrossEntropyLossGrad (ai.ondine): dx of (dloss, log_prob, labels, weights).
+#include <cmath>
+
+#include "kernels/common/expansion.h"
+#include "kernels/common/infer_checks.h"
+#include "kernels/common/op.h"
+#include "kernels/loss/loss.h"
+#include "kernels/norm/softmax_rows.h"
+
+namespace ondine::kernels::ops {
+namespace {
+
+void infer(InferContext& context) {
+  require_same_dtype(context, {0, 2});
+  set_loss_output(context, infer_loss(context, 0, 1, 2));
+  context.set_output(1, context.input(0));
+}
+
+Kernel bind(BindContext& context) {
+  const LossShape shape(context, context.shape(0));
+  const bool wide_labels = context.dtype(1) == DType::int64;
+  return visit_compute(context.dtype(0), [&]<class C>() -> Kernel {
+    Scratch scratch;
+    const ComputeIn<C> x(context, scratch, 0);
+    const ComputeIn<C> weights(context, scratch, 2);
+    const bool each = shape.reduction == Reduction::none;
+    const ComputeOut<C> y(context, scratch, 0, each ? shape.labels() : 1);
+    const ComputeOut<C> log_prob(context, scratch, 1, shape.labels() * shape.classes, true);
+    const std::size_t partial = scratch.add<LossSums>(loss_chunks(shape));
+    scratch.request(context);
+    return [=](KernelContext& call) {
+      const Labels labels{call.in<void>(1), wide_labels, &shape};
+      C* log_p = log_prob.data(call);
+      softmax_axis<C>(call.pool(), {shape.batch, shape.classes, shape.positions}, x(call), log_p,
+                      true);
+      C* out = y.data(call);
+      const LossSums sums =
+          sum_losses<C>(call.pool(), shape, log_p, labels, weights(call), each ? out : nullptr,
+                        Scratch::at<LossSums>(call, partial));
+      if (out != nullptr) {
+        if (shape.reduction == Reduction::sum) *out = static_cast<C>(sums.loss);
+        if (shape.reduction == Reduction::mean) *out = static_cast<C>(sums.loss / sums.weight);
+        y.store(call);
+      }
+      log_prob.store(call);
+    };
+  });
+}
+
+std::vector<Val> grad(GradContext& g) {
+  Builder& b = g.builder();
+  std::vector<Val> result(3);
+  const Val log_p = g.y(1);
+  const Val dloss = g.dy(0);
+  const Val dlog_p = g.dy(1);
+  if (g.wants(0)) {
+    if (!dlog_p) {
+      result[0] = b.node("SoftmaxCrossEntropyLossGrad", {dloss, log_p, g.x(1), g.x(2)},
+                         loss_attributes(g), ondine_domain);
+    } else {
+      Val total = dlog_p;
+      if (dloss) {
+        total = total + b.node("NegativeLogLikelihoodLossGrad",
+                               {dloss, g.x(1), g.x(2), graph::shape_of(log_p)}, loss_attributes(g),
+                               ondine_domain);
+      }
+      result[0] = b.node("LogSoftmaxGrad", {total, log_p}, {{"axis", 1L}}, ondine_domain);
+    }
+  }
+  if (g.wants(2) && g.x(2) && dloss) {
+    result[2] = weight_gradient(g, dloss, g.y(0), log_p, g.x(1), g.x(2));
+  }
+  return result;
+}
+
+void infer_grad(InferContext& context) {
+  require_same_dtype(context, {0, 1, 3});
+  infer_loss(context, 1, 2, 3);
+  context.set_output(0, context.input(1));
+}
+
+Kernel bind_grad(BindContext& context) {
+  const LossShape shape(context, context.shape(1));
+  require_loss_size(shape, context.shape(0));
+  const bool wide_labels = context.dtype(2) == DType::int64;
+  return visit_compute(context.dtype(0), [&]<class C>() -> Kernel {
+    Scratch scratch;
+    const ComputeIn<C> dloss(context, scratch, 0);
+    const ComputeIn<C> log_prob(context, scratch, 1);
+    const ComputeIn<C> weights(context, scratch, 3);
+    const ComputeOut<C> dx(context, scratch, 0, shape.labels() * shape.classes);
+    scratch.request(context);
+    return [=](KernelContext& call) {
+      const Labels labels{call.in<void>(2), wide_labels, &shape};
+      const C* dy = dloss(call);
+      const C* log_p = log_prob(call);
+      const C* w = weights(call);
+      C* to = dx.data(call);
+      const bool each = shape.reduction == Reduction::none;
+      C scale = 1;
+      if (shape.reduction == Reduction::mean) {
+        scale = static_cast<C>(1 / sum_weights(shape, labels, w));
+      }
+      const auto& v = math::vector_kernels<C>();
+      // Rows of classes lie apart by `positions` elements: the factors of a row first, then
+      // whole rows of exp.
+      const std::int64_t block = 256;
+      const std::int64_t blocks = (shape.positions + block - 1) / block;
+      const std::int64_t grain = std::max<std::int64_t>(
+          1, 16384 / std::max<std::int64_t>(1, shape.classes * std::min(shape.positions, block)));
+      call.pool().for_chunks(
+          shape.batch * blocks, grain, [&](std::int64_t first, std::int64_t last) {
+            for (auto at = first; at < last; ++at) {
+              const std::int64_t n = at / blocks;
+              const std::int64_t start = at % blocks * block;
+              const std::int64_t width = std::min(block, shape.positions - start);
+              C factor[256];
+              std::int64_t label[256];
+              for (std::int64_t j = 0; j < width; ++j) {
+                const std::int64_t i = n * shape.positions + start + j;
+                label[j] = labels[i];
+                factor[j] = 0;
+                if (label[j] < 0) continue;
+                const C weight = w != nullptr ? w[label[j]] : C{1};
+                factor[j] = weight * scale * dy[each ? i : 0];
+              }
+              const std::int64_t base = n * shape.classes * shape.positions + start;
+              if (shape.positions == 1) {
+                v.exp(to + base, log_p + base, shape.classes);
+                v.scale(to + base, to + base, factor[0], shape.classes);
+              } else {
+                for (std::int64_t k = 0; k < shape.classes; ++k) {
+                  C* row = to + base + k * shape.positions;
+                  v.exp(row, log_p + base + k * shape.positions, width);
+                  v.mul.vv(row, row, factor, width);
+                }
+              }
+              for (std::int64_t j = 0; j < width; ++j) {
+                if (label[j] >= 0) to[base + j + label[j] * shape.positions] -= factor[j];
+              }
+            }
+          });
+      dx.store(call);
+    };
+  });
+}
+
+std::vector<Val> expand_grad(ExpandContext& context) {
+  Builder& b = context.builder();
+  const Val dlog_p =
+      b.node("NegativeLogLikelihoodLossGrad",
+             {context.x(0), context.x(2), context.x(3), graph::shape_of(context.x(1))},
+             loss_attributes(context), ondine_domain);
+  return {b.node("LogSoftmaxGrad", {dlog_p, context.x(1)}, {{"axis", 1L}}, ondine_domain)};
+}
+
+}  // namespace
+
+extern const OpDef softmax_cross_entropy_loss{
+    .name = "SoftmaxCrossEntropyLoss", .infer = infer, .bind = bind, .grad = grad};
+extern const OpDef softmax_cross_entropy_loss_grad{.name = "SoftmaxCrossEntropyLossGrad",
+                                                   .domain = ondine_domain,
+                                                   .infer = infer_grad,
+                                                   .bind = bind_grad,
+                                                   .grad = grad_of_expansion,
+                                                   .expand = expand_grad};
+
+}  // namespace ondine::kernels::ops

@@ -1,0 +1,82 @@
+// einsum.cpp — y[out] = sum over all other labels of the products of the operands. Letters, `...`
+// for broadcast dims, repeated letters for diagonals; without `->` the output has the letters that
+// occur once, in alphabetical order.
+// EinsumTo (ai.ondine): (shape of y, operands...) with a written output, in which letters may
+// repeat (the rest is 0) or occur in no operand (repeated values); extents of 1 in y are summed
+// over. It is every operand's derivative, its own ones included.
+#include "kernels/matmul/einsum.h"
+
+#include "kernels/common/infer_checks.h"
+#include "kernels/common/op.h"
+
+namespace ondine::kernels::ops {
+namespace {
+
+std::size_t first_operand(const NodeView& node) {
+  return node.node().op->domain == ondine_domain ? 1 : 0;
+}
+
+EinsumEquation read(const NodeView& node) {
+  const std::size_t operands = node.input_count() - first_operand(node);
+  return parse_einsum(node.attr_string("equation", ""), operands, first_operand(node) == 1);
+}
+
+void infer(InferContext& context) {
+  const EinsumEquation equation = read(context);
+  const Type& first = context.input(0);
+  std::vector<std::optional<Dims>> operands;
+  for (std::size_t i = 0; i < context.input_count(); ++i) {
+    if (context.dtype(i) != first.dtype) context.reject("operands differ in dtype");
+    operands.push_back(context.input(i).dims);
+  }
+  context.set_output(0, first.dtype, einsum_dims(equation, operands));
+}
+
+void infer_to(InferContext& context) {
+  const EinsumEquation equation = read(context);
+  const DType dtype = context.dtype(1);
+  std::vector<std::optional<Dims>> operands;
+  for (std::size_t i = 1; i < context.input_count(); ++i) {
+    if (context.dtype(i) != dtype) context.reject("operands differ in dtype");
+    operands.push_back(context.input(i).dims);
+  }
+  einsum_dims(equation, operands);
+  context.set_output(0, dtype, spelled_dims(context, 0));
+}
+
+Kernel bind(BindContext& context) {
+  return bind_einsum(context, read(context), first_operand(context));
+}
+
+std::vector<Val> grad(GradContext& g) {
+  const std::size_t first = first_operand(g);
+  const EinsumEquation equation = read(g);
+  std::vector<Val> result(g.input_count());
+  for (std::size_t k = 0; k < equation.operands.size(); ++k) {
+    if (!g.wants(first + k)) continue;
+    // x_k and y change places.
+    std::vector<Val> inputs{graph::shape_of(g.x(first + k)), g.dy(0)};
+    std::string text = to_string(equation.output);
+    for (std::size_t i = 0; i < equation.operands.size(); ++i) {
+      if (i == k) continue;
+      inputs.push_back(g.x(first + i));
+      text += ',' + to_string(equation.operands[i]);
+    }
+    text += "->" + to_string(equation.operands[k]);
+    result[first + k] =
+        g.builder().nodes("EinsumTo", inputs, {{"equation", text}}, 1, ondine_domain)[0];
+  }
+  return result;
+}
+
+}  // namespace
+
+extern const OpDef einsum{.name = "Einsum", .infer = infer, .bind = bind, .grad = grad};
+extern const OpDef einsum_to{.name = "EinsumTo",
+                             .domain = ondine_domain,
+                             .infer = infer_to,
+                             .bind = bind,
+                             .grad = grad,
+                             .no_gradient = 1};
+
+}  // namespace ondine::kernels::ops

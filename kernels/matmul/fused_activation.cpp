@@ -1,0 +1,37 @@
+// Activations that fused operators apply before a result is stored.
+#include "kernels/matmul/fused_activation.h"
+
+#include <algorithm>
+
+#include "kernels/common/op.h"
+
+namespace ondine::kernels::ops {
+
+math::Activation fused_activation(const NodeView& node) {
+  const std::string name = node.attr_string("activation", "");
+  if (name == "Relu") return math::Activation::relu;
+  if (name == "Relu6") return math::Activation::relu6;
+  if (!name.empty()) fail(ErrorCode::mismatch, "there is no activation ", quoted(name));
+  return math::Activation::none;
+}
+
+std::vector<Val> expand_fused_activation(ExpandContext& context) {
+  std::string_view op = context.node().op->name;
+  op.remove_suffix(std::string_view("Activation").size());
+  std::vector<Val> inputs;
+  for (std::size_t i = 0; i < context.input_count(); ++i) inputs.push_back(context.x(i));
+  Attributes attributes = context.node().attributes;
+  std::erase_if(attributes, [](const Attribute& each) { return each.name == "activation"; });
+  const Val y = context.builder().nodes(op, inputs, std::move(attributes), 1)[0];
+  switch (fused_activation(context)) {
+    case math::Activation::relu:
+      return {unary("Relu", y)};
+    case math::Activation::relu6:
+      return {context.builder().node("Clip", {y, scalar_like(y, 0), scalar_like(y, 6)})};
+    case math::Activation::none:
+      break;
+  }
+  return {y};
+}
+
+}  // namespace ondine::kernels::ops

@@ -1,0 +1,16 @@
+// The attribute `activation` of ConvActivation and GemmActivation.
+#pragma once
+
+#include "graph/contract/builder.h"
+#include "graph/contract/node_view.h"
+#include "kernels/matmul/gemm_primitive.h"
+
+namespace ondine::kernels::ops {
+
+// "Relu", "Relu6" (bounds 0 and 6), or no attribute: none.
+math::Activation fused_activation(const graph::NodeView& node);
+
+// The operator without "Activation" at the end of its name, then the activation.
+std::vector<graph::Val> expand_fused_activation(graph::ExpandContext& context);
+
+}  // namespace ondine::kernels::ops

@@ -1,0 +1,196 @@
+// gemm.cpp — y = alpha op(a) op(b) + beta c, op transposing where transA or transB says so, c
+// broadcast to y. da = alpha dy op(b)^T, db = alpha op(a)^T dy, dc = beta times dy summed over what
+// was broadcast. Before version 7 c broadcasts only with broadcast = 1; 9 added integers, 11 made c
+// optional, 13 added bfloat16.
+#include "kernels/matmul/gemm.h"
+
+#include <cmath>
+
+#include "kernels/common/compute_type.h"
+#include "kernels/common/infer_checks.h"
+#include "kernels/common/op.h"
+#include "kernels/matmul/fused_activation.h"
+#include "kernels/matmul/gemm_primitive.h"
+
+namespace ondine::kernels::ops {
+namespace {
+
+struct Factors {
+  bool trans_a, trans_b;
+  float alpha, beta;
+};
+
+Factors factors(const NodeView& node) {
+  return {node.attr_int("transA", 0) != 0, node.attr_int("transB", 0) != 0,
+          node.attr_float("alpha", 1), node.attr_float("beta", 1)};
+}
+
+}  // namespace
+
+void infer_gemm(InferContext& context) {
+  require_same_dtype(context, {0, 1, 2});
+  const auto f = factors(context);
+  const Dims a = dims_of_rank(context, 0, 2, "A");
+  const Dims b = dims_of_rank(context, 1, 2, "B");
+  unify(a[f.trans_a ? 0 : 1], b[f.trans_b ? 1 : 0], "inner dimensions");
+  const Dims y{a[f.trans_a ? 1 : 0], b[f.trans_b ? 0 : 1]};
+  if (context.has_input(2) && context.ranked(2)) {
+    const Dims& c = context.dims(2);
+    const bool exact = context.version() < 7 && context.attr_int("broadcast", 0) == 0;
+    bool fits = c.size() <= 2 && (!exact || c.size() == 2);
+    for (std::size_t i = 0; fits && i < c.size(); ++i) {
+      const Dim want = y[2 - c.size() + i];
+      const bool stretched = c[i].same(1) && !exact;
+      fits = stretched || !c[i].known() || !want.known() || c[i].same(want);
+    }
+    if (!fits) context.reject("C of shape ", to_string(c), " does not fit Y of ", to_string(y));
+  }
+  context.set_output(0, context.dtype(0), y);
+}
+
+namespace {
+
+math::GemmShape product_shape(BindContext& context, const Factors& f) {
+  const Shape a = context.shape(0);
+  const Shape b = context.shape(1);
+  return {.m = a[f.trans_a ? 1 : 0],
+          .n = b[f.trans_b ? 0 : 1],
+          .k = a[f.trans_a ? 0 : 1],
+          .trans_a = f.trans_a,
+          .trans_b = f.trans_b};
+}
+
+// Where c[i, j] lies: i * row + j * column.
+struct Steps {
+  std::int64_t row = 0;
+  std::int64_t column = 0;
+};
+
+Steps c_steps(BindContext& context) {
+  if (!context.has_input(2)) return {};
+  const Shape c = context.shape(2);
+  const std::int64_t columns = c.rank() > 0 ? c.back() : 1;
+  const std::int64_t rows = c.rank() > 1 ? c[0] : 1;
+  return {rows == 1 ? 0 : columns, columns == 1 ? 0 : 1};
+}
+
+template <class C>
+Kernel bind_float(BindContext& context) {
+  const Factors f = factors(context);
+  const math::GemmShape shape = product_shape(context, f);
+  const Steps steps = c_steps(context);
+  Scratch scratch;
+  const ComputeIn<C> a(context, scratch, 0);
+  const ComputeIn<C> b(context, scratch, 1);
+  const ComputeIn<C> c(context, scratch, 2);
+  const ComputeOut<C> y(context, scratch, 0, shape.m * shape.n);
+  const std::size_t bytes = math::gemm_workspace<C>(shape, 1, context.threads());
+  const std::size_t work = scratch.add_bytes(bytes);
+  scratch.request(context);
+  const math::Activation activation = fused_activation(context);
+  const bool plain = bool(c) && f.beta == 1;
+  const bool column_bias = plain && steps.row == 0 && steps.column == 1;
+  const bool row_bias = plain && !column_bias && steps.column == 0 && steps.row == 1;
+  return [=](KernelContext& call) {
+    C* to = y.data(call);
+    math::GemmOptions<C> options{.alpha = static_cast<C>(f.alpha), .activation = activation};
+    if (column_bias) {
+      options.col_bias = c(call);
+    } else if (row_bias) {
+      options.row_bias = c(call);
+    } else if (c && f.beta != 0) {
+      options.beta = static_cast<C>(f.beta);
+      const C* from = c(call);
+      call.pool().for_chunks(shape.m, 64, [&](std::int64_t first, std::int64_t last) {
+        for (auto i = first; i < last; ++i) {
+          for (std::int64_t j = 0; j < shape.n; ++j) {
+            to[i * shape.n + j] = from[i * steps.row + j * steps.column];
+          }
+        }
+      });
+    }
+    math::gemm<C>(call.pool(), shape, a(call), b(call), to, options,
+                  {Scratch::at<std::byte>(call, work), bytes});
+    y.store(call);
+  };
+}
+
+// Integers wrap around; factors other than 1 are applied in double and cut to whole numbers.
+template <class T>
+Kernel bind_integer(BindContext& context) {
+  using U = std::make_unsigned_t<T>;
+  const Factors f = factors(context);
+  const math::GemmShape s = product_shape(context, f);
+  const Steps steps = c_steps(context);
+  const bool has_c = context.has_input(2);
+  const auto scaled = [](U x, float factor) {
+    if (factor == 1) return x;
+    const double value = std::trunc(static_cast<double>(static_cast<T>(x)) * double{factor});
+    if (!(std::abs(value) < 0x1p63)) return U{0};
+    return static_cast<U>(static_cast<std::int64_t>(value));
+  };
+  return [=](KernelContext& call) {
+    call.pool().for_chunks(s.m, 16, [&](std::int64_t first, std::int64_t last) {
+      for (auto i = first; i < last; ++i) {
+        for (std::int64_t j = 0; j < s.n; ++j) {
+          U sum = 0;
+          for (std::int64_t k = 0; k < s.k; ++k) {
+            const T left = call.in<T>(0)[s.trans_a ? k * s.m + i : i * s.k + k];
+            const T right = call.in<T>(1)[s.trans_b ? j * s.k + k : k * s.n + j];
+            sum = static_cast<U>(sum + static_cast<U>(left) * static_cast<U>(right));
+          }
+          sum = scaled(sum, f.alpha);
+          if (has_c) {
+            const T c = call.in<T>(2)[i * steps.row + j * steps.column];
+            sum = static_cast<U>(sum + scaled(static_cast<U>(c), f.beta));
+          }
+          call.out<T>(0)[i * s.n + j] = static_cast<T>(sum);
+        }
+      }
+    });
+  };
+}
+
+}  // namespace
+
+Kernel bind_gemm(BindContext& context) {
+  if (is_integer(context.dtype(0))) {
+    return visit(context.dtype(0),
+                 Types<std::int32_t, std::int64_t, std::uint32_t, std::uint64_t>{},
+                 [&]<class T>() -> Kernel { return bind_integer<T>(context); });
+  }
+  return visit_compute(context.dtype(0),
+                       [&]<class C>() -> Kernel { return bind_float<C>(context); });
+}
+
+namespace {
+
+std::vector<Val> grad(GradContext& g) {
+  const Factors f = factors(g);
+  const auto product = [&](Val a, Val b, bool trans_a, bool trans_b) {
+    return g.builder().node(
+        "Gemm", {a, b},
+        {{"alpha", f.alpha}, {"transA", std::int64_t{trans_a}}, {"transB", std::int64_t{trans_b}}});
+  };
+  const Val dy = g.dy(0);
+  std::vector<Val> result(3);
+  if (g.wants(0)) {
+    result[0] =
+        f.trans_a ? product(g.x(1), dy, f.trans_b, true) : product(dy, g.x(1), false, !f.trans_b);
+  }
+  if (g.wants(1)) {
+    result[1] =
+        f.trans_b ? product(dy, g.x(0), true, f.trans_a) : product(g.x(0), dy, !f.trans_a, false);
+  }
+  if (g.wants(2) && g.x(2)) {
+    const Val dc = sum_to(dy, g.x(2));
+    result[2] = f.beta == 1 ? dc : dc * double{f.beta};
+  }
+  return result;
+}
+
+}  // namespace
+
+extern const OpDef gemm{.name = "Gemm", .infer = infer_gemm, .bind = bind_gemm, .grad = grad};
+
+}  // namespace ondine::kernels::ops

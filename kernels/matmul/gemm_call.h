@@ -1,0 +1,29 @@
+// Where the sizes and strides of a product stand in a kernel's arguments.
+#pragma once
+
+#include "kernels/matmul/gemm_primitive.h"
+#include "kernels/simd/tables.h"
+
+namespace ondine::math {
+
+// All of a call but op(B), which is read where it lies or packed, and but the pointers.
+template <class T>
+GemmCall<T> call_without_b(const GemmShape& s, const GemmOptions<T>& o) {
+  GemmCall<T> call{};
+  call.m = s.m;
+  call.n = s.n;
+  call.k = s.k;
+  const std::int64_t lda = s.lda ? s.lda : s.trans_a ? s.m : s.k;
+  call.a_row = s.trans_a ? 1 : lda;
+  call.a_col = s.trans_a ? lda : 1;
+  call.ldc = s.ldc ? s.ldc : s.n;
+  call.alpha = o.alpha;
+  call.beta = o.beta;
+  call.col_bias = o.col_bias;
+  call.row_bias = o.row_bias;
+  call.activation = o.activation;
+  call.addend = o.addend;
+  return call;
+}
+
+}  // namespace ondine::math

@@ -1,0 +1,66 @@
+// Matrix products. Row-major; float and double.
+#pragma once
+
+#include <cstdint>
+
+#include "core/parallel.h"
+#include "kernels/common/workspace.h"
+#include "kernels/simd/isa.h"
+
+namespace ondine::math {
+
+enum class Activation : std::uint8_t { none, relu, relu6 };  // relu6: min(max(x, 0), 6)
+
+// op(A) is m x k, op(B) is k x n, C is m x n. Leading dimensions of 0 mean dense matrices.
+struct GemmShape {
+  std::int64_t m = 0;
+  std::int64_t n = 0;
+  std::int64_t k = 0;
+  bool trans_a = false;  // A is stored k x m
+  bool trans_b = false;  // B is stored n x k
+  std::int64_t lda = 0;
+  std::int64_t ldb = 0;
+  std::int64_t ldc = 0;
+};
+
+// `count` products of one shape. Element offsets from the pointers given: i * stride, or, where
+// given, offsets_x[i] (broadcast batches). Products must not overlap in C.
+struct GemmBatch {
+  std::int64_t count = 1;
+  std::int64_t stride_a = 0;
+  std::int64_t stride_b = 0;
+  std::int64_t stride_c = 0;
+  const std::int64_t* offsets_a = nullptr;
+  const std::int64_t* offsets_b = nullptr;
+};
+
+// C = activation(alpha op(A) op(B) + beta D + bias). D is C or `addend`, which lies in memory like
+// C and must not overlap it; with beta 0 it is not read.
+template <class T>
+struct GemmOptions {
+  T alpha = 1;
+  T beta = 0;
+  const T* col_bias = nullptr;  // n values, added to every row
+  const T* row_bias = nullptr;  // m values, added to every column
+  Activation activation = Activation::none;
+  const T* addend = nullptr;
+};
+
+template <class T>
+std::size_t gemm_workspace(const GemmShape& shape, std::int64_t batch_count, int threads,
+                           const Kernels& kernels = math::kernels());
+
+template <class T>
+void gemm(ThreadPool& pool, const GemmShape& shape, const GemmBatch& batch, const T* a, const T* b,
+          T* c, const GemmOptions<T>& options, Workspace workspace,
+          const Kernels& kernels = math::kernels());
+
+// One product.
+template <class T>
+void gemm(ThreadPool& pool, const GemmShape& shape, const T* a, const T* b, T* c,
+          const GemmOptions<T>& options, Workspace workspace,
+          const Kernels& kernels = math::kernels()) {
+  gemm(pool, shape, GemmBatch{}, a, b, c, options, workspace, kernels);
+}
+
+}  // namespace ondine::math

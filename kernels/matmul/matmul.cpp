@@ -1,0 +1,250 @@
+// matmul.cpp — y = a b over the last two dims, the others broadcast; a vector gets a leading (a) or
+// trailing (b) dim that the result does not have. da = dy b^T, db = a^T dy, summed over what was
+// broadcast. Version 9 added integers, 13 bfloat16.
+// MatMulT (ai.ondine): y = op(a) op(b), op being the transposition of the last two dims where
+// transA or transB says so. No vectors. Its derivatives are products of the same kind.
+#include "kernels/matmul/matmul.h"
+
+#include <memory>
+
+#include "kernels/common/compute_type.h"
+#include "kernels/common/infer_checks.h"
+#include "kernels/common/op.h"
+#include "kernels/matmul/gemm_primitive.h"
+
+namespace ondine::kernels::ops {
+
+Dims matmul_dims(Dims a, Dims b, bool trans_a, bool trans_b) {
+  if (a.empty() || b.empty()) fail(ErrorCode::mismatch, "a matrix product of a scalar");
+  const bool row = a.size() == 1;
+  const bool column = b.size() == 1;
+  if (row) a.insert(a.begin(), Dim(1));
+  if (column) b.emplace_back(1);
+  if (trans_a) std::swap(a[a.size() - 1], a[a.size() - 2]);
+  if (trans_b) std::swap(b[b.size() - 1], b[b.size() - 2]);
+  unify(a.back(), b[b.size() - 2], "inner dimensions");
+  Dims out = broadcast(Dims(a.begin(), a.end() - 2), Dims(b.begin(), b.end() - 2));
+  if (!row) out.push_back(a[a.size() - 2]);
+  if (!column) out.push_back(b.back());
+  return out;
+}
+
+namespace {
+
+struct Sides {
+  bool trans_a = false;
+  bool trans_b = false;
+};
+
+Sides sides(const NodeView& node) {
+  return {node.attr_int("transA", 0) != 0, node.attr_int("transB", 0) != 0};
+}
+
+void infer(InferContext& context) {
+  require_same_dtype(context, {0, 1});
+  if (!context.ranked(0) || !context.ranked(1)) {
+    return context.set_output(0, context.dtype(0), std::nullopt);
+  }
+  const Sides trans = sides(context);
+  context.set_output(0, context.dtype(0),
+                     matmul_dims(context.dims(0), context.dims(1), trans.trans_a, trans.trans_b));
+}
+
+void infer_transposed(InferContext& context) {
+  for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
+    if (context.ranked(i) && context.rank(i) < 2) {
+      context.reject("input ", i, " must have rank 2 or more, found ", to_string(context.dims(i)));
+    }
+  }
+  infer(context);
+}
+
+// The product as batches of matrices.
+struct Plan {
+  math::GemmShape shape;
+  std::int64_t count = 1;
+  std::vector<std::int64_t> a;  // element offsets of each batch
+  std::vector<std::int64_t> b;
+};
+
+// Offsets of the matrices of `x` (batch dims only) under the broadcast batch dims.
+std::vector<std::int64_t> offsets(std::span<const std::int64_t> x,
+                                  std::span<const std::int64_t> batch, std::int64_t matrix) {
+  std::vector<std::int64_t> result(static_cast<std::size_t>(Shape(batch).size()));
+  for (std::size_t at = 0; at < result.size(); ++at) {
+    auto rest = static_cast<std::int64_t>(at);
+    std::int64_t stride = matrix;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const std::int64_t extent = batch[batch.size() - 1 - i];
+      const std::int64_t own = x[x.size() - 1 - i];
+      if (own != 1) result[at] += rest % extent * stride;
+      rest /= extent;
+      stride *= own;
+    }
+  }
+  return result;
+}
+
+Plan make_plan(const Shape& a_shape, const Shape& b_shape, Sides trans) {
+  const Shape a = a_shape.rank() == 1 ? Shape{1, a_shape[0]} : a_shape;
+  const Shape b = b_shape.rank() == 1 ? Shape{b_shape[0], 1} : b_shape;
+  const std::size_t a_batch = a.rank() - 2;
+  const std::size_t b_batch = b.rank() - 2;
+  Plan plan;
+  math::GemmShape& s = plan.shape;
+  s.trans_a = trans.trans_a;
+  s.trans_b = trans.trans_b;
+  s.m = a[trans.trans_a ? a_batch + 1 : a_batch];
+  s.k = a[trans.trans_a ? a_batch : a_batch + 1];
+  s.n = b[trans.trans_b ? b_batch : b_batch + 1];
+  if (b_batch == 0 && !trans.trans_a) {
+    // One matrix b for all rows of a: a single product.
+    s.m = a.size(0, a_batch + 1);
+    plan.a.assign(1, 0);
+    plan.b.assign(1, 0);
+    return plan;
+  }
+  if (s.m == 0 || s.n == 0) {
+    plan.count = 0;
+    return plan;
+  }
+  const Shape batch = *to_shape(
+      broadcast(to_dims(Shape(a.span().first(a_batch))), to_dims(Shape(b.span().first(b_batch)))));
+  plan.count = batch.size();
+  plan.a = offsets(a.span().first(a_batch), batch.span(), s.m * s.k);
+  plan.b = offsets(b.span().first(b_batch), batch.span(), s.k * s.n);
+  return plan;
+}
+
+template <class C>
+Kernel bind_float(BindContext& context, Plan plan) {
+  Scratch scratch;
+  const ComputeIn<C> a(context, scratch, 0);
+  const ComputeIn<C> b(context, scratch, 1);
+  const ComputeOut<C> y(context, scratch, 0, plan.count * plan.shape.m * plan.shape.n);
+  const std::size_t bytes = math::gemm_workspace<C>(plan.shape, plan.count, context.threads());
+  const std::size_t work = scratch.add_bytes(bytes);
+  scratch.request(context);
+  return [=, plan = std::move(plan)](KernelContext& call) {
+    const math::GemmBatch batch{.count = plan.count,
+                                .stride_c = plan.shape.m * plan.shape.n,
+                                .offsets_a = plan.a.data(),
+                                .offsets_b = plan.b.data()};
+    if (plan.count == 0) return;
+    math::gemm<C>(call.pool(), plan.shape, batch, a(call), b(call), y.data(call), {},
+                  {Scratch::at<std::byte>(call, work), bytes});
+    y.store(call);
+  };
+}
+
+// Wraps around as integers do.
+template <class T>
+Kernel bind_integer(Plan plan) {
+  using U = std::make_unsigned_t<T>;
+  return [plan = std::move(plan)](KernelContext& call) {
+    const auto& s = plan.shape;
+    const std::int64_t rows = plan.count * s.m;
+    call.pool().for_chunks(rows, 16, [&](std::int64_t first, std::int64_t last) {
+      for (auto row = first; row < last; ++row) {
+        const std::int64_t i = row % s.m;
+        const auto at = static_cast<std::size_t>(row / s.m);
+        const T* a = call.in<T>(0) + plan.a[at];
+        const T* b = call.in<T>(1) + plan.b[at];
+        T* y = call.out<T>(0) + row * s.n;
+        for (std::int64_t j = 0; j < s.n; ++j) {
+          U sum = 0;
+          for (std::int64_t k = 0; k < s.k; ++k) {
+            const T left = s.trans_a ? a[k * s.m + i] : a[i * s.k + k];
+            const T right = s.trans_b ? b[j * s.k + k] : b[k * s.n + j];
+            sum = static_cast<U>(sum + static_cast<U>(left) * static_cast<U>(right));
+          }
+          y[j] = static_cast<T>(sum);
+        }
+      }
+    });
+  };
+}
+
+Kernel bind(BindContext& context) {
+  Plan plan = make_plan(context.shape(0), context.shape(1), sides(context));
+  if (is_integer(context.dtype(0))) {
+    return visit(context.dtype(0),
+                 Types<std::int32_t, std::int64_t, std::uint32_t, std::uint64_t>{},
+                 [&]<class T>() -> Kernel { return bind_integer<T>(std::move(plan)); });
+  }
+  return visit_compute(context.dtype(0), [&]<class C>() -> Kernel {
+    return bind_float<C>(context, std::move(plan));
+  });
+}
+
+Val product(Val a, Val b, bool trans_a, bool trans_b) {
+  if (!trans_a && !trans_b) return graph::matmul(a, b);
+  const Attributes attributes{{"transA", std::int64_t{trans_a}}, {"transB", std::int64_t{trans_b}}};
+  if (a.rank() == 2 && b.rank() == 2) return a.builder().node("Gemm", {a, b}, attributes);
+  return a.builder().node("MatMulT", {a, b}, attributes, ondine_domain);
+}
+
+Val rows(Val x) {
+  if (x.rank() == 2) return x;
+  return x.builder().node("Flatten", {x}, {{"axis", static_cast<std::int64_t>(x.rank()) - 1}});
+}
+
+std::vector<Val> grad(GradContext& g) {
+  const auto [ta, tb] = sides(g);
+  Val a = g.x(0);
+  Val b = g.x(1);
+  Val dy = g.dy(0);
+  if (!a.ranked() || !b.ranked()) {
+    fail(ErrorCode::unsupported, "the derivative of a matrix product needs known ranks");
+  }
+  const bool row = a.rank() == 1;
+  const bool column = b.rank() == 1;
+  if (column) {
+    b = graph::unsqueeze(b, {1});
+    dy = graph::unsqueeze(dy, {-1});
+  }
+  if (row) {
+    a = graph::unsqueeze(a, {0});
+    dy = graph::unsqueeze(dy, {-2});
+  }
+  std::vector<Val> result(2);
+  if (g.wants(0)) {
+    Val da = ta ? product(b, dy, tb, true) : product(dy, b, false, !tb);
+    if (b.rank() > 2) da = sum_to(da, a);
+    result[0] = row ? reshape_like(da, g.x(0)) : da;
+  }
+  if (g.wants(1)) {
+    // One matrix b for all of a: its derivative is a single product as well.
+    const bool single = b.rank() == 2 && !ta;
+    const Val left = single ? rows(a) : a;
+    const Val right = single ? rows(dy) : dy;
+    Val db = tb ? product(right, left, true, ta) : product(left, right, !ta, false);
+    if (!single) db = sum_to(db, b);
+    result[1] = column ? reshape_like(db, g.x(1)) : db;
+  }
+  return result;
+}
+
+std::vector<Val> expand_transposed(ExpandContext& context) {
+  const auto [ta, tb] = sides(context);
+  const auto turned = [](Val x, bool trans) {
+    if (!trans) return x;
+    std::vector<std::int64_t> perm(x.rank());
+    for (std::size_t i = 0; i < perm.size(); ++i) perm[i] = static_cast<std::int64_t>(i);
+    std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
+    return graph::transpose(x, perm);
+  };
+  return {graph::matmul(turned(context.x(0), ta), turned(context.x(1), tb))};
+}
+
+}  // namespace
+
+extern const OpDef matmul_op{.name = "MatMul", .infer = infer, .bind = bind, .grad = grad};
+extern const OpDef matmul_t{.name = "MatMulT",
+                            .domain = ondine_domain,
+                            .infer = infer_transposed,
+                            .bind = bind,
+                            .grad = grad,
+                            .expand = expand_transposed};
+
+}  // namespace ondine::kernels::ops

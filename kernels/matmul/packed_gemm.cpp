@@ -1,0 +1,69 @@
+#include "kernels/matmul/packed_gemm.h"
+
+#include "core/checked.h"
+#include "kernels/matmul/gemm_call.h"
+#include "kernels/simd/tables.h"
+
+namespace ondine::math {
+namespace {
+
+template <class T>
+GemmCall<T> call_of(const GemmShape& s, const GemmOptions<T>& o) {
+  GemmCall<T> call = call_without_b(s, o);
+  call.b_packed = true;
+  call.b_row = s.n;
+  call.b_col = 1;
+  // A single row has any stride.
+  if (call.a_row != 1 && call.a_col != 1) (call.k == 1 ? call.a_col : call.a_row) = 1;
+  return call;
+}
+
+}  // namespace
+
+template <class T>
+std::int64_t packed_elements(std::int64_t n, std::int64_t k, const Kernels& kernels) {
+  constexpr std::int64_t slack = 64;  // the last store of a panel may spill over
+  const std::int64_t nr = kernel_set<T>(kernels).gemm->nr;
+  return checked_add(checked_mul(checked_mul(checked_add(n, nr - 1) / nr, nr), k), slack);
+}
+
+template <class T>
+void pack(const GemmShape& s, const T* b, T* packed, const Kernels& kernels) {
+  GemmCall<T> call{};
+  call.n = s.n;
+  call.k = s.k;
+  call.b = b;
+  const std::int64_t ldb = s.ldb ? s.ldb : s.trans_b ? s.k : s.n;
+  call.b_row = s.trans_b ? 1 : ldb;
+  call.b_col = s.trans_b ? ldb : 1;
+  if (call.b_row != 1 && call.b_col != 1) call.b_col = 1;  // one column
+  kernel_set<T>(kernels).gemm->pack_b(call, packed);
+}
+
+template <class T>
+std::size_t packed_gemm_scratch(const GemmShape& shape, const Kernels& kernels) {
+  return static_cast<std::size_t>(
+      kernel_set<T>(kernels).gemm->scratch_bytes(call_of<T>(shape, {})));
+}
+
+template <class T>
+void packed_gemm(const GemmShape& shape, const T* a, const T* packed, T* c,
+                 const GemmOptions<T>& options, void* scratch, const Kernels& kernels) {
+  auto call = call_of(shape, options);
+  call.a = a;
+  call.b = packed;
+  call.c = c;
+  kernel_set<T>(kernels).gemm->run(call, scratch);
+}
+
+#define ONDINE_INSTANTIATE(T)                                                                   \
+  template std::int64_t packed_elements<T>(std::int64_t, std::int64_t, const Kernels&);         \
+  template void pack<T>(const GemmShape&, const T*, T*, const Kernels&);                        \
+  template std::size_t packed_gemm_scratch<T>(const GemmShape&, const Kernels&);                \
+  template void packed_gemm<T>(const GemmShape&, const T*, const T*, T*, const GemmOptions<T>&, \
+                               void*, const Kernels&);
+ONDINE_INSTANTIATE(float)
+ONDINE_INSTANTIATE(double)
+#undef ONDINE_INSTANTIATE
+
+}  // namespace ondine::math

@@ -1,0 +1,28 @@
+// Products with a matrix B that is used many times: packed once in the layout that the register
+// blocks read. They run on the calling thread. float and double.
+#pragma once
+
+#include "kernels/matmul/gemm_primitive.h"
+
+namespace ondine::math {
+
+// Elements of the packed k x n matrix op(B).
+template <class T>
+std::int64_t packed_elements(std::int64_t n, std::int64_t k,
+                             const Kernels& kernels = math::kernels());
+
+// Of `shape`, n, k, trans_b and ldb are read.
+template <class T>
+void pack(const GemmShape& shape, const T* b, T* packed, const Kernels& kernels = math::kernels());
+
+// Bytes of scratch memory of one product of up to shape.m rows.
+template <class T>
+std::size_t packed_gemm_scratch(const GemmShape& shape, const Kernels& kernels = math::kernels());
+
+// As gemm, with what pack made of B; trans_b and ldb are not read.
+template <class T>
+void packed_gemm(const GemmShape& shape, const T* a, const T* packed, T* c,
+                 const GemmOptions<T>& options, void* scratch,
+                 const Kernels& kernels = math::kernels());
+
+}  // namespace ondine::math

@@ -1,0 +1,57 @@
+// Models of ai.onnx.ml that give each row of features its scores.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "graph/contract/infer.h"
+#include "graph/contract/kernel.h"
+#include "kernels/ml/post_transform.h"
+
+namespace ondine::kernels {
+
+// The labels of a classifier: integers or strings.
+class ClassLabels {
+ public:
+  // From two attributes, of which exactly one must be there.
+  ClassLabels(const graph::NodeView& node, std::string_view ints, std::string_view strings);
+
+  DType dtype() const noexcept { return strings_.empty() ? DType::int64 : DType::string; }
+  std::size_t count() const noexcept { return std::max(ints_.size(), strings_.size()); }
+  // All of them, [count].
+  Tensor tensor() const;
+  // Writes label `index` to element `at` of a tensor of dtype().
+  void write(void* to, std::int64_t at, std::size_t index) const;
+
+ private:
+  std::vector<std::int64_t> ints_;
+  std::vector<std::string> strings_;
+};
+
+struct RowModel {
+  std::size_t columns = 0;  // scores of a row
+  std::size_t scratch = 0;  // doubles of scratch memory
+  PostTransform transform = PostTransform::none;
+  // Writes the scores before transformation; returns the class (classifiers only).
+  std::function<std::size_t(std::span<const double> x, std::span<double> scores,
+                            std::span<double> scratch)>
+      score;
+};
+
+// Input 0 must have shape [N, F] or [F], which is one row. Sets output `i` to
+// [N, columns].
+void infer_scores(graph::InferContext& context, std::size_t i, DType dtype, graph::Dim columns);
+// The same for a classifier: output 0 holds labels [N], output 1 float scores.
+void infer_classifier(graph::InferContext& context, DType labels, graph::Dim columns);
+// F.
+std::int64_t feature_count(const graph::BindContext& context);
+
+graph::Kernel bind_regressor(graph::BindContext& context, RowModel model);
+graph::Kernel bind_classifier(graph::BindContext& context, ClassLabels labels, RowModel model);
+
+// Error(invalid_model) unless attribute `name` has `needed` elements.
+void require_count(std::string_view name, std::size_t found, std::size_t needed);
+
+}  // namespace ondine::kernels

@@ -1,0 +1,123 @@
+#include "kernels/ml/tree_attributes.h"
+
+#include <array>
+#include <map>
+
+#include "kernels/ml/row_model.h"
+
+namespace ondine::kernels {
+namespace {
+
+using Ints = std::vector<std::int64_t>;
+
+// A list of floats, or from version 3 on a tensor of another name.
+std::vector<double> reals(const graph::NodeView& node, const std::string& name) {
+  const Tensor tensor = node.attr_tensor(name + "_as_tensor");
+  const std::vector<float> list = node.attr_floats(name);
+  if (!tensor.defined()) return {list.begin(), list.end()};
+  if (!list.empty()) {
+    fail(ErrorCode::invalid_model, "both ", quoted(name), " and ", quoted(name + "_as_tensor"),
+         " are given");
+  }
+  return numbers_of(tensor);
+}
+
+struct Mode {
+  bool leaf = false;
+  Compare compare = Compare::leq;
+};
+
+Mode mode_of(const std::string& name) {
+  constexpr std::array<std::string_view, 6> names{"BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE",
+                                                  "BRANCH_GT",  "BRANCH_EQ", "BRANCH_NEQ"};
+  if (name == "LEAF") return {true, {}};
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (name == names[i]) return {false, static_cast<Compare>(i)};
+  }
+  fail(ErrorCode::invalid_model, "attribute 'nodes_modes' has ", quoted(name));
+}
+
+}  // namespace
+
+Trees trees_of_arrays(const graph::NodeView& node, const std::string& votes, const std::string& ids,
+                      std::size_t targets) {
+  Trees trees;
+  trees.targets = targets;
+  trees.base = reals(node, "base_values");
+  const std::vector<std::string> modes = node.attr_strings("nodes_modes");
+  const std::size_t n = modes.size();
+  const auto ints = [&](const std::string& name, bool required = true) {
+    Ints list = node.attr_ints(name);
+    if (required || !list.empty()) require_count(name, list.size(), n);
+    list.resize(n);
+    return list;
+  };
+  const Ints tree_ids = ints("nodes_treeids");
+  const Ints node_ids = ints("nodes_nodeids");
+  const Ints features = ints("nodes_featureids");
+  const Ints yes = ints("nodes_truenodeids");
+  const Ints no = ints("nodes_falsenodeids");
+  const Ints missing = ints("nodes_missing_value_tracks_true", false);
+  const std::vector<double> splits = reals(node, "nodes_values");
+  require_count("nodes_values", splits.size(), n);
+
+  // What each (tree, node) is; the first node of a tree is its root.
+  using Name = std::pair<std::int64_t, std::int64_t>;
+  std::map<Name, Trees::Child> places;
+  std::map<std::int64_t, std::size_t> seen;
+  for (std::size_t i = 0; i < n; ++i) {
+    const bool leaf = mode_of(modes[i]).leaf;
+    const std::size_t index = leaf ? trees.leaves.size() : trees.branches.size();
+    const Trees::Child child{static_cast<std::uint32_t>(index), leaf};
+    if (!places.emplace(Name{tree_ids[i], node_ids[i]}, child).second) {
+      fail(ErrorCode::invalid_model, "tree ", tree_ids[i], " has two nodes ", node_ids[i]);
+    }
+    if (leaf) {
+      trees.leaves.emplace_back();
+    } else {
+      trees.branches.emplace_back();
+    }
+    if (seen.emplace(tree_ids[i], i).second) trees.roots.push_back(child);
+  }
+  const auto find = [&](std::int64_t tree, std::int64_t id) {
+    const auto found = places.find({tree, id});
+    if (found == places.end()) {
+      fail(ErrorCode::invalid_model, "tree ", tree, " has no node ", id);
+    }
+    return found->second;
+  };
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const Mode mode = mode_of(modes[i]);
+    if (mode.leaf) continue;
+    trees.branches[at++] = {splits[i],
+                            features[i],
+                            mode.compare,
+                            missing[i] != 0,
+                            find(tree_ids[i], yes[i]),
+                            find(tree_ids[i], no[i]),
+                            0,
+                            0};
+  }
+
+  const Ints voted = node.attr_ints(ids);
+  const Ints vote_trees = node.attr_ints(votes + "_treeids");
+  const Ints vote_nodes = node.attr_ints(votes + "_nodeids");
+  const std::vector<double> weights = reals(node, votes + "_weights");
+  require_count(votes + "_treeids", vote_trees.size(), voted.size());
+  require_count(votes + "_nodeids", vote_nodes.size(), voted.size());
+  require_count(votes + "_weights", weights.size(), voted.size());
+  for (std::size_t i = 0; i < voted.size(); ++i) {
+    if (voted[i] < 0 || voted[i] >= static_cast<std::int64_t>(targets)) {
+      fail(ErrorCode::invalid_model, "attribute ", quoted(ids), " has ", voted[i],
+           ", needed is 0 to ", static_cast<std::int64_t>(targets) - 1);
+    }
+    const Trees::Child leaf = find(vote_trees[i], vote_nodes[i]);
+    if (leaf.leaf) {
+      trees.leaves[leaf.index].push_back({static_cast<std::uint32_t>(voted[i]), weights[i]});
+    }
+  }
+  return trees;
+}
+
+}  // namespace ondine::kernels

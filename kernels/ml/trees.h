@@ -1,0 +1,63 @@
+// Ensembles of decision trees, checked when they are made: walking one always ends at a leaf.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include <ondine/tensor.h>
+
+#include "kernels/ml/row_model.h"
+
+namespace ondine::kernels {
+
+enum class Compare : std::uint8_t { leq, lt, gte, gt, eq, neq, member };
+// In the order of the alternatives.
+enum class Aggregate : std::uint8_t { average, sum, min, max };
+
+struct Trees {
+  struct Child {
+    std::uint32_t index = 0;  // in leaves or branches
+    bool leaf = false;
+  };
+  struct Branch {
+    double split = 0;
+    std::int64_t feature = 0;
+    Compare compare = Compare::leq;
+    bool missing_is_true = false;  // where NaN goes
+    Child yes, no;
+    std::uint32_t first_member = 0, last_member = 0;
+  };
+  struct Vote {
+    std::uint32_t target = 0;
+    double weight = 0;
+  };
+
+  std::vector<Child> roots;
+  std::vector<Branch> branches;
+  std::vector<std::vector<Vote>> leaves;
+  std::vector<double> members;  // of the sets of Compare::member
+  std::size_t targets = 0;
+  Aggregate aggregate = Aggregate::sum;
+  std::vector<double> base;  // empty or one for each target
+
+  // Error(invalid_model) for children, targets or features outside their ranges and for branches
+  // that lead back to themselves.
+  void check(std::size_t features) const;
+  // Aggregated votes of all trees plus base.
+  void evaluate(std::span<const double> x, std::span<double> scores,
+                std::span<double> scratch) const;
+  std::size_t scratch() const noexcept { return targets; }
+
+ private:
+  bool holds(const Branch& branch, double x) const;
+};
+
+// Aggregated votes as the scores of a regressor, for input 0.
+graph::Kernel bind_trees(graph::BindContext& context, Trees trees, PostTransform transform);
+
+// The elements of a float or uint8 tensor.
+std::vector<double> numbers_of(const Tensor& tensor);
+
+}  // namespace ondine::kernels

@@ -1,0 +1,329 @@
+// batch_normalization.cpp — y = (x - mean) / sqrt(var + epsilon) scale + bias per channel, the
+// statistics being inputs (inference) or those of the batch (training), population variance;
+// running = old momentum + batch (1 - momentum). Training: before version 7 without is_test, in 7
+// and 9 with more than one output, from 14 on with training_mode. spatial = 0 (until 7) normalizes
+// each activation by itself. Outputs 3 and 4 are the mean and variance used, kept for the
+// derivative. BatchNormalizationGrad (ai.ondine): (dy, x, scale, mean, var) -> dx, dscale, dbias.
+#include "kernels/norm/batch_normalization.h"
+#include <limits>
+
+#include "kernels/common/compute_type.h"
+#include "kernels/common/expansion.h"
+#include "kernels/common/infer_checks.h"
+#include "kernels/common/op.h"
+#include "kernels/norm/norm_primitive.h"
+
+namespace ondine::kernels::ops {
+namespace {
+
+// BatchNormalizationActivation has the attributes of the newest version.
+bool is_fused(const NodeView& node) { return !node.node().op->domain.empty(); }
+
+bool training(const NodeView& node) {
+  if (is_fused(node) || node.version() >= 14) return node.attr_int("training_mode", 0) != 0;
+  if (node.version() >= 7) {
+    for (std::size_t i = 1; i < 3; ++i) {
+      if (node.has_output(i)) return true;
+    }
+    return false;
+  }
+  return node.attr_int("is_test", 0) == 0;
+}
+
+bool spatial(const NodeView& node) {
+  return is_fused(node) || node.version() >= 9 || node.attr_int("spatial", 1) != 0;
+}
+
+// Statistics of 16-bit inputs are kept in float.
+DType saved_dtype(DType mean) {
+  return mean == DType::float16 || mean == DType::bfloat16 ? DType::float32 : mean;
+}
+
+Dim channels(const Dims& x, bool per_channel) {
+  if (x.empty()) fail(ErrorCode::mismatch, "X must have rank 1 or more");
+  if (x.size() == 1) return 1;
+  return per_channel ? x[1] : product(std::span(x).subspan(1));
+}
+
+math::ChannelShape channel_shape(const Shape& x, bool per_channel) {
+  if (x.rank() == 1) return {x[0], 1, 1};
+  if (!per_channel) return {x[0], x.size(1, x.rank()), 1};
+  return {x[0], x[1], x.size(2, x.rank())};
+}
+
+}  // namespace
+
+void infer_batch_normalization(InferContext& context) {
+  const bool per_channel = spatial(context);
+  Dim count;
+  if (context.ranked(0)) count = channels(context.dims(0), per_channel);
+  for (std::size_t i = 1; i < 5; ++i) {
+    if (!context.ranked(i)) continue;
+    if (per_channel && context.rank(i) != 1) {
+      context.reject("input ", i, " must have rank 1, found ", graph::to_string(context.dims(i)));
+    }
+    count = unify(count, product(context.dims(i)), "numbers of channels");
+  }
+  if (context.has_input(5) && !compatible(context.input(0), context.input(5))) {
+    context.reject("x is ", graph::to_string(context.input(0)), ", the addend is ",
+                   graph::to_string(context.input(5)));
+  }
+  context.set_output(0, context.input(0));
+  for (std::size_t i = 1; i < 5; ++i) {
+    Type type = context.input(i == 1 || i == 3 ? 3 : 4);
+    if (i >= 3) type.dtype = saved_dtype(type.dtype);
+    context.set_output(i, type);
+  }
+}
+
+ActivationBounds activation_bounds(const NodeView& node) {
+  const bool relu = node.attr_int("relu", 0) != 0;
+  return {.low = node.attr_float("low", relu ? 0 : -std::numeric_limits<float>::infinity()),
+          .high = node.attr_float("high", std::numeric_limits<float>::infinity()),
+          .above_low = relu};
+}
+
+namespace {
+
+template <class C>
+Kernel bind_as(BindContext& context) {
+  const bool train = training(context);
+  const math::ChannelShape shape = channel_shape(context.shape(0), spatial(context));
+  const auto epsilon = static_cast<C>(context.attr_float("epsilon", 1e-5F));
+  const auto momentum = static_cast<C>(context.attr_float("momentum", 0.9F));
+  const std::int64_t n = shape.channels;
+  const ActivationBounds bounds = activation_bounds(context);
+  Scratch scratch;
+  const ComputeIn<C> x(context, scratch, 0);
+  const ComputeIn<C> scale(context, scratch, 1);
+  const ComputeIn<C> bias(context, scratch, 2);
+  const ComputeIn<C> mean(context, scratch, 3);
+  const ComputeIn<C> variance(context, scratch, 4);
+  const ComputeIn<C> addend(context, scratch, 5);
+  const ComputeOut<C> y(context, scratch, 0, context.shape(0).size(), true);
+  const ComputeOut<C> new_mean(context, scratch, 1, n);
+  const ComputeOut<C> new_variance(context, scratch, 2, n);
+  const ComputeOut<C> used_mean(context, scratch, 3, n, true);
+  const ComputeOut<C> used_variance(context, scratch, 4, n, true);
+  scratch.request(context);
+  return [=](KernelContext& call) {
+    const C* from = x(call);
+    const C* old_mean = mean(call);
+    const C* old_variance = variance(call);
+    C* m = used_mean.data(call);
+    C* v = used_variance.data(call);
+    const math::NormEpilogue<C> after{static_cast<C>(bounds.low), static_cast<C>(bounds.high),
+                                      addend(call)};
+    if (train) {
+      math::batch_norm_training<C>(call.pool(), shape, from, scale(call), bias(call), epsilon,
+                                   after, m, v, y.data(call));
+    } else {
+      std::copy_n(old_mean, n, m);
+      std::copy_n(old_variance, n, v);
+    }
+    const auto blend = [&](const ComputeOut<C>& out, const C* old, const C* now) {
+      C* to = out.data(call);
+      if (to == nullptr) return;
+      for (std::int64_t i = 0; i < n; ++i) {
+        to[i] = train ? old[i] * momentum + now[i] * (1 - momentum) : old[i];
+      }
+      out.store(call);
+    };
+    blend(new_mean, old_mean, m);
+    blend(new_variance, old_variance, v);
+    if (!train) {
+      math::batch_norm<C>(call.pool(), shape, from, m, v, scale(call), bias(call), epsilon, after,
+                          y.data(call));
+    }
+    y.store(call);
+    used_mean.store(call);
+    used_variance.store(call);
+  };
+}
+
+}  // namespace
+
+Kernel bind_batch_normalization(BindContext& context) {
+  return visit_compute(context.dtype(0), [&]<class C>() -> Kernel { return bind_as<C>(context); });
+}
+
+namespace {
+
+// [C] to the rank of x; without `spatial` a batch dim goes before.
+Val per_channel(Val v, Val x, bool spatial_statistics) {
+  if (!spatial_statistics) return v;
+  std::vector<std::int64_t> axes;
+  if (x.rank() > 1) axes.push_back(0);
+  for (std::size_t i = 2; i < x.rank(); ++i) axes.push_back(static_cast<std::int64_t>(i));
+  return axes.empty() ? v : graph::unsqueeze(v, axes);
+}
+
+std::vector<std::int64_t> batch_axes(Val x, bool spatial_statistics) {
+  if (!x.ranked()) {
+    fail(ErrorCode::unsupported, "the derivative of BatchNormalization needs a known rank");
+  }
+  std::vector<std::int64_t> axes{0};
+  for (std::size_t i = 2; spatial_statistics && i < x.rank(); ++i) {
+    axes.push_back(static_cast<std::int64_t>(i));
+  }
+  return axes;
+}
+
+// Mean over the batch of each channel, keeping the axes.
+Val batch_mean(Val v, bool spatial_statistics) {
+  return graph::reduce_mean(v, batch_axes(v, spatial_statistics), true);
+}
+
+Val sum_or_none(Val a, Val b) { return a && b ? a + b : a ? a : b; }
+
+std::vector<Val> grad(GradContext& g) {
+  const bool train = training(g);
+  const bool apart = spatial(g);
+  const Val x = g.x(0);
+  const Val scale = g.x(1);
+  const Val mean = g.y(3);
+  const Val variance = g.y(4);
+  const double epsilon = g.attr_float("epsilon", 1e-5F);
+  const double momentum = g.attr_float("momentum", 0.9F);
+  std::vector<Val> result(5);
+  std::vector<Val> parts(3);
+  if (g.dy(0)) {
+    const std::vector<Val> inputs{g.dy(0), x, scale, mean, variance};
+    parts = g.builder().nodes("BatchNormalizationGrad", inputs,
+                              {{"epsilon", g.attr_float("epsilon", 1e-5F)},
+                               {"constant_statistics", std::int64_t{!train}},
+                               {"spatial", std::int64_t{apart}}},
+                              3, ondine_domain);
+    result[1] = parts[1];
+    result[2] = parts[2] ? graph::cast(parts[2], g.x(2).dtype()) : Val();
+  }
+  Val dx = parts[0];
+  // What comes through the statistics: as outputs, or kept for a derivative of higher order.
+  const auto through = [&](std::size_t running, std::size_t used, double share) {
+    Val running_part = g.dy(running);
+    if (running_part && train) running_part = running_part * share;
+    const Val kept = g.dy(used);
+    return sum_or_none(running_part ? graph::cast(running_part, x.dtype()) : Val(),
+                       kept ? graph::cast(kept, x.dtype()) : Val());
+  };
+  Val dmean = through(1, 3, 1 - momentum);
+  Val dvariance = through(2, 4, 1 - momentum);
+  if (!train) {
+    // mean and variance are inputs: dy reaches them by the formula, kept ones as they are.
+    if (parts[1]) {
+      const Val denominator = graph::cast(variance, x.dtype()) + epsilon;
+      const Val s = graph::cast(scale, x.dtype());
+      const Val by_mean = -graph::cast(parts[2], x.dtype()) * s / unary("Sqrt", denominator);
+      const Val by_variance = graph::cast(parts[1], x.dtype()) * s / denominator * -0.5;
+      dmean = sum_or_none(dmean, g.wants(3) ? by_mean : Val());
+      dvariance = sum_or_none(dvariance, g.wants(4) ? by_variance : Val());
+    }
+    if (dmean) result[3] = graph::cast(dmean, g.x(3).dtype());
+    if (dvariance) result[4] = graph::cast(dvariance, g.x(4).dtype());
+  } else {
+    // d mean / dx = 1 / count and d var / dx = 2 (x - mean) / count: as means over the batch.
+    const Val ones = dmean || dvariance ? graph::full_like(x, 1) : Val();
+    const auto spread = [&](Val v) {
+      const Val count = graph::reduce_sum(ones, batch_axes(x, apart), true);
+      return per_channel(v, x, apart) / count;
+    };
+    if (dmean) dx = sum_or_none(dx, graph::expand_like(spread(dmean), x));
+    if (dvariance) {
+      const Val centred = x - per_channel(graph::cast(mean, x.dtype()), x, apart);
+      dx = sum_or_none(dx, centred * (spread(dvariance) * 2));
+    }
+    if (g.dy(1)) result[3] = g.dy(1) * momentum;
+    if (g.dy(2)) result[4] = g.dy(2) * momentum;
+  }
+  result[0] = dx;
+  return result;
+}
+
+}  // namespace
+
+void infer_batch_normalization_grad(InferContext& context) {
+  const bool apart = context.attr_int("spatial", 1) != 0;
+  Dim count;
+  if (context.ranked(1)) count = channels(context.dims(1), apart);
+  for (std::size_t i = 2; i < 5; ++i) {
+    if (context.ranked(i)) count = unify(count, product(context.dims(i)), "numbers of channels");
+  }
+  if (!compatible(context.input(0), context.input(1))) {
+    context.reject("dy is ", graph::to_string(context.input(0)), ", x is ",
+                   graph::to_string(context.input(1)));
+  }
+  context.set_output(0, context.input(1));
+  context.set_output(1, context.input(2));
+  context.set_output(2, context.input(2));
+}
+
+Kernel bind_batch_normalization_grad(BindContext& context) {
+  const bool constant = context.attr_int("constant_statistics", 0) != 0;
+  const math::ChannelShape shape =
+      channel_shape(context.shape(1), context.attr_int("spatial", 1) != 0);
+  const ActivationBounds bounds = activation_bounds(context);
+  return visit_compute(context.dtype(1), [&]<class C>() -> Kernel {
+    const C low = bounds.above_low ? std::numeric_limits<C>::denorm_min() : C(bounds.low);
+    const C high = static_cast<C>(bounds.high);
+    const auto epsilon = static_cast<C>(context.attr_float("epsilon", 1e-5F));
+    Scratch scratch;
+    const ComputeIn<C> dy(context, scratch, 0);
+    const ComputeIn<C> x(context, scratch, 1);
+    const ComputeIn<C> scale(context, scratch, 2);
+    const ComputeIn<C> mean(context, scratch, 3);
+    const ComputeIn<C> variance(context, scratch, 4);
+    const ComputeIn<C> bias(context, scratch, 5);
+    const ComputeOut<C> dx(context, scratch, 0, context.shape(1).size());
+    const ComputeOut<C> dscale(context, scratch, 1, shape.channels);
+    const ComputeOut<C> dbias(context, scratch, 2, shape.channels);
+    scratch.request(context);
+    return [=](KernelContext& call) {
+      math::batch_norm_gradient<C>(
+          call.pool(), shape, dy(call), x(call), mean(call), variance(call), scale(call), epsilon,
+          constant, {bias(call), low, high}, dx.data(call), dscale.data(call), dbias.data(call));
+      dx.store(call);
+      dscale.store(call);
+      dbias.store(call);
+    };
+  });
+}
+
+namespace {
+
+std::vector<Val> expand_grad(ExpandContext& context) {
+  const bool constant = context.attr_int("constant_statistics", 0) != 0;
+  const bool apart = context.attr_int("spatial", 1) != 0;
+  const Val dy = context.x(0);
+  const Val x = context.x(1);
+  const auto along = [&](std::size_t i) {
+    return per_channel(graph::cast(context.x(i), x.dtype()), x, apart);
+  };
+  const double epsilon = context.attr_float("epsilon", 1e-5F);
+  const Val inverse = 1.0 / unary("Sqrt", along(4) + epsilon);
+  const Val xhat = (x - along(3)) * inverse;
+  const auto total = [&](Val v) {
+    const Val sum = graph::reduce_sum(v, batch_axes(x, apart), false);
+    const Val like = context.x(2);
+    return graph::cast(x.rank() == 1 ? graph::reshape_like(sum, like) : sum, like.dtype());
+  };
+  Val inner = dy;
+  if (!constant) inner = dy - batch_mean(dy, apart) - xhat * batch_mean(dy * xhat, apart);
+  return {along(2) * inverse * inner, total(dy * xhat), total(dy)};
+}
+
+}  // namespace
+
+extern const OpDef batch_normalization{.name = "BatchNormalization",
+                                       .infer = infer_batch_normalization,
+                                       .bind = bind_batch_normalization,
+                                       .grad = grad,
+                                       .traits = {.inplace = 0b1, .cheap = true}};
+extern const OpDef batch_normalization_grad{.name = "BatchNormalizationGrad",
+                                            .domain = ondine_domain,
+                                            .infer = infer_batch_normalization_grad,
+                                            .bind = bind_batch_normalization_grad,
+                                            .grad = grad_of_expansion,
+                                            .expand = expand_grad,
+                                            .traits = {.inplace = 0b11}};
+
+}  // namespace ondine::kernels::ops

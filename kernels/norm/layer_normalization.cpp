@@ -1,0 +1,281 @@
+// layer_normalization.cpp — y = (x - mean) / sqrt(var + epsilon) scale + bias over the axes from
+// `axis` on; the statistics are outputs of the dtype that stash_type says.
+// In ai.ondine: Normalize, the same without scale and bias, its statistics in x's arithmetic, and
+// LayerNormalizationGrad, (dy, x, scale?, mean?, inv_std?) -> dx, dscale, dbias of the normalized
+// dims; without statistics it finds them again.
+#include "kernels/common/compute_type.h"
+#include "kernels/common/expansion.h"
+#include "kernels/common/infer_checks.h"
+#include "kernels/common/op.h"
+#include "kernels/norm/norm_primitive.h"
+
+namespace ondine::kernels::ops {
+namespace {
+
+DType arithmetic(DType x) { return x == DType::float64 ? DType::float64 : DType::float32; }
+
+DType stash(const NodeView& node, DType x) {
+  if (node.node().op->domain == ondine_domain) return arithmetic(x);
+  const auto type = node.attr_int("stash_type", 1);
+  if (type == static_cast<std::int64_t>(DType::bfloat16)) return DType::bfloat16;
+  if (type == static_cast<std::int64_t>(DType::float32)) return DType::float32;
+  fail(ErrorCode::unsupported, "stash_type must be 1 (float) or 16 (bfloat16), found ", type);
+}
+
+// Rejects what does not broadcast to the dims of x from `axis` on.
+void require_row(const InferContext& context, std::size_t i, const Dims& row) {
+  if (!context.has_input(i) || !context.ranked(i)) return;
+  const Dims& dims = context.dims(i);
+  bool fits = dims.size() <= row.size();
+  for (std::size_t k = 0; fits && k < dims.size(); ++k) {
+    const Dim want = row[row.size() - dims.size() + k];
+    fits = dims[k].same(1) || !dims[k].known() || !want.known() || dims[k].same(want);
+  }
+  if (!fits) {
+    context.reject("input ", i, " of shape ", graph::to_string(dims), " does not fit the dims ",
+                   graph::to_string(row));
+  }
+}
+
+void infer(InferContext& context) {
+  require_same_dtype(context, {0, 1, 2});
+  const Type& x = context.input(0);
+  context.set_output(0, x);
+  std::optional<Dims> statistics;
+  if (x.ranked()) {
+    const auto axis = NodeView::normalize_axis(context.attr_int("axis", -1), x.rank());
+    statistics = *x.dims;
+    std::fill(statistics->begin() + static_cast<std::ptrdiff_t>(axis), statistics->end(), Dim(1));
+    const Dims row(x.dims->begin() + static_cast<std::ptrdiff_t>(axis), x.dims->end());
+    require_row(context, 1, row);
+    require_row(context, 2, row);
+  }
+  const DType dtype = stash(context, x.dtype);
+  context.set_output(1, dtype, statistics);
+  context.set_output(2, dtype, statistics);
+}
+
+struct Rows {
+  std::size_t axis;
+  std::int64_t count;
+  std::int64_t length;
+};
+
+Rows rows_of(const NodeView& node, const Shape& x) {
+  const auto axis = NodeView::normalize_axis(node.attr_int("axis", -1), x.rank());
+  return {axis, x.size(0, axis), x.size(axis, x.rank())};
+}
+
+// A scale or bias as a whole row: repeated in scratch memory where its shape is broadcast.
+template <class C>
+class RowIn {
+ public:
+  RowIn(const BindContext& context, Scratch& scratch, std::size_t index, const Shape& x,
+        std::size_t axis)
+      : source_(context, scratch, index) {
+    if (!source_) return;
+    const Shape have = context.shape(index);
+    const Shape row(x.span().subspan(axis));
+    if (have.size() == row.size()) return;
+    offset_ = scratch.add<C>(row.size());
+    from_.resize(static_cast<std::size_t>(row.size()));
+    for (std::size_t at = 0; at < from_.size(); ++at) {
+      auto rest = static_cast<std::int64_t>(at);
+      std::int64_t stride = 1;
+      for (std::size_t i = 0; i < have.rank(); ++i) {
+        const std::int64_t extent = row[row.rank() - 1 - i];
+        const std::int64_t own = have[have.rank() - 1 - i];
+        if (own != 1) from_[at] += rest % extent * stride;
+        rest /= extent;
+        stride *= own;
+      }
+    }
+  }
+  const C* operator()(KernelContext& call) const {
+    const C* source = source_(call);
+    if (from_.empty()) return source;
+    C* row = Scratch::at<C>(call, offset_);
+    for (std::size_t i = 0; i < from_.size(); ++i) row[i] = source[from_[i]];
+    return row;
+  }
+
+ private:
+  ComputeIn<C> source_;
+  std::vector<std::int64_t> from_;
+  std::size_t offset_ = 0;
+};
+
+Kernel bind(BindContext& context) {
+  const Shape shape = context.shape(0);
+  const Rows rows = rows_of(context, shape);
+  return visit_compute(context.dtype(0), [&]<class C>() -> Kernel {
+    const auto epsilon = static_cast<C>(context.attr_float("epsilon", 1e-5F));
+    Scratch scratch;
+    const ComputeIn<C> x(context, scratch, 0);
+    const RowIn<C> scale(context, scratch, 1, shape, rows.axis);
+    const RowIn<C> bias(context, scratch, 2, shape, rows.axis);
+    const ComputeOut<C> y(context, scratch, 0, shape.size(), true);
+    const ComputeOut<C> mean(context, scratch, 1, rows.count);
+    const ComputeOut<C> inv_std(context, scratch, 2, rows.count);
+    scratch.request(context);
+    return [=](KernelContext& call) {
+      math::layer_norm<C>(call.pool(), rows.count, rows.length, x(call), scale(call), bias(call),
+                          epsilon, y.data(call), mean.data(call), inv_std.data(call));
+      y.store(call);
+      mean.store(call);
+      inv_std.store(call);
+    };
+  });
+}
+
+std::vector<std::int64_t> row_axes(const NodeView& node, Val x) {
+  if (!x.ranked()) {
+    fail(ErrorCode::unsupported, "the derivative of ", node.node().op->name, " needs a known rank");
+  }
+  const auto axis = NodeView::normalize_axis(node.attr_int("axis", -1), x.rank());
+  std::vector<std::int64_t> axes;
+  for (std::size_t i = axis; i < x.rank(); ++i) axes.push_back(static_cast<std::int64_t>(i));
+  return axes;
+}
+
+std::vector<Val> grad(GradContext& g) {
+  const Val x = g.x(0);
+  // Statistics that were rounded are found again.
+  const bool exact = stash(g, x.dtype()) == arithmetic(x.dtype());
+  const bool own = g.node().op->domain == ondine_domain;
+  std::vector<Val> result(3);
+  if (g.dy(0)) {
+    const std::vector<Val> inputs{g.dy(0), x, g.x(1), exact ? g.y(1) : Val(),
+                                  exact ? g.y(2) : Val()};
+    const auto parts = g.builder().nodes(
+        "LayerNormalizationGrad", inputs,
+        {{"axis", g.attr_int("axis", -1)}, {"epsilon", g.attr_float("epsilon", 1e-5F)}},
+        own ? 1 : 3, ondine_domain);
+    result[0] = parts[0];
+    if (!own && g.wants(1)) result[1] = graph::sum_to(parts[1], g.x(1));
+    if (!own && g.wants(2) && g.x(2)) result[2] = graph::sum_to(parts[2], g.x(2));
+  }
+  if (!g.dy(1) && !g.dy(2)) return result;
+  // d mean / dx = 1 / length, d inv_std / dx = -inv_std^3 (x - mean) / length.
+  const DType dtype = x.dtype();
+  const auto axes = row_axes(g, x);
+  const Val share = 1.0 / graph::reduce_sum(graph::full_like(x, 1), axes, true);
+  Val dx = result[0];
+  if (g.dy(1)) {
+    const Val part = graph::expand_like(graph::cast(g.dy(1), dtype) * share, x);
+    dx = dx ? dx + part : part;
+  }
+  if (g.dy(2)) {
+    const Val inverse = graph::cast(g.y(2), dtype);
+    const Val cube = inverse * inverse * inverse;
+    const Val centred = x - graph::reduce_mean(x, axes, true);
+    const Val part = -centred * (graph::cast(g.dy(2), dtype) * cube * share);
+    dx = dx ? dx + part : part;
+  }
+  result[0] = dx;
+  return result;
+}
+
+void infer_grad(InferContext& context) {
+  require_same_dtype(context, {0, 1, 2});
+  const Type& x = context.input(1);
+  if (!compatible(context.input(0), x)) {
+    context.reject("dy is ", graph::to_string(context.input(0)), ", x is ", graph::to_string(x));
+  }
+  context.set_output(0, x);
+  std::optional<Dims> row;
+  if (x.ranked()) {
+    const auto axis = NodeView::normalize_axis(context.attr_int("axis", -1), x.rank());
+    row.emplace(x.dims->begin() + static_cast<std::ptrdiff_t>(axis), x.dims->end());
+    require_row(context, 2, *row);
+    Dim count = product(std::span(*x.dims).first(axis));
+    for (const std::size_t i : {std::size_t{3}, std::size_t{4}}) {
+      if (context.has_input(i) && context.ranked(i)) {
+        count = unify(count, product(context.dims(i)), "numbers of rows");
+      }
+    }
+  }
+  context.set_output(1, x.dtype, row);
+  context.set_output(2, x.dtype, row);
+}
+
+Kernel bind_grad(BindContext& context) {
+  const Shape shape = context.shape(1);
+  const Rows rows = rows_of(context, shape);
+  return visit_compute(context.dtype(1), [&]<class C>() -> Kernel {
+    const auto epsilon = static_cast<C>(context.attr_float("epsilon", 1e-5F));
+    Scratch scratch;
+    const ComputeIn<C> dy(context, scratch, 0);
+    const ComputeIn<C> x(context, scratch, 1);
+    const RowIn<C> scale(context, scratch, 2, shape, rows.axis);
+    const ComputeIn<C> mean(context, scratch, 3);
+    const ComputeIn<C> inv_std(context, scratch, 4);
+    const bool again = !mean || !inv_std;
+    const std::size_t again_mean = again ? scratch.add<C>(rows.count) : 0;
+    const std::size_t again_inv_std = again ? scratch.add<C>(rows.count) : 0;
+    const std::size_t unused = again ? scratch.add<C>(shape.size()) : 0;
+    const ComputeOut<C> dx(context, scratch, 0, shape.size());
+    const ComputeOut<C> dscale(context, scratch, 1, rows.length);
+    const ComputeOut<C> dbias(context, scratch, 2, rows.length);
+    scratch.request(context);
+    return [=](KernelContext& call) {
+      const C* from = x(call);
+      const C* m = mean(call);
+      const C* s = inv_std(call);
+      if (again) {
+        C* to_mean = Scratch::at<C>(call, again_mean);
+        C* to_inv_std = Scratch::at<C>(call, again_inv_std);
+        math::layer_norm<C>(call.pool(), rows.count, rows.length, from, nullptr, nullptr, epsilon,
+                            Scratch::at<C>(call, unused), to_mean, to_inv_std);
+        m = to_mean;
+        s = to_inv_std;
+      }
+      math::layer_norm_gradient<C>(call.pool(), rows.count, rows.length, dy(call), from, m, s,
+                                   scale(call), dx.data(call), dscale.data(call), dbias.data(call));
+      dx.store(call);
+      dscale.store(call);
+      dbias.store(call);
+    };
+  });
+}
+
+std::vector<Val> expand_grad(ExpandContext& context) {
+  const Val dy = context.x(0);
+  const Val x = context.x(1);
+  const Val scale = context.x(2);
+  const auto axes = row_axes(context, x);
+  const auto row_mean = [&](Val v) { return graph::reduce_mean(v, axes, true); };
+  Val mean = context.x(3);
+  Val inverse = context.x(4);
+  mean = mean ? graph::cast(mean, x.dtype()) : row_mean(x);
+  const Val centred = x - mean;
+  if (inverse) {
+    inverse = graph::cast(inverse, x.dtype());
+  } else {
+    inverse = 1.0 / unary("Sqrt", row_mean(centred * centred) +
+                                      double{context.attr_float("epsilon", 1e-5F)});
+  }
+  const Val xhat = centred * inverse;
+  const Val d = scale ? dy * scale : dy;
+  const Val dx = inverse * (d - row_mean(d) - xhat * row_mean(d * xhat));
+  if (context.output_count() < 2) return {dx};
+  std::vector<std::int64_t> outer;
+  for (std::int64_t i = 0; i < axes.front(); ++i) outer.push_back(i);
+  const auto total = [&](Val v) { return outer.empty() ? v : graph::reduce_sum(v, outer, false); };
+  return {dx, total(dy * xhat), total(dy)};
+}
+
+}  // namespace
+
+extern const OpDef layer_normalization{
+    .name = "LayerNormalization", .infer = infer, .bind = bind, .grad = grad};
+extern const OpDef normalize{
+    .name = "Normalize", .domain = ondine_domain, .infer = infer, .bind = bind, .grad = grad};
+extern const OpDef layer_normalization_grad{.name = "LayerNormalizationGrad",
+                                            .domain = ondine_domain,
+                                            .infer = infer_grad,
+                                            .bind = bind_grad,
+                                            .grad = grad_of_expansion,
+                                            .expand = expand_grad};
+
+}  // namespace ondine::kernels::ops

@@ -1,0 +1,125 @@
+// normalization.cpp — normalizations that are expansions:
+// RMSNormalization: y = x / sqrt(mean x^2 + epsilon) scale over the axes from `axis` on.
+// LpNormalization: y = x / |x|_p along an axis, 0 where all elements are 0.
+// MeanVarianceNormalization: y = (x - mean) / (std + 1e-9) over `axes`.
+// LRN: y = x / (bias + alpha / size sum x^2)^beta, the sum over `size` channels around.
+#include "kernels/common/infer_checks.h"
+#include "kernels/common/op.h"
+
+namespace ondine::kernels::ops {
+namespace {
+
+void require_ranked(const NodeView& node, Val x) {
+  if (!x.ranked()) fail(ErrorCode::unsupported, node.node().op->name, " needs a known rank");
+}
+
+void infer_rms(InferContext& context) {
+  const Type& x = context.input(0);
+  if (x.ranked()) {
+    const auto axis = NodeView::normalize_axis(context.attr_int("axis", -1), x.rank());
+    if (context.ranked(1)) {
+      const Dims row(x.dims->begin() + static_cast<std::ptrdiff_t>(axis), x.dims->end());
+      if (broadcast(row, context.dims(1)).size() != row.size()) {
+        context.reject("scale of shape ", graph::to_string(context.dims(1)),
+                       " does not fit the dims ", graph::to_string(row));
+      }
+    }
+  }
+  context.set_output(0, context.dtype(1), x.dims);
+}
+
+std::vector<Val> expand_rms(ExpandContext& context) {
+  const Val x = context.x(0);
+  require_ranked(context, x);
+  const auto axis = NodeView::normalize_axis(context.attr_int("axis", -1), x.rank());
+  std::vector<std::int64_t> axes;
+  for (std::size_t i = axis; i < x.rank(); ++i) axes.push_back(static_cast<std::int64_t>(i));
+  // 16-bit elements are squared and summed in float.
+  const Val wide = graph::cast(x, x.dtype() == DType::float64 ? DType::float64 : DType::float32);
+  const Val square = graph::reduce_mean(wide * wide, axes, true);
+  const Val root = unary("Sqrt", square + double{context.attr_float("epsilon", 1e-5F)});
+  return {graph::cast(wide / root, context.x(1).dtype()) * context.x(1)};
+}
+
+void infer_lp(InferContext& context) {
+  const Type& x = context.input(0);
+  if (x.ranked()) NodeView::normalize_axis(context.attr_int("axis", -1), x.rank());
+  const auto p = context.attr_int("p", 2);
+  if (p != 1 && p != 2) context.reject("p must be 1 or 2, found ", p);
+  context.set_output(0, x);
+}
+
+std::vector<Val> expand_lp(ExpandContext& context) {
+  const Val x = context.x(0);
+  const bool first = context.attr_int("p", 2) == 1;
+  const Val sum =
+      graph::reduce_sum(first ? unary("Abs", x) : x * x, {context.attr_int("axis", -1)}, true);
+  const Val safe =
+      graph::where(graph::equal(sum, graph::scalar_like(sum, 0)), graph::scalar_like(sum, 1), sum);
+  return {x / (first ? safe : unary("Sqrt", safe))};
+}
+
+void infer_mvn(InferContext& context) {
+  const Type& x = context.input(0);
+  if (x.ranked()) {
+    for (const auto axis : context.attr_ints("axes", {0, 2, 3})) {
+      NodeView::normalize_axis(axis, x.rank());
+    }
+  }
+  context.set_output(0, x);
+}
+
+std::vector<Val> expand_mvn(ExpandContext& context) {
+  const Val x = context.x(0);
+  const auto axes = context.attr_ints("axes", {0, 2, 3});
+  const Val centred = x - graph::reduce_mean(x, axes, true);
+  const Val variance = graph::reduce_mean(centred * centred, axes, true);
+  // The root has no derivative at 0, where x is constant.
+  const Val varies = graph::greater(variance, graph::scalar_like(x, 0));
+  const Val safe = graph::where(varies, variance, graph::scalar_like(x, 1));
+  const Val deviation = graph::where(varies, unary("Sqrt", safe), graph::scalar_like(x, 0));
+  return {centred / (deviation + 1e-9)};
+}
+
+std::int64_t lrn_size(const NodeView& node) {
+  const std::int64_t size = node.attr_int("size", 0);
+  if (size < 1) fail(ErrorCode::mismatch, "size is ", size, ", must be 1 or more");
+  return size;
+}
+
+void infer_lrn(InferContext& context) {
+  lrn_size(context);
+  if (context.ranked(0) && context.rank(0) < 2) context.reject("X must have rank 2 or more");
+  context.set_output(0, context.input(0));
+}
+
+std::vector<Val> expand_lrn(ExpandContext& context) {
+  const Val x = context.x(0);
+  require_ranked(context, x);
+  const std::int64_t size = lrn_size(context);
+  // Channels become the first spatial axis of a sum pool, the rest one more.
+  const Val square = graph::reshape(x * x, x.rank() == 2 ? std::vector<std::int64_t>{0, 0, 1}
+                                                         : std::vector<std::int64_t>{0, 0, -1});
+  const std::int64_t before = (size - 1) / 2;
+  const Val sums =
+      context.builder().node("SumPool", {graph::unsqueeze(square, {1})},
+                             {{"kernel_shape", std::vector<std::int64_t>{size, 1}},
+                              {"pads", std::vector<std::int64_t>{before, 0, size - 1 - before, 0}}},
+                             ondine_domain);
+  const double alpha = context.attr_float("alpha", 1e-4F);
+  const Val scaled = graph::reshape_like(sums, x) * (alpha / static_cast<double>(size)) +
+                     double{context.attr_float("bias", 1)};
+  return {x / graph::pow(scaled, double{context.attr_float("beta", 0.75F)})};
+}
+
+}  // namespace
+
+extern const OpDef rms_normalization{
+    .name = "RMSNormalization", .infer = infer_rms, .expand = expand_rms};
+extern const OpDef lp_normalization{
+    .name = "LpNormalization", .infer = infer_lp, .expand = expand_lp};
+extern const OpDef mean_variance_normalization{
+    .name = "MeanVarianceNormalization", .infer = infer_mvn, .expand = expand_mvn};
+extern const OpDef lrn{.name = "LRN", .infer = infer_lrn, .expand = expand_lrn};
+
+}  // namespace ondine::kernels::ops

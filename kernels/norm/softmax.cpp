@@ -1,0 +1,110 @@
+// softmax.cpp — y = exp x / sum exp x along an axis, LogSoftmax its logarithm. The derivative reads
+// y: dx = y (dy - sum dy y), and dx = dy - exp y sum dy. Before version 13 the sums run over all
+// axes from `axis` (default 1) on, since then over `axis` (default -1) alone.
+// SoftmaxGrad, LogSoftmaxGrad (ai.ondine): these derivatives, of (dy, y).
+#include "kernels/common/compute_type.h"
+#include "kernels/common/expansion.h"
+#include "kernels/common/op.h"
+#include "kernels/norm/softmax_rows.h"
+
+namespace ondine::kernels::ops {
+namespace {
+
+void infer(InferContext& context) {
+  if (context.ranked(0)) softmax_axes(context, context.rank(0));
+  context.set_output(0, context.input(0));
+}
+
+void infer_grad(InferContext& context) {
+  const Type& dy = context.input(0);
+  const Type& y = context.input(1);
+  if (!compatible(dy, y)) {
+    context.reject("dy is ", graph::to_string(dy), " but y is ", graph::to_string(y));
+  }
+  context.set_output(0, merge(dy, y));
+  if (context.ranked(0)) softmax_axes(context, context.rank(0));
+}
+
+template <bool logarithm>
+Kernel bind(BindContext& context) {
+  const Shape shape = context.shape(0);
+  const AxisShape s = axis_shape(shape, softmax_axes(context, shape.rank()));
+  return visit_compute(context.dtype(0), [&]<class C>() -> Kernel {
+    Scratch scratch;
+    const ComputeIn<C> x(context, scratch, 0);
+    const ComputeOut<C> y(context, scratch, 0, shape.size());
+    scratch.request(context);
+    return [=](KernelContext& call) {
+      softmax_axis<C>(call.pool(), s, x(call), y.data(call), logarithm);
+      y.store(call);
+    };
+  });
+}
+
+template <bool logarithm>
+Kernel bind_grad(BindContext& context) {
+  const Shape shape = context.shape(0);
+  const AxisShape s = axis_shape(shape, softmax_axes(context, shape.rank()));
+  return visit_compute(context.dtype(0), [&]<class C>() -> Kernel {
+    Scratch scratch;
+    const ComputeIn<C> dy(context, scratch, 0);
+    const ComputeIn<C> y(context, scratch, 1);
+    const ComputeOut<C> dx(context, scratch, 0, shape.size());
+    scratch.request(context);
+    return [=](KernelContext& call) {
+      softmax_axis_gradient<C>(call.pool(), s, dy(call), y(call), dx.data(call), logarithm);
+      dx.store(call);
+    };
+  });
+}
+
+template <bool logarithm>
+std::vector<Val> grad(GradContext& g) {
+  const bool old = g.version() < 13;
+  return {g.builder().node(
+      logarithm ? "LogSoftmaxGrad" : "SoftmaxGrad", {g.dy(0), g.y(0)},
+      {{"axis", g.attr_int("axis", old ? 1 : -1)}, {"flatten", std::int64_t{old}}}, ondine_domain)};
+}
+
+template <bool logarithm>
+std::vector<Val> expand_grad(ExpandContext& context) {
+  const Val dy = context.x(0);
+  const Val y = context.x(1);
+  std::vector<std::int64_t> axes{context.attr_int("axis", -1)};
+  if (context.attr_int("flatten", 0) != 0) {
+    const auto [first, last] = softmax_axes(context, y.rank());
+    axes.clear();
+    for (std::size_t i = first; i < last; ++i) axes.push_back(static_cast<std::int64_t>(i));
+  }
+  if (logarithm) return {dy - unary("Exp", y) * graph::reduce_sum(dy, axes, true)};
+  return {y * (dy - graph::reduce_sum(dy * y, axes, true))};
+}
+
+}  // namespace
+
+extern const OpDef softmax_op{.name = "Softmax",
+                              .infer = infer,
+                              .bind = bind<false>,
+                              .grad = grad<false>,
+                              .traits = {.inplace = 1}};
+extern const OpDef log_softmax{.name = "LogSoftmax",
+                               .infer = infer,
+                               .bind = bind<true>,
+                               .grad = grad<true>,
+                               .traits = {.inplace = 1}};
+extern const OpDef softmax_grad{.name = "SoftmaxGrad",
+                                .domain = ondine_domain,
+                                .infer = infer_grad,
+                                .bind = bind_grad<false>,
+                                .grad = grad_of_expansion,
+                                .expand = expand_grad<false>,
+                                .traits = {.inplace = 1}};
+extern const OpDef log_softmax_grad{.name = "LogSoftmaxGrad",
+                                    .domain = ondine_domain,
+                                    .infer = infer_grad,
+                                    .bind = bind_grad<true>,
+                                    .grad = grad_of_expansion,
+                                    .expand = expand_grad<true>,
+                                    .traits = {.inplace = 1}};
+
+}  // namespace ondine::kernels::ops

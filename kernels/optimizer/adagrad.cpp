@@ -1,0 +1,41 @@
+// adagrad.cpp — Adagrad of ai.onnx.preview.training, inputs R, T, X.., G.., H..:
+//   g = norm_coefficient X + G;  H' = H + g^2;  r = R / (1 + T decay_factor)
+//   X' = X - r g / (sqrt H' + epsilon)
+#include "kernels/optimizer/optimizer.h"
+
+namespace ondine::kernels::ops {
+namespace {
+
+constexpr std::size_t groups = 3;
+
+struct Step {
+  double decay, epsilon, norm;
+
+  template <class T>
+  void operator()(ThreadPool& pool, const Iteration& at, const Variable<T>& v) const {
+    const double rate = at.rate / (1 + static_cast<double>(at.count) * decay);
+    const math::Adagrad<T> options{.rate = static_cast<T>(rate),
+                                   .norm = static_cast<T>(norm),
+                                   .epsilon = static_cast<T>(epsilon)};
+    math::adagrad(pool, options, v.n, v.in(0), v.in(1), v.in(2), v.out(0), v.out(1));
+  }
+};
+
+void infer(InferContext& context) { infer_optimizer(context, groups, {0, 2}); }
+
+Kernel bind(BindContext& context) {
+  return bind_optimizer(context, groups,
+                        Step{.decay = context.attr_float("decay_factor", 0.0F),
+                             .epsilon = context.attr_float("epsilon", 1e-6F),
+                             .norm = context.attr_float("norm_coefficient", 0.0F)});
+}
+
+}  // namespace
+
+extern const OpDef adagrad{.name = "Adagrad",
+                           .domain = "ai.onnx.preview.training",
+                           .infer = infer,
+                           .bind = bind,
+                           .traits = {.cannot_fail = true}};
+
+}  // namespace ondine::kernels::ops

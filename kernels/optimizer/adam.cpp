@@ -1,0 +1,54 @@
+// adam.cpp — Adam of ai.onnx.preview.training, inputs R, T, X.., G.., V.., H..:
+//   g = norm_coefficient X + G;  V' = alpha V + (1 - alpha) g;  H' = beta H + (1 - beta) g^2
+//   r = T > 0 ? R sqrt(1 - beta^T) / (1 - alpha^T) : R
+//   X' = (1 - norm_coefficient_post) (X - r V' / (sqrt H' + epsilon))
+#include <cmath>
+
+#include "kernels/optimizer/optimizer.h"
+
+namespace ondine::kernels::ops {
+namespace {
+
+constexpr std::size_t groups = 4;
+
+struct Step {
+  double alpha, beta, epsilon, norm, norm_post;
+
+  template <class T>
+  void operator()(ThreadPool& pool, const Iteration& at, const Variable<T>& v) const {
+    double rate = at.rate;
+    if (at.count > 0) {
+      const auto t = static_cast<double>(at.count);
+      rate *= std::sqrt(1 - std::pow(beta, t)) / (1 - std::pow(alpha, t));
+    }
+    const math::Adam<T> options{.rate = static_cast<T>(rate),
+                                .alpha = static_cast<T>(alpha),
+                                .beta = static_cast<T>(beta),
+                                .norm = static_cast<T>(norm),
+                                .norm_post = static_cast<T>(norm_post),
+                                .epsilon = static_cast<T>(epsilon)};
+    math::adam(pool, options, v.n, v.in(0), v.in(1), v.in(2), v.in(3), v.out(0), v.out(1),
+               v.out(2));
+  }
+};
+
+void infer(InferContext& context) { infer_optimizer(context, groups, {0, 2, 3}); }
+
+Kernel bind(BindContext& context) {
+  return bind_optimizer(context, groups,
+                        Step{.alpha = context.attr_float("alpha", 0.9F),
+                             .beta = context.attr_float("beta", 0.999F),
+                             .epsilon = context.attr_float("epsilon", 1e-6F),
+                             .norm = context.attr_float("norm_coefficient", 0.0F),
+                             .norm_post = context.attr_float("norm_coefficient_post", 0.0F)});
+}
+
+}  // namespace
+
+extern const OpDef adam{.name = "Adam",
+                        .domain = "ai.onnx.preview.training",
+                        .infer = infer,
+                        .bind = bind,
+                        .traits = {.cannot_fail = true}};
+
+}  // namespace ondine::kernels::ops

@@ -1,0 +1,78 @@
+// What Adam, Adagrad and Momentum of ai.onnx.preview.training share: inputs R, T, then groups of
+// tensors for the variables (all X, all G, all V, ...), outputs the new X, then the new states.
+#pragma once
+
+#include "kernels/common/op.h"
+#include "kernels/optimizer/optimizer_primitive.h"
+
+namespace ondine::kernels::ops {
+
+// The number of variables; `groups` is how many tensors each one has among the inputs.
+// Error(invalid_model) when the numbers of inputs and outputs do not fit.
+std::size_t variable_count(const NodeView& node, std::size_t groups);
+
+// Output k V + i is tensor i of group `sources[k]`, V the number of variables: dtype and shape.
+void infer_optimizer(InferContext& context, std::size_t groups,
+                     std::initializer_list<std::size_t> sources);
+
+// Learning rate and iteration of one call.
+struct Iteration {
+  double rate = 0;
+  std::int64_t count = 0;
+};
+using ReadIteration = Iteration (*)(const KernelContext&);
+ReadIteration iteration_reader(DType rate);
+
+// The tensors of one variable in one call.
+template <class T>
+class Variable {
+ public:
+  Variable(const KernelContext& call, std::size_t count, std::size_t index, std::int64_t elements,
+           const std::vector<char>& wanted)
+      : n(elements), call_(&call), count_(count), index_(index), wanted_(&wanted) {}
+
+  const std::int64_t n;  // elements
+  const T* in(std::size_t group) const { return call_->in<T>(2 + group * count_ + index_); }
+  // The new value, or scratch memory where nobody wants it.
+  T* out(std::size_t k) const {
+    const std::size_t output = k * count_ + index_;
+    if ((*wanted_)[output] != 0) return call_->out<T>(output);
+    return call_->workspace<T>() + static_cast<std::int64_t>(k) * n;
+  }
+
+ private:
+  const KernelContext* call_;
+  std::size_t count_;
+  std::size_t index_;
+  const std::vector<char>* wanted_;  // of each output
+};
+
+// Kernel of an optimizer: step(call.pool(), iteration, variable) for each Variable<T>. Step is
+// copied into the kernel.
+template <class Step>
+Kernel bind_optimizer(BindContext& context, std::size_t groups, Step step) {
+  const std::size_t count = variable_count(context, groups);
+  std::vector<std::int64_t> sizes;
+  std::vector<DType> dtypes;
+  std::vector<char> wanted((groups - 1) * count, 1);
+  for (std::size_t v = 0; v < count; ++v) {
+    sizes.push_back(context.shape(2 + v).size());
+    dtypes.push_back(context.dtype(2 + v));
+    for (std::size_t k = 0; k + 1 < groups; ++k) {
+      if (context.has_output(k * count + v)) continue;
+      wanted[k * count + v] = 0;
+      context.request_workspace((groups - 1) * static_cast<std::size_t>(sizes[v]) *
+                                size_of(dtypes[v]));
+    }
+  }
+  return [=, read = iteration_reader(context.dtype(0))](KernelContext& call) {
+    const Iteration iteration = read(call);
+    for (std::size_t v = 0; v < count; ++v) {
+      visit(dtypes[v], FullFloats{}, [&]<class T>() {
+        step(call.pool(), iteration, Variable<T>(call, count, v, sizes[v], wanted));
+      });
+    }
+  };
+}
+
+}  // namespace ondine::kernels::ops

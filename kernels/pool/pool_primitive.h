@@ -1,0 +1,49 @@
+// Pooling over windows of 1 to 3 spatial dimensions. x is [planes, in...], y is [planes, out...];
+// planes = batch x channels. float and double.
+#pragma once
+
+#include "kernels/conv/conv_primitive.h"
+
+namespace ondine::math {
+
+// Window o covers o stride + k dilation - pad for k < kernel; elements outside of x take no part.
+// Every window must have an element inside of x for max.
+struct PoolShape {
+  std::int64_t planes = 1;
+  Extents in{1, 1, 1};
+  Extents kernel{1, 1, 1};
+  Extents out{1, 1, 1};
+  Extents stride{1, 1, 1};
+  Extents dilation{1, 1, 1};
+  Extents pad{0, 0, 0};
+  Extents pad_end{0, 0, 0};        // only for count_include_pad
+  bool count_include_pad = false;  // average: padding (not what lies beyond it) counts as zeros
+};
+
+// index, where not null, gets the position of the maximum within its plane, as row-major offset
+// into `in`, plus plane_step for each plane before; the first of equals. NaN is the maximum.
+template <class T>
+void max_pool(ThreadPool& pool, const PoolShape& shape, const T* x, T* y, std::int64_t* index,
+              std::int64_t plane_step, const Kernels& kernels = math::kernels());
+template <class T>
+void max_pool(ThreadPool& pool, const PoolShape& shape, const T* x, T* y, std::int64_t* index,
+              const Kernels& kernels = math::kernels()) {
+  max_pool(pool, shape, x, y, index, 0, kernels);
+}
+// dx = 0, then dx[index] += dy. Positions outside of the plane are skipped.
+template <class T>
+void max_pool_gradient(ThreadPool& pool, const PoolShape& shape, const T* dy,
+                       const std::int64_t* index, T* dx);
+// The same, finding the maxima again.
+template <class T>
+void max_pool_gradient(ThreadPool& pool, const PoolShape& shape, const T* dy, const T* x, T* dx,
+                       const Kernels& kernels = math::kernels());
+
+template <class T>
+void average_pool(ThreadPool& pool, const PoolShape& shape, const T* x, T* y,
+                  const Kernels& kernels = math::kernels());
+template <class T>
+void average_pool_gradient(ThreadPool& pool, const PoolShape& shape, const T* dy, T* dx,
+                           const Kernels& kernels = math::kernels());
+
+}  // namespace ondine::math

@@ -1,0 +1,54 @@
+// How scales and zero points lie over a tensor: one for all of it, one for each index of an axis,
+// or one for each block of indices of an axis.
+#pragma once
+
+#include <algorithm>
+
+#include "graph/contract/builder.h"
+#include "graph/contract/infer.h"
+#include "kernels/common/integer_parameters.h"
+
+namespace ondine::kernels {
+
+// Reads the attributes axis and block_size. Blocks came with version 21 of QuantizeLinear and
+// DequantizeLinear, axes with 13.
+class Granularity {
+ public:
+  // Error(mismatch) when a scale of this shape does not fit x.
+  Granularity(const graph::NodeView& node, const Shape& x, const Shape& scale);
+
+  // Calls body(i, s) for every element first <= i < last of x, s being the element of its scale.
+  template <class Body>
+  void for_elements(std::int64_t first, std::int64_t last, Body&& body) const {
+    std::int64_t k = first % inner_;
+    std::int64_t a = first / inner_ % extent_;
+    std::int64_t outer = first / inner_ / extent_;
+    while (first < last) {
+      const std::int64_t n = std::min(inner_ - k, last - first);
+      const std::int64_t scale = outer * outer_stride_ + a / block_ * stride_ + k * inner_stride_;
+      for (std::int64_t j = 0; j < n; ++j) body(first + j, scale + j * inner_stride_);
+      first += n;
+      k = 0;
+      if (++a == extent_) {
+        a = 0;
+        ++outer;
+      }
+    }
+  }
+
+ private:
+  std::int64_t inner_ = 1;
+  std::int64_t extent_ = 1;
+  std::int64_t block_ = 1;
+  std::int64_t outer_stride_ = 0;
+  std::int64_t stride_ = 0;
+  std::int64_t inner_stride_ = 0;
+};
+
+// Checks inputs 1 (scale) and 2 (zero point, may be omitted) against input 0.
+void check_granularity(const graph::InferContext& context);
+
+// A scale or zero point of the node as a value that broadcasts with x.
+graph::Val lay_over(const graph::NodeView& node, graph::Val scale, graph::Val x);
+
+}  // namespace ondine::kernels

@@ -1,0 +1,79 @@
+// matmul_integer.cpp — MatMulInteger: y = (a - za) (b - zb) in int32; QLinearMatMul: the same
+// product times a_scale b_scale / y_scale, rounded to even, plus the zero point of y, saturated.
+// Zero points and scales are one for all, or one for each row of a and column of b. Version 21 of
+// QLinearMatMul adds float8 and 16-bit scales. Expansions; no derivatives.
+#include "kernels/common/infer_checks.h"
+#include "kernels/common/op.h"
+#include "kernels/matmul/matmul.h"
+#include "kernels/quantize/requantize.h"
+
+namespace ondine::kernels::ops {
+namespace {
+
+// `p` of a (rows) or b (columns) has one element, or as many as there are rows or columns.
+void check_parameter(const InferContext& context, std::size_t p, std::size_t matrix, bool rows,
+                     std::string_view what) {
+  if (!context.has_input(p) || !context.ranked(p) || !context.ranked(matrix)) return;
+  const Dims& dims = context.dims(p);
+  const Dims& x = context.dims(matrix);
+  if (dims.size() != 1 || dims[0].same(Dim(1)) || x.size() < 2) return;
+  unify(dims[0], rows ? x[x.size() - 2] : x.back(), what);
+}
+
+void infer_product(InferContext& context, std::size_t b, DType result) {
+  if (!context.ranked(0) || !context.ranked(b)) {
+    return context.set_output(0, result, std::nullopt);
+  }
+  context.set_output(0, result, matmul_dims(context.dims(0), context.dims(b)));
+}
+
+void infer_integer(InferContext& context) {
+  check_parameter(context, 2, 0, true, "rows of A and of its zero point");
+  check_parameter(context, 3, 1, false, "columns of B and of its zero point");
+  infer_product(context, 1, DType::int32);
+}
+
+void infer_quantized(InferContext& context) {
+  for (const std::size_t i : {std::size_t{1}, std::size_t{2}}) {
+    check_parameter(context, i, 0, true, "rows of a and of its scale and zero point");
+  }
+  for (const std::size_t i : {std::size_t{4}, std::size_t{5}}) {
+    check_parameter(context, i, 3, false, "columns of b and of its scale and zero point");
+  }
+  infer_product(context, 3, context.dtype(7));
+}
+
+// A vector over the rows of a matrix as a column.
+Val over_rows(Val p) {
+  if (!p || !p.ranked() || p.rank() != 1 || p.dims()[0].same(Dim(1))) return p;
+  return graph::unsqueeze(p, {1});
+}
+
+std::vector<Val> expand_integer(ExpandContext& context) {
+  const Val a = context.x(0);
+  const DType wide = exact_dtype(a.ranked() && a.rank() > 0 ? a.dims().back() : Dim());
+  const Val y = graph::matmul(centred(a, over_rows(context.x(2)), wide),
+                              centred(context.x(1), context.x(3), wide));
+  return {graph::cast(y, DType::int32)};
+}
+
+std::vector<Val> expand_quantized(ExpandContext& context) {
+  const DType wide = DType::float64;
+  const Val y = graph::matmul(centred(context.x(0), over_rows(context.x(2)), wide),
+                              centred(context.x(3), context.x(5), wide));
+  const Val scale = graph::cast(over_rows(context.x(1)), wide) * graph::cast(context.x(4), wide);
+  return {requantize(y, scale, context.x(6), context.x(7))};
+}
+
+}  // namespace
+
+extern const OpDef matmul_integer{.name = "MatMulInteger",
+                                  .infer = infer_integer,
+                                  .expand = expand_integer,
+                                  .no_gradient = any_input};
+extern const OpDef qlinear_matmul{.name = "QLinearMatMul",
+                                  .infer = infer_quantized,
+                                  .expand = expand_quantized,
+                                  .no_gradient = any_input};
+
+}  // namespace ondine::kernels::ops

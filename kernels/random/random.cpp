@@ -1,0 +1,86 @@
+// random.cpp — RandomNormal, RandomUniform of attribute `shape`, RandomNormalLike,
+// RandomUniformLike of the input's shape: mean + scale z, low + (high - low) u. No derivative.
+// Version 22 adds bfloat16.
+#include "kernels/common/element_conversion.h"
+#include "kernels/common/op.h"
+#include "kernels/elementwise/elementwise.h"
+#include "kernels/random/random_rows.h"
+
+namespace ondine::kernels::ops {
+namespace {
+
+DType check_float(DType dtype, std::int64_t code) {
+  if (!is_differentiable(dtype)) {
+    fail(ErrorCode::invalid_model, "random numbers of dtype ", code,
+         ", needed: float16, bfloat16, float or double");
+  }
+  return dtype;
+}
+
+DType dtype_attribute(const NodeView& node, DType otherwise) {
+  const std::int64_t code = node.attr_int("dtype", static_cast<std::int64_t>(otherwise));
+  return check_float(code > 0 && code < dtype_count ? static_cast<DType>(code) : DType::undefined,
+                     code);
+}
+
+void infer_new(InferContext& context) {
+  if (!context.has_attr("shape")) fail(ErrorCode::invalid_model, "attribute \"shape\" is missing");
+  const Shape shape(context.attr_ints("shape"));
+  context.set_output(0, dtype_attribute(context, DType::float32), to_dims(shape));
+}
+
+void infer_like(InferContext& context) {
+  context.set_output(0, dtype_attribute(context, context.dtype(0)), context.input(0).dims);
+}
+
+// y = shift + scale * (pairs from `Pair`).
+template <auto Pair>
+Kernel bind(const BindContext& context, double shift, double scale) {
+  const std::int64_t n = context.output_shape(0)->size();
+  const auto seed = seed_attribute(context);
+  return visit(context.output_dtype(0), Floats{}, [&]<class T>() -> Kernel {
+    return [=](KernelContext& call) {
+      const RandomKey key = own_key(call.random(), seed);
+      T* y = call.out<T>(0);
+      // The grain is even: no pair is split.
+      call.pool().for_chunks(n, elementwise_grain, [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t i = first; i < last; i += 2) {
+          const auto pair = Pair(key, static_cast<std::uint64_t>(i / 2));
+          for (std::int64_t k = 0; k < std::min<std::int64_t>(2, last - i); ++k) {
+            const double value = shift + scale * pair[static_cast<std::size_t>(k)];
+            y[i + k] = store<T>(static_cast<compute_t<T>>(value));
+          }
+        }
+      });
+    };
+  });
+}
+
+Kernel bind_normal(BindContext& context) {
+  return bind<normal_pair>(context, context.attr_float("mean", 0.0F),
+                           context.attr_float("scale", 1.0F));
+}
+
+Kernel bind_uniform(BindContext& context) {
+  const double low = context.attr_float("low", 0.0F);
+  return bind<uniform_pair>(context, low, context.attr_float("high", 1.0F) - low);
+}
+
+constexpr OpDef random_op(std::string_view name, void (*infer)(InferContext&),
+                          Kernel (*bind_rule)(BindContext&), std::uint32_t shape_only) {
+  return {.name = name,
+          .infer = infer,
+          .bind = bind_rule,
+          .traits = {.shape_only = shape_only, .random = true},
+          .no_gradient = shape_only};
+}
+
+}  // namespace
+
+extern const OpDef random_normal = random_op("RandomNormal", infer_new, bind_normal, 0);
+extern const OpDef random_uniform = random_op("RandomUniform", infer_new, bind_uniform, 0);
+extern const OpDef random_normal_like = random_op("RandomNormalLike", infer_like, bind_normal, 1);
+extern const OpDef random_uniform_like =
+    random_op("RandomUniformLike", infer_like, bind_uniform, 1);
+
+}  // namespace ondine::kernels::ops

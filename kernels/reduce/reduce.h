@@ -1,0 +1,200 @@
+// The one walker of all reductions. Blocks of at most block_length elements are combined in
+// several lanes, their results merged in a wider type: sums of floats lose next to nothing, and the
+// order depends on the shape alone.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "core/parallel.h"
+#include "kernels/common/box_walk.h"
+#include "kernels/common/visit_dtype.h"
+
+namespace ondine::kernels {
+
+// Which elements of a tensor are combined into which output.
+class Reduction {
+ public:
+  Reduction(const Shape& x, const std::vector<bool>& reduced);
+
+  std::int64_t outputs() const noexcept { return outputs_; }
+  std::int64_t count() const noexcept { return count_; }  // elements combined into one output
+  // Totals that `reduce` needs scratch memory for.
+  std::int64_t partials() const noexcept { return blocks_ > 1 ? outputs_ * blocks_ : 0; }
+
+  // y[o] = reducer.finish(merge of all its elements, o). The reducer has
+  //   types Item (within a block) and Total, constants Item identity and Total total_identity,
+  //   Item map(T x, int64 o), Item combine(Item, Item), Total widen(Item),
+  //   Total merge(Total, Total), Y finish(Total, int64 o),
+  // and may have Item of_row(const T*, int64 n), all elements of a row combined, and
+  //   void add_row(Item*, const T*, int64 n), each element combined with an item.
+  // Does not allocate.
+  template <class T, class Y, class Reducer>
+  void reduce(ThreadPool& pool, const T* x, Y* y, const Reducer& reducer, void* scratch) const;
+
+ private:
+  static constexpr std::int64_t piece = 32768;       // elements of a row in one task
+  static constexpr std::int64_t block_length = 512;  // elements of a row before widening
+  static constexpr std::int64_t lanes = 16;
+  static constexpr std::int64_t columns = 256;      // of one task
+  static constexpr std::int64_t block_rows = 32;    // rows before widening
+  static constexpr std::int64_t max_blocks = 64;    // tasks that share an output
+  static constexpr std::int64_t enough_tasks = 32;  // above, outputs are not shared
+
+  void split(std::int64_t tasks, std::int64_t units, std::int64_t units_per_block);
+
+  template <class T, class Reducer>
+  typename Reducer::Total row(const T* x, std::int64_t n, const Reducer& r, std::int64_t o) const;
+  template <class T, class Sink, class Reducer>
+  void rows(ThreadPool& pool, const T* x, const Reducer& r, const Sink& sink) const;
+  template <class T, class Sink, class Reducer>
+  void column_tasks(ThreadPool& pool, const T* x, const Reducer& r, const Sink& sink) const;
+
+  std::vector<BoxAxis> kept_;     // outside of the innermost axis
+  std::vector<BoxAxis> reduced_;  // the same
+  std::int64_t inner_ = 1;        // extent of the innermost axis, which is contiguous
+  bool inner_reduced_ = false;
+  std::int64_t outputs_ = 1;
+  std::int64_t count_ = 1;
+  std::int64_t pieces_ = 1;  // a row is cut into
+  std::int64_t blocks_ = 1;  // tasks that share an output
+  std::int64_t units_ = 1;   // pieces of rows, or rows, of one output
+  std::int64_t units_per_block_ = 1;
+};
+
+template <class T, class Reducer>
+typename Reducer::Total Reduction::row(const T* x, std::int64_t n, const Reducer& r,
+                                       std::int64_t o) const {
+  using Item = typename Reducer::Item;
+  auto total = Reducer::total_identity;
+  for (std::int64_t first = 0; first < n; first += block_length) {
+    const std::int64_t last = std::min(n, first + block_length);
+    if constexpr (requires { r.of_row(x, n); }) {
+      total = r.merge(total, r.widen(r.of_row(x + first, last - first)));
+      continue;
+    }
+    std::array<Item, lanes> lane;
+    lane.fill(Reducer::identity);
+    std::int64_t i = first;
+    for (; i + lanes <= last; i += lanes) {
+      for (std::int64_t l = 0; l < lanes; ++l) {
+        Item& item = lane[static_cast<std::size_t>(l)];
+        item = r.combine(item, r.map(x[i + l], o));
+      }
+    }
+    for (std::size_t l = 0; i < last; ++i, ++l) lane[l] = r.combine(lane[l], r.map(x[i], o));
+    for (std::size_t half = lanes / 2; half > 0; half /= 2) {
+      for (std::size_t l = 0; l < half; ++l) lane[l] = r.combine(lane[l], lane[l + half]);
+    }
+    total = r.merge(total, r.widen(lane[0]));
+  }
+  return total;
+}
+
+// The innermost axis is reduced: one task is one block of one output.
+template <class T, class Sink, class Reducer>
+void Reduction::rows(ThreadPool& pool, const T* x, const Reducer& r, const Sink& sink) const {
+  const std::int64_t work = std::max<std::int64_t>(1, units_per_block_ * inner_ / pieces_);
+  const std::int64_t grain = std::max<std::int64_t>(1, piece / 2 / work);
+  pool.for_chunks(outputs_ * blocks_, grain, [&](std::int64_t first, std::int64_t last) {
+    for (auto task = first; task < last; ++task) {
+      const std::int64_t o = task / blocks_;
+      const std::int64_t block = task % blocks_;
+      const T* base = x + BoxWalk(kept_, o).from;
+      auto total = Reducer::total_identity;
+      const std::int64_t unit = block * units_per_block_;
+      const std::int64_t end = std::min(units_, unit + units_per_block_);
+      BoxWalk walk(reduced_, unit / pieces_);
+      for (auto u = unit; u < end; ++u) {
+        const std::int64_t start = u % pieces_ * piece;
+        const std::int64_t n = std::min(inner_, start + (pieces_ > 1 ? piece : inner_)) - start;
+        total = r.merge(total, row(base + walk.from + start, n, r, o));
+        if ((u + 1) % pieces_ == 0) walk.next();
+      }
+      sink(o, block, total);
+    }
+  });
+}
+
+// The innermost axis is kept: one task is a block of rows of a strip of columns.
+template <class T, class Sink, class Reducer>
+void Reduction::column_tasks(ThreadPool& pool, const T* x, const Reducer& r,
+                             const Sink& sink) const {
+  using Item = typename Reducer::Item;
+  using Total = typename Reducer::Total;
+  const std::int64_t strips = (inner_ + columns - 1) / columns;
+  const std::int64_t work = units_per_block_ * std::min(inner_, columns);
+  const std::int64_t grain = std::max<std::int64_t>(1, piece / 2 / work);
+  const std::int64_t tasks = outputs_ / inner_ * strips * blocks_;
+  pool.for_chunks(tasks, grain, [&](std::int64_t first, std::int64_t last) {
+    for (auto task = first; task < last; ++task) {
+      const std::int64_t block = task % blocks_;
+      const std::int64_t strip = task / blocks_ % strips * columns;
+      const std::int64_t kept = task / blocks_ / strips;
+      const std::int64_t width = std::min(columns, inner_ - strip);
+      const std::int64_t o = kept * inner_ + strip;
+      const T* base = x + BoxWalk(kept_, kept).from + strip;
+      std::array<Item, columns> items;
+      std::array<Total, columns> totals;
+      std::fill_n(totals.begin(), width, Reducer::total_identity);
+      const std::int64_t end = std::min(units_, (block + 1) * units_per_block_);
+      BoxWalk walk(reduced_, block * units_per_block_);
+      for (auto u = block * units_per_block_; u < end;) {
+        std::fill_n(items.begin(), width, Reducer::identity);
+        for (const auto stop = std::min(end, u + block_rows); u < stop; ++u, walk.next()) {
+          const T* source = base + walk.from;
+          if constexpr (requires { r.add_row(items.data(), source, width); }) {
+            r.add_row(items.data(), source, width);
+            continue;
+          }
+          for (std::int64_t k = 0; k < width; ++k) {
+            Item& item = items[static_cast<std::size_t>(k)];
+            item = r.combine(item, r.map(source[k], o + k));
+          }
+        }
+        for (std::size_t k = 0; k < static_cast<std::size_t>(width); ++k) {
+          totals[k] = r.merge(totals[k], r.widen(items[k]));
+        }
+      }
+      for (std::int64_t k = 0; k < width; ++k) {
+        sink(o + k, block, totals[static_cast<std::size_t>(k)]);
+      }
+    }
+  });
+}
+
+template <class T, class Y, class Reducer>
+void Reduction::reduce(ThreadPool& pool, const T* x, Y* y, const Reducer& reducer,
+                       void* scratch) const {
+  using Total = typename Reducer::Total;
+  if (count_ == 0) {
+    for (std::int64_t o = 0; o < outputs_; ++o) y[o] = reducer.finish(Reducer::total_identity, o);
+    return;
+  }
+  if (outputs_ == 0) return;
+  const auto run = [&](const auto& sink) {
+    if (inner_reduced_) {
+      rows(pool, x, reducer, sink);
+    } else {
+      column_tasks(pool, x, reducer, sink);
+    }
+  };
+  if (blocks_ == 1) {
+    return run(
+        [&](std::int64_t o, std::int64_t, const Total& total) { y[o] = reducer.finish(total, o); });
+  }
+  auto* partial = static_cast<Total*>(scratch);
+  run([&](std::int64_t o, std::int64_t block, const Total& total) {
+    partial[o * blocks_ + block] = total;
+  });
+  for (std::int64_t o = 0; o < outputs_; ++o) {
+    Total total = partial[o * blocks_];
+    for (std::int64_t b = 1; b < blocks_; ++b) {
+      total = reducer.merge(total, partial[o * blocks_ + b]);
+    }
+    y[o] = reducer.finish(total, o);
+  }
+}
+
+}  // namespace ondine::kernels

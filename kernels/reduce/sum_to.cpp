@@ -1,0 +1,67 @@
+// sum_to.cpp — ai.ondine SumTo(x, shape): x summed over the axes along which `shape` would be
+// broadcast to x's shape, the adjoint of Expand;  dx = Expand(dy, x's shape).
+#include <algorithm>
+
+#include "kernels/common/kernel_output.h"
+#include "kernels/reduce/reduce_node.h"
+#include "kernels/reduce/reducers.h"
+
+namespace ondine::kernels::ops {
+namespace {
+
+void infer(InferContext& context) {
+  context.set_output(0, context.dtype(0), dims_from_input(context, 1));
+}
+
+std::vector<bool> broadcast_axes(const Shape& x, const Shape& target) {
+  if (target.rank() > x.rank()) {
+    fail(ErrorCode::mismatch, "shape ", target, " does not broadcast to ", x);
+  }
+  const std::size_t lead = x.rank() - target.rank();
+  std::vector<bool> summed(x.rank(), true);
+  for (std::size_t a = lead; a < x.rank(); ++a) {
+    summed[a] = target[a - lead] == 1;
+    if (!summed[a] && target[a - lead] != x[a]) {
+      fail(ErrorCode::mismatch, "shape ", target, " does not broadcast to ", x);
+    }
+  }
+  return summed;
+}
+
+Kernel bind(BindContext& context) {
+  const Shape x = context.shape(0);
+  const Ints given(context, 1);
+  const Output output(context, 0);
+  return visit(context.dtype(0), ReducedTypes{}, [&]<class T>() -> Kernel {
+    const auto run = [output](KernelContext& call, const Shape& y, const Reduction& reduction,
+                              void* scratch) {
+      reduction.reduce(call.pool(), call.in<T>(0), output.memory<T>(call, y), SumRows<T>(),
+                       scratch);
+    };
+    if (given.known()) {
+      const Shape y(given.values());
+      const Reduction reduction(x, broadcast_axes(x, y));
+      context.request_workspace(static_cast<std::size_t>(reduction.partials()) * sizeof(double));
+      return [=](KernelContext& call) { run(call, y, reduction, call.workspace<void>()); };
+    }
+    return [=](KernelContext& call) {
+      const Shape y(given.read(call));
+      const Reduction reduction(x, broadcast_axes(x, y));
+      std::vector<double> scratch(static_cast<std::size_t>(reduction.partials()));
+      run(call, y, reduction, scratch.data());
+    };
+  });
+}
+
+std::vector<Val> grad(GradContext& g) { return {expand_like(g.dy(0), g.x(0))}; }
+
+}  // namespace
+
+extern const OpDef sum_to_op{.name = "SumTo",
+                             .domain = ondine_domain,
+                             .infer = infer,
+                             .bind = bind,
+                             .grad = grad,
+                             .no_gradient = 0b10};
+
+}  // namespace ondine::kernels::ops

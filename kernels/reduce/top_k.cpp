@@ -1,0 +1,107 @@
+// top_k.cpp — the k greatest (or least) elements along an axis with their indices, equal ones in
+// the order of their indices, NaN greatest;  dx = zeros with dy at those indices. k is an attribute
+// in version 1, an input from 10; 11 adds largest and sorted.
+#include <algorithm>
+#include <numeric>
+
+#include "kernels/common/element_conversion.h"
+#include "kernels/common/integer_parameters.h"
+#include "kernels/common/kernel_output.h"
+#include "kernels/common/op.h"
+#include "kernels/reduce/axis_scan.h"
+
+namespace ondine::kernels::ops {
+namespace {
+
+template <class Context>
+Ints count_of(const Context& context) {
+  if (context.version() >= 10) return Ints(context, 1);
+  return Ints({context.attr_int("k", -1)});
+}
+
+std::int64_t checked_count(std::span<const std::int64_t> k) {
+  if (k.size() != 1) fail(ErrorCode::mismatch, "k has ", k.size(), " elements, not one");
+  if (k[0] < 0) fail(ErrorCode::mismatch, "k is ", k[0]);
+  return k[0];
+}
+
+void infer(InferContext& context) {
+  std::optional<Dims> dims = context.input(0).dims;
+  const Ints k = count_of(context);
+  if (dims) {
+    const std::size_t axis = NodeView::normalize_axis(context.attr_int("axis", -1), dims->size());
+    const Dim extent = (*dims)[axis];
+    (*dims)[axis] = Dim();
+    if (k.known()) {
+      (*dims)[axis] = checked_count(k.values());
+      if (extent.known() && (*dims)[axis].size() > extent.size()) {
+        context.reject("k is ", (*dims)[axis].size(), ", the extent ", extent.size());
+      }
+    } else if (const auto dim = context.known_dims(1); dim && dim->size() == 1) {
+      (*dims)[axis] = (*dim)[0];
+    }
+  }
+  context.set_output(0, context.dtype(0), dims);
+  context.set_output(1, DType::int64, dims);
+}
+
+constexpr std::int64_t max_chunks = 64;  // each has an index list in the workspace
+
+Kernel bind(BindContext& context) {
+  const Shape x = context.shape(0);
+  const std::size_t axis = NodeView::normalize_axis(context.attr_int("axis", -1), x.rank());
+  const AxisView view(x, axis);
+  const bool largest = context.attr_int("largest", 1) != 0;
+  const Ints given = count_of(context);
+  const Output values_out(context, 0);
+  const Output indices_out(context, 1);
+  const std::int64_t lines = view.outer * view.inner;
+  const std::int64_t grain = std::max((lines + max_chunks - 1) / max_chunks,
+                                      16384 / std::max<std::int64_t>(1, view.extent) + 1);
+  context.request_workspace(static_cast<std::size_t>((lines + grain - 1) / grain * view.extent) *
+                            sizeof(std::int64_t));
+  return visit(context.dtype(0), Numbers{}, [&]<class T>() -> Kernel {
+    return [=](KernelContext& call) {
+      const std::int64_t k = checked_count(given.read(call));
+      if (k > view.extent) fail(ErrorCode::mismatch, "k is ", k, ", the extent ", view.extent);
+      Shape shape = x;
+      shape[axis] = k;
+      T* values = values_out.memory<T>(call, shape);
+      auto* indices = indices_out.memory<std::int64_t>(call, shape);
+      if (view.extent == 0) return;  // lines without elements
+      const T* from = call.in<T>(0);
+      call.pool().for_chunks(lines, grain, [&](std::int64_t first, std::int64_t last) {
+        std::int64_t* order = call.workspace<std::int64_t>() + first / grain * view.extent;
+        for (auto line = first; line < last; ++line) {
+          const T* row = from + line / view.inner * view.extent * view.inner + line % view.inner;
+          const auto before = [&](std::int64_t a, std::int64_t b) {
+            const auto left = load(row[a * view.inner]);
+            const auto right = load(row[b * view.inner]);
+            if (beats<true>(left, right)) return largest;
+            if (beats<true>(right, left)) return !largest;
+            return a < b;
+          };
+          std::iota(order, order + view.extent, 0);
+          std::partial_sort(order, order + k, order + view.extent, before);
+          const std::int64_t to = line / view.inner * k * view.inner + line % view.inner;
+          for (std::int64_t i = 0; i < k; ++i) {
+            if (values != nullptr) values[to + i * view.inner] = row[order[i] * view.inner];
+            if (indices != nullptr) indices[to + i * view.inner] = order[i];
+          }
+        }
+      });
+    };
+  });
+}
+
+std::vector<Val> grad(GradContext& g) {
+  return {g.builder().node("ScatterElements", {zeros_like(g.x(0)), g.y(1), g.dy(0)},
+                           {{"axis", g.attr_int("axis", -1)}})};
+}
+
+}  // namespace
+
+extern const OpDef top_k{
+    .name = "TopK", .infer = infer, .bind = bind, .grad = grad, .no_gradient = 0b10};
+
+}  // namespace ondine::kernels::ops

@@ -1,0 +1,124 @@
+// split_to_sequence.cpp — x cut along an axis into the elements of a sequence: of the given sizes,
+// of one size (the last may be smaller), or one by one, then without the axis if keepdims is 0;
+// dx = dy's elements concatenated. ai.ondine SplitLike(x, sequence) cuts x as ConcatFromSequence
+// joined the sequence. Version 24 adds bfloat16.
+#include <algorithm>
+
+#include "kernels/common/integer_parameters.h"
+#include "kernels/common/strided_copy.h"
+#include "kernels/sequence/sequence.h"
+
+namespace ondine::kernels::ops {
+namespace {
+
+bool drops_axis(const NodeView& node) {
+  return !node.has_input(1) && node.attr_int("keepdims", 1) == 0;
+}
+
+void infer(InferContext& context) {
+  Type element = context.input(0);
+  if (element.dims) {
+    const std::size_t axis =
+        NodeView::normalize_axis(context.attr_int("axis", 0), element.dims->size());
+    const auto at = element.dims->begin() + static_cast<std::ptrdiff_t>(axis);
+    *at = context.has_input(1) ? Dim() : Dim(1);
+    if (drops_axis(context)) element.dims->erase(at);
+  }
+  context.set_output(0, Type::sequence(std::move(element)));
+}
+
+std::vector<std::int64_t> part_sizes(std::span<const std::int64_t> given, bool one_size,
+                                     std::int64_t extent) {
+  std::vector<std::int64_t> sizes;
+  if (one_size) {
+    if (given[0] <= 0) fail(ErrorCode::mismatch, "parts of size ", given[0]);
+    for (std::int64_t at = 0; at < extent; at += sizes.back()) {
+      sizes.push_back(std::min(given[0], extent - at));
+    }
+    return sizes;
+  }
+  std::int64_t rest = extent;
+  for (const std::int64_t size : given) {
+    if (size < 0 || size > rest) {
+      fail(ErrorCode::mismatch, "parts that do not add up to the extent ", extent);
+    }
+    rest -= size;
+    sizes.push_back(size);
+  }
+  if (rest != 0) fail(ErrorCode::mismatch, "parts that do not add up to the extent ", extent);
+  return sizes;
+}
+
+// Parts of x along an axis, `drop`: without the axis, which has extent 1 in each.
+Value cut(KernelContext& call, DType dtype, const Shape& x, std::size_t axis,
+          std::span<const std::int64_t> sizes, bool drop) {
+  const AxisView view(x, axis);
+  std::vector<Value> elements;
+  std::int64_t offset = 0;
+  for (const std::int64_t size : sizes) {
+    Shape shape;
+    for (std::size_t a = 0; a < x.rank(); ++a) {
+      if (a != axis) shape.push_back(x[a]);
+      if (a == axis && !drop) shape.push_back(size);
+    }
+    Tensor part(dtype, shape, call.budget());
+    const std::int64_t length = size * view.inner;
+    const std::array<StridedCopy::Axis, 2> axes{
+        {{view.outer, view.extent * view.inner, length}, {length, 1, 1}}};
+    StridedCopy(dtype, axes, offset).run(call.pool(), call.in<void>(0), part.mutable_data());
+    elements.emplace_back(std::move(part));
+    offset += length;
+  }
+  return Value::sequence(std::move(elements));
+}
+
+Kernel bind(BindContext& context) {
+  const Shape x = context.shape(0);
+  const std::size_t axis = NodeView::normalize_axis(context.attr_int("axis", 0), x.rank());
+  const Ints split(context, 1);
+  const bool one_size = split.given() && context.shape(1).rank() == 0;
+  return [=, drop = drops_axis(context), dtype = context.dtype(0)](KernelContext& call) {
+    const std::vector<std::int64_t> sizes =
+        split.given() ? part_sizes(split.read(call), one_size, x[axis])
+                      : std::vector<std::int64_t>(static_cast<std::size_t>(x[axis]), 1);
+    call.set_value(0, cut(call, dtype, x, axis, sizes, drop));
+  };
+}
+
+std::vector<Val> grad(GradContext& g) {
+  return {g.builder().node(
+      "ConcatFromSequence", {g.dy(0)},
+      {{"axis", g.attr_int("axis", 0)}, {"new_axis", std::int64_t{drops_axis(g)}}})};
+}
+
+void infer_like(InferContext& context) { context.set_output(0, context.input(1)); }
+
+Kernel bind_like(BindContext& context) {
+  const Shape x = context.shape(0);
+  const bool drop = context.attr_int("new_axis", 0) != 0;
+  const std::size_t axis = NodeView::normalize_axis(context.attr_int("axis", 0), x.rank());
+  return [=, dtype = context.dtype(0)](KernelContext& call) {
+    std::vector<std::int64_t> sizes;
+    for (const Value& element : sequence_elements(call, 1)) {
+      sizes.push_back(drop ? 1 : element.tensor().shape()[axis]);
+    }
+    call.set_value(0, cut(call, dtype, x, axis, part_sizes(sizes, false, x[axis]), drop));
+  };
+}
+
+std::vector<Val> grad_like(GradContext& g) {
+  return {g.builder().node("ConcatFromSequence", {g.dy(0)}, g.node().attributes)};
+}
+
+}  // namespace
+
+extern const OpDef split_to_sequence{
+    .name = "SplitToSequence", .infer = infer, .bind = bind, .grad = grad, .no_gradient = 0b10};
+extern const OpDef split_like{.name = "SplitLike",
+                              .domain = ondine_domain,
+                              .infer = infer_like,
+                              .bind = bind_like,
+                              .grad = grad_like,
+                              .no_gradient = 0b10};
+
+}  // namespace ondine::kernels::ops

@@ -1,0 +1,298 @@
+// dft.cpp — y_k = sum over j of x_j exp(-2 pi i jk / n) along an axis, with `inverse` exp(+...) /
+// n; complex numbers are the last dim, [re, im] or [re]. x is cut or filled with 0 to n.
+// `onesided`: the first n / 2 + 1 of y; with `inverse` x holds that many and y is real. Version 17
+// has the axis as an attribute, 20 as an input. DftGrad (ai.ondine): (dy, dft_length, axis, shape
+// of x) -> dx. Both are linear and each is the other's derivative.
+#include <algorithm>
+#include <complex>
+#include <memory>
+
+#include "kernels/common/compute_type.h"
+#include "kernels/common/integer_parameters.h"
+#include "kernels/common/kernel_output.h"
+#include "kernels/common/op.h"
+#include "kernels/signal/fft.h"
+
+namespace ondine::kernels::ops {
+namespace {
+
+using Complex = std::complex<double>;
+
+struct Mode {
+  bool inverse, onesided;
+  explicit Mode(const NodeView& node)
+      : inverse(node.attr_int("inverse", 0) != 0), onesided(node.attr_int("onesided", 0) != 0) {}
+
+  bool real_result() const { return inverse && onesided; }
+  std::int64_t default_length(std::int64_t extent) const {
+    return real_result() ? 2 * (extent - 1) : extent;
+  }
+  std::int64_t result_extent(std::int64_t n) const { return onesided && !inverse ? n / 2 + 1 : n; }
+};
+
+std::size_t signal_axis(std::int64_t axis, std::size_t rank) {
+  if (rank < 2) fail(ErrorCode::mismatch, "a signal needs rank 2 or more, found ", rank);
+  const std::size_t result = NodeView::normalize_axis(axis, rank);
+  if (result + 1 == rank) fail(ErrorCode::mismatch, "axis ", axis, " is that of the complex parts");
+  return result;
+}
+
+std::int64_t one(std::span<const std::int64_t> values, std::string_view what) {
+  if (values.size() != 1) {
+    fail(ErrorCode::mismatch, what, " has ", values.size(), " elements, needed: 1");
+  }
+  return values[0];
+}
+
+std::int64_t checked_length(std::int64_t n) {
+  if (n < 1) fail(ErrorCode::mismatch, "dft_length is ", n, ", needed: 1 or more");
+  return n;
+}
+
+void check_parts(const Dims& dims) {
+  const Dim parts = dims.back();
+  if (parts.known() && parts.size() != 1 && parts.size() != 2) {
+    fail(ErrorCode::mismatch, "the last dim has ", parts.size(),
+         " elements, needed: 1 (real) or 2 (complex)");
+  }
+}
+
+// Axis: an attribute, or input 2 with a default.
+template <class Context>
+Ints axis_ints(const Context& context) {
+  if (context.version() < 20) return Ints({context.attr_int("axis", 1)});
+  if (!context.has_input(2)) return Ints({-2});
+  return Ints(context, 2);
+}
+template <class Context>
+Ints length_ints(const Context& context) {
+  return context.has_input(1) ? Ints(context, 1) : Ints();
+}
+
+void infer(InferContext& context) {
+  const Mode mode(context);
+  const Ints axis = axis_ints(context);
+  const Ints length = length_ints(context);
+  const Type& x = context.input(0);
+  if (!x.ranked()) return context.set_output(0, x.dtype, std::nullopt);
+  if (x.rank() < 2) context.reject("a signal needs rank 2 or more, found ", x.rank());
+  check_parts(*x.dims);
+  Dims y = *x.dims;
+  y.back() = mode.real_result() ? 1 : 2;
+  if (!axis.known()) {
+    std::fill(y.begin(), y.end() - 1, Dim());
+    return context.set_output(0, x.dtype, y);
+  }
+  Dim& extent = y[signal_axis(one(axis.values(), "axis"), x.rank())];
+  if (length.given()) {
+    extent = length.known()
+                 ? Dim(mode.result_extent(checked_length(one(length.values(), "dft_length"))))
+                 : Dim();
+  } else if (extent.known()) {
+    extent = mode.result_extent(checked_length(mode.default_length(extent.size())));
+  } else if (mode.onesided) {
+    extent = Dim();
+  }
+  context.set_output(0, x.dtype, y);
+}
+
+// One transform of every line along an axis, of DFT or of its adjoint.
+struct Lines {
+  AxisView in, out;
+  std::int64_t in_parts, out_parts;
+  std::int64_t n;
+  bool hermitian = false;  // only the first half of the input is there
+  bool positive = false;   // exp(+...)
+  double scale = 1;
+  bool doubled = false;  // results that stand for two count twice
+  std::int64_t results;  // that are not 0
+};
+
+Lines lines_of(const Mode& mode, const Shape& x, const Shape& y, std::size_t axis, std::int64_t n,
+               bool adjoint) {
+  const auto parts = [](const Shape& shape) { return shape.back(); };
+  Lines lines{.in = AxisView(adjoint ? y : x, axis),
+              .out = AxisView(adjoint ? x : y, axis),
+              .in_parts = parts(adjoint ? y : x),
+              .out_parts = parts(adjoint ? x : y),
+              .n = n,
+              .results = n};
+  lines.hermitian = mode.real_result() && !adjoint;
+  lines.positive = mode.inverse != adjoint;
+  if (mode.inverse) lines.scale = 1 / static_cast<double>(n);
+  lines.doubled = mode.real_result() && adjoint;
+  if (lines.doubled) lines.results = n / 2 + 1;
+  return lines;
+}
+
+void transform(const Lines& l, const math::Fft& fft, const double* from, double* to,
+               std::int64_t line, Complex* x, Complex* scratch) {
+  const std::int64_t in_inner = l.in.inner / l.in_parts;
+  const std::int64_t out_inner = l.out.inner / l.out_parts;
+  const std::int64_t outer = line / in_inner;
+  const std::int64_t k = line % in_inner;
+  const std::int64_t half = l.n / 2 + 1;
+  const std::int64_t given = std::min(l.in.extent, l.hermitian ? half : l.n);
+  for (std::int64_t j = 0; j < l.n; ++j) {
+    if (j >= given) {
+      x[j] = 0;
+      continue;
+    }
+    const double* part = from + ((outer * l.in.extent + j) * in_inner + k) * l.in_parts;
+    x[j] = {part[0], l.in_parts == 2 ? part[1] : 0};
+  }
+  if (l.hermitian) {
+    x[0] = x[0].real();
+    if (l.n % 2 == 0) x[l.n / 2] = x[l.n / 2].real();
+    for (std::int64_t j = half; j < l.n; ++j) x[j] = std::conj(x[l.n - j]);
+  }
+  fft.run(x, l.positive, scratch);
+  for (std::int64_t j = 0; j < l.out.extent; ++j) {
+    const bool twice = l.doubled && j > 0 && 2 * j != l.n;
+    const Complex value = j < l.results ? x[j] * (l.scale * (twice ? 2 : 1)) : Complex(0);
+    double* part = to + ((outer * l.out.extent + j) * out_inner + k) * l.out_parts;
+    part[0] = value.real();
+    if (l.out_parts == 2) part[1] = value.imag();
+  }
+}
+
+// Lines are cut into this many chunks, each with memory of its own.
+std::int64_t shares(const math::Fft& fft) {
+  const std::int64_t each = fft.length() + fft.scratch();
+  return std::clamp<std::int64_t>((std::int64_t{1} << 20) / each, 1, 16);
+}
+
+void run_lines(KernelContext& call, const Lines& l, const math::Fft& fft, const double* from,
+               double* to, Complex* memory) {
+  const std::int64_t count = l.in.outer * (l.in.inner / l.in_parts);
+  const std::int64_t each = fft.length() + fft.scratch();
+  const std::int64_t grain = std::max<std::int64_t>(1, (count + shares(fft) - 1) / shares(fft));
+  call.pool().for_chunks(count, grain, [&](std::int64_t first, std::int64_t last) {
+    Complex* mine = memory + first / grain * each;
+    for (auto line = first; line < last; ++line) {
+      transform(l, fft, from, to, line, mine, mine + fft.length());
+    }
+  });
+}
+
+// Axis and length of a call, when they are known.
+struct Parameters {
+  Ints axis, length;
+  std::size_t resolve_axis(const KernelContext* call, std::size_t rank) const {
+    return signal_axis(one(call == nullptr ? axis.values() : axis.read(*call), "axis"), rank);
+  }
+  std::int64_t resolve_length(const KernelContext* call, const Mode& mode,
+                              std::int64_t extent) const {
+    if (!length.given()) return checked_length(mode.default_length(extent));
+    return checked_length(
+        one(call == nullptr ? length.values() : length.read(*call), "dft_length"));
+  }
+};
+
+Kernel bind_known(BindContext& context, const Lines& lines) {
+  const auto fft = std::make_shared<const math::Fft>(lines.n);
+  Scratch scratch;
+  const ComputeIn<double> in(context, scratch, 0);
+  const ComputeOut<double> out(context, scratch, 0,
+                               lines.out.outer * lines.out.extent * lines.out.inner);
+  const std::size_t memory = scratch.add<Complex>((fft->length() + fft->scratch()) * shares(*fft));
+  scratch.request(context);
+  return [=](KernelContext& call) {
+    run_lines(call, lines, *fft, in(call), out.data(call), Scratch::at<Complex>(call, memory));
+    out.store(call);
+  };
+}
+
+Kernel bind(BindContext& context) {
+  const Mode mode(context);
+  const Parameters parameters{axis_ints(context), length_ints(context)};
+  const Shape x = context.shape(0);
+  if (const auto y = context.output_shape(0)) {
+    if (parameters.axis.known() && parameters.length.known()) {
+      const std::size_t axis = parameters.resolve_axis(nullptr, x.rank());
+      const std::int64_t n = parameters.resolve_length(nullptr, mode, x[axis]);
+      return bind_known(context, lines_of(mode, x, *y, axis, n, false));
+    }
+  }
+  const Output output(context, 0);
+  const DType dtype = context.dtype(0);
+  return [=](KernelContext& call) {
+    const std::size_t axis = parameters.resolve_axis(&call, x.rank());
+    const std::int64_t n = parameters.resolve_length(&call, mode, x[axis]);
+    Shape y = x;
+    y[axis] = mode.result_extent(n);
+    y[x.rank() - 1] = mode.real_result() ? 1 : 2;
+    void* to = output.memory(call, y);
+    const math::Fft fft(n);
+    const Lines lines = lines_of(mode, x, y, axis, n, false);
+    std::vector<double> from(static_cast<std::size_t>(x.size()));
+    std::vector<double> result(static_cast<std::size_t>(y.size()));
+    if (const auto read = read_row<double>(dtype)) {
+      read(from.data(), call.in<void>(0), x.size());
+    } else {
+      std::copy_n(call.in<double>(0), x.size(), from.data());
+    }
+    const std::int64_t each = fft.length() + fft.scratch();
+    std::vector<Complex> memory(static_cast<std::size_t>(each * shares(fft)));
+    run_lines(call, lines, fft, from.data(), result.data(), memory.data());
+    if (const auto write = write_row<double>(dtype)) {
+      write(to, result.data(), y.size());
+    } else {
+      std::copy_n(result.data(), y.size(), static_cast<double*>(to));
+    }
+  };
+}
+
+Attributes mode_attributes(const NodeView& node) {
+  return {{"inverse", node.attr_int("inverse", 0)}, {"onesided", node.attr_int("onesided", 0)}};
+}
+
+Val axis_value(GradContext& g) {
+  if (g.version() < 20) return g.builder().int64(g.attr_int("axis", 1));
+  return g.x(2) ? g.x(2) : g.builder().int64(-2);
+}
+
+std::vector<Val> grad(GradContext& g) {
+  return {g.builder().node("DftGrad", {g.dy(0), g.x(1), axis_value(g), graph::shape_of(g.x(0))},
+                           mode_attributes(g), ondine_domain)};
+}
+
+void infer_grad(InferContext& context) {
+  context.set_output(0, context.dtype(0), dims_from_input(context, 3));
+}
+
+Kernel bind_grad(BindContext& context) {
+  const Mode mode(context);
+  const Parameters parameters{Ints(context, 2), length_ints(context)};
+  const auto x = context.output_shape(0);
+  if (!x || !parameters.axis.known() || !parameters.length.known()) {
+    fail(ErrorCode::unsupported,
+         "the derivative of DFT needs an axis and a length known when the "
+         "node is bound");
+  }
+  const std::size_t axis = parameters.resolve_axis(nullptr, x->rank());
+  const std::int64_t n = parameters.resolve_length(nullptr, mode, (*x)[axis]);
+  const Shape y = context.shape(0);
+  Shape want = *x;
+  want[axis] = mode.result_extent(n);
+  want[x->rank() - 1] = mode.real_result() ? 1 : 2;
+  if (!(y == want)) fail(ErrorCode::mismatch, "dy has shape ", y, ", needed: ", want);
+  return bind_known(context, lines_of(mode, *x, y, axis, n, true));
+}
+
+std::vector<Val> grad_of_grad(GradContext& g) {
+  return {g.builder().node("DFT", {g.dy(0), g.x(1), g.x(2)}, mode_attributes(g))};
+}
+
+}  // namespace
+
+extern const OpDef dft{
+    .name = "DFT", .infer = infer, .bind = bind, .grad = grad, .no_gradient = 0b110};
+extern const OpDef dft_grad{.name = "DftGrad",
+                            .domain = ondine_domain,
+                            .infer = infer_grad,
+                            .bind = bind_grad,
+                            .grad = grad_of_grad,
+                            .no_gradient = 0b1110};
+
+}  // namespace ondine::kernels::ops

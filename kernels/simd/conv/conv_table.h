@@ -1,0 +1,164 @@
+// What each instruction set provides for convolutions and normalization.
+#pragma once
+
+#include "kernels/simd/tables.h"
+
+namespace ondine::math {
+
+// Small planes convolved each by its own kernel, channels side by side in the lanes of vectors.
+struct LaneBlock {
+  std::int64_t images;
+  std::int64_t channels;          // 1 to `lanes`
+  std::int64_t x_image, y_image;  // elements from an image to the next
+};
+
+template <class T>
+struct DepthwiseChannelKernels {
+  std::int64_t lanes;
+  std::int64_t (*scratch_bytes)(const Plane& plane);
+  // w: channels x taps; bias: channels values or null.
+  void (*forward)(const Plane& plane, const LaneBlock& block, const T* x, const T* w, const T* bias,
+                  Activation activation, T* y, void* scratch);
+  // Both overwrite their result.
+  void (*input_gradient)(const Plane& plane, const LaneBlock& block, const T* dy, const T* w,
+                         const T* bias, T* dx, void* scratch);
+  void (*weight_gradient)(const Plane& plane, const LaneBlock& block, const T* x, const T* dy,
+                          T* dw, void* scratch);
+};
+
+// Rows of tiles of an image: each tile is `tile` x `tile` outputs of a 3 x 3 window, and has
+// (tile + 2)^2 components in the transformed space. Component i of tile t and channel c is at
+// i component + t ld + c; channels are filled up to whole vectors.
+struct TileRows {
+  std::int64_t tile;         // 2 or 4
+  std::int64_t first, rows;  // of tiles
+  std::int64_t across;       // tiles of a row
+  std::int64_t channels;
+  std::int64_t height, width;  // of the planes
+  std::int64_t ld, component;
+};
+
+// The weights of a 3 x 3 window: element (outer, inner, tap) is at w[outer outer_stride + inner
+// inner_stride + tap].
+struct TileWeights {
+  std::int64_t tile;
+  std::int64_t inner, outer;
+  std::int64_t inner_stride, outer_stride;
+  std::int64_t ld, component;
+};
+
+template <class T>
+struct WinogradKernels {
+  std::int64_t (*scratch_bytes)(const TileRows& rows);  // of the three that take rows
+  // Panels [first, last) of `panel` outer channels, each inner x panel, the last filled with zeros:
+  // b of a packed product. Component i starts at i component. flip: taps in reverse order.
+  void (*weights)(const TileWeights& weights, std::int64_t first, std::int64_t last,
+                  std::int64_t panel, bool flip, const T* w, T* u);
+  // dw from products whose component i has element (inner, outer) at i component + inner ld +
+  // outer.
+  void (*weight_gradient)(const TileWeights& weights, const T* u, T* dw);
+  // x is padded by pad_h, pad_w zeros at its beginning.
+  void (*input)(const TileRows& rows, std::int64_t pad_h, std::int64_t pad_w, const T* x, T* v,
+                void* scratch);
+  void (*output)(const TileRows& rows, const T* v, const T* bias, Activation activation, T* y,
+                 void* scratch);
+  void (*output_gradient)(const TileRows& rows, const T* dy, T* v, void* scratch);
+};
+
+// Windows of stride 1 over planes of few channels: every product reads the planes themselves,
+// copied with zeros around them. `Plane` has the extents of one plane.
+template <class T>
+struct DirectKernels {
+  std::int64_t rows;        // output channels of a panel of weights
+  std::int64_t most_depth;  // of channels x taps
+  // Elements of the copy of an image; copy makes it.
+  std::int64_t (*copy_elements)(const Plane& plane, std::int64_t channels);
+  void (*copy)(const Plane& plane, std::int64_t channels, const T* x, T* copy);
+  // Panels of `rows` outer channels, each inner x taps x rows: element (outer, inner, tap) is at
+  // w[outer outer_stride + inner inner_stride + tap]. flip: taps in reverse order.
+  void (*weights)(const TileWeights& weights, std::int64_t taps, bool flip, const T* w, T* panels);
+  void (*forward)(const Plane& plane, std::int64_t inner, std::int64_t outer, const T* copy,
+                  const T* panels, const T* bias, Activation activation, T* y);
+  // The rows of dy, filled up to whole vectors.
+  std::int64_t (*slope_elements)(const Plane& plane, std::int64_t channels);
+  void (*slopes)(const Plane& plane, std::int64_t channels, const T* dy, T* slopes);
+  // A vector of sums for each weight: += over all images.
+  std::int64_t lanes;
+  void (*weight_sums)(const Plane& plane, std::int64_t inner, std::int64_t outer,
+                      std::int64_t images, const T* copies, const T* slopes, T* sums);
+  // dw[i] = all of the sums of weight i of all shards, these lying `shard` elements apart.
+  void (*weight_gradient)(std::int64_t n, std::int64_t shards, std::int64_t shard, const T* sums,
+                          T* dw);
+};
+
+// Rows [first, first + rows) of planes of height x width, `left` zeros before each and zeros behind
+// up to `pitch`; rows outside of the plane are zeros. `left` may be negative.
+struct WindowCopy {
+  std::int64_t height, width;
+  std::int64_t first, rows;
+  std::int64_t left, pitch;
+};
+
+// Positions of a window over such copies: rows x width of them, `step` (1 or 2) elements apart in a
+// row and row_step from one row to the next. `depth` offsets say where taps lie from a position on.
+struct WindowRows {
+  std::int64_t rows, width;
+  std::int64_t step, row_step;
+  std::int64_t depth;
+  std::int64_t lanes;  // outer channels that count
+};
+
+// Products that read the copies of planes in place. Outer channels come in panels, as those of
+// packed products: element (k, j) of a panel is at k panel + j.
+template <class T>
+struct StridedConvKernels {
+  std::int64_t panel;
+  std::int64_t tap_panels;  // that `taps` takes at most
+  void (*copy)(const WindowCopy& copy, std::int64_t channels, const T* x, T* to);
+  // sums[position][j] += sum over k of x[position + offsets[k]] weights[k][j], one panel; `first`:
+  // = instead of +=.
+  void (*positions)(const WindowRows& rows, const T* x, const std::int64_t* offsets,
+                    const T* weights, bool first, T* sums);
+  // sums[k][j] += sum over positions of x[position + offsets[k]] dy[position][j]; panels of
+  // dy and of sums lie dy_panel and sums_panel apart.
+  void (*taps)(const WindowRows& rows, const T* x, const std::int64_t* offsets, const T* dy,
+               std::int64_t dy_panel, bool first, T* sums, std::int64_t sums_panel);
+  // y[j ld + i] = activation(sums[i][j] + bias[j]), i < n, j < channels; bias may be null.
+  void (*finish)(const T* sums, std::int64_t n, std::int64_t channels, const T* bias,
+                 Activation activation, T* y, std::int64_t ld);
+  // The same of n elements taken from two sums in turns.
+  void (*finish_pairs)(const T* even, const T* odd, std::int64_t n, std::int64_t channels,
+                       const T* bias, T* y, std::int64_t ld);
+};
+
+// Statistics of a channel, row after row; each row is read once from memory.
+struct Moments {
+  double count = 0;
+  double mean = 0;
+  double squares = 0;  // of the deviations from the mean
+};
+
+// v = (x - mean) a + bias, the normalized x, and the bounds of what counts.
+template <class T>
+struct NormRow {
+  T mean, a, bias, low, high;
+};
+
+template <class T>
+struct BatchNormKernels {
+  // Joins n more elements.
+  void (*moments)(const T* x, std::int64_t n, Moments* moments);
+  // Adds sum dy and sum dy (x - mean).
+  void (*sums)(const T* dy, const T* x, T mean, std::int64_t n, double* total, double* product);
+  // y = min(max(v + addend, low), high); the addend may be null. NaN stays.
+  void (*normalize)(const NormRow<T>& row, T* y, const T* x, const T* addend, std::int64_t n);
+  // The same sums, a dy + by_x (x - mean) + shift and a dy, dy counting as 0 where v is not in
+  // [low, high].
+  void (*masked_sums)(const NormRow<T>& row, const T* dy, const T* x, std::int64_t n, double* total,
+                      double* product);
+  void (*masked_gradient)(const NormRow<T>& row, T* dx, const T* dy, const T* x, T by_x, T shift,
+                          std::int64_t n);
+  void (*masked_scale)(const NormRow<T>& row, T* dx, const T* dy, const T* x, std::int64_t n);
+};
+
+}  // namespace ondine::math

@@ -1,0 +1,237 @@
+// Convolution of planes with few channels. For each tap of each channel the positions of an output
+// row are one shifted vector of the copy, so that a block of output channels and positions is
+// computed in registers and nothing is rearranged.
+#include "kernels/simd/conv/conv_parts.h"
+#include "kernels/simd/matmul/activation.h"
+#include "kernels/simd/matmul/lane_products.h"
+#include "kernels/simd/vector/strided.h"
+
+namespace ondine::math::ONDINE_ISA {
+namespace {
+
+using N = std::int64_t;
+
+constexpr N most_depth = 1024;
+#if defined(__AVX512F__) || defined(__aarch64__)
+constexpr int block_rows = 8;
+constexpr int gradient_rows = 4;
+#else
+constexpr int block_rows = 4;
+constexpr int gradient_rows = 2;
+#endif
+constexpr int block_vectors = 3;
+constexpr int gradient_taps = 5;
+
+ONDINE_INLINE N smaller(N a, N b) { return a < b ? a : b; }
+
+// The copy: rows of `pitch` elements, `rows` of them a channel.
+struct Copy {
+  explicit Copy(const Plane& p)
+      : pitch(p.out_w + (p.kernel_w - 1) * p.dilation_w),
+        rows(p.out_h + (p.kernel_h - 1) * p.dilation_h) {}
+  N pitch, rows;
+};
+
+template <class T>
+N copy_elements(const Plane& p, N channels) {
+  const Copy c(p);
+  return channels * c.rows * c.pitch + 2 * lanes<T>;
+}
+
+template <class T>
+void copy(const Plane& p, N channels, const T* x, T* to) {
+  const Copy c(p);
+  set_zero(to, copy_elements<T>(p, channels));
+  const N width = smaller(p.in_w, c.pitch - p.pad_w);
+  for (N channel = 0; channel < channels; ++channel) {
+    T* const plane = to + channel * c.rows * c.pitch + p.pad_h * c.pitch + p.pad_w;
+    for (N h = 0; h < smaller(p.in_h, c.rows - p.pad_h); ++h) {
+      copy_short(plane + h * c.pitch, x + (channel * p.in_h + h) * p.in_w, width);
+    }
+  }
+}
+
+// Where each tap of each channel lies from an output position on.
+void list_offsets(const Plane& p, N channels, N* offsets) {
+  const Copy c(p);
+  for (N channel = 0; channel < channels; ++channel) {
+    for (N kh = 0; kh < p.kernel_h; ++kh) {
+      for (N kw = 0; kw < p.kernel_w; ++kw) {
+        *offsets++ = (channel * c.rows + kh * p.dilation_h) * c.pitch + kw * p.dilation_w;
+      }
+    }
+  }
+}
+
+template <class T>
+void weights(const TileWeights& s, N taps, bool flip, const T* w, T* panels) {
+  for (N outer = 0; outer < s.outer; outer += block_rows) {
+    for (N inner = 0; inner < s.inner; ++inner) {
+      for (N k = 0; k < taps; ++k) {
+        const T* const from = w + inner * s.inner_stride + (flip ? taps - 1 - k : k);
+        for (N r = 0; r < block_rows; ++r) {
+          *panels++ = outer + r < s.outer ? from[(outer + r) * s.outer_stride] : T{0};
+        }
+      }
+    }
+  }
+}
+
+template <class T>
+void forward(const Plane& p, N inner, N outer, const T* copies, const T* panels, const T* bias,
+             Activation activation, T* y) {
+  constexpr int L = lanes<T>;
+  constexpr int R = block_rows;
+  constexpr int V = block_vectors;
+  const Copy c(p);
+  const N depth = inner * p.kernel_h * p.kernel_w;
+  N offsets[most_depth];
+  list_offsets(p, inner, offsets);
+  const N plane = p.out_h * p.out_w;
+  for (N o = 0; o < outer; o += R) {
+    const T* const panel = panels + o * depth;
+    const N rows = smaller(R, outer - o);
+    N h = 0;
+    N column = 0;
+    while (h < p.out_h) {
+      const T* at[V];
+      N to[V];
+      N count[V] = {};
+#pragma GCC unroll 4
+      for (int v = 0; v < V; ++v) {
+        at[v] = copies;
+        to[v] = 0;
+        if (h == p.out_h) continue;
+        at[v] = copies + h * c.pitch + column;
+        to[v] = h * p.out_w + column;
+        count[v] = smaller(L, p.out_w - column);
+        column += L;
+        if (column >= p.out_w) {
+          column = 0;
+          ++h;
+        }
+      }
+      Vec<T> acc[R][V];
+#pragma GCC unroll 8
+      for (int r = 0; r < R; ++r) {
+        const Vec<T> start = broadcast<T>(bias && r < rows ? bias[o + r] : T{0});
+#pragma GCC unroll 4
+        for (int v = 0; v < V; ++v) acc[r][v] = start;
+      }
+      const T* w = panel;
+      for (N k = 0; k < depth; ++k, w += R) {
+        Vec<T> x[V];
+#pragma GCC unroll 4
+        for (int v = 0; v < V; ++v) x[v] = load(at[v] + offsets[k]);
+        add_products<T, R, V>(acc, w, x);
+      }
+#pragma GCC unroll 8
+      for (int r = 0; r < R; ++r) {
+        if (r >= rows) break;
+        T* const row = y + (o + r) * plane;
+#pragma GCC unroll 4
+        for (int v = 0; v < V; ++v) {
+          Vec<T> result = acc[r][v];
+          result = activate<T>(result, activation);
+          if (count[v] == L) {
+            store(row + to[v], result);
+          } else {
+            store_n(row + to[v], result, count[v]);
+          }
+        }
+      }
+    }
+  }
+}
+
+template <class T>
+ONDINE_INLINE N row_vectors(const Plane& p) {
+  return (p.out_w + lanes<T> - 1) / lanes<T>;
+}
+
+template <class T>
+N slope_elements(const Plane& p, N channels) {
+  return channels * p.out_h * row_vectors<T>(p) * lanes<T>;
+}
+
+template <class T>
+void slopes(const Plane& p, N channels, const T* dy, T* to) {
+  const N width = row_vectors<T>(p) * lanes<T>;
+  for (N row = 0; row < channels * p.out_h; ++row) {
+    copy_short(to + row * width, dy + row * p.out_w, p.out_w);
+    set_zero(to + row * width + p.out_w, width - p.out_w);
+  }
+}
+
+template <class T>
+void weight_sums(const Plane& p, N inner, N outer, N images, const T* copies, const T* all_slopes,
+                 T* sums) {
+  constexpr int L = lanes<T>;
+  constexpr int R = gradient_rows;
+  constexpr int K = gradient_taps;
+  const Copy c(p);
+  const N depth = inner * p.kernel_h * p.kernel_w;
+  N offsets[most_depth];
+  list_offsets(p, inner, offsets);
+  const N image_copy = copy_elements<T>(p, inner);
+  const N channel = p.out_h * row_vectors<T>(p) * L;
+  const N image_slopes = outer * channel;
+  for (N o = 0; o < outer; o += R) {
+    N row[R];
+    for (int r = 0; r < R; ++r) row[r] = smaller(o + r, outer - 1) * channel;
+    for (N k = 0; k < depth; k += K) {
+      N offset[K];
+      for (int j = 0; j < K; ++j) offset[j] = offsets[smaller(k + j, depth - 1)];
+      Vec<T> acc[R][K] = {};
+      for (N image = 0; image < images; ++image) {
+        const T* d = all_slopes + image * image_slopes;
+        const T* const planes = copies + image * image_copy;
+        for (N h = 0; h < p.out_h; ++h) {
+          for (N column = 0; column < p.out_w; column += L, d += L) {
+            const T* const x = planes + h * c.pitch + column;
+            Vec<T> slope[R];
+#pragma GCC unroll 4
+            for (int r = 0; r < R; ++r) slope[r] = load(d + row[r]);
+#pragma GCC unroll 5
+            for (int j = 0; j < K; ++j) {
+              const Vec<T> tap = load(x + offset[j]);
+#pragma GCC unroll 4
+              for (int r = 0; r < R; ++r) acc[r][j] += slope[r] * tap;
+            }
+          }
+        }
+      }
+#pragma GCC unroll 4
+      for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 5
+        for (int j = 0; j < K; ++j) {
+          if (o + r >= outer || k + j >= depth) continue;
+          T* const to = sums + ((o + r) * depth + k + j) * L;
+          store(to, load(to) + acc[r][j]);
+        }
+      }
+    }
+  }
+}
+
+template <class T>
+void weight_gradient(N n, N shards, N shard, const T* sums, T* dw) {
+  for (N i = 0; i < n; ++i) {
+    Vec<T> total{};
+    for (N s = 0; s < shards; ++s) total += load(sums + s * shard + i * lanes<T>);
+    dw[i] = lane_sum<T>(total);
+  }
+}
+
+template <class T>
+constexpr DirectKernels<T> kernels_of = {block_rows,         most_depth,         &copy_elements<T>,
+                                         &copy<T>,           &weights<T>,        &forward<T>,
+                                         &slope_elements<T>, &slopes<T>,         lanes<T>,
+                                         &weight_sums<T>,    &weight_gradient<T>};
+
+}  // namespace
+
+constinit const DirectKernels<float> direct_f32 = kernels_of<float>;
+constinit const DirectKernels<double> direct_f64 = kernels_of<double>;
+
+}  // namespace ondine::math::ONDINE_ISA

@@ -1,0 +1,131 @@
+// Moving the elements under a convolution's window to the columns of a matrix, and back.
+#include "kernels/simd/parts.h"
+#include "kernels/simd/vector/strided.h"
+
+namespace ondine::math::ONDINE_ISA {
+namespace {
+
+using N = std::int64_t;
+
+ONDINE_INLINE N smaller(N a, N b) { return a < b ? a : b; }
+ONDINE_INLINE N larger(N a, N b) { return a > b ? a : b; }
+
+// Positions of one output row that lie in one panel.
+struct Run {
+  N d, h, w;  // output coordinates of the first
+  N length;
+  N panel, at;  // where its column is
+};
+
+// Which of the run's elements lie inside of x for one tap of the window, and where the first is.
+struct Tap {
+  N begin, end;  // within the run
+  N offset;      // in a plane of x, of the element `begin`
+};
+
+Tap tap_of(const ColumnBlock& b, const Run& run, N kd, N kh, N kw) {
+  const N d = run.d * b.stride[0] + kd * b.dilation[0] - b.pad[0];
+  const N h = run.h * b.stride[1] + kh * b.dilation[1] - b.pad[1];
+  if (d < 0 || d >= b.in[0] || h < 0 || h >= b.in[1]) return {0, 0, 0};
+  const N w = run.w * b.stride[2] + kw * b.dilation[2] - b.pad[2];
+  const N s = b.stride[2];
+  const N begin = w >= 0 ? 0 : smaller(run.length, (-w + s - 1) / s);
+  const N end = w >= b.in[2] ? begin : smaller(run.length, (b.in[2] - 1 - w) / s + 1);
+  return {begin, larger(begin, end), (d * b.in[1] + h) * b.in[2] + w + begin * s};
+}
+
+template <class Body>
+ONDINE_INLINE void for_runs(const ColumnBlock& b, Body&& body) {
+  for (N p = b.first; p < b.last;) {
+    Run run;
+    run.w = p % b.out[2];
+    run.h = p / b.out[2] % b.out[1];
+    run.d = p / (b.out[2] * b.out[1]);
+    const N column = p - b.first;
+    run.panel = column / b.width;
+    run.at = column % b.width;
+    run.length = smaller(smaller(b.out[2] - run.w, b.width - run.at), b.last - p);
+    body(run);
+    p += run.length;
+  }
+}
+
+// body(tap, kernel index) for each tap of the window.
+template <class Body>
+ONDINE_INLINE void for_taps(const ColumnBlock& b, const Run& run, Body&& body) {
+  N k = 0;
+  for (N kd = 0; kd < b.kernel[0]; ++kd) {
+    for (N kh = 0; kh < b.kernel[1]; ++kh) {
+      for (N kw = 0; kw < b.kernel[2]; ++kw) body(tap_of(b, run, kd, kh, kw), k++);
+    }
+  }
+}
+
+template <class T>
+void gather(const ColumnBlock& b, const T* x, T* columns) {
+  const N taps = b.kernel[0] * b.kernel[1] * b.kernel[2];
+  const N rows = b.channels * taps;
+  const N plane = b.in[0] * b.in[1] * b.in[2];
+  const N s = b.stride[2];
+  for_runs(b, [&](const Run& run) {
+    for_taps(b, run, [&](const Tap& tap, N k) {
+      T* dst = columns + (run.panel * rows + k) * b.width + run.at;
+      const T* src = x + tap.offset;
+      for (N c = 0; c < b.channels; ++c) {
+        for (N i = 0; i < tap.begin; ++i) dst[i] = 0;
+        if (s == 1) {
+          copy_short(dst + tap.begin, src, tap.end - tap.begin);
+        } else if (s == 2) {
+          take_even(dst + tap.begin, src, tap.end - tap.begin);
+        } else {
+          for (N i = tap.begin; i < tap.end; ++i) dst[i] = src[(i - tap.begin) * s];
+        }
+        for (N i = tap.end; i < run.length; ++i) dst[i] = 0;
+        dst += taps * b.width;
+        src += plane;
+      }
+    });
+  });
+  const N rest = (b.last - b.first) % b.width;
+  if (rest == 0) return;
+  T* dst = columns + (b.last - b.first) / b.width * rows * b.width;
+  for (N r = 0; r < rows; ++r, dst += b.width) {
+    for (N i = rest; i < b.width; ++i) dst[i] = 0;
+  }
+}
+
+template <class T>
+void scatter(const ColumnBlock& b, const T* columns, T* x) {
+  constexpr int L = lanes<T>;
+  const N taps = b.kernel[0] * b.kernel[1] * b.kernel[2];
+  const N rows = b.channels * taps;
+  const N plane = b.in[0] * b.in[1] * b.in[2];
+  const N s = b.stride[2];
+  for_runs(b, [&](const Run& run) {
+    for_taps(b, run, [&](const Tap& tap, N k) {
+      const T* src = columns + (run.panel * rows + k) * b.width + run.at + tap.begin;
+      T* dst = x + tap.offset;
+      const N n = tap.end - tap.begin;
+      for (N c = 0; c < b.channels; ++c) {
+        if (s == 1) {
+          N i = 0;
+          for (; i + L <= n; i += L) store(dst + i, load(dst + i) + load(src + i));
+          for (; i < n; ++i) dst[i] += src[i];
+        } else if (s == 2) {
+          add_even(dst, src, n);
+        } else {
+          for (N i = 0; i < n; ++i) dst[i * s] += src[i];
+        }
+        src += taps * b.width;
+        dst += plane;
+      }
+    });
+  });
+}
+
+}  // namespace
+
+constinit const Im2colKernels<float> im2col_f32 = {&gather<float>, &scatter<float>};
+constinit const Im2colKernels<double> im2col_f64 = {&gather<double>, &scatter<double>};
+
+}  // namespace ondine::math::ONDINE_ISA

@@ -1,0 +1,216 @@
+// 3 x 3 windows in Winograd's transformed space; lanes are channels.
+#include "kernels/simd/conv/channel_lanes.h"
+#include "kernels/simd/conv/conv_parts.h"
+#include "kernels/simd/conv/winograd_tile.h"
+#include "kernels/simd/matmul/activation.h"
+#include "kernels/simd/vector/strided.h"
+
+namespace ondine::math::ONDINE_ISA {
+namespace {
+
+using N = std::int64_t;
+using V = Vec<float>;
+
+constexpr int L = lanes<float>;
+
+ONDINE_INLINE N smaller(N a, N b) { return a < b ? a : b; }
+ONDINE_INLINE N larger(N a, N b) { return a > b ? a : b; }
+
+N scratch_bytes(const TileRows& r) {
+  return (r.rows * r.tile + 2) * (r.across * r.tile + 2) * L * N{sizeof(float)};
+}
+
+// The nine taps of `count` rows `stride` apart as vectors over the rows.
+ONDINE_INLINE void load_taps(V* taps, const float* w, N stride, N count, bool flip) {
+  float rows[L < 9 ? 12 * L : L * L];  // tap by tap
+  if constexpr (L == 16) {
+    V r[L];
+#pragma GCC unroll 16
+    for (int l = 0; l < L; ++l) r[l] = l < count ? load_n(w + l * stride, 9) : V{};
+    transpose<float>(r);
+#pragma GCC unroll 9
+    for (int k = 0; k < 9; ++k) taps[k] = flip ? r[8 - k] : r[k];
+  } else {
+    for (N k = 0; k < 9; ++k) {
+      for (N l = 0; l < L; ++l) rows[k * L + l] = l < count ? w[l * stride + k] : 0;
+    }
+    for (N k = 0; k < 9; ++k) taps[k] = load(rows + (flip ? 8 - k : k) * L);
+  }
+}
+
+template <int M>
+void weights_of(const TileWeights& s, N first, N last, N panel, bool flip, const float* w,
+                float* u) {
+  constexpr int size = M + 2;
+  for (N p = first; p < last; ++p) {
+    for (N i = 0; i < s.inner; ++i) {
+      for (N lane = 0; lane < panel; lane += L) {
+        const N outer = p * panel + lane;
+        const N count = smaller(L, s.outer - outer);
+        V taps[9] = {};
+        if (count > 0) {
+          load_taps(taps, w + outer * s.outer_stride + i * s.inner_stride, s.outer_stride, count,
+                    flip);
+        }
+        V all[size * size];
+        apply_both<WeightMatrix<M>, size, 3>(all, taps);
+        float* const to = u + (p * s.inner + i) * panel + lane;
+#pragma GCC unroll 36
+        for (int c = 0; c < size * size; ++c) store(to + c * s.component, all[c]);
+      }
+    }
+  }
+}
+
+void weights(const TileWeights& s, N first, N last, N panel, bool flip, const float* w, float* u) {
+  s.tile == 2 ? weights_of<2>(s, first, last, panel, flip, w, u)
+              : weights_of<4>(s, first, last, panel, flip, w, u);
+}
+
+template <int M>
+void weight_gradient_of(const TileWeights& s, const float* u, float* dw) {
+  constexpr int size = M + 2;
+  for (N outer = 0; outer < s.outer; outer += L) {
+    const N count = smaller(L, s.outer - outer);
+    for (N i = 0; i < s.inner; ++i) {
+      V all[size * size];
+#pragma GCC unroll 36
+      for (int c = 0; c < size * size; ++c) all[c] = load(u + c * s.component + i * s.ld + outer);
+      V taps[16] = {};
+      apply_both<Adjoint<WeightMatrix<M>>, 3, size>(taps, all);
+      float* const to = dw + outer * s.outer_stride + i * s.inner_stride;
+      if constexpr (L == 16) {
+        transpose<float>(taps);
+        for (N l = 0; l < count; ++l) store_n(to + l * s.outer_stride, taps[l], 9);
+      } else {
+        for (N k = 0; k < 9; ++k) {
+          for (N l = 0; l < count; ++l) to[l * s.outer_stride + k] = taps[k][l];
+        }
+      }
+    }
+  }
+}
+
+void weight_gradient(const TileWeights& s, const float* u, float* dw) {
+  s.tile == 2 ? weight_gradient_of<2>(s, u, dw) : weight_gradient_of<4>(s, u, dw);
+}
+
+// body(tile, where its first element lies in a copy of `pitch` positions a row)
+template <int M, class Body>
+ONDINE_INLINE void for_tiles(const TileRows& r, N pitch, Body&& body) {
+  for (N h = 0; h < r.rows; ++h) {
+    for (N w = 0; w < r.across; ++w) body(h * r.across + w, (h * pitch + w) * M * L);
+  }
+}
+
+template <int M>
+void input_of(const TileRows& r, N pad_h, N pad_w, const float* x, float* v, float* rows) {
+  constexpr int size = M + 2;
+  const N pitch = r.across * M + 2;
+  const N start = r.first * M - pad_h;
+  const N begin = larger(0, start);
+  const N end = smaller(r.height, start + r.rows * M + 2);
+  const N plane = r.height * r.width;
+  for (N c = 0; c < r.channels; c += L) {
+    set_zero(rows, (r.rows * M + 2) * pitch * L);
+    if (begin < end) {
+      gather_lanes(rows + ((begin - start) * pitch + pad_w) * L, x + c * plane + begin * r.width,
+                   plane, smaller(L, r.channels - c), (end - begin) * r.width, r.width, pitch);
+    }
+    for_tiles<M>(r, pitch, [&](N tile, N at) {
+      V d[size * size];
+#pragma GCC unroll 6
+      for (int i = 0; i < size; ++i) {
+#pragma GCC unroll 6
+        for (int j = 0; j < size; ++j) d[i * size + j] = load(rows + at + (i * pitch + j) * L);
+      }
+      V all[size * size];
+      apply_both<InputMatrix<M>, size, size>(all, d);
+      float* const to = v + tile * r.ld + c;
+#pragma GCC unroll 36
+      for (int i = 0; i < size * size; ++i) store(to + i * r.component, all[i]);
+    });
+  }
+}
+
+void input(const TileRows& r, N pad_h, N pad_w, const float* x, float* v, void* scratch) {
+  float* const rows = static_cast<float*>(scratch);
+  r.tile == 2 ? input_of<2>(r, pad_h, pad_w, x, v, rows) : input_of<4>(r, pad_h, pad_w, x, v, rows);
+}
+
+template <int M>
+void output_of(const TileRows& r, const float* v, const float* bias, Activation activation,
+               float* y, float* rows) {
+  constexpr int size = M + 2;
+  const N pitch = r.across * M;
+  const N count = smaller(r.rows * M, r.height - r.first * M);
+  const N plane = r.height * r.width;
+  for (N c = 0; c < r.channels; c += L) {
+    const N channels = smaller(L, r.channels - c);
+    const V start = bias ? load_n(bias + c, channels) : V{};
+    for_tiles<M>(r, pitch, [&](N tile, N at) {
+      const float* const from = v + tile * r.ld + c;
+      V all[size * size];
+#pragma GCC unroll 36
+      for (int i = 0; i < size * size; ++i) all[i] = load(from + i * r.component);
+      V d[M * M];
+      apply_both<OutputMatrix<M>, M, size>(d, all);
+#pragma GCC unroll 4
+      for (int i = 0; i < M; ++i) {
+#pragma GCC unroll 4
+        for (int j = 0; j < M; ++j) {
+          V result = d[i * M + j] + start;
+          result = activate<float>(result, activation);
+          store(rows + at + (i * pitch + j) * L, result);
+        }
+      }
+    });
+    scatter_lanes(y + c * plane + r.first * M * r.width, rows, plane, channels, count * r.width,
+                  r.width, pitch);
+  }
+}
+
+void output(const TileRows& r, const float* v, const float* bias, Activation activation, float* y,
+            void* scratch) {
+  float* const rows = static_cast<float*>(scratch);
+  r.tile == 2 ? output_of<2>(r, v, bias, activation, y, rows)
+              : output_of<4>(r, v, bias, activation, y, rows);
+}
+
+template <int M>
+void output_gradient_of(const TileRows& r, const float* dy, float* v, float* rows) {
+  constexpr int size = M + 2;
+  const N pitch = r.across * M;
+  const N count = smaller(r.rows * M, r.height - r.first * M);
+  const N plane = r.height * r.width;
+  for (N c = 0; c < r.channels; c += L) {
+    set_zero(rows, r.rows * M * pitch * L);
+    gather_lanes(rows, dy + c * plane + r.first * M * r.width, plane, smaller(L, r.channels - c),
+                 count * r.width, r.width, pitch);
+    for_tiles<M>(r, pitch, [&](N tile, N at) {
+      V d[M * M];
+#pragma GCC unroll 4
+      for (int i = 0; i < M; ++i) {
+#pragma GCC unroll 4
+        for (int j = 0; j < M; ++j) d[i * M + j] = load(rows + at + (i * pitch + j) * L);
+      }
+      V all[size * size];
+      apply_both<Adjoint<OutputMatrix<M>>, size, M>(all, d);
+      float* const to = v + tile * r.ld + c;
+#pragma GCC unroll 36
+      for (int i = 0; i < size * size; ++i) store(to + i * r.component, all[i]);
+    });
+  }
+}
+
+void output_gradient(const TileRows& r, const float* dy, float* v, void* scratch) {
+  float* const rows = static_cast<float*>(scratch);
+  r.tile == 2 ? output_gradient_of<2>(r, dy, v, rows) : output_gradient_of<4>(r, dy, v, rows);
+}
+
+}  // namespace
+
+constinit const WinogradKernels<float> winograd_f32 = {&scratch_bytes, &weights, &weight_gradient,
+                                                       &input,         &output,  &output_gradient};
+
+}  // namespace ondine::math::ONDINE_ISA

@@ -1,0 +1,57 @@
+#include "kernels/simd/isa.h"
+
+#include <cstdlib>
+#include <string_view>
+
+#include "kernels/simd/tables.h"
+
+namespace ondine::math {
+namespace {
+
+const Kernels& choose() noexcept {
+  const char* const variable = std::getenv("ONDINE_ISA");
+  const std::string_view wanted = variable ? variable : "";
+  for (const Isa isa : {Isa::avx512, Isa::avx2}) {
+    const Kernels* const candidate = kernels_for(isa);
+    if (!candidate) continue;
+    if (wanted == "baseline" || (wanted == "avx2" && isa == Isa::avx512)) continue;
+    return *candidate;
+  }
+  return baseline::table;
+}
+
+}  // namespace
+
+const Kernels* kernels_for(Isa isa) noexcept {
+  switch (isa) {
+    case Isa::baseline:
+      return &baseline::table;
+    case Isa::avx2:
+#ifdef ONDINE_WITH_AVX2
+      if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+          __builtin_cpu_supports("bmi2")) {
+        return &avx2::table;
+      }
+#endif
+      return nullptr;
+    case Isa::avx512:
+#ifdef ONDINE_WITH_AVX512
+      if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+          __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) {
+        return &avx512::table;
+      }
+#endif
+      return nullptr;
+  }
+  return nullptr;
+}
+
+const Kernels& kernels() noexcept {
+  static const Kernels& chosen = choose();
+  return chosen;
+}
+
+const char* isa_name(const Kernels& kernels) noexcept { return kernels.name; }
+
+}  // namespace ondine::math

@@ -1,0 +1,26 @@
+// What a product or convolution does to its results before they are stored.
+#pragma once
+
+#include "kernels/matmul/gemm_primitive.h"
+#include "kernels/simd/vector/simd.h"
+
+namespace ondine::math::ONDINE_ISA {
+
+// NaN stays NaN.
+template <class T>
+ONDINE_INLINE Vec<T> activate(const Vec<T>& v, Activation activation) {
+  if (activation == Activation::none) return v;
+  const Vec<T> raised = v < Vec<T>{} ? Vec<T>{} : v;
+  if (activation == Activation::relu) return raised;
+  const Vec<T> six = broadcast<T>(6);
+  return raised > six ? six : raised;
+}
+
+template <class T>
+ONDINE_INLINE T activate_one(T v, Activation activation) {
+  if (activation == Activation::none) return v;
+  const T raised = v < 0 ? T{0} : v;
+  return activation == Activation::relu6 && raised > 6 ? T{6} : raised;
+}
+
+}  // namespace ondine::math::ONDINE_ISA

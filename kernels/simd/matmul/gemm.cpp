@@ -1,0 +1,321 @@
+// C = alpha A B + beta C on one thread: B is packed once for all rows, panel by panel where each is
+// used first, and a panel stays in the first cache; blocks of A and of C stay in the second while k
+// is passed over.
+#include "kernels/simd/matmul/gemm_micro.h"
+#include "kernels/simd/matmul/gemm_pack.h"
+#include "kernels/simd/parts.h"
+
+namespace ondine::math::ONDINE_ISA {
+namespace {
+
+// A panel of B and a block of A fit into a first cache of 48 kB, the other blocks together into a
+// second one of 1 MB.
+constexpr std::int64_t block_k = 256;
+constexpr std::int64_t block_n = 1024;
+constexpr std::int64_t block_m = 144;
+constexpr std::int64_t most_k = 1024;  // of B that is packed at once
+constexpr std::int64_t slack = 64;     // elements, behind each packed matrix
+
+template <class T>
+using Micro = void (*)(const Block<T>&);
+
+// Where there are no masked loads, a matrix B whose last vector is not whole is packed.
+constexpr Edge partial_edge = has_masks ? Edge::masked : Edge::padded;
+
+template <class T, int Vectors, Edge E, bool UnitRow, int... I>
+constexpr Micro<T> pick_rows(int rows, std::integer_sequence<int, I...>) {
+  constexpr Micro<T> all[] = {&micro<T, I + 1, Vectors, E, UnitRow>...};
+  return all[rows - 1];
+}
+
+template <class T, int Rows, int Vectors>
+ONDINE_INLINE Micro<T> pick_wide(bool tail) {
+  return tail ? &micro<T, Rows, Vectors, Edge::masked, false>
+              : &micro<T, Rows, Vectors, Edge::whole, false>;
+}
+
+template <class T, int Vectors>
+ONDINE_INLINE Micro<T> pick(int rows, bool tail, bool unit_row) {
+  constexpr auto every = std::make_integer_sequence<int, max_rows>();
+  if (tail) {
+    return unit_row ? pick_rows<T, Vectors, partial_edge, true>(rows, every)
+                    : pick_rows<T, Vectors, partial_edge, false>(rows, every);
+  }
+  return unit_row ? pick_rows<T, Vectors, Edge::whole, true>(rows, every)
+                  : pick_rows<T, Vectors, Edge::whole, false>(rows, every);
+}
+
+// Blocks that pack B have nearly all rows.
+constexpr int least_keeping = max_rows > 2 ? max_rows - 2 : 1;
+
+template <class T, bool UnitRow>
+ONDINE_INLINE Micro<T> pick_keeping(int rows) {
+  constexpr auto whole = Edge::whole;
+  if (rows == max_rows) return &micro<T, max_rows, panel_vectors, whole, UnitRow, true>;
+  if (rows == max_rows - 1) return &micro<T, max_rows - 1, panel_vectors, whole, UnitRow, true>;
+  return &micro<T, least_keeping, panel_vectors, whole, UnitRow, true>;
+}
+
+ONDINE_INLINE std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
+ONDINE_INLINE std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+// Pieces of nearly the same size, none larger than `most`.
+ONDINE_INLINE std::int64_t even_piece(std::int64_t n, std::int64_t most) {
+  return divide_up(n, divide_up(n, most));
+}
+
+template <class T>
+ONDINE_INLINE Epilogue<T> epilogue_of(const GemmCall<T>& g, bool first, bool last, std::int64_t i,
+                                      std::int64_t j) {
+  return {g.alpha,
+          first ? g.beta : T{1},
+          last && g.col_bias ? g.col_bias + j : nullptr,
+          last && g.row_bias ? g.row_bias + i : nullptr,
+          last ? g.activation : Activation::none,
+          first && g.addend ? g.addend + i * g.ldc + j : nullptr};
+}
+
+// Up to 4 rows and B stored by columns: dot products, no packing.
+template <class T, int Rows>
+void run_dots(const GemmCall<T>& g, std::int64_t i) {
+  constexpr int cols = Rows <= 2 ? 4 : 3;
+  Block<T> block{g.k, g.a + i * g.a_row, g.a_row, 1, nullptr, 1, nullptr, g.ldc, 0, {}};
+  std::int64_t j = 0;
+  for (; j + cols <= g.n; j += cols) {
+    block.b = g.b + j * g.b_col;
+    block.c = g.c + i * g.ldc + j;
+    block.epilogue = epilogue_of(g, true, true, i, j);
+    dots<T, Rows, cols>(block, g.b_col);
+  }
+  for (; j < g.n; ++j) {
+    block.b = g.b + j * g.b_col;
+    block.c = g.c + i * g.ldc + j;
+    block.epilogue = epilogue_of(g, true, true, i, j);
+    dots<T, Rows, 1>(block, g.b_col);
+  }
+}
+
+template <class T>
+void run_few_rows(const GemmCall<T>& g) {
+  std::int64_t i = 0;
+  for (; i + 4 <= g.m; i += 4) run_dots<T, 4>(g, i);
+  if (g.m - i == 3) run_dots<T, 3>(g, i);
+  if (g.m - i == 2) run_dots<T, 2>(g, i);
+  if (g.m - i == 1) run_dots<T, 1>(g, i);
+}
+
+// 1 to 3 rows and B stored by rows: wide blocks, nothing packed.
+template <class T, int Rows, int Vectors>
+void run_wide(const GemmCall<T>& g) {
+  constexpr int L = lanes<T>;
+  for (std::int64_t j = 0; j < g.n;) {
+    const std::int64_t left = g.n - j;
+    const std::int64_t width = smaller(left, Vectors * L);
+    Block<T> block{g.k,     g.a,     g.a_row, g.a_col, g.b + j,
+                   g.b_row, g.c + j, g.ldc,   0,       epilogue_of(g, true, true, 0, j)};
+    if (width == Vectors * L) {
+      micro<T, Rows, Vectors, Edge::whole, false>(block);
+      j += width;
+    } else {
+      block.last = smaller(left, L);
+      pick_wide<T, Rows, 1>(left < L)(block);
+      j += block.last;
+    }
+  }
+}
+
+// How a product is cut and what is packed.
+struct Cut {
+  std::int64_t mr, mc, kc;
+  bool pack_a, pack_b;
+};
+
+// A stored by rows is turned when it is packed; up to this many panels of B read it in place
+// faster. Rows a power of two apart share few lines of the first cache.
+template <class T>
+std::int64_t rows_in_place(const GemmCall<T>& g) {
+  return g.a_row * std::int64_t{sizeof(T)} % 2048 == 0 ? 2 : 8;
+}
+
+template <class T>
+Cut cut_of(const GemmCall<T>& g) {
+  constexpr std::int64_t nr = panel<T>;
+  Cut cut;
+  cut.pack_a = g.m > max_rows && g.n > (g.a_col == 1 ? rows_in_place(g) : 4) * nr;
+  cut.mr = even_piece(g.m, cut.pack_a || g.a_row == 1 ? max_rows : max_separate_rows);
+  cut.mc = divide_up(even_piece(g.m, block_m), cut.mr) * cut.mr;
+  cut.kc = divide_up(even_piece(g.k, block_k), 8) * 8;
+  // Packing B costs about as much as a few rows of C; a matrix with a small stride is read in
+  // place.
+  cut.pack_b = !g.b_packed && (g.b_col != 1 || (g.m >= 48 && g.b_row > 2 * nr) ||
+                               (!has_masks && g.n % lanes<T> != 0));
+  return cut;
+}
+
+// Bounds that grow with m, n and k, so that the largest tile of a product says what all need.
+template <class T>
+std::int64_t a_elements(const GemmCall<T>& g, const Cut& cut) {
+  return cut.pack_a ? (smaller(g.m, block_m) + max_rows) * cut.kc + slack : 0;
+}
+template <class T>
+std::int64_t b_elements(const GemmCall<T>& g, const Cut& cut) {
+  constexpr std::int64_t nr = panel<T>;
+  return cut.pack_b ? divide_up(smaller(g.n, block_n), nr) * nr * smaller(g.k, most_k) + slack : 0;
+}
+
+template <class T>
+bool is_trivial(const GemmCall<T>& g) {
+  return g.m == 0 || g.n == 0 || g.k == 0 || g.alpha == 0;
+}
+
+template <class T>
+std::int64_t scratch_bytes(const GemmCall<T>& g) {
+  if (is_trivial(g)) return 0;
+  Cut cut = cut_of(g);
+  cut.kc = divide_up(smaller(g.k, block_k), 8) * 8;  // a smaller k may be cut into larger pieces
+  cut.pack_a = cut.pack_a || (g.m > max_rows && g.n > 2 * panel<T>);  // for any stride
+  cut.pack_b =
+      cut.pack_b || (!has_masks && !g.b_packed);  // a smaller tile may have a partial vector
+  return (a_elements(g, cut) + b_elements(g, cut)) * std::int64_t{sizeof(T)};
+}
+
+template <class T>
+void run_without_product(const GemmCall<T>& g) {
+  GemmCall<T> row = g;
+  row.m = 1;
+  row.k = 0;
+  row.alpha = 1;
+  for (std::int64_t i = 0; i < g.m; ++i) {
+    row.row_bias = g.row_bias ? g.row_bias + i : nullptr;
+    row.c = g.c + i * g.ldc;
+    row.addend = g.addend ? g.addend + i * g.ldc : nullptr;
+    run_wide<T, 1, 1>(row);
+  }
+}
+
+template <class T>
+void pack_b_block(T* panels, const GemmCall<T>& g, std::int64_t p, std::int64_t kc, std::int64_t j,
+                  std::int64_t nc) {
+  constexpr std::int64_t nr = panel<T>;
+  const T* const b = g.b + p * g.b_row + j * g.b_col;
+  if (g.b_col == 1) return pack_columns(panels, b, g.b_row, nc, nr, kc);
+  for (std::int64_t jj = 0; jj < nc; jj += nr) {
+    pack_rows(panels + jj * kc, b + jj * g.b_col, g.b_col, smaller(nr, nc - jj), nr, kc, false);
+  }
+}
+
+template <class T>
+void pack_a_block(T* panels, const GemmCall<T>& g, std::int64_t i, std::int64_t mc, std::int64_t mr,
+                  std::int64_t p, std::int64_t kc) {
+  const T* const a = g.a + i * g.a_row + p * g.a_col;
+  if (g.a_row == 1) return pack_columns(panels, a, g.a_col, mc, mr, kc);
+  for (std::int64_t ii = 0; ii < mc; ii += mr) {
+    pack_rows(panels + ii * kc, a + ii * g.a_row, g.a_row, smaller(mr, mc - ii), mr, kc, true);
+  }
+}
+
+template <class T>
+void pack_whole_b(const GemmCall<T>& g, T* panels) {
+  pack_b_block(panels, g, 0, g.k, 0, g.n);
+}
+
+// Rows [i, i + mc) and columns [j, j + nc) of C, with [p, p + kc) of k.
+struct Piece {
+  std::int64_t i, mc, j, nc, p, kc;
+  std::int64_t b_step;  // elements from one packed column of B to the next
+  bool fresh;           // B is to be packed
+};
+
+template <class T>
+ONDINE_INLINE void run_block(const GemmCall<T>& g, const Cut& cut, T* b_panels, const T* a_panels,
+                             const Piece& at) {
+  constexpr int L = lanes<T>;
+  constexpr std::int64_t nr = panel<T>;
+  for (std::int64_t jj = 0; jj < at.nc; jj += nr) {
+    const std::int64_t cols = smaller(nr, at.nc - jj);
+    const T* const raw = g.b_packed ? g.b + (at.j + jj) * g.k + at.p * nr
+                                    : g.b + at.p * g.b_row + (at.j + jj) * g.b_col;
+    T* const packed = b_panels + jj * at.b_step;
+    bool keep = at.fresh && g.b_col == 1 && cols == nr && smaller(at.mc, cut.mr) >= least_keeping;
+    if (at.fresh && !keep) pack_b_block(packed, g, at.p, at.kc, at.j + jj, cols);
+    Block<T> block;
+    block.k = at.kc;
+    block.ldc = g.ldc;
+    block.a_row = cut.pack_a ? 1 : g.a_row;
+    block.a_col = cut.pack_a ? cut.mr : g.a_col;
+    block.b = cut.pack_b ? packed : raw;
+    block.b_row = cut.pack_b || g.b_packed ? nr : g.b_row;
+    block.keep = packed;
+    const bool two = cols > L;
+    const bool tail = cols % L != 0;
+    block.last = two ? cols - L : cols;
+    const bool unit_row = block.a_row == 1;
+    const auto kernel = [&](int rows) {
+      return two ? pick<T, 2>(rows, tail, unit_row) : pick<T, 1>(rows, tail, unit_row);
+    };
+    const Micro<T> whole = kernel(static_cast<int>(cut.mr));
+    for (std::int64_t ii = 0; ii < at.mc; ii += cut.mr) {
+      const int rows = static_cast<int>(smaller(cut.mr, at.mc - ii));
+      const std::int64_t i = at.i + ii;
+      block.a = cut.pack_a ? a_panels + ii * at.kc : g.a + i * g.a_row + at.p * g.a_col;
+      block.c = g.c + i * g.ldc + at.j + jj;
+      block.epilogue = epilogue_of(g, at.p == 0, at.p + at.kc == g.k, i, at.j + jj);
+      if (keep) {
+        Block<T> first = block;
+        first.b = raw;
+        first.b_row = g.b_row;
+        (unit_row ? pick_keeping<T, true>(rows) : pick_keeping<T, false>(rows))(first);
+        keep = false;
+      } else {
+        (rows == cut.mr ? whole : kernel(rows))(block);
+      }
+    }
+  }
+}
+
+template <class T>
+void run(const GemmCall<T>& g, void* scratch) {
+  constexpr int L = lanes<T>;
+  constexpr std::int64_t nr = panel<T>;
+  if (is_trivial(g)) return run_without_product(g);
+  if (!g.b_packed && g.b_col == 1 && g.m <= 3) {
+    if (g.m == 1) return run_wide<T, 1, 8>(g);
+    if (g.m == 2) return run_wide<T, 2, 4>(g);
+    return run_wide<T, 3, 3>(g);
+  }
+  if (!g.b_packed && g.b_row == 1 && g.a_col == 1 && g.m <= 4 && g.k >= 2 * L) {
+    return run_few_rows(g);
+  }
+  const Cut cut = cut_of(g);
+  T* const b_panels = static_cast<T*>(scratch);
+  T* const a_panels = b_panels + b_elements(g, cut);
+  // All rows at once: a panel of B is not wanted again.
+  const bool once = g.m <= cut.mc;
+  const std::int64_t block_cols = once ? g.n : block_n;
+  const std::int64_t packed_k = most_k / cut.kc * cut.kc;
+  for (std::int64_t j = 0; j < g.n; j += block_cols) {
+    const std::int64_t nc = smaller(block_cols, g.n - j);
+    const std::int64_t width = divide_up(nc, nr) * nr;
+    for (std::int64_t start = 0; start < g.k; start += packed_k) {
+      const std::int64_t end = smaller(g.k, start + packed_k);
+      for (std::int64_t i = 0; i < g.m; i += cut.mc) {
+        const std::int64_t mc = smaller(cut.mc, g.m - i);
+        for (std::int64_t p = start; p < end; p += cut.kc) {
+          const std::int64_t kc = smaller(cut.kc, end - p);
+          if (cut.pack_a) pack_a_block(a_panels, g, i, mc, cut.mr, p, kc);
+          T* const panels = once ? b_panels : b_panels + (p - start) * width;
+          run_block(g, cut, panels, a_panels,
+                    {i, mc, j, nc, p, kc, once ? 0 : kc, cut.pack_b && i == 0});
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+constinit const GemmKernels<float> gemm_f32 = {panel<float>, &scratch_bytes<float>, &run<float>,
+                                               &pack_whole_b<float>};
+constinit const GemmKernels<double> gemm_f64 = {panel<double>, &scratch_bytes<double>, &run<double>,
+                                                &pack_whole_b<double>};
+
+}  // namespace ondine::math::ONDINE_ISA

@@ -1,0 +1,242 @@
+// Register blocks of a matrix product.
+#pragma once
+
+#include "kernels/simd/matmul/activation.h"
+#include "kernels/simd/matmul/lane_products.h"
+#include "kernels/simd/tables.h"
+#include "kernels/simd/vector/simd.h"
+
+namespace ondine::math::ONDINE_ISA {
+
+#if defined(__AVX512F__)
+inline constexpr int max_rows = 12;
+#elif defined(__AVX2__)
+inline constexpr int max_rows = 6;
+#elif defined(__aarch64__)
+inline constexpr int max_rows = 12;
+#else
+inline constexpr int max_rows = 5;
+#endif
+// Of blocks whose rows of A are read one by one: the factors need registers too.
+#if defined(__aarch64__)
+inline constexpr int max_separate_rows = 10;
+#else
+inline constexpr int max_separate_rows = max_rows;
+#endif
+inline constexpr int panel_vectors = 2;
+template <class T>
+inline constexpr std::int64_t panel = panel_vectors* lanes<T>;
+
+#if defined(__AVX2__)
+inline constexpr bool has_masks = true;
+#else
+inline constexpr bool has_masks = false;
+#endif
+
+// The last vector of a block's rows: whole, only `last` elements of B and C there, or only of C.
+enum class Edge { whole, masked, padded };
+
+// What happens to a block of C: pointers are those of the block.
+template <class T>
+struct Epilogue {
+  T alpha, beta;
+  const T* col_bias;
+  const T* row_bias;
+  Activation activation;
+  const T* addend;  // what beta multiplies, laid out like C; C when null
+};
+
+template <class T>
+struct Block {
+  std::int64_t k;
+  const T* a;
+  std::int64_t a_row, a_col;
+  const T* b;
+  std::int64_t b_row;
+  T* c;
+  std::int64_t ldc;
+  std::int64_t last;  // columns of the last vector, where not all
+  Epilogue<T> epilogue;
+  T* keep = nullptr;  // where to pack the panel of B, if so
+};
+
+// The uncommon part of finishing, on a block that was stored to memory: one copy for all shapes.
+template <class T>
+static __attribute__((noinline)) void finish_stored(const T* acc, std::int64_t rows,
+                                                    std::int64_t vectors, std::int64_t cols,
+                                                    const Block<T>& block) {
+  constexpr int L = lanes<T>;
+  const Epilogue<T>& f = block.epilogue;
+  for (std::int64_t i = 0; i < rows; ++i) {
+    T* const c = block.c + i * block.ldc;
+    const T* const from = f.addend ? f.addend + i * block.ldc : c;
+    for (std::int64_t j = 0; j < cols; j += L) {
+      const std::int64_t left = cols - j;
+      Vec<T> r = load(acc + i * vectors * L + j) * f.alpha;
+      if (f.beta != 0) r += f.beta * (left < L ? load_n(from + j, left) : load(from + j));
+      if (f.col_bias) r += left < L ? load_n(f.col_bias + j, left) : load(f.col_bias + j);
+      if (f.row_bias) r += f.row_bias[i];
+      r = activate<T>(r, f.activation);
+      if (left < L) {
+        store_n(c + j, r, left);
+      } else {
+        store(c + j, r);
+      }
+    }
+  }
+}
+
+// The last vector of a row of C, whole or not.
+#if defined(__AVX512F__)
+inline constexpr bool stores_masked = true;
+#else
+inline constexpr bool stores_masked = false;
+#endif
+
+template <class T, int Rows, int Vectors, Edge E>
+ONDINE_INLINE void finish_block(Vec<T> (&acc)[Rows][Vectors], const Block<T>& block) {
+  constexpr int L = lanes<T>;
+  const Epilogue<T>& f = block.epilogue;
+  const bool rare = f.activation != Activation::none && f.beta != 0;
+  if ((E != Edge::whole && !stores_masked) || rare) {
+    T stored[Rows * Vectors * L];
+#pragma GCC unroll 16
+    for (int i = 0; i < Rows; ++i) {
+#pragma GCC unroll 16
+      for (int v = 0; v < Vectors; ++v) store(stored + (i * Vectors + v) * L, acc[i][v]);
+    }
+    const std::int64_t cols = E == Edge::whole ? Vectors * L : (Vectors - 1) * L + block.last;
+    finish_stored<T>(stored, Rows, Vectors, cols, block);
+    return;
+  }
+  constexpr bool part = E != Edge::whole;
+  const auto get = [&](const T* p, int v) __attribute__((always_inline)) {
+    return part && v == Vectors - 1 ? load_n(p + v * L, block.last) : load(p + v * L);
+  };
+  const auto each = [&](auto&& change) __attribute__((always_inline)) {
+#pragma GCC unroll 16
+    for (int i = 0; i < Rows; ++i) {
+#pragma GCC unroll 16
+      for (int v = 0; v < Vectors; ++v) change(acc[i][v], i, v);
+    }
+  };
+  if (f.alpha != 1)
+    each([&](Vec<T> & r, int, int) __attribute__((always_inline)) { r *= f.alpha; });
+  if (f.beta != 0) {
+    const T* const from = f.addend ? f.addend : block.c;
+    each([&](Vec<T> & r, int i, int v)
+             __attribute__((always_inline)) { r += f.beta * get(from + i * block.ldc, v); });
+  }
+  if (f.col_bias) {
+    each([&](Vec<T> & r, int, int v) __attribute__((always_inline)) { r += get(f.col_bias, v); });
+  }
+  if (f.row_bias) {
+    each([&](Vec<T> & r, int i, int) __attribute__((always_inline)) { r += f.row_bias[i]; });
+  }
+  if (f.activation != Activation::none) {
+    const Vec<T> high =
+        broadcast<T>(f.activation == Activation::relu6 ? T{6} : static_cast<T>(__builtin_inff()));
+    each([&](Vec<T> & r, int, int) __attribute__((always_inline)) {
+      r = r < Vec<T>{} ? Vec<T>{} : r;
+      r = r > high ? high : r;
+    });
+  }
+  each([&](const Vec<T>& r, int i, int v) __attribute__((always_inline)) {
+    T* const c = block.c + i * block.ldc + v * L;
+    if (part && v == Vectors - 1) {
+      store_n(c, r, block.last);
+    } else {
+      store(c, r);
+    }
+  });
+}
+
+// Rows x (Vectors lanes) elements of C. UnitRow: a_row is 1. Keep: what is read of B, in rows far
+// apart, is packed on the way; the stores are hidden behind the multiplications.
+template <class T, int Rows, int Vectors, Edge E, bool UnitRow, bool Keep = false>
+static void micro(const Block<T>& block) {
+  static_assert(!Keep || E == Edge::whole);
+  constexpr int L = lanes<T>;
+  Vec<T> acc[Rows][Vectors] = {};
+  const T* a = block.a;
+  const T* b = block.b;
+  T* keep = block.keep;
+  constexpr std::int64_t ahead = 12;
+  const std::int64_t a_row = UnitRow ? 1 : block.a_row;
+  const std::int64_t a_col = block.a_col;
+  const std::int64_t b_row = block.b_row;
+  // C is asked for shortly before it is wanted: rows that lie 4 kB apart share a set of the first
+  // cache and would not stay.
+  constexpr std::int64_t late = 48;
+  std::int64_t p = block.k;
+  for (std::int64_t stop = p < late ? p : late;; stop = 0) {
+    for (; p > stop; --p) {
+      Vec<T> row[Vectors];
+#pragma GCC unroll 16
+      for (int v = 0; v < Vectors; ++v) {
+        row[v] =
+            E == Edge::masked && v == Vectors - 1 ? load_n(b + v * L, block.last) : load(b + v * L);
+        if constexpr (Keep) {
+          __builtin_prefetch(b + ahead * b_row + v * L);
+          store(keep + v * L, row[v]);
+        }
+      }
+      if constexpr (Keep) keep += Vectors * L;
+      if constexpr (UnitRow) {
+        add_products<T, Rows, Vectors>(acc, a, row);
+      } else {
+        add_separate_products<T, Rows, Vectors>(acc, a, a_row, row);
+      }
+      a += a_col;
+      b += b_row;
+    }
+    if (stop == 0) break;
+#pragma GCC unroll 16
+    for (int i = 0; i < Rows; ++i) {
+#pragma GCC unroll 16
+      for (int v = 0; v < Vectors; ++v) __builtin_prefetch(block.c + i * block.ldc + v * L, 1);
+    }
+  }
+  finish_block<T, Rows, Vectors, E>(acc, block);
+}
+
+// C[i, j] = dot(row i of A, row j of B), both contiguous over k.
+template <class T, int Rows, int Cols>
+static void dots(const Block<T>& block, std::int64_t b_col) {
+  constexpr int L = lanes<T>;
+  Vec<T> acc[Rows][Cols] = {};
+  const auto step = [&](std::int64_t p, auto&& get) __attribute__((always_inline)) {
+    Vec<T> b[Cols];
+#pragma GCC unroll 16
+    for (int j = 0; j < Cols; ++j) b[j] = get(block.b + j * b_col + p);
+#pragma GCC unroll 16
+    for (int i = 0; i < Rows; ++i) {
+      const Vec<T> a = get(block.a + i * block.a_row + p);
+#pragma GCC unroll 16
+      for (int j = 0; j < Cols; ++j) acc[i][j] += a * b[j];
+    }
+  };
+  std::int64_t p = 0;
+  for (; p + L <= block.k; p += L) {
+    step(
+        p, [](const T* s) __attribute__((always_inline)) { return load(s); });
+  }
+  if (p < block.k) {
+    const std::int64_t rest = block.k - p;
+    step(
+        p, [rest](const T* s) __attribute__((always_inline)) { return load_n(s, rest); });
+  }
+  const Epilogue<T>& f = block.epilogue;
+  for (int i = 0; i < Rows; ++i) {
+    for (int j = 0; j < Cols; ++j) {
+      T* const c = block.c + i * block.ldc + j;
+      T r = lane_sum<T>(acc[i][j]) * f.alpha;
+      if (f.beta != 0) r += f.beta * (f.addend ? f.addend[i * block.ldc + j] : *c);
+      if (f.col_bias) r += f.col_bias[j];
+      if (f.row_bias) r += f.row_bias[i];
+      *c = activate_one(r, f.activation);
+    }
+  }
+}
+
+}  // namespace ondine::math::ONDINE_ISA

@@ -1,0 +1,181 @@
+// Sums over the rows of a channel. A block of elements stays in the first cache for its second
+// pass; the blocks are joined in double.
+#include "kernels/simd/conv/conv_parts.h"
+#include "kernels/simd/vector/map.h"
+
+namespace ondine::math::ONDINE_ISA {
+namespace {
+
+using N = std::int64_t;
+
+constexpr N block = 2048;
+
+// Sum over i < n of term(i, get), for terms that are 0 where get gives 0 for elements past the end.
+template <class T, class F>
+ONDINE_INLINE Vec<T> sum_block(N n, F&& term) {
+  constexpr int L = lanes<T>;
+  Vec<T> acc[4] = {};
+  const auto whole = [](const T* p) __attribute__((always_inline)) { return load(p); };
+  N i = 0;
+  for (; i + 4 * L <= n; i += 4 * L) {
+#pragma GCC unroll 4
+    for (int v = 0; v < 4; ++v) acc[v] += term(i + v * L, whole);
+  }
+  for (; i + L <= n; i += L) acc[0] += term(i, whole);
+  if (i < n) {
+    const N rest = n - i;
+    acc[1] += term(
+        i, [rest](const T* p) __attribute__((always_inline)) { return load_n(p, rest); });
+  }
+  return (acc[0] + acc[1]) + (acc[2] + acc[3]);
+}
+
+template <class T>
+void moments(const T* x, N n, Moments* m) {
+  for (N from = 0; from < n; from += block) {
+    const N count = n - from < block ? n - from : block;
+    const T* const row = x + from;
+    const auto elements = static_cast<double>(count);
+    const T total = lane_sum<T>(sum_block<T>(
+        count, [row](N i, auto get) __attribute__((always_inline)) { return get(row + i); }));
+    const double sum = static_cast<double>(total);
+    const T mean = static_cast<T>(sum / elements);
+    // Elements past the end, being 0, give mean^2 each in the last vector.
+    constexpr int L = lanes<T>;
+    const N missing = count % L == 0 ? 0 : L - count % L;
+    const T squares = lane_sum<T>(sum_block<T>(
+        count - (missing ? L - missing : 0),
+        [ row, mean ](N i, auto get) __attribute__((always_inline)) {
+          const Vec<T> d = get(row + i) - mean;
+          return d * d;
+        }));
+    double square = static_cast<double>(squares);
+    for (N i = count - (missing ? L - missing : 0); i < count; ++i) {
+      const double d = static_cast<double>(row[i]) - static_cast<double>(mean);
+      square += d * d;
+    }
+    // About the rounded mean: moved to the exact one.
+    const double exact = sum / elements;
+    const double shift = exact - static_cast<double>(mean);
+    square -= elements * shift * shift;
+    if (square < 0) square = 0;
+    const double all = m->count + elements;
+    const double delta = exact - m->mean;
+    m->squares += square + delta * delta * m->count * elements / all;
+    m->mean += delta * elements / all;
+    m->count = all;
+  }
+}
+
+// slope(dy, x) is what is summed in place of dy.
+template <class T, class F>
+ONDINE_INLINE void add_sums(const T* dy, const T* x, T mean, N n, double* total, double* product,
+                            F&& slope) {
+  constexpr int L = lanes<T>;
+  for (N from = 0; from < n; from += block) {
+    const N end = n - from < block ? n : from + block;
+    Vec<T> sum[4] = {};
+    Vec<T> with[4] = {};
+    N i = from;
+    for (; i + 4 * L <= end; i += 4 * L) {
+#pragma GCC unroll 4
+      for (int v = 0; v < 4; ++v) {
+        const Vec<T> value = load(x + i + v * L);
+        const Vec<T> d = slope(load(dy + i + v * L), value);
+        sum[v] += d;
+        with[v] += d * (value - mean);
+      }
+    }
+    for (; i < end; i += L) {
+      const N rest = end - i < L ? end - i : L;
+      const Vec<T> value = load_n(x + i, rest);
+      const Vec<T> d = slope(load_n(dy + i, rest), value);
+      sum[0] += d;
+      with[0] += d * (value - mean);
+    }
+    *total += static_cast<double>(lane_sum<T>((sum[0] + sum[1]) + (sum[2] + sum[3])));
+    *product += static_cast<double>(lane_sum<T>((with[0] + with[1]) + (with[2] + with[3])));
+  }
+}
+
+template <class T>
+void sums(const T* dy, const T* x, T mean, N n, double* total, double* product) {
+  add_sums(
+      dy, x, mean, n, total, product,
+      [](const Vec<T>& d, const Vec<T>&) __attribute__((always_inline)) { return d; });
+}
+
+template <class T>
+ONDINE_INLINE Vec<T> normal(const NormRow<T>& row, const Vec<T>& x) {
+  return (x - row.mean) * row.a + row.bias;
+}
+
+template <class T>
+ONDINE_INLINE Vec<T> masked(const NormRow<T>& row, const Vec<T>& d, const Vec<T>& x) {
+  const Vec<T> v = normal(row, x);
+  return (v < row.low) | (v > row.high) ? Vec<T>{} : d;
+}
+
+template <class T>
+void normalize(const NormRow<T>& given, T* y, const T* x, const T* addend, N n) {
+  const NormRow<T> row = given;
+  const Vec<T> low = broadcast<T>(row.low);
+  const Vec<T> high = broadcast<T>(row.high);
+  const auto clamp = [=](Vec<T> v) __attribute__((always_inline)) {
+    v = v < low ? low : v;
+    return v > high ? high : v;
+  };
+  if (addend) {
+    map(
+        y, x, addend, n, [=](const Vec<T>& u, const Vec<T>& more) __attribute__((always_inline)) {
+          return clamp(normal(row, u) + more);
+        });
+  } else {
+    map(
+        y, x,
+        n, [=](const Vec<T>& u) __attribute__((always_inline)) { return clamp(normal(row, u)); });
+  }
+}
+
+template <class T>
+void masked_sums(const NormRow<T>& given, const T* dy, const T* x, N n, double* total,
+                 double* product) {
+  const NormRow<T> row = given;
+  add_sums(
+      dy, x, row.mean, n, total,
+      product, [row](const Vec<T>& d, const Vec<T>& value) __attribute__((always_inline)) {
+        return masked(row, d, value);
+      });
+}
+
+template <class T>
+void masked_gradient(const NormRow<T>& given, T* dx, const T* dy, const T* x, T by_x, T shift,
+                     N n) {
+  const NormRow<T> row = given;
+  map(
+      dx, dy, x, n, [=](const Vec<T>& d, const Vec<T>& v) __attribute__((always_inline)) {
+        return row.a * masked(row, d, v) + (by_x * (v - row.mean) + shift);
+      });
+}
+
+template <class T>
+void masked_scale(const NormRow<T>& given, T* dx, const T* dy, const T* x, N n) {
+  const NormRow<T> row = given;
+  map(
+      dx, dy, x, n, [=](const Vec<T>& d, const Vec<T>& v) __attribute__((always_inline)) {
+        return row.a * masked(row, d, v);
+      });
+}
+
+template <class T>
+constexpr BatchNormKernels<T> make() {
+  return {&moments<T>,         &sums<T>,        &normalize<T>, &masked_sums<T>,
+          &masked_gradient<T>, &masked_scale<T>};
+}
+
+}  // namespace
+
+constinit const BatchNormKernels<float> batch_norm_f32 = make<float>();
+constinit const BatchNormKernels<double> batch_norm_f64 = make<double>();
+
+}  // namespace ondine::math::ONDINE_ISA

@@ -1,0 +1,260 @@
+// Rows of pooling windows. The columns under a stretch of outputs are cut by phase (column modulo
+// stride), so that each tap of the window is a shifted pointer and outputs are lanes.
+#include "kernels/simd/parts.h"
+#include "kernels/simd/vector/strided.h"
+
+namespace ondine::math::ONDINE_ISA {
+namespace {
+
+using N = std::int64_t;
+
+constexpr N capacity = 4096;  // elements of the phases
+constexpr N most_taps = 64;
+
+ONDINE_INLINE N smaller(N a, N b) { return a < b ? a : b; }
+ONDINE_INLINE N larger(N a, N b) { return a > b ? a : b; }
+
+// Taps [from, to) of a row's windows as phases.
+struct Cut {
+  N from, to;
+  N phases;
+  N pitch;
+  N offset[most_taps];
+};
+
+// As many taps from `from` on as fit; one always does, out_w being at most pool_outputs.
+template <class T>
+Cut cut_from(const PoolRow& r, N from) {
+  Cut cut;
+  cut.from = from;
+  N count = smaller(most_taps, r.kernel - from);
+  for (;; count /= 2) {
+    const N reach = (count - 1) * r.dilation;
+    cut.phases = smaller(r.stride, reach + 1);
+    cut.pitch = r.out_w + quotient(reach, r.stride) + lanes<T>;
+    if (count == 1 || cut.phases * cut.pitch <= capacity) break;
+  }
+  cut.to = from + count;
+  for (N k = 0; k < count; ++k) {
+    const N column = k * r.dilation;
+    cut.offset[k] = remainder(column, r.stride) * cut.pitch + quotient(column, r.stride);
+  }
+  return cut;
+}
+
+// Element j of phase q: column j stride + q + from dilation - pad, `outside` where there is none.
+template <class T>
+void copy_phases(const PoolRow& r, const Cut& cut, const T* line, T outside, T* dst) {
+  const N start = cut.from * r.dilation - r.pad;
+  if (r.stride == 2 && cut.phases == 2) {
+    const N begin = smaller(cut.pitch, start >= 0 ? 0 : divide_up(-start, 2));
+    const N end = larger(begin, smaller(cut.pitch, (r.in_w - start) / 2));
+    T* const odd = dst + cut.pitch;
+    const auto edge = [&](N j) {
+      const N column = 2 * j + start;
+      dst[j] = column >= 0 && column < r.in_w ? line[column] : outside;
+      odd[j] = column + 1 >= 0 && column + 1 < r.in_w ? line[column + 1] : outside;
+    };
+    for (N j = 0; j < begin; ++j) edge(j);
+    split_pairs(dst + begin, odd + begin, line + 2 * begin + start, end - begin,
+                std::make_integer_sequence<int, lanes<T>>());
+    for (N j = end; j < cut.pitch; ++j) edge(j);
+    return;
+  }
+  for (N q = 0; q < cut.phases; ++q, dst += cut.pitch) {
+    const N column = start + q;
+    const N begin = smaller(cut.pitch, column >= 0 ? 0 : divide_up(-column, r.stride));
+    const N left = r.in_w - column;
+    const N end = larger(begin, smaller(cut.pitch, left > 0 ? divide_up(left, r.stride) : 0));
+    for (N j = 0; j < begin; ++j) dst[j] = outside;
+    if (r.stride == 1) {
+      copy_short(dst + begin, line + column + begin, end - begin);
+    } else {
+      for (N j = begin; j < end; ++j) dst[j] = line[column + j * r.stride];
+    }
+    for (N j = end; j < cut.pitch; ++j) dst[j] = outside;
+  }
+}
+
+template <class T, class Body>
+ONDINE_INLINE void for_cuts(const PoolRow& r, const T* line, T outside, Body&& body) {
+  alignas(64) T phases[capacity];
+  for (N from = 0; from < r.kernel;) {
+    const Cut cut = cut_from<T>(r, from);
+    copy_phases(r, cut, line, outside, phases);
+    body(cut, phases);
+    from = cut.to;
+  }
+}
+
+template <class T>
+void max_line(const PoolRow& r, const T* line, N position, T* best, PoolCode<T>* code) {
+  constexpr int L = lanes<T>;
+  const T lowest = -static_cast<T>(__builtin_inff());
+  for_cuts(r, line, lowest, [&](const Cut& cut, const T* phases) {
+    for (N j = 0; j < r.out_w; j += L) {
+      Vec<T> most = load(best + j);
+      IVec<T> where{};
+      if (code) __builtin_memcpy(&where, code + j, sizeof(where));
+      for (N k = cut.from; k < cut.to; ++k) {
+        const Vec<T> x = load(phases + cut.offset[k - cut.from] + j);
+        const IVec<T> take = (x > most) | ((x != x) & (most == most));
+        most = take ? x : most;
+        if (code) {
+          const auto here = static_cast<PoolCode<T>>(position + k * r.dilation - r.pad);
+          where = take ? here - IVec<T>{} : where;
+        }
+      }
+      store(best + j, most);
+      if (code) __builtin_memcpy(code + j, &where, sizeof(where));
+    }
+  });
+}
+
+template <class T>
+void sum_line(const PoolRow& r, const T* line, T* sum) {
+  constexpr int L = lanes<T>;
+  for_cuts(r, line, T{0}, [&](const Cut& cut, const T* phases) {
+    for (N j = 0; j < r.out_w; j += L) {
+      Vec<T> total = load(sum + j);
+      for (N k = cut.from; k < cut.to; ++k) total += load(phases + cut.offset[k - cut.from] + j);
+      store(sum + j, total);
+    }
+  });
+}
+
+template <class T>
+void spread_line(const PoolRow& r, const T* dy, T* line) {
+  for (N k = 0; k < r.kernel; ++k) {
+    const N offset = k * r.dilation - r.pad;
+    const N begin = offset >= 0 ? 0 : smaller(r.out_w, divide_up(-offset, r.stride));
+    const N end =
+        offset >= r.in_w ? begin : smaller(r.out_w, quotient(r.in_w - 1 - offset, r.stride) + 1);
+    if (r.stride == 1) {
+      for (N j = begin; j < end; ++j) line[offset + j] += dy[j];
+    } else {
+      for (N j = begin; j < end; ++j) line[offset + r.stride * j] += dy[j];
+    }
+  }
+}
+
+// NaN is the largest.
+template <class T>
+ONDINE_INLINE Vec<T> larger_of(const Vec<T>& a, const Vec<T>& b) {
+  return ((b > a) | ((b != b) & (a == a))) ? b : a;
+}
+
+template <class T, int... I>
+ONDINE_INLINE Vec<T> load_even(const T* p, std::integer_sequence<int, I...>) {
+  constexpr int L = lanes<T>;
+  return __builtin_shufflevector(load(p), load(p + L), (2 * I)...);
+}
+
+// The lines of the windows are joined first, then the columns; `outside` stands for padding.
+template <class T, class Join>
+ONDINE_INLINE void join_window(const PoolRow& r, const T* first, N step, N lines, T outside, T* y,
+                               Join&& join) {
+  constexpr int L = lanes<T>;
+  alignas(64) T line[pool_span + 3 * L];
+  const N span = (r.out_w - 1) * r.stride + (r.kernel - 1) * r.dilation + 1;
+  const N begin = smaller(span, larger(0, r.pad));
+  const N end = larger(begin, smaller(span, r.in_w + r.pad));
+  for (N i = 0; i < begin; ++i) line[i] = outside;
+  const auto column = [&](N i, auto get) __attribute__((always_inline)) {
+    const T* x = first + i - r.pad;
+    Vec<T> total = get(x);
+    for (N k = 1; k < lines; ++k) total = join(total, get(x += step));
+    store(line + i, total);
+  };
+  N i = begin;
+  for (; i + L <= end; i += L) column(i, [](const T* p) { return load(p); });
+  if (i < end) column(i, [rest = end - i](const T* p) { return load_n(p, rest); });
+  for (N rest = end; rest < span + 2 * L; rest += L) store(line + rest, broadcast(outside));
+  constexpr auto every = std::make_integer_sequence<int, L>();
+  for (N j = 0; j < r.out_w; j += L) {
+    const T* const from = line + j * r.stride;
+    const auto tap = [&](N k) __attribute__((always_inline)) {
+      return r.stride == 1 ? load(from + k * r.dilation) : load_even(from + k * r.dilation, every);
+    };
+    Vec<T> total = tap(0);
+    for (N k = 1; k < r.kernel; ++k) total = join(total, tap(k));
+    if (r.out_w - j >= L) {
+      store(y + j, total);
+    } else {
+      store_n(y + j, total, r.out_w - j);
+    }
+  }
+}
+
+template <class T>
+void max_window(const PoolRow& r, const T* first, N step, N lines, T* y) {
+  join_window(r, first, step, lines, -static_cast<T>(__builtin_inff()), y,
+              [](const Vec<T>& a, const Vec<T>& b) { return larger_of<T>(a, b); });
+}
+
+template <class T>
+void sum_window(const PoolRow& r, const T* first, N step, N lines, T* y) {
+  join_window(r, first, step, lines, T{0}, y,
+              [](const Vec<T>& a, const Vec<T>& b) { return a + b; });
+}
+
+// a if it comes first of equals or is NaN, else b; `where` likewise.
+template <class T>
+ONDINE_INLINE void take_larger(Vec<T>& a, IVec<T>& where, const Vec<T>& b, const IVec<T>& there) {
+  const IVec<T> take = (b > a) | ((b != b) & (a == a));
+  a = take ? b : a;
+  where = take ? there : where;
+}
+
+// Columns 2 j and 2 j + 1 of `count` outputs.
+template <class T, int... I>
+ONDINE_INLINE void load_pairs(const T* line, N count, Vec<T>& even, Vec<T>& odd,
+                              std::integer_sequence<int, I...>) {
+  constexpr int L = lanes<T>;
+  const N columns = 2 * count;
+  const Vec<T> a = columns >= L ? load(line) : load_n(line, columns);
+  const Vec<T> b = columns == 2 * L ? load(line + L)
+                   : columns > L    ? load_n(line + L, columns - L)
+                                    : Vec<T>{};
+  even = __builtin_shufflevector(a, b, (2 * I)...);
+  odd = __builtin_shufflevector(a, b, (2 * I + 1)...);
+}
+
+template <class T>
+void max_squares(const T* upper, const T* lower, N n, N position, N width, T* y, N* index) {
+  constexpr int L = lanes<T>;
+  constexpr auto every = std::make_integer_sequence<int, L>();
+  using Code = PoolCode<T>;
+  for (N i = 0; i < n; i += L) {
+    const N count = smaller(L, n - i);
+    Vec<T> most;
+    Vec<T> next;
+    IVec<T> where{};
+    load_pairs(upper + 2 * i, count, most, next, every);
+    take_larger<T>(most, where, next, Code{1} - IVec<T>{});
+    Vec<T> below;
+    load_pairs(lower + 2 * i, count, below, next, every);
+    take_larger<T>(most, where, below, static_cast<Code>(width) - IVec<T>{});
+    take_larger<T>(most, where, next, static_cast<Code>(width + 1) - IVec<T>{});
+    if (count == L) {
+      store(y + i, most);
+    } else {
+      store_n(y + i, most, count);
+    }
+    if (!index) continue;
+    Code codes[L];
+    __builtin_memcpy(codes, &where, sizeof(where));
+    for (N j = 0; j < count; ++j) index[i + j] = position + 2 * (i + j) + codes[j];
+  }
+}
+
+template <class T>
+constexpr PoolKernels<T> kernels_of = {&max_line<T>,   &sum_line<T>,   &spread_line<T>,
+                                       &max_window<T>, &sum_window<T>, &max_squares<T>};
+
+}  // namespace
+
+constinit const PoolKernels<float> pools_f32 = kernels_of<float>;
+constinit const PoolKernels<double> pools_f64 = kernels_of<double>;
+
+}  // namespace ondine::math::ONDINE_ISA

@@ -1,0 +1,44 @@
+# kernels/simd: everything but the dispatch (isa.cpp) is compiled once for each instruction set, each
+# in a namespace of its own.
+include(CheckCXXCompilerFlag)
+
+file(GLOB_RECURSE _simd_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/simd/*.cpp)
+list(FILTER _simd_sources EXCLUDE REGEX "/kernels/simd/isa\\.cpp$")
+set(_simd_knows core kernels/simd kernels/conv kernels/matmul kernels/norm kernels/optimizer
+  kernels/elementwise kernels/recurrent kernels/common)
+ondine_module(kernels_simd SOURCES ${PROJECT_SOURCE_DIR}/kernels/simd/isa.cpp KNOWS ${_simd_knows})
+
+set(_simd_level -O3)
+if(ONDINE_SANITIZE)
+  set(_simd_level -O1)
+endif()
+
+function(ondine_isa name)
+  set(target simd_${name})
+  ondine_module(${target} SOURCES ${_simd_sources} KNOWS ${_simd_knows})
+  set(target ondine_${target})
+  target_compile_definitions(${target} PRIVATE ONDINE_ISA=${name})
+  target_compile_options(${target} PRIVATE ${_simd_level} -ffp-contract=fast -fno-math-errno
+    -fno-trapping-math ${ARGN})
+  set(ONDINE_OBJECTS ${ONDINE_OBJECTS} PARENT_SCOPE)
+  if(ONDINE_TESTS AND CMAKE_NM)
+    add_test(NAME kernels/simd/symbols_${name} COMMAND ${CMAKE_COMMAND} -DNM=${CMAKE_NM}
+      "-DOBJECTS=$<JOIN:$<TARGET_OBJECTS:${target}>,$<COMMA>>" -DNAMESPACE=ondine::math::${name}
+      -P ${PROJECT_SOURCE_DIR}/kernels/simd/check_symbols.cmake)
+  endif()
+endfunction()
+
+ondine_isa(baseline)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  check_cxx_compiler_flag(-mavx512f ONDINE_HAS_AVX512)
+  check_cxx_compiler_flag(-mavx2 ONDINE_HAS_AVX2)
+  if(ONDINE_HAS_AVX2)
+    ondine_isa(avx2 -mavx2 -mfma -mbmi2)
+    target_compile_definitions(ondine_kernels_simd PRIVATE ONDINE_WITH_AVX2)
+  endif()
+  if(ONDINE_HAS_AVX512)
+    ondine_isa(avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mbmi2
+      -mprefer-vector-width=512)
+    target_compile_definitions(ondine_kernels_simd PRIVATE ONDINE_WITH_AVX512)
+  endif()
+endif()

@@ -1,0 +1,24 @@
+#include "kernels/simd/conv/conv_parts.h"
+#include "kernels/simd/parts.h"
+
+#define ONDINE_TEXT_(x) #x
+#define ONDINE_TEXT(x) ONDINE_TEXT_(x)
+#if defined(__aarch64__)
+#define ONDINE_ISA_NAME "neon"  // which every such processor has
+#else
+#define ONDINE_ISA_NAME ONDINE_TEXT(ONDINE_ISA)
+#endif
+
+namespace ondine::math::ONDINE_ISA {
+
+constinit const Kernels table = {
+    Isa::ONDINE_ISA,
+    ONDINE_ISA_NAME,
+    {&vector_f32, &gemm_f32, &rows_f32, &im2col_f32, &depthwise_rows_f32, &pools_f32,
+     &depthwise_channels_f32, &winograd_f32, &batch_norm_f32, &direct_f32, &strided_conv_f32,
+     &cells_f32},
+    {&vector_f64, &gemm_f64, &rows_f64, &im2col_f64, &depthwise_rows_f64, &pools_f64,
+     &depthwise_channels_f64, nullptr, &batch_norm_f64, &direct_f64, nullptr, &cells_f64},
+};
+
+}  // namespace ondine::math::ONDINE_ISA

@@ -1,0 +1,217 @@
+// Elementary functions of float vectors, without branches. Polynomials are minimax fits of this
+// project's own to the reduced functions. The comment of each says what is reduced to what, and the
+// error that tests/kernels/elementwise/vector_test.cpp allows over all floats; NaN, infinities and
+// subnormals are right.
+#pragma once
+
+#include "kernels/simd/vector/simd.h"
+
+namespace ondine::math::ONDINE_ISA {
+
+using Vf = Vec<float>;
+using Vi = IVec<float>;
+
+ONDINE_INLINE Vf splat(float s) { return broadcast<float>(s); }
+ONDINE_INLINE Vf absolute(const Vf& x) { return from_bits<float>(bits<float>(x) & 0x7fffffff); }
+// The magnitude of `x` with the sign of `sign`.
+ONDINE_INLINE Vf with_sign(const Vf& x, const Vf& sign) {
+  return from_bits<float>(bits<float>(x) | (bits<float>(sign) & ~0x7fffffff));
+}
+
+template <int N>
+ONDINE_INLINE Vf polynomial(const Vf& x, const float (&c)[N]) {
+  Vf r = splat(c[N - 1]);
+#pragma GCC unroll 16
+  for (int i = N - 2; i >= 0; --i) r = r * x + c[i];
+  return r;
+}
+
+// As the minimum and maximum of the processor, which is one instruction; NaN stays.
+ONDINE_INLINE Vf at_most(const Vf& x, float bound) {
+#if defined(__AVX512F__)
+  return reinterpret_cast<Vf>(
+      _mm512_maskz_min_ps(0xffff, _mm512_set1_ps(bound), reinterpret_cast<__m512>(x)));
+#elif defined(__AVX2__)
+  return reinterpret_cast<Vf>(_mm256_min_ps(_mm256_set1_ps(bound), reinterpret_cast<__m256>(x)));
+#else
+  return x > bound ? splat(bound) : x;
+#endif
+}
+ONDINE_INLINE Vf at_least(const Vf& x, float bound) {
+#if defined(__AVX512F__)
+  return reinterpret_cast<Vf>(
+      _mm512_maskz_max_ps(0xffff, _mm512_set1_ps(bound), reinterpret_cast<__m512>(x)));
+#elif defined(__AVX2__)
+  return reinterpret_cast<Vf>(_mm256_max_ps(_mm256_set1_ps(bound), reinterpret_cast<__m256>(x)));
+#else
+  return x < bound ? splat(bound) : x;
+#endif
+}
+
+// f(0), f(1), ...
+template <int Count, class F>
+ONDINE_INLINE void times(F&& f) {
+#pragma GCC unroll 8
+  for (int i = 0; i < Count; ++i) f(i);
+}
+
+// Of each x, e^x = 2^n (1 + rest), |log(1 + rest)| <= ln(2) / 2: x becomes the rest, n the low bits
+// of `shifted`, so that shifted << 23 is n where a float has its exponent. Several at once, for the
+// processor overlaps only what is near.
+template <int Count>
+ONDINE_INLINE void exp_parts(Vf (&x)[Count], Vi (&shifted)[Count]) {
+  constexpr float magic = 12582912.0f;  // 1.5 2^23: adding it rounds to an integer
+  constexpr float c[] = {4.999999404e-01f, 1.666651964e-01f, 4.166839272e-02f, 8.368779905e-03f,
+                         1.381450682e-03f};
+  Vf n[Count], square[Count], y[Count];
+  times<Count>([&](int i) __attribute__((always_inline)) { n[i] = x[i] * 1.44269504f + magic; });
+  times<Count>([&](int i) __attribute__((always_inline)) {
+    shifted[i] = bits<float>(n[i]);
+    n[i] -= magic;
+  });
+  times<Count>([&](int i) __attribute__((always_inline)) { x[i] -= n[i] * 0.693359375f; });
+  times<Count>([&](int i) __attribute__((always_inline)) { x[i] += n[i] * 2.12194440e-4f; });
+  times<Count>([&](int i) __attribute__((always_inline)) {
+    square[i] = x[i] * x[i];
+    y[i] = x[i] * c[4] + c[3];
+  });
+#pragma GCC unroll 4
+  for (int k = 2; k >= 0; --k) {
+    times<Count>([&](int i) __attribute__((always_inline)) { y[i] = y[i] * x[i] + c[k]; });
+  }
+  times<Count>([&](int i) __attribute__((always_inline)) { x[i] += square[i] * y[i]; });
+}
+
+// 2 ulp. 2^n in two factors, for subnormal results and overflow.
+ONDINE_INLINE Vf exp_of(const Vf& value) {
+  Vf rest[] = {at_least(at_most(value, 89.0f), -104.0f)};
+  Vi shifted[1];
+  exp_parts(rest, shifted);
+  const Vi whole = shifted[0] - 0x4b400000;
+  const Vi half = whole >> 1;
+  return (rest[0] + 1.0f) * from_bits<float>((half + 127) << 23) *
+         from_bits<float>((whole - half + 127) << 23);
+}
+
+// 2 ulp. log x = e ln 2 + log(1 + f), 1 + f in [sqrt(1/2), sqrt(2)).
+ONDINE_INLINE Vf log_of(const Vf& value) {
+  constexpr float c[] = {3.333331347e-01f,  -2.500000894e-01f, 2.000214309e-01f,
+                         -1.666804552e-01f, 1.421905607e-01f,  -1.240429431e-01f,
+                         1.189077646e-01f,  -1.168520898e-01f, 6.752484292e-02f};
+  const float infinity = __builtin_inff();
+  const auto subnormal = value < 1.17549435e-38f;
+  const Vf x = subnormal ? value * 8388608.0f : value;
+  const Vi ix = bits<float>(absolute(x)) - 0x3f3504f3;
+  const Vf e = __builtin_convertvector(ix >> 23, Vf) - (subnormal ? splat(23.0f) : Vf{});
+  const Vf f = from_bits<float>((ix & 0x7fffff) + 0x3f3504f3) - 1.0f;
+  const Vf tail = f * f * f * polynomial(f, c) - e * 2.12194440e-4f - 0.5f * f * f;
+  Vf r = f + tail + e * 0.693359375f;
+  r = value < infinity ? r : value;  // infinity and NaN
+  r = value < 0.0f ? splat(__builtin_nanf("")) : r;
+  return value == 0.0f ? splat(-infinity) : r;
+}
+
+// log(1 + e), 0 <= e <= 1, with the rounding error of 1 + e put back.
+ONDINE_INLINE Vf log1p_unit(const Vf& e) {
+  const Vf u = 1.0f + e;
+  return log_of(u) + (e - (u - 1.0f)) / u;
+}
+
+// 3 ulp.
+ONDINE_INLINE Vf softplus_of(const Vf& x) {
+  return (x > 0.0f ? x : Vf{}) + log1p_unit(exp_of(-absolute(x)));
+}
+
+// 3 ulp.
+ONDINE_INLINE Vf sigmoid_of(const Vf& x) {
+  const Vf e = exp_of(-absolute(x));
+  return (x < 0.0f ? e : splat(1.0f)) / (1.0f + e);
+}
+
+// 2.5 ulp. Small |x|: x + x^3 Q(x^2), else 1 - 2 / (e^2|x| + 1).
+ONDINE_INLINE Vf tanh_of(const Vf& x) {
+  constexpr float c[] = {-3.333327472e-01f, 1.333127469e-01f, -5.372515321e-02f, 2.058989555e-02f,
+                         -5.648382474e-03f};
+  const Vf t = absolute(x);
+  const Vf z = x * x;
+  const Vf small = x + x * z * polynomial(z, c);
+  const Vf large = 1.0f - 2.0f / (exp_of(t + t) + 1.0f);
+  return t < 0.625f ? small : with_sign(large, x);
+}
+
+// e^(-t^2), t >= 0: t = h + l with h^2 exact.
+ONDINE_INLINE Vf exp_minus_square(const Vf& t) {
+  const Vf h = from_bits<float>(bits<float>(t) & ~0xfff);
+  const Vf d = (h - t) * (h + t);
+  return exp_of(-(h * h)) * (1.0f + d * (1.0f + d * (0.5f + d * (1.0f / 6 + d * (1.0f / 24)))));
+}
+
+// erfc t = e^(-t^2) p(u) / (1 + 2 t), u = (t - 2) / (t + 2) (Shepherd, Laframboise 1981); t >= 0.
+// `e` receives e^(-t^2).
+ONDINE_INLINE Vf erfc_positive(const Vf& value, Vf& e) {
+  constexpr float c[] = {1.276978374e+00f,  -9.276389331e-02f, -1.660314649e-01f, 1.640529186e-01f,
+                         -5.420406908e-02f, -8.042228408e-03f, 8.635114878e-03f,  1.264795777e-03f,
+                         -1.252337825e-03f, -3.545350046e-04f, 3.142940113e-05f};
+  const Vf t = value > 10.5f ? splat(10.5f) : value;
+  const Vf u = (t - 2.0f) / (t + 2.0f);
+  e = exp_minus_square(t);
+  return e * polynomial(u, c) / (1.0f + t + t);
+}
+
+// 2 ulp.
+ONDINE_INLINE Vf erf_of(const Vf& x) {
+  constexpr float c[] = {1.283791671e-01f, -3.761263490e-01f, 1.128369570e-01f, -2.685939334e-02f,
+                         5.201021675e-03f, -8.142583538e-04f, 8.369589341e-05f};
+  const Vf t = absolute(x);
+  const Vf z = x * x;
+  Vf e;
+  const Vf large = 1.0f - erfc_positive(t, e);
+  return t < 0.921875f ? x + x * polynomial(z, c) : with_sign(large, x);
+}
+
+// The normal distribution function at x; `density` receives e^(-x^2 / 2).
+ONDINE_INLINE Vf normal_cdf(const Vf& x, Vf& density) {
+  const Vf upper = 0.5f * erfc_positive(absolute(x) * 0.707106781f, density);
+  return x < 0.0f ? upper : 1.0f - upper;
+}
+
+// 200 ulp far below 0, where the result is tiny.
+ONDINE_INLINE Vf gelu_of(const Vf& x) {
+  Vf density;
+  return x * normal_cdf(x, density);
+}
+ONDINE_INLINE Vf gelu_slope(const Vf& x) {
+  Vf density;
+  const Vf cdf = normal_cdf(x, density);
+  return cdf + x * density * 0.398942280f;
+}
+
+inline constexpr float gelu_rate = 1.59576912f;  // 2 sqrt(2 / pi)
+// (1 + tanh(a)) / 2 = sigmoid(2 a)
+ONDINE_INLINE Vf gelu_tanh_of(const Vf& x) {
+  return x * sigmoid_of(gelu_rate * x * (1.0f + 0.044715f * x * x));
+}
+ONDINE_INLINE Vf gelu_tanh_slope(const Vf& x) {
+  const Vf s = sigmoid_of(gelu_rate * x * (1.0f + 0.044715f * x * x));
+  return s + x * s * (1.0f - s) * gelu_rate * (1.0f + 0.134145f * x * x);
+}
+
+// Absolute error 1e-7. x = q pi / 2 + r, pi / 2 in three parts of which q times the first two are
+// exact for |q| < 2^13.
+inline constexpr float trigonometric_limit = 8192.0f;
+ONDINE_INLINE Vf sine(const Vf& x, int quarter) {
+  constexpr float s[] = {-1.666666716e-01f, 8.333329111e-03f, -1.983932743e-04f, 2.718238420e-06f};
+  constexpr float c[] = {4.166666791e-02f, -1.388888340e-03f, 2.479951218e-05f, -2.720954910e-07f};
+  constexpr float magic = 12582912.0f;
+  const Vf shifted = x * 0.636619772f + magic;
+  const Vf q = shifted - magic;
+  const Vf r = ((x - q * 1.5703125f) - q * 4.837512969970703e-4f) - q * 7.549789954891882e-8f;
+  const Vf z = r * r;
+  const Vf sin_r = r + r * z * polynomial(z, s);
+  const Vf cos_r = 1.0f - 0.5f * z + z * z * polynomial(z, c);
+  const Vi octant = bits<float>(shifted) + quarter;
+  const Vf y = (octant & 1) == 0 ? sin_r : cos_r;
+  return from_bits<float>(bits<float>(y) ^ ((octant & 2) << 30));
+}
+
+}  // namespace ondine::math::ONDINE_ISA

@@ -1,0 +1,46 @@
+// Loops over rows: whole vectors, then a part of one, through the same function.
+#pragma once
+
+#include "kernels/simd/vector/simd.h"
+
+namespace ondine::math::ONDINE_ISA {
+
+// f(i, load, store): load(p) gives p[i...], store(p, v) writes there.
+template <class T, class F>
+ONDINE_INLINE void for_vectors(std::int64_t n, F&& f) {
+  constexpr int L = lanes<T>;
+  std::int64_t i = 0;
+  for (; i + L <= n; i += L) {
+    f(
+        [i](const T* p) __attribute__((always_inline)) { return load(p + i); },
+        [i](T * p, const Vec<T>& v) __attribute__((always_inline)) { store(p + i, v); });
+  }
+  if (i < n) {
+    const std::int64_t rest = n - i;
+    f(
+        [ i, rest ](const T* p) __attribute__((always_inline)) { return load_n(p + i, rest); },
+        [ i, rest ](T * p, const Vec<T>& v)
+            __attribute__((always_inline)) { store_n(p + i, v, rest); });
+  }
+}
+
+template <class T, class F>
+ONDINE_INLINE void map(T* dst, const T* a, std::int64_t n, F&& f) {
+  for_vectors<T>(
+      n, [&](auto get, auto put) __attribute__((always_inline)) { put(dst, f(get(a))); });
+}
+
+template <class T, class F>
+ONDINE_INLINE void map(T* dst, const T* a, const T* b, std::int64_t n, F&& f) {
+  for_vectors<T>(
+      n, [&](auto get, auto put) __attribute__((always_inline)) { put(dst, f(get(a), get(b))); });
+}
+
+template <class T, class F>
+ONDINE_INLINE void map(T* dst, const T* a, const T* b, const T* c, std::int64_t n, F&& f) {
+  for_vectors<T>(
+      n, [&](auto get, auto put)
+             __attribute__((always_inline)) { put(dst, f(get(a), get(b), get(c))); });
+}
+
+}  // namespace ondine::math::ONDINE_ISA

@@ -1,0 +1,118 @@
+// Reductions of rows. Four accumulators over blocks, the blocks' sums added by halves: the error
+// grows with the logarithm of n, and the order depends on n alone.
+#pragma once
+
+#include "kernels/simd/vector/simd.h"
+
+namespace ondine::math::ONDINE_ISA {
+
+inline constexpr std::int64_t sum_block = 2048;
+
+template <class T, class F>
+ONDINE_INLINE T sum_one_block(std::int64_t from, std::int64_t n, F&& term) {
+  constexpr int L = lanes<T>;
+  Vec<T> acc[4] = {};
+  const auto whole = [](const T* p) __attribute__((always_inline)) { return load(p); };
+  std::int64_t i = from;
+  const std::int64_t end = from + n;
+  for (; i + 4 * L <= end; i += 4 * L) {
+#pragma GCC unroll 4
+    for (int v = 0; v < 4; ++v) acc[v] += term(i + v * L, whole);
+  }
+  int v = 0;
+  for (; i + L <= end; i += L, ++v) acc[v & 3] += term(i, whole);
+  Vec<T> total = (acc[0] + acc[1]) + (acc[2] + acc[3]);
+  if (i < end) {
+    // Lanes past the end must not count, whatever the term makes of the zeros that fill them.
+    const std::int64_t rest = end - i;
+    const Vec<T> last = term(
+        i, [rest](const T* p) __attribute__((always_inline)) { return load_n(p, rest); });
+    T x[L];
+    __builtin_memcpy(x, &last, sizeof(last));
+    for (std::int64_t l = rest; l < L; ++l) x[l] = 0;
+    total += load(x);
+  }
+  return lane_sum<T>(total);
+}
+
+// Sum over i of term(i, get), where get(p + i) loads a vector.
+template <class T, class F>
+static T sum_terms(std::int64_t from, std::int64_t n, const F& term) {
+  if (n <= sum_block) return sum_one_block<T>(from, n, term);
+  const std::int64_t blocks = (n + sum_block - 1) / sum_block;
+  const std::int64_t half = blocks / 2 * sum_block;
+  return sum_terms<T>(from, half, term) + sum_terms<T>(from + half, n - half, term);
+}
+
+// The better of all elements; NaN wins. better(a, b) is a > b or a < b on vectors and numbers.
+template <class T, class Better>
+ONDINE_INLINE T select_row(const T* src, std::int64_t n, T start, Better&& better) {
+  constexpr int L = lanes<T>;
+  Vec<T> best = broadcast<T>(start);
+  std::int64_t i = 0;
+  IVec<T> nan{};
+  for (; i + L <= n; i += L) {
+    const Vec<T> x = load(src + i);
+    best = better(x, best) ? x : best;
+    nan |= x != x;
+  }
+  T result = start;
+  bool any = false;
+  for (int l = 0; l < L; ++l) {
+    if (better(best[l], result)) result = best[l];
+    any |= nan[l] != 0;
+  }
+  for (; i < n; ++i) {
+    if (better(src[i], result)) result = src[i];
+    any |= src[i] != src[i];
+  }
+  if (any) return static_cast<T>(__builtin_nanf(""));
+  return result;
+}
+
+template <class T, int Vectors>
+struct Strip {
+  Vec<T> v[Vectors];
+};
+
+// Sums of a strip of columns over `rows` rows; term(i, offset of the column, get).
+template <class T, int Vectors, class Get, class F>
+static Strip<T, Vectors> sum_strip(std::int64_t from, std::int64_t rows, Get get, const F& term) {
+  if (rows > 64) {
+    const std::int64_t half = rows / 2;
+    Strip<T, Vectors> a = sum_strip<T, Vectors>(from, half, get, term);
+    const Strip<T, Vectors> b = sum_strip<T, Vectors>(from + half, rows - half, get, term);
+    for (int v = 0; v < Vectors; ++v) a.v[v] += b.v[v];
+    return a;
+  }
+  Strip<T, Vectors> sum{};
+  for (std::int64_t i = from; i < from + rows; ++i) {
+#pragma GCC unroll 4
+    for (int v = 0; v < Vectors; ++v) sum.v[v] += term(i, v * lanes<T>, get);
+  }
+  return sum;
+}
+
+// dst[j] = sum over i < rows of term(i, j, get), where get(p) loads elements from j on.
+template <class T, class F>
+ONDINE_INLINE void sum_columns(T* dst, std::int64_t rows, std::int64_t cols, F&& term) {
+  constexpr int L = lanes<T>;
+  const auto whole = [](const T* p) __attribute__((always_inline)) { return load(p); };
+  std::int64_t j = 0;
+  const auto at =
+      [&j, &term ](std::int64_t i, std::int64_t offset, auto get) __attribute__((always_inline)) {
+    return term(i, j + offset, get);
+  };
+  for (; j + 4 * L <= cols; j += 4 * L) {
+    const auto sum = sum_strip<T, 4>(0, rows, whole, at);
+    for (int v = 0; v < 4; ++v) store(dst + j + v * L, sum.v[v]);
+  }
+  for (; j + L <= cols; j += L) store(dst + j, sum_strip<T, 1>(0, rows, whole, at).v[0]);
+  if (j < cols) {
+    const std::int64_t rest = cols - j;
+    const auto part = [rest](const T* p) __attribute__((always_inline)) { return load_n(p, rest); };
+    store_n(dst + j, sum_strip<T, 1>(0, rows, part, at).v[0], rest);
+  }
+}
+
+}  // namespace ondine::math::ONDINE_ISA

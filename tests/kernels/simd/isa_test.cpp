@@ -1,0 +1,24 @@
+#include <cstdlib>
+#include <cstring>
+
+#include "kernels/simd/tables.h"
+#include "math_test.h"
+
+using namespace ondine::math;
+
+TEST_CASE("vectors and blocks are those of the instruction set") {
+  for (const Kernels* kernels : test::all_kernels()) {
+    INFO(isa_name(*kernels));
+    const Kernels& k = *kernels;
+    std::int64_t bytes = 16;
+    if (std::strcmp(isa_name(k), "avx2") == 0) bytes = 32;
+    if (std::strcmp(isa_name(k), "avx512") == 0) bytes = 64;
+    CHECK(k.f32.gemm->nr == 2 * bytes / 4);
+    CHECK(k.f64.gemm->nr == 2 * bytes / 8);
+  }
+#if defined(__aarch64__)
+  CHECK(std::strcmp(isa_name(kernels()), "neon") == 0);
+#else
+  CHECK(std::strcmp(isa_name(*kernels_for(Isa::baseline)), "baseline") == 0);
+#endif
+}
