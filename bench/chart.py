@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""Draws the comparison with other frameworks, or prints it as a table.
+
+  bench/chart.py            writes docs/images/comparison.svg from docs/data/comparison.json
+  bench/chart.py --check    fails when the chart is out of date
+  bench/chart.py --table    prints the figures as a Markdown table
+
+Only the standard library is needed.
+"""
+
+import argparse
+import html
+import json
+import math
+import pathlib
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+DATA = ROOT / "docs/data/comparison.json"
+CHART = ROOT / "docs/images/comparison.svg"
+
+WIDTH, ROW, TOP, LEFT = 960, 30, 108, 290
+COLORS = {"ondine": "#0b6e99", "pytorch": "#d9480f", "pytorch_compiled": "#e8a33d",
+          "jax": "#7b4fb5", "ort": "#3f8f4f", "mnn": "#b03a6f"}
+INK, FAINT, LINE = "#1f2328", "#59636e", "#d8dee4"
+
+
+class Axis:
+    """A logarithmic axis from `low` to `high` between two horizontal positions."""
+
+    def __init__(self, left, right, low, high, ticks):
+        self.left, self.right, self.ticks = left, right, ticks
+        self.low, self.span = math.log(low), math.log(high) - math.log(low)
+
+    def at(self, value):
+        return self.left + (self.right - self.left) * (math.log(value) - self.low) / self.span
+
+
+def text(x, y, content, size=13, color=INK, anchor="start", weight="normal"):
+    return (f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" fill="{color}" '
+            f'text-anchor="{anchor}" font-weight="{weight}">{html.escape(content)}</text>')
+
+
+def line(x1, y1, x2, y2, color=LINE, width=1):
+    return (f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" '
+            f'stroke="{color}" stroke-width="{width}"/>')
+
+
+def dot(x, y, color, radius, title):
+    return (f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="{color}">'
+            f'<title>{html.escape(title)}</title></circle>')
+
+
+def draw_axis(axis, title, unit, bottom):
+    yield text(axis.left, TOP - 44, title, 14, weight="bold")
+    for tick in axis.ticks:
+        x = axis.at(tick)
+        yield line(x, TOP - 12, x, bottom)
+        yield text(x, TOP - 18, f"{tick:g}{unit}", 11, FAINT, "middle")
+
+
+def draw_row(workload, y, labels, times, memory):
+    step, resident = workload["step_ms"], workload["resident_mb"]
+    yield text(LEFT - 14, y + 4, workload["title"], anchor="end")
+    slowest = max(step.values()) / step["ondine"]
+    yield line(times.at(1), y, times.at(slowest), y, FAINT, 1)
+    for name in [key for key in COLORS if key in step and key != "ondine"]:
+        ratio = step[name] / step["ondine"]
+        yield dot(times.at(ratio), y, COLORS[name], 5,
+                  f"{labels[name]}: {step[name]:g} ms, {ratio:.2f} times Ondine's")
+    yield dot(times.at(1), y, COLORS["ondine"], 7, f"Ondine: {step['ondine']:g} ms")
+    yield line(memory.at(resident["ondine"]), y, memory.at(resident["pytorch"]), y, FAINT, 1)
+    for name, radius in (("pytorch", 5), ("ondine", 7)):
+        yield dot(memory.at(resident[name]), y, COLORS[name], radius,
+                  f"{labels[name]}: {resident[name]:g} MB")
+
+
+def draw(data):
+    labels = {name: entry["label"] for name, entry in data["frameworks"].items()}
+    rows = data["workloads"]
+    bottom = TOP + ROW * len(rows)
+    height = bottom + 44
+    times = Axis(LEFT, 640, 0.8, 32, (1, 2, 4, 8, 16))
+    memory = Axis(690, WIDTH - 34, 10, 2000, (10, 100, 1000))
+    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
+             f'width="{WIDTH}" height="{height}" role="img" '
+             'font-family="system-ui, -apple-system, Segoe UI, DejaVu Sans, sans-serif">',
+             '<title>Training step time and memory, Ondine and other frameworks</title>',
+             f'<rect width="{WIDTH}" height="{height}" rx="8" fill="#ffffff"/>']
+    x = 24
+    for name, label in labels.items():
+        parts += [dot(x, 27, COLORS[name], 7 if name == "ondine" else 5, label),
+                  text(x + 12, 32, label)]
+        x += 38 + 7.4 * len(label)
+    parts += draw_axis(times, "Time of a training step, relative to Ondine", "×", bottom)
+    parts += draw_axis(memory, "Resident memory", " MB", bottom)
+    for index, workload in enumerate(rows):
+        parts += draw_row(workload, TOP + ROW * (index + 0.5), labels, times, memory)
+    parts.append(text(24, height - 16, f"{data['machine']}; {data['threads']} thread. "
+                      "Lower is better; logarithmic scales.", 11, FAINT))
+    return "\n".join(parts) + "\n</svg>\n"
+
+
+def table(data):
+    names = list(data["frameworks"])
+    head = [data["frameworks"][name]["label"] for name in names]
+    rows = [["ms per step", *head, "best other / Ondine", "MB", "PyTorch MB"]]
+    for workload in data["workloads"]:
+        step, resident = workload["step_ms"], workload["resident_mb"]
+        best = min(step[name] for name in step if name != "ondine")
+        rows.append([f"{workload['id']} {workload['title']}",
+                     *[f"{step[name]:g}" if name in step else "" for name in names],
+                     f"{best / step['ondine']:.2f}", f"{resident['ondine']:g}",
+                     f"{resident['pytorch']:g}"])
+    rows.insert(1, ["---"] * len(rows[0]))
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="fail when the chart is out of date")
+    parser.add_argument("--table", action="store_true", help="print a Markdown table instead")
+    options = parser.parse_args()
+    data = json.loads(DATA.read_text())
+    if options.table:
+        print(table(data))
+        return 0
+    svg = draw(data)
+    if options.check:
+        fresh = CHART.exists() and CHART.read_text() == svg
+        print(f"{CHART.relative_to(ROOT)} is "
+              + ("up to date" if fresh else "out of date: run bench/chart.py"))
+        return 0 if fresh else 1
+    CHART.parent.mkdir(exist_ok=True)
+    CHART.write_text(svg)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
