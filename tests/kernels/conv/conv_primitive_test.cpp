@@ -1,6 +1,6 @@
 #include "kernels/conv/conv_primitive.h"
 
-#include "math_test.h"
+#include "tests/kernels/common/math_test.h"
 
 using namespace ondine;
 using namespace ondine::math;

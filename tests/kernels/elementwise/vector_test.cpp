@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "math_test.h"
+#include "tests/kernels/common/math_test.h"
 
 using namespace ondine;
 using namespace ondine::math;

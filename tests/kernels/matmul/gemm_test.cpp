@@ -1,7 +1,7 @@
 #include "kernels/matmul/gemm_primitive.h"
 
 #include "kernels/matmul/packed_gemm.h"
-#include "math_test.h"
+#include "tests/kernels/common/math_test.h"
 
 using namespace ondine;
 using namespace ondine::math;

@@ -4,7 +4,7 @@
 #include "kernels/norm/norm_primitive.h"
 #include "kernels/norm/softmax_primitive.h"
 #include "kernels/optimizer/optimizer_primitive.h"
-#include "math_test.h"
+#include "tests/kernels/common/math_test.h"
 
 using namespace ondine;
 using namespace ondine::math;

@@ -4,7 +4,7 @@
 #include <array>
 #include <limits>
 
-#include "math_test.h"
+#include "tests/kernels/common/math_test.h"
 
 using namespace ondine;
 using namespace ondine::math;

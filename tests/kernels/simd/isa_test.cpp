@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "kernels/simd/tables.h"
-#include "math_test.h"
+#include "tests/kernels/common/math_test.h"
 
 using namespace ondine::math;
 
