@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string_view>
 
 #include <ondine/limits.h>
 #include <ondine/value.h>
@@ -26,6 +27,15 @@ class BodyRunner {
                                  std::uint64_t iteration) = 0;
 };
 
+// Which code a bound kernel runs. Both are literals; empty: the operator has one implementation in
+// portable C++.
+struct Implementation {
+  std::string_view name;  // of the primitive: "winograd", "depthwise", "gemm"
+  std::string_view isa;   // instruction set it was compiled for: "avx2"
+
+  friend bool operator==(const Implementation&, const Implementation&) = default;
+};
+
 class BindContext : public NodeView {
  public:
   using NodeView::NodeView;
@@ -42,12 +52,22 @@ class BindContext : public NodeView {
   // Of the pool the kernel will run on. Only the size of the workspace may depend on it.
   virtual int threads() const { return 1; }
 
+  // Reports what bind chose, for `ondine inspect --stage plan`; the last call counts. Both names
+  // must have static storage duration. Changes nothing that the kernel computes.
+  void set_implementation(std::string_view name, std::string_view isa = {}) noexcept {
+    implementation_ = {name, isa};
+  }
+  const Implementation& implementation() const noexcept { return implementation_; }
+
   DType dtype(std::size_t i) const { return input_type(i).dtype; }
   Shape shape(std::size_t i) const;  // of tensor input i
   std::size_t rank(std::size_t i) const { return shape(i).rank(); }
   DType output_dtype(std::size_t i) const { return output_type(i).dtype; }
   // Absent when the shape depends on data: the kernel then calls KernelContext::allocate.
   std::optional<Shape> output_shape(std::size_t i) const { return output_type(i).shape(); }
+
+ private:
+  Implementation implementation_;
 };
 
 // Pointers for one call. Elements are row-major and 64-byte aligned except for fed inputs, which

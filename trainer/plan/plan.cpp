@@ -90,12 +90,13 @@ class Planner {
   void plan_nodes() {
     for (const Node& node : plan_.graph.nodes) {
       const auto position = static_cast<std::int32_t>(plan_.nodes.size());
-      PlannedNode planned{node, !is_static(node, plan_.graph), no_buffer};
+      PlannedNode planned{node, !is_static(node, plan_.graph), no_buffer, {}};
       std::optional<BoundNode> bound;
       check_sizes(node);
       if (!planned.dynamic) {
         bound = bind_static(node, plan_.graph, *options_->limits, options_->threads);
         planned.dynamic = !bound.has_value();
+        if (bound) planned.implementation = bound->implementation;
       }
       for (const ValueId id : node.all_inputs()) {
         if (id != no_value) extend(id, position);

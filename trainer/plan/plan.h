@@ -9,6 +9,7 @@
 #include <ondine/limits.h>
 
 #include "core/parallel.h"
+#include "graph/contract/kernel.h"
 #include "graph/ir/graph.h"
 #include "trainer/plan/order.h"
 
@@ -32,12 +33,14 @@ struct Buffer {
   std::int32_t last = 0;
 };
 
+inline constexpr std::size_t no_buffer = static_cast<std::size_t>(-1);
+
 struct PlannedNode {
   graph::Node node;
   bool dynamic = false;
-  std::size_t workspace = 0;  // index in Plan::buffers, or no_buffer
+  std::size_t workspace = no_buffer;          // index in Plan::buffers
+  graph::Implementation implementation = {};  // as bind reported it; empty where dynamic
 };
-inline constexpr std::size_t no_buffer = static_cast<std::size_t>(-1);
 
 struct Plan {
   graph::Graph graph;  // typed for the input shapes; its nodes are those of `nodes`

@@ -61,6 +61,7 @@ std::optional<BoundNode> bind_static(const Node& node, const Graph& graph, const
     BoundNode bound;
     bound.kernel = node.op->bind(context);
     bound.workspace_bytes = context.workspace_bytes();
+    bound.implementation = context.implementation();
     return bound;
   } catch (Error& error) {
     if (context.asked_in_vain()) return std::nullopt;

@@ -13,6 +13,7 @@ namespace ondine::trainer {
 struct BoundNode {
   graph::Kernel kernel;
   std::size_t workspace_bytes = 0;
+  graph::Implementation implementation;
 };
 
 // Errors carry the node as context. Nothing when the operator cannot be bound before it has seen
