@@ -1,4 +1,4 @@
-// The checkpoint file: header, manifest, tensors. Its grammar is in docs/formats.md.
+// The checkpoint file: header, manifest, tensors. Its grammar is in docs/checkpoints.md.
 #pragma once
 
 #include <optional>

@@ -130,7 +130,7 @@ class Reader {
 template <class Record, class Plain>
 concept IsRecord = std::same_as<std::remove_const_t<Record>, Plain>;
 
-// The order of these fields is the format: docs/formats.md.
+// The order of these fields is the format: docs/checkpoints.md.
 template <IsRecord<ModelIdentity> Record>
 void visit_fields(Record& model, auto& fields) {
   fields(model.producer, model.name, model.domain, model.model_version);

@@ -174,7 +174,7 @@ class Model {
   // Error(mismatch) unless the size is that of parameters().
   void set_parameters(std::span<const float> flat);
 
-  // Written so that a crash at any moment leaves the old or the new file (docs/formats.md).
+  // Written so that a crash at any moment leaves the old or the new file (docs/checkpoints.md).
   void save_checkpoint(const std::filesystem::path& file, const TrainingCursor& cursor = {},
                        const Properties& properties = {}) const;
   RestoreReport restore_checkpoint(const std::filesystem::path& file);

@@ -1,4 +1,4 @@
-// Weights exchanged with other programs: .safetensors files (docs/formats.md).
+// Weights exchanged with other programs: .safetensors files (docs/checkpoints.md).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// A reader of checkpoints that shares nothing with the library's: docs/formats.md, line by line.
+// A reader of checkpoints that shares nothing with the library's: docs/checkpoints.md, line by line.
 #pragma once
 
 #include <cstddef>

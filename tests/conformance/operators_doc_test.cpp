@@ -98,15 +98,14 @@ std::string operators_page() {
   std::ostringstream page;
   page
       << "# Operators\n\nWritten by the tests with `ONDINE_UPDATE_DOCS=1`; they fail when it is "
-         "out "
-         "of date.\n\n"
+         "out of date.\n\n"
       << available << " of " << versions.size()
-      << " operators of the standard are available. Types: what the newest version allows for its "
-         "first "
-         "input (or output). Kernel: native, composed of other operators, "
-         "or rewritten when the model is loaded. Gradient: `yes` by a rule, `by expansion` through "
-         "the operators it is composed of, `zero` where the standard's semantics give none, `none` "
-         "where it has none or nothing to differentiate.\n\n"
+      << " operators of the standard are available.\n\n"
+         "- **types**: what the newest version allows for its first input (or output)\n"
+         "- **kernel**: native, composed of other operators, or rewritten at load\n"
+         "- **gradient**: `yes` by a rule, `by expansion` through the operators it is composed of,\n"
+         "  `zero` where the standard's semantics give none, `none` where there is nothing to\n"
+         "  differentiate\n\n"
          "| domain | operator | versions | types | kernel | gradient |\n|---|---|---|---|---|---|\n"
       << rows.str();
   return page.str();

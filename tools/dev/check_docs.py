@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""Checks the documentation: links and anchors lead somewhere, prose wraps at 100 columns, the README
+fits its bounds, and sources name only documents that exist."""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+COLUMNS, README_LINES = 100, 120
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+MENTION = re.compile(r"\b(?:docs|examples)/[\w/-]+\.md\b")
+SOURCES = {".h", ".cpp", ".cmake", ".py", ".sh", ".txt", ".in"}
+FOLDERS = ("autodiff", "bench", "checkpoints", "cmake", "core", "docs", "examples", "graph", "include",
+           "kernels", "proto", "scripts", "tests", "tools", "trainer")
+
+
+def anchors(text):
+    """The anchors of a document's headings, as hosting sites make them."""
+    for heading in re.findall(r"^#+ (.*)$", text, re.M):
+        yield re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def prose(text):
+    """Numbered lines outside code blocks."""
+    code = False
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.lstrip().startswith("```"):
+            code = not code
+        elif not code:
+            yield number, line
+
+
+def link_findings(path, text):
+    for number, line in prose(text):
+        for target in LINK.findall(line):
+            if re.match(r"[a-z]+:", target):
+                continue
+            file, _, anchor = target.partition("#")
+            there = (path.parent / file).resolve() if file else path
+            if not there.exists():
+                yield number, f"{target} does not exist"
+            elif anchor and anchor not in anchors(there.read_text()):
+                yield number, f"{target}: there is no such heading"
+
+
+def document_findings(path):
+    text = path.read_text()
+    yield from link_findings(path, text)
+    for number, line in prose(text):
+        if len(line) > COLUMNS and not line.startswith("|") and "](" not in line:
+            yield number, f"{len(line)} columns; prose wraps at {COLUMNS}"
+    if path == ROOT / "README.md":
+        lines = text.splitlines()
+        if len(lines) > README_LINES:
+            yield len(lines), f"the README has more than {README_LINES} lines"
+        for number, line in enumerate(lines, 1):
+            if len(line) > COLUMNS:
+                yield number, f"{len(line)} columns; the README keeps to {COLUMNS}"
+
+
+def source_findings(path):
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        for name in MENTION.findall(line):
+            if not (ROOT / name).exists():
+                yield number, f"{name} does not exist"
+
+
+def files():
+    documents, sources = [*ROOT.glob("*.md")], []
+    for folder in FOLDERS:
+        documents += (ROOT / folder).rglob("*.md")
+        sources += [path for path in (ROOT / folder).rglob("*") if path.suffix in SOURCES]
+    return sorted(documents), sorted(sources)
+
+
+def main():
+    documents, sources = files()
+    bad = [f"{path.relative_to(ROOT)}:{number}: {finding}"
+           for check, paths in ((document_findings, documents), (source_findings, sources))
+           for path in paths for number, finding in check(path)]
+    print("\n".join(bad) if bad else f"docs: {len(documents)} documents, no findings")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
