@@ -1,4 +1,4 @@
-// A reader of checkpoints that shares nothing with the library's: docs/checkpoints.md, line by line.
+// A reader of checkpoints that follows docs/checkpoints.md and shares nothing with the library.
 #pragma once
 
 #include <cstddef>
