@@ -1,6 +1,6 @@
-# Modules: a top-level folder or a family of kernels, each an object library. A module sees only the
-# headers of the modules it may know: its include path is a folder of links to those, so that a wrong
-# include does not compile.
+# Modules: a top-level folder or a family of kernels, each an object library. A module sees only
+# the headers of the modules it may know: its include path is a folder of links to those, so that a
+# wrong include does not compile.
 set(ONDINE_OBJECTS)
 
 # ondine_include_walls(target KNOWS folder...): the include path of `target` is the public headers

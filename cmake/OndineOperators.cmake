@@ -1,6 +1,6 @@
-# ONDINE_OPERATORS=FILE keeps only the operators that FILE names, one a line, # begins a comment:
-# what `ondine info --operators MODEL...` prints.
-set(ONDINE_OPERATORS "" CACHE FILEPATH "Keep only the operators that this file names")
+# ONDINE_OPERATORS=FILE builds only the operators that FILE names, one per line; # starts a comment.
+# `ondine info --operators MODEL...` prints such a file.
+set(ONDINE_OPERATORS "" CACHE FILEPATH "File that names the operators to build; all when empty")
 
 # Writes to `out` the lines of the list `all` whose operators `wanted` names.
 function(ondine_filter_operators all wanted out)
@@ -14,7 +14,7 @@ function(ondine_filter_operators all wanted out)
       continue()
     endif()
     if(NOT "ONDINE_OPERATOR(${name})" IN_LIST lines)
-      message(FATAL_ERROR "${wanted}: '${name}' is no operator of ${all}")
+      message(FATAL_ERROR "${wanted}: '${name}' is not an operator in ${all}")
     endif()
     list(APPEND chosen "ONDINE_OPERATOR(${name})")
   endforeach()

@@ -1,12 +1,12 @@
-# Libraries that some operators need and that a build can do without. Operators without theirs say
-# so when they are bound.
+# Optional libraries of some operators. An operator whose library is missing fails with an error
+# that names the library.
 set(ONDINE_OPTIONAL_LIBRARIES)
 
-# ondine_optional(NAME source header library...): `source` includes the header and is compiled with
-# ONDINE_<NAME> when it is found; the first library holds what the header declares, the others are
-# what its archive needs.
+# ondine_optional(NAME source header library...): compiles `source`, which includes `header`, with
+# ONDINE_<NAME> when the library is found. The first library implements the header; static builds
+# also link the others, which its archive needs.
 function(ondine_optional name source header library)
-  option(ONDINE_WITH_${name} "Use ${name} where it is installed" ON)
+  option(ONDINE_WITH_${name} "Use ${name} if it is installed" ON)
   if(NOT EXISTS ${PROJECT_SOURCE_DIR}/${source})
     message(FATAL_ERROR "ondine_optional(${name}): there is no ${source}")
   endif()

@@ -1,7 +1,7 @@
-# Small binaries: what nothing refers to is dropped, and on demand libraries become part of them.
-option(ONDINE_STATIC "Link archives instead of shared libraries, but for the C library" OFF)
+# Small binaries: unreferenced sections are dropped; ONDINE_STATIC links libraries statically.
+option(ONDINE_STATIC "Link archives instead of shared libraries, except for the C library" OFF)
 
-# For what is not fast for a reason, in reduced builds.
+# Reduced builds compile everything that is not speed-critical for size.
 set(ONDINE_SMALL_OPTIONS)
 if(ONDINE_OPERATORS)
   set(ONDINE_SMALL_OPTIONS -Os)

@@ -1,5 +1,5 @@
-# Toolchain: Debian's cross compiler, static programs that qemu runs.
-#   -DONDINE_MACHINE=aarch64|s390x -DONDINE_ROOT=DIR    DIR is of scripts/foreign_packages.sh
+# Toolchain file for Debian's cross compilers; builds static programs that QEMU can run.
+#   -DONDINE_MACHINE=aarch64|s390x -DONDINE_ROOT=DIR    DIR: made by scripts/foreign_packages.sh
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR ${ONDINE_MACHINE})
 set(CMAKE_TRY_COMPILE_PLATFORM_VARIABLES ONDINE_MACHINE ONDINE_ROOT)
@@ -7,7 +7,8 @@ set(CMAKE_C_COMPILER ${ONDINE_MACHINE}-linux-gnu-gcc)
 set(CMAKE_CXX_COMPILER ${ONDINE_MACHINE}-linux-gnu-g++)
 set(CMAKE_LIBRARY_ARCHITECTURE ${ONDINE_MACHINE}-linux-gnu)
 
-# Where Debian keeps what differs between machines; the compiler looks there in its own root only.
+# Debian's folder for architecture-specific headers, which the compiler searches only in its own
+# root.
 set(CMAKE_CXX_FLAGS_INIT "-isystem ${ONDINE_ROOT}/usr/include/${ONDINE_MACHINE}-linux-gnu")
 set(CMAKE_EXE_LINKER_FLAGS_INIT -static)
 set(CMAKE_FIND_LIBRARY_SUFFIXES .a)

@@ -1,5 +1,6 @@
-# The generated code of the schema. It is put into the namespace ondine::onnx, so that a program may
-# also link the official onnx library, whose namespace is onnx: package names are not on the wire.
+# Code generated from the ONNX schema, in the namespace ondine::onnx, so that a program can also
+# link the official onnx library, whose namespace is onnx. Package names do not appear in the wire
+# format.
 set(_schema_dir ${PROJECT_BINARY_DIR}/schema)
 set(_schema ${_schema_dir}/onnx_schema.proto)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/proto/onnx.proto)

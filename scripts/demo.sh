@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what is missing, builds, and trains a small CNN on 60,000 real images.
+# Installs missing packages, builds, and trains a small CNN on 60,000 real images.
 set -eu
 cd "$(dirname "$0")/.."
 scripts/install_dependencies.sh

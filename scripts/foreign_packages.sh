@@ -1,7 +1,7 @@
 #!/bin/sh
 # foreign_packages.sh MACHINE DIR PACKAGE...
-# Unpacks Debian packages of another machine (aarch64, s390x) below DIR. Nothing is installed and
-# dpkg learns of no architecture: apt keeps its lists in DIR. Root is not needed.
+# Unpacks Debian packages of another machine (aarch64, s390x) below DIR, without root. It installs
+# nothing and registers no architecture with dpkg; apt keeps its lists in DIR.
 set -eu
 machine=$1
 mkdir -p "$2"

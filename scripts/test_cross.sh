@@ -1,9 +1,9 @@
 #!/bin/sh
-# Reads and writes the golden checkpoints on other machines, emulated: the same bytes everywhere.
-#   scripts/test_cross.sh [--rooms] [aarch64|s390x]...     both machines where none is named
-#   --rooms    and the tests of checkpoints, of the numerics and of tensors in model files
-# Builds in the folder ONDINE_CROSS (build-cross). Installs compiler and emulator when it is root;
-# ends with 77 where they or the packages of the other machine cannot be had.
+# Reads and writes the golden checkpoints on other, emulated machines and expects the same bytes.
+#   scripts/test_cross.sh [--rooms] [aarch64|s390x]...     both machines by default
+#   --rooms    also run the tests of checkpoints, kernels and tensors in model files
+# Builds in the folder ONDINE_CROSS (build-cross). Installs compiler and emulator when run as root;
+# exits with 77 when they or the other machine's packages are not available.
 set -eu
 cd "$(dirname "$0")/.."
 work=${ONDINE_CROSS:-build-cross}
@@ -50,7 +50,7 @@ for machine in ${*:-aarch64 s390x}; do
   cmake --build "$build" --target test_checkpoints test_primitives test_proto
   "$qemu" "$build/test_checkpoints"
   "$qemu" "$build/test_primitives"
-  # Not all: the emulator has no openat2, and refusing large files takes minutes in it.
+  # Only these: the emulator lacks openat2, and rejecting large files takes it minutes.
   "$qemu" "$build/test_proto" \
     "*element type*,*survive*,*one by one*,*raw data*,tensors *,both forms*"
 done

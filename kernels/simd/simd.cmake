@@ -1,5 +1,5 @@
-# kernels/simd: everything but the dispatch (isa.cpp) is compiled once for each instruction set, each
-# in a namespace of its own.
+# kernels/simd: everything but the dispatch (isa.cpp) is compiled once for each instruction set,
+# each in a namespace of its own.
 include(CheckCXXCompilerFlag)
 
 file(GLOB_RECURSE _simd_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/simd/*.cpp)

@@ -132,15 +132,15 @@ void print(const Result& result) {
 
 void add_bench(Parser& parser) {
   auto options = std::make_shared<Options>();
-  Command command = parser.add("bench", "Time a training step (or inference) on made-up data",
+  Command command = parser.add("bench", "Time training steps or inference on synthetic data",
                                "  ondine bench train.onnx --batch 64 --threads 2\n"
                                "  ondine bench model.onnx --inference --json\n");
   command.option("MODEL", &options->model, "Model file").required();
-  command.option("--batch", &options->batch, "Extent of open dims").positive();
+  command.option("--batch", &options->batch, "Size of dynamic dimensions").positive();
   add_load_options(command, options->load);
-  command.option("--steps", &options->steps, "Timed steps").positive();
-  command.option("--algorithm", &options->algorithm, "Index of the training algorithm");
-  command.option("--inference", &options->inference, "Time inference of a training model");
+  command.option("--steps", &options->steps, "Number of timed steps").positive();
+  command.option("--algorithm", &options->algorithm, "Which training algorithm, from 0");
+  command.option("--inference", &options->inference, "Time inference instead of training");
   command.option("--json", &options->as_json, "Print JSON");
   command.runs([options] {
     const Result result = measure(*options);

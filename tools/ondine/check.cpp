@@ -8,8 +8,8 @@ namespace ondine::cli {
 
 void add_check(Parser& parser) {
   auto file = std::make_shared<std::string>();
-  Command command = parser.add("check", "Check a model; all findings go to the error output",
-                               "  ondine check model.onnx && echo fine\n");
+  Command command = parser.add("check", "Check a model and print every finding",
+                               "  ondine check model.onnx && echo valid\n");
   command.option("MODEL", file.get(), "Model file").required();
   command.runs([file] {
     const std::vector<std::string> findings = check_model(*file);

@@ -20,22 +20,23 @@ void add_export(Parser& parser) {
   Command command =
       parser.add("export", "Write a trained model as .onnx, or its weights as .safetensors",
                  "  ondine export train.onnx --checkpoint run.ckpt -o trained.onnx\n"
-                 "  ondine export train.onnx --checkpoint run.ckpt -o go_on.onnx "
+                 "  ondine export train.onnx --checkpoint run.ckpt -o continue.onnx "
                  "--training\n"
                  "  ondine export train.onnx --checkpoint run.ckpt -o trained.safetensors\n"
                  "  ondine export train.onnx --weights other.safetensors -o trained.onnx\n");
   command.option("MODEL", &options->model, "Training model").required();
-  command.option("--checkpoint", &options->checkpoint, "State to export");
+  command.option("--checkpoint", &options->checkpoint, "Checkpoint whose state to export");
   command.option("--weights", &options->weights,
-                 "Values of weights, in .safetensors, after those of the checkpoint");
+                 "Weights in .safetensors; they override the checkpoint");
   command
       .option("-o,--output", &options->output,
-              "Model to write; with the ending .safetensors the weights alone")
+              "Model to write, or its weights alone as .safetensors")
       .required();
-  command.option("--training", &options->training,
-                 "Keep the training information and its state; all state variables as weights");
+  command.option(
+      "--training", &options->training,
+      "Keep the training information and its state (.onnx), or all state variables (.safetensors)");
   command.option("--external-data-from", &options->external,
-                 "Tensors of at least this many bytes go to a file of their own");
+                 "Write tensors of at least this many bytes to a separate data file");
   command.runs([options] {
     Model model = Model::load(options->model);
     if (!options->checkpoint.empty()) {

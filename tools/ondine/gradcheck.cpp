@@ -37,15 +37,17 @@ int run(const Options& options) {
 void add_gradcheck(Parser& parser) {
   auto options = std::make_shared<Options>();
   Command command = parser.add(
-      "gradcheck", "Compare numeric with analytic derivatives of every trained variable",
+      "gradcheck", "Compare analytic with numeric derivatives of every trained variable",
       "  ondine gradcheck train.onnx\n  ondine gradcheck train.onnx --batch 2 --seed 7\n");
   command.option("MODEL", &options->model, "Training model").required();
-  command.option("--batch", &options->batch, "Extent of open dims").positive();
-  command.option("--algorithm", &options->check.algorithm, "Index of the training algorithm");
-  command.option("--directions", &options->check.directions, "Directions for each variable")
+  command.option("--batch", &options->batch, "Size of dynamic dimensions").positive();
+  command.option("--algorithm", &options->check.algorithm, "Which training algorithm, from 0");
+  command
+      .option("--directions", &options->check.directions,
+              "Number of random directions for each variable")
       .positive();
-  command.option("--seed", &options->check.seed, "Of data and directions");
-  command.option("--as-is", &options->as_is, "Do not widen to float64");
+  command.option("--seed", &options->check.seed, "Seed of data and directions");
+  command.option("--as-is", &options->as_is, "Keep the model's precision instead of float64");
   command.runs([options] {
     options->check.widen = !options->as_is;
     return run(*options);

@@ -105,9 +105,9 @@ void add_infer(Parser& parser) {
                  "  ondine infer model.onnx --input image=x.npy\n"
                  "  ondine infer model.onnx --input a=a.npy --input b=b.npy -o results\n");
   command.option("MODEL", &options->model, "Model file").required();
-  command.option("--input", &options->inputs, "NAME=FILE, once for each input");
-  command.option("--checkpoint", &options->checkpoint, "State to run with");
-  command.option("-o,--output", &options->folder, "Folder for the outputs, NAME.npy");
+  command.option("--input", &options->inputs, "NAME=FILE; repeat for each input");
+  command.option("--checkpoint", &options->checkpoint, "Checkpoint whose state to use");
+  command.option("-o,--output", &options->folder, "Folder to write the outputs to, as NAME.npy");
   command.option("--threads", &options->threads, "Threads").between(1, 1024);
   command.runs([options] { return run(*options); });
 }

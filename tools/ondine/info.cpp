@@ -104,14 +104,14 @@ void add_info(Parser& parser) {
     bool operators = false;
   };
   auto options = std::make_shared<Options>();
-  Command command = parser.add("info", "Inputs, outputs, algorithms and state of a model",
+  Command command = parser.add("info", "Print inputs, outputs, algorithms and state of a model",
                                "  ondine info model.onnx\n  ondine info model.onnx --json\n"
                                "  ondine info --operators model.onnx train.onnx > operators.txt\n");
   command.option("MODEL", &options->models, "Model files").required();
   Option as_json = command.option("--json", &options->as_json, "Print JSON");
   command
       .option("--operators", &options->operators,
-              "Print what operators of the library the models need, for the CMake option "
+              "Print the operators that the models need, for the CMake option "
               "ONDINE_OPERATORS")
       .excludes(as_json);
   command.runs([options] {

@@ -32,7 +32,7 @@ Tensor draw_tensor(const PortInfo& port, const Shape& shape, std::mt19937_64& ra
       return filled<bool>(shape, bit);
     default:
       throw Error(ErrorCode::unsupported,
-                  "made-up values for input '" + port.name + "' of type " + port.type);
+                  "synthetic values for input '" + port.name + "' of type " + port.type);
   }
 }
 
@@ -46,7 +46,7 @@ NamedValues synthetic_feeds(std::span<const PortInfo> ports, std::int64_t extent
     if (port.has_default) continue;
     if (!port.dims || port.dtype == DType::undefined) {
       throw Error(ErrorCode::unsupported,
-                  "made-up values for input '" + port.name + "' of type " + port.type);
+                  "synthetic values for input '" + port.name + "' of type " + port.type);
     }
     Shape shape;
     for (const std::int64_t one : *port.dims) shape.push_back(one < 0 ? extent : one);
