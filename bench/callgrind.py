@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Instructions of one training step, counted by valgrind, against the recorded figures. Needs no
-quiet machine: the count of a build is the same on every run.
+"""Counts the instructions of a training step with valgrind and compares them with recorded figures.
+The count of a build is the same on every run, also on a busy machine.
 
   bench/callgrind.py            compare with bench/instructions.json; exit code 1 above the tolerance
-  bench/callgrind.py --record   write the figures anew
+  bench/callgrind.py --record   record new figures
 """
 
 import argparse

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Convolutions of bench_kernels against PyTorch on one thread: both in turns, the best of all
-rounds, ratios of the two. The shapes are those that bench_kernels prints.
+"""Compares the convolutions of bench_kernels with PyTorch on one thread: both in turns, best of all
+rounds. The shapes are those that bench_kernels prints.
 
   bench/compare_conv.py --build build --rounds 3
 """

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Inference of plain .onnx models against onnxruntime, blocks of runs in turns, in one run:
+"""Compares inference of .onnx models with onnxruntime, in alternating blocks of one run:
 
   bench/compare_onnxruntime.py FOLDER --threads 2     every .onnx file in FOLDER
 
-Inputs are floats of batch size 1, the same in both programs. Ratios are onnxruntime's median time
+Both programs get the same float inputs of batch size 1. Ratios are onnxruntime's median time
 divided by ours.
 """
 

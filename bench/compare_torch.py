@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Training steps of the workloads W1 to W9 against PyTorch.
+"""Compares training steps of the workloads W1 to W9 with PyTorch.
 
-Each workload is built in PyTorch from the initializers of the same .onnx file, the losses of the
-first steps are compared, and then blocks of steps of both programs, each in a process of its own,
-are timed in turns: figures of one run compare, those of different runs do not.
+Builds each workload in PyTorch from the initializers of the same .onnx file, compares the losses of
+the first steps, and then times blocks of steps of both programs in turns, each in a process of its
+own. Figures of one run compare; those of different runs do not.
 
   bench/compare_torch.py --threads 2 --workloads W1,W3
   bench/compare_torch.py --profile --workloads W4

@@ -1,4 +1,4 @@
-// Made-up operands, the same in every run.
+// Synthetic operands, the same in every run.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace bench {
 
-// Lines of the cache, as tensors have them.
+// Allocates at cache line boundaries, as tensors do.
 template <class T>
 struct LineAllocator {
   using value_type = T;

@@ -50,7 +50,7 @@ std::vector<Workload> workloads() {
   };
 }
 
-// Numbers in -1 .. 1 and labels that follow one after the other.
+// Numbers in [-1, 1] and consecutive labels.
 void write_data(const Workload& workload, const std::filesystem::path& folder) {
   Tensor x(DType::float32, workload.x);
   std::uint64_t state = 7;

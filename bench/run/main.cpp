@@ -1,6 +1,6 @@
-// Runs training steps of one workload and obeys its input, so that another program can be timed in
-// turns with it:  bench_run MODEL.onnx X.npy LABEL.npy THREADS [immediate] [BUDGET]
-//   steps N   times N steps; prints the milliseconds of each, then their losses
+// Runs training steps of one workload on command from standard input, so that another program can
+// be timed in turns with it:  bench_run MODEL.onnx X.npy LABEL.npy THREADS [immediate] [BUDGET]
+//   steps N   runs N steps; prints the milliseconds of each, then their losses
 //   profile N prints milliseconds and calls a step of each operator
 //   memory    prints the peak of resident memory in MB, and the planned bytes
 //   peak      prints the GF/s that one thread can reach

@@ -1,4 +1,4 @@
-// What the processor's multipliers and memory can do, measured now.
+// The processor's peak arithmetic rate, measured now.
 #pragma once
 
 #include <string_view>

@@ -13,7 +13,7 @@ using ondine::ModelBuilder;
 using ondine::Shape;
 using ondine::Tensor;
 
-// Gives the initial value of each parameter.
+// Returns the initial value of each parameter.
 using Parameter = std::function<Tensor(const std::string& name, const Shape& shape)>;
 
 // Zeros: such a model gets its weights from Model::initialize() once it is prepared.

@@ -1,5 +1,5 @@
-// Learning new classes from few images: a backbone trained on classes 0 to 7 stays as it is, a new
-// head learns all ten from 20 images of each. personalize DATA OUT.onnx
+// Learns new classes from few images: a backbone trained on classes 0 to 7 is frozen, a new head
+// learns all ten from 20 images of each. personalize DATA OUT.onnx
 #include <algorithm>
 #include <chrono>
 #include <filesystem>

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Every operator that a file defines has its line in kernels/operators.inc, once. (A line without an
-operator does not link.)"""
+"""Checks that every operator that a file defines has exactly one line in kernels/operators.inc. (A
+line without an operator does not link.)"""
 import collections
 import pathlib
 import re

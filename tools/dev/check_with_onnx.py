@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds models against the official packages: check_with_onnx.py MODEL.onnx...
+"""Checks models with the official packages: check_with_onnx.py MODEL.onnx...
 
 Every model must pass the official checker. A model without training information also runs in
 onnxruntime and in build/bin/ondine on the same random inputs; the outputs must agree within 1e-5.

@@ -32,7 +32,7 @@ double element_of(const Tensor& tensor, std::int64_t i);
 
 std::string file_name_of(const std::string& value_name);
 std::string human_bytes(std::uint64_t bytes);
-// Rounded for people: six significant digits.
+// With six significant digits.
 std::string number(double value);
 
 }  // namespace ondine::cli

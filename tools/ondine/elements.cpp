@@ -16,11 +16,10 @@ T read(const void* data) {
   return value;
 }
 
-// What the largest codes of a small float stand for.
+// What the largest encodings of a small float mean.
 enum class Top { infinities, one_nan, none };
 
-// sign | exponent | mantissa, with subnormals. `unsigned_zero`: the code of -0
-// is NaN.
+// sign | exponent | mantissa, with subnormals. `unsigned_zero`: the encoding of -0 is NaN.
 double small_float(unsigned bits, int exponent_bits, int mantissa_bits, int bias, Top top,
                    bool unsigned_zero = false) {
   const unsigned mantissa_mask = (1U << mantissa_bits) - 1;

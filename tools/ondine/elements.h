@@ -5,8 +5,7 @@
 
 namespace ondine::cli {
 
-// The element at `data`; complex numbers: their real part. NaN for types that
-// are no numbers.
+// The element at `data`, the real part of a complex number. NaN for types that are not numeric.
 double to_double(DType dtype, const void* data);
 
 }  // namespace ondine::cli

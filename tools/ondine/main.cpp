@@ -1,5 +1,4 @@
-// ondine: train ONNX models where they run. Exit codes: 0 done, 1 failed with
-// one message, 2 wrong usage.
+// The command line. Exit codes: 0 success, 1 failure with one message, 2 wrong usage.
 #include <exception>
 #include <iostream>
 

@@ -1,4 +1,4 @@
-// Made-up feeds for timing and for checking derivatives.
+// Synthetic feeds for benchmarks and for checking derivatives.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 
 namespace ondine::cli {
 
-// One feed for each input without a default. Open extents become `extent`. Floats are uniform in
-// [-1, 1), integers 0 or 1 (a valid label or index nearly everywhere), booleans either. Throws
-// Error(unsupported) for inputs that are no tensors of numbers.
+// One feed for each input without a default. Dynamic dims become `extent`. Floats are uniform in
+// [-1, 1), integers 0 or 1 (nearly always a valid label or index), booleans random. Throws
+// Error(unsupported) for inputs that are not numeric tensors.
 NamedValues synthetic_feeds(std::span<const PortInfo> ports, std::int64_t extent,
                             std::uint64_t seed);
 

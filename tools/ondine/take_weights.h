@@ -9,7 +9,7 @@ namespace ondine::cli {
 
 bool is_safetensors(const std::string& file);
 
-// Assigns the tensors of the file. What is missing on either side is told on standard error.
+// Assigns the tensors of the file. Reports on standard error what is missing on either side.
 void take_weights(Model& model, const std::string& file);
 
 }  // namespace ondine::cli
