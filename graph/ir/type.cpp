@@ -97,7 +97,9 @@ std::optional<Type> join(const Type& a, const Type& b) {
   } else {
     out.dims = combine_dims(a.dims, b.dims, [](Dim, Dim) { return Dim(); });
   }
-  if (a.element && b.element) {
+  if (a.element && a.element->kind == TypeKind::unknown) {
+    out.element = b.element;  // that of an empty sequence: any element may follow
+  } else if (a.element && b.element && b.element->kind != TypeKind::unknown) {
     auto element = join(*a.element, *b.element);
     if (!element) return std::nullopt;
     out.element = box(std::move(*element));

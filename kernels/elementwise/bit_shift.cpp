@@ -1,19 +1,27 @@
-// bit_shift.cpp — x << y or x >> y of unsigned integers; 0 when y is the width or more. No
-// derivative.
+// bit_shift.cpp — x << y or x >> y of integers (signed ones since version 28, with an arithmetic
+// shift to the right). A negative shift or one of at least the width of the type leaves only the
+// fill: 0, or -1 for a negative x shifted right. No derivative.
+#include <type_traits>
+
 #include "kernels/elementwise/binary.h"
 
 namespace ondine::kernels::ops {
 namespace {
 
-using Unsigned = Types<std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t>;
+template <class T>
+bool within_width(T shift) {
+  return shift >= 0 && static_cast<std::uint64_t>(shift) < 8 * sizeof(T);
+}
 
 constexpr auto shifted_left = [](auto x, auto y) {
   using T = decltype(x);
-  return static_cast<T>(y < 8 * sizeof(T) ? std::uint64_t{x} << y : 0);
+  using Bits = std::make_unsigned_t<T>;
+  return within_width(y) ? static_cast<T>(std::uint64_t{static_cast<Bits>(x)} << y) : T{0};
 };
 constexpr auto shifted_right = [](auto x, auto y) {
   using T = decltype(x);
-  return static_cast<T>(y < 8 * sizeof(T) ? std::uint64_t{x} >> y : 0);
+  const T fill = x < 0 ? static_cast<T>(-1) : T{0};
+  return within_width(y) ? static_cast<T>(x >> y) : fill;
 };
 
 bool to_left(const NodeView& node) {
@@ -31,8 +39,8 @@ void infer(InferContext& context) {
 }
 
 Kernel bind(BindContext& context) {
-  return to_left(context) ? bind_binary_op<shifted_left, Unsigned>(context)
-                          : bind_binary_op<shifted_right, Unsigned>(context);
+  return to_left(context) ? bind_binary_op<shifted_left, Integers>(context)
+                          : bind_binary_op<shifted_right, Integers>(context);
 }
 
 }  // namespace

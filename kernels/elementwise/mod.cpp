@@ -1,5 +1,6 @@
-// mod.cpp — fmod = 0: a - floor(a / b) b of integers, the sign of b; fmod = 1: the remainder of C,
-// the sign of a. With q = a / b cut towards zero: da = dy, db = -dy q.
+// mod.cpp — fmod = 0: a - floor(a / b) b with the sign of b, of integers and since version 28 of
+// floating point numbers; fmod = 1: the remainder of C, with the sign of a. With the rounded quotient
+// q: da = dy, db = -dy q.
 #include <cmath>
 
 #include "kernels/elementwise/binary.h"
@@ -29,7 +30,10 @@ constexpr auto remainder_of = [](auto a, auto b) { return remainder_at(a, b); };
 constexpr auto modulus_of = [](auto a, auto b) {
   using T = decltype(a);
   const T rest = remainder_at(a, b);
-  if constexpr (std::signed_integral<T>) {
+  if constexpr (!std::integral<T>) {
+    if (rest == 0) return std::copysign(rest, b);
+  }
+  if constexpr (!std::unsigned_integral<T>) {
     if (rest != 0 && (rest < 0) != (b < 0)) return static_cast<T>(rest + b);
   }
   return rest;
@@ -44,15 +48,16 @@ bool as_in_c(const NodeView& node) {
 }
 
 void infer(InferContext& context) {
-  if (!as_in_c(context) && is_float(context.dtype(0))) {
-    fail(ErrorCode::invalid_model, "Mod of ", context.dtype(0), " needs the attribute fmod = 1");
+  if (!as_in_c(context) && is_float(context.dtype(0)) && context.version() < 28) {
+    fail(ErrorCode::invalid_model, "Mod of ", context.dtype(0),
+         " needs the attribute fmod = 1 before version 28");
   }
   infer_binary(context);
 }
 
 Kernel bind(BindContext& context) {
   return as_in_c(context) ? bind_binary_op<remainder_of, Computed>(context)
-                          : bind_binary_op<modulus_of, Integers>(context);
+                          : bind_binary_op<modulus_of, Computed>(context);
 }
 
 std::vector<Val> grad(GradContext& g) {

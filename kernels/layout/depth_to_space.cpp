@@ -1,6 +1,6 @@
 // depth_to_space.cpp — [N, C b b, H, W] -> [N, C, H b, W b]: blocks of channels become squares of
-// b x b; SpaceToDepth is the inverse of mode DCR (depth, column, row);  dx = the inverse of dy.
-// DepthToSpace-11 adds the mode CRD, where the channel is outermost.
+// b x b; SpaceToDepth is the inverse;  dx = the inverse of dy. Mode DCR (depth, column, row) or, since
+// DepthToSpace-11 and SpaceToDepth-28, CRD, where the channel is outermost.
 #include "core/checked.h"
 #include "kernels/common/copy_kernel.h"
 
@@ -46,6 +46,7 @@ void infer_depth_to_space(InferContext& context) {
 
 void infer_space_to_depth(InferContext& context) {
   const std::int64_t b = block_size(context);
+  columns_first(context);
   const Dims x = four(context);
   context.set_output(
       0, context.dtype(0),
@@ -73,24 +74,20 @@ Kernel bind_depth_to_space(BindContext& context) {
 Kernel bind_space_to_depth(BindContext& context) {
   const std::int64_t b = block_size(context);
   const Shape x = context.shape(0);
-  return bind_six(context, {x[0], x[1], x[2] / b, b, x[3] / b, b}, {0, 3, 5, 1, 2, 4});
+  const Shape six{x[0], x[1], x[2] / b, b, x[3] / b, b};
+  if (columns_first(context)) return bind_six(context, six, {0, 1, 3, 5, 2, 4});
+  return bind_six(context, six, {0, 3, 5, 1, 2, 4});
 }
 
-std::vector<Val> grad_depth_to_space(GradContext& g) {
-  const std::int64_t b = block_size(g);
-  const Val dy = g.dy(0);
-  if (!columns_first(g)) {
-    return {g.builder().node("SpaceToDepth", {dy}, {{"blocksize", b}})};
-  }
-  const Val x = g.x(0);
-  const Val block = g.builder().int64s({b});
-  const Val six[6] = {dim_of(x, 0), dim_of(dy, 1), dim_of(x, 2), block, dim_of(x, 3), block};
-  return {reshape_like(transpose(graph::reshape(dy, concat(six, 0)), {0, 1, 3, 5, 2, 4}), x)};
+// The mode is left out where it is the default, which every version of the operator has.
+std::vector<Val> inverse_of_dy(GradContext& g, const char* inverse) {
+  graph::Attributes attributes{{"blocksize", block_size(g)}};
+  if (columns_first(g)) attributes.push_back({"mode", std::string("CRD")});
+  return {g.builder().node(inverse, {g.dy(0)}, std::move(attributes))};
 }
 
-std::vector<Val> grad_space_to_depth(GradContext& g) {
-  return {g.builder().node("DepthToSpace", {g.dy(0)}, {{"blocksize", block_size(g)}})};
-}
+std::vector<Val> grad_depth_to_space(GradContext& g) { return inverse_of_dy(g, "SpaceToDepth"); }
+std::vector<Val> grad_space_to_depth(GradContext& g) { return inverse_of_dy(g, "DepthToSpace"); }
 
 }  // namespace
 

@@ -68,6 +68,7 @@ std::string one_line(std::string text) {
 struct Options {
   std::vector<std::string> paths;
   std::string child;
+  bool none_skipped = false;
   VerifyOptions verify;
 };
 
@@ -117,7 +118,8 @@ int run(const Options& options) {
   progress.line(std::to_string(counts[Outcome::passed]) + " passed, " +
                 std::to_string(counts[Outcome::failed]) + " failed, " +
                 std::to_string(counts[Outcome::skipped]) + " skipped");
-  return counts[Outcome::failed] == 0 ? 0 : 1;
+  const bool complete = counts[Outcome::skipped] == 0 || !options.none_skipped;
+  return counts[Outcome::failed] == 0 && complete ? 0 : 1;
 }
 
 }  // namespace
@@ -134,6 +136,7 @@ void add_verify(Parser& parser) {
   Option paths = command.option("PATH", &options->paths, "Cases, or folders that hold some");
   paths.excludes(command.option("--hostile-child", &options->child, "").hidden());
   command.option("--threads", &options->verify.threads, "Threads").between(1, 1024);
+  command.option("--none-skipped", &options->none_skipped, "Fail when a case is skipped");
   command
       .option("--refusal-seconds", &options->verify.refusal_seconds,
               "Processor time that refusing a model may take")
