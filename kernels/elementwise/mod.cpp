@@ -1,6 +1,6 @@
 // mod.cpp — fmod = 0: a - floor(a / b) b with the sign of b, of integers and since version 28 of
-// floating point numbers; fmod = 1: the remainder of C, with the sign of a. With the rounded quotient
-// q: da = dy, db = -dy q.
+// floating point numbers; fmod = 1: the remainder of C, with the sign of a. With the rounded
+// quotient q: da = dy, db = -dy q.
 #include <cmath>
 
 #include "kernels/elementwise/binary.h"

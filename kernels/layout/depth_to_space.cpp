@@ -1,6 +1,6 @@
 // depth_to_space.cpp — [N, C b b, H, W] -> [N, C, H b, W b]: blocks of channels become squares of
-// b x b; SpaceToDepth is the inverse;  dx = the inverse of dy. Mode DCR (depth, column, row) or, since
-// DepthToSpace-11 and SpaceToDepth-28, CRD, where the channel is outermost.
+// b x b; SpaceToDepth is the inverse;  dx = the inverse of dy. Mode DCR (depth, column, row) or,
+// since DepthToSpace-11 and SpaceToDepth-28, CRD, where the channel is outermost.
 #include "core/checked.h"
 #include "kernels/common/copy_kernel.h"
 
@@ -79,11 +79,12 @@ Kernel bind_space_to_depth(BindContext& context) {
   return bind_six(context, six, {0, 3, 5, 1, 2, 4});
 }
 
-// The mode is left out where it is the default, which every version of the operator has.
+// SpaceToDepth has a mode since version 28.
 std::vector<Val> inverse_of_dy(GradContext& g, const char* inverse) {
   graph::Attributes attributes{{"blocksize", block_size(g)}};
   if (columns_first(g)) attributes.push_back({"mode", std::string("CRD")});
-  return {g.builder().node(inverse, {g.dy(0)}, std::move(attributes))};
+  const Val dy = g.dy(0);
+  return g.builder().nodes(inverse, {&dy, 1}, std::move(attributes), 1, "", 28);
 }
 
 std::vector<Val> grad_depth_to_space(GradContext& g) { return inverse_of_dy(g, "SpaceToDepth"); }

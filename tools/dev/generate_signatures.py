@@ -125,7 +125,7 @@ def shortest(value):
     for digits in range(1, 10):
         text = float("%.*g" % (digits, value))
         if struct.pack("f", text) == struct.pack("f", value):
-            return text
+            return int(text) if text == int(text) and abs(text) < 1e9 else text
     return value
 
 

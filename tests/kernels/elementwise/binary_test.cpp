@@ -175,8 +175,37 @@ TEST_CASE("Mod has the sign of the divisor, with fmod that of the dividend") {
   const graph::Attributes fmod{{"fmod", std::int64_t{1}}};
   check_close(run_op_tensor({.op = "Mod", .inputs = {a, b}, .attributes = fmod}),
               numbers({6}, {0, 1, 5, 0, -1, 3}, DType::int32));
-  CHECK_THROWS_AS(run_op({.op = "Mod", .inputs = {random_tensor({2}, 1), random_tensor({2}, 2)}}),
-                  Error);
+  CHECK_THROWS_WITH(
+      run_op(
+          {.op = "Mod", .inputs = {random_tensor({2}, 1), random_tensor({2}, 2)}, .version = 13}),
+      Catch::Contains("before version 28"));
+}
+
+TEST_CASE("Mod of floating point numbers is a - floor(a / b) b with the sign of the divisor") {
+  const double inf = std::numeric_limits<double>::infinity();
+  const std::vector<double> a{5.5, -5.5, 5.5, -5.5, 0, -0.0, 3, -3, inf, 1, 6, -6};
+  const std::vector<double> b{2, 2, -2, -2, -3, 3, inf, inf, 2, 0, -3, 3};
+  for (const DType dtype : {DType::float32, DType::float64, DType::float16}) {
+    INFO(to_string(dtype));
+    const Tensor y = run_op_tensor(
+        {.op = "Mod", .inputs = {numbers({12}, a, dtype), numbers({12}, b, dtype)}, .version = 28});
+    const std::vector<double> got = as_doubles(y);
+    for (std::size_t i = 0; i < 8; ++i) {
+      INFO(a[i] << " mod " << b[i]);
+      const double want =
+          std::isinf(b[i]) ? (a[i] < 0 ? inf : a[i]) : a[i] - std::floor(a[i] / b[i]) * b[i];
+      CHECK(got[i] == want);
+      CHECK(std::signbit(got[i]) == std::signbit(b[i]));
+    }
+    CHECK(std::isnan(got[8]));
+    CHECK(std::isnan(got[9]));
+    CHECK((got[10] == 0 && std::signbit(got[10])));
+    CHECK((got[11] == 0 && !std::signbit(got[11])));
+  }
+  check_gradient({.op = "Mod",
+                  .inputs = {numbers({4}, {5.5, -5.5, 5.5, -5.5}, DType::float64),
+                             numbers({4}, {2, 2, -2, -2}, DType::float64)},
+                  .version = 28});
 }
 
 TEST_CASE("Pow takes bases and exponents of different dtypes") {
@@ -277,6 +306,33 @@ TEST_CASE("BitShift fills with zeros and empties when shifted by the width") {
     check_close(run("RIGHT"), numbers({3}, {8, 1, 0}, dtype));
     check_close(run("LEFT"), numbers({3}, {32, 20, 0}, dtype));
     CHECK_THROWS_AS(run("UP"), Error);
+  }
+}
+
+TEST_CASE("BitShift of signed integers keeps the sign to the right and drops it to the left") {
+  const std::vector<double> values{-16, -1, 5, -5, 5, -5, 100, -100};
+  const std::vector<double> shifts{2, 7, -1, -1, 64, 64, 1, 1};
+  for (const DType dtype : {DType::int8, DType::int16, DType::int32, DType::int64}) {
+    INFO(to_string(dtype));
+    const double width = static_cast<double>(packed_bits(dtype));
+    const double modulus = std::exp2(width);
+    const auto run = [&](const std::string& direction) {
+      return as_doubles(
+          run_op_tensor({.op = "BitShift",
+                         .inputs = {numbers({8}, values, dtype), numbers({8}, shifts, dtype)},
+                         .attributes = {{"direction", direction}}}));
+    };
+    const auto right = run("RIGHT");
+    const auto left = run("LEFT");
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      INFO(values[i] << " by " << shifts[i]);
+      const bool inside = shifts[i] >= 0 && shifts[i] < width;
+      CHECK(right[i] == (inside ? std::floor(values[i] / std::exp2(shifts[i])) : -(values[i] < 0)));
+      // In two's complement: the product modulo 2^width, as a signed number.
+      double product = inside ? values[i] * std::exp2(shifts[i]) : 0;
+      product -= modulus * std::floor(product / modulus + 0.5);
+      CHECK(left[i] == product);
+    }
   }
 }
 

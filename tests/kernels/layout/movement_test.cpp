@@ -52,6 +52,11 @@ TEST_CASE("DepthToSpace and SpaceToDepth are inverse") {
   CHECK(run_op_tensor(
             {.op = "SpaceToDepth", .inputs = {deep("DCR")}, .attributes = {{"blocksize", 2L}}})
             .identical(x));
+  const graph::Attributes crd{{"blocksize", 2L}, {"mode", std::string("CRD")}};
+  CHECK(run_op_tensor({.op = "SpaceToDepth", .inputs = {deep("CRD")}, .attributes = crd})
+            .identical(x));
+  check_gradient(
+      {.op = "SpaceToDepth", .inputs = {random_tensor({1, 2, 4, 2}, 1)}, .attributes = crd});
   CHECK_THROWS_AS(deep("RDC"), Error);
   CHECK_THROWS_AS(run_op_tensor({.op = "DepthToSpace", .inputs = {x}}), Error);
   CHECK_THROWS_AS(
