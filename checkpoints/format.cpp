@@ -43,8 +43,8 @@ void skip_padding(Source& source) {
 Shape shape_of(const TensorEntry& entry) {
   const bool negative = std::ranges::any_of(entry.extents, [](auto extent) { return extent < 0; });
   if (negative || entry.extents.size() > Shape::max_rank) {
-    fail(ErrorCode::corrupt, "its shape has a negative extent or more than ", Shape::max_rank,
-         " extents");
+    fail(ErrorCode::corrupt, "its shape has a negative dim or more than ", Shape::max_rank,
+         " dims");
   }
   return Shape(std::span<const std::int64_t>(entry.extents));
 }

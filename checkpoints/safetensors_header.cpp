@@ -59,7 +59,7 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
       if (value > INT64_MAX) refuse("a number above 2^63");
       if (entry().shape.rank() == Shape::max_rank) {
         fail(ErrorCode::limit, "tensor ", quoted(entry().name), " has more than ", Shape::max_rank,
-             " extents");
+             " dims");
       }
       entry().shape.push_back(static_cast<std::int64_t>(value));
     } else if (place_ == Place::offsets && offsets_ < 2) {

@@ -18,14 +18,14 @@ Shape Shape::filled(std::size_t rank, std::int64_t extent) {
 
 void Shape::push_back(std::int64_t extent) {
   if (rank_ == max_rank) fail(ErrorCode::limit, "rank above ", max_rank);
-  if (extent < 0) fail(ErrorCode::mismatch, "extent ", extent, " is negative");
+  if (extent < 0) fail(ErrorCode::mismatch, "dim ", extent, " is negative");
   extents_[rank_++] = extent;
 }
 
 std::int64_t Shape::size() const { return size(0, rank_); }
 
-// Extents of 0 do not excuse the others: what is computed from them, such as strides in bytes, fits
-// 64 bits in an empty tensor too.
+// The nonzero dims are bounded in empty tensors too, so that what is computed from them, such as
+// strides in bytes, fits 64 bits.
 std::int64_t Shape::size(std::size_t first, std::size_t last) const {
   constexpr std::int64_t largest = std::int64_t{1} << 56;
   std::int64_t product = 1;
@@ -35,7 +35,7 @@ std::int64_t Shape::size(std::size_t first, std::size_t last) const {
       empty = true;
     } else if (__builtin_mul_overflow(product, extents_[i], &product) || product > largest) {
       fail(ErrorCode::limit, "shape ", *this,
-           " has more than 2^56 elements, extents of 0 left aside");
+           " has more than 2^56 elements, not counting dims of 0");
     }
   }
   return empty ? 0 : product;

@@ -1,14 +1,16 @@
 #!/bin/sh
 # Installs what is missing, builds with every warning an error, checks the sources and runs all
 # tests.
-#   --asan   unit tests, the hostile cases and the fuzz corpora under address and undefined
+#   --asan   unit tests, the conformance cases and the fuzz corpora under address and undefined
 #            behaviour sanitizers
 #   --tsan   the tests of threads under the thread sanitizer
-#   --fuzz   the four fuzz targets with libFuzzer (clang), 60 s each (SECONDS_EACH=60)
+#   --fuzz   the four fuzz targets with libFuzzer (clang), 60 s each (SECONDS_EACH=60); a target
+#            goes on to the next after a finding, and the findings are named in the end
+#   --coverage  lines and branches that the unit tests, the command-line tests and the conformance
+#            cases reach, in build-coverage/coverage
 set -eu
 cd "$(dirname "$0")/.."
 scripts/install_dependencies.sh
-cases=${ONDINE_CASES:-../shared/cases}
 
 sanitized() {  # preset, targets
   preset=$1
@@ -22,8 +24,7 @@ case "${1:-}" in
   --asan)
     sanitized asan ondine_cli test_core test_graph test_proto test_checkpoints test_trainer \
       test_kernels fuzz_load fuzz_model fuzz_checkpoint fuzz_export
-    ctest --preset asan -R '^(core|graph|proto|checkpoints|trainer|kernels|fuzz/.*)$'
-    if [ -d "$cases/hostile" ]; then build-asan/bin/ondine verify "$cases/hostile"; fi
+    ctest --preset asan -R '^(core|graph|proto|checkpoints|trainer|kernels|cases/.*|fuzz/.*)$'
     ;;
   --tsan)
     sanitized tsan test_core test_trainer
@@ -35,11 +36,31 @@ case "${1:-}" in
       -DCMAKE_BUILD_TYPE=Sanitized -DONDINE_FUZZ=ON -DONDINE_EXAMPLES=OFF \
       -DONDINE_TOOLS=OFF -DONDINE_SANITIZE=fuzzer-no-link,address,undefined
     cmake --build build-fuzz --target fuzz_load fuzz_model fuzz_checkpoint fuzz_export
+    rm -rf build-fuzz/findings
+    findings=
     for name in load model checkpoint export; do
-      mkdir -p "build-fuzz/corpus/$name"
+      mkdir -p "build-fuzz/corpus/$name" "build-fuzz/findings/$name"
       "build-fuzz/bin/fuzz_$name" -max_total_time="${SECONDS_EACH:-60}" -timeout=10 \
-        -rss_limit_mb=2048 "build-fuzz/corpus/$name" "tests/fuzz/corpus/$name"
+        -rss_limit_mb=2048 -artifact_prefix="build-fuzz/findings/$name/" \
+        "build-fuzz/corpus/$name" "tests/fuzz/corpus/$name" || findings="$findings fuzz_$name"
     done
+    if [ -n "$findings" ]; then
+      echo "findings of:$findings" >&2
+      find build-fuzz/findings -type f >&2
+      exit 1
+    fi
+    echo "no findings"
+    ;;
+  --coverage)
+    scripts/python_packages.sh build-coverage/python gcovr
+    cmake -S . -B build-coverage -G Ninja -DCMAKE_BUILD_TYPE=Coverage -DONDINE_EXAMPLES=OFF \
+      -DCMAKE_CXX_FLAGS_COVERAGE="-O1 --coverage -fprofile-update=atomic"
+    cmake --build build-coverage --target ondine_cli test_core test_graph test_autodiff test_proto \
+      test_checkpoints test_trainer test_kernels test_system
+    find build-coverage -name '*.gcda' -delete
+    ctest --test-dir build-coverage --output-on-failure -j 2 \
+      -R '^(core|graph|autodiff|proto|checkpoints|trainer|kernels|system|cases/.*)$'
+    build-coverage/python/bin/python tools/dev/coverage.py build-coverage
     ;;
   "")
     tools/dev/check_layers.py
@@ -50,7 +71,7 @@ case "${1:-}" in
     ctest --preset release
     ;;
   *)
-    sed -n '2,7p' "$0" >&2
+    sed -n '2,10p' "$0" >&2
     exit 2
     ;;
 esac

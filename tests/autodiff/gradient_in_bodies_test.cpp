@@ -72,6 +72,34 @@ TEST_CASE("a Gradient two bodies deep follows the nodes of both graphs around it
         {32, 100, 216});
 }
 
+TEST_CASE("a Gradient in a branch follows an outer If that captures the named tensor") {
+  const auto product = body({}, {node("Mul", {"a", "b"}, {"p"})}, {"p"});
+  const auto square = body({}, {node("Mul", {"a", "a"}, {"q"})}, {"q"});
+  const auto branch =
+      body({}, {node("Mul", {"m", "m"}, {"y"}), gradient({"a"}, {"da"}, {"a"}, "y")}, {"da"});
+  const std::vector<NodeDef> nodes{if_node("m", product, square), if_node("d", branch, branch)};
+  check(run(nodes, {"d"}, true)[0], {32, 100, 216});  // (a b)^2: 2 a b^2
+  check(run(nodes, {"d"}, false)[0], {4, 32, 108});   // a^4: 4 a^3
+}
+
+TEST_CASE("bodies that capture the named tensor are evaluated again at another value") {
+  const auto cubic =
+      body({}, {node("Mul", {"a", "a"}, {"aa"}), node("Mul", {"aa", "b"}, {"p"})}, {"p"});
+  const auto power =
+      body({}, {node("Mul", {"a", "a"}, {"q"}), node("Mul", {"q", "a"}, {"r"})}, {"r"});
+  const std::vector<NodeDef> nodes{if_node("y", cubic, power), gradient({"b"}, {"d"}, {"a"}, "y")};
+  check(run(nodes, {"d"}, true)[0], {32, 50, 72});    // a^2 b at a := b: 2 b b
+  check(run(nodes, {"d"}, false)[0], {48, 75, 108});  // a^3 at a := b: 3 b^2
+  // b a^3 at a := b: 3 b^3.
+  auto looped =
+      loop("b", {"y"},
+           body(loop_inputs({vector_value("s")}),
+                {node("Identity", {"go_on"}, {"go"}), node("Mul", {"s", "a"}, {"s_next"})},
+                {"go", "s_next"}));
+  looped.push_back(gradient({"b"}, {"d"}, {"a"}, "y"));
+  check(run(looped, {"d"})[0], {192, 375, 648});
+}
+
 TEST_CASE("a derivative flows through a Gradient in a branch") {
   const auto branch =
       body({}, {node("Mul", {"m", "m"}, {"y"}), gradient({"a"}, {"da"}, {"a"}, "y")}, {"da"});

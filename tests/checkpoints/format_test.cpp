@@ -68,6 +68,30 @@ TEST_CASE("a newer format is unsupported, not damaged") {
   CHECK_THAT(refusal(bytes), Catch::Contains("version 0"));
 }
 
+TEST_CASE("bytes of the header that no field has are 0") {
+  // CRC-32C by its definition, bit by bit.
+  const auto crc = [](std::span<const std::byte> bytes) {
+    std::uint32_t value = ~0U;
+    for (const std::byte byte : bytes) {
+      value ^= std::to_integer<std::uint32_t>(byte);
+      for (int bit = 0; bit < 8; ++bit) value = value >> 1 ^ (value & 1U ? 0x82f63b78U : 0U);
+    }
+    return ~value;
+  };
+  const std::vector<std::byte> whole = encoded(sample_checkpoint(3));
+  std::vector<std::size_t> reserved{12, 13, 14, 15};
+  for (std::size_t i = 96; i < 124; ++i) reserved.push_back(i);
+  for (const std::size_t i : reserved) {
+    std::vector<std::byte> bytes = whole;
+    REQUIRE(bytes[i] == std::byte{0});
+    bytes[i] = std::byte{1};
+    const std::uint32_t sum = crc(std::span(bytes).first(124));
+    for (std::size_t k = 0; k < 4; ++k) bytes[124 + k] = static_cast<std::byte>(sum >> (8 * k));
+    INFO("byte " << i);
+    CHECK_THAT(refusal(bytes), Catch::Contains("header has bytes that are not 0"));
+  }
+}
+
 TEST_CASE("a checkpoint of another model is refused and both models are named") {
   const Checkpoint checkpoint = sample_checkpoint(1);
   const auto bytes = encoded(checkpoint);

@@ -50,6 +50,18 @@ TEST_CASE_METHOD(Store, "a saved checkpoint loads bit for bit, and the one befor
   CHECK(load_checkpoint(files, path + ".prev").checkpoint.step == 1);
 }
 
+TEST_CASE_METHOD(Store, "both renames of a save are made durable by a sync of the folder") {
+  save(1);
+  std::vector<Op> calls;
+  HookedFiles recorded(files, [&](Op op, const HookedFiles::Perform& perform) {
+    if (op == Op::rename || op == Op::sync_folder || op == Op::sync) calls.push_back(op);
+    return perform(all_bytes);
+  });
+  save_checkpoint(recorded, path, sample_checkpoint(2));
+  CHECK(calls ==
+        std::vector<Op>{Op::sync, Op::rename, Op::sync_folder, Op::rename, Op::sync_folder});
+}
+
 TEST_CASE_METHOD(Store, "a large checkpoint of every dtype goes through the disk") {
   Checkpoint large = sample_checkpoint(1, 300'000);
   for (auto& variable : variables_of_every_dtype()) large.state.push_back(variable);

@@ -47,3 +47,10 @@ TEST_CASE("a shape whose size overflows is refused") {
   CHECK_THROWS_AS((Shape{std::int64_t{1} << 40, 0, std::int64_t{1} << 17}.size()), Error);
   CHECK_THROWS_AS((Shape{0, INT64_MAX, INT64_MAX}.size()), Error);
 }
+
+TEST_CASE("a budget is paid back when memory cannot be had") {
+  // No address space has 2^58 bytes.
+  const auto budget = std::make_shared<MemoryBudget>(std::uint64_t{1} << 60);
+  CHECK_THROWS_AS(Tensor(DType::float32, {std::int64_t{1} << 56}, budget), Error);
+  CHECK(budget->used() == 0);
+}

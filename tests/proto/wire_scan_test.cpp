@@ -31,8 +31,7 @@ void check_refused(const Wire& wire, ErrorCode code, const std::string& why,
 }
 
 // A model whose main graph has If nodes in If nodes; three messages a level.
-Wire nested_model(int levels) {
-  Wire graph;
+Wire nested_model(int levels, Wire graph = {}) {
   for (int i = 0; i < levels; ++i) {
     const Wire attribute = Wire().message(6, graph);
     graph = Wire().message(1, Wire().message(5, attribute));
@@ -88,8 +87,16 @@ TEST_CASE("unknown fields are skipped") {
   CHECK_NOTHROW(scan(Wire().number(1000, 7).block(1001, "\xff\xff").fixed32(1002, 1.0F)));
 }
 
+TEST_CASE("field numbers are below 2^29") {
+  CHECK_NOTHROW(scan(Wire().number((1U << 29) - 1, 7)));
+  // The tag of field 2^29: a one followed by 32 zero bits.
+  check_refused(Wire().raw(std::string_view("\x80\x80\x80\x80\x10\x07", 6)),
+                ErrorCode::invalid_model, "field number 536870912");
+}
+
 TEST_CASE("nesting is bounded") {
-  CHECK_NOTHROW(scan(nested_model(33)));
+  CHECK_NOTHROW(scan(nested_model(33)));  // 100 messages below the model
+  check_refused(nested_model(33, Wire().message(1, Wire())), ErrorCode::limit, "deeper than 100");
   check_refused(nested_model(34), ErrorCode::limit, "deeper than 100");
   Limits limits;
   limits.message_depth = 1'000'000;
