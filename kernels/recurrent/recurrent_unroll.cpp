@@ -1,11 +1,8 @@
-#include "kernels/common/infer_checks.h"
-#include "kernels/recurrent/recurrent_attributes.h"
+#include "kernels/recurrent/recurrent_unroll.h"
 
 namespace ondine::kernels {
 
 using namespace graph;  // NOLINT
-
-namespace {
 
 Val activate(const CellActivation& f, Val x) {
   using Kind = CellActivation::Kind;
@@ -41,131 +38,89 @@ Val activate(const CellActivation& f, Val x) {
   return x;
 }
 
+namespace {
+
+using In = RecurrentInput;
+
 // Element i of the first axis, without that axis.
 Val at(Val x, std::int64_t i) { return graph::squeeze(graph::slice(x, i, i + 1, 0), {0}); }
 
-class Direction {
+class UnrolledDirection {
  public:
-  Direction(ExpandContext& context, const Recurrence& s, std::int64_t d, Val x)
-      : s_(s), d_(d), x_(x) {
-    w_ = graph::transpose(at(context.x(1), d), {1, 0});
-    r_ = graph::transpose(at(context.x(2), d), {1, 0});
-    if (context.x(3)) {
-      const Val bias = at(context.x(3), d);
+  UnrolledDirection(ExpandContext& context, const Recurrence& s, std::int64_t d, Val x,
+                    UnrolledStep step)
+      : s_(s), cell_{s, d, {}, {}, {}}, step_(step), x_(x), lengths_(context.x(In::sequence_lens)) {
+    w_ = graph::transpose(at(context.x(In::w), d), {1, 0});
+    cell_.r = graph::transpose(at(context.x(In::r), d), {1, 0});
+    if (context.x(In::b)) {
+      const Val bias = at(context.x(In::b), d);
       w_bias_ = graph::slice(bias, 0, s.width(), 0);
-      r_bias_ = graph::slice(bias, s.width(), 2 * s.width(), 0);
+      cell_.r_bias = graph::slice(bias, s.width(), 2 * s.width(), 0);
     }
-    h_ = initial(context, 5);
-    if (s.gates == 4) {
-      c_ = initial(context, 6);
-      if (context.x(7)) peephole_ = at(context.x(7), d);
-    }
-    lengths_ = context.x(4);
+    state_.h = initial(context, In::initial_h);
+    if (!s.cell.cell_state) return;
+    state_.c = initial(context, In::initial_c);
+    if (context.x(In::p)) cell_.peepholes = at(context.x(In::p), d);
   }
 
-  // All steps; Y as [steps, batch, hidden].
+  // All steps; Y as [sequence_length, batch_size, hidden_size].
   Val run() {
-    std::vector<Val> ys(static_cast<std::size_t>(s_.steps));
-    for (std::int64_t i = 0; i < s_.steps; ++i) {
-      const std::int64_t t = s_.step(d_, i);
-      const Val h = h_;
-      const Val c = c_;
-      step(at(x_, t));
-      Val y = h_;
+    std::vector<Val> ys(static_cast<std::size_t>(s_.sequence_length));
+    for (std::int64_t i = 0; i < s_.sequence_length; ++i) {
+      const std::int64_t t = s_.step(cell_.d, i);
+      const UnrolledState previous = state_;
+      Val gates = graph::matmul(at(x_, t), w_);
+      if (w_bias_) gates = gates + w_bias_;
+      step_(cell_, gates, state_);
+      Val y = state_.h;
       if (lengths_) {
         const Val now = x_.builder().constant(Tensor::scalar(static_cast<std::int32_t>(t)));
         const Val valid = graph::unsqueeze(graph::less(now, lengths_), {1});
-        y = graph::where(valid, h_, graph::scalar_like(h_, 0));
-        h_ = graph::where(valid, h_, h);
-        if (c_) c_ = graph::where(valid, c_, c);
+        y = graph::where(valid, state_.h, graph::scalar_like(state_.h, 0));
+        state_.h = graph::where(valid, state_.h, previous.h);
+        if (state_.c) state_.c = graph::where(valid, state_.c, previous.c);
       }
       ys[static_cast<std::size_t>(t)] = graph::unsqueeze(y, {0});
     }
     return graph::concat(ys, 0);
   }
-  Val h() const { return h_; }
-  Val c() const { return c_; }
+  const UnrolledState& state() const { return state_; }
 
  private:
   Val initial(ExpandContext& context, std::size_t i) {
     const Val given = context.x(i);
     if (!given) {
       Builder& b = context.builder();
-      return graph::expand(graph::scalar_like(x_, 0), b.int64s({s_.batch, s_.hidden}));
+      return graph::expand(graph::scalar_like(x_, 0), b.int64s({s_.batch_size, s_.hidden_size}));
     }
-    return at(s_.batch_first ? graph::transpose(given, {1, 0, 2}) : given, d_);
-  }
-  // Columns of gate k.
-  Val gate(Val v, std::int64_t k) const {
-    return graph::slice(v, k * s_.hidden, (k + 1) * s_.hidden, -1);
-  }
-  Val f(std::size_t i, Val x) const { return activate(s_.activation(d_, i), x); }
-
-  void step(Val x) {
-    Val in = graph::matmul(x, w_);
-    if (w_bias_) in = in + w_bias_;
-    if (s_.gates == 3) return step_gru(in);
-    Val z = in + graph::matmul(h_, r_);
-    if (r_bias_) z = z + r_bias_;
-    if (s_.gates == 1) {
-      h_ = f(0, z);
-      return;
-    }
-    step_lstm(z);
-  }
-
-  void step_lstm(Val z) {
-    Val zi = gate(z, 0);
-    Val zo = gate(z, 1);
-    Val zf = gate(z, 2);
-    if (peephole_) {
-      zi = zi + gate(peephole_, 0) * c_;
-      zf = zf + gate(peephole_, 2) * c_;
-    }
-    const Val i = f(0, zi);
-    const Val forget = s_.input_forget ? 1.0 - i : f(0, zf);
-    c_ = forget * c_ + i * f(1, gate(z, 3));
-    if (peephole_) zo = zo + gate(peephole_, 1) * c_;
-    CellActivation last = s_.activation(d_, 2);
-    last.clip = 0;
-    h_ = f(0, zo) * activate(last, c_);
-  }
-
-  void step_gru(Val in) {
-    const auto recurrent = [&](Val h, std::int64_t k) {
-      const Val part = graph::matmul(h, gate(r_, k));
-      return r_bias_ ? part + gate(r_bias_, k) : part;
-    };
-    const Val z = f(0, gate(in, 0) + recurrent(h_, 0));
-    const Val r = f(0, gate(in, 1) + recurrent(h_, 1));
-    const Val inner = s_.linear_before_reset ? r * recurrent(h_, 2) : recurrent(r * h_, 2);
-    h_ = (1.0 - z) * f(1, gate(in, 2) + inner) + z * h_;
+    return at(s_.batch_first ? graph::transpose(given, {1, 0, 2}) : given, cell_.d);
   }
 
   const Recurrence& s_;
-  std::int64_t d_;
-  Val x_, w_, r_, w_bias_, r_bias_, peephole_, lengths_, h_, c_;
+  UnrolledCell cell_;
+  UnrolledStep step_;
+  UnrolledState state_;
+  Val x_, w_, w_bias_, lengths_;
 };
 
 }  // namespace
 
-std::vector<Val> unroll(ExpandContext& context) {
-  Val x = context.x(0);
+std::vector<Val> unroll(ExpandContext& context, const CellTraits& cell, UnrolledStep step) {
+  Val x = context.x(In::x);
   const auto x_shape = x.type().shape();
-  const auto r_shape = context.x(2).type().shape();
+  const auto r_shape = context.x(In::r).type().shape();
   if (!x_shape || !r_shape || x_shape->size() == 0) {
     fail(ErrorCode::unsupported,
-         "steps are laid out one by one only for extents that are known "
-         "and not 0");
+         "second derivatives of recurrent operators need dims that are known and not 0");
   }
-  const Recurrence s = read_recurrence(context, *x_shape, *r_shape);
+  const Recurrence s = read_recurrence(context, cell, *x_shape, *r_shape);
   if (s.batch_first) x = graph::transpose(x, {1, 0, 2});
   std::vector<Val> y, h, c;
   for (std::int64_t d = 0; d < s.directions; ++d) {
-    Direction direction(context, s, d, x);
+    UnrolledDirection direction(context, s, d, x, step);
     y.push_back(graph::unsqueeze(direction.run(), {1}));
-    h.push_back(graph::unsqueeze(direction.h(), {0}));
-    if (direction.c()) c.push_back(graph::unsqueeze(direction.c(), {0}));
+    h.push_back(graph::unsqueeze(direction.state().h, {0}));
+    if (cell.cell_state) c.push_back(graph::unsqueeze(direction.state().c, {0}));
   }
   const auto joined = [&](const std::vector<Val>& parts, std::int64_t axis) {
     return parts.size() == 1 ? parts[0] : graph::concat(parts, axis);

@@ -51,6 +51,13 @@ std::int64_t flag(const Setting& s, std::string_view name) {
   const auto* a = graph::find(s.attributes, name);
   return a != nullptr ? std::get<std::int64_t>(a->data) : 0;
 }
+// What the activation of a gate sees of x.
+double clipped(const Setting& s, double x) {
+  const auto* a = graph::find(s.attributes, "clip");
+  if (a == nullptr) return x;
+  const double bound = double{std::get<float>(a->data)};
+  return std::clamp(x, -bound, bound);
+}
 std::string direction(const Setting& s) {
   const auto* a = graph::find(s.attributes, "direction");
   return a != nullptr ? std::get<std::string>(a->data) : "forward";
@@ -126,29 +133,31 @@ std::vector<Tensor> expected(const Setting& s) {
         const auto p = [&](std::int64_t g, std::int64_t k) {
           return value(7, (d * 3 + g) * hidden + k);
         };
+        const auto open = [&](double x) { return sigmoid(clipped(s, x)); };
+        const auto squash = [&](double x) { return std::tanh(clipped(s, x)); };
         std::vector<double> next_h = h, next_c = c, reset = h;
         if (s.gates == 3) {
           for (std::int64_t k = 0; k < hidden; ++k) {
-            reset[static_cast<std::size_t>(k)] *= sigmoid(w(1, k) + r(1, k, h));
+            reset[static_cast<std::size_t>(k)] *= open(w(1, k) + r(1, k, h));
           }
         }
         for (std::int64_t k = 0; k < hidden; ++k) {
           const auto u = static_cast<std::size_t>(k);
           if (s.gates == 1) {
-            next_h[u] = std::tanh(w(0, k) + r(0, k, h));
+            next_h[u] = squash(w(0, k) + r(0, k, h));
           } else if (s.gates == 3) {
-            const double z = sigmoid(w(0, k) + r(0, k, h));
-            const double gate = sigmoid(w(1, k) + r(1, k, h));
+            const double z = open(w(0, k) + r(0, k, h));
+            const double gate = open(w(1, k) + r(1, k, h));
             const double inner =
                 flag(s, "linear_before_reset") != 0 ? gate * r(2, k, h) : r(2, k, reset);
-            next_h[u] = (1 - z) * std::tanh(w(2, k) + inner) + z * h[u];
+            next_h[u] = (1 - z) * squash(w(2, k) + inner) + z * h[u];
           } else {
-            const double i_gate = sigmoid(w(0, k) + r(0, k, h) + p(0, k) * c[u]);
+            const double i_gate = open(w(0, k) + r(0, k, h) + p(0, k) * c[u]);
             const double f_gate = flag(s, "input_forget") != 0
                                       ? 1 - i_gate
-                                      : sigmoid(w(2, k) + r(2, k, h) + p(2, k) * c[u]);
-            next_c[u] = f_gate * c[u] + i_gate * std::tanh(w(3, k) + r(3, k, h));
-            const double o_gate = sigmoid(w(1, k) + r(1, k, h) + p(1, k) * next_c[u]);
+                                      : open(w(2, k) + r(2, k, h) + p(2, k) * c[u]);
+            next_c[u] = f_gate * c[u] + i_gate * squash(w(3, k) + r(3, k, h));
+            const double o_gate = open(w(1, k) + r(1, k, h) + p(1, k) * next_c[u]);
             next_h[u] = o_gate * std::tanh(next_c[u]);
           }
         }
@@ -201,6 +210,11 @@ std::vector<Setting> settings() {
                                    {"layout", 1L},
                                    {"direction", std::string("bidirectional")}}});
   result.push_back({.op = "LSTM", .gates = 4, .peephole = true});
+  // Inputs of the gates and cells beyond the clip, which bounds the former alone.
+  result.push_back({.op = "RNN", .gates = 1, .attributes = {{"clip", 0.5F}}});
+  result.push_back({.op = "GRU", .gates = 3, .attributes = {{"clip", 0.5F}}});
+  result.push_back({.op = "LSTM", .gates = 4, .attributes = {{"clip", 0.25F}}});
+  result.push_back({.op = "LSTM", .gates = 4, .peephole = true, .attributes = {{"clip", 0.5F}}});
   result.push_back(
       {.op = "LSTM",
        .gates = 4,
@@ -235,7 +249,7 @@ TEST_CASE("Derivatives of RNN, GRU and LSTM") {
   }
 }
 
-TEST_CASE("Pieces of a batch and blocks of steps do not change recurrent operators") {
+TEST_CASE("Chunks of a batch and blocks of steps do not change recurrent operators") {
   for (const auto [s, b, h] : {std::array<std::int64_t, 3>{2, 11, 5}, {25, 8, 3}, {13, 17, 20}}) {
     const Extents extents(s, b, h);
     std::size_t index = 0;

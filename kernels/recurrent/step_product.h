@@ -5,29 +5,29 @@
 
 #include "kernels/common/kernel_scratch.h"
 #include "kernels/matmul/packed_gemm.h"
-#include "kernels/recurrent/recurrent_attributes.h"
+#include "kernels/recurrent/recurrence.h"
 
 namespace ondine::kernels {
 
-// C = A B (+ C) (+ bias), B k x n, for the rows of one piece of the batch. Where a piece has rows
-// enough B is packed once for all steps; a piece that is the whole batch is multiplied by all
-// threads.
+// C = A B (+ C) (+ bias), B k x n, for the samples of one chunk of the batch. Where a chunk has
+// enough samples, B is packed once for all steps; a chunk that is the whole batch is multiplied by
+// all threads.
 template <class C>
 class StepProduct {
  public:
-  // `turned`: B is stored n x k.
+  // `transposed`: B is stored n x k. n may be 0: nothing is multiplied.
   StepProduct(graph::BindContext& context, Scratch& scratch, const Recurrence& s, std::int64_t n,
-              std::int64_t k, bool turned)
-      : n_(n), k_(k), piece_(s.piece()), turned_(turned), packed_(s.packs()) {
+              std::int64_t k, bool transposed)
+      : n_(n), k_(k), chunk_(s.batch_chunk()), transposed_(transposed), packed_(s.packs()) {
     if (n == 0) return;
-    const math::GemmShape shape{.m = piece_, .n = n, .k = k};
+    const math::GemmShape shape{.m = chunk_, .n = n, .k = k};
     if (packed_) {
       matrix_ = scratch.add<C>(math::packed_elements<C>(n, k));
-      // Steps over the pieces never share it.
+      // Not shared by chunks, which run at once.
       work_bytes_ = (math::packed_gemm_scratch<C>(shape) + 63) / 64 * 64;
-      work_ = scratch.add_bytes(static_cast<std::size_t>(s.pieces()) * work_bytes_);
+      work_ = scratch.add_bytes(static_cast<std::size_t>(s.chunks()) * work_bytes_);
     } else {
-      if (turned) matrix_ = scratch.add<C>(checked_mul(n, k));
+      if (transposed) matrix_ = scratch.add<C>(checked_mul(n, k));
       work_bytes_ = math::gemm_workspace<C>(shape, 1, context.threads());
       work_ = scratch.add_bytes(work_bytes_);
     }
@@ -35,10 +35,10 @@ class StepProduct {
 
   // What `run` multiplies with.
   const C* prepare(graph::KernelContext& call, const C* b) const {
-    if (n_ == 0 || (!packed_ && !turned_)) return b;
+    if (n_ == 0 || (!packed_ && !transposed_)) return b;
     C* matrix = Scratch::at<C>(call, matrix_);
     if (packed_) {
-      math::pack<C>({.n = n_, .k = k_, .trans_b = turned_}, b, matrix);
+      math::pack<C>({.n = n_, .k = k_, .trans_b = transposed_}, b, matrix);
       return matrix;
     }
     constexpr std::int64_t tile = 16;
@@ -51,24 +51,24 @@ class StepProduct {
     return matrix;
   }
 
-  // For `rows` samples from `first` on, the first of a piece; `a` and `c` are theirs.
+  // For `rows` samples from `first` on, the first of a chunk; `a` and `c` are theirs.
   void run(graph::KernelContext& call, const C* matrix, std::int64_t first, std::int64_t rows,
-           const C* a, std::int64_t lda, C* c, std::int64_t ldc, bool onto,
+           const C* a, std::int64_t lda, C* c, std::int64_t ldc, bool accumulate,
            const C* bias = nullptr) const {
     if (rows == 0 || n_ == 0) return;
     const math::GemmShape shape{.m = rows, .n = n_, .k = k_, .lda = lda, .ldc = ldc};
-    const math::GemmOptions<C> options{.beta = onto ? C{1} : C{0}, .col_bias = bias};
+    const math::GemmOptions<C> options{.beta = accumulate ? C{1} : C{0}, .col_bias = bias};
     auto* work = Scratch::at<std::byte>(call, work_);
     if (packed_) {
-      work += static_cast<std::size_t>(first / piece_) * work_bytes_;
+      work += static_cast<std::size_t>(first / chunk_) * work_bytes_;
       return math::packed_gemm<C>(shape, a, matrix, c, options, work);
     }
     math::gemm<C>(call.pool(), shape, a, matrix, c, options, {work, work_bytes_});
   }
 
  private:
-  std::int64_t n_, k_, piece_;
-  bool turned_, packed_;
+  std::int64_t n_, k_, chunk_;
+  bool transposed_, packed_;
   std::size_t matrix_ = 0, work_ = 0, work_bytes_ = 0;
 };
 

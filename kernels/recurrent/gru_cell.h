@@ -1,0 +1,241 @@
+// The cell of GRU. Gates in the order update, reset, candidate; the fourth part of what is kept is
+// r h, or R_h h with its bias (linear_before_reset).
+#pragma once
+
+#include <array>
+
+#include "kernels/recurrent/backward_driver.h"
+#include "kernels/recurrent/forward_driver.h"
+
+namespace ondine::kernels {
+
+inline constexpr std::array<std::string_view, 2> gru_activations{"Sigmoid", "Tanh"};
+inline constexpr CellTraits gru_traits{
+    .gates = 3, .saved_gates = 4, .cell_state = false, .activations = gru_activations};
+
+template <class C>
+class GruForward {
+ public:
+  GruForward(graph::BindContext& context, Scratch& scratch, const Recurrence& s)
+      : s_(s),
+        linear_(s.linear_before_reset),
+        product_(context, scratch, s, (linear_ ? 3 : 2) * s.hidden_size, s.hidden_size, true),
+        candidate_product_(context, scratch, s, linear_ ? 0 : s.hidden_size, s.hidden_size, true),
+        products_(scratch.add<C>(s.batch_size * s.width())),
+        reset_(scratch.add<C>(s.batch_size * s.hidden_size)),
+        rows_(scratch.add<C>(s.batch_size * 2 * s.hidden_size)) {}
+
+  struct Weights {
+    const C *r, *r_candidate;
+    const C* candidate_bias;  // of R_h, linear_before_reset only
+  };
+  // With linear_before_reset the reset gate multiplies R_h's bias too.
+  std::int64_t r_bias_columns() const { return (linear_ ? 2 : 3) * s_.hidden_size; }
+  Weights prepare(const ForwardArgs<C>& args, std::int64_t d) const {
+    const std::int64_t n = s_.hidden_size;
+    const C* r = args.r + d * s_.width() * n;
+    const C* bias = args.b == nullptr ? nullptr : args.b + (d * 2 + 1) * s_.width() + 2 * n;
+    return {product_.prepare(args.call, r), candidate_product_.prepare(args.call, r + 2 * n * n),
+            bias};
+  }
+
+  void step(const ForwardStep<C>& step, const Weights& weights) const {
+    const std::int64_t n = s_.hidden_size;
+    auto& call = step.args.call;
+    C* products = products_of(step, step.first);
+    product_.run(call, weights.r, step.first, step.samples(), step.h(step.first), n, products,
+                 s_.width(), false);
+    if (linear_) {
+      return step.finish([&](const ForwardRow<C>& row) {
+        gate_product(step, row, weights.candidate_bias);
+        finish_cell(step, row);
+      });
+    }
+    step.for_rows([&](const ForwardRow<C>& row) { reset_state(step, row); });
+    candidate_product_.run(call, weights.r_candidate, step.first, step.samples(),
+                           reset_of(step, step.first), n, products + 2 * n, s_.width(), false);
+    step.finish([&](const ForwardRow<C>& row) {
+      add(row.gates + 2 * n, products_of(step, row.b) + 2 * n, n);
+      std::copy_n(reset_of(step, row.b), n, row.gates + 3 * n);
+      finish_cell(step, row);
+    });
+  }
+
+ private:
+  C* products_of(const ForwardStep<C>& step, std::int64_t b) const {
+    return Scratch::at<C>(step.args.call, products_) + b * s_.width();
+  }
+  C* reset_of(const ForwardStep<C>& step, std::int64_t b) const {
+    return Scratch::at<C>(step.args.call, reset_) + b * s_.hidden_size;
+  }
+  static void add(C* to, const C* from, std::int64_t n) {
+    for (std::int64_t i = 0; i < n; ++i) to[i] += from[i];
+  }
+
+  // r h, for the product with R_h.
+  void reset_state(const ForwardStep<C>& step, const ForwardRow<C>& row) const {
+    const std::int64_t n = s_.hidden_size;
+    add(row.gates, products_of(step, row.b), 2 * n);
+    C* reset = reset_of(step, row.b);
+    s_.activation(step.d, 0).apply(row.gates + n, reset, n);
+    for (std::int64_t i = 0; i < n; ++i) reset[i] *= row.h[i];
+  }
+
+  // linear_before_reset: r (R_h h + bias) into the candidate.
+  void gate_product(const ForwardStep<C>& step, const ForwardRow<C>& row, const C* bias) const {
+    const std::int64_t n = s_.hidden_size;
+    const C* products = products_of(step, row.b);
+    C* reset = Scratch::at<C>(step.args.call, rows_) + row.b * 2 * n;
+    C* linear = row.gates + 3 * n;
+    add(row.gates, products, 2 * n);
+    s_.activation(step.d, 0).apply(row.gates + n, reset, n);
+    for (std::int64_t i = 0; i < n; ++i) {
+      linear[i] = products[2 * n + i] + (bias != nullptr ? bias[i] : C{0});
+      row.gates[2 * n + i] += reset[i] * linear[i];
+    }
+  }
+
+  void finish_cell(const ForwardStep<C>& step, const ForwardRow<C>& row) const {
+    const std::int64_t n = s_.hidden_size;
+    C* update = Scratch::at<C>(step.args.call, rows_) + row.b * 2 * n;
+    C* candidate = update + n;
+    s_.activation(step.d, 0).apply(row.gates, update, n);
+    s_.activation(step.d, 1).apply(row.gates + 2 * n, candidate, n);
+    for (std::int64_t i = 0; i < n; ++i) {
+      row.h[i] = (1 - update[i]) * candidate[i] + update[i] * row.h[i];
+    }
+  }
+
+  Recurrence s_;
+  bool linear_;
+  StepProduct<C> product_, candidate_product_;
+  std::size_t products_;      // [batch_size, 3 hidden_size]: h R, or r h R_h in the third part
+  std::size_t reset_, rows_;  // r h; two rows for each sample
+};
+
+template <class C>
+class GruBackward {
+ public:
+  static constexpr std::int64_t direct_gates = 2;
+  static constexpr bool bypasses_r = true;  // z h
+  static constexpr bool adds_dy = false;
+
+  GruBackward(graph::BindContext& context, Scratch& scratch, const Recurrence& s)
+      : s_(s),
+        linear_(s.linear_before_reset),
+        product_(context, scratch, s, s.hidden_size, 2 * s.hidden_size, false),
+        candidate_product_(context, scratch, s, s.hidden_size, s.hidden_size, false),
+        rows_(scratch.add<C>(s.batch_size * 4 * s.hidden_size)) {}
+
+  struct Weights {
+    const C *r, *r_candidate;
+  };
+  Weights prepare(const BackwardArgs<C>& args, std::int64_t d) const {
+    const std::int64_t n = s_.hidden_size;
+    const C* r = args.r + d * s_.width() * n;
+    return {product_.prepare(args.call, r), candidate_product_.prepare(args.call, r + 2 * n * n)};
+  }
+
+  void cell(const BackwardStep<C>& step, const BackwardRow<C>& row) const {
+    const std::int64_t n = s_.hidden_size;
+    const Rows rows = rows_of(step, row.b);
+    const CellActivation& f = s_.activation(step.d, 0);
+    const CellActivation& g = s_.activation(step.d, 1);
+    const C* z = row.gates;
+    C* dz = row.dgates;
+    f.apply(z, rows.update, n);
+    f.apply(z + n, rows.reset, n);
+    g.apply(z + 2 * n, rows.candidate, n);
+    for (std::int64_t k = 0; k < n; ++k) {
+      dz[k] = row.dh[k] * (row.previous_h[k] - rows.candidate[k]);
+      dz[2 * n + k] = row.dh[k] * (1 - rows.update[k]);
+      row.bypass[k] = row.dh[k] * rows.update[k];
+    }
+    f.gradient(z, rows.update, dz, dz, n);
+    g.gradient(z + 2 * n, rows.candidate, dz + 2 * n, dz + 2 * n, n);
+    if (!linear_) return;  // the reset gate follows in through_reset
+    for (std::int64_t k = 0; k < n; ++k) {
+      dz[n + k] = dz[2 * n + k] * z[3 * n + k];
+      dz[3 * n + k] = dz[2 * n + k] * rows.reset[k];
+    }
+    f.gradient(z + n, rows.reset, dz + n, dz + n, n);
+  }
+
+  void through_r(const BackwardStep<C>& step, const Weights& weights) const {
+    const std::int64_t n = s_.hidden_size;
+    if (!linear_) through_reset(step, weights);
+    const C* dgates = step.dgates(step.first);
+    product_.run(step.args.call, weights.r, step.first, step.samples(), dgates,
+                 step.dgates_stride(), step.dh(step.first), n, false);
+    if (!linear_) return;
+    candidate_product_.run(step.args.call, weights.r_candidate, step.first, step.samples(),
+                           dgates + 3 * n, step.dgates_stride(), step.dh(step.first), n, true);
+  }
+
+  // R_h multiplies h, or r h.
+  void add_r_gradient(const BackwardBlock<C>& block, C* dr) const {
+    const std::int64_t n = s_.hidden_size;
+    const std::int64_t saved = s_.saved_width();
+    auto& pool = block.args.call.pool();
+    math::gemm<C>(pool, {.m = 2 * n, .n = n, .k = block.rows, .trans_a = true, .lda = saved},
+                  block.dgates, block.previous_h, dr, block.options, block.workspace);
+    const math::GemmShape shape{
+        .m = n, .n = n, .k = block.rows, .trans_a = true, .lda = saved, .ldb = linear_ ? n : saved};
+    const C* gates = block.args.gates + (block.d * s_.rows() + block.start) * saved;
+    math::gemm<C>(pool, shape, block.dgates + (linear_ ? 3 : 2) * n,
+                  linear_ ? block.previous_h : gates + 3 * n, dr + 2 * n * n, block.options,
+                  block.workspace);
+  }
+
+  void add_r_bias(const C* sums, C* db) const {
+    const std::int64_t n = s_.hidden_size;
+    if (!linear_) return add_row(db, sums, 3 * n);
+    add_row(db, sums, 2 * n);
+    add_row(db + 2 * n, sums + 3 * n, n);
+  }
+
+ private:
+  struct Rows {
+    C *update, *reset, *candidate, *product;
+  };
+  Rows rows_of(const BackwardStep<C>& step, std::int64_t b) const {
+    const std::int64_t n = s_.hidden_size;
+    C* rows = Scratch::at<C>(step.args.call, rows_) + b * 4 * n;
+    return {rows, rows + n, rows + 2 * n, rows + 3 * n};
+  }
+
+  // The derivative by r h, and from it those by r and, past R, by h.
+  void through_reset(const BackwardStep<C>& step, const Weights& weights) const {
+    const std::int64_t n = s_.hidden_size;
+    candidate_product_.run(step.args.call, weights.r_candidate, step.first, step.samples(),
+                           step.dgates(step.first) + 2 * n, step.dgates_stride(),
+                           rows_of(step, step.first).product, 4 * n, false);
+    for (std::int64_t b = step.first; b < step.last; ++b) {
+      if (!step.valid(b)) continue;
+      const Rows rows = rows_of(step, b);
+      const BackwardRow<C> row = step.row(b);
+      for (std::int64_t k = 0; k < n; ++k) {
+        row.bypass[k] += rows.product[k] * rows.reset[k];
+        row.dgates[n + k] = rows.product[k] * row.previous_h[k];
+        row.dgates[3 * n + k] = 0;
+      }
+      s_.activation(step.d, 0).gradient(row.gates + n, rows.reset, row.dgates + n, row.dgates + n,
+                                        n);
+    }
+  }
+
+  Recurrence s_;
+  bool linear_;
+  StepProduct<C> product_, candidate_product_;
+  std::size_t rows_;
+};
+
+template <class C>
+struct GruCell {
+  using Element = C;
+  static constexpr CellTraits traits = gru_traits;
+  using Forward = GruForward<C>;
+  using Backward = GruBackward<C>;
+};
+
+}  // namespace ondine::kernels

@@ -1,0 +1,16 @@
+// The gradient rules of recurrent operators.
+#pragma once
+
+#include "graph/contract/builder.h"
+#include "kernels/recurrent/recurrent_unroll.h"
+
+namespace ondine::kernels {
+
+// A node RNNGrad, GRUGrad or LSTMGrad. Error(unsupported) for a derivative by what is kept for it.
+std::vector<graph::Val> recurrent_gradient(graph::GradContext& g, const CellTraits& cell);
+
+// Of RNNGrad, GRUGrad or LSTMGrad: the derivative of the derivative of the unrolled steps.
+std::vector<graph::Val> recurrent_second_gradient(graph::GradContext& g, const CellTraits& cell,
+                                                  UnrolledStep step);
+
+}  // namespace ondine::kernels
