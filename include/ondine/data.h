@@ -10,13 +10,19 @@
 #include <utility>
 #include <vector>
 
+#include <ondine/dataset.h>
 #include <ondine/limits.h>
 #include <ondine/model.h>
 
 namespace ondine {
 
-// Reads IDX (the MNIST family) or .npy, plain or gzip-compressed; the kind is told by the content.
-// Throws Error(io), Error(corrupt), Error(unsupported) or Error(limit) with the file as context.
+namespace data {
+class Column;
+}
+
+// Reads IDX (the MNIST family) or .npy, plain or gzip-compressed; the format is detected from the
+// contents. Throws Error(io), Error(corrupt), Error(unsupported) or Error(limit) with the file as
+// context.
 Tensor load_array(const std::filesystem::path& file, const Limits& limits = {});
 // The members of an .npz; of any other file its one array, named by the file without extensions.
 NamedValues load_arrays(const std::filesystem::path& file, const Limits& limits = {});
@@ -43,16 +49,16 @@ DataSplits load_splits(std::span<const std::filesystem::path> places, const Limi
 // 0 .. n-1 in an order that is a pure function of (seed, epoch).
 std::vector<std::uint64_t> shuffled(std::uint64_t n, std::uint64_t seed, std::uint64_t epoch);
 
-// Input name and array name.
-using ArrayMap = std::vector<std::pair<std::string, std::string>>;
-
-// Takes rows of arrays (entries of their first axis) as feeds. Elements are converted to the
-// input's type, unsigned bytes for a floating point input from 0..255 to 0..1; rows are reshaped
-// when they have as many elements as the input's. Not thread-safe.
+// Takes rows of a data set as feeds. Elements are converted to the input's type, unsigned bytes for
+// a floating point input from 0..255 to 0..1. A row fits an input when their dims, without those
+// that are 1, are the same or one of the two merges neighbouring dims of the other: [28, 28] fits
+// [1, 28, 28] and [784], but [32, 32, 3] never fits [3, 32, 32]. Not thread-safe.
 class Feeder {
  public:
-  // Inputs get the arrays that `map` says, else that of their own name, else the only one left that
-  // fits; inputs with a default may stay without. Throws Error(mismatch) naming what does not fit.
+  // Inputs get the columns that `map` says, else that of their own name, else the only one left
+  // that fits; inputs with a default may stay without. Throws Error(mismatch) naming what does not
+  // fit.
+  Feeder(std::span<const PortInfo> inputs, const Dataset& data, const ArrayMap& map = {});
   Feeder(std::span<const PortInfo> inputs, const NamedValues& arrays, const ArrayMap& map = {});
 
   std::uint64_t size() const noexcept { return size_; }
@@ -64,16 +70,87 @@ class Feeder {
 
  private:
   struct Source {
-    Tensor array;
+    std::shared_ptr<const data::Column> column;
     DType dtype;
     std::vector<std::int64_t> row_dims;
   };
-  void add(const PortInfo& input, const Tensor& array);
+  void add(const PortInfo& input, const std::shared_ptr<const data::Column>& column);
 
+  std::shared_ptr<const Dataset::Part> part_;
   std::uint64_t size_ = 0;
   std::optional<std::uint64_t> fixed_batch_;
   std::vector<Source> sources_;
+  std::vector<std::uint64_t> stored_rows_;  // of the batch, where the part is a selection
   NamedValues feeds_;
+};
+
+struct BatchOptions {
+  // Order of the rows, a pure function of both.
+  std::uint64_t seed = 0;
+  std::uint64_t epoch = 0;
+  bool shuffle = true;
+  // What the batches are for, for example model.algorithm(0).inputs, as in Feeder. Empty: every
+  // column as it is stored.
+  std::vector<PortInfo> inputs = {};
+  ArrayMap map = {};
+};
+
+class Batch {
+ public:
+  std::span<const NamedValue> feeds() const noexcept { return feeds_; }
+  // Positions of its rows in the part of the data set.
+  std::span<const std::uint64_t> rows() const noexcept { return rows_; }
+
+ private:
+  friend class Batches;
+  std::span<const NamedValue> feeds_;
+  std::span<const std::uint64_t> rows_;
+};
+
+// A range of batches. The last one may be shorter; it is left out where the inputs ask for a fixed
+// batch size, which `size` must then be. A batch is valid until the iterator moves.
+class Batches {
+ public:
+  class iterator {
+   public:
+    using iterator_category = std::input_iterator_tag;
+    using value_type = Batch;
+    using difference_type = std::ptrdiff_t;
+    using pointer = const Batch*;
+    using reference = const Batch&;
+
+    reference operator*() const { return batches_->batch_; }
+    pointer operator->() const { return &batches_->batch_; }
+    iterator& operator++() {
+      batches_->take(++number_);
+      return *this;
+    }
+    void operator++(int) { ++*this; }
+    bool operator==(std::default_sentinel_t) const { return number_ == batches_->count(); }
+
+   private:
+    friend class Batches;
+    explicit iterator(Batches* batches) : batches_(batches) {}
+    Batches* batches_;
+    std::uint64_t number_ = 0;
+  };
+
+  iterator begin() {
+    take(0);
+    return iterator(this);
+  }
+  std::default_sentinel_t end() const noexcept { return {}; }
+  std::uint64_t count() const noexcept;  // of batches
+
+ private:
+  friend class Dataset;
+  Batches(Feeder feeder, std::vector<std::uint64_t> order, std::uint64_t size);
+  void take(std::uint64_t number);
+
+  Feeder feeder_;
+  std::vector<std::uint64_t> order_;
+  std::uint64_t size_;
+  Batch batch_;
 };
 
 }  // namespace ondine

@@ -1,8 +1,10 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include <ondine/trainer.h>
+
 #include "ondine/command.h"
-#include "ondine/train/evaluate.h"
+#include "ondine/common.h"
 
 namespace ondine::cli {
 namespace {
@@ -24,18 +26,19 @@ int run(const Options& options) {
   load.threads = options.threads;
   Model model = Model::load(options.model, load);
   if (!options.checkpoint.empty()) model.restore_checkpoint(options.checkpoint);
-  DataSplits data = load_splits(to_paths(options.data));
-  const NamedValues& arrays = data.validation.empty() ? data.train : data.validation;
-  const ArrayMap map = parse_map(options.map);
-  const auto label = find_label(model, arrays, map, options.label);
-  if (!label)
-    throw Error(ErrorCode::mismatch, "no array is left for the labels; name one: --label");
-  Evaluator evaluator(model, arrays, map, *label, options.output);
-  const Score score = *evaluator.run(model, options.batch_size, [] { return false; });
+  const Dataset data = Dataset::open(to_paths(options.data));
+  EvaluateOptions evaluate_options;
+  evaluate_options.batch_size = options.batch_size;
+  evaluate_options.map = parse_map(options.map);
+  evaluate_options.label = options.label;
+  evaluate_options.output = options.output;
+  const Evaluation score =
+      evaluate(model, data.has_validation() ? data.validation() : data, evaluate_options);
+  const auto& [metric, value] = *score.metrics.begin();
   if (options.as_json) {
-    std::cout << nlohmann::json{{score.metric, score.value}, {"rows", score.rows}}.dump() << '\n';
+    std::cout << nlohmann::json{{metric, value}, {"rows", score.rows}}.dump() << '\n';
   } else {
-    std::cout << score.metric << ' ' << number(score.value) << " over " << score.rows << " rows\n";
+    std::cout << metric << ' ' << number(value) << " over " << score.rows << " rows\n";
   }
   return 0;
 }

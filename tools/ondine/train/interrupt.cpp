@@ -8,7 +8,7 @@ namespace {
 volatile std::sig_atomic_t interrupted = 0;
 
 extern "C" void on_signal(int signal_number) {
-  interrupted = 1;
+  interrupted = signal_number;
   std::signal(signal_number, SIG_DFL);
 }
 
@@ -26,5 +26,7 @@ InterruptGuard::~InterruptGuard() {
 }
 
 bool InterruptGuard::requested() noexcept { return interrupted != 0; }
+
+int InterruptGuard::exit_code() noexcept { return 128 + interrupted; }
 
 }  // namespace ondine::cli

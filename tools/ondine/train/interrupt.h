@@ -1,10 +1,9 @@
-// Ctrl-C and SIGTERM as a question that the training loop asks between steps.
+// SIGINT and SIGTERM as a question that the training loop asks between steps.
 #pragma once
 
 namespace ondine::cli {
 
-// While it lives, the first signal only sets a flag; a second one ends the
-// process.
+// While it lives, the first signal only sets a flag; a second one ends the process.
 class InterruptGuard {
  public:
   InterruptGuard();
@@ -13,6 +12,8 @@ class InterruptGuard {
   InterruptGuard& operator=(const InterruptGuard&) = delete;
 
   static bool requested() noexcept;
+  // What a shell reports for a process that the signal ended: 130 or 143.
+  static int exit_code() noexcept;
 };
 
 }  // namespace ondine::cli

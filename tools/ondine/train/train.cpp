@@ -1,7 +1,24 @@
 #include "ondine/command.h"
-#include "ondine/train/trainer.h"
+#include "ondine/train/train_run.h"
 
 namespace ondine::cli {
+namespace {
+
+void add_stopping(Command command, TrainOptions& options) {
+  Option patience = command.option("--patience", &options.patience,
+                                   "Stop after this many epochs without improvement");
+  command
+      .option("--monitor", &options.early_stopping.metric,
+              "What must improve: val_loss, val_accuracy, loss, ...")
+      .needs(patience);
+  command
+      .option("--min-delta", &options.early_stopping.min_delta,
+              "Improvements up to this size do not count")
+      .needs(patience);
+  command.option("--max-time", &options.max_time, "Stop after this time: 90s, 10m, 1.5h");
+}
+
+}  // namespace
 
 void add_train(Parser& parser) {
   auto options = std::make_shared<TrainOptions>();
@@ -18,29 +35,47 @@ void add_train(Parser& parser) {
                                "      --checkpoint run.ckpt --resume\n");
   command.option("MODEL", &options->model, "Training model").required();
   command.option("--data", &options->data, "Folder or files: IDX, .npy, .npz").required();
+  Option validation_data = command.option("--validation-data", &options->validation_data,
+                                          "Folder or files to evaluate on after each epoch");
+  command
+      .option("--validation-split", &options->trainer.validation_split,
+              "Fraction of the training rows to evaluate on instead")
+      .excludes(validation_data);
   command.option("--map", &options->map, "INPUT=ARRAY where names differ");
   command.option("--set", &options->set, "INPUT=NUMBER fed in every step");
-  command.option("--epochs", &options->epochs, "Passes over the data").required().positive();
-  command.option("--batch-size", &options->batch_size, "Rows of a step").required().positive();
-  command.option("--learning-rate", &options->learning_rate, "Instead of the model's own");
+  command.option("--epochs", &options->trainer.epochs, "Passes over the data")
+      .required()
+      .positive();
+  command.option("--batch-size", &options->trainer.batch_size, "Rows of a step")
+      .required()
+      .positive();
+  command.option("--learning-rate", &options->trainer.learning_rate, "Instead of the model's own");
   add_load_options(command, options->load);
   command.option("--seed", &options->load.seed, "Of shuffling and random operators");
-  command.option("--algorithm", &options->algorithm, "Index of the training algorithm");
+  command.option("--algorithm", &options->trainer.algorithm, "Index of the training algorithm");
   command.option("--initialize", &options->initialize,
                  "Start from the model's initialization instead of its initializers");
   Option weights =
       command.option("--weights", &options->weights, "Weights to start from, in .safetensors");
-  Option checkpoint = command.option("--checkpoint", &options->checkpoint,
-                                     "Saved after each epoch and when interrupted");
-  command.option("--checkpoint-every", &options->checkpoint_every, "Save after every N steps too")
+  Option checkpoint =
+      command.option("--checkpoint", &options->checkpoint,
+                     "Saved after each epoch and when stopped; FILE.best: the best epoch");
+  command
+      .option("--checkpoint-every", &options->trainer.checkpoint_every,
+              "Save after every N steps too")
       .needs(checkpoint);
-  command.option("--resume", &options->resume, "Go on where the checkpoint stands")
+  Option resume =
+      command.option("--resume", &options->trainer.resume, "Continue where the checkpoint stands");
+  resume.needs(checkpoint).excludes(weights);
+  command.option("--overwrite", &options->trainer.overwrite, "Replace an existing checkpoint")
       .needs(checkpoint)
-      .excludes(weights);
+      .excludes(resume);
+  add_stopping(command, *options);
   command.option("-o,--output", &options->output,
                  "Trained inference model to write, or its weights as .safetensors");
   command.option("--metrics", &options->metrics, "One line of JSON for each epoch");
-  command.option("--stop-on-nan", &options->stop_on_nan, "Fail when a metric is not finite");
+  command.option("--stop-on-nan", &options->trainer.stop_on_nan,
+                 "Fail when a metric is not finite");
   command.runs([options] { return TrainRun(*options).run(); });
 }
 

@@ -1,0 +1,80 @@
+// Data sets: named columns with one entry a row, from files or from memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ondine/limits.h>
+#include <ondine/model.h>
+
+namespace ondine {
+
+// Input name and the name of the array or column that it takes.
+using ArrayMap = std::vector<std::pair<std::string, std::string>>;
+
+// Order of the axes of image arrays of rank 4.
+enum class Layout : std::uint8_t { nchw, nhwc };
+
+struct DatasetOptions {
+  Limits limits = {};
+  // nhwc: arrays of rank 4 are [N, H, W, C] and their rows are transposed to [C, H, W].
+  Layout layout = Layout::nchw;
+};
+
+class Batches;
+struct BatchOptions;
+
+// A training part and possibly a validation part. Copies share the data; immutable, so any number
+// of threads may read.
+class Dataset {
+ public:
+  Dataset();  // no rows
+  // Files and folders of arrays, by the rules of load_splits.
+  static Dataset open(const std::filesystem::path& place, const DatasetOptions& options = {});
+  static Dataset open(std::span<const std::filesystem::path> places,
+                      const DatasetOptions& options = {});
+  // Tensors whose first axis counts rows; they are shared, not copied.
+  static Dataset from(NamedValues train, NamedValues validation = {},
+                      const DatasetOptions& options = {});
+
+  // Rows of the training part. Error(mismatch) when its columns differ.
+  std::uint64_t rows() const;
+  bool empty() const;          // the training part has no columns
+  Dataset train() const;       // without the validation part
+  Dataset validation() const;  // the validation part as a data set; may be empty
+  bool has_validation() const { return !validation().empty(); }
+
+  // Rows of the training part in two: round(fraction * rows) of them, at least 1, are the second's.
+  // Where there is exactly one column of one integer a row, each of its values keeps its share of
+  // both parts to within one row (stratified). A pure function of the data, the fraction and the
+  // seed; each part keeps the order of the rows. An own validation part is left out.
+  // Error(mismatch) unless 0 < fraction < 1 and both parts have rows.
+  std::pair<Dataset, Dataset> split(double fraction, std::uint64_t seed = 0) const;
+
+  // Names of the classes, where the data names them; labels are positions in it.
+  const std::vector<std::string>& classes() const;
+  // Columns of the training part as they are stored: name, element type and dims, the first -1.
+  std::vector<PortInfo> columns() const;
+
+  // The training part in batches, for example
+  //   for (const Batch& batch : data.batches(32, {.seed = 1})) model.train_step(batch.feeds());
+  Batches batches(std::uint64_t size) const;
+  Batches batches(std::uint64_t size, const BatchOptions& options) const;
+
+  struct Part;
+
+ private:
+  friend class Feeder;
+  std::shared_ptr<const Part> train_;
+  std::shared_ptr<const Part> validation_;
+};
+
+}  // namespace ondine

@@ -1,0 +1,156 @@
+#include "ondine/train/train_run.h"
+
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "ondine/take_weights.h"
+#include "ondine/train/duration.h"
+#include "ondine/train/interrupt.h"
+
+namespace ondine::cli {
+namespace {
+
+template <class Report>
+std::string text_of(const Report& report) {
+  std::ostringstream text;
+  text << report;
+  return text.str();
+}
+
+double parse_number(const std::string& text) {
+  std::size_t used = 0;
+  double value = 0;
+  try {
+    value = std::stod(text, &used);
+  } catch (const std::exception&) {
+    used = 0;
+  }
+  if (used != text.size() || used == 0) {
+    throw Error(ErrorCode::mismatch, "--set needs a number, found '" + text + "'");
+  }
+  return value;
+}
+
+}  // namespace
+
+TrainRun::TrainRun(const TrainOptions& options)
+    : options_(options),
+      model_(Model::load(options.model, options.load)),
+      trainer_(model_, trainer_options()) {
+  for (const std::string& file : {options_.output, options_.metrics}) {
+    if (!file.empty()) require_writable(file);
+  }
+  load_data();
+  start();
+}
+
+TrainerOptions TrainRun::trainer_options() const {
+  TrainerOptions result = options_.trainer;
+  result.seed = options_.load.seed;
+  result.checkpoint = options_.checkpoint;
+  result.map = parse_map(options_.map);
+  for (const std::string& pair : options_.set) {
+    const auto [name, value] = split_pair(pair, "--set");
+    result.constants.emplace_back(name, parse_number(value));
+  }
+  if (options_.patience) {
+    result.early_stopping = options_.early_stopping;
+    result.early_stopping->patience = *options_.patience;
+  }
+  if (!options_.max_time.empty()) result.max_time = parse_duration(options_.max_time, "--max-time");
+  return result;
+}
+
+void TrainRun::load_data() {
+  training_ = Dataset::open(to_paths(options_.data));
+  if (options_.validation_data.empty()) return;
+  const Dataset other = Dataset::open(to_paths(options_.validation_data));
+  validation_ = other.has_validation() ? other.validation() : other;
+}
+
+void TrainRun::start() {
+  if (options_.initialize && !options_.trainer.resume) model_.initialize(options_.load.seed);
+  if (!options_.weights.empty()) take_weights(model_, options_.weights);
+  if (options_.trainer.resume) {
+    const RestoreReport report = trainer_.resume();
+    if (!report.note.empty()) std::cerr << "note: " << report.note << '\n';
+  }
+  if (!options_.metrics.empty()) {
+    log_.open(options_.metrics, options_.trainer.resume ? std::ios::app : std::ios::trunc);
+    if (!log_) throw Error(ErrorCode::io, "cannot write '" + options_.metrics + "'");
+  }
+  trainer_.on_step([this](const StepReport& step) {
+    rows_ = step.epoch_rows;
+    progress_.update("epoch " + std::to_string(step.epoch) + "/" + std::to_string(step.epochs),
+                     step.rows, step.epoch_rows, text_of(step.mean));
+    return !InterruptGuard::requested();
+  });
+  trainer_.on_epoch([this](const EpochReport& epoch) { on_epoch(epoch); });
+}
+
+void TrainRun::on_epoch(const EpochReport& report) {
+  progress_.line(text_of(report));
+  if (!log_.is_open()) return;
+  nlohmann::json record{{"epoch", report.epoch},
+                        {"step", report.steps},
+                        {"rows", report.rows},
+                        {"seconds", report.seconds}};
+  for (const auto& [name, value] : report.training) record[name] = value;
+  for (const auto& [name, value] : report.validation) record["validation_" + name] = value;
+  if (!(log_ << record.dump() << std::endl)) {
+    throw Error(ErrorCode::io, "cannot write '" + options_.metrics + "'");
+  }
+}
+
+FitReport TrainRun::fit() {
+  try {
+    return validation_ ? trainer_.fit(training_.train(), *validation_) : trainer_.fit(training_);
+  } catch (const Error&) {
+    const TrainingCursor& cursor = trainer_.cursor();
+    if (rows_ != 0 || cursor.position != 0) {
+      progress_.line("stopped in epoch " + std::to_string(cursor.epoch + 1) + ", step " +
+                     std::to_string(cursor.position / options_.trainer.batch_size + 1));
+    }
+    throw;
+  }
+}
+
+int TrainRun::run() {
+  const InterruptGuard guard;
+  const FitReport report = fit();
+  if (report.reason == StopReason::requested) return interrupted();
+  if (report.already_finished) {
+    progress_.line("nothing to do: the run of '" + options_.checkpoint + "' has " +
+                   std::to_string(report.epochs) + " of " +
+                   std::to_string(options_.trainer.epochs) + " epochs and is finished");
+  }
+  if (report.reason != StopReason::completed || report.best_value) progress_.line(text_of(report));
+  write_result();
+  return 0;
+}
+
+void TrainRun::write_result() {
+  if (options_.output.empty()) return;
+  if (is_safetensors(options_.output)) {
+    save_weights(model_, options_.output);
+  } else {
+    model_.export_inference(options_.output);
+  }
+  progress_.line("wrote " + options_.output);
+}
+
+int TrainRun::interrupted() {
+  const TrainingCursor& cursor = trainer_.cursor();
+  progress_.line("");
+  std::cerr << "ondine: interrupted in epoch " << cursor.epoch + 1 << " after " << cursor.position
+            << " of " << rows_ << " rows";
+  if (options_.checkpoint.empty()) {
+    std::cerr << "; nothing was saved (no --checkpoint)\n";
+  } else {
+    std::cerr << "; saved to '" << options_.checkpoint << "', go on with --resume\n";
+  }
+  return InterruptGuard::exit_code();
+}
+
+}  // namespace ondine::cli

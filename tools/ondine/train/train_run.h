@@ -1,0 +1,59 @@
+// The command `train`: options in, lines and files out; the loop is that of the library.
+#pragma once
+
+#include <fstream>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <ondine/trainer.h>
+
+#include "ondine/common.h"
+#include "ondine/train/progress.h"
+
+namespace ondine::cli {
+
+struct TrainOptions {
+  std::string model;
+  std::vector<std::string> data;
+  std::vector<std::string> validation_data;
+  std::vector<std::string> map;
+  std::vector<std::string> set;
+  LoadOptions load;
+  TrainerOptions trainer;
+  EarlyStopping early_stopping;
+  std::optional<std::uint64_t> patience;  // early stopping only when it is given
+  std::string max_time;
+  std::string checkpoint;
+  std::string weights;  // .safetensors to start from
+  std::string output;
+  bool initialize = false;
+  std::string metrics;
+};
+
+class TrainRun {
+ public:
+  explicit TrainRun(const TrainOptions& options);
+  // The exit code.
+  int run();
+
+ private:
+  TrainerOptions trainer_options() const;
+  void load_data();
+  void start();
+  void on_epoch(const EpochReport& report);
+  FitReport fit();
+  void write_result();
+  int interrupted();
+
+  TrainOptions options_;
+  Model model_;
+  Trainer trainer_;
+  Dataset training_;
+  std::optional<Dataset> validation_;  // of --validation-data
+  std::uint64_t rows_ = 0;             // of an epoch, once a step ran
+  std::ofstream log_;
+  Progress progress_;
+};
+
+}  // namespace ondine::cli

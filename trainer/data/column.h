@@ -1,0 +1,65 @@
+// Columns of a data set: one entry a row, from wherever it comes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ondine/data.h>
+
+namespace ondine::data {
+
+using Dims = std::vector<std::int64_t>;
+
+class Column {
+ public:
+  explicit Column(std::string name) : name_(std::move(name)) {}
+  virtual ~Column() = default;
+  Column(const Column&) = delete;
+  Column& operator=(const Column&) = delete;
+
+  const std::string& name() const noexcept { return name_; }
+  virtual std::uint64_t rows() const = 0;
+  // As stored: element type and dims, the first -1.
+  virtual PortInfo port() const = 0;
+  // For messages, for example "uint8[60000, 28, 28]".
+  virtual std::string describe() const = 0;
+  // Dims of a row as the input takes it; nothing where type or shape do not fit.
+  virtual std::optional<Dims> fit(const PortInfo& input) const = 0;
+  // What would make it fit, where that is known; begins with "; ".
+  virtual std::string hint(const PortInfo& input) const;
+  // `target` is [rows.size(), dims of a row...] in a type that fits.
+  virtual void copy(std::span<const std::uint64_t> rows, Tensor& target) const = 0;
+  // The column when it has one integer a row.
+  virtual std::optional<std::vector<std::int64_t>> labels() const = 0;
+
+ private:
+  std::string name_;
+};
+
+// A tensor, its first axis the rows. nhwc: a tensor of rank 4 gives rows [C, H, W].
+std::shared_ptr<const Column> array_column(std::string name, Tensor array, Layout layout);
+
+// The dims of a row for an input that asks for `wanted` (-1: any), as Feeder's contract says.
+std::optional<Dims> fit_dims(std::span<const std::int64_t> wanted,
+                             std::span<const std::int64_t> stored);
+
+}  // namespace ondine::data
+
+namespace ondine {
+
+// A selection of rows of a table; all of them without `rows`.
+struct Dataset::Part {
+  std::vector<std::shared_ptr<const data::Column>> columns;
+  std::vector<std::string> classes;
+  std::optional<std::vector<std::uint64_t>> rows;
+
+  // Error(mismatch) when the columns differ.
+  std::uint64_t size() const;
+};
+
+}  // namespace ondine

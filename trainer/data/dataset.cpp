@@ -1,0 +1,82 @@
+#include <ondine/dataset.h>
+
+#include <algorithm>
+
+#include "core/message.h"
+#include "core/out_of_memory.h"
+#include "trainer/data/column.h"
+
+namespace ondine {
+namespace {
+
+std::shared_ptr<const Dataset::Part> part_of(NamedValues arrays, Layout layout) {
+  auto part = std::make_shared<Dataset::Part>();
+  for (auto& [name, value] : arrays) {
+    part->columns.push_back(data::array_column(std::move(name), std::move(value.tensor()), layout));
+  }
+  return part;
+}
+
+std::shared_ptr<const Dataset::Part> no_part() { return std::make_shared<const Dataset::Part>(); }
+
+}  // namespace
+
+std::uint64_t Dataset::Part::size() const {
+  if (columns.empty()) return 0;
+  if (rows) return rows->size();
+  const std::uint64_t first = columns[0]->rows();
+  for (const auto& column : columns) {
+    if (column->rows() != first) {
+      fail(ErrorCode::mismatch, "array ", quoted(columns[0]->name()), " has ", first,
+           " rows, array ", quoted(column->name()), " has ", column->rows());
+    }
+  }
+  return first;
+}
+
+Dataset::Dataset() : train_(no_part()), validation_(train_) {}
+
+Dataset Dataset::open(const std::filesystem::path& place, const DatasetOptions& options) {
+  return open(std::span(&place, 1), options);
+}
+
+Dataset Dataset::open(std::span<const std::filesystem::path> places,
+                      const DatasetOptions& options) {
+  DataSplits splits = load_splits(places, options.limits);
+  return from(std::move(splits.train), std::move(splits.validation), options);
+}
+
+Dataset Dataset::from(NamedValues train, NamedValues validation, const DatasetOptions& options) {
+  return guard_memory("read the data", [&] {
+    Dataset data;
+    data.train_ = part_of(std::move(train), options.layout);
+    data.validation_ = part_of(std::move(validation), options.layout);
+    return data;
+  });
+}
+
+std::uint64_t Dataset::rows() const { return train_->size(); }
+
+bool Dataset::empty() const { return train_->columns.empty(); }
+
+Dataset Dataset::train() const {
+  Dataset data(*this);
+  data.validation_ = no_part();
+  return data;
+}
+
+Dataset Dataset::validation() const {
+  Dataset data;
+  data.train_ = validation_;
+  return data;
+}
+
+const std::vector<std::string>& Dataset::classes() const { return train_->classes; }
+
+std::vector<PortInfo> Dataset::columns() const {
+  std::vector<PortInfo> ports;
+  for (const auto& column : train_->columns) ports.push_back(column->port());
+  return ports;
+}
+
+}  // namespace ondine

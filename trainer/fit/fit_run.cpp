@@ -1,0 +1,223 @@
+#include "trainer/fit/fit_run.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/message.h"
+#include "trainer/fit/elements.h"
+
+namespace ondine::fit {
+namespace {
+
+const PortInfo& require_input(const std::vector<PortInfo>& ports, const std::string& name) {
+  const auto found = std::find_if(ports.begin(), ports.end(),
+                                  [&](const PortInfo& port) { return port.name == name; });
+  if (found == ports.end()) {
+    fail(ErrorCode::mismatch, "the training step has no input ", quoted(name));
+  }
+  return *found;
+}
+
+const PortInfo& learning_rate_input(const std::vector<PortInfo>& ports) {
+  const auto found = std::find_if(ports.begin(), ports.end(), [](const PortInfo& port) {
+    return port.name.find("learning_rate") != std::string::npos;
+  });
+  if (found == ports.end()) {
+    fail(ErrorCode::mismatch,
+         "the training step has no input 'learning_rate'; use --set NAME=VALUE");
+  }
+  return *found;
+}
+
+// Rows at once in an evaluation: it keeps no values for derivatives, so more than in a step.
+constexpr std::uint64_t evaluation_batch = 256;
+
+}  // namespace
+
+FitRun::FitRun(Session& session, const Dataset& training, const Dataset& validation)
+    : session_(session), options_(session.options), state_(session.state) {
+  prepare_constants();
+  std::vector<PortInfo> fed = session.model->algorithm(options_.algorithm).inputs;
+  std::erase_if(fed, [&](const PortInfo& port) {
+    return std::any_of(constants_.begin(), constants_.end(),
+                       [&](const NamedValue& one) { return one.first == port.name; });
+  });
+  feeder_.emplace(fed, training, options_.map);
+  require_fitting_batches();
+  if (!validation.empty()) {
+    if (const auto label = find_label(*session.model, validation, options_.map, "")) {
+      EvaluateOptions evaluate;
+      evaluate.batch_size = std::max(options_.batch_size, evaluation_batch);
+      evaluate.map = options_.map;
+      evaluator_.emplace(*session.model, validation, *label, evaluate);
+    }
+  }
+  std::vector<std::string> names;
+  for (const std::string& name : metric_names(*session.model, options_.algorithm)) {
+    results_.emplace_back(name, Value());
+    names.push_back(name);
+  }
+  if (options_.early_stopping) {
+    best_.emplace(*options_.early_stopping, options_.checkpoint, names,
+                  evaluator_ ? evaluator_->names() : std::vector<std::string>{});
+  }
+  step_report_.epochs = options_.epochs;
+  step_report_.epoch_rows = feeder_->size();
+}
+
+void FitRun::prepare_constants() {
+  const std::vector<PortInfo> all = session_.model->algorithm(options_.algorithm).inputs;
+  const auto add = [&](const PortInfo& port, double value) {
+    constants_.emplace_back(port.name, to_scalar(port.dtype, value, port.name));
+  };
+  if (options_.learning_rate) {
+    add(learning_rate_input(all), static_cast<double>(*options_.learning_rate));
+  }
+  for (const auto& [name, value] : options_.constants) add(require_input(all, name), value);
+}
+
+void FitRun::require_fitting_batches() const {
+  const auto fixed = feeder_->fixed_batch();
+  if (fixed && *fixed != options_.batch_size) {
+    fail(ErrorCode::mismatch, "the model takes batches of ", *fixed, ", --batch-size is ",
+         options_.batch_size);
+  }
+  if (feeder_->size() == 0 || (fixed && feeder_->size() < options_.batch_size)) {
+    fail(ErrorCode::mismatch, "the data has ", feeder_->size(), " rows, less than one batch");
+  }
+  if (state_.cursor.position > feeder_->size()) {
+    fail(ErrorCode::mismatch, "the checkpoint stands at row ", state_.cursor.position,
+         ", the data has ", feeder_->size());
+  }
+}
+
+bool FitRun::exhausted() const { return best_ && best_->exhausted(state_.best); }
+
+FitReport FitRun::run() {
+  bool did_nothing = true;
+  try {
+    while (state_.cursor.epoch < options_.epochs && !exhausted()) {
+      did_nothing = false;
+      const auto start = Clock::now();
+      if (!run_epoch()) {
+        save();
+        return report(*reason_to_stop(), false);
+      }
+      finish_epoch(std::chrono::duration<double>(Clock::now() - start).count());
+    }
+  } catch (...) {
+    save_after_failure();
+    throw;
+  }
+  const bool all = state_.cursor.epoch >= options_.epochs;
+  return report(all ? StopReason::completed : StopReason::early_stopping, did_nothing);
+}
+
+std::optional<StopReason> FitRun::reason_to_stop() const {
+  if (session_.stop) return StopReason::requested;
+  if (options_.max_time && Clock::now() - start_ >= *options_.max_time) {
+    return StopReason::time_limit;
+  }
+  return {};
+}
+
+bool FitRun::run_epoch() {
+  TrainingCursor& cursor = state_.cursor;
+  const std::uint64_t n = feeder_->size();
+  const std::vector<std::uint64_t> order = shuffled(n, cursor.shuffle_seed, cursor.epoch);
+  const bool whole_only = feeder_->fixed_batch().has_value();
+  step_report_.epoch = cursor.epoch + 1;
+  step_report_.step = cursor.position / options_.batch_size;
+  while (cursor.position < n) {
+    const std::uint64_t count = std::min(options_.batch_size, n - cursor.position);
+    if (count < options_.batch_size && whole_only) break;
+    if (reason_to_stop()) return false;
+    step(std::span(order).subspan(cursor.position, count));
+    cursor.position += count;
+    ++step_report_.step;
+    step_report_.rows = cursor.position;
+    state_.sums.mean(step_report_.mean);
+    if (session_.on_step && !session_.on_step(step_report_)) session_.stop = true;
+    if (options_.checkpoint_every != 0 && step_report_.step % options_.checkpoint_every == 0) {
+      save();
+    }
+  }
+  return true;
+}
+
+void FitRun::step(std::span<const std::uint64_t> rows) {
+  const auto batch = feeder_->take(rows);
+  feeds_.assign(batch.begin(), batch.end());
+  feeds_.insert(feeds_.end(), constants_.begin(), constants_.end());
+  session_.model->train_step_into(feeds_, options_.algorithm, results_);
+  read_metrics();
+  state_.sums.add(step_report_.last, rows.size());
+}
+
+void FitRun::read_metrics() {
+  for (const auto& [name, result] : results_) {
+    const double value = to_double(result.tensor());
+    step_report_.last.set(name, value);
+    if (options_.stop_on_nan && !std::isfinite(value)) {
+      diverged_ = true;
+      fail(ErrorCode::mismatch, name, " is ", value, " in epoch ", state_.cursor.epoch + 1,
+           ", step ", step_report_.step + 1, "; nothing was saved since the last checkpoint");
+    }
+  }
+}
+
+void FitRun::finish_epoch(double seconds) {
+  EpochReport epoch;
+  epoch.epoch = state_.cursor.epoch + 1;
+  epoch.epochs = options_.epochs;
+  epoch.steps = session_.model->steps();
+  epoch.rows = state_.sums.rows();
+  epoch.seconds = seconds;
+  state_.sums.mean(epoch.training);
+  if (evaluator_) epoch.validation = evaluator_->run(*session_.model).metrics;
+  Best best = state_.best;
+  if (best_) epoch.best = best_->judge(epoch, best);
+  if (session_.on_epoch) session_.on_epoch(epoch);
+  // Only now: what a callback throws leaves the epoch unfinished.
+  state_.best = best;
+  state_.cursor = {epoch.epoch, state_.cursor.shuffle_seed, 0};
+  state_.sums.clear();
+  // The best first: a run that ends between the two repeats the epoch and writes it again.
+  if (epoch.best) best_->keep(*session_.model, state_.cursor, state_.properties(options_));
+  save();
+  last_ = std::move(epoch);
+}
+
+void FitRun::save() {
+  if (options_.checkpoint.empty()) return;
+  session_.model->save_checkpoint(options_.checkpoint, state_.cursor, state_.properties(options_));
+}
+
+// A failed step changes nothing, so the state is that of the last good one. A second failure must
+// not hide the first.
+void FitRun::save_after_failure() noexcept {
+  if (diverged_) return;
+  try {
+    save();
+  } catch (const std::exception&) {
+  }
+}
+
+FitReport FitRun::report(StopReason reason, bool did_nothing) {
+  FitReport report;
+  report.reason = reason;
+  report.epochs = state_.cursor.epoch;
+  report.already_finished = did_nothing;
+  report.last = std::move(last_);
+  if (!best_) return report;
+  report.best_epoch = state_.best.epoch;
+  report.best_value = state_.best.value;
+  if (options_.early_stopping->restore_best && state_.best.value &&
+      reason != StopReason::requested) {
+    best_->restore(*session_.model);
+    report.restored_best = true;
+  }
+  return report;
+}
+
+}  // namespace ondine::fit

@@ -1,0 +1,72 @@
+// One call of Trainer::fit.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <span>
+
+#include <ondine/data.h>
+
+#include "trainer/fit/early_stopping.h"
+#include "trainer/fit/evaluator.h"
+#include "trainer/fit/run_state.h"
+
+namespace ondine::fit {
+
+// What a Trainer owns and a run reads and advances.
+struct Session {
+  Session(Model& trained, TrainerOptions given)
+      : model(&trained),
+        options(std::move(given)),
+        state(metric_names(trained, options.algorithm)) {}
+
+  Model* model;
+  TrainerOptions options;
+  RunState state;
+  bool resumed = false;
+  std::function<bool(const StepReport&)> on_step;
+  std::function<void(const EpochReport&)> on_epoch;
+  std::atomic<bool> stop = false;
+};
+
+class FitRun {
+ public:
+  FitRun(Session& session, const Dataset& training, const Dataset& validation);
+  FitReport run();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void prepare_constants();
+  void require_fitting_batches() const;
+  void check_early_stopping();
+  bool exhausted() const;
+  // False when something stops it.
+  bool run_epoch();
+  // Why the next step must not run.
+  std::optional<StopReason> reason_to_stop() const;
+  void step(std::span<const std::uint64_t> rows);
+  void read_metrics();
+  void finish_epoch(double seconds);
+  void save();
+  void save_after_failure() noexcept;
+  FitReport report(StopReason reason, bool did_nothing);
+
+  Session& session_;
+  const TrainerOptions& options_;
+  RunState& state_;
+  NamedValues constants_;
+  std::optional<Feeder> feeder_;
+  std::optional<Evaluator> evaluator_;
+  std::optional<BestEpoch> best_;
+  NamedValues feeds_;
+  NamedValues results_;  // metrics of the last step
+  StepReport step_report_;
+  std::optional<EpochReport> last_;
+  Clock::time_point start_ = Clock::now();
+  bool diverged_ = false;
+};
+
+}  // namespace ondine::fit

@@ -1,0 +1,100 @@
+#include "trainer/fit/run_state.h"
+
+#include <algorithm>
+
+#include "core/message.h"
+
+namespace ondine::fit {
+namespace {
+
+// Names of the properties of a checkpoint.
+constexpr const char* batch_size = "batch_size";
+constexpr const char* validation_split = "validation_split";
+constexpr const char* best_metric = "best.metric";
+constexpr const char* best_value = "best.value";
+constexpr const char* best_epoch = "best.epoch";
+constexpr const char* best_stale = "best.stale";
+
+template <class T>
+const T* find(const Properties& properties, std::string_view name) {
+  for (const auto& [key, value] : properties) {
+    if (key == name) return std::get_if<T>(&value);
+  }
+  return nullptr;
+}
+
+std::uint64_t count_of(const Properties& properties, std::string_view name) {
+  const auto* value = find<std::int64_t>(properties, name);
+  return value == nullptr || *value < 0 ? 0 : static_cast<std::uint64_t>(*value);
+}
+
+void require_same(const RestoreReport& report, const TrainerOptions& options) {
+  const Properties& stored = report.properties;
+  const auto* size = find<std::int64_t>(stored, batch_size);
+  if (size != nullptr && static_cast<std::uint64_t>(*size) != options.batch_size) {
+    fail(ErrorCode::mismatch, "the checkpoint was trained with --batch-size ", *size,
+         ", now it is ", options.batch_size);
+  }
+  const auto* fraction = find<double>(stored, validation_split);
+  if ((fraction == nullptr ? 0.0 : *fraction) != options.validation_split) {
+    fail(ErrorCode::mismatch, "the checkpoint was trained with --validation-split ",
+         fraction == nullptr ? 0.0 : *fraction, ", now it is ", options.validation_split);
+  }
+  const auto* metric = find<std::string>(stored, best_metric);
+  if (metric != nullptr && options.early_stopping && *metric != options.early_stopping->metric) {
+    fail(ErrorCode::mismatch, "the checkpoint's best epoch is that of --monitor ", *metric,
+         ", now it is ", options.early_stopping->metric);
+  }
+}
+
+}  // namespace
+
+MetricSums::MetricSums(const std::vector<std::string>& names) {
+  for (const std::string& name : names) sums_.emplace_back(name, 0.0);
+}
+
+void MetricSums::add(const Metrics& step, std::uint64_t rows) {
+  for (auto& [name, sum] : sums_) sum += step[name] * static_cast<double>(rows);
+  rows_ += rows;
+}
+
+void MetricSums::clear() {
+  for (auto& [name, sum] : sums_) sum = 0;
+  rows_ = 0;
+}
+
+void MetricSums::mean(Metrics& to) const {
+  for (const auto& [name, sum] : sums_) to.set(name, sum / static_cast<double>(rows_));
+}
+
+Properties RunState::properties(const TrainerOptions& options) const {
+  Properties result{{batch_size, static_cast<std::int64_t>(options.batch_size)}};
+  for (const auto& [name, sum] : sums.sums_) result.emplace_back("sum." + name, sum);
+  if (options.validation_split != 0) {
+    result.emplace_back(validation_split, options.validation_split);
+  }
+  if (options.early_stopping && best.value) {
+    result.emplace_back(best_metric, options.early_stopping->metric);
+    result.emplace_back(best_value, *best.value);
+    result.emplace_back(best_epoch, static_cast<std::int64_t>(best.epoch));
+    result.emplace_back(best_stale, static_cast<std::int64_t>(best.stale));
+  }
+  return result;
+}
+
+void RunState::restore(const RestoreReport& report, const TrainerOptions& options) {
+  require_same(report, options);
+  cursor = report.cursor;
+  sums.rows_ = cursor.position;
+  for (auto& [name, sum] : sums.sums_) {
+    const auto* value = find<double>(report.properties, "sum." + name);
+    sum = value == nullptr ? 0 : *value;
+  }
+  best = {};
+  if (const auto* value = find<double>(report.properties, best_value)) {
+    best = {*value, count_of(report.properties, best_epoch),
+            count_of(report.properties, best_stale)};
+  }
+}
+
+}  // namespace ondine::fit

@@ -1,0 +1,47 @@
+// Where a training run stands, in memory and in a checkpoint's properties.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <ondine/trainer.h>
+
+namespace ondine::fit {
+
+// Sums over the epoch, weighted by rows.
+class MetricSums {
+ public:
+  explicit MetricSums(const std::vector<std::string>& names);
+  void add(const Metrics& step, std::uint64_t rows);
+  void clear();
+  // Writes the means into `to`.
+  void mean(Metrics& to) const;
+  std::uint64_t rows() const noexcept { return rows_; }
+
+ private:
+  friend struct RunState;
+  std::vector<std::pair<std::string, double>> sums_;
+  std::uint64_t rows_ = 0;
+};
+
+// Early stopping: the best epoch and how many have passed since.
+struct Best {
+  std::optional<double> value;
+  std::uint64_t epoch = 0;  // from 1
+  std::uint64_t stale = 0;  // epochs without improvement
+};
+
+struct RunState {
+  explicit RunState(const std::vector<std::string>& metrics) : sums(metrics) {}
+
+  Properties properties(const TrainerOptions& options) const;
+  // Error(mismatch) where the checkpoint was written with other options.
+  void restore(const RestoreReport& report, const TrainerOptions& options);
+
+  TrainingCursor cursor;
+  MetricSums sums;
+  Best best;
+};
+
+}  // namespace ondine::fit

@@ -1,0 +1,134 @@
+#include <ondine/trainer.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/file.h"
+#include "core/message.h"
+#include "core/out_of_memory.h"
+#include "trainer/fit/fit_run.h"
+
+namespace ondine {
+namespace {
+
+void require_valid(const Model& model, const TrainerOptions& options) {
+  if (options.algorithm >= model.algorithm_count()) {
+    fail(ErrorCode::mismatch, "the model has ", model.algorithm_count(), " training algorithms",
+         model.algorithm_count() == 0 ? "; make one with 'ondine prepare'" : "");
+  }
+  if (options.epochs == 0) fail(ErrorCode::mismatch, "a run needs at least one epoch");
+  if (options.batch_size == 0) fail(ErrorCode::mismatch, "a batch needs at least one row");
+  if (!(options.validation_split >= 0 && options.validation_split < 1)) {
+    fail(ErrorCode::mismatch, "the validation split must be at least 0 and below 1, it is ",
+         options.validation_split);
+  }
+  if (options.checkpoint.empty() && (options.resume || options.checkpoint_every != 0)) {
+    fail(ErrorCode::mismatch, "there is no checkpoint to ", options.resume ? "resume" : "write");
+  }
+  if (options.early_stopping) {
+    const EarlyStopping& early = *options.early_stopping;
+    if (early.patience == 0) fail(ErrorCode::mismatch, "the patience must be at least 1");
+    if (!(early.min_delta >= 0)) {
+      fail(ErrorCode::mismatch, "the least improvement must not be negative, it is ",
+           early.min_delta);
+    }
+  }
+}
+
+}  // namespace
+
+struct Trainer::Impl : fit::Session {
+  using Session::Session;
+};
+
+Trainer::Trainer(Model& model, TrainerOptions options) {
+  guard_memory("train the model", [&] {
+    require_valid(model, options);
+    impl_ = std::make_unique<Impl>(model, std::move(options));
+    impl_->state.cursor.shuffle_seed = impl_->options.seed;
+  });
+}
+
+Trainer::Trainer(Trainer&&) noexcept = default;
+Trainer& Trainer::operator=(Trainer&&) noexcept = default;
+Trainer::~Trainer() = default;
+
+void Trainer::on_step(std::function<bool(const StepReport&)> callback) {
+  impl_->on_step = std::move(callback);
+}
+void Trainer::on_epoch(std::function<void(const EpochReport&)> callback) {
+  impl_->on_epoch = std::move(callback);
+}
+
+RestoreReport Trainer::resume() {
+  return guard_memory("resume training", [&] {
+    if (impl_->options.checkpoint.empty()) fail(ErrorCode::mismatch, "no checkpoint to resume");
+    RestoreReport report = impl_->model->restore_checkpoint(impl_->options.checkpoint);
+    impl_->state.restore(report, impl_->options);
+    impl_->resumed = true;
+    return report;
+  });
+}
+
+FitReport Trainer::fit(const Dataset& data) {
+  return guard_memory("train the model", [&] {
+    if (impl_->options.resume && !impl_->resumed) resume();
+    const TrainerOptions& options = impl_->options;
+    if (options.validation_split == 0) return fit(data.train(), data.validation());
+    // A resumed run splits as the first one did, whatever its seed.
+    const auto [training, validation] =
+        data.split(options.validation_split, impl_->state.cursor.shuffle_seed);
+    return fit(training, validation);
+  });
+}
+
+FitReport Trainer::fit(const Dataset& training, const Dataset& validation) {
+  return guard_memory("train the model", [&] {
+    const TrainerOptions& options = impl_->options;
+    if (options.resume && !impl_->resumed) resume();
+    if (!options.checkpoint.empty() && !impl_->resumed) {
+      std::error_code error;
+      if (!options.overwrite && std::filesystem::exists(options.checkpoint, error)) {
+        fail(ErrorCode::mismatch, "checkpoint ", quoted(options.checkpoint.string()),
+             " exists; continue it with --resume or replace it with --overwrite");
+      }
+      require_writable(options.checkpoint);
+    }
+    FitReport report = fit::FitRun(*impl_, training, validation).run();
+    impl_->stop = false;
+    // Another call continues; its checkpoint is this run's.
+    impl_->resumed = true;
+    return report;
+  });
+}
+
+Evaluation Trainer::evaluate(const Dataset& data) const {
+  EvaluateOptions options;
+  options.map = impl_->options.map;
+  return ondine::evaluate(*impl_->model, data, options);
+}
+
+void Trainer::request_stop() noexcept { impl_->stop = true; }
+
+const TrainingCursor& Trainer::cursor() const noexcept { return impl_->state.cursor; }
+
+void require_writable(const std::filesystem::path& file) {
+  guard_memory("try a file", [&] {
+    std::error_code error;
+    if (std::filesystem::is_directory(file, error)) {
+      fail(ErrorCode::io, "cannot write ", quoted(file.string()), ": it is a folder");
+    }
+    PosixFileSystem files;
+    const std::string probe = file.string() + ".try";
+    files.remove(probe);
+    const IoResult created = files.create(probe);
+    if (created.error != 0) {
+      fail(ErrorCode::io, "cannot write ", quoted(file.string()), ": ",
+           std::generic_category().message(created.error));
+    }
+    files.close(created.value);
+    files.remove(probe);
+  });
+}
+
+}  // namespace ondine
