@@ -7,6 +7,7 @@
 #include "graph/contract/kernel.h"
 #include "kernels/common/compute_type.h"
 #include "kernels/recurrent/recurrence.h"
+#include "kernels/simd/isa.h"
 
 namespace ondine::kernels {
 
@@ -40,7 +41,9 @@ inline graph::Kernel bind_recurrent(graph::BindContext& context, const CellTrait
   const Recurrence s = read_recurrence(context, cell, context.shape(RecurrentInput::x),
                                        context.shape(RecurrentInput::r));
   for (const RecurrentImplementation& each : implementations) {
-    if (each.supports(context, s)) return each.make(context, s);
+    if (!each.supports(context, s)) continue;
+    context.set_implementation(each.name, math::isa_name(math::kernels()));
+    return each.make(context, s);
   }
   fail(ErrorCode::internal, "no implementation of ", context.node().op->name);
 }
