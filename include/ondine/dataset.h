@@ -23,21 +23,52 @@ using ArrayMap = std::vector<std::pair<std::string, std::string>>;
 // Order of the axes of image arrays of rank 4.
 enum class Layout : std::uint8_t { nchw, nhwc };
 
+// How an image of another aspect ratio becomes one of the input's size, both by bilinear resampling
+// with a triangle filter that widens when the image shrinks.
+enum class ImageFit : std::uint8_t {
+  crop,     // scaled until it covers the size, then cut to its centre
+  stretch,  // each axis scaled on its own
+};
+
+struct ImageSize {
+  std::int64_t height = 0;
+  std::int64_t width = 0;
+};
+
 struct DatasetOptions {
   Limits limits = {};
   // nhwc: arrays of rank 4 are [N, H, W, C] and their rows are transposed to [C, H, W].
   Layout layout = Layout::nchw;
+  ImageFit image_fit = ImageFit::crop;
+  std::optional<ImageSize> image_size = {};  // where the model's input leaves it open
+  std::string target = {};                   // column of a CSV file; empty: the last one
+  std::optional<double> fill = {};           // for missing numbers of a CSV file
 };
 
 class Batches;
 struct BatchOptions;
+namespace data {
+struct Parts;
+}
 
 // A training part and possibly a validation part. Copies share the data; immutable, so any number
 // of threads may read.
 class Dataset {
  public:
   Dataset();  // no rows
-  // Files and folders of arrays, by the rules of load_splits.
+  // What the places hold:
+  // - IDX, .npy and .npz files, and folders of them, by the rules of load_splits.
+  // - One folder with a folder of images (PNG, JPEG, BMP, WebP, TIFF) for each class, or with such
+  //   folders named train and val (or the like). Columns "image", decoded when a batch is taken,
+  //   and "label", the position of the folder's name in classes(). An input [N, C, H, W] or [N, H,
+  //   W, C] takes the images, C being 1 (grey) or 3 (red, green, blue): 0..1 in floating point,
+  //   0..255 in unsigned bytes.
+  // - .csv and .tsv files with a header; the words that load_splits knows tell validation data.
+  //   Columns "features" [N, F], the numbers of every column but the target, and the target by its
+  //   name: integers, floating point numbers or, for any other text, positions in classes().
+  // Throws what load_splits throws, and Error(mismatch) or Error(corrupt) naming file, row and
+  // column for a missing number without a fill, a row of another length, a class that the training
+  // part lacks, and a class without images.
   static Dataset open(const std::filesystem::path& place, const DatasetOptions& options = {});
   static Dataset open(std::span<const std::filesystem::path> places,
                       const DatasetOptions& options = {});
@@ -73,6 +104,8 @@ class Dataset {
 
  private:
   friend class Feeder;
+  explicit Dataset(data::Parts parts);
+
   std::shared_ptr<const Part> train_;
   std::shared_ptr<const Part> validation_;
 };

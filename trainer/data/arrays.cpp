@@ -1,7 +1,6 @@
 // Telling data files apart, and their names.
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <set>
 
 #include <ondine/data.h>
@@ -9,11 +8,15 @@
 #include "core/file.h"
 #include "core/out_of_memory.h"
 #include "trainer/data/open_data.h"
+#include "trainer/data/split_words.h"
 
 namespace ondine {
 namespace {
 
 namespace fs = std::filesystem;
+using data::cut_split;
+using data::Split;
+using data::split_of;
 
 bool is_npz(const fs::path& file) { return file.extension() == ".npz"; }
 
@@ -52,36 +55,6 @@ std::string stem_of(const fs::path& file) {
 bool is_idx_name(const fs::path& file) {
   return file.filename().string().find("-ubyte") != std::string::npos ||
          file.filename().string().find(".idx") != std::string::npos;
-}
-
-enum class Split { unknown, train, validation };
-
-Split split_of(std::string word) {
-  std::transform(word.begin(), word.end(), word.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  if (word == "train" || word == "training") return Split::train;
-  for (const char* known : {"t10k", "test", "val", "valid", "validation"}) {
-    if (word == known) return Split::validation;
-  }
-  return Split::unknown;
-}
-
-// Cuts the word that names a split off the front or end.
-Split cut_split(std::string& name) {
-  if (const Split whole = split_of(name); whole != Split::unknown) {
-    name.clear();
-    return whole;
-  }
-  const std::size_t first = name.find_first_of("-_.");
-  if (first == std::string::npos) return Split::unknown;
-  if (const Split front = split_of(name.substr(0, first)); front != Split::unknown) {
-    name.erase(0, first + 1);
-    return front;
-  }
-  const std::size_t last = name.find_last_of("-_.");
-  const Split back = split_of(name.substr(last + 1));
-  if (back != Split::unknown) name.resize(last);
-  return back;
 }
 
 // emnist-letters-train-images: what stands before the split tells the family.

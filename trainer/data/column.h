@@ -62,4 +62,11 @@ struct Dataset::Part {
   std::uint64_t size() const;
 };
 
+namespace data {
+struct Parts {
+  Dataset::Part train;
+  Dataset::Part validation;  // without columns when there is none
+};
+}  // namespace data
+
 }  // namespace ondine

@@ -5,6 +5,8 @@
 #include "core/message.h"
 #include "core/out_of_memory.h"
 #include "trainer/data/column.h"
+#include "trainer/data/image_folder.h"
+#include "trainer/data/table.h"
 
 namespace ondine {
 namespace {
@@ -34,6 +36,10 @@ std::uint64_t Dataset::Part::size() const {
   return first;
 }
 
+Dataset::Dataset(data::Parts parts)
+    : train_(std::make_shared<const Part>(std::move(parts.train))),
+      validation_(std::make_shared<const Part>(std::move(parts.validation))) {}
+
 Dataset::Dataset() : train_(no_part()), validation_(train_) {}
 
 Dataset Dataset::open(const std::filesystem::path& place, const DatasetOptions& options) {
@@ -42,8 +48,14 @@ Dataset Dataset::open(const std::filesystem::path& place, const DatasetOptions& 
 
 Dataset Dataset::open(std::span<const std::filesystem::path> places,
                       const DatasetOptions& options) {
-  DataSplits splits = load_splits(places, options.limits);
-  return from(std::move(splits.train), std::move(splits.validation), options);
+  return guard_memory("read the data", [&] {
+    if (data::are_tables(places)) return Dataset(data::open_tables(places, options));
+    if (places.size() == 1 && data::is_image_folder(places[0])) {
+      return Dataset(data::open_images(places[0], options));
+    }
+    DataSplits splits = load_splits(places, options.limits);
+    return from(std::move(splits.train), std::move(splits.validation), options);
+  });
 }
 
 Dataset Dataset::from(NamedValues train, NamedValues validation, const DatasetOptions& options) {

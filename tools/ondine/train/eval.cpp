@@ -5,13 +5,14 @@
 
 #include "ondine/command.h"
 #include "ondine/common.h"
+#include "ondine/train/data_options.h"
 
 namespace ondine::cli {
 namespace {
 
 struct Options {
   std::string model;
-  std::vector<std::string> data;
+  DataOptions data;
   std::vector<std::string> map;
   std::string label;
   std::string output;
@@ -26,7 +27,7 @@ int run(const Options& options) {
   load.threads = options.threads;
   Model model = Model::load(options.model, load);
   if (!options.checkpoint.empty()) model.restore_checkpoint(options.checkpoint);
-  const Dataset data = Dataset::open(to_paths(options.data));
+  const Dataset data = open_dataset(options.data.data, options.data);
   EvaluateOptions evaluate_options;
   evaluate_options.batch_size = options.batch_size;
   evaluate_options.map = parse_map(options.map);
@@ -56,7 +57,7 @@ void add_eval(Parser& parser) {
                  "  ondine eval train.onnx --checkpoint run.ckpt --data x_test.npy "
                  "y_test.npy --label y\n");
   command.option("MODEL", &options->model, "Model file").required();
-  command.option("--data", &options->data, "Folder or files: IDX, .npy, .npz").required();
+  add_data_options(command, options->data);
   command.option("--map", &options->map, "INPUT=ARRAY where names differ");
   command.option("--label", &options->label, "Array of the labels");
   command.option("--model-output", &options->output, "Output to compare; the first if absent");

@@ -34,7 +34,7 @@ void add_train(Parser& parser) {
                                "--batch-size 32 \\\n"
                                "      --checkpoint run.ckpt --resume\n");
   command.option("MODEL", &options->model, "Training model").required();
-  command.option("--data", &options->data, "Folder or files: IDX, .npy, .npz").required();
+  add_data_options(command, options->data);
   Option validation_data = command.option("--validation-data", &options->validation_data,
                                           "Folder or files to evaluate on after each epoch");
   command

@@ -63,9 +63,9 @@ TrainerOptions TrainRun::trainer_options() const {
 }
 
 void TrainRun::load_data() {
-  training_ = Dataset::open(to_paths(options_.data));
+  training_ = open_dataset(options_.data.data, options_.data);
   if (options_.validation_data.empty()) return;
-  const Dataset other = Dataset::open(to_paths(options_.validation_data));
+  const Dataset other = open_dataset(options_.validation_data, options_.data);
   validation_ = other.has_validation() ? other.validation() : other;
 }
 

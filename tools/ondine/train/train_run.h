@@ -9,13 +9,14 @@
 #include <ondine/trainer.h>
 
 #include "ondine/common.h"
+#include "ondine/train/data_options.h"
 #include "ondine/train/progress.h"
 
 namespace ondine::cli {
 
 struct TrainOptions {
   std::string model;
-  std::vector<std::string> data;
+  DataOptions data;
   std::vector<std::string> validation_data;
   std::vector<std::string> map;
   std::vector<std::string> set;

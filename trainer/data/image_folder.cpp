@@ -1,0 +1,136 @@
+#include "trainer/data/image_folder.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "core/file.h"
+#include "core/message.h"
+#include "trainer/data/split_words.h"
+
+namespace ondine::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_image(const std::string& name) {
+  constexpr std::array<std::string_view, 7> known{".png",  ".jpg", ".jpeg", ".bmp",
+                                                  ".webp", ".tif", ".tiff"};
+  std::string extension = fs::path(name).extension().string();
+  std::transform(extension.begin(), extension.end(), extension.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return std::find(known.begin(), known.end(), extension) != known.end();
+}
+
+std::vector<std::string> sorted_names(const fs::path& folder) {
+  PosixFileSystem files;
+  std::vector<std::string> names;
+  require_io(files.list(folder.string(), names), "list", folder.string());
+  std::erase_if(names, [](const std::string& name) { return name.starts_with('.'); });
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::vector<std::string> folders_in(const fs::path& folder) {
+  std::vector<std::string> names = sorted_names(folder);
+  std::erase_if(names, [&](const std::string& name) {
+    std::error_code error;
+    return !fs::is_directory(folder / name, error);
+  });
+  return names;
+}
+
+bool holds_images(const fs::path& folder) {
+  const std::vector<std::string> names = sorted_names(folder);
+  return std::any_of(names.begin(), names.end(), is_image);
+}
+
+bool holds_classes(const fs::path& folder) {
+  const std::vector<std::string> names = folders_in(folder);
+  return std::any_of(names.begin(), names.end(),
+                     [&](const std::string& name) { return holds_images(folder / name); });
+}
+
+// All folders are named train, val and the like.
+bool is_split(const std::vector<std::string>& folders) {
+  return !folders.empty() && std::all_of(folders.begin(), folders.end(), [](const auto& name) {
+    return split_of(name) != Split::unknown;
+  });
+}
+
+// `classes` is taken from the folder when it is empty.
+Dataset::Part open_part(const fs::path& folder, std::vector<std::string> classes,
+                        const DatasetOptions& options) {
+  const std::vector<std::string> found = folders_in(folder);
+  if (classes.empty()) classes = found;
+  FileIndex files;
+  std::vector<std::int64_t> labels;
+  for (const std::string& name : found) {
+    const auto position = std::find(classes.begin(), classes.end(), name);
+    if (position == classes.end()) {
+      fail(ErrorCode::mismatch, "class ", quoted(name), " in folder ", quoted(folder.string()),
+           " is none of the training data");
+    }
+    files.add_folder((folder / name).string());
+    for (const std::string& file : sorted_names(folder / name)) {
+      if (is_image(file)) files.add(file);
+    }
+    if (files.size() == labels.size()) {
+      fail(ErrorCode::mismatch, "class ", quoted(name), " has no images in folder ",
+           quoted((folder / name).string()));
+    }
+    labels.resize(files.size(), position - classes.begin());
+  }
+  Dataset::Part part;
+  part.classes = std::move(classes);
+  const Shape rows{static_cast<std::int64_t>(labels.size())};
+  part.columns.push_back(image_column("image", std::move(files), options));
+  part.columns.push_back(array_column("label", Tensor::of(rows, labels), Layout::nchw));
+  return part;
+}
+
+}  // namespace
+
+void FileIndex::add(const std::string& name) {
+  starts_.push_back(names_.size());
+  names_ += name;
+}
+
+std::string FileIndex::path(std::uint64_t i) const {
+  const auto after =
+      std::upper_bound(folders_.begin(), folders_.end(), i,
+                       [](std::uint64_t row, const Folder& folder) { return row < folder.first; });
+  const std::uint64_t end = i + 1 < starts_.size() ? starts_[i + 1] : names_.size();
+  return std::prev(after)->path + "/" + names_.substr(starts_[i], end - starts_[i]);
+}
+
+bool is_image_folder(const fs::path& folder) {
+  std::error_code error;
+  if (!fs::is_directory(folder, error)) return false;
+  const std::vector<std::string> names = folders_in(folder);
+  if (!is_split(names)) return holds_classes(folder);
+  return std::any_of(names.begin(), names.end(),
+                     [&](const std::string& name) { return holds_classes(folder / name); });
+}
+
+Parts open_images(const fs::path& folder, const DatasetOptions& options) {
+  const std::vector<std::string> names = folders_in(folder);
+  if (!is_split(names)) return {open_part(folder, {}, options), {}};
+  std::array<std::string, 2> of_split;
+  for (const std::string& name : names) {
+    std::string& taken = of_split[split_of(name) == Split::train ? 0 : 1];
+    if (!taken.empty()) {
+      fail(ErrorCode::mismatch, "folders ", quoted(taken), " and ", quoted(name), " in ",
+           quoted(folder.string()), " are both the same part of the data");
+    }
+    taken = name;
+  }
+  Parts parts;
+  if (!of_split[0].empty()) parts.train = open_part(folder / of_split[0], {}, options);
+  if (!of_split[1].empty()) {
+    parts.validation = open_part(folder / of_split[1], parts.train.classes, options);
+  }
+  return parts;
+}
+
+}  // namespace ondine::data
