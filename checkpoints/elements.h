@@ -25,8 +25,8 @@ void write_elements(Sink& sink, const Tensor& tensor);
 std::uint32_t stored_crc(const Tensor& tensor);
 
 // Reads `bytes` stored bytes. Throws Error(corrupt) when they do not have the checksum (where one
-// is known), are not exactly the elements of `shape`, or hold what is no value of `dtype`. `bytes`
-// must be known to be there: memory is taken in proportion to it.
+// is known), are not exactly the elements of `shape`, or hold what is no value of `dtype`. The
+// caller has checked that the source has `bytes` left: memory is taken in proportion to it.
 Tensor read_elements(Source& source, DType dtype, const Shape& shape, std::uint64_t bytes,
                      std::optional<std::uint32_t> crc, bool swap);
 Tensor read_elements(Source& source, DType dtype, const Shape& shape, std::uint64_t bytes,

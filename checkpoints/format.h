@@ -21,7 +21,7 @@ struct ExpectedModel {
 // stored: a variable without value, two of one name.
 void encode_checkpoint(const Checkpoint& checkpoint, Sink& sink);
 
-// Reads a whole source. Every damage is Error(corrupt) that says what and where; a newer version of
+// Reads a whole source. Damage is Error(corrupt), which says what and where; a newer version of
 // the format is Error(unsupported), a checkpoint of another model Error(mismatch), more than
 // `limits` allow Error(limit).
 Checkpoint decode_checkpoint(Source& source, const std::optional<ExpectedModel>& expected = {},

@@ -20,7 +20,7 @@ struct Header {
 };
 
 std::array<std::byte, header_size> encode_header(const Header& header);
-// Magic and checksum are verified first, so an unknown version is no damage: Error(unsupported).
+// Verifies magic and checksum first, so that an unknown version is Error(unsupported), not damage.
 Header decode_header(Source& source);
 
 }  // namespace ondine

@@ -48,10 +48,10 @@ Manifest describe(const Checkpoint& checkpoint);
 // that no describe() makes.
 Checkpoint checkpoint_of(const Manifest& manifest);
 
-// Same bytes for the same manifest, whatever the locale.
+// The same manifest gives the same bytes in every locale.
 std::string encode_manifest(const Manifest& manifest);
-// Version 1. Throws Error(corrupt) for anything that encode_manifest does not give. No length that
-// the bytes state is believed beyond the bytes that are left.
+// Version 1. Throws Error(corrupt) for anything that encode_manifest does not give. A length in
+// the bytes is checked against the bytes that are left before memory is taken.
 Manifest decode_manifest_v1(std::span<const std::byte> bytes);
 
 }  // namespace ondine

@@ -24,10 +24,10 @@ struct Safetensors {
 };
 
 // Widest elements first, so that each tensor is aligned. Error(unsupported) for a dtype that the
-// format does not have, Error(mismatch) for a name that is taken or no UTF-8.
+// format does not have, Error(mismatch) for a duplicate name or one that is not UTF-8.
 void write_safetensors(const Safetensors& content, Sink& sink);
 // Tensors in the order of the file. Error(corrupt) that says what and where for a file that breaks
-// a rule of the format: strict JSON, no key twice, no hole, no overlap, nothing behind the end.
+// a rule of the format: strict JSON, no key twice, no hole, no overlap, nothing after the end.
 Safetensors read_safetensors(Source& source, const Limits& limits = {});
 
 // The same with files; a write is atomic (core/atomic_file.h).

@@ -24,7 +24,7 @@ struct LoadedCheckpoint {
 // The newest whole generation. PATH.prev is tried when PATH is missing, cannot be read or is
 // damaged. It is not tried when PATH is whole but not for this caller, of another model, of a newer
 // format or above a limit: going back would lose steps without need. When neither can be loaded,
-// the error is that of PATH and its message tells both reasons.
+// the error is that of PATH and its message gives both reasons.
 LoadedCheckpoint load_checkpoint(FileSystem& files, const std::filesystem::path& path,
                                  const std::optional<ExpectedModel>& expected = {},
                                  const Limits& limits = {});

@@ -9,13 +9,13 @@
 
 namespace ondine {
 
-// Whether numbers in memory are to be turned when they come from or go to a little-endian file.
+// Whether this machine is big-endian, so that numbers of a little-endian file need swapping.
 inline constexpr bool other_byte_order = std::endian::native == std::endian::big;
 
 // Bytes of one number; an element of a complex type is two numbers.
 std::size_t number_width(DType dtype) noexcept;
 
-// Turns the bytes of every number. `bytes` are whole elements of `dtype`.
+// Reverses the bytes of every number in place. `bytes` are whole elements of `dtype`.
 void swap_numbers(std::span<std::byte> bytes, DType dtype) noexcept;
 
 }  // namespace ondine

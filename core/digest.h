@@ -12,7 +12,7 @@ namespace ondine {
 
 using Sha256Digest = std::array<std::uint8_t, 32>;
 
-// Feed any number of pieces, then finish() once.
+// Feed any number of chunks, then call finish() once.
 class Sha256 {
  public:
   void update(std::span<const std::byte> bytes) noexcept;
@@ -31,7 +31,7 @@ Sha256Digest sha256(std::span<const std::byte> bytes) noexcept;
 
 // Continues `crc`, the checksum of what came before (0 at the start).
 std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t crc = 0) noexcept;
-// The same from tables alone; crc32c() uses the processor's instruction where there is one.
+// The same computed from tables only; crc32c() uses the processor's instruction where there is one.
 std::uint32_t crc32c_portable(std::span<const std::byte> bytes, std::uint32_t crc = 0) noexcept;
 
 // Two lower-case digits a byte.

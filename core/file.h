@@ -1,4 +1,6 @@
-// All access to files goes through FileSystem, so that a test can fail or record every call.
+// Checkpoints and exported files are written and read through FileSystem, so that a test can fail
+// or record every call. Two other ways to files exist, both for reading models: mapping
+// (proto/mapped_file.h) and opening below a folder (proto/open_below.cpp).
 #pragma once
 
 #include <cstddef>
@@ -12,13 +14,13 @@
 
 namespace ondine {
 
-// What an operation gave: a handle or a count, or the errno of its refusal.
+// The result of an operation: a handle or a count, or errno on failure.
 struct IoResult {
   std::int64_t value = 0;
   int error = 0;
 };
 
-// The operations of the operating system, unadorned. No call throws Error.
+// The plain operations of the operating system. No call throws Error.
 class FileSystem {
  public:
   using Handle = std::int64_t;
@@ -31,21 +33,22 @@ class FileSystem {
   // A handle that keeps others from locking the file until it is closed or its process ends.
   // EWOULDBLOCK while another handle has it, ENOENT when there is no such file.
   virtual IoResult lock(const std::string& path) = 0;
-  // The number of bytes taken, which may be smaller.
+  // The number of bytes written, which may be fewer than given.
   virtual IoResult write(Handle handle, std::span<const std::byte> bytes) = 0;
-  // The number of bytes read, which may be smaller; 0 at the end.
+  // The number of bytes read, which may be fewer than asked for; 0 at the end.
   virtual IoResult read(Handle handle, std::span<std::byte> bytes) = 0;
   virtual IoResult size(Handle handle) = 0;
   // Makes the file's content durable.
   virtual IoResult sync(Handle handle) = 0;
   virtual IoResult close(Handle handle) = 0;
-  // Replaces `to` in one step.
+  // Replaces `to` atomically.
   virtual IoResult rename(const std::string& from, const std::string& to) = 0;
   // A second name for the same file. EEXIST when the name is taken.
   virtual IoResult link(const std::string& file, const std::string& name) = 0;
   virtual IoResult remove(const std::string& path) = 0;
   // Makes the names in a folder durable.
   virtual IoResult sync_folder(const std::string& path) = 0;
+  // Appends the names in a folder, "." and ".." included.
   virtual IoResult list(const std::string& folder, std::vector<std::string>& names) = 0;
 };
 
@@ -71,7 +74,8 @@ class PosixFileSystem final : public FileSystem {
 // result.value, or fail_io.
 std::int64_t require_io(IoResult result, std::string_view verb, std::string_view path);
 
-// An open handle, closed when it goes. Every method throws Error(io) with the path and the reason.
+// An open handle, closed by the destructor. Every method throws Error(io) with the path and the
+// reason.
 class File {
  public:
   File() = default;
@@ -85,12 +89,12 @@ class File {
   bool is_open() const noexcept { return files_ != nullptr; }
   const std::string& path() const noexcept { return path_; }
 
-  // All of it: a short write is continued.
+  // Writes all the bytes: continues after a short write.
   void write(std::span<const std::byte> bytes);
-  // As much as there is up to bytes.size(); less only at the end.
+  // Fills `bytes`; returns fewer than bytes.size() only at the end of the file.
   std::size_t read(std::span<std::byte> bytes);
   std::uint64_t size() const;
-  // A refusal is final: what the system did not manage to store must be written anew elsewhere.
+  // A failure is final: bytes that could not be made durable must be written to another file.
   void sync();
   void close();
 

@@ -38,7 +38,7 @@ template <class... Parts>
 
 // Text from a model or a file, for use in messages: quoted, control characters escaped, shortened.
 std::string quoted(std::string_view text);
-// Without these two a std::string would find std::quoted, once some header brings that in.
+// Exact matches, so that overload resolution never picks std::quoted.
 inline std::string quoted(const std::string& text) { return quoted(std::string_view(text)); }
 inline std::string quoted(std::string& text) { return quoted(std::string_view(text)); }
 

@@ -1,4 +1,4 @@
-// Memory that the system refuses, told like every other limit.
+// Failed allocations, reported as Error(limit).
 #pragma once
 
 #include <new>
@@ -7,12 +7,12 @@
 
 namespace ondine {
 
-// Throws Error(limit): "the system has no memory left to WHAT", or, where there is none for this
-// text either, "out of memory".
+// Throws Error(limit): "the system has no memory left to WHAT", or
+// "out of memory" when not even this text can be allocated.
 [[noreturn]] void fail_out_of_memory(std::string_view what);
 
 // Runs the body of a public function: std::bad_alloc and std::length_error become
-// fail_out_of_memory(what). The name of what is done begins with a verb.
+// fail_out_of_memory(what). `what` begins with a verb.
 template <class Body>
 decltype(auto) guard_memory(std::string_view what, Body&& body) {
   try {

@@ -1,4 +1,4 @@
-// Large blocks of zeros straight from the system.
+// Large zeroed blocks, mapped from the operating system.
 #pragma once
 
 #include <cstddef>

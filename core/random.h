@@ -16,10 +16,7 @@ struct RandomKey {
 // Block `index` of a stream: four independent uniform 32-bit numbers.
 std::array<std::uint32_t, 4> random_block(const RandomKey& key, std::uint64_t index) noexcept;
 
-// Uniform in [0, 1): the top 24 bits, or 53 bits of two words.
-inline float uniform_float(std::uint32_t bits) noexcept {
-  return static_cast<float>(bits >> 8) * 0x1p-24F;
-}
+// Uniform in [0, 1): the top 53 bits of two words.
 inline double uniform_double(std::uint32_t high, std::uint32_t low) noexcept {
   const auto bits = (static_cast<std::uint64_t>(high) << 32 | low) >> 11;
   return static_cast<double>(bits) * 0x1p-53;

@@ -1,5 +1,5 @@
-// A message whose parts lie in an arena: nothing is lost when memory runs out within protobuf,
-// whose repeated fields forget an element that they have no room for.
+// A message whose parts lie in an arena: nothing leaks when memory runs out inside protobuf,
+// whose repeated fields lose an element that they cannot store.
 #pragma once
 
 #include <google/protobuf/arena.h>

@@ -34,8 +34,8 @@ struct LeftOut {
   std::vector<Error> errors;       // one for each object that is wrong
   std::vector<std::string> names;  // by which the rest of the model may speak of these objects
 };
-// The same, but objects that are wrong are left out and told of, so that more can be found in what
-// remains. Still throws what ends an import: limits, and files that are no models.
+// The same, but invalid objects are left out and reported, so that more errors can be found in the
+// rest. Still throws what ends an import: limits, and files that are no models.
 graph::ModelDef load_model(const std::filesystem::path& file, const Limits& limits,
                            LeftOut& left_out);
 graph::ModelDef load_model(std::span<const std::byte> bytes, const Limits& limits,

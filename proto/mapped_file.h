@@ -12,7 +12,7 @@
 
 namespace ondine {
 
-// A file descriptor, closed when it goes.
+// A file descriptor, closed by the destructor.
 class Descriptor {
  public:
   Descriptor() = default;
@@ -50,10 +50,10 @@ class MappedFile {
 // Opens a file that the user named; links are followed. Throws Error(io).
 Descriptor open_file(const std::filesystem::path& file);
 
-// Opens what `location` (relative, separated by '/') names below `folder`. However the name is made
-// and whatever lies below the folder: nothing outside is opened. Throws Error(invalid_model) for
-// names that are absolute or climb, and for links that `limits` do not allow; Error(io) for the
-// rest.
+// Opens what `location` (relative, separated by '/') names below `folder`, and never anything
+// outside of it, whatever the name is and whatever lies below the folder. Throws
+// Error(invalid_model) for a name that is absolute or contains "..", and for links that `limits` do
+// not allow; Error(io) for the rest.
 // `Resolver::walk` stands in for systems without openat2 and follows no links at all.
 enum class Resolver { kernel, walk };
 Descriptor open_below(const std::filesystem::path& folder, const std::string& location,

@@ -15,8 +15,8 @@ namespace ondine {
 // Deeper nesting is refused whatever Limits::message_depth says: parsing and importing recurse.
 inline constexpr int deepest_message = 1000;
 
-// Memory that decoding may take whatever Limits::parse_bytes says: more for each byte is a message
-// of empty messages, which no model needs (nodes with short names take about 20).
+// Memory that decoding may take, whatever Limits::parse_bytes says. A file that needs more per byte
+// consists of empty messages, unlike any model (nodes with short names take about 20).
 constexpr std::uint64_t parse_bytes_of(std::size_t input_bytes) noexcept {
   return (std::uint64_t{24} << 20) + 24 * std::uint64_t{input_bytes};
 }

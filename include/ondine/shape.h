@@ -33,7 +33,7 @@ class Shape {
   const std::int64_t* begin() const noexcept { return extents_.data(); }
   const std::int64_t* end() const noexcept { return extents_.data() + rank_; }
 
-  // Product of the extents; 1 for rank 0. Throws Error(limit) when it exceeds 2^62.
+  // Product of the extents; 1 for rank 0. Throws Error(limit) when the nonzero ones exceed 2^56.
   std::int64_t size() const;
   // Product of the extents first <= axis < last, same errors.
   std::int64_t size(std::size_t first, std::size_t last) const;
