@@ -32,7 +32,7 @@ function(ondine_kernel_headers name)
 endfunction()
 
 include(${PROJECT_SOURCE_DIR}/kernels/simd/simd.cmake)
-set(ONDINE_KNOWN_simd simd conv matmul norm optimizer elementwise recurrent common)
+set(ONDINE_KNOWN_simd simd)
 
 ondine_family(common KNOWS simd)
 ondine_family(elementwise KNOWS common)

@@ -4,7 +4,9 @@
 
 #include "core/checked.h"
 #include "kernels/common/scratch_pool.h"
+#include "kernels/simd/norm/softmax_table.h"
 #include "kernels/simd/tables.h"
+#include "kernels/simd/vector/vector_table.h"
 
 namespace ondine::math {
 namespace {
@@ -62,7 +64,7 @@ void weigh(ThreadPool& pool, const AttentionShape& s, const AttentionScores<T>& 
            Workspace work, const Kernels& kernels) {
   gemm<T>(pool, score_shape(s, rows), q + (head * s.queries + first) * s.features,
           k + head * s.keys * s.features, to, {.alpha = scores.scale}, work, kernels);
-  const auto softmax = kernel_set<T>(kernels).rows->softmax;
+  const auto softmax = kernel_set<T>(kernels).softmax->softmax;
   const auto axpy = kernel_set<T>(kernels).vector->axpy;
   for (std::int64_t i = 0; i < rows; ++i) {
     T* row = to + i * s.keys;
@@ -121,7 +123,7 @@ void attention_gradient(ThreadPool& pool, const AttentionShape& s, const Attenti
   }
   const Slot<T> slot(s, kernels);
   const std::int64_t rows = tile_rows(s);
-  const auto softmax_gradient = kernel_set<T>(kernels).rows->softmax_gradient;
+  const auto softmax_gradient = kernel_set<T>(kernels).softmax->softmax_gradient;
   const auto head_gradient = [&](std::byte* at, std::int64_t head) {
     T* p = slot.scores(at);
     T* ds = slot.derivatives(at);

@@ -102,9 +102,9 @@ Dim window_extent(WindowAxis axis, Dim in, AutoPad auto_pad, bool ceil) {
   return {};
 }
 
-math::Extents extents(std::span<const std::int64_t> spatial) {
+math::SpatialDims spatial_dims(std::span<const std::int64_t> spatial) {
   require_spatial(spatial.size());
-  math::Extents result{1, 1, 1};
+  math::SpatialDims result{1, 1, 1};
   std::copy(spatial.begin(), spatial.end(),
             result.end() - static_cast<std::ptrdiff_t>(spatial.size()));
   return result;

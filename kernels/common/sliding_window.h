@@ -2,7 +2,7 @@
 #pragma once
 
 #include "graph/contract/infer.h"
-#include "kernels/conv/conv_primitive.h"
+#include "kernels/simd/conv/spatial_dims.h"
 
 namespace ondine::kernels {
 
@@ -38,8 +38,8 @@ std::int64_t resolve(WindowAxis& axis, std::int64_t in, AutoPad auto_pad, bool c
 // The same for an extent that may be open.
 graph::Dim window_extent(WindowAxis axis, graph::Dim in, AutoPad auto_pad, bool ceil);
 
-// The three spatial extents of the numerics from up to three axes, leading ones added.
-math::Extents extents(std::span<const std::int64_t> spatial);
+// The three spatial dims of the numerics from up to three axes, leading ones added.
+math::SpatialDims spatial_dims(std::span<const std::int64_t> spatial);
 // Error(unsupported) above three spatial axes.
 void require_spatial(std::size_t axes);
 

@@ -158,9 +158,9 @@ math::ConvShape geometry(const NodeView& node, const Shape& x, const Shape& w, c
                     .in_channels = in[1],
                     .out_channels = out[1],
                     .groups = groups(node),
-                    .in = extents(in.span().subspan(2)),
-                    .kernel = extents(w.span().subspan(2)),
-                    .out = extents(out.span().subspan(2))};
+                    .in = spatial_dims(in.span().subspan(2)),
+                    .kernel = spatial_dims(w.span().subspan(2)),
+                    .out = spatial_dims(out.span().subspan(2))};
   for (std::size_t i = 0; i < axes; ++i) {
     WindowAxis& axis = window.axes[i];
     if (adjoint) {

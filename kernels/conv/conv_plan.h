@@ -5,11 +5,11 @@
 #include <optional>
 
 #include "kernels/common/scratch_pool.h"
+#include "kernels/conv/conv_primitive.h"
 #include "kernels/simd/conv/conv_table.h"
 
 namespace ondine::math {
 
-inline std::int64_t volume(const Extents& e) { return e[0] * e[1] * e[2]; }
 inline std::int64_t round_up(std::int64_t a, std::int64_t unit) {
   return (a + unit - 1) / unit * unit;
 }

@@ -3,15 +3,14 @@
 // double. A transposed convolution is conv_input_gradient with the roles of x and y exchanged.
 #pragma once
 
-#include <array>
 #include <cstdint>
 
 #include "kernels/matmul/gemm_primitive.h"
+#include "kernels/simd/conv/spatial_dims.h"
 
 namespace ondine::math {
 
-// Spatial extents are those of depth, height, width; a lower rank has leading ones.
-using Extents = std::array<std::int64_t, 3>;
+using Extents = SpatialDims;
 
 // y[o] = sum over k of w[k] x[o stride + k dilation - pad], x being 0 outside of its extents; what
 // is padded at the end follows from `out`. `groups` divides both numbers of channels.

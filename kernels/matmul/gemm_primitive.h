@@ -6,10 +6,9 @@
 #include "core/parallel.h"
 #include "kernels/common/workspace.h"
 #include "kernels/simd/isa.h"
+#include "kernels/simd/matmul/gemm_table.h"
 
 namespace ondine::math {
-
-enum class Activation : std::uint8_t { none, relu, relu6 };  // relu6: min(max(x, 0), 6)
 
 // op(A) is m x k, op(B) is k x n, C is m x n. Leading dimensions of 0 mean dense matrices.
 struct GemmShape {

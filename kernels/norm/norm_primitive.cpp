@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/simd/conv/conv_table.h"
+#include "kernels/elementwise/vector.h"
+#include "kernels/simd/norm/batch_norm_table.h"
+#include "kernels/simd/norm/layer_norm_table.h"
+#include "kernels/simd/tables.h"
 
 namespace ondine::math {
 namespace {
@@ -40,7 +43,7 @@ void statistics(const ChannelShape& s, Index c, const T* x, T* mean, T* variance
     variance[c] = static_cast<T>(squares / elements);
     return;
   }
-  const auto join = kernel_set<T>(kernels).channels->moments;
+  const auto join = kernel_set<T>(kernels).batch_norm->moments;
   Moments moments;
   for (Index n = 0; n < s.batch; ++n) {
     join(x + (n * s.channels + c) * s.spatial, s.spatial, &moments);
@@ -60,7 +63,7 @@ NormRow<T> norm_row(T mean, T variance, T scale, T bias, T epsilon, T low, T hig
 template <class T>
 void normalize_channel(const ChannelShape& s, Index c, const NormRow<T>& row, const T* x,
                        const T* addend, T* y, const Kernels& kernels) {
-  const auto normalize = kernel_set<T>(kernels).channels->normalize;
+  const auto normalize = kernel_set<T>(kernels).batch_norm->normalize;
   for (Index n = 0; n < s.batch; ++n) {
     const Index at = (n * s.channels + c) * s.spatial;
     normalize(row, y + at, x + at, addend ? addend + at : nullptr, s.spatial);
@@ -103,7 +106,7 @@ void batch_norm_gradient(ThreadPool& pool, const ChannelShape& s, const T* dy, c
                          const T* mean, const T* variance, const T* scale, T epsilon,
                          bool constant_statistics, const NormMask<T>& mask, T* dx, T* dscale,
                          T* dbias, const Kernels& kernels) {
-  const auto& channels = *kernel_set<T>(kernels).channels;
+  const auto& channels = *kernel_set<T>(kernels).batch_norm;
   const auto& vector = vector_kernels<T>(kernels);
   const auto& rows = *kernel_set<T>(kernels).rows;
   const auto count = static_cast<double>(s.batch * s.spatial);
@@ -148,7 +151,7 @@ void layer_norm(ThreadPool& pool, Index rows, Index length, const T* x, const T*
                 const T* bias, T epsilon, T* y, T* mean, T* inv_std, const Kernels& kernels) {
   if (length == 0) return;
   const auto& vector = vector_kernels<T>(kernels);
-  const auto normalize = kernel_set<T>(kernels).rows->normalize;
+  const auto normalize = kernel_set<T>(kernels).layer_norm->normalize;
   const Index grain = std::max<Index>(1, elementwise_grain / length);
   pool.for_chunks(rows, grain, [&](Index first, Index last) {
     for (Index i = first; i < last; ++i) {
@@ -172,7 +175,7 @@ void layer_norm_gradient(ThreadPool& pool, Index rows, Index length, const T* dy
   if (dbias) column_sums(pool, dbias, dy, rows, length, length, kernels);
   if (dscale) {
     // Strips of columns, each over all rows in order; blocks of rows keep the error small.
-    const auto normal_sums = set.rows->normal_column_sums;
+    const auto normal_sums = set.layer_norm->normal_column_sums;
     constexpr Index strip = 64;
     const Index strips = (length + strip - 1) / strip;
     const Index grain = std::max<Index>(1, elementwise_grain / (strip * (rows + 1)));
@@ -190,17 +193,18 @@ void layer_norm_gradient(ThreadPool& pool, Index rows, Index length, const T* dy
       T total = 0;
       T product = 0;
       if (scale) {
-        set.rows->scaled_norm_sums(dy + at, scale, x + at, mean[i], length, &total, &product);
+        set.layer_norm->scaled_norm_sums(dy + at, scale, x + at, mean[i], length, &total, &product);
       } else {
-        set.rows->norm_sums(dy + at, x + at, mean[i], length, &total, &product);
+        set.layer_norm->norm_sums(dy + at, x + at, mean[i], length, &total, &product);
       }
       const T a = inv_std[i];
       const T b = -a * a * a * product / static_cast<T>(length);
       const T c = -a * total / static_cast<T>(length);
       if (scale) {
-        set.rows->scaled_norm_gradient(dx + at, dy + at, scale, x + at, mean[i], a, b, c, length);
+        set.layer_norm->scaled_norm_gradient(dx + at, dy + at, scale, x + at, mean[i], a, b, c,
+                                             length);
       } else {
-        set.rows->norm_gradient(dx + at, dy + at, x + at, mean[i], a, b, c, length);
+        set.layer_norm->norm_gradient(dx + at, dy + at, x + at, mean[i], a, b, c, length);
       }
     }
   });

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kernels/common/grain.h"
+#include "kernels/simd/norm/softmax_table.h"
 #include "kernels/simd/tables.h"
 
 namespace ondine::math {
@@ -21,28 +23,28 @@ void for_rows(ThreadPool& pool, std::int64_t rows, std::int64_t length, Row&& ro
 template <class T>
 void softmax(ThreadPool& pool, T* y, const T* x, std::int64_t rows, std::int64_t length,
              const Kernels& kernels) {
-  const auto row = kernel_set<T>(kernels).rows->softmax;
+  const auto row = kernel_set<T>(kernels).softmax->softmax;
   for_rows(pool, rows, length, [&](std::int64_t at) { row(y + at, x + at, length); });
 }
 
 template <class T>
 void log_softmax(ThreadPool& pool, T* y, const T* x, std::int64_t rows, std::int64_t length,
                  const Kernels& kernels) {
-  const auto row = kernel_set<T>(kernels).rows->log_softmax;
+  const auto row = kernel_set<T>(kernels).softmax->log_softmax;
   for_rows(pool, rows, length, [&](std::int64_t at) { row(y + at, x + at, length); });
 }
 
 template <class T>
 void softmax_gradient(ThreadPool& pool, T* dx, const T* dy, const T* y, std::int64_t rows,
                       std::int64_t length, const Kernels& kernels) {
-  const auto row = kernel_set<T>(kernels).rows->softmax_gradient;
+  const auto row = kernel_set<T>(kernels).softmax->softmax_gradient;
   for_rows(pool, rows, length, [&](std::int64_t at) { row(dx + at, dy + at, y + at, length); });
 }
 
 template <class T>
 void log_softmax_gradient(ThreadPool& pool, T* dx, const T* dy, const T* y, std::int64_t rows,
                           std::int64_t length, const Kernels& kernels) {
-  const auto row = kernel_set<T>(kernels).rows->log_softmax_gradient;
+  const auto row = kernel_set<T>(kernels).softmax->log_softmax_gradient;
   for_rows(pool, rows, length, [&](std::int64_t at) { row(dx + at, dy + at, y + at, length); });
 }
 

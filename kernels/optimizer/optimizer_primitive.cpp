@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/common/grain.h"
 #include "kernels/simd/tables.h"
 
 namespace ondine::math {
@@ -9,7 +10,7 @@ namespace ondine::math {
 template <class T>
 void sgd(ThreadPool& pool, const Sgd<T>& o, std::int64_t n, const T* x, const T* g, T* x_new,
          const Kernels& kernels) {
-  const auto row = kernel_set<T>(kernels).rows->sgd;
+  const auto row = kernel_set<T>(kernels).optimizer->sgd;
   pool.for_chunks(n, elementwise_grain, [&](std::int64_t i, std::int64_t last) {
     row(o, last - i, x + i, g + i, x_new + i);
   });
@@ -21,7 +22,7 @@ template <class T>
 void thin_sgd_update(ThreadPool& pool, const ThinSgdUpdate<T>& o, const T* w, const T* a,
                      const T* b, T* w_new, const Kernels& kernels) {
   constexpr std::int64_t block = 32768;  // elements
-  const auto rows = kernel_set<T>(kernels).rows->thin_sgd_update;
+  const auto rows = kernel_set<T>(kernels).optimizer->thin_sgd_update;
   const std::int64_t grain = std::max<std::int64_t>(1, block / std::max<std::int64_t>(1, o.n));
   pool.for_chunks(o.m, grain, [&](std::int64_t first, std::int64_t last) {
     ThinSgdUpdate<T> part = o;
@@ -34,7 +35,7 @@ void thin_sgd_update(ThreadPool& pool, const ThinSgdUpdate<T>& o, const T* w, co
 template <class T>
 void momentum(ThreadPool& pool, const Momentum<T>& o, std::int64_t n, const T* x, const T* g,
               const T* v, T* x_new, T* v_new, const Kernels& kernels) {
-  const auto row = kernel_set<T>(kernels).rows->momentum;
+  const auto row = kernel_set<T>(kernels).optimizer->momentum;
   pool.for_chunks(n, elementwise_grain, [&](std::int64_t i, std::int64_t last) {
     row(o, last - i, x + i, g + i, v + i, x_new + i, v_new + i);
   });
@@ -43,7 +44,7 @@ void momentum(ThreadPool& pool, const Momentum<T>& o, std::int64_t n, const T* x
 template <class T>
 void adagrad(ThreadPool& pool, const Adagrad<T>& o, std::int64_t n, const T* x, const T* g,
              const T* h, T* x_new, T* h_new, const Kernels& kernels) {
-  const auto row = kernel_set<T>(kernels).rows->adagrad;
+  const auto row = kernel_set<T>(kernels).optimizer->adagrad;
   pool.for_chunks(n, elementwise_grain, [&](std::int64_t i, std::int64_t last) {
     row(o, last - i, x + i, g + i, h + i, x_new + i, h_new + i);
   });
@@ -52,7 +53,7 @@ void adagrad(ThreadPool& pool, const Adagrad<T>& o, std::int64_t n, const T* x, 
 template <class T>
 void adam(ThreadPool& pool, const Adam<T>& o, std::int64_t n, const T* x, const T* g, const T* v,
           const T* h, T* x_new, T* v_new, T* h_new, const Kernels& kernels) {
-  const auto row = kernel_set<T>(kernels).rows->adam;
+  const auto row = kernel_set<T>(kernels).optimizer->adam;
   pool.for_chunks(n, elementwise_grain, [&](std::int64_t i, std::int64_t last) {
     row(o, last - i, x + i, g + i, v + i, h + i, x_new + i, v_new + i, h_new + i);
   });

@@ -7,70 +7,26 @@
 
 #include "core/parallel.h"
 #include "kernels/simd/isa.h"
+#include "kernels/simd/optimizer/optimizer_table.h"
 
 namespace ondine::math {
 
-// x' = x - rate (g + norm x)
-template <class T>
-struct Sgd {
-  T rate = 0;
-  T norm = 0;
-};
 template <class T>
 void sgd(ThreadPool& pool, const Sgd<T>& options, std::int64_t n, const T* x, const T* g, T* x_new,
          const Kernels& kernels = math::kernels());
 
-// w' = w - rate A B, a product of few terms: w is m x n, B is k x n, element (i, p) of A is
-// a[i a_row + p a_col]. Each row is rounded once for each term.
-template <class T>
-struct ThinSgdUpdate {
-  T rate = 0;
-  std::int64_t m = 0;
-  std::int64_t n = 0;
-  std::int64_t k = 0;  // up to most_terms
-  std::int64_t a_row = 0;
-  std::int64_t a_col = 0;
-  static constexpr std::int64_t most_terms = 4;
-};
 template <class T>
 void thin_sgd_update(ThreadPool& pool, const ThinSgdUpdate<T>& options, const T* w, const T* a,
                      const T* b, T* w_new, const Kernels& kernels = math::kernels());
 
-// g' = g + norm x;  v' = alpha v + beta g';  x' = x - rate v', or x - rate (g' + alpha v')
-template <class T>
-struct Momentum {
-  T rate = 0;
-  T alpha = 0;
-  T beta = 1;  // 1 in the first iteration
-  T norm = 0;
-  bool nesterov = false;
-};
 template <class T>
 void momentum(ThreadPool& pool, const Momentum<T>& options, std::int64_t n, const T* x, const T* g,
               const T* v, T* x_new, T* v_new, const Kernels& kernels = math::kernels());
 
-// g' = g + norm x;  h' = h + g'^2;  x' = x - rate g' / (sqrt h' + epsilon)
-template <class T>
-struct Adagrad {
-  T rate = 0;  // R / (1 + T decay_factor)
-  T norm = 0;
-  T epsilon = 0;
-};
 template <class T>
 void adagrad(ThreadPool& pool, const Adagrad<T>& options, std::int64_t n, const T* x, const T* g,
              const T* h, T* x_new, T* h_new, const Kernels& kernels = math::kernels());
 
-// g' = g + norm x;  v' = alpha v + (1 - alpha) g';  h' = beta h + (1 - beta) g'^2;
-// x' = (1 - norm_post) (x - rate v' / (sqrt h' + epsilon))
-template <class T>
-struct Adam {
-  T rate = 0;  // R sqrt(1 - beta^T) / (1 - alpha^T), or R when T is 0
-  T alpha = 0;
-  T beta = 0;
-  T norm = 0;
-  T norm_post = 0;
-  T epsilon = 0;
-};
 template <class T>
 void adam(ThreadPool& pool, const Adam<T>& options, std::int64_t n, const T* x, const T* g,
           const T* v, const T* h, T* x_new, T* v_new, T* h_new,

@@ -20,7 +20,7 @@ void infer(InferContext& context) {
 // Offsets within one plane in row-major order <-> with the first spatial axis running fastest
 // (storage_order 1).
 struct PlaneOrder {
-  math::Extents in;
+  math::SpatialDims in;
   bool columns = false;
 
   std::int64_t to_columns(std::int64_t i) const {
@@ -38,7 +38,7 @@ struct PlaneOrder {
 };
 
 PlaneOrder plane_order(const NodeView& node, const Shape& x) {
-  return {extents(x.span().subspan(2)), node.attr_int("storage_order", 0) != 0};
+  return {spatial_dims(x.span().subspan(2)), node.attr_int("storage_order", 0) != 0};
 }
 
 Kernel bind(BindContext& context) {

@@ -42,8 +42,8 @@ math::PoolShape pool_shape(const NodeView& node, const Shape& x, bool padding_co
   const auto kernel = kernel_shape(node);
   Window window = read_window(node, kernel);
   math::PoolShape s{.planes = x[0] * x[1],
-                    .in = extents(x.span().subspan(2)),
-                    .kernel = extents(kernel),
+                    .in = spatial_dims(x.span().subspan(2)),
+                    .kernel = spatial_dims(kernel),
                     .count_include_pad = padding_counts};
   for (std::size_t i = 0; i < kernel.size(); ++i) {
     const std::size_t at = 3 - kernel.size() + i;

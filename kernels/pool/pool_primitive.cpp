@@ -4,8 +4,10 @@
 #include <limits>
 
 #include "core/message.h"
-#include "kernels/conv/conv_plan.h"
+#include "kernels/common/grain.h"
+#include "kernels/simd/pool/pool_table.h"
 #include "kernels/simd/tables.h"
+#include "kernels/simd/vector/vector_table.h"
 
 namespace ondine::math {
 namespace {
@@ -100,15 +102,15 @@ struct Counts {
 };
 
 bool is_global(const PoolShape& s) {
-  return s.kernel == s.in && s.out == Extents{1, 1, 1} && s.dilation == Extents{1, 1, 1} &&
-         s.pad == Extents{0, 0, 0};
+  return s.kernel == s.in && s.out == SpatialDims{1, 1, 1} && s.dilation == SpatialDims{1, 1, 1} &&
+         s.pad == SpatialDims{0, 0, 0};
 }
 
 // Windows of 2 x 2 that lie side by side.
 bool is_squares(const PoolShape& s) {
-  const Extents two{1, 2, 2};
-  return s.kernel == two && s.stride == two && s.pad == Extents{0, 0, 0} &&
-         s.dilation == Extents{1, 1, 1} && s.in[0] == s.out[0] && 2 * s.out[1] <= s.in[1] &&
+  const SpatialDims two{1, 2, 2};
+  return s.kernel == two && s.stride == two && s.pad == SpatialDims{0, 0, 0} &&
+         s.dilation == SpatialDims{1, 1, 1} && s.in[0] == s.out[0] && 2 * s.out[1] <= s.in[1] &&
          2 * s.out[2] <= s.in[2] && s.in[0] == 1;
 }
 
@@ -145,7 +147,7 @@ struct Maxima {
 
   void find(const PoolShape& s, const PoolRow& row, Index od, Index oh, const T* plane,
             bool positions, const Kernels& kernels) {
-    const auto line = kernel_set<T>(kernels).pools->max_line;
+    const auto line = kernel_set<T>(kernels).pool->max_line;
     const Index n = row.out_w + pool_slack;
     std::fill(best, best + n, -std::numeric_limits<T>::infinity());
     if (positions) std::fill(code, code + n, none);
@@ -193,7 +195,7 @@ void max_pool(ThreadPool& pool, const PoolShape& s, const T* x, T* y, Index* ind
   const Index in = volume(s.in);
   const Index out = volume(s.out);
   if (is_squares(s)) {
-    const auto squares = kernel_set<T>(kernels).pools->max_squares;
+    const auto squares = kernel_set<T>(kernels).pool->max_squares;
     for_planes(pool, s, [&](Index i) {
       for (Index row = 0; row < s.out[1]; ++row) {
         const T* const upper = x + i * in + 2 * row * s.in[2];
@@ -204,7 +206,7 @@ void max_pool(ThreadPool& pool, const PoolShape& s, const T* x, T* y, Index* ind
     });
     return;
   }
-  const auto join = kernel_set<T>(kernels).pools->max_window;
+  const auto join = kernel_set<T>(kernels).pool->max_window;
   for_planes(pool, s, [&](Index i) {
     Maxima<T> maxima;
     for_output_rows(s, [&](Index od, Index oh, Index output) {
@@ -269,10 +271,10 @@ void average_pool(ThreadPool& pool, const PoolShape& s, const T* x, T* y, const 
     for_parts(s, [&](Index from, const PoolRow& row) {
       const Counts<T> counts(s, from, row.out_w);
       for_output_rows(s, [&](Index od, Index oh, Index output) {
-        if (!join_rows(s, row, oh, x + i * in, sums, set.pools->sum_window)) {
+        if (!join_rows(s, row, oh, x + i * in, sums, set.pool->sum_window)) {
           std::fill(sums, sums + row.out_w + pool_slack, T{0});
           for_rows_at(s, od, oh,
-                      [&](Index offset) { set.pools->sum_line(row, x + i * in + offset, sums); });
+                      [&](Index offset) { set.pool->sum_line(row, x + i * in + offset, sums); });
         }
         counts.divide(s, od, oh, row.out_w, sums, y + i * out + output + from);
       });
@@ -299,7 +301,7 @@ void average_pool_gradient(ThreadPool& pool, const PoolShape& s, const T* dy, T*
       for_output_rows(s, [&](Index od, Index oh, Index output) {
         counts.divide(s, od, oh, row.out_w, dy + i * out + output + from, shares);
         for_rows_at(s, od, oh,
-                    [&](Index offset) { set.pools->spread_line(row, shares, target + offset); });
+                    [&](Index offset) { set.pool->spread_line(row, shares, target + offset); });
       });
     });
   });

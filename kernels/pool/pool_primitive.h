@@ -2,7 +2,9 @@
 // planes = batch x channels. float and double.
 #pragma once
 
-#include "kernels/conv/conv_primitive.h"
+#include "core/parallel.h"
+#include "kernels/simd/conv/spatial_dims.h"
+#include "kernels/simd/isa.h"
 
 namespace ondine::math {
 
@@ -10,13 +12,13 @@ namespace ondine::math {
 // Every window must have an element inside of x for max.
 struct PoolShape {
   std::int64_t planes = 1;
-  Extents in{1, 1, 1};
-  Extents kernel{1, 1, 1};
-  Extents out{1, 1, 1};
-  Extents stride{1, 1, 1};
-  Extents dilation{1, 1, 1};
-  Extents pad{0, 0, 0};
-  Extents pad_end{0, 0, 0};        // only for count_include_pad
+  SpatialDims in{1, 1, 1};
+  SpatialDims kernel{1, 1, 1};
+  SpatialDims out{1, 1, 1};
+  SpatialDims stride{1, 1, 1};
+  SpatialDims dilation{1, 1, 1};
+  SpatialDims pad{0, 0, 0};
+  SpatialDims pad_end{0, 0, 0};    // only for count_include_pad
   bool count_include_pad = false;  // average: padding (not what lies beyond it) counts as zeros
 };
 

@@ -4,8 +4,7 @@ include(CheckCXXCompilerFlag)
 
 file(GLOB_RECURSE _simd_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/simd/*.cpp)
 list(FILTER _simd_sources EXCLUDE REGEX "/kernels/simd/isa\\.cpp$")
-set(_simd_knows core kernels/simd kernels/conv kernels/matmul kernels/norm kernels/optimizer
-  kernels/elementwise kernels/recurrent kernels/common)
+set(_simd_knows core kernels/simd)
 ondine_module(kernels_simd SOURCES ${PROJECT_SOURCE_DIR}/kernels/simd/isa.cpp KNOWS ${_simd_knows})
 
 set(_simd_level -O3)

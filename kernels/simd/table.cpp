@@ -1,5 +1,4 @@
-#include "kernels/simd/conv/conv_parts.h"
-#include "kernels/simd/parts.h"
+#include "kernels/simd/isa_tables.h"
 
 #define ONDINE_TEXT_(x) #x
 #define ONDINE_TEXT(x) ONDINE_TEXT_(x)
@@ -14,11 +13,12 @@ namespace ondine::math::ONDINE_ISA {
 constinit const Kernels table = {
     Isa::ONDINE_ISA,
     ONDINE_ISA_NAME,
-    {&vector_f32, &gemm_f32, &rows_f32, &im2col_f32, &depthwise_rows_f32, &pools_f32,
-     &depthwise_channels_f32, &winograd_f32, &batch_norm_f32, &direct_f32, &strided_conv_f32,
-     &cells_f32},
-    {&vector_f64, &gemm_f64, &rows_f64, &im2col_f64, &depthwise_rows_f64, &pools_f64,
-     &depthwise_channels_f64, nullptr, &batch_norm_f64, &direct_f64, nullptr, &cells_f64},
+    {&vector_f32, &gemm_f32, &softmax_f32, &layer_norm_f32, &batch_norm_f32, &optimizer_f32,
+     &pool_f32, &im2col_f32, &depthwise_rows_f32, &depthwise_channels_f32, &winograd_f32,
+     &direct_f32, &strided_conv_f32, &cells_f32},
+    {&vector_f64, &gemm_f64, &softmax_f64, &layer_norm_f64, &batch_norm_f64, &optimizer_f64,
+     &pool_f64, &im2col_f64, &depthwise_rows_f64, &depthwise_channels_f64, nullptr, &direct_f64,
+     nullptr, &cells_f64},
 };
 
 }  // namespace ondine::math::ONDINE_ISA

@@ -1,9 +1,47 @@
-// What each instruction set provides for convolutions and normalization.
+// What each instruction set provides for convolutions.
 #pragma once
 
+#include "kernels/simd/conv/spatial_dims.h"
+#include "kernels/simd/matmul/gemm_table.h"
 #include "kernels/simd/tables.h"
 
 namespace ondine::math {
+
+// A block of the matrix whose product with the weights is a convolution: row (c, kd, kh, kw), one
+// column for each output position. Columns lie in panels of `width`, each rows x width; a plain
+// matrix is one panel.
+struct ColumnBlock {
+  SpatialDims in, kernel, out, stride, dilation, pad;
+  std::int64_t channels;     // of the block
+  std::int64_t first, last;  // output positions
+  std::int64_t width;
+};
+
+template <class T>
+struct Im2colKernels {
+  // x: the first channel of the block. The last panel is filled up with zeros.
+  void (*gather)(const ColumnBlock& block, const T* x, T* columns);
+  // x += what gather would have read from there.
+  void (*scatter)(const ColumnBlock& block, const T* columns, T* x);
+};
+
+// One plane and its window.
+struct Plane {
+  std::int64_t in_h, in_w, kernel_h, kernel_w, out_h, out_w;
+  std::int64_t stride_h, stride_w, dilation_h, dilation_w, pad_h, pad_w;
+};
+
+// A convolution of one plane by one kernel.
+template <class T>
+struct DepthwiseRowKernels {
+  std::int64_t (*scratch_bytes)(const Plane& plane);  // of any of the three
+  void (*forward)(const Plane& plane, const T* x, const T* w, T bias, Activation activation, T* y,
+                  void* scratch);
+  // Overwrites dx.
+  void (*input_gradient)(const Plane& plane, const T* dy, const T* w, T bias, T* dx, void* scratch);
+  // dw += ...
+  void (*weight_gradient)(const Plane& plane, const T* x, const T* dy, T* dw, void* scratch);
+};
 
 // Small planes convolved each by its own kernel, channels side by side in the lanes of vectors.
 struct LaneBlock {
@@ -129,36 +167,6 @@ struct StridedConvKernels {
   // The same of n elements taken from two sums in turns.
   void (*finish_pairs)(const T* even, const T* odd, std::int64_t n, std::int64_t channels,
                        const T* bias, T* y, std::int64_t ld);
-};
-
-// Statistics of a channel, row after row; each row is read once from memory.
-struct Moments {
-  double count = 0;
-  double mean = 0;
-  double squares = 0;  // of the deviations from the mean
-};
-
-// v = (x - mean) a + bias, the normalized x, and the bounds of what counts.
-template <class T>
-struct NormRow {
-  T mean, a, bias, low, high;
-};
-
-template <class T>
-struct BatchNormKernels {
-  // Joins n more elements.
-  void (*moments)(const T* x, std::int64_t n, Moments* moments);
-  // Adds sum dy and sum dy (x - mean).
-  void (*sums)(const T* dy, const T* x, T mean, std::int64_t n, double* total, double* product);
-  // y = min(max(v + addend, low), high); the addend may be null. NaN stays.
-  void (*normalize)(const NormRow<T>& row, T* y, const T* x, const T* addend, std::int64_t n);
-  // The same sums, a dy + by_x (x - mean) + shift and a dy, dy counting as 0 where v is not in
-  // [low, high].
-  void (*masked_sums)(const NormRow<T>& row, const T* dy, const T* x, std::int64_t n, double* total,
-                      double* product);
-  void (*masked_gradient)(const NormRow<T>& row, T* dx, const T* dy, const T* x, T by_x, T shift,
-                          std::int64_t n);
-  void (*masked_scale)(const NormRow<T>& row, T* dx, const T* dy, const T* x, std::int64_t n);
 };
 
 }  // namespace ondine::math

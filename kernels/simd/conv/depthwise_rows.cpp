@@ -1,9 +1,9 @@
 // Convolution of a plane by a kernel. A band of rows is copied with its padding, cut by phase (row
 // and column modulo the strides) and all rows of a phase end to end. Each tap of the window is then
 // one shifted pointer, and outputs of all rows are one long row, with gaps where rows meet.
+#include "kernels/simd/conv/conv_parts.h"
 #include "kernels/simd/conv/plane_taps.h"
 #include "kernels/simd/matmul/activation.h"
-#include "kernels/simd/parts.h"
 
 namespace ondine::math::ONDINE_ISA {
 namespace {

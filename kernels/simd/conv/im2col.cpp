@@ -1,5 +1,5 @@
 // Moving the elements under a convolution's window to the columns of a matrix, and back.
-#include "kernels/simd/parts.h"
+#include "kernels/simd/conv/conv_parts.h"
 #include "kernels/simd/vector/strided.h"
 
 namespace ondine::math::ONDINE_ISA {

@@ -1,7 +1,7 @@
 // What a product or convolution does to its results before they are stored.
 #pragma once
 
-#include "kernels/matmul/gemm_primitive.h"
+#include "kernels/simd/matmul/gemm_table.h"
 #include "kernels/simd/vector/simd.h"
 
 namespace ondine::math::ONDINE_ISA {

@@ -1,9 +1,9 @@
 // C = alpha A B + beta C on one thread: B is packed once for all rows, panel by panel where each is
 // used first, and a panel stays in the first cache; blocks of A and of C stay in the second while k
 // is passed over.
+#include "kernels/simd/isa_tables.h"
 #include "kernels/simd/matmul/gemm_micro.h"
 #include "kernels/simd/matmul/gemm_pack.h"
-#include "kernels/simd/parts.h"
 
 namespace ondine::math::ONDINE_ISA {
 namespace {

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "kernels/simd/matmul/activation.h"
+#include "kernels/simd/matmul/gemm_table.h"
 #include "kernels/simd/matmul/lane_products.h"
-#include "kernels/simd/tables.h"
 #include "kernels/simd/vector/simd.h"
 
 namespace ondine::math::ONDINE_ISA {

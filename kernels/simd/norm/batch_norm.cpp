@@ -1,6 +1,7 @@
 // Sums over the rows of a channel. A block of elements stays in the first cache for its second
 // pass; the blocks are joined in double.
-#include "kernels/simd/conv/conv_parts.h"
+#include "kernels/simd/isa_tables.h"
+#include "kernels/simd/norm/batch_norm_table.h"
 #include "kernels/simd/vector/map.h"
 
 namespace ondine::math::ONDINE_ISA {

@@ -1,6 +1,7 @@
 // Rows of pooling windows. The columns under a stretch of outputs are cut by phase (column modulo
 // stride), so that each tap of the window is a shifted pointer and outputs are lanes.
-#include "kernels/simd/parts.h"
+#include "kernels/simd/isa_tables.h"
+#include "kernels/simd/pool/pool_table.h"
 #include "kernels/simd/vector/strided.h"
 
 namespace ondine::math::ONDINE_ISA {
@@ -254,7 +255,7 @@ constexpr PoolKernels<T> kernels_of = {&max_line<T>,   &sum_line<T>,   &spread_l
 
 }  // namespace
 
-constinit const PoolKernels<float> pools_f32 = kernels_of<float>;
-constinit const PoolKernels<double> pools_f64 = kernels_of<double>;
+constinit const PoolKernels<float> pool_f32 = kernels_of<float>;
+constinit const PoolKernels<double> pool_f64 = kernels_of<double>;
 
 }  // namespace ondine::math::ONDINE_ISA

@@ -1,5 +1,5 @@
 // Cells of recurrent networks, in one pass over their rows.
-#include "kernels/simd/parts.h"
+#include "kernels/simd/isa_tables.h"
 #include "kernels/simd/recurrent/lstm_step.h"
 
 namespace ondine::math::ONDINE_ISA {

@@ -3,8 +3,8 @@
 // of biases, those of W and those of R.
 #pragma once
 
+#include "kernels/simd/recurrent/cell_table.h"
 #include "kernels/simd/recurrent/gates.h"
-#include "kernels/simd/tables.h"
 
 namespace ondine::math::ONDINE_ISA {
 

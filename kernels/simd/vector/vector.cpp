@@ -1,7 +1,8 @@
-#include "kernels/simd/parts.h"
+#include "kernels/simd/isa_tables.h"
 #include "kernels/simd/vector/map.h"
 #include "kernels/simd/vector/reduce.h"
 #include "kernels/simd/vector/transcendental.h"
+#include "kernels/simd/vector/vector_table.h"
 
 namespace ondine::math::ONDINE_ISA {
 namespace {

@@ -1,0 +1,27 @@
+// The tables that the files of this folder fill, declared for one instruction set.
+#pragma once
+
+#include "kernels/simd/tables.h"
+
+namespace ondine::math::ONDINE_ISA {
+
+#define ONDINE_TABLE(Table, name)       \
+  extern const Table<float> name##_f32; \
+  extern const Table<double> name##_f64;
+ONDINE_TABLE(VectorKernels, vector)
+ONDINE_TABLE(GemmKernels, gemm)
+ONDINE_TABLE(SoftmaxKernels, softmax)
+ONDINE_TABLE(LayerNormKernels, layer_norm)
+ONDINE_TABLE(BatchNormKernels, batch_norm)
+ONDINE_TABLE(OptimizerKernels, optimizer)
+ONDINE_TABLE(PoolKernels, pool)
+ONDINE_TABLE(Im2colKernels, im2col)
+ONDINE_TABLE(DepthwiseRowKernels, depthwise_rows)
+ONDINE_TABLE(DepthwiseChannelKernels, depthwise_channels)
+ONDINE_TABLE(DirectKernels, direct)
+ONDINE_TABLE(CellKernels, cells)
+#undef ONDINE_TABLE
+extern const WinogradKernels<float> winograd_f32;
+extern const StridedConvKernels<float> strided_conv_f32;
+
+}  // namespace ondine::math::ONDINE_ISA

@@ -1,0 +1,42 @@
+// Matrix products on one thread.
+#pragma once
+
+#include <cstdint>
+
+namespace ondine::math {
+
+// What a product or a convolution does to its results before they are stored.
+enum class Activation : std::uint8_t { none, relu, relu6 };  // relu6: min(max(x, 0), 6)
+
+// One product on one thread. Element (i, p) of A is a[i a_row + p a_col], of B (p, j)
+// b[p b_row + j b_col]; of the two strides of a matrix one is 1.
+template <class T>
+struct GemmCall {
+  std::int64_t m, n, k;
+  const T* a;
+  std::int64_t a_row, a_col;
+  const T* b;
+  std::int64_t b_row, b_col;
+  // B is packed already: panels of `nr` columns, each k x nr, the last filled up with zeros.
+  bool b_packed;
+  T* c;
+  std::int64_t ldc;
+  T alpha, beta;
+  const T* col_bias;
+  const T* row_bias;
+  Activation activation;
+  const T* addend = nullptr;  // what beta multiplies; C when null
+};
+
+template <class T>
+struct GemmKernels {
+  std::int64_t nr;  // width of a panel of B
+  // What `run` needs; grows with m, n and k. Only shapes and strides of the call are read.
+  std::int64_t (*scratch_bytes)(const GemmCall<T>& call);
+  void (*run)(const GemmCall<T>& call, void* scratch);
+  // All of B (n, k and its strides are read) in panels, as b_packed wants them; writes up to a
+  // vector behind them.
+  void (*pack_b)(const GemmCall<T>& call, T* panels);
+};
+
+}  // namespace ondine::math

@@ -1,0 +1,38 @@
+// Batch normalization of one row of a channel.
+#pragma once
+
+#include <cstdint>
+
+namespace ondine::math {
+
+// Statistics of a channel, row after row; each row is read once from memory.
+struct Moments {
+  double count = 0;
+  double mean = 0;
+  double squares = 0;  // of the deviations from the mean
+};
+
+// v = (x - mean) a + bias, the normalized x, and the bounds of what counts.
+template <class T>
+struct NormRow {
+  T mean, a, bias, low, high;
+};
+
+template <class T>
+struct BatchNormKernels {
+  // Joins n more elements.
+  void (*moments)(const T* x, std::int64_t n, Moments* moments);
+  // Adds sum dy and sum dy (x - mean).
+  void (*sums)(const T* dy, const T* x, T mean, std::int64_t n, double* total, double* product);
+  // y = min(max(v + addend, low), high); the addend may be null. NaN stays.
+  void (*normalize)(const NormRow<T>& row, T* y, const T* x, const T* addend, std::int64_t n);
+  // The same sums, a dy + by_x (x - mean) + shift and a dy, dy counting as 0 where v is not in
+  // [low, high].
+  void (*masked_sums)(const NormRow<T>& row, const T* dy, const T* x, std::int64_t n, double* total,
+                      double* product);
+  void (*masked_gradient)(const NormRow<T>& row, T* dx, const T* dy, const T* x, T by_x, T shift,
+                          std::int64_t n);
+  void (*masked_scale)(const NormRow<T>& row, T* dx, const T* dy, const T* x, std::int64_t n);
+};
+
+}  // namespace ondine::math

@@ -1,0 +1,27 @@
+// Layer normalization of one row.
+#pragma once
+
+#include <cstdint>
+
+namespace ondine::math {
+
+template <class T>
+struct LayerNormKernels {
+  // y = (x - mean) a scale + bias; scale and bias may be null.
+  void (*normalize)(T* y, const T* x, T mean, T a, const T* scale, const T* bias, std::int64_t n);
+  // sum dy and sum dy (x - mean)
+  void (*norm_sums)(const T* dy, const T* x, T mean, std::int64_t n, T* sum, T* product);
+  // dx = a dy + b (x - mean) + c
+  void (*norm_gradient)(T* dx, const T* dy, const T* x, T mean, T a, T b, T c, std::int64_t n);
+  // The same sums with dy scale in place of dy, and dx = a (dy scale) + b (x - mean) + c.
+  void (*scaled_norm_sums)(const T* dy, const T* scale, const T* x, T mean, std::int64_t n, T* sum,
+                           T* product);
+  void (*scaled_norm_gradient)(T* dx, const T* dy, const T* scale, const T* x, T mean, T a, T b,
+                               T c, std::int64_t n);
+
+  // dst[j] = sum over i of dy[i, j] (x[i, j] - mean[i]) a[i]
+  void (*normal_column_sums)(T* dst, const T* dy, const T* x, const T* mean, const T* a,
+                             std::int64_t rows, std::int64_t cols, std::int64_t ld);
+};
+
+}  // namespace ondine::math

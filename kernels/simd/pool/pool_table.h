@@ -1,0 +1,40 @@
+// Pooling of one row of windows.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+namespace ondine::math {
+
+// One row of pooling windows over one row of x: at most pool_outputs of them. Results are arrays
+// with room for pool_slack elements more.
+struct PoolRow {
+  std::int64_t in_w, out_w, kernel, stride, dilation, pad;
+};
+inline constexpr std::int64_t pool_outputs = 256;
+inline constexpr std::int64_t pool_slack = 16;
+inline constexpr std::int64_t pool_span = 1024;
+template <class T>
+using PoolCode = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
+
+template <class T>
+struct PoolKernels {
+  // best[j] = max(best[j], taps of output j); code, unless null, where that is: `position` + column
+  // - j stride.
+  void (*max_line)(const PoolRow& row, const T* line, std::int64_t position, T* best,
+                   PoolCode<T>* code);
+  void (*sum_line)(const PoolRow& row, const T* line, T* sums);   // sums += taps
+  void (*spread_line)(const PoolRow& row, const T* dy, T* line);  // taps += dy
+  // Whole windows of stride 1 or 2 and a span of at most pool_span columns, their lines lying
+  // `step` apart: the maxima (of zeros of both signs any) and the sums.
+  void (*max_window)(const PoolRow& row, const T* first, std::int64_t step, std::int64_t lines,
+                     T* y);
+  void (*sum_window)(const PoolRow& row, const T* first, std::int64_t step, std::int64_t lines,
+                     T* y);
+  // Windows of 2 x 2 with stride 2, upper and lower being their rows: y and, unless null, where the
+  // maximum is, `upper` being at `position` and `lower` `width` later.
+  void (*max_squares)(const T* upper, const T* lower, std::int64_t n, std::int64_t position,
+                      std::int64_t width, T* y, std::int64_t* index);
+};
+
+}  // namespace ondine::math
