@@ -7,6 +7,7 @@
 #include "kernels/common/scratch_pool.h"
 #include "kernels/conv/conv_primitive.h"
 #include "kernels/simd/conv/conv_table.h"
+#include "kernels/simd/vector/vector_table.h"
 
 namespace ondine::math {
 

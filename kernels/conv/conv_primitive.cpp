@@ -173,30 +173,10 @@ void conv(ThreadPool& pool, const ConvShape& s, const T* x, const T* w, const T*
   }
 }
 
-template <class T>
-void channel_sums(ThreadPool& pool, T* db, const T* dy, Index batch, Index channels, Index spatial,
-                  const Kernels& kernels) {
-  if (spatial == 1) return column_sums(pool, db, dy, batch, channels, channels, kernels);
-  const auto sum = vector_kernels<T>(kernels).sum;
-  const Index grain =
-      std::max<Index>(1, 2 * elementwise_grain / std::max<Index>(1, batch * spatial));
-  pool.for_chunks(channels, grain, [&](Index first, Index last) {
-    for (Index c = first; c < last; ++c) {
-      double total = 0;
-      for (Index n = 0; n < batch; ++n) {
-        total += static_cast<double>(sum(dy + (n * channels + c) * spatial, spatial));
-      }
-      db[c] = static_cast<T>(total);
-    }
-  });
-}
-
 #define ONDINE_INSTANTIATE(T)                                                            \
   template std::size_t conv_workspace<T>(const ConvShape&, int, const Kernels&);         \
   template void conv<T>(ThreadPool&, const ConvShape&, const T*, const T*, const T*, T*, \
-                        Activation, Workspace, const Kernels&);                          \
-  template void channel_sums<T>(ThreadPool&, T*, const T*, std::int64_t, std::int64_t,   \
-                                std::int64_t, const Kernels&);
+                        Activation, Workspace, const Kernels&);
 ONDINE_INSTANTIATE(float)
 ONDINE_INSTANTIATE(double)
 #undef ONDINE_INSTANTIATE

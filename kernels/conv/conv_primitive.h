@@ -52,9 +52,4 @@ template <class T>
 void conv_weight_gradient(ThreadPool& pool, const ConvShape& shape, const T* x, const T* dy, T* dw,
                           Workspace workspace, const Kernels& kernels = math::kernels());
 
-// db[c] = sum of dy[n, c, ...] over n and the `spatial` elements.
-template <class T>
-void channel_sums(ThreadPool& pool, T* db, const T* dy, std::int64_t batch, std::int64_t channels,
-                  std::int64_t spatial, const Kernels& kernels = math::kernels());
-
 }  // namespace ondine::math

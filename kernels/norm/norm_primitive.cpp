@@ -108,7 +108,7 @@ void batch_norm_gradient(ThreadPool& pool, const ChannelShape& s, const T* dy, c
                          T* dbias, const Kernels& kernels) {
   const auto& channels = *kernel_set<T>(kernels).batch_norm;
   const auto& vector = vector_kernels<T>(kernels);
-  const auto& rows = *kernel_set<T>(kernels).rows;
+  const auto& rows = *kernel_set<T>(kernels).layer_norm;
   const auto count = static_cast<double>(s.batch * s.spatial);
   const bool sums = dscale || dbias || !constant_statistics;
   for_channels(pool, s, [&](Index c) {

@@ -244,20 +244,3 @@ TEMPLATE_TEST_CASE("convolution and both gradients follow the definition", "", f
   }
 }
 
-TEMPLATE_TEST_CASE("channel sums add over images and positions", "", float, double) {
-  for (const Index spatial : {0, 1, 5, 1000}) {
-    const Index batch = 6, channels = 37;
-    Numbers numbers(4);
-    const auto dy = numbers.row<TestType>(batch * channels * spatial);
-    std::vector<double> expected(static_cast<std::size_t>(channels));
-    for (std::size_t i = 0; i < dy.size(); ++i) {
-      expected[i / static_cast<std::size_t>(spatial) % expected.size()] +=
-          static_cast<double>(dy[i]);
-    }
-    check<TestType>(
-        expected, [](int, const Kernels&) { return std::size_t{64}; },
-        [&](ThreadPool& pool, TestType* out, Workspace, const Kernels& k) {
-          channel_sums(pool, out, dy.data(), batch, channels, spatial, k);
-        });
-  }
-}

@@ -1,6 +1,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "kernels/simd/matmul/gemm_table.h"
 #include "kernels/simd/tables.h"
 #include "tests/kernels/common/math_test.h"
 
