@@ -243,4 +243,3 @@ TEMPLATE_TEST_CASE("convolution and both gradients follow the definition", "", f
     check_all<T>(s);
   }
 }
-
