@@ -15,6 +15,7 @@
 #include "kernels/pool/pool_primitive.h"
 #include "kernels/recurrent/lstm_cell.h"
 #include "kernels/simd/tables.h"
+#include "kernels/simd/vector/vector_table.h"
 
 namespace {
 
