@@ -10,12 +10,12 @@
 #include "bench/numbers.h"
 #include "bench/run/peak.h"
 #include "kernels/conv/conv_primitive.h"
+#include "kernels/elementwise/vector.h"
 #include "kernels/norm/norm_primitive.h"
 #include "kernels/norm/softmax_primitive.h"
 #include "kernels/pool/pool_primitive.h"
 #include "kernels/recurrent/lstm_cell.h"
 #include "kernels/simd/tables.h"
-#include "kernels/simd/vector/vector_table.h"
 
 namespace {
 
