@@ -15,6 +15,7 @@ class KernelContext;
 class GradContext;
 class ExpandContext;
 class Val;
+struct Node;
 
 // One call of a bound operator. Reads and writes only through the context; does not allocate when
 // all its shapes were known to bind. May run at once for different nodes, never for one node.
@@ -25,11 +26,16 @@ struct OpTraits {
   std::uint32_t inplace = 0;     // output 0 may take the memory of these inputs, element by element
   std::uint32_t shape_only = 0;  // only the type of these inputs is read, never the elements
   bool view = false;             // output 0 has the elements of input 0 in the same order
-  bool cheap = false;            // may be computed again instead of kept
+  bool cheap = false;            // recomputed rather than kept where that saves memory
   bool commutative = false;
   bool random = false;  // depends on the random state
   // In floating point its kernel, once bound, only computes: no error, no allocation.
   bool cannot_fail = false;
+  bool inplace_every_output = false;  // `inplace` holds for every output, not for output 0 alone
+  // Of an optimizer of the standard, which updates V variables one after the other, element by
+  // element: how many lists of V inputs follow the first two. Input 2 + kV + i and output kV + i
+  // belong to variable i, and any such output may take the memory of any such input.
+  std::uint8_t variable_lists = 0;
 };
 
 inline constexpr std::uint32_t any_input = 0xffffffffU;
@@ -53,6 +59,10 @@ struct OpDef {
   // Inputs by whose elements no derivative exists though they may be floats (bit i is input i).
   // A path through them contributes zero.
   std::uint32_t no_gradient = 0;
+  // Turns a copy of a node into one that computes output 0 again, with the same bits, where the
+  // original's outputs are at hand; false when it cannot. The other outputs of the copy are then
+  // dropped. Absent: the node without its other outputs computes the same.
+  bool (*make_repeatable)(Node& copy) = nullptr;
 };
 
 }  // namespace ondine::graph

@@ -220,12 +220,13 @@ FusedElementwise FusedElementwise::read(const graph::NodeView& node) {
   return fused;
 }
 
-extern const OpDef fused_elementwise{.name = "FusedElementwise",
-                                     .domain = ondine_domain,
-                                     .infer = infer,
-                                     .bind = bind,
-                                     .grad = grad_of_expansion,
-                                     .expand = expand,
-                                     .traits = {.inplace = any_input, .cannot_fail = true}};
+extern const OpDef fused_elementwise{
+    .name = "FusedElementwise",
+    .domain = ondine_domain,
+    .infer = infer,
+    .bind = bind,
+    .grad = grad_of_expansion,
+    .expand = expand,
+    .traits = {.inplace = any_input, .cannot_fail = true, .inplace_every_output = true}};
 
 }  // namespace ondine::kernels::ops

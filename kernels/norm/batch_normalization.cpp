@@ -147,6 +147,19 @@ Kernel bind_batch_normalization(BindContext& context) {
   return visit_compute(context.dtype(0), [&]<class C>() -> Kernel { return bind_as<C>(context); });
 }
 
+bool repeat_batch_normalization(graph::Node& copy) {
+  const NodeView view(copy);
+  const bool by_outputs = !is_fused(view) && view.version() >= 7 && view.version() < 14;
+  if (!is_fused(view) && view.version() < 7) return true;
+  // From version 7 to 13 a node without its other outputs does not know that it trains.
+  if (!view.has_output(3) || !view.has_output(4)) return !by_outputs || !training(view);
+  copy.inputs[3] = copy.outputs[3];
+  copy.inputs[4] = copy.outputs[4];
+  std::erase_if(copy.attributes, [](const auto& each) { return each.name == "training_mode"; });
+  copy.attributes.emplace_back("training_mode", std::int64_t{0});
+  return true;
+}
+
 namespace {
 
 // [C] to the rank of x; without `spatial` a batch dim goes before.
@@ -317,7 +330,8 @@ extern const OpDef batch_normalization{.name = "BatchNormalization",
                                        .infer = infer_batch_normalization,
                                        .bind = bind_batch_normalization,
                                        .grad = grad,
-                                       .traits = {.inplace = 0b1, .cheap = true}};
+                                       .traits = {.inplace = 0b1, .cheap = true},
+                                       .make_repeatable = repeat_batch_normalization};
 extern const OpDef batch_normalization_grad{.name = "BatchNormalizationGrad",
                                             .domain = ondine_domain,
                                             .infer = infer_batch_normalization_grad,

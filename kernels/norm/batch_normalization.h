@@ -18,6 +18,8 @@ ActivationBounds activation_bounds(const graph::NodeView& node);
 // (x, scale, bias, mean, variance, addend)
 void infer_batch_normalization(graph::InferContext& context);
 graph::Kernel bind_batch_normalization(graph::BindContext& context);
+// y again, from the statistics that outputs 3 and 4 keep where they are wanted (OpDef).
+bool repeat_batch_normalization(graph::Node& copy);
 // (dy, x, scale, mean, variance, bias): with the bias, dy counts within the bounds alone.
 void infer_batch_normalization_grad(graph::InferContext& context);
 graph::Kernel bind_batch_normalization_grad(graph::BindContext& context);

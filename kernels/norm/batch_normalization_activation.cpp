@@ -70,7 +70,8 @@ extern const OpDef batch_normalization_activation{.name = "BatchNormalizationAct
                                                   .bind = bind_batch_normalization,
                                                   .grad = grad_of_expansion,
                                                   .expand = expand,
-                                                  .traits = {.inplace = 0b100001, .cheap = true}};
+                                                  .traits = {.inplace = 0b100001, .cheap = true},
+                                                  .make_repeatable = repeat_batch_normalization};
 extern const OpDef batch_normalization_activation_grad{.name = "BatchNormalizationActivationGrad",
                                                        .domain = ondine_domain,
                                                        .infer = infer_batch_normalization_grad,

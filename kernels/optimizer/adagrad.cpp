@@ -36,6 +36,6 @@ extern const OpDef adagrad{.name = "Adagrad",
                            .domain = "ai.onnx.preview.training",
                            .infer = infer,
                            .bind = bind,
-                           .traits = {.cannot_fail = true}};
+                           .traits = {.cannot_fail = true, .variable_lists = groups}};
 
 }  // namespace ondine::kernels::ops

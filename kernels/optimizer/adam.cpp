@@ -49,6 +49,6 @@ extern const OpDef adam{.name = "Adam",
                         .domain = "ai.onnx.preview.training",
                         .infer = infer,
                         .bind = bind,
-                        .traits = {.cannot_fail = true}};
+                        .traits = {.cannot_fail = true, .variable_lists = groups}};
 
 }  // namespace ondine::kernels::ops

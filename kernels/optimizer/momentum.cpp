@@ -57,6 +57,6 @@ extern const OpDef momentum{.name = "Momentum",
                             .domain = "ai.onnx.preview.training",
                             .infer = infer,
                             .bind = bind,
-                            .traits = {.cannot_fail = true}};
+                            .traits = {.cannot_fail = true, .variable_lists = groups}};
 
 }  // namespace ondine::kernels::ops

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Reads the includes: every module knows only the modules it may, third parties stay behind their walls.
+The planner names no operator: what it needs to know of them is in their OpTraits.
 
 The compiler enforces the first (cmake/OndineModules.cmake); this check needs no build."""
 import pathlib
@@ -34,6 +35,30 @@ WALLS = {
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^">]+)[">]')
 
+# The planner asks for OpTraits; what it may not do is tell operators apart by name.
+PLANNER = "trainer/plan/"
+BY_NAME = re.compile(r"op->(name|domain)\b\s*(==|!=|\.)")
+OPERATOR = re.compile(r'\.name = "(\w+)"')
+LITERAL = re.compile(r'"([^"]*)"')
+
+
+def operator_names():
+    return {
+        name
+        for path in (ROOT / "kernels").rglob("*.cpp")
+        for name in OPERATOR.findall(path.read_text())
+    }
+
+
+def planner_findings():
+    operators = operator_names()
+    for path in sorted((ROOT / PLANNER).glob("*.[ch]*")):
+        name = path.relative_to(ROOT).as_posix()
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            named = [text for text in LITERAL.findall(line) if text in operators or "ai.on" in text]
+            if named or BY_NAME.search(line):
+                yield f"{name}:{number}: the planner must not know operators by name"
+
 
 def findings(path):
     name = path.relative_to(ROOT).as_posix()
@@ -59,6 +84,7 @@ def main():
         if path.relative_to(ROOT).parts[0] in [*MODULES, "tests", "bench"]
     ]
     bad = [finding for path in sorted(files) for finding in findings(path)]
+    bad += planner_findings()
     print("\n".join(bad) if bad else f"layers: {len(files)} files, no findings")
     return 1 if bad else 0
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "graph/contract/op_def.h"
+#include "graph/contract/aliasing.h"
 #include "trainer/plan/commit.h"
 
 namespace ondine::trainer {
@@ -90,7 +90,7 @@ class Order {
       if (reader == except) continue;
       found.push_back(reader);
       const Node& node = graph_.nodes[reader];
-      const bool view = node.op->traits.view && node.inputs[0] == id;
+      const bool view = viewed_input(node) == id;
       if (view && !collect_readers(node.outputs[0], except, found)) return false;
     }
     return true;
@@ -211,14 +211,6 @@ std::size_t position(const std::vector<ValueId>& ids, ValueId id) {
   return static_cast<std::size_t>(std::find(ids.begin(), ids.end(), id) - ids.begin());
 }
 
-// The optimizers of the standard go over one variable after the other, each element by element.
-// Input 2 + k V + i and output k V + i belong to variable i of V.
-bool updates_variable(const Node& node, std::size_t input, std::size_t output) {
-  const std::size_t groups = node.op->name == "Adam" ? 4 : 3;
-  const std::size_t variables = (node.inputs.size() - 2) / groups;
-  return input >= 2 && (input - 2) % variables == output % variables;
-}
-
 }  // namespace
 
 std::size_t bytes_of(const Type& type) {
@@ -232,13 +224,7 @@ bool may_overwrite(const Graph& graph, const Node& node, const InPlace& pair) {
   const Type& to = graph[pair.value].type;
   if (from.dtype != to.dtype || !(from.shape() == to.shape()) || !node.bodies.empty()) return false;
   if (std::count(node.inputs.begin(), node.inputs.end(), pair.input) != 1) return false;
-  const std::size_t input = position(node.inputs, pair.input);
-  if (node.op->domain == "ai.onnx.preview.training") {
-    return updates_variable(node, input, position(node.outputs, pair.value));
-  }
-  // What traits say is said of output 0; a FusedElementwise treats all alike.
-  const bool first = node.outputs[0] == pair.value || node.op->name == "FusedElementwise";
-  return first && input < 32 && (node.op->traits.inplace >> input & 1U) != 0;
+  return may_alias(node, position(node.inputs, pair.input), position(node.outputs, pair.value));
 }
 
 Ordering order_nodes(Graph& graph, const std::vector<bool>& outside,

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/message.h"
-#include "graph/contract/op_def.h"
+#include "graph/contract/aliasing.h"
 #include "graph/evaluate/tensor_bytes.h"
 #include "trainer/plan/pack.h"
 #include "trainer/plan/recompute.h"
@@ -150,18 +150,17 @@ class Planner {
 
   // Output 0 takes the buffer of an input: a view of it, or written over it.
   bool share_input(const Node& node, ValueId output, std::int32_t position) {
-    const OpTraits& traits = node.op->traits;
     if (targets_[index(output)]) return false;
-    if (traits.view && !node.inputs.empty() && node.inputs[0] != no_value) {
-      const std::size_t buffer = plan_.buffer_of[index(node.inputs[0])];
+    if (const ValueId viewed = viewed_input(node); viewed != no_value) {
+      const std::size_t buffer = plan_.buffer_of[index(viewed)];
       const Place place = plan_.buffers[buffer].place;
       if (place == Place::arena || place == Place::external || place == Place::constant) {
         join_buffer(output, buffer, position);
         return true;
       }
     }
-    for (std::size_t i = 0; i < node.inputs.size() && i < 32; ++i) {
-      if ((traits.inplace >> i & 1U) == 0 || node.inputs[i] == no_value) continue;
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      if (node.inputs[i] == no_value || !may_alias(node, i, 0)) continue;
       if (can_overwrite(node, i, output)) {
         join_buffer(output, plan_.buffer_of[index(node.inputs[i])], position);
         return true;
@@ -260,7 +259,7 @@ Plan fit_budget(const Graph& graph, const PlanOptions& options, const Plan& plai
 // Smaller arenas are not worth a second plan.
 constexpr std::size_t small_arena = std::size_t{16} << 20;
 // The share of a call's memory traffic that computing values again may add.
-constexpr std::uint64_t most_share = 20;
+constexpr std::uint64_t max_share_of_traffic = 20;
 
 // Without a budget what costs little to compute again is not kept either.
 Plan without_cheap_values(const Graph& graph, const PlanOptions& options, Plan plain) {
@@ -268,7 +267,7 @@ Plan without_cheap_values(const Graph& graph, const PlanOptions& options, Plan p
   std::uint64_t traffic = 0;
   for (const Node& node : graph.nodes) traffic += traffic_of(node, graph);
   Graph lean = graph;
-  if (!recompute_values(lean, options.targets, {.most_traffic = traffic / most_share}))
+  if (!recompute_values(lean, options.targets, {.max_traffic = traffic / max_share_of_traffic}))
     return plain;
   Plan plan = Planner(std::move(lean), options).run();
   return plan.total_bytes < plain.total_bytes ? std::move(plan) : std::move(plain);

@@ -1,10 +1,10 @@
 #include "trainer/plan/recompute.h"
 
 #include <algorithm>
+#include <optional>
 
-#include "graph/contract/node_view.h"
+#include "graph/contract/aliasing.h"
 #include "graph/contract/op_def.h"
-#include "graph/passes/fuse.h"
 #include "trainer/plan/order.h"
 #include "trainer/plan/specialize.h"
 
@@ -59,12 +59,12 @@ class Lifetimes {
     for (const ValueId id : node.all_inputs()) {
       if (id != no_value) uses_[index(root(id))].push_back(position);
     }
-    const bool view = node.op->traits.view && !node.inputs.empty() && node.inputs[0] != no_value;
+    const ValueId viewed = viewed_input(node);
     for (std::size_t k = 0; k < node.outputs.size(); ++k) {
       const ValueId id = node.outputs[k];
       if (id == no_value) continue;
-      if (k == 0 && view) {
-        root_[index(id)] = root(node.inputs[0]);
+      if (k == 0 && viewed != no_value) {
+        root_[index(id)] = root(viewed);
       } else {
         made_[index(id)] = position;
       }
@@ -101,33 +101,18 @@ struct Choice {
   ValueId value = no_value;
   std::size_t next_use = none;
   double gain = 0;  // bytes, of costly values for each byte of traffic
+  Node repeat;      // computes the value again
 };
 
-// The node that computes the value again. A normalization takes the statistics of the batch that
-// its derivative keeps; from version 7 to 13 it would not even know without its other outputs that
-// it is training.
-Node copy_of(const Node& node) {
-  Node copy = node;
-  std::fill(copy.outputs.begin() + 1, copy.outputs.end(), no_value);
-  const bool old = node.op->domain.empty() && node.version < 7;
-  if (!node.op->name.starts_with("BatchNormalization") || old) return copy;
-  const NodeView view(node);
-  if (!view.has_output(3) || !view.has_output(4)) return copy;
-  copy.inputs[3] = node.outputs[3];
-  copy.inputs[4] = node.outputs[4];
-  std::erase_if(copy.attributes, [](const auto& each) { return each.name == "training_mode"; });
-  copy.attributes.emplace_back("training_mode", std::int64_t{0});
-  return copy;
-}
-
-bool may_repeat(const Node& node, const Graph& graph, bool costly) {
+// The node that computes output 0 again, if that is possible and allowed.
+std::optional<Node> repeat_of(const Node& node, const Graph& graph, bool costly) {
   const OpTraits& traits = node.op->traits;
-  if (!(traits.cheap || (costly && !traits.random)) || traits.view) return false;
-  if (!is_static(node, graph)) return false;
-  const NodeView view(node);
-  const bool by_outputs = node.op->name == "BatchNormalization" && node.version >= 7 &&
-                          node.version < 14 && trains_normalization(node);
-  return !by_outputs || (view.has_output(3) && view.has_output(4));
+  if (!(traits.cheap || (costly && !traits.random)) || traits.view) return std::nullopt;
+  if (!is_static(node, graph)) return std::nullopt;
+  Node copy = node;
+  if (node.op->make_repeatable != nullptr && !node.op->make_repeatable(copy)) return std::nullopt;
+  std::fill(copy.outputs.begin() + 1, copy.outputs.end(), no_value);
+  return copy;
 }
 
 // Bytes that are free at the peak when the value is computed again later: what its operator reads
@@ -146,30 +131,36 @@ std::uint64_t gain_of(const Node& node, const Graph& graph, const Lifetimes& liv
 }
 
 Choice choose(const Graph& graph, const Lifetimes& lives, const std::vector<bool>& outside,
-              std::uint64_t most_traffic, bool costly) {
+              std::uint64_t max_traffic, bool costly) {
   const std::size_t peak = lives.peak_position();
   Choice best;
   for (std::size_t i = 0; i < graph.values.size(); ++i) {
-    Choice one{static_cast<ValueId>(i)};
+    Choice one;
+    one.value = static_cast<ValueId>(i);
     if (outside[i] || lives.made(one.value) == none || lives.made(one.value) >= peak) continue;
     if (lives.is_used_at(one.value, peak)) continue;
     one.next_use = lives.next_use(one.value, peak);
     if (one.next_use == none || one.next_use == graph.nodes.size()) continue;
     const Node& node = graph.nodes[lives.made(one.value)];
-    if (node.outputs[0] != one.value || !may_repeat(node, graph, costly)) continue;
-    const std::uint64_t traffic = traffic_of(copy_of(node), graph);
-    if (traffic > most_traffic) continue;
+    if (node.outputs[0] != one.value) continue;
+    std::optional<Node> repeat = repeat_of(node, graph, costly);
+    if (!repeat) continue;
+    const std::uint64_t traffic = traffic_of(*repeat, graph);
+    if (traffic > max_traffic) continue;
     one.gain = static_cast<double>(gain_of(node, graph, lives, one));
     if (costly) one.gain /= static_cast<double>(std::max<std::uint64_t>(traffic, 1));
     // Of equal ones the later: what it is computed from is then still there to follow.
-    if (one.gain > 0 && one.gain >= best.gain) best = one;
+    if (one.gain > 0 && one.gain >= best.gain) {
+      one.repeat = std::move(*repeat);
+      best = std::move(one);
+    }
   }
   return best;
 }
 
 // A copy of the node that makes the value, with views of it, before the node that reads it next.
 void repeat(Graph& graph, const Lifetimes& lives, const Choice& choice) {
-  Node copy = copy_of(graph.nodes[lives.made(choice.value)]);
+  Node copy = choice.repeat;
   const Type type = graph[choice.value].type;
   copy.outputs[0] = graph.add_temporary(graph[choice.value].name + "_again", type);
   std::vector<Node> added{copy};
@@ -177,10 +168,10 @@ void repeat(Graph& graph, const Lifetimes& lives, const Choice& choice) {
   for (std::size_t i = lives.made(choice.value) + 1; i < graph.nodes.size(); ++i) {
     const Node& node = graph.nodes[i];
     const bool later = i >= choice.next_use;
-    if (!node.op->traits.view || node.inputs.empty() || later) continue;
-    const auto source = std::find_if(renamed.begin(), renamed.end(), [&](const auto& pair) {
-      return pair.first == node.inputs[0];
-    });
+    const ValueId viewed = viewed_input(node);
+    if (viewed == no_value || later) continue;
+    const auto source = std::find_if(renamed.begin(), renamed.end(),
+                                     [&](const auto& pair) { return pair.first == viewed; });
     if (source == renamed.end()) continue;
     Node view = node;
     view.inputs[0] = source->second;
@@ -240,10 +231,10 @@ bool recompute_values(Graph& graph, std::span<const ValueId> outside,
   std::vector<bool> flags(graph.values.size());
   for (const ValueId id : outside) flags[index(id)] = true;
   order_nodes(graph, flags, {});
-  const std::size_t most = 4 * graph.nodes.size();
-  std::uint64_t traffic = options.most_traffic;
+  const std::size_t max_rounds = 4 * graph.nodes.size();
+  std::uint64_t traffic = options.max_traffic;
   bool changed = false;
-  for (std::size_t round = 0; round < most; ++round) {
+  for (std::size_t round = 0; round < max_rounds; ++round) {
     flags.resize(graph.values.size());
     const Lifetimes lives(graph, flags);
     if (lives.peak_bytes() <= options.goal) break;
@@ -252,7 +243,7 @@ bool recompute_values(Graph& graph, std::span<const ValueId> outside,
       choice = choose(graph, lives, flags, traffic, true);
     }
     if (choice.value == no_value) break;
-    traffic -= traffic_of(copy_of(graph.nodes[lives.made(choice.value)]), graph);
+    traffic -= traffic_of(choice.repeat, graph);
     repeat(graph, lives, choice);
     changed = true;
   }

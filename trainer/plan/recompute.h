@@ -13,8 +13,8 @@ namespace ondine::trainer {
 std::uint64_t traffic_of(const graph::Node& node, const graph::Graph& graph);
 
 struct Recomputation {
-  std::uint64_t goal = 0;                                                  // bytes alive at once
-  std::uint64_t most_traffic = std::numeric_limits<std::uint64_t>::max();  // of all nodes added
+  std::uint64_t goal = 0;                                                 // bytes alive at once
+  std::uint64_t max_traffic = std::numeric_limits<std::uint64_t>::max();  // of all nodes added
   bool costly = false;  // when no cheap values are left, others too
 };
 

@@ -2,6 +2,7 @@
 #include <cstdlib>
 
 #include "core/message.h"
+#include "graph/contract/aliasing.h"
 #include "graph/contract/op_def.h"
 #include "trainer/plan/plan.h"
 
@@ -99,8 +100,8 @@ class Replay {
   }
 
   bool is_view(const Node& node, std::size_t k, std::size_t buffer) const {
-    return k == 0 && node.op->traits.view && !node.inputs.empty() && node.inputs[0] != no_value &&
-           buffer_of(node.inputs[0]) == buffer;
+    const ValueId viewed = viewed_input(node, k);
+    return viewed != no_value && buffer_of(viewed) == buffer;
   }
 
   std::ptrdiff_t readers(const Node& node, std::size_t buffer) const {
@@ -111,11 +112,11 @@ class Replay {
   bool may_overwrite(const PlannedNode& planned, std::size_t k, std::size_t buffer) const {
     const Node& node = planned.node;
     bool allowed = false;
-    for (std::size_t i = 0; i < node.inputs.size() && i < 32; ++i) {
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       if (node.inputs[i] == no_value || buffer_of(node.inputs[i]) != buffer) continue;
-      allowed = (node.op->traits.inplace >> i & 1U) != 0;
+      allowed = may_alias(node, i, k);
     }
-    return k == 0 && readers(node, buffer) == 1 && allowed && !planned.dynamic &&
+    return readers(node, buffer) == 1 && allowed && !planned.dynamic &&
            plan_->buffers[buffer].place == Place::arena;
   }
 
