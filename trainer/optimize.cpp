@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <iterator>
 
 #include "core/message.h"
 #include "graph/contract/catalogue_trace.h"
@@ -12,27 +13,24 @@
 namespace ondine::trainer {
 namespace {
 
-std::vector<std::string> left_out(const LoadOptions& options) {
-  std::vector<std::string> names = options.no_fusion;
+// Those of the options and of the environment.
+std::vector<Fusion> left_out(const LoadOptions& options) {
+  std::vector<Fusion> fusions = options.no_fusion;
   const char* more = std::getenv("ONDINE_NO_FUSION");
   for (std::string_view rest = more == nullptr ? "" : more; !rest.empty();) {
     const std::size_t comma = std::min(rest.find(','), rest.size());
-    if (comma > 0) names.emplace_back(rest.substr(0, comma));
+    if (comma > 0)
+      std::ranges::copy(fusions_from_name(rest.substr(0, comma)), std::back_inserter(fusions));
     rest.remove_prefix(std::min(comma + 1, rest.size()));
   }
-  return names;
+  return fusions;
 }
 
 // The passes that are not left out.
 std::vector<graph::Pass> chosen(std::span<const graph::Pass> passes, const LoadOptions& options) {
-  const auto all = fusion_names();
   std::vector<graph::Pass> chosen(passes.begin(), passes.end());
-  for (const std::string& name : left_out(options)) {
-    if (name == "all") return {};
-    if (std::none_of(all.begin(), all.end(), [&](const auto& known) { return known == name; })) {
-      fail(ErrorCode::mismatch, "there is no fusion pass ", quoted(name));
-    }
-    std::erase_if(chosen, [&](const auto& pass) { return pass.name == name; });
+  for (const Fusion fusion : left_out(options)) {
+    std::erase_if(chosen, [&](const auto& pass) { return pass.name == to_string(fusion); });
   }
   return chosen;
 }
@@ -78,9 +76,7 @@ namespace ondine {
 
 std::vector<std::string> fusion_names() {
   std::vector<std::string> names;
-  for (const auto passes : {graph::recognition_passes(), graph::fusion_passes()}) {
-    for (const graph::Pass& pass : passes) names.emplace_back(pass.name);
-  }
+  for (const Fusion fusion : all_fusions()) names.emplace_back(to_string(fusion));
   return names;
 }
 

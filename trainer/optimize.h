@@ -12,7 +12,7 @@ namespace ondine::trainer {
 // Before derivatives are made: composed forms become operators with derivatives of their own.
 void recognize(graph::Graph& graph, const graph::Catalogue& catalogue, const LoadOptions& options);
 
-// Throws Error(mismatch) for a name in LoadOptions::no_fusion that is no pass.
+// Throws Error(mismatch) for a name in ONDINE_NO_FUSION that is no fusion.
 // `folded` is shared by the graphs of one model while their constants live.
 void optimize(graph::Graph& graph, const graph::Catalogue& catalogue, const LoadOptions& options,
               graph::FoldedConvolutions& folded);

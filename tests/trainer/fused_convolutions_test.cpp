@@ -106,7 +106,7 @@ TEST_CASE("convolutional networks train alike with each fusion left out") {
     for (const std::string& name : names) {
       INFO(name);
       LoadOptions options;
-      options.no_fusion = {name};
+      options.no_fusion = fusions_from_name(name);
       const Trained without = trained(file, options);
       check_near(without.parameters, all_on.parameters);
       check_near(without.logits, all_on.logits);
@@ -154,7 +154,7 @@ TEST_CASE("normalization by constants goes into the convolution before it, withi
   small.limits.fold_bytes = 16;
   CHECK(normalizations(small));
   LoadOptions without;
-  without.no_fusion = {"fold_normalization"};
+  without.no_fusion = {Fusion::fold_normalization};
   CHECK(normalizations(without));
 }
 

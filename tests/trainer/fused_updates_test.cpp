@@ -1,5 +1,6 @@
 // Optimizers that are written with ordinary operators go over each variable once.
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 
 #include <catch2/catch.hpp>
@@ -105,7 +106,7 @@ TEST_CASE(
   for (const graph::ModelDef& def : {momentum(), adam(), adagrad(), entangled()}) {
     Model fused = Model::load(encode(def));
     LoadOptions options;
-    options.no_fusion = {"all"};
+    options.no_fusion = fusions_from_name("all");
     Model plain = Model::load(encode(def), options);
     NamedValues loss{{"loss", Value()}};
     NamedValues plain_loss = loss;
@@ -125,6 +126,36 @@ TEST_CASE(
     const std::uint64_t variable = 3 * 400 * 4;
     const auto variables = def.training[0].update_binding.size();
     CHECK(fused.plan(feeds, 0, loss_only).state_bytes < (variables + 1) * variable);
+  }
+}
+
+TEST_CASE("an update of more operands than one operator takes stays ordinary operators") {
+  // a_new = ((g keep) keep) ...: each step is an operand, and so is each input.
+  const auto powers = [](int steps) {
+    std::vector<graph::NodeDef> nodes;
+    std::string last = "g";
+    for (int i = 0; i < steps; ++i) {
+      const std::string next = i + 1 == steps ? "a_new" : "power" + std::to_string(i);
+      nodes.push_back(node("Mul", {last, "keep"}, {next}));
+      last = next;
+    }
+    return written_out(nodes, {{"a", "a_new"}});
+  };
+  const Tensor x = random_floats({3, 400}, 7);
+  const Tensor w = random_floats({3, 400}, 1);
+  for (const int steps : {30, 31, 60}) {
+    CAPTURE(steps);
+    Model model = Model::load(encode(powers(steps)));
+    const bool fits = steps + 2 <= 32;  // with g and keep
+    if (std::getenv("ONDINE_NO_FUSION") == nullptr) {
+      CHECK((count(model.inspect("optimized"), "FusedElementwise") > 0) == fits);
+    }
+    model.train_step(NamedValues{{"x", x}});
+    const Tensor a = model.get_state("a");
+    for (std::size_t i = 0; i < 1200; i += 171) {
+      const double gradient = 2 * (double{w.values<float>()[i]} - double{x.values<float>()[i]});
+      CHECK(double{a.values<float>()[i]} == Approx(gradient * std::pow(0.9, steps)).epsilon(1e-4));
+    }
   }
 }
 

@@ -53,6 +53,12 @@ Option Command::option(const std::string& names, Target to, const std::string& h
       to));
 }
 
+Option Command::list(const std::string& names,
+                     std::function<void(const std::vector<std::string>&)> take,
+                     const std::string& help) {
+  return Option(app_->add_option_function<std::vector<std::string>>(names, take, help));
+}
+
 Option Command::choose(const std::string& names, const std::vector<std::string>& keys,
                        std::function<void(const std::string&)> take, const std::string& help) {
   // The help names the choices already.

@@ -61,6 +61,9 @@ class Command {
     return choose(
         names, keys, [to, values](const std::string& key) { *to = values.at(key); }, help);
   }
+  // Any number of values; `take` gets all of them.
+  Option list(const std::string& names, std::function<void(const std::vector<std::string>&)> take,
+              const std::string& help);
   // What the command does, once its options hold their values; the result is the exit code.
   void runs(std::function<int()> action);
 

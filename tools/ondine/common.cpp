@@ -18,7 +18,12 @@ void add_load_options(Command command, LoadOptions& load) {
                                                      {"immediate", UpdatePolicy::immediate}};
   command.choice("--updates", &load.updates, policies,
                  "atomic: all at once; immediate: each in its own memory");
-  command.option("--no-fusion", &load.no_fusion, "Fusion passes to leave out, or all");
+  const auto leave_out = [&load](const std::vector<std::string>& names) {
+    for (const std::string& name : names) {
+      for (const Fusion fusion : fusions_from_name(name)) load.no_fusion.push_back(fusion);
+    }
+  };
+  command.list("--no-fusion", leave_out, "Fusions to leave out, or all");
 }
 
 std::pair<std::string, std::string> split_pair(const std::string& text, const char* option) {

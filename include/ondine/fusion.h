@@ -1,0 +1,35 @@
+// The graph rewrites that replace several operators by one. Each can be left out
+// (LoadOptions::no_fusion), to look for defects or to compare.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace ondine {
+
+// In the order in which they run. The recognitions run before derivatives are made.
+enum class Fusion : std::uint8_t {
+  recognize_layer_normalization,
+  recognize_gelu,
+  recognize_cross_entropy,  // LogSoftmax and NegativeLogLikelihoodLoss
+  recognize_attention,
+  fuse_activation_gradient,     // comparison and Where to ReluGrad, ClipGrad
+  fold_normalization,           // by constants, into the convolution before it
+  fuse_normalization_gradient,  // takes the derivative of its activation
+  fuse_normalization,           // takes what is added to it and its activation
+  fuse_activation,              // into Conv and Gemm
+  fuse_sgd_update,              // w - rate * g
+  fuse_gemm_sgd_update,         // w - rate * A B
+  fuse_elementwise,             // element-wise ends of the graph
+};
+
+// "fuse_sgd_update" and so on. Static storage.
+const char* to_string(Fusion fusion) noexcept;
+std::span<const Fusion> all_fusions() noexcept;
+// The fusions that a name stands for: one for each name of to_string and for the names that
+// earlier versions had, every one for "all". Error(mismatch) for any other name.
+std::vector<Fusion> fusions_from_name(std::string_view name);
+
+}  // namespace ondine
