@@ -124,6 +124,20 @@ TEST_CASE("nodes with other attributes or random ones are not merged") {
   CHECK(toy.ops() == Ops{"View", "View", "Noise", "Noise", "Minus", "Minus", "Minus", "Minus"});
 }
 
+TEST_CASE("nodes of different versions of an operator are not merged") {
+  ToyGraph toy;
+  auto& b = toy.builder;
+  const Val one = b.node("Minus", {toy.x, toy.x});
+  const Val other = b.node("Minus", {toy.x, toy.x});
+  toy.graph.nodes[1].version = toy.graph.nodes[0].version + 1;
+  toy.output(b.node("Plus", {one, other}));
+  CHECK_FALSE(toy.run(merge_common_expressions));
+  CHECK(toy.ops() == Ops{"Minus", "Minus", "Plus"});
+  toy.graph.nodes[1].version = toy.graph.nodes[0].version;
+  CHECK(toy.run(merge_common_expressions));
+  CHECK(toy.ops() == Ops{"Minus", "Plus"});
+}
+
 TEST_CASE("constants of equal bits count as the same input") {
   ToyGraph toy;
   auto& b = toy.builder;

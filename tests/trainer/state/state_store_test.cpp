@@ -1,0 +1,64 @@
+#include <catch2/catch.hpp>
+
+#include "trainer/state/state_store.h"
+
+using namespace ondine;           // NOLINT
+using namespace ondine::trainer;  // NOLINT
+
+namespace {
+
+// One variable whose present value is 2, in memory of its own.
+StateStore written_store() {
+  Variable variable;
+  variable.name = "w";
+  variable.initial = Tensor::of<float>({1}, {1});
+  std::vector<Variable> variables;
+  variables.push_back(variable);
+  StateStore store(std::move(variables));
+  store.next(0).mutable_values<float>()[0] = 2;
+  store.commit();
+  return store;
+}
+
+float number(const Tensor& tensor) { return tensor.values<float>()[0]; }
+
+}  // namespace
+
+TEST_CASE("a variable is overwritten where only the caller reads it") {
+  StateStore store = written_store();
+  const StateStore::Reader caller = store.read();
+  const void* present = caller[0].data();
+  CHECK(store.overwrite(0).data() == present);
+}
+
+TEST_CASE("a variable is not overwritten while another call reads it") {
+  StateStore store = written_store();
+  const StateStore::Reader caller = store.read();
+  const StateStore::Reader other = store.read();
+  Tensor& next = store.overwrite(0);
+  CHECK(next.data() != other[0].data());
+  next.mutable_values<float>()[0] = 3;
+  store.commit();
+  CHECK(number(other[0]) == 2);
+  CHECK(number(store.read()[0]) == 3);
+}
+
+TEST_CASE("a variable is not overwritten while an old version that shares its memory is read") {
+  StateStore store = written_store();
+  const StateStore::Reader old = store.read();
+  store.commit();  // a new version with the same tensor
+  const StateStore::Reader caller = store.read();
+  REQUIRE(caller[0].data() == old[0].data());
+  CHECK(store.overwrite(0).data() != old[0].data());
+}
+
+TEST_CASE("an initial value is never overwritten") {
+  StateStore store = written_store();
+  store.reset();
+  store.commit();
+  const StateStore::Reader caller = store.read();
+  REQUIRE(number(caller[0]) == 1);
+  store.overwrite(0).mutable_values<float>()[0] = 5;
+  store.commit();
+  CHECK(number(store.variable(0).initial) == 1);
+}
