@@ -140,10 +140,15 @@ std::vector<ProfileEntry> Model::profile() const {
 std::string Model::inspect(std::string_view stage, std::size_t algorithm) const {
   return guard_memory("print the model", [&]() -> std::string {
     if (stage == "model") return graph::print(impl_->def);
+    if (stage == "plan") {
+      PlanRequest request;
+      if (algorithm_count() > 0) request.algorithm = algorithm;
+      return to_string(plan_report(request));
+    }
     static constexpr std::array stages{"graph", "training", "gradient", "optimized"};
     if (std::find(stages.begin(), stages.end(), stage) == stages.end()) {
       fail(ErrorCode::mismatch, "there is no stage ", quoted(stage),
-           "; stages are 'model' 'graph' 'training' 'gradient' 'optimized'");
+           "; stages are 'model' 'graph' 'training' 'gradient' 'optimized' 'plan'");
     }
     // Without training information the later stages are those of inference.
     const bool trains = algorithm_count() > 0;

@@ -50,6 +50,13 @@ Program::Variant& Program::variant(std::span<const Value> inputs) {
   }
   auto fresh = std::make_shared<Variant>();
   for (const Value& value : inputs) fresh->inputs.push_back(type_of(value));
+  fresh->plan = std::make_shared<Plan>(plan(fresh->inputs));
+  variants_.insert(variants_.begin(), std::move(fresh));
+  if (variants_.size() > kept_plans) variants_.pop_back();
+  return *variants_[0];
+}
+
+Plan Program::plan(std::span<const Type> inputs) const {
   PlanOptions options;
   options.targets = wanted_.targets;
   options.in_place = wanted_.in_place;
@@ -58,12 +65,9 @@ Program::Variant& Program::variant(std::span<const Value> inputs) {
   options.state_bytes = runtime_->state_bytes + wanted_.next_bytes;
   options.limits = &runtime_->limits;
   options.threads = runtime_->threads;
-  auto plan = std::make_shared<Plan>(make_plan(*graph_, fresh->inputs, options));
-  if (verifies_plans()) verify_plan(*plan, wanted_.in_place);
-  fresh->plan = std::move(plan);
-  variants_.insert(variants_.begin(), std::move(fresh));
-  if (variants_.size() > kept_plans) variants_.pop_back();
-  return *variants_[0];
+  Plan plan = make_plan(*graph_, inputs, options);
+  if (verifies_plans()) verify_plan(plan, wanted_.in_place);
+  return plan;
 }
 
 std::shared_ptr<const Plan> Program::plan(std::span<const Value> inputs) {

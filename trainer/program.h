@@ -48,12 +48,14 @@ class Program {
   ~Program();
 
   const graph::Graph& graph() const noexcept { return *graph_; }
-  std::span<const graph::ValueId> wanted() const noexcept { return wanted_.values; }
+  const Wanted& wanted() const noexcept { return wanted_; }
 
   // An executor for inputs of these values' types, its inputs set.
   ExecutorLease acquire(std::span<const Value> inputs);
   // The plan for these inputs.
   std::shared_ptr<const Plan> plan(std::span<const Value> inputs);
+  // A plan for inputs of these types, which is not kept.
+  Plan plan(std::span<const graph::Type> inputs) const;
 
  private:
   friend class ExecutorLease;

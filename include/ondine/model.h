@@ -16,7 +16,9 @@
 #include <vector>
 
 #include <ondine/error.h>
+#include <ondine/fusion.h>
 #include <ondine/limits.h>
+#include <ondine/plan.h>
 #include <ondine/value.h>
 
 namespace ondine {
@@ -39,9 +41,9 @@ struct LoadOptions {
   std::uint64_t seed = 0;
   // Graph rewriting between loading and planning; off only to look for defects.
   bool optimize = true;
-  // Fusion passes to leave out, "fuse_sgd_update" and so on, or "all". The environment variable
-  // ONDINE_NO_FUSION adds to them, separated by commas.
-  std::vector<std::string> no_fusion;
+  // Fusions to leave out. The environment variable ONDINE_NO_FUSION adds to them: names of
+  // fusions_from_name, separated by commas.
+  std::vector<Fusion> no_fusion;
   UpdatePolicy updates = UpdatePolicy::atomic;
   // Bound of PlanInfo's bytes together: cheap values are computed again rather than kept until a
   // call fits. Error(limit) that says how much is needed when it cannot.
@@ -52,7 +54,7 @@ struct LoadOptions {
   std::shared_ptr<const CancelFlag> cancel = {};
 };
 
-// The names that LoadOptions::no_fusion knows.
+// The names of all fusions.
 std::vector<std::string> fusion_names();
 
 enum class StateRole : std::uint8_t {
@@ -197,10 +199,14 @@ class Model {
   // Plans without running. algorithm: an index, or nothing for infer. `fetches` as in the call.
   PlanInfo plan(std::span<const NamedValue> feeds, std::optional<std::size_t> algorithm,
                 std::span<const std::string> fetches = {}) const;
+  // The plan of a call, node by node. Error(mismatch) for a dim that is not given, an unknown input
+  // or algorithm, or shapes that do not fit the model.
+  PlanReport plan_report(const PlanRequest& request = {}) const;
   void set_profiling(bool on);
   std::vector<ProfileEntry> profile() const;  // since it was switched on, longest first
 
-  // The printed form of a stage: "model", "graph", "training", "gradient", "optimized".
+  // The printed form of a stage: "model", "graph", "training", "gradient", "optimized", "plan" (of
+  // the algorithm where there is one, with the dims that the model declares).
   std::string inspect(std::string_view stage, std::size_t algorithm = 0) const;
 
  private:

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include <ondine/data.h>
 
@@ -46,6 +47,35 @@ TEST_CASE("info and check tell what a model is") {
     CHECK_FALSE(shop.succeed(std::string("inspect train.onnx --stage ") + stage).out.empty());
   }
   shop.refuse("inspect train.onnx --stage nowhere", "nowhere");
+}
+
+TEST_CASE("the plan of a call is printed for the shapes that are given") {
+  const Workshop shop;
+  shop.succeed(prepare_adam);
+  const std::string plan = "inspect train.onnx --stage plan";
+  shop.refuse(plan, "dim 0 ('N') of input 'x'");
+  shop.refuse(plan, "x=1x4");
+  const std::string step = shop.succeed(plan + " --shape x=8x4").out;
+  CHECK_THAT(step, Catch::Contains("Adam") && Catch::Contains("state in place"));
+  CHECK_THAT(step, Catch::Contains("peak: ") && Catch::Contains("total bytes: arena "));
+  const std::string infer = shop.succeed(plan + " --infer --shape x=8x4").out;
+  CHECK_THAT(infer, Catch::Contains("'logits' tensor(float)[8, 3]") && !Catch::Contains("Adam"));
+  const auto json =
+      nlohmann::json::parse(shop.succeed(plan + " --infer --shape x=8x4 --format json").out);
+  CHECK(json["nodes"].back()["outputs"][0]["name"] == "logits");
+  CHECK(json["nodes"].back()["outputs"][0]["bytes"] == 8 * 3 * sizeof(float));
+  shop.refuse(plan + " --shape x=8x5", "must be a tensor(float)[N, 4]");
+  shop.refuse(plan + " --shape y=8x4", "there is no input 'y'");
+  shop.refuse(plan + " --shape x=8by4", "INPUT=DIMxDIM");
+  shop.refuse(plan + " --shape x=8x4 --algorithm 3", "algorithm 3");
+  CHECK(shop.run("inspect train.onnx --stage graph --infer").exit_code == 2);
+}
+
+TEST_CASE("fusions are left out by name, former names included") {
+  const Workshop shop;
+  shop.succeed("bench net.onnx --steps 1 --no-fusion fuse_elementwise");
+  shop.succeed("bench net.onnx --steps 1 --no-fusion fuse_formula");
+  shop.refuse("bench net.onnx --steps 1 --no-fusion fuse_nothing", "fuse_nothing");
 }
 
 TEST_CASE("a prepared model may keep its tensors in a file of their own") {

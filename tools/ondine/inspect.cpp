@@ -1,27 +1,126 @@
 #include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "ondine/command.h"
 #include "ondine/common.h"
 
 namespace ondine::cli {
+namespace {
+
+using nlohmann::json;
+
+struct InspectOptions {
+  std::string model;
+  std::string stage = "model";
+  std::size_t algorithm = 0;
+  std::vector<std::string> shapes;
+  bool infer = false;
+  bool as_json = false;
+  LoadOptions load;
+};
+
+Shape parse_dims(const std::string& text, const std::string& option) {
+  std::vector<std::int64_t> dims;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find('x', at), text.size());
+    const std::string dim = text.substr(at, end - at);
+    const bool digits = !dim.empty() && dim.size() <= 18 &&
+                        dim.find_first_not_of("0123456789") == std::string::npos;
+    if (!digits) {
+      throw Error(
+          ErrorCode::mismatch,
+          "--shape needs INPUT=DIMxDIMx..., as in input=1x3x224x224; found '" + option + "'");
+    }
+    dims.push_back(std::stoll(dim));
+    at = end + 1;
+  }
+  return Shape(std::span<const std::int64_t>(dims));
+}
+
+json to_json(const PlannedValue& value) {
+  json result{{"name", value.name},        {"type", value.type},
+              {"bytes", value.bytes},      {"storage", to_string(value.storage)},
+              {"first", value.first},      {"last", value.last},
+              {"in_place", value.in_place}};
+  if (value.storage == Storage::arena) result["offset"] = value.offset;
+  return result;
+}
+
+json to_json(const std::vector<PlannedValue>& values) {
+  json list = json::array();
+  for (const PlannedValue& value : values) list.push_back(to_json(value));
+  return list;
+}
+
+json to_json(const PlanReport& report) {
+  json nodes = json::array();
+  for (const PlannedOperator& node : report.nodes) {
+    nodes.push_back({{"op", node.op},
+                     {"name", node.name},
+                     {"implementation", node.implementation},
+                     {"isa", node.isa},
+                     {"workspace_bytes", node.workspace_bytes},
+                     {"commit", node.commit},
+                     {"outputs", to_json(node.outputs)}});
+  }
+  return {{"nodes", std::move(nodes)},
+          {"arena_bytes", report.arena_bytes},
+          {"constant_bytes", report.constant_bytes},
+          {"state_bytes", report.state_bytes},
+          {"workspace_bytes", report.workspace_bytes},
+          {"peak_node", report.peak_node},
+          {"peak_bytes", report.peak_bytes},
+          {"peak_values", to_json(report.peak_values)}};
+}
+
+void print_plan(const Model& model, const InspectOptions& options) {
+  PlanRequest request;
+  if (model.algorithm_count() > 0 && !options.infer) request.algorithm = options.algorithm;
+  for (const std::string& shape : options.shapes) {
+    const auto [input, dims] = split_pair(shape, "--shape");
+    request.shapes.emplace_back(input, parse_dims(dims, shape));
+  }
+  const PlanReport report = model.plan_report(request);
+  if (options.as_json) {
+    std::cout << to_json(report).dump(2, ' ', false, json::error_handler_t::replace) << '\n';
+  } else {
+    std::cout << to_string(report);
+  }
+}
+
+}  // namespace
 
 void add_inspect(Parser& parser) {
-  struct Options {
-    std::string model;
-    std::string stage = "model";
-    std::size_t algorithm = 0;
-  };
-  auto options = std::make_shared<Options>();
-  Command command = parser.add("inspect", "Print a model at one stage of its way",
-                               "  ondine inspect model.onnx --stage gradient\n");
+  auto options = std::make_shared<InspectOptions>();
+  Command command =
+      parser.add("inspect", "Print a model at one stage between its file and its execution",
+                 "  ondine inspect model.onnx --stage gradient\n"
+                 "  ondine inspect model.onnx --stage plan --shape input=1x3x224x224\n");
   command.option("MODEL", &options->model, "Model file").required();
-  command.option("--stage", &options->stage, "model, graph, training, gradient or optimized")
+  command
+      .option("--stage", &options->stage,
+              "model, graph, training, gradient, optimized or plan: every node with its "
+              "implementation and where its outputs lie")
       .required();
   command.option("--algorithm", &options->algorithm, "Index of the training algorithm");
+  command.option("--shape", &options->shapes,
+                 "Of the plan: INPUT=DIMxDIMx..., the shape of an input with dynamic dims");
+  command.option("--infer", &options->infer, "The plan of inference, not of a training step");
+  const std::map<std::string, bool> formats{{"text", false}, {"json", true}};
+  command.choice("--format", &options->as_json, formats, "Of the plan: text or json");
+  add_load_options(command, options->load);
   command.runs([options] {
-    const Model model = Model::load(options->model);
-    std::cout << model.inspect(options->stage, options->algorithm) << '\n';
+    if (options->stage != "plan" &&
+        (!options->shapes.empty() || options->infer || options->as_json)) {
+      throw WrongUsage("--shape, --infer and --format belong to --stage plan");
+    }
+    const Model model = Model::load(options->model, options->load);
+    if (options->stage == "plan") {
+      print_plan(model, *options);
+    } else {
+      std::cout << model.inspect(options->stage, options->algorithm) << '\n';
+    }
     return 0;
   });
 }
