@@ -58,23 +58,19 @@ void product(benchmark::State& state, const GemmShape& shape) {
   report(state, 2.0 * static_cast<double>(shape.m * shape.n) * static_cast<double>(shape.k));
 }
 
-void convolution(benchmark::State& state, const ConvShape& s, int which) {
+void convolution(benchmark::State& state, const ConvDesc& desc) {
+  const ConvShape& s = desc.shape;
   ThreadPool pool(1);
   const Index in = s.in[1] * s.in[2], out = s.out[1] * s.out[2], taps = s.kernel[1] * s.kernel[2];
   auto x = numbers(s.batch * s.in_channels * in);
   auto w = numbers(s.out_channels * s.in_channels / s.groups * taps);
   auto y = numbers(s.batch * s.out_channels * out);
-  Memory memory(std::max({conv_workspace<float>(s, 1), conv_input_gradient_workspace<float>(s, 1),
-                          conv_weight_gradient_workspace<float>(s, 1)}));
+  auto result = numbers(static_cast<Index>(std::max({x.size(), w.size(), y.size()})));
+  const auto primitive = ConvPrimitive<float>::make(desc, 1);
+  Memory memory(primitive.workspace());
   const Workspace work{memory.data(), memory.size()};
   for (auto _ : state) {
-    if (which == 0) {
-      conv<float>(pool, s, x.data(), w.data(), nullptr, y.data(), Activation::none, work);
-    } else if (which == 1) {
-      conv_input_gradient<float>(pool, s, y.data(), w.data(), nullptr, x.data(), work);
-    } else {
-      conv_weight_gradient<float>(pool, s, x.data(), y.data(), w.data(), work);
-    }
+    primitive.run(pool, {x.data(), w.data(), y.data(), nullptr, result.data()}, work);
     benchmark::ClobberMemory();
   }
   report(state, 2.0 * static_cast<double>(s.batch * s.out_channels * out) *
@@ -128,12 +124,13 @@ void add_convolutions() {
     s.out[1] = s.out[2] = (c.size + 2 * (c.kernel / 2) - c.kernel) / c.stride + 1;
     const char* const names[] = {"y", "dx", "dw"};
     for (int which = 0; which < 3; ++which) {
+      const ConvDesc desc{s, static_cast<ConvDirection>(which)};
       const std::string name = std::string("conv/") + names[which] + '/' + std::to_string(c.batch) +
                                'x' + std::to_string(c.in) + 'x' + std::to_string(c.size) + "^2/" +
                                std::to_string(c.out) + "/k" + std::to_string(c.kernel) + 's' +
                                std::to_string(c.stride) + 'g' + std::to_string(c.groups);
-      benchmark::RegisterBenchmark(
-          name.c_str(), [s, which](benchmark::State& state) { convolution(state, s, which); });
+      benchmark::RegisterBenchmark(name.c_str(),
+                                   [desc](benchmark::State& state) { convolution(state, desc); });
     }
   }
 }

@@ -150,15 +150,13 @@ void bench_conv(const ConvShape& s) {
   };
   Memory memory(16u << 20);
   const Workspace ws{memory.data(), memory.size()};
-  row("", [&](const Kernels& k) {
-    conv<float>(pool, s, x.data(), w.data(), nullptr, y.data(), Activation::none, ws, k);
-  });
-  row(" dx", [&](const Kernels& k) {
-    conv_input_gradient<float>(pool, s, dy.data(), w.data(), nullptr, dx.data(), ws, k);
-  });
-  row(" dw", [&](const Kernels& k) {
-    conv_weight_gradient<float>(pool, s, x.data(), dy.data(), dw.data(), ws, k);
-  });
+  const auto run = [&](const Kernels& k, ConvDirection direction, float* result) {
+    ConvPrimitive<float>::make({s, direction}, 1, k)
+        .run(pool, {x.data(), w.data(), dy.data(), nullptr, result}, ws);
+  };
+  row("", [&](const Kernels& k) { run(k, ConvDirection::forward, y.data()); });
+  row(" dx", [&](const Kernels& k) { run(k, ConvDirection::backward_data, dx.data()); });
+  row(" dw", [&](const Kernels& k) { run(k, ConvDirection::backward_weights, dw.data()); });
 }
 
 void bench_layers() {

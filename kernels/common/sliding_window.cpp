@@ -13,7 +13,7 @@ std::int64_t WindowAxis::span() const { return checked_add(checked_mul(dilation,
 namespace {
 
 // Sums of a few of these do not overflow.
-constexpr std::int64_t longest = std::int64_t{1} << 48;
+constexpr std::int64_t max_length = std::int64_t{1} << 48;
 
 AutoPad auto_pad_of(const NodeView& node) {
   const std::string name = node.attr_string("auto_pad", "NOTSET");
@@ -57,13 +57,13 @@ Window read_window(const NodeView& node, std::span<const std::int64_t> kernel) {
   const auto dilations = list(node, "dilations", n, 1, 1);
   const auto pads = list(node, "pads", 2 * n, 0, 0);
   for (std::size_t i = 0; i < n; ++i) {
-    if (kernel[i] < 1) fail(ErrorCode::mismatch, "kernel extent ", kernel[i], " is below 1");
+    if (kernel[i] < 1) fail(ErrorCode::mismatch, "kernel dim ", kernel[i], " is below 1");
     window.axes.push_back({kernel[i], strides[i], dilations[i], pads[i], pads[n + i]});
     if (window.auto_pad != AutoPad::notset) window.axes[i].begin = window.axes[i].end = 0;
-    for (const std::int64_t extent : {window.axes[i].span(), strides[i], pads[i], pads[n + i]}) {
-      if (extent > longest) {
-        fail(ErrorCode::limit, "a window with an extent, stride or pad of ", extent,
-             " elements; the limit is ", longest);
+    for (const std::int64_t length : {window.axes[i].span(), strides[i], pads[i], pads[n + i]}) {
+      if (length > max_length) {
+        fail(ErrorCode::limit, "a window with a span, stride or pad of ", length,
+             " elements; the limit is ", max_length);
       }
     }
   }
@@ -83,8 +83,7 @@ std::int64_t resolve(WindowAxis& axis, std::int64_t in, AutoPad auto_pad, bool c
   }
   const std::int64_t padded = checked_add(checked_add(in, axis.begin), axis.end);
   if (padded < span) {
-    fail(ErrorCode::mismatch, "a window over ", span, " elements does not fit an extent of ",
-         padded);
+    fail(ErrorCode::mismatch, "a window over ", span, " elements does not fit a dim of ", padded);
   }
   const std::int64_t rest = padded - span;
   std::int64_t out = rest / axis.stride + 1;
@@ -95,7 +94,7 @@ std::int64_t resolve(WindowAxis& axis, std::int64_t in, AutoPad auto_pad, bool c
   return out;
 }
 
-Dim window_extent(WindowAxis axis, Dim in, AutoPad auto_pad, bool ceil) {
+Dim output_dim(WindowAxis axis, Dim in, AutoPad auto_pad, bool ceil) {
   if (in.known()) return resolve(axis, in.size(), auto_pad, ceil);
   const bool same = auto_pad == AutoPad::same_upper || auto_pad == AutoPad::same_lower;
   if (axis.stride == 1 && (same || checked_add(axis.begin, axis.end) == axis.span() - 1)) return in;

@@ -1,4 +1,4 @@
-// The sliding window of convolutions and pools: attributes, padding and output extents.
+// The sliding window of convolutions and pools: attributes, padding and output dims.
 #pragma once
 
 #include "graph/contract/infer.h"
@@ -12,7 +12,7 @@ struct WindowAxis {
   std::int64_t kernel = 1;
   std::int64_t stride = 1;
   std::int64_t dilation = 1;
-  std::int64_t begin = 0;  // padding; as given until an input extent resolves AutoPad
+  std::int64_t begin = 0;  // padding; as given until an input dim resolves AutoPad
   std::int64_t end = 0;
   // From the first to the last element that the window covers.
   std::int64_t span() const;
@@ -25,18 +25,18 @@ struct Window {
 };
 
 // The attributes auto_pad, ceil_mode, dilations, pads and strides of a node with `kernel.size()`
-// spatial axes. Error(mismatch) for lists of another length, extents or steps below 1 and negative
-// pads.
+// spatial axes. Error(mismatch) for lists of another length, kernel dims, strides or dilations
+// below 1 and negative pads.
 Window read_window(const graph::NodeView& node, std::span<const std::int64_t> kernel);
 
 // The required attribute kernel_shape.
 std::vector<std::int64_t> kernel_shape(const graph::NodeView& node);
 
-// Output extent of an axis; writes begin and end where AutoPad fixes them. Error(mismatch) when the
+// Output dim of an axis; writes begin and end where AutoPad fixes them. Error(mismatch) when the
 // window does not fit.
 std::int64_t resolve(WindowAxis& axis, std::int64_t in, AutoPad auto_pad, bool ceil);
-// The same for an extent that may be open.
-graph::Dim window_extent(WindowAxis axis, graph::Dim in, AutoPad auto_pad, bool ceil);
+// The same for a dim that may be dynamic.
+graph::Dim output_dim(WindowAxis axis, graph::Dim in, AutoPad auto_pad, bool ceil);
 
 // The three spatial dims of the numerics from up to three axes, leading ones added.
 math::SpatialDims spatial_dims(std::span<const std::int64_t> spatial);

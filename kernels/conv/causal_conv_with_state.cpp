@@ -31,7 +31,7 @@ void infer(InferContext& context) {
   Dims state{x[0], x[1], w[2].known() ? Dim(w[2].size() - 1) : Dim()};
   if (context.has_input(3)) {
     const Dims past = dims_of_rank(context, 3, 3, "the past state");
-    for (std::size_t i = 0; i < 3; ++i) state[i] = unify(state[i], past[i], "extents of the state");
+    for (std::size_t i = 0; i < 3; ++i) state[i] = unify(state[i], past[i], "dims of the state");
   }
   context.set_output(0, context.dtype(0), x);
   context.set_output(1, context.dtype(0), state);

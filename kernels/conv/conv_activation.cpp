@@ -2,7 +2,7 @@
 // the attribute `activation` names, Relu or Relu6, before a result is stored.
 #include "kernels/common/expansion.h"
 #include "kernels/common/op.h"
-#include "kernels/conv/conv.h"
+#include "kernels/conv/conv_operator.h"
 #include "kernels/matmul/fused_activation.h"
 
 namespace ondine::kernels::ops {

@@ -1,55 +1,88 @@
-// Convolution and its adjoints. x is [batch, in_channels, in...], w is
-// [out_channels, in_channels / groups, kernel...], y is [batch, out_channels, out...]; float,
-// double. A transposed convolution is conv_input_gradient with the roles of x and y exchanged.
+// Convolution and its gradients in float and double: the primitive of Conv, ConvTranspose,
+// ConvActivation and their gradient operators, and with them of CausalConvWithState, ConvInteger
+// and QLinearConv, which expand into Conv. (DeformConv is a product of deformed columns; Col2Im and
+// Im2Col move elements only.) ConvTranspose is backward_data with the roles of x and y exchanged.
+//
+// The implementations, in the order in which they are tried. The first that supports the descriptor
+// is used; the order is the same for every direction.
+//   bias_only           an operand has no elements
+//   direct              stride 1, few channels: every product reads copies of the planes in place
+//   winograd_panels     3 x 3, stride 1, float, at least 16 channels, at least 64 positions; few
+//                       tiles and many channels, so that the transformed input is shared
+//   winograd            the same with more tiles, and the gradient by the weights
+//   strided             stride 2 (by at least one axis), float: rows of output channels from padded
+//                       copies
+//   depthwise_channels  depthwise, planes that fit a cache: channels in the lanes of vectors
+//   depthwise_rows      any other depthwise: each plane alone
+//   pointwise           1 x 1, stride 1: a matrix product without rearranging
+//   im2col              anything: a matrix product with gathered columns
 #pragma once
 
-#include <cstdint>
+#include <memory>
+#include <string_view>
 
-#include "kernels/matmul/gemm_primitive.h"
-#include "kernels/simd/conv/spatial_dims.h"
+#include "core/parallel.h"
+#include "kernels/common/implementation_list.h"
+#include "kernels/common/workspace.h"
+#include "kernels/conv/conv_desc.h"
 
 namespace ondine::math {
 
-using Extents = SpatialDims;
+// The operands of one call. A direction reads two of x, w and dy and overwrites `result`.
+template <class T>
+struct ConvArgs {
+  const T* x = nullptr;     // forward, backward_weights
+  const T* w = nullptr;     // forward, backward_data
+  const T* dy = nullptr;    // both gradients
+  const T* bias = nullptr;  // of the channels of the result; null: none. Not of backward_weights
+  T* result = nullptr;      // y, dx or dw
+};
 
-// y[o] = sum over k of w[k] x[o stride + k dilation - pad], x being 0 outside of its extents; what
-// is padded at the end follows from `out`. `groups` divides both numbers of channels.
-struct ConvShape {
-  std::int64_t batch = 1;
-  std::int64_t in_channels = 1;
-  std::int64_t out_channels = 1;
-  std::int64_t groups = 1;
-  Extents in{1, 1, 1};
-  Extents kernel{1, 1, 1};
-  Extents out{1, 1, 1};
-  Extents stride{1, 1, 1};
-  Extents dilation{1, 1, 1};
-  Extents pad{0, 0, 0};
+// What one implementation computes for one descriptor. Immutable once made.
+template <class T>
+class ConvImplementation {
+ public:
+  virtual ~ConvImplementation() = default;
+  virtual std::size_t workspace(int threads) const = 0;
+  virtual void run(ThreadPool& pool, const ConvArgs<T>& args, Workspace workspace) const = 0;
 };
 
 template <class T>
-std::size_t conv_workspace(const ConvShape& shape, int threads,
-                           const Kernels& kernels = math::kernels());
-// y = activation(x * w + bias); bias may be null.
-template <class T>
-void conv(ThreadPool& pool, const ConvShape& shape, const T* x, const T* w, const T* bias, T* y,
-          Activation activation, Workspace workspace, const Kernels& kernels = math::kernels());
+using ConvEntry = ImplementationEntry<ConvDesc, ConvImplementation<T>>;
 
+// All of them, in the order in which they are tried.
 template <class T>
-std::size_t conv_input_gradient_workspace(const ConvShape& shape, int threads,
-                                          const Kernels& kernels = math::kernels());
-// Overwrites dx. `bias` (in_channels values, for transposed convolutions) may be null.
-template <class T>
-void conv_input_gradient(ThreadPool& pool, const ConvShape& shape, const T* dy, const T* w,
-                         const T* bias, T* dx, Workspace workspace,
-                         const Kernels& kernels = math::kernels());
+std::span<const ConvEntry<T>> conv_implementations();
 
+// A convolution whose implementation is chosen once. Copies share it; const and safe to run from
+// several threads, each with a workspace of its own. `run` allocates nothing.
 template <class T>
-std::size_t conv_weight_gradient_workspace(const ConvShape& shape, int threads,
-                                           const Kernels& kernels = math::kernels());
-// Overwrites dw.
-template <class T>
-void conv_weight_gradient(ThreadPool& pool, const ConvShape& shape, const T* x, const T* dy, T* dw,
-                          Workspace workspace, const Kernels& kernels = math::kernels());
+class ConvPrimitive {
+ public:
+  // `threads`: of the pool that will run it. Only the size of the workspace depends on it.
+  // Error(mismatch) for an activation of a gradient.
+  static ConvPrimitive make(const ConvDesc& desc, int threads,
+                            const Kernels& kernels = math::kernels());
+  // By the implementation of that name; Error(unsupported) where it does not support `desc`.
+  static ConvPrimitive make(const ConvDesc& desc, int threads, std::string_view name,
+                            const Kernels& kernels);
+
+  std::size_t workspace() const noexcept { return workspace_; }  // bytes
+  // With a workspace for fewer threads than the pool has, but enough for one, it runs on one.
+  void run(ThreadPool& pool, const ConvArgs<T>& args, Workspace workspace) const {
+    implementation_->run(pool, args, workspace);
+  }
+  std::string_view name() const noexcept { return name_; }
+  std::string_view isa() const noexcept { return isa_; }
+
+ private:
+  ConvPrimitive(const ConvEntry<T>& entry, const ConvDesc& desc, int threads,
+                const Kernels& kernels);
+
+  std::string_view name_;
+  std::string_view isa_;
+  std::shared_ptr<const ConvImplementation<T>> implementation_;
+  std::size_t workspace_ = 0;
+};
 
 }  // namespace ondine::math

@@ -1,13 +1,10 @@
 // deform_conv.cpp — a convolution over 2 axes whose window elements are moved by `offset` and
 // weighted by `mask`; between pixels x is interpolated linearly, outside it is 0. It expands into
 // DeformColumns and a product with W. Version 22 added bfloat16.
-// DeformColumns (ai.ondine): (x, offset, mask, kernel extents) -> [N, C kernel, outputs]. Its
-// derivatives: deform_columns_grad.cpp.
 #include "core/checked.h"
-#include "kernels/common/compute_type.h"
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
-#include "kernels/conv/deform_columns.h"
+#include "kernels/conv/deformed_columns.h"
 
 namespace ondine::kernels::ops {
 namespace {
@@ -38,8 +35,8 @@ void infer(InferContext& context) {
     if (!given.empty() && given != kernel) context.reject("kernel_shape is not that of W");
     const Window window = read_window(context, kernel);
     for (std::size_t i = 0; i < 2; ++i) {
-      y[2 + i] = unify(y[2 + i], window_extent(window.axes[i], x[2 + i], AutoPad::notset, false),
-                       "output extents and those of offset");
+      y[2 + i] = unify(y[2 + i], output_dim(window.axes[i], x[2 + i], AutoPad::notset, false),
+                       "output dims and those of offset");
     }
     const std::int64_t elements = checked_mul(offset_group, checked_mul(kernel[0], kernel[1]));
     unify(offset[1], checked_mul(2, elements), "channels of offset");
@@ -47,8 +44,8 @@ void infer(InferContext& context) {
       const Dims mask = dims_of_rank(context, 4, 4, "mask");
       unify(mask[0], x[0], "batches");
       unify(mask[1], elements, "channels of mask");
-      unify(mask[2], y[2], "extents of mask");
-      unify(mask[3], y[3], "extents of mask");
+      unify(mask[2], y[2], "dims of mask");
+      unify(mask[3], y[3], "dims of mask");
     }
   }
   if (context.has_input(3)) unify(dims_of_rank(context, 3, 1, "B")[0], w[0], "output channels");
@@ -78,70 +75,8 @@ std::vector<Val> expand(ExpandContext& context) {
   return {context.x(3) ? image + graph::unsqueeze(context.x(3), {1, 2}) : image};
 }
 
-void infer_columns(InferContext& context) {
-  require_same_dtype(context, {0, 1, 2});
-  const Dims x = dims_of_rank(context, 0, 4, "x");
-  const Dims offset = dims_of_rank(context, 1, 4, "offset");
-  const auto kernel = spelled_dims(context, 3);
-  if (kernel && kernel->size() != 2) context.reject("two kernel extents are needed");
-  const Dim elements = kernel ? product(*kernel) : Dim();
-  context.set_output(0, context.dtype(0),
-                     Dims{x[0], multiply(x[1], elements), multiply(offset[2], offset[3])});
-}
-
-Kernel bind_columns(BindContext& context) {
-  const DeformedColumns c(context, context.shape(0), context.shape(1), kernel_extents(context, 3));
-  c.check_mask(context, 2);
-  Scratch scratch;
-  const ComputeIn<double> x(context, scratch, 0);
-  const ComputeIn<double> offset(context, scratch, 1);
-  const ComputeIn<double> mask(context, scratch, 2);
-  const ComputeOut<double> y(context, scratch, 0, c.batch * c.channels * c.kernel() * c.outputs());
-  scratch.request(context);
-  return [=](KernelContext& call) {
-    const double* from = x(call);
-    const double* moved = offset(call);
-    const double* weights = mask(call);
-    double* to = y.data(call);
-    const std::int64_t share = c.channels / c.groups;
-    call.pool().for_chunks(c.batch * c.groups, 1, [&](std::int64_t first, std::int64_t last) {
-      for (auto at = first; at < last; ++at) {
-        const std::int64_t n = at / c.groups;
-        const std::int64_t g = at % c.groups;
-        for_points(c, moved, n, g,
-                   [&](double row, double column, std::int64_t k, std::int64_t o, std::int64_t,
-                       std::int64_t, std::int64_t m) {
-                     for (std::int64_t s = 0; s < share; ++s) {
-                       const std::int64_t plane = n * c.channels + g * share + s;
-                       double sum = 0;
-                       for_pixels(c, row, column, [&](const DeformedPixel& p) {
-                         sum += p.weight * from[plane * c.plane() + p.at];
-                       });
-                       if (weights != nullptr) sum *= weights[m];
-                       to[(plane * c.kernel() + k) * c.outputs() + o] = sum;
-                     }
-                   });
-      }
-    });
-    y.store(call);
-  };
-}
-
-std::vector<Val> grad_columns(GradContext& g) {
-  const std::vector<Val> inputs{g.dy(0), g.x(0), g.x(1), g.x(2), g.x(3)};
-  const auto parts = g.builder().nodes("DeformColumnsGrad", inputs, g.node().attributes,
-                                       g.x(2) ? 3 : 2, ondine_domain);
-  return {parts[0], parts[1], parts.size() > 2 ? parts[2] : Val()};
-}
-
 }  // namespace
 
 extern const OpDef deform_conv{.name = "DeformConv", .infer = infer, .expand = expand};
-extern const OpDef deform_columns{.name = "DeformColumns",
-                                  .domain = ondine_domain,
-                                  .infer = infer_columns,
-                                  .bind = bind_columns,
-                                  .grad = grad_columns,
-                                  .no_gradient = 0b1000};
 
 }  // namespace ondine::kernels::ops

@@ -18,7 +18,7 @@ std::optional<Dims> pooled_dims(const NodeView& node, const std::optional<Dims>&
   }
   Dims y{(*x)[0], (*x)[1]};
   for (std::size_t i = 0; i < kernel.size(); ++i) {
-    y.push_back(window_extent(window.axes[i], (*x)[2 + i], window.auto_pad, window.ceil));
+    y.push_back(output_dim(window.axes[i], (*x)[2 + i], window.auto_pad, window.ceil));
   }
   return y;
 }

@@ -44,12 +44,12 @@ struct KernelSet {
   const BatchNormKernels<T>* batch_norm;
   const OptimizerKernels<T>* optimizer;
   const PoolKernels<T>* pool;
-  const Im2colKernels<T>* columns;
-  const DepthwiseRowKernels<T>* planes;
-  const DepthwiseChannelKernels<T>* lanes;
+  const Im2colKernels<T>* im2col;
+  const DepthwiseRowKernels<T>* depthwise_rows;
+  const DepthwiseChannelKernels<T>* depthwise_channels;
   const WinogradKernels<T>* winograd;  // null in double
   const DirectKernels<T>* direct;
-  const StridedConvKernels<T>* window;  // null in double
+  const StridedConvKernels<T>* strided_conv;  // null in double
   const CellKernels<T>* cells;
 };
 

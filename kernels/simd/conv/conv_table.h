@@ -1,4 +1,5 @@
-// What each instruction set provides for convolutions.
+// What each instruction set provides for convolutions. Channels are called inner where they are
+// summed over and outer where they are those of the result.
 #pragma once
 
 #include "kernels/simd/conv/spatial_dims.h"
@@ -10,7 +11,7 @@ namespace ondine::math {
 // A block of the matrix whose product with the weights is a convolution: row (c, kd, kh, kw), one
 // column for each output position. Columns lie in panels of `width`, each rows x width; a plain
 // matrix is one panel.
-struct ColumnBlock {
+struct Im2colBlock {
   SpatialDims in, kernel, out, stride, dilation, pad;
   std::int64_t channels;     // of the block
   std::int64_t first, last;  // output positions
@@ -20,13 +21,13 @@ struct ColumnBlock {
 template <class T>
 struct Im2colKernels {
   // x: the first channel of the block. The last panel is filled up with zeros.
-  void (*gather)(const ColumnBlock& block, const T* x, T* columns);
+  void (*gather)(const Im2colBlock& block, const T* x, T* columns);
   // x += what gather would have read from there.
-  void (*scatter)(const ColumnBlock& block, const T* columns, T* x);
+  void (*scatter)(const Im2colBlock& block, const T* columns, T* x);
 };
 
-// One plane and its window.
-struct Plane {
+// One plane and its window: dims of a convolution of rank 2.
+struct ConvPlane {
   std::int64_t in_h, in_w, kernel_h, kernel_w, out_h, out_w;
   std::int64_t stride_h, stride_w, dilation_h, dilation_w, pad_h, pad_w;
 };
@@ -34,17 +35,18 @@ struct Plane {
 // A convolution of one plane by one kernel.
 template <class T>
 struct DepthwiseRowKernels {
-  std::int64_t (*scratch_bytes)(const Plane& plane);  // of any of the three
-  void (*forward)(const Plane& plane, const T* x, const T* w, T bias, Activation activation, T* y,
-                  void* scratch);
+  std::int64_t (*scratch_bytes)(const ConvPlane& plane);  // of any of the three
+  void (*forward)(const ConvPlane& plane, const T* x, const T* w, T bias, Activation activation,
+                  T* y, void* scratch);
   // Overwrites dx.
-  void (*input_gradient)(const Plane& plane, const T* dy, const T* w, T bias, T* dx, void* scratch);
+  void (*backward_data)(const ConvPlane& plane, const T* dy, const T* w, T bias, T* dx,
+                        void* scratch);
   // dw += ...
-  void (*weight_gradient)(const Plane& plane, const T* x, const T* dy, T* dw, void* scratch);
+  void (*backward_weights)(const ConvPlane& plane, const T* x, const T* dy, T* dw, void* scratch);
 };
 
 // Small planes convolved each by its own kernel, channels side by side in the lanes of vectors.
-struct LaneBlock {
+struct ChannelBlock {
   std::int64_t images;
   std::int64_t channels;          // 1 to `lanes`
   std::int64_t x_image, y_image;  // elements from an image to the next
@@ -53,15 +55,15 @@ struct LaneBlock {
 template <class T>
 struct DepthwiseChannelKernels {
   std::int64_t lanes;
-  std::int64_t (*scratch_bytes)(const Plane& plane);
+  std::int64_t (*scratch_bytes)(const ConvPlane& plane);
   // w: channels x taps; bias: channels values or null.
-  void (*forward)(const Plane& plane, const LaneBlock& block, const T* x, const T* w, const T* bias,
-                  Activation activation, T* y, void* scratch);
+  void (*forward)(const ConvPlane& plane, const ChannelBlock& block, const T* x, const T* w,
+                  const T* bias, Activation activation, T* y, void* scratch);
   // Both overwrite their result.
-  void (*input_gradient)(const Plane& plane, const LaneBlock& block, const T* dy, const T* w,
-                         const T* bias, T* dx, void* scratch);
-  void (*weight_gradient)(const Plane& plane, const LaneBlock& block, const T* x, const T* dy,
-                          T* dw, void* scratch);
+  void (*backward_data)(const ConvPlane& plane, const ChannelBlock& block, const T* dy, const T* w,
+                        const T* bias, T* dx, void* scratch);
+  void (*backward_weights)(const ConvPlane& plane, const ChannelBlock& block, const T* x,
+                           const T* dy, T* dw, void* scratch);
 };
 
 // Rows of tiles of an image: each tile is `tile` x `tile` outputs of a 3 x 3 window, and has
@@ -94,7 +96,7 @@ struct WinogradKernels {
                   std::int64_t panel, bool flip, const T* w, T* u);
   // dw from products whose component i has element (inner, outer) at i component + inner ld +
   // outer.
-  void (*weight_gradient)(const TileWeights& weights, const T* u, T* dw);
+  void (*backward_weights)(const TileWeights& weights, const T* u, T* dw);
   // x is padded by pad_h, pad_w zeros at its beginning.
   void (*input)(const TileRows& rows, std::int64_t pad_h, std::int64_t pad_w, const T* x, T* v,
                 void* scratch);
@@ -104,34 +106,34 @@ struct WinogradKernels {
 };
 
 // Windows of stride 1 over planes of few channels: every product reads the planes themselves,
-// copied with zeros around them. `Plane` has the extents of one plane.
+// copied with zeros around them. `ConvPlane` has the dims of one plane.
 template <class T>
 struct DirectKernels {
-  std::int64_t rows;        // output channels of a panel of weights
-  std::int64_t most_depth;  // of channels x taps
+  std::int64_t rows;       // output channels of a panel of weights
+  std::int64_t max_depth;  // of channels x taps
   // Elements of the copy of an image; copy makes it.
-  std::int64_t (*copy_elements)(const Plane& plane, std::int64_t channels);
-  void (*copy)(const Plane& plane, std::int64_t channels, const T* x, T* copy);
+  std::int64_t (*copy_elements)(const ConvPlane& plane, std::int64_t channels);
+  void (*copy)(const ConvPlane& plane, std::int64_t channels, const T* x, T* copy);
   // Panels of `rows` outer channels, each inner x taps x rows: element (outer, inner, tap) is at
   // w[outer outer_stride + inner inner_stride + tap]. flip: taps in reverse order.
   void (*weights)(const TileWeights& weights, std::int64_t taps, bool flip, const T* w, T* panels);
-  void (*forward)(const Plane& plane, std::int64_t inner, std::int64_t outer, const T* copy,
+  void (*forward)(const ConvPlane& plane, std::int64_t inner, std::int64_t outer, const T* copy,
                   const T* panels, const T* bias, Activation activation, T* y);
   // The rows of dy, filled up to whole vectors.
-  std::int64_t (*slope_elements)(const Plane& plane, std::int64_t channels);
-  void (*slopes)(const Plane& plane, std::int64_t channels, const T* dy, T* slopes);
+  std::int64_t (*dy_elements)(const ConvPlane& plane, std::int64_t channels);
+  void (*copy_dy)(const ConvPlane& plane, std::int64_t channels, const T* dy, T* dy_copy);
   // A vector of sums for each weight: += over all images.
   std::int64_t lanes;
-  void (*weight_sums)(const Plane& plane, std::int64_t inner, std::int64_t outer,
-                      std::int64_t images, const T* copies, const T* slopes, T* sums);
+  void (*weight_sums)(const ConvPlane& plane, std::int64_t inner, std::int64_t outer,
+                      std::int64_t images, const T* copies, const T* dy_copy, T* sums);
   // dw[i] = all of the sums of weight i of all shards, these lying `shard` elements apart.
-  void (*weight_gradient)(std::int64_t n, std::int64_t shards, std::int64_t shard, const T* sums,
-                          T* dw);
+  void (*backward_weights)(std::int64_t n, std::int64_t shards, std::int64_t shard, const T* sums,
+                           T* dw);
 };
 
 // Rows [first, first + rows) of planes of height x width, `left` zeros before each and zeros behind
 // up to `pitch`; rows outside of the plane are zeros. `left` may be negative.
-struct WindowCopy {
+struct PlaneCopy {
   std::int64_t height, width;
   std::int64_t first, rows;
   std::int64_t left, pitch;
@@ -139,7 +141,7 @@ struct WindowCopy {
 
 // Positions of a window over such copies: rows x width of them, `step` (1 or 2) elements apart in a
 // row and row_step from one row to the next. `depth` offsets say where taps lie from a position on.
-struct WindowRows {
+struct StridedRows {
   std::int64_t rows, width;
   std::int64_t step, row_step;
   std::int64_t depth;
@@ -152,21 +154,21 @@ template <class T>
 struct StridedConvKernels {
   std::int64_t panel;
   std::int64_t tap_panels;  // that `taps` takes at most
-  void (*copy)(const WindowCopy& copy, std::int64_t channels, const T* x, T* to);
+  void (*copy)(const PlaneCopy& copy, std::int64_t channels, const T* x, T* to);
   // sums[position][j] += sum over k of x[position + offsets[k]] weights[k][j], one panel; `first`:
   // = instead of +=.
-  void (*positions)(const WindowRows& rows, const T* x, const std::int64_t* offsets,
+  void (*positions)(const StridedRows& rows, const T* x, const std::int64_t* offsets,
                     const T* weights, bool first, T* sums);
   // sums[k][j] += sum over positions of x[position + offsets[k]] dy[position][j]; panels of
   // dy and of sums lie dy_panel and sums_panel apart.
-  void (*taps)(const WindowRows& rows, const T* x, const std::int64_t* offsets, const T* dy,
+  void (*taps)(const StridedRows& rows, const T* x, const std::int64_t* offsets, const T* dy,
                std::int64_t dy_panel, bool first, T* sums, std::int64_t sums_panel);
   // y[j ld + i] = activation(sums[i][j] + bias[j]), i < n, j < channels; bias may be null.
-  void (*finish)(const T* sums, std::int64_t n, std::int64_t channels, const T* bias,
-                 Activation activation, T* y, std::int64_t ld);
+  void (*store_channels)(const T* sums, std::int64_t n, std::int64_t channels, const T* bias,
+                         Activation activation, T* y, std::int64_t ld);
   // The same of n elements taken from two sums in turns.
-  void (*finish_pairs)(const T* even, const T* odd, std::int64_t n, std::int64_t channels,
-                       const T* bias, T* y, std::int64_t ld);
+  void (*store_interleaved)(const T* even, const T* odd, std::int64_t n, std::int64_t channels,
+                            const T* bias, T* y, std::int64_t ld);
 };
 
 }  // namespace ondine::math

@@ -1,6 +1,6 @@
 // Depthwise convolution of planes that fit a cache. Positions are vectors of channels, so neither
 // the width of a plane nor strides and dilations matter, and the copy is padded with zeros.
-#include "kernels/simd/conv/channel_lanes.h"
+#include "kernels/simd/conv/channel_interleave.h"
 #include "kernels/simd/conv/conv_parts.h"
 #include "kernels/simd/matmul/activation.h"
 #include "kernels/simd/vector/strided.h"
@@ -8,22 +8,18 @@
 namespace ondine::math::ONDINE_ISA {
 namespace {
 
-using N = std::int64_t;
-
-ONDINE_INLINE N larger(N a, N b) { return a > b ? a : b; }
-
 // Where the parts of the scratch memory lie: the padded plane, the other plane, the weights by tap,
 // the sums by tap, a vector of biases.
 template <class T>
 struct Layout {
-  explicit Layout(const Plane& p)
-      : pitch(larger((p.out_w - 1) * p.stride_w + (p.kernel_w - 1) * p.dilation_w + 1,
-                     p.in_w + p.pad_w)),
-        padded(larger((p.out_h - 1) * p.stride_h + (p.kernel_h - 1) * p.dilation_h + 1,
-                      p.in_h + p.pad_h) *
+  explicit Layout(const ConvPlane& p)
+      : pitch(max((p.out_w - 1) * p.stride_w + (p.kernel_w - 1) * p.dilation_w + 1,
+                  p.in_w + p.pad_w)),
+        padded(max((p.out_h - 1) * p.stride_h + (p.kernel_h - 1) * p.dilation_h + 1,
+                   p.in_h + p.pad_h) *
                pitch * lanes<T>),
         taps(p.kernel_h * p.kernel_w) {}
-  N elements(const Plane& p) const {
+  N elements(const ConvPlane& p) const {
     return padded + (p.out_h * p.out_w + 2 * taps + 1) * lanes<T>;
   }
   N pitch;
@@ -32,8 +28,8 @@ struct Layout {
 };
 
 // The convolution that gives dx of a convolution with stride 1.
-Plane mirrored(const Plane& p) {
-  Plane m = p;
+ConvPlane mirrored(const ConvPlane& p) {
+  ConvPlane m = p;
   m.in_h = p.out_h;
   m.in_w = p.out_w;
   m.out_h = p.in_h;
@@ -42,17 +38,17 @@ Plane mirrored(const Plane& p) {
   m.pad_w = (p.kernel_w - 1) * p.dilation_w - p.pad_w;
   return m;
 }
-bool has_mirror(const Plane& p) {
-  const Plane m = mirrored(p);
+bool has_mirror(const ConvPlane& p) {
+  const ConvPlane m = mirrored(p);
   return p.stride_h == 1 && p.stride_w == 1 && m.pad_h >= 0 && m.pad_w >= 0;
 }
 
 template <class T>
-N scratch_bytes(const Plane& p) {
+N scratch_bytes(const ConvPlane& p) {
   N elements = Layout<T>(p).elements(p);
   if (has_mirror(p)) {
-    const Plane m = mirrored(p);
-    elements = larger(elements, Layout<T>(m).elements(m));
+    const ConvPlane m = mirrored(p);
+    elements = max(elements, Layout<T>(m).elements(m));
   }
   return elements * static_cast<N>(sizeof(T));
 }
@@ -74,7 +70,7 @@ Vec<T> spread_bias(const T* bias, N channels) {
 
 // B outputs of a row.
 template <class T, int B>
-ONDINE_INLINE void outputs(const Plane& p, const T* at, N pitch, const T* w, const Vec<T>& bias,
+ONDINE_INLINE void outputs(const ConvPlane& p, const T* at, N pitch, const T* w, const Vec<T>& bias,
                            Activation activation, T* y) {
   constexpr int L = lanes<T>;
   Vec<T> acc[B];
@@ -97,8 +93,8 @@ ONDINE_INLINE void outputs(const Plane& p, const T* at, N pitch, const T* w, con
 }
 
 template <class T>
-void convolve(const Plane& p, const LaneBlock& b, N x_image, N y_image, const T* x, const T* w,
-              const T* bias, bool flip, Activation activation, T* y, void* scratch) {
+void convolve(const ConvPlane& p, const ChannelBlock& b, N x_image, N y_image, const T* x,
+              const T* w, const T* bias, bool flip, Activation activation, T* y, void* scratch) {
   constexpr int L = lanes<T>;
   const Layout<T> layout(p);
   T* const padded = static_cast<T*>(scratch);
@@ -109,8 +105,8 @@ void convolve(const Plane& p, const LaneBlock& b, N x_image, N y_image, const T*
   const Vec<T> start = spread_bias(bias, b.channels);
   const N step = p.stride_w * L;
   for (N image = 0; image < b.images; ++image) {
-    gather_lanes(padded + (p.pad_h * layout.pitch + p.pad_w) * L, x + image * x_image,
-                 p.in_h * p.in_w, b.channels, p.in_h * p.in_w, p.in_w, layout.pitch);
+    interleave_channels(padded + (p.pad_h * layout.pitch + p.pad_w) * L, x + image * x_image,
+                        p.in_h * p.in_w, b.channels, p.in_h * p.in_w, p.in_w, layout.pitch);
     T* to = results;
     for (N h = 0; h < p.out_h; ++h) {
       const T* at = padded + h * p.stride_h * layout.pitch * L;
@@ -131,21 +127,21 @@ void convolve(const Plane& p, const LaneBlock& b, N x_image, N y_image, const T*
         outputs<T, 1>(p, at, layout.pitch, by_tap, start, activation, to);
       }
     }
-    scatter_lanes(y + image * y_image, results, p.out_h * p.out_w, b.channels, p.out_h * p.out_w,
-                  p.out_w, p.out_w);
+    deinterleave_channels(y + image * y_image, results, p.out_h * p.out_w, b.channels,
+                          p.out_h * p.out_w, p.out_w, p.out_w);
   }
 }
 
 template <class T>
-void forward(const Plane& p, const LaneBlock& b, const T* x, const T* w, const T* bias,
+void forward(const ConvPlane& p, const ChannelBlock& b, const T* x, const T* w, const T* bias,
              Activation activation, T* y, void* scratch) {
   convolve(p, b, b.x_image, b.y_image, x, w, bias, false, activation, y, scratch);
 }
 
 // Each output of a row adds to the taps of its window: dx in the padded plane.
 template <class T>
-void input_gradient(const Plane& p, const LaneBlock& b, const T* dy, const T* w, const T* bias,
-                    T* dx, void* scratch) {
+void backward_data(const ConvPlane& p, const ChannelBlock& b, const T* dy, const T* w,
+                   const T* bias, T* dx, void* scratch) {
   constexpr int L = lanes<T>;
   if (has_mirror(p)) {
     return convolve(mirrored(p), b, b.y_image, b.x_image, dy, w, bias, true, Activation::none, dx,
@@ -153,17 +149,17 @@ void input_gradient(const Plane& p, const LaneBlock& b, const T* dy, const T* w,
   }
   const Layout<T> layout(p);
   T* const padded = static_cast<T*>(scratch);
-  T* const slopes = padded + layout.padded;
-  T* const by_tap = slopes + p.out_h * p.out_w * L;
+  T* const dy_copy = padded + layout.padded;
+  T* const by_tap = dy_copy + p.out_h * p.out_w * L;
   spread_weights(by_tap, w, layout.taps, b.channels, false);
   const Vec<T> start = spread_bias(bias, b.channels);
   const N step = p.stride_w * L;
   for (N image = 0; image < b.images; ++image) {
     for (N i = 0; i < layout.padded; i += L) store(padded + i, start);
-    gather_lanes(slopes, dy + image * b.y_image, p.out_h * p.out_w, b.channels, p.out_h * p.out_w,
-                 p.out_w, p.out_w);
+    interleave_channels(dy_copy, dy + image * b.y_image, p.out_h * p.out_w, b.channels,
+                        p.out_h * p.out_w, p.out_w, p.out_w);
     for (N h = 0; h < p.out_h; ++h) {
-      const T* const row = slopes + h * p.out_w * L;
+      const T* const row = dy_copy + h * p.out_w * L;
       for (N k = 0; k < layout.taps; ++k) {
         const Vec<T> weight = load(by_tap + k * L);
         T* to = padded + ((h * p.stride_h + k / p.kernel_w * p.dilation_h) * layout.pitch +
@@ -174,14 +170,14 @@ void input_gradient(const Plane& p, const LaneBlock& b, const T* dy, const T* w,
         }
       }
     }
-    scatter_lanes(dx + image * b.x_image, padded + (p.pad_h * layout.pitch + p.pad_w) * L,
-                  p.in_h * p.in_w, b.channels, p.in_h * p.in_w, p.in_w, layout.pitch);
+    deinterleave_channels(dx + image * b.x_image, padded + (p.pad_h * layout.pitch + p.pad_w) * L,
+                          p.in_h * p.in_w, b.channels, p.in_h * p.in_w, p.in_w, layout.pitch);
   }
 }
 
 // sums[k] += sum over positions of dy and tap k, for K taps. Returns K.
 template <class T, int K>
-N correlate(const Plane& p, const Layout<T>& layout, const T* padded, const T* slopes, N first,
+N correlate(const ConvPlane& p, const Layout<T>& layout, const T* padded, const T* dy_copy, N first,
             T* sums) {
   constexpr int L = lanes<T>;
   N offset[K];
@@ -193,14 +189,14 @@ N correlate(const Plane& p, const Layout<T>& layout, const T* padded, const T* s
   const N step = p.stride_w * L;
   // A sum in a register takes about `positions` terms.
   constexpr N positions = 512;
-  const N rows = larger(1, positions / p.out_w);
+  const N rows = max(1, positions / p.out_w);
   for (N first_row = 0; first_row < p.out_h; first_row += rows) {
     Vec<T> acc[K] = {};
     const N last_row = first_row + rows < p.out_h ? first_row + rows : p.out_h;
     for (N h = first_row; h < last_row; ++h) {
       const T* at = padded + h * p.stride_h * layout.pitch * L;
-      for (N j = 0; j < p.out_w; ++j, at += step, slopes += L) {
-        const Vec<T> d = load(slopes);
+      for (N j = 0; j < p.out_w; ++j, at += step, dy_copy += L) {
+        const Vec<T> d = load(dy_copy);
 #pragma GCC unroll 16
         for (int k = 0; k < K; ++k) acc[k] += d * load(at + offset[k]);
       }
@@ -213,28 +209,28 @@ N correlate(const Plane& p, const Layout<T>& layout, const T* padded, const T* s
 }
 
 template <class T>
-void weight_gradient(const Plane& p, const LaneBlock& b, const T* x, const T* dy, T* dw,
-                     void* scratch) {
+void backward_weights(const ConvPlane& p, const ChannelBlock& b, const T* x, const T* dy, T* dw,
+                      void* scratch) {
   constexpr int L = lanes<T>;
   const Layout<T> layout(p);
   T* const padded = static_cast<T*>(scratch);
-  T* const slopes = padded + layout.padded;
-  T* const sums = slopes + p.out_h * p.out_w * L;
+  T* const dy_copy = padded + layout.padded;
+  T* const sums = dy_copy + p.out_h * p.out_w * L;
   set_zero(padded, layout.padded);
   set_zero(sums, layout.taps * L);
   for (N image = 0; image < b.images; ++image) {
-    gather_lanes(padded + (p.pad_h * layout.pitch + p.pad_w) * L, x + image * b.x_image,
-                 p.in_h * p.in_w, b.channels, p.in_h * p.in_w, p.in_w, layout.pitch);
-    gather_lanes(slopes, dy + image * b.y_image, p.out_h * p.out_w, b.channels, p.out_h * p.out_w,
-                 p.out_w, p.out_w);
+    interleave_channels(padded + (p.pad_h * layout.pitch + p.pad_w) * L, x + image * b.x_image,
+                        p.in_h * p.in_w, b.channels, p.in_h * p.in_w, p.in_w, layout.pitch);
+    interleave_channels(dy_copy, dy + image * b.y_image, p.out_h * p.out_w, b.channels,
+                        p.out_h * p.out_w, p.out_w, p.out_w);
     for (N k = 0; k < layout.taps;) {
       const N left = layout.taps - k;
       if (left >= 9) {
-        k += correlate<T, 9>(p, layout, padded, slopes, k, sums);
+        k += correlate<T, 9>(p, layout, padded, dy_copy, k, sums);
       } else if (left >= 5) {
-        k += correlate<T, 5>(p, layout, padded, slopes, k, sums);
+        k += correlate<T, 5>(p, layout, padded, dy_copy, k, sums);
       } else {
-        k += correlate<T, 1>(p, layout, padded, slopes, k, sums);
+        k += correlate<T, 1>(p, layout, padded, dy_copy, k, sums);
       }
     }
   }
@@ -245,7 +241,7 @@ void weight_gradient(const Plane& p, const LaneBlock& b, const T* x, const T* dy
 
 template <class T>
 constexpr DepthwiseChannelKernels<T> kernels_of = {lanes<T>, &scratch_bytes<T>, &forward<T>,
-                                                   &input_gradient<T>, &weight_gradient<T>};
+                                                   &backward_data<T>, &backward_weights<T>};
 
 }  // namespace
 

@@ -2,7 +2,7 @@
 // and column modulo the strides) and all rows of a phase end to end. Each tap of the window is then
 // one shifted pointer, and outputs of all rows are one long row, with gaps where rows meet.
 #include "kernels/simd/conv/conv_parts.h"
-#include "kernels/simd/conv/plane_taps.h"
+#include "kernels/simd/conv/row_taps.h"
 #include "kernels/simd/matmul/activation.h"
 
 namespace ondine::math::ONDINE_ISA {
@@ -15,26 +15,26 @@ template <class T>
 ONDINE_INLINE N fitting_rows(N wanted, N elements_of_row, N more) {
   constexpr N most = band_bytes / static_cast<N>(sizeof(T));
   if ((wanted + more) * elements_of_row <= most) return wanted;
-  return larger(1, smaller(wanted, most / elements_of_row - more));
+  return max(1, min(wanted, most / elements_of_row - more));
 }
 
 // Where the copied rows lie. Phase (a, q) has at row r, element j what the padded plane has at row
 // r stride_h + a, column j stride_w + q.
 template <class T>
 struct Band {
-  explicit Band(const Plane& p) {
+  explicit Band(const ConvPlane& p) {
     const N reach_h = (p.kernel_h - 1) * p.dilation_h;
     const N reach_w = (p.kernel_w - 1) * p.dilation_w;
-    phases_h = smaller(p.stride_h, reach_h + 1);
-    phases_w = smaller(p.stride_w, reach_w + 1);
-    pitch = larger(1, p.out_w + quotient(reach_w, p.stride_w));
+    phases_h = min(p.stride_h, reach_h + 1);
+    phases_w = min(p.stride_w, reach_w + 1);
+    pitch = max(1, p.out_w + quotient(reach_w, p.stride_w));
     const N more = quotient(reach_h, p.stride_h);
     outputs = fitting_rows<T>(p.out_h, pitch * (phases_h * phases_w + 2), more);
     rows = outputs + more;
     size = rows * pitch;
   }
-  N elements() const { return phases_h * phases_w * size + slack; }
-  static constexpr N slack = 4 * lanes<T>;
+  N elements() const { return phases_h * phases_w * size + padding; }
+  static constexpr N padding = 4 * lanes<T>;
   N phases_h, phases_w;
   N pitch;
   N outputs;  // output rows of a band
@@ -46,18 +46,18 @@ struct Band {
 // column j + column0 - margin_w of dy.
 template <class T>
 struct GradientBand {
-  explicit GradientBand(const Plane& p) {
+  explicit GradientBand(const ConvPlane& p) {
     margin_h = quotient((p.kernel_h - 1) * p.dilation_h, p.stride_h);
     margin_w = quotient((p.kernel_w - 1) * p.dilation_w, p.stride_w);
     row0 = quotient(p.pad_h, p.stride_h);
     column0 = quotient(p.pad_w, p.stride_w);
     row1 = quotient(p.in_h - 1 + p.pad_h, p.stride_h) + 1;
     columns = quotient(p.in_w - 1 + p.pad_w, p.stride_w) + 1 - column0;
-    pitch = larger(1, columns + margin_w);
+    pitch = max(1, columns + margin_w);
     rows = fitting_rows<T>(row1 - row0, pitch * (p.stride_w + 1), margin_h);
     size = (rows + margin_h) * pitch;
   }
-  N elements(const Plane& p) const { return (p.stride_w + 1) * (size + 4 * lanes<T>); }
+  N elements(const ConvPlane& p) const { return (p.stride_w + 1) * (size + 4 * lanes<T>); }
   N margin_h, margin_w;
   N row0, row1;
   N column0, columns;
@@ -67,21 +67,21 @@ struct GradientBand {
 };
 
 template <class T>
-N scratch_bytes(const Plane& p) {
+N scratch_bytes(const ConvPlane& p) {
   const Band<T> band(p);
-  const N forward = band.elements() + band.size + 2 * Band<T>::slack;
-  return larger(forward, GradientBand<T>(p).elements(p)) * static_cast<N>(sizeof(T));
+  const N forward = band.elements() + band.size + 2 * Band<T>::padding;
+  return max(forward, GradientBand<T>(p).elements(p)) * static_cast<N>(sizeof(T));
 }
 
 // One row of x into its phases.
 template <class T>
-void copy_row(const Plane& p, const Band<T>& band, const T* x, N row, T* dst) {
+void copy_row(const ConvPlane& p, const Band<T>& band, const T* x, N row, T* dst) {
   const T* const src = x + row * p.in_w;
   const bool inside = row >= 0 && row < p.in_h;
   if (inside && p.stride_w == 2 && band.phases_w == 2) {
     // Both phases at once where both are inside.
-    const N begin = smaller(band.pitch, divide_up(larger(0, p.pad_w), 2));
-    const N end = larger(begin, smaller(band.pitch, (p.in_w + p.pad_w) / 2));
+    const N begin = min(band.pitch, divide_up(max(0, p.pad_w), 2));
+    const N end = max(begin, min(band.pitch, (p.in_w + p.pad_w) / 2));
     T* const even = dst;
     T* const odd = dst + band.size;
     const auto edge = [&](N j) {
@@ -101,9 +101,9 @@ void copy_row(const Plane& p, const Band<T>& band, const T* x, N row, T* dst) {
       continue;
     }
     // Elements j with 0 <= j stride + q - pad < in_w.
-    const N begin = smaller(band.pitch, q >= p.pad_w ? 0 : divide_up(p.pad_w - q, p.stride_w));
+    const N begin = min(band.pitch, q >= p.pad_w ? 0 : divide_up(p.pad_w - q, p.stride_w));
     const N past = p.in_w + p.pad_w - q;
-    const N end = larger(begin, smaller(band.pitch, past > 0 ? divide_up(past, p.stride_w) : 0));
+    const N end = max(begin, min(band.pitch, past > 0 ? divide_up(past, p.stride_w) : 0));
     for (N j = 0; j < begin; ++j) dst[j] = 0;
     const N shift = q - p.pad_w;
     if (p.stride_w == 1) {
@@ -117,7 +117,7 @@ void copy_row(const Plane& p, const Band<T>& band, const T* x, N row, T* dst) {
 
 // Where tap (kh, kw) of output 0 of a band lies.
 template <class T>
-ONDINE_INLINE const T* tap_at(const Plane& p, const Band<T>& band, const T* rows, N kh, N kw) {
+ONDINE_INLINE const T* tap_at(const ConvPlane& p, const Band<T>& band, const T* rows, N kh, N kw) {
   const N h = kh * p.dilation_h;
   const N w = kw * p.dilation_w;
   return rows + (remainder(h, p.stride_h) * band.phases_w + remainder(w, p.stride_w)) * band.size +
@@ -127,7 +127,7 @@ ONDINE_INLINE const T* tap_at(const Plane& p, const Band<T>& band, const T* rows
 // The taps of the window in order.
 template <class T>
 struct TapWalk {
-  const Plane& p;
+  const ConvPlane& p;
   const Band<T>& band;
   const T* rows;
   N kh = 0;
@@ -145,13 +145,13 @@ struct TapWalk {
 
 // Calls body(first output row, number of rows, copied rows, free scratch) for each band.
 template <class T, class Body>
-ONDINE_INLINE void for_bands(const Plane& p, const Band<T>& band, const T* x, void* scratch,
+ONDINE_INLINE void for_bands(const ConvPlane& p, const Band<T>& band, const T* x, void* scratch,
                              Body&& body) {
   T* const rows = static_cast<T*>(scratch);
   T* const rest = rows + band.elements();
-  set_zero(rest - Band<T>::slack, Band<T>::slack);
+  set_zero(rest - Band<T>::padding, Band<T>::padding);
   for (N first = 0; first < p.out_h; first += band.outputs) {
-    const N count = smaller(band.outputs, p.out_h - first);
+    const N count = min(band.outputs, p.out_h - first);
     for (N a = 0; a < band.phases_h; ++a) {
       for (N r = 0; r < band.rows; ++r) {
         copy_row(p, band, x, (first + r) * p.stride_h + a - p.pad_h,
@@ -163,33 +163,34 @@ ONDINE_INLINE void for_bands(const Plane& p, const Band<T>& band, const T* x, vo
 }
 
 template <class T>
-void forward(const Plane& p, const T* x, const T* w, T bias, Activation activation, T* y,
+void forward(const ConvPlane& p, const T* x, const T* w, T bias, Activation activation, T* y,
              void* scratch) {
   const Band<T> band(p);
   const N all = p.kernel_h * p.kernel_w;
   for_bands(p, band, x, scratch, [&](N first, N count, const T* rows, T* flat) {
     TapWalk<T> walk{p, band, rows};
-    for (N from = 0; from < all; from += most_taps) {
+    for (N from = 0; from < all; from += max_taps) {
       Taps<T> taps;
-      for (N k = from; k < smaller(all, from + most_taps); ++k) {
+      for (N k = from; k < min(all, from + max_taps); ++k) {
         taps.tap[taps.count++] = {walk.next(), w[k]};
       }
       sum_rows(taps, count, p.out_w, band.pitch, from == 0, bias,
-               from + most_taps >= all ? activation : Activation::none, y + first * p.out_w,
-               p.out_w, flat);
+               from + max_taps >= all ? activation : Activation::none, y + first * p.out_w, p.out_w,
+               flat);
     }
   });
 }
 
 // One row of dx from its phases, element j of which is column j stride_w + q.
 template <class T>
-void join_row(const Plane& p, const GradientBand<T>& band, const T* phases, N phase_size, T* dx) {
+void join_row(const ConvPlane& p, const GradientBand<T>& band, const T* phases, N phase_size,
+              T* dx) {
   const N s = p.stride_w;
   N begin = 0;
   N end = band.columns;
   if (s == 2) {
-    begin = divide_up(larger(0, p.pad_w), 2) - band.column0;
-    end = larger(begin, (p.in_w + p.pad_w) / 2 - band.column0);
+    begin = divide_up(max(0, p.pad_w), 2) - band.column0;
+    end = max(begin, (p.in_w + p.pad_w) / 2 - band.column0);
     join_pairs(dx + 2 * (begin + band.column0) - p.pad_w, phases + begin,
                phases + phase_size + begin, end - begin,
                std::make_integer_sequence<int, lanes<T>>());
@@ -210,28 +211,28 @@ void join_row(const Plane& p, const GradientBand<T>& band, const T* phases, N ph
 }
 
 template <class T>
-void input_gradient(const Plane& p, const T* dy, const T* w, T bias, T* dx, void* scratch) {
+void backward_data(const ConvPlane& p, const T* dy, const T* w, T bias, T* dx, void* scratch) {
   const GradientBand<T> band(p);
   const N phase_size = band.size + 4 * lanes<T>;
   T* const rows = static_cast<T*>(scratch);
   T* const phases = rows + phase_size;
   for (N low = band.row0; low < band.row1; low += band.rows) {
-    const N count = smaller(band.rows, band.row1 - low);
+    const N count = min(band.rows, band.row1 - low);
     for (N r = 0; r < count + band.margin_h; ++r) {
       T* const dst = rows + r * band.pitch;
       const N h = r + low - band.margin_h;
       const N shift = band.column0 - band.margin_w;
-      const N begin = h < 0 || h >= p.out_h ? band.pitch : smaller(band.pitch, larger(0, -shift));
-      const N end = larger(begin, smaller(band.pitch, p.out_w - shift));
+      const N begin = h < 0 || h >= p.out_h ? band.pitch : min(band.pitch, max(0, -shift));
+      const N end = max(begin, min(band.pitch, p.out_w - shift));
       set_zero(dst, begin);
       if (end > begin) copy_short(dst + begin, dy + h * p.out_w + begin + shift, end - begin);
       set_zero(dst + end, band.pitch - end);
     }
     for (N a = 0; a < p.stride_h; ++a) {
       // Rows of dx of this phase: g stride_h + a - pad_h.
-      const N g0 = larger(low, a >= p.pad_h ? 0 : divide_up(p.pad_h - a, p.stride_h));
+      const N g0 = max(low, a >= p.pad_h ? 0 : divide_up(p.pad_h - a, p.stride_h));
       const N past = p.in_h + p.pad_h - a;
-      const N g1 = smaller(low + count, past > 0 ? divide_up(past, p.stride_h) : 0);
+      const N g1 = min(low + count, past > 0 ? divide_up(past, p.stride_h) : 0);
       if (g0 >= g1) continue;
       for (N q = 0; q < p.stride_w; ++q) {
         Taps<T> taps;
@@ -251,7 +252,7 @@ void input_gradient(const Plane& p, const T* dy, const T* w, T bias, T* dx, void
           for (N kw = 0; kw < p.kernel_w; ++kw) {
             const N c = kw * p.dilation_w;
             if (remainder(c, p.stride_w) != q) continue;
-            if (taps.count == most_taps) flush();
+            if (taps.count == max_taps) flush();
             taps.tap[taps.count++] = {
                 rows + (g0 - low + band.margin_h - quotient(h, p.stride_h)) * band.pitch +
                     band.margin_w - quotient(c, p.stride_w),
@@ -287,7 +288,7 @@ N correlate(TapWalk<T>& walk, const T* dy, N n, T* dw) {
 }
 
 template <class T>
-void weight_gradient(const Plane& p, const T* x, const T* dy, T* dw, void* scratch) {
+void backward_weights(const ConvPlane& p, const T* x, const T* dy, T* dw, void* scratch) {
   constexpr int L = lanes<T>;
   const Band<T> band(p);
   const N all = p.kernel_h * p.kernel_w;
@@ -315,8 +316,8 @@ void weight_gradient(const Plane& p, const T* x, const T* dy, T* dw, void* scrat
 }
 
 template <class T>
-constexpr DepthwiseRowKernels<T> kernels_of = {&scratch_bytes<T>, &forward<T>, &input_gradient<T>,
-                                               &weight_gradient<T>};
+constexpr DepthwiseRowKernels<T> kernels_of = {&scratch_bytes<T>, &forward<T>, &backward_data<T>,
+                                               &backward_weights<T>};
 
 }  // namespace
 

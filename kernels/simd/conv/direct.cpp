@@ -9,9 +9,7 @@
 namespace ondine::math::ONDINE_ISA {
 namespace {
 
-using N = std::int64_t;
-
-constexpr N most_depth = 1024;
+constexpr N max_depth = 1024;
 #if defined(__AVX512F__) || defined(__aarch64__)
 constexpr int block_rows = 8;
 constexpr int gradient_rows = 4;
@@ -22,37 +20,35 @@ constexpr int gradient_rows = 2;
 constexpr int block_vectors = 3;
 constexpr int gradient_taps = 5;
 
-ONDINE_INLINE N smaller(N a, N b) { return a < b ? a : b; }
-
 // The copy: rows of `pitch` elements, `rows` of them a channel.
 struct Copy {
-  explicit Copy(const Plane& p)
+  explicit Copy(const ConvPlane& p)
       : pitch(p.out_w + (p.kernel_w - 1) * p.dilation_w),
         rows(p.out_h + (p.kernel_h - 1) * p.dilation_h) {}
   N pitch, rows;
 };
 
 template <class T>
-N copy_elements(const Plane& p, N channels) {
+N copy_elements(const ConvPlane& p, N channels) {
   const Copy c(p);
   return channels * c.rows * c.pitch + 2 * lanes<T>;
 }
 
 template <class T>
-void copy(const Plane& p, N channels, const T* x, T* to) {
+void copy(const ConvPlane& p, N channels, const T* x, T* to) {
   const Copy c(p);
   set_zero(to, copy_elements<T>(p, channels));
-  const N width = smaller(p.in_w, c.pitch - p.pad_w);
+  const N width = min(p.in_w, c.pitch - p.pad_w);
   for (N channel = 0; channel < channels; ++channel) {
     T* const plane = to + channel * c.rows * c.pitch + p.pad_h * c.pitch + p.pad_w;
-    for (N h = 0; h < smaller(p.in_h, c.rows - p.pad_h); ++h) {
+    for (N h = 0; h < min(p.in_h, c.rows - p.pad_h); ++h) {
       copy_short(plane + h * c.pitch, x + (channel * p.in_h + h) * p.in_w, width);
     }
   }
 }
 
 // Where each tap of each channel lies from an output position on.
-void list_offsets(const Plane& p, N channels, N* offsets) {
+void list_offsets(const ConvPlane& p, N channels, N* offsets) {
   const Copy c(p);
   for (N channel = 0; channel < channels; ++channel) {
     for (N kh = 0; kh < p.kernel_h; ++kh) {
@@ -78,19 +74,19 @@ void weights(const TileWeights& s, N taps, bool flip, const T* w, T* panels) {
 }
 
 template <class T>
-void forward(const Plane& p, N inner, N outer, const T* copies, const T* panels, const T* bias,
+void forward(const ConvPlane& p, N inner, N outer, const T* copies, const T* panels, const T* bias,
              Activation activation, T* y) {
   constexpr int L = lanes<T>;
   constexpr int R = block_rows;
   constexpr int V = block_vectors;
   const Copy c(p);
   const N depth = inner * p.kernel_h * p.kernel_w;
-  N offsets[most_depth];
+  N offsets[max_depth];
   list_offsets(p, inner, offsets);
   const N plane = p.out_h * p.out_w;
   for (N o = 0; o < outer; o += R) {
     const T* const panel = panels + o * depth;
-    const N rows = smaller(R, outer - o);
+    const N rows = min(R, outer - o);
     N h = 0;
     N column = 0;
     while (h < p.out_h) {
@@ -104,7 +100,7 @@ void forward(const Plane& p, N inner, N outer, const T* copies, const T* panels,
         if (h == p.out_h) continue;
         at[v] = copies + h * c.pitch + column;
         to[v] = h * p.out_w + column;
-        count[v] = smaller(L, p.out_w - column);
+        count[v] = min(L, p.out_w - column);
         column += L;
         if (column >= p.out_w) {
           column = 0;
@@ -145,17 +141,17 @@ void forward(const Plane& p, N inner, N outer, const T* copies, const T* panels,
 }
 
 template <class T>
-ONDINE_INLINE N row_vectors(const Plane& p) {
+ONDINE_INLINE N row_vectors(const ConvPlane& p) {
   return (p.out_w + lanes<T> - 1) / lanes<T>;
 }
 
 template <class T>
-N slope_elements(const Plane& p, N channels) {
+N dy_elements(const ConvPlane& p, N channels) {
   return channels * p.out_h * row_vectors<T>(p) * lanes<T>;
 }
 
 template <class T>
-void slopes(const Plane& p, N channels, const T* dy, T* to) {
+void copy_dy(const ConvPlane& p, N channels, const T* dy, T* to) {
   const N width = row_vectors<T>(p) * lanes<T>;
   for (N row = 0; row < channels * p.out_h; ++row) {
     copy_short(to + row * width, dy + row * p.out_w, p.out_w);
@@ -164,39 +160,39 @@ void slopes(const Plane& p, N channels, const T* dy, T* to) {
 }
 
 template <class T>
-void weight_sums(const Plane& p, N inner, N outer, N images, const T* copies, const T* all_slopes,
-                 T* sums) {
+void weight_sums(const ConvPlane& p, N inner, N outer, N images, const T* copies,
+                 const T* dy_copies, T* sums) {
   constexpr int L = lanes<T>;
   constexpr int R = gradient_rows;
   constexpr int K = gradient_taps;
   const Copy c(p);
   const N depth = inner * p.kernel_h * p.kernel_w;
-  N offsets[most_depth];
+  N offsets[max_depth];
   list_offsets(p, inner, offsets);
   const N image_copy = copy_elements<T>(p, inner);
   const N channel = p.out_h * row_vectors<T>(p) * L;
-  const N image_slopes = outer * channel;
+  const N image_dy = outer * channel;
   for (N o = 0; o < outer; o += R) {
     N row[R];
-    for (int r = 0; r < R; ++r) row[r] = smaller(o + r, outer - 1) * channel;
+    for (int r = 0; r < R; ++r) row[r] = min(o + r, outer - 1) * channel;
     for (N k = 0; k < depth; k += K) {
       N offset[K];
-      for (int j = 0; j < K; ++j) offset[j] = offsets[smaller(k + j, depth - 1)];
+      for (int j = 0; j < K; ++j) offset[j] = offsets[min(k + j, depth - 1)];
       Vec<T> acc[R][K] = {};
       for (N image = 0; image < images; ++image) {
-        const T* d = all_slopes + image * image_slopes;
+        const T* d = dy_copies + image * image_dy;
         const T* const planes = copies + image * image_copy;
         for (N h = 0; h < p.out_h; ++h) {
           for (N column = 0; column < p.out_w; column += L, d += L) {
             const T* const x = planes + h * c.pitch + column;
-            Vec<T> slope[R];
+            Vec<T> gradient[R];
 #pragma GCC unroll 4
-            for (int r = 0; r < R; ++r) slope[r] = load(d + row[r]);
+            for (int r = 0; r < R; ++r) gradient[r] = load(d + row[r]);
 #pragma GCC unroll 5
             for (int j = 0; j < K; ++j) {
               const Vec<T> tap = load(x + offset[j]);
 #pragma GCC unroll 4
-              for (int r = 0; r < R; ++r) acc[r][j] += slope[r] * tap;
+              for (int r = 0; r < R; ++r) acc[r][j] += gradient[r] * tap;
             }
           }
         }
@@ -215,7 +211,7 @@ void weight_sums(const Plane& p, N inner, N outer, N images, const T* copies, co
 }
 
 template <class T>
-void weight_gradient(N n, N shards, N shard, const T* sums, T* dw) {
+void backward_weights(N n, N shards, N shard, const T* sums, T* dw) {
   for (N i = 0; i < n; ++i) {
     Vec<T> total{};
     for (N s = 0; s < shards; ++s) total += load(sums + s * shard + i * lanes<T>);
@@ -224,10 +220,10 @@ void weight_gradient(N n, N shards, N shard, const T* sums, T* dw) {
 }
 
 template <class T>
-constexpr DirectKernels<T> kernels_of = {block_rows,         most_depth,         &copy_elements<T>,
-                                         &copy<T>,           &weights<T>,        &forward<T>,
-                                         &slope_elements<T>, &slopes<T>,         lanes<T>,
-                                         &weight_sums<T>,    &weight_gradient<T>};
+constexpr DirectKernels<T> kernels_of = {block_rows,      max_depth,           &copy_elements<T>,
+                                         &copy<T>,        &weights<T>,         &forward<T>,
+                                         &dy_elements<T>, &copy_dy<T>,         lanes<T>,
+                                         &weight_sums<T>, &backward_weights<T>};
 
 }  // namespace
 

@@ -5,11 +5,6 @@
 namespace ondine::math::ONDINE_ISA {
 namespace {
 
-using N = std::int64_t;
-
-ONDINE_INLINE N smaller(N a, N b) { return a < b ? a : b; }
-ONDINE_INLINE N larger(N a, N b) { return a > b ? a : b; }
-
 // Positions of one output row that lie in one panel.
 struct Run {
   N d, h, w;  // output coordinates of the first
@@ -23,19 +18,19 @@ struct Tap {
   N offset;      // in a plane of x, of the element `begin`
 };
 
-Tap tap_of(const ColumnBlock& b, const Run& run, N kd, N kh, N kw) {
+Tap tap_of(const Im2colBlock& b, const Run& run, N kd, N kh, N kw) {
   const N d = run.d * b.stride[0] + kd * b.dilation[0] - b.pad[0];
   const N h = run.h * b.stride[1] + kh * b.dilation[1] - b.pad[1];
   if (d < 0 || d >= b.in[0] || h < 0 || h >= b.in[1]) return {0, 0, 0};
   const N w = run.w * b.stride[2] + kw * b.dilation[2] - b.pad[2];
   const N s = b.stride[2];
-  const N begin = w >= 0 ? 0 : smaller(run.length, (-w + s - 1) / s);
-  const N end = w >= b.in[2] ? begin : smaller(run.length, (b.in[2] - 1 - w) / s + 1);
-  return {begin, larger(begin, end), (d * b.in[1] + h) * b.in[2] + w + begin * s};
+  const N begin = w >= 0 ? 0 : min(run.length, (-w + s - 1) / s);
+  const N end = w >= b.in[2] ? begin : min(run.length, (b.in[2] - 1 - w) / s + 1);
+  return {begin, max(begin, end), (d * b.in[1] + h) * b.in[2] + w + begin * s};
 }
 
 template <class Body>
-ONDINE_INLINE void for_runs(const ColumnBlock& b, Body&& body) {
+ONDINE_INLINE void for_runs(const Im2colBlock& b, Body&& body) {
   for (N p = b.first; p < b.last;) {
     Run run;
     run.w = p % b.out[2];
@@ -44,7 +39,7 @@ ONDINE_INLINE void for_runs(const ColumnBlock& b, Body&& body) {
     const N column = p - b.first;
     run.panel = column / b.width;
     run.at = column % b.width;
-    run.length = smaller(smaller(b.out[2] - run.w, b.width - run.at), b.last - p);
+    run.length = min(min(b.out[2] - run.w, b.width - run.at), b.last - p);
     body(run);
     p += run.length;
   }
@@ -52,7 +47,7 @@ ONDINE_INLINE void for_runs(const ColumnBlock& b, Body&& body) {
 
 // body(tap, kernel index) for each tap of the window.
 template <class Body>
-ONDINE_INLINE void for_taps(const ColumnBlock& b, const Run& run, Body&& body) {
+ONDINE_INLINE void for_taps(const Im2colBlock& b, const Run& run, Body&& body) {
   N k = 0;
   for (N kd = 0; kd < b.kernel[0]; ++kd) {
     for (N kh = 0; kh < b.kernel[1]; ++kh) {
@@ -62,7 +57,7 @@ ONDINE_INLINE void for_taps(const ColumnBlock& b, const Run& run, Body&& body) {
 }
 
 template <class T>
-void gather(const ColumnBlock& b, const T* x, T* columns) {
+void gather(const Im2colBlock& b, const T* x, T* columns) {
   const N taps = b.kernel[0] * b.kernel[1] * b.kernel[2];
   const N rows = b.channels * taps;
   const N plane = b.in[0] * b.in[1] * b.in[2];
@@ -95,7 +90,7 @@ void gather(const ColumnBlock& b, const T* x, T* columns) {
 }
 
 template <class T>
-void scatter(const ColumnBlock& b, const T* columns, T* x) {
+void scatter(const Im2colBlock& b, const T* columns, T* x) {
   constexpr int L = lanes<T>;
   const N taps = b.kernel[0] * b.kernel[1] * b.kernel[2];
   const N rows = b.channels * taps;

@@ -9,35 +9,31 @@
 namespace ondine::math::ONDINE_ISA {
 namespace {
 
-using N = std::int64_t;
 using V = Vec<float>;
 
 constexpr int L = lanes<float>;
 constexpr N panel = 2 * L;
 #if defined(__AVX512F__)
-constexpr int most_positions = 14;
-constexpr int most_taps = 6;
+constexpr int max_positions = 14;
+constexpr int max_taps = 6;
 constexpr N tap_panels = 2;
 #elif defined(__AVX2__)
-constexpr int most_positions = 6;
-constexpr int most_taps = 6;
+constexpr int max_positions = 6;
+constexpr int max_taps = 6;
 constexpr N tap_panels = 1;
 #elif defined(__aarch64__)
-constexpr int most_positions = 8;
-constexpr int most_taps = 5;
+constexpr int max_positions = 8;
+constexpr int max_taps = 5;
 constexpr N tap_panels = 2;
 #else
-constexpr int most_positions = 4;
-constexpr int most_taps = 4;
+constexpr int max_positions = 4;
+constexpr int max_taps = 4;
 constexpr N tap_panels = 1;
 #endif
 
-ONDINE_INLINE N smaller(N a, N b) { return a < b ? a : b; }
-ONDINE_INLINE N larger(N a, N b) { return a > b ? a : b; }
-
-void copy(const WindowCopy& c, N channels, const float* x, float* to) {
-  const N begin = smaller(c.pitch, larger(0, c.left));
-  const N end = larger(begin, smaller(c.pitch, c.left + c.width));
+void copy(const PlaneCopy& c, N channels, const float* x, float* to) {
+  const N begin = min(c.pitch, max(0, c.left));
+  const N end = max(begin, min(c.pitch, c.left + c.width));
   for (N channel = 0; channel < channels; ++channel, x += c.height * c.width) {
     for (N row = 0; row < c.rows; ++row, to += c.pitch) {
       const N from = c.first + row;
@@ -92,24 +88,24 @@ PositionBlock pick_positions(N count, std::integer_sequence<int, I...>) {
 }
 template <int Vectors>
 PositionBlock pick_positions(N count, N step) {
-  constexpr auto every = std::make_integer_sequence<int, most_positions>();
+  constexpr auto every = std::make_integer_sequence<int, max_positions>();
   return step == 1 ? pick_positions<Vectors, 1>(count, every)
                    : pick_positions<Vectors, 2>(count, every);
 }
 
-void positions(const WindowRows& r, const float* x, const N* offsets, const float* weights,
+void positions(const StridedRows& r, const float* x, const N* offsets, const float* weights,
                bool first, float* sums) {
   const bool one = r.lanes <= L;
-  const N blocks = (r.width + most_positions - 1) / most_positions;
-  const N usual = (r.width + blocks - 1) / blocks;
-  const N last = r.width - (blocks - 1) * usual;
+  const N blocks = (r.width + max_positions - 1) / max_positions;
+  const N full = (r.width + blocks - 1) / blocks;
+  const N last = r.width - (blocks - 1) * full;
   const auto pick = one ? &pick_positions<1> : &pick_positions<2>;
-  const PositionBlock usual_block = pick(usual, r.step);
+  const PositionBlock full_block = pick(full, r.step);
   const PositionBlock last_block = pick(last, r.step);
   for (N h = 0; h < r.rows; ++h, x += r.row_step) {
     const float* at = x;
-    for (N b = 1; b < blocks; ++b, at += usual * r.step, sums += usual * panel) {
-      usual_block(at, offsets, r.depth, weights, first, sums);
+    for (N b = 1; b < blocks; ++b, at += full * r.step, sums += full * panel) {
+      full_block(at, offsets, r.depth, weights, first, sums);
     }
     last_block(at, offsets, r.depth, weights, first, sums);
     sums += last * panel;
@@ -118,11 +114,11 @@ void positions(const WindowRows& r, const float* x, const N* offsets, const floa
 
 // The output channels of a block are one vector or those of one or two panels.
 template <int R, int Vectors>
-void tap_block(const WindowRows& r, const float* x, const N* offsets, const float* dy, N dy_panel,
+void tap_block(const StridedRows& r, const float* x, const N* offsets, const float* dy, N dy_panel,
                bool first, float* sums, N sums_panel) {
   V acc[R][Vectors];
-  const auto of = [](auto* p, N panels_apart, int v) __attribute__((always_inline)) {
-    return p + v / 2 * panels_apart + v % 2 * L;
+  const auto of = [](auto* p, N panel_stride, int v) __attribute__((always_inline)) {
+    return p + v / 2 * panel_stride + v % 2 * L;
   };
 #pragma GCC unroll 6
   for (int i = 0; i < R; ++i) {
@@ -156,7 +152,7 @@ void tap_block(const WindowRows& r, const float* x, const N* offsets, const floa
   }
 }
 
-using TapBlock = void (*)(const WindowRows&, const float*, const N*, const float*, N, bool, float*,
+using TapBlock = void (*)(const StridedRows&, const float*, const N*, const float*, N, bool, float*,
                           N);
 template <int Vectors, int... I>
 TapBlock pick_taps(N count, std::integer_sequence<int, I...>) {
@@ -164,36 +160,36 @@ TapBlock pick_taps(N count, std::integer_sequence<int, I...>) {
   return all[count - 1];
 }
 TapBlock pick_taps(N count, N vectors) {
-  constexpr auto every = std::make_integer_sequence<int, most_taps>();
+  constexpr auto every = std::make_integer_sequence<int, max_taps>();
   return vectors == 1   ? pick_taps<1>(count, every)
          : vectors == 2 ? pick_taps<2>(count, every)
                         : pick_taps<2 * tap_panels>(count, every);
 }
 
-void taps(const WindowRows& r, const float* x, const N* offsets, const float* dy, N dy_panel,
+void taps(const StridedRows& r, const float* x, const N* offsets, const float* dy, N dy_panel,
           bool first, float* sums, N sums_panel) {
   const N vectors = r.lanes <= L ? 1 : r.lanes <= panel ? 2 : 4;
-  for (N k = 0; k < r.depth; k += most_taps) {
-    pick_taps(smaller(most_taps, r.depth - k), vectors)(r, x, offsets + k, dy, dy_panel, first,
-                                                        sums + k * panel, sums_panel);
+  for (N k = 0; k < r.depth; k += max_taps) {
+    pick_taps(min(max_taps, r.depth - k), vectors)(r, x, offsets + k, dy, dy_panel, first,
+                                                   sums + k * panel, sums_panel);
   }
 }
 
-// Up to L rows of sums turned, from lane `lane` on.
-ONDINE_INLINE void turn(const float* sums, N rows, N lane, V* block) {
+// Up to L rows of sums transposed, from lane `lane` on.
+ONDINE_INLINE void load_transposed(const float* sums, N rows, N lane, V* block) {
 #pragma GCC unroll 16
   for (int i = 0; i < L; ++i) block[i] = i < rows ? load(sums + i * panel + lane) : V{};
   transpose<float>(block);
 }
 
-void finish(const float* sums, N n, N channels, const float* bias, Activation activation, float* y,
-            N ld) {
+void store_channels(const float* sums, N n, N channels, const float* bias, Activation activation,
+                    float* y, N ld) {
   for (N c = 0; c < channels; c += L) {
-    const N count = smaller(L, channels - c);
+    const N count = min(L, channels - c);
     for (N p = 0; p < n; p += L) {
-      const N rows = smaller(L, n - p);
+      const N rows = min(L, n - p);
       V block[L];
-      turn(sums + p * panel, rows, c, block);
+      load_transposed(sums + p * panel, rows, c, block);
 #pragma GCC unroll 16
       for (int i = 0; i < L; ++i) {
         if (i >= count) break;
@@ -216,21 +212,21 @@ ONDINE_INLINE void store_pairs(float* to, const V& even, const V& odd, N n,
                                std::integer_sequence<int, I...>) {
   const V low = __builtin_shufflevector(even, odd, (I / 2 + I % 2 * L)...);
   const V high = __builtin_shufflevector(even, odd, ((I + L) / 2 + I % 2 * L)...);
-  store_n<float>(to, low, smaller(L, n));
+  store_n<float>(to, low, min(L, n));
   if (n > L) store_n<float>(to + L, high, n - L);
 }
 
-void finish_pairs(const float* even, const float* odd, N n, N channels, const float* bias, float* y,
-                  N ld) {
+void store_interleaved(const float* even, const float* odd, N n, N channels, const float* bias,
+                       float* y, N ld) {
   constexpr auto every = std::make_integer_sequence<int, L>();
   for (N c = 0; c < channels; c += L) {
-    const N count = smaller(L, channels - c);
+    const N count = min(L, channels - c);
     for (N p = 0; p < n; p += 2 * L) {
-      const N rest = smaller(2 * L, n - p);
+      const N rest = min(2 * L, n - p);
       V a[L];
       V b[L];
-      turn(even + p / 2 * panel, (rest + 1) / 2, c, a);
-      turn(odd + p / 2 * panel, rest / 2, c, b);
+      load_transposed(even + p / 2 * panel, (rest + 1) / 2, c, a);
+      load_transposed(odd + p / 2 * panel, rest / 2, c, b);
 #pragma GCC unroll 16
       for (int i = 0; i < L; ++i) {
         if (i >= count) break;
@@ -244,6 +240,6 @@ void finish_pairs(const float* even, const float* odd, N n, N channels, const fl
 }  // namespace
 
 constinit const StridedConvKernels<float> strided_conv_f32 = {
-    panel, tap_panels, &copy, &positions, &taps, &finish, &finish_pairs};
+    panel, tap_panels, &copy, &positions, &taps, &store_channels, &store_interleaved};
 
 }  // namespace ondine::math::ONDINE_ISA

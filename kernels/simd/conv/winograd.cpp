@@ -1,5 +1,5 @@
 // 3 x 3 windows in Winograd's transformed space; lanes are channels.
-#include "kernels/simd/conv/channel_lanes.h"
+#include "kernels/simd/conv/channel_interleave.h"
 #include "kernels/simd/conv/conv_parts.h"
 #include "kernels/simd/conv/winograd_tile.h"
 #include "kernels/simd/matmul/activation.h"
@@ -8,13 +8,9 @@
 namespace ondine::math::ONDINE_ISA {
 namespace {
 
-using N = std::int64_t;
 using V = Vec<float>;
 
 constexpr int L = lanes<float>;
-
-ONDINE_INLINE N smaller(N a, N b) { return a < b ? a : b; }
-ONDINE_INLINE N larger(N a, N b) { return a > b ? a : b; }
 
 N scratch_bytes(const TileRows& r) {
   return (r.rows * r.tile + 2) * (r.across * r.tile + 2) * L * N{sizeof(float)};
@@ -46,7 +42,7 @@ void weights_of(const TileWeights& s, N first, N last, N panel, bool flip, const
     for (N i = 0; i < s.inner; ++i) {
       for (N lane = 0; lane < panel; lane += L) {
         const N outer = p * panel + lane;
-        const N count = smaller(L, s.outer - outer);
+        const N count = min(L, s.outer - outer);
         V taps[9] = {};
         if (count > 0) {
           load_taps(taps, w + outer * s.outer_stride + i * s.inner_stride, s.outer_stride, count,
@@ -68,10 +64,10 @@ void weights(const TileWeights& s, N first, N last, N panel, bool flip, const fl
 }
 
 template <int M>
-void weight_gradient_of(const TileWeights& s, const float* u, float* dw) {
+void backward_weights_of(const TileWeights& s, const float* u, float* dw) {
   constexpr int size = M + 2;
   for (N outer = 0; outer < s.outer; outer += L) {
-    const N count = smaller(L, s.outer - outer);
+    const N count = min(L, s.outer - outer);
     for (N i = 0; i < s.inner; ++i) {
       V all[size * size];
 #pragma GCC unroll 36
@@ -91,8 +87,8 @@ void weight_gradient_of(const TileWeights& s, const float* u, float* dw) {
   }
 }
 
-void weight_gradient(const TileWeights& s, const float* u, float* dw) {
-  s.tile == 2 ? weight_gradient_of<2>(s, u, dw) : weight_gradient_of<4>(s, u, dw);
+void backward_weights(const TileWeights& s, const float* u, float* dw) {
+  s.tile == 2 ? backward_weights_of<2>(s, u, dw) : backward_weights_of<4>(s, u, dw);
 }
 
 // body(tile, where its first element lies in a copy of `pitch` positions a row)
@@ -108,14 +104,15 @@ void input_of(const TileRows& r, N pad_h, N pad_w, const float* x, float* v, flo
   constexpr int size = M + 2;
   const N pitch = r.across * M + 2;
   const N start = r.first * M - pad_h;
-  const N begin = larger(0, start);
-  const N end = smaller(r.height, start + r.rows * M + 2);
+  const N begin = max(0, start);
+  const N end = min(r.height, start + r.rows * M + 2);
   const N plane = r.height * r.width;
   for (N c = 0; c < r.channels; c += L) {
     set_zero(rows, (r.rows * M + 2) * pitch * L);
     if (begin < end) {
-      gather_lanes(rows + ((begin - start) * pitch + pad_w) * L, x + c * plane + begin * r.width,
-                   plane, smaller(L, r.channels - c), (end - begin) * r.width, r.width, pitch);
+      interleave_channels(rows + ((begin - start) * pitch + pad_w) * L,
+                          x + c * plane + begin * r.width, plane, min(L, r.channels - c),
+                          (end - begin) * r.width, r.width, pitch);
     }
     for_tiles<M>(r, pitch, [&](N tile, N at) {
       V d[size * size];
@@ -143,10 +140,10 @@ void output_of(const TileRows& r, const float* v, const float* bias, Activation 
                float* y, float* rows) {
   constexpr int size = M + 2;
   const N pitch = r.across * M;
-  const N count = smaller(r.rows * M, r.height - r.first * M);
+  const N count = min(r.rows * M, r.height - r.first * M);
   const N plane = r.height * r.width;
   for (N c = 0; c < r.channels; c += L) {
-    const N channels = smaller(L, r.channels - c);
+    const N channels = min(L, r.channels - c);
     const V start = bias ? load_n(bias + c, channels) : V{};
     for_tiles<M>(r, pitch, [&](N tile, N at) {
       const float* const from = v + tile * r.ld + c;
@@ -165,8 +162,8 @@ void output_of(const TileRows& r, const float* v, const float* bias, Activation 
         }
       }
     });
-    scatter_lanes(y + c * plane + r.first * M * r.width, rows, plane, channels, count * r.width,
-                  r.width, pitch);
+    deinterleave_channels(y + c * plane + r.first * M * r.width, rows, plane, channels,
+                          count * r.width, r.width, pitch);
   }
 }
 
@@ -181,12 +178,12 @@ template <int M>
 void output_gradient_of(const TileRows& r, const float* dy, float* v, float* rows) {
   constexpr int size = M + 2;
   const N pitch = r.across * M;
-  const N count = smaller(r.rows * M, r.height - r.first * M);
+  const N count = min(r.rows * M, r.height - r.first * M);
   const N plane = r.height * r.width;
   for (N c = 0; c < r.channels; c += L) {
     set_zero(rows, r.rows * M * pitch * L);
-    gather_lanes(rows, dy + c * plane + r.first * M * r.width, plane, smaller(L, r.channels - c),
-                 count * r.width, r.width, pitch);
+    interleave_channels(rows, dy + c * plane + r.first * M * r.width, plane, min(L, r.channels - c),
+                        count * r.width, r.width, pitch);
     for_tiles<M>(r, pitch, [&](N tile, N at) {
       V d[M * M];
 #pragma GCC unroll 4
@@ -210,7 +207,7 @@ void output_gradient(const TileRows& r, const float* dy, float* v, void* scratch
 
 }  // namespace
 
-constinit const WinogradKernels<float> winograd_f32 = {&scratch_bytes, &weights, &weight_gradient,
+constinit const WinogradKernels<float> winograd_f32 = {&scratch_bytes, &weights, &backward_weights,
                                                        &input,         &output,  &output_gradient};
 
 }  // namespace ondine::math::ONDINE_ISA

@@ -1,6 +1,4 @@
-#include "kernels/conv/conv_primitive.h"
-
-#include "tests/kernels/common/math_test.h"
+#include "tests/kernels/conv/conv_oracle.h"
 
 using namespace ondine;
 using namespace ondine::math;
@@ -8,126 +6,33 @@ using namespace ondine::math::test;
 
 namespace {
 
-using Index = std::int64_t;
-
-Index volume(const Extents& e) { return e[0] * e[1] * e[2]; }
-
-// y[o] += w[k] x[i] for every product of the definition: body(x index, w index, y index).
-template <class Body>
-void for_products(const ConvShape& s, Body&& body) {
-  const Index in_group = s.in_channels / s.groups, out_group = s.out_channels / s.groups;
-  const Index taps = volume(s.kernel);
-  for (Index n = 0; n < s.batch; ++n) {
-    for (Index o = 0; o < s.out_channels; ++o) {
-      for (Index p = 0; p < volume(s.out); ++p) {
-        const Index at[] = {p / (s.out[2] * s.out[1]), p / s.out[2] % s.out[1], p % s.out[2]};
-        for (Index c = 0; c < in_group; ++c) {
-          for (Index k = 0; k < taps; ++k) {
-            const Index tap[] = {k / (s.kernel[2] * s.kernel[1]), k / s.kernel[2] % s.kernel[1],
-                                 k % s.kernel[2]};
-            Index from = 0;
-            bool inside = true;
-            for (std::size_t d = 0; d < 3; ++d) {
-              const Index i = at[d] * s.stride[d] + tap[d] * s.dilation[d] - s.pad[d];
-              inside = inside && i >= 0 && i < s.in[d];
-              from = from * s.in[d] + i;
-            }
-            if (!inside) continue;
-            const Index channel = o / out_group * in_group + c;
-            body(static_cast<std::size_t>((n * s.in_channels + channel) * volume(s.in) + from),
-                 static_cast<std::size_t>((o * in_group + c) * taps + k),
-                 static_cast<std::size_t>((n * s.out_channels + o) * volume(s.out) + p));
-          }
-        }
-      }
-    }
-  }
-}
-
-template <class T, class Size, class Body>
-void check(const std::vector<double>& expected, Size&& size, Body&& body) {
-  for (const auto* kernels : all_kernels()) {
-    std::vector<std::vector<T>> results;
-    for (const int threads : {1, 2, 4}) {
-      ThreadPool pool(threads);
-      Scratch scratch(size(threads, *kernels));
-      results.emplace_back(expected.size(), T(5));
-      body(pool, results.back().data(), static_cast<Workspace>(scratch), *kernels);
-      CHECK(scratch.intact());
-    }
-    INFO(isa_name(*kernels));
-    CHECK(worst_error(results[0], expected) < 2 * tolerance<T>);
-    CHECK(same_bits(results[0], results[1]));
-    CHECK(same_bits(results[0], results[2]));
-  }
-}
-
+// Every implementation that supports the shape, in every direction.
 template <class T>
 void check_all(const ConvShape& s) {
-  Numbers numbers(static_cast<std::uint64_t>(volume(s.in) + s.in_channels));
-  const auto x = numbers.row<T>(s.batch * s.in_channels * volume(s.in));
-  const auto w = numbers.row<T>(s.out_channels * (s.in_channels / s.groups) * volume(s.kernel));
-  const auto dy = numbers.row<T>(s.batch * s.out_channels * volume(s.out));
-  const auto bias = numbers.row<T>(std::max(s.out_channels, s.in_channels));
-  std::vector<double> y(dy.size()), dx(x.size()), dw(w.size());
-  const auto out_plane = static_cast<std::size_t>(volume(s.out));
-  const auto in_plane = static_cast<std::size_t>(volume(s.in));
-  for (std::size_t i = 0; i < y.size(); ++i) {
-    y[i] = static_cast<double>(bias[i / out_plane % static_cast<std::size_t>(s.out_channels)]);
+  using enum ConvDirection;
+  using enum Activation;
+  const ConvCase<T> c(s);
+  const std::pair<ConvDesc, bool> descs[] = {{{s, forward, relu}, true},
+                                             {{s, forward, relu6}, true},
+                                             {{s, backward_data, none}, false},
+                                             {{s, backward_data, none}, true},
+                                             {{s, backward_weights, none}, false}};
+  INFO(to_string(s));
+  for (const auto* kernels : all_kernels()) {
+    INFO(isa_name(*kernels));
+    for (const auto& [desc, with_bias] : descs) {
+      int supported = 0;
+      for (const auto& entry : conv_implementations<T>()) {
+        if (!entry.supports(desc, *kernels)) continue;
+        INFO(entry.name << ", direction " << static_cast<int>(desc.direction));
+        if (supported++ == 0) {
+          CHECK(ConvPrimitive<T>::make(desc, 1, *kernels).name() == entry.name);
+        }
+        check_implementation(c, desc, entry.name, with_bias, *kernels);
+      }
+      CHECK(supported > 0);
+    }
   }
-  for_products(s, [&](std::size_t i, std::size_t j, std::size_t k) {
-    y[k] += static_cast<double>(x[i]) * static_cast<double>(w[j]);
-    dx[i] += static_cast<double>(dy[k]) * static_cast<double>(w[j]);
-    dw[j] += static_cast<double>(dy[k]) * static_cast<double>(x[i]);
-  });
-  for (auto& value : y) value = std::max(value, 0.0);
-  INFO("batch " << s.batch << " channels " << s.in_channels << " " << s.out_channels << " groups "
-                << s.groups << " in " << s.in[1] << "x" << s.in[2] << " kernel " << s.kernel[1]
-                << "x" << s.kernel[2] << " stride " << s.stride[1] << "x" << s.stride[2]);
-  check<T>(
-      y, [&](int threads, const Kernels& k) { return conv_workspace<T>(s, threads, k); },
-      [&](ThreadPool& pool, T* out, Workspace ws, const Kernels& k) {
-        conv(pool, s, x.data(), w.data(), bias.data(), out, Activation::relu, ws, k);
-      });
-  for (auto& value : y) value = std::min(value, 6.0);
-  check<T>(
-      y, [&](int threads, const Kernels& k) { return conv_workspace<T>(s, threads, k); },
-      [&](ThreadPool& pool, T* out, Workspace ws, const Kernels& k) {
-        conv(pool, s, x.data(), w.data(), bias.data(), out, Activation::relu6, ws, k);
-      });
-  const auto dx_size = [&](int threads, const Kernels& k) {
-    return conv_input_gradient_workspace<T>(s, threads, k);
-  };
-  check<T>(dx, dx_size, [&](ThreadPool& pool, T* out, Workspace ws, const Kernels& k) {
-    conv_input_gradient<T>(pool, s, dy.data(), w.data(), nullptr, out, ws, k);
-  });
-  for (std::size_t i = 0; i < dx.size(); ++i) {
-    dx[i] += static_cast<double>(bias[i / in_plane % static_cast<std::size_t>(s.in_channels)]);
-  }
-  check<T>(dx, dx_size, [&](ThreadPool& pool, T* out, Workspace ws, const Kernels& k) {
-    conv_input_gradient(pool, s, dy.data(), w.data(), bias.data(), out, ws, k);
-  });
-  check<T>(
-      dw,
-      [&](int threads, const Kernels& k) {
-        return conv_weight_gradient_workspace<T>(s, threads, k);
-      },
-      [&](ThreadPool& pool, T* out, Workspace ws, const Kernels& k) {
-        conv_weight_gradient(pool, s, x.data(), dy.data(), out, ws, k);
-      });
-}
-
-// `pad` at the beginning and `pad_end` at the end of height and width.
-ConvShape shape2(Index batch, Index in, Index out, Index groups, Index h, Index w, Index kh,
-                 Index kw, Index stride, Index dilation, Index pad, Index pad_end) {
-  ConvShape s{batch, in, out, groups, {1, h, w}, {1, kh, kw}};
-  s.stride = {1, stride, stride};
-  s.dilation = {1, dilation, dilation};
-  s.pad = {0, pad, pad};
-  for (std::size_t d = 1; d < 3; ++d) {
-    s.out[d] = (s.in[d] + pad + pad_end - (s.kernel[d] - 1) * dilation - 1) / stride + 1;
-  }
-  return s;
 }
 
 }  // namespace

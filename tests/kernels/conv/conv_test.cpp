@@ -218,7 +218,7 @@ TEST_CASE("Convolutions name what does not fit") {
   throws({x, w}, {{"group", 0L}}, "group is 0");
   throws({x, w}, {{"group", 3L}}, "channels of X and of W");
   throws({x, random_tensor({3, 1, 3, 3}, 2), random_tensor({2}, 1)}, {{"group", 3L}}, "B and W");
-  throws({x, w}, {{"kernel_shape", Ints{2, 3}}}, "kernel extents");
+  throws({x, w}, {{"kernel_shape", Ints{2, 3}}}, "kernel dims");
   throws({x, w}, {{"auto_pad", std::string("SAME")}}, "auto_pad");
   throws({x, w}, {{"dilations", Ints{4, 1}}}, "does not fit");
   throws({x, w}, {{"dilations", Ints{std::int64_t{1} << 62, 1}}}, "4611686018427387904");

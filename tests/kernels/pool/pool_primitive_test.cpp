@@ -10,8 +10,6 @@ namespace {
 
 using Index = std::int64_t;
 
-Index volume(const SpatialDims& e) { return e[0] * e[1] * e[2]; }
-
 // body(position within the plane or -1 when outside, whether that place is padding) for the window
 // at output p, in order.
 template <class Body>

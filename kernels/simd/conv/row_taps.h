@@ -1,17 +1,13 @@
 // Weighted sums of shifted rows: the inner loops of planes.cpp.
 #pragma once
 
+#include "kernels/simd/conv/conv_parts.h"
 #include "kernels/simd/matmul/activation.h"
 #include "kernels/simd/vector/strided.h"
 
 namespace ondine::math::ONDINE_ISA {
 
-using N = std::int64_t;
-
-inline constexpr N most_taps = 32;  // at a time
-
-ONDINE_INLINE N smaller(N a, N b) { return a < b ? a : b; }
-ONDINE_INLINE N larger(N a, N b) { return a > b ? a : b; }
+inline constexpr N max_taps = 32;  // at a time
 
 template <class T>
 struct Tap {
@@ -21,7 +17,7 @@ struct Tap {
 
 template <class T>
 struct Taps {
-  Tap<T> tap[most_taps];
+  Tap<T> tap[max_taps];
   N count = 0;
 };
 

@@ -22,8 +22,8 @@ ONDINE_INLINE void load_channels(Vec<T>* r, const T* src, std::int64_t plane, st
 // Position p < n of the planes, p being row-major over rows of `width`, goes to
 // dst[(p / width pitch + p % width) L].
 template <class T>
-static void gather_lanes(T* dst, const T* src, std::int64_t plane, std::int64_t channels,
-                         std::int64_t n, std::int64_t width, std::int64_t pitch) {
+static void interleave_channels(T* dst, const T* src, std::int64_t plane, std::int64_t channels,
+                                std::int64_t n, std::int64_t width, std::int64_t pitch) {
   constexpr int L = lanes<T>;
   std::int64_t column = 0;
   for (std::int64_t p = 0; p < n; p += L) {
@@ -53,10 +53,10 @@ static void gather_lanes(T* dst, const T* src, std::int64_t plane, std::int64_t 
   }
 }
 
-// The reverse of gather_lanes.
+// The reverse of interleave_channels.
 template <class T>
-static void scatter_lanes(T* dst, const T* src, std::int64_t plane, std::int64_t channels,
-                          std::int64_t n, std::int64_t width, std::int64_t pitch) {
+static void deinterleave_channels(T* dst, const T* src, std::int64_t plane, std::int64_t channels,
+                                  std::int64_t n, std::int64_t width, std::int64_t pitch) {
   constexpr int L = lanes<T>;
   std::int64_t column = 0;
   for (std::int64_t p = 0; p < n; p += L) {

@@ -1,0 +1,38 @@
+// The implementations of convolution, as conv_primitive.h lists them: supports_NAME and make_NAME
+// of the file NAME.cpp.
+#pragma once
+
+#include <memory>
+
+#include "kernels/conv/conv_primitive.h"
+
+namespace ondine::math {
+
+template <class T>
+using MadeConv = std::unique_ptr<const ConvImplementation<T>>;
+
+#define ONDINE_CONV_ALGORITHM(name)                                   \
+  template <class T>                                                  \
+  bool supports_##name(const ConvDesc& desc, const Kernels& kernels); \
+  template <class T>                                                  \
+  MadeConv<T> make_##name(const ConvDesc& desc, const Kernels& kernels)
+
+ONDINE_CONV_ALGORITHM(bias_only);
+ONDINE_CONV_ALGORITHM(direct);
+ONDINE_CONV_ALGORITHM(winograd_panels);
+ONDINE_CONV_ALGORITHM(winograd);
+ONDINE_CONV_ALGORITHM(strided);
+ONDINE_CONV_ALGORITHM(depthwise_channels);
+ONDINE_CONV_ALGORITHM(depthwise_rows);
+ONDINE_CONV_ALGORITHM(pointwise);
+ONDINE_CONV_ALGORITHM(im2col);
+#undef ONDINE_CONV_ALGORITHM
+
+// At the end of NAME.cpp.
+#define ONDINE_INSTANTIATE_CONV(name)                                           \
+  template bool supports_##name<float>(const ConvDesc&, const Kernels&);        \
+  template bool supports_##name<double>(const ConvDesc&, const Kernels&);       \
+  template MadeConv<float> make_##name<float>(const ConvDesc&, const Kernels&); \
+  template MadeConv<double> make_##name<double>(const ConvDesc&, const Kernels&)
+
+}  // namespace ondine::math

@@ -1,0 +1,88 @@
+// Depthwise convolutions plane by plane, whatever their size.
+#include "kernels/conv/algorithms/depthwise.h"
+
+namespace ondine::math {
+namespace {
+
+using Index = std::int64_t;
+
+template <class T>
+class DepthwiseRowsConv final : public ConvAlgorithm<T> {
+ public:
+  DepthwiseRowsConv(const ConvDesc& desc, const Kernels& kernels)
+      : ConvAlgorithm<T>(desc, kernels),
+        direction_(desc.direction),
+        table_(*this->set_.depthwise_rows),
+        plane_(plane_of(desc.shape)),
+        in_(plane_.in_h * plane_.in_w),
+        out_(plane_.out_h * plane_.out_w),
+        taps_(volume(desc.shape.kernel)),
+        layers_(desc.shape.in[0]) {
+    const ConvShape& s = desc.shape;
+    const bool by_weights = direction_ == ConvDirection::backward_weights;
+    tasks_ = by_weights ? s.groups : s.batch * s.groups * layers_;
+    const Index elements = direction_ == ConvDirection::forward         ? out_
+                           : direction_ == ConvDirection::backward_data ? in_
+                                                                        : out_ * layers_ * s.batch;
+    grain_ = grain_of(elements * taps_, depthwise_work);
+    this->slot_bytes_ = static_cast<std::size_t>(table_.scratch_bytes(plane_));
+  }
+
+  void run(ThreadPool& pool, const ConvArgs<T>& args, Workspace workspace) const override {
+    this->for_tasks(pool, workspace, tasks_, grain_, [&](Index task, std::byte* slot) {
+      if (direction_ == ConvDirection::backward_weights) {
+        backward_weights(args, task, slot);
+      } else {
+        run_plane(args, task, slot);
+      }
+    });
+  }
+
+ private:
+  void run_plane(const ConvArgs<T>& args, Index i, std::byte* slot) const {
+    const Index channel = i / layers_ % this->shape_.groups;
+    const T* const w = args.w + channel * taps_;
+    const T bias = args.bias ? args.bias[channel] : T{0};
+    if (direction_ == ConvDirection::forward) {
+      table_.forward(plane_, args.x + i * in_, w, bias, this->activation_, args.result + i * out_,
+                     slot);
+    } else {
+      table_.backward_data(plane_, args.dy + i * out_, w, bias, args.result + i * in_, slot);
+    }
+  }
+
+  void backward_weights(const ConvArgs<T>& args, Index channel, std::byte* slot) const {
+    T* const dw = args.result + channel * taps_;
+    std::fill_n(dw, taps_, T{0});
+    for (Index image = 0; image < this->shape_.batch; ++image) {
+      for (Index layer = 0; layer < layers_; ++layer) {
+        const Index i = (image * this->shape_.groups + channel) * layers_ + layer;
+        table_.backward_weights(plane_, args.x + i * in_, args.dy + i * out_, dw, slot);
+      }
+    }
+  }
+
+  ConvDirection direction_;
+  const DepthwiseRowKernels<T>& table_;
+  ConvPlane plane_;
+  Index in_, out_;  // elements of a plane
+  Index taps_;
+  Index layers_;  // planes of a channel
+  Index tasks_, grain_;
+};
+
+}  // namespace
+
+template <class T>
+bool supports_depthwise_rows(const ConvDesc& desc, const Kernels&) {
+  return is_depthwise(desc.shape);
+}
+
+template <class T>
+MadeConv<T> make_depthwise_rows(const ConvDesc& desc, const Kernels& kernels) {
+  return std::make_unique<DepthwiseRowsConv<T>>(desc, kernels);
+}
+
+ONDINE_INSTANTIATE_CONV(depthwise_rows);
+
+}  // namespace ondine::math

@@ -1,0 +1,134 @@
+// Windows of stride 1 over few channels, computed from copies of the planes with zeros around them.
+#include "kernels/conv/algorithms/directed_shape.h"
+
+namespace ondine::math {
+namespace {
+
+using Index = std::int64_t;
+
+constexpr Index max_copy_bytes = 48 * 1024;      // of an image
+constexpr Index max_gradient_bytes = 64 * 1024;  // of the copies at a time
+constexpr Index task_work = Index{1} << 19;      // multiplications
+constexpr Index max_shards = 4;
+
+ConvPlane plane_of(const ConvShape& s, const DirectedShape& d) {
+  return {d.in[1], d.in[2], s.kernel[1],   s.kernel[2],   d.out[1], d.out[2],
+          1,       1,       s.dilation[1], s.dilation[2], d.pad_h,  d.pad_w};
+}
+
+template <class T>
+class DirectConv final : public ConvAlgorithm<T> {
+ public:
+  DirectConv(const ConvDesc& desc, const Kernels& kernels)
+      : ConvAlgorithm<T>(desc, kernels),
+        d_(desc),
+        direct_(*this->set_.direct),
+        plane_(plane_of(desc.shape, d_)),
+        taps_(volume(desc.shape.kernel)),
+        grain_(grain_of(volume(d_.out) * d_.outer * d_.inner * taps_, task_work)) {
+    this->shared_bytes_ = bytes_of<T>(round_up(d_.outer, direct_.rows) * d_.inner * taps_);
+    this->slot_bytes_ = bytes_of<T>(direct_.copy_elements(plane_, d_.inner));
+  }
+
+  void run(ThreadPool& pool, const ConvArgs<T>& args, Workspace workspace) const override {
+    T* const panels = this->shared_of(workspace);
+    direct_.weights(weights_of(this->shape_, d_), taps_, d_.backward, args.w, panels);
+    const T* const source = d_.source(args);
+    this->for_tasks(pool, workspace, this->shape_.batch, grain_, [&](Index image, std::byte* slot) {
+      T* const copy = reinterpret_cast<T*>(slot);
+      direct_.copy(plane_, d_.inner, source + image * d_.source_image(), copy);
+      direct_.forward(plane_, d_.inner, d_.outer, copy, panels, args.bias, this->activation_,
+                      args.result + image * d_.result_image());
+    });
+  }
+
+ private:
+  DirectedShape d_;
+  const DirectKernels<T>& direct_;
+  ConvPlane plane_;
+  Index taps_, grain_;
+};
+
+// Each shard of the images has sums of its own.
+template <class T>
+class DirectConvWeights final : public ConvAlgorithm<T> {
+ public:
+  DirectConvWeights(const ConvDesc& desc, const Kernels& kernels)
+      : ConvAlgorithm<T>(desc, kernels),
+        direct_(*this->set_.direct),
+        plane_(math::plane_of(desc.shape)) {
+    const ConvShape& s = desc.shape;
+    copy_ = direct_.copy_elements(plane_, s.in_channels);
+    dy_copy_ = direct_.dy_elements(plane_, s.out_channels);
+    weights_ = s.out_channels * s.in_channels * volume(s.kernel);
+    const Index shards_worth = s.batch * volume(s.out) * weights_ / (4 * task_work);
+    shard_ = even_chunk(
+        s.batch, std::max<Index>(1, s.batch / std::clamp<Index>(shards_worth, 1, max_shards)));
+    shards_ = divide_up(s.batch, shard_);
+    const Index image_bytes = (copy_ + dy_copy_) * Index{sizeof(T)};
+    images_ = std::clamp<Index>(max_gradient_bytes / image_bytes, 1, shard_);
+    sums_ = weights_ * direct_.lanes;
+    this->shared_bytes_ = bytes_of<T>(shards_ * sums_);
+    this->slot_bytes_ = bytes_of<T>(images_ * copy_) + bytes_of<T>(images_ * dy_copy_);
+  }
+
+  void run(ThreadPool& pool, const ConvArgs<T>& args, Workspace workspace) const override {
+    T* const sums = this->shared_of(workspace);
+    this->for_tasks(pool, workspace, shards_, 1, [&](Index shard, std::byte* slot) {
+      run_shard(args, shard, sums + shard * sums_, slot);
+    });
+    direct_.backward_weights(weights_, shards_, sums_, sums, args.result);
+  }
+
+ private:
+  void run_shard(const ConvArgs<T>& args, Index shard, T* sums, std::byte* slot) const {
+    const ConvShape& s = this->shape_;
+    const Index x_image = s.in_channels * volume(s.in);
+    const Index dy_image = s.out_channels * volume(s.out);
+    T* const copies = reinterpret_cast<T*>(slot);
+    T* const dy_copies = reinterpret_cast<T*>(slot + bytes_of<T>(images_ * copy_));
+    this->set_.vector->fill(sums, T{0}, sums_);
+    const Index last = std::min(s.batch, (shard + 1) * shard_);
+    for (Index image = shard * shard_; image < last; image += images_) {
+      const Index count = std::min(images_, last - image);
+      for (Index i = 0; i < count; ++i) {
+        direct_.copy(plane_, s.in_channels, args.x + (image + i) * x_image, copies + i * copy_);
+        direct_.copy_dy(plane_, s.out_channels, args.dy + (image + i) * dy_image,
+                        dy_copies + i * dy_copy_);
+      }
+      direct_.weight_sums(plane_, s.in_channels, s.out_channels, count, copies, dy_copies, sums);
+    }
+  }
+
+  const DirectKernels<T>& direct_;
+  ConvPlane plane_;
+  Index copy_, dy_copy_;  // elements of an image
+  Index weights_, sums_;  // elements
+  Index shard_, shards_;  // images of one, and how many
+  Index images_;          // at a time
+};
+
+}  // namespace
+
+template <class T>
+bool supports_direct(const ConvDesc& desc, const Kernels& kernels) {
+  const ConvShape& s = desc.shape;
+  if (!is_mirrorable(s) || volume(s.kernel) == 1) return false;
+  const DirectedShape d(desc);
+  const auto& direct = *kernel_set<T>(kernels).direct;
+  return std::min(s.in_channels, s.out_channels) <= 16 &&
+         d.inner * volume(s.kernel) <= direct.max_depth && d.out[2] >= 8 &&
+         direct.copy_elements(plane_of(s, d), d.inner) * Index{sizeof(T)} <= max_copy_bytes;
+}
+
+template <class T>
+MadeConv<T> make_direct(const ConvDesc& desc, const Kernels& kernels) {
+  if (desc.direction == ConvDirection::backward_weights) {
+    return std::make_unique<DirectConvWeights<T>>(desc, kernels);
+  }
+  return std::make_unique<DirectConv<T>>(desc, kernels);
+}
+
+ONDINE_INSTANTIATE_CONV(direct);
+
+}  // namespace ondine::math

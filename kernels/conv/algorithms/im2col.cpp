@@ -1,0 +1,244 @@
+// Any convolution as products with matrices that have a column for each output position, in blocks:
+// some input channels times their taps by a tile of positions.
+//   forward           y = w columns(x); a task owns a tile of an image
+//   backward_data     dx = scattered w^T dy; a task owns some channels of an image, so that tasks
+//                     never write to the same place
+//   backward_weights  dw = sum over images and tiles of dy columns(x)^T; a task owns some rows and
+//                     columns of dw and adds all images in order
+// The number of threads changes no bit.
+#include "kernels/conv/algorithms/im2col.h"
+
+namespace ondine::math {
+namespace {
+
+using Index = std::int64_t;
+
+struct BlockLimits {
+  Index rows, positions;
+  Index unit;  // of positions
+};
+
+BlockLimits block_limits(const ConvDesc& desc, Index panel) {
+  switch (desc.direction) {
+    case ConvDirection::forward:
+      return {512, 256, panel};
+    case ConvDirection::backward_data:
+      return {256, 256, panel};
+    case ConvDirection::backward_weights:
+      break;
+  }
+  // Enough tasks for a few threads, but not so few columns that packing dy counts.
+  const ConvShape& s = desc.shape;
+  const Index depth = s.in_channels / s.groups * volume(s.kernel);
+  return {std::clamp<Index>(depth * s.groups / 8, 96, 320), 512, 16};
+}
+
+template <class T>
+class Im2colConv final : public ConvAlgorithm<T> {
+ public:
+  // gathers: false for backward_weights of a pointwise convolution.
+  Im2colConv(const ConvDesc& desc, const Kernels& kernels, bool gathers = true)
+      : ConvAlgorithm<T>(desc, kernels), direction_(desc.direction), gathers_(gathers) {
+    const ConvShape& s = desc.shape;
+    const BlockLimits limits = block_limits(desc, this->set_.gemm->nr);
+    in_group_ = s.in_channels / s.groups;
+    out_group_ = s.out_channels / s.groups;
+    taps_ = volume(s.kernel);
+    depth_ = in_group_ * taps_;
+    in_plane_ = volume(s.in);
+    out_plane_ = volume(s.out);
+    channels_ = even_chunk(in_group_, std::max<Index>(1, limits.rows / taps_));
+    blocks_ = divide_up(in_group_, channels_);
+    tile_ = round_up(even_chunk(out_plane_, limits.positions), limits.unit);
+    tiles_ = divide_up(out_plane_, tile_);
+    rows_ = even_chunk(out_group_, 512);
+    row_blocks_ = divide_up(out_group_, rows_);
+    set_tasks();
+    const bool packed = direction_ == ConvDirection::forward;
+    const Index columns = channels_ * taps_ * tile_ + (packed ? 64 : 0);
+    columns_bytes_ = gathers_ ? bytes_of<T>(columns) : 0;
+    this->slot_bytes_ = columns_bytes_ + scratch_of(product(rows_, channels_, tile_), this->set_);
+  }
+
+  void run(ThreadPool& pool, const ConvArgs<T>& args, Workspace workspace) const override {
+    this->for_tasks(pool, workspace, tasks_, grain_, [&](Index task, std::byte* slot) {
+      switch (direction_) {
+        case ConvDirection::forward:
+          return forward(args, task, slot);
+        case ConvDirection::backward_data:
+          return backward_data(args, task, slot);
+        case ConvDirection::backward_weights:
+          return backward_weights(args, task, slot);
+      }
+    });
+  }
+
+ private:
+  void set_tasks() {
+    const ConvShape& s = this->shape_;
+    Index work = 0;
+    if (direction_ == ConvDirection::forward) {
+      tasks_ = s.batch * s.groups * tiles_;
+      work = out_group_ * depth_ * tile_;
+    } else if (direction_ == ConvDirection::backward_data) {
+      tasks_ = s.batch * s.groups * blocks_;
+      work = out_group_ * channels_ * taps_ * out_plane_;
+    } else {
+      tasks_ = s.groups * row_blocks_ * blocks_;
+      work = rows_ * channels_ * taps_ * out_plane_ * s.batch;
+    }
+    grain_ = grain_of(work, Index{1} << 20);
+  }
+
+  // The product of a block; `rows` of dw count for backward_weights alone.
+  GemmCall<T> product(Index rows, Index channels, Index positions) const {
+    GemmCall<T> call{};
+    call.alpha = 1;
+    switch (direction_) {
+      case ConvDirection::forward:
+        call.m = out_group_;
+        call.n = positions;
+        call.k = channels * taps_;
+        call.a_row = depth_;
+        call.a_col = 1;
+        call.b_col = 1;
+        call.b_packed = true;
+        call.ldc = out_plane_;
+        break;
+      case ConvDirection::backward_data:
+        call.m = channels * taps_;
+        call.n = positions;
+        call.k = out_group_;
+        call.a_row = 1;
+        call.a_col = depth_;
+        call.b_row = out_plane_;
+        call.b_col = 1;
+        call.ldc = tile_;
+        break;
+      case ConvDirection::backward_weights:
+        call.m = rows;
+        call.n = channels * taps_;
+        call.k = positions;
+        call.a_row = out_plane_;
+        call.a_col = 1;
+        call.b_row = 1;
+        call.b_col = gathers_ ? tile_ : in_plane_;
+        call.ldc = depth_;
+        break;
+    }
+    return call;
+  }
+
+  Im2colBlock block(Index channels, Index first, Index last, Index width) const {
+    const ConvShape& s = this->shape_;
+    return {s.in, s.kernel, s.out, s.stride, s.dilation, s.pad, channels, first, last, width};
+  }
+  // Elements before a channel of a group of an image.
+  Index x_offset(Index image, Index group, Index channel) const {
+    return (image * this->shape_.in_channels + group * in_group_ + channel) * in_plane_;
+  }
+  Index y_offset(Index image, Index group, Index channel) const {
+    return (image * this->shape_.out_channels + group * out_group_ + channel) * out_plane_;
+  }
+
+  void forward(const ConvArgs<T>& args, Index task, std::byte* slot) const {
+    T* const columns = reinterpret_cast<T*>(slot);
+    const Index image = task / (tiles_ * this->shape_.groups);
+    const Index group = task / tiles_ % this->shape_.groups;
+    const Index first = task % tiles_ * tile_;
+    const Index last = std::min(out_plane_, first + tile_);
+    for (Index channel = 0; channel < in_group_; channel += channels_) {
+      const Index count = std::min(channels_, in_group_ - channel);
+      const bool done = channel + count == in_group_;
+      this->set_.im2col->gather(block(count, first, last, this->set_.gemm->nr),
+                                args.x + x_offset(image, group, channel), columns);
+      auto call = product(rows_, count, last - first);
+      call.a = args.w + group * out_group_ * depth_ + channel * taps_;
+      call.b = columns;
+      call.c = args.result + y_offset(image, group, 0) + first;
+      call.beta = channel == 0 ? T{0} : T{1};
+      call.row_bias = done && args.bias ? args.bias + group * out_group_ : nullptr;
+      call.activation = done ? this->activation_ : Activation::none;
+      this->set_.gemm->run(call, slot + columns_bytes_);
+    }
+  }
+
+  void backward_data(const ConvArgs<T>& args, Index task, std::byte* slot) const {
+    T* const columns = reinterpret_cast<T*>(slot);
+    const Index image = task / (blocks_ * this->shape_.groups);
+    const Index group = task / blocks_ % this->shape_.groups;
+    const Index channel = task % blocks_ * channels_;
+    const Index count = std::min(channels_, in_group_ - channel);
+    const T* const bias = args.bias ? args.bias + group * in_group_ + channel : nullptr;
+    T* const dx = args.result + x_offset(image, group, channel);
+    for (Index c = 0; c < count; ++c) {
+      this->set_.vector->fill(dx + c * in_plane_, bias ? bias[c] : T{0}, in_plane_);
+    }
+    for (Index first = 0; first < out_plane_; first += tile_) {
+      const Index last = std::min(out_plane_, first + tile_);
+      auto call = product(rows_, count, last - first);
+      call.a = args.w + group * out_group_ * depth_ + channel * taps_;
+      call.b = args.dy + y_offset(image, group, 0) + first;
+      call.c = columns;
+      this->set_.gemm->run(call, slot + columns_bytes_);
+      this->set_.im2col->scatter(block(count, first, last, tile_), columns, dx);
+    }
+  }
+
+  void backward_weights(const ConvArgs<T>& args, Index task, std::byte* slot) const {
+    const Index group = task / (row_blocks_ * blocks_);
+    const Index row = task / blocks_ % row_blocks_ * rows_;
+    const Index rows = std::min(rows_, out_group_ - row);
+    const Index channel = task % blocks_ * channels_;
+    const Index count = std::min(channels_, in_group_ - channel);
+    T* const columns = reinterpret_cast<T*>(slot);
+    for (Index image = 0; image < this->shape_.batch; ++image) {
+      const T* const x = args.x + x_offset(image, group, channel);
+      for (Index first = 0; first < out_plane_; first += tile_) {
+        const Index last = std::min(out_plane_, first + tile_);
+        auto call = product(rows, count, last - first);
+        if (gathers_) this->set_.im2col->gather(block(count, first, last, tile_), x, columns);
+        call.a = args.dy + y_offset(image, group, row) + first;
+        call.b = gathers_ ? columns : x + first;
+        call.c = args.result + (group * out_group_ + row) * depth_ + channel * taps_;
+        call.beta = image == 0 && first == 0 ? T{0} : T{1};
+        this->set_.gemm->run(call, slot + columns_bytes_);
+      }
+    }
+  }
+
+  ConvDirection direction_;
+  bool gathers_;
+  Index in_group_, out_group_;  // channels of a group
+  Index taps_;                  // of the window
+  Index depth_;                 // weights of an output channel
+  Index in_plane_, out_plane_;
+  Index channels_, blocks_;  // input channels of a block, and how many blocks
+  Index tile_, tiles_;       // positions
+  Index rows_, row_blocks_;  // output channels of a task of backward_weights
+  Index tasks_ = 0, grain_ = 1;
+  std::size_t columns_bytes_;
+};
+
+}  // namespace
+
+template <class T>
+bool supports_im2col(const ConvDesc& desc, const Kernels&) {
+  return !is_empty(desc.shape);
+}
+
+template <class T>
+MadeConv<T> make_im2col(const ConvDesc& desc, const Kernels& kernels) {
+  return std::make_unique<Im2colConv<T>>(desc, kernels);
+}
+
+template <class T>
+MadeConv<T> make_pointwise_weights(const ConvDesc& desc, const Kernels& kernels) {
+  return std::make_unique<Im2colConv<T>>(desc, kernels, false);
+}
+
+ONDINE_INSTANTIATE_CONV(im2col);
+template MadeConv<float> make_pointwise_weights(const ConvDesc&, const Kernels&);
+template MadeConv<double> make_pointwise_weights(const ConvDesc&, const Kernels&);
+
+}  // namespace ondine::math

@@ -1,0 +1,132 @@
+// Winograd convolution by blocks of tiles: the weights are transformed first, in chunks that stay
+// in a cache, then a task transforms a block of tiles, multiplies and transforms back.
+#include "kernels/conv/algorithms/winograd.h"
+
+namespace ondine::math {
+namespace {
+
+using Index = std::int64_t;
+
+constexpr Index max_weight_bytes = Index{4} << 20;  // of transformed weights at a time
+
+template <class T>
+class WinogradConv final : public ConvAlgorithm<T> {
+ public:
+  WinogradConv(const ConvDesc& desc, const Kernels& kernels)
+      : ConvAlgorithm<T>(desc, kernels),
+        d_(desc),
+        tiling_(desc.shape.batch, d_.out),
+        panel_(this->set_.gemm->nr),
+        panels_(divide_up(d_.outer, panel_)),
+        inner_ld_(round_up(d_.inner, this->set_.depthwise_channels->lanes)) {
+    const Index panel_bytes = tiling_.components * d_.inner * panel_ * Index{sizeof(T)};
+    chunk_ = even_chunk(panels_, std::max<Index>(1, max_weight_bytes / panel_bytes));
+    this->shared_bytes_ = bytes_of<T>(tiling_.components * d_.inner * chunk_ * panel_);
+    const Index tiles = tiling_.block * tiling_.across;
+    source_bytes_ = bytes_of<T>(tiling_.components * tiles * inner_ld_);
+    result_bytes_ = bytes_of<T>(tiling_.components * tiles * chunk_ * panel_);
+    this->slot_bytes_ = source_bytes_ + result_bytes_ +
+                        winograd_scratch(this->set_, tiling_, product(tiles, chunk_));
+  }
+
+  void run(ThreadPool& pool, const ConvArgs<T>& args, Workspace workspace) const override {
+    T* const u = this->shared_of(workspace);
+    for (Index first = 0; first < panels_; first += chunk_) {
+      const Chunk chunk = chunk_from(first);
+      transform_weights(pool, args, chunk, u);
+      this->for_tasks(pool, workspace, tiling_.blocks, 1, [&](Index block, std::byte* slot) {
+        run_block(args, chunk, u, block, slot);
+      });
+    }
+  }
+
+ private:
+  // Output channels whose weights are transformed together.
+  struct Chunk {
+    Index panels;
+    Index channel, channels;
+    Index component;  // elements of a component of the weights
+  };
+  Chunk chunk_from(Index first) const {
+    const Index panels = std::min(chunk_, panels_ - first);
+    const Index channel = first * panel_;
+    return {panels, channel, std::min(panels * panel_, d_.outer - channel),
+            d_.inner * panels * panel_};
+  }
+  GemmCall<T> product(Index tiles, Index panels) const {
+    return component_product<T>(tiles, panels * panel_, d_.inner, inner_ld_, panel_,
+                                chunk_ * panel_);
+  }
+
+  void transform_weights(ThreadPool& pool, const ConvArgs<T>& args, const Chunk& chunk,
+                         T* u) const {
+    TileWeights weights = weights_of(this->shape_, d_);
+    weights.tile = tiling_.tile;
+    weights.outer = chunk.channels;
+    weights.component = chunk.component;
+    const T* const w = args.w + chunk.channel * weights.outer_stride;
+    const Index grain = grain_of(d_.inner * panel_, Index{1} << 13);
+    pool.for_chunks(chunk.panels, grain, [&](Index first, Index last) {
+      this->set_.winograd->weights(weights, first, last, panel_, d_.backward, w, u);
+    });
+  }
+
+  void run_block(const ConvArgs<T>& args, const Chunk& chunk, const T* u, Index block,
+                 std::byte* slot) const {
+    const auto& winograd = *this->set_.winograd;
+    T* const v = reinterpret_cast<T*>(slot);
+    T* const m = reinterpret_cast<T*>(slot + source_bytes_);
+    std::byte* const scratch = slot + source_bytes_ + result_bytes_;
+    const Index tiles = tiling_.tiles_in(block);
+    tiling_.for_runs(block, [&](Index image, TileRows run, Index before) {
+      set_planes(run, d_.in, d_.inner, inner_ld_, tiles * inner_ld_);
+      winograd.input(run, d_.pad_h, d_.pad_w, d_.source(args) + image * d_.source_image(),
+                     v + before * inner_ld_, scratch);
+    });
+    auto call = product(tiles, chunk.panels);
+    for (Index c = 0; c < tiling_.components; ++c) {
+      call.a = v + c * tiles * inner_ld_;
+      call.b = u + c * chunk.component;
+      call.c = m + c * tiles * call.ldc;
+      this->set_.gemm->run(call, scratch);
+    }
+    const T* const bias = args.bias ? args.bias + chunk.channel : nullptr;
+    T* const result = args.result + chunk.channel * volume(d_.out);
+    tiling_.for_runs(block, [&](Index image, TileRows run, Index before) {
+      set_planes(run, d_.out, chunk.channels, call.ldc, tiles * call.ldc);
+      winograd.output(run, m + before * call.ldc, bias, this->activation_,
+                      result + image * d_.result_image(), scratch);
+    });
+  }
+
+  DirectedShape d_;
+  WinogradTiling tiling_;
+  Index panel_, panels_;  // outer channels of a panel, and how many
+  Index inner_ld_;
+  Index chunk_;  // panels whose weights are transformed at once
+  std::size_t source_bytes_, result_bytes_;
+};
+
+}  // namespace
+
+template <class T>
+bool supports_winograd(const ConvDesc& desc, const Kernels& kernels) {
+  const ConvShape& s = desc.shape;
+  if (!kernel_set<T>(kernels).winograd) return false;
+  const bool square = s.kernel == SpatialDims{1, 3, 3} && s.dilation == SpatialDims{1, 1, 1};
+  if (!square || !is_mirrorable(s) || std::min(s.in_channels, s.out_channels) < 16) return false;
+  // Few positions do not pay for transforming the weights.
+  return s.batch * volume(s.out) >= 64;
+}
+
+template <class T>
+MadeConv<T> make_winograd(const ConvDesc& desc, const Kernels& kernels) {
+  if (desc.direction == ConvDirection::backward_weights) {
+    return make_winograd_weights<T>(desc, kernels);
+  }
+  return std::make_unique<WinogradConv<T>>(desc, kernels);
+}
+
+ONDINE_INSTANTIATE_CONV(winograd);
+
+}  // namespace ondine::math

@@ -1,0 +1,99 @@
+// Winograd convolution: the tiles of 3 x 3 windows and the products in the transformed space. A
+// tile of the result is 2 x 2; it has 4 x 4 components, and each of these is a matrix product of
+// its own.
+#pragma once
+
+#include "kernels/conv/algorithms/directed_shape.h"
+
+namespace ondine::math {
+
+// Rows of tiles, those of all images one after another, in blocks.
+struct WinogradTiling {
+  static constexpr std::int64_t max_tiles = 64;  // of a task
+  WinogradTiling(std::int64_t batch, const SpatialDims& out)
+      : tile(2),
+        components((tile + 2) * (tile + 2)),
+        down(divide_up(out[1], tile)),
+        across(divide_up(out[2], tile)),
+        rows(batch * down) {
+    const std::int64_t tiles = std::clamp<std::int64_t>(rows * across / 4, 16, max_tiles);
+    block = even_chunk(rows, std::max<std::int64_t>(1, tiles / across));
+    blocks = divide_up(rows, block);
+  }
+
+  // body(image, rows of tiles of that image, tiles before them in the block)
+  template <class Body>
+  void for_runs(std::int64_t which, Body&& body) const {
+    const std::int64_t end = std::min(rows, (which + 1) * block);
+    std::int64_t before = 0;
+    for (std::int64_t row = which * block; row < end;) {
+      TileRows run{};
+      run.tile = tile;
+      run.first = row % down;
+      run.rows = std::min(end - row, down - run.first);
+      run.across = across;
+      body(row / down, run, before);
+      before += run.rows * across;
+      row += run.rows;
+    }
+  }
+  std::int64_t tiles() const { return rows * across; }
+  std::int64_t tiles_in(std::int64_t which) const {
+    return (std::min(rows, (which + 1) * block) - which * block) * across;
+  }
+  TileRows largest_run() const {
+    TileRows run{};
+    run.tile = tile;
+    run.rows = std::min(block, down);
+    run.across = across;
+    return run;
+  }
+
+  std::int64_t tile, components;
+  std::int64_t down, across;
+  std::int64_t rows;   // of tiles, of all images
+  std::int64_t block;  // rows of a task
+  std::int64_t blocks;
+};
+
+// Says what planes a run of tiles belongs to and where its components lie.
+inline void set_planes(TileRows& run, const SpatialDims& plane, std::int64_t channels,
+                       std::int64_t ld, std::int64_t component) {
+  run.height = plane[1];
+  run.width = plane[2];
+  run.channels = channels;
+  run.ld = ld;
+  run.component = component;
+}
+
+// A component of the result: (tiles x inner) times (inner x outer) in panels.
+template <class T>
+GemmCall<T> component_product(std::int64_t tiles, std::int64_t outer, std::int64_t inner,
+                              std::int64_t inner_ld, std::int64_t panel, std::int64_t ldc) {
+  GemmCall<T> call{};
+  call.m = tiles;
+  call.n = outer;
+  call.k = inner;
+  call.a_row = inner_ld;
+  call.a_col = 1;
+  call.b_col = 1;
+  call.b_row = panel;
+  call.b_packed = true;
+  call.ldc = ldc;
+  call.alpha = 1;
+  return call;
+}
+
+// Scratch memory of a task: for transforming rows of tiles or for a product.
+template <class T>
+std::size_t winograd_scratch(const KernelSet<T>& set, const WinogradTiling& tiling,
+                             const GemmCall<T>& product) {
+  const auto rows = static_cast<std::size_t>(set.winograd->scratch_bytes(tiling.largest_run()));
+  return std::max(align_up(rows), scratch_of(product, set));
+}
+
+// backward_weights.
+template <class T>
+MadeConv<T> make_winograd_weights(const ConvDesc& desc, const Kernels& kernels);
+
+}  // namespace ondine::math

@@ -1,0 +1,103 @@
+// Winograd convolution of few tiles with many channels: the transformed input is shared, and a task
+// computes a panel of output channels, whose weights it transforms just before they are used.
+#include "kernels/conv/algorithms/winograd.h"
+
+namespace ondine::math {
+namespace {
+
+using Index = std::int64_t;
+
+constexpr Index max_tiles = 64;
+constexpr Index min_inner = 128;  // channels summed over
+
+template <class T>
+class WinogradPanelsConv final : public ConvAlgorithm<T> {
+ public:
+  WinogradPanelsConv(const ConvDesc& desc, const Kernels& kernels)
+      : ConvAlgorithm<T>(desc, kernels),
+        d_(desc),
+        tiling_(desc.shape.batch, d_.out),
+        panel_(this->set_.gemm->nr),
+        panels_(divide_up(d_.outer, panel_)),
+        tiles_(tiling_.tiles()),
+        inner_ld_(round_up(d_.inner, this->set_.depthwise_channels->lanes)) {
+    tiling_.block = tiling_.rows;
+    tiling_.blocks = 1;
+    product_ = component_product<T>(tiles_, panel_, d_.inner, inner_ld_, panel_, panel_);
+    this->shared_bytes_ = bytes_of<T>(tiling_.components * tiles_ * inner_ld_);
+    weight_bytes_ = bytes_of<T>(tiling_.components * d_.inner * panel_);
+    result_bytes_ = bytes_of<T>(tiling_.components * tiles_ * panel_);
+    this->slot_bytes_ =
+        weight_bytes_ + result_bytes_ + winograd_scratch(this->set_, tiling_, product_);
+  }
+
+  void run(ThreadPool& pool, const ConvArgs<T>& args, Workspace workspace) const override {
+    T* const v = this->shared_of(workspace);
+    const T* const source = d_.source(args);
+    this->for_tasks(pool, workspace, this->shape_.batch, 1, [&](Index image, std::byte* slot) {
+      TileRows run = tiling_.largest_run();
+      set_planes(run, d_.in, d_.inner, inner_ld_, tiles_ * inner_ld_);
+      this->set_.winograd->input(run, d_.pad_h, d_.pad_w, source + image * d_.source_image(),
+                                 v + image * tiling_.down * tiling_.across * inner_ld_, slot);
+    });
+    this->for_tasks(pool, workspace, panels_, 1,
+                    [&](Index panel, std::byte* slot) { run_panel(args, v, panel, slot); });
+  }
+
+ private:
+  void run_panel(const ConvArgs<T>& args, const T* v, Index panel, std::byte* slot) const {
+    const auto& winograd = *this->set_.winograd;
+    T* const u = reinterpret_cast<T*>(slot);
+    T* const m = reinterpret_cast<T*>(slot + weight_bytes_);
+    std::byte* const scratch = slot + weight_bytes_ + result_bytes_;
+    const Index channel = panel * panel_;
+    const Index component = d_.inner * panel_;
+    TileWeights weights = weights_of(this->shape_, d_);
+    weights.tile = tiling_.tile;
+    weights.outer = std::min(panel_, d_.outer - channel);
+    weights.component = component;
+    winograd.weights(weights, 0, 1, panel_, d_.backward, args.w + channel * weights.outer_stride,
+                     u);
+    auto call = product_;
+    for (Index c = 0; c < tiling_.components; ++c) {
+      call.a = v + c * tiles_ * inner_ld_;
+      call.b = u + c * component;
+      call.c = m + c * tiles_ * panel_;
+      this->set_.gemm->run(call, scratch);
+    }
+    const T* const bias = args.bias ? args.bias + channel : nullptr;
+    T* const result = args.result + channel * volume(d_.out);
+    tiling_.for_runs(0, [&](Index image, TileRows run, Index before) {
+      set_planes(run, d_.out, weights.outer, panel_, tiles_ * panel_);
+      winograd.output(run, m + before * panel_, bias, this->activation_,
+                      result + image * d_.result_image(), scratch);
+    });
+  }
+
+  DirectedShape d_;
+  WinogradTiling tiling_;
+  Index panel_, panels_;  // outer channels of a panel, and how many
+  Index tiles_, inner_ld_;
+  GemmCall<T> product_{};
+  std::size_t weight_bytes_, result_bytes_;
+};
+
+}  // namespace
+
+template <class T>
+bool supports_winograd_panels(const ConvDesc& desc, const Kernels& kernels) {
+  if (desc.direction == ConvDirection::backward_weights || !supports_winograd<T>(desc, kernels)) {
+    return false;
+  }
+  const DirectedShape d(desc);
+  return WinogradTiling(desc.shape.batch, d.out).tiles() <= max_tiles && d.inner >= min_inner;
+}
+
+template <class T>
+MadeConv<T> make_winograd_panels(const ConvDesc& desc, const Kernels& kernels) {
+  return std::make_unique<WinogradPanelsConv<T>>(desc, kernels);
+}
+
+ONDINE_INSTANTIATE_CONV(winograd_panels);
+
+}  // namespace ondine::math

@@ -1,0 +1,158 @@
+#include "kernels/conv/conv_operator.h"
+
+#include "kernels/common/compute_type.h"
+#include "kernels/common/infer_checks.h"
+#include "kernels/common/op.h"
+#include "kernels/conv/conv_primitive.h"
+#include "kernels/conv/conv_shape.h"
+#include "kernels/matmul/fused_activation.h"
+
+namespace ondine::kernels::ops {
+namespace {
+
+// Of y = P(x, w): which of the three a node computes from the others.
+enum class Operand : std::uint8_t { y, x, w };
+
+math::ConvDirection direction_of(Operand result, bool transposed) {
+  if (result == Operand::w) return math::ConvDirection::backward_weights;
+  return (result == Operand::y) != transposed ? math::ConvDirection::forward
+                                              : math::ConvDirection::backward_data;
+}
+
+template <class C>
+Kernel bind_as(BindContext& context, const math::ConvDesc& desc, Operand result) {
+  Scratch scratch;
+  const ComputeIn<C> first(context, scratch, 0);
+  const ComputeIn<C> second(context, scratch, 1);
+  std::optional<ComputeIn<C>> bias;
+  if (result == Operand::y) bias.emplace(context, scratch, 2);
+  const ComputeOut<C> out(context, scratch, 0, context.output_shape(0)->size());
+  const auto primitive = math::ConvPrimitive<C>::make(desc, context.threads());
+  context.set_implementation(primitive.name(), primitive.isa());
+  const std::size_t bytes = primitive.workspace();
+  const std::size_t work = scratch.add_bytes(bytes);
+  scratch.request(context);
+  // The transposed convolution has its x as output.
+  const bool swapped = result == Operand::w && is_transposed_conv(context);
+  const math::ConvDirection direction = desc.direction;
+  return [=](KernelContext& call) {
+    math::ConvArgs<C> args;
+    const C* a = first(call);
+    const C* b = second(call);
+    if (direction == math::ConvDirection::backward_weights) {
+      args.x = swapped ? b : a;
+      args.dy = swapped ? a : b;
+    } else {
+      (direction == math::ConvDirection::forward ? args.x : args.dy) = a;
+      args.w = b;
+    }
+    args.bias = bias ? (*bias)(call) : nullptr;
+    args.result = out.data(call);
+    primitive.run(call.pool(), args, {Scratch::at<std::byte>(call, work), bytes});
+    out.store(call);
+  };
+}
+
+Kernel bind_operand(BindContext& context, Operand result) {
+  const Shape out = *context.output_shape(0);
+  const Shape first = context.shape(0);
+  const Shape second = context.shape(1);
+  math::ConvDesc desc;
+  desc.shape = result == Operand::y   ? conv_shape(context, first, second, out)
+               : result == Operand::x ? conv_shape(context, out, second, first)
+                                      : conv_shape(context, first, out, second);
+  desc.direction = direction_of(result, is_transposed_conv(context));
+  if (desc.direction == math::ConvDirection::forward) desc.activation = fused_activation(context);
+  return visit_compute(context.dtype(0),
+                       [&]<class C>() -> Kernel { return bind_as<C>(context, desc, result); });
+}
+
+std::optional<Dims> dims_if_ranked(const InferContext& context, std::size_t i) {
+  return context.ranked(i) ? std::optional(context.dims(i)) : std::nullopt;
+}
+
+// (dy, w, shape of x) or (x, dy, shape of w).
+void infer_gradient(InferContext& context, Operand of) {
+  require_same_dtype(context, {0, 1});
+  const auto result = spelled_dims(context, 2);
+  const auto first = dims_if_ranked(context, 0);
+  const auto second = dims_if_ranked(context, 1);
+  const auto y =
+      of == Operand::x ? conv_dims(context, result, second) : conv_dims(context, first, result);
+  const auto& dy = of == Operand::x ? first : second;
+  if (y && dy &&
+      !compatible(Type::tensor(context.dtype(0), *y), Type::tensor(context.dtype(0), *dy))) {
+    context.reject("dy has shape ", graph::to_string(*dy), ", expected ", graph::to_string(*y));
+  }
+  context.set_output(0, context.dtype(0), result);
+}
+
+std::string_view prefix(const NodeView& node) {
+  return is_transposed_conv(node) ? "ConvTranspose" : "Conv";
+}
+Val forward_node(GradContext& g, Val x, Val w) {
+  return g.builder().node(prefix(g), {x, w}, g.node().attributes);
+}
+Val input_node(GradContext& g, Val dy, Val w, Val x) {
+  return g.builder().node(cat(prefix(g), "GradInput"), {dy, w, graph::shape_of(x)},
+                          g.node().attributes, ondine_domain);
+}
+Val weight_node(GradContext& g, Val x, Val dy, Val w) {
+  return g.builder().node(cat(prefix(g), "GradWeight"), {x, dy, graph::shape_of(w)},
+                          g.node().attributes, ondine_domain);
+}
+
+}  // namespace
+
+void infer_conv(InferContext& context) {
+  require_same_dtype(context, {0, 1, 2});
+  const auto y = conv_dims(context, dims_if_ranked(context, 0), dims_if_ranked(context, 1));
+  if (context.has_input(2)) {
+    const Dims bias = dims_of_rank(context, 2, 1, "B");
+    if (y) unify(bias[0], (*y)[1], "numbers of output channels of B and W");
+  }
+  context.set_output(0, context.dtype(0), y);
+}
+void infer_conv_grad_input(InferContext& context) { infer_gradient(context, Operand::x); }
+void infer_conv_grad_weight(InferContext& context) { infer_gradient(context, Operand::w); }
+
+Kernel bind_conv(BindContext& context) { return bind_operand(context, Operand::y); }
+Kernel bind_conv_grad_input(BindContext& context) { return bind_operand(context, Operand::x); }
+Kernel bind_conv_grad_weight(BindContext& context) { return bind_operand(context, Operand::w); }
+
+std::vector<Val> grad_of_conv(GradContext& g) {
+  const Val x = g.x(0);
+  const Val w = g.x(1);
+  const Val dy = g.dy(0);
+  std::vector<Val> result(3);
+  if (g.wants(0)) result[0] = input_node(g, dy, w, x);
+  if (g.wants(1)) result[1] = weight_node(g, x, dy, w);
+  if (g.wants(2) && g.x(2)) {
+    if (!dy.ranked()) {
+      fail(ErrorCode::unsupported, "the derivative of a convolution's bias needs a known rank");
+    }
+    std::vector<std::int64_t> axes{0};
+    for (std::size_t i = 2; i < dy.rank(); ++i) axes.push_back(static_cast<std::int64_t>(i));
+    result[2] = graph::reduce_sum(dy, axes, false);
+  }
+  return result;
+}
+
+// v stands for the derivative of the result.
+std::vector<Val> grad_of_conv_grad_input(GradContext& g) {
+  const Val v = g.dy(0);
+  std::vector<Val> result(2);
+  if (g.wants(0)) result[0] = forward_node(g, v, g.x(1));
+  if (g.wants(1)) result[1] = weight_node(g, v, g.x(0), g.x(1));
+  return result;
+}
+
+std::vector<Val> grad_of_conv_grad_weight(GradContext& g) {
+  const Val v = g.dy(0);
+  std::vector<Val> result(2);
+  if (g.wants(0)) result[0] = input_node(g, g.x(1), v, g.x(0));
+  if (g.wants(1)) result[1] = forward_node(g, g.x(0), v);
+  return result;
+}
+
+}  // namespace ondine::kernels::ops

@@ -1,0 +1,43 @@
+#include "kernels/conv/integer_conv.h"
+
+#include "kernels/common/infer_checks.h"
+#include "kernels/common/op.h"
+#include "kernels/conv/conv_shape.h"
+#include "kernels/quantize/requantize.h"
+
+namespace ondine::kernels::ops {
+
+void check_conv_parameter(const InferContext& context, std::size_t p, Dim count,
+                          std::string_view what) {
+  if (!context.has_input(p) || !context.ranked(p)) return;
+  const Dims& dims = context.dims(p);
+  if (dims.size() > 1) context.reject(what, " must have rank 0 or 1, found ", dims.size());
+  if (dims.size() == 1 && !dims[0].same(Dim(1))) unify(dims[0], count, what);
+}
+
+void infer_integer_conv(InferContext& context, std::size_t w, DType result) {
+  const auto dims_of = [&](std::size_t i) {
+    return context.ranked(i) ? std::optional(context.dims(i)) : std::nullopt;
+  };
+  context.set_output(0, result, conv_dims(context, dims_of(0), dims_of(w)));
+}
+
+Val over_channels(Val p, std::size_t behind) {
+  if (!p || !p.ranked() || p.rank() != 1 || p.dims()[0].same(Dim(1))) return p;
+  std::vector<std::int64_t> axes;
+  for (std::size_t i = 0; i < behind; ++i) axes.push_back(static_cast<std::int64_t>(i) + 1);
+  return graph::unsqueeze(p, axes);
+}
+
+Val integer_conv(ExpandContext& context, Val x, Val zx, Val w, Val zw, Val bias) {
+  if (!w.ranked()) fail(ErrorCode::unsupported, "an integer convolution needs a known rank of w");
+  // Sums are exact in double; in float a convolution may be made by filters that round.
+  const DType wide = DType::float64;
+  return context.builder().node(
+      "Conv",
+      {centred(x, zx, wide), centred(w, over_channels(zw, w.rank() - 1), wide),
+       bias ? graph::cast(bias, wide) : Val()},
+      context.node().attributes);
+}
+
+}  // namespace ondine::kernels::ops

@@ -1,0 +1,24 @@
+// What ConvInteger and QLinearConv share. Zero point and scale of w are one for all or one for each
+// output channel.
+#pragma once
+
+#include "graph/contract/builder.h"
+#include "graph/contract/infer.h"
+
+namespace ondine::kernels::ops {
+
+// Input p, where given, has one element or one for each of `count`.
+void check_conv_parameter(const graph::InferContext& context, std::size_t p, graph::Dim count,
+                          std::string_view what);
+
+// The output of a convolution of input 0 by input w.
+void infer_integer_conv(graph::InferContext& context, std::size_t w, DType result);
+
+// A vector over axis 0 of w, or over the channels of y, with `behind` dims of 1 behind it.
+graph::Val over_channels(graph::Val p, std::size_t behind);
+
+// The exact convolution of x - zx and w - zw plus the bias, in double.
+graph::Val integer_conv(graph::ExpandContext& context, graph::Val x, graph::Val zx, graph::Val w,
+                        graph::Val zw, graph::Val bias);
+
+}  // namespace ondine::kernels::ops

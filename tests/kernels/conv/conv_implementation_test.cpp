@@ -1,0 +1,231 @@
+// The implementations of convolution one by one, at the limits of what they support, and which of
+// them a descriptor gets.
+#include "tests/kernels/conv/conv_oracle.h"
+
+using namespace ondine;
+using namespace ondine::math;
+using namespace ondine::math::test;
+
+namespace {
+
+using enum ConvDirection;
+
+struct Limit {
+  std::string_view name;
+  ConvDirection direction;
+  ConvShape shape;
+  bool float_only = false;
+};
+
+ConvShape with_batch(ConvShape s, Index batch) {
+  s.batch = batch;
+  return s;
+}
+
+std::vector<Limit> limits() {
+  const ConvShape few = shape2(2, 16, 20, 1, 9, 8, 3, 3, 1, 1, 1, 1);
+  const ConvShape deep = shape2(1, 16, 113, 1, 8, 8, 3, 3, 1, 1, 1, 1);
+  const ConvShape tiles = shape2(1, 16, 17, 1, 8, 8, 3, 3, 1, 1, 1, 1);
+  const ConvShape panels = shape2(1, 128, 19, 1, 16, 16, 3, 3, 1, 1, 1, 1);
+  const ConvShape panels_back = shape2(1, 19, 128, 1, 16, 16, 3, 3, 1, 1, 1, 1);
+  const ConvShape strided = shape2(1, 16, 12, 1, 16, 16, 2, 2, 2, 1, 0, 0);
+  const ConvShape strided_back = shape2(1, 12, 64, 1, 16, 16, 3, 3, 2, 1, 1, 1);
+  const ConvShape many_taps{1,          8,          16,        1,         {1, 1, 190},
+                            {1, 1, 64}, {1, 1, 64}, {1, 1, 2}, {1, 1, 1}, {0, 0, 0}};
+  const ConvShape channels = shape2(3, 16, 16, 16, 7, 7, 3, 3, 1, 1, 1, 1);
+  const ConvShape two = shape2(2, 2, 2, 2, 9, 5, 3, 2, 2, 2, 2, 1);
+  const ConvShape dots = shape2(2, 20, 33, 1, 5, 7, 1, 1, 1, 1, 0, 0);
+  const ConvShape group_dots = shape2(2, 8, 12, 4, 5, 7, 1, 1, 1, 1, 0, 0);
+  const ConvShape volumes{2,         4,         6,         2,         {5, 6, 7},
+                          {3, 2, 3}, {3, 3, 4}, {2, 2, 2}, {1, 1, 1}, {1, 0, 1}};
+  return {{"bias_only", forward, with_batch(few, 0)},
+          {"bias_only", forward, {2, 0, 3, 1, {1, 4, 4}, {1, 3, 3}, {1, 2, 2}}},
+          {"bias_only", backward_data, {2, 3, 0, 1, {1, 4, 4}, {1, 3, 3}, {1, 2, 2}}},
+          {"bias_only", backward_weights, with_batch(few, 0)},
+          {"direct", forward, few},
+          {"direct", backward_data, few},
+          {"direct", backward_weights, few},
+          {"direct", backward_data, deep, true},
+          {"winograd", forward, tiles, true},
+          {"winograd", backward_data, tiles, true},
+          {"winograd", backward_weights, tiles, true},
+          {"winograd_panels", forward, panels, true},
+          {"winograd_panels", backward_data, panels_back, true},
+          {"strided", forward, strided, true},
+          {"strided", forward, many_taps, true},
+          {"strided", backward_data, strided_back, true},
+          {"strided", backward_weights, strided, true},
+          {"strided", backward_weights, many_taps, true},
+          {"depthwise_channels", forward, channels},
+          {"depthwise_channels", backward_data, channels},
+          {"depthwise_channels", backward_weights, channels},
+          {"depthwise_rows", forward, two},
+          {"depthwise_rows", backward_data, two},
+          {"depthwise_rows", backward_weights, two},
+          {"pointwise", forward, dots},
+          {"pointwise", backward_data, dots},
+          {"pointwise", backward_weights, group_dots},
+          {"im2col", forward, volumes},
+          {"im2col", backward_data, volumes},
+          {"im2col", backward_weights, volumes}};
+}
+
+template <class T>
+void check_limit(const Limit& limit) {
+  const ConvCase<T> c(limit.shape);
+  for (const auto* kernels : all_kernels()) {
+    INFO(limit.name << " direction " << static_cast<int>(limit.direction) << " on "
+                    << isa_name(*kernels) << ", " << to_string(limit.shape));
+    check_implementation(c, {limit.shape, limit.direction}, limit.name,
+                         limit.direction != backward_weights, *kernels);
+    if (limit.direction != forward) continue;
+    check_implementation(c, {limit.shape, forward, Activation::relu6}, limit.name, true, *kernels);
+  }
+}
+
+struct Choice {
+  ConvShape shape;
+  ConvDirection direction;
+  std::string_view baseline, avx2, avx512;
+};
+
+// In float; one name stands for all instruction sets.
+std::vector<Choice> choices() {
+  std::vector<Choice> all;
+  const auto add = [&](const ConvShape& s, std::string_view y, std::string_view dx,
+                       std::string_view dw) {
+    all.push_back({s, forward, y, y, y});
+    all.push_back({s, backward_data, dx, dx, dx});
+    all.push_back({s, backward_weights, dw, dw, dw});
+  };
+  add(shape2(8, 64, 64, 1, 32, 32, 3, 3, 1, 1, 1, 1), "winograd", "winograd", "winograd");
+  add(shape2(1, 256, 64, 1, 8, 8, 3, 3, 1, 1, 1, 1), "winograd_panels", "winograd", "winograd");
+  add(shape2(1, 64, 64, 1, 7, 9, 3, 3, 1, 1, 1, 1), "im2col", "im2col", "im2col");
+  add(shape2(8, 15, 64, 1, 32, 32, 3, 3, 1, 1, 2, 2), "im2col", "im2col", "im2col");
+  add(shape2(8, 64, 64, 1, 32, 32, 3, 3, 1, 1, 3, 3), "im2col", "im2col", "im2col");
+  add(shape2(8, 16, 16, 1, 14, 14, 3, 3, 1, 1, 1, 1), "direct", "direct", "direct");
+  add(shape2(8, 17, 17, 1, 14, 14, 3, 3, 1, 1, 1, 1), "winograd", "winograd", "winograd");
+  add(shape2(32, 1, 8, 1, 28, 28, 5, 5, 1, 1, 2, 2), "direct", "direct", "direct");
+  add(shape2(8, 64, 64, 1, 32, 32, 3, 3, 2, 1, 1, 1), "strided", "strided", "strided");
+  add(shape2(8, 64, 65, 1, 32, 32, 3, 3, 2, 1, 1, 1), "strided", "im2col", "strided");
+  add(shape2(8, 64, 128, 1, 32, 32, 3, 3, 3, 1, 1, 1), "im2col", "im2col", "im2col");
+  add(shape2(8, 64, 128, 1, 32, 32, 1, 1, 2, 1, 0, 0), "im2col", "im2col", "im2col");
+  add(shape2(8, 96, 24, 1, 56, 56, 1, 1, 1, 1, 0, 0), "pointwise", "pointwise", "pointwise");
+  add(shape2(8, 96, 24, 2, 56, 56, 1, 1, 1, 1, 0, 0), "im2col", "im2col", "pointwise");
+  add(shape2(8, 96, 96, 96, 28, 28, 3, 3, 1, 1, 1, 1), "depthwise_channels", "depthwise_channels",
+      "depthwise_channels");
+  add(shape2(8, 2, 2, 2, 28, 28, 3, 3, 1, 1, 1, 1), "depthwise_rows", "depthwise_rows",
+      "depthwise_rows");
+  add(shape2(0, 64, 64, 1, 32, 32, 3, 3, 1, 1, 1, 1), "bias_only", "bias_only", "bias_only");
+  // By the number of lanes, and of channels that fill them.
+  const std::string_view channels = "depthwise_channels";
+  const std::string_view rows = "depthwise_rows";
+  all.push_back({shape2(8, 9, 9, 9, 28, 28, 3, 3, 1, 1, 1, 1), forward, channels, channels, rows});
+  all.push_back({shape2(8, 5, 5, 5, 28, 28, 3, 3, 1, 1, 1, 1), forward, channels, rows, rows});
+  const std::string_view strided = "strided";
+  const std::string_view im2col = "im2col";
+  all.push_back({shape2(8, 8, 11, 1, 32, 32, 3, 3, 2, 1, 1, 1), forward, strided, im2col, im2col});
+  all.push_back({shape2(8, 8, 22, 1, 32, 32, 3, 3, 2, 1, 1, 1), forward, strided, strided, im2col});
+  return all;
+}
+
+std::string_view expected_name(const Choice& choice, Isa isa) {
+  return isa == Isa::baseline ? choice.baseline : isa == Isa::avx2 ? choice.avx2 : choice.avx512;
+}
+
+}  // namespace
+
+TEST_CASE("each implementation of convolution follows the definition at its limits") {
+  for (const Limit& limit : limits()) {
+    check_limit<float>(limit);
+    if (!limit.float_only) check_limit<double>(limit);
+  }
+}
+
+TEST_CASE("every implementation of convolution has a limit of every direction") {
+  for (const auto& entry : conv_implementations<float>()) {
+    for (const ConvDirection direction : {forward, backward_data, backward_weights}) {
+      const bool none = entry.name == "winograd_panels" && direction == backward_weights;
+      const auto all = limits();
+      const auto count = std::count_if(all.begin(), all.end(), [&](const Limit& limit) {
+        return limit.name == entry.name && limit.direction == direction;
+      });
+      INFO(entry.name << " direction " << static_cast<int>(direction));
+      CHECK((count > 0) != none);
+    }
+  }
+}
+
+TEST_CASE("a descriptor gets the expected implementation of convolution") {
+  for (const Isa isa : {Isa::baseline, Isa::avx2, Isa::avx512}) {
+    const auto* kernels = kernels_for(isa);
+    if (kernels == nullptr) continue;
+    for (const Choice& choice : choices()) {
+      INFO(to_string(choice.shape)
+           << " direction " << static_cast<int>(choice.direction) << " on " << isa_name(*kernels));
+      CHECK(ConvPrimitive<float>::make({choice.shape, choice.direction}, 1, *kernels).name() ==
+            expected_name(choice, isa));
+    }
+  }
+}
+
+TEST_CASE("convolutions in double take no implementation in float alone") {
+  const ConvShape square = shape2(8, 64, 64, 1, 32, 32, 3, 3, 1, 1, 1, 1);
+  const ConvShape strided = shape2(8, 64, 128, 1, 32, 32, 3, 3, 2, 1, 1, 1);
+  for (const auto* kernels : all_kernels()) {
+    CHECK(ConvPrimitive<double>::make({square}, 1, *kernels).name() == "im2col");
+    CHECK(ConvPrimitive<double>::make({strided}, 1, *kernels).name() == "im2col");
+    CHECK_THROWS_WITH(ConvPrimitive<double>::make({square}, 1, "winograd", *kernels),
+                      Catch::Contains("no implementation winograd"));
+  }
+}
+
+TEST_CASE("gradients of convolutions have no activation") {
+  const ConvShape s = shape2(1, 2, 2, 1, 5, 5, 3, 3, 1, 1, 1, 1);
+  CHECK_THROWS_WITH(ConvPrimitive<float>::make({s, backward_data, Activation::relu}, 1),
+                    Catch::Contains("activation"));
+}
+
+// With one tap of one input channel for each output channel, so that the weights of many channels,
+// which are packed in several chunks, need no long sums.
+TEST_CASE("biases and weights belong to their channel in every chunk of panels") {
+  struct Chunks {
+    std::string_view name;
+    ConvShape shape;
+  };
+  const Chunks all[] = {{"winograd", shape2(2, 1024, 150, 1, 16, 17, 3, 3, 1, 1, 1, 1)},
+                        {"winograd_panels", shape2(1, 1024, 150, 1, 8, 9, 3, 3, 1, 1, 1, 1)},
+                        {"strided", shape2(1, 1024, 208, 1, 17, 17, 3, 3, 2, 1, 1, 1)}};
+  for (const auto& [name, s] : all) {
+    Numbers numbers(3);
+    const auto x = numbers.row<float>(s.batch * s.in_channels * volume(s.in));
+    const auto bias = numbers.row<float>(s.out_channels);
+    std::vector<float> w(static_cast<std::size_t>(s.out_channels * s.in_channels * 9));
+    std::vector<double> expected;
+    const auto channel_of = [&](Index o) { return (7 * o + 3) % s.in_channels; };
+    const auto weight_of = [](Index o) { return static_cast<float>(o % 5 + 1) / 4; };
+    for (Index o = 0; o < s.out_channels; ++o) {  // the tap in the middle
+      w[static_cast<std::size_t>((o * s.in_channels + channel_of(o)) * 9 + 4)] = weight_of(o);
+    }
+    for (Index i = 0; i < s.batch * s.out_channels * volume(s.out); ++i) {
+      const Index position = i % volume(s.out);
+      const Index o = i / volume(s.out) % s.out_channels;
+      const Index image = i / volume(s.out) / s.out_channels;
+      const Index from = position / s.out[2] * s.stride[1] * s.in[2] +
+                         position % s.out[2] * s.stride[2] +
+                         (image * s.in_channels + channel_of(o)) * volume(s.in);
+      expected.push_back(static_cast<double>(bias[static_cast<std::size_t>(o)]) +
+                         static_cast<double>(weight_of(o)) *
+                             static_cast<double>(x[static_cast<std::size_t>(from)]));
+    }
+    for (const auto* kernels : all_kernels()) {
+      INFO(name << " on " << isa_name(*kernels));
+      const auto primitive = ConvPrimitive<float>::make({s}, 2, name, *kernels);
+      ThreadPool pool(2);
+      Scratch scratch(primitive.workspace());
+      std::vector<float> y(expected.size());
+      primitive.run(pool, {x.data(), w.data(), nullptr, bias.data(), y.data()}, scratch);
+      CHECK(worst_error(y, expected) < tolerance<float>);
+    }
+  }
+}
