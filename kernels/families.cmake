@@ -49,6 +49,11 @@ ondine_family(sequence KNOWS common)
 ondine_family(control KNOWS sequence)
 ondine_family(optimizer KNOWS common)
 ondine_family(matmul KNOWS optimizer)
+# Determinants and products of integers; threads are those of the pool.
+target_include_directories(ondine_kernels_matmul SYSTEM PRIVATE
+  $<TARGET_PROPERTY:Eigen3::Eigen,INTERFACE_INCLUDE_DIRECTORIES>)
+set_source_files_properties(kernels/matmul/det.cpp kernels/matmul/integer_gemm.cpp PROPERTIES
+  COMPILE_DEFINITIONS EIGEN_DONT_PARALLELIZE SKIP_PRECOMPILE_HEADERS ON)
 ondine_family(quantize KNOWS matmul)
 ondine_family(conv KNOWS matmul quantize)
 ondine_family(pool KNOWS common)

@@ -1,8 +1,10 @@
 // det.cpp — y = det x over the last two dims;  dx = dy Cofactor(x).
-// Cofactor (ai.ondine): det(x) x^-T where x is regular; defined for singular x too. Its derivative
+// Cofactor (ai.ondine): det(x) x^-T where x is regular; defined for singular x too. Both are NaN
+// where x has elements that are not finite (but for 1 x 1). Its derivative
 // for v is (<v, c> c - c v^T c) / det x, which needs a regular x.
-#include <cmath>
-#include <numeric>
+#include <limits>
+
+#include <Eigen/LU>
 
 #include "kernels/common/compute_type.h"
 #include "kernels/common/op.h"
@@ -10,139 +12,69 @@
 namespace ondine::kernels::ops {
 namespace {
 
-// P A Q = L U with complete pivoting, so that zero pivots come last.
-struct Factors {
-  std::int64_t n;
-  std::vector<double> lu;  // L below the diagonal (ones on it), U on and above
-  std::vector<std::size_t> row, column;
-  double sign = 1;
-  std::int64_t rank = 0;
+using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-  double& at(std::int64_t i, std::int64_t j) { return lu[static_cast<std::size_t>(i * n + j)]; }
-
-  Factors(const double* a, std::int64_t size)
-      : n(size),
-        lu(a, a + size * size),
-        row(static_cast<std::size_t>(size)),
-        column(static_cast<std::size_t>(size)) {
-    std::iota(row.begin(), row.end(), std::size_t{0});
-    std::iota(column.begin(), column.end(), std::size_t{0});
-    double first = 0;
-    for (std::int64_t k = 0; k < n; ++k) {
-      const double pivot = bring_pivot(k);
-      if (k == 0) first = pivot;
-      // What is left of cancelled rows.
-      if (!(pivot > first * 4e-16 * static_cast<double>(n))) {
-        if (!std::isnan(pivot)) return;
-      }
-      ++rank;
-      for (std::int64_t i = k + 1; i < n; ++i) {
-        at(i, k) /= at(k, k);
-        for (std::int64_t j = k + 1; j < n; ++j) at(i, j) -= at(i, k) * at(k, j);
-      }
-    }
+// P A Q = L U with complete pivoting, so that zero pivots come last. A is finite and not empty.
+class Factors {
+ public:
+  explicit Factors(const Eigen::Map<const Matrix>& a) : lu_(a) {
+    lu_.setThreshold(4e-16 * static_cast<double>(a.rows()));  // what is left of cancelled rows
   }
 
-  double determinant() {
-    if (rank < n) return 0;
-    double product = sign;
-    for (std::int64_t k = 0; k < n; ++k) product *= at(k, k);
-    return product;
-  }
+  double determinant() const { return lu_.isInvertible() ? lu_.determinant() : 0; }
 
-  // The matrix of cofactors, the transpose of the adjugate.
-  void cofactors(double* c) {
-    std::fill_n(c, n * n, 0.0);
-    if (rank == n) {
-      const double det = determinant();
-      for (std::int64_t j = 0; j < n; ++j) solve_column(j, det, c);
-    } else if (rank == n - 1) {
-      outer_product(c);
-    }
+  // The transpose of the adjugate.
+  Matrix cofactors() const {
+    if (lu_.isInvertible()) return lu_.determinant() * lu_.inverse().transpose();
+    if (lu_.dimensionOfKernel() == 1) return rank_one_cofactors();
+    return Matrix::Zero(lu_.rows(), lu_.cols());
   }
 
  private:
-  double bring_pivot(std::int64_t k) {
-    std::int64_t best_i = k;
-    std::int64_t best_j = k;
-    double best = -1;
-    for (std::int64_t i = k; i < n; ++i) {
-      for (std::int64_t j = k; j < n; ++j) {
-        const double size = std::abs(at(i, j));
-        if (size > best || std::isnan(size)) {
-          best = size;
-          best_i = i;
-          best_j = j;
-        }
-      }
-    }
-    if (best_i != k) {
-      for (std::int64_t j = 0; j < n; ++j) std::swap(at(k, j), at(best_i, j));
-      std::swap(row[static_cast<std::size_t>(k)], row[static_cast<std::size_t>(best_i)]);
-      sign = -sign;
-    }
-    if (best_j != k) {
-      for (std::int64_t i = 0; i < n; ++i) std::swap(at(i, k), at(i, best_j));
-      std::swap(column[static_cast<std::size_t>(k)], column[static_cast<std::size_t>(best_j)]);
-      sign = -sign;
-    }
-    return best;
+  // With one zero pivot adj U = det U1 (-U1^-1 u; 1) e_n^T, U1 being U without its last row and
+  // column u, and adj A = det P det Q Q adj U L^-1 P.
+  Matrix rank_one_cofactors() const {
+    const Matrix& f = lu_.matrixLU();
+    const Eigen::Index last = f.rows() - 1;
+    Eigen::VectorXd right = Eigen::VectorXd::Ones(f.rows());
+    right.head(last) = -f.col(last).head(last);
+    f.topLeftCorner(last, last).triangularView<Eigen::Upper>().solveInPlace(right.head(last));
+    Eigen::VectorXd left = Eigen::VectorXd::Unit(f.rows(), last);  // left^T L = e_n^T
+    f.transpose().triangularView<Eigen::UnitUpper>().solveInPlace(left);
+    const auto& p = lu_.permutationP();
+    const auto& q = lu_.permutationQ();
+    const double sign = static_cast<double>(p.determinant() * q.determinant());
+    const Eigen::VectorXd rows = p.transpose() * left;
+    const Eigen::VectorXd columns = q * right;
+    return (sign * f.diagonal().head(last).prod()) * rows * columns.transpose();
   }
 
-  // Column j of the inverse is row j of the transposed inverse.
-  void solve_column(std::int64_t j, double det, double* c) {
-    std::vector<double> x(static_cast<std::size_t>(n));
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      double sum = row[i] == static_cast<std::size_t>(j) ? 1 : 0;
-      for (std::size_t k = 0; k < i; ++k) sum -= lu[i * x.size() + k] * x[k];
-      x[i] = sum;
-    }
-    back_substitute(x, n);
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      c[j * n + static_cast<std::int64_t>(column[i])] = det * x[i];
-    }
-  }
-
-  // x = U^-1 x over the first `count` unknowns.
-  void back_substitute(std::vector<double>& x, std::int64_t count) {
-    for (std::int64_t i = count; i-- > 0;) {
-      for (std::int64_t k = i + 1; k < count; ++k) {
-        x[static_cast<std::size_t>(i)] -= at(i, k) * x[static_cast<std::size_t>(k)];
-      }
-      x[static_cast<std::size_t>(i)] /= at(i, i);
-    }
-  }
-
-  // With one zero pivot adj U = det U1 (-U1^-1 u; 1) e_n^T, u being the last column of U, and
-  // adj A = sign Q adj U L^-1 P.
-  void outer_product(double* c) {
-    const auto size = static_cast<std::size_t>(n);
-    std::vector<double> right(size);
-    double product = sign;
-    for (std::int64_t k = 0; k + 1 < n; ++k) {
-      product *= at(k, k);
-      right[static_cast<std::size_t>(k)] = -at(k, n - 1);
-    }
-    back_substitute(right, n - 1);
-    right[size - 1] = 1;
-    std::vector<double> left(size);  // z L = e_n^T
-    for (std::size_t i = size; i-- > 0;) {
-      double sum = i + 1 == size ? 1 : 0;
-      for (std::size_t k = i + 1; k < size; ++k) sum -= left[k] * lu[k * size + i];
-      left[i] = sum;
-    }
-    for (std::size_t i = 0; i < size; ++i) {
-      for (std::size_t k = 0; k < size; ++k) {
-        c[row[k] * size + column[i]] = product * right[i] * left[k];
-      }
-    }
-  }
+  Eigen::FullPivLU<Matrix> lu_;
 };
+
+double determinant_of(const double* x, std::int64_t n) {
+  if (n == 0) return 1;
+  const Eigen::Map<const Matrix> a(x, n, n);
+  if (n == 1) return a(0, 0);
+  return a.allFinite() ? Factors(a).determinant() : std::numeric_limits<double>::quiet_NaN();
+}
+
+void cofactors_of(const double* x, std::int64_t n, double* c) {
+  const Eigen::Map<const Matrix> a(x, n, n);
+  Eigen::Map<Matrix> to(c, n, n);
+  if (n == 1) {
+    to(0, 0) = 1;
+  } else if (!a.allFinite()) {
+    to.setConstant(std::numeric_limits<double>::quiet_NaN());
+  } else if (n > 1) {
+    to = Factors(a).cofactors();
+  }
+}
 
 Dim square(const InferContext& context) {
   const Dims& x = context.dims(0);
   if (x.size() < 2) context.reject("X must have rank 2 or more, found ", graph::to_string(x));
-  return unify(x[x.size() - 2], x.back(), "extents of a square matrix");
+  return unify(x[x.size() - 2], x.back(), "dims of a square matrix");
 }
 
 void infer(InferContext& context) {
@@ -171,11 +103,10 @@ Kernel bind(BindContext& context) {
     double* to = y.data(call);
     call.pool().for_chunks(count, 1, [&](std::int64_t first, std::int64_t last) {
       for (auto i = first; i < last; ++i) {
-        Factors factors(from + i * n * n, n);
-        if (cofactor) {
-          factors.cofactors(to + i * n * n);
+        if constexpr (cofactor) {
+          cofactors_of(from + i * n * n, n, to + i * n * n);
         } else {
-          to[i] = factors.determinant();
+          to[i] = determinant_of(from + i * n * n, n);
         }
       }
     });
@@ -193,10 +124,10 @@ std::vector<Val> grad_of_cofactor(GradContext& g) {
   const Val c = g.y(0);
   const Val v = g.dy(0);
   const Val inner = graph::reduce_sum(v * c, {-2, -1}, true);
-  const Val turned =
+  const Val transposed =
       c.builder().node("MatMulT", {c, v}, {{"transB", std::int64_t{1}}}, ondine_domain);
   const Val det = graph::unsqueeze(unary("Det", g.x(0)), {-2, -1});
-  return {(inner * c - graph::matmul(turned, c)) / det};
+  return {(inner * c - graph::matmul(transposed, c)) / det};
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "kernels/common/op.h"
 #include "kernels/matmul/fused_activation.h"
 #include "kernels/matmul/gemm_primitive.h"
+#include "kernels/matmul/integer_gemm.h"
 
 namespace ondine::kernels::ops {
 namespace {
@@ -130,21 +131,18 @@ Kernel bind_integer(BindContext& context) {
     return static_cast<U>(static_cast<std::int64_t>(value));
   };
   return [=](KernelContext& call) {
-    call.pool().for_chunks(s.m, 16, [&](std::int64_t first, std::int64_t last) {
+    T* const y = call.out<T>(0);
+    math::integer_gemm(call.pool(), s, call.in<T>(0), call.in<T>(1), y);
+    if (f.alpha == 1 && !has_c) return;
+    call.pool().for_chunks(s.m, 64, [&](std::int64_t first, std::int64_t last) {
       for (auto i = first; i < last; ++i) {
         for (std::int64_t j = 0; j < s.n; ++j) {
-          U sum = 0;
-          for (std::int64_t k = 0; k < s.k; ++k) {
-            const T left = call.in<T>(0)[s.trans_a ? k * s.m + i : i * s.k + k];
-            const T right = call.in<T>(1)[s.trans_b ? j * s.k + k : k * s.n + j];
-            sum = static_cast<U>(sum + static_cast<U>(left) * static_cast<U>(right));
-          }
-          sum = scaled(sum, f.alpha);
+          U sum = scaled(static_cast<U>(y[i * s.n + j]), f.alpha);
           if (has_c) {
             const T c = call.in<T>(2)[i * steps.row + j * steps.column];
             sum = static_cast<U>(sum + scaled(static_cast<U>(c), f.beta));
           }
-          call.out<T>(0)[i * s.n + j] = static_cast<T>(sum);
+          y[i * s.n + j] = static_cast<T>(sum);
         }
       }
     });

@@ -5,12 +5,14 @@
 // transA or transB says so. No vectors. Its derivatives are products of the same kind.
 #include "kernels/matmul/matmul.h"
 
+#include <algorithm>
 #include <memory>
 
 #include "kernels/common/compute_type.h"
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
 #include "kernels/matmul/gemm_primitive.h"
+#include "kernels/matmul/integer_gemm.h"
 
 namespace ondine::kernels::ops {
 
@@ -137,29 +139,16 @@ Kernel bind_float(BindContext& context, Plan plan) {
   };
 }
 
-// Wraps around as integers do.
 template <class T>
 Kernel bind_integer(Plan plan) {
-  using U = std::make_unsigned_t<T>;
   return [plan = std::move(plan)](KernelContext& call) {
     const auto& s = plan.shape;
-    const std::int64_t rows = plan.count * s.m;
-    call.pool().for_chunks(rows, 16, [&](std::int64_t first, std::int64_t last) {
-      for (auto row = first; row < last; ++row) {
-        const std::int64_t i = row % s.m;
-        const auto at = static_cast<std::size_t>(row / s.m);
-        const T* a = call.in<T>(0) + plan.a[at];
-        const T* b = call.in<T>(1) + plan.b[at];
-        T* y = call.out<T>(0) + row * s.n;
-        for (std::int64_t j = 0; j < s.n; ++j) {
-          U sum = 0;
-          for (std::int64_t k = 0; k < s.k; ++k) {
-            const T left = s.trans_a ? a[k * s.m + i] : a[i * s.k + k];
-            const T right = s.trans_b ? b[j * s.k + k] : b[k * s.n + j];
-            sum = static_cast<U>(sum + static_cast<U>(left) * static_cast<U>(right));
-          }
-          y[j] = static_cast<T>(sum);
-        }
+    const std::int64_t grain = std::max<std::int64_t>(1, 16 / std::max<std::int64_t>(1, s.m));
+    call.pool().for_chunks(plan.count, grain, [&](std::int64_t first, std::int64_t last) {
+      for (auto i = first; i < last; ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        math::integer_gemm(call.pool(), s, call.in<T>(0) + plan.a[at], call.in<T>(1) + plan.b[at],
+                           call.out<T>(0) + i * s.m * s.n);
       }
     });
   };
@@ -227,14 +216,14 @@ std::vector<Val> grad(GradContext& g) {
 
 std::vector<Val> expand_transposed(ExpandContext& context) {
   const auto [ta, tb] = sides(context);
-  const auto turned = [](Val x, bool trans) {
+  const auto transposed = [](Val x, bool trans) {
     if (!trans) return x;
     std::vector<std::int64_t> perm(x.rank());
     for (std::size_t i = 0; i < perm.size(); ++i) perm[i] = static_cast<std::int64_t>(i);
     std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
     return graph::transpose(x, perm);
   };
-  return {graph::matmul(turned(context.x(0), ta), turned(context.x(1), tb))};
+  return {graph::matmul(transposed(context.x(0), ta), transposed(context.x(1), tb))};
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include <catch2/catch.hpp>
 
+#include <cmath>
+
 #include <ondine/error.h>
 
 #include "tests/support/op_harness.h"
@@ -23,6 +25,46 @@ double determinant(const std::vector<double>& a, std::size_t n) {
     sum += (j % 2 == 0 ? 1 : -1) * a[j] * determinant(minor, n - 1);
   }
   return sum;
+}
+
+// Without row i and column j.
+std::vector<double> minor_of(const std::vector<double>& a, std::size_t n, std::size_t i,
+                             std::size_t j) {
+  std::vector<double> result;
+  for (std::size_t r = 0; r < n; ++r) {
+    for (std::size_t c = 0; c < n; ++c) {
+      if (r != i && c != j) result.push_back(a[r * n + c]);
+    }
+  }
+  return result;
+}
+
+Tensor cofactors_by_minors(const Tensor& x) {
+  const auto n = static_cast<std::size_t>(x.shape()[0]);
+  const auto values = x.values<double>();
+  const std::vector<double> a(values.begin(), values.end());
+  Tensor result(DType::float64, x.shape());
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t j = 0; j < n; ++j) {
+      result.mutable_values<double>()[i * n + j] =
+          ((i + j) % 2 == 0 ? 1 : -1) * determinant(minor_of(a, n, i, j), n - 1);
+    }
+  }
+  return result;
+}
+
+// Row `which` becomes the sum of the others, so that the rank is n - 1 (n > 1).
+Tensor singular(std::int64_t n, std::int64_t which, std::uint64_t seed) {
+  Tensor x = random_tensor({n, n}, seed);
+  auto a = x.mutable_values<double>();
+  for (std::int64_t j = 0; j < n; ++j) {
+    double sum = 0;
+    for (std::int64_t i = 0; i < n; ++i) {
+      if (i != which) sum += a[static_cast<std::size_t>(i * n + j)];
+    }
+    a[static_cast<std::size_t>(which * n + j)] = sum;
+  }
+  return x;
 }
 
 Tensor cofactor(const Tensor& x) {
@@ -55,6 +97,30 @@ TEST_CASE("Cofactors exist for singular matrices") {
   check_close(cofactor(Tensor::of<double>({3, 3}, {1, 2, 3, 1, 2, 3, 1, 2, 3})),
               Tensor(DType::float64, {3, 3}));
   check_close(cofactor(Tensor(DType::float64, {1, 1})), Tensor::of<double>({1, 1}, {1}));
+}
+
+TEST_CASE("Cofactors equal the signed minors of regular and of singular matrices") {
+  for (const std::int64_t n : {2, 3, 4, 5}) {
+    for (std::uint64_t seed = 0; seed < 8; ++seed) {
+      const Tensor regular = random_tensor({n, n}, seed);
+      check_close(cofactor(regular), cofactors_by_minors(regular), {1e-9, 1e-11});
+      const Tensor x = singular(n, static_cast<std::int64_t>(seed) % n, seed);
+      check_close(cofactor(x), cofactors_by_minors(x), {1e-9, 1e-11});
+      CHECK(run_op_tensor({"Det", {x}}).values<double>()[0] == 0);
+    }
+  }
+}
+
+TEST_CASE("Det and cofactors are NaN where an element is not finite") {
+  for (const double bad : {std::nan(""), HUGE_VAL}) {
+    const Tensor x = Tensor::of<double>({2, 2}, {bad, 1, 1, 2});
+    CHECK(std::isnan(run_op_tensor({"Det", {x}}).values<double>()[0]));
+    const Tensor c = cofactor(x);
+    for (const double v : c.values<double>()) CHECK(std::isnan(v));
+  }
+  const Tensor one = Tensor::of<double>({1, 1}, {HUGE_VAL});
+  CHECK(run_op_tensor({"Det", {one}}).values<double>()[0] == HUGE_VAL);
+  CHECK(cofactor(one).values<double>()[0] == 1);
 }
 
 TEST_CASE("Det rejects what is not square") {

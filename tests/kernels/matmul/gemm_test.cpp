@@ -1,5 +1,7 @@
 #include "kernels/matmul/gemm_primitive.h"
 
+#include <array>
+
 #include "kernels/matmul/packed_gemm.h"
 #include "tests/kernels/common/math_test.h"
 
@@ -256,5 +258,22 @@ TEMPLATE_TEST_CASE("a packed matrix is multiplied as one that is not", "", float
         }
       }
     }
+  }
+}
+
+TEMPLATE_TEST_CASE("every tile takes its part of the biases", "", float, double) {
+  for (const auto& [m, n, k] : {std::array<Index, 3>{300, 200, 300},
+                                {700, 90, 200},
+                                {90, 700, 200},
+                                {5000, 1, 300},
+                                {1, 5000, 300}}) {
+    Numbers numbers(7);
+    const auto rows = numbers.row<TestType>(m);
+    const auto cols = numbers.row<TestType>(n);
+    auto t = make_case<TestType>(m, n, k, false, false, 0);
+    t.options.row_bias = rows.data();
+    check(t, true);
+    t.options.col_bias = cols.data();
+    check(t, true);
   }
 }

@@ -81,6 +81,50 @@ TEST_CASE("MatMul of integers wraps around") {
   CHECK(run_op_tensor({"MatMul", {c, c}}).identical(Tensor::scalar<std::uint64_t>(74)));
 }
 
+TEST_CASE("Products of integers equal sums modulo 2^n for every transposition") {
+  const auto check = [](std::int64_t m, std::int64_t n, std::int64_t k, bool ta, bool tb) {
+    std::uint64_t state = static_cast<std::uint64_t>(m * 100 + n * 10 + k);
+    const auto numbers = [&](const Shape& shape) {
+      Tensor x(DType::int64, shape);
+      for (auto& v : x.mutable_values<std::int64_t>()) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        v = static_cast<std::int64_t>(state);
+      }
+      return x;
+    };
+    const std::int64_t count = 3;
+    const Tensor a = numbers(ta ? Shape{count, k, m} : Shape{count, m, k});
+    const Tensor b = numbers(tb ? Shape{n, k} : Shape{k, n});
+    Tensor want(DType::int64, {count, m, n});
+    for (std::int64_t at = 0; at < want.shape().size(); ++at) {
+      const std::int64_t w = at / (m * n), i = at / n % m, j = at % n;
+      std::uint64_t sum = 0;
+      for (std::int64_t p = 0; p < k; ++p) {
+        const auto left = a.values<std::int64_t>()[static_cast<std::size_t>(
+            w * m * k + (ta ? p * m + i : i * k + p))];
+        const auto right =
+            b.values<std::int64_t>()[static_cast<std::size_t>(tb ? j * k + p : p * n + j)];
+        sum += static_cast<std::uint64_t>(left) * static_cast<std::uint64_t>(right);
+      }
+      want.mutable_values<std::int64_t>()[static_cast<std::size_t>(at)] =
+          static_cast<std::int64_t>(sum);
+    }
+    const graph::Attributes attributes{{"transA", std::int64_t{ta}}, {"transB", std::int64_t{tb}}};
+    INFO(m << 'x' << n << 'x' << k << ' ' << ta << tb);
+    CHECK(run_op_tensor(
+              {.op = "MatMulT", .inputs = {a, b}, .attributes = attributes, .domain = "ai.ondine"})
+              .identical(want));
+  };
+  for (const bool ta : {false, true}) {
+    for (const bool tb : {false, true}) {
+      check(1, 1, 1, ta, tb);
+      check(5, 3, 4, ta, tb);
+      check(70, 33, 50, ta, tb);
+      check(4, 3, 0, ta, tb);
+    }
+  }
+}
+
 TEST_CASE("MatMul sums 16-bit floats in float") {
   Tensor a(DType::float16, {1, 512});
   for (auto& x : a.mutable_values<float16>()) x.bits = 0x2e66;  // 0.09998

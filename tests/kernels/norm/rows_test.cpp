@@ -1,5 +1,6 @@
 // Softmax, normalisation and the optimizers against their formulas in double.
 #include <algorithm>
+#include <cmath>
 
 #include "kernels/norm/norm_primitive.h"
 #include "kernels/norm/softmax_primitive.h"
@@ -386,6 +387,18 @@ TEMPLATE_TEST_CASE("a thin descent adds one term after the other, in place or no
           return here;
         });
       }
+    }
+  }
+}
+
+TEMPLATE_TEST_CASE("the statistics of a channel without elements are NaN", "", float, double) {
+  for (const auto* kernels : all_kernels()) {
+    for (const ChannelShape& shape : {ChannelShape{0, 3, 1}, {0, 3, 5}, {4, 3, 0}}) {
+      ThreadPool pool(2);
+      std::vector<TestType> mean(3, 1), variance(3, 1);
+      channel_statistics<TestType>(pool, shape, nullptr, mean.data(), variance.data(), *kernels);
+      for (const TestType v : mean) CHECK(std::isnan(v));
+      for (const TestType v : variance) CHECK(std::isnan(v));
     }
   }
 }
