@@ -19,164 +19,164 @@ std::int64_t tile_rows(const AttentionShape& s) {
   return std::clamp<std::int64_t>(s.queries, 1, rows);
 }
 
+// The products of a tile of `rows` queries.
 GemmShape score_shape(const AttentionShape& s, std::int64_t rows) {
-  return {.m = rows, .n = s.keys, .k = s.features, .trans_b = s.key_rows};
+  return {.m = rows, .n = s.keys, .k = s.head_size, .trans_b = s.key_rows};
 }
-GemmShape value_shape(const AttentionShape& s, std::int64_t rows) {
-  return {.m = rows, .n = s.values, .k = s.keys};
+GemmShape y_shape(const AttentionShape& s, std::int64_t rows) {
+  return {.m = rows, .n = s.v_head_size, .k = s.keys};
+}
+GemmShape dv_shape(const AttentionShape& s, std::int64_t rows) {
+  return {.m = s.keys, .n = s.v_head_size, .k = rows, .trans_a = true};
+}
+GemmShape score_gradient_shape(const AttentionShape& s, std::int64_t rows) {
+  return {.m = rows, .n = s.keys, .k = s.v_head_size, .trans_b = true};
+}
+GemmShape dq_shape(const AttentionShape& s, std::int64_t rows) {
+  return {.m = rows, .n = s.head_size, .k = s.keys, .trans_b = !s.key_rows};
+}
+GemmShape dk_shape(const AttentionShape& s, std::int64_t rows) {
+  if (s.key_rows) return {.m = s.keys, .n = s.head_size, .k = rows, .trans_a = true};
+  return {.m = s.head_size, .n = s.keys, .k = rows, .trans_a = true};
 }
 
-// What one thread works with: two tiles of scores and memory for its products.
 template <class T>
-struct Slot {
-  std::size_t tile, products;
-
-  Slot(const AttentionShape& s, const Kernels& kernels) {
-    const std::int64_t rows = tile_rows(s);
-    const auto elements = checked_mul(rows, s.keys);
-    tile = align_up(
-        static_cast<std::size_t>(checked_mul(elements, static_cast<std::int64_t>(sizeof(T)))));
-    products = 0;
-    const auto need = [&](const GemmShape& shape) {
-      products = std::max(products, gemm_workspace<T>(shape, 1, 1, kernels));
-    };
-    // The last tile may be cut in another way than the others.
-    for (const std::int64_t r : {rows, s.queries % rows}) {
-      need(score_shape(s, r));
-      need(value_shape(s, r));
-      need({.m = s.keys, .n = s.values, .k = r, .trans_a = true});
-      need({.m = r, .n = s.keys, .k = s.values, .trans_b = true});
-      need({.m = r, .n = s.features, .k = s.keys, .trans_b = !s.key_rows});
-      need({.m = s.keys, .n = s.features, .k = r, .trans_a = true});
-      need({.m = s.features, .n = s.keys, .k = r, .trans_a = true});
+std::size_t product_bytes(const AttentionShape& s, std::int64_t rows, const Kernels& kernels) {
+  std::size_t bytes = 0;
+  // The last tile may be cut in another way than the others.
+  for (const std::int64_t r : {rows, s.queries % rows}) {
+    for (const GemmShape& product : {score_shape(s, r), y_shape(s, r), dv_shape(s, r),
+                                     score_gradient_shape(s, r), dq_shape(s, r), dk_shape(s, r)}) {
+      bytes = std::max(bytes, gemm_workspace<T>(product, 1, 1, kernels));
     }
   }
-  std::size_t bytes() const { return 2 * tile + products; }
-  T* scores(std::byte* at) const { return reinterpret_cast<T*>(at); }
-  T* derivatives(std::byte* at) const { return reinterpret_cast<T*>(at + tile); }
-  Workspace work(std::byte* at) const { return {at + 2 * tile, products}; }
-};
+  return bytes;
+}
 
-// softmax(S) of `rows` queries from `first` on.
 template <class T>
-void weigh(ThreadPool& pool, const AttentionShape& s, const AttentionScores<T>& scores,
-           std::int64_t head, std::int64_t first, std::int64_t rows, const T* q, const T* k, T* to,
-           Workspace work, const Kernels& kernels) {
-  gemm<T>(pool, score_shape(s, rows), q + (head * s.queries + first) * s.features,
-          k + head * s.keys * s.features, to, {.alpha = scores.scale}, work, kernels);
-  const auto softmax = kernel_set<T>(kernels).softmax->softmax;
-  const auto axpy = kernel_set<T>(kernels).vector->axpy;
-  for (std::int64_t i = 0; i < rows; ++i) {
-    T* row = to + i * s.keys;
-    if (scores.mask != nullptr) {
-      axpy(row, T{1}, scores.mask + scores.offsets[head] + (first + i) * scores.row, s.keys);
-    }
-    softmax(row, row, s.keys);
-  }
+void fill_zeros(T* to, std::int64_t n) {
+  if (to != nullptr) std::fill_n(to, n, T{0});
 }
 
 }  // namespace
 
 template <class T>
-std::size_t attention_workspace(const AttentionShape& shape, int threads, const Kernels& kernels) {
-  if (shape.count == 0 || shape.keys == 0) return 0;
-  return ScratchPool::bytes(Slot<T>(shape, kernels).bytes(), threads);
+AttentionPrimitive<T>::AttentionPrimitive(const AttentionShape& shape, int threads,
+                                          const Kernels& kernels)
+    : shape_(shape), kernels_(&kernels), tile_rows_(tile_rows(shape)) {
+  if (shape.count == 0 || shape.keys == 0) return;
+  const auto bytes =
+      checked_mul(checked_mul(tile_rows_, shape.keys), static_cast<std::int64_t>(sizeof(T)));
+  tile_bytes_ = align_up(static_cast<std::size_t>(bytes));
+  product_bytes_ = product_bytes<T>(shape, tile_rows_, kernels);
+  workspace_ = ScratchPool::bytes(slot_bytes(), threads);
 }
 
 template <class T>
-void attention(ThreadPool& pool, const AttentionShape& s, const AttentionScores<T>& scores,
-               const T* q, const T* k, const T* v, T* y, Workspace workspace,
-               const Kernels& kernels) {
-  if (s.count == 0 || s.queries == 0) return;
-  if (s.keys == 0) {
-    std::fill_n(y, s.count * s.queries * s.values, T{0});
-    return;
+void AttentionPrimitive<T>::weights(ThreadPool& pool, const AttentionScores<T>& scores,
+                                    const AttentionOperands<T>& operands, const Tile& tile,
+                                    std::byte* at) const {
+  const AttentionShape& s = shape_;
+  T* const to = scores_at(at);
+  gemm<T>(pool, score_shape(s, tile.rows),
+          operands.q + (tile.head * s.queries + tile.first) * s.head_size,
+          operands.k + tile.head * s.keys * s.head_size, to, {.alpha = scores.scale},
+          products_at(at), *kernels_);
+  const auto softmax = kernel_set<T>(*kernels_).softmax->softmax;
+  const auto axpy = kernel_set<T>(*kernels_).vector->axpy;
+  for (std::int64_t i = 0; i < tile.rows; ++i) {
+    T* row = to + i * s.keys;
+    if (scores.mask != nullptr) {
+      axpy(row, T{1}, scores.mask + scores.offsets[tile.head] + (tile.first + i) * scores.row,
+           s.keys);
+    }
+    softmax(row, row, s.keys);
   }
-  const Slot<T> slot(s, kernels);
-  const std::int64_t rows = tile_rows(s);
-  const std::int64_t tiles = (s.queries + rows - 1) / rows;
-  ScratchPool slots(workspace, slot.bytes());
+}
+
+template <class T>
+void AttentionPrimitive<T>::run(ThreadPool& pool, const AttentionScores<T>& scores,
+                                const AttentionOperands<T>& operands, T* y, void* workspace) const {
+  const AttentionShape& s = shape_;
+  if (s.count == 0 || s.queries == 0) return;
+  if (s.keys == 0) return fill_zeros(y, s.count * s.queries * s.v_head_size);
+  const std::int64_t tiles = (s.queries + tile_rows_ - 1) / tile_rows_;
+  ScratchPool slots({workspace, workspace_}, slot_bytes());
   slots.for_chunks(
       pool, s.count * tiles, 1, [&](std::byte* at, std::int64_t begin, std::int64_t end) {
         for (auto index = begin; index < end; ++index) {
-          const std::int64_t head = index / tiles;
-          const std::int64_t first = index % tiles * rows;
-          const std::int64_t n = std::min(rows, s.queries - first);
-          T* p = slot.scores(at);
-          weigh(pool, s, scores, head, first, n, q, k, p, slot.work(at), kernels);
-          gemm<T>(pool, value_shape(s, n), p, v + head * s.keys * s.values,
-                  y + (head * s.queries + first) * s.values, {}, slot.work(at), kernels);
+          const std::int64_t first = index % tiles * tile_rows_;
+          const Tile tile{index / tiles, first, std::min(tile_rows_, s.queries - first)};
+          weights(pool, scores, operands, tile, at);
+          gemm<T>(pool, y_shape(s, tile.rows), scores_at(at),
+                  operands.v + tile.head * s.keys * s.v_head_size,
+                  y + (tile.head * s.queries + first) * s.v_head_size, {}, products_at(at),
+                  *kernels_);
         }
       });
 }
 
 template <class T>
-void attention_gradient(ThreadPool& pool, const AttentionShape& s, const AttentionScores<T>& scores,
-                        const T* q, const T* k, const T* v, const T* dy, T* dq, T* dk, T* dv,
-                        Workspace workspace, const Kernels& kernels) {
+void AttentionPrimitive<T>::tile_gradient(ThreadPool& pool, const AttentionScores<T>& scores,
+                                          const AttentionOperands<T>& operands, const T* dy,
+                                          const AttentionGradients<T>& gradients, const Tile& tile,
+                                          std::byte* at) const {
+  const AttentionShape& s = shape_;
+  const auto [head, first, n] = tile;
+  const auto [dq, dk, dv] = gradients;
+  T* const p = scores_at(at);
+  T* const ds = derivatives_at(at);
+  const Workspace work = products_at(at);
+  const std::int64_t keys = head * s.keys * s.head_size;
+  const std::int64_t queries = (head * s.queries + first) * s.head_size;
+  const std::int64_t values = head * s.keys * s.v_head_size;
+  const T* const tile_dy = dy + (head * s.queries + first) * s.v_head_size;
+  const T beta = first == 0 ? T{0} : T{1};
+  weights(pool, scores, operands, tile, at);
+  if (dv != nullptr) {
+    gemm<T>(pool, dv_shape(s, n), p, tile_dy, dv + values, {.beta = beta}, work, *kernels_);
+  }
+  if (dq == nullptr && dk == nullptr) return;
+  gemm<T>(pool, score_gradient_shape(s, n), tile_dy, operands.v + values, ds, {}, work, *kernels_);
+  const auto softmax_gradient = kernel_set<T>(*kernels_).softmax->softmax_gradient;
+  for (std::int64_t i = 0; i < n; ++i) {
+    softmax_gradient(ds + i * s.keys, ds + i * s.keys, p + i * s.keys, s.keys);
+  }
+  if (dq != nullptr) {
+    gemm<T>(pool, dq_shape(s, n), ds, operands.k + keys, dq + queries, {.alpha = scores.scale},
+            work, *kernels_);
+  }
+  if (dk == nullptr) return;
+  const T* const tile_q = operands.q + queries;
+  gemm<T>(pool, dk_shape(s, n), s.key_rows ? ds : tile_q, s.key_rows ? tile_q : ds, dk + keys,
+          {.alpha = scores.scale, .beta = beta}, work, *kernels_);
+}
+
+template <class T>
+void AttentionPrimitive<T>::run_gradient(ThreadPool& pool, const AttentionScores<T>& scores,
+                                         const AttentionOperands<T>& operands, const T* dy,
+                                         const AttentionGradients<T>& gradients,
+                                         void* workspace) const {
+  const AttentionShape& s = shape_;
   if (s.count == 0) return;
   if (s.keys == 0 || s.queries == 0) {
-    if (dq != nullptr) std::fill_n(dq, s.count * s.queries * s.features, T{0});
-    if (dk != nullptr) std::fill_n(dk, s.count * s.keys * s.features, T{0});
-    if (dv != nullptr) std::fill_n(dv, s.count * s.keys * s.values, T{0});
+    fill_zeros(gradients.dq, s.count * s.queries * s.head_size);
+    fill_zeros(gradients.dk, s.count * s.keys * s.head_size);
+    fill_zeros(gradients.dv, s.count * s.keys * s.v_head_size);
     return;
   }
-  const Slot<T> slot(s, kernels);
-  const std::int64_t rows = tile_rows(s);
-  const auto softmax_gradient = kernel_set<T>(kernels).softmax->softmax_gradient;
-  const auto head_gradient = [&](std::byte* at, std::int64_t head) {
-    T* p = slot.scores(at);
-    T* ds = slot.derivatives(at);
-    const Workspace work = slot.work(at);
-    const T* keys = k + head * s.keys * s.features;
-    for (std::int64_t first = 0; first < s.queries; first += rows) {
-      const std::int64_t n = std::min(rows, s.queries - first);
-      const T onto = first == 0 ? T{0} : T{1};
-      const T* queries = q + (head * s.queries + first) * s.features;
-      const T* by_y = dy + (head * s.queries + first) * s.values;
-      weigh(pool, s, scores, head, first, n, q, k, p, work, kernels);
-      if (dv != nullptr) {
-        gemm<T>(pool, {.m = s.keys, .n = s.values, .k = n, .trans_a = true}, p, by_y,
-                dv + head * s.keys * s.values, {.beta = onto}, work, kernels);
-      }
-      if (dq == nullptr && dk == nullptr) continue;
-      gemm<T>(pool, {.m = n, .n = s.keys, .k = s.values, .trans_b = true}, by_y,
-              v + head * s.keys * s.values, ds, {}, work, kernels);
-      for (std::int64_t i = 0; i < n; ++i) {
-        softmax_gradient(ds + i * s.keys, ds + i * s.keys, p + i * s.keys, s.keys);
-      }
-      if (dq != nullptr) {
-        gemm<T>(pool, {.m = n, .n = s.features, .k = s.keys, .trans_b = !s.key_rows}, ds, keys,
-                dq + (head * s.queries + first) * s.features, {.alpha = scores.scale}, work,
-                kernels);
-      }
-      if (dk == nullptr) continue;
-      T* to = dk + head * s.keys * s.features;
-      const GemmOptions<T> add{.alpha = scores.scale, .beta = onto};
-      if (s.key_rows) {
-        gemm<T>(pool, {.m = s.keys, .n = s.features, .k = n, .trans_a = true}, ds, queries, to, add,
-                work, kernels);
-      } else {
-        gemm<T>(pool, {.m = s.features, .n = s.keys, .k = n, .trans_a = true}, queries, ds, to, add,
-                work, kernels);
+  ScratchPool slots({workspace, workspace_}, slot_bytes());
+  slots.for_chunks(pool, s.count, 1, [&](std::byte* at, std::int64_t begin, std::int64_t end) {
+    for (auto head = begin; head < end; ++head) {
+      for (std::int64_t first = 0; first < s.queries; first += tile_rows_) {
+        const Tile tile{head, first, std::min(tile_rows_, s.queries - first)};
+        tile_gradient(pool, scores, operands, dy, gradients, tile, at);
       }
     }
-  };
-  ScratchPool slots(workspace, slot.bytes());
-  slots.for_chunks(pool, s.count, 1, [&](std::byte* at, std::int64_t begin, std::int64_t end) {
-    for (auto head = begin; head < end; ++head) head_gradient(at, head);
   });
 }
 
-#define ONDINE_INSTANTIATE(T)                                                                  \
-  template std::size_t attention_workspace<T>(const AttentionShape&, int, const Kernels&);     \
-  template void attention<T>(ThreadPool&, const AttentionShape&, const AttentionScores<T>&,    \
-                             const T*, const T*, const T*, T*, Workspace, const Kernels&);     \
-  template void attention_gradient<T>(ThreadPool&, const AttentionShape&,                      \
-                                      const AttentionScores<T>&, const T*, const T*, const T*, \
-                                      const T*, T*, T*, T*, Workspace, const Kernels&);
-ONDINE_INSTANTIATE(float)
-ONDINE_INSTANTIATE(double)
-#undef ONDINE_INSTANTIATE
+template class AttentionPrimitive<float>;
+template class AttentionPrimitive<double>;
 
 }  // namespace ondine::math

@@ -1,20 +1,23 @@
-// Attention of heads, by tiles of queries: no matrix of all scores is ever kept. float and double.
+// Attention of heads, by tiles of queries: no matrix of all scores is ever kept. float and double:
+// the primitive of ScaledAttention and its gradient, into which Attention and FlexAttention are
+// fused. One implementation, "tiled": matrix products and softmax rows of the scores of a tile.
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "kernels/matmul/gemm_primitive.h"
 
 namespace ondine::math {
 
-// For each of `count` heads, one after the other in memory: Q queries x features, K keys x features
-// (key_rows) or features x keys, V keys x values, Y queries x values.
+// For each of `count` heads, one after the other in memory: Q queries x head_size, K keys x
+// head_size (key_rows) or head_size x keys, V keys x v_head_size, Y queries x v_head_size.
 struct AttentionShape {
   std::int64_t count = 0;
   std::int64_t queries = 0;
   std::int64_t keys = 0;
-  std::int64_t features = 0;
-  std::int64_t values = 0;
+  std::int64_t head_size = 0;
+  std::int64_t v_head_size = 0;
   bool key_rows = true;
 };
 
@@ -29,20 +32,64 @@ struct AttentionScores {
 };
 
 template <class T>
-std::size_t attention_workspace(const AttentionShape& shape, int threads,
-                                const Kernels& kernels = math::kernels());
+struct AttentionOperands {
+  const T* q = nullptr;
+  const T* k = nullptr;
+  const T* v = nullptr;
+};
 
-// Y = softmax(S) V
+// Those that are null are not computed.
 template <class T>
-void attention(ThreadPool& pool, const AttentionShape& shape, const AttentionScores<T>& scores,
-               const T* q, const T* k, const T* v, T* y, Workspace workspace,
-               const Kernels& kernels = math::kernels());
+struct AttentionGradients {
+  T* dq = nullptr;
+  T* dk = nullptr;
+  T* dv = nullptr;
+};
 
-// Those of dq, dk and dv that are not null, from dy; the scores are made again.
+// Immutable; may run on several threads at once, each with a workspace of its own.
 template <class T>
-void attention_gradient(ThreadPool& pool, const AttentionShape& shape,
-                        const AttentionScores<T>& scores, const T* q, const T* k, const T* v,
-                        const T* dy, T* dq, T* dk, T* dv, Workspace workspace,
-                        const Kernels& kernels = math::kernels());
+class AttentionPrimitive {
+ public:
+  // `threads`: of the pool that will run it. Only the size of the workspace depends on it.
+  AttentionPrimitive(const AttentionShape& shape, int threads,
+                     const Kernels& kernels = math::kernels());
+
+  std::size_t workspace() const noexcept { return workspace_; }  // bytes, of either direction
+  // Y = softmax(S) V
+  void run(ThreadPool& pool, const AttentionScores<T>& scores, const AttentionOperands<T>& operands,
+           T* y, void* workspace) const;
+  // From dy; the scores are recomputed.
+  void run_gradient(ThreadPool& pool, const AttentionScores<T>& scores,
+                    const AttentionOperands<T>& operands, const T* dy,
+                    const AttentionGradients<T>& gradients, void* workspace) const;
+  std::string_view name() const noexcept { return "tiled"; }
+  std::string_view isa() const noexcept { return isa_name(*kernels_); }
+
+ private:
+  // The queries [first, first + rows) of a head.
+  struct Tile {
+    std::int64_t head, first, rows;
+  };
+  // Where a thread works: two tiles of scores and memory for its products.
+  T* scores_at(std::byte* at) const { return reinterpret_cast<T*>(at); }
+  T* derivatives_at(std::byte* at) const { return reinterpret_cast<T*>(at + tile_bytes_); }
+  Workspace products_at(std::byte* at) const { return {at + 2 * tile_bytes_, product_bytes_}; }
+  std::size_t slot_bytes() const { return 2 * tile_bytes_ + product_bytes_; }
+
+  // softmax(S) of a tile.
+  void weights(ThreadPool& pool, const AttentionScores<T>& scores,
+               const AttentionOperands<T>& operands, const Tile& tile, std::byte* at) const;
+  // Adds to dk and dv, after the first tile of a head, and writes dq.
+  void tile_gradient(ThreadPool& pool, const AttentionScores<T>& scores,
+                     const AttentionOperands<T>& operands, const T* dy,
+                     const AttentionGradients<T>& gradients, const Tile& tile, std::byte* at) const;
+
+  AttentionShape shape_;
+  const Kernels* kernels_;
+  std::int64_t tile_rows_ = 1;
+  std::size_t tile_bytes_ = 0;
+  std::size_t product_bytes_ = 0;
+  std::size_t workspace_ = 0;
+};
 
 }  // namespace ondine::math

@@ -13,7 +13,7 @@
 namespace ondine::kernels::ops {
 namespace {
 
-bool by_features(const NodeView& node) { return node.attr_int("transK", 0) != 0; }
+bool stores_transposed_keys(const NodeView& node) { return node.attr_int("transK", 0) != 0; }
 
 // Checks q, k, v and the mask, the first of them at `at`; the dims of y.
 Dims check(InferContext& context, std::size_t at) {
@@ -27,12 +27,12 @@ Dims check(InferContext& context, std::size_t at) {
   }
   const std::size_t n = q.size();
   for (std::size_t i = 0; i + 2 < n; ++i) {
-    q[i] = unify(q[i], k[i], "outer extents of q and k");
-    q[i] = unify(q[i], v[i], "outer extents of q and v");
+    q[i] = unify(q[i], k[i], "outer dims of q and k");
+    q[i] = unify(q[i], v[i], "outer dims of q and v");
   }
-  const bool turned = by_features(context);
-  unify(q[n - 1], k[turned ? n - 2 : n - 1], "features of q and k");
-  const Dim keys = unify(k[turned ? n - 1 : n - 2], v[n - 2], "keys of k and v");
+  const bool transposed = stores_transposed_keys(context);
+  unify(q[n - 1], k[transposed ? n - 2 : n - 1], "head sizes of q and k");
+  const Dim keys = unify(k[transposed ? n - 1 : n - 2], v[n - 2], "keys of k and v");
   if (context.has_input(at + 3)) {
     Dims scores = q;
     scores.back() = keys;
@@ -63,7 +63,7 @@ void infer_grad(InferContext& context) {
   if (context.ranked(1) && context.ranked(2) && context.ranked(3)) {
     const Dims y = check(context, 1);
     const Dims dy = dims_of_rank(context, 0, y.size(), "dy");
-    for (std::size_t i = 0; i < y.size(); ++i) unify(dy[i], y[i], "extents of dy and y");
+    for (std::size_t i = 0; i < y.size(); ++i) unify(dy[i], y[i], "dims of dy and y");
   }
   for (std::size_t i = 0; i < 3; ++i) context.set_output(i, context.input(i + 1));
 }
@@ -83,30 +83,30 @@ struct Plan {
     shape = {.count = q.size(0, n - 2),
              .queries = q[n - 2],
              .keys = v[n - 2],
-             .features = q[n - 1],
-             .values = v[n - 1],
-             .key_rows = !by_features(context)};
+             .head_size = q[n - 1],
+             .v_head_size = v[n - 1],
+             .key_rows = !stores_transposed_keys(context)};
     scale = double{context.attr_float("scale", 1)};
-    if (context.has_input(at + 3)) place(q, context.shape(at + 3));
+    if (context.has_input(at + 3)) locate_mask(q, context.shape(at + 3));
   }
 
-  void place(const Shape& q, const Shape& mask) {
-    const auto extent = [&](std::size_t back) {
+  void locate_mask(const Shape& q, const Shape& mask) {
+    const auto dim = [&](std::size_t back) {
       return back < mask.rank() ? mask[mask.rank() - 1 - back] : 1;
     };
-    mask_keys = extent(0);
+    mask_keys = dim(0);
     // A mask of one key is repeated.
     const std::int64_t row = shape.keys;
-    mask_row = extent(1) == 1 ? 0 : row;
+    mask_row = dim(1) == 1 ? 0 : row;
     offsets.resize(static_cast<std::size_t>(shape.count));
     for (std::size_t i = 0; i < offsets.size(); ++i) {
       auto rest = static_cast<std::int64_t>(i);
-      std::int64_t stride = extent(1) * row;
+      std::int64_t stride = dim(1) * row;
       for (std::size_t back = 2; back < q.rank(); ++back) {
         const std::int64_t whole = q[q.rank() - 1 - back];
-        if (extent(back) != 1) offsets[i] += rest % whole * stride;
+        if (dim(back) != 1) offsets[i] += rest % whole * stride;
         rest /= whole;
-        stride *= extent(back);
+        stride *= dim(back);
       }
     }
   }
@@ -149,13 +149,14 @@ Kernel bind(BindContext& context) {
     const ComputeIn<C> q(context, scratch, 0), k(context, scratch, 1), v(context, scratch, 2);
     const MaskIn<C> mask(context, scratch, 3, plan);
     const ComputeOut<C> y(context, scratch, 0,
-                          plan.shape.count * plan.shape.queries * plan.shape.values);
-    const std::size_t bytes = math::attention_workspace<C>(plan.shape, context.threads());
-    const std::size_t work = scratch.add_bytes(bytes);
+                          plan.shape.count * plan.shape.queries * plan.shape.v_head_size);
+    const math::AttentionPrimitive<C> attention(plan.shape, context.threads());
+    const std::size_t work = scratch.add_bytes(attention.workspace());
+    context.set_implementation(attention.name(), attention.isa());
     scratch.request(context);
     return [=, plan = std::move(plan)](KernelContext& call) {
-      math::attention<C>(call.pool(), plan.shape, scores_of<C>(plan, mask(call)), q(call), k(call),
-                         v(call), y.data(call), {Scratch::at<std::byte>(call, work), bytes});
+      attention.run(call.pool(), scores_of<C>(plan, mask(call)), {q(call), k(call), v(call)},
+                    y.data(call), Scratch::at<std::byte>(call, work));
       y.store(call);
     };
   });
@@ -171,13 +172,14 @@ Kernel bind_grad(BindContext& context) {
     const ComputeOut<C> dq(context, scratch, 0, context.shape(1).size());
     const ComputeOut<C> dk(context, scratch, 1, context.shape(2).size());
     const ComputeOut<C> dv(context, scratch, 2, context.shape(3).size());
-    const std::size_t bytes = math::attention_workspace<C>(plan.shape, context.threads());
-    const std::size_t work = scratch.add_bytes(bytes);
+    const math::AttentionPrimitive<C> attention(plan.shape, context.threads());
+    const std::size_t work = scratch.add_bytes(attention.workspace());
+    context.set_implementation(attention.name(), attention.isa());
     scratch.request(context);
     return [=, plan = std::move(plan)](KernelContext& call) {
-      math::attention_gradient<C>(call.pool(), plan.shape, scores_of<C>(plan, mask(call)), q(call),
-                                  k(call), v(call), dy(call), dq.data(call), dk.data(call),
-                                  dv.data(call), {Scratch::at<std::byte>(call, work), bytes});
+      attention.run_gradient(
+          call.pool(), scores_of<C>(plan, mask(call)), {q(call), k(call), v(call)}, dy(call),
+          {dq.data(call), dk.data(call), dv.data(call)}, Scratch::at<std::byte>(call, work));
       dq.store(call);
       dk.store(call);
       dv.store(call);
@@ -188,7 +190,7 @@ Kernel bind_grad(BindContext& context) {
 struct Operands {
   Val q, k, v, mask;
   double scale;
-  bool turned;
+  bool transposed;
 
   Operands(const NodeView& node, Val q_in, Val k_in, Val v_in, Val mask_in)
       : q(q_in),
@@ -196,7 +198,7 @@ struct Operands {
         v(v_in),
         mask(mask_in),
         scale(double{node.attr_float("scale", 1)}),
-        turned(by_features(node)) {}
+        transposed(stores_transposed_keys(node)) {}
 
   static Val product(Val a, Val b, bool trans_a, bool trans_b) {
     return a.builder().node("MatMulT", {a, b},
@@ -204,7 +206,7 @@ struct Operands {
                             ondine_domain);
   }
   Val weights() const {
-    Val scores = product(q, k, false, !turned) * scale;
+    Val scores = product(q, k, false, !transposed) * scale;
     if (mask) scores = scores + mask;
     return graph::softmax(scores, -1);
   }
@@ -231,9 +233,9 @@ std::vector<Val> expand_grad(ExpandContext& context) {
   const Val by_weights = Operands::product(dy, in.v, false, true);
   const Val scores =
       weights * (by_weights - graph::reduce_sum(by_weights * weights, {-1}, true)) * in.scale;
-  const Val dk = in.turned ? Operands::product(in.q, scores, true, false)
-                           : Operands::product(scores, in.q, true, false);
-  return {Operands::product(scores, in.k, false, in.turned), dk,
+  const Val dk = in.transposed ? Operands::product(in.q, scores, true, false)
+                               : Operands::product(scores, in.q, true, false);
+  return {Operands::product(scores, in.k, false, in.transposed), dk,
           Operands::product(weights, dy, true, false)};
 }
 

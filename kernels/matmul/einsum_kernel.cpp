@@ -219,8 +219,9 @@ Kernel bind_products(BindContext& context, const EinsumLoops& loops, const Matri
   const std::size_t a_copy = a.same() ? 0 : scratch.add<C>(a.size());
   const std::size_t b_copy = b.same() ? 0 : scratch.add<C>(b.size());
   const std::size_t y_copy = y.same() ? 0 : scratch.add<C>(y.size());
-  const std::size_t bytes = math::gemm_workspace<C>(shape, batch.count, context.threads());
-  const std::size_t work = scratch.add_bytes(bytes);
+  const math::GemmPrimitive<C> gemm(shape, batch.count, context.threads());
+  const std::size_t work = scratch.add_bytes(gemm.workspace());
+  context.set_implementation(gemm.name(), gemm.isa());
   scratch.request(context);
   return [=](KernelContext& call) {
     if (size == 0) return;
@@ -232,9 +233,8 @@ Kernel bind_products(BindContext& context, const EinsumLoops& loops, const Matri
     };
     C* to = out.data(call);
     C* dense = y.same() ? to : Scratch::at<C>(call, y_copy);
-    math::gemm<C>(call.pool(), shape, batch, source(a, a_in(call), a_copy),
-                  source(b, b_in(call), b_copy), dense, {},
-                  {Scratch::at<std::byte>(call, work), bytes});
+    gemm.run(call.pool(), batch, source(a, a_in(call), a_copy), source(b, b_in(call), b_copy),
+             dense, {}, Scratch::at<std::byte>(call, work));
     if (!y.same()) y.scatter(call.pool(), dense, to);
     out.store(call);
   };

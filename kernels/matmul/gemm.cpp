@@ -85,8 +85,9 @@ Kernel bind_float(BindContext& context) {
   const ComputeIn<C> b(context, scratch, 1);
   const ComputeIn<C> c(context, scratch, 2);
   const ComputeOut<C> y(context, scratch, 0, shape.m * shape.n);
-  const std::size_t bytes = math::gemm_workspace<C>(shape, 1, context.threads());
-  const std::size_t work = scratch.add_bytes(bytes);
+  const math::GemmPrimitive<C> gemm(shape, 1, context.threads());
+  const std::size_t work = scratch.add_bytes(gemm.workspace());
+  context.set_implementation(gemm.name(), gemm.isa());
   scratch.request(context);
   const math::Activation activation = fused_activation(context);
   const bool plain = bool(c) && f.beta == 1;
@@ -110,8 +111,7 @@ Kernel bind_float(BindContext& context) {
         }
       });
     }
-    math::gemm<C>(call.pool(), shape, a(call), b(call), to, options,
-                  {Scratch::at<std::byte>(call, work), bytes});
+    gemm.run(call.pool(), {}, a(call), b(call), to, options, Scratch::at<std::byte>(call, work));
     y.store(call);
   };
 }
@@ -153,6 +153,7 @@ Kernel bind_integer(BindContext& context) {
 
 Kernel bind_gemm(BindContext& context) {
   if (is_integer(context.dtype(0))) {
+    context.set_implementation("integer_gemm");
     return visit(context.dtype(0),
                  Types<std::int32_t, std::int64_t, std::uint32_t, std::uint64_t>{},
                  [&]<class T>() -> Kernel { return bind_integer<T>(context); });

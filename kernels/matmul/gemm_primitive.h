@@ -1,7 +1,15 @@
-// Matrix products. Row-major; float and double.
+// Matrix products. Row-major; float and double: the primitive of MatMul, MatMulT, Gemm,
+// GemmActivation, GemmSgdUpdate and Einsum, and inside of attention, convolution and recurrence.
+//
+// Implementations:
+//   gemm          any product, by tiles (this header)
+//   packed_gemm   B packed once for many products (packed_gemm.h)
+//   thin_sgd      w - rate A B of up to four terms (optimizer_primitive.h), for GemmSgdUpdate
+//   integer_gemm  32- and 64-bit integers, by Eigen (integer_gemm.h)
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "core/parallel.h"
 #include "kernels/common/workspace.h"
@@ -61,5 +69,32 @@ void gemm(ThreadPool& pool, const GemmShape& shape, const T* a, const T* b, T* c
           const Kernels& kernels = math::kernels()) {
   gemm(pool, shape, GemmBatch{}, a, b, c, options, workspace, kernels);
 }
+
+// A product of known shape, made when an operator is bound. Immutable; may run on several threads
+// at once, each with a workspace of its own.
+template <class T>
+class GemmPrimitive {
+ public:
+  // `threads`: of the pool that will run it. Only the size of the workspace depends on it.
+  GemmPrimitive(const GemmShape& shape, std::int64_t batch_count, int threads,
+                const Kernels& kernels = math::kernels())
+      : shape_(shape),
+        workspace_(gemm_workspace<T>(shape, batch_count, threads, kernels)),
+        kernels_(&kernels) {}
+
+  std::size_t workspace() const noexcept { return workspace_; }  // bytes
+  // batch.count is what the primitive was made for.
+  void run(ThreadPool& pool, const GemmBatch& batch, const T* a, const T* b, T* c,
+           const GemmOptions<T>& options, void* workspace) const {
+    gemm<T>(pool, shape_, batch, a, b, c, options, {workspace, workspace_}, *kernels_);
+  }
+  std::string_view name() const noexcept { return "gemm"; }
+  std::string_view isa() const noexcept { return isa_name(*kernels_); }
+
+ private:
+  GemmShape shape_;
+  std::size_t workspace_;
+  const Kernels* kernels_;
+};
 
 }  // namespace ondine::math

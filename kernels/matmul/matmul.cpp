@@ -124,8 +124,9 @@ Kernel bind_float(BindContext& context, Plan plan) {
   const ComputeIn<C> a(context, scratch, 0);
   const ComputeIn<C> b(context, scratch, 1);
   const ComputeOut<C> y(context, scratch, 0, plan.count * plan.shape.m * plan.shape.n);
-  const std::size_t bytes = math::gemm_workspace<C>(plan.shape, plan.count, context.threads());
-  const std::size_t work = scratch.add_bytes(bytes);
+  const math::GemmPrimitive<C> gemm(plan.shape, plan.count, context.threads());
+  const std::size_t work = scratch.add_bytes(gemm.workspace());
+  context.set_implementation(gemm.name(), gemm.isa());
   scratch.request(context);
   return [=, plan = std::move(plan)](KernelContext& call) {
     const math::GemmBatch batch{.count = plan.count,
@@ -133,8 +134,8 @@ Kernel bind_float(BindContext& context, Plan plan) {
                                 .offsets_a = plan.a.data(),
                                 .offsets_b = plan.b.data()};
     if (plan.count == 0) return;
-    math::gemm<C>(call.pool(), plan.shape, batch, a(call), b(call), y.data(call), {},
-                  {Scratch::at<std::byte>(call, work), bytes});
+    gemm.run(call.pool(), batch, a(call), b(call), y.data(call), {},
+             Scratch::at<std::byte>(call, work));
     y.store(call);
   };
 }
@@ -157,6 +158,7 @@ Kernel bind_integer(Plan plan) {
 Kernel bind(BindContext& context) {
   Plan plan = make_plan(context.shape(0), context.shape(1), sides(context));
   if (is_integer(context.dtype(0))) {
+    context.set_implementation("integer_gemm");
     return visit(context.dtype(0),
                  Types<std::int32_t, std::int64_t, std::uint32_t, std::uint64_t>{},
                  [&]<class T>() -> Kernel { return bind_integer<T>(std::move(plan)); });

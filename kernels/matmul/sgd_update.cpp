@@ -49,16 +49,19 @@ template <class T>
 Kernel bind_product(BindContext& context) {
   const math::GemmShape s = product_shape(context);
   const bool thin = s.k <= math::ThinSgdUpdate<T>::most_terms && (!s.trans_b || s.k == 1);
-  if (thin && s.k > 0) return bind_thin<T>(s);
-  const std::size_t bytes = math::gemm_workspace<T>(s, 1, context.threads());
-  context.request_workspace(bytes);
-  return [s, bytes](KernelContext& call) {
+  if (thin && s.k > 0) {
+    context.set_implementation("thin_sgd", math::isa_name(math::kernels()));
+    return bind_thin<T>(s);
+  }
+  const math::GemmPrimitive<T> gemm(s, 1, context.threads());
+  context.request_workspace(gemm.workspace());
+  context.set_implementation(gemm.name(), gemm.isa());
+  return [gemm](KernelContext& call) {
     T* to = call.out<T>(0);
     const T* w = call.in<T>(0);
     const math::GemmOptions<T> options{
         .alpha = -*call.in<T>(3), .beta = 1, .addend = to == w ? nullptr : w};
-    math::gemm<T>(call.pool(), s, call.in<T>(1), call.in<T>(2), to, options,
-                  {call.workspace(), bytes});
+    gemm.run(call.pool(), {}, call.in<T>(1), call.in<T>(2), to, options, call.workspace());
   };
 }
 
