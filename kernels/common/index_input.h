@@ -29,7 +29,4 @@ class IndexInput {
   std::size_t offset_;
 };
 
-// `bytes` rounded up so that what follows is aligned.
-constexpr std::size_t aligned_bytes(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
-
 }  // namespace ondine::kernels

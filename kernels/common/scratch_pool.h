@@ -13,8 +13,6 @@
 
 namespace ondine::math {
 
-inline std::size_t align_up(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
-
 // Cuts a workspace into equal slots; a body takes one for its time. As many bodies run at once as
 // the pool has threads, so one is always free.
 class ScratchPool {

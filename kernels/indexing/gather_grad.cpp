@@ -6,6 +6,7 @@
 #include "kernels/common/element_conversion.h"
 #include "kernels/common/index_input.h"
 #include "kernels/common/integer_parameters.h"
+#include "kernels/common/workspace.h"
 
 namespace ondine::kernels::ops {
 namespace {
@@ -57,7 +58,7 @@ Kernel bind(BindContext& context) {
   const AxisView view(*shape, axis);
   const IndexInput indices(context, 1);
   const std::size_t sums_at =
-      aligned_bytes(static_cast<std::size_t>(indices.count()) * sizeof(std::int64_t));
+      math::align_up(static_cast<std::size_t>(indices.count()) * sizeof(std::int64_t));
   return visit(context.dtype(0), Floats{}, [&]<class T>() -> Kernel {
     constexpr bool narrow = !std::is_same_v<T, compute_t<T>>;
     if (narrow) {

@@ -93,6 +93,7 @@ Kernel bind_as(BindContext& context) {
   const auto momentum = static_cast<C>(context.attr_float("momentum", 0.9F));
   const std::int64_t n = shape.channels;
   const ActivationBounds bounds = activation_bounds(context);
+  context.set_implementation("batch_norm", math::isa_name(math::kernels()));
   Scratch scratch;
   const ComputeIn<C> x(context, scratch, 0);
   const ComputeIn<C> scale(context, scratch, 1);
@@ -275,6 +276,7 @@ Kernel bind_batch_normalization_grad(BindContext& context) {
   const math::ChannelShape shape =
       channel_shape(context.shape(1), context.attr_int("spatial", 1) != 0);
   const ActivationBounds bounds = activation_bounds(context);
+  context.set_implementation("batch_norm", math::isa_name(math::kernels()));
   return visit_compute(context.dtype(1), [&]<class C>() -> Kernel {
     const C low = bounds.above_low ? std::numeric_limits<C>::denorm_min() : C(bounds.low);
     const C high = static_cast<C>(bounds.high);

@@ -108,6 +108,7 @@ class RowIn {
 Kernel bind(BindContext& context) {
   const Shape shape = context.shape(0);
   const Rows rows = rows_of(context, shape);
+  context.set_implementation("layer_norm", math::isa_name(math::kernels()));
   return visit_compute(context.dtype(0), [&]<class C>() -> Kernel {
     const auto epsilon = static_cast<C>(context.attr_float("epsilon", 1e-5F));
     Scratch scratch;
@@ -202,6 +203,7 @@ void infer_grad(InferContext& context) {
 Kernel bind_grad(BindContext& context) {
   const Shape shape = context.shape(1);
   const Rows rows = rows_of(context, shape);
+  context.set_implementation("layer_norm", math::isa_name(math::kernels()));
   return visit_compute(context.dtype(1), [&]<class C>() -> Kernel {
     const auto epsilon = static_cast<C>(context.attr_float("epsilon", 1e-5F));
     Scratch scratch;

@@ -29,6 +29,7 @@ template <bool logarithm>
 Kernel bind(BindContext& context) {
   const Shape shape = context.shape(0);
   const AxisShape s = axis_shape(shape, softmax_axes(context, shape.rank()));
+  context.set_implementation(s.inner == 1 ? "rows" : "columns", math::isa_name(math::kernels()));
   return visit_compute(context.dtype(0), [&]<class C>() -> Kernel {
     Scratch scratch;
     const ComputeIn<C> x(context, scratch, 0);
@@ -45,6 +46,7 @@ template <bool logarithm>
 Kernel bind_grad(BindContext& context) {
   const Shape shape = context.shape(0);
   const AxisShape s = axis_shape(shape, softmax_axes(context, shape.rank()));
+  context.set_implementation(s.inner == 1 ? "rows" : "columns", math::isa_name(math::kernels()));
   return visit_compute(context.dtype(0), [&]<class C>() -> Kernel {
     Scratch scratch;
     const ComputeIn<C> dy(context, scratch, 0);

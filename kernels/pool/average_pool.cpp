@@ -28,6 +28,7 @@ Kernel bind(BindContext& context) {
   const bool padding = !sum && context.attr_int("count_include_pad", 0) != 0;
   const math::PoolShape shape = pool_shape(context, context.shape(0), padding);
   const std::int64_t size = context.output_shape(0)->size();
+  context.set_implementation(math::average_pool_name(shape), math::isa_name(math::kernels()));
   return visit_compute(context.dtype(0), [&]<class C>() -> Kernel {
     Scratch scratch;
     const ComputeIn<C> x(context, scratch, 0);
@@ -49,6 +50,7 @@ Kernel bind_grad(BindContext& context) {
   const bool padding = !sum && context.attr_int("count_include_pad", 0) != 0;
   const math::PoolShape shape = pool_shape(context, x, padding);
   const std::int64_t size = context.shape(0).size();
+  context.set_implementation(math::average_pool_name(shape), math::isa_name(math::kernels()));
   return visit_compute(context.dtype(0), [&]<class C>() -> Kernel {
     Scratch scratch;
     const ComputeIn<C> dy(context, scratch, 0);

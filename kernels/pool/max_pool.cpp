@@ -48,6 +48,7 @@ Kernel bind(BindContext& context) {
   const std::int64_t plane = x_shape.size(2, x_shape.rank());
   const std::int64_t out_plane = shape.out[0] * shape.out[1] * shape.out[2];
   const bool bytes = is_integer(context.dtype(0));
+  context.set_implementation(math::max_pool_name(shape), math::isa_name(math::kernels()));
   return visit_compute(bytes ? DType::float32 : context.dtype(0), [&]<class C>() -> Kernel {
     Scratch scratch;
     const ComputeIn<C> x(context, scratch, 0);

@@ -188,6 +188,9 @@ void check_plane(const PoolShape& s) {
 
 }  // namespace
 
+std::string_view max_pool_name(const PoolShape& s) { return is_squares(s) ? "squares" : "rows"; }
+std::string_view average_pool_name(const PoolShape& s) { return is_global(s) ? "global" : "rows"; }
+
 template <class T>
 void max_pool(ThreadPool& pool, const PoolShape& s, const T* x, T* y, Index* index,
               Index plane_step, const Kernels& kernels) {

@@ -1,6 +1,14 @@
 // Pooling over windows of 1 to 3 spatial dimensions. x is [planes, in...], y is [planes, out...];
-// planes = batch x channels. float and double.
+// planes = batch x channels. float and double: the primitive of MaxPool, AveragePool, SumPool and
+// their gradients.
+//
+// Implementations, the first that fits:
+//   squares  max: 2 x 2 windows of stride 2 without padding, in two dimensions
+//   global   average: one window that is the whole plane
+//   rows     any window: the taps of a row of outputs, joined over lines
 #pragma once
+
+#include <string_view>
 
 #include "core/parallel.h"
 #include "kernels/simd/conv/spatial_dims.h"
@@ -21,6 +29,10 @@ struct PoolShape {
   SpatialDims pad_end{0, 0, 0};    // only for count_include_pad
   bool count_include_pad = false;  // average: padding (not what lies beyond it) counts as zeros
 };
+
+// Of the implementation that is chosen.
+std::string_view max_pool_name(const PoolShape& shape);
+std::string_view average_pool_name(const PoolShape& shape);
 
 // index, where not null, gets the position of the maximum within its plane, as row-major offset
 // into `in`, plus plane_step for each plane before; the first of equals. NaN is the maximum.

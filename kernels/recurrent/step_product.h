@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "kernels/common/kernel_scratch.h"
+#include "kernels/common/workspace.h"
 #include "kernels/matmul/packed_gemm.h"
 #include "kernels/recurrent/recurrence.h"
 
@@ -24,7 +25,7 @@ class StepProduct {
     if (packed_) {
       matrix_ = scratch.add<C>(math::packed_elements<C>(n, k));
       // Not shared by chunks, which run at once.
-      work_bytes_ = (math::packed_gemm_scratch<C>(shape) + 63) / 64 * 64;
+      work_bytes_ = math::align_up(math::packed_gemm_scratch<C>(shape));
       work_ = scratch.add_bytes(static_cast<std::size_t>(s.chunks()) * work_bytes_);
     } else {
       if (transposed) matrix_ = scratch.add<C>(checked_mul(n, k));
