@@ -23,10 +23,10 @@ bool tensor_fits(const Tensor& tensor, const Type& declared) {
   return true;
 }
 
-// The size that each named extent has in this call.
-class NamedSizes {
+// The size of each symbolic dim in this call.
+class SymbolSizes {
  public:
-  explicit NamedSizes(const Graph& graph) : graph_(&graph) { few_.fill(-1); }
+  explicit SymbolSizes(const Graph& graph) : graph_(&graph) { few_.fill(-1); }
 
   void check(const std::string& input, const Tensor& tensor, const Type& declared) {
     if (!declared.dims) return;
@@ -36,7 +36,7 @@ class NamedSizes {
       std::int64_t& size = size_of(dim.symbol());
       if (size >= 0 && size != tensor.shape()[axis]) {
         fail(ErrorCode::mismatch, "input ", quoted(input), " has ", tensor.shape()[axis],
-             " for extent ", quoted(graph_->symbols->names[dim.symbol()]),
+             " for dim ", quoted(graph_->symbols->names[dim.symbol()]),
              ", another input of this call has ", size);
       }
       size = tensor.shape()[axis];
@@ -74,7 +74,7 @@ std::string describe_type(const Type& type, const Graph& graph) {
 
 void check_feeds(const Graph& graph, std::span<const std::string> names,
                  std::span<const Value> values) {
-  NamedSizes sizes(graph);
+  SymbolSizes sizes(graph);
   for (std::size_t i = 0; i < values.size(); ++i) {
     const Type& declared = graph[graph.inputs[i]].declared;
     if (declared.kind == TypeKind::unknown) continue;

@@ -1,4 +1,4 @@
-// A body run by a GraphRunner.
+// A subgraph run by a GraphRunner.
 #pragma once
 
 #include "graph/contract/kernel.h"
@@ -10,7 +10,7 @@ class GraphRunner;
 
 class BodyCall final : public BodyRunner {
  public:
-  // `first_capture`: index of the body's first capture in Node::all_inputs().
+  // `first_capture`: index of the subgraph's first capture in Node::all_inputs().
   BodyCall(const Body& body, std::size_t first_capture);
   ~BodyCall() override;
 

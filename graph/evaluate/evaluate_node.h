@@ -10,7 +10,7 @@
 namespace ondine::graph {
 
 // The outputs of a node whose inputs all have constants in `graph`, undefined where an output is
-// left out. The node must have a kernel and no bodies.
+// left out. The node must have a kernel and no subgraphs.
 std::vector<Tensor> evaluate_node(const Node& node, const Graph& graph, const Limits& limits);
 
 }  // namespace ondine::graph

@@ -1,4 +1,4 @@
-// Runs a graph node by node, each bound when its inputs are there: for bodies of control flow,
+// Runs a graph node by node, each bound when its inputs are there: for subgraphs of control flow,
 // shapes that depend on data, constants, and as the reference that the planned executor is held to.
 #pragma once
 

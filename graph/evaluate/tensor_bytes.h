@@ -7,7 +7,7 @@
 namespace ondine::graph {
 
 // Throws Error(limit) when a tensor of this type has more bytes than Limits::tensor_bytes. Types
-// whose shape is open, and values that are no tensors, pass.
+// whose shape is dynamic, and values that are no tensors, pass.
 void require_tensor_fits(const Type& type, const Limits& limits);
 
 }  // namespace ondine::graph

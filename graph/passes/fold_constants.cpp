@@ -20,7 +20,7 @@ class Folder {
     for (Node& node : graph_.nodes) {
       check_stop();
       if (reads_refined(node)) infer_again(node);
-      changed_ = run_on_bodies(node, fold_constants, context_) || changed_;
+      changed_ = run_on_subgraphs(node, fold_constants, context_) || changed_;
       if (fold(node)) {
         changed_ = true;
       } else {
@@ -77,7 +77,7 @@ class Folder {
     return total;
   }
 
-  // Loops may take any time, so that nodes with bodies wait for the run.
+  // Loops may take any time: nodes with subgraphs wait for the run.
   bool foldable(const Node& node) const {
     return node.op->bind != nullptr && !node.op->traits.random && node.bodies.empty() &&
            node.references.empty() && !node.outputs.empty() &&

@@ -56,17 +56,18 @@ std::optional<ActivationNode> read_activation(const Node& node, const Graph& gra
 bool trains_normalization(const Node& node);
 bool normalizes_channels(const Node& node);
 
-// Tensors of one dtype and of the same known shape (named extents are the same by name).
+// Tensors of one dtype and of the same known shape (symbolic dims are the same by name).
 bool same_tensor_type(const Graph& graph, ValueId a, ValueId b);
 bool is_full_float(const Graph& graph, ValueId id);  // float32 or float64; an omitted output is not
 
-// Calls fuse(node, uses), which returns whether it rewrote the node, for the graph and all bodies.
+// Calls fuse(node, uses), which returns whether it rewrote the node, for the graph and all
+// subgraphs.
 template <class Fuse>
 bool fuse_nodes(Graph& graph, const Pass& pass, const PassContext& context, Fuse fuse) {
   bool changed = false;
   const Uses uses(graph);
   for (Node& node : graph.nodes) {
-    changed = run_on_bodies(node, pass, context) || changed;
+    changed = run_on_subgraphs(node, pass, context) || changed;
     changed = fuse(node, uses) || changed;
   }
   return changed;

@@ -8,7 +8,7 @@
 namespace ondine::graph {
 namespace {
 
-constexpr std::size_t most_operands = 32;  // of a FusedElementwise: inputs and steps
+constexpr std::size_t max_operands = 32;  // of a FusedElementwise: inputs and steps
 
 std::size_t index(ValueId id) { return static_cast<std::size_t>(id); }
 
@@ -102,44 +102,44 @@ class Fuser {
     return group;
   }
 
-  struct Program {
+  struct Steps {
     std::vector<ValueId> inputs;
     std::vector<ValueId> values;  // of each step; no_value for half of a SgdUpdate
     std::vector<std::string> ops;
     std::vector<std::int64_t> operands;  // inputs, and steps as -1 - step
   };
 
-  std::int64_t operand(Program& program, ValueId id) const {
-    const auto step = std::find(program.values.begin(), program.values.end(), id);
-    if (step != program.values.end()) return -1 - (step - program.values.begin());
-    const auto input = std::find(program.inputs.begin(), program.inputs.end(), id);
-    if (input == program.inputs.end()) program.inputs.push_back(id);
-    return std::find(program.inputs.begin(), program.inputs.end(), id) - program.inputs.begin();
+  std::int64_t operand(Steps& steps, ValueId id) const {
+    const auto step = std::find(steps.values.begin(), steps.values.end(), id);
+    if (step != steps.values.end()) return -1 - (step - steps.values.begin());
+    const auto input = std::find(steps.inputs.begin(), steps.inputs.end(), id);
+    if (input == steps.inputs.end()) steps.inputs.push_back(id);
+    return std::find(steps.inputs.begin(), steps.inputs.end(), id) - steps.inputs.begin();
   }
 
-  void add_step(Program& program, std::string_view op, std::int64_t left, std::int64_t right,
+  void add_step(Steps& steps, std::string_view op, std::int64_t left, std::int64_t right,
                 ValueId value) const {
-    program.ops.emplace_back(op);
-    program.operands.push_back(left);
-    program.operands.push_back(right);
-    program.values.push_back(value);
+    steps.ops.emplace_back(op);
+    steps.operands.push_back(left);
+    steps.operands.push_back(right);
+    steps.values.push_back(value);
   }
 
-  void add_node(Program& program, const Node& node) const {
+  void add_node(Steps& steps, const Node& node) const {
     const ValueId result = node.outputs[0];
-    const std::int64_t left = operand(program, node.inputs[0]);
+    const std::int64_t left = operand(steps, node.inputs[0]);
     const std::int64_t right =
-        operand(program, node.inputs.size() > 1 ? node.inputs[1] : node.inputs[0]);
-    if (node.op->name != "SgdUpdate") return add_step(program, node.op->name, left, right, result);
-    add_step(program, "Mul", right, operand(program, node.inputs[2]), no_value);
-    const auto change = static_cast<std::int64_t>(program.values.size());
-    add_step(program, "Sub", left, -change, result);
+        operand(steps, node.inputs.size() > 1 ? node.inputs[1] : node.inputs[0]);
+    if (node.op->name != "SgdUpdate") return add_step(steps, node.op->name, left, right, result);
+    add_step(steps, "Mul", right, operand(steps, node.inputs[2]), no_value);
+    const auto change = static_cast<std::int64_t>(steps.values.size());
+    add_step(steps, "Sub", left, -change, result);
   }
 
   bool fuse(std::size_t root) {
     const std::vector<std::size_t> group = group_of(root);
     if (group.size() < 2) return false;
-    Program program;
+    Steps steps;
     const ValueId result = graph_->nodes[root].outputs[0];
     // Input 0 is a tensor.
     for (const std::size_t i : group) {
@@ -147,19 +147,18 @@ class Fuser {
         const bool outside = std::none_of(group.begin(), group.end(), [&](std::size_t j) {
           return graph_->nodes[j].outputs[0] == id;
         });
-        if (program.inputs.empty() && outside && is_tensor(id, result))
-          program.inputs.push_back(id);
+        if (steps.inputs.empty() && outside && is_tensor(id, result)) steps.inputs.push_back(id);
       }
     }
-    if (program.inputs.empty()) return false;
-    for (const std::size_t i : group) add_node(program, graph_->nodes[i]);
-    if (program.inputs.size() + program.ops.size() > most_operands) return false;
-    const auto inputs = static_cast<std::int64_t>(program.inputs.size());
-    for (std::int64_t& o : program.operands) o = o < 0 ? inputs - 1 - o : o;
+    if (steps.inputs.empty()) return false;
+    for (const std::size_t i : group) add_node(steps, graph_->nodes[i]);
+    if (steps.inputs.size() + steps.ops.size() > max_operands) return false;
+    const auto inputs = static_cast<std::int64_t>(steps.inputs.size());
+    for (std::int64_t& o : steps.operands) o = o < 0 ? inputs - 1 - o : o;
     std::vector<std::int64_t> results;
     std::vector<ValueId> outputs;
-    for (std::size_t s = program.values.size(); s-- > 0;) {
-      const ValueId id = program.values[s];
+    for (std::size_t s = steps.values.size(); s-- > 0;) {
+      const ValueId id = steps.values[s];
       if (id == no_value || !is_output_[index(id)]) continue;
       results.push_back(static_cast<std::int64_t>(s));
       outputs.push_back(id);
@@ -171,10 +170,10 @@ class Fuser {
     Node& fused = graph_->nodes[root];
     fused.op = fused_op_;
     fused.version = 1;
-    fused.inputs = std::move(program.inputs);
+    fused.inputs = std::move(steps.inputs);
     fused.outputs = std::move(outputs);
-    fused.attributes = {{"ops", std::move(program.ops)},
-                        {"operands", std::move(program.operands)},
+    fused.attributes = {{"ops", std::move(steps.ops)},
+                        {"operands", std::move(steps.operands)},
                         {"results", std::move(results)}};
     return true;
   }

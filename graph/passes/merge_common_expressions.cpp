@@ -51,7 +51,7 @@ class Merger {
     std::vector<Node> kept;
     for (Node& node : graph_.nodes) {
       changed_ = substitution_.apply(node) || changed_;
-      changed_ = run_on_bodies(node, merge_common_expressions, context_) || changed_;
+      changed_ = run_on_subgraphs(node, merge_common_expressions, context_) || changed_;
       if (!pure(node) || !replaced_by_one_of(kept, node)) {
         if (pure(node)) seen_.emplace(hash_of(node), kept.size());
         kept.push_back(std::move(node));
@@ -82,21 +82,21 @@ class Merger {
     }
   }
 
-  // Sends the node's readers to an earlier one. False when the node has to stay: none is equal, or
-  // an output of the graph has to keep its name.
+  // Redirects the node's readers to a previous one. False when the node has to stay: none is equal,
+  // or an output of the graph has to keep its name.
   bool replaced_by_one_of(const std::vector<Node>& kept, const Node& node) {
     const auto [first, last] = seen_.equal_range(hash_of(node));
     const auto match = std::find_if(
         first, last, [&](const auto& entry) { return covers(kept[entry.second], node); });
     if (match == last) return false;
-    const Node& earlier = kept[match->second];
+    const Node& previous = kept[match->second];
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
       const ValueId id = node.outputs[i];
       if (id == no_value) continue;
-      GraphValue& target = graph_[earlier.outputs[i]];
+      GraphValue& target = graph_[previous.outputs[i]];
       if (compatible(target.type, graph_[id].type))
         target.type = merge(target.type, graph_[id].type);
-      substitution_.replace(id, earlier.outputs[i]);
+      substitution_.replace(id, previous.outputs[i]);
     }
     const bool gone =
         all_outputs(node, [&](ValueId id) { return !outputs_[static_cast<std::size_t>(id)]; });

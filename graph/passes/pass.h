@@ -34,7 +34,7 @@ struct PassContext {
 };
 
 // Inputs and outputs of the graph stay what they are, in number, order, name and value; values that
-// are no longer needed may stay without readers. Works on bodies, too.
+// are no longer needed may stay without readers. Subgraphs are rewritten, too.
 struct Pass {
   std::string_view name;
   bool (*run)(Graph&, const PassContext&);  // whether something changed
@@ -73,7 +73,7 @@ std::span<const Pass> standard_passes();
 struct PassReport {
   std::string_view name;
   bool changed = false;
-  std::size_t nodes = 0;  // of the graph after the pass, without bodies
+  std::size_t nodes = 0;  // of the graph after the pass, without subgraphs
 };
 
 // Runs the first `stop_after` passes and verifies the graph after each

@@ -1,5 +1,5 @@
 // A node without a reader goes, random or not: streams belong to nodes, so that the others draw the
-// same numbers. Captures that a body does not read go, too.
+// same numbers. Captures that a subgraph does not read go, too.
 #include <algorithm>
 
 #include "graph/passes/rewrite.h"
@@ -48,7 +48,7 @@ bool run(Graph& graph, const PassContext& context) {
     Node& node = graph.nodes[i];
     keep[i] = !all_outputs(node, [&](ValueId id) { return !live[static_cast<std::size_t>(id)]; });
     if (!keep[i]) continue;
-    changed = run_on_bodies(node, remove_dead_nodes, context) || changed;
+    changed = run_on_subgraphs(node, remove_dead_nodes, context) || changed;
     for (Body& body : node.bodies) changed = drop_captures(body) || changed;
     for (const ValueId id : node.all_inputs()) {
       if (id != no_value) live[static_cast<std::size_t>(id)] = true;

@@ -9,7 +9,7 @@
 namespace ondine::graph {
 namespace {
 
-// Equal for certain: open extents are not.
+// Equal for certain: dynamic dims are not.
 bool same_type(const Type& a, const Type& b) {
   if (!a.is_tensor() || !b.is_tensor() || a.dtype != b.dtype || !a.dims || !b.dims) return false;
   return std::equal(a.dims->begin(), a.dims->end(), b.dims->begin(), b.dims->end(),
@@ -28,7 +28,7 @@ bool always(const Candidate&) { return true; }
 
 bool keeps_type(const Candidate& candidate) { return same_type(candidate.in(), candidate.out()); }
 
-// Only axes of extent 1 change places.
+// Only axes of size 1 are moved.
 bool keeps_order(const Candidate& candidate) {
   if (!candidate.in().ranked()) return false;
   const auto perm = candidate.view.attr_ints("perm");
@@ -93,7 +93,7 @@ bool run(Graph& graph, const PassContext& context) {
   bool changed = false;
   const auto drop = [&](Node& node) {
     changed = substitution.apply(node) || changed;
-    changed = run_on_bodies(node, remove_identities, context) || changed;
+    changed = run_on_subgraphs(node, remove_identities, context) || changed;
     if (!is_identity(node, graph)) return false;
     const ValueId from = node.inputs[0];
     const ValueId to = node.outputs[0];

@@ -46,7 +46,7 @@ std::vector<bool> produced_flags(const Graph& graph) {
   return flags;
 }
 
-bool run_on_bodies(Node& node, const Pass& pass, const PassContext& context) {
+bool run_on_subgraphs(Node& node, const Pass& pass, const PassContext& context) {
   bool changed = false;
   for (Body& body : node.bodies) {
     auto copy = std::make_shared<Graph>(*body.graph);

@@ -1,4 +1,4 @@
-// What the passes share: replacing values and reaching into bodies.
+// What the passes share: replacing values and reaching into subgraphs.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace ondine::graph {
 
-// Which values stand in the place of others.
+// Which values replace which others.
 class Substitution {
  public:
   explicit Substitution(const Graph& graph);
@@ -25,8 +25,8 @@ class Substitution {
 std::vector<bool> output_flags(const Graph& graph);    // outputs of the graph
 std::vector<bool> produced_flags(const Graph& graph);  // outputs of its nodes
 
-// Runs `pass` on a copy of each body of the node and keeps the copy when it changed.
-bool run_on_bodies(Node& node, const Pass& pass, const PassContext& context);
+// Runs `pass` on a copy of each subgraph of the node and keeps the copy when it changed.
+bool run_on_subgraphs(Node& node, const Pass& pass, const PassContext& context);
 
 // Whether all outputs of the node that are wanted fulfil `holds(ValueId)`.
 template <class Holds>

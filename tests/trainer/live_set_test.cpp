@@ -115,7 +115,7 @@ std::map<std::string, std::size_t> kept_for_backward(const ModelDef& def) {
   std::map<std::string, std::size_t> kept;
   for (const auto& [buffer, op] : writer) {
     const trainer::Buffer& b = plan.buffers[buffer];
-    if (b.place != trainer::Place::arena || buffer == result) continue;
+    if (b.kind != trainer::BufferKind::arena || buffer == result) continue;
     if (b.first <= at && b.last > at) kept[op] += b.bytes;
   }
   return kept;

@@ -66,12 +66,12 @@ Executor::Executor(std::shared_ptr<const Plan> plan, const Limits& limits, int t
       slots_of_(plan_->buffers.size()) {
   auto* base = static_cast<std::byte*>(arena_.mutable_data());
   for (std::size_t i = 0; i < plan_->buffers.size(); ++i) {
-    if (plan_->buffers[i].place == Place::arena) memory_[i] = base + plan_->buffers[i].offset;
+    if (plan_->buffers[i].kind == BufferKind::arena) memory_[i] = base + plan_->buffers[i].offset;
   }
   for (std::size_t i = 0; i < plan_->graph.values.size(); ++i) {
     const Tensor& constant = plan_->graph.values[i].constant;
     const std::size_t buffer = plan_->buffer_of[i];
-    if (constant.defined() && plan_->buffers[buffer].place == Place::constant) {
+    if (constant.defined() && plan_->buffers[buffer].kind == BufferKind::constant) {
       memory_[buffer] = const_cast<void*>(constant.data());
       values_[i] = constant;
     }
@@ -103,8 +103,8 @@ void Executor::bind_nodes(const Limits& limits, int threads) {
         if (id == no_value) continue;
         const std::size_t buffer = plan_->buffer_of[static_cast<std::size_t>(id)];
         target.data = memory_[buffer];
-        const Place place = plan_->buffers[buffer].place;
-        if (place == Place::external || place == Place::target) {
+        const BufferKind kind = plan_->buffers[buffer].kind;
+        if (kind == BufferKind::external || kind == BufferKind::target) {
           slots_of_[buffer].push_back(&target);
         }
       }
@@ -128,7 +128,7 @@ void Executor::set_input(std::size_t i, const Value& value) {
 
 void Executor::set_target(ValueId id, void* data) {
   const std::size_t buffer = plan_->buffer_of[static_cast<std::size_t>(id)];
-  if (buffer != no_buffer && plan_->buffers[buffer].place == Place::target) patch(buffer, data);
+  if (buffer != no_buffer && plan_->buffers[buffer].kind == BufferKind::target) patch(buffer, data);
 }
 
 void Executor::run(CallState& call, Profile* profile) {
@@ -184,7 +184,7 @@ void Executor::run_dynamic(CallState& call, std::size_t position) {
     const ValueId id = node.outputs[k];
     if (id == no_value) continue;
     const std::size_t buffer = plan_->buffer_of[static_cast<std::size_t>(id)];
-    if (plan_->buffers[buffer].place == Place::dynamic) {
+    if (plan_->buffers[buffer].kind == BufferKind::dynamic) {
       values_[static_cast<std::size_t>(id)] = std::move(results[k]);
       continue;
     }
@@ -200,10 +200,10 @@ void Executor::run_dynamic(CallState& call, std::size_t position) {
 Value Executor::value(ValueId id) const {
   const auto index = static_cast<std::size_t>(id);
   const std::size_t buffer = plan_->buffer_of[index];
-  const Place place = plan_->buffers[buffer].place;
-  if (place == Place::dynamic) return values_[index];
+  const BufferKind kind = plan_->buffers[buffer].kind;
+  if (kind == BufferKind::dynamic) return values_[index];
   const bool held = values_[index].kind() != Value::Kind::none;
-  if (held && (place == Place::external || place == Place::constant)) return values_[index];
+  if (held && (kind == BufferKind::external || kind == BufferKind::constant)) return values_[index];
   const Type& type = plan_->graph[id].type;
   return Tensor::wrap(type.dtype, *type.shape(), memory_[buffer]);
 }

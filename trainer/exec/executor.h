@@ -28,7 +28,7 @@ class Executor {
 
   // The value of graph.inputs[i]; its memory must stay until the run is over.
   void set_input(std::size_t i, const Value& value);
-  // Where the elements of a value with Place::target go.
+  // Where the elements of a value with BufferKind::target go.
   void set_target(graph::ValueId id, void* data);
 
   // All nodes before the plan's commit section. With a profile, adds the time of each node to the

@@ -18,7 +18,7 @@ class Order {
         producer_(graph.values.size(), none),
         readers_(graph.values.size()),
         after_(graph.nodes.size()),
-        open_readers_(graph.values.size()),
+        pending_readers_(graph.values.size()),
         waiting_(graph.nodes.size()) {
     for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
       for (const ValueId id : graph.nodes[i].outputs) {
@@ -29,11 +29,11 @@ class Order {
       for (const ValueId id : graph.nodes[i].all_inputs()) {
         if (id == no_value) continue;
         readers_[index(id)].push_back(i);
-        ++open_readers_[index(id)];
+        ++pending_readers_[index(id)];
         if (producer_[index(id)] != none) ++waiting_[i];
       }
     }
-    for (const ValueId id : graph.outputs) ++open_readers_[index(id)];
+    for (const ValueId id : graph.outputs) ++pending_readers_[index(id)];
   }
 
   // Makes all other readers of pair.input go before the node that computes pair.value.
@@ -64,12 +64,12 @@ class Order {
     done_.assign(graph_.nodes.size(), false);
     last_ = last;
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
-      if (!last_[i]) place(i);
+      if (!last_[i]) schedule(i);
     }
     const std::size_t others = order_.size();
     last_.assign(graph_.nodes.size(), false);
-    for (const std::size_t i : ready_) place(i);
-    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) place(i);
+    for (const std::size_t i : ready_) schedule(i);
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) schedule(i);
     std::vector<Node> nodes;
     for (const std::size_t i : order_) nodes.push_back(std::move(graph_.nodes[i]));
     graph_.nodes = std::move(nodes);
@@ -98,19 +98,19 @@ class Order {
 
   bool reaches(std::size_t from, std::size_t to) const {
     std::vector<bool> seen(graph_.nodes.size());
-    std::vector<std::size_t> open{from};
-    while (!open.empty()) {
-      const std::size_t node = open.back();
-      open.pop_back();
+    std::vector<std::size_t> stack{from};
+    while (!stack.empty()) {
+      const std::size_t node = stack.back();
+      stack.pop_back();
       if (node == to) return true;
       if (seen[node]) continue;
       seen[node] = true;
       for (const ValueId id : graph_.nodes[node].outputs) {
         if (id == no_value) continue;
         const auto& readers = readers_[index(id)];
-        open.insert(open.end(), readers.begin(), readers.end());
+        stack.insert(stack.end(), readers.begin(), readers.end());
       }
-      open.insert(open.end(), after_[node].begin(), after_[node].end());
+      stack.insert(stack.end(), after_[node].begin(), after_[node].end());
     }
     return false;
   }
@@ -126,40 +126,40 @@ class Order {
       if (in_arena(id)) taken += bytes_of(graph_[id].type);
     }
     for (const ValueId id : graph_.nodes[i].inputs) {
-      if (in_arena(id) && open_readers_[index(id)] == 1) freed += bytes_of(graph_[id].type);
+      if (in_arena(id) && pending_readers_[index(id)] == 1) freed += bytes_of(graph_[id].type);
     }
     return freed > 0 && freed >= taken;
   }
 
   // The node, after what it waits for, and then whatever can follow it that frees memory.
-  void place(std::size_t first) {
-    std::vector<std::size_t> open{first};
-    while (!open.empty()) {
-      const std::size_t i = open.back();
+  void schedule(std::size_t first) {
+    std::vector<std::size_t> stack{first};
+    while (!stack.empty()) {
+      const std::size_t i = stack.back();
       if (done_[i]) {
-        open.pop_back();
+        stack.pop_back();
       } else if (waiting_[i] > 0) {
-        push_missing(i, open);
+        push_missing(i, stack);
       } else {
-        open.pop_back();
-        finish(i, open);
+        stack.pop_back();
+        finish(i, stack);
       }
     }
   }
 
-  void push_missing(std::size_t i, std::vector<std::size_t>& open) const {
+  void push_missing(std::size_t i, std::vector<std::size_t>& stack) const {
     for (const ValueId id : graph_.nodes[i].all_inputs()) {
       if (id == no_value || producer_[index(id)] == none) continue;
-      if (!done_[producer_[index(id)]]) open.push_back(producer_[index(id)]);
+      if (!done_[producer_[index(id)]]) stack.push_back(producer_[index(id)]);
     }
     for (std::size_t other = 0; other < after_.size(); ++other) {
       const bool before =
           std::find(after_[other].begin(), after_[other].end(), i) != after_[other].end();
-      if (before && !done_[other]) open.push_back(other);
+      if (before && !done_[other]) stack.push_back(other);
     }
   }
 
-  void finish(std::size_t i, std::vector<std::size_t>& open) {
+  void finish(std::size_t i, std::vector<std::size_t>& stack) {
     done_[i] = true;
     order_.push_back(i);
     const Node& node = graph_.nodes[i];
@@ -174,10 +174,10 @@ class Order {
       candidates.push_back(next);
     }
     for (const ValueId id : node.all_inputs()) {
-      if (id != no_value) --open_readers_[index(id)];
+      if (id != no_value) --pending_readers_[index(id)];
     }
     for (const ValueId id : node.inputs) {
-      if (id == no_value || open_readers_[index(id)] != 1) continue;
+      if (id == no_value || pending_readers_[index(id)] != 1) continue;
       candidates.insert(candidates.end(), readers_[index(id)].begin(), readers_[index(id)].end());
     }
     for (const std::size_t next : candidates) {
@@ -185,7 +185,7 @@ class Order {
       if (last_[next]) {
         ready_.push_back(next);
       } else if (frees_memory(next)) {
-        open.push_back(next);
+        stack.push_back(next);
       }
     }
   }
@@ -195,17 +195,13 @@ class Order {
   std::vector<std::size_t> producer_;              // by value
   std::vector<std::vector<std::size_t>> readers_;  // by value: nodes, once for each input
   std::vector<std::vector<std::size_t>> after_;    // by node: must come later, though not a reader
-  std::vector<int> open_readers_;                  // by value
+  std::vector<int> pending_readers_;               // by value
   std::vector<int> waiting_;                       // by node: inputs and others still to come
   std::vector<bool> done_;
   std::vector<bool> last_;
   std::vector<std::size_t> ready_;  // nodes to come last, in the order in which they could run
   std::vector<std::size_t> order_;
 };
-
-}  // namespace
-
-namespace {
 
 std::size_t position(const std::vector<ValueId>& ids, ValueId id) {
   return static_cast<std::size_t>(std::find(ids.begin(), ids.end(), id) - ids.begin());

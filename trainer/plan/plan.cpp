@@ -48,8 +48,8 @@ class Planner {
   static std::size_t index(ValueId id) { return static_cast<std::size_t>(id); }
   std::int32_t end() const { return static_cast<std::int32_t>(plan_.graph.nodes.size()); }
 
-  std::size_t add_buffer(ValueId id, Place place, std::int32_t position) {
-    plan_.buffers.push_back({place, 0, bytes_of(plan_.graph[id].type), position, position});
+  std::size_t add_buffer(ValueId id, BufferKind kind, std::int32_t position) {
+    plan_.buffers.push_back({kind, 0, bytes_of(plan_.graph[id].type), position, position});
     members_.push_back({id});
     return plan_.buffer_of[index(id)] = plan_.buffers.size() - 1;
   }
@@ -61,10 +61,10 @@ class Planner {
   }
 
   void place_inputs() {
-    for (const ValueId id : plan_.graph.inputs) add_buffer(id, Place::external, -1);
+    for (const ValueId id : plan_.graph.inputs) add_buffer(id, BufferKind::external, -1);
     for (std::size_t i = 0; i < plan_.graph.values.size(); ++i) {
       if (plan_.graph.values[i].constant.defined()) {
-        add_buffer(static_cast<ValueId>(i), Place::constant, -1);
+        add_buffer(static_cast<ValueId>(i), BufferKind::constant, -1);
       }
     }
   }
@@ -107,7 +107,7 @@ class Planner {
       }
       if (bound && bound->workspace_bytes > 0) {
         planned.workspace = plan_.buffers.size();
-        plan_.buffers.push_back({Place::arena, 0, bound->workspace_bytes, position, position});
+        plan_.buffers.push_back({BufferKind::arena, 0, bound->workspace_bytes, position, position});
         members_.emplace_back();
       }
       plan_.nodes.push_back(std::move(planned));
@@ -141,9 +141,9 @@ class Planner {
       const Type& type = plan_.graph[id].type;
       const bool fixed = type.is_tensor() && type.shape() && type.dtype != DType::string;
       if (!fixed) {
-        add_buffer(id, Place::dynamic, position);
+        add_buffer(id, BufferKind::dynamic, position);
       } else if (k > 0 || planned.dynamic || !share_input(node, id, position)) {
-        add_buffer(id, targets_[index(id)] ? Place::target : Place::arena, position);
+        add_buffer(id, targets_[index(id)] ? BufferKind::target : BufferKind::arena, position);
       }
     }
   }
@@ -153,8 +153,9 @@ class Planner {
     if (targets_[index(output)]) return false;
     if (const ValueId viewed = viewed_input(node); viewed != no_value) {
       const std::size_t buffer = plan_.buffer_of[index(viewed)];
-      const Place place = plan_.buffers[buffer].place;
-      if (place == Place::arena || place == Place::external || place == Place::constant) {
+      const BufferKind kind = plan_.buffers[buffer].kind;
+      if (kind == BufferKind::arena || kind == BufferKind::external ||
+          kind == BufferKind::constant) {
         join_buffer(output, buffer, position);
         return true;
       }
@@ -172,7 +173,7 @@ class Planner {
   // Nothing else reads what lies in the input's buffer, now or later.
   bool can_overwrite(const Node& node, std::size_t i, ValueId output) const {
     const std::size_t buffer = plan_.buffer_of[index(node.inputs[i])];
-    if (plan_.buffers[buffer].place != Place::arena) return false;
+    if (plan_.buffers[buffer].kind != BufferKind::arena) return false;
     const auto& in = plan_.graph[node.inputs[i]].type;
     const auto& out = plan_.graph[output].type;
     if (size_of(in.dtype) != size_of(out.dtype) || !(in.shape() == out.shape())) return false;
@@ -208,7 +209,8 @@ class Planner {
     std::string_view name;
     for (std::size_t i = 0; i < plan_.buffers.size(); ++i) {
       const Buffer& buffer = plan_.buffers[i];
-      if (buffer.place != Place::arena || buffer.bytes <= largest || members_[i].empty()) continue;
+      if (buffer.kind != BufferKind::arena || buffer.bytes <= largest || members_[i].empty())
+        continue;
       largest = buffer.bytes;
       name = plan_.graph[members_[i][0]].name;
     }
@@ -220,7 +222,7 @@ class Planner {
     std::vector<std::size_t> owners;
     for (std::size_t i = 0; i < plan_.buffers.size(); ++i) {
       const Buffer& buffer = plan_.buffers[i];
-      if (buffer.place != Place::arena || buffer.bytes == 0) continue;
+      if (buffer.kind != BufferKind::arena || buffer.bytes == 0) continue;
       intervals.push_back({buffer.bytes, buffer.first, buffer.last});
       owners.push_back(i);
     }

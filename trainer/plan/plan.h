@@ -1,4 +1,4 @@
-// Stage 7: order, places and offsets for given input shapes. A pure function of graph and types.
+// Stage 7: order, buffers and offsets for given input shapes. A pure function of graph and types.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 namespace ondine::trainer {
 
 // Where the elements of a value lie while a call runs.
-enum class Place : std::uint8_t {
+enum class BufferKind : std::uint8_t {
   none,      // nothing reads it
   external,  // fed or state: the caller's memory
   constant,
@@ -26,7 +26,7 @@ enum class Place : std::uint8_t {
 };
 
 struct Buffer {
-  Place place = Place::none;
+  BufferKind kind = BufferKind::none;
   std::size_t offset = 0;  // arena
   std::size_t bytes = 0;
   std::int32_t first = 0;  // positions in Plan::nodes between which it is in use, inclusive
@@ -55,7 +55,7 @@ struct Plan {
 };
 
 struct PlanOptions {
-  // Values that the caller wants in memory of its own (Place::target) where that saves a copy.
+  // Values that the caller wants in memory of its own (BufferKind::target) where that saves a copy.
   std::span<const graph::ValueId> targets;
   // Targets that should go where an input lies.
   std::span<const InPlace> in_place;
@@ -68,7 +68,7 @@ struct PlanOptions {
   int threads = 1;
 };
 
-// `inputs` are the types of graph.inputs with every extent known where the value is a tensor.
+// `inputs` are the types of graph.inputs with every dim known where the value is a tensor.
 // Nodes that no output needs are left out, what is fixed by the shapes is computed now. Throws
 // Error(mismatch) where the shapes do not fit the operators and Error(limit) above
 // Limits::arena_bytes or a budget that recomputation does not reach.

@@ -64,17 +64,17 @@ class Reporter {
   }
 
   Storage storage_of(std::size_t buffer) const {
-    switch (plan_->buffers[buffer].place) {
-      case Place::external:
+    switch (plan_->buffers[buffer].kind) {
+      case BufferKind::external:
         return given_[buffer];
-      case Place::constant:
+      case BufferKind::constant:
         return Storage::constant;
-      case Place::target:
+      case BufferKind::target:
         return Storage::state;
-      case Place::dynamic:
+      case BufferKind::dynamic:
         return Storage::dynamic;
-      case Place::arena:
-      case Place::none:
+      case BufferKind::arena:
+      case BufferKind::none:
         break;
     }
     return Storage::arena;
@@ -122,7 +122,7 @@ class Reporter {
 
   bool in_use(const Buffer& buffer, std::size_t position) const {
     const auto at = static_cast<std::int32_t>(position);
-    return buffer.place == Place::arena && buffer.bytes > 0 && buffer.first <= at &&
+    return buffer.kind == BufferKind::arena && buffer.bytes > 0 && buffer.first <= at &&
            at <= buffer.last;
   }
 

@@ -80,7 +80,7 @@ bool is_static(const Node& node, const Graph& graph) {
 Graph specialize(const Graph& graph, std::span<const Type> inputs, const Limits& limits) {
   Graph typed = graph;
   drop_unneeded(typed);
-  // Shapes come from inference alone: a declared extent says nothing of what inference needs to
+  // Shapes come from inference alone: a declared dim says nothing of what inference needs to
   // know, and feeds were compared with the declarations before.
   for (GraphValue& value : typed.values) value.declared = {};
   for (std::size_t i = 0; i < typed.inputs.size(); ++i) set_type(typed, typed.inputs[i], inputs[i]);

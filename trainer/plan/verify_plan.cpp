@@ -35,7 +35,7 @@ class Replay {
  private:
   static std::size_t index(ValueId id) { return static_cast<std::size_t>(id); }
   static bool is_given(const Buffer& b) {
-    return b.place == Place::external || b.place == Place::constant;
+    return b.kind == BufferKind::external || b.kind == BufferKind::constant;
   }
 
   template <class... Parts>
@@ -117,18 +117,18 @@ class Replay {
       allowed = may_alias(node, i, k);
     }
     return readers(node, buffer) == 1 && allowed && !planned.dynamic &&
-           plan_->buffers[buffer].place == Place::arena;
+           plan_->buffers[buffer].kind == BufferKind::arena;
   }
 
   // Everything that overlaps what is written now is lost.
   void take(std::size_t buffer, std::vector<std::size_t>& used) {
     const Buffer& b = plan_->buffers[buffer];
-    if (b.place == Place::arena) {
+    if (b.kind == BufferKind::arena) {
       if (b.offset + b.bytes > plan_->arena_bytes)
         fail(ErrorCode::internal, "plan: arena too small");
       for (std::size_t i = 0; i < plan_->buffers.size(); ++i) {
         const Buffer& o = plan_->buffers[i];
-        const bool overlap = i != buffer && o.place == Place::arena &&
+        const bool overlap = i != buffer && o.kind == BufferKind::arena &&
                              b.offset < o.offset + o.bytes && o.offset < b.offset + b.bytes;
         if (overlap) intact_[i] = false;
       }
@@ -151,7 +151,7 @@ void check_commit(const Plan& plan) {
     for (const ValueId id : planned.node.outputs) {
       const std::size_t buffer =
           id == no_value ? no_buffer : plan.buffer_of[static_cast<std::size_t>(id)];
-      const bool fits = buffer == no_buffer || plan.buffers[buffer].place == Place::target;
+      const bool fits = buffer == no_buffer || plan.buffers[buffer].kind == BufferKind::target;
       if (planned.dynamic || !fits) {
         fail(ErrorCode::internal, "plan: ", describe(planned.node, plan.graph),
              " does not belong into the commit section");

@@ -26,16 +26,16 @@ struct Sketch {
     return plan.graph.add_value("v" + std::to_string(plan.graph.values.size()));
   }
   ValueId given() {
-    plan.buffers.push_back({.place = Place::external, .bytes = 16});
+    plan.buffers.push_back({.kind = BufferKind::external, .bytes = 16});
     plan.graph.inputs.push_back(in_buffer(plan.buffers.size() - 1));
     return plan.graph.inputs.back();
   }
   ValueId target() {
-    plan.buffers.push_back({.place = Place::target, .bytes = 16});
+    plan.buffers.push_back({.kind = BufferKind::target, .bytes = 16});
     return in_buffer(plan.buffers.size() - 1);
   }
   std::size_t arena(std::size_t offset) {
-    plan.buffers.push_back({.place = Place::arena, .offset = offset, .bytes = 16});
+    plan.buffers.push_back({.kind = BufferKind::arena, .offset = offset, .bytes = 16});
     plan.arena_bytes = std::max(plan.arena_bytes, offset + 16);
     return plan.buffers.size() - 1;
   }
