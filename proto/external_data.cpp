@@ -71,15 +71,26 @@ ExternalData::File& ExternalData::file(const std::string& location) {
   return files_.emplace(location, std::move(file)).first->second;
 }
 
+ExternalData::View ExternalData::read(const ExternalReference& reference, std::uint64_t size) {
+  auto bytes = std::make_shared<std::vector<std::byte>>(
+      reader_({reference.location, reference.offset, size}));
+  if (bytes->size() != size) {
+    fail(ErrorCode::mismatch, "the reader of external data gave ", bytes->size(), " bytes of ",
+         quoted(reference.location), " at offset ", reference.offset, ", needed are ", size);
+  }
+  return {*bytes, bytes};
+}
+
 ExternalData::View ExternalData::view(const ExternalReference& reference, std::uint64_t size) {
-  if (!folder_) {
+  if (!folder_ && !reader_) {
     fail(ErrorCode::invalid_model, "its data is in the file ", quoted(reference.location),
-         ", but a model loaded from bytes has no folder");
+         ", but a model loaded from bytes has no folder; set LoadOptions::external_data");
   }
   if (reference.length && *reference.length != size) {
     fail(ErrorCode::invalid_model, "external data has length ", *reference.length, ", needed are ",
          size, " bytes");
   }
+  if (!folder_) return read(reference, size);
   File& source = file(reference.location);
   const std::span<const std::byte> bytes = source.mapping->bytes();
   const bool inside = reference.offset <= bytes.size() && size <= bytes.size() - reference.offset;

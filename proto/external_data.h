@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 
+#include <ondine/external_data.h>
 #include <ondine/limits.h>
 
 #include "graph/ir/document.h"
@@ -36,9 +37,12 @@ class ExternalData {
     std::shared_ptr<void> owner;
   };
 
-  // No folder: the model came as bytes, every view is an Error(invalid_model).
-  ExternalData(std::optional<std::filesystem::path> folder, const Limits& limits)
+  ExternalData(std::filesystem::path folder, const Limits& limits)
       : folder_(std::move(folder)), limits_(limits) {}
+  // Of a model that came as bytes: `reader` has its data; without one every view is an
+  // Error(invalid_model).
+  ExternalData(ExternalDataReader reader, const Limits& limits)
+      : reader_(std::move(reader)), limits_(limits) {}
 
   // The `size` bytes that the reference must denote exactly.
   View view(const ExternalReference& reference, std::uint64_t size);
@@ -49,7 +53,9 @@ class ExternalData {
     std::string checksum;  // once computed
   };
   File& file(const std::string& location);
+  View read(const ExternalReference& reference, std::uint64_t size);
 
+  ExternalDataReader reader_;
   std::optional<std::filesystem::path> folder_;
   const Limits& limits_;
   std::map<std::string, File> files_;

@@ -24,12 +24,11 @@ namespace {
   fail(ErrorCode::internal, "no errors");
 }
 
-graph::ModelDef load(std::span<const std::byte> bytes, const Limits& limits,
-                     std::optional<std::filesystem::path> folder, LeftOut& left_out) {
+graph::ModelDef load(std::span<const std::byte> bytes, const Limits& limits, ExternalData external,
+                     LeftOut& left_out) {
   try {
     const ArenaMessage<onnx::ModelProto> proto;
     decode_model(bytes, limits, *proto);
-    ExternalData external(std::move(folder), limits);
     Importer importer{limits, external};
     try {
       graph::ModelDef model = import_model(*proto, importer);
@@ -65,13 +64,13 @@ graph::ModelDef load_model(const std::filesystem::path& file, const Limits& limi
                            LeftOut& left_out) {
   return with_file(file, [&] {
     const MappedFile mapping(open_file(file), file.string());
-    return load(mapping.bytes(), limits, file.parent_path(), left_out);
+    return load(mapping.bytes(), limits, ExternalData(file.parent_path(), limits), left_out);
   });
 }
 
 graph::ModelDef load_model(std::span<const std::byte> bytes, const Limits& limits,
-                           LeftOut& left_out) {
-  return load(bytes, limits, std::nullopt, left_out);
+                           const ExternalDataReader& external, LeftOut& left_out) {
+  return load(bytes, limits, ExternalData(external, limits), left_out);
 }
 
 graph::ModelDef load_model(const std::filesystem::path& file, const Limits& limits) {
@@ -80,8 +79,10 @@ graph::ModelDef load_model(const std::filesystem::path& file, const Limits& limi
   });
 }
 
-graph::ModelDef load_model(std::span<const std::byte> bytes, const Limits& limits) {
-  return load_whole([&](LeftOut& left_out) { return load_model(bytes, limits, left_out); });
+graph::ModelDef load_model(std::span<const std::byte> bytes, const Limits& limits,
+                           const ExternalDataReader& external) {
+  return load_whole(
+      [&](LeftOut& left_out) { return load_model(bytes, limits, external, left_out); });
 }
 
 }  // namespace ondine

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <ondine/error.h>
+#include <ondine/external_data.h>
 #include <ondine/limits.h>
 
 #include "graph/ir/document.h"
@@ -25,9 +26,10 @@ namespace ondine {
 // several objects are wrong, one error with a line for each.
 graph::ModelDef load_model(const std::filesystem::path& file, const Limits& limits = {});
 
-// The same for bytes in memory, which are not needed afterwards. A model with external data is
-// refused.
-graph::ModelDef load_model(std::span<const std::byte> bytes, const Limits& limits = {});
+// The same for bytes in memory, which are not needed afterwards. `external` has the external data;
+// without it a model that has some is rejected.
+graph::ModelDef load_model(std::span<const std::byte> bytes, const Limits& limits = {},
+                           const ExternalDataReader& external = {});
 
 // What an import left out of a model.
 struct LeftOut {
@@ -39,6 +41,6 @@ struct LeftOut {
 graph::ModelDef load_model(const std::filesystem::path& file, const Limits& limits,
                            LeftOut& left_out);
 graph::ModelDef load_model(std::span<const std::byte> bytes, const Limits& limits,
-                           LeftOut& left_out);
+                           const ExternalDataReader& external, LeftOut& left_out);
 
 }  // namespace ondine

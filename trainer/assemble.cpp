@@ -11,6 +11,7 @@
 #include "graph/check/types.h"
 #include "graph/resolve/resolve.h"
 #include "graph/training/combine.h"
+#include "graph/training/evaluation_model.h"
 #include "kernels/catalogue.h"
 #include "trainer/optimize.h"
 
@@ -48,6 +49,17 @@ class Assembler {
     for (std::size_t i = 0; i < starts.size(); ++i) make_initialization(i, std::move(starts[i]));
     findings_.throw_if_any();
     return std::move(assembly_);
+  }
+
+  Callable evaluation(const EvaluationModel& evaluation, std::vector<Variable> variables) {
+    assembly_.variables = std::move(variables);
+    for (const Variable& variable : assembly_.variables) names_.insert(variable.name);
+    auto graph = make_graph(model_->graph, &names_, "evaluation");
+    findings_.throw_if_any();
+    Callable callable = make_callable(std::move(graph), model_->graph);
+    callable.default_outputs = evaluation.default_outputs;
+    callable.unread_inputs = evaluation.unread_inputs;
+    return callable;
   }
 
  private:
@@ -274,6 +286,13 @@ const Callable& Assembly::infer_for(std::span<const NamedValue> feeds) const {
 
 Assembly assemble(const ModelDef& model, const LoadOptions& options, const StageObserver& observe) {
   return Assembler(model, options, observe).run();
+}
+
+Callable assemble_evaluation(const ModelDef& model, std::size_t algorithm,
+                             std::vector<Variable> variables, const LoadOptions& options) {
+  const EvaluationModel evaluation = evaluation_model(model, algorithm);
+  const StageObserver nobody;
+  return Assembler(evaluation.model, options, nobody).evaluation(evaluation, std::move(variables));
 }
 
 }  // namespace ondine::trainer

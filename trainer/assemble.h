@@ -44,4 +44,9 @@ using StageObserver = std::function<void(std::string_view stage, const graph::Gr
 Assembly assemble(const graph::ModelDef& model, const LoadOptions& options,
                   const StageObserver& observe = {});
 
+// What eval_step runs for an algorithm of a model that assemble() accepted; `variables` as it gave
+// them.
+Callable assemble_evaluation(const graph::ModelDef& model, std::size_t algorithm,
+                             std::vector<Variable> variables, const LoadOptions& options);
+
 }  // namespace ondine::trainer

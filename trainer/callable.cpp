@@ -87,7 +87,7 @@ const Selection& Callable::select(std::span<const std::string> names,
 void Callable::gather(std::span<const NamedValue> feeds, const StateStore::Reader& state,
                       std::vector<Value>& values) const {
   for (const auto& [name, value] : feeds) {
-    bool known = false;
+    bool known = std::find(unread_inputs.begin(), unread_inputs.end(), name) != unread_inputs.end();
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       known = known || (inputs[i].declared && input_names[i] == name);
     }

@@ -47,6 +47,7 @@ struct Callable {
   std::vector<InputSource> inputs;            // by graph input
   std::vector<NamedOutput> outputs;           // all that can be fetched
   std::vector<std::string> default_outputs;
+  std::vector<std::string> unread_inputs;  // may be fed, but nothing reads them
   std::vector<Update> updates;
 
   // The graph input that holds the present value of a variable; no_value when none does.

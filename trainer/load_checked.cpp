@@ -33,10 +33,10 @@ void add_broken_rules(const graph::ModelDef& model, const Limits& limits,
   }
 }
 
-template <class Source>
-graph::ModelDef load(const Source& source, const Limits& limits) {
+template <class Load>
+graph::ModelDef load(const Limits& limits, const Load& load_model) {
   LeftOut left_out;
-  graph::ModelDef model = load_model(source, limits, left_out);
+  graph::ModelDef model = load_model(left_out);
   if (left_out.errors.empty()) return model;
   graph::Findings findings;
   for (const Error& error : left_out.errors) findings.add(error);
@@ -48,12 +48,15 @@ graph::ModelDef load(const Source& source, const Limits& limits) {
 
 }  // namespace
 
-graph::ModelDef load_checked(const std::filesystem::path& file, const Limits& limits) {
-  return load(file, limits);
+graph::ModelDef load_checked(const std::filesystem::path& file, const LoadOptions& options) {
+  return load(options.limits,
+              [&](LeftOut& left_out) { return load_model(file, options.limits, left_out); });
 }
 
-graph::ModelDef load_checked(std::span<const std::byte> bytes, const Limits& limits) {
-  return load(bytes, limits);
+graph::ModelDef load_checked(std::span<const std::byte> bytes, const LoadOptions& options) {
+  return load(options.limits, [&](LeftOut& left_out) {
+    return load_model(bytes, options.limits, options.external_data, left_out);
+  });
 }
 
 }  // namespace ondine::trainer

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <span>
 
-#include <ondine/limits.h>
+#include <ondine/model.h>
 
 #include "graph/ir/document.h"
 
@@ -14,7 +14,7 @@ namespace ondine::trainer {
 // load_model; where that finds something, one Error with it and with every broken rule of the
 // standard in what remains, but for those that name an object that was left out, since they may
 // only follow from that.
-graph::ModelDef load_checked(const std::filesystem::path& file, const Limits& limits);
-graph::ModelDef load_checked(std::span<const std::byte> bytes, const Limits& limits);
+graph::ModelDef load_checked(const std::filesystem::path& file, const LoadOptions& options);
+graph::ModelDef load_checked(std::span<const std::byte> bytes, const LoadOptions& options);
 
 }  // namespace ondine::trainer

@@ -22,6 +22,7 @@ std::unique_ptr<Model::Impl> Model::Impl::make(graph::ModelDef def, const LoadOp
   impl->cancel = options.cancel;
   impl->deadline = options.deadline;
   impl->algorithm_steps.assign(impl->assembly.algorithms.size(), 0);
+  impl->evaluations.resize(impl->assembly.algorithms.size());
   impl->runtime.limits = options.limits;
   impl->runtime.threads = options.threads;
   impl->runtime.updates = options.updates;
@@ -38,6 +39,12 @@ const Sha256Digest& Model::Impl::fingerprint() const {
   std::call_once(digest_made,
                  [&] { digest = graph::fingerprint(def, graph::state_variables(def)); });
   return digest;
+}
+
+Stop Model::Impl::stop() const {
+  Stop stop{cancel.get(), {}};
+  if (deadline) stop.deadline = std::chrono::steady_clock::now() + *deadline;
+  return stop;
 }
 
 graph::CallState Model::Impl::call_state(std::uint64_t step) const {
@@ -73,6 +80,9 @@ void Model::Impl::forget_plans() {
   if (assembly.infer_defaults) assembly.infer_defaults->selections.clear();
   for (trainer::Algorithm& algorithm : assembly.algorithms) algorithm.step.selections.clear();
   for (trainer::Callable& start : assembly.initializations) start.selections.clear();
+  for (const auto& evaluation : evaluations) {
+    if (evaluation) evaluation->selections.clear();
+  }
 }
 
 const trainer::Algorithm& Model::Impl::require_algorithm(std::size_t index) const {
@@ -95,10 +105,7 @@ void Model::Impl::assign(const trainer::Callable& callable, const trainer::Updat
   set_next(update.variable, tensor);
 }
 
-namespace {
-
-// Into `result`'s own memory when it has the right form.
-void store_result(Value& result, const Value& value) {
+void Model::Impl::store_result(Value& result, const Value& value) {
   if (!value.is_tensor()) {
     result = value;
     return;
@@ -112,8 +119,6 @@ void store_result(Value& result, const Value& value) {
     std::memcpy(result.tensor().mutable_data(), from.data(), from.bytes());
   }
 }
-
-}  // namespace
 
 void Model::Impl::run_step(std::span<const NamedValue> feeds, std::size_t algorithm,
                            std::span<NamedValue> results) {
@@ -207,21 +212,17 @@ Model::Model(Model&&) noexcept = default;
 Model& Model::operator=(Model&&) noexcept = default;
 Model::~Model() = default;
 
-namespace {
-
 Stop stop_of(const LoadOptions& options) {
   Stop stop{options.cancel.get(), {}};
   if (options.deadline) stop.deadline = std::chrono::steady_clock::now() + *options.deadline;
   return stop;
 }
 
-}  // namespace
-
 Model Model::load(const std::filesystem::path& file, const LoadOptions& options) {
   return guard_memory("load the model", [&] {
     const StopScope scope(stop_of(options));
     return with_context(
-        [&] { return Model(Impl::make(trainer::load_checked(file, options.limits), options)); },
+        [&] { return Model(Impl::make(trainer::load_checked(file, options), options)); },
         [&] { return "model " + quoted(file.filename().string()); });
   });
 }
@@ -229,7 +230,7 @@ Model Model::load(const std::filesystem::path& file, const LoadOptions& options)
 Model Model::load(std::span<const std::byte> bytes, const LoadOptions& options) {
   return guard_memory("load the model", [&] {
     const StopScope scope(stop_of(options));
-    return Model(Impl::make(trainer::load_checked(bytes, options.limits), options));
+    return Model(Impl::make(trainer::load_checked(bytes, options), options));
   });
 }
 
@@ -237,42 +238,21 @@ void Model::initialize(std::uint64_t seed) {
   guard_memory("initialize the state", [&] { impl_->initialize(seed); });
 }
 
-void Model::train_step_into(std::span<const NamedValue> feeds, std::size_t algorithm,
-                            std::span<NamedValue> results) {
-  guard_memory("take a training step", [&] { impl_->run_step(feeds, algorithm, results); });
+void Model::train_step_into(Feeds feeds, std::size_t algorithm, std::span<NamedValue> results) {
+  guard_memory("take a training step",
+               [&] { impl_->run_step(feeds.values(), algorithm, results); });
 }
 
-NamedValues Model::train_step(std::span<const NamedValue> feeds, std::size_t algorithm,
-                              std::span<const std::string> fetches) {
+Results Model::train_step(Feeds feeds, std::size_t algorithm, Fetches fetches) {
   return guard_memory("take a training step", [&] {
     const auto& defaults = impl_->require_algorithm(algorithm).outputs;
-    const std::span<const std::string> names = fetches.empty() ? std::span(defaults) : fetches;
     NamedValues results;
-    for (const std::string& name : names) results.emplace_back(name, Value());
-    impl_->run_step(feeds, algorithm, results);
-    return results;
-  });
-}
-
-NamedValues Model::infer(std::span<const NamedValue> feeds,
-                         std::span<const std::string> fetches) const {
-  return guard_memory("evaluate the model", [&] {
-    const trainer::Callable& infer = impl_->assembly.infer_for(feeds);
-    const std::span<const std::string> names =
-        fetches.empty() ? std::span(infer.default_outputs) : fetches;
-    const trainer::Selection& selection = infer.select(names, impl_->runtime);
-    graph::CallState call = impl_->call_state(impl_->steps);
-    const auto present = impl_->state.read();
-    std::vector<Value> inputs;
-    infer.gather(feeds, present, inputs);
-    const auto executor = selection.program->acquire(inputs);
-    impl_->run(*executor, call);
-    NamedValues results;
-    for (std::size_t i = 0; i < names.size(); ++i) {
-      results.emplace_back(names[i], Value());
-      store_result(results.back().second, executor->value(selection.values[i]));
+    for (const std::string& name :
+         fetches.names().empty() ? std::span(defaults) : fetches.names()) {
+      results.emplace_back(name, Value());
     }
-    return results;
+    impl_->run_step(feeds.values(), algorithm, results);
+    return Results(std::move(results));
   });
 }
 

@@ -1,5 +1,7 @@
 #include <algorithm>
 
+#include <ondine/version.h>
+
 #include "checkpoints/store.h"
 #include "core/file.h"
 #include "core/message.h"
@@ -29,8 +31,6 @@ bool uses_domain(const graph::ModelDef& def, std::string_view domain) {
                      [&](const auto& function) { return uses_domain(function.nodes, domain); });
 }
 
-constexpr const char* library_version = "0.1.0";
-
 ModelIdentity identity(const graph::ModelDef& def) {
   return {def.producer_name, def.graph.name, def.domain, def.model_version};
 }
@@ -53,7 +53,7 @@ void Model::save_checkpoint(const std::filesystem::path& file, const TrainingCur
   guard_memory("save the checkpoint", [&] {
     Checkpoint checkpoint;
     checkpoint.fingerprint = impl_->fingerprint();
-    checkpoint.library_version = library_version;
+    checkpoint.library_version = version();
     checkpoint.model = identity(impl_->def);
     const auto present = impl_->state.read();
     for (std::size_t i = 0; i < impl_->state.size(); ++i) {
@@ -128,22 +128,40 @@ graph::ModelDef Model::Impl::with_present_state() const {
   return copy;
 }
 
+graph::ModelDef Model::Impl::for_inference() const {
+  graph::ModelDef result = with_present_state();
+  result.training.clear();
+  // What only training needs goes.
+  std::erase_if(result.opsets, [&](const graph::OpsetImport& import) {
+    return import.domain == training_domain && !uses_domain(result, training_domain);
+  });
+  std::erase_if(result.metadata,
+                [](const auto& property) { return property.first == "ondine.learning_rate"; });
+  return result;
+}
+
 void Model::export_inference(const std::filesystem::path& file,
                              const ExportOptions& options) const {
-  guard_memory("export the model", [&] {
-    graph::ModelDef def = impl_->with_present_state();
-    def.training.clear();
-    // The operators of training are not needed any more.
-    std::erase_if(def.opsets, [&](const graph::OpsetImport& import) {
-      return import.domain == training_domain && !uses_domain(def, training_domain);
-    });
-    save_model(def, file, options.external_data_from);
-  });
+  guard_memory("export the model",
+               [&] { save_model(impl_->for_inference(), file, options.external_data_from); });
 }
 
 void Model::export_training(const std::filesystem::path& file, const ExportOptions& options) const {
   guard_memory("export the model",
                [&] { save_model(impl_->with_present_state(), file, options.external_data_from); });
+}
+
+std::vector<std::byte> Model::export_inference() const {
+  return guard_memory("export the model", [&] { return export_model(impl_->for_inference()); });
+}
+
+std::vector<std::byte> Model::export_training() const {
+  return guard_memory("export the model",
+                      [&] { return export_model(impl_->with_present_state()); });
+}
+
+std::vector<std::pair<std::string, std::string>> Model::metadata() const {
+  return guard_memory("describe the model", [&] { return impl_->def.metadata; });
 }
 
 }  // namespace ondine

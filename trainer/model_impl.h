@@ -8,6 +8,7 @@
 #include <ondine/model.h>
 
 #include "core/digest.h"
+#include "core/stop.h"
 #include "graph/ir/document.h"
 #include "trainer/assemble.h"
 
@@ -33,6 +34,9 @@ struct Model::Impl {
   bool profiling = false;
   mutable trainer::Profile profile;
   mutable std::mutex profile_mutex;
+  // What eval_step runs, by algorithm; made by its first call.
+  mutable std::vector<std::unique_ptr<trainer::Callable>> evaluations;
+  mutable std::mutex evaluations_mutex;
   std::vector<Value> scratch;  // inputs of the last step; kept for its memory
   std::vector<std::string> fetch_names;
 
@@ -40,6 +44,7 @@ struct Model::Impl {
 
   // Made when it is first asked for: it reads every constant of the model.
   const Sha256Digest& fingerprint() const;
+  Stop stop() const;  // of a call that begins now
   graph::CallState call_state(std::uint64_t step) const;
   void run(trainer::Executor& executor, graph::CallState& call) const;
   // The executor's commit section.
@@ -47,7 +52,19 @@ struct Model::Impl {
   void forget_plans();
   void run_step(std::span<const NamedValue> feeds, std::size_t algorithm,
                 std::span<NamedValue> results);
+  const trainer::Callable& evaluation(std::size_t algorithm) const;
+  Results evaluate(const trainer::Callable& callable, Feeds feeds,
+                   std::span<const std::string> names) const;
+  // Into `result`'s own memory when it has the right form.
+  static void store_result(Value& result, const Value& value);
   void initialize(std::uint64_t new_seed);
+  // The input or state variable that is the learning rate.
+  struct Rate {
+    std::string name;
+    std::size_t input = 0;     // of the algorithm's step, where it is no variable
+    std::size_t variable = 0;  // the number of variables when it is an input
+  };
+  Rate find_rate(std::size_t algorithm) const;
   // Copies an update that its node did not write in place.
   void assign(const trainer::Callable& callable, const trainer::Update& update, const Value& value);
   // Copies into the next version. dtype and shape must be the variable's.
@@ -57,6 +74,18 @@ struct Model::Impl {
   const trainer::Algorithm& require_algorithm(std::size_t index) const;
   // The model as it would be exported, state variables with their present values.
   graph::ModelDef with_present_state() const;
+  graph::ModelDef for_inference() const;  // the same without training
+};
+
+// What ends the loading of a model.
+Stop stop_of(const LoadOptions& options);
+
+// For functions of the library that are no members of Model.
+struct ModelAccess {
+  static Model make(graph::ModelDef def, const LoadOptions& options) {
+    return Model(Model::Impl::make(std::move(def), options));
+  }
+  static graph::ModelDef present(const Model& model) { return model.impl_->with_present_state(); }
 };
 
 }  // namespace ondine

@@ -100,16 +100,16 @@ void Model::set_deadline(std::optional<std::chrono::milliseconds> per_call) {
   impl_->deadline = per_call;
 }
 
-PlanInfo Model::plan(std::span<const NamedValue> feeds, std::optional<std::size_t> algorithm,
-                     std::span<const std::string> fetches) const {
+PlanInfo Model::plan(Feeds feeds, std::optional<std::size_t> algorithm, Fetches fetches) const {
   return guard_memory("plan a call", [&] {
-    const trainer::Callable& callable =
-        algorithm ? impl_->require_algorithm(*algorithm).step : impl_->assembly.infer_for(feeds);
+    const trainer::Callable& callable = algorithm ? impl_->require_algorithm(*algorithm).step
+                                                  : impl_->assembly.infer_for(feeds.values());
+    const auto names = fetches.names();
     const trainer::Selection& selection = callable.select(
-        fetches.empty() ? std::span(callable.default_outputs) : fetches, impl_->runtime);
+        names.empty() ? std::span(callable.default_outputs) : names, impl_->runtime);
     const auto present = impl_->state.read();
     std::vector<Value> inputs;
-    callable.gather(feeds, present, inputs);
+    callable.gather(feeds.values(), present, inputs);
     const auto plan = selection.program->plan(inputs);
     PlanInfo info;
     info.arena_bytes = plan->arena_bytes;
@@ -180,7 +180,7 @@ std::vector<std::string> check_model(const std::filesystem::path& file,
     std::string message;
     findings.collect([&] {
       try {
-        trainer::assemble(trainer::load_checked(file, options.limits), options);
+        trainer::assemble(trainer::load_checked(file, options), options);
       } catch (const Error& error) {
         message = error.message();
         throw;

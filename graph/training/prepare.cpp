@@ -22,22 +22,32 @@ std::int64_t imported(const ModelDef& model, std::string_view domain) {
   return 0;
 }
 
+template <class Settings, class Require>
+void check_optimizer(const Settings& optimizer, const Require& require) {
+  const auto finite = [](double value) { return std::isfinite(value); };
+  const auto fraction = [](float value) { return value >= 0 && value < 1; };
+  require(finite(optimizer.learning_rate), "the learning rate must be a number",
+          optimizer.learning_rate);
+  require(finite(optimizer.weight_decay) && optimizer.weight_decay >= 0,
+          "the weight decay must not be negative", optimizer.weight_decay);
+  if constexpr (requires { optimizer.momentum; }) {
+    require(fraction(optimizer.momentum), "the momentum must be in [0, 1)", optimizer.momentum);
+  }
+  if constexpr (requires { optimizer.beta1; }) {
+    require(fraction(optimizer.beta1), "beta1 must be in [0, 1)", optimizer.beta1);
+    require(fraction(optimizer.beta2), "beta2 must be in [0, 1)", optimizer.beta2);
+  }
+}
+
 void check_options(const PrepareOptions& options) {
   const auto require = [](bool holds, const char* what, double value) {
     if (!holds) fail(ErrorCode::mismatch, what, ", found ", value);
   };
-  const auto finite = [](double value) { return std::isfinite(value); };
-  require(finite(options.learning_rate), "the learning rate must be a number",
-          options.learning_rate);
-  require(finite(options.weight_decay) && options.weight_decay >= 0,
-          "the weight decay must not be negative", options.weight_decay);
   require(options.huber_delta > 0, "the Huber delta must be positive", options.huber_delta);
   require(!options.clip_norm || *options.clip_norm > 0, "the clipping norm must be positive",
           options.clip_norm.value_or(1));
-  const auto fraction = [](float value) { return value >= 0 && value < 1; };
-  require(fraction(options.momentum), "the momentum must be in [0, 1)", options.momentum);
-  require(fraction(options.beta1), "beta1 must be in [0, 1)", options.beta1);
-  require(fraction(options.beta2), "beta2 must be in [0, 1)", options.beta2);
+  std::visit([&](const auto& optimizer) { check_optimizer(optimizer, require); },
+             options.optimizer);
 }
 
 void check_model(const ModelDef& model, std::int64_t opset) {
@@ -53,6 +63,27 @@ void check_model(const ModelDef& model, std::int64_t opset) {
   if (training > 1) {
     fail(ErrorCode::unsupported, training_domain, " ", training, ", prepare writes version 1");
   }
+}
+
+void set_property(ModelDef& model, const std::string& name, std::string text) {
+  std::erase_if(model.metadata, [&](const auto& one) { return one.first == name; });
+  model.metadata.emplace_back(name, std::move(text));
+}
+
+std::string name_of(Loss loss) {
+  switch (loss) {
+    case Loss::softmax_cross_entropy:
+      return "softmax-cross-entropy";
+    case Loss::bce_with_logits:
+      return "bce";
+    case Loss::mse:
+      return "mse";
+    case Loss::mae:
+      return "mae";
+    case Loss::huber:
+      return "huber";
+  }
+  return {};
 }
 
 }  // namespace
@@ -80,7 +111,8 @@ PrepareReport prepare(ModelDef& model, const PrepareOptions& options) {
   std::vector<ValueDef> statistic_outputs;
   std::swap(statistic_outputs, algorithm.outputs);
   const LossValues loss = write_loss(writer, prediction, options);
-  write_optimizer(writer, loss.loss, parameters.trained, options, info.update_binding);
+  const std::string rate =
+      write_optimizer(writer, loss.loss, parameters.trained, options, info.update_binding);
   algorithm.outputs.insert(algorithm.outputs.end(), statistic_outputs.begin(),
                            statistic_outputs.end());
   info.update_binding.insert(info.update_binding.end(), statistics.begin(), statistics.end());
@@ -88,7 +120,10 @@ PrepareReport prepare(ModelDef& model, const PrepareOptions& options) {
   GraphDef initialization;
   initialization.name = names.fresh("initialization");
   GraphWriter initialize(initialization, names, opset);
-  write_initialization(initialize, model.graph, parameters.trained, options.init,
+  const ChosenInit init = options.init == WeightInit::automatic
+                              ? choose_init(model.graph, parameters.trained)
+                              : ChosenInit{options.init, {}};
+  write_initialization(initialize, model.graph, parameters.trained, init.init,
                        info.initialization_binding);
   if (!initialization.nodes.empty()) info.initialization = std::move(initialization);
 
@@ -96,10 +131,16 @@ PrepareReport prepare(ModelDef& model, const PrepareOptions& options) {
   report.loss = loss.loss;
   for (const InitializerDef* one : parameters.trained) report.trained.push_back(one->name);
   for (const InitializerDef* one : parameters.frozen) report.frozen.push_back(one->name);
+  report.init = init.init;
+  report.init_reason = init.reason;
 
   model.ir_version = std::max(model.ir_version, first_training_ir);
   if (imported(model, training_domain) == 0) model.opsets.push_back({training_domain, 1});
   model.training.push_back(std::move(info));
+  set_property(model, "ondine.loss", name_of(options.loss));
+  set_property(model, "ondine.prediction", found.value);
+  set_property(model, "ondine.label", options.label);
+  set_property(model, "ondine.learning_rate", rate);
   return report;
 }
 

@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "core/message.h"
 
 namespace ondine::graph {
 namespace {
@@ -94,6 +98,7 @@ Distribution distribution(WeightInit init, const Fan& fan) {
       return {false, 1 / std::sqrt(in)};
     case WeightInit::keep:
     case WeightInit::zeros:
+    case WeightInit::automatic:
       break;
   }
   return {};
@@ -119,23 +124,50 @@ std::string draw(GraphWriter& writer, const InitializerDef& weight, const Distri
   return drawn == dtype ? value : writer.cast(value, dtype, weight.name + ".init");
 }
 
+// Weights of two or more dims that multiply data, with how they do.
+std::vector<std::pair<const InitializerDef*, Layout>> drawn_weights(
+    const GraphDef& main, const std::vector<const InitializerDef*>& trained) {
+  std::vector<std::pair<const InitializerDef*, Layout>> result;
+  for (const InitializerDef* weight : trained) {
+    const Shape& shape = weight->value.shape();
+    if (shape.rank() < 2 || shape.size() == 0) continue;
+    const Use use = use_of(main, weight->name);
+    if (use.multiplies) result.emplace_back(weight, use.layout);
+  }
+  return result;
+}
+
+bool all_equal(const Tensor& tensor) {
+  const std::size_t size = size_of(tensor.dtype());
+  const auto* bytes = static_cast<const std::byte*>(tensor.data());
+  return tensor.bytes() <= size || std::memcmp(bytes, bytes + size, tensor.bytes() - size) == 0;
+}
+
 }  // namespace
+
+ChosenInit choose_init(const GraphDef& main, const std::vector<const InitializerDef*>& trained) {
+  for (const auto& [weight, layout] : drawn_weights(main, trained)) {
+    if (!all_equal(weight->value)) {
+      return {WeightInit::keep,
+              "the model has been trained: elements of " + quoted(weight->name) + " differ"};
+    }
+  }
+  return {WeightInit::he_uniform,
+          "the model has not been trained: no weight has elements that differ"};
+}
 
 void write_initialization(GraphWriter& writer, const GraphDef& main,
                           const std::vector<const InitializerDef*>& trained, WeightInit init,
                           Properties& bindings) {
   if (init == WeightInit::keep) return;
-  for (const InitializerDef* weight : trained) {
+  for (const auto& [weight, layout] : drawn_weights(main, trained)) {
     const Shape& shape = weight->value.shape();
-    if (shape.rank() < 2 || shape.size() == 0) continue;
-    const Use use = use_of(main, weight->name);
-    if (!use.multiplies) continue;
     std::string value;
     if (init == WeightInit::zeros) {
       value = writer.node("Constant", {}, weight->name + ".init",
                           {{"value", Tensor(weight->value.dtype(), shape)}});
     } else {
-      value = draw(writer, *weight, distribution(init, fan_of(shape, use.layout)));
+      value = draw(writer, *weight, distribution(init, fan_of(shape, layout)));
     }
     writer.output(value, weight->value);
     bindings.emplace_back(weight->name, value);

@@ -7,6 +7,13 @@
 
 namespace ondine::graph {
 
+// What WeightInit::automatic stands for in this model, and why.
+struct ChosenInit {
+  WeightInit init = WeightInit::keep;
+  std::string reason;
+};
+ChosenInit choose_init(const GraphDef& main, const std::vector<const InitializerDef*>& trained);
+
 // Draws for every trained weight of two or more dims that multiplies its data (biases and other
 // element-wise operands restart from their initializers). Outputs are bound in `bindings`; the
 // graph stays empty when there is nothing to draw.

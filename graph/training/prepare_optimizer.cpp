@@ -10,21 +10,29 @@ namespace {
 class OptimizerWriter {
  public:
   OptimizerWriter(GraphWriter& writer, const PrepareOptions& options, Properties& bindings)
-      : writer_(&writer), options_(&options), bindings_(&bindings) {}
+      : writer_(&writer),
+        options_(&options),
+        bindings_(&bindings),
+        weight_decay_(
+            std::visit([](const auto& one) { return one.weight_decay; }, options.optimizer)) {}
 
-  void write(const std::string& loss, const std::vector<const InitializerDef*>& trained) {
+  // Returns the name of the learning rate.
+  std::string write(const std::string& loss, const std::vector<const InitializerDef*>& trained) {
     write_settings();
     std::vector<std::string> gradients = write_gradients(loss, trained);
     if (options_->clip_norm) clip(gradients, trained);
     for (std::size_t i = 0; i < trained.size(); ++i) update(*trained[i], gradients[i]);
+    return rate_;
   }
 
  private:
-  bool counts_steps() const { return options_->optimizer != Optimizer::sgd; }
+  bool counts_steps() const { return !std::holds_alternative<Sgd>(options_->optimizer); }
 
   void write_settings() {
     const std::string hint = "learning_rate";
-    rate_ = writer_->initializer(hint, Tensor::scalar(options_->learning_rate));
+    const float rate =
+        std::visit([](const auto& one) { return one.learning_rate; }, options_->optimizer);
+    rate_ = writer_->initializer(hint, Tensor::scalar(rate));
     ValueDef input;
     input.name = rate_;
     input.type = tensor_type(DType::float32, std::vector<DimDef>{});
@@ -101,23 +109,14 @@ class OptimizerWriter {
 
   std::string step_of(const InitializerDef& parameter, DType dtype, const std::string& x,
                       const std::string& g, const std::string& next) {
-    switch (options_->optimizer) {
-      case Optimizer::sgd:
-        return sgd(dtype, x, g, next);
-      case Optimizer::momentum:
-      case Optimizer::nesterov:
-        return momentum(parameter, dtype, x, g, next);
-      case Optimizer::adagrad:
-        return adagrad(parameter, dtype, x, g, next);
-      case Optimizer::adam:
-      case Optimizer::adamw:
-        return adam(parameter, dtype, x, g, next);
-    }
-    fail(ErrorCode::internal, "optimizer ", static_cast<int>(options_->optimizer));
+    return std::visit(
+        [&](const auto& settings) { return write_step(settings, parameter, dtype, x, g, next); },
+        options_->optimizer);
   }
 
-  std::string sgd(DType dtype, const std::string& x, std::string g, const std::string& next) {
-    if (options_->weight_decay != 0) {
+  std::string write_step(const Sgd&, const InitializerDef&, DType dtype, const std::string& x,
+                         std::string g, const std::string& next) {
+    if (weight_decay_ != 0) {
       const std::string decay = writer_->node("Mul", {x, decay_factor(dtype)}, x + ".decay");
       g = writer_->node("Add", {g, decay}, x + ".decayed_gradient");
     }
@@ -125,46 +124,56 @@ class OptimizerWriter {
     return writer_->node("Sub", {x, change}, next);
   }
 
-  std::string momentum(const InitializerDef& parameter, DType dtype, const std::string& x,
-                       const std::string& g, const std::string& next) {
-    const bool nesterov = options_->optimizer == Optimizer::nesterov;
+  std::string write_step(const Momentum& settings, const InitializerDef& parameter, DType dtype,
+                         const std::string& x, const std::string& g, const std::string& next) {
+    return momentum("standard", settings.momentum, parameter, dtype, x, g, next);
+  }
+
+  std::string write_step(const Nesterov& settings, const InitializerDef& parameter, DType dtype,
+                         const std::string& x, const std::string& g, const std::string& next) {
+    return momentum("nesterov", settings.momentum, parameter, dtype, x, g, next);
+  }
+
+  std::string momentum(const char* mode, float alpha, const InitializerDef& parameter, DType dtype,
+                       const std::string& x, const std::string& g, const std::string& next) {
     const State v = state(parameter, dtype, ".momentum");
     const auto out =
         writer_->nodes("Momentum", {rate_, step_, x, g, v.name}, {next, v.name + ".next"},
-                       {{"alpha", options_->momentum},
+                       {{"alpha", alpha},
                         {"beta", 1.0F},
-                        {"mode", std::string(nesterov ? "nesterov" : "standard")},
-                        {"norm_coefficient", options_->weight_decay}},
+                        {"mode", std::string(mode)},
+                        {"norm_coefficient", weight_decay_}},
                        training_domain);
     bind(v.name, out[1], v.zeros);
     return out[0];
   }
 
-  std::string adagrad(const InitializerDef& parameter, DType dtype, const std::string& x,
-                      const std::string& g, const std::string& next) {
+  std::string write_step(const Adagrad& settings, const InitializerDef& parameter, DType dtype,
+                         const std::string& x, const std::string& g, const std::string& next) {
     const State h = state(parameter, dtype, ".squares");
     const auto out = writer_->nodes(
         "Adagrad", {rate_, step_, x, g, h.name}, {next, h.name + ".next"},
-        {{"epsilon", options_->epsilon}, {"norm_coefficient", options_->weight_decay}},
-        training_domain);
+        {{"epsilon", settings.epsilon}, {"norm_coefficient", weight_decay_}}, training_domain);
     bind(h.name, out[1], h.zeros);
     return out[0];
   }
 
-  // The operator corrects its bias for T > 0, so T is the number of this step counted from 1.
-  std::string adam(const InitializerDef& parameter, DType dtype, const std::string& x,
-                   const std::string& g, const std::string& next) {
-    const bool decoupled = options_->optimizer == Optimizer::adamw && options_->weight_decay != 0;
+  // Adam and AdamW. The operator corrects its bias for T > 0, so T is the number of this step
+  // counted from 1.
+  template <class Settings>
+  std::string write_step(const Settings& settings, const InitializerDef& parameter, DType dtype,
+                         const std::string& x, const std::string& g, const std::string& next) {
+    constexpr bool is_adamw = std::is_same_v<Settings, AdamW>;
+    const bool decoupled = is_adamw && weight_decay_ != 0;
     const State v = state(parameter, dtype, ".mean");
     const State h = state(parameter, dtype, ".squares");
     const auto out =
         writer_->nodes("Adam", {rate_, next_step_, x, g, v.name, h.name},
                        {decoupled ? x + ".adam" : next, v.name + ".next", h.name + ".next"},
-                       {{"alpha", options_->beta1},
-                        {"beta", options_->beta2},
-                        {"epsilon", options_->epsilon},
-                        {"norm_coefficient",
-                         options_->optimizer == Optimizer::adamw ? 0.0F : options_->weight_decay}},
+                       {{"alpha", settings.beta1},
+                        {"beta", settings.beta2},
+                        {"epsilon", settings.epsilon},
+                        {"norm_coefficient", is_adamw ? 0.0F : weight_decay_}},
                        training_domain);
     bind(v.name, out[1], v.zeros);
     bind(h.name, out[2], h.zeros);
@@ -179,7 +188,7 @@ class OptimizerWriter {
 
   const std::string& decay_factor(DType dtype) {
     std::string& name = decays_[dtype];
-    if (name.empty()) name = writer_->scalar("decay", options_->weight_decay, dtype);
+    if (name.empty()) name = writer_->scalar("decay", weight_decay_, dtype);
     return name;
   }
 
@@ -200,6 +209,7 @@ class OptimizerWriter {
   GraphWriter* writer_;
   const PrepareOptions* options_;
   Properties* bindings_;
+  float weight_decay_;
   std::string rate_;
   std::string step_;
   std::string next_step_;
@@ -211,10 +221,10 @@ class OptimizerWriter {
 
 }  // namespace
 
-void write_optimizer(GraphWriter& writer, const std::string& loss,
-                     const std::vector<const InitializerDef*>& trained,
-                     const PrepareOptions& options, Properties& bindings) {
-  OptimizerWriter(writer, options, bindings).write(loss, trained);
+std::string write_optimizer(GraphWriter& writer, const std::string& loss,
+                            const std::vector<const InitializerDef*>& trained,
+                            const PrepareOptions& options, Properties& bindings) {
+  return OptimizerWriter(writer, options, bindings).write(loss, trained);
 }
 
 }  // namespace ondine::graph

@@ -8,9 +8,10 @@
 namespace ondine::graph {
 
 // Appends the derivatives of `loss` by every trained parameter, the optimizer with its state and
-// the learning rate input. New values become outputs; `bindings` receives what they update.
-void write_optimizer(GraphWriter& writer, const std::string& loss,
-                     const std::vector<const InitializerDef*>& trained,
-                     const PrepareOptions& options, Properties& bindings);
+// the learning rate input, whose name it returns. New values become outputs; `bindings` receives
+// what they update.
+std::string write_optimizer(GraphWriter& writer, const std::string& loss,
+                            const std::vector<const InitializerDef*>& trained,
+                            const PrepareOptions& options, Properties& bindings);
 
 }  // namespace ondine::graph

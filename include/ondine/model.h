@@ -1,9 +1,8 @@
-// A model that can be trained: state variables seeded from initializers, and the three methods of
-// the standard's training model, initialize, train_step and infer.
+// A model that can be trained: state variables seeded from initializers, and the methods of the
+// standard's training model (initialize, train_step and infer) with eval_step besides.
 #pragma once
 
 #include <chrono>
-
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -12,13 +11,16 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include <ondine/error.h>
+#include <ondine/external_data.h>
 #include <ondine/fusion.h>
 #include <ondine/limits.h>
 #include <ondine/plan.h>
+#include <ondine/results.h>
 #include <ondine/value.h>
 
 namespace ondine {
@@ -52,6 +54,9 @@ struct LoadOptions {
   std::optional<std::chrono::milliseconds> deadline = {};
   // Of loading, and of every call until set_cancel_flag.
   std::shared_ptr<const CancelFlag> cancel = {};
+  // Gives the external data of a model that is loaded from bytes; a checksum in the model is then
+  // not compared. Not used for files.
+  ExternalDataReader external_data = {};
 };
 
 // The names of all fusions.
@@ -129,13 +134,15 @@ struct ProfileEntry {
 // false to stop: the call throws Error(cancelled) and changes nothing.
 using ProgressCallback = std::function<bool(double fraction)>;
 
-// Not copyable. infer() and the other const methods may run in any number of threads at once, also
-// while one thread trains: each call then sees one version of the state. The non-const methods are
-// for one thread at a time. Every method that throws leaves the model as it was.
+// Not copyable. infer(), eval_step() and the other const methods may run in any number of threads
+// at once, also while one thread trains: each call then sees one version of the state. The
+// non-const methods are for one thread at a time. Every method that throws leaves the model as it
+// was.
 class Model {
  public:
   static Model load(const std::filesystem::path& file, const LoadOptions& options = {});
-  // External data is not available to a model that is loaded from bytes.
+  // The bytes are not needed afterwards. External data comes from LoadOptions::external_data;
+  // Error(invalid_model) for a model that has some when there is no such function.
   static Model load(std::span<const std::byte> bytes, const LoadOptions& options = {});
   Model(Model&&) noexcept;
   Model& operator=(Model&&) noexcept;
@@ -148,16 +155,29 @@ class Model {
   // One step of training_info `algorithm`: evaluates main and algorithm graph on the feeds and
   // assigns all updates at once. Returns the algorithm's outputs, or `fetches` when given (outputs
   // of main or algorithm graph).
-  NamedValues train_step(std::span<const NamedValue> feeds, std::size_t algorithm = 0,
-                         std::span<const std::string> fetches = {});
+  Results train_step(Feeds feeds, std::size_t algorithm = 0, Fetches fetches = {});
   // The same without allocating once warm: `results` names what is wanted; a tensor of the right
   // dtype and shape that is already there is overwritten, anything else is replaced.
-  void train_step_into(std::span<const NamedValue> feeds, std::size_t algorithm,
-                       std::span<NamedValue> results);
+  void train_step_into(Feeds feeds, std::size_t algorithm, std::span<NamedValue> results);
+
+  // What `algorithm` computes of a batch (loss, accuracy, ...) with the present state, in
+  // evaluation mode and without updates: Dropout passes its input through, BatchNormalization uses
+  // its running statistics, no derivative is computed. Takes the feeds of train_step and ignores
+  // those that only updates need. Returns the algorithm's outputs that depend on no Gradient or
+  // optimizer and are no updates, or `fetches` when given; Error(mismatch) when there are none.
+  Results eval_step(Feeds feeds, std::size_t algorithm = 0, Fetches fetches = {}) const;
 
   // Evaluates the main graph with the present state. All outputs, or `fetches`.
-  NamedValues infer(std::span<const NamedValue> feeds,
-                    std::span<const std::string> fetches = {}) const;
+  Results infer(Feeds feeds, Fetches fetches = {}) const;
+
+  // The learning rate of later steps. It is the input or state variable that prepare wrote or, in
+  // other models, the one named learning_rate or lr or read as R by an optimizer of the standard;
+  // Error(mismatch) that says what was looked for when there is none or more than one.
+  // An input: the default that steps use when it is not fed, not kept by checkpoints or exports;
+  // learning_rate() is an Error(mismatch) when it has none. A state variable: its value, which is
+  // kept. `rate` must be finite. Not while plan() runs in another thread.
+  float learning_rate(std::size_t algorithm = 0) const;
+  void set_learning_rate(float rate, std::size_t algorithm = 0);
 
   std::vector<PortInfo> inputs() const;   // of the main graph
   std::vector<PortInfo> outputs() const;  // of the main graph
@@ -182,6 +202,12 @@ class Model {
   RestoreReport restore_checkpoint(const std::filesystem::path& file);
   void export_inference(const std::filesystem::path& file, const ExportOptions& = {}) const;
   void export_training(const std::filesystem::path& file, const ExportOptions& = {}) const;
+  // The same files in memory. Error(limit) from 2 GiB on.
+  std::vector<std::byte> export_inference() const;
+  std::vector<std::byte> export_training() const;
+
+  // The model's metadata, names and texts. What prepare writes (prepare.h) is among it.
+  std::vector<std::pair<std::string, std::string>> metadata() const;
 
   std::uint64_t seed() const;
   std::uint64_t steps() const;  // training steps since load or initialize, over all algorithms
@@ -197,8 +223,7 @@ class Model {
   void set_deadline(std::optional<std::chrono::milliseconds> per_call);
 
   // Plans without running. algorithm: an index, or nothing for infer. `fetches` as in the call.
-  PlanInfo plan(std::span<const NamedValue> feeds, std::optional<std::size_t> algorithm,
-                std::span<const std::string> fetches = {}) const;
+  PlanInfo plan(Feeds feeds, std::optional<std::size_t> algorithm, Fetches fetches = {}) const;
   // The plan of a call, node by node. Error(mismatch) for a dim that is not given, an unknown input
   // or algorithm, or shapes that do not fit the model.
   PlanReport plan_report(const PlanRequest& request = {}) const;
@@ -211,6 +236,7 @@ class Model {
 
  private:
   struct Impl;
+  friend struct ModelAccess;
   explicit Model(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

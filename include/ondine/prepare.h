@@ -7,9 +7,11 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include <ondine/limits.h>
+#include <ondine/model.h>
 
 namespace ondine {
 
@@ -21,18 +23,57 @@ enum class Loss : std::uint8_t {
   huber,  // 0.5 d^2 below delta, delta (|d| - 0.5 delta) above
 };
 
-enum class Optimizer : std::uint8_t { sgd, momentum, nesterov, adagrad, adam, adamw };
+// Optimizers, by the update that they write. learning_rate is the default of the input
+// "learning_rate"; weight_decay adds weight_decay * w to the gradient of each parameter w, but for
+// AdamW, which takes learning_rate * weight_decay * w off the parameter itself.
+struct Sgd {
+  float learning_rate = 0.01F;
+  float weight_decay = 0;
+};
+struct Momentum {
+  float learning_rate = 0.01F;
+  float momentum = 0.9F;  // in [0, 1)
+  float weight_decay = 0;
+};
+struct Nesterov {
+  float learning_rate = 0.01F;
+  float momentum = 0.9F;  // in [0, 1)
+  float weight_decay = 0;
+};
+struct Adagrad {
+  float learning_rate = 0.01F;
+  float epsilon = 1e-8F;
+  float weight_decay = 0;
+};
+struct Adam {
+  float learning_rate = 0.001F;
+  float beta1 = 0.9F;    // in [0, 1)
+  float beta2 = 0.999F;  // in [0, 1)
+  float epsilon = 1e-8F;
+  float weight_decay = 0;
+};
+struct AdamW {
+  float learning_rate = 0.001F;
+  float beta1 = 0.9F;    // in [0, 1)
+  float beta2 = 0.999F;  // in [0, 1)
+  float epsilon = 1e-8F;
+  float weight_decay = 0;
+};
+using Optimizer = std::variant<Sgd, Momentum, Nesterov, Adagrad, Adam, AdamW>;
 
-// How initialize() draws weights of two or more dims; biases and the like become what they are in
-// the model: zeros stay zeros, ones stay ones, other vectors keep their values.
+// What initialize() makes of weights of two or more dims; biases and the like become what they are
+// in the model: zeros stay zeros, ones stay ones, other vectors keep their values.
 enum class WeightInit : std::uint8_t {
-  keep,
+  keep,  // they go back to the values in the model
   xavier_uniform,
   xavier_normal,
   he_uniform,
   he_normal,
   uniform,
-  zeros
+  zeros,
+  // keep where the model has been trained, which is when some weight has elements that differ;
+  // else he_uniform.
+  automatic,
 };
 
 struct PrepareOptions {
@@ -40,13 +81,7 @@ struct PrepareOptions {
   std::string output;  // the main output the loss reads; empty: the only or first one
   std::string label = "label";
   float huber_delta = 1;
-  Optimizer optimizer = Optimizer::sgd;
-  float learning_rate = 0.01F;  // default of the input "learning_rate"
-  float momentum = 0.9F;
-  float beta1 = 0.9F;
-  float beta2 = 0.999F;
-  float epsilon = 1e-8F;
-  float weight_decay = 0;
+  Optimizer optimizer = Sgd{};
   std::optional<float> clip_norm;  // bound of the gradients' global norm
   // Glob patterns (* and ?) on initializer names. Nothing: every floating point initializer that
   // the loss depends on, but for constants: rank 0, factors and exponents of one element, divisors,
@@ -58,7 +93,7 @@ struct PrepareOptions {
   std::optional<std::size_t> last_layers;
   // Parameters that the exporter found equal and wrote once are trained on their own again.
   bool untie = false;
-  WeightInit init = WeightInit::he_uniform;
+  WeightInit init = WeightInit::automatic;
   bool accuracy = true;  // softmax_cross_entropy only: output "accuracy"
   // Dropout and BatchNormalization train (statistics bound as state) instead of staying frozen. The
   // main graph infers in either case, also where the file was exported in training mode.
@@ -73,10 +108,26 @@ struct PrepareReport {
   std::string loss;
   std::vector<std::string> trained;
   std::vector<std::string> frozen;
+  WeightInit init = WeightInit::keep;  // never automatic
+  std::string init_reason;             // why automatic chose it; empty when init was given
 };
 
-// Throws Error(unsupported) naming the first operator on the loss's path without a derivative,
-// Error(mismatch) for a pattern that matches nothing.
+// An inference model with its training information added, ready to train: initialize(load.seed) has
+// been called. From a file, from the bytes of one, or from a loaded model with its present weights.
+// The model's metadata says "ondine.loss" (softmax-cross-entropy, bce, mse, mae or huber),
+// "ondine.prediction" (the value in the main graph that the loss reads), "ondine.label" and
+// "ondine.learning_rate" (the inputs).
+// Throws what Model::load throws, Error(unsupported) naming the first operator on the loss's path
+// without a derivative, and Error(mismatch) for a pattern that matches nothing, an output that is
+// not there, options out of range, and a model that has training information already.
+Model prepare(const std::filesystem::path& model, const PrepareOptions& options = {},
+              const LoadOptions& load = {}, PrepareReport* report = nullptr);
+Model prepare(std::span<const std::byte> model, const PrepareOptions& options = {},
+              const LoadOptions& load = {}, PrepareReport* report = nullptr);
+Model prepare(const Model& model, const PrepareOptions& options = {}, const LoadOptions& load = {},
+              PrepareReport* report = nullptr);
+
+// From file to file, without initializing anything; `output` is replaced in one step. Same errors.
 PrepareReport prepare(const std::filesystem::path& input, const std::filesystem::path& output,
                       const PrepareOptions& options, const Limits& limits = {});
 

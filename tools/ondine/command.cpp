@@ -4,6 +4,8 @@
 #include <iostream>
 #include <type_traits>
 
+#include <ondine/version.h>
+
 namespace ondine::cli {
 namespace {
 
@@ -72,6 +74,8 @@ void Command::runs(std::function<int()> action) {
 
 Parser::Parser() : app_(std::make_unique<CLI::App>("Train ONNX models where they run.", "ondine")) {
   app_->require_subcommand(1);
+  app_->set_version_flag("--version", std::string("ondine ") + version(),
+                         "Print the version and exit");
   app_->set_help_all_flag("--help-all", "Help of all commands");
   app_->footer("See 'ondine COMMAND --help' for the options and examples of a command.");
 }

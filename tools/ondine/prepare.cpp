@@ -18,10 +18,10 @@ const std::map<std::string, Loss> losses{{"softmax-cross-entropy", Loss::softmax
                                          {"mae", Loss::mae},
                                          {"huber", Loss::huber}};
 const std::map<std::string, Optimizer> optimizers{
-    {"sgd", Optimizer::sgd},           {"momentum", Optimizer::momentum},
-    {"nesterov", Optimizer::nesterov}, {"adagrad", Optimizer::adagrad},
-    {"adam", Optimizer::adam},         {"adamw", Optimizer::adamw}};
-const std::map<std::string, WeightInit> inits{{"keep", WeightInit::keep},
+    {"sgd", Sgd{}},         {"momentum", Momentum{}}, {"nesterov", Nesterov{}},
+    {"adagrad", Adagrad{}}, {"adam", Adam{}},         {"adamw", AdamW{}}};
+const std::map<std::string, WeightInit> inits{{"auto", WeightInit::automatic},
+                                              {"keep", WeightInit::keep},
                                               {"xavier-uniform", WeightInit::xavier_uniform},
                                               {"xavier-normal", WeightInit::xavier_normal},
                                               {"he-uniform", WeightInit::he_uniform},
@@ -31,20 +31,36 @@ const std::map<std::string, WeightInit> inits{{"keep", WeightInit::keep},
                                               {"uniform", WeightInit::uniform},
                                               {"zeros", WeightInit::zeros}};
 
-// The usual learning rate of each optimizer.
-float default_rate(Optimizer optimizer) {
-  return optimizer == Optimizer::adam || optimizer == Optimizer::adamw ? 1e-3F : 1e-2F;
-}
-
 struct Options {
   std::string input;
   std::string output_file;
   std::optional<float> learning_rate;
+  std::optional<float> momentum;
+  std::optional<float> beta1;
+  std::optional<float> beta2;
+  std::optional<float> epsilon;
+  std::optional<float> weight_decay;
   std::optional<float> clip_norm;
   bool no_accuracy = false;
   bool no_training_mode = false;
   PrepareOptions prepare;
 };
+
+std::string name_of(WeightInit init) { return init == WeightInit::keep ? "keep" : "he-uniform"; }
+
+// Options of other optimizers are accepted and have no effect.
+template <class Settings>
+void set_options(Settings& settings, const Options& options) {
+  const auto set = [](float& to, const std::optional<float>& value) { to = value.value_or(to); };
+  set(settings.learning_rate, options.learning_rate);
+  set(settings.weight_decay, options.weight_decay);
+  if constexpr (requires { settings.momentum; }) set(settings.momentum, options.momentum);
+  if constexpr (requires { settings.epsilon; }) set(settings.epsilon, options.epsilon);
+  if constexpr (requires { settings.beta1; }) {
+    set(settings.beta1, options.beta1);
+    set(settings.beta2, options.beta2);
+  }
+}
 
 void add_options(Command command, Options& options) {
   PrepareOptions& prepare = options.prepare;
@@ -62,16 +78,16 @@ void add_options(Command command, Options& options) {
   command.option("--untie", &prepare.untie,
                  "Parameters that PyTorch's exporter found equal train on their own again");
   command.option("--learning-rate", &options.learning_rate, "Default of the learning rate");
-  command.option("--momentum", &prepare.momentum, "Of momentum and nesterov");
-  command.option("--beta1", &prepare.beta1, "Of adam and adamw");
-  command.option("--beta2", &prepare.beta2, "Of adam and adamw");
-  command.option("--epsilon", &prepare.epsilon, "Of adagrad, adam and adamw");
-  command.option("--weight-decay", &prepare.weight_decay, "Weight decay");
+  command.option("--momentum", &options.momentum, "Of momentum and nesterov");
+  command.option("--beta1", &options.beta1, "Of adam and adamw");
+  command.option("--beta2", &options.beta2, "Of adam and adamw");
+  command.option("--epsilon", &options.epsilon, "Of adagrad, adam and adamw");
+  command.option("--weight-decay", &options.weight_decay, "Weight decay");
   command.option("--clip-norm", &options.clip_norm, "Bound of the gradients' global norm");
   command.option("--huber-delta", &prepare.huber_delta, "Where the Huber loss becomes linear");
   command.choice("--init", &prepare.init, inits,
-                 "Of weights: he-uniform, he-normal, xavier-uniform, xavier-normal, uniform, zeros "
-                 "or keep");
+                 "Of weights: auto (the default: keep trained ones, else he-uniform), keep, "
+                 "he-uniform, he-normal, xavier-uniform, xavier-normal, uniform or zeros");
   command.option("--external-data-from", &prepare.external_data_from,
                  "Tensors of at least this many bytes go to a file of their own");
   command.option("--no-accuracy", &options.no_accuracy, "No accuracy output");
@@ -95,13 +111,16 @@ void add_prepare(Parser& parser) {
   add_options(command, *options);
   command.runs([options] {
     PrepareOptions& prepare = options->prepare;
-    prepare.learning_rate = options->learning_rate.value_or(default_rate(prepare.optimizer));
+    std::visit([&](auto& settings) { set_options(settings, *options); }, prepare.optimizer);
     prepare.clip_norm = options->clip_norm;
     prepare.accuracy = !options->no_accuracy;
     prepare.training_mode = !options->no_training_mode;
     const PrepareReport report = ondine::prepare(options->input, options->output_file, prepare);
     std::cout << options->output_file << ": loss '" << report.loss << "', trains "
               << report.trained.size() << " parameters, " << report.frozen.size() << " frozen\n";
+    if (!report.init_reason.empty()) {
+      std::cout << "  init    " << name_of(report.init) << ", since " << report.init_reason << '\n';
+    }
     for (const std::string& name : report.trained) std::cout << "  train   " << name << '\n';
     for (const std::string& name : report.frozen) std::cout << "  freeze  " << name << '\n';
     return 0;

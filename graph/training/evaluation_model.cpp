@@ -1,0 +1,133 @@
+#include "graph/training/evaluation_model.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "graph/training/combine.h"
+#include "graph/training/evaluation_mode.h"
+#include "graph/training/prepare_names.h"
+#include "graph/training/prepare_writer.h"
+
+namespace ondine::graph {
+namespace {
+
+using Strings = std::set<std::string, std::less<>>;
+
+std::int64_t opset_of(const std::vector<OpsetImport>& opsets, std::int64_t otherwise) {
+  const auto found = std::find_if(opsets.begin(), opsets.end(),
+                                  [](const OpsetImport& one) { return one.domain.empty(); });
+  return found == opsets.end() ? otherwise : found->version;
+}
+
+// Finds the nodes that are or call a Gradient or an optimizer.
+class TrainingNodes {
+ public:
+  explicit TrainingNodes(const ModelDef& model) {
+    for (const FunctionDef& one : model.functions) {
+      functions_.emplace(Key{one.domain, one.name, one.overload}, &one);
+    }
+  }
+
+  bool contains(const NodeDef& node) {
+    if (node.domain == training_domain &&
+        one_of(node.op, {"Gradient", "Adagrad", "Adam", "Momentum"})) {
+      return true;
+    }
+    for (const auto& body : bodies_of(node)) {
+      if (any(body->nodes)) return true;
+    }
+    const auto function = functions_.find({node.domain, node.op, node.overload});
+    if (function == functions_.end()) return false;
+    const auto [known, added] = calls_.emplace(function->second, false);
+    if (added) known->second = any(function->second->nodes);
+    return known->second;
+  }
+
+ private:
+  using Key = std::tuple<std::string_view, std::string_view, std::string_view>;
+
+  bool any(const std::vector<NodeDef>& nodes) {
+    return std::any_of(nodes.begin(), nodes.end(),
+                       [&](const NodeDef& node) { return contains(node); });
+  }
+
+  std::map<Key, const FunctionDef*> functions_;
+  std::map<const FunctionDef*, bool> calls_;  // whether it contains such a node
+};
+
+// Values that depend on a Gradient or an optimizer. Nodes stand in topological order.
+Strings trained_values(const ModelDef& model, const GraphDef& graph) {
+  TrainingNodes training(model);
+  Strings result;
+  for (const NodeDef& node : graph.nodes) {
+    const std::vector<std::string> reads = reads_of(node);
+    const bool depends = training.contains(node) ||
+                         std::any_of(reads.begin(), reads.end(), [&](const std::string& name) {
+                           return result.contains(name);
+                         });
+    if (depends) result.insert(node.outputs.begin(), node.outputs.end());
+  }
+  result.erase("");
+  return result;
+}
+
+// Drops nodes and initializers that no output needs. Returns every name that is left.
+Strings keep_needed(GraphDef& graph) {
+  Strings needed;
+  for (const ValueDef& output : graph.outputs) needed.insert(output.name);
+  std::vector<NodeDef> kept;
+  for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
+    if (std::none_of(node->outputs.begin(), node->outputs.end(),
+                     [&](const std::string& name) { return needed.contains(name); })) {
+      continue;
+    }
+    for (const std::string& name : reads_of(*node)) needed.insert(name);
+    kept.push_back(std::move(*node));
+  }
+  std::reverse(kept.begin(), kept.end());
+  graph.nodes = std::move(kept);
+  for (const NodeDef& node : graph.nodes) needed.insert(node.outputs.begin(), node.outputs.end());
+  const auto unneeded = [&](const auto& one) { return !needed.contains(one.name); };
+  std::erase_if(graph.initializers, unneeded);
+  std::erase_if(graph.sparse_initializers, unneeded);
+  std::erase_if(graph.value_infos, unneeded);
+  std::erase_if(graph.quantization,
+                [&](const QuantizationDef& one) { return !needed.contains(one.tensor); });
+  return needed;
+}
+
+}  // namespace
+
+EvaluationModel evaluation_model(const ModelDef& model, std::size_t algorithm) {
+  EvaluationModel result;
+  result.model = model;
+  result.model.training.clear();
+  GraphDef& graph = result.model.graph;
+  graph = combine(model, algorithm);
+
+  const TrainingInfoDef& info = model.training[algorithm];
+  const Strings trained = trained_values(model, graph);
+  std::erase_if(graph.outputs, [&](const ValueDef& one) { return trained.contains(one.name); });
+  for (const ValueDef& one : (info.algorithm ? *info.algorithm : model.graph).outputs) {
+    const bool bound = std::any_of(info.update_binding.begin(), info.update_binding.end(),
+                                   [&](const auto& binding) { return binding.second == one.name; });
+    if (!bound && !trained.contains(one.name)) result.default_outputs.push_back(one.name);
+  }
+
+  const std::int64_t opset = opset_of(model.opsets, 1);
+  set_evaluation_mode(graph.nodes, opset);
+  for (FunctionDef& function : result.model.functions) {
+    set_evaluation_mode(function.nodes, opset_of(function.opsets, opset));
+  }
+  const Strings needed = keep_needed(graph);
+  std::erase_if(graph.inputs, [&](const ValueDef& input) {
+    if (needed.contains(input.name)) return false;
+    result.unread_inputs.push_back(input.name);
+    return true;
+  });
+  return result;
+}
+
+}  // namespace ondine::graph

@@ -1,0 +1,18 @@
+// Everything but <ondine/eigen.h>, which needs Eigen.
+#pragma once
+
+#include <ondine/build.h>
+#include <ondine/data.h>
+#include <ondine/dtype.h>
+#include <ondine/error.h>
+#include <ondine/gradcheck.h>
+#include <ondine/limits.h>
+#include <ondine/model.h>
+#include <ondine/operators.h>
+#include <ondine/prepare.h>
+#include <ondine/results.h>
+#include <ondine/shape.h>
+#include <ondine/tensor.h>
+#include <ondine/value.h>
+#include <ondine/version.h>
+#include <ondine/weights.h>

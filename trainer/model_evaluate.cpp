@@ -1,0 +1,59 @@
+#include "core/message.h"
+#include "core/out_of_memory.h"
+#include "core/stop.h"
+#include "trainer/model_impl.h"
+
+namespace ondine {
+
+const trainer::Callable& Model::Impl::evaluation(std::size_t algorithm) const {
+  require_algorithm(algorithm);
+  const std::lock_guard lock(evaluations_mutex);
+  auto& made = evaluations[algorithm];
+  if (!made) {
+    std::vector<trainer::Variable> variables;
+    for (std::size_t i = 0; i < state.size(); ++i) variables.push_back(state.variable(i));
+    const StopScope scope(stop());
+    made = std::make_unique<trainer::Callable>(
+        trainer::assemble_evaluation(def, algorithm, std::move(variables), options));
+  }
+  return *made;
+}
+
+Results Model::Impl::evaluate(const trainer::Callable& callable, Feeds feeds,
+                              std::span<const std::string> names) const {
+  const trainer::Selection& selection = callable.select(names, runtime);
+  graph::CallState call = call_state(steps);
+  const auto present = state.read();
+  std::vector<Value> inputs;
+  callable.gather(feeds.values(), present, inputs);
+  const auto executor = selection.program->acquire(inputs);
+  run(*executor, call);
+  NamedValues results;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    results.emplace_back(names[i], Value());
+    store_result(results.back().second, executor->value(selection.values[i]));
+  }
+  return Results(std::move(results));
+}
+
+Results Model::infer(Feeds feeds, Fetches fetches) const {
+  return guard_memory("evaluate the model", [&] {
+    const trainer::Callable& infer = impl_->assembly.infer_for(feeds.values());
+    return impl_->evaluate(
+        infer, feeds, fetches.names().empty() ? std::span(infer.default_outputs) : fetches.names());
+  });
+}
+
+Results Model::eval_step(Feeds feeds, std::size_t algorithm, Fetches fetches) const {
+  return guard_memory("evaluate the training algorithm", [&] {
+    const trainer::Callable& evaluation = impl_->evaluation(algorithm);
+    if (!fetches.names().empty()) return impl_->evaluate(evaluation, feeds, fetches.names());
+    if (evaluation.default_outputs.empty()) {
+      fail(ErrorCode::mismatch, "every output of algorithm ", algorithm,
+           " is an update or depends on a Gradient or an optimizer: nothing to evaluate");
+    }
+    return impl_->evaluate(evaluation, feeds, evaluation.default_outputs);
+  });
+}
+
+}  // namespace ondine
