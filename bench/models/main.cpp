@@ -23,30 +23,30 @@ struct Workload {
   ondine::PrepareOptions options;
 };
 
-ondine::PrepareOptions options(ondine::Optimizer optimizer, float rate) {
+ondine::PrepareOptions options(const ondine::Optimizer& optimizer) {
   ondine::PrepareOptions result;
   result.optimizer = optimizer;
-  result.learning_rate = rate;
   result.init = ondine::WeightInit::keep;
   result.accuracy = false;
   return result;
 }
 
 std::vector<Workload> workloads() {
-  using ondine::Optimizer;
-  auto head_only = options(Optimizer::sgd, 0.01F);
+  using ondine::Adam;
+  using ondine::Sgd;
+  auto head_only = options(Sgd{.learning_rate = 0.01F});
   head_only.train = {"classifier.*"};
   head_only.training_mode = false;
   return {
-      {"W1", mlp, {64, 784}, 64, 10, options(Optimizer::sgd, 0.01F)},
-      {"W2", mlp, {64, 784}, 64, 10, options(Optimizer::adam, 0.001F)},
-      {"W3", lenet, {32, 1, 28, 28}, 32, 10, options(Optimizer::adam, 0.001F)},
-      {"W4", mobilenet_v2, {8, 3, 224, 224}, 8, 1000, options(Optimizer::sgd, 0.001F)},
+      {"W1", mlp, {64, 784}, 64, 10, options(Sgd{.learning_rate = 0.01F})},
+      {"W2", mlp, {64, 784}, 64, 10, options(Adam{.learning_rate = 0.001F})},
+      {"W3", lenet, {32, 1, 28, 28}, 32, 10, options(Adam{.learning_rate = 0.001F})},
+      {"W4", mobilenet_v2, {8, 3, 224, 224}, 8, 1000, options(Sgd{.learning_rate = 0.001F})},
       {"W5", mobilenet_v2, {8, 3, 224, 224}, 8, 1000, head_only},
-      {"W6", resnet18, {8, 3, 32, 32}, 8, 10, options(Optimizer::momentum, 0.001F)},
-      {"W7", transformer, {8, 128, 256}, 8, 10, options(Optimizer::adam, 0.0001F)},
-      {"W8", lstm, {100, 16, 40}, 16, 10, options(Optimizer::adam, 0.001F)},
-      {"W9", mlp, {1, 784}, 1, 10, options(Optimizer::sgd, 0.001F)},
+      {"W6", resnet18, {8, 3, 32, 32}, 8, 10, options(ondine::Momentum{.learning_rate = 0.001F})},
+      {"W7", transformer, {8, 128, 256}, 8, 10, options(Adam{.learning_rate = 0.0001F})},
+      {"W8", lstm, {100, 16, 40}, 16, 10, options(Adam{.learning_rate = 0.001F})},
+      {"W9", mlp, {1, 784}, 1, 10, options(Sgd{.learning_rate = 0.001F})},
   };
 }
 

@@ -89,8 +89,7 @@ void run(const fs::path& data_folder, const fs::path& out) {
   const Tensor& test_labels = find(data.validation, "labels");
 
   PrepareOptions base_options;
-  base_options.optimizer = Optimizer::adam;
-  base_options.learning_rate = 0.001F;
+  base_options.optimizer = Adam{.learning_rate = 0.001F};
   Model base = prepared(example::make_cnn(8, "old_head"), folder, "base", base_options);
   train(base, data.train, choose(train_labels, 8, 1500), 2, 64);
   std::cout << "backbone, classes 0-7: test accuracy "
@@ -103,7 +102,7 @@ void run(const fs::path& data_folder, const fs::path& out) {
   };
   PrepareOptions head_options = base_options;
   head_options.train = {"head.*"};
-  head_options.learning_rate = 0.01F;
+  head_options.optimizer = Adam{.learning_rate = 0.01F};
   Model personal =
       prepared(example::make_cnn(10, "head", trained), folder, "personal", head_options);
   train(personal, data.train, choose(train_labels, 10, 20), 40, 20);

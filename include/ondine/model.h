@@ -36,7 +36,7 @@ enum class UpdatePolicy : std::uint8_t {
 };
 
 struct LoadOptions {
-  Limits limits;
+  Limits limits = {};
   // Threads that a call may use, the caller's included. Results have the same bits for any number.
   int threads = 1;
   // Seed of the random state until initialize() is called.
@@ -45,11 +45,11 @@ struct LoadOptions {
   bool optimize = true;
   // Fusions to leave out. The environment variable ONDINE_NO_FUSION adds to them: names of
   // fusions_from_name, separated by commas.
-  std::vector<Fusion> no_fusion;
+  std::vector<Fusion> no_fusion = {};
   UpdatePolicy updates = UpdatePolicy::atomic;
   // Bound of PlanInfo's bytes together: cheap values are computed again rather than kept until a
   // call fits. Error(limit) that says how much is needed when it cannot.
-  std::optional<std::uint64_t> memory_budget;
+  std::optional<std::uint64_t> memory_budget = {};
   // Of loading, and of every call until set_deadline: Error(limit) when it takes longer.
   std::optional<std::chrono::milliseconds> deadline = {};
   // Of loading, and of every call until set_cancel_flag.
@@ -113,7 +113,7 @@ struct RestoreReport {
 struct ExportOptions {
   // Tensors of at least this many bytes go to one file beside the model, NAME.HASH.data; the data
   // file of an earlier export to NAME is removed.
-  std::optional<std::uint64_t> external_data_from;
+  std::optional<std::uint64_t> external_data_from = {};
 };
 
 // Memory of one call with given input shapes, known before it runs.

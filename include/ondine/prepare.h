@@ -78,19 +78,19 @@ enum class WeightInit : std::uint8_t {
 
 struct PrepareOptions {
   Loss loss = Loss::softmax_cross_entropy;
-  std::string output;  // the main output the loss reads; empty: the only or first one
+  std::string output = {};  // the main output the loss reads; empty: the only or first one
   std::string label = "label";
   float huber_delta = 1;
   Optimizer optimizer = Sgd{};
-  std::optional<float> clip_norm;  // bound of the gradients' global norm
+  std::optional<float> clip_norm = {};  // bound of the gradients' global norm
   // Glob patterns (* and ?) on initializer names. Nothing: every floating point initializer that
   // the loss depends on, but for constants: rank 0, factors and exponents of one element, divisors,
   // what is taken off an input, zeros that recurrent layers start from. Where the file's metadata
   // says what is a parameter (PyTorch, dynamo=True) that decides.
-  std::vector<std::string> train;
-  std::vector<std::string> freeze;
+  std::vector<std::string> train = {};
+  std::vector<std::string> freeze = {};
   // Train only the parameters of the last layers (nodes with parameters, counted from the output).
-  std::optional<std::size_t> last_layers;
+  std::optional<std::size_t> last_layers = {};
   // Parameters that the exporter found equal and wrote once are trained on their own again.
   bool untie = false;
   WeightInit init = WeightInit::automatic;
@@ -100,7 +100,7 @@ struct PrepareOptions {
   bool training_mode = true;
   // Tensors of at least this many bytes go to one file beside the output (see ExportOptions);
   // needed from 2 GiB on.
-  std::optional<std::uint64_t> external_data_from;
+  std::optional<std::uint64_t> external_data_from = {};
 };
 
 // What was written, for messages: names of inputs, outputs and trained parameters.

@@ -151,11 +151,11 @@ TEST_CASE("a commit section does not stop for a call around the step") {
   outer.set_cancel_flag(flag);
   outer.set_progress([&](double) {
     flag->store(true);
-    inner.train_step({{{"x", random_floats({1, 300}, 5)}, {"label", Tensor(DType::int64, {1})}}}, 0,
+    inner.train_step({{"x", random_floats({1, 300}, 5)}, {"label", Tensor(DType::int64, {1})}}, 0,
                      loss_only);
     return true;
   });
-  CHECK_THROWS_WITH(outer.infer({{{"x", Tensor::of<float>({1, 2}, {1, 1})}}}),
+  CHECK_THROWS_WITH(outer.infer({{"x", Tensor::of<float>({1, 2}, {1, 1})}}),
                     Catch::Contains("cancelled"));
   CHECK_FALSE(inner.get_state("w").identical(before));
 }

@@ -166,7 +166,7 @@ TEST_CASE("a layer whose first output is left out trains") {
   b.output("y", DType::float32, {"N", 2});
   b.save(file);
   PrepareOptions options;
-  options.learning_rate = 0.5F;
+  options.optimizer = Sgd{.learning_rate = 0.5F};
   prepare(file, file, options);
   auto model = Model::load(file);
   const NamedValues feeds{{"x", random_floats({5, 3, 3}, 4)},

@@ -434,21 +434,24 @@ TEST_CASE("a bias added after a product belongs to its layer") {
 }
 
 TEST_CASE("every optimizer and loss writes a well-formed graph") {
-  const auto optimizer = GENERATE(Optimizer::sgd, Optimizer::momentum, Optimizer::nesterov,
-                                  Optimizer::adagrad, Optimizer::adam, Optimizer::adamw);
+  constexpr float decay = 0.01F;
+  const auto optimizer = GENERATE(
+      Optimizer(Sgd{.weight_decay = decay}), Optimizer(Momentum{.weight_decay = decay}),
+      Optimizer(Nesterov{.weight_decay = decay}), Optimizer(Adagrad{.weight_decay = decay}),
+      Optimizer(Adam{.weight_decay = decay}), Optimizer(AdamW{.weight_decay = decay}));
   const auto loss = GENERATE(Loss::softmax_cross_entropy, Loss::bce_with_logits, Loss::mse,
                              Loss::mae, Loss::huber);
   ModelDef model = network();
   PrepareOptions options;
   options.optimizer = optimizer;
   options.loss = loss;
-  options.weight_decay = 0.01F;
   options.clip_norm = 1.0F;
   prepare(model, options);
   require_single_assignment(model);
   const GraphDef& algorithm = *model.training[0].algorithm;
   CHECK(find_op(algorithm, "Gradient")->inputs.size() == 5);
-  CHECK((find_initializer(algorithm, "step") != nullptr) == (optimizer != Optimizer::sgd));
+  CHECK((find_initializer(algorithm, "step") != nullptr) ==
+        !std::holds_alternative<Sgd>(optimizer));
 }
 
 TEST_CASE("initialization draws weights by their fan and leaves biases") {
@@ -476,7 +479,7 @@ TEST_CASE("names of the model are never taken again") {
   weight(model, "step", {1});
   weight(model, "fc.w.mean", {1});
   PrepareOptions options;
-  options.optimizer = Optimizer::adam;
+  options.optimizer = Adam{};
   CHECK(prepare(model, options).loss == "loss_1");
   require_single_assignment(model);
 }

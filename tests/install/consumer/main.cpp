@@ -16,7 +16,7 @@ int main() {
   builder.save("line.onnx");
   PrepareOptions options;
   options.loss = Loss::mse;
-  options.learning_rate = 0.1F;
+  options.optimizer = Sgd{.learning_rate = 0.1F};
   prepare("line.onnx", "line_train.onnx", options);
   Model model = Model::load("line_train.onnx");
   const NamedValues feeds{{"x", Tensor::of<float>({2, 1}, {1, 2})},
