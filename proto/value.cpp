@@ -17,7 +17,7 @@ template <class Message>
 Value load(std::span<const std::byte> bytes, MessageId id, const Limits& limits) {
   const ArenaMessage<Message> proto;
   decode(bytes, id, limits, *proto);
-  ExternalData none(std::nullopt, limits);
+  ExternalData none(ExternalDataReader(), limits);
   Importer importer{limits, none};
   return import_value(*proto, importer);
 }
@@ -102,7 +102,7 @@ std::pair<std::string, Tensor> load_named_tensor(std::span<const std::byte> byte
                                                  const Limits& limits) {
   const ArenaMessage<onnx::TensorProto> proto;
   decode(bytes, MessageId::tensor, limits, *proto);
-  ExternalData none(std::nullopt, limits);
+  ExternalData none(ExternalDataReader(), limits);
   Importer importer{limits, none};
   Tensor tensor = import_tensor(*proto, importer);
   return {proto->name(), std::move(tensor)};
