@@ -37,8 +37,10 @@ struct Checkpoint {
   ModelIdentity model;
   std::vector<CheckpointVariable> state;  // names are unique
   std::uint64_t random_seed = 0;
+  // The step whose random numbers come next. Model writes its `step` and does not read this field.
   std::uint64_t random_step = 0;
   std::uint64_t step = 0;
+  // Model writes the cursor's and does not read this field, which other readers may show.
   std::uint64_t epoch = 0;
   std::vector<std::uint64_t> algorithm_steps;  // one for each algorithm
   TrainingCursor cursor;

@@ -1,4 +1,4 @@
-# The library, its public headers and find_package(ondine).
+# The library, its public headers, find_package(ondine) and pkg-config.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(_config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/ondine)
@@ -11,6 +11,20 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/ondine-config-version.cma
   COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/ondine-config.cmake
   ${PROJECT_BINARY_DIR}/ondine-config-version.cmake DESTINATION ${_config_dir})
+
+# ondine.pc finds the prefix from its own place, so that an installed tree can be moved.
+set(_pc_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+file(RELATIVE_PATH ONDINE_PC_PREFIX /${_pc_dir} /)
+set(ONDINE_PC_LIBRARIES)
+foreach(_library IN LISTS ONDINE_OPTIONAL_LIBRARIES)
+  if(NOT IS_ABSOLUTE ${_library})
+    set(_library -l${_library})
+  endif()
+  string(APPEND ONDINE_PC_LIBRARIES " ${_library}")
+endforeach()
+configure_file(cmake/ondine.pc.in ${PROJECT_BINARY_DIR}/ondine.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/ondine.pc DESTINATION ${_pc_dir})
+
 if(TARGET ondine_cli)
   install(TARGETS ondine_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()

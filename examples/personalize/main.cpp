@@ -59,8 +59,7 @@ double accuracy(const Model& model, const NamedValues& arrays, const Rows& rows)
   std::size_t hits = 0;
   for (std::size_t i = 0; i < rows.size(); i += 200) {
     const auto part = std::span(rows).subspan(i, std::min<std::size_t>(200, rows.size() - i));
-    const NamedValues out = model.infer(feeder.take(part));
-    const Tensor& logits = out[0].second.tensor();
+    const Tensor logits = model.infer(feeder.take(part))["logits"].tensor();
     const auto classes = static_cast<std::size_t>(logits.shape()[1]);
     for (std::size_t k = 0; k < part.size(); ++k) {
       const auto row = logits.values<float>().subspan(k * classes, classes);
@@ -71,26 +70,18 @@ double accuracy(const Model& model, const NamedValues& arrays, const Rows& rows)
   return static_cast<double>(hits) / static_cast<double>(rows.size());
 }
 
-Model prepared(const ModelBuilder& builder, const fs::path& folder, const std::string& name,
-               const PrepareOptions& options) {
-  builder.save(folder / (name + ".onnx"));
-  prepare(folder / (name + ".onnx"), folder / (name + "_train.onnx"), options);
-  LoadOptions load;
-  load.threads = 2;
-  Model model = Model::load(folder / (name + "_train.onnx"), load);
-  model.initialize(1);
-  return model;
+Model prepared(const ModelBuilder& builder, const PrepareOptions& options) {
+  return prepare(builder.bytes(), options, {.threads = 2, .seed = 1});
 }
 
 void run(const fs::path& data_folder, const fs::path& out) {
-  const fs::path folder = fs::absolute(out).parent_path();
   const DataSplits data = load_splits(std::vector{data_folder});
   const Tensor& train_labels = find(data.train, "labels");
   const Tensor& test_labels = find(data.validation, "labels");
 
   PrepareOptions base_options;
   base_options.optimizer = Adam{.learning_rate = 0.001F};
-  Model base = prepared(example::make_cnn(8, "old_head"), folder, "base", base_options);
+  Model base = prepared(example::make_cnn(8, "old_head"), base_options);
   train(base, data.train, choose(train_labels, 8, 1500), 2, 64);
   std::cout << "backbone, classes 0-7: test accuracy "
             << accuracy(base, data.validation, choose(test_labels, 8, 1000)) << '\n';
@@ -103,8 +94,7 @@ void run(const fs::path& data_folder, const fs::path& out) {
   PrepareOptions head_options = base_options;
   head_options.train = {"head.*"};
   head_options.optimizer = Adam{.learning_rate = 0.01F};
-  Model personal =
-      prepared(example::make_cnn(10, "head", trained), folder, "personal", head_options);
+  Model personal = prepared(example::make_cnn(10, "head", trained), head_options);
   train(personal, data.train, choose(train_labels, 10, 20), 40, 20);
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

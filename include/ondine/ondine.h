@@ -3,8 +3,10 @@
 
 #include <ondine/build.h>
 #include <ondine/data.h>
+#include <ondine/dataset.h>
 #include <ondine/dtype.h>
 #include <ondine/error.h>
+#include <ondine/external_data.h>
 #include <ondine/gradcheck.h>
 #include <ondine/limits.h>
 #include <ondine/model.h>
@@ -13,6 +15,7 @@
 #include <ondine/results.h>
 #include <ondine/shape.h>
 #include <ondine/tensor.h>
+#include <ondine/trainer.h>
 #include <ondine/value.h>
 #include <ondine/version.h>
 #include <ondine/weights.h>

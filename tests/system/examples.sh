@@ -13,6 +13,9 @@ fi
 "$build/bin/example_train_loop" "$work/train.onnx" "$data" "$work/loop.onnx"
 "$build/bin/ondine" eval "$work/loop.onnx" --data "$data" | tee "$work/loop.txt"
 awk '{ exit !($1 == "accuracy" && $2 > 0.8) }' "$work/loop.txt"
+"$build/bin/example_finetune" "$work/cnn.onnx" "$data" "$work/tuned.onnx"
+"$build/bin/ondine" eval "$work/tuned.onnx" --data "$data" | tee "$work/tuned.txt"
+awk '{ exit !($1 == "accuracy" && $2 > 0.8) }' "$work/tuned.txt"
 "$build/bin/example_personalize" "$data" "$work/personal.onnx" | tee "$work/personal.txt"
 # 20 images of each class are enough for two thirds.
 awk '/classes 0-9/ { found = $NF > 0.66 } END { exit !found }' "$work/personal.txt"
