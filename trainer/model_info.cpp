@@ -1,11 +1,9 @@
 #include <algorithm>
-#include <array>
 
 #include "core/message.h"
 #include "core/out_of_memory.h"
 #include "graph/check/findings.h"
 #include "graph/contract/op_def.h"
-#include "graph/print/print.h"
 #include "trainer/feeds.h"
 #include "trainer/load_checked.h"
 #include "trainer/model_impl.h"
@@ -134,42 +132,6 @@ std::vector<ProfileEntry> Model::profile() const {
     std::sort(entries.begin(), entries.end(),
               [](const ProfileEntry& a, const ProfileEntry& b) { return a.seconds > b.seconds; });
     return entries;
-  });
-}
-
-std::string Model::inspect(std::string_view stage, std::size_t algorithm) const {
-  return guard_memory("print the model", [&]() -> std::string {
-    if (stage == "model") return graph::print(impl_->def);
-    if (stage == "plan") {
-      PlanRequest request;
-      if (algorithm_count() > 0) request.algorithm = algorithm;
-      return to_string(plan_report(request));
-    }
-    static constexpr std::array stages{"graph", "training", "gradient", "optimized"};
-    if (std::find(stages.begin(), stages.end(), stage) == stages.end()) {
-      fail(ErrorCode::mismatch, "there is no stage ", quoted(stage),
-           "; stages are 'model' 'graph' 'training' 'gradient' 'optimized' 'plan'");
-    }
-    // Without training information the later stages are those of inference.
-    const bool trains = algorithm_count() > 0;
-    if (trains && stage != "graph") impl_->require_algorithm(algorithm);
-    if (!trains && stage == "training") fail(ErrorCode::mismatch, "the model has no training_info");
-    std::string text;
-    std::string part;
-    std::size_t seen = 0;
-    trainer::assemble(impl_->def, impl_->options,
-                      [&](std::string_view name, const graph::Graph& g) {
-                        // Each graph goes through its stages in turn; it is told by the first of
-                        // them.
-                        if (name == "graph" || name == "training" || name == "initialization")
-                          part = name;
-                        if (name == "training") ++seen;
-                        const bool wanted = trains && stage != "graph"
-                                                ? part == "training" && seen == algorithm + 1
-                                                : part == "graph";
-                        if (wanted && name == stage) text = graph::print(g);
-                      });
-    return text;
   });
 }
 

@@ -93,6 +93,21 @@ struct AlgorithmInfo {
   std::vector<std::string> updates;  // names of the state variables that a step assigns
 };
 
+// What a model becomes on its way from its file to a call. Without training information the stages
+// from `gradient` on are those of inference.
+enum class Stage : std::uint8_t {
+  model,      // as it was loaded
+  graph,      // the main graph, functions inlined and types known
+  training,   // main and algorithm graph combined
+  gradient,   // with derivatives as nodes
+  optimized,  // after all passes
+  plan,       // as it is executed, with the dims that the model declares
+};
+// The enumerator's name. Static storage.
+const char* to_string(Stage stage) noexcept;
+// The inverse. Error(mismatch) that lists the names for any other text.
+Stage stage_from_name(std::string_view name);
+
 // Where training stands; kept in checkpoints.
 struct TrainingCursor {
   std::uint64_t epoch = 0;
@@ -230,9 +245,13 @@ class Model {
   void set_profiling(bool on);
   std::vector<ProfileEntry> profile() const;  // since it was switched on, longest first
 
-  // The printed form of a stage: "model", "graph", "training", "gradient", "optimized", "plan" (of
-  // the algorithm where there is one, with the dims that the model declares).
-  std::string inspect(std::string_view stage, std::size_t algorithm = 0) const;
+  // The printed form of a stage; `algorithm` matters from `training` on. Error(mismatch) for an
+  // algorithm that the model does not have, and for `training` in a model that has none.
+  std::string inspect(Stage stage, std::size_t algorithm = 0) const;
+  // By the name of the stage.
+  std::string inspect(std::string_view stage, std::size_t algorithm = 0) const {
+    return inspect(stage_from_name(stage), algorithm);
+  }
 
  private:
   struct Impl;

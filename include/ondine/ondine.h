@@ -7,10 +7,12 @@
 #include <ondine/dtype.h>
 #include <ondine/error.h>
 #include <ondine/external_data.h>
+#include <ondine/fusion.h>
 #include <ondine/gradcheck.h>
 #include <ondine/limits.h>
 #include <ondine/model.h>
 #include <ondine/operators.h>
+#include <ondine/plan.h>
 #include <ondine/prepare.h>
 #include <ondine/results.h>
 #include <ondine/shape.h>

@@ -1,0 +1,78 @@
+#include <algorithm>
+#include <array>
+
+#include "core/message.h"
+#include "core/out_of_memory.h"
+#include "graph/print/print.h"
+#include "trainer/model_impl.h"
+
+namespace ondine {
+namespace {
+
+constexpr std::array stage_names{"model", "graph", "training", "gradient", "optimized", "plan"};
+
+// Sees every graph of a model go through its stages in turn and prints the one that is wanted.
+class StagePrinter {
+ public:
+  // `algorithm`: nothing for the graph of inference.
+  StagePrinter(Stage stage, std::optional<std::size_t> algorithm)
+      : stage_(to_string(stage)), algorithm_(algorithm) {}
+
+  void see(std::string_view name, const graph::Graph& graph) {
+    // Its first stage tells what a graph is for.
+    if (name == "graph" || name == "training" || name == "initialization") part_ = name;
+    if (name == "training") ++steps_;
+    const bool wanted =
+        algorithm_ ? part_ == "training" && steps_ == *algorithm_ + 1 : part_ == "graph";
+    if (wanted && name == stage_) text_ = graph::print(graph);
+  }
+
+  std::string take() { return std::move(text_); }
+
+ private:
+  std::string_view stage_;
+  std::optional<std::size_t> algorithm_;
+  std::string part_;
+  std::size_t steps_ = 0;
+  std::string text_;
+};
+
+}  // namespace
+
+const char* to_string(Stage stage) noexcept {
+  const auto index = static_cast<std::size_t>(stage);
+  return index < stage_names.size() ? stage_names[index] : "";
+}
+
+Stage stage_from_name(std::string_view name) {
+  return guard_memory("find the stage", [&] {
+    const auto found = std::find(stage_names.begin(), stage_names.end(), name);
+    if (found != stage_names.end()) return static_cast<Stage>(found - stage_names.begin());
+    std::string known;
+    for (const char* one : stage_names) known += " " + quoted(one);
+    fail(ErrorCode::mismatch, "there is no stage ", quoted(name), "; stages are", known);
+  });
+}
+
+std::string Model::inspect(Stage stage, std::size_t algorithm) const {
+  return guard_memory("print the model", [&]() -> std::string {
+    if (stage == Stage::model) return graph::print(impl_->def);
+    std::optional<std::size_t> trained;
+    if (algorithm_count() > 0 && stage != Stage::graph) trained = algorithm;
+    if (trained) impl_->require_algorithm(algorithm);
+    if (stage == Stage::plan) {
+      PlanRequest request;
+      request.algorithm = trained;
+      return to_string(plan_report(request));
+    }
+    if (!trained && stage == Stage::training) {
+      fail(ErrorCode::mismatch, "the model has no training_info");
+    }
+    StagePrinter printer(stage, trained);
+    trainer::assemble(impl_->def, impl_->options,
+                      [&](std::string_view name, const graph::Graph& g) { printer.see(name, g); });
+    return printer.take();
+  });
+}
+
+}  // namespace ondine
