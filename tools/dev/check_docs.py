@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks the documentation: links and anchors lead somewhere, prose wraps at 100 columns, the README
-fits its bounds, and sources name only documents that exist."""
+fits its bounds, and documents and sources name only files that exist."""
 import pathlib
 import re
 import sys
@@ -9,6 +9,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 COLUMNS, README_LINES = 100, 120
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 MENTION = re.compile(r"\b(?:docs|examples)/[\w/-]+\.md\b")
+NAMED = re.compile(r"`(?:[a-z_]+/)+[\w*.-]+\.(?:h|cpp|cmake|inc|py|sh|json|svg)\b")
 SOURCES = {".h", ".cpp", ".cmake", ".py", ".sh", ".txt", ".in"}
 FOLDERS = ("autodiff", "bench", "checkpoints", "cmake", "core", "docs", "examples", "graph", "include",
            "kernels", "proto", "scripts", "tests", "tools", "trainer")
@@ -47,6 +48,11 @@ def document_findings(path):
     text = path.read_text()
     yield from link_findings(path, text)
     for number, line in prose(text):
+        for name in NAMED.findall(line):
+            example = "/twice" in name  # the operator of docs/adding-an-operator.md
+            known = name[1:].split("/")[0] in FOLDERS
+            if known and not example and not any(ROOT.glob(name[1:])):
+                yield number, f"{name[1:]} does not exist"
         if len(line) > COLUMNS and not line.startswith("|") and "](" not in line:
             yield number, f"{len(line)} columns; prose wraps at {COLUMNS}"
     if path == ROOT / "README.md":
