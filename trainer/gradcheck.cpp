@@ -90,7 +90,7 @@ double GradientCheck::loss_at(const Entry& entry, const Tensor& value,
   NamedValues all = feeds;
   all.emplace_back(entry.variable, value);
   const std::vector<std::string> fetches{entry.sum};
-  return read(model_->infer(all, fetches).at(0).second.tensor(), 0);
+  return read(model_->infer(all, fetches)[0].second.tensor(), 0);
 }
 
 GradcheckResult GradientCheck::check(const Entry& entry, const NamedValues& feeds) const {

@@ -49,7 +49,7 @@ Stage stage_from_name(std::string_view name) {
     const auto found = std::find(stage_names.begin(), stage_names.end(), name);
     if (found != stage_names.end()) return static_cast<Stage>(found - stage_names.begin());
     std::string known;
-    for (const char* one : stage_names) known += " " + quoted(one);
+    for (const char* one : stage_names) known += " " + quoted(std::string_view(one));
     fail(ErrorCode::mismatch, "there is no stage ", quoted(name), "; stages are", known);
   });
 }
