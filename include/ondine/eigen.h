@@ -63,7 +63,8 @@ inline Eigen::Index length_of(const Tensor& tensor) {
 // Elements of a dense expression that lie in memory row by row.
 template <class Derived>
 concept RowMajorMemory = (Eigen::internal::traits<Derived>::Flags & Eigen::DirectAccessBit) != 0 &&
-                         (Derived::IsRowMajor || Derived::IsVectorAtCompileTime);
+                         (static_cast<bool>(Derived::IsRowMajor) ||
+                          static_cast<bool>(Derived::IsVectorAtCompileTime));
 
 template <class Derived>
 bool contiguous(const Derived& matrix) {
