@@ -23,7 +23,7 @@ std::vector<GradcheckResult> check(const std::string& op, float w, bool widen) {
   b.output("y", DType::float32, {"N", 1});
   b.save(folder / "m.onnx");
   prepare(folder / "m.onnx", folder / "m.onnx", {.loss = Loss::mse});
-  const GradientCheck gradients(folder / "m.onnx", {.widen = widen});
+  const ondine::GradientCheck gradients(folder / "m.onnx", {.widen = widen});
   CHECK(gradients.widened() == widen);
   NamedValues feeds{{"x", Tensor::of<float>({2, 1}, {1, 2})},
                     {"label", Tensor::of<float>({2, 1}, {1, -1})}};
