@@ -30,7 +30,7 @@ class Assembler {
         symbols_(std::make_shared<Symbols>()),
         names_(state_variables(model)) {}
 
-  Assembly run() {
+  Functions run() {
     check_structure(*model_, all_operators(), options_->limits, findings_);
     findings_.throw_if_any();
     collect_variables();
@@ -48,18 +48,18 @@ class Assembler {
     for (std::size_t i = 0; i < steps.size(); ++i) make_step(i, std::move(steps[i]));
     for (std::size_t i = 0; i < starts.size(); ++i) make_initialization(i, std::move(starts[i]));
     findings_.throw_if_any();
-    return std::move(assembly_);
+    return std::move(functions_);
   }
 
-  Callable evaluation(const EvaluationModel& evaluation, std::vector<Variable> variables) {
-    assembly_.variables = std::move(variables);
-    for (const Variable& variable : assembly_.variables) names_.insert(variable.name);
+  Function evaluation(const EvaluationModel& evaluation, std::vector<Variable> variables) {
+    functions_.variables = std::move(variables);
+    for (const Variable& variable : functions_.variables) names_.insert(variable.name);
     auto graph = make_graph(model_->graph, &names_, "evaluation");
     findings_.throw_if_any();
-    Callable callable = make_callable(std::move(graph), model_->graph);
-    callable.default_outputs = evaluation.default_outputs;
-    callable.unread_inputs = evaluation.unread_inputs;
-    return callable;
+    Function function = make_function(std::move(graph), model_->graph);
+    function.default_outputs = evaluation.default_outputs;
+    function.unread_inputs = evaluation.unread_inputs;
+    return function;
   }
 
  private:
@@ -143,7 +143,7 @@ class Assembler {
           variable.role =
               is_float(variable.initial.dtype()) ? StateRole::optimizer_state : StateRole::counter;
         }
-        assembly_.variables.push_back(std::move(variable));
+        functions_.variables.push_back(std::move(variable));
       };
       for (const auto& init : graph->initializers) add(init.name);
       for (const auto& init : graph->sparse_initializers) add(init.name);
@@ -151,54 +151,54 @@ class Assembler {
   }
 
   std::size_t variable_index(const std::string& name) const {
-    const auto found = std::find_if(assembly_.variables.begin(), assembly_.variables.end(),
+    const auto found = std::find_if(functions_.variables.begin(), functions_.variables.end(),
                                     [&](const Variable& v) { return v.name == name; });
-    return found == assembly_.variables.end()
+    return found == functions_.variables.end()
                ? InputSource::no_variable
-               : static_cast<std::size_t>(found - assembly_.variables.begin());
+               : static_cast<std::size_t>(found - functions_.variables.begin());
   }
 
   // `def` is the definition that `graph` was resolved from.
-  Callable make_callable(std::shared_ptr<const Graph> graph, const GraphDef& def) {
-    Callable callable;
-    callable.graph = std::move(graph);
-    const Graph& g = *callable.graph;
+  Function make_function(std::shared_ptr<const Graph> graph, const GraphDef& def) {
+    Function function;
+    function.graph = std::move(graph);
+    const Graph& g = *function.graph;
     for (std::size_t i = 0; i < g.inputs.size(); ++i) {
       InputSource source;
       source.declared = i < def.inputs.size();
-      callable.input_names.push_back(source.declared ? def.inputs[i].name : g[g.inputs[i]].name);
-      const std::string& name = callable.input_names.back();
+      function.input_names.push_back(source.declared ? def.inputs[i].name : g[g.inputs[i]].name);
+      const std::string& name = function.input_names.back();
       source.variable = variable_index(name);
       Tensor dense;
       if (const Tensor* initial = find_initializer(def, name, dense)) source.fallback = *initial;
-      callable.inputs.push_back(std::move(source));
+      function.inputs.push_back(std::move(source));
     }
     for (std::size_t i = 0; i < def.outputs.size(); ++i) {
-      callable.outputs.push_back({def.outputs[i].name, g.outputs[i]});
+      function.outputs.push_back({def.outputs[i].name, g.outputs[i]});
     }
-    return callable;
+    return function;
   }
 
-  void bind(Callable& callable, const graph::Properties& binding) {
+  void bind(Function& function, const graph::Properties& binding) {
     for (const auto& [variable, output] : binding) {
       const auto found =
-          std::find_if(callable.outputs.begin(), callable.outputs.end(),
+          std::find_if(function.outputs.begin(), function.outputs.end(),
                        [&, &name = output](const NamedOutput& o) { return o.name == name; });
-      if (found == callable.outputs.end()) {
+      if (found == function.outputs.end()) {
         findings_.add(ErrorCode::invalid_model, "binding of ", quoted(variable), ": ",
                       quoted(output), " is not an output");
         continue;
       }
       const std::size_t index = variable_index(variable);
-      const Tensor& initial = assembly_.variables[index].initial;
-      const Type& type = (*callable.graph)[found->value].type;
+      const Tensor& initial = functions_.variables[index].initial;
+      const Type& type = (*function.graph)[found->value].type;
       const Type wanted = Type::tensor(initial.dtype(), initial.shape());
       if (!compatible(type, wanted)) {
         findings_.add(ErrorCode::invalid_model, "state variable ", quoted(variable), " is a ",
                       graph::to_string(wanted), " but is bound to ", quoted(output), ", a ",
                       graph::to_string(type));
       }
-      callable.updates.push_back({index, found->value});
+      function.updates.push_back({index, found->value});
     }
   }
 
@@ -209,8 +209,8 @@ class Assembler {
   }
 
   void make_infer(std::shared_ptr<const Graph> graph) {
-    assembly_.infer = make_callable(std::move(graph), model_->graph);
-    assembly_.infer.default_outputs = names_of(model_->graph.outputs);
+    functions_.infer = make_function(std::move(graph), model_->graph);
+    functions_.infer.default_outputs = names_of(model_->graph.outputs);
   }
 
   void make_infer_defaults() {
@@ -227,30 +227,30 @@ class Assembler {
     Findings unreported;
     auto graph = make_graph(closed, &names_, "", unreported, {});
     if (!graph) return;
-    assembly_.infer_defaults = make_callable(std::move(graph), closed);
-    assembly_.infer_defaults->default_outputs = names_of(closed.outputs);
+    functions_.infer_defaults = make_function(std::move(graph), closed);
+    functions_.infer_defaults->default_outputs = names_of(closed.outputs);
   }
 
   void make_step(std::size_t i, std::shared_ptr<const Graph> graph) {
     const TrainingInfoDef& info = model_->training[i];
     const GraphDef def = combine(*model_, i);
     Algorithm algorithm;
-    algorithm.step = make_callable(std::move(graph), def);
+    algorithm.step = make_function(std::move(graph), def);
     algorithm.outputs = names_of(info.algorithm ? info.algorithm->outputs : model_->graph.outputs);
     algorithm.step.default_outputs = algorithm.outputs;
     bind(algorithm.step, info.update_binding);
-    assembly_.algorithms.push_back(std::move(algorithm));
+    functions_.algorithms.push_back(std::move(algorithm));
   }
 
   void make_initialization(std::size_t i, std::shared_ptr<const Graph> graph) {
     if (!graph) {
-      assembly_.initializations.emplace_back();
+      functions_.initializations.emplace_back();
       return;
     }
     const TrainingInfoDef& info = model_->training[i];
-    Callable callable = make_callable(std::move(graph), *info.initialization);
-    bind(callable, info.initialization_binding);
-    assembly_.initializations.push_back(std::move(callable));
+    Function function = make_function(std::move(graph), *info.initialization);
+    bind(function, info.initialization_binding);
+    functions_.initializations.push_back(std::move(function));
   }
 
   const ModelDef* model_;
@@ -260,7 +260,7 @@ class Assembler {
   std::shared_ptr<Symbols> symbols_;
   std::set<std::string, std::less<>> names_;
   Findings findings_;
-  Assembly assembly_;
+  Functions functions_;
 };
 
 }  // namespace
@@ -275,7 +275,7 @@ const Catalogue& all_operators() {
   return all;
 }
 
-const Callable& Assembly::infer_for(std::span<const NamedValue> feeds) const {
+const Function& Functions::infer_for(std::span<const NamedValue> feeds) const {
   if (!infer_defaults) return infer;
   const auto& names = infer_defaults->input_names;
   const bool closed = std::all_of(feeds.begin(), feeds.end(), [&](const NamedValue& feed) {
@@ -284,11 +284,12 @@ const Callable& Assembly::infer_for(std::span<const NamedValue> feeds) const {
   return closed ? *infer_defaults : infer;
 }
 
-Assembly assemble(const ModelDef& model, const LoadOptions& options, const StageObserver& observe) {
+Functions assemble(const ModelDef& model, const LoadOptions& options,
+                   const StageObserver& observe) {
   return Assembler(model, options, observe).run();
 }
 
-Callable assemble_evaluation(const ModelDef& model, std::size_t algorithm,
+Function assemble_evaluation(const ModelDef& model, std::size_t algorithm,
                              std::vector<Variable> variables, const LoadOptions& options) {
   const EvaluationModel evaluation = evaluation_model(model, algorithm);
   const StageObserver nobody;

@@ -11,7 +11,7 @@
 
 #include "graph/contract/catalogue.h"
 #include "graph/ir/document.h"
-#include "trainer/callable.h"
+#include "trainer/function.h"
 
 namespace ondine::trainer {
 
@@ -19,21 +19,21 @@ namespace ondine::trainer {
 const graph::Catalogue& all_operators();
 
 struct Algorithm {
-  Callable step;
+  Function step;
   std::vector<std::string> outputs;  // of the algorithm graph
 };
 
-struct Assembly {
+struct Functions {
   std::vector<Variable> variables;
-  Callable infer;
+  Function infer;
   // infer with the defaults of its inputs as constants, for calls that feed none of them; nothing
   // where no input has a default. Models up to IR version 3 list every weight as such an input.
-  std::optional<Callable> infer_defaults;
+  std::optional<Function> infer_defaults;
 
-  // The callable for an inference call with these feeds.
-  const Callable& infer_for(std::span<const NamedValue> feeds) const;
+  // The function for an inference call with these feeds.
+  const Function& infer_for(std::span<const NamedValue> feeds) const;
   std::vector<Algorithm> algorithms;
-  std::vector<Callable> initializations;
+  std::vector<Function> initializations;
 };
 
 // Called with the name of each stage and the graph after it.
@@ -41,12 +41,12 @@ using StageObserver = std::function<void(std::string_view stage, const graph::Gr
 
 // Checks the model, resolves its graphs, expands derivatives and optimizes. Throws one Error with
 // all findings.
-Assembly assemble(const graph::ModelDef& model, const LoadOptions& options,
-                  const StageObserver& observe = {});
+Functions assemble(const graph::ModelDef& model, const LoadOptions& options,
+                   const StageObserver& observe = {});
 
 // What eval_step runs for an algorithm of a model that assemble() accepted; `variables` as it gave
 // them.
-Callable assemble_evaluation(const graph::ModelDef& model, std::size_t algorithm,
+Function assemble_evaluation(const graph::ModelDef& model, std::size_t algorithm,
                              std::vector<Variable> variables, const LoadOptions& options);
 
 }  // namespace ondine::trainer

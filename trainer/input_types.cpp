@@ -15,8 +15,8 @@ using NamedShape = std::pair<std::string, Shape>;
 
 class InputTypes {
  public:
-  InputTypes(const Callable& callable, const StateStore& state, std::span<const NamedShape> shapes)
-      : callable_(&callable), graph_(callable.graph.get()), state_(&state), shapes_(shapes) {}
+  InputTypes(const Function& function, const StateStore& state, std::span<const NamedShape> shapes)
+      : callable_(&function), graph_(function.graph.get()), state_(&state), shapes_(shapes) {}
 
   std::vector<Type> run() {
     require_known_names();
@@ -127,7 +127,7 @@ class InputTypes {
          example);
   }
 
-  const Callable* callable_;
+  const Function* callable_;
   const Graph* graph_;
   const StateStore* state_;
   std::span<const NamedShape> shapes_;
@@ -136,9 +136,9 @@ class InputTypes {
 
 }  // namespace
 
-std::vector<Type> input_types(const Callable& callable, const StateStore& state,
+std::vector<Type> input_types(const Function& function, const StateStore& state,
                               std::span<const NamedShape> shapes) {
-  return InputTypes(callable, state, shapes).run();
+  return InputTypes(function, state, shapes).run();
 }
 
 }  // namespace ondine::trainer

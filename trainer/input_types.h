@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "trainer/callable.h"
+#include "trainer/function.h"
 
 namespace ondine::trainer {
 
@@ -14,7 +14,7 @@ namespace ondine::trainer {
 // state and defaults, else as declared, symbolic dims as far as another input fixes them. Throws
 // Error(mismatch) that names the input and the dim where one stays dynamic, where a shape does not
 // fit, or an input is unknown, and Error(unsupported) for inputs that are no tensors.
-std::vector<graph::Type> input_types(const Callable& callable, const StateStore& state,
+std::vector<graph::Type> input_types(const Function& function, const StateStore& state,
                                      std::span<const std::pair<std::string, Shape>> shapes);
 
 }  // namespace ondine::trainer

@@ -92,7 +92,7 @@ void require_one_number(const std::string& name, DType dtype, const Shape& shape
 }  // namespace
 
 Model::Impl::Rate Model::Impl::find_rate(std::size_t algorithm) const {
-  const trainer::Callable& step = require_algorithm(algorithm).step;
+  const trainer::Function& step = require_algorithm(algorithm).step;
   const std::set<std::string> names = candidates(def, algorithm);
   std::vector<Rate> found;
   std::string looked_for;
@@ -123,7 +123,7 @@ float Model::learning_rate(std::size_t algorithm) const {
       require_one_number(rate.name, initial.dtype(), initial.shape());
       return to_number(impl_->state.read()[rate.variable]);
     }
-    const Tensor& value = impl_->assembly.algorithms[algorithm].step.inputs[rate.input].fallback;
+    const Tensor& value = impl_->functions.algorithms[algorithm].step.inputs[rate.input].fallback;
     if (!value.defined()) {
       fail(ErrorCode::mismatch, "the learning rate ", quoted(rate.name),
            " has no default: feed it, or call set_learning_rate first");
@@ -146,7 +146,7 @@ void Model::set_learning_rate(float rate, std::size_t algorithm) {
       set_state(at.name, to_tensor(rate, initial.dtype(), initial.shape()));
       return;
     }
-    trainer::Callable& step = impl_->assembly.algorithms[algorithm].step;
+    trainer::Function& step = impl_->functions.algorithms[algorithm].step;
     const graph::Type& type = (*step.graph)[step.graph->inputs[at.input]].declared;
     Tensor& fallback = step.inputs[at.input].fallback;
     const Shape shape = fallback.defined() ? fallback.shape() : declared_shape(type);

@@ -15,14 +15,14 @@ namespace ondine {
 std::unique_ptr<Model::Impl> Model::Impl::make(graph::ModelDef def, const LoadOptions& options) {
   auto impl = std::make_unique<Impl>();
   impl->options = options;
-  impl->assembly = trainer::assemble(def, options);
-  impl->state = trainer::StateStore(std::move(impl->assembly.variables));
+  impl->functions = trainer::assemble(def, options);
+  impl->state = trainer::StateStore(std::move(impl->functions.variables));
   impl->def = std::move(def);
   impl->seed = options.seed;
   impl->cancel = options.cancel;
   impl->deadline = options.deadline;
-  impl->algorithm_steps.assign(impl->assembly.algorithms.size(), 0);
-  impl->evaluations.resize(impl->assembly.algorithms.size());
+  impl->algorithm_steps.assign(impl->functions.algorithms.size(), 0);
+  impl->evaluations.resize(impl->functions.algorithms.size());
   impl->runtime.limits = options.limits;
   impl->runtime.threads = options.threads;
   impl->runtime.updates = options.updates;
@@ -76,30 +76,30 @@ void Model::Impl::finish(trainer::Executor& executor, graph::CallState& call) co
 }
 
 void Model::Impl::forget_plans() {
-  assembly.infer.selections.clear();
-  if (assembly.infer_defaults) assembly.infer_defaults->selections.clear();
-  for (trainer::Algorithm& algorithm : assembly.algorithms) algorithm.step.selections.clear();
-  for (trainer::Callable& start : assembly.initializations) start.selections.clear();
+  functions.infer.forget_calls();
+  if (functions.infer_defaults) functions.infer_defaults->forget_calls();
+  for (trainer::Algorithm& algorithm : functions.algorithms) algorithm.step.forget_calls();
+  for (trainer::Function& start : functions.initializations) start.forget_calls();
   for (const auto& evaluation : evaluations) {
-    if (evaluation) evaluation->selections.clear();
+    if (evaluation) evaluation->forget_calls();
   }
 }
 
 const trainer::Algorithm& Model::Impl::require_algorithm(std::size_t index) const {
-  if (index >= assembly.algorithms.size()) {
+  if (index >= functions.algorithms.size()) {
     fail(ErrorCode::mismatch, "there is no algorithm ", index, ": the model has ",
-         assembly.algorithms.size());
+         functions.algorithms.size());
   }
-  return assembly.algorithms[index];
+  return functions.algorithms[index];
 }
 
-void Model::Impl::assign(const trainer::Callable& callable, const trainer::Update& update,
+void Model::Impl::assign(const trainer::Function& function, const trainer::Update& update,
                          const Value& value) {
   const trainer::Variable& variable = state.variable(update.variable);
   const Tensor& tensor = value.tensor();
   if (tensor.dtype() != variable.initial.dtype() || !(tensor.shape() == variable.initial.shape())) {
     fail(ErrorCode::mismatch, "state variable ", quoted(variable.name), " of shape ",
-         variable.initial.shape(), " is bound to ", quoted((*callable.graph)[update.value].name),
+         variable.initial.shape(), " is bound to ", quoted((*function.graph)[update.value].name),
          ", whose shape is ", tensor.shape());
   }
   set_next(update.variable, tensor);
@@ -122,19 +122,19 @@ void Model::Impl::store_result(Value& result, const Value& value) {
 
 void Model::Impl::run_step(std::span<const NamedValue> feeds, std::size_t algorithm,
                            std::span<NamedValue> results) {
-  const trainer::Callable& step = require_algorithm(algorithm).step;
+  const trainer::Function& step = require_algorithm(algorithm).step;
   fetch_names.resize(results.size());
   for (std::size_t i = 0; i < results.size(); ++i) fetch_names[i] = results[i].first;
-  const trainer::Selection& selection = step.select(fetch_names, runtime);
+  trainer::Call& selected = step.call(fetch_names, runtime);
   graph::CallState call = call_state(steps);
   const auto present = state.read();
   const trainer::StateStore::Draft draft(state);
   step.gather(feeds, present, scratch);
-  const auto executor = selection.program->acquire(scratch);
+  const auto executor = selected.acquire(scratch);
   const trainer::Plan& plan = executor->plan();
   const graph::Graph& typed = plan.graph;
   for (std::size_t i = 0; i < step.updates.size(); ++i) {
-    if (!selection.direct[i]) continue;
+    if (!selected.is_direct(i)) continue;
     const trainer::Update& update = step.updates[i];
     const Shape& wanted = state.variable(update.variable).initial.shape();
     const auto shape = typed[update.value].type.shape();
@@ -152,12 +152,12 @@ void Model::Impl::run_step(std::span<const NamedValue> feeds, std::size_t algori
   for (std::size_t i = 0; i < step.updates.size(); ++i) {
     if (plan.committed[i]) continue;
     const Value value = executor->value(step.updates[i].value);
-    const bool written = value.is_tensor() && selection.direct[i] &&
+    const bool written = value.is_tensor() && selected.is_direct(i) &&
                          value.tensor().data() == state.next(step.updates[i].variable).data();
     if (!written) assign(step, step.updates[i], value);
   }
   for (std::size_t i = 0; i < results.size(); ++i) {
-    store_result(results[i].second, executor->value(selection.values[i]));
+    store_result(results[i].second, executor->value(selected.output(i)));
   }
   auto hold = state.hold_readers();
   for (std::size_t i = 0; i < step.updates.size(); ++i) {
@@ -180,15 +180,15 @@ void Model::Impl::initialize(std::uint64_t new_seed) {
   call.seed = new_seed;
   const trainer::StateStore::Draft draft(state);
   state.reset();
-  for (const trainer::Callable& start : assembly.initializations) {
+  for (const trainer::Function& start : functions.initializations) {
     if (!start.graph || start.updates.empty()) continue;
-    const trainer::Selection& selection = start.select({}, runtime);
+    trainer::Call& selected = start.call({}, runtime);
     std::vector<Value> inputs;
     start.gather({}, present, inputs);
-    const auto executor = selection.program->acquire(inputs);
+    const auto executor = selected.acquire(inputs);
     // Later bindings override: each graph's results are assigned before the next one runs.
     for (std::size_t i = 0; i < start.updates.size(); ++i) {
-      if (!selection.direct[i]) continue;
+      if (!selected.is_direct(i)) continue;
       executor->set_target(start.updates[i].value,
                            state.next(start.updates[i].variable).mutable_data());
     }

@@ -5,7 +5,7 @@
 
 namespace ondine {
 
-const trainer::Callable& Model::Impl::evaluation(std::size_t algorithm) const {
+const trainer::Function& Model::Impl::evaluation(std::size_t algorithm) const {
   require_algorithm(algorithm);
   const std::lock_guard lock(evaluations_mutex);
   auto& made = evaluations[algorithm];
@@ -13,32 +13,32 @@ const trainer::Callable& Model::Impl::evaluation(std::size_t algorithm) const {
     std::vector<trainer::Variable> variables;
     for (std::size_t i = 0; i < state.size(); ++i) variables.push_back(state.variable(i));
     const StopScope scope(stop());
-    made = std::make_unique<trainer::Callable>(
+    made = std::make_unique<trainer::Function>(
         trainer::assemble_evaluation(def, algorithm, std::move(variables), options));
   }
   return *made;
 }
 
-Results Model::Impl::evaluate(const trainer::Callable& callable, Feeds feeds,
+Results Model::Impl::evaluate(const trainer::Function& function, Feeds feeds,
                               std::span<const std::string> names) const {
-  const trainer::Selection& selection = callable.select(names, runtime);
+  trainer::Call& selected = function.call(names, runtime);
   graph::CallState call = call_state(steps);
   const auto present = state.read();
   std::vector<Value> inputs;
-  callable.gather(feeds.values(), present, inputs);
-  const auto executor = selection.program->acquire(inputs);
+  function.gather(feeds.values(), present, inputs);
+  const auto executor = selected.acquire(inputs);
   run(*executor, call);
   NamedValues results;
   for (std::size_t i = 0; i < names.size(); ++i) {
     results.emplace_back(names[i], Value());
-    store_result(results.back().second, executor->value(selection.values[i]));
+    store_result(results.back().second, executor->value(selected.output(i)));
   }
   return Results(std::move(results));
 }
 
 Results Model::infer(Feeds feeds, Fetches fetches) const {
   return guard_memory("evaluate the model", [&] {
-    const trainer::Callable& infer = impl_->assembly.infer_for(feeds.values());
+    const trainer::Function& infer = impl_->functions.infer_for(feeds.values());
     return impl_->evaluate(
         infer, feeds, fetches.names().empty() ? std::span(infer.default_outputs) : fetches.names());
   });
@@ -46,7 +46,7 @@ Results Model::infer(Feeds feeds, Fetches fetches) const {
 
 Results Model::eval_step(Feeds feeds, std::size_t algorithm, Fetches fetches) const {
   return guard_memory("evaluate the training algorithm", [&] {
-    const trainer::Callable& evaluation = impl_->evaluation(algorithm);
+    const trainer::Function& evaluation = impl_->evaluation(algorithm);
     if (!fetches.names().empty()) return impl_->evaluate(evaluation, feeds, fetches.names());
     if (evaluation.default_outputs.empty()) {
       fail(ErrorCode::mismatch, "every output of algorithm ", algorithm,

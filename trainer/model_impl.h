@@ -17,7 +17,7 @@ namespace ondine {
 struct Model::Impl {
   graph::ModelDef def;
   LoadOptions options;
-  trainer::Assembly assembly;
+  trainer::Functions functions;
   trainer::StateStore state;
   mutable trainer::Runtime runtime;
   mutable Sha256Digest digest{};  // see fingerprint()
@@ -35,7 +35,7 @@ struct Model::Impl {
   mutable trainer::Profile profile;
   mutable std::mutex profile_mutex;
   // What eval_step runs, by algorithm; made by its first call.
-  mutable std::vector<std::unique_ptr<trainer::Callable>> evaluations;
+  mutable std::vector<std::unique_ptr<trainer::Function>> evaluations;
   mutable std::mutex evaluations_mutex;
   std::vector<Value> scratch;  // inputs of the last step; kept for its memory
   std::vector<std::string> fetch_names;
@@ -52,8 +52,8 @@ struct Model::Impl {
   void forget_plans();
   void run_step(std::span<const NamedValue> feeds, std::size_t algorithm,
                 std::span<NamedValue> results);
-  const trainer::Callable& evaluation(std::size_t algorithm) const;
-  Results evaluate(const trainer::Callable& callable, Feeds feeds,
+  const trainer::Function& evaluation(std::size_t algorithm) const;
+  Results evaluate(const trainer::Function& function, Feeds feeds,
                    std::span<const std::string> names) const;
   // Into `result`'s own memory when it has the right form.
   static void store_result(Value& result, const Value& value);
@@ -66,7 +66,7 @@ struct Model::Impl {
   };
   Rate find_rate(std::size_t algorithm) const;
   // Copies an update that its node did not write in place.
-  void assign(const trainer::Callable& callable, const trainer::Update& update, const Value& value);
+  void assign(const trainer::Function& function, const trainer::Update& update, const Value& value);
   // Copies into the next version. dtype and shape must be the variable's.
   void set_next(std::size_t index, const Tensor& value);
   bool is_parameter(std::size_t index) const;  // a float32 weight

@@ -23,26 +23,26 @@ PortInfo port(const std::string& name, const graph::Type& type, const graph::Gra
   return info;
 }
 
-std::vector<PortInfo> input_ports(const trainer::Callable& callable) {
+std::vector<PortInfo> input_ports(const trainer::Function& function) {
   std::vector<PortInfo> ports;
-  for (std::size_t i = 0; i < callable.inputs.size(); ++i) {
-    const trainer::InputSource& input = callable.inputs[i];
+  for (std::size_t i = 0; i < function.inputs.size(); ++i) {
+    const trainer::InputSource& input = function.inputs[i];
     if (!input.declared) continue;
-    const graph::Type& type = (*callable.graph)[callable.graph->inputs[i]].declared;
-    ports.push_back(port(callable.input_names[i], type, *callable.graph));
+    const graph::Type& type = (*function.graph)[function.graph->inputs[i]].declared;
+    ports.push_back(port(function.input_names[i], type, *function.graph));
     ports.back().has_default =
         input.fallback.defined() || input.variable != trainer::InputSource::no_variable;
   }
   return ports;
 }
 
-std::vector<PortInfo> output_ports(const trainer::Callable& callable,
+std::vector<PortInfo> output_ports(const trainer::Function& function,
                                    const std::vector<std::string>& names) {
   std::vector<PortInfo> ports;
   for (const std::string& name : names) {
-    const auto found = std::find_if(callable.outputs.begin(), callable.outputs.end(),
+    const auto found = std::find_if(function.outputs.begin(), function.outputs.end(),
                                     [&](const auto& output) { return output.name == name; });
-    ports.push_back(port(name, (*callable.graph)[found->value].type, *callable.graph));
+    ports.push_back(port(name, (*function.graph)[found->value].type, *function.graph));
   }
   return ports;
 }
@@ -50,16 +50,16 @@ std::vector<PortInfo> output_ports(const trainer::Callable& callable,
 }  // namespace
 
 std::vector<PortInfo> Model::inputs() const {
-  return guard_memory("describe the model", [&] { return input_ports(impl_->assembly.infer); });
+  return guard_memory("describe the model", [&] { return input_ports(impl_->functions.infer); });
 }
 
 std::vector<PortInfo> Model::outputs() const {
   return guard_memory("describe the model", [&] {
-    return output_ports(impl_->assembly.infer, impl_->assembly.infer.default_outputs);
+    return output_ports(impl_->functions.infer, impl_->functions.infer.default_outputs);
   });
 }
 
-std::size_t Model::algorithm_count() const { return impl_->assembly.algorithms.size(); }
+std::size_t Model::algorithm_count() const { return impl_->functions.algorithms.size(); }
 
 AlgorithmInfo Model::algorithm(std::size_t index) const {
   return guard_memory("describe the model", [&] {
@@ -100,15 +100,15 @@ void Model::set_deadline(std::optional<std::chrono::milliseconds> per_call) {
 
 PlanInfo Model::plan(Feeds feeds, std::optional<std::size_t> algorithm, Fetches fetches) const {
   return guard_memory("plan a call", [&] {
-    const trainer::Callable& callable = algorithm ? impl_->require_algorithm(*algorithm).step
-                                                  : impl_->assembly.infer_for(feeds.values());
+    const trainer::Function& function = algorithm ? impl_->require_algorithm(*algorithm).step
+                                                  : impl_->functions.infer_for(feeds.values());
     const auto names = fetches.names();
-    const trainer::Selection& selection = callable.select(
-        names.empty() ? std::span(callable.default_outputs) : names, impl_->runtime);
+    trainer::Call& selected =
+        function.call(names.empty() ? std::span(function.default_outputs) : names, impl_->runtime);
     const auto present = impl_->state.read();
     std::vector<Value> inputs;
-    callable.gather(feeds.values(), present, inputs);
-    const auto plan = selection.program->plan(inputs);
+    function.gather(feeds.values(), present, inputs);
+    const auto plan = selected.plan(inputs);
     PlanInfo info;
     info.arena_bytes = plan->arena_bytes;
     info.nodes = plan->nodes.size();

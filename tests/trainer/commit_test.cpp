@@ -36,8 +36,8 @@ struct Planned {
 // The plan of a step of linear_regression that returns its loss.
 Planned plan_regression(bool commit_last) {
   const LoadOptions options;
-  const trainer::Assembly assembly = trainer::assemble(linear_regression(0.1F), options);
-  const trainer::Callable& step = assembly.algorithms[0].step;
+  const trainer::Functions functions = trainer::assemble(linear_regression(0.1F), options);
+  const trainer::Function& step = functions.algorithms[0].step;
   graph::Graph graph = *step.graph;
   graph.outputs.clear();
   for (const auto& output : step.outputs) {

@@ -15,12 +15,12 @@ constexpr std::int64_t kept = 16;
 // The inference of linear_regression with plans of its own.
 class Inference {
  public:
-  Inference() : assembly_(trainer::assemble(linear_regression(0.1F), {})) {
+  Inference() : functions_(trainer::assemble(linear_regression(0.1F), {})) {
     runtime_.budget = std::make_shared<MemoryBudget>(runtime_.limits.arena_bytes);
   }
   std::weak_ptr<const trainer::Plan> plan(std::int64_t rows) {
-    const trainer::Callable& infer = assembly_.infer;
-    const auto& selection = infer.select(infer.default_outputs, runtime_);
+    const trainer::Function& infer = functions_.infer;
+    auto& selected = infer.call(infer.default_outputs, runtime_);
     std::vector<Value> inputs;
     for (const std::string& name : infer.input_names) {
       if (name == "x") inputs.emplace_back(Tensor(DType::float32, {rows, 2}));
@@ -28,11 +28,11 @@ class Inference {
       if (name == "b") inputs.emplace_back(Tensor(DType::float32, {1}));
     }
     REQUIRE(inputs.size() == infer.inputs.size());
-    return selection.program->plan(inputs);
+    return selected.plan(inputs);
   }
 
  private:
-  trainer::Assembly assembly_;
+  trainer::Functions functions_;
   trainer::Runtime runtime_;
 };
 

@@ -79,8 +79,8 @@ ModelDef small_cnn() {
 // that writes it.
 std::map<std::string, std::size_t> kept_for_backward(const ModelDef& def) {
   LoadOptions options;
-  const trainer::Assembly assembly = trainer::assemble(def, options);
-  const trainer::Callable& step = assembly.algorithms[0].step;
+  const trainer::Functions functions = trainer::assemble(def, options);
+  const trainer::Function& step = functions.algorithms[0].step;
   Graph graph = *step.graph;
   ValueId loss = no_value;
   for (const auto& output : step.outputs) {

@@ -1,4 +1,4 @@
-// A graph of the model made ready to be called: its names, and the programs for what was asked.
+// A graph of the model made ready to be called: its names, and the calls that were asked for.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "graph/ir/document.h"
-#include "trainer/program.h"
+#include "trainer/call.h"
 #include "trainer/state/state_store.h"
 
 namespace ondine::trainer {
@@ -33,15 +33,7 @@ struct NamedOutput {
   graph::ValueId value = graph::no_value;
 };
 
-// One call's selection of outputs.
-struct Selection {
-  std::vector<std::string> names;
-  std::vector<graph::ValueId> values;
-  std::vector<bool> direct;  // by update: written into the variable's memory by its node
-  std::unique_ptr<Program> program;
-};
-
-struct Callable {
+struct Function {
   std::shared_ptr<const graph::Graph> graph;  // optimized
   std::vector<std::string> input_names;       // by graph input
   std::vector<InputSource> inputs;            // by graph input
@@ -52,16 +44,18 @@ struct Callable {
 
   // The graph input that holds the present value of a variable; no_value when none does.
   graph::ValueId input_of(std::size_t variable) const;
-  // The program for these outputs and all updates. Error(mismatch) for an unknown name.
+  // The call for these outputs and all updates, which is kept. Error(mismatch) for an unknown name.
   // Thread-safe.
-  const Selection& select(std::span<const std::string> names, const Runtime& runtime) const;
+  Call& call(std::span<const std::string> names, const Runtime& runtime) const;
+  // Not while one of them runs.
+  void forget_calls() noexcept { calls.clear(); }
 
   // The values of all inputs from feeds, state and defaults, into `values`. Throws Error(mismatch)
   // naming the feed that is missing, unknown or does not fit.
   void gather(std::span<const NamedValue> feeds, const StateStore::Reader& state,
               std::vector<Value>& values) const;
 
-  mutable std::vector<std::unique_ptr<Selection>> selections;
+  mutable std::vector<std::unique_ptr<Call>> calls;
   mutable std::unique_ptr<std::mutex> mutex = std::make_unique<std::mutex>();
 };
 

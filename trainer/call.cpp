@@ -1,0 +1,164 @@
+#include "trainer/call.h"
+
+#include <algorithm>
+
+#include "core/message.h"
+#include "graph/evaluate/node_runner.h"
+#include "trainer/function.h"
+
+namespace ondine::trainer {
+
+using namespace graph;  // NOLINT
+
+namespace {
+
+constexpr std::size_t kept_plans = 16;
+
+// Compares without building the value's type, so that a warm call does not allocate.
+bool has_type(const Value& value, const Type& type) {
+  if (!value.is_tensor() || !type.is_tensor()) return type_of(value) == type;
+  const Tensor& tensor = value.tensor();
+  if (tensor.dtype() != type.dtype || tensor.shape().rank() != type.dims->size()) return false;
+  for (std::size_t axis = 0; axis < type.dims->size(); ++axis) {
+    if ((*type.dims)[axis].size() != tensor.shape()[axis]) return false;
+  }
+  return true;
+}
+
+ValueId find_output(const Function& function, const std::string& name) {
+  for (const NamedOutput& output : function.outputs) {
+    if (output.name == name) return output.value;
+  }
+  std::string known;
+  for (const NamedOutput& output : function.outputs) known += " " + quoted(output.name);
+  fail(ErrorCode::mismatch, "there is no output ", quoted(name), "; outputs are", known);
+}
+
+// An update that a node computes for nothing else but one variable goes right into its memory.
+std::vector<bool> direct_updates(const Function& function, const std::vector<ValueId>& fetched) {
+  const Graph& graph = *function.graph;
+  std::vector<int> claims(graph.values.size(), 0);
+  for (const Update& update : function.updates) ++claims[static_cast<std::size_t>(update.value)];
+  std::vector<bool> produced(graph.values.size());
+  for (const Node& node : graph.nodes) {
+    for (const ValueId id : node.outputs) {
+      if (id != no_value) produced[static_cast<std::size_t>(id)] = true;
+    }
+  }
+  std::vector<bool> direct;
+  for (const Update& update : function.updates) {
+    const auto index = static_cast<std::size_t>(update.value);
+    const bool fetched_too =
+        std::find(fetched.begin(), fetched.end(), update.value) != fetched.end();
+    const Type& type = graph[update.value].type;
+    direct.push_back(claims[index] == 1 && produced[index] && !fetched_too && type.is_tensor() &&
+                     type.dtype != DType::string);
+  }
+  return direct;
+}
+
+}  // namespace
+
+struct Call::Variant {
+  std::vector<Type> inputs;
+  std::shared_ptr<const Plan> plan;
+  std::vector<std::unique_ptr<Executor>> idle;  // has capacity for all `made`
+  std::size_t made = 0;
+};
+
+Call::Call(const Function& function, std::span<const std::string> names, const Runtime& runtime)
+    : runtime_(&runtime), names_(names.begin(), names.end()) {
+  for (const std::string& name : names_) outputs_.push_back(find_output(function, name));
+  direct_ = direct_updates(function, outputs_);
+  choose_targets(function);
+  auto pruned = std::make_shared<Graph>(*function.graph);
+  pruned->outputs = outputs_;
+  for (const Update& update : function.updates) pruned->outputs.push_back(update.value);
+  graph_ = std::move(pruned);
+}
+
+Call::~Call() = default;
+
+void Call::choose_targets(const Function& function) {
+  for (std::size_t i = 0; i < function.updates.size(); ++i) {
+    const Update& update = function.updates[i];
+    if (direct_[i]) {
+      targets_.push_back(update.value);
+    } else {
+      next_bytes_ += bytes_of((*function.graph)[update.value].type);
+    }
+    const ValueId input = direct_[i] ? function.input_of(update.variable) : no_value;
+    in_place_.push_back({update.value, input});
+  }
+}
+
+Call::Variant& Call::variant(std::span<const Value> inputs) {
+  for (std::size_t i = 0; i < variants_.size(); ++i) {
+    if (!std::equal(inputs.begin(), inputs.end(), variants_[i]->inputs.begin(), has_type)) continue;
+    std::rotate(variants_.begin(), variants_.begin() + static_cast<std::ptrdiff_t>(i),
+                variants_.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+    return *variants_[0];
+  }
+  auto fresh = std::make_shared<Variant>();
+  for (const Value& value : inputs) fresh->inputs.push_back(type_of(value));
+  fresh->plan = std::make_shared<Plan>(plan(fresh->inputs));
+  variants_.insert(variants_.begin(), std::move(fresh));
+  if (variants_.size() > kept_plans) variants_.pop_back();
+  return *variants_[0];
+}
+
+Plan Call::plan(std::span<const Type> inputs) const {
+  PlanOptions options;
+  options.targets = targets_;
+  options.in_place = in_place_;
+  options.commit_last = runtime_->updates == UpdatePolicy::atomic;
+  options.memory_budget = runtime_->memory_budget;
+  options.state_bytes = runtime_->state_bytes + next_bytes_;
+  options.limits = &runtime_->limits;
+  options.threads = runtime_->threads;
+  Plan plan = make_plan(*graph_, inputs, options);
+  if (verifies_plans()) verify_plan(plan, in_place_);
+  return plan;
+}
+
+std::shared_ptr<const Plan> Call::plan(std::span<const Value> inputs) {
+  const std::lock_guard lock(mutex_);
+  return variant(inputs).plan;
+}
+
+ExecutorLease Call::acquire(std::span<const Value> inputs) {
+  std::unique_ptr<Executor> executor;
+  std::shared_ptr<Variant> chosen;
+  {
+    const std::lock_guard lock(mutex_);
+    variant(inputs);
+    chosen = variants_[0];
+    if (!chosen->idle.empty()) {
+      executor = std::move(chosen->idle.back());
+      chosen->idle.pop_back();
+    }
+  }
+  if (!executor) {
+    executor = std::make_unique<Executor>(chosen->plan, runtime_->limits, runtime_->threads,
+                                          runtime_->budget);
+    const std::lock_guard lock(mutex_);
+    chosen->idle.reserve(chosen->made + 1);
+    ++chosen->made;
+  }
+  for (std::size_t i = 0; i < inputs.size(); ++i) executor->set_input(i, inputs[i]);
+  return {std::move(chosen), std::move(executor), *this};
+}
+
+ExecutorLease::ExecutorLease(std::shared_ptr<Call::Variant> variant,
+                             std::unique_ptr<Executor> executor, Call& call)
+    : variant_(std::move(variant)), executor_(std::move(executor)), call_(&call) {}
+
+ExecutorLease::ExecutorLease(ExecutorLease&&) noexcept = default;
+
+ExecutorLease::~ExecutorLease() {
+  if (!executor_) return;
+  const std::lock_guard lock(call_->mutex_);
+  variant_->idle.push_back(std::move(executor_));
+}
+
+}  // namespace ondine::trainer

@@ -1,0 +1,91 @@
+// One choice of a function's outputs, with its plans.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <ondine/model.h>
+#include <ondine/value.h>
+
+#include "graph/ir/graph.h"
+#include "trainer/exec/executor.h"
+
+namespace ondine::trainer {
+
+struct Function;
+
+// How calls run; shared by all of a model.
+struct Runtime {
+  Limits limits;
+  int threads = 1;
+  UpdatePolicy updates = UpdatePolicy::atomic;
+  std::optional<std::uint64_t> memory_budget;
+  std::uint64_t state_bytes = 0;  // of all variables, once
+  std::shared_ptr<MemoryBudget> budget;
+  std::unique_ptr<ThreadPool> pool;
+};
+
+// An executor on loan; goes back when destroyed.
+class ExecutorLease;
+
+// Computes some outputs of a function and all its updates. Plans are made for each combination of
+// input shapes once and kept, the least recently used ones are dropped. Thread-safe.
+class Call {
+ public:
+  // Error(mismatch) when the function has no output of a name. `runtime` must outlive the call.
+  Call(const Function& function, std::span<const std::string> names, const Runtime& runtime);
+  ~Call();
+
+  std::span<const std::string> names() const noexcept { return names_; }
+  // Of names()[i].
+  graph::ValueId output(std::size_t i) const { return outputs_[i]; }
+  // Whether the node that computes update i of the function writes into the caller's memory.
+  bool is_direct(std::size_t update) const { return direct_[update]; }
+  // By update: the input whose memory it takes where it can; no_value for none.
+  std::span<const InPlace> in_place() const noexcept { return in_place_; }
+
+  // An executor for inputs of these values' types, its inputs set.
+  ExecutorLease acquire(std::span<const Value> inputs);
+  // The plan for these inputs.
+  std::shared_ptr<const Plan> plan(std::span<const Value> inputs);
+  // A plan for inputs of these types, which is not kept.
+  Plan plan(std::span<const graph::Type> inputs) const;
+
+ private:
+  friend class ExecutorLease;
+  struct Variant;
+  void choose_targets(const Function& function);
+  Variant& variant(std::span<const Value> inputs);
+
+  const Runtime* runtime_;
+  std::vector<std::string> names_;
+  std::vector<graph::ValueId> outputs_;  // by name
+  std::vector<bool> direct_;             // by update
+  std::vector<graph::ValueId> targets_;  // the updates that are direct
+  std::vector<InPlace> in_place_;
+  std::uint64_t next_bytes_ = 0;               // next values of the state that are no targets
+  std::shared_ptr<const graph::Graph> graph_;  // with the outputs that are asked for
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<Variant>> variants_;  // most recently used first
+};
+
+class ExecutorLease {
+ public:
+  ExecutorLease(std::shared_ptr<Call::Variant> variant, std::unique_ptr<Executor> executor,
+                Call& call);
+  ExecutorLease(ExecutorLease&&) noexcept;
+  ~ExecutorLease();
+  Executor& operator*() const noexcept { return *executor_; }
+  Executor* operator->() const noexcept { return executor_.get(); }
+
+ private:
+  std::shared_ptr<Call::Variant> variant_;
+  std::unique_ptr<Executor> executor_;
+  Call* call_;
+};
+
+}  // namespace ondine::trainer
