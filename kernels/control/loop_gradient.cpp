@@ -7,8 +7,8 @@
 
 #include <algorithm>
 
-#include "graph/contract/body_builder.h"
 #include "kernels/common/op.h"
+#include "kernels/control/loop_body.h"
 
 namespace ondine::kernels::ops {
 namespace {
@@ -70,24 +70,18 @@ class LoopGradient {
   }
 
   std::vector<Val> walk_back() {
-    BodyBuilder back(b(), body_);
+    LoopBody back(b(), body_);
     Builder& inner = back.builder();
     const auto ys = back.outputs();
-    // The body's own formals become what was recorded for iteration T - 1 - i.
-    const std::size_t formals = back.formal_count();
-    std::vector<ValueId> own;
-    for (std::size_t i = 0; i < formals; ++i) own.push_back(back.release_formal(0));
-    auto forward = back.take_nodes();
-    const Val count = back.add_formal("i", Type::tensor(DType::int64, Dims{}));
-    const Val condition = back.add_formal("go_on", Type::tensor(DType::boolean, Dims{}));
+    // The body's inputs become what was recorded for iteration T - 1 - i.
     const Val last = back.capture(size_of(iterations_)) - inner.int64(1);
-    const Val at = last - count;
-    inner.alias(at, own[0]);
-    inner.graph()[own[1]].constant = Tensor::scalar(true);
+    const Val at = last - back.iteration;
+    inner.alias(at, back.inputs[0]);
+    inner.graph()[back.inputs[1]].constant = Tensor::scalar(true);
     for (std::size_t i = 0; i < carried_; ++i) {
-      inner.alias(part(back.capture(recorded_[i]), at), own[i + 2]);
+      inner.alias(part(back.capture(recorded_[i]), at), back.inputs[i + 2]);
     }
-    for (Node& node : forward) inner.append(std::move(node));
+    back.append_nodes();
 
     std::vector<Val> xs;
     std::vector<Val> starts;     // initial values of what the backward loop carries
@@ -96,7 +90,7 @@ class LoopGradient {
     std::vector<Val> dy_list;
     std::vector<std::size_t> slots;  // input positions that the results belong to
     for (std::size_t i = 0; i < carried_; ++i) {
-      const Val x = inner.value(own[i + 2]);
+      const Val x = inner.value(back.inputs[i + 2]);
       if (!differentiable(x.type())) continue;
       if (x.type().kind != ys[i + 1].type().kind) {
         fail(ErrorCode::unsupported,
@@ -127,7 +121,7 @@ class LoopGradient {
       slots.push_back(first_capture_ + i);
     }
     const auto derivatives = g_.differentiate()(inner, y_list, dy_list, xs);
-    std::vector<Val> outputs{inner.node("Identity", {condition})};
+    std::vector<Val> outputs{inner.node("Identity", {back.condition})};
     for (std::size_t i = 0; i < xs.size(); ++i) {
       if (i < states) {
         outputs.push_back(derivatives[i] ? derivatives[i] : zeros_like(xs[i]));

@@ -6,8 +6,8 @@
 #include <limits>
 #include <numeric>
 
-#include "graph/contract/body_builder.h"
 #include "kernels/common/op.h"
+#include "kernels/control/loop_body.h"
 
 namespace ondine::kernels::ops {
 namespace {
@@ -110,25 +110,20 @@ Val arrange(Val stacked, std::int64_t direction, std::int64_t wanted_axis) {
 std::vector<Val> expand(ExpandContext& context) {
   if (context.version() < 9) return expand_scan8(context);
   const Form form = form_of(context);
-  BodyBuilder body(context.builder(), context.node().bodies[0]);
+  LoopBody body(context.builder(), context.node().bodies[0]);
   Builder& inner = body.builder();
-  auto nodes = body.take_nodes();
-  std::vector<ValueId> own;
-  while (body.formal_count() > 0) own.push_back(body.release_formal(0));
-  const Val count = body.add_formal("i", Type::tensor(DType::int64, Dims{}));
-  const Val go_on = body.add_formal("go_on", Type::tensor(DType::boolean, Dims{}));
-  for (std::size_t i = 0; i < form.states; ++i) body.adopt_formal(own[i]);
+  for (std::size_t i = 0; i < form.states; ++i) body.adopt_formal(body.inputs[i]);
   const Val length = dim_of(context.x(form.states), form.input_axes[0]);
   for (std::size_t j = 0; j < form.scans; ++j) {
-    Val at = count;
+    Val at = body.iteration;
     if (form.input_directions[j] != 0) {
-      at = squeeze(body.capture(length), {0}) - inner.int64(1) - count;
+      at = squeeze(body.capture(length), {0}) - inner.int64(1) - at;
     }
     const Val scanned = body.capture(context.x(form.states + j));
-    inner.alias(gather(scanned, at, form.input_axes[j]), own[form.states + j]);
+    inner.alias(gather(scanned, at, form.input_axes[j]), body.inputs[form.states + j]);
   }
-  for (Node& node : nodes) inner.append(std::move(node));
-  std::vector<Val> outputs{inner.node("Identity", {go_on})};
+  body.append_nodes();
+  std::vector<Val> outputs{inner.node("Identity", {body.condition})};
   for (const Val output : body.outputs()) outputs.push_back(output);
   std::vector<Val> inputs{length, Val()};
   for (std::size_t i = 0; i < form.states; ++i) inputs.push_back(context.x(i));

@@ -1,6 +1,6 @@
 // sequence_map.cpp — outputs_i = body(element i of each sequence, each tensor as it is). Written as
 // a Loop, from which the derivative follows.
-#include "graph/contract/body_builder.h"
+#include "kernels/control/loop_body.h"
 #include "kernels/sequence/sequence.h"
 
 namespace ondine::kernels::ops {
@@ -42,13 +42,8 @@ void infer(InferContext& context) {
 
 std::vector<Val> expand(ExpandContext& context) {
   Builder& outer = context.builder();
-  BodyBuilder body(outer, context.node().bodies[0]);
+  LoopBody body(outer, context.node().bodies[0]);
   Builder& inner = body.builder();
-  auto nodes = body.take_nodes();
-  std::vector<ValueId> own;
-  while (body.formal_count() > 0) own.push_back(body.release_formal(0));
-  const Val count = body.add_formal("i", Type::tensor(DType::int64, Dims{}));
-  const Val go_on = body.add_formal("go_on", Type::tensor(DType::boolean, Dims{}));
   const std::vector<Val> results = body.outputs();
   const Val length = outer.node("SequenceLength", {context.x(0)});
   std::vector<Val> inputs{length, Val()};
@@ -59,13 +54,13 @@ std::vector<Val> expand(ExpandContext& context) {
         outer.node("SequenceEmpty", {}, {{"dtype", static_cast<std::int64_t>(dtype)}}));
     carried.push_back(body.add_formal("mapped", Type::sequence(Type::tensor(dtype))));
   }
-  for (std::size_t i = 0; i < own.size(); ++i) {
+  for (std::size_t i = 0; i < body.inputs.size(); ++i) {
     const Val input = body.capture(context.x(i));
     const bool sliced = is_sequence(context.x(i).type());
-    inner.alias(sliced ? inner.node("SequenceAt", {input, count}) : input, own[i]);
+    inner.alias(sliced ? inner.node("SequenceAt", {input, body.iteration}) : input, body.inputs[i]);
   }
-  for (Node& node : nodes) inner.append(std::move(node));
-  std::vector<Val> outputs{inner.node("Identity", {go_on})};
+  body.append_nodes();
+  std::vector<Val> outputs{inner.node("Identity", {body.condition})};
   for (std::size_t k = 0; k < carried.size(); ++k) {
     outputs.push_back(inner.node("SequenceInsert", {carried[k], results[k]}));
   }

@@ -69,6 +69,37 @@ extern template LossSums sum_losses(ThreadPool&, const LossShape&, const float*,
 extern template LossSums sum_losses(ThreadPool&, const LossShape&, const double*, const Labels&,
                                     const double*, double*, LossSums*);
 
+// The loss of log probabilities, reduced, in output 0; labels and weights are inputs 1 and 2.
+template <class C>
+class LossOutput {
+ public:
+  LossOutput(const graph::BindContext& context, Scratch& scratch, const LossShape& shape)
+      : shape_(shape),
+        wide_labels_(context.dtype(1) == DType::int64),
+        weights_(context, scratch, 2),
+        loss_(context, scratch, 0, shape.reduction == Reduction::none ? shape.labels() : 1),
+        partial_(scratch.add<LossSums>(loss_chunks(shape))) {}
+
+  void write(graph::KernelContext& call, const C* log_p) const {
+    const Labels labels{call.in<void>(1), wide_labels_, &shape_};
+    C* loss = loss_.data(call);
+    const LossSums sums = sum_losses<C>(call.pool(), shape_, log_p, labels, weights_(call),
+                                        shape_.reduction == Reduction::none ? loss : nullptr,
+                                        Scratch::at<LossSums>(call, partial_));
+    if (loss == nullptr) return;
+    if (shape_.reduction == Reduction::sum) *loss = static_cast<C>(sums.loss);
+    if (shape_.reduction == Reduction::mean) *loss = static_cast<C>(sums.loss / sums.weight);
+    loss_.store(call);
+  }
+
+ private:
+  LossShape shape_;
+  bool wide_labels_;
+  ComputeIn<C> weights_;
+  ComputeOut<C> loss_;
+  std::size_t partial_;
+};
+
 // The sum of the weights of all labels that are not ignored.
 template <class C>
 double sum_weights(const LossShape& shape, const Labels& labels, const C* weights) {
@@ -79,6 +110,51 @@ double sum_weights(const LossShape& shape, const Labels& labels, const C* weight
   }
   return sum;
 }
+
+// w[t] dloss for each label, over the sum of the weights for the mean: the negative derivative of
+// the loss by log p[t].
+template <class C>
+struct LabelGradients {
+  Labels labels;
+  const C* weights;
+  const C* dloss;
+  bool per_label;  // dloss has an element for each label
+  C scale;
+  // Of label i, whose class is not -1.
+  C operator()(std::int64_t i, std::int64_t label) const {
+    const C weight = weights != nullptr ? weights[label] : C{1};
+    return weight * scale * dloss[per_label ? i : 0];
+  }
+};
+
+// The inputs of a derivative: dloss is input 0, the labels are input `labels`, the weights the
+// next.
+template <class C>
+class LossGradientInputs {
+ public:
+  LossGradientInputs(const graph::BindContext& context, Scratch& scratch, const LossShape& shape,
+                     std::size_t labels)
+      : shape_(shape),
+        labels_(labels),
+        wide_labels_(context.dtype(labels) == DType::int64),
+        dloss_(context, scratch, 0),
+        weights_(context, scratch, labels + 1) {}
+
+  LabelGradients<C> read(graph::KernelContext& call) const {
+    const Labels labels{call.in<void>(labels_), wide_labels_, &shape_};
+    const C* weights = weights_(call);
+    const bool mean = shape_.reduction == Reduction::mean;
+    const C scale = mean ? static_cast<C>(1 / sum_weights(shape_, labels, weights)) : C{1};
+    return {labels, weights, dloss_(call), shape_.reduction == Reduction::none, scale};
+  }
+
+ private:
+  LossShape shape_;
+  std::size_t labels_;
+  bool wide_labels_;
+  ComputeIn<C> dloss_;
+  ComputeIn<C> weights_;
+};
 
 // For rules. The labels as int64 classes, 0 where ignored, and whether each counts (empty: all).
 struct LabelVals {

@@ -17,25 +17,12 @@ void infer(InferContext& context) {
 
 Kernel bind(BindContext& context) {
   const LossShape shape(context, context.shape(0));
-  const bool wide_labels = context.dtype(1) == DType::int64;
   return visit_compute(context.dtype(0), [&]<class C>() -> Kernel {
     Scratch scratch;
     const ComputeIn<C> x(context, scratch, 0);
-    const ComputeIn<C> weights(context, scratch, 2);
-    const bool each = shape.reduction == Reduction::none;
-    const ComputeOut<C> y(context, scratch, 0, each ? shape.labels() : 1);
-    const std::size_t partial = scratch.add<LossSums>(loss_chunks(shape));
+    const LossOutput<C> loss(context, scratch, shape);
     scratch.request(context);
-    return [=](KernelContext& call) {
-      const Labels labels{call.in<void>(1), wide_labels, &shape};
-      C* out = y.data(call);
-      const LossSums sums =
-          sum_losses<C>(call.pool(), shape, x(call), labels, weights(call), each ? out : nullptr,
-                        Scratch::at<LossSums>(call, partial));
-      if (shape.reduction == Reduction::sum) *out = static_cast<C>(sums.loss);
-      if (shape.reduction == Reduction::mean) *out = static_cast<C>(sums.loss / sums.weight);
-      y.store(call);
-    };
+    return [=](KernelContext& call) { loss.write(call, x(call)); };
   });
 }
 
@@ -67,35 +54,23 @@ Kernel bind_grad(BindContext& context) {
          context.shape(1).size());
   }
   require_loss_size(shape, context.shape(0));
-  const bool wide_labels = context.dtype(1) == DType::int64;
   return visit_compute(context.dtype(0), [&]<class C>() -> Kernel {
     Scratch scratch;
-    const ComputeIn<C> dloss(context, scratch, 0);
-    const ComputeIn<C> weights(context, scratch, 2);
+    const LossGradientInputs<C> inputs(context, scratch, shape, 1);
     const ComputeOut<C> dx(context, scratch, 0, shape.labels() * shape.classes);
     scratch.request(context);
     return [=](KernelContext& call) {
-      const Labels labels{call.in<void>(1), wide_labels, &shape};
-      const C* dy = dloss(call);
-      const C* w = weights(call);
+      const LabelGradients<C> gradients = inputs.read(call);
       C* to = dx.data(call);
-      const bool each = shape.reduction == Reduction::none;
-      C scale = -1;
-      if (shape.reduction == Reduction::mean) {
-        scale = static_cast<C>(-1 / sum_weights(shape, labels, w));
-      }
-      call.pool().for_chunks(shape.labels(), loss_grain,
-                             [&](std::int64_t first, std::int64_t last) {
-                               for (auto i = first; i < last; ++i) {
-                                 C* row = to + shape.row(i);
-                                 for (std::int64_t k = 0; k < shape.classes; ++k)
-                                   row[k * shape.positions] = 0;
-                                 const auto label = labels[i];
-                                 if (label < 0) continue;
-                                 const C weight = w != nullptr ? w[label] : C{1};
-                                 row[label * shape.positions] = scale * weight * dy[each ? i : 0];
-                               }
-                             });
+      const auto write_rows = [&](std::int64_t first, std::int64_t last) {
+        for (auto i = first; i < last; ++i) {
+          C* row = to + shape.row(i);
+          for (std::int64_t k = 0; k < shape.classes; ++k) row[k * shape.positions] = 0;
+          const auto label = gradients.labels[i];
+          if (label >= 0) row[label * shape.positions] = -gradients(i, label);
+        }
+      };
+      call.pool().for_chunks(shape.labels(), loss_grain, write_rows);
       dx.store(call);
     };
   });

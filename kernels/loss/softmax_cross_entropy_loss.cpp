@@ -22,30 +22,17 @@ void infer(InferContext& context) {
 
 Kernel bind(BindContext& context) {
   const LossShape shape(context, context.shape(0));
-  const bool wide_labels = context.dtype(1) == DType::int64;
   return visit_compute(context.dtype(0), [&]<class C>() -> Kernel {
     Scratch scratch;
     const ComputeIn<C> x(context, scratch, 0);
-    const ComputeIn<C> weights(context, scratch, 2);
-    const bool each = shape.reduction == Reduction::none;
-    const ComputeOut<C> y(context, scratch, 0, each ? shape.labels() : 1);
+    const LossOutput<C> loss(context, scratch, shape);
     const ComputeOut<C> log_prob(context, scratch, 1, shape.labels() * shape.classes, true);
-    const std::size_t partial = scratch.add<LossSums>(loss_chunks(shape));
     scratch.request(context);
     return [=](KernelContext& call) {
-      const Labels labels{call.in<void>(1), wide_labels, &shape};
       C* log_p = log_prob.data(call);
       softmax_axis<C>(call.pool(), {shape.batch, shape.classes, shape.positions}, x(call), log_p,
                       true);
-      C* out = y.data(call);
-      const LossSums sums =
-          sum_losses<C>(call.pool(), shape, log_p, labels, weights(call), each ? out : nullptr,
-                        Scratch::at<LossSums>(call, partial));
-      if (out != nullptr) {
-        if (shape.reduction == Reduction::sum) *out = static_cast<C>(sums.loss);
-        if (shape.reduction == Reduction::mean) *out = static_cast<C>(sums.loss / sums.weight);
-        y.store(call);
-      }
+      loss.write(call, log_p);
       log_prob.store(call);
     };
   });
@@ -83,67 +70,64 @@ void infer_grad(InferContext& context) {
   context.set_output(0, context.input(1));
 }
 
+// Scores of a label lie `positions` elements apart: rows of classes are walked in blocks of labels,
+// whose factors are computed first.
+constexpr std::int64_t max_block = 256;
+
+// dx of `width` labels of one sample that follow each other, from `start` on.
+template <class C>
+void write_gradient_block(const LossShape& shape, const LabelGradients<C>& gradients,
+                          const C* log_p, C* dx, std::int64_t sample, std::int64_t start,
+                          std::int64_t width) {
+  C factor[max_block];
+  std::int64_t label[max_block];
+  for (std::int64_t j = 0; j < width; ++j) {
+    const std::int64_t i = sample * shape.positions + start + j;
+    label[j] = gradients.labels[i];
+    factor[j] = label[j] < 0 ? C{0} : gradients(i, label[j]);
+  }
+  const auto& v = math::vector_kernels<C>();
+  const std::int64_t base = sample * shape.classes * shape.positions + start;
+  if (shape.positions == 1) {
+    v.exp(dx + base, log_p + base, shape.classes);
+    v.scale(dx + base, dx + base, factor[0], shape.classes);
+  } else {
+    for (std::int64_t k = 0; k < shape.classes; ++k) {
+      C* row = dx + base + k * shape.positions;
+      v.exp(row, log_p + base + k * shape.positions, width);
+      v.mul.vv(row, row, factor, width);
+    }
+  }
+  for (std::int64_t j = 0; j < width; ++j) {
+    if (label[j] >= 0) dx[base + j + label[j] * shape.positions] -= factor[j];
+  }
+}
+
 Kernel bind_grad(BindContext& context) {
   const LossShape shape(context, context.shape(1));
   require_loss_size(shape, context.shape(0));
-  const bool wide_labels = context.dtype(2) == DType::int64;
   return visit_compute(context.dtype(0), [&]<class C>() -> Kernel {
     Scratch scratch;
-    const ComputeIn<C> dloss(context, scratch, 0);
+    const LossGradientInputs<C> inputs(context, scratch, shape, 2);
     const ComputeIn<C> log_prob(context, scratch, 1);
-    const ComputeIn<C> weights(context, scratch, 3);
     const ComputeOut<C> dx(context, scratch, 0, shape.labels() * shape.classes);
     scratch.request(context);
     return [=](KernelContext& call) {
-      const Labels labels{call.in<void>(2), wide_labels, &shape};
-      const C* dy = dloss(call);
+      const LabelGradients<C> gradients = inputs.read(call);
       const C* log_p = log_prob(call);
-      const C* w = weights(call);
       C* to = dx.data(call);
-      const bool each = shape.reduction == Reduction::none;
-      C scale = 1;
-      if (shape.reduction == Reduction::mean) {
-        scale = static_cast<C>(1 / sum_weights(shape, labels, w));
-      }
-      const auto& v = math::vector_kernels<C>();
-      // Rows of classes lie apart by `positions` elements: the factors of a row first, then
-      // whole rows of exp.
-      const std::int64_t block = 256;
-      const std::int64_t blocks = (shape.positions + block - 1) / block;
-      const std::int64_t grain = std::max<std::int64_t>(
-          1, 16384 / std::max<std::int64_t>(1, shape.classes * std::min(shape.positions, block)));
-      call.pool().for_chunks(
-          shape.batch * blocks, grain, [&](std::int64_t first, std::int64_t last) {
-            for (auto at = first; at < last; ++at) {
-              const std::int64_t n = at / blocks;
-              const std::int64_t start = at % blocks * block;
-              const std::int64_t width = std::min(block, shape.positions - start);
-              C factor[256];
-              std::int64_t label[256];
-              for (std::int64_t j = 0; j < width; ++j) {
-                const std::int64_t i = n * shape.positions + start + j;
-                label[j] = labels[i];
-                factor[j] = 0;
-                if (label[j] < 0) continue;
-                const C weight = w != nullptr ? w[label[j]] : C{1};
-                factor[j] = weight * scale * dy[each ? i : 0];
-              }
-              const std::int64_t base = n * shape.classes * shape.positions + start;
-              if (shape.positions == 1) {
-                v.exp(to + base, log_p + base, shape.classes);
-                v.scale(to + base, to + base, factor[0], shape.classes);
-              } else {
-                for (std::int64_t k = 0; k < shape.classes; ++k) {
-                  C* row = to + base + k * shape.positions;
-                  v.exp(row, log_p + base + k * shape.positions, width);
-                  v.mul.vv(row, row, factor, width);
-                }
-              }
-              for (std::int64_t j = 0; j < width; ++j) {
-                if (label[j] >= 0) to[base + j + label[j] * shape.positions] -= factor[j];
-              }
-            }
-          });
+      const std::int64_t blocks = (shape.positions + max_block - 1) / max_block;
+      const std::int64_t block_elements = shape.classes * std::min(shape.positions, max_block);
+      const std::int64_t grain =
+          std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(1, block_elements));
+      const auto write_blocks = [&](std::int64_t first, std::int64_t last) {
+        for (auto at = first; at < last; ++at) {
+          const std::int64_t start = at % blocks * max_block;
+          write_gradient_block(shape, gradients, log_p, to, at / blocks, start,
+                               std::min(max_block, shape.positions - start));
+        }
+      };
+      call.pool().for_chunks(shape.batch * blocks, grain, write_blocks);
       dx.store(call);
     };
   });

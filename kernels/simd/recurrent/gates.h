@@ -1,20 +1,21 @@
-// The functions of a recurrent cell's gates. In float, what functions.h has for all floats is
-// computed here with an estimate in place of a division and within the range in which the results
-// change: absolute errors below 2e-7.
+// Sigmoid and tanh of a recurrent cell's gates. The float versions clamp x to the range outside
+// which the result is constant and divide by an approximate reciprocal with one Newton step:
+// absolute errors below 2e-7.
 #pragma once
 
 #include "kernels/simd/vector/transcendental.h"
 
 namespace ondine::math::ONDINE_ISA {
 
-// Vectors that a loop over rows works on together: the functions are long chains, which a processor
-// overlaps only when they are near each other.
+// Vectors that one iteration of a loop over a row computes: the functions are long dependency
+// chains, and independent ones side by side hide their latency.
 template <class T>
-inline constexpr int chains = sizeof(T) == 8       ? 1
-                              : vector_bytes == 64 ? 4
-                                                   : 2;
+inline constexpr int vectors_in_flight = sizeof(T) == 8       ? 1
+                                         : vector_bytes == 64 ? 4
+                                                              : 2;
 
-// A product that the compiler joins with no sum: of two, all copies of the code round the same one.
+// Keeps the compiler from contracting the product into a fused multiply-add: in a sum of two
+// products, every instantiation then rounds the same one.
 template <class T>
 ONDINE_INLINE Vec<T> rounded(Vec<T> product) {
 #if defined(__AVX512F__)
@@ -27,7 +28,7 @@ ONDINE_INLINE Vec<T> rounded(Vec<T> product) {
   return product;
 }
 
-// a / b, b in [1, 2^127]: an estimate and one step of Newton's.
+// a = a / b, b in [1, 2^127]: an approximate reciprocal and one Newton step. Overwrites b.
 template <int Count>
 ONDINE_INLINE void divide(Vf (&a)[Count], Vf (&b)[Count]) {
 #if defined(__AVX2__)
@@ -49,7 +50,7 @@ ONDINE_INLINE void divide(Vf (&a)[Count], Vf (&b)[Count]) {
 
 // x = 1 / (1 + e^-x)
 template <int Count>
-ONDINE_INLINE void gates(Vf (&x)[Count]) {
+ONDINE_INLINE void sigmoid_in_place(Vf (&x)[Count]) {
   Vi shifted[Count];
   Vf e[Count];
   times<Count>([&](int i) __attribute__((always_inline)) { x[i] = at_most(x[i], 87.0f); });
@@ -68,7 +69,7 @@ ONDINE_INLINE void gates(Vf (&x)[Count]) {
 
 // x = tanh x = (e^2x - 1) / ((e^2x - 1) + 2)
 template <int Count>
-ONDINE_INLINE void squashes(Vf (&x)[Count]) {
+ONDINE_INLINE void tanh_in_place(Vf (&x)[Count]) {
   Vi shifted[Count];
   Vf power[Count];
   times<Count>([&](int i) __attribute__((always_inline)) { x[i] = at_most(x[i], 20.0f); });
@@ -87,7 +88,7 @@ ONDINE_INLINE void squashes(Vf (&x)[Count]) {
 }
 
 template <int Count>
-ONDINE_INLINE void gates(Vec<double> (&x)[Count]) {
+ONDINE_INLINE void sigmoid_in_place(Vec<double> (&x)[Count]) {
   for (auto& v : x) {
     Vec<double> r{};
     for (int l = 0; l < lanes<double>; ++l) r[l] = sigmoid_scalar(v[l]);
@@ -95,7 +96,7 @@ ONDINE_INLINE void gates(Vec<double> (&x)[Count]) {
   }
 }
 template <int Count>
-ONDINE_INLINE void squashes(Vec<double> (&x)[Count]) {
+ONDINE_INLINE void tanh_in_place(Vec<double> (&x)[Count]) {
   for (auto& v : x) {
     Vec<double> r{};
     for (int l = 0; l < lanes<double>; ++l) r[l] = tanh_scalar(v[l]);

@@ -1,6 +1,6 @@
-// One step of an LSTM: both products and the cells in one pass over packed weights. Panels hold two
-// gates of as many hidden values as a vector has lanes: first i and g, then o and f; each is a row
-// of biases, those of W and those of R.
+// One step of an LSTM: both matrix products and the cells in one pass over packed weights. A panel
+// holds two gates, i and g or o and f, of as many hidden values as a vector has lanes: a row of
+// biases, the rows of W and the rows of R.
 #pragma once
 
 #include "kernels/simd/recurrent/cell_table.h"
@@ -30,7 +30,7 @@ static std::int64_t packed_lstm_elements(std::int64_t input, std::int64_t hidden
 
 // dst[p 2 L + r] = src[r k + p], r < count; rows from there on are zeros.
 template <class T>
-static void turn_gate(T* dst, const T* src, std::int64_t k, std::int64_t count) {
+static void pack_transposed_gate(T* dst, const T* src, std::int64_t k, std::int64_t count) {
   constexpr int L = lanes<T>;
   for (std::int64_t p = 0; p < k; p += L) {
     const std::int64_t cols = k - p < L ? k - p : L;
@@ -53,15 +53,15 @@ static void pack_lstm(std::int64_t input, std::int64_t hidden, const T* w, const
       for (int v = 0; v < 2; ++v) {
         const std::int64_t row = pair[v] * hidden + j;
         store(packed + v * L, bias ? load_n(bias + row, count) : Vec<T>{});
-        turn_gate(packed + (2 + v) * L, w + row * input, input, count);
-        turn_gate(packed + (2 + 2 * input + v) * L, r + row * hidden, hidden, count);
+        pack_transposed_gate(packed + (2 + v) * L, w + row * input, input, count);
+        pack_transposed_gate(packed + (2 + 2 * input + v) * L, r + row * hidden, hidden, count);
       }
       packed += step_panel<T>(input, hidden);
     }
   }
 }
 
-// Inputs of two gates of `rows` samples, in memory: [rows][2][lanes].
+// Pre-activations of two gates of `rows` samples: [rows][2][lanes].
 template <class T>
 struct GateInputs {
   const T* values;
@@ -69,15 +69,16 @@ struct GateInputs {
   std::int64_t j, count;     // hidden values
 };
 
-// f(sample, get, put, n constant) for samples together; get(p), put(p, v): `count` elements there.
+// Calls f(sample, get, put, group_size) for groups of samples; get(p) and put(p, v) access `count`
+// elements, group_size is an integral constant.
 template <class T, class F>
 ONDINE_INLINE void for_samples(const GateInputs<T>& in, F&& f) {
   const auto get = [](const T* p) __attribute__((always_inline)) { return load(p); };
   const auto put = [](T * p, const Vec<T>& v) __attribute__((always_inline)) { store(p, v); };
   std::int64_t i = 0;
   if (in.count == lanes<T>) {
-    for (; i + chains<T> <= in.rows; i += chains<T>) {
-      f(i, get, put, std::integral_constant<int, chains<T>>());
+    for (; i + vectors_in_flight<T> <= in.rows; i += vectors_in_flight<T>) {
+      f(i, get, put, std::integral_constant<int, vectors_in_flight<T>>());
     }
   }
   const std::int64_t count = in.count;
@@ -89,35 +90,35 @@ ONDINE_INLINE void for_samples(const GateInputs<T>& in, F&& f) {
   }
 }
 
-// i and g into z.
+// Writes the activations i and g to z.
 template <class T>
 static __attribute__((noinline)) void first_gates(const LstmStep<T>& s, const GateInputs<T>& in) {
   constexpr int L = lanes<T>;
   for_samples<T>(
-      in, [&](std::int64_t i, auto, auto put, auto together) __attribute__((always_inline)) {
-        constexpr int count = decltype(together)::value;
-        Vec<T> opened[count], fresh[count];
+      in, [&](std::int64_t i, auto, auto put, auto group_size) __attribute__((always_inline)) {
+        constexpr int count = decltype(group_size)::value;
+        Vec<T> input_gate[count], cell_gate[count];
         times<count>([&](int l) __attribute__((always_inline)) {
-          opened[l] = load(in.values + (i + l) * 2 * L);
-          fresh[l] = load(in.values + (i + l) * 2 * L + L);
+          input_gate[l] = load(in.values + (i + l) * 2 * L);
+          cell_gate[l] = load(in.values + (i + l) * 2 * L + L);
         });
-        gates(opened);
-        squashes(fresh);
+        sigmoid_in_place(input_gate);
+        tanh_in_place(cell_gate);
         T* const z = s.z + (in.first + i) * s.z_stride + in.j;
         times<count>([&](int l) __attribute__((always_inline)) {
-          put(z + l * s.z_stride, opened[l]);
-          put(z + l * s.z_stride + 3 * s.hidden, fresh[l]);
+          put(z + l * s.z_stride, input_gate[l]);
+          put(z + l * s.z_stride + 3 * s.hidden, cell_gate[l]);
         });
       });
 }
 
-// o and f into z, the cells and what they show.
+// Writes the activations o and f to z, and the new cell and hidden states.
 template <class T>
 static __attribute__((noinline)) void last_gates(const LstmStep<T>& s, const GateInputs<T>& in) {
   constexpr int L = lanes<T>;
   for_samples<T>(
-      in, [&](std::int64_t i, auto get, auto put, auto together) __attribute__((always_inline)) {
-        constexpr int count = decltype(together)::value;
+      in, [&](std::int64_t i, auto get, auto put, auto group_size) __attribute__((always_inline)) {
+        constexpr int count = decltype(group_size)::value;
         Vec<T> out[count], forget[count], cell[count];
         const std::int64_t row = in.first + i;
         T* const z = s.z + row * s.z_stride + in.j;
@@ -125,8 +126,8 @@ static __attribute__((noinline)) void last_gates(const LstmStep<T>& s, const Gat
           out[l] = load(in.values + (i + l) * 2 * L);
           forget[l] = load(in.values + (i + l) * 2 * L + L);
         });
-        gates(forget);
-        gates(out);
+        sigmoid_in_place(forget);
+        sigmoid_in_place(out);
         times<count>([&](int l) __attribute__((always_inline)) {
           T* const to = z + l * s.z_stride;
           cell[l] = forget[l] * get(s.c + (row + l) * s.c_stride + in.j) +
@@ -135,7 +136,7 @@ static __attribute__((noinline)) void last_gates(const LstmStep<T>& s, const Gat
           put(to + 2 * s.hidden, forget[l]);
           put(s.c_new + (row + l) * s.c_new_stride + in.j, cell[l]);
         });
-        squashes(cell);
+        tanh_in_place(cell);
         times<count>([&](int l) __attribute__((always_inline)) {
           put(s.h_new + (row + l) * s.h_new_stride + in.j, out[l] * cell[l]);
         });
