@@ -86,6 +86,10 @@ struct ModelAccess {
     return Model(Model::Impl::make(std::move(def), options));
   }
   static graph::ModelDef present(const Model& model) { return model.impl_->with_present_state(); }
+  // What eval_step returns by default; may be empty.
+  static const std::vector<std::string>& evaluated(const Model& model, std::size_t algorithm) {
+    return model.impl_->evaluation(algorithm).default_outputs;
+  }
 };
 
 }  // namespace ondine

@@ -5,25 +5,13 @@
 
 #include "core/message.h"
 #include "core/out_of_memory.h"
-#include "trainer/fit/scores.h"
 
 namespace ondine::fit {
 namespace {
 
-bool has_name(const std::vector<PortInfo>& ports, std::string_view name) {
-  return std::any_of(ports.begin(), ports.end(),
-                     [&](const PortInfo& port) { return port.name == name; });
-}
-
 std::vector<PortInfo> with(std::vector<PortInfo> ports, const PortInfo& label) {
   ports.push_back(label);
   return ports;
-}
-
-std::int64_t elements_of_row(const PortInfo& column) {
-  std::int64_t count = 1;
-  for (std::size_t i = 1; i < column.dims->size(); ++i) count *= (*column.dims)[i];
-  return count;
 }
 
 }  // namespace
@@ -39,79 +27,20 @@ std::vector<std::string> metric_names(const Model& model, std::size_t algorithm)
   return result;
 }
 
-std::optional<PortInfo> find_label(const Model& model, const Dataset& data, const ArrayMap& map,
-                                   const std::string& name) {
-  const std::vector<PortInfo> main = model.inputs();
-  for (std::size_t i = 0; i < model.algorithm_count(); ++i) {
-    std::vector<PortInfo> extra = model.algorithm(i).inputs;
-    std::erase_if(extra, [&](const PortInfo& port) {
-      return has_name(main, port.name) || port.has_default || (!name.empty() && port.name != name);
-    });
-    if (extra.size() == 1) return extra[0];
-  }
-  const std::vector<std::string> inputs = Feeder(main, data, map).inputs();
-  std::optional<PortInfo> label;
-  for (const PortInfo& column : data.columns()) {
-    const bool is_input = std::find(inputs.begin(), inputs.end(), column.name) != inputs.end() ||
-                          std::any_of(map.begin(), map.end(),
-                                      [&](const auto& one) { return one.second == column.name; });
-    if (name.empty() ? is_input : column.name != name) continue;
-    if (column.dims->empty()) continue;
-    // Labels have fewer elements than what they belong to.
-    if (!label || elements_of_row(column) < elements_of_row(*label)) label = column;
-  }
-  if (!label) return {};
-  PortInfo port;
-  port.name = label->name;
-  port.dtype = is_float(label->dtype) ? DType::float32 : DType::int64;
-  return port;
-}
-
-Evaluator::Evaluator(const Model& model, const Dataset& data, const PortInfo& label,
-                     const EvaluateOptions& options)
-    : options_(options),
-      label_(label.name),
-      classes_(is_integer(label.dtype)),
-      feeder_(with(model.inputs(), label), data, options.map) {
-  const std::vector<PortInfo> outputs = model.outputs();
-  if (outputs.empty()) fail(ErrorCode::mismatch, "the model has no output");
-  if (options_.output.empty()) options_.output = outputs.front().name;
-}
-
-std::vector<std::string> Evaluator::names() const { return {classes_ ? "accuracy" : "mse"}; }
-
-Evaluation Evaluator::run(const Model& model) {
-  const std::uint64_t step = feeder_.fixed_batch().value_or(options_.batch_size);
-  const std::vector<std::string> fetches{options_.output};
+std::uint64_t for_each_batch(Feeder& feeder, std::uint64_t batch_size,
+                             const std::function<void(std::span<const NamedValue>)>& use) {
+  const std::uint64_t step = feeder.fixed_batch().value_or(batch_size);
   std::vector<std::uint64_t> rows;
-  double sum = 0;
-  std::int64_t count = 0;
   std::uint64_t first = 0;
-  for (; first < feeder_.size(); first += step) {
-    const std::uint64_t last = std::min(first + step, feeder_.size());
-    if (last - first < step && feeder_.fixed_batch()) break;
+  while (first < feeder.size()) {
+    const std::uint64_t last = std::min(first + step, feeder.size());
+    if (last - first < step && feeder.fixed_batch()) break;
     rows.resize(last - first);
     std::iota(rows.begin(), rows.end(), first);
-    NamedValues feeds;
-    Tensor labels;
-    for (const NamedValue& feed : feeder_.take(rows)) {
-      if (feed.first == label_) {
-        labels = feed.second.tensor();
-      } else {
-        feeds.push_back(feed);
-      }
-    }
-    const NamedValues outputs = model.infer(feeds, fetches);
-    const Tensor& output = outputs[0].second.tensor();
-    sum += classes_ ? static_cast<double>(count_hits(output, labels))
-                    : squared_distance(output, labels);
-    count += labels.size();
+    use(feeder.take(rows));
+    first = last;
   }
-  if (count == 0) fail(ErrorCode::mismatch, "no whole batch to evaluate");
-  Evaluation result;
-  result.metrics.set(names()[0], sum / static_cast<double>(count));
-  result.rows = std::min(first, feeder_.size());
-  return result;
+  return first;
 }
 
 }  // namespace ondine::fit
@@ -120,12 +49,31 @@ namespace ondine {
 
 Evaluation evaluate(const Model& model, const Dataset& data, const EvaluateOptions& options) {
   return guard_memory("evaluate the model", [&] {
-    const auto label = fit::find_label(model, data, options.map, options.label);
-    if (!label) {
+    const auto scoring = fit::find_scoring(model, data, options);
+    if (!scoring) {
       fail(ErrorCode::mismatch, "no array is left for the labels; name one: --label");
     }
-    fit::Evaluator evaluator(model, data, *label, options);
-    return evaluator.run(model);
+    Feeder feeder(fit::with(model.inputs(), scoring->label), data, options.map);
+    fit::Scores scores(scoring->kind, scoring->threshold);
+    const std::vector<std::string> fetches{scoring->output};
+    Evaluation result;
+    result.rows = fit::for_each_batch(feeder, options.batch_size, [&](auto batch) {
+      NamedValues feeds;
+      Tensor labels;
+      for (const NamedValue& feed : batch) {
+        if (feed.first == scoring->label.name) {
+          labels = feed.second.tensor();
+        } else {
+          feeds.push_back(feed);
+        }
+      }
+      const Results outputs = model.infer(feeds, fetches);
+      scores.add(outputs[0].second.tensor(), labels);
+    });
+    if (scores.count() == 0) fail(ErrorCode::mismatch, "no whole batch to evaluate");
+    scores.mean(result.metrics);
+    result.note = scoring->note;
+    return result;
   });
 }
 

@@ -1,34 +1,51 @@
 // Evaluating a model on a data set, batch by batch.
 #pragma once
 
+#include <functional>
 #include <optional>
 
 #include <ondine/data.h>
 #include <ondine/trainer.h>
+
+#include "trainer/fit/scoring.h"
 
 namespace ondine::fit {
 
 // Scalar floating point outputs of an algorithm, the loss first.
 std::vector<std::string> metric_names(const Model& model, std::size_t algorithm);
 
-// The port of the labels, as evaluate() finds it; nothing when there is none.
-std::optional<PortInfo> find_label(const Model& model, const Dataset& data, const ArrayMap& map,
-                                   const std::string& name);
+// Gives `use` the feeds of one batch after the other, in order, a short last one only where the
+// inputs ask for no batch size. Returns the rows.
+std::uint64_t for_each_batch(Feeder& feeder, std::uint64_t batch_size,
+                             const std::function<void(std::span<const NamedValue>)>& use);
 
-class Evaluator {
+// A data set as the validation of an algorithm: its metrics by eval_step and, where the labels are
+// known, the scores that it does not compute itself.
+class Validator {
  public:
-  Evaluator(const Model& model, const Dataset& data, const PortInfo& label,
-            const EvaluateOptions& options);
+  // Evaluates the first batch, so that data that does not fit is found before any training.
+  // constants: fed with every batch.
+  Validator(const Model& model, const Dataset& data, const TrainerOptions& options,
+            const NamedValues& constants);
 
-  // Names of what run() returns.
-  std::vector<std::string> names() const;
+  // Names of what run() returns; empty when there is nothing to compute.
+  const std::vector<std::string>& names() const noexcept { return names_; }
   Evaluation run(const Model& model);
 
  private:
-  EvaluateOptions options_;
-  std::string label_;
-  bool classes_;
+  void add_scores(const Model& model, const Dataset& data, const ArrayMap& map);
+  void try_first_batch(const Model& model);
+  Results evaluate(const Model& model, std::span<const NamedValue> batch);
+
+  std::size_t algorithm_;
+  std::uint64_t batch_size_;
+  NamedValues constants_;
   Feeder feeder_;
+  std::vector<std::string> metrics_;  // outputs of the algorithm
+  std::optional<Scoring> scoring_;
+  std::vector<std::string> fetches_;
+  std::vector<std::string> names_;
+  NamedValues feeds_;
 };
 
 }  // namespace ondine::fit

@@ -1,15 +1,16 @@
 #include "trainer/fit/scores.h"
 
+#include <cmath>
+
 #include "core/message.h"
 #include "trainer/fit/elements.h"
 
 namespace ondine::fit {
+namespace {
 
+// How many labels the largest entry along axis 1 hits, the first of several.
 std::int64_t count_hits(const Tensor& output, const Tensor& labels) {
   const Shape& shape = output.shape();
-  if (shape.rank() < 2 || output.size() != labels.size() * shape[1]) {
-    fail(ErrorCode::mismatch, "classes ", shape, " do not fit labels ", labels.shape());
-  }
   const auto inner = static_cast<std::size_t>(shape.size(2, shape.rank()));
   const auto classes = static_cast<std::size_t>(shape[1]);
   const std::vector<double> scores = to_doubles(output);
@@ -26,18 +27,52 @@ std::int64_t count_hits(const Tensor& output, const Tensor& labels) {
   return hits;
 }
 
-double squared_distance(const Tensor& output, const Tensor& labels) {
-  if (output.size() != labels.size()) {
-    fail(ErrorCode::mismatch, "output ", output.shape(), " does not fit labels ", labels.shape());
+}  // namespace
+
+std::vector<std::string> Scores::names() const {
+  if (kind_ == ScoreKind::regression) return {"mse", "mae"};
+  return {"accuracy"};
+}
+
+bool Scores::fit(const Shape& output, const Shape& labels) const {
+  if (kind_ != ScoreKind::classes) return output.size() == labels.size();
+  return output.rank() >= 2 && output.size() == labels.size() * output[1];
+}
+
+void Scores::add(const Tensor& output, const Tensor& labels) {
+  if (!fit(output.shape(), labels.shape())) {
+    fail(ErrorCode::mismatch, kind_ == ScoreKind::classes ? "classes " : "output ", output.shape(),
+         kind_ == ScoreKind::classes ? " do not fit labels " : " does not fit labels ",
+         labels.shape());
+  }
+  count_ += labels.size();
+  if (kind_ == ScoreKind::classes) {
+    sum_ += static_cast<double>(count_hits(output, labels));
+    return;
   }
   const std::vector<double> got = to_doubles(output);
   const std::vector<double> wanted = to_doubles(labels);
-  double sum = 0;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
-    const double difference = got[i] - wanted[i];
-    sum += difference * difference;
+    if (kind_ == ScoreKind::binary) {
+      sum_ += (got[i] > threshold_) == (wanted[i] > 0.5) ? 1 : 0;
+    } else {
+      const double difference = got[i] - wanted[i];
+      sum_ += difference * difference;
+      others_ += std::fabs(difference);
+    }
   }
-  return sum;
+}
+
+void Scores::clear() {
+  sum_ = 0;
+  others_ = 0;
+  count_ = 0;
+}
+
+void Scores::mean(Metrics& to) const {
+  const auto count = static_cast<double>(count_);
+  to.set(names()[0], sum_ / count);
+  if (kind_ == ScoreKind::regression) to.set("mae", others_ / count);
 }
 
 }  // namespace ondine::fit

@@ -1,0 +1,122 @@
+#include "trainer/fit/scoring.h"
+
+#include <algorithm>
+
+#include <ondine/data.h>
+
+#include "core/message.h"
+
+namespace ondine::fit {
+namespace {
+
+bool has_name(const std::vector<PortInfo>& ports, std::string_view name) {
+  return std::any_of(ports.begin(), ports.end(),
+                     [&](const PortInfo& port) { return port.name == name; });
+}
+
+std::int64_t elements_of_row(const PortInfo& column) {
+  std::int64_t count = 1;
+  for (std::size_t i = 1; i < column.dims->size(); ++i) count *= (*column.dims)[i];
+  return count;
+}
+
+// What `prepare` wrote (prepare.h).
+std::string property(const Model& model, std::string_view name) {
+  for (const auto& [key, text] : model.metadata()) {
+    if (key == name) return text;
+  }
+  return {};
+}
+
+std::optional<PortInfo> label_of_algorithm(const Model& model, const std::string& name) {
+  const std::vector<PortInfo> main = model.inputs();
+  for (std::size_t i = 0; i < model.algorithm_count(); ++i) {
+    std::vector<PortInfo> extra = model.algorithm(i).inputs;
+    std::erase_if(extra, [&](const PortInfo& port) {
+      return has_name(main, port.name) || port.has_default || (!name.empty() && port.name != name);
+    });
+    if (extra.size() == 1) return extra[0];
+  }
+  return {};
+}
+
+std::optional<PortInfo> label_among_columns(const Model& model, const Dataset& data,
+                                            const ArrayMap& map, std::string name) {
+  const std::vector<PortInfo> columns = data.columns();
+  const std::string prepared = property(model, "ondine.label");
+  if (name.empty() && has_name(columns, prepared)) name = prepared;
+  const std::vector<std::string> inputs = Feeder(model.inputs(), data, map).inputs();
+  std::optional<PortInfo> label;
+  for (const PortInfo& column : columns) {
+    const bool is_input = std::find(inputs.begin(), inputs.end(), column.name) != inputs.end() ||
+                          std::any_of(map.begin(), map.end(),
+                                      [&](const auto& one) { return one.second == column.name; });
+    if (name.empty() ? is_input : column.name != name) continue;
+    if (column.dims->empty()) continue;
+    // Labels have fewer elements than what they belong to.
+    if (!label || elements_of_row(column) < elements_of_row(*label)) label = column;
+  }
+  if (!label) return {};
+  PortInfo port;
+  port.name = label->name;
+  port.dtype = is_float(label->dtype) ? DType::float32 : DType::int64;
+  return port;
+}
+
+bool is_one_score(const Model& model, const std::string& output) {
+  for (const PortInfo& port : model.outputs()) {
+    if (port.name != output || !port.dims) continue;
+    return port.dims->size() == 1 || (port.dims->size() == 2 && (*port.dims)[1] == 1);
+  }
+  return false;
+}
+
+void assume_kind(const Model& model, Scoring& scoring) {
+  const std::string unknown = "the model does not say what loss it was trained with; ";
+  if (!is_integer(scoring.label.dtype)) {
+    scoring.kind = ScoreKind::regression;
+    scoring.note = unknown + "its output is compared with the labels as numbers";
+  } else if (is_one_score(model, scoring.output)) {
+    scoring.kind = ScoreKind::binary;
+    scoring.note = unknown + "its output is taken for the probability of label 1";
+  } else {
+    scoring.kind = ScoreKind::classes;
+    scoring.note = unknown + "its output is taken for scores of classes";
+  }
+}
+
+void choose_kind(const Model& model, Scoring& scoring) {
+  const std::string loss = property(model, "ondine.loss");
+  if (loss == "softmax-cross-entropy") {
+    scoring.kind = ScoreKind::classes;
+    scoring.label.dtype = DType::int64;
+  } else if (loss == "bce") {
+    scoring.kind = ScoreKind::binary;
+    // The loss reads logits; another output is their sigmoid.
+    scoring.threshold = property(model, "ondine.prediction") == scoring.output ? 0 : 0.5;
+    scoring.label.dtype = DType::float32;
+  } else if (loss == "mse" || loss == "mae" || loss == "huber") {
+    scoring.kind = ScoreKind::regression;
+    scoring.label.dtype = DType::float32;
+  } else {
+    assume_kind(model, scoring);
+  }
+}
+
+}  // namespace
+
+std::optional<Scoring> find_scoring(const Model& model, const Dataset& data,
+                                    const EvaluateOptions& options) {
+  const std::vector<PortInfo> outputs = model.outputs();
+  if (outputs.empty()) fail(ErrorCode::mismatch, "the model has no output");
+  Scoring scoring;
+  scoring.output = options.output.empty() ? outputs.front().name : options.output;
+  auto label = label_of_algorithm(model, options.label);
+  if (!label) label = label_among_columns(model, data, options.map, options.label);
+  if (!label) return {};
+  scoring.label = *label;
+  choose_kind(model, scoring);
+  return scoring;
+}
+
+}  // namespace ondine::fit
