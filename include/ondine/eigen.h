@@ -62,9 +62,12 @@ inline Eigen::Index length_of(const Tensor& tensor) {
 
 // Elements of a dense expression that lie in memory row by row.
 template <class Derived>
-concept RowMajorMemory = (Eigen::internal::traits<Derived>::Flags & Eigen::DirectAccessBit) != 0 &&
-                         (static_cast<bool>(Derived::IsRowMajor) ||
-                          static_cast<bool>(Derived::IsVectorAtCompileTime));
+inline constexpr bool row_major_memory = (Eigen::internal::traits<Derived>::Flags &
+                                          Eigen::DirectAccessBit) != 0 &&
+                                         (Derived::IsRowMajor != 0 ||
+                                          Derived::IsVectorAtCompileTime != 0);
+template <class Derived>
+concept RowMajorMemory = row_major_memory<Derived>;
 
 template <class Derived>
 bool contiguous(const Derived& matrix) {
