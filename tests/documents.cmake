@@ -1,0 +1,53 @@
+# The documents' code: the README's programs compile and run, the operator of
+# docs/adding-an-operator.md compiles.
+
+# ondine_cpp_blocks(document prefix out): writes each ```cpp block of a document to
+# prefix_1.cpp, prefix_2.cpp, ... and lists these files in `out`.
+function(ondine_cpp_blocks document prefix out)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${document})
+  file(READ ${document} _rest)
+  set(_files)
+  set(_number 0)
+  while(_rest MATCHES "```cpp\n")
+    string(FIND "${_rest}" "```cpp\n" _begin)
+    math(EXPR _begin "${_begin} + 7")
+    string(SUBSTRING "${_rest}" ${_begin} -1 _rest)
+    string(FIND "${_rest}" "```" _end)
+    string(SUBSTRING "${_rest}" 0 ${_end} _code)
+    math(EXPR _end "${_end} + 3")
+    string(SUBSTRING "${_rest}" ${_end} -1 _rest)
+    math(EXPR _number "${_number} + 1")
+    file(CONFIGURE OUTPUT ${prefix}_${_number}.cpp CONTENT "${_code}" @ONLY)
+    list(APPEND _files ${prefix}_${_number}.cpp)
+  endwhile()
+  set(${out} ${_files} PARENT_SCOPE)
+endfunction()
+
+ondine_cpp_blocks(${PROJECT_SOURCE_DIR}/README.md ${CMAKE_CURRENT_BINARY_DIR}/readme_example
+  _programs)
+foreach(_file IN LISTS _programs)
+  get_filename_component(_name ${_file} NAME_WE)
+  add_executable(${_name} ${_file})
+  target_link_libraries(${_name} PRIVATE ondine)
+endforeach()
+
+ondine_cpp_blocks(${PROJECT_SOURCE_DIR}/docs/adding-an-operator.md
+  ${CMAKE_CURRENT_BINARY_DIR}/document_operator _operator)
+add_library(document_operator OBJECT ${_operator})
+target_include_directories(document_operator PRIVATE ${PROJECT_SOURCE_DIR}
+  ${PROJECT_SOURCE_DIR}/include)
+
+find_package(Python3 COMPONENTS Interpreter)
+if(Python3_FOUND)
+  # Links, line lengths, documents that sources mention; the chart fits its figures.
+  add_test(NAME docs COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/dev/check_docs.py)
+  add_test(NAME docs/chart COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/bench/chart.py
+    --check)
+  set_tests_properties(docs docs/chart PROPERTIES LABELS unit)
+endif()
+if(Python3_FOUND AND TARGET example_make_cnn AND TARGET ondine_cli)
+  add_test(NAME docs/readme COMMAND ${Python3_EXECUTABLE}
+    ${CMAKE_CURRENT_SOURCE_DIR}/system/readme.py ${PROJECT_SOURCE_DIR}/README.md
+    ${CMAKE_RUNTIME_OUTPUT_DIRECTORY} ${PROJECT_BINARY_DIR}/readme_test)
+  set_tests_properties(docs/readme PROPERTIES LABELS system)
+endif()
