@@ -96,7 +96,7 @@ TEST_CASE("a feed that does not fit is refused by name and nothing changes") {
   CHECK_THROWS_WITH(model.train_step(feeds), Catch::Contains("tensor(double)"));
   feeds = regression_feeds();
   feeds[1].second = Tensor::of<float>({3, 1}, {1, 2, 3});
-  CHECK_THROWS_WITH(model.train_step(feeds), Catch::Contains("extent 'N'"));
+  CHECK_THROWS_WITH(model.train_step(feeds), Catch::Contains("dim 'N'"));
   feeds.pop_back();
   CHECK_THROWS_WITH(model.train_step(feeds), Catch::Contains("'t'"));
   feeds.emplace_back("nothing", Tensor::scalar(1.0F));

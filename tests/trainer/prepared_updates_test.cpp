@@ -61,8 +61,8 @@ float largest_drawn(ModelBuilder& b, const std::string& output, WeightInit init)
   b.output(output, DType::float32, {"N", "C", "P", "Q"});
   const Model model = prepare(b.bytes(), {.loss = Loss::mse, .output = output, .init = init});
   float largest = 0;
-  for (const float w : model.get_state("w").values<float>())
-    largest = std::max(largest, std::abs(w));
+  const Tensor weights = model.get_state("w");
+  for (const float w : weights.values<float>()) largest = std::max(largest, std::abs(w));
   return largest;
 }
 
