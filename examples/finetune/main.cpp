@@ -18,7 +18,8 @@ int main(int argc, char** argv) try {
                           .batch_size = 64,
                           .seed = 1,
                           .validation_split = 0.1,
-                          .early_stopping = EarlyStopping{.metric = "val_accuracy", .patience = 2},
+                          .schedule = CosineSchedule{.warmup = 0.1},
+                          .early_stopping = EarlyStopping{.metric = "val_loss", .patience = 2},
                           .checkpoint = std::string(argv[3]) + ".ckpt",
                           .overwrite = true});
   trainer.on_epoch([](const EpochReport& epoch) { std::cout << epoch << std::endl; });

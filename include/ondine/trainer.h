@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <ondine/dataset.h>
@@ -50,6 +51,39 @@ struct EarlyStopping {
   std::optional<bool> maximize = {};
 };
 
+// How the learning rate goes over all steps of a run (epochs times steps of an epoch), from the
+// base rate b: TrainerOptions::learning_rate or the model's own. `warmup` is a fraction of all
+// steps: over its W steps the rate rises linearly, step i (from 0) having b (i + 1) / (W + 1).
+// Progress p is 0 at the first step after it and 1 at the last one.
+struct ConstantSchedule {
+  double warmup = 0;
+};
+// b factor^(epoch / every), epochs from 0, in whole numbers.
+struct StepSchedule {
+  double warmup = 0;
+  double factor = 0.1;
+  std::uint64_t every = 1;  // epochs
+};
+// final_rate + (b - final_rate) (1 + cos(pi p)) / 2
+struct CosineSchedule {
+  double warmup = 0;
+  double final_rate = 0;
+};
+// final_rate + (b - final_rate) (1 - p)^power
+struct PolynomialSchedule {
+  double warmup = 0;
+  double final_rate = 0;
+  double power = 1;
+};
+// Rises along half a cosine from start b to b over the warm-up, then falls as CosineSchedule does.
+struct OneCycleSchedule {
+  double warmup = 0.3;
+  double start = 0.04;
+  double final_rate = 0;
+};
+using Schedule = std::variant<ConstantSchedule, StepSchedule, CosineSchedule, PolynomialSchedule,
+                              OneCycleSchedule>;
+
 struct TrainerOptions {
   std::uint64_t epochs = 1;
   std::uint64_t batch_size = 32;
@@ -59,6 +93,9 @@ struct TrainerOptions {
   // validation part that the data may have.
   double validation_split = 0;
   std::optional<float> learning_rate = {};  // instead of the model's own
+  // Any but a constant rate sets the model's learning rate (Model::set_learning_rate) before each
+  // step; fit() puts the base rate back when it returns. A resumed run must have the same one.
+  Schedule schedule = {};
   std::optional<EarlyStopping> early_stopping = {};
   // The run ends before the first step after this time and can be resumed.
   std::optional<std::chrono::milliseconds> max_time = {};
@@ -78,11 +115,12 @@ struct TrainerOptions {
 struct StepReport {
   std::uint64_t epoch = 0;  // from 1
   std::uint64_t epochs = 0;
-  std::uint64_t step = 0;        // in the epoch, from 1
-  std::uint64_t rows = 0;        // of the epoch that are done
-  std::uint64_t epoch_rows = 0;  // of the whole epoch
-  Metrics last;                  // of this step
-  Metrics mean;                  // of the epoch so far
+  std::uint64_t step = 0;                    // in the epoch, from 1
+  std::uint64_t rows = 0;                    // of the epoch that are done
+  std::uint64_t epoch_rows = 0;              // of the whole epoch
+  std::optional<double> learning_rate = {};  // of this step; empty without a schedule
+  Metrics last;                              // of this step
+  Metrics mean;                              // of the epoch so far
 };
 
 struct EpochReport {
@@ -90,12 +128,13 @@ struct EpochReport {
   std::uint64_t epochs = 0;
   std::uint64_t steps = 0;  // of the model since it was initialized
   std::uint64_t rows = 0;
-  double seconds = 0;  // of the steps in this process
-  Metrics training;    // means over the epoch
-  Metrics validation;  // empty without validation data
-  bool best = false;   // early stopping's best epoch up to now
+  double seconds = 0;                        // of the steps in this process
+  std::optional<double> learning_rate = {};  // of the last step; empty without a schedule
+  Metrics training;                          // means over the epoch
+  Metrics validation;                        // empty without validation data
+  bool best = false;                         // early stopping's best epoch up to now
 };
-// "epoch 1/3: loss 0.25, accuracy 0.9, validation accuracy 0.88, 1.5 s"
+// "epoch 1/3: loss 0.25, validation loss 0.3, validation accuracy 0.88, 1.5 s"
 std::ostream& operator<<(std::ostream& out, const EpochReport& report);
 
 enum class StopReason : std::uint8_t {
@@ -126,13 +165,21 @@ struct EvaluateOptions {
 struct Evaluation {
   Metrics metrics;
   std::uint64_t rows = 0;
+  std::string note;  // what had to be assumed; empty when nothing was
 };
-// Compares an output of the main graph with labels. Integer labels: "accuracy", how often the
-// largest entry along axis 1 is the label (the first of several). Floating point labels: "mse", the
-// mean squared difference. The labels are the input that only a training algorithm has, else the
-// smallest column that no input takes. A last short batch is left out where the inputs ask for a
-// fixed batch size. Const and concurrent like infer. Error(mismatch) where there are no labels, no
-// rows, or shapes that do not fit.
+// Compares an output of the main graph with labels, by the loss that the model was prepared with
+// (prepare.h):
+// - softmax-cross-entropy: "accuracy", how often the largest entry along axis 1 is the label (the
+//   first of several);
+// - bce: "accuracy", how often an element's sigmoid exceeds 0.5 where its label does. The output is
+//   taken for logits if it is what the loss reads, else for probabilities;
+// - mse, mae, huber: "mse" and "mae", means of squared and of absolute differences.
+// Of a model that does not say, integer labels are classes, or 0 and 1 where the output has one
+// score a row, which is taken for a probability, and floating point labels are numbers; `note` says
+// which. The labels are the input that only a training algorithm has, else the column named as the
+// label it was prepared with, else the smallest column that no input takes. A last short batch is
+// left out where the inputs ask for a fixed batch size. Const and concurrent like infer.
+// Error(mismatch) where there are no labels, no rows, or shapes that do not fit.
 Evaluation evaluate(const Model& model, const Dataset& data, const EvaluateOptions& options = {});
 
 // Error(io) unless the file could be created or replaced; leaves nothing behind.
@@ -159,12 +206,16 @@ class Trainer {
   // for another batch size, split or metric of early stopping than it was written with.
   RestoreReport resume();
 
-  // Trains on the training part until all epochs are done or something stops the run, and evaluates
-  // on the validation part after each epoch. When a step fails, the state of the last good one is
-  // saved and the Error goes on; a state that is not finite (stop_on_nan) is not saved.
+  // Trains on the training part until all epochs are done or something stops the run. After each
+  // epoch it evaluates on the validation part as evaluate() does. When a step fails, the state of
+  // the last good one is saved and the Error goes on; a state that is not finite (stop_on_nan) is
+  // not saved.
   FitReport fit(const Dataset& data);
   FitReport fit(const Dataset& training, const Dataset& validation);
 
+  // Means over the rows of the training part of `data`, by Model::eval_step: what the algorithm
+  // computes without updates (loss, accuracy, ...), and the metrics of ondine::evaluate that are
+  // not among it.
   Evaluation evaluate(const Dataset& data) const;
 
   // From any thread or a signal handler: fit() ends before the next step, saves and returns.

@@ -29,14 +29,26 @@ const PortInfo& learning_rate_input(const std::vector<PortInfo>& ports) {
   return *found;
 }
 
-// Rows at once in an evaluation: it keeps no values for derivatives, so more than in a step.
-constexpr std::uint64_t evaluation_batch = 256;
-
 }  // namespace
 
+NamedValues constants_of(const Model& model, const TrainerOptions& options) {
+  const std::vector<PortInfo> all = model.algorithm(options.algorithm).inputs;
+  NamedValues result;
+  const auto add = [&](const PortInfo& port, double value) {
+    result.emplace_back(port.name, to_scalar(port.dtype, value, port.name));
+  };
+  if (options.learning_rate && is_constant(options.schedule)) {
+    add(learning_rate_input(all), static_cast<double>(*options.learning_rate));
+  }
+  for (const auto& [name, value] : options.constants) add(require_input(all, name), value);
+  return result;
+}
+
 FitRun::FitRun(Session& session, const Dataset& training, const Dataset& validation)
-    : session_(session), options_(session.options), state_(session.state) {
-  prepare_constants();
+    : session_(session),
+      options_(session.options),
+      state_(session.state),
+      constants_(constants_of(*session.model, options_)) {
   std::vector<PortInfo> fed = session.model->algorithm(options_.algorithm).inputs;
   std::erase_if(fed, [&](const PortInfo& port) {
     return std::any_of(constants_.begin(), constants_.end(),
@@ -44,13 +56,10 @@ FitRun::FitRun(Session& session, const Dataset& training, const Dataset& validat
   });
   feeder_.emplace(fed, training, options_.map);
   require_fitting_batches();
+  prepare_schedule();
   if (!validation.empty()) {
-    if (const auto label = find_label(*session.model, validation, options_.map, "")) {
-      EvaluateOptions evaluate;
-      evaluate.batch_size = std::max(options_.batch_size, evaluation_batch);
-      evaluate.map = options_.map;
-      evaluator_.emplace(*session.model, validation, *label, evaluate);
-    }
+    validator_.emplace(*session.model, validation, options_, constants_);
+    if (validator_->names().empty()) validator_.reset();
   }
   std::vector<std::string> names;
   for (const std::string& name : metric_names(*session.model, options_.algorithm)) {
@@ -59,21 +68,38 @@ FitRun::FitRun(Session& session, const Dataset& training, const Dataset& validat
   }
   if (options_.early_stopping) {
     best_.emplace(*options_.early_stopping, options_.checkpoint, names,
-                  evaluator_ ? evaluator_->names() : std::vector<std::string>{});
+                  validator_ ? validator_->names() : std::vector<std::string>{});
   }
   step_report_.epochs = options_.epochs;
   step_report_.epoch_rows = feeder_->size();
 }
 
-void FitRun::prepare_constants() {
-  const std::vector<PortInfo> all = session_.model->algorithm(options_.algorithm).inputs;
-  const auto add = [&](const PortInfo& port, double value) {
-    constants_.emplace_back(port.name, to_scalar(port.dtype, value, port.name));
-  };
+void FitRun::prepare_schedule() {
+  const std::uint64_t rows = feeder_->size();
+  const std::uint64_t size = options_.batch_size;
+  length_.epoch = feeder_->fixed_batch() ? rows / size : (rows + size - 1) / size;
+  length_.run = length_.epoch * options_.epochs;
+  state_.require_schedule(describe(options_.schedule, length_));
+  if (is_constant(options_.schedule)) return;
   if (options_.learning_rate) {
-    add(learning_rate_input(all), static_cast<double>(*options_.learning_rate));
+    state_.base_rate = static_cast<double>(*options_.learning_rate);
+  } else if (!state_.base_rate) {
+    state_.base_rate = static_cast<double>(session_.model->learning_rate(options_.algorithm));
   }
-  for (const auto& [name, value] : options_.constants) add(require_input(all, name), value);
+}
+
+void FitRun::set_learning_rate() {
+  if (is_constant(options_.schedule)) return;
+  const std::uint64_t step = state_.cursor.epoch * length_.epoch + step_report_.step;
+  const auto rate =
+      static_cast<float>(rate_at(options_.schedule, *state_.base_rate, step, length_));
+  session_.model->set_learning_rate(rate, options_.algorithm);
+  step_report_.learning_rate = static_cast<double>(rate);
+}
+
+void FitRun::put_back_learning_rate() {
+  if (is_constant(options_.schedule)) return;
+  session_.model->set_learning_rate(static_cast<float>(*state_.base_rate), options_.algorithm);
 }
 
 void FitRun::require_fitting_batches() const {
@@ -107,6 +133,7 @@ FitReport FitRun::run() {
     }
   } catch (...) {
     save_after_failure();
+    put_back_learning_rate();
     throw;
   }
   const bool all = state_.cursor.epoch >= options_.epochs;
@@ -132,6 +159,7 @@ bool FitRun::run_epoch() {
     const std::uint64_t count = std::min(options_.batch_size, n - cursor.position);
     if (count < options_.batch_size && whole_only) break;
     if (reason_to_stop()) return false;
+    set_learning_rate();
     step(std::span(order).subspan(cursor.position, count));
     cursor.position += count;
     ++step_report_.step;
@@ -173,8 +201,9 @@ void FitRun::finish_epoch(double seconds) {
   epoch.steps = session_.model->steps();
   epoch.rows = state_.sums.rows();
   epoch.seconds = seconds;
+  epoch.learning_rate = step_report_.learning_rate;
   state_.sums.mean(epoch.training);
-  if (evaluator_) epoch.validation = evaluator_->run(*session_.model).metrics;
+  if (validator_) epoch.validation = validator_->run(*session_.model).metrics;
   Best best = state_.best;
   if (best_) epoch.best = best_->judge(epoch, best);
   if (session_.on_epoch) session_.on_epoch(epoch);
@@ -209,14 +238,16 @@ FitReport FitRun::report(StopReason reason, bool did_nothing) {
   report.epochs = state_.cursor.epoch;
   report.already_finished = did_nothing;
   report.last = std::move(last_);
-  if (!best_) return report;
-  report.best_epoch = state_.best.epoch;
-  report.best_value = state_.best.value;
-  if (options_.early_stopping->restore_best && state_.best.value &&
+  if (best_) {
+    report.best_epoch = state_.best.epoch;
+    report.best_value = state_.best.value;
+  }
+  if (best_ && options_.early_stopping->restore_best && state_.best.value &&
       reason != StopReason::requested) {
     best_->restore(*session_.model);
     report.restored_best = true;
   }
+  put_back_learning_rate();
   return report;
 }
 

@@ -12,6 +12,7 @@
 #include "trainer/fit/early_stopping.h"
 #include "trainer/fit/evaluator.h"
 #include "trainer/fit/run_state.h"
+#include "trainer/fit/schedule.h"
 
 namespace ondine::fit {
 
@@ -31,6 +32,9 @@ struct Session {
   std::atomic<bool> stop = false;
 };
 
+// What is fed in every step. Error(mismatch) for an input that the algorithm does not have.
+NamedValues constants_of(const Model& model, const TrainerOptions& options);
+
 class FitRun {
  public:
   FitRun(Session& session, const Dataset& training, const Dataset& validation);
@@ -39,9 +43,8 @@ class FitRun {
  private:
   using Clock = std::chrono::steady_clock;
 
-  void prepare_constants();
   void require_fitting_batches() const;
-  void check_early_stopping();
+  void prepare_schedule();
   bool exhausted() const;
   // False when something stops it.
   bool run_epoch();
@@ -54,12 +57,16 @@ class FitRun {
   void save_after_failure() noexcept;
   FitReport report(StopReason reason, bool did_nothing);
 
+  void set_learning_rate();
+  void put_back_learning_rate();
+
   Session& session_;
   const TrainerOptions& options_;
   RunState& state_;
   NamedValues constants_;
+  RunLength length_;
   std::optional<Feeder> feeder_;
-  std::optional<Evaluator> evaluator_;
+  std::optional<Validator> validator_;
   std::optional<BestEpoch> best_;
   NamedValues feeds_;
   NamedValues results_;  // metrics of the last step

@@ -10,6 +10,8 @@ namespace {
 // Names of the properties of a checkpoint.
 constexpr const char* batch_size = "batch_size";
 constexpr const char* validation_split = "validation_split";
+constexpr const char* schedule_text = "schedule";
+constexpr const char* schedule_base = "schedule.base_rate";
 constexpr const char* best_metric = "best.metric";
 constexpr const char* best_value = "best.value";
 constexpr const char* best_epoch = "best.epoch";
@@ -73,6 +75,10 @@ Properties RunState::properties(const TrainerOptions& options) const {
   if (options.validation_split != 0) {
     result.emplace_back(validation_split, options.validation_split);
   }
+  if (schedule && !schedule->empty() && base_rate) {
+    result.emplace_back(schedule_text, *schedule);
+    result.emplace_back(schedule_base, *base_rate);
+  }
   if (options.early_stopping && best.value) {
     result.emplace_back(best_metric, options.early_stopping->metric);
     result.emplace_back(best_value, *best.value);
@@ -90,11 +96,24 @@ void RunState::restore(const RestoreReport& report, const TrainerOptions& option
     const auto* value = find<double>(report.properties, "sum." + name);
     sum = value == nullptr ? 0 : *value;
   }
+  const auto* began = find<std::string>(report.properties, schedule_text);
+  schedule = began == nullptr ? std::string() : *began;
+  const auto* base = find<double>(report.properties, schedule_base);
+  base_rate = base == nullptr ? std::nullopt : std::optional<double>(*base);
   best = {};
   if (const auto* value = find<double>(report.properties, best_value)) {
     best = {*value, count_of(report.properties, best_epoch),
             count_of(report.properties, best_stale)};
   }
+}
+
+void RunState::require_schedule(const std::string& text) {
+  if (schedule && *schedule != text) {
+    const auto say = [](const std::string& one) { return one.empty() ? "constant" : one; };
+    fail(ErrorCode::mismatch, "the run was begun with the schedule ", quoted(say(*schedule)),
+         ", now it is ", quoted(say(text)));
+  }
+  schedule = text;
 }
 
 }  // namespace ondine::fit

@@ -39,9 +39,14 @@ struct RunState {
   // Error(mismatch) where the checkpoint was written with other options.
   void restore(const RestoreReport& report, const TrainerOptions& options);
 
+  // Error(mismatch) unless a resumed run was begun with the same schedule (describe).
+  void require_schedule(const std::string& text);
+
   TrainingCursor cursor;
   MetricSums sums;
   Best best;
+  std::optional<double> base_rate;      // of a schedule
+  std::optional<std::string> schedule;  // that the run was begun with
 };
 
 }  // namespace ondine::fit

@@ -25,6 +25,7 @@ void require_valid(const Model& model, const TrainerOptions& options) {
   if (options.checkpoint.empty() && (options.resume || options.checkpoint_every != 0)) {
     fail(ErrorCode::mismatch, "there is no checkpoint to ", options.resume ? "resume" : "write");
   }
+  fit::require_valid(options.schedule);
   if (options.early_stopping) {
     const EarlyStopping& early = *options.early_stopping;
     if (early.patience == 0) fail(ErrorCode::mismatch, "the patience must be at least 1");
@@ -103,9 +104,14 @@ FitReport Trainer::fit(const Dataset& training, const Dataset& validation) {
 }
 
 Evaluation Trainer::evaluate(const Dataset& data) const {
-  EvaluateOptions options;
-  options.map = impl_->options.map;
-  return ondine::evaluate(*impl_->model, data, options);
+  return guard_memory("evaluate the model", [&] {
+    const Model& model = *impl_->model;
+    fit::Validator validator(model, data, impl_->options, fit::constants_of(model, impl_->options));
+    if (validator.names().empty()) {
+      fail(ErrorCode::mismatch, "the training algorithm computes nothing that can be evaluated");
+    }
+    return validator.run(model);
+  });
 }
 
 void Trainer::request_stop() noexcept { impl_->stop = true; }

@@ -55,9 +55,8 @@ void Validator::add_scores(const Model& model, const Dataset& data, const ArrayM
   if (!scoring_) return;
   bool more = contains(feeder_.inputs(), scoring_->label.name);
   const std::vector<std::string> scores = Scores(scoring_->kind).names();
-  more = more && std::any_of(scores.begin(), scores.end(), [&](const std::string& name) {
-           return !contains(metrics_, name);
-         });
+  more = more && std::any_of(scores.begin(), scores.end(),
+                             [&](const std::string& name) { return !contains(metrics_, name); });
   if (!more) {
     scoring_.reset();
     return;
@@ -81,8 +80,7 @@ void Validator::try_first_batch(const Model& model) {
   const Results results = evaluate(model, batch);
   if (!scoring_) return;
   const Tensor* labels = find(batch, scoring_->label.name);
-  if (Scores(scoring_->kind)
-          .fit(results[scoring_->output].tensor().shape(), labels->shape())) {
+  if (Scores(scoring_->kind).fit(results[scoring_->output].tensor().shape(), labels->shape())) {
     return;
   }
   scoring_.reset();

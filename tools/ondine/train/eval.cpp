@@ -35,11 +35,15 @@ int run(const Options& options) {
   evaluate_options.output = options.output;
   const Evaluation score =
       evaluate(model, data.has_validation() ? data.validation() : data, evaluate_options);
-  const auto& [metric, value] = *score.metrics.begin();
+  if (!score.note.empty()) std::cerr << "note: " << score.note << '\n';
   if (options.as_json) {
-    std::cout << nlohmann::json{{metric, value}, {"rows", score.rows}}.dump() << '\n';
+    nlohmann::json record{{"rows", score.rows}};
+    for (const auto& [metric, value] : score.metrics) record[metric] = value;
+    std::cout << record.dump() << '\n';
   } else {
-    std::cout << metric << ' ' << number(value) << " over " << score.rows << " rows\n";
+    for (const auto& [metric, value] : score.metrics) {
+      std::cout << metric << ' ' << number(value) << " over " << score.rows << " rows\n";
+    }
   }
   return 0;
 }
@@ -50,9 +54,8 @@ void add_eval(Parser& parser) {
   auto options = std::make_shared<Options>();
   Command command =
       parser.add("eval",
-                 "Accuracy (or squared error) of a model on data; the validation part if "
-                 "there is "
-                 "one",
+                 "Accuracy, or squared and absolute error, of a model on data; the validation "
+                 "part if there is one",
                  "  ondine eval trained.onnx --data /usr/share/datasets/fashion-mnist\n"
                  "  ondine eval train.onnx --checkpoint run.ckpt --data x_test.npy "
                  "y_test.npy --label y\n");

@@ -4,6 +4,21 @@
 namespace ondine::cli {
 namespace {
 
+void add_schedule(Command command, ScheduleOptions& options) {
+  const std::map<std::string, ScheduleKind> kinds{{"constant", ScheduleKind::constant},
+                                                  {"step", ScheduleKind::step},
+                                                  {"cosine", ScheduleKind::cosine},
+                                                  {"polynomial", ScheduleKind::polynomial},
+                                                  {"one-cycle", ScheduleKind::one_cycle}};
+  command.choice("--schedule", &options.kind, kinds, "How the learning rate goes over the run");
+  command.option("--warmup", &options.warmup, "Fraction of all steps in which the rate rises");
+  command.option("--final-rate", &options.final_rate,
+                 "Rate of the last step: cosine, polynomial, one-cycle");
+  command.option("--step-factor", &options.factor, "Factor of the schedule step; 0.1 if absent");
+  command.option("--step-every", &options.every, "Epochs between two steps; 1 if absent");
+  command.option("--power", &options.power, "Power of the schedule polynomial; 1 if absent");
+}
+
 void add_stopping(Command command, TrainOptions& options) {
   Option patience = command.option("--patience", &options.patience,
                                    "Stop after this many epochs without improvement");
@@ -70,6 +85,7 @@ void add_train(Parser& parser) {
   command.option("--overwrite", &options->trainer.overwrite, "Replace an existing checkpoint")
       .needs(checkpoint)
       .excludes(resume);
+  add_schedule(command, options->schedule);
   add_stopping(command, *options);
   command.option("-o,--output", &options->output,
                  "Trained inference model to write, or its weights as .safetensors");

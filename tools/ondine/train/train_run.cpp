@@ -58,6 +58,7 @@ TrainerOptions TrainRun::trainer_options() const {
     result.early_stopping = options_.early_stopping;
     result.early_stopping->patience = *options_.patience;
   }
+  result.schedule = make_schedule(options_.schedule);
   if (!options_.max_time.empty()) result.max_time = parse_duration(options_.max_time, "--max-time");
   return result;
 }
@@ -96,6 +97,7 @@ void TrainRun::on_epoch(const EpochReport& report) {
                         {"step", report.steps},
                         {"rows", report.rows},
                         {"seconds", report.seconds}};
+  if (report.learning_rate) record["learning_rate"] = *report.learning_rate;
   for (const auto& [name, value] : report.training) record[name] = value;
   for (const auto& [name, value] : report.validation) record["validation_" + name] = value;
   if (!(log_ << record.dump() << std::endl)) {

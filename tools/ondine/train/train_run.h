@@ -14,6 +14,19 @@
 
 namespace ondine::cli {
 
+enum class ScheduleKind { constant, step, cosine, polynomial, one_cycle };
+
+// Options that the schedule does not have are an error.
+struct ScheduleOptions {
+  ScheduleKind kind = ScheduleKind::constant;
+  std::optional<float> warmup;
+  std::optional<float> final_rate;
+  std::optional<float> factor;
+  std::optional<std::uint64_t> every;
+  std::optional<float> power;
+};
+Schedule make_schedule(const ScheduleOptions& options);
+
 struct TrainOptions {
   std::string model;
   DataOptions data;
@@ -24,6 +37,7 @@ struct TrainOptions {
   TrainerOptions trainer;
   EarlyStopping early_stopping;
   std::optional<std::uint64_t> patience;  // early stopping only when it is given
+  ScheduleOptions schedule;
   std::string max_time;
   std::string checkpoint;
   std::string weights;  // .safetensors to start from

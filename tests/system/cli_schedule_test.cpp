@@ -1,0 +1,103 @@
+// Schedules, early stopping and metrics on the command line.
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include <ondine/data.h>
+
+#include "tests/system/cli_run.h"
+
+using cli_test::Result;
+using cli_test::Workshop;
+using namespace ondine;
+
+namespace {
+
+const std::string prepare_adam =
+    "prepare net.onnx -o train.onnx --loss softmax-cross-entropy --optimizer adam "
+    "--learning-rate 0.02 --label y";
+const std::string train = "train train.onnx --data data --batch-size 7 --seed 3 --initialize ";
+
+std::vector<nlohmann::json> records(const Workshop& shop, const std::string& file) {
+  std::istringstream lines(shop.read(file));
+  std::vector<nlohmann::json> result;
+  for (std::string line; std::getline(lines, line);) result.push_back(nlohmann::json::parse(line));
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("a schedule sets the rate of every step and reports the last one of each epoch") {
+  const Workshop shop;
+  shop.succeed(prepare_adam);
+  shop.succeed(train +
+               "--epochs 4 --schedule step --step-factor 0.5 --step-every 2 --metrics m.jsonl");
+  const auto lines = records(shop, "m.jsonl");
+  REQUIRE(lines.size() == 4);
+  for (std::size_t i = 0; i < 4; ++i) {
+    CHECK(lines[i].at("learning_rate").get<double>() == Approx(i < 2 ? 0.02 : 0.01));
+    CHECK(lines[i].contains("validation_loss"));
+  }
+  shop.succeed(train +
+               "--epochs 3 --schedule polynomial --power 2 --final-rate 0.004 "
+               "--learning-rate 0.1 --metrics m.jsonl");
+  CHECK(records(shop, "m.jsonl").back().at("learning_rate").get<double>() == Approx(0.004));
+}
+
+TEST_CASE("a scheduled run that is resumed ends with the same bits, and needs the same schedule") {
+  const Workshop shop;
+  shop.succeed(prepare_adam);
+  const std::string cosine = train + "--schedule cosine --warmup 0.1 --epochs 4 ";
+  shop.succeed(cosine + "-o whole.onnx");
+  const Result part = shop.succeed(cosine + "--checkpoint run.ckpt --max-time 1ms");
+  CHECK_THAT(part.out, Catch::Contains("time limit"));
+  shop.refuse(train + "--epochs 4 --checkpoint run.ckpt --resume", "cosine");
+  shop.succeed(cosine + "--checkpoint run.ckpt --resume -o parts.onnx");
+  CHECK(shop.read("whole.onnx") == shop.read("parts.onnx"));
+}
+
+TEST_CASE("options that the schedule does not have, and numbers that are none, are refused") {
+  const Workshop shop;
+  shop.succeed(prepare_adam);
+  shop.refuse(train + "--epochs 1 --final-rate 0.1", "--final-rate");
+  shop.refuse(train + "--epochs 1 --schedule cosine --power 2", "--power");
+  shop.refuse(train + "--epochs 1 --schedule one-cycle --step-every 2", "--step-every");
+  shop.refuse(train + "--epochs 1 --schedule cosine --step-factor 2", "--step-factor");
+  shop.refuse(train + "--epochs 1 --schedule cosine --warmup 1", "warm-up");
+  shop.refuse(train + "--epochs 1 --set learning_rate=0.1x", "'0.1x'");
+}
+
+TEST_CASE("early stopping on the loss of the validation data keeps the best epoch") {
+  const Workshop shop;
+  shop.succeed(prepare_adam);
+  const Result result =
+      shop.succeed(train +
+                   "--epochs 300 --patience 2 --min-delta 0.01 --checkpoint run.ckpt "
+                   "--learning-rate 0.1 --metrics m.jsonl");
+  CHECK_THAT(result.out, Catch::Contains("stopped early") && Catch::Contains("restored"));
+  CHECK(std::filesystem::exists(shop / "run.ckpt.best"));
+  shop.refuse(train + "--epochs 1 --patience 2 --monitor val_f1", "'val_loss'");
+}
+
+TEST_CASE("eval prints the metrics of the loss that the model was prepared with") {
+  const Workshop shop;
+  // Three labels of a row, each 0 or 1.
+  Tensor labels(DType::float32, {load_array(shop / "data/y_test.npy").shape()[0], 3});
+  for (float& one : labels.mutable_values<float>()) one = 1;
+  save_array(shop / "x.npy", load_array(shop / "data/x_test.npy"));
+  save_array(shop / "label.npy", labels);
+  shop.succeed("prepare net.onnx -o bce.onnx --loss bce");
+  const Result all = shop.succeed("eval bce.onnx --data x.npy label.npy --json");
+  const double accuracy = nlohmann::json::parse(all.out).at("accuracy").get<double>();
+  for (float& one : labels.mutable_values<float>()) one = 0;
+  save_array(shop / "label.npy", labels);
+  const Result none = shop.succeed("eval bce.onnx --data x.npy label.npy --json");
+  CHECK(nlohmann::json::parse(none.out).at("accuracy").get<double>() == Approx(1 - accuracy));
+  CHECK(none.err.empty());
+  shop.succeed("prepare net.onnx -o mae.onnx --loss mae");
+  const auto numbers =
+      nlohmann::json::parse(shop.succeed("eval mae.onnx --data x.npy label.npy --json").out);
+  CHECK(numbers.contains("mse"));
+  CHECK(numbers.contains("mae"));
+  CHECK_THAT(shop.succeed("eval net.onnx --data x.npy label.npy").err, Catch::Contains("note: "));
+}

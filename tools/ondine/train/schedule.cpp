@@ -1,0 +1,74 @@
+#include <string>
+
+#include "ondine/train/train_run.h"
+
+namespace ondine::cli {
+namespace {
+
+// Takes options one by one, so that those left over can be refused.
+class Taker {
+ public:
+  explicit Taker(const ScheduleOptions& options) : rest_(options) {}
+
+  template <class Value, class Target>
+  void take(std::optional<Value> ScheduleOptions::*option, Target& target) {
+    if (const std::optional<Value>& value = rest_.*option) target = static_cast<Target>(*value);
+    (rest_.*option).reset();
+  }
+
+  void require_nothing_left() const {
+    const auto refuse = [](bool given, const char* name) {
+      if (given)
+        throw Error(ErrorCode::mismatch, std::string(name) + " is not for this --schedule");
+    };
+    refuse(rest_.final_rate.has_value(), "--final-rate");
+    refuse(rest_.factor.has_value(), "--step-factor");
+    refuse(rest_.every.has_value(), "--step-every");
+    refuse(rest_.power.has_value(), "--power");
+  }
+
+ private:
+  ScheduleOptions rest_;
+};
+
+Schedule schedule_of(ScheduleKind kind) {
+  switch (kind) {
+    case ScheduleKind::step:
+      return StepSchedule{};
+    case ScheduleKind::cosine:
+      return CosineSchedule{};
+    case ScheduleKind::polynomial:
+      return PolynomialSchedule{};
+    case ScheduleKind::one_cycle:
+      return OneCycleSchedule{};
+    case ScheduleKind::constant:
+      break;
+  }
+  return ConstantSchedule{};
+}
+
+}  // namespace
+
+Schedule make_schedule(const ScheduleOptions& options) {
+  Schedule result = schedule_of(options.kind);
+  Taker taker(options);
+  std::visit(
+      [&](auto& schedule) {
+        taker.take(&ScheduleOptions::warmup, schedule.warmup);
+        if constexpr (requires { schedule.final_rate; }) {
+          taker.take(&ScheduleOptions::final_rate, schedule.final_rate);
+        }
+        if constexpr (requires { schedule.factor; }) {
+          taker.take(&ScheduleOptions::factor, schedule.factor);
+          taker.take(&ScheduleOptions::every, schedule.every);
+        }
+        if constexpr (requires { schedule.power; }) {
+          taker.take(&ScheduleOptions::power, schedule.power);
+        }
+      },
+      result);
+  taker.require_nothing_left();
+  return result;
+}
+
+}  // namespace ondine::cli

@@ -1,0 +1,130 @@
+#include "trainer/fit/schedule.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <sstream>
+
+#include "core/message.h"
+
+namespace ondine::fit {
+namespace {
+
+template <class... Functions>
+struct Overloaded : Functions... {
+  using Functions::operator()...;
+};
+template <class... Functions>
+Overloaded(Functions...) -> Overloaded<Functions...>;
+
+void require(bool holds, const char* what, double value) {
+  if (!holds) fail(ErrorCode::mismatch, "the ", what, ", it is ", value);
+}
+
+bool is_rate(double value) { return std::isfinite(value) && value >= 0; }
+
+double warmup_of(const Schedule& schedule) {
+  return std::visit([](const auto& one) { return one.warmup; }, schedule);
+}
+
+std::uint64_t warmup_steps(const Schedule& schedule, const RunLength& length) {
+  return static_cast<std::uint64_t>(
+      std::llround(warmup_of(schedule) * static_cast<double>(length.run)));
+}
+
+double ratio(std::uint64_t part, std::uint64_t whole) {
+  return whole == 0 ? 0 : std::min(1.0, static_cast<double>(part) / static_cast<double>(whole));
+}
+
+// From 1 to 0 along half a cosine.
+double half_cosine(double progress) { return (1 + std::cos(std::numbers::pi * progress)) / 2; }
+
+}  // namespace
+
+void require_valid(const Schedule& schedule) {
+  const double warmup = warmup_of(schedule);
+  require(warmup >= 0 && warmup < 1, "warm-up must be at least 0 and below 1", warmup);
+  std::visit(
+      Overloaded{
+          [](const ConstantSchedule&) {},
+          [](const StepSchedule& one) {
+            require(one.every > 0, "epochs between steps of the rate must be positive",
+                    static_cast<double>(one.every));
+            require(std::isfinite(one.factor) && one.factor > 0,
+                    "factor of a schedule must be positive", one.factor);
+          },
+          [](const CosineSchedule& one) {
+            require(is_rate(one.final_rate), "final rate must not be negative", one.final_rate);
+          },
+          [](const PolynomialSchedule& one) {
+            require(is_rate(one.final_rate), "final rate must not be negative", one.final_rate);
+            require(std::isfinite(one.power) && one.power > 0,
+                    "power of a schedule must be positive", one.power);
+          },
+          [](const OneCycleSchedule& one) {
+            require(is_rate(one.final_rate), "final rate must not be negative", one.final_rate);
+            require(one.start >= 0 && one.start <= 1,
+                    "start of a one-cycle schedule must be a fraction", one.start);
+          }},
+      schedule);
+}
+
+bool is_constant(const Schedule& schedule) {
+  return std::holds_alternative<ConstantSchedule>(schedule) && warmup_of(schedule) == 0;
+}
+
+double rate_at(const Schedule& schedule, double base, std::uint64_t step, const RunLength& length) {
+  const std::uint64_t warmup = warmup_steps(schedule, length);
+  const auto* cycle = std::get_if<OneCycleSchedule>(&schedule);
+  if (step < warmup && cycle != nullptr) {
+    const double rise = 1 - half_cosine(ratio(step, warmup));
+    return base * (cycle->start + (1 - cycle->start) * rise);
+  }
+  if (step < warmup) return base * ratio(step + 1, warmup + 1);
+  // The last step has progress 1.
+  const std::uint64_t falling = length.run > warmup + 1 ? length.run - warmup - 1 : 0;
+  const double progress = ratio(step - warmup, falling);
+  const auto fall = [&](double final_rate, double share) {
+    return final_rate + (base - final_rate) * share;
+  };
+  return std::visit(
+      Overloaded{[&](const ConstantSchedule&) { return base; },
+                 [&](const StepSchedule& one) {
+                   const std::uint64_t drops = step / length.epoch / one.every;
+                   return base * std::pow(one.factor, static_cast<double>(drops));
+                 },
+                 [&](const PolynomialSchedule& one) {
+                   return fall(one.final_rate, std::pow(1 - progress, one.power));
+                 },
+                 [&](const auto& one) { return fall(one.final_rate, half_cosine(progress)); }},
+      schedule);
+}
+
+std::string describe(const Schedule& schedule, const RunLength& length) {
+  if (is_constant(schedule)) return {};
+  std::ostringstream text;
+  text.precision(17);
+  std::visit(
+      Overloaded{
+          [&](const ConstantSchedule&) { text << "constant"; },
+          [&](const StepSchedule& one) {
+            text << "step, factor " << one.factor << " every " << one.every << " epochs of "
+                 << length.epoch << " steps";
+          },
+          [&](const CosineSchedule& one) { text << "cosine, final rate " << one.final_rate; },
+          [&](const PolynomialSchedule& one) {
+            text << "polynomial, power " << one.power << ", final rate " << one.final_rate;
+          },
+          [&](const OneCycleSchedule& one) {
+            text << "one-cycle, start " << one.start << ", final rate " << one.final_rate;
+          }},
+      schedule);
+  const double warmup = warmup_of(schedule);
+  if (warmup != 0) text << ", warm-up " << warmup;
+  if (warmup != 0 || !std::holds_alternative<StepSchedule>(schedule)) {
+    text << ", over " << length.run << " steps";
+  }
+  return text.str();
+}
+
+}  // namespace ondine::fit
