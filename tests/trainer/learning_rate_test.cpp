@@ -130,7 +130,10 @@ TEST_CASE("no learning rate, several, or one that is no number are errors that s
   Model several = Model::load(encode(two));
   CHECK_THROWS_WITH(several.set_learning_rate(1), Catch::Contains("several"));
 
-  graph::ModelDef wide = with_input("lr", Tensor::of<float>({2, 1}, {0.5F, 0.5F}));
+  graph::ModelDef wide = linear_regression(0.1F);
+  graph::GraphDef& step = *wide.training[0].algorithm;
+  step.initializers.push_back({"lr", Tensor::of<float>({2, 1}, {0.5F, 0.5F}), "", {}});
+  step.inputs.push_back(tensor_value("lr", DType::float32, {std::int64_t{2}, std::int64_t{1}}));
   Model vector = Model::load(encode(wide));
   CHECK_THROWS_WITH(vector.learning_rate(), Catch::Contains("float[2, 1]"));
   CHECK_THROWS_WITH(vector.set_learning_rate(1), Catch::Contains("float[2, 1]"));

@@ -101,9 +101,9 @@ TEST_CASE("trained weights are kept and others are drawn, unless it is said othe
   const Model drawn = prepare(network(zeros).bytes(), {}, {.seed = 3}, &report);
   CHECK(report.init == WeightInit::he_uniform);
   CHECK(report.init_reason == "the model has not been trained: no weight has elements that differ");
+  const Tensor weights = drawn.get_state("w");
   float largest = 0;
-  for (const float w : drawn.get_state("w").values<float>())
-    largest = std::max(largest, std::abs(w));
+  for (const float w : weights.values<float>()) largest = std::max(largest, std::abs(w));
   CHECK(largest > 0.5F);
   CHECK(largest <= std::sqrt(6.0F / 4));  // fan in is 4
   CHECK(drawn.seed() == 3);
