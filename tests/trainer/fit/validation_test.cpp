@@ -16,13 +16,15 @@ using Catch::Contains;
 namespace {
 
 // out = x, or its sigmoid; x has two scores a row. `w` makes it trainable.
-Model identity_model(Loss loss, bool sigmoid) {
+Model identity_model(Loss loss, bool sigmoid, bool batches_of_two = false) {
   ModelBuilder b("identity", 17);
-  std::string x = b.input("x", DType::float32, {"N", 2});
+  using Dim = ModelBuilder::Dim;
+  const Dim rows = batches_of_two ? Dim(2) : Dim("N");
+  std::string x = b.input("x", DType::float32, {rows, 2});
   x = b.node("MatMul", {x, b.initializer("w", Tensor::of<float>({2, 2}, {1, 0, 0, 1}))}, {},
              sigmoid ? "" : "out");
   if (sigmoid) b.node("Sigmoid", {x}, {}, "out");
-  b.output("out", DType::float32, {"N", 2});
+  b.output("out", DType::float32, {rows, 2});
   return prepare(b.bytes(), {.loss = loss, .init = WeightInit::keep});
 }
 
@@ -176,4 +178,43 @@ TEST_CASE("early stopping ends after epochs without improvement and restores the
   Model memory = line_model();
   Trainer(memory, options).fit(training, validation);
   CHECK(same_state(model, memory));
+}
+
+TEST_CASE("where the model has a fixed batch size, rows of a short last batch are left out") {
+  NamedValues data = scores;
+  data.emplace_back("label", Tensor::of<float>({3, 2}, {0, 0, 1, 0.5F, 100, 100}));
+  const Dataset three = Dataset::from(data);
+  Model model = identity_model(Loss::mse, false, true);
+  const Evaluation first_two = evaluate(model, three);
+  CHECK(first_two.rows == 2);
+  CHECK(first_two.metrics["mse"] == Approx((1 + 0.0625 + 1 + 1) / 4));
+
+  Trainer trainer(model, {.batch_size = 2, .seed = 4});
+  CHECK(trainer.evaluate(three).rows == 2);
+  CHECK(trainer.evaluate(three).metrics["loss"] == Approx(first_two.metrics["mse"]));
+  EpochReport epoch;
+  trainer.on_epoch([&](const EpochReport& report) { epoch = report; });
+  trainer.fit(three.train());
+  CHECK(epoch.rows == 2);
+  CHECK(model.steps() == 1);
+  CHECK_THROWS_WITH(Trainer(model, {.batch_size = 3}).fit(three), Contains("batches of 2"));
+}
+
+TEST_CASE("labels are the column that the model was prepared with, else the smallest one left") {
+  const Model exported =
+      Model::load(identity_model(Loss::bce_with_logits, false).export_inference());
+  NamedValues data = scores;
+  data.emplace_back("label", Tensor::of<float>({3, 2}, {0, 1, 1, 1, 0, 1}));
+  data.emplace_back("id", Tensor::of<std::int64_t>({3}, {7, 8, 9}));
+  CHECK(evaluate(exported, Dataset::from(data)).metrics["accuracy"] == Approx(4.0 / 6));
+
+  ModelBuilder b("plain", 17);
+  b.node("Identity", {b.input("x", DType::float32, {"N", 2})}, {}, "out");
+  b.output("out", DType::float32, {"N", 2});
+  const Model plain = Model::load(b.bytes());
+  data = scores;
+  data.emplace_back("wide", Tensor::of<float>({3, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9}));
+  data.emplace_back("class", Tensor::of<std::int64_t>({3}, {1, 0, 1}));
+  CHECK(evaluate(plain, Dataset::from(data)).metrics["accuracy"] == 1);
+  CHECK_THROWS_WITH(evaluate(plain, Dataset::from(data), {.label = "none"}), Contains("labels"));
 }
