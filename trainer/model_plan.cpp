@@ -20,6 +20,19 @@ std::vector<Storage> input_storage(const trainer::Function& function) {
   return result;
 }
 
+// The outputs of a step that a training loop fetches: no next values of state variables, which then
+// need no memory of their own.
+std::vector<std::string> reported_outputs(const trainer::Function& function) {
+  std::vector<std::string> names;
+  for (const trainer::NamedOutput& output : function.outputs) {
+    const bool is_default = std::ranges::count(function.default_outputs, output.name) > 0;
+    const bool is_update =
+        std::ranges::count(function.updates, output.value, &trainer::Update::value) > 0;
+    if (is_default && !is_update) names.push_back(output.name);
+  }
+  return names;
+}
+
 }  // namespace
 
 PlanReport Model::plan_report(const PlanRequest& request) const {
@@ -29,7 +42,7 @@ PlanReport Model::plan_report(const PlanRequest& request) const {
     const trainer::Function& function = request.algorithm
                                             ? impl_->require_algorithm(*request.algorithm).step
                                             : impl_->functions.infer_for(feeds);
-    trainer::Call& selected = function.call(function.default_outputs, impl_->runtime);
+    trainer::Call& selected = function.call(reported_outputs(function), impl_->runtime);
     const auto types = trainer::input_types(function, impl_->state, request.shapes);
     const trainer::Plan plan = selected.plan(types);
     PlanReport report = trainer::report_plan(plan, input_storage(function), selected.in_place());
