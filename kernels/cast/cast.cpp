@@ -46,7 +46,7 @@ void infer_as(InferContext& context, DType dtype) {
   Type type = context.input(0);
   type.dtype = dtype;
   context.set_output(0, std::move(type));
-  if (dtype == DType::int64) pass_known(context);
+  if (dtype == DType::int64) copy_known_elements(context);
 }
 
 void infer_cast(InferContext& context) { infer_as(context, target_of(context)); }

@@ -17,7 +17,7 @@ bool is_shape_like(const InferContext& context, std::size_t i) {
 
 }  // namespace
 
-void combine_known(InferContext& context, std::optional<Dim> (*combine)(Dim, Dim)) {
+void combine_known_elements(InferContext& context, std::optional<Dim> (*combine)(Dim, Dim)) {
   if (context.input_count() != 2 || context.dtype(0) != DType::int64) return;
   if (!is_shape_like(context, 0) || !is_shape_like(context, 1)) return;
   const auto a = context.known_dims(0);
@@ -32,7 +32,7 @@ void combine_known(InferContext& context, std::optional<Dim> (*combine)(Dim, Dim
   context.set_known_dims(0, std::move(out));
 }
 
-void pass_known(InferContext& context) {
+void copy_known_elements(InferContext& context) {
   if (!is_shape_like(context, 0)) return;
   if (auto known = context.known_dims(0)) context.set_known_dims(0, std::move(*known));
 }

@@ -6,19 +6,19 @@ namespace ondine::kernels {
 
 using namespace graph;  // NOLINT
 
-Kernel bind_move(BindContext& context, std::vector<Ints> parameters, MakeMove make,
-                 MoveOptions options) {
+Kernel bind_copy(BindContext& context, std::vector<Ints> parameters, MakeCopy make,
+                 CopyOptions options) {
   const DType dtype = context.dtype(0);
   const Output output(context, 0);
-  auto run = [=, options = std::move(options)](KernelContext& call, const Move& move) {
-    void* to = output.memory(call, move.shape);
+  auto run = [=, options = std::move(options)](KernelContext& call, const ShapedCopy& copy) {
+    void* to = output.memory(call, copy.shape);
     if (options.fill) {
       const void* value = options.fill_value.defined() ? options.fill_value.data()
                           : options.fill_input         ? call.in<void>(*options.fill_input)
                                                        : nullptr;
-      fill_elements(call.pool(), dtype, move.shape.size(), value, to);
+      fill_elements(call.pool(), dtype, copy.shape.size(), value, to);
     }
-    move.copy.run(call.pool(), call.in<void>(0), to);
+    copy.copy.run(call.pool(), call.in<void>(0), to);
   };
   bool known = true;
   std::vector<std::vector<std::int64_t>> values;
@@ -27,7 +27,7 @@ Kernel bind_move(BindContext& context, std::vector<Ints> parameters, MakeMove ma
     if (known) values.push_back(parameter.values());
   }
   if (known) {
-    return [run, move = make(values)](KernelContext& call) { run(call, move); };
+    return [run, copy = make(values)](KernelContext& call) { run(call, copy); };
   }
   return [run, make = std::move(make), parameters](KernelContext& call) {
     std::vector<std::vector<std::int64_t>> read;

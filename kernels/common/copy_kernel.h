@@ -9,15 +9,15 @@
 
 namespace ondine::kernels {
 
-struct Move {
+struct ShapedCopy {
   Shape shape;  // of the output
   StridedCopy copy;
 };
 
-using MoveParameters = std::span<const std::vector<std::int64_t>>;
-using MakeMove = std::function<Move(MoveParameters)>;
+using CopyParameters = std::span<const std::vector<std::int64_t>>;
+using MakeCopy = std::function<ShapedCopy(CopyParameters)>;
 
-struct MoveOptions {
+struct CopyOptions {
   bool fill = false;                           // write every element before the copy
   std::optional<std::size_t> fill_input = {};  // with the element of this input; zero without
   Tensor fill_value = {};                      // with this element, where defined
@@ -25,8 +25,8 @@ struct MoveOptions {
 
 // The kernel of y = make(parameters) applied to input 0. `make` runs once when all parameters are
 // known while planning, in each call otherwise.
-graph::Kernel bind_move(graph::BindContext& context, std::vector<Ints> parameters, MakeMove make,
-                        MoveOptions options = {});
+graph::Kernel bind_copy(graph::BindContext& context, std::vector<Ints> parameters, MakeCopy make,
+                        CopyOptions options = {});
 
 // A copy of all elements in another order of axes: out axis a is axis perm[a] of `shape`.
 StridedCopy permuted_copy(DType dtype, const Shape& shape, std::span<const std::size_t> perm);

@@ -90,7 +90,7 @@ std::vector<std::int64_t> Ints::read(const graph::KernelContext& call) const {
   return elements(dtype_, *count_, call.in<void>(input_));
 }
 
-std::optional<std::vector<std::int64_t>> constant_ints(graph::Val value) {
+std::optional<std::vector<std::int64_t>> constant_integers(graph::Val value) {
   if (!value) return std::vector<std::int64_t>{};
   const graph::GraphValue& known = value.builder().graph()[value.id()];
   if (known.constant.defined()) return elements(known.constant);

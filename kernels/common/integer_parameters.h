@@ -49,7 +49,7 @@ class Ints {
 
 // The same for gradient rules: the elements of an attribute or constant; nullopt when they are
 // only known at run time. Not given: no elements.
-std::optional<std::vector<std::int64_t>> constant_ints(graph::Val value);
+std::optional<std::vector<std::int64_t>> constant_integers(graph::Val value);
 
 // The dims that an integer vector input gives, as far as they are known; nullopt when not even
 // their number is.
@@ -58,16 +58,14 @@ std::optional<graph::Dims> dims_from_input(const graph::InferContext& context, s
 // Normalizes axes for a tensor of this rank. Error(mismatch) when one is outside or comes twice.
 std::vector<std::size_t> normalize_axes(std::span<const std::int64_t> axes, std::size_t rank);
 
-// [outer, extent, inner]: a shape seen from one of its axes.
+// [outer, dim, inner]: a shape with the axes before and after one of them merged.
 struct AxisView {
   std::int64_t outer;
-  std::int64_t extent;
+  std::int64_t dim;
   std::int64_t inner;
 
   AxisView(const Shape& shape, std::size_t axis)
-      : outer(shape.size(0, axis)),
-        extent(shape[axis]),
-        inner(shape.size(axis + 1, shape.rank())) {}
+      : outer(shape.size(0, axis)), dim(shape[axis]), inner(shape.size(axis + 1, shape.rank())) {}
 };
 
 }  // namespace ondine::kernels

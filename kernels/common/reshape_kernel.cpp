@@ -7,7 +7,8 @@ namespace ondine::kernels {
 
 using namespace graph;  // NOLINT
 
-Kernel bind_view(BindContext& context, const Ints& parameter, const ViewShape& output_shape) {
+Kernel bind_reshape(BindContext& context, const Ints& parameter,
+                    const ReshapedShape& output_shape) {
   const DType dtype = context.dtype(0);
   const std::int64_t n = context.shape(0).size();
   const Output output(context, 0);
@@ -25,13 +26,13 @@ Kernel bind_view(BindContext& context, const Ints& parameter, const ViewShape& o
   };
 }
 
-void set_view(InferContext& context, std::optional<Dims> dims) {
+void set_reshaped_output(InferContext& context, std::optional<Dims> dims) {
   const bool small = dims && dims->size() <= 1;
   context.set_output(0, context.dtype(0), std::move(dims));
   if (!small || context.dtype(0) != DType::int64) return;
   if (const auto known = context.known_dims(0)) context.set_known_dims(0, *known);
 }
 
-std::vector<Val> grad_view(GradContext& g) { return {reshape_like(g.dy(0), g.x(0))}; }
+std::vector<Val> reshape_gradient(GradContext& g) { return {reshape_like(g.dy(0), g.x(0))}; }
 
 }  // namespace ondine::kernels

@@ -8,19 +8,19 @@
 
 namespace ondine::kernels {
 
-inline constexpr graph::OpTraits view_facts{.inplace = 1, .view = true, .cheap = true};
+inline constexpr graph::OpTraits reshape_traits{.inplace = 1, .view = true, .cheap = true};
 
 // The output's shape from the parameter's elements.
-using ViewShape = std::function<Shape(std::span<const std::int64_t> parameter)>;
+using ReshapedShape = std::function<Shape(std::span<const std::int64_t> parameter)>;
 
 // Copies unless input and output share memory. `parameter` may be known only at run time.
-graph::Kernel bind_view(graph::BindContext& context, const Ints& parameter,
-                        const ViewShape& output_shape);
+graph::Kernel bind_reshape(graph::BindContext& context, const Ints& parameter,
+                           const ReshapedShape& output_shape);
 
 // Sets output 0 to the dtype of input 0 with `dims`, and its elements where they are known.
-void set_view(graph::InferContext& context, std::optional<graph::Dims> dims);
+void set_reshaped_output(graph::InferContext& context, std::optional<graph::Dims> dims);
 
 // dx = dy in the shape of x.
-std::vector<graph::Val> grad_view(graph::GradContext& g);
+std::vector<graph::Val> reshape_gradient(graph::GradContext& g);
 
 }  // namespace ondine::kernels

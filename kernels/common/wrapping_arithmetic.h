@@ -7,7 +7,7 @@
 namespace ondine::kernels {
 
 template <class T>
-T wrap_add(T a, T b) {
+T wrapping_add(T a, T b) {
   if constexpr (std::integral<T>) {
     return static_cast<T>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
   } else {
@@ -16,7 +16,7 @@ T wrap_add(T a, T b) {
 }
 
 template <class T>
-T wrap_sub(T a, T b) {
+T wrapping_sub(T a, T b) {
   if constexpr (std::integral<T>) {
     return static_cast<T>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
   } else {
@@ -25,7 +25,7 @@ T wrap_sub(T a, T b) {
 }
 
 template <class T>
-T wrap_mul(T a, T b) {
+T wrapping_mul(T a, T b) {
   if constexpr (std::integral<T>) {
     return static_cast<T>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
   } else {

@@ -15,12 +15,12 @@ namespace {
 
 constexpr auto abs_of = [](auto x, Params) {
   if constexpr (std::integral<decltype(x)>) {
-    return x < 0 ? wrap_sub<decltype(x)>(0, x) : x;
+    return x < 0 ? wrapping_sub<decltype(x)>(0, x) : x;
   } else {
     return std::fabs(x);
   }
 };
-constexpr auto neg_of = [](auto x, Params) { return wrap_sub<decltype(x)>(0, x); };
+constexpr auto neg_of = [](auto x, Params) { return wrapping_sub<decltype(x)>(0, x); };
 constexpr auto sqrt_rows = [](const auto& rows) { return rows.sqrt; };
 constexpr auto reciprocal_rows = [](const auto& rows) { return rows.reciprocal; };
 

@@ -12,15 +12,15 @@
 namespace ondine::kernels::ops {
 namespace {
 
-constexpr auto sum_of = [](auto a, auto b) { return wrap_add(a, b); };
-constexpr auto difference_of = [](auto a, auto b) { return wrap_sub(a, b); };
-constexpr auto product_of = [](auto a, auto b) { return wrap_mul(a, b); };
+constexpr auto sum_of = [](auto a, auto b) { return wrapping_add(a, b); };
+constexpr auto difference_of = [](auto a, auto b) { return wrapping_sub(a, b); };
+constexpr auto product_of = [](auto a, auto b) { return wrapping_mul(a, b); };
 constexpr auto quotient_of = [](auto a, auto b) {
   using T = decltype(a);
   if constexpr (std::integral<T>) {
     if (b == 0) fail(ErrorCode::mismatch, "integer division by zero");
     if constexpr (std::signed_integral<T>) {
-      if (b == -1) return wrap_sub<T>(0, a);  // the least number has no counterpart
+      if (b == -1) return wrapping_sub<T>(0, a);  // the least number has no counterpart
     }
     return static_cast<T>(a / b);
   } else {
@@ -61,7 +61,7 @@ Extent known_quotient(Dim a, Dim b) {
 template <Extent (*Combine)(Dim, Dim)>
 void infer(InferContext& context) {
   infer_binary(context);
-  combine_known(context, Combine);
+  combine_known_elements(context, Combine);
 }
 
 std::vector<Val> add_grad(GradContext& g) {

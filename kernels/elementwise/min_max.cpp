@@ -28,7 +28,7 @@ std::optional<Dim> known_extreme(Dim a, Dim b) {
 template <bool Greatest>
 void infer(InferContext& context) {
   infer_variadic(context);
-  combine_known(context, known_extreme<Greatest>);
+  combine_known_elements(context, known_extreme<Greatest>);
 }
 
 std::vector<Val> grad(GradContext& g) {

@@ -22,8 +22,8 @@ T integer_power(T x, std::int64_t e) {
   }
   T result = 1;
   for (; e != 0; e >>= 1) {
-    if ((e & 1) != 0) result = wrap_mul(result, x);
-    x = wrap_mul(x, x);
+    if ((e & 1) != 0) result = wrapping_mul(result, x);
+    x = wrapping_mul(x, x);
   }
   return result;
 }

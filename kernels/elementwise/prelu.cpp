@@ -10,7 +10,7 @@ namespace {
 using PReluTypes = Types<float, double, std::int32_t, std::int64_t, std::uint32_t, std::uint64_t>;
 
 constexpr auto sloped = [](auto x, auto slope) {
-  const auto product = wrap_mul(x, slope);
+  const auto product = wrapping_mul(x, slope);
   return x < 0 ? product : x;
 };
 

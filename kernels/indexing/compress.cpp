@@ -33,8 +33,8 @@ Kernel bind(BindContext& context) {
   const std::size_t axis = NodeView::normalize_axis(context.attr_int("axis", 0), x.rank());
   const AxisView view(x, axis);
   const std::int64_t conditions = context.shape(1).size();
-  if (conditions > view.extent) {
-    fail(ErrorCode::mismatch, conditions, " conditions for an axis of extent ", view.extent);
+  if (conditions > view.dim) {
+    fail(ErrorCode::mismatch, conditions, " conditions for an axis of extent ", view.dim);
   }
   const Output output(context, 0);
   context.request_workspace(static_cast<std::size_t>(conditions) * sizeof(std::int64_t));
@@ -51,7 +51,7 @@ Kernel bind(BindContext& context) {
       T* to = output.memory<T>(call, shape);
       const T* from = call.in<T>(0);
       for (std::int64_t row = 0; row < view.outer * n; ++row) {
-        const std::int64_t source = row / n * view.extent + chosen[row % n];
+        const std::int64_t source = row / n * view.dim + chosen[row % n];
         std::copy_n(from + source * view.inner, view.inner, to + row * view.inner);
       }
     };

@@ -41,12 +41,12 @@ Kernel bind(BindContext& context) {
       std::max<std::int64_t>(1, 32768 / std::max<std::int64_t>(1, view.inner));
   return visit_size(context.dtype(0), [&]<class T>() -> Kernel {
     return [=](KernelContext& call) {
-      const std::int64_t* index = indices.read(call, view.extent);
+      const std::int64_t* index = indices.read(call, view.dim);
       const T* from = call.in<T>(0);
       T* to = call.out<T>(0);
       call.pool().for_chunks(view.outer * n, grain, [&](std::int64_t first, std::int64_t last) {
         for (auto row = first; row < last; ++row) {
-          const std::int64_t source = row / n * view.extent + index[row % n];
+          const std::int64_t source = row / n * view.dim + index[row % n];
           std::copy_n(from + source * view.inner, view.inner, to + row * view.inner);
         }
       });

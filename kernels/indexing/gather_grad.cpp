@@ -28,14 +28,14 @@ void check_shape(const Shape& dy, const Shape& indices, const Shape& x, std::siz
 template <class T>
 void scatter_rows(ThreadPool& pool, const AxisView& view, std::int64_t n, const std::int64_t* index,
                   const T* dy, T* dx, compute_t<T>* sums) {
-  const std::int64_t ranges = view.extent * view.inner > 16384 ? 8 : 1;
-  const std::int64_t range = (view.extent + ranges - 1) / ranges;
+  const std::int64_t ranges = view.dim * view.inner > 16384 ? 8 : 1;
+  const std::int64_t range = (view.dim + ranges - 1) / ranges;
   pool.for_chunks(view.outer * ranges, 1, [&](std::int64_t chunk, std::int64_t) {
     const std::int64_t outer = chunk / ranges;
     const std::int64_t low = chunk % ranges * range;
-    const std::int64_t high = std::min(view.extent, low + range);
+    const std::int64_t high = std::min(view.dim, low + range);
     if (low >= high) return;
-    compute_t<T>* target = sums + outer * view.extent * view.inner;
+    compute_t<T>* target = sums + outer * view.dim * view.inner;
     std::fill(target + low * view.inner, target + high * view.inner, compute_t<T>(0));
     const T* source = dy + outer * n * view.inner;
     for (std::int64_t i = 0; i < n; ++i, source += view.inner) {
@@ -44,7 +44,7 @@ void scatter_rows(ThreadPool& pool, const AxisView& view, std::int64_t n, const 
       for (std::int64_t k = 0; k < view.inner; ++k) row[k] += load(source[k]);
     }
     if constexpr (!std::is_same_v<T, compute_t<T>>) {
-      T* out = dx + outer * view.extent * view.inner;
+      T* out = dx + outer * view.dim * view.inner;
       for (auto k = low * view.inner; k < high * view.inner; ++k) out[k] = store<T>(target[k]);
     }
   });
@@ -65,7 +65,7 @@ Kernel bind(BindContext& context) {
       context.request_workspace(sums_at + static_cast<std::size_t>(shape->size()) * sizeof(float));
     }
     return [=](KernelContext& call) {
-      const std::int64_t* index = indices.read(call, view.extent);
+      const std::int64_t* index = indices.read(call, view.dim);
       T* dx = call.out<T>(0);
       auto* sums = reinterpret_cast<compute_t<T>*>(dx);
       if (narrow) sums = reinterpret_cast<compute_t<T>*>(call.workspace<std::byte>() + sums_at);

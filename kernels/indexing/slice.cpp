@@ -130,10 +130,10 @@ void infer(InferContext& context) {
 }
 
 Kernel bind(BindContext& context) {
-  return bind_move(context, parameters_of(context),
-                   [x = context.shape(0), dtype = context.dtype(0)](MoveParameters parameters) {
+  return bind_copy(context, parameters_of(context),
+                   [x = context.shape(0), dtype = context.dtype(0)](CopyParameters parameters) {
                      const SliceCopy slice(x, SliceParameters(parameters));
-                     return Move{slice.part, StridedCopy(dtype, slice.axes, slice.offset)};
+                     return ShapedCopy{slice.part, StridedCopy(dtype, slice.axes, slice.offset)};
                    });
 }
 

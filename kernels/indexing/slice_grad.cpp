@@ -13,8 +13,8 @@ void infer(InferContext& context) {
 Kernel bind(BindContext& context) {
   std::vector<Ints> parameters;
   for (std::size_t i = 1; i < 6; ++i) parameters.emplace_back(context, i);
-  return bind_move(context, parameters,
-                   [part = context.shape(0), dtype = context.dtype(0)](MoveParameters given) {
+  return bind_copy(context, parameters,
+                   [part = context.shape(0), dtype = context.dtype(0)](CopyParameters given) {
                      const Shape whole(given[0]);
                      const SliceCopy slice(whole, SliceParameters(given.subspan(1)));
                      if (!(slice.part == part)) {
@@ -22,7 +22,7 @@ Kernel bind(BindContext& context) {
                      }
                      auto axes = slice.axes;
                      for (auto& axis : axes) std::swap(axis.from, axis.to);
-                     return Move{whole, StridedCopy(dtype, axes, 0, slice.offset)};
+                     return ShapedCopy{whole, StridedCopy(dtype, axes, 0, slice.offset)};
                    },
                    {.fill = true});
 }

@@ -51,15 +51,15 @@ template <class T>
 Groups group(const T* x, const AxisView& view, bool sorted) {
   const auto compare_slices = [&](std::int64_t a, std::int64_t b) {
     for (std::int64_t o = 0; o < view.outer; ++o) {
-      const T* left = x + (o * view.extent + a) * view.inner;
-      const T* right = x + (o * view.extent + b) * view.inner;
+      const T* left = x + (o * view.dim + a) * view.inner;
+      const T* right = x + (o * view.dim + b) * view.inner;
       for (std::int64_t k = 0; k < view.inner; ++k) {
         if (const int order = compare(left[k], right[k]); order != 0) return order;
       }
     }
     return 0;
   };
-  std::vector<std::int64_t> order(static_cast<std::size_t>(view.extent));
+  std::vector<std::int64_t> order(static_cast<std::size_t>(view.dim));
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(),
                    [&](std::int64_t a, std::int64_t b) { return compare_slices(a, b) < 0; });
@@ -108,7 +108,7 @@ Kernel bind(BindContext& context) {
       if (T* y = outputs[0].memory<T>(call, shape)) {
         for (std::int64_t row = 0; row < view.outer * n; ++row) {
           const std::int64_t source =
-              row / n * view.extent + groups.first[static_cast<std::size_t>(row % n)];
+              row / n * view.dim + groups.first[static_cast<std::size_t>(row % n)];
           std::copy_n(values + source * view.inner, view.inner, y + row * view.inner);
         }
       }

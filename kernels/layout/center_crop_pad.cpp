@@ -28,8 +28,8 @@ void infer(InferContext& context) {
   context.set_output(0, context.dtype(0), std::move(dims));
 }
 
-Move centered(DType dtype, const Shape& x, const std::vector<std::size_t>& axes,
-              std::span<const std::int64_t> extents) {
+ShapedCopy centered(DType dtype, const Shape& x, const std::vector<std::size_t>& axes,
+                    std::span<const std::int64_t> extents) {
   check_count(extents.size(), axes.size());
   Shape y = x;
   for (std::size_t i = 0; i < axes.size(); ++i) {
@@ -51,9 +51,9 @@ Move centered(DType dtype, const Shape& x, const std::vector<std::size_t>& axes,
 
 Kernel bind(BindContext& context) {
   const Shape x = context.shape(0);
-  return bind_move(
+  return bind_copy(
       context, {Ints(context, 1)},
-      [x, dtype = context.dtype(0), axes = axes_of(context, x.rank())](MoveParameters parameters) {
+      [x, dtype = context.dtype(0), axes = axes_of(context, x.rank())](CopyParameters parameters) {
         return centered(dtype, x, axes, parameters[0]);
       },
       {.fill = true});

@@ -73,12 +73,12 @@ Kernel bind(BindContext& context) {
   for (std::size_t i = 0; i < context.input_count(); ++i) {
     const Shape shape = context.shape(i);
     parts.emplace_back(shape, NodeView::normalize_axis(axis_of(context), shape.rank()));
-    row = checked_add(row, checked_mul(parts.back().extent, parts.back().inner));
+    row = checked_add(row, checked_mul(parts.back().dim, parts.back().inner));
   }
   std::vector<StridedCopy> copies;
   std::int64_t offset = 0;
   for (const AxisView& part : parts) {
-    const std::int64_t length = part.extent * part.inner;
+    const std::int64_t length = part.dim * part.inner;
     const std::array<StridedCopy::Axis, 2> axes{{{part.outer, length, row}, {length, 1, 1}}};
     copies.emplace_back(dtype, axes, 0, offset);
     offset += length;

@@ -56,8 +56,8 @@ void infer_space_to_depth(InferContext& context) {
 Kernel bind_six(BindContext& context, const Shape& six, const std::vector<std::size_t>& perm) {
   const auto y = context.output_shape(0);
   if (!y) fail(ErrorCode::internal, "the output's shape is not known");
-  return bind_move(context, {}, [=, dtype = context.dtype(0)](MoveParameters) {
-    return Move{*y, permuted_copy(dtype, six, perm)};
+  return bind_copy(context, {}, [=, dtype = context.dtype(0)](CopyParameters) {
+    return ShapedCopy{*y, permuted_copy(dtype, six, perm)};
   });
 }
 

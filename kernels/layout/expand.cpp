@@ -25,8 +25,8 @@ void infer(InferContext& context) {
 }
 
 Kernel bind(BindContext& context) {
-  return bind_move(context, {Ints(context, 1)},
-                   [x = context.shape(0), dtype = context.dtype(0)](MoveParameters parameters) {
+  return bind_copy(context, {Ints(context, 1)},
+                   [x = context.shape(0), dtype = context.dtype(0)](CopyParameters parameters) {
                      const Shape y = broadcast_shape(x, parameters[0]);
                      const auto from = row_major(x);
                      const auto to = row_major(y);
@@ -36,7 +36,7 @@ Kernel bind(BindContext& context) {
                        const bool repeated = a < lead || x[a - lead] != y[a];
                        axes.push_back({y[a], repeated ? 0 : from[a - lead], to[a]});
                      }
-                     return Move{y, StridedCopy(dtype, axes)};
+                     return ShapedCopy{y, StridedCopy(dtype, axes)};
                    });
 }
 

@@ -16,23 +16,26 @@ std::size_t split_axis(const NodeView& node, std::size_t rank) {
 }
 
 void infer(InferContext& context) {
-  if (!context.ranked(0)) return set_view(context, Dims(2));
+  if (!context.ranked(0)) return set_reshaped_output(context, Dims(2));
   const Dims& dims = context.dims(0);
   const std::span<const Dim> all(dims);
   const std::size_t axis = split_axis(context, dims.size());
-  set_view(context, Dims{product(all.first(axis)), product(all.subspan(axis))});
+  set_reshaped_output(context, Dims{product(all.first(axis)), product(all.subspan(axis))});
 }
 
 Kernel bind(BindContext& context) {
   const Shape x = context.shape(0);
   const std::size_t axis = split_axis(context, x.rank());
   const Shape y{x.size(0, axis), x.size(axis, x.rank())};
-  return bind_view(context, {}, [y](auto) { return y; });
+  return bind_reshape(context, {}, [y](auto) { return y; });
 }
 
 }  // namespace
 
-extern const OpDef flatten{
-    .name = "Flatten", .infer = infer, .bind = bind, .grad = grad_view, .traits = view_facts};
+extern const OpDef flatten{.name = "Flatten",
+                           .infer = infer,
+                           .bind = bind,
+                           .grad = reshape_gradient,
+                           .traits = reshape_traits};
 
 }  // namespace ondine::kernels::ops

@@ -115,7 +115,7 @@ void infer(InferContext& context) {
 }
 
 // The part of x that stays, copied behind the begins.
-Move constant_move(DType dtype, const Shape& x, const Pads& pads) {
+ShapedCopy constant_move(DType dtype, const Shape& x, const Pads& pads) {
   const Shape y = pads.padded(x);
   const auto from = row_major(x);
   const auto to = row_major(y);
@@ -133,7 +133,7 @@ Move constant_move(DType dtype, const Shape& x, const Pads& pads) {
 }
 
 Kernel bind_constant(BindContext& context) {
-  MoveOptions options{.fill = true};
+  CopyOptions options{.fill = true};
   if (context.version() < 11) {
     const float value = context.attr_float("value", 0);
     options.fill_value = visit(context.dtype(0), Floats{}, [&]<class T>() {
@@ -145,9 +145,9 @@ Kernel bind_constant(BindContext& context) {
     }
     options.fill_input = 2;
   }
-  return bind_move(
+  return bind_copy(
       context, parameters_of(context),
-      [x = context.shape(0), dtype = context.dtype(0)](MoveParameters parameters) {
+      [x = context.shape(0), dtype = context.dtype(0)](CopyParameters parameters) {
         return constant_move(dtype, x, Pads(x.rank(), parameters[0], parameters[1]));
       },
       options);

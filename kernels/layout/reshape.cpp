@@ -107,7 +107,7 @@ void infer(InferContext& context) {
   if (target.known()) {
     const auto values = target.values();
     if (const auto shape = context.input(0).shape()) {
-      return set_view(context, to_dims(resolve(*shape, values, allow_zero)));
+      return set_reshaped_output(context, to_dims(resolve(*shape, values, allow_zero)));
     }
     Dims dims;
     std::optional<std::size_t> open;
@@ -122,27 +122,27 @@ void infer(InferContext& context) {
         dims.push_back(values[i] == 0 && !allow_zero ? copied(i) : Dim(values[i]));
       }
     }
-    return set_view(context, open ? infer_dims(context, dims, open) : dims);
+    return set_reshaped_output(context, open ? infer_dims(context, dims, open) : dims);
   }
   if (auto dims = context.known_dims(1)) {
     for (std::size_t i = 0; i < dims->size(); ++i) {
       if ((*dims)[i].same(0) && !allow_zero) (*dims)[i] = copied(i);
     }
-    return set_view(context, infer_dims(context, *dims, {}));
+    return set_reshaped_output(context, infer_dims(context, *dims, {}));
   }
   const auto count = target.count();
   if (!count || *count > static_cast<std::int64_t>(Shape::max_rank)) {
-    return set_view(context, std::nullopt);
+    return set_reshaped_output(context, std::nullopt);
   }
-  set_view(context, Dims(static_cast<std::size_t>(*count)));
+  set_reshaped_output(context, Dims(static_cast<std::size_t>(*count)));
 }
 
 Kernel bind(BindContext& context) {
   const bool allow_zero = context.attr_int("allowzero", 0) != 0;
-  return bind_view(context, Ints(context, "shape", 5, 1),
-                   [allow_zero, x = context.shape(0)](std::span<const std::int64_t> target) {
-                     return resolve(x, target, allow_zero);
-                   });
+  return bind_reshape(context, Ints(context, "shape", 5, 1),
+                      [allow_zero, x = context.shape(0)](std::span<const std::int64_t> target) {
+                        return resolve(x, target, allow_zero);
+                      });
 }
 
 }  // namespace
@@ -150,8 +150,8 @@ Kernel bind(BindContext& context) {
 extern const OpDef reshape_op{.name = "Reshape",
                               .infer = infer,
                               .bind = bind,
-                              .grad = grad_view,
-                              .traits = view_facts,
+                              .grad = reshape_gradient,
+                              .traits = reshape_traits,
                               .no_gradient = 0b10};
 
 }  // namespace ondine::kernels::ops

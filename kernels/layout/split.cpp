@@ -107,7 +107,7 @@ Kernel bind(BindContext& context) {
     for (const std::int64_t size : sizes) {
       const std::int64_t length = size * view.inner;
       const std::array<StridedCopy::Axis, 2> axes{
-          {{view.outer, view.extent * view.inner, length}, {length, 1, 1}}};
+          {{view.outer, view.dim * view.inner, length}, {length, 1, 1}}};
       Shape shape = x;
       shape[axis] = size;
       parts.emplace_back(shape, StridedCopy(dtype, axes, offset));

@@ -29,29 +29,29 @@ Shape squeezed(const Shape& x, bool given, std::span<const std::int64_t> axes) {
 
 void infer(InferContext& context) {
   const Ints axes(context, "axes", 13, 1);
-  if (!context.ranked(0)) return set_view(context, std::nullopt);
+  if (!context.ranked(0)) return set_reshaped_output(context, std::nullopt);
   const Dims& dims = context.dims(0);
   Dims out;
   if (!axes.known()) {
     const auto count = axes.count();
-    if (!count) return set_view(context, std::nullopt);
+    if (!count) return set_reshaped_output(context, std::nullopt);
     if (*count > static_cast<std::int64_t>(dims.size())) {
       context.reject(*count, " axes to squeeze from rank ", dims.size());
     }
-    return set_view(context, Dims(dims.size() - static_cast<std::size_t>(*count)));
+    return set_reshaped_output(context, Dims(dims.size() - static_cast<std::size_t>(*count)));
   }
   const auto gone = removed(axes.values(), dims.size());
   for (std::size_t a = 0; a < dims.size(); ++a) {
     if (gone[a] && dims[a].known()) require_one(a, dims[a].size());
-    if (!axes.given() && !dims[a].known()) return set_view(context, std::nullopt);
+    if (!axes.given() && !dims[a].known()) return set_reshaped_output(context, std::nullopt);
     if (axes.given() ? !gone[a] : !dims[a].same(1)) out.push_back(dims[a]);
   }
-  set_view(context, out);
+  set_reshaped_output(context, out);
 }
 
 Kernel bind(BindContext& context) {
   const Ints axes(context, "axes", 13, 1);
-  return bind_view(context, axes, [x = context.shape(0), given = axes.given()](auto values) {
+  return bind_reshape(context, axes, [x = context.shape(0), given = axes.given()](auto values) {
     return squeezed(x, given, values);
   });
 }
@@ -61,8 +61,8 @@ Kernel bind(BindContext& context) {
 extern const OpDef squeeze_op{.name = "Squeeze",
                               .infer = infer,
                               .bind = bind,
-                              .grad = grad_view,
-                              .traits = view_facts,
+                              .grad = reshape_gradient,
+                              .traits = reshape_traits,
                               .no_gradient = 0b10};
 
 }  // namespace ondine::kernels::ops

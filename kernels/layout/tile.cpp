@@ -6,7 +6,7 @@
 namespace ondine::kernels::ops {
 namespace {
 
-std::vector<std::int64_t> repeats_of(std::int64_t version, MoveParameters parameters,
+std::vector<std::int64_t> repeats_of(std::int64_t version, CopyParameters parameters,
                                      std::size_t rank) {
   std::vector<std::int64_t> repeats = parameters[0];
   if (version < 6) {
@@ -53,9 +53,9 @@ void infer(InferContext& context) {
 }
 
 Kernel bind(BindContext& context) {
-  return bind_move(context, parameters_of(context),
+  return bind_copy(context, parameters_of(context),
                    [x = context.shape(0), dtype = context.dtype(0),
-                    version = context.version()](MoveParameters parameters) {
+                    version = context.version()](CopyParameters parameters) {
                      const auto repeats = repeats_of(version, parameters, x.rank());
                      Shape y = x;
                      for (std::size_t a = 0; a < x.rank(); ++a)
@@ -67,7 +67,7 @@ Kernel bind(BindContext& context) {
                        axes.push_back({repeats[a], 0, x[a] * to[a]});
                        axes.push_back({x[a], from[a], to[a]});
                      }
-                     return Move{y, StridedCopy(dtype, axes)};
+                     return ShapedCopy{y, StridedCopy(dtype, axes)};
                    });
 }
 

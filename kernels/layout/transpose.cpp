@@ -37,8 +37,8 @@ Kernel bind(BindContext& context) {
   const auto perm = permutation(context, x.rank());
   Shape y;
   for (const std::size_t axis : perm) y.push_back(x[axis]);
-  return bind_move(context, {}, [=, dtype = context.dtype(0)](MoveParameters) {
-    return Move{y, permuted_copy(dtype, x, perm)};
+  return bind_copy(context, {}, [=, dtype = context.dtype(0)](CopyParameters) {
+    return ShapedCopy{y, permuted_copy(dtype, x, perm)};
   });
 }
 

@@ -22,20 +22,21 @@ Extents put_in(const Source& source, std::size_t rank, std::span<const std::int6
 void infer(InferContext& context) {
   const Ints axes(context, "axes", 13, 1);
   if (!axes.given()) fail(ErrorCode::invalid_model, "axes are missing");
-  if (!context.ranked(0)) return set_view(context, std::nullopt);
+  if (!context.ranked(0)) return set_reshaped_output(context, std::nullopt);
   if (!axes.known()) {
     const auto count = axes.count();
     if (!count || *count > static_cast<std::int64_t>(Shape::max_rank)) {
-      return set_view(context, std::nullopt);
+      return set_reshaped_output(context, std::nullopt);
     }
-    return set_view(context, Dims(context.rank(0) + static_cast<std::size_t>(*count)));
+    return set_reshaped_output(context, Dims(context.rank(0) + static_cast<std::size_t>(*count)));
   }
-  set_view(context, put_in<Dims>(context.dims(0), context.rank(0), axes.values()));
+  set_reshaped_output(context, put_in<Dims>(context.dims(0), context.rank(0), axes.values()));
 }
 
 Kernel bind(BindContext& context) {
-  return bind_view(context, Ints(context, "axes", 13, 1),
-                   [x = context.shape(0)](auto axes) { return put_in<Shape>(x, x.rank(), axes); });
+  return bind_reshape(context, Ints(context, "axes", 13, 1), [x = context.shape(0)](auto axes) {
+    return put_in<Shape>(x, x.rank(), axes);
+  });
 }
 
 }  // namespace
@@ -43,8 +44,8 @@ Kernel bind(BindContext& context) {
 extern const OpDef unsqueeze_op{.name = "Unsqueeze",
                                 .infer = infer,
                                 .bind = bind,
-                                .grad = grad_view,
-                                .traits = view_facts,
+                                .grad = reshape_gradient,
+                                .traits = reshape_traits,
                                 .no_gradient = 0b10};
 
 }  // namespace ondine::kernels::ops

@@ -35,9 +35,9 @@ Granularity::Granularity(const NodeView& node, const Shape& x, const Shape& scal
   const std::size_t axis = axis_of(node, x.rank());
   const AxisView view(x, axis);
   inner_ = std::max<std::int64_t>(1, view.inner);
-  extent_ = std::max<std::int64_t>(1, view.extent);
+  extent_ = std::max<std::int64_t>(1, view.dim);
   if (block == 0) {
-    if (scale.rank() != 1 || scale[0] != view.extent) reject();
+    if (scale.rank() != 1 || scale[0] != view.dim) reject();
     stride_ = 1;
     return;
   }

@@ -25,7 +25,7 @@ Kernel bind(BindContext& context) {
   const std::size_t axis = NodeView::normalize_axis(context.attr_int("axis", 0), x.rank());
   const AxisView view(x, axis);
   const bool last = context.attr_int("select_last_index", 0) != 0;
-  if (view.extent == 0 && view.outer * view.inner > 0) {
+  if (view.dim == 0 && view.outer * view.inner > 0) {
     fail(ErrorCode::mismatch, "axis ", axis, " has no elements to choose from");
   }
   return visit(context.dtype(0), Numbers{}, [&]<class T>() -> Kernel {
@@ -43,7 +43,7 @@ Kernel bind(BindContext& context) {
           [&](Best& best, std::int64_t at) {
             const auto value = load(values[at]);
             if (best.step == 0 || beats<Greatest>(value, best.value)) {
-              best = {value, best.step, last ? view.extent - 1 - best.step : best.step};
+              best = {value, best.step, last ? view.dim - 1 - best.step : best.step};
             }
             ++best.step;
           },

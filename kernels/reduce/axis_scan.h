@@ -17,7 +17,7 @@ void scan(ThreadPool& pool, const AxisView& view, bool reverse, const Acc& initi
           const Body& body, const Done& done) {
   constexpr std::int64_t width = 64;  // lines that run side by side
   const std::int64_t strips = (view.inner + width - 1) / width;
-  const std::int64_t work = std::max<std::int64_t>(1, view.extent * std::min(width, view.inner));
+  const std::int64_t work = std::max<std::int64_t>(1, view.dim * std::min(width, view.inner));
   const std::int64_t grain = std::max<std::int64_t>(1, 16384 / work);
   pool.for_chunks(view.outer * strips, grain, [&](std::int64_t first, std::int64_t last) {
     std::array<Acc, width> accs;
@@ -26,9 +26,9 @@ void scan(ThreadPool& pool, const AxisView& view, bool reverse, const Acc& initi
       const std::int64_t k0 = task % strips * width;
       const std::int64_t n = std::min(width, view.inner - k0);
       std::fill_n(accs.begin(), n, initial);
-      for (std::int64_t i = 0; i < view.extent; ++i) {
-        const std::int64_t step = reverse ? view.extent - 1 - i : i;
-        const std::int64_t at = (outer * view.extent + step) * view.inner + k0;
+      for (std::int64_t i = 0; i < view.dim; ++i) {
+        const std::int64_t step = reverse ? view.dim - 1 - i : i;
+        const std::int64_t at = (outer * view.dim + step) * view.inner + k0;
         for (std::int64_t k = 0; k < n; ++k) body(accs[static_cast<std::size_t>(k)], at + k);
       }
       for (std::int64_t k = 0; k < n; ++k) {

@@ -96,7 +96,7 @@ ReduceGrad::ReduceGrad(GradContext& g, std::int64_t input_from) : g_(&g) {
   } else if (g.has_attr("axes")) {
     axes_ = g.builder().int64s(g.attr_ints("axes"));
   }
-  known_axes_ = constant_ints(axes_);
+  known_axes_ = constant_integers(axes_);
 }
 
 Val ReduceGrad::keep(Val reduced) const {

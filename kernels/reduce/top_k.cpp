@@ -57,23 +57,23 @@ Kernel bind(BindContext& context) {
   const Output indices_out(context, 1);
   const std::int64_t lines = view.outer * view.inner;
   const std::int64_t grain = std::max((lines + max_chunks - 1) / max_chunks,
-                                      16384 / std::max<std::int64_t>(1, view.extent) + 1);
-  context.request_workspace(static_cast<std::size_t>((lines + grain - 1) / grain * view.extent) *
+                                      16384 / std::max<std::int64_t>(1, view.dim) + 1);
+  context.request_workspace(static_cast<std::size_t>((lines + grain - 1) / grain * view.dim) *
                             sizeof(std::int64_t));
   return visit(context.dtype(0), Numbers{}, [&]<class T>() -> Kernel {
     return [=](KernelContext& call) {
       const std::int64_t k = checked_count(given.read(call));
-      if (k > view.extent) fail(ErrorCode::mismatch, "k is ", k, ", the extent ", view.extent);
+      if (k > view.dim) fail(ErrorCode::mismatch, "k is ", k, ", the extent ", view.dim);
       Shape shape = x;
       shape[axis] = k;
       T* values = values_out.memory<T>(call, shape);
       auto* indices = indices_out.memory<std::int64_t>(call, shape);
-      if (view.extent == 0) return;  // lines without elements
+      if (view.dim == 0) return;  // lines without elements
       const T* from = call.in<T>(0);
       call.pool().for_chunks(lines, grain, [&](std::int64_t first, std::int64_t last) {
-        std::int64_t* order = call.workspace<std::int64_t>() + first / grain * view.extent;
+        std::int64_t* order = call.workspace<std::int64_t>() + first / grain * view.dim;
         for (auto line = first; line < last; ++line) {
-          const T* row = from + line / view.inner * view.extent * view.inner + line % view.inner;
+          const T* row = from + line / view.inner * view.dim * view.inner + line % view.inner;
           const auto before = [&](std::int64_t a, std::int64_t b) {
             const auto left = load(row[a * view.inner]);
             const auto right = load(row[b * view.inner]);
@@ -81,8 +81,8 @@ Kernel bind(BindContext& context) {
             if (beats<true>(right, left)) return !largest;
             return a < b;
           };
-          std::iota(order, order + view.extent, 0);
-          std::partial_sort(order, order + k, order + view.extent, before);
+          std::iota(order, order + view.dim, 0);
+          std::partial_sort(order, order + k, order + view.dim, before);
           const std::int64_t to = line / view.inner * k * view.inner + line % view.inner;
           for (std::int64_t i = 0; i < k; ++i) {
             if (values != nullptr) values[to + i * view.inner] = row[order[i] * view.inner];

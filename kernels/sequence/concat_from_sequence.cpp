@@ -68,7 +68,7 @@ Kernel bind(BindContext& context) {
       const Tensor& part = element.tensor();
       const std::int64_t length = with_axis(part.shape(), axis, added)[axis] * view.inner;
       const std::array<StridedCopy::Axis, 2> axes{
-          {{view.outer, length, view.extent * view.inner}, {length, 1, 1}}};
+          {{view.outer, length, view.dim * view.inner}, {length, 1, 1}}};
       StridedCopy(part.dtype(), axes, 0, offset).run(call.pool(), part.data(), to);
       offset += length;
     }

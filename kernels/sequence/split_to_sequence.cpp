@@ -64,7 +64,7 @@ Value cut(KernelContext& call, DType dtype, const Shape& x, std::size_t axis,
     Tensor part(dtype, shape, call.budget());
     const std::int64_t length = size * view.inner;
     const std::array<StridedCopy::Axis, 2> axes{
-        {{view.outer, view.extent * view.inner, length}, {length, 1, 1}}};
+        {{view.outer, view.dim * view.inner, length}, {length, 1, 1}}};
     StridedCopy(dtype, axes, offset).run(call.pool(), call.in<void>(0), part.mutable_data());
     elements.emplace_back(std::move(part));
     offset += length;

@@ -132,13 +132,13 @@ void transform(const Lines& l, const math::Fft& fft, const double* from, double*
   const std::int64_t outer = line / in_inner;
   const std::int64_t k = line % in_inner;
   const std::int64_t half = l.n / 2 + 1;
-  const std::int64_t given = std::min(l.in.extent, l.hermitian ? half : l.n);
+  const std::int64_t given = std::min(l.in.dim, l.hermitian ? half : l.n);
   for (std::int64_t j = 0; j < l.n; ++j) {
     if (j >= given) {
       x[j] = 0;
       continue;
     }
-    const double* part = from + ((outer * l.in.extent + j) * in_inner + k) * l.in_parts;
+    const double* part = from + ((outer * l.in.dim + j) * in_inner + k) * l.in_parts;
     x[j] = {part[0], l.in_parts == 2 ? part[1] : 0};
   }
   if (l.hermitian) {
@@ -147,10 +147,10 @@ void transform(const Lines& l, const math::Fft& fft, const double* from, double*
     for (std::int64_t j = half; j < l.n; ++j) x[j] = std::conj(x[l.n - j]);
   }
   fft.run(x, l.positive, scratch);
-  for (std::int64_t j = 0; j < l.out.extent; ++j) {
+  for (std::int64_t j = 0; j < l.out.dim; ++j) {
     const bool twice = l.doubled && j > 0 && 2 * j != l.n;
     const Complex value = j < l.results ? x[j] * (l.scale * (twice ? 2 : 1)) : Complex(0);
-    double* part = to + ((outer * l.out.extent + j) * out_inner + k) * l.out_parts;
+    double* part = to + ((outer * l.out.dim + j) * out_inner + k) * l.out_parts;
     part[0] = value.real();
     if (l.out_parts == 2) part[1] = value.imag();
   }
@@ -194,7 +194,7 @@ Kernel bind_known(BindContext& context, const Lines& lines) {
   Scratch scratch;
   const ComputeIn<double> in(context, scratch, 0);
   const ComputeOut<double> out(context, scratch, 0,
-                               lines.out.outer * lines.out.extent * lines.out.inner);
+                               lines.out.outer * lines.out.dim * lines.out.inner);
   const std::size_t memory = scratch.add<Complex>((fft->length() + fft->scratch()) * shares(*fft));
   scratch.request(context);
   return [=](KernelContext& call) {
