@@ -68,6 +68,20 @@ void print_peak() {
   std::printf("  GF/s\n");
 }
 
+// Of reading two arrays that fit no cache and writing a third.
+void print_bandwidth() {
+  const Index n = Index{1} << 24;
+  const auto x = numbers(n), z = x;
+  auto y = x;
+  const auto all = sets();
+  const auto best = best_of(all.size(), [&](std::size_t i) {
+    all[i]->f32.vector->add.vv(y.data(), x.data(), z.data(), n);
+  });
+  std::printf("%-34s", "bandwidth of memory");
+  for (const double t : best) std::printf(" %9.1f", 12e-9 * static_cast<double>(n) / t);
+  std::printf("  GB/s\n");
+}
+
 void bench_gemm(Index m, Index n, Index k, bool trans_a, bool trans_b) {
   ThreadPool pool(1);
   const GemmShape shape{m, n, k, trans_a, trans_b, 0, 0, 0};
@@ -90,14 +104,13 @@ void bench_gemm(Index m, Index n, Index k, bool trans_a, bool trans_b) {
   std::printf("  GF/s\n");
 }
 
-void bench_rows() {
-  const Index n = 4096;
+void bench_rows(Index n) {
   const auto x = numbers(n), z = numbers(n);
   auto y = numbers(n);
   const auto all = sets();
   const auto row = [&](const char* name, auto&& body) {
     const auto best = best_of(all.size(), [&](std::size_t i) { body(*all[i]->f32.vector); });
-    std::printf("%-34s", name);
+    std::printf("%-25s %8lld", name, static_cast<long long>(n));
     for (const double t : best) std::printf(" %9.2f", static_cast<double>(n) * 1e-9 / t);
     std::printf("  G elements/s\n");
   };
@@ -109,6 +122,8 @@ void bench_rows() {
   for (const auto& [name, function] : unary) {
     row(name, [&](const V& v) { (v.*function)(y.data(), x.data(), n); });
   }
+  row("axpy", [&](const V& v) { v.axpy(y.data(), 1.5F, x.data(), n); });
+  row("gelu_tanh", [&](const V& v) { v.gelu_tanh(y.data(), x.data(), n); });
   row("add", [&](const V& v) { v.add.vv(y.data(), x.data(), z.data(), n); });
   float sink = 0;
   row("sum", [&](const V& v) { sink += v.sum(x.data(), n); });
@@ -240,7 +255,11 @@ int main(int argc, char** argv) {
       for (const int t : {0, 1, 2, 3}) bench_gemm(s[0], s[1], s[2], t >= 2, t % 2 == 1);
     }
   }
-  if (wants("rows")) bench_rows();
+  if (wants("rows")) {
+    print_bandwidth();
+    bench_rows(4096);
+    bench_rows(Index{1} << 22);  // not in a cache
+  }
   if (wants("conv")) {
     // ResNet-18 for 32x32 images, MobileNetV2, LeNet
     bench_conv(conv_shape(8, 64, 64, 1, 32, 3, 1));

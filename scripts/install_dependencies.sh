@@ -6,7 +6,7 @@ packages="g++ cmake ninja-build protobuf-compiler libprotobuf-dev libeigen3-dev
   libwebp-dev libtiff-dev libopenjp2-7-dev libcli11-dev nlohmann-json3-dev catch2 clang-format python3 python3-venv
   qemu-user dataset-fashion-mnist $*"
 # Tests and timings that need these are skipped without them.
-optional="g++-aarch64-linux-gnu libbenchmark-dev valgrind"
+optional="g++-aarch64-linux-gnu valgrind"
 
 absent() {
   for package; do
