@@ -17,7 +17,7 @@ foreach(content "relux" "# nothing")
     "ondine_filter_operators(${all} ${WORK}/bad ${WORK}/bad.inc)\n")
   execute_process(COMMAND ${CMAKE_COMMAND} -P ${WORK}/bad.cmake RESULT_VARIABLE code
     ERROR_VARIABLE message)
-  if(code EQUAL 0 OR NOT message MATCHES "is no operator|names no operators")
+  if(code EQUAL 0 OR NOT message MATCHES "is not an operator|names no operators")
     message(FATAL_ERROR "accepted '${content}': ${message}")
   endif()
 endforeach()
