@@ -65,7 +65,7 @@ TEST_CASE("the plan of a call is printed for the shapes that are given") {
   CHECK(json["nodes"].back()["outputs"][0]["name"] == "logits");
   CHECK(json["nodes"].back()["outputs"][0]["bytes"] == 8 * 3 * sizeof(float));
   shop.refuse(plan + " --shape x=8x5", "must be a tensor(float)[N, 4]");
-  shop.refuse(plan + " --shape y=8x4", "there is no input 'y'");
+  shop.refuse(plan + " --shape z=8x4", "there is no input 'z'");
   shop.refuse(plan + " --shape x=8by4", "INPUT=DIMxDIM");
   shop.refuse(plan + " --shape x=8x4 --algorithm 3", "algorithm 3");
   CHECK(shop.run("inspect train.onnx --stage graph --infer").exit_code == 2);
