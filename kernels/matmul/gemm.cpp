@@ -9,6 +9,7 @@
 #include "kernels/common/compute_type.h"
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
+#include "kernels/common/require_broadcast.h"
 #include "kernels/matmul/fused_activation.h"
 #include "kernels/matmul/gemm_primitive.h"
 #include "kernels/matmul/integer_gemm.h"
@@ -35,16 +36,12 @@ void infer_gemm(InferContext& context) {
   const Dims b = dims_of_rank(context, 1, 2, "B");
   unify(a[f.trans_a ? 0 : 1], b[f.trans_b ? 1 : 0], "inner dimensions");
   const Dims y{a[f.trans_a ? 1 : 0], b[f.trans_b ? 0 : 1]};
-  if (context.has_input(2) && context.ranked(2)) {
-    const Dims& c = context.dims(2);
-    const bool exact = context.version() < 7 && context.attr_int("broadcast", 0) == 0;
-    bool fits = c.size() <= 2 && (!exact || c.size() == 2);
-    for (std::size_t i = 0; fits && i < c.size(); ++i) {
-      const Dim want = y[2 - c.size() + i];
-      const bool stretched = c[i].same(1) && !exact;
-      fits = stretched || !c[i].known() || !want.known() || c[i].same(want);
-    }
-    if (!fits) context.reject("C of shape ", to_string(c), " does not fit Y of ", to_string(y));
+  const bool stretches = context.version() >= 7 || context.attr_int("broadcast", 0) != 0;
+  if (stretches) {
+    require_broadcast(context, 2, y, "C");
+  } else if (context.has_input(2) &&
+             !compatible(context.input(2), Type::tensor(context.dtype(2), y))) {
+    context.reject("C of shape ", to_string(context.dims(2)), ", needed: ", to_string(y));
   }
   context.set_output(0, context.dtype(0), y);
 }

@@ -5,6 +5,7 @@
 // LRN: y = x / (bias + alpha / size sum x^2)^beta, the sum over `size` channels around.
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
+#include "kernels/common/require_broadcast.h"
 
 namespace ondine::kernels::ops {
 namespace {
@@ -17,13 +18,8 @@ void infer_rms(InferContext& context) {
   const Type& x = context.input(0);
   if (x.ranked()) {
     const auto axis = NodeView::normalize_axis(context.attr_int("axis", -1), x.rank());
-    if (context.ranked(1)) {
-      const Dims row(x.dims->begin() + static_cast<std::ptrdiff_t>(axis), x.dims->end());
-      if (broadcast(row, context.dims(1)).size() != row.size()) {
-        context.reject("scale of shape ", graph::to_string(context.dims(1)),
-                       " does not fit the dims ", graph::to_string(row));
-      }
-    }
+    const Dims row(x.dims->begin() + static_cast<std::ptrdiff_t>(axis), x.dims->end());
+    require_broadcast(context, 1, row, "scale");
   }
   context.set_output(0, context.dtype(1), x.dims);
 }

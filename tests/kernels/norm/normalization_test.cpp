@@ -278,6 +278,12 @@ TEST_CASE("RMSNormalization divides by the root of the mean square") {
   CHECK_THROWS_AS(run_op({"RMSNormalization", {x, random_tensor({3, 4}, 1)}}), Error);
 }
 
+TEST_CASE("A scale of RMSNormalization must not widen the normalized dims") {
+  const Tensor x = random_tensor({2, 3, 1}, 1);
+  CHECK_THROWS_WITH(run_op({"RMSNormalization", {x, random_tensor({4}, 2)}}),
+                    Catch::Contains("scale of shape [4] does not broadcast to [1]"));
+}
+
 TEST_CASE("LpNormalization leaves zeros alone") {
   const auto x = Tensor::of<double>({2, 2}, {3, -4, 0, 0});
   check_close(run_op_tensor({"LpNormalization", {x}}),
