@@ -11,7 +11,7 @@
 #include "bench/run/peak.h"
 #include "kernels/conv/conv_primitive.h"
 #include "kernels/elementwise/vector.h"
-#include "kernels/norm/norm_primitive.h"
+#include "kernels/norm/batch_norm_primitive.h"
 #include "kernels/norm/softmax_primitive.h"
 #include "kernels/pool/pool_primitive.h"
 #include "kernels/recurrent/lstm_cell.h"
@@ -189,29 +189,37 @@ void bench_layers() {
   const auto n = static_cast<double>(x.size());
   std::vector<Index> index(x.size());
   std::vector<float> mean(64), variance(64), scale(64, 1), bias(64);
+  std::vector<float> scale_gradient(64), bias_gradient(64);
   PoolShape p{planes, {1, size, size}, {1, 2, 2}, {1, size / 2, size / 2}, {1, 2, 2}};
-  row("max_pool 2x2", n,
-      [&](const Kernels& k) { max_pool<float>(pool, p, x.data(), y.data(), index.data(), k); });
-  row("max_pool 2x2, no index", n,
-      [&](const Kernels& k) { max_pool<float>(pool, p, x.data(), y.data(), nullptr, k); });
-  row("max_pool_gradient 2x2, index", n, [&](const Kernels&) {
-    max_pool_gradient<float>(pool, p, y.data(), index.data(), dx.data());
-  });
-  row("average_pool 2x2", n,
-      [&](const Kernels& k) { average_pool<float>(pool, p, x.data(), y.data(), k); });
-  const ChannelShape c{1, planes, size * size};
-  row("channel_statistics", n, [&](const Kernels& k) {
-    channel_statistics(pool, c, x.data(), mean.data(), variance.data(), k);
-  });
-  row("batch_norm", n, [&](const Kernels& k) {
-    batch_norm(pool, c, x.data(), mean.data(), variance.data(), scale.data(), bias.data(), 1e-5f,
-               {}, y.data(), k);
-  });
-  row("batch_norm_gradient", n, [&](const Kernels& k) {
-    batch_norm_gradient<float>(pool, c, y.data(), x.data(), mean.data(), variance.data(),
-                               scale.data(), 1e-5f, false, {}, dx.data(), mean.data(), bias.data(),
-                               k);
-  });
+  const auto pooled = [&](const char* name, const PoolDesc& desc, const PoolArgs<float>& args) {
+    row(name, n, [&](const Kernels& k) { PoolPrimitive<float>(desc, k).run(pool, args); });
+  };
+  pooled("max_pool 2x2", {.shape = p, .indices = true},
+         {.x = x.data(), .result = y.data(), .new_indices = index.data()});
+  pooled("max_pool 2x2, no index", {.shape = p}, {.x = x.data(), .result = y.data()});
+  pooled("max_pool derivative 2x2", {.shape = p, .backward = true},
+         {.dy = y.data(), .indices = index.data(), .result = dx.data()});
+  pooled("average_pool 2x2", {p, PoolKind::average}, {.x = x.data(), .result = y.data()});
+  const BatchNormArgs<float> norm{.x = x.data(),
+                                  .scale = scale.data(),
+                                  .bias = bias.data(),
+                                  .mean = mean.data(),
+                                  .variance = variance.data(),
+                                  .dy = y.data(),
+                                  .y = y.data(),
+                                  .batch_mean = mean.data(),
+                                  .batch_variance = variance.data(),
+                                  .dx = dx.data(),
+                                  .dscale = scale_gradient.data(),
+                                  .dbias = bias_gradient.data()};
+  const auto normalized = [&](const char* name, BatchNormPass pass) {
+    row(name, n, [&](const Kernels& k) {
+      BatchNormPrimitive<float>({{1, planes, size * size}, pass}, k).run(pool, norm);
+    });
+  };
+  normalized("batch_norm, training", BatchNormPass::training);
+  normalized("batch_norm, inference", BatchNormPass::inference);
+  normalized("batch_norm, backward", BatchNormPass::backward);
   std::vector<float> gates(4 * 128), cell(128), hidden(128), slope(4 * 128);
   row("LSTM cells, rows of 128", 128, [&](const Kernels& k) {
     std::fill(gates.begin(), gates.end(), 0.5f);
@@ -232,7 +240,8 @@ void bench_layers() {
     column_sums(pool, y.data(), x.data(), static_cast<Index>(x.size()) / 1024, 1024, 1024, k);
   });
   row("softmax, rows of 128", n, [&](const Kernels& k) {
-    softmax(pool, y.data(), x.data(), static_cast<Index>(x.size()) / 128, 128, k);
+    SoftmaxPrimitive<float>({.outer = static_cast<Index>(x.size()) / 128, .length = 128}, k)
+        .run(pool, {.x = x.data(), .result = y.data()});
   });
 }
 

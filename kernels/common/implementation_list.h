@@ -21,6 +21,12 @@ struct ImplementationEntry {
   std::unique_ptr<const Implementation> (*make)(const Desc& desc, const Kernels& kernels);
 };
 
+// `supports` of the general implementation, the last of a list.
+template <class Desc>
+bool supports_any(const Desc&, const Kernels&) {
+  return true;
+}
+
 // The first of a list that supports `desc`; a list as a whole supports every descriptor.
 template <class Desc, class Implementation>
 const ImplementationEntry<Desc, Implementation>& first_supporting(

@@ -8,8 +8,9 @@
 #include "kernels/common/expansion.h"
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
+#include "kernels/elementwise/vector.h"
 #include "kernels/loss/loss.h"
-#include "kernels/norm/softmax_rows.h"
+#include "kernels/norm/softmax_primitive.h"
 
 namespace ondine::kernels::ops {
 namespace {
@@ -23,6 +24,9 @@ void infer(InferContext& context) {
 Kernel bind(BindContext& context) {
   const LossShape shape(context, context.shape(0));
   return visit_compute(context.dtype(0), [&]<class C>() -> Kernel {
+    const math::SoftmaxPrimitive<C> log_softmax(
+        {shape.batch, shape.classes, shape.positions, true, false});
+    context.set_implementation(log_softmax.name(), log_softmax.isa());
     Scratch scratch;
     const ComputeIn<C> x(context, scratch, 0);
     const LossOutput<C> loss(context, scratch, shape);
@@ -30,8 +34,7 @@ Kernel bind(BindContext& context) {
     scratch.request(context);
     return [=](KernelContext& call) {
       C* log_p = log_prob.data(call);
-      softmax_axis<C>(call.pool(), {shape.batch, shape.classes, shape.positions}, x(call), log_p,
-                      true);
+      log_softmax.run(call.pool(), {.x = x(call), .result = log_p});
       loss.write(call, log_p);
       log_prob.store(call);
     };

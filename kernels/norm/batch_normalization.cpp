@@ -5,13 +5,14 @@
 // each activation by itself. Outputs 3 and 4 are the mean and variance used, kept for the
 // derivative. BatchNormalizationGrad (ai.ondine): (dy, x, scale, mean, var) -> dx, dscale, dbias.
 #include "kernels/norm/batch_normalization.h"
+
 #include <limits>
 
 #include "kernels/common/compute_type.h"
 #include "kernels/common/expansion.h"
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
-#include "kernels/norm/norm_primitive.h"
+#include "kernels/norm/batch_norm_primitive.h"
 
 namespace ondine::kernels::ops {
 namespace {
@@ -89,11 +90,16 @@ template <class C>
 Kernel bind_as(BindContext& context) {
   const bool train = training(context);
   const math::ChannelShape shape = channel_shape(context.shape(0), spatial(context));
-  const auto epsilon = static_cast<C>(context.attr_float("epsilon", 1e-5F));
   const auto momentum = static_cast<C>(context.attr_float("momentum", 0.9F));
   const std::int64_t n = shape.channels;
   const ActivationBounds bounds = activation_bounds(context);
-  context.set_implementation("batch_norm", math::isa_name(math::kernels()));
+  const math::BatchNormPrimitive<C> batch_norm(
+      {.shape = shape,
+       .pass = train ? math::BatchNormPass::training : math::BatchNormPass::inference,
+       .epsilon = context.attr_float("epsilon", 1e-5F),
+       .low = bounds.low,
+       .high = bounds.high});
+  context.set_implementation(batch_norm.name(), batch_norm.isa());
   Scratch scratch;
   const ComputeIn<C> x(context, scratch, 0);
   const ComputeIn<C> scale(context, scratch, 1);
@@ -108,20 +114,21 @@ Kernel bind_as(BindContext& context) {
   const ComputeOut<C> used_variance(context, scratch, 4, n, true);
   scratch.request(context);
   return [=](KernelContext& call) {
-    const C* from = x(call);
     const C* old_mean = mean(call);
     const C* old_variance = variance(call);
     C* m = used_mean.data(call);
     C* v = used_variance.data(call);
-    const math::NormEpilogue<C> after{static_cast<C>(bounds.low), static_cast<C>(bounds.high),
-                                      addend(call)};
-    if (train) {
-      math::batch_norm_training<C>(call.pool(), shape, from, scale(call), bias(call), epsilon,
-                                   after, m, v, y.data(call));
-    } else {
-      std::copy_n(old_mean, n, m);
-      std::copy_n(old_variance, n, v);
-    }
+    const auto normalize = [&] {
+      batch_norm.run(call.pool(), {.x = x(call),
+                                   .scale = scale(call),
+                                   .bias = bias(call),
+                                   .mean = m,
+                                   .variance = v,
+                                   .addend = addend(call),
+                                   .y = y.data(call),
+                                   .batch_mean = m,
+                                   .batch_variance = v});
+    };
     const auto blend = [&](const ComputeOut<C>& out, const C* old, const C* now) {
       C* to = out.data(call);
       if (to == nullptr) return;
@@ -130,12 +137,15 @@ Kernel bind_as(BindContext& context) {
       }
       out.store(call);
     };
+    if (train) {
+      normalize();
+    } else {
+      std::copy_n(old_mean, n, m);
+      std::copy_n(old_variance, n, v);
+    }
     blend(new_mean, old_mean, m);
     blend(new_variance, old_variance, v);
-    if (!train) {
-      math::batch_norm<C>(call.pool(), shape, from, m, v, scale(call), bias(call), epsilon, after,
-                          y.data(call));
-    }
+    if (!train) normalize();
     y.store(call);
     used_mean.store(call);
     used_variance.store(call);
@@ -276,11 +286,16 @@ Kernel bind_batch_normalization_grad(BindContext& context) {
   const math::ChannelShape shape =
       channel_shape(context.shape(1), context.attr_int("spatial", 1) != 0);
   const ActivationBounds bounds = activation_bounds(context);
-  context.set_implementation("batch_norm", math::isa_name(math::kernels()));
   return visit_compute(context.dtype(1), [&]<class C>() -> Kernel {
-    const C low = bounds.above_low ? std::numeric_limits<C>::denorm_min() : C(bounds.low);
-    const C high = static_cast<C>(bounds.high);
-    const auto epsilon = static_cast<C>(context.attr_float("epsilon", 1e-5F));
+    const math::BatchNormPrimitive<C> batch_norm(
+        {.shape = shape,
+         .pass = constant ? math::BatchNormPass::backward_constant_statistics
+                          : math::BatchNormPass::backward,
+         .epsilon = context.attr_float("epsilon", 1e-5F),
+         .low = bounds.above_low ? double{std::numeric_limits<C>::denorm_min()} : bounds.low,
+         .high = bounds.high,
+         .masked = context.has_input(5)});
+    context.set_implementation(batch_norm.name(), batch_norm.isa());
     Scratch scratch;
     const ComputeIn<C> dy(context, scratch, 0);
     const ComputeIn<C> x(context, scratch, 1);
@@ -293,9 +308,15 @@ Kernel bind_batch_normalization_grad(BindContext& context) {
     const ComputeOut<C> dbias(context, scratch, 2, shape.channels);
     scratch.request(context);
     return [=](KernelContext& call) {
-      math::batch_norm_gradient<C>(
-          call.pool(), shape, dy(call), x(call), mean(call), variance(call), scale(call), epsilon,
-          constant, {bias(call), low, high}, dx.data(call), dscale.data(call), dbias.data(call));
+      batch_norm.run(call.pool(), {.x = x(call),
+                                   .scale = scale(call),
+                                   .bias = bias(call),
+                                   .mean = mean(call),
+                                   .variance = variance(call),
+                                   .dy = dy(call),
+                                   .dx = dx.data(call),
+                                   .dscale = dscale.data(call),
+                                   .dbias = dbias.data(call)});
       dx.store(call);
       dscale.store(call);
       dbias.store(call);

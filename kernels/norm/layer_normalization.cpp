@@ -2,12 +2,13 @@
 // `axis` on; the statistics are outputs of the dtype that stash_type says.
 // In ai.ondine: Normalize, the same without scale and bias, its statistics in x's arithmetic, and
 // LayerNormalizationGrad, (dy, x, scale?, mean?, inv_std?) -> dx, dscale, dbias of the normalized
-// dims; without statistics it finds them again.
+// dims; without statistics it computes them again.
 #include "kernels/common/compute_type.h"
 #include "kernels/common/expansion.h"
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
-#include "kernels/norm/norm_primitive.h"
+#include "kernels/common/require_broadcast.h"
+#include "kernels/norm/layer_norm_primitive.h"
 
 namespace ondine::kernels::ops {
 namespace {
@@ -22,21 +23,6 @@ DType stash(const NodeView& node, DType x) {
   fail(ErrorCode::unsupported, "stash_type must be 1 (float) or 16 (bfloat16), found ", type);
 }
 
-// Rejects what does not broadcast to the dims of x from `axis` on.
-void require_row(const InferContext& context, std::size_t i, const Dims& row) {
-  if (!context.has_input(i) || !context.ranked(i)) return;
-  const Dims& dims = context.dims(i);
-  bool fits = dims.size() <= row.size();
-  for (std::size_t k = 0; fits && k < dims.size(); ++k) {
-    const Dim want = row[row.size() - dims.size() + k];
-    fits = dims[k].same(1) || !dims[k].known() || !want.known() || dims[k].same(want);
-  }
-  if (!fits) {
-    context.reject("input ", i, " of shape ", graph::to_string(dims), " does not fit the dims ",
-                   graph::to_string(row));
-  }
-}
-
 void infer(InferContext& context) {
   require_same_dtype(context, {0, 1, 2});
   const Type& x = context.input(0);
@@ -47,8 +33,8 @@ void infer(InferContext& context) {
     statistics = *x.dims;
     std::fill(statistics->begin() + static_cast<std::ptrdiff_t>(axis), statistics->end(), Dim(1));
     const Dims row(x.dims->begin() + static_cast<std::ptrdiff_t>(axis), x.dims->end());
-    require_row(context, 1, row);
-    require_row(context, 2, row);
+    require_broadcast(context, 1, row, "scale");
+    require_broadcast(context, 2, row, "bias");
   }
   const DType dtype = stash(context, x.dtype);
   context.set_output(1, dtype, statistics);
@@ -108,9 +94,11 @@ class RowIn {
 Kernel bind(BindContext& context) {
   const Shape shape = context.shape(0);
   const Rows rows = rows_of(context, shape);
-  context.set_implementation("layer_norm", math::isa_name(math::kernels()));
+  const double epsilon = context.attr_float("epsilon", 1e-5F);
   return visit_compute(context.dtype(0), [&]<class C>() -> Kernel {
-    const auto epsilon = static_cast<C>(context.attr_float("epsilon", 1e-5F));
+    const math::LayerNormPrimitive<C> layer_norm(
+        {.rows = rows.count, .length = rows.length, .epsilon = epsilon});
+    context.set_implementation(layer_norm.name(), layer_norm.isa());
     Scratch scratch;
     const ComputeIn<C> x(context, scratch, 0);
     const RowIn<C> scale(context, scratch, 1, shape, rows.axis);
@@ -120,8 +108,12 @@ Kernel bind(BindContext& context) {
     const ComputeOut<C> inv_std(context, scratch, 2, rows.count);
     scratch.request(context);
     return [=](KernelContext& call) {
-      math::layer_norm<C>(call.pool(), rows.count, rows.length, x(call), scale(call), bias(call),
-                          epsilon, y.data(call), mean.data(call), inv_std.data(call));
+      layer_norm.run(call.pool(), {.x = x(call),
+                                   .scale = scale(call),
+                                   .bias = bias(call),
+                                   .y = y.data(call),
+                                   .saved_mean = mean.data(call),
+                                   .saved_inv_std = inv_std.data(call)});
       y.store(call);
       mean.store(call);
       inv_std.store(call);
@@ -188,7 +180,7 @@ void infer_grad(InferContext& context) {
   if (x.ranked()) {
     const auto axis = NodeView::normalize_axis(context.attr_int("axis", -1), x.rank());
     row.emplace(x.dims->begin() + static_cast<std::ptrdiff_t>(axis), x.dims->end());
-    require_row(context, 2, *row);
+    require_broadcast(context, 2, *row, "scale");
     Dim count = product(std::span(*x.dims).first(axis));
     for (const std::size_t i : {std::size_t{3}, std::size_t{4}}) {
       if (context.has_input(i) && context.ranked(i)) {
@@ -203,37 +195,45 @@ void infer_grad(InferContext& context) {
 Kernel bind_grad(BindContext& context) {
   const Shape shape = context.shape(1);
   const Rows rows = rows_of(context, shape);
-  context.set_implementation("layer_norm", math::isa_name(math::kernels()));
+  const double epsilon = context.attr_float("epsilon", 1e-5F);
   return visit_compute(context.dtype(1), [&]<class C>() -> Kernel {
-    const auto epsilon = static_cast<C>(context.attr_float("epsilon", 1e-5F));
+    const math::LayerNormPrimitive<C> layer_norm({.rows = rows.count,
+                                                  .length = rows.length,
+                                                  .backward = true,
+                                                  .scaled = context.has_input(2)});
+    const math::LayerNormPrimitive<C> statistics(
+        {.rows = rows.count, .length = rows.length, .epsilon = epsilon});
+    context.set_implementation(layer_norm.name(), layer_norm.isa());
     Scratch scratch;
     const ComputeIn<C> dy(context, scratch, 0);
     const ComputeIn<C> x(context, scratch, 1);
     const RowIn<C> scale(context, scratch, 2, shape, rows.axis);
     const ComputeIn<C> mean(context, scratch, 3);
     const ComputeIn<C> inv_std(context, scratch, 4);
-    const bool again = !mean || !inv_std;
-    const std::size_t again_mean = again ? scratch.add<C>(rows.count) : 0;
-    const std::size_t again_inv_std = again ? scratch.add<C>(rows.count) : 0;
-    const std::size_t unused = again ? scratch.add<C>(shape.size()) : 0;
+    const bool recompute = !mean || !inv_std;
+    const std::size_t own_mean = recompute ? scratch.add<C>(rows.count) : 0;
+    const std::size_t own_inv_std = recompute ? scratch.add<C>(rows.count) : 0;
     const ComputeOut<C> dx(context, scratch, 0, shape.size());
     const ComputeOut<C> dscale(context, scratch, 1, rows.length);
     const ComputeOut<C> dbias(context, scratch, 2, rows.length);
     scratch.request(context);
     return [=](KernelContext& call) {
-      const C* from = x(call);
-      const C* m = mean(call);
-      const C* s = inv_std(call);
-      if (again) {
-        C* to_mean = Scratch::at<C>(call, again_mean);
-        C* to_inv_std = Scratch::at<C>(call, again_inv_std);
-        math::layer_norm<C>(call.pool(), rows.count, rows.length, from, nullptr, nullptr, epsilon,
-                            Scratch::at<C>(call, unused), to_mean, to_inv_std);
-        m = to_mean;
-        s = to_inv_std;
+      math::LayerNormArgs<C> args{.x = x(call),
+                                  .scale = scale(call),
+                                  .dy = dy(call),
+                                  .mean = mean(call),
+                                  .inv_std = inv_std(call),
+                                  .dx = dx.data(call),
+                                  .dscale = dscale.data(call),
+                                  .dbias = dbias.data(call)};
+      if (recompute) {
+        C* m = Scratch::at<C>(call, own_mean);
+        C* s = Scratch::at<C>(call, own_inv_std);
+        statistics.run(call.pool(), {.x = args.x, .saved_mean = m, .saved_inv_std = s});
+        args.mean = m;
+        args.inv_std = s;
       }
-      math::layer_norm_gradient<C>(call.pool(), rows.count, rows.length, dy(call), from, m, s,
-                                   scale(call), dx.data(call), dscale.data(call), dbias.data(call));
+      layer_norm.run(call.pool(), args);
       dx.store(call);
       dscale.store(call);
       dbias.store(call);

@@ -5,10 +5,31 @@
 #include "kernels/common/compute_type.h"
 #include "kernels/common/expansion.h"
 #include "kernels/common/op.h"
-#include "kernels/norm/softmax_rows.h"
+#include "kernels/norm/softmax_primitive.h"
 
 namespace ondine::kernels::ops {
 namespace {
+
+// The axes that a Softmax-like node sums over: one, or, before version 13 and with the attribute
+// `flatten`, all from `axis` on.
+struct SoftmaxAxes {
+  std::size_t first = 0;
+  std::size_t last = 0;  // one past
+};
+
+SoftmaxAxes softmax_axes(const NodeView& node, std::size_t rank) {
+  const bool flatten = node.version() < 13 || node.attr_int("flatten", 0) != 0;
+  const std::int64_t otherwise = node.version() < 13 ? 1 : -1;
+  const auto axis = NodeView::normalize_axis(node.attr_int("axis", otherwise), rank);
+  return {axis, flatten ? rank : axis + 1};
+}
+
+math::SoftmaxDesc softmax_desc(const NodeView& node, const Shape& x, bool logarithm,
+                               bool backward) {
+  const SoftmaxAxes axes = softmax_axes(node, x.rank());
+  return {x.size(0, axes.first), x.size(axes.first, axes.last), x.size(axes.last, x.rank()),
+          logarithm, backward};
+}
 
 void infer(InferContext& context) {
   if (context.ranked(0)) softmax_axes(context, context.rank(0));
@@ -28,15 +49,16 @@ void infer_grad(InferContext& context) {
 template <bool logarithm>
 Kernel bind(BindContext& context) {
   const Shape shape = context.shape(0);
-  const AxisShape s = axis_shape(shape, softmax_axes(context, shape.rank()));
-  context.set_implementation(s.inner == 1 ? "rows" : "columns", math::isa_name(math::kernels()));
+  const math::SoftmaxDesc desc = softmax_desc(context, shape, logarithm, false);
   return visit_compute(context.dtype(0), [&]<class C>() -> Kernel {
+    const math::SoftmaxPrimitive<C> softmax(desc);
+    context.set_implementation(softmax.name(), softmax.isa());
     Scratch scratch;
     const ComputeIn<C> x(context, scratch, 0);
     const ComputeOut<C> y(context, scratch, 0, shape.size());
     scratch.request(context);
     return [=](KernelContext& call) {
-      softmax_axis<C>(call.pool(), s, x(call), y.data(call), logarithm);
+      softmax.run(call.pool(), {.x = x(call), .result = y.data(call)});
       y.store(call);
     };
   });
@@ -45,16 +67,17 @@ Kernel bind(BindContext& context) {
 template <bool logarithm>
 Kernel bind_grad(BindContext& context) {
   const Shape shape = context.shape(0);
-  const AxisShape s = axis_shape(shape, softmax_axes(context, shape.rank()));
-  context.set_implementation(s.inner == 1 ? "rows" : "columns", math::isa_name(math::kernels()));
+  const math::SoftmaxDesc desc = softmax_desc(context, shape, logarithm, true);
   return visit_compute(context.dtype(0), [&]<class C>() -> Kernel {
+    const math::SoftmaxPrimitive<C> softmax(desc);
+    context.set_implementation(softmax.name(), softmax.isa());
     Scratch scratch;
     const ComputeIn<C> dy(context, scratch, 0);
     const ComputeIn<C> y(context, scratch, 1);
     const ComputeOut<C> dx(context, scratch, 0, shape.size());
     scratch.request(context);
     return [=](KernelContext& call) {
-      softmax_axis_gradient<C>(call.pool(), s, dy(call), y(call), dx.data(call), logarithm);
+      softmax.run(call.pool(), {.dy = dy(call), .y = y(call), .result = dx.data(call)});
       dx.store(call);
     };
   });

@@ -1,31 +1,43 @@
-// Softmax over the rows of a dense matrix; dst may be src.
+// Softmax and its logarithm along an axis, and their derivatives, in float and double: the
+// primitive of Softmax, LogSoftmax, SoftmaxGrad, LogSoftmaxGrad and, forward, of
+// SoftmaxCrossEntropyLoss. Attention calls the kernels of single rows
+// (kernels/simd/norm/softmax_table.h) on its own tiles.
+//
+// Implementations, in the order in which they are tried:
+//   rows     inner == 1: one kernel call for each row
+//   columns  any axis: blocks of columns side by side
 #pragma once
 
 #include <cstdint>
 
-#include "core/parallel.h"
-#include "kernels/simd/isa.h"
+#include "kernels/common/primitive.h"
 
 namespace ondine::math {
 
-// y = exp(x - max x) / sum exp(x - max x)
-template <class T>
-void softmax(ThreadPool& pool, T* y, const T* x, std::int64_t rows, std::int64_t length,
-             const Kernels& kernels = math::kernels());
+// x is [outer, length, inner]; sums run over `length`.
+//   forward:  y = exp(x - max x) / sum exp(x - max x), or y = x - log sum exp x
+//   backward: dx = y (dy - sum dy y), or dx = dy - exp(y) sum dy
+struct SoftmaxDesc {
+  std::int64_t outer = 1;
+  std::int64_t length = 1;
+  std::int64_t inner = 1;
+  bool logarithm = false;
+  bool backward = false;
+};
 
-// y = x - log sum exp x
 template <class T>
-void log_softmax(ThreadPool& pool, T* y, const T* x, std::int64_t rows, std::int64_t length,
-                 const Kernels& kernels = math::kernels());
+struct SoftmaxArgs {
+  const T* x = nullptr;   // forward
+  const T* dy = nullptr;  // backward
+  const T* y = nullptr;   // backward
+  T* result = nullptr;    // y, which may be x; dx, which may be dy
+};
 
-// dx = y (dy - sum dy y); dx may be dy or y.
 template <class T>
-void softmax_gradient(ThreadPool& pool, T* dx, const T* dy, const T* y, std::int64_t rows,
-                      std::int64_t length, const Kernels& kernels = math::kernels());
-
-// dx = dy - exp(y) sum dy
-template <class T>
-void log_softmax_gradient(ThreadPool& pool, T* dx, const T* dy, const T* y, std::int64_t rows,
-                          std::int64_t length, const Kernels& kernels = math::kernels());
+class SoftmaxPrimitive : public Primitive<SoftmaxDesc, SoftmaxArgs<T>> {
+ public:
+  explicit SoftmaxPrimitive(const SoftmaxDesc& desc, const Kernels& kernels = math::kernels());
+  SoftmaxPrimitive(const SoftmaxDesc& desc, std::string_view name, const Kernels& kernels);
+};
 
 }  // namespace ondine::math

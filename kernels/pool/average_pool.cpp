@@ -2,8 +2,6 @@
 // zeros. Version 7 added count_include_pad, 10 ceil_mode, 19 dilations, 22 bfloat16.
 // In ai.ondine: SumPool, the sum instead of the mean, and AveragePoolGrad and SumPoolGrad, their
 // adjoints, of (dy, shape of x). All are linear: each pair is the other's derivative.
-#include <algorithm>
-
 #include "kernels/common/compute_type.h"
 #include "kernels/common/op.h"
 #include "kernels/pool/pool.h"
@@ -11,34 +9,27 @@
 namespace ondine::kernels::ops {
 namespace {
 
-// to = from times the number of elements in each window.
-template <class C>
-void scale_by_counts(const math::PoolShape& s, const WindowCounts& counts, const C* from, C* to) {
-  for (std::int64_t p = 0; p < s.planes; ++p) {
-    for (const auto d : counts.axes[0]) {
-      for (const auto h : counts.axes[1]) {
-        for (const auto w : counts.axes[2]) *to++ = *from++ * static_cast<C>(d * h * w);
-      }
-    }
-  }
+template <bool sum>
+math::PoolDesc pool_desc(const NodeView& node, const Shape& x, bool backward) {
+  const bool padding_counts = !sum && node.attr_int("count_include_pad", 0) != 0;
+  return {.shape = pool_shape(node, x, padding_counts),
+          .kind = sum ? math::PoolKind::sum : math::PoolKind::average,
+          .backward = backward};
 }
 
 template <bool sum>
 Kernel bind(BindContext& context) {
-  const bool padding = !sum && context.attr_int("count_include_pad", 0) != 0;
-  const math::PoolShape shape = pool_shape(context, context.shape(0), padding);
+  const math::PoolDesc desc = pool_desc<sum>(context, context.shape(0), false);
   const std::int64_t size = context.output_shape(0)->size();
-  context.set_implementation(math::average_pool_name(shape), math::isa_name(math::kernels()));
   return visit_compute(context.dtype(0), [&]<class C>() -> Kernel {
+    const math::PoolPrimitive<C> pool(desc);
+    context.set_implementation(pool.name(), pool.isa());
     Scratch scratch;
     const ComputeIn<C> x(context, scratch, 0);
     const ComputeOut<C> y(context, scratch, 0, size);
     scratch.request(context);
-    return [=, counts = WindowCounts(shape)](KernelContext& call) {
-      if (size == 0) return;
-      C* to = y.data(call);
-      math::average_pool<C>(call.pool(), shape, x(call), to);
-      if (sum) scale_by_counts<C>(shape, counts, to, to);
+    return [=](KernelContext& call) {
+      pool.run(call.pool(), {.x = x(call), .result = y.data(call)});
       y.store(call);
     };
   });
@@ -47,29 +38,16 @@ Kernel bind(BindContext& context) {
 template <bool sum>
 Kernel bind_grad(BindContext& context) {
   const Shape x = *context.output_shape(0);
-  const bool padding = !sum && context.attr_int("count_include_pad", 0) != 0;
-  const math::PoolShape shape = pool_shape(context, x, padding);
-  const std::int64_t size = context.shape(0).size();
-  context.set_implementation(math::average_pool_name(shape), math::isa_name(math::kernels()));
+  const math::PoolDesc desc = pool_desc<sum>(context, x, true);
   return visit_compute(context.dtype(0), [&]<class C>() -> Kernel {
+    const math::PoolPrimitive<C> pool(desc);
+    context.set_implementation(pool.name(), pool.isa());
     Scratch scratch;
     const ComputeIn<C> dy(context, scratch, 0);
     const ComputeOut<C> dx(context, scratch, 0, x.size());
-    const std::size_t scaled = sum ? scratch.add<C>(size) : 0;
     scratch.request(context);
-    return [=, counts = WindowCounts(shape)](KernelContext& call) {
-      C* to = dx.data(call);
-      const C* from = dy(call);
-      if (size == 0) {
-        std::fill_n(to, x.size(), C{0});
-        return dx.store(call);
-      }
-      if (sum) {
-        C* times = Scratch::at<C>(call, scaled);
-        scale_by_counts<C>(shape, counts, from, times);
-        from = times;
-      }
-      math::average_pool_gradient<C>(call.pool(), shape, from, to);
+    return [=](KernelContext& call) {
+      pool.run(call.pool(), {.dy = dy(call), .result = dx.data(call)});
       dx.store(call);
     };
   });

@@ -7,6 +7,7 @@
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
 #include "kernels/pool/pool.h"
+#include "kernels/pool/storage_order.h"
 
 namespace ondine::kernels::ops {
 namespace {
@@ -17,58 +18,26 @@ void infer(InferContext& context) {
   context.set_output(1, DType::int64, y);
 }
 
-// Offsets within one plane in row-major order <-> with the first spatial axis running fastest
-// (storage_order 1).
-struct PlaneOrder {
-  math::SpatialDims in;
-  bool columns = false;
-
-  std::int64_t to_columns(std::int64_t i) const {
-    const std::int64_t w = i % in[2];
-    const std::int64_t h = i / in[2] % in[1];
-    const std::int64_t d = i / in[2] / in[1];
-    return d + in[0] * (h + in[1] * w);
-  }
-  std::int64_t to_rows(std::int64_t i) const {
-    const std::int64_t d = i % in[0];
-    const std::int64_t h = i / in[0] % in[1];
-    const std::int64_t w = i / in[0] / in[1];
-    return (d * in[1] + h) * in[2] + w;
-  }
-};
-
-PlaneOrder plane_order(const NodeView& node, const Shape& x) {
-  return {spatial_dims(x.span().subspan(2)), node.attr_int("storage_order", 0) != 0};
-}
+bool is_column_major(const NodeView& node) { return node.attr_int("storage_order", 0) != 0; }
 
 Kernel bind(BindContext& context) {
-  const Shape x_shape = context.shape(0);
-  const math::PoolShape shape = pool_shape(context, x_shape, false);
-  const PlaneOrder order = plane_order(context, x_shape);
-  const std::int64_t plane = x_shape.size(2, x_shape.rank());
-  const std::int64_t out_plane = shape.out[0] * shape.out[1] * shape.out[2];
-  const bool bytes = is_integer(context.dtype(0));
-  context.set_implementation(math::max_pool_name(shape), math::isa_name(math::kernels()));
-  return visit_compute(bytes ? DType::float32 : context.dtype(0), [&]<class C>() -> Kernel {
+  const math::PoolDesc desc{.shape = pool_shape(context, context.shape(0), false),
+                            .indices = context.has_output(1),
+                            .column_major = is_column_major(context)};
+  const std::int64_t size = context.output_shape(0)->size();
+  const DType dtype = context.dtype(0);
+  return visit_compute(is_integer(dtype) ? DType::float32 : dtype, [&]<class C>() -> Kernel {
+    const math::PoolPrimitive<C> max_pool(desc);
+    context.set_implementation(max_pool.name(), max_pool.isa());
     Scratch scratch;
     const ComputeIn<C> x(context, scratch, 0);
-    const ComputeOut<C> y(context, scratch, 0, shape.planes * out_plane, true);
-    const bool indices = context.has_output(1);
+    const ComputeOut<C> y(context, scratch, 0, size, true);
     scratch.request(context);
-    return [=](KernelContext& call) {
-      if (shape.planes * out_plane == 0) return;
-      std::int64_t* index = indices ? call.out<std::int64_t>(1) : nullptr;
-      math::max_pool<C>(call.pool(), shape, x(call), y.data(call), index,
-                        order.columns ? 0 : plane);
+    return [=, indices = desc.indices](KernelContext& call) {
+      max_pool.run(call.pool(), {.x = x(call),
+                                 .result = y.data(call),
+                                 .new_indices = indices ? call.out<std::int64_t>(1) : nullptr});
       y.store(call);
-      if (index == nullptr || !order.columns) return;
-      call.pool().for_chunks(shape.planes, 4, [&](std::int64_t first, std::int64_t last) {
-        for (auto p = first; p < last; ++p) {
-          for (std::int64_t i = p * out_plane; i < (p + 1) * out_plane; ++i) {
-            index[i] = p * plane + order.to_columns(index[i]);
-          }
-        }
-      });
     };
   });
 }
@@ -81,13 +50,12 @@ std::vector<Val> grad(GradContext& g) {
 // The planes of values at `of` and of an array with one index for each value.
 struct Planes {
   std::int64_t count = 0;
-  std::int64_t size = 0;     // of the array that is indexed
+  math::SpatialDims dims;    // of the array that is indexed
   std::int64_t indices = 0;  // in each plane
 };
 
 Planes planes(const Shape& of, const Shape& indices) {
-  const std::int64_t count = of[0] * of[1];
-  return {count, of.size(2, of.rank()), indices.size(2, indices.rank())};
+  return {of[0] * of[1], spatial_dims(of.span().subspan(2)), indices.size(2, indices.rank())};
 }
 
 void infer_indexed(InferContext& context, const std::optional<Dims>& whole) {
@@ -114,26 +82,19 @@ void infer_grad(InferContext& context) {
 Kernel bind_grad(BindContext& context) {
   const Shape whole = *context.output_shape(0);
   const Planes p = planes(whole, context.shape(1));
-  const PlaneOrder order = plane_order(context, whole);
+  const math::PoolDesc desc{.shape = {.planes = p.count, .in = p.dims, .out = {1, 1, p.indices}},
+                            .backward = true,
+                            .column_major = is_column_major(context)};
   return visit_compute(context.dtype(0), [&]<class C>() -> Kernel {
+    const math::PoolPrimitive<C> scatter(desc);
+    context.set_implementation(scatter.name(), scatter.isa());
     Scratch scratch;
     const ComputeIn<C> dy(context, scratch, 0);
     const ComputeOut<C> dx(context, scratch, 0, whole.size());
     scratch.request(context);
     return [=](KernelContext& call) {
-      const C* from = dy(call);
-      const auto* index = call.in<std::int64_t>(1);
-      C* to = dx.data(call);
-      call.pool().for_chunks(p.count, 4, [&](std::int64_t first, std::int64_t last) {
-        for (auto plane = first; plane < last; ++plane) {
-          C* row = to + plane * p.size;
-          std::fill_n(row, p.size, C{0});
-          for (std::int64_t i = plane * p.indices; i < (plane + 1) * p.indices; ++i) {
-            const std::int64_t at = index[i] - plane * p.size;
-            if (at >= 0 && at < p.size) row[order.columns ? order.to_rows(at) : at] += from[i];
-          }
-        }
-      });
+      scatter.run(call.pool(),
+                  {.dy = dy(call), .indices = call.in<std::int64_t>(1), .result = dx.data(call)});
       dx.store(call);
     };
   });
@@ -150,18 +111,20 @@ void infer_gather(InferContext& context) {
 }
 
 Kernel bind_gather(BindContext& context) {
-  const Shape whole = context.shape(0);
-  const Planes p = planes(whole, context.shape(1));
-  const PlaneOrder order = plane_order(context, whole);
+  const Planes p = planes(context.shape(0), context.shape(1));
+  const bool column_major = is_column_major(context);
   return visit(context.dtype(0), Floats{}, [&]<class T>() -> Kernel {
     return [=](KernelContext& call) {
+      const std::int64_t size = math::volume(p.dims);
       call.pool().for_chunks(p.count, 4, [&](std::int64_t first, std::int64_t last) {
         for (auto plane = first; plane < last; ++plane) {
-          const T* row = call.in<T>(0) + plane * p.size;
+          const T* values = call.in<T>(0) + plane * size;
           for (std::int64_t i = plane * p.indices; i < (plane + 1) * p.indices; ++i) {
-            const std::int64_t at = call.in<std::int64_t>(1)[i] - plane * p.size;
-            const bool inside = at >= 0 && at < p.size;
-            call.out<T>(0)[i] = inside ? row[order.columns ? order.to_rows(at) : at] : T{};
+            const std::int64_t at = call.in<std::int64_t>(1)[i] - plane * size;
+            const bool inside = at >= 0 && at < size;
+            const std::int64_t offset =
+                inside && column_major ? math::to_row_major(p.dims, at) : at;
+            call.out<T>(0)[i] = inside ? values[offset] : T{};
           }
         }
       });

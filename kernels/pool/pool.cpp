@@ -1,7 +1,5 @@
 #include "kernels/pool/pool.h"
 
-#include <algorithm>
-
 #include "kernels/common/infer_checks.h"
 
 namespace ondine::kernels {
@@ -33,10 +31,22 @@ void infer_pool_gradient(InferContext& context) {
   const auto x = spelled_dims(context, 1);
   const auto y = pooled_dims(context, x);
   if (y && !compatible(dy, Type::tensor(dy.dtype, *y))) {
-    context.reject("dy is ", graph::to_string(dy), ", expected extents ", graph::to_string(*y));
+    context.reject("dy is ", graph::to_string(dy), ", expected dims ", graph::to_string(*y));
   }
   context.set_output(0, dy.dtype, x);
 }
+
+namespace {
+
+// Whether window o along `dim` holds an element of x.
+bool holds_element(const math::PoolShape& s, std::size_t dim, std::int64_t o) {
+  const std::int64_t start = o * s.stride[dim] - s.pad[dim];
+  const std::int64_t step = s.dilation[dim];
+  const std::int64_t first = start < 0 ? (-start + step - 1) / step : 0;
+  return first < s.kernel[dim] && start + first * step < s.in[dim];
+}
+
+}  // namespace
 
 math::PoolShape pool_shape(const NodeView& node, const Shape& x, bool padding_counts) {
   const auto kernel = kernel_shape(node);
@@ -55,26 +65,14 @@ math::PoolShape pool_shape(const NodeView& node, const Shape& x, bool padding_co
     s.pad_end[at] = axis.end;
   }
   if (padding_counts) return s;
-  const WindowCounts counts(s);
-  for (const auto& axis : counts.axes) {
-    if (std::find(axis.begin(), axis.end(), 0) != axis.end()) {
-      fail(ErrorCode::mismatch, "a window lies in the padding altogether: X is ", x);
+  for (std::size_t dim = 0; dim < 3; ++dim) {
+    for (std::int64_t o = 0; o < s.out[dim]; ++o) {
+      if (!holds_element(s, dim, o)) {
+        fail(ErrorCode::mismatch, "a window lies in the padding altogether: X is ", x);
+      }
     }
   }
   return s;
-}
-
-WindowCounts::WindowCounts(const math::PoolShape& s) {
-  for (std::size_t i = 0; i < 3; ++i) {
-    for (std::int64_t o = 0; o < s.out[i]; ++o) {
-      const std::int64_t start = o * s.stride[i] - s.pad[i];
-      const std::int64_t step = s.dilation[i];
-      const std::int64_t before = start < 0 ? (-start + step - 1) / step : 0;
-      const std::int64_t room = s.in[i] - start;
-      const std::int64_t until = room > 0 ? (room + step - 1) / step : 0;
-      axes[i].push_back(std::max<std::int64_t>(0, std::min(s.kernel[i], until) - before));
-    }
-  }
 }
 
 }  // namespace ondine::kernels

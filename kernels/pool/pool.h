@@ -7,7 +7,7 @@
 
 namespace ondine::kernels {
 
-// Dims of the pooled x; absent while its rank is open.
+// Dims of the pooled x; absent while its rank is unknown.
 std::optional<graph::Dims> pooled_dims(const graph::NodeView& node,
                                        const std::optional<graph::Dims>& x);
 // Output 0 is the pooled input 0.
@@ -17,11 +17,5 @@ void infer_pool_gradient(graph::InferContext& context);
 
 // Error(mismatch) when a window holds no element of x, unless padding counts.
 math::PoolShape pool_shape(const graph::NodeView& node, const Shape& x, bool padding_counts);
-
-// How many elements of x the windows along each of the three spatial axes hold.
-struct WindowCounts {
-  std::array<std::vector<std::int64_t>, 3> axes;
-  explicit WindowCounts(const math::PoolShape& shape);
-};
 
 }  // namespace ondine::kernels

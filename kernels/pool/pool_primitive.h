@@ -1,23 +1,27 @@
-// Pooling over windows of 1 to 3 spatial dimensions. x is [planes, in...], y is [planes, out...];
-// planes = batch x channels. float and double: the primitive of MaxPool, AveragePool, SumPool and
-// their gradients.
+// Pooling over windows of 1 to 3 spatial dims in float and double: the primitive of MaxPool,
+// AveragePool, SumPool and their derivatives, and with them of LpPool and LRN, which expand into
+// SumPool. (GlobalAveragePool, GlobalMaxPool and GlobalLpPool are reductions; MaxUnpool and
+// MaxPoolGather move elements by index.)
 //
-// Implementations, the first that fits:
-//   squares  max: 2 x 2 windows of stride 2 without padding, in two dimensions
-//   global   average: one window that is the whole plane
-//   rows     any window: the taps of a row of outputs, joined over lines
+// Implementations, in the order in which they are tried:
+//   max_scatter   backward max: dx[index] += dy
+//   max_squares   max of 2 x 2 windows side by side
+//   max_lines     max without indices: the lines of windows of stride 1 or 2 joined at once
+//   max_rows      any other max: the taps of a row of outputs, joined line by line
+//   mean_global   average or sum, one window that is the whole plane
+//   sum_lines     average or sum forward: lines joined as in max_lines
+//   sum_rows      any other average or sum, both directions
 #pragma once
 
-#include <string_view>
+#include <cstdint>
 
-#include "core/parallel.h"
+#include "kernels/common/primitive.h"
 #include "kernels/simd/conv/spatial_dims.h"
-#include "kernels/simd/isa.h"
 
 namespace ondine::math {
 
-// Window o covers o stride + k dilation - pad for k < kernel; elements outside of x take no part.
-// Every window must have an element inside of x for max.
+// x is [planes, in...], y is [planes, out...]; planes = batch x channels. Window o covers
+// o stride + k dilation - pad for k < kernel; elements outside of x take no part.
 struct PoolShape {
   std::int64_t planes = 1;
   SpatialDims in{1, 1, 1};
@@ -30,34 +34,34 @@ struct PoolShape {
   bool count_include_pad = false;  // average: padding (not what lies beyond it) counts as zeros
 };
 
-// Of the implementation that is chosen.
-std::string_view max_pool_name(const PoolShape& shape);
-std::string_view average_pool_name(const PoolShape& shape);
+enum class PoolKind : std::uint8_t { max, average, sum };
 
-// index, where not null, gets the position of the maximum within its plane, as row-major offset
-// into `in`, plus plane_step for each plane before; the first of equals. NaN is the maximum.
-template <class T>
-void max_pool(ThreadPool& pool, const PoolShape& shape, const T* x, T* y, std::int64_t* index,
-              std::int64_t plane_step, const Kernels& kernels = math::kernels());
-template <class T>
-void max_pool(ThreadPool& pool, const PoolShape& shape, const T* x, T* y, std::int64_t* index,
-              const Kernels& kernels = math::kernels()) {
-  max_pool(pool, shape, x, y, index, 0, kernels);
-}
-// dx = 0, then dx[index] += dy. Positions outside of the plane are skipped.
-template <class T>
-void max_pool_gradient(ThreadPool& pool, const PoolShape& shape, const T* dy,
-                       const std::int64_t* index, T* dx);
-// The same, finding the maxima again.
-template <class T>
-void max_pool_gradient(ThreadPool& pool, const PoolShape& shape, const T* dy, const T* x, T* dx,
-                       const Kernels& kernels = math::kernels());
+// max: NaN is the maximum, every window must have an element inside of x. An index is the position
+// of the first maximum among all elements of x. Backward reads planes, in and the volume of out.
+// average: of a window without elements that count NaN, as any mean.
+struct PoolDesc {
+  PoolShape shape;
+  PoolKind kind = PoolKind::max;
+  bool backward = false;
+  bool indices = false;       // max, forward: they are wanted
+  bool column_major = false;  // max: indices count with the first spatial dim running fastest
+};
 
 template <class T>
-void average_pool(ThreadPool& pool, const PoolShape& shape, const T* x, T* y,
-                  const Kernels& kernels = math::kernels());
+struct PoolArgs {
+  const T* x = nullptr;                   // forward
+  const T* dy = nullptr;                  // backward
+  const std::int64_t* indices = nullptr;  // max, backward; those outside of their plane are skipped
+  T* result = nullptr;                    // y or dx
+  std::int64_t* new_indices = nullptr;    // max, forward, where they are wanted
+};
+
 template <class T>
-void average_pool_gradient(ThreadPool& pool, const PoolShape& shape, const T* dy, T* dx,
-                           const Kernels& kernels = math::kernels());
+class PoolPrimitive : public Primitive<PoolDesc, PoolArgs<T>> {
+ public:
+  // Error(limit) for a max over planes of more elements than a kernel counts.
+  explicit PoolPrimitive(const PoolDesc& desc, const Kernels& kernels = math::kernels());
+  PoolPrimitive(const PoolDesc& desc, std::string_view name, const Kernels& kernels);
+};
 
 }  // namespace ondine::math

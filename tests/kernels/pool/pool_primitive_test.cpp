@@ -37,7 +37,8 @@ void check_all(const PoolShape& s, const std::vector<T>& x) {
   const auto dy = numbers.row<T>(s.planes * out);
   std::vector<T> most(dy.size());
   std::vector<Index> where(dy.size());
-  std::vector<double> mean(dy.size()), max_dx(x.size()), mean_dx(x.size());
+  std::vector<double> mean(dy.size()), total(dy.size());
+  std::vector<double> max_dx(x.size()), mean_dx(x.size()), total_dx(x.size());
   for (Index i = 0; i < s.planes; ++i) {
     for (Index p = 0; p < out; ++p) {
       const auto o = static_cast<std::size_t>(i * out + p);
@@ -51,14 +52,16 @@ void check_all(const PoolShape& s, const std::vector<T>& x) {
         const bool later_nan = best >= 0 && std::isnan(value(best));
         if (best < 0 || value(at) > value(best) || (std::isnan(value(at)) && !later_nan)) best = at;
       });
-      where[o] = best;
+      where[o] = i * in + best;
       most[o] = value(best);
       mean[o] = sum / static_cast<double>(count);
+      total[o] = sum;
       max_dx[static_cast<std::size_t>(i * in + best)] += static_cast<double>(dy[o]);
       for_window(s, p, [&](Index at, bool) {
         if (at < 0) return;
-        mean_dx[static_cast<std::size_t>(i * in + at)] +=
-            static_cast<double>(dy[o]) / static_cast<double>(count);
+        const auto target = static_cast<std::size_t>(i * in + at);
+        mean_dx[target] += static_cast<double>(dy[o]) / static_cast<double>(count);
+        total_dx[target] += static_cast<double>(dy[o]);
       });
     }
   }
@@ -68,27 +71,34 @@ void check_all(const PoolShape& s, const std::vector<T>& x) {
     std::vector<std::vector<T>> all;
     for (const int threads : {1, 2, 4}) {
       ThreadPool pool(threads);
-      std::vector<T> y(dy.size()), plain(dy.size()), average(dy.size());
-      std::vector<T> dx(x.size()), again(x.size()), average_dx(x.size());
+      std::vector<T> y(dy.size()), plain(dy.size()), average(dy.size()), sum(dy.size());
+      std::vector<T> dx(x.size()), average_dx(x.size()), sum_dx(x.size());
       std::vector<Index> index(dy.size());
-      max_pool(pool, s, x.data(), y.data(), index.data(), *kernels);
-      max_pool<T>(pool, s, x.data(), plain.data(), nullptr, *kernels);
-      max_pool_gradient(pool, s, dy.data(), index.data(), dx.data());
-      max_pool_gradient(pool, s, dy.data(), x.data(), again.data(), *kernels);
-      average_pool(pool, s, x.data(), average.data(), *kernels);
-      average_pool_gradient(pool, s, dy.data(), average_dx.data(), *kernels);
+      const auto run = [&](const PoolDesc& desc, const PoolArgs<T>& args) {
+        PoolPrimitive<T>(desc, *kernels).run(pool, args);
+      };
+      run({.shape = s, .indices = true},
+          {.x = x.data(), .result = y.data(), .new_indices = index.data()});
+      run({.shape = s}, {.x = x.data(), .result = plain.data()});
+      run({.shape = s, .backward = true},
+          {.dy = dy.data(), .indices = index.data(), .result = dx.data()});
+      run({s, PoolKind::average}, {.x = x.data(), .result = average.data()});
+      run({s, PoolKind::average, true}, {.dy = dy.data(), .result = average_dx.data()});
+      run({s, PoolKind::sum}, {.x = x.data(), .result = sum.data()});
+      run({s, PoolKind::sum, true}, {.dy = dy.data(), .result = sum_dx.data()});
       CHECK(index == where);
       CHECK(same_bits(plain, most));
       CHECK(same_bits(y, most));
       CHECK(worst_error(dx, max_dx) < tolerance<T>);
-      CHECK(same_bits(again, dx));
       bool finite = true;
       for (const T v : x) finite = finite && std::isfinite(v);
       if (finite) CHECK(worst_error(average, mean) < tolerance<T>);
+      if (finite) CHECK(worst_error(sum, total) < tolerance<T>);
       CHECK(worst_error(average_dx, mean_dx) < tolerance<T>);
-      for (auto* part : {&plain, &dx, &average, &average_dx}) all.push_back(*part);
+      CHECK(worst_error(sum_dx, total_dx) < tolerance<T>);
+      for (auto* part : {&plain, &dx, &average, &average_dx, &sum, &sum_dx}) all.push_back(*part);
     }
-    for (std::size_t i = 4; i < all.size(); ++i) CHECK(same_bits(all[i], all[i % 4]));
+    for (std::size_t i = 6; i < all.size(); ++i) CHECK(same_bits(all[i], all[i % 6]));
   }
 }
 
@@ -152,4 +162,76 @@ TEMPLATE_TEST_CASE("the first of equal maxima counts and NaN is the maximum", ""
     x[31] = NAN;
     check_all(s, x);
   }
+}
+
+TEMPLATE_TEST_CASE("the first implementation of pooling that supports a descriptor is chosen", "",
+                   float, double) {
+  const auto chosen = [](const PoolDesc& desc) {
+    return std::string(PoolPrimitive<TestType>(desc).name());
+  };
+  const PoolShape squares = shape2(3, 8, 8, 2, 2, 2, 1, 0, 0);
+  const PoolShape overlapping = shape2(3, 9, 9, 3, 3, 2, 1, 1, 1);
+  const PoolShape distant = shape2(3, 9, 9, 3, 3, 3, 1, 0, 0);
+  const PoolShape whole = shape2(3, 7, 7, 7, 7, 1, 1, 0, 0);
+  CHECK(chosen({.shape = squares, .indices = true}) == "max_squares");
+  CHECK(chosen({.shape = squares}) == "max_squares");
+  CHECK(chosen({.shape = overlapping}) == "max_lines");
+  CHECK(chosen({.shape = overlapping, .indices = true}) == "max_rows");
+  CHECK(chosen({.shape = distant}) == "max_rows");
+  CHECK(chosen({.shape = squares, .backward = true}) == "max_scatter");
+  for (const PoolKind kind : {PoolKind::average, PoolKind::sum}) {
+    CHECK(chosen({squares, kind}) == "sum_lines");
+    CHECK(chosen({distant, kind}) == "sum_rows");
+    CHECK(chosen({squares, kind, true}) == "sum_rows");
+    CHECK(chosen({whole, kind}) == "mean_global");
+    CHECK(chosen({whole, kind, true}) == "mean_global");
+  }
+  CHECK_THROWS_AS(PoolPrimitive<TestType>({.shape = overlapping}, "max_squares", kernels()), Error);
+}
+
+TEMPLATE_TEST_CASE("implementations of pooling that support a descriptor agree", "", float,
+                   double) {
+  using T = TestType;
+  for (const PoolShape& s :
+       {shape2(5, 28, 30, 2, 2, 2, 1, 0, 0), shape2(2, 7, 7, 7, 7, 1, 1, 0, 0)}) {
+    Numbers numbers(3);
+    const auto x = numbers.row<T>(s.planes * volume(s.in));
+    const auto n = static_cast<std::size_t>(s.planes * volume(s.out));
+    ThreadPool pool(2);
+    const auto run = [&](PoolKind kind, std::string_view name) {
+      std::vector<T> y(n);
+      PoolPrimitive<T>({s, kind}, name, kernels()).run(pool, {.x = x.data(), .result = y.data()});
+      return y;
+    };
+    CHECK(same_bits(run(PoolKind::max, "max_lines"), run(PoolKind::max, "max_rows")));
+    for (const PoolKind kind : {PoolKind::average, PoolKind::sum}) {
+      const auto rows = run(kind, "sum_rows");
+      const std::vector<double> expected(rows.begin(), rows.end());
+      CHECK(worst_error(run(kind, "sum_lines"), expected) < tolerance<T>);
+    }
+  }
+}
+
+TEST_CASE("indices of max pooling count in column-major order where that is wanted") {
+  const PoolShape s = shape2(2, 4, 6, 2, 3, 2, 1, 0, 0);
+  Numbers numbers(4);
+  const auto x = numbers.row<float>(48);
+  const auto n = static_cast<std::size_t>(s.planes * volume(s.out));
+  ThreadPool pool(1);
+  std::vector<float> y(n), dx(48), transposed_dx(48);
+  std::vector<Index> row_major(n), column_major(n);
+  for (const bool columns : {false, true}) {
+    auto& index = columns ? column_major : row_major;
+    PoolPrimitive<float>({.shape = s, .indices = true, .column_major = columns})
+        .run(pool, {.x = x.data(), .result = y.data(), .new_indices = index.data()});
+    PoolPrimitive<float>({.shape = s, .backward = true, .column_major = columns})
+        .run(pool, {.dy = y.data(),
+                    .indices = index.data(),
+                    .result = (columns ? transposed_dx : dx).data()});
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    const Index plane = row_major[i] / 24, h = row_major[i] % 24 / 6, w = row_major[i] % 6;
+    CHECK(column_major[i] == plane * 24 + w * 4 + h);
+  }
+  CHECK(same_bits(dx, transposed_dx));
 }

@@ -1,0 +1,57 @@
+// Primitives without a workspace: pooling, normalization, softmax.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "core/parallel.h"
+#include "kernels/common/implementation_list.h"
+#include "kernels/simd/isa.h"
+
+namespace ondine::math {
+
+// What one implementation computes for one descriptor. Immutable once made.
+template <class Args>
+class Implementation {
+ public:
+  virtual ~Implementation() = default;
+  virtual void run(ThreadPool& pool, const Args& args) const = 0;
+};
+
+// `make` of an Algorithm that is constructed from a descriptor and an instruction set.
+template <class Algorithm, class Desc, class Args>
+std::unique_ptr<const Implementation<Args>> make_implementation(const Desc& desc,
+                                                                const Kernels& kernels) {
+  return std::make_unique<Algorithm>(desc, kernels);
+}
+
+// Work on operands of known shapes, whose implementation is chosen once, when an operator is bound.
+// Copies share it; const and safe to run from several threads. `run` allocates nothing.
+template <class Desc, class Args>
+class Primitive {
+ public:
+  using Entry = ImplementationEntry<Desc, Implementation<Args>>;
+  using List = std::span<const Entry>;
+
+  // By the first implementation of `list` that supports `desc`.
+  Primitive(List list, const Desc& desc, const Kernels& kernels)
+      : Primitive(first_supporting(list, desc, kernels), desc, kernels) {}
+  // By the implementation of that name; Error(unsupported) where it does not support `desc`.
+  Primitive(List list, std::string_view name, const Desc& desc, const Kernels& kernels)
+      : Primitive(supporting_by_name(list, name, desc, kernels), desc, kernels) {}
+
+  void run(ThreadPool& pool, const Args& args) const { implementation_->run(pool, args); }
+  std::string_view name() const noexcept { return name_; }
+  std::string_view isa() const noexcept { return isa_; }
+
+ private:
+  Primitive(const Entry& entry, const Desc& desc, const Kernels& kernels)
+      : name_(entry.name), isa_(isa_name(kernels)), implementation_(entry.make(desc, kernels)) {}
+
+  std::string_view name_;
+  std::string_view isa_;
+  std::shared_ptr<const Implementation<Args>> implementation_;
+};
+
+}  // namespace ondine::math

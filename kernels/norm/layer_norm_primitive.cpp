@@ -1,0 +1,150 @@
+#include "kernels/norm/layer_norm_primitive.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/elementwise/vector.h"
+#include "kernels/simd/norm/layer_norm_table.h"
+#include "kernels/simd/tables.h"
+
+namespace ondine::math {
+namespace {
+
+using Index = std::int64_t;
+
+// body(row, offset of its first element) for each row.
+template <class Body>
+void for_rows(ThreadPool& pool, const LayerNormDesc& desc, Body&& body) {
+  const Index grain = std::max<Index>(1, elementwise_grain / desc.length);
+  pool.for_chunks(desc.rows, grain, [&](Index first, Index last) {
+    for (Index i = first; i < last; ++i) body(i, i * desc.length);
+  });
+}
+
+template <class T>
+class Forward final : public Implementation<LayerNormArgs<T>> {
+ public:
+  Forward(const LayerNormDesc& desc, const Kernels& kernels)
+      : desc_(desc),
+        epsilon_(static_cast<double>(static_cast<T>(desc.epsilon))),
+        set_(kernel_set<T>(kernels)) {}
+
+  void run(ThreadPool& pool, const LayerNormArgs<T>& args) const override {
+    const Index length = desc_.length;
+    if (length == 0) return;
+    for_rows(pool, desc_, [&](Index i, Index at) {
+      const T* const row = args.x + at;
+      const T mean = set_.vector->sum(row, length) / static_cast<T>(length);
+      const T variance =
+          set_.vector->sum_squared_deviation(row, mean, length) / static_cast<T>(length);
+      const auto inv_std =
+          static_cast<T>(1.0 / std::sqrt(static_cast<double>(variance) + epsilon_));
+      if (args.y) {
+        set_.layer_norm->normalize(args.y + at, row, mean, inv_std, args.scale, args.bias, length);
+      }
+      if (args.saved_mean) args.saved_mean[i] = mean;
+      if (args.saved_inv_std) args.saved_inv_std[i] = inv_std;
+    });
+  }
+
+ private:
+  LayerNormDesc desc_;
+  double epsilon_;
+  const KernelSet<T>& set_;
+};
+
+template <class T, bool Scaled>
+class Backward final : public Implementation<LayerNormArgs<T>> {
+ public:
+  Backward(const LayerNormDesc& desc, const Kernels& kernels)
+      : desc_(desc), kernels_(kernels), rows_(*kernel_set<T>(kernels).layer_norm) {}
+
+  void run(ThreadPool& pool, const LayerNormArgs<T>& args) const override {
+    if (desc_.length == 0) return;
+    if (args.dbias) {
+      column_sums(pool, args.dbias, args.dy, desc_.rows, desc_.length, desc_.length, kernels_);
+    }
+    if (args.dscale) write_dscale(pool, args);
+    if (!args.dx) return;
+    for_rows(pool, desc_, [&](Index i, Index at) { write_dx(i, at, args); });
+  }
+
+ private:
+  // Strips of columns, each over all rows in order; blocks of rows keep the error small.
+  void write_dscale(ThreadPool& pool, const LayerNormArgs<T>& args) const {
+    constexpr Index strip = 64;
+    const Index length = desc_.length;
+    const Index strips = (length + strip - 1) / strip;
+    const Index grain = std::max<Index>(1, elementwise_grain / (strip * (desc_.rows + 1)));
+    pool.for_chunks(strips, grain, [&](Index first, Index last) {
+      const Index from = first * strip;
+      rows_.normal_column_sums(args.dscale + from, args.dy + from, args.x + from, args.mean,
+                               args.inv_std, desc_.rows, std::min(length, last * strip) - from,
+                               length);
+    });
+  }
+
+  void write_dx(Index i, Index at, const LayerNormArgs<T>& args) const {
+    const Index length = desc_.length;
+    const T* const dy = args.dy + at;
+    const T* const x = args.x + at;
+    const T mean = args.mean[i];
+    T total = 0;
+    T product = 0;
+    if constexpr (Scaled) {
+      rows_.scaled_norm_sums(dy, args.scale, x, mean, length, &total, &product);
+    } else {
+      rows_.norm_sums(dy, x, mean, length, &total, &product);
+    }
+    const T a = args.inv_std[i];
+    const T b = -a * a * a * product / static_cast<T>(length);
+    const T c = -a * total / static_cast<T>(length);
+    if constexpr (Scaled) {
+      rows_.scaled_norm_gradient(args.dx + at, dy, args.scale, x, mean, a, b, c, length);
+    } else {
+      rows_.norm_gradient(args.dx + at, dy, x, mean, a, b, c, length);
+    }
+  }
+
+  LayerNormDesc desc_;
+  const Kernels& kernels_;
+  const LayerNormKernels<T>& rows_;
+};
+
+bool supports_scaled_rows(const LayerNormDesc& desc, const Kernels&) {
+  return desc.backward && desc.scaled;
+}
+bool supports_rows(const LayerNormDesc& desc, const Kernels&) {
+  return !desc.backward || !desc.scaled;
+}
+
+template <class Algorithm, class T>
+constexpr auto make = &make_implementation<Algorithm, LayerNormDesc, LayerNormArgs<T>>;
+
+template <class T>
+std::unique_ptr<const Implementation<LayerNormArgs<T>>> make_rows(const LayerNormDesc& desc,
+                                                                  const Kernels& kernels) {
+  if (desc.backward) return make<Backward<T, false>, T>(desc, kernels);
+  return make<Forward<T>, T>(desc, kernels);
+}
+
+template <class T>
+constexpr typename LayerNormPrimitive<T>::Entry list[] = {
+    {"scaled_rows", &supports_scaled_rows, make<Backward<T, true>, T>},
+    {"rows", &supports_rows, &make_rows<T>},
+};
+
+}  // namespace
+
+template <class T>
+LayerNormPrimitive<T>::LayerNormPrimitive(const LayerNormDesc& desc, const Kernels& kernels)
+    : Primitive<LayerNormDesc, LayerNormArgs<T>>(list<T>, desc, kernels) {}
+template <class T>
+LayerNormPrimitive<T>::LayerNormPrimitive(const LayerNormDesc& desc, std::string_view name,
+                                          const Kernels& kernels)
+    : Primitive<LayerNormDesc, LayerNormArgs<T>>(list<T>, name, desc, kernels) {}
+
+template class LayerNormPrimitive<float>;
+template class LayerNormPrimitive<double>;
+
+}  // namespace ondine::math

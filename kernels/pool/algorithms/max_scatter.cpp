@@ -1,0 +1,38 @@
+// The derivative of max pooling by its indices.
+#include "kernels/pool/algorithms/windows.h"
+#include "kernels/pool/storage_order.h"
+
+namespace ondine::math {
+namespace {
+
+template <class T>
+class MaxScatter final : public PoolAlgorithm<T> {
+ public:
+  using PoolAlgorithm<T>::PoolAlgorithm;
+  void run(ThreadPool& pool, const PoolArgs<T>& args) const override {
+    const std::int64_t in = this->in_plane();
+    const std::int64_t out = this->out_plane();
+    this->for_planes(pool, [&](std::int64_t i) {
+      T* const plane = args.result + i * in;
+      std::fill_n(plane, in, T{0});
+      for (std::int64_t o = i * out; o < (i + 1) * out; ++o) {
+        const std::int64_t at = args.indices[o] - i * in;
+        if (at < 0 || at >= in) continue;
+        plane[this->desc_.column_major ? to_row_major(this->desc_.shape.in, at) : at] += args.dy[o];
+      }
+    });
+  }
+};
+
+}  // namespace
+
+bool supports_max_scatter(const PoolDesc& desc, const Kernels&) {
+  return desc.kind == PoolKind::max && desc.backward;
+}
+template <class T>
+MadePool<T> make_max_scatter(const PoolDesc& desc, const Kernels& kernels) {
+  return std::make_unique<MaxScatter<T>>(desc, kernels);
+}
+ONDINE_INSTANTIATE_POOL(max_scatter);
+
+}  // namespace ondine::math
