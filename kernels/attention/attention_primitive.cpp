@@ -19,46 +19,33 @@ std::int64_t tile_rows(const AttentionShape& s) {
   return std::clamp<std::int64_t>(s.queries, 1, rows);
 }
 
-// The products of a tile of `rows` queries.
-GemmShape score_shape(const AttentionShape& s, std::int64_t rows) {
-  return {.m = rows, .n = s.keys, .k = s.head_size, .trans_b = s.key_rows};
-}
-GemmShape y_shape(const AttentionShape& s, std::int64_t rows) {
-  return {.m = rows, .n = s.v_head_size, .k = s.keys};
-}
-GemmShape dv_shape(const AttentionShape& s, std::int64_t rows) {
-  return {.m = s.keys, .n = s.v_head_size, .k = rows, .trans_a = true};
-}
-GemmShape score_gradient_shape(const AttentionShape& s, std::int64_t rows) {
-  return {.m = rows, .n = s.keys, .k = s.v_head_size, .trans_b = true};
-}
-GemmShape dq_shape(const AttentionShape& s, std::int64_t rows) {
-  return {.m = rows, .n = s.head_size, .k = s.keys, .trans_b = !s.key_rows};
-}
-GemmShape dk_shape(const AttentionShape& s, std::int64_t rows) {
-  if (s.key_rows) return {.m = s.keys, .n = s.head_size, .k = rows, .trans_a = true};
-  return {.m = s.head_size, .n = s.keys, .k = rows, .trans_a = true};
-}
-
-template <class T>
-std::size_t product_bytes(const AttentionShape& s, std::int64_t rows, const Kernels& kernels) {
-  std::size_t bytes = 0;
-  // The last tile may be cut in another way than the others.
-  for (const std::int64_t r : {rows, s.queries % rows}) {
-    for (const GemmShape& product : {score_shape(s, r), y_shape(s, r), dv_shape(s, r),
-                                     score_gradient_shape(s, r), dq_shape(s, r), dk_shape(s, r)}) {
-      bytes = std::max(bytes, gemm_workspace<T>(product, 1, 1, kernels));
-    }
-  }
-  return bytes;
-}
-
 template <class T>
 void fill_zeros(T* to, std::int64_t n) {
   if (to != nullptr) std::fill_n(to, n, T{0});
 }
 
 }  // namespace
+
+// A thread computes a tile alone.
+template <class T>
+AttentionPrimitive<T>::TileProducts::TileProducts(const AttentionShape& s, std::int64_t rows,
+                                                  const Kernels& kernels)
+    : scores({.m = rows, .n = s.keys, .k = s.head_size, .trans_b = s.key_rows}, 1, 1, kernels),
+      y({.m = rows, .n = s.v_head_size, .k = s.keys}, 1, 1, kernels),
+      dv({.m = s.keys, .n = s.v_head_size, .k = rows, .trans_a = true}, 1, 1, kernels),
+      ds({.m = rows, .n = s.keys, .k = s.v_head_size, .trans_b = true}, 1, 1, kernels),
+      dq({.m = rows, .n = s.head_size, .k = s.keys, .trans_b = !s.key_rows}, 1, 1, kernels),
+      dk({.m = s.key_rows ? s.keys : s.head_size,
+          .n = s.key_rows ? s.head_size : s.keys,
+          .k = rows,
+          .trans_a = true},
+         1, 1, kernels) {}
+
+template <class T>
+std::size_t AttentionPrimitive<T>::TileProducts::workspace() const {
+  return std::max({scores.workspace(), y.workspace(), dv.workspace(), ds.workspace(),
+                   dq.workspace(), dk.workspace()});
+}
 
 template <class T>
 AttentionPrimitive<T>::AttentionPrimitive(const AttentionShape& shape, int threads,
@@ -68,7 +55,10 @@ AttentionPrimitive<T>::AttentionPrimitive(const AttentionShape& shape, int threa
   const auto bytes =
       checked_mul(checked_mul(tile_rows_, shape.keys), static_cast<std::int64_t>(sizeof(T)));
   tile_bytes_ = align_up(static_cast<std::size_t>(bytes));
-  product_bytes_ = product_bytes<T>(shape, tile_rows_, kernels);
+  products_ = std::make_shared<const std::array<TileProducts, 2>>(
+      std::array{TileProducts(shape, tile_rows_, kernels),
+                 TileProducts(shape, shape.queries % tile_rows_, kernels)});
+  product_bytes_ = std::max((*products_)[0].workspace(), (*products_)[1].workspace());
   workspace_ = ScratchPool::bytes(slot_bytes(), threads);
 }
 
@@ -78,10 +68,9 @@ void AttentionPrimitive<T>::weights(ThreadPool& pool, const AttentionScores<T>& 
                                     std::byte* at) const {
   const AttentionShape& s = shape_;
   T* const to = scores_at(at);
-  gemm<T>(pool, score_shape(s, tile.rows),
-          operands.q + (tile.head * s.queries + tile.first) * s.head_size,
-          operands.k + tile.head * s.keys * s.head_size, to, {.alpha = scores.scale},
-          products_at(at), *kernels_);
+  products_of(tile).scores.run(
+      pool, {}, operands.q + (tile.head * s.queries + tile.first) * s.head_size,
+      operands.k + tile.head * s.keys * s.head_size, to, {.alpha = scores.scale}, products_at(at));
   const auto softmax = kernel_set<T>(*kernels_).softmax->softmax;
   const auto axpy = kernel_set<T>(*kernels_).vector->axpy;
   for (std::int64_t i = 0; i < tile.rows; ++i) {
@@ -108,10 +97,9 @@ void AttentionPrimitive<T>::run(ThreadPool& pool, const AttentionScores<T>& scor
           const std::int64_t first = index % tiles * tile_rows_;
           const Tile tile{index / tiles, first, std::min(tile_rows_, s.queries - first)};
           weights(pool, scores, operands, tile, at);
-          gemm<T>(pool, y_shape(s, tile.rows), scores_at(at),
-                  operands.v + tile.head * s.keys * s.v_head_size,
-                  y + (tile.head * s.queries + first) * s.v_head_size, {}, products_at(at),
-                  *kernels_);
+          products_of(tile).y.run(
+              pool, {}, scores_at(at), operands.v + tile.head * s.keys * s.v_head_size,
+              y + (tile.head * s.queries + first) * s.v_head_size, {}, products_at(at));
         }
       });
 }
@@ -126,6 +114,7 @@ void AttentionPrimitive<T>::tile_gradient(ThreadPool& pool, const AttentionScore
   const auto [dq, dk, dv] = gradients;
   T* const p = scores_at(at);
   T* const ds = derivatives_at(at);
+  const TileProducts& products = products_of(tile);
   const Workspace work = products_at(at);
   const std::int64_t keys = head * s.keys * s.head_size;
   const std::int64_t queries = (head * s.queries + first) * s.head_size;
@@ -134,22 +123,21 @@ void AttentionPrimitive<T>::tile_gradient(ThreadPool& pool, const AttentionScore
   const T beta = first == 0 ? T{0} : T{1};
   weights(pool, scores, operands, tile, at);
   if (dv != nullptr) {
-    gemm<T>(pool, dv_shape(s, n), p, tile_dy, dv + values, {.beta = beta}, work, *kernels_);
+    products.dv.run(pool, {}, p, tile_dy, dv + values, {.beta = beta}, work);
   }
   if (dq == nullptr && dk == nullptr) return;
-  gemm<T>(pool, score_gradient_shape(s, n), tile_dy, operands.v + values, ds, {}, work, *kernels_);
+  products.ds.run(pool, {}, tile_dy, operands.v + values, ds, {}, work);
   const auto softmax_gradient = kernel_set<T>(*kernels_).softmax->softmax_gradient;
   for (std::int64_t i = 0; i < n; ++i) {
     softmax_gradient(ds + i * s.keys, ds + i * s.keys, p + i * s.keys, s.keys);
   }
   if (dq != nullptr) {
-    gemm<T>(pool, dq_shape(s, n), ds, operands.k + keys, dq + queries, {.alpha = scores.scale},
-            work, *kernels_);
+    products.dq.run(pool, {}, ds, operands.k + keys, dq + queries, {.alpha = scores.scale}, work);
   }
   if (dk == nullptr) return;
   const T* const tile_q = operands.q + queries;
-  gemm<T>(pool, dk_shape(s, n), s.key_rows ? ds : tile_q, s.key_rows ? tile_q : ds, dk + keys,
-          {.alpha = scores.scale, .beta = beta}, work, *kernels_);
+  products.dk.run(pool, {}, s.key_rows ? ds : tile_q, s.key_rows ? tile_q : ds, dk + keys,
+                  {.alpha = scores.scale, .beta = beta}, work);
 }
 
 template <class T>

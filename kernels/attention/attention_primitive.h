@@ -3,7 +3,9 @@
 // fused. One implementation, "tiled": matrix products and softmax rows of the scores of a tile.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <memory>
 #include <string_view>
 
 #include "kernels/matmul/gemm_primitive.h"
@@ -70,6 +72,16 @@ class AttentionPrimitive {
   struct Tile {
     std::int64_t head, first, rows;
   };
+  // Of a tile of so many queries.
+  struct TileProducts {
+    TileProducts(const AttentionShape& s, std::int64_t rows, const Kernels& kernels);
+    std::size_t workspace() const;
+    GemmPrimitive<T> scores, y, dv, ds, dq, dk;
+  };
+  // The last tile of a head may have fewer queries than the others.
+  const TileProducts& products_of(const Tile& tile) const {
+    return (*products_)[tile.rows == tile_rows_ ? 0 : 1];
+  }
   // Where a thread works: two tiles of scores and memory for its products.
   T* scores_at(std::byte* at) const { return reinterpret_cast<T*>(at); }
   T* derivatives_at(std::byte* at) const { return reinterpret_cast<T*>(at + tile_bytes_); }
@@ -87,6 +99,7 @@ class AttentionPrimitive {
   AttentionShape shape_;
   const Kernels* kernels_;
   std::int64_t tile_rows_ = 1;
+  std::shared_ptr<const std::array<TileProducts, 2>> products_;
   std::size_t tile_bytes_ = 0;
   std::size_t product_bytes_ = 0;
   std::size_t workspace_ = 0;

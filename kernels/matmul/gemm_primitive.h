@@ -2,12 +2,14 @@
 // GemmActivation, GemmSgdUpdate and Einsum, and inside of attention, convolution and recurrence.
 //
 // Implementations:
-//   gemm          any product, by tiles (this header)
+//   few_rows, dots, blocked, no_product
+//                 any product by tiles, after how the kernel computes a tile (GemmPath)
 //   packed_gemm   B packed once for many products (packed_gemm.h)
 //   thin_sgd      w - rate A B of up to four terms (optimizer_primitive.h), for GemmSgdUpdate
 //   integer_gemm  32- and 64-bit integers, by Eigen (integer_gemm.h)
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 
@@ -53,6 +55,58 @@ struct GemmOptions {
   const T* addend = nullptr;
 };
 
+// A product of known shape. Tiles, packing and the paths of the kernel are decided when it is made.
+// Immutable; may run on several threads at once, each with a workspace of its own.
+template <class T>
+class GemmPrimitive {
+ public:
+  // `threads`: of the pool that will run it. Tiles and workspace depend on it, results do not; a
+  // pool of more threads runs it on one.
+  GemmPrimitive(const GemmShape& shape, std::int64_t batch_count, int threads,
+                const Kernels& kernels = math::kernels());
+
+  std::size_t workspace() const noexcept { return workspace_; }  // bytes
+  // batch.count is what the primitive was made for.
+  void run(ThreadPool& pool, const GemmBatch& batch, const T* a, const T* b, T* c,
+           const GemmOptions<T>& options, Workspace workspace) const;
+  void run(ThreadPool& pool, const GemmBatch& batch, const T* a, const T* b, T* c,
+           const GemmOptions<T>& options, void* workspace) const {
+    run(pool, batch, a, b, c, options, Workspace{workspace, workspace_});
+  }
+  std::string_view name() const noexcept;
+  std::string_view isa() const noexcept { return isa_name(*kernels_); }
+
+ private:
+  // Tiles of C and products of a batch that one chunk computes. Every element is computed in the
+  // same way in any tile, so that their number may depend on that of the threads.
+  struct Tiles {
+    std::int64_t rows = 0;
+    std::int64_t cols = 0;
+    std::int64_t down = 0;
+    std::int64_t across = 0;
+    std::int64_t grain = 1;
+
+    std::int64_t count() const { return down * across; }
+  };
+  static Tiles make_tiles(const GemmCall<T>& call, std::int64_t batch_count, int threads);
+  // The call of the tile in row i and column j of tiles, without pointers.
+  GemmCall<T> tile_call(std::int64_t i, std::int64_t j) const;
+  // Tiles of the last row and column may be smaller and computed in another way.
+  std::size_t blocking_index(std::int64_t i, std::int64_t j) const {
+    return (i == tiles_.down - 1 ? 1U : 0U) + (j == tiles_.across - 1 ? 2U : 0U);
+  }
+
+  GemmCall<T> whole_{};     // without pointers
+  bool is_column_ = false;  // one column computed as one row: C^T = op(B)^T op(A)^T
+  Tiles tiles_;
+  std::array<GemmBlocking, 4> blockings_;
+  const Kernels* kernels_;
+  std::size_t slot_bytes_ = 0;
+  std::size_t workspace_ = 0;
+};
+
+// Products whose shapes follow only from what is being run, as the last block of a sequence: the
+// choices of GemmPrimitive are made on each call, without allocating.
 template <class T>
 std::size_t gemm_workspace(const GemmShape& shape, std::int64_t batch_count, int threads,
                            const Kernels& kernels = math::kernels());
@@ -60,7 +114,10 @@ std::size_t gemm_workspace(const GemmShape& shape, std::int64_t batch_count, int
 template <class T>
 void gemm(ThreadPool& pool, const GemmShape& shape, const GemmBatch& batch, const T* a, const T* b,
           T* c, const GemmOptions<T>& options, Workspace workspace,
-          const Kernels& kernels = math::kernels());
+          const Kernels& kernels = math::kernels()) {
+  GemmPrimitive<T>(shape, batch.count, pool.threads(), kernels)
+      .run(pool, batch, a, b, c, options, workspace);
+}
 
 // One product.
 template <class T>
@@ -69,32 +126,5 @@ void gemm(ThreadPool& pool, const GemmShape& shape, const T* a, const T* b, T* c
           const Kernels& kernels = math::kernels()) {
   gemm(pool, shape, GemmBatch{}, a, b, c, options, workspace, kernels);
 }
-
-// A product of known shape, made when an operator is bound. Immutable; may run on several threads
-// at once, each with a workspace of its own.
-template <class T>
-class GemmPrimitive {
- public:
-  // `threads`: of the pool that will run it. Only the size of the workspace depends on it.
-  GemmPrimitive(const GemmShape& shape, std::int64_t batch_count, int threads,
-                const Kernels& kernels = math::kernels())
-      : shape_(shape),
-        workspace_(gemm_workspace<T>(shape, batch_count, threads, kernels)),
-        kernels_(&kernels) {}
-
-  std::size_t workspace() const noexcept { return workspace_; }  // bytes
-  // batch.count is what the primitive was made for.
-  void run(ThreadPool& pool, const GemmBatch& batch, const T* a, const T* b, T* c,
-           const GemmOptions<T>& options, void* workspace) const {
-    gemm<T>(pool, shape_, batch, a, b, c, options, {workspace, workspace_}, *kernels_);
-  }
-  std::string_view name() const noexcept { return "gemm"; }
-  std::string_view isa() const noexcept { return isa_name(*kernels_); }
-
- private:
-  GemmShape shape_;
-  std::size_t workspace_;
-  const Kernels* kernels_;
-};
 
 }  // namespace ondine::math

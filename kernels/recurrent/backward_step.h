@@ -52,7 +52,6 @@ class BackwardStep {
   C* dgates(std::int64_t b) const {
     return memory_.dgates + (s_.row(t, b) - start_) * s_.saved_width();
   }
-  std::int64_t dgates_stride() const { return s_.sample_stride() * s_.saved_width(); }
   C* previous_h(std::int64_t b) const {
     return memory_.previous_h + (s_.row(t, b) - start_) * s_.hidden_size;
   }

@@ -10,7 +10,13 @@ template <class C>
 class DirectForward {
  public:
   DirectForward(graph::BindContext& context, Scratch& scratch, const Recurrence& s)
-      : s_(s), product_(context, scratch, s, s.width(), s.hidden_size, true) {}
+      : s_(s),
+        product_(context, scratch, s,
+                 {.n = s.width(),
+                  .k = s.hidden_size,
+                  .lda = s.hidden_size,
+                  .ldc = s.gates_stride(),
+                  .transposed = true}) {}
 
   std::int64_t r_bias_columns() const { return s_.width(); }
   const C* prepare(const ForwardArgs<C>& args, std::int64_t d) const {
@@ -20,8 +26,8 @@ class DirectForward {
  protected:
   // gates += h R
   void add_products(const ForwardStep<C>& step, const C* r) const {
-    product_.run(step.args.call, r, step.first, step.samples(), step.h(step.first), s_.hidden_size,
-                 step.gates(step.first), step.gates_stride(), true);
+    product_.run(step.args.call, r, step.first, step.samples(), step.h(step.first),
+                 step.gates(step.first), true);
   }
 
   Recurrence s_;
@@ -37,14 +43,20 @@ class DirectBackward {
   static constexpr bool bypasses_r = false;
 
   DirectBackward(graph::BindContext& context, Scratch& scratch, const Recurrence& s)
-      : s_(s), product_(context, scratch, s, s.hidden_size, s.width(), false) {}
+      : s_(s),
+        product_(context, scratch, s,
+                 {.n = s.hidden_size,
+                  .k = s.width(),
+                  .lda = s.gates_stride(),
+                  .ldc = s.hidden_size,
+                  .transposed = false}) {}
 
   const C* prepare(const BackwardArgs<C>& args, std::int64_t d) const {
     return product_.prepare(args.call, args.r + d * s_.width() * s_.hidden_size);
   }
   void through_r(const BackwardStep<C>& step, const C* r) const {
     product_.run(step.args.call, r, step.first, step.samples(), step.dgates(step.first),
-                 step.dgates_stride(), step.dh(step.first), s_.hidden_size, false);
+                 step.dh(step.first), false);
   }
   void add_r_gradient(const BackwardBlock<C>& block, C* dr) const {
     math::gemm<C>(block.args.call.pool(),

@@ -26,7 +26,6 @@ class ForwardStep {
   C* gates(std::int64_t b) const {
     return args.gates + (d * s_.rows() + s_.row(t_, b)) * s_.saved_width();
   }
-  std::int64_t gates_stride() const { return s_.sample_stride() * s_.saved_width(); }
   C* h(std::int64_t b) const { return state_.h + b * s_.hidden_size; }
   C* c(std::int64_t b) const { return state_.c + b * s_.hidden_size; }
 
@@ -87,10 +86,19 @@ class ForwardDriver {
         operands_(context, scratch_, s),
         cell_(context, scratch_, s),
         stepwise_input_(s.packs() && s.fits_l2(s.input_size)),
-        input_product_(context, scratch_, s, stepwise_input_ ? s.width() : 0, s.input_size, true) {
-    const math::GemmShape all{.m = s.rows(), .n = s.width(), .k = s.input_size, .trans_b = true};
-    if (!stepwise_input_) work_bytes_ = math::gemm_workspace<C>(all, 1, context.threads());
-    work_ = scratch_.add_bytes(work_bytes_);
+        step_input_product_(context, scratch_, s,
+                            {.n = stepwise_input_ ? s.width() : 0,
+                             .k = s.input_size,
+                             .lda = s.sample_stride() * s.input_size,
+                             .ldc = s.gates_stride(),
+                             .transposed = true}),
+        input_product_({.m = stepwise_input_ ? 0 : s.rows(),
+                        .n = s.width(),
+                        .k = s.input_size,
+                        .trans_b = true,
+                        .ldc = s.saved_width()},
+                       1, context.threads()) {
+    work_ = scratch_.add_bytes(input_product_.workspace());
     scratch_.request(context);
   }
 
@@ -105,7 +113,7 @@ class ForwardDriver {
     const CellState<C> state = operands_.initial_state(args, d);
     const C* bias = operands_.input_bias(args, d, cell_.r_bias_columns());
     const C* w = args.w + d * s_.width() * s_.input_size;
-    const C* input_matrix = input_product_.prepare(args.call, w);
+    const C* input_matrix = step_input_product_.prepare(args.call, w);
     if (!stepwise_input_) multiply_inputs(args, d, w, bias);
     const auto weights = cell_.prepare(args, d);
     const auto steps = [&](std::int64_t first, std::int64_t last) {
@@ -114,10 +122,9 @@ class ForwardDriver {
         const std::int64_t t = s_.step(d, i);
         const ForwardStep<C> step(s_, args, state, d, t, first, last);
         if (stepwise_input_) {
-          input_product_.run(args.call, input_matrix, first, last - first,
-                             args.x + s_.row(t, first) * s_.input_size,
-                             s_.sample_stride() * s_.input_size, step.gates(first),
-                             step.gates_stride(), false, bias);
+          step_input_product_.run(args.call, input_matrix, first, last - first,
+                                  args.x + s_.row(t, first) * s_.input_size, step.gates(first),
+                                  false, bias);
         }
         cell_.step(step, weights);
       }
@@ -132,16 +139,9 @@ class ForwardDriver {
   // X W of all steps at once.
   void multiply_inputs(const ForwardArgs<C>& args, std::int64_t d, const C* w,
                        const C* bias) const {
-    if (s_.rows() == 0) return;
-    C* gates = args.gates + d * s_.rows() * s_.saved_width();
-    math::gemm<C>(args.call.pool(),
-                  {.m = s_.rows(),
-                   .n = s_.width(),
-                   .k = s_.input_size,
-                   .trans_b = true,
-                   .ldc = s_.saved_width()},
-                  args.x, w, gates, {.col_bias = bias},
-                  {Scratch::at<std::byte>(args.call, work_), work_bytes_});
+    input_product_.run(args.call.pool(), {}, args.x, w,
+                       args.gates + d * s_.rows() * s_.saved_width(), {.col_bias = bias},
+                       Scratch::at<std::byte>(args.call, work_));
   }
 
   Scratch scratch_;
@@ -149,8 +149,9 @@ class ForwardDriver {
   ForwardOperands<C> operands_;
   typename Cell::Forward cell_;
   bool stepwise_input_;  // X W is computed in each step, not for all steps at once
-  StepProduct<C> input_product_;
-  std::size_t work_ = 0, work_bytes_ = 0;
+  StepProduct<C> step_input_product_;
+  math::GemmPrimitive<C> input_product_;  // of all steps
+  std::size_t work_ = 0;
 };
 
 }  // namespace ondine::kernels

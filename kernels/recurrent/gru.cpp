@@ -3,8 +3,6 @@
 // with its biases. 14 added layout, 22 bfloat16. Kept for the derivative: the inputs of the
 // activations of z, r and g, and what stands in brackets. GRUGrad (ai.ondine): see
 // RecurrentGradInput.
-#include <array>
-
 #include "kernels/common/op.h"
 #include "kernels/recurrent/gru_cell.h"
 #include "kernels/recurrent/recurrent_gradient.h"
@@ -28,10 +26,10 @@ void unrolled_step(const UnrolledCell& cell, Val gates, UnrolledState& state) {
   state.h = (1.0 - update) * candidate + update * state.h;
 }
 
-constexpr std::array<RecurrentImplementation, 1> forward{
-    {{"general", supports_any, make_recurrent<ForwardDriver, GruCell>}}};
-constexpr std::array<RecurrentImplementation, 1> backward{
-    {{"general", supports_any, make_recurrent<BackwardDriver, GruCell>}}};
+constexpr RecurrentEntry forward[] = {
+    {"general", math::supports_any, make_recurrent<ForwardDriver, GruCell>}};
+constexpr RecurrentEntry backward[] = {
+    {"general", math::supports_any, make_recurrent<BackwardDriver, GruCell>}};
 
 void infer(InferContext& context) { infer_recurrent(context, gru_traits); }
 void infer_grad(InferContext& context) { infer_recurrent_grad(context, gru_traits); }

@@ -19,8 +19,8 @@ class GruForward {
   GruForward(graph::BindContext& context, Scratch& scratch, const Recurrence& s)
       : s_(s),
         linear_(s.linear_before_reset),
-        product_(context, scratch, s, (linear_ ? 3 : 2) * s.hidden_size, s.hidden_size, true),
-        candidate_product_(context, scratch, s, linear_ ? 0 : s.hidden_size, s.hidden_size, true),
+        product_(context, scratch, s, step_shape(s, linear_ ? 3 : 2)),
+        candidate_product_(context, scratch, s, step_shape(s, linear_ ? 0 : 1)),
         products_(scratch.add<C>(s.batch_size * s.width())),
         reset_(scratch.add<C>(s.batch_size * s.hidden_size)),
         rows_(scratch.add<C>(s.batch_size * 2 * s.hidden_size)) {}
@@ -43,8 +43,7 @@ class GruForward {
     const std::int64_t n = s_.hidden_size;
     auto& call = step.args.call;
     C* products = products_of(step, step.first);
-    product_.run(call, weights.r, step.first, step.samples(), step.h(step.first), n, products,
-                 s_.width(), false);
+    product_.run(call, weights.r, step.first, step.samples(), step.h(step.first), products, false);
     if (linear_) {
       return step.finish([&](const ForwardRow<C>& row) {
         gate_product(step, row, weights.candidate_bias);
@@ -53,7 +52,7 @@ class GruForward {
     }
     step.for_rows([&](const ForwardRow<C>& row) { reset_state(step, row); });
     candidate_product_.run(call, weights.r_candidate, step.first, step.samples(),
-                           reset_of(step, step.first), n, products + 2 * n, s_.width(), false);
+                           reset_of(step, step.first), products + 2 * n, false);
     step.finish([&](const ForwardRow<C>& row) {
       add(row.gates + 2 * n, products_of(step, row.b) + 2 * n, n);
       std::copy_n(reset_of(step, row.b), n, row.gates + 3 * n);
@@ -62,6 +61,14 @@ class GruForward {
   }
 
  private:
+  // h or r h times so many gates of R.
+  static StepShape step_shape(const Recurrence& s, std::int64_t gates) {
+    return {.n = gates * s.hidden_size,
+            .k = s.hidden_size,
+            .lda = s.hidden_size,
+            .ldc = s.width(),
+            .transposed = true};
+  }
   C* products_of(const ForwardStep<C>& step, std::int64_t b) const {
     return Scratch::at<C>(step.args.call, products_) + b * s_.width();
   }
@@ -123,8 +130,9 @@ class GruBackward {
   GruBackward(graph::BindContext& context, Scratch& scratch, const Recurrence& s)
       : s_(s),
         linear_(s.linear_before_reset),
-        product_(context, scratch, s, s.hidden_size, 2 * s.hidden_size, false),
-        candidate_product_(context, scratch, s, s.hidden_size, s.hidden_size, false),
+        product_(context, scratch, s, step_shape(s, 2, s.hidden_size)),
+        candidate_product_(context, scratch, s,
+                           step_shape(s, 1, (linear_ ? 1 : 4) * s.hidden_size)),
         rows_(scratch.add<C>(s.batch_size * 4 * s.hidden_size)) {}
 
   struct Weights {
@@ -165,11 +173,11 @@ class GruBackward {
     const std::int64_t n = s_.hidden_size;
     if (!linear_) through_reset(step, weights);
     const C* dgates = step.dgates(step.first);
-    product_.run(step.args.call, weights.r, step.first, step.samples(), dgates,
-                 step.dgates_stride(), step.dh(step.first), n, false);
+    product_.run(step.args.call, weights.r, step.first, step.samples(), dgates, step.dh(step.first),
+                 false);
     if (!linear_) return;
     candidate_product_.run(step.args.call, weights.r_candidate, step.first, step.samples(),
-                           dgates + 3 * n, step.dgates_stride(), step.dh(step.first), n, true);
+                           dgates + 3 * n, step.dh(step.first), true);
   }
 
   // R_h multiplies h, or r h.
@@ -195,6 +203,14 @@ class GruBackward {
   }
 
  private:
+  // The derivatives of so many gates times R.
+  static StepShape step_shape(const Recurrence& s, std::int64_t gates, std::int64_t ldc) {
+    return {.n = s.hidden_size,
+            .k = gates * s.hidden_size,
+            .lda = s.gates_stride(),
+            .ldc = ldc,
+            .transposed = false};
+  }
   struct Rows {
     C *update, *reset, *candidate, *product;
   };
@@ -208,8 +224,8 @@ class GruBackward {
   void through_reset(const BackwardStep<C>& step, const Weights& weights) const {
     const std::int64_t n = s_.hidden_size;
     candidate_product_.run(step.args.call, weights.r_candidate, step.first, step.samples(),
-                           step.dgates(step.first) + 2 * n, step.dgates_stride(),
-                           rows_of(step, step.first).product, 4 * n, false);
+                           step.dgates(step.first) + 2 * n, rows_of(step, step.first).product,
+                           false);
     for (std::int64_t b = step.first; b < step.last; ++b) {
       if (!step.valid(b)) continue;
       const Rows rows = rows_of(step, b);

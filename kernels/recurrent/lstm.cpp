@@ -2,8 +2,6 @@
 // peephole, c = f c + i g and h = o tanh c; other activations as attributes. input_forget: f = 1 -
 // i. 14 added layout, 22 bfloat16. Kept for the derivative: the inputs of the gates (of a standard
 // LSTM the gates) and the cells. LSTMGrad (ai.ondine): see RecurrentGradInput.
-#include <array>
-
 #include "kernels/common/op.h"
 #include "kernels/recurrent/fused_lstm.h"
 #include "kernels/recurrent/recurrent_gradient.h"
@@ -47,15 +45,20 @@ void unrolled_step(const UnrolledCell& cell, Val gates, UnrolledState& state) {
   state.h = activate(f, out) * activate(lstm_output_activation(cell.s, cell.d), state.c);
 }
 
-bool supports_standard(const BindContext&, const Recurrence& s) { return is_standard_lstm(s); }
+bool supports_standard(const RecurrentDesc& desc, const math::Kernels&) {
+  return is_standard_lstm(desc.recurrence);
+}
+bool supports_fused(const RecurrentDesc& desc, const math::Kernels&) {
+  return supports_fused_lstm(desc.context, desc.recurrence);
+}
 
-constexpr std::array<RecurrentImplementation, 3> forward{
-    {{"fused", supports_fused_lstm, make_recurrent<FusedLstm>},
-     {"standard", supports_standard, make_recurrent<ForwardDriver, StandardLstmCell>},
-     {"general", supports_any, make_recurrent<ForwardDriver, LstmCell>}}};
-constexpr std::array<RecurrentImplementation, 2> backward{
-    {{"standard", supports_standard, make_recurrent<BackwardDriver, StandardLstmCell>},
-     {"general", supports_any, make_recurrent<BackwardDriver, LstmCell>}}};
+constexpr RecurrentEntry forward[] = {
+    {"fused", supports_fused, make_recurrent<FusedLstm>},
+    {"standard", supports_standard, make_recurrent<ForwardDriver, StandardLstmCell>},
+    {"general", math::supports_any, make_recurrent<ForwardDriver, LstmCell>}};
+constexpr RecurrentEntry backward[] = {
+    {"standard", supports_standard, make_recurrent<BackwardDriver, StandardLstmCell>},
+    {"general", math::supports_any, make_recurrent<BackwardDriver, LstmCell>}};
 
 void infer(InferContext& context) { infer_recurrent(context, lstm_traits); }
 void infer_grad(InferContext& context) { infer_recurrent_grad(context, lstm_traits); }

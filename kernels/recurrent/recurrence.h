@@ -74,6 +74,8 @@ struct Recurrence {
   }
   // Between the rows of two samples of one step.
   std::int64_t sample_stride() const noexcept { return batch_first ? sequence_length : 1; }
+  // Between the saved gates of two samples of one step.
+  std::int64_t gates_stride() const noexcept { return sample_stride() * saved_width(); }
   // Offsets of the hidden values in Y, and in Y_h, Y_c and their initial values.
   std::int64_t y_offset(std::int64_t d, std::int64_t t, std::int64_t b) const noexcept {
     return (batch_first ? (b * sequence_length + t) * directions + d

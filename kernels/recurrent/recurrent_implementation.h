@@ -1,51 +1,73 @@
 // The choice of an implementation of a recurrent operator, made once when it is bound.
 #pragma once
 
+#include <memory>
 #include <span>
-#include <string_view>
+#include <utility>
 
 #include "graph/contract/kernel.h"
 #include "kernels/common/compute_type.h"
+#include "kernels/common/implementation_list.h"
 #include "kernels/recurrent/recurrence.h"
 #include "kernels/simd/isa.h"
 
 namespace ondine::kernels {
 
-struct RecurrentImplementation {
-  std::string_view name;
-  bool (*supports)(const graph::BindContext&, const Recurrence&);
-  graph::Kernel (*make)(graph::BindContext&, const Recurrence&);
+// A recurrent node and where its implementation finds its operands and requests scratch memory.
+struct RecurrentDesc {
+  Recurrence recurrence;
+  graph::BindContext& context;
 };
 
-inline bool supports_any(const graph::BindContext&, const Recurrence&) { return true; }
+// Immutable once made; may run on several threads at once.
+class RecurrentImplementation {
+ public:
+  virtual ~RecurrentImplementation() = default;
+  virtual void run(graph::KernelContext& call) const = 0;
+};
 
-// RecurrentImplementation::make of a driver for elements computed in C: Driver<C>, or
-// Driver<Cell<C>>. Not for alias templates of unnamed namespaces, whose instances in two files GCC
-// merges.
+using RecurrentEntry = math::ImplementationEntry<RecurrentDesc, RecurrentImplementation>;
+
+template <class Driver>
+class RecurrentDriver final : public RecurrentImplementation {
+ public:
+  explicit RecurrentDriver(const RecurrentDesc& desc) : driver_(desc.context, desc.recurrence) {}
+  void run(graph::KernelContext& call) const override { driver_(call); }
+
+ private:
+  Driver driver_;
+};
+
+// RecurrentEntry::make of a driver for elements computed in C: Driver<C>, or Driver<Cell<C>>. Not
+// for alias templates of unnamed namespaces, whose instances in two files GCC merges.
 template <template <class> class Driver>
-graph::Kernel make_recurrent(graph::BindContext& context, const Recurrence& s) {
-  return visit_compute(context.dtype(RecurrentInput::x), [&]<class C>() -> graph::Kernel {
-    return [driver = Driver<C>(context, s)](graph::KernelContext& call) { driver(call); };
+std::unique_ptr<const RecurrentImplementation> make_recurrent(const RecurrentDesc& desc,
+                                                              const math::Kernels&) {
+  using Made = std::unique_ptr<const RecurrentImplementation>;
+  return visit_compute(desc.context.dtype(RecurrentInput::x), [&]<class C>() -> Made {
+    return std::make_unique<RecurrentDriver<Driver<C>>>(desc);
   });
 }
 template <template <class> class Driver, template <class> class Cell>
-graph::Kernel make_recurrent(graph::BindContext& context, const Recurrence& s) {
-  return visit_compute(context.dtype(RecurrentInput::x), [&]<class C>() -> graph::Kernel {
-    return [driver = Driver<Cell<C>>(context, s)](graph::KernelContext& call) { driver(call); };
+std::unique_ptr<const RecurrentImplementation> make_recurrent(const RecurrentDesc& desc,
+                                                              const math::Kernels&) {
+  using Made = std::unique_ptr<const RecurrentImplementation>;
+  return visit_compute(desc.context.dtype(RecurrentInput::x), [&]<class C>() -> Made {
+    return std::make_unique<RecurrentDriver<Driver<Cell<C>>>>(desc);
   });
 }
 
-// Of the first that supports the node. The last one must support all.
+// Of the first entry that supports the node. The last one must support all.
 inline graph::Kernel bind_recurrent(graph::BindContext& context, const CellTraits& cell,
-                                    std::span<const RecurrentImplementation> implementations) {
-  const Recurrence s = read_recurrence(context, cell, context.shape(RecurrentInput::x),
-                                       context.shape(RecurrentInput::r));
-  for (const RecurrentImplementation& each : implementations) {
-    if (!each.supports(context, s)) continue;
-    context.set_implementation(each.name, math::isa_name(math::kernels()));
-    return each.make(context, s);
-  }
-  fail(ErrorCode::internal, "no implementation of ", context.node().op->name);
+                                    std::span<const RecurrentEntry> implementations) {
+  const math::Kernels& kernels = math::kernels();
+  const RecurrentDesc desc{read_recurrence(context, cell, context.shape(RecurrentInput::x),
+                                           context.shape(RecurrentInput::r)),
+                           context};
+  const RecurrentEntry& entry = math::first_supporting(implementations, desc, kernels);
+  context.set_implementation(entry.name, math::isa_name(kernels));
+  const std::shared_ptr<const RecurrentImplementation> chosen = entry.make(desc, kernels);
+  return [chosen](graph::KernelContext& call) { chosen->run(call); };
 }
 
 }  // namespace ondine::kernels

@@ -57,10 +57,10 @@ void unrolled_step(const UnrolledCell& cell, Val gates, UnrolledState& state) {
   state.h = activate(cell.s.activation(cell.d, 0), gates);
 }
 
-constexpr std::array<RecurrentImplementation, 1> forward{
-    {{"general", supports_any, make_recurrent<ForwardDriver, RnnCell>}}};
-constexpr std::array<RecurrentImplementation, 1> backward{
-    {{"general", supports_any, make_recurrent<BackwardDriver, RnnCell>}}};
+constexpr RecurrentEntry forward[] = {
+    {"general", math::supports_any, make_recurrent<ForwardDriver, RnnCell>}};
+constexpr RecurrentEntry backward[] = {
+    {"general", math::supports_any, make_recurrent<BackwardDriver, RnnCell>}};
 
 void infer(InferContext& context) { infer_recurrent(context, cell_traits); }
 void infer_grad(InferContext& context) { infer_recurrent_grad(context, cell_traits); }

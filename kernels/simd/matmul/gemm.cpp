@@ -13,8 +13,8 @@ namespace {
 constexpr std::int64_t block_k = 256;
 constexpr std::int64_t block_n = 1024;
 constexpr std::int64_t block_m = 144;
-constexpr std::int64_t most_k = 1024;  // of B that is packed at once
-constexpr std::int64_t slack = 64;     // elements, behind each packed matrix
+constexpr std::int64_t max_k = 1024;  // of B that is packed at once
+constexpr std::int64_t padding = 64;  // elements, behind each packed matrix
 
 template <class T>
 using Micro = void (*)(const Block<T>&);
@@ -56,11 +56,11 @@ ONDINE_INLINE Micro<T> pick_keeping(int rows) {
   return &micro<T, least_keeping, panel_vectors, whole, UnitRow, true>;
 }
 
-ONDINE_INLINE std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
+ONDINE_INLINE std::int64_t min_of(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 ONDINE_INLINE std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-// Pieces of nearly the same size, none larger than `most`.
-ONDINE_INLINE std::int64_t even_piece(std::int64_t n, std::int64_t most) {
-  return divide_up(n, divide_up(n, most));
+// Chunks of nearly the same size, none larger than `max`.
+ONDINE_INLINE std::int64_t even_chunk(std::int64_t n, std::int64_t max) {
+  return divide_up(n, divide_up(n, max));
 }
 
 template <class T>
@@ -74,7 +74,7 @@ ONDINE_INLINE Epilogue<T> epilogue_of(const GemmCall<T>& g, bool first, bool las
           first && g.addend ? g.addend + i * g.ldc + j : nullptr};
 }
 
-// Up to 4 rows and B stored by columns: dot products, no packing.
+// GemmPath::dots
 template <class T, int Rows>
 void run_dots(const GemmCall<T>& g, std::int64_t i) {
   constexpr int cols = Rows <= 2 ? 4 : 3;
@@ -95,7 +95,7 @@ void run_dots(const GemmCall<T>& g, std::int64_t i) {
 }
 
 template <class T>
-void run_few_rows(const GemmCall<T>& g) {
+void run_all_dots(const GemmCall<T>& g) {
   std::int64_t i = 0;
   for (; i + 4 <= g.m; i += 4) run_dots<T, 4>(g, i);
   if (g.m - i == 3) run_dots<T, 3>(g, i);
@@ -103,47 +103,43 @@ void run_few_rows(const GemmCall<T>& g) {
   if (g.m - i == 1) run_dots<T, 1>(g, i);
 }
 
-// 1 to 3 rows and B stored by rows: wide blocks, nothing packed.
+// GemmPath::few_rows
 template <class T, int Rows, int Vectors>
 void run_wide(const GemmCall<T>& g) {
   constexpr int L = lanes<T>;
   for (std::int64_t j = 0; j < g.n;) {
     const std::int64_t left = g.n - j;
-    const std::int64_t width = smaller(left, Vectors * L);
+    const std::int64_t width = min_of(left, Vectors * L);
     Block<T> block{g.k,     g.a,     g.a_row, g.a_col, g.b + j,
                    g.b_row, g.c + j, g.ldc,   0,       epilogue_of(g, true, true, 0, j)};
     if (width == Vectors * L) {
       micro<T, Rows, Vectors, Edge::whole, false>(block);
       j += width;
     } else {
-      block.last = smaller(left, L);
+      block.last = min_of(left, L);
       pick_wide<T, Rows, 1>(left < L)(block);
       j += block.last;
     }
   }
 }
 
-// How a product is cut and what is packed.
-struct Cut {
-  std::int64_t mr, mc, kc;
-  bool pack_a, pack_b;
-};
-
-// A stored by rows is turned when it is packed; up to this many panels of B read it in place
+// A stored by rows is transposed when it is packed; up to this many panels of B read it in place
 // faster. Rows a power of two apart share few lines of the first cache.
 template <class T>
 std::int64_t rows_in_place(const GemmCall<T>& g) {
   return g.a_row * std::int64_t{sizeof(T)} % 2048 == 0 ? 2 : 8;
 }
 
+// How a product is cut into blocks and what is packed.
 template <class T>
-Cut cut_of(const GemmCall<T>& g) {
+GemmBlocking cut_of(const GemmCall<T>& g) {
   constexpr std::int64_t nr = panel<T>;
-  Cut cut;
+  GemmBlocking cut;
+  cut.path = GemmPath::blocked;
   cut.pack_a = g.m > max_rows && g.n > (g.a_col == 1 ? rows_in_place(g) : 4) * nr;
-  cut.mr = even_piece(g.m, cut.pack_a || g.a_row == 1 ? max_rows : max_separate_rows);
-  cut.mc = divide_up(even_piece(g.m, block_m), cut.mr) * cut.mr;
-  cut.kc = divide_up(even_piece(g.k, block_k), 8) * 8;
+  cut.mr = even_chunk(g.m, cut.pack_a || g.a_row == 1 ? max_rows : max_separate_rows);
+  cut.mc = divide_up(even_chunk(g.m, block_m), cut.mr) * cut.mr;
+  cut.kc = divide_up(even_chunk(g.k, block_k), 8) * 8;
   // Packing B costs about as much as a few rows of C; a matrix with a small stride is read in
   // place.
   cut.pack_b = !g.b_packed && (g.b_col != 1 || (g.m >= 48 && g.b_row > 2 * nr) ||
@@ -153,25 +149,40 @@ Cut cut_of(const GemmCall<T>& g) {
 
 // Bounds that grow with m, n and k, so that the largest tile of a product says what all need.
 template <class T>
-std::int64_t a_elements(const GemmCall<T>& g, const Cut& cut) {
-  return cut.pack_a ? (smaller(g.m, block_m) + max_rows) * cut.kc + slack : 0;
+std::int64_t a_elements(const GemmCall<T>& g, const GemmBlocking& cut) {
+  return cut.pack_a ? (min_of(g.m, block_m) + max_rows) * cut.kc + padding : 0;
 }
 template <class T>
-std::int64_t b_elements(const GemmCall<T>& g, const Cut& cut) {
+std::int64_t b_elements(const GemmCall<T>& g, const GemmBlocking& cut) {
   constexpr std::int64_t nr = panel<T>;
-  return cut.pack_b ? divide_up(smaller(g.n, block_n), nr) * nr * smaller(g.k, most_k) + slack : 0;
+  return cut.pack_b ? divide_up(min_of(g.n, block_n), nr) * nr * min_of(g.k, max_k) + padding : 0;
 }
 
 template <class T>
-bool is_trivial(const GemmCall<T>& g) {
-  return g.m == 0 || g.n == 0 || g.k == 0 || g.alpha == 0;
+bool is_empty(const GemmCall<T>& g) {
+  return g.m == 0 || g.n == 0 || g.k == 0;
+}
+
+template <class T>
+GemmBlocking blocking(const GemmCall<T>& g) {
+  GemmBlocking unblocked;
+  if (is_empty(g)) return unblocked;
+  if (!g.b_packed && g.b_col == 1 && g.m <= 3) {
+    unblocked.path = GemmPath::few_rows;
+    return unblocked;
+  }
+  if (!g.b_packed && g.b_row == 1 && g.a_col == 1 && g.m <= 4 && g.k >= 2 * lanes<T>) {
+    unblocked.path = GemmPath::dots;
+    return unblocked;
+  }
+  return cut_of(g);
 }
 
 template <class T>
 std::int64_t scratch_bytes(const GemmCall<T>& g) {
-  if (is_trivial(g)) return 0;
-  Cut cut = cut_of(g);
-  cut.kc = divide_up(smaller(g.k, block_k), 8) * 8;  // a smaller k may be cut into larger pieces
+  if (is_empty(g) || g.alpha == 0) return 0;
+  GemmBlocking cut = cut_of(g);
+  cut.kc = divide_up(min_of(g.k, block_k), 8) * 8;  // a smaller k may be cut into larger chunks
   cut.pack_a = cut.pack_a || (g.m > max_rows && g.n > 2 * panel<T>);  // for any stride
   cut.pack_b =
       cut.pack_b || (!has_masks && !g.b_packed);  // a smaller tile may have a partial vector
@@ -199,7 +210,7 @@ void pack_b_block(T* panels, const GemmCall<T>& g, std::int64_t p, std::int64_t 
   const T* const b = g.b + p * g.b_row + j * g.b_col;
   if (g.b_col == 1) return pack_columns(panels, b, g.b_row, nc, nr, kc);
   for (std::int64_t jj = 0; jj < nc; jj += nr) {
-    pack_rows(panels + jj * kc, b + jj * g.b_col, g.b_col, smaller(nr, nc - jj), nr, kc, false);
+    pack_rows(panels + jj * kc, b + jj * g.b_col, g.b_col, min_of(nr, nc - jj), nr, kc, false);
   }
 }
 
@@ -209,7 +220,7 @@ void pack_a_block(T* panels, const GemmCall<T>& g, std::int64_t i, std::int64_t 
   const T* const a = g.a + i * g.a_row + p * g.a_col;
   if (g.a_row == 1) return pack_columns(panels, a, g.a_col, mc, mr, kc);
   for (std::int64_t ii = 0; ii < mc; ii += mr) {
-    pack_rows(panels + ii * kc, a + ii * g.a_row, g.a_row, smaller(mr, mc - ii), mr, kc, true);
+    pack_rows(panels + ii * kc, a + ii * g.a_row, g.a_row, min_of(mr, mc - ii), mr, kc, true);
   }
 }
 
@@ -219,23 +230,23 @@ void pack_whole_b(const GemmCall<T>& g, T* panels) {
 }
 
 // Rows [i, i + mc) and columns [j, j + nc) of C, with [p, p + kc) of k.
-struct Piece {
+struct GemmBlock {
   std::int64_t i, mc, j, nc, p, kc;
   std::int64_t b_step;  // elements from one packed column of B to the next
   bool fresh;           // B is to be packed
 };
 
 template <class T>
-ONDINE_INLINE void run_block(const GemmCall<T>& g, const Cut& cut, T* b_panels, const T* a_panels,
-                             const Piece& at) {
+ONDINE_INLINE void run_block(const GemmCall<T>& g, const GemmBlocking& cut, T* b_panels,
+                             const T* a_panels, const GemmBlock& at) {
   constexpr int L = lanes<T>;
   constexpr std::int64_t nr = panel<T>;
   for (std::int64_t jj = 0; jj < at.nc; jj += nr) {
-    const std::int64_t cols = smaller(nr, at.nc - jj);
+    const std::int64_t cols = min_of(nr, at.nc - jj);
     const T* const raw = g.b_packed ? g.b + (at.j + jj) * g.k + at.p * nr
                                     : g.b + at.p * g.b_row + (at.j + jj) * g.b_col;
     T* const packed = b_panels + jj * at.b_step;
-    bool keep = at.fresh && g.b_col == 1 && cols == nr && smaller(at.mc, cut.mr) >= least_keeping;
+    bool keep = at.fresh && g.b_col == 1 && cols == nr && min_of(at.mc, cut.mr) >= least_keeping;
     if (at.fresh && !keep) pack_b_block(packed, g, at.p, at.kc, at.j + jj, cols);
     Block<T> block;
     block.k = at.kc;
@@ -254,7 +265,7 @@ ONDINE_INLINE void run_block(const GemmCall<T>& g, const Cut& cut, T* b_panels, 
     };
     const Micro<T> whole = kernel(static_cast<int>(cut.mr));
     for (std::int64_t ii = 0; ii < at.mc; ii += cut.mr) {
-      const int rows = static_cast<int>(smaller(cut.mr, at.mc - ii));
+      const int rows = static_cast<int>(min_of(cut.mr, at.mc - ii));
       const std::int64_t i = at.i + ii;
       block.a = cut.pack_a ? a_panels + ii * at.kc : g.a + i * g.a_row + at.p * g.a_col;
       block.c = g.c + i * g.ldc + at.j + jj;
@@ -273,34 +284,23 @@ ONDINE_INLINE void run_block(const GemmCall<T>& g, const Cut& cut, T* b_panels, 
 }
 
 template <class T>
-void run(const GemmCall<T>& g, void* scratch) {
-  constexpr int L = lanes<T>;
+void run_blocks(const GemmCall<T>& g, const GemmBlocking& cut, void* scratch) {
   constexpr std::int64_t nr = panel<T>;
-  if (is_trivial(g)) return run_without_product(g);
-  if (!g.b_packed && g.b_col == 1 && g.m <= 3) {
-    if (g.m == 1) return run_wide<T, 1, 8>(g);
-    if (g.m == 2) return run_wide<T, 2, 4>(g);
-    return run_wide<T, 3, 3>(g);
-  }
-  if (!g.b_packed && g.b_row == 1 && g.a_col == 1 && g.m <= 4 && g.k >= 2 * L) {
-    return run_few_rows(g);
-  }
-  const Cut cut = cut_of(g);
   T* const b_panels = static_cast<T*>(scratch);
   T* const a_panels = b_panels + b_elements(g, cut);
   // All rows at once: a panel of B is not wanted again.
   const bool once = g.m <= cut.mc;
   const std::int64_t block_cols = once ? g.n : block_n;
-  const std::int64_t packed_k = most_k / cut.kc * cut.kc;
+  const std::int64_t packed_k = max_k / cut.kc * cut.kc;
   for (std::int64_t j = 0; j < g.n; j += block_cols) {
-    const std::int64_t nc = smaller(block_cols, g.n - j);
+    const std::int64_t nc = min_of(block_cols, g.n - j);
     const std::int64_t width = divide_up(nc, nr) * nr;
     for (std::int64_t start = 0; start < g.k; start += packed_k) {
-      const std::int64_t end = smaller(g.k, start + packed_k);
+      const std::int64_t end = min_of(g.k, start + packed_k);
       for (std::int64_t i = 0; i < g.m; i += cut.mc) {
-        const std::int64_t mc = smaller(cut.mc, g.m - i);
+        const std::int64_t mc = min_of(cut.mc, g.m - i);
         for (std::int64_t p = start; p < end; p += cut.kc) {
-          const std::int64_t kc = smaller(cut.kc, end - p);
+          const std::int64_t kc = min_of(cut.kc, end - p);
           if (cut.pack_a) pack_a_block(a_panels, g, i, mc, cut.mr, p, kc);
           T* const panels = once ? b_panels : b_panels + (p - start) * width;
           run_block(g, cut, panels, a_panels,
@@ -311,11 +311,28 @@ void run(const GemmCall<T>& g, void* scratch) {
   }
 }
 
+template <class T>
+void run_blocking(const GemmCall<T>& g, const GemmBlocking& chosen, void* scratch) {
+  if (chosen.path == GemmPath::no_product || g.alpha == 0) return run_without_product(g);
+  if (chosen.path == GemmPath::blocked) return run_blocks(g, chosen, scratch);
+  if (chosen.path == GemmPath::dots) return run_all_dots(g);
+  if (g.m == 1) return run_wide<T, 1, 8>(g);
+  if (g.m == 2) return run_wide<T, 2, 4>(g);
+  run_wide<T, 3, 3>(g);
+}
+
+template <class T>
+void run(const GemmCall<T>& g, void* scratch) {
+  run_blocking(g, blocking(g), scratch);
+}
+
 }  // namespace
 
-constinit const GemmKernels<float> gemm_f32 = {panel<float>, &scratch_bytes<float>, &run<float>,
-                                               &pack_whole_b<float>};
-constinit const GemmKernels<double> gemm_f64 = {panel<double>, &scratch_bytes<double>, &run<double>,
-                                                &pack_whole_b<double>};
+constinit const GemmKernels<float> gemm_f32 = {panel<float>,          &blocking<float>,
+                                               &scratch_bytes<float>, &run<float>,
+                                               &run_blocking<float>,  &pack_whole_b<float>};
+constinit const GemmKernels<double> gemm_f64 = {panel<double>,          &blocking<double>,
+                                                &scratch_bytes<double>, &run<double>,
+                                                &run_blocking<double>,  &pack_whole_b<double>};
 
 }  // namespace ondine::math::ONDINE_ISA

@@ -28,12 +28,28 @@ struct GemmCall {
   const T* addend = nullptr;  // what beta multiplies; C when null
 };
 
+// How a product is computed. Follows from its sizes, its strides and whether B is packed.
+enum class GemmPath : std::uint8_t {
+  no_product,  // an operand has no elements: beta, biases and activation alone
+  few_rows,    // up to 3 rows and B stored by rows: wide blocks, nothing packed
+  dots,        // up to 4 rows and B stored by columns: dot products, nothing packed
+  blocked      // anything else
+};
+struct GemmBlocking {
+  GemmPath path = GemmPath::no_product;
+  bool pack_a = false, pack_b = false;
+  std::int64_t mr = 0, mc = 0, kc = 0;  // rows of a micro kernel and of a block, terms of a block
+};
+
 template <class T>
 struct GemmKernels {
-  std::int64_t nr;  // width of a panel of B
+  std::int64_t nr;                                    // width of a panel of B
+  GemmBlocking (*blocking)(const GemmCall<T>& call);  // of an alpha other than 0
   // What `run` needs; grows with m, n and k. Only shapes and strides of the call are read.
   std::int64_t (*scratch_bytes)(const GemmCall<T>& call);
   void (*run)(const GemmCall<T>& call, void* scratch);
+  // `run` of a call whose blocking is known.
+  void (*run_blocking)(const GemmCall<T>& call, const GemmBlocking& blocking, void* scratch);
   // All of B (n, k and its strides are read) in panels, as b_packed wants them; writes up to a
   // vector behind them.
   void (*pack_b)(const GemmCall<T>& call, T* panels);

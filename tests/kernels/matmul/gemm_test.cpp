@@ -200,6 +200,51 @@ TEST_CASE("a workspace for one thread is enough for a pool of more") {
   CHECK(same_bits(c, run(t, 1, kernels())));
 }
 
+TEMPLATE_TEST_CASE("a product made for some threads runs on pools of any size", "", float, double) {
+  for (const bool trans : {false, true}) {
+    auto t = make_case<TestType>(150, 330, 200, trans, !trans, 1, 3);
+    const auto expected = run(t, 1, kernels());
+    for (const int made_for : {1, 2, 4}) {
+      const GemmPrimitive<TestType> gemm(t.shape, t.batch.count, made_for);
+      for (const int threads : {1, 3, 4}) {
+        ThreadPool pool(threads);
+        Scratch scratch(gemm.workspace());
+        auto c = t.c;
+        gemm.run(pool, t.batch, t.a.data(), t.b.data(), c.data(), t.options, scratch);
+        CHECK(scratch.intact());
+        CHECK(same_bits(c, expected));
+      }
+    }
+  }
+}
+
+TEMPLATE_TEST_CASE("a product is named after how its tiles are computed", "", float, double) {
+  const auto name = [](const GemmShape& shape) {
+    return std::string(GemmPrimitive<TestType>(shape, 1, 2).name());
+  };
+  CHECK(name({.m = 3, .n = 100, .k = 50}) == "few_rows");
+  CHECK(name({.m = 100, .n = 1, .k = 50, .trans_a = true}) == "few_rows");
+  CHECK(name({.m = 4, .n = 100, .k = 50}) == "blocked");
+  CHECK(name({.m = 4, .n = 100, .k = 50, .trans_b = true}) == "dots");
+  CHECK(name({.m = 100, .n = 1, .k = 50}) == "dots");
+  CHECK(name({.m = 5, .n = 100, .k = 50, .trans_b = true}) == "blocked");
+  CHECK(name({.m = 4, .n = 100, .k = 0}) == "no_product");
+  CHECK(GemmPrimitive<TestType>({.m = 0, .n = 100, .k = 5}, 1, 2).workspace() == 0);
+}
+
+TEMPLATE_TEST_CASE("a product with an alpha of 0 reads no factor", "", float, double) {
+  for (const Index m : {1, 4, 60}) {
+    auto t = make_case<TestType>(m, 70, 90, false, true, 1);
+    t.options.alpha = 0;
+    std::fill(t.a.begin(), t.a.end(), TestType(NAN));
+    auto expected = t;
+    std::fill(expected.a.begin(), expected.a.end(), TestType(0));
+    for (const auto* kernels : all_kernels()) {
+      CHECK(worst_error(run(t, 2, *kernels), reference(expected)) < tolerance<TestType>);
+    }
+  }
+}
+
 TEMPLATE_TEST_CASE("beta multiplies the addend, where there is one, in place of C", "", float,
                    double) {
   for (const Index m : {1, 2, 3, 14, 61}) {
