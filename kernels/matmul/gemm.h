@@ -1,4 +1,4 @@
-// The rules of Gemm, which operators that fuse something into it share.
+// The rules that Gemm shares with GemmActivation.
 #pragma once
 
 #include "graph/contract/infer.h"

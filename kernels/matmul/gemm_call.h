@@ -1,4 +1,4 @@
-// Where the sizes and strides of a product stand in a kernel's arguments.
+// The call of a kernel for a product of given sizes and strides.
 #pragma once
 
 #include "kernels/matmul/gemm_primitive.h"
@@ -6,7 +6,7 @@
 
 namespace ondine::math {
 
-// All of a call but op(B), which is read where it lies or packed, and but the pointers.
+// Everything but the layout of op(B), which may be packed, and the pointers.
 template <class T>
 GemmCall<T> call_without_b(const GemmShape& s, const GemmOptions<T>& o) {
   GemmCall<T> call{};

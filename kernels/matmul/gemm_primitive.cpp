@@ -15,7 +15,7 @@ std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b;
 constexpr std::int64_t chunk_work = std::int64_t{1} << 21;
 constexpr std::int64_t chunk_work_vector = std::int64_t{1} << 18;
 
-// Few rows take other ways: where C has more, no tile may have so few.
+// Few rows are computed in another way: where C has more rows, no tile may have so few.
 constexpr std::int64_t few_rows = 4;
 
 // One column as one row: C^T = op(B)^T op(A)^T.

@@ -22,9 +22,9 @@ GemmCall<T> call_of(const GemmShape& s, const GemmOptions<T>& o) {
 
 template <class T>
 std::int64_t packed_elements(std::int64_t n, std::int64_t k, const Kernels& kernels) {
-  constexpr std::int64_t slack = 64;  // the last store of a panel may spill over
+  constexpr std::int64_t padding = 64;  // the last store of a panel may spill over
   const std::int64_t nr = kernel_set<T>(kernels).gemm->nr;
-  return checked_add(checked_mul(checked_mul(checked_add(n, nr - 1) / nr, nr), k), slack);
+  return checked_add(checked_mul(checked_mul(checked_add(n, nr - 1) / nr, nr), k), padding);
 }
 
 template <class T>

@@ -202,7 +202,7 @@ Val sum_or_none(Val a, Val b) { return a && b ? a + b : a ? a : b; }
 
 std::vector<Val> grad(GradContext& g) {
   const bool train = training(g);
-  const bool apart = spatial(g);
+  const bool spatial_statistics = spatial(g);
   const Val x = g.x(0);
   const Val scale = g.x(1);
   const Val mean = g.y(3);
@@ -216,13 +216,13 @@ std::vector<Val> grad(GradContext& g) {
     parts = g.builder().nodes("BatchNormalizationGrad", inputs,
                               {{"epsilon", g.attr_float("epsilon", 1e-5F)},
                                {"constant_statistics", std::int64_t{!train}},
-                               {"spatial", std::int64_t{apart}}},
+                               {"spatial", std::int64_t{spatial_statistics}}},
                               3, ondine_domain);
     result[1] = parts[1];
     result[2] = parts[2] ? graph::cast(parts[2], g.x(2).dtype()) : Val();
   }
   Val dx = parts[0];
-  // What comes through the statistics: as outputs, or kept for a derivative of higher order.
+  // The share that passes through the statistics: as outputs, or saved for a higher derivative.
   const auto through = [&](std::size_t running, std::size_t used, double share) {
     Val running_part = g.dy(running);
     if (running_part && train) running_part = running_part * share;
@@ -233,7 +233,7 @@ std::vector<Val> grad(GradContext& g) {
   Val dmean = through(1, 3, 1 - momentum);
   Val dvariance = through(2, 4, 1 - momentum);
   if (!train) {
-    // mean and variance are inputs: dy reaches them by the formula, kept ones as they are.
+    // mean and variance are inputs: dy reaches them by the formula, saved ones directly.
     if (parts[1]) {
       const Val denominator = graph::cast(variance, x.dtype()) + epsilon;
       const Val s = graph::cast(scale, x.dtype());
@@ -248,12 +248,12 @@ std::vector<Val> grad(GradContext& g) {
     // d mean / dx = 1 / count and d var / dx = 2 (x - mean) / count: as means over the batch.
     const Val ones = dmean || dvariance ? graph::full_like(x, 1) : Val();
     const auto spread = [&](Val v) {
-      const Val count = graph::reduce_sum(ones, batch_axes(x, apart), true);
-      return per_channel(v, x, apart) / count;
+      const Val count = graph::reduce_sum(ones, batch_axes(x, spatial_statistics), true);
+      return per_channel(v, x, spatial_statistics) / count;
     };
     if (dmean) dx = sum_or_none(dx, graph::expand_like(spread(dmean), x));
     if (dvariance) {
-      const Val centred = x - per_channel(graph::cast(mean, x.dtype()), x, apart);
+      const Val centred = x - per_channel(graph::cast(mean, x.dtype()), x, spatial_statistics);
       dx = sum_or_none(dx, centred * (spread(dvariance) * 2));
     }
     if (g.dy(1)) result[3] = g.dy(1) * momentum;
@@ -266,9 +266,9 @@ std::vector<Val> grad(GradContext& g) {
 }  // namespace
 
 void infer_batch_normalization_grad(InferContext& context) {
-  const bool apart = context.attr_int("spatial", 1) != 0;
+  const bool spatial_statistics = context.attr_int("spatial", 1) != 0;
   Dim count;
-  if (context.ranked(1)) count = channels(context.dims(1), apart);
+  if (context.ranked(1)) count = channels(context.dims(1), spatial_statistics);
   for (std::size_t i = 2; i < 5; ++i) {
     if (context.ranked(i)) count = unify(count, product(context.dims(i)), "numbers of channels");
   }
@@ -328,22 +328,24 @@ namespace {
 
 std::vector<Val> expand_grad(ExpandContext& context) {
   const bool constant = context.attr_int("constant_statistics", 0) != 0;
-  const bool apart = context.attr_int("spatial", 1) != 0;
+  const bool spatial_statistics = context.attr_int("spatial", 1) != 0;
   const Val dy = context.x(0);
   const Val x = context.x(1);
   const auto along = [&](std::size_t i) {
-    return per_channel(graph::cast(context.x(i), x.dtype()), x, apart);
+    return per_channel(graph::cast(context.x(i), x.dtype()), x, spatial_statistics);
   };
   const double epsilon = context.attr_float("epsilon", 1e-5F);
   const Val inverse = 1.0 / unary("Sqrt", along(4) + epsilon);
   const Val xhat = (x - along(3)) * inverse;
   const auto total = [&](Val v) {
-    const Val sum = graph::reduce_sum(v, batch_axes(x, apart), false);
+    const Val sum = graph::reduce_sum(v, batch_axes(x, spatial_statistics), false);
     const Val like = context.x(2);
     return graph::cast(x.rank() == 1 ? graph::reshape_like(sum, like) : sum, like.dtype());
   };
   Val inner = dy;
-  if (!constant) inner = dy - batch_mean(dy, apart) - xhat * batch_mean(dy * xhat, apart);
+  if (!constant)
+    inner =
+        dy - batch_mean(dy, spatial_statistics) - xhat * batch_mean(dy * xhat, spatial_statistics);
   return {along(2) * inverse * inner, total(dy * xhat), total(dy)};
 }
 

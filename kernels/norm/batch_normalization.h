@@ -1,5 +1,5 @@
-// What BatchNormalization shares with BatchNormalizationActivation, which has a sixth input and
-// bounds.
+// The rules that BatchNormalization shares with BatchNormalizationActivation, which has a sixth
+// input and bounds.
 #pragma once
 
 #include "graph/contract/infer.h"
@@ -18,7 +18,7 @@ ActivationBounds activation_bounds(const graph::NodeView& node);
 // (x, scale, bias, mean, variance, addend)
 void infer_batch_normalization(graph::InferContext& context);
 graph::Kernel bind_batch_normalization(graph::BindContext& context);
-// y again, from the statistics that outputs 3 and 4 keep where they are wanted (OpDef).
+// OpDef::make_repeatable: a copy computes y from the statistics that outputs 3 and 4 keep.
 bool repeat_batch_normalization(graph::Node& copy);
 // (dy, x, scale, mean, variance, bias): with the bias, dy counts within the bounds alone.
 void infer_batch_normalization_grad(graph::InferContext& context);

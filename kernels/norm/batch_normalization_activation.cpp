@@ -1,11 +1,9 @@
-// batch_normalization_activation.cpp — ai.ondine, what fusion passes put in the place of
-//   BatchNormalizationActivation      y = Relu or Clip of (BatchNormalization of x, plus an
-//   addend),
+// batch_normalization_activation.cpp — ai.ondine, the results of fusion passes:
+//   BatchNormalizationActivation      y = Relu or Clip of (BatchNormalization of x, plus addend),
 //                                     with the other outputs of BatchNormalization
-//   BatchNormalizationActivationGrad  BatchNormalizationGrad of the activation's derivative,
-//   without
+//   BatchNormalizationActivationGrad  BatchNormalizationGrad through the activation, without
 //                                     addend: (dy, x, scale, mean, variance, bias). Which side of
-//                                     its bounds an element was on is computed again from x.
+//                                     its bounds an element was on is recomputed from x.
 // Attributes: relu = 1, or low and high; those of BatchNormalization-15, of the derivative
 // constant_statistics = 1 without training_mode.
 #include "kernels/common/expansion.h"

@@ -1,6 +1,6 @@
-// group_normalization.cpp — InstanceNormalization: each channel of each sample standardized, then
-// scaled by its scale and bias; GroupNormalization: each group of channels. Scale and bias are per
-// group in version 18, per channel from 21 on. Both expand into Normalize.
+// group_normalization.cpp — InstanceNormalization: each channel of each sample normalized, then
+// multiplied by its scale and shifted by its bias; GroupNormalization: each group of channels.
+// Scale and bias are per group in version 18, per channel from 21 on. Both expand into Normalize.
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
 
@@ -42,7 +42,7 @@ void infer_group(InferContext& context) {
   context.set_output(0, context.input(0));
 }
 
-Val standardize_from(const NodeView& node, Val x, std::int64_t axis) {
+Val normalize_from(const NodeView& node, Val x, std::int64_t axis) {
   return x.builder().node("Normalize", {x},
                           {{"axis", axis}, {"epsilon", node.attr_float("epsilon", 1e-5F)}},
                           ondine_domain);
@@ -65,8 +65,8 @@ std::vector<Val> expand_instance(ExpandContext& context) {
   require_ranked(context, x);
   const std::size_t more = x.rank() - 2;
   // Without spatial axes every channel has one element.
-  const Val wide = more == 0 ? graph::unsqueeze(x, {2}) : x;
-  Val y = standardize_from(context, wide, 2);
+  const Val spatial = more == 0 ? graph::unsqueeze(x, {2}) : x;
+  Val y = normalize_from(context, spatial, 2);
   if (more == 0) y = graph::squeeze(y, {2});
   return {y * trailing_ones(context.x(1), more) + trailing_ones(context.x(2), more)};
 }
@@ -77,7 +77,7 @@ std::vector<Val> expand_group(ExpandContext& context) {
   const std::int64_t count = groups(context);
   const std::size_t more = x.rank() - 2;
   const Val grouped = graph::reshape(x, {0, count, -1});
-  const Val y = standardize_from(context, grouped, 2);
+  const Val y = normalize_from(context, grouped, 2);
   if (context.version() < 21) {
     const Val scaled = y * trailing_ones(context.x(1), 1) + trailing_ones(context.x(2), 1);
     return {graph::reshape_like(scaled, x)};

@@ -69,10 +69,10 @@ class RowIn {
       auto rest = static_cast<std::int64_t>(at);
       std::int64_t stride = 1;
       for (std::size_t i = 0; i < have.rank(); ++i) {
-        const std::int64_t extent = row[row.rank() - 1 - i];
+        const std::int64_t dim = row[row.rank() - 1 - i];
         const std::int64_t own = have[have.rank() - 1 - i];
-        if (own != 1) from_[at] += rest % extent * stride;
-        rest /= extent;
+        if (own != 1) from_[at] += rest % dim * stride;
+        rest /= dim;
         stride *= own;
       }
     }
@@ -133,7 +133,7 @@ std::vector<std::int64_t> row_axes(const NodeView& node, Val x) {
 
 std::vector<Val> grad(GradContext& g) {
   const Val x = g.x(0);
-  // Statistics that were rounded are found again.
+  // Statistics that were rounded are computed again.
   const bool exact = stash(g, x.dtype()) == arithmetic(x.dtype());
   const bool own = g.node().op->domain == ondine_domain;
   std::vector<Val> result(3);

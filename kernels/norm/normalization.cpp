@@ -31,10 +31,10 @@ std::vector<Val> expand_rms(ExpandContext& context) {
   std::vector<std::int64_t> axes;
   for (std::size_t i = axis; i < x.rank(); ++i) axes.push_back(static_cast<std::int64_t>(i));
   // 16-bit elements are squared and summed in float.
-  const Val wide = graph::cast(x, x.dtype() == DType::float64 ? DType::float64 : DType::float32);
-  const Val square = graph::reduce_mean(wide * wide, axes, true);
+  const Val compute = graph::cast(x, x.dtype() == DType::float64 ? DType::float64 : DType::float32);
+  const Val square = graph::reduce_mean(compute * compute, axes, true);
   const Val root = unary("Sqrt", square + double{context.attr_float("epsilon", 1e-5F)});
-  return {graph::cast(wide / root, context.x(1).dtype()) * context.x(1)};
+  return {graph::cast(compute / root, context.x(1).dtype()) * context.x(1)};
 }
 
 void infer_lp(InferContext& context) {

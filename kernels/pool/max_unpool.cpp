@@ -1,4 +1,4 @@
-// max_unpool.cpp — y = 0 but y[I] = x, I being MaxPool's indices into an array whose extents are
+// max_unpool.cpp — y = 0 but y[I] = x, I being MaxPool's indices into an array whose dims are
 // (in - 1) stride - pads + kernel; with output_shape that array is the first part of y. dx = dy[I].
 // Version 22 added bfloat16.
 #include <algorithm>
@@ -25,9 +25,9 @@ struct Unpooled {
       offset.push_back(axis.kernel - checked_add(axis.begin, axis.end));
     }
   }
-  std::int64_t extent(std::size_t axis, std::int64_t in) const {
+  std::int64_t dim(std::size_t axis, std::int64_t in) const {
     const auto whole = checked_add(checked_mul(in - 1, factor[axis]), offset[axis]);
-    if (whole < 0) fail(ErrorCode::mismatch, "padding leaves nothing of axis ", axis);
+    if (whole < 0) fail(ErrorCode::mismatch, "padding removes all elements of axis ", axis);
     return whole;
   }
 };
@@ -42,7 +42,7 @@ void infer(InferContext& context) {
   }
   Dims whole;
   for (std::size_t i = 0; i < x.size(); ++i) {
-    whole.push_back(i < 2 ? x[i] : x[i].known() ? Dim(unpooled.extent(i, x[i].size())) : Dim());
+    whole.push_back(i < 2 ? x[i] : x[i].known() ? Dim(unpooled.dim(i, x[i].size())) : Dim());
   }
   if (!context.has_input(2)) return context.set_output(0, context.dtype(0), whole);
   const auto wanted = spelled_dims(context, 2);
@@ -65,7 +65,7 @@ Kernel bind(BindContext& context) {
   const Shape x = context.shape(0);
   const Shape y = *context.output_shape(0);
   Shape whole = x;
-  for (std::size_t i = 2; i < x.rank(); ++i) whole[i] = unpooled.extent(i, x[i]);
+  for (std::size_t i = 2; i < x.rank(); ++i) whole[i] = unpooled.dim(i, x[i]);
   const std::int64_t count = x.size();
   const std::int64_t limit = whole.size();
   const std::int64_t size = y.size();

@@ -1,4 +1,4 @@
-// What pooling operators share. x is [N, C, spatial...].
+// Shape rules and descriptors that pooling operators share. x is [N, C, spatial...].
 #pragma once
 
 #include "graph/contract/infer.h"

@@ -7,13 +7,13 @@
 
 namespace ondine::kernels {
 
-// From the last step to the first, in blocks of steps: the derivatives by the gates of a block give
-// what it adds to those by W, R, B and P, and those by its rows of X.
+// From the last step to the first, in blocks of steps. The derivatives with respect to the gates of
+// a block give its share of dW, dR, dB and dP, and its rows of dX.
 //
 // Cell::Backward:
-//   direct_gates, bypasses_r    gates whose R multiplies h itself; whether a part of h passes R by
+//   direct_gates, bypasses_r    gates whose R multiplies h itself; whether part of h bypasses R
 //   adds_dy                     cell() adds dY to dh
-//   prepare(args, d)            what the steps of a direction multiply with
+//   prepare(args, d)            the weights that the steps of a direction multiply with
 //   cell(step, row)             the derivative of one cell
 //   through_r(step, weights)    dh before the step from dgates, without the bypass
 //   add_r_gradient(block, dr)
@@ -49,7 +49,7 @@ class BackwardDriver {
   }
 
  private:
-  // Of the products of a block.
+  // For the products of a block of so many rows.
   void add_workspaces(std::int64_t rows, int threads) {
     const auto add = [&](const math::GemmShape& shape) {
       work_bytes_ = std::max(work_bytes_, math::gemm_workspace<C>(shape, 1, threads));

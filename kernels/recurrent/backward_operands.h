@@ -8,7 +8,7 @@
 
 namespace ondine::kernels {
 
-// Those of one call, in the type that is computed in; nullptr where there is none.
+// The operands of one call, in the type that is computed in; nullptr where one is absent.
 template <class C>
 struct BackwardArgs {
   graph::KernelContext& call;

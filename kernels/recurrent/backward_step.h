@@ -6,9 +6,10 @@
 
 namespace ondine::kernels {
 
-// Scratch memory of a direction. dh and dc: the derivatives by the state, [batch, hidden_size].
-// bypass: what of dh reaches the state before past R. The others have the rows of a block of steps:
-// the derivatives by what is kept of the gates, and h before each step.
+// Scratch memory of a direction. dh and dc: derivatives with respect to the state, [batch,
+// hidden_size]. bypass: the part of dh that reaches the previous state without passing R. The
+// others have the rows of a block of steps: derivatives with respect to the saved gates, and h
+// before each step.
 template <class C>
 struct BackwardMemory {
   C *dh, *dc, *bypass, *dgates, *previous_h;
@@ -19,8 +20,8 @@ struct StepBlock {
   std::int64_t first, last, start;
 };
 
-// One sample in one step. In: dh (with dy, unless the cell adds it) and dc after the step; what is
-// kept of the gates and h before it. Out: dgates, dc before the step, bypass.
+// One sample in one step. In: dh (with dy, unless the cell adds it) and dc after the step; the
+// saved gates and h before it. Out: dgates, dc before the step, bypass.
 template <class C>
 struct BackwardRow {
   std::int64_t b;
@@ -55,7 +56,7 @@ class BackwardStep {
   C* previous_h(std::int64_t b) const {
     return memory_.previous_h + (s_.row(t, b) - start_) * s_.hidden_size;
   }
-  // Of the computed step `at`, where it is not this one.
+  // Of the computed step `at`, which need not be this one.
   const C* gates(std::int64_t b, std::int64_t at) const {
     return args.gates + (d * s_.rows() + s_.row(s_.step(d, at), b)) * s_.saved_width();
   }
@@ -64,7 +65,8 @@ class BackwardStep {
     return args.cells + (d * s_.rows() + s_.row(s_.step(d, at), b)) * s_.hidden_size;
   }
   const C* cells(std::int64_t b) const { return cells(b, i); }
-  // Those of the step before, or the initial ones, perhaps in `memory` [hidden_size].
+  // The cells of the previous step, or the initial ones, which may be put into `memory`
+  // [hidden_size].
   const C* previous_cells(std::int64_t b, C* memory) const {
     if (i > 0) return cells(b, i - 1);
     load_state(s_, args.initial_c, s_.state_offset(d, b), memory);
@@ -76,7 +78,7 @@ class BackwardStep {
   }
   const C* dy(std::int64_t b) const { return dy(b, i); }
 
-  // Writes h before the step: what the step before gave, or the initial one.
+  // Writes h before the step: the result of the previous step, or the initial h.
   void load_previous_h(std::int64_t b) const {
     C* h = previous_h(b);
     if (i == 0 || !valid(s_.step(d, i - 1), b)) {
@@ -109,7 +111,7 @@ struct BackwardBlock {
   std::int64_t d, rows;
   std::int64_t start;  // the first row in X
   const C *dgates, *previous_h;
-  math::GemmOptions<C> options;  // adds to what earlier blocks gave
+  math::GemmOptions<C> options;  // accumulates over the blocks
   math::Workspace workspace;
 };
 

@@ -1,4 +1,4 @@
-// The walk of RNN, GRU and LSTM over the sequence.
+// Runs RNN, GRU and LSTM over the sequence.
 #pragma once
 
 #include "kernels/recurrent/forward_operands.h"
@@ -6,8 +6,8 @@
 
 namespace ondine::kernels {
 
-// One sample in one step. In: x W + the biases, and the state before. Out: what is kept of the
-// gates, and the state after.
+// One sample in one step. In: x W + the biases, and the state before. Out: the gates as they are
+// saved for the derivative, and the state after.
 template <class C>
 struct ForwardRow {
   std::int64_t b;
@@ -74,7 +74,7 @@ class ForwardStep {
 
 // Cell::Forward:
 //   r_bias_columns()    columns of R's bias that are added to X W
-//   prepare(args, d)    what the steps of a direction multiply with
+//   prepare(args, d)    the weights that the steps of a direction multiply with
 //   step(step, weights) adds the products with R and calls step.finish
 template <class Cell>
 class ForwardDriver {

@@ -8,7 +8,7 @@
 
 namespace ondine::kernels {
 
-// Those of one call, in the type that is computed in; nullptr where there is none.
+// The operands of one call, in the type that is computed in; nullptr where one is absent.
 template <class C>
 struct ForwardArgs {
   graph::KernelContext& call;
@@ -47,7 +47,7 @@ class ForwardOperands {
         h_(scratch.add<C>(s.batch_size * s.hidden_size)),
         c_(scratch.add<C>(s.batch_size * s.hidden_size)) {}
 
-  // Error(mismatch) when sequence_lens holds a length that X has not.
+  // Error(mismatch) when sequence_lens holds a negative length or one above that of X.
   ForwardArgs<C> load(graph::KernelContext& call) const {
     const auto* lengths = has_lengths_ ? call.in<std::int32_t>(In::sequence_lens) : nullptr;
     if (lengths != nullptr) check_lengths(lengths);
@@ -91,7 +91,7 @@ class ForwardOperands {
     if (args.y_c != nullptr) std::copy_n(c, s_.hidden_size, args.y_c + offset);
   }
 
-  // The bias of X W, in scratch memory: that of W, and of the first `r_columns` that of R too.
+  // The bias of X W, in scratch memory: that of W plus, for the first `r_columns`, that of R.
   // nullptr without B.
   const C* input_bias(const ForwardArgs<C>& args, std::int64_t d, std::int64_t r_columns) const {
     if (args.b == nullptr) return nullptr;

@@ -87,7 +87,7 @@ class FusedLstm {
     }
   }
 
-  // h after the i-th computed step: in Y, or in one of two scratch memories.
+  // h after the i-th computed step: in Y, or in one of two scratch buffers.
   Rows hidden_rows(const Direction& direction, std::int64_t i) const {
     const ForwardArgs<C>& args = direction.args;
     if (args.y == nullptr) {
@@ -99,7 +99,7 @@ class FusedLstm {
     return {args.y + first, s_.y_offset(direction.d, t, 1) - first};
   }
 
-  // h before it; null stands for zeros.
+  // h before the i-th computed step; null stands for zeros.
   Rows previous_hidden_rows(const Direction& direction, std::int64_t i) const {
     if (i > 0) return hidden_rows(direction, i - 1);
     const bool zeros = direction.args.initial_h == nullptr;

@@ -68,7 +68,7 @@ class LstmForward : public DirectForward<C> {
   std::size_t rows_;  // the four gates of each sample
 };
 
-// The derivative of an LSTM's cell is up to the class derived from it.
+// The part of the derivative that LSTM cells share; a derived class adds the cell itself.
 template <class C>
 class LstmBackwardBase : public DirectBackward<C, 4> {
  public:
@@ -116,7 +116,7 @@ class LstmBackward : public LstmBackwardBase<C> {
     C *dc = row.dc, *g = row.dgates;
     const C* peephole = lstm_peepholes(this->s_, step.args, step.d);
     through_output(step, row, rows);
-    // dgates takes the derivatives by the gates first.
+    // dgates first holds the derivatives with respect to the activated gates.
     for (std::int64_t k = 0; k < n; ++k) {
       if (peephole != nullptr) dc[k] += peephole[n + k] * g[n + k];
       const bool tied = this->s_.input_forget;
@@ -154,7 +154,7 @@ class LstmBackward : public LstmBackwardBase<C> {
     return rows;
   }
 
-  // h = o output(c): dc, and the derivative by the input of o.
+  // h = o output(c): dc, and the derivative with respect to the input of o.
   void through_output(const BackwardStep<C>& step, const BackwardRow<C>& row,
                       const Rows& rows) const {
     const std::int64_t n = this->s_.hidden_size;

@@ -1,7 +1,7 @@
 // gru.cpp — GRU: z = f(W_z x + R_z h), r = f(W_r x + R_r h), h = (1 - z) g + z h with
 // g = g(W_h x + R_h (r h)) or, with linear_before_reset (version 3), g(W_h x + r (R_h h)), each
-// with its biases. 14 added layout, 22 bfloat16. Kept for the derivative: the inputs of the
-// activations of z, r and g, and what stands in brackets. GRUGrad (ai.ondine): see
+// with its biases. 14 added layout, 22 bfloat16. Saved for the derivative: the inputs of
+// the activations of z, r and g, and the value in brackets. GRUGrad (ai.ondine): see
 // RecurrentGradInput.
 #include "kernels/common/op.h"
 #include "kernels/recurrent/gru_cell.h"

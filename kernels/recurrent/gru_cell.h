@@ -1,4 +1,4 @@
-// The cell of GRU. Gates in the order update, reset, candidate; the fourth part of what is kept is
+// The cell of GRU. Gates in the order update, reset, candidate; the fourth part that is saved is
 // r h, or R_h h with its bias (linear_before_reset).
 #pragma once
 
@@ -61,7 +61,7 @@ class GruForward {
   }
 
  private:
-  // h or r h times so many gates of R.
+  // h, or r h, times this many gates of R.
   static StepShape step_shape(const Recurrence& s, std::int64_t gates) {
     return {.n = gates * s.hidden_size,
             .k = s.hidden_size,
@@ -203,7 +203,7 @@ class GruBackward {
   }
 
  private:
-  // The derivatives of so many gates times R.
+  // The derivatives of this many gates times R.
   static StepShape step_shape(const Recurrence& s, std::int64_t gates, std::int64_t ldc) {
     return {.n = s.hidden_size,
             .k = gates * s.hidden_size,
@@ -220,7 +220,7 @@ class GruBackward {
     return {rows, rows + n, rows + 2 * n, rows + 3 * n};
   }
 
-  // The derivative by r h, and from it those by r and, past R, by h.
+  // The derivative with respect to r h, and from it those of r and, bypassing R, of h.
   void through_reset(const BackwardStep<C>& step, const Weights& weights) const {
     const std::int64_t n = s_.hidden_size;
     candidate_product_.run(step.args.call, weights.r_candidate, step.first, step.samples(),

@@ -1,6 +1,6 @@
 // lstm.cpp — LSTM: with i, o, f = sigmoid and g = tanh of (W x + R h + biases), each with its
 // peephole, c = f c + i g and h = o tanh c; other activations as attributes. input_forget: f = 1 -
-// i. 14 added layout, 22 bfloat16. Kept for the derivative: the inputs of the gates (of a standard
+// i. 14 added layout, 22 bfloat16. Saved for the derivative: the inputs of the gates (of a standard
 // LSTM the gates) and the cells. LSTMGrad (ai.ondine): see RecurrentGradInput.
 #include "kernels/common/op.h"
 #include "kernels/recurrent/fused_lstm.h"

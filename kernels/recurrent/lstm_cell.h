@@ -1,4 +1,4 @@
-// The cells of an LSTM with its usual activations.
+// The cells of an LSTM with the default activations.
 #pragma once
 
 #include "kernels/simd/isa.h"

@@ -2,7 +2,7 @@
 //
 // Operators: RNN, GRU, LSTM; RNNGrad, GRUGrad, LSTMGrad (ai.ondine). An operator's file holds its
 // cell, a policy with which ForwardDriver and BackwardDriver walk over the sequence:
-//   traits                what the drivers need to know about the cell
+//   traits                the numbers of gates and states that the drivers need
 //   Forward, Backward     the products with R of one step and the cells of its samples
 //   a step of graph nodes, for second derivatives
 // Implementations, in the order in which they are tried:
@@ -23,12 +23,12 @@ namespace ondine::kernels {
 
 struct CellTraits {
   std::int64_t gates;        // blocks of hidden_size rows in W and R
-  std::int64_t saved_gates;  // blocks of hidden_size values kept for the derivative
+  std::int64_t saved_gates;  // blocks of hidden_size values saved for the derivative
   bool cell_state;           // initial_c, Y_c and the cells of all steps
   std::span<const std::string_view> activations;  // default ones of a direction
 };
 
-// Positions of operands.
+// Positions of inputs and outputs.
 struct RecurrentInput {
   enum : std::size_t { x, w, r, b, sequence_lens, initial_h, initial_c, p, count };
 };
@@ -38,7 +38,7 @@ struct RecurrentGradInput {  // after those of the operator
 struct RecurrentGradOutput {
   enum : std::size_t { dx, dw, dr, db, dinitial_h, dinitial_c, dp, count };
 };
-// The operator's own outputs, then what is kept for the derivative.
+// The outputs of the standard, then those that are saved for the derivative.
 struct RecurrentOutput {
   explicit constexpr RecurrentOutput(const CellTraits& cell)
       : y_c(cell.cell_state ? 2 : absent),
@@ -105,7 +105,8 @@ struct Recurrence {
   bool fits_l2(std::int64_t columns) const noexcept {
     return columns <= (std::int64_t{1} << 18) / std::max<std::int64_t>(1, width());
   }
-  // The derivatives of so many steps are multiplied at once, while they are in the L2 cache.
+  // This many steps form a block, whose derivatives are multiplied at once while they are in the L2
+  // cache.
   std::int64_t block_steps() const noexcept;
 };
 
@@ -117,7 +118,7 @@ struct Directions {
   bool reverse = false;
 };
 
-// For binding: the shapes of X and R give the sizes.
+// When an operator is bound: the shapes of X and R give the sizes.
 Recurrence read_recurrence(const graph::NodeView& node, const CellTraits& cell, const Shape& x,
                            const Shape& r);
 

@@ -6,10 +6,11 @@
 
 namespace ondine::kernels {
 
-// A node RNNGrad, GRUGrad or LSTMGrad. Error(unsupported) for a derivative by what is kept for it.
+// A node RNNGrad, GRUGrad or LSTMGrad. Error(unsupported) where the outputs that are saved for it
+// are differentiated themselves.
 std::vector<graph::Val> recurrent_gradient(graph::GradContext& g, const CellTraits& cell);
 
-// Of RNNGrad, GRUGrad or LSTMGrad: the derivative of the derivative of the unrolled steps.
+// For RNNGrad, GRUGrad or LSTMGrad: the second derivative, of the unrolled steps.
 std::vector<graph::Val> recurrent_second_gradient(graph::GradContext& g, const CellTraits& cell,
                                                   UnrolledStep step);
 

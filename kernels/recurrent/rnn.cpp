@@ -1,5 +1,5 @@
 // rnn.cpp — RNN: h = f(W x + R h + Wb + Rb). Until version 7 output_sequence only said whether Y is
-// wanted; 14 added layout, 22 bfloat16. Kept for the derivative: the inputs of f.
+// wanted; 14 added layout, 22 bfloat16. Saved for the derivative: the inputs of f.
 // RNNGrad (ai.ondine): see RecurrentGradInput.
 #include <array>
 

@@ -7,12 +7,12 @@ namespace {
 // The maxima of a part of an output row and where they are in the plane.
 template <class T>
 struct Maxima {
-  alignas(64) T best[pool_outputs + pool_slack];
-  alignas(64) PoolCode<T> code[pool_outputs + pool_slack];
+  alignas(64) T best[pool_outputs + pool_padding];
+  alignas(64) PoolCode<T> code[pool_outputs + pool_padding];
 
   void find(const PoolShape& s, const PoolRow& row, std::int64_t od, std::int64_t oh,
             const T* plane, bool positions, const PoolKernels<T>& kernels) {
-    const std::int64_t n = row.out_w + pool_slack;
+    const std::int64_t n = row.out_w + pool_padding;
     std::fill(best, best + n, -std::numeric_limits<T>::infinity());
     if (positions) std::fill(code, code + n, none);
     for_rows_at(s, od, oh, [&](std::int64_t offset) {

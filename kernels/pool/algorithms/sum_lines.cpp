@@ -13,7 +13,7 @@ class SumLines final : public PoolAlgorithm<T> {
     this->for_planes(pool, [&](std::int64_t i) {
       const T* const plane = args.x + i * this->in_plane();
       T* const y = args.result + i * this->out_plane();
-      alignas(64) T sums[pool_outputs + pool_slack];
+      alignas(64) T sums[pool_outputs + pool_padding];
       for_parts(s, [&](std::int64_t from, const PoolRow& row) {
         const WindowCounts<T> counts(this->desc_, from, row.out_w);
         for_output_rows(s, [&](std::int64_t od, std::int64_t oh, std::int64_t output) {

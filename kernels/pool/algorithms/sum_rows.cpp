@@ -12,11 +12,11 @@ class SumRows final : public PoolAlgorithm<T> {
   void run(ThreadPool& pool, const PoolArgs<T>& args) const override {
     const PoolShape& s = this->desc_.shape;
     this->for_planes(pool, [&](std::int64_t i) {
-      alignas(64) T sums[pool_outputs + pool_slack];
+      alignas(64) T sums[pool_outputs + pool_padding];
       for_parts(s, [&](std::int64_t from, const PoolRow& row) {
         const WindowCounts<T> counts(this->desc_, from, row.out_w);
         for_output_rows(s, [&](std::int64_t od, std::int64_t oh, std::int64_t output) {
-          std::fill_n(sums, row.out_w + pool_slack, T{0});
+          std::fill_n(sums, row.out_w + pool_padding, T{0});
           for_rows_at(s, od, oh, [&](std::int64_t offset) {
             this->set_.pool->sum_line(row, args.x + i * this->in_plane() + offset, sums);
           });

@@ -7,12 +7,12 @@
 namespace ondine::math {
 
 // One row of pooling windows over one row of x: at most pool_outputs of them. Results are arrays
-// with room for pool_slack elements more.
+// with space for pool_padding elements more.
 struct PoolRow {
   std::int64_t in_w, out_w, kernel, stride, dilation, pad;
 };
 inline constexpr std::int64_t pool_outputs = 256;
-inline constexpr std::int64_t pool_slack = 16;
+inline constexpr std::int64_t pool_padding = 16;
 inline constexpr std::int64_t pool_span = 1024;
 template <class T>
 using PoolCode = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
