@@ -2,7 +2,8 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(_config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/ondine)
-install(TARGETS ondine EXPORT ondine_targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS ondine EXPORT ondine_targets
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY include/ondine DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT ondine_targets NAMESPACE ondine:: DESTINATION ${_config_dir})
 configure_package_config_file(cmake/ondine-config.cmake.in

@@ -6,20 +6,20 @@
 
 namespace ondine {
 
-Shape::Shape(std::span<const std::int64_t> extents) {
-  for (const auto extent : extents) push_back(extent);
+Shape::Shape(std::span<const std::int64_t> dims) {
+  for (const auto dim : dims) push_back(dim);
 }
 
-Shape Shape::filled(std::size_t rank, std::int64_t extent) {
+Shape Shape::filled(std::size_t rank, std::int64_t dim) {
   Shape shape;
-  for (std::size_t i = 0; i < rank; ++i) shape.push_back(extent);
+  for (std::size_t i = 0; i < rank; ++i) shape.push_back(dim);
   return shape;
 }
 
-void Shape::push_back(std::int64_t extent) {
+void Shape::push_back(std::int64_t dim) {
   if (rank_ == max_rank) fail(ErrorCode::limit, "rank above ", max_rank);
-  if (extent < 0) fail(ErrorCode::mismatch, "dim ", extent, " is negative");
-  extents_[rank_++] = extent;
+  if (dim < 0) fail(ErrorCode::mismatch, "dim ", dim, " is negative");
+  dims_[rank_++] = dim;
 }
 
 std::int64_t Shape::size() const { return size(0, rank_); }
@@ -31,9 +31,9 @@ std::int64_t Shape::size(std::size_t first, std::size_t last) const {
   std::int64_t product = 1;
   bool empty = false;
   for (std::size_t i = first; i < last; ++i) {
-    if (extents_[i] == 0) {
+    if (dims_[i] == 0) {
       empty = true;
-    } else if (__builtin_mul_overflow(product, extents_[i], &product) || product > largest) {
+    } else if (__builtin_mul_overflow(product, dims_[i], &product) || product > largest) {
       fail(ErrorCode::limit, "shape ", *this,
            " has more than 2^56 elements, not counting dims of 0");
     }
@@ -45,7 +45,7 @@ std::string Shape::to_string() const {
   std::string out = "[";
   for (std::size_t i = 0; i < rank_; ++i) {
     if (i > 0) out += ", ";
-    out += std::to_string(extents_[i]);
+    out += std::to_string(dims_[i]);
   }
   return out + "]";
 }

@@ -103,6 +103,13 @@ void Tensor::require(DType wanted) const {
   if (wanted != dtype_) fail(ErrorCode::mismatch, "tensor holds ", dtype_, ", not ", wanted);
 }
 
+std::size_t Tensor::require_index(std::size_t index) const {
+  if (index >= static_cast<std::size_t>(size())) {
+    fail(ErrorCode::mismatch, "element ", index, " of a tensor of shape ", shape_);
+  }
+  return index;
+}
+
 void Tensor::copy_from(const void* source) {
   if (dtype_ == DType::string) {
     std::copy_n(static_cast<const std::string*>(source), size(), static_cast<std::string*>(data_));

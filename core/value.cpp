@@ -53,17 +53,20 @@ Value Value::sparse(Tensor values, Tensor indices, const Shape& dense_shape) {
   return result;
 }
 
-const Tensor& Value::tensor() const {
+const Tensor& Value::tensor() const& {
   if (kind_ != Kind::tensor && kind_ != Kind::sparse_tensor) {
     fail(ErrorCode::mismatch, "value is a ", to_string(kind_), ", not a tensor");
   }
   return tensor_;
 }
 
-Tensor& Value::tensor() { return const_cast<Tensor&>(std::as_const(*this).tensor()); }
+Tensor& Value::tensor() & { return const_cast<Tensor&>(std::as_const(*this).tensor()); }
+Tensor Value::tensor() && { return std::move(tensor()); }
 
-const std::vector<Value>& Value::elements() const { return compound().elements; }
-const Tensor& Value::keys() const { return compound().keys; }
+const std::vector<Value>& Value::elements() const& { return compound().elements; }
+std::vector<Value> Value::elements() && { return compound().elements; }
+const Tensor& Value::keys() const& { return compound().keys; }
+Tensor Value::keys() && { return compound().keys; }
 const Shape& Value::dense_shape() const { return compound().dense_shape; }
 
 const Value::Compound& Value::compound() const {

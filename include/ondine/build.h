@@ -10,13 +10,14 @@
 #include <variant>
 #include <vector>
 
+#include <ondine/export.h>
 #include <ondine/tensor.h>
 
 namespace ondine {
 
 // Values are called by their names, which the caller keeps apart; whether the model is right is
 // found by check_model or Model::load. Not thread-safe.
-class ModelBuilder {
+class ONDINE_API ModelBuilder {
  public:
   using Dim = std::variant<std::int64_t, std::string>;  // a size, or a name for any size
   using Attribute =

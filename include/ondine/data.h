@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <ondine/dataset.h>
+#include <ondine/export.h>
 #include <ondine/limits.h>
 #include <ondine/model.h>
 
@@ -23,17 +24,17 @@ class Column;
 // Reads IDX (the MNIST family) or .npy, plain or gzip-compressed; the format is detected from the
 // contents. Throws Error(io), Error(corrupt), Error(unsupported) or Error(limit) with the file as
 // context.
-Tensor load_array(const std::filesystem::path& file, const Limits& limits = {});
+ONDINE_API Tensor load_array(const std::filesystem::path& file, const Limits& limits = {});
 // The members of an .npz; of any other file its one array, named by the file without extensions.
-NamedValues load_arrays(const std::filesystem::path& file, const Limits& limits = {});
+ONDINE_API NamedValues load_arrays(const std::filesystem::path& file, const Limits& limits = {});
 // Replaces the file in one step. Error(unsupported) for types that the format lacks.
-void save_array(const std::filesystem::path& file, const Tensor& tensor);
+ONDINE_API void save_array(const std::filesystem::path& file, const Tensor& tensor);
 
 // A value of a test data set and its name: what `type` (PortInfo::type) says it is; empty for a
 // TensorProto of any type. Only tensors have names.
-NamedValue load_value(const std::filesystem::path& file, std::string_view type,
-                      const Limits& limits = {});
-void save_value(const std::filesystem::path& file, const NamedValue& value);
+ONDINE_API NamedValue load_value(const std::filesystem::path& file, std::string_view type,
+                                 const Limits& limits = {});
+ONDINE_API void save_value(const std::filesystem::path& file, const NamedValue& value);
 
 struct DataSplits {
   NamedValues train;
@@ -44,16 +45,18 @@ struct DataSplits {
 // validation at the front or end of a name say where an array belongs and are cut off:
 // train-images-idx3-ubyte.gz is "images" of train, y_test.npy is "y" of validation. Throws
 // Error(mismatch) when a name is there twice, or nothing is found.
-DataSplits load_splits(std::span<const std::filesystem::path> places, const Limits& limits = {});
+ONDINE_API DataSplits load_splits(std::span<const std::filesystem::path> places,
+                                  const Limits& limits = {});
 
 // 0 .. n-1 in an order that is a pure function of (seed, epoch).
-std::vector<std::uint64_t> shuffled(std::uint64_t n, std::uint64_t seed, std::uint64_t epoch);
+ONDINE_API std::vector<std::uint64_t> shuffled(std::uint64_t n, std::uint64_t seed,
+                                               std::uint64_t epoch);
 
 // Takes rows of a data set as feeds. Elements are converted to the input's type, unsigned bytes for
 // a floating point input from 0..255 to 0..1. A row fits an input when their dims, without those
 // that are 1, are the same or one of the two merges neighbouring dims of the other: [28, 28] fits
 // [1, 28, 28] and [784], but [32, 32, 3] never fits [3, 32, 32]. Not thread-safe.
-class Feeder {
+class ONDINE_API Feeder {
  public:
   // Inputs get the columns that `map` says, else that of their own name, else the only one left
   // that fits; inputs with a default may stay without. Throws Error(mismatch) naming what does not
@@ -109,7 +112,7 @@ class Batch {
 
 // A range of batches. The last one may be shorter; it is left out where the inputs ask for a fixed
 // batch size, which `size` must then be. A batch is valid until the iterator moves.
-class Batches {
+class ONDINE_API Batches {
  public:
   class iterator {
    public:

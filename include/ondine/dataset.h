@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <ondine/export.h>
 #include <ondine/limits.h>
 #include <ondine/model.h>
 
@@ -53,7 +54,7 @@ struct Parts;
 
 // A training part and possibly a validation part. Copies share the data; immutable, so any number
 // of threads may read.
-class Dataset {
+class ONDINE_API Dataset {
  public:
   Dataset();  // no rows
   // What the places hold:

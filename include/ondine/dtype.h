@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include <ondine/export.h>
+
 namespace ondine {
 
 enum class DType : std::uint8_t {
@@ -69,21 +71,22 @@ using int2 = Byte<DType::int2>;
 
 // Bytes of one element in memory; 1 for the types under a byte, sizeof(std::string) for strings,
 // 0 for undefined.
-std::size_t size_of(DType dtype) noexcept;
+ONDINE_API std::size_t size_of(DType dtype) noexcept;
 // Bits of one element in a file; 0 for strings and undefined.
-std::size_t packed_bits(DType dtype) noexcept;
+ONDINE_API std::size_t packed_bits(DType dtype) noexcept;
 
 // The standard's spelling: "float", "int64", "float8e4m3fn", ...
-std::string_view to_string(DType dtype) noexcept;
+ONDINE_API std::string_view to_string(DType dtype) noexcept;
 // The inverse; undefined for any other text. Accepts "float32" and "float64" too.
-DType dtype_from_string(std::string_view name) noexcept;
+ONDINE_API DType dtype_from_string(std::string_view name) noexcept;
 
-bool is_float(DType dtype) noexcept;    // every floating point format, float8 and float4 included
-bool is_integer(DType dtype) noexcept;  // signed and unsigned, 2 to 64 bits; not boolean
-bool is_signed_integer(DType dtype) noexcept;
-bool is_complex(DType dtype) noexcept;
+ONDINE_API bool is_float(
+    DType dtype) noexcept;  // every floating point format, float8 and float4 included
+ONDINE_API bool is_integer(DType dtype) noexcept;  // signed and unsigned, 2 to 64 bits; not boolean
+ONDINE_API bool is_signed_integer(DType dtype) noexcept;
+ONDINE_API bool is_complex(DType dtype) noexcept;
 // float16, bfloat16, float32, float64: the types a derivative may have.
-bool is_differentiable(DType dtype) noexcept;
+ONDINE_API bool is_differentiable(DType dtype) noexcept;
 
 template <class T>
 struct DTypeOf;

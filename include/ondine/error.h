@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include <ondine/export.h>
+
 namespace ondine {
 
 enum class ErrorCode {
@@ -19,13 +21,13 @@ enum class ErrorCode {
 };
 
 // Stable lower-case name of a code, for example "invalid_model".
-const char* to_string(ErrorCode code) noexcept;
+ONDINE_API const char* to_string(ErrorCode code) noexcept;
 
 // Message first, then one line of context for each enclosing object, innermost first:
 //   inner dimensions differ: A has 3, B has 5
 //     in node 'fc1' (Gemm-13)
 //     in model 'mnist.onnx'
-class Error : public std::exception {
+class ONDINE_API Error : public std::exception {
  public:
   Error(ErrorCode code, std::string message);
 

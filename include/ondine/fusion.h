@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include <ondine/export.h>
+
 namespace ondine {
 
 // In the order in which they run. The recognitions run before derivatives are made.
@@ -26,10 +28,10 @@ enum class Fusion : std::uint8_t {
 };
 
 // "fuse_sgd_update" and so on. Static storage.
-const char* to_string(Fusion fusion) noexcept;
-std::span<const Fusion> all_fusions() noexcept;
+ONDINE_API const char* to_string(Fusion fusion) noexcept;
+ONDINE_API std::span<const Fusion> all_fusions() noexcept;
 // The fusions that a name stands for: one for each name of to_string and for the names that
 // earlier versions had, every one for "all". Error(mismatch) for any other name.
-std::vector<Fusion> fusions_from_name(std::string_view name);
+ONDINE_API std::vector<Fusion> fusions_from_name(std::string_view name);
 
 }  // namespace ondine

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include <ondine/export.h>
 #include <ondine/model.h>
 
 namespace ondine {
@@ -29,7 +30,7 @@ struct GradcheckResult {
 };
 
 // A model's loss and its gradients, without the updates.
-class GradientCheck {
+class ONDINE_API GradientCheck {
  public:
   // Throws Error(mismatch) when the algorithm takes no derivative by a state variable.
   explicit GradientCheck(const std::filesystem::path& file, const GradcheckOptions& options = {},

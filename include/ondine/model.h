@@ -16,6 +16,7 @@
 #include <vector>
 
 #include <ondine/error.h>
+#include <ondine/export.h>
 #include <ondine/external_data.h>
 #include <ondine/fusion.h>
 #include <ondine/limits.h>
@@ -60,7 +61,7 @@ struct LoadOptions {
 };
 
 // The names of all fusions.
-std::vector<std::string> fusion_names();
+ONDINE_API std::vector<std::string> fusion_names();
 
 enum class StateRole : std::uint8_t {
   weight,           // an initializer of the main graph that a training step updates
@@ -68,7 +69,7 @@ enum class StateRole : std::uint8_t {
   counter,          // an integer initializer of an algorithm graph
   constant,         // bound by an initialization only: no step changes it
 };
-const char* to_string(StateRole role) noexcept;
+ONDINE_API const char* to_string(StateRole role) noexcept;
 
 struct StateInfo {
   std::string name;
@@ -82,7 +83,7 @@ struct PortInfo {
   std::string name;
   std::string type;
   DType dtype = DType::undefined;  // of tensors
-  // Extents of tensors of known rank; -1 where it may differ from call to call.
+  // Dims of tensors of known rank; -1 where one may differ from call to call.
   std::optional<std::vector<std::int64_t>> dims;
   bool has_default = false;  // may be left out of the feeds
 };
@@ -104,9 +105,9 @@ enum class Stage : std::uint8_t {
   plan,       // as it is executed, with the dims that the model declares
 };
 // The enumerator's name. Static storage.
-const char* to_string(Stage stage) noexcept;
+ONDINE_API const char* to_string(Stage stage) noexcept;
 // The inverse. Error(mismatch) that lists the names for any other text.
-Stage stage_from_name(std::string_view name);
+ONDINE_API Stage stage_from_name(std::string_view name);
 
 // Where training stands; kept in checkpoints.
 struct TrainingCursor {
@@ -153,7 +154,7 @@ using ProgressCallback = std::function<bool(double fraction)>;
 // at once, also while one thread trains: each call then sees one version of the state. The
 // non-const methods are for one thread at a time. Every method that throws leaves the model as it
 // was.
-class Model {
+class ONDINE_API Model {
  public:
   static Model load(const std::filesystem::path& file, const LoadOptions& options = {});
   // The bytes are not needed afterwards. External data comes from LoadOptions::external_data;
@@ -261,7 +262,7 @@ class Model {
 };
 
 // All findings on a model, one line each; empty when it loads.
-std::vector<std::string> check_model(const std::filesystem::path& file,
-                                     const LoadOptions& options = {});
+ONDINE_API std::vector<std::string> check_model(const std::filesystem::path& file,
+                                                const LoadOptions& options = {});
 
 }  // namespace ondine

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include <ondine/export.h>
 #include <ondine/model.h>
 
 namespace ondine {
@@ -17,7 +18,7 @@ struct OperatorUse {
 
 // By identifier: the model's own operators and those of its derivatives, expansions and passes.
 // Throws what Model::load throws.
-std::vector<OperatorUse> operators_of(const std::filesystem::path& model,
-                                      const LoadOptions& options = {});
+ONDINE_API std::vector<OperatorUse> operators_of(const std::filesystem::path& model,
+                                                 const LoadOptions& options = {});
 
 }  // namespace ondine

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include <ondine/export.h>
 #include <ondine/shape.h>
 
 namespace ondine {
@@ -28,7 +29,7 @@ enum class Storage : std::uint8_t {
   caller,    // what was fed
   dynamic,   // allocated in the call: the shape depends on data, or elements have no fixed size
 };
-const char* to_string(Storage storage) noexcept;
+ONDINE_API const char* to_string(Storage storage) noexcept;
 
 struct PlannedValue {
   std::string name;
@@ -68,6 +69,6 @@ struct PlanReport {
 };
 
 // As text for people, a line for each output. Not a format that is read back.
-std::string to_string(const PlanReport& report);
+ONDINE_API std::string to_string(const PlanReport& report);
 
 }  // namespace ondine

@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include <ondine/export.h>
 #include <ondine/limits.h>
 #include <ondine/model.h>
 
@@ -120,15 +121,16 @@ struct PrepareReport {
 // Throws what Model::load throws, Error(unsupported) naming the first operator on the loss's path
 // without a derivative, and Error(mismatch) for a pattern that matches nothing, an output that is
 // not there, options out of range, and a model that has training information already.
-Model prepare(const std::filesystem::path& model, const PrepareOptions& options = {},
-              const LoadOptions& load = {}, PrepareReport* report = nullptr);
-Model prepare(std::span<const std::byte> model, const PrepareOptions& options = {},
-              const LoadOptions& load = {}, PrepareReport* report = nullptr);
-Model prepare(const Model& model, const PrepareOptions& options = {}, const LoadOptions& load = {},
-              PrepareReport* report = nullptr);
+ONDINE_API Model prepare(const std::filesystem::path& model, const PrepareOptions& options = {},
+                         const LoadOptions& load = {}, PrepareReport* report = nullptr);
+ONDINE_API Model prepare(std::span<const std::byte> model, const PrepareOptions& options = {},
+                         const LoadOptions& load = {}, PrepareReport* report = nullptr);
+ONDINE_API Model prepare(const Model& model, const PrepareOptions& options = {},
+                         const LoadOptions& load = {}, PrepareReport* report = nullptr);
 
 // From file to file, without initializing anything; `output` is replaced in one step. Same errors.
-PrepareReport prepare(const std::filesystem::path& input, const std::filesystem::path& output,
-                      const PrepareOptions& options, const Limits& limits = {});
+ONDINE_API PrepareReport prepare(const std::filesystem::path& input,
+                                 const std::filesystem::path& output, const PrepareOptions& options,
+                                 const Limits& limits = {});
 
 }  // namespace ondine

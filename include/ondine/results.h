@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include <ondine/export.h>
 #include <ondine/value.h>
 
 namespace ondine {
@@ -51,7 +52,7 @@ class Fetches {
 
 // What a call returned: named values in the order in which they were asked for. Owns them; a
 // constant Results may be read by several threads at once.
-class Results {
+class ONDINE_API Results {
  public:
   Results() = default;
   explicit Results(NamedValues values) : values_(std::move(values)) {}

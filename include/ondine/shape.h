@@ -1,4 +1,4 @@
-// The extents of a tensor. Holds them inline: copying or building a Shape never allocates.
+// The dims of a tensor. Holds them inline: copying or building a Shape never allocates.
 #pragma once
 
 #include <array>
@@ -8,43 +8,45 @@
 #include <span>
 #include <string>
 
+#include <ondine/export.h>
+
 namespace ondine {
 
-class Shape {
+class ONDINE_API Shape {
  public:
   static constexpr std::size_t max_rank = 32;
 
   Shape() = default;
-  // Throws Error(limit) above max_rank and Error(mismatch) for a negative extent.
-  Shape(std::initializer_list<std::int64_t> extents)
-      : Shape(std::span<const std::int64_t>(extents.begin(), extents.size())) {}
-  explicit Shape(std::span<const std::int64_t> extents);
-  // `rank` extents of `extent` each.
-  static Shape filled(std::size_t rank, std::int64_t extent);
+  // Throws Error(limit) above max_rank and Error(mismatch) for a negative dim.
+  Shape(std::initializer_list<std::int64_t> dims)
+      : Shape(std::span<const std::int64_t>(dims.begin(), dims.size())) {}
+  explicit Shape(std::span<const std::int64_t> dims);
+  // `rank` dims of `dim` each.
+  static Shape filled(std::size_t rank, std::int64_t dim);
 
   std::size_t rank() const noexcept { return rank_; }
   bool empty() const noexcept { return rank_ == 0; }
-  std::int64_t operator[](std::size_t axis) const noexcept { return extents_[axis]; }
-  std::int64_t& operator[](std::size_t axis) noexcept { return extents_[axis]; }
-  std::int64_t back() const noexcept { return extents_[rank_ - 1]; }
-  void push_back(std::int64_t extent);
+  std::int64_t operator[](std::size_t axis) const noexcept { return dims_[axis]; }
+  std::int64_t& operator[](std::size_t axis) noexcept { return dims_[axis]; }
+  std::int64_t back() const noexcept { return dims_[rank_ - 1]; }
+  void push_back(std::int64_t dim);
 
-  std::span<const std::int64_t> span() const noexcept { return {extents_.data(), rank_}; }
-  const std::int64_t* begin() const noexcept { return extents_.data(); }
-  const std::int64_t* end() const noexcept { return extents_.data() + rank_; }
+  std::span<const std::int64_t> span() const noexcept { return {dims_.data(), rank_}; }
+  const std::int64_t* begin() const noexcept { return dims_.data(); }
+  const std::int64_t* end() const noexcept { return dims_.data() + rank_; }
 
-  // Product of the extents; 1 for rank 0. Throws Error(limit) when the nonzero ones exceed 2^56.
+  // Product of the dims; 1 for rank 0. Throws Error(limit) when the nonzero ones exceed 2^56.
   std::int64_t size() const;
-  // Product of the extents first <= axis < last, same errors.
+  // Product of the dims first <= axis < last, same errors.
   std::int64_t size(std::size_t first, std::size_t last) const;
 
   // "[2, 3]"
   std::string to_string() const;
 
-  friend bool operator==(const Shape& a, const Shape& b) noexcept;
+  ONDINE_API friend bool operator==(const Shape& a, const Shape& b) noexcept;
 
  private:
-  std::array<std::int64_t, max_rank> extents_{};
+  std::array<std::int64_t, max_rank> dims_{};
   std::uint8_t rank_ = 0;
 };
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <ondine/dtype.h>
+#include <ondine/export.h>
 #include <ondine/shape.h>
 
 namespace ondine {
@@ -16,7 +17,7 @@ class MemoryBudget;
 
 // Copying a Tensor shares its elements (like a shared_ptr); clone() copies them. Concurrent reads
 // are safe, writes are the caller's to order.
-class Tensor {
+class ONDINE_API Tensor {
  public:
   // No dtype, no elements; defined() is false.
   Tensor() = default;
@@ -56,12 +57,21 @@ class Tensor {
 
   // The elements. Throws Error(mismatch) when T is not the dtype's C++ type.
   template <class T>
-  std::span<const T> values() const {
+  std::span<const T> values() const& {
     require(dtype_of<T>);
     return {static_cast<const T*>(data_), static_cast<std::size_t>(size())};
   }
+  // The elements of a temporary may go with it: name the tensor first, or read one with item().
   template <class T>
-  std::span<T> mutable_values() {
+  std::span<const T> values() const&& = delete;
+  // A copy of one element, counted in row-major order. Throws Error(mismatch) when T is not the
+  // dtype's C++ type or there is no such element.
+  template <class T>
+  T item(std::size_t index = 0) const {
+    return values<T>()[require_index(index)];
+  }
+  template <class T>
+  std::span<T> mutable_values() & {
     require(dtype_of<T>);
     return {static_cast<T*>(data_), static_cast<std::size_t>(size())};
   }
@@ -74,6 +84,7 @@ class Tensor {
 
  private:
   void require(DType wanted) const;
+  std::size_t require_index(std::size_t index) const;
   void copy_from(const void* source);
 
   DType dtype_ = DType::undefined;

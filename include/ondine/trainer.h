@@ -15,12 +15,13 @@
 #include <vector>
 
 #include <ondine/dataset.h>
+#include <ondine/export.h>
 #include <ondine/model.h>
 
 namespace ondine {
 
 // Numbers by name, in order.
-class Metrics {
+class ONDINE_API Metrics {
  public:
   // Error(mismatch) naming the metrics there are.
   double operator[](std::string_view name) const;
@@ -37,7 +38,7 @@ class Metrics {
   std::vector<std::pair<std::string, double>> values_;
 };
 // "loss 0.25, accuracy 0.9"
-std::ostream& operator<<(std::ostream& out, const Metrics& metrics);
+ONDINE_API std::ostream& operator<<(std::ostream& out, const Metrics& metrics);
 
 // Stops when a metric has not improved for `patience` epochs.
 struct EarlyStopping {
@@ -135,7 +136,7 @@ struct EpochReport {
   bool best = false;                         // early stopping's best epoch up to now
 };
 // "epoch 1/3: loss 0.25, validation loss 0.3, validation accuracy 0.88, 1.5 s"
-std::ostream& operator<<(std::ostream& out, const EpochReport& report);
+ONDINE_API std::ostream& operator<<(std::ostream& out, const EpochReport& report);
 
 enum class StopReason : std::uint8_t {
   completed,       // all epochs
@@ -143,7 +144,7 @@ enum class StopReason : std::uint8_t {
   time_limit,      // TrainerOptions::max_time
   requested,       // request_stop(), or on_step's callback returned false
 };
-const char* to_string(StopReason reason) noexcept;
+ONDINE_API const char* to_string(StopReason reason) noexcept;
 
 struct FitReport {
   StopReason reason = StopReason::completed;
@@ -154,7 +155,7 @@ struct FitReport {
   bool restored_best = false;             // the model's state is that of best_epoch
   std::optional<EpochReport> last = {};   // of the epochs of this call
 };
-std::ostream& operator<<(std::ostream& out, const FitReport& report);
+ONDINE_API std::ostream& operator<<(std::ostream& out, const FitReport& report);
 
 struct EvaluateOptions {
   std::uint64_t batch_size = 256;
@@ -180,15 +181,16 @@ struct Evaluation {
 // label it was prepared with, else the smallest column that no input takes. A last short batch is
 // left out where the inputs ask for a fixed batch size. Const and concurrent like infer.
 // Error(mismatch) where there are no labels, no rows, or shapes that do not fit.
-Evaluation evaluate(const Model& model, const Dataset& data, const EvaluateOptions& options = {});
+ONDINE_API Evaluation evaluate(const Model& model, const Dataset& data,
+                               const EvaluateOptions& options = {});
 
 // Error(io) unless the file could be created or replaced; leaves nothing behind.
-void require_writable(const std::filesystem::path& file);
+ONDINE_API void require_writable(const std::filesystem::path& file);
 
 // Trains a model, which must outlive it and which no one else may train meanwhile. The order of
 // rows is a pure function of seed and epoch, so that a run that is stopped and resumed ends with
 // the same bits as one that was not. For one thread at a time, but for request_stop().
-class Trainer {
+class ONDINE_API Trainer {
  public:
   // Error(mismatch) for options that make no sense or an algorithm that the model does not have.
   Trainer(Model& model, TrainerOptions options);

@@ -8,11 +8,12 @@
 #include <utility>
 #include <vector>
 
+#include <ondine/export.h>
 #include <ondine/tensor.h>
 
 namespace ondine {
 
-class Value {
+class ONDINE_API Value {
  public:
   enum class Kind : std::uint8_t { none, tensor, sparse_tensor, sequence, map, optional };
 
@@ -29,12 +30,15 @@ class Value {
   Kind kind() const noexcept { return kind_; }
   bool is_tensor() const noexcept { return kind_ == Kind::tensor; }
   // Each throws Error(mismatch) for another kind.
-  const Tensor& tensor() const;
-  Tensor& tensor();
+  const Tensor& tensor() const&;
+  Tensor& tensor() &;
+  Tensor tensor() &&;
   // Elements of a sequence, values of a map, none or one of an optional.
-  const std::vector<Value>& elements() const;
+  const std::vector<Value>& elements() const&;
+  std::vector<Value> elements() &&;
   // Keys of a map, indices of a sparse tensor.
-  const Tensor& keys() const;
+  const Tensor& keys() const&;
+  Tensor keys() &&;
   const Shape& dense_shape() const;
   bool has_element() const { return !elements().empty(); }
 
@@ -48,7 +52,7 @@ class Value {
 };
 
 // "tensor", "sequence", ...
-const char* to_string(Value::Kind kind) noexcept;
+ONDINE_API const char* to_string(Value::Kind kind) noexcept;
 
 using NamedValue = std::pair<std::string, Value>;
 // Values by name, in the caller's order.

@@ -1,9 +1,11 @@
 // The version of the library that is linked.
 #pragma once
 
+#include <ondine/export.h>
+
 namespace ondine {
 
 // "MAJOR.MINOR.PATCH"; lives as long as the program.
-const char* version() noexcept;
+ONDINE_API const char* version() noexcept;
 
 }  // namespace ondine

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <ondine/export.h>
 #include <ondine/model.h>
 
 namespace ondine {
@@ -16,8 +17,8 @@ enum class WeightSet : std::uint8_t { weights, all };
 // Writes the present values under the variables' names; replaces the file in one step. Not while
 // another thread trains. Error(mismatch) when there are none, Error(unsupported) for an element
 // type that the format lacks.
-void save_weights(const Model& model, const std::filesystem::path& file,
-                  WeightSet set = WeightSet::weights);
+ONDINE_API void save_weights(const Model& model, const std::filesystem::path& file,
+                             WeightSet set = WeightSet::weights);
 
 struct WeightReport {
   std::size_t assigned = 0;
@@ -28,7 +29,7 @@ struct WeightReport {
 // Assigns every tensor of the file that is a state variable. All or nothing: Error(mismatch) that
 // names each tensor whose element type or shape is not the variable's, or when none is one;
 // Error(corrupt) for a damaged file.
-WeightReport load_weights(Model& model, const std::filesystem::path& file,
-                          WeightSet set = WeightSet::weights, const Limits& limits = {});
+ONDINE_API WeightReport load_weights(Model& model, const std::filesystem::path& file,
+                                     WeightSet set = WeightSet::weights, const Limits& limits = {});
 
 }  // namespace ondine

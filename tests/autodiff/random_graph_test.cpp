@@ -44,7 +44,7 @@ void check_direction(std::uint64_t seed) {
       for (std::size_t e = 0; e < values.size(); ++e) values[e] += step * v[e];
       moved.emplace_back(x);
     }
-    return forward.outputs_at(moved)[0].tensor().values<double>()[0];
+    return forward.outputs_at(moved)[0].tensor().item<double>();
   };
   // A smaller step where the first one crosses a kink.
   double error = 0;

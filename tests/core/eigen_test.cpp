@@ -126,7 +126,7 @@ TEST_CASE("a matrix is wrapped where it is") {
   CHECK(wrap_eigen(row).shape() == Shape{3});
   // Whole rows are contiguous, parts of them are not.
   const auto rows = matrix.bottomRows(1);
-  CHECK(wrap_eigen(rows).values<float>()[0] == 4);
+  CHECK(wrap_eigen(rows).item<float>() == 4);
   const auto part = matrix.leftCols(2);
   CHECK_THROWS_WITH(wrap_eigen(part), Catch::Contains("contiguous"));
   const auto column = matrix.col(0);

@@ -58,7 +58,7 @@ TEST_CASE("fetches are made from a braced list of names or a range of them") {
 TEST_CASE("results are found by name and by position") {
   const Results results = sample();
   CHECK(results.size() == 4);
-  CHECK(results["logits"].tensor().values<float>()[3] == 4);
+  CHECK(results["logits"].tensor().item<float>(3) == 4);
   CHECK(&results["logits"] == &results[1].second);
   CHECK(results[0].first == "loss");
   CHECK(results.contains("words"));
@@ -75,7 +75,7 @@ TEST_CASE("what is taken from temporary results does not dangle") {
   static_assert(std::is_same_v<decltype(sample()["loss"]), Value>);
   static_assert(std::is_same_v<decltype(sample()[0]), NamedValue>);
   const Value& value = sample()["logits"];
-  CHECK(value.tensor().values<float>()[2] == 3);
+  CHECK(value.tensor().item<float>(2) == 3);
   const NamedValues moved = sample();
   CHECK(moved.size() == 4);
   NamedValues assigned;

@@ -28,6 +28,31 @@ TEST_CASE("a tensor says which dtype it holds when another is asked for") {
   CHECK_THROWS_WITH(tensor.values<double>(), "tensor holds float, not double");
 }
 
+template <class T>
+concept HasValues = requires(T tensor) {
+  std::forward<T>(tensor).template values<float>();
+};
+static_assert(HasValues<const Tensor&>);
+static_assert(!HasValues<Tensor>, "a span over a temporary would dangle");
+
+TEST_CASE("one element is read by its flat index, of a temporary too") {
+  const std::vector<float> rows{1, 2, 3, 4};
+  CHECK(Tensor::of<float>({2, 2}, rows).item<float>(2) == 3);
+  CHECK(Tensor::scalar<std::int64_t>(7).item<std::int64_t>() == 7);
+  CHECK_THROWS_WITH(Tensor::of<float>({2, 2}, rows).item<float>(4),
+                    "element 4 of a tensor of shape [2, 2]");
+  CHECK_THROWS_WITH(Tensor(DType::float32, {0}).item<float>(),
+                    "element 0 of a tensor of shape [0]");
+  CHECK_THROWS_WITH(Tensor::scalar<float>(1).item<double>(), "tensor holds float, not double");
+}
+
+TEST_CASE("the tensor of a temporary value keeps its elements") {
+  const auto made = [] { return Value(Tensor::scalar<float>(5)); };
+  const auto& tensor = made().tensor();
+  CHECK(tensor.item<float>() == 5);
+  CHECK_THROWS_AS(Value().tensor(), Error);
+}
+
 TEST_CASE("a budget is charged before memory is taken and paid back afterwards") {
   const auto budget = std::make_shared<MemoryBudget>(100);
   {

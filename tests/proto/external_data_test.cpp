@@ -169,8 +169,8 @@ TEST_CASE("tensors are read from files, at any offset and in packed form") {
   const Tensor floats = load(DType::float32, 2, "1", "8");
   CHECK(floats.values<float>()[0] == 1.0F);
   CHECK(floats.values<float>()[1] == -2.0F);
-  CHECK(load(DType::uint2, 5, "9", "2").values<uint2>()[1].bits == 1);
-  CHECK(load(DType::boolean, 3, "2", "3").values<bool>()[1]);
+  CHECK(load(DType::uint2, 5, "9", "2").item<uint2>(1).bits == 1);
+  CHECK(load(DType::boolean, 3, "2", "3").item<bool>(1));
   CHECK_THROWS_WITH(load(DType::string, 1, "0", "1"), Catch::Contains("cannot hold strings"));
 }
 

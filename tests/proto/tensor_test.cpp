@@ -123,10 +123,10 @@ TEST_CASE("the table of encodings has every element type but strings") {
 TEST_CASE("numbers may be written one by one instead of packed") {
   Wire wire = header(DType::int64, {2});
   wire.number(7, 5).number(7, 6);
-  CHECK(load(wire).values<std::int64_t>()[1] == 6);
+  CHECK(load(wire).item<std::int64_t>(1) == 6);
   Wire floats = header(DType::float32, {2});
   floats.fixed32(4, 1.5F).fixed32(4, 2.5F);
-  CHECK(load(floats).values<float>()[1] == 2.5F);
+  CHECK(load(floats).item<float>(1) == 2.5F);
 }
 
 TEST_CASE("strings may hold any bytes") {
@@ -152,7 +152,7 @@ TEST_CASE("a tensor without elements has no data, one without dimensions has one
   CHECK(load(header(DType::string, {0})).size() == 0);
   Wire scalar = header(DType::uint8, {});
   scalar.block(9, "x");
-  CHECK(load(scalar).values<std::uint8_t>()[0] == 'x');
+  CHECK(load(scalar).item<std::uint8_t>() == 'x');
   check_refused(header(DType::float32, {}), "needs data");
 }
 

@@ -22,7 +22,7 @@ ValueDef floats(const std::string& name, std::vector<DimDef> dims) {
   return tensor_value(name, DType::float32, std::move(dims));
 }
 
-float scalar(const NamedValues& values) { return values[0].second.tensor().values<float>()[0]; }
+float scalar(const NamedValues& values) { return values[0].second.tensor().item<float>(); }
 
 std::string mean(ModelWriter& w, GraphDef& graph, const std::string& x, std::string name = {}) {
   return w.op(graph, "ReduceMean", {x}, {{"keepdims", std::int64_t{0}}}, std::move(name));

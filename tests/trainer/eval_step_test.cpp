@@ -159,7 +159,7 @@ TEST_CASE("eval_step passes inputs through the Dropout that prepare composes for
   double want = 0;
   for (std::size_t i = 0; i < 192; ++i) {
     const double d =
-        double{y.values<float>()[i]} - double{feeds[1].second.tensor().values<float>()[i]};
+        double{y.values<float>()[i]} - double{feeds[1].second.tensor().item<float>(i)};
     want += d * d / 192;
   }
   CHECK(model.eval_step(feeds).scalar("loss") == Approx(want).epsilon(1e-5));
@@ -184,7 +184,7 @@ TEST_CASE("eval_step changes nothing and says the same every time") {
     for (std::size_t c = 0; c < 4; ++c)
       total += std::exp(double{logits.values<float>()[row * 4 + c]});
     const auto right =
-        static_cast<std::size_t>(feeds[1].second.tensor().values<std::int64_t>()[row]);
+        static_cast<std::size_t>(feeds[1].second.tensor().item<std::int64_t>(row));
     want += (std::log(total) - double{logits.values<float>()[row * 4 + right]}) / 6;
   }
   CHECK(loss == Approx(want).epsilon(1e-5));
@@ -285,7 +285,7 @@ TEST_CASE("an algorithm of updates alone has nothing to evaluate") {
   const NamedValues feeds{{"x", Tensor::of<float>({1, 2}, {2, 1})},
                           {"t", Tensor::of<float>({1, 1}, {3})}};
   CHECK_THROWS_WITH(model.eval_step(feeds), Catch::Contains("nothing to evaluate"));
-  CHECK(model.eval_step(feeds, 0, {"y"})["y"].tensor().values<float>()[0] == 0.25F);
+  CHECK(model.eval_step(feeds, 0, {"y"})["y"].tensor().item<float>() == 0.25F);
 }
 
 TEST_CASE("a network that was exported in training mode is evaluated with running statistics") {
@@ -327,9 +327,9 @@ TEST_CASE("a network that was exported in training mode is evaluated with runnin
   CHECK(first.scalar("loss") == 1.5);
   model.train_step(feeds, 0, {"loss"});
   CHECK(model.get_state("mean").identical(two(4.5F, 5)));  // halfway to the batch's 6 and 5
-  const double scale = 2 / std::sqrt(double{model.get_state("var").values<float>()[0]});
+  const double scale = 2 / std::sqrt(double{model.get_state("var").item<float>()});
   const auto second = model.eval_step(feeds, 0, {"y"});
-  CHECK(double{second["y"].tensor().values<float>()[0]} == Approx(0.5 * scale + 1));
+  CHECK(double{second["y"].tensor().item<float>()} == Approx(0.5 * scale + 1));
 }
 
 TEST_CASE("Dropout inside branches and functions is off while evaluating") {

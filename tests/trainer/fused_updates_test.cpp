@@ -114,8 +114,8 @@ TEST_CASE(
       fused.train_step_into(feeds, 0, loss);
       plain.train_step_into(feeds, 0, plain_loss);
     }
-    CHECK(loss[0].second.tensor().values<float>()[0] ==
-          Approx(plain_loss[0].second.tensor().values<float>()[0]).epsilon(1e-5));
+    CHECK(loss[0].second.tensor().item<float>() ==
+          Approx(plain_loss[0].second.tensor().item<float>()).epsilon(1e-5));
     for (const StateInfo& info : fused.state()) {
       check_close(fused.get_state(info.name), plain.get_state(info.name), {1e-5, 1e-6});
     }

@@ -23,7 +23,7 @@ const NamedValues& feeds() {
 float bias_after_step(Model& model, Feeds fed = feeds()) {
   model.initialize();
   model.train_step(fed, 0, {"loss"});
-  return model.get_state("b").values<float>()[0];
+  return model.get_state("b").item<float>();
 }
 
 // linear_regression with its rate as an input called `name`.
@@ -96,7 +96,7 @@ TEST_CASE("a state variable that is the learning rate is assigned and kept by ch
   model.train_step(feeds());
   CHECK(model.learning_rate() == 0.25F);
   model.set_learning_rate(2);
-  CHECK(model.get_state("lr").values<float>()[0] == 2);
+  CHECK(model.get_state("lr").item<float>() == 2);
   const TemporaryFolder folder;
   model.save_checkpoint(folder / "run.ckpt");
   Model restored = Model::load(encode(def));

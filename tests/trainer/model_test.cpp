@@ -110,7 +110,7 @@ TEST_CASE("batches of different sizes may follow each other") {
   for (const std::int64_t batch : {6, 3, 6, 1}) {
     CHECK_NOTHROW(model.train_step(classifier_feeds(1, batch)));
   }
-  CHECK(model.get_state("count").values<std::int64_t>()[0] == 4);
+  CHECK(model.get_state("count").item<std::int64_t>() == 4);
 }
 
 TEST_CASE("the state has the same bits for any number of threads") {

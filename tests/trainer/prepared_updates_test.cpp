@@ -40,7 +40,7 @@ std::array<double, 4> trained(const Optimizer& optimizer, std::optional<float> c
   for (double& w : result) {
     model.train_step({{"x", Tensor::of<float>({3, 1}, {1, -2, 0.5F})},
                       {"label", Tensor::of<float>({3, 1}, {2, 1, -1})}});
-    w = double{model.get_state("w").values<float>()[0]};
+    w = double{model.get_state("w").item<float>()};
   }
   return result;
 }

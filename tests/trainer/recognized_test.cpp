@@ -171,9 +171,9 @@ TEST_CASE("a layer whose first output is left out trains") {
   auto model = Model::load(file);
   const NamedValues feeds{{"x", random_floats({5, 3, 3}, 4)},
                           {"label", Tensor::of<std::int64_t>({3}, {0, 1, 1})}};
-  const float first = model.train_step(feeds)[0].second.tensor().values<float>()[0];
+  const float first = model.train_step(feeds)[0].second.tensor().item<float>();
   for (int step = 0; step < 10; ++step) model.train_step(feeds);
-  CHECK(model.train_step(feeds)[0].second.tensor().values<float>()[0] < 0.9F * first);
+  CHECK(model.train_step(feeds)[0].second.tensor().item<float>() < 0.9F * first);
 }
 
 TEST_CASE("exporters' normalization, attention, Gelu and losses become operators") {
@@ -228,7 +228,7 @@ TEST_CASE("the standard's Attention keeps no scores, be it masked, causal or wit
     CHECK(count(text, "Softmax") == 0);
     const NamedValues batch{{"x", random_floats({3, 6, 16}, 1)},
                             {"label", random_floats({3, 6, 16}, 2)}};
-    const auto loss = [&] { return model.train_step(batch)[0].second.tensor().values<float>()[0]; };
+    const auto loss = [&] { return model.train_step(batch)[0].second.tensor().item<float>(); };
     const float first = loss();
     for (int i = 0; i < 20; ++i) loss();
     CHECK(loss() < first);

@@ -22,7 +22,7 @@ int main() {
   const NamedValues feeds{{"x", Tensor::of<float>({2, 1}, {1, 2})},
                           {"label", Tensor::of<float>({2, 1}, {2, 4})}};
   for (int i = 0; i < 100; ++i) model.train_step(feeds);
-  const float w = model.get_state("w").values<float>()[0];
+  const float w = model.get_state("w").item<float>();
   std::printf("w = %g\n", static_cast<double>(w));
   return std::abs(w - 2) < 1e-3F ? 0 : 1;
 }

@@ -97,7 +97,7 @@ TEST_CASE("Integers keep their low bits") {
   const Tensor x = numbers({2}, {200, -1}, DType::int16);
   check_close(cast(x, DType::int8), numbers({2}, {-56, -1}, DType::int8));
   check_close(cast(x, DType::uint8), numbers({2}, {200, 255}, DType::uint8));
-  CHECK(cast(x, DType::uint64).values<std::uint64_t>()[1] == ~std::uint64_t{0});
+  CHECK(cast(x, DType::uint64).item<std::uint64_t>(1) == ~std::uint64_t{0});
   CHECK(bits_of(cast(x, DType::int4)) == std::vector<int>{0xf8, 0xff});
   CHECK(bits_of(cast(x, DType::uint2)) == std::vector<int>{0, 3});
 }
@@ -190,7 +190,7 @@ TEST_CASE("Strings are read as numbers and numbers written as text") {
     CHECK_THROWS_WITH(cast(Tensor::scalar(bad), DType::float32), Catch::Contains("no number"));
   }
   const auto written = [](const Tensor& x) {
-    return cast(x, DType::string).values<std::string>()[0];
+    return cast(x, DType::string).item<std::string>();
   };
   CHECK(written(Tensor::scalar(314.15926)) == "314.15926");
   CHECK(written(Tensor::scalar(0.1F)) == "0.1");

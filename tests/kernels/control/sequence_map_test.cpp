@@ -47,7 +47,7 @@ TEST_CASE("SequenceMap applies its body to every element") {
   }
   const auto with_sequence =
       map_sum(elements, Value::sequence({Value(iota({3})), Value(iota({1})), Value(iota({0}))}));
-  CHECK(with_sequence[0].elements()[0].tensor().values<float>()[2] == 4);
+  CHECK(with_sequence[0].elements()[0].tensor().item<float>(2) == 4);
   CHECK(map_sum({}, iota({1}))[0].elements().empty());
 }
 

@@ -113,9 +113,9 @@ TEST_CASE("a FusedElementwise is what its operators are one after the other") {
     const auto got = run_op(small_fused({w, m, g, Tensor::scalar(0.25F), Tensor::scalar(2.0F)}));
     for (std::size_t i = 0; i < static_cast<std::size_t>(2 * n); ++i) {
       const double next = m.values<float>()[i] / 2.0 + g.values<float>()[i];
-      CHECK(got[1].tensor().values<float>()[i] == Approx(next).margin(1e-6));
+      CHECK(got[1].tensor().item<float>(i) == Approx(next).margin(1e-6));
       const double size = std::abs(g.values<float>()[i]) + 0.25;
-      CHECK(got[0].tensor().values<float>()[i] ==
+      CHECK(got[0].tensor().item<float>(i) ==
             Approx(w.values<float>()[i] - 0.25 * next / size).margin(1e-5));
     }
   }
@@ -230,7 +230,7 @@ TEST_CASE("BatchNormalizationActivationGrad is the derivative of what it stands 
       const Tensor dy = random_tensor({2, 3, 4, 4}, 6);
       Tensor kept = dy;
       for (std::size_t i = 0; i < 96; ++i) {
-        const double v = plain[0].tensor().values<double>()[i];
+        const double v = plain[0].tensor().item<double>(i);
         const bool counts = relu ? v > 0 : v >= -0.25 && v <= 0.5;
         if (!counts) kept.mutable_values<double>()[i] = 0;
       }

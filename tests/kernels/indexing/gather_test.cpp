@@ -27,7 +27,7 @@ TEST_CASE("Gather takes slices by index") {
     const Ints source{3, 0, 0, 1};
     return Ints{i[0], source[static_cast<std::size_t>(2 * i[1] + i[2])], i[3]};
   })));
-  CHECK(gathered(iota_strings({3}), Tensor::scalar<std::int64_t>(-1), 0).values<std::string>()[0] ==
+  CHECK(gathered(iota_strings({3}), Tensor::scalar<std::int64_t>(-1), 0).item<std::string>() ==
         "element number 2");
   CHECK(gathered(x, int64s({}), -1).shape() == Shape{3, 4, 0});
   CHECK(gathered(iota({2, 0}), int64s({1}), 0).shape() == Shape{1, 0});

@@ -138,7 +138,7 @@ TEST_CASE("Unique finds the different slices along an axis") {
   CHECK(as_doubles(y[0].tensor()) == std::vector<double>{0, 0, 1, 1, 3, 2});
   CHECK(as_doubles(y[2].tensor()) == std::vector<double>{2, 1, 2, 0});
   const Tensor text = Tensor::of<std::string>({3}, std::vector<std::string>{"b", "a", "b"});
-  CHECK(run_op_tensor({.op = "Unique", .inputs = {text}}).values<std::string>()[0] == "a");
+  CHECK(run_op_tensor({.op = "Unique", .inputs = {text}}).item<std::string>() == "a");
   CHECK(run_op_tensor({.op = "Unique", .inputs = {iota({0})}}).size() == 0);
   const Tensor nan = Tensor::of<float>({3}, std::vector<float>{NAN, 1, NAN});
   CHECK(run_op_tensor({.op = "Unique", .inputs = {nan}}).size() == 2);

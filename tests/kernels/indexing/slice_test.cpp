@@ -57,7 +57,7 @@ TEST_CASE("Slice clamps the largest numbers") {
   const Tensor x = iota({4});
   CHECK(sliced(x, {0}, {INT64_MAX}, {0}, {1}).identical(x));
   CHECK(sliced(x, {INT64_MIN}, {INT64_MAX}, {0}, {INT64_MAX}).size() == 1);
-  CHECK(sliced(x, {INT64_MAX}, {INT64_MIN}, {0}, {-1}).values<float>()[0] == 3);
+  CHECK(sliced(x, {INT64_MAX}, {INT64_MIN}, {0}, {-1}).item<float>() == 3);
   CHECK(sliced(x, {INT64_MAX}, {INT64_MIN}, {0}, {INT64_MIN}).size() == 1);
   CHECK(sliced(iota({0}), {0}, {5}, {0}, {1}).size() == 0);
   CHECK(sliced(iota({0}), {5}, {-9}, {0}, {-1}).size() == 0);

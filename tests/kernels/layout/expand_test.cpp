@@ -30,7 +30,7 @@ TEST_CASE("Expand broadcasts both ways") {
   CHECK(expanded(x, {4, 1}).identical(moved<std::int64_t>(x, {2, 4, 3}, [](const Ints& i) {
     return Ints{i[0], 0, i[2]};
   })));
-  CHECK(expanded(iota_strings({1}), {3}).values<std::string>()[2] == "element number 0");
+  CHECK(expanded(iota_strings({1}), {3}).item<std::string>(2) == "element number 0");
   CHECK(expanded(iota({}), {2, 3}).shape() == Shape{2, 3});
   CHECK(expanded(x, {2, 0, 1}).shape() == Shape{2, 0, 3});
   CHECK(expanded(x, {}).identical(x));

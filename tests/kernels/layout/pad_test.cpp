@@ -47,8 +47,8 @@ TEST_CASE("Pad works on several axes, all dtypes and chosen axes") {
             .identical(moved<std::uint8_t>(x, {3, 6}, [&](const Ints& i) {
               return Ints{reflect(i[0] - 1, 2), reflect(i[1] - 2, 3)};
             })));
-  CHECK(padded(iota_strings({2}), {1, 0}, "edge").values<std::string>()[0] == "element number 0");
-  CHECK(padded(iota_strings({2}), {1, 0}, "constant").values<std::string>()[0].empty());
+  CHECK(padded(iota_strings({2}), {1, 0}, "edge").item<std::string>() == "element number 0");
+  CHECK(padded(iota_strings({2}), {1, 0}, "constant").item<std::string>().empty());
   CHECK(padded(x, {1, 1}, "constant", Tensor::scalar<std::uint8_t>(9), int64s({-1}))
             .identical(Tensor::of<std::uint8_t>(
                 {2, 5}, std::vector<std::uint8_t>{9, 0, 1, 2, 9, 9, 3, 4, 5, 9})));

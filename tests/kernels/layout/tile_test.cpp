@@ -23,7 +23,7 @@ TEST_CASE("Tile repeats along each axis") {
   CHECK(tiled(x, {2, 2}).identical(moved<std::uint16_t>(x, {4, 6}, [](const Ints& i) {
     return Ints{i[0] % 2, i[1] % 3};
   })));
-  CHECK(tiled(iota_strings({2}), {2}).values<std::string>()[3] == "element number 1");
+  CHECK(tiled(iota_strings({2}), {2}).item<std::string>(3) == "element number 1");
   CHECK(tiled(x, {0, 1}).shape() == Shape{0, 3});
   CHECK(tiled(iota({}), {}).shape() == Shape{});
   CHECK_THROWS_AS(tiled(x, {2}), Error);

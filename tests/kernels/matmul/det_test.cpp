@@ -106,7 +106,7 @@ TEST_CASE("Cofactors equal the signed minors of regular and of singular matrices
       check_close(cofactor(regular), cofactors_by_minors(regular), {1e-9, 1e-11});
       const Tensor x = singular(n, static_cast<std::int64_t>(seed) % n, seed);
       check_close(cofactor(x), cofactors_by_minors(x), {1e-9, 1e-11});
-      CHECK(run_op_tensor({"Det", {x}}).values<double>()[0] == 0);
+      CHECK(run_op_tensor({"Det", {x}}).item<double>() == 0);
     }
   }
 }
@@ -114,13 +114,13 @@ TEST_CASE("Cofactors equal the signed minors of regular and of singular matrices
 TEST_CASE("Det and cofactors are NaN where an element is not finite") {
   for (const double bad : {std::nan(""), HUGE_VAL}) {
     const Tensor x = Tensor::of<double>({2, 2}, {bad, 1, 1, 2});
-    CHECK(std::isnan(run_op_tensor({"Det", {x}}).values<double>()[0]));
+    CHECK(std::isnan(run_op_tensor({"Det", {x}}).item<double>()));
     const Tensor c = cofactor(x);
     for (const double v : c.values<double>()) CHECK(std::isnan(v));
   }
   const Tensor one = Tensor::of<double>({1, 1}, {HUGE_VAL});
-  CHECK(run_op_tensor({"Det", {one}}).values<double>()[0] == HUGE_VAL);
-  CHECK(cofactor(one).values<double>()[0] == 1);
+  CHECK(run_op_tensor({"Det", {one}}).item<double>() == HUGE_VAL);
+  CHECK(cofactor(one).item<double>() == 1);
 }
 
 TEST_CASE("Det rejects what is not square") {

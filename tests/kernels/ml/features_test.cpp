@@ -38,7 +38,7 @@ TEST_CASE("Binarizer compares with a threshold") {
     CHECK(run_op_tensor(ml("Binarizer", {Tensor(dtype, {0})})).size() == 0);
   }
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  CHECK(run_op_tensor(ml("Binarizer", {Tensor::scalar(nan)})).values<double>()[0] == 0);
+  CHECK(run_op_tensor(ml("Binarizer", {Tensor::scalar(nan)})).item<double>() == 0);
 }
 
 TEST_CASE("ArrayFeatureExtractor takes elements of the last axis") {

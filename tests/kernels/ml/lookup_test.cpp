@@ -64,7 +64,7 @@ TEST_CASE("LabelEncoder has the defaults of the standard") {
             .identical(Tensor::of<std::int64_t>({2, 1}, Ints{4, -1})));
   CHECK(map_of(x, {keys, {"values_strings", Strings{"z"}}}, 2)
             .identical(texts({2, 1}, {"z", "_Unused"})));
-  CHECK(map_of(x, {keys, {"values_floats", Floats{2}}}).values<float>()[1] == 0);
+  CHECK(map_of(x, {keys, {"values_floats", Floats{2}}}).item<float>(1) == 0);
   CHECK(map_of(x, {keys, {"values_int64s", Ints{4}}, {"default_int64", std::int64_t{9}}})
             .values<std::int64_t>()[1] == 9);
 }

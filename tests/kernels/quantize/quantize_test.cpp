@@ -172,13 +172,13 @@ TEST_CASE("DynamicQuantizeLinear fills the range") {
   const auto x = Tensor::of<float>({6}, {0, 2, -3, -2.5F, 1.34F, 0.5F});
   const auto got = run_op({"DynamicQuantizeLinear", {x}, {}, 3});
   CHECK(as_doubles(got[1].tensor())[0] == Approx(5.0 / 255));
-  CHECK(got[2].tensor().values<std::uint8_t>()[0] == 153);
+  CHECK(got[2].tensor().item<std::uint8_t>() == 153);
   const std::vector<int> want{153, 255, 0, 26, 221, 179};
   for (std::size_t i = 0; i < 6; ++i) {
-    CHECK(static_cast<int>(got[0].tensor().values<std::uint8_t>()[i]) == want[i]);
+    CHECK(static_cast<int>(got[0].tensor().item<std::uint8_t>(i)) == want[i]);
   }
   const auto nothing = run_op({"DynamicQuantizeLinear", {Tensor(DType::float32, {3})}, {}, 3});
-  CHECK(nothing[0].tensor().values<std::uint8_t>()[2] == 0);
+  CHECK(nothing[0].tensor().item<std::uint8_t>(2) == 0);
   check_gradient({"DynamicQuantizeLinear", {random_tensor({2, 3}, 1)}, {}, 3}, {.order = 1});
 }
 

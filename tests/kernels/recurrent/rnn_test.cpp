@@ -105,7 +105,7 @@ std::vector<Tensor> expected(const Setting& s) {
     const bool backwards = d == 1 || direction(s) == "reverse";
     for (std::int64_t b = 0; b < batch; ++b) {
       const std::int64_t length =
-          s.lengths ? in[4].tensor().values<std::int32_t>()[static_cast<std::size_t>(b)] : steps;
+          s.lengths ? in[4].tensor().item<std::int32_t>(static_cast<std::size_t>(b)) : steps;
       const std::int64_t at_state = (batch_first ? b * s.directions + d : d * batch + b) * hidden;
       std::vector<double> h, c;
       for (std::int64_t k = 0; k < hidden; ++k) {

@@ -158,7 +158,7 @@ TEST_CASE("CausalConvWithState sees only what came before") {
         if (silu) sum /= 1 + std::exp(-sum);
         CHECK(y[static_cast<std::size_t>(plane * 4 + t)] == Approx(sum));
       }
-      CHECK(got[1].tensor().values<double>()[static_cast<std::size_t>(plane * 2)] == at(plane, 2));
+      CHECK(got[1].tensor().item<double>(static_cast<std::size_t>(plane * 2)) == at(plane, 2));
     }
     check_gradient(op, {.open_dims = false, .elements = 8});
   }

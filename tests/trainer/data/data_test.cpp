@@ -196,8 +196,8 @@ TEST_CASE("arrays find their inputs, by name, by map or by shape") {
   const auto feeds = feeder.take(rows);
   REQUIRE(feeds.size() == 2);
   CHECK(feeds[0].second.tensor().shape() == Shape{2, 1, 2, 2});
-  CHECK(feeds[0].second.tensor().values<float>()[0] == 0.8F);
-  CHECK(feeds[0].second.tensor().values<float>()[5] == 0.2F);
+  CHECK(feeds[0].second.tensor().item<float>() == 0.8F);
+  CHECK(feeds[0].second.tensor().item<float>(5) == 0.2F);
   CHECK(feeds[1].second.tensor().identical(Tensor::of<std::int64_t>({2}, {9, 3})));
 
   CHECK_THROWS_WITH(Feeder(inputs, arrays, {{"x", "pictures"}}), Catch::Contains("'pictures'"));
@@ -224,6 +224,6 @@ TEST_CASE("a stored value comes back with its name and type") {
   save_value(file, {"s", Value::sequence({Tensor::scalar(std::int64_t{3})})});
   const Value sequence = load_value(file, "seq(tensor(int64)[])").second;
   REQUIRE(sequence.elements().size() == 1);
-  CHECK(sequence.elements()[0].tensor().values<std::int64_t>()[0] == 3);
+  CHECK(sequence.elements()[0].tensor().item<std::int64_t>() == 3);
   CHECK_THROWS_WITH(load_value(folder.write("bad.pb", "\xff\xff"), ""), Catch::Contains("bad.pb"));
 }

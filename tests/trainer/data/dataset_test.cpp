@@ -221,7 +221,7 @@ TEST_CASE("folders named train and val hold the two parts, with the classes of t
   CHECK(data.validation().rows() == 1);
   Feeder labels(std::vector{port("label", DType::int64, {-1})}, data.validation());
   const std::vector<std::uint64_t> row{0};
-  CHECK(labels.take(row)[0].second.tensor().values<std::int64_t>()[0] == 1);
+  CHECK(labels.take(row)[0].second.tensor().item<std::int64_t>() == 1);
   write(folder / "val/c/1.bmp", image);
   CHECK_THROWS_WITH(Dataset::open(folder.path()), Contains("'c'"));
 }

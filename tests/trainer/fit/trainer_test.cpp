@@ -21,7 +21,7 @@ std::vector<double> losses_by_hand(Model& model, const NamedValues& data,
   for (std::size_t first = 0; first < order.size(); first += batch) {
     const auto rows = std::span(order).subspan(first, std::min(batch, order.size() - first));
     const auto results = model.train_step(feeder.take(rows), 0, std::vector<std::string>{"loss"});
-    losses.push_back(static_cast<double>(results[0].second.tensor().values<float>()[0]));
+    losses.push_back(static_cast<double>(results[0].second.tensor().item<float>()));
   }
   return losses;
 }
