@@ -61,7 +61,7 @@ class Backward {
     }
   }
 
-  // Active values that no y is computed from are not followed.
+  // Deactivates values on which no y depends.
   void mark_needed(std::span<const Val> ys) {
     std::vector<bool> needed(leaf_.size());
     for (const Val y : ys) needed[index(y.id())] = true;
@@ -84,7 +84,7 @@ class Backward {
   }
 
   void visit(std::size_t position) {
-    const Node node = graph().nodes[position];  // a copy: appending moves the nodes
+    const Node node = graph().nodes[position];  // a copy: appending invalidates references
     std::vector<Val> dy;
     bool any = false;
     for (const ValueId output : node.outputs) {
@@ -120,8 +120,8 @@ class Backward {
     for (std::size_t i = 0; i < dx.size() && i < inputs.size(); ++i) {
       if (!dx[i] || wanted[i] == 0) continue;
       if (!compatible(dx[i].type(), graph()[inputs[i]].type)) {
-        fail(ErrorCode::internal, "the derivative by input ", i, " is ", to_string(dx[i].type()),
-             ", the input ", to_string(graph()[inputs[i]].type));
+        fail(ErrorCode::internal, "the derivative with respect to input ", i, " is ",
+             to_string(dx[i].type()), ", the input is ", to_string(graph()[inputs[i]].type));
       }
       add_partial(inputs[i], dx[i]);
     }

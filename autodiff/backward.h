@@ -1,4 +1,4 @@
-// Reverse-mode differentiation on the graph: the derivative is appended as ordinary nodes.
+// Reverse-mode differentiation of a graph: appends the derivative as ordinary nodes.
 #pragma once
 
 #include <span>
@@ -8,10 +8,10 @@
 
 namespace ondine::autodiff {
 
-// Appends the derivatives of sum_k <ys[k], dys[k]> with respect to each x, all values of the
-// builder's graph. `xs` and `cuts` are leaves: what they are computed from does not matter. An
-// empty Val where no y depends on x. Throws Error(unsupported) naming the operator when a path that
-// matters meets one without a derivative.
+// Appends the derivatives of sum_k <ys[k], dys[k]> with respect to each x; all are values of the
+// builder's graph. `xs` and `cuts` count as leaves, independent of all other values. Returns an
+// empty Val where no y depends on x. Throws Error(unsupported) naming an operator without
+// derivative on a path from an x to a y.
 std::vector<graph::Val> backward(graph::Builder& builder, std::span<const graph::Val> ys,
                                  std::span<const graph::Val> dys, std::span<const graph::Val> xs,
                                  std::span<const graph::Val> cuts = {});

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "autodiff/backward.h"
-#include "autodiff/borrow.h"
+#include "autodiff/outer_path.h"
 #include "autodiff/reevaluate.h"
 #include "core/message.h"
 #include "graph/contract/infer.h"
@@ -14,19 +14,19 @@ namespace {
 
 using namespace graph;  // NOLINT
 
-// Output i has the type of the i-th input: the value at which the derivative by xs[i] is taken.
+// Output i has the type of input i, the value at which to differentiate with respect to xs[i].
 void infer_gradient(InferContext& context) {
   for (std::size_t i = 0; i < context.output_count(); ++i) {
     const Type& x = context.input(i);
     if (!differentiable(x)) {
-      context.reject("the derivative by input ", i, ", a ", to_string(x),
-                     ", does not exist: xs must be floating point tensors");
+      context.reject("there is no derivative with respect to input ", i, ", a ", to_string(x),
+                     ": xs must be floating point tensors");
     }
     context.set_output(i, x);
   }
 }
 
-// xs, zs and y of a Gradient node, with the input that stands for each of xs and zs.
+// The tensors that a Gradient node names, and the inputs that replace xs and zs.
 struct Request {
   std::vector<Val> xs;
   std::vector<Val> zs;
@@ -38,7 +38,7 @@ Request read_request(Builder& builder, const Node& node) {
   const std::size_t x_count = NodeView(node).attr_strings("xs").size();
   const std::size_t named = node.references.size() - 1;
   if (node.inputs.size() != named) {
-    fail(ErrorCode::invalid_model, "Gradient names ", named, " tensors in xs and zs and has ",
+    fail(ErrorCode::invalid_model, "Gradient names ", named, " tensors in xs and zs but has ",
          node.inputs.size(), " inputs");
   }
   if (node.outputs.size() > x_count) {
@@ -52,7 +52,7 @@ Request read_request(Builder& builder, const Node& node) {
     const Type& wanted = builder.value(node.references[i]).type();
     if (!join(wanted, request.at.back().type())) {
       fail(ErrorCode::invalid_model, "input ", i, " is a ", to_string(request.at.back().type()),
-           ", the value that it stands for a ", to_string(wanted));
+           ", the tensor it replaces is a ", to_string(wanted));
     }
   }
   request.y = builder.value(node.references.back());
@@ -63,13 +63,13 @@ Request read_request(Builder& builder, const Node& node) {
   return request;
 }
 
-void evaluate_elsewhere(Builder& builder, Request& request) {
-  Reevaluation again(builder);
+void evaluate_at_inputs(Builder& builder, Request& request) {
+  Reevaluation reevaluation(builder);
   for (std::size_t i = 0; i < request.at.size(); ++i) {
     Val& named = i < request.xs.size() ? request.xs[i] : request.zs[i - request.xs.size()];
-    named = again.replace(named, request.at[i]);
+    named = reevaluation.replace(named, request.at[i]);
   }
-  request.y = again.evaluate(request.y);
+  request.y = reevaluation.evaluate(request.y);
 }
 
 void emit_gradient(Builder& builder, const Node& node) {
@@ -77,7 +77,7 @@ void emit_gradient(Builder& builder, const Node& node) {
   const bool forward_values =
       std::equal(request.at.begin(), request.at.end(), node.references.begin(),
                  [](Val at, ValueId named) { return at.id() == named; });
-  if (!forward_values) evaluate_elsewhere(builder, request);
+  if (!forward_values) evaluate_at_inputs(builder, request);
   std::vector<Val> derivatives(request.xs.size());
   if (differentiable(request.y.type())) {
     const Val seed = full_like(request.y, 1);
@@ -101,12 +101,12 @@ Graph expand_graph(const Graph& graph, const Catalogue& catalogue, bool derivati
     return node.op->bind == nullptr || (derivatives && lacks_derivative(node));
   });
   for (Node node : graph.nodes) {
-    for (Body& body : node.bodies) {
-      Graph inner = *body.graph;
-      BorrowedNodes borrowed(copy, inner, body.captures);
+    for (Subgraph& subgraph : node.subgraphs) {
+      Graph inner = *subgraph.graph;
+      OuterPath path(copy, inner, subgraph.captures);
       inner = expand_graph(inner, catalogue, derivatives);
-      borrowed.give_back(inner);
-      body.graph = std::make_shared<Graph>(std::move(inner));
+      path.remove_from(inner);
+      subgraph.graph = std::make_shared<Graph>(std::move(inner));
     }
     if (node.op == &gradient_op) {
       with_context([&] { emit_gradient(builder, node); },
@@ -126,8 +126,8 @@ const OpDef gradient_op{
 bool has_gradient(const Graph& graph) {
   return std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& node) {
     return node.op == &gradient_op ||
-           std::any_of(node.bodies.begin(), node.bodies.end(),
-                       [](const Body& body) { return has_gradient(*body.graph); });
+           std::any_of(node.subgraphs.begin(), node.subgraphs.end(),
+                       [](const Subgraph& subgraph) { return has_gradient(*subgraph.graph); });
   });
 }
 

@@ -1,4 +1,4 @@
-// Replacing Gradient nodes, and operators that are defined by others, by ordinary nodes.
+// Expansion of Gradient nodes, and of operators defined by other operators, into ordinary nodes.
 #pragma once
 
 #include "graph/contract/catalogue.h"
@@ -6,16 +6,16 @@
 
 namespace ondine::autodiff {
 
-// ai.onnx.preview.training's Gradient: types only, it has no kernel.
+// Gradient of ai.onnx.preview.training. Has type inference only: expand() replaces it.
 extern const graph::OpDef gradient_op;
 
-// Whether the graph or a body in it holds a Gradient node.
+// Whether the graph or one of its subgraphs contains a Gradient node.
 bool has_gradient(const graph::Graph& graph);
 
-// Replaces, in order, each Gradient node by the nodes that compute it; a Gradient of another's
-// output sees ordinary nodes. Operators that have no kernel, or (where a Gradient is) no derivative
-// of their own, are replaced by their expansion. Throws Error(unsupported) naming an operator
-// without a derivative.
+// Replaces each Gradient node, in order, by nodes that compute it, so that Gradients of Gradients
+// see ordinary nodes. Operators without a kernel and, if the graph contains a Gradient, operators
+// without a gradient rule are replaced by their expansion. Throws Error(unsupported) naming an
+// operator without derivative.
 graph::Graph expand(const graph::Graph& graph, const graph::Catalogue& catalogue);
 
 }  // namespace ondine::autodiff

@@ -8,9 +8,9 @@ using namespace graph;  // NOLINT
 
 Val Reevaluation::replace(Val named, Val at) {
   const auto [value, added] = values_.emplace(named.id(), at.id());
-  if (!added && value->second == at.id()) return builder_->value(moved_[named.id()]);
+  if (!added && value->second == at.id()) return builder_->value(replacements_[named.id()]);
   const Val leaf = builder_->node("Identity", {at});
-  moved_[named.id()] = leaf.id();
+  replacements_[named.id()] = leaf.id();
   replaced_.insert(named.id());
   return leaf;
 }
@@ -18,14 +18,14 @@ Val Reevaluation::replace(Val named, Val at) {
 Val Reevaluation::evaluate(Val y) {
   const auto needed = nodes_needed_for(y);
   for (std::size_t i = 0; i < needed.size(); ++i) {
-    if (needed[i]) copy_if_moved(builder_->graph().nodes[i]);
+    if (needed[i]) copy_if_affected(builder_->graph().nodes[i]);
   }
-  return builder_->value(moved(y.id()));
+  return builder_->value(replacement(y.id()));
 }
 
-ValueId Reevaluation::moved(ValueId id) const {
-  const auto found = moved_.find(id);
-  return found == moved_.end() ? id : found->second;
+ValueId Reevaluation::replacement(ValueId id) const {
+  const auto found = replacements_.find(id);
+  return found == replacements_.end() ? id : found->second;
 }
 
 std::vector<bool> Reevaluation::nodes_needed_for(Val y) const {
@@ -46,19 +46,19 @@ std::vector<bool> Reevaluation::nodes_needed_for(Val y) const {
   return needed;
 }
 
-void Reevaluation::copy_if_moved(Node node) {
+void Reevaluation::copy_if_affected(Node node) {
   const auto inputs = node.all_inputs();
-  const bool depends =
-      std::any_of(inputs.begin(), inputs.end(), [&](ValueId id) { return moved_.contains(id); });
+  const bool depends = std::any_of(inputs.begin(), inputs.end(),
+                                   [&](ValueId id) { return replacements_.contains(id); });
   if (!depends) return;
-  for (ValueId& id : node.inputs) id = moved(id);
-  for (Body& body : node.bodies) {
-    for (ValueId& id : body.captures) id = moved(id);
+  for (ValueId& id : node.inputs) id = replacement(id);
+  for (Subgraph& subgraph : node.subgraphs) {
+    for (ValueId& id : subgraph.captures) id = replacement(id);
   }
   for (ValueId& id : node.outputs) {
     if (id == no_value) continue;
     const ValueId copy = builder_->graph().add_temporary(builder_->graph()[id].name + "_again");
-    if (!replaced_.contains(id)) moved_[id] = copy;
+    if (!replaced_.contains(id)) replacements_[id] = copy;
     id = copy;
   }
   builder_->append(std::move(node));

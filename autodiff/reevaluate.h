@@ -1,4 +1,4 @@
-// Evaluating a part of a graph again with other values for some of its tensors.
+// Re-evaluation of a part of a graph with other values for some of its tensors.
 #pragma once
 
 #include <map>
@@ -8,25 +8,25 @@
 
 namespace ondine::autodiff {
 
-// Appends copies of the nodes between replaced tensors and a result; what does not depend on a
-// replaced tensor is shared.
+// Appends copies of the nodes between replaced tensors and a result. Values that do not depend on a
+// replaced tensor are shared.
 class Reevaluation {
  public:
   explicit Reevaluation(graph::Builder& builder) : builder_(&builder) {}
 
-  // Replaces `named` by a fresh value that equals `at`, which is returned; the same one when a
-  // tensor is named again with the same value.
+  // Replaces `named` by a new value equal to `at` and returns that. Returns the previous one when a
+  // tensor is replaced by the same value twice.
   graph::Val replace(graph::Val named, graph::Val at);
-  // `y` under the replacements. Call once.
+  // The value of `y` under the replacements. To be called once.
   graph::Val evaluate(graph::Val y);
 
  private:
-  graph::ValueId moved(graph::ValueId id) const;
+  graph::ValueId replacement(graph::ValueId id) const;
   std::vector<bool> nodes_needed_for(graph::Val y) const;
-  void copy_if_moved(graph::Node node);
+  void copy_if_replacement(graph::Node node);
 
   graph::Builder* builder_;
-  std::map<graph::ValueId, graph::ValueId> moved_;
+  std::map<graph::ValueId, graph::ValueId> replacements_;
   std::set<graph::ValueId> replaced_;
   std::map<graph::ValueId, graph::ValueId> values_;  // of each named tensor
 };

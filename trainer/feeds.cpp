@@ -32,7 +32,7 @@ class SymbolSizes {
     if (!declared.dims) return;
     for (std::size_t axis = 0; axis < declared.dims->size(); ++axis) {
       const Dim dim = (*declared.dims)[axis];
-      if (!dim.is_named()) continue;
+      if (!dim.is_symbolic()) continue;
       std::int64_t& size = size_of(dim.symbol());
       if (size >= 0 && size != tensor.shape()[axis]) {
         fail(ErrorCode::mismatch, "input ", quoted(input), " has ", tensor.shape()[axis],
@@ -66,7 +66,7 @@ std::string describe_type(const Type& type, const Graph& graph) {
     if (dim.known()) {
       out += std::to_string(dim.size());
     } else {
-      out += dim.is_named() ? graph.symbols->names[dim.symbol()] : "?";
+      out += dim.is_symbolic() ? graph.symbols->names[dim.symbol()] : "?";
     }
   }
   return out + "]";

@@ -63,7 +63,7 @@ GradientCheck::GradientCheck(const std::filesystem::path& file, const GradcheckO
     }
     if (options.widen) {
       graph::ModelDef wide = derived.model;
-      graph::widen(wide);
+      graph::convert_to_float64(wide);
       try {
         model_ = load(wide, limits);
         derived.model = std::move(wide);

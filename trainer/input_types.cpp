@@ -89,7 +89,7 @@ class InputTypes {
     for (std::size_t axis = 0; axis < type.rank(); ++axis) {
       const Dim symbol = (*from.dims)[axis];
       const Dim dim = (*type.dims)[axis];
-      if (!symbol.is_named() || !dim.known()) continue;
+      if (!symbol.is_symbolic() || !dim.known()) continue;
       const auto [known, fresh] = sizes_.emplace(symbol.symbol(), dim.size());
       if (fresh || known->second == dim.size()) continue;
       fail(ErrorCode::mismatch, "input ", quoted(callable_->input_names[i]), " has ", dim.size(),
@@ -107,7 +107,7 @@ class InputTypes {
     for (std::size_t axis = 0; axis < type.rank(); ++axis) {
       Dim& dim = (*type.dims)[axis];
       if (dim.known()) continue;
-      const auto size = dim.is_named() ? sizes_.find(dim.symbol()) : sizes_.end();
+      const auto size = dim.is_symbolic() ? sizes_.find(dim.symbol()) : sizes_.end();
       if (size == sizes_.end()) fail_dynamic(i, axis, type);
       dim = Dim(size->second);
     }
@@ -121,7 +121,7 @@ class InputTypes {
     }
     const Dim dim = (*type.dims)[axis];
     fail(ErrorCode::mismatch, "dim ", axis,
-         dim.is_named() ? cat(" (", quoted(graph_->symbols->names[dim.symbol()]), ")") : "",
+         dim.is_symbolic() ? cat(" (", quoted(graph_->symbols->names[dim.symbol()]), ")") : "",
          " of input ", quoted(callable_->input_names[i]), ", a ", describe_type(type, *graph_),
          ", is dynamic: give the shape of the input, as in ", callable_->input_names[i], "=",
          example);

@@ -4,7 +4,7 @@
 
 namespace bench {
 
-using Ints = std::vector<std::int64_t>;
+using Int64s = std::vector<std::int64_t>;
 
 std::string Layers::uniform(const std::string& name, const Shape& shape, double bound) {
   Tensor tensor(DType::float32, shape);
@@ -21,7 +21,7 @@ std::string Layers::filled(const std::string& name, const Shape& shape, float va
   return builder_.initializer(name, std::move(tensor));
 }
 
-std::string Layers::int64s(const std::string& name, const Ints& values) {
+std::string Layers::int64s(const std::string& name, const Int64s& values) {
   return builder_.initializer(name, Tensor::of({static_cast<std::int64_t>(values.size())}, values));
 }
 
@@ -42,9 +42,9 @@ std::string Layers::conv(const std::string& x, const std::string& name, std::int
       uniform(name + ".weight", {out, depth, window.kernel, window.kernel}, std::sqrt(6 / fan_in))};
   if (window.bias) inputs.push_back(uniform(name + ".bias", {out}, 1 / std::sqrt(fan_in)));
   return op("Conv", std::move(inputs),
-            {{"kernel_shape", Ints{window.kernel, window.kernel}},
-             {"strides", Ints{window.stride, window.stride}},
-             {"pads", Ints(4, window.kernel / 2)},
+            {{"kernel_shape", Int64s{window.kernel, window.kernel}},
+             {"strides", Int64s{window.stride, window.stride}},
+             {"pads", Int64s(4, window.kernel / 2)},
              {"group", window.groups}});
 }
 
@@ -64,7 +64,8 @@ std::string Layers::layer_norm(const std::string& x, const std::string& name, st
 }
 
 std::string Layers::max_pool(const std::string& x, std::int64_t size) {
-  return op("MaxPool", {x}, {{"kernel_shape", Ints{size, size}}, {"strides", Ints{size, size}}});
+  return op("MaxPool", {x},
+            {{"kernel_shape", Int64s{size, size}}, {"strides", Int64s{size, size}}});
 }
 
 }  // namespace bench

@@ -5,7 +5,7 @@
 namespace bench {
 namespace {
 
-using Ints = std::vector<std::int64_t>;
+using Int64s = std::vector<std::int64_t>;
 
 constexpr std::int64_t width = 256;
 constexpr std::int64_t heads = 4;
@@ -21,7 +21,7 @@ std::string project(Layers& net, const std::string& x, const std::string& name, 
 }
 
 std::string attention(Layers& net, const std::string& x, const std::string& name) {
-  const auto by_head = [&](const std::string& which, const Ints& perm) {
+  const auto by_head = [&](const std::string& which, const Int64s& perm) {
     const std::string y = project(net, x, name + "." + which, width, width);
     return net.op("Transpose", {net.op("Reshape", {y, "by_head"})}, {{"perm", perm}});
   };
@@ -31,7 +31,7 @@ std::string attention(Layers& net, const std::string& x, const std::string& name
   const std::string scores =
       net.op("Softmax", {net.op("MatMul", {query, key})}, {{"axis", std::int64_t{-1}}});
   const std::string mixed =
-      net.op("Transpose", {net.op("MatMul", {scores, value})}, {{"perm", Ints{0, 2, 1, 3}}});
+      net.op("Transpose", {net.op("MatMul", {scores, value})}, {{"perm", Int64s{0, 2, 1, 3}}});
   return project(net, net.op("Reshape", {mixed, "together"}), name + ".out", width, width);
 }
 
@@ -64,7 +64,7 @@ ModelBuilder transformer() {
   net.builder().initializer("scale",
                             Tensor::scalar(1 / std::sqrt(static_cast<float>(width / heads))));
   for (int i = 0; i < 4; ++i) x = encoder_layer(net, x, "layer" + std::to_string(i));
-  x = net.op("ReduceMean", {x}, {{"axes", Ints{1}}, {"keepdims", std::int64_t{0}}});
+  x = net.op("ReduceMean", {x}, {{"axes", Int64s{1}}, {"keepdims", std::int64_t{0}}});
   net.builder().output(net.linear(x, "fc", width, 10), DType::float32, {"N", 10});
   return std::move(net.builder());
 }

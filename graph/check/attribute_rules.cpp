@@ -1,5 +1,5 @@
-// Attributes: their names, what they refer to, and the signature. Their values are consistent in
-// themselves.
+// Attributes: names, references and agreement with the signature. Their values were checked when
+// the model was read.
 #include <algorithm>
 
 #include "graph/check/rules.h"
@@ -33,7 +33,7 @@ void check_attributes(const NodeDef& node, const Site& site) {
     if (attribute.name.empty()) {
       site.reject(node, "has an attribute without a name");
     } else if (!seen.insert(attribute.name).second) {
-      site.reject(node, "has attribute ", quoted(attribute.name), " twice");
+      site.reject(node, "has duplicate attribute ", quoted(attribute.name));
     }
     if (!attribute.ref.empty()) check_reference(node, attribute, site);
   }

@@ -1,5 +1,5 @@
-// Who calls whom among the functions, and how much that becomes when they are inlined, computed
-// without doing it.
+// The call graph of functions: recursion, call depth and size after inlining, computed without
+// inlining.
 #include <algorithm>
 #include <limits>
 
@@ -9,10 +9,10 @@
 namespace ondine::graph {
 namespace {
 
-// Sums of sizes stop here.
-constexpr std::uint64_t plenty = std::uint64_t{1} << 60;
+// Sizes saturate here.
+constexpr std::uint64_t max_size = std::uint64_t{1} << 60;
 
-// Nodes of one body of code, those in nested graphs included.
+// Nodes of a graph or function, including those in subgraphs.
 struct Code {
   std::uint64_t own_nodes = 0;
   std::map<std::size_t, std::uint64_t> calls;  // function -> number of nodes that call it
@@ -39,15 +39,16 @@ class CallGraph {
     for (std::size_t i = 0; i < states_.size(); ++i) visit(i);
   }
 
-  // Checks a graph of the model; `before` are nodes that come on top.
+  // Checks a graph of the model and returns its size; `before` is the size of a graph run before
+  // it.
   std::uint64_t check(const std::vector<NodeDef>& nodes, std::string_view what,
                       std::uint64_t before = 0) {
     const Code code = read(nodes, context_.functions);
     const Size size = size_of(code);
-    const std::uint64_t total = std::min(plenty, size.nodes + before);
+    const std::uint64_t total = std::min(max_size, size.nodes + before);
     const Limits& limits = context_.limits;
     if (total > limits.nodes) {
-      const std::string count = total < plenty ? cat(total) : "far too many";
+      const std::string count = total < max_size ? cat(total) : cat("more than ", max_size);
       context_.findings.add(ErrorCode::limit, what, " has ", count,
                             " nodes with its functions inlined, the limit is ", limits.nodes);
     }
@@ -70,11 +71,11 @@ class CallGraph {
     std::uint64_t nodes = 0;
     std::uint64_t depth = 0;
   };
-  enum class Progress : std::uint8_t { none, open, done };
+  enum class Progress : std::uint8_t { unvisited, active, done };
   struct State {
     Code code;
     Size size;
-    Progress progress = Progress::none;
+    Progress progress = Progress::unvisited;
     bool called = false;
   };
   struct Frame {
@@ -87,18 +88,18 @@ class CallGraph {
     for (const auto& [callee, count] : code.calls) {
       const Size& inner = states_[callee].size;
       std::uint64_t nodes = 0;
-      if (__builtin_mul_overflow(inner.nodes, count, &nodes)) nodes = plenty;
-      size.nodes = std::min(plenty, size.nodes + std::min(plenty, nodes));
+      if (__builtin_mul_overflow(inner.nodes, count, &nodes)) nodes = max_size;
+      size.nodes = std::min(max_size, size.nodes + std::min(max_size, nodes));
       size.depth = std::max(size.depth, inner.depth + 1);
     }
     return size;
   }
 
-  // Depth first without recursion: sizes from the bottom up, and calls that lead back.
+  // Depth-first search with a stack of its own: computes sizes bottom-up and finds cycles.
   void visit(std::size_t root) {
-    if (states_[root].progress != Progress::none) return;
+    if (states_[root].progress != Progress::unvisited) return;
     std::vector<Frame> stack{{root, states_[root].code.calls.begin()}};
-    states_[root].progress = Progress::open;
+    states_[root].progress = Progress::active;
     while (!stack.empty()) {
       Frame& frame = stack.back();
       State& state = states_[frame.function];
@@ -109,26 +110,26 @@ class CallGraph {
         continue;
       }
       const std::size_t callee = (frame.next++)->first;
-      if (states_[callee].progress == Progress::open) {
+      if (states_[callee].progress == Progress::active) {
         const std::string caller = describe(context_.functions[frame.function]);
         context_.findings.add(ErrorCode::invalid_model, describe(context_.functions[callee]),
                               " calls itself",
-                              callee == frame.function ? "" : ", by way of " + caller);
-      } else if (states_[callee].progress == Progress::none) {
-        states_[callee].progress = Progress::open;
+                              callee == frame.function ? "" : " through " + caller);
+      } else if (states_[callee].progress == Progress::unvisited) {
+        states_[callee].progress = Progress::active;
         stack.push_back({callee, states_[callee].code.calls.begin()});
       }
     }
   }
 
   void mark_called(std::size_t root) {
-    std::vector<std::size_t> open{root};
-    while (!open.empty()) {
-      State& state = states_[open.back()];
-      open.pop_back();
+    std::vector<std::size_t> pending{root};
+    while (!pending.empty()) {
+      State& state = states_[pending.back()];
+      pending.pop_back();
       if (state.called) continue;
       state.called = true;
-      for (const auto& [callee, count] : state.code.calls) open.push_back(callee);
+      for (const auto& [callee, count] : state.code.calls) pending.push_back(callee);
     }
   }
 

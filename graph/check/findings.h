@@ -1,4 +1,4 @@
-// Everything that is wrong with a model, collected so that one error can tell it all.
+// Findings: collects all defects of a model, to be reported as one error.
 #pragma once
 
 #include <array>
@@ -12,20 +12,20 @@ namespace ondine::graph {
 
 class Findings {
  public:
-  // Keeps the text of the first `most` findings and counts the others.
-  explicit Findings(std::size_t most = 100) : most_(most) {}
+  // Keeps the text of the first `max_texts` findings and counts the others.
+  explicit Findings(std::size_t max_texts = 100) : max_texts_(max_texts) {}
 
-  // Text from the model only through quoted().
+  // Strings from the model must go through quoted().
   template <class... Parts>
   void add(ErrorCode code, const Parts&... parts) {
     count(code);
-    if (count_ <= most_) texts_.push_back(cat(parts...));
+    if (count_ <= max_texts_) texts_.push_back(cat(parts...));
   }
-  // Message and context in one line.
+  // Puts message and context in one line.
   void add(const Error& error);
 
-  // Runs `body` and turns an Error about the model into a finding; io, cancelled and internal
-  // errors pass through. False when there was one.
+  // Runs `body`. Turns an Error about the model into a finding and returns false; io, cancelled and
+  // internal errors propagate.
   template <class Body>
   bool collect(Body&& body) {
     try {
@@ -40,17 +40,17 @@ class Findings {
 
   bool empty() const noexcept { return count_ == 0; }
   std::size_t count() const noexcept { return count_; }
-  // One line each; the last one says how many more there are, if there are.
+  // One line per finding; if some were dropped, a last line with their number.
   std::vector<std::string> texts() const;
-  // One Error with all lines. Its code is the gravest: a broken rule of the standard comes before a
-  // limit, and a limit before something that is merely not supported.
+  // Throws one Error with all lines and the gravest code: violations of the standard before limits,
+  // limits before unsupported features.
   void throw_if_any() const;
 
  private:
   static bool about_model(ErrorCode code) noexcept;
   void count(ErrorCode code) noexcept;
 
-  std::size_t most_;
+  std::size_t max_texts_;
   std::size_t count_ = 0;
   std::vector<std::string> texts_;
   ErrorCode gravest_ = ErrorCode::unsupported;

@@ -1,4 +1,4 @@
-// Model-local functions: their signatures, their bodies and the nodes that call them.
+// Model-local functions: signatures, bodies and calls.
 #include <algorithm>
 
 #include "graph/check/rules.h"
@@ -17,14 +17,14 @@ class FunctionCheck {
     std::set<std::string_view> seen;
     for (const auto& input : function_.inputs) {
       if (input.empty()) reject("has an input without a name");
-      if (!seen.insert(input).second) reject("has input ", quoted(input), " twice");
+      if (!seen.insert(input).second) reject("has duplicate input ", quoted(input));
       scope.define(input).formal = true;
     }
     check_nodes(function_.nodes, scope, site_);
     seen.clear();
     for (const auto& output : function_.outputs) {
       if (output.empty()) reject("has an output without a name");
-      if (!seen.insert(output).second) reject("has output ", quoted(output), " twice");
+      if (!seen.insert(output).second) reject("has duplicate output ", quoted(output));
       if (!output.empty() && scope.find(output) == nullptr) {
         reject("has output ", quoted(output), ", which is not defined");
       }
@@ -42,13 +42,14 @@ class FunctionCheck {
     std::set<std::string_view> seen;
     const auto add = [&](const std::string& name) {
       if (name.empty()) reject("has an attribute without a name");
-      if (!seen.insert(name).second) reject("has attribute ", quoted(name), " twice");
+      if (!seen.insert(name).second) reject("has duplicate attribute ", quoted(name));
     };
     for (const auto& name : function_.attributes) add(name);
     for (const auto& attribute : function_.defaults) {
       add(attribute.name);
       if (!attribute.ref.empty()) {
-        reject("has a default of attribute ", quoted(attribute.name), " that is a reference");
+        reject("has a default of attribute ", quoted(attribute.name),
+               " that is itself a reference");
       }
     }
   }
@@ -72,14 +73,14 @@ void check_functions(CheckContext& context) {
     const FunctionDef& function = context.functions[i];
     const auto domain = canonical_domain(function.domain);
     if (!seen.emplace(domain, function.name, function.overload).second) {
-      context.findings.add(ErrorCode::invalid_model, describe(function), " is there twice");
+      context.findings.add(ErrorCode::invalid_model, describe(function), " is defined twice");
     }
     Environment environment;
     environment.opsets = Opsets(function.opsets);
     environment.function = &function;
     environment.function_index = i;
-    const Place place{describe(function)};
-    FunctionCheck(function, {context, environment, place}).run();
+    const Location location{describe(function)};
+    FunctionCheck(function, {context, environment, location}).run();
   }
 }
 

@@ -1,4 +1,5 @@
-// The functions of a model by name. A function comes before an operator of the same name.
+// FunctionTable: a model's functions by name. A function takes precedence over an operator of the
+// same name.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +13,13 @@
 
 namespace ondine::graph {
 
-// Refers to the functions, which outlive it.
+// The functions must outlive it.
 class FunctionTable {
  public:
-  // Of two functions of one name the first counts.
+  // Of duplicate functions the first one counts.
   explicit FunctionTable(const std::vector<FunctionDef>& functions);
 
-  // The index of the function that the node calls; nothing when it calls none.
+  // Index of the function that the node calls; nullopt when it calls none.
   std::optional<std::size_t> find(const NodeDef& node) const;
   const FunctionDef& operator[](std::size_t index) const { return (*functions_)[index]; }
   std::size_t size() const noexcept { return functions_->size(); }

@@ -1,4 +1,4 @@
-// Gradient: what its attributes may name.
+// Gradient nodes: the tensors that their attributes name.
 #include <unordered_set>
 
 #include "graph/check/rules.h"
@@ -7,8 +7,8 @@
 namespace ondine::graph {
 namespace {
 
-// Visiting what lies before the tensors of all Gradient nodes together may not take longer.
-constexpr std::uint64_t most_steps = 50'000'000;
+// Bounds the search for dependences between the xs, over all Gradient nodes of a model.
+constexpr std::uint64_t max_steps = 50'000'000;
 
 const std::vector<std::string>& names(const NodeDef& node, std::string_view attribute) {
   static const std::vector<std::string> none;
@@ -17,23 +17,23 @@ const std::vector<std::string>& names(const NodeDef& node, std::string_view attr
   return list == nullptr ? none : *list;
 }
 
-// Names that the graphs of a node read from outside.
-void add_free_names(const GraphDef& body, std::vector<std::string_view>& out,
+// Appends the names that a subgraph reads from outside.
+void add_free_names(const GraphDef& subgraph, std::vector<std::string_view>& out,
                     std::uint64_t& steps) {
   std::unordered_set<std::string_view> inner;
-  for (const auto& input : body.inputs) inner.insert(input.name);
-  for (const auto& initializer : body.initializers) inner.insert(initializer.name);
-  for (const auto& sparse : body.sparse_initializers) inner.insert(sparse.name);
+  for (const auto& input : subgraph.inputs) inner.insert(input.name);
+  for (const auto& initializer : subgraph.initializers) inner.insert(initializer.name);
+  for (const auto& sparse : subgraph.sparse_initializers) inner.insert(sparse.name);
   std::vector<std::string_view> read;
-  for (const auto& node : body.nodes) {
+  for (const auto& node : subgraph.nodes) {
     read.insert(read.end(), node.inputs.begin(), node.inputs.end());
-    for_each_body(node, [&](const Attribute&, const GraphDef& deeper) {
+    for_each_subgraph(node, [&](const Attribute&, const GraphDef& deeper) {
       add_free_names(deeper, read, steps);
     });
     for (const auto& output : node.outputs) inner.insert(output);
   }
-  for (const auto& output : body.outputs) read.push_back(output.name);
-  steps += body.nodes.size() + inner.size() + read.size();
+  for (const auto& output : subgraph.outputs) read.push_back(output.name);
+  steps += subgraph.nodes.size() + inner.size() + read.size();
   for (const auto name : read) {
     if (!inner.contains(name)) out.push_back(name);
   }
@@ -77,7 +77,7 @@ class GradientCheck {
     const auto* found = name.empty() ? nullptr : scope_.find(name);
     if (found == nullptr) {
       site_.reject(node_, "names ", quoted(name), " in ", attribute,
-                   ", which is not visible where the node is");
+                   ", which is not defined before the node");
     }
     return found;
   }
@@ -98,40 +98,41 @@ class GradientCheck {
     }
   }
 
-  // Goes back from all xs at once: none of them may lie before another. Calls of functions are not
-  // followed, for what they connect shows only when they are inlined.
+  // No x may depend on another: searches backwards from all xs at once. Calls of functions are not
+  // followed; the dependences through them are checked after inlining.
   void check_independent() {
     std::unordered_map<std::string_view, std::string_view> origin;  // visited name -> one of xs
-    std::vector<std::string_view> open;
+    std::vector<std::string_view> pending;
     std::unordered_set<const NodeDef*> done;
     std::uint64_t& steps = site_.context.gradient_steps;
     const auto expand = [&](std::string_view name, std::string_view from) {
       const auto* found = scope_.find(name);
-      if (found == nullptr || found->node == nullptr || steps > most_steps) return;
+      if (found == nullptr || found->node == nullptr || steps > max_steps) return;
       if (!done.insert(found->node).second || site_.context.functions.find(*found->node)) return;
       std::vector<std::string_view> before(found->node->inputs.begin(), found->node->inputs.end());
-      for_each_body(*found->node, [&](const Attribute&, const GraphDef& body) {
-        add_free_names(body, before, steps);
+      for_each_subgraph(*found->node, [&](const Attribute&, const GraphDef& subgraph) {
+        add_free_names(subgraph, before, steps);
       });
       steps += before.size() + 1;
       for (const auto input : before) {
-        if (origin.emplace(input, from).second) open.push_back(input);
+        if (origin.emplace(input, from).second) pending.push_back(input);
       }
     };
     for (const auto& x : xs_) expand(x, x);
-    while (!open.empty()) {
-      const auto name = open.back();
-      open.pop_back();
+    while (!pending.empty()) {
+      const auto name = pending.back();
+      pending.pop_back();
       expand(name, origin.at(name));
     }
-    if (steps > most_steps) {
-      site_.add(ErrorCode::limit, describe(node_), " names tensors that depend on too many others");
+    if (steps > max_steps) {
+      site_.add(ErrorCode::limit, describe(node_),
+                " names tensors that depend on too many values to check");
     }
     for (const auto& x : xs_) {
       const auto found = origin.find(x);
       if (found == origin.end()) continue;
-      site_.reject(node_, "names ", quoted(std::string(found->second)),
-                   " in xs, which is computed from ", quoted(x), ", another of them");
+      site_.reject(node_, "names ", quoted(std::string(found->second)), " in xs, which depends on ",
+                   quoted(x), ", another x");
     }
   }
 
@@ -147,7 +148,7 @@ class GradientCheck {
 
 void check_gradient(const NodeDef& node, const Scope& scope, const Site& site) {
   if (node.domain != "ai.onnx.preview.training" || node.op != "Gradient") return;
-  // Attributes that come from the caller of a function are looked at when it is inlined.
+  // Attributes supplied by the caller of a function are checked after inlining.
   for (const auto& attribute : node.attributes) {
     if (!attribute.ref.empty()) return;
   }

@@ -1,4 +1,4 @@
-// Names of one graph: what it defines, in which order, and what it may not hide.
+// The names of a graph: definitions, order and shadowing.
 #include <unordered_map>
 
 #include "graph/check/rules.h"
@@ -32,7 +32,7 @@ class GraphCheck {
         compare(sparse.name, sparse.values.dtype(), sparse.dims, *entry);
       }
     }
-    if (role_ == GraphRole::body) check_order_of_inputs();
+    if (role_ == GraphRole::subgraph) check_order_of_inputs();
     check_nodes(graph_.nodes, scope_, site_);
     for (const auto& output : graph_.outputs) check_output(output);
     for (const auto& value : graph_.value_infos) {
@@ -48,7 +48,7 @@ class GraphCheck {
 
   bool typed() const { return role_ == GraphRole::main || role_ == GraphRole::algorithm; }
 
-  // Models before IR 4 often leave ranks out.
+  // Models before IR version 4 often omit shapes.
   void check_port(const ValueDef& port, std::string_view what, bool required) const {
     check_declared(port, what, required, site_);
     if (role_ == GraphRole::main && port.type.kind == TypeKind::tensor && !port.type.dims &&
@@ -61,10 +61,10 @@ class GraphCheck {
     if (input.name.empty()) return reject("a graph input has no name");
     check_port(input, "graph input", typed());
     if (scope_.find_here(input.name) != nullptr) {
-      return reject("graph input ", quoted(input.name), " is listed twice");
+      return reject("graph input ", quoted(input.name), " is defined twice");
     }
     if (const auto* outer = hidden(input.name)) {
-      // Joined to its main graph an algorithm may turn an initializer into an input.
+      // Joined with the main graph, an algorithm may list an initializer of that graph as an input.
       const bool joins =
           role_ == GraphRole::algorithm && outer->has_value() && outer->input == nullptr;
       if (!joins) reject_hiding("graph input", input.name, *outer);
@@ -84,12 +84,12 @@ class GraphCheck {
     }
     auto& entry = scope_.define(name);
     if (entry.has_value()) {
-      reject("initializer ", quoted(name), " is there twice");
+      reject("initializer ", quoted(name), " is defined twice");
       return nullptr;
     }
-    if (entry.input != nullptr && role_ == GraphRole::body &&
+    if (entry.input != nullptr && role_ == GraphRole::subgraph &&
         site_.context.model.ir_version > last_ir_with_listed_initializers) {
-      reject("initializer ", quoted(name), " has the name of an input of a nested graph");
+      reject("initializer ", quoted(name), " has the name of an input of a subgraph");
     }
     return &entry;
   }
@@ -108,11 +108,11 @@ class GraphCheck {
                const Scope::Definition& entry) const {
     if (entry.input == nullptr) return;
     if (const auto reason = contradiction(dtype, shape, entry.input->type)) {
-      reject("initializer ", quoted(name), " does not fit the input of its name: ", *reason);
+      reject("initializer ", quoted(name), " does not match the input of that name: ", *reason);
     }
   }
 
-  // Up to IR 3 a nested graph lists its initializers as inputs, behind those that are passed to it.
+  // Up to IR version 3 a subgraph lists its initializers as inputs, after those passed to it.
   void check_order_of_inputs() const {
     const std::string* initialized = nullptr;
     for (const auto& input : graph_.inputs) {
@@ -121,7 +121,7 @@ class GraphCheck {
       if (entry->has_value()) {
         initialized = &input.name;
       } else if (initialized != nullptr) {
-        reject("input ", quoted(input.name), " of a nested graph follows the initializer ",
+        reject("input ", quoted(input.name), " of a subgraph follows the initializer ",
                quoted(*initialized));
       }
     }
@@ -150,11 +150,12 @@ class NodesCheck {
     for (const auto& node : nodes_) {
       for (const auto& input : node.inputs) check_read(node, input);
       check_node(node, scope_, site_);
-      for_each_body(node, [&](const Attribute& attribute, const GraphDef& body) {
-        const Place place{cat("graph ", quoted(attribute.name), " of ", describe(node)),
-                          &site_.place};
+      for_each_subgraph(node, [&](const Attribute& attribute, const GraphDef& subgraph) {
+        const Location location{cat("graph ", quoted(attribute.name), " of ", describe(node)),
+                                &site_.location};
         Scope inner(&scope_);
-        check_graph(body, GraphRole::body, inner, {site_.context, site_.environment, place});
+        check_graph(subgraph, GraphRole::subgraph, inner,
+                    {site_.context, site_.environment, location});
       });
       for (const auto& output : node.outputs) define(node, output);
     }

@@ -1,4 +1,4 @@
-// What the model says of itself: IR version and operator sets.
+// The model's header: IR version and operator sets.
 #include <algorithm>
 
 #include "graph/check/rules.h"
@@ -26,7 +26,7 @@ void check_imports(const std::vector<OpsetImport>& imports, const std::string& o
     }
     if (newest > 0 && import.version > newest) {
       findings.add(ErrorCode::unsupported, owner, " imports version ", import.version,
-                   " of operator set ", name, ", known up to version ", newest);
+                   " of operator set ", name, ", the newest supported is version ", newest);
     }
   }
 }
@@ -37,8 +37,8 @@ void check_header(CheckContext& context) {
   const ModelDef& model = context.model;
   if (model.ir_version < oldest_ir || model.ir_version > newest_ir) {
     context.findings.add(model.ir_version < 1 ? ErrorCode::invalid_model : ErrorCode::unsupported,
-                         "ir_version is ", model.ir_version, ", supported are ", oldest_ir, " to ",
-                         newest_ir);
+                         "ir_version is ", model.ir_version, ", supported versions are ", oldest_ir,
+                         " to ", newest_ir);
   }
   if (model.opsets.empty()) {
     context.findings.add(ErrorCode::invalid_model, "the model imports no operator set");

@@ -1,4 +1,4 @@
-// Bounds of Limits that a written model can exceed.
+// The limits that apply to a model definition.
 #include <algorithm>
 
 #include "graph/check/rules.h"
@@ -7,20 +7,20 @@
 namespace ondine::graph {
 namespace {
 
-int depth_of(const GraphDef& graph, int most);
+int depth_of(const GraphDef& graph, int max_depth);
 
-int depth_of(const std::vector<NodeDef>& nodes, int most) {
+int depth_of(const std::vector<NodeDef>& nodes, int max_depth) {
   int deepest = 0;
-  if (most <= 0) return 0;
+  if (max_depth <= 0) return 0;
   for (const auto& node : nodes) {
-    for_each_body(node, [&](const Attribute&, const GraphDef& body) {
-      deepest = std::max(deepest, 1 + depth_of(body, most - 1));
+    for_each_subgraph(node, [&](const Attribute&, const GraphDef& subgraph) {
+      deepest = std::max(deepest, 1 + depth_of(subgraph, max_depth - 1));
     });
   }
   return deepest;
 }
 
-int depth_of(const GraphDef& graph, int most) { return depth_of(graph.nodes, most); }
+int depth_of(const GraphDef& graph, int max_depth) { return depth_of(graph.nodes, max_depth); }
 
 class LimitCheck {
  public:

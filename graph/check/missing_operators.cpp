@@ -7,16 +7,16 @@
 namespace ondine::graph {
 namespace {
 
-// Why the standard does not have it in this version, if there is something to say.
+// Why the standard does not define the operator in this version; empty when it does.
 std::string reason(std::string_view domain, std::string_view name, std::int64_t version) {
-  if (newest_version(domain) == 0) return ", an operator set that is not known";
+  if (newest_version(domain) == 0) return ", an unknown operator set";
   if (find_signature(domain, name, version) != nullptr) return {};
   for (const auto& row : all_signatures()) {
     if (row.domain() == domain && row.name == name) {
-      return cat(", where it comes with version ", int{row.since_version});
+      return cat(", which defines it from version ", int{row.since_version});
     }
   }
-  return ", which has no operator of this name";
+  return ", which does not define it";
 }
 
 }  // namespace
@@ -28,7 +28,7 @@ void MissingOperators::add(std::optional<std::size_t> function, std::string_view
 }
 
 void MissingOperators::report(const std::vector<bool>& called, Findings& findings) const {
-  constexpr std::size_t most = 100;
+  constexpr std::size_t max_named = 100;
   std::map<Operator, std::string> wanted;
   for (const auto& [key, user] : users_) {
     if (key.first < 0 || called[static_cast<std::size_t>(key.first)]) {
@@ -39,13 +39,13 @@ void MissingOperators::report(const std::vector<bool>& called, Findings& finding
   std::string list;
   std::size_t count = 0;
   for (const auto& [op, user] : wanted) {
-    if (++count > most) break;
+    if (++count > max_named) break;
     const auto& [domain, name, version] = op;
     list += cat(count == 1 ? " " : "; ", quoted(name), " of ",
                 quoted(std::string(spelled_domain(domain))), " version ", version,
                 reason(domain, name, version), " (for ", user, ")");
   }
-  if (wanted.size() > most) list += cat("; and ", wanted.size() - most, " more");
+  if (wanted.size() > max_named) list += cat("; and ", wanted.size() - max_named, " more");
   findings.add(ErrorCode::unsupported,
                wanted.size() == 1 ? "missing operator:" : "missing operators:", list);
 }

@@ -1,4 +1,4 @@
-// Operators that a model asks for and nobody has.
+// Collects the operators that a model uses and that are not available.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ namespace ondine::graph {
 
 class MissingOperators {
  public:
-  // `function`: the index of the function whose body asks, nothing for a graph of the model.
-  // `user`: who asks, for the message; only the first one of an operator is kept.
+  // `function`: index of the function that uses the operator, nullopt for a graph of the model.
+  // `user`: describes the node, for the message; kept for the first use of an operator only.
   void add(std::optional<std::size_t> function, std::string_view domain, std::string_view name,
            std::int64_t version, const std::string& user);
-  // One finding that names them all, but for those of functions that are not `called`.
+  // Adds one finding that names all of them, except those used only by functions not `called`.
   void report(const std::vector<bool>& called, Findings& findings) const;
 
  private:

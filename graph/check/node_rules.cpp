@@ -1,22 +1,22 @@
-// One node against the signature of its operator.
+// Checks a node against the signature of its operator.
 #include "graph/check/rules.h"
 
 namespace ondine::graph {
 namespace {
 
 struct Bounds {
-  std::size_t least = 0;
-  std::optional<std::size_t> most;  // nothing: any number
+  std::size_t min = 0;
+  std::optional<std::size_t> max;  // nullopt: any number
 };
 
 Bounds bounds(std::span<const Parameter> parameters) {
   Bounds out{0, parameters.size()};
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const auto& parameter = parameters[i];
-    if (parameter.option == Option::single) out.least = i + 1;
+    if (parameter.option == Option::single) out.min = i + 1;
     if (parameter.option != Option::variadic) continue;
-    if (parameter.min_arity > 0) out.least = i + parameter.min_arity;
-    out.most.reset();
+    if (parameter.min_arity > 0) out.min = i + parameter.min_arity;
+    out.max.reset();
   }
   return out;
 }
@@ -27,25 +27,25 @@ void check_arity(const NodeDef& node, std::string_view what, const std::vector<s
   const Bounds allowed = bounds(parameters);
   std::size_t given = names.size();
   while (given > 0 && names[given - 1].empty()) --given;
-  if (allowed.most && given > *allowed.most) {
-    site.reject(node, "has ", given, " ", what, "s, the operator has at most ", *allowed.most);
+  if (allowed.max && given > *allowed.max) {
+    site.reject(node, "has ", given, " ", what, "s, the operator has at most ", *allowed.max);
   }
-  if (names.size() < allowed.least) {
+  if (names.size() < allowed.min) {
     site.reject(node, "has ", names.size(), " ", what, "s, the operator needs at least ",
-                allowed.least);
+                allowed.min);
   }
   for (std::size_t i = 0; i < names.size() && !parameters.empty(); ++i) {
     const auto& parameter = parameters[std::min(i, parameters.size() - 1)];
     const bool needed = parameter.option == Option::single ||
                         (parameter.option == Option::variadic && what == "input");
-    if (names[i].empty() && needed && (i < parameters.size() || !allowed.most)) {
+    if (names[i].empty() && needed && (i < parameters.size() || !allowed.max)) {
       site.reject(node, "has an empty name for ", what, " ", i, " ('", parameter.name,
                   "'), which the operator needs");
     }
   }
 }
 
-// The version under which the node is read; nothing when its domain is not imported.
+// The opset version that defines the node; nullopt when its domain is not imported.
 std::optional<std::int64_t> imported_version(const NodeDef& node, const Site& site) {
   const auto version = site.environment.opsets.version(node.domain);
   const auto domain = canonical_domain(node.domain);
@@ -68,21 +68,21 @@ void check_operator(const NodeDef& node, std::int64_t version, const Scope& scop
                 spelled_domain(domain), " removed");
     return;
   }
-  // Their types are those that derivatives and passes give them, and are not checked further.
+  // Internal operators trust the types that derivatives and passes give them.
   if (available && domain == ondine_domain) {
     site.reject(node, "is of operator set ", quoted(std::string(domain)),
-                ", which the library makes for itself: a model cannot hold it");
+                ", which is internal to the library: a model cannot use it");
     return;
   }
   if (!available || (of_standard && signature == nullptr)) {
     site.context.missing.add(site.environment.function_index, domain, node.op, version,
-                             describe(node) + within(site.place));
+                             describe(node) + within(site.location));
   }
   if (signature == nullptr) return;
   check_arity(node, "input", node.inputs, signature->inputs(), site);
   check_arity(node, "output", node.outputs, signature->outputs(), site);
   check_attributes(node, *signature, site);
-  check_bodies(node, version, site);
+  check_subgraphs(node, version, site);
   check_optimizer(node, site);
   check_gradient(node, scope, site);
 }

@@ -1,4 +1,4 @@
-// The operator sets that a model or function imports.
+// Opsets: the operator sets that a model or function imports.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@ namespace ondine::graph {
 class Opsets {
  public:
   Opsets() = default;
-  // Of two imports of one domain the first counts.
+  // Of duplicate domains the first one counts.
   explicit Opsets(const std::vector<OpsetImport>& imports);
 
-  // Nothing when the domain is not imported. "ai.onnx" and "" are the same.
+  // nullopt when the domain is not imported. "ai.onnx" and "" are the same domain.
   std::optional<std::int64_t> version(std::string_view domain) const;
 
  private:

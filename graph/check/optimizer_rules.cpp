@@ -1,5 +1,5 @@
-// The optimizers of ai.onnx.preview.training take R, T and then groups of n tensors each: all X,
-// all gradients, and so on.
+// The optimizers of ai.onnx.preview.training: their inputs are R, T and then groups of equal size:
+// all variables, all gradients and so on.
 #include <array>
 
 #include "graph/check/rules.h"
@@ -27,14 +27,14 @@ void check_optimizer(const NodeDef& node, const Site& site) {
     if (optimizer.name != node.op || node.inputs.size() < 2) continue;
     const std::size_t tensors = node.inputs.size() - 2;
     if (tensors == 0 || tensors % optimizer.input_groups != 0) {
-      site.reject(node, "has ", tensors, " tensors after R and T, they must be a multiple of ",
+      site.reject(node, "has ", tensors, " tensors after R and T, not a multiple of ",
                   optimizer.input_groups);
       continue;
     }
-    const std::size_t most = tensors / optimizer.input_groups * optimizer.output_groups;
-    if (node.outputs.size() > most) {
+    const std::size_t max_outputs = tensors / optimizer.input_groups * optimizer.output_groups;
+    if (node.outputs.size() > max_outputs) {
       site.reject(node, "has ", node.outputs.size(), " outputs, for ", tensors,
-                  " tensors there are ", most);
+                  " tensors there are ", max_outputs);
     }
   }
 }

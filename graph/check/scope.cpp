@@ -1,6 +1,6 @@
 #include "graph/check/scope.h"
 
-#include "graph/check/place.h"
+#include "graph/check/location.h"
 
 namespace ondine::graph {
 

@@ -1,4 +1,4 @@
-// The names that are visible at one point of a written model.
+// Scope: the names visible at one point of a model definition.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace ondine::graph {
 
-// Names of one graph, inside the scope of the graph around it. Refers to the model's strings and to
-// the outer scope, which outlive it.
+// Names of one graph, nested in the scope of the enclosing graph. The model's strings and the outer
+// scope must outlive it.
 class Scope {
  public:
   struct Definition {
@@ -28,11 +28,11 @@ class Scope {
   Scope& operator=(const Scope&) = delete;
 
   const Scope* outer() const noexcept { return outer_; }
-  // In this graph only; nullptr when it is not there.
+  // Looks in this graph only; nullptr when absent.
   const Definition* find_here(std::string_view name) const;
-  // Here or in a graph around.
+  // Looks in this graph, then in enclosing graphs; nullptr when absent.
   const Definition* find(std::string_view name) const;
-  // The entry of this graph, new or not.
+  // This graph's entry for the name, added if new.
   Definition& define(std::string_view name) { return names_[name]; }
 
  private:

@@ -14,9 +14,9 @@ void check_structure(const ModelDef& model, const Catalogue& catalogue, const Li
 
   Environment environment;
   environment.opsets = Opsets(model.opsets);
-  const Place place;
+  const Location location;
   Scope main;
-  check_graph(model.graph, GraphRole::main, main, {context, environment, place});
+  check_graph(model.graph, GraphRole::main, main, {context, environment, location});
   check_training(context, main, environment);
   context.missing.report(check_calls(context), findings);
 }

@@ -1,4 +1,5 @@
-// The standard's rules on a model as it is written, whatever its operators do.
+// Checks a model definition against the rules of the standard that do not depend on operators'
+// semantics.
 #pragma once
 
 #include <ondine/limits.h>
@@ -9,10 +10,10 @@
 
 namespace ondine::graph {
 
-// Adds every broken rule, every operator that neither the catalogue nor the model's functions have,
-// and every bound that the model exceeds. Time and memory are linear in the size of the model, also
-// where its functions would expand to much more. Without findings names can be resolved and
-// functions inlined safely.
+// Adds a finding for each violated rule, each operator that neither the catalogue nor the model's
+// functions define, and each exceeded limit. Time and memory are linear in the size of the model,
+// even if its functions expand to much more. A model without findings is safe to resolve: names are
+// defined and inlining terminates within the limits.
 void check_structure(const ModelDef& model, const Catalogue& catalogue, const Limits& limits,
                      Findings& findings);
 

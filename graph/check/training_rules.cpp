@@ -1,4 +1,5 @@
-// TrainingInfoProto: bindings, initialization graphs, algorithm graphs joined to the main graph.
+// TrainingInfoProto: bindings, initialization graphs and algorithm graphs joined with the main
+// graph.
 #include <algorithm>
 
 #include "graph/check/rules.h"
@@ -24,7 +25,7 @@ void add_variables(const GraphDef& graph, Variables& out) {
 
 using Outputs = std::unordered_map<std::string_view, const ValueDef*>;
 
-// What bindings may name of one graph.
+// The names of a graph that bindings may refer to.
 struct Names {
   Variables variables;
   Outputs outputs;
@@ -60,9 +61,10 @@ class TrainingCheck {
   void run() {
     if (info_.initialization) check_initialization(*info_.initialization);
     if (info_.algorithm) {
-      const Place place{cat("the algorithm graph of training_info ", index_)};
+      const Location location{cat("the algorithm graph of training_info ", index_)};
       Scope scope(&main_);
-      check_graph(*info_.algorithm, GraphRole::algorithm, scope, {context_, environment_, place});
+      check_graph(*info_.algorithm, GraphRole::algorithm, scope,
+                  {context_, environment_, location});
     }
     if (info_.initialization) initial_ = Names(*info_.initialization);
     if (info_.algorithm) own_ = Names(*info_.algorithm);
@@ -87,11 +89,11 @@ class TrainingCheck {
   }
 
   void check_initialization(const GraphDef& graph) {
-    const Place place{cat("the initialization graph of training_info ", index_)};
+    const Location location{cat("the initialization graph of training_info ", index_)};
     Scope scope;
-    check_graph(graph, GraphRole::initialization, scope, {context_, environment_, place});
+    check_graph(graph, GraphRole::initialization, scope, {context_, environment_, location});
     for (const auto& input : graph.inputs) {
-      reject("an initialization graph has no inputs, this one has ", quoted(input.name));
+      reject("an initialization graph must not have inputs, this one has ", quoted(input.name));
     }
   }
 
@@ -106,16 +108,16 @@ class TrainingCheck {
     std::set<std::string_view> seen;
     for (const auto& [key, value] : binding) {
       if (!seen.insert(key).second) {
-        reject(what, " binding of ", quoted(key), " is there twice");
+        reject(what, " binding of ", quoted(key), " is defined twice");
       }
       const auto* variable = look_up({&main_names_.variables, &own_.variables}, key);
       if (variable == nullptr) {
-        reject(what, " binding of ", quoted(key), ", which is no initializer");
+        reject(what, " binding of ", quoted(key), ", which is not an initializer");
       }
       const auto* output = look_up(outputs, value);
       if (output == nullptr) {
         reject(what, " binding of ", quoted(key), " to ", quoted(value),
-               ", which is no graph output");
+               ", which is not a graph output");
       } else if (variable != nullptr) {
         check_type(what, key, *variable, **output);
       }
@@ -126,7 +128,7 @@ class TrainingCheck {
                   const ValueDef& output) const {
     if (const auto reason = contradiction(variable.dtype, variable.shape, output.type)) {
       reject(what, " binding of ", quoted(key), " to ", quoted(output.name),
-             ", a value of another type than the variable: ", *reason);
+             ", whose type differs from the variable's: ", *reason);
     }
   }
 
@@ -152,7 +154,7 @@ void check_training(CheckContext& context, const Scope& main, Environment& envir
     }
   }
   const Names main_names(context.model.graph);
-  // State belongs to one algorithm or to the main graph; constants may share a name.
+  // A state variable belongs to one algorithm or to the main graph; constants may share a name.
   std::unordered_map<std::string_view, std::size_t> owners;
   for (std::size_t i = 0; i < infos.size(); ++i) {
     TrainingCheck check(i, context, main, environment, main_names);

@@ -1,8 +1,8 @@
-// Declared types on their own and against initializers.
+// Declared types: completeness, and agreement with initializers.
 #include <algorithm>
 
 #include "graph/check/rules.h"
-#include "graph/print/parts.h"
+#include "graph/print/format.h"
 
 namespace ondine::graph {
 namespace {
@@ -47,7 +47,7 @@ void check_declared(const ValueDef& value, std::string_view what, bool required,
 
 std::optional<std::string> contradiction(DType dtype, const Shape& shape, const TypeDef& declared) {
   if (declared.kind == TypeKind::unknown) return std::nullopt;
-  if (!has_tensor_type(declared)) return "the declared type is not that of a tensor";
+  if (!has_tensor_type(declared)) return "the declared type is not a tensor type";
   if (declared.dtype != DType::undefined && declared.dtype != dtype) {
     return cat("declared as ", declared.dtype, ", it is ", dtype);
   }

@@ -81,7 +81,7 @@ void check_types(std::span<const Type* const> inputs, std::span<const Type* cons
 }
 
 void check_types(const Node& node, const Graph& graph, Findings& findings) {
-  // Its signature leaves out bfloat16; its own rule asks for floating point types.
+  // The signature excludes bfloat16, which this library supports; the infer rule checks the types.
   if (node.op->name == "Gradient") return;
   const Signature* signature = find_signature(node.op->domain, node.op->name, node.version);
   if (signature == nullptr) return;

@@ -1,4 +1,4 @@
-// The type constraints of the standard's signatures on nodes whose types are known.
+// Checks the types of a node against the type constraints of its signature.
 #pragma once
 
 #include <span>
@@ -10,14 +10,14 @@
 
 namespace ondine::graph {
 
-// Each type must be allowed by the constraint of its parameter, and all parameters of one
-// constraint must have the same type, shapes aside (variadic ones that need not be homogeneous are
-// free). nullptr stands for an omitted input or output; what is not known of a type fits. `where`
-// names the node.
+// Each type must be allowed by the constraint of its parameter, and all parameters that share a
+// constraint must have the same type apart from shape; heterogeneous variadic parameters are
+// exempt. nullptr stands for an omitted input or output; unknown parts of a type fit. `where` names
+// the node.
 void check_types(std::span<const Type* const> inputs, std::span<const Type* const> outputs,
                  const Signature& signature, const std::string& where, Findings& findings);
 
-// The same for a node of a graph that has been inferred; nothing for operators without signature.
+// The same for a node whose types have been inferred. Operators without signature pass.
 void check_types(const Node& node, const Graph& graph, Findings& findings);
 
 }  // namespace ondine::graph

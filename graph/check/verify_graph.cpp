@@ -26,14 +26,14 @@ class GraphVerifier {
     fail(ErrorCode::internal, parts...);
   }
 
-  // Ids may be out of range here, so that describe() may not be asked.
+  // describe() is not safe here: ids may be out of range.
   static std::string name_of(const Node& node) {
     return cat("node ", quoted(node.name), " (", node.op ? node.op->name : "no operator", ")");
   }
 
   std::size_t index(ValueId id) const {
     if (id < 0 || static_cast<std::size_t>(id) >= graph_.values.size()) {
-      broken("value id ", id, " is outside of ", graph_.values.size(), " values");
+      broken("value id ", id, " is out of range, the graph has ", graph_.values.size(), " values");
     }
     return static_cast<std::size_t>(id);
   }
@@ -41,7 +41,7 @@ class GraphVerifier {
   void define(ValueId id, std::string_view how) {
     const std::size_t i = index(id);
     if (produced_[i]) {
-      broken("value ", quoted(graph_[id].name), " is defined again ", how);
+      broken("value ", quoted(graph_[id].name), " is defined twice, the second time ", how);
     }
     produced_[i] = true;
     defined_[i] = true;
@@ -50,7 +50,7 @@ class GraphVerifier {
     }
   }
 
-  // A node may produce what is known to be constant; then it comes with the node.
+  // Constants are defined from the start, except those that a node computes.
   void define_constants() {
     std::vector<bool> of_node(graph_.values.size());
     for (const Node& node : graph_.nodes) {
@@ -70,31 +70,31 @@ class GraphVerifier {
   }
 
   void verify(const Node& node) {
-    if (node.op == nullptr) broken("there is no operator");
+    if (node.op == nullptr) broken("the node has no operator");
     for (const ValueId input : node.inputs) {
       if (input != no_value) read(input, "input");
     }
     for (const ValueId reference : node.references) read(reference, "reference");
-    for (const Body& body : node.bodies) verify(body);
+    for (const Subgraph& subgraph : node.subgraphs) verify(subgraph);
     for (const ValueId output : node.outputs) {
       if (output != no_value) define(output, "as an output");
     }
   }
 
-  void verify(const Body& body) const {
-    if (body.graph == nullptr) broken("body ", quoted(body.attribute), " has no graph");
-    if (body.captures.size() > body.graph->inputs.size()) {
-      broken("body ", quoted(body.attribute), " has ", body.captures.size(), " captures and ",
-             body.graph->inputs.size(), " inputs");
+  void verify(const Subgraph& subgraph) const {
+    if (subgraph.graph == nullptr) broken("subgraph ", quoted(subgraph.attribute), " has no graph");
+    if (subgraph.captures.size() > subgraph.graph->inputs.size()) {
+      broken("subgraph ", quoted(subgraph.attribute), " has ", subgraph.captures.size(),
+             " captures and ", subgraph.graph->inputs.size(), " inputs");
     }
-    for (const ValueId captured : body.captures) read(captured, "capture");
-    with_context([&] { verify_graph(*body.graph); },
-                 [&] { return cat("body ", quoted(body.attribute)); });
+    for (const ValueId captured : subgraph.captures) read(captured, "capture");
+    with_context([&] { verify_graph(*subgraph.graph); },
+                 [&] { return cat("subgraph ", quoted(subgraph.attribute)); });
   }
 
   const Graph& graph_;
   std::vector<bool> defined_;
-  std::vector<bool> produced_;  // an input, or an output of a node that came already
+  std::vector<bool> produced_;  // an input, or an output of a node already visited
 };
 
 }  // namespace

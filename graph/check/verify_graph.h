@@ -1,13 +1,14 @@
-// The invariants of a resolved graph, checked after every stage that rewrites it.
+// Verifies the invariants of a resolved graph; called after every stage that rewrites one.
 #pragma once
 
 #include "graph/ir/graph.h"
 
 namespace ondine::graph {
 
-// Ids in range, every value with one source (an input, a constant or one node) that comes before
-// its readers, types present, bodies with captures that fit. Throws Error(internal) naming node and
-// value, for only a defect of this library breaks them. Linear time; bodies included.
+// Checks that ids are in range, that every value has one source (an input, a constant or one node)
+// that precedes its readers, that types are present and that subgraphs match their captures. Throws
+// Error(internal) naming node and value, since a violation is a defect of this library. Linear
+// time.
 void verify_graph(const Graph& graph);
 
 }  // namespace ondine::graph

@@ -1,4 +1,4 @@
-// What OpTraits say about memory that a node's inputs and outputs share.
+// Memory that a node's inputs and outputs may share, according to OpTraits.
 #pragma once
 
 #include <cstddef>
@@ -7,11 +7,11 @@
 
 namespace ondine::graph {
 
-// Whether the node's output `output`, if it has the type of input `input`, may be written into the
-// memory of that input, which nothing else reads by then.
+// Whether output `output` may be written into the memory of input `input`, given that both have the
+// same type and nothing else reads that input afterwards.
 bool may_alias(const Node& node, std::size_t input, std::size_t output);
 
-// The input that the node's output shows under another shape, or no_value.
+// The input of which the output is a view under another shape, or no_value.
 ValueId viewed_input(const Node& node, std::size_t output = 0);
 
 }  // namespace ondine::graph

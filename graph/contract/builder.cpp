@@ -49,7 +49,7 @@ std::vector<Val> Builder::nodes(std::string_view op, std::span<const Val> inputs
   while (!node.inputs.empty() && node.inputs.back() == no_value) node.inputs.pop_back();
   std::vector<Val> results;
   for (std::size_t i = 0; i < outputs; ++i) {
-    node.outputs.push_back(graph_->add_temporary(prefix_ + std::string(op)));
+    node.outputs.push_back(graph_->add_temporary(std::string(op)));
     results.emplace_back(*this, node.outputs.back());
   }
   append(std::move(node));
@@ -65,7 +65,7 @@ void Builder::append(Node node) {
 void Builder::expand(const Node& node) {
   with_context(
       [&] {
-        // The operator's own rule refuses what its parts may let pass.
+        // The rule of the operator itself may reject inputs that its expansion would accept.
         Node checked = node;
         infer_node(checked, *graph_);
         ExpandContext context(*this, node);
@@ -81,8 +81,8 @@ void Builder::expand(const Node& node) {
       [&] { return describe(node, *graph_); });
 }
 
-Builder Builder::inside(Graph& body) const {
-  Builder inner(body, *catalogue_);
+Builder Builder::inside(Graph& subgraph) const {
+  Builder inner(subgraph, *catalogue_);
   inner.expand_when_ = expand_when_;
   return inner;
 }
@@ -98,8 +98,8 @@ void Builder::alias(Val source, ValueId target) {
 }
 
 Val Builder::constant(Tensor tensor, std::string_view hint) {
-  const auto id = graph_->add_temporary(prefix_ + std::string(hint),
-                                        Type::tensor(tensor.dtype(), tensor.shape()));
+  const auto id =
+      graph_->add_temporary(std::string(hint), Type::tensor(tensor.dtype(), tensor.shape()));
   (*graph_)[id].constant = std::move(tensor);
   return value(id);
 }
@@ -114,7 +114,7 @@ Val Builder::int64(std::int64_t value) { return constant(Tensor::scalar(value));
 
 Val GradContext::y(std::size_t i) const {
   Graph& graph = builder_->graph();
-  // The graph's node, not the copy that this context reads, gets the output.
+  // The output is added to the graph's node; this context reads a copy.
   Node& forward = graph.nodes[forward_];
   if (i < forward.outputs.size() && forward.outputs[i] != no_value) {
     return builder_->value(forward.outputs[i]);
@@ -130,9 +130,9 @@ Val GradContext::dy_or_zeros(std::size_t i) const {
   return given ? given : zeros_like(y(i));
 }
 
-std::size_t GradContext::captured(std::size_t body) const {
+std::size_t GradContext::first_capture(std::size_t subgraph) const {
   std::size_t index = node().inputs.size();
-  for (std::size_t i = 0; i < body; ++i) index += node().bodies[i].captures.size();
+  for (std::size_t i = 0; i < subgraph; ++i) index += node().subgraphs[i].captures.size();
   return index;
 }
 

@@ -1,4 +1,4 @@
-// Appending nodes to a graph: how derivatives, expansions and passes are written.
+// Builder: appends nodes to a graph. Derivatives, expansions and passes are written with it.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@ namespace ondine::graph {
 
 class Builder;
 
-// A value of the graph under construction. Empty: no value.
+// A value of the graph under construction, or none.
 class Val {
  public:
   Val() = default;
@@ -32,7 +32,7 @@ class Val {
   ValueId id_ = no_value;
 };
 
-// Not thread-safe. Every appended node is inferred at once, so types are always there.
+// Not thread-safe. Types are inferred as nodes are appended, so every value has its type.
 class Builder {
  public:
   Builder(Graph& graph, const Catalogue& catalogue) : graph_(&graph), catalogue_(&catalogue) {}
@@ -49,7 +49,7 @@ class Builder {
            std::string_view domain = {}) {
     return nodes(op, {inputs.begin(), inputs.size()}, std::move(attributes), 1, domain)[0];
   }
-  // Appends a node that is filled in but for the types of its outputs, which must have ids.
+  // Appends a complete node; its outputs must have ids, their types are inferred here.
   void append(Node node);
 
   Val constant(Tensor tensor, std::string_view hint = "constant");
@@ -58,35 +58,34 @@ class Builder {
   Val int64s(std::vector<std::int64_t> values);  // rank 1
   Val int64(std::int64_t value);                 // rank 0
 
-  // Derivatives and expansions of nodes of old models use the operators of this version.
+  // Opset version of appended nodes, whatever version the model imports.
   static constexpr std::int64_t latest_version = 27;
-  // Nodes for which `when` is true are replaced by their operator's expansion, also inside others.
+  // Nodes for which `when` is true are replaced by their operator's expansion, recursively.
   void set_expand(std::function<bool(const Node&)> when) { expand_when_ = std::move(when); }
-  // A builder on another graph, a body, with the same catalogue and expansion.
-  Builder inside(Graph& body) const;
-  // Makes `target` hold the value of `source`: an Identity node.
+  // A builder for a subgraph, with the same catalogue and the same expansion rule.
+  Builder inside(Graph& subgraph) const;
+  // Defines `target` as the value of `source` by an Identity node.
   void alias(Val source, ValueId target);
-  // Put before the names of all values appended from now on.
-  void set_prefix(std::string prefix) { prefix_ = std::move(prefix); }
 
  private:
-  Graph* graph_;
-  const Catalogue* catalogue_;
   void expand(const Node& node);
 
-  std::string prefix_;
+  Graph* graph_;
+  const Catalogue* catalogue_;
   std::function<bool(const Node&)> expand_when_;
 };
 
-// Differentiates inside a body: appends to `builder` the derivatives of sum_k <ys[k], dys[k]> by
-// `xs` (all values of the builder's graph) and returns them, empty where there is no dependence.
+// Differentiates within a subgraph: appends to `builder` the derivatives of sum_k <ys[k], dys[k]>
+// with respect to `xs` (all are values of the builder's graph) and returns them, empty where the
+// sum does not depend on an x.
 using Differentiate = std::function<std::vector<Val>(
     Builder& builder, std::span<const Val> ys, std::span<const Val> dys, std::span<const Val> xs)>;
 
-// What a gradient rule sees. y is the forward output, dy its derivative, x the forward input.
+// The argument of a gradient rule: x are the forward inputs, y the forward outputs, dy the
+// derivatives with respect to y.
 class GradContext : public NodeView {
  public:
-  // `forward` is the position of the node in the builder's graph.
+  // `forward` is the index of the node in the builder's graph.
   GradContext(Builder& builder, std::size_t forward, const Node& node, std::span<const Val> dy,
               std::span<const char> wanted, const Differentiate& differentiate)
       : NodeView(node),
@@ -98,14 +97,15 @@ class GradContext : public NodeView {
 
   Builder& builder() const noexcept { return *builder_; }
   Val x(std::size_t i) const { return has_input(i) ? builder_->value(node().inputs[i]) : Val(); }
-  // An output that the forward node leaves out is added to it.
+  // Adds the output to the forward node if that omits it.
   Val y(std::size_t i) const;
-  // Empty when nothing depends on output i.
+  // Empty when the differentiated value does not depend on output i.
   Val dy(std::size_t i) const { return i < dy_.size() ? dy_[i] : Val(); }
   Val dy_or_zeros(std::size_t i) const;
-  // Whether the derivative by input i is asked for; others need not be computed.
+  // Whether the derivative with respect to input i is needed; others may be left empty.
   bool wants(std::size_t i) const { return i < wanted_.size() && wanted_[i] != 0; }
-  std::size_t captured(std::size_t body) const;  // index in all_inputs of the first capture
+  // Index in Node::all_inputs() of the first capture of a subgraph.
+  std::size_t first_capture(std::size_t subgraph) const;
   const Differentiate& differentiate() const noexcept { return *differentiate_; }
 
  private:

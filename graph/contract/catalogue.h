@@ -1,4 +1,4 @@
-// The operators a library knows, passed by reference.
+// Catalogue: the set of known operators.
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace ondine::graph {
 
-// Immutable; refers to the OpDefs, which outlive it.
+// Immutable. The OpDefs must outlive it.
 class Catalogue {
  public:
   explicit Catalogue(std::span<const OpDef* const> operators);

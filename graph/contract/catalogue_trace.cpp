@@ -23,7 +23,7 @@ void CatalogueTrace::note(const Graph& graph) {
   if (innermost == nullptr) return;
   for (const Node& node : graph.nodes) {
     note(node.op);
-    for (const Body& body : node.bodies) note(*body.graph);
+    for (const Subgraph& subgraph : node.subgraphs) note(*subgraph.graph);
   }
 }
 

@@ -1,4 +1,4 @@
-// Which operators a piece of work asks a catalogue for.
+// Records which operators are looked up.
 #pragma once
 
 #include <set>
@@ -9,8 +9,8 @@ namespace ondine::graph {
 
 struct Graph;
 
-// Records what Catalogue::find returns on this thread while it lives, for any catalogue. One inside
-// another hides the outer one.
+// While alive, records the operators that Catalogue::find returns on this thread, for any
+// catalogue. Of nested traces only the innermost records.
 class CatalogueTrace {
  public:
   CatalogueTrace() noexcept;
@@ -21,11 +21,11 @@ class CatalogueTrace {
   const std::set<const OpDef*>& found() const noexcept { return found_; }
   // For Catalogue::find.
   static void note(const OpDef* op);
-  // The operators of all nodes, those of bodies too.
+  // Records the operators of all nodes, including those in subgraphs.
   static void note(const Graph& graph);
 
-  // While it lives nothing is recorded on this thread: for passes, which look up operators that
-  // they then may not use.
+  // While alive, nothing is recorded on this thread: passes look up operators that they may not
+  // use.
   class Pause {
    public:
     Pause() noexcept;

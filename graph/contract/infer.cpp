@@ -5,7 +5,8 @@
 namespace ondine::graph {
 namespace {
 
-// No rule depends on the elements of other inputs as extents; not looking keeps nodes bound.
+// Only integer inputs hold dims. Elements of others are not read, so that nodes stay bound when
+// those change.
 bool holds_integers(const InferContext& context, std::size_t i) {
   if (!context.has_input(i)) return false;
   const DType dtype = context.dtype(i);
@@ -14,10 +15,11 @@ bool holds_integers(const InferContext& context, std::size_t i) {
 
 }  // namespace
 
-InferContext::InferContext(const Node& node, std::span<const Input> inputs, InferBody infer_body)
+InferContext::InferContext(const Node& node, std::span<const Input> inputs,
+                           InferSubgraph infer_subgraph)
     : NodeView(node),
       inputs_(inputs),
-      infer_body_(std::move(infer_body)),
+      infer_subgraph_(std::move(infer_subgraph)),
       outputs_(node.outputs.size()) {}
 
 const Type& InferContext::input(std::size_t i) const {
@@ -48,7 +50,7 @@ std::optional<Dims> InferContext::known_dims(std::size_t i) const {
   Dims dims;
   const auto take = [&](auto values) {
     for (const auto value : values) {
-      // Negative elements (-1 in Reshape, ends of Slice) are no extents: only known_ints has them.
+      // Negative elements (-1 in Reshape, ends of Slice) are no dims: only known_ints returns them.
       if (value < 0) return false;
       dims.emplace_back(static_cast<std::int64_t>(value));
     }
@@ -84,10 +86,10 @@ std::optional<std::vector<std::int64_t>> InferContext::known_ints(std::size_t i)
   return ints;
 }
 
-std::vector<Type> InferContext::infer_body(std::size_t body,
-                                           std::span<const Type> formal_inputs) const {
-  if (!infer_body_) fail(ErrorCode::internal, "no body inference here");
-  return infer_body_(body, formal_inputs);
+std::vector<Type> InferContext::infer_subgraph(std::size_t subgraph,
+                                               std::span<const Type> formal_inputs) const {
+  if (!infer_subgraph_) fail(ErrorCode::internal, "subgraphs cannot be inferred here");
+  return infer_subgraph_(subgraph, formal_inputs);
 }
 
 void InferContext::set_output(std::size_t i, Type type) {
@@ -109,7 +111,7 @@ Dim unify(Dim a, Dim b, std::string_view what) {
     fail(ErrorCode::mismatch, what, " differ: ", a.size(), " and ", b.size());
   }
   if (a.known() || b.known()) return a.known() ? a : b;
-  return a.is_named() ? a : b;
+  return a.is_symbolic() ? a : b;
 }
 
 Dims broadcast(const Dims& a, const Dims& b) {
@@ -126,9 +128,9 @@ Dims broadcast(const Dims& a, const Dims& b) {
       target = y;
     } else if (x.known() && y.known()) {
       fail(ErrorCode::mismatch, "shapes ", to_string(a), " and ", to_string(b),
-           " do not broadcast: extents ", x.size(), " and ", y.size());
+           " do not broadcast: dims ", x.size(), " and ", y.size());
     } else if (x.known() || y.known()) {
-      target = x.known() ? x : y;  // the open one must be 1 or the same
+      target = x.known() ? x : y;  // the other one must be 1 or the same
     } else {
       target = Dim();
     }
@@ -165,7 +167,7 @@ Dim multiply(Dim a, Dim b) {
   if (!a.known() || !b.known()) return {};
   std::int64_t result = 0;
   if (__builtin_mul_overflow(a.size(), b.size(), &result)) {
-    fail(ErrorCode::limit, "extent ", a.size(), " x ", b.size(), " overflows");
+    fail(ErrorCode::limit, "size of a dim overflows: ", a.size(), " * ", b.size());
   }
   return result;
 }
@@ -176,7 +178,7 @@ Dim add(Dim a, Dim b) {
   if (!a.known() || !b.known()) return {};
   std::int64_t result = 0;
   if (__builtin_add_overflow(a.size(), b.size(), &result)) {
-    fail(ErrorCode::limit, "extent ", a.size(), " + ", b.size(), " overflows");
+    fail(ErrorCode::limit, "size of a dim overflows: ", a.size(), " + ", b.size());
   }
   return result;
 }

@@ -1,5 +1,6 @@
-// Type and shape inference of one node. The same rule runs when a model is loaded (extents may be
-// open or named), when a plan is made (known) and when a data-dependent shape is reached.
+// Type and shape inference of one node. The same rule runs when a model is loaded (dims may be
+// dynamic or symbolic), when a plan is made (dims are known) and when a run reaches a shape that
+// depends on data.
 #pragma once
 
 #include <functional>
@@ -12,19 +13,20 @@ class InferContext : public NodeView {
  public:
   struct Input {
     const Type* type = nullptr;        // nullptr where the input is omitted
-    const Tensor* constant = nullptr;  // the elements, where they are known
-    const Dims* known_dims = nullptr;  // elements of an int64 vector or scalar, some may be open
-    bool* read = nullptr;              // set when the rule looks at the elements
+    const Tensor* constant = nullptr;  // the elements, where known
+    const Dims* known_dims = nullptr;  // elements of an int64 vector or scalar, some dynamic
+    bool* read = nullptr;              // set when the rule reads the elements
   };
   struct Output {
     Type type;
     std::optional<Dims> known_dims;
   };
 
-  // Infers a body for the given types of its formal inputs and returns those of its outputs.
-  using InferBody = std::function<std::vector<Type>(std::size_t body, std::span<const Type>)>;
+  // Infers a subgraph for the given types of its formal inputs; returns the types of its outputs.
+  using InferSubgraph =
+      std::function<std::vector<Type>(std::size_t subgraph, std::span<const Type>)>;
 
-  InferContext(const Node& node, std::span<const Input> inputs, InferBody infer_body = {});
+  InferContext(const Node& node, std::span<const Input> inputs, InferSubgraph infer_subgraph = {});
 
   // Throws Error(invalid_model) when input i is omitted.
   const Type& input(std::size_t i) const;
@@ -32,14 +34,14 @@ class InferContext : public NodeView {
   bool ranked(std::size_t i) const { return input(i).ranked(); }
   const Dims& dims(std::size_t i) const { return *input(i).dims; }  // ranked(i) only
   std::size_t rank(std::size_t i) const { return dims(i).size(); }
-  // The elements of input i if they are known now.
+  // The elements of input i; nullptr while unknown.
   const Tensor* constant(std::size_t i) const;
-  // The elements of an integer vector or scalar input, as far as they are known.
+  // The elements of an integer vector or scalar input; those that are unknown are dynamic.
   std::optional<Dims> known_dims(std::size_t i) const;
-  // The same when every element is known.
+  // The same, nullopt unless every element is known.
   std::optional<std::vector<std::int64_t>> known_ints(std::size_t i) const;
 
-  std::vector<Type> infer_body(std::size_t body, std::span<const Type> formal_inputs) const;
+  std::vector<Type> infer_subgraph(std::size_t subgraph, std::span<const Type> formal_inputs) const;
 
   void set_output(std::size_t i, Type type);
   void set_output(std::size_t i, DType dtype, std::optional<Dims> dims);
@@ -57,22 +59,23 @@ class InferContext : public NodeView {
   const Input* elements_of(std::size_t i) const;
 
   std::span<const Input> inputs_;
-  InferBody infer_body_;
+  InferSubgraph infer_subgraph_;
   std::vector<Output> outputs_;
 };
 
-// The common extent of dims that must agree; rejects two different known ones. `what` names it.
+// The common size of dims that must agree. Throws Error(mismatch) for two different known sizes;
+// `what` names them in the message.
 Dim unify(Dim a, Dim b, std::string_view what);
 // Multidirectional broadcasting (opset 7 and later).
 Dims broadcast(const Dims& a, const Dims& b);
-// The same over all inputs; absent when some rank is open.
+// Broadcasts the dims of all inputs; nullopt when a rank is unknown.
 std::optional<Dims> broadcast_inputs(const InferContext& context);
 
-// Rules that many operators share.
+// Rules shared by many operators.
 void infer_same_as_input(InferContext& context);  // output 0 has the type of input 0
 void infer_broadcast(InferContext& context);      // output 0: dtype of input 0, broadcast dims
 
-// a * b and a + b where they can be said.
+// Arithmetic on dims: dynamic where the result is unknown. Throw Error(limit) on overflow.
 Dim multiply(Dim a, Dim b);
 Dim add(Dim a, Dim b);
 Dim product(std::span<const Dim> dims);

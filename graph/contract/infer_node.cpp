@@ -5,27 +5,27 @@
 namespace ondine::graph {
 namespace {
 
-std::vector<Type> infer_resolved_body(Node& node, Graph& graph, std::size_t index,
-                                      std::span<const Type> formals) {
-  Body& body = node.bodies[index];
-  if (formals.size() != body.formal_inputs()) {
-    fail(ErrorCode::invalid_model, "graph ", quoted(body.attribute), " has ", body.formal_inputs(),
-         " inputs, the operator gives it ", formals.size());
+std::vector<Type> infer_resolved_subgraph(Node& node, Graph& graph, std::size_t index,
+                                          std::span<const Type> formals) {
+  Subgraph& subgraph = node.subgraphs[index];
+  if (formals.size() != subgraph.formal_inputs()) {
+    fail(ErrorCode::invalid_model, "graph ", quoted(subgraph.attribute), " has ",
+         subgraph.formal_inputs(), " inputs, the operator passes ", formals.size());
   }
   std::vector<Type> types(formals.begin(), formals.end());
   std::vector<Tensor> constants(types.size());
-  for (const ValueId captured : body.captures) {
+  for (const ValueId captured : subgraph.captures) {
     types.push_back(graph[captured].type);
     constants.push_back(graph[captured].constant);
   }
-  auto typed = std::make_shared<Graph>(retype(*body.graph, types, constants));
+  auto typed = std::make_shared<Graph>(retype(*subgraph.graph, types, constants));
   std::vector<Type> outputs;
   for (const ValueId output : typed->outputs) outputs.push_back((*typed)[output].type);
-  body.graph = std::move(typed);
+  subgraph.graph = std::move(typed);
   return outputs;
 }
 
-// An integer vector or scalar of which every element is known is a constant.
+// An integer vector or scalar whose elements are all known is a constant.
 void set_known(GraphValue& value, const std::optional<Dims>& known) {
   value.known_dims = known;
   value.constant = {};
@@ -51,7 +51,7 @@ void set_type(Graph& graph, ValueId id, const Type& inferred) {
   value.type = merge(inferred, value.declared);
 }
 
-void infer_node(Node& node, Graph& graph, const InferContext::InferBody& infer_body) {
+void infer_node(Node& node, Graph& graph, const InferContext::InferSubgraph& infer_subgraph) {
   with_context(
       [&] {
         std::vector<InferContext::Input> inputs;
@@ -65,7 +65,7 @@ void infer_node(Node& node, Graph& graph, const InferContext::InferBody& infer_b
           }
           inputs.push_back(input);
         }
-        InferContext context(node, inputs, infer_body);
+        InferContext context(node, inputs, infer_subgraph);
         node.op->infer(context);
         for (std::size_t i = 0; i < node.outputs.size(); ++i) {
           if (node.outputs[i] == no_value) continue;
@@ -81,8 +81,8 @@ void infer_node(Node& node, Graph& graph, const InferContext::InferBody& infer_b
 }
 
 void infer_node(Node& node, Graph& graph) {
-  infer_node(node, graph, [&](std::size_t body, std::span<const Type> formals) {
-    return infer_resolved_body(node, graph, body, formals);
+  infer_node(node, graph, [&](std::size_t subgraph, std::span<const Type> formals) {
+    return infer_resolved_subgraph(node, graph, subgraph, formals);
   });
 }
 

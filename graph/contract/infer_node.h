@@ -1,24 +1,23 @@
-// Applying an operator's infer rule to a node of a graph.
+// Type inference of a node within its graph.
 #pragma once
 
 #include "graph/contract/infer.h"
 
 namespace ondine::graph {
 
-// Infers the types of the node's outputs from the graph's present types and writes them (merged
-// with what was declared) together with known elements; bodies are typed anew. Errors carry the
-// node as context; Error(mismatch) when a declared type contradicts.
+// Infers the types and known elements of the node's outputs from the graph's current types and
+// stores them in the graph, merged with declared types; retypes subgraphs. Errors name the node.
+// Throws Error(mismatch) when a declared type contradicts the inferred one.
 void infer_node(Node& node, Graph& graph);
 
-// The same with a caller's way to type bodies: called with the body's index and the types of its
-// formal inputs, returns the types of its outputs.
-void infer_node(Node& node, Graph& graph, const InferContext::InferBody& infer_body);
+// The same; subgraphs are inferred by `infer_subgraph`.
+void infer_node(Node& node, Graph& graph, const InferContext::InferSubgraph& infer_subgraph);
 
 // Sets the type of a value to `inferred` merged with the declared one.
 void set_type(Graph& graph, ValueId id, const Type& inferred);
 
-// A copy of `graph` typed for inputs of these types, every node inferred anew. `constants` gives
-// inputs whose elements are known (undefined: not).
+// A copy of `graph` with every node inferred for these input types. `constants` holds the elements
+// of inputs where known, undefined tensors elsewhere.
 Graph retype(const Graph& graph, std::span<const Type> inputs,
              std::span<const Tensor> constants = {});
 

@@ -1,4 +1,4 @@
-// Binding a node to memory shapes and running it.
+// Contexts in which kernels are bound to shapes and run.
 #pragma once
 
 #include <cstddef>
@@ -16,19 +16,19 @@
 
 namespace ondine::graph {
 
-// A body made executable. Owned by the executor.
-class BodyRunner {
+// An executable subgraph. Owned by the executor.
+class SubgraphRunner {
  public:
-  virtual ~BodyRunner() = default;
-  // Runs the body once. `inputs` are its formal inputs; captures are taken from the running node.
-  // `iteration` tells calls within one run of the node apart (random streams). The outputs own
-  // their memory.
+  virtual ~SubgraphRunner() = default;
+  // Runs the subgraph once. `inputs` are its formal inputs; captures come from the running node.
+  // `iteration` gives each call within one run of the node random streams of its own. The outputs
+  // own their memory.
   virtual std::vector<Value> run(KernelContext& context, std::span<const Value> inputs,
                                  std::uint64_t iteration) = 0;
 };
 
-// Which code a bound kernel runs. Both are literals; empty: the operator has one implementation in
-// portable C++.
+// The implementation that a bound kernel runs. Both strings have static storage duration; empty:
+// the only implementation, in portable C++.
 struct Implementation {
   std::string_view name;  // of the primitive: "winograd", "depthwise", "gemm"
   std::string_view isa;   // instruction set it was compiled for: "avx2"
@@ -43,17 +43,17 @@ class BindContext : public NodeView {
 
   virtual const Type& input_type(std::size_t i) const = 0;
   virtual const Type& output_type(std::size_t i) const = 0;
-  // The elements of input i, when they are known while planning.
+  // The elements of input i; nullptr unless they are known at planning time.
   virtual const Tensor* constant(std::size_t i) const = 0;
-  // `bytes` of scratch memory for the time of each call, 64-byte aligned: KernelContext::workspace.
+  // Reserves `bytes` of scratch memory for each call: KernelContext::workspace, 64-byte aligned.
   virtual void request_workspace(std::size_t bytes) = 0;
-  virtual BodyRunner* body(std::size_t index) = 0;
+  virtual SubgraphRunner* subgraph(std::size_t index) = 0;
   virtual const Limits& limits() const = 0;
-  // Of the pool the kernel will run on. Only the size of the workspace may depend on it.
+  // Threads of the pool that will run the kernel. Only the size of the workspace may depend on it.
   virtual int threads() const { return 1; }
 
-  // Reports what bind chose, for `ondine inspect --stage plan`; the last call counts. Both names
-  // must have static storage duration. Changes nothing that the kernel computes.
+  // Reports the chosen implementation, for `ondine inspect --stage plan`; the last call counts.
+  // Both strings must have static storage duration. Does not affect results.
   void set_implementation(std::string_view name, std::string_view isa = {}) noexcept {
     implementation_ = {name, isa};
   }
@@ -70,13 +70,13 @@ class BindContext : public NodeView {
   Implementation implementation_;
 };
 
-// Pointers for one call. Elements are row-major and 64-byte aligned except for fed inputs, which
-// lie where the caller has them.
+// The arguments of one call. Elements are row-major; all but fed inputs, which stay in the caller's
+// memory, are 64-byte aligned.
 class KernelContext {
  public:
   struct Slot {
     void* data = nullptr;    // elements of a tensor
-    Value* value = nullptr;  // the whole value, for what is no fixed-shape tensor
+    Value* value = nullptr;  // the value, unless it is a tensor of fixed shape
   };
 
   virtual ~KernelContext() = default;
@@ -94,21 +94,21 @@ class KernelContext {
     return static_cast<T*>(workspace_);
   }
 
-  // Input i as a value. It may lie in memory that is reused after the call.
+  // Input i as a value. Its memory may be reused after the call.
   virtual Value value(std::size_t i) const = 0;
-  // Input i in memory of its own, for what a sequence or optional keeps.
+  // Input i in memory of its own, for storing it in a sequence or optional.
   virtual Value owned_value(std::size_t i) const = 0;
-  // Memory for tensor output i, whose shape inference left open; valid until the value is last
-  // read.
+  // Memory for tensor output i, whose shape inference could not determine; valid until the last
+  // read of the value.
   virtual void* allocate(std::size_t i, const Shape& shape) = 0;
   virtual void set_value(std::size_t i, Value value) = 0;
 
   ThreadPool& pool() const noexcept { return *pool_; }
-  // The stream of this node in this call.
+  // The random stream of this node in this call.
   const RandomKey& random() const noexcept { return random_; }
-  // Error(cancelled) when the caller asked to stop, Error(limit) past the deadline.
+  // Throws Error(cancelled) when the caller asked to stop, Error(limit) past the deadline.
   virtual void check_cancelled() const = 0;
-  // Counts one iteration of a loop against Limits::loop_iterations.
+  // Counts one loop iteration. Throws Error(limit) past Limits::loop_iterations.
   virtual void count_iteration() = 0;
   virtual const std::shared_ptr<MemoryBudget>& budget() const = 0;
 

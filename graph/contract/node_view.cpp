@@ -39,9 +39,9 @@ Tensor NodeView::attr_tensor(std::string_view name) const {
   return value != nullptr ? *value : Tensor{};
 }
 
-std::size_t NodeView::body_index(std::string_view attribute) const {
-  for (std::size_t i = 0; i < node_->bodies.size(); ++i) {
-    if (node_->bodies[i].attribute == attribute) return i;
+std::size_t NodeView::subgraph_index(std::string_view attribute) const {
+  for (std::size_t i = 0; i < node_->subgraphs.size(); ++i) {
+    if (node_->subgraphs[i].attribute == attribute) return i;
   }
   fail(ErrorCode::invalid_model, "attribute ", quoted(attribute), " must hold a graph");
 }

@@ -1,4 +1,4 @@
-// Reading a node's attributes; the base of every context.
+// NodeView: typed access to a node's attributes; base class of all contexts.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ class NodeView {
   bool has_attr(std::string_view name) const noexcept {
     return find(node_->attributes, name) != nullptr;
   }
-  // The attribute or the default. Throws Error(invalid_model) when it has another type.
+  // The attribute, or `otherwise` when absent. Throws Error(invalid_model) for another type.
   std::int64_t attr_int(std::string_view name, std::int64_t otherwise) const;
   float attr_float(std::string_view name, float otherwise) const;
   std::string attr_string(std::string_view name, std::string otherwise) const;
@@ -46,10 +46,10 @@ class NodeView {
   template <class T>
   const T* attr(std::string_view name) const;
 
-  // The index in node().bodies. Throws Error(invalid_model) when the node has no such graph.
-  std::size_t body_index(std::string_view attribute) const;
+  // Index in node().subgraphs. Throws Error(invalid_model) when the attribute holds no graph.
+  std::size_t subgraph_index(std::string_view attribute) const;
 
-  // `axis` with negative values counted from the end. Throws Error(mismatch) outside [-rank, rank).
+  // Resolves an axis that may count from the end. Throws Error(mismatch) outside [-rank, rank).
   static std::size_t normalize_axis(std::int64_t axis, std::size_t rank);
 
  protected:

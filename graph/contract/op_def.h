@@ -1,5 +1,5 @@
-// What an operator says about itself. Rules in kernels/ and the engines in graph/, autodiff/ and
-// trainer/ meet only here.
+// OpDef: the definition of an operator. The interface between the operators in kernels/ and the
+// modules that use them: graph/, autodiff/ and trainer/.
 #pragma once
 
 #include <cstdint>
@@ -17,24 +17,25 @@ class ExpandContext;
 class Val;
 struct Node;
 
-// One call of a bound operator. Reads and writes only through the context; does not allocate when
-// all its shapes were known to bind. May run at once for different nodes, never for one node.
+// Runs a bound operator once. Reads and writes only through the context; allocates nothing when all
+// shapes were known at binding. Kernels of different nodes may run concurrently, one kernel never
+// runs concurrently with itself.
 using Kernel = std::function<void(KernelContext&)>;
 
-// Pure properties that the passes and the planner ask for. Masks: bit i is input i.
+// Properties that passes and the planner rely on. In masks, bit i stands for input i.
 struct OpTraits {
-  std::uint32_t inplace = 0;     // output 0 may take the memory of these inputs, element by element
-  std::uint32_t shape_only = 0;  // only the type of these inputs is read, never the elements
+  std::uint32_t inplace = 0;     // output 0 may overwrite these inputs, element by element
+  std::uint32_t shape_only = 0;  // only the types of these inputs are read
   bool view = false;             // output 0 has the elements of input 0 in the same order
-  bool cheap = false;            // recomputed rather than kept where that saves memory
+  bool cheap = false;            // recomputed instead of stored where that saves memory
   bool commutative = false;
   bool random = false;  // depends on the random state
-  // In floating point its kernel, once bound, only computes: no error, no allocation.
+  // For floating point dtypes the bound kernel neither throws nor allocates.
   bool cannot_fail = false;
-  bool inplace_every_output = false;  // `inplace` holds for every output, not for output 0 alone
-  // Of an optimizer of the standard, which updates V variables one after the other, element by
-  // element: how many lists of V inputs follow the first two. Input 2 + kV + i and output kV + i
-  // belong to variable i, and any such output may take the memory of any such input.
+  bool inplace_every_output = false;  // `inplace` holds for every output, not only for output 0
+  // For the standard's optimizers, which update V variables one after the other, element by
+  // element: the number of lists of V inputs that follow the first two inputs. Input 2 + kV + i and
+  // output kV + i belong to variable i; each of its outputs may overwrite each of its inputs.
   std::uint8_t variable_lists = 0;
 };
 
@@ -44,24 +45,24 @@ struct OpDef {
   std::string_view name;
   std::string_view domain = {};  // "" for ai.onnx
 
-  // Types of the outputs from types and known values of the inputs. Every rule on shapes is here.
+  // Computes output types from the types and known elements of the inputs. Checks shapes.
   void (*infer)(InferContext&) = nullptr;
-  // Runs once when a plan is made, with every input shape known: reads attributes, picks the dtype,
-  // returns the function that each step calls. Absent for operators that only expand.
+  // Called once per plan, with every input shape known: reads attributes, selects the
+  // implementation for the dtype and returns the kernel. Absent for operators that only expand.
   Kernel (*bind)(BindContext&) = nullptr;
-  // Derivatives with respect to the inputs, composed of nodes. One entry for each input; a shorter
-  // result or an empty Val contributes nothing. Absent: the derivative of expand's nodes is taken,
-  // and when there is no expand either the operator has none.
+  // Appends nodes for the derivatives with respect to the inputs: one entry per input; missing and
+  // empty entries are zero. Absent: the expansion is differentiated; without `expand` the operator
+  // has no derivative.
   std::vector<Val> (*grad)(GradContext&) = nullptr;
-  // The same outputs from other operators. Used where there is no bind or no grad.
+  // Computes the outputs with other operators. Used where `bind` or `grad` is absent.
   std::vector<Val> (*expand)(ExpandContext&) = nullptr;
   OpTraits traits = {};
-  // Inputs by whose elements no derivative exists though they may be floats (bit i is input i).
-  // A path through them contributes zero.
+  // Mask of inputs without a derivative even if they are floats. Paths through them contribute
+  // zero.
   std::uint32_t no_gradient = 0;
-  // Turns a copy of a node into one that computes output 0 again, with the same bits, where the
-  // original's outputs are at hand; false when it cannot. The other outputs of the copy are then
-  // dropped. Absent: the node without its other outputs computes the same.
+  // Turns a copy of a node into one that recomputes output 0, bit by bit the same, given the
+  // outputs of the original; false when that is impossible. The caller then drops the copy's other
+  // outputs. Absent: the node recomputes output 0 even without its other outputs.
   bool (*make_repeatable)(Node& copy) = nullptr;
 };
 

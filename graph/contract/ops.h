@@ -1,5 +1,5 @@
-// The vocabulary in which gradient rules and expansions are written. Each call appends a node;
-// binary ones broadcast. A double operand becomes a scalar constant of the other's dtype.
+// Operator functions for gradient rules and expansions. Each call appends a node; binary operators
+// broadcast. A double operand becomes a scalar constant of the other operand's dtype.
 #pragma once
 
 #include <optional>
@@ -39,7 +39,7 @@ Val scalar_like(Val x, double value);
 
 Val shape_of(Val x);  // int64 vector; does not read the elements
 Val size_of(Val x);   // number of elements, int64 scalar; does not read the elements
-// Extent of one axis as an int64 vector of length 1.
+// Size of one axis as an int64 vector of length 1.
 Val dim_of(Val x, std::int64_t axis);
 Val reshape(Val x, Val shape);
 Val reshape(Val x, std::vector<std::int64_t> shape);  // -1 and 0 as in Reshape
@@ -48,8 +48,8 @@ Val expand(Val x, Val shape);
 Val expand_like(Val x, Val like);
 Val zeros_like(Val x);
 Val full_like(Val x, double value);
-// The adjoint of broadcasting: sums x over what was broadcast from `like`'s shape. Reads the shape
-// of `like` only.
+// The adjoint of broadcasting: sums x over the axes along which `like` was broadcast. Reads only
+// the shape of `like`.
 Val sum_to(Val x, Val like);
 Val transpose(Val x, std::vector<std::int64_t> perm);
 Val unsqueeze(Val x, std::vector<std::int64_t> axes);
@@ -60,7 +60,7 @@ Val slice(Val x, std::int64_t start, std::int64_t end, std::int64_t axis, std::i
 Val gather(Val x, Val indices, std::int64_t axis);
 
 Val matmul(Val a, Val b);
-// No axes: over all.
+// Without axes: over all axes.
 Val reduce_sum(Val x, std::vector<std::int64_t> axes, bool keepdims);
 Val reduce_mean(Val x, std::vector<std::int64_t> axes, bool keepdims);
 Val reduce_max(Val x, std::vector<std::int64_t> axes, bool keepdims);

@@ -1,5 +1,5 @@
-// The standard's operator signatures: what a node may look like, for every version of every
-// operator. Facts only; what an operator does is said by its OpDef.
+// The standard's operator signatures: inputs, outputs, attributes and type constraints of every
+// version of every operator. OpDef defines what operators compute.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +22,13 @@ struct TypeSet {
   std::uint32_t int64_map_sequences = 0;
   std::uint32_t string_map_sequences = 0;
 
-  // What is not known of the type (kind, dtype or element) counts as allowed.
+  // Unknown parts of the type (kind, dtype or element) count as allowed.
   bool contains(const Type& type) const noexcept;
 };
 // "tensor(float), tensor(double), seq(tensor(float))"
 std::string to_string(const TypeSet& types);
 
-// A named type variable; parameters with the same one have the same type in one node.
+// A type variable: parameters of a node that share it have the same type.
 struct TypeConstraint {
   std::string_view name;
   std::uint8_t types_index;
@@ -39,14 +39,14 @@ struct TypeConstraint {
 enum class Option : std::uint8_t { single, optional, variadic };
 enum class Differentiation : std::uint8_t { unknown, differentiable, non_differentiable };
 
-// An input or output. Only the last one of a list is variadic.
+// An input or output. Only the last one of a list may be variadic.
 struct Parameter {
   std::string_view name;
   std::uint8_t constraint;  // index in Signature::constraints()
   Option option;
   Differentiation differentiation;
-  std::uint8_t min_arity;  // of variadic ones
-  bool homogeneous;        // variadic: all have one type
+  std::uint8_t min_arity;  // variadic only
+  bool homogeneous;        // variadic only: all have the same type
 };
 
 struct AttributeSpec {
@@ -71,9 +71,9 @@ struct Signature {
   std::string_view domain() const noexcept;  // "" for ai.onnx
   bool deprecated() const noexcept { return (flags & 1U) != 0; }
   bool deterministic() const noexcept { return (flags & 2U) != 0; }
-  // The standard defines it by other operators.
+  // The standard defines it as a function of other operators.
   bool is_function() const noexcept { return (flags & 4U) != 0; }
-  // Empty for deprecated operators, of which only the name is kept.
+  // Empty for deprecated operators: only their names are kept.
   std::span<const Parameter> inputs() const noexcept;
   std::span<const Parameter> outputs() const noexcept;
   std::span<const AttributeSpec> attributes() const noexcept;
@@ -81,17 +81,18 @@ struct Signature {
   const AttributeSpec* attribute(std::string_view attribute_name) const noexcept;
 };
 
-// "" for "ai.onnx", anything else as it is.
+// "" for "ai.onnx", every other domain unchanged.
 std::string_view canonical_domain(std::string_view domain) noexcept;
 // "ai.onnx" for "", for messages.
 std::string_view spelled_domain(std::string_view domain) noexcept;
 
-// The newest one whose since_version is not above `version`; nullptr when there is none.
+// The newest signature with since_version <= version; nullptr when there is none.
 const Signature* find_signature(std::string_view domain, std::string_view name,
                                 std::int64_t version) noexcept;
-// The newest version of a domain of the standard (a preview for ai.onnx); 0 for other domains.
+// The newest opset version of a domain of the standard (for ai.onnx a preview); 0 for other
+// domains.
 std::int64_t newest_version(std::string_view domain) noexcept;
-// By domain, name and version.
+// Sorted by domain, name and version.
 std::span<const Signature> all_signatures() noexcept;
 
 }  // namespace ondine::graph

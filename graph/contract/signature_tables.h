@@ -1,4 +1,4 @@
-// The rows behind graph/contract/signature.h, for that and for the generated data only.
+// The tables behind graph/contract/signature.h. Private to signature.cpp and the generated data.
 #pragma once
 
 #include "graph/contract/signature.h"
@@ -12,8 +12,8 @@ extern const std::span<const Parameter> parameters;
 extern const std::span<const AttributeSpec> attributes;
 extern const std::span<const Signature> signatures;
 
-// Short forms for the rows: single, optional and variadic parameters; attributes that are optional,
-// required or have a default.
+// Abbreviations for table rows: Single, Optional and Variadic parameters; attributes that are
+// optional (A), Required or have a Default.
 constexpr Parameter S(std::string_view name, std::uint8_t constraint, int mark) {
   return {name, constraint, Option::single, static_cast<Differentiation>(mark), 1, true};
 }

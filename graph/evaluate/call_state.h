@@ -1,4 +1,4 @@
-// What all nodes of one call share.
+// CallState: state shared by all nodes of one call.
 #pragma once
 
 #include <chrono>
@@ -20,21 +20,21 @@ struct CallState {
   Limits limits;
   std::uint64_t seed = 0;
   std::uint64_t step = 0;
-  std::uint64_t iterations = 0;  // of all loops so far
+  std::uint64_t iterations = 0;  // of all loops
   std::shared_ptr<const CancelFlag> cancel;
   std::optional<std::chrono::steady_clock::time_point> deadline;
 
-  const std::function<bool(double)>* progress = nullptr;  // false: stop
+  const std::function<bool(double)>* progress = nullptr;  // returns false to stop
   std::chrono::steady_clock::time_point reported{};
 
-  // Error(cancelled) or Error(limit).
+  // Throws Error(cancelled) when the caller asked to stop, Error(limit) past the deadline.
   void check() const;
-  // The same, and tells the progress callback at most every 10 ms that `done` of `all` is done.
+  // The same; also reports done / all to the progress callback, at most every 10 ms.
   void check(std::size_t done, std::size_t all);
   void count_iteration();
 };
 
-// Tells the random streams of nested calls apart.
+// Derives the random stream of a nested call from that of its caller.
 std::uint32_t mix_stream(std::uint32_t salt, std::uint64_t value) noexcept;
 
 }  // namespace ondine::graph

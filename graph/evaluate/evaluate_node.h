@@ -1,4 +1,4 @@
-// Computing a node whose inputs are constants.
+// Evaluation of a node whose inputs are constants.
 #pragma once
 
 #include <vector>
@@ -9,8 +9,8 @@
 
 namespace ondine::graph {
 
-// The outputs of a node whose inputs all have constants in `graph`, undefined where an output is
-// left out. The node must have a kernel and no subgraphs.
+// The outputs of a node whose inputs are all constants in `graph`; undefined where omitted. The
+// node must have a kernel and no subgraphs.
 std::vector<Tensor> evaluate_node(const Node& node, const Graph& graph, const Limits& limits);
 
 }  // namespace ondine::graph

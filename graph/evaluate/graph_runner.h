@@ -1,5 +1,6 @@
-// Runs a graph node by node, each bound when its inputs are there: for subgraphs of control flow,
-// shapes that depend on data, constants, and as the reference that the planned executor is held to.
+// GraphRunner: runs a graph node by node and binds each node when its inputs are available. Used
+// for subgraphs of control flow, shapes that depend on data and constants; the reference
+// implementation for tests of the planned executor.
 #pragma once
 
 #include <memory>
@@ -14,23 +15,23 @@
 
 namespace ondine::graph {
 
-// Keeps bound kernels between runs while the shapes stay the same. One run at a time.
+// Reuses bound kernels between runs while shapes stay the same. Not thread-safe.
 class GraphRunner {
  public:
   // The graph must outlive the runner.
   explicit GraphRunner(const Graph& graph);
 
-  // One value for each input of the graph (none where it has a constant); returns its outputs,
-  // which own their memory unless they are an input that does not.
+  // `inputs`: one value per graph input, Kind::none where the input has a constant. The outputs own
+  // their memory, except inputs passed through that do not.
   std::vector<Value> run(CallState& call, std::span<const Value> inputs, std::uint32_t salt = 0);
 
  private:
   const Graph* graph_;
   std::vector<NodeRunner> nodes_;
-  std::vector<int> readers_;  // of each value; outputs count once
+  std::vector<int> readers_;  // per value: inputs of nodes, plus 1 for a graph output
 };
 
-// One run with a throw-away runner on the calling thread.
+// Runs the graph once on the calling thread.
 std::vector<Value> evaluate(const Graph& graph, std::span<const Value> inputs,
                             const Limits& limits = {});
 

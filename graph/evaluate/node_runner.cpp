@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "graph/contract/op_def.h"
-#include "graph/evaluate/body_call.h"
+#include "graph/evaluate/subgraph_call.h"
 #include "graph/evaluate/tensor_bytes.h"
 #include "graph/evaluate/text_bytes.h"
 
@@ -104,19 +104,20 @@ struct NodeRunner::Bound final : BindContext {
   void request_workspace(std::size_t bytes) override {
     workspace_bytes = std::max(workspace_bytes, bytes);
   }
-  BodyRunner* body(std::size_t index) override {
+  SubgraphRunner* subgraph(std::size_t index) override {
     std::size_t first = this->node().inputs.size();
-    for (std::size_t i = 0; i < index; ++i) first += this->node().bodies[i].captures.size();
-    bodies.push_back(std::make_unique<BodyCall>(this->node().bodies[index], first));
-    return bodies.back().get();
+    for (std::size_t i = 0; i < index; ++i) first += this->node().subgraphs[i].captures.size();
+    subgraphs.push_back(std::make_unique<SubgraphCall>(this->node().subgraphs[index], first));
+    return subgraphs.back().get();
   }
   const Limits& limits() const override { return *limits_; }
 
   std::vector<Type> input_types;
-  std::vector<Value> input_values;  // while binding; afterwards only those whose elements matter
-  mutable std::vector<char> read;   // inputs whose elements a rule looked at
+  std::vector<Value>
+      input_values;                // during binding; afterwards only those whose elements were read
+  mutable std::vector<char> read;  // inputs whose elements were read
   std::vector<Type> output_types;
-  std::vector<std::unique_ptr<BodyCall>> bodies;
+  std::vector<std::unique_ptr<SubgraphCall>> subgraphs;
   std::size_t workspace_bytes = 0;
   Tensor workspace;
   Kernel kernel;
@@ -157,13 +158,13 @@ void NodeRunner::bind(CallState& call, std::span<const Value> inputs) {
     }
     infer_inputs.push_back(input);
   }
-  if (node_->bodies.empty()) {
+  if (node_->subgraphs.empty()) {
     InferContext context(*node_, infer_inputs);
     node_->op->infer(context);
     for (const auto& output : context.outputs()) bound->output_types.push_back(output.type);
     for (std::size_t i = 0; i < inputs.size(); ++i) bound->read[i] = inferred_from[i] ? 1 : 0;
   } else {
-    // Bodies decide at run time; what is known beforehand is what the graph says.
+    // Subgraphs may return any shape; only the rest of the inferred type holds for every run.
     for (const ValueId id : node_->outputs) {
       bound->output_types.push_back(id == no_value ? Type() : (*graph_)[id].type);
       bound->output_types.back().dims.reset();
@@ -202,9 +203,10 @@ void NodeRunner::run(CallState& call, std::span<const Value> inputs, std::span<V
         const std::span<std::byte> workspace(
             static_cast<std::byte*>(bound_->workspace.mutable_data()), bound_->workspace_bytes);
         RunnerContext context(call, inputs, outputs, bound_->output_types, *node_, workspace, salt);
-        for (auto& body : bound_->bodies) body->set_call(call, mix_stream(salt, node_->stream));
+        for (auto& subgraph : bound_->subgraphs)
+          subgraph->set_call(call, mix_stream(salt, node_->stream));
         bound_->kernel(context);
-        if (node_->bodies.empty()) charge_new_text(inputs, outputs, call.budget);
+        if (node_->subgraphs.empty()) charge_new_text(inputs, outputs, call.budget);
       },
       [&] { return describe(*node_, *graph_); });
 }

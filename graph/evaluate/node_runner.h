@@ -1,4 +1,4 @@
-// Infers, binds and runs one node on actual values.
+// NodeRunner: infers, binds and runs one node on actual values.
 #pragma once
 
 #include <memory>
@@ -13,16 +13,16 @@
 
 namespace ondine::graph {
 
-// The bound kernel is kept as long as input types, and those elements that inference or binding
-// looked at, stay the same.
+// Reuses the bound kernel while the types of inputs, and the elements that inference or binding
+// read, stay the same.
 class NodeRunner {
  public:
   NodeRunner(const Node& node, const Graph& graph);
   ~NodeRunner();
   NodeRunner(NodeRunner&&) noexcept;
 
-  // `inputs` are Node::all_inputs(), Kind::none where omitted. Sets `outputs` (one for each output
-  // of the node). Errors carry the node as context.
+  // `inputs` are the values of Node::all_inputs(), Kind::none where omitted. Sets `outputs`, one
+  // per output of the node. Errors name the node.
   void run(CallState& call, std::span<const Value> inputs, std::span<Value> outputs,
            std::uint32_t salt);
 

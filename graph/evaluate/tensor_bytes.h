@@ -1,3 +1,4 @@
+// The limit on the size of a tensor.
 #pragma once
 
 #include <ondine/limits.h>
@@ -7,7 +8,7 @@
 namespace ondine::graph {
 
 // Throws Error(limit) when a tensor of this type has more bytes than Limits::tensor_bytes. Types
-// whose shape is dynamic, and values that are no tensors, pass.
+// whose shape is dynamic, and values that are not tensors, pass.
 void require_tensor_fits(const Type& type, const Limits& limits);
 
 }  // namespace ondine::graph

@@ -23,7 +23,7 @@ std::int64_t longest_text(const Value& value) {
   return longest;
 }
 
-// What lies outside of the string itself.
+// Bytes allocated outside the string object.
 std::uint64_t heap_bytes(const std::string& text) {
   return text.capacity() > std::string().capacity() ? text.capacity() + 1 : 0;
 }
@@ -33,8 +33,8 @@ std::uint64_t heap_bytes(const std::string& text) {
 void require_text_fits(std::int64_t count, std::span<const Value> inputs, const Limits& limits) {
   std::int64_t longest = 0;
   for (const Value& input : inputs) longest = checked_add(longest, longest_text(input));
-  const std::int64_t most = checked_mul(count, longest);
-  if (static_cast<std::uint64_t>(most) > limits.tensor_bytes) {
+  const std::int64_t max_bytes = checked_mul(count, longest);
+  if (static_cast<std::uint64_t>(max_bytes) > limits.tensor_bytes) {
     fail(ErrorCode::limit, count, " strings of up to ", longest, " bytes, the limit is ",
          limits.tensor_bytes, " bytes");
   }
@@ -45,11 +45,11 @@ void charge_new_text(std::span<const Value> inputs, std::span<Value> outputs,
   for (Value& output : outputs) {
     if (!output.is_tensor() || output.tensor().dtype() != DType::string || !budget) continue;
     const Tensor strings = output.tensor();
-    const bool handed_on = std::any_of(inputs.begin(), inputs.end(), [&](const Value& input) {
+    const bool passed_through = std::any_of(inputs.begin(), inputs.end(), [&](const Value& input) {
       const bool plain = input.kind() == Value::Kind::none || input.is_tensor();
       return !plain || (input.is_tensor() && input.tensor().data() == strings.data());
     });
-    if (handed_on) continue;
+    if (passed_through) continue;
     std::uint64_t bytes = 0;
     for (const std::string& text : strings.values<std::string>()) bytes += heap_bytes(text);
     if (bytes == 0) continue;

@@ -1,4 +1,4 @@
-// Strings are allocated one by one, behind the back of the tensor that holds them.
+// Memory of string elements, which lies outside the buffer of their tensor.
 #pragma once
 
 #include <memory>
@@ -11,13 +11,13 @@
 
 namespace ondine::graph {
 
-// Throws Error(limit) when `count` strings, each as long as the longest ones of all inputs
-// together, would take more than Limits::tensor_bytes. To be asked before an operator makes them.
+// Throws Error(limit) when `count` strings, each as long as the longest strings of all inputs
+// together, would exceed Limits::tensor_bytes. To be called before an operator creates strings.
 void require_text_fits(std::int64_t count, std::span<const Value> inputs, const Limits& limits);
 
-// The bytes of the strings in `outputs` are charged to `budget` while the tensor or a copy lives;
-// not those of an input that is handed on, which were charged when it was made. Error(limit) when
-// they do not fit.
+// Charges the strings of `outputs` to `budget` for as long as the tensor or a copy of it lives.
+// Outputs that are inputs passed through were charged before. Throws Error(limit) when the budget
+// is exceeded.
 void charge_new_text(std::span<const Value> inputs, std::span<Value> outputs,
                      const std::shared_ptr<MemoryBudget>& budget);
 

@@ -1,4 +1,4 @@
-// Hints about placing a model on several devices. Carried along, never acted on.
+// Multi-device annotations of the standard. Kept for export, otherwise ignored.
 #pragma once
 
 #include <cstdint>

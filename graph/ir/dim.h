@@ -1,4 +1,4 @@
-// Sizes of declared types.
+// Dimensions of the types that a model declares.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,14 @@
 
 namespace ondine::graph {
 
-// A type of its own: libstdc++ takes a std::variant with a std::string for one that is never empty,
-// and goes wrong when there is no memory to copy that string.
+// Not std::string itself: libstdc++ assumes that a std::variant with a std::string never becomes
+// valueless, which is wrong when copying the string runs out of memory.
 struct DimName : std::string {
   using std::string::string;
   DimName(std::string name) noexcept : std::string(std::move(name)) {}
 };
 
-// A dimension of a declared type: a size, a name, or neither.
+// A declared dimension: a size, a symbolic name, or neither (dynamic).
 using DimDef = std::variant<std::monostate, std::int64_t, DimName>;
 
 }  // namespace ondine::graph

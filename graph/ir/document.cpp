@@ -8,8 +8,8 @@
 namespace ondine::graph {
 namespace {
 
-// Position of value i in the dense tensor; -1 when an index does not fit its axis. dims.size() has
-// been computed, so that no product overflows.
+// Position of value i in the dense tensor; -1 when an index does not fit its axis. The caller has
+// computed dims.size(), so no product overflows.
 std::int64_t linear_index(const SparseTensorDef& sparse, std::int64_t i) {
   const std::int64_t* indices = sparse.indices.values<std::int64_t>().data();
   if (sparse.indices.shape().rank() == 1) return indices[i];
@@ -17,9 +17,9 @@ std::int64_t linear_index(const SparseTensorDef& sparse, std::int64_t i) {
   std::int64_t linear = 0;
   for (std::int64_t axis = 0; axis < rank; ++axis) {
     const std::int64_t index = indices[i * rank + axis];
-    const std::int64_t extent = sparse.dims[static_cast<std::size_t>(axis)];
-    if (index < 0 || index >= extent) return -1;
-    linear = linear * extent + index;
+    const std::int64_t size = sparse.dims[static_cast<std::size_t>(axis)];
+    if (index < 0 || index >= size) return -1;
+    linear = linear * size + index;
   }
   return linear;
 }

@@ -1,5 +1,6 @@
-// A model as it is written: names, not ids; one struct for each message of the standard, without
-// protobuf. The stage that is exported, fingerprinted, combined and prepared. Copies share tensors.
+// The model as its file describes it: one struct per message of the ONNX schema, values by name,
+// independent of protobuf. Export, fingerprints, combination and preparation work on this form.
+// Copies share tensors.
 #pragma once
 
 #include <cstdint>
@@ -74,7 +75,7 @@ struct Attribute {
   std::string name;
   AttributeKind kind = AttributeKind::undefined;
   Data data;
-  std::string ref;  // inside a function: the attribute of the function that gives the value
+  std::string ref;  // in a function: name of the function's attribute that supplies the value
   std::string doc;
 
   Attribute() = default;
@@ -87,7 +88,7 @@ using Properties = std::vector<std::pair<std::string, std::string>>;
 
 struct NodeDef {
   std::string op;
-  std::string domain;  // "" for ai.onnx, in whichever spelling it was written
+  std::string domain;  // "" for ai.onnx, also where the file spells it out
   std::string overload;
   std::string name;
   std::vector<std::string> inputs;   // "" where omitted
@@ -131,7 +132,7 @@ struct GraphDef {
 };
 
 struct OpsetImport {
-  std::string domain;  // "" for ai.onnx, in whichever spelling it was written
+  std::string domain;  // "" for ai.onnx, also where the file spells it out
   std::int64_t version = 0;
 };
 
@@ -141,8 +142,8 @@ struct FunctionDef {
   std::string overload;
   std::vector<std::string> inputs;
   std::vector<std::string> outputs;
-  std::vector<std::string> attributes;  // without a default
-  Attributes defaults;                  // with one
+  std::vector<std::string> attributes;  // without default
+  Attributes defaults;                  // with default
   std::vector<NodeDef> nodes;
   std::vector<OpsetImport> opsets;
   std::vector<ValueDef> value_infos;

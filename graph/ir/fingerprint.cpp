@@ -12,7 +12,7 @@ namespace {
 
 using Names = std::set<std::string, std::less<>>;
 
-// Every item is written with its length or count, so that different models give different bytes.
+// Each item is hashed with its length or count, so different models hash different byte strings.
 class Hasher {
  public:
   explicit Hasher(const Names& variables) : variables_(&variables) {}
@@ -33,7 +33,7 @@ class Hasher {
     number(std::uint64_t{items.size()});
     for (const T& item : items) write(item);
   }
-  // Items whose order means nothing, by name.
+  // Items whose order has no meaning, sorted by name.
   template <class T, class Write>
   void by_name(const std::vector<T>& items, Write write) {
     std::vector<const T*> sorted;
@@ -45,7 +45,7 @@ class Hasher {
 
   void shape(const Shape& dims) {
     number(std::uint64_t{dims.rank()});
-    for (const auto extent : dims) number(extent);
+    for (const auto size : dims) number(size);
   }
 
   void tensor(const Tensor& value) {

@@ -1,4 +1,4 @@
-// The identity of a model for checkpoints.
+// Fingerprint by which a checkpoint recognizes its model.
 #pragma once
 
 #include <set>
@@ -9,9 +9,9 @@
 
 namespace ondine::graph {
 
-// SHA-256 over everything that decides what the model computes, in a canonical order: graphs,
-// nodes, attributes, functions, bindings, types and constants, but no documentation, metadata or
-// producer, and of `variables` only dtype and shape.
+// SHA-256 over everything that determines what the model computes, in a canonical order: graphs,
+// nodes, attributes, functions, bindings, types and constants. Excludes documentation, metadata and
+// producer; of the initializers in `variables` only dtype and shape count.
 Sha256Digest fingerprint(const ModelDef& model,
                          const std::set<std::string, std::less<>>& variables);
 

@@ -11,15 +11,15 @@ Dim Symbols::get(std::string_view name) {
   const auto index =
       static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
   if (index == names.size()) names.emplace_back(name);
-  return Dim::named(static_cast<std::uint32_t>(index));
+  return Dim::symbolic(static_cast<std::uint32_t>(index));
 }
 
-std::size_t Body::formal_inputs() const { return graph->inputs.size() - captures.size(); }
+std::size_t Subgraph::formal_inputs() const { return graph->inputs.size() - captures.size(); }
 
 std::vector<ValueId> Node::all_inputs() const {
   std::vector<ValueId> all = inputs;
-  for (const auto& body : bodies) {
-    all.insert(all.end(), body.captures.begin(), body.captures.end());
+  for (const auto& subgraph : subgraphs) {
+    all.insert(all.end(), subgraph.captures.begin(), subgraph.captures.end());
   }
   return all;
 }

@@ -1,4 +1,4 @@
-// The resolved graph: values are ids, operators are looked up, functions are inlined.
+// The resolved graph: values are ids, nodes refer to their operators, functions are inlined.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,9 @@ struct Graph;
 using ValueId = std::int32_t;
 inline constexpr ValueId no_value = -1;
 
-// A graph that a node holds (a branch, a loop body). It sees outer values only through captures:
-// the last captures.size() inputs of `graph` stand for the outer values `captures`, in order.
-struct Body {
+// A graph held by a node (a branch, a loop body). It reads outer values only through captures: the
+// last captures.size() inputs of `graph` stand for the outer values `captures`, in order.
+struct Subgraph {
   std::string attribute;  // "then_branch", "body", ...
   std::shared_ptr<const Graph> graph;
   std::vector<ValueId> captures;
@@ -32,32 +32,32 @@ struct Body {
 
 struct Node {
   const OpDef* op = nullptr;
-  std::int64_t version = 0;  // the opset version under which the node is read
+  std::int64_t version = 0;  // opset version that defines the node
   std::string name;
   std::vector<ValueId> inputs;   // no_value where omitted
-  std::vector<ValueId> outputs;  // no_value where not wanted
+  std::vector<ValueId> outputs;  // no_value where unused
   Attributes attributes;         // without graphs
-  std::vector<Body> bodies;
-  // Gradient only: the tensors its attributes name, xs then zs then y.
+  std::vector<Subgraph> subgraphs;
+  // Gradient only: the tensors its attributes name: xs, then zs, then y.
   std::vector<ValueId> references;
   std::uint32_t stream = 0;  // random stream; a copy of the node draws the same numbers
 
-  // inputs, then the captures of each body.
+  // inputs, then the captures of each subgraph.
   std::vector<ValueId> all_inputs() const;
 };
 
 struct GraphValue {
   std::string name;  // unique in the graph
   Type type;
-  Type declared;                   // what the model says of it; kind unknown when nothing
-  Tensor constant;                 // defined when the value is the same in every call
-  std::optional<Dims> known_dims;  // elements of an int64 vector or scalar, where they are known
+  Type declared;                   // as the model declares it; kind unknown when it does not
+  Tensor constant;                 // defined when the value is constant
+  std::optional<Dims> known_dims;  // elements of an int64 vector or scalar, where known
 };
 
-// The names behind named dims. Shared by all graphs of a model.
+// The names of symbolic dims. Shared by all graphs of a model.
 struct Symbols {
   std::vector<std::string> names;
-  Dim get(std::string_view name);  // the dim of this name, new or not
+  Dim get(std::string_view name);  // the dim with this name, added if new
 };
 
 struct Graph {
@@ -69,7 +69,7 @@ struct Graph {
   std::vector<ValueId> outputs;
 
   ValueId add_value(std::string name, Type type = {});
-  // A fresh name, `hint` or `hint` with a number.
+  // Under an unused name: `hint`, or `hint` with a number.
   ValueId add_temporary(const std::string& hint, Type type = {});
   const GraphValue& operator[](ValueId id) const { return values[static_cast<std::size_t>(id)]; }
   GraphValue& operator[](ValueId id) { return values[static_cast<std::size_t>(id)]; }

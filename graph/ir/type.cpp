@@ -3,7 +3,7 @@
 namespace ondine::graph {
 namespace {
 
-// Combines two equally long dims extent by extent; `pick` gets two dims that are not the same.
+// Combines dims of equal rank one by one; `pick` is called with dims that are not the same.
 template <class Pick>
 std::optional<Dims> combine_dims(const std::optional<Dims>& a, const std::optional<Dims>& b,
                                  Pick pick) {
@@ -78,7 +78,7 @@ Type merge(const Type& a, const Type& b) {
   } else if (b.dims) {
     out.dims = combine_dims(a.dims, b.dims, [](Dim x, Dim y) {
       if (x.known() || y.known()) return x.known() ? x : y;
-      return x.is_named() ? x : y;
+      return x.is_symbolic() ? x : y;
     });
   }
   if (!a.element) {
@@ -98,7 +98,7 @@ std::optional<Type> join(const Type& a, const Type& b) {
     out.dims = combine_dims(a.dims, b.dims, [](Dim, Dim) { return Dim(); });
   }
   if (a.element && a.element->kind == TypeKind::unknown) {
-    out.element = b.element;  // that of an empty sequence: any element may follow
+    out.element = b.element;  // an empty sequence, compatible with any element type
   } else if (a.element && b.element && b.element->kind != TypeKind::unknown) {
     auto element = join(*a.element, *b.element);
     if (!element) return std::nullopt;
@@ -114,7 +114,7 @@ std::string to_string(const Dims& dims) {
     if (dim.known()) {
       out += std::to_string(dim.size());
     } else {
-      out += dim.is_named() ? "?" + std::to_string(dim.symbol()) : "?";
+      out += dim.is_symbolic() ? "?" + std::to_string(dim.symbol()) : "?";
     }
   }
   return out + "]";

@@ -1,4 +1,4 @@
-// Static types: kind, element dtype and a shape whose extents may be open.
+// Static types: kind, element dtype and dims, which may be symbolic or dynamic.
 #pragma once
 
 #include <cstdint>
@@ -13,21 +13,22 @@
 
 namespace ondine::graph {
 
-// One extent: known, named (the same name is the same size everywhere in a model) or open.
+// One dimension: known, symbolic (the same symbol has the same size everywhere in a model) or
+// dynamic.
 class Dim {
  public:
-  Dim() = default;                         // open
-  Dim(std::int64_t size) : code_(size) {}  // NOLINT: an extent is a dim. size >= 0
-  static Dim named(std::uint32_t symbol) { return Dim(Code{-2 - std::int64_t{symbol}}); }
+  Dim() = default;                         // dynamic
+  Dim(std::int64_t size) : code_(size) {}  // NOLINT: implicit. size >= 0
+  static Dim symbolic(std::uint32_t symbol) { return Dim(Code{-2 - std::int64_t{symbol}}); }
 
   bool known() const noexcept { return code_ >= 0; }
   std::int64_t size() const noexcept { return code_; }  // known() only
-  bool is_named() const noexcept { return code_ <= -2; }
+  bool is_symbolic() const noexcept { return code_ <= -2; }
   std::uint32_t symbol() const noexcept { return static_cast<std::uint32_t>(-2 - code_); }
 
-  // The same size for certain: both known and equal, or the same name.
+  // Whether both certainly have the same size: known and equal, or the same symbol.
   bool same(Dim other) const noexcept { return code_ != -1 && code_ == other.code_; }
-  // Bitwise equality of the description; two open dims are equal here.
+  // Equality of the representation; two dynamic dims compare equal.
   friend bool operator==(Dim, Dim) = default;
 
  private:
@@ -41,7 +42,7 @@ class Dim {
 using Dims = std::vector<Dim>;
 
 Dims to_dims(const Shape& shape);
-// The shape when every extent is known.
+// nullopt unless every dim is known.
 std::optional<Shape> to_shape(const Dims& dims);
 
 enum class TypeKind : std::uint8_t { unknown, tensor, sparse_tensor, sequence, map, optional };
@@ -49,7 +50,7 @@ enum class TypeKind : std::uint8_t { unknown, tensor, sparse_tensor, sequence, m
 struct Type {
   TypeKind kind = TypeKind::unknown;
   DType dtype = DType::undefined;       // element type of tensors, key type of maps
-  std::optional<Dims> dims;             // tensors; absent: the rank is open
+  std::optional<Dims> dims;             // tensors; absent: the rank is unknown
   std::shared_ptr<const Type> element;  // of a sequence or optional, value type of a map
 
   static Type tensor(DType dtype) { return {TypeKind::tensor, dtype, {}, {}}; }
@@ -64,21 +65,21 @@ struct Type {
   bool is_tensor() const noexcept { return kind == TypeKind::tensor; }
   bool ranked() const noexcept { return dims.has_value(); }
   std::size_t rank() const { return dims->size(); }
-  // The shape when it is a tensor with every extent known.
+  // nullopt unless it is a tensor whose dims are all known.
   std::optional<Shape> shape() const;
 
   friend bool operator==(const Type& a, const Type& b);
 };
 
-// Whether one value could have both types: equal kinds and dtypes, no two different known extents.
+// Whether one value could have both types: equal kinds and dtypes, no dim with two known sizes.
 bool compatible(const Type& a, const Type& b);
-// The more precise of both, extent by extent. Requires compatible(a, b).
+// The more precise type, dim by dim. Requires compatible(a, b).
 Type merge(const Type& a, const Type& b);
-// What is true of values of either type: differing extents become open. nullopt when kinds or
+// The most precise type that covers both: dims that differ become dynamic. nullopt when kinds or
 // dtypes differ.
 std::optional<Type> join(const Type& a, const Type& b);
 
-// "tensor(float)[N, 3]"; named dims as "?k", open ones as "?".
+// "tensor(float)[?0, 3, ?]": symbolic dims as "?k", dynamic ones as "?".
 std::string to_string(const Type& type);
 std::string to_string(const Dims& dims);
 

@@ -1,4 +1,4 @@
-// Visiting the graphs that a written model nests in attributes.
+// Traversal of the graphs that a model definition nests in attributes.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@ namespace ondine::graph {
 
 // visit(const Attribute&, const GraphDef&) for each graph that the node holds.
 template <class Visit>
-void for_each_body(const NodeDef& node, Visit&& visit) {
+void for_each_subgraph(const NodeDef& node, Visit&& visit) {
   using One = std::shared_ptr<const GraphDef>;
   for (const auto& attribute : node.attributes) {
     if (const auto* one = std::get_if<One>(&attribute.data)) {
@@ -25,23 +25,24 @@ void for_each_body(const NodeDef& node, Visit&& visit) {
   }
 }
 
-// visit(const NodeDef&) for each of the nodes and each one in their graphs, outer ones first.
+// visit(const NodeDef&) for each node and, after it, each node in its subgraphs.
 template <class Visit>
 void for_each_node(const std::vector<NodeDef>& nodes, const Visit& visit) {
   for (const auto& node : nodes) {
     visit(node);
-    for_each_body(
-        node, [&](const Attribute&, const GraphDef& body) { for_each_node(body.nodes, visit); });
+    for_each_subgraph(node, [&](const Attribute&, const GraphDef& subgraph) {
+      for_each_node(subgraph.nodes, visit);
+    });
   }
 }
 
-// visit(const GraphDef&) for `graph` and each one inside.
+// visit(const GraphDef&) for `graph` and each subgraph in it, outer ones first.
 template <class Visit>
 void for_each_graph(const GraphDef& graph, const Visit& visit) {
   visit(graph);
   for (const auto& node : graph.nodes) {
-    for_each_body(node,
-                  [&](const Attribute&, const GraphDef& body) { for_each_graph(body, visit); });
+    for_each_subgraph(
+        node, [&](const Attribute&, const GraphDef& subgraph) { for_each_graph(subgraph, visit); });
   }
 }
 

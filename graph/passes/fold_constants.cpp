@@ -1,4 +1,4 @@
-// Computes nodes whose inputs are constant, and infers anew whatever reads the result.
+// Evaluates nodes whose inputs are constant and infers the types of their readers again.
 #include <algorithm>
 
 #include "core/message.h"
@@ -41,7 +41,7 @@ class Folder {
     });
   }
 
-  // The types of gradients are those of what they name.
+  // A Gradient's types follow from the tensors it names.
   void infer_again(Node& node) {
     if (!node.references.empty()) return;
     std::vector<GraphValue> before;
@@ -58,7 +58,7 @@ class Folder {
     }
   }
 
-  // Bytes of all outputs; nothing when they cannot be told or are too many.
+  // Bytes of all outputs; nullopt when unknown or too many.
   std::optional<std::uint64_t> output_bytes(const Node& node) const {
     std::uint64_t total = 0;
     for (const ValueId id : node.outputs) {
@@ -77,9 +77,9 @@ class Folder {
     return total;
   }
 
-  // Loops may take any time: nodes with subgraphs wait for the run.
+  // Nodes with subgraphs are not evaluated here: loops may run for any time.
   bool foldable(const Node& node) const {
-    return node.op->bind != nullptr && !node.op->traits.random && node.bodies.empty() &&
+    return node.op->bind != nullptr && !node.op->traits.random && node.subgraphs.empty() &&
            node.references.empty() && !node.outputs.empty() &&
            std::all_of(node.inputs.begin(), node.inputs.end(),
                        [&](ValueId id) { return constant(id); });
@@ -95,10 +95,10 @@ class Folder {
     try {
       results = context_.evaluate(node, graph_);
     } catch (const Error&) {
-      return false;  // fails again, with the same words, in the run that needs the node
+      return false;  // the run that needs the node fails with the same error
     }
     if (results.size() != node.outputs.size()) {
-      fail(ErrorCode::internal, "folding ", describe(node, graph_), " gave ", results.size(),
+      fail(ErrorCode::internal, "folding ", describe(node, graph_), " returned ", results.size(),
            " values");
     }
     for (std::size_t i = 0; i < results.size(); ++i) {
@@ -118,7 +118,7 @@ class Folder {
 
   Graph& graph_;
   const PassContext& context_;
-  std::vector<bool> refined_;  // values of which more is known than before the pass
+  std::vector<bool> refined_;  // values with a more precise type than before the pass
   std::uint64_t added_ = 0;
   bool changed_ = false;
 };

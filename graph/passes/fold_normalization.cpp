@@ -1,5 +1,6 @@
-// BatchNormalization by constants of a Conv by constants is a Conv: with a = scale / sqrt(variance
-// + epsilon) of each channel its weights are w a, its bias (b - mean) a + bias.
+// A Conv with constant weights followed by a BatchNormalization with constant inputs becomes a
+// Conv: with a = scale / sqrt(variance + epsilon) per channel, its weights are w a, its bias (b -
+// mean) a + bias.
 #include <algorithm>
 #include <cmath>
 
@@ -80,12 +81,12 @@ bool makes_one_output(const Node& node, const Uses& uses) {
   return true;
 }
 
-// The convolution that takes the normalization in.
+// The convolution into which the normalization can be folded.
 const Node* convolution_of(const Graph& graph, const Node& node, const Uses& uses) {
   if (node.op->name != "BatchNormalization" || !node.op->domain.empty()) return nullptr;
   if (trains_normalization(node) || !normalizes_channels(node)) return nullptr;
   if (!is_full_float(graph, node.outputs[0]) || !makes_one_output(node, uses)) return nullptr;
-  const Node* conv = uses.made_for_one(node.inputs[0], "Conv");
+  const Node* conv = uses.sole_producer(node.inputs[0], "Conv");
   if (conv == nullptr || !has_constants(graph, node) || !has_constants(graph, *conv))
     return nullptr;
   const std::int64_t channels = graph[conv->inputs[1]].constant.shape()[0];

@@ -18,7 +18,7 @@ Uses::Uses(const Graph& graph)
     for (std::size_t r = 0; r < node.references.size(); ++r) {
       const ValueId id = node.references[r];
       read(id);
-      // The last is what is differentiated: it stays what it is.
+      // The last reference is y, whose producer must stay.
       if (id != no_value && r + 1 < node.references.size()) {
         named_[static_cast<std::size_t>(id)] = true;
       }
@@ -29,7 +29,7 @@ Uses::Uses(const Graph& graph)
   for (const ValueId id : graph.outputs) read(id);
 }
 
-const Node* Uses::made_by(ValueId id, std::string_view op, std::string_view domain) const {
+const Node* Uses::producer(ValueId id, std::string_view op, std::string_view domain) const {
   if (id == no_value) return nullptr;
   const std::int32_t position = producer_[static_cast<std::size_t>(id)];
   if (position < 0) return nullptr;
@@ -37,14 +37,14 @@ const Node* Uses::made_by(ValueId id, std::string_view op, std::string_view doma
   return node.op->name == op && node.op->domain == domain ? &node : nullptr;
 }
 
-const Node* Uses::made_for_one(ValueId id, std::string_view op, std::string_view domain) const {
-  const Node* node = made_by(id, op, domain);
+const Node* Uses::sole_producer(ValueId id, std::string_view op, std::string_view domain) const {
+  const Node* node = producer(id, op, domain);
   return node != nullptr && readers_[static_cast<std::size_t>(id)] == 1 ? node : nullptr;
 }
 
-const Node* Uses::made_for(ValueId id, int readers, std::string_view op,
-                           std::string_view domain) const {
-  const Node* node = made_by(id, op, domain);
+const Node* Uses::producer_for(ValueId id, int readers, std::string_view op,
+                               std::string_view domain) const {
+  const Node* node = producer(id, op, domain);
   if (node == nullptr || named_[static_cast<std::size_t>(id)]) return nullptr;
   return readers_[static_cast<std::size_t>(id)] == readers ? node : nullptr;
 }
@@ -53,7 +53,7 @@ Tensor Uses::constant(ValueId id) const {
   if (id == no_value) return {};
   const Tensor& tensor = (*graph_)[id].constant;
   if (tensor.defined()) return tensor;
-  const Node* node = made_by(id, "Constant");
+  const Node* node = producer(id, "Constant");
   if (node == nullptr) return {};
   const NodeView view(*node);
   if (view.has_attr("value_float")) return Tensor::scalar(view.attr_float("value_float", 0));

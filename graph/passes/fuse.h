@@ -1,4 +1,4 @@
-// What fusion passes share: who computes a value and how many read it.
+// Helpers of fusion passes: producers and readers of values, and patterns that passes share.
 #pragma once
 
 #include <vector>
@@ -9,23 +9,23 @@
 
 namespace ondine::graph {
 
-// Of a graph whose nodes stay where they are: fused nodes take the place of the last one, the
-// others are left to remove_dead_nodes.
+// Producers and readers of each value. Valid while nodes keep their positions: a pass replaces the
+// last fused node in place and leaves the others to remove_dead_nodes.
 class Uses {
  public:
   explicit Uses(const Graph& graph);
 
-  // The node that computes `id` when it is operator `op`, with output 0; else nullptr.
-  const Node* made_by(ValueId id, std::string_view op, std::string_view domain = {}) const;
-  // The same, when nothing but one input of one node reads the value.
-  const Node* made_for_one(ValueId id, std::string_view op, std::string_view domain = {}) const;
-  // Inputs of nodes, and outputs of the graph.
+  // The node whose output 0 is `id` if it is operator `op`; nullptr otherwise.
+  const Node* producer(ValueId id, std::string_view op, std::string_view domain = {}) const;
+  // The same, provided that the value has one reader.
+  const Node* sole_producer(ValueId id, std::string_view op, std::string_view domain = {}) const;
+  // How many inputs of nodes and outputs of the graph are this value.
   int readers(ValueId id) const { return readers_[static_cast<std::size_t>(id)]; }
 
-  // The same, when so many inputs read the value and no Gradient node names it.
-  const Node* made_for(ValueId id, int readers, std::string_view op,
-                       std::string_view domain = {}) const;
-  // The number that a constant or a Constant node holds that no Gradient node names.
+  // As producer(), provided that the value has `readers` readers and no Gradient node names it.
+  const Node* producer_for(ValueId id, int readers, std::string_view op,
+                           std::string_view domain = {}) const;
+  // The number held by a constant or a Constant node, unless a Gradient node names it.
   std::optional<double> number(ValueId id) const;
   // The int64 elements of a constant or a Constant node.
   std::optional<std::vector<std::int64_t>> integers(ValueId id) const;
@@ -39,11 +39,11 @@ class Uses {
   std::vector<bool> named_;
 };
 
-// The number that a tensor, a constant of one element of a floating point type holds.
+// The number in a floating point tensor or constant of one element.
 std::optional<double> number_of(const Tensor& tensor);
 std::optional<double> constant_number(const Graph& graph, ValueId id);
 
-// Relu, or Clip with constant bounds that float holds; no bound is infinite.
+// Relu, or Clip with constant bounds that are exact in float; no bound is infinite.
 struct ActivationNode {
   bool relu = false;
   std::optional<float> low;
@@ -51,17 +51,17 @@ struct ActivationNode {
 };
 std::optional<ActivationNode> read_activation(const Node& node, const Graph& graph);
 
-// Of BatchNormalization: whether it normalizes with the statistics of the batch, and each channel
-// by itself.
+// Whether a BatchNormalization uses the statistics of the batch, and whether it normalizes each
+// channel by itself.
 bool trains_normalization(const Node& node);
 bool normalizes_channels(const Node& node);
 
-// Tensors of one dtype and of the same known shape (symbolic dims are the same by name).
+// Whether both are tensors of the same dtype and shape; symbolic dims are equal by name.
 bool same_tensor_type(const Graph& graph, ValueId a, ValueId b);
 bool is_full_float(const Graph& graph, ValueId id);  // float32 or float64; an omitted output is not
 
-// Calls fuse(node, uses), which returns whether it rewrote the node, for the graph and all
-// subgraphs.
+// Calls fuse(node, uses) for each node of the graph and its subgraphs. `fuse` returns whether it
+// rewrote the node.
 template <class Fuse>
 bool fuse_nodes(Graph& graph, const Pass& pass, const PassContext& context, Fuse fuse) {
   bool changed = false;

@@ -1,4 +1,4 @@
-// Relu and Clip between 0 and 6 go into the Conv or Gemm whose result nothing else reads:
+// Fuses Relu, and Clip to [0, 6], with the Conv or Gemm before it if nothing else reads its result:
 // ConvActivation, GemmActivation.
 #include "graph/passes/fuse.h"
 
@@ -17,7 +17,7 @@ bool run(Graph& graph, const PassContext& context) {
     const char* name = activation ? name_of(*activation) : nullptr;
     if (name == nullptr || !is_full_float(graph, node.outputs[0])) return false;
     for (const char* op : {"Conv", "Gemm"}) {
-      const Node* product = uses.made_for_one(node.inputs[0], op);
+      const Node* product = uses.sole_producer(node.inputs[0], op);
       const OpDef* fused = context.catalogue->find(ondine_domain, cat(op, "Activation"));
       if (product == nullptr || fused == nullptr) continue;
       node.op = fused;

@@ -1,5 +1,5 @@
-// Where(y > 0, dy, 0) is ReluGrad(dy, y); Where(x > high, 0, Where(x < low, 0, dy)), or one of the
-// two, is ClipGrad(dy, x).
+// Where(y > 0, dy, 0) becomes ReluGrad(dy, y); Where(x > high, 0, Where(x < low, 0, dy)), or either
+// Where alone, becomes ClipGrad(dy, x).
 #include "graph/passes/fuse.h"
 
 namespace ondine::graph {
@@ -23,19 +23,19 @@ class Fuser {
   bool zero(ValueId id) const { return constant_number(*graph_, id) == 0.0; }
 
   bool relu(Node& node) const {
-    const Node* test = uses_->made_by(node.inputs[0], "Greater");
+    const Node* test = uses_->producer(node.inputs[0], "Greater");
     if (test == nullptr || !zero(test->inputs[1]) || !zero(node.inputs[2])) return false;
     return replace(node, relu_, node.inputs[1], test->inputs[0], {});
   }
 
-  // The inner Where comes first and is a ClipGrad already.
+  // The inner Where was visited first and is a ClipGrad now.
   bool clip(Node& node) const {
     if (const auto low = limit(node, "Less")) {
       return replace(node, clip_, node.inputs[2], low->x, {{"low", low->value}});
     }
     const auto high = limit(node, "Greater");
     if (!high) return false;
-    const Node* inner = uses_->made_for_one(node.inputs[2], "ClipGrad", ondine_domain);
+    const Node* inner = uses_->sole_producer(node.inputs[2], "ClipGrad", ondine_domain);
     if (inner != nullptr && inner->inputs[1] == high->x && inner->attributes.size() == 1 &&
         inner->attributes[0].name == "low") {
       Attributes both = inner->attributes;
@@ -53,7 +53,7 @@ class Fuser {
   // Where(x OP constant, 0, ...)
   std::optional<Limit> limit(const Node& node, std::string_view op) const {
     if (!zero(node.inputs[1])) return std::nullopt;
-    const Node* test = uses_->made_by(node.inputs[0], op);
+    const Node* test = uses_->producer(node.inputs[0], op);
     if (test == nullptr) return std::nullopt;
     const auto value = constant_number(*graph_, test->inputs[1]);
     if (!value || double{static_cast<float>(*value)} != *value) return std::nullopt;

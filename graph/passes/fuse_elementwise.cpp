@@ -1,6 +1,6 @@
-// Element-wise operators that end in an output of the graph become one FusedElementwise: an
-// optimizer that is written with them goes over each variable once. What lies between them and is
-// an output itself, as the next momentum is, becomes an output of the FusedElementwise.
+// Fuses the element-wise operators that lead to an output of the graph into one FusedElementwise,
+// so that an optimizer composed of them reads each variable once. An intermediate value that is
+// itself an output, such as the next momentum, becomes a further output of the FusedElementwise.
 #include <algorithm>
 
 #include "graph/passes/fuse.h"
@@ -47,7 +47,7 @@ class Fuser {
   }
 
  private:
-  // A float tensor of known shape made of tensors of the same type and of numbers.
+  // Whether the node computes a float tensor of known shape from tensors of its type and numbers.
   bool is_step(const Node& node) const {
     const bool sgd_update = node.op->name == "SgdUpdate" && node.op->domain == ondine_domain;
     const auto name = node.op->name;
@@ -68,7 +68,9 @@ class Fuser {
     return shape && shape->size() == 1 && type.dtype == (*graph_)[like].type.dtype;
   }
 
-  // A sum of two gradients, say, is made where they are: neither is kept for the fused node.
+  // Whether the node combines several tensors that nodes outside the group compute, such as the sum
+  // of two gradients. It stays separate: fused, all of them would be kept until the fused node
+  // runs.
   bool joins_others(const Node& node) const {
     std::vector<ValueId> others;
     for (const ValueId id : node.inputs) {
@@ -81,7 +83,7 @@ class Fuser {
     return others.size() > 1;
   }
 
-  // The root and what only the group reads, in the order of the graph.
+  // The root and the nodes read only within the group, in the order of the graph.
   std::vector<std::size_t> group_of(std::size_t root) const {
     std::vector<bool> inside(graph_->nodes.size());
     inside[root] = true;

@@ -1,6 +1,7 @@
-// Relu or Clip of BatchNormalization, or of a sum of it, is BatchNormalizationActivation(x, ...,
-// addend); BatchNormalizationGrad(ReluGrad or ClipGrad(dy, v), x, ...), v the normalized x or its
-// Relu, is BatchNormalizationActivationGrad(dy, x, ...), so that v need not be kept.
+// Relu or Clip of a BatchNormalization, or of its sum with an addend, becomes
+// BatchNormalizationActivation(x, ..., addend). BatchNormalizationGrad(ReluGrad or ClipGrad(dy, v),
+// x, ...), where v is the normalized x or its Relu, becomes BatchNormalizationActivationGrad(dy, x,
+// ...), which does not need v.
 #include <algorithm>
 
 #include "graph/passes/fuse.h"
@@ -14,19 +15,19 @@ bool run_gradient(Graph& graph, const PassContext& context) {
   if (context.catalogue == nullptr) return false;
   const OpDef* fused = context.catalogue->find(ondine_domain, "BatchNormalizationActivationGrad");
   if (fused == nullptr) return false;
-  // The normalization whose result, or the Relu of it, tells which elements count.
+  // The normalization whose result, or its Relu, masks the gradient.
   const auto source = [](const Node& slope, const Uses& uses) -> const Node* {
     const Node* relu =
-        slope.op->name == "ReluGrad" ? uses.made_by(slope.inputs[1], "Relu") : nullptr;
+        slope.op->name == "ReluGrad" ? uses.producer(slope.inputs[1], "Relu") : nullptr;
     if (slope.op->name == "ReluGrad" && relu == nullptr) return nullptr;
-    return uses.made_by(relu ? relu->inputs[0] : slope.inputs[1], plain);
+    return uses.producer(relu ? relu->inputs[0] : slope.inputs[1], plain);
   };
   return fuse_nodes(graph, fuse_normalization_gradient, context, [&](Node& node, const Uses& uses) {
     if (node.op->name != "BatchNormalizationGrad" || node.op->domain != ondine_domain) return false;
     const NodeView view(node);
-    const Node* slope = uses.made_for_one(node.inputs[0], "ReluGrad", ondine_domain);
+    const Node* slope = uses.sole_producer(node.inputs[0], "ReluGrad", ondine_domain);
     const bool relu = slope != nullptr;
-    if (!relu) slope = uses.made_for_one(node.inputs[0], "ClipGrad", ondine_domain);
+    if (!relu) slope = uses.sole_producer(node.inputs[0], "ClipGrad", ondine_domain);
     if (slope == nullptr || view.attr_int("spatial", 1) == 0) return false;
     const Node* norm = source(*slope, uses);
     if (norm == nullptr || norm->outputs.size() < 5 || !is_full_float(graph, norm->outputs[0])) {
@@ -53,7 +54,7 @@ bool run_gradient(Graph& graph, const PassContext& context) {
   });
 }
 
-// The normalization whose only reader is this activation, or this activation's sum.
+// The normalization whose only reader is this activation, or the sum that this activation reads.
 struct Chain {
   const Node* norm = nullptr;
   const Node* sum = nullptr;
@@ -61,11 +62,11 @@ struct Chain {
 };
 
 Chain find_chain(const Graph& graph, ValueId id, const Uses& uses) {
-  if (const Node* norm = uses.made_for_one(id, plain)) return {norm};
-  const Node* sum = uses.made_for_one(id, "Add");
+  if (const Node* norm = uses.sole_producer(id, plain)) return {norm};
+  const Node* sum = uses.sole_producer(id, "Add");
   if (sum == nullptr) return {};
   for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
-    const Node* norm = uses.made_for_one(sum->inputs[i], plain);
+    const Node* norm = uses.sole_producer(sum->inputs[i], plain);
     if (norm != nullptr && same_tensor_type(graph, sum->inputs[0], sum->inputs[1])) {
       return {norm, sum, sum->inputs[1 - i]};
     }
@@ -73,8 +74,7 @@ Chain find_chain(const Graph& graph, ValueId id, const Uses& uses) {
   return {};
 }
 
-// Whether a node from `first` up to `last` reads what the normalization there makes beside its
-// result.
+// Whether a node in between reads another output of the normalization at `first` than its result.
 bool is_read_between(const Graph& graph, std::size_t first, std::size_t last) {
   const auto& made = graph.nodes[first].outputs;
   for (std::size_t i = first + 1; i < last; ++i) {

@@ -1,5 +1,5 @@
-// w - g rate is SgdUpdate(w, g, rate); SgdUpdate(w, op(a) op(b), rate) is GemmSgdUpdate(w, a, b,
-// rate).
+// w - g * rate becomes SgdUpdate(w, g, rate); SgdUpdate(w, op(a) op(b), rate), with op the identity
+// or a transposition, becomes GemmSgdUpdate(w, a, b, rate).
 #include "graph/passes/fuse.h"
 
 namespace ondine::graph {
@@ -13,7 +13,7 @@ bool is_one_number(const Graph& graph, ValueId id) {
 bool to_sgd_update(Node& node, const Graph& graph, const OpDef* op, const Uses& uses) {
   if (op == nullptr || node.op->name != "Sub" || !node.op->domain.empty()) return false;
   if (!is_full_float(graph, node.outputs[0])) return false;
-  const Node* change = uses.made_for_one(node.inputs[1], "Mul");
+  const Node* change = uses.sole_producer(node.inputs[1], "Mul");
   if (change == nullptr) return false;
   for (const std::size_t rate : {std::size_t{1}, std::size_t{0}}) {
     const ValueId g = change->inputs[1 - rate];
@@ -31,7 +31,7 @@ bool to_sgd_update(Node& node, const Graph& graph, const OpDef* op, const Uses& 
 bool to_product(Node& node, const Graph& graph, const OpDef* op, const Uses& uses) {
   if (op == nullptr || node.op->name != "SgdUpdate" || node.op->domain != ondine_domain)
     return false;
-  const Node* product = uses.made_for_one(node.inputs[1], "Gemm");
+  const Node* product = uses.sole_producer(node.inputs[1], "Gemm");
   if (product == nullptr) return false;
   const NodeView view(*product);
   if (view.has_input(2) || view.attr_float("alpha", 1) != 1) return false;

@@ -1,5 +1,5 @@
-// Of nodes that compute the same from the same inputs the first stays. Small constants of equal
-// content are merged before, so that they count as the same input.
+// Common subexpression elimination: keeps the first of the nodes that compute the same from the
+// same inputs. Small constants of equal content are merged first and then count as the same input.
 #include <algorithm>
 #include <unordered_map>
 
@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t small_bytes = 4096;
 
 bool pure(const Node& node) {
-  return !node.op->traits.random && node.bodies.empty() && node.references.empty();
+  return !node.op->traits.random && node.subgraphs.empty() && node.references.empty();
 }
 
 std::vector<ValueId> ordered_inputs(const Node& node) {
@@ -30,7 +30,7 @@ std::size_t hash_of(const Node& node) {
   return hash;
 }
 
-// Whether `first` has everything that `second` is wanted for.
+// Whether `first` has every output of `second` that is used.
 bool covers(const Node& first, const Node& second) {
   if (first.op != second.op || first.version != second.version) return false;
   if (first.outputs.size() < second.outputs.size()) return false;
@@ -82,8 +82,8 @@ class Merger {
     }
   }
 
-  // Redirects the node's readers to a previous one. False when the node has to stay: none is equal,
-  // or an output of the graph has to keep its name.
+  // Redirects the node's readers to an equal previous node. False when there is none, or when an
+  // output of the graph has to keep its name.
   bool replaced_by_one_of(const std::vector<Node>& kept, const Node& node) {
     const auto [first, last] = seen_.equal_range(hash_of(node));
     const auto match = std::find_if(

@@ -1,4 +1,4 @@
-// Rewriting a resolved graph without changing what it computes. One pass a file.
+// Passes: rewrites of a resolved graph that keep its results. One pass per file.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace ondine::graph {
 
-// What fold_normalization made, for the graphs of one model to share. `sources` are the constants
-// it was made from, in the memory by which they are found.
+// A result of fold_normalization, shared by the graphs of a model. `sources` are the constants it
+// was computed from, identified by their memory.
 struct FoldedConvolution {
   std::vector<Tensor> sources;
   float epsilon = 0;
@@ -24,56 +24,56 @@ struct FoldedConvolution {
 using FoldedConvolutions = std::vector<FoldedConvolution>;
 
 struct PassContext {
-  // The outputs of a node whose inputs are all constant, in order. Absent: nothing is computed.
+  // Computes the outputs of a node whose inputs are all constant. Absent: no folding.
   std::function<std::vector<Tensor>(const Node&, const Graph&)> evaluate;
   // Bytes of the constants that folding may add to one graph.
   std::uint64_t fold_bytes = std::uint64_t{64} << 20;
-  // Where fused operators are found. Absent: nothing is fused.
+  // Holds the fused operators. Absent: no fusion.
   const Catalogue* catalogue = nullptr;
   FoldedConvolutions* folded = nullptr;
 };
 
-// Inputs and outputs of the graph stay what they are, in number, order, name and value; values that
-// are no longer needed may stay without readers. Subgraphs are rewritten, too.
+// A pass keeps the graph's inputs and outputs: number, order, names and values. Unused values may
+// remain. Subgraphs are rewritten too.
 struct Pass {
   std::string_view name;
-  bool (*run)(Graph&, const PassContext&);  // whether something changed
+  bool (*run)(Graph&, const PassContext&);  // returns whether it changed the graph
 };
 
 extern const Pass fold_constants;            // nodes whose inputs are all constant
-extern const Pass remove_identities;         // nodes that return their input as it is
+extern const Pass remove_identities;         // nodes that return an input unchanged
 extern const Pass merge_common_expressions;  // equal operators on equal inputs
-extern const Pass remove_dead_nodes;         // nodes that no output depends on
+extern const Pass remove_dead_nodes;         // nodes on which no output depends
 
-// Fusion: several nodes become one operator of the domain ai.ondine, where nothing else reads what
-// lies between them. Results agree to rounding. After each, remove_dead_nodes.
-extern const Pass fuse_activation_gradient;     // comparison and Where to ReluGrad, ClipGrad
-extern const Pass fuse_normalization_gradient;  // its activation's derivative goes into it
-extern const Pass fuse_normalization;           // what is added to it and its activation go into it
-extern const Pass fold_normalization;           // by constants, into a Conv by constants
-extern const Pass fuse_activation;              // into Conv and Gemm
-extern const Pass fuse_sgd_update;              // w - rate g to SgdUpdate
-extern const Pass fuse_gemm_sgd_update;         // SgdUpdate by a product to GemmSgdUpdate
-extern const Pass fuse_elementwise;  // element-wise ends of the graph to FusedElementwise
+// Fusion: replaces several nodes by one operator of the domain ai.ondine, provided that nothing
+// else reads the values between them. Results agree up to rounding. remove_dead_nodes follows each.
+extern const Pass fuse_activation_gradient;     // comparison and Where into ReluGrad, ClipGrad
+extern const Pass fuse_normalization_gradient;  // with the derivative of its activation
+extern const Pass fuse_normalization;           // with an addend and its activation
+extern const Pass fold_normalization;           // BatchNormalization by constants into Conv
+extern const Pass fuse_activation;              // Relu and Clip into Conv and Gemm
+extern const Pass fuse_sgd_update;              // w - rate * g into SgdUpdate
+extern const Pass fuse_gemm_sgd_update;         // SgdUpdate by a product into GemmSgdUpdate
+extern const Pass fuse_elementwise;             // element-wise operators before outputs
 
 std::span<const Pass> fusion_passes();
 
-// Before derivatives are made: composed forms become the operators that have derivatives of their
-// own, where no Gradient node names a value between.
+// Recognition: replaces composed forms by operators with gradient rules of their own, before
+// derivatives are appended and unless a Gradient node names a value in between.
 extern const Pass recognize_layer_normalization;
 extern const Pass recognize_gelu;
 extern const Pass recognize_cross_entropy;  // LogSoftmax and NegativeLogLikelihoodLoss
-extern const Pass recognize_attention;      // to ScaledAttention
+extern const Pass recognize_attention;      // ScaledAttention
 
 std::span<const Pass> recognition_passes();
 
-// In the order in which they help each other.
+// In the order in which one enables the next.
 std::span<const Pass> standard_passes();
 
 struct PassReport {
   std::string_view name;
   bool changed = false;
-  std::size_t nodes = 0;  // of the graph after the pass, without subgraphs
+  std::size_t nodes = 0;  // after the pass, without those of subgraphs
 };
 
 // Runs the first `stop_after` passes and verifies the graph after each

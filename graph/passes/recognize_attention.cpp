@@ -1,4 +1,4 @@
-// softmax(q k, times a number, plus a mask) v over the last two dims is ScaledAttention.
+// softmax(q k * number + mask) v over the last two dims becomes ScaledAttention.
 #include <algorithm>
 #include "graph/passes/fuse.h"
 
@@ -21,11 +21,11 @@ class Recognizer {
     if (attention_ == nullptr || node.op->name != "MatMul" || !node.op->domain.empty())
       return false;
     if (!is_full_float(*graph_, node.outputs[0])) return false;
-    const Node* weights = uses_->made_for(node.inputs[0], 1, "Softmax");
+    const Node* weights = uses_->producer_for(node.inputs[0], 1, "Softmax");
     if (weights == nullptr || !over_last(*weights)) return false;
     const ValueId scores = weights->inputs[0];
     if (fuse(node, scores, no_value)) return true;
-    const Node* sum = uses_->made_for(scores, 1, "Add");
+    const Node* sum = uses_->producer_for(scores, 1, "Add");
     if (sum == nullptr) return false;
     return fuse(node, sum->inputs[0], sum->inputs[1]) || fuse(node, sum->inputs[1], sum->inputs[0]);
   }
@@ -38,17 +38,17 @@ class Recognizer {
     return NodeView::normalize_axis(axis, type.dims->size()) + 1 == type.dims->size();
   }
 
-  // value = number * the returned value, of the same type.
+  // Splits `value` into a number and a value of the same type.
   Factor factor(ValueId value) const {
     Factor result{value, 1};
     for (int depth = 0; depth < 3; ++depth) {
-      const Node* node = uses_->made_for(result.value, 1, "Mul");
+      const Node* node = uses_->producer_for(result.value, 1, "Mul");
       std::size_t of = 0;
       std::optional<double> by;
       if (node != nullptr) {
         of = uses_->number(node->inputs[1]) ? 0 : 1;
         by = uses_->number(node->inputs[1 - of]);
-      } else if ((node = uses_->made_for(result.value, 1, "Div")) != nullptr) {
+      } else if ((node = uses_->producer_for(result.value, 1, "Div")) != nullptr) {
         by = uses_->number(node->inputs[1]);
         if (by) by = 1 / *by;
       }
@@ -68,7 +68,7 @@ class Recognizer {
                                             [](Dim p, Dim q) { return p.same(q); });
   }
 
-  // Whether the mask reaches every score and makes no more of them.
+  // Whether the mask broadcasts to the shape of the scores.
   bool fits(ValueId mask, ValueId scores) const {
     const Type& m = (*graph_)[mask].type;
     const Type& s = (*graph_)[scores].type;
@@ -81,7 +81,7 @@ class Recognizer {
 
   bool fuse(Node& node, ValueId scores, ValueId mask) const {
     const Factor outer = factor(scores);
-    const Node* product = uses_->made_for(outer.value, 1, "MatMul");
+    const Node* product = uses_->producer_for(outer.value, 1, "MatMul");
     if (product == nullptr || (mask != no_value && !fits(mask, outer.value))) return false;
     if (!same_outer(product->inputs[0], product->inputs[1]) ||
         !same_outer(product->inputs[0], node.inputs[1])) {

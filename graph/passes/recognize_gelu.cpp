@@ -1,4 +1,4 @@
-// x (1 + erf(x / sqrt 2)) / 2 and x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2 are Gelu.
+// x (1 + erf(x / sqrt 2)) / 2 and x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2 become Gelu.
 #include <cmath>
 #include <numbers>
 
@@ -9,7 +9,8 @@ namespace {
 
 bool near(double a, double b) { return std::abs(a - b) <= 1e-6 * std::abs(b); }
 
-// A product of a number and values, through Mul, Div by numbers and Pow by whole numbers.
+// A product of a number and values, collected through Mul, Div by numbers and Pow with integer
+// exponents.
 struct Product {
   double number = 1;
   std::vector<ValueId> values;
@@ -39,17 +40,17 @@ class Recognizer {
       product.number *= *number;
       return;
     }
-    const Node* node = depth < 4 ? uses_->made_for(id, 1, "Mul") : nullptr;
+    const Node* node = depth < 4 ? uses_->producer_for(id, 1, "Mul") : nullptr;
     if (node != nullptr) {
       for (const ValueId factor : node->inputs) multiply(product, factor, depth + 1);
       return;
     }
-    node = uses_->made_for(id, 1, "Div");
+    node = uses_->producer_for(id, 1, "Div");
     if (const auto by = node ? uses_->number(node->inputs[1]) : std::nullopt; by && *by != 0) {
       product.number /= *by;
       return multiply(product, node->inputs[0], depth + 1);
     }
-    node = uses_->made_for(id, 1, "Pow");
+    node = uses_->producer_for(id, 1, "Pow");
     const auto power = node ? uses_->number(node->inputs[1]) : std::nullopt;
     if (power == 2.0 || power == 3.0) {
       product.values.insert(product.values.end(), static_cast<std::size_t>(*power),
@@ -64,9 +65,9 @@ class Recognizer {
     return result;
   }
 
-  // The other operand of 1 + y, or `one` + y for a value.
+  // The y of 1 + y.
   std::optional<ValueId> more_than_one(ValueId id) const {
-    const Node* sum = uses_->made_for(id, 1, "Add");
+    const Node* sum = uses_->producer_for(id, 1, "Add");
     if (sum == nullptr) return std::nullopt;
     for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
       if (uses_->number(sum->inputs[i]) == 1.0) return sum->inputs[1 - i];
@@ -77,8 +78,8 @@ class Recognizer {
   bool gelu(Node& node, ValueId x, ValueId sum) const {
     const auto inner = more_than_one(sum);
     if (!inner || !same_tensor_type(*graph_, x, node.outputs[0])) return false;
-    const Node* erf = uses_->made_for(*inner, 1, "Erf");
-    const Node* tanh = uses_->made_for(*inner, 1, "Tanh");
+    const Node* erf = uses_->producer_for(*inner, 1, "Erf");
+    const Node* tanh = uses_->producer_for(*inner, 1, "Tanh");
     const bool exact = erf != nullptr && product(erf->inputs[0]).is(std::numbers::sqrt2 / 2, {x});
     if (!exact && (tanh == nullptr || !is_cubic(tanh->inputs[0], x))) return false;
     node.op = gelu_;
@@ -88,13 +89,13 @@ class Recognizer {
     return true;
   }
 
-  // sqrt(2 / pi) (x + 0.044715 x^3), or x (1 + 0.044715 x^2) in the brackets.
+  // Whether `id` is sqrt(2 / pi) (x + 0.044715 x^3) or sqrt(2 / pi) x (1 + 0.044715 x^2).
   bool is_cubic(ValueId id, ValueId x) const {
     constexpr double cubic = 0.044715;
     Product outer = product(id);
     if (!near(outer.number, std::numbers::sqrt2 * std::numbers::inv_sqrtpi)) return false;
     if (outer.values.size() == 1) {
-      const Node* sum = uses_->made_for(outer.values[0], 1, "Add");
+      const Node* sum = uses_->producer_for(outer.values[0], 1, "Add");
       if (sum == nullptr) return false;
       for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
         if (sum->inputs[i] == x && product(sum->inputs[1 - i]).is(cubic, {x, x, x})) return true;

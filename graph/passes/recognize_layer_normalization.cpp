@@ -1,5 +1,5 @@
-// d / sqrt(mean(d^2) + epsilon), d = x - mean(x), over the last axes is Normalize; that times a
-// scale, plus a bias, is LayerNormalization.
+// d / sqrt(mean(d^2) + epsilon), d = x - mean(x), over the last axes, becomes Normalize; Normalize
+// times a scale, plus a bias, becomes LayerNormalization.
 #include <algorithm>
 #include "graph/passes/fuse.h"
 
@@ -30,7 +30,7 @@ class Recognizer {
     return node.inputs.size() == 2 && (attempt(std::size_t{0}) || attempt(std::size_t{1}));
   }
 
-  // The first of the axes that the mean runs over when these are the last ones.
+  // The first of the mean's axes if these are the last axes.
   std::optional<std::int64_t> last_axes(const Node& mean) const {
     const Type& type = (*graph_)[mean.inputs[0]].type;
     const NodeView view(mean);
@@ -59,17 +59,17 @@ class Recognizer {
   }
 
   const Node* deviation(ValueId id, const Node& square) const {
-    return uses_->made_for(id, square.op->name == "Mul" ? 3 : 2, "Sub");
+    return uses_->producer_for(id, square.op->name == "Mul" ? 3 : 2, "Sub");
   }
 
   bool normalize(Node& node) const {
-    const Node* root = uses_->made_for(node.inputs[1], 1, "Sqrt");
+    const Node* root = uses_->producer_for(node.inputs[1], 1, "Sqrt");
     if (root == nullptr) return false;
-    const Node* sum = uses_->made_for(root->inputs[0], 1, "Add");
+    const Node* sum = uses_->producer_for(root->inputs[0], 1, "Add");
     if (sum == nullptr) return false;
     for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
       const auto epsilon = uses_->number(sum->inputs[1 - i]);
-      const Node* variance = uses_->made_for(sum->inputs[i], 1, "ReduceMean");
+      const Node* variance = uses_->producer_for(sum->inputs[i], 1, "ReduceMean");
       if (epsilon && variance != nullptr && *epsilon >= 0) {
         return normalize(node, *variance, static_cast<float>(*epsilon));
       }
@@ -79,13 +79,13 @@ class Recognizer {
 
   bool normalize(Node& node, const Node& variance, float epsilon) const {
     const ValueId d = node.inputs[0];
-    const Node* square = uses_->made_for(variance.inputs[0], 1, "Pow");
-    if (square == nullptr) square = uses_->made_for(variance.inputs[0], 1, "Mul");
+    const Node* square = uses_->producer_for(variance.inputs[0], 1, "Pow");
+    if (square == nullptr) square = uses_->producer_for(variance.inputs[0], 1, "Mul");
     if (square == nullptr || !squares(*square, d)) return false;
     const Node* difference = deviation(d, *square);
     if (difference == nullptr) return false;
     const ValueId x = difference->inputs[0];
-    const Node* mean = uses_->made_for(difference->inputs[1], 1, "ReduceMean");
+    const Node* mean = uses_->producer_for(difference->inputs[1], 1, "ReduceMean");
     if (mean == nullptr || mean->inputs[0] != x) return false;
     const auto axis = last_axes(*mean);
     if (!axis || last_axes(variance) != axis) return false;
@@ -97,7 +97,7 @@ class Recognizer {
     return true;
   }
 
-  // Whether the value has the dims that are normalized.
+  // Whether the value has the shape of the normalized axes.
   bool is_row(ValueId id, const Node& normal) const {
     const Type& x = (*graph_)[normal.inputs[0]].type;
     const Type& row = (*graph_)[id].type;
@@ -110,9 +110,9 @@ class Recognizer {
                       [](Dim a, Dim b) { return a.same(b); });
   }
 
-  // Statistics of a LayerNormalization are float32, of Normalize what x is.
+  // LayerNormalization computes statistics in float32, Normalize in the dtype of x.
   bool scale(Node& node, std::size_t i) const {
-    const Node* normal = uses_->made_for(node.inputs[i], 1, "Normalize", ondine_domain);
+    const Node* normal = uses_->producer_for(node.inputs[i], 1, "Normalize", ondine_domain);
     if (normal == nullptr || !is_row(node.inputs[1 - i], *normal)) return false;
     if ((*graph_)[node.outputs[0]].type.dtype != DType::float32) return false;
     node.inputs = {normal->inputs[0], node.inputs[1 - i]};
@@ -123,7 +123,7 @@ class Recognizer {
   }
 
   bool bias(Node& node, std::size_t i) const {
-    const Node* normal = uses_->made_for(node.inputs[i], 1, "LayerNormalization");
+    const Node* normal = uses_->producer_for(node.inputs[i], 1, "LayerNormalization");
     if (normal == nullptr || normal->inputs.size() != 2 || normal->outputs.size() != 1)
       return false;
     if (!is_row(node.inputs[1 - i], *normal)) return false;

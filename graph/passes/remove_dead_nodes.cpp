@@ -1,5 +1,5 @@
-// A node without a reader goes, random or not: streams belong to nodes, so that the others draw the
-// same numbers. Captures that a subgraph does not read go, too.
+// Removes nodes without readers, also random ones: every node has a random stream of its own, so
+// the others draw the same numbers. Removes captures that a subgraph does not read.
 #include <algorithm>
 
 #include "graph/passes/rewrite.h"
@@ -18,25 +18,25 @@ std::vector<bool> read_flags(const Graph& graph) {
   return flags;
 }
 
-bool drop_captures(Body& body) {
-  const auto read = read_flags(*body.graph);
-  const std::size_t formal = body.formal_inputs();
+bool drop_captures(Subgraph& subgraph) {
+  const auto read = read_flags(*subgraph.graph);
+  const std::size_t formal = subgraph.formal_inputs();
   const auto unread = [&](std::size_t capture) {
-    return !read[static_cast<std::size_t>(body.graph->inputs[formal + capture])];
+    return !read[static_cast<std::size_t>(subgraph.graph->inputs[formal + capture])];
   };
   std::vector<ValueId> captures;
-  std::vector<ValueId> inputs(body.graph->inputs.begin(),
-                              body.graph->inputs.begin() + static_cast<std::ptrdiff_t>(formal));
-  for (std::size_t i = 0; i < body.captures.size(); ++i) {
+  std::vector<ValueId> inputs(subgraph.graph->inputs.begin(),
+                              subgraph.graph->inputs.begin() + static_cast<std::ptrdiff_t>(formal));
+  for (std::size_t i = 0; i < subgraph.captures.size(); ++i) {
     if (unread(i)) continue;
-    captures.push_back(body.captures[i]);
-    inputs.push_back(body.graph->inputs[formal + i]);
+    captures.push_back(subgraph.captures[i]);
+    inputs.push_back(subgraph.graph->inputs[formal + i]);
   }
-  if (captures.size() == body.captures.size()) return false;
-  auto copy = std::make_shared<Graph>(*body.graph);
+  if (captures.size() == subgraph.captures.size()) return false;
+  auto copy = std::make_shared<Graph>(*subgraph.graph);
   copy->inputs = std::move(inputs);
-  body.graph = std::move(copy);
-  body.captures = std::move(captures);
+  subgraph.graph = std::move(copy);
+  subgraph.captures = std::move(captures);
   return true;
 }
 
@@ -49,7 +49,7 @@ bool run(Graph& graph, const PassContext& context) {
     keep[i] = !all_outputs(node, [&](ValueId id) { return !live[static_cast<std::size_t>(id)]; });
     if (!keep[i]) continue;
     changed = run_on_subgraphs(node, remove_dead_nodes, context) || changed;
-    for (Body& body : node.bodies) changed = drop_captures(body) || changed;
+    for (Subgraph& subgraph : node.subgraphs) changed = drop_captures(subgraph) || changed;
     for (const ValueId id : node.all_inputs()) {
       if (id != no_value) live[static_cast<std::size_t>(id)] = true;
     }

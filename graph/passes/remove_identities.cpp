@@ -1,4 +1,4 @@
-// Nodes whose output 0 is their input 0, element by element and in the same shape.
+// Removes nodes whose output 0 equals their input 0 in elements and shape.
 #include <algorithm>
 #include <array>
 
@@ -9,7 +9,7 @@
 namespace ondine::graph {
 namespace {
 
-// Equal for certain: dynamic dims are not.
+// Whether the types are certainly equal; dynamic dims never are.
 bool same_type(const Type& a, const Type& b) {
   if (!a.is_tensor() || !b.is_tensor() || a.dtype != b.dtype || !a.dims || !b.dims) return false;
   return std::equal(a.dims->begin(), a.dims->end(), b.dims->begin(), b.dims->end(),
@@ -28,7 +28,7 @@ bool always(const Candidate&) { return true; }
 
 bool keeps_type(const Candidate& candidate) { return same_type(candidate.in(), candidate.out()); }
 
-// Only axes of size 1 are moved.
+// Whether a Transpose moves axes of size 1 only.
 bool keeps_order(const Candidate& candidate) {
   if (!candidate.in().ranked()) return false;
   const auto perm = candidate.view.attr_ints("perm");
@@ -43,7 +43,7 @@ bool keeps_order(const Candidate& candidate) {
   return same_type(candidate.in(), candidate.out());
 }
 
-// Up to 6 an attribute says that it is not training, from 12 on the input training_mode.
+// Whether a Dropout is in inference mode: by attribute up to opset 6, by training_mode from 12.
 bool drops_nothing(const Candidate& candidate) {
   const NodeView& view = candidate.view;
   if (view.version() < 7) return view.attr_int("is_test", 0) != 0;
@@ -59,8 +59,8 @@ struct Rule {
   std::string_view domain = {};
 };
 
-// What traits do not tell: that a view may have any shape (Identity), and that an operator which is
-// no view can be one.
+// Facts beyond OpTraits: operators that keep any shape, and operators that are identities under a
+// condition.
 constexpr std::array rules{
     Rule{"Identity", always},
     Rule{"Cast", keeps_type},
@@ -97,12 +97,12 @@ bool run(Graph& graph, const PassContext& context) {
     if (!is_identity(node, graph)) return false;
     const ValueId from = node.inputs[0];
     const ValueId to = node.outputs[0];
-    // What a model says of an input binds the caller: it is not made stricter.
+    // The declared type of an input binds the caller and must not become stricter.
     if (!fed[static_cast<std::size_t>(from)] && compatible(graph[from].type, graph[to].type)) {
       graph[from].type = merge(graph[from].type, graph[to].type);
     }
     substitution.replace(to, from);
-    if (outputs[static_cast<std::size_t>(to)]) return false;  // keeps its name
+    if (outputs[static_cast<std::size_t>(to)]) return false;  // must keep its name
     changed = true;
     return true;
   };

@@ -26,7 +26,7 @@ bool Substitution::apply(Node& node) const {
   };
   update(node.inputs);
   update(node.references);
-  for (Body& body : node.bodies) update(body.captures);
+  for (Subgraph& subgraph : node.subgraphs) update(subgraph.captures);
   return changed;
 }
 
@@ -48,10 +48,10 @@ std::vector<bool> produced_flags(const Graph& graph) {
 
 bool run_on_subgraphs(Node& node, const Pass& pass, const PassContext& context) {
   bool changed = false;
-  for (Body& body : node.bodies) {
-    auto copy = std::make_shared<Graph>(*body.graph);
+  for (Subgraph& subgraph : node.subgraphs) {
+    auto copy = std::make_shared<Graph>(*subgraph.graph);
     if (!pass.run(*copy, context)) continue;
-    body.graph = std::move(copy);
+    subgraph.graph = std::move(copy);
     changed = true;
   }
   return changed;

@@ -1,4 +1,4 @@
-// What the passes share: replacing values and reaching into subgraphs.
+// Helpers of passes: replacing values and rewriting subgraphs.
 #pragma once
 
 #include <vector>
@@ -7,28 +7,28 @@
 
 namespace ondine::graph {
 
-// Which values replace which others.
+// A map from values to the values that replace them.
 class Substitution {
  public:
   explicit Substitution(const Graph& graph);
 
   void replace(ValueId old_value, ValueId new_value);
   ValueId operator[](ValueId id) const;
-  // Inputs, captures and references of the node. Whether one was replaced.
+  // Replaces inputs, captures and references of the node. Returns whether any changed.
   bool apply(Node& node) const;
 
  private:
   std::vector<ValueId> targets_;
 };
 
-// A flag for each value.
+// One flag per value.
 std::vector<bool> output_flags(const Graph& graph);    // outputs of the graph
-std::vector<bool> produced_flags(const Graph& graph);  // outputs of its nodes
+std::vector<bool> produced_flags(const Graph& graph);  // outputs of nodes
 
 // Runs `pass` on a copy of each subgraph of the node and keeps the copy when it changed.
 bool run_on_subgraphs(Node& node, const Pass& pass, const PassContext& context);
 
-// Whether all outputs of the node that are wanted fulfil `holds(ValueId)`.
+// Whether holds(id) is true for every used output of the node.
 template <class Holds>
 bool all_outputs(const Node& node, Holds holds) {
   for (const ValueId output : node.outputs) {

@@ -70,7 +70,7 @@ std::size_t hash_of(const Tensor& tensor) {
 }
 
 std::size_t hash_of(const Attributes& attributes) {
-  std::size_t hash = 0;  // the order does not count
+  std::size_t hash = 0;  // independent of the order
   for (const auto& attribute : attributes) {
     const std::size_t value =
         std::visit([](const auto& data) { return hash_value(data); }, attribute.data);

@@ -1,4 +1,4 @@
-// Comparing attributes and constants by content.
+// Comparison of attributes and constants by content.
 #pragma once
 
 #include <cstddef>
@@ -7,11 +7,11 @@
 
 namespace ondine::graph {
 
-// The same names with the same values, bit by bit, in any order. Values that are not compared
-// (graphs, sparse tensors, types) count as different.
+// Whether both have the same names and bitwise equal values, in any order. Graphs, sparse tensors
+// and types always count as different.
 bool same_attributes(const Attributes& a, const Attributes& b);
 
-// Equal for identical tensors, and for attributes that are the same.
+// Hashes consistent with Tensor::identical and same_attributes.
 std::size_t hash_of(const Tensor& tensor);
 std::size_t hash_of(const Attributes& attributes);
 

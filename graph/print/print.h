@@ -1,4 +1,4 @@
-// Models and graphs as text for people: a line for each node. Not a format that is read back.
+// Human-readable text of models and graphs, one line per node. Not meant to be parsed.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace ondine::graph {
 
-// Everything a model has, large values shortened. Names are escaped, so that the text is safe to
-// show whatever the model holds.
+// The whole model; large values are abbreviated. Names are escaped, so that the text of an
+// untrusted model is safe to display.
 //   y: tensor(float)[N, 4] = Gemm-13(x, w) {alpha = 0.5}
 std::string print(const ModelDef& model);
-// The same for a resolved graph, with inferred types; bodies below their node.
+// The same for a resolved graph, with inferred types; subgraphs follow their node.
 std::string print(const Graph& graph);
 
 }  // namespace ondine::graph

@@ -1,6 +1,6 @@
 #include "core/message.h"
 #include "graph/contract/op_def.h"
-#include "graph/print/parts.h"
+#include "graph/print/format.h"
 #include "graph/print/print.h"
 
 namespace ondine::graph {
@@ -64,10 +64,10 @@ class GraphPrinter {
     if (!node.references.empty()) text += " of (" + names(node.references) + ")";
     if (!node.name.empty()) text += "  # " + printed_name(node.name);
     lines_.add(level, text);
-    for (const Body& body : node.bodies) {
-      std::string title = printed_name(body.attribute);
-      if (!body.captures.empty()) title += " with (" + names(body.captures) + ")";
-      run(*body.graph, title, level + 1);
+    for (const Subgraph& subgraph : node.subgraphs) {
+      std::string title = printed_name(subgraph.attribute);
+      if (!subgraph.captures.empty()) title += " with (" + names(subgraph.captures) + ")";
+      run(*subgraph.graph, title, level + 1);
     }
   }
 

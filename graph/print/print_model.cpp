@@ -1,7 +1,7 @@
 #include "core/message.h"
 #include "graph/contract/signature.h"
 #include "graph/ir/walk.h"
-#include "graph/print/parts.h"
+#include "graph/print/format.h"
 #include "graph/print/print.h"
 
 namespace ondine::graph {
@@ -33,7 +33,7 @@ class ModelPrinter {
     }
   }
 
-  // "-13", or nothing when the domain is not imported.
+  // "-13"; empty when the domain is not imported.
   std::string version(const std::string& domain) const {
     for (const auto& import : *opsets_) {
       if (canonical_domain(import.domain) == canonical_domain(domain)) {
@@ -93,8 +93,8 @@ class ModelPrinter {
     }
     if (!node.name.empty()) text += "  # " + printed_name(node.name);
     lines_.add(level, text);
-    for_each_body(node, [&](const Attribute& attribute, const GraphDef& body) {
-      graph(body, printed_name(attribute.name), level + 1);
+    for_each_subgraph(node, [&](const Attribute& attribute, const GraphDef& subgraph) {
+      graph(subgraph, printed_name(attribute.name), level + 1);
     });
   }
 

@@ -6,12 +6,14 @@
 #include "core/stop.h"
 #include "graph/contract/infer_node.h"
 #include "graph/contract/op_def.h"
+#include "graph/contract/signature.h"
 #include "graph/evaluate/evaluate_node.h"
+#include "graph/ir/declared_type.h"
 
 namespace ondine::graph {
 namespace {
 
-// The same number for the same name in every build: FNV-1a.
+// FNV-1a: the same in every build.
 std::uint32_t stream_of(std::string_view name) {
   std::uint32_t hash = 2166136261U;
   for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
@@ -35,7 +37,7 @@ Graph Resolver::resolve(const GraphDef& def) {
   scope.set_opsets(&context_->model->opsets);
   declare_types(scope, def);
   for (const ValueDef& input : def.inputs) {
-    const Type type = to_type(input.type, *context_->symbols);
+    const Type type = to_type(input.type, context_->symbols.get());
     const ValueId id = graph.add_temporary(input.name, type);
     graph[id].declared = type;
     graph.inputs.push_back(id);
@@ -56,7 +58,7 @@ void Resolver::declare_types(NameScope& scope, const GraphDef& def) {
   for (const auto* list : {&def.value_infos, &def.outputs}) {
     for (const ValueDef& value : *list) {
       if (value.type.kind == TypeKind::unknown) continue;
-      scope.declared.insert_or_assign(value.name, to_type(value.type, *context_->symbols));
+      scope.declared.insert_or_assign(value.name, to_type(value.type, context_->symbols.get()));
     }
   }
 }
@@ -68,7 +70,7 @@ void Resolver::add_initializers(NameScope& scope, const GraphDef& def, bool top)
     const auto input = std::find_if(def.inputs.begin(), def.inputs.end(),
                                     [&](const ValueDef& v) { return v.name == name; });
     if (input != def.inputs.end()) {
-      // A default: its type must be the input's.
+      // The default of an input must have the input's type.
       const ValueId id = scope.get(name);
       if (!compatible(graph[id].type, type)) {
         fail(ErrorCode::invalid_model, "input ", quoted(name), " is a ", to_string(graph[id].type),
@@ -98,14 +100,14 @@ void Resolver::add_nodes(NameScope& scope, const std::vector<NodeDef>& nodes) {
     try {
       with_context([&] { add_node(scope, def); }, [&] { return label(def); });
     } catch (const Error& error) {
-      // What a body lacks is the outer node's to report: it cannot be typed without.
+      // Errors in a subgraph are reported for the outer node, which cannot be typed without it.
       if (depth_ > 0) throw;
       if (error.code() == ErrorCode::limit || error.code() == ErrorCode::internal ||
           error.code() == ErrorCode::cancelled) {
         throw;
       }
       report(error);
-      return;  // what follows mostly depends on it
+      return;  // later nodes mostly depend on this one
     }
   }
 }
@@ -113,7 +115,7 @@ void Resolver::add_nodes(NameScope& scope, const std::vector<NodeDef>& nodes) {
 const FunctionDef* Resolver::find_function(const NodeDef& def) const {
   for (const FunctionDef& function : context_->model->functions) {
     if (function.name == def.op && function.overload == def.overload &&
-        normal_domain(function.domain) == normal_domain(def.domain)) {
+        canonical_domain(function.domain) == canonical_domain(def.domain)) {
       return &function;
     }
   }
@@ -124,10 +126,11 @@ void Resolver::add_node(NameScope& scope, const NodeDef& def) {
   if (const FunctionDef* function = find_function(def)) return inline_call(scope, def, *function);
   check_stop();
   if (++nodes_ > context_->limits->nodes) {
-    fail(ErrorCode::limit, "more than ", context_->limits->nodes, " nodes");
+    fail(ErrorCode::limit, "the graph has more than the limit of ", context_->limits->nodes,
+         " nodes");
   }
   Graph& graph = scope.graph();
-  const auto domain = normal_domain(def.domain);
+  const auto domain = canonical_domain(def.domain);
   Node node;
   node.name = def.name;
   node.op = context_->catalogue->find(domain, def.op);
@@ -141,20 +144,20 @@ void Resolver::add_node(NameScope& scope, const NodeDef& def) {
   for (const std::string& input : def.inputs) {
     node.inputs.push_back(input.empty() ? no_value : scope.get_argument(input));
   }
-  std::vector<std::shared_ptr<const GraphDef>> bodies;
+  std::vector<std::shared_ptr<const GraphDef>> subgraphs;
   for (const Attribute& attribute : def.attributes) {
     Attribute resolved = attribute;
     if (!attribute.ref.empty()) {
       const Attribute* given = scope.call() != nullptr
                                    ? ondine::graph::find(scope.call()->attributes, attribute.ref)
                                    : nullptr;
-      if (given == nullptr) continue;  // left out at the call and without a default
+      if (given == nullptr) continue;  // omitted by the call and without default
       resolved = *given;
       resolved.name = attribute.name;
     }
-    if (const auto* body = std::get_if<std::shared_ptr<const GraphDef>>(&resolved.data)) {
-      node.bodies.push_back({resolved.name, nullptr, {}});
-      bodies.push_back(*body);
+    if (const auto* subgraph = std::get_if<std::shared_ptr<const GraphDef>>(&resolved.data)) {
+      node.subgraphs.push_back({resolved.name, nullptr, {}});
+      subgraphs.push_back(*subgraph);
     } else {
       node.attributes.push_back(std::move(resolved));
     }
@@ -162,10 +165,11 @@ void Resolver::add_node(NameScope& scope, const NodeDef& def) {
   resolve_references(scope, node);
   bind_outputs(scope, def, node);
   infer_node(node, graph, [&](std::size_t index, std::span<const Type> formals) {
-    return resolve_body(scope, node, index, *bodies[index], formals);
+    return resolve_subgraph(scope, node, index, *subgraphs[index], formals);
   });
-  for (const Body& body : node.bodies) {
-    if (!body.graph) fail(ErrorCode::internal, "graph ", body.attribute, " was not resolved");
+  for (const Subgraph& subgraph : node.subgraphs) {
+    if (!subgraph.graph)
+      fail(ErrorCode::internal, "graph ", subgraph.attribute, " was not resolved");
   }
   if (context_->check_types) context_->check_types(node, graph);
   graph.nodes.push_back(std::move(node));
@@ -176,7 +180,7 @@ void Resolver::bind_outputs(NameScope& scope, const NodeDef& def, Node& node) {
   Graph& graph = scope.graph();
   for (const std::string& output : def.outputs) {
     if (output.empty()) {
-      // Kernels ask for their first output without looking whether it is wanted.
+      // Kernels always write their first output.
       node.outputs.push_back(node.outputs.empty() ? graph.add_temporary("") : no_value);
       continue;
     }
@@ -189,7 +193,7 @@ void Resolver::bind_outputs(NameScope& scope, const NodeDef& def, Node& node) {
   }
 }
 
-// Gradient names tensors of the graph around it in its attributes.
+// Gradient refers to tensors of its graph by attributes.
 void Resolver::resolve_references(NameScope& scope, Node& node) {
   if (node.op->name != "Gradient") return;
   for (const char* attribute : {"xs", "zs"}) {
@@ -204,14 +208,15 @@ void Resolver::resolve_references(NameScope& scope, Node& node) {
   node.references.push_back(scope.get(std::get<std::string>(y->data)));
 }
 
-std::vector<Type> Resolver::resolve_body(NameScope& scope, Node& node, std::size_t index,
-                                         const GraphDef& def, std::span<const Type> formals) {
+std::vector<Type> Resolver::resolve_subgraph(NameScope& scope, Node& node, std::size_t index,
+                                             const GraphDef& def, std::span<const Type> formals) {
   struct Level {
     int& depth;
     ~Level() { --depth; }
   } const level{depth_};
   if (++depth_ > context_->limits->subgraph_depth) {
-    fail(ErrorCode::limit, "graphs nested deeper than ", context_->limits->subgraph_depth);
+    fail(ErrorCode::limit, "graphs are nested deeper than the limit of ",
+         context_->limits->subgraph_depth);
   }
   auto graph = std::make_shared<Graph>();
   graph->name = def.name;
@@ -221,21 +226,21 @@ std::vector<Type> Resolver::resolve_body(NameScope& scope, Node& node, std::size
   declare_types(inner, def);
   if (def.inputs.size() < formals.size()) {
     fail(ErrorCode::invalid_model, "graph ", quoted(def.name), " has ", def.inputs.size(),
-         " inputs, the operator gives it ", formals.size());
+         " inputs, the operator passes ", formals.size());
   }
   for (std::size_t i = 0; i < def.inputs.size(); ++i) {
     const ValueDef& input = def.inputs[i];
     if (i >= formals.size()) {
-      // Old models list the initializers of a body as inputs behind the real ones.
+      // Up to IR version 3 subgraphs list their initializers as inputs, after the formal ones.
       const bool initialized =
           std::any_of(def.initializers.begin(), def.initializers.end(),
                       [&](const InitializerDef& init) { return init.name == input.name; });
       if (initialized) continue;
       fail(ErrorCode::invalid_model, "graph ", quoted(def.name), " has ", def.inputs.size(),
-           " inputs, the operator gives it ", formals.size());
+           " inputs, the operator passes ", formals.size());
     }
     const ValueId id = graph->add_temporary(input.name);
-    (*graph)[id].declared = to_type(input.type, *context_->symbols);
+    (*graph)[id].declared = to_type(input.type, context_->symbols.get());
     set_type(*graph, id, formals[i]);
     graph->inputs.push_back(id);
     inner.define(input.name, id);
@@ -247,8 +252,8 @@ std::vector<Type> Resolver::resolve_body(NameScope& scope, Node& node, std::size
   set_outputs(inner, def);
   std::vector<Type> types;
   for (const ValueId id : graph->outputs) types.push_back((*graph)[id].type);
-  node.bodies[index].captures = inner.captures();
-  node.bodies[index].graph = std::move(graph);
+  node.subgraphs[index].captures = inner.captures();
+  node.subgraphs[index].graph = std::move(graph);
   return types;
 }
 
@@ -269,7 +274,8 @@ void Resolver::inline_call(NameScope& scope, const NodeDef& def, const FunctionD
   call.opsets = function.opsets;
   call.depth = scope.call() != nullptr ? scope.call()->depth + 1 : 1;
   if (call.depth > context_->limits->call_depth) {
-    fail(ErrorCode::limit, "calls of functions nested deeper than ", context_->limits->call_depth);
+    fail(ErrorCode::limit, "function calls are nested deeper than the limit of ",
+         context_->limits->call_depth);
   }
   for (const Attribute& attribute : function.defaults) {
     if (ondine::graph::find(def.attributes, attribute.name) == nullptr)
@@ -306,10 +312,10 @@ void Resolver::inline_call(NameScope& scope, const NodeDef& def, const FunctionD
   }
 }
 
-// Constant and the like: nothing they depend on can change.
+// Evaluates nodes without inputs, such as Constant, right away.
 void Resolver::fold_if_constant(Graph& graph) {
   const Node& node = graph.nodes.back();
-  const bool fixed = node.inputs.empty() && node.bodies.empty() && !node.op->traits.random &&
+  const bool fixed = node.inputs.empty() && node.subgraphs.empty() && !node.op->traits.random &&
                      node.op->bind != nullptr && node.outputs.size() == 1;
   if (!fixed || !graph[node.outputs[0]].type.is_tensor()) return;
   const auto shape = graph[node.outputs[0]].type.shape();

@@ -1,4 +1,4 @@
-// The work behind resolve(); one object a top-level graph.
+// The implementation of resolve(); one object per top-level graph.
 #pragma once
 
 #include "graph/resolve/resolve.h"
@@ -21,8 +21,8 @@ class Resolver {
   const FunctionDef* find_function(const NodeDef& def) const;
   void bind_outputs(NameScope& scope, const NodeDef& def, Node& node);
   void resolve_references(NameScope& scope, Node& node);
-  std::vector<Type> resolve_body(NameScope& scope, Node& node, std::size_t index,
-                                 const GraphDef& def, std::span<const Type> formals);
+  std::vector<Type> resolve_subgraph(NameScope& scope, Node& node, std::size_t index,
+                                     const GraphDef& def, std::span<const Type> formals);
   void set_outputs(NameScope& scope, const GraphDef& def);
   void fold_if_constant(Graph& graph);
   void report(const Error& error);

@@ -1,13 +1,13 @@
 #include "graph/resolve/scope.h"
 
 #include "core/message.h"
-#include "graph/resolve/resolve.h"
+#include "graph/contract/signature.h"
 
 namespace ondine::graph {
 
 std::optional<std::int64_t> NameScope::opset(std::string_view domain) const {
   for (const OpsetImport& import : *opsets_) {
-    if (normal_domain(import.domain) == domain) return import.version;
+    if (canonical_domain(import.domain) == domain) return import.version;
   }
   return std::nullopt;
 }

@@ -1,4 +1,4 @@
-// Which value a name means at one place of a model.
+// NameScope: maps the names visible in a graph or function call to values.
 #pragma once
 
 #include <map>
@@ -12,19 +12,20 @@
 
 namespace ondine::graph {
 
-// What a function's body knows of its call.
+// The call of a function that is being inlined.
 struct CallSite {
   const FunctionDef* function = nullptr;
-  Attributes attributes;  // by the function's attribute names, defaults filled in
+  Attributes attributes;  // values of the function's attributes, defaults included
   std::vector<OpsetImport> opsets;
   int depth = 0;
 };
 
-// Names of one graph or of one inlined call. A body's scope has a parent in another Graph: looking
-// a name up there adds a capture. An inlined call shares its caller's Graph but not its names.
+// The names of one graph or one inlined call. The scope of a subgraph has a parent in another
+// Graph: finding a name there adds a capture. An inlined call shares its caller's Graph, but not
+// its names.
 class NameScope {
  public:
-  // A graph; `parent` is the scope around a body, null for a top-level graph.
+  // `parent`: the scope that encloses a subgraph; null for a top-level graph.
   NameScope(Graph& graph, NameScope* parent, const CallSite* call)
       : graph_(&graph), parent_(parent), call_(call) {}
 
@@ -35,17 +36,17 @@ class NameScope {
   void set_opsets(const std::vector<OpsetImport>* opsets) noexcept { opsets_ = opsets; }
   const std::vector<OpsetImport>* opsets() const noexcept { return opsets_; }
 
-  // Throws Error(invalid_model) when the name has a meaning here already.
+  // Throws Error(invalid_model) when the name is already defined in this scope.
   void define(const std::string& name, ValueId id);
-  // no_value when the name means nothing.
+  // no_value when the name is not defined.
   ValueId find(const std::string& name);
-  // As find; throws Error(invalid_model) naming it.
+  // As find, but throws Error(invalid_model) for an undefined name.
   ValueId get(const std::string& name);
-  // As get, but a formal input that a call leaves out gives no_value.
+  // As get, but no_value for a formal input that the call omits.
   ValueId get_argument(const std::string& name);
 
   const std::vector<ValueId>& captures() const noexcept { return captures_; }
-  // Put before the names of values, so that those of inlined calls differ.
+  // Prefix of value names: makes the names of inlined calls unique.
   std::string prefix;
   std::map<std::string, Type, std::less<>> declared;
 

@@ -1,4 +1,4 @@
-// Stage 4: the graph that a training step evaluates.
+// The graph that a training step evaluates.
 #pragma once
 
 #include <set>
@@ -8,11 +8,11 @@
 
 namespace ondine::graph {
 
-// main ++ algorithm `index`: inputs, initializers, nodes, outputs and value_info concatenated in
-// that order. The main graph alone when the training_info has no algorithm.
+// Concatenates the main graph and the algorithm graph of training_info `index`: inputs,
+// initializers, nodes, outputs and value_infos. Without an algorithm, the main graph alone.
 GraphDef combine(const ModelDef& model, std::size_t index);
 
-// Names of the state variables: the initializers that some binding has as a key.
+// Names of the state variables: the initializers that are keys of a binding.
 std::set<std::string, std::less<>> state_variables(const ModelDef& model);
 
 }  // namespace ondine::graph

@@ -50,7 +50,7 @@ DerivativeModel derivative_model(const ModelDef& model, std::size_t algorithm) {
     const Attribute* y = find(node.attributes, "y");
     if (xs == nullptr || y == nullptr) continue;
     const auto& names = std::get<std::vector<std::string>>(xs->data);
-    // What is derived is the sum of y, of which no shape need be known.
+    // Gradient differentiates the sum of y; its shape need not be known.
     const std::string& target = std::get<std::string>(y->data);
     const std::string sum = names_in_use.fresh(target + ".sum");
     DType dtype = DType::undefined;

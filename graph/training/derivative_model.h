@@ -1,4 +1,5 @@
-// A training model as an inference model of its loss and gradients.
+// Turns a training model into an inference model that computes loss and gradients, for gradient
+// checks.
 #pragma once
 
 #include <string>
@@ -11,7 +12,7 @@ namespace ondine::graph {
 struct DerivativeOutput {
   std::string variable;  // a floating point initializer, now an input with a default
   std::string gradient;  // output of the model
-  std::string sum;       // output of the model: the sum of what is derived
+  std::string sum;       // output of the model: the sum of the differentiated tensor
 };
 
 struct DerivativeModel {
@@ -19,12 +20,12 @@ struct DerivativeModel {
   std::vector<DerivativeOutput> outputs;
 };
 
-// Main graph and algorithm graph joined; its outputs are what the top-level Gradient nodes derive
-// by initializers, and the tensors that are derived.
+// Combines main and algorithm graph. The outputs are the derivatives that top-level Gradient nodes
+// take with respect to initializers, and the sums of the tensors they differentiate.
 DerivativeModel derivative_model(const ModelDef& model, std::size_t algorithm);
 
-// Every float32 tensor, type and type attribute becomes float64. Operators that allow float32 only
-// then break the model, which is for the checker to find.
-void widen(ModelDef& model);
+// Changes every float32 tensor, type and type attribute to float64. A model with operators that
+// only allow float32 becomes invalid; the checker reports that.
+void convert_to_float64(ModelDef& model);
 
 }  // namespace ondine::graph

@@ -26,7 +26,7 @@ NodeDef identity(const std::string& input, const std::string& output) {
   return node;
 }
 
-// Appends what stands for the outputs that the node no longer has.
+// Appends nodes that define the outputs which the node no longer has.
 void set_batch_normalization(NodeDef& node, std::int64_t opset, std::vector<NodeDef>& added) {
   if (opset < first_without_is_test) {
     set(node, "is_test", 1);
@@ -52,7 +52,8 @@ class ComposedDropout {
     }
   }
 
-  // x of x * (mask * scale) with mask = number(not (uniform like x < ratio)); "" for other nodes.
+  // The x of x * (mask * scale) with mask = Cast(Not(RandomUniformLike(x) < ratio)); "" for other
+  // nodes.
   std::string input_of(const NodeDef& node) const {
     if (!node.domain.empty() || node.op != "Mul" || node.inputs.size() != 2) return {};
     const NodeDef* at = made_by(node.inputs[1], "Mul");
@@ -73,15 +74,15 @@ class ComposedDropout {
   std::map<std::string, const NodeDef*, std::less<>> producers_;
 };
 
-void set_bodies(Attribute& attribute, std::int64_t opset) {
-  const auto change = [&](std::shared_ptr<const GraphDef>& body) {
-    auto copy = std::make_shared<GraphDef>(*body);
+void set_subgraphs(Attribute& attribute, std::int64_t opset) {
+  const auto change = [&](std::shared_ptr<const GraphDef>& subgraph) {
+    auto copy = std::make_shared<GraphDef>(*subgraph);
     set_evaluation_mode(copy->nodes, opset);
-    body = std::move(copy);
+    subgraph = std::move(copy);
   };
   if (auto* one = std::get_if<std::shared_ptr<const GraphDef>>(&attribute.data)) change(*one);
   if (auto* many = std::get_if<std::vector<std::shared_ptr<const GraphDef>>>(&attribute.data)) {
-    for (auto& body : *many) change(body);
+    for (auto& subgraph : *many) change(subgraph);
   }
 }
 
@@ -97,7 +98,7 @@ void set_evaluation_mode(std::vector<NodeDef>& nodes, std::int64_t opset) {
   result.reserve(nodes.size());
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     NodeDef& node = result.emplace_back(std::move(nodes[i]));
-    for (Attribute& attribute : node.attributes) set_bodies(attribute, opset);
+    for (Attribute& attribute : node.attributes) set_subgraphs(attribute, opset);
     if (!node.domain.empty()) continue;
     if (!passed[i].empty()) node = identity(passed[i], std::string(node.outputs.at(0)));
     if (node.op == "Dropout") set_dropout(node, opset);

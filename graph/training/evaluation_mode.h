@@ -1,4 +1,4 @@
-// Operators that behave differently while training, set to evaluation.
+// Switches operators that behave differently in training to evaluation mode.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,9 @@
 
 namespace ondine::graph {
 
-// Dropout passes its input through; BatchNormalization uses its running statistics, and its other
-// outputs become copies of them. Holds for the bodies of nodes too. `opset`: the version of
-// ai.onnx. A Dropout that `prepare` composed of older operators (before opset 12) is recognized as
-// such.
+// Dropout becomes the identity. BatchNormalization uses its running statistics, and its outputs of
+// statistics become copies of them. Includes subgraphs. `opset`: the version of ai.onnx. Before
+// opset 12 also recognizes the operators from which `prepare` composes a Dropout.
 void set_evaluation_mode(std::vector<NodeDef>& nodes, std::int64_t opset);
 
 }  // namespace ondine::graph

@@ -21,7 +21,7 @@ std::int64_t opset_of(const std::vector<OpsetImport>& opsets, std::int64_t other
   return found == opsets.end() ? otherwise : found->version;
 }
 
-// Finds the nodes that are or call a Gradient or an optimizer.
+// Finds the nodes that are a Gradient or an optimizer or contain one in a subgraph or function.
 class TrainingNodes {
  public:
   explicit TrainingNodes(const ModelDef& model) {
@@ -35,8 +35,8 @@ class TrainingNodes {
         one_of(node.op, {"Gradient", "Adagrad", "Adam", "Momentum"})) {
       return true;
     }
-    for (const auto& body : bodies_of(node)) {
-      if (any(body->nodes)) return true;
+    for (const auto& subgraph : subgraphs_of(node)) {
+      if (any(subgraph->nodes)) return true;
     }
     const auto function = functions_.find({node.domain, node.op, node.overload});
     if (function == functions_.end()) return false;
@@ -57,7 +57,7 @@ class TrainingNodes {
   std::map<const FunctionDef*, bool> calls_;  // whether it contains such a node
 };
 
-// Values that depend on a Gradient or an optimizer. Nodes stand in topological order.
+// Values that depend on a Gradient or an optimizer. Nodes are in topological order.
 Strings trained_values(const ModelDef& model, const GraphDef& graph) {
   TrainingNodes training(model);
   Strings result;
@@ -73,7 +73,7 @@ Strings trained_values(const ModelDef& model, const GraphDef& graph) {
   return result;
 }
 
-// Drops nodes and initializers that no output needs. Returns every name that is left.
+// Removes nodes and initializers that no output needs. Returns all remaining names.
 Strings keep_needed(GraphDef& graph) {
   Strings needed;
   for (const ValueDef& output : graph.outputs) needed.insert(output.name);

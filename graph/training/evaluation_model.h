@@ -1,4 +1,4 @@
-// What a training algorithm computes of a batch besides updating the model, in evaluation mode.
+// The part of a training algorithm that evaluates a batch without updating the model.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@
 namespace ondine::graph {
 
 struct EvaluationModel {
-  // Without training. The main graph is main and algorithm graph combined, in evaluation mode and
-  // without what depends on a Gradient or an optimizer: Dropout passes its input through and
-  // BatchNormalization uses its running statistics, in subgraphs and functions too.
+  // An inference model: main and algorithm graph combined, in evaluation mode (see
+  // evaluation_mode.h; includes subgraphs and functions) and without the nodes that depend on a
+  // Gradient or an optimizer.
   ModelDef model;
-  // The algorithm's outputs that are left and that no state variable is bound to.
+  // The algorithm's remaining outputs to which no state variable is bound.
   std::vector<std::string> default_outputs;
-  // Inputs of main and algorithm graph that nothing left reads.
+  // Inputs of main and algorithm graph that no remaining node reads.
   std::vector<std::string> unread_inputs;
 };
 

@@ -4,7 +4,7 @@
 
 namespace ondine::graph {
 
-std::vector<std::shared_ptr<const GraphDef>> bodies_of(const NodeDef& node) {
+std::vector<std::shared_ptr<const GraphDef>> subgraphs_of(const NodeDef& node) {
   std::vector<std::shared_ptr<const GraphDef>> result;
   for (const Attribute& attribute : node.attributes) {
     if (const auto* one = std::get_if<std::shared_ptr<const GraphDef>>(&attribute.data)) {
@@ -43,8 +43,8 @@ std::vector<std::string> reads_of(const NodeDef& node) {
   for (const std::string& input : node.inputs) {
     if (!input.empty()) result.push_back(input);
   }
-  for (const auto& body : bodies_of(node)) {
-    const std::set<std::string> names = captured_names(*body);
+  for (const auto& subgraph : subgraphs_of(node)) {
+    const std::set<std::string> names = captured_names(*subgraph);
     result.insert(result.end(), names.begin(), names.end());
   }
   return result;
@@ -70,7 +70,7 @@ void Names::collect(const GraphDef& graph) {
     names_.insert(node.name);
     names_.insert(node.inputs.begin(), node.inputs.end());
     names_.insert(node.outputs.begin(), node.outputs.end());
-    for (const auto& body : bodies_of(node)) collect(*body);
+    for (const auto& subgraph : subgraphs_of(node)) collect(*subgraph);
   }
 }
 

@@ -14,7 +14,7 @@ namespace ondine::graph {
 
 class Names {
  public:
-  // Every name of the model's graphs, those of branches and bodies included.
+  // Every name of the model's graphs, those of branches and subgraphs included.
   explicit Names(const ModelDef& model);
 
   bool contains(std::string_view name) const { return names_.find(name) != names_.end(); }
@@ -31,9 +31,9 @@ bool one_of(std::string_view text, std::initializer_list<std::string_view> list)
 
 // Names that `graph` reads from around it.
 std::set<std::string> captured_names(const GraphDef& graph);
-// The bodies that a node holds.
-std::vector<std::shared_ptr<const GraphDef>> bodies_of(const NodeDef& node);
-// Inputs that are given, then the captures of the bodies.
+// The subgraphs that a node holds.
+std::vector<std::shared_ptr<const GraphDef>> subgraphs_of(const NodeDef& node);
+// Inputs that are given, then the captures of the subgraphs.
 std::vector<std::string> reads_of(const NodeDef& node);
 
 }  // namespace ondine::graph

@@ -100,8 +100,8 @@ Strings reached(const GraphDef& graph, const std::string& output, Stops&& stops)
       if (node->inputs[i].empty() || is_setting(*node, i) || stops(*node, i)) continue;
       result.insert(node->inputs[i]);
     }
-    for (const auto& body : bodies_of(*node)) {
-      const std::set<std::string> names = captured_names(*body);
+    for (const auto& subgraph : subgraphs_of(*node)) {
+      const std::set<std::string> names = captured_names(*subgraph);
       result.insert(names.begin(), names.end());
     }
   }

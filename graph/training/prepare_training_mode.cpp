@@ -34,7 +34,7 @@ class TrainingCopy {
 
   std::string copy(const std::string& value) {
     for (const NodeDef* node : needed_for(value)) {
-      refuse_hidden(*node, *node);
+      if (const NodeDef* inner = hidden_in(*node)) refuse(*inner, *node);
       const std::vector<std::string> reads = reads_of(*node);
       const bool affected =
           trains(*node) || std::any_of(reads.begin(), reads.end(),
@@ -97,23 +97,30 @@ class TrainingCopy {
     });
   }
 
-  void refuse_hidden(const NodeDef& node, const NodeDef& outer) const {
-    for (const auto& body : bodies_of(node)) {
-      for (const NodeDef& inner : body->nodes) {
-        if (has_mode(inner)) refuse(inner, outer);
-        refuse_hidden(inner, outer);
-      }
+  // The first node with a training mode in subgraphs of `node` and the functions that it calls, or
+  // nullptr. Visits each function once, however often it is called.
+  const NodeDef* hidden_in(const NodeDef& node) {
+    for (const auto& subgraph : subgraphs_of(node)) {
+      if (const NodeDef* inner = first_with_mode(subgraph->nodes)) return inner;
     }
     for (const FunctionDef& function : model_->functions) {
       if (function.name != node.op || function.domain != node.domain ||
           function.overload != node.overload) {
         continue;
       }
-      for (const NodeDef& inner : function.nodes) {
-        if (has_mode(inner)) refuse(inner, outer);
-        refuse_hidden(inner, outer);
-      }
+      const auto [entry, added] = hidden_in_function_.try_emplace(&function, nullptr);
+      if (added) entry->second = first_with_mode(function.nodes);
+      if (entry->second != nullptr) return entry->second;
     }
+    return nullptr;
+  }
+
+  const NodeDef* first_with_mode(const std::vector<NodeDef>& nodes) {
+    for (const NodeDef& node : nodes) {
+      if (has_mode(node)) return &node;
+      if (const NodeDef* inner = hidden_in(node)) return inner;
+    }
+    return nullptr;
   }
 
   [[noreturn]] static void refuse(const NodeDef& inner, const NodeDef& outer) {
@@ -135,7 +142,7 @@ class TrainingCopy {
     NodeDef node = original;
     if (!node.name.empty()) node.name = writer_->names().fresh("train." + node.name);
     for (std::string& input : node.inputs) input = renamed(input);
-    for (Attribute& attribute : node.attributes) rename_body(attribute);
+    for (Attribute& attribute : node.attributes) rename_subgraph(attribute);
     for (std::string& output : node.outputs) {
       if (output.empty()) continue;
       const std::string copy = writer_->names().fresh("train." + output);
@@ -147,31 +154,31 @@ class TrainingCopy {
     writer_->graph().nodes.push_back(std::move(node));
   }
 
-  void rename_body(Attribute& attribute) const {
-    const auto rename = [&](std::shared_ptr<const GraphDef>& body) {
-      const std::set<std::string> reads = captured_names(*body);
+  void rename_subgraph(Attribute& attribute) const {
+    const auto rename = [&](std::shared_ptr<const GraphDef>& subgraph) {
+      const std::set<std::string> reads = captured_names(*subgraph);
       if (std::any_of(reads.begin(), reads.end(),
                       [&](const auto& name) { return renamed_.count(name); })) {
-        body = std::make_shared<const GraphDef>(rename_captures(*body, reads));
+        subgraph = std::make_shared<const GraphDef>(rename_captures(*subgraph, reads));
       }
     };
     if (auto* one = std::get_if<std::shared_ptr<const GraphDef>>(&attribute.data)) rename(*one);
     if (auto* many = std::get_if<std::vector<std::shared_ptr<const GraphDef>>>(&attribute.data)) {
-      for (auto& body : *many) rename(body);
+      for (auto& subgraph : *many) rename(subgraph);
     }
   }
 
-  // A body reads the copies of what it captured; its own names never equal outer ones.
-  GraphDef rename_captures(GraphDef body, const std::set<std::string>& reads) const {
+  // A subgraph reads the copies of what it captured; its own names never equal outer ones.
+  GraphDef rename_captures(GraphDef subgraph, const std::set<std::string>& reads) const {
     const auto rename = [&](std::string& name) {
       if (reads.count(name)) name = renamed(name);
     };
-    for (NodeDef& node : body.nodes) {
+    for (NodeDef& node : subgraph.nodes) {
       for (std::string& input : node.inputs) rename(input);
-      for (Attribute& attribute : node.attributes) rename_body(attribute);
+      for (Attribute& attribute : node.attributes) rename_subgraph(attribute);
     }
-    for (ValueDef& output : body.outputs) rename(output.name);
-    return body;
+    for (ValueDef& output : subgraph.outputs) rename(output.name);
+    return subgraph;
   }
 
   // Without its seed: a mask of its own in every step.
@@ -242,6 +249,7 @@ class TrainingCopy {
   Properties* bindings_;
   std::map<std::string, std::string> renamed_;
   Strings learned_;  // values that trained parameters reach
+  std::map<const FunctionDef*, const NodeDef*> hidden_in_function_;
   std::string always_;
 };
 

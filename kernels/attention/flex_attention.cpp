@@ -4,7 +4,7 @@
 #include "kernels/attention/grouped_heads.h"
 #include "kernels/common/dtype_attribute.h"
 #include "kernels/common/infer_checks.h"
-#include "kernels/common/inline_body.h"
+#include "kernels/common/inline_subgraph.h"
 #include "kernels/common/op.h"
 
 namespace ondine::kernels::ops {
@@ -15,8 +15,8 @@ DType precision(const NodeView& node, DType dtype) {
                          dtype == DType::float64 ? dtype : DType::float32);
 }
 
-const Body* modifier(const NodeView& node, std::string_view name) {
-  for (const Body& body : node.node().bodies) {
+const Subgraph* modifier(const NodeView& node, std::string_view name) {
+  for (const Subgraph& body : node.node().subgraphs) {
     if (body.attribute == name) return &body;
   }
   return nullptr;
@@ -38,7 +38,7 @@ void infer(InferContext& context) {
       Type::tensor(precision(context, context.dtype(0)), Dims{batch, q[1], q[2], steps});
   for (const char* name : {"score_mod", "prob_mod"}) {
     if (modifier(context, name) == nullptr) continue;
-    const auto types = context.infer_body(context.body_index(name), {&scores, 1});
+    const auto types = context.infer_subgraph(context.subgraph_index(name), {&scores, 1});
     if (types.size() != 1 || !compatible(types[0], scores)) {
       context.reject("graph ", std::string_view(name), " gives ",
                      types.empty() ? std::string("nothing") : graph::to_string(types[0]),
@@ -64,8 +64,8 @@ std::vector<Val> expand(ExpandContext& context) {
     scores = scores * graph::pow(graph::cast(graph::dim_of(q, 3), wide), -0.5);
   }
   const auto modify = [&](Val x, std::string_view name) {
-    const Body* body = modifier(context, name);
-    return body == nullptr ? x : inline_body(b, *body, {&x, 1}).at(0);
+    const Subgraph* body = modifier(context, name);
+    return body == nullptr ? x : inline_subgraph(b, *body, {&x, 1}).at(0);
   };
   scores = modify(scores, "score_mod");
   const Val probabilities = modify(graph::softmax(scores, -1), "prob_mod");

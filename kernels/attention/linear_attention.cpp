@@ -5,7 +5,7 @@
 // expansion into Scan, which has a derivative; chunk_size is a hint and is not used.
 #include <cmath>
 
-#include "graph/contract/body_builder.h"
+#include "graph/contract/subgraph_builder.h"
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
 
@@ -123,7 +123,7 @@ std::vector<Val> expand(ExpandContext& context) {
     state = graph::expand(b.scalar(0, wide), graph::concat(shape, 0));
   }
 
-  BodyBuilder body(b);
+  SubgraphBuilder body(b);
   Val s = body.add_formal("state", state.type());
   std::vector<Val> now;
   for (const Val x : scanned) now.push_back(body.add_formal("step", step_type(x)));
@@ -137,14 +137,14 @@ std::vector<Val> expand(ExpandContext& context) {
   }
   s = s + graph::unsqueeze(k, {3}) * graph::unsqueeze(v, {2});
   const Val outputs[] = {s, graph::matmul(q, s)};
-  std::vector<Body> bodies;
-  bodies.push_back(body.finish("body", outputs));
+  std::vector<Subgraph> subgraphs;
+  subgraphs.push_back(body.finish("body", outputs));
 
   std::vector<Val> inputs{state};
   inputs.insert(inputs.end(), scanned.begin(), scanned.end());
   const auto count = static_cast<std::int64_t>(scanned.size());
   const auto results =
-      control_node(b, "Scan", inputs, std::move(bodies), 2,
+      control_node(b, "Scan", inputs, std::move(subgraphs), 2,
                    {{"num_scan_inputs", count},
                     {"scan_input_axes", std::vector<std::int64_t>(scanned.size(), 1)},
                     {"scan_output_axes", std::vector<std::int64_t>{1}}});

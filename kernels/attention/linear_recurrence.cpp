@@ -15,7 +15,7 @@ Kernel bind(BindContext& context) {
   if (!(context.shape(1) == shape)) {
     fail(ErrorCode::mismatch, "a and b differ in shape: ", shape, " and ", context.shape(1));
   }
-  const Ints axis(context, 2);
+  const IntegerParameter axis(context, 2);
   return visit(context.dtype(0), Floats{}, [&]<class T>() -> Kernel {
     return [=](KernelContext& call) {
       const AxisView view(shape, axis_from(axis.read(call), shape.rank()));

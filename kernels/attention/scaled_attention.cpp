@@ -69,14 +69,14 @@ void infer_grad(InferContext& context) {
 }
 
 // Shape and mask of a node whose q, k, v and mask begin at `at`.
-struct Plan {
+struct AttentionInput {
   math::AttentionShape shape;
   double scale;
   std::vector<std::int64_t> offsets;  // of the mask of each head
   std::int64_t mask_row = 0;
   std::int64_t mask_keys = 0;
 
-  Plan(const BindContext& context, std::size_t at) {
+  AttentionInput(const BindContext& context, std::size_t at) {
     const Shape q = context.shape(at);
     const Shape v = context.shape(at + 2);
     const std::size_t n = q.rank();
@@ -117,9 +117,10 @@ struct Plan {
 template <class C>
 class MaskIn {
  public:
-  MaskIn(const BindContext& context, Scratch& scratch, std::size_t index, const Plan& plan)
-      : source_(context, scratch, index), keys_(plan.shape.keys) {
-    if (!source_ || !plan.repeats()) return;
+  MaskIn(const BindContext& context, Scratch& scratch, std::size_t index,
+         const AttentionInput& input)
+      : source_(context, scratch, index), keys_(input.shape.keys) {
+    if (!source_ || !input.repeats()) return;
     rows_ = context.shape(index).size();
     offset_ = scratch.add<C>(checked_mul(rows_, keys_));
   }
@@ -138,24 +139,24 @@ class MaskIn {
 };
 
 template <class C>
-math::AttentionScores<C> scores_of(const Plan& plan, const C* mask) {
-  return {static_cast<C>(plan.scale), mask, plan.offsets.data(), plan.mask_row};
+math::AttentionScores<C> scores_of(const AttentionInput& input, const C* mask) {
+  return {static_cast<C>(input.scale), mask, input.offsets.data(), input.mask_row};
 }
 
 Kernel bind(BindContext& context) {
   return visit_compute(context.dtype(0), [&]<class C>() -> Kernel {
-    Plan plan(context, 0);
+    AttentionInput input(context, 0);
     Scratch scratch;
     const ComputeIn<C> q(context, scratch, 0), k(context, scratch, 1), v(context, scratch, 2);
-    const MaskIn<C> mask(context, scratch, 3, plan);
+    const MaskIn<C> mask(context, scratch, 3, input);
     const ComputeOut<C> y(context, scratch, 0,
-                          plan.shape.count * plan.shape.queries * plan.shape.v_head_size);
-    const math::AttentionPrimitive<C> attention(plan.shape, context.threads());
+                          input.shape.count * input.shape.queries * input.shape.v_head_size);
+    const math::AttentionPrimitive<C> attention(input.shape, context.threads());
     const std::size_t work = scratch.add_bytes(attention.workspace());
     context.set_implementation(attention.name(), attention.isa());
     scratch.request(context);
-    return [=, plan = std::move(plan)](KernelContext& call) {
-      attention.run(call.pool(), scores_of<C>(plan, mask(call)), {q(call), k(call), v(call)},
+    return [=, input = std::move(input)](KernelContext& call) {
+      attention.run(call.pool(), scores_of<C>(input, mask(call)), {q(call), k(call), v(call)},
                     y.data(call), Scratch::at<std::byte>(call, work));
       y.store(call);
     };
@@ -164,21 +165,21 @@ Kernel bind(BindContext& context) {
 
 Kernel bind_grad(BindContext& context) {
   return visit_compute(context.dtype(0), [&]<class C>() -> Kernel {
-    Plan plan(context, 1);
+    AttentionInput input(context, 1);
     Scratch scratch;
     const ComputeIn<C> dy(context, scratch, 0), q(context, scratch, 1), k(context, scratch, 2),
         v(context, scratch, 3);
-    const MaskIn<C> mask(context, scratch, 4, plan);
+    const MaskIn<C> mask(context, scratch, 4, input);
     const ComputeOut<C> dq(context, scratch, 0, context.shape(1).size());
     const ComputeOut<C> dk(context, scratch, 1, context.shape(2).size());
     const ComputeOut<C> dv(context, scratch, 2, context.shape(3).size());
-    const math::AttentionPrimitive<C> attention(plan.shape, context.threads());
+    const math::AttentionPrimitive<C> attention(input.shape, context.threads());
     const std::size_t work = scratch.add_bytes(attention.workspace());
     context.set_implementation(attention.name(), attention.isa());
     scratch.request(context);
-    return [=, plan = std::move(plan)](KernelContext& call) {
+    return [=, input = std::move(input)](KernelContext& call) {
       attention.run_gradient(
-          call.pool(), scores_of<C>(plan, mask(call)), {q(call), k(call), v(call)}, dy(call),
+          call.pool(), scores_of<C>(input, mask(call)), {q(call), k(call), v(call)}, dy(call),
           {dq.data(call), dk.data(call), dv.data(call)}, Scratch::at<std::byte>(call, work));
       dq.store(call);
       dk.store(call);

@@ -10,7 +10,7 @@ std::size_t axis_from(std::span<const std::int64_t> values, std::size_t rank) {
 }
 
 void infer_along_axis(graph::InferContext& context, std::size_t axis_input) {
-  const Ints axis(context, axis_input);
+  const IntegerParameter axis(context, axis_input);
   if (!axis.given()) fail(ErrorCode::invalid_model, "the axis is missing");
   if (axis.known() && context.ranked(0)) axis_from(axis.values(), context.rank(0));
   context.set_output(0, context.input(0));

@@ -6,7 +6,7 @@ namespace ondine::kernels {
 
 using namespace graph;  // NOLINT
 
-Kernel bind_copy(BindContext& context, std::vector<Ints> parameters, MakeCopy make,
+Kernel bind_copy(BindContext& context, std::vector<IntegerParameter> parameters, MakeCopy make,
                  CopyOptions options) {
   const DType dtype = context.dtype(0);
   const Output output(context, 0);
@@ -22,7 +22,7 @@ Kernel bind_copy(BindContext& context, std::vector<Ints> parameters, MakeCopy ma
   };
   bool known = true;
   std::vector<std::vector<std::int64_t>> values;
-  for (const Ints& parameter : parameters) {
+  for (const IntegerParameter& parameter : parameters) {
     known = known && parameter.known();
     if (known) values.push_back(parameter.values());
   }
@@ -31,7 +31,7 @@ Kernel bind_copy(BindContext& context, std::vector<Ints> parameters, MakeCopy ma
   }
   return [run, make = std::move(make), parameters](KernelContext& call) {
     std::vector<std::vector<std::int64_t>> read;
-    for (const Ints& parameter : parameters) read.push_back(parameter.read(call));
+    for (const IntegerParameter& parameter : parameters) read.push_back(parameter.read(call));
     run(call, make(read));
   };
 }

@@ -25,8 +25,8 @@ struct CopyOptions {
 
 // The kernel of y = make(parameters) applied to input 0. `make` runs once when all parameters are
 // known while planning, in each call otherwise.
-graph::Kernel bind_copy(graph::BindContext& context, std::vector<Ints> parameters, MakeCopy make,
-                        CopyOptions options = {});
+graph::Kernel bind_copy(graph::BindContext& context, std::vector<IntegerParameter> parameters,
+                        MakeCopy make, CopyOptions options = {});
 
 // A copy of all elements in another order of axes: out axis a is axis perm[a] of `shape`.
 StridedCopy permuted_copy(DType dtype, const Shape& shape, std::span<const std::size_t> perm);

@@ -48,7 +48,7 @@ std::vector<std::int64_t> elements(const Tensor& tensor) {
 
 }  // namespace
 
-Ints::Ints(const graph::InferContext& context, std::size_t input)
+IntegerParameter::IntegerParameter(const graph::InferContext& context, std::size_t input)
     : given_(context.has_input(input)), input_(input) {
   if (!given_) return;
   if (const Tensor* constant = context.constant(input)) {
@@ -64,7 +64,7 @@ Ints::Ints(const graph::InferContext& context, std::size_t input)
   }
 }
 
-Ints::Ints(const graph::BindContext& context, std::size_t input)
+IntegerParameter::IntegerParameter(const graph::BindContext& context, std::size_t input)
     : given_(context.has_input(input)), input_(input) {
   if (!given_) return;
   dtype_ = context.dtype(input);
@@ -76,16 +76,16 @@ Ints::Ints(const graph::BindContext& context, std::size_t input)
   }
 }
 
-std::vector<std::int64_t> Ints::values() const {
+std::vector<std::int64_t> IntegerParameter::values() const {
   return values_ ? *values_ : std::vector<std::int64_t>{};
 }
 
-std::optional<std::int64_t> Ints::count() const {
+std::optional<std::int64_t> IntegerParameter::count() const {
   if (values_) return static_cast<std::int64_t>(values_->size());
   return given_ ? count_ : 0;
 }
 
-std::vector<std::int64_t> Ints::read(const graph::KernelContext& call) const {
+std::vector<std::int64_t> IntegerParameter::read(const graph::KernelContext& call) const {
   if (known()) return values();
   return elements(dtype_, *count_, call.in<void>(input_));
 }
@@ -100,7 +100,7 @@ std::optional<std::vector<std::int64_t>> constant_integers(graph::Val value) {
 }
 
 std::optional<graph::Dims> dims_from_input(const graph::InferContext& context, std::size_t input) {
-  const Ints ints(context, input);
+  const IntegerParameter ints(context, input);
   if (ints.known()) {
     for (const std::int64_t extent : ints.values()) {
       if (extent < 0) fail(ErrorCode::mismatch, "shape element ", extent, " is negative");

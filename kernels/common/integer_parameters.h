@@ -11,21 +11,22 @@
 
 namespace ondine::kernels {
 
-class Ints {
+class IntegerParameter {
  public:
-  Ints() = default;  // not given
-  explicit Ints(std::vector<std::int64_t> values) : given_(true), values_(std::move(values)) {}
+  IntegerParameter() = default;  // not given
+  explicit IntegerParameter(std::vector<std::int64_t> values)
+      : given_(true), values_(std::move(values)) {}
   // From an input; int32, int64 or (Tile-1) float elements.
-  Ints(const graph::InferContext& context, std::size_t input);
-  Ints(const graph::BindContext& context, std::size_t input);
+  IntegerParameter(const graph::InferContext& context, std::size_t input);
+  IntegerParameter(const graph::BindContext& context, std::size_t input);
   // From an attribute of node versions below `input_from`, later from an input.
   template <class Context>
-  Ints(const Context& context, std::string_view attribute, std::int64_t input_from,
-       std::size_t input) {
+  IntegerParameter(const Context& context, std::string_view attribute, std::int64_t input_from,
+                   std::size_t input) {
     if (context.version() >= input_from) {
-      *this = Ints(context, input);
+      *this = IntegerParameter(context, input);
     } else if (context.has_attr(attribute)) {
-      *this = Ints(context.attr_ints(attribute));
+      *this = IntegerParameter(context.attr_ints(attribute));
     }
   }
 

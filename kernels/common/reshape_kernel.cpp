@@ -7,7 +7,7 @@ namespace ondine::kernels {
 
 using namespace graph;  // NOLINT
 
-Kernel bind_reshape(BindContext& context, const Ints& parameter,
+Kernel bind_reshape(BindContext& context, const IntegerParameter& parameter,
                     const ReshapedShape& output_shape) {
   const DType dtype = context.dtype(0);
   const std::int64_t n = context.shape(0).size();

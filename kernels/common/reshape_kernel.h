@@ -14,7 +14,7 @@ inline constexpr graph::OpTraits reshape_traits{.inplace = 1, .view = true, .che
 using ReshapedShape = std::function<Shape(std::span<const std::int64_t> parameter)>;
 
 // Copies unless input and output share memory. `parameter` may be known only at run time.
-graph::Kernel bind_reshape(graph::BindContext& context, const Ints& parameter,
+graph::Kernel bind_reshape(graph::BindContext& context, const IntegerParameter& parameter,
                            const ReshapedShape& output_shape);
 
 // Sets output 0 to the dtype of input 0 with `dims`, and its elements where they are known.

@@ -2,7 +2,7 @@
 // condition whose branches evaluate theirs again and differentiate them by what they capture.
 #include <algorithm>
 
-#include "graph/contract/body_builder.h"
+#include "graph/contract/subgraph_builder.h"
 #include "kernels/common/op.h"
 #include "kernels/common/scalar_input.h"
 
@@ -13,8 +13,8 @@ void infer(InferContext& context) {
   if (context.dtype(0) != DType::boolean) {
     context.reject("the condition is a ", graph::to_string(context.input(0)), ", not a bool");
   }
-  const auto then_types = context.infer_body(context.body_index("then_branch"), {});
-  const auto else_types = context.infer_body(context.body_index("else_branch"), {});
+  const auto then_types = context.infer_subgraph(context.subgraph_index("then_branch"), {});
+  const auto else_types = context.infer_subgraph(context.subgraph_index("else_branch"), {});
   const std::size_t count = context.output_count();
   if (then_types.size() != else_types.size() || then_types.size() < count) {
     context.reject("the branches have ", then_types.size(), " and ", else_types.size(),
@@ -31,21 +31,21 @@ void infer(InferContext& context) {
 }
 
 Kernel bind(BindContext& context) {
-  BodyRunner* then_branch = context.body(context.body_index("then_branch"));
-  BodyRunner* else_branch = context.body(context.body_index("else_branch"));
+  SubgraphRunner* then_branch = context.subgraph(context.subgraph_index("then_branch"));
+  SubgraphRunner* else_branch = context.subgraph(context.subgraph_index("else_branch"));
   const std::size_t count = context.output_count();
   require_one_element(context, 0, "the condition");
   return [=](KernelContext& call) {
-    BodyRunner* branch = *call.in<bool>(0) ? then_branch : else_branch;
+    SubgraphRunner* branch = *call.in<bool>(0) ? then_branch : else_branch;
     auto outputs = branch->run(call, {}, 0);
     for (std::size_t i = 0; i < count; ++i) call.set_value(i, std::move(outputs[i]));
   };
 }
 
 // The derivatives of one branch by the outer values `wanted`; zeros where it does not use one.
-Body differentiate_branch(GradContext& g, std::size_t index, std::span<const Val> wanted) {
-  const Body& branch = g.node().bodies[index];
-  BodyBuilder body(g.builder(), branch);
+Subgraph differentiate_branch(GradContext& g, std::size_t index, std::span<const Val> wanted) {
+  const Subgraph& branch = g.node().subgraphs[index];
+  SubgraphBuilder body(g.builder(), branch);
   std::vector<Val> ys;
   std::vector<Val> dys;
   const auto outputs = body.outputs();
@@ -74,11 +74,11 @@ std::vector<Val> grad(GradContext& g) {
     wanted.push_back(g.builder().value(inputs[i]));
     positions.push_back(i);
   }
-  std::vector<Body> bodies;
-  for (std::size_t b = 0; b < 2; ++b) bodies.push_back(differentiate_branch(g, b, wanted));
+  std::vector<Subgraph> subgraphs;
+  for (std::size_t b = 0; b < 2; ++b) subgraphs.push_back(differentiate_branch(g, b, wanted));
   const Val condition = g.x(0);
   const auto results =
-      control_node(g.builder(), "If", {&condition, 1}, std::move(bodies), wanted.size());
+      control_node(g.builder(), "If", {&condition, 1}, std::move(subgraphs), wanted.size());
   // What is random in a branch draws again what it drew forwards.
   g.builder().graph().nodes.back().stream = g.node().stream;
   std::vector<Val> dx(inputs.size());

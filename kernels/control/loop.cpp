@@ -21,7 +21,7 @@ Type without_dims(Type type) {
 Dim trip_count(const InferContext& context) {
   const auto m = context.known_ints(0);
   if (!m || m->size() != 1 || context.has_input(1)) return {};
-  const Body& body = context.node().bodies[0];
+  const Subgraph& body = context.node().subgraphs[0];
   if (!body.graph) return {};
   const Graph& graph = *body.graph;
   ValueId condition = graph.outputs[0];
@@ -54,11 +54,11 @@ void infer(InferContext& context) {
   std::vector<Type> formals{Type::tensor(DType::int64, Dims{}),
                             Type::tensor(DType::boolean, Dims{})};
   for (std::size_t i = 0; i < carried; ++i) formals.push_back(context.input(i + 2));
-  const std::size_t body = context.body_index("body");
+  const std::size_t body = context.subgraph_index("body");
   std::vector<Type> outputs;
   // A carried value has the type that holds before and after each iteration.
   for (int round = 0; round < 3; ++round) {
-    outputs = context.infer_body(body, formals);
+    outputs = context.infer_subgraph(body, formals);
     if (outputs.size() < 1 + carried || context.output_count() > outputs.size() - 1) {
       context.reject("the body has ", outputs.size(), " outputs, the node ", carried,
                      " carried values and ", context.output_count(), " outputs");
@@ -130,7 +130,7 @@ Tensor stack(const std::vector<Tensor>& parts, const Type& type, const KernelCon
 class LoopKernel {
  public:
   explicit LoopKernel(BindContext& context)
-      : body_(context.body(context.body_index("body"))),
+      : body_(context.subgraph(context.subgraph_index("body"))),
         carried_(context.input_count() < 2 ? 0 : context.input_count() - 2),
         outputs_(context.output_count()),
         collected_(std::max(collected_from(context), std::min(carried_, outputs_))),
@@ -140,7 +140,7 @@ class LoopKernel {
     if (bounded_) require_one_element(context, 0, "the trip count");
     if (conditional_) require_one_element(context, 1, "the condition");
     for (std::size_t k = 0; k < outputs_; ++k) types_.push_back(context.output_type(k));
-    const Graph& graph = *context.node().bodies[0].graph;
+    const Graph& graph = *context.node().subgraphs[0].graph;
     for (std::size_t k = 0; k < carried_; ++k) {
       lifted_.push_back(lifted(graph[graph.inputs[k + 2]].type, graph[graph.outputs[k + 1]].type));
     }
@@ -201,7 +201,7 @@ class LoopKernel {
   }
 
  private:
-  BodyRunner* body_;
+  SubgraphRunner* body_;
   std::size_t carried_;
   std::size_t outputs_;
   std::size_t collected_;  // the first output that is a sequence

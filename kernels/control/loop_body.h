@@ -1,15 +1,15 @@
 // The body of an operator as the body of a Loop.
 #pragma once
 
-#include "graph/contract/body_builder.h"
+#include "graph/contract/subgraph_builder.h"
 
 namespace ondine::kernels::ops {
 
 // Starts with the formal inputs that each body of a Loop has. The inputs of the operator's body
 // are released: the caller defines each for the running iteration, or adopts it as a formal input,
 // before append_nodes.
-struct LoopBody : graph::BodyBuilder {
-  LoopBody(graph::Builder& outer, const graph::Body& body) : BodyBuilder(outer, body) {
+struct LoopBody : graph::SubgraphBuilder {
+  LoopBody(graph::Builder& outer, const graph::Subgraph& body) : SubgraphBuilder(outer, body) {
     while (formal_count() > 0) inputs.push_back(release_formal(0));
     nodes_ = take_nodes();
     iteration = add_formal("i", graph::Type::tensor(DType::int64, graph::Dims{}));

@@ -17,9 +17,9 @@ class LoopGradient {
  public:
   explicit LoopGradient(GradContext& g)
       : g_(g),
-        body_(g.node().bodies[0]),
+        body_(g.node().subgraphs[0]),
         carried_(g.input_count() < 2 ? 0 : g.input_count() - 2),
-        first_capture_(g.captured(0)) {}
+        first_capture_(g.first_capture(0)) {}
 
   std::vector<Val> run() {
     record();
@@ -40,7 +40,7 @@ class LoopGradient {
     return all.builder().node("SequenceAt", {all, at});
   }
 
-  std::vector<Val> loop(std::span<const Val> inputs, Body body, std::size_t outputs,
+  std::vector<Val> loop(std::span<const Val> inputs, Subgraph body, std::size_t outputs,
                         std::size_t collect_from, bool countdown) {
     const auto results = control_node(b(), "Loop", inputs, {std::move(body)}, outputs,
                                       {{"collect_from", static_cast<std::int64_t>(collect_from)},
@@ -54,7 +54,7 @@ class LoopGradient {
   // The loop again, with the iteration number as a scan output and every carried value before each
   // iteration collected.
   void record() {
-    BodyBuilder body(b(), body_);
+    SubgraphBuilder body(b(), body_);
     auto outputs = body.outputs();
     outputs.resize(1 + carried_);
     for (std::size_t i = 0; i < carried_ + 1; ++i) {
@@ -140,7 +140,7 @@ class LoopGradient {
   }
 
   GradContext& g_;
-  const Body& body_;
+  const Subgraph& body_;
   std::size_t carried_;
   std::size_t first_capture_;
   Val iterations_;

@@ -68,7 +68,7 @@ void infer(InferContext& context) {
     }
     formals.push_back(std::move(slice));
   }
-  auto outputs = context.infer_body(context.body_index("body"), formals);
+  auto outputs = context.infer_subgraph(context.subgraph_index("body"), formals);
   if (outputs.size() < context.output_count()) {
     context.reject("the body has ", outputs.size(), " outputs, the node ", context.output_count());
   }
@@ -110,7 +110,7 @@ Val arrange(Val stacked, std::int64_t direction, std::int64_t wanted_axis) {
 std::vector<Val> expand(ExpandContext& context) {
   if (context.version() < 9) return expand_scan8(context);
   const Form form = form_of(context);
-  LoopBody body(context.builder(), context.node().bodies[0]);
+  LoopBody body(context.builder(), context.node().subgraphs[0]);
   Builder& inner = body.builder();
   for (std::size_t i = 0; i < form.states; ++i) body.adopt_formal(body.inputs[i]);
   const Val length = dim_of(context.x(form.states), form.input_axes[0]);

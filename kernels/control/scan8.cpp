@@ -2,7 +2,7 @@
 // [B, T, ...]. Each element of the batch is a scan of its own; beyond its length outputs are zero.
 #include <array>
 
-#include "graph/contract/body_builder.h"
+#include "graph/contract/subgraph_builder.h"
 #include "kernels/common/op.h"
 #include "kernels/control/scan8.h"
 
@@ -49,7 +49,7 @@ void infer_scan8(InferContext& context) {
     }
     formals.push_back(without_axes(context.input(i), state ? 1 : 2));
   }
-  auto outputs = context.infer_body(context.body_index("body"), formals);
+  auto outputs = context.infer_subgraph(context.subgraph_index("body"), formals);
   if (outputs.size() < context.output_count()) {
     context.reject("the body has ", outputs.size(), " outputs, the node ", context.output_count());
   }
@@ -64,7 +64,7 @@ std::vector<Val> expand_scan8(ExpandContext& context) {
   Builder& b = context.builder();
   const std::size_t scans = scan_count(context);
   const std::size_t states = context.input_count() - 1 - scans;
-  BodyBuilder outer(b);
+  SubgraphBuilder outer(b);
   Builder& inner = outer.builder();
   const Val at = outer.add_formal("i", Type::tensor(DType::int64, Dims{}));
   const Val go_on = outer.add_formal("go_on", Type::tensor(DType::boolean, Dims{}));
@@ -80,7 +80,7 @@ std::vector<Val> expand_scan8(ExpandContext& context) {
     }
     inputs.push_back(part);
   }
-  Body body = context.node().bodies[0];
+  Subgraph body = context.node().subgraphs[0];
   for (ValueId& id : body.captures) id = outer.capture(b.value(id)).id();
   auto results = control_node(inner, "Scan", inputs, {body}, context.output_count(),
                               {{"num_scan_inputs", static_cast<std::int64_t>(scans)},

@@ -23,7 +23,7 @@ void infer(InferContext& context) {
   }
   const std::vector<Type> formals =
       formal_types(context, [&](std::size_t i) -> const Type& { return context.input(i); });
-  const auto outputs = context.infer_body(context.body_index("body"), formals);
+  const auto outputs = context.infer_subgraph(context.subgraph_index("body"), formals);
   if (outputs.size() < context.output_count()) {
     context.reject("the body has ", outputs.size(), " outputs, the node ", context.output_count());
   }
@@ -42,7 +42,7 @@ void infer(InferContext& context) {
 
 std::vector<Val> expand(ExpandContext& context) {
   Builder& outer = context.builder();
-  LoopBody body(outer, context.node().bodies[0]);
+  LoopBody body(outer, context.node().subgraphs[0]);
   Builder& inner = body.builder();
   const std::vector<Val> results = body.outputs();
   const Val length = outer.node("SequenceLength", {context.x(0)});

@@ -63,12 +63,14 @@ namespace ops {
 namespace {
 
 template <class Context>
-std::vector<Ints> parameters_of(const Context& context) {
+std::vector<IntegerParameter> parameters_of(const Context& context) {
   if (context.version() < 10) {
-    return {Ints(context.attr_ints("starts")), Ints(context.attr_ints("ends")),
-            Ints(context.attr_ints("axes")), Ints()};
+    return {IntegerParameter(context.attr_ints("starts")),
+            IntegerParameter(context.attr_ints("ends")),
+            IntegerParameter(context.attr_ints("axes")), IntegerParameter()};
   }
-  return {Ints(context, 1), Ints(context, 2), Ints(context, 3), Ints(context, 4)};
+  return {IntegerParameter(context, 1), IntegerParameter(context, 2), IntegerParameter(context, 3),
+          IntegerParameter(context, 4)};
 }
 
 struct Bound {
@@ -93,15 +95,15 @@ void infer(InferContext& context) {
   const auto parameters = parameters_of(context);
   if (!context.ranked(0)) return context.set_output(0, context.dtype(0), std::nullopt);
   Dims dims = context.dims(0);
-  const Ints& starts = parameters[0];
-  const Ints& ends = parameters[1];
+  const IntegerParameter& starts = parameters[0];
+  const IntegerParameter& ends = parameters[1];
   if (!parameters[2].known() || !parameters[3].known() || !starts.count()) {
     return context.set_output(0, context.dtype(0), Dims(dims.size()));
   }
   const auto count = static_cast<std::size_t>(*starts.count());
   if (count > dims.size()) context.reject(count, " starts for rank ", dims.size());
   std::vector<std::vector<std::int64_t>> values;
-  for (const Ints& parameter : parameters) values.push_back(parameter.values());
+  for (const IntegerParameter& parameter : parameters) values.push_back(parameter.values());
   if (!starts.known()) values[0].assign(count, 0);
   if (!ends.known()) values[1].assign(count, 0);
   const SliceParameters slice(values);

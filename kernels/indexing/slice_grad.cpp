@@ -11,7 +11,7 @@ void infer(InferContext& context) {
 }
 
 Kernel bind(BindContext& context) {
-  std::vector<Ints> parameters;
+  std::vector<IntegerParameter> parameters;
   for (std::size_t i = 1; i < 6; ++i) parameters.emplace_back(context, i);
   return bind_copy(context, parameters,
                    [part = context.shape(0), dtype = context.dtype(0)](CopyParameters given) {

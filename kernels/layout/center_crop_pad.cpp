@@ -52,7 +52,7 @@ ShapedCopy centered(DType dtype, const Shape& x, const std::vector<std::size_t>&
 Kernel bind(BindContext& context) {
   const Shape x = context.shape(0);
   return bind_copy(
-      context, {Ints(context, 1)},
+      context, {IntegerParameter(context, 1)},
       [x, dtype = context.dtype(0), axes = axes_of(context, x.rank())](CopyParameters parameters) {
         return centered(dtype, x, axes, parameters[0]);
       },

@@ -25,7 +25,7 @@ void infer(InferContext& context) {
 }
 
 Kernel bind(BindContext& context) {
-  return bind_copy(context, {Ints(context, 1)},
+  return bind_copy(context, {IntegerParameter(context, 1)},
                    [x = context.shape(0), dtype = context.dtype(0)](CopyParameters parameters) {
                      const Shape y = broadcast_shape(x, parameters[0]);
                      const auto from = row_major(x);

@@ -83,9 +83,10 @@ namespace ops {
 namespace {
 
 template <class Context>
-std::vector<Ints> parameters_of(const Context& context) {
-  const Ints axes = context.version() >= 18 ? Ints(context, 3) : Ints();
-  return {Ints(context, context.version() == 1 ? "paddings" : "pads", 11, 1), axes};
+std::vector<IntegerParameter> parameters_of(const Context& context) {
+  const IntegerParameter axes =
+      context.version() >= 18 ? IntegerParameter(context, 3) : IntegerParameter();
+  return {IntegerParameter(context, context.version() == 1 ? "paddings" : "pads", 11, 1), axes};
 }
 
 void infer(InferContext& context) {

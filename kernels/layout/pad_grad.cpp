@@ -23,8 +23,8 @@ Kernel bind(BindContext& context) {
       copy_elements(call.pool(), dtype, 1, call.in<void>(0), call.out<void>(0));
     };
   }
-  const Ints pads(context, 2);
-  const Ints axes(context, 3);
+  const IntegerParameter pads(context, 2);
+  const IntegerParameter axes(context, 3);
   return visit(context.dtype(0), Floats{}, [&]<class T>() -> Kernel {
     using Sum = compute_t<T>;
     constexpr bool narrow = !std::is_same_v<T, Sum>;

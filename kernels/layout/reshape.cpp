@@ -80,7 +80,7 @@ Dims infer_dims(const InferContext& context, const Dims& target, std::optional<s
   Dims others;
   for (std::size_t i = 0; i < dims.size(); ++i) {
     if (open && i == *open) continue;
-    if (!open && !dims[i].known() && !dims[i].is_named()) {
+    if (!open && !dims[i].known() && !dims[i].is_symbolic()) {
       open = i;  // nothing is known of it: it too is what is left
       continue;
     }
@@ -88,14 +88,14 @@ Dims infer_dims(const InferContext& context, const Dims& target, std::optional<s
   }
   if (open && context.ranked(0)) {
     const Dim left = remaining(context.dims(0), others);
-    if (left.known() || left.is_named()) dims[*open] = left;
+    if (left.known() || left.is_symbolic()) dims[*open] = left;
   }
   return dims;
 }
 
 void infer(InferContext& context) {
   const bool allow_zero = context.attr_int("allowzero", 0) != 0;
-  const Ints target(context, "shape", 5, 1);
+  const IntegerParameter target(context, "shape", 5, 1);
   if (context.version() >= 5) context.input(1);
   const auto copied = [&](std::size_t i) {
     if (!context.ranked(0)) return Dim();
@@ -139,7 +139,7 @@ void infer(InferContext& context) {
 
 Kernel bind(BindContext& context) {
   const bool allow_zero = context.attr_int("allowzero", 0) != 0;
-  return bind_reshape(context, Ints(context, "shape", 5, 1),
+  return bind_reshape(context, IntegerParameter(context, "shape", 5, 1),
                       [allow_zero, x = context.shape(0)](std::span<const std::int64_t> target) {
                         return resolve(x, target, allow_zero);
                       });

@@ -13,9 +13,9 @@ namespace ondine::kernels::ops {
 namespace {
 
 template <class Context>
-Ints sizes_of(const Context& context) {
-  if (context.version() == 1 && context.has_input(1)) return Ints(context, 1);
-  return Ints(context, "split", 13, 1);
+IntegerParameter sizes_of(const Context& context) {
+  if (context.version() == 1 && context.has_input(1)) return IntegerParameter(context, 1);
+  return IntegerParameter(context, "split", 13, 1);
 }
 
 void check_count(std::size_t count, std::size_t outputs) {
@@ -56,7 +56,7 @@ void check_sizes(std::span<const std::int64_t> sizes, std::int64_t extent) {
 }
 
 void infer(InferContext& context) {
-  const Ints given = sizes_of(context);
+  const IntegerParameter given = sizes_of(context);
   if (!context.ranked(0)) {
     for (std::size_t i = 0; i < context.output_count(); ++i) {
       context.set_output(i, context.dtype(0), std::nullopt);
@@ -94,7 +94,7 @@ Kernel bind(BindContext& context) {
   const DType dtype = context.dtype(0);
   const Shape x = context.shape(0);
   const std::size_t axis = NodeView::normalize_axis(context.attr_int("axis", 0), x.rank());
-  const Ints given = sizes_of(context);
+  const IntegerParameter given = sizes_of(context);
   std::vector<Output> outputs;
   for (std::size_t i = 0; i < context.output_count(); ++i) outputs.emplace_back(context, i);
 

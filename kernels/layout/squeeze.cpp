@@ -28,7 +28,7 @@ Shape squeezed(const Shape& x, bool given, std::span<const std::int64_t> axes) {
 }
 
 void infer(InferContext& context) {
-  const Ints axes(context, "axes", 13, 1);
+  const IntegerParameter axes(context, "axes", 13, 1);
   if (!context.ranked(0)) return set_reshaped_output(context, std::nullopt);
   const Dims& dims = context.dims(0);
   Dims out;
@@ -50,7 +50,7 @@ void infer(InferContext& context) {
 }
 
 Kernel bind(BindContext& context) {
-  const Ints axes(context, "axes", 13, 1);
+  const IntegerParameter axes(context, "axes", 13, 1);
   return bind_reshape(context, axes, [x = context.shape(0), given = axes.given()](auto values) {
     return squeezed(x, given, values);
   });

@@ -26,9 +26,9 @@ std::vector<std::int64_t> repeats_of(std::int64_t version, CopyParameters parame
 }
 
 template <class Context>
-std::vector<Ints> parameters_of(const Context& context) {
-  if (context.version() < 6) return {Ints(context, 1), Ints(context, 2)};
-  return {Ints(context, 1)};
+std::vector<IntegerParameter> parameters_of(const Context& context) {
+  if (context.version() < 6) return {IntegerParameter(context, 1), IntegerParameter(context, 2)};
+  return {IntegerParameter(context, 1)};
 }
 
 void infer(InferContext& context) {
@@ -36,7 +36,7 @@ void infer(InferContext& context) {
   Dims dims = context.dims(0);
   std::vector<std::vector<std::int64_t>> values;
   bool known = true;
-  for (const Ints& parameter : parameters_of(context)) {
+  for (const IntegerParameter& parameter : parameters_of(context)) {
     known = known && parameter.known();
     values.push_back(parameter.values());
   }

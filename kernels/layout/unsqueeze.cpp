@@ -20,7 +20,7 @@ Extents put_in(const Source& source, std::size_t rank, std::span<const std::int6
 }
 
 void infer(InferContext& context) {
-  const Ints axes(context, "axes", 13, 1);
+  const IntegerParameter axes(context, "axes", 13, 1);
   if (!axes.given()) fail(ErrorCode::invalid_model, "axes are missing");
   if (!context.ranked(0)) return set_reshaped_output(context, std::nullopt);
   if (!axes.known()) {
@@ -34,9 +34,9 @@ void infer(InferContext& context) {
 }
 
 Kernel bind(BindContext& context) {
-  return bind_reshape(context, Ints(context, "axes", 13, 1), [x = context.shape(0)](auto axes) {
-    return put_in<Shape>(x, x.rank(), axes);
-  });
+  return bind_reshape(
+      context, IntegerParameter(context, "axes", 13, 1),
+      [x = context.shape(0)](auto axes) { return put_in<Shape>(x, x.rank(), axes); });
 }
 
 }  // namespace

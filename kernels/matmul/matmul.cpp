@@ -62,7 +62,7 @@ void infer_transposed(InferContext& context) {
 }
 
 // The product as batches of matrices.
-struct Plan {
+struct BatchedGemm {
   math::GemmShape shape;
   std::int64_t count = 1;
   std::vector<std::int64_t> a;  // element offsets of each batch
@@ -87,53 +87,53 @@ std::vector<std::int64_t> offsets(std::span<const std::int64_t> x,
   return result;
 }
 
-Plan make_plan(const Shape& a_shape, const Shape& b_shape, Sides trans) {
+BatchedGemm make_batched_gemm(const Shape& a_shape, const Shape& b_shape, Sides trans) {
   const Shape a = a_shape.rank() == 1 ? Shape{1, a_shape[0]} : a_shape;
   const Shape b = b_shape.rank() == 1 ? Shape{b_shape[0], 1} : b_shape;
   const std::size_t a_batch = a.rank() - 2;
   const std::size_t b_batch = b.rank() - 2;
-  Plan plan;
-  math::GemmShape& s = plan.shape;
+  BatchedGemm batched;
+  math::GemmShape& s = batched.shape;
   s.trans_a = trans.trans_a;
   s.trans_b = trans.trans_b;
   s.m = a[trans.trans_a ? a_batch + 1 : a_batch];
   s.k = a[trans.trans_a ? a_batch : a_batch + 1];
   s.n = b[trans.trans_b ? b_batch : b_batch + 1];
   if (b_batch == 0 && !trans.trans_a) {
-    // One matrix b for all rows of a: a single product.
+    // One matrix b for all rows of a: a single batched.
     s.m = a.size(0, a_batch + 1);
-    plan.a.assign(1, 0);
-    plan.b.assign(1, 0);
-    return plan;
+    batched.a.assign(1, 0);
+    batched.b.assign(1, 0);
+    return batched;
   }
   if (s.m == 0 || s.n == 0) {
-    plan.count = 0;
-    return plan;
+    batched.count = 0;
+    return batched;
   }
   const Shape batch = *to_shape(
       broadcast(to_dims(Shape(a.span().first(a_batch))), to_dims(Shape(b.span().first(b_batch)))));
-  plan.count = batch.size();
-  plan.a = offsets(a.span().first(a_batch), batch.span(), s.m * s.k);
-  plan.b = offsets(b.span().first(b_batch), batch.span(), s.k * s.n);
-  return plan;
+  batched.count = batch.size();
+  batched.a = offsets(a.span().first(a_batch), batch.span(), s.m * s.k);
+  batched.b = offsets(b.span().first(b_batch), batch.span(), s.k * s.n);
+  return batched;
 }
 
 template <class C>
-Kernel bind_float(BindContext& context, Plan plan) {
+Kernel bind_float(BindContext& context, BatchedGemm batched) {
   Scratch scratch;
   const ComputeIn<C> a(context, scratch, 0);
   const ComputeIn<C> b(context, scratch, 1);
-  const ComputeOut<C> y(context, scratch, 0, plan.count * plan.shape.m * plan.shape.n);
-  const math::GemmPrimitive<C> gemm(plan.shape, plan.count, context.threads());
+  const ComputeOut<C> y(context, scratch, 0, batched.count * batched.shape.m * batched.shape.n);
+  const math::GemmPrimitive<C> gemm(batched.shape, batched.count, context.threads());
   const std::size_t work = scratch.add_bytes(gemm.workspace());
   context.set_implementation(gemm.name(), gemm.isa());
   scratch.request(context);
-  return [=, plan = std::move(plan)](KernelContext& call) {
-    const math::GemmBatch batch{.count = plan.count,
-                                .stride_c = plan.shape.m * plan.shape.n,
-                                .offsets_a = plan.a.data(),
-                                .offsets_b = plan.b.data()};
-    if (plan.count == 0) return;
+  return [=, batched = std::move(batched)](KernelContext& call) {
+    const math::GemmBatch batch{.count = batched.count,
+                                .stride_c = batched.shape.m * batched.shape.n,
+                                .offsets_a = batched.a.data(),
+                                .offsets_b = batched.b.data()};
+    if (batched.count == 0) return;
     gemm.run(call.pool(), batch, a(call), b(call), y.data(call), {},
              Scratch::at<std::byte>(call, work));
     y.store(call);
@@ -141,30 +141,30 @@ Kernel bind_float(BindContext& context, Plan plan) {
 }
 
 template <class T>
-Kernel bind_integer(Plan plan) {
-  return [plan = std::move(plan)](KernelContext& call) {
-    const auto& s = plan.shape;
+Kernel bind_integer(BatchedGemm batched) {
+  return [batched = std::move(batched)](KernelContext& call) {
+    const auto& s = batched.shape;
     const std::int64_t grain = std::max<std::int64_t>(1, 16 / std::max<std::int64_t>(1, s.m));
-    call.pool().for_chunks(plan.count, grain, [&](std::int64_t first, std::int64_t last) {
+    call.pool().for_chunks(batched.count, grain, [&](std::int64_t first, std::int64_t last) {
       for (auto i = first; i < last; ++i) {
         const auto at = static_cast<std::size_t>(i);
-        math::integer_gemm(call.pool(), s, call.in<T>(0) + plan.a[at], call.in<T>(1) + plan.b[at],
-                           call.out<T>(0) + i * s.m * s.n);
+        math::integer_gemm(call.pool(), s, call.in<T>(0) + batched.a[at],
+                           call.in<T>(1) + batched.b[at], call.out<T>(0) + i * s.m * s.n);
       }
     });
   };
 }
 
 Kernel bind(BindContext& context) {
-  Plan plan = make_plan(context.shape(0), context.shape(1), sides(context));
+  BatchedGemm batched = make_batched_gemm(context.shape(0), context.shape(1), sides(context));
   if (is_integer(context.dtype(0))) {
     context.set_implementation("integer_gemm");
     return visit(context.dtype(0),
                  Types<std::int32_t, std::int64_t, std::uint32_t, std::uint64_t>{},
-                 [&]<class T>() -> Kernel { return bind_integer<T>(std::move(plan)); });
+                 [&]<class T>() -> Kernel { return bind_integer<T>(std::move(batched)); });
   }
   return visit_compute(context.dtype(0), [&]<class C>() -> Kernel {
-    return bind_float<C>(context, std::move(plan));
+    return bind_float<C>(context, std::move(batched));
   });
 }
 

@@ -8,7 +8,7 @@
 namespace ondine::kernels {
 namespace {
 
-using Ints = std::vector<std::int64_t>;
+using Int64s = std::vector<std::int64_t>;
 
 // A list of floats, or from version 3 on a tensor of another name.
 std::vector<double> reals(const graph::NodeView& node, const std::string& name) {
@@ -47,17 +47,17 @@ Trees trees_of_arrays(const graph::NodeView& node, const std::string& votes, con
   const std::vector<std::string> modes = node.attr_strings("nodes_modes");
   const std::size_t n = modes.size();
   const auto ints = [&](const std::string& name, bool required = true) {
-    Ints list = node.attr_ints(name);
+    Int64s list = node.attr_ints(name);
     if (required || !list.empty()) require_count(name, list.size(), n);
     list.resize(n);
     return list;
   };
-  const Ints tree_ids = ints("nodes_treeids");
-  const Ints node_ids = ints("nodes_nodeids");
-  const Ints features = ints("nodes_featureids");
-  const Ints yes = ints("nodes_truenodeids");
-  const Ints no = ints("nodes_falsenodeids");
-  const Ints missing = ints("nodes_missing_value_tracks_true", false);
+  const Int64s tree_ids = ints("nodes_treeids");
+  const Int64s node_ids = ints("nodes_nodeids");
+  const Int64s features = ints("nodes_featureids");
+  const Int64s yes = ints("nodes_truenodeids");
+  const Int64s no = ints("nodes_falsenodeids");
+  const Int64s missing = ints("nodes_missing_value_tracks_true", false);
   const std::vector<double> splits = reals(node, "nodes_values");
   require_count("nodes_values", splits.size(), n);
 
@@ -100,9 +100,9 @@ Trees trees_of_arrays(const graph::NodeView& node, const std::string& votes, con
                             0};
   }
 
-  const Ints voted = node.attr_ints(ids);
-  const Ints vote_trees = node.attr_ints(votes + "_treeids");
-  const Ints vote_nodes = node.attr_ints(votes + "_nodeids");
+  const Int64s voted = node.attr_ints(ids);
+  const Int64s vote_trees = node.attr_ints(votes + "_treeids");
+  const Int64s vote_nodes = node.attr_ints(votes + "_nodeids");
   const std::vector<double> weights = reals(node, votes + "_weights");
   require_count(votes + "_treeids", vote_trees.size(), voted.size());
   require_count(votes + "_nodeids", vote_nodes.size(), voted.size());

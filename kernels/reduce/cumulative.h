@@ -16,7 +16,7 @@ graph::Kernel bind_running(graph::BindContext& context, int initial, Combine com
   const bool exclusive = context.attr_int("exclusive", 0) != 0;
   const bool reverse = context.attr_int("reverse", 0) != 0;
   const Shape shape = context.shape(0);
-  const Ints axis(context, 1);
+  const IntegerParameter axis(context, 1);
   return visit(context.dtype(0), ReducedTypes{}, [&]<class T>() -> graph::Kernel {
     return [=](graph::KernelContext& call) {
       using Total = sum_total<T>;

@@ -38,7 +38,7 @@ Extents result(const Source& x, const std::vector<bool>& reduced, bool keepdims)
 
 void infer_reduce(InferContext& context, std::int64_t input_from) {
   const Options options(context);
-  const Ints axes(context, "axes", input_from, 1);
+  const IntegerParameter axes(context, "axes", input_from, 1);
   const DType dtype = context.dtype(0);
   if (!axes.known()) {
     std::optional<Dims> open;
@@ -63,7 +63,7 @@ void infer_reduce(InferContext& context, std::int64_t input_from) {
 Kernel bind_reduce(BindContext& context, std::int64_t input_from, RunReduction run,
                    std::int64_t extra) {
   const Options options(context);
-  const Ints axes(context, "axes", input_from, 1);
+  const IntegerParameter axes(context, "axes", input_from, 1);
   const Shape x = context.shape(0);
   const Output output(context, 0);
   const auto scratch_size = [extra](const Reduction& r) {

@@ -24,7 +24,7 @@ void infer(InferContext& context) {
   infer_reduce(context, axes_input);
   // The number of elements of a shape.
   if (context.dtype(0) != DType::int64 || !context.ranked(0) || context.rank(0) != 1) return;
-  const Ints axes(context, "axes", axes_input, 1);
+  const IntegerParameter axes(context, "axes", axes_input, 1);
   const bool noop = context.attr_int("noop_with_empty_axes", 0) != 0;
   const auto known = context.known_dims(0);
   if (!known || !axes.known() || (noop && axes.values().empty())) return;

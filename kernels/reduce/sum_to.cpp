@@ -30,7 +30,7 @@ std::vector<bool> broadcast_axes(const Shape& x, const Shape& target) {
 
 Kernel bind(BindContext& context) {
   const Shape x = context.shape(0);
-  const Ints given(context, 1);
+  const IntegerParameter given(context, 1);
   const Output output(context, 0);
   return visit(context.dtype(0), ReducedTypes{}, [&]<class T>() -> Kernel {
     const auto run = [output](KernelContext& call, const Shape& y, const Reduction& reduction,

@@ -14,9 +14,9 @@ namespace ondine::kernels::ops {
 namespace {
 
 template <class Context>
-Ints count_of(const Context& context) {
-  if (context.version() >= 10) return Ints(context, 1);
-  return Ints({context.attr_int("k", -1)});
+IntegerParameter count_of(const Context& context) {
+  if (context.version() >= 10) return IntegerParameter(context, 1);
+  return IntegerParameter({context.attr_int("k", -1)});
 }
 
 std::int64_t checked_count(std::span<const std::int64_t> k) {
@@ -27,7 +27,7 @@ std::int64_t checked_count(std::span<const std::int64_t> k) {
 
 void infer(InferContext& context) {
   std::optional<Dims> dims = context.input(0).dims;
-  const Ints k = count_of(context);
+  const IntegerParameter k = count_of(context);
   if (dims) {
     const std::size_t axis = NodeView::normalize_axis(context.attr_int("axis", -1), dims->size());
     const Dim extent = (*dims)[axis];
@@ -52,7 +52,7 @@ Kernel bind(BindContext& context) {
   const std::size_t axis = NodeView::normalize_axis(context.attr_int("axis", -1), x.rank());
   const AxisView view(x, axis);
   const bool largest = context.attr_int("largest", 1) != 0;
-  const Ints given = count_of(context);
+  const IntegerParameter given = count_of(context);
   const Output values_out(context, 0);
   const Output indices_out(context, 1);
   const std::int64_t lines = view.outer * view.inner;

@@ -2,27 +2,12 @@
 // OptionalGetElement: what is held (from version 18 also of a plain value: itself);
 // OptionalHasElement: whether there is something (from 18 also of a plain value or no input).
 // Derivatives pass through.
+#include "graph/ir/declared_type.h"
 #include "kernels/common/strided_copy.h"
 #include "kernels/sequence/sequence.h"
 
 namespace ondine::kernels::ops {
 namespace {
-
-// Names of extents are of no use here.
-Type to_type(const TypeDef& def) {
-  Type type;
-  type.kind = def.kind;
-  type.dtype = def.dtype;
-  if (def.dims) {
-    type.dims.emplace();
-    for (const DimDef& dim : *def.dims) {
-      const auto* size = std::get_if<std::int64_t>(&dim);
-      type.dims->push_back(size != nullptr && *size >= 0 ? Dim(*size) : Dim());
-    }
-  }
-  if (def.element) type.element = std::make_shared<const Type>(to_type(*def.element));
-  return type;
-}
 
 void infer_optional(InferContext& context) {
   if (context.has_input(0)) return context.set_output(0, Type::optional(context.input(0)));
@@ -30,7 +15,7 @@ void infer_optional(InferContext& context) {
   if (def == nullptr) {
     fail(ErrorCode::invalid_model, "an optional with neither an input nor a type");
   }
-  context.set_output(0, Type::optional(to_type(*def)));
+  context.set_output(0, Type::optional(to_type(*def, nullptr)));
 }
 
 Kernel bind_optional(BindContext& context) {

@@ -75,7 +75,7 @@ Value cut(KernelContext& call, DType dtype, const Shape& x, std::size_t axis,
 Kernel bind(BindContext& context) {
   const Shape x = context.shape(0);
   const std::size_t axis = NodeView::normalize_axis(context.attr_int("axis", 0), x.rank());
-  const Ints split(context, 1);
+  const IntegerParameter split(context, 1);
   const bool one_size = split.given() && context.shape(1).rank() == 0;
   return [=, drop = drops_axis(context), dtype = context.dtype(0)](KernelContext& call) {
     const std::vector<std::int64_t> sizes =

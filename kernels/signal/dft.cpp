@@ -59,20 +59,20 @@ void check_parts(const Dims& dims) {
 
 // Axis: an attribute, or input 2 with a default.
 template <class Context>
-Ints axis_ints(const Context& context) {
-  if (context.version() < 20) return Ints({context.attr_int("axis", 1)});
-  if (!context.has_input(2)) return Ints({-2});
-  return Ints(context, 2);
+IntegerParameter axis_ints(const Context& context) {
+  if (context.version() < 20) return IntegerParameter({context.attr_int("axis", 1)});
+  if (!context.has_input(2)) return IntegerParameter({-2});
+  return IntegerParameter(context, 2);
 }
 template <class Context>
-Ints length_ints(const Context& context) {
-  return context.has_input(1) ? Ints(context, 1) : Ints();
+IntegerParameter length_ints(const Context& context) {
+  return context.has_input(1) ? IntegerParameter(context, 1) : IntegerParameter();
 }
 
 void infer(InferContext& context) {
   const Mode mode(context);
-  const Ints axis = axis_ints(context);
-  const Ints length = length_ints(context);
+  const IntegerParameter axis = axis_ints(context);
+  const IntegerParameter length = length_ints(context);
   const Type& x = context.input(0);
   if (!x.ranked()) return context.set_output(0, x.dtype, std::nullopt);
   if (x.rank() < 2) context.reject("a signal needs rank 2 or more, found ", x.rank());
@@ -177,7 +177,7 @@ void run_lines(KernelContext& call, const Lines& l, const math::Fft& fft, const 
 
 // Axis and length of a call, when they are known.
 struct Parameters {
-  Ints axis, length;
+  IntegerParameter axis, length;
   std::size_t resolve_axis(const KernelContext* call, std::size_t rank) const {
     return signal_axis(one(call == nullptr ? axis.values() : axis.read(*call), "axis"), rank);
   }
@@ -263,7 +263,7 @@ void infer_grad(InferContext& context) {
 
 Kernel bind_grad(BindContext& context) {
   const Mode mode(context);
-  const Parameters parameters{Ints(context, 2), length_ints(context)};
+  const Parameters parameters{IntegerParameter(context, 2), length_ints(context)};
   const auto x = context.output_shape(0);
   if (!x || !parameters.axis.known() || !parameters.length.known()) {
     fail(ErrorCode::unsupported,

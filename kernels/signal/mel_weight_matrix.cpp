@@ -24,8 +24,8 @@ std::int64_t one(std::span<const std::int64_t> values, const char* what, std::in
 
 void infer(InferContext& context) {
   const DType dtype = number_attribute(context, "output_datatype", DType::float32);
-  const Ints bins(context, 0);
-  const Ints length(context, 1);
+  const IntegerParameter bins(context, 0);
+  const IntegerParameter length(context, 1);
   Dims y(2);
   if (length.known()) y[0] = one(length.values(), "dft_length", 1) / 2 + 1;
   if (bins.known()) y[1] = one(bins.values(), "num_mel_bins", 0);
@@ -54,9 +54,9 @@ struct Mel {
 };
 
 Kernel bind(BindContext& context) {
-  const Ints bins(context, 0);
-  const Ints length(context, 1);
-  const Ints rate(context, 2);
+  const IntegerParameter bins(context, 0);
+  const IntegerParameter length(context, 1);
+  const IntegerParameter rate(context, 2);
   for (const std::size_t i : {std::size_t{3}, std::size_t{4}}) {
     if (context.shape(i).size() != 1) fail(ErrorCode::mismatch, "an edge must be one number");
   }

@@ -10,7 +10,7 @@ namespace {
 
 // The value of a scalar input, where it is known.
 std::optional<std::int64_t> scalar(const InferContext& context, std::size_t i, const char* what) {
-  const Ints ints(context, i);
+  const IntegerParameter ints(context, i);
   if (!ints.given() || !ints.known()) return std::nullopt;
   const auto values = ints.values();
   if (values.size() != 1 || values[0] < 1) {

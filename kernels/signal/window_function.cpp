@@ -29,7 +29,7 @@ std::int64_t checked_size(std::span<const std::int64_t> values) {
 
 void infer(InferContext& context) {
   const DType dtype = number_attribute(context, "output_datatype", DType::float32);
-  const Ints size(context, 0);
+  const IntegerParameter size(context, 0);
   context.set_output(0, dtype,
                      Dims{size.known() && size.given() ? Dim(checked_size(size.values())) : Dim()});
 }
@@ -37,7 +37,7 @@ void infer(InferContext& context) {
 template <const Cosines& window>
 Kernel bind(BindContext& context) {
   const bool periodic = context.attr_int("periodic", 1) != 0;
-  const Ints size(context, 0);
+  const IntegerParameter size(context, 0);
   const Output output(context, 0);
   return visit(context.output_dtype(0), Numbers{}, [&]<class T>() -> Kernel {
     return [=](KernelContext& call) {

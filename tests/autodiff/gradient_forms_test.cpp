@@ -167,5 +167,5 @@ TEST_CASE("wrong Gradient nodes are refused") {
       run({node("SequenceConstruct", {"a", "b"}, {"s"}), int_constant("one", 1),
            node("SequenceAt", {"s", "one"}, {"y"}), gradient({"a"}, {"d"}, {"s"}, "y")},
           {"d"}),
-      Catch::Contains("input 0 is a tensor(double)[3], the value that it stands for"));
+      Catch::Contains("input 0 is a tensor(double)[3], the tensor it replaces"));
 }

@@ -73,8 +73,8 @@ Val RandomGraph::pick_partner(const Pool& pool, Val like) {
   return like;
 }
 
-Val RandomGraph::step(Builder& builder, const Pool& pool, bool bodies) {
-  const std::uint64_t kind = draw(bodies ? 26 : 23);
+Val RandomGraph::step(Builder& builder, const Pool& pool, bool subgraphs) {
+  const std::uint64_t kind = draw(subgraphs ? 26 : 23);
   if (kind < 6) return elementwise(pool);
   if (kind < 11) return binary(pool);
   if (kind < 14) return product(pool);
@@ -205,24 +205,24 @@ Val RandomGraph::branches(Builder& builder, const Pool& pool) {
   const Val other = pick(pool);
   const Val sum = reduce_sum(other, {}, false);
   const std::array condition{greater(sum, scalar_like(sum, 0.2))};
-  std::vector<Body> bodies;
+  std::vector<Subgraph> subgraphs;
   for (const char* name : {"then_branch", "else_branch"}) {
-    BodyBuilder branch(builder);
+    SubgraphBuilder branch(builder);
     const Pool inner{branch.capture(other), branch.capture(x)};
     // Both must have the shape of x.
     Pool more = inner;
     for (int i = 0; i < 2; ++i) more.push_back(step(branch.builder(), more, false));
     const std::array out{bounded(inner[1] * reduce_mean(more.back(), {}, false))};
-    bodies.push_back(branch.finish(name, out));
+    subgraphs.push_back(branch.finish(name, out));
   }
-  return control_node(builder, "If", condition, std::move(bodies), 1)[0];
+  return control_node(builder, "If", condition, std::move(subgraphs), 1)[0];
 }
 
 // v = tanh(v * mean(w) + x), two or three times; the last one or all together.
 Val RandomGraph::loop(Builder& builder, const Pool& pool) {
   const Val x = pick(pool);
   const Val w = pick(pool);
-  BodyBuilder body(builder);
+  SubgraphBuilder body(builder);
   body.add_formal("i", Type::tensor(DType::int64, Dims{}));
   const Val go_on = body.add_formal("go_on", Type::tensor(DType::boolean, Dims{}));
   const Val v = body.add_formal("v", x.type());
@@ -236,7 +236,7 @@ Val RandomGraph::loop(Builder& builder, const Pool& pool) {
 // s = tanh(s + row), rows scaled by s.
 Val RandomGraph::scan(Builder& builder, const Pool& pool) {
   const Val x = pick_matrix(pool);
-  BodyBuilder body(builder);
+  SubgraphBuilder body(builder);
   const Type row_type = Type::tensor(DType::float64, Dims{x.dims()[1]});
   const Val s = body.add_formal("s", row_type);
   const Val row = body.add_formal("row", row_type);

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "graph/contract/body_builder.h"
+#include "graph/contract/subgraph_builder.h"
 #include "tests/support/op_harness.h"
 
 namespace ondine::test {
@@ -28,7 +28,7 @@ class RandomGraph {
   graph::Val pick_partner(const Pool& pool, graph::Val like);
 
   // Each gives one new value of the pool's graph.
-  graph::Val step(graph::Builder& builder, const Pool& pool, bool bodies);
+  graph::Val step(graph::Builder& builder, const Pool& pool, bool subgraphs);
   graph::Val elementwise(const Pool& pool);
   graph::Val binary(const Pool& pool);
   graph::Val product(const Pool& pool);

@@ -7,7 +7,7 @@ namespace {
 
 using namespace graph;  // NOLINT
 
-using Body = std::shared_ptr<const GraphDef>;
+using Subgraph = std::shared_ptr<const GraphDef>;
 
 ValueDef floats(const std::string& name, std::vector<DimDef> dims) {
   return tensor_value(name, DType::float32, std::move(dims));

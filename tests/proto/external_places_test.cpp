@@ -97,7 +97,7 @@ std::vector<Place> places() {
        [=](const Entries& e) {
          return model(7, inside(1, body(inside(1, body(inside(15, sparse(e, false)))))));
        }},
-      {"one of several bodies",
+      {"one of several subgraphs",
        [](const Entries& e) {
          return model(7, inside(1, node_with(attribute(10, 11, inside(5, external(e))))));
        }},

@@ -15,9 +15,9 @@ using test::Wire;
 
 namespace {
 
-using Ints = std::vector<std::int64_t>;
+using Int64s = std::vector<std::int64_t>;
 
-Wire integers(const Ints& dims, const Ints& values) {
+Wire integers(const Int64s& dims, const Int64s& values) {
   Wire tensor;
   for (const auto extent : dims) tensor.number(1, static_cast<std::uint64_t>(extent));
   tensor.number(2, 7);
@@ -26,8 +26,9 @@ Wire integers(const Ints& dims, const Ints& values) {
 }
 
 // `count` values of 1, at `indices`, in a tensor of shape `dims`.
-Wire sparse(std::int64_t count, const Ints& index_dims, const Ints& indices, const Ints& dims) {
-  Wire values = integers({count}, Ints(static_cast<std::size_t>(count), 1));
+Wire sparse(std::int64_t count, const Int64s& index_dims, const Int64s& indices,
+            const Int64s& dims) {
+  Wire values = integers({count}, Int64s(static_cast<std::size_t>(count), 1));
   Wire out = Wire().message(1, values.block(8, "culprit"));
   out.message(2, integers(index_dims, indices));
   for (const auto extent : dims) out.number(3, static_cast<std::uint64_t>(extent));
@@ -50,7 +51,7 @@ TEST_CASE("both forms of indices say where the values are") {
   const Tensor pairs = densify(load(sparse(2, {2, 2}, {0, 1, 1, 2}, {2, 3})));
   CHECK(linear.identical(pairs));
   const auto values = linear.values<std::int64_t>();
-  CHECK(Ints(values.begin(), values.end()) == Ints{0, 1, 0, 0, 0, 1});
+  CHECK(Int64s(values.begin(), values.end()) == Int64s{0, 1, 0, 0, 0, 1});
   CHECK(densify(load(sparse(0, {0}, {}, {2}))).size() == 2);
   CHECK(densify(load(sparse(0, {0, 2}, {}, {0, 4}))).size() == 0);
 }

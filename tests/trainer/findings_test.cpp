@@ -67,7 +67,7 @@ TEST_CASE("what is wrong with tensors and what is wrong with the graph is told t
        {"needs 8 bytes in raw_data, there are 3, in tensor 'bad_w', in graph 'main'",
         "there are 9, in tensor 'bad_v', in graph 'step'",
         "node 'node_b' ('Relu') reads 'lost', which is not defined", "'Frobnicate'",
-        "update binding of 'w1' to 'nothing', which is no graph output, in training_info 0"}) {
+        "update binding of 'w1' to 'nothing', which is not a graph output, in training_info 0"}) {
     CHECK_THAT(text, Catch::Contains(rule));
   }
   CHECK(std::count(text.begin(), text.end(), '\n') == 4);

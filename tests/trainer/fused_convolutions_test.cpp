@@ -12,7 +12,7 @@
 namespace ondine::test {
 namespace {
 
-using Ints = std::vector<std::int64_t>;
+using Int64s = std::vector<std::int64_t>;
 
 // Convolutions with normalization, bounds, a residual sum, a bias and a pointwise one.
 class Network {
@@ -48,7 +48,7 @@ class Network {
                    std::int64_t kernel, bool bias = false) {
     std::vector<std::string> inputs{x, random(name + ".w", {out, in, kernel, kernel})};
     if (bias) inputs.push_back(random(name + ".b", {out}));
-    return b_.node("Conv", inputs, {{"pads", Ints(4, kernel / 2)}});
+    return b_.node("Conv", inputs, {{"pads", Int64s(4, kernel / 2)}});
   }
   std::string normal(const std::string& x, const std::string& name, std::int64_t channels) {
     return b_.node(

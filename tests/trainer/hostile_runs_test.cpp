@@ -18,7 +18,7 @@ using graph::NodeDef;
 
 namespace {
 
-using Ints = std::vector<std::int64_t>;
+using Int64s = std::vector<std::int64_t>;
 
 ModelDef one_node(NodeDef it, std::vector<graph::ValueDef> inputs, graph::ValueDef output) {
   ModelDef model;
@@ -57,7 +57,7 @@ std::string refusal(const ModelDef& def, const NamedValues& feeds, ErrorCode cod
   }
 }
 
-Tensor vector_of(const Ints& values) {
+Tensor vector_of(const Int64s& values) {
   return Tensor::of<std::int64_t>({static_cast<std::int64_t>(values.size())}, values);
 }
 
@@ -150,11 +150,13 @@ TEST_CASE("pads beyond the limits are refused before anything is prepared for th
 TEST_CASE("a window of any extent takes the time of what it covers") {
   const std::int64_t half = std::int64_t{1} << 40;
   const std::string op = GENERATE("AveragePool", "MaxPool", "LpPool");
-  const ModelDef model = one_node(
-      node(op, {"x"}, {"y"},
-           {{"kernel_shape", Ints{2 * half}}, {"pads", Ints{half, half}}, {"strides", Ints{2}}}),
-      {floats("x", {std::int64_t{1}, std::int64_t{1}, std::int64_t{4}})},
-      floats("y", {"N", "C", "M"}));
+  const ModelDef model =
+      one_node(node(op, {"x"}, {"y"},
+                    {{"kernel_shape", Int64s{2 * half}},
+                     {"pads", Int64s{half, half}},
+                     {"strides", Int64s{2}}}),
+               {floats("x", {std::int64_t{1}, std::int64_t{1}, std::int64_t{4}})},
+               floats("y", {"N", "C", "M"}));
   Model loaded = Model::load(encode(model), narrow());
   const auto y = loaded.infer(
       NamedValues{{"x", Tensor::of<float>({1, 1, 4}, std::array{1.0F, 2.0F, 3.0F, 6.0F})}});

@@ -12,7 +12,7 @@
 namespace ondine::test {
 namespace {
 
-using Ints = std::vector<std::int64_t>;
+using Int64s = std::vector<std::int64_t>;
 constexpr std::size_t n = 4;
 constexpr double epsilon = 1e-3;
 using Matrix = std::array<std::array<double, n>, n>;
@@ -23,10 +23,10 @@ Model load(const char* averaged, std::int64_t axis) {
   b.input("x", DType::float32, {4, 4});
   b.input("z", DType::float32, {4, 4});
   b.initializer("epsilon", Tensor::scalar(static_cast<float>(epsilon)));
-  const std::string mean = b.node("ReduceMean", {averaged}, {{"axes", Ints{-1}}});
+  const std::string mean = b.node("ReduceMean", {averaged}, {{"axes", Int64s{-1}}});
   const std::string d = b.node("Sub", {"x", mean});
   const std::string square = b.node("Mul", {d, d});
-  const std::string variance = b.node("ReduceMean", {square}, {{"axes", Ints{axis}}});
+  const std::string variance = b.node("ReduceMean", {square}, {{"axes", Int64s{axis}}});
   const std::string root = b.node("Sqrt", {b.node("Add", {variance, "epsilon"})});
   b.output(b.node("Div", {d, root}, {}, "y"), DType::float32, {4, 4});
   return Model::load(b.bytes());

@@ -14,7 +14,7 @@
 namespace ondine::test {
 namespace {
 
-using Ints = std::vector<std::int64_t>;
+using Int64s = std::vector<std::int64_t>;
 constexpr std::int64_t steps = 5;
 constexpr std::int64_t width = 8;
 
@@ -36,12 +36,12 @@ class Composer {
                  ModelBuilder::Attributes attributes = {}) {
     return b_.node(name, std::move(inputs), std::move(attributes));
   }
-  std::string shape(const Ints& dims) {
+  std::string shape(const Int64s& dims) {
     return b_.initializer("shape" + std::to_string(++seed_),
                           Tensor::of<std::int64_t>({static_cast<std::int64_t>(dims.size())}, dims));
   }
   std::string mean(const std::string& x) {
-    if (opset_ < 18) return op("ReduceMean", {x}, {{"axes", Ints{-1}}});
+    if (opset_ < 18) return op("ReduceMean", {x}, {{"axes", Int64s{-1}}});
     const std::string axes = "axes" + std::to_string(++seed_);
     b_.initializer(axes, Tensor::of<std::int64_t>({1}, {-1}));
     return op("ReduceMean", {x, axes});
@@ -57,7 +57,7 @@ class Composer {
     return op("Add", {op("MatMul", {x, random({width, width})}), random({width})});
   }
   std::string attention(const std::string& x, const std::string& mask) {
-    const auto heads = [&](const Ints& perm) {
+    const auto heads = [&](const Int64s& perm) {
       const std::string split = shape({0, 0, 2, 4});
       return op("Transpose", {op("Reshape", {linear(x), split})}, {{"perm", perm}});
     };
@@ -67,7 +67,7 @@ class Composer {
     const std::string mixed =
         op("MatMul", {op("Softmax", {scores}, {{"axis", std::int64_t{-1}}}), heads({0, 2, 1, 3})});
     return op("Reshape",
-              {op("Transpose", {mixed}, {{"perm", Ints{0, 2, 1, 3}}}), shape({0, 0, 8})});
+              {op("Transpose", {mixed}, {{"perm", Int64s{0, 2, 1, 3}}}), shape({0, 0, 8})});
   }
   std::string gelu(const std::string& x) {
     const std::string erf = op("Erf", {op("Div", {x, number(std::sqrt(2.0))})});

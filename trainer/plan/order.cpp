@@ -218,7 +218,8 @@ std::size_t bytes_of(const Type& type) {
 bool may_overwrite(const Graph& graph, const Node& node, const InPlace& pair) {
   const Type& from = graph[pair.input].type;
   const Type& to = graph[pair.value].type;
-  if (from.dtype != to.dtype || !(from.shape() == to.shape()) || !node.bodies.empty()) return false;
+  if (from.dtype != to.dtype || !(from.shape() == to.shape()) || !node.subgraphs.empty())
+    return false;
   if (std::count(node.inputs.begin(), node.inputs.end(), pair.input) != 1) return false;
   return may_alias(node, position(node.inputs, pair.input), position(node.outputs, pair.value));
 }

@@ -190,7 +190,7 @@ void repeat(Graph& graph, const Lifetimes& lives, const Choice& choice) {
       }
     };
     rename(node.inputs);
-    for (Body& body : node.bodies) rename(body.captures);
+    for (Subgraph& body : node.subgraphs) rename(body.captures);
   }
   graph.nodes.insert(graph.nodes.begin() + static_cast<std::ptrdiff_t>(choice.next_use),
                      std::make_move_iterator(added.begin()), std::make_move_iterator(added.end()));

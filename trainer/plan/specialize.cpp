@@ -24,7 +24,7 @@ bool outputs_constant(const Node& node, const Graph& graph) {
 }
 
 bool can_compute_now(const Node& node, const Graph& graph) {
-  if (node.op->traits.random || !node.bodies.empty() || node.op->bind == nullptr) return false;
+  if (node.op->traits.random || !node.subgraphs.empty() || node.op->bind == nullptr) return false;
   const bool inputs_known = std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
     return id == no_value || graph[id].constant.defined();
   });
@@ -69,7 +69,7 @@ void drop_unneeded(Graph& graph) {
 }  // namespace
 
 bool is_static(const Node& node, const Graph& graph) {
-  if (!node.bodies.empty()) return false;
+  if (!node.subgraphs.empty()) return false;
   const auto fixed = [&](ValueId id) {
     return id == no_value || has_fixed_elements(graph[id].type);
   };

@@ -24,8 +24,8 @@ class StaticBind final : public BindContext {
     return nullptr;
   }
   void request_workspace(std::size_t bytes) override { bytes_ = std::max(bytes_, bytes); }
-  BodyRunner* body(std::size_t) override {
-    fail(ErrorCode::internal, "a node with bodies is never static");
+  SubgraphRunner* body(std::size_t) override {
+    fail(ErrorCode::internal, "a node with subgraphs is never static");
   }
   const Limits& limits() const override { return *limits_; }
   int threads() const override { return threads_; }

@@ -31,9 +31,9 @@ TEST_CASE("errors about the model become findings, others pass through") {
   Findings findings;
   CHECK(findings.collect([] {}));
   CHECK_FALSE(findings.collect([] {
-    with_context([] { fail(ErrorCode::mismatch, "extents differ"); }, [] { return "node 'a'"; });
+    with_context([] { fail(ErrorCode::mismatch, "dims differ"); }, [] { return "node 'a'"; });
   }));
-  CHECK(findings.texts() == std::vector<std::string>{"extents differ, in node 'a'"});
+  CHECK(findings.texts() == std::vector<std::string>{"dims differ, in node 'a'"});
   CHECK_THROWS_AS(findings.collect([] { fail(ErrorCode::io, "disk"); }), Error);
   CHECK_THROWS_AS(findings.collect([] { fail(ErrorCode::internal, "defect"); }), Error);
 }

@@ -48,7 +48,7 @@ TEST_CASE("values have one definition, before they are read") {
   expect(model, "defines 'w', the name of an initializer");
   model = sample_model();
   model.graph.initializers.push_back(initializer("w", {3, 4}));
-  expect(model, "initializer 'w' is there twice");
+  expect(model, "initializer 'w' is defined twice");
   model = sample_model();
   model.graph.outputs.push_back(value("z"));
   expect(model, "graph output 'z' is not defined");
@@ -105,7 +105,7 @@ TEST_CASE("attributes are known, unique, complete and of their type") {
   expect(model, "of type FLOAT, the operator needs INT");
   nodes = {
       node("Concat", {"x", "w"}, {"y"}, {{"axis", std::int64_t{0}}, {"axis", std::int64_t{1}}})};
-  expect(model, "attribute 'axis' twice");
+  expect(model, "duplicate attribute 'axis'");
   nodes = {node("Relu", {"x"}, {"y"}, {{"slope", 1.0F}})};
   expect(model, "attribute 'slope', which the operator does not have");
   nodes = {node("Relu", {"x"}, {"y"}, {{"__tool", 1.0F}})};
@@ -119,9 +119,9 @@ TEST_CASE("all operators that nobody has are named at once") {
                        node("Foo", {"b"}, {"c"}), node("RotaryEmbedding", {"c", "c", "c"}, {"y"})};
   const auto text = findings_of(model);
   CHECK_THAT(text, Contains("missing operators:"));
-  CHECK_THAT(text, Contains("'Foo' of 'ai.onnx' version 21, which has no operator of this name"));
-  CHECK_THAT(text, Contains("'Bar' of 'my.own' version 3, an operator set that is not known"));
-  CHECK_THAT(text, Contains("where it comes with version 23"));
+  CHECK_THAT(text, Contains("'Foo' of 'ai.onnx' version 21, which does not define it"));
+  CHECK_THAT(text, Contains("'Bar' of 'my.own' version 3, an unknown operator set"));
+  CHECK_THAT(text, Contains("which defines it from version 23"));
   CHECK(std::count(text.begin(), text.end(), '\n') == 1);
 
   model.graph.nodes = {node("Upsample", {"x", "w"}, {"y"})};
@@ -155,7 +155,7 @@ TEST_CASE("nested graphs see outer names, do not hide them, and not those of the
   changed.inputs = {value("x")};
   with(changed);
   expect(model, "graph input 'x' has the name of an input of outside");
-  expect(model, "has a graph 'else_branch' with 1 inputs, it needs 0");
+  expect(model, "has a graph 'else_branch' with 1 inputs, the operator needs 0");
   changed = else_branch;
   changed.outputs.push_back(value("x"));
   with(changed);
@@ -174,12 +174,12 @@ TEST_CASE("up to IR 3 nested graphs list initializers behind their inputs, later
   loop.nodes = {node("Identity", {"c"}, {"c_out"}), node("Add", {"v", "k"}, {"v_out"})};
   loop.outputs = {value("c_out", {}, DType::boolean), value("v_out")};
   model.graph.nodes = {node("Loop", {"", "", "x"}, {"y"}, {{"body", body(loop)}})};
-  expect(model, "initializer 'k' has the name of an input of a nested graph");
+  expect(model, "initializer 'k' has the name of an input of a subgraph");
   model.ir_version = 3;
   CHECK(findings_of(model) == "");
   std::swap(loop.inputs[2], loop.inputs[3]);
   model.graph.nodes = {node("Loop", {"", "", "x"}, {"y"}, {{"body", body(loop)}})};
-  expect(model, "input 'v' of a nested graph follows the initializer 'k'");
+  expect(model, "input 'v' of a subgraph follows the initializer 'k'");
 }
 
 TEST_CASE("bounds hold for nesting, names, ranks and weights") {

@@ -108,7 +108,7 @@ TEST_CASE("siblings of wrong bindings") {
          {[](ModelDef& m) {
             m.training[0].initialization_binding.push_back({"w", "w0"});
           },
-          {"initialization binding of 'w' is there twice"}},
+          {"initialization binding of 'w' is defined twice"}},
          {[](ModelDef& m) {
             m.training[0].initialization->outputs[0] = value("w0", {std::int64_t{3}});
           },
@@ -190,11 +190,11 @@ TEST_CASE("siblings of a wrong Gradient") {
                {[](ModelDef& m) {
                   gradient(m)[0] = {"xs", Strings{"inner"}};
                 },
-                {"names 'inner' in xs, which is not visible"}},
+                {"names 'inner' in xs, which is not defined before the node"}},
                {[](ModelDef& m) {
                   gradient(m)[1] = {"y", std::string("inner")};
                 },
-                {"names 'inner' in y, which is not visible"}},
+                {"names 'inner' in y, which is not defined before the node"}},
                {[](ModelDef& m) {
                   gradient(m)[1] = {"y", std::string()};
                 },
@@ -202,11 +202,11 @@ TEST_CASE("siblings of a wrong Gradient") {
                {[](ModelDef& m) {
                   gradient(m)[1] = {"y", std::string("dw")};
                 },
-                {"names 'dw' in y, which is not visible"}},
+                {"names 'dw' in y, which is not defined before the node"}},
                {[](ModelDef& m) {
                   gradient(m).push_back({"zs", Strings{"nothing"}});
                 },
-                {"names 'nothing' in zs, which is not visible"}},
+                {"names 'nothing' in zs, which is not defined before the node"}},
                {[](ModelDef& m) {
                   gradient(m).push_back({"zs", Strings{"w"}});
                 },
@@ -254,17 +254,17 @@ TEST_CASE("siblings of wrong functions") {
        {[](ModelDef& m) {
           m.functions[0].outputs = {"b", "b"};
         },
-        {"has output 'b' twice"}},
+        {"has duplicate output 'b'"}},
        {[](ModelDef& m) {
           m.functions[0].attributes = {"k", "k"};
         },
-        {"has attribute 'k' twice"}},
+        {"has duplicate attribute 'k'"}},
        {[](ModelDef& m) { m.functions[0].attributes = {""}; }, {"attribute without a name"}},
        {[](ModelDef& m) {
           m.functions[0].attributes = {"k"};
           m.functions[0].defaults = {{"k", 1.0F}};
         },
-        {"has attribute 'k' twice"}},
+        {"has duplicate attribute 'k'"}},
        {[](ModelDef& m) { m.functions[0].nodes[0].outputs = {"a"}; }, {"'a'", "'double_it'"}},
        {[](ModelDef& m) { m.functions[0].nodes.push_back(m.functions[0].nodes[0]); },
         {"defines 'b'", "'double_it'"}},

@@ -20,13 +20,13 @@ TEST_CASE("bindings have known, unique keys and graph outputs of the variable's 
   const auto base = sample_training_model();
   auto model = base;
   model.training[0].update_binding.push_back({"w", "y"});
-  expect(model, "update binding of 'w' is there twice");
+  expect(model, "update binding of 'w' is defined twice");
   model = base;
   model.training[0].update_binding = {{"x", "w_new"}};
-  expect(model, "update binding of 'x', which is no initializer");
+  expect(model, "update binding of 'x', which is not an initializer");
   model = base;
   model.training[0].update_binding = {{"w", "dw"}};
-  expect(model, "update binding of 'w' to 'dw', which is no graph output");
+  expect(model, "update binding of 'w' to 'dw', which is not a graph output");
   model = base;
   model.training[0].update_binding = {{"w", "y"}};
   CHECK(findings_of(model) == "");
@@ -96,9 +96,9 @@ TEST_CASE("Gradient names tensors that are visible, floating and independent") {
   auto model = base;
   auto& gradient = model.training[0].algorithm->nodes[0];
   gradient.attributes = xs_y({"nothing"}, "y");
-  expect(model, "names 'nothing' in xs, which is not visible");
+  expect(model, "names 'nothing' in xs, which is not defined before the node");
   gradient.attributes = xs_y({"w"}, "w_new");
-  expect(model, "names 'w_new' in y, which is not visible");
+  expect(model, "names 'w_new' in y, which is not defined before the node");
   gradient.attributes = xs_y({"w", "x"}, "y");
   expect(model, "has 1 inputs for 2 xs and 0 zs");
   gradient.inputs = {"w", "w"};
@@ -110,7 +110,7 @@ TEST_CASE("Gradient names tensors that are visible, floating and independent") {
   gradient.outputs = {"dw", ""};
   CHECK(findings_of(model) == "");
   gradient.attributes = xs_y({"y", "w"}, "y");
-  expect(model, "names 'y' in xs, which is computed from 'w', another of them");
+  expect(model, "names 'y' in xs, which depends on 'w', another x");
   model.graph.inputs[0] = value("x", {std::int64_t{2}}, DType::int32);
   gradient.attributes = xs_y({"w", "x"}, "y");
   expect(model, "names 'x' in xs, whose elements are int32");
@@ -128,7 +128,7 @@ TEST_CASE("Gradient's tensors depend on each other through branches too") {
   auto& gradient = model.training[0].algorithm->nodes[0];
   gradient.inputs = {"w", "h"};
   gradient.attributes = xs_y({"w", "h"}, "y");
-  expect(model, "names 'h' in xs, which is computed from 'w'");
+  expect(model, "names 'h' in xs, which depends on 'w'");
 }
 
 TEST_CASE("optimizers take whole groups of tensors") {
@@ -146,7 +146,7 @@ TEST_CASE("optimizers take whole groups of tensors") {
   nodes[1] = momentum({"r", "r", "w", "dw", "w"}, {"w_new", "v_new"});
   CHECK(findings_of(model) == "");
   nodes[1] = momentum({"r", "r", "w", "dw"}, {"w_new"});
-  expect(model, "has 2 tensors after R and T, they must be a multiple of 3");
+  expect(model, "has 2 tensors after R and T, not a multiple of 3");
   nodes[1] = momentum({"r", "r", "w", "dw", "w"}, {"w_new", "v_new", "h_new"});
   expect(model, "has 3 outputs, for 3 tensors there are 2");
 }

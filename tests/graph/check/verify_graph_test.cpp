@@ -31,7 +31,7 @@ TEST_CASE("a graph has one source for each value, before its readers, with ids i
   CHECK_THAT(defect(broken), Catch::Contains("before it is defined"));
   broken = toy.graph;
   broken.nodes[1].outputs = broken.nodes[0].outputs;
-  CHECK_THAT(defect(broken), Catch::Contains("is defined again"));
+  CHECK_THAT(defect(broken), Catch::Contains("is defined twice"));
   broken = toy.graph;
   broken.nodes[0].inputs[0] = 99;
   CHECK_THAT(defect(broken), Catch::Contains("value id 99 is outside"));
@@ -42,7 +42,7 @@ TEST_CASE("a graph has one source for each value, before its readers, with ids i
   broken[y.id()].type = {};
   CHECK_THAT(defect(broken), Catch::Contains("has no type"));
   broken = toy.graph;
-  broken.nodes[0].bodies.push_back({"body", nullptr, {}});
+  broken.nodes[0].subgraphs.push_back({"body", nullptr, {}});
   CHECK_THAT(defect(broken), Catch::Contains("has no graph"));
 }
 

@@ -31,13 +31,13 @@ TEST_CASE("captures that a body does not read go with what computes them") {
   body.outputs = {inner.node("Identity", {inner.value(body.inputs[1])}).id()};
   Node call;
   call.op = &toy_call;
-  call.bodies = {{"body", std::make_shared<Graph>(body), {unneeded.id(), needed.id()}}};
+  call.subgraphs = {{"body", std::make_shared<Graph>(body), {unneeded.id(), needed.id()}}};
   call.outputs = {toy.graph.add_temporary("called")};
   b.append(call);
   toy.output(b.value(call.outputs[0]));
   CHECK(toy.run(remove_dead_nodes));
   CHECK(toy.ops() == Ops{"Plus", "Call"});
-  const Body& left = toy.graph.nodes[1].bodies[0];
+  const Subgraph& left = toy.graph.nodes[1].subgraphs[0];
   CHECK(left.captures == std::vector<ValueId>{needed.id()});
   CHECK(left.graph->inputs.size() == 1);
   CHECK(left.graph->nodes.size() == 1);
@@ -167,10 +167,10 @@ TEST_CASE("nodes that return their input go") {
   CHECK(toy.graph.nodes[2].inputs == std::vector<ValueId>{on.id()});
 }
 
-TEST_CASE("a view of open extents is no identity for certain") {
+TEST_CASE("a view with dynamic dims may not be an identity") {
   for (const bool named : {false, true}) {
     ToyGraph toy;
-    const Dim open = named ? Dim::named(0) : Dim();
+    const Dim open = named ? Dim::symbolic(0) : Dim();
     const auto id = toy.graph.add_value("n", Type::tensor(DType::float32, Dims{open, 2}));
     toy.graph.inputs.push_back(id);
     auto& b = toy.builder;

@@ -50,7 +50,7 @@ inline const graph::OpDef toy_transpose{
 inline const graph::OpDef toy_call{.name = "Call",
                                    .infer =
                                        [](graph::InferContext& context) {
-                                         context.set_output(0, context.infer_body(0, {}).at(0));
+                                         context.set_output(0, context.infer_subgraph(0, {}).at(0));
                                        },
                                    .bind = bind_nothing};
 

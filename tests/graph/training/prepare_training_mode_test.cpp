@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <set>
+#include <string>
 
+#include "core/message.h"
 #include "graph/training/prepare_parameters.h"
 #include "tests/graph/training/small_network.h"
 
@@ -143,4 +145,35 @@ TEST_CASE("old versions get the nodes that they have") {
   require_single_assignment(older);
   CHECK(find_op(*older.training[0].algorithm, "Dropout") == nullptr);
   CHECK(find_op(*older.training[0].algorithm, "RandomUniformLike") != nullptr);
+}
+
+TEST_CASE("functions that call each other many times are searched once each") {
+  // 2^50 calls when inlined.
+  constexpr int levels = 50;
+  ModelDef model = network();
+  NodeDef& relu = model.graph.nodes[2];
+  const std::string last_op = GENERATE("Relu", "Dropout");
+  relu.op = "f0";
+  relu.domain = "local";
+  for (int i = 0; i < levels; ++i) {
+    const std::string callee = i + 1 < levels ? cat("f", i + 1) : last_op;
+    FunctionDef& function = model.functions.emplace_back();
+    function.name = cat("f", i);
+    function.domain = "local";
+    function.inputs = {"a"};
+    function.outputs = {"c"};
+    function.nodes = {named_node(callee, {"a"}, {"b"}), named_node(callee, {"b"}, {"c"})};
+    if (i + 1 < levels) {
+      for (NodeDef& node : function.nodes) node.domain = "local";
+    }
+    function.opsets = {{"", 17}, {"local", 1}};
+  }
+  model.opsets.push_back({"local", 1});
+  if (last_op == "Relu") {
+    prepare(model, {});
+    CHECK(find_op(*model.training[0].algorithm, "Dropout") != nullptr);
+  } else {
+    CHECK_THROWS_WITH(prepare(model, {}), Catch::Contains("training mode of Dropout inside node "
+                                                          "'node_r' (f0)"));
+  }
 }

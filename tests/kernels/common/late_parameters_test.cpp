@@ -16,7 +16,7 @@ using namespace ondine::graph;  // NOLINT
 
 namespace {
 
-using Ints = std::vector<std::int64_t>;
+using Int64s = std::vector<std::int64_t>;
 
 // Binds without showing the elements of any input: what a plan does for parameters that are
 // computed in the call.
@@ -29,7 +29,7 @@ class BlindBind final : public BindContext {
   const Type& output_type(std::size_t i) const override { return (*outputs_)[i]; }
   const Tensor* constant(std::size_t) const override { return nullptr; }
   void request_workspace(std::size_t bytes) override { workspace = std::max(workspace, bytes); }
-  BodyRunner* body(std::size_t) override { return nullptr; }
+  SubgraphRunner* body(std::size_t) override { return nullptr; }
   const Limits& limits() const override { return limits_; }
 
   std::size_t workspace = 0;

@@ -1,8 +1,8 @@
 // Derivatives through loops that carry sequences and optionals, and tensors that change shape.
 #include <catch2/catch.hpp>
 
-#include "graph/contract/body_builder.h"
 #include "graph/contract/ops.h"
+#include "graph/contract/subgraph_builder.h"
 #include "tests/support/op_harness.h"
 
 using namespace ondine;
@@ -32,7 +32,7 @@ struct LoopBody {
     return control_node(b, "Loop", inputs, {body.finish("body", results)}, outputs);
   }
 
-  BodyBuilder body;
+  SubgraphBuilder body;
   Val i, go_on;
   std::vector<Val> carried;
 };
@@ -128,18 +128,18 @@ TEST_CASE("a sequence that leaves an If has a derivative") {
   check_gradient(
       [](Builder& b, std::span<const Val> x) -> std::vector<Val> {
         const Val rows = b.node("SplitToSequence", {x[0]});
-        std::vector<Body> bodies;
+        std::vector<Subgraph> subgraphs;
         for (const bool first : {true, false}) {
-          BodyBuilder branch(b);
+          SubgraphBuilder branch(b);
           const Val inside = branch.capture(rows);
           const Val row = branch.builder().node("SequenceAt", {inside, branch.builder().int64(1)});
           const std::array out{first ? branch.builder().node("SequenceInsert", {inside, row * row})
                                      : branch.builder().node("SequenceErase", {inside})};
-          bodies.push_back(branch.finish(first ? "then_branch" : "else_branch", out));
+          subgraphs.push_back(branch.finish(first ? "then_branch" : "else_branch", out));
         }
         const Val sum = reduce_sum(x[0], {}, false);
         const std::array condition{greater(sum, scalar_like(sum, 0))};
-        const Val chosen = control_node(b, "If", condition, bodies, 1)[0];
+        const Val chosen = control_node(b, "If", condition, subgraphs, 1)[0];
         const Val all = b.node("ConcatFromSequence", {chosen}, {{"axis", std::int64_t{0}}});
         return {all * all};
       },
@@ -150,20 +150,20 @@ TEST_CASE("a Scan has derivatives by its states, its inputs and what its body ca
   const std::int64_t backwards = GENERATE(0, 1);
   check_gradient(
       [backwards](Builder& b, std::span<const Val> x) -> std::vector<Val> {
-        BodyBuilder body(b);
+        SubgraphBuilder body(b);
         const Type row = Type::tensor(DType::float64, Dims{Dim()});
         const Val state = body.add_formal("s", row);
         const Val slice_of_x = body.add_formal("x", row);
         const Val next = unary("Tanh", state * slice_of_x + body.capture(x[2]));
         const std::array out{next, next * slice_of_x};
         const std::array inputs{x[0], x[1]};
-        using Ints = std::vector<std::int64_t>;
+        using Int64s = std::vector<std::int64_t>;
         return control_node(b, "Scan", inputs, {body.finish("body", out)}, 2,
                             {{"num_scan_inputs", std::int64_t{1}},
-                             {"scan_input_axes", Ints{1}},
-                             {"scan_input_directions", Ints{backwards}},
-                             {"scan_output_axes", Ints{1}},
-                             {"scan_output_directions", Ints{backwards}}});
+                             {"scan_input_axes", Int64s{1}},
+                             {"scan_input_directions", Int64s{backwards}},
+                             {"scan_output_axes", Int64s{1}},
+                             {"scan_output_directions", Int64s{backwards}}});
       },
       {random_tensor({2}, 1), random_tensor({2, 3}, 2), random_tensor({2}, 3)});
 }
@@ -173,7 +173,7 @@ TEST_CASE(
   check_gradient(
       [](Builder& b, std::span<const Val> x) -> std::vector<Val> {
         const Val rows = b.node("SplitToSequence", {x[0]}, {{"keepdims", std::int64_t{0}}});
-        BodyBuilder body(b);
+        SubgraphBuilder body(b);
         const Type row = Type::tensor(DType::float64, Dims{Dim()});
         const Val element = body.add_formal("row", row);
         const Val factor = body.add_formal("factor", row);

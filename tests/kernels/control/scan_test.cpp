@@ -14,7 +14,7 @@ using namespace ondine::test;
 
 namespace {
 
-using Ints = std::vector<std::int64_t>;
+using Int64s = std::vector<std::int64_t>;
 
 Tensor cumulated(const std::string& op, const Tensor& x, std::int64_t axis, bool exclusive,
                  bool reverse) {
@@ -35,13 +35,13 @@ TEST_CASE("CumSum and CumProd combine all elements up to each one") {
         const bool reverse = option / 2 == 1;
         const auto at = static_cast<std::size_t>(axis < 0 ? 2 : axis);
         std::vector<double> want;
-        for_each_index(x.shape(), [&](const Ints& index) {
+        for_each_index(x.shape(), [&](const Int64s& index) {
           double value = op == "CumSum" ? 0 : 1;
           for (std::int64_t j = 0; j < x.shape()[at]; ++j) {
             const std::int64_t i = index[at];
             if (exclusive && j == i) continue;
             if (reverse ? j < i : j > i) continue;
-            Ints other = index;
+            Int64s other = index;
             other[at] = j;
             const double element = x.values<double>()[position(x.shape(), other)];
             value = op == "CumSum" ? value + element : value * element;

@@ -1,5 +1,5 @@
-#include "graph/contract/body_builder.h"
 #include "graph/contract/ops.h"
+#include "graph/contract/subgraph_builder.h"
 #include "graph/evaluate/graph_runner.h"
 #include "tests/kernels/text/texts.h"
 
@@ -19,7 +19,7 @@ std::vector<Value> map_sum(const std::vector<Tensor>& elements, const Value& oth
   graph.inputs = {
       graph.add_temporary("x", Type::sequence(Type::tensor(DType::float32, Dims{Dim()}))),
       graph.add_temporary("y", type_of(other))};
-  BodyBuilder body(builder);
+  SubgraphBuilder body(builder);
   const Val a = body.add_formal("a", Type::tensor(DType::float32, Dims{Dim()}));
   const Val b = body.add_formal("b", Type::tensor(DType::float32, Dims{Dim()}));
   const std::vector<Val> outputs{a + b, shape_of(a)};

@@ -71,7 +71,7 @@ Tensor conv_transpose(const Tensor& x, const Tensor& w, const Shape& y_shape, co
   return y;
 }
 
-using Ints = std::vector<std::int64_t>;
+using Int64s = std::vector<std::int64_t>;
 
 struct ConvCase {
   Shape x, w, y;
@@ -87,28 +87,28 @@ const std::vector<ConvCase>& conv_cases() {
        {6, 2, 3, 3},
        {2, 6, 3, 3},
        {2, {2, 2}, {1, 1}, {1, 1}},
-       {{"group", 2L}, {"strides", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}}},
+       {{"group", 2L}, {"strides", Int64s{2, 2}}, {"pads", Int64s{1, 1, 1, 1}}}},
       {{1, 3, 6, 6},
        {3, 1, 3, 3},
        {1, 3, 6, 5},
        {3, {1, 1}, {2, 1}, {1, 0}},
-       {{"group", 3L}, {"dilations", Ints{2, 1}}, {"pads", Ints{1, 0, 3, 1}}}},
+       {{"group", 3L}, {"dilations", Int64s{2, 1}}, {"pads", Int64s{1, 0, 3, 1}}}},
       {{1, 2, 3, 4, 4}, {2, 2, 2, 2, 3}, {1, 2, 2, 3, 2}, {1, {1, 1, 1}, {1, 1, 1}, {0, 0, 0}}, {}},
       {{1, 1, 5, 5},
        {1, 1, 2, 2},
        {1, 1, 3, 3},
        {1, {2, 2}, {1, 1}, {0, 0}},
-       {{"auto_pad", std::string("SAME_UPPER")}, {"strides", Ints{2, 2}}}},
+       {{"auto_pad", std::string("SAME_UPPER")}, {"strides", Int64s{2, 2}}}},
       {{1, 1, 6, 6},
        {1, 1, 3, 3},
        {1, 1, 3, 3},
        {1, {2, 2}, {1, 1}, {1, 1}},
-       {{"auto_pad", std::string("SAME_LOWER")}, {"strides", Ints{2, 2}}}},
+       {{"auto_pad", std::string("SAME_LOWER")}, {"strides", Int64s{2, 2}}}},
       {{1, 1, 6, 6},
        {1, 1, 3, 3},
        {1, 1, 2, 2},
        {1, {2, 2}, {1, 1}, {0, 0}},
-       {{"auto_pad", std::string("VALID")}, {"strides", Ints{2, 2}}}},
+       {{"auto_pad", std::string("VALID")}, {"strides", Int64s{2, 2}}}},
   };
   return cases;
 }
@@ -120,35 +120,35 @@ const std::vector<ConvCase>& transpose_cases() {
        {2, 2, 3, 3},
        {1, 2, 7, 7},
        {1, {2, 2}, {1, 1}, {0, 0}},
-       {{"strides", Ints{2, 2}}}},
+       {{"strides", Int64s{2, 2}}}},
       {{1, 4, 3, 3},
        {4, 1, 3, 3},
        {1, 2, 6, 5},
        {2, {2, 2}, {1, 1}, {1, 1}},
        {{"group", 2L},
-        {"strides", Ints{2, 2}},
-        {"pads", Ints{1, 1, 1, 1}},
-        {"output_padding", Ints{1, 0}}}},
+        {"strides", Int64s{2, 2}},
+        {"pads", Int64s{1, 1, 1, 1}},
+        {"output_padding", Int64s{1, 0}}}},
       {{1, 1, 3, 3},
        {1, 2, 3, 3},
        {1, 2, 10, 8},
        {1, {3, 2}, {1, 1}, {0, 0}},
-       {{"strides", Ints{3, 2}}, {"output_shape", Ints{10, 8}}}},
+       {{"strides", Int64s{3, 2}}, {"output_shape", Int64s{10, 8}}}},
       {{1, 1, 3, 3},
        {1, 2, 3, 3},
        {1, 2, 6, 6},
        {1, {2, 2}, {1, 1}, {0, 0}},
-       {{"strides", Ints{2, 2}}, {"auto_pad", std::string("SAME_UPPER")}}},
+       {{"strides", Int64s{2, 2}}, {"auto_pad", std::string("SAME_UPPER")}}},
       {{1, 1, 3, 3},
        {1, 1, 2, 2},
        {1, 1, 5, 5},
        {1, {1, 1}, {2, 2}, {0, 0}},
-       {{"dilations", Ints{2, 2}}}},
+       {{"dilations", Int64s{2, 2}}}},
       {{1, 1, 2, 2, 2},
        {1, 1, 2, 2, 2},
        {1, 1, 4, 4, 4},
        {1, {2, 2, 2}, {1, 1, 1}, {0, 0, 0}},
-       {{"strides", Ints{2, 2, 2}}}},
+       {{"strides", Int64s{2, 2, 2}}}},
   };
   return cases;
 }
@@ -211,24 +211,24 @@ TEST_CASE("Convolutions name what does not fit") {
     CHECK_THROWS_WITH(run_op({op, std::move(inputs), std::move(attributes)}),
                       Catch::Contains(text));
   };
-  throws({x, w}, {{"strides", Ints{0, 1}}}, "strides holds 0");
-  throws({x, w}, {{"dilations", Ints{1, -1}}}, "dilations holds -1");
-  throws({x, w}, {{"pads", Ints{0, 0, -1, 0}}}, "pads holds -1");
-  throws({x, w}, {{"pads", Ints{0, 0}}}, "pads has 2 values");
+  throws({x, w}, {{"strides", Int64s{0, 1}}}, "strides holds 0");
+  throws({x, w}, {{"dilations", Int64s{1, -1}}}, "dilations holds -1");
+  throws({x, w}, {{"pads", Int64s{0, 0, -1, 0}}}, "pads holds -1");
+  throws({x, w}, {{"pads", Int64s{0, 0}}}, "pads has 2 values");
   throws({x, w}, {{"group", 0L}}, "group is 0");
   throws({x, w}, {{"group", 3L}}, "channels of X and of W");
   throws({x, random_tensor({3, 1, 3, 3}, 2), random_tensor({2}, 1)}, {{"group", 3L}}, "B and W");
-  throws({x, w}, {{"kernel_shape", Ints{2, 3}}}, "kernel dims");
+  throws({x, w}, {{"kernel_shape", Int64s{2, 3}}}, "kernel dims");
   throws({x, w}, {{"auto_pad", std::string("SAME")}}, "auto_pad");
-  throws({x, w}, {{"dilations", Ints{4, 1}}}, "does not fit");
-  throws({x, w}, {{"dilations", Ints{std::int64_t{1} << 62, 1}}}, "4611686018427387904");
-  throws({x, w}, {{"pads", Ints{std::int64_t{1} << 62, 0, std::int64_t{1} << 62, 0}}},
+  throws({x, w}, {{"dilations", Int64s{4, 1}}}, "does not fit");
+  throws({x, w}, {{"dilations", Int64s{std::int64_t{1} << 62, 1}}}, "4611686018427387904");
+  throws({x, w}, {{"pads", Int64s{std::int64_t{1} << 62, 0, std::int64_t{1} << 62, 0}}},
          "4611686018427387904");
   throws({x, random_tensor({2, 3, 3}, 1)}, {}, "differ in rank");
-  throws({x, w}, {{"output_padding", Ints{-1, 0}}}, "channels", "ConvTranspose");
-  throws({x, random_tensor({3, 1, 3, 3}, 1)}, {{"output_padding", Ints{-1, 0}}}, "negative",
+  throws({x, w}, {{"output_padding", Int64s{-1, 0}}}, "channels", "ConvTranspose");
+  throws({x, random_tensor({3, 1, 3, 3}, 1)}, {{"output_padding", Int64s{-1, 0}}}, "negative",
          "ConvTranspose");
-  throws({x, random_tensor({3, 1, 3, 3}, 1)}, {{"pads", Ints{9, 0, 9, 0}}}, "leaves nothing",
+  throws({x, random_tensor({3, 1, 3, 3}, 1)}, {{"pads", Int64s{9, 0, 9, 0}}}, "leaves nothing",
          "ConvTranspose");
 }
 

@@ -9,7 +9,7 @@ using namespace ondine::test;
 
 namespace {
 
-using Ints = std::vector<std::int64_t>;
+using Int64s = std::vector<std::int64_t>;
 
 Tensor floats(std::vector<float> v) {
   return Tensor::of<float>({static_cast<std::int64_t>(v.size())}, v);
@@ -56,11 +56,11 @@ TEST_CASE("Resize by sizes, on some axes, keeping the aspect ratio") {
         .shape();
   };
   CHECK(shape({1, 2, 8, 3}, {}) == Shape{1, 2, 8, 3});
-  CHECK(shape({3, 8}, {{"axes", Ints{3, 2}}}) == Shape{1, 2, 8, 3});
-  const graph::Attributes smaller{{"axes", Ints{2, 3}},
+  CHECK(shape({3, 8}, {{"axes", Int64s{3, 2}}}) == Shape{1, 2, 8, 3});
+  const graph::Attributes smaller{{"axes", Int64s{2, 3}},
                                   {"keep_aspect_ratio_policy", text("not_larger")}};
   CHECK(shape({8, 9}, smaller) == Shape{1, 2, 6, 9});
-  const graph::Attributes larger{{"axes", Ints{2, 3}},
+  const graph::Attributes larger{{"axes", Int64s{2, 3}},
                                  {"keep_aspect_ratio_policy", text("not_smaller")}};
   CHECK(shape({8, 9}, larger) == Shape{1, 2, 8, 12});
 }
@@ -100,7 +100,7 @@ TEST_CASE("Resize rejects what makes no sense") {
   CHECK_THROWS_AS(run_op(by_scale(x, {2, 0}, {})), Error);
   CHECK_THROWS_AS(run_op(by_scale(x, {2, -1}, {})), Error);
   CHECK_THROWS_AS(run_op(by_scale(x, {2, 1}, {{"mode", text("smooth")}})), Error);
-  CHECK_THROWS_AS(run_op(by_scale(x, {2, 1}, {{"axes", Ints{0, 0}}})), Error);
+  CHECK_THROWS_AS(run_op(by_scale(x, {2, 1}, {{"axes", Int64s{0, 0}}})), Error);
   CHECK_THROWS_AS(run_op(by_scale(x, {1e30F, 1}, {})), Error);
 }
 

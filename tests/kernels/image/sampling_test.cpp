@@ -11,7 +11,7 @@ using namespace ondine::test;
 
 namespace {
 
-using Ints = std::vector<std::int64_t>;
+using Int64s = std::vector<std::int64_t>;
 std::string text(const char* s) { return s; }
 Tensor ints(std::vector<std::int64_t> v) {
   return Tensor::of<std::int64_t>({static_cast<std::int64_t>(v.size())}, v);
@@ -59,11 +59,11 @@ TEST_CASE("RoiAlign and MaxRoiPool") {
   check_close(run_op_tensor({"RoiAlign", {x, whole, first}, {{"sampling_ratio", 3L}}}),
               Tensor::of<double>({1, 1, 1, 1}, {5}));
   const auto pixels = Tensor::of<double>({1, 5}, {0, 0, 0, 1, 2});
-  check_close(run_op_tensor({"MaxRoiPool", {x, pixels}, {{"pooled_shape", Ints{1, 1}}}}),
+  check_close(run_op_tensor({"MaxRoiPool", {x, pixels}, {{"pooled_shape", Int64s{1, 1}}}}),
               Tensor::of<double>({1, 1, 1, 1}, {8}));
   CHECK_THROWS_AS(run_op({"RoiAlign", {x, whole, ints({1})}}), Error);
   CHECK_THROWS_AS(run_op({"RoiAlign", {x, pixels, first}}), Error);
-  CHECK_THROWS_AS(run_op({"MaxRoiPool", {x, pixels}, {{"pooled_shape", Ints{0, 1}}}}), Error);
+  CHECK_THROWS_AS(run_op({"MaxRoiPool", {x, pixels}, {{"pooled_shape", Int64s{0, 1}}}}), Error);
 }
 
 TEST_CASE("Derivatives of RoiAlign and MaxRoiPool") {
@@ -77,7 +77,7 @@ TEST_CASE("Derivatives of RoiAlign and MaxRoiPool") {
     check_gradient(align, {.order = 1, .elements = 12, .skip = {1}});
   }
   const auto pixels = Tensor::of<double>({2, 5}, {0, 0, 0, 3, 4, 1, 1, 1, 2, 3});
-  check_gradient({"MaxRoiPool", {x, pixels}, {{"pooled_shape", Ints{2, 2}}}},
+  check_gradient({"MaxRoiPool", {x, pixels}, {{"pooled_shape", Int64s{2, 2}}}},
                  {.order = 1, .elements = 12, .skip = {1}});
 }
 
@@ -87,7 +87,7 @@ TEST_CASE("Col2Im adds columns up where blocks overlap") {
   check_close(run_op_tensor(sum), Tensor::of<double>({1, 1, 3, 3}, {1, 2, 1, 2, 4, 2, 1, 2, 1}));
   const OpCase spread{"Col2Im",
                       {random_tensor({2, 12, 4}, 2), ints({5, 4}), ints({2, 3})},
-                      {{"strides", Ints{3, 1}}, {"pads", Ints{0, 0, 0, 0}}}};
+                      {{"strides", Int64s{3, 1}}, {"pads", Int64s{0, 0, 0, 0}}}};
   check_gradient(spread, {.open_dims = false, .elements = 12});
   CHECK_THROWS_AS(run_op({"Col2Im", {x, ints({3, 3}), ints({2, 1})}}), Error);
   CHECK_THROWS_AS(run_op({"Col2Im", {x, ints({3, 3}), ints({2})}}), Error);
@@ -109,7 +109,7 @@ TEST_CASE("DeformConv without offsets is Conv") {
   const Tensor w = random_tensor({2, 2, 3, 2}, 2);
   const Tensor bias = random_tensor({2}, 3);
   const graph::Attributes attributes{
-      {"group", 2L}, {"pads", Ints{1, 0, 1, 1}}, {"strides", Ints{2, 1}}};
+      {"group", 2L}, {"pads", Int64s{1, 0, 1, 1}}, {"strides", Int64s{2, 1}}};
   const Tensor want = run_op_tensor({"Conv", {x, w, bias}, attributes});
   graph::Attributes deformed = attributes;
   deformed.emplace_back("offset_group", 2L);

@@ -13,9 +13,9 @@ using namespace ondine::test;
 
 namespace {
 
-using Ints = std::vector<std::int64_t>;
+using Int64s = std::vector<std::int64_t>;
 std::string text(const char* s) { return s; }
-Tensor ints(const Ints& v) {
+Tensor ints(const Int64s& v) {
   return Tensor::of<std::int64_t>({static_cast<std::int64_t>(v.size())}, v);
 }
 
@@ -121,7 +121,7 @@ TEST_CASE("Sampling operators in every float dtype and over nothing") {
       {"GridSample", {x, grid}},
       {"AffineGrid", {theta, ints({1, 1, 2, 3})}},
       {"RoiAlign", {x, rois, ints({0})}, {{"output_height", 2L}, {"output_width", 2L}}},
-      {"MaxRoiPool", {x, pooled}, {{"pooled_shape", Ints{2, 2}}}},
+      {"MaxRoiPool", {x, pooled}, {{"pooled_shape", Int64s{2, 2}}}},
       {"Col2Im", {columns, ints({3, 3}), ints({2, 2})}},
       {"DeformConv", {x, w, offset}}};
   for (const OpCase& one : cases) {
@@ -149,7 +149,7 @@ TEST_CASE("Sampling operators in every float dtype and over nothing") {
   CHECK(run_op_tensor({"RoiAlign", {none({1, 2, 4, 4}), none({0, 4}), ints({})}}).shape() ==
         Shape{0, 2, 1, 1});
   CHECK(run_op_tensor(
-            {"MaxRoiPool", {none({1, 2, 4, 4}), none({0, 5})}, {{"pooled_shape", Ints{1, 1}}}})
+            {"MaxRoiPool", {none({1, 2, 4, 4}), none({0, 5})}, {{"pooled_shape", Int64s{1, 1}}}})
             .shape() == Shape{0, 2, 1, 1});
   CHECK(run_op_tensor({"AffineGrid", {none({0, 2, 3}), ints({0, 1, 2, 2})}}).shape() ==
         Shape{0, 2, 2, 2});
@@ -162,7 +162,7 @@ TEST_CASE("Sampling operators in every float dtype and over nothing") {
 TEST_CASE("RoiAlign averages points between pixels") {
   const Tensor x = random_tensor({2, 2, 6, 5}, 1);
   const std::vector<double> rois{0.5, 1, 3.5, 4.5, 1, 0, 4, 5};
-  const Ints images{1, 0};
+  const Int64s images{1, 0};
   for (const bool half : {false, true}) {
     const graph::Attributes attributes{
         {"output_height", 2L},
@@ -245,7 +245,7 @@ TEST_CASE("Col2Im puts columns where the window takes them") {
   const Tensor y = run_op_tensor(
       {"Col2Im",
        {x, ints({5, 4}), ints({2, 3})},
-       {{"strides", Ints{2, 2}}, {"dilations", Ints{2, 1}}, {"pads", Ints{1, 1, 1, 2}}}});
+       {{"strides", Int64s{2, 2}}, {"dilations", Int64s{2, 1}}, {"pads", Int64s{1, 1, 1, 2}}}});
   // Blocks: (5 + 2 - 3) / 2 + 1 = 3 rows, (4 + 3 - 3) / 2 + 1 = 3 columns.
   Tensor want(DType::float64, {2, 2, 5, 4});
   for (std::int64_t i = 0; i < x.size(); ++i) {

@@ -12,7 +12,7 @@ using namespace ondine::test;
 
 namespace {
 
-using Ints = std::vector<std::int64_t>;
+using Int64s = std::vector<std::int64_t>;
 
 Tensor gathered(const Tensor& x, const Tensor& indices, std::int64_t axis) {
   return run_op_tensor({.op = "Gather", .inputs = {x, indices}, .attributes = {{"axis", axis}}});
@@ -23,9 +23,9 @@ Tensor gathered(const Tensor& x, const Tensor& indices, std::int64_t axis) {
 TEST_CASE("Gather takes slices by index") {
   const Tensor x = iota<std::int16_t>({3, 4, 2});
   const Tensor indices = Tensor::of<std::int32_t>({2, 2}, std::vector<std::int32_t>{3, -4, 0, 1});
-  CHECK(gathered(x, indices, 1).identical(moved<std::int16_t>(x, {3, 2, 2, 2}, [](const Ints& i) {
-    const Ints source{3, 0, 0, 1};
-    return Ints{i[0], source[static_cast<std::size_t>(2 * i[1] + i[2])], i[3]};
+  CHECK(gathered(x, indices, 1).identical(moved<std::int16_t>(x, {3, 2, 2, 2}, [](const Int64s& i) {
+    const Int64s source{3, 0, 0, 1};
+    return Int64s{i[0], source[static_cast<std::size_t>(2 * i[1] + i[2])], i[3]};
   })));
   CHECK(gathered(iota_strings({3}), Tensor::scalar<std::int64_t>(-1), 0).item<std::string>() ==
         "element number 2");

@@ -13,7 +13,7 @@ using namespace ondine::test;
 
 namespace {
 
-using Ints = std::vector<std::int64_t>;
+using Int64s = std::vector<std::int64_t>;
 
 Tensor flags(std::vector<int> values) {
   Tensor out(DType::boolean, {static_cast<std::int64_t>(values.size())});
@@ -106,7 +106,7 @@ TEST_CASE("Compress has derivatives") {
 TEST_CASE("NonZero gives one column for each element that is set") {
   const Tensor x = Tensor::of<float>({2, 3}, std::vector<float>{0, 1, -0.0F, NAN, 0, 3});
   CHECK(run_op_tensor({.op = "NonZero", .inputs = {x}})
-            .identical(Tensor::of<std::int64_t>({2, 3}, Ints{0, 1, 1, 1, 0, 2})));
+            .identical(Tensor::of<std::int64_t>({2, 3}, Int64s{0, 1, 1, 1, 0, 2})));
   CHECK(run_op_tensor({.op = "NonZero", .inputs = {flags({0, 0})}}).shape() == Shape{1, 0});
   CHECK(run_op_tensor({.op = "NonZero", .inputs = {Tensor::scalar(2.0F)}}).shape() == Shape{0, 1});
   CHECK(run_op_tensor({.op = "NonZero", .inputs = {iota({0, 2})}}).shape() == Shape{2, 0});

@@ -11,9 +11,11 @@ using namespace ondine::test;
 
 namespace {
 
-using Ints = std::vector<std::int64_t>;
+using Int64s = std::vector<std::int64_t>;
 
-Tensor indices(const Shape& shape, Ints values) { return Tensor::of<std::int64_t>(shape, values); }
+Tensor indices(const Shape& shape, Int64s values) {
+  return Tensor::of<std::int64_t>(shape, values);
+}
 
 double combine(const std::string& reduction, double a, double b) {
   if (reduction == "add") return a + b;
@@ -28,16 +30,16 @@ double combine(const std::string& reduction, double a, double b) {
 TEST_CASE("GatherElements takes one element for each index") {
   const Tensor x = iota<double>({3, 4});
   const Tensor at = indices({2, 3}, {0, -1, 2, 1, 1, 0});
-  const auto index = [&](const Ints& i) {
+  const auto index = [&](const Int64s& i) {
     return (at.values<std::int64_t>()[position({2, 3}, i)]);
   };
   CHECK(run_op_tensor({.op = "GatherElements", .inputs = {x, at}})
-            .identical(moved<double>(x, {2, 3}, [&](const Ints& i) {
-              return Ints{(index(i) + 3) % 3, i[1]};
+            .identical(moved<double>(x, {2, 3}, [&](const Int64s& i) {
+              return Int64s{(index(i) + 3) % 3, i[1]};
             })));
   CHECK(run_op_tensor({.op = "GatherElements", .inputs = {x, at}, .attributes = {{"axis", -1L}}})
-            .identical(moved<double>(x, {2, 3}, [&](const Ints& i) {
-              return Ints{i[0], (index(i) + 4) % 4};
+            .identical(moved<double>(x, {2, 3}, [&](const Int64s& i) {
+              return Int64s{i[0], (index(i) + 4) % 4};
             })));
   CHECK_THROWS_WITH(run_op_tensor({.op = "GatherElements", .inputs = {x, indices({1, 1}, {3})}}),
                     Catch::Contains("index 3"));
@@ -54,7 +56,7 @@ TEST_CASE("ScatterElements combines updates with the data in their order") {
   const Tensor at = indices({3, 2}, {1, -1, 0, -1, 1, 2});
   Tensor want = x.clone();
   auto values = want.mutable_values<double>();
-  for_each_index({3, 2}, [&](const Ints& i) {
+  for_each_index({3, 2}, [&](const Int64s& i) {
     const std::size_t p = position({3, 2}, i);
     const std::int64_t row = (at.values<std::int64_t>()[p] + 4) % 4;
     double& target = values[position({4, 3}, {row, i[1]})];

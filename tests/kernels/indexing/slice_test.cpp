@@ -10,22 +10,22 @@ using namespace ondine::test;
 
 namespace {
 
-using Ints = std::vector<std::int64_t>;
+using Int64s = std::vector<std::int64_t>;
 
-Tensor sliced(const Tensor& x, Ints starts, Ints ends, Ints axes, Ints steps) {
+Tensor sliced(const Tensor& x, Int64s starts, Int64s ends, Int64s axes, Int64s steps) {
   return run_op_tensor(
       {.op = "Slice", .inputs = {x, int64s(starts), int64s(ends), int64s(axes), int64s(steps)}});
 }
 
 // The positions along one axis, found by walking. Python's, but for a start before the axis with a
 // negative step: the standard clamps it to the first element.
-Ints positions(std::int64_t n, std::int64_t start, std::int64_t end, std::int64_t step) {
+Int64s positions(std::int64_t n, std::int64_t start, std::int64_t end, std::int64_t step) {
   const auto clamp = [&](std::int64_t at) {
     if (at < 0) at += n;
     if (step > 0) return std::clamp<std::int64_t>(at, 0, n);
     return std::clamp<std::int64_t>(at, -1, n - 1);
   };
-  Ints out;
+  Int64s out;
   for (auto i = std::max<std::int64_t>(0, clamp(start)); step > 0 ? i < clamp(end) : i > clamp(end);
        i += step) {
     out.push_back(i);
@@ -66,15 +66,16 @@ TEST_CASE("Slice clamps the largest numbers") {
 TEST_CASE("Slice works on several axes, on strings and without axes") {
   const Tensor x = iota_strings({3, 4, 2});
   const Tensor y = sliced(x, {-1, 1}, {-5, 4}, {0, -2}, {-2, 2});
-  CHECK(y.identical(moved<std::string>(x, {2, 2, 2}, [](const Ints& i) {
-    return Ints{2 - 2 * i[0], 1 + 2 * i[1], i[2]};
+  CHECK(y.identical(moved<std::string>(x, {2, 2, 2}, [](const Int64s& i) {
+    return Int64s{2 - 2 * i[0], 1 + 2 * i[1], i[2]};
   })));
   CHECK(run_op_tensor({.op = "Slice", .inputs = {x, int64s({1, 2}), int64s({3, 3})}}).shape() ==
         Shape{2, 1, 2});
-  CHECK(run_op_tensor({.op = "Slice",
-                       .inputs = {x},
-                       .attributes = {{"starts", Ints{1}}, {"ends", Ints{-1}}, {"axes", Ints{1}}},
-                       .version = 1})
+  CHECK(run_op_tensor(
+            {.op = "Slice",
+             .inputs = {x},
+             .attributes = {{"starts", Int64s{1}}, {"ends", Int64s{-1}}, {"axes", Int64s{1}}},
+             .version = 1})
             .shape() == Shape{3, 2, 2});
 }
 
@@ -97,6 +98,6 @@ TEST_CASE("Slice has derivatives") {
   check_gradient({.op = "Slice", .inputs = {x, int64s({1}), int64s({2})}});
   check_gradient({.op = "Slice",
                   .inputs = {x},
-                  .attributes = {{"starts", Ints{1}}, {"ends", Ints{4}}, {"axes", Ints{-1}}},
+                  .attributes = {{"starts", Int64s{1}}, {"ends", Int64s{4}}, {"axes", Int64s{-1}}},
                   .version = 1});
 }

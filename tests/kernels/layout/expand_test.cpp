@@ -11,13 +11,13 @@ using namespace ondine::test;
 
 namespace {
 
-using Ints = std::vector<std::int64_t>;
+using Int64s = std::vector<std::int64_t>;
 
-Tensor expanded(const Tensor& x, Ints shape) {
+Tensor expanded(const Tensor& x, Int64s shape) {
   return run_op_tensor({.op = "Expand", .inputs = {x, int64s(std::move(shape))}});
 }
 
-Tensor summed_to(const Tensor& x, Ints shape) {
+Tensor summed_to(const Tensor& x, Int64s shape) {
   return run_op_tensor({.op = "SumTo",
                         .inputs = {x, int64s(std::move(shape))},
                         .domain = std::string(graph::ondine_domain)});
@@ -27,8 +27,8 @@ Tensor summed_to(const Tensor& x, Ints shape) {
 
 TEST_CASE("Expand broadcasts both ways") {
   const Tensor x = iota<std::int64_t>({2, 1, 3});
-  CHECK(expanded(x, {4, 1}).identical(moved<std::int64_t>(x, {2, 4, 3}, [](const Ints& i) {
-    return Ints{i[0], 0, i[2]};
+  CHECK(expanded(x, {4, 1}).identical(moved<std::int64_t>(x, {2, 4, 3}, [](const Int64s& i) {
+    return Int64s{i[0], 0, i[2]};
   })));
   CHECK(expanded(iota_strings({1}), {3}).item<std::string>(2) == "element number 0");
   CHECK(expanded(iota({}), {2, 3}).shape() == Shape{2, 3});

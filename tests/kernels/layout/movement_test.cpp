@@ -11,16 +11,16 @@ using namespace ondine::test;
 
 namespace {
 
-using Ints = std::vector<std::int64_t>;
+using Int64s = std::vector<std::int64_t>;
 
 }  // namespace
 
 TEST_CASE("Trilu keeps one side of a diagonal") {
   const Tensor x = iota<std::int64_t>({2, 3, 4});
   for (const std::int64_t upper : {0, 1}) {
-    for (const std::int64_t k : Ints{-9, -2, -1, 0, 1, 3, 9, INT64_MIN, INT64_MAX}) {
+    for (const std::int64_t k : Int64s{-9, -2, -1, 0, 1, 3, 9, INT64_MIN, INT64_MAX}) {
       Tensor want = x.clone();
-      for_each_index(x.shape(), [&](const Ints& i) {
+      for_each_index(x.shape(), [&](const Int64s& i) {
         const bool above = k < 4 && (k < -3 || i[2] >= i[1] + k);
         const bool below = k > -4 && (k > 3 || i[2] <= i[1] + k);
         if (upper != 0 ? !above : !below) {
@@ -43,11 +43,11 @@ TEST_CASE("DepthToSpace and SpaceToDepth are inverse") {
     return run_op_tensor(
         {.op = "DepthToSpace", .inputs = {x}, .attributes = {{"blocksize", 2L}, {"mode", mode}}});
   };
-  CHECK(deep("DCR").identical(moved<float>(x, {2, 3, 4, 6}, [](const Ints& i) {
-    return Ints{i[0], (i[2] % 2 * 2 + i[3] % 2) * 3 + i[1], i[2] / 2, i[3] / 2};
+  CHECK(deep("DCR").identical(moved<float>(x, {2, 3, 4, 6}, [](const Int64s& i) {
+    return Int64s{i[0], (i[2] % 2 * 2 + i[3] % 2) * 3 + i[1], i[2] / 2, i[3] / 2};
   })));
-  CHECK(deep("CRD").identical(moved<float>(x, {2, 3, 4, 6}, [](const Ints& i) {
-    return Ints{i[0], i[1] * 4 + i[2] % 2 * 2 + i[3] % 2, i[2] / 2, i[3] / 2};
+  CHECK(deep("CRD").identical(moved<float>(x, {2, 3, 4, 6}, [](const Int64s& i) {
+    return Int64s{i[0], i[1] * 4 + i[2] % 2 * 2 + i[3] % 2, i[2] / 2, i[3] / 2};
   })));
   CHECK(run_op_tensor(
             {.op = "SpaceToDepth", .inputs = {deep("DCR")}, .attributes = {{"blocksize", 2L}}})
@@ -73,20 +73,20 @@ TEST_CASE("DepthToSpace and SpaceToDepth are inverse") {
 
 TEST_CASE("ReverseSequence reverses the first steps of each batch element") {
   const Tensor x = iota<std::int16_t>({4, 3, 2});
-  const Ints lengths{4, 0, 3};
+  const Int64s lengths{4, 0, 3};
   const auto source = [&](std::int64_t t, std::int64_t b) {
     const std::int64_t n = lengths[static_cast<std::size_t>(b)];
     return t < n ? n - 1 - t : t;
   };
   CHECK(run_op_tensor({.op = "ReverseSequence", .inputs = {x, int64s(lengths)}})
-            .identical(moved<std::int16_t>(x, x.shape(), [&](const Ints& i) {
-              return Ints{source(i[0], i[1]), i[1], i[2]};
+            .identical(moved<std::int16_t>(x, x.shape(), [&](const Int64s& i) {
+              return Int64s{source(i[0], i[1]), i[1], i[2]};
             })));
   CHECK(run_op_tensor({.op = "ReverseSequence",
                        .inputs = {x, int64s({3, 1, 2, 0})},
                        .attributes = {{"batch_axis", 0L}, {"time_axis", 1L}}})
             .values<std::int16_t>()[0] == 4);
-  const auto bad = [&](Ints sizes) {
+  const auto bad = [&](Int64s sizes) {
     return run_op_tensor({.op = "ReverseSequence", .inputs = {x, int64s(sizes)}});
   };
   CHECK_THROWS_AS(bad({4, 0, 5}), Error);
@@ -96,13 +96,13 @@ TEST_CASE("ReverseSequence reverses the first steps of each batch element") {
 
 TEST_CASE("CenterCropPad keeps the centre") {
   const Tensor x = iota<std::int32_t>({5, 2});
-  const auto run = [&](Ints shape, graph::Attributes attributes) {
+  const auto run = [&](Int64s shape, graph::Attributes attributes) {
     return run_op_tensor(
         {.op = "CenterCropPad", .inputs = {x, int64s(shape)}, .attributes = attributes});
   };
   CHECK(as_doubles(run({2, 2}, {})) == std::vector<double>{2, 3, 4, 5});
   CHECK(as_doubles(run({1, 5}, {})) == std::vector<double>{0, 4, 5, 0, 0});
-  CHECK(run({3}, {{"axes", Ints{-1}}}).shape() == Shape{5, 3});
+  CHECK(run({3}, {{"axes", Int64s{-1}}}).shape() == Shape{5, 3});
   CHECK(run({0, 2}, {}).shape() == Shape{0, 2});
   CHECK_THROWS_AS(run({1}, {}), Error);
   CHECK_THROWS_AS(run({1, -1}, {}), Error);
@@ -111,7 +111,7 @@ TEST_CASE("CenterCropPad keeps the centre") {
 TEST_CASE("TensorScatter writes a run of slices into a cache") {
   const Tensor cache = Tensor(DType::int32, {2, 4, 1});
   const Tensor update = Tensor::of<std::int32_t>({2, 2, 1}, std::vector<std::int32_t>{1, 2, 3, 4});
-  const auto run = [&](Ints at, std::string mode) {
+  const auto run = [&](Int64s at, std::string mode) {
     return as_doubles(run_op_tensor({.op = "TensorScatter",
                                      .inputs = {cache, update, int64s(at)},
                                      .attributes = {{"mode", mode}}}));
@@ -133,7 +133,7 @@ TEST_CASE("Movement operators have derivatives") {
   check_gradient({.op = "CenterCropPad", .inputs = {x, int64s({3, 2, 4})}});
   check_gradient({.op = "CenterCropPad",
                   .inputs = {x, int64s({1, 6})},
-                  .attributes = {{"axes", Ints{1, -1}}}});
+                  .attributes = {{"axes", Int64s{1, -1}}}});
   const Tensor image = random_tensor({1, 4, 2, 4}, 2);
   check_gradient({.op = "SpaceToDepth", .inputs = {image}, .attributes = {{"blocksize", 2L}}});
   check_gradient({.op = "DepthToSpace", .inputs = {image}, .attributes = {{"blocksize", 2L}}});

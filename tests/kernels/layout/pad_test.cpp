@@ -11,15 +11,15 @@ using namespace ondine::test;
 
 namespace {
 
-using Ints = std::vector<std::int64_t>;
+using Int64s = std::vector<std::int64_t>;
 
-Tensor padded(const Tensor& x, Ints pads, std::string mode, Value value = {}, Value axes = {}) {
+Tensor padded(const Tensor& x, Int64s pads, std::string mode, Value value = {}, Value axes = {}) {
   return run_op_tensor({.op = "Pad",
                         .inputs = {x, int64s(std::move(pads)), std::move(value), std::move(axes)},
                         .attributes = {{"mode", std::move(mode)}}});
 }
 
-std::vector<double> row(Ints pads, const std::string& mode) {
+std::vector<double> row(Int64s pads, const std::string& mode) {
   return as_doubles(padded(iota<std::int32_t>({3}), std::move(pads), mode));
 }
 
@@ -44,8 +44,8 @@ TEST_CASE("Pad works on several axes, all dtypes and chosen axes") {
     return i < 0 ? -i : i >= n ? 2 * n - 2 - i : i;
   };
   CHECK(padded(x, {1, 2, 0, 1}, "reflect")
-            .identical(moved<std::uint8_t>(x, {3, 6}, [&](const Ints& i) {
-              return Ints{reflect(i[0] - 1, 2), reflect(i[1] - 2, 3)};
+            .identical(moved<std::uint8_t>(x, {3, 6}, [&](const Int64s& i) {
+              return Int64s{reflect(i[0] - 1, 2), reflect(i[1] - 2, 3)};
             })));
   CHECK(padded(iota_strings({2}), {1, 0}, "edge").item<std::string>() == "element number 0");
   CHECK(padded(iota_strings({2}), {1, 0}, "constant").item<std::string>().empty());
@@ -59,13 +59,13 @@ TEST_CASE("Pad-1 and Pad-2 have attributes") {
   const Tensor x = Tensor::of<float16>({1}, std::vector<float16>{to_float16(1)});
   CHECK(as_doubles(run_op_tensor({.op = "Pad",
                                   .inputs = {x},
-                                  .attributes = {{"paddings", Ints{1, 0}}, {"value", 5.0F}},
+                                  .attributes = {{"paddings", Int64s{1, 0}}, {"value", 5.0F}},
                                   .version = 1})) == std::vector<double>{5, 1});
-  CHECK(
-      as_doubles(run_op_tensor({.op = "Pad",
-                                .inputs = {x},
-                                .attributes = {{"pads", Ints{0, 2}}, {"mode", std::string("edge")}},
-                                .version = 2})) == std::vector<double>{1, 1, 1});
+  CHECK(as_doubles(
+            run_op_tensor({.op = "Pad",
+                           .inputs = {x},
+                           .attributes = {{"pads", Int64s{0, 2}}, {"mode", std::string("edge")}},
+                           .version = 2})) == std::vector<double>{1, 1, 1});
 }
 
 TEST_CASE("Pad rejects what does not fit") {
@@ -89,7 +89,7 @@ TEST_CASE("Pad has derivatives") {
                   .attributes = {{"mode", mode}}});
   check_gradient({.op = "Pad",
                   .inputs = {x},
-                  .attributes = {{"mode", mode}, {"pads", Ints{0, 1, 2, 3}}},
+                  .attributes = {{"mode", mode}, {"pads", Int64s{0, 1, 2, 3}}},
                   .version = 2});
 }
 

@@ -15,8 +15,8 @@ namespace {
 struct Setup {
   Graph graph;
   Builder b{graph, catalogue()};
-  Dim n = Dim::named(0);
-  Dim t = Dim::named(1);
+  Dim n = Dim::symbolic(0);
+  Dim t = Dim::symbolic(1);
   Val x = b.value(graph.add_value("x", Type::tensor(DType::float32, Dims{n, 3, t, 8})));
 };
 

@@ -10,9 +10,9 @@ using namespace ondine::test;
 
 namespace {
 
-using Ints = std::vector<std::int64_t>;
+using Int64s = std::vector<std::int64_t>;
 
-Tensor tiled(const Tensor& x, Ints repeats) {
+Tensor tiled(const Tensor& x, Int64s repeats) {
   return run_op_tensor({.op = "Tile", .inputs = {x, int64s(std::move(repeats))}});
 }
 
@@ -20,8 +20,8 @@ Tensor tiled(const Tensor& x, Ints repeats) {
 
 TEST_CASE("Tile repeats along each axis") {
   const Tensor x = iota<std::uint16_t>({2, 3});
-  CHECK(tiled(x, {2, 2}).identical(moved<std::uint16_t>(x, {4, 6}, [](const Ints& i) {
-    return Ints{i[0] % 2, i[1] % 3};
+  CHECK(tiled(x, {2, 2}).identical(moved<std::uint16_t>(x, {4, 6}, [](const Int64s& i) {
+    return Int64s{i[0] % 2, i[1] % 3};
   })));
   CHECK(tiled(iota_strings({2}), {2}).item<std::string>(3) == "element number 1");
   CHECK(tiled(x, {0, 1}).shape() == Shape{0, 3});

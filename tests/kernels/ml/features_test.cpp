@@ -9,7 +9,7 @@ using namespace ondine::test;
 
 namespace {
 
-using Ints = std::vector<std::int64_t>;
+using Int64s = std::vector<std::int64_t>;
 using Floats = std::vector<float>;
 
 OpCase ml(const std::string& op, std::vector<Value> inputs, graph::Attributes attributes = {}) {
@@ -42,7 +42,7 @@ TEST_CASE("Binarizer compares with a threshold") {
 }
 
 TEST_CASE("ArrayFeatureExtractor takes elements of the last axis") {
-  const Tensor y = Tensor::of<std::int64_t>({1, 3}, Ints{2, 0, 2});
+  const Tensor y = Tensor::of<std::int64_t>({1, 3}, Int64s{2, 0, 2});
   for (const DType dtype : dtypes) {
     check_close(
         run_op_tensor(ml("ArrayFeatureExtractor", {numbers({2, 3}, {0, 1, 2, 3, 4, 5}, dtype), y})),
@@ -63,7 +63,7 @@ TEST_CASE("FeatureVectorizer puts inputs side by side as floats") {
   for (const DType dtype : dtypes) {
     const Tensor a = numbers({2, 2}, {1, 2, 3, 4}, dtype);
     const Tensor b = numbers({2, 1}, {5, 6}, dtype);
-    check_close(run_op_tensor(ml("FeatureVectorizer", {a, b}, {{"inputdimensions", Ints{2, 1}}})),
+    check_close(run_op_tensor(ml("FeatureVectorizer", {a, b}, {{"inputdimensions", Int64s{2, 1}}})),
                 numbers({2, 3}, {1, 2, 5, 3, 4, 6}, DType::float32));
   }
   check_close(run_op_tensor(ml("FeatureVectorizer", {iota({2}), iota({1, 3})})),
@@ -72,7 +72,7 @@ TEST_CASE("FeatureVectorizer puts inputs side by side as floats") {
         Shape{0, 2});
   check_gradient(ml("FeatureVectorizer", {random_tensor({2, 2}, 1), random_tensor({2, 1}, 2)}),
                  rough);
-  const auto refused = [](std::vector<Value> inputs, Ints sizes, ErrorCode code,
+  const auto refused = [](std::vector<Value> inputs, Int64s sizes, ErrorCode code,
                           const std::string& part) {
     check_refused(ml("FeatureVectorizer", std::move(inputs), {{"inputdimensions", sizes}}), code,
                   part);
@@ -98,10 +98,11 @@ TEST_CASE("Imputer replaces one value") {
   }
   for (const DType dtype : {DType::int64, DType::int32}) {
     check_close(run_op_tensor(ml("Imputer", {numbers({3}, {0, 1, 0}, dtype)},
-                                 {{"imputed_value_int64s", Ints{-3, 4, 6}}})),
+                                 {{"imputed_value_int64s", Int64s{-3, 4, 6}}})),
                 numbers({3}, {-3, 1, 6}, dtype));
-    CHECK(run_op_tensor(ml("Imputer", {Tensor(dtype, {0, 2})}, {{"imputed_value_int64s", Ints{1}}}))
-              .shape() == Shape{0, 2});
+    CHECK(
+        run_op_tensor(ml("Imputer", {Tensor(dtype, {0, 2})}, {{"imputed_value_int64s", Int64s{1}}}))
+            .shape() == Shape{0, 2});
   }
   Tensor x = random_tensor({2, 3}, 1);
   x.mutable_values<double>()[4] = 0;

@@ -9,7 +9,7 @@ using namespace ondine::test;
 
 namespace {
 
-using Ints = std::vector<std::int64_t>;
+using Int64s = std::vector<std::int64_t>;
 using Floats = std::vector<float>;
 using Strings = std::vector<std::string>;
 
@@ -34,7 +34,7 @@ Tensor vector_of(std::vector<T> values) {
 }  // namespace
 
 TEST_CASE("LabelEncoder maps every key type to every value type") {
-  const auto as = [](DType dtype, const Ints& values) {
+  const auto as = [](DType dtype, const Int64s& values) {
     if (dtype == DType::string) {
       Strings words;
       for (const auto value : values) words.push_back("w" + std::to_string(value));
@@ -60,23 +60,23 @@ TEST_CASE("LabelEncoder maps every key type to every value type") {
 TEST_CASE("LabelEncoder has the defaults of the standard") {
   const Tensor x = texts({2, 1}, {"a", "b"});
   const graph::Attribute keys{"keys_strings", Strings{"a"}};
-  CHECK(map_of(x, {keys, {"values_int64s", Ints{4}}}, 2)
-            .identical(Tensor::of<std::int64_t>({2, 1}, Ints{4, -1})));
+  CHECK(map_of(x, {keys, {"values_int64s", Int64s{4}}}, 2)
+            .identical(Tensor::of<std::int64_t>({2, 1}, Int64s{4, -1})));
   CHECK(map_of(x, {keys, {"values_strings", Strings{"z"}}}, 2)
             .identical(texts({2, 1}, {"z", "_Unused"})));
   CHECK(map_of(x, {keys, {"values_floats", Floats{2}}}).item<float>(1) == 0);
-  CHECK(map_of(x, {keys, {"values_int64s", Ints{4}}, {"default_int64", std::int64_t{9}}})
-            .values<std::int64_t>()[1] == 9);
+  CHECK(map_of(x, {keys, {"values_int64s", Int64s{4}}, {"default_int64", std::int64_t{9}}})
+            .item<std::int64_t>(1) == 9);
 }
 
 TEST_CASE("LabelEncoder finds NaN, by its bits in version 2") {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const Tensor x = vector_of<float>({nan, -nan, 0.0F, -0.0F});
   const graph::Attributes attributes{{"keys_floats", Floats{nan, 0.0F}},
-                                     {"values_int64s", Ints{1, 2}}};
+                                     {"values_int64s", Int64s{1, 2}}};
   CHECK(map_of(x, attributes, 2).identical(int64s({1, -1, 2, -1})));
   CHECK(map_of(x, attributes, 4).identical(int64s({1, 1, 2, 2})));
-  CHECK(map_of(int64s({3}), {{"keys_int64s", Ints{3, 3}}, {"values_int64s", Ints{1, 2}}}, 4)
+  CHECK(map_of(int64s({3}), {{"keys_int64s", Int64s{3, 3}}, {"values_int64s", Int64s{1, 2}}}, 4)
             .identical(int64s({2})));
 }
 
@@ -93,28 +93,28 @@ TEST_CASE("LabelEncoder refuses attributes that do not fit") {
   };
   const graph::Attribute keys{"keys_strings", Strings{"a"}};
   refused({keys}, ErrorCode::invalid_model, "exactly one attribute values_*");
-  refused({keys, {"keys_int64s", Ints{1}}, {"values_int64s", Ints{1}}}, ErrorCode::invalid_model,
-          "found 2");
-  refused({keys, {"values_int64s", Ints{1, 2}}}, ErrorCode::invalid_model, "1 keys and 2 values");
-  refused({{"keys_int64s", Ints{1}}, {"values_int64s", Ints{1}}}, ErrorCode::mismatch,
+  refused({keys, {"keys_int64s", Int64s{1}}, {"values_int64s", Int64s{1}}},
+          ErrorCode::invalid_model, "found 2");
+  refused({keys, {"values_int64s", Int64s{1, 2}}}, ErrorCode::invalid_model, "1 keys and 2 values");
+  refused({{"keys_int64s", Int64s{1}}, {"values_int64s", Int64s{1}}}, ErrorCode::mismatch,
           "x has dtype string");
-  refused({keys, {"values_int64s", Ints{1}}, {"default_tensor", texts({"a"})}},
+  refused({keys, {"values_int64s", Int64s{1}}, {"default_tensor", texts({"a"})}},
           ErrorCode::invalid_model, "'default_tensor'");
 }
 
 TEST_CASE("CategoryMapper maps strings and integers to each other") {
   const graph::Attributes lists{{"cats_strings", Strings{"cat", "dog"}},
-                                {"cats_int64s", Ints{7, -2}}};
+                                {"cats_int64s", Int64s{7, -2}}};
   CHECK(run_op_tensor(ml("CategoryMapper", {texts({1, 3}, {"dog", "cow", "cat"})}, lists))
-            .identical(Tensor::of<std::int64_t>({1, 3}, Ints{-2, -1, 7})));
+            .identical(Tensor::of<std::int64_t>({1, 3}, Int64s{-2, -1, 7})));
   CHECK(run_op_tensor(ml("CategoryMapper", {int64s({7, 0, -2})}, lists))
             .identical(texts({"cat", "_Unused", "dog"})));
-  check_refused(ml("CategoryMapper", {int64s({7})}, {{"cats_int64s", Ints{7}}}),
+  check_refused(ml("CategoryMapper", {int64s({7})}, {{"cats_int64s", Int64s{7}}}),
                 ErrorCode::invalid_model, "1 keys and 0 values");
 }
 
 TEST_CASE("OneHotEncoder writes a 1 at the category") {
-  const graph::Attribute ints{"cats_int64s", Ints{3, 5, -1}};
+  const graph::Attribute ints{"cats_int64s", Int64s{3, 5, -1}};
   for (const DType dtype : {DType::int64, DType::int32, DType::float32, DType::float64}) {
     INFO(to_string(dtype));
     const Tensor y =
@@ -144,7 +144,7 @@ TEST_CASE("ZipMap makes a map of each row") {
     if (words) {
       labels.emplace_back("classlabels_strings", Strings{"a", "b", "c"});
     } else {
-      labels.emplace_back("classlabels_int64s", Ints{4, 2, 9});
+      labels.emplace_back("classlabels_int64s", Int64s{4, 2, 9});
     }
     const Value z = run_op(ml("ZipMap", {x}, labels)).at(0);
     REQUIRE(z.elements().size() == 2);
@@ -157,7 +157,7 @@ TEST_CASE("ZipMap makes a map of each row") {
       }
     }
   }
-  const graph::Attributes labels{{"classlabels_int64s", Ints{1, 2}}};
+  const graph::Attributes labels{{"classlabels_int64s", Int64s{1, 2}}};
   CHECK(run_op(ml("ZipMap", {Tensor(DType::float32, {0, 2})}, labels)).at(0).elements().empty());
   CHECK(run_op(ml("ZipMap", {iota({2})}, labels)).at(0).elements().size() == 1);
   check_refused(ml("ZipMap", {x}, labels), ErrorCode::mismatch, "needed is [N, 2]");
@@ -179,7 +179,7 @@ TEST_CASE("DictVectorizer puts values at the places of their keys") {
   CHECK(
       run_op_tensor(ml("DictVectorizer", {map}, words)).identical(vector_of<float>({0, 8, 0, 4})));
   const Value ints = Value::map(int64s({5}), {Value(texts({}, {"five"}))});
-  CHECK(run_op_tensor(ml("DictVectorizer", {ints}, {{"int64_vocabulary", Ints{3, 5}}}))
+  CHECK(run_op_tensor(ml("DictVectorizer", {ints}, {{"int64_vocabulary", Int64s{3, 5}}}))
             .identical(texts({"", "five"})));
   const Value counts = Value::map(texts({"a"}), {Value(Tensor::scalar(std::int64_t{2}))});
   CHECK(run_op_tensor(ml("DictVectorizer", {counts}, words)).identical(int64s({2, 0, 0, 0})));
@@ -188,7 +188,7 @@ TEST_CASE("DictVectorizer puts values at the places of their keys") {
             .identical(vector_of<double>({0, 0, 0.5, 0})));
   check_refused(ml("DictVectorizer", {float_map(texts({"q"}), {1})}, words), ErrorCode::mismatch,
                 "not in the vocabulary");
-  check_refused(ml("DictVectorizer", {map}, {{"int64_vocabulary", Ints{3}}}), ErrorCode::mismatch,
+  check_refused(ml("DictVectorizer", {map}, {{"int64_vocabulary", Int64s{3}}}), ErrorCode::mismatch,
                 "keys of string");
 }
 
@@ -201,10 +201,11 @@ TEST_CASE("CastMap orders by key or places by key, and casts") {
   CHECK(cast(map, "TO_FLOAT", "DENSE").identical(Tensor::of<float>({1, 2}, Floats{-2, 1.5F})));
   CHECK(
       cast(map, "TO_FLOAT", "SPARSE").identical(Tensor::of<float>({1, 4}, Floats{0, -2, 0, 1.5F})));
-  CHECK(cast(map, "TO_INT64", "DENSE").identical(Tensor::of<std::int64_t>({1, 2}, Ints{-2, 1})));
+  CHECK(cast(map, "TO_INT64", "DENSE").identical(Tensor::of<std::int64_t>({1, 2}, Int64s{-2, 1})));
   CHECK(cast(map, "TO_STRING", "DENSE").identical(texts({1, 2}, {"-2", "1.5"})));
   const Value words = Value::map(int64s({0, 2}), {Value(texts({}, {"7"})), texts({}, {"1e1"})});
-  CHECK(cast(words, "TO_INT64", "DENSE").identical(Tensor::of<std::int64_t>({1, 2}, Ints{7, 10})));
+  CHECK(
+      cast(words, "TO_INT64", "DENSE").identical(Tensor::of<std::int64_t>({1, 2}, Int64s{7, 10})));
   CHECK(cast(words, "TO_STRING", "SPARSE").identical(texts({1, 4}, {"7", "", "1e1", ""})));
   check_refused(ml("CastMap", {float_map(int64s({4}), {1})},
                    {{"map_form", std::string("SPARSE")}, {"max_map", std::int64_t{4}}}),

@@ -8,7 +8,7 @@ using namespace ondine::test;
 
 namespace {
 
-using Ints = std::vector<std::int64_t>;
+using Int64s = std::vector<std::int64_t>;
 using Floats = std::vector<float>;
 using Row = std::vector<double>;
 
@@ -114,7 +114,7 @@ TEST_CASE("Linear models refuse what does not fit") {
   check_refused(ml("LinearClassifier", x, {{"coefficients", Floats{1, 2, 3}}}),
                 ErrorCode::invalid_model, "exactly one of 'classlabels_ints'");
   check_refused(ml("LinearClassifier", x,
-                   {{"coefficients", Floats{1, 2, 3}}, {"classlabels_ints", Ints{1, 2, 3}}}),
+                   {{"coefficients", Floats{1, 2, 3}}, {"classlabels_ints", Int64s{1, 2, 3}}}),
                 ErrorCode::invalid_model, "'coefficients' has 3 elements, needed are 9");
 }
 
@@ -122,7 +122,7 @@ TEST_CASE("LinearClassifier gives labels and scores") {
   const Floats w{1, -1, 0.5F, 2, -0.25F, 0.125F}, b{0.1F, -0.2F, 0.3F};
   const std::vector<double> x{1, 2, 3, -1};
   std::vector<double> scores;
-  Ints labels;
+  Int64s labels;
   for (std::size_t r = 0; r < 2; ++r) {
     Row row;
     for (std::size_t k = 0; k < 3; ++k) {
@@ -135,7 +135,7 @@ TEST_CASE("LinearClassifier gives labels and scores") {
     const auto got = run_op(ml("LinearClassifier", numbers({2, 2}, x, dtype),
                                {{"coefficients", w},
                                 {"intercepts", b},
-                                {"classlabels_ints", Ints{0, 10, 20}},
+                                {"classlabels_ints", Int64s{0, 10, 20}},
                                 {"post_transform", std::string("SOFTMAX")}},
                                2));
     CHECK(got[0].tensor().identical(int64s(labels)));
@@ -213,7 +213,7 @@ TEST_CASE("SVMRegressor sums kernels of the support vectors") {
 
 namespace {
 
-const Ints vector_counts{2, 1, 2};
+const Int64s vector_counts{2, 1, 2};
 const Floats vectors{0.2F, 0.7F, -0.3F, 0.5F, -0.6F};
 const Floats svm_coefficients{1, -1.5F, 0.3F, 0.4F, 0.5F, -0.6F, 0.7F, 0.2F, -0.8F, 0.9F};
 const Floats rho{0.1F, -0.2F, 0.3F};
@@ -225,7 +225,7 @@ graph::Attributes svm_attributes(const std::string& kernel) {
           {"support_vectors", vectors},
           {"vectors_per_class", vector_counts},
           {"rho", rho},
-          {"classlabels_ints", Ints{5, 6, 7}}};
+          {"classlabels_ints", Int64s{5, 6, 7}}};
 }
 
 // The margins of the pairs (0, 1), (0, 2), (1, 2).
@@ -255,7 +255,7 @@ TEST_CASE("SVMClassifier votes for pairs of classes") {
   for (const std::string& kernel : kernel_names) {
     INFO(kernel);
     std::vector<double> scores;
-    Ints labels;
+    Int64s labels;
     for (const double x : xs) {
       const Row m = margins(kernel, x);
       std::vector<int> votes(3);
@@ -311,7 +311,7 @@ TEST_CASE("SVMClassifier couples the probabilities of pairs") {
 TEST_CASE("SVMClassifier of two classes and without support vectors") {
   const graph::Attributes two{{"coefficients", Floats{1, -1.5F}},
                               {"support_vectors", Floats{0.2F, 0.7F}},
-                              {"vectors_per_class", Ints{1, 1}},
+                              {"vectors_per_class", Int64s{1, 1}},
                               {"rho", Floats{0.1F}},
                               {"classlabels_strings", std::vector<std::string>{"a", "b"}}};
   auto got = run_op(ml("SVMClassifier", numbers({2, 1}, {0.5, -0.25}), two, 2));
@@ -320,7 +320,7 @@ TEST_CASE("SVMClassifier of two classes and without support vectors") {
   got = run_op(ml("SVMClassifier", numbers({2, 1}, {0.5, -0.25}),
                   {{"coefficients", Floats{1, -1.5F, 0.2F}},
                    {"rho", Floats{0.1F, 0.2F, 0.3F}},
-                   {"classlabels_ints", Ints{10, 20, 30}}},
+                   {"classlabels_ints", Int64s{10, 20, 30}}},
                   2));
   CHECK(got[0].tensor().identical(int64s({10, 20})));
   check_close(got[1].tensor(),
@@ -338,8 +338,8 @@ TEST_CASE("SVMClassifier refuses attributes of other sizes") {
   refused("coefficients", Floats{1}, "'coefficients' has 1 elements, needed are 10");
   refused("support_vectors", Floats{1}, "'support_vectors' has 1 elements, needed are 5");
   refused("rho", Floats{1}, "'rho' has 1 elements, needed are 3");
-  refused("vectors_per_class", Ints{1, 2}, "'vectors_per_class' has 2");
-  refused("vectors_per_class", Ints{-1, 2, 3}, "has -1");
+  refused("vectors_per_class", Int64s{1, 2}, "'vectors_per_class' has 2");
+  refused("vectors_per_class", Int64s{-1, 2, 3}, "has -1");
   refused("prob_a", Floats{1}, "'prob_a' has 1");
   refused("kernel_params", Floats{1}, "'kernel_params' has 1");
   refused("kernel_type", std::string("GAUSS"), "'GAUSS'");

@@ -9,7 +9,7 @@ using namespace ondine::test;
 
 namespace {
 
-using Ints = std::vector<std::int64_t>;
+using Int64s = std::vector<std::int64_t>;
 using Floats = std::vector<float>;
 using Strings = std::vector<std::string>;
 
@@ -17,17 +17,17 @@ const double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 // Two trees of three and five nodes on two features.
 struct Arrays {
-  Ints trees{0, 0, 0, 1, 1, 1, 1, 1};
-  Ints nodes{0, 1, 2, 0, 1, 2, 3, 4};
-  Ints features{0, 0, 0, 1, 0, 0, 0, 0};
+  Int64s trees{0, 0, 0, 1, 1, 1, 1, 1};
+  Int64s nodes{0, 1, 2, 0, 1, 2, 3, 4};
+  Int64s features{0, 0, 0, 1, 0, 0, 0, 0};
   Strings modes{"BRANCH_LEQ", "LEAF", "LEAF", "BRANCH_GT", "BRANCH_LT", "LEAF", "LEAF", "LEAF"};
   Floats values{0.5F, 0, 0, 1, 2, 0, 0, 0};
-  Ints yes{1, 0, 0, 1, 3, 0, 0, 0};
-  Ints no{2, 0, 0, 2, 4, 0, 0, 0};
-  Ints missing{0, 0, 0, 1, 0, 0, 0, 0};
-  Ints vote_trees{0, 0, 1, 1, 1, 1};
-  Ints vote_nodes{1, 2, 2, 3, 4, 4};
-  Ints votes{0, 1, 0, 1, 0, 1};
+  Int64s yes{1, 0, 0, 1, 3, 0, 0, 0};
+  Int64s no{2, 0, 0, 2, 4, 0, 0, 0};
+  Int64s missing{0, 0, 0, 1, 0, 0, 0, 0};
+  Int64s vote_trees{0, 0, 1, 1, 1, 1};
+  Int64s vote_nodes{1, 2, 2, 3, 4, 4};
+  Int64s votes{0, 1, 0, 1, 0, 1};
   Floats weights{1, 2, 4, 8, 16, -32};
 
   graph::Attributes attributes(const std::string& prefix) const {
@@ -164,7 +164,7 @@ TEST_CASE("Tree ensembles take integers, doubles and no rows") {
 TEST_CASE("TreeEnsembleClassifier sums votes and takes the top class") {
   const Arrays arrays;
   std::vector<double> want;
-  Ints labels;
+  Int64s labels;
   Strings words;
   for (const auto& row : rows) {
     double scores[2] = {0.5, 0};
@@ -179,7 +179,7 @@ TEST_CASE("TreeEnsembleClassifier sums votes and takes the top class") {
   attributes.emplace_back("base_values", Floats{0.5F, 0});
   attributes.emplace_back("post_transform", std::string("LOGISTIC"));
   auto named = attributes;
-  attributes.emplace_back("classlabels_int64s", Ints{3, 8});
+  attributes.emplace_back("classlabels_int64s", Int64s{3, 8});
   named.emplace_back("classlabels_strings", Strings{"no", "yes"});
   const auto got = run_op(ml("TreeEnsembleClassifier", matrix(DType::float32), attributes, 2, 1));
   CHECK(got[0].tensor().identical(int64s(labels)));
@@ -194,7 +194,7 @@ TEST_CASE("TreeEnsembleClassifier with votes for one of two classes") {
   const auto run = [&](const Floats& weights) {
     arrays.weights = weights;
     auto attributes = arrays.attributes("class");
-    attributes.emplace_back("classlabels_int64s", Ints{3, 8});
+    attributes.emplace_back("classlabels_int64s", Int64s{3, 8});
     return run_op(ml("TreeEnsembleClassifier", numbers({2, 2}, {0, 0, 3, 2}), attributes, 2));
   };
   // Probabilities: 0.25 + 0.125 and 0.5 + 0.25.
@@ -235,16 +235,16 @@ namespace {
 
 graph::Attributes ensemble(DType dtype) {
   return {
-      {"tree_roots", Ints{0, 3}},
+      {"tree_roots", Int64s{0, 3}},
       {"nodes_modes", numbers({4}, {0, 6, 6, 3}, DType::uint8)},
       {"nodes_splits", numbers({4}, {11, 0, 0, 2}, dtype)},
-      {"nodes_featureids", Ints{0, 0, 0, 1}},
-      {"nodes_truenodeids", Ints{1, 0, 1, 0}},
-      {"nodes_trueleafs", Ints{0, 1, 1, 1}},
-      {"nodes_falsenodeids", Ints{2, 2, 3, 3}},
-      {"nodes_falseleafs", Ints{1, 0, 1, 1}},
+      {"nodes_featureids", Int64s{0, 0, 0, 1}},
+      {"nodes_truenodeids", Int64s{1, 0, 1, 0}},
+      {"nodes_trueleafs", Int64s{0, 1, 1, 1}},
+      {"nodes_falsenodeids", Int64s{2, 2, 3, 3}},
+      {"nodes_falseleafs", Int64s{1, 0, 1, 1}},
       {"leaf_weights", numbers({4}, {1, 10, 1000, 100}, dtype)},
-      {"leaf_targetids", Ints{0, 1, 2, 0}},
+      {"leaf_targetids", Int64s{0, 1, 2, 0}},
       {"membership_values", numbers({8}, {1.5, 4, 8, 9, not_a_number, 12, 7, not_a_number}, dtype)},
       {"n_targets", std::int64_t{3}}};
 }
@@ -289,12 +289,12 @@ TEST_CASE("TreeEnsemble refuses hostile arrays") {
     replace(attributes, name, std::move(data));
     check_refused(ml("TreeEnsemble", iota({1, 2}), attributes, 1, 5), code, part);
   };
-  refused("nodes_falsenodeids", Ints{2, 0, 3, 3}, "leads back to itself");
-  refused("nodes_falsenodeids", Ints{2, 2, 4, 3}, "'nodes_falsenodeids' has 4");
-  refused("nodes_truenodeids", Ints{4, 0, 1, 0}, "'nodes_truenodeids' has 4");
-  refused("tree_roots", Ints{-1}, "'tree_roots' has -1");
-  refused("leaf_targetids", Ints{0, 1, 2, 3}, "'leaf_targetids' has 3");
-  refused("nodes_featureids", Ints{0, 0, 0, 2}, "reads feature 2 of 2");
+  refused("nodes_falsenodeids", Int64s{2, 0, 3, 3}, "leads back to itself");
+  refused("nodes_falsenodeids", Int64s{2, 2, 4, 3}, "'nodes_falsenodeids' has 4");
+  refused("nodes_truenodeids", Int64s{4, 0, 1, 0}, "'nodes_truenodeids' has 4");
+  refused("tree_roots", Int64s{-1}, "'tree_roots' has -1");
+  refused("leaf_targetids", Int64s{0, 1, 2, 3}, "'leaf_targetids' has 3");
+  refused("nodes_featureids", Int64s{0, 0, 0, 2}, "reads feature 2 of 2");
   refused("nodes_modes", numbers({4}, {0, 6, 7, 3}, DType::uint8), "'nodes_modes' has 7");
   refused("membership_values", numbers({1}, {1}, DType::float32), "fewer sets");
   refused("membership_values", numbers({5}, {1, not_a_number, 2, not_a_number, 3}, DType::float32),

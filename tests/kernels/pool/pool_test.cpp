@@ -12,11 +12,11 @@ using namespace ondine::test;
 
 namespace {
 
-using Ints = std::vector<std::int64_t>;
+using Int64s = std::vector<std::int64_t>;
 
 struct PoolCase {
   Shape x, y;
-  Ints kernel, strides, dilations, begins, ends;
+  Int64s kernel, strides, dilations, begins, ends;
   graph::Attributes attributes;  // but kernel_shape
 };
 
@@ -30,7 +30,7 @@ const std::vector<PoolCase>& pool_cases() {
        {1, 1},
        {1, 0},
        {1, 0},
-       {{"strides", Ints{2, 2}}, {"pads", Ints{1, 0, 1, 0}}}},
+       {{"strides", Int64s{2, 2}}, {"pads", Int64s{1, 0, 1, 0}}}},
       {{1, 1, 6, 6},
        {1, 1, 3, 3},
        {3, 3},
@@ -38,7 +38,7 @@ const std::vector<PoolCase>& pool_cases() {
        {1, 1},
        {0, 0},
        {0, 0},
-       {{"strides", Ints{2, 2}}, {"ceil_mode", 1L}}},
+       {{"strides", Int64s{2, 2}}, {"ceil_mode", 1L}}},
       {{1, 2, 7, 7},
        {1, 2, 3, 5},
        {3, 2},
@@ -46,7 +46,7 @@ const std::vector<PoolCase>& pool_cases() {
        {2, 2},
        {0, 0},
        {0, 0},
-       {{"dilations", Ints{2, 2}}}},
+       {{"dilations", Int64s{2, 2}}}},
       {{1, 1, 4, 5, 4},
        {1, 1, 2, 2, 2},
        {2, 2, 2},
@@ -54,7 +54,7 @@ const std::vector<PoolCase>& pool_cases() {
        {1, 1, 1},
        {0, 0, 0},
        {0, 0, 0},
-       {{"strides", Ints{2, 2, 2}}}},
+       {{"strides", Int64s{2, 2, 2}}}},
       {{1, 1, 5, 5},
        {1, 1, 3, 3},
        {2, 2},
@@ -62,7 +62,7 @@ const std::vector<PoolCase>& pool_cases() {
        {1, 1},
        {1, 1},
        {0, 0},
-       {{"strides", Ints{2, 2}}, {"auto_pad", std::string("SAME_LOWER")}}},
+       {{"strides", Int64s{2, 2}}, {"auto_pad", std::string("SAME_LOWER")}}},
       {{1, 1, 5, 5},
        {1, 1, 3, 3},
        {2, 2},
@@ -70,7 +70,7 @@ const std::vector<PoolCase>& pool_cases() {
        {1, 1},
        {0, 0},
        {1, 1},
-       {{"strides", Ints{2, 2}}, {"auto_pad", std::string("SAME_UPPER")}}},
+       {{"strides", Int64s{2, 2}}, {"auto_pad", std::string("SAME_UPPER")}}},
       {{0, 2, 4, 4}, {0, 2, 3, 3}, {2, 2}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, {}},
   };
   return cases;
@@ -144,13 +144,13 @@ TEST_CASE("MaxPool finds the maxima and where they are") {
 TEST_CASE("MaxPool counts in columns with storage_order 1") {
   const auto x = Tensor::of<float>({2, 1, 2, 3}, {0, 0, 0, 0, 9, 0, 0, 0, 9, 0, 0, 0});
   const auto got =
-      run_op({"MaxPool", {x}, {{"kernel_shape", Ints{2, 3}}, {"storage_order", 1L}}, 2});
+      run_op({"MaxPool", {x}, {{"kernel_shape", Int64s{2, 3}}, {"storage_order", 1L}}, 2});
   check_close(got[1].tensor(), Tensor::of<std::int64_t>({2, 1, 1, 1}, {3, 6 + 4}));
 }
 
 TEST_CASE("MaxPool of bytes") {
   const auto x = Tensor::of<std::int8_t>({1, 1, 4}, {-128, 3, -7, 127});
-  check_close(run_op_tensor({"MaxPool", {x}, {{"kernel_shape", Ints{2}}}}),
+  check_close(run_op_tensor({"MaxPool", {x}, {{"kernel_shape", Int64s{2}}}}),
               Tensor::of<std::int8_t>({1, 1, 3}, {3, 3, 127}));
 }
 
@@ -198,7 +198,7 @@ TEST_CASE("LpPool and the global pools") {
 TEST_CASE("MaxUnpool puts values back where MaxPool found them") {
   const auto x = Tensor::of<double>({1, 1, 2, 2}, {5, 6, 7, 8});
   const auto at = Tensor::of<std::int64_t>({1, 1, 2, 2}, {5, 7, 13, 15});
-  const graph::Attributes attributes{{"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}};
+  const graph::Attributes attributes{{"kernel_shape", Int64s{2, 2}}, {"strides", Int64s{2, 2}}};
   Tensor want(DType::float64, {1, 1, 4, 4});
   value(want, 5) = 5;
   value(want, 7) = 6;
@@ -227,13 +227,13 @@ TEST_CASE("Pools reject windows that make no sense") {
       CHECK_THROWS_AS(run_op({op, {x}, std::move(attributes)}), Error);
     };
     throws({});
-    throws({{"kernel_shape", Ints{2}}});
-    throws({{"kernel_shape", Ints{0, 2}}});
-    throws({{"kernel_shape", Ints{5, 2}}});
-    throws({{"kernel_shape", Ints{2, 2}}, {"strides", Ints{0, 1}}});
-    throws({{"kernel_shape", Ints{2, 2}}, {"pads", Ints{-1, 0, 0, 0}}});
-    throws({{"kernel_shape", Ints{2, 2}}, {"pads", Ints{3, 0, 3, 0}}});
-    throws({{"kernel_shape", Ints{2, 2}}, {"dilations", Ints{std::int64_t{1} << 62, 1}}});
+    throws({{"kernel_shape", Int64s{2}}});
+    throws({{"kernel_shape", Int64s{0, 2}}});
+    throws({{"kernel_shape", Int64s{5, 2}}});
+    throws({{"kernel_shape", Int64s{2, 2}}, {"strides", Int64s{0, 1}}});
+    throws({{"kernel_shape", Int64s{2, 2}}, {"pads", Int64s{-1, 0, 0, 0}}});
+    throws({{"kernel_shape", Int64s{2, 2}}, {"pads", Int64s{3, 0, 3, 0}}});
+    throws({{"kernel_shape", Int64s{2, 2}}, {"dilations", Int64s{std::int64_t{1} << 62, 1}}});
   }
 }
 

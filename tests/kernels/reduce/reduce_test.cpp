@@ -16,17 +16,17 @@ using namespace ondine::test;
 
 namespace {
 
-using Ints = std::vector<std::int64_t>;
+using Int64s = std::vector<std::int64_t>;
 
 // The elements behind each output, in a loop over all indices.
-std::vector<std::vector<double>> groups(const Tensor& x, const Ints& axes, Shape* kept) {
+std::vector<std::vector<double>> groups(const Tensor& x, const Int64s& axes, Shape* kept) {
   std::vector<bool> reduced(x.shape().rank());
   for (const auto a : axes) reduced[static_cast<std::size_t>(a)] = true;
   for (std::size_t a = 0; a < reduced.size(); ++a) kept->push_back(reduced[a] ? 1 : x.shape()[a]);
   std::vector<std::vector<double>> out(static_cast<std::size_t>(kept->size()));
   const auto values = as_doubles(x);
-  for_each_index(x.shape(), [&](const Ints& index) {
-    Ints at = index;
+  for_each_index(x.shape(), [&](const Int64s& index) {
+    Int64s at = index;
     for (std::size_t a = 0; a < at.size(); ++a) {
       if (reduced[a]) at[a] = 0;
     }
@@ -64,12 +64,12 @@ double naive(const std::string& op, const std::vector<double>& xs) {
   return std::log(exps);
 }
 
-void check_reduce(const std::string& op, const Tensor& x, const Ints& axes) {
+void check_reduce(const std::string& op, const Tensor& x, const Int64s& axes) {
   Shape kept;
   std::vector<double> want;
   for (const auto& group : groups(x, axes, &kept)) want.push_back(naive(op, group));
   const Tensor y = run_op_tensor({.op = op, .inputs = {x, int64s(axes)}});
-  INFO(op << " " << x.shape().to_string() << " over " << Catch::StringMaker<Ints>::convert(axes));
+  INFO(op << " " << x.shape().to_string() << " over " << Catch::StringMaker<Int64s>::convert(axes));
   REQUIRE(y.shape() == kept);
   REQUIRE(y.dtype() == x.dtype());
   const auto got = as_doubles(y);
@@ -105,7 +105,7 @@ TEST_CASE("Reductions over every set of axes give what a loop gives") {
   for (const Shape& shape : shapes) {
     const Tensor x = random_floats(shape, 1, 0.2F, 2);
     for (unsigned set = 1; set < 1U << shape.rank(); ++set) {
-      Ints axes;
+      Int64s axes;
       for (std::size_t a = 0; a < shape.rank(); ++a) {
         if (set >> a & 1U) axes.push_back(static_cast<std::int64_t>(a));
       }
@@ -151,8 +151,8 @@ TEST_CASE("keepdims, attributes and empty axes follow the version") {
   CHECK(shape({x}, {{"keepdims", 0L}}, 13) == Shape{});
   CHECK(shape({x, int64s({})}, {{"keepdims", 0L}}, 13) == Shape{});
   CHECK(shape({x, int64s({-1})}, {{"keepdims", 0L}}, 13) == Shape{2});
-  CHECK(shape({x}, {{"axes", Ints{1}}, {"keepdims", 0L}}, 11) == Shape{2});
-  CHECK(shape({x}, {{"axes", Ints{1}}, {"keepdims", 0L}}, 13, "ReduceMean") == Shape{2});
+  CHECK(shape({x}, {{"axes", Int64s{1}}, {"keepdims", 0L}}, 11) == Shape{2});
+  CHECK(shape({x}, {{"axes", Int64s{1}}, {"keepdims", 0L}}, 13, "ReduceMean") == Shape{2});
   CHECK(shape({x, int64s({0})}, {{"keepdims", 0L}}, 18, "ReduceMean") == Shape{3});
   CHECK(run_op_tensor({.op = "ReduceSum",
                        .inputs = {x, int64s({})},
@@ -214,7 +214,7 @@ TEST_CASE("Reductions have derivatives") {
   check_gradient({.op = op, .inputs = {x}, .attributes = {{"keepdims", 0L}}});
   check_gradient({.op = op,
                   .inputs = {x},
-                  .attributes = {{"axes", Ints{1}}, {"keepdims", 0L}},
+                  .attributes = {{"axes", Int64s{1}}, {"keepdims", 0L}},
                   .version = 11});
   check_gradient(
       {.op = op, .inputs = {x, int64s({})}, .attributes = {{"noop_with_empty_axes", 1L}}},
@@ -235,7 +235,7 @@ TEST_CASE("The derivative of a product is right with zeros, to the second order"
         std::vector<double>{0, 0, 0, 2}, std::vector<double>{0, 0, 0, 0}}) {
     const Tensor x = Tensor::of<double>({2, 2}, values);
     check_gradient({.op = "ReduceProd", .inputs = {x}});
-    for (const Ints& axes : {Ints{1, 0}, Ints{0}}) {
+    for (const Int64s& axes : {Int64s{1, 0}, Int64s{0}}) {
       check_gradient(
           {.op = "ReduceProd", .inputs = {x}, .attributes = {{"axes", axes}}, .version = 13});
     }

@@ -5,8 +5,8 @@
 
 #include <ondine/error.h>
 
-#include "graph/contract/body_builder.h"
 #include "graph/contract/ops.h"
+#include "graph/contract/subgraph_builder.h"
 #include "graph/evaluate/graph_runner.h"
 #include "tests/kernels/common/numbers.h"
 
@@ -185,24 +185,24 @@ TEST_CASE("FlexAttention writes its modifiers out") {
   const std::vector<graph::Val> x{input({1, 4, 3, 2}), input({1, 2, 5, 2}), input({1, 2, 5, 2})};
   const graph::Val shift = input({});
   const auto modifier = [&](const char* name, auto&& write) {
-    graph::BodyBuilder body(b);
+    graph::SubgraphBuilder body(b);
     const graph::Val in =
         body.add_formal("in", graph::Type::tensor(DType::float64, Shape{1, 4, 3, 5}));
     const graph::Val out = write(body, in);
     return body.finish(name, {&out, 1});
   };
-  std::vector<graph::Body> bodies;
-  bodies.push_back(modifier("score_mod", [&](graph::BodyBuilder& body, graph::Val in) {
+  std::vector<graph::Subgraph> subgraphs;
+  subgraphs.push_back(modifier("score_mod", [&](graph::SubgraphBuilder& body, graph::Val in) {
     return in * 2.0 + body.capture(shift) * in;
   }));
-  bodies.push_back(
-      modifier("prob_mod", [](graph::BodyBuilder&, graph::Val in) { return in * 0.5; }));
+  subgraphs.push_back(
+      modifier("prob_mod", [](graph::SubgraphBuilder&, graph::Val in) { return in * 0.5; }));
   graph::Node node;
   node.op = catalogue().find("ai.onnx.preview", "FlexAttention");
   REQUIRE(node.op != nullptr);
   node.version = 1;
   for (const graph::Val v : x) node.inputs.push_back(v.id());
-  node.bodies = std::move(bodies);
+  node.subgraphs = std::move(subgraphs);
   node.outputs.push_back(g.add_temporary("y"));
   g.outputs = node.outputs;
   b.append(node);

@@ -10,7 +10,7 @@ using namespace ondine::test;
 
 namespace {
 
-using Ints = std::vector<std::int64_t>;
+using Int64s = std::vector<std::int64_t>;
 
 Value sequence(std::vector<Tensor> tensors) {
   return Value::sequence({tensors.begin(), tensors.end()});
@@ -83,13 +83,13 @@ TEST_CASE("SplitToSequence cuts and ConcatFromSequence joins") {
                                        .inputs = {Value::sequence(parts)},
                                        .attributes = {{"axis", std::int64_t{1}}}});
     CHECK(back.identical(x));
-    Ints out;
+    Int64s out;
     for (const Value& part : parts) out.push_back(part.tensor().shape()[1]);
     return out;
   };
-  CHECK(extents(at(2), {}) == Ints{2, 2, 1});
-  CHECK(extents(int64s({1, 0, 4}), {}) == Ints{1, 0, 4});
-  CHECK(extents({}, {}) == Ints{1, 1, 1, 1, 1});
+  CHECK(extents(at(2), {}) == Int64s{2, 2, 1});
+  CHECK(extents(int64s({1, 0, 4}), {}) == Int64s{1, 0, 4});
+  CHECK(extents({}, {}) == Int64s{1, 1, 1, 1, 1});
   CHECK_THROWS_AS(extents(at(0), {}), Error);
   CHECK_THROWS_AS(extents(int64s({1, 3}), {}), Error);
   CHECK_THROWS_AS(extents(int64s({6, -1}), {}), Error);
@@ -101,7 +101,9 @@ TEST_CASE("SplitToSequence cuts and ConcatFromSequence joins") {
   const Tensor stacked = run_op_tensor({.op = "ConcatFromSequence",
                                         .inputs = {Value::sequence(rows)},
                                         .attributes = {{"axis", -1L}, {"new_axis", 1L}}});
-  CHECK(stacked.identical(moved<float>(x, {5, 2}, [](const Ints& i) { return Ints{i[1], i[0]}; })));
+  CHECK(stacked.identical(moved<float>(x, {5, 2}, [](const Int64s& i) {
+    return Int64s{i[1], i[0]};
+  })));
 }
 
 TEST_CASE("ConcatFromSequence rejects what cannot be joined") {

@@ -5,23 +5,23 @@ using namespace ondine::test;
 
 namespace {
 
-using Ints = std::vector<std::int64_t>;
+using Int64s = std::vector<std::int64_t>;
 
 struct Pool {
-  std::vector<Ints> ngrams;  // by length
-  Ints indexes;
+  std::vector<Int64s> ngrams;  // by length
+  Int64s indexes;
   std::vector<float> weights;
   std::string mode = "TF";
   std::int64_t min = 1, max = 2, skips = 0;
 };
 
 graph::Attributes attributes_of(const Pool& pool, bool text) {
-  Ints flat;
+  Int64s flat;
   std::vector<std::string> words;
-  Ints starts(static_cast<std::size_t>(pool.max), 0);
+  Int64s starts(static_cast<std::size_t>(pool.max), 0);
   for (std::size_t length = 1; length <= starts.size(); ++length) {
     starts[length - 1] = static_cast<std::int64_t>(flat.size());
-    for (const Ints& ngram : pool.ngrams) {
+    for (const Int64s& ngram : pool.ngrams) {
       if (ngram.size() == length) flat.insert(flat.end(), ngram.begin(), ngram.end());
     }
   }
@@ -39,10 +39,10 @@ graph::Attributes attributes_of(const Pool& pool, bool text) {
 }
 
 // Looks for every n-gram at every place with every gap.
-std::vector<float> expected(const Pool& pool, const Ints& row, std::size_t size) {
+std::vector<float> expected(const Pool& pool, const Int64s& row, std::size_t size) {
   std::vector<float> y(size);
   for (std::size_t i = 0; i < pool.ngrams.size(); ++i) {
-    const Ints& ngram = pool.ngrams[i];
+    const Int64s& ngram = pool.ngrams[i];
     const auto n = static_cast<std::int64_t>(ngram.size());
     if (n < pool.min || n > pool.max) continue;
     float count = 0;
@@ -72,7 +72,7 @@ Pool pool() {
 }  // namespace
 
 TEST_CASE("TfIdfVectorizer counts n-grams with every mode, length and gap") {
-  const Ints row{2, 3, 3, 5, 5, 6, 7, 3, 8, 5, 4, 3, 3};
+  const Int64s row{2, 3, 3, 5, 5, 6, 7, 3, 8, 5, 4, 3, 3};
   for (const char* mode : {"TF", "IDF", "TFIDF"}) {
     for (std::int64_t min = 1; min <= 3; ++min) {
       for (std::int64_t max = min; max <= 3; ++max) {
@@ -100,7 +100,7 @@ TEST_CASE("TfIdfVectorizer counts n-grams with every mode, length and gap") {
 }
 
 TEST_CASE("TfIdfVectorizer takes rows of int32, int64 and strings") {
-  const Ints rows{2, 3, 5, 4, 9, 5, 6, 7, 8, 2};
+  const Int64s rows{2, 3, 5, 4, 9, 5, 6, 7, 8, 2};
   Pool p = pool();
   p.max = 3;
   p.skips = 1;
@@ -135,11 +135,11 @@ TEST_CASE("TfIdfVectorizer refuses what does not fit together") {
         ErrorCode::invalid_model, part);
   };
   refused("mode", std::string("tf"), "'tf', not TF");
-  refused("ngram_indexes", Ints{0, -1}, "-1");
-  refused("ngram_indexes", Ints{0, 1}, "2 elements in 'ngram_indexes'");
-  refused("ngram_counts", Ints{0, 50, 50}, "the range [0, 50)");
-  refused("ngram_counts", Ints{3, 0, 0}, "the range [3, 0)");
-  refused("ngram_counts", Ints{0}, "1 elements");
+  refused("ngram_indexes", Int64s{0, -1}, "-1");
+  refused("ngram_indexes", Int64s{0, 1}, "2 elements in 'ngram_indexes'");
+  refused("ngram_counts", Int64s{0, 50, 50}, "the range [0, 50)");
+  refused("ngram_counts", Int64s{3, 0, 0}, "the range [3, 0)");
+  refused("ngram_counts", Int64s{0}, "1 elements");
   refused("weights", std::vector<float>{1}, "1 weights");
   refused("min_gram_length", std::int64_t{0}, "1 <= min");
   refused("max_skip_count", std::int64_t{-1}, "skips >= 0");

@@ -1,35 +1,38 @@
-#include "graph/contract/body_builder.h"
+#include "graph/contract/subgraph_builder.h"
 
 #include <algorithm>
 #include <utility>
 
 namespace ondine::graph {
 
-BodyBuilder::BodyBuilder(Builder& outer) : outer_(&outer), inner_(outer.inside(graph_)) {
+SubgraphBuilder::SubgraphBuilder(Builder& outer) : outer_(&outer), inner_(outer.inside(graph_)) {
   graph_.symbols = outer.graph().symbols;
 }
 
-BodyBuilder::BodyBuilder(Builder& outer, const Body& body)
-    : outer_(&outer), graph_(*body.graph), inner_(outer.inside(graph_)), captures_(body.captures) {
-  const auto formals = static_cast<std::ptrdiff_t>(body.formal_inputs());
+SubgraphBuilder::SubgraphBuilder(Builder& outer, const Subgraph& subgraph)
+    : outer_(&outer),
+      graph_(*subgraph.graph),
+      inner_(outer.inside(graph_)),
+      captures_(subgraph.captures) {
+  const auto formals = static_cast<std::ptrdiff_t>(subgraph.formal_inputs());
   formals_.assign(graph_.inputs.begin(), graph_.inputs.begin() + formals);
   captured_.assign(graph_.inputs.begin() + formals, graph_.inputs.end());
 }
 
-Val BodyBuilder::add_formal(const std::string& hint, Type type) {
+Val SubgraphBuilder::add_formal(const std::string& hint, Type type) {
   formals_.push_back(graph_.add_temporary(hint, std::move(type)));
   return inner_.value(formals_.back());
 }
 
-ValueId BodyBuilder::release_formal(std::size_t i) {
+ValueId SubgraphBuilder::release_formal(std::size_t i) {
   const ValueId id = formals_[i];
   formals_.erase(formals_.begin() + static_cast<std::ptrdiff_t>(i));
   return id;
 }
 
-std::vector<Node> BodyBuilder::take_nodes() { return std::exchange(graph_.nodes, {}); }
+std::vector<Node> SubgraphBuilder::take_nodes() { return std::exchange(graph_.nodes, {}); }
 
-Val BodyBuilder::capture(Val outer) {
+Val SubgraphBuilder::capture(Val outer) {
   const auto found = std::find(captures_.begin(), captures_.end(), outer.id());
   if (found != captures_.end()) {
     return inner_.value(captured_[static_cast<std::size_t>(found - captures_.begin())]);
@@ -43,13 +46,13 @@ Val BodyBuilder::capture(Val outer) {
   return inner_.value(id);
 }
 
-std::vector<Val> BodyBuilder::outputs() {
+std::vector<Val> SubgraphBuilder::outputs() {
   std::vector<Val> values;
   for (const ValueId id : graph_.outputs) values.push_back(inner_.value(id));
   return values;
 }
 
-Body BodyBuilder::finish(const std::string& attribute, std::span<const Val> outputs) {
+Subgraph SubgraphBuilder::finish(const std::string& attribute, std::span<const Val> outputs) {
   graph_.inputs = formals_;
   graph_.inputs.insert(graph_.inputs.end(), captured_.begin(), captured_.end());
   graph_.outputs.clear();
@@ -58,14 +61,14 @@ Body BodyBuilder::finish(const std::string& attribute, std::span<const Val> outp
 }
 
 std::vector<Val> control_node(Builder& builder, std::string_view op, std::span<const Val> inputs,
-                              std::vector<Body> bodies, std::size_t outputs,
+                              std::vector<Subgraph> subgraphs, std::size_t outputs,
                               Attributes attributes) {
   Node node;
   node.op = builder.catalogue().find("", op);
   if (node.op == nullptr) fail(ErrorCode::internal, "operator ", op, " is not in the catalogue");
   node.version = Builder::latest_version;
   node.attributes = std::move(attributes);
-  node.bodies = std::move(bodies);
+  node.subgraphs = std::move(subgraphs);
   for (const Val input : inputs) node.inputs.push_back(input.id());
   std::vector<Val> results;
   for (std::size_t i = 0; i < outputs; ++i) {

@@ -1,4 +1,4 @@
-// The pieces from which both printed forms are made.
+// Formatting shared by the printed forms of models and graphs.
 #pragma once
 
 #include <string>
@@ -10,16 +10,16 @@
 
 namespace ondine::graph {
 
-// As it is when it is a plain word, else quoted and escaped.
+// Quoted and escaped unless it is a plain identifier.
 std::string printed_name(std::string_view name);
-std::string printed_type(const TypeDef& type);                       // empty when nothing is known
-std::string printed_type(const Type& type, const Symbols* symbols);  // "?" when nothing is known
+std::string printed_type(const TypeDef& type);                       // empty when unknown
+std::string printed_type(const Type& type, const Symbols* symbols);  // "?" when unknown
 std::string printed_dims(const std::vector<DimDef>& dims);           // "[N, 3, ?]"
-// "tensor(float)[3] {1, 2, 3}"; of large ones the first elements.
+// "tensor(float)[3] {1, 2, 3}"; large tensors are abbreviated.
 std::string printed_tensor(const Tensor& tensor);
 // "alpha = 0.5"
 std::string printed_attribute(const Attribute& attribute);
-// "(a, b, , d)"-like lists: what `text` says of each, separated by commas.
+// The texts of the items, separated by commas.
 template <class Items, class Text>
 std::string printed_list(const Items& items, Text text) {
   std::string out;
@@ -32,7 +32,7 @@ std::string printed_list(const Items& items, Text text) {
   return out;
 }
 
-// Lines below each other, indented by level.
+// Collects lines, indented by level.
 class Lines {
  public:
   void add(int level, std::string_view text) {

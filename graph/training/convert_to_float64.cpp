@@ -6,28 +6,28 @@
 namespace ondine::graph {
 namespace {
 
-void widen(GraphDef& graph);
+void convert_to_float64(GraphDef& graph);
 
-void widen(Tensor& tensor) {
+void convert_to_float64(Tensor& tensor) {
   if (tensor.dtype() != DType::float32) return;
-  Tensor wide(DType::float64, tensor.shape());
+  Tensor converted(DType::float64, tensor.shape());
   const auto from = tensor.values<float>();
-  std::transform(from.begin(), from.end(), wide.mutable_values<double>().begin(),
+  std::transform(from.begin(), from.end(), converted.mutable_values<double>().begin(),
                  [](float value) { return static_cast<double>(value); });
-  tensor = std::move(wide);
+  tensor = std::move(converted);
 }
 
-void widen(TypeDef& type) {
+void convert_to_float64(TypeDef& type) {
   if (type.kind == TypeKind::tensor && type.dtype == DType::float32) type.dtype = DType::float64;
   if (type.element) {
     auto element = std::make_shared<TypeDef>(*type.element);
-    widen(*element);
+    convert_to_float64(*element);
     type.element = std::move(element);
   }
 }
 
-// A Constant of real numbers becomes one that holds a tensor.
-void widen_constant(Attribute& attribute) {
+// A Constant with a float attribute becomes one with a tensor.
+void convert_constant(Attribute& attribute) {
   Tensor tensor;
   if (const auto* one = std::get_if<float>(&attribute.data)) {
     tensor = Tensor::scalar(static_cast<double>(*one));
@@ -39,7 +39,7 @@ void widen_constant(Attribute& attribute) {
   attribute = Attribute("value", std::move(tensor));
 }
 
-void widen(NodeDef& node) {
+void convert_to_float64(NodeDef& node) {
   constexpr std::int64_t single = static_cast<std::int64_t>(DType::float32);
   if (node.op == "ConstantOfShape" && find(node.attributes, "value") == nullptr) {
     node.attributes.emplace_back("value", Tensor(DType::float32, {1}));
@@ -53,37 +53,37 @@ void widen(NodeDef& node) {
     if (auto* number = std::get_if<std::int64_t>(&attribute.data); number != nullptr && is_type) {
       if (*number == single) *number = static_cast<std::int64_t>(DType::float64);
     } else if (auto* tensor = std::get_if<Tensor>(&attribute.data)) {
-      widen(*tensor);
-    } else if (auto* body = std::get_if<std::shared_ptr<const GraphDef>>(&attribute.data)) {
-      GraphDef copy = **body;
-      widen(copy);
-      *body = std::make_shared<const GraphDef>(std::move(copy));
+      convert_to_float64(*tensor);
+    } else if (auto* subgraph = std::get_if<std::shared_ptr<const GraphDef>>(&attribute.data)) {
+      GraphDef copy = **subgraph;
+      convert_to_float64(copy);
+      *subgraph = std::make_shared<const GraphDef>(std::move(copy));
     } else if (attribute.name == "value_float" || attribute.name == "value_floats") {
-      widen_constant(attribute);
+      convert_constant(attribute);
     }
   }
 }
 
-void widen(std::vector<ValueDef>& values) {
-  for (ValueDef& value : values) widen(value.type);
+void convert_to_float64(std::vector<ValueDef>& values) {
+  for (ValueDef& value : values) convert_to_float64(value.type);
 }
 
-void widen(GraphDef& graph) {
-  for (NodeDef& node : graph.nodes) widen(node);
-  for (InitializerDef& one : graph.initializers) widen(one.value);
-  for (SparseTensorDef& one : graph.sparse_initializers) widen(one.values);
-  widen(graph.inputs);
-  widen(graph.outputs);
-  widen(graph.value_infos);
+void convert_to_float64(GraphDef& graph) {
+  for (NodeDef& node : graph.nodes) convert_to_float64(node);
+  for (InitializerDef& one : graph.initializers) convert_to_float64(one.value);
+  for (SparseTensorDef& one : graph.sparse_initializers) convert_to_float64(one.values);
+  convert_to_float64(graph.inputs);
+  convert_to_float64(graph.outputs);
+  convert_to_float64(graph.value_infos);
 }
 
 }  // namespace
 
-void widen(ModelDef& model) {
-  widen(model.graph);
+void convert_to_float64(ModelDef& model) {
+  convert_to_float64(model.graph);
   for (FunctionDef& function : model.functions) {
-    for (NodeDef& node : function.nodes) widen(node);
-    widen(function.value_infos);
+    for (NodeDef& node : function.nodes) convert_to_float64(node);
+    convert_to_float64(function.value_infos);
   }
 }
 

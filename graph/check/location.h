@@ -1,4 +1,4 @@
-// Naming the parts of a written model in messages.
+// Locations within a model definition, for messages.
 #pragma once
 
 #include <string>
@@ -10,16 +10,16 @@ namespace ondine::graph {
 
 // "node 'fc1' (Gemm)"; unnamed nodes by their first named output.
 std::string describe(const NodeDef& node);
-// "function 'F'", with domain and overload where there are.
+// "function 'F' of 'domain' overload 'o'"; empty domains and overloads are left out.
 std::string describe(const FunctionDef& function);
 
-// The graph that is looked at, as a chain that ends at the model: "branch of if1", "function F".
-// Refers to the outer place, which outlives it.
-struct Place {
+// The graph or function being checked, with those around it: a chain that ends at the main graph.
+// `outer` must outlive it.
+struct Location {
   std::string text;  // empty for the main graph
-  const Place* outer = nullptr;
+  const Location* outer = nullptr;
 };
 // ", in then_branch of node 'if1' (If), in function 'F'"; empty for the main graph.
-std::string within(const Place& place);
+std::string within(const Location& location);
 
 }  // namespace ondine::graph

@@ -1,4 +1,4 @@
-#include "graph/check/place.h"
+#include "graph/check/location.h"
 
 #include "core/message.h"
 #include "graph/contract/signature.h"
@@ -20,9 +20,9 @@ std::string describe(const FunctionDef& function) {
   return out;
 }
 
-std::string within(const Place& place) {
+std::string within(const Location& location) {
   std::string out;
-  for (const Place* at = &place; at != nullptr; at = at->outer) {
+  for (const Location* at = &location; at != nullptr; at = at->outer) {
     if (!at->text.empty()) out += ", in " + at->text;
   }
   return out;

@@ -1,4 +1,4 @@
-#include "graph/print/parts.h"
+#include "graph/print/format.h"
 
 #include <algorithm>
 #include <array>
@@ -9,9 +9,9 @@
 namespace ondine::graph {
 namespace {
 
-constexpr std::size_t most_elements = 8;
+constexpr std::size_t max_elements = 8;
 
-// The shortest text that is this number as a float.
+// The shortest text that parses back to the same float.
 std::string element(float value) {
   std::array<char, 40> text{};
   const auto end = std::to_chars(text.data(), text.data() + text.size(), value);
@@ -31,7 +31,7 @@ std::string elements(const Values& values) {
   std::size_t i = 0;
   for (const auto& value : values) {
     if (i > 0) out += ", ";
-    if (i++ == most_elements) {
+    if (i++ == max_elements) {
       out += "...";
       break;
     }
@@ -68,7 +68,7 @@ std::string printed_contents(const Tensor& tensor) {
   }
 }
 
-// The words around the parts of a type, the same for written and inferred ones.
+// Formats a type around its parts; shared by declared and inferred types.
 std::string type_text(TypeKind kind, DType dtype, const std::string& dims,
                       const std::string& element) {
   switch (kind) {
@@ -93,7 +93,7 @@ std::string printed_dims(const Dims& dims, const Symbols* symbols) {
          printed_list(dims,
                       [&](Dim dim) -> std::string {
                         if (dim.known()) return std::to_string(dim.size());
-                        if (!dim.is_named()) return "?";
+                        if (!dim.is_symbolic()) return "?";
                         const bool has_name =
                             symbols != nullptr && dim.symbol() < symbols->names.size();
                         return has_name ? printed_name(symbols->names[dim.symbol()])

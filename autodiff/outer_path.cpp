@@ -1,4 +1,4 @@
-#include "autodiff/borrow.h"
+#include "autodiff/outer_path.h"
 
 #include <algorithm>
 #include <utility>
@@ -13,7 +13,7 @@ namespace {
 
 std::size_t index(ValueId id) { return static_cast<std::size_t>(id); }
 
-// Marks the values of `graph` that Gradients in it and in its bodies name in xs and zs.
+// Marks the values of `graph` that Gradients in it and in its subgraphs name in xs and zs.
 std::vector<bool> named_values(const Graph& graph) {
   std::vector<bool> named(graph.values.size());
   for (const Node& node : graph.nodes) {
@@ -22,11 +22,12 @@ std::vector<bool> named_values(const Graph& graph) {
         named[index(node.references[i])] = true;
       }
     }
-    for (const Body& body : node.bodies) {
-      const auto inner = named_values(*body.graph);
-      const std::size_t formals = body.formal_inputs();
-      for (std::size_t i = 0; i < body.captures.size(); ++i) {
-        if (inner[index(body.graph->inputs[formals + i])]) named[index(body.captures[i])] = true;
+    for (const Subgraph& subgraph : node.subgraphs) {
+      const auto inner = named_values(*subgraph.graph);
+      const std::size_t formals = subgraph.formal_inputs();
+      for (std::size_t i = 0; i < subgraph.captures.size(); ++i) {
+        if (inner[index(subgraph.graph->inputs[formals + i])])
+          named[index(subgraph.captures[i])] = true;
       }
     }
   }
@@ -35,7 +36,7 @@ std::vector<bool> named_values(const Graph& graph) {
 
 }  // namespace
 
-BorrowedNodes::BorrowedNodes(Graph& outer, Graph& inner, std::vector<ValueId>& captures)
+OuterPath::OuterPath(Graph& outer, Graph& inner, std::vector<ValueId>& captures)
     : outer_(&outer),
       inner_(&inner),
       captures_(&captures),
@@ -47,12 +48,12 @@ BorrowedNodes::BorrowedNodes(Graph& outer, Graph& inner, std::vector<ValueId>& c
   const auto positions = between(captures);
   if (positions.empty()) return;
   const std::vector<Node> own = std::exchange(inner.nodes, {});
-  for (const std::size_t position : positions) borrow(position);
+  for (const std::size_t position : positions) add_copy(position);
   inner.nodes.insert(inner.nodes.end(), own.begin(), own.end());
 }
 
 // The outer nodes on a path from a named value to a captured one.
-std::vector<std::size_t> BorrowedNodes::between(const std::vector<ValueId>& captures) const {
+std::vector<std::size_t> OuterPath::between(const std::vector<ValueId>& captures) const {
   const auto named = named_values(*inner_);
   std::vector<bool> depends(outer_->values.size());
   std::vector<bool> needed(outer_->values.size());
@@ -85,13 +86,13 @@ std::vector<std::size_t> BorrowedNodes::between(const std::vector<ValueId>& capt
   return positions;
 }
 
-void BorrowedNodes::capture(Graph& inner, ValueId id, ValueId outer) {
+void OuterPath::capture(Graph& inner, ValueId id, ValueId outer) {
   inner.inputs.push_back(id);
   captures_->push_back(outer);
 }
 
-// The value in the body that stands for an outer one, captured if it has to be.
-ValueId BorrowedNodes::inside(ValueId outer) {
+// The inner value that stands for an outer one, captured if there was none.
+ValueId OuterPath::inside(ValueId outer) {
   if (outer == no_value) return no_value;
   ValueId& id = inner_of_[index(outer)];
   if (id != no_value) return id;
@@ -103,11 +104,11 @@ ValueId BorrowedNodes::inside(ValueId outer) {
   return id;
 }
 
-void BorrowedNodes::borrow(std::size_t position) {
+void OuterPath::add_copy(std::size_t position) {
   Node node = outer_->nodes[position];
   for (ValueId& id : node.inputs) id = inside(id);
-  for (Body& body : node.bodies) {
-    for (ValueId& id : body.captures) id = inside(id);
+  for (Subgraph& subgraph : node.subgraphs) {
+    for (ValueId& id : subgraph.captures) id = inside(id);
   }
   for (ValueId& id : node.outputs) {
     if (id == no_value) continue;
@@ -118,21 +119,21 @@ void BorrowedNodes::borrow(std::size_t position) {
       id = inner_of_[index(outer)] = inner_->add_temporary(value.name, value.type);
       continue;
     }
-    // Captured until now.
+    // A copy computes the value now; it is no longer captured.
     const auto input = std::find(inner_->inputs.begin(), inner_->inputs.end(), id);
     const auto formals = inner_->inputs.end() - static_cast<std::ptrdiff_t>(captures_->size());
     captures_->erase(captures_->begin() + (input - formals));
     inner_->inputs.erase(input);
   }
   inner_->nodes.push_back(node);
-  loans_.push_back({position, std::move(node)});
+  copies_.push_back({position, std::move(node)});
 }
 
-void BorrowedNodes::give_back(Graph& expanded) {
-  for (std::size_t i = 0; i < loans_.size(); ++i) {
-    // A rule may have asked for outputs that the node did not have.
+void OuterPath::remove_from(Graph& expanded) {
+  for (std::size_t i = 0; i < copies_.size(); ++i) {
+    // Gradient rules may have added outputs to the node.
     const Node& now = expanded.nodes[i];
-    auto& outputs = outer_->nodes[loans_[i].outer].outputs;
+    auto& outputs = outer_->nodes[copies_[i].outer].outputs;
     if (outputs.size() < now.outputs.size()) outputs.resize(now.outputs.size(), no_value);
     for (std::size_t k = 0; k < now.outputs.size(); ++k) {
       const ValueId id = now.outputs[k];
@@ -144,7 +145,7 @@ void BorrowedNodes::give_back(Graph& expanded) {
     }
   }
   expanded.nodes.erase(expanded.nodes.begin(),
-                       expanded.nodes.begin() + static_cast<std::ptrdiff_t>(loans_.size()));
+                       expanded.nodes.begin() + static_cast<std::ptrdiff_t>(copies_.size()));
 }
 
 }  // namespace ondine::autodiff

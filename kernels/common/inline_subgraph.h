@@ -6,7 +6,7 @@
 namespace ondine::kernels {
 
 // Appends the nodes of `body`, its formal inputs being `formals`, and returns its outputs.
-std::vector<graph::Val> inline_body(graph::Builder& builder, const graph::Body& body,
-                                    std::span<const graph::Val> formals);
+std::vector<graph::Val> inline_subgraph(graph::Builder& builder, const graph::Subgraph& body,
+                                        std::span<const graph::Val> formals);
 
 }  // namespace ondine::kernels

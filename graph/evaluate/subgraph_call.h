@@ -1,4 +1,4 @@
-// A subgraph run by a GraphRunner.
+// SubgraphCall: runs the subgraph of a node with a GraphRunner.
 #pragma once
 
 #include "graph/contract/kernel.h"
@@ -8,13 +8,13 @@ namespace ondine::graph {
 
 class GraphRunner;
 
-class BodyCall final : public BodyRunner {
+class SubgraphCall final : public SubgraphRunner {
  public:
   // `first_capture`: index of the subgraph's first capture in Node::all_inputs().
-  BodyCall(const Body& body, std::size_t first_capture);
-  ~BodyCall() override;
+  SubgraphCall(const Subgraph& subgraph, std::size_t first_capture);
+  ~SubgraphCall() override;
 
-  // Before each run of the node.
+  // To be called before each run of the node.
   void set_call(CallState& call, std::uint32_t salt) noexcept {
     call_ = &call;
     salt_ = salt;
@@ -23,7 +23,7 @@ class BodyCall final : public BodyRunner {
                          std::uint64_t iteration) override;
 
  private:
-  const Body* body_;
+  const Subgraph* subgraph_;
   std::size_t first_capture_;
   std::unique_ptr<GraphRunner> runner_;
   CallState* call_ = nullptr;

@@ -1,4 +1,4 @@
-// Gradient nodes in the bodies of If, Loop and Scan, and Gradients through such nodes.
+// Gradient nodes in the subgraphs of If, Loop and Scan, and Gradients through such nodes.
 #include <catch2/catch.hpp>
 
 #include "tests/autodiff/small_models.h"
@@ -63,7 +63,7 @@ TEST_CASE("a Gradient in a branch takes outer nodes at other values") {
         {128, 250, 432});  // 2 (b b) b
 }
 
-TEST_CASE("a Gradient two bodies deep follows the nodes of both graphs around it") {
+TEST_CASE("a Gradient two subgraphs deep follows the nodes of both graphs around it") {
   const auto deep =
       body({}, {node("Mul", {"h", "b"}, {"y"}), gradient({"a"}, {"da"}, {"a"}, "y")}, {"da"});
   const auto middle = body({}, {node("Mul", {"m", "a"}, {"h"}), if_node("dd", deep, deep)}, {"dd"});
@@ -82,7 +82,7 @@ TEST_CASE("a Gradient in a branch follows an outer If that captures the named te
   check(run(nodes, {"d"}, false)[0], {4, 32, 108});   // a^4: 4 a^3
 }
 
-TEST_CASE("bodies that capture the named tensor are evaluated again at another value") {
+TEST_CASE("subgraphs that capture the named tensor are evaluated again at another value") {
   const auto cubic =
       body({}, {node("Mul", {"a", "a"}, {"aa"}), node("Mul", {"aa", "b"}, {"p"})}, {"p"});
   const auto power =

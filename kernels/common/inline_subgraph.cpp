@@ -1,4 +1,4 @@
-#include "kernels/common/inline_body.h"
+#include "kernels/common/inline_subgraph.h"
 
 #include <unordered_map>
 
@@ -6,7 +6,8 @@ namespace ondine::kernels {
 
 using namespace graph;  // NOLINT
 
-std::vector<Val> inline_body(Builder& builder, const Body& body, std::span<const Val> formals) {
+std::vector<Val> inline_subgraph(Builder& builder, const Subgraph& body,
+                                 std::span<const Val> formals) {
   const Graph& inner = *body.graph;
   if (formals.size() != body.formal_inputs()) {
     fail(ErrorCode::mismatch, "graph ", quoted(body.attribute), " has ", body.formal_inputs(),
@@ -27,7 +28,7 @@ std::vector<Val> inline_body(Builder& builder, const Body& body, std::span<const
   };
   for (Node node : inner.nodes) {
     for (ValueId& id : node.inputs) id = seen(id);
-    for (Body& nested : node.bodies) {
+    for (Subgraph& nested : node.subgraphs) {
       for (ValueId& id : nested.captures) id = seen(id);
     }
     for (ValueId& id : node.outputs) {

@@ -1,0 +1,39 @@
+// Differentiation in a subgraph with respect to values of the outer graph.
+#pragma once
+
+#include <vector>
+
+#include "graph/ir/graph.h"
+
+namespace ondine::autodiff {
+
+// A Gradient in a subgraph may name tensors of the outer graph. While such a subgraph is expanded,
+// it starts with copies of the outer nodes between those tensors and its captures, so that
+// derivatives flow through them. Afterwards the copies are removed and the values that derivatives
+// read of them are captured, so nothing is computed twice.
+class OuterPath {
+ public:
+  // Inserts the copies into `inner`, the graph of a subgraph with these captures.
+  OuterPath(graph::Graph& outer, graph::Graph& inner, std::vector<graph::ValueId>& captures);
+  // Removes the copies from the graph to which `inner` was expanded.
+  void remove_from(graph::Graph& expanded);
+
+ private:
+  struct Copy {
+    std::size_t outer;  // index of the node in the outer graph
+    graph::Node inner;
+  };
+
+  std::vector<std::size_t> between(const std::vector<graph::ValueId>& captures) const;
+  graph::ValueId inside(graph::ValueId outer);
+  void capture(graph::Graph& inner, graph::ValueId id, graph::ValueId outer);
+  void add_copy(std::size_t position);
+
+  graph::Graph* outer_;
+  graph::Graph* inner_;
+  std::vector<graph::ValueId>* captures_;
+  std::vector<graph::ValueId> inner_of_;  // by outer id; no_value where there is no inner value
+  std::vector<Copy> copies_;
+};
+
+}  // namespace ondine::autodiff

@@ -1,0 +1,12 @@
+// Conversion of declared types.
+#pragma once
+
+#include "graph/ir/document.h"
+#include "graph/ir/graph.h"
+
+namespace ondine::graph {
+
+// The declared type. Symbolic dims are looked up in `symbols`, or become dynamic when it is null.
+Type to_type(const TypeDef& def, Symbols* symbols);
+
+}  // namespace ondine::graph
