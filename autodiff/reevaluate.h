@@ -23,7 +23,7 @@ class Reevaluation {
  private:
   graph::ValueId replacement(graph::ValueId id) const;
   std::vector<bool> nodes_needed_for(graph::Val y) const;
-  void copy_if_replacement(graph::Node node);
+  void copy_if_affected(graph::Node node);
 
   graph::Builder* builder_;
   std::map<graph::ValueId, graph::ValueId> replacements_;

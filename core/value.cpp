@@ -1,10 +1,11 @@
 #include <ondine/value.h>
 
+#include "core/hidden.h"
 #include "core/message.h"
 
 namespace ondine {
 
-struct Value::Compound {
+struct ONDINE_HIDDEN Value::Compound {
   std::vector<Value> elements;
   Tensor keys;
   Shape dense_shape;

@@ -2,6 +2,7 @@
 
 #include <ondine/build.h>
 
+#include "core/hidden.h"
 #include "core/out_of_memory.h"
 #include "graph/ir/document.h"
 #include "proto/export.h"
@@ -26,7 +27,7 @@ graph::ValueDef value_def(std::string name, DType dtype, std::vector<ModelBuilde
 
 }  // namespace
 
-struct ModelBuilder::Impl {
+struct ONDINE_HIDDEN ModelBuilder::Impl {
   graph::ModelDef model;
   std::size_t unnamed = 0;
 };

@@ -8,13 +8,14 @@
 #include <ondine/model.h>
 
 #include "core/digest.h"
+#include "core/hidden.h"
 #include "core/stop.h"
 #include "graph/ir/document.h"
 #include "trainer/assemble.h"
 
 namespace ondine {
 
-struct Model::Impl {
+struct ONDINE_HIDDEN Model::Impl {
   graph::ModelDef def;
   LoadOptions options;
   trainer::Functions functions;

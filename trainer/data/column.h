@@ -11,6 +11,8 @@
 
 #include <ondine/data.h>
 
+#include "core/hidden.h"
+
 namespace ondine::data {
 
 using Dims = std::vector<std::int64_t>;
@@ -53,7 +55,7 @@ std::optional<Dims> fit_dims(std::span<const std::int64_t> wanted,
 namespace ondine {
 
 // A selection of rows of a table; all of them without `rows`.
-struct Dataset::Part {
+struct ONDINE_HIDDEN Dataset::Part {
   std::vector<std::shared_ptr<const data::Column>> columns;
   std::vector<std::string> classes;
   std::optional<std::vector<std::uint64_t>> rows;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/file.h"
+#include "core/hidden.h"
 #include "core/message.h"
 #include "core/out_of_memory.h"
 #include "trainer/fit/fit_run.h"
@@ -38,7 +39,7 @@ void require_valid(const Model& model, const TrainerOptions& options) {
 
 }  // namespace
 
-struct Trainer::Impl : fit::Session {
+struct ONDINE_HIDDEN Trainer::Impl : fit::Session {
   using Session::Session;
 };
 

@@ -24,7 +24,7 @@ class StaticBind final : public BindContext {
     return nullptr;
   }
   void request_workspace(std::size_t bytes) override { bytes_ = std::max(bytes_, bytes); }
-  SubgraphRunner* body(std::size_t) override {
+  SubgraphRunner* subgraph(std::size_t) override {
     fail(ErrorCode::internal, "a node with subgraphs is never static");
   }
   const Limits& limits() const override { return *limits_; }

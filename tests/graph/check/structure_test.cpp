@@ -72,7 +72,7 @@ TEST_CASE("an initializer fits the input that it is the default of") {
   model.graph.inputs.push_back(value("w"));
   CHECK(findings_of(model) == "");
   model.graph.inputs[1] = value("w", {std::int64_t{3}});
-  expect(model, "initializer 'w' does not fit");
+  expect(model, "initializer 'w' does not match");
   model.graph.inputs[1] = value("w", {std::string("n")}, DType::float64);
   expect(model, "declared as double, it is float");
 }

@@ -76,35 +76,35 @@ TEST_CASE("siblings of wrong bindings") {
          {[](ModelDef& m) {
             m.training[0].update_binding = {{"", "w_new"}};
           },
-          {"update binding of ''", "no initializer"}},
+          {"update binding of ''", "not an initializer"}},
          {[](ModelDef& m) {
             m.training[0].update_binding = {{"w", ""}};
           },
-          {"update binding of 'w' to ''", "no graph output"}},
+          {"update binding of 'w' to ''", "not a graph output"}},
          {[](ModelDef& m) {
             m.training[0].update_binding = {{"w", "w"}};
           },
-          {"update binding of 'w' to 'w'", "no graph output"}},
+          {"update binding of 'w' to 'w'", "not a graph output"}},
          {[](ModelDef& m) {
             m.training[0].update_binding = {{"y", "w_new"}};
           },
-          {"update binding of 'y'", "no initializer"}},
+          {"update binding of 'y'", "not an initializer"}},
          {[](ModelDef& m) {
             m.training[0].update_binding = {{"w", "w0"}};
           },
-          {"update binding of 'w' to 'w0'", "no graph output"}},
+          {"update binding of 'w' to 'w0'", "not a graph output"}},
          {[](ModelDef& m) {
             m.training[0].initialization_binding = {{"w", "w_new"}};
           },
-          {"initialization binding of 'w' to 'w_new'", "no graph output"}},
+          {"initialization binding of 'w' to 'w_new'", "not a graph output"}},
          {[](ModelDef& m) {
             m.training[0].initialization_binding = {{"w", "zero"}};
           },
-          {"initialization binding of 'w' to 'zero'", "no graph output"}},
+          {"initialization binding of 'w' to 'zero'", "not a graph output"}},
          {[](ModelDef& m) {
             m.training[0].initialization_binding = {{"zero", "w0"}};
           },
-          {"initialization binding of 'zero'", "no initializer"}},
+          {"initialization binding of 'zero'", "not an initializer"}},
          {[](ModelDef& m) {
             m.training[0].initialization_binding.push_back({"w", "w0"});
           },

@@ -49,7 +49,7 @@ TEST_CASE("initialization graphs stand alone, without inputs") {
   model.training[0].initialization = initialization;
   CHECK(findings_of(model) == "");
   model.training[0].initialization->inputs = {value("seed")};
-  expect(model, "has no inputs, this one has 'seed'");
+  expect(model, "must not have inputs, this one has 'seed'");
   model.training[0].initialization = initialization;
   model.training[0].initialization->nodes = {node("Neg", {"x"}, {"w0"})};
   expect(model, "reads 'x', which is not defined, in the initialization graph of training_info 0");

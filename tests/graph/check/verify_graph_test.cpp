@@ -34,7 +34,7 @@ TEST_CASE("a graph has one source for each value, before its readers, with ids i
   CHECK_THAT(defect(broken), Catch::Contains("is defined twice"));
   broken = toy.graph;
   broken.nodes[0].inputs[0] = 99;
-  CHECK_THAT(defect(broken), Catch::Contains("value id 99 is outside"));
+  CHECK_THAT(defect(broken), Catch::Contains("value id 99 is out of range"));
   broken = toy.graph;
   broken.outputs = {-1};
   CHECK_THAT(defect(broken), Catch::Contains("value id -1"));

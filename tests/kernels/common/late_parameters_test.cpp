@@ -29,7 +29,7 @@ class BlindBind final : public BindContext {
   const Type& output_type(std::size_t i) const override { return (*outputs_)[i]; }
   const Tensor* constant(std::size_t) const override { return nullptr; }
   void request_workspace(std::size_t bytes) override { workspace = std::max(workspace, bytes); }
-  SubgraphRunner* body(std::size_t) override { return nullptr; }
+  SubgraphRunner* subgraph(std::size_t) override { return nullptr; }
   const Limits& limits() const override { return limits_; }
 
   std::size_t workspace = 0;

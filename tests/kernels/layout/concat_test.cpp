@@ -18,7 +18,7 @@ TEST_CASE("Concat puts its inputs one after the other") {
       {2, 4, 2}, std::vector<float>{0, 1, 0, 1, 2, 3, 4, 5, 2, 3, 6, 7, 8, 9, 10, 11})));
   const Tensor s = iota_strings({2});
   CHECK(run_op_tensor({.op = "Concat", .inputs = {s, s}, .attributes = {{"axis", 0L}}})
-            .values<std::string>()[2] == "element number 0");
+            .item<std::string>(2) == "element number 0");
 }
 
 TEST_CASE("Concat-1 uses axis 1 by default, Concat-4 needs one") {

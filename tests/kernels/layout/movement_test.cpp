@@ -85,7 +85,7 @@ TEST_CASE("ReverseSequence reverses the first steps of each batch element") {
   CHECK(run_op_tensor({.op = "ReverseSequence",
                        .inputs = {x, int64s({3, 1, 2, 0})},
                        .attributes = {{"batch_axis", 0L}, {"time_axis", 1L}}})
-            .values<std::int16_t>()[0] == 4);
+            .item<std::int16_t>() == 4);
   const auto bad = [&](Int64s sizes) {
     return run_op_tensor({.op = "ReverseSequence", .inputs = {x, int64s(sizes)}});
   };

@@ -103,7 +103,7 @@ TEST_CASE("StringNormalizer removes stop words and changes case") {
             .identical(texts({"Monday", "ÄRGER", "ΣΊΣΥΦΟΣ"})));
   CHECK(normalize(
             x, {{"locale", std::string("no_SUCH")}, {"case_change_action", std::string("LOWER")}})
-            .values<std::string>()[2] == "ärger");
+            .item<std::string>(2) == "ärger");
   CHECK(normalize(texts({"a\xff"}), {{"case_change_action", std::string("UPPER")}})
             .identical(texts({"A\xff"})));
 }
