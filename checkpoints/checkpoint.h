@@ -1,4 +1,4 @@
-// What a checkpoint holds: everything that training needs to go on as if it had never stopped.
+// Checkpoint: everything that training needs to continue bit by bit as if it had not stopped.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace ondine {
 
-// The newest version of the file format; what save_checkpoint writes.
+// The newest version of the file format, written by save_checkpoint.
 inline constexpr std::uint32_t checkpoint_version = 1;
 
 struct ModelIdentity {
@@ -30,20 +30,24 @@ struct CheckpointVariable {
   Tensor value;
 };
 
-struct Checkpoint {
-  std::uint32_t format_version = checkpoint_version;  // of the file it was read from
-  Sha256Digest fingerprint{};                         // of the model
+// What a checkpoint records besides tensors and properties.
+struct TrainingProgress {
   std::string library_version;
   ModelIdentity model;
-  std::vector<CheckpointVariable> state;  // names are unique
   std::uint64_t random_seed = 0;
-  // The step whose random numbers come next. Model writes its `step` and does not read this field.
+  // The step of the next random numbers. Model writes its `step` and does not read this field.
   std::uint64_t random_step = 0;
   std::uint64_t step = 0;
-  // Model writes the cursor's and does not read this field, which other readers may show.
+  // Model writes the cursor's epoch and does not read this field, which other readers may show.
   std::uint64_t epoch = 0;
-  std::vector<std::uint64_t> algorithm_steps;  // one for each algorithm
+  std::vector<std::uint64_t> algorithm_steps;  // one per algorithm
   TrainingCursor cursor;
+};
+
+struct Checkpoint : TrainingProgress {
+  std::uint32_t format_version = checkpoint_version;  // of the file it was read from
+  Sha256Digest fingerprint{};                         // of the model
+  std::vector<CheckpointVariable> state;              // names are unique
   Properties properties;
 };
 

@@ -27,7 +27,7 @@ std::uint64_t from_length(const Length& bytes) {
   return n;
 }
 
-// Types that do not use all patterns of their byte must not get one of the others.
+// Whether the byte is a value of the dtype: bool and types below 8 bits do not use all of them.
 bool is_pattern_of(DType dtype, std::byte value) {
   const auto bits = std::to_integer<unsigned>(value);
   switch (dtype) {

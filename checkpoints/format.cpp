@@ -14,12 +14,12 @@ namespace {
 
 constexpr std::uint64_t alignment = 64;
 
-// Zero bytes from `position` to the next multiple of the alignment.
+// The number of padding bytes from `position` to the next multiple of the alignment.
 std::uint64_t padding(std::uint64_t position) {
   return (alignment - position % alignment) % alignment;
 }
 
-// Where the last tensor ends. Error(limit) when that is above 2^63.
+// The end of the last tensor. Throws Error(limit) when it exceeds 2^63.
 std::uint64_t end_of_tensors(std::uint64_t position, const std::vector<TensorEntry>& tensors) {
   auto end = static_cast<std::int64_t>(position);
   for (const TensorEntry& tensor : tensors) {
@@ -41,12 +41,12 @@ void skip_padding(Source& source) {
 }
 
 Shape shape_of(const TensorEntry& entry) {
-  const bool negative = std::ranges::any_of(entry.extents, [](auto extent) { return extent < 0; });
-  if (negative || entry.extents.size() > Shape::max_rank) {
+  const bool negative = std::ranges::any_of(entry.dims, [](auto dim) { return dim < 0; });
+  if (negative || entry.dims.size() > Shape::max_rank) {
     fail(ErrorCode::corrupt, "its shape has a negative dim or more than ", Shape::max_rank,
          " dims");
   }
-  return Shape(std::span<const std::int64_t>(entry.extents));
+  return Shape(std::span<const std::int64_t>(entry.dims));
 }
 
 Tensor read_tensor(Source& source, const TensorEntry& entry, const Limits& limits) {

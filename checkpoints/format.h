@@ -1,4 +1,4 @@
-// The checkpoint file: header, manifest, tensors. Its grammar is in docs/checkpoints.md.
+// The checkpoint format: header, manifest, tensors. docs/checkpoints.md has the grammar.
 #pragma once
 
 #include <optional>
@@ -10,20 +10,20 @@
 
 namespace ondine {
 
-// The model that a checkpoint must belong to; the identity is only for messages.
+// The model to which a checkpoint must belong; the identity is used in messages only.
 struct ExpectedModel {
   Sha256Digest fingerprint{};
   ModelIdentity identity;
 };
 
-// Writes tensor after tensor from where they are. The state must not change meanwhile: each tensor
-// is read twice, for its checksum and for its bytes. Error(mismatch) when the state cannot be
-// stored: a variable without value, two of one name.
+// Writes the tensors without copying them. The state must not change meanwhile: each tensor is read
+// twice, for its checksum and for its bytes. Throws Error(mismatch) for a variable without value or
+// a duplicate name.
 void encode_checkpoint(const Checkpoint& checkpoint, Sink& sink);
 
-// Reads a whole source. Damage is Error(corrupt), which says what and where; a newer version of
-// the format is Error(unsupported), a checkpoint of another model Error(mismatch), more than
-// `limits` allow Error(limit).
+// Reads a whole source. Throws Error(corrupt) for damage, naming what and where; Error(unsupported)
+// for a newer version of the format, Error(mismatch) for a checkpoint of another model, and
+// Error(limit).
 Checkpoint decode_checkpoint(Source& source, const std::optional<ExpectedModel>& expected = {},
                              const Limits& limits = {});
 

@@ -10,7 +10,7 @@ namespace {
 
 using Bytes = std::array<std::byte, header_size>;
 
-// Not text, and changed by every translation of line ends.
+// Not text; any conversion of line ends changes it.
 constexpr std::array<std::uint8_t, 8> magic{0x89, 'O', 'N', 'D', 'C', 0x0d, 0x0a, 0x1a};
 
 constexpr std::size_t version_at = 8;

@@ -1,4 +1,4 @@
-// The first 128 bytes of a checkpoint file.
+// The header of a checkpoint file: its first 128 bytes.
 #pragma once
 
 #include <array>
@@ -20,7 +20,8 @@ struct Header {
 };
 
 std::array<std::byte, header_size> encode_header(const Header& header);
-// Verifies magic and checksum first, so that an unknown version is Error(unsupported), not damage.
+// Verifies magic and checksum first, so that an unknown version is not reported as damage but as
+// Error(unsupported).
 Header decode_header(Source& source);
 
 }  // namespace ondine

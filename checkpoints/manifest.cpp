@@ -22,7 +22,7 @@ PropertyEntry describe(const std::string& name, const Property& property) {
   return entry;
 }
 
-// The fields of the other kinds hold nothing: there is one text for each content.
+// Fields of other kinds must be empty, so that each content has one encoding.
 void check_other_kinds(const PropertyEntry& entry) {
   if ((entry.kind == 0 || entry.integer == 0) && (entry.kind == 1 || entry.real_bits == 0) &&
       (entry.kind == 2 || entry.text.empty())) {
@@ -43,7 +43,7 @@ Property property_of(const PropertyEntry& entry) {
       return entry.text;
     default:
       fail(ErrorCode::corrupt, "property ", quoted(entry.name), " is of kind ", entry.kind,
-           ", known are 0 to 2");
+           ", known kinds are 0 to 2");
   }
 }
 
@@ -56,7 +56,7 @@ TensorEntry describe(const CheckpointVariable& variable) {
   entry.name = variable.name;
   entry.role = variable.role;
   entry.dtype = static_cast<std::uint64_t>(value.dtype());
-  entry.extents.assign(value.shape().begin(), value.shape().end());
+  entry.dims.assign(value.shape().begin(), value.shape().end());
   entry.bytes = stored_bytes(value);
   entry.crc = stored_crc(value);
   return entry;
@@ -66,7 +66,7 @@ void check_unique(const std::vector<TensorEntry>& tensors, ErrorCode code) {
   std::unordered_set<std::string_view> names;
   for (const TensorEntry& tensor : tensors) {
     if (!names.insert(tensor.name).second) {
-      fail(code, "two state variables have the name ", quoted(tensor.name));
+      fail(code, "duplicate state variable ", quoted(tensor.name));
     }
   }
 }
@@ -75,14 +75,7 @@ void check_unique(const std::vector<TensorEntry>& tensors, ErrorCode code) {
 
 Manifest describe(const Checkpoint& checkpoint) {
   Manifest manifest;
-  manifest.library_version = checkpoint.library_version;
-  manifest.model = checkpoint.model;
-  manifest.random_seed = checkpoint.random_seed;
-  manifest.random_step = checkpoint.random_step;
-  manifest.step = checkpoint.step;
-  manifest.epoch = checkpoint.epoch;
-  manifest.algorithm_steps = checkpoint.algorithm_steps;
-  manifest.cursor = checkpoint.cursor;
+  static_cast<TrainingProgress&>(manifest) = checkpoint;
   for (const auto& [name, value] : checkpoint.properties) {
     manifest.properties.push_back(describe(name, value));
   }
@@ -95,14 +88,7 @@ Manifest describe(const Checkpoint& checkpoint) {
 
 Checkpoint checkpoint_of(const Manifest& manifest) {
   Checkpoint checkpoint;
-  checkpoint.library_version = manifest.library_version;
-  checkpoint.model = manifest.model;
-  checkpoint.random_seed = manifest.random_seed;
-  checkpoint.random_step = manifest.random_step;
-  checkpoint.step = manifest.step;
-  checkpoint.epoch = manifest.epoch;
-  checkpoint.algorithm_steps = manifest.algorithm_steps;
-  checkpoint.cursor = manifest.cursor;
+  static_cast<TrainingProgress&>(checkpoint) = manifest;
   for (const PropertyEntry& entry : manifest.properties) {
     checkpoint.properties.emplace_back(entry.name, property_of(entry));
   }

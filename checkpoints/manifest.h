@@ -1,4 +1,4 @@
-// The manifest of a checkpoint file: everything but the elements, as a text archive.
+// The manifest of a checkpoint file: everything except the elements, as a text archive.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@
 
 namespace ondine {
 
-// Plain values only; doubles are kept as their bits.
+// Plain values; doubles are stored as their bits.
 struct TensorEntry {
   std::string name;
   std::string role;
   std::uint64_t dtype = 0;
-  std::vector<std::int64_t> extents;
+  std::vector<std::int64_t> dims;
   std::uint64_t bytes = 0;
   std::uint64_t crc = 0;
 };
@@ -28,30 +28,22 @@ struct PropertyEntry {
   std::string text;
 };
 
-struct Manifest {
-  std::string library_version;
-  ModelIdentity model;
-  std::uint64_t random_seed = 0;
-  std::uint64_t random_step = 0;
-  std::uint64_t step = 0;
-  std::uint64_t epoch = 0;
-  std::vector<std::uint64_t> algorithm_steps;
-  TrainingCursor cursor;
+struct Manifest : TrainingProgress {
   std::vector<PropertyEntry> properties;
   std::vector<TensorEntry> tensors;
 };
 
-// The manifest of a checkpoint, checksums of its tensors included. Throws Error(mismatch) for a
-// variable that has no value or the name of another.
+// The manifest of a checkpoint, including checksums of its tensors. Throws Error(mismatch) for a
+// variable without value or a duplicate name.
 Manifest describe(const Checkpoint& checkpoint);
-// The inverse; the values of the variables are left undefined. Throws Error(corrupt) for entries
-// that no describe() makes.
+// The inverse; the values of variables are undefined tensors. Throws Error(corrupt) for entries
+// that describe() never produces.
 Checkpoint checkpoint_of(const Manifest& manifest);
 
-// The same manifest gives the same bytes in every locale.
+// Independent of the locale: equal manifests give equal bytes.
 std::string encode_manifest(const Manifest& manifest);
-// Version 1. Throws Error(corrupt) for anything that encode_manifest does not give. A length in
-// the bytes is checked against the bytes that are left before memory is taken.
+// Format version 1. Throws Error(corrupt) for bytes that encode_manifest never produces. Lengths
+// are checked against the remaining bytes before memory is allocated.
 Manifest decode_manifest_v1(std::span<const std::byte> bytes);
 
 }  // namespace ondine

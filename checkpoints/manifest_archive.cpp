@@ -17,7 +17,7 @@
 namespace ondine {
 namespace {
 
-// Without its header an archive does not depend on the version of Boost that wrote it.
+// no_header: the archive does not depend on the version of Boost.
 constexpr unsigned archive_flags = boost::archive::no_header;
 
 class Writer {
@@ -46,8 +46,8 @@ class Writer {
   boost::archive::text_oarchive archive_;
 };
 
-// A stream keeps std::bad_alloc to itself, and an archive writes in its destructor: whether there
-// was memory for everything is asked at the end.
+// Streams swallow std::bad_alloc, and an archive writes in its destructor, so the stream is checked
+// at the end.
 class StringBuffer final : public std::streambuf {
  public:
   std::string take() {
@@ -96,7 +96,7 @@ class Reader {
  private:
   void get(std::uint64_t& n) { archive_ >> n; }
   void get(std::int64_t& n) { archive_ >> n; }
-  // Boost's own string loader takes the memory before it looks whether the bytes are there.
+  // Boost's string loader would allocate the length before checking the remaining bytes.
   void get(std::string& text) {
     const std::uint64_t n = get_length(1);
     in_.get();
@@ -145,7 +145,7 @@ void visit_fields(Record& property, auto& fields) {
 }
 template <IsRecord<TensorEntry> Record>
 void visit_fields(Record& tensor, auto& fields) {
-  fields(tensor.name, tensor.role, tensor.dtype, tensor.extents, tensor.bytes, tensor.crc);
+  fields(tensor.name, tensor.role, tensor.dtype, tensor.dims, tensor.bytes, tensor.crc);
 }
 template <IsRecord<Manifest> Record>
 void visit_fields(Record& manifest, auto& fields) {
@@ -164,7 +164,7 @@ std::string encode_manifest(const Manifest& manifest) {
     Writer writer(out);
     writer(manifest);
   } catch (const boost::archive::archive_exception&) {
-    throw std::bad_alloc();  // there is no other reason for a stream to fail that writes to memory
+    throw std::bad_alloc();  // a stream to memory fails for no other reason
   }
   if (!out) throw std::bad_alloc();
   return buffer.take();
@@ -179,7 +179,7 @@ Manifest decode_manifest_v1(std::span<const std::byte> bytes) {
     Reader reader(in, buffer);
     reader(manifest);
   } catch (const boost::archive::archive_exception& error) {
-    if (in.bad()) throw std::bad_alloc();  // the buffer never fails
+    if (in.bad()) throw std::bad_alloc();  // reading from memory fails for no other reason
     fail(ErrorCode::corrupt, "manifest does not read: ", error.what(), " at byte ",
          bytes.size() - buffer.left());
   }
@@ -187,7 +187,7 @@ Manifest decode_manifest_v1(std::span<const std::byte> bytes) {
   if (buffer.left() != 1 || in.get() != '\n') {
     fail(ErrorCode::corrupt, "manifest does not end at byte ", bytes.size() - buffer.left());
   }
-  // Boost skips any white space and reads numbers with leading zeros.
+  // Rejects what Boost tolerates: other white space and leading zeros.
   const std::string canonical = encode_manifest(manifest);
   if (!std::ranges::equal(std::as_bytes(std::span(canonical)), bytes)) {
     fail(ErrorCode::corrupt, "manifest is not spelled as a writer spells it");

@@ -42,7 +42,7 @@ std::string read_header_text(Source& source, const Limits& limits) {
   return text;
 }
 
-// The elements fill the file from end to end.
+// Requires the tensors to fill the file without gaps.
 void check_offsets(const std::vector<SafetensorsEntry>& entries, std::uint64_t bytes) {
   std::uint64_t position = 0;
   for (const SafetensorsEntry& entry : entries) {

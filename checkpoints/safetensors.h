@@ -1,4 +1,4 @@
-// Weights as .safetensors: 8 bytes of header length, a JSON header, the elements.
+// The .safetensors format: 8 bytes of header length, a JSON header, the elements.
 #pragma once
 
 #include <filesystem>
@@ -23,14 +23,14 @@ struct Safetensors {
   std::map<std::string, std::string> metadata;
 };
 
-// Widest elements first, so that each tensor is aligned. Error(unsupported) for a dtype that the
-// format does not have, Error(mismatch) for a duplicate name or one that is not UTF-8.
+// Stores the widest elements first, so that each tensor is aligned. Throws Error(unsupported) for a
+// dtype that the format lacks, Error(mismatch) for a name that is a duplicate or not UTF-8.
 void write_safetensors(const Safetensors& content, Sink& sink);
-// Tensors in the order of the file. Error(corrupt) that says what and where for a file that breaks
-// a rule of the format: strict JSON, no key twice, no hole, no overlap, nothing after the end.
+// The tensors in the order of the file. Throws Error(corrupt), naming what and where, for a file
+// that violates the format: strict JSON, no duplicate keys, no gaps, no overlap, no trailing bytes.
 Safetensors read_safetensors(Source& source, const Limits& limits = {});
 
-// The same with files; a write is atomic (core/atomic_file.h).
+// The same for files; writing is atomic (core/atomic_file.h).
 void save_safetensors(FileSystem& files, const std::filesystem::path& path,
                       const Safetensors& content);
 Safetensors load_safetensors(FileSystem& files, const std::filesystem::path& path,

@@ -43,7 +43,7 @@ DType dtype_of_name(std::string_view name) {
   fail(ErrorCode::unsupported, "element type ", quoted(name));
 }
 
-// Takes the JSON piece by piece: what does not belong there is refused before it is stored.
+// A SAX parser: rejects unexpected JSON before storing it.
 class HeaderReader final : public nlohmann::json_sax<Json> {
  public:
   SafetensorsHeader take() { return std::move(header_); }
@@ -55,14 +55,14 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
   bool binary(binary_t&) override { refuse("binary data"); }
 
   bool number_unsigned(number_unsigned_t value) override {
-    if (place_ == Place::extents) {
+    if (position_ == Position::shape) {
       if (value > INT64_MAX) refuse("a number above 2^63");
       if (entry().shape.rank() == Shape::max_rank) {
         fail(ErrorCode::limit, "tensor ", quoted(entry().name), " has more than ", Shape::max_rank,
              " dims");
       }
       entry().shape.push_back(static_cast<std::int64_t>(value));
-    } else if (place_ == Place::offsets && offsets_ < 2) {
+    } else if (position_ == Position::offsets && offsets_ < 2) {
       (offsets_++ == 0 ? entry().begin : entry().end) = value;
     } else {
       refuse("a number");
@@ -71,9 +71,9 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
   }
 
   bool string(string_t& text) override {
-    if (place_ == Place::metadata) {
-      if (!header_.metadata.emplace(key_, std::move(text)).second) refuse("a key twice");
-    } else if (place_ == Place::tensor && key_ == "dtype") {
+    if (position_ == Position::metadata) {
+      if (!header_.metadata.emplace(key_, std::move(text)).second) refuse("a duplicate key");
+    } else if (position_ == Position::tensor && key_ == "dtype") {
       entry().dtype = dtype_of_name(text);
     } else {
       refuse("a string");
@@ -82,12 +82,12 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
   }
 
   bool start_object(std::size_t) override {
-    if (place_ == Place::outside) {
-      place_ = Place::top;
-    } else if (place_ == Place::top && key_ == metadata_key) {
-      place_ = Place::metadata;
-    } else if (place_ == Place::top) {
-      place_ = Place::tensor;
+    if (position_ == Position::outside) {
+      position_ = Position::top;
+    } else if (position_ == Position::top && key_ == metadata_key) {
+      position_ = Position::metadata;
+    } else if (position_ == Position::top) {
+      position_ = Position::tensor;
       seen_.clear();
       offsets_ = 0;
       header_.entries.emplace_back().name = key_;
@@ -99,25 +99,25 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
 
   bool key(string_t& key) override {
     key_ = std::move(key);
-    if (place_ == Place::top && !names_seen_.insert(key_).second) refuse("a key twice");
-    if (place_ == Place::tensor && !seen_.insert(key_).second) refuse("a key twice");
+    if (position_ == Position::top && !names_seen_.insert(key_).second) refuse("a duplicate key");
+    if (position_ == Position::tensor && !seen_.insert(key_).second) refuse("a duplicate key");
     return true;
   }
 
   bool end_object() override {
-    // Every key was one of the three, or its value would have been refused.
-    if (place_ == Place::tensor && (seen_.size() != 3 || offsets_ != 2)) {
+    // The key is one of the three; other keys were rejected.
+    if (position_ == Position::tensor && (seen_.size() != 3 || offsets_ != 2)) {
       refuse("a tensor without dtype, shape and two data_offsets");
     }
-    place_ = place_ == Place::top ? Place::outside : Place::top;
+    position_ = position_ == Position::top ? Position::outside : Position::top;
     return true;
   }
 
   bool start_array(std::size_t) override {
-    if (place_ == Place::tensor && key_ == "shape") {
-      place_ = Place::extents;
-    } else if (place_ == Place::tensor && key_ == "data_offsets") {
-      place_ = Place::offsets;
+    if (position_ == Position::tensor && key_ == "shape") {
+      position_ = Position::shape;
+    } else if (position_ == Position::tensor && key_ == "data_offsets") {
+      position_ = Position::offsets;
     } else {
       refuse("an array");
     }
@@ -125,7 +125,7 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
   }
 
   bool end_array() override {
-    place_ = Place::tensor;
+    position_ = Position::tensor;
     return true;
   }
 
@@ -135,7 +135,7 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
   }
 
  private:
-  enum class Place { outside, top, metadata, tensor, extents, offsets };
+  enum class Position { outside, top, metadata, tensor, shape, offsets };
 
   [[noreturn]] void refuse(std::string_view what) {
     fail(ErrorCode::corrupt, "header has ", what, " at key ", quoted(key_));
@@ -143,10 +143,10 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
   SafetensorsEntry& entry() { return header_.entries.back(); }
 
   SafetensorsHeader header_;
-  Place place_ = Place::outside;
+  Position position_ = Position::outside;
   std::string key_;
   std::unordered_set<std::string> names_seen_;
-  std::unordered_set<std::string> seen_;  // keys of the present tensor
+  std::unordered_set<std::string> seen_;  // keys of the current tensor
   int offsets_ = 0;
 };
 
@@ -173,7 +173,7 @@ std::string_view safetensors_name(DType dtype) noexcept {
   return {};
 }
 
-// Put together as text: a Json of objects and arrays needs memory in its destructor.
+// Built as text: a Json value allocates in its destructor.
 std::string write_safetensors_header(const SafetensorsHeader& header) {
   std::map<std::string_view, std::string> members;
   if (!header.metadata.empty()) {
@@ -184,10 +184,10 @@ std::string write_safetensors_header(const SafetensorsHeader& header) {
     members.emplace(metadata_key, cat("{", joined(pairs), "}"));
   }
   for (const SafetensorsEntry& entry : header.entries) {
-    std::vector<std::string> extents;
-    for (const std::int64_t extent : entry.shape) extents.push_back(std::to_string(extent));
+    std::vector<std::string> dims;
+    for (const std::int64_t dim : entry.shape) dims.push_back(std::to_string(dim));
     std::string text = cat(R"({"data_offsets":[)", entry.begin, ",", entry.end, R"(],"dtype":")",
-                           safetensors_name(entry.dtype), R"(","shape":[)", joined(extents), "]}");
+                           safetensors_name(entry.dtype), R"(","shape":[)", joined(dims), "]}");
     if (entry.name == metadata_key || !members.emplace(entry.name, std::move(text)).second) {
       fail(ErrorCode::mismatch, "a tensor cannot have the name ", quoted(entry.name),
            ", it is taken");

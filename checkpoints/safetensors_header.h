@@ -25,14 +25,15 @@ struct SafetensorsHeader {
   std::map<std::string, std::string> metadata;
 };
 
-// The format's name of a dtype; empty when it has none.
+// The format's name for a dtype; empty if there is none.
 std::string_view safetensors_name(DType dtype) noexcept;
 
-// Padded with spaces to a multiple of 8. Error(mismatch) for a name that is no UTF-8.
+// The header, padded with spaces to a multiple of 8. Throws Error(mismatch) for a name that is not
+// UTF-8.
 std::string write_safetensors_header(const SafetensorsHeader& header);
-// Error(corrupt) unless the text is a header in every rule of the format but those on offsets,
-// Error(unsupported) for a dtype this library does not have, Error(limit) for a rank above
-// Shape::max_rank. Memory in proportion to the text.
+// Parses a header. Throws Error(corrupt) for text that violates a rule of the format (offsets are
+// not checked), Error(unsupported) for a dtype that this library lacks, Error(limit) for a rank
+// above Shape::max_rank. Takes memory in proportion to the text.
 SafetensorsHeader read_safetensors_header(std::string_view text);
 
 }  // namespace ondine

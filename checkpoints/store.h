@@ -10,21 +10,21 @@
 
 namespace ondine {
 
-// When it returns, the checkpoint is durable. At every moment, whatever fails, PATH or PATH.prev is
-// a whole generation if one was before (core/atomic_file.h).
+// When it returns, the checkpoint is durable. Whatever fails, at any moment PATH or PATH.prev is a
+// complete generation if one existed before (core/atomic_file.h).
 void save_checkpoint(FileSystem& files, const std::filesystem::path& path,
                      const Checkpoint& checkpoint);
 
 struct LoadedCheckpoint {
   Checkpoint checkpoint;
   std::filesystem::path file;  // PATH or PATH.prev
-  std::string note;            // why PATH was passed over; empty when it was not
+  std::string note;            // why PATH was not used; empty if it was
 };
 
-// The newest whole generation. PATH.prev is tried when PATH is missing, cannot be read or is
-// damaged. It is not tried when PATH is whole but not for this caller, of another model, of a newer
-// format or above a limit: going back would lose steps without need. When neither can be loaded,
-// the error is that of PATH and its message gives both reasons.
+// The newest complete generation. Falls back to PATH.prev when PATH is missing, unreadable or
+// damaged, but not when PATH is intact and unsuitable (another model, a newer format, a limit):
+// that would lose steps silently. When neither can be loaded, throws the error of PATH with both
+// reasons.
 LoadedCheckpoint load_checkpoint(FileSystem& files, const std::filesystem::path& path,
                                  const std::optional<ExpectedModel>& expected = {},
                                  const Limits& limits = {});

@@ -1,5 +1,5 @@
-// A message whose parts lie in an arena: nothing leaks when memory runs out inside protobuf,
-// whose repeated fields lose an element that they cannot store.
+// A protobuf message in an arena. Without one, protobuf leaks the element of a repeated field when
+// memory runs out while it is added.
 #pragma once
 
 #include <google/protobuf/arena.h>

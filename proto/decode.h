@@ -1,4 +1,4 @@
-// Stage 1: bytes to message, under limits.
+// Decodes bytes into protobuf messages, within limits.
 #pragma once
 
 #include <cstddef>
@@ -18,13 +18,13 @@ namespace onnx {
 class ModelProto;
 }
 
-// Parses `bytes` into the empty `message`, whose type is `id`, after scan_wire has passed them.
-// Throws what scan_wire throws, and Error(limit) for 2 GiB or more.
+// Parses `bytes` into the empty `message` of type `id` after checking them with scan_wire. Throws
+// what scan_wire throws, and Error(limit) for 2 GiB or more.
 void decode(std::span<const std::byte> bytes, MessageId id, const Limits& limits,
             google::protobuf::MessageLite& message);
 
-// The same for a model; Error(invalid_model) for one without a graph, Error(limit) above
-// model_bytes.
+// The same for a model. Throws Error(invalid_model) for a model without a graph, Error(limit) above
+// Limits::model_bytes.
 void decode_model(std::span<const std::byte> bytes, const Limits& limits, onnx::ModelProto& model);
 
 }  // namespace ondine

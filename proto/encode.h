@@ -1,4 +1,4 @@
-// Message to bytes.
+// Encodes protobuf messages.
 #pragma once
 
 #include <cstddef>

@@ -30,14 +30,14 @@ void save_model(FileSystem& files, const graph::ModelDef& model, const std::file
   exporter.external_from = external_from;
   const ArenaMessage<onnx::ModelProto> proto;
   export_model(model, exporter, *proto);
-  // The data first: a model is never without its data.
+  // Data before the model, so that no model ever lacks its data.
   const std::string data_file = write_external_file(files, file, exporter);
   const auto bytes = encode(*proto);
   atomic_write(files, file.string(), [&](Sink& sink) { sink.write(bytes); });
   try {
     remove_external_files(files, file, data_file);
   } catch (const std::bad_alloc&) {
-    // The model is there; the next export removes what is left.
+    // The model is complete; the next export removes left-over files.
   }
 }
 

@@ -1,4 +1,4 @@
-// A ModelDef to a model file. Loading what was written gives an equal ModelDef.
+// Exports a ModelDef to a model file. Importing the file gives an equal ModelDef.
 #pragma once
 
 #include <cstddef>
@@ -15,11 +15,11 @@ namespace ondine {
 // Throws Error(limit) when the model has 2 GiB or more.
 std::vector<std::byte> export_model(const graph::ModelDef& model);
 
-// Writes NAME, replacing it in one step: a crash at any moment leaves the old or the new model.
-// Tensors of at least `external_from` bytes go to NAME.HASH.data in the same folder, whose hash is
-// that of its content; data files of earlier models of that name are removed at the end. One writer
-// of a name at a time. Throws Error(io), and Error(limit) when 2 GiB or more would be left in the
-// model itself.
+// Writes NAME atomically: a crash at any moment leaves the old or the new model. Tensors of at
+// least `external_from` bytes go to NAME.HASH.data in the same folder, where HASH is a hash of its
+// content; data files of previous models of that name are removed at the end. Only one writer per
+// name at a time. Throws Error(io), and Error(limit) when the model file itself would have 2 GiB or
+// more.
 void save_model(const graph::ModelDef& model, const std::filesystem::path& file,
                 std::optional<std::uint64_t> external_from = {});
 void save_model(FileSystem& files, const graph::ModelDef& model, const std::filesystem::path& file,

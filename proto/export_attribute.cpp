@@ -17,7 +17,7 @@ constexpr std::array types{
     AttributeProto::INTS,          AttributeProto::STRINGS,        AttributeProto::TENSORS,
     AttributeProto::GRAPHS,        AttributeProto::SPARSE_TENSORS, AttributeProto::TYPE_PROTOS};
 
-// Writes the alternative that the attribute holds into its field.
+// Writes the value of the attribute into the field for its kind.
 struct Writer {
   Exporter& exporter;
   AttributeProto& out;

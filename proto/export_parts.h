@@ -1,4 +1,4 @@
-// The pieces that exporting a model is made of. Each fills an empty message.
+// The functions that export the parts of a model. Each fills an empty message.
 #pragma once
 
 #include <cstdint>
@@ -24,13 +24,13 @@ class TypeProto;
 class ValueInfoProto;
 }  // namespace onnx
 
-// What one export shares.
+// State of one export.
 struct Exporter {
   struct External {
     Tensor value;
     onnx::TensorProto* message;
   };
-  std::optional<std::uint64_t> external_from;  // tensors of this many bytes stay out of the message
+  std::optional<std::uint64_t> external_from;  // tensors of at least this many bytes are external
   std::vector<External> external;
   std::uint64_t inline_bytes = 0;
 };
@@ -52,7 +52,8 @@ void export_device_configuration(const graph::DeviceConfigurationDef& configurat
                                  onnx::DeviceConfigurationProto& out);
 void export_model(const graph::ModelDef& model, Exporter& exporter, onnx::ModelProto& out);
 
-// The elements as a file holds them; a view of the tensor unless `storage` had to be used.
+// The elements in their stored form: a view of the tensor where that has the form, else of
+// `storage`.
 std::span<const std::byte> file_form(const Tensor& tensor, std::vector<std::byte>& storage);
 
 template <class Field>
@@ -69,7 +70,7 @@ void put_properties(const graph::Properties& properties, Entries* entries) {
   }
 }
 
-// put(item, more..., message) for each item into a repeated field.
+// Calls put(item, more..., message) with a new message of the repeated field for each item.
 template <class Items, class Messages, class Put, class... More>
 void put_each(const Items& items, Messages* messages, Put put_one, More&... more) {
   for (const auto& item : items) put_one(item, more..., *messages->Add());

@@ -1,4 +1,4 @@
-// Tensor data in files beside the model.
+// External tensor data: files beside the model.
 #pragma once
 
 #include <cstddef>
@@ -25,11 +25,11 @@ struct ExternalReference {
   std::string checksum;                 // SHA-1 of the whole file in lower-case; may be empty
 };
 
-// Reads the keys of the standard. Throws Error(invalid_model) for unknown or repeated ones and for
+// Parses the standard's keys. Throws Error(invalid_model) for unknown and duplicate keys and for
 // numbers that are not plain decimal digits.
 ExternalReference parse_reference(const graph::Properties& entries);
 
-// The files of one model. Each is opened, checked and mapped once.
+// The external files of a model. Each is opened, verified and mapped once.
 class ExternalData {
  public:
   struct View {
@@ -39,18 +39,18 @@ class ExternalData {
 
   ExternalData(std::filesystem::path folder, const Limits& limits)
       : folder_(std::move(folder)), limits_(limits) {}
-  // Of a model that came as bytes: `reader` has its data; without one every view is an
+  // For a model in memory: `reader` supplies the data; without it every view throws
   // Error(invalid_model).
   ExternalData(ExternalDataReader reader, const Limits& limits)
       : reader_(std::move(reader)), limits_(limits) {}
 
-  // The `size` bytes that the reference must denote exactly.
+  // The bytes of the reference. Throws Error(invalid_model) unless it denotes exactly `size` bytes.
   View view(const ExternalReference& reference, std::uint64_t size);
 
  private:
   struct File {
     std::shared_ptr<MappedFile> mapping;
-    std::string checksum;  // once computed
+    std::string checksum;  // empty until computed
   };
   File& file(const std::string& location);
   View read(const ExternalReference& reference, std::uint64_t size);

@@ -14,7 +14,8 @@ constexpr std::size_t page = 4096;
 constexpr std::size_t hash_digits = 16;
 constexpr std::string_view suffix = ".data";
 
-// Calls write(bytes) for the pieces of the file, gaps included, and placed(i, offset, length).
+// Calls write(bytes) for consecutive chunks of the file, padding included, and placed(i, offset,
+// length) for each tensor.
 template <class Write, class Placed>
 void lay_out(const std::vector<Exporter::External>& tensors, Write write, Placed placed) {
   constexpr std::array<std::byte, page> zeros{};
@@ -37,7 +38,7 @@ void add_entry(onnx::TensorProto& tensor, const char* key, const std::string& va
   entry.set_value(value);
 }
 
-// NAME.<16 digits>.data, perhaps followed by the ending of a temporary file.
+// NAME.<16 digits>.data, optionally followed by the suffix of a temporary file.
 bool is_data_file(std::string_view model, std::string_view name) {
   if (!name.starts_with(model)) return false;
   name.remove_prefix(model.size());

@@ -14,9 +14,9 @@
 namespace ondine {
 namespace {
 
-// One Error for everything that is wrong.
+// Combines several errors into one.
 [[noreturn]] void throw_all(const std::vector<Error>& errors) {
-  // A single error keeps its context as such.
+  // A single error keeps its context.
   if (errors.size() == 1) throw errors[0];
   graph::Findings findings;
   for (const auto& error : errors) findings.add(error);

@@ -1,4 +1,4 @@
-// Stages 1 and 2: a model file to a ModelDef.
+// Imports a model file into a ModelDef.
 #pragma once
 
 #include <cstddef>
@@ -15,29 +15,29 @@
 
 namespace ondine {
 
-// Loads the file and the external data that it names in its own folder. Large tensors stay where
-// they are: those of external data are views of the mapped files, which must not be changed in
-// place while the model lives (replacing them by renaming is fine), and are read-only, so that no
-// tensor of the model may be written to.
+// Loads the file and its external data, which must be in the same folder. Large tensors are not
+// copied: external tensors are read-only views of mapped files. These files must not be modified in
+// place while the model exists (replacing them by renaming is safe), and tensors of the model must
+// not be written to.
 //
-// Tensors, types and attributes are complete and consistent in themselves; everything that concerns
-// names, operators, versions and the graph is for graph/check. Throws Error(invalid_model),
-// Error(limit), Error(unsupported) or Error(io), with the file and the object as context; when
-// several objects are wrong, one error with a line for each.
+// Checks that tensors, types and attributes are complete and consistent in themselves; graph/check
+// checks names, operators, versions and graphs. Throws Error(invalid_model), Error(limit),
+// Error(unsupported) or Error(io), naming the file and the object; several invalid objects are
+// reported in one error with a line for each.
 graph::ModelDef load_model(const std::filesystem::path& file, const Limits& limits = {});
 
-// The same for bytes in memory, which are not needed afterwards. `external` has the external data;
-// without it a model that has some is rejected.
+// The same for bytes in memory, which are not referenced afterwards. `external` supplies external
+// data; without it, a model with external data is rejected.
 graph::ModelDef load_model(std::span<const std::byte> bytes, const Limits& limits = {},
                            const ExternalDataReader& external = {});
 
-// What an import left out of a model.
+// The objects that an import omitted.
 struct LeftOut {
-  std::vector<Error> errors;       // one for each object that is wrong
-  std::vector<std::string> names;  // by which the rest of the model may speak of these objects
+  std::vector<Error> errors;       // one for each invalid object
+  std::vector<std::string> names;  // of these objects, to which the rest of the model may refer
 };
-// The same, but invalid objects are left out and reported, so that more errors can be found in the
-// rest. Still throws what ends an import: limits, and files that are no models.
+// The same, but omits and reports invalid objects, so that further errors can be found in the rest.
+// Still throws for exceeded limits and files that are not models.
 graph::ModelDef load_model(const std::filesystem::path& file, const Limits& limits,
                            LeftOut& left_out);
 graph::ModelDef load_model(std::span<const std::byte> bytes, const Limits& limits,

@@ -82,7 +82,7 @@ graph::Attribute::Data import_data(AttributeKind kind, onnx::AttributeProto& pro
   fail(ErrorCode::internal, "no such attribute type");
 }
 
-// Writers that leave out zeros may omit the field of a number or a string.
+// proto3 writers omit the field of a number or string that is zero or empty.
 bool may_be_absent(AttributeKind kind) {
   return kind != AttributeKind::tensor && kind != AttributeKind::graph &&
          kind != AttributeKind::sparse_tensor && kind != AttributeKind::type;

@@ -1,4 +1,4 @@
-// The pieces that importing a model is made of. Messages are consumed: large payloads move out.
+// The functions that import the parts of a model. They consume messages: large payloads are moved.
 #pragma once
 
 #include <cstddef>
@@ -29,20 +29,19 @@ class TypeProto;
 class ValueInfoProto;
 }  // namespace onnx
 
-// What one import shares.
+// State of one import.
 struct Importer {
   const Limits& limits;
   ExternalData& external;
-  std::uint64_t weight_bytes = 0;  // of all tensors so far, in memory
+  std::uint64_t weight_bytes = 0;  // in memory, of all tensors so far
   std::uint64_t nodes = 0;
-  int depth = 0;  // graphs around the present one
-  // What is wrong with objects that were left out so far. Scopes that end add their frame.
+  int depth = 0;  // number of enclosing graphs
+  // Errors of omitted objects so far. Enclosing scopes add their context.
   std::vector<Error> errors = {};
-  std::vector<std::string> left_out = {};  // names of these objects
+  std::vector<std::string> left_out = {};  // names of omitted objects
 };
 
-// Runs `body`; the errors found in it, and the one that leaves it, get the frame that `frame()`
-// returns.
+// Runs `body` and adds the context `frame()` to the errors it recorded and to the one it throws.
 template <class Body, class Frame>
 auto within(Importer& importer, Body body, Frame frame) {
   const std::size_t first = importer.errors.size();
@@ -76,10 +75,10 @@ graph::NodeDevicesDef import_node_devices(onnx::NodeDeviceConfigurationProto& de
 graph::DeviceConfigurationDef import_device_configuration(onnx::DeviceConfigurationProto& proto);
 graph::ModelDef import_model(onnx::ModelProto& model, Importer& importer);
 
-// "" for ai.onnx in either spelling.
+// "" for both spellings of the default domain.
 std::string import_domain(std::string domain);
 
-// A repeated field of strings, moved out.
+// Moves out a repeated field of strings.
 template <class Strings>
 std::vector<std::string> take_strings(Strings* strings) {
   std::vector<std::string> out;
@@ -88,7 +87,7 @@ std::vector<std::string> take_strings(Strings* strings) {
   return out;
 }
 
-// A repeated StringStringEntryProto, moved out.
+// Moves out a repeated StringStringEntryProto.
 template <class Entries>
 graph::Properties take_properties(Entries* entries) {
   graph::Properties out;
@@ -99,7 +98,7 @@ graph::Properties take_properties(Entries* entries) {
   return out;
 }
 
-// import(message) for each message of a repeated field.
+// Calls import(message) for each message of a repeated field.
 template <class Messages, class Import>
 auto take_all(Messages* messages, Import import) {
   std::vector<decltype(import(*messages->begin()))> out;
@@ -108,7 +107,7 @@ auto take_all(Messages* messages, Import import) {
   return out;
 }
 
-// The names by which other objects speak of a message.
+// The names by which other objects may refer to a message.
 template <class Message>
 void note_names(const Message& message, std::vector<std::string>& names) {
   const auto add = [&](const std::string& name) {
@@ -121,8 +120,8 @@ void note_names(const Message& message, std::vector<std::string>& names) {
   }
 }
 
-// The same for objects that may be wrong: those are left out and their errors kept, so that one
-// import finds many. Errors that a limit or the system sets end it at once.
+// The same, but omits invalid objects and keeps their errors, so that one import finds many. Errors
+// about limits or from the system propagate.
 template <class Messages, class Import>
 auto take_all(Messages* messages, Import import, Importer& importer) {
   constexpr std::size_t most_errors = 100;

@@ -33,7 +33,7 @@ Shape import_shape(const google::protobuf::RepeatedField<std::int64_t>& dims,
   return shape;
 }
 
-// Memory of a tensor, charged to the importer.
+// Allocates a tensor and charges its memory to the importer.
 void charge(DType dtype, const Shape& shape, Importer& importer) {
   const auto bytes = static_cast<std::uint64_t>(
       checked_mul(shape.size(), static_cast<std::int64_t>(size_of(dtype))));
@@ -48,7 +48,8 @@ void charge(DType dtype, const Shape& shape, Importer& importer) {
   importer.weight_bytes += bytes;
 }
 
-// The elements that `bytes`, kept by `owner`, hold in a file's form. Shares them where it can.
+// A tensor of the elements that `bytes` (owned by `owner`) holds in stored form; shares the memory
+// where possible.
 Tensor from_file_form(DType dtype, const Shape& shape, std::span<const std::byte> bytes,
                       std::shared_ptr<void> owner) {
   const auto* data = reinterpret_cast<const std::uint8_t*>(bytes.data());
@@ -80,7 +81,7 @@ void require_count(const char* field, std::int64_t found, std::int64_t needed, c
   }
 }
 
-// Entries that are the elements' own bytes: float_data, int64_data, double_data.
+// Fields whose entries are the elements: float_data, int64_data, double_data.
 template <class T>
 Tensor from_entries(DType dtype, const Shape& shape, const char* field,
                     google::protobuf::RepeatedField<T>* entries) {
@@ -92,7 +93,7 @@ Tensor from_entries(DType dtype, const Shape& shape, const char* field,
   return tensor;
 }
 
-// Entries wider than the elements: their low bytes, and the rest must not matter.
+// Fields whose entries are wider than the elements. Every entry must be in [low, high].
 template <class T, class Entry>
 Tensor from_wide_entries(DType dtype, const Shape& shape, const char* field, std::int64_t low,
                          std::int64_t high, const google::protobuf::RepeatedField<Entry>& entries) {
@@ -171,7 +172,7 @@ Tensor from_raw_data(DType dtype, const Shape& shape, onnx::TensorProto& proto) 
            proto.raw_data().size());
   }
   auto owner = std::make_shared<std::string>(std::move(*proto.mutable_raw_data()));
-  // The state of an optimizer often starts as zeros, which take no memory while nobody writes them.
+  // Optimizer state often starts as zeros; pages of zeros take no memory until written.
   const bool zeros = maps_pages(needed) && size_of(dtype) * 8 == packed_bits(dtype) &&
                      owner->find_first_not_of('\0') == std::string::npos;
   if (zeros) return Tensor(dtype, shape);
@@ -274,7 +275,7 @@ graph::SparseTensorDef import_sparse(onnx::SparseTensorProto& proto, Importer& i
         if (out.indices.dtype() != DType::int64) {
           reject("the indices are ", out.indices.dtype(), ", needed are int64");
         }
-        charge(out.values.dtype(), out.dims, importer);  // it will be made dense
+        charge(out.values.dtype(), out.dims, importer);  // resolving makes it dense
         check(out);
         return std::move(out);
       },

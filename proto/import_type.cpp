@@ -28,7 +28,7 @@ std::shared_ptr<const graph::TypeDef> import_element(bool present, const onnx::T
   return present ? std::make_shared<const graph::TypeDef>(import_type(type)) : nullptr;
 }
 
-// Tensor and sparse tensor types have the same fields.
+// The messages of tensor and sparse tensor types have the same fields.
 template <class Type>
 void import_tensor_type(const Type& type, graph::TypeKind kind, graph::TypeDef& out) {
   out.kind = kind;

@@ -36,7 +36,7 @@ template <class T>
 Tensor integer_keys(const onnx::MapProto& proto) {
   std::vector<T> keys;
   for (const std::int64_t key : proto.keys()) {
-    // Keys of 64 bits without sign are stored by their bits.
+    // uint64 keys are stored as the int64 with the same bits.
     if (!std::is_same_v<T, std::uint64_t> && !std::in_range<T>(key)) {
       reject("key ", key, " is outside the range of ", dtype_of<T>);
     }

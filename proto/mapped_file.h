@@ -1,4 +1,4 @@
-// Files that are read by mapping them into memory.
+// Memory-mapped files.
 #pragma once
 
 #include <cstddef>
@@ -31,8 +31,8 @@ class Descriptor {
   int fd_ = -1;
 };
 
-// A whole regular file, read-only. Its content must not change and the file not shrink while it is
-// mapped: the system answers reading behind a new end with a signal. Renaming over it is fine.
+// A read-only mapping of a whole regular file. The file must not be modified or truncated while it
+// is mapped: reading beyond a new end raises a signal. Replacing it by renaming is safe.
 class MappedFile {
  public:
   // `name` is for messages. Throws Error(io) for anything but a regular file.
@@ -47,14 +47,13 @@ class MappedFile {
   std::span<const std::byte> bytes_;
 };
 
-// Opens a file that the user named; links are followed. Throws Error(io).
+// Opens a file named by the user, following links. Throws Error(io).
 Descriptor open_file(const std::filesystem::path& file);
 
-// Opens what `location` (relative, separated by '/') names below `folder`, and never anything
-// outside of it, whatever the name is and whatever lies below the folder. Throws
-// Error(invalid_model) for a name that is absolute or contains "..", and for links that `limits` do
-// not allow; Error(io) for the rest.
-// `Resolver::walk` stands in for systems without openat2 and follows no links at all.
+// Opens the file `location` (relative, separated by '/') below `folder`. Never opens anything
+// outside the folder, whatever the name and the folder's content. Throws Error(invalid_model) for a
+// location that is absolute or contains "..", and for links that `limits` do not allow; Error(io)
+// otherwise. `Resolver::walk` is the fallback for systems without openat2; it follows no links.
 enum class Resolver { kernel, walk };
 Descriptor open_below(const std::filesystem::path& folder, const std::string& location,
                       const Limits& limits, Resolver resolver = Resolver::kernel);

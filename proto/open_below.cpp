@@ -1,5 +1,5 @@
-// Containment: the kernel resolves the name below the folder where it can (openat2), otherwise one
-// component after the other is opened without following links.
+// Containment: the kernel resolves the name below the folder (openat2); without that, each
+// component is opened in turn without following links.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -17,7 +17,7 @@
 namespace ondine {
 namespace {
 
-// linux/openat2.h, which older systems lack.
+// From linux/openat2.h, which older systems lack.
 struct OpenHow {
   std::uint64_t flags;
   std::uint64_t mode;
@@ -30,7 +30,8 @@ constexpr std::uint64_t beneath = 0x08;
 
 constexpr int read_flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;
 
-// The components of a relative name. Throws for one that is absolute, climbs or has no end.
+// The components of a relative name. Throws Error(invalid_model) for a name that is absolute,
+// leaves the folder or does not name a file.
 std::vector<std::string> components(const std::string& location) {
   const auto reject = [&](const char* why) {
     fail(ErrorCode::invalid_model, "location ", quoted(location), " ", why);
@@ -65,7 +66,7 @@ int walk(int folder, const std::vector<std::string>& parts) {
     Descriptor next(
         ::openat(at, parts[i].c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!next.is_open()) {
-      // O_DIRECTORY makes a link look like any other file that is no folder.
+      // With O_DIRECTORY a link gives the same errno as any other file that is not a folder.
       struct stat facts {};
       const int error = errno;
       const bool link = ::fstatat(at, parts[i].c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0 &&

@@ -1,4 +1,4 @@
-// Elements as files hold them: 4-bit types two to a byte, 2-bit types four, the first in the lowest
+// Packed elements of files: two 4-bit or four 2-bit elements per byte, the first one in the lowest
 // bits.
 #pragma once
 
@@ -10,13 +10,14 @@
 
 namespace ondine {
 
-// Bytes of `count` elements in a file. Throws Error(limit) on overflow. Not for strings.
+// Size of `count` packed elements in bytes. Throws Error(limit) on overflow. Not for strings.
 std::uint64_t packed_size(DType dtype, std::int64_t count);
 
-// True for the types under a byte.
+// Whether the dtype has less than 8 bits.
 bool is_packed(DType dtype) noexcept;
 
-// One byte an element, as in memory, from and to packed bytes; `elements` says how many.
+// Converts between packed bytes and one byte per element, as in memory; the size of `elements` is
+// their number.
 void unpack(DType dtype, std::span<const std::byte> packed, std::span<std::byte> elements);
 void pack(DType dtype, std::span<const std::byte> elements, std::span<std::byte> packed);
 

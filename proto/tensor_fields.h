@@ -1,4 +1,4 @@
-// Where a TensorProto may hold its elements.
+// The fields in which a TensorProto may hold its elements.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ enum class DataField : std::uint8_t {
 // "raw_data", "float_data", ...
 const char* to_string(DataField field) noexcept;
 
-// The fields that hold something; external when the tensor says so or names a file.
+// The fields that are set; external when data_location says so or a file is named.
 std::vector<DataField> used_fields(const onnx::TensorProto& tensor);
 // The field for elements of a type, other than raw_data.
 DataField typed_field(DType dtype) noexcept;

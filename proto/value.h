@@ -1,5 +1,5 @@
 // Stored values (the .pb files of test data): TensorProto, SparseTensorProto, SequenceProto,
-// MapProto and OptionalProto. The bytes do not say which; the type of the graph input or output
+// MapProto and OptionalProto. The bytes do not tell which; the type of the graph input or output
 // does.
 #pragma once
 
@@ -16,8 +16,8 @@
 
 namespace ondine {
 
-// Throws Error(invalid_model) for bytes that are no such message or contradict themselves,
-// Error(mismatch) for elements of another kind than `type` says, Error(limit).
+// Throws Error(invalid_model) for bytes that are not such a message or are inconsistent,
+// Error(mismatch) for elements that differ from `type`, Error(limit).
 Value load_value(std::span<const std::byte> bytes, const graph::TypeDef& type,
                  const Limits& limits = {});
 
@@ -25,8 +25,8 @@ Value load_value(std::span<const std::byte> bytes, const graph::TypeDef& type,
 std::pair<std::string, Tensor> load_named_tensor(std::span<const std::byte> bytes,
                                                  const Limits& limits = {});
 
-// The inverse; the value says which message. An empty sequence or optional is stored without the
-// type of its elements.
+// The inverse; the kind of the value determines the message. An empty sequence or optional is
+// stored without element type.
 std::vector<std::byte> export_value(const std::string& name, const Value& value);
 
 }  // namespace ondine

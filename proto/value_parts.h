@@ -1,4 +1,4 @@
-// The messages of stored values to and from Value.
+// Conversion between the messages of stored values and Value.
 #pragma once
 
 #include <ondine/value.h>
@@ -20,7 +20,7 @@ Value import_value(onnx::SequenceProto& proto, Importer& importer);
 Value import_value(onnx::MapProto& proto, Importer& importer);
 Value import_value(onnx::OptionalProto& proto, Importer& importer);
 
-// Each for a value of the kind that the message holds.
+// The value must have the kind of the message.
 void export_value(const Value& value, onnx::TensorProto& out);
 void export_value(const Value& value, onnx::SparseTensorProto& out);
 void export_value(const Value& value, onnx::SequenceProto& out);

@@ -11,7 +11,7 @@
 namespace ondine {
 namespace {
 
-// Estimates of what protobuf takes from the heap.
+// Estimates of protobuf's heap allocations.
 constexpr std::uint64_t pointer_cost = 2 * sizeof(void*);  // a repeated field grows by doubling
 constexpr std::uint64_t string_cost = sizeof(std::string) + 16;
 constexpr std::uint64_t block_cost = 16;
@@ -128,7 +128,7 @@ class Scanner {
     if (field->repeated) charge(2 * size);
   }
 
-  // Kept by protobuf as they are, in a string of the message.
+  // Unknown fields: protobuf keeps their bytes in a string of the message.
   void unknown(std::uint64_t size) { charge(2 * (size + block_cost) + string_cost); }
 
   void block(const WireField* field) {

@@ -1,5 +1,5 @@
-// What the wire format may hold, as tables: enough to check and measure a message before protobuf
-// parses it. A test compares them with onnx.proto.
+// The message schema as tables, for checking and measuring a message before protobuf parses it. A
+// test compares them with onnx.proto.
 #pragma once
 
 #include <cstddef>
@@ -66,7 +66,7 @@ struct WireField {
 
 struct WireMessage {
   const char* name;  // "TypeProto.Tensor"
-  std::size_t size;  // of the object that protobuf makes
+  std::size_t size;  // of the object that protobuf allocates
   std::span<const WireField> fields;
 
   // nullptr when the message has no such field.

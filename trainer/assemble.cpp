@@ -63,7 +63,7 @@ class Assembler {
   }
 
  private:
-  // nullptr when there were findings.
+  // nullptr if there were findings.
   std::shared_ptr<const Graph> make_graph(const GraphDef& def,
                                           const std::set<std::string, std::less<>>* variables,
                                           std::string_view stage) {
@@ -158,7 +158,7 @@ class Assembler {
                : static_cast<std::size_t>(found - functions_.variables.begin());
   }
 
-  // `def` is the definition that `graph` was resolved from.
+  // `def` is the definition from which `graph` was resolved.
   Function make_function(std::shared_ptr<const Graph> graph, const GraphDef& def) {
     Function function;
     function.graph = std::move(graph);
@@ -223,7 +223,7 @@ class Assembler {
     if (std::none_of(main.inputs.begin(), main.inputs.end(), has_default)) return;
     GraphDef closed = main;
     std::erase_if(closed.inputs, has_default);
-    // Defaults that do not work may still be replaced in every call: no findings of the model.
+    // Not a finding: a call may replace a default that does not work.
     Findings unreported;
     auto graph = make_graph(closed, &names_, "", unreported, {});
     if (!graph) return;

@@ -1,4 +1,4 @@
-// From a ModelDef to everything a Model runs.
+// Assembles the functions that a Model runs from a ModelDef.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@
 
 namespace ondine::trainer {
 
-// Every operator of this build, Gradient included.
+// All operators of this build, including Gradient.
 const graph::Catalogue& all_operators();
 
 struct Algorithm {
@@ -26,17 +26,17 @@ struct Algorithm {
 struct Functions {
   std::vector<Variable> variables;
   Function infer;
-  // infer with the defaults of its inputs as constants, for calls that feed none of them; nothing
+  // `infer` with the defaults of its inputs as constants, for calls that feed none of them; nullopt
   // where no input has a default. Models up to IR version 3 list every weight as such an input.
   std::optional<Function> infer_defaults;
 
-  // The function for an inference call with these feeds.
+  // The function for inference with these feeds.
   const Function& infer_for(std::span<const NamedValue> feeds) const;
   std::vector<Algorithm> algorithms;
   std::vector<Function> initializations;
 };
 
-// Called with the name of each stage and the graph after it.
+// Called after each stage with its name and the graph.
 using StageObserver = std::function<void(std::string_view stage, const graph::Graph& graph)>;
 
 // Checks the model, resolves its graphs, expands derivatives and optimizes. Throws one Error with
@@ -44,8 +44,8 @@ using StageObserver = std::function<void(std::string_view stage, const graph::Gr
 Functions assemble(const graph::ModelDef& model, const LoadOptions& options,
                    const StageObserver& observe = {});
 
-// What eval_step runs for an algorithm of a model that assemble() accepted; `variables` as it gave
-// them.
+// The function of eval_step for an algorithm of a model that assemble() accepted; `variables` are
+// those that it returned.
 Function assemble_evaluation(const graph::ModelDef& model, std::size_t algorithm,
                              std::vector<Variable> variables, const LoadOptions& options);
 

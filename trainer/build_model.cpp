@@ -46,7 +46,7 @@ ModelBuilder::ModelBuilder(ModelBuilder&&) noexcept = default;
 ModelBuilder& ModelBuilder::operator=(ModelBuilder&&) noexcept = default;
 ModelBuilder::~ModelBuilder() = default;
 
-// Each builds what it adds before the model changes.
+// Each function builds its additions before it changes the model.
 
 std::string ModelBuilder::input(std::string name, DType dtype, std::vector<Dim> dims) {
   guard_memory(

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kept_plans = 16;
 
-// Compares without building the value's type, so that a warm call does not allocate.
+// Compares without constructing the value's type, so that a warm call does not allocate.
 bool has_type(const Value& value, const Type& type) {
   if (!value.is_tensor() || !type.is_tensor()) return type_of(value) == type;
   const Tensor& tensor = value.tensor();
@@ -34,7 +34,7 @@ ValueId find_output(const Function& function, const std::string& name) {
   fail(ErrorCode::mismatch, "there is no output ", quoted(name), "; outputs are", known);
 }
 
-// An update that a node computes for nothing else but one variable goes right into its memory.
+// An update that only one variable takes is computed directly into that variable's memory.
 std::vector<bool> direct_updates(const Function& function, const std::vector<ValueId>& fetched) {
   const Graph& graph = *function.graph;
   std::vector<int> claims(graph.values.size(), 0);

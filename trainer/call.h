@@ -1,4 +1,4 @@
-// One choice of a function's outputs, with its plans.
+// Call: a function with a choice of outputs, and its plans.
 #pragma once
 
 #include <memory>
@@ -18,41 +18,41 @@ namespace ondine::trainer {
 
 struct Function;
 
-// How calls run; shared by all of a model.
+// The environment of calls, shared by all calls of a model.
 struct Runtime {
   Limits limits;
   int threads = 1;
   UpdatePolicy updates = UpdatePolicy::atomic;
   std::optional<std::uint64_t> memory_budget;
-  std::uint64_t state_bytes = 0;  // of all variables, once
+  std::uint64_t state_bytes = 0;  // of one version of all variables
   std::shared_ptr<MemoryBudget> budget;
   std::unique_ptr<ThreadPool> pool;
 };
 
-// An executor on loan; goes back when destroyed.
+// An executor borrowed from a Call; returned by the destructor.
 class ExecutorLease;
 
-// Computes some outputs of a function and all its updates. Plans are made for each combination of
-// input shapes once and kept, the least recently used ones are dropped. Thread-safe.
+// Computes some outputs and all updates of a function. Keeps the plans of the most recently used
+// combinations of input shapes. Thread-safe.
 class Call {
  public:
-  // Error(mismatch) when the function has no output of a name. `runtime` must outlive the call.
+  // Throws Error(mismatch) for a name that is not an output. `runtime` must outlive the call.
   Call(const Function& function, std::span<const std::string> names, const Runtime& runtime);
   ~Call();
 
   std::span<const std::string> names() const noexcept { return names_; }
-  // Of names()[i].
+  // The value of names()[i].
   graph::ValueId output(std::size_t i) const { return outputs_[i]; }
-  // Whether the node that computes update i of the function writes into the caller's memory.
+  // Whether update i of the function is computed directly into the caller's memory.
   bool is_direct(std::size_t update) const { return direct_[update]; }
-  // By update: the input whose memory it takes where it can; no_value for none.
+  // By update: the input whose memory it should take; no_value for none.
   std::span<const InPlace> in_place() const noexcept { return in_place_; }
 
-  // An executor for inputs of these values' types, its inputs set.
+  // An executor for inputs of these types, with its inputs set.
   ExecutorLease acquire(std::span<const Value> inputs);
   // The plan for these inputs.
   std::shared_ptr<const Plan> plan(std::span<const Value> inputs);
-  // A plan for inputs of these types, which is not kept.
+  // A plan for inputs of these types; it is not kept.
   Plan plan(std::span<const graph::Type> inputs) const;
 
  private:
@@ -67,8 +67,8 @@ class Call {
   std::vector<bool> direct_;             // by update
   std::vector<graph::ValueId> targets_;  // the updates that are direct
   std::vector<InPlace> in_place_;
-  std::uint64_t next_bytes_ = 0;               // next values of the state that are no targets
-  std::shared_ptr<const graph::Graph> graph_;  // with the outputs that are asked for
+  std::uint64_t next_bytes_ = 0;               // next values of variables that are not targets
+  std::shared_ptr<const graph::Graph> graph_;  // with the chosen outputs
   std::mutex mutex_;
   std::vector<std::shared_ptr<Variant>> variants_;  // most recently used first
 };

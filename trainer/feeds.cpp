@@ -51,7 +51,7 @@ class SymbolSizes {
   }
 
   const Graph* graph_;
-  std::array<std::int64_t, 32> few_;  // a warm step does not allocate
+  std::array<std::int64_t, 32> few_;  // so that a warm step does not allocate
   std::vector<std::int64_t> more_;
 };
 

@@ -1,4 +1,4 @@
-// Comparing what is fed with what the model declares.
+// Checks feeds against the declarations of the model.
 #pragma once
 
 #include <span>
@@ -10,8 +10,8 @@
 
 namespace ondine::trainer {
 
-// Throws Error(mismatch) naming the input when dtype, rank or a dim is not the declared one, or
-// when one symbolic dim has two sizes. `values` belong to graph.inputs.
+// Throws Error(mismatch), naming the input, when dtype, rank or a dim differs from the declared one
+// or a symbolic dim has two sizes. `values` are those of graph.inputs.
 void check_feeds(const graph::Graph& graph, std::span<const std::string> names,
                  std::span<const Value> values);
 

@@ -1,4 +1,5 @@
-// A graph of the model made ready to be called: its names, and the calls that were asked for.
+// Function: an optimized graph of the model with the names of its inputs and outputs, and its
+// calls.
 #pragma once
 
 #include <memory>
@@ -14,15 +15,15 @@
 
 namespace ondine::trainer {
 
-// Where the value of one graph input comes from.
+// The source of a graph input's value.
 struct InputSource {
   std::size_t variable = no_variable;  // index in the state store
-  bool declared = false;               // an input of the model: may be fed
-  Tensor fallback;                     // defined: used when nothing is fed
+  bool declared = false;               // an input of the model, may be fed
+  Tensor fallback;                     // default value; undefined if there is none
   static constexpr std::size_t no_variable = static_cast<std::size_t>(-1);
 };
 
-// A binding: variable <- value of the graph.
+// A binding: `variable` takes `value` of the graph.
 struct Update {
   std::size_t variable = 0;
   graph::ValueId value = graph::no_value;
@@ -37,21 +38,21 @@ struct Function {
   std::shared_ptr<const graph::Graph> graph;  // optimized
   std::vector<std::string> input_names;       // by graph input
   std::vector<InputSource> inputs;            // by graph input
-  std::vector<NamedOutput> outputs;           // all that can be fetched
+  std::vector<NamedOutput> outputs;           // all outputs that can be fetched
   std::vector<std::string> default_outputs;
-  std::vector<std::string> unread_inputs;  // may be fed, but nothing reads them
+  std::vector<std::string> unread_inputs;  // may be fed; no node reads them
   std::vector<Update> updates;
 
-  // The graph input that holds the present value of a variable; no_value when none does.
+  // The graph input that holds the current value of a variable; no_value if there is none.
   graph::ValueId input_of(std::size_t variable) const;
-  // The call for these outputs and all updates, which is kept. Error(mismatch) for an unknown name.
-  // Thread-safe.
+  // The call for these outputs and all updates; created on first use and kept. Throws
+  // Error(mismatch) for an unknown name. Thread-safe.
   Call& call(std::span<const std::string> names, const Runtime& runtime) const;
-  // Not while one of them runs.
+  // Must not be called while a call runs.
   void forget_calls() noexcept { calls.clear(); }
 
-  // The values of all inputs from feeds, state and defaults, into `values`. Throws Error(mismatch)
-  // naming the feed that is missing, unknown or does not fit.
+  // Collects the values of all inputs from feeds, state and defaults into `values`. Throws
+  // Error(mismatch), naming a feed that is missing, unknown or does not match.
   void gather(std::span<const NamedValue> feeds, const StateStore::Reader& state,
               std::vector<Value>& values) const;
 

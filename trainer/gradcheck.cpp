@@ -19,8 +19,8 @@ struct Precision {
   double tolerance;
 };
 
-// Central differences: the error of the formula and of rounding balance near the cube root of the
-// type's epsilon.
+// Step of central differences: truncation and rounding errors balance near the cube root of the
+// dtype's epsilon.
 Precision precision_of(DType dtype) {
   return dtype == DType::float64 ? Precision{1e-6, 1e-5} : Precision{4e-3, 5e-2};
 }
@@ -69,7 +69,7 @@ GradientCheck::GradientCheck(const std::filesystem::path& file, const GradcheckO
         derived.model = std::move(wide);
         widened_ = true;
       } catch (const Error&) {
-        // Some operator has no float64 form.
+        // Some operator does not support float64.
       }
     }
     if (!model_) model_ = load(derived.model, limits);
@@ -114,7 +114,7 @@ GradcheckResult GradientCheck::check(const Entry& entry, const NamedValues& feed
     const double up = loss_at(entry, moved(entry.value, direction, step), feeds);
     const double down = loss_at(entry, moved(entry.value, direction, -step), feeds);
     const double numeric = (up - down) / (2 * step);
-    // Terms that cancel along the direction leave their rounding behind.
+    // Terms that cancel along the direction leave rounding errors of their size.
     const double scale = std::max({std::abs(analytic), std::abs(numeric), largest, 1e-6});
     const double error = std::abs(analytic - numeric) / scale;
     if (round == 0 || !(error <= worst.error)) {

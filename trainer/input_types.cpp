@@ -56,7 +56,7 @@ class InputTypes {
     }
   }
 
-  // The type as far as shapes, state and defaults give it.
+  // The type as far as shapes, state and defaults determine it.
   Type start(std::size_t i) const {
     const InputSource& source = callable_->inputs[i];
     const std::string& name = callable_->input_names[i];
@@ -82,7 +82,7 @@ class InputTypes {
     return given;
   }
 
-  // The sizes that a type of known dims gives to the symbols of its declaration.
+  // Records the sizes of symbols: those of the declaration at which `type` has known dims.
   void learn_symbols(std::size_t i, const Type& type) {
     const Type& from = declared(i);
     if (!type.is_tensor() || !type.dims || !from.dims || from.rank() != type.rank()) return;
@@ -102,7 +102,9 @@ class InputTypes {
     const std::string& name = callable_->input_names[i];
     if (!type.dims) {
       fail(ErrorCode::mismatch, "input ", quoted(name),
-           " has no declared rank: give its shape, as in ", name, "=1x3x224x224");
+           " has no declared rank: give its shape (PlanRequest::shapes, --shape of ondine "
+           "inspect), as in ",
+           name, "=1x3x224x224");
     }
     for (std::size_t axis = 0; axis < type.rank(); ++axis) {
       Dim& dim = (*type.dims)[axis];
@@ -123,8 +125,10 @@ class InputTypes {
     fail(ErrorCode::mismatch, "dim ", axis,
          dim.is_symbolic() ? cat(" (", quoted(graph_->symbols->names[dim.symbol()]), ")") : "",
          " of input ", quoted(callable_->input_names[i]), ", a ", describe_type(type, *graph_),
-         ", is dynamic: give the shape of the input, as in ", callable_->input_names[i], "=",
-         example);
+         ", is dynamic: give the shape of the input (PlanRequest::shapes, --shape of ondine "
+         "inspect), as "
+         "in ",
+         callable_->input_names[i], "=", example);
   }
 
   const Function* callable_;

@@ -1,4 +1,4 @@
-// The types of a call's inputs from shapes alone.
+// Determines the types of a call's inputs from shapes, without values.
 #pragma once
 
 #include <span>
@@ -10,10 +10,10 @@
 
 namespace ondine::trainer {
 
-// The types of all inputs, every dim known: from `shapes` (by name of the input), else from the
-// state and defaults, else as declared, symbolic dims as far as another input fixes them. Throws
-// Error(mismatch) that names the input and the dim where one stays dynamic, where a shape does not
-// fit, or an input is unknown, and Error(unsupported) for inputs that are no tensors.
+// The types of all inputs with every dim known: from `shapes` (by name of the input), else from
+// state and defaults, else as declared, with symbolic dims as other inputs determine them. Throws
+// Error(mismatch), naming input and dim, for a dim that stays dynamic, a shape that does not match
+// and an unknown input; Error(unsupported) for inputs that are not tensors.
 std::vector<graph::Type> input_types(const Function& function, const StateStore& state,
                                      std::span<const std::pair<std::string, Shape>> shapes);
 

@@ -6,6 +6,7 @@
 #include "core/float_formats.h"
 #include "core/message.h"
 #include "core/out_of_memory.h"
+#include "core/to_doubles.h"
 #include "trainer/model_impl.h"
 
 namespace ondine {
@@ -44,18 +45,8 @@ std::set<std::string> candidates(const graph::ModelDef& def, std::size_t algorit
   return names;
 }
 
-float to_number(const Tensor& tensor) {
-  switch (tensor.dtype()) {
-    case DType::float64:
-      return static_cast<float>(tensor.values<double>()[0]);
-    case DType::float16:
-      return to_float(tensor.values<float16>()[0]);
-    case DType::bfloat16:
-      return to_float(tensor.values<bfloat16>()[0]);
-    default:
-      return tensor.values<float>()[0];
-  }
-}
+// Of a tensor that require_one_number accepts.
+float to_number(const Tensor& tensor) { return static_cast<float>(to_doubles(tensor)->front()); }
 
 Tensor to_tensor(float value, DType dtype, const Shape& shape) {
   Tensor tensor(dtype, shape);
@@ -75,7 +66,7 @@ Tensor to_tensor(float value, DType dtype, const Shape& shape) {
   return tensor;
 }
 
-// The shape of one number; dims that the model leaves open are 1.
+// The shape of one number; dynamic dims are 1.
 Shape declared_shape(const graph::Type& type) {
   Shape shape;
   if (!type.dims) return shape;

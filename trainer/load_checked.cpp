@@ -41,7 +41,7 @@ graph::ModelDef load(const Limits& limits, const Load& load_model) {
   graph::Findings findings;
   for (const Error& error : left_out.errors) findings.add(error);
   add_broken_rules(model, limits, left_out.names, findings);
-  if (findings.count() == 1) throw left_out.errors[0];  // which keeps its context as such
+  if (findings.count() == 1) throw left_out.errors[0];  // keeps its context
   findings.throw_if_any();
   return model;
 }

@@ -1,4 +1,4 @@
-// Models from files and bytes, with everything that is wrong with them.
+// Loads models from files and bytes and reports all their defects.
 #pragma once
 
 #include <cstddef>
@@ -11,9 +11,8 @@
 
 namespace ondine::trainer {
 
-// load_model; where that finds something, one Error with it and with every broken rule of the
-// standard in what remains, but for those that name an object that was left out, since they may
-// only follow from that.
+// As load_model, but the Error also reports violations of the standard in the rest of the model.
+// Omits those that refer to an invalid object, since they may only follow from that.
 graph::ModelDef load_checked(const std::filesystem::path& file, const LoadOptions& options);
 graph::ModelDef load_checked(std::span<const std::byte> bytes, const LoadOptions& options);
 

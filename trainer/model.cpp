@@ -68,7 +68,8 @@ void Model::Impl::run(trainer::Executor& executor, graph::CallState& call) const
 }
 
 void Model::Impl::finish(trainer::Executor& executor, graph::CallState& call) const noexcept {
-  // Whatever an outer call on this thread waits for must not stop a commit section.
+  // Disables the stop flag and deadline of an outer call on this thread: a commit section must not
+  // be interrupted.
   const StopScope scope({});
   if (!profiling) return executor.commit(call);
   const std::lock_guard lock(profile_mutex);
@@ -167,7 +168,7 @@ void Model::Impl::run_step(std::span<const NamedValue> feeds, std::size_t algori
         hold.owns_lock() && plan.in_place[i] ? state.overwrite(variable) : state.next(variable);
     executor->set_target(step.updates[i].value, next.mutable_data());
   }
-  // Nothing can fail from here on.
+  // No failure is possible from here on.
   finish(*executor, call);
   state.commit(std::move(hold));
   ++steps;
@@ -186,7 +187,7 @@ void Model::Impl::initialize(std::uint64_t new_seed) {
     std::vector<Value> inputs;
     start.gather({}, present, inputs);
     const auto executor = selected.acquire(inputs);
-    // Later bindings override: each graph's results are assigned before the next one runs.
+    // Later bindings take precedence: the results of each graph are assigned before the next runs.
     for (std::size_t i = 0; i < start.updates.size(); ++i) {
       if (!selected.is_direct(i)) continue;
       executor->set_target(start.updates[i].value,

@@ -35,7 +35,8 @@ ModelIdentity identity(const graph::ModelDef& def) {
   return {def.producer_name, def.graph.name, def.domain, def.model_version};
 }
 
-// libstdc++ goes wrong when there is no memory to copy the string of a std::variant.
+// Copies strings outside the std::variant: libstdc++ leaves a broken variant when that runs out of
+// memory.
 Properties copy_of(const Properties& properties) {
   Properties copy;
   copy.reserve(properties.size());
@@ -113,7 +114,7 @@ graph::ModelDef Model::Impl::with_present_state() const {
       const std::size_t index = state.find(init.name);
       if (index < state.size()) init.value = present[index].clone();
     }
-    // A trained sparse tensor is dense.
+    // A trained sparse tensor is exported as a dense one.
     std::erase_if(graph.sparse_initializers, [&](const graph::SparseTensorDef& sparse) {
       const std::size_t index = state.find(sparse.name);
       if (index == state.size()) return false;
@@ -131,7 +132,7 @@ graph::ModelDef Model::Impl::with_present_state() const {
 graph::ModelDef Model::Impl::for_inference() const {
   graph::ModelDef result = with_present_state();
   result.training.clear();
-  // What only training needs goes.
+  // Removes what only training needs.
   std::erase_if(result.opsets, [&](const graph::OpsetImport& import) {
     return import.domain == training_domain && !uses_domain(result, training_domain);
   });

@@ -1,4 +1,4 @@
-// The inside of Model.
+// Implementation of Model.
 #pragma once
 
 #include <atomic>
@@ -24,7 +24,7 @@ struct ONDINE_HIDDEN Model::Impl {
   mutable Sha256Digest digest{};  // see fingerprint()
   mutable std::once_flag digest_made;
 
-  // Written by the training thread, read by inference in others.
+  // Written by the training thread, read by inference in other threads.
   std::atomic<std::uint64_t> seed{0};
   std::atomic<std::uint64_t> steps{0};
   std::vector<std::uint64_t> algorithm_steps;
@@ -35,20 +35,20 @@ struct ONDINE_HIDDEN Model::Impl {
   bool profiling = false;
   mutable trainer::Profile profile;
   mutable std::mutex profile_mutex;
-  // What eval_step runs, by algorithm; made by its first call.
+  // The functions of eval_step, by algorithm; created on first use.
   mutable std::vector<std::unique_ptr<trainer::Function>> evaluations;
   mutable std::mutex evaluations_mutex;
-  std::vector<Value> scratch;  // inputs of the last step; kept for its memory
+  std::vector<Value> scratch;  // inputs of the last step; kept to reuse its memory
   std::vector<std::string> fetch_names;
 
   static std::unique_ptr<Impl> make(graph::ModelDef def, const LoadOptions& options);
 
-  // Made when it is first asked for: it reads every constant of the model.
+  // Computed on first use, since that reads every constant of the model.
   const Sha256Digest& fingerprint() const;
-  Stop stop() const;  // of a call that begins now
+  Stop stop() const;  // for a call that begins now
   graph::CallState call_state(std::uint64_t step) const;
   void run(trainer::Executor& executor, graph::CallState& call) const;
-  // The executor's commit section.
+  // Runs the executor's commit section.
   void finish(trainer::Executor& executor, graph::CallState& call) const noexcept;
   void forget_plans();
   void run_step(std::span<const NamedValue> feeds, std::size_t algorithm,
@@ -56,24 +56,24 @@ struct ONDINE_HIDDEN Model::Impl {
   const trainer::Function& evaluation(std::size_t algorithm) const;
   Results evaluate(const trainer::Function& function, Feeds feeds,
                    std::span<const std::string> names) const;
-  // Into `result`'s own memory when it has the right form.
+  // Reuses the memory of `result` if its type matches.
   static void store_result(Value& result, const Value& value);
   void initialize(std::uint64_t new_seed);
-  // The input or state variable that is the learning rate.
+  // The input or state variable that holds the learning rate.
   struct Rate {
     std::string name;
-    std::size_t input = 0;     // of the algorithm's step, where it is no variable
-    std::size_t variable = 0;  // the number of variables when it is an input
+    std::size_t input = 0;     // of the algorithm's step, if it is not a variable
+    std::size_t variable = 0;  // the number of variables if it is an input
   };
   Rate find_rate(std::size_t algorithm) const;
-  // Copies an update that its node did not write in place.
+  // Copies an update that was not computed in place.
   void assign(const trainer::Function& function, const trainer::Update& update, const Value& value);
-  // Copies into the next version. dtype and shape must be the variable's.
+  // Copies into the next version. dtype and shape must be those of the variable.
   void set_next(std::size_t index, const Tensor& value);
   bool is_parameter(std::size_t index) const;  // a float32 weight
   std::size_t require_variable(std::string_view name) const;
   const trainer::Algorithm& require_algorithm(std::size_t index) const;
-  // The model as it would be exported, state variables with their present values.
+  // The model for export, with the current values of state variables.
   graph::ModelDef with_present_state() const;
   graph::ModelDef for_inference() const;  // the same without training
 };
@@ -81,13 +81,13 @@ struct ONDINE_HIDDEN Model::Impl {
 // What ends the loading of a model.
 Stop stop_of(const LoadOptions& options);
 
-// For functions of the library that are no members of Model.
+// For functions of the library that are not members of Model.
 struct ModelAccess {
   static Model make(graph::ModelDef def, const LoadOptions& options) {
     return Model(Model::Impl::make(std::move(def), options));
   }
   static graph::ModelDef present(const Model& model) { return model.impl_->with_present_state(); }
-  // What eval_step returns by default; may be empty.
+  // Default outputs of eval_step; may be empty.
   static const std::vector<std::string>& evaluated(const Model& model, std::size_t algorithm) {
     return model.impl_->evaluation(algorithm).default_outputs;
   }

@@ -149,7 +149,7 @@ std::vector<std::string> check_model(const std::filesystem::path& file,
       }
     });
     if (message.find('\n') == std::string::npos) return findings.texts();
-    // Several findings are lines of one message.
+    // The message has one line per finding.
     std::vector<std::string> lines;
     std::string_view rest = message;
     while (!rest.empty()) {

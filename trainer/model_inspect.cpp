@@ -11,15 +11,15 @@ namespace {
 
 constexpr std::array stage_names{"model", "graph", "training", "gradient", "optimized", "plan"};
 
-// Sees every graph of a model go through its stages in turn and prints the one that is wanted.
+// Follows the graphs of a model through their stages and prints the requested one.
 class StagePrinter {
  public:
-  // `algorithm`: nothing for the graph of inference.
+  // `algorithm`: nullopt for the inference graph.
   StagePrinter(Stage stage, std::optional<std::size_t> algorithm)
       : stage_(to_string(stage)), algorithm_(algorithm) {}
 
   void see(std::string_view name, const graph::Graph& graph) {
-    // Its first stage tells what a graph is for.
+    // The first stage identifies the graph.
     if (name == "graph" || name == "training" || name == "initialization") part_ = name;
     if (name == "training") ++steps_;
     const bool wanted =

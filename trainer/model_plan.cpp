@@ -20,8 +20,8 @@ std::vector<Storage> input_storage(const trainer::Function& function) {
   return result;
 }
 
-// The outputs of a step that a training loop fetches: no next values of state variables, which then
-// need no memory of their own.
+// The outputs that a training loop fetches: not the next values of state variables, which then need
+// no memory of their own.
 std::vector<std::string> reported_outputs(const trainer::Function& function) {
   std::vector<std::string> names;
   for (const trainer::NamedOutput& output : function.outputs) {

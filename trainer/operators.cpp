@@ -12,13 +12,13 @@ namespace ondine {
 std::vector<OperatorUse> operators_of(const std::filesystem::path& model,
                                       const LoadOptions& options) {
   return guard_memory("list the operators", [&] {
-    // Everything that a model will run is written and looked up while it is loaded.
+    // Loading looks up every operator that the model will run.
     const graph::CatalogueTrace trace;
     Model::load(model, options);
     std::vector<OperatorUse> uses;
     for (const graph::OpDef* op : trace.found()) {
       const std::string_view identifier = kernels::identifier(*op);
-      if (identifier.empty()) continue;  // Gradient, which every build has
+      if (identifier.empty()) continue;  // Gradient, part of every build
       uses.push_back({std::string(identifier), std::string(op->domain), std::string(op->name)});
     }
     std::sort(uses.begin(), uses.end(),

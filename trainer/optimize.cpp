@@ -13,7 +13,7 @@
 namespace ondine::trainer {
 namespace {
 
-// Those of the options and of the environment.
+// Disabled fusions, from options and environment.
 std::vector<Fusion> left_out(const LoadOptions& options) {
   std::vector<Fusion> fusions = options.no_fusion;
   const char* more = std::getenv("ONDINE_NO_FUSION");
@@ -26,7 +26,7 @@ std::vector<Fusion> left_out(const LoadOptions& options) {
   return fusions;
 }
 
-// The passes that are not left out.
+// The passes that are not disabled.
 std::vector<graph::Pass> chosen(std::span<const graph::Pass> passes, const LoadOptions& options) {
   std::vector<graph::Pass> chosen(passes.begin(), passes.end());
   for (const Fusion fusion : left_out(options)) {
@@ -56,7 +56,7 @@ void optimize(graph::Graph& graph, const graph::Catalogue& catalogue, const Load
               graph::FoldedConvolutions& folded) {
   graph::PassContext context;
   context.fold_bytes = options.limits.fold_bytes;
-  // What is computed while loading must not take longer than a call would let it.
+  // Constant folding at load time is bounded like a call.
   Limits narrow = options.limits;
   narrow.einsum_points = std::min(narrow.einsum_points, narrow.fold_bytes);
   context.evaluate = [narrow](const graph::Node& node, const graph::Graph& owner) {

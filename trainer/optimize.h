@@ -1,4 +1,5 @@
-// Stage 6: the passes that run once on a resolved graph, those of `recognize` before stage 5.
+// The passes that run once on a resolved graph: recognition before derivatives are expanded, the
+// others after.
 #pragma once
 
 #include <ondine/model.h>
@@ -9,11 +10,11 @@
 
 namespace ondine::trainer {
 
-// Before derivatives are made: composed forms become operators with derivatives of their own.
+// Runs the recognition passes, to be called before derivatives are expanded.
 void recognize(graph::Graph& graph, const graph::Catalogue& catalogue, const LoadOptions& options);
 
-// Throws Error(mismatch) for a name in ONDINE_NO_FUSION that is no fusion.
-// `folded` is shared by the graphs of one model while their constants live.
+// Throws Error(mismatch) for a name in ONDINE_NO_FUSION that is not a fusion.
+// `folded` is shared by the graphs of a model; their constants must outlive it.
 void optimize(graph::Graph& graph, const graph::Catalogue& catalogue, const LoadOptions& options,
               graph::FoldedConvolutions& folded);
 

@@ -58,8 +58,8 @@ PrepareReport prepare(const std::filesystem::path& input, const std::filesystem:
     return with_context(
         [&] {
           PrepareReport report = graph::prepare(model, options);
-          // A step is put together as it will be when it is loaded: an operator without a
-          // derivative is found before anything is written.
+          // Assembles a step as loading will, so that an operator without derivative is reported
+          // before the model is written.
           LoadOptions load;
           load.limits = limits;
           trainer::assemble(model, load);

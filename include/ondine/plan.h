@@ -1,4 +1,4 @@
-// What a call does and where its values lie, known before it runs.
+// The plan of a call, known before it runs: operators, implementations and storage of values.
 #pragma once
 
 #include <cstdint>
@@ -12,22 +12,24 @@
 
 namespace ondine {
 
-// Which call to plan.
+// The call to plan. A training step is planned for fetching its default outputs, as a training loop
+// does, except next values of state variables: unless they are fetched, these need no memory of
+// their own. Inference is planned for its default outputs.
 struct PlanRequest {
-  // Shapes of inputs by name. An input needs one where a dim is dynamic; a symbolic dim that
-  // another input fixes is taken from there.
+  // Shapes of inputs by name. An input with dynamic dims needs one, unless the dims are symbolic
+  // and shapes of other inputs determine them.
   std::vector<std::pair<std::string, Shape>> shapes;
-  // A step of this training algorithm; nothing: inference.
+  // Index of the training algorithm of a step; nullopt: inference.
   std::optional<std::size_t> algorithm;
 };
 
-// Where the elements of a value lie while a call runs.
+// The storage of a value's elements during a call.
 enum class Storage : std::uint8_t {
-  arena,     // the executor's memory, which values share over time
-  state,     // a state variable: its present or its next value
-  constant,  // of the model, or computed when it was loaded or planned
-  caller,    // what was fed
-  dynamic,   // allocated in the call: the shape depends on data, or elements have no fixed size
+  arena,     // the executor's memory, reused over time
+  state,     // a state variable: its current or its next value
+  constant,  // of the model, or computed at load or planning time
+  caller,    // memory of a feed
+  dynamic,   // allocated during the call: its size depends on data
 };
 ONDINE_API const char* to_string(Storage storage) noexcept;
 
@@ -37,20 +39,20 @@ struct PlannedValue {
   Storage storage = Storage::arena;
   std::uint64_t offset = 0;  // in the arena
   std::uint64_t bytes = 0;   // 0 where dynamic
-  // Positions in PlanReport::nodes from the node that computes it to the last that reads it or a
-  // view of it; the number of nodes: it is there when the call returns.
+  // Lifetime, as indices of PlanReport::nodes: the node that computes the value and the last one
+  // that reads it or a view of it; `last` is the number of nodes for values that the call returns.
   std::size_t first = 0;
   std::size_t last = 0;
-  bool in_place = false;  // in the memory of an input of its node
+  bool in_place = false;  // shares the memory of an input of its node
 };
 
 struct PlannedOperator {
   std::string op;                     // "Conv"
   std::string name;                   // of the node; may be empty
-  std::string implementation;         // that was chosen for these shapes; empty: the only one
+  std::string implementation;         // chosen for these shapes; empty: there is only one
   std::string isa;                    // instruction set it was compiled for; empty: portable
-  std::uint64_t workspace_bytes = 0;  // scratch memory in the arena, for the time of the node
-  std::vector<PlannedValue> outputs;  // those that are wanted
+  std::uint64_t workspace_bytes = 0;  // scratch memory in the arena while it runs
+  std::vector<PlannedValue> outputs;  // without unused ones
   bool commit = false;                // runs after everything that can fail
 };
 
@@ -61,14 +63,14 @@ struct PlanReport {
   std::uint64_t constant_bytes = 0;
   std::uint64_t state_bytes = 0;      // state variables, and their next values while a step runs
   std::uint64_t workspace_bytes = 0;  // the largest
-  // When the most bytes of the arena are in use: the position, how many, and by what, largest
-  // first. A workspace is a value without a type.
+  // The peak of the arena: the node at which most bytes are in use, how many, and the values that
+  // use them, largest first. A workspace counts as a value without type.
   std::size_t peak_node = 0;
   std::uint64_t peak_bytes = 0;
   std::vector<PlannedValue> peak_values;
 };
 
-// As text for people, a line for each output. Not a format that is read back.
+// Human-readable text with a line per output. Not meant to be parsed.
 ONDINE_API std::string to_string(const PlanReport& report);
 
 }  // namespace ondine

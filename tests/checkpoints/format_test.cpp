@@ -129,7 +129,7 @@ TEST_CASE("limits bound what a checkpoint may take") {
 TEST_CASE("a state that cannot be stored is refused when it is saved") {
   Checkpoint checkpoint = sample_checkpoint(1);
   checkpoint.state.push_back(checkpoint.state[0]);
-  CHECK_THROWS_WITH(encoded(checkpoint), "two state variables have the name 'fc.weight'");
+  CHECK_THROWS_WITH(encoded(checkpoint), "duplicate state variable 'fc.weight'");
   checkpoint.state.back() = {"later", "weight", {}};
   CHECK_THROWS_WITH(encoded(checkpoint), "state variable 'later' has no value");
 }

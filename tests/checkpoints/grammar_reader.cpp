@@ -130,7 +130,7 @@ GrammarTensor read_tensor(Tokens& in) {
   out.name = in.string();
   out.role = in.string();
   out.dtype = in.natural();
-  out.extents = in.list([&] { return in.integer(); });
+  out.dims = in.list([&] { return in.integer(); });
   out.bytes = in.natural();
   out.crc = in.natural();
   return out;
@@ -185,8 +185,8 @@ std::string write_manifest(const GrammarFile& file) {
     string(tensor.name);
     string(tensor.role);
     number(tensor.dtype);
-    number(tensor.extents.size());
-    for (const auto extent : tensor.extents) number(extent);
+    number(tensor.dims.size());
+    for (const auto dim : tensor.dims) number(dim);
     number(tensor.bytes);
     number(tensor.crc);
   }

@@ -13,7 +13,7 @@ struct GrammarTensor {
   std::string name;
   std::string role;
   std::uint64_t dtype = 0;
-  std::vector<std::int64_t> extents;
+  std::vector<std::int64_t> dims;
   std::uint64_t bytes = 0;
   std::uint64_t crc = 0;
   std::string elements;

@@ -56,7 +56,7 @@ TEST_CASE("checkpoints follow the documented grammar byte for byte") {
       INFO(checkpoint.state[i].name);
       CHECK(file.tensors[i].name == checkpoint.state[i].name);
       CHECK(file.tensors[i].dtype == static_cast<std::uint64_t>(value.dtype()));
-      CHECK(file.tensors[i].extents ==
+      CHECK(file.tensors[i].dims ==
             std::vector<std::int64_t>(value.shape().begin(), value.shape().end()));
       if (value.dtype() == DType::string) continue;
       std::string elements(static_cast<const char*>(value.data()), value.bytes());

@@ -113,7 +113,7 @@ TEST_CASE("a manifest with right hashes and hostile content is refused without h
     const std::string text = encode_manifest(manifest);
     const std::size_t gap = (64 - (header_size + text.size()) % 64) % 64;
     return refusal(file_around(text, std::vector<std::byte>(gap + payload)),
-                   entry.extents.size() > 2 ? ErrorCode::limit : ErrorCode::corrupt);
+                   entry.dims.size() > 2 ? ErrorCode::limit : ErrorCode::corrupt);
   };
   const std::uint64_t crc = crc32c(std::vector<std::byte>(8));
   CHECK(one_tensor({"w", "", 1, {2}, 8, crc}) == "");

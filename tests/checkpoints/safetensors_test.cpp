@@ -114,9 +114,10 @@ TEST_CASE("safetensors that break a rule are refused with the reason") {
   header(one + "{}", "no JSON");
   header(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},})", "no JSON");
   header("{\"\xff\":{}}", "no JSON");
-  header(one.substr(0, one.size() - 1) + "," + one.substr(1), "a key twice at key 'a'");
-  header(R"({"a":{"dtype":"F32","dtype":"F32","shape":[2],"data_offsets":[0,8]}})", "a key twice");
-  header(R"({"__metadata__":{"k":"1","k":"2"}})", "a key twice");
+  header(one.substr(0, one.size() - 1) + "," + one.substr(1), "a duplicate key at key 'a'");
+  header(R"({"a":{"dtype":"F32","dtype":"F32","shape":[2],"data_offsets":[0,8]}})",
+         "a duplicate key");
+  header(R"({"__metadata__":{"k":"1","k":"2"}})", "a duplicate key");
   header(R"({"__metadata__":{"k":1}})", "a number at key 'k'");
   header(R"({"__metadata__":{"k":{}}})", "an object");
   header(R"({"a":{"dtype":"F32","shape":[2]}})", "without dtype, shape and two");

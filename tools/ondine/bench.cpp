@@ -139,7 +139,7 @@ void add_bench(Parser& parser) {
   command.option("--batch", &options->batch, "Size of dynamic dimensions").positive();
   add_load_options(command, options->load);
   command.option("--steps", &options->steps, "Number of timed steps").positive();
-  command.option("--algorithm", &options->algorithm, "Which training algorithm, from 0");
+  command.option("--algorithm", &options->algorithm, "Index of the training algorithm");
   command.option("--inference", &options->inference, "Time inference instead of training");
   command.option("--json", &options->as_json, "Print JSON");
   command.runs([options] {

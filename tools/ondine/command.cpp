@@ -63,7 +63,7 @@ Option Command::list(const std::string& names,
 
 Option Command::choose(const std::string& names, const std::vector<std::string>& keys,
                        std::function<void(const std::string&)> take, const std::string& help) {
-  // The help names the choices already.
+  // The description lists the choices already.
   return Option(app_->add_option_function<std::string>(names, take, help)
                     ->transform(CLI::IsMember(keys, CLI::ignore_case).description("")));
 }

@@ -1,5 +1,5 @@
-// The commands and their options. CLI11 stands behind, in command.cpp alone: its headers take
-// seconds to compile.
+// Parser of commands and options. A facade of CLI11, which only command.cpp includes: its headers
+// take seconds to compile.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class Option;
 
 namespace ondine::cli {
 
-// An option of a command; a handle that lives as long as the parser.
+// Handle of an option; valid as long as the parser.
 class Option {
  public:
   explicit Option(CLI::Option* option) : option_(option) {}
@@ -29,18 +29,18 @@ class Option {
   Option& between(int least, int most);
   Option& needs(const Option& other);
   Option& excludes(const Option& other);
-  Option& hidden();  // from the help
+  Option& hidden();  // not shown in the help
 
  private:
   CLI::Option* option_;
 };
 
-// Where an option's value goes; what a bool points to is a flag.
+// The destination of an option's value. An option with a bool destination is a flag.
 using Target =
     std::variant<bool*, int*, std::int64_t*, std::uint64_t*, float*, double*, std::string*,
                  std::vector<std::string>*, std::optional<float>*, std::optional<std::uint64_t>*>;
 
-// Thrown by a command whose options do not fit together.
+// Thrown by a command whose options contradict each other.
 struct WrongUsage : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -49,10 +49,10 @@ class Command {
  public:
   explicit Command(CLI::App* app, std::function<int()>* chosen) : app_(app), chosen_(chosen) {}
 
-  // `names` is "--name", "-n,--name" or, for a positional argument, "NAME". `to` must outlive the
+  // `names` is "--name", "-n,--name" or, for a positional argument, "NAME". `to` must outlive
   // parsing.
   Option option(const std::string& names, Target to, const std::string& help);
-  // One of the keys, in upper or lower case.
+  // An option whose value is one of the keys, ignoring case.
   template <class Value>
   Option choice(const std::string& names, Value* to, const std::map<std::string, Value>& values,
                 const std::string& help) {
@@ -61,10 +61,10 @@ class Command {
     return choose(
         names, keys, [to, values](const std::string& key) { *to = values.at(key); }, help);
   }
-  // Any number of values; `take` gets all of them.
+  // An option with any number of values, which are passed to `take`.
   Option list(const std::string& names, std::function<void(const std::vector<std::string>&)> take,
               const std::string& help);
-  // What the command does, once its options hold their values; the result is the exit code.
+  // Sets the action of the command, which runs after parsing and returns the exit code.
   void runs(std::function<int()> action);
 
  private:
@@ -83,7 +83,8 @@ class Parser {
   Parser& operator=(const Parser&) = delete;
 
   Command add(const std::string& name, const std::string& description, const std::string& examples);
-  // Parses and runs the command that was chosen. Help and wrong usage are answered here.
+  // Parses the arguments and runs the chosen command. Handles help and wrong usage. Returns the
+  // exit code.
   int run(int argc, char** argv);
 
  private:

@@ -12,18 +12,19 @@ namespace ondine::cli {
 
 void add_load_options(Command command, LoadOptions& load) {
   command.option("--threads", &load.threads, "Threads").between(1, 1024);
-  command.option("--memory-budget", &load.memory_budget,
-                 "Bytes for values, state and constants: cheap values are computed again");
+  command.option(
+      "--memory-budget", &load.memory_budget,
+      "Bytes for values, state and constants; to stay below, cheap values are recomputed");
   const std::map<std::string, UpdatePolicy> policies{{"atomic", UpdatePolicy::atomic},
                                                      {"immediate", UpdatePolicy::immediate}};
   command.choice("--updates", &load.updates, policies,
-                 "atomic: all at once; immediate: each in its own memory");
+                 "atomic: commit all updates together; immediate: write each update in place");
   const auto leave_out = [&load](const std::vector<std::string>& names) {
     for (const std::string& name : names) {
       for (const Fusion fusion : fusions_from_name(name)) load.no_fusion.push_back(fusion);
     }
   };
-  command.list("--no-fusion", leave_out, "Fusions to leave out, or all");
+  command.list("--no-fusion", leave_out, "Fusions to disable, or all");
 }
 
 std::pair<std::string, std::string> split_pair(const std::string& text, const char* option) {
@@ -61,7 +62,7 @@ std::vector<std::string> metric_names(const Model& model, std::size_t algorithm)
     const bool number = port.dtype == DType::float32 || port.dtype == DType::float64;
     if (number && port.dims && port.dims->empty()) result.push_back(port.name);
   }
-  // The loss first.
+  // The loss comes first.
   std::stable_partition(result.begin(), result.end(),
                         [](const std::string& name) { return name.starts_with("loss"); });
   return result;
@@ -74,7 +75,8 @@ double element_of(const Tensor& tensor, std::int64_t i) {
 
 double scalar_of(const Tensor& tensor) {
   if (tensor.size() != 1) {
-    throw Error(ErrorCode::mismatch, "a metric has shape " + tensor.shape().to_string());
+    throw Error(ErrorCode::mismatch,
+                "a metric must be one number, it has shape " + tensor.shape().to_string());
   }
   return element_of(tensor, 0);
 }

@@ -1,4 +1,4 @@
-// What several commands share.
+// Helpers shared by several commands.
 #pragma once
 
 #include <filesystem>
@@ -12,22 +12,22 @@
 
 namespace ondine::cli {
 
-// --threads, --memory-budget, --updates and --no-fusion; `load` must outlive the parsing.
+// --threads, --memory-budget, --updates and --no-fusion; `load` must outlive parsing.
 void add_load_options(Command command, LoadOptions& load);
 
-// "NAME=VALUE" at its first '='; Error(mismatch) that names the option when
-// there is none.
+// Splits "NAME=VALUE" at the first '='. Throws Error(mismatch), naming the option, if there is
+// none.
 std::pair<std::string, std::string> split_pair(const std::string& text, const char* option);
 ArrayMap parse_map(const std::vector<std::string>& pairs);
 std::vector<std::filesystem::path> to_paths(const std::vector<std::string>& texts);
 
-// Inputs of an algorithm that the main graph does not have.
+// Inputs of an algorithm that are not inputs of the main graph.
 std::vector<PortInfo> extra_inputs(const Model& model, std::size_t algorithm);
-// Scalar floating point outputs of an algorithm that no state variable takes:
-// loss, accuracy, ...
+// Scalar floating point outputs of an algorithm that do not update a state variable: loss,
+// accuracy, ...
 std::vector<std::string> metric_names(const Model& model, std::size_t algorithm);
 double scalar_of(const Tensor& tensor);
-// Element i of a tensor of numbers.
+// Element i of a numeric tensor.
 double element_of(const Tensor& tensor, std::int64_t i);
 
 std::string file_name_of(const std::string& value_name);

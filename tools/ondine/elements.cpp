@@ -16,7 +16,7 @@ T read(const void* data) {
   return value;
 }
 
-// What the largest encodings of a small float mean.
+// The meaning of the largest exponent of a small float.
 enum class Top { infinities, one_nan, none };
 
 // sign | exponent | mantissa, with subnormals. `unsigned_zero`: the encoding of -0 is NaN.

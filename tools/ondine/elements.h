@@ -1,4 +1,5 @@
-// Reading single elements of any numeric type.
+// Elements of any numeric dtype as double. The decoder is independent of the library's, so that
+// `verify` can detect errors in it.
 #pragma once
 
 #include <ondine/dtype.h>

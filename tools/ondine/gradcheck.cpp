@@ -37,16 +37,16 @@ int run(const Options& options) {
 void add_gradcheck(Parser& parser) {
   auto options = std::make_shared<Options>();
   Command command = parser.add(
-      "gradcheck", "Compare analytic with numeric derivatives of every trained variable",
+      "gradcheck", "Compare the derivatives of every trained variable with numeric ones",
       "  ondine gradcheck train.onnx\n  ondine gradcheck train.onnx --batch 2 --seed 7\n");
   command.option("MODEL", &options->model, "Training model").required();
   command.option("--batch", &options->batch, "Size of dynamic dimensions").positive();
-  command.option("--algorithm", &options->check.algorithm, "Which training algorithm, from 0");
+  command.option("--algorithm", &options->check.algorithm, "Index of the training algorithm");
   command
       .option("--directions", &options->check.directions,
               "Number of random directions for each variable")
       .positive();
-  command.option("--seed", &options->check.seed, "Seed of data and directions");
+  command.option("--seed", &options->check.seed, "Seed of the data and directions");
   command.option("--as-is", &options->as_is, "Keep the model's precision instead of float64");
   command.runs([options] {
     options->check.widen = !options->as_is;

@@ -18,8 +18,8 @@ struct Options {
   int threads = 1;
 };
 
-// One row of the right size goes as it is; a stack of images gets the input's
-// dims and scale.
+// One row of the right size is used as it is; a stack of images is converted to the dims and range
+// of the input.
 Value fit(const PortInfo& port, const Tensor& array) {
   const bool exact =
       array.dtype() == port.dtype && (!port.dims || port.dims->size() == array.shape().rank());

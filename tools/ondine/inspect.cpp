@@ -101,19 +101,20 @@ void add_inspect(Parser& parser) {
   command
       .option("--stage", &options->stage,
               "model, graph, training, gradient, optimized or plan: every node with its "
-              "implementation and where its outputs lie")
+              "implementation and the storage of its outputs")
       .required();
   command.option("--algorithm", &options->algorithm, "Index of the training algorithm");
   command.option("--shape", &options->shapes,
-                 "Of the plan: INPUT=DIMxDIMx..., the shape of an input with dynamic dims");
-  command.option("--infer", &options->infer, "The plan of inference, not of a training step");
+                 "For --stage plan: INPUT=DIMxDIMx..., the shape of an input with dynamic dims");
+  command.option("--infer", &options->infer,
+                 "For --stage plan: plan inference instead of a training step");
   const std::map<std::string, bool> formats{{"text", false}, {"json", true}};
-  command.choice("--format", &options->as_json, formats, "Of the plan: text or json");
+  command.choice("--format", &options->as_json, formats, "For --stage plan: text or json");
   add_load_options(command, options->load);
   command.runs([options] {
     if (options->stage != "plan" &&
         (!options->shapes.empty() || options->infer || options->as_json)) {
-      throw WrongUsage("--shape, --infer and --format belong to --stage plan");
+      throw WrongUsage("--shape, --infer and --format need --stage plan");
     }
     const Model model = Model::load(options->model, options->load);
     if (options->stage == "plan") {

@@ -48,7 +48,7 @@ struct Options {
 
 std::string name_of(WeightInit init) { return init == WeightInit::keep ? "keep" : "he-uniform"; }
 
-// Options of other optimizers are accepted and have no effect.
+// Options of other optimizers are accepted and ignored.
 template <class Settings>
 void set_options(Settings& settings, const Options& options) {
   const auto set = [](float& to, const std::optional<float>& value) { to = value.value_or(to); };
@@ -72,27 +72,33 @@ void add_options(Command command, Options& options) {
                  "sgd (the default), momentum, nesterov, adagrad, adam or adamw");
   command.option("--loss-output", &prepare.output, "Model output that the loss reads");
   command.option("--label", &prepare.label, "Name of the new label input");
-  command.option("--train", &prepare.train, "Train only parameters of this pattern (* and ?)");
-  command.option("--freeze", &prepare.freeze, "Do not train parameters of this pattern");
+  command.option("--train", &prepare.train,
+                 "Train only parameters that match this pattern (* and ?)");
+  command.option("--freeze", &prepare.freeze, "Do not train parameters that match this pattern");
   command.option("--last-layers", &prepare.last_layers, "Train only the last N layers");
-  command.option("--untie", &prepare.untie,
-                 "Parameters that PyTorch's exporter found equal train on their own again");
-  command.option("--learning-rate", &options.learning_rate, "Default of the learning rate");
-  command.option("--momentum", &options.momentum, "Of momentum and nesterov");
-  command.option("--beta1", &options.beta1, "Of adam and adamw");
-  command.option("--beta2", &options.beta2, "Of adam and adamw");
-  command.option("--epsilon", &options.epsilon, "Of adagrad, adam and adamw");
+  command.option(
+      "--untie", &prepare.untie,
+      "Train parameters separately that PyTorch's exporter merged because they were equal");
+  command.option("--learning-rate", &options.learning_rate, "Default learning rate");
+  command.option("--momentum", &options.momentum,
+                 "Momentum coefficient, for momentum and nesterov");
+  command.option("--beta1", &options.beta1, "Decay of the first moment, for adam and adamw");
+  command.option("--beta2", &options.beta2, "Decay of the second moment, for adam and adamw");
+  command.option("--epsilon", &options.epsilon,
+                 "Added to denominators, for adagrad, adam and adamw");
   command.option("--weight-decay", &options.weight_decay, "Weight decay");
-  command.option("--clip-norm", &options.clip_norm, "Bound of the gradients' global norm");
-  command.option("--huber-delta", &prepare.huber_delta, "Where the Huber loss becomes linear");
-  command.choice("--init", &prepare.init, inits,
-                 "Of weights: auto (the default: keep trained ones, else he-uniform), keep, "
-                 "he-uniform, he-normal, xavier-uniform, xavier-normal, uniform or zeros");
+  command.option("--clip-norm", &options.clip_norm, "Upper bound of the global norm of gradients");
+  command.option("--huber-delta", &prepare.huber_delta,
+                 "Error at which the Huber loss becomes linear");
+  command.choice(
+      "--init", &prepare.init, inits,
+      "Initialization of weights: auto (the default: keep trained ones, else he-uniform), keep, "
+      "he-uniform, he-normal, xavier-uniform, xavier-normal, uniform or zeros");
   command.option("--external-data-from", &prepare.external_data_from,
-                 "Tensors of at least this many bytes go to a file of their own");
-  command.option("--no-accuracy", &options.no_accuracy, "No accuracy output");
+                 "Write tensors of at least this many bytes to a separate data file");
+  command.option("--no-accuracy", &options.no_accuracy, "Do not add an accuracy output");
   command.option("--no-training-mode", &options.no_training_mode,
-                 "Dropout and BatchNormalization stay as in inference");
+                 "Keep Dropout and BatchNormalization in inference mode");
 }
 
 }  // namespace
@@ -100,7 +106,7 @@ void add_options(Command command, Options& options) {
 void add_prepare(Parser& parser) {
   auto options = std::make_shared<Options>();
   Command command =
-      parser.add("prepare", "Turn an inference model into one that trains",
+      parser.add("prepare", "Turn an inference model into a training model",
                  "  ondine prepare cnn.onnx -o train.onnx --loss softmax-cross-entropy "
                  "--optimizer adam\n"
                  "  ondine prepare net.onnx -o train.onnx --loss mse --optimizer sgd "
@@ -119,7 +125,8 @@ void add_prepare(Parser& parser) {
     std::cout << options->output_file << ": loss '" << report.loss << "', trains "
               << report.trained.size() << " parameters, " << report.frozen.size() << " frozen\n";
     if (!report.init_reason.empty()) {
-      std::cout << "  init    " << name_of(report.init) << ", since " << report.init_reason << '\n';
+      std::cout << "  init    " << name_of(report.init) << ", because " << report.init_reason
+                << '\n';
     }
     for (const std::string& name : report.trained) std::cout << "  train   " << name << '\n';
     for (const std::string& name : report.frozen) std::cout << "  freeze  " << name << '\n';

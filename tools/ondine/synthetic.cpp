@@ -38,8 +38,7 @@ Tensor draw_tensor(const PortInfo& port, const Shape& shape, std::mt19937_64& ra
 
 }  // namespace
 
-NamedValues synthetic_feeds(std::span<const PortInfo> ports, std::int64_t extent,
-                            std::uint64_t seed) {
+NamedValues synthetic_feeds(std::span<const PortInfo> ports, std::int64_t dim, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   NamedValues feeds;
   for (const PortInfo& port : ports) {
@@ -49,7 +48,7 @@ NamedValues synthetic_feeds(std::span<const PortInfo> ports, std::int64_t extent
                   "synthetic values for input '" + port.name + "' of type " + port.type);
     }
     Shape shape;
-    for (const std::int64_t one : *port.dims) shape.push_back(one < 0 ? extent : one);
+    for (const std::int64_t one : *port.dims) shape.push_back(one < 0 ? dim : one);
     feeds.emplace_back(port.name, draw_tensor(port, shape, random));
   }
   return feeds;

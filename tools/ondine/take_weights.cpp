@@ -21,8 +21,8 @@ bool is_safetensors(const std::string& file) { return file.ends_with(".safetenso
 
 void take_weights(Model& model, const std::string& file) {
   const WeightReport report = load_weights(model, file);
-  tell("weights that '" + file + "' does not have keep their values", report.missing);
-  tell("tensors of '" + file + "' that are no state variables are left out", report.unknown);
+  tell("weights missing in '" + file + "' keep their values", report.missing);
+  tell("tensors of '" + file + "' that are not state variables are ignored", report.unknown);
 }
 
 }  // namespace ondine::cli

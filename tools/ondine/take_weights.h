@@ -1,4 +1,4 @@
-// Weights from .safetensors files on the command line.
+// Loads weights from .safetensors files given on the command line.
 #pragma once
 
 #include <string>
@@ -9,7 +9,8 @@ namespace ondine::cli {
 
 bool is_safetensors(const std::string& file);
 
-// Assigns the tensors of the file. Reports on standard error what is missing on either side.
+// Assigns the tensors of the file to the model's state. Reports missing and unknown ones on
+// standard error.
 void take_weights(Model& model, const std::string& file);
 
 }  // namespace ondine::cli

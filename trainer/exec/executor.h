@@ -1,4 +1,4 @@
-// Stage 8: a plan with memory and bound kernels.
+// Executor: a plan with memory and bound kernels.
 #pragma once
 
 #include <map>
@@ -17,29 +17,29 @@ namespace ondine::trainer {
 
 using Profile = std::map<std::string_view, ProfileEntry>;
 
-// Runs one plan again and again. One run at a time; different executors of a plan are independent.
-// A run allocates nothing unless the plan has dynamic nodes.
+// Runs a plan, any number of times. Not thread-safe; different executors of a plan are independent.
+// Runs allocate nothing unless the plan has dynamic nodes.
 class Executor {
  public:
-  // Charges the arena to `budget`. Throws Error(limit) when it does not fit.
+  // Charges the arena to `budget`. Throws Error(limit) when that is exceeded.
   Executor(std::shared_ptr<const Plan> plan, const Limits& limits, int threads,
            const std::shared_ptr<MemoryBudget>& budget);
   ~Executor();
 
-  // The value of graph.inputs[i]; its memory must stay until the run is over.
+  // Sets the value of graph.inputs[i]. Its memory must stay valid during the run.
   void set_input(std::size_t i, const Value& value);
-  // Where the elements of a value with BufferKind::target go.
+  // Sets the memory of a value with BufferKind::target.
   void set_target(graph::ValueId id, void* data);
 
-  // All nodes before the plan's commit section. With a profile, adds the time of each node to the
-  // entry of its operator.
+  // Runs the nodes before the plan's commit section. With a profile, adds the time of each node to
+  // the entry of its operator.
   void run(graph::CallState& call, Profile* profile = nullptr);
-  // The commit section, after run() with the same arguments. Throws nothing.
+  // Runs the commit section, after run() with the same arguments. Does not throw.
   void commit(graph::CallState& call, Profile* profile = nullptr) noexcept;
 
-  // Output i of the graph. A tensor lies in memory that the next run reuses.
+  // Output i of the graph. The next run reuses the memory of tensors.
   Value output(std::size_t i) const;
-  // The value with this id; it must be an output of the graph.
+  // The value with this id, which must be an output of the graph.
   Value value(graph::ValueId id) const;
 
   const Plan& plan() const noexcept { return *plan_; }
@@ -57,10 +57,11 @@ class Executor {
   std::shared_ptr<const Plan> plan_;
   Tensor arena_;
   std::vector<void*> memory_;  // by buffer
-  std::vector<Value> values_;  // by value id: what is dynamic, and fed values that are no tensors
-  std::vector<std::unique_ptr<StaticNode>> static_;                 // by node, null where dynamic
-  std::vector<std::unique_ptr<graph::NodeRunner>> dynamic_;         // by node, null where static
-  std::vector<std::vector<graph::KernelContext::Slot*>> slots_of_;  // by buffer: to be patched
+  std::vector<Value> values_;  // by value id: dynamic values, and feeds that are not tensors
+  std::vector<std::unique_ptr<StaticNode>> static_;          // by node, null where dynamic
+  std::vector<std::unique_ptr<graph::NodeRunner>> dynamic_;  // by node, null where static
+  std::vector<std::vector<graph::KernelContext::Slot*>>
+      slots_of_;  // by buffer: the slots to update
 };
 
 }  // namespace ondine::trainer

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "core/message.h"
-#include "trainer/fit/elements.h"
+#include "trainer/fit/metric_values.h"
 
 namespace ondine::fit {
 namespace {
@@ -184,7 +184,7 @@ void FitRun::step(std::span<const std::uint64_t> rows) {
 
 void FitRun::read_metrics() {
   for (const auto& [name, result] : results_) {
-    const double value = to_double(result.tensor());
+    const double value = metric_value(result.tensor());
     step_report_.last.set(name, value);
     if (options_.stop_on_nan && !std::isfinite(value)) {
       diverged_ = true;

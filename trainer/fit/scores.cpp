@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "core/message.h"
-#include "trainer/fit/elements.h"
+#include "trainer/fit/metric_values.h"
 
 namespace ondine::fit {
 namespace {
@@ -13,8 +13,8 @@ std::int64_t count_hits(const Tensor& output, const Tensor& labels) {
   const Shape& shape = output.shape();
   const auto inner = static_cast<std::size_t>(shape.size(2, shape.rank()));
   const auto classes = static_cast<std::size_t>(shape[1]);
-  const std::vector<double> scores = to_doubles(output);
-  const std::vector<double> wanted = to_doubles(labels);
+  const std::vector<double> scores = metric_values(output);
+  const std::vector<double> wanted = metric_values(labels);
   std::int64_t hits = 0;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     const double* first = scores.data() + i / inner * classes * inner + i % inner;
@@ -50,8 +50,8 @@ void Scores::add(const Tensor& output, const Tensor& labels) {
     sum_ += static_cast<double>(count_hits(output, labels));
     return;
   }
-  const std::vector<double> got = to_doubles(output);
-  const std::vector<double> wanted = to_doubles(labels);
+  const std::vector<double> got = metric_values(output);
+  const std::vector<double> wanted = metric_values(labels);
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     if (kind_ == ScoreKind::binary) {
       sum_ += (got[i] > threshold_) == (wanted[i] > 0.5) ? 1 : 0;

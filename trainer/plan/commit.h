@@ -1,4 +1,4 @@
-// Which nodes of a training step make up its end, the commit section.
+// The commit section of a training step: the nodes that run last and cannot fail.
 #pragma once
 
 #include <span>
@@ -9,12 +9,12 @@
 
 namespace ondine::trainer {
 
-// One flag for each node of a typed graph: it may run after everything else, in the memory of the
-// variables whose next values it computes, because
-//  - its kernel cannot fail once it is bound,
-//  - every output is one of `targets` (a flag for each value) and nothing reads it,
-//  - what it writes in place (`in_place`, as for order_nodes) takes at least as many bytes as the
-//    inputs that wait for it until then.
+// One flag per node of a typed graph: whether it may run after everything else and write directly
+// to the variables whose next values it computes. It may if
+//  - its kernel cannot fail once bound,
+//  - every output is one of `targets` (one flag per value) and nothing reads it,
+//  - the bytes it writes in place (`in_place`, as for order_nodes) are at least those of the inputs
+//    that must be kept for it until then.
 std::vector<bool> choose_commits(const graph::Graph& graph, const std::vector<bool>& targets,
                                  std::span<const InPlace> in_place);
 

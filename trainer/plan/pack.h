@@ -1,4 +1,4 @@
-// Giving offsets to memory blocks that are in use for a part of the time.
+// Packs memory blocks with limited lifetimes into one arena.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@ struct Interval {
 
 struct Packing {
   std::vector<std::size_t> offsets;  // multiples of 64
-  std::size_t bytes = 0;             // of the whole
+  std::size_t bytes = 0;             // of the arena
 };
 
-// No two intervals that share a moment share a byte. Largest first, each in the smallest gap that
-// fits (Pisarchyk and Lee 2020, greedy by size).
+// Assigns offsets so that blocks with overlapping lifetimes do not overlap in memory: largest
+// first, each in the smallest gap that fits (Pisarchyk and Lee 2020, greedy by size).
 Packing pack_intervals(std::span<const Interval> intervals);
 
 }  // namespace ondine::trainer

@@ -1,4 +1,4 @@
-// Computing values again instead of keeping them.
+// Recomputation: trades computation for memory by computing values again instead of storing them.
 #pragma once
 
 #include <cstdint>
@@ -9,20 +9,20 @@
 
 namespace ondine::trainer {
 
-// What a node reads and writes to compute output 0, in bytes.
+// Bytes that a node reads and writes to compute output 0.
 std::uint64_t traffic_of(const graph::Node& node, const graph::Graph& graph);
 
 struct Recomputation {
   std::uint64_t goal = 0;                                                 // bytes alive at once
-  std::uint64_t max_traffic = std::numeric_limits<std::uint64_t>::max();  // of all nodes added
-  bool costly = false;  // when no cheap values are left, others too
+  std::uint64_t max_traffic = std::numeric_limits<std::uint64_t>::max();  // of all added nodes
+  bool costly = false;  // also recompute other values when no cheap ones are left
 };
 
-// While more than the goal is alive at once: takes a value that is only waiting at that moment and
-// computes it again before its next use; the largest one whose operator is cheap (OpTraits::cheap),
-// of the costly ones that which frees most for its traffic. Results stay the same, bit by bit.
-// Stops early when no value is left to take. `outside` are values that do not lie in the arena. The
-// graph must be typed. Returns whether it took one.
+// While more bytes than the goal are alive at once, chooses a value that is stored but not used at
+// that moment and recomputes it before its next use: the largest one with a cheap operator
+// (OpTraits::cheap), or among costly ones that which frees most bytes per traffic. Results keep the
+// same bits. Stops early when no such value is left. `outside` marks values that are not in the
+// arena. The graph must be typed. Returns whether it recomputes a value.
 bool recompute_values(graph::Graph& graph, std::span<const graph::ValueId> outside,
                       const Recomputation& options);
 

@@ -1,4 +1,4 @@
-// A plan described for people: implementations, storage, lifetimes, the peak.
+// Describes a plan as a PlanReport.
 #pragma once
 
 #include <span>
@@ -9,8 +9,8 @@
 
 namespace ondine::trainer {
 
-// `inputs` says where each of graph.inputs comes from; `in_place` is that of the plan's options.
-// arena, constant and workspace totals are filled in, state_bytes is not.
+// `inputs` is the storage of each of graph.inputs; `in_place` is that of the plan's options. Leaves
+// state_bytes 0.
 PlanReport report_plan(const Plan& plan, std::span<const Storage> inputs,
                        std::span<const InPlace> in_place);
 

@@ -1,4 +1,4 @@
-// The first half of planning: a graph typed for concrete input shapes.
+// Specializes a graph for concrete input shapes, the first half of planning.
 #pragma once
 
 #include <span>
@@ -9,12 +9,12 @@
 
 namespace ondine::trainer {
 
-// Types every node for these inputs, computes what only shapes and constants decide, and drops what
-// no output needs.
+// Types every node for these inputs, evaluates nodes that depend only on shapes and constants, and
+// removes nodes that no output needs.
 graph::Graph specialize(const graph::Graph& graph, std::span<const graph::Type> inputs,
                         const Limits& limits);
 
-// Whether every shape of the node is known and it can be bound now.
+// Whether all shapes of the node are known, so that it can be bound.
 bool is_static(const graph::Node& node, const graph::Graph& graph);
 
 }  // namespace ondine::trainer

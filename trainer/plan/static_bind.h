@@ -1,4 +1,4 @@
-// Binding a node whose shapes are all known.
+// Binds nodes whose shapes are all known.
 #pragma once
 
 #include <optional>
@@ -16,8 +16,8 @@ struct BoundNode {
   graph::Implementation implementation;
 };
 
-// Errors carry the node as context. Nothing when the operator cannot be bound before it has seen
-// the elements of an input that are not constant: it then runs as a dynamic node.
+// nullopt when binding needs the elements of an input that is not constant; the node is then
+// dynamic. Errors name the node.
 std::optional<BoundNode> bind_static(const graph::Node& node, const graph::Graph& graph,
                                      const Limits& limits, int threads);
 

@@ -1,5 +1,5 @@
-// The state variables of a model, in versions: a step writes a new version while inference still
-// reads the old one.
+// StateStore: versioned state variables. A step writes a new version while inference reads the old
+// one.
 #pragma once
 
 #include <atomic>
@@ -21,10 +21,10 @@ struct Variable {
   Tensor initial;
 };
 
-// Reading versions is for any number of threads, writing for one.
+// Any number of threads may read versions while one thread writes.
 class StateStore {
  public:
-  // Holds one version while it exists: none of its tensors is written.
+  // Pins a version: none of its tensors is overwritten while the Reader exists.
   class Reader {
    public:
     Reader(Reader&& other) noexcept
@@ -43,7 +43,8 @@ class StateStore {
     const std::vector<Tensor>* tensors_;
   };
 
-  // What is not committed is forgotten when it goes, as after an exception.
+  // Scope of an update: the destructor discards what was not committed, for example after an
+  // exception.
   class Draft {
    public:
     explicit Draft(StateStore& store) noexcept : store_(store) {}
@@ -60,31 +61,31 @@ class StateStore {
 
   std::size_t size() const noexcept { return variables_.size(); }
   const Variable& variable(std::size_t i) const { return variables_[i]; }
-  // size() when there is none.
+  // size() if there is none.
   std::size_t find(std::string_view name) const noexcept;
 
   Reader read() const;
 
-  // Starts the next version: memory for variable i that no reader sees. Allocates only when every
+  // Memory for the next version of variable i, which no reader sees. Allocates only when every
   // buffer of the variable is being read.
   Tensor& next(std::size_t i);
-  // Keeps new readers waiting.
+  // Blocks new readers.
   using Hold = std::unique_lock<std::mutex>;
-  // For a caller who holds one Reader. When the hold owns its lock nobody else reads the present
-  // version, and nobody will before it is given up; else somebody does. After this, commit() cannot
-  // fail.
+  // For a caller that holds one Reader. If the result owns its lock, there is no other reader of
+  // the current version, and there will be none until it is released; otherwise there is one.
+  // Afterwards commit() cannot fail.
   Hold hold_readers();
-  // Starts the next version of variable i in the memory of the present one, where nobody but the
-  // caller, who holds one Reader, reads that; else as next(). Initial values are never overwritten.
-  // Only while readers are held, or where there can be none.
+  // As next(), but in the memory of the current version if only the caller, which holds one Reader,
+  // reads that. Initial values are never overwritten. Requires that readers are blocked or that
+  // there can be none.
   Tensor& overwrite(std::size_t i);
-  // Makes the tensors asked for by next() the present version, together with the old ones of all
-  // others, and lets readers go on.
+  // Makes the tensors returned by next(), with the old tensors of all other variables, the current
+  // version and unblocks readers.
   void commit(Hold hold = {});
-  // Forgets what next() gave out since the last commit.
+  // Discards the tensors returned by next() since the last commit.
   void discard() noexcept;
 
-  // Resets every variable to its initial value, in the next version.
+  // Sets every variable of the next version to its initial value.
   void reset();
 
  private:
@@ -93,12 +94,12 @@ class StateStore {
     std::atomic<int> readers{0};
   };
   bool in_use(const Tensor& tensor, std::size_t variable) const;
-  std::size_t free_version() const;  // versions_.size() when there is none
+  std::size_t free_version() const;  // versions_.size() if there is none
   void provide_version();
 
   std::vector<Variable> variables_;
-  std::vector<std::vector<Tensor>> buffers_;  // all memory of each variable
-  std::vector<Tensor> next_;                  // undefined where the present one stays
+  std::vector<std::vector<Tensor>> buffers_;  // all buffers of each variable
+  std::vector<Tensor> next_;                  // undefined where the current one stays
   std::vector<std::unique_ptr<Version>> versions_;
   std::size_t present_ = 0;
   mutable std::unique_ptr<std::mutex> mutex_ = std::make_unique<std::mutex>();

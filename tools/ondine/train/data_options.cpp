@@ -35,11 +35,11 @@ void add_data_options(Command command, DataOptions& options) {
   const std::map<std::string, ImageFit> fits{{"crop", ImageFit::crop},
                                              {"stretch", ImageFit::stretch}};
   command.choice("--image-fit", &options.image_fit, fits,
-                 "Images of another aspect ratio: cut to the centre, or stretched");
+                 "Images with another aspect ratio: crop to the centre or stretch");
   command.option("--image-size", &options.image_size,
-                 "HEIGHTxWIDTH where the model leaves it open");
+                 "HEIGHTxWIDTH, for models with dynamic height and width");
   command.option("--target", &options.target, "Column of a .csv to predict; the last if absent");
-  command.option("--fill", &options.fill, "Takes the place of missing numbers of a .csv");
+  command.option("--fill", &options.fill, "Number to use for missing numbers of a .csv");
 }
 
 DatasetOptions dataset_options(const DataOptions& options) {

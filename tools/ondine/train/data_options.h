@@ -1,4 +1,4 @@
-// Options of commands that read a data set.
+// Options of commands that read data.
 #pragma once
 
 #include <optional>
@@ -20,7 +20,7 @@ struct DataOptions {
   std::optional<float> fill;
 };
 
-// --data and how to read it; `options` must outlive the parsing.
+// Adds --data and the options for reading it; `options` must outlive parsing.
 void add_data_options(Command command, DataOptions& options);
 
 DatasetOptions dataset_options(const DataOptions& options);

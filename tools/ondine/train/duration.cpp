@@ -5,7 +5,7 @@
 namespace ondine::cli {
 namespace {
 
-// Of a unit in seconds; 0 for an unknown one.
+// The length of a unit in seconds; 0 for an unknown unit.
 double seconds_of(const std::string& unit) {
   if (unit.empty() || unit == "s") return 1;
   if (unit == "ms") return 1e-3;

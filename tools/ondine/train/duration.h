@@ -1,4 +1,4 @@
-// Times as people write them: "90s", "10m", "1.5h"; a number alone is in seconds.
+// Parser of durations such as "90s", "10m" and "1.5h"; a plain number is in seconds.
 #pragma once
 
 #include <chrono>
@@ -6,7 +6,7 @@
 
 namespace ondine::cli {
 
-// Error(mismatch) that names the option.
+// Throws Error(mismatch), naming the option.
 std::chrono::milliseconds parse_duration(const std::string& text, const char* option);
 
 }  // namespace ondine::cli

@@ -52,20 +52,21 @@ int run(const Options& options) {
 
 void add_eval(Parser& parser) {
   auto options = std::make_shared<Options>();
-  Command command =
-      parser.add("eval",
-                 "Accuracy, or squared and absolute error, of a model on data; the validation "
-                 "part if there is one",
-                 "  ondine eval trained.onnx --data /usr/share/datasets/fashion-mnist\n"
-                 "  ondine eval train.onnx --checkpoint run.ckpt --data x_test.npy "
-                 "y_test.npy --label y\n");
+  Command command = parser.add(
+      "eval",
+      "Compute accuracy, or squared and absolute error, on data (its validation part if it "
+      "has one)",
+      "  ondine eval trained.onnx --data /usr/share/datasets/fashion-mnist\n"
+      "  ondine eval train.onnx --checkpoint run.ckpt --data x_test.npy "
+      "y_test.npy --label y\n");
   command.option("MODEL", &options->model, "Model file").required();
   add_data_options(command, options->data);
-  command.option("--map", &options->map, "INPUT=ARRAY where names differ");
+  command.option("--map", &options->map,
+                 "INPUT=ARRAY, for arrays named differently from the input");
   command.option("--label", &options->label, "Array of the labels");
   command.option("--model-output", &options->output, "Output to compare; the first if absent");
-  command.option("--checkpoint", &options->checkpoint, "State to evaluate");
-  command.option("--batch-size", &options->batch_size, "Rows at once").positive();
+  command.option("--checkpoint", &options->checkpoint, "Checkpoint whose state to use");
+  command.option("--batch-size", &options->batch_size, "Rows per batch").positive();
   command.option("--threads", &options->threads, "Threads").between(1, 1024);
   command.option("--json", &options->as_json, "Print JSON");
   command.runs([options] { return run(*options); });

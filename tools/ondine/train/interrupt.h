@@ -1,9 +1,9 @@
-// SIGINT and SIGTERM as a question that the training loop asks between steps.
+// Handler of SIGINT and SIGTERM, polled by the training loop between steps.
 #pragma once
 
 namespace ondine::cli {
 
-// While it lives, the first signal only sets a flag; a second one ends the process.
+// While alive, the first signal only sets a flag; a second one ends the process.
 class InterruptGuard {
  public:
   InterruptGuard();
@@ -12,7 +12,7 @@ class InterruptGuard {
   InterruptGuard& operator=(const InterruptGuard&) = delete;
 
   static bool requested() noexcept;
-  // What a shell reports for a process that the signal ended: 130 or 143.
+  // The exit code that shells use for a process killed by the signal: 130 or 143.
   static int exit_code() noexcept;
 };
 

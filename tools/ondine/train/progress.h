@@ -1,4 +1,4 @@
-// One line that moves on a terminal, and plain lines elsewhere.
+// Progress bar on a terminal, plain lines elsewhere.
 #pragma once
 
 #include <chrono>
@@ -11,11 +11,10 @@ class Progress {
  public:
   Progress();
 
-  // Draws the bar, at most ten times a second; nothing when the output is no
-  // terminal.
+  // Draws the bar, at most ten times a second. Does nothing unless the output is a terminal.
   void update(const std::string& title, std::uint64_t done, std::uint64_t total,
               const std::string& status);
-  // A line that stays.
+  // Prints a permanent line.
   void line(const std::string& text);
 
  private:

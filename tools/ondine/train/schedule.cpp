@@ -5,7 +5,7 @@
 namespace ondine::cli {
 namespace {
 
-// Takes options one by one, so that those left over can be refused.
+// Takes options one by one, so that the remaining ones can be rejected.
 class Taker {
  public:
   explicit Taker(const ScheduleOptions& options) : rest_(options) {}
@@ -19,7 +19,7 @@ class Taker {
   void require_nothing_left() const {
     const auto refuse = [](bool given, const char* name) {
       if (given)
-        throw Error(ErrorCode::mismatch, std::string(name) + " is not for this --schedule");
+        throw Error(ErrorCode::mismatch, std::string(name) + " does not apply to this --schedule");
     };
     refuse(rest_.final_rate.has_value(), "--final-rate");
     refuse(rest_.factor.has_value(), "--step-factor");

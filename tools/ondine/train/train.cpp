@@ -10,13 +10,14 @@ void add_schedule(Command command, ScheduleOptions& options) {
                                                   {"cosine", ScheduleKind::cosine},
                                                   {"polynomial", ScheduleKind::polynomial},
                                                   {"one-cycle", ScheduleKind::one_cycle}};
-  command.choice("--schedule", &options.kind, kinds, "How the learning rate goes over the run");
+  command.choice("--schedule", &options.kind, kinds, "How the learning rate changes over the run");
   command.option("--warmup", &options.warmup, "Fraction of all steps in which the rate rises");
   command.option("--final-rate", &options.final_rate,
-                 "Rate of the last step: cosine, polynomial, one-cycle");
-  command.option("--step-factor", &options.factor, "Factor of the schedule step; 0.1 if absent");
+                 "Rate of the last step, for cosine, polynomial and one-cycle");
+  command.option("--step-factor", &options.factor,
+                 "Factor per step, for the schedule step; 0.1 if absent");
   command.option("--step-every", &options.every, "Epochs between two steps; 1 if absent");
-  command.option("--power", &options.power, "Power of the schedule polynomial; 1 if absent");
+  command.option("--power", &options.power, "Power, for the schedule polynomial; 1 if absent");
 }
 
 void add_stopping(Command command, TrainOptions& options) {
@@ -24,7 +25,7 @@ void add_stopping(Command command, TrainOptions& options) {
                                    "Stop after this many epochs without improvement");
   command
       .option("--monitor", &options.early_stopping.metric,
-              "What must improve: val_loss, val_accuracy, loss, ...")
+              "Metric that must improve: val_loss, val_accuracy, loss, ...")
       .needs(patience);
   command
       .option("--min-delta", &options.early_stopping.min_delta,
@@ -56,17 +57,19 @@ void add_train(Parser& parser) {
       .option("--validation-split", &options->trainer.validation_split,
               "Fraction of the training rows to evaluate on instead")
       .excludes(validation_data);
-  command.option("--map", &options->map, "INPUT=ARRAY where names differ");
+  command.option("--map", &options->map,
+                 "INPUT=ARRAY, for arrays named differently from the input");
   command.option("--set", &options->set, "INPUT=NUMBER fed in every step");
   command.option("--epochs", &options->trainer.epochs, "Passes over the data")
       .required()
       .positive();
-  command.option("--batch-size", &options->trainer.batch_size, "Rows of a step")
+  command.option("--batch-size", &options->trainer.batch_size, "Rows per step")
       .required()
       .positive();
-  command.option("--learning-rate", &options->trainer.learning_rate, "Instead of the model's own");
+  command.option("--learning-rate", &options->trainer.learning_rate,
+                 "Overrides the model's learning rate");
   add_load_options(command, options->load);
-  command.option("--seed", &options->load.seed, "Of shuffling and random operators");
+  command.option("--seed", &options->load.seed, "Seed of shuffling and random operators");
   command.option("--algorithm", &options->trainer.algorithm, "Index of the training algorithm");
   command.option("--initialize", &options->initialize,
                  "Start from the model's initialization instead of its initializers");
@@ -74,13 +77,13 @@ void add_train(Parser& parser) {
       command.option("--weights", &options->weights, "Weights to start from, in .safetensors");
   Option checkpoint =
       command.option("--checkpoint", &options->checkpoint,
-                     "Saved after each epoch and when stopped; FILE.best: the best epoch");
+                     "Saved after each epoch and when stopped; FILE.best keeps the best epoch");
   command
       .option("--checkpoint-every", &options->trainer.checkpoint_every,
-              "Save after every N steps too")
+              "Also save after every N steps")
       .needs(checkpoint);
   Option resume =
-      command.option("--resume", &options->trainer.resume, "Continue where the checkpoint stands");
+      command.option("--resume", &options->trainer.resume, "Continue from the checkpoint");
   resume.needs(checkpoint).excludes(weights);
   command.option("--overwrite", &options->trainer.overwrite, "Replace an existing checkpoint")
       .needs(checkpoint)
@@ -89,7 +92,7 @@ void add_train(Parser& parser) {
   add_stopping(command, *options);
   command.option("-o,--output", &options->output,
                  "Trained inference model to write, or its weights as .safetensors");
-  command.option("--metrics", &options->metrics, "One line of JSON for each epoch");
+  command.option("--metrics", &options->metrics, "File for one line of JSON per epoch");
   command.option("--stop-on-nan", &options->trainer.stop_on_nan,
                  "Fail when a metric is not finite");
   command.runs([options] { return TrainRun(*options).run(); });

@@ -1,4 +1,4 @@
-// The command `train`: options in, lines and files out; the loop is that of the library.
+// The command `train`: maps options to ondine::Trainer and reports its progress.
 #pragma once
 
 #include <fstream>
@@ -16,7 +16,7 @@ namespace ondine::cli {
 
 enum class ScheduleKind { constant, step, cosine, polynomial, one_cycle };
 
-// Options that the schedule does not have are an error.
+// Throws Error(mismatch) for options that the schedule does not have.
 struct ScheduleOptions {
   ScheduleKind kind = ScheduleKind::constant;
   std::optional<float> warmup;
@@ -36,7 +36,7 @@ struct TrainOptions {
   LoadOptions load;
   TrainerOptions trainer;
   EarlyStopping early_stopping;
-  std::optional<std::uint64_t> patience;  // early stopping only when it is given
+  std::optional<std::uint64_t> patience;  // absent: no early stopping
   ScheduleOptions schedule;
   std::string max_time;
   std::string checkpoint;
@@ -66,7 +66,7 @@ class TrainRun {
   Trainer trainer_;
   Dataset training_;
   std::optional<Dataset> validation_;  // of --validation-data
-  std::uint64_t rows_ = 0;             // of an epoch, once a step ran
+  std::uint64_t rows_ = 0;             // per epoch, known after the first step
   std::ofstream log_;
   Progress progress_;
 };

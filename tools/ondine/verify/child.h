@@ -1,4 +1,4 @@
-// Running a part of this program in a process of its own.
+// Runs child processes under limits.
 #pragma once
 
 #include <chrono>
@@ -11,14 +11,14 @@
 namespace ondine::cli {
 
 struct ChildResult {
-  std::string output;            // what it wrote to its standard output and error
-  std::optional<int> exit_code;  // absent when a signal ended it
+  std::string output;            // its standard output and error
+  std::optional<int> exit_code;  // absent when a signal killed it
   int signal = 0;
   bool timed_out = false;
   std::uint64_t peak_bytes = 0;  // largest resident size
 };
 
-// Runs a program with arguments and no input; kills it after `limit`.
+// Runs a program with arguments and empty input; kills it after `limit`.
 ChildResult run_child(const std::vector<std::string>& command, std::chrono::milliseconds limit,
                       const std::filesystem::path& working_directory = {});
 

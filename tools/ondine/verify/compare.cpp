@@ -65,7 +65,7 @@ std::optional<std::string> tensor_difference(const Tensor& got, const Tensor& wa
          ", want " + show(want, first);
 }
 
-// Walks both values at once; `leaf` compares two tensors of equal type.
+// Walks both values in parallel; `leaf` compares two tensors of equal type.
 template <class Leaf>
 std::optional<std::string> walk(const Value& got, const Value& want, const Leaf& leaf) {
   if (got.kind() != want.kind()) {

@@ -1,4 +1,4 @@
-// Comparing values with expected ones.
+// Comparison of values with expected ones.
 #pragma once
 
 #include <optional>
@@ -13,12 +13,12 @@ struct Tolerance {
   double absolute = 1e-7;
 };
 
-// Nothing when kind, dtype and shape are equal and every element is: floating point numbers within
-// |got - want| <= absolute + relative |want| (NaN equals NaN), all others exactly. Otherwise what
-// differs.
+// nullopt when kind, dtype, shape and all elements are equal: floating point numbers within
+// |got - want| <= absolute + relative |want| (NaN equals NaN), all others exactly. Otherwise a
+// description of the difference.
 std::optional<std::string> difference(const Value& got, const Value& want,
                                       const Tolerance& tolerance);
-// Kind, dtype and shape only.
+// The same for kind, dtype and shape only.
 std::optional<std::string> type_difference(const Value& got, const Value& want);
 
 }  // namespace ondine::cli

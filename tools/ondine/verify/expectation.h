@@ -1,4 +1,4 @@
-// The file `expect` of a hostile case.
+// Parser of the file `expect` of a hostile case.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// Files of a case.
+// Files of a conformance case.
 #pragma once
 
 #include <filesystem>

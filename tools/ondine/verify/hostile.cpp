@@ -1,4 +1,4 @@
-// The parent's part: copies the case, runs it in a child and judges what came back.
+// Hostile cases, parent process: copies the case, runs it in a child process and judges the result.
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ using nlohmann::json;
 constexpr std::chrono::seconds deadline{20};
 constexpr std::uint64_t peak_limit = std::uint64_t{3} << 29;
 
-// A folder of its own, removed in the end.
+// A temporary folder, removed by the destructor.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -57,7 +57,7 @@ std::set<std::string> ignored_names(const fs::path& folder) {
   return names;
 }
 
-// Regular files and folders; what setup.sh makes is made anew.
+// Copies regular files and folders; setup.sh creates the rest in the copy.
 void copy_case(const fs::path& from, const fs::path& to) {
   const std::set<std::string> ignored = ignored_names(from);
   fs::create_directories(to);
@@ -72,7 +72,7 @@ void copy_case(const fs::path& from, const fs::path& to) {
   }
 }
 
-// Builds whose times and sizes say nothing about the library.
+// Whether this build's times and sizes are not comparable (sanitizers, emulation).
 bool sanitized() {
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)

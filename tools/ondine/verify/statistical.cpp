@@ -41,7 +41,7 @@ std::optional<std::string> dropout_difference(const Tensor& x, const Tensor& got
              number(kept);
     }
   }
-  // Five standard deviations of both shares.
+  // Five standard deviations of the difference of both shares.
   const double expected = share_of_zeros(want);
   const double spread =
       std::sqrt(2 * 0.25 / static_cast<double>(std::max<std::int64_t>(1, got.size())));

@@ -1,4 +1,4 @@
-// Cases whose expected values come from another random generator.
+// Comparison with expected values that come from another random generator.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@ namespace ondine::cli {
 bool is_statistical(const std::string& case_name);
 
 // Bernoulli: dtype, shape, and no value but 0 and 1. Dropout: every element is dropped or scaled as
-// in the expected output, about as often. Nothing when all is well.
+// in the expected output, about as often. nullopt when they agree.
 std::optional<std::string> statistical_difference(const NamedValues& feeds, const NamedValues& got,
                                                   const NamedValues& want);
 

@@ -1,4 +1,4 @@
-// What running a case comes to.
+// The verdict on a conformance case.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@ namespace ondine::cli {
 
 enum class Outcome { passed, failed, skipped };
 
-// What it took to refuse a model.
+// The cost of rejecting a model.
 struct Refusal {
-  double seconds = 0;       // of processor time, in loading
-  std::uint64_t bytes = 0;  // largest resident size of the process, without that of the model file
+  double seconds = 0;       // processor time of loading
+  std::uint64_t bytes = 0;  // peak resident size of the process, without the model file
 };
 
 struct Verdict {
@@ -34,20 +34,19 @@ struct Case {
 
 struct VerifyOptions {
   int threads = 1;
-  // What refusing a model may take at most. Processor time, so that it is the same on a machine
-  // that is busy with other things.
+  // Limits on the cost of rejecting a model. Processor time does not depend on the machine's load.
   double refusal_seconds = 0.2;
   double refusal_mib = 64;  // beyond the file
-  std::string emulator;     // runs the processes of a build for another machine
+  std::string emulator;     // runs the executables of a cross build
 };
 
 Verdict run_backend_case(const std::filesystem::path& folder, const VerifyOptions& options);
-// A model of the light suite with generated inputs; the folder holds data.json.
+// A model with generated inputs; the folder holds data.json.
 Verdict run_real_case(const std::filesystem::path& folder, const VerifyOptions& options);
 Verdict run_training_case(const std::filesystem::path& folder, const VerifyOptions& options);
-// In a child process, on a copy of the case.
+// Runs a copy of the case in a child process.
 Verdict run_hostile_case(const std::filesystem::path& folder, const VerifyOptions& options);
-// The child's part: loads and runs the case in `folder`, prints one line of JSON.
+// Runs in the child process: loads and runs the case in `folder` and prints one line of JSON.
 int run_hostile_child(const std::filesystem::path& folder);
 
 }  // namespace ondine::cli

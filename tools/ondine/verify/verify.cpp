@@ -72,7 +72,7 @@ struct Options {
   VerifyOptions verify;
 };
 
-// The worst of all refusals, in words.
+// The largest costs of rejecting a model, for the report.
 class Worst {
  public:
   void add(const Verdict& verdict, const std::string& name) {
@@ -130,21 +130,21 @@ void add_verify(Parser& parser) {
       "verify", "Run conformance cases and compare with their expected results",
       "  ondine verify cases/training\n"
       "  ondine verify cases/backend/simple cases/hostile/ext-symlink\n"
-      "A case is skipped when it needs an operator that this build lacks. Models that are "
-      "to be refused are loaded\nin a process of their own, which may take at most 0.2 s "
-      "of processor time in loading and 64 MiB beyond the file.\n");
-  Option paths = command.option("PATH", &options->paths, "Cases, or folders that hold some");
+      "A case is skipped when it needs an operator that this build lacks. Models that must be "
+      "rejected are loaded\nin a child process, which may take at most 0.2 s of processor time "
+      "for loading and 64 MiB beyond the file.\n");
+  Option paths = command.option("PATH", &options->paths, "Cases or folders of cases");
   paths.excludes(command.option("--hostile-child", &options->child, "").hidden());
   command.option("--threads", &options->verify.threads, "Threads").between(1, 1024);
   command.option("--none-skipped", &options->none_skipped, "Fail when a case is skipped");
   command
       .option("--refusal-seconds", &options->verify.refusal_seconds,
-              "Processor time that refusing a model may take")
+              "Limit on the processor time of rejecting a model")
       .positive();
   command.option("--refusal-mib", &options->verify.refusal_mib,
-                 "MiB that refusing a model may take beyond its file");
+                 "Limit on the memory of rejecting a model, in MiB beyond its file");
   command.option("--emulator", &options->verify.emulator,
-                 "Program that runs the processes of a build for another machine");
+                 "Program that runs the executables of a cross build");
   command.runs([options] {
     if (options->paths.empty() && options->child.empty()) throw WrongUsage("PATH is required");
     return run(*options);
