@@ -53,7 +53,7 @@ TEST_CASE("outputs may be skipped in the middle and at the end") {
   check(out[1], {8, 40, 108});    // 2 a^2 b
 }
 
-TEST_CASE("a y of many elements stands for their sum") {
+TEST_CASE("the gradient of a y of many elements is that of their sum") {
   const auto out = run({node("ReduceSum", {"a"}, {"s"}, {{"keepdims", std::int64_t{0}}}),
                         node("Mul", {"s", "b"}, {"y"}), gradient({"a"}, {"da"}, {"a"}, "y")},
                        {"da"});

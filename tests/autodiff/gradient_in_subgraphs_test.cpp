@@ -168,7 +168,7 @@ TEST_CASE("a Gradient in a Scan names the slices") {
   check(out[1], {6, 12, 18});
 }
 
-TEST_CASE("what is random in a branch is the same in its derivative") {
+TEST_CASE("a derivative sees the random numbers that a branch drew") {
   const auto branch = body({},
                            {node("Constant", {}, {"ratio"}, {{"value", Tensor::scalar(0.5)}}),
                             node("Constant", {}, {"training"}, {{"value", Tensor::scalar(true)}}),
@@ -179,7 +179,7 @@ TEST_CASE("what is random in a branch is the same in its derivative") {
   check_close(out[1], out[0]);
 }
 
-TEST_CASE("what is random in a Loop is the same in its derivative") {
+TEST_CASE("a derivative sees the random numbers that a Loop drew") {
   const auto step = body(
       loop_inputs({vector_value("v")}),
       {node("Constant", {}, {"ratio"}, {{"value", Tensor::scalar(0.25)}}),

@@ -68,7 +68,7 @@ TEST_CASE("a gradient of a gradient is the second derivative") {
   check_close(out[1].second.tensor(), Tensor::of<double>({3}, {6, 12, 18}));
 }
 
-TEST_CASE("without dependence the gradient is zero") {
+TEST_CASE("the gradient with respect to an independent tensor is zero") {
   const auto out =
       run({node("Identity", {"b"}, {"y"}), gradient({"a"}, {"da"}, {"a"}, "y")}, {"da"}, a, b);
   check_close(out[0].second.tensor(), Tensor::of<double>({3}, {0, 0, 0}));

@@ -23,7 +23,7 @@ TEST_CASE("an empty checkpoint comes back") {
   CHECK(identical(decoded(encoded(Checkpoint{})), Checkpoint{}));
 }
 
-TEST_CASE("every flipped bit of a checkpoint is refused and the place is named") {
+TEST_CASE("every flipped bit of a checkpoint is detected and located") {
   std::vector<std::byte> bytes = encoded(sample_checkpoint(3));
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     for (int bit = 0; bit < 8; ++bit) {
@@ -109,7 +109,7 @@ TEST_CASE("a checkpoint of another model is refused and both models are named") 
   }
 }
 
-TEST_CASE("limits bound what a checkpoint may take") {
+TEST_CASE("limits bound the memory of loading a checkpoint") {
   const auto bytes = encoded(sample_checkpoint(1));
   const auto code = [&](const Limits& limits) {
     MemorySource source(bytes);

@@ -77,7 +77,7 @@ TEST_CASE("strings are stored as 8 bytes of length and their bytes") {
         std::string("\2\0\0\0\0\0\0\0ab\0\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0c", 27));
 }
 
-TEST_CASE("what is written by the grammar alone is read") {
+TEST_CASE("files written from the grammar alone are read") {
   GrammarFile file;
   file.version = 1;
   file.fingerprint = std::string(32, 'f');

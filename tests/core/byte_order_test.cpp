@@ -22,7 +22,7 @@ std::array<std::byte, 8> order(std::array<unsigned char, 8> values) {
 
 }  // namespace
 
-TEST_CASE("numbers are turned in place, the halves of complex numbers each on its own") {
+TEST_CASE("bytes of numbers are reversed in place, both parts of complex numbers separately") {
   CHECK(swapped(DType::int8) == order({0, 1, 2, 3, 4, 5, 6, 7}));
   CHECK(swapped(DType::boolean) == order({0, 1, 2, 3, 4, 5, 6, 7}));
   CHECK(swapped(DType::bfloat16) == order({1, 0, 3, 2, 5, 4, 7, 6}));

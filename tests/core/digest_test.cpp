@@ -46,7 +46,7 @@ TEST_CASE("CRC-32C gives the checksums of RFC 3720") {
   CHECK(crc32c_portable(bytes_of("123456789")) == 0xe3069283U);
 }
 
-TEST_CASE("CRC-32C by tables, by instruction and in pieces agree") {
+TEST_CASE("CRC-32C by tables, by instruction and in chunks agree") {
   const auto bytes = pattern(300);
   for (std::size_t first = 0; first < 9; ++first) {
     for (std::size_t n = 0; first + n <= bytes.size(); n += 11) {

@@ -71,7 +71,7 @@ TEST_CASE("results are found by name and by position") {
   CHECK(order == "loss logits words list ");
 }
 
-TEST_CASE("what is taken from temporary results does not dangle") {
+TEST_CASE("values taken from temporary results do not dangle") {
   static_assert(std::is_same_v<decltype(sample()["loss"]), Value>);
   static_assert(std::is_same_v<decltype(sample()[0]), NamedValue>);
   const Value& value = sample()["logits"];
@@ -106,7 +106,7 @@ TEST_CASE("a scalar result is read as a number whatever its type") {
   CHECK(read(Tensor::wrap(DType::float8e4m3fn, {}, &bits)) == 1);
 }
 
-TEST_CASE("what is not one number is an error that says what it is") {
+TEST_CASE("a scalar of a result that is not one number is an error that describes the result") {
   const Results results = sample();
   CHECK(results.scalar("loss") == 0.5);
   CHECK_THROWS_WITH(results.scalar("logits"), "result 'logits' is a float[2, 2], not one number");

@@ -23,7 +23,7 @@ TEST_CASE("a wrapped tensor reads and writes the caller's memory") {
   CHECK(tensor.clone().data() != memory.data());
 }
 
-TEST_CASE("a tensor says which dtype it holds when another is asked for") {
+TEST_CASE("reading a tensor as another dtype is an error that names its dtype") {
   const Tensor tensor = Tensor::scalar<float>(1);
   CHECK_THROWS_WITH(tensor.values<double>(), "tensor holds float, not double");
 }

@@ -146,7 +146,7 @@ TEST_CASE("the numbers of nodes, functions and nested graphs are bounded") {
   check_refused(model(around(around(graph))), "nested deeper than 1", limits);
 }
 
-TEST_CASE("everything that is wrong is told at once") {
+TEST_CASE("all defects are reported in one error") {
   const Wire bad = named().number(20, 1).number(3, 1);
   const Wire inner =
       Wire().block(2, "inner").message(1, Wire().block(4, "Op").block(3, "n1").message(5, bad));

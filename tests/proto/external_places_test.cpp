@@ -207,7 +207,7 @@ void fill(const std::filesystem::path& outer) {
 
 }  // namespace
 
-TEST_CASE("every flaw of external data is refused in every place, with tensor and rule named") {
+TEST_CASE("every defect of external data is refused wherever it occurs, naming tensor and rule") {
   const TemporaryFolder outer;
   fill(outer.path());
   const auto file = outer.path() / "model" / "m.onnx";
@@ -236,7 +236,8 @@ TEST_CASE("every flaw of external data is refused in every place, with tensor an
   CHECK(refused == places().size() * flaws().size());
 }
 
-TEST_CASE("external data in several places is refused in one error with a line for each") {
+TEST_CASE(
+    "several invalid references to external data are reported in one error with a line each") {
   Wire graph = Wire().block(2, "g");
   graph.message(5, external({{"location", "/a"}}));
   graph.message(15, sparse({{"location", "../b"}}, false));

@@ -46,7 +46,7 @@ void refused(const Wire& sparse, const std::string& rule) {
 
 }  // namespace
 
-TEST_CASE("both forms of indices say where the values are") {
+TEST_CASE("both forms of indices give the positions of values") {
   const Tensor linear = densify(load(sparse(2, {2}, {1, 5}, {2, 3})));
   const Tensor pairs = densify(load(sparse(2, {2, 2}, {0, 1, 1, 2}, {2, 3})));
   CHECK(linear.identical(pairs));
@@ -73,7 +73,7 @@ TEST_CASE("indices of a sparse tensor are inside its shape, ascending and one fo
   refused(sparse(1, {}, {0}, {2, 3}), "indices of shape []");
 }
 
-TEST_CASE("extents of a sparse tensor are bounded, also where there is one of 0") {
+TEST_CASE("dims of a sparse tensor are bounded, even if one of them is 0") {
   const std::int64_t large = std::int64_t{1} << 40;
   refused(sparse(1, {1}, {0}, {-2}), "negative");
   refused(sparse(1, {1}, {0}, {large, large}), "2^56");

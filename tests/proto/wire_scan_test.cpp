@@ -41,7 +41,7 @@ Wire nested_model(int levels, Wire graph = {}) {
 
 }  // namespace
 
-TEST_CASE("bytes that are no message are refused with the place") {
+TEST_CASE("bytes that are not a message are refused, naming the location") {
   check_refused(Wire().raw("\x08"), ErrorCode::invalid_model, "ends within a number");
   check_refused(Wire().raw("\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"),
                 ErrorCode::invalid_model, "longer than ten bytes");
@@ -129,7 +129,7 @@ TEST_CASE("a file of nearly empty messages is refused before it is parsed") {
   check_refused(Wire().message(7, graph), ErrorCode::limit, "nearly empty");
 }
 
-TEST_CASE("packed numbers count as what they become") {
+TEST_CASE("packed numbers count with their size in memory") {
   const Wire tensor = Wire().block(7, std::string(100'000, '\1'));  // int64_data
   CHECK(scan(Wire().message(7, Wire().message(5, tensor))) >= 800'000);
   check_refused(Wire().message(7, Wire().message(5, Wire().block(4, "12345"))),

@@ -34,7 +34,7 @@ TEST_CASE("wrong usage exits with 2 and help with 0") {
   }
 }
 
-TEST_CASE("info and check tell what a model is") {
+TEST_CASE("info and check describe a model") {
   const Workshop shop;
   CHECK(shop.run("check net.onnx").exit_code == 0);
   CHECK_THAT(shop.succeed("info net.onnx").out, Catch::Contains("logits"));

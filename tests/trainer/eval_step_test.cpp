@@ -165,7 +165,7 @@ TEST_CASE("eval_step passes inputs through the Dropout that prepare composes for
   CHECK(std::abs(model.train_step(feeds).scalar("loss") - want) > 0.01 * want);
 }
 
-TEST_CASE("eval_step changes nothing and says the same every time") {
+TEST_CASE("eval_step changes nothing and returns the same every time") {
   Model model = Model::load(encode(dropout_classifier()));
   const NamedValues feeds{{"x", random_floats({6, 8}, 9)},
                           {"label", Tensor::of<std::int64_t>({6}, {0, 1, 2, 3, 0, 1})}};
@@ -188,7 +188,7 @@ TEST_CASE("eval_step changes nothing and says the same every time") {
   CHECK(loss == Approx(want).epsilon(1e-5));
 }
 
-TEST_CASE("a training step goes on as if eval_step had not been called") {
+TEST_CASE("eval_step does not affect the next training step") {
   const auto bytes = network(17);
   Model plain = prepare(bytes, {});
   Model evaluated = prepare(bytes, {});

@@ -60,7 +60,7 @@ Wire wrong_model() {
 
 }  // namespace
 
-TEST_CASE("what is wrong with tensors and what is wrong with the graph is told together") {
+TEST_CASE("defects of tensors and of the graph are reported together") {
   const std::string text = message_of(wrong_model());
   INFO(text);
   for (const char* rule :

@@ -136,7 +136,8 @@ TEST_CASE("activations and residual sums go into the normalization before them")
   CHECK(count("GemmActivation-") == 2);
 }
 
-TEST_CASE("normalization by constants goes into the convolution before it, within fold_bytes") {
+TEST_CASE(
+    "normalization by constants is folded into the convolution before it, within fold_bytes") {
   if (std::getenv("ONDINE_NO_FUSION") != nullptr) {
     WARN("ONDINE_NO_FUSION is set: skipped");
     return;
@@ -158,7 +159,7 @@ TEST_CASE("normalization by constants goes into the convolution before it, withi
   CHECK(normalizations(without));
 }
 
-TEST_CASE("normalized values that are computed again have the same bits") {
+TEST_CASE("recomputed normalized values have the same bits") {
   const TemporaryFolder folder;
   const auto file = folder / "network.onnx";
   Network{file};

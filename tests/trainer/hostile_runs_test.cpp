@@ -147,7 +147,7 @@ TEST_CASE("pads beyond the limits are refused before anything is prepared for th
   CHECK(!refusal(known, {feeds[0]}, ErrorCode::limit).empty());
 }
 
-TEST_CASE("a window of any extent takes the time of what it covers") {
+TEST_CASE("the time of a window depends on the elements it covers, not on its size") {
   const std::int64_t half = std::int64_t{1} << 40;
   const std::string op = GENERATE("AveragePool", "MaxPool", "LpPool");
   const ModelDef model =
@@ -183,7 +183,7 @@ TEST_CASE("all values of a call together stay below the arena limit") {
   CHECK_THAT(refusal(model, feeds, ErrorCode::limit, options), Catch::Contains("8000"));
 }
 
-TEST_CASE("strings are counted with what they hold") {
+TEST_CASE("strings count with their characters against the budget") {
   // Doubles at each turn.
   const ModelDef doubling = loop(
       {node("Concat", {"h", "h"}, {"h_out"}, {{"axis", std::int64_t{0}}})}, "h_out", DType::string);
@@ -263,7 +263,7 @@ TEST_CASE("a tensor of higher rank than the limit is refused") {
   CHECK_THAT(refusal(model, {}, ErrorCode::limit, options), Catch::Contains("'x'"));
 }
 
-TEST_CASE("what a branch lacks is told with the node, not as a defect of the library") {
+TEST_CASE("an error in a branch names its node and is not an internal error") {
   GraphDef yes;
   yes.name = "yes";
   yes.nodes = {node("Identity", {"x"}, {"yes_out"})};

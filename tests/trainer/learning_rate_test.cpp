@@ -104,7 +104,7 @@ TEST_CASE("a state variable that is the learning rate is assigned and kept by ch
   CHECK(restored.learning_rate() == 2);
 }
 
-TEST_CASE("the learning rate is what the optimizers of the standard read, through casts") {
+TEST_CASE("the learning rate is the value that the standard's optimizers read, through casts") {
   graph::ModelDef def = dropout_classifier();
   graph::GraphDef& step = *def.training[0].algorithm;
   step.inputs.push_back(tensor_value("alpha", DType::float64, {}));
@@ -118,7 +118,7 @@ TEST_CASE("the learning rate is what the optimizers of the standard read, throug
   CHECK(model.learning_rate() == 0.5F);
 }
 
-TEST_CASE("no learning rate, several, or one that is no number are errors that say so") {
+TEST_CASE("no learning rate, several, or one that is not a number are errors") {
   Model constant = Model::load(encode(linear_regression(0.1F)));
   CHECK_THROWS_WITH(constant.learning_rate(),
                     Catch::Contains("unknown") && Catch::Contains("'learning_rate' 'lr'"));

@@ -77,7 +77,7 @@ TEST_CASE("a default is a constant until it is fed") {
   CHECK_THROWS_WITH(model.infer(fed), Catch::Contains("'s'"));
 }
 
-TEST_CASE("initialize goes back to the initializers") {
+TEST_CASE("initialize restores the initializers") {
   Model model = Model::load(encode(linear_regression(0.1F)));
   model.train_step(regression_feeds());
   model.initialize();

@@ -89,7 +89,7 @@ void check(const char* averaged, std::int64_t axis) {
 
 }  // namespace
 
-TEST_CASE("a layer normalization gives what its parts give") { check("x", -1); }
+TEST_CASE("a layer normalization equals its parts") { check("x", -1); }
 
 TEST_CASE("deviations from the mean of another value are no layer normalization") {
   check("z", -1);

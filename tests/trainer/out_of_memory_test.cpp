@@ -181,7 +181,7 @@ TEST_CASE("operators that allocate while they run refuse without memory") {
                   });
 }
 
-TEST_CASE("what a model tells of itself is refused without memory") {
+TEST_CASE("describing a model without memory is an error") {
   Model model = Model::load(encode(dropout_classifier()));
   const NamedValues fed = feeds();
   const NamedValues x{fed[0]};

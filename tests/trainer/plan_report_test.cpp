@@ -64,7 +64,7 @@ void check_disjoint(const PlanReport& report) {
 
 }  // namespace
 
-TEST_CASE("the report of a plan says where each value lies and how long") {
+TEST_CASE("the report of a plan has storage and lifetime of each value") {
   const Model model = Model::load(perceptron());
   const PlanReport report = model.plan_report(request("x", {16, 4}));
   REQUIRE(report.nodes.size() == 3);
@@ -89,7 +89,7 @@ TEST_CASE("the report of a plan says where each value lies and how long") {
   check_disjoint(report);
 }
 
-TEST_CASE("the report of a plan names what is in use at the peak") {
+TEST_CASE("the report of a plan names the values in use at the peak") {
   const Model model = Model::load(perceptron());
   const PlanReport report = model.plan_report(request("x", {16, 4}));
   CHECK(report.peak_bytes <= report.arena_bytes);
@@ -132,7 +132,8 @@ TEST_CASE("the report of a plan has the totals of the call that is made") {
   }
 }
 
-TEST_CASE("the report of a step shows where updates go: in place at the end, or a second buffer") {
+TEST_CASE(
+    "the report of a step shows the storage of updates: in place at the end, or a second buffer") {
   const Model model = Model::load(encode(linear_regression(0.1F)));
   // The 4 bytes of w's gradient per row may wait for the end where they are no more than its 8.
   for (const std::int64_t rows : {1, 5}) {

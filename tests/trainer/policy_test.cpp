@@ -128,7 +128,7 @@ TEST_CASE("gradient descent is fused into the product that gives the gradient") 
   CHECK(plain.inspect("optimized").find("SgdUpdate") == std::string::npos);
 }
 
-TEST_CASE("a budget is met with the same bits, or refused with what is needed") {
+TEST_CASE("a budget is met with the same bits, or refused with the bytes needed") {
   const TemporaryFolder folder;
   const auto file = folder / "chain.onnx";
   write_chain(file);
@@ -150,7 +150,7 @@ TEST_CASE("a budget is met with the same bits, or refused with what is needed") 
                     Catch::Contains("1000 bytes does not suffice"));
 }
 
-TEST_CASE("large plans do not keep what costs little to compute again, unless a budget is met") {
+TEST_CASE("large plans recompute cheap values instead of storing them, unless a budget is met") {
   const TemporaryFolder folder;
   const auto file = folder / "chain.onnx";
   write_chain(file);

@@ -121,7 +121,7 @@ TEST_CASE("trained weights are kept and others are drawn, unless it is said othe
   CHECK(forced.get_state("w").identical(zeros));
 }
 
-TEST_CASE("initialize goes back to the imported weights where they are kept") {
+TEST_CASE("initialize restores imported weights where they are kept") {
   const Tensor trained = random_floats({4, 3}, 1);
   Model model = prepare(network(trained).bytes());
   after_steps(model);
@@ -130,7 +130,7 @@ TEST_CASE("initialize goes back to the imported weights where they are kept") {
   CHECK(model.get_state("w").identical(trained));
 }
 
-TEST_CASE("metadata says what a model was prepared for") {
+TEST_CASE("metadata records what a model was prepared for") {
   const auto value = [](const Model& model, const std::string& name) -> std::string {
     for (const auto& [key, text] : model.metadata()) {
       if (key == name) return text;

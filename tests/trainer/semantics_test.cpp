@@ -59,7 +59,7 @@ NamedValues x(float first = 10, float second = 20) { return {{"x", pair_of(first
 
 }  // namespace
 
-TEST_CASE("updates are assigned at once, so that variables may change places") {
+TEST_CASE("updates are assigned together, so that variables can be swapped") {
   ModelDef model = two_variables();
   add_algorithm(model, {node("Identity", {"b"}, {"p"}), node("Identity", {"a"}, {"q"})}, {"p", "q"},
                 {{"a", "p"}, {"b", "q"}});
@@ -168,7 +168,7 @@ TEST_CASE("a binding that changes the shape of a variable is an error and change
   CHECK_THROWS_WITH(Model::load(encode(model)), Catch::Contains("declared with shape [3]"));
 }
 
-TEST_CASE("only what is asked for is computed") {
+TEST_CASE("only requested outputs are computed") {
   ModelDef model = two_variables();
   TrainingInfoDef& info =
       add_algorithm(model, {node("Add", {"a", "x"}, {"p"}), node("Gather", {"b", "at"}, {"bad"})},

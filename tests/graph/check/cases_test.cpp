@@ -84,7 +84,7 @@ const std::set<std::string> left_to_inference{
     "op-conv-pads-overflow", "op-conv-weight-rank", "op-einsum-equation", "op-matmul-shapes",
     "op-pool-stride-zero",   "op-transpose-perm"};
 
-TEST_CASE("invalid models are refused with the name of the culprit, valid ones are not") {
+TEST_CASE("invalid models are refused naming the defect, valid ones are accepted") {
   const auto folders = test::case_folders("hostile");
   if (folders.empty()) WARN("skipped: no cases in " << test::cases_folder().string());
   for (const auto& folder : folders) {

@@ -35,7 +35,7 @@ TEST_CASE("a function sees only its own names") {
   expect(model, "operator set 'ai.onnx', which its function does not import");
 }
 
-TEST_CASE("calls give no more than the function takes; inputs at the end may be left out") {
+TEST_CASE("calls pass no more inputs than the function has and may omit the last ones") {
   auto model = sample_function_model();
   model.functions[0].inputs = {"a", "unused"};
   CHECK(findings_of(model) == "");
@@ -67,7 +67,7 @@ TEST_CASE("attribute references name attributes of the function, in the function
   expect(model, "outside of any function");
 }
 
-TEST_CASE("functions do not call themselves, also not by way of others or in branches") {
+TEST_CASE("functions do not call themselves, directly, through others or in branches") {
   auto model = sample_function_model();
   model.functions.push_back(sample_function("other"));
   model.functions[0].nodes = {node("other", {"a"}, {"b"}, {}, "local")};
@@ -81,7 +81,7 @@ TEST_CASE("functions do not call themselves, also not by way of others or in bra
   expect(model, "function 'double_it' of 'local' calls itself through function 'other'");
 }
 
-TEST_CASE("what functions expand to is counted without expanding it") {
+TEST_CASE("nodes of inlined functions are counted without inlining") {
   auto model = sample_function_model();
   for (int i = 0; i < 62; ++i) {
     auto next = sample_function("f" + std::to_string(i));
@@ -101,7 +101,7 @@ TEST_CASE("what functions expand to is counted without expanding it") {
   expect(model, "calls functions 13 deep, the limit is 10", limits);
 }
 
-TEST_CASE("operators that only functions nobody calls need are not missed") {
+TEST_CASE("missing operators of functions that are never called are not reported") {
   auto model = sample_function_model();
   model.functions.push_back(sample_function("unused"));
   model.functions[1].nodes[0].op = "Frobnicate";

@@ -39,7 +39,7 @@ TEST_CASE("tensors count by their dense size, whether in initializers or in attr
   }
 }
 
-TEST_CASE("names are bounded wherever they stand") {
+TEST_CASE("the length of all names is bounded") {
   const std::string text(9, 'n');
   const auto check = [&](const ModelDef& model) {
     CHECK_THAT(findings_of(model, {.name_length = 8}),

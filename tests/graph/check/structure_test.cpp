@@ -112,7 +112,7 @@ TEST_CASE("attributes are known, unique, complete and of their type") {
   CHECK(findings_of(model) == "");
 }
 
-TEST_CASE("all operators that nobody has are named at once") {
+TEST_CASE("all missing operators are named in one error") {
   auto model = sample_model();
   model.opsets.push_back({"my.own", 3});
   model.graph.nodes = {node("Foo", {"x"}, {"a"}), node("Bar", {"a"}, {"b"}, {}, "my.own"),
@@ -130,7 +130,7 @@ TEST_CASE("all operators that nobody has are named at once") {
   expect(model, "operator set 'nobody.imports', which the model does not import");
 }
 
-TEST_CASE("nested graphs see outer names, do not hide them, and not those of their siblings") {
+TEST_CASE("subgraphs see outer names, do not shadow them, and do not see names of siblings") {
   auto model = sample_model();
   graph::GraphDef then_branch;
   then_branch.nodes = {node("Mul", {"x", "w"}, {"inner"})};
@@ -165,7 +165,7 @@ TEST_CASE("nested graphs see outer names, do not hide them, and not those of the
   expect(model, "reads 'inner', which is not defined");
 }
 
-TEST_CASE("up to IR 3 nested graphs list initializers behind their inputs, later not at all") {
+TEST_CASE("up to IR 3 subgraphs list initializers after their inputs, later not at all") {
   auto model = sample_model();
   graph::GraphDef loop;
   loop.inputs = {value("i", {}, DType::int64), value("c", {}, DType::boolean), value("v"),

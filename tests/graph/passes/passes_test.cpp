@@ -8,7 +8,7 @@ namespace {
 
 using namespace graph;  // NOLINT
 
-TEST_CASE("nodes that nothing depends on go, random ones too") {
+TEST_CASE("nodes without readers are removed, random ones too") {
   ToyGraph toy;
   auto& b = toy.builder;
   const Val used = b.node("Plus", {toy.x, toy.x});
@@ -19,7 +19,7 @@ TEST_CASE("nodes that nothing depends on go, random ones too") {
   CHECK_FALSE(toy.run(remove_dead_nodes));
 }
 
-TEST_CASE("captures that a body does not read go with what computes them") {
+TEST_CASE("captures that a subgraph does not read are removed with the nodes that compute them") {
   ToyGraph toy;
   auto& b = toy.builder;
   const Val needed = b.node("Plus", {toy.x, toy.x});
@@ -149,7 +149,7 @@ TEST_CASE("constants of equal bits count as the same input") {
   CHECK(toy.ops() == Ops{"Plus", "Plus", "Minus", "Minus"});
 }
 
-TEST_CASE("nodes that return their input go") {
+TEST_CASE("nodes that return their input are removed") {
   ToyGraph toy;
   auto& b = toy.builder;
   const std::vector<std::int64_t> straight{0, 1};
@@ -179,7 +179,7 @@ TEST_CASE("a view with dynamic dims may not be an identity") {
   }
 }
 
-TEST_CASE("passes stop where they are told to and say what they did") {
+TEST_CASE("passes stop after the requested number and report their changes") {
   ToyGraph toy;
   auto& b = toy.builder;
   b.node("Noise", {toy.x});

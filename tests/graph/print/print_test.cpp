@@ -28,7 +28,7 @@ TEST_CASE("a model prints as one line for each node") {
 )");
 }
 
-TEST_CASE("functions and branches print with what they hold") {
+TEST_CASE("functions and branches are printed with their nodes") {
   auto model = sample_function_model();
   model.functions[0].attributes = {"k"};
   model.functions[0].defaults = {{"l", 0.5F}};

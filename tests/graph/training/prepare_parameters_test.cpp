@@ -20,7 +20,7 @@ TEST_CASE("globs match any text with * and one character with ?") {
   CHECK(matches_glob("a*b*c", "a__b_b__c"));
 }
 
-TEST_CASE("constants stay what they are unless a pattern names them") {
+TEST_CASE("constants are not trained unless a pattern names them") {
   ModelDef model = network();
   weight(model, "scale", {1});
   weight(model, "shift", {1});
@@ -62,7 +62,7 @@ TEST_CASE("the zeros that a recurrent layer starts from are no parameter, other 
   CHECK(choose_parameters(graph, "p", {}).trains("encoder"));
 }
 
-TEST_CASE("what the exporter calls a buffer, or folded from constants alone, is no parameter") {
+TEST_CASE("buffers named by the exporter and folded constants are not parameters") {
   const char* kind = "pkg.torch.export.graph_signature.InputSpec.kind";
   const char* folded = "pkg.onnxscript.optimizer.folded_from";
   const auto trains = [](const char* key, const char* text) {
@@ -82,7 +82,7 @@ TEST_CASE("what the exporter calls a buffer, or folded from constants alone, is 
   CHECK_FALSE(trains(folded, "['add_2', 'arange_2', 'val_14']"));
 }
 
-TEST_CASE("what is folded into zeros is no parameter") {
+TEST_CASE("a constant folded into zeros is not a parameter") {
   ModelDef model = network();
   weight(model, "zeros_like_1", {3});
   model.graph.nodes[5].inputs[2] = "zeros_like_1";
@@ -92,7 +92,7 @@ TEST_CASE("what is folded into zeros is no parameter") {
   CHECK_FALSE(choose_parameters(model.graph, "p", {}).trains("zeros_like_1"));
 }
 
-TEST_CASE("what the exporter calls a parameter is one, of rank 0 too") {
+TEST_CASE("constants that the exporter names as parameters are parameters, including scalars") {
   ModelDef model = network();
   weight(model, "scale", {});
   model.graph.nodes.back().outputs[0] = "softmax";

@@ -93,7 +93,7 @@ TEST_CASE("initialization draws weights by their fan and leaves biases") {
   CHECK_FALSE(kept.training[0].initialization.has_value());
 }
 
-TEST_CASE("names of the model are never taken again") {
+TEST_CASE("new names never collide with names of the model") {
   ModelDef model = network();
   model.graph.nodes[0].outputs[0] = "loss";
   model.graph.nodes[1].inputs[0] = "loss";
@@ -107,7 +107,7 @@ TEST_CASE("names of the model are never taken again") {
   require_single_assignment(model);
 }
 
-TEST_CASE("what cannot be prepared is refused and left as it was") {
+TEST_CASE("a model that cannot be prepared is refused and unchanged") {
   ModelDef model = network();
   PrepareOptions options;
   std::string message;

@@ -90,7 +90,7 @@ TEST_CASE("BatchNormalization without parameters trains where its input does") {
   CHECK_FALSE(keys(frozen.training[0].update_binding).contains("bn.mean"));
 }
 
-TEST_CASE("a BatchNormalization that is used twice goes on from its own statistics") {
+TEST_CASE("a BatchNormalization that is used twice updates its statistics twice") {
   ModelDef model = network();
   GraphDef& graph = model.graph;
   graph.nodes.insert(graph.nodes.begin() + 2,

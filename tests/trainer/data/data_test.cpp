@@ -42,7 +42,7 @@ PortInfo port(const std::string& name, DType dtype, std::vector<std::int64_t> di
 
 }  // namespace
 
-TEST_CASE("an .npy file gives back what was saved") {
+TEST_CASE("an .npy file returns the saved array") {
   Folder folder;
   const auto tensor = Tensor::of<double>({2, 3}, {1, 2, 3, 4, 5, 6.5});
   save_array(folder.path / "a.npy", tensor);
@@ -154,7 +154,7 @@ TEST_CASE("randomly changed arrays are read or refused, nothing else") {
   CHECK(refused > 1000);
 }
 
-TEST_CASE("file names say where an array belongs") {
+TEST_CASE("file names determine the input of an array") {
   Folder folder;
   folder.write("train-images-idx3-ubyte", idx("\x02\x02\x02", "abcdefgh"));
   folder.write("train-labels-idx1-ubyte", idx("\x02", "ab"));

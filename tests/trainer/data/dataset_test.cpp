@@ -114,7 +114,7 @@ TEST_CASE("arrays of different length are no data for one model") {
                     Contains("4 rows") && Contains("5"));
 }
 
-TEST_CASE("a shuffle leaves elements where they are as often as chance says") {
+TEST_CASE("a shuffle leaves elements in place as often as chance predicts") {
   // A uniform permutation of 4 keeps each element in a quarter of all draws.
   std::map<std::vector<std::uint64_t>, int> seen;
   for (std::uint64_t seed = 0; seed < 4800; ++seed) ++seen[shuffled(4, seed, 0)];

@@ -97,7 +97,7 @@ TEST_CASE("a run that is stopped after any step and resumed ends with the same b
   }
 }
 
-TEST_CASE("a finished run that is resumed says so and does nothing") {
+TEST_CASE("resuming a finished run reports that and does nothing") {
   const TemporaryFolder folder;
   TrainerOptions options = short_run();
   options.checkpoint = folder / "run.ckpt";

@@ -86,7 +86,7 @@ TEST_CASE("memory of one node must not overlap") {
   CHECK_THROWS_WITH(verify_plan(s.plan), Catch::Contains("for two things"));
 }
 
-TEST_CASE("a value that was overwritten in place is not read again, a view may be") {
+TEST_CASE("a value that was overwritten in place is not read afterwards, except as a view") {
   Sketch s;
   const ValueId x = s.given();
   const ValueId a = s.at(0);
@@ -128,7 +128,7 @@ TEST_CASE("a variable that is updated in its own memory has had its last reader"
   verify_plan(s.plan, pairs);
 }
 
-TEST_CASE("only nodes that write what the caller gets may come after the commit") {
+TEST_CASE("only nodes that write results of the caller may follow the commit") {
   Sketch s;
   const ValueId x = s.given();
   s.node(plain, {x}, {s.target()});
