@@ -53,7 +53,7 @@ void check_patterns(DType dtype, std::span<const std::byte> bytes) {
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     const auto value = std::to_integer<unsigned>(bytes[i]);
     if (!allowed[value]) {
-      fail(ErrorCode::corrupt, "element ", i, " holds ", value, ", which is no ", dtype);
+      fail(ErrorCode::corrupt, "element ", i, " holds ", value, ", which is not a ", dtype);
     }
   }
 }

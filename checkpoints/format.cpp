@@ -59,7 +59,7 @@ Tensor read_tensor(Source& source, const TensorEntry& entry, const Limits& limit
     if (entry.dtype == 0 || entry.dtype >= dtype_count) {
       fail(ErrorCode::corrupt, "unknown element type ", entry.dtype);
     }
-    if (entry.crc > UINT32_MAX) fail(ErrorCode::corrupt, entry.crc, " is no CRC-32C");
+    if (entry.crc > UINT32_MAX) fail(ErrorCode::corrupt, entry.crc, " is not a CRC-32C");
     return read_elements(source, static_cast<DType>(entry.dtype), shape_of(entry), entry.bytes,
                          static_cast<std::uint32_t>(entry.crc));
   };

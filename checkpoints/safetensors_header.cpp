@@ -131,7 +131,7 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
 
   bool parse_error(std::size_t position, const std::string&,
                    const nlohmann::detail::exception&) override {
-    fail(ErrorCode::corrupt, "header is no JSON at its byte ", position);
+    fail(ErrorCode::corrupt, "header is not JSON at its byte ", position);
   }
 
  private:

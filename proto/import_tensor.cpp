@@ -125,7 +125,7 @@ Tensor from_packed_entries(DType dtype, const Shape& shape,
   const std::int32_t low = is_signed_integer(dtype) ? -128 : 0;
   for (const std::int32_t entry : entries) {
     if (entry < low || entry > 255) {
-      reject("entry ", entry, " of int32_data is no byte of packed ", dtype);
+      reject("entry ", entry, " of int32_data is not a byte of packed ", dtype);
     }
     packed.push_back(static_cast<std::byte>(entry));
   }

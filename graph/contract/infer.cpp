@@ -50,7 +50,8 @@ std::optional<Dims> InferContext::known_dims(std::size_t i) const {
   Dims dims;
   const auto take = [&](auto values) {
     for (const auto value : values) {
-      // Negative elements (-1 in Reshape, ends of Slice) are no dims: only known_ints returns them.
+      // Negative elements (-1 in Reshape, ends of Slice) are not dims: only known_ints returns
+      // them.
       if (value < 0) return false;
       dims.emplace_back(static_cast<std::int64_t>(value));
     }

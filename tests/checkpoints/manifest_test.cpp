@@ -137,7 +137,7 @@ TEST_CASE("a byte that is no boolean is refused") {
   const std::string text = encode_manifest(manifest);
   std::vector<std::byte> tail((64 - (header_size + text.size()) % 64) % 64);
   tail.push_back(two[0]);
-  CHECK_THAT(refusal(file_around(text, tail)), Catch::Contains("which is no bool"));
+  CHECK_THAT(refusal(file_around(text, tail)), Catch::Contains("which is not a bool"));
 }
 
 TEST_CASE("a randomly changed manifest with right hashes is read or refused, nothing else") {

@@ -109,11 +109,11 @@ TEST_CASE("safetensors that break a rule are refused with the reason") {
   header("", "'{'");
   header(" " + one, "'{'");
   header("[]", "'{'");
-  header("{", "no JSON");
-  header(one + "x", "no JSON");
-  header(one + "{}", "no JSON");
-  header(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},})", "no JSON");
-  header("{\"\xff\":{}}", "no JSON");
+  header("{", "not JSON");
+  header(one + "x", "not JSON");
+  header(one + "{}", "not JSON");
+  header(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},})", "not JSON");
+  header("{\"\xff\":{}}", "not JSON");
   header(one.substr(0, one.size() - 1) + "," + one.substr(1), "a duplicate key at key 'a'");
   header(R"({"a":{"dtype":"F32","dtype":"F32","shape":[2],"data_offsets":[0,8]}})",
          "a duplicate key");
@@ -136,7 +136,7 @@ TEST_CASE("safetensors that break a rule are refused with the reason") {
   header(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},)"
          R"("b":{"dtype":"F64","shape":[1],"data_offsets":[0,8]}})",
          "a begin at 4");
-  header(R"({"a":{"dtype":"BOOL","shape":[8],"data_offsets":[0,8]}})", "which is no bool");
+  header(R"({"a":{"dtype":"BOOL","shape":[8],"data_offsets":[0,8]}})", "which is not a bool");
   header(R"({"a":null})", "null");
   header(R"({"a":)" + std::string(100'000, '['), "an array");
 }

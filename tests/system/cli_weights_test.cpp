@@ -111,8 +111,8 @@ TEST_CASE("weights that do not fit are refused, and nothing is written") {
   refuse(good.substr(0, good.size() - 1), "bytes");
   refuse(good + "x", "bytes of elements");
   refuse(file_of("[]", ""), "'{'");
-  refuse(file_of("{\"a\":", ""), "no JSON");
-  refuse(file_of("{\"\xff\":{}}", ""), "no JSON");
+  refuse(file_of("{\"a\":", ""), "not JSON");
+  refuse(file_of("{\"\xff\":{}}", ""), "not JSON");
   refuse(file_of(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})", "12345678"), "'a'");
   refuse(file_of(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", "1234"), "none of");
   refuse(file_of(R"({"a":{"dtype":"F99","shape":[1],"data_offsets":[0,4]}})", "1234"), "'F99'");

@@ -101,7 +101,7 @@ class TableReader {
     const auto value = parse<double>(text);
     if (!value) {
       fail(ErrorCode::corrupt, "line ", line, ", column ", quoted(column), ": ", quoted(text),
-           " is no number");
+           " is not a number");
     }
     return *value;
   }

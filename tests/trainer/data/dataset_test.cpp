@@ -264,7 +264,7 @@ TEST_CASE("a CSV that breaks a rule is refused with its line") {
   };
   refuse("a,b\n1,2\n3\n", "line 3 has 1 fields");
   refuse("a,b\n1,2\n3,4,5\n", "line 3 has 3 fields");
-  refuse("a,b\n\"1\n1\",2\n", "is no number");
+  refuse("a,b\n\"1\n1\",2\n", "is not a number");
   refuse("a,b\nx,2\n", "line 2, column 'a': 'x'");
   refuse("a,b\n1x,2\n", "'1x'");
   refuse("a,b\n1,\n", "the target is missing");
