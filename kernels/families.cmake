@@ -34,31 +34,51 @@ endfunction()
 include(${PROJECT_SOURCE_DIR}/kernels/simd/simd.cmake)
 set(ONDINE_KNOWN_simd simd)
 
+# Broadcasting, strided copies, conversion of dtypes, checks and parameters that families share.
 ondine_family(common KNOWS simd)
+# Arithmetic, comparisons, activations (elementwise.h).
 ondine_family(elementwise KNOWS common)
+# Cast, CastLike, BitCast (cast_rows.h).
 ondine_family(cast KNOWS elementwise)
+# Operators that only move elements: Reshape, Transpose, Concat, Split, Pad, Tile, Expand, ... by
+# common/strided_copy.h; and the makers of constants: Constant, ConstantOfShape, Range, Shape, Size.
 ondine_family(layout KNOWS common)
+# Gather, Scatter, Slice, Compress, OneHot, ... (element_offsets.h).
 ondine_family(indexing KNOWS common)
+# Reduce*, cumulative sums, ArgMax, TopK (reduce.h).
 ondine_family(reduce KNOWS elementwise)
+# Random numbers and Dropout (random_rows.h).
 ondine_family(random KNOWS elementwise)
+# DFT, STFT and windows (fft.h).
 ondine_family(signal KNOWS common)
+# Resize, GridSample, AffineGrid, RoiAlign, MaxRoiPool, NonMaxSuppression, ImageDecoder (codecs/).
 ondine_family(image KNOWS common)
+# Operators on strings, with RE2 (regex.h) and the locales of the system (unicode.h).
 ondine_family(text KNOWS elementwise)
+# ai.onnx.ml (row_model.h).
 ondine_family(ml KNOWS elementwise cast)
+# Sequences and optionals (sequence.h).
 ondine_family(sequence KNOWS common)
+# If, Loop, Scan, SequenceMap (loop.h).
 ondine_family(control KNOWS sequence)
+# Adam, Adagrad, Momentum (optimizer.h).
 ondine_family(optimizer KNOWS common)
+# MatMul, Gemm, Einsum, Det and SGD updates (gemm_primitive.h).
 ondine_family(matmul KNOWS optimizer)
 # Determinants and products of integers; threads are those of the pool.
 target_include_directories(ondine_kernels_matmul SYSTEM PRIVATE
   $<TARGET_PROPERTY:Eigen3::Eigen,INTERFACE_INCLUDE_DIRECTORIES>)
 set_source_files_properties(kernels/matmul/det.cpp kernels/matmul/integer_gemm.cpp PROPERTIES
   COMPILE_DEFINITIONS EIGEN_DONT_PARALLELIZE SKIP_PRECOMPILE_HEADERS ON)
+# Quantization (granularity.h).
 ondine_family(quantize KNOWS matmul)
+# Convolutions (conv_primitive.h).
 ondine_family(conv KNOWS matmul quantize)
 ondine_family(pool KNOWS common)
 ondine_family(norm KNOWS elementwise)
+# Losses (loss.h).
 ondine_family(loss KNOWS norm)
+# Attention (attention_primitive.h).
 ondine_family(attention KNOWS matmul reduce)
 ondine_family(recurrent KNOWS matmul elementwise)
 

@@ -1,4 +1,4 @@
-// Declares every operator of list.inc.
+// Declares every operator of operators.inc.
 #pragma once
 
 #include "graph/contract/op_def.h"

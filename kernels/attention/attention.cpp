@@ -1,6 +1,6 @@
-// attention.cpp — y = softmax(softcap(scale q k^T) + mask) v for each head; of rank 3 the heads lie
-// side by side in the last dim; fewer heads of k and v than of q are shared. Rows that may attend
-// to nothing give 0. Version 24 added nonpad_kv_seqlen, 25 the window sizes. An expansion.
+// attention.cpp — y = softmax(softcap(scale q k^T) + mask) v for each head; with rank 3 the heads
+// are side by side in the last dim; k and v may have fewer heads than q. Rows whose keys are all
+// masked give 0. Version 24 added nonpad_kv_seqlen, 25 the window sizes. An expansion.
 #include <array>
 #include <cmath>
 #include <limits>
@@ -22,28 +22,33 @@ std::int64_t heads(const NodeView& node, const char* name) {
   return count;
 }
 
-// [batch, heads, steps, features] of a Q, K or V.
+// [batch, heads, sequence_length, head_size] of Q, K or V.
 Dims split_dims(const Dims& x, std::int64_t count) {
   if (x[2].known() && x[2].size() % count != 0) {
-    fail(ErrorCode::mismatch, x[2].size(), " features do not divide into ", count, " heads");
+    fail(ErrorCode::mismatch, "hidden size ", x[2].size(), " is not a multiple of ", count,
+         " heads");
   }
   return {x[0], count, x[1], x[2].known() ? Dim(x[2].size() / count) : Dim()};
 }
 
-void infer(InferContext& context) {
-  const DType dtype = context.dtype(q_in);
+void check_attributes(const InferContext& context) {
   if (context.has_input(past_k_in) != context.has_input(past_v_in)) {
-    context.reject("past_key and past_value come together");
+    context.reject("past_key and past_value must be given together");
   }
   if (context.has_input(lengths_in) && context.has_input(past_k_in)) {
     context.reject("nonpad_kv_seqlen and past_key exclude each other");
   }
-  float_attribute(context, "softmax_precision", dtype);
+  float_attribute(context, "softmax_precision", context.dtype(q_in));
   const auto mode = context.attr_int("qk_matmul_output_mode", 0);
   if (mode < 0 || mode > 3) context.reject("qk_matmul_output_mode is ", mode);
   for (const char* name : {"left_window_size", "right_window_size"}) {
     if (context.attr_int(name, -1) < -1) context.reject(std::string_view(name), " is below -1");
   }
+}
+
+void infer(InferContext& context) {
+  const DType dtype = context.dtype(q_in);
+  check_attributes(context);
   std::array<std::optional<Dims>, 3> dims;
   std::size_t rank = 0;
   for (std::size_t i = 0; i < 3; ++i) {
@@ -67,17 +72,17 @@ void infer(InferContext& context) {
   Dims k = *dims[1];
   Dims v = *dims[2];
   unify(unify(q[0], k[0], "batches"), v[0], "batches");
-  unify(q[3], k[3], "features of Q and K");
+  unify(q[3], k[3], "head sizes of Q and K");
   unify(k[1], v[1], "heads of K and V");
-  unify(k[2], v[2], "steps of K and V");
+  unify(k[2], v[2], "sequence lengths of K and V");
   if (q[1].known() && k[1].known() && (k[1].size() == 0 || q[1].size() % k[1].size() != 0)) {
-    context.reject(q[1].size(), " heads of Q do not share ", k[1].size(), " heads of K");
+    context.reject(q[1].size(), " heads of Q are not a multiple of ", k[1].size(), " heads of K");
   }
   const auto extend = [&](Dims& now, std::size_t past, std::string_view what) {
     if (!context.has_input(past)) return;
     const Dims before = dims_of_rank(context, past, 4, what);
     unify(before[1], now[1], "heads of the past");
-    unify(before[3], now[3], "features of the past");
+    unify(before[3], now[3], "head sizes of the past");
     now[2] = add(before[2], now[2]);
   };
   extend(k, past_k_in, "past_key");
@@ -123,20 +128,20 @@ class Expansion {
     const auto mode = context_.attr_int("qk_matmul_output_mode", 0);
     if (cap > 0) scores = unary("Tanh", scores / cap) * cap;
     if (mode == 1) shown = scores;
-    Val dead;
+    Val fully_masked;
     if (bias) {
-      // Rows without a key are kept out of the softmax, whose derivative they would spoil.
-      dead = dead_rows(bias);
+      // Fully masked rows are replaced by 0 before the softmax, whose derivative would be NaN.
+      fully_masked = fully_masked_rows(bias);
       scores = scores + bias;
       if (mode == 2) shown = scores;
-      scores = graph::where(dead, graph::scalar_like(scores, 0), scores);
+      scores = graph::where(fully_masked, graph::scalar_like(scores, 0), scores);
     } else if (mode == 2) {
       shown = scores;
     }
     const DType type = scores.dtype();
     scores = graph::cast(scores, float_attribute(context_, "softmax_precision", type));
     Val weights = graph::cast(graph::softmax(scores, -1), type);
-    if (dead) weights = graph::where(dead, graph::scalar_like(weights, 0), weights);
+    if (fully_masked) weights = graph::where(fully_masked, graph::scalar_like(weights, 0), weights);
     if (mode == 3) shown = weights;
     Val y =
         heads.join(graph::matmul(heads.split(graph::cast(weights, v_.dtype())), heads.keys(v_)));
@@ -154,25 +159,26 @@ class Expansion {
     const Val past_k = context_.x(past_k_in);
     const Val past_v = context_.x(past_v_in);
     if (!past_k) return;
-    past_steps_ = graph::dim_of(past_k, 2);
+    past_length_ = graph::dim_of(past_k, 2);
     const Val ks[] = {past_k, k_};
     const Val vs[] = {past_v, v_};
     k_ = graph::concat(ks, 2);
     v_ = graph::concat(vs, 2);
   }
 
-  // Empty where the scores are wanted or are more than a product, a number and a mask.
+  // By ScaledAttention; empty where the scores are an output or are not of the form scale Q K^T +
+  // mask.
   Val without_scores(const SharedHeads& heads, Val bias) {
     const auto scale = plain_scale();
     if (!scale) return {};
-    Val dead;
+    Val fully_masked;
     if (bias) {
-      // The first key is never ahead, unless there is more than the causal mask.
+      // With the causal mask alone, every query attends to at least the first key.
       const bool only_causal =
           !context_.has_input(mask_in) && !context_.has_input(lengths_in) && !windowed();
       if (!only_causal) {
-        dead = dead_rows(bias);
-        bias = graph::where(dead, graph::scalar_like(bias, 0), bias);
+        fully_masked = fully_masked_rows(bias);
+        bias = graph::where(fully_masked, graph::scalar_like(bias, 0), bias);
       }
       bias = heads.stack_mask(bias);
       if (!bias) return {};
@@ -180,17 +186,17 @@ class Expansion {
     const Val operands[] = {heads.stack(q_), k_, v_, bias};
     const Val y = heads.unstack(b_.nodes("ScaledAttention", std::span(operands).first(bias ? 4 : 3),
                                          {{"scale", *scale}}, 1, ondine_domain)[0]);
-    return dead ? graph::where(dead, graph::scalar_like(y, 0), y) : y;
+    return fully_masked ? graph::where(fully_masked, graph::scalar_like(y, 0), y) : y;
   }
   bool windowed() const {
     return context_.attr_int("left_window_size", -1) >= 0 ||
            context_.attr_int("right_window_size", -1) >= 0;
   }
-  Val dead_rows(Val bias) {
+  Val fully_masked_rows(Val bias) {
     return graph::equal(graph::reduce_max(bias, {-1}, true), infinity(bias));
   }
 
-  // Of an attention without caps and wanted scores, where it is known.
+  // The scale where known, of an attention without softcap whose scores are not an output.
   std::optional<float> plain_scale() const {
     if (context_.attr_float("softcap", 0) > 0 || context_.has_output(3)) return {};
     const DType type = q_.dtype();
@@ -200,13 +206,13 @@ class Expansion {
     }
     if (!k_.ranked() || !v_.ranked()) return {};
     if (context_.has_attr("scale")) return context_.attr_float("scale", 1);
-    const Dim features = q_.dims()[3];
-    if (!features.known() || features.size() == 0) return {};
-    return static_cast<float>(1 / std::sqrt(static_cast<double>(features.size())));
+    const Dim head_size = q_.dims()[3];
+    if (!head_size.known() || head_size.size() == 0) return {};
+    return static_cast<float>(1 / std::sqrt(static_cast<double>(head_size.size())));
   }
 
   Val scaled_scores(const SharedHeads& heads) {
-    // Both factors take the root of the scale, which keeps 16-bit products small.
+    // Both operands are multiplied by the root of the scale, which keeps 16-bit products small.
     Val root;
     if (context_.has_attr("scale")) {
       const double scale = context_.attr_float("scale", 1);
@@ -258,9 +264,9 @@ class Expansion {
     return b_.node("Range", {b_.int64(0), end, b_.int64(1)});
   }
 
-  // Of the first query among the keys: a scalar, or one for each sample.
+  // The position of the first query among the keys: a scalar, or one per sample.
   Val offset(Val lengths) {
-    if (past_steps_) return past_steps_;
+    if (past_length_) return past_length_;
     if (lengths) return graph::unsqueeze(lengths - graph::dim_of(q_, 2), {1, 2, 3});
     return b_.int64(0);
   }
@@ -270,7 +276,7 @@ class Expansion {
     if (!given) return {};
     const bool allowed = given.dtype() == DType::boolean;
     if (!allowed) given = graph::cast(given, q_.dtype());
-    // Keys that the mask does not reach are not attended to.
+    // Keys beyond the end of the mask are masked.
     const bool complete = given.ranked() && given.dims().back().same(k_.dims()[2]);
     if (!complete) {
       if (!given.ranked()) fail(ErrorCode::unsupported, "attn_mask needs a known rank");
@@ -284,7 +290,7 @@ class Expansion {
 
   ExpandContext& context_;
   Builder& b_;
-  Val q_, k_, v_, past_steps_;
+  Val q_, k_, v_, past_length_;
   bool flat_ = false;
 };
 

@@ -1,6 +1,10 @@
-// Attention of heads, by tiles of queries: no matrix of all scores is ever kept. float and double:
-// the primitive of ScaledAttention and its gradient, into which Attention and FlexAttention are
-// fused. One implementation, "tiled": matrix products and softmax rows of the scores of a tile.
+// Attention: Attention and FlexAttention, which are fused into ScaledAttention (ai.ondine),
+// LinearAttention with LinearRecurrence, and RotaryEmbedding. This header: the primitive of
+// ScaledAttention and its gradient, in float and double, by tiles of queries, so that no matrix of
+// all scores is kept.
+//
+// Implementation:
+//   tiled   matrix products and softmax rows of the scores of one tile
 #pragma once
 
 #include <array>
@@ -60,7 +64,7 @@ class AttentionPrimitive {
   // Y = softmax(S) V
   void run(ThreadPool& pool, const AttentionScores<T>& scores, const AttentionOperands<T>& operands,
            T* y, void* workspace) const;
-  // From dy; the scores are recomputed.
+  // The gradients from dy; scores are recomputed.
   void run_gradient(ThreadPool& pool, const AttentionScores<T>& scores,
                     const AttentionOperands<T>& operands, const T* dy,
                     const AttentionGradients<T>& gradients, void* workspace) const;
@@ -82,7 +86,7 @@ class AttentionPrimitive {
   const TileProducts& products_of(const Tile& tile) const {
     return (*products_)[tile.rows == tile_rows_ ? 0 : 1];
   }
-  // Where a thread works: two tiles of scores and memory for its products.
+  // Scratch memory of a thread: two tiles of scores, then that of its products.
   T* scores_at(std::byte* at) const { return reinterpret_cast<T*>(at); }
   T* derivatives_at(std::byte* at) const { return reinterpret_cast<T*>(at + tile_bytes_); }
   Workspace products_at(std::byte* at) const { return {at + 2 * tile_bytes_, product_bytes_}; }

@@ -1,6 +1,6 @@
 // flex_attention.cpp — ai.onnx.preview FlexAttention: y = prob_mod(softmax(score_mod(scale q k^T)))
 // v for each head, in softmax_precision; the modifiers are graphs of one input and one output of
-// the same type. Heads of q share those of k and v. An expansion with the graphs written out.
+// the same type. k and v may have fewer heads than q. An expansion with the graphs inlined.
 #include "kernels/attention/grouped_heads.h"
 #include "kernels/common/dtype_attribute.h"
 #include "kernels/common/infer_checks.h"
@@ -28,14 +28,14 @@ void infer(InferContext& context) {
   const Dims k = dims_of_rank(context, 1, 4, "K");
   const Dims v = dims_of_rank(context, 2, 4, "V");
   const Dim batch = unify(unify(q[0], k[0], "batches"), v[0], "batches");
-  unify(q[3], k[3], "features of Q and K");
-  const Dim steps = unify(k[2], v[2], "steps of K and V");
+  unify(q[3], k[3], "head sizes of Q and K");
+  const Dim keys = unify(k[2], v[2], "sequence lengths of K and V");
   const Dim heads = unify(k[1], v[1], "heads of K and V");
   if (q[1].known() && heads.known() && (heads.size() == 0 || q[1].size() % heads.size() != 0)) {
-    context.reject(q[1].size(), " heads of Q do not share ", heads.size(), " heads of K");
+    context.reject(q[1].size(), " heads of Q are not a multiple of ", heads.size(), " heads of K");
   }
   const Type scores =
-      Type::tensor(precision(context, context.dtype(0)), Dims{batch, q[1], q[2], steps});
+      Type::tensor(precision(context, context.dtype(0)), Dims{batch, q[1], q[2], keys});
   for (const char* name : {"score_mod", "prob_mod"}) {
     if (modifier(context, name) == nullptr) continue;
     const auto types = context.infer_subgraph(context.subgraph_index(name), {&scores, 1});
@@ -51,17 +51,17 @@ void infer(InferContext& context) {
 std::vector<Val> expand(ExpandContext& context) {
   Builder& b = context.builder();
   const DType dtype = context.x(0).dtype();
-  const DType wide = precision(context, dtype);
-  const Val q = graph::cast(context.x(0), wide);
-  const Val k = graph::cast(context.x(1), wide);
-  const Val v = graph::cast(context.x(2), wide);
+  const DType compute = precision(context, dtype);
+  const Val q = graph::cast(context.x(0), compute);
+  const Val k = graph::cast(context.x(1), compute);
+  const Val v = graph::cast(context.x(2), compute);
   const SharedHeads heads(q, k);
   Val scores = heads.join(b.node("MatMulT", {heads.split(q), heads.keys(k)},
                                  {{"transB", std::int64_t{1}}}, ondine_domain));
   if (context.has_attr("scale")) {
     scores = scores * double{context.attr_float("scale", 1)};
   } else {
-    scores = scores * graph::pow(graph::cast(graph::dim_of(q, 3), wide), -0.5);
+    scores = scores * graph::pow(graph::cast(graph::dim_of(q, 3), compute), -0.5);
   }
   const auto modify = [&](Val x, std::string_view name) {
     const Subgraph* body = modifier(context, name);

@@ -1,13 +1,13 @@
-// Heads of attention: side by side in the last axis or an axis of their own, and attention in which
-// several heads of the queries share one of the keys and values.
+// Grouped-query attention, in which several query heads share a head of keys and values, and the
+// split of the last axis into heads.
 #pragma once
 
 #include "graph/contract/builder.h"
 
 namespace ondine::kernels {
 
-// Query head h of [batch, heads, steps, features] uses key head h / (query heads / key heads). The
-// products are made with one more axis, so that keys are not copied.
+// Query head h of [batch, heads, sequence_length, head_size] uses key head h / (query heads / key
+// heads). Products have one more axis, so that keys are not copied.
 class SharedHeads {
  public:
   SharedHeads(graph::Val q, graph::Val k);
@@ -19,11 +19,11 @@ class SharedHeads {
   graph::Val keys(graph::Val x) const;
 
   // [batch, q heads, a, b] -> [batch, k heads, group a, b], and back: the queries that share keys
-  // under one another.
+  // are rows of one matrix.
   graph::Val stack(graph::Val x) const;
   graph::Val unstack(graph::Val x) const;
   // A mask that broadcasts to [batch, q heads, a, b], stacked. Empty where its heads or rows are
-  // not known, or heads of their own share a row.
+  // unknown, or where it has several heads but one row.
   graph::Val stack_mask(graph::Val mask) const;
 
  private:
@@ -33,7 +33,8 @@ class SharedHeads {
   graph::Val q_heads_, k_heads_;
 };
 
-// [batch, steps, heads features] -> [batch, steps, heads, features], and back. Extents may be 0.
+// [batch, sequence_length, heads head_size] -> [batch, sequence_length, heads, head_size], and
+// back. Dims may be 0.
 graph::Val split_heads(graph::Val x, std::int64_t heads);
 graph::Val join_heads(graph::Val x);
 

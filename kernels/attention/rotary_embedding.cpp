@@ -1,6 +1,6 @@
-// rotary_embedding.cpp — pairs (a, b) of the first rotary_embedding_dim features of each head turn
-// by an angle of their position: (a cos - b sin, a sin + b cos). Pairs are the two halves, or
-// neighbours with `interleaved`. An expansion.
+// rotary_embedding.cpp — rotates pairs (a, b) of the first rotary_embedding_dim elements of each
+// head by an angle that depends on the position: (a cos - b sin, a sin + b cos). The elements of a
+// pair come from the two halves, or are adjacent with `interleaved`. An expansion.
 #include "kernels/attention/grouped_heads.h"
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
@@ -16,10 +16,10 @@ void infer(InferContext& context) {
   }
   const std::int64_t heads = context.attr_int("num_heads", 0);
   if (x.ranked() && x.rank() == 3) {
-    if (heads < 1) context.reject("num_heads is ", heads, ", an X of rank 3 needs 1 or more");
-    const Dim features = (*x.dims)[2];
-    if (features.known() && features.size() % heads != 0) {
-      context.reject(features.size(), " features do not divide into ", heads, " heads");
+    if (heads < 1) context.reject("num_heads is ", heads, ", needed: 1 or more for X of rank 3");
+    const Dim hidden = (*x.dims)[2];
+    if (hidden.known() && hidden.size() % heads != 0) {
+      context.reject("hidden size ", hidden.size(), " is not a multiple of ", heads, " heads");
     }
   }
   const std::int64_t part = context.attr_int("rotary_embedding_dim", 0);
@@ -35,7 +35,7 @@ std::vector<Val> expand(ExpandContext& context) {
   Val x = context.x(0);
   if (!x.ranked()) fail(ErrorCode::unsupported, "RotaryEmbedding needs a known rank");
   const bool flat = x.rank() == 3;
-  // [batch, steps, heads, features]
+  // [batch, sequence_length, heads, head_size]
   x = flat ? split_heads(x, context.attr_int("num_heads", 0)) : graph::transpose(x, {0, 2, 1, 3});
   const auto angle = [&](std::size_t i) {
     Val cache = context.x(i);
@@ -45,34 +45,34 @@ std::vector<Val> expand(ExpandContext& context) {
   const Val cos = angle(1);
   const Val sin = angle(2);
   const std::int64_t part = context.attr_int("rotary_embedding_dim", 0);
-  const Val turning = part > 0 ? graph::slice(x, 0, part, 3) : x;
+  const Val pairs_of_x = part > 0 ? graph::slice(x, 0, part, 3) : x;
   Val first, second;
   const bool interleaved = context.attr_int("interleaved", 0) != 0;
   if (interleaved) {
-    first = graph::slice(turning, 0, INT64_MAX, 3, 2);
-    second = graph::slice(turning, 1, INT64_MAX, 3, 2);
+    first = graph::slice(pairs_of_x, 0, INT64_MAX, 3, 2);
+    second = graph::slice(pairs_of_x, 1, INT64_MAX, 3, 2);
   } else {
-    const auto halves = b.nodes("Split", {&turning, 1},
+    const auto halves = b.nodes("Split", {&pairs_of_x, 1},
                                 {{"axis", std::int64_t{3}}, {"num_outputs", std::int64_t{2}}}, 2);
     first = halves[0];
     second = halves[1];
   }
   const Val real = cos * first - sin * second;
   const Val imaginary = sin * first + cos * second;
-  Val turned;
+  Val rotated;
   if (interleaved) {
     const Val pairs[] = {graph::unsqueeze(real, {4}), graph::unsqueeze(imaginary, {4})};
-    turned = graph::reshape_like(graph::concat(pairs, 4), turning);
+    rotated = graph::reshape_like(graph::concat(pairs, 4), pairs_of_x);
   } else {
     const Val halves[] = {real, imaginary};
-    turned = graph::concat(halves, 3);
+    rotated = graph::concat(halves, 3);
   }
   if (part > 0) {
-    const Val both[] = {turned, graph::slice(x, part, INT64_MAX, 3)};
-    turned = graph::concat(both, 3);
+    const Val both[] = {rotated, graph::slice(x, part, INT64_MAX, 3)};
+    rotated = graph::concat(both, 3);
   }
-  return {flat ? graph::reshape_like(turned, context.x(0))
-               : graph::transpose(turned, {0, 2, 1, 3})};
+  return {flat ? graph::reshape_like(rotated, context.x(0))
+               : graph::transpose(rotated, {0, 2, 1, 3})};
 }
 
 }  // namespace

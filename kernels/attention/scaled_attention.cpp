@@ -1,10 +1,12 @@
 // scaled_attention.cpp — y = softmax(scale q k^T + mask) v over the last two dims (ai.ondine); the
 // dims before them are the same for q, k and v, the mask broadcasts to the scores. transK: k is
-// stored by features. Attributes scale (1), transK (0).
-// ScaledAttentionGrad (dy, q, k, v, mask?) -> dq, dk, dv makes the scores once more, tile by tile:
-// P = softmax(S);  dv = P^T dy;  dS = P (dy v^T - sum P dy v^T);  dq = scale dS k, dk = scale dS^T
-// q. Neither keeps a matrix of scores.
+// stored transposed, head_size x keys. Attributes scale (1), transK (0).
+// ScaledAttentionGrad (dy, q, k, v, mask?) -> dq, dk, dv recomputes the scores tile by tile:
+//   P = softmax(S);  dv = P^T dy;  dS = P (dy v^T - sum P dy v^T)
+//   dq = scale dS k;  dk = scale dS^T q
+// Neither keeps a matrix of all scores.
 #include "kernels/attention/attention_primitive.h"
+#include "kernels/common/broadcast.h"
 #include "kernels/common/compute_type.h"
 #include "kernels/common/expansion.h"
 #include "kernels/common/infer_checks.h"
@@ -15,7 +17,7 @@ namespace {
 
 bool stores_transposed_keys(const NodeView& node) { return node.attr_int("transK", 0) != 0; }
 
-// Checks q, k, v and the mask, the first of them at `at`; the dims of y.
+// Checks q, k, v and the mask, which are the inputs from `at` on, and returns the dims of y.
 Dims check(InferContext& context, std::size_t at) {
   require_same_dtype(context, {at, at + 1, at + 2, at + 3});
   Dims q = context.dims(at);
@@ -69,14 +71,14 @@ void infer_grad(InferContext& context) {
 }
 
 // Shape and mask of a node whose q, k, v and mask begin at `at`.
-struct AttentionInput {
+struct AttentionCall {
   math::AttentionShape shape;
   double scale;
   std::vector<std::int64_t> offsets;  // of the mask of each head
   std::int64_t mask_row = 0;
   std::int64_t mask_keys = 0;
 
-  AttentionInput(const BindContext& context, std::size_t at) {
+  AttentionCall(const BindContext& context, std::size_t at) {
     const Shape q = context.shape(at);
     const Shape v = context.shape(at + 2);
     const std::size_t n = q.rank();
@@ -87,28 +89,16 @@ struct AttentionInput {
              .v_head_size = v[n - 1],
              .key_rows = !stores_transposed_keys(context)};
     scale = double{context.attr_float("scale", 1)};
-    if (context.has_input(at + 3)) locate_mask(q, context.shape(at + 3));
+    if (context.has_input(at + 3)) locate_mask(context.shape(at + 3), q.span().first(n - 2));
   }
 
-  void locate_mask(const Shape& q, const Shape& mask) {
-    const auto dim = [&](std::size_t back) {
-      return back < mask.rank() ? mask[mask.rank() - 1 - back] : 1;
-    };
-    mask_keys = dim(0);
-    // A mask of one key is repeated.
-    const std::int64_t row = shape.keys;
-    mask_row = dim(1) == 1 ? 0 : row;
-    offsets.resize(static_cast<std::size_t>(shape.count));
-    for (std::size_t i = 0; i < offsets.size(); ++i) {
-      auto rest = static_cast<std::int64_t>(i);
-      std::int64_t stride = dim(1) * row;
-      for (std::size_t back = 2; back < q.rank(); ++back) {
-        const std::int64_t whole = q[q.rank() - 1 - back];
-        if (dim(back) != 1) offsets[i] += rest % whole * stride;
-        rest /= whole;
-        stride *= dim(back);
-      }
-    }
+  void locate_mask(const Shape& mask, std::span<const std::int64_t> heads) {
+    const std::size_t n = mask.rank();
+    mask_keys = n > 0 ? mask[n - 1] : 1;
+    const std::int64_t rows = n > 1 ? mask[n - 2] : 1;
+    mask_row = rows == 1 ? 0 : shape.keys;
+    // A mask of one key is repeated for all keys.
+    offsets = broadcast_offsets(mask.span().first(n > 2 ? n - 2 : 0), heads, rows * shape.keys);
   }
   bool repeats() const { return mask_keys != shape.keys; }
 };
@@ -118,9 +108,9 @@ template <class C>
 class MaskIn {
  public:
   MaskIn(const BindContext& context, Scratch& scratch, std::size_t index,
-         const AttentionInput& input)
-      : source_(context, scratch, index), keys_(input.shape.keys) {
-    if (!source_ || !input.repeats()) return;
+         const AttentionCall& layout)
+      : source_(context, scratch, index), keys_(layout.shape.keys) {
+    if (!source_ || !layout.repeats()) return;
     rows_ = context.shape(index).size();
     offset_ = scratch.add<C>(checked_mul(rows_, keys_));
   }
@@ -139,24 +129,24 @@ class MaskIn {
 };
 
 template <class C>
-math::AttentionScores<C> scores_of(const AttentionInput& input, const C* mask) {
-  return {static_cast<C>(input.scale), mask, input.offsets.data(), input.mask_row};
+math::AttentionScores<C> scores_of(const AttentionCall& layout, const C* mask) {
+  return {static_cast<C>(layout.scale), mask, layout.offsets.data(), layout.mask_row};
 }
 
 Kernel bind(BindContext& context) {
   return visit_compute(context.dtype(0), [&]<class C>() -> Kernel {
-    AttentionInput input(context, 0);
+    AttentionCall layout(context, 0);
     Scratch scratch;
     const ComputeIn<C> q(context, scratch, 0), k(context, scratch, 1), v(context, scratch, 2);
-    const MaskIn<C> mask(context, scratch, 3, input);
+    const MaskIn<C> mask(context, scratch, 3, layout);
     const ComputeOut<C> y(context, scratch, 0,
-                          input.shape.count * input.shape.queries * input.shape.v_head_size);
-    const math::AttentionPrimitive<C> attention(input.shape, context.threads());
+                          layout.shape.count * layout.shape.queries * layout.shape.v_head_size);
+    const math::AttentionPrimitive<C> attention(layout.shape, context.threads());
     const std::size_t work = scratch.add_bytes(attention.workspace());
     context.set_implementation(attention.name(), attention.isa());
     scratch.request(context);
-    return [=, input = std::move(input)](KernelContext& call) {
-      attention.run(call.pool(), scores_of<C>(input, mask(call)), {q(call), k(call), v(call)},
+    return [=, layout = std::move(layout)](KernelContext& call) {
+      attention.run(call.pool(), scores_of<C>(layout, mask(call)), {q(call), k(call), v(call)},
                     y.data(call), Scratch::at<std::byte>(call, work));
       y.store(call);
     };
@@ -165,21 +155,21 @@ Kernel bind(BindContext& context) {
 
 Kernel bind_grad(BindContext& context) {
   return visit_compute(context.dtype(0), [&]<class C>() -> Kernel {
-    AttentionInput input(context, 1);
+    AttentionCall layout(context, 1);
     Scratch scratch;
     const ComputeIn<C> dy(context, scratch, 0), q(context, scratch, 1), k(context, scratch, 2),
         v(context, scratch, 3);
-    const MaskIn<C> mask(context, scratch, 4, input);
+    const MaskIn<C> mask(context, scratch, 4, layout);
     const ComputeOut<C> dq(context, scratch, 0, context.shape(1).size());
     const ComputeOut<C> dk(context, scratch, 1, context.shape(2).size());
     const ComputeOut<C> dv(context, scratch, 2, context.shape(3).size());
-    const math::AttentionPrimitive<C> attention(input.shape, context.threads());
+    const math::AttentionPrimitive<C> attention(layout.shape, context.threads());
     const std::size_t work = scratch.add_bytes(attention.workspace());
     context.set_implementation(attention.name(), attention.isa());
     scratch.request(context);
-    return [=, input = std::move(input)](KernelContext& call) {
+    return [=, layout = std::move(layout)](KernelContext& call) {
       attention.run_gradient(
-          call.pool(), scores_of<C>(input, mask(call)), {q(call), k(call), v(call)}, dy(call),
+          call.pool(), scores_of<C>(layout, mask(call)), {q(call), k(call), v(call)}, dy(call),
           {dq.data(call), dk.data(call), dv.data(call)}, Scratch::at<std::byte>(call, work));
       dq.store(call);
       dk.store(call);

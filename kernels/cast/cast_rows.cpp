@@ -38,20 +38,20 @@ T low_bits(std::uint64_t x) {
   return {static_cast<std::uint8_t>(bits)};
 }
 
-template <class To, class Wide>
-To write(Wide x, bool saturating, RoundMode round) {
+template <class To, class Read>
+To write(Read x, bool saturating, RoundMode round) {
   if constexpr (std::is_same_v<To, float> || std::is_same_v<To, double>) {
     return static_cast<To>(x);
   } else if constexpr (std::is_same_v<To, bool>) {
     return x != 0;
   } else if constexpr (std::integral<To>) {
-    if constexpr (std::floating_point<Wide>)
+    if constexpr (std::floating_point<Read>)
       return saturate<To>(x);
     else
       return static_cast<To>(x);
   } else if constexpr (is_integer_format<To>) {
     constexpr int bits = std::is_same_v<To, int4> || std::is_same_v<To, uint4> ? 4 : 2;
-    if constexpr (std::floating_point<Wide>) {
+    if constexpr (std::floating_point<Read>) {
       return low_bits<To, bits>(static_cast<std::uint64_t>(saturate<std::int64_t>(x)));
     } else {
       return low_bits<To, bits>(static_cast<std::uint64_t>(x));
@@ -70,22 +70,22 @@ To write(Wide x, bool saturating, RoundMode round) {
 }
 
 // params.a: whether to saturate; params.b: the RoundMode, or for text the dtype that was read.
-template <class To, class Wide>
+template <class To, class Read>
 void write_row(const Row& row) {
-  const Wide* x = row.in<Wide>(0);
+  const Read* x = row.in<Read>(0);
   To* y = row.out<To>();
   const bool saturating = row.params.a != 0;
   const auto code = static_cast<std::uint8_t>(row.params.b);
   for (std::int64_t i = 0; i < row.n; ++i) {
-    if constexpr (std::is_same_v<To, Wide>) {
+    if constexpr (std::is_same_v<To, Read>) {
       y[i] = x[i];
     } else if constexpr (std::is_same_v<To, std::string>) {
-      if constexpr (std::floating_point<Wide>) {
+      if constexpr (std::floating_point<Read>) {
         y[i] = format_number(x[i], static_cast<DType>(code));
       } else {
         y[i] = std::to_string(x[i]);
       }
-    } else if constexpr (std::is_same_v<Wide, std::string>) {
+    } else if constexpr (std::is_same_v<Read, std::string>) {
       y[i] = std::visit(
           [&](auto number) { return write<To>(number, saturating, static_cast<RoundMode>(code)); },
           parse_number(x[i]));
@@ -95,11 +95,11 @@ void write_row(const Row& row) {
   }
 }
 
-template <class Wide>
+template <class Read>
 struct Writers {
   template <class To>
   static RowFunction make() {
-    return &write_row<To, Wide>;
+    return &write_row<To, Read>;
   }
 };
 

@@ -1,5 +1,5 @@
-// Rows of any dtype to rows of any other: read as double, int64 or uint64, or as text, then
-// written.
+// Cast, CastLike and BitCast. This header: rows of any dtype to rows of any other: read as double,
+// int64, uint64 or text, then converted and written. number_text.h: numbers as text.
 #pragma once
 
 #include "core/float_formats.h"

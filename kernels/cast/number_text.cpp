@@ -33,7 +33,7 @@ double out_of_range(std::string_view text) {
 
 // Digits enough that the value is read back as the same one of a narrow format.
 std::size_t shortest(char* first, char* last, double value, DType format) {
-  const ConvertRow widen = row_to_float(format);
+  const ConvertRow to_float = row_to_float(format);
   for (int digits = 1; digits < 9; ++digits) {
     const auto end = std::to_chars(first, last, value, std::chars_format::scientific, digits).ptr;
     double back = 0;
@@ -43,7 +43,7 @@ std::size_t shortest(char* first, char* last, double value, DType format) {
     float read = 0;
     const auto nearest = static_cast<float>(back);
     row_from_float(format)(stored.data(), &nearest, 1);
-    widen(&read, stored.data(), 1);
+    to_float(&read, stored.data(), 1);
     if (static_cast<double>(read) == value) {
       double rounded = back;
       const bool plain = std::fabs(value) >= 1e-5 && std::fabs(value) < 1e16;
@@ -83,7 +83,7 @@ ParsedNumber parse_number(std::string_view text) {
   double real = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), real);
   if (end != text.data() + text.size() || error == std::errc::invalid_argument) {
-    fail(ErrorCode::mismatch, "string ", quoted(whole), " is no number");
+    fail(ErrorCode::mismatch, "string ", quoted(whole), " is not a number");
   }
   return error == std::errc::result_out_of_range ? out_of_range(text) : real;
 }

@@ -5,7 +5,8 @@
 
 namespace ondine::kernels {
 
-// The single element of an axis input, normalized. Error(mismatch) when it has not one element.
+// The single element of an axis input, normalized. Error(mismatch) unless it has exactly one
+// element.
 std::size_t axis_from(std::span<const std::int64_t> values, std::size_t rank);
 
 // y has the type of x; the axis is checked where it is known.

@@ -7,40 +7,40 @@ namespace ondine::kernels {
 Broadcast::Broadcast(const Shape& out, std::span<const Shape> operands)
     : operands_(operands.size()), size_(out.size()) {
   // From the last axis to the first; axes[k] is the k-th collapsed axis from the inside.
-  std::array<std::int64_t, Shape::max_rank> extents{};
+  std::array<std::int64_t, Shape::max_rank> sizes{};
   std::array<Offsets, Shape::max_rank> strides{};
   std::size_t axes = 0;
   Offsets next{1, 1, 1};  // elements of each operand below the present axis
   for (std::size_t k = 0; k < out.rank(); ++k) {
-    const std::int64_t extent = out[out.rank() - 1 - k];
+    const std::int64_t size = out[out.rank() - 1 - k];
     Offsets stride{};
     for (std::size_t i = 0; i < operands.size(); ++i) {
       const Shape& shape = operands[i];
       const std::int64_t have = k < shape.rank() ? shape[shape.rank() - 1 - k] : 1;
-      if (have != extent && have != 1) {
+      if (have != size && have != 1) {
         fail(ErrorCode::mismatch, "shape ", shape, " does not broadcast to ", out);
       }
       stride[i] = have == 1 ? 0 : next[i];
       next[i] *= have;
     }
-    if (extent == 1) continue;
+    if (size == 1) continue;
     bool joins = axes > 0;
     for (std::size_t i = 0; joins && i < operands.size(); ++i) {
-      joins = stride[i] == strides[axes - 1][i] * extents[axes - 1];
+      joins = stride[i] == strides[axes - 1][i] * sizes[axes - 1];
     }
     if (joins) {
-      extents[axes - 1] *= extent;
+      sizes[axes - 1] *= size;
     } else {
-      extents[axes] = extent;
+      sizes[axes] = size;
       strides[axes++] = stride;
     }
   }
   if (axes == 0) return;
-  inner_ = extents[0];
+  inner_ = sizes[0];
   for (std::size_t i = 0; i < operands.size(); ++i) repeated_[i] = strides[0][i] == 0;
   for (std::size_t k = axes; k-- > 1;) {
     strides_[outer_.rank()] = strides[k];
-    outer_.push_back(extents[k]);
+    outer_.push_back(sizes[k]);
   }
 }
 
@@ -62,6 +62,24 @@ void Broadcast::advance(Cursor& cursor) const noexcept {
     if (!carry) return;
     cursor.at[k] = 0;
   }
+}
+
+std::vector<std::int64_t> broadcast_offsets(std::span<const std::int64_t> own,
+                                            std::span<const std::int64_t> whole,
+                                            std::int64_t block) {
+  std::vector<std::int64_t> result(static_cast<std::size_t>(Shape(whole).size()));
+  for (std::size_t at = 0; at < result.size(); ++at) {
+    auto rest = static_cast<std::int64_t>(at);
+    std::int64_t stride = block;
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      const std::int64_t dim = whole[whole.size() - 1 - i];
+      const std::int64_t own_dim = own[own.size() - 1 - i];
+      if (own_dim != 1) result[at] += rest % dim * stride;
+      rest /= dim;
+      stride *= own_dim;
+    }
+  }
+  return result;
 }
 
 }  // namespace ondine::kernels

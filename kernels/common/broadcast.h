@@ -1,17 +1,18 @@
-// Operands laid over an output of a larger shape.
+// Operands broadcast to the shape of an output.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include <ondine/shape.h>
 
 namespace ondine::kernels {
 
-// Extents of 1 are dropped and axes that all operands walk alike are joined, so equal shapes and
-// scalars become one run. The innermost stride of an operand is 1, or 0 where it is repeated.
+// Dims of 1 are dropped and axes that are contiguous in all operands are merged, so equal shapes
+// and scalars become one run. The innermost stride of an operand is 1, or 0 where it is repeated.
 class Broadcast {
  public:
   static constexpr std::size_t max_operands = 3;
@@ -21,7 +22,7 @@ class Broadcast {
   Broadcast(const Shape& out, std::span<const Shape> operands);
 
   std::int64_t size() const noexcept { return size_; }
-  // The operand gives one element for a whole run.
+  // Whether the operand has one element for a whole run.
   bool repeated(std::size_t operand) const noexcept { return repeated_[operand]; }
 
   // Calls body(y, n, x) for the runs of [first, last): output elements y .. y + n, operand i from
@@ -55,5 +56,11 @@ class Broadcast {
   Shape outer_;  // collapsed, without the innermost axis
   std::array<Offsets, Shape::max_rank> strides_{};
 };
+
+// For each index of `whole`, in row-major order: the offset of the block of `block` elements that
+// an operand with dims `own`, which broadcast to `whole`, has there.
+std::vector<std::int64_t> broadcast_offsets(std::span<const std::int64_t> own,
+                                            std::span<const std::int64_t> whole,
+                                            std::int64_t block);
 
 }  // namespace ondine::kernels

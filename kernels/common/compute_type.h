@@ -47,12 +47,12 @@ class ComputeIn {
   const C* operator()(graph::KernelContext& call) const {
     if (!present_) return nullptr;
     if (row_ == nullptr) return call.in<C>(index_);
-    C* wide = Scratch::at<C>(call, offset_);
+    C* converted = Scratch::at<C>(call, offset_);
     const auto* from = call.in<std::byte>(index_);
     call.pool().for_chunks(count_, convert_grain, [&](std::int64_t first, std::int64_t last) {
-      row_(wide + first, from + first * size_, last - first);
+      row_(converted + first, from + first * size_, last - first);
     });
-    return wide;
+    return converted;
   }
 
  private:
@@ -64,11 +64,11 @@ class ComputeIn {
   std::size_t offset_ = 0;
 };
 
-// Memory of C for an output of any float dtype: data, write there, then store.
+// An output of any float dtype, computed in C: write to data(), then call store().
 template <class C>
 class ComputeOut {
  public:
-  // With `always` there is memory even when the output is not wanted; `count` elements.
+  // With `always` there is memory even for an omitted output; `count` elements.
   ComputeOut(const graph::BindContext& context, Scratch& scratch, std::size_t index,
              std::int64_t count, bool always = false)
       : index_(index), count_(count) {
@@ -88,10 +88,10 @@ class ComputeOut {
   }
   void store(graph::KernelContext& call) const {
     if (row_ == nullptr) return;
-    const C* wide = Scratch::at<C>(call, offset_);
+    const C* converted = Scratch::at<C>(call, offset_);
     auto* to = call.out<std::byte>(index_);
     call.pool().for_chunks(count_, convert_grain, [&](std::int64_t first, std::int64_t last) {
-      row_(to + first * size_, wide + first, last - first);
+      row_(to + first * size_, converted + first, last - first);
     });
   }
 

@@ -6,7 +6,7 @@ using namespace ondine::graph;  // NOLINT
 
 namespace {
 
-// Shapes have few extents; longer vectors are data.
+// Shapes have few dims; longer vectors are data.
 bool is_shape_like(const InferContext& context, std::size_t i) {
   const DType dtype = context.dtype(i);
   if ((dtype != DType::int64 && dtype != DType::int32) || !context.ranked(i)) return false;

@@ -1,4 +1,4 @@
-// Integer vectors whose elements are known while a graph is typed: the arithmetic of shapes.
+// Integer vectors whose elements are known during type inference: the arithmetic of shapes.
 #pragma once
 
 #include "graph/contract/infer.h"

@@ -1,4 +1,4 @@
-// Elements <-> the type that arithmetic is done in.
+// Conversion of single elements to and from the type in which arithmetic is done.
 #pragma once
 
 #include "core/float_formats.h"

@@ -2,9 +2,9 @@
 
 namespace ondine::kernels {
 
-void bad_index(std::int64_t index, std::int64_t extent) {
-  fail(ErrorCode::mismatch, "index ", index, " is outside [", -extent, ", ", extent - 1,
-       "] for an axis of extent ", extent);
+void bad_index(std::int64_t index, std::int64_t size) {
+  fail(ErrorCode::mismatch, "index ", index, " is outside [", -size, ", ", size - 1,
+       "] for an axis of size ", size);
 }
 
 IndexInput::IndexInput(graph::BindContext& context, std::size_t input, std::size_t offset)
@@ -18,12 +18,12 @@ IndexInput::IndexInput(graph::BindContext& context, std::size_t input, std::size
   context.request_workspace(offset + static_cast<std::size_t>(count_) * sizeof(std::int64_t));
 }
 
-const std::int64_t* IndexInput::read(graph::KernelContext& call, std::int64_t extent) const {
+const std::int64_t* IndexInput::read(graph::KernelContext& call, std::int64_t size) const {
   auto* out = reinterpret_cast<std::int64_t*>(call.workspace<std::byte>() + offset_);
   visit(dtype_, Types<std::int32_t, std::int64_t>{}, [&]<class I>() {
     const I* in = call.in<I>(input_);
     call.pool().for_chunks(count_, 16384, [&](std::int64_t first, std::int64_t last) {
-      for (auto i = first; i < last; ++i) out[i] = checked_index(in[i], extent);
+      for (auto i = first; i < last; ++i) out[i] = checked_index(in[i], size);
     });
   });
   return out;

@@ -6,11 +6,11 @@
 namespace ondine::kernels {
 
 // Error(mismatch) naming the index and the range it must be in.
-[[noreturn]] void bad_index(std::int64_t index, std::int64_t extent);
+[[noreturn]] void bad_index(std::int64_t index, std::int64_t size);
 
-inline std::int64_t checked_index(std::int64_t index, std::int64_t extent) {
-  if (index < -extent || index >= extent) bad_index(index, extent);
-  return index < 0 ? index + extent : index;
+inline std::int64_t checked_index(std::int64_t index, std::int64_t size) {
+  if (index < -size || index >= size) bad_index(index, size);
+  return index < 0 ? index + size : index;
 }
 
 class IndexInput {
@@ -19,8 +19,8 @@ class IndexInput {
   IndexInput(graph::BindContext& context, std::size_t input, std::size_t offset = 0);
 
   std::int64_t count() const noexcept { return count_; }
-  // All indices of this call, in [0, extent).
-  const std::int64_t* read(graph::KernelContext& call, std::int64_t extent) const;
+  // All indices of this call, in [0, size).
+  const std::int64_t* read(graph::KernelContext& call, std::int64_t size) const;
 
  private:
   std::size_t input_;

@@ -1,4 +1,4 @@
-// A body written out where it is used.
+// Inlining of a subgraph.
 #pragma once
 
 #include "graph/contract/builder.h"

@@ -102,13 +102,19 @@ std::optional<std::vector<std::int64_t>> constant_integers(graph::Val value) {
 std::optional<graph::Dims> dims_from_input(const graph::InferContext& context, std::size_t input) {
   const IntegerParameter ints(context, input);
   if (ints.known()) {
-    for (const std::int64_t extent : ints.values()) {
-      if (extent < 0) fail(ErrorCode::mismatch, "shape element ", extent, " is negative");
+    for (const std::int64_t dim : ints.values()) {
+      if (dim < 0) fail(ErrorCode::mismatch, "shape element ", dim, " is negative");
     }
   }
   if (auto known = context.known_dims(input)) return known;
+  if (const Tensor* constant = context.constant(input); constant && constant->shape().rank() > 1) {
+    context.reject("input ", input, " must be a vector of dims, found shape ", constant->shape());
+  }
   const auto count = ints.count();
-  if (!count || *count > static_cast<std::int64_t>(Shape::max_rank)) return std::nullopt;
+  if (!count) return std::nullopt;
+  if (*count > static_cast<std::int64_t>(Shape::max_rank)) {
+    fail(ErrorCode::limit, "rank ", *count, " is above ", Shape::max_rank);
+  }
   return graph::Dims(static_cast<std::size_t>(*count));
 }
 
@@ -117,7 +123,7 @@ std::vector<std::size_t> normalize_axes(std::span<const std::int64_t> axes, std:
   std::vector<bool> seen(rank);
   for (const std::int64_t axis : axes) {
     const std::size_t at = graph::NodeView::normalize_axis(axis, rank);
-    if (seen[at]) fail(ErrorCode::mismatch, "axis ", axis, " is given twice");
+    if (seen[at]) fail(ErrorCode::mismatch, "duplicate axis ", axis);
     seen[at] = true;
     out.push_back(at);
   }

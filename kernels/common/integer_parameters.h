@@ -31,13 +31,13 @@ class IntegerParameter {
   }
 
   bool given() const noexcept { return given_; }
-  // Not given or the elements are known now.
+  // Whether it is not given or its elements are known now.
   bool known() const noexcept { return !given_ || values_.has_value(); }
   // The elements; none when not given. known() only.
   std::vector<std::int64_t> values() const;
   // The number of elements, where it is known.
   std::optional<std::int64_t> count() const;
-  // The elements of the running call, known before or not.
+  // The elements in a running call.
   std::vector<std::int64_t> read(const graph::KernelContext& call) const;
 
  private:
@@ -52,11 +52,13 @@ class IntegerParameter {
 // only known at run time. Not given: no elements.
 std::optional<std::vector<std::int64_t>> constant_integers(graph::Val value);
 
-// The dims that an integer vector input gives, as far as they are known; nullopt when not even
-// their number is.
+// The shape given by the elements of an integer vector input, with dynamic dims for unknown
+// elements; nullopt where their number is unknown too. Error(mismatch) for negative elements,
+// Error(limit) for more than Shape::max_rank.
 std::optional<graph::Dims> dims_from_input(const graph::InferContext& context, std::size_t input);
 
-// Normalizes axes for a tensor of this rank. Error(mismatch) when one is outside or comes twice.
+// Normalizes axes for a tensor of this rank. Error(mismatch) for an axis out of range and for
+// duplicates.
 std::vector<std::size_t> normalize_axes(std::span<const std::int64_t> axes, std::size_t rank);
 
 // [outer, dim, inner]: a shape with the axes before and after one of them merged.

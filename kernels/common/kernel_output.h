@@ -1,4 +1,5 @@
-// Where a kernel writes: memory that the plan gave, or memory taken once the shape is known.
+// Where a kernel writes: memory that the plan allotted, or memory allocated once the shape is
+// known.
 #pragma once
 
 #include "core/message.h"
@@ -15,7 +16,7 @@ class Output {
 
   bool wanted() const noexcept { return wanted_; }
 
-  // Memory for a result of `shape`, nullptr when nobody reads it. Error(mismatch) when the plan
+  // Memory for a result of `shape`, nullptr for an unused output. Error(mismatch) when the plan
   // relies on another shape.
   template <class T = void>
   T* memory(graph::KernelContext& call, const Shape& shape) const {

@@ -21,7 +21,7 @@ class Scratch {
     bytes_ = static_cast<std::size_t>(end) & ~std::size_t{63};
     return offset;
   }
-  // To be called once, when everything was added.
+  // To be called once, after everything was added.
   void request(graph::BindContext& context) const {
     if (bytes_ > 0) context.request_workspace(bytes_);
   }

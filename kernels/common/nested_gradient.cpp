@@ -10,7 +10,7 @@ namespace {
 Tensor sum(const Tensor& a, const Tensor& b, const std::shared_ptr<MemoryBudget>& budget) {
   if (a.dtype() != b.dtype() || !(a.shape() == b.shape())) {
     fail(ErrorCode::mismatch, "elements of shapes ", a.shape(), " and ", b.shape(), " and dtypes ",
-         a.dtype(), " and ", b.dtype(), " do not add up");
+         a.dtype(), " and ", b.dtype(), " cannot be added");
   }
   Tensor out(a.dtype(), a.shape(), budget);
   visit(a.dtype(), Floats{}, [&]<class T>() {
@@ -28,7 +28,7 @@ Tensor sum(const Tensor& a, const Tensor& b, const std::shared_ptr<MemoryBudget>
 Value rebuild(const Value& like, std::vector<Value> elements) {
   if (like.kind() == Value::Kind::sequence) return Value::sequence(std::move(elements));
   if (like.kind() != Value::Kind::optional) {
-    fail(ErrorCode::unsupported, "no derivative by a ", to_string(like.kind()));
+    fail(ErrorCode::unsupported, "there is no derivative by a ", to_string(like.kind()));
   }
   return elements.empty() ? Value::optional() : Value::optional(std::move(elements[0]));
 }

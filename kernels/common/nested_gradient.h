@@ -1,4 +1,5 @@
-// Derivatives by sequences and optionals have their structure: zeros and sums element by element.
+// Derivatives by sequences and optionals have the same structure as these: zeros and sums, element
+// by element.
 #pragma once
 
 #include <memory>

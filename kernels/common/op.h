@@ -1,4 +1,4 @@
-// What every operator file includes.
+// Included by every operator file.
 #pragma once
 
 #include "graph/contract/infer.h"

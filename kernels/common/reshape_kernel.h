@@ -1,4 +1,4 @@
-// Operators whose output has the input's elements in the same order: only the shape is new.
+// Operators that only change the shape: the output has the input's elements in the same order.
 #pragma once
 
 #include <functional>

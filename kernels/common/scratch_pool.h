@@ -1,4 +1,4 @@
-// Scratch memory of the subgraphs of one parallel loop.
+// Scratch memory of the tasks of one parallel loop.
 #pragma once
 
 #include <array>
@@ -13,8 +13,8 @@
 
 namespace ondine::math {
 
-// Cuts a workspace into equal slots; a body takes one for its time. As many subgraphs run at once
-// as the pool has threads, so one is always free.
+// Splits a workspace into equal slots, one of which each running task owns. At most as many tasks
+// run at once as the pool has threads, so one is always free.
 class ScratchPool {
  public:
   // Bytes for `threads` slots.

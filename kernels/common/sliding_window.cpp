@@ -88,7 +88,7 @@ std::int64_t resolve(WindowAxis& axis, std::int64_t in, AutoPad auto_pad, bool c
   const std::int64_t rest = padded - span;
   std::int64_t out = rest / axis.stride + 1;
   if (ceil && auto_pad == AutoPad::notset && rest % axis.stride != 0) {
-    // Not a window that starts in the padding at the end.
+    // A window must not start in the padding at the end.
     if (checked_mul(out, axis.stride) < in + axis.begin) ++out;
   }
   return out;
@@ -110,7 +110,7 @@ math::SpatialDims spatial_dims(std::span<const std::int64_t> spatial) {
 }
 
 void require_spatial(std::size_t axes) {
-  if (axes > 3) fail(ErrorCode::unsupported, "windows over ", axes, " axes, 3 are the most");
+  if (axes > 3) fail(ErrorCode::unsupported, "windows over ", axes, " axes, the limit is 3");
 }
 
 }  // namespace ondine::kernels

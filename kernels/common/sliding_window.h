@@ -38,7 +38,7 @@ std::int64_t resolve(WindowAxis& axis, std::int64_t in, AutoPad auto_pad, bool c
 // The same for a dim that may be dynamic.
 graph::Dim output_dim(WindowAxis axis, graph::Dim in, AutoPad auto_pad, bool ceil);
 
-// The three spatial dims of the numerics from up to three axes, leading ones added.
+// Up to three spatial dims as exactly three, with leading ones.
 math::SpatialDims spatial_dims(std::span<const std::int64_t> spatial);
 // Error(unsupported) above three spatial axes.
 void require_spatial(std::size_t axes);

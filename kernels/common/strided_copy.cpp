@@ -11,9 +11,9 @@ namespace {
 
 using Axis = StridedCopy::Axis;
 
-constexpr std::int64_t piece = 32768;  // elements of one row that are copied in one go
-// A block that is transposed in the cache: elements that follow each other where it is read (a line
-// of numbers of 4 bytes) and where it is written.
+constexpr std::int64_t chunk = 32768;  // elements of one row that are copied in one go
+// Tiles that are transposed in the cache: their sizes along the axis contiguous in the source (a
+// cache line of 4-byte elements) and along that of the destination.
 constexpr std::int64_t tile_read = 16;
 constexpr std::int64_t tile_written = 64;
 
@@ -32,22 +32,22 @@ template <class T>
 void copy_rows(ThreadPool& pool, std::span<const Axis> axes, const T* from, T* to) {
   const Axis inner = axes.back();
   const auto outer = axes.first(axes.size() - 1);
-  const std::int64_t pieces = (inner.extent + piece - 1) / piece;
-  if (pieces > 1) {
-    return pool.for_chunks(box_size(outer) * pieces, 1, [&](std::int64_t first, std::int64_t last) {
+  const std::int64_t chunks = (inner.size + chunk - 1) / chunk;
+  if (chunks > 1) {
+    return pool.for_chunks(box_size(outer) * chunks, 1, [&](std::int64_t first, std::int64_t last) {
       for (auto item = first; item < last; ++item) {
-        const BoxWalk row(outer, item / pieces);
-        const std::int64_t start = item % pieces * piece;
+        const BoxWalk row(outer, item / chunks);
+        const std::int64_t start = item % chunks * chunk;
         copy_row(from + row.from + start * inner.from, to + row.to + start * inner.to, inner,
-                 std::min(piece, inner.extent - start));
+                 std::min(chunk, inner.size - start));
       }
     });
   }
-  const std::int64_t grain = std::max<std::int64_t>(1, piece / inner.extent);
+  const std::int64_t grain = std::max<std::int64_t>(1, chunk / inner.size);
   pool.for_chunks(box_size(outer), grain, [&](std::int64_t first, std::int64_t last) {
     BoxWalk row(outer, first);
     for (auto i = first; i < last; ++i, row.next()) {
-      copy_row(from + row.from, to + row.to, inner, inner.extent);
+      copy_row(from + row.from, to + row.to, inner, inner.size);
     }
   });
 }
@@ -103,15 +103,15 @@ void copy_tiles(ThreadPool& pool, std::span<const Axis> axes, std::size_t across
     if (i != across) rest[rank++] = axes[i];
   }
   const std::span<const Axis> outer(rest.data(), rank);
-  const std::int64_t strips = (a.extent + tile_read - 1) / tile_read;
-  const std::int64_t grain = std::max<std::int64_t>(1, piece / (tile_read * b.extent));
+  const std::int64_t strips = (a.size + tile_read - 1) / tile_read;
+  const std::int64_t grain = std::max<std::int64_t>(1, chunk / (tile_read * b.size));
   pool.for_chunks(box_size(outer) * strips, grain, [&](std::int64_t first, std::int64_t last) {
     for (auto item = first; item < last; ++item) {
       const BoxWalk row(outer, item / strips);
       const std::int64_t i = item % strips * tile_read;
-      for (std::int64_t j = 0; j < b.extent; j += tile_written) {
+      for (std::int64_t j = 0; j < b.size; j += tile_written) {
         transpose_tile(from + row.from + i + j * b.from, b.from, to + row.to + i * a.to + j, a.to,
-                       std::min(tile_read, a.extent - i), std::min(tile_written, b.extent - j));
+                       std::min(tile_read, a.size - i), std::min(tile_written, b.size - j));
       }
     }
   });
@@ -133,12 +133,12 @@ StridedCopy::StridedCopy(DType dtype, std::span<const Axis> axes, std::int64_t f
                          std::int64_t to_offset)
     : dtype_(dtype), from_offset_(from_offset), to_offset_(to_offset), empty_(false) {
   for (const Axis& axis : axes) {
-    if (axis.extent == 0) empty_ = true;
-    if (axis.extent == 1) continue;
+    if (axis.size == 0) empty_ = true;
+    if (axis.size == 1) continue;
     if (!axes_.empty()) {
       Axis& last = axes_.back();
-      if (last.from == axis.from * axis.extent && last.to == axis.to * axis.extent) {
-        last = {last.extent * axis.extent, axis.from, axis.to};
+      if (last.from == axis.from * axis.size && last.to == axis.to * axis.size) {
+        last = {last.size * axis.size, axis.from, axis.to};
         continue;
       }
     }
@@ -167,7 +167,7 @@ void StridedCopy::run(ThreadPool& pool, const void* from, void* to) const {
 
 void copy_elements(ThreadPool& pool, DType dtype, std::int64_t n, const void* from, void* to) {
   visit_size(dtype, [&]<class T>() {
-    pool.for_chunks(n, piece, [&](std::int64_t first, std::int64_t last) {
+    pool.for_chunks(n, chunk, [&](std::int64_t first, std::int64_t last) {
       std::copy_n(static_cast<const T*>(from) + first, last - first, static_cast<T*>(to) + first);
     });
   });
@@ -176,7 +176,7 @@ void copy_elements(ThreadPool& pool, DType dtype, std::int64_t n, const void* fr
 void fill_elements(ThreadPool& pool, DType dtype, std::int64_t n, const void* value, void* to) {
   visit_size(dtype, [&]<class T>() {
     const T element = value == nullptr ? T() : *static_cast<const T*>(value);
-    pool.for_chunks(n, piece, [&](std::int64_t first, std::int64_t last) {
+    pool.for_chunks(n, chunk, [&](std::int64_t first, std::int64_t last) {
       std::fill_n(static_cast<T*>(to) + first, last - first, element);
     });
   });

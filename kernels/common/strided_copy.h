@@ -1,5 +1,5 @@
-// to[i . to_strides] = from[i . from_strides] over a box of indices i: the one walker of all
-// operators that only move elements.
+// to[i . to_strides] = from[i . from_strides] over a box of indices i: shared by all operators that
+// only move elements.
 #pragma once
 
 #include <cstdint>
@@ -52,7 +52,7 @@ class StridedCopy {
 
  private:
   DType dtype_ = DType::undefined;
-  std::vector<Axis> axes_;  // collapsed: extents above 1, no two that could be one
+  std::vector<Axis> axes_;  // merged where possible, all of size above 1
   std::int64_t from_offset_ = 0;
   std::int64_t to_offset_ = 0;
   bool empty_ = true;

@@ -17,15 +17,10 @@ struct Types {};
 
 using FullFloats = Types<float, double>;
 using Floats = Types<float, double, float16, bfloat16>;
-using SignedIntegers = Types<std::int8_t, std::int16_t, std::int32_t, std::int64_t>;
 using Integers = Types<std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t,
                        std::uint16_t, std::uint32_t, std::uint64_t>;
 using Numbers = Types<float, double, float16, bfloat16, std::int8_t, std::int16_t, std::int32_t,
                       std::int64_t, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t>;
-// One integer of each element size: enough for operators that only move elements.
-using Words =
-    Types<std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, std::complex<double>>;
-
 // Calls body.template operator()<T>() for the T of `types` whose dtype is `dtype`.
 // Error(unsupported) when there is none.
 template <class Body, class... T>

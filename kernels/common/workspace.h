@@ -8,9 +8,8 @@ namespace ondine::math {
 // `bytes` up to the alignment of workspaces.
 constexpr std::size_t align_up(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-// 64-byte aligned. What a call needs, its ..._workspace function says; that depends on the number
-// of threads, but results do not. With less than is needed for the pool's threads, but enough for
-// one, a call runs on one thread.
+// 64-byte aligned. The size depends on the number of threads, results do not. With less than the
+// threads of the pool need, but enough for one, a call runs on one thread.
 struct Workspace {
   void* data = nullptr;
   std::size_t bytes = 0;

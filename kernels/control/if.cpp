@@ -1,5 +1,6 @@
 // if.cpp — the outputs of then_branch or else_branch. The derivative is another If on the same
-// condition whose branches evaluate theirs again and differentiate them by what they capture.
+// condition whose branches recompute the forward branches and differentiate them with respect to
+// the captured values.
 #include <algorithm>
 
 #include "graph/contract/subgraph_builder.h"
@@ -70,7 +71,7 @@ std::vector<Val> grad(GradContext& g) {
   for (std::size_t i = 1; i < inputs.size(); ++i) {
     const bool seen =
         std::any_of(wanted.begin(), wanted.end(), [&](Val v) { return v.id() == inputs[i]; });
-    if (!g.wants(i) || seen) continue;  // both branches' parts are in the first place
+    if (!g.wants(i) || seen) continue;  // the first position gets the derivative of both branches
     wanted.push_back(g.builder().value(inputs[i]));
     positions.push_back(i);
   }
@@ -79,7 +80,7 @@ std::vector<Val> grad(GradContext& g) {
   const Val condition = g.x(0);
   const auto results =
       control_node(g.builder(), "If", {&condition, 1}, std::move(subgraphs), wanted.size());
-  // What is random in a branch draws again what it drew forwards.
+  // Random operators draw the same numbers as in the forward pass.
   g.builder().graph().nodes.back().stream = g.node().stream;
   std::vector<Val> dx(inputs.size());
   for (std::size_t i = 0; i < positions.size(); ++i) dx[positions[i]] = results[i];

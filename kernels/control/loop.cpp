@@ -36,7 +36,7 @@ Dim trip_count(const InferContext& context) {
   return passed_on || always ? Dim(std::max<std::int64_t>((*m)[0], 0)) : Dim();
 }
 
-// The body takes an optional and gives what it holds, a plain value.
+// The body takes an optional and returns its element, a plain value.
 bool lifted(const Type& before, const Type& after) {
   return before.kind == TypeKind::optional && before.element != nullptr &&
          after.kind != TypeKind::optional && join(*before.element, after).has_value();
@@ -91,23 +91,23 @@ void infer(InferContext& context) {
       context.set_output(k, Type::sequence(std::move(scanned)));
       continue;
     }
-    if (!scanned.is_tensor()) context.reject("scan output ", k - carried, " is no tensor");
+    if (!scanned.is_tensor()) context.reject("scan output ", k - carried, " is not a tensor");
     if (scanned.dims) scanned.dims->insert(scanned.dims->begin(), trips);
     context.set_output(k, std::move(scanned));
   }
 }
 
-// All parts one after the other along a new first axis.
+// Concatenates all parts along a new first axis.
 Tensor stack(const std::vector<Tensor>& parts, const Type& type, const KernelContext& call) {
   Shape shape{static_cast<std::int64_t>(parts.size())};
   if (parts.empty()) {
-    // What is open in the type has no size that could be known.
+    // Dims that the type does not fix have an unknown size.
     for (std::size_t axis = 1; type.dims && axis < type.dims->size(); ++axis) {
       shape.push_back((*type.dims)[axis].known() ? (*type.dims)[axis].size() : 0);
     }
     return Tensor(type.dtype, shape, call.budget());
   }
-  for (const auto extent : parts[0].shape()) shape.push_back(extent);
+  for (const auto dim : parts[0].shape()) shape.push_back(dim);
   Tensor result(parts[0].dtype(), shape, call.budget());
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (!(parts[i].shape() == parts[0].shape())) {
@@ -145,7 +145,8 @@ class LoopKernel {
       lifted_.push_back(lifted(graph[graph.inputs[k + 2]].type, graph[graph.outputs[k + 1]].type));
     }
     for (std::size_t k = carried_; k < collected_; ++k) {
-      // The type of one iteration's part is the body's: known better than the node's at run time.
+      // The type of one iteration's part is that of the body, whose dims may be known where the
+      // node's are not.
       const Type& part = graph[graph.outputs[k + 1]].type;
       if (part.dims && !types_[k].dims) {
         types_[k].dims = part.dims;
@@ -188,7 +189,7 @@ class LoopKernel {
     for (std::size_t k = 0; k < outputs_; ++k) {
       if (k < carried_) {
         if (!ran && lifted_[k]) {
-          if (!values[k].has_element()) fail(ErrorCode::mismatch, "the optional holds nothing");
+          if (!values[k].has_element()) fail(ErrorCode::mismatch, "the optional is empty");
           values[k] = Value(values[k].elements()[0]);
         }
         call.set_value(k, std::move(values[k]));

@@ -1,4 +1,8 @@
-// The derivative of Loop.
+// Control flow: If, Loop, Scan, SequenceMap. If and Loop run their subgraphs; Scan and SequenceMap
+// are expanded into Loop, from which their derivatives follow.
+//   loop_body.h   an operator's subgraph as the body of a Loop
+//   scan8.h       version 8 of Scan, with a batch axis and lengths
+// This header: the derivative of Loop, back-propagation through time.
 #pragma once
 
 #include "graph/contract/builder.h"

@@ -1,4 +1,4 @@
-// The body of an operator as the body of a Loop.
+// The subgraph of an operator as the body of a Loop.
 #pragma once
 
 #include "graph/contract/subgraph_builder.h"

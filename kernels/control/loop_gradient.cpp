@@ -1,6 +1,6 @@
-// loop_gradient.cpp — back-propagation through time. The loop runs once more and records what each
-// iteration gets, in sequences; a second loop walks back, evaluates the body again, with the random
-// numbers it drew, and differentiates it.
+// loop_gradient.cpp — back-propagation through time. The loop runs again and records the inputs of
+// each iteration in sequences; a second loop runs backwards, recomputes the body with the same
+// random numbers and differentiates it.
 //   carried:   d(carried before i) = J_i' (d(carried after i), d(scanned i))
 //   captured:  the sum over all iterations
 #include "kernels/control/loop.h"
@@ -73,7 +73,7 @@ class LoopGradient {
     LoopBody back(b(), body_);
     Builder& inner = back.builder();
     const auto ys = back.outputs();
-    // The body's inputs become what was recorded for iteration T - 1 - i.
+    // The body's inputs are the recorded ones of iteration T - 1 - i.
     const Val last = back.capture(size_of(iterations_)) - inner.int64(1);
     const Val at = last - back.iteration;
     inner.alias(at, back.inputs[0]);
@@ -83,60 +83,72 @@ class LoopGradient {
     }
     back.append_nodes();
 
-    std::vector<Val> xs;
-    std::vector<Val> starts;     // initial values of what the backward loop carries
-    std::vector<Val> carried_d;  // formals of those
-    std::vector<Val> y_list;
-    std::vector<Val> dy_list;
-    std::vector<std::size_t> slots;  // input positions that the results belong to
+    Terms terms;
+    add_carried(terms, back, ys);
+    for (std::size_t k = carried_; k < g_.output_count(); ++k) {
+      if (!g_.dy(k)) continue;
+      terms.ys.push_back(ys[k + 1]);
+      terms.dys.push_back(part(back.capture(g_.dy(k)), at));
+    }
+    const std::size_t states = terms.xs.size();
+    add_captured(terms, back);
+    const auto derivatives = g_.differentiate()(inner, terms.ys, terms.dys, terms.xs);
+    std::vector<Val> outputs{inner.node("Identity", {back.condition})};
+    for (std::size_t i = 0; i < terms.xs.size(); ++i) {
+      if (i < states) {
+        outputs.push_back(derivatives[i] ? derivatives[i] : zeros_like(terms.xs[i]));
+      } else {
+        outputs.push_back(derivatives[i] ? terms.sums[i] + derivatives[i]
+                                         : inner.node("Identity", {terms.sums[i]}));
+      }
+    }
+    std::vector<Val> inputs{size_of(iterations_), Val()};
+    inputs.insert(inputs.end(), terms.starts.begin(), terms.starts.end());
+    const auto results = loop(inputs, back.finish("body", outputs), terms.starts.size(),
+                              terms.starts.size(), !countdown());
+    std::vector<Val> dx(g_.node().all_inputs().size());
+    for (std::size_t i = 0; i < results.size(); ++i) dx[terms.positions[i]] = results[i];
+    return dx;
+  }
+
+  // What the backward loop carries, and of what it is the derivative.
+  struct Terms {
+    std::vector<Val> xs;                 // the values by which the body is differentiated
+    std::vector<Val> starts;             // the initial values of their derivatives
+    std::vector<Val> sums;               // the formal inputs that carry their derivatives
+    std::vector<std::size_t> positions;  // the inputs of the node that they belong to
+    std::vector<Val> ys, dys;            // outputs of the body and their derivatives
+  };
+
+  void add_carried(Terms& terms, LoopBody& back, std::span<const Val> ys) {
     for (std::size_t i = 0; i < carried_; ++i) {
-      const Val x = inner.value(back.inputs[i + 2]);
+      const Val x = back.builder().value(back.inputs[i + 2]);
       if (!differentiable(x.type())) continue;
       if (x.type().kind != ys[i + 1].type().kind) {
         fail(ErrorCode::unsupported,
              "operator Loop has no derivative when its body fills an optional");
       }
       const Val start = g_.dy(i) ? g_.dy(i) : zeros_like(g_.y(i));
-      starts.push_back(start);
       // The shape may change between iterations.
       const auto type = join(start.type(), x.type());
-      carried_d.push_back(back.add_formal("d", type ? *type : start.type()));
-      y_list.push_back(ys[i + 1]);
-      dy_list.push_back(carried_d.back());
-      xs.push_back(x);
-      slots.push_back(i + 2);
+      terms.starts.push_back(start);
+      terms.sums.push_back(back.add_formal("d", type ? *type : start.type()));
+      terms.ys.push_back(ys[i + 1]);
+      terms.dys.push_back(terms.sums.back());
+      terms.xs.push_back(x);
+      terms.positions.push_back(i + 2);
     }
-    for (std::size_t k = carried_; k < g_.output_count(); ++k) {
-      if (!g_.dy(k)) continue;
-      y_list.push_back(ys[k + 1]);
-      dy_list.push_back(part(back.capture(g_.dy(k)), at));
-    }
-    const std::size_t states = xs.size();
+  }
+
+  void add_captured(Terms& terms, LoopBody& back) {
     for (std::size_t i = 0; i < body_.captures.size(); ++i) {
       if (!g_.wants(first_capture_ + i)) continue;
       const Val outer = b().value(body_.captures[i]);
-      xs.push_back(back.capture(outer));
-      starts.push_back(zeros_like(outer));
-      carried_d.push_back(back.add_formal("sum", outer.type()));
-      slots.push_back(first_capture_ + i);
+      terms.xs.push_back(back.capture(outer));
+      terms.starts.push_back(zeros_like(outer));
+      terms.sums.push_back(back.add_formal("sum", outer.type()));
+      terms.positions.push_back(first_capture_ + i);
     }
-    const auto derivatives = g_.differentiate()(inner, y_list, dy_list, xs);
-    std::vector<Val> outputs{inner.node("Identity", {back.condition})};
-    for (std::size_t i = 0; i < xs.size(); ++i) {
-      if (i < states) {
-        outputs.push_back(derivatives[i] ? derivatives[i] : zeros_like(xs[i]));
-      } else {
-        outputs.push_back(derivatives[i] ? carried_d[i] + derivatives[i]
-                                         : inner.node("Identity", {carried_d[i]}));
-      }
-    }
-    std::vector<Val> inputs{size_of(iterations_), Val()};
-    inputs.insert(inputs.end(), starts.begin(), starts.end());
-    const auto results =
-        loop(inputs, back.finish("body", outputs), starts.size(), starts.size(), !countdown());
-    std::vector<Val> dx(g_.node().all_inputs().size());
-    for (std::size_t i = 0; i < results.size(); ++i) dx[slots[i]] = results[i];
-    return dx;
   }
 
   GradContext& g_;

@@ -17,7 +17,7 @@ std::vector<std::int64_t> per_input(const NodeView& node, std::string_view name,
   auto values = node.attr_ints(name, std::vector<std::int64_t>(count, 0));
   if (values.size() != count) {
     fail(ErrorCode::invalid_model, "attribute ", quoted(name), " has ", values.size(),
-         " elements, needed are ", count);
+         " elements, needed: ", count);
   }
   return values;
 }
@@ -90,7 +90,7 @@ void infer(InferContext& context) {
   }
 }
 
-// A stack along axis 0, in the direction and at the axis that the node wants.
+// A stack along axis 0, in the direction and at the axis that the attributes ask for.
 Val arrange(Val stacked, std::int64_t direction, std::int64_t wanted_axis) {
   if (direction != 0) {
     constexpr std::int64_t first = std::numeric_limits<std::int64_t>::min();

@@ -59,7 +59,7 @@ void infer_scan8(InferContext& context) {
   }
 }
 
-// A Loop over the batch around a Scan over time; what ends early is padded with zeros.
+// A Loop over the batch around a Scan over time; samples that end early are padded with zeros.
 std::vector<Val> expand_scan8(ExpandContext& context) {
   Builder& b = context.builder();
   const std::size_t scans = scan_count(context);

@@ -1,5 +1,5 @@
-// sequence_map.cpp — outputs_i = body(element i of each sequence, each tensor as it is). Written as
-// a Loop, from which the derivative follows.
+// sequence_map.cpp — outputs_i = body(element i of each sequence, each tensor unchanged). Written
+// as a Loop, from which the derivative follows.
 #include "kernels/control/loop_body.h"
 #include "kernels/sequence/sequence.h"
 
@@ -28,7 +28,7 @@ void infer(InferContext& context) {
     context.reject("the body has ", outputs.size(), " outputs, the node ", context.output_count());
   }
   for (std::size_t k = 0; k < context.output_count(); ++k) {
-    if (!outputs[k].is_tensor()) context.reject("output ", k, " of the body is no tensor");
+    if (!outputs[k].is_tensor()) context.reject("output ", k, " of the body is not a tensor");
     Type element = outputs[k];
     // Elements may differ where the elements of the inputs do.
     if (element.dims) {

@@ -1,6 +1,6 @@
-// causal_conv_with_state.cpp — every channel of x [batch, channels, steps] convolved with its own
-// kernel w [channels, 1, k] over the k latest steps, those before x being past_state or 0; then
-// silu where asked for. present_state: the last k - 1 steps seen. An expansion into Conv.
+// causal_conv_with_state.cpp — a depthwise convolution of x [batch, channels, sequence_length] by w
+// [channels, 1, k] over the k latest steps, those before x being past_state or 0; then SiLU if
+// `activation` says so. present_state: the last k - 1 steps seen. An expansion into Conv.
 #include <limits>
 
 #include "kernels/common/infer_checks.h"

@@ -1,6 +1,7 @@
-// col2im.cpp — y = 0, then each column of x is added to the block of y that it stands for; the
-// adjoint of taking blocks, which is its derivative (Im2Col).
+// col2im.cpp — the columns of x are added to the blocks of y that they stand for. The adjoint of
+// Im2Col, which is its derivative.
 #include "kernels/common/infer_checks.h"
+#include "kernels/common/integer_parameters.h"
 #include "kernels/common/op.h"
 #include "kernels/conv/image_blocks.h"
 
@@ -16,13 +17,13 @@ void infer(InferContext& context) {
     const ImageBlocks blocks(context, *image, *block);
     unify(x[2], blocks.count, "numbers of blocks");
     if (x[1].known() && x[1].size() % blocks.block != 0) {
-      context.reject(x[1].size(), " rows do not divide into blocks of ", blocks.block);
+      context.reject(x[1].size(), " rows are not a multiple of the block size ", blocks.block);
     }
     y.push_back(x[1].known() ? Dim(x[1].size() / blocks.block) : Dim());
     y.insert(y.end(), image->begin(), image->end());
     return context.set_output(0, context.dtype(0), y);
   }
-  const auto spatial = spelled_dims(context, 1);
+  const auto spatial = dims_from_input(context, 1);
   if (!spatial) return context.set_output(0, context.dtype(0), std::nullopt);
   y.emplace_back();
   y.insert(y.end(), spatial->begin(), spatial->end());

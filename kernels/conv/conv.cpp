@@ -1,5 +1,5 @@
 // conv.cpp — y[o] = sum over k of w[k] x[o stride + k dilation - pad] + b, x being [N, C, ...], w
-// [M, C / group, ...]. Version 11 changed defaults in the text alone, 22 added bfloat16.
+// [M, C / group, ...]. Version 11 changed the wording of defaults only, 22 added bfloat16.
 #include "kernels/common/op.h"
 #include "kernels/conv/conv_operator.h"
 

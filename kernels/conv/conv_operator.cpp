@@ -2,6 +2,7 @@
 
 #include "kernels/common/compute_type.h"
 #include "kernels/common/infer_checks.h"
+#include "kernels/common/integer_parameters.h"
 #include "kernels/common/op.h"
 #include "kernels/conv/conv_primitive.h"
 #include "kernels/conv/conv_shape.h"
@@ -10,7 +11,7 @@
 namespace ondine::kernels::ops {
 namespace {
 
-// Of y = P(x, w): which of the three a node computes from the others.
+// Which operand of y = P(x, w) a node computes from the other two.
 enum class Operand : std::uint8_t { y, x, w };
 
 math::ConvDirection direction_of(Operand result, bool transposed) {
@@ -32,7 +33,7 @@ Kernel bind_as(BindContext& context, const math::ConvDesc& desc, Operand result)
   const std::size_t bytes = primitive.workspace();
   const std::size_t work = scratch.add_bytes(bytes);
   scratch.request(context);
-  // The transposed convolution has its x as output.
+  // The output of the underlying convolution is the x of the transposed one.
   const bool swapped = result == Operand::w && is_transposed_conv(context);
   const math::ConvDirection direction = desc.direction;
   return [=](KernelContext& call) {
@@ -74,7 +75,7 @@ std::optional<Dims> dims_if_ranked(const InferContext& context, std::size_t i) {
 // (dy, w, shape of x) or (x, dy, shape of w).
 void infer_gradient(InferContext& context, Operand of) {
   require_same_dtype(context, {0, 1});
-  const auto result = spelled_dims(context, 2);
+  const auto result = dims_from_input(context, 2);
   const auto first = dims_if_ranked(context, 0);
   const auto second = dims_if_ranked(context, 1);
   const auto y =

@@ -1,4 +1,4 @@
-// What the convolution operators share. For P = Conv and P = ConvTranspose, y = P(x, w), there are
+// Shared by the convolution operators. For P = Conv and P = ConvTranspose, y = P(x, w), there are
 // in ai.ondine
 //   PGradInput(dy, w, shape of x) = dx,  PGradWeight(x, dy, shape of w) = dw.
 // Each is linear in both operands, so the derivatives of the three are again the three.

@@ -1,7 +1,6 @@
 #include "kernels/conv/conv_shape.h"
 
 #include "core/checked.h"
-#include "kernels/common/infer_checks.h"
 #include "kernels/common/sliding_window.h"
 
 namespace ondine::kernels::ops {
@@ -32,11 +31,11 @@ std::int64_t resolve_transposed(WindowAxis& axis, std::int64_t in, std::int64_t 
     return wanted;
   }
   const std::int64_t out = full - checked_add(axis.begin, axis.end);
-  if (out < 1) fail(ErrorCode::mismatch, "padding leaves nothing of a dim of ", full);
+  if (out < 1) fail(ErrorCode::mismatch, "padding removes all of a dim of ", full);
   return out;
 }
 
-// What only ConvTranspose has.
+// Attributes that only ConvTranspose has.
 struct TransposedAttributes {
   std::vector<std::int64_t> output_padding;
   std::vector<std::int64_t> output_shape;  // empty: follows from the input
@@ -45,7 +44,7 @@ struct TransposedAttributes {
 TransposedAttributes transposed_attributes(const NodeView& node, std::size_t axes) {
   TransposedAttributes result{node.attr_ints("output_padding"), node.attr_ints("output_shape")};
   if (result.output_padding.empty()) result.output_padding.assign(axes, 0);
-  // Some models spell batch and channels too.
+  // Some models include batch and channels.
   if (result.output_shape.size() == axes + 2) {
     result.output_shape.erase(result.output_shape.begin(), result.output_shape.begin() + 2);
   }
@@ -99,12 +98,13 @@ std::optional<Dims> conv_dims(const NodeView& node, const std::optional<Dims>& x
   if (adjoint) {
     unify(channels, weight[0], "channels of X and W");
     if (channels.known() && channels.size() % group != 0) {
-      fail(ErrorCode::mismatch, channels.size(), " channels do not divide into ", group, " groups");
+      fail(ErrorCode::mismatch, channels.size(), " channels are not a multiple of ", group,
+           " groups");
     }
   } else {
     unify(channels, multiply(weight[1], group), "channels of X and of W times group");
     if (weight[0].known() && weight[0].size() % group != 0) {
-      fail(ErrorCode::mismatch, weight[0].size(), " output channels do not divide into ", group,
+      fail(ErrorCode::mismatch, weight[0].size(), " output channels are not a multiple of ", group,
            " groups");
     }
   }

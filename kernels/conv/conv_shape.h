@@ -6,16 +6,16 @@
 
 namespace ondine::kernels::ops {
 
-// Whether a node's convolution P is transposed: its operator is named ConvTranspose...
+// Whether the node is ConvTranspose or one of its gradients, by its name.
 bool is_transposed_conv(const graph::NodeView& node);
 
-// Of y = P(x, w) with the node's attributes. Error(mismatch) where they do not fit.
+// The dims of y = P(x, w) with the node's attributes. Error(mismatch) where they do not fit.
 std::optional<graph::Dims> conv_dims(const graph::NodeView& node,
                                      const std::optional<graph::Dims>& x,
                                      const std::optional<graph::Dims>& w);
 
-// The convolution of a node; a transposed one goes from y to x. The shapes must have been through
-// conv_dims.
+// The convolution of a node, that from y to x for a transposed one. conv_dims must accept the
+// shapes.
 math::ConvShape conv_shape(const graph::NodeView& node, const Shape& x, const Shape& w,
                            const Shape& y);
 

@@ -1,5 +1,5 @@
 // conv_transpose.cpp — the adjoint of Conv by x, plus b: x is [N, C, ...], w [C, M / group, ...].
-// Version 11 changed defaults in the text alone, 22 added bfloat16.
+// Version 11 changed the wording of defaults only, 22 added bfloat16.
 #include "kernels/common/op.h"
 #include "kernels/conv/conv_operator.h"
 

@@ -2,6 +2,7 @@
 // outputs], the columns whose product with W is DeformConv. The mask may be omitted.
 #include "kernels/common/compute_type.h"
 #include "kernels/common/infer_checks.h"
+#include "kernels/common/integer_parameters.h"
 #include "kernels/common/op.h"
 #include "kernels/conv/deformed_columns.h"
 
@@ -12,7 +13,7 @@ void infer(InferContext& context) {
   require_same_dtype(context, {0, 1, 2});
   const Dims x = dims_of_rank(context, 0, 4, "x");
   const Dims offset = dims_of_rank(context, 1, 4, "offset");
-  const auto kernel = spelled_dims(context, 3);
+  const auto kernel = dims_from_input(context, 3);
   if (kernel && kernel->size() != 2) context.reject("two kernel dims are needed");
   const Dim elements = kernel ? product(*kernel) : Dim();
   context.set_output(0, context.dtype(0),

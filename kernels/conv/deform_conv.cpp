@@ -15,7 +15,7 @@ void infer(InferContext& context) {
   const std::int64_t offset_group = count_attribute(context, "offset_group");
   for (std::size_t i = 0; i < 3; ++i) {
     if (context.ranked(i) && context.rank(i) != 4) {
-      fail(ErrorCode::unsupported, "DeformConv over ", context.rank(i), " dims, 4 are needed");
+      fail(ErrorCode::unsupported, "DeformConv over ", context.rank(i), " dims, needed: 4");
     }
   }
   const Dims x = dims_of_rank(context, 0, 4, "X");
@@ -23,16 +23,17 @@ void infer(InferContext& context) {
   const Dims offset = dims_of_rank(context, 2, 4, "offset");
   unify(x[1], multiply(w[1], group), "channels of X and of W times group");
   if (w[0].known() && w[0].size() % group != 0) {
-    context.reject(w[0].size(), " output channels do not divide into ", group, " groups");
+    context.reject(w[0].size(), " output channels are not a multiple of ", group, " groups");
   }
   if (x[1].known() && x[1].size() % offset_group != 0) {
-    context.reject(x[1].size(), " channels do not divide into ", offset_group, " offset groups");
+    context.reject(x[1].size(), " channels are not a multiple of ", offset_group, " offset groups");
   }
   Dims y{unify(x[0], offset[0], "batches"), w[0], offset[2], offset[3]};
   if (w[2].known() && w[3].known()) {
     const std::vector<std::int64_t> kernel{w[2].size(), w[3].size()};
     const auto given = context.attr_ints("kernel_shape");
-    if (!given.empty() && given != kernel) context.reject("kernel_shape is not that of W");
+    if (!given.empty() && given != kernel)
+      context.reject("kernel_shape differs from the kernel dims of W");
     const Window window = read_window(context, kernel);
     for (std::size_t i = 0; i < 2; ++i) {
       y[2 + i] = unify(y[2 + i], output_dim(window.axes[i], x[2 + i], AutoPad::notset, false),

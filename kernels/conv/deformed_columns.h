@@ -1,5 +1,5 @@
-// Where DeformConv reads: window elements moved by offsets, and the pixels around them. Shared by
-// DeformColumns and its derivatives, all of which compute in double.
+// The positions that DeformConv reads: window elements moved by offsets, and the pixels around
+// them. Shared by DeformColumns and its derivatives, all in double.
 #pragma once
 
 #include <cmath>
@@ -9,7 +9,7 @@
 
 namespace ondine::kernels {
 
-// An attribute that counts something. Error(mismatch) below 1.
+// An integer attribute that must be 1 or more. Error(mismatch) below.
 std::int64_t count_attribute(const graph::NodeView& node, std::string_view name);
 
 struct DeformedColumns {

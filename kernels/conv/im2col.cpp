@@ -1,6 +1,5 @@
 // im2col.cpp — Im2Col (ai.ondine): (image, block_shape) -> the image's blocks as columns. Its
 // derivative is Col2Im.
-#include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
 #include "kernels/conv/image_blocks.h"
 

@@ -1,4 +1,4 @@
-// The blocks of an image that are columns of a matrix: shared by Col2Im and Im2Col.
+// The blocks of an image that are the columns of a matrix. Shared by Col2Im and Im2Col.
 #pragma once
 
 #include "core/checked.h"

@@ -1,6 +1,5 @@
 #include "kernels/conv/integer_conv.h"
 
-#include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
 #include "kernels/conv/conv_shape.h"
 #include "kernels/quantize/requantize.h"
@@ -31,12 +30,12 @@ Val over_channels(Val p, std::size_t behind) {
 
 Val integer_conv(ExpandContext& context, Val x, Val zx, Val w, Val zw, Val bias) {
   if (!w.ranked()) fail(ErrorCode::unsupported, "an integer convolution needs a known rank of w");
-  // Sums are exact in double; in float a convolution may be made by filters that round.
-  const DType wide = DType::float64;
+  // Sums are exact in double; in float, Winograd's transforms round.
+  const DType compute = DType::float64;
   return context.builder().node(
       "Conv",
-      {centred(x, zx, wide), centred(w, over_channels(zw, w.rank() - 1), wide),
-       bias ? graph::cast(bias, wide) : Val()},
+      {centred(x, zx, compute), centred(w, over_channels(zw, w.rank() - 1), compute),
+       bias ? graph::cast(bias, compute) : Val()},
       context.node().attributes);
 }
 

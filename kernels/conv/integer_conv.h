@@ -1,5 +1,5 @@
-// What ConvInteger and QLinearConv share. Zero point and scale of w are one for all or one for each
-// output channel.
+// Shared by ConvInteger and QLinearConv. Zero point and scale of w are per tensor or per output
+// channel.
 #pragma once
 
 #include "graph/contract/builder.h"
@@ -14,7 +14,7 @@ void check_conv_parameter(const graph::InferContext& context, std::size_t p, gra
 // The output of a convolution of input 0 by input w.
 void infer_integer_conv(graph::InferContext& context, std::size_t w, DType result);
 
-// A vector over axis 0 of w, or over the channels of y, with `behind` dims of 1 behind it.
+// A vector over axis 0 of w, or over the channels of y, with `behind` dims of 1 appended.
 graph::Val over_channels(graph::Val p, std::size_t behind);
 
 // The exact convolution of x - zx and w - zw plus the bias, in double.

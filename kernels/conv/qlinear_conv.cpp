@@ -24,9 +24,9 @@ void infer(InferContext& context) {
 std::vector<Val> expand(ExpandContext& context) {
   const Val y =
       integer_conv(context, context.x(0), context.x(2), context.x(3), context.x(5), context.x(8));
-  const DType wide = DType::float64;
+  const DType compute = DType::float64;
   const Val by_channel = over_channels(context.x(4), context.x(3).rank() - 2);
-  const Val scale = graph::cast(context.x(1), wide) * graph::cast(by_channel, wide);
+  const Val scale = graph::cast(context.x(1), compute) * graph::cast(by_channel, compute);
   return {requantize(y, scale, context.x(6), context.x(7))};
 }
 

@@ -1,8 +1,8 @@
 // arithmetic.cpp — a op b with broadcasting (limited before version 7); integers wrap.
 //   Add  da = dy      db = dy          Mul  da = dy b    db = dy a
 //   Sub  da = dy      db = -dy         Div  da = dy / b  db = -da y
-// Div of integers cuts towards zero; by zero it is an error. Each derivative is summed over what
-// was broadcast. Version 14 adds the 8- and 16-bit integers, 13 bfloat16.
+// Div of integers cuts towards zero; by zero it is an error. Each derivative is summed over the
+// broadcast axes. Version 14 adds the 8- and 16-bit integers, 13 bfloat16.
 #include <limits>
 
 #include "kernels/common/constant_integers.h"
@@ -20,7 +20,7 @@ constexpr auto quotient_of = [](auto a, auto b) {
   if constexpr (std::integral<T>) {
     if (b == 0) fail(ErrorCode::mismatch, "integer division by zero");
     if constexpr (std::signed_integral<T>) {
-      if (b == -1) return wrapping_sub<T>(0, a);  // the least number has no counterpart
+      if (b == -1) return wrapping_sub<T>(0, a);  // the lowest value has no positive counterpart
     }
     return static_cast<T>(a / b);
   } else {
@@ -33,32 +33,32 @@ constexpr auto sub_rows = [](const auto& rows) { return rows.sub; };
 constexpr auto mul_rows = [](const auto& rows) { return rows.mul; };
 constexpr auto div_rows = [](const auto& rows) { return rows.div; };
 
-using Extent = std::optional<Dim>;
+using MaybeDim = std::optional<Dim>;
 
-// Elements that are no extents may be of any size: what overflows is not known.
-Extent known_sum(Dim a, Dim b) {
+// Known elements need not be dims: a result that overflows is unknown.
+MaybeDim known_sum(Dim a, Dim b) {
   std::int64_t unused = 0;
   if (a.known() && b.known() && __builtin_add_overflow(a.size(), b.size(), &unused)) return {};
   return graph::add(a, b);
 }
-Extent known_product(Dim a, Dim b) {
+MaybeDim known_product(Dim a, Dim b) {
   std::int64_t unused = 0;
   if (a.known() && b.known() && __builtin_mul_overflow(a.size(), b.size(), &unused)) return {};
   return graph::multiply(a, b);
 }
-Extent known_difference(Dim a, Dim b) {
+MaybeDim known_difference(Dim a, Dim b) {
   if (b.same(0)) return a;
   if (a.same(b)) return Dim(0);
   if (!a.known() || !b.known() || a.size() < b.size()) return {};
   return Dim(a.size() - b.size());
 }
-Extent known_quotient(Dim a, Dim b) {
+MaybeDim known_quotient(Dim a, Dim b) {
   if (b.same(1)) return a;
   if (!b.known() || b.size() == 0) return {};
   return a.known() ? Dim(a.size() / b.size()) : Dim();
 }
 
-template <Extent (*Combine)(Dim, Dim)>
+template <MaybeDim (*Combine)(Dim, Dim)>
 void infer(InferContext& context) {
   infer_binary(context);
   combine_known_elements(context, Combine);

@@ -5,7 +5,7 @@ namespace {
 
 bool limited(const NodeView& node) { return node.version() < 7; }
 
-// Axes that follow those of the second operand in the first.
+// The number of axes of the first operand after those that the second one is aligned with.
 std::size_t trailing(const NodeView& node, std::size_t a_rank, std::size_t b_rank) {
   if (b_rank > a_rank) {
     fail(ErrorCode::mismatch, "operand of rank ", b_rank, " does not broadcast to rank ", a_rank);
@@ -28,7 +28,7 @@ Dims aligned_dims(const NodeView& node, const Dims& a, const Dims& b) {
   if (!limited(node)) return b;
   if (node.attr_int("broadcast", 0) == 0) {
     const bool same_rank = a.size() == b.size();
-    for (std::size_t i = 0; same_rank && i < a.size(); ++i) unify(a[i], b[i], "extents");
+    for (std::size_t i = 0; same_rank && i < a.size(); ++i) unify(a[i], b[i], "dims");
     if (!same_rank) {
       fail(ErrorCode::mismatch, "shapes ", to_string(a), " and ", to_string(b),
            " differ and attribute \"broadcast\" is not 1");
@@ -53,7 +53,7 @@ std::optional<Dims> binary_dims(const InferContext& context) {
   const Dims b = aligned_dims(context, a, context.dims(1));
   if (b.size() <= a.size()) {
     const Dims both = broadcast(a, b);
-    for (std::size_t i = 0; i < a.size(); ++i) unify(a[i], both[i], "extents");
+    for (std::size_t i = 0; i < a.size(); ++i) unify(a[i], both[i], "dims");
   }
   return a;
 }

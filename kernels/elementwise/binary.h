@@ -71,9 +71,9 @@ struct VectorBinaryRows {
   }
 };
 
-// Before version 7 the second operand is laid over a part of the first one's axes, at `axis`, and
-// only where `broadcast` is 1. The dims of input 1 as it is laid, in the form that later versions
-// align at the last axis.
+// The dims of input 1, with 1s appended so that it broadcasts as in version 7 and later. Before,
+// the second operand broadcasts over consecutive axes of the first one, from attribute `axis` on,
+// and only with `broadcast` = 1.
 Dims aligned_dims(const NodeView& node, const Dims& a, const Dims& b);
 // The same for shapes.
 Shape aligned_shape(const NodeView& node, const Shape& a, const Shape& b);
@@ -82,7 +82,7 @@ Shape aligned_shape(const NodeView& node, const Shape& a, const Shape& b);
 void infer_binary(InferContext& context);
 // The same with output dtype bool.
 void infer_comparison(InferContext& context);
-// The dims alone, without a look at dtypes.
+// The broadcast dims alone; dtypes are not checked.
 std::optional<Dims> binary_dims(const InferContext& context);
 
 Kernel bind_binary(const BindContext& context, RowFunction row);
@@ -98,9 +98,10 @@ Kernel bind_vector_binary_op(BindContext& context) {
   return bind_binary(context, pick_row<VectorBinaryRows<Member, F>>(dtype, Computed{}));
 }
 
-// Input 1 in the rank that multidirectional broadcasting needs.
+// Input 1 reshaped to aligned_dims.
 Val aligned(const GradContext& g);
-// Derivatives by both inputs from those of the broadcast operands; empty stays empty.
+// Sums the derivatives of the broadcast operands to the shapes of the inputs; empty values stay
+// empty.
 std::vector<Val> reduce_to_inputs(const GradContext& g, Val da, Val db);
 
 }  // namespace ondine::kernels::ops

@@ -1,7 +1,7 @@
 // clip.cpp — y = min(max, max(min, x)), the bounds attributes before version 11, scalar inputs
-// after. dx = dy where min <= x <= max, half of it at bounds that are tensors, which get the rest;
-// dmin sums dy where x < min and min <= max, dmax sums dy
-// where x > max, or where min >= max and x < min. Integers from version 12.
+// after. dx = dy where min <= x <= max; where x equals a bound that is a tensor, each of the two
+// gets half of dy; dmin sums dy where x < min and min <= max, dmax sums dy where x > max, or where
+// min >= max and x < min. Integers from version 12.
 #include <limits>
 
 #include "kernels/common/op.h"
@@ -10,7 +10,7 @@
 namespace ondine::kernels::ops {
 namespace {
 
-// Operands: x, then the bounds that are there; params.a, params.b tell which, or the attributes.
+// Operands: x, then the bounds that are inputs; params.a, params.b tell which, or the attributes.
 template <class T>
 void clip(const Row& row, T low, T high) {
   const T* x = row.in<T>(0);
@@ -72,7 +72,7 @@ void infer(InferContext& context) {
     if (!context.ranked(i)) continue;
     const Dim size = product(context.dims(i));
     if (size.known() && size.size() != 1) {
-      context.reject("bound ", i, " is no scalar but ", to_string(context.dims(i)));
+      context.reject("bound ", i, " must be a scalar, found ", to_string(context.dims(i)));
     }
   }
 }

@@ -7,8 +7,8 @@ namespace {
 
 constexpr std::int64_t block = 256;  // elements converted at a time
 
-// Everything the running kernel needs, fixed by bind.
-struct Walk {
+// What a running kernel needs, fixed when it is bound.
+struct ElementwiseLoop {
   Broadcast broadcast;
   Row row;
   RowFunction function;
@@ -31,8 +31,8 @@ void* skip(void* p, std::int64_t elements, std::size_t size) {
   return static_cast<std::byte*>(p) + static_cast<std::size_t>(elements) * size;
 }
 
-// One run through buffers of the type that the row function computes in.
-void Walk::run_converted(Row whole) const {
+// One run by blocks, through buffers of the type that the row function computes in.
+void ElementwiseLoop::run_converted(Row whole) const {
   alignas(64) std::byte buffers[Broadcast::max_operands + 1][block * sizeof(double)];
   Row part = whole;
   for (std::int64_t done = 0; done < whole.n; done += block) {
@@ -52,7 +52,7 @@ void Walk::run_converted(Row whole) const {
   }
 }
 
-void Walk::operator()(graph::KernelContext& call) const {
+void ElementwiseLoop::operator()(graph::KernelContext& call) const {
   Row whole = row;
   whole.y = call.out<void>(0);
   for (std::size_t i = 0; i < count; ++i) whole.x[i] = call.in<void>(inputs[i]);
@@ -77,12 +77,13 @@ void Walk::operator()(graph::KernelContext& call) const {
 Kernel elementwise(const graph::BindContext& context, const Elementwise& what) {
   std::vector<Shape> shapes;
   for (const auto& operand : what.operands) shapes.push_back(operand.shape);
-  auto walk = std::make_shared<Walk>(Walk{.broadcast = Broadcast(what.out, shapes),
-                                          .row = {},
-                                          .function = what.row,
-                                          .narrow = what.narrow,
-                                          .count = shapes.size(),
-                                          .out_size = size_of(context.output_dtype(0))});
+  auto walk = std::make_shared<ElementwiseLoop>(
+      ElementwiseLoop{.broadcast = Broadcast(what.out, shapes),
+                      .row = {},
+                      .function = what.row,
+                      .narrow = what.narrow,
+                      .count = shapes.size(),
+                      .out_size = size_of(context.output_dtype(0))});
   walk->row.params = what.params;
   walk->converting = what.narrow != nullptr;
   for (std::size_t i = 0; i < shapes.size(); ++i) {

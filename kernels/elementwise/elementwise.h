@@ -1,5 +1,14 @@
-// The one walker of all element-wise operators: lays up to three operands over the output, cuts the
-// work into chunks and calls a typed row function for each run.
+// Element-wise operators: arithmetic, comparisons, logic, bit operations, activations and their
+// gradients, Clip, Where, Min, Max, Sum, Mean, Pow, Mod, PRelu, and FusedElementwise, which
+// computes a chain of them in one pass. Cast and Dropout use the same kernel.
+//
+// Every operator is a row function, which computes a contiguous run of elements, and this header's
+// kernel, which broadcasts up to three operands, converts 16-bit floats and splits the work into
+// chunks.
+//   unary.h, binary.h     rows from a function of one or two elements
+//   kernels/simd/vector   vectorized rows of float and double, one per instruction set (vector.h)
+//   variadic.h            any number of broadcast inputs
+//   fused_elementwise.h   the steps of FusedElementwise
 #pragma once
 
 #include <memory>
@@ -8,6 +17,7 @@
 #include "graph/contract/kernel.h"
 #include "kernels/common/broadcast.h"
 #include "kernels/common/convert_rows.h"
+#include "kernels/common/grain.h"
 #include "kernels/common/visit_dtype.h"
 
 namespace ondine::kernels {
@@ -18,7 +28,7 @@ using graph::Kernel;
 using Computed = Types<float, double, std::int8_t, std::int16_t, std::int32_t, std::int64_t,
                        std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t>;
 
-// Attributes as a row function gets them.
+// Attributes that a row function reads.
 struct Params {
   float a = 0;
   float b = 0;
@@ -49,7 +59,7 @@ struct Elementwise {
   Params params;
   struct Operand {
     std::size_t input = 0;         // of the node
-    Shape shape;                   // as it is laid over the output
+    Shape shape;                   // aligned with the output, for broadcasting
     ConvertRow convert = nullptr;  // to the type that `row` reads
   };
   std::vector<Operand> operands;
@@ -57,16 +67,16 @@ struct Elementwise {
   ConvertRow narrow = nullptr;  // from the type that `row` writes to the output's
 };
 
-// Elements of one chunk. Fixed, so that no result depends on the number of threads.
-inline constexpr std::int64_t elementwise_grain = 16384;
+using math::elementwise_grain;
 
 Kernel elementwise(const graph::BindContext& context, const Elementwise& what);
 
-// All inputs of the node with their own shapes. Rows are picked for compute_dtype of input 0; a
-// 16-bit or smaller float is converted on the way, and back if the output has the same dtype.
+// The same for all inputs of the node with their own shapes. `row` computes in compute_dtype of
+// input 0: floats of 16 bits or fewer are converted on the way, and back if the output has the same
+// dtype.
 Kernel elementwise(const graph::BindContext& context, RowFunction row, Params params = {});
 
-// float for the formats that arithmetic widens, the dtype itself otherwise.
+// float for float formats of 16 bits or fewer, the dtype itself otherwise.
 DType compute_dtype(DType dtype) noexcept;
 
 // The instance of `Maker` for one of the types, nullptr when there is none:

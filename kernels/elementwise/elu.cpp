@@ -2,7 +2,7 @@
 //   Elu   alpha (e^x - 1)                  dx = dy (y + alpha)
 //   Celu  alpha (e^(x / alpha) - 1)        dx = dy (y / alpha + 1)
 //   Selu  gamma alpha (e^x - 1)            dx = dy (y + gamma alpha)
-// The rules read y where its sign is that of x.
+// Derivatives read y, whose sign is that of x, so that x can be freed.
 #include <cmath>
 
 #include "kernels/elementwise/unary.h"
@@ -20,9 +20,9 @@ inline float less_one(float x, float e) {
 template <class T>
 void bent_row(const Row& row, T a, T b, T c) {
   const auto& rows = math::vector_kernels<T>();
-  for_pieces<T>(row, [&](T* y, const T* x, T* t, std::int64_t n) {
+  for_row_chunks<T>(row, [&](T* y, const T* x, T* t, std::int64_t n) {
     if constexpr (std::is_same_v<T, float>) {
-      T low[piece_length];
+      T low[row_chunk];
       for (std::int64_t i = 0; i < n; ++i) low[i] = x[i] > 0 ? T(0) : x[i] / c;
       rows.exp(t, low, n);
       for (std::int64_t i = 0; i < n; ++i) t[i] = a * less_one(low[i], t[i]);

@@ -2,13 +2,12 @@
 // tensors of the shape of input 0, and numbers: tensors of one element. Attributes: ops, the
 // operators (Add, Sub, Mul, Div, Neg, Sqrt); operands, two for each of them (FusedElementwise);
 // results, the steps that are outputs, each once. An output may take the memory of any input. The
-// derivative is that of the operators.
+// derivative is that of the single operators.
 #include "kernels/elementwise/fused_elementwise.h"
 
 #include <algorithm>
 
 #include "kernels/common/expansion.h"
-#include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
 #include "kernels/elementwise/vector.h"
 
@@ -45,8 +44,8 @@ std::vector<char> find_numbers(const BindContext& context) {
   for (std::size_t i = 0; i < context.input_count(); ++i) {
     numbers.push_back(context.shape(i) == shape ? 0 : 1);
     if (numbers.back() != 0 && context.shape(i).size() != 1) {
-      fail(ErrorCode::mismatch, "input ", i, " of shape ", context.shape(i), " is no number, nor ",
-           shape, " as input 0");
+      fail(ErrorCode::mismatch, "input ", i, " of shape ", context.shape(i),
+           " must have one element or shape ", shape, " as input 0");
     }
   }
   return numbers;
@@ -70,9 +69,9 @@ class Blocks {
   }
 
   void run(const KernelContext& call, std::int64_t first, std::int64_t last) const {
-    alignas(64) T rows[FusedElementwise::most_operands][size];
-    const T* operands[FusedElementwise::most_operands];
-    bool copied[FusedElementwise::most_operands];
+    alignas(64) T rows[FusedElementwise::max_operands][size];
+    const T* operands[FusedElementwise::max_operands];
+    bool copied[FusedElementwise::max_operands];
     const std::size_t inputs = numbers_.size();
     for (std::size_t i = 0; i < inputs; ++i) {
       if (numbers_[i] != 0) kernels_->fill(rows[i], *call.in<T>(i), size);
@@ -99,7 +98,7 @@ class Blocks {
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
   static constexpr std::int64_t size = 2048 / sizeof(T);
 
-  // A later step reads the input in whose memory the result goes.
+  // Whether a later step still reads the input whose memory the result overwrites.
   bool must_copy(const KernelContext& call, std::size_t s) const {
     if (output_of_[s] == none) return false;
     for (std::size_t i = 0; i < numbers_.size(); ++i) {
@@ -148,7 +147,7 @@ Kernel bind(BindContext& context) {
 void infer(InferContext& context) {
   const FusedElementwise fused = FusedElementwise::read(context);
   if (context.output_count() > fused.results.size()) {
-    context.reject("there are ", context.output_count(), " outputs, attribute \"results\" has ",
+    context.reject("the node has ", context.output_count(), " outputs, attribute \"results\" has ",
                    fused.results.size());
   }
   for (std::size_t i = 0; i < context.input_count(); ++i) {
@@ -187,19 +186,19 @@ FusedElementwise FusedElementwise::read(const graph::NodeView& node) {
     if (!holds) fail(ErrorCode::invalid_model, parts...);
   };
   require(inputs > 0, "a FusedElementwise has no inputs");
-  require(!ops.empty() && inputs <= most_operands && ops.size() <= most_operands - inputs,
-          "a FusedElementwise has ", inputs, " inputs and ", ops.size(),
-          " steps, possible are 1 to ", most_operands, " together");
+  require(!ops.empty() && inputs <= max_operands && ops.size() <= max_operands - inputs,
+          "a FusedElementwise has ", inputs, " inputs and ", ops.size(), " steps, needed: 1 to ",
+          max_operands, " together");
   require(operands.size() == 2 * ops.size(), "attribute \"operands\" has ", operands.size(),
           " elements, needed: ", 2 * ops.size());
   for (std::size_t i = 0; i < inputs; ++i) {
-    require(node.has_input(i), "input ", i, " of a FusedElementwise is left out");
+    require(node.has_input(i), "input ", i, " of a FusedElementwise is missing");
   }
   FusedElementwise fused;
   for (std::size_t s = 0; s < ops.size(); ++s) {
     const bool known = has_one_operand(ops[s]) || ops[s] == "Add" || ops[s] == "Sub" ||
                        ops[s] == "Mul" || ops[s] == "Div";
-    require(known, "a FusedElementwise cannot have ", quoted(ops[s]));
+    require(known, "FusedElementwise does not support operator ", quoted(ops[s]));
     for (const std::size_t k : {2 * s, 2 * s + 1}) {
       const bool before = operands[k] >= 0 && static_cast<std::uint64_t>(operands[k]) < inputs + s;
       require(before, "step ", s, " of a FusedElementwise has operand ", operands[k]);
@@ -213,7 +212,8 @@ FusedElementwise FusedElementwise::read(const graph::NodeView& node) {
     const auto step = static_cast<std::size_t>(result);
     const bool twice =
         std::find(fused.results.begin(), fused.results.end(), step) != fused.results.end();
-    require(!twice, "step ", result, " of a FusedElementwise is two results");
+    require(!twice, "step ", result,
+            " of a FusedElementwise is listed twice in attribute \"results\"");
     fused.results.push_back(step);
   }
   require(!results.empty(), "a FusedElementwise has no results");

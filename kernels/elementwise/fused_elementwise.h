@@ -16,12 +16,12 @@ struct ElementwiseStep {
 };
 
 struct FusedElementwise {
-  static constexpr std::size_t most_operands = 32;  // inputs and steps together
+  static constexpr std::size_t max_operands = 32;  // inputs and steps together
   std::vector<ElementwiseStep> steps;
   std::vector<std::size_t> results;  // steps, one for each output
 
   // Error(invalid_model) when a step names an operand that does not come before it, or there are
-  // more than most_operands.
+  // more than max_operands.
   static FusedElementwise read(const graph::NodeView& node);
 };
 

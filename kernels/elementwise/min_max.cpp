@@ -1,5 +1,6 @@
-// extremes.cpp — Min and Max of any number of inputs; NaN wins. dx_i = dy where x_i is the result,
-// shared equally among the inputs that are. Broadcasting from version 8, integers from 12.
+// min_max.cpp — Min and Max of any number of inputs; NaN propagates. dx_i = dy where x_i is the
+// result, divided equally among the inputs that equal it. Broadcasting from version 8, integers
+// from 12.
 #include "kernels/common/constant_integers.h"
 #include "kernels/elementwise/variadic.h"
 
@@ -43,7 +44,7 @@ std::vector<Val> grad(GradContext& g) {
     const Val one = cast(is_result[i], y.dtype());
     winners = winners ? winners + one : one;
   }
-  // A NaN equals nothing: then nobody gets a share and the quotient is not used.
+  // Where the result is NaN no input equals it: all derivatives are 0 and the quotient is not used.
   const Val share = g.dy(0) / winners;
   std::vector<Val> dx(n);
   for (std::size_t i = 0; i < n; ++i) {

@@ -18,7 +18,7 @@ T remainder_at(T a, T b) {
   if constexpr (std::integral<T>) {
     check_divisor(b);
     if constexpr (std::signed_integral<T>) {
-      if (b == -1) return 0;  // the least number divided by -1 is out of range
+      if (b == -1) return 0;  // the lowest value divided by -1 is out of range
     }
     return static_cast<T>(a % b);
   } else {

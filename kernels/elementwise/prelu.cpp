@@ -1,6 +1,6 @@
 // prelu.cpp — y = x < 0 ? slope x : x;  dx = x > 0 ? dy : slope dy,  dslope = x dy where x <= 0,
-// summed over what was broadcast. Before version 7 the slope is one number or one a channel, axis
-// 1; afterwards it broadcasts to x. Version 9 adds integers.
+// summed over what was broadcast. Before version 7 the slope is one number or one per channel (axis
+// 1); afterwards it broadcasts to x. Version 9 adds integers.
 #include "kernels/common/wrapping_arithmetic.h"
 #include "kernels/elementwise/binary.h"
 
@@ -14,7 +14,7 @@ constexpr auto sloped = [](auto x, auto slope) {
   return x < 0 ? product : x;
 };
 
-// The axes that a slope for each channel lacks behind axis 1.
+// The number of axes after axis 1 that a slope with one element per channel does not have.
 std::size_t missing_axes(const NodeView& node, const Dims& x, const Dims& slope) {
   const bool by_channel = node.version() < 7 && slope.size() == 1 && !slope[0].same(1);
   return by_channel && x.size() > 2 ? x.size() - 2 : 0;
@@ -37,7 +37,7 @@ void infer(InferContext& context) {
   if (both.size() != x.size()) {
     context.reject("slope ", to_string(context.dims(1)), " does not broadcast to ", to_string(x));
   }
-  for (std::size_t i = 0; i < x.size(); ++i) unify(x[i], both[i], "extents of x and slope");
+  for (std::size_t i = 0; i < x.size(); ++i) unify(x[i], both[i], "dims of x and slope");
 }
 
 Kernel bind(BindContext& context) {

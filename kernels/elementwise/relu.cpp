@@ -1,4 +1,5 @@
-// relu.cpp — Rectifiers. Where y tells on which side x was, the rules read y, so x may be freed.
+// relu.cpp — Rectifiers. Derivatives read y instead of x where its sign is that of x, so that x can
+// be freed.
 //   Relu            max(x, 0)               dx = dy where y > 0
 //   LeakyRelu       x < 0 ? alpha x : x     dx = x > 0 ? dy : alpha dy
 //   ThresholdedRelu x > alpha ? x : 0       dx = dy where x > alpha

@@ -1,4 +1,4 @@
-// sigmoid.cpp — s(x) = 1 / (1 + e^-x) and what is near it.
+// sigmoid.cpp — s(x) = 1 / (1 + e^-x) and related functions.
 //   Sigmoid      s(x)                             dx = dy y (1 - y)
 //   HardSigmoid  min(1, max(0, alpha x + beta))   dx = alpha dy where 0 < y < 1
 //   HardSwish    x min(1, max(0, x / 6 + 1/2))    dx = dy (x / 3 + 1/2) for |x| < 3, dy above
@@ -23,7 +23,7 @@ struct SwishRows {
   static RowFunction make() {
     return [](const Row& row) {
       const auto& rows = math::vector_kernels<T>();
-      for_pieces<T>(row, [&](T* y, const T* x, T* t, std::int64_t n) {
+      for_row_chunks<T>(row, [&](T* y, const T* x, T* t, std::int64_t n) {
         rows.scale(t, x, row.params.a, n);
         rows.sigmoid(t, t, n);
         rows.mul.vv(y, x, t, n);

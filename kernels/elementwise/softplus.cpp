@@ -17,7 +17,7 @@ struct MishRows {
   static RowFunction make() {
     return [](const Row& row) {
       const auto& rows = math::vector_kernels<T>();
-      for_pieces<T>(row, [&](T* y, const T* x, T* t, std::int64_t n) {
+      for_row_chunks<T>(row, [&](T* y, const T* x, T* t, std::int64_t n) {
         rows.softplus(t, x, n);
         rows.tanh(t, t, n);
         rows.mul.vv(y, x, t, n);

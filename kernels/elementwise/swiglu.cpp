@@ -1,4 +1,4 @@
-// swiglu.cpp — y = a sigmoid(alpha a) b, a and b of one shape. An expansion.
+// swiglu.cpp — y = a sigmoid(alpha a) b, a and b of one shape. An expansion into Swish and Mul.
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
 
@@ -16,7 +16,7 @@ void infer(InferContext& context) {
   }
   Dims y;
   for (std::size_t i = 0; i < a.rank(); ++i) {
-    y.push_back(unify((*a.dims)[i], (*b.dims)[i], "extents of A and B"));
+    y.push_back(unify((*a.dims)[i], (*b.dims)[i], "dims of A and B"));
   }
   context.set_output(0, a.dtype, y);
 }

@@ -47,14 +47,14 @@ struct VectorRows {
   }
 };
 
-inline constexpr std::int64_t piece_length = 256;
+inline constexpr std::int64_t row_chunk = 256;
 
-// Calls body(y, x, t, n) for pieces of a row of at most that length, with scratch t for n elements.
+// Calls body(y, x, t, n) for chunks of a row, with scratch t for n elements.
 template <class T, class Body>
-void for_pieces(const Row& row, Body&& body) {
-  alignas(64) T scratch[piece_length];
-  for (std::int64_t done = 0; done < row.n; done += piece_length) {
-    const std::int64_t n = std::min(piece_length, row.n - done);
+void for_row_chunks(const Row& row, Body&& body) {
+  alignas(64) T scratch[row_chunk];
+  for (std::int64_t done = 0; done < row.n; done += row_chunk) {
+    const std::int64_t n = std::min(row_chunk, row.n - done);
     body(row.out<T>() + done, row.in<T>(0) + done, scratch, n);
   }
 }
@@ -72,7 +72,7 @@ Kernel bind_unary_op(BindContext& context) {
   return bind_unary<F>(context, Types{});
 }
 
-// The same from a row of kernels/simd, for float and double.
+// The same for float and double by a row function of kernels/simd.
 template <auto Member>
 Kernel bind_vector_op(BindContext& context) {
   const DType dtype = compute_dtype(context.dtype(0));

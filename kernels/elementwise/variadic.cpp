@@ -77,9 +77,9 @@ Kernel bind_variadic(const BindContext& context, RowFunction combine, RowFunctio
   walk->size = size_of(dtype);
   walk->compute_size = size_of(compute_dtype(dtype));
   for (std::size_t i = 0; i < context.input_count(); ++i) {
-    const Shape extents = context.shape(i);
+    const Shape shape = context.shape(i);
     walk->operands.push_back(
-        {Broadcast(out, std::span(&extents, 1)), widened ? row_to_float(dtype) : nullptr});
+        {Broadcast(out, std::span(&shape, 1)), widened ? row_to_float(dtype) : nullptr});
   }
   return [walk, n = out.size()](KernelContext& call) {
     call.pool().for_chunks(n, elementwise_grain, [&](std::int64_t first, std::int64_t last) {
@@ -101,7 +101,7 @@ void infer_variadic(InferContext& context) {
                      to_string(context.dims(i)));
     }
     for (std::size_t k = 0; k < context.rank(0); ++k) {
-      unify(context.dims(0)[k], context.dims(i)[k], "extents of inputs");
+      unify(context.dims(0)[k], context.dims(i)[k], "dims of inputs");
     }
   }
 }

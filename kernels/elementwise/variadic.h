@@ -5,8 +5,8 @@
 
 namespace ondine::kernels::ops {
 
-// combine: a binary row of the compute dtype whose output has that dtype too. finish: applied in
-// place to the combined elements, may be nullptr.
+// `combine` is a binary row in the compute dtype; `finish`, which may be nullptr, is applied in
+// place to the combined elements.
 Kernel bind_variadic(const BindContext& context, RowFunction combine, RowFunction finish = nullptr,
                      Params params = {});
 

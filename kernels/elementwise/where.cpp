@@ -10,7 +10,7 @@
 namespace ondine::kernels::ops {
 namespace {
 
-// Without a branch for words: all bits set or none.
+// Words are selected without branches, by masks with all bits set or none.
 template <class T>
 T select(bool condition, const T& a, const T& b) {
   if constexpr (std::is_unsigned_v<T>) {

@@ -1,8 +1,9 @@
-// affine_grid.cpp — grid[n, p] = theta[n] (p, 1), p running over the points of an image, last axis
+// affine_grid.cpp — grid[n, p] = theta[n] (p, 1), p being the points of an image with the last axis
 // first, from -1 to 1: over the pixels' outer edges, or with align_corners over their centres.
 // AffineGridGrad (ai.ondine): dgrid -> dtheta; each is the other's derivative.
 #include "kernels/common/compute_type.h"
 #include "kernels/common/infer_checks.h"
+#include "kernels/common/integer_parameters.h"
 #include "kernels/common/op.h"
 
 namespace ondine::kernels::ops {
@@ -10,7 +11,7 @@ namespace {
 
 void infer(InferContext& context) {
   const Dims theta = dims_of_rank(context, 0, 3, "theta");
-  const auto size = spelled_dims(context, 1);
+  const auto size = dims_from_input(context, 1);
   if (!size) return context.set_output(0, context.dtype(0), std::nullopt);
   if (size->size() != 4 && size->size() != 5) {
     context.reject("size must have 4 or 5 elements, found ", size->size());
@@ -24,15 +25,15 @@ void infer(InferContext& context) {
   context.set_output(0, context.dtype(0), grid);
 }
 
-// Coordinates of point p of the grid's spatial extents, the last axis first, then 1.
+// Coordinates of point p of the grid's spatial dims, the last axis first, then 1.
 void homogeneous(const Shape& grid, bool align_corners, std::int64_t p, double* to) {
   const std::size_t axes = grid.rank() - 2;
   for (std::size_t i = 0; i < axes; ++i) {
-    const std::int64_t extent = grid[axes - i];
-    const auto n = static_cast<double>(extent);
-    const auto k = static_cast<double>(p % extent);
-    to[i] = !align_corners ? (2 * k + 1) / n - 1 : extent > 1 ? 2 * k / (n - 1) - 1 : -1;
-    p /= extent;
+    const std::int64_t size = grid[axes - i];
+    const auto n = static_cast<double>(size);
+    const auto k = static_cast<double>(p % size);
+    to[i] = !align_corners ? (2 * k + 1) / n - 1 : size > 1 ? 2 * k / (n - 1) - 1 : -1;
+    p /= size;
   }
   to[axes] = 1;
 }

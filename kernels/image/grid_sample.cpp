@@ -2,7 +2,6 @@
 // 1 over x, the last axis of x first. Version 20 renamed bilinear and bicubic to linear and cubic
 // and added more spatial axes, 22 bfloat16. Derivative: grid_sample_grad.cpp.
 #include "kernels/common/compute_type.h"
-#include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
 #include "kernels/image/grid_taps.h"
 
@@ -27,7 +26,7 @@ void infer(InferContext& context) {
 
 Kernel bind(BindContext& context) {
   const Sampling sampling(context);
-  const SampledExtents e(context.shape(0), context.shape(1));
+  const SampledDims e(context.shape(0), context.shape(1));
   Scratch scratch;
   const ComputeIn<double> x(context, scratch, 0);
   const ComputeIn<double> grid(context, scratch, 1);

@@ -12,7 +12,7 @@
 namespace ondine::kernels::ops {
 namespace {
 
-void check_result(const BindContext& context, std::size_t dy, const SampledExtents& e) {
+void check_result(const BindContext& context, std::size_t dy, const SampledDims& e) {
   if (context.shape(dy).size() != e.batch * e.channels * e.points) {
     fail(ErrorCode::mismatch, "dy has shape ", context.shape(dy));
   }
@@ -25,7 +25,7 @@ void infer(InferContext& context) {
 
 Kernel bind(BindContext& context) {
   const Sampling sampling(context);
-  const SampledExtents e(context.shape(1), context.shape(2));
+  const SampledDims e(context.shape(1), context.shape(2));
   check_result(context, 0, e);
   Scratch scratch;
   const ComputeIn<double> dy(context, scratch, 0);
@@ -37,31 +37,23 @@ Kernel bind(BindContext& context) {
   return [=](KernelContext& call) {
     const double* from = dy(call);
     const double* image = x(call);
-    const double* at = grid(call);
     double* to = dx.data(call);
     double* change = dgrid.data(call);
-    const auto axes = static_cast<std::int64_t>(e.axes);
-    call.pool().for_chunks(e.batch, 1, [&](std::int64_t first, std::int64_t last) {
-      for (auto n = first; n < last; ++n) {
-        std::fill_n(to + n * e.channels * e.plane, e.channels * e.plane, 0.0);
-        std::fill_n(change + n * e.points * axes, e.points * axes, 0.0);
-        for (std::int64_t p = 0; p < e.points; ++p) {
-          const std::int64_t row = (n * e.points + p) * axes;
-          for_pixels(sampling, e, at + row, [&](const SampledPixel& pixel) {
-            double sum = 0;
-            for (std::int64_t c = 0; c < e.channels; ++c) {
-              const std::int64_t plane = n * e.channels + c;
-              const double d = from[plane * e.points + p];
-              to[plane * e.plane + pixel.offset] += pixel.weight * d;
-              sum += d * image[plane * e.plane + pixel.offset];
-            }
-            for (std::int64_t axis = 0; axis < axes; ++axis) {
-              change[row + axes - 1 - axis] += sum * pixel.slope[static_cast<std::size_t>(axis)];
-            }
-          });
-        }
+    std::fill_n(to, e.batch * e.channels * e.plane, 0.0);
+    std::fill_n(change, e.batch * e.points * static_cast<std::int64_t>(e.axes), 0.0);
+    const auto body = [&](std::int64_t n, std::int64_t p, const SampledPixel& pixel) {
+      double sum = 0;
+      for (std::int64_t c = 0; c < e.channels; ++c) {
+        const std::int64_t plane = n * e.channels + c;
+        const double d = from[plane * e.points + p];
+        to[plane * e.plane + pixel.offset] += pixel.weight * d;
+        sum += d * image[plane * e.plane + pixel.offset];
       }
-    });
+      for (std::size_t axis = 0; axis < e.axes; ++axis) {
+        change[e.coordinate(n, p, axis)] += sum * pixel.slope[axis];
+      }
+    };
+    for_all_pixels(call.pool(), sampling, e, grid(call), body);
     dx.store(call);
     dgrid.store(call);
   };
@@ -78,7 +70,7 @@ void infer_second(InferContext& context) {
 
 Kernel bind_second(BindContext& context) {
   const Sampling sampling(context);
-  const SampledExtents e(context.shape(3), context.shape(4));
+  const SampledDims e(context.shape(3), context.shape(4));
   check_result(context, 2, e);
   if (!(context.shape(0) == context.shape(3)) || !(context.shape(1) == context.shape(4))) {
     fail(ErrorCode::mismatch, "v has shape ", context.shape(0), ", u ", context.shape(1));
@@ -98,47 +90,37 @@ Kernel bind_second(BindContext& context) {
     const double* by_grid = u(call);
     const double* from = dy(call);
     const double* image = x(call);
-    const double* at = grid(call);
     double* to_dy = ddy.data(call);
     double* to_image = ddx.data(call);
     double* to_grid = ddgrid.data(call);
-    const auto axes = static_cast<std::int64_t>(e.axes);
-    call.pool().for_chunks(e.batch, 1, [&](std::int64_t first, std::int64_t last) {
-      for (auto n = first; n < last; ++n) {
-        std::fill_n(to_dy + n * e.channels * e.points, e.channels * e.points, 0.0);
-        std::fill_n(to_image + n * e.channels * e.plane, e.channels * e.plane, 0.0);
-        std::fill_n(to_grid + n * e.points * axes, e.points * axes, 0.0);
-        for (std::int64_t p = 0; p < e.points; ++p) {
-          const std::int64_t row = (n * e.points + p) * axes;
-          // Coordinates are stored with the last axis first.
-          const auto place = [&](std::size_t axis) {
-            return row + axes - 1 - static_cast<std::int64_t>(axis);
-          };
-          for_pixels(sampling, e, at + row, [&](const SampledPixel& pixel) {
-            double along = 0;  // u.w'
-            for (std::size_t a = 0; a < e.axes; ++a) along += by_grid[place(a)] * pixel.slope[a];
-            double with_v = 0;
-            double with_x = 0;
-            for (std::int64_t c = 0; c < e.channels; ++c) {
-              const std::int64_t plane = n * e.channels + c;
-              const std::int64_t i = plane * e.plane + pixel.offset;
-              const double d = from[plane * e.points + p];
-              to_dy[plane * e.points + p] += pixel.weight * by_image[i] + along * image[i];
-              to_image[i] += d * along;
-              with_v += d * by_image[i];
-              with_x += d * image[i];
-            }
-            for (std::size_t b = 0; b < e.axes; ++b) {
-              double bend = 0;
-              for (std::size_t a = 0; a < e.axes; ++a) {
-                bend += by_grid[place(a)] * pixel.curve[a][b];
-              }
-              to_grid[place(b)] += with_v * pixel.slope[b] + with_x * bend;
-            }
-          });
-        }
+    std::fill_n(to_dy, e.batch * e.channels * e.points, 0.0);
+    std::fill_n(to_image, e.batch * e.channels * e.plane, 0.0);
+    std::fill_n(to_grid, e.batch * e.points * static_cast<std::int64_t>(e.axes), 0.0);
+    const auto body = [&](std::int64_t n, std::int64_t p, const SampledPixel& pixel) {
+      double along = 0;  // u.w'
+      for (std::size_t a = 0; a < e.axes; ++a) {
+        along += by_grid[e.coordinate(n, p, a)] * pixel.slope[a];
       }
-    });
+      double with_v = 0;
+      double with_x = 0;
+      for (std::int64_t c = 0; c < e.channels; ++c) {
+        const std::int64_t plane = n * e.channels + c;
+        const std::int64_t i = plane * e.plane + pixel.offset;
+        const double d = from[plane * e.points + p];
+        to_dy[plane * e.points + p] += pixel.weight * by_image[i] + along * image[i];
+        to_image[i] += d * along;
+        with_v += d * by_image[i];
+        with_x += d * image[i];
+      }
+      for (std::size_t b = 0; b < e.axes; ++b) {
+        double bend = 0;
+        for (std::size_t a = 0; a < e.axes; ++a) {
+          bend += by_grid[e.coordinate(n, p, a)] * pixel.curve[a][b];
+        }
+        to_grid[e.coordinate(n, p, b)] += with_v * pixel.slope[b] + with_x * bend;
+      }
+    };
+    for_all_pixels(call.pool(), sampling, e, grid(call), body);
     ddy.store(call);
     ddx.store(call);
     ddgrid.store(call);

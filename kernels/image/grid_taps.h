@@ -1,11 +1,12 @@
-// Where GridSample reads: the pixels around a point with their weights, and how these change with
-// the point.
+// GridSample reads the pixels around each point: their weights, and the derivatives of these by the
+// coordinates.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <vector>
 
+#include "core/parallel.h"
 #include "graph/contract/node_view.h"
 
 namespace ondine::kernels {
@@ -18,7 +19,7 @@ struct Sampling {
   GridPadding padding = GridPadding::zeros;
   bool align_corners = false;
 
-  // Error(invalid_model) for unknown words.
+  // Error(invalid_model) for an unknown mode or padding_mode.
   explicit Sampling(const graph::NodeView& node);
 };
 
@@ -30,17 +31,24 @@ struct Taps {
   std::array<double, 4> slope{};
   std::array<double, 4> curve{};
 };
-Taps taps(const Sampling& sampling, double coordinate, std::int64_t extent);
+Taps taps(const Sampling& sampling, double coordinate, std::int64_t size);
 
 // x [batch, channels, in...] and grid [batch, points..., axes].
-struct SampledExtents {
+struct SampledDims {
   std::int64_t batch, channels, points;
   std::size_t axes;
   std::vector<std::int64_t> in;
   std::int64_t plane = 1;
 
   // Error(mismatch) when there are points in an empty image.
-  SampledExtents(const Shape& x, const Shape& grid);
+  SampledDims(const Shape& x, const Shape& grid);
+
+  // The element of the grid that is the coordinate of point p of image n along an axis of x. A
+  // point's coordinates are stored with the last axis first.
+  std::int64_t coordinate(std::int64_t n, std::int64_t p, std::size_t axis) const {
+    return (n * points + p + 1) * static_cast<std::int64_t>(axes) - 1 -
+           static_cast<std::int64_t>(axis);
+  }
 };
 
 // One pixel that a point reads.
@@ -54,7 +62,7 @@ struct SampledPixel {
 // Calls body(pixel) for every pixel that a point reads. `at` are its coordinates, the last axis of
 // x first.
 template <class Body>
-void for_pixels(const Sampling& sampling, const SampledExtents& e, const double* at, Body&& body) {
+void for_pixels(const Sampling& sampling, const SampledDims& e, const double* at, Body&& body) {
   std::array<Taps, 3> t;
   int combinations = 1;
   for (std::size_t axis = 0; axis < e.axes; ++axis) {
@@ -82,6 +90,21 @@ void for_pixels(const Sampling& sampling, const SampledExtents& e, const double*
     }
     body(pixel);
   }
+}
+
+// Calls body(n, p, pixel) for every pixel that each point p of each image n reads. The points of an
+// image run on one thread, in order.
+template <class Body>
+void for_all_pixels(ThreadPool& pool, const Sampling& sampling, const SampledDims& e,
+                    const double* grid, Body&& body) {
+  pool.for_chunks(e.batch, 1, [&](std::int64_t first, std::int64_t last) {
+    for (auto n = first; n < last; ++n) {
+      for (std::int64_t p = 0; p < e.points; ++p) {
+        const double* at = grid + (n * e.points + p) * static_cast<std::int64_t>(e.axes);
+        for_pixels(sampling, e, at, [&](const SampledPixel& pixel) { body(n, p, pixel); });
+      }
+    }
+  });
 }
 
 }  // namespace ondine::kernels

@@ -1,6 +1,6 @@
 // image_decoder.cpp — an encoded image to pixels [height, width, channels], as RGB, BGR or
 // Grayscale (0.299 R + 0.587 G + 0.114 B). Bytes that cannot be decoded are an error, where the
-// standard would have an empty matrix: training must not go on with one.
+// standard would give an empty matrix: training must not continue with one.
 #include "kernels/common/kernel_output.h"
 #include "kernels/common/op.h"
 #include "kernels/image/codecs/image.h"

@@ -1,5 +1,5 @@
 // max_roi_pool.cpp — MaxRoiPool: the maximum over the cells of regions on whole pixels.
-// MaxRoiPoolGrad (ai.ondine): (dy, x, rois) -> dx. Regions are taken as constants.
+// MaxRoiPoolGrad (ai.ondine): (dy, x, rois) -> dx. Regions have no derivative.
 #include <cmath>
 
 #include "kernels/common/compute_type.h"
@@ -18,7 +18,7 @@ struct PoolMode {
   explicit PoolMode(const NodeView& node)
       : pooled(node.attr_ints("pooled_shape")), scale(double{node.attr_float("spatial_scale", 1)}) {
     if (pooled.size() != 2 || pooled[0] < 1 || pooled[1] < 1) {
-      fail(ErrorCode::mismatch, "pooled_shape must hold two extents above 0");
+      fail(ErrorCode::mismatch, "pooled_shape must hold two sizes above 0");
     }
   }
 };
@@ -29,13 +29,13 @@ struct Span {
 
 // Pixels of cell `at` of `cells` along one axis.
 Span cell_span(double low, double high, std::int64_t at, std::int64_t cells, double scale,
-               std::int64_t extent) {
+               std::int64_t pixels) {
   const double start = std::round(low * scale);
   const double size =
       std::max(std::round(high * scale) - start + 1, 1.0) / static_cast<double>(cells);
   const auto bound = [&](double p) {
     return static_cast<std::int64_t>(
-        std::min(std::max(p + start, 0.0), static_cast<double>(extent)));
+        std::min(std::max(p + start, 0.0), static_cast<double>(pixels)));
   };
   return {bound(std::floor(static_cast<double>(at) * size)),
           bound(std::ceil(static_cast<double>(at + 1) * size))};

@@ -1,7 +1,7 @@
 // non_max_suppression.cpp — for each batch and class the boxes of the best scores (above
-// score_threshold, at most max_output_boxes_per_class), without those that overlap a better one by
-// more than iou_threshold: rows of [batch, class, box], best first; equal scores in the order of
-// the boxes. No derivative. Version 11 changed the text alone.
+// score_threshold, at most max_output_boxes_per_class), without those that overlap a better
+// one by more than iou_threshold: rows of [batch, class, box], best first; equal scores in the
+// order of the boxes. No derivative. Version 11 changed the wording only.
 #include <algorithm>
 #include <limits>
 
@@ -69,7 +69,7 @@ Kernel bind(BindContext& context) {
   const bool has_iou = context.has_input(3);
   const bool has_score = context.has_input(4);
   return [=](KernelContext& call) {
-    const auto most = parameter<std::int64_t>(call, has_count, 2, 0);
+    const auto max_boxes = parameter<std::int64_t>(call, has_count, 2, 0);
     const float iou = parameter<float>(call, has_iou, 3, 0);
     const float least =
         parameter<float>(call, has_score, 4, -std::numeric_limits<float>::infinity());
@@ -78,7 +78,7 @@ Kernel bind(BindContext& context) {
     std::vector<std::int64_t> rows;
     std::vector<std::int64_t> order;
     std::vector<Box> kept;
-    for (std::int64_t at = 0; at < scores[0] * classes && most > 0; ++at) {
+    for (std::int64_t at = 0; at < scores[0] * classes && max_boxes > 0; ++at) {
       const float* boxes = call.in<float>(0) + at / classes * count * 4;
       const float* score = call.in<float>(1) + at * count;
       order.clear();
@@ -89,7 +89,7 @@ Kernel bind(BindContext& context) {
       std::stable_sort(order.begin(), order.end(),
                        [&](std::int64_t a, std::int64_t b) { return score[a] > score[b]; });
       for (const std::int64_t i : order) {
-        if (static_cast<std::int64_t>(kept.size()) >= most) break;
+        if (static_cast<std::int64_t>(kept.size()) >= max_boxes) break;
         const Box box = read_box(boxes + i * 4, centre);
         if (std::any_of(kept.begin(), kept.end(),
                         [&](const Box& better) { return overlap(better, box, iou); })) {

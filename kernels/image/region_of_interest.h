@@ -1,4 +1,4 @@
-// Regions of images, pooled to cells.
+// Regions of images that are pooled to cells, for RoiAlign and MaxRoiPool.
 #pragma once
 
 #include "graph/contract/infer.h"
@@ -14,7 +14,7 @@ struct Regions {
   std::int64_t cells() const noexcept { return rows * columns; }
   std::int64_t image(double index) const {
     if (!(index >= 0 && index < static_cast<double>(images))) {
-      fail(ErrorCode::mismatch, "a region of image ", index, ", there are ", images);
+      fail(ErrorCode::mismatch, "a region is in image ", index, " of ", images);
     }
     return static_cast<std::int64_t>(index);
   }

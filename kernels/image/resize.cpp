@@ -1,5 +1,5 @@
-// resize.cpp — Resize and Upsample: y is x sampled on another grid, axis by axis; dx spreads dy
-// with the same weights. Upsample has scales as attributes until 7 (named by axis in 1), then as
+// resize.cpp — Resize and Upsample: y is x sampled on another grid, axis by axis; dx distributes dy
+// by the same weights. Upsample has scales as attributes until 7 (named by axis in 1), then as
 // input; Resize 10 is Upsample 9 with scales below 1; 11 added coordinate transformations, cubic,
 // roi and sizes; 18 antialias, axes and keep_aspect_ratio_policy; 19 half_pixel_symmetric.
 // ResizeGrad (ai.ondine): (dy, roi, scales, sizes, shape of x) -> dx; its derivative is Resize.
@@ -8,7 +8,7 @@
 #include <algorithm>
 
 #include "kernels/common/compute_type.h"
-#include "kernels/common/infer_checks.h"
+#include "kernels/common/integer_parameters.h"
 #include "kernels/common/op.h"
 #include "kernels/image/resize_axis.h"
 
@@ -20,13 +20,13 @@ void infer(InferContext& context) {
   context.set_output(0, x.dtype, resized_dims(context, x.dims));
 }
 
-// Dims of the output as in Resize, x's being known by its shape.
+// Output 0 has the shape of x, which is input 4; dy must have the dims that Resize gives.
 void infer_grad(InferContext& context) {
-  const auto x = spelled_dims(context, 4);
+  const auto x = dims_from_input(context, 4);
   const Type& dy = context.input(0);
   const auto y = resized_dims(context, x);
   if (y && !compatible(dy, Type::tensor(dy.dtype, *y))) {
-    context.reject("dy is ", graph::to_string(dy), ", expected extents ", graph::to_string(*y));
+    context.reject("dy is ", graph::to_string(dy), ", expected ", graph::to_string(*y));
   }
   context.set_output(0, dy.dtype, x);
 }
@@ -216,11 +216,11 @@ Kernel bind_grad(BindContext& context) {
   });
 }
 
-// The inputs that say how, in Resize's present order.
-struct How {
+// The inputs of a Resize or Upsample node, whatever its version.
+struct ResizeInputs {
   Val roi, scales, sizes;
 };
-How how(const NodeView& node, auto&& x) {
+ResizeInputs resize_inputs(const NodeView& node, auto&& x) {
   if (node.version() < 11) return {{}, x(1), {}};
   return {x(1), x(2), x(3)};
 }
@@ -228,7 +228,7 @@ How how(const NodeView& node, auto&& x) {
 Attributes grad_attributes(GradContext& g) {
   Attributes attributes = g.node().attributes;
   if (g.version() >= 11) return attributes;
-  // Old nodes in today's words.
+  // The modes of old versions by the attributes of the current one.
   std::erase_if(attributes, [](const Attribute& a) { return a.name != "mode"; });
   if (g.attr_string("mode", "nearest") == "bilinear") {
     attributes = {{"mode", std::string("linear")}};
@@ -239,7 +239,7 @@ Attributes grad_attributes(GradContext& g) {
 }
 
 std::vector<Val> grad(GradContext& g) {
-  How inputs = how(g, [&](std::size_t i) { return g.x(i); });
+  ResizeInputs inputs = resize_inputs(g, [&](std::size_t i) { return g.x(i); });
   if (!inputs.scales && !inputs.sizes) {
     const auto scales = attribute_scales(g);
     inputs.scales = g.builder().constant(
@@ -251,7 +251,7 @@ std::vector<Val> grad(GradContext& g) {
 }
 
 std::vector<Val> grad_of_grad(GradContext& g) {
-  // What is extrapolated is constant: its derivative is 0.
+  // Extrapolated elements are constant.
   Attributes attributes = g.node().attributes;
   std::erase_if(attributes, [](const Attribute& a) { return a.name == "extrapolation_value"; });
   return {g.builder().node("Resize", {g.dy(0), g.x(1), g.x(2), g.x(3)}, attributes)};

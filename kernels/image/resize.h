@@ -1,4 +1,4 @@
-// Output extents and sampling of Resize-like nodes.
+// Output dims and sampling of Resize-like nodes.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,8 @@ struct ResizePlan {
 
 // Scales that old Upsample nodes have as attributes; empty otherwise.
 std::vector<float> attribute_scales(const graph::NodeView& node);
-// y's dims from the scales or sizes, x having the given ones (for ResizeGrad not those of input 0).
+// The dims of y from the scales or sizes and the dims of x, which are not those of input 0 in
+// ResizeGrad.
 std::optional<graph::Dims> resized_dims(const graph::InferContext& context,
                                         const std::optional<graph::Dims>& x);
 ResizePlan make_resize_plan(const graph::BindContext& context, const Shape& x, const Shape& y);

@@ -55,9 +55,10 @@ double source(const ResizeMode& mode, double x, double in, double out, double sc
     case Coordinates::pytorch_half_pixel:
       return out > 1 ? (x + 0.5) / scale - 0.5 : 0;
     case Coordinates::align_corners: {
-      // The extent asked for, which need not be whole; where it is, not that of a rounded scale.
-      const double extent = std::abs(scale * in - out) < 0.001 ? out : scale * in;
-      return x > 0 ? x * (in - 1) / (extent - 1) : 0;
+      // The output size asked for, which need not be whole; where it is, not that of a rounded
+      // scale.
+      const double size = std::abs(scale * in - out) < 0.001 ? out : scale * in;
+      return x > 0 ? x * (in - 1) / (size - 1) : 0;
     }
     case Coordinates::asymmetric:
       return x / scale;
@@ -128,7 +129,7 @@ ResizeMode read_resize_mode(const NodeView& node) {
   ResizeMode mode;
   mode.interpolation = pick(node, "mode", "nearest", interpolations);
   if (node.version() < 11) {
-    // Upsample and the first Resize: whole steps from the corner.
+    // Upsample and the first Resize: asymmetric coordinates rounded down.
     mode.coordinates = Coordinates::asymmetric;
     mode.rounding = Rounding::floor;
     return mode;

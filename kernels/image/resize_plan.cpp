@@ -3,6 +3,7 @@
 
 #include "core/message.h"
 #include "kernels/common/element_conversion.h"
+#include "kernels/common/integer_parameters.h"
 #include "kernels/image/resize.h"
 
 namespace ondine::kernels {
@@ -20,7 +21,7 @@ std::vector<double> doubles(const Tensor* tensor) {
   return values;
 }
 
-// What a node says, by axis: scales, or sizes, or neither while they are unknown.
+// What a node asks for, by axis: scales, or sizes, or neither while they are unknown.
 struct Request {
   std::vector<std::size_t> axes;
   std::vector<double> roi;  // starts, then ends
@@ -28,6 +29,24 @@ struct Request {
   std::vector<double> sizes;
   enum class Ratio : std::uint8_t { stretch, not_larger, not_smaller } ratio = Ratio::stretch;
 };
+
+void check(const Request& r) {
+  const auto expect = [&](const std::vector<double>& list, std::size_t count, const char* name) {
+    if (!list.empty() && list.size() != count) {
+      fail(ErrorCode::mismatch, std::string_view(name), " has ", list.size(),
+           " values, needed: ", count);
+    }
+  };
+  expect(r.scales, r.axes.size(), "scales");
+  expect(r.sizes, r.axes.size(), "sizes");
+  expect(r.roi, 2 * r.axes.size(), "roi");
+  for (const double scale : r.scales) {
+    if (!(scale > 0) || !std::isfinite(scale)) fail(ErrorCode::mismatch, "scale ", scale);
+  }
+  for (const double size : r.sizes) {
+    if (size < 0) fail(ErrorCode::mismatch, "size ", size);
+  }
+}
 
 Request read_request(const NodeView& node, std::size_t rank, auto&& constant) {
   Request r;
@@ -50,32 +69,11 @@ Request read_request(const NodeView& node, std::size_t rank, auto&& constant) {
   }
 
   if (node.has_attr("axes")) {
-    for (const auto axis : node.attr_ints("axes")) {
-      r.axes.push_back(NodeView::normalize_axis(axis, rank));
-    }
-    auto sorted = r.axes;
-    std::sort(sorted.begin(), sorted.end());
-    if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) {
-      fail(ErrorCode::mismatch, "an axis is given twice");
-    }
+    r.axes = normalize_axes(node.attr_ints("axes"), rank);
   } else {
     for (std::size_t i = 0; i < rank; ++i) r.axes.push_back(i);
   }
-  const auto expect = [&](const std::vector<double>& list, std::size_t count, const char* name) {
-    if (!list.empty() && list.size() != count) {
-      fail(ErrorCode::mismatch, std::string_view(name), " has ", list.size(), " values, ", count,
-           " are needed");
-    }
-  };
-  expect(r.scales, r.axes.size(), "scales");
-  expect(r.sizes, r.axes.size(), "sizes");
-  expect(r.roi, 2 * r.axes.size(), "roi");
-  for (const double scale : r.scales) {
-    if (!(scale > 0) || !std::isfinite(scale)) fail(ErrorCode::mismatch, "scale ", scale);
-  }
-  for (const double size : r.sizes) {
-    if (size < 0) fail(ErrorCode::mismatch, "size ", size);
-  }
+  check(r);
   const std::string policy = node.attr_string("keep_aspect_ratio_policy", "stretch");
   if (policy == "not_larger") {
     r.ratio = Request::Ratio::not_larger;
@@ -88,36 +86,36 @@ Request read_request(const NodeView& node, std::size_t rank, auto&& constant) {
 }
 
 struct Target {
-  std::int64_t extent;
+  std::int64_t size;
   double scale;
 };
 
-std::int64_t to_extent(double x) {
-  if (!(x >= 0 && x < 0x1p62)) fail(ErrorCode::limit, "an extent of ", x);
+std::int64_t to_size(double x) {
+  if (!(x >= 0 && x < 0x1p62)) fail(ErrorCode::limit, "an output dim of ", x);
   return static_cast<std::int64_t>(x);
 }
 
-// Of each of the request's axes, whose extents are known.
+// The target of each axis of the request; `in` holds their sizes.
 std::vector<Target> targets(const Request& r, const std::vector<std::int64_t>& in) {
   std::vector<Target> result;
   if (!r.scales.empty()) {
     for (std::size_t k = 0; k < in.size(); ++k) {
       result.push_back(
-          {to_extent(std::floor(static_cast<double>(in[k]) * r.scales[k])), r.scales[k]});
+          {to_size(std::floor(static_cast<double>(in[k]) * r.scales[k])), r.scales[k]});
     }
     return result;
   }
   double common = 0;
   for (std::size_t k = 0; k < in.size(); ++k) {
     const double scale = r.sizes[k] / static_cast<double>(in[k]);
-    result.push_back({to_extent(r.sizes[k]), scale});
+    result.push_back({to_size(r.sizes[k]), scale});
     const bool better = r.ratio == Request::Ratio::not_larger ? scale < common : scale > common;
     if (k == 0 || better) common = scale;
   }
   if (r.ratio == Request::Ratio::stretch) return result;
   for (std::size_t k = 0; k < in.size(); ++k) {
-    const double extent = std::floor(common * static_cast<double>(in[k]) + 0.5);
-    result[k] = {to_extent(extent), common};
+    const double size = std::floor(common * static_cast<double>(in[k]) + 0.5);
+    result[k] = {to_size(size), common};
   }
   return result;
 }
@@ -141,7 +139,7 @@ std::optional<Dims> resized_dims(const InferContext& context, const std::optiona
   std::vector<std::int64_t> in;
   for (std::size_t k = 0; k < r.axes.size(); ++k) {
     const Dim dim = (*x)[r.axes[k]];
-    // An open extent that is not changed stays what it is.
+    // An axis that keeps its size keeps its dim, even where that is unknown.
     if (!r.scales.empty() && r.scales[k] == 1) y[r.axes[k]] = dim;
     if (dim.known()) in.push_back(dim.size());
   }
@@ -149,17 +147,17 @@ std::optional<Dims> resized_dims(const InferContext& context, const std::optiona
     for (std::size_t k = 0; k < r.axes.size(); ++k) {
       const Dim dim = (*x)[r.axes[k]];
       if (!r.sizes.empty() && r.ratio == Request::Ratio::stretch) {
-        y[r.axes[k]] = to_extent(r.sizes[k]);
+        y[r.axes[k]] = to_size(r.sizes[k]);
       } else if (!r.scales.empty() && dim.known()) {
-        y[r.axes[k]] = to_extent(std::floor(static_cast<double>(dim.size()) * r.scales[k]));
+        y[r.axes[k]] = to_size(std::floor(static_cast<double>(dim.size()) * r.scales[k]));
       }
     }
     return y;
   }
   const auto all = targets(r, in);
   for (std::size_t k = 0; k < r.axes.size(); ++k) {
-    if (in[k] == 0 && all[k].extent != 0) context.reject("an axis of extent 0 cannot grow");
-    y[r.axes[k]] = all[k].extent;
+    if (in[k] == 0 && all[k].size != 0) context.reject("an axis of size 0 cannot grow");
+    y[r.axes[k]] = all[k].size;
   }
   return y;
 }

@@ -1,7 +1,7 @@
 // roi_align.cpp — RoiAlign: each cell of each region is the mean (or the largest weighted corner)
 // of points that are interpolated in x; 16 added coordinate_transformation_mode (half_pixel since
 // then, output_half_pixel before). RoiAlignGrad (ai.ondine): (dy, x, rois, batch_indices) -> dx.
-// Regions are taken as constants.
+// Regions have no derivative.
 #include <cmath>
 #include <limits>
 
@@ -30,7 +30,7 @@ struct AlignMode {
         sampling(node.attr_int("sampling_ratio", 0)),
         scale(double{node.attr_float("spatial_scale", 1)}) {
     if (rows < 1 || columns < 1 || sampling < 0) {
-      fail(ErrorCode::mismatch, "output extents ", rows, " and ", columns, ", sampling_ratio ",
+      fail(ErrorCode::mismatch, "output dims ", rows, " and ", columns, ", sampling_ratio ",
            sampling);
     }
     const std::string transformation =
@@ -49,18 +49,18 @@ struct AlignMode {
   }
 };
 
-// The two neighbours of p along an axis; none too far outside.
-bool neighbours(double p, std::int64_t extent, Corner (&two)[2]) {
-  if (!(p >= -1 && p <= static_cast<double>(extent))) return false;
+// The two neighbours of p along an axis; false where p is too far outside.
+bool neighbours(double p, std::int64_t size, Corner (&two)[2]) {
+  if (!(p >= -1 && p <= static_cast<double>(size))) return false;
   p = std::max(p, 0.0);
   auto low = static_cast<std::int64_t>(p);
-  if (low >= extent - 1) {
-    low = extent - 1;
+  if (low >= size - 1) {
+    low = size - 1;
     p = static_cast<double>(low);
   }
   const double part = p - static_cast<double>(low);
   two[0] = {low, 1 - part};
-  two[1] = {std::min(low + 1, extent - 1), part};
+  two[1] = {std::min(low + 1, size - 1), part};
   return true;
 }
 
@@ -86,8 +86,8 @@ double for_samples(const AlignMode& mode, const Regions& r, const double* roi, s
   };
   const std::int64_t grid_h = samples(cell_h);
   const std::int64_t grid_w = samples(cell_w);
-  constexpr std::int64_t most = std::int64_t{1} << 24;
-  if (grid_h > most || grid_w > most || grid_h * grid_w > most) {
+  constexpr std::int64_t max_samples = std::int64_t{1} << 24;
+  if (grid_h > max_samples || grid_w > max_samples || grid_h * grid_w > max_samples) {
     fail(ErrorCode::limit, "a cell of a region with ", grid_h, " x ", grid_w, " samples");
   }
   const auto row = static_cast<double>(cell / r.columns);
@@ -111,6 +111,29 @@ double for_samples(const AlignMode& mode, const Regions& r, const double* roi, s
     }
   }
   return static_cast<double>(std::max<std::int64_t>(grid_h * grid_w, 1));
+}
+
+// The samples of a cell in one plane: their sum and number, and the greatest weighted corner.
+struct Cell {
+  double sum = 0;
+  double samples = 0;
+  double maximum = -std::numeric_limits<double>::infinity();
+  Corner at{0, 0};
+};
+Cell read_cell(const AlignMode& mode, const Regions& r, const double* roi, std::int64_t cell,
+               const double* plane) {
+  Cell result;
+  result.samples = for_samples(mode, r, roi, cell, [&](const Corner(&corners)[4]) {
+    for (const Corner& corner : corners) {
+      const double part = corner.weight * plane[corner.pixel];
+      result.sum += part;
+      if (part > result.maximum) {
+        result.maximum = part;
+        result.at = corner;
+      }
+    }
+  });
+  return result;
 }
 
 void infer_align(InferContext& context) {
@@ -148,19 +171,10 @@ Kernel bind_align(BindContext& context) {
         for (std::int64_t c = 0; c < r.channels; ++c) {
           const double* plane = in + (image * r.channels + c) * r.plane();
           for (std::int64_t cell = 0; cell < r.cells(); ++cell) {
-            double sum = 0;
-            double best = -std::numeric_limits<double>::infinity();
-            const double count =
-                for_samples(mode, r, regions + n * 4, cell, [&](const Corner(&corners)[4]) {
-                  for (const Corner& corner : corners) {
-                    const double part = corner.weight * plane[corner.pixel];
-                    sum += part;
-                    best = std::max(best, part);
-                  }
-                });
-            const bool any = std::isfinite(best);
+            const Cell read = read_cell(mode, r, regions + n * 4, cell, plane);
+            const double maximum = std::isfinite(read.maximum) ? read.maximum : 0;
             out[(n * r.channels + c) * r.cells() + cell] =
-                mode.maximum ? (any ? best : 0) : sum / count;
+                mode.maximum ? maximum : read.sum / read.samples;
           }
         }
       }
@@ -218,25 +232,14 @@ Kernel bind_align_grad(BindContext& context) {
           const std::int64_t plane = (image * r.channels + c) * r.plane();
           for (std::int64_t cell = 0; cell < r.cells(); ++cell) {
             const double d = from[(n * r.channels + c) * r.cells() + cell];
-            Corner winner{0, 0};
-            double best = -std::numeric_limits<double>::infinity();
-            const double count =
-                for_samples(mode, r, regions + n * 4, cell, [&](const Corner(&corners)[4]) {
-                  for (const Corner& corner : corners) {
-                    const double part = corner.weight * in[plane + corner.pixel];
-                    if (part > best) {
-                      best = part;
-                      winner = corner;
-                    }
-                  }
-                });
+            const Cell read = read_cell(mode, r, regions + n * 4, cell, in + plane);
             if (mode.maximum) {
-              to[plane + winner.pixel] += winner.weight * d;
+              to[plane + read.at.pixel] += read.at.weight * d;
               continue;
             }
             for_samples(mode, r, regions + n * 4, cell, [&](const Corner(&corners)[4]) {
               for (const Corner& corner : corners) {
-                to[plane + corner.pixel] += corner.weight * d / count;
+                to[plane + corner.pixel] += corner.weight * d / read.samples;
               }
             });
           }

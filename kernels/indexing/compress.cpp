@@ -1,6 +1,6 @@
 // compress.cpp — y = the slices of x along an axis (without one: the elements of flat x) whose
-// condition is true;  dx = zeros with dy's slices at those places.
-// Version 11 allows a negative axis.
+// condition is true;  dx = zeros with dy's slices at those positions. Version 11 allows a negative
+// axis.
 #include <algorithm>
 
 #include "kernels/common/integer_parameters.h"
@@ -34,7 +34,7 @@ Kernel bind(BindContext& context) {
   const AxisView view(x, axis);
   const std::int64_t conditions = context.shape(1).size();
   if (conditions > view.dim) {
-    fail(ErrorCode::mismatch, conditions, " conditions for an axis of extent ", view.dim);
+    fail(ErrorCode::mismatch, conditions, " conditions for an axis of size ", view.dim);
   }
   const Output output(context, 0);
   context.request_workspace(static_cast<std::size_t>(conditions) * sizeof(std::int64_t));
@@ -59,14 +59,14 @@ Kernel bind(BindContext& context) {
 }
 
 std::vector<Val> grad(GradContext& g) {
-  const Val places = graph::reshape(unary("NonZero", g.x(1)), {-1});
+  const Val positions = graph::reshape(unary("NonZero", g.x(1)), {-1});
   const Val x = g.x(0);
   if (g.has_attr("axis")) {
-    return {g.builder().node("GatherGrad", {g.dy(0), places, shape_of(x)},
+    return {g.builder().node("GatherGrad", {g.dy(0), positions, shape_of(x)},
                              {{"axis", g.attr_int("axis", 0)}}, ondine_domain)};
   }
   const Val flat = graph::reshape(graph::size_of(x), {1});
-  const Val dx = g.builder().node("GatherGrad", {g.dy(0), places, flat},
+  const Val dx = g.builder().node("GatherGrad", {g.dy(0), positions, flat},
                                   {{"axis", std::int64_t{0}}}, ondine_domain);
   return {reshape_like(dx, x)};
 }

@@ -8,16 +8,16 @@ namespace ondine::kernels {
 
 using namespace graph;  // NOLINT
 
-Offsets::Offsets(BindContext& context, std::size_t input)
+ElementOffsets::ElementOffsets(BindContext& context, std::size_t input)
     : input_(input), dtype_(context.dtype(input)) {
   if (dtype_ != DType::int32 && dtype_ != DType::int64) {
     fail(ErrorCode::unsupported, "indices of dtype ", dtype_);
   }
 }
 
-Offsets Offsets::of_elements(BindContext& context, std::size_t input, const Shape& tensor,
-                             std::int64_t axis) {
-  Offsets out(context, input);
+ElementOffsets ElementOffsets::of_elements(BindContext& context, std::size_t input,
+                                           const Shape& tensor, std::int64_t axis) {
+  ElementOffsets out(context, input);
   const Shape indices = context.shape(input);
   const std::size_t at = NodeView::normalize_axis(axis, tensor.rank());
   if (indices.rank() != tensor.rank()) {
@@ -33,15 +33,15 @@ Offsets Offsets::of_elements(BindContext& context, std::size_t input, const Shap
     out.axes_.push_back({indices[a], a == at ? 0 : strides[a]});
   }
   out.count_ = indices.size();
-  out.extents_ = {tensor[at]};
+  out.dims_ = {tensor[at]};
   out.strides_ = {strides[at]};
   context.request_workspace(static_cast<std::size_t>(out.count_) * sizeof(std::int64_t));
   return out;
 }
 
-Offsets Offsets::of_slices(BindContext& context, std::size_t input, const Shape& tensor,
-                           std::size_t batch_dims) {
-  Offsets out(context, input);
+ElementOffsets ElementOffsets::of_slices(BindContext& context, std::size_t input,
+                                         const Shape& tensor, std::size_t batch_dims) {
+  ElementOffsets out(context, input);
   const Shape indices = context.shape(input);
   if (indices.rank() <= batch_dims || tensor.rank() <= batch_dims) {
     fail(ErrorCode::mismatch, batch_dims, " batch axes for indices of shape ", indices,
@@ -56,13 +56,13 @@ Offsets Offsets::of_slices(BindContext& context, std::size_t input, const Shape&
   const auto strides = row_major(tensor);
   for (std::size_t a = 0; a + 1 < indices.rank(); ++a) {
     if (a < batch_dims && indices[a] != tensor[a]) {
-      fail(ErrorCode::mismatch, "batch axis ", a, ": extents ", indices[a], " of the indices and ",
+      fail(ErrorCode::mismatch, "batch axis ", a, ": dims ", indices[a], " of the indices and ",
            tensor[a], " of the tensor");
     }
     out.axes_.push_back({indices[a], a < batch_dims ? strides[a] : 0});
   }
   for (std::size_t a = batch_dims; a < batch_dims + k; ++a) {
-    out.extents_.push_back(tensor[a]);
+    out.dims_.push_back(tensor[a]);
     out.strides_.push_back(strides[a]);
   }
   out.count_ = indices.size(0, indices.rank() - 1);
@@ -71,7 +71,7 @@ Offsets Offsets::of_slices(BindContext& context, std::size_t input, const Shape&
   return out;
 }
 
-const std::int64_t* Offsets::read(KernelContext& call) const {
+const std::int64_t* ElementOffsets::read(KernelContext& call) const {
   auto* out = call.workspace<std::int64_t>();
   visit(dtype_, Types<std::int32_t, std::int64_t>{}, [&]<class I>() {
     const I* indices = call.in<I>(input_);
@@ -79,9 +79,9 @@ const std::int64_t* Offsets::read(KernelContext& call) const {
       BoxWalk walk(axes_, first);
       for (auto p = first; p < last; ++p, walk.next()) {
         std::int64_t offset = walk.from;
-        for (std::size_t c = 0; c < extents_.size(); ++c) {
+        for (std::size_t c = 0; c < dims_.size(); ++c) {
           const I index = indices[p * coordinates_ + static_cast<std::int64_t>(c)];
-          offset += checked_index(index, extents_[c]) * strides_[c];
+          offset += checked_index(index, dims_[c]) * strides_[c];
         }
         out[p] = offset;
       }
@@ -90,7 +90,7 @@ const std::int64_t* Offsets::read(KernelContext& call) const {
   return out;
 }
 
-Kernel gather_kernel(DType dtype, const Offsets& offsets) {
+Kernel gather_kernel(DType dtype, const ElementOffsets& offsets) {
   const std::int64_t length = offsets.length();
   const auto grain = std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(1, length));
   return visit_size(dtype, [&]<class T>() -> Kernel {
@@ -112,13 +112,13 @@ ScatterReduction scatter_reduction(const NodeView& node) {
   if (word == "mul") return ScatterReduction::mul;
   if (word == "max") return ScatterReduction::max;
   if (word == "min") return ScatterReduction::min;
-  fail(ErrorCode::invalid_model, "reduction ", quoted(word), " is not known");
+  fail(ErrorCode::invalid_model, "unknown reduction ", quoted(word));
 }
 
 namespace {
 
 template <class T, class Combine>
-void scatter_rows(const Offsets& offsets, const std::int64_t* at, const T* updates, T* y,
+void scatter_rows(const ElementOffsets& offsets, const std::int64_t* at, const T* updates, T* y,
                   Combine combine) {
   const std::int64_t length = offsets.length();
   for (std::int64_t p = 0; p < offsets.count(); ++p, updates += length) {
@@ -159,7 +159,7 @@ T combined_any(ScatterReduction reduction, const T& a, const T& b) {
 
 }  // namespace
 
-Kernel scatter_kernel(DType dtype, std::int64_t size, const Offsets& offsets,
+Kernel scatter_kernel(DType dtype, std::int64_t size, const ElementOffsets& offsets,
                       ScatterReduction reduction, std::optional<std::size_t> x,
                       std::size_t updates) {
   const auto start = [=](KernelContext& call) {

@@ -1,5 +1,5 @@
 // gather_elements.cpp — y[i] = x[i with i[axis] = indices[i]];  dx = dy added to zeros at the same
-// places (ScatterElements).
+// positions (ScatterElements).
 #include "kernels/indexing/element_offsets.h"
 
 namespace ondine::kernels::ops {
@@ -14,8 +14,8 @@ void infer(InferContext& context) {
 }
 
 Kernel bind(BindContext& context) {
-  return gather_kernel(context.dtype(0), Offsets::of_elements(context, 1, context.shape(0),
-                                                              context.attr_int("axis", 0)));
+  return gather_kernel(context.dtype(0), ElementOffsets::of_elements(context, 1, context.shape(0),
+                                                                     context.attr_int("axis", 0)));
 }
 
 std::vector<Val> grad(GradContext& g) {

@@ -18,7 +18,7 @@ void infer(InferContext& context) {
 void check_shape(const Shape& dy, const Shape& indices, const Shape& x, std::size_t axis) {
   Shape want;
   for (std::size_t a = 0; a < axis; ++a) want.push_back(x[a]);
-  for (const std::int64_t extent : indices) want.push_back(extent);
+  for (const std::int64_t dim : indices) want.push_back(dim);
   for (std::size_t a = axis + 1; a < x.rank(); ++a) want.push_back(x[a]);
   if (!(want == dy)) fail(ErrorCode::mismatch, "dy has shape ", dy, ", not ", want);
 }

@@ -1,5 +1,5 @@
 // gather_nd.cpp — y = the slices of x whose leading coordinates the last axis of `indices` holds;
-// dx = dy added to zeros at the same places (GatherNDGrad). Version 12 adds batch_dims.
+// dx = dy added to zeros at the same positions (GatherNDGrad). Version 12 adds batch_dims.
 #include "kernels/indexing/element_offsets.h"
 
 namespace ondine::kernels::ops {
@@ -29,14 +29,14 @@ void infer(InferContext& context) {
                    " batch axes");
   }
   Dims y(indices.begin(), indices.end() - 1);
-  for (std::size_t a = 0; a < batch; ++a) y[a] = unify(y[a], x[a], "batch extents");
+  for (std::size_t a = 0; a < batch; ++a) y[a] = unify(y[a], x[a], "batch dims");
   y.insert(y.end(), x.begin() + static_cast<std::ptrdiff_t>(batch) + k, x.end());
   context.set_output(0, context.dtype(0), std::move(y));
 }
 
 Kernel bind(BindContext& context) {
-  return gather_kernel(context.dtype(0),
-                       Offsets::of_slices(context, 1, context.shape(0), batch_dims(context)));
+  return gather_kernel(context.dtype(0), ElementOffsets::of_slices(context, 1, context.shape(0),
+                                                                   batch_dims(context)));
 }
 
 std::vector<Val> grad(GradContext& g) {
@@ -52,7 +52,7 @@ void infer_grad(InferContext& context) {
 Kernel bind_grad(BindContext& context) {
   const auto shape = context.output_shape(0);
   if (!shape) fail(ErrorCode::internal, "the shape of a derivative is not known");
-  const Offsets offsets = Offsets::of_slices(context, 1, *shape, batch_dims(context));
+  const ElementOffsets offsets = ElementOffsets::of_slices(context, 1, *shape, batch_dims(context));
   if (context.shape(0).size() != offsets.count() * offsets.length()) {
     fail(ErrorCode::mismatch, "dy has shape ", context.shape(0), " for ", offsets.count(),
          " slices of ", offsets.length(), " elements");

@@ -1,6 +1,6 @@
-// one_hot.cpp — y = values[1] where the position along a new axis of extent depth is the index,
+// one_hot.cpp — y = values[1] where the position along a new axis of size depth is the index,
 // values[0] elsewhere (also for an index outside [-depth, depth));  d values = the sums of dy over
-// both. Version 11 allows negative indices.
+// both kinds of positions. Version 11 allows negative indices.
 #include <cmath>
 
 #include "kernels/common/element_conversion.h"

@@ -18,7 +18,7 @@ void infer(InferContext& context) {
       context.reject("indices of rank ", indices.rank(), " and updates of rank ", updates.rank());
     }
     for (std::size_t a = 0; a < indices.rank(); ++a) {
-      unify((*indices.dims)[a], (*updates.dims)[a], "extents of indices and updates");
+      unify((*indices.dims)[a], (*updates.dims)[a], "dims of indices and updates");
     }
   }
   context.set_output(0, context.input(0));
@@ -26,7 +26,8 @@ void infer(InferContext& context) {
 
 Kernel bind(BindContext& context) {
   const Shape x = context.shape(0);
-  const Offsets offsets = Offsets::of_elements(context, 1, x, context.attr_int("axis", 0));
+  const ElementOffsets offsets =
+      ElementOffsets::of_elements(context, 1, x, context.attr_int("axis", 0));
   return scatter_kernel(context.dtype(0), x.size(), offsets, scatter_reduction(context), 0, 2);
 }
 

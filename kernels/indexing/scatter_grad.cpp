@@ -6,7 +6,7 @@ using namespace graph;  // NOLINT
 
 namespace {
 
-// Those that are the extreme share the derivative evenly.
+// Elements that equal the extreme share its derivative evenly.
 std::vector<Val> grad_extreme(GradContext& g, const GatherAt& gather, const ScatterAt& scatter) {
   const Val data = g.x(0);
   const Val updates = g.x(2);
@@ -19,8 +19,8 @@ std::vector<Val> grad_extreme(GradContext& g, const GatherAt& gather, const Scat
   return {where(hit, share, zero), Val(), where(update_hit, gather(share), zero)};
 }
 
-// A factor's derivative is the product of the others. Zeros are counted, the product is taken over
-// the rest; where several factors of one element are zero, second derivatives are not exact.
+// The derivative of a factor is the product of the others. Zeros are counted and left out of the
+// product; where several factors of one element are zero, second derivatives are not exact.
 std::vector<Val> grad_mul(GradContext& g, const GatherAt& gather, const ScatterAt& scatter) {
   const Val data = g.x(0);
   const Val updates = g.x(2);

@@ -1,4 +1,4 @@
-// The derivative of every Scatter operator, from a way to gather at its indices and to scatter.
+// The derivative of every Scatter operator, given functions that gather and scatter at its indices.
 #pragma once
 
 #include <functional>

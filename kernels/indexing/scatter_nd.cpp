@@ -6,7 +6,7 @@
 namespace ondine::kernels::ops {
 namespace {
 
-// Updates have the extents of the indices but the last, then those of x that no coordinate fixes.
+// Updates have the dims of the indices but the last, then those of x that no coordinate fixes.
 void check_updates(const InferContext& context) {
   const Dims& x = context.dims(0);
   const Dims& indices = context.dims(1);
@@ -36,7 +36,7 @@ void infer(InferContext& context) {
 
 Kernel bind(BindContext& context) {
   const Shape x = context.shape(0);
-  const Offsets offsets = Offsets::of_slices(context, 1, x, 0);
+  const ElementOffsets offsets = ElementOffsets::of_slices(context, 1, x, 0);
   return scatter_kernel(context.dtype(0), x.size(), offsets, scatter_reduction(context), 0, 2);
 }
 

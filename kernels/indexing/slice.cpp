@@ -1,4 +1,4 @@
-// slice.cpp — y = x[start : end : step] on some axes;  dx = zeros with dy at those places
+// slice.cpp — y = x[start : end : step] on some axes;  dx = zeros with dy at those positions
 // (SliceGrad). Version 1 has attributes and no steps; 10 has inputs.
 #include "kernels/indexing/slice.h"
 
@@ -8,19 +8,19 @@
 
 namespace ondine::kernels {
 
-AxisSlice clamp_slice(std::int64_t extent, std::int64_t start, std::int64_t end,
-                      std::int64_t step) {
-  if (step == 0) fail(ErrorCode::mismatch, "step 0 in a slice");
-  const std::int64_t low = step > 0 ? 0 : -1;  // one before the first that can be reached
-  const std::int64_t high = step > 0 ? extent : extent - 1;
-  if (start < 0) start += extent;
-  if (end < 0) end += extent;
+AxisSlice clamp_slice(std::int64_t size, std::int64_t start, std::int64_t end, std::int64_t step) {
+  if (step == 0) fail(ErrorCode::mismatch, "the step of a slice is 0");
+  const std::int64_t low =
+      step > 0 ? 0 : -1;  // one before the first element that a negative step can reach
+  const std::int64_t high = step > 0 ? size : size - 1;
+  if (start < 0) start += size;
+  if (end < 0) end += size;
   start = std::clamp<std::int64_t>(start, 0, std::max<std::int64_t>(high, 0));
   end = std::clamp<std::int64_t>(end, low, std::max<std::int64_t>(high, low));
-  if (extent == 0 || (step > 0 ? end <= start : end >= start)) return {0, 1, 0};
+  if (size == 0 || (step > 0 ? end <= start : end >= start)) return {0, 1, 0};
   if (step > 0) return {start, step, 1 + (end - start - 1) / step};
-  // -(INT64_MIN) does not exist; any step beyond the extent takes one element.
-  step = std::max(step, -extent);
+  // -(INT64_MIN) does not exist; any step beyond the size takes one element.
+  step = std::max(step, -size);
   return {start, step, 1 + (start - end - 1) / -step};
 }
 
@@ -51,8 +51,8 @@ SliceCopy::SliceCopy(const Shape& whole, const SliceParameters& parameters) : pa
         clamp_slice(whole[a], parameters.starts[i], parameters.ends[i], parameters.step(i));
     part[a] = slice.count;
     if (slice.count > 0) offset += slice.start * strides[a];
-    axes[a].extent = slice.count;
-    // A step beyond the extent is taken at most zero times.
+    axes[a].size = slice.count;
+    // A step longer than the axis is never taken.
     axes[a].from = slice.count > 1 ? slice.step * strides[a] : strides[a];
   }
   const auto dense = row_major(part);
@@ -76,19 +76,19 @@ std::vector<IntegerParameter> parameters_of(const Context& context) {
 struct Bound {
   bool known;
   std::int64_t value;
-  Dim dim;  // of an end that is known as an extent only, as in x[:, :length]
+  Dim dim;  // of an end that is known only as a dim, as in x[:, :length]
 };
 
-// What is known of x[start : end : step] of an extent.
-Dim sliced(Dim extent, const Bound& start, const Bound& end, std::int64_t step) {
-  if (step == 0) fail(ErrorCode::mismatch, "step 0 in a slice");
-  if (start.known && end.known && extent.known()) {
-    return clamp_slice(extent.size(), start.value, end.value, step).count;
+// What is known of the size of x[start : end : step].
+Dim sliced(Dim dim, const Bound& start, const Bound& end, std::int64_t step) {
+  if (step == 0) fail(ErrorCode::mismatch, "the step of a slice is 0");
+  if (start.known && end.known && dim.known()) {
+    return clamp_slice(dim.size(), start.value, end.value, step).count;
   }
   if (!start.known || start.value != 0 || step != 1) return {};
   constexpr std::int64_t unbounded = (std::int64_t{1} << 31) - 1;  // how exporters write "all"
-  if (end.known && end.value >= unbounded) return extent;
-  return end.dim.same(extent) ? extent : Dim();
+  if (end.known && end.value >= unbounded) return dim;
+  return end.dim.same(dim) ? dim : Dim();
 }
 
 void infer(InferContext& context) {

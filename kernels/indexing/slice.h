@@ -16,8 +16,8 @@ struct AxisSlice {
   std::int64_t count;
 };
 
-// Start and end clamped to an axis of this extent as the standard says. Error(mismatch) for step 0.
-AxisSlice clamp_slice(std::int64_t extent, std::int64_t start, std::int64_t end, std::int64_t step);
+// Start and end clamped to an axis of this size as the standard says. Error(mismatch) for step 0.
+AxisSlice clamp_slice(std::int64_t size, std::int64_t start, std::int64_t end, std::int64_t step);
 
 // The elements of starts, ends, axes and steps. The last two are empty when not given: then they
 // are 0, 1, ... and 1, 1, ...

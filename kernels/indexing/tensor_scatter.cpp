@@ -12,16 +12,16 @@ namespace {
 bool circular(const NodeView& node) {
   const std::string mode = node.attr_string("mode", "linear");
   if (mode != "linear" && mode != "circular") {
-    fail(ErrorCode::invalid_model, "mode ", quoted(mode), " is not known");
+    fail(ErrorCode::invalid_model, "unknown mode ", quoted(mode));
   }
   return mode == "circular";
 }
 
-// Rows of one run: [batch, between, steps, inner] in the update, [.., extent, ..] in the cache.
+// Rows of one run: [batch, between, steps, inner] in the update, [.., size, ..] in the cache.
 struct Runs {
   std::int64_t batch = 1;
   std::int64_t between = 1;
-  std::int64_t extent = 1;
+  std::int64_t size = 1;
   std::int64_t steps = 1;
   std::int64_t inner = 1;
   bool wraps = false;
@@ -42,7 +42,7 @@ struct Runs {
     }
     batch = cache[0];
     between = cache.size(1, axis);
-    extent = cache[axis];
+    size = cache[axis];
     steps = update[axis];
     inner = cache.size(axis + 1, cache.rank());
     if (!context.has_input(input)) return;
@@ -56,9 +56,9 @@ struct Runs {
   void check(const KernelContext& call) const {
     for (std::int64_t b = 0; starts && b < batch; ++b) {
       const std::int64_t at = call.in<std::int64_t>(*starts)[b];
-      if (at < 0 || at > extent || (!wraps && at > extent - steps)) {
+      if (at < 0 || at > size || (!wraps && at > size - steps)) {
         fail(ErrorCode::mismatch, "write index ", at, " of batch element ", b, " for ", steps,
-             " steps in an extent of ", extent);
+             " steps in an axis of size ", size);
       }
     }
   }
@@ -69,7 +69,7 @@ struct Runs {
     for (std::int64_t i = 0; i < batch * between; ++i) {
       const std::int64_t start = starts ? call.in<std::int64_t>(*starts)[i / between] : 0;
       for (std::int64_t s = 0; s < steps; ++s) {
-        body(i * extent + (start + s) % extent, i * steps + s);
+        body(i * size + (start + s) % size, i * steps + s);
       }
     }
   }

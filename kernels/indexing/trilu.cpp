@@ -29,7 +29,7 @@ Kernel bind(BindContext& context) {
   const std::int64_t grain = std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(1, columns));
   return visit_size(context.dtype(0), [&]<class T>() -> Kernel {
     return [=](KernelContext& call) {
-      // Beyond the matrix every diagonal is the same.
+      // Diagonals outside of the matrix are equivalent.
       const std::int64_t k =
           std::clamp(shifted ? *call.in<std::int64_t>(1) : 0, -rows - 1, columns + 1);
       const T* from = call.in<T>(0);
@@ -38,7 +38,7 @@ Kernel bind(BindContext& context) {
         for (auto r = first; r < last; ++r) {
           const T* source = from + r * columns;
           T* target = to + r * columns;
-          // Elements [begin, end) of the row stay.
+          // Elements [begin, end) of the row are kept.
           const std::int64_t diagonal = r % rows + k;
           const std::int64_t begin = upper ? std::clamp<std::int64_t>(diagonal, 0, columns) : 0;
           const std::int64_t end =

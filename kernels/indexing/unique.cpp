@@ -46,7 +46,7 @@ struct Groups {
   std::vector<std::int64_t> inverse;  // group of each position
 };
 
-// Groups equal slices in the order in which they are wanted.
+// Groups equal slices, in the order that attribute `sorted` asks for.
 template <class T>
 Groups group(const T* x, const AxisView& view, bool sorted) {
   const auto compare_slices = [&](std::int64_t a, std::int64_t b) {
@@ -67,7 +67,7 @@ Groups group(const T* x, const AxisView& view, bool sorted) {
   groups.inverse.resize(order.size());
   for (std::size_t i = 0; i < order.size(); ++i) {
     if (i == 0 || compare_slices(order[i - 1], order[i]) != 0) {
-      groups.first.push_back(order[i]);  // the sort is stable: the least position
+      groups.first.push_back(order[i]);  // the lowest position, since the sort is stable
       groups.count.push_back(0);
     }
     ++groups.count.back();

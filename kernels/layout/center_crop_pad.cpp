@@ -1,5 +1,5 @@
-// center_crop_pad.cpp — y = x cut or padded with zeros to the given extents around its centre, the
-// odd element behind;  dx = the same of dy with x's extents.
+// center_crop_pad.cpp — y = x cut or padded with zeros to the given dims around its centre, an odd
+// element being cut or added at the end;  dx = the same of dy with x's dims.
 #include <algorithm>
 
 #include "kernels/common/copy_kernel.h"
@@ -14,8 +14,8 @@ std::vector<std::size_t> axes_of(const NodeView& node, std::size_t rank) {
   return all;
 }
 
-void check_count(std::size_t extents, std::size_t axes) {
-  if (extents != axes) fail(ErrorCode::mismatch, extents, " extents for ", axes, " axes");
+void check_count(std::size_t dims, std::size_t axes) {
+  if (dims != axes) fail(ErrorCode::mismatch, dims, " dims for ", axes, " axes");
 }
 
 void infer(InferContext& context) {
@@ -29,12 +29,12 @@ void infer(InferContext& context) {
 }
 
 ShapedCopy centered(DType dtype, const Shape& x, const std::vector<std::size_t>& axes,
-                    std::span<const std::int64_t> extents) {
-  check_count(extents.size(), axes.size());
+                    std::span<const std::int64_t> dims) {
+  check_count(dims.size(), axes.size());
   Shape y = x;
   for (std::size_t i = 0; i < axes.size(); ++i) {
-    if (extents[i] < 0) fail(ErrorCode::mismatch, "extent ", extents[i], " is negative");
-    y[axes[i]] = extents[i];
+    if (dims[i] < 0) fail(ErrorCode::mismatch, "dim ", dims[i], " is negative");
+    y[axes[i]] = dims[i];
   }
   const auto from = row_major(x);
   const auto to = row_major(y);
@@ -60,13 +60,13 @@ Kernel bind(BindContext& context) {
 }
 
 std::vector<Val> grad(GradContext& g) {
-  Val extents = shape_of(g.x(0));
+  Val dims = shape_of(g.x(0));
   Attributes attributes;
   if (g.has_attr("axes")) {
-    extents = gather(extents, g.builder().int64s(g.attr_ints("axes")), 0);
+    dims = gather(dims, g.builder().int64s(g.attr_ints("axes")), 0);
     attributes = {{"axes", g.attr_ints("axes")}};
   }
-  return {g.builder().node("CenterCropPad", {g.dy(0), extents}, attributes)};
+  return {g.builder().node("CenterCropPad", {g.dy(0), dims}, attributes)};
 }
 
 }  // namespace

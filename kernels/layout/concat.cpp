@@ -15,7 +15,7 @@ std::int64_t axis_of(const NodeView& node) {
   return node.attr_int("axis", 1);
 }
 
-// Known elements of a concatenation of vectors; unknown ones are open.
+// Known elements of a concatenation of vectors; unknown ones are dynamic.
 void infer_elements(InferContext& context) {
   Dims known;
   bool any = false;
@@ -36,7 +36,7 @@ void infer(InferContext& context) {
   const std::int64_t axis = axis_of(context);
   std::optional<Dims> out;
   bool complete = true;
-  Dim extent = 0;
+  Dim total = 0;
   for (std::size_t i = 0; i < context.input_count(); ++i) {
     if (context.dtype(i) != context.dtype(0)) {
       context.reject("inputs 0 and ", i, " differ in dtype: ", context.dtype(0), " and ",
@@ -48,7 +48,7 @@ void infer(InferContext& context) {
     }
     const Dims& dims = context.dims(i);
     const std::size_t at = NodeView::normalize_axis(axis, dims.size());
-    extent = add(extent, dims[at]);
+    total = add(total, dims[at]);
     if (!out) {
       out = dims;
       continue;
@@ -57,10 +57,10 @@ void infer(InferContext& context) {
       context.reject("inputs 0 and ", i, " differ in rank: ", out->size(), " and ", dims.size());
     }
     for (std::size_t a = 0; a < dims.size(); ++a) {
-      if (a != at) (*out)[a] = unify((*out)[a], dims[a], cat("extents of axis ", a));
+      if (a != at) (*out)[a] = unify((*out)[a], dims[a], cat("dims of axis ", a));
     }
   }
-  if (out) (*out)[NodeView::normalize_axis(axis, out->size())] = complete ? extent : Dim();
+  if (out) (*out)[NodeView::normalize_axis(axis, out->size())] = complete ? total : Dim();
   const bool vector = complete && out && out->size() == 1;
   context.set_output(0, context.dtype(0), std::move(out));
   if (vector && context.dtype(0) == DType::int64) infer_elements(context);
@@ -94,13 +94,13 @@ std::vector<Val> grad(GradContext& g) {
   const std::size_t n = g.input_count();
   if (n == 1) return {g.dy(0)};
   const std::int64_t axis = axis_of(g);
-  std::vector<Val> extents;
+  std::vector<Val> dims;
   for (std::size_t i = 0; i < n; ++i) {
     const std::int64_t at =
         axis >= 0 || !g.x(i).ranked() ? axis : axis + static_cast<std::int64_t>(g.x(i).rank());
-    extents.push_back(dim_of(g.x(i), at));
+    dims.push_back(dim_of(g.x(i), at));
   }
-  const std::array inputs{g.dy(0), concat(extents, 0)};
+  const std::array inputs{g.dy(0), concat(dims, 0)};
   return g.builder().nodes("Split", inputs, {{"axis", axis}}, n);
 }
 

@@ -20,8 +20,8 @@ Tensor value_of(const NodeView& node) {
 void infer(InferContext& context) {
   const Tensor value = value_of(context);
   if (const auto ints = context.known_ints(0)) {
-    for (const std::int64_t extent : *ints) {
-      if (extent < 0) context.reject("extent ", extent, " is negative");
+    for (const std::int64_t dim : *ints) {
+      if (dim < 0) context.reject("dim ", dim, " is negative");
     }
   }
   std::optional<Dims> dims = context.known_dims(0);
@@ -32,7 +32,7 @@ void infer(InferContext& context) {
   context.set_output(0, value.dtype(), std::move(dims));
 }
 
-// Doubles the filled part until all is.
+// Copies the filled part to double it until all is filled.
 void fill(std::byte* y, std::size_t bytes, const void* element, std::size_t size) {
   if (bytes == 0) return;
   std::memcpy(y, element, size);

@@ -16,7 +16,7 @@ std::int64_t block_size(const NodeView& node) {
 bool columns_first(const NodeView& node) {
   const std::string mode = node.attr_string("mode", "DCR");
   if (mode != "DCR" && mode != "CRD") {
-    fail(ErrorCode::invalid_model, "mode ", quoted(mode), " is not known");
+    fail(ErrorCode::invalid_model, "unknown mode ", quoted(mode));
   }
   return mode == "CRD";
 }
@@ -24,7 +24,7 @@ bool columns_first(const NodeView& node) {
 Dim divided(Dim dim, std::int64_t by) {
   if (!dim.known()) return {};
   if (dim.size() % by != 0) {
-    fail(ErrorCode::mismatch, "extent ", dim.size(), " is no multiple of ", by);
+    fail(ErrorCode::mismatch, "dim ", dim.size(), " is not a multiple of ", by);
   }
   return dim.size() / by;
 }

@@ -7,9 +7,9 @@ namespace {
 
 Shape broadcast_shape(const Shape& x, std::span<const std::int64_t> target) {
   Dims wanted;
-  for (const std::int64_t extent : target) {
-    if (extent < 0) fail(ErrorCode::mismatch, "shape element ", extent, " is negative");
-    wanted.emplace_back(extent);
+  for (const std::int64_t dim : target) {
+    if (dim < 0) fail(ErrorCode::mismatch, "shape element ", dim, " is negative");
+    wanted.emplace_back(dim);
   }
   const Dims dims = graph::broadcast(to_dims(x), wanted);
   Shape out;

@@ -1,11 +1,11 @@
-// flatten.cpp — y = x as a matrix [extents before axis, the rest];  dx = dy in x's shape.
+// flatten.cpp — y = x as a matrix [dims before axis, the rest];  dx = dy in x's shape.
 // Version 11 allows a negative axis.
 #include "kernels/common/reshape_kernel.h"
 
 namespace ondine::kernels::ops {
 namespace {
 
-// 0 <= axis <= rank: the split may lie behind the last axis.
+// In [0, rank]: all axes may be before the split.
 std::size_t split_axis(const NodeView& node, std::size_t rank) {
   const std::int64_t axis = node.attr_int("axis", 1);
   const auto n = static_cast<std::int64_t>(rank);

@@ -1,6 +1,7 @@
-// pad.cpp — y = x with elements put before and behind its axes: a constant, or x's own (reflect,
-// edge, wrap);  constant: dx = dy with the pads cut off, d value = the sum of the rest;  others:
-// PadGrad. Version 1 and 2 have attributes (paddings, pads), 11 inputs; 18 adds axes, 19 wrap.
+// pad.cpp — y = x with elements added before and after each axis: a constant, or x's own (reflect,
+// edge, wrap);  constant: dx = dy with the pads cut off, d value = the sum of dy over the padding;
+// others: PadGrad. Version 1 and 2 have attributes (paddings, pads), 11 inputs; 18 adds axes, 19
+// wrap.
 #include "kernels/layout/pad.h"
 
 #include <algorithm>
@@ -18,7 +19,7 @@ PadMode pad_mode(const graph::NodeView& node) {
   if (word == "reflect") return PadMode::reflect;
   if (word == "edge") return PadMode::edge;
   if (word == "wrap") return PadMode::wrap;
-  fail(ErrorCode::invalid_model, "padding mode ", quoted(word), " is not known");
+  fail(ErrorCode::invalid_model, "unknown padding mode ", quoted(word));
 }
 
 Pads::Pads(std::size_t rank, std::span<const std::int64_t> pads, std::span<const std::int64_t> axes)
@@ -40,8 +41,8 @@ Shape Pads::padded(const Shape& x) const {
   for (std::size_t a = 0; a < x.rank(); ++a) {
     out[a] = checked_add(checked_add(x[a], begin[a]), end[a]);
     if (out[a] < 0) {
-      fail(ErrorCode::mismatch, "pads ", begin[a], " and ", end[a], " leave axis ", a,
-           " of extent ", x[a], " with a negative one");
+      fail(ErrorCode::mismatch, "pads ", begin[a], " and ", end[a], " leave axis ", a, " of size ",
+           x[a], " with a negative size");
     }
   }
   static_cast<void>(out.size());
@@ -95,7 +96,8 @@ void infer(InferContext& context) {
   if (context.has_input(2) && context.version() >= 11 && context.dtype(2) != context.dtype(0)) {
     context.reject("the padding value is ", context.dtype(2), ", the data ", context.dtype(0));
   }
-  if (!parameters[0].given()) fail(ErrorCode::invalid_model, "the pads are missing");
+  if (!parameters[0].given())
+    fail(ErrorCode::invalid_model, "input or attribute \"pads\" is missing");
   if (!context.ranked(0)) return context.set_output(0, context.dtype(0), std::nullopt);
   Dims dims = context.dims(0);
   if (!parameters[0].known() || !parameters[1].known()) {
@@ -104,10 +106,10 @@ void infer(InferContext& context) {
   const Pads pads(dims.size(), parameters[0].values(), parameters[1].values());
   for (std::size_t a = 0; a < dims.size(); ++a) {
     if (dims[a].known()) {
-      Shape extent{dims[a].size()};
-      extent[0] = checked_add(checked_add(extent[0], pads.begin[a]), pads.end[a]);
-      if (extent[0] < 0) context.reject("pads leave axis ", a, " with extent ", extent[0]);
-      dims[a] = extent[0];
+      Shape size{dims[a].size()};
+      size[0] = checked_add(checked_add(size[0], pads.begin[a]), pads.end[a]);
+      if (size[0] < 0) context.reject("pads leave axis ", a, " with size ", size[0]);
+      dims[a] = size[0];
     } else if (pads.begin[a] != 0 || pads.end[a] != 0) {
       dims[a] = Dim();
     }
@@ -115,7 +117,7 @@ void infer(InferContext& context) {
   context.set_output(0, context.dtype(0), std::move(dims));
 }
 
-// The part of x that stays, copied behind the begins.
+// The part of x that is kept, copied to its position in y.
 ShapedCopy constant_move(DType dtype, const Shape& x, const Pads& pads) {
   const Shape y = pads.padded(x);
   const auto from = row_major(x);
@@ -182,7 +184,7 @@ Kernel bind(BindContext& context) {
     }
     return [=](KernelContext& call) {
       const Pads pads(x.rank(), parameters[0].read(call), parameters[1].read(call));
-      // The memory first: it is charged for, the sources are not.
+      // The output is allocated first: it is charged to the budget, the sources are not.
       const Shape y = pads.padded(x);
       T* to = output.memory<T>(call, y);
       run(call, y, pad_sources(mode, x, pads), to);

@@ -10,17 +10,17 @@
 namespace ondine::kernels {
 
 enum class PadMode : std::uint8_t { constant, reflect, edge, wrap };
-// The attribute "mode". Error(invalid_model) for another word.
+// The attribute "mode". Error(invalid_model) for an unknown value.
 PadMode pad_mode(const graph::NodeView& node);
 
-// Elements put before and behind each axis; negative ones are cut off.
+// Numbers of elements added before and after each axis; negative numbers remove elements.
 struct Pads {
   std::vector<std::int64_t> begin;
   std::vector<std::int64_t> end;
 
   // `pads`: all begins, then all ends, for the given axes (all axes when there are none).
   Pads(std::size_t rank, std::span<const std::int64_t> pads, std::span<const std::int64_t> axes);
-  // Error(mismatch) for a negative extent.
+  // Error(mismatch) for a negative dim.
   Shape padded(const Shape& x) const;
 };
 
@@ -29,7 +29,7 @@ struct Pads {
 std::vector<std::vector<std::int64_t>> pad_sources(PadMode mode, const Shape& x, const Pads& pads);
 
 // Calls body(first, offset, row) for every row (last axis) of the padded tensor: `first` is its
-// first element, the element behind it by k comes from offset + row[k].
+// first element, and element first + k comes from offset + row[k] of x.
 template <class Body>
 void for_padded_rows(const Shape& padded, const std::vector<std::vector<std::int64_t>>& sources,
                      std::int64_t first_row, std::int64_t last_row, const Body& body) {

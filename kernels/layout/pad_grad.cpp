@@ -11,7 +11,21 @@ void infer(InferContext& context) {
   context.set_output(0, context.dtype(0), dims_from_input(context, 1));
 }
 
-// 16-bit floats are added up in float.
+// Adds every element of dy, of shape y, to the sum of its source.
+template <class T, class Sum>
+void add_padded(const Shape& y, const std::vector<std::vector<std::int64_t>>& sources, const T* dy,
+                Sum* sums) {
+  if (y.size() == 0) return;
+  const std::int64_t width = y.back();
+  for_padded_rows(y, sources, 0, y.size() / width,
+                  [&](std::int64_t at, std::int64_t offset, const std::int64_t* row) {
+                    for (std::int64_t k = 0; k < width; ++k) {
+                      sums[offset + row[k]] += load(dy[at + k]);
+                    }
+                  });
+}
+
+// 16-bit floats are summed in float.
 Kernel bind(BindContext& context) {
   const PadMode mode = pad_mode(context);
   const auto shape = context.output_shape(0);
@@ -31,21 +45,10 @@ Kernel bind(BindContext& context) {
     const std::int64_t n = x.size();
     if (narrow) context.request_workspace(static_cast<std::size_t>(n) * sizeof(Sum));
     const auto run = [=](KernelContext& call, const auto& sources) {
-      const T* dy = call.in<T>(0);
       T* dx = call.out<T>(0);
       Sum* sums = narrow ? call.workspace<Sum>() : reinterpret_cast<Sum*>(dx);
       std::fill_n(sums, n, Sum(0));
-      if (y.size() == 0) {
-        std::fill_n(dx, n, T{});
-        return;
-      }
-      const std::int64_t width = y.back();
-      for_padded_rows(y, sources, 0, y.size() / width,
-                      [&](std::int64_t at, std::int64_t offset, const std::int64_t* row) {
-                        for (std::int64_t k = 0; k < width; ++k) {
-                          sums[offset + row[k]] += load(dy[at + k]);
-                        }
-                      });
+      add_padded(y, sources, call.in<T>(0), sums);
       if constexpr (narrow) {
         for (std::int64_t i = 0; i < n; ++i) dx[i] = store<T>(sums[i]);
       }

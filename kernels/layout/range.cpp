@@ -59,7 +59,7 @@ void infer(InferContext& context) {
     n = visit(dtype, Types{}, [&]<class T>() {
       return count(scalar<T>(*start), scalar<T>(*limit), scalar<T>(*delta));
     });
-  } else if (dtype == DType::int64) {  // 0, 1, ... up to an extent
+  } else if (dtype == DType::int64) {  // 0, 1, ... up to a dim
     const auto end = context.known_dims(1);
     const auto first = context.known_ints(0);
     const auto step = context.known_ints(2);

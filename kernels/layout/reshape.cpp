@@ -1,6 +1,5 @@
-// reshape.cpp — y has x's elements in a new shape: -1 is what is left, 0 copies x's extent;
-// dx = dy in x's shape.
-// Version 1 has the shape as an attribute, 5 as an input; 14 adds allowzero (0 is an extent).
+// reshape.cpp — y has x's elements in a new shape: -1 is inferred, 0 copies x's dim; dx = dy in x's
+// shape. Version 1 has the shape as an attribute, 5 as an input; 14 adds allowzero (0 is a dim).
 #include <algorithm>
 
 #include "core/checked.h"
@@ -11,35 +10,35 @@ namespace {
 
 Shape resolve(const Shape& x, std::span<const std::int64_t> target, bool allow_zero) {
   Shape out;
-  std::optional<std::size_t> open;
+  std::optional<std::size_t> inferred;
   bool zero = false;
   for (std::size_t i = 0; i < target.size(); ++i) {
-    std::int64_t extent = target[i];
-    if (extent == 0 && !allow_zero) {
+    std::int64_t dim = target[i];
+    if (dim == 0 && !allow_zero) {
       if (i >= x.rank()) {
         fail(ErrorCode::mismatch, "shape element ", i, " is 0, but the input has rank ", x.rank());
       }
-      extent = x[i];
-    } else if (extent == 0) {
+      dim = x[i];
+    } else if (dim == 0) {
       zero = true;
-    } else if (extent == -1) {
-      if (open) fail(ErrorCode::mismatch, "more than one -1 in the shape");
-      open = i;
-      extent = 1;
-    } else if (extent < 0) {
-      fail(ErrorCode::mismatch, "shape element ", i, " is ", extent);
+    } else if (dim == -1) {
+      if (inferred) fail(ErrorCode::mismatch, "more than one -1 in the shape");
+      inferred = i;
+      dim = 1;
+    } else if (dim < 0) {
+      fail(ErrorCode::mismatch, "shape element ", i, " is ", dim);
     }
-    out.push_back(extent);
+    out.push_back(dim);
   }
   const std::int64_t have = x.size();
   const std::int64_t rest = out.size();
-  if (open && zero) fail(ErrorCode::mismatch, "-1 and 0 in one shape with allowzero");
-  if (open) {
+  if (inferred && zero) fail(ErrorCode::mismatch, "-1 and 0 in one shape with allowzero");
+  if (inferred) {
     if (rest == 0 ? have != 0 : have % rest != 0) {
-      fail(ErrorCode::mismatch, "cannot reshape ", x, ": ", have, " elements are no multiple of ",
-           rest);
+      fail(ErrorCode::mismatch, "cannot reshape ", x, ": ", have,
+           " elements are not a multiple of ", rest);
     }
-    out[*open] = rest == 0 ? 0 : have / rest;
+    out[*inferred] = rest == 0 ? 0 : have / rest;
   } else if (have != rest) {
     fail(ErrorCode::mismatch, "cannot reshape ", x, " to ", out, ": ", have, " elements, not ",
          rest);
@@ -47,7 +46,7 @@ Shape resolve(const Shape& x, std::span<const std::int64_t> target, bool allow_z
   return out;
 }
 
-// What one open extent of the result must be: the input's extents over the other ones, after
+// The one dim of the result that is not given: the input's dims over the other ones, after
 // cancelling those that are the same.
 Dim remaining(Dims have, const Dims& others) {
   Dims rest;
@@ -60,35 +59,36 @@ Dim remaining(Dims have, const Dims& others) {
     }
   }
   const Dim divisor = product(rest);
-  Dims open;
+  Dims unknown;
   Dim known = 1;
   for (const Dim dim : have) {
     if (dim.known()) {
       known = multiply(known, dim);
     } else {
-      open.push_back(dim);
+      unknown.push_back(dim);
     }
   }
   if (!divisor.known() || divisor.size() == 0) return {};
-  if (open.empty() && known.size() % divisor.size() == 0) return known.size() / divisor.size();
-  if (open.size() == 1 && known.same(divisor)) return open[0];
+  if (unknown.empty() && known.size() % divisor.size() == 0) return known.size() / divisor.size();
+  if (unknown.size() == 1 && known.same(divisor)) return unknown[0];
   return {};
 }
 
-Dims infer_dims(const InferContext& context, const Dims& target, std::optional<std::size_t> open) {
+Dims infer_dims(const InferContext& context, const Dims& target,
+                std::optional<std::size_t> inferred) {
   Dims dims = target;
   Dims others;
   for (std::size_t i = 0; i < dims.size(); ++i) {
-    if (open && i == *open) continue;
-    if (!open && !dims[i].known() && !dims[i].is_symbolic()) {
-      open = i;  // nothing is known of it: it too is what is left
+    if (inferred && i == *inferred) continue;
+    if (!inferred && !dims[i].known() && !dims[i].is_symbolic()) {
+      inferred = i;  // an unknown dim is inferred like a -1
       continue;
     }
     others.push_back(dims[i]);
   }
-  if (open && context.ranked(0)) {
+  if (inferred && context.ranked(0)) {
     const Dim left = remaining(context.dims(0), others);
-    if (left.known() || left.is_symbolic()) dims[*open] = left;
+    if (left.known() || left.is_symbolic()) dims[*inferred] = left;
   }
   return dims;
 }
@@ -110,11 +110,11 @@ void infer(InferContext& context) {
       return set_reshaped_output(context, to_dims(resolve(*shape, values, allow_zero)));
     }
     Dims dims;
-    std::optional<std::size_t> open;
+    std::optional<std::size_t> inferred;
     for (std::size_t i = 0; i < values.size(); ++i) {
       if (values[i] == -1) {
-        if (open) context.reject("more than one -1 in the shape");
-        open = i;
+        if (inferred) context.reject("more than one -1 in the shape");
+        inferred = i;
         dims.emplace_back();
       } else if (values[i] < 0) {
         context.reject("shape element ", i, " is ", values[i]);
@@ -122,7 +122,7 @@ void infer(InferContext& context) {
         dims.push_back(values[i] == 0 && !allow_zero ? copied(i) : Dim(values[i]));
       }
     }
-    return set_reshaped_output(context, open ? infer_dims(context, dims, open) : dims);
+    return set_reshaped_output(context, inferred ? infer_dims(context, dims, inferred) : dims);
   }
   if (auto dims = context.known_dims(1)) {
     for (std::size_t i = 0; i < dims->size(); ++i) {

@@ -1,4 +1,4 @@
-// shape.cpp — extents of x as int64 (start, end from version 15); Size: their product. No
+// shape.cpp — dims of x as int64 (start, end from version 15); Size: their product. No
 // derivative.
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 namespace ondine::kernels::ops {
 namespace {
 
-// [start, end) after clamping, as the standard's text for Shape-15 says.
+// [start, end) clamped as Shape-15 defines.
 std::pair<std::size_t, std::size_t> range(const NodeView& node, std::size_t rank) {
   const auto n = static_cast<std::int64_t>(rank);
   const auto clamp = [&](std::int64_t at) {

@@ -24,26 +24,27 @@ void check_count(std::size_t count, std::size_t outputs) {
   }
 }
 
-std::vector<std::int64_t> equal_parts(const NodeView& node, std::int64_t extent) {
+std::vector<std::int64_t> equal_parts(const NodeView& node, std::int64_t size) {
   const auto count = static_cast<std::int64_t>(node.output_count());
   const std::int64_t asked = node.attr_int("num_outputs", count);
   if (asked != count) {
     fail(ErrorCode::mismatch, "num_outputs is ", asked, " for ", count, " outputs");
   }
-  if (node.version() < 18 && extent % count != 0) {
-    fail(ErrorCode::mismatch, "extent ", extent, " does not split into ", count, " equal parts");
+  if (node.version() < 18 && size % count != 0) {
+    fail(ErrorCode::mismatch, "axis of size ", size, " does not split into ", count,
+         " equal parts");
   }
-  const std::int64_t part = extent / count + (extent % count != 0);
+  const std::int64_t part = size / count + (size % count != 0);
   std::vector<std::int64_t> sizes;
   for (std::int64_t i = 0; i < count; ++i) {
-    sizes.push_back(std::min(part, extent));
-    extent -= sizes.back();
+    sizes.push_back(std::min(part, size));
+    size -= sizes.back();
   }
   return sizes;
 }
 
-void check_sizes(std::span<const std::int64_t> sizes, std::int64_t extent) {
-  std::int64_t rest = extent;
+void check_sizes(std::span<const std::int64_t> sizes, std::int64_t dim) {
+  std::int64_t rest = dim;
   for (const std::int64_t size : sizes) {
     if (size < 0) fail(ErrorCode::mismatch, "a part of size ", size);
     rest = size <= rest ? rest - size : -1;
@@ -51,7 +52,7 @@ void check_sizes(std::span<const std::int64_t> sizes, std::int64_t extent) {
   }
   if (rest != 0) {
     fail(ErrorCode::mismatch, "the sizes of the ", sizes.size(),
-         " parts do not add up to the extent ", extent);
+         " parts do not add up to the size ", dim);
   }
 }
 
@@ -65,12 +66,12 @@ void infer(InferContext& context) {
   }
   Dims dims = context.dims(0);
   const std::size_t axis = NodeView::normalize_axis(context.attr_int("axis", 0), dims.size());
-  const Dim extent = dims[axis];
+  const Dim size = dims[axis];
   Dims parts(context.output_count());
   if (given.given() && given.known()) {
     const auto sizes = given.values();
     check_count(sizes.size(), parts.size());
-    if (extent.known()) check_sizes(sizes, extent.size());
+    if (size.known()) check_sizes(sizes, size.size());
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       if (sizes[i] < 0) context.reject("a part of size ", sizes[i]);
       parts[i] = sizes[i];
@@ -78,11 +79,11 @@ void infer(InferContext& context) {
   } else if (given.given()) {
     const auto known = context.known_dims(1);
     if (known && known->size() == parts.size()) parts = *known;
-  } else if (extent.known()) {
-    const auto sizes = equal_parts(context, extent.size());
+  } else if (size.known()) {
+    const auto sizes = equal_parts(context, size.size());
     parts.assign(sizes.begin(), sizes.end());
   } else if (parts.size() == 1) {
-    parts[0] = extent;
+    parts[0] = size;
   }
   for (std::size_t i = 0; i < parts.size(); ++i) {
     dims[axis] = parts[i];

@@ -1,4 +1,4 @@
-// squeeze.cpp — y = x without the given axes, all of extent 1 (no axes: every axis of extent 1);
+// squeeze.cpp — y = x without the given axes, all of size 1 (no axes: every axis of size 1);
 // dx = dy in x's shape. Axes are an attribute before version 13, then an input.
 #include "kernels/common/reshape_kernel.h"
 
@@ -11,9 +11,9 @@ std::vector<bool> removed(std::span<const std::int64_t> axes, std::size_t rank) 
   return out;
 }
 
-void require_one(std::size_t axis, std::int64_t extent) {
-  if (extent != 1) {
-    fail(ErrorCode::mismatch, "cannot squeeze axis ", axis, ": its extent is ", extent, ", not 1");
+void require_one(std::size_t axis, std::int64_t size) {
+  if (size != 1) {
+    fail(ErrorCode::mismatch, "cannot squeeze axis ", axis, ": its size is ", size, ", not 1");
   }
 }
 

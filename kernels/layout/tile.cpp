@@ -1,4 +1,4 @@
-// tile.cpp — y = x repeated repeats[a] times along each axis a;  dx = the sum over the copies.
+// tile.cpp — y = x repeated repeats[a] times along each axis a;  dx = dy summed over the copies.
 // Version 1 repeats one axis only: inputs tiles and axis, of x's dtype.
 #include "core/checked.h"
 #include "kernels/common/copy_kernel.h"
@@ -71,7 +71,7 @@ Kernel bind(BindContext& context) {
                    });
 }
 
-// dy seen as [repeats_0, extent_0, repeats_1, ...].
+// dy seen as [repeats_0, dim_0, repeats_1, ...].
 std::vector<Val> grad(GradContext& g) {
   const Val x = g.x(0);
   if (!x.ranked()) fail(ErrorCode::unsupported, "the rank of the tiled tensor is not known");

@@ -21,9 +21,9 @@ std::vector<std::size_t> permutation(const NodeView& node, std::size_t rank) {
 void infer(InferContext& context) {
   const auto* perm = context.attr<std::vector<std::int64_t>>("perm");
   if (!context.ranked(0)) {
-    std::optional<Dims> open;
-    if (perm != nullptr && perm->size() <= Shape::max_rank) open.emplace(perm->size());
-    return context.set_output(0, context.dtype(0), open);
+    std::optional<Dims> unknown;
+    if (perm != nullptr && perm->size() <= Shape::max_rank) unknown.emplace(perm->size());
+    return context.set_output(0, context.dtype(0), unknown);
   }
   Dims out;
   for (const std::size_t axis : permutation(context, context.rank(0))) {

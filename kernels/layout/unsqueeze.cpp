@@ -1,18 +1,18 @@
-// unsqueeze.cpp — y = x with axes of extent 1 put in, counted in y;  dx = dy in x's shape.
-// Axes are an attribute before version 13, then an input; negative ones from version 11.
+// unsqueeze.cpp — y = x with axes of size 1 inserted, numbered as in y;  dx = dy in x's shape. Axes
+// are an attribute before version 13, then an input; negative ones from version 11.
 #include "kernels/common/reshape_kernel.h"
 
 namespace ondine::kernels::ops {
 namespace {
 
 // Elements of `source` (a Shape or Dims) with 1 at the axes.
-template <class Extents, class Source>
-Extents put_in(const Source& source, std::size_t rank, std::span<const std::int64_t> axes) {
+template <class Result, class Source>
+Result insert_ones(const Source& source, std::size_t rank, std::span<const std::int64_t> axes) {
   const std::size_t out_rank = rank + axes.size();
   if (out_rank > Shape::max_rank) fail(ErrorCode::limit, "rank ", out_rank, " after unsqueezing");
   std::vector<bool> added(out_rank);
   for (const std::size_t axis : normalize_axes(axes, out_rank)) added[axis] = true;
-  Extents out;
+  Result out;
   for (std::size_t a = 0, next = 0; a < out_rank; ++a) {
     out.push_back(added[a] ? 1 : source[next++]);
   }
@@ -21,7 +21,7 @@ Extents put_in(const Source& source, std::size_t rank, std::span<const std::int6
 
 void infer(InferContext& context) {
   const IntegerParameter axes(context, "axes", 13, 1);
-  if (!axes.given()) fail(ErrorCode::invalid_model, "axes are missing");
+  if (!axes.given()) fail(ErrorCode::invalid_model, "input or attribute \"axes\" is missing");
   if (!context.ranked(0)) return set_reshaped_output(context, std::nullopt);
   if (!axes.known()) {
     const auto count = axes.count();
@@ -30,13 +30,13 @@ void infer(InferContext& context) {
     }
     return set_reshaped_output(context, Dims(context.rank(0) + static_cast<std::size_t>(*count)));
   }
-  set_reshaped_output(context, put_in<Dims>(context.dims(0), context.rank(0), axes.values()));
+  set_reshaped_output(context, insert_ones<Dims>(context.dims(0), context.rank(0), axes.values()));
 }
 
 Kernel bind(BindContext& context) {
   return bind_reshape(
       context, IntegerParameter(context, "axes", 13, 1),
-      [x = context.shape(0)](auto axes) { return put_in<Shape>(x, x.rank(), axes); });
+      [x = context.shape(0)](auto axes) { return insert_ones<Shape>(x, x.rank(), axes); });
 }
 
 }  // namespace

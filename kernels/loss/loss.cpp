@@ -34,7 +34,7 @@ std::optional<Dims> infer_loss(const InferContext& context, std::size_t scores, 
     }
     classes = dims[1];
     for (std::size_t i = 0; i < result->size(); ++i) {
-      (*result)[i] = unify((*result)[i], dims[i == 0 ? 0 : i + 1], "extents of scores and labels");
+      (*result)[i] = unify((*result)[i], dims[i == 0 ? 0 : i + 1], "dims of scores and labels");
     }
   }
   if (context.has_input(weights)) {
@@ -64,8 +64,8 @@ void require_loss_size(const LossShape& shape, const Shape& dloss) {
 }
 
 std::int64_t Labels::operator[](std::int64_t i) const {
-  const auto label = wide ? static_cast<const std::int64_t*>(data)[i]
-                          : std::int64_t{static_cast<const std::int32_t*>(data)[i]};
+  const auto label = is_int64 ? static_cast<const std::int64_t*>(data)[i]
+                              : std::int64_t{static_cast<const std::int32_t*>(data)[i]};
   if (shape->ignored && label == *shape->ignored) return -1;
   if (label < 0 || label >= shape->classes) {
     fail(ErrorCode::mismatch, "label ", label, " at position ", i, " is none of the ",

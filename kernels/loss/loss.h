@@ -1,5 +1,6 @@
-// What NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss share. Scores are
-// [batch, classes, positions...], labels [batch, positions...], weights [classes].
+// Losses: NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss with their gradients. Scores are
+// [batch, classes, positions...], labels [batch, positions...], weights [classes]. This header:
+// what both share. Softmax rows are those of kernels/norm.
 #pragma once
 
 #include <string>
@@ -14,8 +15,8 @@ namespace ondine::kernels {
 enum class Reduction : std::uint8_t { none, sum, mean };
 Reduction loss_reduction(const graph::NodeView& node);
 
-// Checks scores, labels and weights (by their indices) against each other and gives the labels'
-// dims merged with what the scores say.
+// Checks scores, labels and weights (indices of inputs) against each other and returns the dims of
+// the labels, completed from those of the scores.
 std::optional<graph::Dims> infer_loss(const graph::InferContext& context, std::size_t scores,
                                       std::size_t labels, std::size_t weights);
 
@@ -37,15 +38,16 @@ struct LossShape {
   }
 };
 
-// Rejects a derivative of the loss that is neither for the reduced loss nor one for each label.
+// Rejects a derivative that has neither the size of the reduced loss nor one element per label.
 void require_loss_size(const LossShape& shape, const Shape& dloss);
 
 // int32 or int64 labels.
 struct Labels {
   const void* data;
-  bool wide;
+  bool is_int64;
   const LossShape* shape;
-  // The class of label i, -1 for an ignored one. Throws Error(mismatch) for no class.
+  // The class of label i, -1 for an ignored one. Error(mismatch) for a label outside of the
+  // classes.
   std::int64_t operator[](std::int64_t i) const;
 };
 
@@ -75,13 +77,13 @@ class LossOutput {
  public:
   LossOutput(const graph::BindContext& context, Scratch& scratch, const LossShape& shape)
       : shape_(shape),
-        wide_labels_(context.dtype(1) == DType::int64),
+        int64_labels_(context.dtype(1) == DType::int64),
         weights_(context, scratch, 2),
         loss_(context, scratch, 0, shape.reduction == Reduction::none ? shape.labels() : 1),
         partial_(scratch.add<LossSums>(loss_chunks(shape))) {}
 
   void write(graph::KernelContext& call, const C* log_p) const {
-    const Labels labels{call.in<void>(1), wide_labels_, &shape_};
+    const Labels labels{call.in<void>(1), int64_labels_, &shape_};
     C* loss = loss_.data(call);
     const LossSums sums = sum_losses<C>(call.pool(), shape_, log_p, labels, weights_(call),
                                         shape_.reduction == Reduction::none ? loss : nullptr,
@@ -94,7 +96,7 @@ class LossOutput {
 
  private:
   LossShape shape_;
-  bool wide_labels_;
+  bool int64_labels_;
   ComputeIn<C> weights_;
   ComputeOut<C> loss_;
   std::size_t partial_;
@@ -136,12 +138,12 @@ class LossGradientInputs {
                      std::size_t labels)
       : shape_(shape),
         labels_(labels),
-        wide_labels_(context.dtype(labels) == DType::int64),
+        int64_labels_(context.dtype(labels) == DType::int64),
         dloss_(context, scratch, 0),
         weights_(context, scratch, labels + 1) {}
 
   LabelGradients<C> read(graph::KernelContext& call) const {
-    const Labels labels{call.in<void>(labels_), wide_labels_, &shape_};
+    const Labels labels{call.in<void>(labels_), int64_labels_, &shape_};
     const C* weights = weights_(call);
     const bool mean = shape_.reduction == Reduction::mean;
     const C scale = mean ? static_cast<C>(1 / sum_weights(shape_, labels, weights)) : C{1};
@@ -151,12 +153,13 @@ class LossGradientInputs {
  private:
   LossShape shape_;
   std::size_t labels_;
-  bool wide_labels_;
+  bool int64_labels_;
   ComputeIn<C> dloss_;
   ComputeIn<C> weights_;
 };
 
-// For rules. The labels as int64 classes, 0 where ignored, and whether each counts (empty: all).
+// For gradient rules: the labels as int64 classes, 0 where ignored, and whether each counts (empty:
+// all).
 struct LabelVals {
   graph::Val classes;
   graph::Val counts;

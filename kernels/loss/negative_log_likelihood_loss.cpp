@@ -1,9 +1,10 @@
 // negative_log_likelihood_loss.cpp — loss = -w[t] x[t] for each target t; its sum; or its mean, the
 // sum over the sum of the w[t]. Ignored targets have weight 0. dx[t] = -w[t] dloss (over the sum of
-// weights for the mean), 0 elsewhere. Version 13 changed the text alone, 22 added bfloat16.
+// weights for the mean), 0 elsewhere. Version 13 changed the wording only, 22 added bfloat16.
 // NegativeLogLikelihoodLossGrad (ai.ondine): dx of (dloss, target, weight, shape of x).
 #include "kernels/common/expansion.h"
 #include "kernels/common/infer_checks.h"
+#include "kernels/common/integer_parameters.h"
 #include "kernels/common/op.h"
 #include "kernels/loss/loss.h"
 
@@ -42,7 +43,7 @@ std::vector<Val> grad(GradContext& g) {
 void infer_grad(InferContext& context) {
   require_same_dtype(context, {0, 2});
   loss_reduction(context);
-  const auto dims = spelled_dims(context, 3);
+  const auto dims = dims_from_input(context, 3);
   if (dims && dims->size() < 2) context.reject("scores need rank 2 or more");
   context.set_output(0, context.dtype(0), dims);
 }

@@ -1,7 +1,7 @@
 // det.cpp — y = det x over the last two dims;  dx = dy Cofactor(x).
 // Cofactor (ai.ondine): det(x) x^-T where x is regular; defined for singular x too. Both are NaN
-// where x has elements that are not finite (but for 1 x 1). Its derivative
-// for v is (<v, c> c - c v^T c) / det x, which needs a regular x.
+// where x has elements that are not finite (except 1 x 1). The derivative of Cofactor for v is
+// (<v, c> c - c v^T c) / det x, which needs a regular x.
 #include <limits>
 
 #include <Eigen/LU>
@@ -18,7 +18,7 @@ using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowM
 class Factors {
  public:
   explicit Factors(const Eigen::Map<const Matrix>& a) : lu_(a) {
-    lu_.setThreshold(4e-16 * static_cast<double>(a.rows()));  // what is left of cancelled rows
+    lu_.setThreshold(4e-16 * static_cast<double>(a.rows()));  // the residue of cancelled rows
   }
 
   double determinant() const { return lu_.isInvertible() ? lu_.determinant() : 0; }

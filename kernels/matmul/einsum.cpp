@@ -2,11 +2,11 @@
 // for broadcast dims, repeated letters for diagonals; without `->` the output has the letters that
 // occur once, in alphabetical order.
 // EinsumTo (ai.ondine): (shape of y, operands...) with a written output, in which letters may
-// repeat (the rest is 0) or occur in no operand (repeated values); extents of 1 in y are summed
+// repeat (the rest is 0) or occur in no operand (repeated values); dims of 1 in y are summed
 // over. It is every operand's derivative, its own ones included.
 #include "kernels/matmul/einsum.h"
 
-#include "kernels/common/infer_checks.h"
+#include "kernels/common/integer_parameters.h"
 #include "kernels/common/op.h"
 
 namespace ondine::kernels::ops {
@@ -41,7 +41,7 @@ void infer_to(InferContext& context) {
     operands.push_back(context.input(i).dims);
   }
   einsum_dims(equation, operands);
-  context.set_output(0, dtype, spelled_dims(context, 0));
+  context.set_output(0, dtype, dims_from_input(context, 0));
 }
 
 Kernel bind(BindContext& context) {
@@ -54,7 +54,7 @@ std::vector<Val> grad(GradContext& g) {
   std::vector<Val> result(g.input_count());
   for (std::size_t k = 0; k < equation.operands.size(); ++k) {
     if (!g.wants(first + k)) continue;
-    // x_k and y change places.
+    // x_k and y exchange roles.
     std::vector<Val> inputs{graph::shape_of(g.x(first + k)), g.dy(0)};
     std::string text = to_string(equation.output);
     for (std::size_t i = 0; i < equation.operands.size(); ++i) {

@@ -90,13 +90,13 @@ std::string to_string(const EinsumTerm& term) {
 
 std::optional<Dims> einsum_dims(const EinsumEquation& equation,
                                 std::span<const std::optional<Dims>> operands) {
-  std::map<char, Dim> extents;
+  std::map<char, Dim> dim_of_label;
   Dims broadcasted;
-  bool open = false;
+  bool unknown_rank = false;
   for (std::size_t k = 0; k < operands.size(); ++k) {
     const EinsumTerm& term = equation.operands[k];
     if (!operands[k]) {
-      open = true;
+      unknown_rank = true;
       continue;
     }
     const Dims& dims = *operands[k];
@@ -117,20 +117,20 @@ std::optional<Dims> einsum_dims(const EinsumEquation& equation,
         continue;
       }
       const Dim dim = dims[at++];
-      const auto [place, fresh] = extents.try_emplace(c, dim);
+      const auto [found, fresh] = dim_of_label.try_emplace(c, dim);
       if (fresh || dim.same(1)) continue;
-      place->second =
-          place->second.same(1) ? dim : unify(place->second, dim, cat("extents of label ", c));
+      found->second =
+          found->second.same(1) ? dim : unify(found->second, dim, cat("dims of label ", c));
     }
   }
-  if (open) return std::nullopt;
+  if (unknown_rank) return std::nullopt;
   Dims output;
   for (const char c : equation.output) {
     if (c == '.') {
       output.insert(output.end(), broadcasted.begin(), broadcasted.end());
     } else {
-      const auto place = extents.find(c);
-      output.push_back(place == extents.end() ? Dim() : place->second);
+      const auto found = dim_of_label.find(c);
+      output.push_back(found == dim_of_label.end() ? Dim() : found->second);
     }
   }
   return output;

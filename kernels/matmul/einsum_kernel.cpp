@@ -16,10 +16,10 @@ namespace {
 
 using Strides = std::vector<std::int64_t>;
 
-// Labels as numbers: letters, and the broadcast dims counted from the last one.
+// Numbers of labels: letters, and the broadcast dims counted from the last one.
 struct Labels {
   std::map<std::pair<char, std::size_t>, std::size_t> index;
-  Strides extents;
+  Strides sizes;
 
   std::vector<std::size_t> of(const EinsumTerm& term, const Shape& shape) {
     const bool dots = term.find('.') != EinsumTerm::npos;
@@ -41,16 +41,15 @@ struct Labels {
   }
 
  private:
-  void add(std::pair<char, std::size_t> name, std::int64_t extent,
-           std::vector<std::size_t>& labels) {
-    const auto [place, fresh] = index.try_emplace(name, extents.size());
-    if (fresh) extents.push_back(extent);
-    std::int64_t& have = extents[place->second];
-    if (have != extent && have != 1 && extent != 1) {
-      fail(ErrorCode::mismatch, "extents of one label differ: ", have, " and ", extent);
+  void add(std::pair<char, std::size_t> name, std::int64_t size, std::vector<std::size_t>& labels) {
+    const auto [found, fresh] = index.try_emplace(name, sizes.size());
+    if (fresh) sizes.push_back(size);
+    std::int64_t& have = sizes[found->second];
+    if (have != size && have != 1 && size != 1) {
+      fail(ErrorCode::mismatch, "dims of one label differ: ", have, " and ", size);
     }
-    if (have == 1) have = extent;
-    labels.push_back(place->second);
+    if (have == 1) have = size;
+    labels.push_back(found->second);
   }
 };
 
@@ -64,29 +63,29 @@ Strides strides_of(const std::vector<std::size_t>& labels, const Shape& shape, s
   return strides;
 }
 
-// Calls body(offset of each term) for all values of the labels [from, extents.size()).
+// Calls body(offset of each term) for all values of the labels [from, sizes.size()).
 template <class Body>
 void walk(const EinsumLoops& loops, std::size_t label, std::span<const std::int64_t> offsets,
           std::span<std::int64_t> memory, Body& body) {
-  if (label == loops.extents.size()) return body(offsets);
+  if (label == loops.sizes.size()) return body(offsets);
   const std::size_t terms = offsets.size();
   const std::span<std::int64_t> own = memory.first(terms);
   std::copy(offsets.begin(), offsets.end(), own.begin());
-  for (std::int64_t i = 0; i < loops.extents[label]; ++i) {
+  for (std::int64_t i = 0; i < loops.sizes[label]; ++i) {
     walk(loops, label + 1, own, memory.subspan(terms), body);
     for (std::size_t k = 0; k < terms; ++k) own[k] += loops.strides[k][label];
   }
 }
 
-// A is what is summed in.
+// A is the type of the sums.
 template <class T, class A, class Load>
 void run_loops(ThreadPool& pool, const EinsumLoops& loops, std::span<const T* const> in, A* out,
                Load load) {
   const std::size_t terms = loops.strides.size();
-  // The first label that tells output elements apart may be cut into chunks.
-  const bool split = !loops.extents.empty() && loops.strides.back()[0] != 0;
-  pool.for_chunks(split ? loops.extents[0] : 1, 1, [&](std::int64_t first, std::int64_t last) {
-    std::vector<std::int64_t> memory((loops.extents.size() + 2) * terms);
+  // The first label may be split into chunks if it is one of the output.
+  const bool split = !loops.sizes.empty() && loops.strides.back()[0] != 0;
+  pool.for_chunks(split ? loops.sizes[0] : 1, 1, [&](std::int64_t first, std::int64_t last) {
+    std::vector<std::int64_t> memory((loops.sizes.size() + 2) * terms);
     std::vector<std::int64_t> start(terms);
     const auto body = [&](std::span<const std::int64_t> at) {
       auto product = static_cast<A>(load(in[0][at[0]]));
@@ -114,7 +113,7 @@ std::optional<Matrices> as_matrices(const EinsumLoops& loops,
                                     std::int64_t output_size) {
   if (labels.size() != 3) return std::nullopt;
   const auto has = [&](std::size_t k, std::size_t label) {
-    return loops.strides[k][label] != 0 || loops.extents[label] == 1;
+    return loops.strides[k][label] != 0 || loops.sizes[label] == 1;
   };
   for (const auto& term : labels) {
     for (const std::size_t l : term) {
@@ -123,12 +122,12 @@ std::optional<Matrices> as_matrices(const EinsumLoops& loops,
   }
   Matrices m;
   std::int64_t size = 1;
-  for (std::size_t l = 0; l < loops.extents.size(); ++l) {
-    if (loops.extents[l] == 1) continue;
+  for (std::size_t l = 0; l < loops.sizes.size(); ++l) {
+    if (loops.sizes[l] == 1) continue;
     const bool a = has(0, l);
     const bool b = has(1, l);
     const bool y = has(2, l);
-    if (y) size *= loops.extents[l];
+    if (y) size *= loops.sizes[l];
     if (a && b && y) {
       m.batch.push_back(l);
     } else if (a && y) {
@@ -153,13 +152,13 @@ class Rearranged {
     std::int64_t dense = 1;
     for (const auto* group : labels) {
       for (const std::size_t l : *group) {
-        axes_.emplace_back(loops.extents[l], strides[l]);
-        dense *= loops.extents[l];
+        axes_.emplace_back(loops.sizes[l], strides[l]);
+        dense *= loops.sizes[l];
       }
     }
     size_ = dense;
-    for (const auto& [extent, stride] : axes_) {
-      dense /= std::max<std::int64_t>(extent, 1);
+    for (const auto& [size, stride] : axes_) {
+      dense /= std::max<std::int64_t>(size, 1);
       same_ = same_ && stride == dense;
     }
   }
@@ -193,9 +192,9 @@ class Rearranged {
   bool same_ = true;
 };
 
-std::int64_t extent_of(const EinsumLoops& loops, const std::vector<std::size_t>& labels) {
+std::int64_t size_of(const EinsumLoops& loops, const std::vector<std::size_t>& labels) {
   std::int64_t size = 1;
-  for (const std::size_t l : labels) size = checked_mul(size, loops.extents[l]);
+  for (const std::size_t l : labels) size = checked_mul(size, loops.sizes[l]);
   return size;
 }
 
@@ -205,10 +204,9 @@ Kernel bind_products(BindContext& context, const EinsumLoops& loops, const Matri
   const Rearranged a(loops, loops.strides[0], {&m.batch, &m.rows, &m.sums});
   const Rearranged b(loops, loops.strides[1], {&m.batch, &m.sums, &m.columns});
   const Rearranged y(loops, loops.strides[2], {&m.batch, &m.rows, &m.columns});
-  const math::GemmShape shape{.m = extent_of(loops, m.rows),
-                              .n = extent_of(loops, m.columns),
-                              .k = extent_of(loops, m.sums)};
-  const math::GemmBatch batch{.count = extent_of(loops, m.batch),
+  const math::GemmShape shape{
+      .m = size_of(loops, m.rows), .n = size_of(loops, m.columns), .k = size_of(loops, m.sums)};
+  const math::GemmBatch batch{.count = size_of(loops, m.batch),
                               .stride_a = shape.m * shape.k,
                               .stride_b = shape.k * shape.n,
                               .stride_c = shape.m * shape.n};
@@ -289,12 +287,12 @@ Kernel bind_einsum(BindContext& context, const EinsumEquation& equation, std::si
   }
   terms.push_back(output);
   shapes.push_back(y);
-  EinsumLoops loops{labels.extents, {}};
+  EinsumLoops loops{labels.sizes, {}};
   for (std::size_t k = 0; k < terms.size(); ++k) {
-    loops.strides.push_back(strides_of(terms[k], shapes[k], labels.extents.size()));
+    loops.strides.push_back(strides_of(terms[k], shapes[k], labels.sizes.size()));
   }
   std::int64_t points = 1;
-  for (const std::int64_t extent : loops.extents) points = checked_mul(points, extent);
+  for (const std::int64_t size : loops.sizes) points = checked_mul(points, size);
   if (static_cast<std::uint64_t>(points) > context.limits().einsum_points) {
     fail(ErrorCode::limit, "Einsum over ", points, " products, the limit is ",
          context.limits().einsum_points);

@@ -11,7 +11,7 @@ math::Activation fused_activation(const NodeView& node) {
   const std::string name = node.attr_string("activation", "");
   if (name == "Relu") return math::Activation::relu;
   if (name == "Relu6") return math::Activation::relu6;
-  if (!name.empty()) fail(ErrorCode::mismatch, "there is no activation ", quoted(name));
+  if (!name.empty()) fail(ErrorCode::mismatch, "unknown activation ", quoted(name));
   return math::Activation::none;
 }
 

@@ -10,7 +10,7 @@ namespace ondine::kernels::ops {
 // "Relu", "Relu6" (bounds 0 and 6), or no attribute: none.
 math::Activation fused_activation(const graph::NodeView& node);
 
-// The operator without "Activation" at the end of its name, then the activation.
+// Expands into the operator named without the suffix "Activation", then the activation.
 std::vector<graph::Val> expand_fused_activation(graph::ExpandContext& context);
 
 }  // namespace ondine::kernels::ops

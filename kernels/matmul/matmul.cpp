@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "kernels/common/broadcast.h"
 #include "kernels/common/compute_type.h"
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
@@ -62,78 +63,60 @@ void infer_transposed(InferContext& context) {
 }
 
 // The product as batches of matrices.
-struct BatchedGemm {
+struct Batches {
   math::GemmShape shape;
   std::int64_t count = 1;
   std::vector<std::int64_t> a;  // element offsets of each batch
   std::vector<std::int64_t> b;
 };
 
-// Offsets of the matrices of `x` (batch dims only) under the broadcast batch dims.
-std::vector<std::int64_t> offsets(std::span<const std::int64_t> x,
-                                  std::span<const std::int64_t> batch, std::int64_t matrix) {
-  std::vector<std::int64_t> result(static_cast<std::size_t>(Shape(batch).size()));
-  for (std::size_t at = 0; at < result.size(); ++at) {
-    auto rest = static_cast<std::int64_t>(at);
-    std::int64_t stride = matrix;
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      const std::int64_t extent = batch[batch.size() - 1 - i];
-      const std::int64_t own = x[x.size() - 1 - i];
-      if (own != 1) result[at] += rest % extent * stride;
-      rest /= extent;
-      stride *= own;
-    }
-  }
-  return result;
-}
-
-BatchedGemm make_batched_gemm(const Shape& a_shape, const Shape& b_shape, Sides trans) {
+Batches make_batches(const Shape& a_shape, const Shape& b_shape, Sides trans) {
   const Shape a = a_shape.rank() == 1 ? Shape{1, a_shape[0]} : a_shape;
   const Shape b = b_shape.rank() == 1 ? Shape{b_shape[0], 1} : b_shape;
   const std::size_t a_batch = a.rank() - 2;
   const std::size_t b_batch = b.rank() - 2;
-  BatchedGemm batched;
-  math::GemmShape& s = batched.shape;
+  Batches batches;
+  math::GemmShape& s = batches.shape;
   s.trans_a = trans.trans_a;
   s.trans_b = trans.trans_b;
   s.m = a[trans.trans_a ? a_batch + 1 : a_batch];
   s.k = a[trans.trans_a ? a_batch : a_batch + 1];
   s.n = b[trans.trans_b ? b_batch : b_batch + 1];
   if (b_batch == 0 && !trans.trans_a) {
-    // One matrix b for all rows of a: a single batched.
+    // One matrix b for all rows of a: a single product.
     s.m = a.size(0, a_batch + 1);
-    batched.a.assign(1, 0);
-    batched.b.assign(1, 0);
-    return batched;
+    batches.a.assign(1, 0);
+    batches.b.assign(1, 0);
+    return batches;
   }
   if (s.m == 0 || s.n == 0) {
-    batched.count = 0;
-    return batched;
+    batches.count = 0;
+    return batches;
   }
   const Shape batch = *to_shape(
       broadcast(to_dims(Shape(a.span().first(a_batch))), to_dims(Shape(b.span().first(b_batch)))));
-  batched.count = batch.size();
-  batched.a = offsets(a.span().first(a_batch), batch.span(), s.m * s.k);
-  batched.b = offsets(b.span().first(b_batch), batch.span(), s.k * s.n);
-  return batched;
+  batches.count = batch.size();
+  batches.a = broadcast_offsets(a.span().first(a_batch), batch.span(), s.m * s.k);
+  batches.b = broadcast_offsets(b.span().first(b_batch), batch.span(), s.k * s.n);
+  return batches;
 }
 
 template <class C>
-Kernel bind_float(BindContext& context, BatchedGemm batched) {
+Kernel bind_float(BindContext& context, Batches batches) {
   Scratch scratch;
   const ComputeIn<C> a(context, scratch, 0);
   const ComputeIn<C> b(context, scratch, 1);
-  const ComputeOut<C> y(context, scratch, 0, batched.count * batched.shape.m * batched.shape.n);
-  const math::GemmPrimitive<C> gemm(batched.shape, batched.count, context.threads());
+  const ComputeOut<C> y(context, scratch, 0, batches.count * batches.shape.m * batches.shape.n);
+  const math::GemmPrimitive<C> gemm(batches.shape, batches.count, context.threads());
   const std::size_t work = scratch.add_bytes(gemm.workspace());
   context.set_implementation(gemm.name(), gemm.isa());
   scratch.request(context);
-  return [=, batched = std::move(batched)](KernelContext& call) {
-    const math::GemmBatch batch{.count = batched.count,
-                                .stride_c = batched.shape.m * batched.shape.n,
-                                .offsets_a = batched.a.data(),
-                                .offsets_b = batched.b.data()};
-    if (batched.count == 0) return;
+  return [=, batches = std::move(batches)](KernelContext& call) {
+    const math::GemmBatch batch{.count = batches.count,
+                                .stride_c = batches.shape.m * batches.shape.n,
+                                .offsets_a = batches.a.data(),
+                                .offsets_b = batches.b.data()};
+    if (batches.count == 0) return;
     gemm.run(call.pool(), batch, a(call), b(call), y.data(call), {},
              Scratch::at<std::byte>(call, work));
     y.store(call);
@@ -141,30 +124,30 @@ Kernel bind_float(BindContext& context, BatchedGemm batched) {
 }
 
 template <class T>
-Kernel bind_integer(BatchedGemm batched) {
-  return [batched = std::move(batched)](KernelContext& call) {
-    const auto& s = batched.shape;
+Kernel bind_integer(Batches batches) {
+  return [batches = std::move(batches)](KernelContext& call) {
+    const auto& s = batches.shape;
     const std::int64_t grain = std::max<std::int64_t>(1, 16 / std::max<std::int64_t>(1, s.m));
-    call.pool().for_chunks(batched.count, grain, [&](std::int64_t first, std::int64_t last) {
+    call.pool().for_chunks(batches.count, grain, [&](std::int64_t first, std::int64_t last) {
       for (auto i = first; i < last; ++i) {
         const auto at = static_cast<std::size_t>(i);
-        math::integer_gemm(call.pool(), s, call.in<T>(0) + batched.a[at],
-                           call.in<T>(1) + batched.b[at], call.out<T>(0) + i * s.m * s.n);
+        math::integer_gemm(call.pool(), s, call.in<T>(0) + batches.a[at],
+                           call.in<T>(1) + batches.b[at], call.out<T>(0) + i * s.m * s.n);
       }
     });
   };
 }
 
 Kernel bind(BindContext& context) {
-  BatchedGemm batched = make_batched_gemm(context.shape(0), context.shape(1), sides(context));
+  Batches batches = make_batches(context.shape(0), context.shape(1), sides(context));
   if (is_integer(context.dtype(0))) {
     context.set_implementation("integer_gemm");
     return visit(context.dtype(0),
                  Types<std::int32_t, std::int64_t, std::uint32_t, std::uint64_t>{},
-                 [&]<class T>() -> Kernel { return bind_integer<T>(std::move(batched)); });
+                 [&]<class T>() -> Kernel { return bind_integer<T>(std::move(batches)); });
   }
   return visit_compute(context.dtype(0), [&]<class C>() -> Kernel {
-    return bind_float<C>(context, std::move(batched));
+    return bind_float<C>(context, std::move(batches));
   });
 }
 
@@ -205,7 +188,7 @@ std::vector<Val> grad(GradContext& g) {
     result[0] = row ? reshape_like(da, g.x(0)) : da;
   }
   if (g.wants(1)) {
-    // One matrix b for all of a: its derivative is a single product as well.
+    // One matrix b for all of a: its derivative is a single product too.
     const bool single = b.rank() == 2 && !ta;
     const Val left = single ? rows(a) : a;
     const Val right = single ? rows(dy) : dy;

@@ -5,8 +5,8 @@
 
 namespace ondine::kernels::ops {
 
-// Of y = a b as in MatMul, or with the last two dims of a factor transposed. Error(mismatch) for
-// scalars and inner dimensions that differ.
+// The dims of y = a b as in MatMul, or with the last two dims of a factor transposed.
+// Error(mismatch) for scalars and inner dimensions that differ.
 graph::Dims matmul_dims(graph::Dims a, graph::Dims b, bool trans_a = false, bool trans_b = false);
 
 }  // namespace ondine::kernels::ops

@@ -19,7 +19,7 @@ void pack(const GemmShape& shape, const T* b, T* packed, const Kernels& kernels 
 template <class T>
 std::size_t packed_gemm_scratch(const GemmShape& shape, const Kernels& kernels = math::kernels());
 
-// As gemm, with what pack made of B; trans_b and ldb are not read.
+// As gemm, with B packed; trans_b and ldb are not read.
 template <class T>
 void packed_gemm(const GemmShape& shape, const T* a, const T* packed, T* c,
                  const GemmOptions<T>& options, void* scratch,

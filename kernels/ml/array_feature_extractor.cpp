@@ -8,7 +8,7 @@ namespace {
 void infer(InferContext& context) {
   if (!context.ranked(0)) return context.set_output(0, context.dtype(0), std::nullopt);
   Dims dims = context.dims(0);
-  if (dims.empty()) context.reject("x is a scalar, needed is at least one axis");
+  if (dims.empty()) context.reject("x must have rank 1 or more, found a scalar");
   if (const Tensor* indices = context.constant(1)) {
     for (const std::int64_t index : indices->values<std::int64_t>()) {
       if (index < 0 || (dims.back().known() && index >= dims.back().size())) {

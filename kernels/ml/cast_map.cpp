@@ -1,5 +1,5 @@
-// cast_map.cpp — the values of a map by ascending key, cast; SPARSE: at the places that the keys
-// say, of max_map. The shape is [1, n], or [n] where a model declares that.
+// cast_map.cpp — the values of a map by ascending key, cast; SPARSE: at the positions given by the
+// keys, of max_map elements. The shape is [1, n], or [n] where the model declares that.
 #include <algorithm>
 #include <map>
 
@@ -61,8 +61,8 @@ T convert(const Tensor& value) {
 
 Kernel bind(BindContext& context) {
   const MapTypes types(context.input_type(0));
-  const bool places = sparse(context);
-  const std::int64_t most = context.attr_int("max_map", 1);
+  const bool is_sparse = sparse(context);
+  const std::int64_t max_map = context.attr_int("max_map", 1);
   const RowShape row(context, true);
   using Targets = Types<float, std::int64_t, std::string>;
   return visit(target_of(context), Targets{}, [&]<class T>() -> Kernel {
@@ -71,17 +71,17 @@ Kernel bind(BindContext& context) {
       std::map<std::int64_t, const Tensor*> sorted;
       const auto keys = entries.keys.values<std::int64_t>();
       for (std::size_t i = 0; i < keys.size(); ++i) {
-        if (places && (keys[i] < 0 || keys[i] >= most)) {
-          fail(ErrorCode::mismatch, "the map has key ", keys[i], ", needed is 0 to ", most - 1);
+        if (is_sparse && (keys[i] < 0 || keys[i] >= max_map)) {
+          fail(ErrorCode::mismatch, "the map has key ", keys[i], ", needed: 0 to ", max_map - 1);
         }
         sorted[keys[i]] = &entries.values[i];
       }
-      const std::int64_t n = places ? most : static_cast<std::int64_t>(sorted.size());
+      const std::int64_t n = is_sparse ? max_map : static_cast<std::int64_t>(sorted.size());
       T* y = output.memory<T>(call, row.of(n));
       if (y == nullptr) return;
-      if (places) std::fill_n(y, n, T{});
+      if (is_sparse) std::fill_n(y, n, T{});
       std::int64_t next = 0;
-      for (const auto& [key, value] : sorted) y[places ? key : next++] = convert<T>(*value);
+      for (const auto& [key, value] : sorted) y[is_sparse ? key : next++] = convert<T>(*value);
     };
   });
 }

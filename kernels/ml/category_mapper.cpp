@@ -1,4 +1,4 @@
-// category_mapper.cpp — strings to the integers at the same place of two lists, or back.
+// category_mapper.cpp — strings to the integers at the same position of two lists, or back.
 #include "kernels/common/op.h"
 #include "kernels/ml/key_value_table.h"
 #include "kernels/ml/post_transform.h"

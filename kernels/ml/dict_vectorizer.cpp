@@ -1,6 +1,6 @@
-// dict_vectorizer.cpp — y[i] = the map's value of vocabulary entry i, 0 or "" where it has none.
-// Each key must be in the vocabulary. The standard gives y the shape [n]; [1, n] is made where a
-// model declares it.
+// dict_vectorizer.cpp — y[i] = the map's value for vocabulary entry i, 0 or "" where the map has
+// none. Each key must be in the vocabulary. The standard gives y the shape [n]; it is [1, n] where
+// the model declares that.
 #include "kernels/common/kernel_output.h"
 #include "kernels/common/op.h"
 #include "kernels/ml/key_value_table.h"
@@ -36,11 +36,11 @@ Kernel bind(BindContext& context) {
       T* y = output.memory<T>(call, shape);
       if (y == nullptr) return;
       std::fill_n(y, n, T{});
-      std::vector<std::int64_t> places(entries.values.size());
-      index.find(entries.keys.data(), std::ssize(places), places.data());
-      for (std::size_t i = 0; i < places.size(); ++i) {
-        if (places[i] < 0) fail(ErrorCode::mismatch, "key ", i, " is not in the vocabulary");
-        y[places[i]] = entries.values[i].values<T>()[0];
+      std::vector<std::int64_t> positions(entries.values.size());
+      index.find(entries.keys.data(), std::ssize(positions), positions.data());
+      for (std::size_t i = 0; i < positions.size(); ++i) {
+        if (positions[i] < 0) fail(ErrorCode::mismatch, "key ", i, " is not in the vocabulary");
+        y[positions[i]] = entries.values[i].values<T>()[0];
       }
     };
   });

@@ -1,5 +1,5 @@
-// imputer.cpp — y = x with the elements that equal one value (NaN equals NaN) replaced by that of
-// their feature on the last axis. Composed of Where, so dx = dy where x stays.
+// imputer.cpp — y = x with the elements that equal one value (NaN equals NaN) replaced by the value
+// of their feature on the last axis. Composed of Where, so dx = dy where x is kept.
 #include <cmath>
 
 #include "kernels/common/op.h"
@@ -23,7 +23,7 @@ void infer(InferContext& context) {
   if (count == 0 || dims.empty() ||
       (dims.back().known() && dims.back().size() != static_cast<std::int64_t>(count))) {
     context.reject(count, " imputed values for x of shape ", graph::to_string(dims),
-                   ", needed is 1 or one for each feature");
+                   ", needed: 1 or one for each feature");
   }
 }
 

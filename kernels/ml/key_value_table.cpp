@@ -30,8 +30,8 @@ std::uint64_t code_of(T x, KeyIndex::Floats floats) {
 
 template <class Map, class Key>
 void insert(Map& map, const Key& key, std::int64_t position, KeyIndex::Repeated repeated) {
-  const auto [place, added] = map.try_emplace(key, position);
-  if (!added && repeated == KeyIndex::Repeated::last) place->second = position;
+  const auto [entry, added] = map.try_emplace(key, position);
+  if (!added && repeated == KeyIndex::Repeated::last) entry->second = position;
 }
 
 template <class Map, class Key>

@@ -11,11 +11,11 @@ namespace ondine::kernels {
 class KeyIndex {
  public:
   enum class Repeated { first, last };  // which of equal keys counts
-  // bits: floats are equal when their bits are. Otherwise 0 equals -0 and NaN any NaN.
+  // by_bits: floats are equal when their bits are. by_value: 0 equals -0 and all NaNs are equal.
   enum class Floats { by_value, by_bits };
 
   KeyIndex(const Tensor& keys, Repeated repeated, Floats floats = Floats::by_value);
-  // The positions of n elements of the keys' dtype; -1 where there is no such key.
+  // The positions of n elements of the keys' dtype; -1 for an unknown key.
   void find(const void* elements, std::int64_t n, std::int64_t* positions) const;
 
  private:
@@ -28,7 +28,7 @@ class KeyIndex {
 
 struct LookupTable {
   Tensor keys, values;  // rank 1, of one length
-  Tensor otherwise;     // one element of the values' dtype, for other keys
+  Tensor otherwise;     // one element of the values' dtype, for unknown keys
   KeyIndex::Repeated repeated = KeyIndex::Repeated::first;
   KeyIndex::Floats floats = KeyIndex::Floats::by_value;
 };

@@ -1,7 +1,7 @@
-// label_encoder.cpp — y = the value whose key is x, or a default.
-// Version 1: a list of strings and their positions, in either direction. Version 2: keys and values
-// of int64, float or string; floats are looked up by their bits. Version 4: also tensors of int16,
-// int32 and double; NaN is any NaN.
+// label_encoder.cpp — y = the value whose key is x, or a default. Version 1: a list of strings and
+// their positions, in either direction. Version 2: keys and values of int64, float or string;
+// floats are looked up by their bits. Version 4: also tensors of int16, int32 and double; all NaNs
+// are equal.
 #include <numeric>
 
 #include "kernels/common/op.h"
@@ -16,7 +16,7 @@ Tensor list(const std::vector<T>& values) {
   return Tensor::of<T>({static_cast<std::int64_t>(values.size())}, values);
 }
 
-// The one attribute of four (keys_* or values_*) that is there.
+// The one attribute of keys_* (or values_*) that is given.
 Tensor given(const NodeView& node, const std::string& kind) {
   Tensor found;
   int count = 0;
@@ -50,7 +50,7 @@ Tensor default_of(const NodeView& node, DType dtype) {
   if (tensor.defined()) {
     if (tensor.dtype() != dtype || tensor.size() != 1) {
       fail(ErrorCode::invalid_model, "attribute 'default_tensor' is a ", tensor.dtype(),
-           tensor.shape(), ", needed is one ", dtype);
+           tensor.shape(), ", needed: one ", dtype);
     }
     return tensor;
   }

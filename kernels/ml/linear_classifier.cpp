@@ -1,5 +1,6 @@
-// linear_classifier.cpp — scores = x W^T + b, transformed; the label of the greatest. A single row
-// of coefficients for two labels is the score of the second one, the first has its negative.
+// linear_classifier.cpp — scores = x W^T + b, transformed; the label is that of the greatest. A
+// single row of coefficients for two labels gives the score of the second one; that of the first is
+// its negative.
 #include "kernels/common/op.h"
 #include "kernels/ml/row_model.h"
 
@@ -11,14 +12,13 @@ ClassLabels labels_of(const NodeView& node) {
 }
 
 void infer(InferContext& context) {
-  named_post_transform(context);
   const ClassLabels labels = labels_of(context);
-  infer_classifier(context, labels.dtype(), static_cast<std::int64_t>(labels.count()));
+  infer_classifier(context, labels, labels.count());
 }
 
 Kernel bind(BindContext& context) {
   ClassLabels labels = labels_of(context);
-  const PostTransform transform = named_post_transform(context);
+  const PostTransform transform = read_post_transform(context);
   const auto features = static_cast<std::size_t>(feature_count(context));
   const std::size_t classes = labels.count();
   const std::vector<float> w = context.attr_floats("coefficients");

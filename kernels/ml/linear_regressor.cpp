@@ -15,7 +15,7 @@ std::size_t targets_of(const NodeView& node) {
 }
 
 void infer(InferContext& context) {
-  named_post_transform(context);
+  read_post_transform(context);
   infer_scores(context, 0, DType::float32, static_cast<std::int64_t>(targets_of(context)));
 }
 
@@ -29,8 +29,8 @@ struct Weights {
            targets, " targets and ", features, " features");
     }
     // Without features no attribute bounds the number of targets.
-    constexpr std::size_t most = 1 << 20;
-    if (targets > std::max(w.size(), most)) fail(ErrorCode::limit, targets, " targets");
+    constexpr std::size_t max_targets = 1 << 20;
+    if (targets > std::max(w.size(), max_targets)) fail(ErrorCode::limit, targets, " targets");
     b = node.attr_floats("intercepts", std::vector<float>(targets));
     require_count("intercepts", b.size(), targets);
   }
@@ -40,7 +40,7 @@ Kernel bind(BindContext& context) {
   const std::size_t targets = targets_of(context);
   const auto features = static_cast<std::size_t>(feature_count(context));
   return bind_regressor(context, {.columns = targets,
-                                  .transform = named_post_transform(context),
+                                  .transform = read_post_transform(context),
                                   .score = [=, weights = Weights(context, targets, features)](
                                                std::span<const double> x, std::span<double> scores,
                                                std::span<double>) {
@@ -55,7 +55,7 @@ Kernel bind(BindContext& context) {
 }
 
 std::vector<Val> expand(ExpandContext& context) {
-  const PostTransform transform = named_post_transform(context);
+  const PostTransform transform = read_post_transform(context);
   if (transform == PostTransform::softmax_zero || transform == PostTransform::probit) {
     fail(ErrorCode::unsupported, "LinearRegressor with post_transform ",
          context.attr_string("post_transform", ""), " has no derivative");

@@ -14,7 +14,7 @@ MapTypes::MapTypes(const graph::Type& type) : key(type.dtype), value(DType::unde
 MapEntries::MapEntries(const graph::KernelContext& call, const MapTypes& types) {
   const Value map = call.value(0);
   if (map.kind() != Value::Kind::map || map.keys().dtype() != types.key) {
-    fail(ErrorCode::mismatch, "x is a ", to_string(map.kind()), ", needed is a map with keys of ",
+    fail(ErrorCode::mismatch, "x is a ", to_string(map.kind()), ", needed: a map with keys of ",
          types.key);
   }
   keys = map.keys();
@@ -22,7 +22,7 @@ MapEntries::MapEntries(const graph::KernelContext& call, const MapTypes& types) 
     const Tensor& tensor = value.tensor();
     if (tensor.dtype() != types.value || tensor.size() != 1) {
       fail(ErrorCode::mismatch, "the map has a value of ", tensor.dtype(), tensor.shape(),
-           ", needed is one ", types.value);
+           ", needed: one ", types.value);
     }
     values.push_back(tensor);
   }

@@ -1,4 +1,4 @@
-// Maps as the operators that flatten them see them.
+// Maps from keys to scalars, read by the operators that flatten them.
 #pragma once
 
 #include "graph/contract/infer.h"
@@ -6,7 +6,7 @@
 
 namespace ondine::kernels {
 
-// Key and value dtypes of input 0. Error(mismatch) when it is no map of scalars.
+// Key and value dtypes of input 0. Error(mismatch) unless it is a map to scalars.
 struct MapTypes {
   DType key, value;
   explicit MapTypes(const graph::Type& type);
@@ -22,7 +22,7 @@ struct MapEntries {
 // The shape of n elements in a row: [n] or [1, n], whichever the model declares for output 0.
 class RowShape {
  public:
-  // `matrix`: [1, n] where the model says nothing.
+  // `matrix`: [1, n] where the model does not declare a shape.
   RowShape(const graph::BindContext& context, bool matrix);
   Shape of(std::int64_t n) const;
 

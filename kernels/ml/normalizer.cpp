@@ -1,5 +1,5 @@
 // normalizer.cpp — each row divided by its greatest element (MAX), the sum of magnitudes (L1) or
-// the root of the sum of squares (L2); by nothing where that is 0. Composed of reductions and Div.
+// the root of the sum of squares (L2); unchanged where that is 0. Composed of reductions and Div.
 #include "kernels/common/op.h"
 #include "kernels/ml/row_model.h"
 

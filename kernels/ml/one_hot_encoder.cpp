@@ -1,5 +1,5 @@
-// one_hot_encoder.cpp — each element as a row with a 1 at the place of its category. Other numbers
-// than int64 are cut to integers.
+// one_hot_encoder.cpp — each element as a row with a 1 at the position of its category. Numbers of
+// other dtypes are truncated to int64.
 #include <algorithm>
 
 #include "kernels/common/op.h"
@@ -22,7 +22,7 @@ void infer(InferContext& context) {
   context.set_output(0, DType::float32, std::move(dims));
 }
 
-// What is no integer after cutting is no category either.
+// A number outside of the integers is not a category.
 template <class T>
 bool to_integer(T x, std::int64_t& out) {
   if constexpr (std::is_floating_point_v<T>) {

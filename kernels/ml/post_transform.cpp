@@ -47,7 +47,7 @@ void softmax(std::span<double> scores, double least) {
 
 }  // namespace
 
-PostTransform named_post_transform(const graph::NodeView& node) {
+PostTransform read_post_transform(const graph::NodeView& node) {
   const std::string name = node.attr_string("post_transform", "NONE");
   const auto found = std::find(names.begin(), names.end(), name);
   if (found == names.end()) {

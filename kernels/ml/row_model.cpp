@@ -23,7 +23,7 @@ void read_row(const void* from, std::int64_t first, std::span<double> to) {
 
 Shape two_axes(const Shape& shape) { return shape.rank() == 1 ? Shape{1, shape[0]} : shape; }
 
-// Reads rows, scores them and gives each to `write`.
+// Reads and scores each row and passes the scores to `write`.
 template <class Write>
 graph::Kernel bind_rows(graph::BindContext& context, RowModel model, Write write) {
   const Shape x = two_axes(context.shape(0));
@@ -96,9 +96,13 @@ void infer_scores(graph::InferContext& context, std::size_t i, DType dtype, Dim 
   context.set_output(i, dtype, Dims{row_count(context), columns});
 }
 
-void infer_classifier(graph::InferContext& context, DType labels, Dim columns) {
-  if (context.has_output(0)) context.set_output(0, labels, Dims{row_count(context)});
-  if (context.has_output(1)) infer_scores(context, 1, DType::float32, columns);
+void infer_classifier(graph::InferContext& context, const ClassLabels& labels,
+                      std::size_t columns) {
+  read_post_transform(context);
+  if (context.has_output(0)) context.set_output(0, labels.dtype(), Dims{row_count(context)});
+  if (context.has_output(1)) {
+    infer_scores(context, 1, DType::float32, static_cast<std::int64_t>(columns));
+  }
 }
 
 std::int64_t feature_count(const graph::BindContext& context) { return context.shape(0).back(); }
@@ -129,7 +133,7 @@ graph::Kernel bind_classifier(graph::BindContext& context, ClassLabels labels, R
 void require_count(std::string_view name, std::size_t found, std::size_t needed) {
   if (found != needed) {
     fail(ErrorCode::invalid_model, "attribute ", quoted(name), " has ", found,
-         " elements, needed are ", needed);
+         " elements, needed: ", needed);
   }
 }
 

@@ -1,4 +1,12 @@
-// Models of ai.onnx.ml that give each row of features its scores.
+// Classical models and feature transforms of ai.onnx.ml. A model gives each row of features its
+// scores in double, then transforms them (post_transform.h); a classifier also gives a label.
+//   row_model.h         rows, labels and scores: linear, SVM and tree models (this header)
+//   trees.h             tree ensembles, checked once; tree_attributes.h reads their older form
+//   svm.h               kernels of support vector machines
+//   key_value_table.h   lookups: LabelEncoder, CategoryMapper, OneHotEncoder
+//   map_entries.h       maps: CastMap, DictVectorizer
+// The other operators (Binarizer, Imputer, Normalizer, Scaler, FeatureVectorizer, ...) are
+// expansions.
 #pragma once
 
 #include <functional>
@@ -20,7 +28,7 @@ class ClassLabels {
 
   DType dtype() const noexcept { return strings_.empty() ? DType::int64 : DType::string; }
   std::size_t count() const noexcept { return std::max(ints_.size(), strings_.size()); }
-  // All of them, [count].
+  // All labels, [count].
   Tensor tensor() const;
   // Writes label `index` to element `at` of a tensor of dtype().
   void write(void* to, std::int64_t at, std::size_t index) const;
@@ -34,18 +42,18 @@ struct RowModel {
   std::size_t columns = 0;  // scores of a row
   std::size_t scratch = 0;  // doubles of scratch memory
   PostTransform transform = PostTransform::none;
-  // Writes the scores before transformation; returns the class (classifiers only).
+  // Writes the scores before the post-transform and returns the class (0 in regressors).
   std::function<std::size_t(std::span<const double> x, std::span<double> scores,
                             std::span<double> scratch)>
       score;
 };
 
-// Input 0 must have shape [N, F] or [F], which is one row. Sets output `i` to
-// [N, columns].
+// Sets output `i` to [N, columns]. Input 0 must have shape [N, F] or [F], which is one row.
 void infer_scores(graph::InferContext& context, std::size_t i, DType dtype, graph::Dim columns);
-// The same for a classifier: output 0 holds labels [N], output 1 float scores.
-void infer_classifier(graph::InferContext& context, DType labels, graph::Dim columns);
-// F.
+// The same for a classifier: output 0 holds labels [N], output 1 float scores [N, columns].
+// Error(invalid_model) for an unknown post_transform.
+void infer_classifier(graph::InferContext& context, const ClassLabels& labels, std::size_t columns);
+// The number of features F of input 0.
 std::int64_t feature_count(const graph::BindContext& context);
 
 graph::Kernel bind_regressor(graph::BindContext& context, RowModel model);

@@ -15,7 +15,7 @@ void infer(InferContext& context) {
     if (count == 0 || dims.empty() ||
         (dims.back().known() && dims.back().size() != static_cast<std::int64_t>(count))) {
       context.reject(scales, " scales and ", offsets, " offsets for x of shape ",
-                     graph::to_string(dims), ", needed is 1 or one for each feature");
+                     graph::to_string(dims), ", needed: 1 or one for each feature");
     }
   }
   context.set_output(0, DType::float32, context.input(0).dims);

@@ -1,4 +1,4 @@
-// What the support vector machines share.
+// Kernels of support vector machines.
 #pragma once
 
 #include <span>

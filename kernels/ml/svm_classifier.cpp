@@ -1,7 +1,7 @@
-// svm_classifier.cpp — one machine for each pair of classes: s_ij = sum c K(x, v) + rho > 0 is a
-// vote for i, else for j; the label is the class with most votes. Scores: s_ij of all pairs ([-s,
-// s] for two classes), or with prob_a and prob_b the probabilities of the classes that fit the
-// pairs' logistic(-(a s + b)) best. Without vectors_per_class: a linear score for each class.
+// svm_classifier.cpp — one machine per pair of classes: s_ij = sum c K(x, v) + rho > 0 is a vote
+// for i, else for j; the label is the class with most votes. Scores: s_ij of all pairs ([-s, s] for
+// two classes), or with prob_a and prob_b the probabilities of the classes that fit the pairs'
+// logistic(-(a s + b)) best. Without vectors_per_class: a linear score for each class.
 #include <algorithm>
 #include <cmath>
 
@@ -32,14 +32,12 @@ struct Form {
 };
 
 void infer(InferContext& context) {
-  named_post_transform(context);
   const ClassLabels labels = labels_of(context);
-  const Form form(context, labels.count());
-  infer_classifier(context, labels.dtype(), static_cast<std::int64_t>(form.columns));
+  infer_classifier(context, labels, Form(context, labels.count()).columns);
 }
 
-// Class probabilities p from those of pairs, r[i, j] = P(i | i or j): the minimum of
-// sum_i (sum_j r_ji p_i - r_ij p_j)^2 (Wu, Lin, Weng 2004, second method, their iteration).
+// Class probabilities p from pairwise ones, r[i, j] = P(i | i or j): the minimum of sum_i (sum_j
+// r_ji p_i - r_ij p_j)^2 (Wu, Lin, Weng 2004, second method, their iteration).
 void couple(std::span<const double> r, std::span<double> p, std::span<double> scratch) {
   const std::size_t k = p.size();
   const auto q = scratch.first(k * k);
@@ -88,7 +86,7 @@ struct Machine {
 
   Machine(const NodeView& node, std::size_t classes_, std::size_t features_)
       : kernel(node),
-        transform(named_post_transform(node)),
+        transform(read_post_transform(node)),
         classes(classes_),
         features(features_),
         form(node, classes_),

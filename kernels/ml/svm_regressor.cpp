@@ -7,7 +7,7 @@ namespace ondine::kernels::ops {
 namespace {
 
 void infer(InferContext& context) {
-  named_post_transform(context);
+  read_post_transform(context);
   infer_scores(context, 0, DType::float32, 1);
 }
 
@@ -26,7 +26,7 @@ Kernel bind(BindContext& context) {
   const bool one_class = context.attr_int("one_class", 0) != 0;
   return bind_regressor(
       context, {.columns = 1,
-                .transform = named_post_transform(context),
+                .transform = read_post_transform(context),
                 .score = [=](std::span<const double> x, std::span<double> y, std::span<double>) {
                   double sum = rho[0];
                   if (count == 0) sum += dot(x, c.data());

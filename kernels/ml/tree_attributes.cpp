@@ -10,7 +10,7 @@ namespace {
 
 using Int64s = std::vector<std::int64_t>;
 
-// A list of floats, or from version 3 on a tensor of another name.
+// Attribute `name`, or from version 3 on the tensor `name`_as_tensor.
 std::vector<double> reals(const graph::NodeView& node, const std::string& name) {
   const Tensor tensor = node.attr_tensor(name + "_as_tensor");
   const std::vector<float> list = node.attr_floats(name);
@@ -61,15 +61,15 @@ Trees trees_of_arrays(const graph::NodeView& node, const std::string& votes, con
   const std::vector<double> splits = reals(node, "nodes_values");
   require_count("nodes_values", splits.size(), n);
 
-  // What each (tree, node) is; the first node of a tree is its root.
+  // The branch or leaf of each (tree, node); the first node of a tree is its root.
   using Name = std::pair<std::int64_t, std::int64_t>;
-  std::map<Name, Trees::Child> places;
+  std::map<Name, Trees::Child> children;
   std::map<std::int64_t, std::size_t> seen;
   for (std::size_t i = 0; i < n; ++i) {
     const bool leaf = mode_of(modes[i]).leaf;
     const std::size_t index = leaf ? trees.leaves.size() : trees.branches.size();
     const Trees::Child child{static_cast<std::uint32_t>(index), leaf};
-    if (!places.emplace(Name{tree_ids[i], node_ids[i]}, child).second) {
+    if (!children.emplace(Name{tree_ids[i], node_ids[i]}, child).second) {
       fail(ErrorCode::invalid_model, "tree ", tree_ids[i], " has two nodes ", node_ids[i]);
     }
     if (leaf) {
@@ -80,8 +80,8 @@ Trees trees_of_arrays(const graph::NodeView& node, const std::string& votes, con
     if (seen.emplace(tree_ids[i], i).second) trees.roots.push_back(child);
   }
   const auto find = [&](std::int64_t tree, std::int64_t id) {
-    const auto found = places.find({tree, id});
-    if (found == places.end()) {
+    const auto found = children.find({tree, id});
+    if (found == children.end()) {
       fail(ErrorCode::invalid_model, "tree ", tree, " has no node ", id);
     }
     return found->second;
@@ -110,7 +110,7 @@ Trees trees_of_arrays(const graph::NodeView& node, const std::string& votes, con
   for (std::size_t i = 0; i < voted.size(); ++i) {
     if (voted[i] < 0 || voted[i] >= static_cast<std::int64_t>(targets)) {
       fail(ErrorCode::invalid_model, "attribute ", quoted(ids), " has ", voted[i],
-           ", needed is 0 to ", static_cast<std::int64_t>(targets) - 1);
+           ", needed: 0 to ", static_cast<std::int64_t>(targets) - 1);
     }
     const Trees::Child leaf = find(vote_trees[i], vote_nodes[i]);
     if (leaf.leaf) {

@@ -8,9 +8,9 @@
 
 namespace ondine::kernels {
 
-// `votes` is the prefix of the leaves' attributes and `ids` the attribute that says what they vote
-// for: "class" and "class_ids", "target" and "target_ids". Not yet checked; a leaf's votes that
-// name an inner node are ignored, as runtimes do.
+// `votes` is the prefix of the leaf attributes and `ids` the attribute of the classes or targets
+// that leaves vote for: "class" and "class_ids", or "target" and "target_ids". The result is not
+// yet checked. Votes that name an inner node are ignored.
 Trees trees_of_arrays(const graph::NodeView& node, const std::string& votes, const std::string& ids,
                       std::size_t targets);
 

@@ -1,5 +1,5 @@
 // tree_ensemble.cpp — the leaves of all trees that x leads to, aggregated for each target and
-// transformed; branches may ask for membership in a set.
+// transformed; branches may test membership in a set.
 #include <algorithm>
 #include <cmath>
 
@@ -28,7 +28,7 @@ std::vector<double> tensor_of(const NodeView& node, std::string_view name, DType
   if (!tensor.defined()) return {};
   if (tensor.dtype() != dtype) {
     fail(ErrorCode::mismatch, "attribute ", quoted(name), " has dtype ", tensor.dtype(),
-         ", needed is ", dtype);
+         ", needed: ", dtype);
   }
   return numbers_of(tensor);
 }
@@ -42,7 +42,7 @@ void infer(InferContext& context) {
   infer_scores(context, 0, context.dtype(0), targets_of(context));
 }
 
-// The sets of the member nodes in their order, with NaN between or behind them.
+// Membership sets in the order of their nodes, separated by NaN.
 void set_members(Trees& trees, std::span<const double> values) {
   std::size_t at = 0;
   for (Trees::Branch& branch : trees.branches) {
@@ -65,7 +65,7 @@ void set_members(Trees& trees, std::span<const double> values) {
 std::uint32_t index_of(std::string_view name, std::int64_t value, std::size_t bound) {
   if (value < 0 || value >= static_cast<std::int64_t>(bound)) {
     fail(ErrorCode::invalid_model, "attribute ", quoted(name), " has ", value,
-         ", needed is less than ", bound);
+         ", needed: less than ", bound);
   }
   return static_cast<std::uint32_t>(value);
 }

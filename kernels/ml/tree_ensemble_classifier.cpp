@@ -1,7 +1,7 @@
 // tree_ensemble_classifier.cpp — sums of the votes of all trees for each class plus base values;
-// the label of the greatest. Votes for one class only, of two, are the score of the second one: the
-// first has 1 minus it when no vote is negative, else its negative. Version 3 has attributes of
-// double.
+// the label is that of the greatest. Where all votes are for one of two classes they are the score
+// of the second; that of the first is 1 minus it if no vote is negative, else its negative. Version
+// 3 has attributes of double.
 #include <algorithm>
 
 #include "kernels/common/op.h"
@@ -16,9 +16,8 @@ ClassLabels labels_of(const NodeView& node) {
 }
 
 void infer(InferContext& context) {
-  named_post_transform(context);
   const ClassLabels labels = labels_of(context);
-  infer_classifier(context, labels.dtype(), static_cast<std::int64_t>(labels.count()));
+  infer_classifier(context, labels, labels.count());
 }
 
 Kernel bind(BindContext& context) {
@@ -37,7 +36,7 @@ Kernel bind(BindContext& context) {
     for (const Trees::Vote& vote : votes) positive = positive && vote.weight >= 0;
   }
   const SingleScore meaning = positive ? SingleScore::probability : SingleScore::margin;
-  const PostTransform transform = named_post_transform(context);
+  const PostTransform transform = read_post_transform(context);
   RowModel model{
       .columns = classes, .scratch = trees.scratch(), .transform = transform, .score = {}};
   model.score = [=, trees = std::move(trees)](std::span<const double> x, std::span<double> scores,

@@ -28,7 +28,7 @@ Aggregate aggregate_of(const NodeView& node) {
 }
 
 void infer(InferContext& context) {
-  named_post_transform(context);
+  read_post_transform(context);
   aggregate_of(context);
   infer_scores(context, 0, DType::float32, targets_of(context));
 }
@@ -37,7 +37,7 @@ Kernel bind(BindContext& context) {
   Trees trees = trees_of_arrays(context, "target", "target_ids",
                                 static_cast<std::size_t>(targets_of(context)));
   trees.aggregate = aggregate_of(context);
-  return bind_trees(context, std::move(trees), named_post_transform(context));
+  return bind_trees(context, std::move(trees), read_post_transform(context));
 }
 
 }  // namespace

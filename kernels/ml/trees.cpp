@@ -16,20 +16,20 @@ void check_child(const Trees& trees, Trees::Child child) {
   }
 }
 
-// Walks depth first; a branch that is met again while it is open leads back to itself.
+// Walks depth first; a branch that is met again on the current path leads back to itself.
 void check_no_cycles(const Trees& trees) {
-  enum class State : std::uint8_t { fresh, open, done };
+  enum class State : std::uint8_t { fresh, on_path, done };
   std::vector<State> states(trees.branches.size(), State::fresh);
   std::vector<std::uint32_t> path;
   const auto enter = [&](Trees::Child child) {
     if (child.leaf || states[child.index] == State::done) return;
-    if (states[child.index] == State::open) {
+    if (states[child.index] == State::on_path) {
       fail(ErrorCode::invalid_model, "the tree's node ", child.index, " leads back to itself");
     }
-    states[child.index] = State::open;
+    states[child.index] = State::on_path;
     path.push_back(child.index);
   };
-  std::vector<char> second(trees.branches.size());  // the yes side was walked
+  std::vector<char> second(trees.branches.size());  // whether the true side was visited
   for (const Trees::Child root : trees.roots) {
     enter(root);
     while (!path.empty()) {

@@ -13,19 +13,19 @@
 namespace ondine::kernels {
 
 enum class Compare : std::uint8_t { leq, lt, gte, gt, eq, neq, member };
-// In the order of the alternatives.
+// In the order of the attribute's numbers.
 enum class Aggregate : std::uint8_t { average, sum, min, max };
 
 struct Trees {
   struct Child {
-    std::uint32_t index = 0;  // in leaves or branches
+    std::uint32_t index = 0;  // of a leaf or a branch
     bool leaf = false;
   };
   struct Branch {
     double split = 0;
     std::int64_t feature = 0;
     Compare compare = Compare::leq;
-    bool missing_is_true = false;  // where NaN goes
+    bool missing_is_true = false;  // whether NaN takes the true side
     Child yes, no;
     std::uint32_t first_member = 0, last_member = 0;
   };
@@ -37,10 +37,10 @@ struct Trees {
   std::vector<Child> roots;
   std::vector<Branch> branches;
   std::vector<std::vector<Vote>> leaves;
-  std::vector<double> members;  // of the sets of Compare::member
+  std::vector<double> members;  // the sets of Compare::member, concatenated
   std::size_t targets = 0;
   Aggregate aggregate = Aggregate::sum;
-  std::vector<double> base;  // empty or one for each target
+  std::vector<double> base;  // empty, or one per target
 
   // Error(invalid_model) for children, targets or features outside their ranges and for branches
   // that lead back to themselves.

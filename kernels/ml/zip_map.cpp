@@ -15,7 +15,7 @@ void infer(InferContext& context) {
     const Dims& dims = context.dims(0);
     if (dims.empty() || dims.size() > 2 ||
         (dims.back().known() && dims.back().size() != static_cast<std::int64_t>(labels.count()))) {
-      context.reject("x has shape ", graph::to_string(dims), ", needed is [N, ", labels.count(),
+      context.reject("x has shape ", graph::to_string(dims), ", needed: [N, ", labels.count(),
                      "] for as many labels");
     }
   }
@@ -28,7 +28,7 @@ Kernel bind(BindContext& context) {
   const std::int64_t width = x.back();
   const std::int64_t rows = x.rank() == 1 ? 1 : x[0];
   return [=, keys = labels_of(context).tensor()](KernelContext& call) {
-    // The scalars lie in one block of memory, which each keeps alive.
+    // All scalars share one block of memory.
     const auto all = std::make_shared<Tensor>(DType::float32, x, call.budget());
     std::copy_n(call.in<float>(0), rows * width, static_cast<float*>(all->mutable_data()));
     auto* element = static_cast<float*>(all->mutable_data());

@@ -3,6 +3,7 @@
 // In ai.ondine: Normalize, the same without scale and bias, its statistics in x's arithmetic, and
 // LayerNormalizationGrad, (dy, x, scale?, mean?, inv_std?) -> dx, dscale, dbias of the normalized
 // dims; without statistics it computes them again.
+#include "kernels/common/broadcast.h"
 #include "kernels/common/compute_type.h"
 #include "kernels/common/expansion.h"
 #include "kernels/common/infer_checks.h"
@@ -64,18 +65,7 @@ class RowIn {
     const Shape row(x.span().subspan(axis));
     if (have.size() == row.size()) return;
     offset_ = scratch.add<C>(row.size());
-    from_.resize(static_cast<std::size_t>(row.size()));
-    for (std::size_t at = 0; at < from_.size(); ++at) {
-      auto rest = static_cast<std::int64_t>(at);
-      std::int64_t stride = 1;
-      for (std::size_t i = 0; i < have.rank(); ++i) {
-        const std::int64_t dim = row[row.rank() - 1 - i];
-        const std::int64_t own = have[have.rank() - 1 - i];
-        if (own != 1) from_[at] += rest % dim * stride;
-        rest /= dim;
-        stride *= own;
-      }
-    }
+    from_ = broadcast_offsets(have.span(), row.span(), 1);
   }
   const C* operator()(KernelContext& call) const {
     const C* source = source_(call);

@@ -23,7 +23,7 @@ void infer_optimizer(InferContext& context, std::size_t groups,
   for (std::size_t i = 0; i < 2; ++i) {
     if (context.ranked(i) && !product(context.dims(i)).same(1) &&
         product(context.dims(i)).known()) {
-      context.reject("input ", i, " is no scalar but ", to_string(context.dims(i)));
+      context.reject("input ", i, " must be a scalar, found ", to_string(context.dims(i)));
     }
   }
   for (std::size_t v = 0; v < count; ++v) {

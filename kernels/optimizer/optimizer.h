@@ -1,5 +1,7 @@
-// What Adam, Adagrad and Momentum of ai.onnx.preview.training share: inputs R, T, then groups of
-// tensors for the variables (all X, all G, all V, ...), outputs the new X, then the new states.
+// Optimizers: Adam, Adagrad and Momentum of ai.onnx.preview.training. Inputs are R, T, then groups
+// of tensors for the variables (all X, all G, all V, ...); outputs are the new X, then the new
+// states. optimizer_primitive.h updates one variable in one pass; SgdUpdate and GemmSgdUpdate are
+// in kernels/matmul.
 #pragma once
 
 #include "kernels/common/op.h"
@@ -33,7 +35,7 @@ class Variable {
 
   const std::int64_t n;  // elements
   const T* in(std::size_t group) const { return call_->in<T>(2 + group * count_ + index_); }
-  // The new value, or scratch memory where nobody wants it.
+  // The new value, or scratch memory where it is not used.
   T* out(std::size_t k) const {
     const std::size_t output = k * count_ + index_;
     if ((*wanted_)[output] != 0) return call_->out<T>(output);

@@ -4,7 +4,7 @@
 // MaxPoolGrad (ai.ondine): (dy, indices, shape of x) -> dx. MaxPoolGather: (v, indices) ->
 // v[indices]. Each is the other's derivative.
 #include "kernels/common/compute_type.h"
-#include "kernels/common/infer_checks.h"
+#include "kernels/common/integer_parameters.h"
 #include "kernels/common/op.h"
 #include "kernels/pool/pool.h"
 #include "kernels/pool/storage_order.h"
@@ -70,7 +70,7 @@ void infer_indexed(InferContext& context, const std::optional<Dims>& whole) {
 }
 
 void infer_grad(InferContext& context) {
-  const auto whole = spelled_dims(context, 2);
+  const auto whole = dims_from_input(context, 2);
   infer_indexed(context, whole);
   const Type& dy = context.input(0);
   if (!compatible(dy, Type{TypeKind::tensor, dy.dtype, context.input(1).dims, {}})) {

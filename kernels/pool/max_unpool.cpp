@@ -5,6 +5,7 @@
 
 #include "core/checked.h"
 #include "kernels/common/infer_checks.h"
+#include "kernels/common/integer_parameters.h"
 #include "kernels/common/op.h"
 #include "kernels/pool/pool.h"
 
@@ -45,7 +46,7 @@ void infer(InferContext& context) {
     whole.push_back(i < 2 ? x[i] : x[i].known() ? Dim(unpooled.dim(i, x[i].size())) : Dim());
   }
   if (!context.has_input(2)) return context.set_output(0, context.dtype(0), whole);
-  const auto wanted = spelled_dims(context, 2);
+  const auto wanted = dims_from_input(context, 2);
   if (wanted) {
     bool fits = wanted->size() == whole.size();
     for (std::size_t i = 0; fits && i < whole.size(); ++i) {

@@ -1,6 +1,6 @@
 #include "kernels/pool/pool.h"
 
-#include "kernels/common/infer_checks.h"
+#include "kernels/common/integer_parameters.h"
 
 namespace ondine::kernels {
 
@@ -28,7 +28,7 @@ void infer_pool(InferContext& context) {
 
 void infer_pool_gradient(InferContext& context) {
   const Type& dy = context.input(0);
-  const auto x = spelled_dims(context, 1);
+  const auto x = dims_from_input(context, 1);
   const auto y = pooled_dims(context, x);
   if (y && !compatible(dy, Type::tensor(dy.dtype, *y))) {
     context.reject("dy is ", graph::to_string(dy), ", expected dims ", graph::to_string(*y));

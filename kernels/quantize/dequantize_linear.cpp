@@ -87,9 +87,9 @@ std::vector<Val> expand(ExpandContext& context) {
   Builder& b = context.builder();
   const Val x = context.x(0);
   const DType result = result_dtype(context, context.x(1).dtype());
-  const DType wide = result == DType::float64 ? DType::float64 : DType::float32;
-  Val value = graph::cast(x, wide);
-  if (context.x(2)) value = value - lay_over(context, graph::cast(context.x(2), wide), x);
+  const DType compute = result == DType::float64 ? DType::float64 : DType::float32;
+  Val value = graph::cast(x, compute);
+  if (context.x(2)) value = value - broadcastable(context, graph::cast(context.x(2), compute), x);
 
   const Node* found = producer(b.graph(), x.id());
   if (found != nullptr && found->op->name == "QuantizeLinear") {
@@ -100,15 +100,15 @@ std::vector<Val> expand(ExpandContext& context) {
     }
     if (is_differentiable(inputs[0].dtype())) {
       const NodeView view(quantize);
-      const Val v = graph::cast(inputs[0], wide);
-      const Val quotient = v / lay_over(view, graph::cast(inputs[1], wide), v);
+      const Val v = graph::cast(inputs[0], compute);
+      const Val quotient = v / broadcastable(view, graph::cast(inputs[1], compute), v);
       const Val mask =
           b.nodes("QuantizeMask", inputs, quantize.attributes, 1, ondine_domain, view.version())[0];
-      value =
-          b.node("StraightThrough", {value, quotient, graph::cast(mask, wide)}, {}, ondine_domain);
+      value = b.node("StraightThrough", {value, quotient, graph::cast(mask, compute)}, {},
+                     ondine_domain);
     }
   }
-  const Val scale = lay_over(context, graph::cast(context.x(1), wide), x);
+  const Val scale = broadcastable(context, graph::cast(context.x(1), compute), x);
   return {graph::cast(value * scale, result)};
 }
 

@@ -9,7 +9,7 @@ using namespace graph;  // NOLINT
 namespace {
 
 std::size_t axis_of(const NodeView& node, std::size_t rank) {
-  // The default of 1 is no axis of a vector.
+  // A vector has no axis 1, the default.
   return rank == 1 ? 0 : NodeView::normalize_axis(node.attr_int("axis", 1), rank);
 }
 
@@ -35,7 +35,7 @@ Granularity::Granularity(const NodeView& node, const Shape& x, const Shape& scal
   const std::size_t axis = axis_of(node, x.rank());
   const AxisView view(x, axis);
   inner_ = std::max<std::int64_t>(1, view.inner);
-  extent_ = std::max<std::int64_t>(1, view.dim);
+  axis_size_ = std::max<std::int64_t>(1, view.dim);
   if (block == 0) {
     if (scale.rank() != 1 || scale[0] != view.dim) reject();
     stride_ = 1;
@@ -58,7 +58,7 @@ void check_granularity(const InferContext& context) {
   if (x && scale) Granularity(context, *x, *scale);
   block_of(context);
   if (!context.has_input(2) || !context.ranked(1) || !context.ranked(2)) return;
-  if (context.rank(1) <= 1 && context.rank(2) <= 1) {  // of one element: a scalar or a vector
+  if (context.rank(1) <= 1 && context.rank(2) <= 1) {  // one element as a scalar or a vector
     unify(product(context.dims(1)), product(context.dims(2)), "numbers of scales and zero points");
     return;
   }
@@ -67,11 +67,11 @@ void check_granularity(const InferContext& context) {
                    to_string(context.dims(2)), " differ in rank");
   }
   for (std::size_t i = 0; i < context.rank(1); ++i) {
-    unify(context.dims(1)[i], context.dims(2)[i], "extents of scale and zero point");
+    unify(context.dims(1)[i], context.dims(2)[i], "dims of scale and zero point");
   }
 }
 
-Val lay_over(const NodeView& node, Val scale, Val x) {
+Val broadcastable(const NodeView& node, Val scale, Val x) {
   if (!scale.ranked() || !x.ranked()) {
     fail(ErrorCode::unsupported, "the derivative of a quantization needs known ranks");
   }
@@ -88,8 +88,8 @@ Val lay_over(const NodeView& node, Val scale, Val x) {
   }
   Builder& b = x.builder();
   const auto at = static_cast<std::int64_t>(axis);
-  const Val extent = squeeze(dim_of(x, at), {0});
-  const Val indices = b.node("Range", {b.int64(0), extent, b.int64(1)});
+  const Val dim = squeeze(dim_of(x, at), {0});
+  const Val indices = b.node("Range", {b.int64(0), dim, b.int64(1)});
   return gather(scale, indices / b.int64(block), at);
 }
 

@@ -1,5 +1,9 @@
-// How scales and zero points lie over a tensor: one for all of it, one for each index of an axis,
-// or one for each block of indices of an axis.
+// Quantization: QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear, MatMulInteger and
+// QLinearMatMul (ConvInteger and QLinearConv are in kernels/conv, with requantize.h of this
+// family).
+//
+// This header: the granularity of scales and zero points, which are per tensor, per index of an
+// axis, or per block of indices of an axis.
 #pragma once
 
 #include <algorithm>
@@ -17,19 +21,19 @@ class Granularity {
   // Error(mismatch) when a scale of this shape does not fit x.
   Granularity(const graph::NodeView& node, const Shape& x, const Shape& scale);
 
-  // Calls body(i, s) for every element first <= i < last of x, s being the element of its scale.
+  // Calls body(i, s) for every element first <= i < last of x, s being the index of its scale.
   template <class Body>
   void for_elements(std::int64_t first, std::int64_t last, Body&& body) const {
     std::int64_t k = first % inner_;
-    std::int64_t a = first / inner_ % extent_;
-    std::int64_t outer = first / inner_ / extent_;
+    std::int64_t a = first / inner_ % axis_size_;
+    std::int64_t outer = first / inner_ / axis_size_;
     while (first < last) {
       const std::int64_t n = std::min(inner_ - k, last - first);
       const std::int64_t scale = outer * outer_stride_ + a / block_ * stride_ + k * inner_stride_;
       for (std::int64_t j = 0; j < n; ++j) body(first + j, scale + j * inner_stride_);
       first += n;
       k = 0;
-      if (++a == extent_) {
+      if (++a == axis_size_) {
         a = 0;
         ++outer;
       }
@@ -38,7 +42,7 @@ class Granularity {
 
  private:
   std::int64_t inner_ = 1;
-  std::int64_t extent_ = 1;
+  std::int64_t axis_size_ = 1;
   std::int64_t block_ = 1;
   std::int64_t outer_stride_ = 0;
   std::int64_t stride_ = 0;
@@ -48,7 +52,7 @@ class Granularity {
 // Checks inputs 1 (scale) and 2 (zero point, may be omitted) against input 0.
 void check_granularity(const graph::InferContext& context);
 
-// A scale or zero point of the node as a value that broadcasts with x.
-graph::Val lay_over(const graph::NodeView& node, graph::Val scale, graph::Val x);
+// A scale or zero point of the node reshaped so that it broadcasts with x.
+graph::Val broadcastable(const graph::NodeView& node, graph::Val scale, graph::Val x);
 
 }  // namespace ondine::kernels

@@ -2,7 +2,6 @@
 // product times a_scale b_scale / y_scale, rounded to even, plus the zero point of y, saturated.
 // Zero points and scales are one for all, or one for each row of a and column of b. Version 21 of
 // QLinearMatMul adds float8 and 16-bit scales. Expansions; no derivatives.
-#include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/quantize/requantize.h"
@@ -51,17 +50,18 @@ Val over_rows(Val p) {
 
 std::vector<Val> expand_integer(ExpandContext& context) {
   const Val a = context.x(0);
-  const DType wide = exact_dtype(a.ranked() && a.rank() > 0 ? a.dims().back() : Dim());
-  const Val y = graph::matmul(centred(a, over_rows(context.x(2)), wide),
-                              centred(context.x(1), context.x(3), wide));
+  const DType compute = exact_dtype(a.ranked() && a.rank() > 0 ? a.dims().back() : Dim());
+  const Val y = graph::matmul(centred(a, over_rows(context.x(2)), compute),
+                              centred(context.x(1), context.x(3), compute));
   return {graph::cast(y, DType::int32)};
 }
 
 std::vector<Val> expand_quantized(ExpandContext& context) {
-  const DType wide = DType::float64;
-  const Val y = graph::matmul(centred(context.x(0), over_rows(context.x(2)), wide),
-                              centred(context.x(3), context.x(5), wide));
-  const Val scale = graph::cast(over_rows(context.x(1)), wide) * graph::cast(context.x(4), wide);
+  const DType compute = DType::float64;
+  const Val y = graph::matmul(centred(context.x(0), over_rows(context.x(2)), compute),
+                              centred(context.x(3), context.x(5), compute));
+  const Val scale =
+      graph::cast(over_rows(context.x(1)), compute) * graph::cast(context.x(4), compute);
   return {requantize(y, scale, context.x(6), context.x(7))};
 }
 

@@ -92,7 +92,7 @@ double round_to(DType dtype, double x) {
   }
 }
 
-// Within the target's range unless its format does that itself.
+// Saturates to the target's range where the conversion to its format does not.
 void store_row(const Target& target, bool saturating, void* y, const double* v, std::int64_t n) {
   const auto each = [&]<class T>(T* to, auto convert) {
     for (std::int64_t i = 0; i < n; ++i) to[i] = convert(v[i]);

@@ -10,16 +10,16 @@ DType exact_dtype(Dim terms) {
 }
 
 Val centred(Val x, Val zero_point, DType dtype) {
-  const Val wide = cast(x, dtype);
-  return zero_point ? wide - cast(zero_point, dtype) : wide;
+  const Val compute = cast(x, dtype);
+  return zero_point ? compute - cast(zero_point, dtype) : compute;
 }
 
 Val requantize(Val sums, Val scale, Val y_scale, Val zero_point) {
   Builder& b = sums.builder();
-  const DType wide = DType::float64;
-  Val y = cast(sums, wide) * (cast(scale, wide) / cast(y_scale, wide));
+  const DType compute = DType::float64;
+  Val y = cast(sums, compute) * (cast(scale, compute) / cast(y_scale, compute));
   const DType result = zero_point.dtype();
-  const Val shift = cast(zero_point, wide);
+  const Val shift = cast(zero_point, compute);
   if (is_float(result)) return cast(y + shift, result);
   y = unary("Round", y) + shift;
   const bool is_signed = is_signed_integer(result);

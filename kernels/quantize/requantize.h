@@ -1,4 +1,4 @@
-// What the operators on quantized factors share: MatMulInteger, QLinearMatMul, ConvInteger,
+// Shared by the operators on quantized operands: MatMulInteger, QLinearMatMul, ConvInteger,
 // QLinearConv.
 #pragma once
 

@@ -32,7 +32,7 @@ Kernel bind(BindContext& context) {
       call.pool().for_chunks(n, elementwise_grain, [&](std::int64_t first, std::int64_t last) {
         for_random_bits(
             key, first, last, [&](std::int64_t i, std::int64_t count, const auto* bits) {
-              double p[random_piece];
+              double p[random_chunk];
               read(p, call.in<std::byte>(0) + static_cast<std::size_t>(i) * size, count);
               for (std::int64_t k = 0; k < count; ++k) {
                 y[i + k] = store<T>(static_cast<compute_t<T>>(below(bits[k], p[k])));

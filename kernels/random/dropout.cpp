@@ -112,7 +112,7 @@ void infer(InferContext& context) {
     if (!context.has_input(i) || !context.ranked(i)) continue;
     const Dim size = product(context.dims(i));
     if (size.known() && size.size() != 1) {
-      context.reject("input ", i, " is no scalar but ", to_string(context.dims(i)));
+      context.reject("input ", i, " must be a scalar, found ", to_string(context.dims(i)));
     }
   }
 }

@@ -42,7 +42,7 @@ Kernel bind(const BindContext& context, double shift, double scale) {
     return [=](KernelContext& call) {
       const RandomKey key = own_key(call.random(), seed);
       T* y = call.out<T>(0);
-      // The grain is even: no pair is split.
+      // The grain is even, so that no pair is split.
       call.pool().for_chunks(n, elementwise_grain, [&](std::int64_t first, std::int64_t last) {
         for (std::int64_t i = first; i < last; i += 2) {
           const auto pair = Pair(key, static_cast<std::uint64_t>(i / 2));

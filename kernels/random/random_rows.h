@@ -1,4 +1,6 @@
-// Where random operators take their numbers from.
+// Random operators: RandomNormal, RandomUniform, their *Like forms, Bernoulli, Multinomial and
+// Dropout. Numbers are counter-based: they depend on the seed, the step, the node and the element
+// only, never on threads. This header: seeds, and loops over random bits.
 #pragma once
 
 #include <algorithm>
@@ -13,21 +15,22 @@ namespace ondine::kernels {
 // Attribute `seed`, a float or an integer, as bits; absent: none.
 std::optional<std::uint64_t> seed_attribute(const graph::NodeView& node);
 
-// A seed of the node's own replaces the model's; steps still advance the numbers.
+// The key with the node's seed, if it has one, in place of the model's; numbers still change with
+// every step.
 inline RandomKey own_key(RandomKey key, const std::optional<std::uint64_t>& seed) {
   if (seed) key.seed = *seed;
   return key;
 }
 
-inline constexpr std::int64_t random_piece = 256;
+inline constexpr std::int64_t random_chunk = 256;
 
-// Calls body(i, n, bits) for pieces of [first, last), of at most random_piece elements: bits[k] are
+// Calls body(i, n, bits) for chunks of [first, last), of at most random_chunk elements: bits[k] are
 // 32 random bits for element i + k. `first` is a multiple of 4.
 template <class Body>
 void for_random_bits(const RandomKey& key, std::int64_t first, std::int64_t last, Body&& body) {
-  std::uint32_t bits[random_piece];
-  for (std::int64_t i = first; i < last; i += random_piece) {
-    const std::int64_t n = std::min(random_piece, last - i);
+  std::uint32_t bits[random_chunk];
+  for (std::int64_t i = first; i < last; i += random_chunk) {
+    const std::int64_t n = std::min(random_chunk, last - i);
     random_blocks(key, static_cast<std::uint64_t>(i / 4), static_cast<std::size_t>((n + 3) / 4),
                   bits);
     body(i, n, bits);
@@ -36,7 +39,7 @@ void for_random_bits(const RandomKey& key, std::int64_t first, std::int64_t last
 
 // Whether `bits`, taken as a number in [0, 1), are below p.
 inline bool below(std::uint32_t bits, double p) { return bits * 0x1p-32 < p; }
-// The bits that are below p are those less than this.
+// below(bits, p) is bits < threshold(p).
 inline std::uint64_t threshold(double p) {
   return static_cast<std::uint64_t>(std::ceil(p * 0x1p+32));
 }

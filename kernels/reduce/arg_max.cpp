@@ -1,6 +1,6 @@
-// arg_max.cpp — the index of the greatest (ArgMin: least) element along an axis, the first one of
-// equals or, from version 12 with select_last_index, the last; NaN wins. No derivative.
-// Version 11 allows a negative axis.
+// arg_max.cpp — the index of the greatest (ArgMin: least) element along an axis, the first of equal
+// ones or, from version 12 with select_last_index, the last; NaN counts as the greatest (least). No
+// derivative. Version 11 allows a negative axis.
 #include "kernels/common/element_conversion.h"
 #include "kernels/common/op.h"
 #include "kernels/reduce/axis_scan.h"

@@ -1,4 +1,4 @@
-// Running along one axis of a tensor, element after element.
+// Scans along one axis of a tensor, element by element.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,13 @@
-// The one walker of all reductions. Blocks of at most block_length elements are combined in
-// several lanes, their results merged in a wider type: sums of floats lose next to nothing, and the
-// order depends on the shape alone.
+// Reductions over axes: the Reduce* operators, SumTo (the adjoint of Expand), and scans along one
+// axis: CumSum, CumProd, ArgMax, ArgMin, Hardmax, TopK.
+//   reduce.h        the walker of all reductions (this header), with the reducers of reducers.h
+//   reduce_node.h   axes, keepdims and empty axes of the Reduce* operators
+//   axis_scan.h     one pass along an axis, lines side by side
+//   cumulative.h    CumSum and CumProd
+//
+// Blocks of at most block_length elements are combined in several lanes and their results merged in
+// a wider type, which keeps sums of floats accurate. The order of additions depends on the shape
+// alone.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +41,7 @@ class Reduction {
   void reduce(ThreadPool& pool, const T* x, Y* y, const Reducer& reducer, void* scratch) const;
 
  private:
-  static constexpr std::int64_t piece = 32768;       // elements of a row in one task
+  static constexpr std::int64_t chunk = 32768;       // elements of a row in one task
   static constexpr std::int64_t block_length = 512;  // elements of a row before widening
   static constexpr std::int64_t lanes = 16;
   static constexpr std::int64_t columns = 256;      // of one task
@@ -51,15 +58,15 @@ class Reduction {
   template <class T, class Sink, class Reducer>
   void column_tasks(ThreadPool& pool, const T* x, const Reducer& r, const Sink& sink) const;
 
-  std::vector<BoxAxis> kept_;     // outside of the innermost axis
-  std::vector<BoxAxis> reduced_;  // the same
-  std::int64_t inner_ = 1;        // extent of the innermost axis, which is contiguous
+  std::vector<BoxAxis> kept_;     // all but the innermost axis
+  std::vector<BoxAxis> reduced_;  // all but the innermost axis
+  std::int64_t inner_ = 1;        // size of the innermost axis, which is contiguous
   bool inner_reduced_ = false;
   std::int64_t outputs_ = 1;
   std::int64_t count_ = 1;
-  std::int64_t pieces_ = 1;  // a row is cut into
+  std::int64_t chunks_ = 1;  // that a row is cut into
   std::int64_t blocks_ = 1;  // tasks that share an output
-  std::int64_t units_ = 1;   // pieces of rows, or rows, of one output
+  std::int64_t units_ = 1;   // chunks of rows, or rows, of one output
   std::int64_t units_per_block_ = 1;
 };
 
@@ -95,8 +102,8 @@ typename Reducer::Total Reduction::row(const T* x, std::int64_t n, const Reducer
 // The innermost axis is reduced: one task is one block of one output.
 template <class T, class Sink, class Reducer>
 void Reduction::rows(ThreadPool& pool, const T* x, const Reducer& r, const Sink& sink) const {
-  const std::int64_t work = std::max<std::int64_t>(1, units_per_block_ * inner_ / pieces_);
-  const std::int64_t grain = std::max<std::int64_t>(1, piece / 2 / work);
+  const std::int64_t work = std::max<std::int64_t>(1, units_per_block_ * inner_ / chunks_);
+  const std::int64_t grain = std::max<std::int64_t>(1, chunk / 2 / work);
   pool.for_chunks(outputs_ * blocks_, grain, [&](std::int64_t first, std::int64_t last) {
     for (auto task = first; task < last; ++task) {
       const std::int64_t o = task / blocks_;
@@ -105,12 +112,12 @@ void Reduction::rows(ThreadPool& pool, const T* x, const Reducer& r, const Sink&
       auto total = Reducer::total_identity;
       const std::int64_t unit = block * units_per_block_;
       const std::int64_t end = std::min(units_, unit + units_per_block_);
-      BoxWalk walk(reduced_, unit / pieces_);
+      BoxWalk walk(reduced_, unit / chunks_);
       for (auto u = unit; u < end; ++u) {
-        const std::int64_t start = u % pieces_ * piece;
-        const std::int64_t n = std::min(inner_, start + (pieces_ > 1 ? piece : inner_)) - start;
+        const std::int64_t start = u % chunks_ * chunk;
+        const std::int64_t n = std::min(inner_, start + (chunks_ > 1 ? chunk : inner_)) - start;
         total = r.merge(total, row(base + walk.from + start, n, r, o));
-        if ((u + 1) % pieces_ == 0) walk.next();
+        if ((u + 1) % chunks_ == 0) walk.next();
       }
       sink(o, block, total);
     }
@@ -125,7 +132,7 @@ void Reduction::column_tasks(ThreadPool& pool, const T* x, const Reducer& r,
   using Total = typename Reducer::Total;
   const std::int64_t strips = (inner_ + columns - 1) / columns;
   const std::int64_t work = units_per_block_ * std::min(inner_, columns);
-  const std::int64_t grain = std::max<std::int64_t>(1, piece / 2 / work);
+  const std::int64_t grain = std::max<std::int64_t>(1, chunk / 2 / work);
   const std::int64_t tasks = outputs_ / inner_ * strips * blocks_;
   pool.for_chunks(tasks, grain, [&](std::int64_t first, std::int64_t last) {
     for (auto task = first; task < last; ++task) {

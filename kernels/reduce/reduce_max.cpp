@@ -1,5 +1,5 @@
-// reduce_max.cpp — y = greatest (ReduceMin: least) element of x over axes, -inf (+inf) or the least
-// (greatest) integer of nothing;  dx = dy / n where x = y, n the number of such elements.
+// reduce_max.cpp — y = greatest (ReduceMin: least) element of x over axes, over no elements -inf
+// (+inf) or the lowest (highest) integer;  dx = dy / n where x = y, n the number of such elements.
 // Axes are an attribute before version 18, then an input; 11 allows negative ones, 12 adds 8-bit
 // integers, 20 bool.
 #include "kernels/reduce/reduce_node.h"

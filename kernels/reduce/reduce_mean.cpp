@@ -1,4 +1,4 @@
-// reduce_mean.cpp — y = sum of x over axes / their number n, NaN of nothing;  dx = dy / n
+// reduce_mean.cpp — y = sum of x over axes / their number n, NaN over no elements;  dx = dy / n
 // broadcast. Axes are an attribute before version 18, then an input; 11 allows negative ones.
 #include "kernels/reduce/reduce_node.h"
 #include "kernels/reduce/reducers.h"
@@ -28,7 +28,7 @@ Kernel bind(BindContext& context) {
   });
 }
 
-// The number of elements behind each output, in the dtype of dy.
+// The number of elements reduced to each output, in the dtype of dy.
 Val element_count(Val x, Val y) {
   const auto have = x.type().shape();
   const auto left = y.type().shape();

@@ -24,9 +24,9 @@ std::vector<bool> reduced_axes(std::span<const std::int64_t> axes, std::size_t r
   return reduced;
 }
 
-template <class Extents, class Source>
-Extents result(const Source& x, const std::vector<bool>& reduced, bool keepdims) {
-  Extents out;
+template <class Result, class Source>
+Result result(const Source& x, const std::vector<bool>& reduced, bool keepdims) {
+  Result out;
   for (std::size_t a = 0; a < reduced.size(); ++a) {
     if (!reduced[a]) out.push_back(x[a]);
     if (reduced[a] && keepdims) out.push_back(1);
@@ -41,15 +41,15 @@ void infer_reduce(InferContext& context, std::int64_t input_from) {
   const IntegerParameter axes(context, "axes", input_from, 1);
   const DType dtype = context.dtype(0);
   if (!axes.known()) {
-    std::optional<Dims> open;
-    if (context.ranked(0) && options.keepdims) open.emplace(context.rank(0));
+    std::optional<Dims> unknown;
+    if (context.ranked(0) && options.keepdims) unknown.emplace(context.rank(0));
     const auto count = axes.count();
     if (context.ranked(0) && !options.keepdims && count) {
       const auto n = static_cast<std::int64_t>(context.rank(0));
       if (*count > n) context.reject(*count, " axes for rank ", n);
-      open.emplace(static_cast<std::size_t>(n - *count));
+      unknown.emplace(static_cast<std::size_t>(n - *count));
     }
-    return context.set_output(0, dtype, open);
+    return context.set_output(0, dtype, unknown);
   }
   const auto values = axes.values();
   if (!context.ranked(0)) {

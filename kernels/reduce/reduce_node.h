@@ -1,4 +1,4 @@
-// What the Reduce* operators have in common around the walker: axes, keepdims, empty axes.
+// What the Reduce* operators share: axes, keepdims and empty axes.
 #pragma once
 
 #include <functional>
@@ -20,8 +20,8 @@ inline constexpr std::int64_t axes_input = 18;
 
 void infer_reduce(graph::InferContext& context, std::int64_t input_from);
 
-// run(call, reduction, output, scratch): `scratch` has room for reduction.partials() totals and,
-// behind them, reduction.outputs() * extra more.
+// run(call, reduction, output, scratch): `scratch` holds reduction.partials() totals and, after
+// them, reduction.outputs() * extra more.
 using RunReduction =
     std::function<void(graph::KernelContext&, const Reduction&, void* to, double* scratch)>;
 graph::Kernel bind_reduce(graph::BindContext& context, std::int64_t input_from, RunReduction run,
@@ -43,13 +43,13 @@ class ReduceGrad {
  public:
   ReduceGrad(graph::GradContext& g, std::int64_t input_from);
 
-  // y or dy with its reduced axes as extents of 1 (or, for all axes, a scalar): broadcasts with x.
+  // y or dy with its reduced axes as dims of 1 (or, for all axes, a scalar): broadcasts with x.
   graph::Val keep(graph::Val reduced) const;
-  // The same reduction by another operator, with keepdims.
+  // `x` reduced over the same axes by another operator, with keepdims.
   graph::Val again(std::string_view op, graph::Val x) const;
-  // Whether nothing is reduced for certain.
+  // Whether it is certain that nothing is reduced.
   bool nothing() const;
-  // The axes when they are known; empty with all() means every one.
+  // The axes where known; empty with all() means all of them.
   const std::optional<std::vector<std::int64_t>>& axes() const { return known_axes_; }
 
  private:

@@ -1,6 +1,6 @@
-// reduce_prod.cpp — y = product of x over axes, 1 of nothing;  dx = dy times the product of the
-// other elements: those before times those behind, axis by axis, so that zeros are no exception.
-// Axes are an attribute before version 18, then an input; 11 allows negative ones.
+// reduce_prod.cpp — y = product of x over axes, 1 over no elements;  dx = dy times the product of
+// the other elements: those before times those behind, axis by axis, so that zeros are no
+// exception. Axes are an attribute before version 18, then an input; 11 allows negative ones.
 #include "kernels/reduce/reduce_node.h"
 #include "kernels/reduce/reducers.h"
 
@@ -47,7 +47,7 @@ Val others(Val x, std::int64_t axis) {
   return product(0) * product(1);
 }
 
-// For axes that are known in the call only: the product over x, or, where x is the only zero, that
+// For axes that are only known at run time: the product over x, or, where x is the only zero, that
 // of the others. Its own derivative is right where there is no zero.
 Val divided(const ReduceGrad& reduce, Val x, Val dy) {
   const Val zero = scalar_like(x, 0);

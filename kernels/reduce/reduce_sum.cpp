@@ -1,5 +1,5 @@
-// reduce_sum.cpp — y = sum of x over axes, 0 of nothing;  dx = dy broadcast.
-// Axes are an attribute before version 13, then an input; 11 allows negative ones.
+// reduce_sum.cpp — y = sum of x over axes, 0 over no elements;  dx = dy broadcast. Axes are an
+// attribute before version 13, then an input; 11 allows negative ones.
 #include "kernels/reduce/reduce_node.h"
 #include "kernels/reduce/reducers.h"
 

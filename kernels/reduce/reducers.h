@@ -1,4 +1,4 @@
-// How elements are combined: the reducers that several operators use.
+// Reducers: how Reduction combines elements. Those that several operators use.
 #pragma once
 
 #include <limits>

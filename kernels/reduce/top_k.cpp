@@ -1,6 +1,6 @@
 // top_k.cpp — the k greatest (or least) elements along an axis with their indices, equal ones in
-// the order of their indices, NaN greatest;  dx = zeros with dy at those indices. k is an attribute
-// in version 1, an input from 10; 11 adds largest and sorted.
+// the order of their indices, NaN counting as the greatest;  dx = zeros with dy at those indices. k
+// is an attribute in version 1, an input from 10; 11 adds largest and sorted.
 #include <algorithm>
 #include <numeric>
 
@@ -30,15 +30,15 @@ void infer(InferContext& context) {
   const IntegerParameter k = count_of(context);
   if (dims) {
     const std::size_t axis = NodeView::normalize_axis(context.attr_int("axis", -1), dims->size());
-    const Dim extent = (*dims)[axis];
+    const Dim whole = (*dims)[axis];
     (*dims)[axis] = Dim();
     if (k.known()) {
       (*dims)[axis] = checked_count(k.values());
-      if (extent.known() && (*dims)[axis].size() > extent.size()) {
-        context.reject("k is ", (*dims)[axis].size(), ", the extent ", extent.size());
+      if (whole.known() && (*dims)[axis].size() > whole.size()) {
+        context.reject("k is ", (*dims)[axis].size(), ", above the axis size ", whole.size());
       }
-    } else if (const auto dim = context.known_dims(1); dim && dim->size() == 1) {
-      (*dims)[axis] = (*dim)[0];
+    } else if (const auto given = context.known_dims(1); given && given->size() == 1) {
+      (*dims)[axis] = (*given)[0];
     }
   }
   context.set_output(0, context.dtype(0), dims);
@@ -63,7 +63,7 @@ Kernel bind(BindContext& context) {
   return visit(context.dtype(0), Numbers{}, [&]<class T>() -> Kernel {
     return [=](KernelContext& call) {
       const std::int64_t k = checked_count(given.read(call));
-      if (k > view.dim) fail(ErrorCode::mismatch, "k is ", k, ", the extent ", view.dim);
+      if (k > view.dim) fail(ErrorCode::mismatch, "k is ", k, ", above the axis size ", view.dim);
       Shape shape = x;
       shape[axis] = k;
       T* values = values_out.memory<T>(call, shape);

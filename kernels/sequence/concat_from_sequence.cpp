@@ -1,5 +1,5 @@
-// concat_from_sequence.cpp — the elements of a sequence one after the other along an axis, which is
-// a new one if new_axis is 1;  d sequence = dy cut at the same places (SplitLike).
+// concat_from_sequence.cpp — the elements of a sequence concatenated along an axis, a new one with
+// new_axis = 1;  d sequence = dy split at the same positions (SplitLike).
 #include "core/checked.h"
 #include "kernels/common/integer_parameters.h"
 #include "kernels/common/kernel_output.h"

@@ -1,6 +1,7 @@
-// optional.cpp — Optional: holds its input, or nothing of the type in its attribute;
-// OptionalGetElement: what is held (from version 18 also of a plain value: itself);
-// OptionalHasElement: whether there is something (from 18 also of a plain value or no input).
+// optional.cpp
+//   Optional            its input, or empty, with the element type in its attribute
+//   OptionalGetElement  the element (from version 18 a plain value gives itself)
+//   OptionalHasElement  whether there is one (from 18 also of a plain value or no input)
 // Derivatives pass through.
 #include "graph/ir/declared_type.h"
 #include "kernels/common/strided_copy.h"
@@ -31,7 +32,7 @@ void infer_get(InferContext& context) {
   const Type& input = context.input(0);
   if (input.kind != TypeKind::optional) return context.set_output(0, input);
   const Type element = element_type(input);
-  if (element.kind == TypeKind::unknown) context.reject("the optional holds nothing");
+  if (element.kind == TypeKind::unknown) context.reject("the optional is empty");
   context.set_output(0, element);
 }
 
@@ -41,7 +42,7 @@ Kernel bind_get(BindContext& context) {
   return [planned, wrapped](KernelContext& call) {
     Value value = call.value(0);
     if (wrapped) {
-      if (!value.has_element()) fail(ErrorCode::mismatch, "the optional holds nothing");
+      if (!value.has_element()) fail(ErrorCode::mismatch, "the optional is empty");
       value = Value(value.elements()[0]);
     }
     if (!planned) return call.set_value(0, value);

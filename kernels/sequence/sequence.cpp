@@ -22,7 +22,8 @@ PositionInput::PositionInput(const graph::BindContext& context, std::size_t inpu
     fail(ErrorCode::unsupported, "a position of dtype ", dtype_);
   }
   if (context.shape(input).size() != 1) {
-    fail(ErrorCode::mismatch, "a position of shape ", context.shape(input));
+    fail(ErrorCode::mismatch, "the position must have one element, found shape ",
+         context.shape(input));
   }
 }
 

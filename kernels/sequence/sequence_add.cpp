@@ -1,5 +1,5 @@
-// sequence_add.cpp — ai.ondine SequenceAdd(a, b): the sums of the elements of two sequences or
-// optionals of equal structure, how derivatives by them add up;  da = db = dy.
+// sequence_add.cpp — ai.ondine SequenceAdd(a, b): the element-wise sum of two sequences or
+// optionals of equal structure, by which their derivatives accumulate;  da = db = dy.
 // ai.ondine SequenceZeros(x): zeros in the structure of x.
 #include "kernels/common/nested_gradient.h"
 #include "kernels/common/op.h"

@@ -1,6 +1,7 @@
-// sequence_edit.cpp — SequenceInsert: a tensor put before a position (default: at the end);
-// SequenceErase: without the element at a position (default: the last one).
-// Derivatives: one undoes what the other does; an erased element gets zeros.
+// sequence_edit.cpp
+//   SequenceInsert  inserts a tensor before a position (default: at the end)
+//   SequenceErase   removes the element at a position (default: the last one)
+// Each is the derivative of the other; an erased element gets zeros.
 #include "kernels/sequence/sequence.h"
 
 namespace ondine::kernels::ops {

@@ -1,7 +1,7 @@
 // split_to_sequence.cpp — x cut along an axis into the elements of a sequence: of the given sizes,
-// of one size (the last may be smaller), or one by one, then without the axis if keepdims is 0;
-// dx = dy's elements concatenated. ai.ondine SplitLike(x, sequence) cuts x as ConcatFromSequence
-// joined the sequence. Version 24 adds bfloat16.
+// of equal size (the last may be smaller), or of size 1, in which case keepdims = 0 removes the
+// axis; dx = dy's elements concatenated. ai.ondine SplitLike(x, sequence) cuts x as
+// ConcatFromSequence joined the sequence. Version 24 adds bfloat16.
 #include <algorithm>
 
 #include "kernels/common/integer_parameters.h"
@@ -28,28 +28,28 @@ void infer(InferContext& context) {
 }
 
 std::vector<std::int64_t> part_sizes(std::span<const std::int64_t> given, bool one_size,
-                                     std::int64_t extent) {
+                                     std::int64_t dim) {
   std::vector<std::int64_t> sizes;
   if (one_size) {
     if (given[0] <= 0) fail(ErrorCode::mismatch, "parts of size ", given[0]);
-    for (std::int64_t at = 0; at < extent; at += sizes.back()) {
-      sizes.push_back(std::min(given[0], extent - at));
+    for (std::int64_t at = 0; at < dim; at += sizes.back()) {
+      sizes.push_back(std::min(given[0], dim - at));
     }
     return sizes;
   }
-  std::int64_t rest = extent;
+  std::int64_t rest = dim;
   for (const std::int64_t size : given) {
     if (size < 0 || size > rest) {
-      fail(ErrorCode::mismatch, "parts that do not add up to the extent ", extent);
+      fail(ErrorCode::mismatch, "the parts do not add up to the dim ", dim);
     }
     rest -= size;
     sizes.push_back(size);
   }
-  if (rest != 0) fail(ErrorCode::mismatch, "parts that do not add up to the extent ", extent);
+  if (rest != 0) fail(ErrorCode::mismatch, "the parts do not add up to the dim ", dim);
   return sizes;
 }
 
-// Parts of x along an axis, `drop`: without the axis, which has extent 1 in each.
+// Parts of x along an axis, `drop`: without the axis, which has size 1 in each.
 Value cut(KernelContext& call, DType dtype, const Shape& x, std::size_t axis,
           std::span<const std::int64_t> sizes, bool drop) {
   const AxisView view(x, axis);

@@ -24,10 +24,10 @@ struct Mode {
       : inverse(node.attr_int("inverse", 0) != 0), onesided(node.attr_int("onesided", 0) != 0) {}
 
   bool real_result() const { return inverse && onesided; }
-  std::int64_t default_length(std::int64_t extent) const {
-    return real_result() ? 2 * (extent - 1) : extent;
+  std::int64_t default_length(std::int64_t size) const {
+    return real_result() ? 2 * (size - 1) : size;
   }
-  std::int64_t result_extent(std::int64_t n) const { return onesided && !inverse ? n / 2 + 1 : n; }
+  std::int64_t result_size(std::int64_t n) const { return onesided && !inverse ? n / 2 + 1 : n; }
 };
 
 std::size_t signal_axis(std::int64_t axis, std::size_t rank) {
@@ -83,15 +83,14 @@ void infer(InferContext& context) {
     std::fill(y.begin(), y.end() - 1, Dim());
     return context.set_output(0, x.dtype, y);
   }
-  Dim& extent = y[signal_axis(one(axis.values(), "axis"), x.rank())];
+  Dim& dim = y[signal_axis(one(axis.values(), "axis"), x.rank())];
   if (length.given()) {
-    extent = length.known()
-                 ? Dim(mode.result_extent(checked_length(one(length.values(), "dft_length"))))
-                 : Dim();
-  } else if (extent.known()) {
-    extent = mode.result_extent(checked_length(mode.default_length(extent.size())));
+    dim = length.known() ? Dim(mode.result_size(checked_length(one(length.values(), "dft_length"))))
+                         : Dim();
+  } else if (dim.known()) {
+    dim = mode.result_size(checked_length(mode.default_length(dim.size())));
   } else if (mode.onesided) {
-    extent = Dim();
+    dim = Dim();
   }
   context.set_output(0, x.dtype, y);
 }
@@ -101,10 +100,10 @@ struct Lines {
   AxisView in, out;
   std::int64_t in_parts, out_parts;
   std::int64_t n;
-  bool hermitian = false;  // only the first half of the input is there
+  bool hermitian = false;  // the input holds the first half of a Hermitian signal
   bool positive = false;   // exp(+...)
   double scale = 1;
-  bool doubled = false;  // results that stand for two count twice
+  bool doubled = false;  // results that stand for a conjugate pair count twice
   std::int64_t results;  // that are not 0
 };
 
@@ -156,7 +155,7 @@ void transform(const Lines& l, const math::Fft& fft, const double* from, double*
   }
 }
 
-// Lines are cut into this many chunks, each with memory of its own.
+// The number of chunks of lines, each with scratch memory of its own.
 std::int64_t shares(const math::Fft& fft) {
   const std::int64_t each = fft.length() + fft.scratch();
   return std::clamp<std::int64_t>((std::int64_t{1} << 20) / each, 1, 16);
@@ -181,9 +180,8 @@ struct Parameters {
   std::size_t resolve_axis(const KernelContext* call, std::size_t rank) const {
     return signal_axis(one(call == nullptr ? axis.values() : axis.read(*call), "axis"), rank);
   }
-  std::int64_t resolve_length(const KernelContext* call, const Mode& mode,
-                              std::int64_t extent) const {
-    if (!length.given()) return checked_length(mode.default_length(extent));
+  std::int64_t resolve_length(const KernelContext* call, const Mode& mode, std::int64_t dim) const {
+    if (!length.given()) return checked_length(mode.default_length(dim));
     return checked_length(
         one(call == nullptr ? length.values() : length.read(*call), "dft_length"));
   }
@@ -220,7 +218,7 @@ Kernel bind(BindContext& context) {
     const std::size_t axis = parameters.resolve_axis(&call, x.rank());
     const std::int64_t n = parameters.resolve_length(&call, mode, x[axis]);
     Shape y = x;
-    y[axis] = mode.result_extent(n);
+    y[axis] = mode.result_size(n);
     y[x.rank() - 1] = mode.real_result() ? 1 : 2;
     void* to = output.memory(call, y);
     const math::Fft fft(n);
@@ -274,7 +272,7 @@ Kernel bind_grad(BindContext& context) {
   const std::int64_t n = parameters.resolve_length(nullptr, mode, (*x)[axis]);
   const Shape y = context.shape(0);
   Shape want = *x;
-  want[axis] = mode.result_extent(n);
+  want[axis] = mode.result_size(n);
   want[x->rank() - 1] = mode.real_result() ? 1 : 2;
   if (!(y == want)) fail(ErrorCode::mismatch, "dy has shape ", y, ", needed: ", want);
   return bind_known(context, lines_of(mode, *x, y, axis, n, true));

@@ -29,17 +29,17 @@ std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 Fft::Fft(std::int64_t n) : n_(n) {
   if (n < 1) fail(ErrorCode::mismatch, "a Fourier transform of length ", n);
   if (n > longest) {
-    fail(ErrorCode::limit, "a Fourier transform of length ", n, ", the most is ", longest);
+    fail(ErrorCode::limit, "a Fourier transform of length ", n, ", the limit is ", longest);
   }
   const bool power = std::has_single_bit(static_cast<std::uint64_t>(n));
   padded_ =
       power ? n : static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(2 * n - 1)));
   roots_.resize(at(padded_));
-  places_.resize(at(padded_));
+  bit_reversal_.resize(at(padded_));
   for (std::int64_t j = 0; j < padded_; ++j) roots_[at(j)] = root(j, padded_);
   for (std::int64_t j = 1; j < padded_; ++j) {
-    const std::int32_t half = places_[at(j / 2)] / 2;
-    places_[at(j)] = half + static_cast<std::int32_t>(j % 2 * (padded_ / 2));
+    const std::int32_t half = bit_reversal_[at(j / 2)] / 2;
+    bit_reversal_[at(j)] = half + static_cast<std::int32_t>(j % 2 * (padded_ / 2));
   }
   if (power) return;
   chirp_.resize(at(n));
@@ -54,7 +54,7 @@ Fft::Fft(std::int64_t n) : n_(n) {
 
 void Fft::power_of_two(Complex* x) const {
   for (std::int64_t j = 0; j < padded_; ++j) {
-    const std::int64_t k = places_[at(j)];
+    const std::int64_t k = bit_reversal_[at(j)];
     if (j < k) std::swap(x[j], x[k]);
   }
   std::int64_t width = 1;
@@ -79,11 +79,11 @@ void Fft::power_of_two(Complex* x) const {
         const Complex even = a + b;
         const Complex odd = a - b;
         const Complex sum = c + d;
-        const Complex turned(c.imag() - d.imag(), d.real() - c.real());  // -i (c - d)
+        const Complex rotated(c.imag() - d.imag(), d.real() - c.real());  // -i (c - d)
         p[j] = even + sum;
-        p[j + width] = odd + turned;
+        p[j + width] = odd + rotated;
         p[j + 2 * width] = even - sum;
-        p[j + 3 * width] = odd - turned;
+        p[j + 3 * width] = odd - rotated;
       }
     }
   }

@@ -1,4 +1,5 @@
-// Discrete Fourier transforms of any length, in double.
+// Signal processing: DFT and its gradient, STFT, MelWeightMatrix, and the windows of Hann, Hamming
+// and Blackman. This header: discrete Fourier transforms of any length, in double.
 #pragma once
 
 #include <complex>
@@ -8,7 +9,7 @@
 namespace ondine::math {
 
 // Tables for one length: radix 4 and 2 for powers of two, Bluestein's convolution for others.
-// Immutable once built; used by several threads at once.
+// Immutable once built; safe to use from several threads.
 class Fft {
  public:
   static constexpr std::int64_t longest = std::int64_t{1} << 22;
@@ -27,11 +28,11 @@ class Fft {
   void power_of_two(Complex* x) const;  // of padded_ elements
 
   std::int64_t n_;
-  std::int64_t padded_;               // the power of two that is transformed
-  std::vector<Complex> roots_;        // exp(-2 pi i j / padded_), j < padded_
-  std::vector<std::int32_t> places_;  // bit reversal
-  std::vector<Complex> chirp_;        // exp(-pi i j^2 / n), empty for powers of two
-  std::vector<Complex> filter_;       // the transform of its conjugate
+  std::int64_t padded_;         // the power of two that is transformed
+  std::vector<Complex> roots_;  // exp(-2 pi i j / padded_), j < padded_
+  std::vector<std::int32_t> bit_reversal_;
+  std::vector<Complex> chirp_;   // exp(-pi i j^2 / n), empty for powers of two
+  std::vector<Complex> filter_;  // the transform of its conjugate
 };
 
 }  // namespace ondine::math

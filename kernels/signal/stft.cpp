@@ -1,4 +1,4 @@
-// stft.cpp — the transforms of frames of a signal, each a step further, weighted by a window:
+// stft.cpp — the transforms of frames of a signal, `frame_step` apart, weighted by a window:
 // [batch, samples, parts] -> [batch, frames, bins, 2]; no frames where the signal is shorter than
 // one. An expansion into Gather, Mul and DFT.
 #include "kernels/common/infer_checks.h"
@@ -57,14 +57,14 @@ std::vector<Val> expand(ExpandContext& context) {
   const Val length = context.x(3) ? scalar_of(context.x(3))
                      : window     ? graph::dim_of(window, 0)
                                   : samples;
-  // Rounded up from what is not negative: 0 for a signal that is shorter than a frame.
+  // 0 frames for a signal that is shorter than a frame.
   const Val rest = graph::maximum(samples - length + b.int64s({1}), b.int64s({0}));
   const Val frames = (rest + step - b.int64s({1})) / step;
   const auto range = [&](Val n) {
     return b.node("Range", {b.int64(0), graph::squeeze(n, {0}), b.int64(1)});
   };
-  const Val places = graph::unsqueeze(range(frames) * step, {1}) + range(length);
-  Val framed = graph::gather(signal, places, 1);  // [batch, frames, length, parts]
+  const Val positions = graph::unsqueeze(range(frames) * step, {1}) + range(length);
+  Val framed = graph::gather(signal, positions, 1);  // [batch, frames, length, parts]
   if (window) framed = framed * graph::unsqueeze(window, {1});
   return {
       b.node("DFT", {framed, Val(), b.int64(2)}, {{"onesided", context.attr_int("onesided", 1)}})};

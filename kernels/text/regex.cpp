@@ -24,7 +24,7 @@ struct Regex::Impl {
 Regex::Regex(std::string_view pattern) : impl_(std::make_shared<const Impl>(pattern)) {
   if (!impl_->expression.ok()) {
     fail(ErrorCode::invalid_model, "pattern ", quoted(pattern),
-         " is no regular expression: ", impl_->expression.error());
+         " is not a valid regular expression: ", impl_->expression.error());
   }
 }
 

@@ -9,7 +9,7 @@ namespace ondine::kernels {
 // Immutable and safe to use from several threads.
 class Regex {
  public:
-  // Error(invalid_model) for a pattern that is no RE2 expression or needs too much memory,
+  // Error(invalid_model) for a pattern that RE2 rejects or that needs too much memory,
   // Error(unsupported) in a build without RE2.
   explicit Regex(std::string_view pattern);
   bool matches_all_of(std::string_view text) const;

@@ -6,7 +6,7 @@ namespace {
 
 std::string concatenate(const std::string& a, const std::string& b) { return a + b; }
 
-// Bytes of all elements of an operand that is laid over n elements.
+// Bytes of all elements of an operand that is broadcast to n elements.
 std::uint64_t bytes_of(const std::string* elements, std::int64_t count, std::int64_t n) {
   std::uint64_t bytes = 0;
   for (std::int64_t i = 0; i < count; ++i) bytes += elements[i].size();
@@ -21,7 +21,7 @@ Kernel bind(BindContext& context) {
   return [=](KernelContext& call) {
     const std::uint64_t bytes =
         bytes_of(call.in<std::string>(0), a, n) + bytes_of(call.in<std::string>(1), b, n);
-    call.budget()->charge(bytes);  // text is not counted while it is kept: at least it must fit
+    call.budget()->charge(bytes);  // strings are not charged while they are kept, but must fit
     call.budget()->release(bytes);
     run(call);
   };

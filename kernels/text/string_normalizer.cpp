@@ -1,5 +1,5 @@
-// string_normalizer.cpp — x of shape [C] or [1, C] without the stop words, in another case; one
-// empty text when nothing is left.
+// string_normalizer.cpp — x of shape [C] or [1, C] without the stop words, with changed case; one
+// empty string when no word is left.
 #include <unordered_set>
 
 #include "kernels/common/kernel_output.h"

@@ -1,6 +1,5 @@
-// string_split.cpp — the pieces of each text between delimiters, at most maxsplit + 1 of them and
-// filled up with empty texts; and their numbers. Without a delimiter: the words between white
-// space.
+// string_split.cpp — the parts of each string between delimiters, at most maxsplit + 1, padded with
+// empty strings; and their numbers. Without a delimiter: the words between white space.
 #include <algorithm>
 #include <limits>
 
@@ -11,41 +10,41 @@
 namespace ondine::kernels::ops {
 namespace {
 
-using Pieces = std::vector<std::string_view>;
+using Parts = std::vector<std::string_view>;
 
 std::string_view without_leading_space(std::string_view text) {
   while (const std::size_t bytes = leading_space(text)) text.remove_prefix(bytes);
   return text;
 }
 
-void split_words(std::string_view text, std::int64_t splits, Pieces& pieces) {
-  pieces.clear();
+void split_words(std::string_view text, std::int64_t splits, Parts& parts) {
+  parts.clear();
   for (text = without_leading_space(text); !text.empty(); text = without_leading_space(text)) {
-    if (splits-- == 0) return pieces.push_back(text);
+    if (splits-- == 0) return parts.push_back(text);
     std::size_t end = 0;
     while (end < text.size() && leading_space(text.substr(end)) == 0) {
       end += decode_utf8(text.substr(end)).bytes;
     }
-    pieces.push_back(text.substr(0, end));
+    parts.push_back(text.substr(0, end));
     text.remove_prefix(end);
   }
 }
 
 void split_at(std::string_view text, std::string_view delimiter, std::int64_t splits,
-              Pieces& pieces) {
-  pieces.clear();
+              Parts& parts) {
+  parts.clear();
   for (std::size_t at = 0; splits-- > 0 && (at = text.find(delimiter)) != text.npos;) {
-    pieces.push_back(text.substr(0, at));
+    parts.push_back(text.substr(0, at));
     text.remove_prefix(at + delimiter.size());
   }
-  pieces.push_back(text);
+  parts.push_back(text);
 }
 
 void infer(InferContext& context) {
-  std::optional<Dims> pieces = context.input(0).dims;
-  if (context.has_output(1)) context.set_output(1, DType::int64, pieces);
-  if (pieces) pieces->emplace_back();
-  context.set_output(0, DType::string, std::move(pieces));
+  std::optional<Dims> parts = context.input(0).dims;
+  if (context.has_output(1)) context.set_output(1, DType::int64, parts);
+  if (parts) parts->emplace_back();
+  context.set_output(0, DType::string, std::move(parts));
 }
 
 Kernel bind(BindContext& context) {
@@ -58,32 +57,32 @@ Kernel bind(BindContext& context) {
   return [=](KernelContext& call) {
     const auto* from = call.in<std::string>(0);
     const std::int64_t n = x.size();
-    const auto split = [&](std::int64_t i, Pieces& pieces) {
+    const auto split = [&](std::int64_t i, Parts& parts) {
       if (delimiter.empty()) {
-        split_words(from[i], splits, pieces);
+        split_words(from[i], splits, parts);
       } else {
-        split_at(from[i], delimiter, splits, pieces);
+        split_at(from[i], delimiter, splits, parts);
       }
-      return static_cast<std::int64_t>(pieces.size());
+      return static_cast<std::int64_t>(parts.size());
     };
-    Pieces pieces;
+    Parts parts;
     auto* count = counts.memory<std::int64_t>(call, x);
-    std::int64_t most = 0;
+    std::int64_t max_parts = 0;
     for (std::int64_t i = 0; i < n; ++i) {
-      const std::int64_t found = split(i, pieces);
+      const std::int64_t found = split(i, parts);
       if (count != nullptr) count[i] = found;
-      most = std::max(most, found);
+      max_parts = std::max(max_parts, found);
     }
     Shape shape = x;
-    shape.push_back(most);
+    shape.push_back(max_parts);
     auto* to = texts.memory<std::string>(call, shape);
     if (to == nullptr) return;
     for (std::int64_t i = 0; i < n; ++i) {
-      split(i, pieces);
-      std::string* row = to + i * most;
-      for (std::int64_t k = 0; k < most; ++k) {
+      split(i, parts);
+      std::string* row = to + i * max_parts;
+      for (std::int64_t k = 0; k < max_parts; ++k) {
         const auto at = static_cast<std::size_t>(k);
-        row[k] = at < pieces.size() ? std::string(pieces[at]) : std::string();
+        row[k] = at < parts.size() ? std::string(parts[at]) : std::string();
       }
     }
   };

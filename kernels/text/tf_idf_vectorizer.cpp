@@ -1,6 +1,7 @@
-// tf_idf_vectorizer.cpp — counts the n-grams of a pool in each row of tokens, those with gaps too.
-// Y[ngram_indexes[i]] += f(count of n-gram i): count (TF), weight where it occurs (IDF) or
-// weight * count (TFIDF).
+// tf_idf_vectorizer.cpp — counts the n-grams of a pool, including those with skipped tokens, in
+// each row of tokens:
+//   Y[ngram_indexes[i]] += f(count of n-gram i)
+// where f is the count (TF), the weight if the n-gram occurs (IDF), or weight * count (TFIDF).
 #include <algorithm>
 #include <map>
 
@@ -53,7 +54,7 @@ class Trie {
     }
     nodes_[at].push_back(ngram);
   }
-  // The node that a token leads to from `at`; 0, the root, when there is none.
+  // The child of node `at` for a token; 0, the root, without one.
   std::size_t next(std::size_t at, std::int64_t token) const {
     const auto edge = edges_.find({at, token});
     return edge == edges_.end() ? 0 : edge->second;
@@ -62,7 +63,7 @@ class Trie {
 
  private:
   std::map<std::pair<std::size_t, std::int64_t>, std::size_t> edges_;
-  std::vector<std::vector<std::size_t>> nodes_{1};  // n-grams that end there
+  std::vector<std::vector<std::size_t>> nodes_{1};  // n-grams that end at each node
 };
 
 class Vectorizer {
@@ -73,7 +74,7 @@ class Vectorizer {
     skips_ = node.attr_int("max_skip_count", 0);
     if (shortest_ < 1 || longest_ < shortest_ || skips_ < 0) {
       fail(ErrorCode::invalid_model, "n-grams of ", shortest_, " to ", longest_,
-           " tokens with at most ", skips_, " skipped: needed are 1 <= min <= max and skips >= 0");
+           " tokens with at most ", skips_, " skipped, needed: 1 <= min <= max and skips >= 0");
     }
     if (node.has_attr(text ? "pool_int64s" : "pool_strings") ||
         !node.has_attr(text ? "pool_strings" : "pool_int64s")) {

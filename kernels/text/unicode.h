@@ -1,5 +1,5 @@
-// The little that the text operators need of Unicode. Text is UTF-8; bytes that are none are left
-// as they are.
+// UTF-8 and case conversion for the text operators (StringNormalizer, StringSplit). Bytes that are
+// not UTF-8 are left unchanged.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ struct CodePoint {
   std::size_t bytes = 1;
   bool valid = false;  // otherwise `value` is one stray byte
 };
-// The first code point of a text that is not empty.
+// The first code point of `text`, which must not be empty.
 CodePoint decode_utf8(std::string_view text) noexcept;
 
 // Bytes of the white space character at the front of `text`; 0 when there is none.
@@ -22,9 +22,9 @@ std::size_t leading_space(std::string_view text) noexcept;
 
 enum class Case { keep, lower, upper };
 
-// Changes case character by character by the rules of a locale of the system. Any name that the
-// system does not have gives the rules that do not depend on a language, except for languages that
-// have others of their own (Azerbaijani, Lithuanian, Turkish): Error(unsupported).
+// Changes case character by character by the rules of a locale of the system. A locale that the
+// system does not have means language-independent rules, except for languages with rules of their
+// own (Azerbaijani, Lithuanian, Turkish): Error(unsupported).
 class CaseChange {
  public:
   explicit CaseChange(const std::string& locale);

@@ -202,3 +202,22 @@ TEST_CASE("a derivative sees the random numbers that a Loop drew") {
   check_close(out[2], twice);
   check_close(out[3], twice);
 }
+
+TEST_CASE("every derivative of a Loop reads the random numbers of its own iteration") {
+  // v becomes u_i v^2: y is a^8 times a product in which u_0, u_1 and u_2 have different powers, so
+  // at ones dy/da = 8 y and d2y/da2 = 56 y only where each pass draws them in the right order.
+  const auto step = body(
+      loop_inputs({vector_value("v")}),
+      {node("RandomUniform", {}, {"u"},
+            {{"shape", std::vector<std::int64_t>{3}}, {"dtype", std::int64_t{11}}, {"low", 0.5F}}),
+       node("Mul", {"v", "v"}, {"vv"}), node("Mul", {"vv", "u"}, {"v_new"}),
+       node("Identity", {"go_on"}, {"go"})},
+      {"go", "v_new"});
+  auto nodes = loop("a", {"y"}, step, 3);
+  nodes.push_back(gradient({"a"}, {"d"}, {"a"}, "y"));
+  nodes.push_back(gradient({"a"}, {"dd"}, {"a"}, "d"));
+  const auto out = run(nodes, {"y", "d", "dd"}, true, ones);
+  const auto y = out[0].values<double>();
+  check(out[1], {8 * y[0], 8 * y[1], 8 * y[2]});
+  check(out[2], {56 * y[0], 56 * y[1], 56 * y[2]});
+}

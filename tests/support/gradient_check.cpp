@@ -23,9 +23,9 @@ namespace {
 class Checker {
  public:
   Checker(const Expression& expression, const std::vector<Value>& inputs,
-          const GradientCheck& check, bool open)
-      : check_(check), setup_(expression, inputs, check.skip, open) {
-    open_ = open;
+          const GradientCheck& check, bool dynamic)
+      : check_(check), setup_(expression, inputs, check.skip, dynamic) {
+    dynamic_ = dynamic;
   }
 
   void run_orders(int orders) {
@@ -56,7 +56,7 @@ class Checker {
     const auto derivatives = autodiff::backward(setup_.builder, setup_.ys, dys, setup_.xs);
     const auto analytic = setup_.evaluate_derivatives(derivatives);
     const double error = compare(forward, weights, analytic);
-    if (!open_) setup_.record(order, error, before);
+    if (!dynamic_) setup_.record(order, error, before);
     if (order == 1) {
       check_subsets(before, dys, analytic);
       // The derivative of what computes the first one, also where that is linear in x.
@@ -128,7 +128,7 @@ class Checker {
 
   GradientCheck check_;
   GradientSetup setup_;
-  bool open_ = false;
+  bool dynamic_ = false;
 };
 
 }  // namespace
@@ -141,13 +141,13 @@ void check_gradient(const Expression& expression, const std::vector<Value>& inpu
     known.run_orders(check.order);
   }
   if (check.open_dims) {
-    INFO("with open extents");
+    INFO("with dynamic dims");
     Checker(expression, inputs, check, true).run_orders(check.order);
   }
   if (!check.variants) return;
   GradientCheck brief = check;
   brief.elements = 3;
-  for (const auto& [what, variant] : extent_variants(expression, inputs)) {
+  for (const auto& [what, variant] : dim_variants(expression, inputs)) {
     INFO(what);
     Checker(expression, variant, brief, false).run_orders(1);
   }

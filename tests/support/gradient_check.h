@@ -8,13 +8,13 @@
 namespace ondine::test {
 
 struct GradientSetup {
-  // With the expression's inputs as inputs of the graph: open, or of known extents; what is not
+  // With the expression's inputs as inputs of the graph: dynamic, or of known dims; what is not
   // double is then a constant. `skip`: positions by which no derivative is taken.
   GradientSetup(const Expression& expression, const std::vector<Value>& inputs,
-                const std::vector<std::size_t>& skip, bool open, DType number = DType::float64);
+                const std::vector<std::size_t>& skip, bool dynamic, DType number = DType::float64);
   GradientSetup(const GradientSetup&) = delete;
 
-  graph::Val add_input(const Value& value, bool open);
+  graph::Val add_input(const Value& value, bool dynamic);
   // A copy with the present graph and ys, to evaluate these again.
   GradientSetup forward() const { return GradientSetup(*this, 0); }
 

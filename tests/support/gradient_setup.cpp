@@ -14,9 +14,9 @@ using namespace graph;  // NOLINT
 
 namespace {
 
-Type input_type(const Value& value, bool open) {
+Type input_type(const Value& value, bool dynamic) {
   Type type = type_of(value);
-  if (open && type.dims) type.dims->assign(type.dims->size(), Dim());
+  if (dynamic && type.dims) type.dims->assign(type.dims->size(), Dim());
   return type;
 }
 
@@ -57,7 +57,7 @@ std::vector<bool> active_values(const Graph& graph, const std::vector<Val>& xs) 
 }  // namespace
 
 GradientSetup::GradientSetup(const Expression& expression, const std::vector<Value>& inputs,
-                             const std::vector<std::size_t>& skip, bool open, DType number)
+                             const std::vector<std::size_t>& skip, bool dynamic, DType number)
     : builder(graph, catalogue()) {
   std::vector<Node> nodes;  // with those that are expanded
   builder.set_expand([&nodes](const Node& node) {
@@ -73,11 +73,11 @@ GradientSetup::GradientSetup(const Expression& expression, const std::vector<Val
       continue;
     }
     const bool real = value.is_tensor() && value.tensor().dtype() == number;
-    if (value.is_tensor() && !real && !open) {
+    if (value.is_tensor() && !real && !dynamic) {
       values.push_back(builder.constant(value.tensor()));
       continue;
     }
-    values.push_back(add_input(value, open));
+    values.push_back(add_input(value, dynamic));
     const bool skipped = std::find(skip.begin(), skip.end(), i) != skip.end();
     if (real && !skipped) xs.push_back(values.back());
   }
@@ -108,8 +108,8 @@ void GradientSetup::set_expansion() {
       [](const Node& node) { return node.op->grad == nullptr && node.op->expand != nullptr; });
 }
 
-Val GradientSetup::add_input(const Value& value, bool open) {
-  graph.inputs.push_back(graph.add_temporary("x", input_type(value, open)));
+Val GradientSetup::add_input(const Value& value, bool dynamic) {
+  graph.inputs.push_back(graph.add_temporary("x", input_type(value, dynamic)));
   fed.push_back(value);
   return builder.value(graph.inputs.back());
 }

@@ -27,19 +27,19 @@ Tensor convert(const Tensor& tensor, DType dtype) {
       {.op = "Cast", .inputs = {tensor}, .attributes = {{"to", static_cast<std::int64_t>(dtype)}}});
 }
 
-// The first `extent` positions on an axis.
-Tensor cut(const Tensor& tensor, std::size_t axis, std::int64_t extent) {
-  return run_op_tensor({.op = "Slice",
-                        .inputs = {tensor, int64s({0}), int64s({extent}),
-                                   int64s({static_cast<std::int64_t>(axis)})}});
+// The first `size` positions on an axis.
+Tensor cut(const Tensor& tensor, std::size_t axis, std::int64_t size) {
+  return run_op_tensor(
+      {.op = "Slice",
+       .inputs = {tensor, int64s({0}), int64s({size}), int64s({static_cast<std::int64_t>(axis)})}});
 }
 
 template <class Choose>
-std::vector<Value> cut_where(std::vector<Value> inputs, std::int64_t extent, Choose&& choose) {
+std::vector<Value> cut_where(std::vector<Value> inputs, std::int64_t size, Choose&& choose) {
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].is_tensor() || inputs[i].tensor().dtype() == DType::string) continue;
     for (std::size_t axis = 0; axis < inputs[i].tensor().shape().rank(); ++axis) {
-      if (choose(i, axis)) inputs[i] = cut(inputs[i].tensor(), axis, extent);
+      if (choose(i, axis)) inputs[i] = cut(inputs[i].tensor(), axis, size);
     }
   }
   return inputs;
@@ -62,38 +62,38 @@ bool runs(const Expression& expression, const std::vector<Value>& inputs) {
 
 }  // namespace
 
-std::vector<std::pair<std::string, std::vector<Value>>> extent_variants(
+std::vector<std::pair<std::string, std::vector<Value>>> dim_variants(
     const Expression& expression, const std::vector<Value>& inputs) {
   std::vector<std::pair<std::string, std::vector<Value>>> result;
-  const auto extent = [&](std::size_t i, std::size_t axis) {
+  const auto size_of = [&](std::size_t i, std::size_t axis) {
     return inputs[i].tensor().shape()[axis];
   };
-  std::set<std::int64_t> extents;
+  std::set<std::int64_t> sizes;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!is_double(inputs[i])) continue;
     for (std::size_t axis = 0; axis < inputs[i].tensor().shape().rank(); ++axis) {
-      if (extent(i, axis) > 1) extents.insert(extent(i, axis));
-      if (extent(i, axis) < 2 || inputs.size() < 2) continue;
+      if (size_of(i, axis) > 1) sizes.insert(size_of(i, axis));
+      if (size_of(i, axis) < 2 || inputs.size() < 2) continue;
       auto one =
           cut_where(inputs, 1, [&](std::size_t j, std::size_t a) { return j == i && a == axis; });
       if (runs(expression, one)) {
         result.emplace_back(
-            "extent 1 on axis " + std::to_string(axis) + " of input " + std::to_string(i),
+            "size 1 on axis " + std::to_string(axis) + " of input " + std::to_string(i),
             std::move(one));
       }
     }
   }
-  for (const std::int64_t from : extents) {
+  for (const std::int64_t from : sizes) {
     for (const std::int64_t to : {0, 1}) {
       auto all = cut_where(
-          inputs, to, [&](std::size_t i, std::size_t axis) { return extent(i, axis) == from; });
+          inputs, to, [&](std::size_t i, std::size_t axis) { return size_of(i, axis) == from; });
       if (!runs(expression, all)) {
         all = cut_where(inputs, to, [&](std::size_t i, std::size_t axis) {
-          return is_double(inputs[i]) && extent(i, axis) == from;
+          return is_double(inputs[i]) && size_of(i, axis) == from;
         });
         if (!runs(expression, all)) continue;
       }
-      result.emplace_back("extents " + std::to_string(to) + " instead of " + std::to_string(from),
+      result.emplace_back("dims " + std::to_string(to) + " instead of " + std::to_string(from),
                           std::move(all));
     }
   }
@@ -131,10 +131,10 @@ void compare_with_floats(const Expression& expression, const std::vector<Value>&
     return;  // it is for double only
   }
   if (narrow->ys.size() != like.ys.size() || narrow->xs.size() != like.xs.size()) return;
-  GradientSetup wide(expression, doubles, skip, false);
+  GradientSetup in_double(expression, doubles, skip, false);
   INFO("in float32");
   const auto got = derivatives(*narrow, DType::float32);
-  const auto want = derivatives(wide, DType::float64);
+  const auto want = derivatives(in_double, DType::float64);
   for (std::size_t i = 0; i < want.size(); ++i) {
     const auto w = want[i].values<double>();
     double scale = 0.1;

@@ -1,4 +1,4 @@
-// The same case with other extents, and in float32.
+// The same case with other dims, and in float32.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace ondine::test {
 
-// The inputs with some extents 0 or 1, as far as the expression can be evaluated with them.
-std::vector<std::pair<std::string, std::vector<Value>>> extent_variants(
+// The inputs with some dims 0 or 1, as far as the expression can be evaluated with them.
+std::vector<std::pair<std::string, std::vector<Value>>> dim_variants(
     const Expression& expression, const std::vector<Value>& inputs);
 
 // Evaluates the derivatives in float32 and in double at the same values and compares them: the

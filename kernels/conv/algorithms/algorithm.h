@@ -1,5 +1,5 @@
-// What the implementations of convolution share: their base class, sizes of blocks and questions
-// about shapes.
+// Shared by the implementations of convolution: their base class, sizes of blocks and predicates of
+// shapes.
 #pragma once
 
 #include <algorithm>

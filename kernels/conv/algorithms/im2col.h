@@ -1,4 +1,4 @@
-// What im2col lends to pointwise convolutions.
+// The part of im2col that pointwise convolutions use.
 #pragma once
 
 #include "kernels/conv/algorithms/algorithm.h"

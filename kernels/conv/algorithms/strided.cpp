@@ -203,7 +203,7 @@ class StridedConv final : public ConvAlgorithm<T> {
   StridedAxis down_, across_;
   Index taps_;
   Index panel_, panels_;  // outer channels of a panel, and how many
-  Index panel_weights_;   // elements, with room for what packing writes behind them
+  Index panel_weights_;   // elements, including what packing writes after them
   Index width_, pitch_;
   Index band_, bands_;  // rows of positions
   Index chunk_;         // panels whose weights are packed at once

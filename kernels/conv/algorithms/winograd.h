@@ -56,7 +56,7 @@ struct WinogradTiling {
   std::int64_t blocks;
 };
 
-// Says what planes a run of tiles belongs to and where its components lie.
+// Sets the planes of a run of tiles and the layout of its components.
 inline void set_planes(TileRows& run, const SpatialDims& plane, std::int64_t channels,
                        std::int64_t ld, std::int64_t component) {
   run.height = plane[1];

@@ -38,7 +38,7 @@ class Reader {
     data_ = number(10, 4);
     const std::size_t header = number(14, 4);
     const bool core = header == 12;
-    if (!core && header < 40) bad_image(name, "its header is of no known size");
+    if (!core && header < 40) bad_image(name, "its header has an unknown size");
     width_ = core ? number(18, 2) : static_cast<std::int32_t>(number(18, 4));
     height_ = core ? number(20, 2) : static_cast<std::int32_t>(number(22, 4));
     depth_ = core ? number(24, 2) : number(28, 2);
@@ -49,7 +49,7 @@ class Reader {
     const bool masks = (compression_ == 3 || compression_ == 6) && (depth_ == 16 || depth_ == 32);
     const bool plain = compression_ == 0 && (depth_ == 1 || depth_ == 4 || depth_ == 8 ||
                                              depth_ == 16 || depth_ == 24 || depth_ == 32);
-    if (!runs && !masks && !plain) bad_image(name, "its kind of pixels is not known");
+    if (!runs && !masks && !plain) bad_image(name, "its pixel format is unknown");
     if (masks) {
       for (std::size_t c = 0; c < 3; ++c) masks_[c] = number(54 + 4 * c, 4);
     } else if (depth_ == 16) {
@@ -61,7 +61,8 @@ class Reader {
       palette_ = 14 + header;
       entry_ = core ? 3 : 4;
     }
-    // A short file asks for no large image, but for runs, which may skip.
+    // A short file cannot ask for a large image, except with run-length encoding, which may skip
+    // pixels.
     if (!runs && width_ > 0 && height_ > 0) {
       const std::uint64_t last = (static_cast<std::uint64_t>(width_) * depth_ + 7) / 8;
       const auto before = static_cast<std::uint64_t>(height_ - 1);  // rows of whole words
@@ -90,9 +91,9 @@ class Reader {
   static std::uint8_t masked(std::uint32_t pixel, std::uint32_t mask) {
     if (mask == 0) return 0;
     const int shift = std::countr_zero(mask);
-    const std::uint64_t most = mask >> shift;
-    return static_cast<std::uint8_t>((std::uint64_t{(pixel & mask) >> shift} * 255 + most / 2) /
-                                     most);
+    const std::uint64_t max_value = mask >> shift;
+    return static_cast<std::uint8_t>(
+        (std::uint64_t{(pixel & mask) >> shift} * 255 + max_value / 2) / max_value);
   }
 
   void read_rows() {

@@ -11,7 +11,7 @@ namespace ondine::kernels::image {
 using Bytes = std::span<const std::uint8_t>;
 using Budget = std::shared_ptr<MemoryBudget>;
 
-// Each for bytes that begin like its format. As decode_image.
+// As decode_image, for bytes that begin like the format.
 Tensor decode_jpeg(Bytes bytes, const Budget& budget);
 Tensor decode_png(Bytes bytes, const Budget& budget);
 Tensor decode_webp(Bytes bytes, const Budget& budget);

@@ -49,7 +49,7 @@ Tensor decode_image(std::span<const std::uint8_t> bytes,
     return image::decode_pnm(bytes, budget);
   }
   fail(ErrorCode::corrupt, "the ", bytes.size(),
-       " bytes are no JPEG, PNG, WebP, TIFF, JPEG 2000, BMP or PNM image");
+       " bytes are not a JPEG, PNG, WebP, TIFF, JPEG 2000, BMP or PNM image");
 }
 
 }  // namespace ondine::kernels

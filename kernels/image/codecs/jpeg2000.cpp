@@ -89,8 +89,8 @@ double sample(const opj_image_comp_t& part, std::uint32_t x, std::uint32_t y) {
   const std::uint32_t row = std::min(y / part.dy, part.h - 1);
   const double offset = part.sgnd ? static_cast<double>(1U << (part.prec - 1)) : 0;
   const double value = part.data[std::size_t{row} * part.w + column] + offset;
-  const double most = static_cast<double>((std::uint64_t{1} << part.prec) - 1);
-  return value * 255 / most;
+  const double max_value = static_cast<double>((std::uint64_t{1} << part.prec) - 1);
+  return value * 255 / max_value;
 }
 
 std::uint8_t to_byte(double value) {

@@ -56,7 +56,7 @@ class Reader {
   bool read_rows(std::uint8_t* to) {
     if (setjmp(png_jmpbuf(png_)) != 0) return false;
     const std::size_t stride = std::size_t{png_get_image_width(png_, info_)} * 3;
-    if (png_get_rowbytes(png_, info_) != stride) png_error(png_, "its pixels are of no known kind");
+    if (png_get_rowbytes(png_, info_) != stride) png_error(png_, "its pixel format is unknown");
     for (int pass = 0; pass < passes_; ++pass) {
       for (png_uint_32 y = 0; y < png_get_image_height(png_, info_); ++y) {
         png_read_row(png_, to + y * stride, nullptr);

@@ -60,10 +60,10 @@ Tensor decode_pnm(Bytes bytes, const Budget& budget) {
   Scanner scanner(bytes);
   const std::int64_t width = scanner.number();
   const std::int64_t height = scanner.number();
-  const std::int64_t most = bits ? 1 : scanner.number();
-  if (most < 1 || most > 65535) bad_image(name, "its greatest value is not 1 to 65535");
+  const std::int64_t max_value = bits ? 1 : scanner.number();
+  if (max_value < 1 || max_value > 65535) bad_image(name, "its greatest value is not 1 to 65535");
   if (!text) scanner.byte();  // one white space
-  // What has to follow at least: a short file asks for no large image.
+  // The data that must follow at least: a short file cannot ask for a large image.
   const std::int64_t row = kind == 4 ? (width + 7) / 8 : width * channels;
   if (row > 0 && height > static_cast<std::int64_t>(scanner.left()) / row) {
     bad_image(name, "it ends early");
@@ -73,7 +73,7 @@ Tensor decode_pnm(Bytes bytes, const Budget& budget) {
   const auto sample = [&]() -> std::int64_t {
     if (text) return scanner.number();
     const int high = scanner.byte();
-    return most > 255 ? high * 256 + scanner.byte() : high;
+    return max_value > 255 ? high * 256 + scanner.byte() : high;
   };
   for (std::int64_t y = 0; y < height; ++y) {
     int row_bits = 0;
@@ -87,9 +87,9 @@ Tensor decode_pnm(Bytes bytes, const Budget& budget) {
           value = 1 - (row_bits >> (7 - x % 8) & 1);
         } else {
           value = sample();
-          if (value > most) bad_image(name, "a pixel is above the greatest value");
+          if (value > max_value) bad_image(name, "a pixel is above the greatest value");
         }
-        to[c] = static_cast<std::uint8_t>((value * 255 + most / 2) / most);
+        to[c] = static_cast<std::uint8_t>((value * 255 + max_value / 2) / max_value);
       }
       if (channels == 1) to[1] = to[2] = to[0];
     }

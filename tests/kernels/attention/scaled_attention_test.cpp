@@ -13,14 +13,14 @@ const std::string domain(graph::ondine_domain);
 
 struct Setting {
   std::int64_t outer, queries, keys, features, values;
-  bool turned = false;
+  bool transposed = false;
   Shape mask = {};
 };
 
 std::vector<Value> operands(const Setting& s) {
   std::vector<Value> in{random_tensor({s.outer, 2, s.queries, s.features}, 1),
-                        random_tensor(s.turned ? Shape{s.outer, 2, s.features, s.keys}
-                                               : Shape{s.outer, 2, s.keys, s.features},
+                        random_tensor(s.transposed ? Shape{s.outer, 2, s.features, s.keys}
+                                                   : Shape{s.outer, 2, s.keys, s.features},
                                       2),
                         random_tensor({s.outer, 2, s.keys, s.values}, 3)};
   if (s.mask.rank() > 0) in.emplace_back(random_tensor(s.mask, 4));
@@ -30,7 +30,7 @@ std::vector<Value> operands(const Setting& s) {
 OpCase op_case(const Setting& s) {
   return {.op = "ScaledAttention",
           .inputs = operands(s),
-          .attributes = {{"scale", 0.5F}, {"transK", std::int64_t{s.turned}}},
+          .attributes = {{"scale", 0.5F}, {"transK", std::int64_t{s.transposed}}},
           .domain = domain};
 }
 
@@ -51,8 +51,8 @@ Tensor expected(const Setting& s) {
         double score = 0;
         for (std::int64_t f = 0; f < s.features; ++f) {
           score += q[at((h * s.queries + i) * s.features + f)] *
-                   k[at(s.turned ? (h * s.features + f) * s.keys + j
-                                 : (h * s.keys + j) * s.features + f)];
+                   k[at(s.transposed ? (h * s.features + f) * s.keys + j
+                                     : (h * s.keys + j) * s.features + f)];
         }
         score *= 0.5;
         if (!mask.empty()) {
@@ -89,7 +89,7 @@ TEST_CASE("ScaledAttention follows its definition, for every kind of mask and in
                            {1, 1, 1, 1, 1},
                            {1, 270, 7, 3, 2},
                            {1, 40, 2050, 2, 2, true, {1, 2, 40, 2050}}}) {
-    INFO(s.queries << " x " << s.keys << " turned " << s.turned << " mask of rank "
+    INFO(s.queries << " x " << s.keys << " transposed " << s.transposed << " mask of rank "
                    << s.mask.rank());
     check_close(run_op_tensor(op_case(s)), expected(s));
   }

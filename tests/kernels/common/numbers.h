@@ -74,9 +74,9 @@ inline Tensor reference(const Shape& out, const std::vector<Tensor>& operands,
         const std::int64_t index = rest % out[axis];
         rest /= out[axis];
         if (a >= shape.rank()) continue;
-        const std::int64_t extent = shape[shape.rank() - 1 - a];
-        if (extent != 1) at += index * stride;
-        stride *= extent;
+        const std::int64_t size = shape[shape.rank() - 1 - a];
+        if (size != 1) at += index * stride;
+        stride *= size;
       }
       arguments.push_back(values[k][static_cast<std::size_t>(at)]);
     }

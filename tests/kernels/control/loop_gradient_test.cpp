@@ -37,7 +37,7 @@ struct LoopBody {
   std::vector<Val> carried;
 };
 
-// Extents change in the loops, so that those of the case cannot be chosen freely.
+// Dims change in the loops, so that those of the case cannot be chosen freely.
 const GradientCheck loose{.order = 2, .closeness = {1e-5, 1e-6}, .variants = false};
 
 }  // namespace

@@ -21,14 +21,14 @@ Tensor row(const Row& values) {
   return Tensor::of<double>({static_cast<std::int64_t>(values.size())}, values);
 }
 
-// d sum(y of output 0) by each double input; `open`: nothing is a constant when the rule runs.
-std::vector<Tensor> derivatives(const OpCase& op_case, bool open = false) {
+// d sum(y of output 0) by each double input; `dynamic`: nothing is a constant when the rule runs.
+std::vector<Tensor> derivatives(const OpCase& op_case, bool dynamic = false) {
   GradientSetup setup(
       [&](Builder& b, std::span<const Val> inputs) -> std::vector<Val> {
         return {b.nodes(op_case.op, inputs, op_case.attributes, op_case.outputs, op_case.domain,
                         op_case.version)[0]};
       },
-      op_case.inputs, {}, open);
+      op_case.inputs, {}, dynamic);
   const std::vector<Val> dys{full_like(setup.ys[0], 1)};
   return setup.evaluate_derivatives(autodiff::backward(setup.builder, setup.ys, dys, setup.xs));
 }

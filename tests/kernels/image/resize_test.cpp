@@ -45,8 +45,27 @@ TEST_CASE("Resize of a row by the formulas of each mode") {
   check_close(smoothed(0), row({(1 * 1 + 0.75 * 2 + 0.25 * 4) / 2, (0.25 * 2 + 0.75 * 4 + 8) / 2}));
   check_close(smoothed(1), row({(0.75 * 1 + 0.75 * 2 + 0.25 * 4) / 1.75,
                                 (0.25 * 2 + 0.75 * 4 + 0.75 * 8) / 1.75}));
-  // The extent asked for, 2.4, sets the step.
+  // The output size asked for, 2.4, sets the step.
   check_close(mode("linear", "align_corners", {0.6F}), row({1, 4 + 4 / 7.0}), {1e-5, 1e-6});
+}
+
+TEST_CASE("half_pixel_symmetric keeps the centre of the image where it is") {
+  // 4 elements times 0.6 are 2.4, of which 2 are made: the sampled span of 2 / 0.6 elements lies in
+  // the middle, from 1/3 on, with the first sample half a step behind its start.
+  const double first = 1.0 / 3 + 0.5 / 0.6 - 0.5;
+  const double second = first + 1 / 0.6;
+  const auto between = [](double at, double low, double high, double base) {
+    return low + (at - base) * (high - low);
+  };
+  const graph::Attributes attributes{
+      {"mode", text("linear")}, {"coordinate_transformation_mode", text("half_pixel_symmetric")}};
+  const OpCase symmetric = by_scale(row({1, 2, 4, 8}), {0.6F}, attributes);
+  check_close(run_op_tensor(symmetric), row({between(first, 1, 2, 0), between(second, 4, 8, 2)}),
+              {1e-5, 1e-6});
+  // The same from the other end.
+  check_close(run_op_tensor(by_scale(row({8, 4, 2, 1}), {0.6F}, attributes)),
+              row({between(second, 4, 8, 2), between(first, 1, 2, 0)}), {1e-5, 1e-6});
+  check_gradient(symmetric, {.open_dims = false});
 }
 
 TEST_CASE("Resize by sizes, on some axes, keeping the aspect ratio") {
@@ -74,6 +93,20 @@ TEST_CASE("Resize crops and extrapolates") {
                      {"extrapolation_value", 10.0F}}};
   check_close(run_op_tensor(crop), row({1, 8, 10}));
   check_gradient(crop, {.skip = {1}});
+}
+
+TEST_CASE("extrapolated elements have no derivative by x") {
+  const auto dx = [&](const Tensor& dy) {
+    return run_op_tensor(
+        {.op = "ResizeGrad",
+         .inputs = {dy, floats({0, 2}), Value(), ints({3}), ints({4})},
+         .attributes = {{"mode", text("linear")},
+                        {"coordinate_transformation_mode", text("tf_crop_and_resize")},
+                        {"extrapolation_value", 10.0F}},
+         .domain = "ai.ondine"});
+  };
+  check_close(dx(row({2, 3, 5})), row({2, 0, 0, 3}));
+  check_close(dx(row({0, 0, 5})), row({0, 0, 0, 0}));
 }
 
 TEST_CASE("Upsample in all its versions") {

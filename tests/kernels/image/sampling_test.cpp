@@ -76,6 +76,12 @@ TEST_CASE("Derivatives of RoiAlign and MaxRoiPool") {
                        {{"mode", text(mode)}, {"output_height", 2L}, {"output_width", 3L}}};
     check_gradient(align, {.order = 1, .elements = 12, .skip = {1}});
   }
+  // Version 10 has no attribute for coordinates: they are those of output_half_pixel.
+  const OpCase first{.op = "RoiAlign",
+                     .inputs = {x, rois, images},
+                     .attributes = {{"output_height", 2L}, {"output_width", 3L}},
+                     .version = 10};
+  check_gradient(first, {.order = 1, .elements = 12, .skip = {1}});
   const auto pixels = Tensor::of<double>({2, 5}, {0, 0, 0, 3, 4, 1, 1, 1, 2, 3});
   check_gradient({"MaxRoiPool", {x, pixels}, {{"pooled_shape", Int64s{2, 2}}}},
                  {.order = 1, .elements = 12, .skip = {1}});
@@ -99,6 +105,9 @@ TEST_CASE("AffineGrid spans the image") {
               Tensor::of<double>({1, 2, 2, 2}, {-1, -1.5, 1, -1.5, -1, 2.5, 1, 2.5}));
   check_close(run_op_tensor({"AffineGrid", {theta, ints({1, 1, 1, 2})}}),
               Tensor::of<double>({1, 1, 2, 2}, {-0.5, 0.5, 0.5, 0.5}));
+  // The only point of an axis of size 1 is its first.
+  check_close(run_op_tensor({"AffineGrid", {theta, ints({1, 1, 1, 2})}, {{"align_corners", 1L}}}),
+              Tensor::of<double>({1, 1, 2, 2}, {-1, -1.5, 1, -1.5}));
   check_gradient({"AffineGrid", {random_tensor({2, 2, 3}, 1), ints({2, 1, 3, 2})}});
   check_gradient({"AffineGrid", {random_tensor({1, 3, 4}, 1), ints({1, 1, 2, 2, 2})}});
   CHECK_THROWS_AS(run_op({"AffineGrid", {theta, ints({2, 1, 2, 2})}}), Error);

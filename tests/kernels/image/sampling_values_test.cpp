@@ -128,16 +128,16 @@ TEST_CASE("Sampling operators in every float dtype and over nothing") {
     for (const DType dtype : float_dtypes) {
       INFO(one.op << " " << to_string(dtype));
       OpCase narrow = one;
-      OpCase wide = one;
+      OpCase in_double = one;
       for (std::size_t i = 0; i < one.inputs.size(); ++i) {
         const Tensor& input = one.inputs[i].tensor();
         if (input.dtype() != DType::float64) continue;
         const Tensor rounded = as_dtype(input, dtype);
         narrow.inputs[i] = rounded;
-        wide.inputs[i] = Tensor::of<double>(input.shape(), as_doubles(rounded));
+        in_double.inputs[i] = Tensor::of<double>(input.shape(), as_doubles(rounded));
       }
       const auto got = as_doubles(run_op_tensor(narrow));
-      const auto want = as_doubles(run_op_tensor(wide));
+      const auto want = as_doubles(run_op_tensor(in_double));
       const double margin = dtype == DType::bfloat16 ? 0.05 : dtype == DType::float16 ? 5e-3 : 1e-5;
       for (std::size_t i = 0; i < want.size(); ++i) CHECK(got[i] == Approx(want[i]).margin(margin));
     }

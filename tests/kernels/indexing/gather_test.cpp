@@ -36,7 +36,7 @@ TEST_CASE("Gather takes slices by index") {
 TEST_CASE("Gather names an index outside of the axis") {
   const Tensor x = iota({3, 4});
   CHECK_THROWS_WITH(gathered(x, int64s({0, 4}), 1),
-                    Catch::Contains("index 4") && Catch::Contains("extent 4"));
+                    Catch::Contains("index 4") && Catch::Contains("size 4"));
   CHECK_THROWS_AS(gathered(x, int64s({-4}), 0), Error);
   CHECK_THROWS_AS(gathered(iota({0}), int64s({0}), 0), Error);
   CHECK_THROWS_AS(gathered(x, int64s({0}), 2), Error);

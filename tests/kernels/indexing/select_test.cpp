@@ -87,9 +87,9 @@ TEST_CASE("Variadic operators combine any number of broadcast inputs") {
         }
         for (const Shape& shape : operands) {
           for (std::size_t a = 0; a < shape.rank(); ++a) {
-            auto& extent = out[out.rank() - 1 - a];
+            auto& dim = out[out.rank() - 1 - a];
             const auto own = shape[shape.rank() - 1 - a];
-            if (own != 1) extent = own;
+            if (own != 1) dim = own;
           }
         }
         INFO(c.op << " " << to_string(dtype) << " " << out.to_string() << " of "

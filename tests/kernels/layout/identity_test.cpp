@@ -12,7 +12,7 @@ TEST_CASE("Identity gives back what it gets") {
   CHECK(run_op({.op = "Identity", .inputs = {pair}})[0].elements().size() == 2);
 }
 
-TEST_CASE("Shape gives the extents between start and end") {
+TEST_CASE("Shape gives the dims between start and end") {
   const Tensor x(DType::float32, {2, 0, 5});
   const auto shape = run_op_tensor({.op = "Shape", .inputs = {x}, .attributes = {{"start", -2L}}});
   CHECK(shape.identical(Tensor::of<std::int64_t>({2}, {0, 5})));

@@ -71,7 +71,7 @@ TEST_CASE("Flatten makes a matrix") {
             .shape() == Shape{1, 1});
 }
 
-TEST_CASE("Squeeze removes axes of extent 1") {
+TEST_CASE("Squeeze removes axes of size 1") {
   const Tensor x = iota({1, 3, 1, 2});
   CHECK(run_op_tensor({.op = "Squeeze", .inputs = {x}}).shape() == Shape{3, 2});
   CHECK(run_op_tensor({.op = "Squeeze", .inputs = {x, int64s({-2})}}).shape() == Shape{1, 3, 2});
@@ -86,7 +86,7 @@ TEST_CASE("Squeeze removes axes of extent 1") {
   CHECK_THROWS_AS(run_op_tensor({.op = "Squeeze", .inputs = {x, int64s({0, -4})}}), Error);
 }
 
-TEST_CASE("Unsqueeze adds axes of extent 1") {
+TEST_CASE("Unsqueeze adds axes of size 1") {
   const Tensor x = iota({3, 2});
   CHECK(run_op_tensor({.op = "Unsqueeze", .inputs = {x, int64s({0, 3})}}).shape() ==
         Shape{1, 3, 2, 1});

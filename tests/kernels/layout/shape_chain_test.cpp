@@ -11,7 +11,7 @@ using namespace ondine::graph;  // NOLINT
 
 namespace {
 
-// A graph with one float input [N, 3, T, 8] whose extents N and T have names.
+// A graph with one float input [N, 3, T, 8] whose dims N and T are symbolic.
 struct Setup {
   Graph graph;
   Builder b{graph, catalogue()};
@@ -22,7 +22,7 @@ struct Setup {
 
 }  // namespace
 
-TEST_CASE("Extents stay known through Shape, Gather, Unsqueeze, Concat and Reshape") {
+TEST_CASE("Dims stay known through Shape, Gather, Unsqueeze, Concat and Reshape") {
   Setup s;
   const Val shape = unary("Shape", s.x);
   const Val batch = s.b.node("Gather", {shape, s.b.int64(0)});
@@ -37,7 +37,7 @@ TEST_CASE("Extents stay known through Shape, Gather, Unsqueeze, Concat and Resha
   CHECK(z.dims() == Dims{s.n, 24, s.t});
 }
 
-TEST_CASE("Reshape finds the extent of -1 when the others cancel") {
+TEST_CASE("Reshape finds the dim of -1 when the others cancel") {
   Setup s;
   CHECK(reshape(s.x, {-1, 24}).dims() == Dims{Dim(), 24});
   CHECK(reshape(s.x, {0, 24, -1}).dims() == Dims{s.n, 24, s.t});
@@ -47,7 +47,7 @@ TEST_CASE("Reshape finds the extent of -1 when the others cancel") {
   CHECK(reshape(flat, {-1, 10}).dims() == Dims{Dim(), 10});
 }
 
-TEST_CASE("Extents stay known through Squeeze, ReduceProd, Split and Range") {
+TEST_CASE("Dims stay known through Squeeze, ReduceProd, Split and Range") {
   Setup s;
   const Val shape = unary("Shape", s.x);
   const auto pieces = s.b.nodes("Split", std::array{shape}, {{"num_outputs", std::int64_t{4}}}, 4);
@@ -62,7 +62,7 @@ TEST_CASE("Extents stay known through Squeeze, ReduceProd, Split and Range") {
   CHECK(s.graph[inner.id()].constant.values<std::int64_t>()[0] == 24);
 }
 
-TEST_CASE("Expand and Slice keep the names of extents") {
+TEST_CASE("Expand and Slice keep symbolic dims") {
   Setup s;
   const Val one = s.b.value(s.graph.add_value("one", Type::tensor(DType::float32, Dims{1, 1})));
   CHECK(expand(one, slice(unary("Shape", s.x), 0, 2, 0)).dims() == Dims{s.n, 3});

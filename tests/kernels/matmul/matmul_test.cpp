@@ -20,10 +20,10 @@ Tensor product(const Tensor& a, const Tensor& b, const Shape& batch, std::int64_
     std::int64_t offset = 0;
     std::int64_t stride = x.shape()[x.shape().rank() - 1] * x.shape()[x.shape().rank() - 2];
     for (std::size_t i = 0; i + 2 < x.shape().rank(); ++i) {
-      const std::int64_t extent = batch[batch.rank() - 1 - i];
+      const std::int64_t size = batch[batch.rank() - 1 - i];
       const std::int64_t own = x.shape()[x.shape().rank() - 3 - i];
-      offset += own == 1 ? 0 : linear % extent * stride;
-      linear /= extent;
+      offset += own == 1 ? 0 : linear % size * stride;
+      linear /= size;
       stride *= own;
     }
     return x.values<double>().data() + offset;

@@ -78,7 +78,7 @@ TEST_CASE("FeatureVectorizer puts inputs side by side as floats") {
                   part);
   };
   refused({iota({2, 2})}, {3}, ErrorCode::mismatch, "inputdimensions");
-  refused({iota({2, 2})}, {2, 2}, ErrorCode::invalid_model, "needed are 1");
+  refused({iota({2, 2})}, {2, 2}, ErrorCode::invalid_model, "needed: 1");
   refused({iota({2, 2}), iota({3, 1})}, {2, 1}, ErrorCode::mismatch, "rows");
   refused({iota({1, 2, 2})}, {2}, ErrorCode::mismatch, "[N, C] or [C]");
 }

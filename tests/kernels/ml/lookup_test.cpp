@@ -160,7 +160,7 @@ TEST_CASE("ZipMap makes a map of each row") {
   const graph::Attributes labels{{"classlabels_int64s", Int64s{1, 2}}};
   CHECK(run_op(ml("ZipMap", {Tensor(DType::float32, {0, 2})}, labels)).at(0).elements().empty());
   CHECK(run_op(ml("ZipMap", {iota({2})}, labels)).at(0).elements().size() == 1);
-  check_refused(ml("ZipMap", {x}, labels), ErrorCode::mismatch, "needed is [N, 2]");
+  check_refused(ml("ZipMap", {x}, labels), ErrorCode::mismatch, "needed: [N, 2]");
 }
 
 namespace {
@@ -209,7 +209,7 @@ TEST_CASE("CastMap orders by key or places by key, and casts") {
   CHECK(cast(words, "TO_STRING", "SPARSE").identical(texts({1, 4}, {"7", "", "1e1", ""})));
   check_refused(ml("CastMap", {float_map(int64s({4}), {1})},
                    {{"map_form", std::string("SPARSE")}, {"max_map", std::int64_t{4}}}),
-                ErrorCode::mismatch, "key 4, needed is 0 to 3");
+                ErrorCode::mismatch, "key 4, needed: 0 to 3");
   check_refused(ml("CastMap", {map}, {{"cast_to", std::string("FLOAT")}}), ErrorCode::invalid_model,
                 "'FLOAT'");
 }

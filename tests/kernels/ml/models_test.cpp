@@ -115,7 +115,7 @@ TEST_CASE("Linear models refuse what does not fit") {
                 ErrorCode::invalid_model, "exactly one of 'classlabels_ints'");
   check_refused(ml("LinearClassifier", x,
                    {{"coefficients", Floats{1, 2, 3}}, {"classlabels_ints", Int64s{1, 2, 3}}}),
-                ErrorCode::invalid_model, "'coefficients' has 3 elements, needed are 9");
+                ErrorCode::invalid_model, "'coefficients' has 3 elements, needed: 9");
 }
 
 TEST_CASE("LinearClassifier gives labels and scores") {
@@ -208,7 +208,7 @@ TEST_CASE("SVMRegressor sums kernels of the support vectors") {
                     {"rho", Floats{1}},
                     {"n_supports", std::int64_t{1}},
                     {"support_vectors", Floats{1}}}),
-                ErrorCode::invalid_model, "'support_vectors' has 1 elements, needed are 2");
+                ErrorCode::invalid_model, "'support_vectors' has 1 elements, needed: 2");
 }
 
 namespace {
@@ -335,9 +335,9 @@ TEST_CASE("SVMClassifier refuses attributes of other sizes") {
     attributes.emplace_back(name, std::move(data));
     check_refused(ml("SVMClassifier", iota({1, 1}), attributes, 2), ErrorCode::invalid_model, part);
   };
-  refused("coefficients", Floats{1}, "'coefficients' has 1 elements, needed are 10");
-  refused("support_vectors", Floats{1}, "'support_vectors' has 1 elements, needed are 5");
-  refused("rho", Floats{1}, "'rho' has 1 elements, needed are 3");
+  refused("coefficients", Floats{1}, "'coefficients' has 1 elements, needed: 10");
+  refused("support_vectors", Floats{1}, "'support_vectors' has 1 elements, needed: 5");
+  refused("rho", Floats{1}, "'rho' has 1 elements, needed: 3");
   refused("vectors_per_class", Int64s{1, 2}, "'vectors_per_class' has 2");
   refused("vectors_per_class", Int64s{-1, 2, 3}, "has -1");
   refused("prob_a", Floats{1}, "'prob_a' has 1");

@@ -143,9 +143,10 @@ TEST_CASE("Windows of 3 x 3 over many channels are exact too") {
   const Tensor x = bytes({1, 16, 18, 18}, 1, DType::uint8);
   const Tensor w = bytes({16, 16, 3, 3}, 2, DType::int8);
   const graph::Attributes attributes{{"pads", std::vector<std::int64_t>{1, 1, 1, 1}}};
-  const Tensor wide = run_op_tensor(
+  const Tensor in_double = run_op_tensor(
       {"Conv",
        {Tensor::of<double>(x.shape(), as_doubles(x)), Tensor::of<double>(w.shape(), as_doubles(w))},
        attributes});
-  check_close(run_op_tensor({"ConvInteger", {x, w}, attributes}), as_dtype(wide, DType::int32));
+  check_close(run_op_tensor({"ConvInteger", {x, w}, attributes}),
+              as_dtype(in_double, DType::int32));
 }

@@ -18,12 +18,12 @@ std::int64_t batch = 2;
 constexpr std::int64_t input = 2;
 std::int64_t hidden = 3;
 
-// Other extents until the end of a test.
-struct Extents {
-  Extents(std::int64_t s, std::int64_t b, std::int64_t h) { set(s, b, h); }
-  ~Extents() { set(3, 2, 3); }
-  Extents(const Extents&) = delete;
-  Extents& operator=(const Extents&) = delete;
+// Other dims until the end of a test.
+struct OtherDims {
+  OtherDims(std::int64_t s, std::int64_t b, std::int64_t h) { set(s, b, h); }
+  ~OtherDims() { set(3, 2, 3); }
+  OtherDims(const OtherDims&) = delete;
+  OtherDims& operator=(const OtherDims&) = delete;
   static void set(std::int64_t s, std::int64_t b, std::int64_t h) {
     steps = s;
     batch = b;
@@ -133,12 +133,12 @@ std::vector<Tensor> expected(const Setting& s) {
         const auto p = [&](std::int64_t g, std::int64_t k) {
           return value(7, (d * 3 + g) * hidden + k);
         };
-        const auto open = [&](double x) { return sigmoid(clipped(s, x)); };
+        const auto gate_of = [&](double x) { return sigmoid(clipped(s, x)); };
         const auto squash = [&](double x) { return std::tanh(clipped(s, x)); };
         std::vector<double> next_h = h, next_c = c, reset = h;
         if (s.gates == 3) {
           for (std::int64_t k = 0; k < hidden; ++k) {
-            reset[static_cast<std::size_t>(k)] *= open(w(1, k) + r(1, k, h));
+            reset[static_cast<std::size_t>(k)] *= gate_of(w(1, k) + r(1, k, h));
           }
         }
         for (std::int64_t k = 0; k < hidden; ++k) {
@@ -146,18 +146,18 @@ std::vector<Tensor> expected(const Setting& s) {
           if (s.gates == 1) {
             next_h[u] = squash(w(0, k) + r(0, k, h));
           } else if (s.gates == 3) {
-            const double z = open(w(0, k) + r(0, k, h));
-            const double gate = open(w(1, k) + r(1, k, h));
+            const double z = gate_of(w(0, k) + r(0, k, h));
+            const double gate = gate_of(w(1, k) + r(1, k, h));
             const double inner =
                 flag(s, "linear_before_reset") != 0 ? gate * r(2, k, h) : r(2, k, reset);
             next_h[u] = (1 - z) * squash(w(2, k) + inner) + z * h[u];
           } else {
-            const double i_gate = open(w(0, k) + r(0, k, h) + p(0, k) * c[u]);
+            const double i_gate = gate_of(w(0, k) + r(0, k, h) + p(0, k) * c[u]);
             const double f_gate = flag(s, "input_forget") != 0
                                       ? 1 - i_gate
-                                      : open(w(2, k) + r(2, k, h) + p(2, k) * c[u]);
+                                      : gate_of(w(2, k) + r(2, k, h) + p(2, k) * c[u]);
             next_c[u] = f_gate * c[u] + i_gate * squash(w(3, k) + r(3, k, h));
-            const double o_gate = open(w(1, k) + r(1, k, h) + p(1, k) * next_c[u]);
+            const double o_gate = gate_of(w(1, k) + r(1, k, h) + p(1, k) * next_c[u]);
             next_h[u] = o_gate * std::tanh(next_c[u]);
           }
         }
@@ -251,7 +251,7 @@ TEST_CASE("Derivatives of RNN, GRU and LSTM") {
 
 TEST_CASE("Chunks of a batch and blocks of steps do not change recurrent operators") {
   for (const auto [s, b, h] : {std::array<std::int64_t, 3>{2, 11, 5}, {25, 8, 3}, {13, 17, 20}}) {
-    const Extents extents(s, b, h);
+    const OtherDims dims(s, b, h);
     std::size_t index = 0;
     for (const Setting& setting : settings()) {
       INFO(setting.op << " setting " << index++ << " batch " << b);

@@ -277,14 +277,14 @@ TEST_CASE("Sequence operators in every float dtype, over no steps and no samples
     for (const DType dtype : float_dtypes) {
       INFO(one.op << " " << to_string(dtype));
       OpCase narrow = one;
-      OpCase wide = one;
+      OpCase in_double = one;
       for (std::size_t i = 0; i < one.inputs.size(); ++i) {
         const Tensor rounded = as_dtype(one.inputs[i].tensor(), dtype);
         narrow.inputs[i] = rounded;
-        wide.inputs[i] = Tensor::of<double>(rounded.shape(), as_doubles(rounded));
+        in_double.inputs[i] = Tensor::of<double>(rounded.shape(), as_doubles(rounded));
       }
       const auto got = run_op(narrow);
-      const auto want = run_op(wide);
+      const auto want = run_op(in_double);
       const double margin = dtype == DType::bfloat16 ? 0.06 : dtype == DType::float16 ? 6e-3 : 1e-5;
       for (std::size_t k = 0; k < got.size(); ++k) {
         CHECK(got[k].tensor().dtype() == dtype);

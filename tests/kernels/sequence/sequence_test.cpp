@@ -75,7 +75,7 @@ TEST_CASE("SequenceInsert and SequenceErase take a position") {
 
 TEST_CASE("SplitToSequence cuts and ConcatFromSequence joins") {
   const Tensor x = iota({2, 5});
-  const auto extents = [&](Value split, graph::Attributes attributes) {
+  const auto sizes = [&](Value split, graph::Attributes attributes) {
     attributes.emplace_back("axis", std::int64_t{-1});
     const auto parts = elements(
         {.op = "SplitToSequence", .inputs = {x, std::move(split)}, .attributes = attributes});
@@ -87,12 +87,12 @@ TEST_CASE("SplitToSequence cuts and ConcatFromSequence joins") {
     for (const Value& part : parts) out.push_back(part.tensor().shape()[1]);
     return out;
   };
-  CHECK(extents(at(2), {}) == Int64s{2, 2, 1});
-  CHECK(extents(int64s({1, 0, 4}), {}) == Int64s{1, 0, 4});
-  CHECK(extents({}, {}) == Int64s{1, 1, 1, 1, 1});
-  CHECK_THROWS_AS(extents(at(0), {}), Error);
-  CHECK_THROWS_AS(extents(int64s({1, 3}), {}), Error);
-  CHECK_THROWS_AS(extents(int64s({6, -1}), {}), Error);
+  CHECK(sizes(at(2), {}) == Int64s{2, 2, 1});
+  CHECK(sizes(int64s({1, 0, 4}), {}) == Int64s{1, 0, 4});
+  CHECK(sizes({}, {}) == Int64s{1, 1, 1, 1, 1});
+  CHECK_THROWS_AS(sizes(at(0), {}), Error);
+  CHECK_THROWS_AS(sizes(int64s({1, 3}), {}), Error);
+  CHECK_THROWS_AS(sizes(int64s({6, -1}), {}), Error);
 
   const auto rows = elements(
       {.op = "SplitToSequence", .inputs = {x}, .attributes = {{"keepdims", std::int64_t{0}}}});

@@ -17,7 +17,7 @@ using Complex = std::complex<double>;
 
 Tensor number(std::int64_t value) { return Tensor::scalar(value); }
 
-// The transform along axis 1 of [batch, extent, parts], cut or filled to n; all n results.
+// The transform along axis 1 of [batch, size, parts], cut or filled to n; all n results.
 std::vector<Complex> naive(const Tensor& x, std::int64_t n, double sign) {
   const Shape s = x.shape();
   const auto values = x.values<double>();
@@ -98,9 +98,9 @@ TEST_CASE("DFT in every dtype, of nothing, and of what it cannot take") {
   const Tensor x = random_tensor({2, 8, 2}, 1);
   for (const DType dtype : float_dtypes) {
     const Tensor narrow = as_dtype(x, dtype);
-    const Tensor wide = Tensor::of<double>(x.shape(), as_doubles(narrow));
-    check_close(run_op_tensor({"DFT", {narrow}}), as_dtype(run_op_tensor({"DFT", {wide}}), dtype),
-                closeness_of(dtype));
+    const Tensor in_double = Tensor::of<double>(x.shape(), as_doubles(narrow));
+    check_close(run_op_tensor({"DFT", {narrow}}),
+                as_dtype(run_op_tensor({"DFT", {in_double}}), dtype), closeness_of(dtype));
   }
   CHECK(run_op_tensor({"DFT", {Tensor(DType::float32, {0, 4, 1})}}).shape() == Shape{0, 4, 2});
   CHECK_THROWS_AS(run_op({"DFT", {Tensor(DType::float32, {2, 0, 1})}}), Error);

@@ -142,10 +142,10 @@ TEST_CASE("RegexFullMatch matches whole texts") {
   CHECK(match("a", Tensor(DType::string, {0, 3})).shape() == Shape{0, 3});
   check_refused(
       {.op = "RegexFullMatch", .inputs = {x}, .attributes = {{"pattern", std::string("(")}}},
-      ErrorCode::invalid_model, "'(' is no regular expression");
+      ErrorCode::invalid_model, "'(' is not a valid regular expression");
   check_refused({.op = "RegexFullMatch",
                  .inputs = {x},
                  .attributes = {{"pattern", std::string("((a{100}){100}){100}")}}},
-                ErrorCode::invalid_model, "is no regular expression");
+                ErrorCode::invalid_model, "is not a valid regular expression");
   check_refused({.op = "RegexFullMatch", .inputs = {x}}, ErrorCode::invalid_model, "'pattern'");
 }
