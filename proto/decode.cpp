@@ -7,6 +7,7 @@
 
 #include "core/message.h"
 #include "onnx_schema.pb.h"
+#include "proto/recognize.h"
 #include "proto/wire_scan.h"
 
 namespace ondine {
@@ -34,8 +35,14 @@ void decode_model(std::span<const std::byte> bytes, const Limits& limits, onnx::
          limits.model_bytes);
   }
   if (bytes.empty()) fail(ErrorCode::invalid_model, "not an ONNX model: there are no bytes");
-  decode(bytes, MessageId::model, limits, model);
-  if (!model.has_graph()) fail(ErrorCode::invalid_model, "not an ONNX model: there is no graph");
+  try {
+    decode(bytes, MessageId::model, limits, model);
+    if (!model.has_graph()) fail(ErrorCode::invalid_model, "not an ONNX model: there is no graph");
+  } catch (const Error& error) {
+    const char* other = error.code() == ErrorCode::invalid_model ? other_format(bytes) : nullptr;
+    if (other == nullptr) throw;
+    fail(ErrorCode::invalid_model, "not an ONNX model but ", other);
+  }
 }
 
 }  // namespace ondine

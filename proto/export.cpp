@@ -11,28 +11,28 @@
 
 namespace ondine {
 
-std::vector<std::byte> export_model(const graph::ModelDef& model) {
+std::vector<std::byte> export_model(const graph::ModelDef& model, const Leftovers& leftovers) {
   Exporter exporter;
   const ArenaMessage<onnx::ModelProto> proto;
   export_model(model, exporter, *proto);
-  return encode(*proto);
+  return leftovers.put_back(encode(*proto));
 }
 
 void save_model(const graph::ModelDef& model, const std::filesystem::path& file,
-                std::optional<std::uint64_t> external_from) {
+                std::optional<std::uint64_t> external_from, const Leftovers& leftovers) {
   PosixFileSystem files;
-  save_model(files, model, file, external_from);
+  save_model(files, model, file, external_from, leftovers);
 }
 
 void save_model(FileSystem& files, const graph::ModelDef& model, const std::filesystem::path& file,
-                std::optional<std::uint64_t> external_from) {
+                std::optional<std::uint64_t> external_from, const Leftovers& leftovers) {
   Exporter exporter;
   exporter.external_from = external_from;
   const ArenaMessage<onnx::ModelProto> proto;
   export_model(model, exporter, *proto);
   // Data before the model, so that no model ever lacks its data.
   const std::string data_file = write_external_file(files, file, exporter);
-  const auto bytes = encode(*proto);
+  const auto bytes = leftovers.put_back(encode(*proto));
   atomic_write(files, file.string(), [&](Sink& sink) { sink.write(bytes); });
   try {
     remove_external_files(files, file, data_file);

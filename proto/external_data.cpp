@@ -98,11 +98,6 @@ ExternalData::View ExternalData::view(const ExternalReference& reference, std::u
     fail(ErrorCode::invalid_model, quoted(reference.location), " has ", bytes.size(),
          " bytes, which do not hold ", size, " bytes at offset ", reference.offset);
   }
-  if (!reference.length && bytes.size() - reference.offset != size) {
-    fail(ErrorCode::invalid_model, quoted(reference.location), " goes on for ",
-         bytes.size() - reference.offset, " bytes from offset ", reference.offset, ", needed are ",
-         size);
-  }
   if (!reference.checksum.empty()) {
     if (bytes.size() > limits_.weight_bytes) {
       fail(ErrorCode::limit, quoted(reference.location), " has ", bytes.size(),

@@ -34,6 +34,7 @@ graph::ModelDef load(std::span<const std::byte> bytes, const Limits& limits, Ext
       graph::ModelDef model = import_model(*proto, importer);
       left_out.errors = std::move(importer.errors);
       left_out.names = std::move(importer.left_out);
+      if (left_out.errors.empty()) left_out.leftovers = Leftovers(bytes);
       return model;
     } catch (const Error& error) {
       if (importer.errors.empty() || error.code() == ErrorCode::internal) throw;

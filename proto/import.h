@@ -12,6 +12,7 @@
 #include <ondine/limits.h>
 
 #include "graph/ir/document.h"
+#include "proto/leftovers.h"
 
 namespace ondine {
 
@@ -35,6 +36,7 @@ graph::ModelDef load_model(std::span<const std::byte> bytes, const Limits& limit
 struct LeftOut {
   std::vector<Error> errors;       // one for each invalid object
   std::vector<std::string> names;  // of these objects, to which the rest of the model may refer
+  Leftovers leftovers;             // what the ModelDef does not hold of a valid model
 };
 // The same, but omits and reports invalid objects, so that further errors can be found in the rest.
 // Still throws for exceeded limits and files that are not models.

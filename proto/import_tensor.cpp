@@ -195,6 +195,9 @@ Tensor import_elements(DType dtype, const Shape& shape, onnx::TensorProto& proto
     reject("there is data in both ", to_string(fields[0]), " and ", to_string(fields[1]));
   }
   if (fields.empty()) {
+    if (shape.size() > 0 && proto.external_data_size() > 0) {
+      reject("there is a reference to external data, but data_location is not EXTERNAL");
+    }
     if (shape.size() > 0) reject("shape ", shape, " needs data, there is none");
     return Tensor(dtype, shape);
   }

@@ -24,8 +24,7 @@ std::vector<DataField> used_fields(const onnx::TensorProto& tensor) {
   note(tensor.int64_data_size() > 0, DataField::int64);
   note(tensor.double_data_size() > 0, DataField::float64);
   note(tensor.uint64_data_size() > 0, DataField::uint64);
-  note(tensor.data_location() == onnx::TensorProto::EXTERNAL || tensor.external_data_size() > 0,
-       DataField::external);
+  note(tensor.data_location() == onnx::TensorProto::EXTERNAL, DataField::external);
   return fields;
 }
 

@@ -25,7 +25,8 @@ enum class DataField : std::uint8_t {
 // "raw_data", "float_data", ...
 const char* to_string(DataField field) noexcept;
 
-// The fields that are set; external when data_location says so or a file is named.
+// The fields that are set. data_location alone decides whether data is external: leftover entries
+// of external_data mean nothing without it.
 std::vector<DataField> used_fields(const onnx::TensorProto& tensor);
 // The field for elements of a type, other than raw_data.
 DataField typed_field(DType dtype) noexcept;

@@ -9,9 +9,12 @@
 #include "graph/check/findings.h"
 #include "graph/check/structure.h"
 #include "graph/check/types.h"
+#include "graph/ir/declared_type.h"
+#include "graph/resolve/dim_classes.h"
 #include "graph/resolve/resolve.h"
 #include "graph/training/combine.h"
 #include "graph/training/evaluation_model.h"
+#include "graph/training/initialization.h"
 #include "kernels/catalogue.h"
 #include "trainer/optimize.h"
 
@@ -35,18 +38,23 @@ class Assembler {
     findings_.throw_if_any();
     collect_variables();
     auto infer = make_graph(model_->graph, &names_, "");
-    std::vector<std::shared_ptr<const Graph>> steps;
-    std::vector<std::shared_ptr<const Graph>> starts;
+    std::vector<Made> steps;
+    std::vector<Made> starts;
+    std::vector<InitializationGraph> start_defs(model_->training.size());
     for (std::size_t i = 0; i < model_->training.size(); ++i) {
       steps.push_back(make_graph(combine(*model_, i), &names_, "training"));
-      const auto& start = model_->training[i].initialization;
-      starts.push_back(start ? make_graph(*start, nullptr, "initialization") : nullptr);
+      starts.emplace_back();
+      if (!model_->training[i].initialization) continue;
+      start_defs[i] = initialization_graph(*model_, i);
+      starts[i] = make_graph(start_defs[i].graph, &start_defs[i].variables, "initialization");
     }
     findings_.throw_if_any();
     make_infer(std::move(infer));
     make_infer_defaults();
     for (std::size_t i = 0; i < steps.size(); ++i) make_step(i, std::move(steps[i]));
-    for (std::size_t i = 0; i < starts.size(); ++i) make_initialization(i, std::move(starts[i]));
+    for (std::size_t i = 0; i < starts.size(); ++i) {
+      make_initialization(i, std::move(starts[i]), start_defs[i].graph);
+    }
     findings_.throw_if_any();
     return std::move(functions_);
   }
@@ -63,19 +71,21 @@ class Assembler {
   }
 
  private:
-  // nullptr if there were findings.
-  std::shared_ptr<const Graph> make_graph(const GraphDef& def,
-                                          const std::set<std::string, std::less<>>* variables,
-                                          std::string_view stage) {
+  // Empty if there were findings.
+  struct Made {
+    std::shared_ptr<const Graph> graph;
+    DimClasses dims;
+  };
+
+  Made make_graph(const GraphDef& def, const std::set<std::string, std::less<>>* variables,
+                  std::string_view stage) {
     return make_graph(def, variables, stage, findings_, *observe_);
   }
 
-  std::shared_ptr<const Graph> make_graph(const GraphDef& def,
-                                          const std::set<std::string, std::less<>>* variables,
-                                          std::string_view stage, Findings& findings,
-                                          const StageObserver& observer) const {
+  Made make_graph(const GraphDef& def, const std::set<std::string, std::less<>>* variables,
+                  std::string_view stage, Findings& findings, const StageObserver& observer) const {
     const std::size_t before = findings.count();
-    std::shared_ptr<const Graph> result;
+    Made result;
     const auto observe = [&](std::string_view name, const Graph& graph) {
       if (observer) observer(name, graph);
     };
@@ -92,13 +102,14 @@ class Assembler {
       };
       Graph graph = resolve(def, context);
       if (findings.count() > before) return;
+      result.dims = dim_classes(graph);
       observe(stage.empty() ? "graph" : stage, graph);
       if (options_->optimize) recognize(graph, all_operators(), *options_);
       graph = autodiff::expand(graph, all_operators());
       observe("gradient", graph);
       if (options_->optimize) optimize(graph, all_operators(), *options_, folded_);
       observe("optimized", graph);
-      result = std::make_shared<const Graph>(std::move(graph));
+      result.graph = std::make_shared<const Graph>(std::move(graph));
     });
     return result;
   }
@@ -158,10 +169,11 @@ class Assembler {
                : static_cast<std::size_t>(found - functions_.variables.begin());
   }
 
-  // `def` is the definition from which `graph` was resolved.
-  Function make_function(std::shared_ptr<const Graph> graph, const GraphDef& def) {
+  // `def` is the definition from which the graph was resolved.
+  Function make_function(Made made, const GraphDef& def) {
     Function function;
-    function.graph = std::move(graph);
+    function.graph = std::move(made.graph);
+    function.dims = std::move(made.dims);
     const Graph& g = *function.graph;
     for (std::size_t i = 0; i < g.inputs.size(); ++i) {
       InputSource source;
@@ -174,7 +186,8 @@ class Assembler {
       function.inputs.push_back(std::move(source));
     }
     for (std::size_t i = 0; i < def.outputs.size(); ++i) {
-      function.outputs.push_back({def.outputs[i].name, g.outputs[i]});
+      const ValueDef& output = def.outputs[i];
+      function.outputs.push_back({output.name, g.outputs[i], to_type(output.type, symbols_.get())});
     }
     return function;
   }
@@ -208,7 +221,7 @@ class Assembler {
     return names;
   }
 
-  void make_infer(std::shared_ptr<const Graph> graph) {
+  void make_infer(Made graph) {
     functions_.infer = make_function(std::move(graph), model_->graph);
     functions_.infer.default_outputs = names_of(model_->graph.outputs);
   }
@@ -222,16 +235,19 @@ class Assembler {
     const auto has_default = [&](const ValueDef& input) { return defaults.contains(input.name); };
     if (std::none_of(main.inputs.begin(), main.inputs.end(), has_default)) return;
     GraphDef closed = main;
+    for (const ValueDef& input : main.inputs) {
+      if (has_default(input)) closed.value_infos.push_back(input);
+    }
     std::erase_if(closed.inputs, has_default);
     // Not a finding: a call may replace a default that does not work.
     Findings unreported;
     auto graph = make_graph(closed, &names_, "", unreported, {});
-    if (!graph) return;
+    if (!graph.graph) return;
     functions_.infer_defaults = make_function(std::move(graph), closed);
     functions_.infer_defaults->default_outputs = names_of(closed.outputs);
   }
 
-  void make_step(std::size_t i, std::shared_ptr<const Graph> graph) {
+  void make_step(std::size_t i, Made graph) {
     const TrainingInfoDef& info = model_->training[i];
     const GraphDef def = combine(*model_, i);
     Algorithm algorithm;
@@ -242,14 +258,13 @@ class Assembler {
     functions_.algorithms.push_back(std::move(algorithm));
   }
 
-  void make_initialization(std::size_t i, std::shared_ptr<const Graph> graph) {
-    if (!graph) {
+  void make_initialization(std::size_t i, Made graph, const GraphDef& def) {
+    if (!graph.graph) {
       functions_.initializations.emplace_back();
       return;
     }
-    const TrainingInfoDef& info = model_->training[i];
-    Function function = make_function(std::move(graph), *info.initialization);
-    bind(function, info.initialization_binding);
+    Function function = make_function(std::move(graph), def);
+    bind(function, model_->training[i].initialization_binding);
     functions_.initializations.push_back(std::move(function));
   }
 

@@ -4,6 +4,7 @@
 
 #include "core/message.h"
 #include "graph/evaluate/node_runner.h"
+#include "trainer/dim_sizes.h"
 #include "trainer/function.h"
 
 namespace ondine::trainer {
@@ -25,9 +26,9 @@ bool has_type(const Value& value, const Type& type) {
   return true;
 }
 
-ValueId find_output(const Function& function, const std::string& name) {
+const NamedOutput& find_output(const Function& function, const std::string& name) {
   for (const NamedOutput& output : function.outputs) {
-    if (output.name == name) return output.value;
+    if (output.name == name) return output;
   }
   std::string known;
   for (const NamedOutput& output : function.outputs) known += " " + quoted(output.name);
@@ -57,18 +58,50 @@ std::vector<bool> direct_updates(const Function& function, const std::vector<Val
   return direct;
 }
 
+bool is_sized(const Type& type, const Type& declared) {
+  if (declared.element) return type.element && is_sized(*type.element, *declared.element);
+  if (!declared.dims) return true;
+  if (!type.dims || type.dims->size() != declared.dims->size()) return false;
+  for (std::size_t axis = 0; axis < declared.dims->size(); ++axis) {
+    if ((*declared.dims)[axis].is_symbolic() && !(*type.dims)[axis].known()) return false;
+  }
+  return true;
+}
+
+void check_subgraphs(const Node& node, DimSizes& sizes) {
+  for (const Subgraph& subgraph : node.subgraphs) {
+    for (const GraphValue& value : subgraph.graph->values) {
+      sizes.check("value", value.name, value.type, value.declared);
+    }
+    for (const Node& inner : subgraph.graph->nodes) check_subgraphs(inner, sizes);
+  }
+}
+
 }  // namespace
 
 struct Call::Variant {
+  // A value of which only a run tells the sizes of its dimension variables.
+  struct Unsized {
+    ValueId value;
+    std::string name;
+    Type declared;
+  };
+
   std::vector<Type> inputs;
   std::shared_ptr<const Plan> plan;
+  std::optional<DimSizes> sizes;  // of the inputs and of all values of known shape
+  std::vector<Unsized> unsized;
   std::vector<std::unique_ptr<Executor>> idle;  // has capacity for all `made`
   std::size_t made = 0;
 };
 
 Call::Call(const Function& function, std::span<const std::string> names, const Runtime& runtime)
-    : runtime_(&runtime), names_(names.begin(), names.end()) {
-  for (const std::string& name : names_) outputs_.push_back(find_output(function, name));
+    : runtime_(&runtime), names_(names.begin(), names.end()), dims_(function.dims) {
+  for (const std::string& name : names_) {
+    const NamedOutput& output = find_output(function, name);
+    outputs_.push_back(output.value);
+    declared_.push_back(output.declared);
+  }
   direct_ = direct_updates(function, outputs_);
   choose_targets(function);
   auto pruned = std::make_shared<Graph>(*function.graph);
@@ -92,6 +125,29 @@ void Call::choose_targets(const Function& function) {
   }
 }
 
+void Call::check_dims(Variant& variant) const {
+  DimSizes& sizes = variant.sizes.emplace(*graph_->symbols, dims_);
+  const Graph& typed = variant.plan->graph;
+  for (std::size_t i = 0; i < graph_->inputs.size(); ++i) {
+    const GraphValue& input = (*graph_)[graph_->inputs[i]];
+    sizes.check("input", input.name, variant.inputs[i], input.declared);
+  }
+  const auto check = [&](ValueId id, const std::string& name, const Type& declared) {
+    const Type& type = typed[id].type;
+    sizes.check("value", name, type, declared);
+    const std::size_t buffer = variant.plan->buffer_of[static_cast<std::size_t>(id)];
+    const bool runs =
+        buffer != no_buffer && variant.plan->buffers[buffer].kind == BufferKind::dynamic;
+    if (runs && !is_sized(type, declared)) variant.unsized.push_back({id, name, declared});
+  };
+  for (std::size_t i = 0; i < graph_->values.size(); ++i) {
+    const GraphValue& value = graph_->values[i];
+    check(static_cast<ValueId>(i), value.name, value.declared);
+  }
+  for (std::size_t i = 0; i < names_.size(); ++i) check(outputs_[i], names_[i], declared_[i]);
+  for (const PlannedNode& planned : variant.plan->nodes) check_subgraphs(planned.node, sizes);
+}
+
 Call::Variant& Call::variant(std::span<const Value> inputs) {
   for (std::size_t i = 0; i < variants_.size(); ++i) {
     if (!std::equal(inputs.begin(), inputs.end(), variants_[i]->inputs.begin(), has_type)) continue;
@@ -102,6 +158,7 @@ Call::Variant& Call::variant(std::span<const Value> inputs) {
   auto fresh = std::make_shared<Variant>();
   for (const Value& value : inputs) fresh->inputs.push_back(type_of(value));
   fresh->plan = std::make_shared<Plan>(plan(fresh->inputs));
+  check_dims(*fresh);
   variants_.insert(variants_.begin(), std::move(fresh));
   if (variants_.size() > kept_plans) variants_.pop_back();
   return *variants_[0];
@@ -154,6 +211,14 @@ ExecutorLease::ExecutorLease(std::shared_ptr<Call::Variant> variant,
     : variant_(std::move(variant)), executor_(std::move(executor)), call_(&call) {}
 
 ExecutorLease::ExecutorLease(ExecutorLease&&) noexcept = default;
+
+void ExecutorLease::check_dims() const {
+  if (variant_->unsized.empty()) return;
+  DimSizes sizes = *variant_->sizes;
+  for (const auto& [id, name, declared] : variant_->unsized) {
+    sizes.check("value", name, executor_->value(id), declared);
+  }
+}
 
 ExecutorLease::~ExecutorLease() {
   if (!executor_) return;

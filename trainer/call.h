@@ -12,6 +12,7 @@
 #include <ondine/value.h>
 
 #include "graph/ir/graph.h"
+#include "graph/resolve/dim_classes.h"
 #include "trainer/exec/executor.h"
 
 namespace ondine::trainer {
@@ -59,11 +60,14 @@ class Call {
   friend class ExecutorLease;
   struct Variant;
   void choose_targets(const Function& function);
+  void check_dims(Variant& variant) const;
   Variant& variant(std::span<const Value> inputs);
 
   const Runtime* runtime_;
   std::vector<std::string> names_;
   std::vector<graph::ValueId> outputs_;  // by name
+  std::vector<graph::Type> declared_;    // by name
+  graph::DimClasses dims_;
   std::vector<bool> direct_;             // by update
   std::vector<graph::ValueId> targets_;  // the updates that are direct
   std::vector<InPlace> in_place_;
@@ -81,6 +85,9 @@ class ExecutorLease {
   ~ExecutorLease();
   Executor& operator*() const noexcept { return *executor_; }
   Executor* operator->() const noexcept { return executor_.get(); }
+  // After a run: Error(mismatch) when a result whose shape was not known before it gives a
+  // dimension variable a second size.
+  void check_dims() const;
 
  private:
   std::shared_ptr<Call::Variant> variant_;

@@ -1,10 +1,10 @@
 #include "trainer/feeds.h"
 
-#include <array>
-#include <vector>
+#include <algorithm>
 
 #include "core/message.h"
 #include "graph/evaluate/node_runner.h"
+#include "trainer/dim_sizes.h"
 
 namespace ondine::trainer {
 
@@ -23,37 +23,15 @@ bool tensor_fits(const Tensor& tensor, const Type& declared) {
   return true;
 }
 
-// The size of each symbolic dim in this call.
-class SymbolSizes {
- public:
-  explicit SymbolSizes(const Graph& graph) : graph_(&graph) { few_.fill(-1); }
-
-  void check(const std::string& input, const Tensor& tensor, const Type& declared) {
-    if (!declared.dims) return;
-    for (std::size_t axis = 0; axis < declared.dims->size(); ++axis) {
-      const Dim dim = (*declared.dims)[axis];
-      if (!dim.is_symbolic()) continue;
-      std::int64_t& size = size_of(dim.symbol());
-      if (size >= 0 && size != tensor.shape()[axis]) {
-        fail(ErrorCode::mismatch, "input ", quoted(input), " has ", tensor.shape()[axis],
-             " for dim ", quoted(graph_->symbols->names[dim.symbol()]),
-             ", another input of this call has ", size);
-      }
-      size = tensor.shape()[axis];
-    }
-  }
-
- private:
-  std::int64_t& size_of(std::size_t symbol) {
-    if (symbol < few_.size()) return few_[symbol];
-    if (more_.size() <= symbol) more_.resize(symbol + 1, -1);
-    return more_[symbol];
-  }
-
-  const Graph* graph_;
-  std::array<std::int64_t, 32> few_;  // so that a warm step does not allocate
-  std::vector<std::int64_t> more_;
-};
+bool fits(const Value& value, const Type& declared) {
+  if (declared.kind == TypeKind::unknown) return true;
+  if (value.is_tensor()) return tensor_fits(value.tensor(), declared);
+  if (!compatible(type_of(value), declared)) return false;
+  const bool holds = value.kind() == Value::Kind::sequence || value.kind() == Value::Kind::optional;
+  if (!holds || !declared.element) return true;
+  return std::ranges::all_of(
+      value.elements(), [&](const Value& element) { return fits(element, *declared.element); });
+}
 
 }  // namespace
 
@@ -72,19 +50,17 @@ std::string describe_type(const Type& type, const Graph& graph) {
   return out + "]";
 }
 
-void check_feeds(const Graph& graph, std::span<const std::string> names,
+void check_feeds(const Graph& graph, const DimClasses& dims, std::span<const std::string> names,
                  std::span<const Value> values) {
-  SymbolSizes sizes(graph);
+  DimSizes sizes(*graph.symbols, dims);
   for (std::size_t i = 0; i < values.size(); ++i) {
     const Type& declared = graph[graph.inputs[i]].declared;
     if (declared.kind == TypeKind::unknown) continue;
-    const bool fits = values[i].is_tensor() ? tensor_fits(values[i].tensor(), declared)
-                                            : compatible(type_of(values[i]), declared);
-    if (!fits) {
+    if (!fits(values[i], declared)) {
       fail(ErrorCode::mismatch, "input ", quoted(names[i]), " must be a ",
            describe_type(declared, graph), ", not a ", graph::to_string(type_of(values[i])));
     }
-    if (values[i].is_tensor()) sizes.check(names[i], values[i].tensor(), declared);
+    sizes.check("input", names[i], values[i], declared);
   }
 }
 

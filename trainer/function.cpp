@@ -59,7 +59,7 @@ void Function::gather(std::span<const NamedValue> feeds, const StateStore::Reade
            describe_type((*graph)[graph->inputs[i]].declared, *graph), " is not fed");
     }
   }
-  check_feeds(*graph, input_names, values);
+  check_feeds(*graph, dims, input_names, values);
 }
 
 }  // namespace ondine::trainer

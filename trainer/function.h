@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "graph/ir/document.h"
+#include "graph/resolve/dim_classes.h"
 #include "trainer/call.h"
 #include "trainer/state/state_store.h"
 
@@ -32,10 +33,12 @@ struct Update {
 struct NamedOutput {
   std::string name;
   graph::ValueId value = graph::no_value;
+  graph::Type declared = {};  // kind unknown where the model says nothing
 };
 
 struct Function {
   std::shared_ptr<const graph::Graph> graph;  // optimized
+  graph::DimClasses dims;                     // of its dimension variables
   std::vector<std::string> input_names;       // by graph input
   std::vector<InputSource> inputs;            // by graph input
   std::vector<NamedOutput> outputs;           // all outputs that can be fetched

@@ -34,26 +34,26 @@ void add_broken_rules(const graph::ModelDef& model, const Limits& limits,
 }
 
 template <class Load>
-graph::ModelDef load(const Limits& limits, const Load& load_model) {
+CheckedModel load(const Limits& limits, const Load& load_model) {
   LeftOut left_out;
   graph::ModelDef model = load_model(left_out);
-  if (left_out.errors.empty()) return model;
+  if (left_out.errors.empty()) return {std::move(model), std::move(left_out.leftovers)};
   graph::Findings findings;
   for (const Error& error : left_out.errors) findings.add(error);
   add_broken_rules(model, limits, left_out.names, findings);
   if (findings.count() == 1) throw left_out.errors[0];  // keeps its context
   findings.throw_if_any();
-  return model;
+  return {std::move(model), {}};
 }
 
 }  // namespace
 
-graph::ModelDef load_checked(const std::filesystem::path& file, const LoadOptions& options) {
+CheckedModel load_checked(const std::filesystem::path& file, const LoadOptions& options) {
   return load(options.limits,
               [&](LeftOut& left_out) { return load_model(file, options.limits, left_out); });
 }
 
-graph::ModelDef load_checked(std::span<const std::byte> bytes, const LoadOptions& options) {
+CheckedModel load_checked(std::span<const std::byte> bytes, const LoadOptions& options) {
   return load(options.limits, [&](LeftOut& left_out) {
     return load_model(bytes, options.limits, options.external_data, left_out);
   });

@@ -8,12 +8,18 @@
 #include <ondine/model.h>
 
 #include "graph/ir/document.h"
+#include "proto/leftovers.h"
 
 namespace ondine::trainer {
 
+struct CheckedModel {
+  graph::ModelDef def;
+  Leftovers leftovers;  // of its file
+};
+
 // As load_model, but the Error also reports violations of the standard in the rest of the model.
 // Omits those that refer to an invalid object, since they may only follow from that.
-graph::ModelDef load_checked(const std::filesystem::path& file, const LoadOptions& options);
-graph::ModelDef load_checked(std::span<const std::byte> bytes, const LoadOptions& options);
+CheckedModel load_checked(const std::filesystem::path& file, const LoadOptions& options);
+CheckedModel load_checked(std::span<const std::byte> bytes, const LoadOptions& options);
 
 }  // namespace ondine::trainer

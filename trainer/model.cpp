@@ -5,12 +5,20 @@
 #include "core/message.h"
 #include "core/out_of_memory.h"
 #include "core/stop.h"
+#include "graph/evaluate/text_bytes.h"
 #include "graph/ir/fingerprint.h"
 #include "graph/training/combine.h"
 #include "trainer/load_checked.h"
 #include "trainer/model_impl.h"
 
 namespace ondine {
+
+std::unique_ptr<Model::Impl> Model::Impl::make(trainer::CheckedModel model,
+                                               const LoadOptions& options) {
+  auto impl = make(std::move(model.def), options);
+  impl->leftovers = std::move(model.leftovers);
+  return impl;
+}
 
 std::unique_ptr<Model::Impl> Model::Impl::make(graph::ModelDef def, const LoadOptions& options) {
   auto impl = std::make_unique<Impl>();
@@ -28,7 +36,8 @@ std::unique_ptr<Model::Impl> Model::Impl::make(graph::ModelDef def, const LoadOp
   impl->runtime.updates = options.updates;
   impl->runtime.memory_budget = options.memory_budget;
   for (std::size_t i = 0; i < impl->state.size(); ++i) {
-    impl->runtime.state_bytes += impl->state.variable(i).initial.bytes();
+    const Tensor& initial = impl->state.variable(i).initial;
+    impl->runtime.state_bytes += initial.bytes() + graph::text_bytes(initial);
   }
   impl->runtime.budget = std::make_shared<MemoryBudget>(options.limits.arena_bytes);
   impl->runtime.pool = std::make_unique<ThreadPool>(options.threads);
@@ -106,6 +115,15 @@ void Model::Impl::assign(const trainer::Function& function, const trainer::Updat
   set_next(update.variable, tensor);
 }
 
+void Model::Impl::check_shape(const trainer::Update& update, const graph::Graph& typed) const {
+  const trainer::Variable& variable = state.variable(update.variable);
+  const auto shape = typed[update.value].type.shape();
+  if (!shape || *shape == variable.initial.shape()) return;
+  fail(ErrorCode::mismatch, "state variable ", quoted(variable.name), " of shape ",
+       variable.initial.shape(), " is bound to ", quoted(typed[update.value].name),
+       ", whose shape is ", *shape);
+}
+
 void Model::Impl::store_result(Value& result, const Value& value) {
   if (!value.is_tensor()) {
     result = value;
@@ -133,23 +151,17 @@ void Model::Impl::run_step(std::span<const NamedValue> feeds, std::size_t algori
   step.gather(feeds, present, scratch);
   const auto executor = selected.acquire(scratch);
   const trainer::Plan& plan = executor->plan();
-  const graph::Graph& typed = plan.graph;
   for (std::size_t i = 0; i < step.updates.size(); ++i) {
     if (!selected.is_direct(i)) continue;
     const trainer::Update& update = step.updates[i];
-    const Shape& wanted = state.variable(update.variable).initial.shape();
-    const auto shape = typed[update.value].type.shape();
-    if (shape && !(*shape == wanted)) {
-      fail(ErrorCode::mismatch, "state variable ", quoted(state.variable(update.variable).name),
-           " of shape ", wanted, " is bound to ", quoted(typed[update.value].name),
-           ", whose shape is ", *shape);
-    }
+    check_shape(update, plan.graph);
     if (plan.committed[i]) continue;
     Tensor& next =
         plan.in_place[i] ? state.overwrite(update.variable) : state.next(update.variable);
     executor->set_target(update.value, next.mutable_data());
   }
   run(*executor, call);
+  executor.check_dims();
   for (std::size_t i = 0; i < step.updates.size(); ++i) {
     if (plan.committed[i]) continue;
     const Value value = executor->value(step.updates[i].value);
@@ -176,7 +188,6 @@ void Model::Impl::run_step(std::span<const NamedValue> feeds, std::size_t algori
 }
 
 void Model::Impl::initialize(std::uint64_t new_seed) {
-  const auto present = state.read();
   graph::CallState call = call_state(0);
   call.seed = new_seed;
   const trainer::StateStore::Draft draft(state);
@@ -184,16 +195,21 @@ void Model::Impl::initialize(std::uint64_t new_seed) {
   for (const trainer::Function& start : functions.initializations) {
     if (!start.graph || start.updates.empty()) continue;
     trainer::Call& selected = start.call({}, runtime);
+    // Of what it reads it gets copies: its updates may go right into the variables' memory.
     std::vector<Value> inputs;
-    start.gather({}, present, inputs);
+    for (const trainer::InputSource& input : start.inputs) {
+      inputs.emplace_back(state.drafted(input.variable).clone(runtime.budget));
+    }
     const auto executor = selected.acquire(inputs);
     // Later bindings take precedence: the results of each graph are assigned before the next runs.
     for (std::size_t i = 0; i < start.updates.size(); ++i) {
       if (!selected.is_direct(i)) continue;
+      check_shape(start.updates[i], executor->plan().graph);
       executor->set_target(start.updates[i].value,
                            state.next(start.updates[i].variable).mutable_data());
     }
     run(*executor, call);
+    executor.check_dims();
     finish(*executor, call);
     for (const trainer::Update& update : start.updates) {
       const Value value = executor->value(update.value);

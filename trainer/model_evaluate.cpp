@@ -28,6 +28,7 @@ Results Model::Impl::evaluate(const trainer::Function& function, Feeds feeds,
   function.gather(feeds.values(), present, inputs);
   const auto executor = selected.acquire(inputs);
   run(*executor, call);
+  executor.check_dims();
   NamedValues results;
   for (std::size_t i = 0; i < names.size(); ++i) {
     results.emplace_back(names[i], Value());

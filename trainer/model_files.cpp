@@ -143,22 +143,27 @@ graph::ModelDef Model::Impl::for_inference() const {
 
 void Model::export_inference(const std::filesystem::path& file,
                              const ExportOptions& options) const {
-  guard_memory("export the model",
-               [&] { save_model(impl_->for_inference(), file, options.external_data_from); });
+  guard_memory("export the model", [&] {
+    save_model(impl_->for_inference(), file, options.external_data_from,
+               impl_->leftovers.for_inference());
+  });
 }
 
 void Model::export_training(const std::filesystem::path& file, const ExportOptions& options) const {
-  guard_memory("export the model",
-               [&] { save_model(impl_->with_present_state(), file, options.external_data_from); });
+  guard_memory("export the model", [&] {
+    save_model(impl_->with_present_state(), file, options.external_data_from, impl_->leftovers);
+  });
 }
 
 std::vector<std::byte> Model::export_inference() const {
-  return guard_memory("export the model", [&] { return export_model(impl_->for_inference()); });
+  return guard_memory("export the model", [&] {
+    return export_model(impl_->for_inference(), impl_->leftovers.for_inference());
+  });
 }
 
 std::vector<std::byte> Model::export_training() const {
   return guard_memory("export the model",
-                      [&] { return export_model(impl_->with_present_state()); });
+                      [&] { return export_model(impl_->with_present_state(), impl_->leftovers); });
 }
 
 std::vector<std::pair<std::string, std::string>> Model::metadata() const {

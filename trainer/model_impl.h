@@ -12,11 +12,13 @@
 #include "core/stop.h"
 #include "graph/ir/document.h"
 #include "trainer/assemble.h"
+#include "trainer/load_checked.h"
 
 namespace ondine {
 
 struct ONDINE_HIDDEN Model::Impl {
   graph::ModelDef def;
+  Leftovers leftovers;  // of the file that `def` is from
   LoadOptions options;
   trainer::Functions functions;
   trainer::StateStore state;
@@ -42,6 +44,7 @@ struct ONDINE_HIDDEN Model::Impl {
   std::vector<std::string> fetch_names;
 
   static std::unique_ptr<Impl> make(graph::ModelDef def, const LoadOptions& options);
+  static std::unique_ptr<Impl> make(trainer::CheckedModel model, const LoadOptions& options);
 
   // Computed on first use, since that reads every constant of the model.
   const Sha256Digest& fingerprint() const;
@@ -66,6 +69,8 @@ struct ONDINE_HIDDEN Model::Impl {
     std::size_t variable = 0;  // the number of variables if it is an input
   };
   Rate find_rate(std::size_t algorithm) const;
+  // Throws Error(mismatch) when a planned value does not have its variable's shape.
+  void check_shape(const trainer::Update& update, const graph::Graph& typed) const;
   // Copies an update that was not computed in place.
   void assign(const trainer::Function& function, const trainer::Update& update, const Value& value);
   // Copies into the next version. dtype and shape must be those of the variable.

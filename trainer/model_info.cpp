@@ -142,7 +142,7 @@ std::vector<std::string> check_model(const std::filesystem::path& file,
     std::string message;
     findings.collect([&] {
       try {
-        trainer::assemble(trainer::load_checked(file, options), options);
+        trainer::assemble(trainer::load_checked(file, options).def, options);
       } catch (const Error& error) {
         message = error.message();
         throw;

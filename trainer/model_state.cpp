@@ -2,6 +2,7 @@
 
 #include "core/message.h"
 #include "core/out_of_memory.h"
+#include "graph/evaluate/text_bytes.h"
 #include "trainer/model_impl.h"
 
 namespace ondine {
@@ -92,14 +93,16 @@ void Model::set_parameters(std::span<const float> flat) {
 }
 
 void Model::Impl::set_next(std::size_t index, const Tensor& value) {
-  Tensor& next = state.next(index);
   if (value.dtype() == DType::string) {
-    const auto from = value.values<std::string>();
-    std::copy(from.begin(), from.end(), next.mutable_values<std::string>().begin());
-  } else {
-    std::copy_n(static_cast<const std::byte*>(value.data()), value.bytes(),
-                static_cast<std::byte*>(next.mutable_data()));
+    // Its length may grow from step to step: what it takes is charged anew.
+    Value copy = value.clone(runtime.budget);
+    graph::charge_new_text({}, {&copy, 1}, runtime.budget);
+    state.replace(index, copy.tensor());
+    return;
   }
+  Tensor& next = state.next(index);
+  std::copy_n(static_cast<const std::byte*>(value.data()), value.bytes(),
+              static_cast<std::byte*>(next.mutable_data()));
 }
 
 bool Model::Impl::is_parameter(std::size_t index) const {

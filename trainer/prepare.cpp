@@ -30,7 +30,7 @@ Model prepare(const std::filesystem::path& model, const PrepareOptions& options,
   return guard_memory(what, [&] {
     const StopScope scope(stop_of(load));
     return with_context(
-        [&] { return prepare_def(trainer::load_checked(model, load), options, load, report); },
+        [&] { return prepare_def(trainer::load_checked(model, load).def, options, load, report); },
         [&] { return "model " + quoted(model.filename().string()); });
   });
 }
@@ -39,7 +39,7 @@ Model prepare(std::span<const std::byte> model, const PrepareOptions& options,
               const LoadOptions& load, PrepareReport* report) {
   return guard_memory(what, [&] {
     const StopScope scope(stop_of(load));
-    return prepare_def(trainer::load_checked(model, load), options, load, report);
+    return prepare_def(trainer::load_checked(model, load).def, options, load, report);
   });
 }
 

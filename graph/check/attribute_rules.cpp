@@ -14,14 +14,15 @@ void check_reference(const NodeDef& node, const Attribute& attribute, const Site
     return site.reject(node, "has attribute ", name, " that refers to ", quoted(attribute.ref),
                        ", an attribute of a function, outside of any function");
   }
-  const auto& parameters = site.context.parameters[*function];
-  const auto found = parameters.find(attribute.ref);
-  if (found == parameters.end()) {
+  const auto* entry = site.context.function_attributes.find(*function, attribute.ref);
+  if (entry == nullptr) {
     site.reject(node, "has attribute ", name, " that refers to ", quoted(attribute.ref),
                 ", which its function does not have");
-  } else if (found->second != AttributeKind::undefined && found->second != attribute.kind) {
+  } else if (entry->default_kind != AttributeKind::undefined &&
+             entry->default_kind != attribute.kind) {
     site.reject(node, "has attribute ", name, " of type ", to_string(attribute.kind),
-                ", it refers to ", quoted(attribute.ref), " of type ", to_string(found->second));
+                ", it refers to ", quoted(attribute.ref), " of type ",
+                to_string(entry->default_kind));
   }
 }
 

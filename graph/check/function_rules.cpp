@@ -29,7 +29,7 @@ class FunctionCheck {
         reject("has output ", quoted(output), ", which is not defined");
       }
     }
-    for (const auto& value : function_.value_infos) check_declared(value, "value", false, site_);
+    check_value_infos(function_, site_);
   }
 
  private:
@@ -61,13 +61,6 @@ class FunctionCheck {
 }  // namespace
 
 void check_functions(CheckContext& context) {
-  for (std::size_t i = 0; i < context.functions.size(); ++i) {
-    auto& parameters = context.parameters.emplace_back();
-    for (const auto& name : context.functions[i].attributes) {
-      parameters.emplace(name, AttributeKind::undefined);
-    }
-    for (const auto& each : context.functions[i].defaults) parameters.emplace(each.name, each.kind);
-  }
   std::set<std::tuple<std::string_view, std::string_view, std::string_view>> seen;
   for (std::size_t i = 0; i < context.functions.size(); ++i) {
     const FunctionDef& function = context.functions[i];
@@ -84,6 +77,47 @@ void check_functions(CheckContext& context) {
   }
 }
 
+namespace {
+
+// The type that the function needs in place of `kind`; undefined when it takes this one.
+AttributeKind needed_instead(const FunctionAttributes::Entry& entry, AttributeKind kind) {
+  const AttributeKind by_default = entry.default_kind;
+  if (by_default != AttributeKind::undefined && by_default != kind) return by_default;
+  for (const AttributeKind used : entry.kinds) {
+    if (used != kind) return used;
+  }
+  return AttributeKind::undefined;
+}
+
+void check_call_attributes(const NodeDef& node, std::size_t index, const Site& site) {
+  const FunctionDef& function = site.context.functions[index];
+  const FunctionAttributes& attributes = site.context.function_attributes;
+  std::set<std::string_view> given;
+  for (const auto& attribute : node.attributes) {
+    given.insert(attribute.name);
+    const auto* entry = attributes.find(index, attribute.name);
+    if (entry == nullptr) {
+      if (attribute.name.starts_with("__")) continue;
+      site.reject(node, "has attribute ", quoted(attribute.name), ", which ", describe(function),
+                  " does not have");
+      continue;
+    }
+    const AttributeKind needed = needed_instead(*entry, attribute.kind);
+    if (needed == AttributeKind::undefined) continue;
+    site.reject(node, "has attribute ", quoted(attribute.name), " of type ",
+                to_string(attribute.kind), ", ", describe(function), " needs ", to_string(needed));
+  }
+  // One that is missing is enough to say, so that the work is that of the attributes given.
+  for (const auto name : attributes.required(index)) {
+    if (given.contains(name)) continue;
+    site.reject(node, "lacks attribute ", quoted(std::string(name)), ", which ", describe(function),
+                " needs");
+    return;
+  }
+}
+
+}  // namespace
+
 void check_call(const NodeDef& node, std::size_t index, const Site& site) {
   const FunctionDef& function = site.context.functions[index];
   if (node.inputs.size() > function.inputs.size()) {
@@ -94,19 +128,7 @@ void check_call(const NodeDef& node, std::size_t index, const Site& site) {
     site.reject(node, "has ", node.outputs.size(), " outputs, ", describe(function), " has ",
                 function.outputs.size());
   }
-  const auto& parameters = site.context.parameters[index];
-  for (const auto& attribute : node.attributes) {
-    const auto found = parameters.find(attribute.name);
-    if (found == parameters.end()) {
-      if (attribute.name.starts_with("__")) continue;
-      site.reject(node, "has attribute ", quoted(attribute.name), ", which ", describe(function),
-                  " does not have");
-    } else if (found->second != AttributeKind::undefined && found->second != attribute.kind) {
-      site.reject(node, "has attribute ", quoted(attribute.name), " of type ",
-                  to_string(attribute.kind), ", ", describe(function), " needs ",
-                  to_string(found->second));
-    }
-  }
+  check_call_attributes(node, index, site);
 }
 
 }  // namespace ondine::graph

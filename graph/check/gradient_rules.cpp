@@ -98,9 +98,17 @@ class GradientCheck {
     }
   }
 
-  // No x may depend on another: searches backwards from all xs at once. Calls of functions are not
-  // followed; the dependences through them are checked after inlining.
+  // "Variables that can be generated from inputs cannot be included": none of xs lies before
+  // another one, and no tensor that is differentiated or held lies before one of zs.
   void check_independent() {
+    check_before("xs", xs_, {&xs_});
+    check_before("zs", zs_, {&xs_, &zs_});
+  }
+
+  // Goes back from all of `roots` at once; none of `others` may be found. Calls of functions are
+  // not followed, for what they connect shows only when they are inlined.
+  void check_before(std::string_view attribute, const std::vector<std::string>& roots,
+                    std::initializer_list<const std::vector<std::string>*> others) {
     std::unordered_map<std::string_view, std::string_view> origin;  // visited name -> one of xs
     std::vector<std::string_view> pending;
     std::unordered_set<const NodeDef*> done;
@@ -118,7 +126,7 @@ class GradientCheck {
         if (origin.emplace(input, from).second) pending.push_back(input);
       }
     };
-    for (const auto& x : xs_) expand(x, x);
+    for (const auto& root : roots) expand(root, root);
     while (!pending.empty()) {
       const auto name = pending.back();
       pending.pop_back();
@@ -128,11 +136,16 @@ class GradientCheck {
       site_.add(ErrorCode::limit, describe(node_),
                 " names tensors that depend on too many values to check");
     }
-    for (const auto& x : xs_) {
-      const auto found = origin.find(x);
-      if (found == origin.end()) continue;
-      site_.reject(node_, "names ", quoted(std::string(found->second)), " in xs, which depends on ",
-                   quoted(x), ", another x");
+    for (const auto* list : others) {
+      for (const auto& other : *list) {
+        const auto found = origin.find(other);
+        if (found == origin.end()) continue;
+        site_.reject(node_, "names ", quoted(std::string(found->second)), " in ", attribute,
+                     ", which depends on ", quoted(other),
+                     list != &roots      ? " in xs"
+                     : attribute == "xs" ? ", another x"
+                                         : ", another z");
+      }
     }
   }
 

@@ -16,8 +16,8 @@ class GraphCheck {
       : graph_(graph), role_(role), scope_(scope), site_(site) {}
 
   void run() {
-    if (role_ == GraphRole::main && graph_.name.empty()) {
-      reject("the main graph has no name");
+    if (graph_.name.empty() && !is_default()) {
+      reject(role_ == GraphRole::main ? "the main graph" : "a graph", " has no name");
     }
     for (const auto& input : graph_.inputs) define_input(input);
     for (const auto& initializer : graph_.initializers) {
@@ -35,15 +35,20 @@ class GraphCheck {
     if (role_ == GraphRole::subgraph) check_order_of_inputs();
     check_nodes(graph_.nodes, scope_, site_);
     for (const auto& output : graph_.outputs) check_output(output);
-    for (const auto& value : graph_.value_infos) {
-      check_declared(value, "value", false, site_);
-    }
+    check_value_infos(graph_, role_, scope_, site_);
   }
 
  private:
   template <class... Parts>
   void reject(const Parts&... parts) const {
     site_.add(ErrorCode::invalid_model, parts...);
+  }
+
+  // An empty message says as little as an absent one: "By default, this field is an empty graph".
+  bool is_default() const {
+    return (role_ == GraphRole::algorithm || role_ == GraphRole::initialization) &&
+           graph_.nodes.empty() && graph_.inputs.empty() && graph_.outputs.empty() &&
+           graph_.initializers.empty() && graph_.sparse_initializers.empty();
   }
 
   bool typed() const { return role_ == GraphRole::main || role_ == GraphRole::algorithm; }
@@ -63,11 +68,10 @@ class GraphCheck {
     if (scope_.find_here(input.name) != nullptr) {
       return reject("graph input ", quoted(input.name), " is defined twice");
     }
-    if (const auto* outer = hidden(input.name)) {
+    if (const auto* other = in_main_graph(input.name)) {
       // Joined with the main graph, an algorithm may list an initializer of that graph as an input.
-      const bool joins =
-          role_ == GraphRole::algorithm && outer->has_value() && outer->input == nullptr;
-      if (!joins) reject_hiding("graph input", input.name, *outer);
+      const bool joins = other->has_value() && other->input == nullptr;
+      if (!joins) reject_repeated("graph input", input.name, *other);
     }
     scope_.define(input.name).input = &input;
   }
@@ -77,10 +81,9 @@ class GraphCheck {
       reject("an initializer has no name");
       return nullptr;
     }
-    if (const auto* outer = hidden(name)) {
-      const bool joins =
-          role_ == GraphRole::algorithm && outer->input != nullptr && !outer->has_value();
-      if (!joins) reject_hiding("initializer", name, *outer);
+    if (const auto* other = in_main_graph(name)) {
+      const bool joins = other->input != nullptr && !other->has_value();
+      if (!joins) reject_repeated("initializer", name, *other);
     }
     auto& entry = scope_.define(name);
     if (entry.has_value()) {
@@ -94,14 +97,15 @@ class GraphCheck {
     return &entry;
   }
 
-  const Scope::Definition* hidden(std::string_view name) const {
-    return scope_.outer() == nullptr ? nullptr : scope_.outer()->find(name);
+  // What an algorithm is joined to. A nested graph may hide names of the graphs around it: only its
+  // node outputs may not.
+  const Scope::Definition* in_main_graph(std::string_view name) const {
+    return role_ == GraphRole::algorithm ? scope_.outer()->find(name) : nullptr;
   }
 
-  void reject_hiding(std::string_view what, const std::string& name,
-                     const Scope::Definition& outer) const {
-    const std::string_view where = role_ == GraphRole::algorithm ? "the main graph" : "outside";
-    reject(what, " ", quoted(name), " has the name of ", describe(outer), " of ", where);
+  void reject_repeated(std::string_view what, const std::string& name,
+                       const Scope::Definition& other) const {
+    reject(what, " ", quoted(name), " has the name of ", describe(other), " of the main graph");
   }
 
   void compare(const std::string& name, DType dtype, const Shape& shape,

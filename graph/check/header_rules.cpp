@@ -12,13 +12,9 @@ constexpr std::int64_t training_ir = 7;
 
 void check_imports(const std::vector<OpsetImport>& imports, const std::string& owner,
                    Findings& findings) {
-  std::set<std::string_view> seen;
   for (const auto& import : imports) {
     const auto domain = canonical_domain(import.domain);
     const auto name = quoted(std::string(spelled_domain(domain)));
-    if (!seen.insert(domain).second) {
-      findings.add(ErrorCode::invalid_model, owner, " imports operator set ", name, " twice");
-    }
     const std::int64_t newest = newest_version(domain);
     if (import.version < 1 && newest > 0) {
       findings.add(ErrorCode::invalid_model, owner, " imports version ", import.version,
@@ -28,6 +24,19 @@ void check_imports(const std::vector<OpsetImport>& imports, const std::string& o
       findings.add(ErrorCode::unsupported, owner, " imports version ", import.version,
                    " of operator set ", name, ", the newest supported is version ", newest);
     }
+  }
+}
+
+// A model may import several versions of a domain, of which the highest counts. A function may rely
+// on one only.
+void check_single_versions(const FunctionDef& function, Findings& findings) {
+  std::map<std::string_view, std::int64_t> versions;
+  for (const auto& import : function.opsets) {
+    const auto [entry, fresh] = versions.emplace(canonical_domain(import.domain), import.version);
+    if (fresh || entry->second == import.version) continue;
+    findings.add(ErrorCode::invalid_model, describe(function), " imports versions ", entry->second,
+                 " and ", import.version, " of operator set ",
+                 quoted(std::string(spelled_domain(entry->first))), ", only one is allowed");
   }
 }
 
@@ -44,8 +53,10 @@ void check_header(CheckContext& context) {
     context.findings.add(ErrorCode::invalid_model, "the model imports no operator set");
   }
   check_imports(model.opsets, "the model", context.findings);
+  check_device_configurations(context);
   for (const auto& function : model.functions) {
     check_imports(function.opsets, describe(function), context.findings);
+    check_single_versions(function, context.findings);
   }
   if (!model.training.empty() && model.ir_version < training_ir) {
     context.findings.add(ErrorCode::invalid_model, "training_info needs ir_version ", training_ir,

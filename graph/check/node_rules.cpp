@@ -91,7 +91,9 @@ void check_operator(const NodeDef& node, std::int64_t version, const Scope& scop
 
 void check_node(const NodeDef& node, const Scope& scope, const Site& site) {
   if (node.op.empty()) return site.reject(node, "names no operator");
+  if (node.outputs.empty()) site.reject(node, "has no output, a node has one or more");
   check_attributes(node, site);
+  check_devices(node, site);
   const auto version = imported_version(node, site);
   if (const auto function = site.context.functions.find(node)) {
     check_call(node, *function, site);

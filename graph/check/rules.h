@@ -3,12 +3,13 @@
 
 #include <set>
 
+#include "graph/check/function_attributes.h"
 #include "graph/check/function_table.h"
 #include "graph/check/location.h"
 #include "graph/check/missing_operators.h"
-#include "graph/check/opsets.h"
 #include "graph/check/scope.h"
 #include "graph/check/structure.h"
+#include "graph/contract/opsets.h"
 #include "graph/contract/signature.h"
 
 namespace ondine::graph {
@@ -19,9 +20,9 @@ struct CheckContext {
   const Limits& limits;
   Findings& findings;
   FunctionTable functions;
-  MissingOperators missing;
-  // The attributes of each function, with the type of their default (undefined: no default).
-  std::vector<std::unordered_map<std::string_view, AttributeKind>> parameters;
+  MissingOperators missing = {};
+  FunctionAttributes function_attributes = {};
+  std::set<std::string_view> device_configurations = {};
   std::uint64_t gradient_steps = 0;  // names visited for Gradient nodes so far, bounded
 };
 
@@ -54,6 +55,9 @@ enum class GraphRole { main, algorithm, initialization, subgraph };
 
 // Versions, imports, IR version.
 void check_header(CheckContext& context);
+// Checks the device configurations of the model, and what one node says of them.
+void check_device_configurations(CheckContext& context);
+void check_devices(const NodeDef& node, const Site& site);
 // Checks names, ranks, bytes and counts against Limits. False when graphs are nested too deeply for
 // the other checks, which recurse.
 bool check_limits(CheckContext& context);
@@ -65,6 +69,9 @@ void check_graph(const GraphDef& graph, GraphRole role, Scope& scope, const Site
 void check_nodes(const std::vector<NodeDef>& nodes, Scope& scope, const Site& site);
 // Checks a declared type. `required`: it must be complete enough to feed a value of it.
 void check_declared(const ValueDef& value, std::string_view what, bool required, const Site& site);
+// Checks value_info of a graph whose names are in `scope`, or of a function.
+void check_value_infos(const GraphDef& graph, GraphRole role, const Scope& scope, const Site& site);
+void check_value_infos(const FunctionDef& function, const Site& site);
 // Why a tensor of this dtype and shape contradicts the declared type; nullopt when it fits.
 std::optional<std::string> contradiction(DType dtype, const Shape& shape, const TypeDef& declared);
 

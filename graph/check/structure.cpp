@@ -6,10 +6,10 @@ namespace ondine::graph {
 
 void check_structure(const ModelDef& model, const Catalogue& catalogue, const Limits& limits,
                      Findings& findings) {
-  CheckContext context{model, catalogue, limits, findings, FunctionTable(model.functions),
-                       {},    {},        0};
+  CheckContext context{model, catalogue, limits, findings, FunctionTable(model.functions)};
   check_header(context);
   if (!check_limits(context)) return;
+  context.function_attributes = FunctionAttributes(context.functions);
   check_functions(context);
 
   Environment environment;

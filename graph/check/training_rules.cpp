@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/check/rules.h"
+#include "graph/training/initialization.h"
 
 namespace ondine::graph {
 namespace {
@@ -49,12 +50,13 @@ const typename Map::mapped_type* look_up(std::initializer_list<const Map*> maps,
 
 class TrainingCheck {
  public:
-  TrainingCheck(std::size_t index, CheckContext& context, const Scope& main,
+  TrainingCheck(std::size_t index, CheckContext& context, const Scope& main, const Scope& state,
                 Environment& environment, const Names& main_names)
       : info_(context.model.training[index]),
         index_(index),
         context_(context),
         main_(main),
+        state_(state),
         environment_(environment),
         main_names_(main_names) {}
 
@@ -71,13 +73,11 @@ class TrainingCheck {
     if (info_.initialization) {
       check_binding("initialization", info_.initialization_binding, {&initial_.outputs});
     } else {
-      check_no_binding("initialization", info_.initialization_binding);
+      check_no_binding();
     }
-    if (info_.algorithm) {
-      check_binding("update", info_.update_binding, {&own_.outputs, &main_names_.outputs});
-    } else {
-      check_no_binding("update", info_.update_binding);
-    }
+    // "By default, this field is an empty graph": an update without an algorithm takes its value
+    // from the main graph.
+    check_binding("update", info_.update_binding, {&own_.outputs, &main_names_.outputs});
   }
 
   const Names& own() const noexcept { return own_; }
@@ -90,17 +90,24 @@ class TrainingCheck {
 
   void check_initialization(const GraphDef& graph) {
     const Location location{cat("the initialization graph of training_info ", index_)};
-    Scope scope;
+    Scope visible;
+    for (const auto name : free_names(graph)) {
+      if (const auto* variable = state_.find_here(name)) visible.define(name) = *variable;
+    }
+    Scope scope(&visible);
     check_graph(graph, GraphRole::initialization, scope, {context_, environment_, location});
     for (const auto& input : graph.inputs) {
       reject("an initialization graph must not have inputs, this one has ", quoted(input.name));
     }
   }
 
-  void check_no_binding(std::string_view what, const Properties& binding) const {
+  // "A TrainingInfoProto.initialization MAY be omitted (only if there are no
+  // initialization_bindings)."
+  void check_no_binding() const {
+    const Properties& binding = info_.initialization_binding;
     if (binding.empty()) return;
-    reject(what, " binding of ", quoted(binding.front().first), " without ",
-           what == "update" ? "an algorithm" : "an initialization", " graph");
+    reject("initialization binding of ", quoted(binding.front().first),
+           " without an initialization graph");
   }
 
   void check_binding(std::string_view what, const Properties& binding,
@@ -136,11 +143,22 @@ class TrainingCheck {
   std::size_t index_;
   CheckContext& context_;
   const Scope& main_;
+  const Scope& state_;
   Environment& environment_;
   const Names& main_names_;
   Names initial_;
   Names own_;
 };
+
+// The initializers that bindings make state.
+void define_state(const GraphDef& graph, const std::set<std::string_view>& bound, Scope& state) {
+  for (const auto& one : graph.initializers) {
+    if (bound.contains(one.name)) state.define(one.name).initializer = &one.value;
+  }
+  for (const auto& one : graph.sparse_initializers) {
+    if (bound.contains(one.name)) state.define(one.name).sparse = &one;
+  }
+}
 
 }  // namespace
 
@@ -153,11 +171,16 @@ void check_training(CheckContext& context, const Scope& main, Environment& envir
       for (const auto& [key, value] : *binding) bound.insert(key);
     }
   }
+  Scope state;
+  define_state(context.model.graph, bound, state);
+  for (const auto& info : infos) {
+    if (info.algorithm) define_state(*info.algorithm, bound, state);
+  }
   const Names main_names(context.model.graph);
   // A state variable belongs to one algorithm or to the main graph; constants may share a name.
   std::unordered_map<std::string_view, std::size_t> owners;
   for (std::size_t i = 0; i < infos.size(); ++i) {
-    TrainingCheck check(i, context, main, environment, main_names);
+    TrainingCheck check(i, context, main, state, environment, main_names);
     check.run();
     for (const auto& [name, variable] : check.own().variables) {
       if (!bound.contains(name)) continue;

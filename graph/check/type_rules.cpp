@@ -11,6 +11,11 @@ bool has_tensor_type(const TypeDef& type) {
   return type.kind == TypeKind::tensor || type.kind == TypeKind::sparse_tensor;
 }
 
+// "[U]INT{8|16|32|64} or STRING".
+bool is_map_key(DType dtype) {
+  return dtype == DType::string || (is_integer(dtype) && packed_bits(dtype) >= 8);
+}
+
 struct Defect {
   ErrorCode code;
   std::string reason;
@@ -30,7 +35,7 @@ std::optional<Defect> defect(const TypeDef& type, bool required, const Limits& l
     if (type.dtype == DType::undefined) return incomplete("has no element type");
     return std::nullopt;
   }
-  if (type.kind == TypeKind::map && type.dtype != DType::string && !is_integer(type.dtype)) {
+  if (type.kind == TypeKind::map && !is_map_key(type.dtype)) {
     return Defect{ErrorCode::invalid_model, cat("has map keys of type ", type.dtype)};
   }
   if (type.element == nullptr) return incomplete("has no element type");

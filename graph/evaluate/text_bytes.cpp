@@ -30,6 +30,13 @@ std::uint64_t heap_bytes(const std::string& text) {
 
 }  // namespace
 
+std::uint64_t text_bytes(const Tensor& tensor) {
+  std::uint64_t bytes = 0;
+  if (tensor.dtype() != DType::string) return bytes;
+  for (const std::string& text : tensor.values<std::string>()) bytes += heap_bytes(text);
+  return bytes;
+}
+
 void require_text_fits(std::int64_t count, std::span<const Value> inputs, const Limits& limits) {
   std::int64_t longest = 0;
   for (const Value& input : inputs) longest = checked_add(longest, longest_text(input));
@@ -50,8 +57,7 @@ void charge_new_text(std::span<const Value> inputs, std::span<Value> outputs,
       return !plain || (input.is_tensor() && input.tensor().data() == strings.data());
     });
     if (passed_through) continue;
-    std::uint64_t bytes = 0;
-    for (const std::string& text : strings.values<std::string>()) bytes += heap_bytes(text);
+    const std::uint64_t bytes = text_bytes(strings);
     if (bytes == 0) continue;
     budget->charge(bytes);
     const std::shared_ptr<void> owner(const_cast<void*>(strings.data()),

@@ -15,6 +15,9 @@ namespace ondine::graph {
 // together, would exceed Limits::tensor_bytes. To be called before an operator creates strings.
 void require_text_fits(std::int64_t count, std::span<const Value> inputs, const Limits& limits);
 
+// Bytes of the strings of a tensor beyond the tensor itself; 0 for other types.
+std::uint64_t text_bytes(const Tensor& tensor);
+
 // Charges the strings of `outputs` to `budget` for as long as the tensor or a copy of it lives.
 // Outputs that are inputs passed through were charged before. Throws Error(limit) when the budget
 // is exceeded.

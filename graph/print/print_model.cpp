@@ -1,4 +1,5 @@
 #include "core/message.h"
+#include "graph/contract/opsets.h"
 #include "graph/contract/signature.h"
 #include "graph/ir/walk.h"
 #include "graph/print/format.h"
@@ -23,10 +24,8 @@ class ModelPrinter {
   }
 
  private:
-  using Versions = std::vector<OpsetImport>;
-
-  void imports(const Versions& opsets, int level) {
-    opsets_ = &opsets;
+  void imports(const std::vector<OpsetImport>& opsets, int level) {
+    opsets_ = Opsets(opsets);
     for (const auto& import : opsets) {
       lines_.add(level,
                  cat("import ", printed_name(spelled_domain(import.domain)), " ", import.version));
@@ -35,12 +34,8 @@ class ModelPrinter {
 
   // "-13"; empty when the domain is not imported.
   std::string version(const std::string& domain) const {
-    for (const auto& import : *opsets_) {
-      if (canonical_domain(import.domain) == canonical_domain(domain)) {
-        return cat("-", import.version);
-      }
-    }
-    return {};
+    const auto found = opsets_.version(domain);
+    return found ? cat("-", *found) : std::string();
   }
 
   static std::string typed(const std::string& name, const TypeDef& type) {
@@ -129,7 +124,7 @@ class ModelPrinter {
   }
 
   Lines lines_;
-  const Versions* opsets_ = nullptr;
+  Opsets opsets_;
 };
 
 }  // namespace

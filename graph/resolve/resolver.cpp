@@ -27,6 +27,24 @@ std::string label(const NodeDef& def) {
   return cat("node ", quoted(name), " (", def.op, ")");
 }
 
+// The node's attributes with the values that references stand for. An attribute that refers to one
+// that the function's caller left out and that has no default is left out too.
+Attributes given_attributes(const NameScope& scope, const NodeDef& def) {
+  Attributes given;
+  for (const Attribute& attribute : def.attributes) {
+    if (attribute.ref.empty()) {
+      given.push_back(attribute);
+      continue;
+    }
+    const Attribute* source =
+        scope.call() != nullptr ? find(scope.call()->attributes, attribute.ref) : nullptr;
+    if (source == nullptr) continue;
+    given.push_back(*source);
+    given.back().name = attribute.name;
+  }
+  return given;
+}
+
 }  // namespace
 
 Graph Resolver::resolve(const GraphDef& def) {
@@ -34,7 +52,7 @@ Graph Resolver::resolve(const GraphDef& def) {
   graph.name = def.name;
   graph.symbols = context_->symbols;
   NameScope scope(graph, nullptr, nullptr);
-  scope.set_opsets(&context_->model->opsets);
+  scope.set_opsets(&opsets_);
   declare_types(scope, def);
   for (const ValueDef& input : def.inputs) {
     const Type type = to_type(input.type, context_->symbols.get());
@@ -134,7 +152,7 @@ void Resolver::add_node(NameScope& scope, const NodeDef& def) {
   Node node;
   node.name = def.name;
   node.op = context_->catalogue->find(domain, def.op);
-  const auto version = scope.opset(domain);
+  const auto version = scope.opsets().version(domain);
   if (!version) fail(ErrorCode::invalid_model, "domain ", quoted(def.domain), " is not imported");
   if (node.op == nullptr) {
     fail(ErrorCode::unsupported, "operator ", quoted(def.op), " of domain ", quoted(def.domain),
@@ -145,16 +163,7 @@ void Resolver::add_node(NameScope& scope, const NodeDef& def) {
     node.inputs.push_back(input.empty() ? no_value : scope.get_argument(input));
   }
   std::vector<std::shared_ptr<const GraphDef>> subgraphs;
-  for (const Attribute& attribute : def.attributes) {
-    Attribute resolved = attribute;
-    if (!attribute.ref.empty()) {
-      const Attribute* given = scope.call() != nullptr
-                                   ? ondine::graph::find(scope.call()->attributes, attribute.ref)
-                                   : nullptr;
-      if (given == nullptr) continue;  // omitted by the call and without default
-      resolved = *given;
-      resolved.name = attribute.name;
-    }
+  for (Attribute& resolved : given_attributes(scope, def)) {
     if (const auto* subgraph = std::get_if<std::shared_ptr<const GraphDef>>(&resolved.data)) {
       node.subgraphs.push_back({resolved.name, nullptr, {}});
       subgraphs.push_back(*subgraph);
@@ -222,7 +231,7 @@ std::vector<Type> Resolver::resolve_subgraph(NameScope& scope, Node& node, std::
   graph->name = def.name;
   graph->symbols = context_->symbols;
   NameScope inner(*graph, &scope, scope.call());
-  inner.set_opsets(scope.opsets());
+  inner.set_opsets(&scope.opsets());
   declare_types(inner, def);
   if (def.inputs.size() < formals.size()) {
     fail(ErrorCode::invalid_model, "graph ", quoted(def.name), " has ", def.inputs.size(),
@@ -271,27 +280,17 @@ void Resolver::set_outputs(NameScope& scope, const GraphDef& def) {
 void Resolver::inline_call(NameScope& scope, const NodeDef& def, const FunctionDef& function) {
   CallSite call;
   call.function = &function;
-  call.opsets = function.opsets;
+  call.opsets = Opsets(function.opsets);
   call.depth = scope.call() != nullptr ? scope.call()->depth + 1 : 1;
   if (call.depth > context_->limits->call_depth) {
     fail(ErrorCode::limit, "function calls are nested deeper than the limit of ",
          context_->limits->call_depth);
   }
+  call.attributes = given_attributes(scope, def);
   for (const Attribute& attribute : function.defaults) {
-    if (ondine::graph::find(def.attributes, attribute.name) == nullptr)
+    if (ondine::graph::find(call.attributes, attribute.name) == nullptr) {
       call.attributes.push_back(attribute);
-  }
-  for (const Attribute& attribute : def.attributes) {
-    Attribute given = attribute;
-    if (!attribute.ref.empty()) {
-      const Attribute* outer = scope.call() != nullptr
-                                   ? ondine::graph::find(scope.call()->attributes, attribute.ref)
-                                   : nullptr;
-      if (outer == nullptr) continue;
-      given = *outer;
-      given.name = attribute.name;
     }
-    call.attributes.push_back(std::move(given));
   }
   if (def.inputs.size() > function.inputs.size() || def.outputs.size() > function.outputs.size()) {
     fail(ErrorCode::invalid_model, "function ", quoted(function.name), " has ",
@@ -300,7 +299,7 @@ void Resolver::inline_call(NameScope& scope, const NodeDef& def, const FunctionD
   }
   NameScope inner(scope.graph(), nullptr, &call);
   inner.set_opsets(&call.opsets);
-  inner.prefix = scope.prefix + (def.name.empty() ? def.outputs.at(0) : def.name) + "/";
+  inner.prefix = scope.prefix + (def.name.empty() ? def.outputs[0] : def.name) + "/";
   for (std::size_t i = 0; i < function.inputs.size(); ++i) {
     const bool given = i < def.inputs.size() && !def.inputs[i].empty();
     inner.define(function.inputs[i], given ? scope.get_argument(def.inputs[i]) : no_value);

@@ -8,7 +8,8 @@ namespace ondine::graph {
 
 class Resolver {
  public:
-  explicit Resolver(const ResolveContext& context) : context_(&context) {}
+  explicit Resolver(const ResolveContext& context)
+      : context_(&context), opsets_(context.model->opsets) {}
 
   Graph resolve(const GraphDef& def);
 
@@ -28,6 +29,7 @@ class Resolver {
   void report(const Error& error);
 
   const ResolveContext* context_;
+  Opsets opsets_;  // of the model
   std::size_t nodes_ = 0;
   int depth_ = 0;
 };

@@ -1,16 +1,8 @@
 #include "graph/resolve/scope.h"
 
 #include "core/message.h"
-#include "graph/contract/signature.h"
 
 namespace ondine::graph {
-
-std::optional<std::int64_t> NameScope::opset(std::string_view domain) const {
-  for (const OpsetImport& import : *opsets_) {
-    if (canonical_domain(import.domain) == domain) return import.version;
-  }
-  return std::nullopt;
-}
 
 void NameScope::define(const std::string& name, ValueId id) {
   if (!names_.emplace(name, id).second) {

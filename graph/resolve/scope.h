@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "graph/contract/opsets.h"
 #include "graph/ir/document.h"
 #include "graph/ir/graph.h"
 
@@ -16,7 +17,7 @@ namespace ondine::graph {
 struct CallSite {
   const FunctionDef* function = nullptr;
   Attributes attributes;  // values of the function's attributes, defaults included
-  std::vector<OpsetImport> opsets;
+  Opsets opsets;
   int depth = 0;
 };
 
@@ -31,10 +32,9 @@ class NameScope {
 
   Graph& graph() const noexcept { return *graph_; }
   const CallSite* call() const noexcept { return call_; }
-  // The opset version of a domain here; nullopt when it is not imported.
-  std::optional<std::int64_t> opset(std::string_view domain) const;
-  void set_opsets(const std::vector<OpsetImport>* opsets) noexcept { opsets_ = opsets; }
-  const std::vector<OpsetImport>* opsets() const noexcept { return opsets_; }
+  // What is imported here.
+  void set_opsets(const Opsets* opsets) noexcept { opsets_ = opsets; }
+  const Opsets& opsets() const noexcept { return *opsets_; }
 
   // Throws Error(invalid_model) when the name is already defined in this scope.
   void define(const std::string& name, ValueId id);
@@ -54,7 +54,7 @@ class NameScope {
   Graph* graph_;
   NameScope* parent_;
   const CallSite* call_;
-  const std::vector<OpsetImport>* opsets_ = nullptr;
+  const Opsets* opsets_ = nullptr;
   std::map<std::string, ValueId, std::less<>> names_;
   std::vector<ValueId> captures_;  // ids in the parent's graph
 };

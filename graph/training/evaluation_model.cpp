@@ -5,6 +5,7 @@
 #include <set>
 #include <tuple>
 
+#include "graph/contract/opsets.h"
 #include "graph/training/combine.h"
 #include "graph/training/evaluation_mode.h"
 #include "graph/training/prepare_names.h"
@@ -16,9 +17,7 @@ namespace {
 using Strings = std::set<std::string, std::less<>>;
 
 std::int64_t opset_of(const std::vector<OpsetImport>& opsets, std::int64_t otherwise) {
-  const auto found = std::find_if(opsets.begin(), opsets.end(),
-                                  [](const OpsetImport& one) { return one.domain.empty(); });
-  return found == opsets.end() ? otherwise : found->version;
+  return Opsets(opsets).version("").value_or(otherwise);
 }
 
 // Finds the nodes that are a Gradient or an optimizer or contain one in a subgraph or function.

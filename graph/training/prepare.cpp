@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/message.h"
+#include "graph/contract/opsets.h"
 #include "graph/training/inference_mode.h"
 #include "graph/training/prepare_initialize.h"
 #include "graph/training/prepare_loss.h"
@@ -15,11 +16,9 @@ namespace {
 
 constexpr std::int64_t first_training_ir = 7;
 
+// 0 when the domain is not imported.
 std::int64_t imported(const ModelDef& model, std::string_view domain) {
-  for (const OpsetImport& one : model.opsets) {
-    if (one.domain == domain) return one.version;
-  }
-  return 0;
+  return Opsets(model.opsets).version(domain).value_or(0);
 }
 
 template <class Settings, class Require>

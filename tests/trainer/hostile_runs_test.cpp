@@ -279,3 +279,11 @@ TEST_CASE("an error in a branch names its node and is not an internal error") {
   CHECK_THAT(refusal(model, {}, ErrorCode::mismatch),
              Catch::Contains("yes_out") && Catch::Contains("'it'"));
 }
+
+TEST_CASE("a product of constants that no tensor could hold names its node") {
+  ModelDef model =
+      one_node(node("Einsum", {"c", "c", "c"}, {"y"}, {{"equation", std::string("i,j,k->ijk")}}),
+               {}, floats("y", {"A", "B", "C"}));
+  model.graph.initializers = {{"c", Tensor(DType::float32, {1 << 20}), {}, {}}};
+  CHECK_THAT(refusal(model, {}, ErrorCode::limit, {}), Catch::Contains("'it' (Einsum"));
+}

@@ -1,5 +1,7 @@
 // What the standard says of training_info, sentence by sentence.
+#include <array>
 #include <catch2/catch.hpp>
+#include <memory>
 
 #include <ondine/error.h>
 #include <ondine/model.h>
@@ -91,7 +93,7 @@ TEST_CASE("initialize sets every variable and evaluates the initializations in o
   add_algorithm(model, {node("Add", {"a", "x"}, {"p"}), node("Add", {"b", "x"}, {"q"})}, {"p", "q"},
                 {{"a", "p"}, {"b", "q"}});
   add_initialization(model.training[0], "v", pair_of(5, 5), "a");
-  // Its own scope: the names of the main graph mean nothing there.
+  // A name of its own hides that of the main graph.
   TrainingInfoDef& second = model.training.emplace_back();
   add_initialization(second, "y", pair_of(7, 8), "a");
   Model loaded = Model::load(encode(model));
@@ -101,6 +103,66 @@ TEST_CASE("initialize sets every variable and evaluates the initializations in o
   loaded.initialize();
   check_close(loaded.get_state("a"), pair_of(7, 8));
   check_close(loaded.get_state("b"), pair_of(3, 4));
+}
+
+TEST_CASE("an initialization may read the state: variables are visible in all graphs") {
+  ModelDef model = two_variables();
+  TrainingInfoDef& info =
+      add_algorithm(model, {node("Add", {"a", "x"}, {"p"}), node("Add", {"m", "x"}, {"n"})},
+                    {"p", "n"}, {{"a", "p"}, {"m", "n"}});
+  info.algorithm->initializers = {{"m", pair_of(100, 200), "", {}}};
+  // Swaps a and m, then adds both of the results.
+  info.initialization.emplace();
+  info.initialization->name = "start";
+  info.initialization->nodes = {node("Identity", {"m"}, {"a0"}), node("Identity", {"a"}, {"m0"})};
+  info.initialization->outputs = {pair_value("a0"), pair_value("m0")};
+  info.initialization_binding = {{"a", "a0"}, {"m", "m0"}};
+  TrainingInfoDef& second = model.training.emplace_back();
+  second.initialization.emplace();
+  second.initialization->name = "more";
+  second.initialization->nodes = {node("Add", {"a", "m"}, {"sum"})};
+  second.initialization->outputs = {pair_value("sum")};
+  second.initialization_binding = {{"b", "sum"}};
+  Model loaded = Model::load(encode(model));
+  loaded.train_step(x());
+  loaded.initialize();  // begins with the initializers, whatever was trained
+  check_close(loaded.get_state("a"), pair_of(100, 200));
+  check_close(loaded.get_state("m"), pair_of(1, 2));
+  check_close(loaded.get_state("b"), pair_of(101, 202));
+  loaded.initialize();
+  check_close(loaded.get_state("a"), pair_of(100, 200));
+}
+
+TEST_CASE("an initialization reads a variable that it changes in place, in branches too") {
+  ModelDef model = two_variables();
+  TrainingInfoDef& info = add_algorithm(model, {}, {}, {{"a", "y"}});
+  GraphDef branch;
+  branch.name = "branch";
+  branch.nodes = {node("Add", {"a", "a"}, {"r"})};
+  branch.outputs = {pair_value("r")};
+  const auto shared = std::make_shared<const GraphDef>(branch);
+  info.initialization.emplace();
+  info.initialization->name = "start";
+  info.initialization->initializers = {{"yes", Tensor::of<bool>({}, std::array{true}), "", {}}};
+  info.initialization->nodes = {
+      node("If", {"yes"}, {"twice"}, {{"then_branch", shared}, {"else_branch", shared}}),
+      node("Add", {"twice", "a"}, {"thrice"})};
+  info.initialization->outputs = {pair_value("thrice")};
+  info.initialization_binding = {{"a", "thrice"}};
+  Model loaded = Model::load(encode(model));
+  loaded.initialize();
+  check_close(loaded.get_state("a"), pair_of(3, 6));
+}
+
+TEST_CASE("an update without an algorithm takes an output of the main graph") {
+  ModelDef model = two_variables();
+  model.training.emplace_back().update_binding = {{"a", "y"}};
+  Model loaded = Model::load(encode(model));
+  loaded.train_step(x());
+  check_close(loaded.get_state("a"), pair_of(11, 22));
+  loaded.train_step(x());
+  check_close(loaded.get_state("a"), pair_of(21, 42));
+  check_close(loaded.infer(x())[0].second.tensor(), pair_of(31, 62));
 }
 
 TEST_CASE("algorithms may be stepped in any order and share variables of the main graph") {

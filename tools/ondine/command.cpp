@@ -55,6 +55,11 @@ Option Command::option(const std::string& names, Target to, const std::string& h
       to));
 }
 
+Option Command::number(const std::string& names, std::function<void(double)> take,
+                       const std::string& help) {
+  return Option(app_->add_option_function<double>(names, take, help));
+}
+
 Option Command::list(const std::string& names,
                      std::function<void(const std::vector<std::string>&)> take,
                      const std::string& help) {

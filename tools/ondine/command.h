@@ -61,6 +61,9 @@ class Command {
     return choose(
         names, keys, [to, values](const std::string& key) { *to = values.at(key); }, help);
   }
+  // An option with a number, which is passed to `take`.
+  Option number(const std::string& names, std::function<void(double)> take,
+                const std::string& help);
   // An option with any number of values, which are passed to `take`.
   Option list(const std::string& names, std::function<void(const std::vector<std::string>&)> take,
               const std::string& help);

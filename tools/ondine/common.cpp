@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <map>
+#include <set>
 
 #include "ondine/elements.h"
 
@@ -25,10 +27,26 @@ void add_load_options(Command command, LoadOptions& load) {
     }
   };
   command.list("--no-fusion", leave_out, "Fusions to disable, or all");
+  add_deadline(command, load.deadline);
 }
 
-std::pair<std::string, std::string> split_pair(const std::string& text, const char* option) {
-  const std::size_t at = text.find('=');
+void add_deadline(Command command, std::optional<std::chrono::milliseconds>& deadline) {
+  const auto take = [&deadline](double seconds) {
+    constexpr double longest = 1e9;
+    deadline = std::chrono::milliseconds(
+        static_cast<std::int64_t>(std::ceil(std::min(seconds, longest) * 1e3)));
+  };
+  command.number("--deadline", take, "Seconds that loading and each run may take").positive();
+}
+
+std::pair<std::string, std::string> split_pair(const std::string& text, const char* option,
+                                               const std::vector<PortInfo>& inputs) {
+  std::size_t at = text.find('=');
+  for (const PortInfo& input : inputs) {
+    const std::size_t end = input.name.size();
+    const bool named = text.starts_with(input.name) && end < text.size() && text[end] == '=';
+    if (named && at != std::string::npos) at = std::max(at, end);
+  }
   if (at == std::string::npos || at == 0 || at + 1 == text.size()) {
     throw Error(ErrorCode::mismatch,
                 std::string(option) + " needs NAME=VALUE, found '" + text + "'");
@@ -36,9 +54,9 @@ std::pair<std::string, std::string> split_pair(const std::string& text, const ch
   return {text.substr(0, at), text.substr(at + 1)};
 }
 
-ArrayMap parse_map(const std::vector<std::string>& pairs) {
+ArrayMap parse_map(const std::vector<std::string>& pairs, const std::vector<PortInfo>& inputs) {
   ArrayMap map;
-  for (const std::string& pair : pairs) map.push_back(split_pair(pair, "--map"));
+  for (const std::string& pair : pairs) map.push_back(split_pair(pair, "--map", inputs));
   return map;
 }
 
@@ -81,6 +99,8 @@ double scalar_of(const Tensor& tensor) {
   return element_of(tensor, 0);
 }
 
+namespace {
+
 std::string file_name_of(const std::string& value_name) {
   std::string name = value_name;
   for (char& c : name) {
@@ -89,6 +109,27 @@ std::string file_name_of(const std::string& value_name) {
   }
   if (name == "." || name == ".." || name.empty()) name = "_" + name;
   return name;
+}
+
+}  // namespace
+
+std::vector<std::string> file_names_of(const std::vector<std::string>& value_names) {
+  std::vector<std::string> names;
+  std::set<std::string> taken;
+  // What needs no change keeps its name.
+  for (const std::string& value : value_names) {
+    names.push_back(file_name_of(value));
+    if (names.back() == value) taken.insert(value);
+  }
+  std::set<std::string> kept;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const bool unchanged = names[i] == value_names[i] && kept.insert(names[i]).second;
+    if (unchanged || taken.insert(names[i]).second) continue;
+    const std::string base = names[i] + "_";
+    for (std::size_t k = 2; !taken.insert(names[i]).second; ++k)
+      names[i] = base + std::to_string(k);
+  }
+  return names;
 }
 
 std::string human_bytes(std::uint64_t bytes) {

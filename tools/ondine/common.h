@@ -1,7 +1,9 @@
 // Helpers shared by several commands.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,10 +17,14 @@ namespace ondine::cli {
 // --threads, --memory-budget, --updates and --no-fusion; `load` must outlive parsing.
 void add_load_options(Command command, LoadOptions& load);
 
-// Splits "NAME=VALUE" at the first '='. Throws Error(mismatch), naming the option, if there is
-// none.
-std::pair<std::string, std::string> split_pair(const std::string& text, const char* option);
-ArrayMap parse_map(const std::vector<std::string>& pairs);
+// Adds --deadline; `deadline` must outlive parsing.
+void add_deadline(Command command, std::optional<std::chrono::milliseconds>& deadline);
+
+// Splits "NAME=VALUE" after the longest NAME that is one of `inputs`, whose names may contain '=',
+// or else at the first '='. Throws Error(mismatch), naming the option, if there is none.
+std::pair<std::string, std::string> split_pair(const std::string& text, const char* option,
+                                               const std::vector<PortInfo>& inputs);
+ArrayMap parse_map(const std::vector<std::string>& pairs, const std::vector<PortInfo>& inputs);
 std::vector<std::filesystem::path> to_paths(const std::vector<std::string>& texts);
 
 // Inputs of an algorithm that are not inputs of the main graph.
@@ -30,7 +36,8 @@ double scalar_of(const Tensor& tensor);
 // Element i of a numeric tensor.
 double element_of(const Tensor& tensor, std::int64_t i);
 
-std::string file_name_of(const std::string& value_name);
+// For each value a name of a file, without a suffix; no two are the same.
+std::vector<std::string> file_names_of(const std::vector<std::string>& value_names);
 std::string human_bytes(std::uint64_t bytes);
 // With six significant digits.
 std::string number(double value);

@@ -16,6 +16,7 @@ struct Options {
   std::string checkpoint;
   std::string folder;
   int threads = 1;
+  std::optional<std::chrono::milliseconds> deadline;
 };
 
 // One row of the right size is used as it is; a stack of images is converted to the dims and range
@@ -54,8 +55,7 @@ void print(const NamedValue& output) {
   std::cout << (shown < tensor.size() ? " ...\n" : "\n");
 }
 
-void save(const NamedValue& output, const fs::path& folder) {
-  const fs::path base = folder / file_name_of(output.first);
+void save(const NamedValue& output, const fs::path& base) {
   if (output.second.is_tensor()) {
     try {
       save_array(base.string() + ".npy", output.second.tensor());
@@ -70,12 +70,13 @@ void save(const NamedValue& output, const fs::path& folder) {
 int run(const Options& options) {
   LoadOptions load;
   load.threads = options.threads;
+  load.deadline = options.deadline;
   Model model = Model::load(options.model, load);
   if (!options.checkpoint.empty()) model.restore_checkpoint(options.checkpoint);
   const std::vector<PortInfo> ports = model.inputs();
   NamedValues feeds;
   for (const std::string& pair : options.inputs) {
-    const auto [name, file] = split_pair(pair, "--input");
+    const auto [name, file] = split_pair(pair, "--input", ports);
     const auto port =
         std::find_if(ports.begin(), ports.end(),
                      [&, &wanted = name](const PortInfo& one) { return one.name == wanted; });
@@ -85,13 +86,16 @@ int run(const Options& options) {
     feeds.emplace_back(name, load_feed(*port, file));
   }
   const NamedValues outputs = model.infer(feeds);
-  if (!options.folder.empty()) fs::create_directories(options.folder);
-  for (const NamedValue& output : outputs) {
-    if (options.folder.empty()) {
-      print(output);
-    } else {
-      save(output, options.folder);
-    }
+  if (options.folder.empty()) {
+    for (const NamedValue& output : outputs) print(output);
+    return 0;
+  }
+  fs::create_directories(options.folder);
+  std::vector<std::string> names;
+  for (const NamedValue& output : outputs) names.push_back(output.first);
+  const std::vector<std::string> files = file_names_of(names);
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    save(outputs[i], fs::path(options.folder) / files[i]);
   }
   return 0;
 }
@@ -109,6 +113,7 @@ void add_infer(Parser& parser) {
   command.option("--checkpoint", &options->checkpoint, "Checkpoint whose state to use");
   command.option("-o,--output", &options->folder, "Folder to write the outputs to, as NAME.npy");
   command.option("--threads", &options->threads, "Threads").between(1, 1024);
+  add_deadline(command, options->deadline);
   command.runs([options] { return run(*options); });
 }
 

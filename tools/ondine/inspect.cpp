@@ -77,8 +77,10 @@ json to_json(const PlanReport& report) {
 void print_plan(const Model& model, const InspectOptions& options) {
   PlanRequest request;
   if (model.algorithm_count() > 0 && !options.infer) request.algorithm = options.algorithm;
+  const std::vector<PortInfo> inputs =
+      request.algorithm ? model.algorithm(*request.algorithm).inputs : model.inputs();
   for (const std::string& shape : options.shapes) {
-    const auto [input, dims] = split_pair(shape, "--shape");
+    const auto [input, dims] = split_pair(shape, "--shape", inputs);
     request.shapes.emplace_back(input, parse_dims(dims, shape));
   }
   const PlanReport report = model.plan_report(request);

@@ -55,6 +55,9 @@ FitRun::FitRun(Session& session, const Dataset& training, const Dataset& validat
                        [&](const NamedValue& one) { return one.first == port.name; });
   });
   feeder_.emplace(fed, training, options_.map);
+  fed_ = !feeder_->inputs().empty();
+  // Without data an epoch is one step.
+  rows_ = fed_ ? feeder_->size() : training.empty() ? options_.batch_size : training.rows();
   require_fitting_batches();
   prepare_schedule();
   if (!validation.empty()) {
@@ -71,13 +74,12 @@ FitRun::FitRun(Session& session, const Dataset& training, const Dataset& validat
                   validator_ ? validator_->names() : std::vector<std::string>{});
   }
   step_report_.epochs = options_.epochs;
-  step_report_.epoch_rows = feeder_->size();
+  step_report_.epoch_rows = rows_;
 }
 
 void FitRun::prepare_schedule() {
-  const std::uint64_t rows = feeder_->size();
   const std::uint64_t size = options_.batch_size;
-  length_.epoch = feeder_->fixed_batch() ? rows / size : (rows + size - 1) / size;
+  length_.epoch = feeder_->fixed_batch() ? rows_ / size : (rows_ + size - 1) / size;
   length_.run = length_.epoch * options_.epochs;
   state_.require_schedule(describe(options_.schedule, length_));
   if (is_constant(options_.schedule)) return;
@@ -108,12 +110,12 @@ void FitRun::require_fitting_batches() const {
     fail(ErrorCode::mismatch, "the model takes batches of ", *fixed, ", --batch-size is ",
          options_.batch_size);
   }
-  if (feeder_->size() == 0 || (fixed && feeder_->size() < options_.batch_size)) {
-    fail(ErrorCode::mismatch, "the data has ", feeder_->size(), " rows, less than one batch");
+  if (rows_ == 0 || (fixed && rows_ < options_.batch_size)) {
+    fail(ErrorCode::mismatch, "the data has ", rows_, " rows, less than one batch");
   }
-  if (state_.cursor.position > feeder_->size()) {
+  if (state_.cursor.position > rows_) {
     fail(ErrorCode::mismatch, "the checkpoint stands at row ", state_.cursor.position,
-         ", the data has ", feeder_->size());
+         ", the data has ", rows_);
   }
 }
 
@@ -150,7 +152,7 @@ std::optional<StopReason> FitRun::reason_to_stop() const {
 
 bool FitRun::run_epoch() {
   TrainingCursor& cursor = state_.cursor;
-  const std::uint64_t n = feeder_->size();
+  const std::uint64_t n = rows_;
   const std::vector<std::uint64_t> order = shuffled(n, cursor.shuffle_seed, cursor.epoch);
   const bool whole_only = feeder_->fixed_batch().has_value();
   step_report_.epoch = cursor.epoch + 1;
@@ -174,8 +176,11 @@ bool FitRun::run_epoch() {
 }
 
 void FitRun::step(std::span<const std::uint64_t> rows) {
-  const auto batch = feeder_->take(rows);
-  feeds_.assign(batch.begin(), batch.end());
+  feeds_.clear();
+  if (fed_) {
+    const auto batch = feeder_->take(rows);
+    feeds_.assign(batch.begin(), batch.end());
+  }
   feeds_.insert(feeds_.end(), constants_.begin(), constants_.end());
   session_.model->train_step_into(feeds_, options_.algorithm, results_);
   read_metrics();

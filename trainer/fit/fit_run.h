@@ -66,6 +66,8 @@ class FitRun {
   NamedValues constants_;
   RunLength length_;
   std::optional<Feeder> feeder_;
+  bool fed_ = true;         // whether any input takes data
+  std::uint64_t rows_ = 0;  // of an epoch
   std::optional<Validator> validator_;
   std::optional<BestEpoch> best_;
   NamedValues feeds_;

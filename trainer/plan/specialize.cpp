@@ -87,9 +87,13 @@ Graph specialize(const Graph& graph, std::span<const Type> inputs, const Limits&
   std::vector<Node> kept;
   for (Node& node : typed.nodes) {
     infer_node(node, typed);
-    if (!outputs_constant(node, typed) && can_compute_now(node, typed)) {
-      compute_now(node, typed, limits);
-    }
+    with_context(
+        [&] {
+          if (!outputs_constant(node, typed) && can_compute_now(node, typed)) {
+            compute_now(node, typed, limits);
+          }
+        },
+        [&] { return describe(node, typed); });
     if (!outputs_constant(node, typed)) kept.push_back(std::move(node));
   }
   typed.nodes = std::move(kept);

@@ -9,7 +9,10 @@ StateStore::StateStore(std::vector<Variable> variables)
     : variables_(std::move(variables)), buffers_(variables_.size()), next_(variables_.size()) {
   versions_.push_back(std::make_unique<Version>());
   // The initial values are the first version; they are never written.
-  for (const Variable& variable : variables_) versions_[0]->tensors.push_back(variable.initial);
+  for (const Variable& variable : variables_) {
+    versions_[0]->tensors.push_back(variable.initial);
+    holds_text_ = holds_text_ || variable.initial.dtype() == DType::string;
+  }
 }
 
 std::size_t StateStore::find(std::string_view name) const noexcept {
@@ -43,6 +46,10 @@ Tensor& StateStore::next(std::size_t i) {
   }
   buffers_[i].emplace_back(initial.dtype(), initial.shape());
   return next_[i] = buffers_[i].back();
+}
+
+const Tensor& StateStore::drafted(std::size_t i) const {
+  return next_[i].defined() ? next_[i] : versions_[present_]->tensors[i];
 }
 
 Tensor& StateStore::overwrite(std::size_t i) {
@@ -92,6 +99,16 @@ void StateStore::commit(Hold hold) {
   discard();
   if (!hold.owns_lock()) hold = Hold(*mutex_);
   present_ = target;
+  if (holds_text_) forget_texts();
+}
+
+void StateStore::forget_texts() noexcept {
+  for (std::size_t v = 0; v < versions_.size(); ++v) {
+    if (v == present_ || versions_[v]->readers.load(std::memory_order_acquire) > 0) continue;
+    for (std::size_t i = 0; i < variables_.size(); ++i) {
+      if (variables_[i].initial.dtype() == DType::string) versions_[v]->tensors[i] = Tensor();
+    }
+  }
 }
 
 void StateStore::discard() noexcept {

@@ -75,6 +75,10 @@ class StateStore {
   // the current version, and there will be none until it is released; otherwise there is one.
   // Afterwards commit() cannot fail.
   Hold hold_readers();
+  // Sets variable i of the next version. `value` has the variable's dtype and shape.
+  void replace(std::size_t i, Tensor value) { next_[i] = std::move(value); }
+  // Variable i as commit() would publish it.
+  const Tensor& drafted(std::size_t i) const;
   // As next(), but in the memory of the current version if only the caller, which holds one Reader,
   // reads that. Initial values are never overwritten. Requires that readers are blocked or that
   // there can be none.
@@ -96,8 +100,11 @@ class StateStore {
   bool in_use(const Tensor& tensor, std::size_t variable) const;
   std::size_t free_version() const;  // versions_.size() if there is none
   void provide_version();
+  // Strings are replaced, not overwritten: releases those of versions that nobody reads.
+  void forget_texts() noexcept;
 
   std::vector<Variable> variables_;
+  bool holds_text_ = false;
   std::vector<std::vector<Tensor>> buffers_;  // all buffers of each variable
   std::vector<Tensor> next_;                  // undefined where the current one stays
   std::vector<std::unique_ptr<Version>> versions_;

@@ -67,6 +67,102 @@ TEST_CASE("attribute references name attributes of the function, in the function
   expect(model, "outside of any function");
 }
 
+graph::Attribute reference_to(const std::string& name, const std::string& to,
+                              graph::AttributeKind kind) {
+  graph::Attribute out;
+  out.name = name;
+  out.kind = kind;
+  out.ref = to;
+  return out;
+}
+
+TEST_CASE("a node has one or more outputs, whatever it calls") {
+  auto model = sample_function_model();
+  model.graph.nodes.push_back(node("double_it", {"x"}, {}, {}, "local"));
+  expect(model, "('double_it') has no output, a node has one or more");
+  model = sample_function_model();
+  model.functions[0].nodes.push_back(node("double_it", {"a"}, {}, {}, "local"));
+  expect(model, "has no output");
+  model = sample_model();
+  model.graph.nodes.push_back(node("LSTM", {"x", "x", "x"}, {}));
+  expect(model, "has no output");
+}
+
+TEST_CASE("a call gives an attribute of the type that the function's body uses it as") {
+  auto model = sample_function_model();
+  model.functions[0].attributes = {"slope"};
+  model.functions[0].nodes = {node("LeakyRelu", {"a"}, {"b"},
+                                   {reference_to("alpha", "slope", graph::AttributeKind::real)})};
+  model.graph.nodes[0].attributes = {{"slope", 0.5F}};
+  CHECK(findings_of(model) == "");
+  model.graph.nodes[0].attributes = {{"slope", std::int64_t{1}}};
+  expect(model, "has attribute 'slope' of type INT, function 'double_it' of 'local' needs FLOAT");
+  // By way of another function.
+  auto outer = sample_function("outer");
+  outer.attributes = {"k"};
+  outer.nodes = {node("double_it", {"a"}, {"b"},
+                      {reference_to("slope", "k", graph::AttributeKind::integer)}, "local")};
+  model.functions.push_back(outer);
+  model.graph.nodes = {node("outer", {"x"}, {"y"}, {{"k", 0.5F}}, "local")};
+  expect(model, "of type INT, function 'double_it' of 'local' needs FLOAT");
+  expect(model, "has attribute 'k' of type FLOAT, function 'outer' of 'local' needs INT");
+}
+
+TEST_CASE("an attribute that an operator of the body needs is required of every call") {
+  auto model = sample_function_model();
+  model.functions[0].attributes = {"type"};
+  model.functions[0].nodes = {
+      node("Cast", {"a"}, {"b"}, {reference_to("to", "type", graph::AttributeKind::integer)})};
+  const std::string lacks = "lacks attribute 'type', which function 'double_it' of 'local' needs";
+  expect(model, lacks);
+  model.graph.nodes[0].attributes = {{"type", std::int64_t{1}}};
+  CHECK(findings_of(model) == "");
+  // Required of those who pass it on, unless they have a default.
+  auto outer = sample_function("outer");
+  outer.attributes = {"k"};
+  outer.nodes = {node("double_it", {"a"}, {"b"},
+                      {reference_to("type", "k", graph::AttributeKind::integer)}, "local")};
+  model.functions.insert(model.functions.begin(), outer);
+  model.graph.nodes = {node("outer", {"x"}, {"y"}, {}, "local")};
+  expect(model, "lacks attribute 'k', which function 'outer' of 'local' needs");
+  model.functions[0].attributes.clear();
+  model.functions[0].defaults = {{"k", std::int64_t{1}}};
+  CHECK(findings_of(model) == "");
+  model.functions[0].defaults.clear();
+  model.functions[0].nodes[0].attributes.clear();
+  expect(model, lacks);
+  // A default of its own is enough, too.
+  model.functions[1].attributes.clear();
+  model.functions[1].defaults = {{"type", std::int64_t{1}}};
+  CHECK(findings_of(model) == "");
+}
+
+TEST_CASE("an attribute needed in a branch of the body is required of every call") {
+  auto model = sample_function_model();
+  graph::GraphDef branch;
+  branch.name = "branch";
+  branch.nodes = {
+      node("Cast", {"a"}, {"r"}, {reference_to("to", "type", graph::AttributeKind::integer)})};
+  branch.outputs = {value("r")};
+  model.functions[0].attributes = {"type"};
+  model.functions[0].inputs = {"a", "c"};
+  model.functions[0].nodes = {
+      node("If", {"c"}, {"b"}, {{"then_branch", body(branch)}, {"else_branch", body(branch)}})};
+  model.graph.inputs.push_back(value("c", {}, DType::boolean));
+  model.graph.nodes[0].inputs = {"x", "c"};
+  expect(model, "lacks attribute 'type'");
+}
+
+TEST_CASE("a function relies on one version of a domain") {
+  auto model = sample_function_model();
+  model.functions[0].opsets.push_back({"ai.onnx", 20});
+  expect(model,
+         "function 'double_it' of 'local' imports versions 21 and 20 of operator set "
+         "'ai.onnx', only one is allowed");
+  model.functions[0].opsets.back().version = 21;
+  CHECK(findings_of(model) == "");
+}
+
 TEST_CASE("functions do not call themselves, directly, through others or in branches") {
   auto model = sample_function_model();
   model.functions.push_back(sample_function("other"));

@@ -42,6 +42,7 @@ inline graph::InitializerDef initializer(const std::string& name, std::vector<fl
 }
 
 inline std::shared_ptr<const graph::GraphDef> body(graph::GraphDef graph) {
+  if (graph.name.empty()) graph.name = "body";
   return std::make_shared<const graph::GraphDef>(std::move(graph));
 }
 

@@ -31,11 +31,22 @@ TEST_CASE("versions and operator sets are bounded") {
   model.opsets[0].version = 0;
   expect(model, "version 0 of operator set 'ai.onnx'");
   model = sample_model();
-  model.opsets.push_back({"", 20});
-  expect(model, "'ai.onnx' twice");
-  model = sample_model();
   model.opsets.push_back({"unheard.of", 7});
   CHECK(findings_of(model) == "");
+}
+
+TEST_CASE("of several versions of a domain that a model imports the highest counts") {
+  auto model = sample_model();
+  // HardSwish comes with version 14.
+  model.graph.nodes = {node("HardSwish", {"x"}, {"y"})};
+  model.opsets = {{"", 21}, {"ai.onnx", 13}};
+  CHECK(findings_of(model) == "");
+  model.opsets = {{"", 13}, {"ai.onnx", 21}};
+  CHECK(findings_of(model) == "");
+  model.opsets = {{"", 13}, {"", 12}};
+  expect(model, "version 13");
+  model.opsets = {{"", 21}, {"", 29}};
+  expect(model, "version 29 of operator set 'ai.onnx'");
 }
 
 TEST_CASE("values have one definition, before they are read") {
@@ -154,7 +165,6 @@ TEST_CASE("subgraphs see outer names, do not shadow them, and do not see names o
   changed = else_branch;
   changed.inputs = {value("x")};
   with(changed);
-  expect(model, "graph input 'x' has the name of an input of outside");
   expect(model, "has a graph 'else_branch' with 1 inputs, the operator needs 0");
   changed = else_branch;
   changed.outputs.push_back(value("x"));
@@ -163,6 +173,30 @@ TEST_CASE("subgraphs see outer names, do not shadow them, and do not see names o
   with(else_branch);
   model.graph.nodes.push_back(node("Relu", {"inner"}, {"z"}));
   expect(model, "reads 'inner', which is not defined");
+}
+
+TEST_CASE("inputs and initializers of subgraphs may hide outer names, outputs of nodes may not") {
+  graph::GraphDef loop;
+  loop.name = "loop";
+  loop.inputs = {value("i", {}, DType::int64), value("c", {}, DType::boolean), value("x")};
+  loop.initializers = {initializer("w", {5, 6})};
+  loop.nodes = {node("Identity", {"c"}, {"c_out"}), node("Add", {"x", "w"}, {"v_out"})};
+  loop.outputs = {value("c_out", {}, DType::boolean), value("v_out")};
+  auto model = sample_model();
+  const auto with = [&](const graph::GraphDef& inner) {
+    model.graph.nodes = {node("Loop", {"", "", "x"}, {"y"}, {{"body", body(inner)}})};
+  };
+  with(loop);
+  CHECK(findings_of(model) == "");
+  // What hides a name is itself visible to the names of nodes.
+  loop.nodes[1].outputs = {"w"};
+  loop.outputs[1].name = "w";
+  with(loop);
+  expect(model, "defines 'w', the name of an initializer, in graph 'body'");
+  loop.initializers.clear();
+  loop.nodes[1].inputs = {"x", "x"};
+  with(loop);
+  expect(model, "defines 'w', the name of an initializer outside");
 }
 
 TEST_CASE("up to IR 3 subgraphs list initializers after their inputs, later not at all") {

@@ -37,12 +37,13 @@ TEST_CASE("bindings have known, unique keys and graph outputs of the variable's 
   CHECK(findings_of(model) == "");
 }
 
-TEST_CASE("initialization graphs stand alone, without inputs") {
+TEST_CASE("initialization graphs have no inputs and see state variables only") {
   const auto base = sample_training_model();
   auto model = base;
   model.training[0].initialization_binding = {{"w", "w0"}};
   expect(model, "initialization binding of 'w' without an initialization graph");
   graph::GraphDef initialization;
+  initialization.name = "start";
   initialization.initializers = {initializer("w", {0, 0})};
   initialization.nodes = {node("Neg", {"w"}, {"w0"})};
   initialization.outputs = {value("w0")};
@@ -53,9 +54,28 @@ TEST_CASE("initialization graphs stand alone, without inputs") {
   model.training[0].initialization = initialization;
   model.training[0].initialization->nodes = {node("Neg", {"x"}, {"w0"})};
   expect(model, "reads 'x', which is not defined, in the initialization graph of training_info 0");
-  model = base;
+  // "Mutable variables shared by multiple graphs".
+  model.training[0].initialization->initializers.clear();
+  model.training[0].initialization->nodes = {node("Neg", {"w"}, {"w0"})};
+  CHECK(findings_of(model) == "");
+  // A constant of the main graph is no variable.
+  model.graph.initializers.push_back(initializer("k", {1, 1}));
+  model.training[0].initialization->nodes = {node("Neg", {"k"}, {"w0"})};
+  expect(model, "reads 'k', which is not defined, in the initialization graph");
+  // A name of its own comes first, also where it is read too early.
+  model.training[0].initialization->nodes = {node("Neg", {"w"}, {"w0"}),
+                                             node("Neg", {"w0"}, {"w"})};
+  expect(model, "reads 'w' before node 'w' ('Neg') defines it");
+}
+
+TEST_CASE("an update without an algorithm takes an output of the main graph") {
+  auto model = sample_training_model();
   model.training[0].algorithm.reset();
-  expect(model, "update binding of 'w' without an algorithm graph");
+  expect(model, "update binding of 'w' to 'w_new', which is no graph output");
+  model.training[0].update_binding = {{"w", "y"}};
+  CHECK(findings_of(model) == "");
+  model.graph.outputs[0] = value("y", {std::int64_t{3}});
+  expect(model, "update binding of 'w' to 'y', a value of another type than the variable");
 }
 
 TEST_CASE("main and algorithm graph join to one graph") {
@@ -114,6 +134,29 @@ TEST_CASE("Gradient names tensors that are visible, floating and independent") {
   model.graph.inputs[0] = value("x", {std::int64_t{2}}, DType::int32);
   gradient.attributes = xs_y({"w", "x"}, "y");
   expect(model, "names 'x' in xs, whose elements are int32");
+}
+
+TEST_CASE("Gradient holds no tensor that depends on another one that it names") {
+  auto model = sample_training_model();
+  model.graph.nodes = {node("Mul", {"x", "w"}, {"h"}), node("Relu", {"x"}, {"r"}),
+                       node("Add", {"h", "r"}, {"y"})};
+  auto& gradient = model.training[0].algorithm->nodes[0];
+  const auto hold = [&](std::vector<std::string> xs, std::vector<std::string> zs) {
+    gradient.inputs = xs;
+    gradient.inputs.insert(gradient.inputs.end(), zs.begin(), zs.end());
+    gradient.attributes = xs_y(std::move(xs), "y");
+    gradient.attributes.push_back({"zs", std::move(zs)});
+  };
+  hold({"w"}, {"x"});
+  CHECK(findings_of(model) == "");
+  hold({"w"}, {"r"});  // r comes from nothing that is named
+  CHECK(findings_of(model) == "");
+  hold({"h"}, {"r"});
+  CHECK(findings_of(model) == "");
+  hold({"w"}, {"h"});
+  expect(model, "names 'h' in zs, which depends on 'w' in xs");
+  hold({"w"}, {"x", "r"});
+  expect(model, "names 'r' in zs, which depends on 'x', another z");
 }
 
 TEST_CASE("Gradient's tensors depend on each other through branches too") {

@@ -24,11 +24,10 @@ ImageSize parse_size(const std::string& text) {
 
 }  // namespace
 
-void add_data_options(Command command, DataOptions& options) {
-  command
-      .option("--data", &options.data,
-              "Folder or files: IDX, .npy, .npz, .csv, or a folder of images per class")
-      .required();
+Option add_data_options(Command command, DataOptions& options) {
+  Option data =
+      command.option("--data", &options.data,
+                     "Folder or files: IDX, .npy, .npz, .csv, or a folder of images per class");
   const std::map<std::string, Layout> layouts{{"nchw", Layout::nchw}, {"nhwc", Layout::nhwc}};
   command.choice("--layout", &options.layout, layouts,
                  "Axes of image arrays; nhwc is transposed to nchw");
@@ -40,6 +39,7 @@ void add_data_options(Command command, DataOptions& options) {
                  "HEIGHTxWIDTH, for models with dynamic height and width");
   command.option("--target", &options.target, "Column of a .csv to predict; the last if absent");
   command.option("--fill", &options.fill, "Number to use for missing numbers of a .csv");
+  return data;
 }
 
 DatasetOptions dataset_options(const DataOptions& options) {

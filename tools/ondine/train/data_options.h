@@ -20,8 +20,8 @@ struct DataOptions {
   std::optional<float> fill;
 };
 
-// Adds --data and the options for reading it; `options` must outlive parsing.
-void add_data_options(Command command, DataOptions& options);
+// Adds --data and the options for reading it; `options` must outlive parsing. Returns --data.
+Option add_data_options(Command command, DataOptions& options);
 
 DatasetOptions dataset_options(const DataOptions& options);
 Dataset open_dataset(const std::vector<std::string>& places, const DataOptions& options);

@@ -22,6 +22,17 @@ struct Options {
   bool as_json = false;
 };
 
+// What --map may name: inputs of the model and of its training algorithms, one of which the scores
+// may come from.
+std::vector<PortInfo> eval_inputs(const Model& model) {
+  std::vector<PortInfo> inputs = model.inputs();
+  for (std::size_t i = 0; i < model.algorithm_count(); ++i) {
+    const auto more = extra_inputs(model, i);
+    inputs.insert(inputs.end(), more.begin(), more.end());
+  }
+  return inputs;
+}
+
 int run(const Options& options) {
   LoadOptions load;
   load.threads = options.threads;
@@ -30,7 +41,7 @@ int run(const Options& options) {
   const Dataset data = open_dataset(options.data.data, options.data);
   EvaluateOptions evaluate_options;
   evaluate_options.batch_size = options.batch_size;
-  evaluate_options.map = parse_map(options.map);
+  evaluate_options.map = parse_map(options.map, eval_inputs(model));
   evaluate_options.label = options.label;
   evaluate_options.output = options.output;
   const Evaluation score =
@@ -60,7 +71,7 @@ void add_eval(Parser& parser) {
       "  ondine eval train.onnx --checkpoint run.ckpt --data x_test.npy "
       "y_test.npy --label y\n");
   command.option("MODEL", &options->model, "Model file").required();
-  add_data_options(command, options->data);
+  add_data_options(command, options->data).required();
   command.option("--map", &options->map,
                  "INPUT=ARRAY, for arrays named differently from the input");
   command.option("--label", &options->label, "Array of the labels");

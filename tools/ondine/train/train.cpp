@@ -63,8 +63,7 @@ void add_train(Parser& parser) {
   command.option("--epochs", &options->trainer.epochs, "Passes over the data")
       .required()
       .positive();
-  command.option("--batch-size", &options->trainer.batch_size, "Rows per step")
-      .required()
+  command.option("--batch-size", &options->batch_size, "Rows per step; required with --data")
       .positive();
   command.option("--learning-rate", &options->trainer.learning_rate,
                  "Overrides the model's learning rate");

@@ -1,5 +1,6 @@
 #include "ondine/train/train_run.h"
 
+#include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -32,10 +33,18 @@ double parse_number(const std::string& text) {
   return value;
 }
 
+TrainOptions completed(TrainOptions options) {
+  if (!options.batch_size && !options.data.data.empty()) {
+    throw WrongUsage("--batch-size is required with --data");
+  }
+  options.trainer.batch_size = options.batch_size.value_or(1);
+  return options;
+}
+
 }  // namespace
 
 TrainRun::TrainRun(const TrainOptions& options)
-    : options_(options),
+    : options_(completed(options)),
       model_(Model::load(options.model, options.load)),
       trainer_(model_, trainer_options()) {
   for (const std::string& file : {options_.output, options_.metrics}) {
@@ -49,9 +58,9 @@ TrainerOptions TrainRun::trainer_options() const {
   TrainerOptions result = options_.trainer;
   result.seed = options_.load.seed;
   result.checkpoint = options_.checkpoint;
-  result.map = parse_map(options_.map);
+  result.map = parse_map(options_.map, inputs());
   for (const std::string& pair : options_.set) {
-    const auto [name, value] = split_pair(pair, "--set");
+    const auto [name, value] = split_pair(pair, "--set", inputs());
     result.constants.emplace_back(name, parse_number(value));
   }
   if (options_.patience) {
@@ -63,7 +72,28 @@ TrainerOptions TrainRun::trainer_options() const {
   return result;
 }
 
+std::vector<PortInfo> TrainRun::inputs() const {
+  const std::size_t algorithm = options_.trainer.algorithm;
+  if (algorithm >= model_.algorithm_count()) return {};
+  return model_.algorithm(algorithm).inputs;
+}
+
+// An algorithm may draw or hold what it learns from: it needs no data.
+void TrainRun::require_no_data() const {
+  for (const PortInfo& input : inputs()) {
+    const bool set = std::any_of(options_.set.begin(), options_.set.end(), [&](const auto& pair) {
+      return split_pair(pair, "--set", inputs()).first == input.name;
+    });
+    const bool rate = options_.trainer.learning_rate.has_value() &&
+                      input.name.find("learning_rate") != std::string::npos;
+    if (input.has_default || set || rate) continue;
+    throw WrongUsage("--data is required: the training algorithm has the input '" + input.name +
+                     "'");
+  }
+}
+
 void TrainRun::load_data() {
+  if (options_.data.data.empty()) return require_no_data();
   training_ = open_dataset(options_.data.data, options_.data);
   if (options_.validation_data.empty()) return;
   const Dataset other = open_dataset(options_.validation_data, options_.data);

@@ -36,7 +36,8 @@ struct TrainOptions {
   LoadOptions load;
   TrainerOptions trainer;
   EarlyStopping early_stopping;
-  std::optional<std::uint64_t> patience;  // absent: no early stopping
+  std::optional<std::uint64_t> batch_size;  // required with data
+  std::optional<std::uint64_t> patience;    // absent: no early stopping
   ScheduleOptions schedule;
   std::string max_time;
   std::string checkpoint;
@@ -54,6 +55,9 @@ class TrainRun {
 
  private:
   TrainerOptions trainer_options() const;
+  // The inputs that options may name; none where the algorithm does not exist.
+  std::vector<PortInfo> inputs() const;
+  void require_no_data() const;
   void load_data();
   void start();
   void on_epoch(const EpochReport& report);

@@ -63,6 +63,7 @@ Verdict run_set(const Model& model, const fs::path& folder, const std::string& n
 Verdict run_backend_case(const fs::path& folder, const VerifyOptions& options) {
   LoadOptions load;
   load.threads = options.threads;
+  load.deadline = options.deadline;
   const Model model = Model::load(folder / "model.onnx", load);
   for (const NumberedFile& set : numbered_files(folder, "test_data_set_", "")) {
     Verdict verdict = run_set(model, set.path, folder.filename().string());
@@ -79,6 +80,7 @@ Verdict run_real_case(const fs::path& folder, const VerifyOptions& options) {
   if (!fs::exists(file)) return skipped("no " + file.string());
   LoadOptions load;
   load.threads = options.threads;
+  load.deadline = options.deadline;
   const Model model = Model::load(file, load);
   NamedValues feeds;
   for (const PortInfo& port : model.inputs()) {

@@ -87,6 +87,7 @@ std::optional<std::string> run_set(const fs::path& file, const fs::path& set,
                                    const VerifyOptions& options) {
   LoadOptions load;
   load.threads = options.threads;
+  load.deadline = options.deadline;
   Model model = Model::load(file, load);
   const Tolerance tolerance = read_tolerance(set);
   if (fs::exists(set / "initialize")) model.initialize();

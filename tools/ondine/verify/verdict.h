@@ -1,6 +1,7 @@
 // The verdict on a conformance case.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -36,8 +37,9 @@ struct VerifyOptions {
   int threads = 1;
   // Limits on the cost of rejecting a model. Processor time does not depend on the machine's load.
   double refusal_seconds = 0.2;
-  double refusal_mib = 64;  // beyond the file
-  std::string emulator;     // runs the executables of a cross build
+  double refusal_mib = 64;                            // beyond the file
+  std::optional<std::chrono::milliseconds> deadline;  // of loading and of each call
+  std::string emulator;                               // runs the executables of a cross build
 };
 
 Verdict run_backend_case(const std::filesystem::path& folder, const VerifyOptions& options);

@@ -136,6 +136,7 @@ void add_verify(Parser& parser) {
   Option paths = command.option("PATH", &options->paths, "Cases or folders of cases");
   paths.excludes(command.option("--hostile-child", &options->child, "").hidden());
   command.option("--threads", &options->verify.threads, "Threads").between(1, 1024);
+  add_deadline(command, options->verify.deadline);
   command.option("--none-skipped", &options->none_skipped, "Fail when a case is skipped");
   command
       .option("--refusal-seconds", &options->verify.refusal_seconds,

@@ -15,7 +15,7 @@ namespace ondine::graph {
 class Opsets {
  public:
   Opsets() = default;
-  // Of duplicate domains the first one counts.
+  // Of duplicate domains the highest version counts.
   explicit Opsets(const std::vector<OpsetImport>& imports);
 
   // nullopt when the domain is not imported. "ai.onnx" and "" are the same domain.

@@ -1,4 +1,6 @@
-#include "graph/check/opsets.h"
+#include "graph/contract/opsets.h"
+
+#include <algorithm>
 
 #include "graph/contract/signature.h"
 
@@ -6,7 +8,8 @@ namespace ondine::graph {
 
 Opsets::Opsets(const std::vector<OpsetImport>& imports) {
   for (const auto& import : imports) {
-    versions_.emplace(canonical_domain(import.domain), import.version);
+    const auto [entry, fresh] = versions_.emplace(canonical_domain(import.domain), import.version);
+    entry->second = std::max(entry->second, import.version);
   }
 }
 

@@ -1,0 +1,172 @@
+#include "proto/recognize.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string_view>
+
+#include "proto/wire_schema.h"
+
+namespace ondine {
+namespace {
+
+struct Signature {
+  std::size_t at;
+  std::string_view bytes;
+  const char* name;
+};
+
+constexpr std::array signatures{
+    Signature{0, "PK\x03\x04", "a zip archive, as PyTorch and Keras write"},
+    Signature{0, "\x89HDF\r\n\x1a\n", "an HDF5 file"},
+    Signature{0, "\x93NUMPY", "a NumPy array"},
+    Signature{4, "TFL3", "a TensorFlow Lite model"},
+    Signature{4, "ORTM", "a model in the format of ONNX Runtime"},
+    Signature{8, "{\"", "a safetensors file"},
+};
+
+bool is_text(std::string_view bytes) noexcept {
+  return std::all_of(bytes.begin(), bytes.end(), [](char c) {
+    return static_cast<unsigned char>(c) >= 0x20 || c == '\n' || c == '\r' || c == '\t';
+  });
+}
+
+// The field numbers and wire types of a message, each pair once, without what is inside.
+class Fields {
+ public:
+  explicit Fields(std::string_view bytes) noexcept : bytes_(bytes) {
+    while (valid_ && at_ < bytes_.size()) field();
+  }
+
+  bool valid() const noexcept { return valid_ && count_ > 0; }
+  // The contents of field 1 when it came first and is text.
+  std::string_view first_text() const noexcept { return first_text_; }
+  bool has(std::uint64_t number) const noexcept {
+    return std::any_of(found_.begin(), found_.begin() + count_,
+                       [&](const Found& one) { return one.number == number; });
+  }
+  // Whether the message has all of these fields, and each of them as it is written here.
+  bool are_of(const WireMessage& message) const noexcept {
+    return std::all_of(found_.begin(), found_.begin() + count_, [&](const Found& one) {
+      const WireField* field = message.find(static_cast<std::uint32_t>(one.number));
+      return field != nullptr && fits(*field, one.wire_type);
+    });
+  }
+
+ private:
+  struct Found {
+    std::uint64_t number;
+    unsigned wire_type;
+  };
+
+  static bool fits(const WireField& field, unsigned wire_type) noexcept {
+    switch (field.kind) {
+      case WireKind::integer:
+      case WireKind::enumeration:
+        return wire_type == 0 || (wire_type == 2 && field.repeated);
+      case WireKind::fixed32:
+        return wire_type == 5 || (wire_type == 2 && field.repeated);
+      case WireKind::fixed64:
+        return wire_type == 1 || (wire_type == 2 && field.repeated);
+      default:
+        return wire_type == 2;
+    }
+  }
+
+  std::uint64_t varint() noexcept {
+    std::uint64_t value = 0;
+    for (unsigned shift = 0; shift < 64 && at_ < bytes_.size(); shift += 7) {
+      const auto byte = static_cast<unsigned char>(bytes_[at_++]);
+      value |= std::uint64_t{byte & 0x7fU} << shift;
+      if (byte < 0x80) return value;
+    }
+    valid_ = false;
+    return 0;
+  }
+
+  void skip(std::uint64_t count) noexcept {
+    if (count > bytes_.size() - at_) {
+      valid_ = false;
+    } else {
+      at_ += static_cast<std::size_t>(count);
+    }
+  }
+
+  void field() noexcept {
+    const bool first = at_ == 0;
+    const std::uint64_t tag = varint();
+    const auto wire_type = static_cast<unsigned>(tag & 7U);
+    if (wire_type == 0) {
+      varint();
+    } else if (wire_type == 1 || wire_type == 5) {
+      skip(wire_type == 1 ? 8 : 4);
+    } else if (wire_type == 2) {
+      const std::uint64_t length = varint();
+      const std::size_t start = at_;
+      skip(length);
+      if (first && tag == 0xa && valid_) first_text_ = bytes_.substr(start, at_ - start);
+    } else {
+      valid_ = false;
+    }
+    if (tag >> 3 == 0) valid_ = false;
+    if (valid_) note({tag >> 3, wire_type});
+  }
+
+  void note(Found one) noexcept {
+    for (std::size_t i = 0; i < count_; ++i) {
+      if (found_[i].number == one.number && found_[i].wire_type == one.wire_type) return;
+    }
+    if (count_ == found_.size()) {
+      valid_ = false;
+    } else {
+      found_[count_++] = one;
+    }
+  }
+
+  std::string_view bytes_;
+  std::size_t at_ = 0;
+  bool valid_ = true;
+  std::string_view first_text_;
+  std::array<Found, 64> found_{};  // more than any message of the format has
+  std::size_t count_ = 0;
+};
+
+struct Candidate {
+  MessageId id;
+  const char* name;
+  std::array<std::uint64_t, 2> needed;  // fields that such a message always has
+};
+
+constexpr std::array candidates{
+    Candidate{MessageId::tensor, "a TensorProto", {2, 2}},
+    Candidate{MessageId::sparse_tensor, "a SparseTensorProto", {1, 2}},
+    Candidate{MessageId::graph, "a GraphProto", {2, 12}},
+    Candidate{MessageId::function, "a FunctionProto", {1, 9}},
+    Candidate{MessageId::node, "a NodeProto", {2, 4}},
+    Candidate{MessageId::sequence, "a SequenceProto", {2, 2}},
+    Candidate{MessageId::optional, "an OptionalProto", {2, 2}},
+    Candidate{MessageId::map, "a MapProto", {2, 2}},
+    Candidate{MessageId::value_info, "a ValueInfoProto", {1, 2}},
+};
+
+}  // namespace
+
+const char* other_format(std::span<const std::byte> bytes) noexcept {
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  for (const Signature& one : signatures) {
+    if (text.size() > one.at && text.substr(one.at).starts_with(one.bytes)) return one.name;
+  }
+  if (is_text(text.substr(0, 256))) return "a text";
+  const Fields fields(text);
+  if (!fields.valid()) return nullptr;
+  if (fields.first_text() == "ONNXOPSET") return "an OperatorSetProto";
+  for (const Candidate& one : candidates) {
+    const bool complete = fields.has(one.needed[0]) && fields.has(one.needed[1]);
+    if (complete && fields.are_of(wire_message(one.id))) return one.name;
+  }
+  return nullptr;
+}
+
+}  // namespace ondine

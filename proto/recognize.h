@@ -1,0 +1,13 @@
+// What a file that is no model holds instead, for the message that says so.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+namespace ondine {
+
+// "an OperatorSetProto", "a TensorProto", "a zip archive", ...; nullptr for bytes that look like
+// nothing known. Looks at the beginning and at the fields of the outermost message only.
+const char* other_format(std::span<const std::byte> bytes) noexcept;
+
+}  // namespace ondine
