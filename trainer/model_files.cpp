@@ -6,6 +6,7 @@
 #include "core/file.h"
 #include "core/message.h"
 #include "core/out_of_memory.h"
+#include "graph/training/prepare_held.h"
 #include "proto/export.h"
 #include "trainer/model_impl.h"
 
@@ -132,6 +133,7 @@ graph::ModelDef Model::Impl::with_present_state() const {
 graph::ModelDef Model::Impl::for_inference() const {
   graph::ModelDef result = with_present_state();
   result.training.clear();
+  graph::lower_weights(result.graph);
   // Removes what only training needs.
   std::erase_if(result.opsets, [&](const graph::OpsetImport& import) {
     return import.domain == training_domain && !uses_domain(result, training_domain);

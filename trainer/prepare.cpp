@@ -1,7 +1,12 @@
 #include <ondine/prepare.h>
 
+#include <memory>
+
 #include "core/message.h"
 #include "core/out_of_memory.h"
+#include "graph/check/findings.h"
+#include "graph/check/structure.h"
+#include "graph/resolve/resolve.h"
 #include "graph/training/prepare.h"
 #include "proto/export.h"
 #include "proto/import.h"
@@ -14,9 +19,51 @@ namespace {
 
 constexpr const char* what = "prepare the model";
 
+graph::TypeDef to_def(const graph::Type& type, const graph::Symbols& symbols) {
+  graph::TypeDef def;
+  def.kind = type.kind;
+  def.dtype = type.dtype;
+  if (!type.dims) return def;
+  def.dims.emplace();
+  for (const graph::Dim dim : *type.dims) {
+    if (dim.known()) {
+      def.dims->emplace_back(dim.size());
+    } else if (dim.is_named() && dim.symbol() < symbols.names.size()) {
+      def.dims->emplace_back(graph::DimName(symbols.names[dim.symbol()]));
+    } else {
+      def.dims->emplace_back();
+    }
+  }
+  return def;
+}
+
+// Of the values of the main graph. What does not resolve is found again, and reported, when the
+// prepared model is put together.
+graph::ValueTypes types_of(const graph::ModelDef& def, const Limits& limits) {
+  graph::Findings findings;
+  graph::check_structure(def, trainer::all_operators(), limits, findings);
+  findings.throw_if_any();
+  graph::ResolveContext context;
+  context.model = &def;
+  context.catalogue = &trainer::all_operators();
+  context.limits = &limits;
+  context.symbols = std::make_shared<graph::Symbols>();
+  context.report = [](const Error&) {};
+  graph::ValueTypes types;
+  try {
+    const graph::Graph graph = graph::resolve(def.graph, context);
+    for (const graph::GraphValue& value : graph.values) {
+      if (value.type.is_tensor()) types.emplace(value.name, to_def(value.type, *context.symbols));
+    }
+  } catch (const Error&) {
+    types.clear();
+  }
+  return types;
+}
+
 Model prepare_def(graph::ModelDef def, const PrepareOptions& options, const LoadOptions& load,
                   PrepareReport* report) {
-  PrepareReport made = graph::prepare(def, options);
+  PrepareReport made = graph::prepare(def, options, types_of(def, load.limits));
   Model model = ModelAccess::make(std::move(def), load);
   model.initialize(load.seed);
   if (report != nullptr) *report = std::move(made);
@@ -57,7 +104,7 @@ PrepareReport prepare(const std::filesystem::path& input, const std::filesystem:
     graph::ModelDef model = load_model(input, limits);
     return with_context(
         [&] {
-          PrepareReport report = graph::prepare(model, options);
+          PrepareReport report = graph::prepare(model, options, types_of(model, limits));
           // Assembles a step as loading will, so that an operator without derivative is reported
           // before the model is written.
           LoadOptions load;

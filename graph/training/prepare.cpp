@@ -6,9 +6,11 @@
 #include "core/message.h"
 #include "graph/contract/opsets.h"
 #include "graph/training/inference_mode.h"
+#include "graph/training/prepare_held.h"
 #include "graph/training/prepare_initialize.h"
 #include "graph/training/prepare_loss.h"
 #include "graph/training/prepare_optimizer.h"
+#include "graph/training/prepare_paths.h"
 #include "graph/training/prepare_training_mode.h"
 
 namespace ondine::graph {
@@ -81,22 +83,61 @@ std::string name_of(Loss loss) {
       return "mae";
     case Loss::huber:
       return "huber";
+    case Loss::nll:
+      return "nll";
+    case Loss::bce_probabilities:
+      return "bce-probabilities";
   }
   return {};
 }
 
+Strings statistics_of(const GraphDef& graph) {
+  Strings result;
+  for (const NodeDef& node : graph.nodes) {
+    if (node.op != "BatchNormalization" || !node.domain.empty() || node.inputs.size() < 5) continue;
+    result.insert({node.inputs[3], node.inputs[4]});
+  }
+  return result;
+}
+
+// Chooses parameters among initializers and what Constant nodes and subgraphs hold, and makes
+// initializers of the latter where they are trained. Those that are not are in `lifted`.
+ParameterChoice choose_and_lift(ModelDef& model, GraphDef& lifted, Names& names,
+                                const std::string& prediction, const PrepareOptions& options) {
+  const Strings live = differentiable_values(model.graph, prediction);
+  const Strings statistics = options.training_mode ? statistics_of(model.graph) : Strings();
+  HeldWeights held =
+      find_held_weights(model.graph, names, [&](const std::string& name, std::size_t rank) {
+        if (statistics.contains(name)) return true;
+        const bool is_named =
+            std::find(options.train.begin(), options.train.end(), name) != options.train.end();
+        return live.contains(name) && (rank > 0 || is_named);
+      });
+  lifted = model.graph;
+  lift_weights(lifted, held);
+  ParameterChoice choice = choose_parameters(lifted, prediction, options, model.producer_name);
+  std::erase_if(held, [&](const auto& one) {
+    return !choice.trains(one.second) && !statistics.contains(one.second);
+  });
+  lift_weights(model.graph, held);
+  for (const InitializerDef*& one : choice.trained) one = find_initializer(model.graph, one->name);
+  return choice;
+}
+
 }  // namespace
 
-PrepareReport prepare(ModelDef& model, const PrepareOptions& options) {
-  const std::int64_t opset = imported(model, "");
+PrepareReport prepare(ModelDef& given, const PrepareOptions& options, const ValueTypes& types) {
+  const std::int64_t opset = imported(given, "");
   check_options(options);
-  check_model(model, opset);
+  check_model(given, opset);
+  ModelDef model = given;
   if (options.untie) untie_parameters(model.graph);
   set_inference_mode(model.graph);
-  const Prediction found = find_prediction(model.graph, opset, options);
-  const ParameterChoice parameters = choose_parameters(model.graph, found.value, options);
-
   Names names(model);
+  const Prediction found = find_prediction(model.graph, names, opset, types, options);
+  GraphDef lifted;
+  const ParameterChoice parameters = choose_and_lift(model, lifted, names, found.value, options);
+
   TrainingInfoDef info;
   GraphDef& algorithm = info.algorithm.emplace();
   algorithm.name = names.fresh("training");
@@ -107,6 +148,7 @@ PrepareReport prepare(ModelDef& model, const PrepareOptions& options) {
     prediction.value =
         write_training_copy(writer, model, found.value, found.dtype, parameters, statistics);
   }
+  write_moves(writer, prediction);
   std::vector<ValueDef> statistic_outputs;
   std::swap(statistic_outputs, algorithm.outputs);
   const LossValues loss = write_loss(writer, prediction, options);
@@ -130,6 +172,9 @@ PrepareReport prepare(ModelDef& model, const PrepareOptions& options) {
   report.loss = loss.loss;
   for (const InitializerDef* one : parameters.trained) report.trained.push_back(one->name);
   for (const InitializerDef* one : parameters.frozen) report.frozen.push_back(one->name);
+  report.parameters = parameters.table;
+  report.prediction = found.value;
+  report.prediction_reason = found.reason;
   report.init = init.init;
   report.init_reason = init.reason;
 
@@ -140,6 +185,7 @@ PrepareReport prepare(ModelDef& model, const PrepareOptions& options) {
   set_property(model, "ondine.prediction", found.value);
   set_property(model, "ondine.label", options.label);
   set_property(model, "ondine.learning_rate", rate);
+  given = std::move(model);
   return report;
 }
 

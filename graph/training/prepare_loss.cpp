@@ -1,7 +1,9 @@
 #include "graph/training/prepare_loss.h"
 
+#include <cmath>
+#include <limits>
+
 #include "core/message.h"
-#include "graph/training/prepare_parameters.h"
 #include "graph/training/prepare_paths.h"
 
 namespace ondine::graph {
@@ -11,16 +13,6 @@ void require_opset(const GraphWriter& writer, std::int64_t needed, std::string_v
   if (writer.opset() >= needed) return;
   fail(ErrorCode::unsupported, what, " needs ai.onnx ", needed, ", the model imports ai.onnx ",
        writer.opset(), "; convert the model to a newer opset first");
-}
-
-// Softmax over the classes, axis 1.
-bool over_classes(const NodeDef& node, const Prediction& prediction, std::int64_t opset) {
-  const Attribute* attribute = find(node.attributes, "axis");
-  const auto* given = attribute == nullptr ? nullptr : std::get_if<std::int64_t>(&attribute->data);
-  const std::int64_t axis = given != nullptr ? *given : opset >= 13 ? -1 : 1;
-  const std::size_t rank = prediction.dims ? prediction.dims->size() : 2;
-  if (opset < 13) return rank == 2 && (axis == 1 || axis == -1);
-  return axis == 1 || axis + static_cast<std::int64_t>(rank) == 1;
 }
 
 // A name that the output has twice is believed the first time: PyTorch's exporter may call other
@@ -59,19 +51,28 @@ std::string write_accuracy(GraphWriter& writer, const Prediction& prediction,
   return writer.node("ReduceMean", {number}, "accuracy", {{"keepdims", std::int64_t{0}}});
 }
 
-LossValues cross_entropy(GraphWriter& writer, const Prediction& prediction,
-                         const PrepareOptions& options) {
-  require_opset(writer, 12, "softmax cross entropy");
+// Classes are axis 1 of the prediction.
+void write_class_label(GraphWriter& writer, const Prediction& prediction,
+                       const PrepareOptions& options) {
   std::optional<std::vector<DimDef>> dims = prediction.dims;
   if (dims) {
     if (dims->size() < 2) {
-      fail(ErrorCode::mismatch, "softmax cross entropy needs logits of rank 2 or more, found rank ",
-           dims->size(), " in ", quoted(prediction.value));
+      const bool is_nll = options.loss == Loss::nll;
+      fail(ErrorCode::mismatch,
+           is_nll ? "negative log likelihood needs probabilities"
+                  : "softmax cross entropy needs logits",
+           " of rank 2 or more, found rank ", dims->size(), " in ", quoted(prediction.value));
     }
     dims->erase(dims->begin() + 1);
   }
   write_label(writer, options, DType::int64, std::move(dims));
-  LossValues result;
+}
+
+LossValues cross_entropy(GraphWriter& writer, const Prediction& prediction,
+                         const PrepareOptions& options) {
+  require_opset(writer, 12, "softmax cross entropy");
+  write_class_label(writer, prediction, options);
+  LossValues result{{}, {}, prediction.dtype};
   result.loss = writer.node("SoftmaxCrossEntropyLoss", {prediction.value, options.label}, "loss");
   if (options.accuracy) result.accuracy = write_accuracy(writer, prediction, options.label);
   return result;
@@ -106,48 +107,79 @@ std::string regression(GraphWriter& writer, const Prediction& prediction,
                                    : huber(writer, distance, options, prediction.dtype);
 }
 
-}  // namespace
+// Log(p), not below -100. Below the smallest normal number the derivative is 0: that of Log is too
+// large for the type there.
+std::string clamped_log(GraphWriter& writer, const std::string& p, DType dtype) {
+  const double least =
+      dtype == DType::float64 ? std::exp(-100.0) : double{std::numeric_limits<float>::min()};
+  const std::string bound = writer.scalar("loss.least", least, dtype);
+  const std::string lowest = writer.scalar("loss.lowest", -100, dtype);
+  const std::string below = writer.node("Less", {p, bound}, "loss.below");
+  const std::string bounded = writer.node("Where", {below, bound, p}, "loss.bounded");
+  const std::string log = writer.node("Log", {bounded}, "loss.log");
+  return writer.node("Where", {below, lowest, log}, "loss.clamped_log");
+}
 
-Prediction find_prediction(const GraphDef& main, std::int64_t opset,
-                           const PrepareOptions& options) {
-  if (main.outputs.empty()) fail(ErrorCode::mismatch, "the model has no output");
-  const ValueDef* output = options.output.empty() ? &main.outputs.front() : nullptr;
-  for (const ValueDef& one : main.outputs) {
-    if (output == nullptr && one.name == options.output) output = &one;
-  }
-  if (output == nullptr) {
-    fail(ErrorCode::mismatch, "the model has no output ", quoted(options.output));
-  }
-  Prediction result{output->name, output->type.dtype, output->type.dims};
-  if (output->type.kind != TypeKind::tensor || !is_differentiable(result.dtype)) {
-    fail(ErrorCode::mismatch, "a loss needs a floating point tensor, output ", quoted(output->name),
-         " is ", output->type.kind == TypeKind::tensor ? "of type " : "none",
-         output->type.kind == TypeKind::tensor ? to_string(result.dtype) : std::string_view());
-  }
-  const Producers producers = producers_of(main);
-  const auto producer = producers.find(result.value);
-  if (producer == producers.end() || !producer->second->domain.empty()) return result;
-  const NodeDef& last = *producer->second;
-  const bool contained =
-      options.loss == Loss::softmax_cross_entropy
-          ? (last.op == "Softmax" || last.op == "LogSoftmax") && over_classes(last, result, opset)
-          : options.loss == Loss::bce_with_logits && last.op == "Sigmoid";
-  if (contained && !last.inputs.empty()) result.value = last.inputs[0];
+// In float where the type is a half one, whose logarithms lose too much.
+std::string as_computed(GraphWriter& writer, const std::string& value, DType& dtype) {
+  if (dtype == DType::float32 || dtype == DType::float64) return value;
+  dtype = DType::float32;
+  return writer.cast(value, dtype, "loss.float");
+}
+
+LossValues negative_log_likelihood(GraphWriter& writer, const Prediction& prediction,
+                                   const PrepareOptions& options) {
+  require_opset(writer, 12, "the negative log likelihood");
+  write_class_label(writer, prediction, options);
+  DType dtype = prediction.dtype;
+  std::string log = as_computed(writer, prediction.value, dtype);
+  if (!prediction.is_log) log = clamped_log(writer, log, dtype);
+  LossValues result;
+  result.loss = writer.node("NegativeLogLikelihoodLoss", {log, options.label}, "loss");
+  result.dtype = dtype;
+  if (options.accuracy) result.accuracy = write_accuracy(writer, prediction, options.label);
   return result;
 }
 
+// - t log(p) - (1 - t) log(1 - p)
+LossValues probability_cross_entropy(GraphWriter& writer, const Prediction& prediction,
+                                     const PrepareOptions& options) {
+  require_opset(writer, 9, "the binary cross entropy of probabilities");
+  write_label(writer, options, prediction.dtype, prediction.dims);
+  LossValues result{{}, {}, prediction.dtype};
+  const std::string p = as_computed(writer, prediction.value, result.dtype);
+  const std::string t = result.dtype == prediction.dtype
+                            ? options.label
+                            : writer.cast(options.label, result.dtype, "loss.label");
+  const std::string one = writer.scalar("loss.one", 1, result.dtype);
+  const std::string q = writer.node("Sub", {one, p}, "loss.complement");
+  const std::string rest = writer.node("Sub", {one, t}, "loss.other_label");
+  const std::string hit = writer.node("Mul", {t, clamped_log(writer, p, result.dtype)}, "loss.hit");
+  const std::string miss =
+      writer.node("Mul", {rest, clamped_log(writer, q, result.dtype)}, "loss.miss");
+  const std::string sum = writer.node("Add", {hit, miss}, "loss.log_likelihood");
+  result.loss = mean(writer, writer.node("Neg", {sum}, "loss.each"));
+  return result;
+}
+
+}  // namespace
+
 LossValues write_loss(GraphWriter& writer, const Prediction& prediction,
                       const PrepareOptions& options) {
-  LossValues result;
+  LossValues result{{}, {}, prediction.dtype};
   if (options.loss == Loss::softmax_cross_entropy) {
     result = cross_entropy(writer, prediction, options);
+  } else if (options.loss == Loss::nll) {
+    result = negative_log_likelihood(writer, prediction, options);
+  } else if (options.loss == Loss::bce_probabilities) {
+    result = probability_cross_entropy(writer, prediction, options);
   } else {
     write_label(writer, options, prediction.dtype, prediction.dims);
     result.loss = options.loss == Loss::bce_with_logits
                       ? binary_cross_entropy(writer, prediction.value, options.label)
                       : regression(writer, prediction, options);
   }
-  writer.output(result.loss, prediction.dtype, std::vector<DimDef>{});
+  writer.output(result.loss, result.dtype, std::vector<DimDef>{});
   if (!result.accuracy.empty()) {
     writer.output(result.accuracy, DType::float32, std::vector<DimDef>{});
   }

@@ -11,9 +11,12 @@ namespace {
 constexpr std::string_view kind_key = "pkg.torch.export.graph_signature.InputSpec.kind";
 constexpr std::string_view folded_key = "pkg.onnxscript.optimizer.folded_from";
 
-std::string_view property(const ValueDef& value, std::string_view key) {
-  for (const auto& [name, text] : value.metadata) {
-    if (name == key) return text;
+// `key` may be the last part of the name.
+std::string_view property(const Properties& properties, std::string_view key) {
+  for (const auto& [name, text] : properties) {
+    if (name == key || (name.ends_with(key) && name[name.size() - key.size() - 1] == '.')) {
+      return text;
+    }
   }
   return {};
 }
@@ -58,15 +61,18 @@ bool folded_from_constants(std::string_view folded, std::string_view text) {
 
 Origins origins_of(const GraphDef& graph) {
   Origins origins;
-  for (const ValueDef& value : graph.value_infos) {
-    const std::string_view kind = property(value, kind_key);
-    if (kind == "PARAMETER") {
-      origins.parameters.insert(value.name);
-    } else if (one_of(kind, {"BUFFER", "CONSTANT_TENSOR"}) ||
-               folded_from_constants(value.name, property(value, folded_key))) {
-      origins.constants.insert(value.name);
+  const auto read = [&](const std::string& name, const Properties& properties) {
+    const std::string_view kind = property(properties, kind_key);
+    const std::string_view trained = property(properties, "requires_grad");
+    if (one_of(kind, {"BUFFER", "CONSTANT_TENSOR"}) || one_of(trained, {"False", "false", "0"}) ||
+        folded_from_constants(name, property(properties, folded_key))) {
+      origins.constants.insert(name);
+    } else if (kind == "PARAMETER" || one_of(trained, {"True", "true", "1"})) {
+      origins.parameters.insert(name);
     }
-  }
+  };
+  for (const ValueDef& value : graph.value_infos) read(value.name, value.metadata);
+  for (const InitializerDef& one : graph.initializers) read(one.name, one.metadata);
   return origins;
 }
 

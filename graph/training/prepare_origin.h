@@ -6,9 +6,9 @@
 
 namespace ondine::graph {
 
-// What PyTorch's exporter (dynamo=True) writes into the metadata of value_info: what is a
-// parameter, and what is a buffer, a constant, or folded from constants alone. Other files say
-// nothing.
+// What PyTorch's exporter (dynamo=True) writes into the metadata of value_info or initializers:
+// what is a parameter, and what is a buffer, a constant, folded from constants alone, or does not
+// require a gradient. Other files say nothing.
 struct Origins {
   Strings parameters;
   Strings constants;

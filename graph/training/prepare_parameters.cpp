@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <limits>
 #include <set>
+#include <tuple>
+#include <utility>
 
 #include "core/message.h"
+#include "graph/training/prepare_constants.h"
 #include "graph/training/prepare_names.h"
 #include "graph/training/prepare_origin.h"
 #include "graph/training/prepare_paths.h"
@@ -180,39 +183,141 @@ bool ParameterChoice::freezes(std::string_view name) const noexcept {
   return holds(frozen, name) && !holds(constants, name);
 }
 
-ParameterChoice choose_parameters(const GraphDef& graph, const std::string& output,
-                                  const PrepareOptions& options) {
-  const Strings live = differentiable_values(graph, output);
-  const Strings weights = weight_values(graph, output);
-  std::vector<const InitializerDef*> parameters;
-  for (const InitializerDef& one : graph.initializers) {
-    if (is_differentiable(one.value.dtype()) && live.count(one.name)) parameters.push_back(&one);
-  }
-  require_matches(options.train, "train", parameters);
-  require_matches(options.freeze, "freeze", parameters);
+namespace {
 
-  const Layers layers(graph, live);
-  const Origins origins = origins_of(graph);
-  const auto learned = [&](const InitializerDef& one) {
-    return origins.parameters.contains(one.name) ||
-           (!one.value.shape().empty() && weights.contains(one.name) &&
-            !origins.constants.contains(one.name));
-  };
-  ParameterChoice choice;
-  for (const InitializerDef* one : parameters) {
-    bool trained = options.train.empty() ? learned(*one) : matches_any(options.train, one->name);
-    if (matches_any(options.freeze, one->name)) trained = false;
-    if (options.last_layers && layers.number_of(one->name) >= *options.last_layers) trained = false;
-    (trained ? choice.trained : choice.frozen).push_back(one);
-    if (!trained && !learned(*one)) choice.constants.push_back(one);
+class Chooser {
+ public:
+  Chooser(const GraphDef& graph, const std::string& output, const PrepareOptions& options,
+          std::string_view producer)
+      : graph_(&graph),
+        options_(&options),
+        output_(output),
+        origins_(origins_of(graph)),
+        named_(named_scalars(producer)),
+        live_(differentiable_values(graph, output)),
+        weights_(weight_values(graph, output, named_)),
+        uses_(graph),
+        layers_(graph, live_) {}
+
+  ParameterChoice run() {
+    std::vector<const InitializerDef*> parameters;
+    for (const InitializerDef& one : graph_->initializers) {
+      if (is_differentiable(one.value.dtype()) && live_.contains(one.name)) {
+        parameters.push_back(&one);
+      }
+    }
+    require_matches(options_->train, "train", parameters);
+    require_matches(options_->freeze, "freeze", parameters);
+    for (const InitializerDef* one : parameters) constant_[one] = why_constant(*one);
+    for (const InitializerDef& one : graph_->initializers) {
+      if (is_differentiable(one.value.dtype())) choose(one);
+    }
+    if (choice_.trained.empty()) {
+      fail(ErrorCode::mismatch, "nothing to train: ",
+           parameters.empty() ? "no floating point initializer reaches output "
+                              : "constants aside, the options freeze every parameter of output ",
+           quoted(output_));
+    }
+    return std::move(choice_);
   }
-  if (choice.trained.empty()) {
-    fail(ErrorCode::mismatch, "nothing to train: ",
-         parameters.empty() ? "no floating point initializer reaches output "
-                            : "constants aside, the options freeze every parameter of output ",
-         quoted(output));
+
+ private:
+  // Elements of one kind that the exporter calls parameters, but for those of its metadata.
+  Strings named_scalars(std::string_view producer) const {
+    Strings result;
+    if (!origins_.parameters.empty()) return origins_.parameters;
+    for (const InitializerDef& one : graph_->initializers) {
+      if (one.value.size() == 1 && is_parameter_name(one.name, producer)) result.insert(one.name);
+    }
+    return result;
   }
-  return choice;
+
+  // "" for a parameter.
+  std::string why_constant(const InitializerDef& one) const {
+    if (std::string reason = unfit_values(one.value); !reason.empty()) return reason;
+    if (origins_.parameters.contains(one.name)) return {};
+    if (origins_.constants.contains(one.name)) return "no parameter in the exporter's metadata";
+    if (!weights_.values.contains(one.name)) {
+      const auto role = weights_.roles.find(one.name);
+      return role == weights_.roles.end() ? "reaches the loss through constants alone"
+                                          : role->second;
+    }
+    if (one.value.shape().empty() && !named_.contains(one.name)) return "a scalar";
+    return constant_reason(one.name, one.value, uses_);
+  }
+
+  // The pattern of `train` that selects a parameter. Wildcards select constants only where they
+  // match nothing else.
+  const std::string* training_pattern(const InitializerDef& one) const {
+    for (const std::string& pattern : options_->train) {
+      if (!matches_glob(pattern, one.name)) continue;
+      if (pattern == one.name || constant_.at(&one).empty()) return &pattern;
+      const bool matches_parameters =
+          std::any_of(constant_.begin(), constant_.end(), [&](const auto& other) {
+            return other.second.empty() && matches_glob(pattern, other.first->name);
+          });
+      if (!matches_parameters) return &pattern;
+    }
+    return nullptr;
+  }
+
+  std::string reader_of(const InitializerDef& one) const {
+    const std::vector<Use> readers = uses_.of(one.name);
+    if (readers.empty()) return "parameter";
+    const NodeDef& node = *readers.front().node;
+    if (node.outputs.empty()) return "read by " + node.op;
+    return "read by " + node.op + " " + quoted(node.name.empty() ? node.outputs[0] : node.name);
+  }
+
+  void choose(const InitializerDef& one) {
+    ParameterInfo info{one.name, one.value.shape(), false, {}};
+    const auto constant = constant_.find(&one);
+    if (constant == constant_.end()) {
+      info.reason = "no derivative reaches it";
+    } else {
+      std::tie(info.trained, info.reason) = decide(one, constant->second);
+      (info.trained ? choice_.trained : choice_.frozen).push_back(&one);
+      if (!info.trained && !constant->second.empty()) choice_.constants.push_back(&one);
+    }
+    choice_.table.push_back(std::move(info));
+  }
+
+  std::pair<bool, std::string> decide(const InitializerDef& one,
+                                      const std::string& constant) const {
+    for (const std::string& pattern : options_->freeze) {
+      if (matches_glob(pattern, one.name)) return {false, "freeze pattern " + quoted(pattern)};
+    }
+    const std::string* pattern = training_pattern(one);
+    if (pattern == nullptr && !constant.empty()) return {false, constant};
+    if (pattern == nullptr && !options_->train.empty()) return {false, "matches no train pattern"};
+    if (options_->last_layers && layers_.number_of(one.name) >= *options_->last_layers) {
+      return {false, cat("not in the last ", *options_->last_layers, " layers")};
+    }
+    if (pattern != nullptr) return {true, "train pattern " + quoted(*pattern)};
+    if (origins_.parameters.contains(one.name)) {
+      return {true, reader_of(one) + ", a parameter in the exporter's metadata"};
+    }
+    return {true, reader_of(one)};
+  }
+
+  const GraphDef* graph_;
+  const PrepareOptions* options_;
+  std::string output_;
+  Origins origins_;
+  Strings named_;
+  Strings live_;
+  WeightValues weights_;
+  Uses uses_;
+  Layers layers_;
+  std::map<const InitializerDef*, std::string> constant_;  // of those that a derivative reaches
+  ParameterChoice choice_;
+};
+
+}  // namespace
+
+ParameterChoice choose_parameters(const GraphDef& graph, const std::string& output,
+                                  const PrepareOptions& options, std::string_view producer) {
+  return Chooser(graph, output, options, producer).run();
 }
 
 }  // namespace ondine::graph

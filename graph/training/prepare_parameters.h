@@ -30,17 +30,24 @@ struct ParameterChoice {
 
   std::vector<const InitializerDef*> constants;  // those of `frozen` that no option keeps
 
+  std::vector<ParameterInfo> table;  // every floating point initializer
+
   bool trains(std::string_view name) const noexcept;
   // Whether an option keeps it from being trained.
   bool freezes(std::string_view name) const noexcept;
 };
 
 // Parameters are the floating point initializers through which a derivative of `output` flows: no
-// running statistics, no bounds of Clip. Those of rank 0 and those that only play the part of a
-// constant (weight_values in prepare_paths.h) stay frozen unless a pattern of `train` names them.
-// Where the exporter tells parameters from others (prepare_origin.h) that decides instead.
-// Throws Error(mismatch) for a pattern that matches no parameter and when nothing is left to train.
+// running statistics, no bounds of Clip. Frozen unless a pattern of `train` names them are:
+//   - tensors with infinities, NaN or huge elements, and other masks (unfit_values);
+//   - what the exporter's metadata calls no parameter (prepare_origin.h); what it calls one is one;
+//   - what plays the part of a constant (weight_values), and what its values or its name show to be
+//     one (constant_reason);
+//   - rank 0, unless the exporter calls it a parameter (is_parameter_name).
+// Patterns with wildcards name parameters, and constants only where they match no parameter.
+// Throws Error(mismatch) for a pattern that matches nothing that a derivative reaches and when
+// nothing is left to train.
 ParameterChoice choose_parameters(const GraphDef& graph, const std::string& output,
-                                  const PrepareOptions& options);
+                                  const PrepareOptions& options, std::string_view producer = {});
 
 }  // namespace ondine::graph

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "core/message.h"
 #include "graph/training/prepare_names.h"
 
 namespace ondine::graph {
@@ -12,35 +13,75 @@ namespace {
 bool is_setting(const NodeDef& node, std::size_t input) {
   if (!node.domain.empty()) return false;
   if (node.op == "BatchNormalization") return input >= 3;
-  return input >= 1 && one_of(node.op, {"Clip", "Pad", "Dropout", "Resize", "Upsample", "Expand",
-                                        "Reshape", "Tile", "OneHot", "QuantizeLinear"});
+  if (one_of(node.op, {"If", "Where", "Loop"})) return input == 0;
+  if (one_of(node.op, {"ScatterElements", "ScatterND", "Scatter", "MaxUnpool"})) return input == 1;
+  return input >= 1 && one_of(node.op, {"Clip",
+                                        "Pad",
+                                        "Dropout",
+                                        "Resize",
+                                        "Upsample",
+                                        "Expand",
+                                        "Reshape",
+                                        "Tile",
+                                        "OneHot",
+                                        "Slice",
+                                        "Gather",
+                                        "GatherND",
+                                        "GatherElements",
+                                        "Squeeze",
+                                        "Unsqueeze",
+                                        "Split",
+                                        "TopK",
+                                        "CumSum",
+                                        "Trilu",
+                                        "Compress",
+                                        "ReduceSum",
+                                        "ReduceMax",
+                                        "ReduceMean",
+                                        "ReduceMin",
+                                        "ReduceProd",
+                                        "ReduceL1",
+                                        "ReduceL2",
+                                        "ReduceLogSum",
+                                        "CenterCropPad",
+                                        "QuantizeLinear",
+                                        "ReduceLogSumExp",
+                                        "ReduceSumSquare"});
+}
+
+bool casts_to_other_types(const NodeDef& node) {
+  if (node.op != "Cast") return false;
+  const Attribute* attribute = find(node.attributes, "to");
+  const auto* to = attribute == nullptr ? nullptr : std::get_if<std::int64_t>(&attribute->data);
+  return to != nullptr && !is_differentiable(static_cast<DType>(*to));
 }
 
 bool stops_derivatives(const NodeDef& node) {
-  return node.domain.empty() && one_of(node.op, {"Shape",
-                                                 "Size",
-                                                 "ArgMax",
-                                                 "ArgMin",
-                                                 "Greater",
-                                                 "Less",
-                                                 "Equal",
-                                                 "GreaterOrEqual",
-                                                 "LessOrEqual",
-                                                 "Not",
-                                                 "NonZero",
-                                                 "Floor",
-                                                 "Round",
-                                                 "Ceil",
-                                                 "Sign",
-                                                 "IsNaN",
-                                                 "IsInf",
-                                                 "OneHot",
-                                                 "EyeLike",
-                                                 "ConstantOfShape",
-                                                 "RandomNormalLike",
-                                                 "RandomUniformLike",
-                                                 "Multinomial",
-                                                 "Bernoulli"});
+  return node.domain.empty() && (casts_to_other_types(node) || one_of(node.op, {"Shape",
+                                                                                "Size",
+                                                                                "Range",
+                                                                                "ArgMax",
+                                                                                "ArgMin",
+                                                                                "Greater",
+                                                                                "Less",
+                                                                                "Equal",
+                                                                                "GreaterOrEqual",
+                                                                                "LessOrEqual",
+                                                                                "Not",
+                                                                                "NonZero",
+                                                                                "Floor",
+                                                                                "Round",
+                                                                                "Ceil",
+                                                                                "Sign",
+                                                                                "IsNaN",
+                                                                                "IsInf",
+                                                                                "OneHot",
+                                                                                "EyeLike",
+                                                                                "ConstantOfShape",
+                                                                                "RandomNormalLike",
+                                                                                "RandomUniformLike",
+                                                                                "Multinomial",
+                                                                                "Bernoulli"}));
 }
 
 struct Constants {
@@ -76,36 +117,43 @@ Constants find_constants(const GraphDef& graph) {
   return found;
 }
 
-bool is_constant(const Constants& constants, const NodeDef& node, std::size_t input) {
-  if (!node.domain.empty()) return false;
+// What part of a constant the input of a node plays; "" for none.
+std::string constant_role(const Constants& constants, const Strings& parameters,
+                          const NodeDef& node, std::size_t input) {
+  if (!node.domain.empty()) return {};
   const std::string& name = node.inputs[input];
   if (one_of(node.op, {"RNN", "GRU", "LSTM"})) {
-    return (input == 5 || input == 6) && constants.zeros.contains(name);
+    const bool start = (input == 5 || input == 6) && constants.zeros.contains(name);
+    return start ? "zeros that " + node.op + " starts from" : std::string();
   }
+  if (node.op == "DequantizeLinear") return input == 1 ? "scale of DequantizeLinear" : "";
   // (x - mean) / deviation of an input.
-  if (node.op == "Div" && input == 1 && constants.all.contains(name)) return true;
-  if (node.op == "Sub") return input == 1 && constants.inputs.contains(node.inputs[0]);
-  return one_of(node.op, {"Mul", "Div", "Pow"}) && constants.single.contains(name);
+  if (node.op == "Div" && input == 1 && constants.all.contains(name)) return "divisor";
+  if (node.op == "Sub") {
+    const bool centres = input == 1 && constants.inputs.contains(node.inputs[0]);
+    return centres ? "taken off the input " + quoted(node.inputs[0]) : std::string();
+  }
+  const bool scales = one_of(node.op, {"Mul", "Div", "Pow"}) && constants.single.contains(name);
+  if (!scales || parameters.contains(name)) return {};
+  return node.op == "Pow" ? "exponent of one element" : "factor of one element";
 }
 
 template <class Stops>
-Strings reached(const GraphDef& graph, const std::string& output, Stops&& stops) {
-  Strings result{output};
+void reach(const GraphDef& graph, Strings& values, Stops&& stops) {
   for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
-    const bool wanted =
-        std::any_of(node->outputs.begin(), node->outputs.end(),
-                    [&](const std::string& name) { return !name.empty() && result.count(name); });
+    const bool wanted = std::any_of(
+        node->outputs.begin(), node->outputs.end(),
+        [&](const std::string& name) { return !name.empty() && values.contains(name); });
     if (!wanted || stops_derivatives(*node)) continue;
     for (std::size_t i = 0; i < node->inputs.size(); ++i) {
       if (node->inputs[i].empty() || is_setting(*node, i) || stops(*node, i)) continue;
-      result.insert(node->inputs[i]);
+      values.insert(node->inputs[i]);
     }
-    for (const auto& subgraph : subgraphs_of(*node)) {
-      const std::set<std::string> names = captured_names(*subgraph);
-      result.insert(names.begin(), names.end());
+    for (const auto& body : bodies_of(*node)) {
+      for (const ValueDef& output : body->outputs) values.insert(output.name);
+      reach(*body, values, stops);
     }
   }
-  return result;
 }
 
 }  // namespace
@@ -115,14 +163,23 @@ bool makes_products(std::string_view op) noexcept {
 }
 
 Strings differentiable_values(const GraphDef& graph, const std::string& output) {
-  return reached(graph, output, [](const NodeDef&, std::size_t) { return false; });
+  Strings values{output};
+  reach(graph, values, [](const NodeDef&, std::size_t) { return false; });
+  return values;
 }
 
-Strings weight_values(const GraphDef& graph, const std::string& output) {
+WeightValues weight_values(const GraphDef& graph, const std::string& output,
+                           const Strings& parameters) {
   const Constants constants = find_constants(graph);
-  return reached(graph, output, [&](const NodeDef& node, std::size_t input) {
-    return is_constant(constants, node, input);
+  WeightValues found;
+  found.values.insert(output);
+  reach(graph, found.values, [&](const NodeDef& node, std::size_t input) {
+    std::string role = constant_role(constants, parameters, node, input);
+    if (role.empty()) return false;
+    found.roles.emplace(node.inputs[input], std::move(role));
+    return true;
   });
+  return found;
 }
 
 }  // namespace ondine::graph

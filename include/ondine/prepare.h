@@ -13,6 +13,7 @@
 #include <ondine/export.h>
 #include <ondine/limits.h>
 #include <ondine/model.h>
+#include <ondine/shape.h>
 
 namespace ondine {
 
@@ -22,6 +23,9 @@ enum class Loss : std::uint8_t {
   mse,
   mae,
   huber,  // 0.5 d^2 below delta, delta (|d| - 0.5 delta) above
+  // Losses on probabilities, for models that have no logits. Logarithms are not below -100.
+  nll,  // -log p, probabilities or their logarithms [N, C, ...], int64 labels [N, ...]
+  bce_probabilities,  // probabilities and labels of one shape, labels in [0, 1]
 };
 
 // Optimizers, by the update that they write. learning_rate is the default of the input
@@ -79,15 +83,20 @@ enum class WeightInit : std::uint8_t {
 
 struct PrepareOptions {
   Loss loss = Loss::softmax_cross_entropy;
-  std::string output = {};  // the main output the loss reads; empty: the only or first one
+  // The value of the main graph that the loss reads; empty: the only or first floating point
+  // output. softmax_cross_entropy and bce_with_logits read the logits of which the model makes it.
+  std::string output = {};
   std::string label = "label";
   float huber_delta = 1;
   Optimizer optimizer = Sgd{};
   std::optional<float> clip_norm = {};  // bound of the gradients' global norm
   // Glob patterns (* and ?) on initializer names. Nothing: every floating point initializer that
-  // the loss depends on, but for constants: rank 0, factors and exponents of one element, divisors,
-  // what is taken off an input, zeros that recurrent layers start from. Where the file's metadata
-  // says what is a parameter (PyTorch, dynamo=True) that decides.
+  // the loss depends on, but for constants: masks and other tensors with infinite, NaN or huge
+  // elements; positions, anchors, frequencies and tables of sines; rank 0, unless its name is that
+  // of a parameter (logit_scale); factors and exponents of one element, divisors, what is taken off
+  // an input, zeros that recurrent layers start from. Where the file's metadata says what is a
+  // parameter and what is not (PyTorch, dynamo=True) that decides, but for masks. A name in `train`
+  // overrides all of that; a pattern with wildcards does where it matches constants alone.
   std::vector<std::string> train = {};
   std::vector<std::string> freeze = {};
   // Train only the parameters of the last layers (nodes with parameters, counted from the output).
@@ -104,29 +113,42 @@ struct PrepareOptions {
   std::optional<std::uint64_t> external_data_from = {};
 };
 
+// What becomes of a floating point tensor of the model.
+struct ParameterInfo {
+  std::string name;
+  Shape shape;
+  bool trained = false;
+  std::string reason;  // why it is trained or frozen
+};
+
 // What was written, for messages: names of inputs, outputs and trained parameters.
 struct PrepareReport {
   std::string loss;
   std::vector<std::string> trained;
-  std::vector<std::string> frozen;
-  WeightInit init = WeightInit::keep;  // never automatic
-  std::string init_reason;             // why automatic chose it; empty when init was given
+  std::vector<std::string> frozen;        // what a derivative reaches of the rest
+  std::vector<ParameterInfo> parameters;  // all, in the order of the model
+  std::string prediction;                 // the value of the main graph that the loss reads
+  std::string prediction_reason;          // and why that one
+  WeightInit init = WeightInit::keep;     // never automatic
+  std::string init_reason;                // why automatic chose it; empty when init was given
 };
 
 // An inference model with its training information added, ready to train: initialize(load.seed) has
 // been called. From a file, from the bytes of one, or from a loaded model with its present weights.
-// The model's metadata says "ondine.loss" (softmax-cross-entropy, bce, mse, mae or huber),
+// The model's metadata says "ondine.loss" (softmax-cross-entropy, bce, mse, mae, huber, nll or
+// bce-probabilities),
 // "ondine.prediction" (the value in the main graph that the loss reads), "ondine.label" and
 // "ondine.learning_rate" (the inputs).
 // Throws what Model::load throws, Error(unsupported) naming the first operator on the loss's path
 // without a derivative, and Error(mismatch) for a pattern that matches nothing, an output that is
-// not there, options out of range, and a model that has training information already.
+// not there, probabilities where the loss needs logits and the model has none, options out of
+// range, and a model that has training information already.
 ONDINE_API Model prepare(const std::filesystem::path& model, const PrepareOptions& options = {},
-                         const LoadOptions& load = {}, PrepareReport* report = nullptr);
+              const LoadOptions& load = {}, PrepareReport* report = nullptr);
 ONDINE_API Model prepare(std::span<const std::byte> model, const PrepareOptions& options = {},
-                         const LoadOptions& load = {}, PrepareReport* report = nullptr);
-ONDINE_API Model prepare(const Model& model, const PrepareOptions& options = {},
-                         const LoadOptions& load = {}, PrepareReport* report = nullptr);
+              const LoadOptions& load = {}, PrepareReport* report = nullptr);
+ONDINE_API Model prepare(const Model& model, const PrepareOptions& options = {}, const LoadOptions& load = {},
+              PrepareReport* report = nullptr);
 
 // From file to file, without initializing anything; `output` is replaced in one step. Same errors.
 ONDINE_API PrepareReport prepare(const std::filesystem::path& input,

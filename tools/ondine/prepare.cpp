@@ -1,5 +1,7 @@
 #include <ondine/prepare.h>
 
+#include <algorithm>
+#include <iomanip>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -16,7 +18,9 @@ const std::map<std::string, Loss> losses{{"softmax-cross-entropy", Loss::softmax
                                          {"bce-with-logits", Loss::bce_with_logits},
                                          {"mse", Loss::mse},
                                          {"mae", Loss::mae},
-                                         {"huber", Loss::huber}};
+                                         {"huber", Loss::huber},
+                                         {"nll", Loss::nll},
+                                         {"bce-probabilities", Loss::bce_probabilities}};
 const std::map<std::string, Optimizer> optimizers{
     {"sgd", Sgd{}},         {"momentum", Momentum{}}, {"nesterov", Nesterov{}},
     {"adagrad", Adagrad{}}, {"adam", Adam{}},         {"adamw", AdamW{}}};
@@ -66,14 +70,18 @@ void add_options(Command command, Options& options) {
   PrepareOptions& prepare = options.prepare;
   command.option("MODEL", &options.input, "Inference model").required();
   command.option("-o,--output", &options.output_file, "Training model to write").required();
-  command.choice("--loss", &prepare.loss, losses, "softmax-cross-entropy, bce, mse, mae or huber")
+  command
+      .choice("--loss", &prepare.loss, losses,
+              "softmax-cross-entropy, bce, mse, mae or huber; of probabilities nll or "
+              "bce-probabilities")
       .required();
   command.choice("--optimizer", &prepare.optimizer, optimizers,
                  "sgd (the default), momentum, nesterov, adagrad, adam or adamw");
-  command.option("--loss-output", &prepare.output, "Model output that the loss reads");
+  command.option("--loss-output", &prepare.output, "Output or inner value that the loss reads");
   command.option("--label", &prepare.label, "Name of the new label input");
-  command.option("--train", &prepare.train,
-                 "Train only parameters that match this pattern (* and ?)");
+  command.option(
+      "--train", &prepare.train,
+      "Train only parameters that match this pattern (* and ?), constants too if it names one");
   command.option("--freeze", &prepare.freeze, "Do not train parameters that match this pattern");
   command.option("--last-layers", &prepare.last_layers, "Train only the last N layers");
   command.option(
@@ -101,6 +109,31 @@ void add_options(Command command, Options& options) {
                  "Keep Dropout and BatchNormalization in inference mode");
 }
 
+void print_report(const Options& options, const PrepareReport& report) {
+  std::cout << options.output_file << ": loss '" << report.loss << "', trains "
+            << report.trained.size() << " parameters, " << report.frozen.size() << " frozen\n"
+            << "  loss    reads '" << report.prediction << "': " << report.prediction_reason
+            << '\n';
+  if (!report.init_reason.empty()) {
+    std::cout << "  init    " << name_of(report.init) << ", because " << report.init_reason << '\n';
+  }
+  std::size_t name_width = 0;
+  std::size_t shape_width = 0;
+  for (const ParameterInfo& one : report.parameters) {
+    name_width = std::max(name_width, one.name.size());
+    shape_width = std::max(shape_width, one.shape.to_string().size());
+  }
+  for (const bool trained : {true, false}) {
+    for (const ParameterInfo& one : report.parameters) {
+      if (one.trained != trained) continue;
+      std::cout << (trained ? "  train   " : "  freeze  ") << std::left
+                << std::setw(static_cast<int>(name_width)) << one.name << "  "
+                << std::setw(static_cast<int>(shape_width)) << one.shape.to_string() << "  "
+                << one.reason << '\n';
+    }
+  }
+}
+
 }  // namespace
 
 void add_prepare(Parser& parser) {
@@ -122,14 +155,7 @@ void add_prepare(Parser& parser) {
     prepare.accuracy = !options->no_accuracy;
     prepare.training_mode = !options->no_training_mode;
     const PrepareReport report = ondine::prepare(options->input, options->output_file, prepare);
-    std::cout << options->output_file << ": loss '" << report.loss << "', trains "
-              << report.trained.size() << " parameters, " << report.frozen.size() << " frozen\n";
-    if (!report.init_reason.empty()) {
-      std::cout << "  init    " << name_of(report.init) << ", because " << report.init_reason
-                << '\n';
-    }
-    for (const std::string& name : report.trained) std::cout << "  train   " << name << '\n';
-    for (const std::string& name : report.frozen) std::cout << "  freeze  " << name << '\n';
+    print_report(*options, report);
     return 0;
   });
 }

@@ -87,9 +87,13 @@ void assume_kind(const Model& model, Scoring& scoring) {
 
 void choose_kind(const Model& model, Scoring& scoring) {
   const std::string loss = property(model, "ondine.loss");
-  if (loss == "softmax-cross-entropy") {
+  if (loss == "softmax-cross-entropy" || loss == "nll") {
     scoring.kind = ScoreKind::classes;
     scoring.label.dtype = DType::int64;
+  } else if (loss == "bce-probabilities") {
+    scoring.kind = ScoreKind::binary;
+    scoring.threshold = 0.5;
+    scoring.label.dtype = DType::float32;
   } else if (loss == "bce") {
     scoring.kind = ScoreKind::binary;
     // The loss reads logits; another output is their sigmoid.

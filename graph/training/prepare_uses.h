@@ -1,0 +1,36 @@
+// Where the values of a graph are read.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/ir/document.h"
+
+namespace ondine::graph {
+
+struct Use {
+  const NodeDef* node = nullptr;
+  std::size_t input = 0;
+};
+
+// Operators that give elements of their first input and nothing else, in another type, order or
+// shape.
+bool only_moves(const NodeDef& node) noexcept;
+
+// The readers of every value, those in subgraphs included.
+class Uses {
+ public:
+  explicit Uses(const GraphDef& graph) { collect(graph); }
+
+  // What computes with a value: its readers, and those of what only_moves makes of it.
+  std::vector<Use> of(std::string_view name) const;
+
+ private:
+  void collect(const GraphDef& graph);
+
+  std::map<std::string, std::vector<Use>, std::less<>> readers_;
+};
+
+}  // namespace ondine::graph
