@@ -28,7 +28,7 @@ graph::TypeDef to_def(const graph::Type& type, const graph::Symbols& symbols) {
   for (const graph::Dim dim : *type.dims) {
     if (dim.known()) {
       def.dims->emplace_back(dim.size());
-    } else if (dim.is_named() && dim.symbol() < symbols.names.size()) {
+    } else if (dim.is_symbolic() && dim.symbol() < symbols.names.size()) {
       def.dims->emplace_back(graph::DimName(symbols.names[dim.symbol()]));
     } else {
       def.dims->emplace_back();

@@ -6,9 +6,11 @@
 #include "core/message.h"
 #include "graph/contract/opsets.h"
 #include "graph/training/inference_mode.h"
+#include "graph/training/prepare_head.h"
 #include "graph/training/prepare_held.h"
 #include "graph/training/prepare_initialize.h"
 #include "graph/training/prepare_loss.h"
+#include "graph/training/prepare_lost.h"
 #include "graph/training/prepare_optimizer.h"
 #include "graph/training/prepare_paths.h"
 #include "graph/training/prepare_training_mode.h"
@@ -91,33 +93,66 @@ std::string name_of(Loss loss) {
   return {};
 }
 
-Strings statistics_of(const GraphDef& graph) {
+// Inputs `first` to `last` of normalizations: 3 and 4 are the running statistics.
+Strings normalization_inputs(const GraphDef& graph, std::size_t first, std::size_t last) {
   Strings result;
   for (const NodeDef& node : graph.nodes) {
-    if (node.op != "BatchNormalization" || !node.domain.empty() || node.inputs.size() < 5) continue;
-    result.insert({node.inputs[3], node.inputs[4]});
+    const bool normalizes =
+        node.domain.empty() && one_of(node.op, {"BatchNormalization", "InstanceNormalization",
+                                                "LayerNormalization", "GroupNormalization"});
+    for (std::size_t i = first; normalizes && i <= last && i < node.inputs.size(); ++i) {
+      result.insert(node.inputs[i]);
+    }
   }
   return result;
 }
+
+bool is_filled_with(const Tensor& tensor, double value) {
+  if (tensor.dtype() != DType::float32) return false;
+  const auto values = tensor.values<float>();
+  return std::all_of(values.begin(), values.end(), [&](float one) { return double{one} == value; });
+}
+
+// Which tensors of Constant nodes and subgraphs may be parameters. Exporters write ones and zeros
+// for the scale and bias that a normalization does not have.
+class HeldChoice {
+ public:
+  HeldChoice(const GraphDef& graph, const std::string& prediction, const PrepareOptions& options)
+      : options_(&options),
+        live_(differentiable_values(graph, prediction)),
+        affine_(normalization_inputs(graph, 1, 2)) {
+    if (options.training_mode) statistics_ = normalization_inputs(graph, 3, 4);
+  }
+
+  bool operator()(const std::string& name, const Tensor& held) const {
+    if (statistics_.contains(name)) return true;
+    if (!live_.contains(name)) return false;
+    if (std::find(options_->train.begin(), options_->train.end(), name) != options_->train.end()) {
+      return true;
+    }
+    if (held.shape().empty()) return false;
+    return !affine_.contains(name) || !(is_filled_with(held, 0) || is_filled_with(held, 1));
+  }
+  bool is_statistic(const std::string& name) const { return statistics_.contains(name); }
+
+ private:
+  const PrepareOptions* options_;
+  Strings live_;
+  Strings affine_;
+  Strings statistics_;
+};
 
 // Chooses parameters among initializers and what Constant nodes and subgraphs hold, and makes
 // initializers of the latter where they are trained. Those that are not are in `lifted`.
 ParameterChoice choose_and_lift(ModelDef& model, GraphDef& lifted, Names& names,
                                 const std::string& prediction, const PrepareOptions& options) {
-  const Strings live = differentiable_values(model.graph, prediction);
-  const Strings statistics = options.training_mode ? statistics_of(model.graph) : Strings();
-  HeldWeights held =
-      find_held_weights(model.graph, names, [&](const std::string& name, std::size_t rank) {
-        if (statistics.contains(name)) return true;
-        const bool is_named =
-            std::find(options.train.begin(), options.train.end(), name) != options.train.end();
-        return live.contains(name) && (rank > 0 || is_named);
-      });
+  const HeldChoice may_lift(model.graph, prediction, options);
+  HeldWeights held = find_held_weights(model.graph, names, may_lift);
   lifted = model.graph;
   lift_weights(lifted, held);
   ParameterChoice choice = choose_parameters(lifted, prediction, options, model.producer_name);
   std::erase_if(held, [&](const auto& one) {
-    return !choice.trains(one.second) && !statistics.contains(one.second);
+    return !choice.trains(one.second) && !may_lift.is_statistic(one.second);
   });
   lift_weights(model.graph, held);
   for (const InitializerDef*& one : choice.trained) one = find_initializer(model.graph, one->name);
@@ -126,15 +161,22 @@ ParameterChoice choose_and_lift(ModelDef& model, GraphDef& lifted, Names& names,
 
 }  // namespace
 
-PrepareReport prepare(ModelDef& given, const PrepareOptions& options, const ValueTypes& types) {
+PrepareReport prepare(ModelDef& given, const PrepareOptions& asked, const ValueTypes& types) {
   const std::int64_t opset = imported(given, "");
-  check_options(options);
+  check_options(asked);
   check_model(given, opset);
   ModelDef model = given;
+  PrepareOptions options = asked;
+  PlacedHead head;
+  if (asked.head) {
+    head = put_head(model, asked, types);
+    options.output = head.output;
+  }
   if (options.untie) untie_parameters(model.graph);
   set_inference_mode(model.graph);
   Names names(model);
-  const Prediction found = find_prediction(model.graph, names, opset, types, options);
+  const Prediction found =
+      find_prediction(model.graph, names, opset, types, options, head.class_axis);
   GraphDef lifted;
   const ParameterChoice parameters = choose_and_lift(model, lifted, names, found.value, options);
 
@@ -162,10 +204,10 @@ PrepareReport prepare(ModelDef& given, const PrepareOptions& options, const Valu
   initialization.name = names.fresh("initialization");
   GraphWriter initialize(initialization, names, opset);
   const ChosenInit init = options.init == WeightInit::automatic
-                              ? choose_init(model.graph, parameters.trained)
+                              ? choose_init(model.graph, parameters.trained, head.weight)
                               : ChosenInit{options.init, {}};
   write_initialization(initialize, model.graph, parameters.trained, init.init,
-                       info.initialization_binding);
+                       info.initialization_binding, head.weight);
   if (!initialization.nodes.empty()) info.initialization = std::move(initialization);
 
   PrepareReport report;
@@ -175,6 +217,9 @@ PrepareReport prepare(ModelDef& given, const PrepareOptions& options, const Valu
   report.parameters = parameters.table;
   report.prediction = found.value;
   report.prediction_reason = found.reason;
+  report.notes = lost_parameters(given);
+  report.head = head.output;
+  report.cut = head.cut;
   report.init = init.init;
   report.init_reason = init.reason;
 

@@ -160,10 +160,12 @@ std::string constant_reason(std::string_view name, const Tensor& tensor, const U
   if (values.size() < 2) return {};
   if (grows_geometrically(tensor, values)) return "a geometric series, as frequencies are";
   if (is_sine_table(tensor, values)) return "a table of sines and cosines";
+  if (base_name(name).ends_with("_buffer")) return "named as buffers are";
   const std::vector<Use> readers = uses.of(name);
   if (readers.empty() || !std::all_of(readers.begin(), readers.end(), is_elementwise)) return {};
   if (has_buffer_name(name)) return "named as buffers are";
-  if (tensor.shape().rank() >= 2 && is_two_valued(values, 1)) return "a mask of 0 and 1";
+  if (tensor.shape().rank() >= 2 && first_nonzero(values) == 1 && is_two_valued(values, 1))
+    return "a mask of 0 and 1";
   if (counts_evenly(values)) return "counts up evenly, as positions do";
   if (is_grid(values)) return "a grid of whole and half numbers, as anchors are";
   return {};

@@ -57,7 +57,7 @@ void count_definitions(const GraphDef& graph, std::map<std::string, int>& count)
   for (const InitializerDef& one : graph.initializers) ++count[one.name];
   for (const NodeDef& node : graph.nodes) {
     for (const std::string& output : node.outputs) ++count[output];
-    for (const auto& body : bodies_of(node)) count_definitions(*body, count);
+    for (const auto& subgraph : subgraphs_of(node)) count_definitions(*subgraph, count);
   }
 }
 
@@ -248,12 +248,12 @@ void lower(GraphDef& graph, std::vector<Returning> weights, std::vector<Returnin
 
 HeldWeights find_held_weights(
     const GraphDef& main, Names& names,
-    const std::function<bool(const std::string& name, std::size_t rank)>& wanted) {
+    const std::function<bool(const std::string& name, const Tensor& held)>& wanted) {
   std::map<std::string, int> definitions;
   count_definitions(main, definitions);
   HeldWeights result;
   visit_held(main, "", [&](const std::string& place, const std::string& name, const Tensor& held) {
-    if (!wanted(name, held.shape().rank())) return;
+    if (!wanted(name, held)) return;
     result[place] = definitions[name] > 1 ? names.fresh(name) : name;
   });
   return result;

@@ -16,11 +16,10 @@ namespace ondine::graph {
 // for an initializer there.
 using HeldWeights = std::map<std::string, std::string>;
 
-// Floating point tensors for whose name `wanted` holds, given their rank. Names that are there
-// twice get new ones.
+// Floating point tensors for which `wanted` holds. Names that are there twice get new ones.
 HeldWeights find_held_weights(
     const GraphDef& main, Names& names,
-    const std::function<bool(const std::string& name, std::size_t rank)>& wanted);
+    const std::function<bool(const std::string& name, const Tensor& held)>& wanted);
 
 // Makes initializers of the main graph of them, with metadata that says where they were.
 void lift_weights(GraphDef& main, const HeldWeights& weights);

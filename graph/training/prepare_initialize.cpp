@@ -145,9 +145,10 @@ bool all_equal(const Tensor& tensor) {
 
 }  // namespace
 
-ChosenInit choose_init(const GraphDef& main, const std::vector<const InitializerDef*>& trained) {
+ChosenInit choose_init(const GraphDef& main, const std::vector<const InitializerDef*>& trained,
+                       std::string_view new_weight) {
   for (const auto& [weight, layout] : drawn_weights(main, trained)) {
-    if (!all_equal(weight->value)) {
+    if (weight->name != new_weight && !all_equal(weight->value)) {
       return {WeightInit::keep,
               "the model has been trained: elements of " + quoted(weight->name) + " differ"};
     }
@@ -158,16 +159,18 @@ ChosenInit choose_init(const GraphDef& main, const std::vector<const Initializer
 
 void write_initialization(GraphWriter& writer, const GraphDef& main,
                           const std::vector<const InitializerDef*>& trained, WeightInit init,
-                          Properties& bindings) {
-  if (init == WeightInit::keep) return;
+                          Properties& bindings, std::string_view new_weight) {
   for (const auto& [weight, layout] : drawn_weights(main, trained)) {
+    const bool is_kept = init == WeightInit::keep;
+    if (is_kept && weight->name != new_weight) continue;
     const Shape& shape = weight->value.shape();
     std::string value;
     if (init == WeightInit::zeros) {
       value = writer.node("Constant", {}, weight->name + ".init",
                           {{"value", Tensor(weight->value.dtype(), shape)}});
     } else {
-      value = draw(writer, *weight, distribution(init, fan_of(shape, layout)));
+      const WeightInit from = is_kept ? WeightInit::uniform : init;
+      value = draw(writer, *weight, distribution(from, fan_of(shape, layout)));
     }
     writer.output(value, weight->value);
     bindings.emplace_back(weight->name, value);

@@ -125,7 +125,7 @@ class LogitsFinder {
   std::optional<Logits> before_softmax(const NodeDef& node) {
     if (is_standard(node, "Softmax") || is_standard(node, "LogSoftmax")) {
       const std::int64_t axis = integer_attribute(node, "axis", opset_ < 13 ? 1 : -1);
-      return Logits{node.inputs.at(0), {}, axis, opset_ < 13, describe(node)};
+      return Logits{node.inputs.at(0), {}, axis, opset_ < 13, named_operator(node)};
     }
     if (is_standard(node, "Log")) {
       const NodeDef* inner = producer(plain(node.inputs.at(0)));
@@ -187,7 +187,7 @@ class LogitsFinder {
         value = shift->inputs[0];
       }
     }
-    return Logits{value, {}, axis, false, describe(last)};
+    return Logits{value, {}, axis, false, named_operator(last)};
   }
 
   std::optional<std::int64_t> one_axis(const NodeDef& reduction) {
@@ -204,7 +204,7 @@ class LogitsFinder {
   // Sigmoid(x), or 1 / (1 + Exp(-x)).
   std::optional<Logits> before_sigmoid(const NodeDef& node) {
     if (is_standard(node, "Sigmoid")) {
-      return Logits{node.inputs.at(0), {}, {}, false, describe(node)};
+      return Logits{node.inputs.at(0), {}, {}, false, named_operator(node)};
     }
     const bool divides =
         is_standard(node, "Div") && constant_number(*graph_, node.inputs.at(0)) == 1.0;
@@ -217,7 +217,7 @@ class LogitsFinder {
       if (exp == nullptr || !is_standard(*exp, "Exp")) continue;
       const NodeDef* negated = producer(plain(exp->inputs.at(0)));
       if (negated == nullptr || !is_standard(*negated, "Neg")) continue;
-      return Logits{negated->inputs.at(0), {}, {}, false, describe(node)};
+      return Logits{negated->inputs.at(0), {}, {}, false, named_operator(node)};
     }
     return std::nullopt;
   }
@@ -238,7 +238,7 @@ bool keeps_elements(const NodeDef& node) noexcept {
   return one_of(node.op, {"Identity", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Transpose"});
 }
 
-std::string describe(const NodeDef& node) {
+std::string named_operator(const NodeDef& node) {
   if (node.name.empty() && node.outputs.empty()) return node.op;
   return node.op + " " + quoted(node.name.empty() ? node.outputs[0] : node.name);
 }

@@ -39,6 +39,6 @@ bool is_log_probability(const GraphDef& graph, const std::string& value);
 // Operators that only move or convert elements and keep all of them.
 bool keeps_elements(const NodeDef& node) noexcept;
 // "Softmax 'node_p'"
-std::string describe(const NodeDef& node);
+std::string named_operator(const NodeDef& node);
 
 }  // namespace ondine::graph

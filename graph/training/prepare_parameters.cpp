@@ -83,11 +83,6 @@ class Layers {
   std::size_t count_ = 0;
 };
 
-bool matches_any(const std::vector<std::string>& patterns, std::string_view name) {
-  return std::any_of(patterns.begin(), patterns.end(),
-                     [&](const std::string& pattern) { return matches_glob(pattern, name); });
-}
-
 void require_matches(const std::vector<std::string>& patterns, const char* option,
                      const std::vector<const InitializerDef*>& parameters) {
   for (const std::string& pattern : patterns) {

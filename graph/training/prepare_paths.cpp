@@ -149,9 +149,9 @@ void reach(const GraphDef& graph, Strings& values, Stops&& stops) {
       if (node->inputs[i].empty() || is_setting(*node, i) || stops(*node, i)) continue;
       values.insert(node->inputs[i]);
     }
-    for (const auto& body : bodies_of(*node)) {
-      for (const ValueDef& output : body->outputs) values.insert(output.name);
-      reach(*body, values, stops);
+    for (const auto& subgraph : subgraphs_of(*node)) {
+      for (const ValueDef& output : subgraph->outputs) values.insert(output.name);
+      reach(*subgraph, values, stops);
     }
   }
 }

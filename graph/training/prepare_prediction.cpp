@@ -258,7 +258,7 @@ void refuse_logits(const GraphDef& main, const Asked& asked, Loss loss) {
       last != producers.end() && last->second->op == "Add" &&
       std::any_of(last->second->inputs.begin(), last->second->inputs.end(), makes_logits);
   if (!adds_bias && !makes_logits(asked.value)) return;
-  fail(ErrorCode::mismatch, asked.what, " is made by ", describe(*last->second),
+  fail(ErrorCode::mismatch, asked.what, " is made by ", named_operator(*last->second),
        " and holds no probabilities; use the loss on logits, ",
        loss == Loss::nll ? "softmax-cross-entropy" : "bce");
 }
@@ -306,7 +306,8 @@ void read_logits(Prediction& prediction, const Asked& asked, GraphDef& main, Nam
 }  // namespace
 
 Prediction find_prediction(GraphDef& main, Names& names, std::int64_t opset,
-                           const ValueTypes& types, const PrepareOptions& options) {
+                           const ValueTypes& types, const PrepareOptions& options,
+                           std::size_t class_axis) {
   const ValueTypes known = known_types(main, types);
   const Asked asked = find_asked(main, known, options.output);
   if (!is_readable(asked.type)) {
@@ -322,6 +323,10 @@ Prediction find_prediction(GraphDef& main, Names& names, std::int64_t opset,
   prediction.reason = asked.what;
   if (options.loss == Loss::softmax_cross_entropy || options.loss == Loss::bce_with_logits) {
     read_logits(prediction, asked, main, names, opset, known, options.loss);
+    const bool is_plain = prediction.value == asked.value;
+    if (options.loss == Loss::softmax_cross_entropy && is_plain && class_axis != 1) {
+      place_classes(prediction, asked, class_axis);
+    }
   } else if (options.loss == Loss::nll || options.loss == Loss::bce_probabilities) {
     read_probabilities(prediction, asked, main, opset, known, options.loss);
   }
@@ -330,6 +335,7 @@ Prediction find_prediction(GraphDef& main, Names& names, std::int64_t opset,
 
 void write_moves(GraphWriter& writer, Prediction& prediction) {
   for (NodeDef move : prediction.moves) {
+    if (move.op == "Identity") continue;
     move.name.clear();
     move.inputs[0] = prediction.value;
     prediction.value = writer.names().fresh("loss.prediction");

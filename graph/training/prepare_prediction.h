@@ -29,9 +29,11 @@ struct Prediction {
 // floating point output (the probabilities that a ZipMap reads for it). Losses on logits read those
 // of a Softmax or Sigmoid that makes it (prepare_logits.h), which may add an output to an If of
 // `main`. Throws Error(mismatch) for an unknown value, one that is no floating point tensor, and
-// probabilities without logits for a loss on logits.
+// probabilities without logits for a loss on logits. `class_axis` is that of logits that no Softmax
+// reads.
 Prediction find_prediction(GraphDef& main, Names& names, std::int64_t opset,
-                           const ValueTypes& types, const PrepareOptions& options);
+                           const ValueTypes& types, const PrepareOptions& options,
+                           std::size_t class_axis = 1);
 
 // Repeats prediction.moves and makes the classes axis 1; prediction.value is then what the loss
 // reads.

@@ -32,7 +32,7 @@ class Probabilities {
     for (const NodeDef& node : graph.nodes) {
       const auto is_known = [&](const std::string& input) { return constants_.contains(input); };
       if (std::all_of(node.inputs.begin(), node.inputs.end(), is_known) &&
-          bodies_of(node).empty()) {
+          subgraphs_of(node).empty()) {
         constants_.insert(node.outputs.begin(), node.outputs.end());
       }
     }
@@ -67,6 +67,7 @@ class Probabilities {
     for (std::size_t i = node.op == "Where" ? 1 : 0; i < node.inputs.size(); ++i) {
       if (constants_.contains(node.inputs[i])) continue;
       const NodeDef* one = source(node.inputs[i]);
+      if (one == nullptr && node.op == "Concat") continue;  // probabilities in part
       if (one == nullptr) return nullptr;
       if (result == nullptr) result = one;
     }
@@ -88,10 +89,10 @@ class Probabilities {
   static const NodeDef* of_branch(const NodeDef& node, const std::string& value) {
     const auto position = std::find(node.outputs.begin(), node.outputs.end(), value);
     const auto index = static_cast<std::size_t>(position - node.outputs.begin());
-    for (const auto& body : bodies_of(node)) {
-      if (index >= body->outputs.size()) continue;
-      Probabilities inner(*body);
-      if (const NodeDef* found = inner.source(body->outputs[index].name)) return found;
+    for (const auto& subgraph : subgraphs_of(node)) {
+      if (index >= subgraph->outputs.size()) continue;
+      Probabilities inner(*subgraph);
+      if (const NodeDef* found = inner.source(subgraph->outputs[index].name)) return found;
     }
     return nullptr;
   }
@@ -107,7 +108,7 @@ class Probabilities {
 
 std::string probability_source(const GraphDef& graph, const std::string& value) {
   const NodeDef* found = Probabilities(graph).source(value);
-  return found == nullptr ? std::string() : describe(*found);
+  return found == nullptr ? std::string() : named_operator(*found);
 }
 
 bool is_log_probability(const GraphDef& graph, const std::string& value) {

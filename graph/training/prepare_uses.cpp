@@ -17,7 +17,7 @@ void Uses::collect(const GraphDef& graph) {
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       if (!node.inputs[i].empty()) readers_[node.inputs[i]].push_back({&node, i});
     }
-    for (const auto& body : bodies_of(node)) collect(*body);
+    for (const auto& subgraph : subgraphs_of(node)) collect(*subgraph);
   }
 }
 

@@ -81,6 +81,16 @@ enum class WeightInit : std::uint8_t {
   automatic,
 };
 
+// A linear layer, or a 1x1 convolution and the mean over all positions, in the place of the last
+// layers. Convolutions that give a score for each position keep doing so.
+struct NewHead {
+  std::size_t classes = 0;
+  // The value that the head reads; empty: the input of the last layer with parameters.
+  std::string cut = {};
+  // Of the classes, for the file's metadata; empty, or one for each.
+  std::vector<std::string> names = {};
+};
+
 struct PrepareOptions {
   Loss loss = Loss::softmax_cross_entropy;
   // The value of the main graph that the loss reads; empty: the only or first floating point
@@ -103,6 +113,10 @@ struct PrepareOptions {
   std::optional<std::size_t> last_layers = {};
   // Parameters that the exporter found equal and wrote once are trained on their own again.
   bool untie = false;
+  // Removes what follows a value and trains a new head there, whose weights initialize() draws,
+  // uniform in +-1 / sqrt(fan in) unless `init` says otherwise. Its output is the first of the
+  // model.
+  std::optional<NewHead> head = {};
   WeightInit init = WeightInit::automatic;
   bool accuracy = true;  // softmax_cross_entropy only: output "accuracy"
   // Dropout and BatchNormalization train (statistics bound as state) instead of staying frozen. The
@@ -129,8 +143,12 @@ struct PrepareReport {
   std::vector<ParameterInfo> parameters;  // all, in the order of the model
   std::string prediction;                 // the value of the main graph that the loss reads
   std::string prediction_reason;          // and why that one
-  WeightInit init = WeightInit::keep;     // never automatic
-  std::string init_reason;                // why automatic chose it; empty when init was given
+  std::string head;  // the output of a new head, and the value that it reads; empty without one
+  std::string cut;
+  WeightInit init = WeightInit::keep;  // never automatic
+  std::string init_reason;             // why automatic chose it; empty when init was given
+  // Parameters of PyTorch modules that the exporter merged, renamed or left out.
+  std::vector<std::string> notes;
 };
 
 // An inference model with its training information added, ready to train: initialize(load.seed) has
@@ -138,7 +156,8 @@ struct PrepareReport {
 // The model's metadata says "ondine.loss" (softmax-cross-entropy, bce, mse, mae, huber, nll or
 // bce-probabilities),
 // "ondine.prediction" (the value in the main graph that the loss reads), "ondine.label" and
-// "ondine.learning_rate" (the inputs).
+// "ondine.learning_rate" (the inputs); of a new head "ondine.classes" (their number) and
+// "ondine.class_names" (one a line).
 // Throws what Model::load throws, Error(unsupported) naming the first operator on the loss's path
 // without a derivative, and Error(mismatch) for a pattern that matches nothing, an output that is
 // not there, probabilities where the loss needs logits and the model has none, options out of

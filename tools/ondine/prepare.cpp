@@ -45,6 +45,8 @@ struct Options {
   std::optional<float> epsilon;
   std::optional<float> weight_decay;
   std::optional<float> clip_norm;
+  std::optional<std::size_t> classes;
+  std::string cut;
   bool no_accuracy = false;
   bool no_training_mode = false;
   PrepareOptions prepare;
@@ -84,6 +86,8 @@ void add_options(Command command, Options& options) {
       "Train only parameters that match this pattern (* and ?), constants too if it names one");
   command.option("--freeze", &prepare.freeze, "Do not train parameters that match this pattern");
   command.option("--last-layers", &prepare.last_layers, "Train only the last N layers");
+  command.option("--head", &options.classes, "Replace the last layer with a new head for N classes");
+  command.option("--cut", &options.cut, "Value that the new head reads");
   command.option(
       "--untie", &prepare.untie,
       "Train parameters separately that PyTorch's exporter merged because they were equal");
@@ -114,9 +118,13 @@ void print_report(const Options& options, const PrepareReport& report) {
             << report.trained.size() << " parameters, " << report.frozen.size() << " frozen\n"
             << "  loss    reads '" << report.prediction << "': " << report.prediction_reason
             << '\n';
+  if (!report.head.empty()) {
+    std::cout << "  head    '" << report.head << "', reads '" << report.cut << "'\n";
+  }
   if (!report.init_reason.empty()) {
     std::cout << "  init    " << name_of(report.init) << ", because " << report.init_reason << '\n';
   }
+  for (const std::string& note : report.notes) std::cout << "  note    " << note << '\n';
   std::size_t name_width = 0;
   std::size_t shape_width = 0;
   for (const ParameterInfo& one : report.parameters) {
@@ -146,12 +154,18 @@ void add_prepare(Parser& parser) {
                  "--learning-rate 0.1\n"
                  "  ondine prepare cnn.onnx -o head.onnx --loss softmax-cross-entropy "
                  "--optimizer momentum \\\n"
-                 "      --last-layers 1 --init keep\n");
+                 "      --last-layers 1 --init keep\n"
+                 "  ondine prepare cnn.onnx -o flowers.onnx --loss softmax-cross-entropy "
+                 "--optimizer adamw --head 5\n");
   add_options(command, *options);
   command.runs([options] {
     PrepareOptions& prepare = options->prepare;
     std::visit([&](auto& settings) { set_options(settings, *options); }, prepare.optimizer);
     prepare.clip_norm = options->clip_norm;
+    if (options->classes) prepare.head = NewHead{.classes = *options->classes, .cut = options->cut};
+    if (!options->classes && !options->cut.empty()) {
+      throw Error(ErrorCode::mismatch, "--cut needs --head CLASSES");
+    }
     prepare.accuracy = !options->no_accuracy;
     prepare.training_mode = !options->no_training_mode;
     const PrepareReport report = ondine::prepare(options->input, options->output_file, prepare);

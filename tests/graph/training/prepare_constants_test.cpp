@@ -24,7 +24,7 @@ void constant(ModelDef& model, const std::string& name, Tensor value) {
 }
 
 // The network with `op`(p, value) as its output.
-ModelDef with_operand(const std::string& op, Tensor value, const std::string& name = "c") {
+ModelDef with_operand(const std::string& op, Tensor value, const std::string& name = "k") {
   ModelDef model = network();
   constant(model, name, std::move(value));
   model.graph.nodes.pop_back();
@@ -60,17 +60,17 @@ std::string reason_in(const ModelDef& model, const std::string& name, bool train
 TEST_CASE("tensors with infinities, NaN or huge elements are never trained by default") {
   for (const float bad : {-infinity, infinity, std::nanf(""), -1e9F, -3.4e38F}) {
     ModelDef model = with_operand("Add", Tensor::of<float>({1, 3}, {0.25F, bad, -1}));
-    CHECK_FALSE(reason_in(model, "c", false).empty());
+    CHECK_FALSE(reason_in(model, "k", false).empty());
     // Not even where the exporter calls them parameters.
     model.graph.initializers.back().metadata = {
         {"pkg.torch.export.graph_signature.InputSpec.kind", "PARAMETER"}};
-    reason_in(model, "c", false);
+    reason_in(model, "k", false);
   }
-  CHECK(reason_in(with_operand("Add", Tensor::of<float>({1, 3}, {0, -10000, 0})), "c", false) ==
+  CHECK(reason_in(with_operand("Add", Tensor::of<float>({1, 3}, {0, -10000, 0})), "k", false) ==
         "a mask of 0 and -10000");
   // Two values of which none is 0, and small ones.
-  reason_in(with_operand("Add", Tensor::of<float>({3}, {0.5F, -10000, 0.5F})), "c", true);
-  reason_in(with_operand("Add", Tensor::of<float>({3}, {0, -10, 0})), "c", true);
+  reason_in(with_operand("Add", Tensor::of<float>({3}, {0.5F, -10000, 0.5F})), "k", true);
+  reason_in(with_operand("Add", Tensor::of<float>({3}, {0, -10, 0})), "k", true);
 }
 
 TEST_CASE("a name overrides what keeps a constant from training, wildcards do not") {
@@ -98,32 +98,33 @@ TEST_CASE("a name overrides what keeps a constant from training, wildcards do no
 
 TEST_CASE("masks, positions, anchors, frequencies and tables of sines are no parameters") {
   const Tensor mask = Tensor::of<float>({2, 3}, {1, 0, 1, 1, 1, 0});
-  reason_in(with_operand("Mul", mask), "c", false);
+  reason_in(with_operand("Mul", mask), "k", false);
   const Tensor positions = made_of({1, 9}, [](double i) { return 0.1 * i; });
-  reason_in(with_operand("Add", positions), "c", false);
+  reason_in(with_operand("Add", positions), "k", false);
   const Tensor grid = made_of({2, 6}, [](double i) { return std::floor(i / 2) + 0.5; });
-  reason_in(with_operand("Add", grid), "c", false);
-  reason_in(with_operand("Mul", Tensor::of<float>({3, 2}, {10, 13, 16, 30, 33, 23})), "c", false);
+  reason_in(with_operand("Add", grid), "k", false);
+  reason_in(with_operand("Mul", Tensor::of<float>({3, 2}, {10, 13, 16, 30, 33, 23})), "k", false);
   const Tensor frequencies = made_of({6}, [](double i) { return std::pow(1e4, -i / 6); });
-  reason_in(with_operand("MatMul", frequencies), "c", false);
+  reason_in(with_operand("MatMul", frequencies), "k", false);
   const Tensor sines = made_of({4, 6}, [](double i) {
     const double channel = i - 6 * std::floor(i / 6);
     const double pair = std::floor(channel / 2);
     const double angle = std::floor(i / 6) / std::pow(1e4, pair / 3);
     return channel == 2 * pair ? std::sin(angle) : std::cos(angle);
   });
-  reason_in(with_operand("Add", sines), "c", false);
+  reason_in(with_operand("Add", sines), "k", false);
   const Tensor others = made_of({4, 3}, [](double i) { return std::sin(3 * i + 1); });
   reason_in(with_operand("Add", others, "model.anchor_grid"), "model.anchor_grid", false);
+  reason_in(with_operand("MatMul", others, "stft.basis_buffer"), "stft.basis_buffer", false);
 }
 
 TEST_CASE("weights that only look a little like constants are trained") {
   // Integers that a product reads, short rows, zeros and ones of one dim, random numbers.
-  reason_in(with_operand("MatMul", Tensor::of<float>({3, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 10})), "c",
+  reason_in(with_operand("MatMul", Tensor::of<float>({3, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 10})), "k",
             true);
-  reason_in(with_operand("Add", Tensor::of<float>({3}, {1, 2, 3})), "c", true);
-  reason_in(with_operand("Mul", Tensor::of<float>({3}, {0, 1, 1})), "c", true);
-  reason_in(with_operand("Mul", Tensor::of<float>({1, 3}, {1, 1, 1})), "c", true);
+  reason_in(with_operand("Add", Tensor::of<float>({3}, {1, 2, 3})), "k", true);
+  reason_in(with_operand("Mul", Tensor::of<float>({3}, {0, 1, 1})), "k", true);
+  reason_in(with_operand("Mul", Tensor::of<float>({1, 3}, {1, 1, 1})), "k", true);
   const Tensor others = made_of({4, 3}, [](double i) { return std::sin(3 * i + 1); });
   reason_in(with_operand("Add", others, "mask.weight"), "mask.weight", true);
 }

@@ -124,19 +124,19 @@ TEST_CASE("binary cross entropy reads the logits of a Sigmoid that is written in
   ModelDef model;
   SECTION("through Cast, Reshape and Flatten") {
     model = ending(
-        {named_node("Sigmoid", {"logits"}, {"q"}), named_node("Reshape", {"q", "axes"}, {"r"}),
-         named_node("Flatten", {"r"}, {"f"}),
-         named_node("Cast", {"f"}, {"p"}, {{"to", static_cast<std::int64_t>(DType::float64)}})});
+        {named_node("Sigmoid", {"logits"}, {"q"}), named_node("Reshape", {"q", "axes"}, {"shaped"}),
+         named_node("Flatten", {"shaped"}, {"flat"}),
+         named_node("Cast", {"flat"}, {"p"}, {{"to", static_cast<std::int64_t>(DType::float64)}})});
     model.graph.outputs[0].type.dtype = DType::float64;
   }
   SECTION("1 / (1 + Exp(-x))") {
     model =
-        ending({named_node("Neg", {"logits"}, {"n"}), named_node("Exp", {"n"}, {"e"}),
+        ending({named_node("Neg", {"logits"}, {"minus"}), named_node("Exp", {"minus"}, {"e"}),
                 named_node("Add", {"e", "one"}, {"a"}), named_node("Div", {"one", "a"}, {"p"})});
   }
   SECTION("the inverse of 1 + Exp(-x)") {
     model =
-        ending({named_node("Neg", {"logits"}, {"n"}), named_node("Exp", {"n"}, {"e"}),
+        ending({named_node("Neg", {"logits"}, {"minus"}), named_node("Exp", {"minus"}, {"e"}),
                 named_node("Add", {"one", "e"}, {"a"}), named_node("Reciprocal", {"a"}, {"p"})});
   }
   integers(model, "axes", {-1, 3});
@@ -202,6 +202,8 @@ TEST_CASE("probabilities without logits are refused, and losses on them are offe
         {named_node("Sigmoid", {"logits"}, {"a"}), named_node("Sub", {"one", "a"}, {"b"}),
          named_node("Concat", {"b", "a"}, {"p"}, axis(1))},
         {named_node("Softmax", {"logits"}, {"a"}), named_node("Clip", {"a"}, {"p"})},
+        {named_node("Sigmoid", {"logits"}, {"a"}),
+         named_node("Concat", {"logits", "a"}, {"p"}, axis(1))},
         {named_node("ReduceSum", {"logits"}, {"s"}), named_node("Div", {"logits", "s"}, {"p"})}}) {
     ModelDef model = ending(nodes);
     one(model);

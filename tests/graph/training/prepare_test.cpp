@@ -63,8 +63,9 @@ TEST_CASE("every optimizer and loss writes a well-formed graph") {
       Optimizer(Nesterov{.weight_decay = decay}), Optimizer(Adagrad{.weight_decay = decay}),
       Optimizer(Adam{.weight_decay = decay}), Optimizer(AdamW{.weight_decay = decay}));
   const auto loss = GENERATE(Loss::softmax_cross_entropy, Loss::bce_with_logits, Loss::mse,
-                             Loss::mae, Loss::huber);
+                             Loss::mae, Loss::huber, Loss::nll, Loss::bce_probabilities);
   ModelDef model = network();
+  if (loss == Loss::bce_with_logits) model.graph.nodes.back().op = "Sigmoid";
   PrepareOptions options;
   options.optimizer = optimizer;
   options.loss = loss;
