@@ -48,7 +48,7 @@ Kernel bind_thin(const math::GemmShape& s) {
 template <class T>
 Kernel bind_product(BindContext& context) {
   const math::GemmShape s = product_shape(context);
-  const bool thin = s.k <= math::ThinSgdUpdate<T>::most_terms && (!s.trans_b || s.k == 1);
+  const bool thin = s.k <= math::ThinSgdUpdate<T>::max_terms && (!s.trans_b || s.k == 1);
   if (thin && s.k > 0) {
     context.set_implementation("thin_sgd", math::isa_name(math::kernels()));
     return bind_thin<T>(s);

@@ -11,8 +11,9 @@ enum class Isa : std::uint8_t { baseline, avx2, avx512 };
 // The functions of one instruction set. Immutable, lives for ever.
 struct Kernels;
 
-// Those of the best set that the processor has, chosen at the first call. The environment variable
-// ONDINE_ISA (baseline, avx2 or avx512) lowers the choice; what the processor lacks is ignored.
+// The functions of the best set that the processor has, chosen at the first call. The environment
+// variable ONDINE_ISA (baseline, avx2 or avx512) selects a lower one; a set that the processor
+// lacks is ignored.
 const Kernels& kernels() noexcept;
 
 // nullptr when the build or the processor does not have the set.

@@ -140,7 +140,7 @@ void check_gradient(const Expression& expression, const std::vector<Value>& inpu
     if (check.floats) known.compare_floats(expression, inputs);
     known.run_orders(check.order);
   }
-  if (check.open_dims) {
+  if (check.dynamic_dims) {
     INFO("with dynamic dims");
     Checker(expression, inputs, check, true).run_orders(check.order);
   }

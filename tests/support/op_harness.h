@@ -43,11 +43,11 @@ struct GradientCheck {
   // 2 checks the derivative of the derivative too; use it for every smooth operator.
   int order = 2;
   Closeness closeness = {1e-5, 1e-7};
-  // Repeats everything with extents that are open while the rule runs.
-  bool open_dims = true;
+  // Repeats everything with dims that are dynamic while the rule runs.
+  bool dynamic_dims = true;
   std::size_t elements = 40;  // of each input, at the most
   double step = 1e-5;
-  // Repeats the first order with extents 0 and 1 instead of each extent, for all inputs that have
+  // Repeats the first order with dims 0 and 1 instead of each dim, for all inputs that have
   // it and for each alone (which broadcasts), as far as the operator takes it.
   bool variants = true;
   // Compares with the derivatives in float32: 1e-5 times the root of the longest reduction.

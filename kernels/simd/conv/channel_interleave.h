@@ -1,5 +1,5 @@
-// Between planes one after another and channels side by side: L channels of a position lie in one
-// vector. L is the number of lanes.
+// Conversion between planes (one channel after another) and interleaved channels, of which the L of
+// one position are a vector. L is the number of lanes.
 #pragma once
 
 #include "kernels/simd/vector/simd.h"

@@ -1,4 +1,4 @@
-// What the files of this folder share.
+// Helpers shared by the files of this folder.
 #pragma once
 
 #include "kernels/simd/conv/conv_table.h"

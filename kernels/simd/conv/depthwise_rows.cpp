@@ -13,9 +13,9 @@ constexpr N band_bytes = 96 * 1024;
 // How many of `wanted` rows of a band to take, `more` rows always being needed.
 template <class T>
 ONDINE_INLINE N fitting_rows(N wanted, N elements_of_row, N more) {
-  constexpr N most = band_bytes / static_cast<N>(sizeof(T));
-  if ((wanted + more) * elements_of_row <= most) return wanted;
-  return max(1, min(wanted, most / elements_of_row - more));
+  constexpr N max_elements = band_bytes / static_cast<N>(sizeof(T));
+  if ((wanted + more) * elements_of_row <= max_elements) return wanted;
+  return max(1, min(wanted, max_elements / elements_of_row - more));
 }
 
 // Where the copied rows lie. Phase (a, q) has at row r, element j what the padded plane has at row

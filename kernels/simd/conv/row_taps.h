@@ -1,4 +1,4 @@
-// Weighted sums of shifted rows: the inner loops of planes.cpp.
+// Weighted sums of shifted rows: the inner loops of depthwise_rows.cpp.
 #pragma once
 
 #include "kernels/simd/conv/conv_parts.h"
@@ -73,7 +73,7 @@ static void sum_taps(const Taps<T>& taps, N n, bool first, T bias, Activation ac
 }
 
 // Rows of outputs: `count` rows of `width` at dst, whose taps lie `pitch` apart. Narrow rows are
-// computed as one long row in `flat`, which may be dst if that has room between its rows.
+// computed as one long row in `flat`, which may be dst if its rows lie far enough apart.
 template <class T>
 static void sum_rows(const Taps<T>& taps, N count, N width, N pitch, bool first, T bias,
                      Activation activation, T* dst, N dst_pitch, T* flat) {

@@ -34,19 +34,19 @@ T sum(const T* x, N n) {
 
 template <class T>
 void softmax(T* y, const T* x, N n) {
-  const T most = maximum(x, n);
-  map(y, x, n, [most](const Vec<T>& v) ONDINE_LAMBDA { return exp_any<T>(v - most); });
+  const T largest = maximum(x, n);
+  map(y, x, n, [largest](const Vec<T>& v) ONDINE_LAMBDA { return exp_any<T>(v - largest); });
   const T factor = T{1} / sum(y, n);
   map(y, y, n, [factor](const Vec<T>& v) ONDINE_LAMBDA { return v * factor; });
 }
 
 template <class T>
 void log_softmax(T* y, const T* x, N n) {
-  const T most = maximum(x, n);
+  const T largest = maximum(x, n);
   const T total = sum_terms<T>(
-      0, n, [=](N i, auto get) ONDINE_LAMBDA { return exp_any<T>(get(x + i) - most); });
+      0, n, [=](N i, auto get) ONDINE_LAMBDA { return exp_any<T>(get(x + i) - largest); });
   const T log_total = static_cast<T>(__builtin_log(static_cast<double>(total)));
-  map(y, x, n, [=](const Vec<T>& v) ONDINE_LAMBDA { return (v - most) - log_total; });
+  map(y, x, n, [=](const Vec<T>& v) ONDINE_LAMBDA { return (v - largest) - log_total; });
 }
 
 template <class T>

@@ -34,7 +34,7 @@ ONDINE_INLINE void descend_row(const T* factors, N n, const T* w, const T* b, T*
 template <class T>
 void thin_sgd_update(const ThinSgdUpdate<T>& o, const T* w, const T* a, const T* b, T* w_new) {
   for (N i = 0; i < o.m; ++i) {
-    T c[ThinSgdUpdate<T>::most_terms];
+    T c[ThinSgdUpdate<T>::max_terms];
     for (N p = 0; p < o.k; ++p) c[p] = -o.rate * a[i * o.a_row + p * o.a_col];
     if (o.k == 1) descend_row<T, 1>(c, o.n, w + i * o.n, b, w_new + i * o.n);
     if (o.k == 2) descend_row<T, 2>(c, o.n, w + i * o.n, b, w_new + i * o.n);

@@ -19,10 +19,10 @@ struct ThinSgdUpdate {
   T rate = 0;
   std::int64_t m = 0;
   std::int64_t n = 0;
-  std::int64_t k = 0;  // up to most_terms
+  std::int64_t k = 0;  // up to max_terms
   std::int64_t a_row = 0;
   std::int64_t a_col = 0;
-  static constexpr std::int64_t most_terms = 4;
+  static constexpr std::int64_t max_terms = 4;
 };
 
 // g' = g + norm x;  v' = alpha v + beta g';  x' = x - rate v', or x - rate (g' + alpha v')

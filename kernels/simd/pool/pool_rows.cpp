@@ -10,17 +10,17 @@ namespace {
 using N = std::int64_t;
 
 constexpr N capacity = 4096;  // elements of the phases
-constexpr N most_taps = 64;
+constexpr N max_taps = 64;
 
-ONDINE_INLINE N smaller(N a, N b) { return a < b ? a : b; }
-ONDINE_INLINE N larger(N a, N b) { return a > b ? a : b; }
+ONDINE_INLINE N min(N a, N b) { return a < b ? a : b; }
+ONDINE_INLINE N max(N a, N b) { return a > b ? a : b; }
 
 // Taps [from, to) of a row's windows as phases.
 struct Cut {
   N from, to;
   N phases;
   N pitch;
-  N offset[most_taps];
+  N offset[max_taps];
 };
 
 // As many taps from `from` on as fit; one always does, out_w being at most pool_outputs.
@@ -28,10 +28,10 @@ template <class T>
 Cut cut_from(const PoolRow& r, N from) {
   Cut cut;
   cut.from = from;
-  N count = smaller(most_taps, r.kernel - from);
+  N count = min(max_taps, r.kernel - from);
   for (;; count /= 2) {
     const N reach = (count - 1) * r.dilation;
-    cut.phases = smaller(r.stride, reach + 1);
+    cut.phases = min(r.stride, reach + 1);
     cut.pitch = r.out_w + quotient(reach, r.stride) + lanes<T>;
     if (count == 1 || cut.phases * cut.pitch <= capacity) break;
   }
@@ -48,8 +48,8 @@ template <class T>
 void copy_phases(const PoolRow& r, const Cut& cut, const T* line, T outside, T* dst) {
   const N start = cut.from * r.dilation - r.pad;
   if (r.stride == 2 && cut.phases == 2) {
-    const N begin = smaller(cut.pitch, start >= 0 ? 0 : divide_up(-start, 2));
-    const N end = larger(begin, smaller(cut.pitch, (r.in_w - start) / 2));
+    const N begin = min(cut.pitch, start >= 0 ? 0 : divide_up(-start, 2));
+    const N end = max(begin, min(cut.pitch, (r.in_w - start) / 2));
     T* const odd = dst + cut.pitch;
     const auto edge = [&](N j) {
       const N column = 2 * j + start;
@@ -64,9 +64,9 @@ void copy_phases(const PoolRow& r, const Cut& cut, const T* line, T outside, T* 
   }
   for (N q = 0; q < cut.phases; ++q, dst += cut.pitch) {
     const N column = start + q;
-    const N begin = smaller(cut.pitch, column >= 0 ? 0 : divide_up(-column, r.stride));
+    const N begin = min(cut.pitch, column >= 0 ? 0 : divide_up(-column, r.stride));
     const N left = r.in_w - column;
-    const N end = larger(begin, smaller(cut.pitch, left > 0 ? divide_up(left, r.stride) : 0));
+    const N end = max(begin, min(cut.pitch, left > 0 ? divide_up(left, r.stride) : 0));
     for (N j = 0; j < begin; ++j) dst[j] = outside;
     if (r.stride == 1) {
       copy_short(dst + begin, line + column + begin, end - begin);
@@ -94,19 +94,19 @@ void max_line(const PoolRow& r, const T* line, N position, T* best, PoolCode<T>*
   const T lowest = -static_cast<T>(__builtin_inff());
   for_cuts(r, line, lowest, [&](const Cut& cut, const T* phases) {
     for (N j = 0; j < r.out_w; j += L) {
-      Vec<T> most = load(best + j);
+      Vec<T> best_value = load(best + j);
       IVec<T> where{};
       if (code) __builtin_memcpy(&where, code + j, sizeof(where));
       for (N k = cut.from; k < cut.to; ++k) {
         const Vec<T> x = load(phases + cut.offset[k - cut.from] + j);
-        const IVec<T> take = (x > most) | ((x != x) & (most == most));
-        most = take ? x : most;
+        const IVec<T> take = (x > best_value) | ((x != x) & (best_value == best_value));
+        best_value = take ? x : best_value;
         if (code) {
           const auto here = static_cast<PoolCode<T>>(position + k * r.dilation - r.pad);
           where = take ? here - IVec<T>{} : where;
         }
       }
-      store(best + j, most);
+      store(best + j, best_value);
       if (code) __builtin_memcpy(code + j, &where, sizeof(where));
     }
   });
@@ -128,9 +128,9 @@ template <class T>
 void spread_line(const PoolRow& r, const T* dy, T* line) {
   for (N k = 0; k < r.kernel; ++k) {
     const N offset = k * r.dilation - r.pad;
-    const N begin = offset >= 0 ? 0 : smaller(r.out_w, divide_up(-offset, r.stride));
+    const N begin = offset >= 0 ? 0 : min(r.out_w, divide_up(-offset, r.stride));
     const N end =
-        offset >= r.in_w ? begin : smaller(r.out_w, quotient(r.in_w - 1 - offset, r.stride) + 1);
+        offset >= r.in_w ? begin : min(r.out_w, quotient(r.in_w - 1 - offset, r.stride) + 1);
     if (r.stride == 1) {
       for (N j = begin; j < end; ++j) line[offset + j] += dy[j];
     } else {
@@ -141,7 +141,7 @@ void spread_line(const PoolRow& r, const T* dy, T* line) {
 
 // NaN is the largest.
 template <class T>
-ONDINE_INLINE Vec<T> larger_of(const Vec<T>& a, const Vec<T>& b) {
+ONDINE_INLINE Vec<T> max_of(const Vec<T>& a, const Vec<T>& b) {
   return ((b > a) | ((b != b) & (a == a))) ? b : a;
 }
 
@@ -158,8 +158,8 @@ ONDINE_INLINE void join_window(const PoolRow& r, const T* first, N step, N lines
   constexpr int L = lanes<T>;
   alignas(64) T line[pool_span + 3 * L];
   const N span = (r.out_w - 1) * r.stride + (r.kernel - 1) * r.dilation + 1;
-  const N begin = smaller(span, larger(0, r.pad));
-  const N end = larger(begin, smaller(span, r.in_w + r.pad));
+  const N begin = min(span, max(0, r.pad));
+  const N end = max(begin, min(span, r.in_w + r.pad));
   for (N i = 0; i < begin; ++i) line[i] = outside;
   const auto column = [&](N i, auto get) __attribute__((always_inline)) {
     const T* x = first + i - r.pad;
@@ -190,7 +190,7 @@ ONDINE_INLINE void join_window(const PoolRow& r, const T* first, N step, N lines
 template <class T>
 void max_window(const PoolRow& r, const T* first, N step, N lines, T* y) {
   join_window(r, first, step, lines, -static_cast<T>(__builtin_inff()), y,
-              [](const Vec<T>& a, const Vec<T>& b) { return larger_of<T>(a, b); });
+              [](const Vec<T>& a, const Vec<T>& b) { return max_of<T>(a, b); });
 }
 
 template <class T>
@@ -201,7 +201,7 @@ void sum_window(const PoolRow& r, const T* first, N step, N lines, T* y) {
 
 // a if it comes first of equals or is NaN, else b; `where` likewise.
 template <class T>
-ONDINE_INLINE void take_larger(Vec<T>& a, IVec<T>& where, const Vec<T>& b, const IVec<T>& there) {
+ONDINE_INLINE void take_max(Vec<T>& a, IVec<T>& where, const Vec<T>& b, const IVec<T>& there) {
   const IVec<T> take = (b > a) | ((b != b) & (a == a));
   a = take ? b : a;
   where = take ? there : where;
@@ -227,20 +227,20 @@ void max_squares(const T* upper, const T* lower, N n, N position, N width, T* y,
   constexpr auto every = std::make_integer_sequence<int, L>();
   using Code = PoolCode<T>;
   for (N i = 0; i < n; i += L) {
-    const N count = smaller(L, n - i);
-    Vec<T> most;
+    const N count = min(L, n - i);
+    Vec<T> best_value;
     Vec<T> next;
     IVec<T> where{};
-    load_pairs(upper + 2 * i, count, most, next, every);
-    take_larger<T>(most, where, next, Code{1} - IVec<T>{});
+    load_pairs(upper + 2 * i, count, best_value, next, every);
+    take_max<T>(best_value, where, next, Code{1} - IVec<T>{});
     Vec<T> below;
     load_pairs(lower + 2 * i, count, below, next, every);
-    take_larger<T>(most, where, below, static_cast<Code>(width) - IVec<T>{});
-    take_larger<T>(most, where, next, static_cast<Code>(width + 1) - IVec<T>{});
+    take_max<T>(best_value, where, below, static_cast<Code>(width) - IVec<T>{});
+    take_max<T>(best_value, where, next, static_cast<Code>(width + 1) - IVec<T>{});
     if (count == L) {
-      store(y + i, most);
+      store(y + i, best_value);
     } else {
-      store_n(y + i, most, count);
+      store_n(y + i, best_value, count);
     }
     if (!index) continue;
     Code codes[L];

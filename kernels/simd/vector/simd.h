@@ -88,7 +88,7 @@ ONDINE_INLINE Vec<T> broadcast(T s) {
 #if !defined(__AVX2__)
 static_assert(lanes<float> == 4);
 
-// The first two of four lanes. Parts of a vector are moved by such constant pieces: lanes whose
+// The first two of four lanes. Parts of a vector are moved by such constant parts: lanes whose
 // number is known only at run time go through memory, in calls of memcpy.
 template <class T>
 struct HalfOf {

@@ -107,7 +107,7 @@ TEST_CASE("Derivatives of Attention") {
   const Tensor q = random_tensor({1, 2, 3, 2}, 1);
   const Tensor k = random_tensor({1, 1, 3, 2}, 2);
   check_gradient({"Attention", {q, k, k}, {{"is_causal", 1L}}},
-                 {.open_dims = false, .elements = 8});
+                 {.dynamic_dims = false, .elements = 8});
   check_gradient({"Attention", {q, q, q}, {{"softcap", 2.0F}}}, {.elements = 8});
 }
 

@@ -102,7 +102,7 @@ TEST_CASE("Derivatives of ScaledAttention") {
   check_gradient(op_case({2, 3, 4, 2, 3, true}));
   check_gradient(op_case({2, 3, 4, 2, 3, false, {2, 1, 3, 4}}));
   check_gradient(op_case({2, 3, 4, 2, 3, true, {1, 2, 1, 4}}));
-  check_gradient(op_case({1, 270, 5, 2, 2}), {.order = 1, .open_dims = false, .elements = 4});
+  check_gradient(op_case({1, 270, 5, 2, 2}), {.order = 1, .dynamic_dims = false, .elements = 4});
 }
 
 TEST_CASE("ScaledAttentionGrad is what its expansion is") {

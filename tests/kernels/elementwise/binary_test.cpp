@@ -126,7 +126,7 @@ TEST_CASE("Before version 7 the second operand lies at an axis of the first") {
     const OpCase op_case{
         .op = "Mul", .inputs = {a, b}, .attributes = std::move(attributes), .version = 6};
     check_close(run_op_tensor(op_case), want, {1e-14, 0});
-    check_gradient(op_case, {.order = 1, .open_dims = false, .elements = 6});
+    check_gradient(op_case, {.order = 1, .dynamic_dims = false, .elements = 6});
   };
   check({}, {}, {on});
   check({1, 1}, {}, {on});
@@ -344,6 +344,6 @@ TEST_CASE("PRelu of old versions has a slope for each channel") {
               reference(x.shape(), {x, slope.reshaped({3, 1})},
                         [](const auto& v) { return v[0] < 0 ? v[0] * v[1] : v[0]; }),
               {1e-14, 0});
-  check_gradient(op_case, {.open_dims = false});
+  check_gradient(op_case, {.dynamic_dims = false});
   CHECK_THROWS_AS(run_op({.op = "PRelu", .inputs = {slope, x}}), Error);
 }

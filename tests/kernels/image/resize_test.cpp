@@ -65,7 +65,7 @@ TEST_CASE("half_pixel_symmetric keeps the centre of the image where it is") {
   // The same from the other end.
   check_close(run_op_tensor(by_scale(row({8, 4, 2, 1}), {0.6F}, attributes)),
               row({between(second, 4, 8, 2), between(first, 1, 2, 0)}), {1e-5, 1e-6});
-  check_gradient(symmetric, {.open_dims = false});
+  check_gradient(symmetric, {.dynamic_dims = false});
 }
 
 TEST_CASE("Resize by sizes, on some axes, keeping the aspect ratio") {
@@ -143,7 +143,7 @@ TEST_CASE("Derivatives of Resize") {
     for (const std::int64_t antialias : {0, 1}) {
       INFO(m << antialias);
       check_gradient(by_scale(x, {1, 1, 0.6F, 1.7F}, {{"mode", text(m)}, {"antialias", antialias}}),
-                     {.open_dims = false, .elements = 8});
+                     {.dynamic_dims = false, .elements = 8});
     }
   }
 }

@@ -94,7 +94,7 @@ TEST_CASE("Col2Im adds columns up where blocks overlap") {
   const OpCase spread{"Col2Im",
                       {random_tensor({2, 12, 4}, 2), ints({5, 4}), ints({2, 3})},
                       {{"strides", Int64s{3, 1}}, {"pads", Int64s{0, 0, 0, 0}}}};
-  check_gradient(spread, {.open_dims = false, .elements = 12});
+  check_gradient(spread, {.dynamic_dims = false, .elements = 12});
   CHECK_THROWS_AS(run_op({"Col2Im", {x, ints({3, 3}), ints({2, 1})}}), Error);
   CHECK_THROWS_AS(run_op({"Col2Im", {x, ints({3, 3}), ints({2})}}), Error);
 }

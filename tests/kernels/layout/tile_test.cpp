@@ -48,5 +48,5 @@ TEST_CASE("Tile has derivatives") {
   check_gradient({.op = "Tile",
                   .inputs = {random_tensor({2, 3}, 1), Tensor::scalar(2.0), Tensor::scalar(1.0)},
                   .version = 1},
-                 {.open_dims = false, .skip = {1, 2}});
+                 {.dynamic_dims = false, .skip = {1, 2}});
 }

@@ -187,11 +187,13 @@ TEST_CASE("The derivative of DequantizeLinear by its scales") {
   const auto zero = [](const Shape& s) {
     return as_dtype(random_tensor(s, 3, -3, 3), DType::int8);
   };
-  check_gradient({"DequantizeLinear", {x, random_tensor({}, 2), zero({})}}, {.open_dims = false});
-  check_gradient({"DequantizeLinear", {x, random_tensor({4}, 2), zero({4})}}, {.open_dims = false});
+  check_gradient({"DequantizeLinear", {x, random_tensor({}, 2), zero({})}},
+                 {.dynamic_dims = false});
+  check_gradient({"DequantizeLinear", {x, random_tensor({4}, 2), zero({4})}},
+                 {.dynamic_dims = false});
   check_gradient(
       {"DequantizeLinear", {x, random_tensor({2, 2, 3}, 2), zero({2, 2, 3})}, {{"block_size", 2L}}},
-      {.open_dims = false});
+      {.dynamic_dims = false});
 }
 
 TEST_CASE("Rounding between QuantizeLinear and DequantizeLinear counts as the identity") {

@@ -259,7 +259,7 @@ TEST_CASE("Chunks of a batch and blocks of steps do not change recurrent operato
       const auto want = expected(setting);
       for (std::size_t k = 0; k < want.size(); ++k) check_close(got[k].tensor(), want[k]);
       if (h > 10) continue;
-      check_gradient(op_case(setting), {.order = 1, .open_dims = false, .elements = 2});
+      check_gradient(op_case(setting), {.order = 1, .dynamic_dims = false, .elements = 2});
     }
   }
 }
@@ -268,7 +268,7 @@ TEST_CASE("Second derivatives of RNN, GRU and LSTM") {
   for (const Setting& s : {Setting{"RNN", 1}, Setting{"GRU", 3},
                            Setting{.op = "LSTM", .gates = 4, .lengths = true, .peephole = true}}) {
     INFO(s.op);
-    check_gradient(op_case(s), {.order = 2, .open_dims = false, .elements = 3});
+    check_gradient(op_case(s), {.order = 2, .dynamic_dims = false, .elements = 3});
   }
 }
 

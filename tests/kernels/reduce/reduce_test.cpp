@@ -206,7 +206,7 @@ TEST_CASE("Reductions have derivatives") {
                "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp");
   const Tensor x = random_tensor({2, 3, 2}, 1, 0.5, 2);
   // The derivative of a product needs to know the axes beforehand.
-  const GradientCheck axes_known{.open_dims = op != "ReduceProd"};
+  const GradientCheck axes_known{.dynamic_dims = op != "ReduceProd"};
   check_gradient({.op = op, .inputs = {x}});
   check_gradient({.op = op, .inputs = {x, int64s({1})}}, axes_known);
   check_gradient({.op = op, .inputs = {x, int64s({-1, 0})}, .attributes = {{"keepdims", 0L}}},

@@ -73,7 +73,7 @@ TEST_CASE("LinearAttention follows its recurrence under each rule") {
       const auto want = recurrence(q, k, v, g, beta, gated, delta, 1 / std::sqrt(3.0));
       check_close(got[0].tensor(), Tensor::of<double>({1, 5, 2}, want));
       CHECK(got[1].tensor().shape() == Shape{1, 1, 3, 2});
-      check_gradient(op, {.open_dims = false, .elements = 4});
+      check_gradient(op, {.dynamic_dims = false, .elements = 4});
     }
   }
 }
@@ -160,7 +160,7 @@ TEST_CASE("CausalConvWithState sees only what came before") {
       }
       CHECK(got[1].tensor().item<double>(static_cast<std::size_t>(plane * 2)) == at(plane, 2));
     }
-    check_gradient(op, {.open_dims = false, .elements = 8});
+    check_gradient(op, {.dynamic_dims = false, .elements = 8});
   }
   // A state longer than the input keeps some of the past.
   const auto step = run_op(

@@ -120,7 +120,7 @@ TEST_CASE("Derivatives of DFT") {
           const OpCase one{"DFT",
                            {random_tensor({2, 5, 2, parts}, 1), number(n), number(1)},
                            {{"inverse", inverse}, {"onesided", onesided}}};
-          check_gradient(one, {.open_dims = false, .elements = 12});
+          check_gradient(one, {.dynamic_dims = false, .elements = 12});
         }
       }
     }
@@ -163,10 +163,10 @@ TEST_CASE("STFT is a DFT of each weighted frame") {
 
 TEST_CASE("Derivatives of STFT by signal and window") {
   check_gradient({"STFT", {random_tensor({1, 7, 1}, 1), number(2), random_tensor({4}, 2)}},
-                 {.open_dims = false, .elements = 10});
+                 {.dynamic_dims = false, .elements = 10});
   check_gradient(
       {"STFT", {random_tensor({1, 6, 2}, 1), number(1), Value(), number(3)}, {{"onesided", 0L}}},
-      {.open_dims = false, .elements = 10});
+      {.dynamic_dims = false, .elements = 10});
 }
 
 TEST_CASE("Windows are sums of cosines") {
