@@ -3,7 +3,7 @@
 // running = old momentum + batch (1 - momentum). Training: before version 7 without is_test, in 7
 // and 9 with more than one output, from 14 on with training_mode. spatial = 0 (until 7) normalizes
 // each activation by itself. Outputs 3 and 4 are the mean and variance used, kept for the
-// derivative. BatchNormalizationGrad (ai.ondine): (dy, x, scale, mean, var) -> dx, dscale, dbias.
+// derivative.
 #include "kernels/norm/batch_normalization.h"
 
 #include <limits>
@@ -40,7 +40,9 @@ DType saved_dtype(DType mean) {
   return mean == DType::float16 || mean == DType::bfloat16 ? DType::float32 : mean;
 }
 
-Dim channels(const Dims& x, bool per_channel) {
+}  // namespace
+
+Dim channel_count(const Dims& x, bool per_channel) {
   if (x.empty()) fail(ErrorCode::mismatch, "X must have rank 1 or more");
   if (x.size() == 1) return 1;
   return per_channel ? x[1] : product(std::span(x).subspan(1));
@@ -52,12 +54,10 @@ math::ChannelShape channel_shape(const Shape& x, bool per_channel) {
   return {x[0], x[1], x.size(2, x.rank())};
 }
 
-}  // namespace
-
 void infer_batch_normalization(InferContext& context) {
   const bool per_channel = spatial(context);
   Dim count;
-  if (context.ranked(0)) count = channels(context.dims(0), per_channel);
+  if (context.ranked(0)) count = channel_count(context.dims(0), per_channel);
   for (std::size_t i = 1; i < 5; ++i) {
     if (!context.ranked(i)) continue;
     if (per_channel && context.rank(i) != 1) {
@@ -86,19 +86,41 @@ ActivationBounds activation_bounds(const NodeView& node) {
 
 namespace {
 
+// running = old momentum + batch (1 - momentum), where it is an output; outside of training the
+// old.
+template <class C>
+struct RunningStatistic {
+  bool train;
+  C momentum;
+  std::int64_t channels;
+
+  void write(KernelContext& call, const ComputeOut<C>& out, const C* old, const C* batch) const {
+    C* to = out.data(call);
+    if (to == nullptr) return;
+    for (std::int64_t i = 0; i < channels; ++i) {
+      to[i] = train ? old[i] * momentum + batch[i] * (1 - momentum) : old[i];
+    }
+    out.store(call);
+  }
+};
+
+math::BatchNormDesc forward_desc(BindContext& context) {
+  const ActivationBounds bounds = activation_bounds(context);
+  return {
+      .shape = channel_shape(context.shape(0), spatial(context)),
+      .pass = training(context) ? math::BatchNormPass::training : math::BatchNormPass::inference,
+      .epsilon = context.attr_float("epsilon", 1e-5F),
+      .low = bounds.low,
+      .high = bounds.high};
+}
+
 template <class C>
 Kernel bind_as(BindContext& context) {
   const bool train = training(context);
-  const math::ChannelShape shape = channel_shape(context.shape(0), spatial(context));
-  const auto momentum = static_cast<C>(context.attr_float("momentum", 0.9F));
-  const std::int64_t n = shape.channels;
-  const ActivationBounds bounds = activation_bounds(context);
-  const math::BatchNormPrimitive<C> batch_norm(
-      {.shape = shape,
-       .pass = train ? math::BatchNormPass::training : math::BatchNormPass::inference,
-       .epsilon = context.attr_float("epsilon", 1e-5F),
-       .low = bounds.low,
-       .high = bounds.high});
+  const math::BatchNormDesc desc = forward_desc(context);
+  const std::int64_t n = desc.shape.channels;
+  const RunningStatistic<C> running{train, static_cast<C>(context.attr_float("momentum", 0.9F)), n};
+  const math::BatchNormPrimitive<C> batch_norm(desc);
   context.set_implementation(batch_norm.name(), batch_norm.isa());
   Scratch scratch;
   const ComputeIn<C> x(context, scratch, 0);
@@ -129,22 +151,14 @@ Kernel bind_as(BindContext& context) {
                                    .batch_mean = m,
                                    .batch_variance = v});
     };
-    const auto blend = [&](const ComputeOut<C>& out, const C* old, const C* now) {
-      C* to = out.data(call);
-      if (to == nullptr) return;
-      for (std::int64_t i = 0; i < n; ++i) {
-        to[i] = train ? old[i] * momentum + now[i] * (1 - momentum) : old[i];
-      }
-      out.store(call);
-    };
     if (train) {
       normalize();
     } else {
       std::copy_n(old_mean, n, m);
       std::copy_n(old_variance, n, v);
     }
-    blend(new_mean, old_mean, m);
-    blend(new_variance, old_variance, v);
+    running.write(call, new_mean, old_mean, m);
+    running.write(call, new_variance, old_variance, v);
     if (!train) normalize();
     y.store(call);
     used_mean.store(call);
@@ -171,9 +185,6 @@ bool repeat_batch_normalization(graph::Node& copy) {
   return true;
 }
 
-namespace {
-
-// [C] to the rank of x; without `spatial` a batch dim goes before.
 Val per_channel(Val v, Val x, bool spatial_statistics) {
   if (!spatial_statistics) return v;
   std::vector<std::int64_t> axes;
@@ -193,10 +204,7 @@ std::vector<std::int64_t> batch_axes(Val x, bool spatial_statistics) {
   return axes;
 }
 
-// Mean over the batch of each channel, keeping the axes.
-Val batch_mean(Val v, bool spatial_statistics) {
-  return graph::reduce_mean(v, batch_axes(v, spatial_statistics), true);
-}
+namespace {
 
 Val sum_or_none(Val a, Val b) { return a && b ? a + b : a ? a : b; }
 
@@ -265,104 +273,10 @@ std::vector<Val> grad(GradContext& g) {
 
 }  // namespace
 
-void infer_batch_normalization_grad(InferContext& context) {
-  const bool spatial_statistics = context.attr_int("spatial", 1) != 0;
-  Dim count;
-  if (context.ranked(1)) count = channels(context.dims(1), spatial_statistics);
-  for (std::size_t i = 2; i < 5; ++i) {
-    if (context.ranked(i)) count = unify(count, product(context.dims(i)), "numbers of channels");
-  }
-  if (!compatible(context.input(0), context.input(1))) {
-    context.reject("dy is ", graph::to_string(context.input(0)), ", x is ",
-                   graph::to_string(context.input(1)));
-  }
-  context.set_output(0, context.input(1));
-  context.set_output(1, context.input(2));
-  context.set_output(2, context.input(2));
-}
-
-Kernel bind_batch_normalization_grad(BindContext& context) {
-  const bool constant = context.attr_int("constant_statistics", 0) != 0;
-  const math::ChannelShape shape =
-      channel_shape(context.shape(1), context.attr_int("spatial", 1) != 0);
-  const ActivationBounds bounds = activation_bounds(context);
-  return visit_compute(context.dtype(1), [&]<class C>() -> Kernel {
-    const math::BatchNormPrimitive<C> batch_norm(
-        {.shape = shape,
-         .pass = constant ? math::BatchNormPass::backward_constant_statistics
-                          : math::BatchNormPass::backward,
-         .epsilon = context.attr_float("epsilon", 1e-5F),
-         .low = bounds.above_low ? double{std::numeric_limits<C>::denorm_min()} : bounds.low,
-         .high = bounds.high,
-         .masked = context.has_input(5)});
-    context.set_implementation(batch_norm.name(), batch_norm.isa());
-    Scratch scratch;
-    const ComputeIn<C> dy(context, scratch, 0);
-    const ComputeIn<C> x(context, scratch, 1);
-    const ComputeIn<C> scale(context, scratch, 2);
-    const ComputeIn<C> mean(context, scratch, 3);
-    const ComputeIn<C> variance(context, scratch, 4);
-    const ComputeIn<C> bias(context, scratch, 5);
-    const ComputeOut<C> dx(context, scratch, 0, context.shape(1).size());
-    const ComputeOut<C> dscale(context, scratch, 1, shape.channels);
-    const ComputeOut<C> dbias(context, scratch, 2, shape.channels);
-    scratch.request(context);
-    return [=](KernelContext& call) {
-      batch_norm.run(call.pool(), {.x = x(call),
-                                   .scale = scale(call),
-                                   .bias = bias(call),
-                                   .mean = mean(call),
-                                   .variance = variance(call),
-                                   .dy = dy(call),
-                                   .dx = dx.data(call),
-                                   .dscale = dscale.data(call),
-                                   .dbias = dbias.data(call)});
-      dx.store(call);
-      dscale.store(call);
-      dbias.store(call);
-    };
-  });
-}
-
-namespace {
-
-std::vector<Val> expand_grad(ExpandContext& context) {
-  const bool constant = context.attr_int("constant_statistics", 0) != 0;
-  const bool spatial_statistics = context.attr_int("spatial", 1) != 0;
-  const Val dy = context.x(0);
-  const Val x = context.x(1);
-  const auto along = [&](std::size_t i) {
-    return per_channel(graph::cast(context.x(i), x.dtype()), x, spatial_statistics);
-  };
-  const double epsilon = context.attr_float("epsilon", 1e-5F);
-  const Val inverse = 1.0 / unary("Sqrt", along(4) + epsilon);
-  const Val xhat = (x - along(3)) * inverse;
-  const auto total = [&](Val v) {
-    const Val sum = graph::reduce_sum(v, batch_axes(x, spatial_statistics), false);
-    const Val like = context.x(2);
-    return graph::cast(x.rank() == 1 ? graph::reshape_like(sum, like) : sum, like.dtype());
-  };
-  Val inner = dy;
-  if (!constant)
-    inner =
-        dy - batch_mean(dy, spatial_statistics) - xhat * batch_mean(dy * xhat, spatial_statistics);
-  return {along(2) * inverse * inner, total(dy * xhat), total(dy)};
-}
-
-}  // namespace
-
 extern const OpDef batch_normalization{.name = "BatchNormalization",
                                        .infer = infer_batch_normalization,
                                        .bind = bind_batch_normalization,
                                        .grad = grad,
                                        .traits = {.inplace = 0b1, .cheap = true},
                                        .make_repeatable = repeat_batch_normalization};
-extern const OpDef batch_normalization_grad{.name = "BatchNormalizationGrad",
-                                            .domain = ondine_domain,
-                                            .infer = infer_batch_normalization_grad,
-                                            .bind = bind_batch_normalization_grad,
-                                            .grad = grad_of_expansion,
-                                            .expand = expand_grad,
-                                            .traits = {.inplace = 0b11}};
-
 }  // namespace ondine::kernels::ops

@@ -1,9 +1,11 @@
-// The rules that BatchNormalization shares with BatchNormalizationActivation, which has a sixth
-// input and bounds.
+// The rules that BatchNormalization and its derivative share with those of
+// BatchNormalizationActivation, which has a sixth input and bounds.
 #pragma once
 
 #include "graph/contract/infer.h"
 #include "graph/contract/kernel.h"
+#include "graph/contract/ops.h"
+#include "kernels/norm/batch_norm_primitive.h"
 
 namespace ondine::kernels::ops {
 
@@ -14,6 +16,14 @@ struct ActivationBounds {
   bool above_low;  // a derivative at the lower bound is 0
 };
 ActivationBounds activation_bounds(const graph::NodeView& node);
+
+// The number of channels of x, or, without `per_channel`, that of the activations of a sample.
+graph::Dim channel_count(const graph::Dims& x, bool per_channel);
+math::ChannelShape channel_shape(const Shape& x, bool per_channel);
+// [C] to the rank of x; without `spatial_statistics` a batch dim goes before.
+graph::Val per_channel(graph::Val v, graph::Val x, bool spatial_statistics);
+// The axes that statistics are computed over. Error(unsupported) for an unknown rank.
+std::vector<std::int64_t> batch_axes(graph::Val x, bool spatial_statistics);
 
 // (x, scale, bias, mean, variance, addend)
 void infer_batch_normalization(graph::InferContext& context);
