@@ -7,11 +7,13 @@ int main(int argc, char** argv) try {
   using namespace ondine;  // NOLINT
   if (argc != 4) throw std::invalid_argument("usage: finetune MODEL DATA OUT");
   const Dataset data = Dataset::open(argv[2]);
+  PrepareOptions options{.loss = Loss::softmax_cross_entropy,
+                         .optimizer = AdamW{.learning_rate = 1e-3F, .weight_decay = 0.01F}};
+  // Data that names its classes gets a head of its own; other data has those of the model.
+  const std::vector<std::string>& names = data.classes();
+  if (!names.empty()) options.head = NewHead{.classes = names.size(), .names = names};
   PrepareReport prepared;
-  Model model = prepare(std::filesystem::path(argv[1]),
-                        {.loss = Loss::softmax_cross_entropy,
-                         .optimizer = AdamW{.learning_rate = 1e-3F, .weight_decay = 0.01F}},
-                        {.threads = 2}, &prepared);
+  Model model = prepare(std::filesystem::path(argv[1]), options, {.threads = 2}, &prepared);
   std::cout << prepared.trained.size() << " parameters; " << prepared.init_reason << '\n';
 
   Trainer trainer(model, {.epochs = 5,

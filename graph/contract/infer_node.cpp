@@ -25,6 +25,25 @@ std::vector<Type> infer_resolved_subgraph(Node& node, Graph& graph, std::size_t 
   return outputs;
 }
 
+// A branch may never run: if it does not fit these shapes it keeps its previous types, and the call
+// that takes it fails.
+std::vector<Type> infer_subgraph(Node& node, Graph& graph, std::size_t index,
+                                 std::span<const Type> formals) {
+  const Subgraph& subgraph = node.subgraphs[index];
+  const bool may_not_run =
+      subgraph.attribute == "then_branch" || subgraph.attribute == "else_branch";
+  try {
+    return infer_resolved_subgraph(node, graph, index, formals);
+  } catch (const Error& error) {
+    if (!may_not_run || error.code() != ErrorCode::mismatch) throw;
+  }
+  std::vector<Type> outputs;
+  for (const ValueId output : subgraph.graph->outputs) {
+    outputs.push_back((*subgraph.graph)[output].type);
+  }
+  return outputs;
+}
+
 // An integer vector or scalar whose elements are all known is a constant.
 void set_known(GraphValue& value, const std::optional<Dims>& known) {
   value.known_dims = known;
@@ -82,7 +101,7 @@ void infer_node(Node& node, Graph& graph, const InferContext::InferSubgraph& inf
 
 void infer_node(Node& node, Graph& graph) {
   infer_node(node, graph, [&](std::size_t subgraph, std::span<const Type> formals) {
-    return infer_resolved_subgraph(node, graph, subgraph, formals);
+    return infer_subgraph(node, graph, subgraph, formals);
   });
 }
 

@@ -86,7 +86,8 @@ void add_options(Command command, Options& options) {
       "Train only parameters that match this pattern (* and ?), constants too if it names one");
   command.option("--freeze", &prepare.freeze, "Do not train parameters that match this pattern");
   command.option("--last-layers", &prepare.last_layers, "Train only the last N layers");
-  command.option("--head", &options.classes, "Replace the last layer with a new head for N classes");
+  command.option("--head", &options.classes,
+                 "Replace the last layer with a new head for N classes");
   command.option("--cut", &options.cut, "Value that the new head reads");
   command.option(
       "--untie", &prepare.untie,
