@@ -6,7 +6,7 @@
 #include "onnx_schema.pb.h"
 #include "proto/arena_message.h"
 #include "proto/encode.h"
-#include "proto/export_parts.h"
+#include "proto/export/parts.h"
 #include "proto/external_file.h"
 
 namespace ondine {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/file.h"
-#include "proto/export_parts.h"
+#include "proto/export/parts.h"
 
 namespace ondine {
 

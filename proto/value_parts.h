@@ -3,7 +3,7 @@
 
 #include <ondine/value.h>
 
-#include "proto/export_parts.h"
+#include "proto/export/parts.h"
 #include "proto/import_parts.h"
 
 namespace ondine {

@@ -7,7 +7,7 @@
 #include "core/out_of_memory.h"
 #include "core/random.h"
 #include "graph/training/derivative_model.h"
-#include "graph/training/prepare_parameters.h"
+#include "graph/training/prepare/parameters.h"
 #include "proto/export.h"
 #include "proto/import.h"
 

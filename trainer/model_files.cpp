@@ -6,7 +6,7 @@
 #include "core/file.h"
 #include "core/message.h"
 #include "core/out_of_memory.h"
-#include "graph/training/prepare_held.h"
+#include "graph/training/prepare/held.h"
 #include "proto/export.h"
 #include "trainer/model_impl.h"
 

@@ -7,7 +7,7 @@
 #include "graph/check/findings.h"
 #include "graph/check/structure.h"
 #include "graph/resolve/resolve.h"
-#include "graph/training/prepare.h"
+#include "graph/training/prepare/prepare.h"
 #include "proto/export.h"
 #include "proto/import.h"
 #include "trainer/assemble.h"

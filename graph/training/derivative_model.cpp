@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "core/message.h"
-#include "graph/training/prepare_parameters.h"
-#include "graph/training/prepare_writer.h"
+#include "graph/training/prepare/parameters.h"
+#include "graph/training/prepare/writer.h"
 
 namespace ondine::graph {
 namespace {

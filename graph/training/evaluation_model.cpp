@@ -8,8 +8,8 @@
 #include "graph/contract/opsets.h"
 #include "graph/training/combine.h"
 #include "graph/training/evaluation_mode.h"
-#include "graph/training/prepare_names.h"
-#include "graph/training/prepare_writer.h"
+#include "graph/training/prepare/names.h"
+#include "graph/training/prepare/writer.h"
 
 namespace ondine::graph {
 namespace {

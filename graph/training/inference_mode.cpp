@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "graph/training/prepare_names.h"
-#include "graph/training/prepare_parameters.h"
+#include "graph/training/prepare/names.h"
+#include "graph/training/prepare/parameters.h"
 
 namespace ondine::graph {
 namespace {

@@ -85,13 +85,13 @@ TEST_CASE("infer writes each output to a file of its own") {
   std::size_t files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(shop / "results")) {
     ++files;
-    firsts.insert(load_array(entry.path()).values<float>()[0]);
+    firsts.insert(load_array(entry.path()).item<float>());
   }
   CHECK(files == outputs.size());
   CHECK(firsts == std::multiset<float>{-1, -1, -1, 1, 1});
   // A name that can be that of a file is.
-  CHECK(load_array(shop / "results/a_b.npy").values<float>()[0] == 1);
-  CHECK(load_array(shop / "results/a_b_2.npy").values<float>()[0] == 1);
+  CHECK(load_array(shop / "results/a_b.npy").item<float>() == 1);
+  CHECK(load_array(shop / "results/a_b_2.npy").item<float>() == 1);
 }
 
 TEST_CASE("train needs no data for an algorithm without inputs") {

@@ -24,7 +24,7 @@ MODULES = {
 }
 # Where the headers of a third party may be included.
 WALLS = {
-    r"google/protobuf/|onnx_schema\.pb\.h": r"proto/[^/]*\.(cpp|h)$",
+    r"google/protobuf/|onnx_schema\.pb\.h": r"proto/.*\.(cpp|h)$",
     r"Eigen/": r"(kernels/(matmul|elementwise)/.*\.cpp|include/ondine/eigen\.h|tests/.*)$",
     r"boost/": r"checkpoints/[^/]*\.cpp$",
     r"(jpeglib|jerror|png|tiffio|openjpeg)\.h|webp/": r"kernels/image/codecs/[^/]*\.cpp$",

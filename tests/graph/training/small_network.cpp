@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-#include "graph/training/prepare_names.h"
-#include "graph/training/prepare_parameters.h"
+#include "graph/training/prepare/names.h"
+#include "graph/training/prepare/parameters.h"
 
 namespace ondine::test {
 

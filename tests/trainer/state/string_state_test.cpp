@@ -53,10 +53,10 @@ TEST_CASE("strings of the state count against the bound of memory") {
   for (const std::size_t algorithm : {0U, 1U, 2U}) {
     roomy.train_step({{"x", text(content)}}, algorithm);
   }
-  CHECK(roomy.get_state("c").values<std::string>()[0] == content);
+  CHECK(roomy.get_state("c").item<std::string>() == content);
   Model tight = keeper(100'000);
   tight.train_step({{"x", text(content)}}, 0);
-  CHECK(tight.get_state("a").values<std::string>()[0] == content);
+  CHECK(tight.get_state("a").item<std::string>() == content);
   try {
     tight.train_step({{"x", text(content)}}, 1);
     tight.train_step({{"x", text(content)}}, 2);
@@ -64,18 +64,18 @@ TEST_CASE("strings of the state count against the bound of memory") {
   } catch (const Error& error) {
     CHECK(error.code() == ErrorCode::limit);
   }
-  CHECK(tight.get_state("c").values<std::string>()[0] == "empty");
+  CHECK(tight.get_state("c").item<std::string>() == "empty");
   // What is given up is free again.
   Model turning = keeper(200'000);
   for (int i = 0; i < 20; ++i) turning.train_step({{"x", text(content)}}, 0);
-  CHECK(turning.get_state("a").values<std::string>()[0] == content);
+  CHECK(turning.get_state("a").item<std::string>() == content);
 }
 
 TEST_CASE("a text that is set counts, too") {
   Model model = keeper(100'000);
   model.set_state("a", text(std::string(60'000, 'x')));
   CHECK_THROWS_AS(model.set_state("b", text(std::string(60'000, 'x'))), Error);
-  CHECK(model.get_state("b").values<std::string>()[0] == "empty");
+  CHECK(model.get_state("b").item<std::string>() == "empty");
   model.set_state("a", text("short"));
   model.set_state("b", text(std::string(60'000, 'x')));
 }

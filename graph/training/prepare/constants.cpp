@@ -1,0 +1,188 @@
+#include "graph/training/prepare/constants.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <vector>
+
+#include "core/float_formats.h"
+#include "core/message.h"
+#include "graph/training/prepare/names.h"
+#include "graph/training/prepare/paths.h"
+
+namespace ondine::graph {
+namespace {
+
+constexpr double huge = 1e6;        // no initialization and no training leads there
+constexpr double mask_bound = 1e3;  // of a tensor that holds zeros and one other value
+
+template <class T>
+std::vector<double> numbers(const Tensor& tensor) {
+  std::vector<double> result;
+  result.reserve(static_cast<std::size_t>(tensor.size()));
+  for (const T value : tensor.values<T>()) {
+    if constexpr (std::is_floating_point_v<T>) {
+      result.push_back(static_cast<double>(value));
+    } else {
+      result.push_back(static_cast<double>(to_float(value)));
+    }
+  }
+  return result;
+}
+
+std::vector<double> numbers_of(const Tensor& tensor) {
+  switch (tensor.dtype()) {
+    case DType::float32:
+      return numbers<float>(tensor);
+    case DType::float64:
+      return numbers<double>(tensor);
+    case DType::float16:
+      return numbers<float16>(tensor);
+    case DType::bfloat16:
+      return numbers<bfloat16>(tensor);
+    default:
+      return {};
+  }
+}
+
+double largest(const std::vector<double>& values) {
+  double result = 0;
+  for (const double value : values) result = std::max(result, std::abs(value));
+  return result;
+}
+
+// Zeros and one other value.
+bool is_two_valued(const std::vector<double>& values, double other) {
+  bool zero = false;
+  for (const double value : values) {
+    if (value != 0 && value != other) return false;
+    zero = zero || value == 0;
+  }
+  return zero;
+}
+
+double first_nonzero(const std::vector<double>& values) {
+  const auto found =
+      std::find_if(values.begin(), values.end(), [](double value) { return value != 0; });
+  return found == values.end() ? 0 : *found;
+}
+
+bool is_close(double a, double b, double scale) { return std::abs(a - b) <= 1e-5 * scale; }
+
+bool counts_evenly(const std::vector<double>& values) {
+  if (values.size() < 8 || values[1] == values[0]) return false;
+  const double step = values[1] - values[0];
+  const double scale = std::abs(values[0]) + std::abs(step) * static_cast<double>(values.size());
+  for (std::size_t i = 2; i < values.size(); ++i) {
+    if (!is_close(values[i], values[0] + step * static_cast<double>(i), scale)) return false;
+  }
+  return true;
+}
+
+// Frequencies of rotary and sinusoidal positions, slopes of linear biases.
+bool grows_geometrically(const Tensor& tensor, const std::vector<double>& values) {
+  const auto& shape = tensor.shape();
+  const auto wide = std::count_if(shape.begin(), shape.end(), [](auto dim) { return dim > 1; });
+  if (values.size() < 4 || wide != 1 || values[0] <= 0 || values[0] == values[1]) return false;
+  const double ratio = values[1] / values[0];
+  for (std::size_t i = 1; i < values.size(); ++i) {
+    if (values[i] <= 0 || std::abs(values[i] / values[i - 1] / ratio - 1) > 1e-3) return false;
+  }
+  return true;
+}
+
+// Multiples of 1/2 of at least three kinds.
+bool is_grid(const std::vector<double>& values) {
+  if (values.size() < 6) return false;
+  std::set<double> kinds;
+  for (const double value : values) {
+    if (value * 2 != std::floor(value * 2)) return false;
+    if (kinds.size() < 3) kinds.insert(value);
+  }
+  return kinds.size() == 3;
+}
+
+// Position p, channel i: sin or cos of p f(i), f(0) = 1.
+bool is_sine_table(const Tensor& tensor, const std::vector<double>& values) {
+  const auto& shape = tensor.shape();
+  if (shape.rank() < 2 || values.size() < 8 || largest(values) > 1 + 1e-6) return false;
+  const auto width = static_cast<std::size_t>(shape.back());
+  if (shape[shape.rank() - 2] < 2 || width < 2) return false;
+  const auto is_start = [](double value) { return value == 0 || value == 1; };
+  if (!std::all_of(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(width), is_start)) {
+    return false;
+  }
+  const double next = values[width];
+  return is_close(next, std::sin(1.0), 100) || is_close(next, std::cos(1.0), 100);
+}
+
+bool is_elementwise(const Use& use) {
+  return use.node->domain.empty() &&
+         one_of(use.node->op, {"Add", "Sub", "Mul", "Div", "Pow", "Where", "Max", "Min", "Sum",
+                               "Concat", "Equal", "Less", "Greater"});
+}
+
+// The last part of a path of modules.
+std::string_view base_name(std::string_view name) {
+  const std::size_t end = name.rfind(':');
+  if (end != std::string_view::npos && end + 1 < name.size() && end > 0 && name[end - 1] != ':') {
+    name = name.substr(0, end);
+  }
+  const std::size_t start = name.find_last_of("./");
+  return start == std::string_view::npos ? name : name.substr(start + 1);
+}
+
+bool has_buffer_name(std::string_view name) {
+  return one_of(base_name(name), {"mask", "attn_mask", "attention_mask", "causal_mask", "src_mask",
+                                  "tgt_mask", "anchors", "anchor_grid", "anchor_points", "priors",
+                                  "prior_boxes", "grid", "strides", "stride_tensor", "position_ids",
+                                  "inv_freq", "freqs_cis", "cos_cached", "sin_cached"});
+}
+
+}  // namespace
+
+std::string unfit_values(const Tensor& tensor) {
+  const std::vector<double> values = numbers_of(tensor);
+  const bool finite =
+      std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value); });
+  if (!finite) return "holds infinities or NaN, as masks do";
+  const double most = largest(values);
+  if (most >= huge) return cat("holds elements of size ", most, ", as masks do");
+  const double other = first_nonzero(values);
+  if (std::abs(other) >= mask_bound && values.size() > 1 && is_two_valued(values, other)) {
+    return cat("a mask of 0 and ", other);
+  }
+  return {};
+}
+
+std::string constant_reason(std::string_view name, const Tensor& tensor, const Uses& uses) {
+  const std::vector<double> values = numbers_of(tensor);
+  if (values.size() < 2) return {};
+  if (grows_geometrically(tensor, values)) return "a geometric series, as frequencies are";
+  if (is_sine_table(tensor, values)) return "a table of sines and cosines";
+  if (base_name(name).ends_with("_buffer")) return "named as buffers are";
+  const std::vector<Use> readers = uses.of(name);
+  if (readers.empty() || !std::all_of(readers.begin(), readers.end(), is_elementwise)) return {};
+  if (has_buffer_name(name)) return "named as buffers are";
+  if (tensor.shape().rank() >= 2 && first_nonzero(values) == 1 && is_two_valued(values, 1))
+    return "a mask of 0 and 1";
+  if (counts_evenly(values)) return "counts up evenly, as positions do";
+  if (is_grid(values)) return "a grid of whole and half numbers, as anchors are";
+  return {};
+}
+
+bool is_parameter_name(std::string_view name, std::string_view producer) noexcept {
+  if (name.find("ReadVariableOp") != std::string_view::npos) return true;
+  const std::string_view base = base_name(name);
+  if (one_of(base, {"weight", "bias", "logit_scale", "logit_bias"})) return true;
+  if (producer != "pytorch" || name.empty()) return false;
+  const auto is_path = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '.';
+  };
+  return std::all_of(name.begin(), name.end(), is_path) && (name[0] < '0' || name[0] > '9') &&
+         !name.starts_with("val_") && !name.starts_with("_") && !name.starts_with("const") &&
+         !name.starts_with("scalar_tensor") && !name.starts_with("lifted_tensor");
+}
+
+}  // namespace ondine::graph

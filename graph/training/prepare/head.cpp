@@ -1,0 +1,194 @@
+#include "graph/training/prepare/head.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/float_formats.h"
+#include "core/message.h"
+#include "core/random.h"
+#include "graph/training/prepare/cut.h"
+#include "graph/training/prepare/names.h"
+#include "graph/training/prepare/writer.h"
+
+namespace ondine::graph {
+namespace {
+
+// Keeps what makes the outputs, and the inputs that are read or were not read before.
+void remove_unneeded(GraphDef& main) {
+  Strings read_before;
+  for (const NodeDef& node : main.nodes) {
+    for (const std::string& name : reads_of(node)) read_before.insert(name);
+  }
+  Strings needed;
+  for (const ValueDef& output : main.outputs) needed.insert(output.name);
+  std::vector<NodeDef> kept;
+  for (auto node = main.nodes.rbegin(); node != main.nodes.rend(); ++node) {
+    if (std::none_of(node->outputs.begin(), node->outputs.end(), [&](const std::string& name) {
+          return !name.empty() && needed.contains(name);
+        })) {
+      continue;
+    }
+    for (const std::string& name : reads_of(*node)) needed.insert(name);
+    kept.push_back(std::move(*node));
+  }
+  std::reverse(kept.begin(), kept.end());
+  main.nodes = std::move(kept);
+  Strings made = needed;
+  for (const NodeDef& node : main.nodes) made.insert(node.outputs.begin(), node.outputs.end());
+  const auto is_gone = [&](const auto& one) { return !needed.contains(one.name); };
+  std::erase_if(main.initializers, is_gone);
+  std::erase_if(main.sparse_initializers, is_gone);
+  std::erase_if(main.value_infos, [&](const ValueDef& one) { return !made.contains(one.name); });
+  std::erase_if(main.quantization,
+                [&](const QuantizationDef& one) { return !made.contains(one.tensor); });
+  std::erase_if(main.inputs, [&](const ValueDef& one) {
+    return is_gone(one) && read_before.contains(one.name);
+  });
+}
+
+// Uniform in +-1 / sqrt(fan in).
+Tensor drawn_weight(const Shape& shape, DType dtype, std::int64_t fan_in) {
+  const double bound = 1 / std::sqrt(static_cast<double>(fan_in));
+  Tensor result(dtype, shape);
+  const auto fill = [&](auto values, const auto& convert) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      values[i] = convert(bound * (2 * uniform_at(RandomKey{}, i) - 1));
+    }
+  };
+  switch (dtype) {
+    case DType::float64:
+      fill(result.mutable_values<double>(), [](double value) { return value; });
+      break;
+    case DType::float16:
+      fill(result.mutable_values<float16>(),
+           [](double value) { return to_float16(static_cast<float>(value)); });
+      break;
+    case DType::bfloat16:
+      fill(result.mutable_values<bfloat16>(),
+           [](double value) { return to_bfloat16(static_cast<float>(value)); });
+      break;
+    default:
+      fill(result.mutable_values<float>(), [](double value) { return static_cast<float>(value); });
+  }
+  return result;
+}
+
+class HeadWriter {
+ public:
+  HeadWriter(GraphDef& main, const ModelDef& model, std::int64_t opset, const Cut& cut,
+             std::int64_t classes)
+      : names_(model), writer_(main, names_, opset), cut_(&cut), classes_(classes) {}
+
+  PlacedHead write() {
+    PlacedHead placed;
+    placed.cut = cut_->value;
+    std::string value = cut_->is_convolution ? convolution(placed) : linear(placed);
+    const std::size_t rank = cut_->dims && !cut_->pools ? cut_->dims->size() : 2;
+    if (!cut_->is_convolution) placed.class_axis = rank - 1;
+    placed.output = names_.fresh("logits");
+    writer_.graph().nodes.back().outputs = {placed.output};
+    ValueDef output;
+    output.name = placed.output;
+    output.type = tensor_type(cut_->dtype, dims(placed.class_axis));
+    auto& outputs = writer_.graph().outputs;
+    outputs.insert(outputs.begin(), std::move(output));
+    return placed;
+  }
+
+ private:
+  std::optional<std::vector<DimDef>> dims(std::size_t class_axis) const {
+    if (!cut_->dims) return std::nullopt;
+    std::vector<DimDef> result = *cut_->dims;
+    if (cut_->pools) result.resize(2);
+    result[class_axis] = classes_;
+    return result;
+  }
+
+  std::string bias() { return writer_.initializer("head.bias", Tensor(cut_->dtype, {classes_})); }
+
+  std::string linear(PlacedHead& placed) {
+    const bool is_matrix = cut_->dims && cut_->dims->size() == 2;
+    const Shape shape = is_matrix ? Shape{classes_, cut_->width} : Shape{cut_->width, classes_};
+    placed.weight =
+        writer_.initializer("head.weight", drawn_weight(shape, cut_->dtype, cut_->width));
+    if (is_matrix) {
+      return writer_.node("Gemm", {cut_->value, placed.weight, bias()}, "head",
+                          {{"transB", std::int64_t{1}}});
+    }
+    const std::string product = writer_.node("MatMul", {cut_->value, placed.weight}, "head");
+    return writer_.node("Add", {product, bias()}, "head");
+  }
+
+  std::string convolution(PlacedHead& placed) {
+    Shape shape{classes_, cut_->width};
+    const std::size_t rank = cut_->dims ? cut_->dims->size() : 4;
+    for (std::size_t i = 2; i < rank; ++i) shape.push_back(1);
+    placed.weight =
+        writer_.initializer("head.weight", drawn_weight(shape, cut_->dtype, cut_->width));
+    const std::string scores = writer_.node("Conv", {cut_->value, placed.weight, bias()}, "head");
+    if (!cut_->pools) return scores;
+    const std::string mean = writer_.node("GlobalAveragePool", {scores}, "head");
+    return writer_.node("Flatten", {mean}, "head");
+  }
+
+  Names names_;
+  GraphWriter writer_;
+  const Cut* cut_;
+  std::int64_t classes_;
+};
+
+// What the file says of the classes of its old head.
+void write_classes(Properties& metadata, const NewHead& head) {
+  std::erase_if(metadata, [](const auto& one) {
+    return one_of(one.first, {"names", "classes", "class_names", "labels", "id2label",
+                              "ondine.classes", "ondine.class_names"});
+  });
+  metadata.emplace_back("ondine.classes", std::to_string(head.classes));
+  if (head.names.empty()) return;
+  std::string list;
+  for (const std::string& name : head.names) list += (list.empty() ? "" : "\n") + name;
+  metadata.emplace_back("ondine.class_names", std::move(list));
+}
+
+}  // namespace
+
+PlacedHead put_head(ModelDef& model, const PrepareOptions& options, const ValueTypes& types) {
+  const NewHead& head = *options.head;
+  if (head.classes == 0 || head.classes > 1 << 24) {
+    fail(ErrorCode::mismatch, "a head needs at least one class and at most 2^24, found ",
+         head.classes);
+  }
+  if (!head.names.empty() && head.names.size() != head.classes) {
+    fail(ErrorCode::mismatch, "a head of ", head.classes, " classes has ", head.names.size(),
+         " names");
+  }
+  const Cut cut = find_cut(model.graph, options, types);
+  ModelDef changed = model;
+  GraphDef& main = changed.graph;
+  const Strings after = values_after(main, cut.value);
+  std::erase_if(main.outputs, [&](const ValueDef& one) {
+    return one.name != cut.value && after.contains(one.name);
+  });
+  // The cut is an output while the rest goes.
+  const bool is_output = std::any_of(main.outputs.begin(), main.outputs.end(),
+                                     [&](const ValueDef& one) { return one.name == cut.value; });
+  if (!is_output) {
+    ValueDef kept;
+    kept.name = cut.value;
+    main.outputs.push_back(std::move(kept));
+  }
+  remove_unneeded(main);
+  if (!is_output) main.outputs.pop_back();
+  std::int64_t opset = 0;
+  for (const OpsetImport& one : model.opsets) {
+    if (one.domain.empty()) opset = one.version;
+  }
+  const auto classes = static_cast<std::int64_t>(head.classes);
+  PlacedHead placed = HeadWriter(main, changed, opset, cut, classes).write();
+  write_classes(changed.metadata, head);
+  model = std::move(changed);
+  return placed;
+}
+
+}  // namespace ondine::graph

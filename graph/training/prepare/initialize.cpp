@@ -1,0 +1,180 @@
+#include "graph/training/prepare/initialize.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "core/message.h"
+
+namespace ondine::graph {
+namespace {
+
+struct Fan {
+  double in = 1;
+  double out = 1;
+};
+
+// How many values flow into and out of each element that a weight produces.
+enum class Layout {
+  matrix,        // [in, out], leading dims are batches
+  transposed,    // [out, in]
+  convolution,   // [out, in, window...]
+  deconvolution  // [in, out, window...]
+};
+
+struct Use {
+  Layout layout = Layout::matrix;
+  bool multiplies = true;
+};
+
+bool flag(const NodeDef& node, std::string_view name) {
+  const Attribute* attribute = find(node.attributes, name);
+  const auto* value = attribute == nullptr ? nullptr : std::get_if<std::int64_t>(&attribute->data);
+  return value != nullptr && *value != 0;
+}
+
+// The first node that computes with the tensor, looking through what only moves it.
+Use use_of(const GraphDef& main, std::string name) {
+  bool swapped = false;
+  for (const NodeDef& node : main.nodes) {
+    const auto found = std::find(node.inputs.begin(), node.inputs.end(), name);
+    if (found == node.inputs.end() || node.outputs.empty()) continue;
+    if (node.domain.empty() && one_of(node.op, {"Identity", "Cast", "Transpose"})) {
+      swapped = swapped != (node.op == "Transpose");
+      name = node.outputs[0];
+      continue;
+    }
+    if (!node.domain.empty()) return {};
+    if (one_of(node.op, {"Add", "Sub", "Mul", "Div", "Pow", "PRelu", "Where", "Max", "Min", "Sum",
+                         "BatchNormalization", "LayerNormalization", "RMSNormalization", "Concat",
+                         "GroupNormalization", "InstanceNormalization", "Expand"})) {
+      return {Layout::matrix, false};
+    }
+    if (node.op == "Conv") return {Layout::convolution, true};
+    if (node.op == "ConvTranspose") return {Layout::deconvolution, true};
+    if (one_of(node.op, {"LSTM", "GRU", "RNN"})) {
+      return {Layout::transposed, found - node.inputs.begin() < 3};  // W and R; B is a bias
+    }
+    if (node.op == "Gemm") {
+      if (flag(node, found == node.inputs.begin() ? "transA" : "transB")) swapped = !swapped;
+      if (found - node.inputs.begin() == 2) return {Layout::matrix, false};
+    }
+    break;
+  }
+  return {swapped ? Layout::transposed : Layout::matrix, true};
+}
+
+Fan fan_of(const Shape& shape, Layout layout) {
+  const std::size_t rank = shape.rank();
+  const auto extent = [&](std::size_t axis) { return static_cast<double>(shape[axis]); };
+  if (layout == Layout::matrix) return {extent(rank - 2), extent(rank - 1)};
+  if (layout == Layout::transposed) return {extent(rank - 1), extent(rank - 2)};
+  double window = 1;
+  for (std::size_t axis = 2; axis < rank; ++axis) window *= extent(axis);
+  const Fan fan{extent(1) * window, extent(0) * window};
+  return layout == Layout::convolution ? fan : Fan{fan.out, fan.in};
+}
+
+struct Distribution {
+  bool normal = false;
+  double spread = 0;  // half the width, or the standard deviation
+};
+
+// Glorot and Bengio 2010; He et al. 2015.
+Distribution distribution(WeightInit init, const Fan& fan) {
+  const double in = std::max(fan.in, 1.0);
+  const double both = std::max(fan.in + fan.out, 1.0);
+  switch (init) {
+    case WeightInit::xavier_uniform:
+      return {false, std::sqrt(6 / both)};
+    case WeightInit::xavier_normal:
+      return {true, std::sqrt(2 / both)};
+    case WeightInit::he_uniform:
+      return {false, std::sqrt(6 / in)};
+    case WeightInit::he_normal:
+      return {true, std::sqrt(2 / in)};
+    case WeightInit::uniform:
+      return {false, 1 / std::sqrt(in)};
+    case WeightInit::keep:
+    case WeightInit::zeros:
+    case WeightInit::automatic:
+      break;
+  }
+  return {};
+}
+
+std::string draw(GraphWriter& writer, const InitializerDef& weight, const Distribution& from) {
+  const Shape& shape = weight.value.shape();
+  const DType dtype = weight.value.dtype();
+  const DType drawn = dtype == DType::bfloat16 ? DType::float32 : dtype;
+  Attributes attributes;
+  attributes.emplace_back("shape", std::vector<std::int64_t>(shape.begin(), shape.end()));
+  attributes.emplace_back("dtype", static_cast<std::int64_t>(drawn));
+  const auto spread = static_cast<float>(from.spread);
+  if (from.normal) {
+    attributes.emplace_back("mean", 0.0F);
+    attributes.emplace_back("scale", spread);
+  } else {
+    attributes.emplace_back("low", -spread);
+    attributes.emplace_back("high", spread);
+  }
+  const std::string value = writer.node(from.normal ? "RandomNormal" : "RandomUniform", {},
+                                        weight.name + ".init", std::move(attributes));
+  return drawn == dtype ? value : writer.cast(value, dtype, weight.name + ".init");
+}
+
+// Weights of two or more dims that multiply data, with how they do.
+std::vector<std::pair<const InitializerDef*, Layout>> drawn_weights(
+    const GraphDef& main, const std::vector<const InitializerDef*>& trained) {
+  std::vector<std::pair<const InitializerDef*, Layout>> result;
+  for (const InitializerDef* weight : trained) {
+    const Shape& shape = weight->value.shape();
+    if (shape.rank() < 2 || shape.size() == 0) continue;
+    const Use use = use_of(main, weight->name);
+    if (use.multiplies) result.emplace_back(weight, use.layout);
+  }
+  return result;
+}
+
+bool all_equal(const Tensor& tensor) {
+  const std::size_t size = size_of(tensor.dtype());
+  const auto* bytes = static_cast<const std::byte*>(tensor.data());
+  return tensor.bytes() <= size || std::memcmp(bytes, bytes + size, tensor.bytes() - size) == 0;
+}
+
+}  // namespace
+
+ChosenInit choose_init(const GraphDef& main, const std::vector<const InitializerDef*>& trained,
+                       std::string_view new_weight) {
+  for (const auto& [weight, layout] : drawn_weights(main, trained)) {
+    if (weight->name != new_weight && !all_equal(weight->value)) {
+      return {WeightInit::keep,
+              "the model has been trained: elements of " + quoted(weight->name) + " differ"};
+    }
+  }
+  return {WeightInit::he_uniform,
+          "the model has not been trained: no weight has elements that differ"};
+}
+
+void write_initialization(GraphWriter& writer, const GraphDef& main,
+                          const std::vector<const InitializerDef*>& trained, WeightInit init,
+                          Properties& bindings, std::string_view new_weight) {
+  for (const auto& [weight, layout] : drawn_weights(main, trained)) {
+    const bool is_kept = init == WeightInit::keep;
+    if (is_kept && weight->name != new_weight) continue;
+    const Shape& shape = weight->value.shape();
+    std::string value;
+    if (init == WeightInit::zeros) {
+      value = writer.node("Constant", {}, weight->name + ".init",
+                          {{"value", Tensor(weight->value.dtype(), shape)}});
+    } else {
+      const WeightInit from = is_kept ? WeightInit::uniform : init;
+      value = draw(writer, *weight, distribution(from, fan_of(shape, layout)));
+    }
+    writer.output(value, weight->value);
+    bindings.emplace_back(weight->name, value);
+  }
+}
+
+}  // namespace ondine::graph

@@ -1,0 +1,26 @@
+// The initialization graph of a prepared model.
+#pragma once
+
+#include <ondine/prepare.h>
+
+#include "graph/training/prepare/writer.h"
+
+namespace ondine::graph {
+
+// What WeightInit::automatic stands for in this model, and why.
+struct ChosenInit {
+  WeightInit init = WeightInit::keep;
+  std::string reason;
+};
+// The weights of a new head say nothing of it.
+ChosenInit choose_init(const GraphDef& main, const std::vector<const InitializerDef*>& trained,
+                       std::string_view new_weight = {});
+
+// Draws for every trained weight of two or more dims that multiplies its data (biases and other
+// element-wise operands restart from their initializers), and for `new_weight` in any case. Outputs
+// are bound in `bindings`; the graph stays empty when there is nothing to draw.
+void write_initialization(GraphWriter& writer, const GraphDef& main,
+                          const std::vector<const InitializerDef*>& trained, WeightInit init,
+                          Properties& bindings, std::string_view new_weight = {});
+
+}  // namespace ondine::graph

@@ -1,0 +1,21 @@
+// The loss of a prepared model.
+#pragma once
+
+#include <ondine/prepare.h>
+
+#include "graph/training/prepare/prediction.h"
+#include "graph/training/prepare/writer.h"
+
+namespace ondine::graph {
+
+struct LossValues {
+  std::string loss;                // rank 0
+  std::string accuracy;            // "" when there is none
+  DType dtype = DType::undefined;  // of the loss
+};
+
+// Appends the label input, the loss and the accuracy (which become outputs).
+LossValues write_loss(GraphWriter& writer, const Prediction& prediction,
+                      const PrepareOptions& options);
+
+}  // namespace ondine::graph

@@ -1,0 +1,195 @@
+#include "graph/training/prepare/lost.h"
+
+#include <algorithm>
+
+#include "core/message.h"
+#include "graph/training/prepare/names.h"
+#include "graph/training/prepare/parameters.h"
+#include "graph/training/prepare/paths.h"
+#include "graph/training/prepare/uses.h"
+
+namespace ondine::graph {
+namespace {
+
+constexpr std::string_view scopes_key = "pkg.torch.onnx.name_scopes";
+constexpr std::size_t most_named = 6;
+
+// The last but one of "['', 'layers.0', 'layers.0.fc', 'linear']".
+std::string module_of_scopes(std::string_view scopes) {
+  std::vector<std::string_view> names;
+  while (true) {
+    const std::size_t first = scopes.find_first_of("'\"");
+    if (first == std::string_view::npos) break;
+    const std::size_t last = scopes.find(scopes[first], first + 1);
+    if (last == std::string_view::npos) break;
+    names.push_back(scopes.substr(first + 1, last - first - 1));
+    scopes.remove_prefix(last + 1);
+  }
+  return names.size() < 2 ? std::string() : std::string(names[names.size() - 2]);
+}
+
+// "layers.0.fc" of "/layers/layers.0/fc/MatMul".
+std::string module_of_name(std::string_view name) {
+  if (!name.starts_with('/')) return {};
+  std::vector<std::string> parts;
+  while (!name.empty()) {
+    name.remove_prefix(1);
+    const std::size_t end = std::min(name.find('/'), name.size());
+    if (end == name.size()) break;  // the operator
+    std::string part(name.substr(0, end));
+    if (!parts.empty() && part.starts_with(parts.back() + ".")) parts.pop_back();
+    parts.push_back(std::move(part));
+    name.remove_prefix(end);
+  }
+  std::string module;
+  for (const std::string& part : parts) module += (module.empty() ? "" : ".") + part;
+  return module;
+}
+
+std::string module_of(const NodeDef& node) {
+  for (const auto& [key, text] : node.metadata) {
+    if (key == scopes_key) return module_of_scopes(text);
+  }
+  return module_of_name(node.name);
+}
+
+bool has_scopes(const NodeDef& node) {
+  return std::any_of(node.metadata.begin(), node.metadata.end(),
+                     [](const auto& one) { return one.first == scopes_key; });
+}
+
+// Names that an exporter makes up.
+bool is_generated(std::string_view name) {
+  return name.starts_with("onnx::") || name.starts_with("val_") || name.starts_with('/') ||
+         name.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+struct Findings {
+  std::vector<std::string> merged;
+  std::vector<std::string> renamed;
+  std::vector<std::string> without_bias;
+};
+
+void add(std::vector<std::string>& list, std::string text) {
+  if (std::find(list.begin(), list.end(), text) == list.end()) list.push_back(std::move(text));
+}
+
+class Search {
+ public:
+  explicit Search(const GraphDef& graph)
+      : graph_(&graph), producers_(producers_of(graph)), uses_(graph) {
+    for (const InitializerDef& one : graph.initializers) {
+      if (is_differentiable(one.value.dtype())) weights_.insert(one.name);
+    }
+  }
+
+  Findings run() {
+    for (const NodeDef& node : graph_->nodes) {
+      const bool is_layer =
+          node.domain.empty() && one_of(node.op, {"Gemm", "MatMul", "Conv", "ConvTranspose"});
+      const std::string module = is_layer ? module_of(node) : std::string();
+      if (!module.empty()) visit(node, module);
+    }
+    return std::move(found_);
+  }
+
+ private:
+  // The initializer that an input is, or is moved from; "" for data.
+  std::string weight_of(std::string name) const {
+    auto producer = producers_.find(name);
+    while (producer != producers_.end() && only_moves(*producer->second)) {
+      name = producer->second->inputs.at(0);
+      producer = producers_.find(name);
+    }
+    return weights_.contains(name) ? name : std::string();
+  }
+
+  void visit(const NodeDef& node, const std::string& module) {
+    bool has_weight = false;
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      const std::string weight = weight_of(node.inputs[i]);
+      if (weight.empty()) continue;
+      has_weight = true;
+      if (is_generated(weight)) {
+        add(found_.renamed, quoted(module) + " (" + quoted(weight) + ")");
+      } else if (weight.find('.') != std::string::npos && !weight.starts_with(module + ".") &&
+                 !shares_module(weight, module)) {
+        add(found_.merged, quoted(module) + " (" + quoted(weight) + ")");
+      }
+    }
+    if (has_weight && has_scopes(node) && !has_bias(node, module)) {
+      add(found_.without_bias, quoted(module));
+    }
+  }
+
+  // A parameter of a module around it, as attention has for its projections.
+  static bool shares_module(std::string_view weight, std::string_view module) {
+    const std::string_view owner = weight.substr(0, weight.rfind('.'));
+    return module == owner || module.starts_with(std::string(owner) + ".");
+  }
+
+  bool has_bias(const NodeDef& node, const std::string& module) const {
+    if (node.inputs.size() > 2 && node.op != "MatMul") return true;
+    const std::vector<Use> readers = uses_.of(node.outputs.at(0));
+    return std::any_of(readers.begin(), readers.end(), [&](const Use& use) {
+      if (use.node->op == "BatchNormalization") return true;
+      return use.node->op == "Add" && module_of(*use.node) == module;
+    });
+  }
+
+  const GraphDef* graph_;
+  Producers producers_;
+  Uses uses_;
+  Strings weights_;
+  Findings found_;
+};
+
+// Whether the exporter's optimizer, which drops zeros, left its traces.
+bool is_optimized(const GraphDef& graph) {
+  const auto is_trace = [](const auto& one) { return one.first.starts_with("pkg.onnxscript."); };
+  const auto is_marked = [&](const auto& one) {
+    return std::any_of(one.metadata.begin(), one.metadata.end(), is_trace);
+  };
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(), is_marked) ||
+         std::any_of(graph.value_infos.begin(), graph.value_infos.end(), is_marked);
+}
+
+std::string listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size() && i < most_named; ++i) {
+    text += (i == 0 ? "" : ", ") + names[i];
+  }
+  if (names.size() > most_named) text += cat(" and ", names.size() - most_named, " more");
+  return text;
+}
+
+}  // namespace
+
+std::vector<std::string> lost_parameters(const ModelDef& model) {
+  const Findings found = Search(model.graph).run();
+  std::vector<std::string> notes;
+  if (!found.merged.empty()) {
+    notes.push_back(
+        "modules that read parameters of others, which are tied or were equal when the "
+        "model was exported, and train as one: " +
+        listed(found.merged));
+  }
+  if (!found.renamed.empty()) {
+    notes.push_back(
+        "modules whose parameters were transposed or folded into others under new "
+        "names, and train in that form: " +
+        listed(found.renamed));
+  }
+  if (!found.without_bias.empty() && is_optimized(model.graph)) {
+    notes.push_back(
+        "modules without a bias, which they never had or which was zero and left out: " +
+        listed(found.without_bias));
+  }
+  if (notes.empty()) return notes;
+  notes.emplace_back(
+      "torch.onnx.export keeps every parameter under its name with optimize=False (dynamo=True) or "
+      "do_constant_folding=False (dynamo=False)");
+  return notes;
+}
+
+}  // namespace ondine::graph

@@ -1,0 +1,230 @@
+#include "graph/training/prepare/optimizer.h"
+
+#include <map>
+
+#include "core/message.h"
+
+namespace ondine::graph {
+namespace {
+
+class OptimizerWriter {
+ public:
+  OptimizerWriter(GraphWriter& writer, const PrepareOptions& options, Properties& bindings)
+      : writer_(&writer),
+        options_(&options),
+        bindings_(&bindings),
+        weight_decay_(
+            std::visit([](const auto& one) { return one.weight_decay; }, options.optimizer)) {}
+
+  // Returns the name of the learning rate.
+  std::string write(const std::string& loss, const std::vector<const InitializerDef*>& trained) {
+    write_settings();
+    std::vector<std::string> gradients = write_gradients(loss, trained);
+    if (options_->clip_norm) clip(gradients, trained);
+    for (std::size_t i = 0; i < trained.size(); ++i) update(*trained[i], gradients[i]);
+    return rate_;
+  }
+
+ private:
+  bool counts_steps() const { return !std::holds_alternative<Sgd>(options_->optimizer); }
+
+  void write_settings() {
+    const std::string hint = "learning_rate";
+    const float rate =
+        std::visit([](const auto& one) { return one.learning_rate; }, options_->optimizer);
+    rate_ = writer_->initializer(hint, Tensor::scalar(rate));
+    ValueDef input;
+    input.name = rate_;
+    input.type = tensor_type(DType::float32, std::vector<DimDef>{});
+    writer_->graph().inputs.push_back(std::move(input));
+    if (!counts_steps()) return;
+    const Tensor zero = Tensor::scalar(std::int64_t{0});
+    step_ = writer_->initializer("step", zero);
+    const std::string one = writer_->initializer("step.one", Tensor::scalar(std::int64_t{1}));
+    next_step_ = writer_->node("Add", {step_, one}, "step.next");
+    bind(step_, next_step_, zero);
+  }
+
+  std::vector<std::string> write_gradients(const std::string& loss,
+                                           const std::vector<const InitializerDef*>& trained) {
+    std::vector<std::string> xs;
+    std::vector<std::string> hints;
+    for (const InitializerDef* parameter : trained) {
+      xs.push_back(parameter->name);
+      hints.push_back(parameter->name + ".gradient");
+    }
+    return writer_->nodes("Gradient", xs, hints, {{"xs", xs}, {"y", loss}}, training_domain);
+  }
+
+  // g <- g clip / max(clip, |g|), |g| over all gradients together.
+  void clip(std::vector<std::string>& gradients,
+            const std::vector<const InitializerDef*>& trained) {
+    std::string sum;
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+      std::string square = writer_->node("ReduceSumSquare", {gradients[i]}, "clip.square",
+                                         {{"keepdims", std::int64_t{0}}});
+      if (trained[i]->value.dtype() != DType::float32) {
+        square = writer_->cast(square, DType::float32, "clip.square");
+      }
+      sum = sum.empty() ? square : writer_->node("Add", {sum, square}, "clip.sum");
+    }
+    const std::string bound = writer_->scalar("clip.bound", *options_->clip_norm, DType::float32);
+    const std::string norm = writer_->node("Sqrt", {sum}, "clip.norm");
+    const std::string divisor = writer_->node("Max", {norm, bound}, "clip.divisor");
+    scales_[DType::float32] = writer_->node("Div", {bound, divisor}, "clip.scale");
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+      gradients[i] = writer_->node("Mul", {gradients[i], as(scales_, trained[i]->value.dtype())},
+                                   trained[i]->name + ".clipped");
+    }
+  }
+
+  using ByDType = std::map<DType, std::string>;
+
+  // A float32 scalar in the type of a parameter, cast once.
+  const std::string& as(ByDType& values, DType dtype) {
+    std::string& value = values[dtype];
+    if (value.empty()) value = writer_->cast(values[DType::float32], dtype, values[DType::float32]);
+    return value;
+  }
+
+  const std::string& rate(DType dtype) {
+    rates_[DType::float32] = rate_;
+    return as(rates_, dtype);
+  }
+
+  void update(const InitializerDef& parameter, const std::string& gradient) {
+    const DType dtype = parameter.value.dtype();
+    const std::string next_name = parameter.name + ".next";
+    if (dtype == DType::float32 || dtype == DType::float64) {
+      bind(parameter.name, step_of(parameter, dtype, parameter.name, gradient, next_name),
+           parameter.value);
+      return;
+    }
+    // Half precision: computed, and its state kept, in float.
+    const std::string x = writer_->cast(parameter.name, DType::float32, parameter.name + ".float");
+    const std::string g = writer_->cast(gradient, DType::float32, gradient + ".float");
+    const std::string next = step_of(parameter, DType::float32, x, g, next_name + ".float");
+    bind(parameter.name, writer_->cast(next, dtype, next_name), parameter.value);
+  }
+
+  std::string step_of(const InitializerDef& parameter, DType dtype, const std::string& x,
+                      const std::string& g, const std::string& next) {
+    return std::visit(
+        [&](const auto& settings) { return write_step(settings, parameter, dtype, x, g, next); },
+        options_->optimizer);
+  }
+
+  std::string write_step(const Sgd&, const InitializerDef&, DType dtype, const std::string& x,
+                         std::string g, const std::string& next) {
+    if (weight_decay_ != 0) {
+      const std::string decay = writer_->node("Mul", {x, decay_factor(dtype)}, x + ".decay");
+      g = writer_->node("Add", {g, decay}, x + ".decayed_gradient");
+    }
+    const std::string change = writer_->node("Mul", {g, rate(dtype)}, x + ".change");
+    return writer_->node("Sub", {x, change}, next);
+  }
+
+  std::string write_step(const Momentum& settings, const InitializerDef& parameter, DType dtype,
+                         const std::string& x, const std::string& g, const std::string& next) {
+    return momentum("standard", settings.momentum, parameter, dtype, x, g, next);
+  }
+
+  std::string write_step(const Nesterov& settings, const InitializerDef& parameter, DType dtype,
+                         const std::string& x, const std::string& g, const std::string& next) {
+    return momentum("nesterov", settings.momentum, parameter, dtype, x, g, next);
+  }
+
+  std::string momentum(const char* mode, float alpha, const InitializerDef& parameter, DType dtype,
+                       const std::string& x, const std::string& g, const std::string& next) {
+    const State v = state(parameter, dtype, ".momentum");
+    const auto out =
+        writer_->nodes("Momentum", {rate_, step_, x, g, v.name}, {next, v.name + ".next"},
+                       {{"alpha", alpha},
+                        {"beta", 1.0F},
+                        {"mode", std::string(mode)},
+                        {"norm_coefficient", weight_decay_}},
+                       training_domain);
+    bind(v.name, out[1], v.zeros);
+    return out[0];
+  }
+
+  std::string write_step(const Adagrad& settings, const InitializerDef& parameter, DType dtype,
+                         const std::string& x, const std::string& g, const std::string& next) {
+    const State h = state(parameter, dtype, ".squares");
+    const auto out = writer_->nodes(
+        "Adagrad", {rate_, step_, x, g, h.name}, {next, h.name + ".next"},
+        {{"epsilon", settings.epsilon}, {"norm_coefficient", weight_decay_}}, training_domain);
+    bind(h.name, out[1], h.zeros);
+    return out[0];
+  }
+
+  // Adam and AdamW. The operator corrects its bias for T > 0, so T is the number of this step
+  // counted from 1.
+  template <class Settings>
+  std::string write_step(const Settings& settings, const InitializerDef& parameter, DType dtype,
+                         const std::string& x, const std::string& g, const std::string& next) {
+    constexpr bool is_adamw = std::is_same_v<Settings, AdamW>;
+    const bool decoupled = is_adamw && weight_decay_ != 0;
+    const State v = state(parameter, dtype, ".mean");
+    const State h = state(parameter, dtype, ".squares");
+    const auto out =
+        writer_->nodes("Adam", {rate_, next_step_, x, g, v.name, h.name},
+                       {decoupled ? x + ".adam" : next, v.name + ".next", h.name + ".next"},
+                       {{"alpha", settings.beta1},
+                        {"beta", settings.beta2},
+                        {"epsilon", settings.epsilon},
+                        {"norm_coefficient", is_adamw ? 0.0F : weight_decay_}},
+                       training_domain);
+    bind(v.name, out[1], v.zeros);
+    bind(h.name, out[2], h.zeros);
+    if (!decoupled) return out[0];
+    std::string& rate_decay = rate_decays_[dtype];
+    if (rate_decay.empty()) {
+      rate_decay = writer_->node("Mul", {rate(dtype), decay_factor(dtype)}, "decay.rate");
+    }
+    const std::string decay = writer_->node("Mul", {x, rate_decay}, x + ".decay");
+    return writer_->node("Sub", {out[0], decay}, next);
+  }
+
+  const std::string& decay_factor(DType dtype) {
+    std::string& name = decays_[dtype];
+    if (name.empty()) name = writer_->scalar("decay", weight_decay_, dtype);
+    return name;
+  }
+
+  struct State {
+    std::string name;
+    Tensor zeros;
+  };
+  State state(const InitializerDef& parameter, DType dtype, const char* suffix) {
+    Tensor zeros(dtype, parameter.value.shape());
+    return {writer_->initializer(parameter.name + suffix, zeros), zeros};
+  }
+
+  void bind(const std::string& variable, const std::string& next, const Tensor& like) {
+    writer_->output(next, like);
+    bindings_->emplace_back(variable, next);
+  }
+
+  GraphWriter* writer_;
+  const PrepareOptions* options_;
+  Properties* bindings_;
+  float weight_decay_;
+  std::string rate_;
+  std::string step_;
+  std::string next_step_;
+  ByDType rates_;
+  ByDType scales_;
+  ByDType decays_;
+  ByDType rate_decays_;
+};
+
+}  // namespace
+
+std::string write_optimizer(GraphWriter& writer, const std::string& loss,
+                            const std::vector<const InitializerDef*>& trained,
+                            const PrepareOptions& options, Properties& bindings) {
+  return OptimizerWriter(writer, options, bindings).write(loss, trained);
+}
+
+}  // namespace ondine::graph

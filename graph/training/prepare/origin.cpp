@@ -1,0 +1,79 @@
+#include "graph/training/prepare/origin.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "graph/training/prepare/names.h"
+
+namespace ondine::graph {
+namespace {
+
+constexpr std::string_view kind_key = "pkg.torch.export.graph_signature.InputSpec.kind";
+constexpr std::string_view folded_key = "pkg.onnxscript.optimizer.folded_from";
+
+// `key` may be the last part of the name.
+std::string_view property(const Properties& properties, std::string_view key) {
+  for (const auto& [name, text] : properties) {
+    if (name == key || (name.ends_with(key) && name[name.size() - key.size() - 1] == '.')) {
+      return text;
+    }
+  }
+  return {};
+}
+
+// The names of "['a', 'b']".
+std::vector<std::string_view> listed_names(std::string_view text) {
+  std::vector<std::string_view> names;
+  while (true) {
+    const std::size_t first = text.find_first_of("'\"");
+    if (first == std::string_view::npos) return names;
+    const std::size_t last = text.find(text[first], first + 1);
+    if (last == std::string_view::npos) return names;
+    names.push_back(text.substr(first + 1, last - first - 1));
+    text.remove_prefix(last + 1);
+  }
+}
+
+// "arange_12": "arange".
+std::string_view without_number(std::string_view name) {
+  const std::size_t end = name.find_last_not_of("0123456789");
+  return end != std::string_view::npos && name[end] == '_' ? name.substr(0, end) : name;
+}
+
+bool makes_constants(std::string_view name) {
+  return one_of(without_number(name), {"arange", "eye", "full", "full_like", "linspace", "ones",
+                                       "ones_like", "scalar_tensor", "zeros", "zeros_like"});
+}
+
+// Parameters of modules have a dot in their names. One of the outermost module need not have one,
+// so that a list with neither a dot nor something that makes constants says nothing.
+bool folded_from_constants(std::string_view folded, std::string_view text) {
+  const std::vector<std::string_view> names = listed_names(text);
+  const auto any = [&](auto&& holds) { return std::any_of(names.begin(), names.end(), holds); };
+  if (names.empty() || any([](auto name) { return name.find('.') != std::string_view::npos; })) {
+    return false;
+  }
+  return makes_constants(folded) || any(makes_constants) ||
+         !any([](std::string_view name) { return without_number(name) != "val"; });
+}
+
+}  // namespace
+
+Origins origins_of(const GraphDef& graph) {
+  Origins origins;
+  const auto read = [&](const std::string& name, const Properties& properties) {
+    const std::string_view kind = property(properties, kind_key);
+    const std::string_view trained = property(properties, "requires_grad");
+    if (one_of(kind, {"BUFFER", "CONSTANT_TENSOR"}) || one_of(trained, {"False", "false", "0"}) ||
+        folded_from_constants(name, property(properties, folded_key))) {
+      origins.constants.insert(name);
+    } else if (kind == "PARAMETER" || one_of(trained, {"True", "true", "1"})) {
+      origins.parameters.insert(name);
+    }
+  };
+  for (const ValueDef& value : graph.value_infos) read(value.name, value.metadata);
+  for (const InitializerDef& one : graph.initializers) read(one.name, one.metadata);
+  return origins;
+}
+
+}  // namespace ondine::graph

@@ -1,0 +1,354 @@
+#include "graph/training/prepare/prediction.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/message.h"
+#include "graph/training/prepare/logits.h"
+#include "graph/training/prepare/parameters.h"
+#include "graph/training/prepare/paths.h"
+
+namespace ondine::graph {
+namespace {
+
+using AxisDims = std::optional<std::vector<DimDef>>;
+
+bool is_one(const DimDef& dim) {
+  const auto* size = std::get_if<std::int64_t>(&dim);
+  return size != nullptr && *size == 1;
+}
+
+std::optional<std::size_t> rank_of(const ValueTypes& types, const std::string& value) {
+  const auto found = types.find(value);
+  if (found == types.end() || !found->second.dims) return std::nullopt;
+  return found->second.dims->size();
+}
+
+AxisDims dims_of(const ValueTypes& types, const std::string& value) {
+  const auto found = types.find(value);
+  return found == types.end() ? AxisDims{} : found->second.dims;
+}
+
+// Follows the axis of the classes through what moves the probabilities.
+class ClassAxis {
+ public:
+  ClassAxis(const GraphDef& graph, const ValueTypes& types) : graph_(&graph), types_(&types) {}
+
+  // Counted from 0 in the shape after all moves; nothing when it cannot be told.
+  std::optional<std::size_t> follow(const Logits& logits, std::optional<std::size_t> last_rank) {
+    rank_ = rank_of(*types_, logits.value);
+    if (!rank_ && logits.moves.empty()) rank_ = last_rank;
+    dims_ = dims_of(*types_, logits.value);
+    axis_ = logits.axis ? from_start(*logits.axis) : std::nullopt;
+    if (logits.flattens) keep_flattened();
+    for (const NodeDef& move : logits.moves) {
+      if (!is_same(move)) axis_ = after(move);
+      if (!is_same(move)) rank_ = rank_of(*types_, move.outputs[0]);
+      dims_ = dims_of(*types_, move.outputs[0]);
+    }
+    return axis_;
+  }
+
+ private:
+  static bool is_same(const NodeDef& move) { return one_of(move.op, {"Identity", "Cast"}); }
+
+  std::optional<std::size_t> from_start(std::int64_t axis) const {
+    if (axis >= 0) return static_cast<std::size_t>(axis);
+    if (!rank_ || static_cast<std::size_t>(-axis) > *rank_) return std::nullopt;
+    return *rank_ - static_cast<std::size_t>(-axis);
+  }
+
+  // The classes of a Softmax over several axes are one of them when the others have one element.
+  void keep_flattened() {
+    if (!axis_) return;
+    if (!dims_) {
+      if (rank_.value_or(2) != 2) axis_.reset();
+      return;
+    }
+    for (std::size_t i = *axis_ + 1; i < dims_->size(); ++i) {
+      if (!is_one((*dims_)[i])) axis_.reset();
+      if (!axis_) return;
+    }
+  }
+
+  std::optional<std::size_t> after(const NodeDef& move) const {
+    if (!axis_) return std::nullopt;
+    if (move.op == "Transpose") return after_transpose(move);
+    if (move.op == "Flatten") {
+      const std::int64_t split = integer_attribute(move, "axis", 1);
+      if (split < 0) return std::nullopt;
+      return *axis_ >= static_cast<std::size_t>(split) ? 1 : 0;
+    }
+    if (move.op == "Squeeze" || move.op == "Unsqueeze") return after_axes(move);
+    return after_reshape(move);
+  }
+
+  std::optional<std::size_t> after_transpose(const NodeDef& move) const {
+    const Attribute* given = find(move.attributes, "perm");
+    if (given == nullptr) return rank_ ? std::optional(*rank_ - 1 - *axis_) : std::nullopt;
+    const auto* perm = std::get_if<std::vector<std::int64_t>>(&given->data);
+    if (perm == nullptr) return std::nullopt;
+    const auto found = std::find(perm->begin(), perm->end(), static_cast<std::int64_t>(*axis_));
+    if (found == perm->end()) return std::nullopt;
+    return static_cast<std::size_t>(found - perm->begin());
+  }
+
+  std::optional<std::size_t> after_axes(const NodeDef& move) const {
+    std::optional<std::vector<std::int64_t>> axes;
+    if (const Attribute* given = find(move.attributes, "axes")) {
+      if (const auto* list = std::get_if<std::vector<std::int64_t>>(&given->data)) axes = *list;
+    } else if (move.inputs.size() > 1) {
+      axes = constant_integers(*graph_, move.inputs[1]);
+    }
+    if (!axes) return after_reshape(move);
+    const bool adds = move.op == "Unsqueeze";
+    std::vector<std::size_t> places;
+    for (std::int64_t axis : *axes) {
+      if (axis < 0) {
+        if (!rank_) return std::nullopt;
+        axis += static_cast<std::int64_t>(adds ? *rank_ + axes->size() : *rank_);
+      }
+      if (axis < 0) return std::nullopt;
+      places.push_back(static_cast<std::size_t>(axis));
+    }
+    std::sort(places.begin(), places.end());
+    std::size_t axis = *axis_;
+    if (adds) {
+      for (const std::size_t place : places) axis += place <= axis ? 1 : 0;
+      return axis;
+    }
+    if (std::find(places.begin(), places.end(), axis) != places.end()) return std::nullopt;
+    return axis - static_cast<std::size_t>(std::count_if(places.begin(), places.end(),
+                                                         [&](auto place) { return place < axis; }));
+  }
+
+  // The only axis of that many elements, or the last of both shapes.
+  std::optional<std::size_t> after_reshape(const NodeDef& move) const {
+    const AxisDims to = dims_of(*types_, move.outputs[0]);
+    if (!dims_ || !to || *axis_ >= dims_->size()) return std::nullopt;
+    const auto* classes = std::get_if<std::int64_t>(&(*dims_)[*axis_]);
+    if (classes == nullptr) return std::nullopt;
+    const DimDef wanted = *classes;
+    if (*axis_ + 1 == dims_->size() && !to->empty() && to->back() == wanted) {
+      return to->size() - 1;
+    }
+    if (std::count(to->begin(), to->end(), wanted) != 1) return std::nullopt;
+    return static_cast<std::size_t>(std::find(to->begin(), to->end(), wanted) - to->begin());
+  }
+
+  const GraphDef* graph_;
+  const ValueTypes* types_;
+  std::optional<std::size_t> rank_;
+  AxisDims dims_;
+  std::optional<std::size_t> axis_;
+};
+
+const char* offered_loss(Loss loss) {
+  return loss == Loss::softmax_cross_entropy ? "nll" : "bce-probabilities";
+}
+
+std::string name_in_messages(Loss loss) {
+  return loss == Loss::softmax_cross_entropy ? "softmax cross entropy" : "binary cross entropy";
+}
+
+[[noreturn]] void refuse_probabilities(const std::string& output, const std::string& source,
+                                       Loss loss) {
+  fail(ErrorCode::mismatch, quoted(output), " holds probabilities, made by ", source, ", and ",
+       name_in_messages(loss),
+       " reads logits, which the model does not have; use a loss on probabilities (",
+       offered_loss(loss), "), or name a value that holds logits as the loss output");
+}
+
+struct Asked {
+  std::string value;
+  TypeDef type;
+  std::string what;  // "output 'p'", "the first output 'p'", "value 'h'"
+};
+
+// What a ZipMap reads, behind an Identity.
+std::optional<std::string> zipped(const GraphDef& main, const std::string& output) {
+  for (const NodeDef& node : main.nodes) {
+    if (node.outputs.empty() || node.outputs[0] != output || node.inputs.empty()) continue;
+    if (node.op == "ZipMap" && node.domain == "ai.onnx.ml") return node.inputs[0];
+    if (node.op == "Identity" && node.domain.empty()) return zipped(main, node.inputs[0]);
+  }
+  return std::nullopt;
+}
+
+bool is_readable(const TypeDef& type) {
+  return type.kind == TypeKind::tensor && is_differentiable(type.dtype);
+}
+
+// An output, or the probabilities of its ZipMap.
+Asked asked_output(const GraphDef& main, const ValueDef& output, const ValueTypes& types) {
+  Asked asked{output.name, output.type, "output " + quoted(output.name)};
+  if (is_readable(output.type)) return asked;
+  const auto probabilities = zipped(main, output.name);
+  if (!probabilities) return asked;
+  asked.value = *probabilities;
+  asked.what = "value " + quoted(*probabilities) + " that ZipMap makes output " +
+               quoted(output.name) + " of";
+  const auto found = types.find(*probabilities);
+  if (found != types.end()) {
+    asked.type = found->second;
+  } else {
+    asked.type = tensor_type(DType::float32, std::nullopt);
+  }
+  return asked;
+}
+
+Asked first_output(const GraphDef& main, const ValueTypes& types) {
+  for (const ValueDef& output : main.outputs) {
+    Asked asked = asked_output(main, output, types);
+    if (!is_readable(asked.type)) continue;
+    if (main.outputs.size() > 1) asked.what = "the first floating point " + asked.what;
+    return asked;
+  }
+  return asked_output(main, main.outputs.front(), types);
+}
+
+Asked find_asked(const GraphDef& main, const ValueTypes& types, const std::string& name) {
+  if (main.outputs.empty()) fail(ErrorCode::mismatch, "the model has no output");
+  if (name.empty()) return first_output(main, types);
+  for (const ValueDef& output : main.outputs) {
+    if (output.name == name) return asked_output(main, output, types);
+  }
+  const bool is_made = std::any_of(main.nodes.begin(), main.nodes.end(), [&](const NodeDef& node) {
+    return std::find(node.outputs.begin(), node.outputs.end(), name) != node.outputs.end();
+  });
+  if (!is_made) {
+    fail(ErrorCode::mismatch, "the model has no output ", quoted(name),
+         ", nor a value of this name in its main graph");
+  }
+  const auto found = types.find(name);
+  if (found == types.end()) {
+    fail(ErrorCode::mismatch, "the type of value ", quoted(name), " is not known");
+  }
+  return {name, found->second, "value " + quoted(name)};
+}
+
+// Puts the classes to axis 1.
+void place_classes(Prediction& prediction, const Asked& asked, std::optional<std::size_t> axis) {
+  const auto rank = prediction.dims ? std::optional(prediction.dims->size()) : std::nullopt;
+  if (!axis && rank.value_or(2) != 2) {
+    fail(ErrorCode::mismatch, "it cannot be told which axis of ", asked.what,
+         " holds the classes; name the logits as the loss output");
+  }
+  prediction.class_axis = axis.value_or(1);
+  if (prediction.class_axis == 1) return;
+  if (!rank || prediction.class_axis == 0 || prediction.class_axis >= *rank) {
+    fail(ErrorCode::mismatch, "the classes of ", asked.what, " are axis ", prediction.class_axis,
+         "; the loss needs them after the batch");
+  }
+  const auto dims = prediction.dims->begin();
+  const auto classes = dims + static_cast<std::ptrdiff_t>(prediction.class_axis);
+  std::rotate(dims + 1, classes, classes + 1);
+}
+
+// Sums of products are no probabilities.
+void refuse_logits(const GraphDef& main, const Asked& asked, Loss loss) {
+  const Producers producers = producers_of(main);
+  const auto makes_logits = [&](const std::string& value) {
+    const auto found = producers.find(value);
+    return found != producers.end() && found->second->domain.empty() &&
+           makes_products(found->second->op);
+  };
+  const auto last = producers.find(asked.value);
+  const bool adds_bias =
+      last != producers.end() && last->second->op == "Add" &&
+      std::any_of(last->second->inputs.begin(), last->second->inputs.end(), makes_logits);
+  if (!adds_bias && !makes_logits(asked.value)) return;
+  fail(ErrorCode::mismatch, asked.what, " is made by ", named_operator(*last->second),
+       " and holds no probabilities; use the loss on logits, ",
+       loss == Loss::nll ? "softmax-cross-entropy" : "bce");
+}
+
+// The nearest Softmax says over which axis probabilities sum to 1.
+void read_probabilities(Prediction& prediction, const Asked& asked, GraphDef& main,
+                        std::int64_t opset, const ValueTypes& types, Loss loss) {
+  prediction.is_log = loss == Loss::nll && is_log_probability(main, asked.value);
+  const std::string source = probability_source(main, asked.value);
+  if (source.empty() && !prediction.is_log) {
+    refuse_logits(main, asked, loss);
+    prediction.reason = asked.what + ", taken for probabilities";
+    return;
+  }
+  prediction.reason = asked.what + ", which holds " + (prediction.is_log ? "logarithms of " : "") +
+                      "probabilities" + (source.empty() ? "" : " made by " + source);
+  if (loss != Loss::nll) return;
+  GraphDef copy = main;
+  Names names{ModelDef{}};
+  const auto logits = find_logits(copy, names, opset, asked.value, Loss::softmax_cross_entropy);
+  if (!logits || !logits->axis) return;
+  const auto rank = prediction.dims ? std::optional(prediction.dims->size()) : std::nullopt;
+  place_classes(prediction, asked, ClassAxis(main, types).follow(*logits, rank));
+}
+
+void read_logits(Prediction& prediction, const Asked& asked, GraphDef& main, Names& names,
+                 std::int64_t opset, const ValueTypes& types, Loss loss) {
+  auto logits = find_logits(main, names, opset, asked.value, loss);
+  if (!logits) {
+    const std::string source = probability_source(main, asked.value);
+    if (!source.empty()) refuse_probabilities(asked.value, source, loss);
+    prediction.reason = asked.what + ", taken for logits";
+    return;
+  }
+  if (loss == Loss::softmax_cross_entropy) {
+    const auto rank = prediction.dims ? std::optional(prediction.dims->size()) : std::nullopt;
+    place_classes(prediction, asked, ClassAxis(main, types).follow(*logits, rank));
+  }
+  prediction.reason =
+      "the logits of which " + logits->made_by + " makes the probabilities of " + asked.what;
+  prediction.value = std::move(logits->value);
+  prediction.moves = std::move(logits->moves);
+}
+
+}  // namespace
+
+Prediction find_prediction(GraphDef& main, Names& names, std::int64_t opset,
+                           const ValueTypes& types, const PrepareOptions& options,
+                           std::size_t class_axis) {
+  const ValueTypes known = known_types(main, types);
+  const Asked asked = find_asked(main, known, options.output);
+  if (!is_readable(asked.type)) {
+    const bool is_tensor = asked.type.kind == TypeKind::tensor;
+    fail(ErrorCode::mismatch, "a loss needs a floating point tensor, ", asked.what, " is ",
+         is_tensor ? "of type " : "none",
+         is_tensor ? to_string(asked.type.dtype) : std::string_view());
+  }
+  Prediction prediction;
+  prediction.value = asked.value;
+  prediction.dtype = asked.type.dtype;
+  prediction.dims = asked.type.dims;
+  prediction.reason = asked.what;
+  if (options.loss == Loss::softmax_cross_entropy || options.loss == Loss::bce_with_logits) {
+    read_logits(prediction, asked, main, names, opset, known, options.loss);
+    const bool is_plain = prediction.value == asked.value;
+    if (options.loss == Loss::softmax_cross_entropy && is_plain && class_axis != 1) {
+      place_classes(prediction, asked, class_axis);
+    }
+  } else if (options.loss == Loss::nll || options.loss == Loss::bce_probabilities) {
+    read_probabilities(prediction, asked, main, opset, known, options.loss);
+  }
+  return prediction;
+}
+
+void write_moves(GraphWriter& writer, Prediction& prediction) {
+  for (NodeDef move : prediction.moves) {
+    if (move.op == "Identity") continue;
+    move.name.clear();
+    move.inputs[0] = prediction.value;
+    prediction.value = writer.names().fresh("loss.prediction");
+    move.outputs = {prediction.value};
+    writer.graph().nodes.push_back(std::move(move));
+  }
+  if (prediction.class_axis == 1) return;
+  std::vector<std::int64_t> order{0, static_cast<std::int64_t>(prediction.class_axis)};
+  for (std::size_t i = 1; i < prediction.dims->size(); ++i) {
+    if (i != prediction.class_axis) order.push_back(static_cast<std::int64_t>(i));
+  }
+  prediction.value =
+      writer.node("Transpose", {prediction.value}, "loss.prediction", {{"perm", std::move(order)}});
+}
+
+}  // namespace ondine::graph

@@ -1,0 +1,237 @@
+#include "graph/training/prepare/prepare.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/message.h"
+#include "graph/contract/opsets.h"
+#include "graph/training/inference_mode.h"
+#include "graph/training/prepare/head.h"
+#include "graph/training/prepare/held.h"
+#include "graph/training/prepare/initialize.h"
+#include "graph/training/prepare/loss.h"
+#include "graph/training/prepare/lost.h"
+#include "graph/training/prepare/optimizer.h"
+#include "graph/training/prepare/paths.h"
+#include "graph/training/prepare/training_mode.h"
+
+namespace ondine::graph {
+namespace {
+
+constexpr std::int64_t first_training_ir = 7;
+
+// 0 when the domain is not imported.
+std::int64_t imported(const ModelDef& model, std::string_view domain) {
+  return Opsets(model.opsets).version(domain).value_or(0);
+}
+
+template <class Settings, class Require>
+void check_optimizer(const Settings& optimizer, const Require& require) {
+  const auto finite = [](double value) { return std::isfinite(value); };
+  const auto fraction = [](float value) { return value >= 0 && value < 1; };
+  require(finite(optimizer.learning_rate), "the learning rate must be a number",
+          optimizer.learning_rate);
+  require(finite(optimizer.weight_decay) && optimizer.weight_decay >= 0,
+          "the weight decay must not be negative", optimizer.weight_decay);
+  if constexpr (requires { optimizer.momentum; }) {
+    require(fraction(optimizer.momentum), "the momentum must be in [0, 1)", optimizer.momentum);
+  }
+  if constexpr (requires { optimizer.beta1; }) {
+    require(fraction(optimizer.beta1), "beta1 must be in [0, 1)", optimizer.beta1);
+    require(fraction(optimizer.beta2), "beta2 must be in [0, 1)", optimizer.beta2);
+  }
+}
+
+void check_options(const PrepareOptions& options) {
+  const auto require = [](bool holds, const char* what, double value) {
+    if (!holds) fail(ErrorCode::mismatch, what, ", found ", value);
+  };
+  require(options.huber_delta > 0, "the Huber delta must be positive", options.huber_delta);
+  require(!options.clip_norm || *options.clip_norm > 0, "the clipping norm must be positive",
+          options.clip_norm.value_or(1));
+  std::visit([&](const auto& optimizer) { check_optimizer(optimizer, require); },
+             options.optimizer);
+}
+
+void check_model(const ModelDef& model, std::int64_t opset) {
+  if (!model.training.empty()) {
+    fail(ErrorCode::mismatch, "the model already has training information (", model.training.size(),
+         "); export it for inference first");
+  }
+  if (opset < 7) {
+    fail(ErrorCode::unsupported, "preparing needs ai.onnx 7 or newer, the model imports ai.onnx ",
+         opset);
+  }
+  const std::int64_t training = imported(model, training_domain);
+  if (training > 1) {
+    fail(ErrorCode::unsupported, training_domain, " ", training, ", prepare writes version 1");
+  }
+}
+
+void set_property(ModelDef& model, const std::string& name, std::string text) {
+  std::erase_if(model.metadata, [&](const auto& one) { return one.first == name; });
+  model.metadata.emplace_back(name, std::move(text));
+}
+
+std::string name_of(Loss loss) {
+  switch (loss) {
+    case Loss::softmax_cross_entropy:
+      return "softmax-cross-entropy";
+    case Loss::bce_with_logits:
+      return "bce";
+    case Loss::mse:
+      return "mse";
+    case Loss::mae:
+      return "mae";
+    case Loss::huber:
+      return "huber";
+    case Loss::nll:
+      return "nll";
+    case Loss::bce_probabilities:
+      return "bce-probabilities";
+  }
+  return {};
+}
+
+// Inputs `first` to `last` of normalizations: 3 and 4 are the running statistics.
+Strings normalization_inputs(const GraphDef& graph, std::size_t first, std::size_t last) {
+  Strings result;
+  for (const NodeDef& node : graph.nodes) {
+    const bool normalizes =
+        node.domain.empty() && one_of(node.op, {"BatchNormalization", "InstanceNormalization",
+                                                "LayerNormalization", "GroupNormalization"});
+    for (std::size_t i = first; normalizes && i <= last && i < node.inputs.size(); ++i) {
+      result.insert(node.inputs[i]);
+    }
+  }
+  return result;
+}
+
+bool is_filled_with(const Tensor& tensor, double value) {
+  if (tensor.dtype() != DType::float32) return false;
+  const auto values = tensor.values<float>();
+  return std::all_of(values.begin(), values.end(), [&](float one) { return double{one} == value; });
+}
+
+// Which tensors of Constant nodes and subgraphs may be parameters. Exporters write ones and zeros
+// for the scale and bias that a normalization does not have.
+class HeldChoice {
+ public:
+  HeldChoice(const GraphDef& graph, const std::string& prediction, const PrepareOptions& options)
+      : options_(&options),
+        live_(differentiable_values(graph, prediction)),
+        affine_(normalization_inputs(graph, 1, 2)) {
+    if (options.training_mode) statistics_ = normalization_inputs(graph, 3, 4);
+  }
+
+  bool operator()(const std::string& name, const Tensor& held) const {
+    if (statistics_.contains(name)) return true;
+    if (!live_.contains(name)) return false;
+    if (std::find(options_->train.begin(), options_->train.end(), name) != options_->train.end()) {
+      return true;
+    }
+    if (held.shape().empty()) return false;
+    return !affine_.contains(name) || !(is_filled_with(held, 0) || is_filled_with(held, 1));
+  }
+  bool is_statistic(const std::string& name) const { return statistics_.contains(name); }
+
+ private:
+  const PrepareOptions* options_;
+  Strings live_;
+  Strings affine_;
+  Strings statistics_;
+};
+
+// Chooses parameters among initializers and what Constant nodes and subgraphs hold, and makes
+// initializers of the latter where they are trained. Those that are not are in `lifted`.
+ParameterChoice choose_and_lift(ModelDef& model, GraphDef& lifted, Names& names,
+                                const std::string& prediction, const PrepareOptions& options) {
+  const HeldChoice may_lift(model.graph, prediction, options);
+  HeldWeights held = find_held_weights(model.graph, names, may_lift);
+  lifted = model.graph;
+  lift_weights(lifted, held);
+  ParameterChoice choice = choose_parameters(lifted, prediction, options, model.producer_name);
+  std::erase_if(held, [&](const auto& one) {
+    return !choice.trains(one.second) && !may_lift.is_statistic(one.second);
+  });
+  lift_weights(model.graph, held);
+  for (const InitializerDef*& one : choice.trained) one = find_initializer(model.graph, one->name);
+  return choice;
+}
+
+}  // namespace
+
+PrepareReport prepare(ModelDef& given, const PrepareOptions& asked, const ValueTypes& types) {
+  const std::int64_t opset = imported(given, "");
+  check_options(asked);
+  check_model(given, opset);
+  ModelDef model = given;
+  PrepareOptions options = asked;
+  PlacedHead head;
+  if (asked.head) {
+    head = put_head(model, asked, types);
+    options.output = head.output;
+  }
+  if (options.untie) untie_parameters(model.graph);
+  set_inference_mode(model.graph);
+  Names names(model);
+  const Prediction found =
+      find_prediction(model.graph, names, opset, types, options, head.class_axis);
+  GraphDef lifted;
+  const ParameterChoice parameters = choose_and_lift(model, lifted, names, found.value, options);
+
+  TrainingInfoDef info;
+  GraphDef& algorithm = info.algorithm.emplace();
+  algorithm.name = names.fresh("training");
+  GraphWriter writer(algorithm, names, opset);
+  Prediction prediction = found;
+  Properties statistics;
+  if (options.training_mode) {
+    prediction.value =
+        write_training_copy(writer, model, found.value, found.dtype, parameters, statistics);
+  }
+  write_moves(writer, prediction);
+  std::vector<ValueDef> statistic_outputs;
+  std::swap(statistic_outputs, algorithm.outputs);
+  const LossValues loss = write_loss(writer, prediction, options);
+  const std::string rate =
+      write_optimizer(writer, loss.loss, parameters.trained, options, info.update_binding);
+  algorithm.outputs.insert(algorithm.outputs.end(), statistic_outputs.begin(),
+                           statistic_outputs.end());
+  info.update_binding.insert(info.update_binding.end(), statistics.begin(), statistics.end());
+
+  GraphDef initialization;
+  initialization.name = names.fresh("initialization");
+  GraphWriter initialize(initialization, names, opset);
+  const ChosenInit init = options.init == WeightInit::automatic
+                              ? choose_init(model.graph, parameters.trained, head.weight)
+                              : ChosenInit{options.init, {}};
+  write_initialization(initialize, model.graph, parameters.trained, init.init,
+                       info.initialization_binding, head.weight);
+  if (!initialization.nodes.empty()) info.initialization = std::move(initialization);
+
+  PrepareReport report;
+  report.loss = loss.loss;
+  for (const InitializerDef* one : parameters.trained) report.trained.push_back(one->name);
+  for (const InitializerDef* one : parameters.frozen) report.frozen.push_back(one->name);
+  report.parameters = parameters.table;
+  report.prediction = found.value;
+  report.prediction_reason = found.reason;
+  report.notes = lost_parameters(given);
+  report.head = head.output;
+  report.cut = head.cut;
+  report.init = init.init;
+  report.init_reason = init.reason;
+
+  model.ir_version = std::max(model.ir_version, first_training_ir);
+  if (imported(model, training_domain) == 0) model.opsets.push_back({training_domain, 1});
+  model.training.push_back(std::move(info));
+  set_property(model, "ondine.loss", name_of(options.loss));
+  set_property(model, "ondine.prediction", found.value);
+  set_property(model, "ondine.label", options.label);
+  set_property(model, "ondine.learning_rate", rate);
+  given = std::move(model);
+  return report;
+}
+
+}  // namespace ondine::graph

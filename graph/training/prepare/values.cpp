@@ -1,0 +1,73 @@
+#include "graph/training/prepare/values.h"
+
+namespace ondine::graph {
+namespace {
+
+const Tensor* constant_tensor(const GraphDef& graph, std::string_view name) {
+  for (const InitializerDef& one : graph.initializers) {
+    if (one.name == name) return &one.value;
+  }
+  for (const NodeDef& node : graph.nodes) {
+    if (node.op != "Constant" || !node.domain.empty() || node.outputs.empty() ||
+        node.outputs[0] != name) {
+      continue;
+    }
+    const Attribute* value = find(node.attributes, "value");
+    return value == nullptr ? nullptr : std::get_if<Tensor>(&value->data);
+  }
+  return nullptr;
+}
+
+const Attribute* constant_attribute(const GraphDef& graph, std::string_view name) {
+  for (const NodeDef& node : graph.nodes) {
+    const bool makes = node.op == "Constant" && node.domain.empty() && !node.outputs.empty() &&
+                       node.outputs[0] == name && !node.attributes.empty();
+    if (makes) return &node.attributes[0];
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+ValueTypes known_types(const GraphDef& graph, const ValueTypes& types) {
+  ValueTypes result = types;
+  for (const auto* list : {&graph.outputs, &graph.inputs, &graph.value_infos}) {
+    for (const ValueDef& one : *list) result.emplace(one.name, one.type);
+  }
+  return result;
+}
+
+std::optional<std::vector<std::int64_t>> constant_integers(const GraphDef& graph,
+                                                           std::string_view name) {
+  if (const Tensor* tensor = constant_tensor(graph, name)) {
+    if (tensor->dtype() != DType::int64) return std::nullopt;
+    const auto values = tensor->values<std::int64_t>();
+    return std::vector<std::int64_t>(values.begin(), values.end());
+  }
+  const Attribute* attribute = constant_attribute(graph, name);
+  if (attribute == nullptr) return std::nullopt;
+  if (const auto* one = std::get_if<std::int64_t>(&attribute->data)) return std::vector{*one};
+  if (const auto* all = std::get_if<std::vector<std::int64_t>>(&attribute->data)) return *all;
+  return std::nullopt;
+}
+
+std::optional<double> constant_number(const GraphDef& graph, std::string_view name) {
+  if (const Tensor* tensor = constant_tensor(graph, name)) {
+    if (tensor->size() != 1) return std::nullopt;
+    if (tensor->dtype() == DType::float32) return static_cast<double>(tensor->values<float>()[0]);
+    if (tensor->dtype() == DType::float64) return tensor->values<double>()[0];
+    return std::nullopt;
+  }
+  const Attribute* attribute = constant_attribute(graph, name);
+  const auto* value = attribute == nullptr ? nullptr : std::get_if<float>(&attribute->data);
+  if (value == nullptr) return std::nullopt;
+  return static_cast<double>(*value);
+}
+
+std::int64_t integer_attribute(const NodeDef& node, std::string_view name, std::int64_t otherwise) {
+  const Attribute* attribute = find(node.attributes, name);
+  const auto* value = attribute == nullptr ? nullptr : std::get_if<std::int64_t>(&attribute->data);
+  return value == nullptr ? otherwise : *value;
+}
+
+}  // namespace ondine::graph

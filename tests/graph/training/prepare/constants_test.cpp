@@ -1,0 +1,203 @@
+#include "graph/training/prepare/constants.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
+
+#include "graph/training/prepare/parameters.h"
+#include "graph/training/prepare/prepare.h"
+#include "tests/graph/training/small_network.h"
+
+using namespace ondine;
+using namespace ondine::graph;
+using namespace ondine::test;
+
+namespace {
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
+void constant(ModelDef& model, const std::string& name, Tensor value) {
+  InitializerDef& added = model.graph.initializers.emplace_back();
+  added.name = name;
+  added.value = std::move(value);
+}
+
+// The network with `op`(p, value) as its output.
+ModelDef with_operand(const std::string& op, Tensor value, const std::string& name = "k") {
+  ModelDef model = network();
+  constant(model, name, std::move(value));
+  model.graph.nodes.pop_back();
+  model.graph.nodes.push_back(named_node(op, {"logits", name}, {"p"}));
+  return model;
+}
+
+Tensor made_of(const Shape& shape, double (*value)(double)) {
+  Tensor tensor(DType::float32, shape);
+  const auto values = tensor.mutable_values<float>();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = static_cast<float>(value(static_cast<double>(i)));
+  }
+  return tensor;
+}
+
+const ParameterInfo& row(const std::vector<ParameterInfo>& table, const std::string& name) {
+  const auto found =
+      std::find_if(table.begin(), table.end(), [&](const auto& one) { return one.name == name; });
+  REQUIRE(found != table.end());
+  return *found;
+}
+
+std::string reason_in(const ModelDef& model, const std::string& name, bool trained) {
+  const ParameterChoice choice = choose_parameters(model.graph, "p", {}, model.producer_name);
+  CHECK(choice.trains(name) == trained);
+  CHECK(row(choice.table, name).trained == trained);
+  return row(choice.table, name).reason;
+}
+
+}  // namespace
+
+TEST_CASE("tensors with infinities, NaN or huge elements are never trained by default") {
+  for (const float bad : {-infinity, infinity, std::nanf(""), -1e9F, -3.4e38F}) {
+    ModelDef model = with_operand("Add", Tensor::of<float>({1, 3}, {0.25F, bad, -1}));
+    CHECK_FALSE(reason_in(model, "k", false).empty());
+    // Not even where the exporter calls them parameters.
+    model.graph.initializers.back().metadata = {
+        {"pkg.torch.export.graph_signature.InputSpec.kind", "PARAMETER"}};
+    reason_in(model, "k", false);
+  }
+  CHECK(reason_in(with_operand("Add", Tensor::of<float>({1, 3}, {0, -10000, 0})), "k", false) ==
+        "a mask of 0 and -10000");
+  // Two values of which none is 0, and small ones.
+  reason_in(with_operand("Add", Tensor::of<float>({3}, {0.5F, -10000, 0.5F})), "k", true);
+  reason_in(with_operand("Add", Tensor::of<float>({3}, {0, -10, 0})), "k", true);
+}
+
+TEST_CASE("a name overrides what keeps a constant from training, wildcards do not") {
+  const ModelDef model = with_operand("Add", Tensor::of<float>({1, 3}, {0, -infinity, 0}), "fc.m");
+  PrepareOptions options;
+  options.train = {"fc.*"};
+  ParameterChoice choice = choose_parameters(model.graph, "p", options);
+  CHECK(choice.trains("fc.w"));
+  CHECK_FALSE(choice.trains("fc.m"));
+  CHECK(row(choice.table, "conv.w").reason == "matches no train pattern");
+  options.train = {"fc.*", "fc.m"};
+  choice = choose_parameters(model.graph, "p", options);
+  CHECK(choice.trains("fc.m"));
+  CHECK(row(choice.table, "fc.m").reason == "train pattern 'fc.m'");
+  options.freeze = {"fc.?"};
+  options.train = {"*"};
+  choice = choose_parameters(model.graph, "p", options);
+  CHECK_FALSE(choice.trains("fc.w"));
+  CHECK(row(choice.table, "fc.w").reason == "freeze pattern 'fc.?'");
+  // A pattern that matches constants alone names them.
+  options = {};
+  options.train = {"*.m"};
+  CHECK(choose_parameters(model.graph, "p", options).trains("fc.m"));
+}
+
+TEST_CASE("masks, positions, anchors, frequencies and tables of sines are no parameters") {
+  const Tensor mask = Tensor::of<float>({2, 3}, {1, 0, 1, 1, 1, 0});
+  reason_in(with_operand("Mul", mask), "k", false);
+  const Tensor positions = made_of({1, 9}, [](double i) { return 0.1 * i; });
+  reason_in(with_operand("Add", positions), "k", false);
+  const Tensor grid = made_of({2, 6}, [](double i) { return std::floor(i / 2) + 0.5; });
+  reason_in(with_operand("Add", grid), "k", false);
+  reason_in(with_operand("Mul", Tensor::of<float>({3, 2}, {10, 13, 16, 30, 33, 23})), "k", false);
+  const Tensor frequencies = made_of({6}, [](double i) { return std::pow(1e4, -i / 6); });
+  reason_in(with_operand("MatMul", frequencies), "k", false);
+  const Tensor sines = made_of({4, 6}, [](double i) {
+    const double channel = i - 6 * std::floor(i / 6);
+    const double pair = std::floor(channel / 2);
+    const double angle = std::floor(i / 6) / std::pow(1e4, pair / 3);
+    return channel == 2 * pair ? std::sin(angle) : std::cos(angle);
+  });
+  reason_in(with_operand("Add", sines), "k", false);
+  const Tensor others = made_of({4, 3}, [](double i) { return std::sin(3 * i + 1); });
+  reason_in(with_operand("Add", others, "model.anchor_grid"), "model.anchor_grid", false);
+  reason_in(with_operand("MatMul", others, "stft.basis_buffer"), "stft.basis_buffer", false);
+}
+
+TEST_CASE("weights that only look a little like constants are trained") {
+  // Integers that a product reads, short rows, zeros and ones of one dim, random numbers.
+  reason_in(with_operand("MatMul", Tensor::of<float>({3, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 10})), "k",
+            true);
+  reason_in(with_operand("Add", Tensor::of<float>({3}, {1, 2, 3})), "k", true);
+  reason_in(with_operand("Mul", Tensor::of<float>({3}, {0, 1, 1})), "k", true);
+  reason_in(with_operand("Mul", Tensor::of<float>({1, 3}, {1, 1, 1})), "k", true);
+  const Tensor others = made_of({4, 3}, [](double i) { return std::sin(3 * i + 1); });
+  reason_in(with_operand("Add", others, "mask.weight"), "mask.weight", true);
+}
+
+TEST_CASE("a scalar is trained where the exporter names it as a parameter") {
+  ModelDef model = network();
+  constant(model, "logit_scale", Tensor::scalar(2.5F));
+  constant(model, "val_7", Tensor::scalar(0.5F));
+  constant(model, "model.temperature", Tensor::scalar(1.5F));
+  model.graph.nodes.pop_back();
+  model.graph.nodes.push_back(named_node("Exp", {"logit_scale"}, {"scale"}));
+  model.graph.nodes.push_back(named_node("Mul", {"logits", "scale"}, {"scaled"}));
+  model.graph.nodes.push_back(named_node("Mul", {"scaled", "val_7"}, {"halved"}));
+  model.graph.nodes.push_back(named_node("Mul", {"halved", "model.temperature"}, {"p"}));
+  CHECK(reason_in(model, "logit_scale", true) == "read by Exp 'node_scale'");
+  reason_in(model, "val_7", false);
+  reason_in(model, "model.temperature", false);
+  model.producer_name = "pytorch";
+  reason_in(model, "logit_scale", true);
+  reason_in(model, "val_7", false);
+  reason_in(model, "model.temperature", true);
+  // Metadata decides over names.
+  model.graph.initializers[0].metadata = {
+      {"pkg.torch.export.graph_signature.InputSpec.kind", "PARAMETER"}};
+  reason_in(model, "model.temperature", false);
+}
+
+TEST_CASE("what does not require a gradient is no parameter") {
+  ModelDef model = network();
+  InitializerDef& bias = model.graph.initializers[6];
+  REQUIRE(bias.name == "fc.b");
+  bias.metadata = {{"pkg.torch.onnx.requires_grad", "False"}};
+  CHECK(reason_in(model, "fc.b", false) == "no parameter in the exporter's metadata");
+  bias.metadata = {{"pkg.torch.onnx.requires_grad", "True"}};
+  reason_in(model, "fc.b", true);
+}
+
+TEST_CASE("tables that only become indices or conditions are not reached by derivatives") {
+  ModelDef model = network();
+  constant(model, "order", Tensor::of<float>({3}, {2, 1, 0}));
+  constant(model, "threshold", Tensor::of<float>({3}, {0.5F, 0.5F, 0.25F}));
+  model.graph.nodes.pop_back();
+  model.graph.nodes.push_back(
+      named_node("Cast", {"order"}, {"index"}, {{"to", static_cast<std::int64_t>(DType::int64)}}));
+  model.graph.nodes.push_back(
+      named_node("Gather", {"logits", "index"}, {"ordered"}, {{"axis", std::int64_t{1}}}));
+  model.graph.nodes.push_back(named_node("Greater", {"ordered", "threshold"}, {"large"}));
+  model.graph.nodes.push_back(named_node("Where", {"large", "ordered", "logits"}, {"p"}));
+  CHECK(reason_in(model, "order", false) == "no derivative reaches it");
+  CHECK(reason_in(model, "threshold", false) == "no derivative reaches it");
+  const PrepareReport report = prepare(model, {});
+  CHECK(row(report.parameters, "bn.mean").reason == "no derivative reaches it");
+  CHECK(row(report.parameters, "conv.w").reason == "read by Conv 'node_c'");
+  CHECK(row(report.parameters, "conv.w").shape == Shape{2, 1, 3, 3});
+  CHECK(report.parameters.size() == model.graph.initializers.size());
+}
+
+TEST_CASE("constants in branches play their parts too") {
+  ModelDef model = network();
+  constant(model, "half", Tensor::of<float>({1}, {0.5F}));
+  constant(model, "shift", Tensor::of<float>({3}, {0.5F, 0.25F, 1}));
+  constant(model, "condition", Tensor::scalar(true));
+  const auto branch = [](const char* op, const char* operand, const std::string& output) {
+    auto body = std::make_shared<GraphDef>();
+    body->name = output + "_branch";
+    body->outputs = {value(output, {std::string("N"), std::int64_t{3}})};
+    body->nodes = {named_node(op, {"logits", operand}, {output})};
+    return std::shared_ptr<const GraphDef>(body);
+  };
+  model.graph.nodes.pop_back();
+  model.graph.nodes.push_back(named_node(
+      "If", {"condition"}, {"p"},
+      {{"then_branch", branch("Mul", "half", "a")}, {"else_branch", branch("Add", "shift", "b")}}));
+  CHECK(reason_in(model, "half", false) == "factor of one element");
+  CHECK(reason_in(model, "shift", true) == "read by Add 'node_b'");
+}
