@@ -152,7 +152,7 @@ TEST_CASE("a FusedElementwise names the step that it cannot have") {
   rejects({{"ops", std::vector<std::string>{"Mul"}},
            {"operands", std::vector<std::int64_t>{0, 1}},
            {"results", std::vector<std::int64_t>{0, 0}}},
-          "two results");
+          "listed twice");
   rejects({}, "0 steps");
   rejects({{"ops", std::vector<std::string>(31, "Add")}}, "31 steps");
 }

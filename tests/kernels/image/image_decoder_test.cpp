@@ -157,13 +157,13 @@ TEST_CASE("ImageDecoder reads runs and masks of BMP") {
             .identical(image(2, 1, {0, 255, 255, 255, 0, 0})));
   check_refused(decoder(bitmap(3, 8, 1, palette(), {9, 7, 0, 1})), ErrorCode::corrupt,
                 "a run leaves the image");
-  check_refused(decoder(bitmap(3, 7, 0, {}, {})), ErrorCode::corrupt, "kind of pixels");
+  check_refused(decoder(bitmap(3, 7, 0, {}, {})), ErrorCode::corrupt, "pixel format is unknown");
   check_refused(decoder(bitmap(0x7fffffff, 24, 0, {}, {1, 2})), ErrorCode::corrupt, "ends early");
 }
 
 TEST_CASE("ImageDecoder refuses what is no image") {
-  check_refused(decoder({}), ErrorCode::corrupt, "the 0 bytes are no JPEG");
-  check_refused(decoder(text("GIF89a")), ErrorCode::corrupt, "the 6 bytes are no JPEG");
+  check_refused(decoder({}), ErrorCode::corrupt, "the 0 bytes are not a JPEG");
+  check_refused(decoder(text("GIF89a")), ErrorCode::corrupt, "the 6 bytes are not a JPEG");
 }
 
 TEST_CASE("Cut and damaged images give an error or an image, never anything else") {

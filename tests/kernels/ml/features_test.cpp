@@ -56,7 +56,7 @@ TEST_CASE("ArrayFeatureExtractor takes elements of the last axis") {
             .shape() == Shape{2, 0});
   check_gradient(ml("ArrayFeatureExtractor", {random_tensor({2, 3}, 1), y}));
   check_refused(ml("ArrayFeatureExtractor", {Tensor::scalar(1.0F), y}), ErrorCode::mismatch,
-                "x is a scalar");
+                "found a scalar");
 }
 
 TEST_CASE("FeatureVectorizer puts inputs side by side as floats") {
