@@ -216,7 +216,9 @@ void ExecutorLease::check_dims() const {
   if (variant_->unsized.empty()) return;
   DimSizes sizes = *variant_->sizes;
   for (const auto& [id, name, declared] : variant_->unsized) {
-    sizes.check("value", name, executor_->value(id), declared);
+    const Value value = executor_->value(id);
+    sizes.check("value", name, value, declared);
+    sizes.check_elements("value", name, value, declared);
   }
 }
 

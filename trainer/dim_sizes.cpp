@@ -13,35 +13,54 @@ DimSizes::DimSizes(const Symbols& symbols, const DimClasses& classes) noexcept
 
 void DimSizes::check(std::string_view what, const std::string& name, const Value& value,
                      const Type& declared) {
-  if (value.kind() == Value::Kind::sequence || value.kind() == Value::Kind::optional) {
-    if (!declared.element) return;
-    for (const Value& element : value.elements()) check(what, name, element, *declared.element);
-    return;
+  if (value.is_tensor()) {
+    check_tensor(what, name, value.tensor().shape(), declared, Given::gives);
+  } else if (value.kind() == Value::Kind::optional && declared.element) {
+    for (const Value& held : value.elements()) check(what, name, held, *declared.element);
   }
-  if (!value.is_tensor() || !declared.dims) return;
-  const Shape& shape = value.tensor().shape();
-  for (std::size_t axis = 0; axis < declared.dims->size() && axis < shape.rank(); ++axis) {
-    check_dim(what, name, (*declared.dims)[axis], shape[axis]);
+}
+
+void DimSizes::check_elements(std::string_view what, const std::string& name, const Value& value,
+                              const Type& declared) {
+  if (!declared.element) return;
+  const bool sequence = value.kind() == Value::Kind::sequence;
+  if (!sequence && value.kind() != Value::Kind::optional) return;
+  for (const Value& element : value.elements()) {
+    if (sequence && element.is_tensor()) {
+      check_tensor(what, name, element.tensor().shape(), *declared.element, Given::compares);
+    } else {
+      check_elements(what, name, element, *declared.element);
+    }
   }
 }
 
 void DimSizes::check(std::string_view what, const std::string& name, const Type& actual,
                      const Type& declared) {
-  if (declared.element && actual.element) check(what, name, *actual.element, *declared.element);
+  const bool optional = declared.kind == TypeKind::optional && declared.element && actual.element;
+  if (optional) return check(what, name, *actual.element, *declared.element);
   if (!declared.dims || !actual.dims) return;
   for (std::size_t axis = 0; axis < declared.dims->size() && axis < actual.dims->size(); ++axis) {
     const Dim size = (*actual.dims)[axis];
-    if (size.known()) check_dim(what, name, (*declared.dims)[axis], size.size());
+    if (size.known()) check_dim(what, name, (*declared.dims)[axis], size.size(), Given::gives);
+  }
+}
+
+void DimSizes::check_tensor(std::string_view what, const std::string& name, const Shape& shape,
+                            const Type& declared, Given given) {
+  if (!declared.dims) return;
+  for (std::size_t axis = 0; axis < declared.dims->size() && axis < shape.rank(); ++axis) {
+    check_dim(what, name, (*declared.dims)[axis], shape[axis], given);
   }
 }
 
 void DimSizes::check_dim(std::string_view what, const std::string& name, Dim declared,
-                         std::int64_t actual) {
+                         std::int64_t actual, Given given) {
   if (!declared.is_symbolic()) return;
   const std::int64_t fixed = classes_->size(declared.symbol());
-  std::int64_t& size = size_of(classes_->representative(declared.symbol()));
-  if (size < 0) size = fixed < 0 ? actual : fixed;
-  if (size == actual) return;
+  std::int64_t& known = size_of(classes_->representative(declared.symbol()));
+  const std::int64_t size = known < 0 ? fixed : known;
+  if (size < 0 && given == Given::gives) known = actual;
+  if (size < 0 || size == actual) return;
   fail(ErrorCode::mismatch, what, " ", quoted(name), " has ", actual, " for dim ",
        quoted(symbols_->names[declared.symbol()]), ", another ", fixed < 0 ? what : "value",
        fixed < 0 ? " of this call has " : " of the model always has ", size);

@@ -20,15 +20,23 @@ class DimSizes {
   DimSizes(const graph::Symbols& symbols, const graph::DimClasses& classes) noexcept;
 
   // Throw Error(mismatch) naming the value, by `what` ("input", "value") and name, when a variable
-  // of the declared type has another size already. Elements of sequences and optionals count too.
+  // of the declared type has another size already. What optionals hold counts too.
   void check(std::string_view what, const std::string& name, const Value& value,
              const graph::Type& declared);
   void check(std::string_view what, const std::string& name, const graph::Type& actual,
              const graph::Type& declared);
+  // The same for the elements of sequences, which must have the sizes that tensors give to the
+  // variables. They give none: in cases of the standard they differ where no tensor says otherwise.
+  void check_elements(std::string_view what, const std::string& name, const Value& value,
+                      const graph::Type& declared);
 
  private:
+  enum class Given { gives, compares };  // whether a value gives sizes or only has them
+
+  void check_tensor(std::string_view what, const std::string& name, const Shape& shape,
+                    const graph::Type& declared, Given given);
   void check_dim(std::string_view what, const std::string& name, graph::Dim declared,
-                 std::int64_t actual);
+                 std::int64_t actual, Given given);
   std::int64_t& size_of(std::size_t symbol);
 
   const graph::Symbols* symbols_;

@@ -62,6 +62,10 @@ void check_feeds(const Graph& graph, const DimClasses& dims, std::span<const std
     }
     sizes.check("input", names[i], values[i], declared);
   }
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (values[i].is_tensor()) continue;
+    sizes.check_elements("input", names[i], values[i], graph[graph.inputs[i]].declared);
+  }
 }
 
 }  // namespace ondine::trainer

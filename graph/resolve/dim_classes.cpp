@@ -35,7 +35,8 @@ class Classes {
   }
 
   void add(const std::string& name, const Type& declared, const Type& type) {
-    if (declared.element && type.element) add(name, *declared.element, *type.element);
+    const bool optional = declared.kind == TypeKind::optional && declared.element && type.element;
+    if (optional) return add(name, *declared.element, *type.element);
     if (!declared.dims || !type.dims || declared.dims->size() != type.dims->size()) return;
     for (std::size_t axis = 0; axis < declared.dims->size(); ++axis) {
       const Dim said = (*declared.dims)[axis];

@@ -92,6 +92,20 @@ TEST_CASE("elements of sequences and optionals have one size per variable") {
          "input 'o' has 3 for dim 'N'");
 }
 
+TEST_CASE("a tensor gives the size for sequences before and behind it; sequences give none") {
+  const TypeDef element = floats("", {named("N")}).type;
+  ModelDef model =
+      model_of({holding(TypeKind::sequence, "s", element)}, {tensor_value("y", DType::int64, {})},
+               {node("SequenceLength", {"s"}, {"y"})});
+  const Value mixed = Value::sequence({vector_of(2), vector_of(3)});
+  infer(model, {{"s", mixed}});
+  model.graph.inputs.push_back(floats("x", {named("N")}));
+  refuse(model, {{"s", mixed}, {"x", vector_of(2)}}, "input 's' has 3 for dim 'N'");
+  refuse(model, {{"s", Value::sequence({vector_of(3)})}, {"x", vector_of(2)}},
+         "input 's' has 3 for dim 'N'");
+  infer(model, {{"s", Value::sequence({vector_of(2)})}, {"x", vector_of(2)}});
+}
+
 TEST_CASE("an element of a sequence has the declared sizes, whatever the others have") {
   const ModelDef model =
       model_of({holding(TypeKind::sequence, "s", floats("", {named("N"), std::int64_t{2}}).type)},
@@ -106,10 +120,10 @@ TEST_CASE("outputs have the sizes of the inputs that share their variables") {
   refuse(twice, {{"x", vector_of(2)}}, "value 'y' has 4 for dim 'N'");
   infer(twice, {{"x", vector_of(0)}});
   // Known to be another size when the model is loaded.
-  const ModelDef reshaped = model_of(
-      {floats("x", {named("N"), std::int64_t{2}})}, {floats("y", {named("N")})},
-      {node("Constant", {}, {"axes"}, {{"value", int64s({0})}}),
-       node("ReduceSum", {"x", "axes"}, {"y"}, {{"keepdims", std::int64_t{0}}})});
+  const ModelDef reshaped =
+      model_of({floats("x", {named("N"), std::int64_t{2}})}, {floats("y", {named("N")})},
+               {node("Constant", {}, {"axes"}, {{"value", int64s({0})}}),
+                node("ReduceSum", {"x", "axes"}, {"y"}, {{"keepdims", std::int64_t{0}}})});
   infer(reshaped, {{"x", iota({2, 2})}});
   refuse(reshaped, {{"x", iota({3, 2})}}, "for dim 'N'");
 }
