@@ -109,7 +109,8 @@ TEST_CASE("an attribute left out is passed on through any number of functions") 
 TEST_CASE("an attribute left out is left out in the branches of a function, too") {
   ModelDef model = passing_model();
   model.functions[1].nodes = {
-      node("Constant", {}, {"c"}, {{"value", Tensor::of<bool>({}, std::array{true})}}), branches("slope")};
+      node("Constant", {}, {"c"}, {{"value", Tensor::of<bool>({}, std::array{true})}}),
+      branches("slope")};
   check_close(y_of(model), pair_of(-1, 3));
   model.graph.nodes = {call("outer", {{"slope", 0.25F}}, "x", "y")};
   check_close(y_of(model), pair_of(-0.5F, 3));

@@ -121,8 +121,8 @@ TEST_CASE("siblings of wrong bindings") {
 
 TEST_CASE("siblings of wrong initialization graphs") {
   check(initialized_model(),
-        {{[](ModelDef& m) { m.training[0].initialization->nodes[0].inputs = {"w"}; },
-          {"reads 'w', which is not defined", "initialization graph of training_info 0"}},
+        {{[](ModelDef& m) { m.training[0].initialization->nodes[0].inputs = {"x"}; },
+          {"reads 'x', which is not defined", "initialization graph of training_info 0"}},
          {[](ModelDef& m) { m.training[0].initialization->nodes[0].inputs = {"w_new"}; },
           {"reads 'w_new', which is not defined"}},
          {[](ModelDef& m) { m.training[0].initialization->outputs.push_back(value("lost")); },
@@ -285,7 +285,7 @@ TEST_CASE("siblings of wrong functions") {
        {[](ModelDef& m) {
           m.functions[0].opsets.push_back({"", 20});
         },
-        {"twice", "'double_it'"}},
+        {"imports versions 21 and 20", "'double_it'"}},
        {[](ModelDef& m) { m.functions[0].domain = "elsewhere"; }, {"'double_it'"}},
        {[](ModelDef& m) { m.opsets.pop_back(); }, {"'local'"}},
        {[](ModelDef& m) { m.graph.nodes[0].overload = "none"; }, {"'double_it'"}}});

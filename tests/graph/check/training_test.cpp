@@ -71,11 +71,11 @@ TEST_CASE("initialization graphs have no inputs and see state variables only") {
 TEST_CASE("an update without an algorithm takes an output of the main graph") {
   auto model = sample_training_model();
   model.training[0].algorithm.reset();
-  expect(model, "update binding of 'w' to 'w_new', which is no graph output");
+  expect(model, "update binding of 'w' to 'w_new', which is not a graph output");
   model.training[0].update_binding = {{"w", "y"}};
   CHECK(findings_of(model) == "");
   model.graph.outputs[0] = value("y", {std::int64_t{3}});
-  expect(model, "update binding of 'w' to 'y', a value of another type than the variable");
+  expect(model, "update binding of 'w' to 'y', whose type differs from the variable's");
 }
 
 TEST_CASE("main and algorithm graph join to one graph") {
