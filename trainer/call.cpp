@@ -1,6 +1,7 @@
 #include "trainer/call.h"
 
 #include <algorithm>
+#include <exception>
 
 #include "core/message.h"
 #include "graph/evaluate/node_runner.h"
@@ -68,13 +69,34 @@ bool is_sized(const Type& type, const Type& declared) {
   return true;
 }
 
-void check_subgraphs(const Node& node, DimSizes& sizes) {
-  for (const Subgraph& subgraph : node.subgraphs) {
-    for (const GraphValue& value : subgraph.graph->values) {
-      sizes.check("value", value.name, value.type, value.declared);
-    }
-    for (const Node& inner : subgraph.graph->nodes) check_subgraphs(inner, sizes);
+void check_subgraphs(const Node& node, DimSizes& sizes);
+
+void check_subgraph(const Graph& graph, DimSizes& sizes) {
+  for (const GraphValue& value : graph.values) {
+    sizes.check("value", value.name, value.type, value.declared);
   }
+  for (const Node& inner : graph.nodes) check_subgraphs(inner, sizes);
+}
+
+// Branches count each for itself, as only one of them runs: an error is what holds in all of them.
+void check_subgraphs(const Node& node, DimSizes& sizes) {
+  std::exception_ptr first;
+  std::size_t failed = 0;
+  for (const Subgraph& subgraph : node.subgraphs) {
+    if (subgraph.attribute != "then_branch" && subgraph.attribute != "else_branch") {
+      check_subgraph(*subgraph.graph, sizes);
+      continue;
+    }
+    try {
+      DimSizes inside = sizes;
+      check_subgraph(*subgraph.graph, inside);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::mismatch) throw;
+      if (!first) first = std::current_exception();
+      ++failed;
+    }
+  }
+  if (first && failed == node.subgraphs.size()) std::rethrow_exception(first);
 }
 
 }  // namespace

@@ -27,12 +27,12 @@ std::vector<Tensor> run(std::vector<NodeDef> nodes, const std::vector<std::strin
 }  // namespace
 
 TEST_CASE("zs cut the graph and give values without a derivative of their own") {
-  // y = a m with m = a b given by zs: only the direct path counts.
-  const auto out = run({node("Mul", {"a", "b"}, {"m"}), node("Mul", {"m", "a"}, {"y"}),
+  // y = a m with m = b b given by zs, once at its own value and once at b.
+  const auto out = run({node("Mul", {"b", "b"}, {"m"}), node("Mul", {"m", "a"}, {"y"}),
                         gradient({"a", "m"}, {"da"}, {"a"}, "y", {"m"}),
                         gradient({"a", "b"}, {"dz"}, {"a"}, "y", {"m"})},
                        {"da", "dz"});
-  check(out[0], {4, 10, 18});
+  check(out[0], {16, 25, 36});
   check(out[1], b);
 }
 
