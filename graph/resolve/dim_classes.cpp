@@ -7,6 +7,11 @@
 namespace ondine::graph {
 namespace {
 
+// Only one branch runs: what holds in the other says nothing of a call.
+bool is_branch(const Subgraph& subgraph) {
+  return subgraph.attribute == "then_branch" || subgraph.attribute == "else_branch";
+}
+
 class Classes {
  public:
   explicit Classes(const Symbols& symbols)
@@ -17,7 +22,9 @@ class Classes {
   void add(const Graph& graph) {
     for (const GraphValue& value : graph.values) add(value.name, value.declared, value.type);
     for (const Node& node : graph.nodes) {
-      for (const Subgraph& subgraph : node.subgraphs) add(*subgraph.graph);
+      for (const Subgraph& subgraph : node.subgraphs) {
+        if (!is_branch(subgraph)) add(*subgraph.graph);
+      }
     }
   }
 

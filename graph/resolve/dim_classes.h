@@ -23,8 +23,8 @@ struct DimClasses {
   }
 };
 
-// From the values of the graph and of those inside. Throws Error(invalid_model) naming the value
-// that gives a variable a second size.
+// From the values of the graph and of its subgraphs other than branches. Throws
+// Error(invalid_model) naming the value that gives a variable a second size.
 DimClasses dim_classes(const Graph& graph);
 
 }  // namespace ondine::graph

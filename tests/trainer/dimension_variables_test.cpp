@@ -178,6 +178,23 @@ TEST_CASE("subgraphs share the variables of the main graph") {
   refuse(with(branch), {{"x", vector_of(2)}, {"c", yes}}, "value 'double' has 4 for dim 'N'");
 }
 
+TEST_CASE("branches may give a variable different sizes: only one of them runs") {
+  const auto branch = [](const char* name, std::int64_t size) {
+    GraphDef graph;
+    graph.name = name;
+    graph.initializers = {{"c", vector_of(size), "", {}}};
+    graph.nodes = {node("ReduceSum", {"c"}, {"r"}, {{"keepdims", std::int64_t{0}}})};
+    graph.outputs = {floats("r", {})};
+    graph.value_infos = {floats("c", {named("K")})};
+    return std::make_shared<const GraphDef>(graph);
+  };
+  const ModelDef model =
+      model_of({tensor_value("c", DType::boolean, {})}, {floats("y", {})},
+               {node("If", {"c"}, {"y"},
+                     {{"then_branch", branch("yes", 2)}, {"else_branch", branch("no", 3)}})});
+  infer(model, {{"c", Tensor(DType::boolean, {})}});
+}
+
 TEST_CASE("a training step keeps the sizes of variables, too") {
   ModelDef model = model_of({floats("x", {named("N")})}, {floats("y", {named("N")})},
                             {node("Relu", {"x"}, {"y"})});
