@@ -163,11 +163,11 @@ struct PrepareReport {
 // not there, probabilities where the loss needs logits and the model has none, options out of
 // range, and a model that has training information already.
 ONDINE_API Model prepare(const std::filesystem::path& model, const PrepareOptions& options = {},
-              const LoadOptions& load = {}, PrepareReport* report = nullptr);
+                         const LoadOptions& load = {}, PrepareReport* report = nullptr);
 ONDINE_API Model prepare(std::span<const std::byte> model, const PrepareOptions& options = {},
-              const LoadOptions& load = {}, PrepareReport* report = nullptr);
-ONDINE_API Model prepare(const Model& model, const PrepareOptions& options = {}, const LoadOptions& load = {},
-              PrepareReport* report = nullptr);
+                         const LoadOptions& load = {}, PrepareReport* report = nullptr);
+ONDINE_API Model prepare(const Model& model, const PrepareOptions& options = {},
+                         const LoadOptions& load = {}, PrepareReport* report = nullptr);
 
 // From file to file, without initializing anything; `output` is replaced in one step. Same errors.
 ONDINE_API PrepareReport prepare(const std::filesystem::path& input,

@@ -79,8 +79,9 @@ TEST_CASE("training starts from weights, also from some of them") {
   parts.header.erase("fc1.w");
   shop.write("some.safetensors", file_of(parts));
   const Result some = shop.succeed(from + "--weights some.safetensors -o some.onnx");
-  CHECK_THAT(some.err, Catch::Contains("missing in 'some.safetensors' keep their values (1): 'fc1.w'") &&
-                           Catch::Contains("are ignored (1): 'other'"));
+  CHECK_THAT(some.err,
+             Catch::Contains("missing in 'some.safetensors' keep their values (1): 'fc1.w'") &&
+                 Catch::Contains("are ignored (1): 'other'"));
   CHECK(shop.run(from + "--weights w.safetensors --checkpoint c --resume").exit_code == 2);
 }
 

@@ -158,8 +158,7 @@ TEST_CASE("eval_step passes inputs through the Dropout that prepare composes for
   const Tensor y = model.infer({feeds[0]})["y"].tensor();
   double want = 0;
   for (std::size_t i = 0; i < 192; ++i) {
-    const double d =
-        double{y.values<float>()[i]} - double{feeds[1].second.tensor().item<float>(i)};
+    const double d = double{y.values<float>()[i]} - double{feeds[1].second.tensor().item<float>(i)};
     want += d * d / 192;
   }
   CHECK(model.eval_step(feeds).scalar("loss") == Approx(want).epsilon(1e-5));
@@ -183,8 +182,7 @@ TEST_CASE("eval_step changes nothing and returns the same every time") {
     double total = 0;
     for (std::size_t c = 0; c < 4; ++c)
       total += std::exp(double{logits.values<float>()[row * 4 + c]});
-    const auto right =
-        static_cast<std::size_t>(feeds[1].second.tensor().item<std::int64_t>(row));
+    const auto right = static_cast<std::size_t>(feeds[1].second.tensor().item<std::int64_t>(row));
     want += (std::log(total) - double{logits.values<float>()[row * 4 + right]}) / 6;
   }
   CHECK(loss == Approx(want).epsilon(1e-5));

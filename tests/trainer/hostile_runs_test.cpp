@@ -111,10 +111,12 @@ TEST_CASE("a dropout with an empty ratio or training flag fails by name") {
   NamedValues feeds{{"x", Tensor::of<float>({1}, std::array{1.0F})},
                     {"ratio", Tensor(DType::float32, {0})},
                     {"training", Tensor::of<bool>({1}, std::array{true})}};
-  CHECK_THAT(refusal(model, feeds, ErrorCode::mismatch), Catch::Contains("input 1 must be a scalar"));
+  CHECK_THAT(refusal(model, feeds, ErrorCode::mismatch),
+             Catch::Contains("input 1 must be a scalar"));
   feeds[1].second = Tensor::of<float>({1}, std::array{0.5F});
   feeds[2].second = Tensor(DType::boolean, {0});
-  CHECK_THAT(refusal(model, feeds, ErrorCode::mismatch), Catch::Contains("input 2 must be a scalar"));
+  CHECK_THAT(refusal(model, feeds, ErrorCode::mismatch),
+             Catch::Contains("input 2 must be a scalar"));
 }
 
 TEST_CASE("a step that needs only the second output of a node computes it") {

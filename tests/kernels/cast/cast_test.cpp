@@ -187,11 +187,10 @@ TEST_CASE("Strings are read as numbers and numbers written as text") {
   CHECK(cast(Tensor::scalar(std::string("18446744073709551615")), DType::uint64)
             .identical(Tensor::scalar(~std::uint64_t{0})));
   for (const std::string bad : {"Hello", "", "1.5x", "--1", "+-1", "0x10"}) {
-    CHECK_THROWS_WITH(cast(Tensor::scalar(bad), DType::float32), Catch::Contains("is not a number"));
+    CHECK_THROWS_WITH(cast(Tensor::scalar(bad), DType::float32),
+                      Catch::Contains("is not a number"));
   }
-  const auto written = [](const Tensor& x) {
-    return cast(x, DType::string).item<std::string>();
-  };
+  const auto written = [](const Tensor& x) { return cast(x, DType::string).item<std::string>(); };
   CHECK(written(Tensor::scalar(314.15926)) == "314.15926");
   CHECK(written(Tensor::scalar(0.1F)) == "0.1");
   CHECK(written(Tensor::scalar(100000.0F)) == "100000");
