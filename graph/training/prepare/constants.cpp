@@ -13,8 +13,8 @@
 namespace ondine::graph {
 namespace {
 
-constexpr double huge = 1e6;        // no initialization and no training leads there
-constexpr double mask_bound = 1e3;  // of a tensor that holds zeros and one other value
+constexpr double huge = 1e6;        // beyond what initialization or training reaches
+constexpr double mask_bound = 1e3;  // for tensors that hold only zeros and one other value
 
 template <class T>
 std::vector<double> numbers(const Tensor& tensor) {

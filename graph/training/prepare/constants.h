@@ -1,4 +1,4 @@
-// Constants that are no parameters, told by their values, their names and what reads them.
+// Recognizes constants that are not parameters by their values, names and readers.
 #pragma once
 
 #include <string>
@@ -10,16 +10,15 @@
 
 namespace ondine::graph {
 
-// Why a floating point tensor is not to be trained whatever it is called; "" when it may be. A
-// product of a zero derivative and an infinity is NaN.
+// Why a floating-point tensor must not be trained whatever its name is, or "". Training an infinity
+// gives NaN: the product of a zero derivative and an infinity.
 std::string unfit_values(const Tensor& tensor);
 
-// Why a floating point constant is no parameter; "" when it may be one. Masks, positions and grids
-// of them, anchors, and tables of sines and frequencies are such constants.
+// Why a floating-point constant is not a parameter, or "": masks, positions and grids of positions,
+// anchors, and tables of sines or frequencies.
 std::string constant_reason(std::string_view name, const Tensor& tensor, const Uses& uses);
 
-// Whether an exporter calls a tensor of one element a parameter, by a name that only attributes of
-// modules and variables have.
+// Whether the name of a single-element tensor is one that exporters give to parameters only.
 bool is_parameter_name(std::string_view name, std::string_view producer) noexcept;
 
 }  // namespace ondine::graph

@@ -38,7 +38,7 @@ Strings constant_values(const GraphDef& graph) {
 
 const NodeDef* layer_in(const GraphDef& body, const Strings& constants);
 
-// A layer inside the node.
+// A layer in a subgraph of the node.
 const NodeDef* inner_layer(const NodeDef& node, const Strings& constants) {
   for (const auto& subgraph : subgraphs_of(node)) {
     if (const NodeDef* found = layer_in(*subgraph, constants)) return found;
@@ -145,7 +145,7 @@ class CutFinder {
 
   static const char* advice() { return "; name the value that the head is to read (cut)"; }
 
-  // Layers that reach the output around the last one would go too.
+  // Layers that reach the output without passing the last one would be removed, too.
   void require_only_layer(const NodeDef& layer) const {
     const Strings around = values_before(output_, &layer);
     for (const NodeDef& node : main_->nodes) {

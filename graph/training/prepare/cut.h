@@ -19,15 +19,15 @@ struct Cut {
   DType dtype = DType::undefined;
   std::optional<std::vector<DimDef>> dims;
   bool is_convolution = false;  // channels are axis 1, else features are the last axis
-  bool pools = false;           // spatial positions are averaged into one score for each class
+  bool pools = false;           // scores are averaged over spatial positions
   std::int64_t width = 0;       // channels or features
 };
 
-// The value that a head of `options` reads: the one that is named, or the data of the last layer
-// with parameters on the way to the output. Throws Error(mismatch) where no head can read one.
+// The value that the new head reads: options.head's cut, or by default the data input of the last
+// layer with parameters before the output. Throws Error(mismatch) if no head can read it.
 Cut find_cut(const GraphDef& main, const PrepareOptions& options, const ValueTypes& types);
 
-// Values that are computed from `value`, itself included.
+// `value` and all values computed from it.
 Strings values_after(const GraphDef& graph, const std::string& value);
 
 }  // namespace ondine::graph

@@ -14,7 +14,7 @@
 namespace ondine::graph {
 namespace {
 
-// Keeps what makes the outputs, and the inputs that are read or were not read before.
+// Keeps nodes that the outputs need, and inputs that are read or were never read.
 void remove_unneeded(GraphDef& main) {
   Strings read_before;
   for (const NodeDef& node : main.nodes) {
@@ -138,7 +138,7 @@ class HeadWriter {
   std::int64_t classes_;
 };
 
-// What the file says of the classes of its old head.
+// Metadata on the classes of the old head.
 void write_classes(Properties& metadata, const NewHead& head) {
   std::erase_if(metadata, [](const auto& one) {
     return one_of(one.first, {"names", "classes", "class_names", "labels", "id2label",

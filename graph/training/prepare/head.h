@@ -1,4 +1,4 @@
-// A new head in the place of what follows a value.
+// Replaces the end of a network with a new head.
 #pragma once
 
 #include <cstddef>
@@ -13,14 +13,14 @@
 namespace ondine::graph {
 
 struct PlacedHead {
-  std::string cut;     // what the head reads
-  std::string output;  // what it gives: the first output of the model
+  std::string cut;     // the value that the head reads
+  std::string output;  // the head's result, the first output of the model
   std::string weight;  // drawn by initialization
   std::size_t class_axis = 1;
 };
 
-// Removes what only the outputs behind the cut need and appends the head. Throws Error(mismatch)
-// that says why where none can be put; changes nothing then.
+// Removes the nodes that only outputs after the cut need, and appends the head. Throws
+// Error(mismatch), which gives the reason, if no head can be placed; the model is then unchanged.
 PlacedHead put_head(ModelDef& model, const PrepareOptions& options, const ValueTypes& types);
 
 }  // namespace ondine::graph

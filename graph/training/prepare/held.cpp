@@ -61,7 +61,7 @@ void count_definitions(const GraphDef& graph, std::map<std::string, int>& count)
   }
 }
 
-// visit(attribute name, copy of the body) says whether the copy takes the place of the body.
+// visit(attribute name, copy of the subgraph) returns whether the copy replaces the subgraph.
 template <class Visit>
 void change_bodies(NodeDef& node, const Visit& visit) {
   for (Attribute& attribute : node.attributes) {
@@ -153,7 +153,7 @@ class Lifter {
   std::vector<InitializerDef> lifted_;
 };
 
-// The parts of a place that are still ahead.
+// The remaining parts of a location.
 struct Returning {
   std::vector<std::string> path;
   InitializerDef weight;

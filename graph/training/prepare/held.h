@@ -1,5 +1,5 @@
-// Weights that a model does not hold as initializers of its main graph: in Constant nodes, as some
-// exporters write all of them, or in the branches of an If and the bodies of loops.
+// Weights that are not initializers of the main graph: in Constant nodes, where some exporters
+// write all weights, or in subgraphs.
 #pragma once
 
 #include <functional>
@@ -11,20 +11,20 @@
 
 namespace ondine::graph {
 
-// Where a tensor is held, and the name that it gets as an initializer of the main graph. A place is
-// the position of a Constant node ("3") or, in subgraphs, "7/else_branch/3" and "7/else_branch/i2"
-// for an initializer there.
+// Location of each such tensor, and its name as an initializer of the main graph. A location is the
+// position of a Constant node ("3") or, in subgraphs, "7/else_branch/3", and "7/else_branch/i2" for
+// an initializer.
 using HeldWeights = std::map<std::string, std::string>;
 
-// Floating point tensors for which `wanted` holds. Names that are there twice get new ones.
+// Floating-point tensors for which `wanted` returns true. Duplicate names are replaced.
 HeldWeights find_held_weights(
     const GraphDef& main, Names& names,
     const std::function<bool(const std::string& name, const Tensor& held)>& wanted);
 
-// Makes initializers of the main graph of them, with metadata that says where they were.
+// Turns them into initializers of the main graph, with metadata that records their location.
 void lift_weights(GraphDef& main, const HeldWeights& weights);
 
-// Puts every lifted initializer back where it was, with the value that it has now.
+// Moves every lifted initializer back to its location, with its current value.
 void lower_weights(GraphDef& main);
 
 }  // namespace ondine::graph

@@ -7,12 +7,12 @@
 
 namespace ondine::graph {
 
-// What WeightInit::automatic stands for in this model, and why.
+// What WeightInit::automatic selects for this model, and why.
 struct ChosenInit {
   WeightInit init = WeightInit::keep;
   std::string reason;
 };
-// The weights of a new head say nothing of it.
+// Ignores `new_weight`, the weight of a new head.
 ChosenInit choose_init(const GraphDef& main, const std::vector<const InitializerDef*>& trained,
                        std::string_view new_weight = {});
 

@@ -58,7 +58,7 @@ class LogitsFinder {
     return found;
   }
 
-  // The value behind Identity and Cast.
+  // Looks through Identity and Cast.
   std::string plain(std::string value) {
     NodeDef* node = producer(value);
     while (node != nullptr && (is_standard(*node, "Identity") || is_standard(*node, "Cast"))) {

@@ -16,22 +16,22 @@ namespace ondine::graph {
 
 struct Logits {
   std::string value;
-  std::vector<NodeDef> moves;  // what makes the value that was asked for of the probabilities
-  // Over which a Softmax sums, in `value`; below 0 from the end. Nothing for a Sigmoid, or unknown.
+  std::vector<NodeDef> moves;  // the nodes between the probabilities and the requested value
+  // The Softmax axis in `value`, negative from the end. Empty for a Sigmoid or if unknown.
   std::optional<std::int64_t> axis;
   bool flattens = false;  // Softmax before version 13: over all axes from `axis` on
   std::string made_by;    // "Softmax 'node_p'"
 };
 
-// The logits of which Softmax (of softmax_cross_entropy) or Sigmoid (of bce_with_logits) makes
-// `value`, found through Identity, Cast, Reshape, Squeeze, Unsqueeze, Flatten, Transpose and If,
-// also where Softmax, LogSoftmax or Sigmoid are written as several nodes. An If gets one output
-// more, the logits of both branches. Nothing when there are none.
+// The logits from which a Softmax (for softmax_cross_entropy) or Sigmoid (for bce_with_logits)
+// computes `value`. Looks through Identity, Cast, Reshape, Squeeze, Unsqueeze, Flatten, Transpose
+// and If, and recognizes Softmax, LogSoftmax and Sigmoid written as several nodes. An If gets an
+// additional output with the logits of both branches. Empty if there are no logits.
 std::optional<Logits> find_logits(GraphDef& graph, Names& names, std::int64_t opset,
                                   const std::string& value, Loss loss);
 
-// What makes `value` probabilities, through operators that keep them such, as "Softmax 'node_p'";
-// "" where nothing shows that it is any.
+// The node that makes `value` a probability, such as "Softmax 'node_p'", found through operators
+// that preserve probabilities; "" if there is none.
 std::string probability_source(const GraphDef& graph, const std::string& value);
 // Whether `value` is the logarithm of probabilities.
 bool is_log_probability(const GraphDef& graph, const std::string& value);

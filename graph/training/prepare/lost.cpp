@@ -58,7 +58,7 @@ bool has_scopes(const NodeDef& node) {
                      [](const auto& one) { return one.first == scopes_key; });
 }
 
-// Names that an exporter makes up.
+// Names that an exporter generates.
 bool is_generated(std::string_view name) {
   return name.starts_with("onnx::") || name.starts_with("val_") || name.starts_with('/') ||
          name.find_first_not_of("0123456789") == std::string_view::npos;
@@ -144,7 +144,7 @@ class Search {
   Findings found_;
 };
 
-// Whether the exporter's optimizer, which drops zeros, left its traces.
+// Whether the exporter's optimizer, which drops zeros, has run.
 bool is_optimized(const GraphDef& graph) {
   const auto is_trace = [](const auto& one) { return one.first.starts_with("pkg.onnxscript."); };
   const auto is_marked = [&](const auto& one) {

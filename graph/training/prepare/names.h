@@ -1,4 +1,4 @@
-// Names of a model and fresh ones that clash with none of them.
+// Names of a model, and new names that do not clash with them.
 #pragma once
 
 #include <initializer_list>
@@ -29,11 +29,11 @@ class Names {
 
 bool one_of(std::string_view text, std::initializer_list<std::string_view> list) noexcept;
 
-// Names that `graph` reads from around it.
+// Outer names that `graph` reads.
 std::set<std::string> captured_names(const GraphDef& graph);
 // The subgraphs that a node holds.
 std::vector<std::shared_ptr<const GraphDef>> subgraphs_of(const NodeDef& node);
-// Inputs that are given, then the captures of the subgraphs.
+// Non-empty inputs, then the captures of the subgraphs.
 std::vector<std::string> reads_of(const NodeDef& node);
 
 }  // namespace ondine::graph

@@ -1,4 +1,4 @@
-// What exporters write down about where initializers come from.
+// Reads exporter metadata on the origin of initializers.
 #pragma once
 
 #include "graph/ir/document.h"
@@ -6,9 +6,9 @@
 
 namespace ondine::graph {
 
-// What PyTorch's exporter (dynamo=True) writes into the metadata of value_info or initializers:
-// what is a parameter, and what is a buffer, a constant, folded from constants alone, or does not
-// require a gradient. Other files say nothing.
+// From the metadata of value_info or initializers that PyTorch's exporter (dynamo=True) writes:
+// parameters; and buffers, constants, tensors folded from constants alone, and tensors that do not
+// require a gradient. Both are empty for other files.
 struct Origins {
   Strings parameters;
   Strings constants;

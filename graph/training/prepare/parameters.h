@@ -26,27 +26,28 @@ void untie_parameters(GraphDef& graph);
 
 struct ParameterChoice {
   std::vector<const InitializerDef*> trained;  // in the order of the initializers
-  std::vector<const InitializerDef*> frozen;   // could be trained, but for the options
+  std::vector<const InitializerDef*> frozen;   // could be trained, but are excluded or constant
 
-  std::vector<const InitializerDef*> constants;  // those of `frozen` that no option keeps
+  std::vector<const InitializerDef*> constants;  // those of `frozen` that no option excludes
 
   std::vector<ParameterInfo> table;  // every floating point initializer
 
   bool trains(std::string_view name) const noexcept;
-  // Whether an option keeps it from being trained.
+  // Whether an option excludes it from training.
   bool freezes(std::string_view name) const noexcept;
 };
 
 // Parameters are the floating point initializers through which a derivative of `output` flows: no
 // running statistics, no bounds of Clip. Frozen unless a pattern of `train` names them are:
 //   - tensors with infinities, NaN or huge elements, and other masks (unfit_values);
-//   - what the exporter's metadata calls no parameter (prepare_origin.h); what it calls one is one;
-//   - what plays the part of a constant (weight_values), and what its values or its name show to be
-//     one (constant_reason);
+//   - tensors that the exporter's metadata does not call parameters (origin.h); those that it does
+//     are parameters;
+//   - values used as constants (weight_values) or recognizable as such by their elements or their
+//     name (constant_reason);
 //   - rank 0, unless the exporter calls it a parameter (is_parameter_name).
-// Patterns with wildcards name parameters, and constants only where they match no parameter.
-// Throws Error(mismatch) for a pattern that matches nothing that a derivative reaches and when
-// nothing is left to train.
+// Patterns with wildcards select parameters, and constants only if they match no parameter. Throws
+// Error(mismatch) for a pattern that matches nothing that a derivative reaches, and if nothing is
+// left to train.
 ParameterChoice choose_parameters(const GraphDef& graph, const std::string& output,
                                   const PrepareOptions& options, std::string_view producer = {});
 

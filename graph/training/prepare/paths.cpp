@@ -117,7 +117,7 @@ Constants find_constants(const GraphDef& graph) {
   return found;
 }
 
-// What part of a constant the input of a node plays; "" for none.
+// How a node uses the input as a constant; "" if it does not.
 std::string constant_role(const Constants& constants, const Strings& parameters,
                           const NodeDef& node, std::size_t input) {
   if (!node.domain.empty()) return {};

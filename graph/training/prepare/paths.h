@@ -1,4 +1,4 @@
-// Which values of a graph a derivative reaches, and which of them are there to be learned.
+// Values that a derivative reaches, and those among them that are learned.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@ namespace ondine::graph {
 
 using Strings = std::set<std::string, std::less<>>;
 
-// Operators of sums of products, whose result a bias is often added to by an Add of its own.
+// Operators that compute sums of products. A separate Add often adds the bias to their result.
 bool makes_products(std::string_view op) noexcept;
 
 // Values through which a derivative of `output` may flow, those of subgraphs included.
@@ -21,12 +21,12 @@ Strings differentiable_values(const GraphDef& graph, const std::string& output);
 
 struct WeightValues {
   Strings values;
-  // What plays the part of a constant somewhere, and which.
+  // Values that some node uses as a constant, and how.
   std::map<std::string, std::string, std::less<>> roles;
 };
-// The same without what plays the part of a constant: factors and exponents of one element that are
-// not among `parameters`, divisors, what is taken off an input of the graph, scales of quantized
-// weights, and zeros that a recurrent layer starts from.
+// The same without values used as constants: single-element factors and exponents that are not in
+// `parameters`, divisors, values subtracted from a graph input, scales of quantized weights, and
+// zero initial states of recurrent layers.
 WeightValues weight_values(const GraphDef& graph, const std::string& output,
                            const Strings& parameters = {});
 

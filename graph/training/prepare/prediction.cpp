@@ -34,7 +34,7 @@ class ClassAxis {
  public:
   ClassAxis(const GraphDef& graph, const ValueTypes& types) : graph_(&graph), types_(&types) {}
 
-  // Counted from 0 in the shape after all moves; nothing when it cannot be told.
+  // Counted from 0 in the shape after all moves; empty if unknown.
   std::optional<std::size_t> follow(const Logits& logits, std::optional<std::size_t> last_rank) {
     rank_ = rank_of(*types_, logits.value);
     if (!rank_ && logits.moves.empty()) rank_ = last_rank;
@@ -165,7 +165,7 @@ struct Asked {
   std::string what;  // "output 'p'", "the first output 'p'", "value 'h'"
 };
 
-// What a ZipMap reads, behind an Identity.
+// The input of a ZipMap, looking through Identity.
 std::optional<std::string> zipped(const GraphDef& main, const std::string& output) {
   for (const NodeDef& node : main.nodes) {
     if (node.outputs.empty() || node.outputs[0] != output || node.inputs.empty()) continue;
@@ -227,7 +227,7 @@ Asked find_asked(const GraphDef& main, const ValueTypes& types, const std::strin
   return {name, found->second, "value " + quoted(name)};
 }
 
-// Puts the classes to axis 1.
+// Moves the classes to axis 1.
 void place_classes(Prediction& prediction, const Asked& asked, std::optional<std::size_t> axis) {
   const auto rank = prediction.dims ? std::optional(prediction.dims->size()) : std::nullopt;
   if (!axis && rank.value_or(2) != 2) {
@@ -245,7 +245,7 @@ void place_classes(Prediction& prediction, const Asked& asked, std::optional<std
   std::rotate(dims + 1, classes, classes + 1);
 }
 
-// Sums of products are no probabilities.
+// Sums of products are not probabilities.
 void refuse_logits(const GraphDef& main, const Asked& asked, Loss loss) {
   const Producers producers = producers_of(main);
   const auto makes_logits = [&](const std::string& value) {

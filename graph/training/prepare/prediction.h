@@ -1,4 +1,4 @@
-// What the loss of a prepared model reads.
+// Prediction: the value that the loss of a prepared model reads.
 #pragma once
 
 #include <cstdint>
@@ -15,28 +15,28 @@
 namespace ondine::graph {
 
 struct Prediction {
-  std::string value;  // in the graph that the loss is computed from
-  // Of what the loss reads in the end, after `moves` and with the classes as axis 1.
+  std::string value;  // in the main graph
+  // Of the loss's input: after `moves`, with the classes on axis 1.
   DType dtype = DType::undefined;
   std::optional<std::vector<DimDef>> dims;
-  std::vector<NodeDef> moves;  // from `value` to the shape of the output that was asked for
+  std::vector<NodeDef> moves;  // from `value` to the shape of the requested output
   std::size_t class_axis = 1;  // after `moves`
-  bool is_log = false;         // nll: logarithms of probabilities
-  std::string reason;          // why this value, for messages
+  bool is_log = false;         // nll reads log-probabilities
+  std::string reason;          // why this value was chosen, for messages
 };
 
-// Where the loss looks: options.output, a value of the main graph, or with the only or first
-// floating point output (the probabilities that a ZipMap reads for it). Losses on logits read those
-// of a Softmax or Sigmoid that makes it (prepare_logits.h), which may add an output to an If of
-// `main`. Throws Error(mismatch) for an unknown value, one that is no floating point tensor, and
-// probabilities without logits for a loss on logits. `class_axis` is that of logits that no Softmax
-// reads.
+// Finds the loss's input: options.output (any value of the main graph), or else the only or first
+// floating-point output (for a ZipMap, the probabilities that it reads). Losses on logits read the
+// logits behind a Softmax or Sigmoid (logits.h), which may add an output to an If of `main`.
+// `class_axis` applies to logits that no Softmax reads. Throws Error(mismatch) for an unknown
+// value, a value that is not a floating-point tensor, and probabilities without logits if the loss
+// needs logits.
 Prediction find_prediction(GraphDef& main, Names& names, std::int64_t opset,
                            const ValueTypes& types, const PrepareOptions& options,
                            std::size_t class_axis = 1);
 
-// Repeats prediction.moves and makes the classes axis 1; prediction.value is then what the loss
-// reads.
+// Appends prediction.moves and moves the classes to axis 1; prediction.value is then the loss's
+// input.
 void write_moves(GraphWriter& writer, Prediction& prediction);
 
 }  // namespace ondine::graph

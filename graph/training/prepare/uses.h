@@ -15,7 +15,7 @@ struct Use {
   std::size_t input = 0;
 };
 
-// Operators that give elements of their first input and nothing else, in another type, order or
+// Operators whose result consists of elements of their first input only, in another type, order or
 // shape.
 bool only_moves(const NodeDef& node) noexcept;
 
@@ -24,7 +24,7 @@ class Uses {
  public:
   explicit Uses(const GraphDef& graph) { collect(graph); }
 
-  // What computes with a value: its readers, and those of what only_moves makes of it.
+  // The nodes that compute with a value, looking through operators for which only_moves() is true.
   std::vector<Use> of(std::string_view name) const;
 
  private:

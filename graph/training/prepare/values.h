@@ -1,4 +1,4 @@
-// What is known of the values of a graph under preparation.
+// Types and constants of a graph under preparation, as far as they are known.
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@ namespace ondine::graph {
 // Types of the values of a main graph, as far as they are known.
 using ValueTypes = std::map<std::string, TypeDef, std::less<>>;
 
-// With what the graph declares of its inputs, outputs and values, where `types` does not know them.
+// `types`, completed by what the graph declares of its inputs, outputs and values.
 ValueTypes known_types(const GraphDef& graph, const ValueTypes& types);
 
 // Elements of an integer initializer or of a Constant node.
