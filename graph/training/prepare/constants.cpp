@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ranges>
 #include <set>
 #include <vector>
 
@@ -16,60 +17,73 @@ namespace {
 constexpr double huge = 1e6;        // beyond what initialization or training reaches
 constexpr double mask_bound = 1e3;  // for tensors that hold only zeros and one other value
 
-template <class T>
-std::vector<double> numbers(const Tensor& tensor) {
-  std::vector<double> result;
-  result.reserve(static_cast<std::size_t>(tensor.size()));
-  for (const T value : tensor.values<T>()) {
-    if constexpr (std::is_floating_point_v<T>) {
-      result.push_back(static_cast<double>(value));
-    } else {
-      result.push_back(static_cast<double>(to_float(value)));
+// The elements of a floating-point tensor as doubles, converted when they are read, since weights
+// may be large. Empty for other tensors.
+class Numbers {
+ public:
+  explicit Numbers(const Tensor& tensor) : tensor_(&tensor) {
+    switch (tensor.dtype()) {
+      case DType::float32:
+      case DType::float64:
+      case DType::float16:
+      case DType::bfloat16:
+        size_ = static_cast<std::size_t>(tensor.size());
+        break;
+      default:
+        break;
     }
   }
-  return result;
-}
 
-std::vector<double> numbers_of(const Tensor& tensor) {
-  switch (tensor.dtype()) {
-    case DType::float32:
-      return numbers<float>(tensor);
-    case DType::float64:
-      return numbers<double>(tensor);
-    case DType::float16:
-      return numbers<float16>(tensor);
-    case DType::bfloat16:
-      return numbers<bfloat16>(tensor);
-    default:
-      return {};
+  std::size_t size() const noexcept { return size_; }
+  double operator[](std::size_t i) const {
+    switch (tensor_->dtype()) {
+      case DType::float32:
+        return double{static_cast<const float*>(tensor_->data())[i]};
+      case DType::float64:
+        return static_cast<const double*>(tensor_->data())[i];
+      case DType::float16:
+        return double{to_float(static_cast<const float16*>(tensor_->data())[i])};
+      default:
+        return double{to_float(static_cast<const bfloat16*>(tensor_->data())[i])};
+    }
   }
-}
+  auto first(std::size_t n) const {
+    return std::views::iota(std::size_t{0}, n) |
+           std::views::transform([this](std::size_t i) { return (*this)[i]; });
+  }
+  auto all() const { return first(size_); }
 
-double largest(const std::vector<double>& values) {
+ private:
+  const Tensor* tensor_;
+  std::size_t size_ = 0;
+};
+
+double largest(const Numbers& values) {
   double result = 0;
-  for (const double value : values) result = std::max(result, std::abs(value));
+  for (const double value : values.all()) result = std::max(result, std::abs(value));
   return result;
 }
 
 // Zeros and one other value.
-bool is_two_valued(const std::vector<double>& values, double other) {
+bool is_two_valued(const Numbers& values, double other) {
   bool zero = false;
-  for (const double value : values) {
+  for (const double value : values.all()) {
     if (value != 0 && value != other) return false;
     zero = zero || value == 0;
   }
   return zero;
 }
 
-double first_nonzero(const std::vector<double>& values) {
-  const auto found =
-      std::find_if(values.begin(), values.end(), [](double value) { return value != 0; });
-  return found == values.end() ? 0 : *found;
+double first_nonzero(const Numbers& values) {
+  for (const double value : values.all()) {
+    if (value != 0) return value;
+  }
+  return 0;
 }
 
 bool is_close(double a, double b, double scale) { return std::abs(a - b) <= 1e-5 * scale; }
 
-bool counts_evenly(const std::vector<double>& values) {
+bool counts_evenly(const Numbers& values) {
   if (values.size() < 8 || values[1] == values[0]) return false;
   const double step = values[1] - values[0];
   const double scale = std::abs(values[0]) + std::abs(step) * static_cast<double>(values.size());
@@ -80,7 +94,7 @@ bool counts_evenly(const std::vector<double>& values) {
 }
 
 // Frequencies of rotary and sinusoidal positions, slopes of linear biases.
-bool grows_geometrically(const Tensor& tensor, const std::vector<double>& values) {
+bool grows_geometrically(const Tensor& tensor, const Numbers& values) {
   const auto& shape = tensor.shape();
   const auto wide = std::count_if(shape.begin(), shape.end(), [](auto dim) { return dim > 1; });
   if (values.size() < 4 || wide != 1 || values[0] <= 0 || values[0] == values[1]) return false;
@@ -92,10 +106,10 @@ bool grows_geometrically(const Tensor& tensor, const std::vector<double>& values
 }
 
 // Multiples of 1/2 of at least three kinds.
-bool is_grid(const std::vector<double>& values) {
+bool is_grid(const Numbers& values) {
   if (values.size() < 6) return false;
   std::set<double> kinds;
-  for (const double value : values) {
+  for (const double value : values.all()) {
     if (value * 2 != std::floor(value * 2)) return false;
     if (kinds.size() < 3) kinds.insert(value);
   }
@@ -103,15 +117,13 @@ bool is_grid(const std::vector<double>& values) {
 }
 
 // Position p, channel i: sin or cos of p f(i), f(0) = 1.
-bool is_sine_table(const Tensor& tensor, const std::vector<double>& values) {
+bool is_sine_table(const Tensor& tensor, const Numbers& values) {
   const auto& shape = tensor.shape();
   if (shape.rank() < 2 || values.size() < 8 || largest(values) > 1 + 1e-6) return false;
   const auto width = static_cast<std::size_t>(shape.back());
   if (shape[shape.rank() - 2] < 2 || width < 2) return false;
   const auto is_start = [](double value) { return value == 0 || value == 1; };
-  if (!std::all_of(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(width), is_start)) {
-    return false;
-  }
+  if (!std::ranges::all_of(values.first(width), is_start)) return false;
   const double next = values[width];
   return is_close(next, std::sin(1.0), 100) || is_close(next, std::cos(1.0), 100);
 }
@@ -142,12 +154,12 @@ bool has_buffer_name(std::string_view name) {
 }  // namespace
 
 std::string unfit_values(const Tensor& tensor) {
-  const std::vector<double> values = numbers_of(tensor);
+  const Numbers values(tensor);
   const bool finite =
-      std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value); });
+      std::ranges::all_of(values.all(), [](double value) { return std::isfinite(value); });
   if (!finite) return "holds infinities or NaN, as masks do";
-  const double most = largest(values);
-  if (most >= huge) return cat("holds elements of size ", most, ", as masks do");
+  const double max = largest(values);
+  if (max >= huge) return cat("holds elements of size ", max, ", as masks do");
   const double other = first_nonzero(values);
   if (std::abs(other) >= mask_bound && values.size() > 1 && is_two_valued(values, other)) {
     return cat("a mask of 0 and ", other);
@@ -156,7 +168,7 @@ std::string unfit_values(const Tensor& tensor) {
 }
 
 std::string constant_reason(std::string_view name, const Tensor& tensor, const Uses& uses) {
-  const std::vector<double> values = numbers_of(tensor);
+  const Numbers values(tensor);
   if (values.size() < 2) return {};
   if (grows_geometrically(tensor, values)) return "a geometric series, as frequencies are";
   if (is_sine_table(tensor, values)) return "a table of sines and cosines";
