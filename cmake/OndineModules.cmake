@@ -26,8 +26,20 @@ function(ondine_module name)
   set(ONDINE_OBJECTS ${ONDINE_OBJECTS} $<TARGET_OBJECTS:ondine_${name}> PARENT_SCOPE)
 endfunction()
 
-# ondine_folder(name KNOWS folder...): a module of all sources below a top-level folder.
+# ondine_folder(name [COLD folder...] KNOWS folder...): a module of all sources below a top-level
+# folder. The sources below the COLD folders compile for size, as the target ondine_<name>_cold.
 macro(ondine_folder name)
+  cmake_parse_arguments(_folder "" "" "COLD;KNOWS" ${ARGN})
   file(GLOB_RECURSE _sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${name}/*.cpp)
-  ondine_module(${name} SOURCES ${_sources} ${ARGN} ${name})
+  set(_cold)
+  foreach(_path IN LISTS _folder_COLD)
+    file(GLOB_RECURSE _below CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${_path}/*.cpp)
+    list(APPEND _cold ${_below})
+  endforeach()
+  if(_cold)
+    list(REMOVE_ITEM _sources ${_cold})
+    ondine_module(${name}_cold SOURCES ${_cold} KNOWS ${_folder_KNOWS} ${name})
+    target_compile_options(ondine_${name}_cold PRIVATE ${ONDINE_COLD_OPTIONS})
+  endif()
+  ondine_module(${name} SOURCES ${_sources} KNOWS ${_folder_KNOWS} ${name})
 endmacro()

@@ -1,6 +1,9 @@
 # Small binaries: unreferenced sections are dropped; ONDINE_STATIC links libraries statically.
 option(ONDINE_STATIC "Link archives instead of shared libraries, except for the C library" OFF)
 
+# What is used once per model, or by the command line alone, compiles for size.
+set(ONDINE_COLD_OPTIONS $<$<CONFIG:Release>:-Os>)
+
 # Reduced builds compile everything that is not speed-critical for size.
 set(ONDINE_SMALL_OPTIONS)
 if(ONDINE_OPERATORS)

@@ -8,7 +8,7 @@
 #include "proto/arena_message.h"
 #include "proto/decode.h"
 #include "proto/external_data.h"
-#include "proto/import_parts.h"
+#include "proto/import/parts.h"
 #include "proto/mapped_file.h"
 
 namespace ondine {

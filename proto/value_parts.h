@@ -4,7 +4,7 @@
 #include <ondine/value.h>
 
 #include "proto/export/parts.h"
-#include "proto/import_parts.h"
+#include "proto/import/parts.h"
 
 namespace ondine {
 

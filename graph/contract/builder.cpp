@@ -1,36 +1,10 @@
 #include "graph/contract/builder.h"
 
-#include <ondine/dtype.h>
-
-#include "core/float_formats.h"
+#include "core/scalar.h"
 #include "graph/contract/infer_node.h"
 #include "graph/contract/ops.h"
 
 namespace ondine::graph {
-namespace {
-
-Tensor scalar_tensor(double value, DType dtype) {
-  switch (dtype) {
-    case DType::float32:
-      return Tensor::scalar(static_cast<float>(value));
-    case DType::float64:
-      return Tensor::scalar(value);
-    case DType::float16:
-      return Tensor::scalar(to_float16(static_cast<float>(value)));
-    case DType::bfloat16:
-      return Tensor::scalar(to_bfloat16(static_cast<float>(value)));
-    case DType::int64:
-      return Tensor::scalar(static_cast<std::int64_t>(value));
-    case DType::int32:
-      return Tensor::scalar(static_cast<std::int32_t>(value));
-    case DType::boolean:
-      return Tensor::scalar(value != 0);
-    default:
-      fail(ErrorCode::internal, "no scalar constant of dtype ", dtype);
-  }
-}
-
-}  // namespace
 
 const Type& Val::type() const {
   if (id_ == no_value) fail(ErrorCode::internal, "type of an empty value");

@@ -25,17 +25,15 @@ std::vector<Type> infer_resolved_subgraph(Node& node, Graph& graph, std::size_t 
   return outputs;
 }
 
-// A branch may never run: if it does not fit these shapes it keeps its previous types, and the call
+// A subgraph that may never run keeps its previous types if it does not fit these shapes; the call
 // that takes it fails.
 std::vector<Type> infer_subgraph(Node& node, Graph& graph, std::size_t index,
                                  std::span<const Type> formals) {
   const Subgraph& subgraph = node.subgraphs[index];
-  const bool may_not_run =
-      subgraph.attribute == "then_branch" || subgraph.attribute == "else_branch";
   try {
     return infer_resolved_subgraph(node, graph, index, formals);
   } catch (const Error& error) {
-    if (!may_not_run || error.code() != ErrorCode::mismatch) throw;
+    if (!node.op->traits.takes_one_subgraph || error.code() != ErrorCode::mismatch) throw;
   }
   std::vector<Type> outputs;
   for (const ValueId output : subgraph.graph->outputs) {

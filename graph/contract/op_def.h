@@ -30,6 +30,8 @@ struct OpTraits {
   bool cheap = false;            // recomputed instead of stored where that saves memory
   bool commutative = false;
   bool random = false;  // depends on the random state
+  // A run takes one of the subgraphs: the others need not fit the shapes of the inputs.
+  bool takes_one_subgraph = false;
   // For floating point dtypes the bound kernel neither throws nor allocates.
   bool cannot_fail = false;
   bool inplace_every_output = false;  // `inplace` holds for every output, not only for output 0

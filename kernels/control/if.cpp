@@ -89,7 +89,11 @@ std::vector<Val> grad(GradContext& g) {
 
 }  // namespace
 
-extern const OpDef if_op{
-    .name = "If", .infer = infer, .bind = bind, .grad = grad, .no_gradient = 1};
+extern const OpDef if_op{.name = "If",
+                         .infer = infer,
+                         .bind = bind,
+                         .grad = grad,
+                         .traits = {.takes_one_subgraph = true},
+                         .no_gradient = 1};
 
 }  // namespace ondine::kernels::ops

@@ -8,21 +8,9 @@
 #include <vector>
 
 #include "graph/ir/document.h"
+#include "proto/messages.h"
 
 namespace ondine {
-
-namespace onnx {
-class AttributeProto;
-class DeviceConfigurationProto;
-class GraphProto;
-class ModelProto;
-class NodeDeviceConfigurationProto;
-class NodeProto;
-class SparseTensorProto;
-class TensorProto;
-class TypeProto;
-class ValueInfoProto;
-}  // namespace onnx
 
 // State of one export.
 struct Exporter {

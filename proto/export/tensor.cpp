@@ -44,7 +44,7 @@ void export_tensor(const std::string& name, const Tensor& tensor, Exporter& expo
                    onnx::TensorProto& out) {
   if (!name.empty()) out.set_name(name);
   out.set_data_type(static_cast<std::int32_t>(tensor.dtype()));
-  for (const auto extent : tensor.shape()) out.add_dims(extent);
+  for (const std::int64_t dim : tensor.shape()) out.add_dims(dim);
   if (tensor.size() == 0) return;
   if (tensor.dtype() == DType::string) return export_strings(tensor, exporter, out);
   const std::uint64_t bytes = packed_size(tensor.dtype(), tensor.size());
@@ -63,7 +63,7 @@ void export_sparse(const graph::SparseTensorDef& sparse, Exporter& exporter,
                    onnx::SparseTensorProto& out) {
   export_tensor(sparse.name, sparse.values, exporter, *out.mutable_values());
   export_tensor("", sparse.indices, exporter, *out.mutable_indices());
-  for (const auto extent : sparse.dims) out.add_dims(extent);
+  for (const std::int64_t dim : sparse.dims) out.add_dims(dim);
 }
 
 }  // namespace ondine

@@ -6,8 +6,8 @@
 #include <set>
 #include <vector>
 
-#include "core/float_formats.h"
 #include "core/message.h"
+#include "core/to_doubles.h"
 #include "graph/training/prepare/names.h"
 #include "graph/training/prepare/paths.h"
 
@@ -21,32 +21,13 @@ constexpr double mask_bound = 1e3;  // for tensors that hold only zeros and one 
 // may be large. Empty for other tensors.
 class Numbers {
  public:
-  explicit Numbers(const Tensor& tensor) : tensor_(&tensor) {
-    switch (tensor.dtype()) {
-      case DType::float32:
-      case DType::float64:
-      case DType::float16:
-      case DType::bfloat16:
-        size_ = static_cast<std::size_t>(tensor.size());
-        break;
-      default:
-        break;
-    }
-  }
+  explicit Numbers(const Tensor& tensor)
+      : elements_(tensor.data()),
+        read_(element_reader(tensor.dtype())),
+        size_(is_differentiable(tensor.dtype()) ? static_cast<std::size_t>(tensor.size()) : 0) {}
 
   std::size_t size() const noexcept { return size_; }
-  double operator[](std::size_t i) const {
-    switch (tensor_->dtype()) {
-      case DType::float32:
-        return double{static_cast<const float*>(tensor_->data())[i]};
-      case DType::float64:
-        return static_cast<const double*>(tensor_->data())[i];
-      case DType::float16:
-        return double{to_float(static_cast<const float16*>(tensor_->data())[i])};
-      default:
-        return double{to_float(static_cast<const bfloat16*>(tensor_->data())[i])};
-    }
-  }
+  double operator[](std::size_t i) const { return read_(elements_, i); }
   auto first(std::size_t n) const {
     return std::views::iota(std::size_t{0}, n) |
            std::views::transform([this](std::size_t i) { return (*this)[i]; });
@@ -54,8 +35,9 @@ class Numbers {
   auto all() const { return first(size_); }
 
  private:
-  const Tensor* tensor_;
-  std::size_t size_ = 0;
+  const void* elements_;
+  ReadElement read_;
+  std::size_t size_;
 };
 
 double largest(const Numbers& values) {

@@ -1,23 +1,11 @@
 #include "graph/training/prepare/values.h"
 
+#include "graph/training/prepare/parameters.h"
+
 namespace ondine::graph {
 namespace {
 
-const Tensor* constant_tensor(const GraphDef& graph, std::string_view name) {
-  for (const InitializerDef& one : graph.initializers) {
-    if (one.name == name) return &one.value;
-  }
-  for (const NodeDef& node : graph.nodes) {
-    if (node.op != "Constant" || !node.domain.empty() || node.outputs.empty() ||
-        node.outputs[0] != name) {
-      continue;
-    }
-    const Attribute* value = find(node.attributes, "value");
-    return value == nullptr ? nullptr : std::get_if<Tensor>(&value->data);
-  }
-  return nullptr;
-}
-
+// The attribute with the value of a Constant node.
 const Attribute* constant_attribute(const GraphDef& graph, std::string_view name) {
   for (const NodeDef& node : graph.nodes) {
     const bool makes = node.op == "Constant" && node.domain.empty() && !node.outputs.empty() &&
@@ -25,6 +13,12 @@ const Attribute* constant_attribute(const GraphDef& graph, std::string_view name
     if (makes) return &node.attributes[0];
   }
   return nullptr;
+}
+
+const Tensor* constant_tensor(const GraphDef& graph, std::string_view name) {
+  if (const InitializerDef* found = find_initializer(graph, name)) return &found->value;
+  const Attribute* attribute = constant_attribute(graph, name);
+  return attribute == nullptr ? nullptr : std::get_if<Tensor>(&attribute->data);
 }
 
 }  // namespace

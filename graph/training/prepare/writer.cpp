@@ -1,7 +1,7 @@
 #include "graph/training/prepare/writer.h"
 
-#include "core/float_formats.h"
 #include "core/message.h"
+#include "core/scalar.h"
 
 namespace ondine::graph {
 
@@ -15,23 +15,8 @@ TypeDef tensor_type(DType dtype, std::optional<std::vector<DimDef>> dims) {
 
 std::vector<DimDef> to_dim_defs(const Shape& shape) {
   std::vector<DimDef> dims;
-  for (const std::int64_t extent : shape) dims.emplace_back(extent);
+  for (const std::int64_t dim : shape) dims.emplace_back(dim);
   return dims;
-}
-
-Tensor float_scalar(double value, DType dtype) {
-  switch (dtype) {
-    case DType::float32:
-      return Tensor::scalar(static_cast<float>(value));
-    case DType::float64:
-      return Tensor::scalar(value);
-    case DType::float16:
-      return Tensor::scalar(to_float16(static_cast<float>(value)));
-    case DType::bfloat16:
-      return Tensor::scalar(to_bfloat16(static_cast<float>(value)));
-    default:
-      fail(ErrorCode::unsupported, "training of ", dtype, " tensors");
-  }
 }
 
 std::vector<std::string> GraphWriter::nodes(const std::string& op, std::vector<std::string> inputs,
@@ -65,7 +50,8 @@ std::string GraphWriter::initializer(const std::string& hint, Tensor value) {
 }
 
 std::string GraphWriter::scalar(const std::string& hint, double value, DType dtype) {
-  return initializer(hint, float_scalar(value, dtype));
+  if (!is_differentiable(dtype)) fail(ErrorCode::unsupported, "training of ", dtype, " tensors");
+  return initializer(hint, scalar_tensor(value, dtype));
 }
 
 std::string GraphWriter::cast(const std::string& value, DType to, const std::string& hint) {

@@ -42,7 +42,5 @@ class GraphWriter {
 
 TypeDef tensor_type(DType dtype, std::optional<std::vector<DimDef>> dims);
 std::vector<DimDef> to_dim_defs(const Shape& shape);
-// A rank-0 tensor of a floating point type.
-Tensor float_scalar(double value, DType dtype);
 
 }  // namespace ondine::graph

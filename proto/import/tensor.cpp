@@ -7,7 +7,7 @@
 #include "core/pages.h"
 #include "onnx_schema.pb.h"
 #include "proto/external_data.h"
-#include "proto/import_parts.h"
+#include "proto/import/parts.h"
 #include "proto/packing.h"
 #include "proto/tensor_fields.h"
 
@@ -26,9 +26,9 @@ Shape import_shape(const google::protobuf::RepeatedField<std::int64_t>& dims,
     fail(ErrorCode::limit, "the rank is ", dims.size(), ", more than ", most);
   }
   Shape shape;
-  for (const std::int64_t extent : dims) {
-    if (extent < 0) reject("dimension ", extent, " is negative");
-    shape.push_back(extent);
+  for (const std::int64_t dim : dims) {
+    if (dim < 0) reject("dimension ", dim, " is negative");
+    shape.push_back(dim);
   }
   return shape;
 }

@@ -1,6 +1,6 @@
 #include "core/message.h"
 #include "onnx_schema.pb.h"
-#include "proto/import_parts.h"
+#include "proto/import/parts.h"
 
 namespace ondine {
 namespace {

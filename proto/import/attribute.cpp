@@ -3,7 +3,7 @@
 
 #include "core/message.h"
 #include "onnx_schema.pb.h"
-#include "proto/import_parts.h"
+#include "proto/import/parts.h"
 
 namespace ondine {
 namespace {

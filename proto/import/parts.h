@@ -11,23 +11,11 @@
 #include <ondine/limits.h>
 
 #include "graph/ir/document.h"
+#include "proto/messages.h"
 
 namespace ondine {
 
 class ExternalData;
-
-namespace onnx {
-class AttributeProto;
-class DeviceConfigurationProto;
-class GraphProto;
-class ModelProto;
-class NodeDeviceConfigurationProto;
-class NodeProto;
-class SparseTensorProto;
-class TensorProto;
-class TypeProto;
-class ValueInfoProto;
-}  // namespace onnx
 
 // State of one import.
 struct Importer {

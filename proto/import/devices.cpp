@@ -1,5 +1,5 @@
 #include "onnx_schema.pb.h"
-#include "proto/import_parts.h"
+#include "proto/import/parts.h"
 
 namespace ondine {
 namespace {
