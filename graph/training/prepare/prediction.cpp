@@ -229,14 +229,14 @@ Asked find_asked(const GraphDef& main, const ValueTypes& types, const std::strin
 
 // Moves the classes to axis 1.
 void place_classes(Prediction& prediction, const Asked& asked, std::optional<std::size_t> axis) {
-  const auto rank = prediction.dims ? std::optional(prediction.dims->size()) : std::nullopt;
-  if (!axis && rank.value_or(2) != 2) {
+  if (!axis && prediction.dims && prediction.dims->size() != 2) {
     fail(ErrorCode::mismatch, "it cannot be told which axis of ", asked.what,
          " holds the classes; name the logits as the loss output");
   }
   prediction.class_axis = axis.value_or(1);
   if (prediction.class_axis == 1) return;
-  if (!rank || prediction.class_axis == 0 || prediction.class_axis >= *rank) {
+  if (!prediction.dims || prediction.class_axis == 0 ||
+      prediction.class_axis >= prediction.dims->size()) {
     fail(ErrorCode::mismatch, "the classes of ", asked.what, " are axis ", prediction.class_axis,
          "; the loss needs them after the batch");
   }
