@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 #include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "autodiff/expand.h"
 #include "core/message.h"
@@ -23,6 +25,26 @@ namespace ondine::trainer {
 using namespace graph;  // NOLINT
 
 namespace {
+
+// The initializers of a graph by name.
+class Initializers {
+ public:
+  explicit Initializers(const GraphDef& graph) {
+    for (const InitializerDef& one : graph.initializers) dense_.emplace(one.name, &one.value);
+    for (const SparseTensorDef& one : graph.sparse_initializers) sparse_.emplace(one.name, &one);
+  }
+
+  // An undefined tensor where there is none.
+  Tensor value_of(std::string_view name) const {
+    if (const auto found = dense_.find(name); found != dense_.end()) return *found->second;
+    const auto found = sparse_.find(name);
+    return found == sparse_.end() ? Tensor() : densify(*found->second);
+  }
+
+ private:
+  std::unordered_map<std::string_view, const Tensor*> dense_;
+  std::unordered_map<std::string_view, const SparseTensorDef*> sparse_;
+};
 
 class Assembler {
  public:
@@ -61,6 +83,7 @@ class Assembler {
 
   Function evaluation(const EvaluationModel& evaluation, std::vector<Variable> variables) {
     functions_.variables = std::move(variables);
+    index_variables();
     for (const Variable& variable : functions_.variables) names_.insert(variable.name);
     auto graph = make_graph(model_->graph, &names_, "evaluation");
     findings_.throw_if_any();
@@ -114,59 +137,43 @@ class Assembler {
     return result;
   }
 
-  const Tensor* find_initializer(const GraphDef& graph, const std::string& name, Tensor& dense) {
-    for (const InitializerDef& init : graph.initializers) {
-      if (init.name == name) return &init.value;
-    }
-    for (const SparseTensorDef& init : graph.sparse_initializers) {
-      if (init.name == name) return &(dense = densify(init));
-    }
-    return nullptr;
-  }
-
-  bool updated(const std::string& name) const {
-    return std::any_of(model_->training.begin(), model_->training.end(), [&](const auto& info) {
-      return std::any_of(info.update_binding.begin(), info.update_binding.end(),
-                         [&](const auto& pair) { return pair.first == name; });
-    });
-  }
-
   // In the order of the initializers: main graph first, then the algorithms.
   void collect_variables() {
-    std::vector<const GraphDef*> graphs{&model_->graph};
+    std::unordered_set<std::string_view> updated;
     for (const auto& info : model_->training) {
-      if (info.algorithm) graphs.push_back(&*info.algorithm);
+      for (const auto& binding : info.update_binding) updated.insert(binding.first);
     }
-    for (const GraphDef* graph : graphs) {
-      const auto add = [&](const std::string& name) {
-        if (!names_.contains(name)) return;
-        Variable variable;
-        variable.name = name;
-        Tensor dense;
-        variable.initial = *find_initializer(*graph, name, dense);
-        const bool main = graph == &model_->graph;
-        if (!updated(name)) {
-          variable.role = StateRole::constant;
-        } else if (main) {
-          variable.role =
-              is_float(variable.initial.dtype()) ? StateRole::weight : StateRole::counter;
-        } else {
-          variable.role =
-              is_float(variable.initial.dtype()) ? StateRole::optimizer_state : StateRole::counter;
+    const auto collect = [&](const GraphDef& graph, StateRole float_role) {
+      const auto add = [&](const std::string& name, Tensor initial) {
+        StateRole role = StateRole::constant;
+        if (updated.contains(name)) {
+          role = is_float(initial.dtype()) ? float_role : StateRole::counter;
         }
-        functions_.variables.push_back(std::move(variable));
+        functions_.variables.push_back({name, role, std::move(initial)});
       };
-      for (const auto& init : graph->initializers) add(init.name);
-      for (const auto& init : graph->sparse_initializers) add(init.name);
+      for (const auto& init : graph.initializers) {
+        if (names_.contains(init.name)) add(init.name, init.value);
+      }
+      for (const auto& init : graph.sparse_initializers) {
+        if (names_.contains(init.name)) add(init.name, densify(init));
+      }
+    };
+    collect(model_->graph, StateRole::weight);
+    for (const auto& info : model_->training) {
+      if (info.algorithm) collect(*info.algorithm, StateRole::optimizer_state);
+    }
+    index_variables();
+  }
+
+  void index_variables() {
+    for (std::size_t i = 0; i < functions_.variables.size(); ++i) {
+      variable_indices_.emplace(functions_.variables[i].name, i);
     }
   }
 
   std::size_t variable_index(const std::string& name) const {
-    const auto found = std::find_if(functions_.variables.begin(), functions_.variables.end(),
-                                    [&](const Variable& v) { return v.name == name; });
-    return found == functions_.variables.end()
-               ? InputSource::no_variable
-               : static_cast<std::size_t>(found - functions_.variables.begin());
+    const auto found = variable_indices_.find(name);
+    return found == variable_indices_.end() ? InputSource::no_variable : found->second;
   }
 
   // `def` is the definition from which the graph was resolved.
@@ -175,14 +182,14 @@ class Assembler {
     function.graph = std::move(made.graph);
     function.dims = std::move(made.dims);
     const Graph& g = *function.graph;
+    const Initializers initializers(def);
     for (std::size_t i = 0; i < g.inputs.size(); ++i) {
       InputSource source;
       source.declared = i < def.inputs.size();
       function.input_names.push_back(source.declared ? def.inputs[i].name : g[g.inputs[i]].name);
       const std::string& name = function.input_names.back();
       source.variable = variable_index(name);
-      Tensor dense;
-      if (const Tensor* initial = find_initializer(def, name, dense)) source.fallback = *initial;
+      source.fallback = initializers.value_of(name);
       function.inputs.push_back(std::move(source));
     }
     for (std::size_t i = 0; i < def.outputs.size(); ++i) {
@@ -193,25 +200,25 @@ class Assembler {
   }
 
   void bind(Function& function, const graph::Properties& binding) {
+    std::unordered_map<std::string_view, ValueId> values;
+    for (const NamedOutput& output : function.outputs) values.emplace(output.name, output.value);
     for (const auto& [variable, output] : binding) {
-      const auto found =
-          std::find_if(function.outputs.begin(), function.outputs.end(),
-                       [&, &name = output](const NamedOutput& o) { return o.name == name; });
-      if (found == function.outputs.end()) {
+      const auto found = values.find(output);
+      if (found == values.end()) {
         findings_.add(ErrorCode::invalid_model, "binding of ", quoted(variable), ": ",
                       quoted(output), " is not an output");
         continue;
       }
       const std::size_t index = variable_index(variable);
       const Tensor& initial = functions_.variables[index].initial;
-      const Type& type = (*function.graph)[found->value].type;
+      const Type& type = (*function.graph)[found->second].type;
       const Type wanted = Type::tensor(initial.dtype(), initial.shape());
       if (!compatible(type, wanted)) {
         findings_.add(ErrorCode::invalid_model, "state variable ", quoted(variable), " is a ",
                       graph::to_string(wanted), " but is bound to ", quoted(output), ", a ",
                       graph::to_string(type));
       }
-      function.updates.push_back({index, found->value});
+      function.updates.push_back({index, found->second});
     }
   }
 
@@ -274,6 +281,7 @@ class Assembler {
   const StageObserver* observe_;
   std::shared_ptr<Symbols> symbols_;
   std::set<std::string, std::less<>> names_;
+  std::unordered_map<std::string, std::size_t> variable_indices_;
   Findings findings_;
   Functions functions_;
 };

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <string_view>
+#include <unordered_map>
 
 #include "core/message.h"
 #include "core/out_of_memory.h"
@@ -38,11 +40,13 @@ std::vector<PortInfo> input_ports(const trainer::Function& function) {
 
 std::vector<PortInfo> output_ports(const trainer::Function& function,
                                    const std::vector<std::string>& names) {
+  std::unordered_map<std::string_view, graph::ValueId> values;
+  for (const trainer::NamedOutput& output : function.outputs) {
+    values.emplace(output.name, output.value);
+  }
   std::vector<PortInfo> ports;
   for (const std::string& name : names) {
-    const auto found = std::find_if(function.outputs.begin(), function.outputs.end(),
-                                    [&](const auto& output) { return output.name == name; });
-    ports.push_back(port(name, (*function.graph)[found->value].type, *function.graph));
+    ports.push_back(port(name, (*function.graph)[values.at(name)].type, *function.graph));
   }
   return ports;
 }

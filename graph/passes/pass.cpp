@@ -33,7 +33,7 @@ std::vector<PassReport> run_passes(Graph& graph, const PassContext& context,
     with_context(
         [&] {
           const bool changed = pass.run(graph, context);
-          verify_graph(graph);
+          if (changed) verify_graph(graph);
           reports.push_back({pass.name, changed, graph.nodes.size()});
         },
         [&] { return cat("pass ", pass.name); });

@@ -76,7 +76,7 @@ struct PassReport {
   std::size_t nodes = 0;  // after the pass, without those of subgraphs
 };
 
-// Runs the first `stop_after` passes and verifies the graph after each
+// Runs the first `stop_after` passes and verifies the graph after each that changed it
 // (graph/check/verify_graph.h), naming the pass in the error.
 std::vector<PassReport> run_passes(
     Graph& graph, const PassContext& context, std::span<const Pass> passes = standard_passes(),

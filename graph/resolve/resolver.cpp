@@ -1,6 +1,8 @@
 #include "graph/resolve/resolver.h"
 
 #include <algorithm>
+#include <string_view>
+#include <unordered_set>
 
 #include "core/message.h"
 #include "core/stop.h"
@@ -83,11 +85,11 @@ void Resolver::declare_types(NameScope& scope, const GraphDef& def) {
 
 void Resolver::add_initializers(NameScope& scope, const GraphDef& def, bool top) {
   Graph& graph = scope.graph();
+  std::unordered_set<std::string_view> inputs;
+  for (const ValueDef& input : def.inputs) inputs.insert(input.name);
   const auto add = [&](const std::string& name, const Tensor& value) {
     const Type type = Type::tensor(value.dtype(), value.shape());
-    const auto input = std::find_if(def.inputs.begin(), def.inputs.end(),
-                                    [&](const ValueDef& v) { return v.name == name; });
-    if (input != def.inputs.end()) {
+    if (inputs.contains(name)) {
       // The default of an input must have the input's type.
       const ValueId id = scope.get(name);
       if (!compatible(graph[id].type, type)) {

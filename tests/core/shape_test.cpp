@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <utility>
 #include <vector>
 
 #include <ondine/error.h>
@@ -41,6 +42,31 @@ TEST_CASE("a shape holds up to 32 dims, none of them negative") {
   CHECK_THROWS_AS(full.push_back(1), Error);
   CHECK_THROWS_AS(Shape({2, -1}), Error);
   CHECK(full.rank() == Shape::max_rank);
+}
+
+TEST_CASE("shapes of every rank are copied and moved with all their dims") {
+  for (std::size_t rank = 0; rank <= Shape::max_rank; ++rank) {
+    CAPTURE(rank);
+    std::vector<std::int64_t> dims;
+    for (std::size_t i = 0; i < rank; ++i) dims.push_back(static_cast<std::int64_t>(100 + i));
+    const Shape shape(dims);
+    for (const std::size_t other_rank : {std::size_t{0}, std::size_t{8}, std::size_t{9}}) {
+      Shape assigned = Shape::filled(other_rank, 7);
+      assigned = shape;
+      CHECK(std::vector(assigned.begin(), assigned.end()) == dims);
+      Shape moved = Shape::filled(other_rank, 7);
+      moved = std::move(assigned);
+      CHECK(std::vector(moved.begin(), moved.end()) == dims);
+      if (rank > 0) moved[rank - 1] = 1;
+      CHECK(std::vector(shape.begin(), shape.end()) == dims);
+    }
+    Shape copy = shape;
+    copy = *&copy;
+    CHECK(copy == shape);
+    const Shape moved = std::move(copy);
+    CHECK(moved == shape);
+    CHECK(moved.rank() == rank);
+  }
 }
 
 TEST_CASE("shapes are equal when all dims are, and print as a list") {

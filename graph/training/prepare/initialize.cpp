@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "core/message.h"
@@ -34,12 +36,38 @@ bool flag(const NodeDef& node, std::string_view name) {
   return value != nullptr && *value != 0;
 }
 
+// The nodes of a graph that read each value, in order, by index.
+class Readers {
+ public:
+  explicit Readers(const GraphDef& main) : nodes_(&main.nodes) {
+    for (std::size_t i = 0; i < main.nodes.size(); ++i) {
+      for (const std::string& input : main.nodes[i].inputs) readers_[input].push_back(i);
+    }
+  }
+
+  // The first reader of `name` among the nodes from `first` on; moves `first` behind it.
+  const NodeDef* next(std::string_view name, std::size_t& first) const {
+    const auto found = readers_.find(name);
+    if (found == readers_.end()) return nullptr;
+    const auto reader = std::lower_bound(found->second.begin(), found->second.end(), first);
+    if (reader == found->second.end()) return nullptr;
+    first = *reader + 1;
+    return &(*nodes_)[*reader];
+  }
+
+ private:
+  const std::vector<NodeDef>* nodes_;
+  std::unordered_map<std::string_view, std::vector<std::size_t>> readers_;
+};
+
 // The first node that computes with the tensor, looking through what only moves it.
-Use use_of(const GraphDef& main, std::string name) {
+Use use_of(const Readers& readers, std::string_view name) {
   bool swapped = false;
-  for (const NodeDef& node : main.nodes) {
+  std::size_t first = 0;
+  while (const NodeDef* reader = readers.next(name, first)) {
+    const NodeDef& node = *reader;
+    if (node.outputs.empty()) continue;
     const auto found = std::find(node.inputs.begin(), node.inputs.end(), name);
-    if (found == node.inputs.end() || node.outputs.empty()) continue;
     if (node.domain.empty() && one_of(node.op, {"Identity", "Cast", "Transpose"})) {
       swapped = swapped != (node.op == "Transpose");
       name = node.outputs[0];
@@ -67,12 +95,12 @@ Use use_of(const GraphDef& main, std::string name) {
 
 Fan fan_of(const Shape& shape, Layout layout) {
   const std::size_t rank = shape.rank();
-  const auto extent = [&](std::size_t axis) { return static_cast<double>(shape[axis]); };
-  if (layout == Layout::matrix) return {extent(rank - 2), extent(rank - 1)};
-  if (layout == Layout::transposed) return {extent(rank - 1), extent(rank - 2)};
+  const auto dim = [&](std::size_t axis) { return static_cast<double>(shape[axis]); };
+  if (layout == Layout::matrix) return {dim(rank - 2), dim(rank - 1)};
+  if (layout == Layout::transposed) return {dim(rank - 1), dim(rank - 2)};
   double window = 1;
-  for (std::size_t axis = 2; axis < rank; ++axis) window *= extent(axis);
-  const Fan fan{extent(1) * window, extent(0) * window};
+  for (std::size_t axis = 2; axis < rank; ++axis) window *= dim(axis);
+  const Fan fan{dim(1) * window, dim(0) * window};
   return layout == Layout::convolution ? fan : Fan{fan.out, fan.in};
 }
 
@@ -127,11 +155,12 @@ std::string draw(GraphWriter& writer, const InitializerDef& weight, const Distri
 // Weights of two or more dims that multiply data, with how they do.
 std::vector<std::pair<const InitializerDef*, Layout>> drawn_weights(
     const GraphDef& main, const std::vector<const InitializerDef*>& trained) {
+  const Readers readers(main);
   std::vector<std::pair<const InitializerDef*, Layout>> result;
   for (const InitializerDef* weight : trained) {
     const Shape& shape = weight->value.shape();
     if (shape.rank() < 2 || shape.size() == 0) continue;
-    const Use use = use_of(main, weight->name);
+    const Use use = use_of(readers, weight->name);
     if (use.multiplies) result.emplace_back(weight, use.layout);
   }
   return result;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
+#include <unordered_map>
 
 #include "core/message.h"
 #include "graph/contract/opsets.h"
@@ -155,7 +157,9 @@ ParameterChoice choose_and_lift(ModelDef& model, GraphDef& lifted, Names& names,
     return !choice.trains(one.second) && !may_lift.is_statistic(one.second);
   });
   lift_weights(model.graph, held);
-  for (const InitializerDef*& one : choice.trained) one = find_initializer(model.graph, one->name);
+  std::unordered_map<std::string_view, const InitializerDef*> initializers;
+  for (const InitializerDef& one : model.graph.initializers) initializers.emplace(one.name, &one);
+  for (const InitializerDef*& one : choice.trained) one = initializers.at(one->name);
   return choice;
 }
 
