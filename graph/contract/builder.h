@@ -59,7 +59,7 @@ class Builder {
   Val int64(std::int64_t value);                 // rank 0
 
   // Opset version of appended nodes, whatever version the model imports.
-  static constexpr std::int64_t latest_version = 27;
+  static constexpr std::int64_t latest_version = 28;
   // Nodes for which `when` is true are replaced by their operator's expansion, recursively.
   void set_expand(std::function<bool(const Node&)> when) { expand_when_ = std::move(when); }
   // A builder for a subgraph, with the same catalogue and the same expansion rule.

@@ -134,13 +134,20 @@ const Signature* find_signature(std::string_view domain, std::string_view name,
 }
 
 std::int64_t newest_version(std::string_view domain) noexcept {
-  std::int64_t newest = 0;
-  for (const auto& row : all_signatures()) {
-    if (row.domain() == canonical_domain(domain)) {
-      newest = std::max(newest, std::int64_t{row.since_version});
+  constexpr std::size_t max_domains = 8;
+  static const std::array newest = [] {
+    std::array<std::int64_t, max_domains> versions{};
+    for (const auto& row : all_signatures()) {
+      auto& version = versions.at(row.domain_index);
+      version = std::max(version, std::int64_t{row.since_version});
     }
-  }
-  return newest;
+    return versions;
+  }();
+  const auto found =
+      std::find(tables::domains.begin(), tables::domains.end(), canonical_domain(domain));
+  return found == tables::domains.end()
+             ? 0
+             : newest[static_cast<std::size_t>(found - tables::domains.begin())];
 }
 
 std::span<const Signature> all_signatures() noexcept { return tables::signatures; }
