@@ -26,6 +26,7 @@ endforeach()
 configure_file(cmake/ondine.pc.in ${PROJECT_BINARY_DIR}/ondine.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/ondine.pc DESTINATION ${_pc_dir})
 
+install(FILES LICENSE NOTICE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 if(TARGET ondine_cli)
   install(TARGETS ondine_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
