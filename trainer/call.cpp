@@ -195,6 +195,7 @@ Plan Call::plan(std::span<const Type> inputs) const {
   options.state_bytes = runtime_->state_bytes + next_bytes_;
   options.limits = &runtime_->limits;
   options.threads = runtime_->threads;
+  options.precision = runtime_->precision;
   Plan plan = make_plan(*graph_, inputs, options);
   if (verifies_plans()) verify_plan(plan, in_place_);
   return plan;

@@ -23,6 +23,7 @@ struct Function;
 struct Runtime {
   Limits limits;
   int threads = 1;
+  Precision precision = Precision::float32;
   UpdatePolicy updates = UpdatePolicy::atomic;
   std::optional<std::uint64_t> memory_budget;
   std::uint64_t state_bytes = 0;  // of one version of all variables

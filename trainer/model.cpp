@@ -33,6 +33,7 @@ std::unique_ptr<Model::Impl> Model::Impl::make(graph::ModelDef def, const LoadOp
   impl->evaluations.resize(impl->functions.algorithms.size());
   impl->runtime.limits = options.limits;
   impl->runtime.threads = options.threads;
+  impl->runtime.precision = options.precision;
   impl->runtime.updates = options.updates;
   impl->runtime.memory_budget = options.memory_budget;
   for (std::size_t i = 0; i < impl->state.size(); ++i) {

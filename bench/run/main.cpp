@@ -1,5 +1,5 @@
 // Runs training steps of one workload on command from standard input, so that another program can
-// be timed in turns with it:  bench_run MODEL.onnx X.npy LABEL.npy THREADS [immediate] [BUDGET]
+// be timed in turns with it:  bench_run MODEL.onnx X.npy LABEL.npy THREADS [immediate] [bf16] [BUDGET]
 //   steps N   runs N steps; prints the milliseconds of each, then their losses
 //   profile N prints milliseconds and calls a step of each operator
 //   memory    prints the peak of resident memory in MB, and the planned bytes
@@ -80,7 +80,7 @@ class Runner {
 
 int main(int count, char** arguments) {
   if (count < 5) {
-    std::cerr << "usage: bench_run MODEL.onnx X.npy LABEL.npy THREADS [immediate] [BUDGET]\n";
+    std::cerr << "usage: bench_run MODEL.onnx X.npy LABEL.npy THREADS [immediate] [bf16] [BUDGET]\n";
     return 2;
   }
   try {
@@ -90,6 +90,8 @@ int main(int count, char** arguments) {
       const std::string word = arguments[i];
       if (word == "immediate") {
         options.updates = ondine::UpdatePolicy::immediate;
+      } else if (word == "bf16") {
+        options.precision = ondine::Precision::bfloat16;
       } else {
         options.memory_budget = std::stoull(word);
       }

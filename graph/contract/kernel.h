@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include <ondine/limits.h>
+#include <ondine/precision.h>
 #include <ondine/value.h>
 
 #include "core/budget.h"
@@ -51,6 +52,9 @@ class BindContext : public NodeView {
   virtual const Limits& limits() const = 0;
   // Threads of the pool that will run the kernel. Only the size of the workspace may depend on it.
   virtual int threads() const { return 1; }
+
+  // Of products of float32 tensors.
+  virtual Precision precision() const { return Precision::float32; }
 
   // Reports the chosen implementation, for `ondine inspect --stage plan`; the last call counts.
   // Both strings must have static storage duration. Does not affect results.

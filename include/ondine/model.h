@@ -21,6 +21,7 @@
 #include <ondine/fusion.h>
 #include <ondine/limits.h>
 #include <ondine/plan.h>
+#include <ondine/precision.h>
 #include <ondine/results.h>
 #include <ondine/value.h>
 
@@ -40,6 +41,7 @@ struct LoadOptions {
   Limits limits = {};
   // Threads that a call may use, the caller's included. Results have the same bits for any number.
   int threads = 1;
+  Precision precision = Precision::float32;
   // Seed of the random state until initialize() is called.
   std::uint64_t seed = 0;
   // Graph rewriting between loading and planning; off only to look for defects.

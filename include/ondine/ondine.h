@@ -13,6 +13,7 @@
 #include <ondine/model.h>
 #include <ondine/operators.h>
 #include <ondine/plan.h>
+#include <ondine/precision.h>
 #include <ondine/prepare.h>
 #include <ondine/results.h>
 #include <ondine/shape.h>

@@ -11,6 +11,7 @@
 #include "kernels/common/expansion.h"
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
+#include "kernels/matmul/product_kernels.h"
 
 namespace ondine::kernels::ops {
 namespace {
@@ -141,7 +142,8 @@ Kernel bind(BindContext& context) {
     const MaskIn<C> mask(context, scratch, 3, layout);
     const ComputeOut<C> y(context, scratch, 0,
                           layout.shape.count * layout.shape.queries * layout.shape.v_head_size);
-    const math::AttentionPrimitive<C> attention(layout.shape, context.threads());
+    const math::AttentionPrimitive<C> attention(layout.shape, context.threads(),
+                                                product_kernels(context));
     const std::size_t work = scratch.add_bytes(attention.workspace());
     context.set_implementation(attention.name(), attention.isa());
     scratch.request(context);
@@ -163,7 +165,8 @@ Kernel bind_grad(BindContext& context) {
     const ComputeOut<C> dq(context, scratch, 0, context.shape(1).size());
     const ComputeOut<C> dk(context, scratch, 1, context.shape(2).size());
     const ComputeOut<C> dv(context, scratch, 2, context.shape(3).size());
-    const math::AttentionPrimitive<C> attention(layout.shape, context.threads());
+    const math::AttentionPrimitive<C> attention(layout.shape, context.threads(),
+                                                product_kernels(context));
     const std::size_t work = scratch.add_bytes(attention.workspace());
     context.set_implementation(attention.name(), attention.isa());
     scratch.request(context);

@@ -7,6 +7,7 @@
 #include "kernels/conv/conv_primitive.h"
 #include "kernels/conv/conv_shape.h"
 #include "kernels/matmul/fused_activation.h"
+#include "kernels/matmul/product_kernels.h"
 
 namespace ondine::kernels::ops {
 namespace {
@@ -28,7 +29,8 @@ Kernel bind_as(BindContext& context, const math::ConvDesc& desc, Operand result)
   std::optional<ComputeIn<C>> bias;
   if (result == Operand::y) bias.emplace(context, scratch, 2);
   const ComputeOut<C> out(context, scratch, 0, context.output_shape(0)->size());
-  const auto primitive = math::ConvPrimitive<C>::make(desc, context.threads());
+  const auto primitive =
+      math::ConvPrimitive<C>::make(desc, context.threads(), product_kernels(context));
   context.set_implementation(primitive.name(), primitive.isa());
   const std::size_t bytes = primitive.workspace();
   const std::size_t work = scratch.add_bytes(bytes);

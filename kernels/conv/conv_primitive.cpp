@@ -34,7 +34,11 @@ ConvPrimitive<T>::ConvPrimitive(const ConvEntry<T>& entry, const ConvDesc& desc,
 
 template <class T>
 ConvPrimitive<T> ConvPrimitive<T>::make(const ConvDesc& desc, int threads, const Kernels& kernels) {
-  return {first_supporting(conv_implementations<T>(), desc, kernels), desc, threads, kernels};
+  static constexpr ConvEntry<T> lower{"pointwise_bf16", &supports_pointwise_bf16<T>,
+                                      &make_pointwise<T>};
+  if (lower.supports(desc, kernels)) return {lower, desc, threads, kernels};
+  const Kernels& full = full_precision(kernels);
+  return {first_supporting(conv_implementations<T>(), desc, full), desc, threads, full};
 }
 
 template <class T>

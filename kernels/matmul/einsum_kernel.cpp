@@ -7,6 +7,7 @@
 #include "kernels/common/element_conversion.h"
 #include "kernels/matmul/einsum.h"
 #include "kernels/matmul/gemm_primitive.h"
+#include "kernels/matmul/product_kernels.h"
 
 namespace ondine::kernels {
 
@@ -217,7 +218,8 @@ Kernel bind_products(BindContext& context, const EinsumLoops& loops, const Matri
   const std::size_t a_copy = a.same() ? 0 : scratch.add<C>(a.size());
   const std::size_t b_copy = b.same() ? 0 : scratch.add<C>(b.size());
   const std::size_t y_copy = y.same() ? 0 : scratch.add<C>(y.size());
-  const math::GemmPrimitive<C> gemm(shape, batch.count, context.threads());
+  const math::GemmPrimitive<C> gemm(shape, batch.count, context.threads(),
+                                    product_kernels(context));
   const std::size_t work = scratch.add_bytes(gemm.workspace());
   context.set_implementation(gemm.name(), gemm.isa());
   scratch.request(context);

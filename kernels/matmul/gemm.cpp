@@ -13,6 +13,7 @@
 #include "kernels/matmul/fused_activation.h"
 #include "kernels/matmul/gemm_primitive.h"
 #include "kernels/matmul/integer_gemm.h"
+#include "kernels/matmul/product_kernels.h"
 
 namespace ondine::kernels::ops {
 namespace {
@@ -82,7 +83,7 @@ Kernel bind_float(BindContext& context) {
   const ComputeIn<C> b(context, scratch, 1);
   const ComputeIn<C> c(context, scratch, 2);
   const ComputeOut<C> y(context, scratch, 0, shape.m * shape.n);
-  const math::GemmPrimitive<C> gemm(shape, 1, context.threads());
+  const math::GemmPrimitive<C> gemm(shape, 1, context.threads(), product_kernels(context));
   const std::size_t work = scratch.add_bytes(gemm.workspace());
   context.set_implementation(gemm.name(), gemm.isa());
   scratch.request(context);

@@ -47,6 +47,15 @@ GemmCall<T> call_of(const GemmShape& s) {
   return call;
 }
 
+// Of lower precision only where rounding and packing cost less than they save.
+template <class T>
+const Kernels& suited(const Kernels& kernels, const GemmShape& shape) {
+  constexpr std::int64_t least = 16;
+  const bool large =
+      sizeof(T) == sizeof(float) && shape.m >= least && shape.n >= least && shape.k >= least;
+  return large ? kernels : full_precision(kernels);
+}
+
 }  // namespace
 
 template <class T>
@@ -92,8 +101,9 @@ typename GemmPrimitive<T>::Tiles GemmPrimitive<T>::make_tiles(const GemmCall<T>&
 
 template <class T>
 GemmPrimitive<T>::GemmPrimitive(const GemmShape& shape, std::int64_t batch_count, int threads,
-                                const Kernels& kernels)
-    : is_column_(is_column(shape)), kernels_(&kernels) {
+                                const Kernels& given)
+    : is_column_(is_column(shape)), kernels_(&suited<T>(given, shape)) {
+  const Kernels& kernels = *kernels_;
   if (shape.m == 0 || shape.n == 0 || batch_count == 0) return;
   whole_ = call_of<T>(shape);
   tiles_ = make_tiles(whole_, batch_count, threads);
@@ -130,6 +140,8 @@ std::string_view GemmPrimitive<T>::name() const noexcept {
       return "dots";
     case GemmPath::blocked:
       return "blocked";
+    case GemmPath::blocked_bf16:
+      return "blocked_bf16";
     case GemmPath::no_product:
       break;
   }

@@ -14,6 +14,7 @@
 #include "kernels/common/op.h"
 #include "kernels/matmul/gemm_primitive.h"
 #include "kernels/matmul/integer_gemm.h"
+#include "kernels/matmul/product_kernels.h"
 
 namespace ondine::kernels::ops {
 
@@ -107,7 +108,8 @@ Kernel bind_float(BindContext& context, Batches batches) {
   const ComputeIn<C> a(context, scratch, 0);
   const ComputeIn<C> b(context, scratch, 1);
   const ComputeOut<C> y(context, scratch, 0, batches.count * batches.shape.m * batches.shape.n);
-  const math::GemmPrimitive<C> gemm(batches.shape, batches.count, context.threads());
+  const math::GemmPrimitive<C> gemm(batches.shape, batches.count, context.threads(),
+                                    product_kernels(context));
   const std::size_t work = scratch.add_bytes(gemm.workspace());
   context.set_implementation(gemm.name(), gemm.isa());
   scratch.request(context);

@@ -5,6 +5,7 @@
 #include "kernels/common/expansion.h"
 #include "kernels/common/op.h"
 #include "kernels/matmul/gemm_primitive.h"
+#include "kernels/matmul/product_kernels.h"
 #include "kernels/optimizer/optimizer_primitive.h"
 
 namespace ondine::kernels::ops {
@@ -53,7 +54,7 @@ Kernel bind_product(BindContext& context) {
     context.set_implementation("thin_sgd", math::isa_name(math::kernels()));
     return bind_thin<T>(s);
   }
-  const math::GemmPrimitive<T> gemm(s, 1, context.threads());
+  const math::GemmPrimitive<T> gemm(s, 1, context.threads(), product_kernels(context));
   context.request_workspace(gemm.workspace());
   context.set_implementation(gemm.name(), gemm.isa());
   return [gemm](KernelContext& call) {

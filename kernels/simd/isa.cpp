@@ -20,6 +20,15 @@ const Kernels& choose() noexcept {
   return baseline::table;
 }
 
+#ifdef ONDINE_WITH_AVX512_BF16
+Kernels with_bf16_products(Kernels kernels) noexcept {
+  kernels.isa = Isa::avx512_bf16;
+  kernels.name = "avx512_bf16";
+  kernels.f32.gemm = &avx512_bf16::gemm_f32;
+  return kernels;
+}
+#endif
+
 }  // namespace
 
 const Kernels* kernels_for(Isa isa) noexcept {
@@ -43,8 +52,28 @@ const Kernels* kernels_for(Isa isa) noexcept {
       }
 #endif
       return nullptr;
+    case Isa::avx512_bf16:
+#ifdef ONDINE_WITH_AVX512_BF16
+      if (kernels_for(Isa::avx512) != nullptr && __builtin_cpu_supports("avx512bf16")) {
+        static const Kernels table = with_bf16_products(avx512::table);
+        return &table;
+      }
+#endif
+      return nullptr;
   }
   return nullptr;
+}
+
+const Kernels& kernels(Precision precision) noexcept {
+  const Kernels& full = kernels();
+  if (precision == Precision::float32 || full.isa != Isa::avx512) return full;
+  const Kernels* const lower = kernels_for(Isa::avx512_bf16);
+  return lower != nullptr ? *lower : full;
+}
+
+const Kernels& full_precision(const Kernels& kernels) noexcept {
+  const bool lower = kernels.isa == Isa::avx512_bf16;
+  return lower ? *kernels_for(Isa::avx512) : kernels;
 }
 
 const Kernels& kernels() noexcept {

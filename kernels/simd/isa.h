@@ -4,9 +4,13 @@
 
 #include <cstdint>
 
+#include <ondine/precision.h>
+
 namespace ondine::math {
 
-enum class Isa : std::uint8_t { baseline, avx2, avx512 };
+// avx512_bf16: avx512, with products of float32 that round their factors to bfloat16. Chosen by
+// kernels(Precision) only.
+enum class Isa : std::uint8_t { baseline, avx2, avx512, avx512_bf16 };
 
 // The functions of one instruction set. Immutable, lives for ever.
 struct Kernels;
@@ -15,6 +19,14 @@ struct Kernels;
 // variable ONDINE_ISA (baseline, avx2 or avx512) selects a lower one; a set that the processor
 // lacks is ignored.
 const Kernels& kernels() noexcept;
+
+// The same for products of a lower precision, where the processor has the instructions and
+// ONDINE_ISA does not exclude them; else kernels().
+const Kernels& kernels(Precision precision) noexcept;
+
+// Those that compute everything in the precision of its type: `kernels` itself, or avx512 for
+// avx512_bf16.
+const Kernels& full_precision(const Kernels& kernels) noexcept;
 
 // nullptr when the build or the processor does not have the set.
 const Kernels* kernels_for(Isa isa) noexcept;

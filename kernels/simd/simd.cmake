@@ -1,9 +1,11 @@
 # kernels/simd: everything but the dispatch (isa.cpp) is compiled once for each instruction set,
-# each in a namespace of its own.
+# each in a namespace of its own; gemm_bf16.cpp for AVX512-BF16 only.
 include(CheckCXXCompilerFlag)
 
 file(GLOB_RECURSE _simd_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/simd/*.cpp)
 list(FILTER _simd_sources EXCLUDE REGEX "/kernels/simd/isa\\.cpp$")
+set(_bf16_sources ${PROJECT_SOURCE_DIR}/kernels/simd/matmul/gemm_bf16.cpp)
+list(REMOVE_ITEM _simd_sources ${_bf16_sources})
 set(_simd_knows core kernels/simd)
 ondine_module(kernels_simd SOURCES ${PROJECT_SOURCE_DIR}/kernels/simd/isa.cpp KNOWS ${_simd_knows})
 
@@ -12,13 +14,15 @@ if(ONDINE_SANITIZE)
   set(_simd_level -O1)
 endif()
 
+# ondine_isa(name SOURCES source... FLAGS flag...)
 function(ondine_isa name)
+  cmake_parse_arguments(PARSE_ARGV 1 _arg "" "" "SOURCES;FLAGS")
   set(target simd_${name})
-  ondine_module(${target} SOURCES ${_simd_sources} KNOWS ${_simd_knows})
+  ondine_module(${target} SOURCES ${_arg_SOURCES} KNOWS ${_simd_knows})
   set(target ondine_${target})
   target_compile_definitions(${target} PRIVATE ONDINE_ISA=${name})
   target_compile_options(${target} PRIVATE ${_simd_level} -ffp-contract=fast -fno-math-errno
-    -fno-trapping-math ${ARGN})
+    -fno-trapping-math ${_arg_FLAGS})
   set(ONDINE_OBJECTS ${ONDINE_OBJECTS} PARENT_SCOPE)
   if(ONDINE_TESTS AND CMAKE_NM)
     add_test(NAME kernels/simd/symbols_${name} COMMAND ${CMAKE_COMMAND} -DNM=${CMAKE_NM}
@@ -27,17 +31,23 @@ function(ondine_isa name)
   endif()
 endfunction()
 
-ondine_isa(baseline)
+ondine_isa(baseline SOURCES ${_simd_sources})
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   check_cxx_compiler_flag(-mavx512f ONDINE_HAS_AVX512)
   check_cxx_compiler_flag(-mavx2 ONDINE_HAS_AVX2)
   if(ONDINE_HAS_AVX2)
-    ondine_isa(avx2 -mavx2 -mfma -mbmi2)
+    ondine_isa(avx2 SOURCES ${_simd_sources} FLAGS -mavx2 -mfma -mbmi2)
     target_compile_definitions(ondine_kernels_simd PRIVATE ONDINE_WITH_AVX2)
   endif()
   if(ONDINE_HAS_AVX512)
-    ondine_isa(avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mbmi2
+    set(_avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mbmi2
       -mprefer-vector-width=512)
+    ondine_isa(avx512 SOURCES ${_simd_sources} FLAGS ${_avx512})
     target_compile_definitions(ondine_kernels_simd PRIVATE ONDINE_WITH_AVX512)
+    check_cxx_compiler_flag(-mavx512bf16 ONDINE_HAS_AVX512_BF16)
+    if(ONDINE_HAS_AVX512_BF16)
+      ondine_isa(avx512_bf16 SOURCES ${_bf16_sources} FLAGS ${_avx512} -mavx512bf16)
+      target_compile_definitions(ondine_kernels_simd PRIVATE ONDINE_WITH_AVX512_BF16)
+    endif()
   endif()
 endif()

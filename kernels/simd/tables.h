@@ -78,5 +78,8 @@ extern const Kernels table;
 namespace avx512 {
 extern const Kernels table;
 }
+namespace avx512_bf16 {
+extern const GemmKernels<float> gemm_f32;
+}
 
 }  // namespace ondine::math

@@ -17,6 +17,10 @@ void add_load_options(Command command, LoadOptions& load) {
   command.option(
       "--memory-budget", &load.memory_budget,
       "Bytes for values, state and constants; to stay below, cheap values are recomputed");
+  const std::map<std::string, Precision> precisions{{"float32", Precision::float32},
+                                                    {"bf16", Precision::bfloat16}};
+  command.choice("--precision", &load.precision, precisions,
+                 "Of products: float32, or bf16 to round their factors where the processor can");
   const std::map<std::string, UpdatePolicy> policies{{"atomic", UpdatePolicy::atomic},
                                                      {"immediate", UpdatePolicy::immediate}};
   command.choice("--updates", &load.updates, policies,

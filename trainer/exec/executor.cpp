@@ -91,7 +91,7 @@ void Executor::bind_nodes(const Limits& limits, int threads) {
       dynamic_[i] = std::make_unique<NodeRunner>(node, plan_->graph);
       continue;
     }
-    auto bound = bind_static(node, plan_->graph, limits, threads);
+    auto bound = bind_static(node, plan_->graph, {limits, threads, plan_->precision});
     static_[i] = std::make_unique<StaticNode>(node, plan_->graph);
     StaticNode& run = *static_[i];
     run.kernel = std::move(bound->kernel);

@@ -19,6 +19,7 @@ class Planner {
  public:
   Planner(Graph graph, const PlanOptions& options) : options_(&options) {
     plan_.graph = std::move(graph);
+    plan_.precision = options.precision;
     plan_.buffer_of.assign(plan_.graph.values.size(), no_buffer);
     targets_.assign(plan_.graph.values.size(), false);
     for (const ValueId id : options.targets) targets_[index(id)] = true;
@@ -94,7 +95,8 @@ class Planner {
       std::optional<BoundNode> bound;
       check_sizes(node);
       if (!planned.dynamic) {
-        bound = bind_static(node, plan_.graph, *options_->limits, options_->threads);
+        bound = bind_static(node, plan_.graph,
+                            {*options_->limits, options_->threads, options_->precision});
         planned.dynamic = !bound.has_value();
         if (bound) planned.implementation = bound->implementation;
       }

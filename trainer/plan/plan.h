@@ -48,6 +48,7 @@ struct Plan {
   std::vector<PlannedNode> nodes;
   std::vector<std::size_t> buffer_of;  // by value id; no_buffer if unused. Views share a buffer
   std::vector<Buffer> buffers;
+  Precision precision = Precision::float32;  // of PlanOptions
   std::size_t arena_bytes = 0;
   std::vector<bool> in_place;     // of PlanOptions::in_place: takes the memory of the input
   std::vector<bool> committed;    // of PlanOptions::in_place: computed in the commit section
@@ -68,6 +69,7 @@ struct PlanOptions {
   std::uint64_t state_bytes = 0;  // state, and next values that are not targets
   const Limits* limits = nullptr;
   int threads = 1;
+  Precision precision = Precision::float32;
 };
 
 // `inputs` are the types of graph.inputs; dims of tensors must be known. Removes nodes that no

@@ -11,8 +11,8 @@ using namespace graph;  // NOLINT
 
 class StaticBind final : public BindContext {
  public:
-  StaticBind(const Node& node, const Graph& graph, const Limits& limits, int threads)
-      : BindContext(node), graph_(&graph), limits_(&limits), threads_(threads) {}
+  StaticBind(const Node& node, const Graph& graph, const BindOptions& options)
+      : BindContext(node), graph_(&graph), options_(options) {}
 
   const Type& input_type(std::size_t i) const override { return value(node().inputs, i).type; }
   const Type& output_type(std::size_t i) const override { return value(node().outputs, i).type; }
@@ -27,8 +27,9 @@ class StaticBind final : public BindContext {
   SubgraphRunner* subgraph(std::size_t) override {
     fail(ErrorCode::internal, "a node with subgraphs is never static");
   }
-  const Limits& limits() const override { return *limits_; }
-  int threads() const override { return threads_; }
+  const Limits& limits() const override { return options_.limits; }
+  int threads() const override { return options_.threads; }
+  Precision precision() const override { return options_.precision; }
 
   std::size_t workspace_bytes() const noexcept { return bytes_; }
   bool asked_in_vain() const noexcept { return asked_in_vain_; }
@@ -43,17 +44,16 @@ class StaticBind final : public BindContext {
   }
 
   const Graph* graph_;
-  const Limits* limits_;
-  int threads_;
+  BindOptions options_;
   std::size_t bytes_ = 0;
   mutable bool asked_in_vain_ = false;
 };
 
 }  // namespace
 
-std::optional<BoundNode> bind_static(const Node& node, const Graph& graph, const Limits& limits,
-                                     int threads) {
-  StaticBind context(node, graph, limits, threads);
+std::optional<BoundNode> bind_static(const Node& node, const Graph& graph,
+                                     const BindOptions& options) {
+  StaticBind context(node, graph, options);
   try {
     if (node.op->bind == nullptr) {
       fail(ErrorCode::unsupported, "operator ", node.op->name, " has no kernel");

@@ -16,9 +16,15 @@ struct BoundNode {
   graph::Implementation implementation;
 };
 
+struct BindOptions {
+  const Limits& limits;
+  int threads = 1;
+  Precision precision = Precision::float32;
+};
+
 // nullopt when binding needs the elements of an input that is not constant; the node is then
 // dynamic. Errors name the node.
 std::optional<BoundNode> bind_static(const graph::Node& node, const graph::Graph& graph,
-                                     const Limits& limits, int threads);
+                                     const BindOptions& options);
 
 }  // namespace ondine::trainer

@@ -27,6 +27,9 @@ ONDINE_CONV_ALGORITHM(depthwise_rows);
 ONDINE_CONV_ALGORITHM(pointwise);
 ONDINE_CONV_ALGORITHM(im2col);
 #undef ONDINE_CONV_ALGORITHM
+// Of pointwise by a product of lower precision.
+template <class T>
+bool supports_pointwise_bf16(const ConvDesc& desc, const Kernels& kernels);
 
 // At the end of NAME.cpp.
 #define ONDINE_INSTANTIATE_CONV(name)                                           \

@@ -30,10 +30,11 @@ struct GemmCall {
 
 // How a product is computed. Follows from its sizes, its strides and whether B is packed.
 enum class GemmPath : std::uint8_t {
-  no_product,  // an operand has no elements: beta, biases and activation alone
-  few_rows,    // up to 3 rows and B stored by rows: wide blocks, nothing packed
-  dots,        // up to 4 rows and B stored by columns: dot products, nothing packed
-  blocked      // anything else
+  no_product,   // an operand has no elements: beta, biases and activation alone
+  few_rows,     // up to 3 rows and B stored by rows: wide blocks, nothing packed
+  dots,         // up to 4 rows and B stored by columns: dot products, nothing packed
+  blocked,      // anything else
+  blocked_bf16  // A and B rounded to bfloat16 while they are packed
 };
 struct GemmBlocking {
   GemmPath path = GemmPath::no_product;

@@ -1,0 +1,23 @@
+// The precision of arithmetic.
+#pragma once
+
+#include <cstdint>
+
+#include <ondine/export.h>
+
+namespace ondine {
+
+// Of products of float32 tensors: MatMul, Gemm, Einsum, attention and convolutions of 1x1 windows.
+enum class Precision : std::uint8_t {
+  float32,
+  // Factors are rounded to bfloat16 (8 bits of precision) and the products accumulated in
+  // float32, where the processor has AVX512-BF16; all else, weights and their updates among it, is
+  // computed and kept in float32. Small products, subgraphs of control flow and processors without
+  // it use float32. Results have the same bits for any number of threads.
+  bfloat16,
+};
+
+// Whether this processor computes products in it; where not they are computed in float32.
+ONDINE_API bool has_precision(Precision precision) noexcept;
+
+}  // namespace ondine

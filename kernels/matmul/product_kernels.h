@@ -1,0 +1,16 @@
+// The kernels of an operator's products.
+#pragma once
+
+#include "graph/contract/kernel.h"
+#include "kernels/simd/isa.h"
+
+namespace ondine::kernels {
+
+// Of the precision that was asked for; float16 has more digits than bfloat16 and keeps them.
+inline const math::Kernels& product_kernels(const graph::BindContext& context) {
+  const DType dtype = context.dtype(0);
+  const bool rounds = dtype == DType::float32 || dtype == DType::bfloat16;
+  return math::kernels(rounds ? context.precision() : Precision::float32);
+}
+
+}  // namespace ondine::kernels

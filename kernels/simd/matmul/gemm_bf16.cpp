@@ -1,0 +1,261 @@
+// C = alpha A B + beta C on one thread, with A and B rounded to bfloat16 (to nearest, ties to even)
+// and products accumulated in float32: for processors with AVX512-BF16. A and B are rounded while
+// they are packed, as pairs of elements that follow each other in k: one instruction multiplies
+// pairs and adds both products to an accumulator. Denormal numbers count as zeros.
+#include "kernels/simd/isa_tables.h"
+#include "kernels/simd/matmul/gemm_micro.h"
+#include "kernels/simd/matmul/gemm_pack.h"
+
+namespace ondine::math::avx512 {
+extern const GemmKernels<float> gemm_f32;
+}
+
+namespace ondine::math::ONDINE_ISA {
+namespace {
+
+// A pair lies in the place of a float; arithmetic never sees it as one.
+using Pair = float;
+
+constexpr int L = lanes<float>;
+constexpr std::int64_t nr = panel<float>;
+// A block of A stays in a second cache of 1 MB together with one of B.
+constexpr std::int64_t block_k = 512;
+constexpr std::int64_t block_pairs = block_k / 2;
+constexpr std::int64_t block_n = 512;
+constexpr std::int64_t block_m = 144;
+constexpr std::int64_t padding = 64;
+
+ONDINE_INLINE std::int64_t min_of(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
+ONDINE_INLINE std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+ONDINE_INLINE std::int64_t even_chunk(std::int64_t n, std::int64_t max) {
+  return divide_up(n, divide_up(n, max));
+}
+ONDINE_INLINE std::int64_t pairs_of(std::int64_t k) { return divide_up(k, 2); }
+
+// Lane i: the pair of x[i] and y[i].
+ONDINE_INLINE Vec<Pair> pair_lanes(const Vec<float>& x, const Vec<float>& y) {
+  const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24,
+                                         8, 23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+  const __m512bh both =
+      _mm512_cvtne2ps_pbh(reinterpret_cast<__m512>(y), reinterpret_cast<__m512>(x));
+  return reinterpret_cast<Vec<Pair>>(
+      _mm512_permutexvar_epi16(order, reinterpret_cast<__m512i>(both)));
+}
+
+// Panels of `width` side by side, each pairs x width, of a matrix whose `count` rows or columns lie
+// one beside the other: element (p, c) is src[p ld + c]. Panels may have
+// anything beyond `count`, which reaches no element of C that is stored.
+void pack_beside(Pair* dst, const float* src, std::int64_t ld, std::int64_t count,
+                 std::int64_t width, std::int64_t k) {
+  const std::int64_t pairs = pairs_of(k);
+  for (std::int64_t q = 0; q < pairs; ++q) {
+    const float* const first = src + 2 * q * ld;
+    const bool both = 2 * q + 1 < k;
+    for (std::int64_t c = 0; c < count; c += width) {
+      Pair* const to = dst + c * pairs + q * width;
+      for (std::int64_t r = 0; r < width; r += L) {
+        const std::int64_t left = count - c - r < 0 ? 0 : min_of(count - c - r, L);
+        const Vec<float> x = load_n(first + c + r, left);
+        const Vec<float> y = both ? load_n(first + ld + c + r, left) : Vec<float>{};
+        store_n(to + r, pair_lanes(x, y), min_of(width - r, L));
+      }
+    }
+  }
+}
+
+// The same of a matrix whose elements follow each other in k: (p, c) is src[c ld + p]. `rounded`
+// holds width rows of pairs.
+void pack_along(Pair* dst, const float* src, std::int64_t ld, std::int64_t count,
+                std::int64_t width, std::int64_t k, Pair* rounded) {
+  const std::int64_t pairs = pairs_of(k);
+  for (std::int64_t c = 0; c < count; c += width) {
+    const std::int64_t rows = min_of(width, count - c);
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const float* const from = src + (c + r) * ld;
+      Pair* const to = rounded + r * pairs;
+      for (std::int64_t p = 0; p < k; p += 2 * L) {
+        const std::int64_t left = k - p;
+        const Vec<float> low = load_n(from + p, min_of(left, L));
+        const Vec<float> high = left > L ? load_n(from + p + L, min_of(left - L, L)) : Vec<float>{};
+        const __m512bh both =
+            _mm512_cvtne2ps_pbh(reinterpret_cast<__m512>(high), reinterpret_cast<__m512>(low));
+        store_n(to + p / 2, reinterpret_cast<Vec<Pair>>(both), min_of(pairs - p / 2, L));
+      }
+    }
+    pack_rows(dst + c * pairs, rounded, pairs, rows, width, pairs, true);
+  }
+}
+
+// Rows x (Vectors lanes) elements of C. Panels of A are `mr` wide, those of B `nr`.
+template <int Rows, int Vectors, Edge E>
+void micro_pairs(const Block<float>& block) {
+  Vec<float> acc[Rows][Vectors] = {};
+  const Pair* a = block.a;
+  const Pair* b = block.b;
+  for (std::int64_t q = 0; q < block.k; ++q) {
+    __m512bh row[Vectors];
+#pragma GCC unroll 16
+    for (int v = 0; v < Vectors; ++v) row[v] = reinterpret_cast<__m512bh>(load(b + v * L));
+#pragma GCC unroll 16
+    for (int i = 0; i < Rows; ++i) {
+      std::int32_t pair;
+      __builtin_memcpy(&pair, a + i, sizeof(pair));
+      const __m512bh factor = reinterpret_cast<__m512bh>(_mm512_set1_epi32(pair));
+#pragma GCC unroll 16
+      for (int v = 0; v < Vectors; ++v) {
+        acc[i][v] = reinterpret_cast<Vec<float>>(
+            _mm512_dpbf16_ps(reinterpret_cast<__m512>(acc[i][v]), factor, row[v]));
+      }
+    }
+    a += block.a_col;
+    b += block.b_row;
+  }
+  finish_block<float, Rows, Vectors, E>(acc, block);
+}
+
+using Micro = void (*)(const Block<float>&);
+
+template <int Vectors, Edge E, int... I>
+constexpr Micro pick_rows(int rows, std::integer_sequence<int, I...>) {
+  constexpr Micro all[] = {&micro_pairs<I + 1, Vectors, E>...};
+  return all[rows - 1];
+}
+
+ONDINE_INLINE Micro pick(int rows, bool two, bool tail) {
+  constexpr auto every = std::make_integer_sequence<int, max_rows>();
+  if (two) {
+    return tail ? pick_rows<2, Edge::padded>(rows, every) : pick_rows<2, Edge::whole>(rows, every);
+  }
+  return tail ? pick_rows<1, Edge::padded>(rows, every) : pick_rows<1, Edge::whole>(rows, every);
+}
+
+bool is_empty(const GemmCall<float>& g) { return g.m == 0 || g.n == 0 || g.k == 0; }
+
+GemmBlocking blocking(const GemmCall<float>& g) {
+  GemmBlocking cut;
+  if (is_empty(g)) return cut;
+  cut.path = GemmPath::blocked_bf16;
+  cut.pack_a = true;
+  cut.pack_b = !g.b_packed;
+  cut.mr = even_chunk(g.m, max_rows);
+  cut.mc = divide_up(even_chunk(g.m, block_m), cut.mr) * cut.mr;
+  cut.kc = block_k;
+  return cut;
+}
+
+// Bounds that grow with m, n and k, so that the largest tile of a product says what all need.
+std::int64_t a_elements(const GemmCall<float>& g) {
+  return (min_of(g.m, block_m) + max_rows) * pairs_of(min_of(g.k, block_k)) + padding;
+}
+std::int64_t b_elements(const GemmCall<float>& g) {
+  if (g.b_packed) return 0;
+  return divide_up(min_of(g.n, block_n), nr) * nr * pairs_of(min_of(g.k, block_k)) + padding;
+}
+std::int64_t rounded_elements(const GemmCall<float>& g) {
+  return nr * pairs_of(min_of(g.k, block_k)) + padding;
+}
+
+std::int64_t scratch_bytes(const GemmCall<float>& g) {
+  if (is_empty(g) || g.alpha == 0) return 0;
+  return (a_elements(g) + b_elements(g) + rounded_elements(g)) * std::int64_t{sizeof(Pair)};
+}
+
+void pack_b_block(Pair* panels, const GemmCall<float>& g, std::int64_t p, std::int64_t kc,
+                  std::int64_t j, std::int64_t nc, Pair* rounded) {
+  const float* const b = g.b + p * g.b_row + j * g.b_col;
+  if (g.b_col == 1) return pack_beside(panels, b, g.b_row, nc, nr, kc);
+  pack_along(panels, b, g.b_col, nc, nr, kc, rounded);
+}
+
+void pack_a_block(Pair* panels, const GemmCall<float>& g, std::int64_t i, std::int64_t mc,
+                  std::int64_t mr, std::int64_t p, std::int64_t kc, Pair* rounded) {
+  const float* const a = g.a + i * g.a_row + p * g.a_col;
+  if (g.a_row == 1) return pack_beside(panels, a, g.a_col, mc, mr, kc);
+  pack_along(panels, a, g.a_row, mc, mr, kc, rounded);
+}
+
+// All of B, block after block of k, so that run_blocks finds panels of a block side by side.
+void pack_whole_b(const GemmCall<float>& g, float* panels) {
+  const std::int64_t width = divide_up(g.n, nr) * nr;
+  Pair rounded[nr * block_pairs];
+  for (std::int64_t p = 0; p < g.k; p += block_k) {
+    pack_b_block(panels + p / 2 * width, g, p, min_of(block_k, g.k - p), 0, g.n, rounded);
+  }
+}
+
+// Rows [i, i + mc) and columns [j, j + nc) of C, with [p, p + kc) of k.
+struct Part {
+  std::int64_t i, mc, j, nc, p, kc;
+};
+
+void run_part(const GemmCall<float>& g, std::int64_t mr, const Pair* a_panels, const Pair* b_panels,
+              const Part& at) {
+  const bool first = at.p == 0;
+  const bool last = at.p + at.kc == g.k;
+  const std::int64_t pairs = pairs_of(at.kc);
+  Block<float> block{};
+  block.k = pairs;
+  block.ldc = g.ldc;
+  block.a_row = 1;
+  block.a_col = mr;
+  block.b_row = nr;
+  for (std::int64_t jj = 0; jj < at.nc; jj += nr) {
+    const std::int64_t cols = min_of(nr, at.nc - jj);
+    const bool two = cols > L;
+    block.b = b_panels + jj * pairs;
+    block.last = two ? cols - L : cols;
+    for (std::int64_t ii = 0; ii < at.mc; ii += mr) {
+      const std::int64_t i = at.i + ii;
+      const std::int64_t c = i * g.ldc + at.j + jj;
+      block.a = a_panels + ii * pairs;
+      block.c = g.c + c;
+      block.epilogue = {g.alpha,
+                        first ? g.beta : 1.0F,
+                        last && g.col_bias ? g.col_bias + at.j + jj : nullptr,
+                        last && g.row_bias ? g.row_bias + i : nullptr,
+                        last ? g.activation : Activation::none,
+                        first && g.addend ? g.addend + c : nullptr};
+      pick(static_cast<int>(min_of(mr, at.mc - ii)), two, cols % L != 0)(block);
+    }
+  }
+}
+
+void run_blocks(const GemmCall<float>& g, const GemmBlocking& cut, void* scratch) {
+  Pair* const b_block = static_cast<Pair*>(scratch);
+  Pair* const a_block = b_block + b_elements(g);
+  Pair* const rounded = a_block + a_elements(g);
+  const std::int64_t packed_width = divide_up(g.n, nr) * nr;
+  for (std::int64_t j = 0; j < g.n; j += block_n) {
+    const std::int64_t nc = min_of(block_n, g.n - j);
+    for (std::int64_t p = 0; p < g.k; p += cut.kc) {
+      const std::int64_t kc = min_of(cut.kc, g.k - p);
+      const Pair* b_panels = b_block;
+      if (g.b_packed) {
+        b_panels = g.b + p / 2 * packed_width + j * pairs_of(kc);
+      } else {
+        pack_b_block(b_block, g, p, kc, j, nc, rounded);
+      }
+      for (std::int64_t i = 0; i < g.m; i += cut.mc) {
+        const std::int64_t mc = min_of(cut.mc, g.m - i);
+        pack_a_block(a_block, g, i, mc, cut.mr, p, kc, rounded);
+        run_part(g, cut.mr, a_block, b_panels, {i, mc, j, nc, p, kc});
+      }
+    }
+  }
+}
+
+void run_blocking(const GemmCall<float>& g, const GemmBlocking& chosen, void* scratch) {
+  if (chosen.path == GemmPath::no_product || g.alpha == 0) {
+    return avx512::gemm_f32.run_blocking(g, GemmBlocking{}, scratch);
+  }
+  run_blocks(g, chosen, scratch);
+}
+
+void run(const GemmCall<float>& g, void* scratch) { run_blocking(g, blocking(g), scratch); }
+
+}  // namespace
+
+constinit const GemmKernels<float> gemm_f32 = {nr,   &blocking,     &scratch_bytes,
+                                               &run, &run_blocking, &pack_whole_b};
+
+}  // namespace ondine::math::ONDINE_ISA

@@ -1,0 +1,189 @@
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+#include <utility>
+
+#include "core/float_formats.h"
+#include "kernels/matmul/gemm_primitive.h"
+#include "kernels/matmul/packed_gemm.h"
+#include "kernels/simd/tables.h"
+#include "tests/kernels/common/math_test.h"
+
+using namespace ondine;
+using namespace ondine::math;
+using namespace ondine::math::test;
+
+namespace {
+
+using Index = std::int64_t;
+
+double rounded(float value) { return double{to_float(to_bfloat16(value))}; }
+
+struct Product {
+  GemmShape shape;
+  std::vector<float> a, b, c;
+  GemmOptions<float> options = {};
+
+  Product(Index m, Index n, Index k, bool trans_a, bool trans_b)
+      : shape{m, n, k, trans_a, trans_b, (trans_a ? m : k) + 3, (trans_b ? k : n) + 1, n + 2} {
+    Numbers numbers(static_cast<std::uint64_t>(m * 7919 + n * 31 + k));
+    a = numbers.row<float>((trans_a ? k : m) * shape.lda);
+    b = numbers.row<float>((trans_b ? n : k) * shape.ldb);
+    c = numbers.row<float>(m * shape.ldc);
+  }
+
+  std::pair<float, float> factors(Index i, Index j, Index p) const {
+    const auto& s = shape;
+    return {a[static_cast<std::size_t>(s.trans_a ? p * s.lda + i : i * s.lda + p)],
+            b[static_cast<std::size_t>(s.trans_b ? j * s.ldb + p : p * s.ldb + j)]};
+  }
+
+  std::vector<float> run(int threads, const Kernels& kernels) const {
+    ThreadPool pool(threads);
+    Scratch scratch(gemm_workspace<float>(shape, 1, threads, kernels));
+    auto result = c;
+    gemm(pool, shape, a.data(), b.data(), result.data(), options, scratch, kernels);
+    CHECK(scratch.intact());
+    return result;
+  }
+};
+
+// Elements of C against products of rounded factors in double, and those between rows unchanged.
+void check(const Product& t, const std::vector<float>& result) {
+  const auto& s = t.shape;
+  bool right = true;
+  for (Index i = 0; i < s.m; ++i) {
+    for (Index j = 0; j < s.ldc && i * s.ldc + j < static_cast<Index>(result.size()); ++j) {
+      const auto at = static_cast<std::size_t>(i * s.ldc + j);
+      if (j >= s.n) {
+        right = right && result[at] == t.c[at];
+        continue;
+      }
+      double sum = 0;
+      double size = 0;
+      for (Index p = 0; p < s.k; ++p) {
+        const auto [x, y] = t.factors(i, j, p);
+        sum += rounded(x) * rounded(y);
+        size += std::abs(rounded(x) * rounded(y));
+      }
+      const double old = double{t.options.beta} * double{t.c[at]};
+      double wanted = double{t.options.alpha} * sum + old;
+      if (t.options.col_bias) wanted += double{t.options.col_bias[j]};
+      if (t.options.row_bias) wanted += double{t.options.row_bias[i]};
+      if (t.options.activation == Activation::relu) wanted = std::max(wanted, 0.0);
+      const double error = std::abs(wanted - double{result[at]});
+      right = right && error <= 1e-6 * (size + std::abs(old) + 1);
+    }
+  }
+  CHECK(right);
+}
+
+const Kernels* lower_kernels() { return kernels_for(Isa::avx512_bf16); }
+
+}  // namespace
+
+TEST_CASE("products of lower precision round their factors to bfloat16 and sum in float32") {
+  const Kernels* lower = lower_kernels();
+  if (lower == nullptr) return;
+  for (const Index m : {16, 23, 37, 150}) {
+    for (const Index n : {16, 31, 33, 65}) {
+      for (const Index k : {16, 17, 33, 600}) {
+        for (const int transposed : {0, 1, 2, 3}) {
+          CAPTURE(m, n, k, transposed);
+          const Product t(m, n, k, transposed % 2 != 0, transposed / 2 != 0);
+          check(t, t.run(1, *lower));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("products of lower precision have more than one block in every direction") {
+  const Kernels* lower = lower_kernels();
+  if (lower == nullptr) return;
+  for (const int transposed : {0, 1, 2, 3}) {
+    const Product t(301, 1100, 1029, transposed % 2 != 0, transposed / 2 != 0);
+    const auto result = t.run(1, *lower);
+    check(t, result);
+    CHECK(t.run(3, *lower) == result);
+  }
+}
+
+TEST_CASE("products of lower precision scale, add and activate as others do") {
+  const Kernels* lower = lower_kernels();
+  if (lower == nullptr) return;
+  Numbers numbers(5);
+  const auto columns = numbers.row<float>(70);
+  const auto rows = numbers.row<float>(45);
+  for (const Index k : {40, 1100}) {
+    Product t(45, 70, k, false, false);
+    t.options = {.alpha = 0.5F, .beta = -2};
+    check(t, t.run(2, *lower));
+    t.options = {.col_bias = columns.data(), .activation = Activation::relu};
+    check(t, t.run(2, *lower));
+    t.options = {.beta = 1, .row_bias = rows.data()};
+    check(t, t.run(2, *lower));
+    t.options = {.alpha = 0, .beta = 3};
+    check(t, t.run(1, *lower));
+  }
+}
+
+TEST_CASE("a factor packed once gives the same product in lower precision") {
+  const Kernels* lower = lower_kernels();
+  if (lower == nullptr) return;
+  for (const Index k : {20, 515}) {
+    for (const Index m : {1, 5, 40}) {
+      for (const bool transposed : {false, true}) {
+        CAPTURE(k, m, transposed);
+        const Product t(m, 75, k, false, transposed);
+        std::vector<float> packed(static_cast<std::size_t>(packed_elements<float>(75, k, *lower)));
+        pack(t.shape, t.b.data(), packed.data(), *lower);
+        Scratch scratch(packed_gemm_scratch<float>(t.shape, *lower));
+        auto result = t.c;
+        packed_gemm(t.shape, t.a.data(), packed.data(), result.data(), t.options,
+                    Workspace(scratch).data, *lower);
+        CHECK(scratch.intact());
+        check(t, result);
+      }
+    }
+  }
+}
+
+TEST_CASE("small products and those in double keep their precision") {
+  const Kernels* lower = lower_kernels();
+  if (lower == nullptr) return;
+  const Kernels& full = *kernels_for(Isa::avx512);
+  CHECK(&full_precision(*lower) == &full);
+  CHECK(&full_precision(full) == &full);
+  for (const auto& [m, n, k] : {std::tuple{15, 64, 64}, {64, 15, 64}, {64, 64, 15}}) {
+    const Product t(m, n, k, false, false);
+    CHECK(t.run(1, *lower) == t.run(1, full));
+    CHECK(GemmPrimitive<float>(t.shape, 1, 1, *lower).isa() == "avx512");
+  }
+  const GemmShape large{64, 64, 64};
+  CHECK(GemmPrimitive<float>(large, 1, 1, *lower).isa() == "avx512_bf16");
+  CHECK(GemmPrimitive<float>(large, 1, 1, *lower).name() == "blocked_bf16");
+  CHECK(GemmPrimitive<double>(large, 1, 1, *lower).isa() == "avx512");
+}
+
+TEST_CASE("products of lower precision pass on NaN and infinities") {
+  const Kernels* lower = lower_kernels();
+  if (lower == nullptr) return;
+  Product t(20, 40, 33, false, false);
+  t.a[0] = NAN;
+  t.a[static_cast<std::size_t>(t.shape.lda)] = INFINITY;
+  const auto result = t.run(1, *lower);
+  for (std::size_t j = 0; j < 40; ++j) {
+    CHECK(std::isnan(result[j]));
+    CHECK(std::isinf(result[static_cast<std::size_t>(t.shape.ldc) + j]));
+    CHECK(std::isfinite(result[2 * static_cast<std::size_t>(t.shape.ldc) + j]));
+  }
+}
+
+TEST_CASE("without the instructions a lower precision is that of float32") {
+  const Kernels& full = kernels();
+  const Kernels& lower = kernels(Precision::bfloat16);
+  CHECK(&kernels(Precision::float32) == &full);
+  const bool has = full.isa == Isa::avx512 && lower_kernels() != nullptr;
+  CHECK(&lower == (has ? lower_kernels() : &full));
+}

@@ -1,0 +1,11 @@
+#include <ondine/precision.h>
+
+#include "kernels/simd/isa.h"
+
+namespace ondine {
+
+bool has_precision(Precision precision) noexcept {
+  return precision == Precision::float32 || &math::kernels(precision) != &math::kernels();
+}
+
+}  // namespace ondine
