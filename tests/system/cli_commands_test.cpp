@@ -151,6 +151,25 @@ TEST_CASE("bench reports times, bytes and operators") {
   shop.succeed("bench net.onnx --steps 2 --threads 2");
 }
 
+TEST_CASE("a precision that the processor lacks is said once, and the run goes on in float32") {
+  const Workshop shop;
+  shop.succeed(prepare_adam);
+  const auto note = [&](const std::string& arguments, const std::string& wrapper) {
+    const Result result = shop.run(arguments, wrapper);
+    CHECK(result.exit_code == 0);
+    const std::size_t first = result.err.find("no products in bfloat16");
+    CHECK(result.err.find("no products in bfloat16", first + 1) == std::string::npos);
+    return first != std::string::npos;
+  };
+  for (const char* command :
+       {"bench train.onnx --batch 8 --steps 2", "inspect net.onnx --stage plan"}) {
+    CAPTURE(command);
+    CHECK(note(std::string(command) + " --precision bf16", "ONDINE_ISA=avx2 %"));
+    CHECK_FALSE(note(std::string(command) + " --precision float32", "ONDINE_ISA=avx2 %"));
+  }
+  shop.refuse("bench net.onnx --precision fp8", "fp8");
+}
+
 TEST_CASE("verify counts what passed, failed and was skipped") {
   const Workshop shop;
   std::filesystem::create_directories(shop / "cases/good/test_data_set_0");

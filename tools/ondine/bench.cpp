@@ -143,6 +143,7 @@ void add_bench(Parser& parser) {
   command.option("--inference", &options->inference, "Time inference instead of training");
   command.option("--json", &options->as_json, "Print JSON");
   command.runs([options] {
+    note_precision(options->load);
     const Result result = measure(*options);
     if (options->as_json) {
       print_json(*options, result);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <iostream>
 #include <map>
 #include <set>
 
@@ -32,6 +33,11 @@ void add_load_options(Command command, LoadOptions& load) {
   };
   command.list("--no-fusion", leave_out, "Fusions to disable, or all");
   add_deadline(command, load.deadline);
+}
+
+void note_precision(const LoadOptions& load) {
+  if (has_precision(load.precision)) return;
+  std::cerr << "note: this processor has no products in bfloat16; they are computed in float32\n";
 }
 
 void add_deadline(Command command, std::optional<std::chrono::milliseconds>& deadline) {

@@ -14,8 +14,11 @@
 
 namespace ondine::cli {
 
-// --threads, --memory-budget, --updates and --no-fusion; `load` must outlive parsing.
+// --threads, --precision, --memory-budget, --updates and --no-fusion; `load` must outlive parsing.
 void add_load_options(Command command, LoadOptions& load);
+
+// Says on standard error when the processor lacks the precision that was asked for.
+void note_precision(const LoadOptions& load);
 
 // Adds --deadline; `deadline` must outlive parsing.
 void add_deadline(Command command, std::optional<std::chrono::milliseconds>& deadline);

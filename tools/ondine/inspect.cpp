@@ -118,6 +118,7 @@ void add_inspect(Parser& parser) {
         (!options->shapes.empty() || options->infer || options->as_json)) {
       throw WrongUsage("--shape, --infer and --format need --stage plan");
     }
+    note_precision(options->load);
     const Model model = Model::load(options->model, options->load);
     if (options->stage == "plan") {
       print_plan(model, *options);

@@ -94,7 +94,10 @@ void add_train(Parser& parser) {
   command.option("--metrics", &options->metrics, "File for one line of JSON per epoch");
   command.option("--stop-on-nan", &options->trainer.stop_on_nan,
                  "Fail when a metric is not finite");
-  command.runs([options] { return TrainRun(*options).run(); });
+  command.runs([options] {
+    note_precision(options->load);
+    return TrainRun(*options).run();
+  });
 }
 
 }  // namespace ondine::cli
