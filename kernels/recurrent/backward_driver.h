@@ -26,7 +26,10 @@ class BackwardDriver {
 
  public:
   BackwardDriver(graph::BindContext& context, const Recurrence& s)
-      : s_(s), operands_(context, scratch_, s), cell_(context, scratch_, s) {
+      : s_(s),
+        operands_(context, scratch_, s),
+        cell_(context, scratch_, s),
+        kernels_(&product_kernels(context)) {
     const std::int64_t state = s.batch_size * s.hidden_size;
     const std::int64_t max_rows = std::min(s.block_steps(), s.sequence_length) * s.batch_size;
     dgates_ = scratch_.add<C>(max_rows * s.saved_width());
@@ -52,7 +55,7 @@ class BackwardDriver {
   // For the products of a block of so many rows.
   void add_workspaces(std::int64_t rows, int threads) {
     const auto add = [&](const math::GemmShape& shape) {
-      work_bytes_ = std::max(work_bytes_, math::gemm_workspace<C>(shape, 1, threads));
+      work_bytes_ = std::max(work_bytes_, math::gemm_workspace<C>(shape, 1, threads, *kernels_));
     };
     const std::int64_t n = s_.hidden_size;
     add({.m = rows, .n = s_.input_size, .k = s_.width()});
@@ -127,7 +130,8 @@ class BackwardDriver {
         .dgates = memory.dgates,
         .previous_h = memory.previous_h,
         .options = {.beta = overwrites ? C{0} : C{1}},
-        .workspace = {Scratch::at<std::byte>(args.call, work_), work_bytes_}};
+        .workspace = {Scratch::at<std::byte>(args.call, work_), work_bytes_},
+        .kernels = *kernels_};
     add_input_gradients(block);
     if (args.dr != nullptr) cell_.add_r_gradient(block, args.dr + d * width * s_.hidden_size);
     if (args.db != nullptr) add_bias_gradient(block, overwrites, args.db + d * 2 * width);
@@ -151,13 +155,13 @@ class BackwardDriver {
       math::gemm<C>(args.call.pool(),
                     {.m = block.rows, .n = n, .k = width, .lda = s_.saved_width()}, block.dgates,
                     args.w + block.d * width * n, args.dx + block.start * n,
-                    {.beta = block.d == 0 ? C{0} : C{1}}, block.workspace);
+                    {.beta = block.d == 0 ? C{0} : C{1}}, block.workspace, block.kernels);
     }
     if (args.dw != nullptr) {
       math::gemm<C>(args.call.pool(),
                     {.m = width, .n = n, .k = block.rows, .trans_a = true, .lda = s_.saved_width()},
                     block.dgates, args.x + block.start * n, args.dw + block.d * width * n,
-                    block.options, block.workspace);
+                    block.options, block.workspace, block.kernels);
     }
   }
 
@@ -175,6 +179,7 @@ class BackwardDriver {
   Recurrence s_;
   BackwardOperands<C> operands_;
   Backward cell_;
+  const math::Kernels* kernels_;
   std::size_t dgates_ = 0, previous_h_ = 0, sums_ = 0, dh_ = 0, dc_ = 0, bypass_ = 0, work_ = 0;
   std::size_t work_bytes_ = 0;
 };

@@ -65,7 +65,8 @@ class DirectBackward {
                    .k = block.rows,
                    .trans_a = true,
                    .lda = s_.saved_width()},
-                  block.dgates, block.previous_h, dr, block.options, block.workspace);
+                  block.dgates, block.previous_h, dr, block.options, block.workspace,
+                  block.kernels);
   }
   void add_r_bias(const C* sums, C* db) const { add_row(db, sums, s_.width()); }
 

@@ -97,7 +97,7 @@ class ForwardDriver {
                         .k = s.input_size,
                         .trans_b = true,
                         .ldc = s.saved_width()},
-                       1, context.threads()) {
+                       1, context.threads(), product_kernels(context)) {
     work_ = scratch_.add_bytes(input_product_.workspace());
     scratch_.request(context);
   }

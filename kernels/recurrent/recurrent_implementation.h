@@ -8,8 +8,8 @@
 #include "graph/contract/kernel.h"
 #include "kernels/common/compute_type.h"
 #include "kernels/common/implementation_list.h"
+#include "kernels/matmul/product_kernels.h"
 #include "kernels/recurrent/recurrence.h"
-#include "kernels/simd/isa.h"
 
 namespace ondine::kernels {
 
@@ -60,7 +60,7 @@ std::unique_ptr<const RecurrentImplementation> make_recurrent(const RecurrentDes
 // Of the first entry that supports the node. The last one must support all.
 inline graph::Kernel bind_recurrent(graph::BindContext& context, const CellTraits& cell,
                                     std::span<const RecurrentEntry> implementations) {
-  const math::Kernels& kernels = math::kernels();
+  const math::Kernels& kernels = product_kernels(context);
   const RecurrentDesc desc{read_recurrence(context, cell, context.shape(RecurrentInput::x),
                                            context.shape(RecurrentInput::r)),
                            context};

@@ -8,6 +8,7 @@
 #include "kernels/common/workspace.h"
 #include "kernels/matmul/gemm_primitive.h"
 #include "kernels/matmul/packed_gemm.h"
+#include "kernels/matmul/product_kernels.h"
 #include "kernels/recurrent/recurrence.h"
 
 namespace ondine::kernels {
@@ -27,16 +28,19 @@ class StepProduct {
  public:
   StepProduct(graph::BindContext& context, Scratch& scratch, const Recurrence& s,
               const StepShape& shape)
-      : shape_(shape), chunk_(s.batch_chunk()), packed_(s.packs()) {
+      : shape_(shape),
+        chunk_(s.batch_chunk()),
+        packed_(s.packs()),
+        kernels_(&product_kernels(context)) {
     if (shape.n == 0) return;
     if (packed_) {
-      matrix_ = scratch.add<C>(math::packed_elements<C>(shape.n, shape.k));
+      matrix_ = scratch.add<C>(math::packed_elements<C>(shape.n, shape.k, *kernels_));
       // Not shared by chunks, which run at once.
-      work_bytes_ = math::align_up(math::packed_gemm_scratch<C>(product(chunk_)));
+      work_bytes_ = math::align_up(math::packed_gemm_scratch<C>(product(chunk_), *kernels_));
       work_ = scratch.add_bytes(static_cast<std::size_t>(s.chunks()) * work_bytes_);
     } else {
       if (shape.transposed) matrix_ = scratch.add<C>(checked_mul(shape.n, shape.k));
-      gemm_.emplace(product(s.batch_size), 1, context.threads());
+      gemm_.emplace(product(s.batch_size), 1, context.threads(), *kernels_);
       work_ = scratch.add_bytes(gemm_->workspace());
     }
   }
@@ -47,7 +51,7 @@ class StepProduct {
     if (n == 0 || (!packed_ && !transposed)) return b;
     C* matrix = Scratch::at<C>(call, matrix_);
     if (packed_) {
-      math::pack<C>({.n = n, .k = k, .trans_b = transposed}, b, matrix);
+      math::pack<C>({.n = n, .k = k, .trans_b = transposed}, b, matrix, *kernels_);
       return matrix;
     }
     constexpr std::int64_t tile = 16;
@@ -68,7 +72,7 @@ class StepProduct {
     auto* work = Scratch::at<std::byte>(call, work_);
     if (packed_) {
       work += static_cast<std::size_t>(first / chunk_) * work_bytes_;
-      return math::packed_gemm<C>(product(rows), a, matrix, c, options, work);
+      return math::packed_gemm<C>(product(rows), a, matrix, c, options, work, *kernels_);
     }
     gemm_->run(call.pool(), {}, a, matrix, c, options, work);
   }
@@ -81,6 +85,7 @@ class StepProduct {
   StepShape shape_;
   std::int64_t chunk_;
   bool packed_;
+  const math::Kernels* kernels_;
   std::optional<math::GemmPrimitive<C>> gemm_;  // where B is not packed
   std::size_t matrix_ = 0, work_ = 0, work_bytes_ = 0;
 };

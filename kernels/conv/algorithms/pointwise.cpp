@@ -62,7 +62,7 @@ bool supports_pointwise_bf16(const ConvDesc& desc, const Kernels& kernels) {
   const ConvShape& s = desc.shape;
   const std::int64_t smallest = std::min({s.in_channels, s.out_channels, volume(s.out)});
   return sizeof(T) == sizeof(float) && kernels.isa == Isa::avx512_bf16 && smallest >= least &&
-         desc.direction != ConvDirection::backward_weights && supports_pointwise<T>(desc, kernels);
+         desc.shape.groups == 1 && supports_pointwise<T>(desc, kernels);
 }
 template bool supports_pointwise_bf16<float>(const ConvDesc&, const Kernels&);
 template bool supports_pointwise_bf16<double>(const ConvDesc&, const Kernels&);
