@@ -3,6 +3,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
+#include <utility>
 
 namespace ondine {
 
@@ -21,6 +23,28 @@ class MemoryBudget {
  private:
   std::uint64_t limit_;
   std::atomic<std::uint64_t> used_{0};
+};
+
+// Bytes charged to a budget, released by the destructor. Does nothing without a budget.
+class BudgetShare {
+ public:
+  explicit BudgetShare(std::shared_ptr<MemoryBudget> budget) noexcept
+      : budget_(std::move(budget)) {}
+  BudgetShare(const BudgetShare&) = delete;
+  BudgetShare& operator=(const BudgetShare&) = delete;
+  ~BudgetShare() {
+    if (budget_) budget_->release(bytes_);
+  }
+
+  // Throws Error(limit) and charges nothing when `bytes` more do not fit.
+  void add(std::uint64_t bytes) {
+    if (budget_) budget_->charge(bytes);
+    bytes_ += bytes;
+  }
+
+ private:
+  std::shared_ptr<MemoryBudget> budget_;
+  std::uint64_t bytes_ = 0;
 };
 
 // 64-byte aligned memory, nullptr for 0 bytes. Throws Error(limit) when the system has no more.

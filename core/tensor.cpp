@@ -7,6 +7,7 @@
 
 #include "core/budget.h"
 #include "core/checked.h"
+#include "core/deferred.h"
 #include "core/out_of_memory.h"
 #include "core/pages.h"
 
@@ -65,6 +66,18 @@ Tensor Tensor::share(DType dtype, const Shape& shape, void* data, std::shared_pt
   return result;
 }
 
+Tensor Tensor::share(DType dtype, const Shape& shape, std::shared_ptr<DeferredElements> elements) {
+  void* const data = elements->memory();
+  Tensor result = share(dtype, shape, data, std::move(elements));
+  result.deferred_ = true;
+  return result;
+}
+
+void Tensor::compute() const noexcept {
+  // A tensor that was moved from has no owner.
+  if (owner_) static_cast<DeferredElements*>(owner_.get())->compute();
+}
+
 std::size_t Tensor::bytes() const {
   return static_cast<std::size_t>(checked_mul(size(), static_cast<std::int64_t>(size_of(dtype_))));
 }
@@ -82,7 +95,7 @@ Tensor Tensor::clone(std::shared_ptr<MemoryBudget> budget) const {
   if (!defined()) return {};
   return guard_memory("copy a tensor", [&] {
     Tensor result(dtype_, shape_, std::move(budget));
-    result.copy_from(data_);
+    result.copy_from(data());
     return result;
   });
 }
@@ -93,7 +106,7 @@ bool Tensor::identical(const Tensor& other) const {
     const auto a = values<std::string>();
     return std::equal(a.begin(), a.end(), other.values<std::string>().begin());
   }
-  return bytes() == 0 || std::memcmp(data_, other.data_, bytes()) == 0;
+  return bytes() == 0 || std::memcmp(data(), other.data(), bytes()) == 0;
 }
 
 void Tensor::require(DType wanted) const {

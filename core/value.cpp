@@ -1,14 +1,25 @@
 #include <ondine/value.h>
 
+#include <atomic>
+#include <optional>
+
+#include "core/budget.h"
 #include "core/hidden.h"
 #include "core/message.h"
+#include "core/value_bytes.h"
 
 namespace ondine {
 
 struct ONDINE_HIDDEN Value::Compound {
+  Compound() = default;
+  Compound(std::vector<Value> elements_of, Tensor keys_of, const Shape& shape)
+      : elements(std::move(elements_of)), keys(std::move(keys_of)), dense_shape(shape) {}
+
   std::vector<Value> elements;
   Tensor keys;
   Shape dense_shape;
+  mutable std::atomic<bool> is_charged{false};
+  mutable std::optional<BudgetShare> share;
 };
 
 Value::Value(Tensor tensor) : kind_(Kind::tensor), tensor_(std::move(tensor)) {}
@@ -16,7 +27,7 @@ Value::Value(Tensor tensor) : kind_(Kind::tensor), tensor_(std::move(tensor)) {}
 Value Value::sequence(std::vector<Value> elements) {
   Value result;
   result.kind_ = Kind::sequence;
-  result.compound_ = std::make_shared<const Compound>(Compound{std::move(elements), {}, {}});
+  result.compound_ = std::make_shared<const Compound>(std::move(elements), Tensor(), Shape());
   return result;
 }
 
@@ -27,8 +38,7 @@ Value Value::map(Tensor keys, std::vector<Value> values) {
   }
   Value result;
   result.kind_ = Kind::map;
-  result.compound_ =
-      std::make_shared<const Compound>(Compound{std::move(values), std::move(keys), {}});
+  result.compound_ = std::make_shared<const Compound>(std::move(values), std::move(keys), Shape());
   return result;
 }
 
@@ -50,7 +60,7 @@ Value Value::sparse(Tensor values, Tensor indices, const Shape& dense_shape) {
   result.kind_ = Kind::sparse_tensor;
   result.tensor_ = std::move(values);
   result.compound_ =
-      std::make_shared<const Compound>(Compound{{}, std::move(indices), dense_shape});
+      std::make_shared<const Compound>(std::vector<Value>(), std::move(indices), dense_shape);
   return result;
 }
 
@@ -69,6 +79,14 @@ std::vector<Value> Value::elements() && { return compound().elements; }
 const Tensor& Value::keys() const& { return compound().keys; }
 Tensor Value::keys() && { return compound().keys; }
 const Shape& Value::dense_shape() const { return compound().dense_shape; }
+
+void Value::charge_holders(const std::shared_ptr<MemoryBudget>& budget) const {
+  if (!compound_ || !budget || compound_->is_charged.exchange(true)) return;
+  compound_->share.emplace(budget);
+  static_assert(sizeof(Compound) <= compound_bytes);
+  compound_->share->add(compound_bytes + compound_->elements.size() * held_value_bytes);
+  for (const Value& element : compound_->elements) element.charge_holders(budget);
+}
 
 const Value::Compound& Value::compound() const {
   if (!compound_) {

@@ -12,14 +12,19 @@
 
 namespace ondine {
 
-void decode(std::span<const std::byte> bytes, MessageId id, const Limits& limits,
-            google::protobuf::MessageLite& message) {
+namespace {
+
+void require_size(std::span<const std::byte> bytes) {
   constexpr std::size_t largest = std::numeric_limits<int>::max();
   if (bytes.size() > largest) {
     fail(ErrorCode::limit, "a message of ", bytes.size(), " bytes: the format ends at ", largest,
          "; keep weights as external data");
   }
-  scan_wire(bytes, id, limits);
+}
+
+// Of bytes that were scanned.
+void parse(std::span<const std::byte> bytes, MessageId id, const Limits& limits,
+           google::protobuf::MessageLite& message) {
   google::protobuf::io::CodedInputStream stream(reinterpret_cast<const std::uint8_t*>(bytes.data()),
                                                 static_cast<int>(bytes.size()));
   stream.SetTotalBytesLimit(static_cast<int>(bytes.size()));
@@ -29,15 +34,30 @@ void decode(std::span<const std::byte> bytes, MessageId id, const Limits& limits
   }
 }
 
-void decode_model(std::span<const std::byte> bytes, const Limits& limits, onnx::ModelProto& model) {
+}  // namespace
+
+void decode(std::span<const std::byte> bytes, MessageId id, const Limits& limits,
+            google::protobuf::MessageLite& message) {
+  require_size(bytes);
+  scan_wire(bytes, id, limits);
+  parse(bytes, id, limits, message);
+}
+
+std::optional<DetachedModel> decode_model(std::span<const std::byte> bytes, const Limits& limits,
+                                          onnx::ModelProto& model, bool detach) {
   if (bytes.size() > limits.model_bytes) {
     fail(ErrorCode::limit, "the model has ", bytes.size(), " bytes, more than ",
          limits.model_bytes);
   }
   if (bytes.empty()) fail(ErrorCode::invalid_model, "not an ONNX model: there are no bytes");
   try {
-    decode(bytes, MessageId::model, limits, model);
+    require_size(bytes);
+    scan_wire(bytes, MessageId::model, limits);
+    std::optional<DetachedModel> detached;
+    if (detach) detached = DetachedModel::make(bytes);
+    parse(detached ? detached->rest() : bytes, MessageId::model, limits, model);
     if (!model.has_graph()) fail(ErrorCode::invalid_model, "not an ONNX model: there is no graph");
+    return detached;
   } catch (const Error& error) {
     const char* other = error.code() == ErrorCode::invalid_model ? other_format(bytes) : nullptr;
     if (other == nullptr) throw;

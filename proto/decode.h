@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 
 #include <ondine/limits.h>
 
+#include "proto/detach.h"
 #include "proto/wire_schema.h"
 
 namespace google::protobuf {
@@ -24,7 +26,9 @@ void decode(std::span<const std::byte> bytes, MessageId id, const Limits& limits
             google::protobuf::MessageLite& message);
 
 // The same for a model. Throws Error(invalid_model) for a model without a graph, Error(limit) above
-// Limits::model_bytes.
-void decode_model(std::span<const std::byte> bytes, const Limits& limits, onnx::ModelProto& model);
+// Limits::model_bytes. With `detach`, large raw_data stays where it is, if there is much of it; the
+// result tells what `model` refers to.
+std::optional<DetachedModel> decode_model(std::span<const std::byte> bytes, const Limits& limits,
+                                          onnx::ModelProto& model, bool detach);
 
 }  // namespace ondine

@@ -114,7 +114,7 @@ ExternalData::View ExternalData::view(const ExternalReference& reference, std::u
     }
   }
   return {bytes.subspan(static_cast<std::size_t>(reference.offset), static_cast<std::size_t>(size)),
-          source.mapping};
+          source.mapping, source.mapping.get()};
 }
 
 }  // namespace ondine

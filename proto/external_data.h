@@ -35,6 +35,7 @@ class ExternalData {
   struct View {
     std::span<const std::byte> bytes;
     std::shared_ptr<void> owner;
+    const MappedFile* file = nullptr;  // of which they are a part; the owner keeps it
   };
 
   ExternalData(std::filesystem::path folder, const Limits& limits)

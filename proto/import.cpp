@@ -24,12 +24,17 @@ namespace {
   fail(ErrorCode::internal, "no errors");
 }
 
-graph::ModelDef load(std::span<const std::byte> bytes, const Limits& limits, ExternalData external,
-                     LeftOut& left_out) {
+// `file`: the one that `bytes` are, if any.
+graph::ModelDef load(std::span<const std::byte> bytes, std::shared_ptr<const MappedFile> file,
+                     const Limits& limits, ExternalData external, LeftOut& left_out) {
   try {
     const ArenaMessage<onnx::ModelProto> proto;
-    decode_model(bytes, limits, *proto);
+    const auto detached = decode_model(bytes, limits, *proto, file != nullptr);
     Importer importer{limits, external};
+    if (detached) {
+      importer.detached = &*detached;
+      importer.file = std::move(file);
+    }
     try {
       graph::ModelDef model = import_model(*proto, importer);
       left_out.errors = std::move(importer.errors);
@@ -64,14 +69,17 @@ graph::ModelDef with_file(const std::filesystem::path& file, const Body& body) {
 graph::ModelDef load_model(const std::filesystem::path& file, const Limits& limits,
                            LeftOut& left_out) {
   return with_file(file, [&] {
-    const MappedFile mapping(open_file(file), file.string());
-    return load(mapping.bytes(), limits, ExternalData(file.parent_path(), limits), left_out);
+    const auto mapping = std::make_shared<const MappedFile>(open_file(file), file.string());
+    graph::ModelDef model =
+        load(mapping->bytes(), mapping, limits, ExternalData(file.parent_path(), limits), left_out);
+    mapping->release(mapping->bytes());
+    return model;
   });
 }
 
 graph::ModelDef load_model(std::span<const std::byte> bytes, const Limits& limits,
                            const ExternalDataReader& external, LeftOut& left_out) {
-  return load(bytes, limits, ExternalData(external, limits), left_out);
+  return load(bytes, nullptr, limits, ExternalData(external, limits), left_out);
 }
 
 graph::ModelDef load_model(const std::filesystem::path& file, const Limits& limits) {

@@ -6,6 +6,7 @@
 #include <ondine/dtype.h>
 
 #include "proto/tensor_fields.h"
+#include "proto/wire_reader.h"
 #include "proto/wire_schema.h"
 
 namespace ondine {
@@ -15,67 +16,6 @@ using Message = Leftovers::Message;
 
 constexpr std::uint32_t data_type_field = 2;
 constexpr std::uint32_t raw_data_field = 9;
-
-struct Field {
-  std::uint32_t number = 0;
-  unsigned wire_type = 0;
-  std::uint64_t value = 0;    // of a varint
-  std::string_view content;   // of a block
-  std::string_view as_it_is;  // with its tag
-};
-
-// Reads fields of a message that was scanned before.
-class Reader {
- public:
-  explicit Reader(std::string_view bytes) : bytes_(bytes) {}
-
-  bool at_end() const { return at_ >= bytes_.size(); }
-
-  Field next() {
-    Field field;
-    const std::size_t start = at_;
-    const std::uint64_t tag = varint();
-    field.number = static_cast<std::uint32_t>(tag >> 3);
-    field.wire_type = static_cast<unsigned>(tag & 7U);
-    switch (field.wire_type) {
-      case 0:
-        field.value = varint();
-        break;
-      case 1:
-        skip(8);
-        break;
-      case 2: {
-        const std::uint64_t length = varint();
-        const std::size_t first = at_;
-        skip(length);
-        field.content = bytes_.substr(first, at_ - first);
-        break;
-      }
-      default:
-        skip(4);
-    }
-    field.as_it_is = bytes_.substr(start, at_ - start);
-    return field;
-  }
-
- private:
-  std::uint64_t varint() {
-    std::uint64_t value = 0;
-    for (unsigned shift = 0; shift < 70 && at_ < bytes_.size(); shift += 7) {
-      const auto byte = static_cast<unsigned char>(bytes_[at_++]);
-      if (shift < 64) value |= std::uint64_t{byte & 0x7fU} << shift;
-      if (byte < 0x80) break;
-    }
-    return value;
-  }
-
-  void skip(std::uint64_t count) {
-    at_ += static_cast<std::size_t>(std::min<std::uint64_t>(count, bytes_.size() - at_));
-  }
-
-  std::string_view bytes_;
-  std::size_t at_ = 0;
-};
 
 void put_varint(std::uint64_t value, std::string& out) {
   for (; value >= 0x80; value >>= 7) out += static_cast<char>(value | 0x80U);
@@ -98,8 +38,8 @@ Message collect(std::string_view bytes, MessageId id) {
   std::map<std::uint32_t, std::uint32_t> counts;
   bool typed = false;
   std::int32_t dtype = -1;
-  for (Reader reader(bytes); !reader.at_end();) {
-    const Field field = reader.next();
+  for (WireReader reader(bytes); !reader.at_end();) {
+    const WireEntry field = reader.next();
     const WireField* known = schema.find(field.number);
     if (known == nullptr) {
       out.unknown += field.as_it_is;
@@ -180,8 +120,8 @@ std::string with_typed_data(std::string_view tensor, DType dtype) {
   const std::uint32_t target = number_of(typed_field(dtype));
   if (target == 0) return std::string(tensor);
   std::vector<std::pair<std::uint32_t, std::string>> fields;
-  for (Reader reader(tensor); !reader.at_end();) {
-    const Field field = reader.next();
+  for (WireReader reader(tensor); !reader.at_end();) {
+    const WireEntry field = reader.next();
     if (field.number == raw_data_field) {
       std::string moved;
       put_block(target, entries(dtype, field.content), moved);
@@ -200,8 +140,8 @@ std::string merge(std::string_view bytes, MessageId id, const Message& leftovers
   const WireMessage& schema = wire_message(id);
   std::string out;
   std::map<std::uint32_t, std::uint32_t> counts;
-  for (Reader reader(bytes); !reader.at_end();) {
-    const Field field = reader.next();
+  for (WireReader reader(bytes); !reader.at_end();) {
+    const WireEntry field = reader.next();
     const WireField* known = schema.find(field.number);
     const bool nested = known != nullptr && known->kind == WireKind::message;
     const auto part = nested ? leftovers.parts.find({field.number, counts[field.number]++})

@@ -35,6 +35,15 @@ MappedFile::~MappedFile() {
   if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
 }
 
+void MappedFile::release(std::span<const std::byte> part) const noexcept {
+  if (part.empty()) return;
+  static const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const auto begin = static_cast<std::size_t>(part.data() - bytes_.data());
+  const std::size_t first = begin / page * page;
+  const std::size_t length = begin - first + part.size();
+  ::madvise(const_cast<std::byte*>(bytes_.data()) + first, length, MADV_DONTNEED);
+}
+
 Descriptor open_file(const std::filesystem::path& file) {
   // O_NONBLOCK: opening a pipe would wait for a writer.
   Descriptor descriptor(::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));

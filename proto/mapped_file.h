@@ -42,6 +42,8 @@ class MappedFile {
   MappedFile& operator=(const MappedFile&) = delete;
 
   std::span<const std::byte> bytes() const noexcept { return bytes_; }
+  // Takes the pages of `part` out of the process's resident memory; they stay readable.
+  void release(std::span<const std::byte> part) const noexcept;
 
  private:
   std::span<const std::byte> bytes_;

@@ -207,31 +207,39 @@ std::shared_ptr<const Plan> Call::plan(std::span<const Value> inputs) {
 }
 
 ExecutorLease Call::acquire(std::span<const Value> inputs) {
-  std::unique_ptr<Executor> executor;
   std::shared_ptr<Variant> chosen;
   {
     const std::lock_guard lock(mutex_);
     variant(inputs);
     chosen = variants_[0];
+  }
+  Arena arena = runtime_->arenas->acquire(chosen->plan->arena_bytes, runtime_->budget);
+  std::unique_ptr<Executor> executor;
+  {
+    const std::lock_guard lock(mutex_);
     if (!chosen->idle.empty()) {
       executor = std::move(chosen->idle.back());
       chosen->idle.pop_back();
     }
   }
   if (!executor) {
-    executor = std::make_unique<Executor>(chosen->plan, runtime_->limits, runtime_->threads,
-                                          runtime_->budget);
+    executor = std::make_unique<Executor>(chosen->plan, runtime_->limits, runtime_->threads);
     const std::lock_guard lock(mutex_);
     chosen->idle.reserve(chosen->made + 1);
     ++chosen->made;
   }
-  for (std::size_t i = 0; i < inputs.size(); ++i) executor->set_input(i, inputs[i]);
-  return {std::move(chosen), std::move(executor), *this};
+  executor->set_arena(arena.data());
+  ExecutorLease lease(std::move(chosen), std::move(executor), std::move(arena), *this);
+  for (std::size_t i = 0; i < inputs.size(); ++i) lease->set_input(i, inputs[i]);
+  return lease;
 }
 
 ExecutorLease::ExecutorLease(std::shared_ptr<Call::Variant> variant,
-                             std::unique_ptr<Executor> executor, Call& call)
-    : variant_(std::move(variant)), executor_(std::move(executor)), call_(&call) {}
+                             std::unique_ptr<Executor> executor, Arena arena, Call& call)
+    : variant_(std::move(variant)),
+      executor_(std::move(executor)),
+      arena_(std::move(arena)),
+      call_(&call) {}
 
 ExecutorLease::ExecutorLease(ExecutorLease&&) noexcept = default;
 
@@ -247,6 +255,7 @@ void ExecutorLease::check_dims() const {
 
 ExecutorLease::~ExecutorLease() {
   if (!executor_) return;
+  executor_->clear();
   const std::lock_guard lock(call_->mutex_);
   variant_->idle.push_back(std::move(executor_));
 }

@@ -13,6 +13,7 @@
 
 #include "graph/ir/graph.h"
 #include "graph/resolve/dim_classes.h"
+#include "trainer/exec/arena_pool.h"
 #include "trainer/exec/executor.h"
 
 namespace ondine::trainer {
@@ -28,10 +29,11 @@ struct Runtime {
   std::optional<std::uint64_t> memory_budget;
   std::uint64_t state_bytes = 0;  // of one version of all variables
   std::shared_ptr<MemoryBudget> budget;
+  std::unique_ptr<ArenaPool> arenas = std::make_unique<ArenaPool>();
   std::unique_ptr<ThreadPool> pool;
 };
 
-// An executor borrowed from a Call; returned by the destructor.
+// An executor borrowed from a Call, with an arena from the runtime; returned by the destructor.
 class ExecutorLease;
 
 // Computes some outputs and all updates of a function. Keeps the plans of the most recently used
@@ -50,7 +52,8 @@ class Call {
   // By update: the input whose memory it should take; no_value for none.
   std::span<const InPlace> in_place() const noexcept { return in_place_; }
 
-  // An executor for inputs of these types, with its inputs set.
+  // An executor for inputs of these types, with its inputs set. Allocates nothing when one is free
+  // and an arena too.
   ExecutorLease acquire(std::span<const Value> inputs);
   // The plan for these inputs.
   std::shared_ptr<const Plan> plan(std::span<const Value> inputs);
@@ -81,7 +84,7 @@ class Call {
 class ExecutorLease {
  public:
   ExecutorLease(std::shared_ptr<Call::Variant> variant, std::unique_ptr<Executor> executor,
-                Call& call);
+                Arena arena, Call& call);
   ExecutorLease(ExecutorLease&&) noexcept;
   ~ExecutorLease();
   Executor& operator*() const noexcept { return *executor_; }
@@ -93,6 +96,7 @@ class ExecutorLease {
  private:
   std::shared_ptr<Call::Variant> variant_;
   std::unique_ptr<Executor> executor_;
+  Arena arena_;
   Call* call_;
 };
 

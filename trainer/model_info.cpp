@@ -6,6 +6,8 @@
 #include "core/out_of_memory.h"
 #include "graph/check/findings.h"
 #include "graph/contract/op_def.h"
+#include "graph/ir/fingerprint.h"
+#include "graph/training/combine.h"
 #include "trainer/feeds.h"
 #include "trainer/load_checked.h"
 #include "trainer/model_impl.h"
@@ -80,6 +82,11 @@ AlgorithmInfo Model::algorithm(std::size_t index) const {
 
 std::uint64_t Model::seed() const { return impl_->seed; }
 std::uint64_t Model::steps() const { return impl_->steps; }
+std::uint64_t Model::fingerprint_bytes() const {
+  return guard_memory("describe the model", [&] {
+    return graph::fingerprint_bytes(impl_->def, graph::state_variables(impl_->def));
+  });
+}
 std::string Model::fingerprint() const {
   return guard_memory("take the fingerprint", [&] { return to_hex(impl_->fingerprint()); });
 }

@@ -9,6 +9,7 @@
 #include "graph/contract/catalogue_trace.h"
 #include "graph/evaluate/evaluate_node.h"
 #include "graph/passes/pass.h"
+#include "graph/passes/rewrite.h"
 
 namespace ondine::trainer {
 namespace {
@@ -64,10 +65,12 @@ void optimize(graph::Graph& graph, const graph::Catalogue& catalogue, const Load
   };
   context.catalogue = &catalogue;
   context.folded = &folded;
+  fuse(graph, context, std::array{graph::absorb_transposes});
   graph::run_passes(graph, context);
   for (const graph::Pass& fusion : chosen(graph::fusion_passes(), options)) {
     fuse(graph, context, std::array{fusion, graph::remove_dead_nodes});
   }
+  graph::drop_unread_constants(graph);
 }
 
 }  // namespace ondine::trainer

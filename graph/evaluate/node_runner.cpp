@@ -47,7 +47,10 @@ class RunnerContext final : public KernelContext {
     results_[i] = Tensor(types_[i].dtype, shape, call_->budget);
     return results_[i].tensor().mutable_data();
   }
-  void set_value(std::size_t i, Value value) override { results_[i] = std::move(value); }
+  void set_value(std::size_t i, Value value) override {
+    value.charge_holders(call_->budget);
+    results_[i] = std::move(value);
+  }
   void check_cancelled() const override { call_->check(); }
   void count_iteration() override { call_->count_iteration(); }
   const std::shared_ptr<MemoryBudget>& budget() const override { return call_->budget; }

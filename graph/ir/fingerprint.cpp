@@ -15,7 +15,9 @@ using Names = std::set<std::string, std::less<>>;
 // Each item is hashed with its length or count, so different models hash different byte strings.
 class Hasher {
  public:
-  explicit Hasher(const Names& variables) : variables_(&variables) {}
+  // `measures`: counts the bytes of elements instead of reading them.
+  explicit Hasher(const Names& variables, bool measures = false)
+      : variables_(&variables), measures_(measures) {}
 
   void number(std::uint64_t value) {
     std::array<std::byte, 8> bytes{};
@@ -172,10 +174,21 @@ class Hasher {
     }
   }
 
+  void model(const ModelDef& def) {
+    text("ondine model 1");
+    opsets(def.opsets);
+    graph(def.graph, true);
+    list(def.functions, [&](const FunctionDef& f) { function(f); });
+    list(def.training, [&](const TrainingInfoDef& info) { training(info); });
+  }
+
   Sha256Digest finish() { return hash_.finish(); }
+  std::uint64_t element_bytes() const noexcept { return element_bytes_; }
 
  private:
   void elements(const Tensor& value) {
+    element_bytes_ += value.bytes();
+    if (measures_) return;
     const std::span bytes(static_cast<const std::byte*>(value.data()), value.bytes());
     if (!other_byte_order) {
       hash_.update(bytes);
@@ -187,6 +200,8 @@ class Hasher {
   }
 
   const Names* variables_;
+  bool measures_;
+  std::uint64_t element_bytes_ = 0;
   Sha256 hash_;
 };
 
@@ -194,12 +209,14 @@ class Hasher {
 
 Sha256Digest fingerprint(const ModelDef& model, const Names& variables) {
   Hasher hasher(variables);
-  hasher.text("ondine model 1");
-  hasher.opsets(model.opsets);
-  hasher.graph(model.graph, true);
-  hasher.list(model.functions, [&](const FunctionDef& f) { hasher.function(f); });
-  hasher.list(model.training, [&](const TrainingInfoDef& info) { hasher.training(info); });
+  hasher.model(model);
   return hasher.finish();
+}
+
+std::uint64_t fingerprint_bytes(const ModelDef& model, const Names& variables) {
+  Hasher hasher(variables, true);
+  hasher.model(model);
+  return hasher.element_bytes();
 }
 
 }  // namespace ondine::graph

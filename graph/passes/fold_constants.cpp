@@ -89,6 +89,7 @@ class Folder {
     if (node.op->traits.random || node.outputs.empty()) return false;
     if (all_outputs(node, [&](ValueId id) { return constant(id); })) return true;
     if (!context_.evaluate || !foldable(node)) return false;
+    if (fold_view(node)) return true;
     const auto bytes = output_bytes(node);
     if (!bytes || *bytes > context_.fold_bytes - added_) return false;
     std::vector<Tensor> results;
@@ -105,6 +106,19 @@ class Folder {
       if (node.outputs[i] != no_value) set_constant(node.outputs[i], std::move(results[i]));
     }
     added_ += *bytes;
+    return true;
+  }
+
+  // A view shares the elements of the constant that it views.
+  bool fold_view(const Node& node) {
+    if (!node.op->traits.view || node.outputs.size() != 1 || node.inputs[0] == no_value) {
+      return false;
+    }
+    const Type& type = graph_[node.outputs[0]].type;
+    const Tensor& viewed = graph_[node.inputs[0]].constant;
+    const auto shape = type.shape();
+    if (!shape || type.dtype != viewed.dtype() || shape->size() != viewed.size()) return false;
+    set_constant(node.outputs[0], viewed.reshaped(*shape));
     return true;
   }
 

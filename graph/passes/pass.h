@@ -45,6 +45,10 @@ extern const Pass remove_identities;         // nodes that return an input uncha
 extern const Pass merge_common_expressions;  // equal operators on equal inputs
 extern const Pass remove_dead_nodes;         // nodes on which no output depends
 
+// Before fold_constants: products of large constants that are transposed first take the constants
+// as they are stored.
+extern const Pass absorb_transposes;
+
 // Fusion: replaces several nodes by one operator of the domain ai.ondine, provided that nothing
 // else reads the values between them. Results agree up to rounding. remove_dead_nodes follows each.
 extern const Pass fuse_activation_gradient;     // comparison and Where into ReluGrad, ClipGrad

@@ -57,4 +57,19 @@ bool run_on_subgraphs(Node& node, const Pass& pass, const PassContext& context) 
   return changed;
 }
 
+void drop_unread_constants(Graph& graph) {
+  std::vector<bool> read = output_flags(graph);
+  for (const Node& node : graph.nodes) {
+    for (const ValueId id : node.all_inputs()) {
+      if (id != no_value) read[static_cast<std::size_t>(id)] = true;
+    }
+    for (const ValueId id : node.references) {
+      if (id != no_value) read[static_cast<std::size_t>(id)] = true;
+    }
+  }
+  for (std::size_t i = 0; i < graph.values.size(); ++i) {
+    if (!read[i]) graph.values[i].constant = Tensor();
+  }
+}
+
 }  // namespace ondine::graph

@@ -28,6 +28,9 @@ std::vector<bool> produced_flags(const Graph& graph);  // outputs of nodes
 // Runs `pass` on a copy of each subgraph of the node and keeps the copy when it changed.
 bool run_on_subgraphs(Node& node, const Pass& pass, const PassContext& context);
 
+// Forgets the constants that no node and no output reads, so that their memory may go.
+void drop_unread_constants(Graph& graph);
+
 // Whether holds(id) is true for every used output of the node.
 template <class Holds>
 bool all_outputs(const Node& node, Holds holds) {

@@ -8,7 +8,13 @@
 #include <memory>
 #include <optional>
 
+#include <ondine/export.h>
+
 namespace ondine {
+
+// Three quarters of the memory that the machine or, if that is less, the control group of the
+// process has; 32 GiB where neither is known. Read once.
+ONDINE_API std::uint64_t default_arena_bytes() noexcept;
 
 struct Limits {
   std::uint64_t model_bytes = std::uint64_t{2} << 30;  // of the .onnx file itself
@@ -24,7 +30,8 @@ struct Limits {
   std::uint64_t tensor_bytes = std::uint64_t{16} << 30;
   std::uint64_t weight_bytes = std::uint64_t{32} << 30;  // sum over a model
   std::size_t external_files = 4'096;
-  std::uint64_t arena_bytes = std::uint64_t{32} << 30;  // everything a call allocates
+  // Everything that calls of a model allocate, with what holds the elements of sequences and maps.
+  std::uint64_t arena_bytes = default_arena_bytes();
   std::uint64_t loop_iterations = 100'000'000;          // of one call, all loops together
   std::uint64_t fold_bytes = std::uint64_t{512} << 20;  // of a constant computed while loading
   std::uint64_t einsum_points = std::uint64_t{1} << 40;

@@ -231,6 +231,8 @@ class ONDINE_API Model {
   std::uint64_t steps() const;  // training steps since load or initialize, over all algorithms
   // SHA-256 of the canonical model without the values of state variables, in hexadecimal.
   std::string fingerprint() const;
+  // Bytes of the tensors whose elements the fingerprint includes: it takes as long as reading them.
+  std::uint64_t fingerprint_bytes() const;
 
   // The setters below are not for use while another call runs.
   void set_threads(int threads);

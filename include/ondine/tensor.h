@@ -13,6 +13,7 @@
 
 namespace ondine {
 
+class DeferredElements;
 class MemoryBudget;
 
 // Copying a Tensor shares its elements (like a shared_ptr); clone() copies them. Concurrent reads
@@ -30,6 +31,8 @@ class ONDINE_API Tensor {
   static Tensor wrap(DType dtype, const Shape& shape, const void* data);
   // As wrap, but keeps `owner` alive.
   static Tensor share(DType dtype, const Shape& shape, void* data, std::shared_ptr<void> owner);
+  // As share, of elements that are computed when one of the copies is first asked for its data.
+  static Tensor share(DType dtype, const Shape& shape, std::shared_ptr<DeferredElements> elements);
 
   template <class T>
   static Tensor of(const Shape& shape, std::span<const T> values);
@@ -52,14 +55,14 @@ class ONDINE_API Tensor {
   // size() * size_of(dtype()).
   std::size_t bytes() const;
 
-  const void* data() const noexcept { return data_; }
-  void* mutable_data() noexcept { return data_; }
+  const void* data() const noexcept { return memory(); }
+  void* mutable_data() noexcept { return memory(); }
 
   // The elements. Throws Error(mismatch) when T is not the dtype's C++ type.
   template <class T>
   std::span<const T> values() const& {
     require(dtype_of<T>);
-    return {static_cast<const T*>(data_), static_cast<std::size_t>(size())};
+    return {static_cast<const T*>(memory()), static_cast<std::size_t>(size())};
   }
   // The elements of a temporary may go with it: name the tensor first, or read one with item().
   template <class T>
@@ -73,7 +76,7 @@ class ONDINE_API Tensor {
   template <class T>
   std::span<T> mutable_values() & {
     require(dtype_of<T>);
-    return {static_cast<T*>(data_), static_cast<std::size_t>(size())};
+    return {static_cast<T*>(memory()), static_cast<std::size_t>(size())};
   }
   // Same elements under another shape of the same size.
   Tensor reshaped(const Shape& shape) const;
@@ -86,8 +89,14 @@ class ONDINE_API Tensor {
   void require(DType wanted) const;
   std::size_t require_index(std::size_t index) const;
   void copy_from(const void* source);
+  void* memory() const noexcept {
+    if (deferred_) compute();
+    return data_;
+  }
+  void compute() const noexcept;
 
   DType dtype_ = DType::undefined;
+  bool deferred_ = false;  // the owner is a DeferredElements
   Shape shape_;
   void* data_ = nullptr;
   std::shared_ptr<void> owner_;

@@ -41,6 +41,10 @@ class ONDINE_API Value {
   Tensor keys() &&;
   const Shape& dense_shape() const;
   bool has_element() const { return !elements().empty(); }
+  // Charges what holds the elements of a sequence, map or optional to `budget`, which gets it back
+  // when the last copy goes. Does nothing for other kinds, where it was charged before, and without
+  // a budget. Throws Error(limit) when it does not fit.
+  void charge_holders(const std::shared_ptr<MemoryBudget>& budget) const;
 
  private:
   struct Compound;

@@ -4,7 +4,10 @@
 //   countdown     iteration i draws the random numbers of iteration M - 1 - i
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
+#include "core/budget.h"
+#include "core/value_bytes.h"
 #include "kernels/common/op.h"
 #include "kernels/common/scalar_input.h"
 #include "kernels/control/loop.h"
@@ -163,8 +166,10 @@ class LoopKernel {
     bool ran = false;
     std::vector<std::vector<Tensor>> scanned(collected_ - std::min(outputs_, carried_));
     std::vector<std::vector<Value>> collected(outputs_ - collected_);
+    std::optional<BudgetShare> records(call.budget());
     for (std::int64_t i = 0; go_on && (!bounded_ || i < m); ++i) {
       call.count_iteration();
+      records->add((scanned.size() + collected.size()) * held_value_bytes);
       std::vector<Value> formals{Tensor::scalar(i), Tensor::scalar(go_on)};
       for (std::size_t k = 0; k < carried_; ++k) {
         formals.push_back(i > 0 && lifted_[k] ? Value::optional(values[k]) : values[k]);
@@ -186,6 +191,7 @@ class LoopKernel {
         collected[k].push_back(std::move(results[collected_ + 1 + k]));
       }
     }
+    records.reset();  // sequences are charged for their elements
     for (std::size_t k = 0; k < outputs_; ++k) {
       if (k < carried_) {
         if (!ran && lifted_[k]) {

@@ -1,4 +1,8 @@
 // zip_map.cpp — a sequence with one map for each row of x, from the labels to the row's elements.
+#include <optional>
+
+#include "core/budget.h"
+#include "core/value_bytes.h"
 #include "kernels/common/op.h"
 #include "kernels/ml/row_model.h"
 
@@ -32,6 +36,9 @@ Kernel bind(BindContext& context) {
     const auto all = std::make_shared<Tensor>(DType::float32, x, call.budget());
     std::copy_n(call.in<float>(0), rows * width, static_cast<float*>(all->mutable_data()));
     auto* element = static_cast<float*>(all->mutable_data());
+    std::optional<BudgetShare> share(call.budget());
+    share->add(static_cast<std::uint64_t>(rows) *
+               (compound_bytes + held_value_bytes * static_cast<std::uint64_t>(width + 1)));
     std::vector<Value> maps;
     for (std::int64_t r = 0; r < rows; ++r) {
       std::vector<Value> values;
@@ -40,6 +47,7 @@ Kernel bind(BindContext& context) {
       }
       maps.push_back(Value::map(keys, std::move(values)));
     }
+    share.reset();  // the result is charged for its elements
     call.set_value(0, Value::sequence(std::move(maps)));
   };
 }

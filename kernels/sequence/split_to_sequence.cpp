@@ -4,6 +4,9 @@
 // ConcatFromSequence joined the sequence. Version 24 adds bfloat16.
 #include <algorithm>
 
+#include "core/budget.h"
+#include "core/value_bytes.h"
+#include "graph/evaluate/text_bytes.h"
 #include "kernels/common/integer_parameters.h"
 #include "kernels/common/strided_copy.h"
 #include "kernels/sequence/sequence.h"
@@ -27,16 +30,24 @@ void infer(InferContext& context) {
   context.set_output(0, Type::sequence(std::move(element)));
 }
 
+// Charges what the parts and their sizes take beside the elements.
+void charge_parts(BudgetShare& share, std::int64_t count) {
+  constexpr std::uint64_t each = held_value_bytes + sizeof(std::int64_t);
+  share.add(static_cast<std::uint64_t>(count) * each);
+}
+
 std::vector<std::int64_t> part_sizes(std::span<const std::int64_t> given, bool one_size,
-                                     std::int64_t dim) {
+                                     std::int64_t dim, BudgetShare& share) {
   std::vector<std::int64_t> sizes;
   if (one_size) {
     if (given[0] <= 0) fail(ErrorCode::mismatch, "parts of size ", given[0]);
+    charge_parts(share, dim / given[0] + 1);
     for (std::int64_t at = 0; at < dim; at += sizes.back()) {
       sizes.push_back(std::min(given[0], dim - at));
     }
     return sizes;
   }
+  charge_parts(share, static_cast<std::int64_t>(given.size()));
   std::int64_t rest = dim;
   for (const std::int64_t size : given) {
     if (size < 0 || size > rest) {
@@ -69,6 +80,7 @@ Value cut(KernelContext& call, DType dtype, const Shape& x, std::size_t axis,
     elements.emplace_back(std::move(part));
     offset += length;
   }
+  if (dtype == DType::string) graph::charge_new_text({}, elements, call.budget());
   return Value::sequence(std::move(elements));
 }
 
@@ -78,10 +90,16 @@ Kernel bind(BindContext& context) {
   const IntegerParameter split(context, 1);
   const bool one_size = split.given() && context.shape(1).rank() == 0;
   return [=, drop = drops_axis(context), dtype = context.dtype(0)](KernelContext& call) {
-    const std::vector<std::int64_t> sizes =
-        split.given() ? part_sizes(split.read(call), one_size, x[axis])
-                      : std::vector<std::int64_t>(static_cast<std::size_t>(x[axis]), 1);
-    call.set_value(0, cut(call, dtype, x, axis, sizes, drop));
+    Value parts;
+    {
+      BudgetShare share(call.budget());
+      const std::vector<std::int64_t> one{1};
+      const std::vector<std::int64_t> sizes =
+          split.given() ? part_sizes(split.read(call), one_size, x[axis], share)
+                        : part_sizes(one, true, x[axis], share);
+      parts = cut(call, dtype, x, axis, sizes, drop);
+    }
+    call.set_value(0, std::move(parts));  // is charged for its elements
   };
 }
 
@@ -102,7 +120,12 @@ Kernel bind_like(BindContext& context) {
     for (const Value& element : sequence_elements(call, 1)) {
       sizes.push_back(drop ? 1 : element.tensor().shape()[axis]);
     }
-    call.set_value(0, cut(call, dtype, x, axis, part_sizes(sizes, false, x[axis]), drop));
+    Value parts;
+    {
+      BudgetShare share(call.budget());
+      parts = cut(call, dtype, x, axis, part_sizes(sizes, false, x[axis], share), drop);
+    }
+    call.set_value(0, std::move(parts));
   };
 }
 

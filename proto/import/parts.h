@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,12 +16,17 @@
 
 namespace ondine {
 
+class DetachedModel;
 class ExternalData;
+class MappedFile;
 
 // State of one import.
 struct Importer {
   const Limits& limits;
   ExternalData& external;
+  // Where raw_data was not decoded, what it refers to, and its file.
+  const DetachedModel* detached = nullptr;
+  std::shared_ptr<const MappedFile> file = {};
   std::uint64_t weight_bytes = 0;  // in memory, of all tensors so far
   std::uint64_t nodes = 0;
   int depth = 0;  // number of enclosing graphs

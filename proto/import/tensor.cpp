@@ -4,8 +4,10 @@
 
 #include "core/byte_order.h"
 #include "core/checked.h"
+#include "core/deferred.h"
 #include "core/pages.h"
 #include "onnx_schema.pb.h"
+#include "proto/detach.h"
 #include "proto/external_data.h"
 #include "proto/import/parts.h"
 #include "proto/packing.h"
@@ -48,30 +50,69 @@ void charge(DType dtype, const Shape& shape, Importer& importer) {
   importer.weight_bytes += bytes;
 }
 
-// A tensor of the elements that `bytes` (owned by `owner`) holds in stored form; shares the memory
-// where possible.
-Tensor from_file_form(DType dtype, const Shape& shape, std::span<const std::byte> bytes,
-                      std::shared_ptr<void> owner) {
-  const auto* data = reinterpret_cast<const std::uint8_t*>(bytes.data());
-  const bool normal = dtype != DType::boolean ||
-                      std::all_of(data, data + bytes.size(), [](auto byte) { return byte <= 1; });
+// Larger parts of files are copied, where that is needed, when they are first asked for.
+constexpr std::size_t largest_copied_at_once = std::size_t{64} << 10;
+
+bool is_zero(std::span<const std::byte> bytes) {
+  return std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{0}; });
+}
+
+// Copies into zeroed memory. Zeros are not written: untouched pages take no memory, and optimizer
+// state often starts as zeros.
+void copy_elements(std::span<const std::byte> from, std::span<std::byte> to) {
+  constexpr std::size_t piece = std::size_t{16} << 10;
+  for (std::size_t at = 0; at < from.size(); at += piece) {
+    const auto part = from.subspan(at, std::min(piece, from.size() - at));
+    if (!is_zero(part)) std::memcpy(to.data() + at, part.data(), part.size());
+  }
+}
+
+// Elements of stored form in memory form, into zeroed memory.
+void convert(DType dtype, std::span<const std::byte> stored, std::span<std::byte> elements) {
+  if (is_packed(dtype)) return unpack(dtype, stored, elements);
+  if (dtype == DType::boolean) {
+    std::ranges::transform(stored, elements.begin(), [](std::byte byte) {
+      return static_cast<std::byte>(byte != std::byte{0});
+    });
+    return;
+  }
+  copy_elements(stored, elements);
+  if (other_byte_order && number_width(dtype) > 1) swap_numbers(elements, dtype);
+}
+
+bool is_memory_form(DType dtype, std::span<const std::byte> stored) {
   constexpr std::uintptr_t alignment = alignof(std::complex<double>);
-  const bool aligned = reinterpret_cast<std::uintptr_t>(data) % alignment == 0;
-  const bool swap = other_byte_order && number_width(dtype) > 1;
-  if (normal && aligned && !swap && !is_packed(dtype)) {
-    return Tensor::share(dtype, shape, const_cast<std::uint8_t*>(data), std::move(owner));
+  const bool aligned = reinterpret_cast<std::uintptr_t>(stored.data()) % alignment == 0;
+  return aligned && dtype != DType::boolean && !is_packed(dtype) &&
+         !(other_byte_order && number_width(dtype) > 1);
+}
+
+// A tensor of the elements that a view holds in stored form; shares the memory where possible.
+// Large tensors of a file are otherwise read when they are first asked for.
+Tensor from_file_form(DType dtype, const Shape& shape, const ExternalData::View& view) {
+  const std::size_t bytes = static_cast<std::size_t>(shape.size()) * size_of(dtype);
+  bool maybe_zero = false;
+  if (maps_pages(bytes)) {
+    maybe_zero = is_zero(view.bytes.first(256));
+    if (view.file != nullptr) {
+      view.file->release(view.bytes);
+    } else if (maybe_zero && is_zero(view.bytes)) {
+      return Tensor(dtype, shape);
+    }
+  }
+  if (is_memory_form(dtype, view.bytes) && !(maybe_zero && view.file != nullptr)) {
+    auto* data = const_cast<std::byte*>(view.bytes.data());
+    return Tensor::share(dtype, shape, data, view.owner);
+  }
+  if (view.file != nullptr && bytes > largest_copied_at_once) {
+    const auto compute = [=](std::span<std::byte> memory) {
+      convert(dtype, view.bytes, memory);
+      view.file->release(view.bytes);
+    };
+    return Tensor::share(dtype, shape, std::make_shared<DeferredElements>(bytes, compute));
   }
   Tensor tensor(dtype, shape);
-  auto* target = static_cast<std::uint8_t*>(tensor.mutable_data());
-  if (is_packed(dtype)) {
-    unpack(dtype, bytes, {reinterpret_cast<std::byte*>(target), tensor.bytes()});
-  } else if (normal) {
-    std::memcpy(target, data, bytes.size());
-    if (swap) swap_numbers({reinterpret_cast<std::byte*>(target), bytes.size()}, dtype);
-  } else {
-    std::transform(data, data + bytes.size(), target,
-                   [](auto byte) { return static_cast<std::uint8_t>(byte != 0); });
-  }
+  convert(dtype, view.bytes, {static_cast<std::byte*>(tensor.mutable_data()), tensor.bytes()});
   return tensor;
 }
 
@@ -165,19 +206,23 @@ Tensor from_strings(const Shape& shape, onnx::TensorProto& proto) {
   return tensor;
 }
 
-Tensor from_raw_data(DType dtype, const Shape& shape, onnx::TensorProto& proto) {
-  const std::uint64_t needed = packed_size(dtype, shape.size());
-  if (proto.raw_data().size() != needed) {
-    reject("shape ", shape, " needs ", needed, " bytes in raw_data, there are ",
-           proto.raw_data().size());
+Tensor from_raw_data(DType dtype, const Shape& shape, onnx::TensorProto& proto,
+                     const Importer& importer) {
+  ExternalData::View view;
+  if (importer.detached != nullptr) {
+    if (const auto bytes = importer.detached->find(proto.raw_data())) {
+      view = {*bytes, std::const_pointer_cast<MappedFile>(importer.file), importer.file.get()};
+    }
   }
-  auto owner = std::make_shared<std::string>(std::move(*proto.mutable_raw_data()));
-  // Optimizer state often starts as zeros; pages of zeros take no memory until written.
-  const bool zeros = maps_pages(needed) && size_of(dtype) * 8 == packed_bits(dtype) &&
-                     owner->find_first_not_of('\0') == std::string::npos;
-  if (zeros) return Tensor(dtype, shape);
-  const auto bytes = std::as_bytes(std::span(*owner));
-  return from_file_form(dtype, shape, bytes, std::move(owner));
+  if (view.owner == nullptr) {
+    auto owner = std::make_shared<std::string>(std::move(*proto.mutable_raw_data()));
+    view = {std::as_bytes(std::span(*owner)), owner, nullptr};
+  }
+  const std::uint64_t needed = packed_size(dtype, shape.size());
+  if (view.bytes.size() != needed) {
+    reject("shape ", shape, " needs ", needed, " bytes in raw_data, there are ", view.bytes.size());
+  }
+  return from_file_form(dtype, shape, view);
 }
 
 Tensor from_external(DType dtype, const Shape& shape, onnx::TensorProto& proto,
@@ -185,7 +230,7 @@ Tensor from_external(DType dtype, const Shape& shape, onnx::TensorProto& proto,
   const auto reference = parse_reference(take_properties(proto.mutable_external_data()));
   if (dtype == DType::string) reject("external data cannot hold strings");
   const auto view = importer.external.view(reference, packed_size(dtype, shape.size()));
-  return from_file_form(dtype, shape, view.bytes, view.owner);
+  return from_file_form(dtype, shape, view);
 }
 
 Tensor import_elements(DType dtype, const Shape& shape, onnx::TensorProto& proto,
@@ -211,7 +256,7 @@ Tensor import_elements(DType dtype, const Shape& shape, onnx::TensorProto& proto
   }
   switch (field) {
     case DataField::raw:
-      return from_raw_data(dtype, shape, proto);
+      return from_raw_data(dtype, shape, proto, importer);
     case DataField::float32:
       return from_entries(dtype, shape, "float_data", proto.mutable_float_data());
     case DataField::int32:

@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include <ondine/operators.h>
 
@@ -24,10 +25,19 @@ json to_json(const std::vector<PortInfo>& ports) {
   return list;
 }
 
-json describe(const Model& model) {
-  json result{{"inputs", to_json(model.inputs())},
-              {"outputs", to_json(model.outputs())},
-              {"fingerprint", model.fingerprint()}};
+// More constants are not read unless that is asked for.
+constexpr std::uint64_t quickly_read = std::uint64_t{16} << 20;
+
+// nullopt where it would take long.
+std::optional<std::string> fingerprint(const Model& model, bool always) {
+  if (!always && model.fingerprint_bytes() > quickly_read) return std::nullopt;
+  return model.fingerprint();
+}
+
+json describe(const Model& model, bool with_fingerprint) {
+  json result{{"inputs", to_json(model.inputs())}, {"outputs", to_json(model.outputs())}};
+  const auto digest = fingerprint(model, with_fingerprint);
+  result["fingerprint"] = digest ? json(*digest) : json();
   json algorithms = json::array();
   for (std::size_t i = 0; i < model.algorithm_count(); ++i) {
     const AlgorithmInfo algorithm = model.algorithm(i);
@@ -59,7 +69,7 @@ void print_ports(const char* title, const std::vector<PortInfo>& ports) {
   }
 }
 
-void print(const Model& model) {
+void print(const Model& model, bool with_fingerprint) {
   print_ports("inputs", model.inputs());
   print_ports("outputs", model.outputs());
   for (std::size_t i = 0; i < model.algorithm_count(); ++i) {
@@ -78,7 +88,11 @@ void print(const Model& model) {
     std::cout << "  " << variable.name << "  " << to_string(variable.dtype)
               << variable.shape.to_string() << "  " << to_string(variable.role) << '\n';
   }
-  std::cout << "trained parameters: " << parameters << "\nfingerprint: " << model.fingerprint()
+  std::cout << "trained parameters: " << parameters << '\n';
+  const auto digest = fingerprint(model, with_fingerprint);
+  const std::string size = human_bytes(model.fingerprint_bytes());
+  std::cout << "fingerprint: "
+            << (digest ? *digest : "not computed (of " + size + "); --fingerprint computes it")
             << '\n';
 }
 
@@ -102,6 +116,7 @@ void add_info(Parser& parser) {
     std::vector<std::string> models;
     bool as_json = false;
     bool operators = false;
+    bool fingerprint = false;
   };
   auto options = std::make_shared<Options>();
   Command command = parser.add("info", "Print inputs, outputs, algorithms and state of a model",
@@ -109,6 +124,8 @@ void add_info(Parser& parser) {
                                "  ondine info --operators model.onnx train.onnx > operators.txt\n");
   command.option("MODEL", &options->models, "Model files").required();
   Option as_json = command.option("--json", &options->as_json, "Print JSON");
+  command.option("--fingerprint", &options->fingerprint,
+                 "Compute the fingerprint even if many weights must be read for it");
   command
       .option("--operators", &options->operators,
               "Print the operators that the models need, for the CMake option "
@@ -122,10 +139,10 @@ void add_info(Parser& parser) {
     for (const std::string& file : options->models) {
       const Model model = Model::load(file);
       if (options->as_json) {
-        std::cout << describe(model).dump(2) << '\n';
+        std::cout << describe(model, options->fingerprint).dump(2) << '\n';
       } else {
         if (options->models.size() > 1) std::cout << file << '\n';
-        print(model);
+        print(model, options->fingerprint);
       }
     }
     return 0;

@@ -57,17 +57,11 @@ struct Executor::StaticNode {
   Kernel kernel;
 };
 
-Executor::Executor(std::shared_ptr<const Plan> plan, const Limits& limits, int threads,
-                   const std::shared_ptr<MemoryBudget>& budget)
+Executor::Executor(std::shared_ptr<const Plan> plan, const Limits& limits, int threads)
     : plan_(std::move(plan)),
-      arena_(DType::uint8, {static_cast<std::int64_t>(plan_->arena_bytes)}, budget),
       memory_(plan_->buffers.size(), nullptr),
       values_(plan_->graph.values.size()),
       slots_of_(plan_->buffers.size()) {
-  auto* base = static_cast<std::byte*>(arena_.mutable_data());
-  for (std::size_t i = 0; i < plan_->buffers.size(); ++i) {
-    if (plan_->buffers[i].kind == BufferKind::arena) memory_[i] = base + plan_->buffers[i].offset;
-  }
   for (std::size_t i = 0; i < plan_->graph.values.size(); ++i) {
     const Tensor& constant = plan_->graph.values[i].constant;
     const std::size_t buffer = plan_->buffer_of[i];
@@ -95,7 +89,6 @@ void Executor::bind_nodes(const Limits& limits, int threads) {
     static_[i] = std::make_unique<StaticNode>(node, plan_->graph);
     StaticNode& run = *static_[i];
     run.kernel = std::move(bound->kernel);
-    if (planned.workspace != no_buffer) run.context.set_workspace(memory_[planned.workspace]);
     std::size_t slot = 0;
     for (const auto* ids : {&node.inputs, &node.outputs}) {
       for (const ValueId id : *ids) {
@@ -103,8 +96,7 @@ void Executor::bind_nodes(const Limits& limits, int threads) {
         if (id == no_value) continue;
         const std::size_t buffer = plan_->buffer_of[static_cast<std::size_t>(id)];
         target.data = memory_[buffer];
-        const BufferKind kind = plan_->buffers[buffer].kind;
-        if (kind == BufferKind::external || kind == BufferKind::target) {
+        if (plan_->buffers[buffer].kind != BufferKind::constant) {
           slots_of_[buffer].push_back(&target);
         }
       }
@@ -112,7 +104,31 @@ void Executor::bind_nodes(const Limits& limits, int threads) {
   }
 }
 
-void Executor::patch(std::size_t buffer, void* data) {
+void Executor::set_arena(std::byte* memory) noexcept {
+  if (arena_ == memory) return;
+  arena_ = memory;
+  for (std::size_t i = 0; i < plan_->buffers.size(); ++i) {
+    const Buffer& buffer = plan_->buffers[i];
+    if (buffer.kind == BufferKind::arena) patch(i, memory + buffer.offset);
+  }
+  for (std::size_t i = 0; i < plan_->nodes.size(); ++i) {
+    const std::size_t workspace = plan_->nodes[i].workspace;
+    if (static_[i] && workspace != no_buffer) {
+      static_[i]->context.set_workspace(memory_[workspace]);
+    }
+  }
+}
+
+void Executor::clear() noexcept {
+  for (std::size_t i = 0; i < values_.size(); ++i) {
+    const std::size_t buffer = plan_->buffer_of[i];
+    const bool constant =
+        buffer != no_buffer && plan_->buffers[buffer].kind == BufferKind::constant;
+    if (!constant) values_[i] = Value();
+  }
+}
+
+void Executor::patch(std::size_t buffer, void* data) noexcept {
   if (memory_[buffer] == data) return;
   memory_[buffer] = data;
   for (KernelContext::Slot* slot : slots_of_[buffer]) slot->data = data;

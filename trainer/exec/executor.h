@@ -1,4 +1,4 @@
-// Executor: a plan with memory and bound kernels.
+// Executor: a plan with bound kernels; the memory of its arena is lent to it for each call.
 #pragma once
 
 #include <map>
@@ -21,10 +21,14 @@ using Profile = std::map<std::string_view, ProfileEntry>;
 // Runs allocate nothing unless the plan has dynamic nodes.
 class Executor {
  public:
-  // Charges the arena to `budget`. Throws Error(limit) when that is exceeded.
-  Executor(std::shared_ptr<const Plan> plan, const Limits& limits, int threads,
-           const std::shared_ptr<MemoryBudget>& budget);
+  Executor(std::shared_ptr<const Plan> plan, const Limits& limits, int threads);
   ~Executor();
+
+  // Sets the memory of Plan::arena_bytes bytes that values take until another is set. Its content
+  // may be anything.
+  void set_arena(std::byte* memory) noexcept;
+  // Drops inputs and results, so that their memory may go.
+  void clear() noexcept;
 
   // Sets the value of graph.inputs[i]. Its memory must stay valid during the run.
   void set_input(std::size_t i, const Value& value);
@@ -48,20 +52,19 @@ class Executor {
   struct StaticNode;
   class StaticContext;
 
-  void patch(std::size_t buffer, void* data);
+  void patch(std::size_t buffer, void* data) noexcept;
   void bind_nodes(const Limits& limits, int threads);
   void run_dynamic(graph::CallState& call, std::size_t position);
   void run_node(graph::CallState& call, std::size_t position);
   void run_timed(graph::CallState& call, std::size_t position, Profile* profile);
 
   std::shared_ptr<const Plan> plan_;
-  Tensor arena_;
+  std::byte* arena_ = nullptr;
   std::vector<void*> memory_;  // by buffer
   std::vector<Value> values_;  // by value id: dynamic values, and feeds that are not tensors
-  std::vector<std::unique_ptr<StaticNode>> static_;          // by node, null where dynamic
-  std::vector<std::unique_ptr<graph::NodeRunner>> dynamic_;  // by node, null where static
-  std::vector<std::vector<graph::KernelContext::Slot*>>
-      slots_of_;  // by buffer: the slots to update
+  std::vector<std::unique_ptr<StaticNode>> static_;                 // by node, null where dynamic
+  std::vector<std::unique_ptr<graph::NodeRunner>> dynamic_;         // by node, null where static
+  std::vector<std::vector<graph::KernelContext::Slot*>> slots_of_;  // by buffer, but constants
 };
 
 }  // namespace ondine::trainer

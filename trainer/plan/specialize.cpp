@@ -5,6 +5,7 @@
 #include "graph/contract/infer_node.h"
 #include "graph/contract/op_def.h"
 #include "graph/evaluate/evaluate_node.h"
+#include "graph/passes/rewrite.h"
 
 namespace ondine::trainer {
 namespace {
@@ -98,6 +99,7 @@ Graph specialize(const Graph& graph, std::span<const Type> inputs, const Limits&
   }
   typed.nodes = std::move(kept);
   drop_unneeded(typed);
+  drop_unread_constants(typed);
   return typed;
 }
 

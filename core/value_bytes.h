@@ -1,0 +1,15 @@
+// What values take where many are held: in sequences, maps and the records of loops.
+#pragma once
+
+#include <cstddef>
+
+#include <ondine/value.h>
+
+namespace ondine {
+
+// A value in a list, the owner of its elements, and what the heap adds to both.
+inline constexpr std::size_t held_value_bytes = sizeof(Value) + 128;
+// What a sequence, map or optional takes beside its list.
+inline constexpr std::size_t compound_bytes = 2 * sizeof(Value) + 128;
+
+}  // namespace ondine

@@ -1,0 +1,78 @@
+#include "core/deferred.h"
+
+#include <catch2/catch.hpp>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include <ondine/tensor.h>
+
+using namespace ondine;
+
+namespace {
+
+// 0, 1, 2, ...; counts how often it computes.
+Tensor counting(std::int64_t n, std::atomic<int>& calls) {
+  const auto bytes = static_cast<std::size_t>(n) * sizeof(float);
+  auto elements = std::make_shared<DeferredElements>(bytes, [&](std::span<std::byte> memory) {
+    ++calls;
+    auto* values = reinterpret_cast<float*>(memory.data());
+    for (std::size_t i = 0; i < memory.size() / sizeof(float); ++i) {
+      values[i] = static_cast<float>(i);
+    }
+  });
+  return Tensor::share(DType::float32, {n}, std::move(elements));
+}
+
+}  // namespace
+
+TEST_CASE("deferred elements are computed when they are first read, through any accessor") {
+  std::atomic<int> calls{0};
+  const Tensor untouched = counting(100, calls);
+  const Tensor copy = untouched;  // NOLINT: a copy is what the test is about
+  CHECK(copy.shape() == untouched.shape());
+  CHECK(copy.bytes() == 400);
+  CHECK(calls == 0);
+  CHECK(copy.reshaped({10, 10}).item<float>(99) == 99);
+  CHECK(calls == 1);
+  CHECK(static_cast<const float*>(untouched.data())[7] == 7);
+  CHECK(untouched.values<float>()[8] == 8);
+  CHECK(calls == 1);
+  Tensor written = counting(100, calls);
+  written.mutable_values<float>()[3] = -1;
+  CHECK(calls == 2);
+  CHECK(written.item<float>(3) == -1);
+  CHECK(written.item<float>(4) == 4);
+}
+
+TEST_CASE("deferred elements are cloned and compared by value") {
+  std::atomic<int> calls{0};
+  const Tensor clone = counting(100, calls).clone();
+  CHECK(clone.item<float>(50) == 50);
+  CHECK(counting(100, calls).identical(clone));
+  CHECK(clone.identical(counting(100, calls)));
+  CHECK(calls == 3);
+}
+
+TEST_CASE("deferred elements that nobody reads are never computed") {
+  std::atomic<int> calls{0};
+  counting(1 << 20, calls);
+  CHECK(calls == 0);
+}
+
+TEST_CASE("threads that read deferred elements at the same time see all of them") {
+  constexpr std::int64_t n = 1 << 20;
+  std::atomic<int> calls{0};
+  std::atomic<int> wrong{0};
+  const Tensor tensor = counting(n, calls);
+  std::vector<std::thread> readers;
+  for (int r = 0; r < 4; ++r) {
+    readers.emplace_back([&] {
+      if (tensor.values<float>()[n - 1] != static_cast<float>(n - 1)) ++wrong;
+    });
+  }
+  for (std::thread& reader : readers) reader.join();
+  CHECK(calls == 1);
+  CHECK(wrong == 0);
+}
