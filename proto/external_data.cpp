@@ -51,7 +51,7 @@ ExternalReference parse_reference(const graph::Properties& entries) {
     } else if (key == "checksum") {
       out.checksum = parse_checksum(value);
     } else {
-      fail(ErrorCode::invalid_model, "external data has the unknown key ", quoted(key));
+      out.unknown.push_back(key);
     }
   }
   if (!seen.contains("location")) {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <ondine/external_data.h>
 #include <ondine/limits.h>
@@ -21,12 +22,13 @@ namespace ondine {
 struct ExternalReference {
   std::string location;
   std::uint64_t offset = 0;
-  std::optional<std::uint64_t> length;  // absent: up to the end of the file
-  std::string checksum;                 // SHA-1 of the whole file in lower-case; may be empty
+  std::optional<std::uint64_t> length;    // absent: up to the end of the file
+  std::string checksum;                   // SHA-1 of the whole file in lower-case; may be empty
+  std::vector<std::string> unknown = {};  // keys that the standard does not know
 };
 
-// Parses the standard's keys. Throws Error(invalid_model) for unknown and duplicate keys and for
-// numbers that are not plain decimal digits.
+// Parses the standard's keys. Throws Error(invalid_model) for duplicate keys and for numbers that
+// are not plain decimal digits.
 ExternalReference parse_reference(const graph::Properties& entries);
 
 // The external files of a model. Each is opened, verified and mapped once.

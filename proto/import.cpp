@@ -39,6 +39,7 @@ graph::ModelDef load(std::span<const std::byte> bytes, std::shared_ptr<const Map
       graph::ModelDef model = import_model(*proto, importer);
       left_out.errors = std::move(importer.errors);
       left_out.names = std::move(importer.left_out);
+      left_out.tolerable = std::move(importer.tolerable);
       if (left_out.errors.empty()) left_out.leftovers = Leftovers(bytes);
       return model;
     } catch (const Error& error) {
@@ -55,7 +56,9 @@ template <class Load>
 graph::ModelDef load_whole(const Load& load) {
   LeftOut left_out;
   graph::ModelDef model = load(left_out);
-  if (!left_out.errors.empty()) throw_all(left_out.errors);
+  std::vector<Error>& errors = left_out.errors;
+  errors.insert(errors.end(), left_out.tolerable.begin(), left_out.tolerable.end());
+  if (!errors.empty()) throw_all(errors);
   return model;
 }
 

@@ -37,6 +37,9 @@ struct LeftOut {
   std::vector<Error> errors;       // one for each invalid object
   std::vector<std::string> names;  // of these objects, to which the rest of the model may refer
   Leftovers leftovers;             // what the ModelDef does not hold of a valid model
+  // Violations that the import passed over: unknown keys of external data, dims of -1 in declared
+  // types, which become unknown.
+  std::vector<Error> tolerable;
 };
 // The same, but omits and reports invalid objects, so that further errors can be found in the rest.
 // Still throws for exceeded limits and files that are not models.

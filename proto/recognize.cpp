@@ -19,13 +19,56 @@ struct Signature {
 };
 
 constexpr std::array signatures{
-    Signature{0, "PK\x03\x04", "a zip archive, as PyTorch and Keras write"},
     Signature{0, "\x89HDF\r\n\x1a\n", "an HDF5 file"},
     Signature{0, "\x93NUMPY", "a NumPy array"},
     Signature{4, "TFL3", "a TensorFlow Lite model"},
     Signature{4, "ORTM", "a model in the format of ONNX Runtime"},
     Signature{8, "{\"", "a safetensors file"},
+    Signature{0, "\x1f\x8b", "a gzip archive"},
+    Signature{0, "\x80\x02", "a Python pickle, as older PyTorch writes"},
+    Signature{0, "%PDF", "a PDF document"},
+    Signature{0, "version https://git-lfs.github.com/spec/",
+              "a Git LFS pointer, which stands for a file that \"git lfs pull\" fetches"},
 };
+
+// The names of its files are in the directory at the end.
+const char* kind_of_zip(std::string_view bytes) noexcept {
+  constexpr std::size_t directory = std::size_t{1} << 18;
+  const std::string_view tail = bytes.substr(bytes.size() - std::min(bytes.size(), directory));
+  const auto has = [&](std::string_view name) { return tail.find(name) != bytes.npos; };
+  if (has("/constants.pkl")) return "a TorchScript archive; torch.onnx.export writes ONNX";
+  if (has("/data.pkl")) return "a PyTorch checkpoint; torch.onnx.export writes ONNX";
+  if (has("model.weights.h5")) return "a Keras archive";
+  if (has(".npy")) return "a NumPy archive (.npz)";
+  return "a zip archive, as PyTorch and Keras write";
+}
+
+// The first character that is no blank, after a byte order mark.
+std::string_view after_blanks(std::string_view text) noexcept {
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
+  return text.substr(std::min(text.size(), text.find_first_not_of(" \t\r\n")));
+}
+
+bool starts_with_tag(std::string_view text, std::string_view tag) noexcept {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+  return text.size() >= tag.size() &&
+         std::equal(tag.begin(), tag.end(), text.begin(),
+                    [&](char wanted, char found) { return wanted == lower(found); });
+}
+
+// "a text", or of what kind.
+const char* kind_of_text(std::string_view bytes) noexcept {
+  const std::string_view text = after_blanks(bytes);
+  for (const std::string_view tag : {"<!doctype html", "<html", "<head"}) {
+    if (starts_with_tag(text, tag)) return "an HTML page, as servers send instead of a file";
+  }
+  if (text.starts_with("<")) {
+    const bool is_onnx = text.substr(0, 256).find("ir_version") != text.npos;
+    return is_onnx ? "the text form of an ONNX model" : "an XML text";
+  }
+  if (text.starts_with("{") || text.starts_with("[")) return "a JSON text";
+  return "a text";
+}
 
 bool is_text(std::string_view bytes) noexcept {
   return std::all_of(bytes.begin(), bytes.end(), [](char c) {
@@ -158,7 +201,8 @@ const char* other_format(std::span<const std::byte> bytes) noexcept {
   for (const Signature& one : signatures) {
     if (text.size() > one.at && text.substr(one.at).starts_with(one.bytes)) return one.name;
   }
-  if (is_text(text.substr(0, 256))) return "a text";
+  if (text.starts_with("PK\x03\x04")) return kind_of_zip(text);
+  if (is_text(after_blanks(text).substr(0, 256))) return kind_of_text(text);
   const Fields fields(text);
   if (!fields.valid()) return nullptr;
   if (fields.first_text() == "ONNXOPSET") return "an OperatorSetProto";

@@ -6,8 +6,9 @@
 
 namespace ondine {
 
-// "an OperatorSetProto", "a TensorProto", "a zip archive", ...; nullptr for bytes that look like
-// nothing known. Looks at the beginning and at the fields of the outermost message only.
+// "an OperatorSetProto", "a TensorFlow Lite model", "an HTML page, ...", ...; nullptr for bytes
+// that look like nothing known. Looks at the beginning, at the directory of a zip archive and at
+// the fields of the outermost message only.
 const char* other_format(std::span<const std::byte> bytes) noexcept;
 
 }  // namespace ondine

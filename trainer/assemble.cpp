@@ -18,6 +18,7 @@
 #include "graph/training/evaluation_model.h"
 #include "graph/training/initialization.h"
 #include "kernels/catalogue.h"
+#include "trainer/load_checked.h"
 #include "trainer/optimize.h"
 
 namespace ondine::trainer {
@@ -53,7 +54,8 @@ class Assembler {
         options_(&options),
         observe_(&observe),
         symbols_(std::make_shared<Symbols>()),
-        names_(state_variables(model)) {}
+        names_(state_variables(model)),
+        findings_(rigor_of(options)) {}
 
   Functions run() {
     check_structure(*model_, all_operators(), options_->limits, findings_);
@@ -78,6 +80,7 @@ class Assembler {
       make_initialization(i, std::move(starts[i]), start_defs[i].graph);
     }
     findings_.throw_if_any();
+    functions_.warnings = findings_.warnings();
     return std::move(functions_);
   }
 
@@ -123,9 +126,11 @@ class Assembler {
       context.check_types = [&](const Node& node, const Graph& graph) {
         check_types(node, graph, findings);
       };
+      const bool lenient = findings.rigor() == Rigor::lenient;
+      if (lenient) context.warn = [&](const Error& error) { findings.warn(error); };
       Graph graph = resolve(def, context);
       if (findings.count() > before) return;
-      result.dims = dim_classes(graph);
+      result.dims = lenient ? compare_dims(graph, findings) : dim_classes(graph);
       observe(stage.empty() ? "graph" : stage, graph);
       if (options_->optimize) recognize(graph, all_operators(), *options_);
       graph = autodiff::expand(graph, all_operators());
@@ -135,6 +140,18 @@ class Assembler {
       result.graph = std::make_shared<const Graph>(std::move(graph));
     });
     return result;
+  }
+
+  // Of a graph whose declared shapes are not trusted, but for its inputs.
+  static DimClasses compare_dims(Graph& graph, Findings& findings) {
+    try {
+      dim_classes(graph);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::invalid_model) throw;
+      findings.warn(error);
+    }
+    forget_declared_dims(graph);
+    return dim_classes(graph);
   }
 
   // In the order of the initializers: main graph first, then the algorithms.
@@ -247,7 +264,7 @@ class Assembler {
     }
     std::erase_if(closed.inputs, has_default);
     // Not a finding: a call may replace a default that does not work.
-    Findings unreported;
+    Findings unreported(findings_.rigor());
     auto graph = make_graph(closed, &names_, "", unreported, {});
     if (!graph.graph) return;
     functions_.infer_defaults = make_function(std::move(graph), closed);

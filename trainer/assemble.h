@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <ondine/model.h>
@@ -34,6 +35,7 @@ struct Functions {
   const Function& infer_for(std::span<const NamedValue> feeds) const;
   std::vector<Algorithm> algorithms;
   std::vector<Function> initializations;
+  std::vector<std::string> warnings;  // see Model::warnings()
 };
 
 // Called after each stage with its name and the graph.

@@ -6,6 +6,7 @@
 #include "core/message.h"
 #include "graph/evaluate/node_runner.h"
 #include "trainer/dim_sizes.h"
+#include "trainer/feeds.h"
 #include "trainer/function.h"
 
 namespace ondine::trainer {
@@ -166,8 +167,31 @@ void Call::check_dims(Variant& variant) const {
     const GraphValue& value = graph_->values[i];
     check(static_cast<ValueId>(i), value.name, value.declared);
   }
-  for (std::size_t i = 0; i < names_.size(); ++i) check(outputs_[i], names_[i], declared_[i]);
+  if (runtime_->warnings != nullptr) {
+    warn_of_outputs(variant);
+  } else {
+    for (std::size_t i = 0; i < names_.size(); ++i) check(outputs_[i], names_[i], declared_[i]);
+  }
   for (const PlannedNode& planned : variant.plan->nodes) check_subgraphs(planned.node, sizes);
+}
+
+void Call::warn_of_outputs(const Variant& variant) const {
+  DimSizes sizes = *variant.sizes;
+  for (std::size_t i = 0; i < names_.size(); ++i) {
+    const Type& type = variant.plan->graph[outputs_[i]].type;
+    if (declared_[i].kind == TypeKind::unknown) continue;
+    if (!compatible(type, declared_[i])) {
+      runtime_->warnings->add(cat("output ", quoted(names_[i]), " is declared as ",
+                                  describe_type(declared_[i], *graph_), " but a call gave ",
+                                  describe_type(type, *graph_)));
+      continue;
+    }
+    try {
+      sizes.check("output", names_[i], type, declared_[i]);
+    } catch (const Error& error) {
+      runtime_->warnings->add(error.message());
+    }
+  }
 }
 
 Call::Variant& Call::variant(std::span<const Value> inputs) {

@@ -15,6 +15,7 @@
 #include "graph/resolve/dim_classes.h"
 #include "trainer/exec/arena_pool.h"
 #include "trainer/exec/executor.h"
+#include "trainer/warning_log.h"
 
 namespace ondine::trainer {
 
@@ -31,6 +32,8 @@ struct Runtime {
   std::shared_ptr<MemoryBudget> budget;
   std::unique_ptr<ArenaPool> arenas = std::make_unique<ArenaPool>();
   std::unique_ptr<ThreadPool> pool;
+  // Takes what contradicts the declared outputs; null where that is an error.
+  std::unique_ptr<WarningLog> warnings;
 };
 
 // An executor borrowed from a Call, with an arena from the runtime; returned by the destructor.
@@ -65,6 +68,7 @@ class Call {
   struct Variant;
   void choose_targets(const Function& function);
   void check_dims(Variant& variant) const;
+  void warn_of_outputs(const Variant& variant) const;
   Variant& variant(std::span<const Value> inputs);
 
   const Runtime* runtime_;

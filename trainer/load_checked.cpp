@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/message.h"
-#include "graph/check/findings.h"
+#include "graph/check/repeated_entries.h"
 #include "graph/check/structure.h"
 #include "proto/import.h"
 #include "trainer/assemble.h"
@@ -22,7 +22,7 @@ ErrorCode code_of(const graph::Findings& findings) {
 
 void add_broken_rules(const graph::ModelDef& model, const Limits& limits,
                       const std::vector<std::string>& left_out, graph::Findings& findings) {
-  graph::Findings rules;
+  graph::Findings rules(findings.rigor());
   check_structure(model, all_operators(), limits, rules);
   const ErrorCode code = code_of(rules);
   for (const std::string& text : rules.texts()) {
@@ -34,27 +34,41 @@ void add_broken_rules(const graph::ModelDef& model, const Limits& limits,
 }
 
 template <class Load>
-CheckedModel load(const Limits& limits, const Load& load_model) {
+CheckedModel load(const LoadOptions& options, const Load& load_model) {
   LeftOut left_out;
   graph::ModelDef model = load_model(left_out);
-  if (left_out.errors.empty()) return {std::move(model), std::move(left_out.leftovers)};
-  graph::Findings findings;
-  for (const Error& error : left_out.errors) findings.add(error);
-  add_broken_rules(model, limits, left_out.names, findings);
-  if (findings.count() == 1) throw left_out.errors[0];  // keeps its context
+  graph::Findings findings(rigor_of(options));
+  std::vector<Error>& errors = left_out.errors;
+  if (options.strict) {
+    errors.insert(errors.end(), left_out.tolerable.begin(), left_out.tolerable.end());
+  } else {
+    for (const Error& error : left_out.tolerable) findings.warn(error);
+  }
+  if (errors.empty()) {
+    // What is left over is known by its place among the entries.
+    if (remove_repeated_entries(model, findings)) left_out.leftovers = {};
+    return {std::move(model), std::move(left_out.leftovers), findings.warnings()};
+  }
+  for (const Error& error : errors) findings.add(error);
+  add_broken_rules(model, options.limits, left_out.names, findings);
+  if (findings.count() == 1) throw errors[0];  // keeps its context
   findings.throw_if_any();
-  return {std::move(model), {}};
+  return {};
 }
 
 }  // namespace
 
+graph::Rigor rigor_of(const LoadOptions& options) noexcept {
+  return options.strict ? graph::Rigor::strict : graph::Rigor::lenient;
+}
+
 CheckedModel load_checked(const std::filesystem::path& file, const LoadOptions& options) {
-  return load(options.limits,
+  return load(options,
               [&](LeftOut& left_out) { return load_model(file, options.limits, left_out); });
 }
 
 CheckedModel load_checked(std::span<const std::byte> bytes, const LoadOptions& options) {
-  return load(options.limits, [&](LeftOut& left_out) {
+  return load(options, [&](LeftOut& left_out) {
     return load_model(bytes, options.limits, options.external_data, left_out);
   });
 }

@@ -17,6 +17,11 @@ std::unique_ptr<Model::Impl> Model::Impl::make(trainer::CheckedModel model,
                                                const LoadOptions& options) {
   auto impl = make(std::move(model.def), options);
   impl->leftovers = std::move(model.leftovers);
+  if (options.strict) return impl;
+  std::vector<std::string> warnings = std::move(model.warnings);
+  const std::vector<std::string>& found = impl->functions.warnings;
+  warnings.insert(warnings.end(), found.begin(), found.end());
+  impl->runtime.warnings = std::make_unique<trainer::WarningLog>(std::move(warnings));
   return impl;
 }
 
@@ -34,6 +39,9 @@ std::unique_ptr<Model::Impl> Model::Impl::make(graph::ModelDef def, const LoadOp
   impl->runtime.limits = options.limits;
   impl->runtime.threads = options.threads;
   impl->runtime.precision = options.precision;
+  if (!options.strict) {
+    impl->runtime.warnings = std::make_unique<trainer::WarningLog>(impl->functions.warnings);
+  }
   impl->runtime.updates = options.updates;
   impl->runtime.memory_budget = options.memory_budget;
   for (std::size_t i = 0; i < impl->state.size(); ++i) {

@@ -91,6 +91,9 @@ struct ModelAccess {
   static Model make(graph::ModelDef def, const LoadOptions& options) {
     return Model(Model::Impl::make(std::move(def), options));
   }
+  static Model make(trainer::CheckedModel model, const LoadOptions& options) {
+    return Model(Model::Impl::make(std::move(model), options));
+  }
   static graph::ModelDef present(const Model& model) { return model.impl_->with_present_state(); }
   // Default outputs of eval_step; may be empty.
   static const std::vector<std::string>& evaluated(const Model& model, std::size_t algorithm) {

@@ -42,13 +42,16 @@ std::vector<PortInfo> input_ports(const trainer::Function& function) {
 
 std::vector<PortInfo> output_ports(const trainer::Function& function,
                                    const std::vector<std::string>& names) {
-  std::unordered_map<std::string_view, graph::ValueId> values;
+  std::unordered_map<std::string_view, const trainer::NamedOutput*> outputs;
   for (const trainer::NamedOutput& output : function.outputs) {
-    values.emplace(output.name, output.value);
+    outputs.emplace(output.name, &output);
   }
   std::vector<PortInfo> ports;
   for (const std::string& name : names) {
-    ports.push_back(port(name, (*function.graph)[values.at(name)].type, *function.graph));
+    const trainer::NamedOutput& output = *outputs.at(name);
+    graph::Type type = (*function.graph)[output.value].type;
+    if (compatible(type, output.declared)) type = merge(type, output.declared);
+    ports.push_back(port(name, type, *function.graph));
   }
   return ports;
 }
@@ -77,6 +80,13 @@ AlgorithmInfo Model::algorithm(std::size_t index) const {
       info.updates.push_back(impl_->state.variable(update.variable).name);
     }
     return info;
+  });
+}
+
+std::vector<std::string> Model::warnings() const {
+  return guard_memory("list the warnings", [&] {
+    const auto& log = impl_->runtime.warnings;
+    return log ? log->texts() : std::vector<std::string>();
   });
 }
 
@@ -149,11 +159,13 @@ std::vector<ProfileEntry> Model::profile() const {
 std::vector<std::string> check_model(const std::filesystem::path& file,
                                      const LoadOptions& options) {
   return guard_memory("check the model", [&]() -> std::vector<std::string> {
+    LoadOptions strict = options;
+    strict.strict = true;
     graph::Findings findings;
     std::string message;
     findings.collect([&] {
       try {
-        trainer::assemble(trainer::load_checked(file, options).def, options);
+        trainer::assemble(trainer::load_checked(file, strict).def, strict);
       } catch (const Error& error) {
         message = error.message();
         throw;

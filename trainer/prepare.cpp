@@ -39,8 +39,9 @@ graph::TypeDef to_def(const graph::Type& type, const graph::Symbols& symbols) {
 
 // Of the values of the main graph. What does not resolve is found again, and reported, when the
 // prepared model is put together.
-graph::ValueTypes types_of(const graph::ModelDef& def, const Limits& limits) {
-  graph::Findings findings;
+graph::ValueTypes types_of(const graph::ModelDef& def, const LoadOptions& load) {
+  const Limits& limits = load.limits;
+  graph::Findings findings(trainer::rigor_of(load));
   graph::check_structure(def, trainer::all_operators(), limits, findings);
   findings.throw_if_any();
   graph::ResolveContext context;
@@ -49,6 +50,7 @@ graph::ValueTypes types_of(const graph::ModelDef& def, const Limits& limits) {
   context.limits = &limits;
   context.symbols = std::make_shared<graph::Symbols>();
   context.report = [](const Error&) {};
+  if (!load.strict) context.warn = [](const Error&) {};
   graph::ValueTypes types;
   try {
     const graph::Graph graph = graph::resolve(def.graph, context);
@@ -61,11 +63,13 @@ graph::ValueTypes types_of(const graph::ModelDef& def, const Limits& limits) {
   return types;
 }
 
-Model prepare_def(graph::ModelDef def, const PrepareOptions& options, const LoadOptions& load,
-                  PrepareReport* report) {
-  PrepareReport made = graph::prepare(def, options, types_of(def, load.limits));
-  Model model = ModelAccess::make(std::move(def), load);
+Model prepare_checked(trainer::CheckedModel checked, const PrepareOptions& options,
+                      const LoadOptions& load, PrepareReport* report) {
+  checked.leftovers = {};
+  PrepareReport made = graph::prepare(checked.def, options, types_of(checked.def, load));
+  Model model = ModelAccess::make(std::move(checked), load);
   model.initialize(load.seed);
+  made.warnings = model.warnings();
   if (report != nullptr) *report = std::move(made);
   return model;
 }
@@ -77,7 +81,7 @@ Model prepare(const std::filesystem::path& model, const PrepareOptions& options,
   return guard_memory(what, [&] {
     const StopScope scope(stop_of(load));
     return with_context(
-        [&] { return prepare_def(trainer::load_checked(model, load).def, options, load, report); },
+        [&] { return prepare_checked(trainer::load_checked(model, load), options, load, report); },
         [&] { return "model " + quoted(model.filename().string()); });
   });
 }
@@ -86,7 +90,7 @@ Model prepare(std::span<const std::byte> model, const PrepareOptions& options,
               const LoadOptions& load, PrepareReport* report) {
   return guard_memory(what, [&] {
     const StopScope scope(stop_of(load));
-    return prepare_def(trainer::load_checked(model, load).def, options, load, report);
+    return prepare_checked(trainer::load_checked(model, load), options, load, report);
   });
 }
 
@@ -94,22 +98,26 @@ Model prepare(const Model& model, const PrepareOptions& options, const LoadOptio
               PrepareReport* report) {
   return guard_memory(what, [&] {
     const StopScope scope(stop_of(load));
-    return prepare_def(ModelAccess::present(model), options, load, report);
+    return prepare_checked({ModelAccess::present(model), {}, model.warnings()}, options, load,
+                           report);
   });
 }
 
 PrepareReport prepare(const std::filesystem::path& input, const std::filesystem::path& output,
                       const PrepareOptions& options, const Limits& limits) {
   return guard_memory(what, [&] {
-    graph::ModelDef model = load_model(input, limits);
+    LoadOptions load;
+    load.limits = limits;
+    trainer::CheckedModel checked = trainer::load_checked(input, load);
+    graph::ModelDef& model = checked.def;
     return with_context(
         [&] {
-          PrepareReport report = graph::prepare(model, options, types_of(model, limits));
+          PrepareReport report = graph::prepare(model, options, types_of(model, load));
           // Assembles a step as loading will, so that an operator without derivative is reported
           // before the model is written.
-          LoadOptions load;
-          load.limits = limits;
-          trainer::assemble(model, load);
+          report.warnings = std::move(checked.warnings);
+          const std::vector<std::string> found = trainer::assemble(model, load).warnings;
+          report.warnings.insert(report.warnings.end(), found.begin(), found.end());
           save_model(model, output, options.external_data_from);
           return report;
         },

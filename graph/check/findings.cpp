@@ -8,6 +8,13 @@ namespace {
 constexpr std::array gravest_first{ErrorCode::invalid_model, ErrorCode::corrupt,
                                    ErrorCode::mismatch, ErrorCode::limit, ErrorCode::unsupported};
 
+std::string in_one_line(const Error& error) {
+  std::string line = error.message();
+  for (const auto& frame : error.context()) line += ", in " + frame;
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  return line;
+}
+
 }  // namespace
 
 bool Findings::about_model(ErrorCode code) noexcept {
@@ -22,11 +29,13 @@ void Findings::count(ErrorCode code) noexcept {
   ++count_;
 }
 
-void Findings::add(const Error& error) {
-  std::string line = error.message();
-  for (const auto& frame : error.context()) line += ", in " + frame;
-  std::replace(line.begin(), line.end(), '\n', ' ');
-  add(error.code(), line);
+void Findings::add(const Error& error) { add(error.code(), in_one_line(error)); }
+
+void Findings::warn(const Error& error) { warn(error.code(), in_one_line(error)); }
+
+void Findings::keep_warning(std::string text) {
+  const bool known = std::ranges::find(warnings_, text) != warnings_.end();
+  if (!known && warnings_.size() < max_texts_) warnings_.push_back(std::move(text));
 }
 
 std::vector<std::string> Findings::texts() const {

@@ -10,10 +10,14 @@
 
 namespace ondine::graph {
 
+// What becomes of violations that do not keep a model from being used.
+enum class Rigor { strict, lenient };
+
 class Findings {
  public:
   // Keeps the text of the first `max_texts` findings and counts the others.
   explicit Findings(std::size_t max_texts = 100) : max_texts_(max_texts) {}
+  explicit Findings(Rigor rigor) : rigor_(rigor) {}
 
   // Strings from the model must go through quoted().
   template <class... Parts>
@@ -23,6 +27,19 @@ class Findings {
   }
   // Puts message and context in one line.
   void add(const Error& error);
+  // A finding when strict, otherwise a warning.
+  template <class... Parts>
+  void warn(ErrorCode code, const Parts&... parts) {
+    if (rigor_ == Rigor::strict) {
+      add(code, parts...);
+    } else {
+      keep_warning(cat(parts...));
+    }
+  }
+  void warn(const Error& error);
+  Rigor rigor() const noexcept { return rigor_; }
+  // Each once, at most as many as findings.
+  const std::vector<std::string>& warnings() const noexcept { return warnings_; }
 
   // Runs `body`. Turns an Error about the model into a finding and returns false; io, cancelled and
   // internal errors propagate.
@@ -48,11 +65,14 @@ class Findings {
 
  private:
   static bool about_model(ErrorCode code) noexcept;
+  void keep_warning(std::string text);
   void count(ErrorCode code) noexcept;
 
-  std::size_t max_texts_;
+  Rigor rigor_ = Rigor::strict;
+  std::size_t max_texts_ = 100;
   std::size_t count_ = 0;
   std::vector<std::string> texts_;
+  std::vector<std::string> warnings_;
   ErrorCode gravest_ = ErrorCode::unsupported;
 };
 

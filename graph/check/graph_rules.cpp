@@ -58,7 +58,7 @@ class GraphCheck {
     check_declared(port, what, required, site_);
     if (role_ == GraphRole::main && port.type.kind == TypeKind::tensor && !port.type.dims &&
         site_.context.model.ir_version >= first_ir_with_ranked_ports) {
-      reject(what, " ", quoted(port.name), " has no shape");
+      site_.warn(what, " ", quoted(port.name), " has no shape");
     }
   }
 

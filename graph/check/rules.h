@@ -44,6 +44,11 @@ struct Site {
   void add(ErrorCode code, const Parts&... parts) const {
     context.findings.add(code, parts..., within(location));
   }
+  // A warning unless the check is strict.
+  template <class... Parts>
+  void warn(const Parts&... parts) const {
+    context.findings.warn(ErrorCode::invalid_model, parts..., within(location));
+  }
   // A finding about a node with code invalid_model.
   template <class... Parts>
   void reject(const NodeDef& node, const Parts&... parts) const {

@@ -7,13 +7,6 @@
 namespace ondine::graph {
 namespace {
 
-Type without_dims(const Type& type) {
-  Type out = type;
-  out.dims.reset();
-  if (type.element) out.element = std::make_shared<const Type>(without_dims(*type.element));
-  return out;
-}
-
 class ConstraintCheck {
  public:
   ConstraintCheck(const Signature& signature, const std::string& where, Findings& findings)

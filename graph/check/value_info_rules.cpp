@@ -1,4 +1,7 @@
 // value_info: distinct names, and types that agree with what the values are declared as elsewhere.
+#include <map>
+
+#include "graph/check/repeated_entries.h"
 #include "graph/check/rules.h"
 #include "graph/ir/walk.h"
 
@@ -11,13 +14,18 @@ bool has_tensor_type(const TypeDef& type) {
   return type.kind == TypeKind::tensor || type.kind == TypeKind::sparse_tensor;
 }
 
-// Whether no value has both types.
+// Whether no value has both element types.
 bool contradict(const TypeDef& a, const TypeDef& b) {
   if (a.kind == TypeKind::unknown || b.kind == TypeKind::unknown) return false;
   if (a.kind != b.kind) return true;
   const bool typed = a.dtype != DType::undefined && b.dtype != DType::undefined;
   if (typed && a.dtype != b.dtype) return true;
-  if (a.element && b.element && contradict(*a.element, *b.element)) return true;
+  return a.element && b.element && contradict(*a.element, *b.element);
+}
+
+// Whether no value has both shapes; the element types do not contradict each other.
+bool shapes_contradict(const TypeDef& a, const TypeDef& b) {
+  if (a.element && b.element && shapes_contradict(*a.element, *b.element)) return true;
   if (!has_tensor_type(a) || !a.dims || !b.dims) return false;
   if (a.dims->size() != b.dims->size()) return true;
   for (std::size_t i = 0; i < a.dims->size(); ++i) {
@@ -31,33 +39,48 @@ bool contradict(const TypeDef& a, const TypeDef& b) {
 void check_against_ports(const GraphDef& graph, const ValueDef& info, const Types& ports,
                          const Site& site) {
   const auto port = ports.find(info.name);
-  if (port != ports.end() && contradict(info.type, *port->second)) {
+  if (port == ports.end()) return;
+  if (contradict(info.type, *port->second)) {
     site.add(ErrorCode::invalid_model, "value ", quoted(info.name),
              " is declared with another type among the inputs or outputs of graph ",
              quoted(graph.name));
+  } else if (shapes_contradict(info.type, *port->second)) {
+    site.warn("value ", quoted(info.name),
+              " is declared with another shape among the inputs or outputs of graph ",
+              quoted(graph.name));
   }
 }
 
 void check_against_initializer(const ValueDef& info, const Scope& scope, const Site& site) {
   const auto* entry = scope.find_here(info.name);
   if (entry == nullptr || !entry->has_value()) return;
-  const auto reason =
-      entry->initializer != nullptr
-          ? contradiction(entry->initializer->dtype(), entry->initializer->shape(), info.type)
-          : contradiction(entry->sparse->values.dtype(), entry->sparse->dims, info.type);
-  if (reason) {
-    site.add(ErrorCode::invalid_model, "value ", quoted(info.name),
-             " does not fit the initializer of its name: ", *reason);
+  const bool dense = entry->initializer != nullptr;
+  const DType dtype = dense ? entry->initializer->dtype() : entry->sparse->values.dtype();
+  const Shape& shape = dense ? entry->initializer->shape() : entry->sparse->dims;
+  const auto reason = contradiction(dtype, shape, info.type);
+  if (!reason) return;
+  TypeDef unshaped = info.type;
+  unshaped.dims.reset();
+  constexpr std::string_view message = " does not fit the initializer of its name: ";
+  if (contradiction(dtype, shape, unshaped)) {
+    site.add(ErrorCode::invalid_model, "value ", quoted(info.name), message, *reason);
+  } else {
+    site.warn("value ", quoted(info.name), message, *reason);
   }
 }
 
 void check_distinct(const std::vector<ValueDef>& infos, const std::vector<ValueDef>& before,
                     const Site& site) {
-  std::set<std::string_view> seen;
-  for (const auto& info : before) seen.insert(info.name);
+  std::map<std::string_view, const TypeDef*> seen;
+  for (const auto& info : before) seen.emplace(info.name, &info.type);
   for (const auto& info : infos) {
-    if (seen.insert(info.name).second) continue;
-    site.add(ErrorCode::invalid_model, "value ", quoted(info.name), " is in value_info twice");
+    const auto [first, fresh] = seen.emplace(info.name, &info.type);
+    if (fresh) continue;
+    if (same_type(*first->second, info.type)) {
+      site.warn("value ", quoted(info.name), " is in value_info twice");
+    } else {
+      site.add(ErrorCode::invalid_model, "value ", quoted(info.name), " is in value_info twice");
+    }
   }
 }
 

@@ -87,4 +87,24 @@ DimClasses dim_classes(const Graph& graph) {
   return classes.take();
 }
 
+void forget_declared_dims(Graph& graph) {
+  std::vector<bool> is_input(graph.values.size());
+  for (const ValueId input : graph.inputs) is_input[static_cast<std::size_t>(input)] = true;
+  for (std::size_t i = 0; i < graph.values.size(); ++i) {
+    GraphValue& value = graph.values[i];
+    if (is_input[i] || value.declared.kind == TypeKind::unknown) continue;
+    value.declared = without_dims(value.declared);
+    if (value.type.is_tensor() && value.type.ranked()) {
+      value.declared.dims.emplace(value.type.rank());
+    }
+  }
+  for (Node& node : graph.nodes) {
+    for (Subgraph& subgraph : node.subgraphs) {
+      Graph inner = *subgraph.graph;
+      forget_declared_dims(inner);
+      subgraph.graph = std::make_shared<const Graph>(std::move(inner));
+    }
+  }
+}
+
 }  // namespace ondine::graph

@@ -27,4 +27,8 @@ struct DimClasses {
 // Error(invalid_model) naming the value that gives a variable a second size.
 DimClasses dim_classes(const Graph& graph);
 
+// Leaves no dims in the declared types of values that are not inputs, for graphs that were resolved
+// with ResolveContext::warn: neither rewriting nor a run compares with what is not trusted.
+void forget_declared_dims(Graph& graph);
+
 }  // namespace ondine::graph

@@ -26,6 +26,11 @@ struct ResolveContext {
   // Called for each error; resolution continues with what does not depend on it. The result is
   // valid only if it was never called. Absent: the first error is thrown.
   std::function<void(const Error&)> report;
+  // When present, inference decides on shapes, and it is called with the declared shapes that it
+  // contradicts; GraphValue::declared of such values has no dims. Declared sizes are not merged
+  // into types, since a run may contradict them: only a rank that inference does not know is.
+  // Absent: a contradiction is an error.
+  std::function<void(const Error&)> warn;
   // Called for every node once its inputs and outputs have types. May throw an Error.
   std::function<void(const Node&, const Graph&)> check_types;
 };

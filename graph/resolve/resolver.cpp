@@ -105,9 +105,9 @@ void Resolver::add_initializers(NameScope& scope, const GraphDef& def, bool top)
     } else {
       graph[id].constant = value;
     }
-    const auto declared = scope.declared.find(name);
-    if (declared != scope.declared.end()) graph[id].declared = declared->second;
+    declare(scope, name, id);
     set_type(graph, id, type);
+    compare(scope, name, id);
   };
   for (const InitializerDef& initializer : def.initializers) {
     add(initializer.name, initializer.value);
@@ -182,6 +182,9 @@ void Resolver::add_node(NameScope& scope, const NodeDef& def) {
     if (!subgraph.graph)
       fail(ErrorCode::internal, "graph ", subgraph.attribute, " was not resolved");
   }
+  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+    if (node.outputs[i] != no_value) compare(scope, def.outputs[i], node.outputs[i]);
+  }
   if (context_->check_types) context_->check_types(node, graph);
   graph.nodes.push_back(std::move(node));
   fold_if_constant(graph);
@@ -196,11 +199,35 @@ void Resolver::bind_outputs(NameScope& scope, const NodeDef& def, Node& node) {
       continue;
     }
     const ValueId id = graph.add_temporary(scope.prefix + output);
-    const auto declared = scope.declared.find(output);
-    if (declared != scope.declared.end()) graph[id].declared = declared->second;
+    declare(scope, output, id);
     node.outputs.push_back(id);
     scope.define(output, id);
     if (node.stream == 0) node.stream = stream_of(scope.prefix + output);
+  }
+}
+
+// Sets what inference is compared with.
+void Resolver::declare(NameScope& scope, const std::string& name, ValueId id) {
+  const auto declared = scope.declared.find(name);
+  if (declared == scope.declared.end()) return;
+  scope.graph()[id].declared = context_->warn ? without_dims(declared->second) : declared->second;
+}
+
+// Compares shapes where inference decides on them.
+void Resolver::compare(NameScope& scope, const std::string& name, ValueId id) {
+  const auto declared = scope.declared.find(name);
+  if (!context_->warn || declared == scope.declared.end()) return;
+  GraphValue& value = scope.graph()[id];
+  const Type& said = declared->second;
+  if (!compatible(value.type, said)) {
+    context_->warn(
+        Error(ErrorCode::mismatch, cat("value ", quoted(value.name), " is declared as ",
+                                       to_string(said), " but is ", to_string(value.type))));
+    return;
+  }
+  value.declared = said;
+  if (said.is_tensor() && said.ranked() && !value.type.ranked()) {
+    value.type.dims.emplace(said.rank());
   }
 }
 

@@ -21,6 +21,8 @@ class Resolver {
   void inline_call(NameScope& scope, const NodeDef& def, const FunctionDef& function);
   const FunctionDef* find_function(const NodeDef& def) const;
   void bind_outputs(NameScope& scope, const NodeDef& def, Node& node);
+  void declare(NameScope& scope, const std::string& name, ValueId id);
+  void compare(NameScope& scope, const std::string& name, ValueId id);
   void resolve_references(NameScope& scope, Node& node);
   std::vector<Type> resolve_subgraph(NameScope& scope, Node& node, std::size_t index,
                                      const GraphDef& def, std::span<const Type> formals);

@@ -60,6 +60,8 @@ struct LoadOptions {
   // Gives the external data of a model that is loaded from bytes; a checksum in the model is then
   // not compared. Not used for files.
   ExternalDataReader external_data = {};
+  // Whether what Model::warnings() lists is an error instead.
+  bool strict = false;
 };
 
 // The names of all fusions.
@@ -224,6 +226,13 @@ class ONDINE_API Model {
   std::vector<std::byte> export_inference() const;
   std::vector<std::byte> export_training() const;
 
+  // Violations of the standard that do not keep the model from being used, a line each: a dim of
+  // -1 in a declared type (taken as unknown); a shape of an output or value_info, or a size of a
+  // dimension variable, that inference or a call contradicts (ignored); a missing shape of an input
+  // or output; the same entry twice; unknown keys of external data. Calls may add to it. Empty with
+  // LoadOptions::strict.
+  std::vector<std::string> warnings() const;
+
   // The model's metadata, names and texts. What prepare writes (prepare.h) is among it.
   std::vector<std::pair<std::string, std::string>> metadata() const;
 
@@ -265,7 +274,8 @@ class ONDINE_API Model {
   std::unique_ptr<Impl> impl_;
 };
 
-// All findings on a model, one line each; empty when it loads.
+// All findings on a model, one line each; empty when it loads with LoadOptions::strict, which the
+// check implies.
 ONDINE_API std::vector<std::string> check_model(const std::filesystem::path& file,
                                                 const LoadOptions& options = {});
 

@@ -149,6 +149,7 @@ struct PrepareReport {
   std::string init_reason;             // why automatic chose it; empty when init was given
   // Parameters of PyTorch modules that the exporter merged, renamed or left out.
   std::vector<std::string> notes;
+  std::vector<std::string> warnings;  // Model::warnings() of what was written
 };
 
 // An inference model with its training information added, ready to train: initialize(load.seed) has

@@ -1,5 +1,7 @@
 #include "kernels/conv/conv_operator.h"
 
+#include <algorithm>
+
 #include "kernels/common/compute_type.h"
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/integer_parameters.h"
@@ -105,11 +107,33 @@ Val weight_node(GradContext& g, Val x, Val dy, Val w) {
                           g.node().attributes, ondine_domain);
 }
 
+// The sum over all axes but that of the channels.
+Val bias_gradient(Val dy, Val x, Val w) {
+  const auto ranked = {dy, x, w};  // all have one rank
+  const auto known =
+      std::find_if(ranked.begin(), ranked.end(), [](const Val& value) { return value.ranked(); });
+  if (known == ranked.end()) {
+    return graph::reduce_sum(graph::reshape(dy, {0, 0, -1}), {0, 2}, false);
+  }
+  std::vector<std::int64_t> axes{0};
+  for (std::size_t i = 2; i < known->rank(); ++i) axes.push_back(static_cast<std::int64_t>(i));
+  return graph::reduce_sum(dy, axes, false);
+}
+
+// What the rank of w says of y where that of x is unknown.
+std::optional<Dims> dims_of_rank_of_w(const InferContext& context) {
+  if (!context.ranked(1) || context.rank(1) < 3) return std::nullopt;
+  Dims dims(context.rank(1));
+  if (!is_transposed_conv(context)) dims[1] = context.dims(1)[0];
+  return dims;
+}
+
 }  // namespace
 
 void infer_conv(InferContext& context) {
   require_same_dtype(context, {0, 1, 2});
-  const auto y = conv_dims(context, dims_if_ranked(context, 0), dims_if_ranked(context, 1));
+  auto y = conv_dims(context, dims_if_ranked(context, 0), dims_if_ranked(context, 1));
+  if (!y) y = dims_of_rank_of_w(context);
   if (context.has_input(2)) {
     const Dims bias = dims_of_rank(context, 2, 1, "B");
     if (y) unify(bias[0], (*y)[1], "numbers of output channels of B and W");
@@ -131,12 +155,7 @@ std::vector<Val> grad_of_conv(GradContext& g) {
   if (g.wants(0)) result[0] = input_node(g, dy, w, x);
   if (g.wants(1)) result[1] = weight_node(g, x, dy, w);
   if (g.wants(2) && g.x(2)) {
-    if (!dy.ranked()) {
-      fail(ErrorCode::unsupported, "the derivative of a convolution's bias needs a known rank");
-    }
-    std::vector<std::int64_t> axes{0};
-    for (std::size_t i = 2; i < dy.rank(); ++i) axes.push_back(static_cast<std::int64_t>(i));
-    result[2] = graph::reduce_sum(dy, axes, false);
+    result[2] = bias_gradient(dy, x, w);
   }
   return result;
 }

@@ -11,6 +11,7 @@
 #include <ondine/error.h>
 #include <ondine/limits.h>
 
+#include "core/message.h"
 #include "graph/ir/document.h"
 #include "proto/messages.h"
 
@@ -33,15 +34,20 @@ struct Importer {
   // Errors of omitted objects so far. Enclosing scopes add their context.
   std::vector<Error> errors = {};
   std::vector<std::string> left_out = {};  // names of omitted objects
+  std::vector<Error> tolerable = {};       // what the import passed over; with context
 };
 
 // Runs `body` and adds the context `frame()` to the errors it recorded and to the one it throws.
 template <class Body, class Frame>
 auto within(Importer& importer, Body body, Frame frame) {
   const std::size_t first = importer.errors.size();
+  const std::size_t first_tolerable = importer.tolerable.size();
   const auto add_frame = [&] {
     for (std::size_t i = first; i < importer.errors.size(); ++i) {
       importer.errors[i].add_context(frame());
+    }
+    for (std::size_t i = first_tolerable; i < importer.tolerable.size(); ++i) {
+      importer.tolerable[i].add_context(frame());
     }
   };
   try {
@@ -53,6 +59,14 @@ auto within(Importer& importer, Body body, Frame frame) {
     error.add_context(frame());
     throw;
   }
+}
+
+// Records a violation that leaves the object usable; the first hundred.
+template <class... Parts>
+void tolerate(Importer& importer, const Parts&... parts) {
+  constexpr std::size_t most = 100;
+  if (importer.tolerable.size() >= most) return;
+  importer.tolerable.emplace_back(ErrorCode::invalid_model, cat(parts...));
 }
 
 // Every function throws Error(invalid_model), Error(limit) or Error(unsupported) with a context

@@ -228,6 +228,9 @@ Tensor from_raw_data(DType dtype, const Shape& shape, onnx::TensorProto& proto,
 Tensor from_external(DType dtype, const Shape& shape, onnx::TensorProto& proto,
                      Importer& importer) {
   const auto reference = parse_reference(take_properties(proto.mutable_external_data()));
+  for (const std::string& key : reference.unknown) {
+    tolerate(importer, "external data has the unknown key ", quoted(key));
+  }
   if (dtype == DType::string) reject("external data cannot hold strings");
   const auto view = importer.external.view(reference, packed_size(dtype, shape.size()));
   return from_file_form(dtype, shape, view);

@@ -72,12 +72,37 @@ graph::TypeDef import_type(const onnx::TypeProto& type) {
   return out;
 }
 
+namespace {
+
+// Paddle and others write -1 for a dim that they do not know.
+template <class Type>
+void clear_unknown_dims(Type& type, Importer& importer) {
+  if (!type.has_shape()) return;
+  for (auto& dim : *type.mutable_shape()->mutable_dim()) {
+    if (!dim.has_dim_value() || dim.dim_value() != -1) continue;
+    dim.clear_dim_value();
+    tolerate(importer, "dimension -1 is negative");
+  }
+}
+
+void clear_unknown_dims(onnx::TypeProto& type, Importer& importer) {
+  if (type.has_tensor_type()) clear_unknown_dims(*type.mutable_tensor_type(), importer);
+  if (type.has_sparse_tensor_type()) {
+    clear_unknown_dims(*type.mutable_sparse_tensor_type(), importer);
+  }
+}
+
+}  // namespace
+
 graph::ValueDef import_value_info(onnx::ValueInfoProto& value, Importer& importer) {
   return within(
       importer,
       [&] {
         graph::ValueDef out;
-        if (value.has_type()) out.type = import_type(value.type());
+        if (value.has_type()) {
+          clear_unknown_dims(*value.mutable_type(), importer);
+          out.type = import_type(value.type());
+        }
         out.name = value.name();
         out.doc = std::move(*value.mutable_doc_string());
         out.metadata = take_properties(value.mutable_metadata_props());

@@ -34,12 +34,15 @@ ModelDef model_of(std::vector<ValueDef> inputs, std::vector<ValueDef> outputs,
 
 Tensor vector_of(std::int64_t size) { return iota({size}); }
 
+// Outputs are compared with their declarations when a model is loaded strictly.
+const LoadOptions strict{.strict = true};
+
 void infer(const ModelDef& model, const NamedValues& feeds) {
-  Model::load(encode(model)).infer(feeds);
+  Model::load(encode(model), strict).infer(feeds);
 }
 
 void refuse(const ModelDef& model, const NamedValues& feeds, const std::string& text) {
-  const Model loaded = Model::load(encode(model));
+  const Model loaded = Model::load(encode(model), strict);
   try {
     loaded.infer(feeds);
     FAIL_CHECK("was accepted");
@@ -156,7 +159,7 @@ TEST_CASE("a variable with two sizes is an error when the model is loaded") {
   ModelDef model = model_of({floats("x", {{}})}, {floats("y", {{}})}, {node("Relu", {"x"}, {"y"})});
   model.graph.initializers = {{"c", vector_of(4), "", {}}, {"d", vector_of(3), "", {}}};
   model.graph.value_infos = {floats("c", {named("K")}), floats("d", {named("K")})};
-  CHECK_THROWS_WITH(Model::load(encode(model)),
+  CHECK_THROWS_WITH(Model::load(encode(model), strict),
                     Catch::Contains("value 'd' has 3 for dim 'K', which is 4 elsewhere"));
 }
 
@@ -207,7 +210,7 @@ TEST_CASE("a training step keeps the sizes of variables, too") {
                            node("Add", {"w", "s"}, {"w_new"})};
   info.algorithm->outputs = {floats("w_new", {})};
   info.update_binding = {{"w", "w_new"}};
-  Model loaded = Model::load(encode(model));
+  Model loaded = Model::load(encode(model), strict);
   loaded.train_step({{"x", vector_of(2)}, {"t", vector_of(2)}});
   check_close(loaded.get_state("w"), Tensor::of<float>({}, {2}));
   CHECK_THROWS_WITH(loaded.train_step({{"x", vector_of(2)}, {"t", vector_of(3)}}),

@@ -49,6 +49,7 @@ struct Result {
 
 Result measure(const Options& options) {
   Model model = Model::load(options.model, options.load);
+  print_warnings(model);
   const bool training = !options.inference && model.algorithm_count() > 0;
   const NamedValues feeds = synthetic_feeds(
       training ? model.algorithm(options.algorithm).inputs : model.inputs(), options.batch, 1);

@@ -32,6 +32,7 @@ void add_load_options(Command command, LoadOptions& load) {
     }
   };
   command.list("--no-fusion", leave_out, "Fusions to disable, or all");
+  command.option("--strict", &load.strict, "Treat warnings about the model as errors");
   add_deadline(command, load.deadline);
 }
 
@@ -94,6 +95,18 @@ std::vector<std::string> metric_names(const Model& model, std::size_t algorithm)
   std::stable_partition(result.begin(), result.end(),
                         [](const std::string& name) { return name.starts_with("loss"); });
   return result;
+}
+
+std::size_t print_warnings(const Model& model, std::size_t first) {
+  const std::vector<std::string> warnings = model.warnings();
+  for (std::size_t i = first; i < warnings.size(); ++i) {
+    std::cerr << "warning: " << warnings[i] << '\n';
+  }
+  return warnings.size();
+}
+
+void print_warnings(const std::vector<std::string>& warnings) {
+  for (const std::string& warning : warnings) std::cerr << "warning: " << warning << '\n';
 }
 
 double element_of(const Tensor& tensor, std::int64_t i) {

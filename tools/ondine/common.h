@@ -35,6 +35,10 @@ std::vector<PortInfo> extra_inputs(const Model& model, std::size_t algorithm);
 // Scalar floating point outputs of an algorithm that do not update a state variable: loss,
 // accuracy, ...
 std::vector<std::string> metric_names(const Model& model, std::size_t algorithm);
+// Prints Model::warnings() to the standard error, from number `first` on; returns how many there
+// are.
+std::size_t print_warnings(const Model& model, std::size_t first = 0);
+void print_warnings(const std::vector<std::string>& warnings);
 double scalar_of(const Tensor& tensor);
 // Element i of a numeric tensor.
 double element_of(const Tensor& tensor, std::int64_t i);

@@ -39,6 +39,7 @@ void add_export(Parser& parser) {
                  "Write tensors of at least this many bytes to a separate data file");
   command.runs([options] {
     Model model = Model::load(options->model);
+    print_warnings(model);
     if (!options->checkpoint.empty()) {
       const RestoreReport report = model.restore_checkpoint(options->checkpoint);
       if (!report.note.empty()) std::cerr << "note: " << report.note << '\n';

@@ -72,6 +72,7 @@ int run(const Options& options) {
   load.threads = options.threads;
   load.deadline = options.deadline;
   Model model = Model::load(options.model, load);
+  const std::size_t warned = print_warnings(model);
   if (!options.checkpoint.empty()) model.restore_checkpoint(options.checkpoint);
   const std::vector<PortInfo> ports = model.inputs();
   NamedValues feeds;
@@ -86,6 +87,7 @@ int run(const Options& options) {
     feeds.emplace_back(name, load_feed(*port, file));
   }
   const NamedValues outputs = model.infer(feeds);
+  print_warnings(model, warned);
   if (options.folder.empty()) {
     for (const NamedValue& output : outputs) print(output);
     return 0;

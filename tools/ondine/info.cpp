@@ -138,6 +138,7 @@ void add_info(Parser& parser) {
     }
     for (const std::string& file : options->models) {
       const Model model = Model::load(file);
+      print_warnings(model);
       if (options->as_json) {
         std::cout << describe(model, options->fingerprint).dump(2) << '\n';
       } else {

@@ -120,6 +120,7 @@ void add_inspect(Parser& parser) {
     }
     note_precision(options->load);
     const Model model = Model::load(options->model, options->load);
+    print_warnings(model);
     if (options->stage == "plan") {
       print_plan(model, *options);
     } else {

@@ -170,6 +170,7 @@ void add_prepare(Parser& parser) {
     prepare.accuracy = !options->no_accuracy;
     prepare.training_mode = !options->no_training_mode;
     const PrepareReport report = ondine::prepare(options->input, options->output_file, prepare);
+    print_warnings(report.warnings);
     print_report(*options, report);
     return 0;
   });

@@ -4,16 +4,14 @@
 #include <limits>
 
 #include "core/message.h"
+#include "graph/training/prepare/label_loss.h"
 #include "graph/training/prepare/paths.h"
 
 namespace ondine::graph {
 namespace {
 
-void require_opset(const GraphWriter& writer, std::int64_t needed, std::string_view what) {
-  if (writer.opset() >= needed) return;
-  fail(ErrorCode::unsupported, what, " needs ai.onnx ", needed, ", the model imports ai.onnx ",
-       writer.opset(), "; convert the model to a newer opset first");
-}
+// The first version with operators for losses of class labels.
+constexpr std::int64_t first_with_label_losses = 12;
 
 // A name that the output has twice is believed the first time: PyTorch's exporter may call other
 // axes by the batch's name.
@@ -70,10 +68,14 @@ void write_class_label(GraphWriter& writer, const Prediction& prediction,
 
 LossValues cross_entropy(GraphWriter& writer, const Prediction& prediction,
                          const PrepareOptions& options) {
-  require_opset(writer, 12, "softmax cross entropy");
   write_class_label(writer, prediction, options);
   LossValues result{{}, {}, prediction.dtype};
-  result.loss = writer.node("SoftmaxCrossEntropyLoss", {prediction.value, options.label}, "loss");
+  if (writer.opset() >= first_with_label_losses) {
+    result.loss = writer.node("SoftmaxCrossEntropyLoss", {prediction.value, options.label}, "loss");
+  } else {
+    result.loss = write_label_loss(writer, write_log_softmax(writer, prediction), options.label,
+                                   prediction, prediction.dtype);
+  }
   if (options.accuracy) result.accuracy = write_accuracy(writer, prediction, options.label);
   return result;
 }
@@ -86,13 +88,19 @@ std::string binary_cross_entropy(GraphWriter& writer, const std::string& x,
   return mean(writer, writer.node("Sub", {softplus, product}, "loss.each"));
 }
 
+// Min broadcasts since version 8.
+std::string write_minimum(GraphWriter& writer, const std::string& distance,
+                          const std::string& delta, const PrepareOptions& options) {
+  if (writer.opset() >= 8) return writer.node("Min", {distance, delta}, "loss.bounded");
+  return writer.node("Clip", {distance}, "loss.bounded", {{"max", options.huber_delta}});
+}
+
 // q (|d| - q / 2) with q = min(|d|, delta).
 std::string huber(GraphWriter& writer, const std::string& distance, const PrepareOptions& options,
                   DType dtype) {
-  require_opset(writer, 8, "the Huber loss");
   const std::string delta = writer.scalar("loss.delta", options.huber_delta, dtype);
   const std::string half = writer.scalar("loss.half", 0.5, dtype);
-  const std::string q = writer.node("Min", {distance, delta}, "loss.bounded");
+  const std::string q = write_minimum(writer, distance, delta, options);
   const std::string half_q = writer.node("Mul", {q, half}, "loss.half_bounded");
   const std::string rest = writer.node("Sub", {distance, half_q}, "loss.rest");
   return mean(writer, writer.node("Mul", {q, rest}, "loss.each"));
@@ -115,9 +123,9 @@ std::string clamped_log(GraphWriter& writer, const std::string& p, DType dtype) 
   const std::string bound = writer.scalar("loss.least", least, dtype);
   const std::string lowest = writer.scalar("loss.lowest", -100, dtype);
   const std::string below = writer.node("Less", {p, bound}, "loss.below");
-  const std::string bounded = writer.node("Where", {below, bound, p}, "loss.bounded");
+  const std::string bounded = write_choice(writer, below, bound, p, dtype, "loss.bounded");
   const std::string log = writer.node("Log", {bounded}, "loss.log");
-  return writer.node("Where", {below, lowest, log}, "loss.clamped_log");
+  return write_choice(writer, below, lowest, log, dtype, "loss.clamped_log");
 }
 
 // In float where the type is a half one, whose logarithms lose too much.
@@ -129,13 +137,17 @@ std::string as_computed(GraphWriter& writer, const std::string& value, DType& dt
 
 LossValues negative_log_likelihood(GraphWriter& writer, const Prediction& prediction,
                                    const PrepareOptions& options) {
-  require_opset(writer, 12, "the negative log likelihood");
   write_class_label(writer, prediction, options);
   DType dtype = prediction.dtype;
   std::string log = as_computed(writer, prediction.value, dtype);
   if (!prediction.is_log) log = clamped_log(writer, log, dtype);
   LossValues result;
-  result.loss = writer.node("NegativeLogLikelihoodLoss", {log, options.label}, "loss");
+  if (writer.opset() >= first_with_label_losses) {
+    result.loss = writer.node("NegativeLogLikelihoodLoss", {log, options.label}, "loss");
+  } else {
+    result.loss = write_label_loss(writer, classes_last(writer, log, prediction), options.label,
+                                   prediction, dtype);
+  }
   result.dtype = dtype;
   if (options.accuracy) result.accuracy = write_accuracy(writer, prediction, options.label);
   return result;
@@ -144,7 +156,6 @@ LossValues negative_log_likelihood(GraphWriter& writer, const Prediction& predic
 // - t log(p) - (1 - t) log(1 - p)
 LossValues probability_cross_entropy(GraphWriter& writer, const Prediction& prediction,
                                      const PrepareOptions& options) {
-  require_opset(writer, 9, "the binary cross entropy of probabilities");
   write_label(writer, options, prediction.dtype, prediction.dims);
   LossValues result{{}, {}, prediction.dtype};
   const std::string p = as_computed(writer, prediction.value, result.dtype);

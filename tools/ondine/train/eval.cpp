@@ -37,6 +37,7 @@ int run(const Options& options) {
   LoadOptions load;
   load.threads = options.threads;
   Model model = Model::load(options.model, load);
+  print_warnings(model);
   if (!options.checkpoint.empty()) model.restore_checkpoint(options.checkpoint);
   const Dataset data = open_dataset(options.data.data, options.data);
   EvaluateOptions evaluate_options;

@@ -50,6 +50,7 @@ TrainRun::TrainRun(const TrainOptions& options)
   for (const std::string& file : {options_.output, options_.metrics}) {
     if (!file.empty()) require_writable(file);
   }
+  print_warnings(model_);
   load_data();
   start();
 }

@@ -64,6 +64,7 @@ Verdict run_backend_case(const fs::path& folder, const VerifyOptions& options) {
   LoadOptions load;
   load.threads = options.threads;
   load.deadline = options.deadline;
+  load.strict = true;
   const Model model = Model::load(folder / "model.onnx", load);
   for (const NumberedFile& set : numbered_files(folder, "test_data_set_", "")) {
     Verdict verdict = run_set(model, set.path, folder.filename().string());
@@ -81,6 +82,7 @@ Verdict run_real_case(const fs::path& folder, const VerifyOptions& options) {
   LoadOptions load;
   load.threads = options.threads;
   load.deadline = options.deadline;
+  load.strict = true;
   const Model model = Model::load(file, load);
   NamedValues feeds;
   for (const PortInfo& port : model.inputs()) {

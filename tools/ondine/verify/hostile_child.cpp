@@ -24,6 +24,7 @@ double processor_seconds() {
 
 LoadOptions careful() {
   LoadOptions options;
+  options.strict = true;
   options.limits.loop_iterations = 1'000'000;
   options.limits.arena_bytes = std::uint64_t{1} << 30;
   options.limits.tensor_bytes = std::uint64_t{1} << 30;

@@ -88,6 +88,7 @@ std::optional<std::string> run_set(const fs::path& file, const fs::path& set,
   LoadOptions load;
   load.threads = options.threads;
   load.deadline = options.deadline;
+  load.strict = true;
   Model model = Model::load(file, load);
   const Tolerance tolerance = read_tolerance(set);
   if (fs::exists(set / "initialize")) model.initialize();

