@@ -93,37 +93,68 @@ double GradientCheck::loss_at(const Entry& entry, const Tensor& value,
   return read(model_->infer(all, fetches)[0].second.tensor(), 0);
 }
 
+struct GradientCheck::Along {
+  std::vector<double> direction;  // 1 or -1 by element
+  double analytic = 0;
+  double largest = 0;  // element of the gradient
+};
+
+// Differences of losses of size f carry rounding errors of about epsilon f.
+GradcheckResult GradientCheck::compare(const Entry& entry, const NamedValues& feeds,
+                                       const Along& along, double step, double tolerance) const {
+  const double up = loss_at(entry, moved(entry.value, along.direction, step), feeds);
+  const double down = loss_at(entry, moved(entry.value, along.direction, -step), feeds);
+  GradcheckResult result;
+  result.variable = entry.variable;
+  result.analytic = along.analytic;
+  result.numeric = (up - down) / (2 * step);
+  // Terms that cancel along the direction leave rounding errors of their size.
+  const double scale =
+      std::max({std::abs(result.analytic), std::abs(result.numeric), along.largest, 1e-6});
+  result.error = std::abs(result.analytic - result.numeric) / scale;
+  const double epsilon = entry.value.dtype() == DType::float64 ? 0x1p-52 : 0;
+  const double rounding = 64 * epsilon * std::max(std::abs(up), std::abs(down)) / (step * scale);
+  result.passed = result.error <= tolerance + std::min(rounding, 1000 * tolerance);
+  return result;
+}
+
+// Where the loss bends within a step, a smaller one may not reach the kink.
+GradcheckResult GradientCheck::compare(const Entry& entry, const NamedValues& feeds,
+                                       const Along& along) const {
+  const Precision precision = precision_of(entry.value.dtype());
+  GradcheckResult result = compare(entry, feeds, along, precision.step, precision.tolerance);
+  if (entry.value.dtype() != DType::float64) return result;
+  for (double step = precision.step / 10; step > 1e-10 && !result.passed; step /= 10) {
+    GradcheckResult smaller = compare(entry, feeds, along, step, precision.tolerance);
+    if (!smaller.passed) continue;
+    result = smaller;
+    result.kink = true;
+  }
+  return result;
+}
+
 GradcheckResult GradientCheck::check(const Entry& entry, const NamedValues& feeds) const {
   const std::vector<std::string> fetches{entry.gradient};
   const NamedValues outputs = model_->infer(feeds, fetches);
   const Tensor& gradient = outputs.at(0).second.tensor();
-  const Precision precision = precision_of(entry.value.dtype());
   GradcheckResult worst;
-  worst.variable = entry.variable;
-  std::vector<double> direction(static_cast<std::size_t>(entry.value.size()));
+  Along along;
+  along.direction.resize(static_cast<std::size_t>(entry.value.size()));
   for (int round = 0; round < options_.directions; ++round) {
     const RandomKey key{options_.seed, static_cast<std::uint64_t>(round), 0};
-    double analytic = 0;
-    double largest = 0;
-    for (std::size_t i = 0; i < direction.size(); ++i) {
-      direction[i] = uniform_at(key, i) < 0.5 ? -1 : 1;
-      analytic += direction[i] * read(gradient, i);
-      largest = std::max(largest, std::abs(read(gradient, i)));
+    along.analytic = 0;
+    for (std::size_t i = 0; i < along.direction.size(); ++i) {
+      along.direction[i] = uniform_at(key, i) < 0.5 ? -1 : 1;
+      along.analytic += along.direction[i] * read(gradient, i);
+      along.largest = std::max(along.largest, std::abs(read(gradient, i)));
     }
-    const double step = precision.step;
-    const double up = loss_at(entry, moved(entry.value, direction, step), feeds);
-    const double down = loss_at(entry, moved(entry.value, direction, -step), feeds);
-    const double numeric = (up - down) / (2 * step);
-    // Terms that cancel along the direction leave rounding errors of their size.
-    const double scale = std::max({std::abs(analytic), std::abs(numeric), largest, 1e-6});
-    const double error = std::abs(analytic - numeric) / scale;
-    if (round == 0 || !(error <= worst.error)) {
-      worst.analytic = analytic;
-      worst.numeric = numeric;
-      worst.error = error;
-    }
+    const GradcheckResult found = compare(entry, feeds, along);
+    const bool kink = worst.kink || found.kink;
+    const bool fails_first = round > 0 && !worst.passed && found.passed;
+    const bool is_worse = found.passed == worst.passed && !(found.error <= worst.error);
+    if (round == 0 || (!fails_first && (!found.passed || is_worse))) worst = found;
+    worst.kink = kink;
   }
-  worst.passed = worst.error <= precision.tolerance;
   return worst;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/contract/op_def.h"
+#include "graph/ir/declared_type.h"
 
 namespace ondine::graph {
 namespace {

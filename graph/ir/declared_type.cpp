@@ -24,4 +24,11 @@ Type to_type(const TypeDef& def, Symbols* symbols) {
   return type;
 }
 
+Type without_dims(const Type& type) {
+  Type out = type;
+  out.dims.reset();
+  if (type.element) out.element = std::make_shared<const Type>(without_dims(*type.element));
+  return out;
+}
+
 }  // namespace ondine::graph

@@ -89,13 +89,6 @@ Type merge(const Type& a, const Type& b) {
   return out;
 }
 
-Type without_dims(const Type& type) {
-  Type out = type;
-  out.dims.reset();
-  if (type.element) out.element = std::make_shared<const Type>(without_dims(*type.element));
-  return out;
-}
-
 std::optional<Type> join(const Type& a, const Type& b) {
   if (a.kind != b.kind || a.dtype != b.dtype) return std::nullopt;
   Type out = a;

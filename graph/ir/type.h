@@ -79,9 +79,6 @@ Type merge(const Type& a, const Type& b);
 // dtypes differ.
 std::optional<Type> join(const Type& a, const Type& b);
 
-// The same without shapes.
-Type without_dims(const Type& type);
-
 // "tensor(float)[?0, 3, ?]": symbolic dims as "?k", dynamic ones as "?".
 std::string to_string(const Type& type);
 std::string to_string(const Dims& dims);

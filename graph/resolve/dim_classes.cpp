@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "core/message.h"
+#include "graph/ir/declared_type.h"
 
 namespace ondine::graph {
 namespace {

@@ -27,6 +27,8 @@ struct GradcheckResult {
   double numeric = 0;   // central difference
   double error = 0;     // |analytic - numeric| relative to the larger of both
   bool passed = false;
+  // The loss bends near the point, as ReLU and max pooling do: it passed with a smaller step only.
+  bool kink = false;
 };
 
 // A model's loss and its gradients, without the updates.
@@ -49,7 +51,11 @@ class ONDINE_API GradientCheck {
     std::string sum;
     Tensor value;
   };
+  struct Along;
   GradcheckResult check(const Entry& entry, const NamedValues& feeds) const;
+  GradcheckResult compare(const Entry& entry, const NamedValues& feeds, const Along& along) const;
+  GradcheckResult compare(const Entry& entry, const NamedValues& feeds, const Along& along,
+                          double step, double tolerance) const;
   double loss_at(const Entry& entry, const Tensor& value, const NamedValues& feeds) const;
 
   GradcheckOptions options_;

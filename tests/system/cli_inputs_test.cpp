@@ -138,9 +138,33 @@ TEST_CASE("files that are no models are named for what they are") {
   save_array(shop / "array.npy", pair_of(1, 2));
   refuse(shop.read("array.npy"), "a NumPy array");
   refuse("ir_version: 8\n", "a text");
+  refuse("<!DOCTYPE html><html>", "an HTML page");
+  refuse("version https://git-lfs.github.com/spec/v1\nsize 3\n", "a Git LFS pointer");
   // A model that is cut off is still said to be damaged.
   shop.write("cut.onnx", shop.read("net.onnx").substr(0, 100));
   shop.refuse("info cut.onnx", "not an ONNX model:");
+}
+
+TEST_CASE("violations that leave a model usable are printed once, and are findings of check") {
+  using test::Wire;
+  const Workshop shop;
+  const auto value = [](const std::string& name) {
+    const Wire shape = Wire().message(1, Wire().number(1, UINT64_MAX));
+    const Wire tensor = Wire().number(1, 1).message(2, shape);
+    return Wire().block(1, name).message(2, Wire().message(1, tensor));
+  };
+  Wire graph = Wire().block(2, "main").message(11, value("x")).message(12, value("y"));
+  graph.message(1, Wire().block(1, "x").block(2, "y").block(4, "Relu"));
+  const Wire model = Wire().number(1, 10).message(8, Wire().number(2, 17)).message(7, graph);
+  shop.write("sloppy.onnx", model.text());
+  save_array(shop / "x.npy", Tensor::of<float>({3}, {-1, 0, 2}));
+  const std::string warnings =
+      "warning: dimension -1 is negative, in value 'x', in graph 'main'\n"
+      "warning: dimension -1 is negative, in value 'y', in graph 'main'\n";
+  CHECK(shop.succeed("infer sloppy.onnx --input x=x.npy -o out").err == warnings);
+  CHECK(shop.succeed("info sloppy.onnx").err == warnings);
+  shop.refuse("check sloppy.onnx", "dimension -1 is negative, in value 'y'");
+  shop.refuse("inspect sloppy.onnx --stage graph --strict", "dimension -1 is negative");
 }
 
 TEST_CASE("a deadline ends commands that take too long") {

@@ -58,3 +58,14 @@ TEST_CASE("a derivative that differs from the difference quotient does not pass"
   CHECK_FALSE(results[0].passed);
   CHECK(results[0].error > 0.4);
 }
+
+TEST_CASE("a derivative beside a kink passes with a step that does not reach it") {
+  const auto results = check("Relu", 3e-7F, true);
+  REQUIRE(results.size() == 1);
+  CHECK(results[0].passed);
+  CHECK(results[0].kink);
+  CHECK(std::abs(results[0].analytic) == Approx(1).epsilon(1e-5));
+  const auto far = check("Relu", 0.5F, true);
+  CHECK(far[0].passed);
+  CHECK_FALSE(far[0].kink);
+}

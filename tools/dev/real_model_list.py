@@ -94,9 +94,11 @@ def scikit_model(kind, **options):
         x = x.astype(np.float32)
         model = {"logistic": linear_model.LogisticRegression(max_iter=500),
                  "forest": ensemble.RandomForestClassifier(10, max_depth=4, random_state=1),
-                 "mlp": neural_network.MLPClassifier((16,), max_iter=300, random_state=1),
+                 "mlp": neural_network.MLPClassifier(hidden_layer_sizes=(16,), max_iter=300,
+                                                     random_state=1),
                  "linear": linear_model.LinearRegression(),
-                 "mlp regressor": neural_network.MLPRegressor((16,), max_iter=300, random_state=1),
+                 "mlp regressor": neural_network.MLPRegressor(hidden_layer_sizes=(16,), max_iter=300,
+                                                               random_state=1),
                  }[kind].fit(x, y)
         settings = {id(model): {"zipmap": False}} if options.get("plain") else None
         with open(path, "wb") as file:

@@ -25,9 +25,9 @@ int run(const Options& options) {
   std::printf("%s\n", check.widened() ? "in float64" : "in the model's own precision");
   for (const GradcheckResult& result : check.run(feeds)) {
     passed = passed && result.passed;
-    std::printf("%-6s %-32s analytic %13.6e  numeric %13.6e  error %9.2e\n",
+    std::printf("%-6s %-32s analytic %13.6e  numeric %13.6e  error %9.2e%s\n",
                 result.passed ? "ok" : "FAILED", result.variable.c_str(), result.analytic,
-                result.numeric, result.error);
+                result.numeric, result.error, result.kink ? "  near a kink" : "");
   }
   return passed ? 0 : 1;
 }

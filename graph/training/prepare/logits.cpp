@@ -13,6 +13,13 @@ bool is_standard(const NodeDef& node, std::string_view op) {
   return node.domain.empty() && node.op == op;
 }
 
+bool normalizes_sums(const NodeDef& node) {
+  if (node.domain != "ai.onnx.ml" || node.op != "Normalizer") return false;
+  const Attribute* norm = ondine::graph::find(node.attributes, "norm");
+  const auto* name = norm == nullptr ? nullptr : std::get_if<std::string>(&norm->data);
+  return name != nullptr && *name == "L1";
+}
+
 class LogitsFinder {
  public:
   LogitsFinder(GraphDef& graph, Names& names, std::int64_t opset, Loss loss)
@@ -26,6 +33,11 @@ class LogitsFinder {
     while (NodeDef* node = producer(value)) {
       if (keeps_elements(*node)) {
         moves.insert(moves.begin(), *node);
+        value = node->inputs[0];
+        continue;
+      }
+      // Probabilities of a Softmax sum to 1 already.
+      if (is_softmax_ && normalizes_sums(*node)) {
         value = node->inputs[0];
         continue;
       }

@@ -11,6 +11,7 @@
 #include "graph/training/prepare/head.h"
 #include "graph/training/prepare/held.h"
 #include "graph/training/prepare/initialize.h"
+#include "graph/training/prepare/linear_models.h"
 #include "graph/training/prepare/loss.h"
 #include "graph/training/prepare/lost.h"
 #include "graph/training/prepare/optimizer.h"
@@ -171,6 +172,10 @@ PrepareReport prepare(ModelDef& given, const PrepareOptions& asked, const ValueT
   check_model(given, opset);
   ModelDef model = given;
   PrepareOptions options = asked;
+  {
+    Names names(model);
+    expand_linear_models(model.graph, names);
+  }
   PlacedHead head;
   if (asked.head) {
     head = put_head(model, asked, types);
