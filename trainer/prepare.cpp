@@ -63,10 +63,30 @@ graph::ValueTypes types_of(const graph::ModelDef& def, const LoadOptions& load) 
   return types;
 }
 
+std::optional<graph::ModelDef> load_loss(const PrepareOptions& options, const Limits& limits) {
+  LoadOptions load;
+  load.limits = limits;
+  if (const auto* file = std::get_if<std::filesystem::path>(&options.loss_model)) {
+    return with_context([&] { return trainer::load_checked(*file, load).def; },
+                        [&] { return "loss model " + quoted(file->string()); });
+  }
+  if (const auto* bytes = std::get_if<std::vector<std::byte>>(&options.loss_model)) {
+    return with_context([&] { return trainer::load_checked(std::span(*bytes), load).def; },
+                        [] { return std::string("loss model"); });
+  }
+  return {};
+}
+
+PrepareReport write_training(graph::ModelDef& def, const PrepareOptions& options,
+                             const LoadOptions& load) {
+  const std::optional<graph::ModelDef> loss = load_loss(options, load.limits);
+  return graph::prepare(def, options, types_of(def, load), loss ? &*loss : nullptr);
+}
+
 Model prepare_checked(trainer::CheckedModel checked, const PrepareOptions& options,
                       const LoadOptions& load, PrepareReport* report) {
   checked.leftovers = {};
-  PrepareReport made = graph::prepare(checked.def, options, types_of(checked.def, load));
+  PrepareReport made = write_training(checked.def, options, load);
   Model model = ModelAccess::make(std::move(checked), load);
   model.initialize(load.seed);
   made.warnings = model.warnings();
@@ -112,7 +132,7 @@ PrepareReport prepare(const std::filesystem::path& input, const std::filesystem:
     graph::ModelDef& model = checked.def;
     return with_context(
         [&] {
-          PrepareReport report = graph::prepare(model, options, types_of(model, load));
+          PrepareReport report = write_training(model, options, load);
           // Assembles a step as loading will, so that an operator without derivative is reported
           // before the model is written.
           report.warnings = std::move(checked.warnings);

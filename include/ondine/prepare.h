@@ -26,7 +26,23 @@ enum class Loss : std::uint8_t {
   // Losses on probabilities, for models that have no logits. Logarithms are not below -100.
   nll,  // -log p, probabilities or their logarithms [N, C, ...], int64 labels [N, ...]
   bce_probabilities,  // probabilities and labels of one shape, labels in [0, 1]
+  // docs/losses.md has the formulas.
+  kl,           // KL divergence of softmax from labels, probabilities of the logits' shape
+  hinge,        // scores and labels of one shape, labels -1 or 1
+  focal,        // logits [N, C, ...], int64 labels [N, ...]
+  dice,         // logits (of a sigmoid) [N, C, ...] and labels of one shape, labels in [0, 1]
+  cosine,       // vectors along the last axis, labels of the same shape
+  triplet,      // embeddings [N, D], int64 labels [N]: all triplets of a batch
+  contrastive,  // embeddings [N, D], int64 labels [N]: all pairs of a batch
+  // logits [N, T, C], int64 labels [N, L] and inputs "<label>_lengths" and "<label>_input_lengths",
+  // int64 [N].
+  ctc,
 };
+
+// A loss as an ONNX model with one output, a floating point number of rank 0: a file or the bytes
+// of one. Its inputs with names of values of the main graph read these, in training mode; the
+// others become inputs of the training model.
+using LossModel = std::variant<std::monostate, std::filesystem::path, std::vector<std::byte>>;
 
 // Optimizers, by the update that they write. learning_rate is the default of the input
 // "learning_rate"; weight_decay adds weight_decay * w to the gradient of each parameter w, but for
@@ -98,6 +114,15 @@ struct PrepareOptions {
   std::string output = {};
   std::string label = "label";
   float huber_delta = 1;
+  // Of softmax_cross_entropy, as in PyTorch. A batch without any label that counts has loss 0.
+  float label_smoothing = 0;                      // in [0, 1)
+  std::optional<std::int64_t> ignore_index = {};  // a label that does not count
+  std::vector<float> class_weights = {};          // one for each class, not negative; of focal too
+  bool soft_labels = false;                       // labels are probabilities of the logits' shape
+  float focal_gamma = 2;                          // not negative
+  float margin = 1;                               // of triplet and contrastive, positive
+  std::int64_t ctc_blank = 0;                     // the class that stands for no label
+  LossModel loss_model = {};                      // takes the place of `loss` and `output`
   Optimizer optimizer = Sgd{};
   std::optional<float> clip_norm = {};  // bound of the gradients' global norm
   // Glob patterns (* and ?) on initializer names. Nothing: every floating point initializer that
@@ -118,7 +143,8 @@ struct PrepareOptions {
   // model.
   std::optional<NewHead> head = {};
   WeightInit init = WeightInit::automatic;
-  bool accuracy = true;  // softmax_cross_entropy only: output "accuracy"
+  // An output "accuracy", of softmax_cross_entropy, nll, kl and focal.
+  bool accuracy = true;
   // Dropout and BatchNormalization train (statistics bound as state) instead of staying frozen. The
   // main graph infers in either case, also where the file was exported in training mode.
   bool training_mode = true;
@@ -154,9 +180,9 @@ struct PrepareReport {
 
 // An inference model with its training information added, ready to train: initialize(load.seed) has
 // been called. From a file, from the bytes of one, or from a loaded model with its present weights.
-// The model's metadata says "ondine.loss" (softmax-cross-entropy, bce, mse, mae, huber, nll or
-// bce-probabilities),
-// "ondine.prediction" (the value in the main graph that the loss reads), "ondine.label" and
+// The model's metadata says "ondine.loss" (softmax-cross-entropy, soft-cross-entropy, bce, mse,
+// mae, huber, nll, bce-probabilities, kl, hinge, focal, dice, cosine, triplet, contrastive, ctc or
+// model), "ondine.prediction" (the value in the main graph that the loss reads), "ondine.label" and
 // "ondine.learning_rate" (the inputs); of a new head "ondine.classes" (their number) and
 // "ondine.class_names" (one a line).
 // Throws what Model::load throws, Error(unsupported) naming the first operator on the loss's path

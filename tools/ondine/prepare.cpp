@@ -1,6 +1,8 @@
 #include <ondine/prepare.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <iomanip>
 #include <iostream>
 #include <map>
@@ -12,15 +14,24 @@
 namespace ondine::cli {
 namespace {
 
-const std::map<std::string, Loss> losses{{"softmax-cross-entropy", Loss::softmax_cross_entropy},
-                                         {"cross-entropy", Loss::softmax_cross_entropy},
-                                         {"bce", Loss::bce_with_logits},
-                                         {"bce-with-logits", Loss::bce_with_logits},
-                                         {"mse", Loss::mse},
-                                         {"mae", Loss::mae},
-                                         {"huber", Loss::huber},
-                                         {"nll", Loss::nll},
-                                         {"bce-probabilities", Loss::bce_probabilities}};
+const std::map<std::string, std::optional<Loss>> losses{
+    {"softmax-cross-entropy", Loss::softmax_cross_entropy},
+    {"cross-entropy", Loss::softmax_cross_entropy},
+    {"bce", Loss::bce_with_logits},
+    {"bce-with-logits", Loss::bce_with_logits},
+    {"mse", Loss::mse},
+    {"mae", Loss::mae},
+    {"huber", Loss::huber},
+    {"nll", Loss::nll},
+    {"bce-probabilities", Loss::bce_probabilities},
+    {"kl", Loss::kl},
+    {"hinge", Loss::hinge},
+    {"focal", Loss::focal},
+    {"dice", Loss::dice},
+    {"cosine", Loss::cosine},
+    {"triplet", Loss::triplet},
+    {"contrastive", Loss::contrastive},
+    {"ctc", Loss::ctc}};
 const std::map<std::string, Optimizer> optimizers{
     {"sgd", Sgd{}},         {"momentum", Momentum{}}, {"nesterov", Nesterov{}},
     {"adagrad", Adagrad{}}, {"adam", Adam{}},         {"adamw", AdamW{}}};
@@ -47,6 +58,9 @@ struct Options {
   std::optional<float> clip_norm;
   std::optional<std::size_t> classes;
   std::string cut;
+  std::optional<Loss> loss;
+  std::string loss_model;
+  std::string class_weights;
   bool no_accuracy = false;
   bool no_training_mode = false;
   PrepareOptions prepare;
@@ -68,19 +82,73 @@ void set_options(Settings& settings, const Options& options) {
   }
 }
 
+// --class-weights 1,0.5,2
+std::vector<float> numbers_in(const std::string& text) {
+  std::vector<float> numbers;
+  std::size_t at = 0;
+  while (at <= text.size() && !text.empty()) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    float number = 0;
+    const auto [last, error] = std::from_chars(text.data() + at, text.data() + end, number);
+    if (error != std::errc() || last != text.data() + end) {
+      throw WrongUsage("--class-weights needs numbers with commas between them, found " + text);
+    }
+    numbers.push_back(number);
+    at = end + 1;
+  }
+  return numbers;
+}
+
+void add_loss_options(Command command, Options& options) {
+  PrepareOptions& prepare = options.prepare;
+  command.choice("--loss", &options.loss, losses,
+                 "softmax-cross-entropy, bce, mse, mae, huber, kl, hinge, focal, dice, cosine, "
+                 "triplet, contrastive or ctc; of probabilities nll or bce-probabilities");
+  command.option("--loss-model", &options.loss_model,
+                 "ONNX model of the loss, whose inputs are values of the model or new labels");
+  command.option("--loss-output", &prepare.output, "Output or inner value that the loss reads");
+  command.option("--label", &prepare.label, "Name of the new label input");
+  command.option("--label-smoothing", &prepare.label_smoothing,
+                 "Of softmax-cross-entropy: the part of a label that all classes share");
+  command.number(
+      "--ignore-index",
+      [&prepare](double value) {
+        if (std::trunc(value) != value || std::fabs(value) > 1e15) {
+          throw WrongUsage("--ignore-index needs an integer");
+        }
+        prepare.ignore_index = static_cast<std::int64_t>(value);
+      },
+      "Of softmax-cross-entropy: the label that does not count");
+  command.option("--class-weights", &options.class_weights,
+                 "Of softmax-cross-entropy and focal: a weight for each class, such as 1,0.5,2");
+  command.option("--soft-labels", &prepare.soft_labels,
+                 "Of softmax-cross-entropy: labels are probabilities of the classes");
+  command.option("--focal-gamma", &prepare.focal_gamma, "Exponent of the focal loss");
+  command.option("--margin", &prepare.margin, "Margin of the triplet and contrastive losses");
+  command.option("--ctc-blank", &prepare.ctc_blank, "Class that stands for no label in ctc");
+  command.option("--huber-delta", &prepare.huber_delta,
+                 "Error at which the Huber loss becomes linear");
+}
+
+void set_loss(Options& options) {
+  PrepareOptions& prepare = options.prepare;
+  if (options.loss.has_value() != options.loss_model.empty()) {
+    throw WrongUsage("prepare needs one of --loss and --loss-model");
+  }
+  if (options.loss) prepare.loss = *options.loss;
+  if (!options.loss_model.empty()) {
+    prepare.loss_model = std::filesystem::path(options.loss_model);
+  }
+  prepare.class_weights = numbers_in(options.class_weights);
+}
+
 void add_options(Command command, Options& options) {
   PrepareOptions& prepare = options.prepare;
   command.option("MODEL", &options.input, "Inference model").required();
   command.option("-o,--output", &options.output_file, "Training model to write").required();
-  command
-      .choice("--loss", &prepare.loss, losses,
-              "softmax-cross-entropy, bce, mse, mae or huber; of probabilities nll or "
-              "bce-probabilities")
-      .required();
+  add_loss_options(command, options);
   command.choice("--optimizer", &prepare.optimizer, optimizers,
                  "sgd (the default), momentum, nesterov, adagrad, adam or adamw");
-  command.option("--loss-output", &prepare.output, "Output or inner value that the loss reads");
-  command.option("--label", &prepare.label, "Name of the new label input");
   command.option(
       "--train", &prepare.train,
       "Train only parameters that match this pattern (* and ?), constants too if it names one");
@@ -101,8 +169,6 @@ void add_options(Command command, Options& options) {
                  "Added to denominators, for adagrad, adam and adamw");
   command.option("--weight-decay", &options.weight_decay, "Weight decay");
   command.option("--clip-norm", &options.clip_norm, "Upper bound of the global norm of gradients");
-  command.option("--huber-delta", &prepare.huber_delta,
-                 "Error at which the Huber loss becomes linear");
   command.choice(
       "--init", &prepare.init, inits,
       "Initialization of weights: auto (the default: keep trained ones, else he-uniform), keep, "
@@ -162,6 +228,7 @@ void add_prepare(Parser& parser) {
   command.runs([options] {
     PrepareOptions& prepare = options->prepare;
     std::visit([&](auto& settings) { set_options(settings, *options); }, prepare.optimizer);
+    set_loss(*options);
     prepare.clip_norm = options->clip_norm;
     if (options->classes) prepare.head = NewHead{.classes = *options->classes, .cut = options->cut};
     if (!options->classes && !options->cut.empty()) {

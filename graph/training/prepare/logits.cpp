@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/message.h"
+#include "graph/training/prepare/losses/kinds.h"
 #include "graph/training/prepare/parameters.h"
 
 namespace ondine::graph {
@@ -23,10 +24,7 @@ bool normalizes_sums(const NodeDef& node) {
 class LogitsFinder {
  public:
   LogitsFinder(GraphDef& graph, Names& names, std::int64_t opset, Loss loss)
-      : graph_(&graph),
-        names_(&names),
-        opset_(opset),
-        is_softmax_(loss == Loss::softmax_cross_entropy) {}
+      : graph_(&graph), names_(&names), opset_(opset), is_softmax_(reads_softmax(loss)) {}
 
   std::optional<Logits> find(std::string value) {
     std::vector<NodeDef> moves;

@@ -23,10 +23,10 @@ struct Logits {
   std::string made_by;    // "Softmax 'node_p'"
 };
 
-// The logits from which a Softmax (for softmax_cross_entropy) or Sigmoid (for bce_with_logits)
-// computes `value`. Looks through Identity, Cast, Reshape, Squeeze, Unsqueeze, Flatten, Transpose
-// and If, and recognizes Softmax, LogSoftmax and Sigmoid written as several nodes. An If gets an
-// additional output with the logits of both branches. Empty if there are no logits.
+// The logits from which a Softmax (for losses that read softmax) or else a Sigmoid computes
+// `value`. Looks through Identity, Cast, Reshape, Squeeze, Unsqueeze, Flatten, Transpose and If,
+// and recognizes Softmax, LogSoftmax and Sigmoid written as several nodes. An If gets an additional
+// output with the logits of both branches. Empty if there are no logits.
 std::optional<Logits> find_logits(GraphDef& graph, Names& names, std::int64_t opset,
                                   const std::string& value, Loss loss);
 

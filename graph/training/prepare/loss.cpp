@@ -1,13 +1,18 @@
 #include "graph/training/prepare/loss.h"
 
-#include <cmath>
-#include <limits>
-
 #include "core/message.h"
 #include "graph/training/prepare/label_loss.h"
+#include "graph/training/prepare/losses/losses.h"
 #include "graph/training/prepare/paths.h"
 
 namespace ondine::graph {
+
+void require_opset(const GraphWriter& writer, std::int64_t needed, std::string_view what) {
+  if (writer.opset() >= needed) return;
+  fail(ErrorCode::unsupported, what, " needs ai.onnx ", needed, ", the model imports ai.onnx ",
+       writer.opset(), "; convert the model to a newer opset first");
+}
+
 namespace {
 
 // The first version with operators for losses of class labels.
@@ -23,21 +28,19 @@ void open_repeated_names(std::vector<DimDef>& dims) {
   }
 }
 
-void write_label(GraphWriter& writer, const PrepareOptions& options, DType dtype,
+}  // namespace
+
+void write_label(GraphWriter& writer, const std::string& name, DType dtype,
                  std::optional<std::vector<DimDef>> dims) {
   if (dims) open_repeated_names(*dims);
-  if (writer.names().contains(options.label)) {
-    fail(ErrorCode::mismatch, "the model already has a value named ", quoted(options.label),
+  if (writer.names().contains(name)) {
+    fail(ErrorCode::mismatch, "the model already has a value named ", quoted(name),
          "; choose another name for the label");
   }
   ValueDef label;
-  label.name = writer.names().fresh(options.label);
+  label.name = writer.names().fresh(name);
   label.type = tensor_type(dtype, std::move(dims));
   writer.graph().inputs.push_back(std::move(label));
-}
-
-std::string mean(GraphWriter& writer, const std::string& value) {
-  return writer.node("ReduceMean", {value}, "loss", {{"keepdims", std::int64_t{0}}});
 }
 
 std::string write_accuracy(GraphWriter& writer, const Prediction& prediction,
@@ -51,24 +54,18 @@ std::string write_accuracy(GraphWriter& writer, const Prediction& prediction,
 
 // Classes are axis 1 of the prediction.
 void write_class_label(GraphWriter& writer, const Prediction& prediction,
-                       const PrepareOptions& options) {
+                       const PrepareOptions& options, std::string_view what) {
+  require_classes(prediction, what);
   std::optional<std::vector<DimDef>> dims = prediction.dims;
-  if (dims) {
-    if (dims->size() < 2) {
-      const bool is_nll = options.loss == Loss::nll;
-      fail(ErrorCode::mismatch,
-           is_nll ? "negative log likelihood needs probabilities"
-                  : "softmax cross entropy needs logits",
-           " of rank 2 or more, found rank ", dims->size(), " in ", quoted(prediction.value));
-    }
-    dims->erase(dims->begin() + 1);
-  }
-  write_label(writer, options, DType::int64, std::move(dims));
+  if (dims) dims->erase(dims->begin() + 1);
+  write_label(writer, options.label, DType::int64, std::move(dims));
 }
+
+namespace {
 
 LossValues cross_entropy(GraphWriter& writer, const Prediction& prediction,
                          const PrepareOptions& options) {
-  write_class_label(writer, prediction, options);
+  write_class_label(writer, prediction, options, "softmax cross entropy needs logits");
   LossValues result{{}, {}, prediction.dtype};
   if (writer.opset() >= first_with_label_losses) {
     result.loss = writer.node("SoftmaxCrossEntropyLoss", {prediction.value, options.label}, "loss");
@@ -80,64 +77,9 @@ LossValues cross_entropy(GraphWriter& writer, const Prediction& prediction,
   return result;
 }
 
-// softplus(x) - x z: its derivative sigmoid(x) - z holds at x = 0 too.
-std::string binary_cross_entropy(GraphWriter& writer, const std::string& x,
-                                 const std::string& label) {
-  const std::string product = writer.node("Mul", {x, label}, "loss.product");
-  const std::string softplus = writer.node("Softplus", {x}, "loss.softplus");
-  return mean(writer, writer.node("Sub", {softplus, product}, "loss.each"));
-}
-
-// Min broadcasts since version 8.
-std::string write_minimum(GraphWriter& writer, const std::string& distance,
-                          const std::string& delta, const PrepareOptions& options) {
-  if (writer.opset() >= 8) return writer.node("Min", {distance, delta}, "loss.bounded");
-  return writer.node("Clip", {distance}, "loss.bounded", {{"max", options.huber_delta}});
-}
-
-// q (|d| - q / 2) with q = min(|d|, delta).
-std::string huber(GraphWriter& writer, const std::string& distance, const PrepareOptions& options,
-                  DType dtype) {
-  const std::string delta = writer.scalar("loss.delta", options.huber_delta, dtype);
-  const std::string half = writer.scalar("loss.half", 0.5, dtype);
-  const std::string q = write_minimum(writer, distance, delta, options);
-  const std::string half_q = writer.node("Mul", {q, half}, "loss.half_bounded");
-  const std::string rest = writer.node("Sub", {distance, half_q}, "loss.rest");
-  return mean(writer, writer.node("Mul", {q, rest}, "loss.each"));
-}
-
-std::string regression(GraphWriter& writer, const Prediction& prediction,
-                       const PrepareOptions& options) {
-  const std::string d = writer.node("Sub", {prediction.value, options.label}, "loss.difference");
-  if (options.loss == Loss::mse) return mean(writer, writer.node("Mul", {d, d}, "loss.each"));
-  const std::string distance = writer.node("Abs", {d}, "loss.distance");
-  return options.loss == Loss::mae ? mean(writer, distance)
-                                   : huber(writer, distance, options, prediction.dtype);
-}
-
-// Log(p), not below -100. Below the smallest normal number the derivative is 0: that of Log is too
-// large for the type there.
-std::string clamped_log(GraphWriter& writer, const std::string& p, DType dtype) {
-  const double least =
-      dtype == DType::float64 ? std::exp(-100.0) : double{std::numeric_limits<float>::min()};
-  const std::string bound = writer.scalar("loss.least", least, dtype);
-  const std::string lowest = writer.scalar("loss.lowest", -100, dtype);
-  const std::string below = writer.node("Less", {p, bound}, "loss.below");
-  const std::string bounded = write_choice(writer, below, bound, p, dtype, "loss.bounded");
-  const std::string log = writer.node("Log", {bounded}, "loss.log");
-  return write_choice(writer, below, lowest, log, dtype, "loss.clamped_log");
-}
-
-// In float where the type is a half one, whose logarithms lose too much.
-std::string as_computed(GraphWriter& writer, const std::string& value, DType& dtype) {
-  if (dtype == DType::float32 || dtype == DType::float64) return value;
-  dtype = DType::float32;
-  return writer.cast(value, dtype, "loss.float");
-}
-
 LossValues negative_log_likelihood(GraphWriter& writer, const Prediction& prediction,
                                    const PrepareOptions& options) {
-  write_class_label(writer, prediction, options);
+  write_class_label(writer, prediction, options, "negative log likelihood needs probabilities");
   DType dtype = prediction.dtype;
   std::string log = as_computed(writer, prediction.value, dtype);
   if (!prediction.is_log) log = clamped_log(writer, log, dtype);
@@ -153,43 +95,50 @@ LossValues negative_log_likelihood(GraphWriter& writer, const Prediction& predic
   return result;
 }
 
-// - t log(p) - (1 - t) log(1 - p)
-LossValues probability_cross_entropy(GraphWriter& writer, const Prediction& prediction,
-                                     const PrepareOptions& options) {
-  write_label(writer, options, prediction.dtype, prediction.dims);
-  LossValues result{{}, {}, prediction.dtype};
-  const std::string p = as_computed(writer, prediction.value, result.dtype);
-  const std::string t = result.dtype == prediction.dtype
-                            ? options.label
-                            : writer.cast(options.label, result.dtype, "loss.label");
-  const std::string one = writer.scalar("loss.one", 1, result.dtype);
-  const std::string q = writer.node("Sub", {one, p}, "loss.complement");
-  const std::string rest = writer.node("Sub", {one, t}, "loss.other_label");
-  const std::string hit = writer.node("Mul", {t, clamped_log(writer, p, result.dtype)}, "loss.hit");
-  const std::string miss =
-      writer.node("Mul", {rest, clamped_log(writer, q, result.dtype)}, "loss.miss");
-  const std::string sum = writer.node("Add", {hit, miss}, "loss.log_likelihood");
-  result.loss = mean(writer, writer.node("Neg", {sum}, "loss.each"));
-  return result;
+bool is_weighted(const PrepareOptions& options) {
+  return options.label_smoothing != 0 || options.ignore_index || !options.class_weights.empty();
+}
+
+LossWriter& writer_of(const PrepareOptions& options) {
+  switch (options.loss) {
+    case Loss::softmax_cross_entropy:
+      if (options.soft_labels) return soft_cross_entropy;
+      return is_weighted(options) ? weighted_cross_entropy : cross_entropy;
+    case Loss::nll:
+      return negative_log_likelihood;
+    case Loss::bce_with_logits:
+      return bce_with_logits;
+    case Loss::bce_probabilities:
+      return probability_cross_entropy;
+    case Loss::mse:
+    case Loss::mae:
+    case Loss::huber:
+      break;
+    case Loss::kl:
+      return kl_divergence;
+    case Loss::hinge:
+      return hinge;
+    case Loss::focal:
+      return focal;
+    case Loss::dice:
+      return dice;
+    case Loss::cosine:
+      return cosine;
+    case Loss::triplet:
+      return triplet;
+    case Loss::contrastive:
+      return contrastive;
+    case Loss::ctc:
+      return ctc;
+  }
+  return regression;
 }
 
 }  // namespace
 
 LossValues write_loss(GraphWriter& writer, const Prediction& prediction,
                       const PrepareOptions& options) {
-  LossValues result{{}, {}, prediction.dtype};
-  if (options.loss == Loss::softmax_cross_entropy) {
-    result = cross_entropy(writer, prediction, options);
-  } else if (options.loss == Loss::nll) {
-    result = negative_log_likelihood(writer, prediction, options);
-  } else if (options.loss == Loss::bce_probabilities) {
-    result = probability_cross_entropy(writer, prediction, options);
-  } else {
-    write_label(writer, options, prediction.dtype, prediction.dims);
-    result.loss = options.loss == Loss::bce_with_logits
-                      ? binary_cross_entropy(writer, prediction.value, options.label)
-                      : regression(writer, prediction, options);
-  }
+  const LossValues result = writer_of(options)(writer, prediction, options);
   writer.output(result.loss, result.dtype, std::vector<DimDef>{});
   if (!result.accuracy.empty()) {
     writer.output(result.accuracy, DType::float32, std::vector<DimDef>{});

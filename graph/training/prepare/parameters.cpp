@@ -182,15 +182,15 @@ namespace {
 
 class Chooser {
  public:
-  Chooser(const GraphDef& graph, const std::string& output, const PrepareOptions& options,
+  Chooser(const GraphDef& graph, const Strings& outputs, const PrepareOptions& options,
           std::string_view producer)
       : graph_(&graph),
         options_(&options),
-        output_(output),
+        outputs_(outputs),
         origins_(origins_of(graph)),
         named_(named_scalars(producer)),
-        live_(differentiable_values(graph, output)),
-        weights_(weight_values(graph, output, named_)),
+        live_(differentiable_values(graph, outputs)),
+        weights_(weight_values(graph, outputs, named_)),
         uses_(graph),
         layers_(graph, live_) {}
 
@@ -211,7 +211,7 @@ class Chooser {
       fail(ErrorCode::mismatch, "nothing to train: ",
            parameters.empty() ? "no floating point initializer reaches output "
                               : "constants aside, the options freeze every parameter of output ",
-           quoted(output_));
+           quoted(*outputs_.begin()));
     }
     return std::move(choice_);
   }
@@ -297,7 +297,7 @@ class Chooser {
 
   const GraphDef* graph_;
   const PrepareOptions* options_;
-  std::string output_;
+  Strings outputs_;
   Origins origins_;
   Strings named_;
   Strings live_;
@@ -310,9 +310,9 @@ class Chooser {
 
 }  // namespace
 
-ParameterChoice choose_parameters(const GraphDef& graph, const std::string& output,
+ParameterChoice choose_parameters(const GraphDef& graph, const Strings& outputs,
                                   const PrepareOptions& options, std::string_view producer) {
-  return Chooser(graph, output, options, producer).run();
+  return Chooser(graph, outputs, options, producer).run();
 }
 
 }  // namespace ondine::graph

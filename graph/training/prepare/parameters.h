@@ -9,6 +9,7 @@
 #include <ondine/prepare.h>
 
 #include "graph/ir/document.h"
+#include "graph/training/prepare/paths.h"
 
 namespace ondine::graph {
 
@@ -37,7 +38,7 @@ struct ParameterChoice {
   bool freezes(std::string_view name) const noexcept;
 };
 
-// Parameters are the floating point initializers through which a derivative of `output` flows: no
+// Parameters are the floating point initializers through which a derivative of `outputs` flows: no
 // running statistics, no bounds of Clip. Frozen unless a pattern of `train` names them are:
 //   - tensors with infinities, NaN or huge elements, and other masks (unfit_values);
 //   - tensors that the exporter's metadata does not call parameters (origin.h); those that it does
@@ -48,7 +49,7 @@ struct ParameterChoice {
 // Patterns with wildcards select parameters, and constants only if they match no parameter. Throws
 // Error(mismatch) for a pattern that matches nothing that a derivative reaches, and if nothing is
 // left to train.
-ParameterChoice choose_parameters(const GraphDef& graph, const std::string& output,
+ParameterChoice choose_parameters(const GraphDef& graph, const Strings& outputs,
                                   const PrepareOptions& options, std::string_view producer = {});
 
 }  // namespace ondine::graph

@@ -162,17 +162,17 @@ bool makes_products(std::string_view op) noexcept {
   return one_of(op, {"MatMul", "Conv", "Gemm", "ConvTranspose", "Einsum"});
 }
 
-Strings differentiable_values(const GraphDef& graph, const std::string& output) {
-  Strings values{output};
+Strings differentiable_values(const GraphDef& graph, const Strings& outputs) {
+  Strings values = outputs;
   reach(graph, values, [](const NodeDef&, std::size_t) { return false; });
   return values;
 }
 
-WeightValues weight_values(const GraphDef& graph, const std::string& output,
+WeightValues weight_values(const GraphDef& graph, const Strings& outputs,
                            const Strings& parameters) {
   const Constants constants = find_constants(graph);
   WeightValues found;
-  found.values.insert(output);
+  found.values = outputs;
   reach(graph, found.values, [&](const NodeDef& node, std::size_t input) {
     std::string role = constant_role(constants, parameters, node, input);
     if (role.empty()) return false;

@@ -16,8 +16,8 @@ using Strings = std::set<std::string, std::less<>>;
 // Operators that compute sums of products. A separate Add often adds the bias to their result.
 bool makes_products(std::string_view op) noexcept;
 
-// Values through which a derivative of `output` may flow, those of subgraphs included.
-Strings differentiable_values(const GraphDef& graph, const std::string& output);
+// Values through which a derivative of `outputs` may flow, those of subgraphs included.
+Strings differentiable_values(const GraphDef& graph, const Strings& outputs);
 
 struct WeightValues {
   Strings values;
@@ -27,7 +27,7 @@ struct WeightValues {
 // The same without values used as constants: single-element factors and exponents that are not in
 // `parameters`, divisors, values subtracted from a graph input, scales of quantized weights, and
 // zero initial states of recurrent layers.
-WeightValues weight_values(const GraphDef& graph, const std::string& output,
+WeightValues weight_values(const GraphDef& graph, const Strings& outputs,
                            const Strings& parameters = {});
 
 }  // namespace ondine::graph

@@ -5,6 +5,7 @@
 
 #include "core/message.h"
 #include "graph/training/prepare/logits.h"
+#include "graph/training/prepare/losses/kinds.h"
 #include "graph/training/prepare/parameters.h"
 #include "graph/training/prepare/paths.h"
 
@@ -143,13 +144,7 @@ class ClassAxis {
   std::optional<std::size_t> axis_;
 };
 
-const char* offered_loss(Loss loss) {
-  return loss == Loss::softmax_cross_entropy ? "nll" : "bce-probabilities";
-}
-
-std::string name_in_messages(Loss loss) {
-  return loss == Loss::softmax_cross_entropy ? "softmax cross entropy" : "binary cross entropy";
-}
+const char* offered_loss(Loss loss) { return reads_softmax(loss) ? "nll" : "bce-probabilities"; }
 
 [[noreturn]] void refuse_probabilities(const std::string& output, const std::string& source,
                                        Loss loss) {
@@ -284,6 +279,14 @@ void read_probabilities(Prediction& prediction, const Asked& asked, GraphDef& ma
   place_classes(prediction, asked, ClassAxis(main, types).follow(*logits, rank));
 }
 
+// Of CTC, which reads [batch, steps, classes].
+void require_last(const Asked& asked, std::optional<std::size_t> axis,
+                  std::optional<std::size_t> rank) {
+  if (!axis || !rank || *axis + 1 == *rank) return;
+  fail(ErrorCode::mismatch, "the classes of ", asked.what, " are axis ", *axis,
+       "; CTC needs logits [batch, steps, classes]");
+}
+
 void read_logits(Prediction& prediction, const Asked& asked, GraphDef& main, Names& names,
                  std::int64_t opset, const ValueTypes& types, Loss loss) {
   auto logits = find_logits(main, names, opset, asked.value, loss);
@@ -293,9 +296,14 @@ void read_logits(Prediction& prediction, const Asked& asked, GraphDef& main, Nam
     prediction.reason = asked.what + ", taken for logits";
     return;
   }
-  if (loss == Loss::softmax_cross_entropy) {
+  if (reads_softmax(loss)) {
     const auto rank = prediction.dims ? std::optional(prediction.dims->size()) : std::nullopt;
-    place_classes(prediction, asked, ClassAxis(main, types).follow(*logits, rank));
+    const auto axis = ClassAxis(main, types).follow(*logits, rank);
+    if (loss == Loss::ctc) {
+      require_last(asked, axis, rank);
+    } else {
+      place_classes(prediction, asked, axis);
+    }
   }
   prediction.reason =
       "the logits of which " + logits->made_by + " makes the probabilities of " + asked.what;
@@ -321,10 +329,11 @@ Prediction find_prediction(GraphDef& main, Names& names, std::int64_t opset,
   prediction.dtype = asked.type.dtype;
   prediction.dims = asked.type.dims;
   prediction.reason = asked.what;
-  if (options.loss == Loss::softmax_cross_entropy || options.loss == Loss::bce_with_logits) {
+  if (reads_softmax(options.loss) || reads_sigmoid(options.loss)) {
     read_logits(prediction, asked, main, names, opset, known, options.loss);
     const bool is_plain = prediction.value == asked.value;
-    if (options.loss == Loss::softmax_cross_entropy && is_plain && class_axis != 1) {
+    const bool has_classes = reads_softmax(options.loss) && options.loss != Loss::ctc;
+    if (has_classes && is_plain && class_axis != 1) {
       place_classes(prediction, asked, class_axis);
     }
   } else if (options.loss == Loss::nll || options.loss == Loss::bce_probabilities) {
@@ -343,12 +352,16 @@ void write_moves(GraphWriter& writer, Prediction& prediction) {
     writer.graph().nodes.push_back(std::move(move));
   }
   if (prediction.class_axis == 1) return;
+  prediction.value = move_classes(writer, prediction, prediction.value);
+}
+
+std::string move_classes(GraphWriter& writer, const Prediction& prediction,
+                         const std::string& value) {
   std::vector<std::int64_t> order{0, static_cast<std::int64_t>(prediction.class_axis)};
   for (std::size_t i = 1; i < prediction.dims->size(); ++i) {
     if (i != prediction.class_axis) order.push_back(static_cast<std::int64_t>(i));
   }
-  prediction.value =
-      writer.node("Transpose", {prediction.value}, "loss.prediction", {{"perm", std::move(order)}});
+  return writer.node("Transpose", {value}, "loss.prediction", {{"perm", std::move(order)}});
 }
 
 }  // namespace ondine::graph

@@ -38,5 +38,8 @@ Prediction find_prediction(GraphDef& main, Names& names, std::int64_t opset,
 // Appends prediction.moves and moves the classes to axis 1; prediction.value is then the loss's
 // input.
 void write_moves(GraphWriter& writer, Prediction& prediction);
+// Moves the classes of a value to axis 1 from where the model has them.
+std::string move_classes(GraphWriter& writer, const Prediction& prediction,
+                         const std::string& value);
 
 }  // namespace ondine::graph

@@ -13,6 +13,8 @@
 #include "graph/training/prepare/initialize.h"
 #include "graph/training/prepare/linear_models.h"
 #include "graph/training/prepare/loss.h"
+#include "graph/training/prepare/losses/loss_model.h"
+#include "graph/training/prepare/losses/losses.h"
 #include "graph/training/prepare/lost.h"
 #include "graph/training/prepare/optimizer.h"
 #include "graph/training/prepare/paths.h"
@@ -49,7 +51,7 @@ void check_options(const PrepareOptions& options) {
   const auto require = [](bool holds, const char* what, double value) {
     if (!holds) fail(ErrorCode::mismatch, what, ", found ", value);
   };
-  require(options.huber_delta > 0, "the Huber delta must be positive", options.huber_delta);
+  check_loss_options(options);
   require(!options.clip_norm || *options.clip_norm > 0, "the clipping norm must be positive",
           options.clip_norm.value_or(1));
   std::visit([&](const auto& optimizer) { check_optimizer(optimizer, require); },
@@ -76,26 +78,6 @@ void set_property(ModelDef& model, const std::string& name, std::string text) {
   model.metadata.emplace_back(name, std::move(text));
 }
 
-std::string name_of(Loss loss) {
-  switch (loss) {
-    case Loss::softmax_cross_entropy:
-      return "softmax-cross-entropy";
-    case Loss::bce_with_logits:
-      return "bce";
-    case Loss::mse:
-      return "mse";
-    case Loss::mae:
-      return "mae";
-    case Loss::huber:
-      return "huber";
-    case Loss::nll:
-      return "nll";
-    case Loss::bce_probabilities:
-      return "bce-probabilities";
-  }
-  return {};
-}
-
 // Inputs `first` to `last` of normalizations: 3 and 4 are the running statistics.
 Strings normalization_inputs(const GraphDef& graph, std::size_t first, std::size_t last) {
   Strings result;
@@ -120,9 +102,9 @@ bool is_filled_with(const Tensor& tensor, double value) {
 // for the scale and bias that a normalization does not have.
 class HeldChoice {
  public:
-  HeldChoice(const GraphDef& graph, const std::string& prediction, const PrepareOptions& options)
+  HeldChoice(const GraphDef& graph, const Strings& read, const PrepareOptions& options)
       : options_(&options),
-        live_(differentiable_values(graph, prediction)),
+        live_(differentiable_values(graph, read)),
         affine_(normalization_inputs(graph, 1, 2)) {
     if (options.training_mode) statistics_ = normalization_inputs(graph, 3, 4);
   }
@@ -148,12 +130,12 @@ class HeldChoice {
 // Chooses parameters among initializers and what Constant nodes and subgraphs hold, and makes
 // initializers of the latter where they are trained. Those that are not are in `lifted`.
 ParameterChoice choose_and_lift(ModelDef& model, GraphDef& lifted, Names& names,
-                                const std::string& prediction, const PrepareOptions& options) {
-  const HeldChoice may_lift(model.graph, prediction, options);
+                                const Strings& read, const PrepareOptions& options) {
+  const HeldChoice may_lift(model.graph, read, options);
   HeldWeights held = find_held_weights(model.graph, names, may_lift);
   lifted = model.graph;
   lift_weights(lifted, held);
-  ParameterChoice choice = choose_parameters(lifted, prediction, options, model.producer_name);
+  ParameterChoice choice = choose_parameters(lifted, read, options, model.producer_name);
   std::erase_if(held, [&](const auto& one) {
     return !choice.trains(one.second) && !may_lift.is_statistic(one.second);
   });
@@ -164,9 +146,56 @@ ParameterChoice choose_and_lift(ModelDef& model, GraphDef& lifted, Names& names,
   return choice;
 }
 
+// What the loss reads of the main graph.
+struct LossInputs {
+  Prediction prediction;
+  std::optional<MatchedLoss> matched;  // of a loss model
+
+  std::vector<std::string> values() const {
+    return matched ? matched->reads : std::vector<std::string>{prediction.value};
+  }
+};
+
+LossInputs find_loss_inputs(ModelDef& model, Names& names, const ValueTypes& types,
+                            const PrepareOptions& options, const ModelDef* loss_model,
+                            std::size_t class_axis) {
+  LossInputs found;
+  if (loss_model == nullptr) {
+    found.prediction =
+        find_prediction(model.graph, names, imported(model, ""), types, options, class_axis);
+    return found;
+  }
+  found.matched = match_loss_model(*loss_model, model.graph, types);
+  found.prediction.value = found.matched->reads.front();
+  found.prediction.dtype = found.matched->dtype;
+  found.prediction.reason = found.matched->reason;
+  return found;
+}
+
+LossValues write_loss(GraphWriter& writer, ModelDef& model, const LossInputs& inputs,
+                      const std::vector<std::string>& values, const PrepareOptions& options,
+                      const ModelDef* loss_model) {
+  if (inputs.matched) return write_loss_model(writer, model, *loss_model, *inputs.matched, values);
+  Prediction prediction = inputs.prediction;
+  prediction.value = values.front();
+  write_moves(writer, prediction);
+  return write_loss(writer, prediction, options);
+}
+
+// The input that evaluation compares with; "" where there is none.
+std::string label_name(const LossInputs& inputs, const PrepareOptions& options) {
+  if (!inputs.matched) return options.label;
+  const auto& labels = inputs.matched->labels;
+  const bool has_label = std::any_of(
+      labels.begin(), labels.end(), [&](const ValueDef& one) { return one.name == options.label; });
+  if (has_label) return options.label;
+  return labels.empty() ? std::string() : labels.front().name;
+}
+
 }  // namespace
 
-PrepareReport prepare(ModelDef& given, const PrepareOptions& asked, const ValueTypes& types) {
+PrepareReport prepare(ModelDef& given, const PrepareOptions& asked, const ValueTypes& types,
+                      const ModelDef* loss_model) {
   const std::int64_t opset = imported(given, "");
   check_options(asked);
   check_model(given, opset);
@@ -184,25 +213,25 @@ PrepareReport prepare(ModelDef& given, const PrepareOptions& asked, const ValueT
   if (options.untie) untie_parameters(model.graph);
   set_inference_mode(model.graph);
   Names names(model);
-  const Prediction found =
-      find_prediction(model.graph, names, opset, types, options, head.class_axis);
+  const LossInputs inputs =
+      find_loss_inputs(model, names, types, options, loss_model, head.class_axis);
+  const Prediction& found = inputs.prediction;
+  std::vector<std::string> values = inputs.values();
   GraphDef lifted;
-  const ParameterChoice parameters = choose_and_lift(model, lifted, names, found.value, options);
+  const ParameterChoice parameters =
+      choose_and_lift(model, lifted, names, Strings(values.begin(), values.end()), options);
 
   TrainingInfoDef info;
   GraphDef& algorithm = info.algorithm.emplace();
   algorithm.name = names.fresh("training");
   GraphWriter writer(algorithm, names, opset);
-  Prediction prediction = found;
   Properties statistics;
   if (options.training_mode) {
-    prediction.value =
-        write_training_copy(writer, model, found.value, found.dtype, parameters, statistics);
+    values = write_training_copy(writer, model, values, found.dtype, parameters, statistics);
   }
-  write_moves(writer, prediction);
   std::vector<ValueDef> statistic_outputs;
   std::swap(statistic_outputs, algorithm.outputs);
-  const LossValues loss = write_loss(writer, prediction, options);
+  const LossValues loss = write_loss(writer, model, inputs, values, options, loss_model);
   const std::string rate =
       write_optimizer(writer, loss.loss, parameters.trained, options, info.update_binding);
   algorithm.outputs.insert(algorithm.outputs.end(), statistic_outputs.begin(),
@@ -235,9 +264,9 @@ PrepareReport prepare(ModelDef& given, const PrepareOptions& asked, const ValueT
   model.ir_version = std::max(model.ir_version, first_training_ir);
   if (imported(model, training_domain) == 0) model.opsets.push_back({training_domain, 1});
   model.training.push_back(std::move(info));
-  set_property(model, "ondine.loss", name_of(options.loss));
+  set_property(model, "ondine.loss", name_of(options));
   set_property(model, "ondine.prediction", found.value);
-  set_property(model, "ondine.label", options.label);
+  set_property(model, "ondine.label", label_name(inputs, options));
   set_property(model, "ondine.learning_rate", rate);
   given = std::move(model);
   return report;

@@ -12,7 +12,9 @@ namespace ondine::graph {
 // least 7). Uses nodes that are valid for the model's own version of ai.onnx; throws
 // Error(unsupported) naming that version when it is too old, Error(mismatch) for an output, label
 // or pattern that does not fit. Changes nothing when it throws. `types` are those of the values of
-// the main graph; without them what the model declares is known.
-PrepareReport prepare(ModelDef& model, const PrepareOptions& options, const ValueTypes& types = {});
+// the main graph; without them what the model declares is known. `loss_model` is that of the
+// options.
+PrepareReport prepare(ModelDef& model, const PrepareOptions& options, const ValueTypes& types = {},
+                      const ModelDef* loss_model = nullptr);
 
 }  // namespace ondine::graph

@@ -32,8 +32,8 @@ class TrainingCopy {
         parameters_(&parameters),
         bindings_(&bindings) {}
 
-  std::string copy(const std::string& value) {
-    for (const NodeDef* node : needed_for(value)) {
+  std::vector<std::string> copy(std::vector<std::string> values) {
+    for (const NodeDef* node : needed_for(values)) {
       if (const NodeDef* inner = hidden_in(*node)) refuse(*inner, *node);
       const std::vector<std::string> reads = reads_of(*node);
       const bool affected =
@@ -46,12 +46,13 @@ class TrainingCopy {
         learned_.insert(node->outputs.begin(), node->outputs.end());
       }
     }
-    return renamed(value);
+    for (std::string& value : values) value = renamed(value);
+    return values;
   }
 
  private:
-  std::vector<const NodeDef*> needed_for(const std::string& value) const {
-    std::set<std::string> wanted{value};
+  std::vector<const NodeDef*> needed_for(const std::vector<std::string>& values) const {
+    std::set<std::string> wanted(values.begin(), values.end());
     std::vector<const NodeDef*> result;
     const auto& nodes = model_->graph.nodes;
     for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) {
@@ -255,10 +256,11 @@ class TrainingCopy {
 
 }  // namespace
 
-std::string write_training_copy(GraphWriter& writer, const ModelDef& model,
-                                const std::string& value, DType dtype,
-                                const ParameterChoice& parameters, Properties& bindings) {
-  return TrainingCopy(writer, model, dtype, parameters, bindings).copy(value);
+std::vector<std::string> write_training_copy(GraphWriter& writer, const ModelDef& model,
+                                             const std::vector<std::string>& values, DType dtype,
+                                             const ParameterChoice& parameters,
+                                             Properties& bindings) {
+  return TrainingCopy(writer, model, dtype, parameters, bindings).copy(values);
 }
 
 }  // namespace ondine::graph

@@ -49,7 +49,7 @@ const ParameterInfo& row(const std::vector<ParameterInfo>& table, const std::str
 }
 
 std::string reason_in(const ModelDef& model, const std::string& name, bool trained) {
-  const ParameterChoice choice = choose_parameters(model.graph, "p", {}, model.producer_name);
+  const ParameterChoice choice = choose_parameters(model.graph, {"p"}, {}, model.producer_name);
   CHECK(choice.trains(name) == trained);
   CHECK(row(choice.table, name).trained == trained);
   return row(choice.table, name).reason;
@@ -77,23 +77,23 @@ TEST_CASE("a name overrides what keeps a constant from training, wildcards do no
   const ModelDef model = with_operand("Add", Tensor::of<float>({1, 3}, {0, -infinity, 0}), "fc.m");
   PrepareOptions options;
   options.train = {"fc.*"};
-  ParameterChoice choice = choose_parameters(model.graph, "p", options);
+  ParameterChoice choice = choose_parameters(model.graph, {"p"}, options);
   CHECK(choice.trains("fc.w"));
   CHECK_FALSE(choice.trains("fc.m"));
   CHECK(row(choice.table, "conv.w").reason == "matches no train pattern");
   options.train = {"fc.*", "fc.m"};
-  choice = choose_parameters(model.graph, "p", options);
+  choice = choose_parameters(model.graph, {"p"}, options);
   CHECK(choice.trains("fc.m"));
   CHECK(row(choice.table, "fc.m").reason == "train pattern 'fc.m'");
   options.freeze = {"fc.?"};
   options.train = {"*"};
-  choice = choose_parameters(model.graph, "p", options);
+  choice = choose_parameters(model.graph, {"p"}, options);
   CHECK_FALSE(choice.trains("fc.w"));
   CHECK(row(choice.table, "fc.w").reason == "freeze pattern 'fc.?'");
   // A pattern that matches constants alone names them.
   options = {};
   options.train = {"*.m"};
-  CHECK(choose_parameters(model.graph, "p", options).trains("fc.m"));
+  CHECK(choose_parameters(model.graph, {"p"}, options).trains("fc.m"));
 }
 
 TEST_CASE("masks, positions, anchors, frequencies and tables of sines are no parameters") {

@@ -52,14 +52,14 @@ TEST_CASE("the zeros that a recurrent layer starts from are no parameter, other 
   graph.nodes = {named_node("Expand", {"h0", "shape"}, {"start"}),
                  named_node("RNN", {"x", "rnn.w", "rnn.r", "", "", "start"}, {"p"},
                             {{"hidden_size", std::int64_t{5}}})};
-  CHECK(choose_parameters(graph, "p", {}).trained.size() == 2);
-  CHECK_FALSE(choose_parameters(graph, "p", {}).trains("h0"));
+  CHECK(choose_parameters(graph, {"p"}, {}).trained.size() == 2);
+  CHECK_FALSE(choose_parameters(graph, {"p"}, {}).trains("h0"));
   graph.initializers[graph.initializers.size() - 2].value.mutable_values<float>()[1] = 1;
-  CHECK(choose_parameters(graph, "p", {}).trains("h0"));
+  CHECK(choose_parameters(graph, {"p"}, {}).trains("h0"));
   // A decoder that starts from what an encoder gives: the encoder is trained.
   weight(model, "encoder", {1, 1, 5});
   graph.nodes[0] = named_node("Mul", {"h0", "encoder"}, {"start"});
-  CHECK(choose_parameters(graph, "p", {}).trains("encoder"));
+  CHECK(choose_parameters(graph, {"p"}, {}).trains("encoder"));
 }
 
 TEST_CASE("buffers named by the exporter and folded constants are not parameters") {
@@ -69,7 +69,7 @@ TEST_CASE("buffers named by the exporter and folded constants are not parameters
     ModelDef model = network();
     ValueDef& said = model.graph.value_infos.emplace_back(value("fc.b", {std::int64_t{3}}));
     said.metadata = {{"other", "BUFFER"}, {key, text}};
-    return choose_parameters(model.graph, "p", {}).trains("fc.b");
+    return choose_parameters(model.graph, {"p"}, {}).trains("fc.b");
   };
   CHECK(trains(kind, "PARAMETER"));
   CHECK_FALSE(trains(kind, "BUFFER"));
@@ -86,10 +86,10 @@ TEST_CASE("a constant folded into zeros is not a parameter") {
   ModelDef model = network();
   weight(model, "zeros_like_1", {3});
   model.graph.nodes[5].inputs[2] = "zeros_like_1";
-  CHECK(choose_parameters(model.graph, "p", {}).trains("zeros_like_1"));
+  CHECK(choose_parameters(model.graph, {"p"}, {}).trains("zeros_like_1"));
   ValueDef& said = model.graph.value_infos.emplace_back(value("zeros_like_1", {std::int64_t{3}}));
   said.metadata = {{"pkg.onnxscript.optimizer.folded_from", "['val_0', 'x_0']"}};
-  CHECK_FALSE(choose_parameters(model.graph, "p", {}).trains("zeros_like_1"));
+  CHECK_FALSE(choose_parameters(model.graph, {"p"}, {}).trains("zeros_like_1"));
 }
 
 TEST_CASE("constants that the exporter names as parameters are parameters, including scalars") {
@@ -97,10 +97,10 @@ TEST_CASE("constants that the exporter names as parameters are parameters, inclu
   weight(model, "scale", {});
   model.graph.nodes.back().outputs[0] = "softmax";
   model.graph.nodes.push_back(named_node("Mul", {"softmax", "scale"}, {"p"}));
-  CHECK_FALSE(choose_parameters(model.graph, "p", {}).trains("scale"));
+  CHECK_FALSE(choose_parameters(model.graph, {"p"}, {}).trains("scale"));
   ValueDef& said = model.graph.value_infos.emplace_back(value("scale", {}));
   said.metadata = {{"pkg.torch.export.graph_signature.InputSpec.kind", "PARAMETER"}};
-  CHECK(choose_parameters(model.graph, "p", {}).trains("scale"));
+  CHECK(choose_parameters(model.graph, {"p"}, {}).trains("scale"));
 }
 
 TEST_CASE("mean and deviation that inputs are normalized with are no parameters") {
@@ -111,7 +111,7 @@ TEST_CASE("mean and deviation that inputs are normalized with are no parameters"
   graph.nodes[0].inputs[0] = "normal";
   graph.nodes.insert(graph.nodes.begin(), named_node("Div", {"centred", "deviation"}, {"normal"}));
   graph.nodes.insert(graph.nodes.begin(), named_node("Sub", {"x", "mean"}, {"centred"}));
-  const auto parameters = choose_parameters(graph, "p", {});
+  const auto parameters = choose_parameters(graph, {"p"}, {});
   CHECK_FALSE(parameters.trains("mean"));
   CHECK_FALSE(parameters.trains("deviation"));
   CHECK(parameters.trains("conv.w"));

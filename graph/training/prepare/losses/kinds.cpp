@@ -1,0 +1,69 @@
+#include "graph/training/prepare/losses/kinds.h"
+
+namespace ondine::graph {
+
+std::string name_of(Loss loss) {
+  switch (loss) {
+    case Loss::softmax_cross_entropy:
+      return "softmax-cross-entropy";
+    case Loss::bce_with_logits:
+      return "bce";
+    case Loss::mse:
+      return "mse";
+    case Loss::mae:
+      return "mae";
+    case Loss::huber:
+      return "huber";
+    case Loss::nll:
+      return "nll";
+    case Loss::bce_probabilities:
+      return "bce-probabilities";
+    case Loss::kl:
+      return "kl";
+    case Loss::hinge:
+      return "hinge";
+    case Loss::focal:
+      return "focal";
+    case Loss::dice:
+      return "dice";
+    case Loss::cosine:
+      return "cosine";
+    case Loss::triplet:
+      return "triplet";
+    case Loss::contrastive:
+      return "contrastive";
+    case Loss::ctc:
+      return "ctc";
+  }
+  return {};
+}
+
+std::string name_in_messages(Loss loss) {
+  switch (loss) {
+    case Loss::softmax_cross_entropy:
+      return "softmax cross entropy";
+    case Loss::kl:
+      return "the Kullback-Leibler divergence";
+    case Loss::focal:
+      return "the focal loss";
+    case Loss::ctc:
+      return "CTC";
+    case Loss::dice:
+      return "the dice loss";
+    case Loss::hinge:
+      return "the hinge loss";
+    default:
+      return "binary cross entropy";
+  }
+}
+
+bool reads_softmax(Loss loss) noexcept {
+  return loss == Loss::softmax_cross_entropy || loss == Loss::kl || loss == Loss::focal ||
+         loss == Loss::ctc;
+}
+
+bool reads_sigmoid(Loss loss) noexcept {
+  return loss == Loss::bce_with_logits || loss == Loss::dice || loss == Loss::hinge;
+}
+
+}  // namespace ondine::graph

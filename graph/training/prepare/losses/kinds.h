@@ -1,0 +1,18 @@
+// What the losses are called and what they read.
+#pragma once
+
+#include <string>
+
+#include <ondine/prepare.h>
+
+namespace ondine::graph {
+
+// "softmax-cross-entropy", as on the command line.
+std::string name_of(Loss loss);
+// "softmax cross entropy"
+std::string name_in_messages(Loss loss);
+// The logits of a softmax, or of a sigmoid.
+bool reads_softmax(Loss loss) noexcept;
+bool reads_sigmoid(Loss loss) noexcept;
+
+}  // namespace ondine::graph
