@@ -51,6 +51,50 @@ TEST_CASE("prepare refuses logits that are not there and takes losses on probabi
   shop.succeed("prepare mean.onnx -o t.onnx --loss softmax-cross-entropy --loss-output product");
 }
 
+TEST_CASE("prepare takes options of losses, and refuses those that make no sense") {
+  const Workshop shop;
+  const std::string prepare = "prepare net.onnx -o t.onnx ";
+  const std::string entropy = prepare + "--label y --loss softmax-cross-entropy ";
+  shop.succeed(entropy + "--label-smoothing 0.1 --ignore-index -1 --class-weights 1,0.5,2");
+  shop.succeed("gradcheck t.onnx");
+  shop.succeed("train t.onnx --data data --batch-size 7 --epochs 1 -o m.onnx");
+  shop.succeed(entropy + "--soft-labels");
+  shop.succeed(prepare + "--loss focal --focal-gamma 0.5 --class-weights 1,1,3");
+  shop.succeed(prepare + "--loss triplet --margin 0.5");
+  std::filesystem::remove(shop / "t.onnx");
+  shop.refuse(entropy + "--label-smoothing 1", "label smoothing must be in [0, 1)");
+  shop.refuse(entropy + "--class-weights 1,2", "2 class weights for 3 classes");
+  shop.refuse(entropy + "--focal-gamma -1", "focal gamma");
+  shop.refuse(prepare + "--loss mse --soft-labels", "the loss is mse");
+  for (const char* wrong : {"", "--loss mse --loss-model l.onnx", "--loss mse --class-weights 1,",
+                            "--loss mse --class-weights a", "--loss mse --ignore-index 1.5"}) {
+    const auto result = shop.run(prepare + wrong);
+    CHECK(result.exit_code == 2);
+    CHECK_FALSE(result.err.empty());
+  }
+  CHECK_FALSE(std::filesystem::exists(shop / "t.onnx"));
+}
+
+TEST_CASE("prepare takes a loss from a file") {
+  const Workshop shop;
+  ModelBuilder b("loss", 13);
+  b.input("logits", DType::float32, {"N", 3});
+  b.input("y", DType::int64, {"N"});
+  b.node("SoftmaxCrossEntropyLoss", {"logits", "y"}, {}, "entropy");
+  b.node("ReduceSumSquare", {"logits"}, {{"keepdims", std::int64_t{0}}}, "size");
+  b.node("Mul", {"size", b.initializer("factor", Tensor::scalar(1e-3F))}, {}, "penalty");
+  b.node("Add", {"entropy", "penalty"}, {}, "sum");
+  b.output("sum", DType::float32, {});
+  b.save(shop / "loss.onnx");
+  const std::string out = shop.succeed("prepare net.onnx -o t.onnx --loss-model loss.onnx").out;
+  CHECK_THAT(out, Catch::Contains("inputs of the loss model: 'logits'"));
+  shop.succeed("gradcheck t.onnx");
+  shop.succeed("train t.onnx --data data --batch-size 7 --epochs 1 -o m.onnx");
+  CHECK_THAT(shop.succeed("eval m.onnx --data data").out, Catch::Contains("accuracy"));
+  shop.refuse("prepare net.onnx -o u.onnx --loss-model net.onnx", "net.onnx");
+  CHECK_FALSE(std::filesystem::exists(shop / "u.onnx"));
+}
+
 TEST_CASE("prepare puts a new head, or says why it does not") {
   const Workshop shop;
   const std::string prepare = "prepare net.onnx -o t.onnx --loss softmax-cross-entropy ";

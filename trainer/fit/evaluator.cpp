@@ -50,9 +50,7 @@ namespace ondine {
 Evaluation evaluate(const Model& model, const Dataset& data, const EvaluateOptions& options) {
   return guard_memory("evaluate the model", [&] {
     const auto scoring = fit::find_scoring(model, data, options);
-    if (!scoring) {
-      fail(ErrorCode::mismatch, "no array is left for the labels; name one: --label");
-    }
+    if (!scoring) fail(ErrorCode::mismatch, fit::why_no_scoring(model));
     Feeder feeder(fit::with(model.inputs(), scoring->label), data, options.map);
     fit::Scores scores(scoring->kind, scoring->threshold);
     const std::vector<std::string> fetches{scoring->output};

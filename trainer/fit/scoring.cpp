@@ -85,16 +85,24 @@ void assume_kind(const Model& model, Scoring& scoring) {
   }
 }
 
+// Losses whose labels are not what an output is compared with element by element.
+bool has_no_score(const std::string& loss) {
+  for (const char* one : {"soft-cross-entropy", "kl", "cosine", "triplet", "contrastive", "ctc"}) {
+    if (loss == one) return true;
+  }
+  return false;
+}
+
 void choose_kind(const Model& model, Scoring& scoring) {
   const std::string loss = property(model, "ondine.loss");
-  if (loss == "softmax-cross-entropy" || loss == "nll") {
+  if (loss == "softmax-cross-entropy" || loss == "nll" || loss == "focal") {
     scoring.kind = ScoreKind::classes;
     scoring.label.dtype = DType::int64;
   } else if (loss == "bce-probabilities") {
     scoring.kind = ScoreKind::binary;
     scoring.threshold = 0.5;
     scoring.label.dtype = DType::float32;
-  } else if (loss == "bce") {
+  } else if (loss == "bce" || loss == "dice" || loss == "hinge") {
     scoring.kind = ScoreKind::binary;
     // The loss reads logits; another output is their sigmoid.
     scoring.threshold = property(model, "ondine.prediction") == scoring.output ? 0 : 0.5;
@@ -109,10 +117,20 @@ void choose_kind(const Model& model, Scoring& scoring) {
 
 }  // namespace
 
+std::string why_no_scoring(const Model& model) {
+  const std::string loss = property(model, "ondine.loss");
+  if (has_no_score(loss)) {
+    return "no metric compares outputs with the labels of the loss " + loss +
+           "; the training loop evaluates the loss itself";
+  }
+  return "no array is left for the labels; name one: --label";
+}
+
 std::optional<Scoring> find_scoring(const Model& model, const Dataset& data,
                                     const EvaluateOptions& options) {
   const std::vector<PortInfo> outputs = model.outputs();
   if (outputs.empty()) fail(ErrorCode::mismatch, "the model has no output");
+  if (has_no_score(property(model, "ondine.loss"))) return {};
   Scoring scoring;
   scoring.output = options.output.empty() ? outputs.front().name : options.output;
   auto label = label_of_algorithm(model, options.label);

@@ -172,9 +172,9 @@ LossInputs find_loss_inputs(ModelDef& model, Names& names, const ValueTypes& typ
   return found;
 }
 
-LossValues write_loss(GraphWriter& writer, ModelDef& model, const LossInputs& inputs,
-                      const std::vector<std::string>& values, const PrepareOptions& options,
-                      const ModelDef* loss_model) {
+LossValues write_chosen_loss(GraphWriter& writer, ModelDef& model, const LossInputs& inputs,
+                             const std::vector<std::string>& values, const PrepareOptions& options,
+                             const ModelDef* loss_model) {
   if (inputs.matched) return write_loss_model(writer, model, *loss_model, *inputs.matched, values);
   Prediction prediction = inputs.prediction;
   prediction.value = values.front();
@@ -231,7 +231,7 @@ PrepareReport prepare(ModelDef& given, const PrepareOptions& asked, const ValueT
   }
   std::vector<ValueDef> statistic_outputs;
   std::swap(statistic_outputs, algorithm.outputs);
-  const LossValues loss = write_loss(writer, model, inputs, values, options, loss_model);
+  const LossValues loss = write_chosen_loss(writer, model, inputs, values, options, loss_model);
   const std::string rate =
       write_optimizer(writer, loss.loss, parameters.trained, options, info.update_binding);
   algorithm.outputs.insert(algorithm.outputs.end(), statistic_outputs.begin(),
