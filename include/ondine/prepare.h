@@ -183,8 +183,10 @@ struct PrepareReport {
 // The model's metadata says "ondine.loss" (softmax-cross-entropy, soft-cross-entropy, bce, mse,
 // mae, huber, nll, bce-probabilities, kl, hinge, focal, dice, cosine, triplet, contrastive, ctc or
 // model), "ondine.prediction" (the value in the main graph that the loss reads), "ondine.label" and
-// "ondine.learning_rate" (the inputs); of a new head "ondine.classes" (their number) and
-// "ondine.class_names" (one a line).
+// "ondine.learning_rate" (the inputs); where labels are classes also "ondine.class_axis" (their
+// axis, from 0) and "ondine.class_axis_of" (the output or value that has this axis, from which the
+// loss found what it reads); of a new head "ondine.classes" (their number) and "ondine.class_names"
+// (one a line).
 // Throws what Model::load throws, Error(unsupported) naming the first operator on the loss's path
 // without a derivative, and Error(mismatch) for a pattern that matches nothing, an output that is
 // not there, probabilities where the loss needs logits and the model has none, options out of

@@ -40,6 +40,21 @@ class ONDINE_API Metrics {
 // "loss 0.25, accuracy 0.9"
 ONDINE_API std::ostream& operator<<(std::ostream& out, const Metrics& metrics);
 
+// How often positions with each label were given each class.
+struct ConfusionMatrix {
+  std::size_t classes = 0;
+  std::vector<std::uint64_t> counts = {};  // classes x classes, a row for each label
+  std::vector<std::string> names = {};     // of the classes; empty, or one for each
+
+  std::uint64_t count(std::size_t label, std::size_t predicted) const {
+    return counts[label * classes + predicted];
+  }
+};
+
+// The names that `metrics` of EvaluateOptions and TrainerOptions may have, in the order of
+// docs/metrics.md; "topK" stands for top2, top3 and so on.
+ONDINE_API std::vector<std::string> evaluation_metrics();
+
 // Stops when a metric has not improved for `patience` epochs.
 struct EarlyStopping {
   // A validation metric with "val_" in front, or a metric of training.
@@ -48,7 +63,8 @@ struct EarlyStopping {
   double min_delta = 0;        // what counts as improvement must exceed it
   // At the end the state of the best epoch takes the place of the last one.
   bool restore_best = true;
-  // Whether larger is better; empty: for accuracies, as told by the name, and for nothing else.
+  // Whether larger is better; empty: as docs/metrics.md says of the name, of others for accuracies,
+  // as told by the name.
   std::optional<bool> maximize = {};
 };
 
@@ -85,6 +101,14 @@ struct OneCycleSchedule {
 using Schedule = std::variant<ConstantSchedule, StepSchedule, CosineSchedule, PolynomialSchedule,
                               OneCycleSchedule>;
 
+// What becomes of a run when a metric of a step is not finite.
+enum class OnNan : std::uint8_t {
+  // The step fails: Error(mismatch) that names the step and the first tensor that was not finite.
+  // With UpdatePolicy::atomic the model keeps the state from before the step.
+  stop,
+  proceed,  // training goes on
+};
+
 struct TrainerOptions {
   std::uint64_t epochs = 1;
   std::uint64_t batch_size = 32;
@@ -109,7 +133,17 @@ struct TrainerOptions {
   // Numbers fed to scalar inputs in every step.
   std::vector<std::pair<std::string, double>> constants = {};
   ArrayMap map = {};         // see Feeder
-  bool stop_on_nan = false;  // Error(mismatch) when a metric of a step is not finite
+  bool stop_on_nan = false;  // stops even if on_nan says otherwise
+  OnNan on_nan = OnNan::stop;
+  // Of validation, as in EvaluateOptions.
+  std::vector<std::string> metrics = {};
+  std::optional<std::int64_t> class_axis = {};
+  // A folder for records of the run (docs/metrics.md): TensorBoard event files, steps.csv,
+  // epochs.csv and log.jsonl. fit() refuses a folder that has such records unless `resume` or
+  // `overwrite` is set; a resumed run goes on from its step.
+  std::filesystem::path log_dir = {};
+  // A page of HTML about the run, written when it ends in whatever way.
+  std::filesystem::path report = {};
 };
 
 // After a step. Means weigh every step by its rows.
@@ -129,11 +163,12 @@ struct EpochReport {
   std::uint64_t epochs = 0;
   std::uint64_t steps = 0;  // of the model since it was initialized
   std::uint64_t rows = 0;
-  double seconds = 0;                        // of the steps in this process
-  std::optional<double> learning_rate = {};  // of the last step; empty without a schedule
-  Metrics training;                          // means over the epoch
-  Metrics validation;                        // empty without validation data
-  bool best = false;                         // early stopping's best epoch up to now
+  double seconds = 0;                             // of the steps in this process
+  std::optional<double> learning_rate = {};       // of the last step; empty without a schedule
+  Metrics training;                               // means over the epoch
+  Metrics validation;                             // empty without validation data
+  bool best = false;                              // early stopping's best epoch up to now
+  std::optional<ConfusionMatrix> confusion = {};  // of the validation, where metrics ask for it
 };
 // "epoch 1/3: loss 0.25, validation loss 0.3, validation accuracy 0.88, 1.5 s"
 ONDINE_API std::ostream& operator<<(std::ostream& out, const EpochReport& report);
@@ -154,6 +189,9 @@ struct FitReport {
   std::optional<double> best_value = {};  // of its metric
   bool restored_best = false;             // the model's state is that of best_epoch
   std::optional<EpochReport> last = {};   // of the epochs of this call
+  // Why records or the report are incomplete; empty when they are not. Training does not stop for
+  // them.
+  std::string record_note = {};
 };
 ONDINE_API std::ostream& operator<<(std::ostream& out, const FitReport& report);
 
@@ -162,16 +200,25 @@ struct EvaluateOptions {
   ArrayMap map = {};
   std::string label = {};   // column of the labels; empty: see evaluate
   std::string output = {};  // of the main graph; empty: the first
+  // Names of evaluation_metrics(); empty: those that evaluate() lists for the loss. All are over
+  // the whole data set, never means over batches.
+  std::vector<std::string> metrics = {};
+  // The axis of the output that has one entry for each class, from the end if negative. Empty: the
+  // one that the model's metadata records, else the only one whose removal leaves the shape of the
+  // labels; Error(mismatch) where there are several.
+  std::optional<std::int64_t> class_axis = {};
 };
 struct Evaluation {
   Metrics metrics;
   std::uint64_t rows = 0;
-  std::string note;  // what had to be assumed; empty when nothing was
+  std::string note;                               // what had to be assumed; empty when nothing was
+  std::optional<ConfusionMatrix> confusion = {};  // where metrics ask for it
 };
 // Compares an output of the main graph with labels, by the loss that the model was prepared with
 // (prepare.h):
-// - softmax-cross-entropy: "accuracy", how often the largest entry along axis 1 is the label (the
-//   first of several);
+// - softmax-cross-entropy: "accuracy", how often the largest entry along the class axis is the
+// label
+//   (the first of several);
 // - bce: "accuracy", how often an element's sigmoid exceeds 0.5 where its label does. The output is
 //   taken for logits if it is what the loss reads, else for probabilities;
 // - mse, mae, huber: "mse" and "mae", means of squared and of absolute differences.
@@ -180,7 +227,8 @@ struct Evaluation {
 // which. The labels are the input that only a training algorithm has, else the column named as the
 // label it was prepared with, else the smallest column that no input takes. A last short batch is
 // left out where the inputs ask for a fixed batch size. Const and concurrent like infer.
-// Error(mismatch) where there are no labels, no rows, or shapes that do not fit.
+// Error(mismatch) where there are no labels, no rows, shapes that do not fit, and for a metric that
+// does not exist or that the loss does not have.
 ONDINE_API Evaluation evaluate(const Model& model, const Dataset& data,
                                const EvaluateOptions& options = {});
 
@@ -210,8 +258,8 @@ class ONDINE_API Trainer {
 
   // Trains on the training part until all epochs are done or something stops the run. After each
   // epoch it evaluates on the validation part as evaluate() does. When a step fails, the state of
-  // the last good one is saved and the Error goes on; a state that is not finite (stop_on_nan) is
-  // not saved.
+  // the last good one is saved and the Error goes on; nothing is saved where a metric was not
+  // finite (on_nan).
   FitReport fit(const Dataset& data);
   FitReport fit(const Dataset& training, const Dataset& validation);
 

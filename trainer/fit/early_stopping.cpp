@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/message.h"
+#include "trainer/metrics/catalogue.h"
 
 namespace ondine::fit {
 namespace {
@@ -11,7 +12,10 @@ namespace {
 constexpr std::string_view validation_prefix = "val_";
 
 bool is_larger_better(const EarlyStopping& options) {
-  return options.maximize.value_or(options.metric.find("accuracy") != std::string::npos);
+  if (options.maximize) return *options.maximize;
+  std::string_view name = options.metric;
+  if (name.starts_with(validation_prefix)) name.remove_prefix(validation_prefix.size());
+  return metrics::is_larger_better(name).value_or(name.find("accuracy") != std::string::npos);
 }
 
 void require_metric(const std::string& metric, const std::vector<std::string>& training,

@@ -5,6 +5,7 @@
 
 #include "core/message.h"
 #include "core/out_of_memory.h"
+#include "trainer/fit/scores.h"
 
 namespace ondine::fit {
 namespace {
@@ -52,7 +53,7 @@ Evaluation evaluate(const Model& model, const Dataset& data, const EvaluateOptio
     const auto scoring = fit::find_scoring(model, data, options);
     if (!scoring) fail(ErrorCode::mismatch, fit::why_no_scoring(model));
     Feeder feeder(fit::with(model.inputs(), scoring->label), data, options.map);
-    fit::Scores scores(scoring->kind, scoring->threshold);
+    fit::Scores scores(*scoring);
     const std::vector<std::string> fetches{scoring->output};
     Evaluation result;
     result.rows = fit::for_each_batch(feeder, options.batch_size, [&](auto batch) {
@@ -69,7 +70,7 @@ Evaluation evaluate(const Model& model, const Dataset& data, const EvaluateOptio
       scores.add(outputs[0].second.tensor(), labels);
     });
     if (scores.count() == 0) fail(ErrorCode::mismatch, "no whole batch to evaluate");
-    scores.mean(result.metrics);
+    scores.write(result);
     result.note = scoring->note;
     return result;
   });

@@ -33,7 +33,8 @@ class Validator {
   Evaluation run(const Model& model);
 
  private:
-  void add_scores(const Model& model, const Dataset& data, const ArrayMap& map);
+  void add_scores(const Model& model, const Dataset& data, const TrainerOptions& options);
+  bool is_computed() const;
   void try_first_batch(const Model& model);
   Results evaluate(const Model& model, std::span<const NamedValue> batch);
 
@@ -43,6 +44,7 @@ class Validator {
   Feeder feeder_;
   std::vector<std::string> metrics_;  // outputs of the algorithm
   std::optional<Scoring> scoring_;
+  bool asked_ = false;  // for metrics by name
   std::vector<std::string> fetches_;
   std::vector<std::string> names_;
   NamedValues feeds_;

@@ -208,7 +208,11 @@ void FitRun::finish_epoch(double seconds) {
   epoch.seconds = seconds;
   epoch.learning_rate = step_report_.learning_rate;
   state_.sums.mean(epoch.training);
-  if (validator_) epoch.validation = validator_->run(*session_.model).metrics;
+  if (validator_) {
+    Evaluation evaluation = validator_->run(*session_.model);
+    epoch.validation = std::move(evaluation.metrics);
+    epoch.confusion = std::move(evaluation.confusion);
+  }
   Best best = state_.best;
   if (best_) epoch.best = best_->judge(epoch, best);
   if (session_.on_epoch) session_.on_epoch(epoch);

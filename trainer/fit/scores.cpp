@@ -1,78 +1,129 @@
 #include "trainer/fit/scores.h"
 
-#include <cmath>
-
 #include "core/message.h"
+#include "trainer/fit/class_axis.h"
 #include "trainer/fit/metric_values.h"
+#include "trainer/metrics/catalogue.h"
+#include "trainer/metrics/softmax.h"
 
 namespace ondine::fit {
 namespace {
 
-// How many labels the largest entry along axis 1 hits, the first of several.
-std::int64_t count_hits(const Tensor& output, const Tensor& labels) {
-  const Shape& shape = output.shape();
-  const auto inner = static_cast<std::size_t>(shape.size(2, shape.rank()));
-  const auto classes = static_cast<std::size_t>(shape[1]);
-  const std::vector<double> scores = metric_values(output);
-  const std::vector<double> wanted = metric_values(labels);
-  std::int64_t hits = 0;
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    const double* first = scores.data() + i / inner * classes * inner + i % inner;
-    std::size_t best = 0;
-    for (std::size_t c = 1; c < classes; ++c) {
-      if (first[c * inner] > first[best * inner]) best = c;
-    }
-    if (static_cast<double>(best) == wanted[i]) ++hits;
+using metrics::Task;
+
+// [outer, columns, inner] as [outer, inner, columns].
+void move_axis_last(std::vector<double>& values, std::size_t columns, std::size_t inner) {
+  if (inner == 1 || columns == 1) return;
+  std::vector<double> moved(values.size());
+  const std::size_t block = columns * inner;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::size_t in_block = i % block;
+    const std::size_t at = in_block % inner * columns + in_block / inner;
+    moved[i - in_block + at] = values[i];
   }
-  return hits;
+  values = std::move(moved);
+}
+
+std::size_t largest(std::span<const double> scores) {
+  std::size_t best = 0;
+  for (std::size_t c = 1; c < scores.size(); ++c) {
+    if (scores[c] > scores[best]) best = c;
+  }
+  return best;
+}
+
+std::string axes_text(const std::vector<std::size_t>& axes) {
+  std::string text;
+  for (const std::size_t axis : axes) text += (text.empty() ? "" : " or ") + std::to_string(axis);
+  return text;
 }
 
 }  // namespace
 
-std::vector<std::string> Scores::names() const {
-  if (kind_ == ScoreKind::regression) return {"mse", "mae"};
-  return {"accuracy"};
+Scores::Scores(const Scoring& scoring) : scoring_(scoring), probabilities_(scoring.probabilities) {
+  for (const std::string& name : scoring_.metrics) {
+    metrics_.push_back(metrics::make(name, {scoring_.task, scoring_.class_names}));
+  }
 }
 
-bool Scores::fit(const Shape& output, const Shape& labels) const {
-  if (kind_ != ScoreKind::classes) return output.size() == labels.size();
-  return output.rank() >= 2 && output.size() == labels.size() * output[1];
+std::string Scores::misfit(const Shape& output, const Shape& labels) const {
+  if (scoring_.task != Task::classes) {
+    if (output.size() == labels.size()) return {};
+    return cat("output ", output, " does not fit labels ", labels);
+  }
+  if (axis_) {
+    if (fits_class_axis(output, labels, *axis_)) return {};
+    return cat("classes ", output, " do not fit labels ", labels);
+  }
+  if (scoring_.class_axis) {
+    const auto rank = static_cast<std::int64_t>(output.rank());
+    const std::int64_t axis = *scoring_.class_axis + (*scoring_.class_axis < 0 ? rank : 0);
+    if (axis >= 0 && fits_class_axis(output, labels, static_cast<std::size_t>(axis))) return {};
+    return cat("classes ", output, " along axis ", *scoring_.class_axis, " do not fit labels ",
+               labels);
+  }
+  const std::vector<std::size_t> axes = possible_class_axes(output, labels);
+  if (axes.size() == 1) return {};
+  if (axes.empty()) return cat("classes ", output, " do not fit labels ", labels);
+  return cat("the classes of output ", quoted(scoring_.output), " ", output, " may be axis ",
+             axes_text(axes), " for labels ", labels,
+             ": the model does not say; name it: --class-axis");
+}
+
+// Of classes their axis; else the second one, so that a row has one entry for each label.
+std::size_t Scores::columns_axis(const Shape& output, const Shape& labels) {
+  if (scoring_.task != Task::classes) return 1;
+  if (!axis_) {
+    const auto rank = static_cast<std::int64_t>(output.rank());
+    axis_ = scoring_.class_axis
+                ? static_cast<std::size_t>(*scoring_.class_axis < 0 ? *scoring_.class_axis + rank
+                                                                    : *scoring_.class_axis)
+                : possible_class_axes(output, labels).front();
+  }
+  return *axis_;
+}
+
+void Scores::predict() {
+  prediction_.clear();
+  if (scoring_.task == Task::classes) {
+    for (std::size_t i = 0; i < labels_.size(); ++i) {
+      const auto row = std::span<const double>(scores_).subspan(i * columns_, columns_);
+      prediction_.push_back(static_cast<double>(largest(row)));
+    }
+    if (!probabilities_) probabilities_ = metrics::are_probabilities(scores_, columns_);
+  } else if (scoring_.task == Task::binary) {
+    for (const double score : scores_) prediction_.push_back(score > scoring_.threshold ? 1 : 0);
+    for (double& label : labels_) label = label > 0.5 ? 1 : 0;
+  }
 }
 
 void Scores::add(const Tensor& output, const Tensor& labels) {
-  if (!fit(output.shape(), labels.shape())) {
-    fail(ErrorCode::mismatch, kind_ == ScoreKind::classes ? "classes " : "output ", output.shape(),
-         kind_ == ScoreKind::classes ? " do not fit labels " : " does not fit labels ",
-         labels.shape());
-  }
+  const Shape& shape = output.shape();
+  const std::string problem = misfit(shape, labels.shape());
+  if (!problem.empty()) fail(ErrorCode::mismatch, problem);
+  if (labels.size() == 0) return;
+  const std::size_t axis = columns_axis(shape, labels.shape());
+  // Numbers to compare are columns each on its own.
+  const bool flat = scoring_.task == Task::regression;
+  columns_ = axis >= shape.rank()
+                 ? 1
+                 : static_cast<std::size_t>(flat ? shape.size(1, shape.rank()) : shape[axis]);
+  const auto inner = axis + 1 >= shape.rank() || flat
+                         ? std::size_t{1}
+                         : static_cast<std::size_t>(shape.size(axis + 1, shape.rank()));
+  scores_ = metric_values(output);
+  labels_ = metric_values(labels);
+  move_axis_last(scores_, columns_, inner);
+  if (scoring_.task == Task::binary) move_axis_last(labels_, columns_, inner);
+  predict();
+  const metrics::Batch batch{columns_, scores_, labels_, prediction_,
+                             probabilities_.value_or(false)};
+  for (const auto& metric : metrics_) metric->add(batch);
   count_ += labels.size();
-  if (kind_ == ScoreKind::classes) {
-    sum_ += static_cast<double>(count_hits(output, labels));
-    return;
-  }
-  const std::vector<double> got = metric_values(output);
-  const std::vector<double> wanted = metric_values(labels);
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    if (kind_ == ScoreKind::binary) {
-      sum_ += (got[i] > threshold_) == (wanted[i] > 0.5) ? 1 : 0;
-    } else {
-      const double difference = got[i] - wanted[i];
-      sum_ += difference * difference;
-      others_ += std::fabs(difference);
-    }
-  }
 }
 
-void Scores::clear() {
-  sum_ = 0;
-  others_ = 0;
-  count_ = 0;
-}
-
-void Scores::mean(Metrics& to) const {
-  const auto count = static_cast<double>(count_);
-  to.set(names()[0], sum_ / count);
-  if (kind_ == ScoreKind::regression) to.set("mae", others_ / count);
+void Scores::write(Evaluation& to) const {
+  for (const auto& metric : metrics_) metric->write(to);
 }
 
 }  // namespace ondine::fit

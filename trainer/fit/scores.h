@@ -1,40 +1,43 @@
-// Scores of outputs against labels, summed over batches.
+// Metrics of an output against labels, over the batches of a data set.
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include <ondine/trainer.h>
+#include "trainer/fit/scoring.h"
+#include "trainer/metrics/metric.h"
 
 namespace ondine::fit {
 
-enum class ScoreKind : std::uint8_t {
-  classes,     // "accuracy": output [N, C, ...], labels [N, ...]
-  binary,      // "accuracy" of every element on its own: shapes of the same size
-  regression,  // "mse" and "mae": shapes of the same size
-};
-
 class Scores {
  public:
-  // threshold: of ScoreKind::binary; what exceeds it is predicted to be true.
-  explicit Scores(ScoreKind kind, double threshold = 0.5) : kind_(kind), threshold_(threshold) {}
+  explicit Scores(const Scoring& scoring);
 
-  std::vector<std::string> names() const;
-  bool fit(const Shape& output, const Shape& labels) const;
+  // Why output and labels of these shapes cannot be compared; empty when they can.
+  std::string misfit(const Shape& output, const Shape& labels) const;
   // Error(mismatch) for shapes that do not fit.
   void add(const Tensor& output, const Tensor& labels);
-  void clear();
-  // Writes the means over all labels into `to`.
-  void mean(Metrics& to) const;
-  std::int64_t count() const noexcept { return count_; }
+  // Sets what was accumulated.
+  void write(Evaluation& to) const;
+  std::int64_t count() const noexcept { return count_; }  // of labels
 
  private:
-  ScoreKind kind_;
-  double threshold_;
-  double sum_ = 0;     // hits or squared differences
-  double others_ = 0;  // absolute differences
+  std::size_t columns_axis(const Shape& output, const Shape& labels);
+  void predict();
+
+  Scoring scoring_;
+  std::optional<std::size_t> axis_;    // of the classes, once known
+  std::optional<bool> probabilities_;  // of the classes, once known
+  std::vector<std::unique_ptr<metrics::Metric>> metrics_;
   std::int64_t count_ = 0;
+  // Of the batch.
+  std::size_t columns_ = 1;
+  std::vector<double> scores_;
+  std::vector<double> labels_;
+  std::vector<double> prediction_;
 };
 
 }  // namespace ondine::fit

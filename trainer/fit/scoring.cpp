@@ -1,13 +1,18 @@
 #include "trainer/fit/scoring.h"
 
 #include <algorithm>
+#include <charconv>
+#include <sstream>
 
 #include <ondine/data.h>
 
 #include "core/message.h"
+#include "trainer/metrics/catalogue.h"
 
 namespace ondine::fit {
 namespace {
+
+using metrics::Task;
 
 bool has_name(const std::vector<PortInfo>& ports, std::string_view name) {
   return std::any_of(ports.begin(), ports.end(),
@@ -71,16 +76,26 @@ bool is_one_score(const Model& model, const std::string& output) {
   return false;
 }
 
-void assume_kind(const Model& model, Scoring& scoring) {
+// Of the loss that the metadata names; nothing where it names none.
+std::optional<Task> task_of_loss(const std::string& loss) {
+  if (loss == "softmax-cross-entropy" || loss == "nll" || loss == "focal") return Task::classes;
+  if (loss == "bce" || loss == "bce-probabilities" || loss == "dice" || loss == "hinge") {
+    return Task::binary;
+  }
+  if (loss == "mse" || loss == "mae" || loss == "huber") return Task::regression;
+  return {};
+}
+
+void assume_task(const Model& model, Scoring& scoring) {
   const std::string unknown = "the model does not say what loss it was trained with; ";
   if (!is_integer(scoring.label.dtype)) {
-    scoring.kind = ScoreKind::regression;
+    scoring.task = Task::regression;
     scoring.note = unknown + "its output is compared with the labels as numbers";
   } else if (is_one_score(model, scoring.output)) {
-    scoring.kind = ScoreKind::binary;
+    scoring.task = Task::binary;
     scoring.note = unknown + "its output is taken for the probability of label 1";
   } else {
-    scoring.kind = ScoreKind::classes;
+    scoring.task = Task::classes;
     scoring.note = unknown + "its output is taken for scores of classes";
   }
 }
@@ -93,25 +108,47 @@ bool has_no_score(const std::string& loss) {
   return false;
 }
 
-void choose_kind(const Model& model, Scoring& scoring) {
+void choose_task(const Model& model, Scoring& scoring) {
   const std::string loss = property(model, "ondine.loss");
-  if (loss == "softmax-cross-entropy" || loss == "nll" || loss == "focal") {
-    scoring.kind = ScoreKind::classes;
-    scoring.label.dtype = DType::int64;
-  } else if (loss == "bce-probabilities") {
-    scoring.kind = ScoreKind::binary;
-    scoring.threshold = 0.5;
-    scoring.label.dtype = DType::float32;
-  } else if (loss == "bce" || loss == "dice" || loss == "hinge") {
-    scoring.kind = ScoreKind::binary;
-    // The loss reads logits; another output is their sigmoid.
-    scoring.threshold = property(model, "ondine.prediction") == scoring.output ? 0 : 0.5;
-    scoring.label.dtype = DType::float32;
-  } else if (loss == "mse" || loss == "mae" || loss == "huber") {
-    scoring.kind = ScoreKind::regression;
-    scoring.label.dtype = DType::float32;
+  const std::optional<Task> task = task_of_loss(loss);
+  if (!task) return assume_task(model, scoring);
+  scoring.task = *task;
+  scoring.label.dtype = *task == Task::classes ? DType::int64 : DType::float32;
+  const bool is_prediction = property(model, "ondine.prediction") == scoring.output;
+  // These losses read logits; another output is made of them.
+  if (!is_prediction || loss == "nll" || loss == "bce-probabilities") return;
+  if (*task == Task::binary) scoring.threshold = 0;
+  if (*task == Task::classes) scoring.probabilities = false;
+}
+
+std::optional<std::int64_t> recorded_class_axis(const Model& model, const std::string& output) {
+  if (property(model, "ondine.class_axis_of") != output) return {};
+  const std::string text = property(model, "ondine.class_axis");
+  std::int64_t axis = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), axis);
+  if (error != std::errc() || end != text.data() + text.size() || axis < 1) return {};
+  return axis;
+}
+
+std::vector<std::string> class_names(const Model& model, const Dataset& data) {
+  if (!data.classes().empty()) return data.classes();
+  std::vector<std::string> names;
+  std::istringstream lines(property(model, "ondine.class_names"));
+  for (std::string line; std::getline(lines, line);) names.push_back(line);
+  return names;
+}
+
+void choose_metrics(const Model& model, const std::vector<std::string>& names, Scoring& scoring) {
+  scoring.metrics = names;
+  if (!names.empty()) {
+    const std::string loss = property(model, "ondine.loss");
+    metrics::require_known(names);
+    metrics::require_task(names, scoring.task,
+                          scoring.note.empty() ? "the model's loss is " + loss : scoring.note);
+  } else if (scoring.task == Task::regression) {
+    scoring.metrics = {"mse", "mae"};
   } else {
-    assume_kind(model, scoring);
+    scoring.metrics = {"accuracy"};
   }
 }
 
@@ -128,6 +165,7 @@ std::string why_no_scoring(const Model& model) {
 
 std::optional<Scoring> find_scoring(const Model& model, const Dataset& data,
                                     const EvaluateOptions& options) {
+  require_metrics(model, options.metrics);
   const std::vector<PortInfo> outputs = model.outputs();
   if (outputs.empty()) fail(ErrorCode::mismatch, "the model has no output");
   if (has_no_score(property(model, "ondine.loss"))) return {};
@@ -137,8 +175,20 @@ std::optional<Scoring> find_scoring(const Model& model, const Dataset& data,
   if (!label) label = label_among_columns(model, data, options.map, options.label);
   if (!label) return {};
   scoring.label = *label;
-  choose_kind(model, scoring);
+  choose_task(model, scoring);
+  choose_metrics(model, options.metrics, scoring);
+  if (scoring.task != Task::regression) scoring.class_names = class_names(model, data);
+  scoring.class_axis =
+      options.class_axis ? options.class_axis : recorded_class_axis(model, scoring.output);
   return scoring;
+}
+
+void require_metrics(const Model& model, const std::vector<std::string>& names) {
+  metrics::require_known(names);
+  const std::string loss = property(model, "ondine.loss");
+  if (const std::optional<Task> task = task_of_loss(loss)) {
+    metrics::require_task(names, *task, "the model's loss is " + loss);
+  }
 }
 
 }  // namespace ondine::fit

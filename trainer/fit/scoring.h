@@ -2,24 +2,38 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <vector>
 
-#include "trainer/fit/scores.h"
+#include <ondine/trainer.h>
+
+#include "trainer/metrics/metric.h"
 
 namespace ondine::fit {
 
 struct Scoring {
   PortInfo label;
   std::string output;
-  ScoreKind kind = ScoreKind::classes;
-  double threshold = 0.5;
-  std::string note;  // what was assumed; empty when the model's metadata says it
+  metrics::Task task = metrics::Task::classes;
+  double threshold = 0.5;  // of binary labels; what exceeds it is predicted to be true
+  std::string note;        // what was assumed; empty when the model's metadata says it
+  std::vector<std::string> metrics;
+  std::vector<std::string> class_names;
+  // Of classes: their axis, from the end if negative, and whether the output holds probabilities
+  // rather than logits; each empty where only the output can tell.
+  std::optional<std::int64_t> class_axis;
+  std::optional<bool> probabilities;
 };
 
 // As evaluate() describes; nothing where there are no labels, or the loss has no metric.
+// Error(mismatch) for metrics that do not exist or do not apply.
 std::optional<Scoring> find_scoring(const Model& model, const Dataset& data,
                                     const EvaluateOptions& options);
 
 // For messages, where find_scoring() finds nothing.
 std::string why_no_scoring(const Model& model);
+
+// The same errors, as far as the model alone tells.
+void require_metrics(const Model& model, const std::vector<std::string>& names);
 
 }  // namespace ondine::fit

@@ -27,6 +27,7 @@ void require_valid(const Model& model, const TrainerOptions& options) {
     fail(ErrorCode::mismatch, "there is no checkpoint to ", options.resume ? "resume" : "write");
   }
   fit::require_valid(options.schedule);
+  fit::require_metrics(model, options.metrics);
   if (options.early_stopping) {
     const EarlyStopping& early = *options.early_stopping;
     if (early.patience == 0) fail(ErrorCode::mismatch, "the patience must be at least 1");

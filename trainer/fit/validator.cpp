@@ -3,6 +3,7 @@
 #include "core/message.h"
 #include "trainer/fit/evaluator.h"
 #include "trainer/fit/run_state.h"
+#include "trainer/fit/scores.h"
 #include "trainer/model_impl.h"
 
 namespace ondine::fit {
@@ -43,31 +44,37 @@ Validator::Validator(const Model& model, const Dataset& data, const TrainerOptio
     if (contains(evaluated, name)) metrics_.push_back(name);
   }
   names_ = fetches_ = metrics_;
-  add_scores(model, data, options.map);
-  if (!names_.empty()) try_first_batch(model);
+  add_scores(model, data, options);
+  if (!fetches_.empty()) try_first_batch(model);
 }
 
-void Validator::add_scores(const Model& model, const Dataset& data, const ArrayMap& map) {
+void Validator::add_scores(const Model& model, const Dataset& data, const TrainerOptions& options) {
+  asked_ = !options.metrics.empty();
   if (model.outputs().empty()) return;
-  EvaluateOptions options;
-  options.map = map;
-  scoring_ = find_scoring(model, data, options);
-  if (!scoring_) return;
-  bool more = contains(feeder_.inputs(), scoring_->label.name);
-  const std::vector<std::string> scores = Scores(scoring_->kind).names();
-  more = more && std::any_of(scores.begin(), scores.end(),
-                             [&](const std::string& name) { return !contains(metrics_, name); });
-  if (!more) {
+  EvaluateOptions evaluate_options;
+  evaluate_options.map = options.map;
+  evaluate_options.metrics = options.metrics;
+  evaluate_options.class_axis = options.class_axis;
+  scoring_ = find_scoring(model, data, evaluate_options);
+  const bool has_labels = scoring_ && contains(feeder_.inputs(), scoring_->label.name);
+  if (!has_labels && asked_) {
+    fail(ErrorCode::mismatch, "metrics need labels, which the training algorithm does not read");
+  }
+  if (!has_labels || is_computed()) {
     scoring_.reset();
     return;
   }
   if (!contains(fetches_, scoring_->output)) fetches_.push_back(scoring_->output);
-  for (const std::string& name : scores) {
-    if (!contains(names_, name)) names_.push_back(name);
-  }
 }
 
-// Where the main output and the labels have shapes that do not fit, there are no scores.
+// Whether the algorithm computes all the metrics itself.
+bool Validator::is_computed() const {
+  return std::all_of(scoring_->metrics.begin(), scoring_->metrics.end(),
+                     [&](const std::string& name) { return contains(metrics_, name); });
+}
+
+// Where the main output and the labels have shapes that do not fit, there are no scores unless they
+// were asked for.
 void Validator::try_first_batch(const Model& model) {
   const std::uint64_t count = feeder_.fixed_batch().value_or(std::min(batch_size_, feeder_.size()));
   if (count == 0 || count > feeder_.size()) {
@@ -79,12 +86,22 @@ void Validator::try_first_batch(const Model& model) {
   const auto batch = feeder_.take(rows);
   const Results results = evaluate(model, batch);
   if (!scoring_) return;
-  const Tensor* labels = find(batch, scoring_->label.name);
-  if (Scores(scoring_->kind).fit(results[scoring_->output].tensor().shape(), labels->shape())) {
+  const Tensor& labels = *find(batch, scoring_->label.name);
+  const Tensor& output = results[scoring_->output].tensor();
+  Scores scores(*scoring_);
+  const std::string problem = scores.misfit(output.shape(), labels.shape());
+  if (problem.empty()) {
+    scores.add(output, labels);
+    Evaluation first;
+    scores.write(first);
+    for (const auto& [name, value] : first.metrics) {
+      if (!contains(names_, name)) names_.push_back(name);
+    }
     return;
   }
+  if (asked_) fail(ErrorCode::mismatch, problem);
   scoring_.reset();
-  names_ = fetches_ = metrics_;
+  fetches_ = metrics_;
 }
 
 Results Validator::evaluate(const Model& model, std::span<const NamedValue> batch) {
@@ -96,7 +113,7 @@ Results Validator::evaluate(const Model& model, std::span<const NamedValue> batc
 Evaluation Validator::run(const Model& model) {
   MetricSums sums(metrics_);
   std::optional<Scores> scores;
-  if (scoring_) scores.emplace(scoring_->kind, scoring_->threshold);
+  if (scoring_) scores.emplace(*scoring_);
   Evaluation result;
   result.rows = for_each_batch(feeder_, batch_size_, [&](std::span<const NamedValue> batch) {
     const Results results = evaluate(model, batch);
@@ -107,10 +124,11 @@ Evaluation Validator::run(const Model& model) {
       scores->add(results[scoring_->output].tensor(), *find(batch, scoring_->label.name));
     }
   });
-  Metrics computed;
-  if (scores) scores->mean(computed);
-  sums.mean(computed);  // an algorithm's own metric counts
-  for (const std::string& name : names_) result.metrics.set(name, computed[name]);
+  Evaluation computed;
+  if (scores) scores->write(computed);
+  sums.mean(computed.metrics);  // an algorithm's own metric counts
+  for (const std::string& name : names_) result.metrics.set(name, computed.metrics[name]);
+  result.confusion = std::move(computed.confusion);
   return result;
 }
 

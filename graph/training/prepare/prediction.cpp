@@ -326,6 +326,7 @@ Prediction find_prediction(GraphDef& main, Names& names, std::int64_t opset,
   }
   Prediction prediction;
   prediction.value = asked.value;
+  prediction.asked = asked.value;
   prediction.dtype = asked.type.dtype;
   prediction.dims = asked.type.dims;
   prediction.reason = asked.what;

@@ -21,6 +21,7 @@ struct Prediction {
   std::optional<std::vector<DimDef>> dims;
   std::vector<NodeDef> moves;  // from `value` to the shape of the requested output
   std::size_t class_axis = 1;  // after `moves`
+  std::string asked;           // the output or value whose shape and class axis those are
   bool is_log = false;         // nll reads log-probabilities
   std::string reason;          // why this value was chosen, for messages
 };

@@ -73,9 +73,25 @@ void check_model(const ModelDef& model, std::int64_t opset) {
   }
 }
 
-void set_property(ModelDef& model, const std::string& name, std::string text) {
+void remove_property(ModelDef& model, const std::string& name) {
   std::erase_if(model.metadata, [&](const auto& one) { return one.first == name; });
+}
+
+void set_property(ModelDef& model, const std::string& name, std::string text) {
+  remove_property(model, name);
   model.metadata.emplace_back(name, std::move(text));
+}
+
+// For evaluation, which compares the output with labels.
+void record_class_axis(ModelDef& model, const Prediction& prediction,
+                       const PrepareOptions& options) {
+  remove_property(model, "ondine.class_axis");
+  remove_property(model, "ondine.class_axis_of");
+  const bool has_classes = options.loss == Loss::softmax_cross_entropy ||
+                           options.loss == Loss::nll || options.loss == Loss::focal;
+  if (!has_classes || options.soft_labels || has_loss_model(options)) return;
+  set_property(model, "ondine.class_axis", std::to_string(prediction.class_axis));
+  set_property(model, "ondine.class_axis_of", prediction.asked);
 }
 
 // Inputs `first` to `last` of normalizations: 3 and 4 are the running statistics.
@@ -267,6 +283,7 @@ PrepareReport prepare(ModelDef& given, const PrepareOptions& asked, const ValueT
   set_property(model, "ondine.loss", name_of(options));
   set_property(model, "ondine.prediction", found.value);
   set_property(model, "ondine.label", label_name(inputs, options));
+  record_class_axis(model, found, options);
   set_property(model, "ondine.learning_rate", rate);
   given = std::move(model);
   return report;

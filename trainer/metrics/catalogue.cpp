@@ -1,0 +1,168 @@
+#include "trainer/metrics/catalogue.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <numeric>
+
+#include "core/message.h"
+#include "trainer/metrics/families.h"
+
+namespace ondine::metrics {
+namespace {
+
+using Make = std::unique_ptr<Metric> (*)(const std::string& name, const Context& context);
+
+struct Entry {
+  const char* name;
+  bool classes;
+  bool binary;
+  bool regression;
+  bool larger_is_better;
+  Make make;
+};
+
+constexpr const char* top_pattern = "topK";
+
+constexpr std::array entries{
+    Entry{"accuracy", true, true, false, true, make_accuracy},
+    Entry{top_pattern, true, false, false, true, make_top},
+    Entry{"precision", true, true, false, true, make_overlap},
+    Entry{"recall", true, true, false, true, make_overlap},
+    Entry{"f1", true, true, false, true, make_overlap},
+    Entry{"iou", true, true, false, true, make_overlap},
+    Entry{"dice", true, true, false, true, make_overlap},
+    Entry{"precision_macro", true, true, false, true, make_overlap},
+    Entry{"recall_macro", true, true, false, true, make_overlap},
+    Entry{"f1_macro", true, true, false, true, make_overlap},
+    Entry{"iou_macro", true, true, false, true, make_overlap},
+    Entry{"dice_macro", true, true, false, true, make_overlap},
+    Entry{"precision_micro", true, true, false, true, make_overlap},
+    Entry{"recall_micro", true, true, false, true, make_overlap},
+    Entry{"f1_micro", true, true, false, true, make_overlap},
+    Entry{"iou_micro", true, true, false, true, make_overlap},
+    Entry{"dice_micro", true, true, false, true, make_overlap},
+    Entry{"precision_per_class", true, true, false, true, make_overlap},
+    Entry{"recall_per_class", true, true, false, true, make_overlap},
+    Entry{"f1_per_class", true, true, false, true, make_overlap},
+    Entry{"iou_per_class", true, true, false, true, make_overlap},
+    Entry{"dice_per_class", true, true, false, true, make_overlap},
+    Entry{"confusion_matrix", true, true, false, true, make_confusion},
+    Entry{"roc_auc", true, true, false, true, make_ranking},
+    Entry{"roc_auc_per_class", true, true, false, true, make_ranking},
+    Entry{"average_precision", true, true, false, true, make_ranking},
+    Entry{"average_precision_per_class", true, true, false, true, make_ranking},
+    Entry{"perplexity", true, false, false, false, make_perplexity},
+    Entry{"mse", false, false, true, false, make_error},
+    Entry{"mae", false, false, true, false, make_error},
+    Entry{"rmse", false, false, true, false, make_error},
+    Entry{"r2", false, false, true, true, make_r2},
+};
+
+bool has_task(const Entry& entry, Task task) {
+  switch (task) {
+    case Task::classes:
+      return entry.classes;
+    case Task::binary:
+      return entry.binary;
+    case Task::regression:
+      break;
+  }
+  return entry.regression;
+}
+
+const Entry* find(std::string_view name) {
+  const bool is_top = top_count(name).has_value();
+  for (const Entry& entry : entries) {
+    if (is_top ? entry.name == std::string_view(top_pattern) : entry.name == name) return &entry;
+  }
+  return nullptr;
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (std::size_t k = 0; k < b.size(); ++k) {
+      const std::size_t replaced = diagonal + (a[i] == b[k] ? 0 : 1);
+      diagonal = row[k + 1];
+      row[k + 1] = std::min({replaced, row[k] + 1, row[k + 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+std::string nearest(std::string_view name) {
+  std::string result;
+  std::size_t least = 1 + name.size() / 3;
+  for (const Entry& entry : entries) {
+    const std::size_t distance = edit_distance(name, entry.name);
+    if (distance > least || (distance == least && !result.empty())) continue;
+    least = distance;
+    result = entry.name;
+  }
+  return result;
+}
+
+std::string names_of(const std::optional<Task>& task) {
+  std::string result;
+  for (const Entry& entry : entries) {
+    if (task && !has_task(entry, *task)) continue;
+    result += (result.empty() ? "" : ", ") + std::string(entry.name);
+  }
+  return result;
+}
+
+}  // namespace
+
+std::optional<std::size_t> top_count(std::string_view name) {
+  if (!name.starts_with("top")) return {};
+  std::size_t count = 0;
+  const char* end = name.data() + name.size();
+  const auto [last, error] = std::from_chars(name.data() + 3, end, count);
+  if (error != std::errc() || last != end || count == 0) return {};
+  return count;
+}
+
+void require_known(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    if (name != top_pattern && find(name) != nullptr) continue;
+    const std::string guess = nearest(name);
+    fail(ErrorCode::mismatch, "there is no metric ", quoted(name),
+         guess.empty() || guess == name ? "" : "; did you mean " + quoted(guess) + "?",
+         " There are: ", names_of({}), " (K is a number)");
+  }
+}
+
+void require_task(const std::vector<std::string>& names, Task task, std::string_view reason) {
+  for (const std::string& name : names) {
+    if (has_task(*find(name), task)) continue;
+    fail(ErrorCode::mismatch, "metric ", quoted(name), " does not apply: ", reason,
+         ", whose metrics are: ", names_of(task));
+  }
+}
+
+std::unique_ptr<Metric> make(const std::string& name, const Context& context) {
+  return find(name)->make(name, context);
+}
+
+std::optional<bool> is_larger_better(std::string_view name) {
+  const Entry* entry = find(name.substr(0, name.find('[')));
+  if (entry == nullptr) entry = find(std::string(name.substr(0, name.find('['))) + "_per_class");
+  if (entry == nullptr) return {};
+  return entry->larger_is_better;
+}
+
+}  // namespace ondine::metrics
+
+namespace ondine {
+
+std::vector<std::string> evaluation_metrics() {
+  std::vector<std::string> result;
+  for (const metrics::Entry& entry : metrics::entries) result.emplace_back(entry.name);
+  return result;
+}
+
+}  // namespace ondine

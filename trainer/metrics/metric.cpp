@@ -1,0 +1,21 @@
+#include "trainer/metrics/metric.h"
+
+#include "core/message.h"
+
+namespace ondine::metrics {
+
+std::string name_of_class(const std::string& metric, std::size_t index, const Context& context) {
+  const bool named = index < context.class_names.size();
+  return metric + "[" + (named ? context.class_names[index] : std::to_string(index)) + "]";
+}
+
+std::size_t class_of(const Batch& batch, std::size_t row) {
+  const double label = batch.labels[row];
+  if (!(label >= 0 && label < static_cast<double>(batch.columns))) {
+    fail(ErrorCode::mismatch, "label ", label, " is none of the ", batch.columns,
+         " classes that the output has");
+  }
+  return static_cast<std::size_t>(label);
+}
+
+}  // namespace ondine::metrics

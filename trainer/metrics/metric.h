@@ -1,0 +1,52 @@
+// Metrics of a model's output against labels, accumulated over the batches of a data set. The
+// definitions are in docs/metrics.md.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <ondine/trainer.h>
+
+namespace ondine::metrics {
+
+enum class Task : std::uint8_t {
+  classes,     // scores of classes; each label is one of them
+  binary,      // scores of columns; the label of each is true or false
+  regression,  // numbers in columns
+};
+
+// Matrices in row-major order; a row is a position that has labels.
+struct Batch {
+  std::size_t columns = 1;             // classes, or columns
+  std::span<const double> scores;      // rows x columns
+  std::span<const double> labels;      // of classes one for each row, else rows x columns
+  std::span<const double> prediction;  // of classes the class, of binary 0 or 1; as labels
+  bool probabilities = false;          // of classes: each row of scores sums to 1
+
+  std::size_t rows() const noexcept { return columns == 0 ? 0 : scores.size() / columns; }
+};
+
+class Metric {
+ public:
+  virtual ~Metric() = default;
+  virtual void add(const Batch& batch) = 0;
+  // Sets what was accumulated since the start; at least one row must have been added.
+  virtual void write(Evaluation& to) const = 0;
+};
+
+struct Context {
+  Task task = Task::classes;
+  std::vector<std::string> class_names;  // empty, or one for each class
+};
+
+// "NAME[CLASS]", the class by its name if it has one.
+std::string name_of_class(const std::string& metric, std::size_t index, const Context& context);
+
+// labels[row] of a batch of classes as an index. Error(mismatch) unless it is one.
+std::size_t class_of(const Batch& batch, std::size_t row);
+
+}  // namespace ondine::metrics
