@@ -95,6 +95,7 @@ struct ModelAccess {
     return Model(Model::Impl::make(std::move(model), options));
   }
   static graph::ModelDef present(const Model& model) { return model.impl_->with_present_state(); }
+  static int threads(const Model& model) { return model.impl_->runtime.threads; }
   // Default outputs of eval_step; may be empty.
   static const std::vector<std::string>& evaluated(const Model& model, std::size_t algorithm) {
     return model.impl_->evaluation(algorithm).default_outputs;

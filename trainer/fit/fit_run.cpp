@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <sstream>
 
 #include "core/message.h"
 #include "trainer/fit/metric_values.h"
@@ -75,6 +76,9 @@ FitRun::FitRun(Session& session, const Dataset& training, const Dataset& validat
   }
   step_report_.epochs = options_.epochs;
   step_report_.epoch_rows = rows_;
+  const auto resumed_at =
+      session.resumed ? std::optional<std::uint64_t>(session.model->steps()) : std::nullopt;
+  records_.emplace(*session.model, options_, training, validation, resumed_at);
 }
 
 void FitRun::prepare_schedule() {
@@ -122,6 +126,20 @@ void FitRun::require_fitting_batches() const {
 bool FitRun::exhausted() const { return best_ && best_->exhausted(state_.best); }
 
 FitReport FitRun::run() {
+  try {
+    FitReport result = run_epochs();
+    std::ostringstream outcome;
+    outcome << result;
+    records_->end(outcome.str(), false);
+    result.record_note = records_->note();
+    return result;
+  } catch (const std::exception& error) {
+    records_->end(error.what(), true);
+    throw;
+  }
+}
+
+FitReport FitRun::run_epochs() {
   bool did_nothing = true;
   try {
     while (state_.cursor.epoch < options_.epochs && !exhausted()) {
@@ -167,6 +185,7 @@ bool FitRun::run_epoch() {
     ++step_report_.step;
     step_report_.rows = cursor.position;
     state_.sums.mean(step_report_.mean);
+    records_->step(step_report_, session_.model->steps());
     if (session_.on_step && !session_.on_step(step_report_)) session_.stop = true;
     if (options_.checkpoint_every != 0 && step_report_.step % options_.checkpoint_every == 0) {
       save();
@@ -215,6 +234,7 @@ void FitRun::finish_epoch(double seconds) {
   }
   Best best = state_.best;
   if (best_) epoch.best = best_->judge(epoch, best);
+  records_->epoch(epoch);
   if (session_.on_epoch) session_.on_epoch(epoch);
   // Only now: what a callback throws leaves the epoch unfinished.
   state_.best = best;

@@ -13,6 +13,7 @@
 #include "trainer/fit/evaluator.h"
 #include "trainer/fit/run_state.h"
 #include "trainer/fit/schedule.h"
+#include "trainer/records/recorders.h"
 
 namespace ondine::fit {
 
@@ -56,6 +57,7 @@ class FitRun {
   void save();
   void save_after_failure() noexcept;
   FitReport report(StopReason reason, bool did_nothing);
+  FitReport run_epochs();
 
   void set_learning_rate();
   void put_back_learning_rate();
@@ -73,6 +75,7 @@ class FitRun {
   NamedValues feeds_;
   NamedValues results_;  // metrics of the last step
   StepReport step_report_;
+  std::optional<records::Recorders> records_;
   std::optional<EpochReport> last_;
   Clock::time_point start_ = Clock::now();
   bool diverged_ = false;

@@ -97,6 +97,7 @@ FitReport Trainer::fit(const Dataset& training, const Dataset& validation) {
       }
       require_writable(options.checkpoint);
     }
+    records::require_records(options, impl_->resumed);
     FitReport report = fit::FitRun(*impl_, training, validation).run();
     impl_->stop = false;
     // Another call continues; its checkpoint is this run's.

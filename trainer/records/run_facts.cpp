@@ -1,0 +1,136 @@
+#include "trainer/records/run_facts.h"
+
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <array>
+#include <thread>
+
+#include <ondine/version.h>
+
+#include "kernels/simd/isa.h"
+#include "trainer/model_impl.h"
+
+namespace ondine::records {
+namespace {
+
+// What there is of a list, and how many more.
+std::string list_text(const std::vector<std::string>& names) {
+  constexpr std::size_t most = 20;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(most, names.size()); ++i) {
+    text += (i == 0 ? "" : ", ") + names[i];
+  }
+  if (names.size() > most) text += " and " + std::to_string(names.size() - most) + " more";
+  return text;
+}
+
+std::string ports_text(const std::vector<PortInfo>& ports) {
+  std::vector<std::string> names;
+  for (const PortInfo& port : ports) names.push_back(port.name + ": " + port.type);
+  return list_text(names);
+}
+
+// 1,234,567
+std::string grouped(std::uint64_t number) {
+  std::string text = std::to_string(number);
+  for (std::size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, ",");
+  return text;
+}
+
+Section model_facts(const Model& model, const TrainerOptions& options) {
+  Section section{"Model", {}};
+  const auto add = [&](const std::string& name, const std::string& text) {
+    if (!text.empty()) section.rows.emplace_back(name, text);
+  };
+  add("inputs", ports_text(model.inputs()));
+  add("outputs", ports_text(model.outputs()));
+  const std::vector<std::string> updates = model.algorithm(options.algorithm).updates;
+  std::uint64_t trained = 0;
+  std::uint64_t optimizer = 0;
+  std::size_t tensors = 0;
+  for (const StateInfo& variable : model.state()) {
+    const bool is_weight = variable.role == StateRole::weight;
+    const auto size = static_cast<std::uint64_t>(variable.shape.size());
+    if (std::find(updates.begin(), updates.end(), variable.name) == updates.end()) continue;
+    (is_weight ? trained : optimizer) += size;
+    tensors += is_weight ? 1 : 0;
+  }
+  add("trained", grouped(trained) + " numbers in " + std::to_string(tensors) + " tensors");
+  if (optimizer != 0) add("optimizer state", grouped(optimizer) + " numbers");
+  for (const auto& [key, text] : model.metadata()) {
+    if (key.starts_with("ondine.") && key != "ondine.class_names") add(key.substr(7), text);
+  }
+  add("fingerprint", model.fingerprint());
+  return section;
+}
+
+Section data_facts(const Dataset& training, const Dataset& validation,
+                   const TrainerOptions& options) {
+  Section section{"Data", {}};
+  if (!training.empty()) section.rows.emplace_back("training rows", grouped(training.rows()));
+  if (!validation.empty()) section.rows.emplace_back("validation rows", grouped(validation.rows()));
+  if (options.validation_split != 0) {
+    section.rows.emplace_back("validation split", short_number(options.validation_split));
+  }
+  if (!training.empty()) section.rows.emplace_back("columns", ports_text(training.columns()));
+  const std::vector<std::string>& classes = training.classes();
+  if (!classes.empty()) {
+    section.rows.emplace_back("classes",
+                              std::to_string(classes.size()) + ": " + list_text(classes));
+  }
+  return section;
+}
+
+const char* schedule_name(const Schedule& schedule) {
+  constexpr std::array names{"constant", "step", "cosine", "polynomial", "one-cycle"};
+  return names[schedule.index()];
+}
+
+Section option_facts(const TrainerOptions& options) {
+  Section section{"Options", {}};
+  const auto add = [&](const std::string& name, const std::string& text) {
+    section.rows.emplace_back(name, text);
+  };
+  add("epochs", std::to_string(options.epochs));
+  add("batch size", std::to_string(options.batch_size));
+  add("seed", std::to_string(options.seed));
+  if (options.learning_rate) {
+    add("learning rate", short_number(static_cast<double>(*options.learning_rate)));
+  }
+  add("schedule", schedule_name(options.schedule));
+  if (options.early_stopping) {
+    add("early stopping", options.early_stopping->metric + ", patience " +
+                              std::to_string(options.early_stopping->patience));
+  }
+  if (options.max_time) {
+    add("time limit", short_number(static_cast<double>(options.max_time->count()) / 1e3) + " s");
+  }
+  for (const auto& [name, value] : options.constants) add(name, short_number(value));
+  if (!options.checkpoint.empty()) add("checkpoint", options.checkpoint.string());
+  return section;
+}
+
+Section environment_facts(const Model& model) {
+  Section section{"Environment", {}};
+  section.rows.emplace_back("Ondine", version());
+  section.rows.emplace_back("instruction set", math::isa_name(math::kernels()));
+  section.rows.emplace_back("threads", std::to_string(ModelAccess::threads(model)) + " of " +
+                                           std::to_string(std::thread::hardware_concurrency()));
+  utsname system{};
+  if (uname(&system) == 0) {
+    section.rows.emplace_back(
+        "system", std::string(system.sysname) + " " + system.release + ", " + system.machine);
+  }
+  return section;
+}
+
+}  // namespace
+
+std::vector<Section> run_facts(const Model& model, const TrainerOptions& options,
+                               const Dataset& training, const Dataset& validation) {
+  return {model_facts(model, options), data_facts(training, validation, options),
+          option_facts(options), environment_facts(model)};
+}
+
+}  // namespace ondine::records

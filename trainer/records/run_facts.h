@@ -1,0 +1,14 @@
+// What a report says about a run besides its course.
+#pragma once
+
+#include <vector>
+
+#include "trainer/records/html.h"
+
+namespace ondine::records {
+
+// Model, data, options and environment.
+std::vector<Section> run_facts(const Model& model, const TrainerOptions& options,
+                               const Dataset& training, const Dataset& validation);
+
+}  // namespace ondine::records
