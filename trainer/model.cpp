@@ -1,13 +1,16 @@
 #include <ondine/model.h>
 
+#include <cmath>
 #include <cstring>
 
 #include "core/message.h"
 #include "core/out_of_memory.h"
 #include "core/stop.h"
+#include "core/to_doubles.h"
 #include "graph/evaluate/text_bytes.h"
 #include "graph/ir/fingerprint.h"
 #include "graph/training/combine.h"
+#include "trainer/exec/first_nonfinite.h"
 #include "trainer/load_checked.h"
 #include "trainer/model_impl.h"
 
@@ -151,6 +154,7 @@ void Model::Impl::store_result(Value& result, const Value& value) {
 void Model::Impl::run_step(std::span<const NamedValue> feeds, std::size_t algorithm,
                            std::span<NamedValue> results) {
   const trainer::Function& step = require_algorithm(algorithm).step;
+  nonfinite.clear();
   fetch_names.resize(results.size());
   for (std::size_t i = 0; i < results.size(); ++i) fetch_names[i] = results[i].first;
   trainer::Call& selected = step.call(fetch_names, runtime);
@@ -181,6 +185,7 @@ void Model::Impl::run_step(std::span<const NamedValue> feeds, std::size_t algori
   for (std::size_t i = 0; i < results.size(); ++i) {
     store_result(results[i].second, executor->value(selected.output(i)));
   }
+  if (require_finite) check_finite(step, *executor, call, results);
   auto hold = state.hold_readers();
   for (std::size_t i = 0; i < step.updates.size(); ++i) {
     if (!plan.committed[i]) continue;
@@ -194,6 +199,19 @@ void Model::Impl::run_step(std::span<const NamedValue> feeds, std::size_t algori
   state.commit(std::move(hold));
   ++steps;
   ++algorithm_steps[algorithm];
+}
+
+void Model::Impl::check_finite(const trainer::Function& function, trainer::Executor& executor,
+                               graph::CallState& call, std::span<const NamedValue> results) {
+  for (const auto& [name, value] : results) {
+    if (!value.is_tensor() || value.tensor().size() != 1) continue;
+    const auto number = to_doubles(value.tensor());
+    if (!number || std::isfinite(number->front())) continue;
+    const std::string first = trainer::first_nonfinite(executor, call, function, state);
+    nonfinite = cat(name, " is ", number->front());
+    if (!first.empty()) nonfinite += "; the first tensor that is not finite is " + first;
+    fail(ErrorCode::mismatch, nonfinite);
+  }
 }
 
 void Model::Impl::initialize(std::uint64_t new_seed) {

@@ -40,6 +40,9 @@ struct ONDINE_HIDDEN Model::Impl {
   // The functions of eval_step, by algorithm; created on first use.
   mutable std::vector<std::unique_ptr<trainer::Function>> evaluations;
   mutable std::mutex evaluations_mutex;
+  // Steps fail, with what was found, when a result of one element is not finite.
+  bool require_finite = false;
+  std::string nonfinite;
   std::vector<Value> scratch;  // inputs of the last step; kept to reuse its memory
   std::vector<std::string> fetch_names;
 
@@ -51,6 +54,9 @@ struct ONDINE_HIDDEN Model::Impl {
   Stop stop() const;  // for a call that begins now
   graph::CallState call_state(std::uint64_t step) const;
   void run(trainer::Executor& executor, graph::CallState& call) const;
+  // Fails unless all results of one element are finite.
+  void check_finite(const trainer::Function& function, trainer::Executor& executor,
+                    graph::CallState& call, std::span<const NamedValue> results);
   // Runs the executor's commit section.
   void finish(trainer::Executor& executor, graph::CallState& call) const noexcept;
   void forget_plans();
@@ -95,6 +101,9 @@ struct ModelAccess {
     return Model(Model::Impl::make(std::move(model), options));
   }
   static graph::ModelDef present(const Model& model) { return model.impl_->with_present_state(); }
+  static void require_finite(Model& model, bool on) { model.impl_->require_finite = on; }
+  // Why the last step failed for a result that is not finite; empty if it did not.
+  static const std::string& nonfinite(const Model& model) { return model.impl_->nonfinite; }
   static int threads(const Model& model) { return model.impl_->runtime.threads; }
   // Default outputs of eval_step; may be empty.
   static const std::vector<std::string>& evaluated(const Model& model, std::size_t algorithm) {

@@ -38,6 +38,11 @@ Option& Option::excludes(const Option& other) {
   return *this;
 }
 
+Option& Option::one_each() {
+  option_->allow_extra_args(false);
+  return *this;
+}
+
 Option& Option::hidden() {
   option_->group("");
   return *this;

@@ -29,16 +29,17 @@ class Option {
   Option& between(int least, int most);
   Option& needs(const Option& other);
   Option& excludes(const Option& other);
-  Option& hidden();  // not shown in the help
+  Option& one_each();  // of a list: one value each time that the option is given
+  Option& hidden();    // not shown in the help
 
  private:
   CLI::Option* option_;
 };
 
 // The destination of an option's value. An option with a bool destination is a flag.
-using Target =
-    std::variant<bool*, int*, std::int64_t*, std::uint64_t*, float*, double*, std::string*,
-                 std::vector<std::string>*, std::optional<float>*, std::optional<std::uint64_t>*>;
+using Target = std::variant<bool*, int*, std::int64_t*, std::uint64_t*, float*, double*,
+                            std::string*, std::vector<std::string>*, std::optional<float>*,
+                            std::optional<std::uint64_t>*, std::optional<std::int64_t>*>;
 
 // Thrown by a command whose options contradict each other.
 struct WrongUsage : std::runtime_error {

@@ -41,9 +41,12 @@ class Executor {
   // Runs the commit section, after run() with the same arguments. Does not throw.
   void commit(graph::CallState& call, Profile* profile = nullptr) noexcept;
 
+  // Runs one node before the commit section, after run() and in order.
+  void run_again(graph::CallState& call, std::size_t position) { run_node(call, position); }
+
   // Output i of the graph. The next run reuses the memory of tensors.
   Value output(std::size_t i) const;
-  // The value with this id, which must be an output of the graph.
+  // The value with this id: an output of the graph or what the node that runs next reads.
   Value value(graph::ValueId id) const;
 
   const Plan& plan() const noexcept { return *plan_; }

@@ -1,11 +1,11 @@
 #include "trainer/fit/fit_run.h"
 
 #include <algorithm>
-#include <cmath>
 #include <sstream>
 
 #include "core/message.h"
 #include "trainer/fit/metric_values.h"
+#include "trainer/model_impl.h"
 
 namespace ondine::fit {
 namespace {
@@ -201,20 +201,30 @@ void FitRun::step(std::span<const std::uint64_t> rows) {
     feeds_.assign(batch.begin(), batch.end());
   }
   feeds_.insert(feeds_.end(), constants_.begin(), constants_.end());
-  session_.model->train_step_into(feeds_, options_.algorithm, results_);
+  train_step();
   read_metrics();
   state_.sums.add(step_report_.last, rows.size());
 }
 
+void FitRun::train_step() {
+  Model& model = *session_.model;
+  ModelAccess::require_finite(model, options_.stop_on_nan || options_.on_nan == OnNan::stop);
+  try {
+    model.train_step_into(feeds_, options_.algorithm, results_);
+    ModelAccess::require_finite(model, false);
+  } catch (...) {
+    ModelAccess::require_finite(model, false);
+    const std::string found = ModelAccess::nonfinite(model);
+    if (found.empty()) throw;
+    diverged_ = true;
+    fail(ErrorCode::mismatch, "in epoch ", state_.cursor.epoch + 1, ", step ",
+         step_report_.step + 1, ", ", found, "; nothing was saved since the last checkpoint");
+  }
+}
+
 void FitRun::read_metrics() {
   for (const auto& [name, result] : results_) {
-    const double value = metric_value(result.tensor());
-    step_report_.last.set(name, value);
-    if (options_.stop_on_nan && !std::isfinite(value)) {
-      diverged_ = true;
-      fail(ErrorCode::mismatch, name, " is ", value, " in epoch ", state_.cursor.epoch + 1,
-           ", step ", step_report_.step + 1, "; nothing was saved since the last checkpoint");
-    }
+    step_report_.last.set(name, metric_value(result.tensor()));
   }
 }
 

@@ -52,6 +52,7 @@ class FitRun {
   // Why the next step must not run.
   std::optional<StopReason> reason_to_stop() const;
   void step(std::span<const std::uint64_t> rows);
+  void train_step();
   void read_metrics();
   void finish_epoch(double seconds);
   void save();

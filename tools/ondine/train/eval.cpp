@@ -6,6 +6,8 @@
 #include "ondine/command.h"
 #include "ondine/common.h"
 #include "ondine/train/data_options.h"
+#include "ondine/train/metric_names.h"
+#include "ondine/train/print_matrix.h"
 
 namespace ondine::cli {
 namespace {
@@ -18,6 +20,8 @@ struct Options {
   std::string output;
   std::string checkpoint;
   std::uint64_t batch_size = 256;
+  std::vector<std::string> metrics;
+  std::optional<std::int64_t> class_axis;
   int threads = 1;
   bool as_json = false;
 };
@@ -45,17 +49,24 @@ int run(const Options& options) {
   evaluate_options.map = parse_map(options.map, eval_inputs(model));
   evaluate_options.label = options.label;
   evaluate_options.output = options.output;
+  evaluate_options.metrics = split_names(options.metrics);
+  evaluate_options.class_axis = options.class_axis;
   const Evaluation score =
       evaluate(model, data.has_validation() ? data.validation() : data, evaluate_options);
   if (!score.note.empty()) std::cerr << "note: " << score.note << '\n';
   if (options.as_json) {
     nlohmann::json record{{"rows", score.rows}};
     for (const auto& [metric, value] : score.metrics) record[metric] = value;
+    if (score.confusion) {
+      record["confusion_matrix"] = matrix_json(*score.confusion);
+      if (!score.confusion->names.empty()) record["classes"] = score.confusion->names;
+    }
     std::cout << record.dump() << '\n';
   } else {
     for (const auto& [metric, value] : score.metrics) {
       std::cout << metric << ' ' << number(value) << " over " << score.rows << " rows\n";
     }
+    if (score.confusion) print_matrix(std::cout, *score.confusion);
   }
   return 0;
 }
@@ -66,17 +77,26 @@ void add_eval(Parser& parser) {
   auto options = std::make_shared<Options>();
   Command command = parser.add(
       "eval",
-      "Compute accuracy, or squared and absolute error, on data (its validation part if it "
-      "has one)",
+      "Compute accuracy, or squared and absolute error, or the metrics asked for, on data (its "
+      "validation part if it has one)",
       "  ondine eval trained.onnx --data /usr/share/datasets/fashion-mnist\n"
       "  ondine eval train.onnx --checkpoint run.ckpt --data x_test.npy "
-      "y_test.npy --label y\n");
+      "y_test.npy --label y\n"
+      "  ondine eval trained.onnx --data photos --metrics accuracy,top5,f1,confusion_matrix\n");
   command.option("MODEL", &options->model, "Model file").required();
   add_data_options(command, options->data).required();
   command.option("--map", &options->map,
                  "INPUT=ARRAY, for arrays named differently from the input");
   command.option("--label", &options->label, "Array of the labels");
   command.option("--model-output", &options->output, "Output to compare; the first if absent");
+  command
+      .option("--metrics", &options->metrics,
+              "NAME,NAME,...: accuracy, topK, f1, roc_auc, confusion_matrix, r2, ... "
+              "(docs/metrics.md); those of the loss if absent")
+      .one_each();
+  command.option(
+      "--class-axis", &options->class_axis,
+      "Axis of the output with an entry for each class, where the model does not say it");
   command.option("--checkpoint", &options->checkpoint, "Checkpoint whose state to use");
   command.option("--batch-size", &options->batch_size, "Rows per batch").positive();
   command.option("--threads", &options->threads, "Threads").between(1, 1024);

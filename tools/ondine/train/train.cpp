@@ -34,6 +34,30 @@ void add_stopping(Command command, TrainOptions& options) {
   command.option("--max-time", &options.max_time, "Stop after this time: 90s, 10m, 1.5h");
 }
 
+void add_evaluation(Command command, TrainOptions& options) {
+  command
+      .option("--metrics", &options.metrics,
+              "NAME,NAME,... of the validation: accuracy, topK, f1, roc_auc, confusion_matrix, r2, "
+              "... (docs/metrics.md); with a '.' or '/' a file for one line of JSON per epoch")
+      .one_each();
+  command.option(
+      "--class-axis", &options.trainer.class_axis,
+      "Axis of the output with an entry for each class, where the model does not say it");
+  const std::map<std::string, OnNan> on_nan{{"stop", OnNan::stop}, {"continue", OnNan::proceed}};
+  Option choice = command.choice("--on-nan", &options.trainer.on_nan, on_nan,
+                                 "When a metric of a step is not finite: stop (the default), "
+                                 "naming the first tensor that is not, or continue");
+  command.option("--stop-on-nan", &options.trainer.stop_on_nan, "The same as --on-nan stop")
+      .excludes(choice);
+}
+
+void add_records(Command command, TrainOptions& options) {
+  command.option("--log-dir", &options.log_dir,
+                 "Folder for TensorBoard event files, steps.csv, epochs.csv and log.jsonl");
+  command.option("--report", &options.report,
+                 "Page of HTML with curves, confusion matrix and summary, written at the end");
+}
+
 }  // namespace
 
 void add_train(Parser& parser) {
@@ -84,16 +108,16 @@ void add_train(Parser& parser) {
   Option resume =
       command.option("--resume", &options->trainer.resume, "Continue from the checkpoint");
   resume.needs(checkpoint).excludes(weights);
-  command.option("--overwrite", &options->trainer.overwrite, "Replace an existing checkpoint")
-      .needs(checkpoint)
+  command
+      .option("--overwrite", &options->trainer.overwrite,
+              "Replace an existing checkpoint, and records in --log-dir")
       .excludes(resume);
   add_schedule(command, options->schedule);
   add_stopping(command, *options);
   command.option("-o,--output", &options->output,
                  "Trained inference model to write, or its weights as .safetensors");
-  command.option("--metrics", &options->metrics, "File for one line of JSON per epoch");
-  command.option("--stop-on-nan", &options->trainer.stop_on_nan,
-                 "Fail when a metric is not finite");
+  add_evaluation(command, *options);
+  add_records(command, *options);
   command.runs([options] {
     note_precision(options->load);
     return TrainRun(*options).run();

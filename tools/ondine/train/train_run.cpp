@@ -8,6 +8,8 @@
 #include "ondine/take_weights.h"
 #include "ondine/train/duration.h"
 #include "ondine/train/interrupt.h"
+#include "ondine/train/metric_names.h"
+#include "ondine/train/print_matrix.h"
 
 namespace ondine::cli {
 namespace {
@@ -38,6 +40,7 @@ TrainOptions completed(TrainOptions options) {
     throw WrongUsage("--batch-size is required with --data");
   }
   options.trainer.batch_size = options.batch_size.value_or(1);
+  options.metrics_file = take_file(options.metrics);
   return options;
 }
 
@@ -47,7 +50,7 @@ TrainRun::TrainRun(const TrainOptions& options)
     : options_(completed(options)),
       model_(Model::load(options.model, options.load)),
       trainer_(model_, trainer_options()) {
-  for (const std::string& file : {options_.output, options_.metrics}) {
+  for (const std::string& file : {options_.output, options_.metrics_file, options_.report}) {
     if (!file.empty()) require_writable(file);
   }
   print_warnings(model_);
@@ -59,6 +62,9 @@ TrainerOptions TrainRun::trainer_options() const {
   TrainerOptions result = options_.trainer;
   result.seed = options_.load.seed;
   result.checkpoint = options_.checkpoint;
+  result.metrics = split_names(options_.metrics);
+  result.log_dir = options_.log_dir;
+  result.report = options_.report;
   result.map = parse_map(options_.map, inputs());
   for (const std::string& pair : options_.set) {
     const auto [name, value] = split_pair(pair, "--set", inputs());
@@ -108,9 +114,9 @@ void TrainRun::start() {
     const RestoreReport report = trainer_.resume();
     if (!report.note.empty()) std::cerr << "note: " << report.note << '\n';
   }
-  if (!options_.metrics.empty()) {
-    log_.open(options_.metrics, options_.trainer.resume ? std::ios::app : std::ios::trunc);
-    if (!log_) throw Error(ErrorCode::io, "cannot write '" + options_.metrics + "'");
+  if (!options_.metrics_file.empty()) {
+    log_.open(options_.metrics_file, options_.trainer.resume ? std::ios::app : std::ios::trunc);
+    if (!log_) throw Error(ErrorCode::io, "cannot write '" + options_.metrics_file + "'");
   }
   trainer_.on_step([this](const StepReport& step) {
     rows_ = step.epoch_rows;
@@ -131,8 +137,9 @@ void TrainRun::on_epoch(const EpochReport& report) {
   if (report.learning_rate) record["learning_rate"] = *report.learning_rate;
   for (const auto& [name, value] : report.training) record[name] = value;
   for (const auto& [name, value] : report.validation) record["validation_" + name] = value;
+  if (report.confusion) record["validation_confusion_matrix"] = matrix_json(*report.confusion);
   if (!(log_ << record.dump() << std::endl)) {
-    throw Error(ErrorCode::io, "cannot write '" + options_.metrics + "'");
+    throw Error(ErrorCode::io, "cannot write '" + options_.metrics_file + "'");
   }
 }
 
@@ -152,6 +159,9 @@ FitReport TrainRun::fit() {
 int TrainRun::run() {
   const InterruptGuard guard;
   const FitReport report = fit();
+  if (!report.record_note.empty()) {
+    std::cerr << "note: records of the run are incomplete: " << report.record_note << '\n';
+  }
   if (report.reason == StopReason::requested) return interrupted();
   if (report.already_finished) {
     progress_.line("nothing to do: the run of '" + options_.checkpoint + "' has " +

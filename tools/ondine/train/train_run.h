@@ -44,7 +44,10 @@ struct TrainOptions {
   std::string weights;  // .safetensors to start from
   std::string output;
   bool initialize = false;
-  std::string metrics;
+  std::vector<std::string> metrics;  // names, and a file for one line of JSON per epoch
+  std::string metrics_file;          // taken out of them
+  std::string log_dir;
+  std::string report;
 };
 
 class TrainRun {
