@@ -89,14 +89,18 @@ TEST_CASE("a label out of range stops the run and loses nothing") {
   shop.succeed("export train.onnx --checkpoint run.ckpt -o out.onnx");
 }
 
-TEST_CASE("a loss that is not finite stops the run only when asked") {
+TEST_CASE("a loss that is not finite stops the run unless it is told to continue") {
   const Workshop shop;
   shop.succeed("prepare net.onnx -o train.onnx --loss softmax-cross-entropy --label y");
-  shop.succeed(train + "--epochs 1 --learning-rate 1e30");
+  shop.succeed(train + "--epochs 1 --learning-rate 1e30 --on-nan continue");
   shop.succeed(train + "--epochs 1 --checkpoint run.ckpt");
   const std::string before = shop.read("run.ckpt");
   shop.refuse(
       train + "--epochs 3 --learning-rate 1e30 --stop-on-nan --checkpoint run.ckpt --resume",
       "loss is");
   CHECK(shop.read("run.ckpt") == before);
+  shop.refuse(train + "--epochs 3 --learning-rate 1e30 --checkpoint run.ckpt --resume",
+              "first tensor that is not finite");
+  CHECK(shop.read("run.ckpt") == before);
+  CHECK(shop.run(train + "--epochs 1 --on-nan continue --stop-on-nan").exit_code == 2);
 }

@@ -58,7 +58,8 @@ std::string Scores::misfit(const Shape& output, const Shape& labels) const {
   if (scoring_.class_axis) {
     const auto rank = static_cast<std::int64_t>(output.rank());
     const std::int64_t axis = *scoring_.class_axis + (*scoring_.class_axis < 0 ? rank : 0);
-    if (axis >= 0 && fits_class_axis(output, labels, static_cast<std::size_t>(axis))) return {};
+    // The first axis counts rows.
+    if (axis >= 1 && fits_class_axis(output, labels, static_cast<std::size_t>(axis))) return {};
     return cat("classes ", output, " along axis ", *scoring_.class_axis, " do not fit labels ",
                labels);
   }

@@ -33,7 +33,7 @@ figcaption { font-weight: 600; overflow-wrap: anywhere; }
 .legend span::before { content: ""; display: inline-block; width: 1rem; height: .2rem;
   border-radius: .1rem; margin-right: .35rem; vertical-align: middle; background: var(--training); }
 .legend .validation::before { background: var(--validation); }
-.legend .steps::before { opacity: .4; }
+.legend .steps::before { opacity: .55; }
 .plot { display: grid; grid-template-columns: 3.4rem 1fr; grid-template-rows: 13rem 1.3rem;
   margin: .75rem .75rem 0 0; font-size: .75rem; color: var(--faint);
   font-variant-numeric: tabular-nums; }
@@ -48,7 +48,7 @@ svg path { fill: none; vector-effect: non-scaling-stroke; stroke-width: 2;
 svg .grid { stroke: var(--rule); stroke-width: 1; }
 svg .training { stroke: var(--training); }
 svg .validation { stroke: var(--validation); }
-svg .steps { stroke: var(--training); stroke-width: 1.25; opacity: .4; }
+svg .steps { stroke: var(--training); stroke-width: 1.25; opacity: .55; }
 svg .dots { stroke-width: 6; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .875rem; }
@@ -56,9 +56,9 @@ th, td { padding: .3rem .55rem; border: 1px solid var(--rule); }
 th { font-weight: 500; color: var(--faint); text-align: left; }
 td.number { text-align: right; }
 .matrix td { text-align: right; min-width: 2.75rem; }
-.matrix thead th { vertical-align: bottom; max-width: 7rem; overflow-wrap: anywhere; }
+.matrix th { white-space: nowrap; }
 .matrix .right { background: rgba(var(--right), calc(var(--share) * .55)); }
-.matrix .wrong { background: rgba(var(--wrong), calc(var(--share) * .8)); }
+.matrix .wrong { background: rgba(var(--wrong), min(.85, calc(var(--share) * 4))); }
 .matrix .share { color: var(--faint); }
 .facts { display: grid; grid-template-columns: minmax(6rem, auto) 1fr; gap: .2rem 1rem; margin: 0;
   font-size: .9rem; }

@@ -116,4 +116,5 @@ TEST_CASE("where shapes leave two axes an evaluation is refused, and goes by the
   }
   CHECK_THROWS_WITH(evaluate(model, Dataset::from(data), {.class_axis = 3}), Contains("axis 3"));
   CHECK_THROWS_WITH(evaluate(model, Dataset::from(data), {.class_axis = -4}), Contains("axis -4"));
+  CHECK_THROWS_WITH(evaluate(model, Dataset::from(data), {.class_axis = 0}), Contains("axis 0"));
 }
