@@ -65,11 +65,12 @@ ondine_family(control KNOWS sequence)
 ondine_family(optimizer KNOWS common)
 # MatMul, Gemm, Einsum, Det and SGD updates (gemm_primitive.h).
 ondine_family(matmul KNOWS optimizer)
-# Determinants and products of integers; threads are those of the pool.
+# Determinants, inverses and products of integers; threads are those of the pool.
 target_include_directories(ondine_kernels_matmul SYSTEM PRIVATE
   $<TARGET_PROPERTY:Eigen3::Eigen,INTERFACE_INCLUDE_DIRECTORIES>)
-set_source_files_properties(kernels/matmul/det.cpp kernels/matmul/integer_gemm.cpp PROPERTIES
-  COMPILE_DEFINITIONS EIGEN_DONT_PARALLELIZE SKIP_PRECOMPILE_HEADERS ON)
+set_source_files_properties(kernels/matmul/det.cpp kernels/matmul/integer_gemm.cpp
+  kernels/matmul/inverse.cpp PROPERTIES COMPILE_DEFINITIONS EIGEN_DONT_PARALLELIZE
+  SKIP_PRECOMPILE_HEADERS ON)
 # Quantization (granularity.h).
 ondine_family(quantize KNOWS matmul)
 # Convolutions (conv_primitive.h).
@@ -81,6 +82,8 @@ ondine_family(loss KNOWS norm)
 # Attention (attention_primitive.h).
 ondine_family(attention KNOWS matmul reduce)
 ondine_family(recurrent KNOWS matmul elementwise)
+# com.microsoft, composed of the operators above (contrib.h).
+ondine_family(contrib KNOWS attention conv pool)
 
 # What knows all of them: the list of operators.
 set(_all core graph kernels/operators.h kernels/operators.inc kernels/catalogue.h)

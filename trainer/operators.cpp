@@ -5,9 +5,19 @@
 #include "core/out_of_memory.h"
 #include "graph/contract/catalogue_trace.h"
 #include "graph/contract/op_def.h"
+#include "graph/contract/signature.h"
 #include "kernels/catalogue.h"
 
 namespace ondine {
+namespace {
+
+bool is_contrib(const graph::OpDef& op) {
+  const std::int64_t newest = graph::newest_version(op.domain);
+  return op.domain != graph::ondine_domain &&
+         graph::find_signature(op.domain, op.name, newest) == nullptr;
+}
+
+}  // namespace
 
 std::vector<OperatorUse> operators_of(const std::filesystem::path& model,
                                       const LoadOptions& options) {
@@ -19,7 +29,8 @@ std::vector<OperatorUse> operators_of(const std::filesystem::path& model,
     for (const graph::OpDef* op : trace.found()) {
       const std::string_view identifier = kernels::identifier(*op);
       if (identifier.empty()) continue;  // Gradient, part of every build
-      uses.push_back({std::string(identifier), std::string(op->domain), std::string(op->name)});
+      uses.push_back({std::string(identifier), std::string(op->domain), std::string(op->name),
+                      is_contrib(*op)});
     }
     std::sort(uses.begin(), uses.end(),
               [](const auto& a, const auto& b) { return a.identifier < b.identifier; });

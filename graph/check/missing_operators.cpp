@@ -9,6 +9,7 @@ namespace {
 
 // Why the standard does not define the operator in this version; empty when it does.
 std::string reason(std::string_view domain, std::string_view name, std::int64_t version) {
+  if (domain == "com.microsoft") return ", not among the supported ones of this operator set";
   if (newest_version(domain) == 0) return ", an unknown operator set";
   if (find_signature(domain, name, version) != nullptr) return {};
   for (const auto& row : all_signatures()) {

@@ -57,11 +57,16 @@ std::optional<std::int64_t> imported_version(const NodeDef& node, const Site& si
   return version;
 }
 
+// In any version. Others that the catalogue has come from elsewhere, even into the standard's
+// domains.
+bool standard_has(std::string_view domain, std::string_view name) {
+  return find_signature(domain, name, newest_version(domain)) != nullptr;
+}
+
 void check_operator(const NodeDef& node, std::int64_t version, const Scope& scope,
                     const Site& site) {
   const auto domain = canonical_domain(node.domain);
   const bool available = site.context.catalogue.find(domain, node.op) != nullptr;
-  const bool of_standard = newest_version(domain) > 0;
   const Signature* signature = find_signature(domain, node.op, version);
   if (signature != nullptr && signature->deprecated()) {
     site.reject(node, "uses an operator that version ", int{signature->since_version}, " of ",
@@ -74,7 +79,7 @@ void check_operator(const NodeDef& node, std::int64_t version, const Scope& scop
                 ", which is internal to the library: a model cannot use it");
     return;
   }
-  if (!available || (of_standard && signature == nullptr)) {
+  if (!available || (signature == nullptr && standard_has(domain, node.op))) {
     site.context.missing.add(site.environment.function_index, domain, node.op, version,
                              describe(node) + within(site.location));
   }

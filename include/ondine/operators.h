@@ -14,6 +14,7 @@ struct OperatorUse {
   std::string identifier;  // a line of the file that the CMake option ONDINE_OPERATORS names
   std::string domain;      // "" for ai.onnx
   std::string name;
+  bool contrib = false;  // defined by onnxruntime, not by the standard
 };
 
 // By identifier: the model's own operators and those of its derivatives, expansions and passes.

@@ -8,6 +8,7 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
+#include "graph/contract/catalogue.h"
 #include "graph/contract/op_def.h"
 #include "graph/contract/signature.h"
 #include "tests/support/cases.h"
@@ -95,6 +96,12 @@ std::string operators_page() {
          << (op != nullptr ? kernel_kind(*op) : "missing") << " | "
          << (op != nullptr ? gradient_kind(*op) : "") << " |\n";
   }
+  std::ostringstream contrib;
+  for (const OpDef* op : trainer::all_operators().all()) {
+    if (op->domain == ondine_domain || versions.contains({op->domain, op->name})) continue;
+    contrib << "| " << spelled_domain(op->domain) << " | " << op->name << " | " << kernel_kind(*op)
+            << " | " << gradient_kind(*op) << " |\n";
+  }
   std::ostringstream page;
   page
       << "# Operators\n\nWritten by the tests with `ONDINE_UPDATE_DOCS=1`; they fail when it is "
@@ -108,7 +115,11 @@ std::string operators_page() {
          "  `zero` where the standard's semantics give none, `none` where there is nothing to\n"
          "  differentiate\n\n"
          "| domain | operator | versions | types | kernel | gradient |\n|---|---|---|---|---|---|\n"
-      << rows.str();
+      << rows.str()
+      << "\n## Operators of onnxruntime\n\nonnxruntime's optimizers and quantizers write them; "
+         "inputs, outputs or attributes that are\nnot supported are refused by name.\n\n"
+         "| domain | operator | kernel | gradient |\n|---|---|---|---|\n"
+      << contrib.str();
   return page.str();
 }
 

@@ -69,7 +69,17 @@ void print_ports(const char* title, const std::vector<PortInfo>& ports) {
   }
 }
 
-void print(const Model& model, bool with_fingerprint) {
+// The model's operators that onnxruntime defines, as "com.microsoft Gelu".
+std::vector<std::string> contrib_operators(const std::string& file) {
+  std::vector<std::string> names;
+  for (const OperatorUse& use : operators_of(file)) {
+    if (use.contrib)
+      names.push_back((use.domain.empty() ? "ai.onnx" : use.domain) + " " + use.name);
+  }
+  return names;
+}
+
+void print(const Model& model, const std::string& file, bool with_fingerprint) {
   print_ports("inputs", model.inputs());
   print_ports("outputs", model.outputs());
   for (std::size_t i = 0; i < model.algorithm_count(); ++i) {
@@ -88,6 +98,9 @@ void print(const Model& model, bool with_fingerprint) {
     std::cout << "  " << variable.name << "  " << to_string(variable.dtype)
               << variable.shape.to_string() << "  " << to_string(variable.role) << '\n';
   }
+  const std::vector<std::string> contrib = contrib_operators(file);
+  if (!contrib.empty()) std::cout << "operators of onnxruntime\n";
+  for (const std::string& name : contrib) std::cout << "  " << name << '\n';
   std::cout << "trained parameters: " << parameters << '\n';
   const auto digest = fingerprint(model, with_fingerprint);
   const std::string size = human_bytes(model.fingerprint_bytes());
@@ -140,10 +153,12 @@ void add_info(Parser& parser) {
       const Model model = Model::load(file);
       print_warnings(model);
       if (options->as_json) {
-        std::cout << describe(model, options->fingerprint).dump(2) << '\n';
+        json described = describe(model, options->fingerprint);
+        described["contrib_operators"] = contrib_operators(file);
+        std::cout << described.dump(2) << '\n';
       } else {
         if (options->models.size() > 1) std::cout << file << '\n';
-        print(model, options->fingerprint);
+        print(model, file, options->fingerprint);
       }
     }
     return 0;

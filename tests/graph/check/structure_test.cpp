@@ -135,6 +135,9 @@ TEST_CASE("all missing operators are named in one error") {
   CHECK_THAT(text, Contains("which defines it from version 23"));
   CHECK(std::count(text.begin(), text.end(), '\n') == 1);
 
+  model.opsets.push_back({"com.microsoft", 1});
+  model.graph.nodes = {node("Sampling", {"x"}, {"y"}, {}, "com.microsoft")};
+  expect(model, "'Sampling' of 'com.microsoft' version 1, not among the supported ones");
   model.graph.nodes = {node("Upsample", {"x", "w"}, {"y"})};
   expect(model, "that version 10 of ai.onnx removed");
   model.graph.nodes = {node("Relu", {"x"}, {"y"}, {}, "nobody.imports")};
