@@ -90,6 +90,9 @@ def norms():
     yield Case(name, [ids, segments, words, positions, table, gamma, beta, mask], {"epsilon": 1e-5}, 2)
     yield Case(name, [ids, None, words, positions, None, gamma, beta], {}, 2)
     yield Case(name, [ids, segments, words, positions, table, gamma, beta, None, places], {}, 3)
+    tables = [integers(0, 256, *shape, dtype=np.uint8) for shape in ((10, 8), (5, 8), (2, 8), (8,), (8,))]
+    scales, points = [f32(0.02 + 0.01 * i) for i in range(5)], [u8(100 + i) for i in range(5)]
+    yield Case("Q" + name, [ids, segments, *tables, mask, *scales, *points], {"epsilon": 1e-5}, 2)
 
 
 def products():

@@ -39,18 +39,19 @@ TEST_CASE("CropAndResize samples from corner to corner") {
                           1,
                           contrib});
   };
-  constexpr Closeness close{2e-5, 2e-6};
+  constexpr Closeness tolerance{2e-5, 2e-6};
   check_close(crop(2, 3, {{"extrapolation_value", 9.0F}}),
               Tensor::of<float>({2, 1, 2, 3}, {0.1305367F, 0.4069515F, 9, -0.394917F, 0.001033008F,
                                                9, -0.06392688F, 0.05829626F, 0.1531017F,
                                                -0.1952918F, -0.2652584F, -0.2104699F}),
-              close);
+              tolerance);
   check_close(crop(2, 3, {{"extrapolation_value", 9.0F}, {"mode", std::string("nearest")}}),
               Tensor::of<float>({2, 1, 2, 3},
                                 {0.6442177F, 0.8632094F, 9, -0.9791777F, 0.03362305F, 9, 0.8545989F,
                                  0.9881682F, 0.6569866F, -0.9824526F, -0.8715758F, -0.3507832F}),
-              close);
-  check_close(crop(1, 1, {}), Tensor::of<float>({2, 1, 1, 1}, {-0.1192213F, -0.7785887F}), close);
+              tolerance);
+  check_close(crop(1, 1, {}), Tensor::of<float>({2, 1, 1, 1}, {-0.1192213F, -0.7785887F}),
+              tolerance);
   CHECK_THROWS_AS(crop(2, 3, {{"mode", std::string("cubic")}}), Error);
 }
 

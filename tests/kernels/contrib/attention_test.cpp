@@ -11,7 +11,7 @@ using namespace ondine::test;
 
 namespace {
 
-constexpr Closeness close{2e-5, 2e-6};
+constexpr Closeness tolerance{2e-5, 2e-6};
 
 Tensor ints(const Shape& shape, std::vector<std::int32_t> values) {
   return Tensor::of<std::int32_t>(shape, values);
@@ -39,20 +39,20 @@ TEST_CASE("Attention of com.microsoft with masks and a past") {
               Tensor::of<float>({1, 3, 4}, {1.386847F, 0.9073019F, 0.001038879F, -0.9057127F,
                                             1.386847F, 0.9073019F, 0.001038879F, -0.9057127F,
                                             1.159287F, 1.023441F, 0.5163102F, -0.2651923F}),
-              close);
+              tolerance);
   // Keys 1 and 2: one end, one beginning.
   check_close(run_op_tensor({"Attention", {x, w, b, ints({2}, {3, 1})}, two_heads, 1, contrib}),
               Tensor::of<float>({1, 3, 4}, {1.207355F, 1.390309F, 0.9376557F, 0.1224605F, 1.076968F,
                                             1.316337F, 0.9365488F, 0.1160162F, 1.138882F, 1.351463F,
                                             0.9093728F, -0.04221248F}),
-              close);
+              tolerance);
   const Tensor past = wave({2, 1, 2, 1, 2}, 3);
   const auto got = run_op({"Attention", {x, w, b, Value(), past}, causal, 2, contrib});
   check_close(got[0].tensor(),
               Tensor::of<float>({1, 3, 4}, {0.07267503F, 0.4159862F, 0.7554982F, 0.9072213F,
                                             -0.09857395F, 0.3771596F, 0.7536052F, 0.7773684F,
                                             0.2226896F, 0.5804138F, 0.6727553F, 0.1202362F}),
-              close);
+              tolerance);
   REQUIRE(got[1].tensor().shape() == Shape{2, 1, 2, 4, 2});
   // The first key of the second head is that of the past.
   CHECK(got[1].tensor().values<float>()[8] == past.values<float>()[2]);
@@ -65,14 +65,14 @@ TEST_CASE("MultiHeadAttention with a bias and masks") {
   check_close(
       run_op_tensor(
           {"MultiHeadAttention", {q, k, v, wave({10}, 3), ints({1}, {2})}, two_heads, 1, contrib}),
-      Tensor::of<float>({1, 2, 2}, {1.14921F, -0.06510267F, 0.8558874F, -0.6052903F}), close);
+      Tensor::of<float>({1, 2, 2}, {1.14921F, -0.06510267F, 0.8558874F, -0.6052903F}), tolerance);
   check_close(run_op_tensor({"MultiHeadAttention",
                              {q, k, v, Value(), ints({1, 3}, {1, 0, 1})},
                              {{"num_heads", 2L}, {"mask_filter_value", -2.0F}, {"scale", 0.3F}},
                              1,
                              contrib}),
               Tensor::of<float>({1, 2, 2}, {-0.04051269F, -0.2302503F, -0.04088436F, -0.1512037F}),
-              close);
+              tolerance);
 }
 
 TEST_CASE("MultiHeadAttention takes packed and split operands") {
@@ -108,11 +108,11 @@ TEST_CASE("GroupQueryAttention with a cache, rotation and a window") {
   check_close(every_eighth(got[0].tensor()),
               Tensor::of<float>({8}, {0.1215968F, 0.1160932F, -0.52549F, -0.5596813F, -0.2855506F,
                                       -0.2741782F, 0.2009481F, 0.2736993F}),
-              close);
+              tolerance);
   check_close(every_eighth(got[1].tensor()),
               Tensor::of<float>({8}, {-0.9589243F, -0.9227754F, -0.472422F, 0.1899867F, 0.6882771F,
                                       0.720217F, 0.5139715F, -1.038341F}),
-              close);
+              tolerance);
 }
 
 TEST_CASE("GroupQueryAttention with sinks and capped scores") {
@@ -127,7 +127,7 @@ TEST_CASE("GroupQueryAttention with sinks and capped scores") {
   check_close(every_eighth(y),
               Tensor::of<float>({8}, {0.5618138F, 0.5980338F, 0.4156819F, 0.4424808F, 0.2030271F,
                                       0.1139101F, 0.7548965F, 0.7261174F}),
-              close);
+              tolerance);
 }
 
 TEST_CASE("GroupQueryAttention normalizes queries and keys before it rotates them") {
@@ -158,7 +158,7 @@ TEST_CASE("RotaryEmbedding of com.microsoft counts on from one position") {
           {"RotaryEmbedding", {x, position, wave({3, 1}, 1), wave({3, 1}, 2)}, {}, 1, contrib}),
       Tensor::of<float>({1, 2, 4}, {-0.2753257F, 0.638848F, 0.6083176F, 1.277176F, 0.1366326F,
                                     -0.3225444F, -0.8397744F, -0.4408871F}),
-      close);
+      tolerance);
   check_gradient(
       {"RotaryEmbedding",
        {random_tensor({1, 2, 4}, 1), position, random_tensor({3, 1}, 2), random_tensor({3, 1}, 3)},

@@ -117,3 +117,38 @@ TEST_CASE("EmbedLayerNormalization normalizes the sum of three embeddings") {
   for (std::size_t i = 0; i < 4; ++i) sums.push_back(w[i] + p[4 + i]);
   check_close(without[2].tensor(), Tensor::of<double>({1, 2, 4}, sums));
 }
+
+TEST_CASE("QEmbedLayerNormalization has quantized tables") {
+  const auto ids = Tensor::of<std::int32_t>({1, 2}, {2, 0});
+  const auto segments = Tensor::of<std::int32_t>({1, 2}, {1, 0});
+  const auto table = [](const Shape& shape, int step) {
+    std::vector<std::uint8_t> values;
+    for (int i = 0; i < shape.size(); ++i) {
+      values.push_back(static_cast<std::uint8_t>(i * step % 256));
+    }
+    return Tensor::of<std::uint8_t>(shape, values);
+  };
+  const std::vector<Tensor> quantized{table({3, 4}, 37), table({2, 4}, 53), table({2, 4}, 71),
+                                      table({4}, 29), table({4}, 31)};
+  std::vector<Value> inputs{ids, segments};
+  std::vector<Value> plain{ids, segments};
+  std::vector<Value> scales;
+  std::vector<Value> points;
+  for (std::size_t k = 0; k < 5; ++k) {
+    const double scale = 0.01 * static_cast<double>(k + 1);
+    inputs.emplace_back(quantized[k]);
+    scales.emplace_back(Tensor::scalar(scale));
+    points.emplace_back(Tensor::scalar(static_cast<std::uint8_t>(100 + k)));
+    std::vector<double> values;
+    for (const double q : as_doubles(quantized[k])) {
+      values.push_back((q - 100 - static_cast<double>(k)) * scale);
+    }
+    plain.emplace_back(Tensor::of<double>(quantized[k].shape(), values));
+  }
+  inputs.emplace_back(Value());
+  inputs.insert(inputs.end(), scales.begin(), scales.end());
+  inputs.insert(inputs.end(), points.begin(), points.end());
+  const graph::Attributes epsilon{{"epsilon", 1e-3F}};
+  check_close(run_op_tensor({"QEmbedLayerNormalization", inputs, epsilon, 2, contrib}),
+              run_op_tensor({"EmbedLayerNormalization", plain, epsilon, 1, contrib}));
+}

@@ -11,7 +11,7 @@ using namespace ondine::test;
 
 namespace {
 
-constexpr Closeness close{1e-5, 2e-6};
+constexpr Closeness tolerance{1e-5, 2e-6};
 
 // element i: (i step) % modulus + shift
 template <class T>
@@ -45,9 +45,9 @@ TEST_CASE("MatMulNBits unpacks weights of 4 and 2 bits") {
   check_close(
       run("MatMulNBits",
           {a, counted<std::uint8_t>({2, 2, 8}, 7), scales, bytes({2, 1}, {0x57, 0x93})}, four),
-      Tensor::of<float>({1, 2}, {-4.578106F, 5.726063F}), close);
+      Tensor::of<float>({1, 2}, {-4.578106F, 5.726063F}), tolerance);
   check_close(run("MatMulNBits", {a, counted<std::uint8_t>({2, 2, 4}, 37), scales}, two),
-              Tensor::of<float>({1, 2}, {-0.2163055F, 0.6316636F}), close);
+              Tensor::of<float>({1, 2}, {-0.2163055F, 0.6316636F}), tolerance);
   CHECK_THROWS_AS(run("MatMulNBits", {a, counted<std::uint8_t>({2, 2, 8}, 7), scales},
                       {{"N", 2L}, {"K", 20L}, {"bits", 3L}, {"block_size", 16L}}),
                   Error);
@@ -82,13 +82,13 @@ TEST_CASE("Products of quantized factors give floats") {
                                     Tensor::of<std::int8_t>({4}, {1, 2, 3, 4}), wave({4}, 2)}),
       Tensor::of<float>({2, 4}, {-2.305167F, 22.49671F, -11.14663F, -0.4045078F, -26.96703F,
                                  -18.95539F, -26.9364F, -1.895951F}),
-      close);
+      tolerance);
   check_close(
       run("MatMulIntegerToFloat", {counted<std::uint8_t>({2, 3}, 41), b, Tensor::scalar(0.1F),
                                    Tensor::scalar(0.02F), u8(100), s8(3), wave({4}, 2)}),
       Tensor::of<float>({2, 4}, {10.3513F, 3.85138F, 8.950459F, 2.369723F, -3.178703F, 2.86738F,
                                  -4.087542F, 1.877723F}),
-      close);
+      tolerance);
   const GradientCheck check{.elements = 6, .variants = false};
   check_gradient(
       {"MatMulIntegerToFloat",
