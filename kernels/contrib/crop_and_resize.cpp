@@ -54,12 +54,11 @@ class Sampling {
     const Val begin = column(axis - 2);
     const Val end = column(axis);
     const Val last = graph::cast(size, dtype) - 1.0;
-    // One point lies in the middle.
     const Val gaps = graph::cast(graph::maximum(count - b_.int64(1), b_.int64(1)), dtype);
-    const Val single = graph::equal(count, b_.int64(1));
-    const Val parts =
-        graph::where(single, graph::scalar_like(x, 0.5), graph::cast(range(count), dtype) / gaps);
-    points_ = (begin + (end - begin) * parts) * last;
+    const Val step = (end - begin) * last / gaps;
+    // One point lies in the middle.
+    points_ = graph::where(graph::equal(count, b_.int64(1)), (begin + end) * 0.5 * last,
+                           begin * last + graph::cast(range(count), dtype) * step);
     const Val zero = graph::scalar_like(x, 0);
     outside_ = b_.node("Or", {graph::less(points_, zero), graph::greater(points_, last)});
     places_ = graph::cast(range(size), dtype);

@@ -1,7 +1,7 @@
 // dynamic_quantize_lstm.cpp — com.microsoft DynamicQuantizeLSTM: the standard's LSTM with quantized
 // weights W [directions, input_size, 4 hidden_size] and R [directions, hidden_size, 4 hidden_size],
-// whose scales and zero points are per direction or per column. Inputs and states are not rounded
-// to 8 bits.
+// whose scales and zero points are per direction or per column. X is rounded to 8 bits by
+// DynamicQuantizeLinear; states, which onnxruntime rounds in every step, are not.
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
 #include "kernels/contrib/contrib.h"
@@ -64,7 +64,9 @@ Val weights(ExpandContext& context, std::size_t q, std::size_t scale, std::size_
 }
 
 std::vector<Val> expand(ExpandContext& context) {
-  const Val operands[] = {context.x(x_in),
+  const Val x = context.x(x_in);
+  const auto rounded = context.builder().nodes("DynamicQuantizeLinear", {&x, 1}, {}, 3);
+  const Val operands[] = {dequantize(rounded[0], rounded[1], rounded[2]),
                           weights(context, w_in, w_scale_in, w_point_in),
                           weights(context, r_in, r_scale_in, r_point_in),
                           context.x(b_in),

@@ -4,7 +4,7 @@
 Every case is a model of one node with random inputs, once with the dims declared and once with
 symbolic ones. The greatest difference, relative to the greatest element, must be below 1e-4;
 integers must be equal, quantized ones may be one step apart where both round. DynamicQuantizeLSTM,
-whose states only onnxruntime rounds to 8 bits, may differ by 3 %. Operators that onnxruntime's CPU
+whose states only onnxruntime rounds to 8 bits, may differ by 0.3 %. Operators that onnxruntime's CPU
 does not run are compared with standard nodes that say the same. Needs onnx, onnxruntime and numpy
 from PyPI.
 """
@@ -252,8 +252,8 @@ def low_bits():
             if bits == 4:
                 shifts = floats(n, blocks, low=5, high=9)
                 yield Case("MatMulNBits", [a, q, scales, shifts], attrs, constants=weights)
-                groups = integers(0, blocks, blocks * block, dtype=np.int32)[:k]
-                yield Case("MatMulNBits", [a, q, scales, points, groups], attrs, constants=(1, 2, 3, 4))
+                groups = integers(0, blocks, k, dtype=np.int32)
+                yield Case("MatMulNBits", [a, q, scales, None, groups], attrs, constants=(1, 2, 4))
 
 
 def quantized():
@@ -300,7 +300,7 @@ def quantized():
             rest = [floats(count, 32), None, None, None, None, *each, *each]
             attrs = {"hidden_size": 4, "direction": direction}
             fixed = (1, 2, 8, 9, 10, 11)
-            yield Case("DynamicQuantizeLSTM", [x, w, r, *rest], attrs, 3, fixed, tolerance=3e-2)
+            yield Case("DynamicQuantizeLSTM", [x, w, r, *rest], attrs, 3, fixed, tolerance=3e-3)
     words = integers(-3000, 3000, 3, 4, dtype=np.int16)
     yield Case("QuantizeLinear", [floats(3, 4), f32(0.001), np.int16(5)])
     yield Case("DequantizeLinear", [words, floats(3, low=0.1), np.zeros(3, np.int16)], {"axis": 0})
@@ -312,7 +312,7 @@ def others():
     yield Case("Trilu", [x, np.array(1)], {"upper": 0})
     yield Case("Unique", [np.array([3, 1, 3, 2, 1, 5], np.float32)], {}, 3)
     image = floats(2, 3, 6, 7)
-    regions = np.array([[0.1, 0.2, 0.8, 0.9], [0, 0, 1, 1], [0.7, 0.9, 0.2, 0.1], [-0.2, 0.1, 0.9, 1.2]], np.float32)
+    regions = np.array([[0.1, 0.2, 0.8, 0.9], [0, 0, 1, 1], [0.73, 0.9, 0.2, 0.1], [-0.2, 0.1, 0.9, 1.2]], np.float32)
     index = i32(0, 1, 1, 0)
     for mode in ("bilinear", "nearest"):
         for size in (i32(4, 3), i32(1, 5)):

@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "core/message.h"
+#include "graph/training/prepare/contrib_roles.h"
 #include "graph/training/prepare/names.h"
 
 namespace ondine::graph {
@@ -120,13 +121,14 @@ Constants find_constants(const GraphDef& graph) {
 // How a node uses the input as a constant; "" if it does not.
 std::string constant_role(const Constants& constants, const Strings& parameters,
                           const NodeDef& node, std::size_t input) {
-  if (!node.domain.empty()) return {};
+  if (!node.domain.empty()) return contrib_role(node, input);
   const std::string& name = node.inputs[input];
   if (one_of(node.op, {"RNN", "GRU", "LSTM"})) {
     const bool start = (input == 5 || input == 6) && constants.zeros.contains(name);
     return start ? "zeros that " + node.op + " starts from" : std::string();
   }
   if (node.op == "DequantizeLinear") return input == 1 ? "scale of DequantizeLinear" : "";
+  if (node.op == "RotaryEmbedding") return input == 0 ? "" : "table of rotations";
   // (x - mean) / deviation of an input.
   if (node.op == "Div" && input == 1 && constants.all.contains(name)) return "divisor";
   if (node.op == "Sub") {

@@ -25,8 +25,8 @@ struct WeightValues {
   std::map<std::string, std::string, std::less<>> roles;
 };
 // The same without values used as constants: single-element factors and exponents that are not in
-// `parameters`, divisors, values subtracted from a graph input, scales of quantized weights, and
-// zero initial states of recurrent layers.
+// `parameters`, divisors, values subtracted from a graph input, scales of quantized weights,
+// tables of rotations, and zero initial states of recurrent layers.
 WeightValues weight_values(const GraphDef& graph, const Strings& outputs,
                            const Strings& parameters = {});
 

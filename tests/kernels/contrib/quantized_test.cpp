@@ -229,10 +229,12 @@ TEST_CASE("DynamicQuantizeLSTM is an LSTM with the weights that its integers sta
   const Tensor narrow = rows(
       r, [](std::size_t) { return 0.004; }, [](std::size_t) { return 5.0; });
   const auto got = run_op({"DynamicQuantizeLSTM", operands, hidden, 3, contrib});
-  const auto want = run_op({"LSTM", {steps, wide, narrow, bias}, hidden, 3});
+  const auto bits = run_op({"DynamicQuantizeLinear", {steps}, {}, 3});
+  const Tensor rounded = run_op_tensor({"DequantizeLinear", bits});
+  const auto want = run_op({"LSTM", {rounded, wide, narrow, bias}, hidden, 3});
   for (std::size_t i = 0; i < 3; ++i) check_close(got[i].tensor(), want[i].tensor());
   check_gradient({"DynamicQuantizeLSTM", operands, hidden, 3, contrib},
-                 {.order = 1, .elements = 4, .variants = false});
+                 {.order = 1, .elements = 4, .variants = false, .floats = false, .skip = {0}});
 }
 
 TEST_CASE("QuantizeLinear and DequantizeLinear of com.microsoft are the standard's") {

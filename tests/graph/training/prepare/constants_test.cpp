@@ -201,3 +201,26 @@ TEST_CASE("constants in branches play their parts too") {
   CHECK(reason_in(model, "half", false) == "factor of one element");
   CHECK(reason_in(model, "shift", true) == "read by Add 'node_b'");
 }
+
+TEST_CASE("scales and tables of rotations of com.microsoft's operators are never trained") {
+  const auto reason = [](NodeDef node, std::size_t input) {
+    ModelDef model = network();
+    model.graph.nodes.pop_back();
+    node.domain = "com.microsoft";
+    node.outputs = {"p"};
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      if (node.inputs[i] != "logits") constant(model, node.inputs[i], Tensor(DType::float32, {2}));
+    }
+    model.graph.nodes.push_back(node);
+    return reason_in(model, node.inputs[input], false);
+  };
+  const NodeDef rotation = named_node("RotaryEmbedding", {"logits", "at", "cos", "sin"}, {"p"});
+  CHECK(reason(rotation, 2) == "table of rotations of RotaryEmbedding");
+  CHECK(reason(rotation, 3) == "table of rotations of RotaryEmbedding");
+  const NodeDef product = named_node("MatMulNBits", {"logits", "q", "scales", "points"}, {"p"});
+  CHECK(reason(product, 2) == "scale of MatMulNBits");
+  CHECK(reason(product, 3) == "scale of MatMulNBits");
+  ModelDef model = with_operand("FusedMatMul", Tensor(DType::float32, {3, 3}));
+  model.graph.nodes.back().domain = "com.microsoft";
+  reason_in(model, "k", true);
+}
