@@ -57,6 +57,8 @@ class Assembler {
         names_(state_variables(model)),
         findings_(rigor_of(options)) {}
 
+  void set_rewrite(const std::function<void(Graph&)>& rewrite) { rewrite_ = &rewrite; }
+
   Functions run() {
     check_structure(*model_, all_operators(), options_->limits, findings_);
     findings_.throw_if_any();
@@ -132,10 +134,12 @@ class Assembler {
       if (findings.count() > before) return;
       result.dims = lenient ? compare_dims(graph, findings) : dim_classes(graph);
       observe(stage.empty() ? "graph" : stage, graph);
-      if (options_->optimize) recognize(graph, all_operators(), *options_);
+      const bool optimized = options_->optimize && rewrite_ == nullptr;
+      if (rewrite_ != nullptr) (*rewrite_)(graph);
+      if (optimized) recognize(graph, all_operators(), *options_);
       graph = autodiff::expand(graph, all_operators());
       observe("gradient", graph);
-      if (options_->optimize) optimize(graph, all_operators(), *options_, folded_);
+      if (optimized) optimize(graph, all_operators(), *options_, folded_);
       observe("optimized", graph);
       result.graph = std::make_shared<const Graph>(std::move(graph));
     });
@@ -296,6 +300,7 @@ class Assembler {
   const LoadOptions* options_;
   mutable FoldedConvolutions folded_;
   const StageObserver* observe_;
+  const std::function<void(Graph&)>* rewrite_ = nullptr;
   std::shared_ptr<Symbols> symbols_;
   std::set<std::string, std::less<>> names_;
   std::unordered_map<std::string, std::size_t> variable_indices_;
@@ -327,6 +332,14 @@ const Function& Functions::infer_for(std::span<const NamedValue> feeds) const {
 Functions assemble(const ModelDef& model, const LoadOptions& options,
                    const StageObserver& observe) {
   return Assembler(model, options, observe).run();
+}
+
+Functions assemble_plain(const ModelDef& model, const LoadOptions& options,
+                         const std::function<void(Graph&)>& rewrite) {
+  const StageObserver nobody;
+  Assembler assembler(model, options, nobody);
+  assembler.set_rewrite(rewrite);
+  return assembler.run();
 }
 
 Function assemble_evaluation(const ModelDef& model, std::size_t algorithm,

@@ -46,6 +46,11 @@ using StageObserver = std::function<void(std::string_view stage, const graph::Gr
 Functions assemble(const graph::ModelDef& model, const LoadOptions& options,
                    const StageObserver& observe = {});
 
+// As assemble, but without any optimization: nodes are those of the model and of the derivatives.
+// `rewrite` sees each graph before its derivatives are appended.
+Functions assemble_plain(const graph::ModelDef& model, const LoadOptions& options,
+                         const std::function<void(graph::Graph&)>& rewrite);
+
 // The function of eval_step for an algorithm of a model that assemble() accepted; `variables` are
 // those that it returned.
 Function assemble_evaluation(const graph::ModelDef& model, std::size_t algorithm,

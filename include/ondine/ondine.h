@@ -10,6 +10,7 @@
 #include <ondine/fusion.h>
 #include <ondine/gradcheck.h>
 #include <ondine/limits.h>
+#include <ondine/lower.h>
 #include <ondine/model.h>
 #include <ondine/operators.h>
 #include <ondine/plan.h>

@@ -1,5 +1,7 @@
 #include "kernels/common/expansion.h"
 
+#include "graph/contract/ops.h"
+
 #include <algorithm>
 
 #include "graph/contract/op_def.h"
@@ -27,6 +29,37 @@ std::vector<Val> grad_of_expansion(GradContext& g) {
   std::vector<Val> result(g.input_count());
   for (std::size_t k = 0; k < positions.size(); ++k) result[positions[k]] = derivatives[k];
   return result;
+}
+
+const graph::Type& result_type(const graph::ExpandContext& context) {
+  return context.builder().graph()[context.node().outputs.at(0)].type;
+}
+
+graph::Val zeros(graph::Val shape, DType dtype) {
+  return graph::expand(shape.builder().scalar(0, dtype), shape);
+}
+
+namespace {
+
+// The number of elements of a shape, as a vector of one.
+graph::Val element_count(graph::Val shape) {
+  return shape.builder().node("ReduceProd", {shape}, {{"keepdims", std::int64_t{1}}});
+}
+
+}  // namespace
+
+graph::Val positions(graph::Val shape) {
+  graph::Builder& b = shape.builder();
+  const graph::Val end = graph::squeeze(element_count(shape), {0});
+  return graph::reshape(b.node("Range", {b.int64(0), end, b.int64(1)}), shape);
+}
+
+graph::Val add_at(graph::Val dy, graph::Val offsets, graph::Val shape) {
+  const graph::Val flat = zeros(element_count(shape), dy.dtype());
+  const graph::Val sums = dy.builder().node(
+      "ScatterElements", {flat, graph::reshape(offsets, {-1}), graph::reshape(dy, {-1})},
+      {{"reduction", std::string("add")}});
+  return graph::reshape(sums, shape);
 }
 
 }  // namespace ondine::kernels

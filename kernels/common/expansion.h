@@ -1,4 +1,4 @@
-// Derivatives of fused operators.
+// Expansions: derivatives of fused operators, and what expansions share.
 #pragma once
 
 #include "graph/contract/builder.h"
@@ -8,5 +8,14 @@ namespace ondine::kernels {
 // A gradient rule: expands the node and differentiates the expansion. With it a fused operator is
 // expanded only where its own derivative is asked for.
 std::vector<graph::Val> grad_of_expansion(graph::GradContext& g);
+
+// For an expansion: the type of the node's first output.
+const graph::Type& result_type(const graph::ExpandContext& context);
+// Zeros of a shape that is an int64 vector.
+graph::Val zeros(graph::Val shape, DType dtype);
+// The adjoint of an operator that copies elements: `offsets`, in the shape of dy, is what the
+// operator makes of positions(shape). Zeros of `shape` to which every element of dy is added.
+graph::Val positions(graph::Val shape);  // 0, 1, ... of this shape
+graph::Val add_at(graph::Val dy, graph::Val offsets, graph::Val shape);
 
 }  // namespace ondine::kernels

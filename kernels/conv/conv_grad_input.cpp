@@ -8,6 +8,7 @@ extern const OpDef conv_grad_input{.name = "ConvGradInput",
                                    .domain = ondine_domain,
                                    .infer = infer_conv_grad_input,
                                    .bind = bind_conv_grad_input,
-                                   .grad = grad_of_conv_grad_input};
+                                   .grad = grad_of_conv_grad_input,
+                                   .expand = expand_conv_grad_input};
 
 }  // namespace ondine::kernels::ops

@@ -8,6 +8,7 @@ extern const OpDef conv_grad_weight{.name = "ConvGradWeight",
                                     .domain = ondine_domain,
                                     .infer = infer_conv_grad_weight,
                                     .bind = bind_conv_grad_weight,
-                                    .grad = grad_of_conv_grad_weight};
+                                    .grad = grad_of_conv_grad_weight,
+                                    .expand = expand_conv_grad_weight};
 
 }  // namespace ondine::kernels::ops

@@ -3,9 +3,11 @@
 #include <algorithm>
 
 #include "kernels/common/compute_type.h"
+#include "kernels/common/expansion.h"
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/integer_parameters.h"
 #include "kernels/common/op.h"
+#include "kernels/common/window_nodes.h"
 #include "kernels/conv/conv_primitive.h"
 #include "kernels/conv/conv_shape.h"
 #include "kernels/matmul/fused_activation.h"
@@ -175,6 +177,72 @@ std::vector<Val> grad_of_conv_grad_weight(GradContext& g) {
   if (g.wants(0)) result[0] = input_node(g, g.x(1), v, g.x(0));
   if (g.wants(1)) result[1] = forward_node(g, g.x(0), v);
   return result;
+}
+
+namespace {
+
+// The window of Conv, or of the convolution from y to x for ConvTranspose, whose padding may follow
+// from dims.
+Window window_of(const NodeView& node, std::span<const std::int64_t> kernel, const Dims& x,
+                 const Dims& y) {
+  if (!is_transposed_conv(node)) return resolved_window(node, kernel, x);
+  Window window = read_window(node, kernel);
+  const bool follows = window.auto_pad != AutoPad::notset || node.has_attr("output_shape");
+  for (std::size_t i = 0; i < kernel.size(); ++i) {
+    WindowAxis& axis = window.axes[i];
+    if (follows) {
+      const Shape weights = [&] {
+        Shape s{1, 1};
+        for (const std::int64_t k : kernel) s.push_back(k);
+        return s;
+      }();
+      const auto whole = [&](const Dims& dims) {
+        Shape s{1, 1};
+        for (const Dim dim : dims) {
+          if (!dim.known()) {
+            fail(ErrorCode::unsupported, "auto_pad and output_shape need known spatial dims");
+          }
+          s.push_back(dim.size());
+        }
+        return s;
+      };
+      axis.begin = conv_shape(node, whole(x), weights, whole(y)).pad[3 - kernel.size() + i];
+    }
+    if (x[i].known() && y[i].known()) {
+      const std::int64_t reach = (x[i].size() - 1) * axis.stride + axis.span();
+      axis.end = std::max<std::int64_t>(0, reach - axis.begin - y[i].size());
+    }
+  }
+  return window;
+}
+
+}  // namespace
+
+// (dy, w, shape of x)
+std::vector<Val> expand_conv_grad_input(ExpandContext& context) {
+  const Val dy = context.x(0);
+  const Val w = context.x(1);
+  const auto kernel = kernel_dims(w.type());
+  const Dims x = spatial_part(result_type(context), kernel.size());
+  const Dims y = spatial_part(dy.type(), kernel.size());
+  const Window window = window_of(context, kernel, x, y);
+  const std::int64_t group = context.attr_int("group", 1);
+  if (!is_transposed_conv(context)) {
+    return {adjoint_conv_node(dy, w, window, group, context.x(2), x)};
+  }
+  return {cut_spatial(conv_node(dy, w, window, group), context.x(2), x)};
+}
+
+// (x, dy, shape of w). A transposed convolution exchanges x and dy.
+std::vector<Val> expand_conv_grad_weight(ExpandContext& context) {
+  const auto kernel = kernel_dims(result_type(context));
+  const Val x = context.x(0);
+  const Val dy = context.x(1);
+  const Window window = window_of(context, kernel, spatial_part(x.type(), kernel.size()),
+                                  spatial_part(dy.type(), kernel.size()));
+  const std::int64_t group = context.attr_int("group", 1);
+  const bool transposed = is_transposed_conv(context);
+  return {conv_weight_node(transposed ? dy : x, transposed ? x : dy, window, group)};
 }
 
 }  // namespace ondine::kernels::ops

@@ -20,10 +20,12 @@ std::vector<graph::Val> grad_of_conv(graph::GradContext& g);
 void infer_conv_grad_input(graph::InferContext& context);
 graph::Kernel bind_conv_grad_input(graph::BindContext& context);
 std::vector<graph::Val> grad_of_conv_grad_input(graph::GradContext& g);
+std::vector<graph::Val> expand_conv_grad_input(graph::ExpandContext& context);
 
 // PGradWeight.
 void infer_conv_grad_weight(graph::InferContext& context);
 graph::Kernel bind_conv_grad_weight(graph::BindContext& context);
 std::vector<graph::Val> grad_of_conv_grad_weight(graph::GradContext& g);
+std::vector<graph::Val> expand_conv_grad_weight(graph::ExpandContext& context);
 
 }  // namespace ondine::kernels::ops

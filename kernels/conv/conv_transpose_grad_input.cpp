@@ -9,6 +9,7 @@ extern const OpDef conv_transpose_grad_input{.name = "ConvTransposeGradInput",
                                              .domain = ondine_domain,
                                              .infer = infer_conv_grad_input,
                                              .bind = bind_conv_grad_input,
-                                             .grad = grad_of_conv_grad_input};
+                                             .grad = grad_of_conv_grad_input,
+                                             .expand = expand_conv_grad_input};
 
 }  // namespace ondine::kernels::ops

@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "graph/contract/builder.h"
 #include "graph/contract/infer.h"
 #include "graph/contract/kernel.h"
 #include "kernels/image/resize_axis.h"
@@ -20,5 +21,6 @@ std::vector<float> attribute_scales(const graph::NodeView& node);
 std::optional<graph::Dims> resized_dims(const graph::InferContext& context,
                                         const std::optional<graph::Dims>& x);
 ResizePlan make_resize_plan(const graph::BindContext& context, const Shape& x, const Shape& y);
+ResizePlan make_resize_plan(const graph::ExpandContext& context, const Shape& x, const Shape& y);
 
 }  // namespace ondine::kernels

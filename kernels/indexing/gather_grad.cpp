@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "kernels/common/element_conversion.h"
+#include "kernels/common/expansion.h"
 #include "kernels/common/index_input.h"
 #include "kernels/common/integer_parameters.h"
 #include "kernels/common/workspace.h"
@@ -76,6 +77,40 @@ Kernel bind(BindContext& context) {
 
 std::vector<Val> grad(GradContext& g) { return {gather(g.dy(0), g.x(1), g.attr_int("axis", 0))}; }
 
+// ScatterND adds slices of the first axis: `axis` goes to the front, and back.
+std::vector<Val> expand_gather(ExpandContext& context) {
+  const Val indices = context.x(1);
+  const Val shape = context.x(2);
+  const Type& x = result_type(context);
+  if (!x.ranked() || !indices.ranked()) {
+    fail(ErrorCode::unsupported, "the derivative of Gather needs known ranks");
+  }
+  const auto rank = static_cast<std::int64_t>(x.rank());
+  const auto axis =
+      static_cast<std::int64_t>(NodeView::normalize_axis(context.attr_int("axis", 0), x.rank()));
+  const auto count = static_cast<std::int64_t>(indices.rank());
+  Val dy = context.x(0);
+  Val whole = shape;
+  std::vector<std::int64_t> back;
+  if (axis != 0) {
+    std::vector<std::int64_t> slices, front{axis};
+    for (std::int64_t i = 0; i < count; ++i) slices.push_back(axis + i);
+    for (std::int64_t i = 0; i < rank - 1 + count; ++i) {
+      if (i < axis || i >= axis + count) slices.push_back(i);
+    }
+    for (std::int64_t i = 0; i < rank; ++i) {
+      if (i != axis) front.push_back(i);
+      back.push_back(i < axis ? i + 1 : i == axis ? 0 : i);
+    }
+    dy = transpose(dy, slices);
+    whole = gather(shape, context.builder().int64s(front), 0);
+  }
+  const Val sum = context.builder().node(
+      "ScatterND", {zeros(whole, dy.dtype()), unsqueeze(cast(indices, DType::int64), {-1}), dy},
+      {{"reduction", std::string("add")}});
+  return {axis == 0 ? sum : transpose(sum, back)};
+}
+
 }  // namespace
 
 extern const OpDef gather_grad{.name = "GatherGrad",
@@ -83,6 +118,7 @@ extern const OpDef gather_grad{.name = "GatherGrad",
                                .infer = infer,
                                .bind = bind,
                                .grad = grad,
+                               .expand = expand_gather,
                                .no_gradient = 0b110};
 
 }  // namespace ondine::kernels::ops

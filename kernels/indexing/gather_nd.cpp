@@ -1,5 +1,6 @@
 // gather_nd.cpp — y = the slices of x whose leading coordinates the last axis of `indices` holds;
 // dx = dy added to zeros at the same positions (GatherNDGrad). Version 12 adds batch_dims.
+#include "kernels/common/expansion.h"
 #include "kernels/indexing/element_offsets.h"
 
 namespace ondine::kernels::ops {
@@ -66,6 +67,39 @@ std::vector<Val> grad_grad(GradContext& g) {
                            {{"batch_dims", g.attr_int("batch_dims", 0)}})};
 }
 
+// 0, 1, ... along axis `axis` of the batch dims, as coordinates beside `indices`.
+Val batch_coordinates(Val indices, Val shape, std::size_t axis) {
+  Builder& b = indices.builder();
+  const auto rank = static_cast<std::int64_t>(indices.rank());
+  const auto at = static_cast<std::int64_t>(axis);
+  const Val size = squeeze(slice(shape, at, at + 1, 0), {0});
+  const Val range = b.node("Range", {b.int64(0), size, b.int64(1)});
+  std::vector<std::int64_t> others;
+  for (std::int64_t i = 0; i < rank; ++i) {
+    if (i != at) others.push_back(i);
+  }
+  const Val parts[] = {slice(shape_of(indices), 0, -1, 0), b.int64s({1})};
+  return graph::expand(unsqueeze(range, others), concat(parts, 0));
+}
+
+std::vector<Val> expand_gather(ExpandContext& context) {
+  const Val dy = context.x(0);
+  Val indices = cast(context.x(1), DType::int64);
+  const Val shape = context.x(2);
+  const std::size_t batch = batch_dims(context);
+  if (batch > 0) {
+    if (!indices.ranked()) {
+      fail(ErrorCode::unsupported, "the derivative of GatherND needs a known rank");
+    }
+    std::vector<Val> parts;
+    for (std::size_t a = 0; a < batch; ++a) parts.push_back(batch_coordinates(indices, shape, a));
+    parts.push_back(indices);
+    indices = concat(parts, -1);
+  }
+  return {context.builder().node("ScatterND", {zeros(shape, dy.dtype()), indices, dy},
+                                 {{"reduction", std::string("add")}})};
+}
+
 }  // namespace
 
 extern const OpDef gather_nd{.name = "GatherND",
@@ -79,6 +113,7 @@ extern const OpDef gather_nd_grad{.name = "GatherNDGrad",
                                   .infer = infer_grad,
                                   .bind = bind_grad,
                                   .grad = grad_grad,
+                                  .expand = expand_gather,
                                   .no_gradient = 0b110};
 
 }  // namespace ondine::kernels::ops

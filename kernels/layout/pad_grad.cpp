@@ -1,6 +1,7 @@
 // pad_grad.cpp — ai.ondine PadGrad(dy, shape, pads, axes): zeros of `shape` to which every element
 // of dy is added where Pad took it from (modes reflect, edge, wrap);  d dy = Pad(ddx, ...).
 #include "kernels/common/element_conversion.h"
+#include "kernels/common/expansion.h"
 #include "kernels/common/strided_copy.h"
 #include "kernels/layout/pad.h"
 
@@ -75,6 +76,14 @@ std::vector<Val> grad(GradContext& g) {
                            {{"mode", g.attr_string("mode", "")}})};
 }
 
+std::vector<Val> expand_pad(ExpandContext& context) {
+  const Val shape = context.x(1);
+  const Val sources =
+      context.builder().node("Pad", {positions(shape), context.x(2), Val(), context.x(3)},
+                             {{"mode", context.attr_string("mode", "")}});
+  return {add_at(context.x(0), sources, shape)};
+}
+
 }  // namespace
 
 extern const OpDef pad_grad{.name = "PadGrad",
@@ -82,6 +91,7 @@ extern const OpDef pad_grad{.name = "PadGrad",
                             .infer = infer,
                             .bind = bind,
                             .grad = grad,
+                            .expand = expand_pad,
                             .no_gradient = 0b1110};
 
 }  // namespace ondine::kernels::ops

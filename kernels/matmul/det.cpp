@@ -130,6 +130,39 @@ std::vector<Val> grad_of_cofactor(GradContext& g) {
   return {(inner * c - graph::matmul(transposed, c)) / det};
 }
 
+// Row i holds all numbers below n but i.
+Val all_but_one(Builder& b, std::int64_t n) {
+  std::vector<std::int64_t> rows;
+  for (std::int64_t i = 0; i < n; ++i) {
+    for (std::int64_t k = 0; k < n; ++k) {
+      if (k != i) rows.push_back(k);
+    }
+  }
+  return b.constant(Tensor::of<std::int64_t>({n, n - 1}, rows));
+}
+
+// The determinants of the minors, with their signs.
+std::vector<Val> expand_cofactor(ExpandContext& context) {
+  Builder& b = context.builder();
+  const Val x = context.x(0);
+  if (!x.ranked() || !x.dims().back().known()) {
+    fail(ErrorCode::unsupported, "the derivative of Det needs known dims of the matrices");
+  }
+  const std::int64_t n = x.dims().back().size();
+  if (n < 2) return {graph::full_like(x, 1)};
+  const auto rank = static_cast<std::int64_t>(x.rank());
+  const Val others = all_but_one(b, n);
+  // [..., row left out, rows, column left out, columns]
+  const Val parts = graph::gather(graph::gather(x, others, -2), others, -1);
+  std::vector<std::int64_t> perm;
+  for (std::int64_t i = 0; i < rank - 2; ++i) perm.push_back(i);
+  for (const std::int64_t i : {0, 2, 1, 3}) perm.push_back(rank - 2 + i);
+  std::vector<float> signs;
+  for (std::int64_t i = 0; i < n * n; ++i) signs.push_back((i / n + i % n) % 2 == 0 ? 1.0F : -1.0F);
+  const Val sign = graph::cast(b.constant(Tensor::of<float>({n, n}, signs)), x.dtype());
+  return {unary("Det", graph::transpose(parts, perm)) * sign};
+}
+
 }  // namespace
 
 extern const OpDef det{.name = "Det", .infer = infer, .bind = bind<false>, .grad = grad};
@@ -137,6 +170,7 @@ extern const OpDef cofactor{.name = "Cofactor",
                             .domain = ondine_domain,
                             .infer = infer_cofactor,
                             .bind = bind<true>,
-                            .grad = grad_of_cofactor};
+                            .grad = grad_of_cofactor,
+                            .expand = expand_cofactor};
 
 }  // namespace ondine::kernels::ops

@@ -5,6 +5,7 @@
 // repeat (the rest is 0) or occur in no operand (repeated values); dims of 1 in y are summed
 // over. It is every operand's derivative, its own ones included.
 #include "kernels/matmul/einsum.h"
+#include "kernels/common/expansion.h"
 
 #include "kernels/common/integer_parameters.h"
 #include "kernels/common/op.h"
@@ -69,6 +70,42 @@ std::vector<Val> grad(GradContext& g) {
   return result;
 }
 
+// Einsum without the letters of the output that no operand has, along which it is repeated then;
+// dims of 1 in the output are summed over afterwards.
+std::vector<Val> expand_to(ExpandContext& context) {
+  Builder& b = context.builder();
+  const EinsumEquation equation = read(context);
+  std::string text, output;
+  std::vector<std::int64_t> missing;
+  for (const EinsumTerm& term : equation.operands) {
+    text += (text.empty() ? "" : ",") + to_string(term);
+  }
+  for (std::size_t i = 0; i < equation.output.size(); ++i) {
+    const char letter = equation.output[i];
+    if (output.find(letter) != std::string::npos) {
+      fail(ErrorCode::unsupported, "the derivative of a diagonal has no expansion");
+    }
+    if (letter != '.' && text.find(letter) == std::string::npos) {
+      missing.push_back(static_cast<std::int64_t>(i));
+    } else {
+      output += letter;
+    }
+  }
+  if (!missing.empty() && output.find('.') != std::string::npos) {
+    fail(ErrorCode::unsupported, "repetition along `...` has no expansion");
+  }
+  std::vector<Val> operands;
+  for (std::size_t i = 1; i < context.input_count(); ++i) operands.push_back(context.x(i));
+  Val y = b.nodes("Einsum", operands, {{"equation", text + "->" + to_string(output)}}, 1)[0];
+  if (!missing.empty()) y = graph::expand(graph::unsqueeze(y, missing), context.x(0));
+  const Type& wanted = result_type(context);
+  const bool equal = y.ranked() && wanted.ranked() && y.rank() == wanted.rank() &&
+                     std::equal(y.dims().begin(), y.dims().end(), wanted.dims->begin(),
+                                [](Dim a, Dim c) { return a.same(c); });
+  if (!equal) y = b.node("SumTo", {y, context.x(0)}, {}, ondine_domain);
+  return {y};
+}
+
 }  // namespace
 
 extern const OpDef einsum{.name = "Einsum", .infer = infer, .bind = bind, .grad = grad};
@@ -77,6 +114,7 @@ extern const OpDef einsum_to{.name = "EinsumTo",
                              .infer = infer_to,
                              .bind = bind,
                              .grad = grad,
+                             .expand = expand_to,
                              .no_gradient = 1};
 
 }  // namespace ondine::kernels::ops

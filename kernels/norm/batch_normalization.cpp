@@ -271,12 +271,43 @@ std::vector<Val> grad(GradContext& g) {
   return result;
 }
 
+// The newest form, which has neither the statistics that this one saves nor spatial = 0.
+std::vector<Val> expand(ExpandContext& context) {
+  if (!spatial(context)) {
+    fail(ErrorCode::unsupported, "statistics of each position have no form since version 9");
+  }
+  const bool train = training(context);
+  const Val x = context.x(0);
+  std::vector<Val> inputs;
+  for (std::size_t i = 0; i < 5; ++i) inputs.push_back(context.x(i));
+  auto result = context.builder().nodes("BatchNormalization", inputs,
+                                        {{"epsilon", context.attr_float("epsilon", 1e-5F)},
+                                         {"momentum", context.attr_float("momentum", 0.9F)},
+                                         {"training_mode", std::int64_t{train}}},
+                                        train ? 3 : 1);
+  result.resize(5);
+  if (!train) {
+    result[1] = result[3] = inputs[3];
+    result[2] = result[4] = inputs[4];
+    return result;
+  }
+  if (!context.has_output(3) && !context.has_output(4)) return result;
+  const Val compute = graph::cast(x, saved_dtype(inputs[3].dtype()));
+  const auto axes = batch_axes(x, true);
+  const Val mean = graph::reduce_mean(compute, axes, true);
+  const Val centred = compute - mean;
+  result[3] = graph::reshape(mean, {-1});
+  result[4] = graph::reduce_mean(centred * centred, axes, false);
+  return result;
+}
+
 }  // namespace
 
 extern const OpDef batch_normalization{.name = "BatchNormalization",
                                        .infer = infer_batch_normalization,
                                        .bind = bind_batch_normalization,
                                        .grad = grad,
+                                       .expand = expand,
                                        .traits = {.inplace = 0b1, .cheap = true},
                                        .make_repeatable = repeat_batch_normalization};
 }  // namespace ondine::kernels::ops

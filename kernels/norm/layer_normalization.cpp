@@ -257,12 +257,27 @@ std::vector<Val> expand_grad(ExpandContext& context) {
   return {dx, total(dy * xhat), total(dy)};
 }
 
+std::vector<Val> expand_normalize(ExpandContext& context) {
+  const Val x = context.x(0);
+  const auto axes = row_axes(context, x);
+  const Val compute = graph::cast(x, arithmetic(x.dtype()));
+  const Val mean = graph::reduce_mean(compute, axes, true);
+  const Val centred = compute - mean;
+  const Val variance = graph::reduce_mean(centred * centred, axes, true);
+  const Val inverse = 1.0 / unary("Sqrt", variance + double{context.attr_float("epsilon", 1e-5F)});
+  return {graph::cast(centred * inverse, x.dtype()), mean, inverse};
+}
+
 }  // namespace
 
 extern const OpDef layer_normalization{
     .name = "LayerNormalization", .infer = infer, .bind = bind, .grad = grad};
-extern const OpDef normalize{
-    .name = "Normalize", .domain = ondine_domain, .infer = infer, .bind = bind, .grad = grad};
+extern const OpDef normalize{.name = "Normalize",
+                             .domain = ondine_domain,
+                             .infer = infer,
+                             .bind = bind,
+                             .grad = grad,
+                             .expand = expand_normalize};
 extern const OpDef layer_normalization_grad{.name = "LayerNormalizationGrad",
                                             .domain = ondine_domain,
                                             .infer = infer_grad,

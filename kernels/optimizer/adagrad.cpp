@@ -30,12 +30,27 @@ Kernel bind(BindContext& context) {
                              .norm = context.attr_float("norm_coefficient", 0.0F)});
 }
 
+std::vector<Val> expand(ExpandContext& context) {
+  const OptimizerNode node(context, groups);
+  const double norm = context.attr_float("norm_coefficient", 0.0F);
+  const Val rate = node.rate(DType::float64) /
+                   (node.count() * double{context.attr_float("decay_factor", 0.0F)} + 1.0);
+  return node.each([&](std::span<const Val> v) -> std::vector<Val> {
+    const Val x = v[0];
+    const Val g = norm == 0 ? v[1] : x * norm + v[1];
+    const Val squares = v[2] + g * g;
+    const Val root = unary("Sqrt", squares) + double{context.attr_float("epsilon", 1e-6F)};
+    return {x - graph::cast(rate, x.dtype()) * g / root, squares};
+  });
+}
+
 }  // namespace
 
 extern const OpDef adagrad{.name = "Adagrad",
                            .domain = "ai.onnx.preview.training",
                            .infer = infer,
                            .bind = bind,
+                           .expand = expand,
                            .traits = {.cannot_fail = true, .variable_lists = groups}};
 
 }  // namespace ondine::kernels::ops

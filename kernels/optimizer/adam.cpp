@@ -43,12 +43,36 @@ Kernel bind(BindContext& context) {
                              .norm_post = context.attr_float("norm_coefficient_post", 0.0F)});
 }
 
+std::vector<Val> expand(ExpandContext& context) {
+  const OptimizerNode node(context, groups);
+  const double alpha = context.attr_float("alpha", 0.9F);
+  const double beta = context.attr_float("beta", 0.999F);
+  const double norm = context.attr_float("norm_coefficient", 0.0F);
+  const double norm_post = context.attr_float("norm_coefficient_post", 0.0F);
+  const auto remaining = [&](double decay) {
+    return 1.0 - graph::pow(context.builder().scalar(decay, DType::float64), node.count());
+  };
+  const Val plain = node.rate(DType::float64);
+  const Val rate =
+      node.if_counted(plain * unary("Sqrt", remaining(beta)) / remaining(alpha), plain);
+  return node.each([&](std::span<const Val> v) -> std::vector<Val> {
+    const Val x = v[0];
+    const Val g = norm == 0 ? v[1] : x * norm + v[1];
+    const Val mean = v[2] * alpha + g * (1 - alpha);
+    const Val squares = v[3] * beta + g * g * (1 - beta);
+    const Val root = unary("Sqrt", squares) + double{context.attr_float("epsilon", 1e-6F)};
+    const Val next = x - graph::cast(rate, x.dtype()) * mean / root;
+    return {norm_post == 0 ? next : next * (1 - norm_post), mean, squares};
+  });
+}
+
 }  // namespace
 
 extern const OpDef adam{.name = "Adam",
                         .domain = "ai.onnx.preview.training",
                         .infer = infer,
                         .bind = bind,
+                        .expand = expand,
                         .traits = {.cannot_fail = true, .variable_lists = groups}};
 
 }  // namespace ondine::kernels::ops

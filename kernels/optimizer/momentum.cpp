@@ -51,12 +51,29 @@ Kernel bind(BindContext& context) {
                              .nesterov = is_nesterov(context)});
 }
 
+std::vector<Val> expand(ExpandContext& context) {
+  const OptimizerNode node(context, groups);
+  const bool nesterov = is_nesterov(context);
+  const double alpha = required(context, "alpha");
+  const double norm = required(context, "norm_coefficient");
+  return node.each([&](std::span<const Val> v) -> std::vector<Val> {
+    const Val x = v[0];
+    const Val g = norm == 0 ? v[1] : x * norm + v[1];
+    const Val beta =
+        node.if_counted(graph::scalar_like(x, required(context, "beta")), graph::scalar_like(x, 1));
+    const Val velocity = v[2] * alpha + beta * g;
+    const Val step = nesterov ? g + velocity * alpha : velocity;
+    return {x - node.rate(x.dtype()) * step, velocity};
+  });
+}
+
 }  // namespace
 
 extern const OpDef momentum{.name = "Momentum",
                             .domain = "ai.onnx.preview.training",
                             .infer = infer,
                             .bind = bind,
+                            .expand = expand,
                             .traits = {.cannot_fail = true, .variable_lists = groups}};
 
 }  // namespace ondine::kernels::ops

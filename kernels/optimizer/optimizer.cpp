@@ -52,4 +52,17 @@ ReadIteration iteration_reader(DType rate) {
   });
 }
 
+Val OptimizerNode::scalar(std::size_t input) const {
+  const Val x = context_->x(input);
+  return x.ranked() && x.rank() == 0 ? x : graph::reshape(x, std::vector<std::int64_t>{});
+}
+
+Val OptimizerNode::rate(DType dtype) const { return graph::cast(scalar(0), dtype); }
+
+Val OptimizerNode::count() const { return graph::cast(scalar(1), DType::float64); }
+
+Val OptimizerNode::if_counted(Val later, Val first) const {
+  return graph::where(graph::greater(scalar(1), context_->builder().int64(0)), later, first);
+}
+
 }  // namespace ondine::kernels::ops

@@ -77,4 +77,35 @@ Kernel bind_optimizer(BindContext& context, std::size_t groups, Step step) {
   };
 }
 
+// An optimizer's node by standard operators.
+class OptimizerNode {
+ public:
+  OptimizerNode(ExpandContext& context, std::size_t groups)
+      : context_(&context), groups_(groups), count_(variable_count(context, groups)) {}
+
+  Val rate(DType dtype) const;  // rank 0
+  Val count() const;            // as a double of rank 0
+  // `later` from the second update on, `first` before.
+  Val if_counted(Val later, Val first) const;
+  // The outputs: step(tensors of a variable) gives the new values of one.
+  template <class Step>
+  std::vector<Val> each(const Step& step) const {
+    std::vector<Val> outputs((groups_ - 1) * count_);
+    for (std::size_t v = 0; v < count_; ++v) {
+      std::vector<Val> tensors;
+      for (std::size_t k = 0; k < groups_; ++k) tensors.push_back(context_->x(2 + k * count_ + v));
+      const std::vector<Val> made = step(std::span<const Val>(tensors));
+      for (std::size_t k = 0; k < made.size(); ++k) outputs[k * count_ + v] = made[k];
+    }
+    return outputs;
+  }
+
+ private:
+  Val scalar(std::size_t input) const;
+
+  ExpandContext* context_;
+  std::size_t groups_;
+  std::size_t count_;
+};
+
 }  // namespace ondine::kernels::ops

@@ -4,6 +4,7 @@
 // MaxPoolGrad (ai.ondine): (dy, indices, shape of x) -> dx. MaxPoolGather: (v, indices) ->
 // v[indices]. Each is the other's derivative.
 #include "kernels/common/compute_type.h"
+#include "kernels/common/expansion.h"
 #include "kernels/common/integer_parameters.h"
 #include "kernels/common/op.h"
 #include "kernels/pool/pool.h"
@@ -137,6 +138,22 @@ std::vector<Val> grad_of_gather(GradContext& g) {
                            {{"storage_order", g.attr_int("storage_order", 0)}}, ondine_domain)};
 }
 
+void require_row_major(const NodeView& node) {
+  if (is_column_major(node)) {
+    fail(ErrorCode::unsupported, "storage_order 1 has no expansion");
+  }
+}
+
+std::vector<Val> expand_grad(ExpandContext& context) {
+  require_row_major(context);
+  return {add_at(context.x(0), context.x(1), context.x(2))};
+}
+
+std::vector<Val> expand_gather(ExpandContext& context) {
+  require_row_major(context);
+  return {graph::gather(graph::reshape(context.x(0), {-1}), context.x(1), 0)};
+}
+
 }  // namespace
 
 extern const OpDef max_pool{.name = "MaxPool", .infer = infer, .bind = bind, .grad = grad};
@@ -144,11 +161,13 @@ extern const OpDef max_pool_grad{.name = "MaxPoolGrad",
                                  .domain = ondine_domain,
                                  .infer = infer_grad,
                                  .bind = bind_grad,
-                                 .grad = grad_of_grad};
+                                 .grad = grad_of_grad,
+                                 .expand = expand_grad};
 extern const OpDef max_pool_gather{.name = "MaxPoolGather",
                                    .domain = ondine_domain,
                                    .infer = infer_gather,
                                    .bind = bind_gather,
-                                   .grad = grad_of_gather};
+                                   .grad = grad_of_gather,
+                                   .expand = expand_gather};
 
 }  // namespace ondine::kernels::ops

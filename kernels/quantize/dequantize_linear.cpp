@@ -123,6 +123,10 @@ Kernel bind_straight(BindContext& context) {
 
 std::vector<Val> grad_straight(GradContext& g) { return {Val(), g.dy(0) * g.x(2)}; }
 
+std::vector<Val> expand_straight(ExpandContext& context) {
+  return {unary("Identity", context.x(0))};
+}
+
 }  // namespace
 
 extern const OpDef dequantize_linear{.name = "DequantizeLinear",
@@ -135,6 +139,7 @@ extern const OpDef straight_through{.name = "StraightThrough",
                                     .infer = infer_same_as_input,
                                     .bind = bind_straight,
                                     .grad = grad_straight,
+                                    .expand = expand_straight,
                                     .traits = {.inplace = 1, .shape_only = 0b110},
                                     .no_gradient = 0b101};
 

@@ -40,9 +40,13 @@ std::vector<Val> grad_of_grad(GradContext& g) {
   return recurrent_second_gradient(g, gru_traits, unrolled_step);
 }
 
+std::vector<Val> expand(ExpandContext& context) {
+  return unroll(context, gru_traits, unrolled_step);
+}
+
 }  // namespace
 
-extern const OpDef gru{.name = "GRU", .infer = infer, .bind = bind, .grad = grad};
+extern const OpDef gru{.name = "GRU", .infer = infer, .bind = bind, .grad = grad, .expand = expand};
 extern const OpDef gru_grad{.name = "GRUGrad",
                             .domain = ondine_domain,
                             .infer = infer_grad,

@@ -69,9 +69,14 @@ std::vector<Val> grad_of_grad(GradContext& g) {
   return recurrent_second_gradient(g, lstm_traits, unrolled_step);
 }
 
+std::vector<Val> expand(ExpandContext& context) {
+  return unroll(context, lstm_traits, unrolled_step);
+}
+
 }  // namespace
 
-extern const OpDef lstm{.name = "LSTM", .infer = infer, .bind = bind, .grad = grad};
+extern const OpDef lstm{
+    .name = "LSTM", .infer = infer, .bind = bind, .grad = grad, .expand = expand};
 extern const OpDef lstm_grad{.name = "LSTMGrad",
                              .domain = ondine_domain,
                              .infer = infer_grad,

@@ -71,9 +71,13 @@ std::vector<Val> grad_of_grad(GradContext& g) {
   return recurrent_second_gradient(g, cell_traits, unrolled_step);
 }
 
+std::vector<Val> expand(ExpandContext& context) {
+  return unroll(context, cell_traits, unrolled_step);
+}
+
 }  // namespace
 
-extern const OpDef rnn{.name = "RNN", .infer = infer, .bind = bind, .grad = grad};
+extern const OpDef rnn{.name = "RNN", .infer = infer, .bind = bind, .grad = grad, .expand = expand};
 extern const OpDef rnn_grad{.name = "RNNGrad",
                             .domain = ondine_domain,
                             .infer = infer_grad,

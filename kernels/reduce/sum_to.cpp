@@ -2,6 +2,7 @@
 // broadcast to x's shape, the adjoint of Expand;  dx = Expand(dy, x's shape).
 #include <algorithm>
 
+#include "kernels/common/expansion.h"
 #include "kernels/common/kernel_output.h"
 #include "kernels/reduce/reduce_node.h"
 #include "kernels/reduce/reducers.h"
@@ -55,6 +56,39 @@ Kernel bind(BindContext& context) {
 
 std::vector<Val> grad(GradContext& g) { return {expand_like(g.dy(0), g.x(0))}; }
 
+// The axes to sum over where the dims tell all of them.
+std::optional<std::vector<std::int64_t>> summed_axes(const Type& x, const Type& y) {
+  if (!x.ranked() || !y.ranked()) return std::nullopt;
+  const std::size_t lead = x.rank() - y.rank();
+  std::vector<std::int64_t> axes;
+  for (std::size_t a = 0; a < x.rank(); ++a) {
+    const Dim to = a < lead ? Dim(1) : (*y.dims)[a - lead];
+    if (a >= lead && to.same((*x.dims)[a])) continue;
+    if (!to.known()) return std::nullopt;
+    if (to.size() == 1) axes.push_back(static_cast<std::int64_t>(a));
+  }
+  return axes;
+}
+
+std::vector<Val> expand_sum(ExpandContext& context) {
+  Builder& b = context.builder();
+  const Val x = context.x(0);
+  const Val shape = context.x(1);
+  if (const auto axes = summed_axes(x.type(), result_type(context))) {
+    const Val sum = axes->empty() ? x : reduce_sum(x, *axes, true);
+    return {reshape(sum, shape)};
+  }
+  // The shape with ones before it, up to the rank of x; its ones are summed over.
+  const Val missing = dim_of(shape_of(x), 0) - dim_of(shape, 0);
+  const Val parts[] = {graph::expand(b.int64(1), missing), shape};
+  const Val ones = equal(concat(parts, 0), b.int64(1));
+  const Val axes = squeeze(unary("NonZero", ones), {0});
+  const Val sum =
+      b.node("ReduceSum", {x, axes},
+             {{"keepdims", std::int64_t{1}}, {"noop_with_empty_axes", std::int64_t{1}}});
+  return {reshape(sum, shape)};
+}
+
 }  // namespace
 
 extern const OpDef sum_to_op{.name = "SumTo",
@@ -62,6 +96,7 @@ extern const OpDef sum_to_op{.name = "SumTo",
                              .infer = infer,
                              .bind = bind,
                              .grad = grad,
+                             .expand = expand_sum,
                              .no_gradient = 0b10};
 
 }  // namespace ondine::kernels::ops

@@ -107,5 +107,6 @@ void add_export(Parser& parser);
 void add_verify(Parser& parser);
 void add_bench(Parser& parser);
 void add_gradcheck(Parser& parser);
+void add_lower(Parser& parser);
 
 }  // namespace ondine::cli

@@ -1,0 +1,102 @@
+#include "graph/training/lower/standard.h"
+
+#include <algorithm>
+
+#include "core/message.h"
+#include "graph/contract/builder.h"
+#include "graph/contract/signature.h"
+#include "graph/passes/pass.h"
+
+namespace ondine::graph {
+namespace {
+
+bool fits(std::size_t count, std::span<const Parameter> parameters) {
+  const bool variadic = !parameters.empty() && parameters.back().option == Option::variadic;
+  return variadic || count <= parameters.size();
+}
+
+template <class When>
+Graph rewritten(const Graph& graph, const Catalogue& catalogue, const When& when) {
+  Graph copy = graph;
+  copy.nodes.clear();
+  Builder builder(copy, catalogue);
+  builder.set_expand(when);
+  for (Node node : graph.nodes) {
+    for (Subgraph& subgraph : node.subgraphs) {
+      subgraph.graph = std::make_shared<const Graph>(rewritten(*subgraph.graph, catalogue, when));
+    }
+    builder.append(std::move(node));
+  }
+  return copy;
+}
+
+void require_standard(const Graph& graph) {
+  for (const Node& node : graph.nodes) {
+    for (const Subgraph& subgraph : node.subgraphs) require_standard(*subgraph.graph);
+    if (is_standard(node)) continue;
+    fail(ErrorCode::unsupported, describe(node, graph), ": operator ", node.op->name,
+         " has no form in standard operators");
+  }
+}
+
+void mark(const std::vector<ValueId>& ids, std::vector<bool>& read) {
+  for (const ValueId id : ids) {
+    if (id != no_value) read[static_cast<std::size_t>(id)] = true;
+  }
+}
+
+// Whether the operator is recurrent: it has a derivative by a kernel that cannot be expanded, and
+// an expansion of its own.
+bool is_recurrence(const Node& node, const Catalogue& catalogue) {
+  if (node.op->expand == nullptr || node.op->grad == nullptr) return false;
+  const OpDef* derivative = catalogue.find(ondine_domain, cat(node.op->name, "Grad"));
+  return derivative != nullptr && derivative->expand == nullptr;
+}
+
+}  // namespace
+
+bool is_standard(const Node& node) {
+  const std::string_view domain = node.op->domain;
+  if (!domain.empty() && domain != "ai.onnx.ml") return false;
+  const Signature* signature = find_signature(domain, node.op->name, node.version);
+  if (signature == nullptr || signature->deprecated()) return false;
+  return fits(node.inputs.size(), signature->inputs()) &&
+         fits(node.outputs.size(), signature->outputs()) &&
+         std::all_of(node.attributes.begin(), node.attributes.end(), [&](const Attribute& one) {
+           return signature->attribute(one.name) != nullptr;
+         });
+}
+
+void trim_outputs(Graph& graph) {
+  std::vector<bool> read(graph.values.size());
+  mark(graph.outputs, read);
+  for (const Node& node : graph.nodes) mark(node.all_inputs(), read);
+  for (Node& node : graph.nodes) {
+    auto& outputs = node.outputs;
+    while (outputs.size() > 1 &&
+           (outputs.back() == no_value || !read[static_cast<std::size_t>(outputs.back())])) {
+      outputs.pop_back();
+    }
+    for (Subgraph& subgraph : node.subgraphs) {
+      Graph inner = *subgraph.graph;
+      trim_outputs(inner);
+      subgraph.graph = std::make_shared<const Graph>(std::move(inner));
+    }
+  }
+}
+
+Graph expand_to_standard(const Graph& graph, const Catalogue& catalogue) {
+  Graph result = rewritten(graph, catalogue, [](const Node& node) { return !is_standard(node); });
+  // What only the replaced nodes read is dead now, and may be what is not standard.
+  remove_dead_nodes.run(result, {});
+  trim_outputs(result);
+  require_standard(result);
+  return result;
+}
+
+Graph unroll_recurrences(const Graph& graph, const Catalogue& catalogue) {
+  return rewritten(graph, catalogue,
+                   [&](const Node& node) { return is_recurrence(node, catalogue); });
+}
+
+}  // namespace ondine::graph

@@ -1,0 +1,69 @@
+#include <ondine/lower.h>
+
+#include <iostream>
+#include <memory>
+
+#include "ondine/command.h"
+
+namespace ondine::cli {
+namespace {
+
+struct Options {
+  std::string model;
+  std::string output;
+  std::uint64_t algorithm = 0;
+  std::optional<std::uint64_t> initialization;
+  std::optional<std::uint64_t> opset;
+  std::optional<std::uint64_t> external;
+};
+
+void print_names(const char* label, const std::vector<std::string>& names) {
+  if (names.empty()) return;
+  std::cout << "  " << label;
+  for (const std::string& name : names) std::cout << "  " << name;
+  std::cout << '\n';
+}
+
+int run(const Options& options) {
+  LowerOptions how;
+  how.algorithm = options.algorithm;
+  how.initialization = options.initialization;
+  if (options.opset) how.opset = static_cast<std::int64_t>(*options.opset);
+  how.external_data_from = options.external;
+  const LowerReport report = lower(options.model, options.output, how);
+  std::cout << options.output << ": " << report.nodes << " nodes of ai.onnx " << report.opset
+            << '\n';
+  print_names("feeds  ", report.feeds);
+  print_names("state  ", report.state);
+  print_names("results", report.results);
+  for (const auto& [variable, output] : report.next_state) {
+    std::cout << "  next     " << variable << " = " << output << '\n';
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_lower(Parser& parser) {
+  auto options = std::make_shared<Options>();
+  Command command =
+      parser.add("lower", "Write a training step as an inference model of standard operators",
+                 "  ondine lower train.onnx -o step.onnx\n"
+                 "  ondine lower train.onnx -o step.onnx --opset 21\n"
+                 "  ondine lower train.onnx -o start.onnx --initialization 0\n");
+  command.option("MODEL", &options->model, "Training model").required();
+  command.option("-o,--output", &options->output, "Inference model to write").required();
+  const Option algorithm = command.option("--algorithm", &options->algorithm,
+                                          "Training information whose step to write (0)");
+  command
+      .option("--initialization", &options->initialization,
+              "Write the initialization of this training information instead")
+      .excludes(algorithm);
+  command.option("--opset", &options->opset,
+                 "Version of ai.onnx (default: the model's, at least 18)");
+  command.option("--external-data-from", &options->external,
+                 "Write tensors of at least this many bytes to a separate data file");
+  command.runs([options] { return run(*options); });
+}
+
+}  // namespace ondine::cli
