@@ -52,4 +52,32 @@ ONDINE_API LowerReport lower(const std::filesystem::path& model,
 ONDINE_API std::vector<std::byte> lower(const Model& model, const LowerOptions& options = {},
                                         LowerReport* report = nullptr);
 
+// With J the derivative of y by the tensors x_i, all as they are named in the model:
+enum class DerivativeKind : std::uint8_t {
+  gradient,         // of the sum of y: outputs "gradient.X"
+  vector_jacobian,  // v J: input "seed.Y" (v), outputs "gradient.X"
+  jacobian_vector,  // J v: inputs "tangent.X" (v), output "tangent.Y"
+  hessian_vector,   // H v, H the Hessian of the sum of y: inputs "tangent.X", outputs "hessian.X"
+};
+
+struct DifferentiateOptions {
+  std::string of;               // y: a floating point tensor of the main graph
+  std::vector<std::string> by;  // x_i: inputs, initializers or other floating point tensors
+  DerivativeKind kind = DerivativeKind::gradient;
+  std::optional<std::int64_t> opset = {};
+  std::optional<std::uint64_t> external_data_from = {};
+};
+
+// Writes a model that computes y and its derivatives, in standard operators as lower() does. Its
+// inputs are those of the main graph, then the seed or the tangents; initializers among `by` are
+// inputs too, with their values as defaults. Training information is ignored. Throws what lower()
+// throws, and Error(mismatch) for names that are no tensors of the main graph.
+ONDINE_API LowerReport differentiate(const std::filesystem::path& model,
+                                     const std::filesystem::path& output,
+                                     const DifferentiateOptions& options,
+                                     const Limits& limits = {});
+ONDINE_API std::vector<std::byte> differentiate(const Model& model,
+                                                const DifferentiateOptions& options,
+                                                LowerReport* report = nullptr);
+
 }  // namespace ondine

@@ -223,7 +223,11 @@ Kernel bind(BindContext& context) { return LoopKernel(context); }
 
 }  // namespace
 
-extern const OpDef loop{
-    .name = "Loop", .infer = infer, .bind = bind, .grad = loop_gradient, .no_gradient = 3};
+extern const OpDef loop{.name = "Loop",
+                        .infer = infer,
+                        .bind = bind,
+                        .grad = loop_gradient,
+                        .expand = expand_loop,
+                        .no_gradient = 3};
 
 }  // namespace ondine::kernels::ops

@@ -101,6 +101,28 @@ std::vector<Val> grad_of_grad(GradContext& g) {
   return {g.builder().node("AffineGrid", {g.dy(0), graph::concat(parts, 0)}, g.node().attributes)};
 }
 
+// The grid of the identity, with ones as last coordinate, times dy.
+std::vector<Val> expand_grad(ExpandContext& context) {
+  Builder& b = context.builder();
+  const Val dy = context.x(0);
+  if (!dy.ranked()) {
+    fail(ErrorCode::unsupported, "the derivative of AffineGrid needs a known rank");
+  }
+  const auto axes = static_cast<std::int64_t>(dy.rank()) - 2;
+  std::vector<float> identity(static_cast<std::size_t>(axes * (axes + 1)));
+  for (std::int64_t i = 0; i < axes; ++i) identity[static_cast<std::size_t>(i * (axes + 2))] = 1;
+  const Val theta =
+      graph::cast(b.constant(Tensor::of<float>({1, axes, axes + 1}, identity)), dy.dtype());
+  const Val sizes[] = {b.int64s({1, 1}), graph::slice(graph::shape_of(dy), 1, -1, 0)};
+  const Val grid =
+      b.node("AffineGrid", {theta, graph::concat(sizes, 0)}, context.node().attributes);
+  const Val points = graph::reshape(grid, {-1, axes});
+  const Val ones = graph::full_like(graph::slice(points, 0, 1, 1), 1);
+  const Val parts[] = {points, ones};
+  const Val flat = graph::reshape(dy, {0, -1, axes});
+  return {graph::matmul(graph::transpose(flat, {0, 2, 1}), graph::concat(parts, 1))};
+}
+
 }  // namespace
 
 extern const OpDef affine_grid{
@@ -109,6 +131,7 @@ extern const OpDef affine_grid_grad{.name = "AffineGridGrad",
                                     .domain = ondine_domain,
                                     .infer = infer_grad,
                                     .bind = bind<true>,
-                                    .grad = grad_of_grad};
+                                    .grad = grad_of_grad,
+                                    .expand = expand_grad};
 
 }  // namespace ondine::kernels::ops

@@ -1,6 +1,7 @@
 // adagrad.cpp — Adagrad of ai.onnx.preview.training, inputs R, T, X.., G.., H..:
 //   g = norm_coefficient X + G;  H' = H + g^2;  r = R / (1 + T decay_factor)
 //   X' = X - r g / (sqrt H' + epsilon)
+#include "kernels/common/expansion.h"
 #include "kernels/optimizer/optimizer.h"
 
 namespace ondine::kernels::ops {
@@ -50,6 +51,7 @@ extern const OpDef adagrad{.name = "Adagrad",
                            .domain = "ai.onnx.preview.training",
                            .infer = infer,
                            .bind = bind,
+                           .grad = grad_of_expansion,
                            .expand = expand,
                            .traits = {.cannot_fail = true, .variable_lists = groups}};
 

@@ -4,6 +4,7 @@
 //   X' = (1 - norm_coefficient_post) (X - r V' / (sqrt H' + epsilon))
 #include <cmath>
 
+#include "kernels/common/expansion.h"
 #include "kernels/optimizer/optimizer.h"
 
 namespace ondine::kernels::ops {
@@ -72,6 +73,7 @@ extern const OpDef adam{.name = "Adam",
                         .domain = "ai.onnx.preview.training",
                         .infer = infer,
                         .bind = bind,
+                        .grad = grad_of_expansion,
                         .expand = expand,
                         .traits = {.cannot_fail = true, .variable_lists = groups}};
 

@@ -1,6 +1,7 @@
 // momentum.cpp — Momentum of ai.onnx.preview.training, inputs R, T, X.., G.., V..:
 //   g = norm_coefficient X + G;  V' = alpha V + (T > 0 ? beta : 1) g
 //   standard: X' = X - R V';  nesterov: X' = X - R (g + alpha V')
+#include "kernels/common/expansion.h"
 #include "kernels/optimizer/optimizer.h"
 
 namespace ondine::kernels::ops {
@@ -73,6 +74,7 @@ extern const OpDef momentum{.name = "Momentum",
                             .domain = "ai.onnx.preview.training",
                             .infer = infer,
                             .bind = bind,
+                            .grad = grad_of_expansion,
                             .expand = expand,
                             .traits = {.cannot_fail = true, .variable_lists = groups}};
 

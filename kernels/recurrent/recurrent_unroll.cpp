@@ -90,8 +90,9 @@ class UnrolledDirection {
   Val initial(ExpandContext& context, std::size_t i) {
     const Val given = context.x(i);
     if (!given) {
-      Builder& b = context.builder();
-      return graph::expand(graph::scalar_like(x_, 0), b.int64s({s_.batch_size, s_.hidden_size}));
+      const Val parts[] = {graph::slice(graph::shape_of(x_), 1, 2, 0),
+                           context.builder().int64s({s_.hidden_size})};
+      return graph::expand(graph::scalar_like(x_, 0), graph::concat(parts, 0));
     }
     return at(s_.batch_first ? graph::transpose(given, {1, 0, 2}) : given, cell_.d);
   }
@@ -105,13 +106,26 @@ class UnrolledDirection {
 
 }  // namespace
 
+namespace {
+
+// The shape of X; a batch that is not known counts as 1.
+std::optional<Shape> shape_with_any_batch(const NodeView& node, const Type& x) {
+  if (!x.ranked() || x.rank() != 3) return std::nullopt;
+  Dims dims = *x.dims;
+  Dim& batch = dims[node.attr_int("layout", 0) != 0 ? 0 : 1];
+  if (!batch.known()) batch = 1;
+  return to_shape(dims);
+}
+
+}  // namespace
+
 std::vector<Val> unroll(ExpandContext& context, const CellTraits& cell, UnrolledStep step) {
   Val x = context.x(In::x);
-  const auto x_shape = x.type().shape();
+  const auto x_shape = shape_with_any_batch(context, x.type());
   const auto r_shape = context.x(In::r).type().shape();
   if (!x_shape || !r_shape || x_shape->size() == 0) {
     fail(ErrorCode::unsupported,
-         "second derivatives of recurrent operators need dims that are known and not 0");
+         "recurrent operators are unrolled only over dims that are known and not 0");
   }
   const Recurrence s = read_recurrence(context, cell, *x_shape, *r_shape);
   if (s.batch_first) x = graph::transpose(x, {1, 0, 2});

@@ -1,4 +1,5 @@
-// Recurrent operators as nodes of a graph, one step after the other: for second derivatives.
+// Recurrent operators as nodes of a graph, one step after the other: for second derivatives and for
+// models of standard operators.
 #pragma once
 
 #include "graph/contract/ops.h"
@@ -25,8 +26,8 @@ using UnrolledStep = void (*)(const UnrolledCell& cell, graph::Val gates, Unroll
 
 graph::Val activate(const CellActivation& f, graph::Val x);
 
-// Y, Y_h and, with a cell state, Y_c. Error(unsupported) when the shapes of X and R are not known
-// or X is empty.
+// Y, Y_h and, with a cell state, Y_c. Error(unsupported) when the shapes of R and, but for the
+// batch, of X are not known or X is empty.
 std::vector<graph::Val> unroll(graph::ExpandContext& context, const CellTraits& cell,
                                UnrolledStep step);
 

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "kernels/common/compute_type.h"
+#include "kernels/common/expansion.h"
 #include "kernels/common/integer_parameters.h"
 #include "kernels/common/kernel_output.h"
 #include "kernels/common/op.h"
@@ -282,6 +283,43 @@ std::vector<Val> grad_of_grad(GradContext& g) {
   return {g.builder().node("DFT", {g.dy(0), g.x(1), g.x(2)}, mode_attributes(g))};
 }
 
+// x in the first `size` elements of an axis: zeros are added, or the rest is cut off.
+Val resized(Val x, std::int64_t axis, Dim have, std::int64_t size) {
+  Builder& b = x.builder();
+  if (have.same(size)) return x;
+  if (have.known() && have.size() < size) {
+    return b.node("Pad", {x, b.int64s({0, size - have.size()}), Val(), b.int64s({axis})});
+  }
+  return graph::slice(x, 0, size, axis);
+}
+
+// The adjoint of a transform is the inverse one but for the factor.
+std::vector<Val> expand_grad(ExpandContext& context) {
+  const bool inverse = context.attr_int("inverse", 0) != 0;
+  const bool onesided = context.attr_int("onesided", 0) != 0;
+  const Type x = result_type(context);
+  const auto given = constant_integers(context.x(2));
+  const auto length =
+      context.x(1) ? constant_integers(context.x(1)) : std::optional(std::vector<std::int64_t>());
+  if (!x.ranked() || !given || given->size() != 1 || !length || (inverse && onesided)) {
+    fail(ErrorCode::unsupported, "this derivative of DFT has no expansion");
+  }
+  const auto at = NodeView::normalize_axis((*given)[0], x.rank());
+  const auto axis = static_cast<std::int64_t>(at);
+  const Dim size = (*x.dims)[at];
+  if (!size.known() || !x.dims->back().known()) {
+    fail(ErrorCode::unsupported, "the derivative of DFT needs known dims");
+  }
+  const std::int64_t n = length->empty() ? size.size() : (*length)[0];
+  Val dy = context.x(0);
+  if (onesided) dy = resized(dy, axis, n / 2 + 1, n);
+  Val dx = context.builder().node("DFT", {dy, Val(), context.builder().int64(axis)},
+                                  {{"inverse", std::int64_t{!inverse}}});
+  dx = inverse ? dx / static_cast<double>(n) : dx * static_cast<double>(n);
+  dx = resized(dx, axis, n, size.size());
+  return {x.dims->back().size() == 1 ? graph::slice(dx, 0, 1, -1) : dx};
+}
+
 }  // namespace
 
 extern const OpDef dft{
@@ -291,6 +329,7 @@ extern const OpDef dft_grad{.name = "DftGrad",
                             .infer = infer_grad,
                             .bind = bind_grad,
                             .grad = grad_of_grad,
+                            .expand = expand_grad,
                             .no_gradient = 0b1110};
 
 }  // namespace ondine::kernels::ops

@@ -108,5 +108,6 @@ void add_verify(Parser& parser);
 void add_bench(Parser& parser);
 void add_gradcheck(Parser& parser);
 void add_lower(Parser& parser);
+void add_differentiate(Parser& parser);
 
 }  // namespace ondine::cli

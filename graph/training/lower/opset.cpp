@@ -73,7 +73,7 @@ class Converter {
       for (Subgraph& subgraph : node.subgraphs) {
         subgraph.graph = std::make_shared<const Graph>(run(*subgraph.graph));
       }
-      with_context([&] { add(builder, std::move(node)); }, [&] { return describe(node, copy); });
+      with_context([&] { add(builder, node); }, [&] { return describe(node, copy); });
     }
     return copy;
   }

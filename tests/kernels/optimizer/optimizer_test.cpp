@@ -148,3 +148,32 @@ TEST_CASE("Optimizers reject what does not fit") {
                       {{"mode", std::string("standard")}, {"alpha", 1.0F}, {"beta", 1.0F}}, 4),
                   Error);
 }
+
+TEST_CASE("optimizers have the derivatives of their updates") {
+  const Tensor x = random_tensor({4}, 1);
+  const Tensor g = random_tensor({4}, 2);
+  const Tensor v = random_tensor({4}, 3);
+  const Tensor h = random_tensor({4}, 4, 0.5, 2);
+  const auto check = [](const std::string& op, std::vector<Value> inputs,
+                        graph::Attributes attributes, std::size_t outputs) {
+    for (const std::int64_t t : {0, 3}) {
+      inputs[1] = Tensor::scalar(t);
+      check_gradient({.op = op,
+                      .inputs = inputs,
+                      .attributes = attributes,
+                      .outputs = outputs,
+                      .domain = "ai.onnx.preview.training",
+                      .version = 1},
+                     {.variants = false, .floats = false});
+    }
+  };
+  const Value rate = Tensor::scalar(0.3);
+  check("Adam", {rate, {}, x, g, v, h}, {{"norm_coefficient", 0.1F}}, 3);
+  check("Adagrad", {rate, {}, x, g, h}, {{"decay_factor", 0.1F}}, 2);
+  for (const char* mode : {"standard", "nesterov"}) {
+    check(
+        "Momentum", {rate, {}, x, g, v},
+        {{"alpha", 0.9F}, {"beta", 0.5F}, {"norm_coefficient", 0.1F}, {"mode", std::string(mode)}},
+        2);
+  }
+}

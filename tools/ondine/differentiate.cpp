@@ -1,0 +1,86 @@
+#include <iostream>
+#include <memory>
+
+#include <ondine/lower.h>
+
+#include "ondine/command.h"
+
+namespace ondine::cli {
+namespace {
+
+struct Options {
+  std::string model;
+  std::string output;
+  std::string of;
+  std::vector<std::string> by;
+  bool forward = false;
+  bool seeded = false;
+  bool hessian = false;
+  std::optional<std::uint64_t> opset;
+  std::optional<std::uint64_t> external;
+};
+
+// "W,x" names two tensors.
+std::vector<std::string> split_names(const std::vector<std::string>& lists) {
+  std::vector<std::string> names;
+  for (const std::string& list : lists) {
+    std::size_t start = 0;
+    for (std::size_t comma = 0; comma != std::string::npos; start = comma + 1) {
+      comma = list.find(',', start);
+      const std::string name = list.substr(start, comma - start);
+      if (!name.empty()) names.push_back(name);
+      if (comma == std::string::npos) break;
+    }
+  }
+  return names;
+}
+
+int run(const Options& options) {
+  DifferentiateOptions how;
+  how.of = options.of;
+  how.by = split_names(options.by);
+  how.kind = options.forward   ? DerivativeKind::jacobian_vector
+             : options.seeded  ? DerivativeKind::vector_jacobian
+             : options.hessian ? DerivativeKind::hessian_vector
+                               : DerivativeKind::gradient;
+  if (options.opset) how.opset = static_cast<std::int64_t>(*options.opset);
+  how.external_data_from = options.external;
+  const LowerReport report = differentiate(options.model, options.output, how);
+  std::cout << options.output << ": " << report.nodes << " nodes of ai.onnx " << report.opset
+            << '\n';
+  for (const std::string& name : report.feeds) std::cout << "  input   " << name << '\n';
+  for (const std::string& name : report.results) std::cout << "  output  " << name << '\n';
+  return 0;
+}
+
+}  // namespace
+
+void add_differentiate(Parser& parser) {
+  auto options = std::make_shared<Options>();
+  Command command = parser.add(
+      "differentiate", "Write the derivatives of a tensor as a model of standard operators",
+      "  ondine differentiate net.onnx --of y --by W,x -o gradient.onnx\n"
+      "  ondine differentiate net.onnx --of y --by x --forward -o jvp.onnx\n"
+      "  ondine differentiate net.onnx --of loss --by W --hessian -o hvp.onnx\n");
+  command.option("MODEL", &options->model, "Model whose main graph to differentiate").required();
+  command.option("-o,--output", &options->output, "Inference model to write").required();
+  command.option("--of", &options->of, "Tensor to differentiate; the sum of its elements")
+      .required();
+  command.option("--by", &options->by, "Inputs, initializers or other tensors, with commas")
+      .required();
+  const Option forward = command.option("--forward", &options->forward,
+                                        "Jacobian-vector product; the vectors are inputs");
+  const Option seeded = command.option("--seed-input", &options->seeded,
+                                       "Vector-Jacobian product; the vector is an input");
+  Option hessian = command.option("--hessian", &options->hessian,
+                                  "Hessian-vector product; the vectors are inputs");
+  hessian.excludes(forward).excludes(seeded);
+  Option(seeded).excludes(forward);
+  command.option("--opset", &options->opset,
+                 "Version of ai.onnx (default: the model's, at least 18)");
+  command.option("--external-data-from", &options->external,
+                 "Write tensors of at least this many bytes to a separate data file");
+  command.runs([options] { return run(*options); });
+}
+
+}  // namespace ondine::cli
