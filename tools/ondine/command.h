@@ -105,6 +105,7 @@ void add_infer(Parser& parser);
 void add_eval(Parser& parser);
 void add_export(Parser& parser);
 void add_verify(Parser& parser);
+void add_replay(Parser& parser);
 void add_bench(Parser& parser);
 void add_gradcheck(Parser& parser);
 void add_lower(Parser& parser);
