@@ -42,11 +42,11 @@ std::vector<Type> infer_subgraph(Node& node, Graph& graph, std::size_t index,
   return outputs;
 }
 
-// An integer vector or scalar whose elements are all known is a constant.
+// An int64 vector or scalar whose elements are all known is a constant.
 void set_known(GraphValue& value, const std::optional<Dims>& known) {
   value.known_dims = known;
   value.constant = {};
-  if (!known) return;
+  if (!known || value.type.dtype != DType::int64) return;
   std::vector<std::int64_t> elements;
   for (const Dim dim : *known) {
     if (!dim.known()) return;

@@ -4,6 +4,8 @@
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
 
 #include "ondine/command.h"
 #include "ondine/common.h"
@@ -23,55 +25,59 @@ struct Options {
 
 class Replay {
  public:
-  explicit Replay(const Options& options) : options_(options) {}
+  explicit Replay(const Options& options)
+      : options_(options),
+        calls_(json::parse(read_text(fs::path(options.folder) / "case.json")).at("calls")) {
+    if (calls_.empty() || calls_[0].at("call") != "load") {
+      throw Error(ErrorCode::mismatch, "the first call of a case must be 'load'");
+    }
+  }
 
   // Index of the call that is running.
   std::size_t position() const { return position_; }
 
   void run() {
     const fs::path folder = options_.folder;
-    const json plan = json::parse(read_text(folder / "case.json"));
-    for (const json& call : plan.at("calls")) {
+    for (const json& call : calls_) {
       const std::string set = "test_data_set_" + std::to_string(position_);
-      const NamedValues outputs = make(call, load_named(folder / set, "input_"));
+      const Results outputs = make(call, load_named(folder / set, "input_"));
       write(fs::path(options_.results) / set, call, outputs);
       ++position_;
     }
   }
 
  private:
-  NamedValues make(const json& call, const NamedValues& feeds) {
+  Results make(const json& call, const NamedValues& feeds) {
     const std::string kind = call.at("call").get<std::string>();
     if (kind == "load") {
       model_.emplace(
           Model::load(fs::path(options_.folder) / "model.onnx", {.seed = options_.seed}));
       return {};
     }
-    if (!model_) throw Error(ErrorCode::mismatch, "the first call of a case must be 'load'");
     if (kind == "initialize") {
       model_->initialize(options_.seed);
       return {};
     }
     const auto fetches = call.at("outputs").get<std::vector<std::string>>();
+    Results results;
     if (kind == "train") {
-      return keep(fetches,
-                  model_->train_step(feeds, call.at("algorithm").get<std::size_t>(), fetches));
+      results = model_->train_step(feeds, call.at("algorithm").get<std::size_t>(), fetches);
+    } else if (kind == "infer") {
+      results = model_->infer(feeds, fetches);
+    } else {
+      throw std::invalid_argument("unknown call '" + kind + "'");
     }
-    if (kind == "infer") return keep(fetches, model_->infer(feeds, fetches));
-    throw Error(ErrorCode::mismatch, "unknown call '" + kind + "'");
+    // Without fetches a call returns all outputs.
+    return fetches.empty() ? Results() : results;
   }
 
-  // Without fetches a call returns all outputs.
-  static NamedValues keep(const std::vector<std::string>& fetches, const Results& results) {
-    return fetches.empty() ? NamedValues() : NamedValues(results.begin(), results.end());
-  }
-
-  void write(const fs::path& set, const json& call, const NamedValues& outputs) const {
+  void write(const fs::path& set, const json& call, const Results& outputs) const {
     fs::create_directories(set);
-    for (std::size_t i = 0; i < outputs.size(); ++i) {
-      save_value(set / ("output_" + std::to_string(i) + ".pb"), outputs[i]);
-    }
     std::size_t number = 0;
+    for (const NamedValue& output : outputs) {
+      save_value(set / ("output_" + std::to_string(number++) + ".pb"), output);
+    }
+    number = 0;
     for (const json& name : call.at("state")) {
       const std::string text = name.get<std::string>();
       save_value(set / ("state_" + std::to_string(number++) + ".pb"),
@@ -80,6 +86,7 @@ class Replay {
   }
 
   const Options& options_;
+  const json calls_;
   std::optional<Model> model_;
   std::size_t position_ = 0;
 };

@@ -1,0 +1,1 @@
+Bnew_meanJ33s<ff.<

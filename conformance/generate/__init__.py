@@ -1,0 +1,1 @@
+"""Makes the cases. Needs onnx and torch."""

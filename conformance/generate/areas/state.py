@@ -1,0 +1,250 @@
+"""State variables: which initializers they are, what they start with, of which types."""
+
+import ml_dtypes
+import numpy as np
+from onnx import TensorProto, helper
+
+from generate.build import Case, Info, f32, spread
+
+FOLDER = "state"
+PLAIN = (
+    "double",
+    "float16",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "bool",
+)
+SMALL = {
+    "bfloat16": ml_dtypes.bfloat16,
+    "float8e4m3fn": ml_dtypes.float8_e4m3fn,
+    "float8e5m2": ml_dtypes.float8_e5m2,
+    "int4": ml_dtypes.int4,
+    "uint4": ml_dtypes.uint4,
+}
+
+
+def of_type(name, old, new):
+    """A variable of a type that a step replaces."""
+    case = Case(
+        f"holds-{name}",
+        ["pre-initialized", "variables-mutable"],
+        f"main () => ({name}[3] y) {{ y = Identity(w) }}",
+        Info(
+            f"algorithm () => ({name}[3] next) {{ next = Identity(other) }}",
+            {"w": "next"},
+            values={"other": new},
+        ),
+        values={"w": old},
+        literal=True,
+        opset=21,
+        want={"w": old},
+    )
+    case.infer(want={"y": old, "w": old}).train(want={"y": old, "next": new, "w": new})
+    return case.infer(want={"y": new, "w": new}).initialize(want={"w": old})
+
+
+def types():
+    for name in PLAIN:
+        dtype = helper.tensor_dtype_to_np_dtype(getattr(TensorProto, name.upper()))
+        yield of_type(name, np.array([0, 1, 1]).astype(dtype), np.array([1, 0, 1]).astype(dtype))
+    for name, dtype in SMALL.items():
+        yield of_type(name, np.array([0, 1, 2]).astype(dtype), np.array([3, 0, 2]).astype(dtype))
+    yield of_type(
+        "string", np.array(["a", "", "täglich"], object), np.array(["new", "b", ""], object)
+    )
+
+
+def shapes():
+    for name, shape in (
+        ("scalar", ()),
+        ("empty", (0, 3)),
+        ("one-element", (1,)),
+        ("rank-five", (1, 2, 1, 3, 2)),
+    ):
+        dims = ",".join(map(str, shape))
+        kind = f"float[{dims}]" if shape else "float"
+        values = spread(*shape) if shape else np.float32(0.25)
+        yield Case(
+            f"shape-{name}",
+            ["pre-initialized", "step-assigns"],
+            f"main () => ({kind} y) {{ y = Identity(w) }}",
+            Info(
+                f"algorithm () => ({kind} next) <float two = {{2}}> {{ next = Mul(w, two) }}",
+                {"w": "next"},
+            ),
+            values={"w": values},
+            want={"w": values},
+        ).train(want={"w": 2 * values}).infer(want={"y": 2 * values}).train(want={"w": 4 * values})
+
+
+MAIN = "main (float[N,2] x) => (float[N,2] y) <float[2] w = {1, -2}> { y = Mul(x, w) }"
+X = {"x": f32([1, 1], [2, 3])}
+
+
+def places():
+    yield Case(
+        "of-main-graph",
+        ["pre-initialized", "state-is-keys"],
+        MAIN,
+        Info("a () => (float[2] n) { n = Neg(w) }", {"w": "n"}),
+        want={"w": f32(1, -2)},
+    ).infer(X, want={"y": f32([1, -2], [2, -6])})
+    yield Case(
+        "of-algorithm",
+        ["pre-initialized", "state-is-keys", "step-updates-both"],
+        MAIN,
+        Info("a () => (int64 n) <int64 t = {3}, int64 one = {1}> { n = Add(t, one) }", {"t": "n"}),
+        want={"t": np.int64(3)},
+    ).train(X, want={"t": np.int64(4)}).train(X, want={"t": np.int64(5)})
+    yield Case(
+        "of-both",
+        ["step-updates-both", "many-pairs"],
+        MAIN,
+        Info(
+            """a () => (float[2] n, int64 u) <int64 t = {0}, int64 one = {1}>
+                       { n = Neg(w) u = Add(t, one) }""",
+            {"w": "n", "t": "u"},
+        ),
+        want={"w": f32(1, -2), "t": np.int64(0)},
+    ).train(X, want={"w": f32(-1, 2), "t": np.int64(1)}).train(
+        X, want={"w": f32(1, -2), "t": np.int64(2)}
+    )
+
+
+def other_places():
+    yield Case(
+        "of-initialization-only",
+        ["state-is-keys", "initialization-binding-targets"],
+        MAIN,
+        Info(
+            initialization="i () => (float[2] s) { s = Constant<value_floats=[5.0, 6.0]>() }",
+            initial={"w": "s"},
+        ),
+        want={"w": f32(1, -2)},
+    ).infer(X, want={"y": f32([1, -2], [2, -6])}).initialize(want={"w": f32(5, 6)}).infer(
+        X, want={"y": f32([5, 6], [10, 18])}
+    )
+    yield Case(
+        "of-two-algorithms",
+        ["state-is-keys", "any-algorithm"],
+        MAIN,
+        Info("a () => (float n) <float p = {1}, float one = {1}> { n = Add(p, one) }", {"p": "n"}),
+        Info("b () => (float m) <float q = {8}, float two = {2}> { m = Div(q, two) }", {"q": "m"}),
+        want={"p": np.float32(1), "q": np.float32(8)},
+    ).train(X, 0, want={"p": np.float32(2), "q": np.float32(8)}).train(
+        X, 1, want={"p": np.float32(2), "q": np.float32(4)}
+    ).train(
+        X, 1, want={"p": np.float32(2), "q": np.float32(2)}
+    )
+
+
+def mutability():
+    yield Case(
+        "constants-stay",
+        ["state-is-keys"],
+        "main () => (float[2] y) <float[2] w = {1, 2}, float[2] c = {7, 8}> { y = Add(w, c) }",
+        Info("a () => (float[2] n) { n = Add(w, c) }", {"w": "n"}),
+    ).train(want={"w": f32(8, 10)}).train(want={"w": f32(15, 18)}).infer(want={"y": f32(22, 26)})
+    yield Case(
+        "not-folded-in-inference",
+        ["not-constant", "variables-mutable"],
+        """main (float[2] x) => (float[2] y) <float[2] w = {1, 2}>
+                  { e = Exp(w) f = Add(e, w) y = Add(x, f) }""",
+        Info("a () => (float[2] n) { n = Neg(w) }", {"w": "n"}),
+    ).infer({"x": f32(0, 0)}).train({"x": f32(0, 0)}).infer({"x": f32(0, 0)}).train(
+        {"x": f32(0, 0)}
+    ).infer(
+        {"x": f32(0, 0)}
+    )
+    yield Case(
+        "not-folded-in-training",
+        ["not-constant"],
+        "main () => (float[2] y) <float[2] w = {1, 2}> { y = Identity(w) }",
+        Info(
+            """a () => (float[2] n, float[2] m) <float[2] v = {1, 1}>
+               { n = Add(w, v) k = Neg(v) m = Add(k, n) }""",
+            {"w": "n", "v": "m"},
+        ),
+    ).train(want={"w": f32(2, 3), "v": f32(1, 2)}).train(
+        want={"w": f32(3, 5), "v": f32(2, 3)}
+    ).train(
+        want={"w": f32(5, 8), "v": f32(3, 5)}
+    )
+
+
+def sharing():
+    yield Case(
+        "shared-by-graphs",
+        ["shared-variables"],
+        "main () => (float y) <float w = {1}> { y = Identity(w) }",
+        Info("a () => (float n) <float d = {2}> { n = Add(w, d) }", {"w": "n"}),
+        Info(
+            """b () => (float m, float s) <float e = {3}, float s0 = {0}>
+               { m = Mul(w, e) s = Add(s0, w) }""",
+            {"s0": "s"},
+        ),
+    ).train(algorithm=1, want={"s0": np.float32(1)}).train(want={"w": np.float32(3)}).train(
+        algorithm=1, want={"s0": np.float32(4), "m": np.float32(9)}
+    ).infer(
+        want={"y": np.float32(3)}
+    )
+    yield Case(
+        "variable-is-an-output",
+        ["not-constant", "stateful"],
+        "main () => (float[2] w) <float[2] w = {1, 2}> { }",
+        Info("a () => (float[2] n) { n = Neg(w) }", {"w": "n"}),
+    ).infer(want={"w": f32(1, 2)}).train().infer(want={"w": f32(-1, -2)})
+
+
+def starts():
+    yield Case(
+        "starts-with-initializers",
+        ["pre-initialized", "variables-start"],
+        MAIN,
+        Info(
+            "a () => (float[2] n) { n = Neg(w) }",
+            {"w": "n"},
+            "i () => (float[2] s) { s = Constant<value_floats=[5.0, 6.0]>() }",
+            {"w": "s"},
+        ),
+        want={"w": f32(1, -2)},
+    ).train(X, want={"w": f32(-1, 2)})
+    yield Case(
+        "initialized-then-updated",
+        ["variables-start", "three-methods"],
+        MAIN,
+        Info(
+            "a () => (float[2] n) { n = Neg(w) }",
+            {"w": "n"},
+            "i () => (float[2] s) { s = Constant<value_floats=[5.0, 6.0]>() }",
+            {"w": "s"},
+        ),
+        want={"w": f32(1, -2)},
+    ).initialize(want={"w": f32(5, 6)}).train(X, want={"w": f32(-5, -6)}).infer(
+        X, want={"y": f32([-5, -6], [-10, -18])}
+    ).initialize(
+        want={"w": f32(5, 6)}
+    )
+    yield Case(
+        "keeps-what-was-trained",
+        ["stateful"],
+        "main (float x) => (float y) <float w = {0}> { y = Add(x, w) }",
+        Info("a () => (float n) { n = Identity(y) }", {"w": "n"}),
+    ).train({"x": np.float32(1)}, want={"w": np.float32(1)}).train(
+        {"x": np.float32(2)}, want={"w": np.float32(3)}
+    ).infer(
+        {"x": np.float32(10)}, want={"y": np.float32(13)}
+    ).train(
+        {"x": np.float32(4)}, want={"w": np.float32(7)}
+    )
+
+
+def cases():
+    for group in (types, shapes, places, other_places, mutability, sharing, starts):
+        yield from group()

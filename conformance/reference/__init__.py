@@ -1,0 +1,1 @@
+"""A slow runtime for training models on top of onnx.reference, in double precision."""

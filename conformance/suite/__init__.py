@@ -1,0 +1,1 @@
+"""Reads cases, runs programs on them and judges what they wrote. Needs nothing but Python."""

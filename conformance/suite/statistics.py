@@ -1,0 +1,115 @@
+"""Judges random tensors. A correct runtime fails one test with a probability of at most 1e-9.
+
+The distribution function of the sample is compared with the expected one by the inequality of
+Dvoretzky, Kiefer and Wolfowitz, P(sup|F_n - F| > e) <= 2 exp(-2 n e^2), which holds for every n and
+every distribution, discrete ones included. The mean of a normal sample is normal itself; that of
+bounded values obeys Hoeffding's inequality. The variance of a sample of n values about the
+true mean has the variance (kurtosis - 1) sigma^4 / n; seven of its standard deviations are allowed,
+and the square of what the mean may be off.
+"""
+
+import math
+
+FALSE_FAILURE = 1e-9
+NORMAL_QUANTILE = 6.2  # P(|z| > 6.2) < 1e-9
+VARIANCE_DEVIATIONS = 7
+
+
+def bound_of_distribution(count):
+    return math.sqrt(math.log(2 / FALSE_FAILURE) / (2 * count))
+
+
+class Normal:
+    kurtosis = 3.0
+
+    def __init__(self, mean, scale):
+        self.mean, self.scale, self.variance = mean, scale, scale * scale
+
+    def below(self, x):
+        """P(X <= x), and P(X < x)."""
+        value = 0.5 * math.erfc((self.mean - x) / (self.scale * math.sqrt(2)))
+        return value, value
+
+    def mean_bound(self, count):
+        return NORMAL_QUANTILE * self.scale / math.sqrt(count)
+
+    def outside(self, _):
+        return False
+
+
+class Uniform:
+    kurtosis = 1.8
+
+    def __init__(self, low, high):
+        self.low, self.high = low, high
+        self.mean, self.variance = (low + high) / 2, (high - low) ** 2 / 12
+
+    def below(self, x):
+        value = min(1.0, max(0.0, (x - self.low) / (self.high - self.low)))
+        return value, value
+
+    def mean_bound(self, count):
+        return (self.high - self.low) * bound_of_distribution(count)
+
+    def outside(self, x):
+        # `high` itself may be reached by rounding.
+        return not self.low <= x <= self.high
+
+
+class Discrete:
+    """Values with their probabilities."""
+
+    def __init__(self, values, probabilities):
+        self.table = sorted(zip(values, probabilities))
+        self.mean = sum(v * p for v, p in self.table)
+        self.variance = sum((v - self.mean) ** 2 * p for v, p in self.table)
+        fourth = sum((v - self.mean) ** 4 * p for v, p in self.table)
+        self.kurtosis = fourth / self.variance**2 if self.variance else 3.0
+
+    def below(self, x):
+        return sum(p for v, p in self.table if v <= x), sum(p for v, p in self.table if v < x)
+
+    def mean_bound(self, count):
+        return (self.table[-1][0] - self.table[0][0]) * bound_of_distribution(count)
+
+    def outside(self, x):
+        return all(v != x or p == 0 for v, p in self.table)
+
+
+KINDS = {"normal": Normal, "uniform": Uniform, "discrete": Discrete}
+
+
+def distance(values, law):
+    """Largest difference of the distribution functions of the sample and of the law."""
+    ordered = sorted(values)
+    count, largest = len(ordered), 0.0
+    for i, x in enumerate(ordered):
+        upto, under = law.below(x)
+        last = i + 1 == count or ordered[i + 1] != x
+        first = i == 0 or ordered[i - 1] != x
+        if last:
+            largest = max(largest, abs((i + 1) / count - upto))
+        if first:
+            largest = max(largest, abs(i / count - under))
+    return largest
+
+
+def difference(values, description):
+    """What is wrong with a sample, or None."""
+    law = KINDS[description["law"]](*description["parameters"])
+    count = len(values)
+    if any(math.isnan(x) or law.outside(x) for x in values):
+        return "values outside of the range"
+    mean = sum(values) / count
+    if abs(mean - law.mean) > law.mean_bound(count):
+        return f"mean {mean:.6g}, expected {law.mean:.6g} +- {law.mean_bound(count):.3g}"
+    variance = sum((x - mean) ** 2 for x in values) / count
+    spread = (
+        VARIANCE_DEVIATIONS * law.variance * math.sqrt((law.kurtosis - 1) / count)
+        + law.mean_bound(count) ** 2
+    )
+    if abs(variance - law.variance) > spread:
+        return f"variance {variance:.6g}, expected {law.variance:.6g} +- {spread:.3g}"
+    if distance(values, law) > bound_of_distribution(count):
+        return f"distribution function off by {distance(values, law):.3g}"
+    return None
