@@ -14,15 +14,15 @@
 namespace ondine {
 namespace {
 
-struct Precision {
+struct Comparison {
   double step;
   double tolerance;
 };
 
 // Step of central differences: truncation and rounding errors balance near the cube root of the
 // dtype's epsilon.
-Precision precision_of(DType dtype) {
-  return dtype == DType::float64 ? Precision{1e-6, 1e-5} : Precision{4e-3, 5e-2};
+Comparison comparison_of(DType dtype) {
+  return dtype == DType::float64 ? Comparison{1e-6, 1e-5} : Comparison{4e-3, 5e-2};
 }
 
 double read(const Tensor& tensor, std::size_t i) {
@@ -121,11 +121,11 @@ GradcheckResult GradientCheck::compare(const Entry& entry, const NamedValues& fe
 // Where the loss bends within a step, a smaller one may not reach the kink.
 GradcheckResult GradientCheck::compare(const Entry& entry, const NamedValues& feeds,
                                        const Along& along) const {
-  const Precision precision = precision_of(entry.value.dtype());
-  GradcheckResult result = compare(entry, feeds, along, precision.step, precision.tolerance);
+  const Comparison by = comparison_of(entry.value.dtype());
+  GradcheckResult result = compare(entry, feeds, along, by.step, by.tolerance);
   if (entry.value.dtype() != DType::float64) return result;
-  for (double step = precision.step / 10; step > 1e-10 && !result.passed; step /= 10) {
-    GradcheckResult smaller = compare(entry, feeds, along, step, precision.tolerance);
+  for (double step = by.step / 10; step > 1e-10 && !result.passed; step /= 10) {
+    GradcheckResult smaller = compare(entry, feeds, along, step, by.tolerance);
     if (!smaller.passed) continue;
     result = smaller;
     result.kink = true;

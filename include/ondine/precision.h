@@ -7,8 +7,8 @@
 
 namespace ondine {
 
-// Of products of float32 tensors: MatMul, Gemm, Einsum, attention, recurrent layers and convolutions
-// of 1x1 windows.
+// Of products of float32 tensors: MatMul, Gemm, Einsum, attention, recurrent layers and
+// convolutions of 1x1 windows.
 enum class Precision : std::uint8_t {
   float32,
   // Factors are rounded to bfloat16 (8 bits of precision) and the products accumulated in

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include <ondine/error.h>
+#include <ondine/build.h>
 #include <ondine/model.h>
 #include <ondine/prepare.h>
 
