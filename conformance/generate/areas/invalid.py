@@ -1,6 +1,5 @@
 """Models that break a rule on training information; a runtime must refuse them."""
 
-import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
@@ -99,6 +98,36 @@ def foreign_initial(model):
     second = model.training_info.add()
     second.initialization.CopyFrom(graph_of("j () => (int64 v) { v = Constant<value_int=4>() }"))
     pair(second.initialization_binding, "k", "v")
+
+
+def second_info(change):
+    """Applies `change` to a second, valid info."""
+
+    def apply(model):
+        info = model.training_info.add()
+        info.algorithm.CopyFrom(graph_of("b () => (float[2] m) { m = Neg(w) }"))
+        info.initialization.CopyFrom(graph_of("j () => (float[2] v) <float[2] v = {7, 8}> { }"))
+        pair(info.update_binding, "w", "m")
+        pair(info.initialization_binding, "w", "v")
+        change(info)
+
+    return apply
+
+
+def later_infos():
+    """What holds for the first info holds for the others."""
+    yield "second-info-key-is-unknown", ["keys-are-initializers"], second_info(
+        lambda info: pair(info.update_binding, "nothing", "m")
+    )
+    yield "second-info-value-is-unknown", ["values-are-outputs"], second_info(
+        lambda info: pair(info.update_binding, "c", "nothing")
+    )
+    yield "second-info-has-an-input-in-its-initialization", [
+        "initialization-signature"
+    ], second_info(lambda info: info.initialization.input.append(output("given")))
+    yield "second-info-reads-the-first-algorithm", ["concatenation", "combined-conditions"], (
+        second_info(lambda info: info.algorithm.node.extend(node("q = Neg(d)")))
+    )
 
 
 def rebind(index, value, initialization=False):
@@ -212,6 +241,11 @@ def combinations():
     yield "input-is-a-main-node-output", both, lambda m: algorithm(m).input.append(output("h"))
 
 
+BODY = """k = Constant<value = bool {1}>() q = If(k) <
+    then_branch = t () => (float[2] o) { h = Neg(w) o = Neg(h) },
+    else_branch = e () => (float[2] p) { p = Neg(w) }>"""
+
+
 def orders():
     """What the nodes of an algorithm read, and its outputs."""
     yield "algorithm-reads-an-undefined-name", ["combined-conditions"], lambda m: algorithm(
@@ -223,96 +257,15 @@ def orders():
     yield "algorithm-not-in-topological-order", ["combined-conditions"], lambda m: algorithm(
         m
     ).node.insert(0, node("q = Neg(n)")[0])
+    yield "node-output-in-a-body-is-a-main-node-output", ["combined-conditions"], (
+        lambda m: algorithm(m).node.extend(node(BODY))
+    )
     yield "algorithm-output-is-undefined", ["combined-conditions"], lambda m: algorithm(
         m
     ).output.append(output("nothing"))
     yield "algorithm-output-is-declared-wrongly", ["combined-conditions"], lambda m: algorithm(
         m
     ).output.append(output("d", onnx.TensorProto.DOUBLE))
-
-
-def gradient(text):
-    """Appends a Gradient node to the algorithm."""
-
-    def change(model):
-        model.training_info[0].algorithm.node.extend(
-            node(text.replace("Gradient", f"{DOMAIN}.Gradient"))
-        )
-
-    return change
-
-
-def gradients():
-    """Attributes and inputs of Gradient."""
-    names = ["gradient-names-and-values"]
-    yield "gradient-of-unknown-x", names, gradient('q = Gradient<xs = ["nothing"], y = "loss">(w)')
-    yield "gradient-with-unknown-z", names, gradient(
-        'q = Gradient<xs = ["w"], zs = ["nothing"], y = "loss">(w, x)'
-    )
-    yield "gradient-of-unknown-y", names, gradient(
-        'q = Gradient<xs = ["w"], zs = ["x"], y = "nothing">(w, x)'
-    )
-    yield "gradient-without-y", names, gradient('q = Gradient<xs = ["w"], zs = ["x"]>(w, x)')
-    yield "gradient-without-xs", names, gradient('q = Gradient<zs = ["x"], y = "loss">(x)')
-    yield "gradient-with-too-few-inputs", ["gradient-ith-input"], gradient(
-        'q = Gradient<xs = ["w"], zs = ["x"], y = "loss">(w)'
-    )
-    yield "gradient-with-too-many-inputs", ["gradient-ith-input"], gradient(
-        'q = Gradient<xs = ["w"], y = "loss">(w, x)'
-    )
-    yield "gradient-with-too-many-outputs", ["gradient-only-xs"], gradient(
-        'q, p = Gradient<xs = ["w"], zs = ["x"], y = "loss">(w, x)'
-    )
-    yield "gradient-of-a-dependent-x", ["gradient-independent"], gradient(
-        'q, p = Gradient<xs = ["w", "h"], zs = ["t"], y = "loss">(w, w, t)'
-    )
-    yield "gradient-with-a-dependent-z", ["gradient-zs-independent"], gradient(
-        'q = Gradient<xs = ["w"], zs = ["x", "h", "t"], y = "loss">(w, x, w, t)'
-    )
-
-
-def optimizers():
-    mode = "alpha = 0.5, beta = 0.5, norm_coefficient = 0.0"
-    tail = "(rate, one, w, x, t)"
-    for what, attributes in (
-        ("unknown-mode", mode + ', mode = "fast"'),
-        ("no-mode", mode),
-        ("no-alpha", 'beta = 0.5, norm_coefficient = 0.0, mode = "standard"'),
-        ("mode-of-another-type", mode + ", mode = 1"),
-    ):
-        yield f"momentum-{what}", ["momentum-mode-values", "momentum-modes"], optimizer(
-            f"q, p = {DOMAIN}.Momentum<{attributes}>{tail}"
-        )
-    yield "momentum-with-an-incomplete-group", ["momentum-input-order"], optimizer(
-        f'q, p = {DOMAIN}.Momentum<{mode}, mode = "standard">(rate, one, w, x)'
-    )
-    yield "adam-with-an-incomplete-group", ["adam-input-order"], optimizer(
-        f"q, p, v = {DOMAIN}.Adam(rate, one, w, x, t)"
-    )
-    yield "adam-with-too-many-outputs", ["adam-output-order"], optimizer(
-        f"q, p, v, e = {DOMAIN}.Adam(rate, one, w, x, t, t)"
-    )
-    yield "adam-with-an-unknown-attribute", ["adam-inputs"], optimizer(
-        f"q, p, v = {DOMAIN}.Adam<gamma = 1.0>(rate, one, w, x, t, t)"
-    )
-    yield "adagrad-with-an-incomplete-group", ["adagrad-input-order"], optimizer(
-        f"q, p = {DOMAIN}.Adagrad(rate, one, w, x)"
-    )
-    yield "adagrad-with-too-many-outputs", ["adagrad-output-order"], optimizer(
-        f"q, p, e = {DOMAIN}.Adagrad(rate, one, w, x, t)"
-    )
-    yield "momentum-with-too-many-outputs", ["momentum-output-order"], optimizer(
-        f'q, p, e = {DOMAIN}.Momentum<{mode}, mode = "standard">(rate, one, w, x, t)'
-    )
-
-
-def optimizer(text):
-    def change(model):
-        graph = model.training_info[0].algorithm
-        graph.initializer.append(numpy_helper.from_array(np.float32(0.5), "rate"))
-        graph.node.extend(node(text))
-
-    return change
 
 
 def cases():
@@ -322,6 +275,6 @@ def cases():
         "initialization-assigns",
     ]
     yield valid
-    for group in (keys, values, graph_changes, combinations, orders, gradients, optimizers):
+    for group in (keys, values, later_infos, graph_changes, combinations, orders):
         for name, quotes, change in group():
             yield base().broken(name, quotes, change)

@@ -140,6 +140,24 @@ def bodies():
     )
 
 
+def bodies_that_read():
+    """Bodies see the values of both graphs."""
+    yield Case(
+        "body-reads-both-graphs",
+        ["algorithm-reads-main", "concatenation"],
+        "main (float[2] x) => (float[2] y) <float[2] w = {1, 2}> { h = Mul(x, w) y = Neg(h) }",
+        Info(
+            """a (bool c) => (float[2] n) <float[2] v = {5, 6}>
+               { d = Add(h, v)
+                 n = If(c) <then_branch = t () => (float[2] o) { o = Add(h, d) },
+                            else_branch = e () => (float[2] p) { p = Sub(y, v) }> }""",
+            {"w": "n"},
+        ),
+    ).train({"x": f32(1, 1), "c": np.array(True)}, want={"w": f32(7, 10)}).train(
+        {"x": f32(1, 2), "c": np.array(False)}, want={"w": f32(-12, -26)}
+    )
+
+
 def shapes():
     yield Case(
         "batch-size-changes",
@@ -155,5 +173,5 @@ def shapes():
 
 
 def cases():
-    for group in (several, iterations, separate, bodies, shapes):
+    for group in (several, iterations, separate, bodies, bodies_that_read, shapes):
         yield from group()
