@@ -2,6 +2,7 @@
 // b x b; SpaceToDepth is the inverse;  dx = the inverse of dy. Mode DCR (depth, column, row) or,
 // since DepthToSpace-11 and SpaceToDepth-28, CRD, where the channel is outermost.
 #include "core/checked.h"
+#include "graph/contract/ops.h"
 #include "kernels/common/copy_kernel.h"
 
 namespace ondine::kernels::ops {
@@ -90,6 +91,23 @@ std::vector<Val> inverse_of_dy(GradContext& g, const char* inverse) {
 std::vector<Val> grad_depth_to_space(GradContext& g) { return inverse_of_dy(g, "SpaceToDepth"); }
 std::vector<Val> grad_space_to_depth(GradContext& g) { return inverse_of_dy(g, "DepthToSpace"); }
 
+// For versions without a mode.
+std::vector<Val> expand_space_to_depth(ExpandContext& context) {
+  Builder& b = context.builder();
+  const Val block = b.int64s({block_size(context)});
+  const Val shape = shape_of(context.x(0));
+  const Val first = slice(shape, 0, 2, 0);
+  const Val rows = slice(shape, 2, 3, 0) / block;
+  const Val columns = slice(shape, 3, 4, 0) / block;
+  const Val six[] = {first, rows, block, columns, block};
+  const Val channels = slice(shape, 1, 2, 0) * block * block;
+  const Val four[] = {slice(shape, 0, 1, 0), channels, rows, columns};
+  const std::vector<std::int64_t> perm = columns_first(context)
+                                             ? std::vector<std::int64_t>{0, 1, 3, 5, 2, 4}
+                                             : std::vector<std::int64_t>{0, 3, 5, 1, 2, 4};
+  return {reshape(transpose(reshape(context.x(0), concat(six, 0)), perm), concat(four, 0))};
+}
+
 }  // namespace
 
 extern const OpDef depth_to_space{.name = "DepthToSpace",
@@ -99,6 +117,7 @@ extern const OpDef depth_to_space{.name = "DepthToSpace",
 extern const OpDef space_to_depth{.name = "SpaceToDepth",
                                   .infer = infer_space_to_depth,
                                   .bind = bind_space_to_depth,
-                                  .grad = grad_space_to_depth};
+                                  .grad = grad_space_to_depth,
+                                  .expand = expand_space_to_depth};
 
 }  // namespace ondine::kernels::ops

@@ -50,8 +50,10 @@ std::vector<Val> expand(ExpandContext& context) {
   const double beta = context.attr_float("beta", 0.999F);
   const double norm = context.attr_float("norm_coefficient", 0.0F);
   const double norm_post = context.attr_float("norm_coefficient_post", 0.0F);
+  // Before the second update the result is not used; 0 / 0 would still spoil its derivative.
+  const Val count = graph::maximum(node.count(), context.builder().scalar(1, DType::float64));
   const auto remaining = [&](double decay) {
-    return 1.0 - graph::pow(context.builder().scalar(decay, DType::float64), node.count());
+    return 1.0 - graph::pow(context.builder().scalar(decay, DType::float64), count);
   };
   const Val plain = node.rate(DType::float64);
   const Val rate =

@@ -26,12 +26,40 @@ std::vector<Val> grad(GradContext& g) {
   return {before * (exclusive ? behind : dy + behind)};
 }
 
+// The product of the elements that a triangular mask leaves; the others count as 1.
+std::vector<Val> expand_products(ExpandContext& context) {
+  Builder& b = context.builder();
+  const Val x = context.x(0);
+  const auto given = constant_integers(context.x(1));
+  if (!x.ranked() || !given) {
+    fail(ErrorCode::unsupported, "CumProd is expanded for a known rank and axis only");
+  }
+  const auto axis = static_cast<std::int64_t>(axis_from(*given, x.rank()));
+  const Val size = squeeze(dim_of(x, axis), {0});
+  const Val range = b.node("Range", {b.int64(0), size, b.int64(1)});
+  const Val i = unsqueeze(range, {1});
+  const Val j = unsqueeze(range, {0});
+  const bool reverse = context.attr_int("reverse", 0) != 0;
+  const Val first = reverse ? i : j;
+  const Val second = reverse ? j : i;
+  const bool exclusive = context.attr_int("exclusive", 0) != 0;
+  Val mask = less(first, exclusive ? second : second + b.int64(1));
+  std::vector<std::int64_t> behind;
+  for (auto k = axis + 1; k < static_cast<std::int64_t>(x.rank()); ++k) {
+    behind.push_back(k - axis + 1);
+  }
+  if (!behind.empty()) mask = unsqueeze(mask, behind);
+  const Val factors = where(mask, unsqueeze(x, {axis}), scalar_like(x, 1));
+  return {b.node("ReduceProd", {factors, b.int64s({axis + 1})}, {{"keepdims", std::int64_t{0}}})};
+}
+
 }  // namespace
 
 extern const OpDef cum_prod{.name = "CumProd",
                             .infer = [](InferContext& c) { infer_along_axis(c, 1); },
                             .bind = bind,
                             .grad = grad,
+                            .expand = expand_products,
                             .no_gradient = 0b10};
 
 }  // namespace ondine::kernels::ops

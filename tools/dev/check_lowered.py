@@ -6,8 +6,9 @@
 CASES/training holds training cases: their expected results are those that `ondine verify` asks of
 the training engine. DIR holds training models NAME.onnx, each with NAME.INPUT.npy for its inputs:
 what the lowered step computes becomes a training case, which `ondine verify` runs. Needs onnx,
-numpy and onnxruntime. Prints a table and exits with 1 when less than 98 % of the models lower or a
-runtime computes other values.
+numpy and onnxruntime. Prints a table and exits with 1 when less than 98 % of the models lower, a
+runtime computes other values, or no runtime runs a lowered model: each has gaps of its own, such as
+grouped transposed convolutions in onnx.reference.
 """
 
 import argparse
@@ -61,6 +62,10 @@ RUNTIMES = {"ort": Ort, "ref": Reference}
 
 class NotLowered(Exception):
     """Ondine's message."""
+
+
+class Different(Exception):
+    """Results differ."""
 
 
 def lower(ondine, model, folder, *options):
@@ -137,7 +142,7 @@ def compare(got, want, tolerance, where):
             continue
         text = difference(got[name], value, *tolerance)
         if text:
-            raise AssertionError(f"{where}: '{name}' {text}")
+            raise Different(f"{where}: '{name}' {text}")
 
 
 def initial_state(model):
@@ -164,7 +169,7 @@ def run_case(folder, lowered, initializations):
             tolerance = tuple(float(one) for one in (data / "tolerance").read_text().split()[:2])
         state = initial_state(model)
         for one in lowered.values():
-            state.update(one.defaults)
+            state.update({name: one.defaults[name] for name in state if name in one.defaults})
         if (data / "initialize").exists():
             for one in initializations:
                 one.run({}, state)
@@ -194,8 +199,10 @@ def check_case(ondine, folder, runtimes, work):
             lowered = {k: Lowered(path, runtime) for k, path in steps.items()}
             run_case(folder, lowered, [Lowered(path, runtime) for path in starts])
             status[key] = "same"
+        except Different as error:
+            status[key] = f"DIFFERENT: {error}"
         except Exception as error:  # whatever the runtime throws
-            status[key] = " ".join(str(error).split()) or repr(error)
+            status[key] = "cannot run: " + (" ".join(str(error).split()) or repr(error))
     return status
 
 
@@ -222,7 +229,7 @@ def check_model(ondine, file, runtimes, work, steps):
         data = folder / "train_data_set_0"
         try:
             lowered = Lowered(path, runtime)
-            state = {**initial_state(model), **lowered.defaults}
+            state = initial_state(model)
             for step in range(steps):
                 given = {n: v for n, v in feeds.items() if n in lowered.inputs}
                 results = lowered.run(given, state)
@@ -236,10 +243,12 @@ def check_model(ondine, file, runtimes, work, steps):
             onnx.save(model, str(folder / "model.onnx"))
             done = subprocess.run([ondine, "verify", folder], capture_output=True, text=True)
             if done.returncode != 0:
-                raise AssertionError(done.stdout.strip().splitlines()[0])
+                raise Different(done.stdout.strip().splitlines()[0])
             status[key] = "same"
+        except Different as error:
+            status[key] = f"DIFFERENT: {error}"
         except Exception as error:
-            status[key] = " ".join(str(error).split()) or repr(error)
+            status[key] = "cannot run: " + (" ".join(str(error).split()) or repr(error))
     return status
 
 
@@ -253,6 +262,7 @@ def main():
     parser.add_argument("--runtimes", nargs="*", default=list(RUNTIMES), choices=list(RUNTIMES))
     args = parser.parse_args()
     warnings.filterwarnings("ignore")
+    onnxruntime.set_default_logger_severity(4)
     runtimes = {key: RUNTIMES[key] for key in args.runtimes}
     jobs = []
     if args.cases:
@@ -274,10 +284,11 @@ def main():
                 print(f"{name:32}  {error}", flush=True)
                 continue
         lowered += 1
-        other += any(text != "same" for text in status.values())
+        different = any(text.startswith("DIFFERENT") for text in status.values())
+        other += different or "same" not in status.values()
         columns = "  ".join(f"{key}: {text[:160]}" for key, text in status.items())
         print(f"{name:32}  {columns}", flush=True)
-    print(f"{lowered} of {total} lowered, {other} of them not computed alike by all runtimes")
+    print(f"{lowered} of {total} lowered, {other} of them computed differently or by no runtime")
     return 0 if total and lowered >= LOWERED * total and other == 0 else 1
 
 

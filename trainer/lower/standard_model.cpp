@@ -119,7 +119,7 @@ ModelDef standard_model(Graph graph, const std::vector<NamedInput>& inputs,
   simplify(graph, limits);
   graph = convert_opset(graph, opset, all_operators());
   simplify(graph, limits);
-  trim_outputs(graph);
+  complete_outputs(graph);
   seed_copies(graph);
   ModelDef model;
   model.ir_version = ir_version_of(opset);

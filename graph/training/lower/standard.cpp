@@ -1,6 +1,7 @@
 #include "graph/training/lower/standard.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/message.h"
 #include "graph/contract/builder.h"
@@ -83,6 +84,31 @@ void trim_outputs(Graph& graph) {
       subgraph.graph = std::make_shared<const Graph>(std::move(inner));
     }
   }
+}
+
+void complete_outputs(Graph& graph) {
+  std::vector<Node> nodes = std::exchange(graph.nodes, {});
+  for (Node& node : nodes) {
+    std::size_t count = node.outputs.size();
+    if (node.op->name == "BatchNormalization" && NodeView(node).attr_int("training_mode", 0) != 0) {
+      count = 3;
+    }
+    if (!node.subgraphs.empty()) {
+      const bool loop = node.op->name == "Loop";  // its body gives the condition too
+      count = node.subgraphs[0].graph->outputs.size() - (loop ? 1 : 0);
+    }
+    node.outputs.resize(std::max(count, node.outputs.size()), no_value);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (node.outputs[i] != no_value) continue;
+      node.outputs[i] = graph.add_temporary(cat(node.op->name, "_output"));
+    }
+    for (Subgraph& subgraph : node.subgraphs) {
+      Graph inner = *subgraph.graph;
+      complete_outputs(inner);
+      subgraph.graph = std::make_shared<const Graph>(std::move(inner));
+    }
+  }
+  graph.nodes = std::move(nodes);
 }
 
 Graph expand_to_standard(const Graph& graph, const Catalogue& catalogue) {

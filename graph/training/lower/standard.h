@@ -21,4 +21,8 @@ Graph unroll_recurrences(const Graph& graph, const Catalogue& catalogue);
 // Removes outputs that nothing reads from the ends of the nodes' lists.
 void trim_outputs(Graph& graph);
 
+// Gives a value to each output of nodes with subgraphs and to the statistics of a normalization
+// that trains: some runtimes accept these nodes only with all of their outputs.
+void complete_outputs(Graph& graph);
+
 }  // namespace ondine::graph
