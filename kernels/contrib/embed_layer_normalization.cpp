@@ -84,8 +84,8 @@ Val positions(ExpandContext& context, bool quantized) {
 Val mask_index(ExpandContext& context) {
   const Val mask = context.x(mask_in);
   if (!mask) {
-    return graph::expand(context.builder().scalar(0, DType::int32),
-                         graph::dim_of(context.x(ids_in), 0));
+    return context.builder().node("ConstantOfShape", {graph::dim_of(context.x(ids_in), 0)},
+                                  {{"value", Tensor::of<std::int32_t>({1}, {0})}});
   }
   const Val ones = graph::equal(mask, graph::scalar_like(mask, 1));
   return graph::reduce_sum(graph::cast(ones, DType::int32), {1}, false);

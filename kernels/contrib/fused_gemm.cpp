@@ -1,8 +1,9 @@
 // fused_gemm.cpp — com.microsoft FusedGemm: an activation of the standard's Gemm.
+#include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
+#include "kernels/common/require_broadcast.h"
 #include "kernels/contrib/contrib.h"
 #include "kernels/contrib/fused_activation.h"
-#include "kernels/matmul/gemm.h"
 
 namespace ondine::kernels::ops {
 namespace {
@@ -23,7 +24,14 @@ void infer(InferContext& context) {
                                       "activation_alpha", "activation_beta", "activation_gamma"}});
   require_floats(context, {0, 1, 2});
   check_activation(context.attr_string("activation", ""), parameters(context));
-  infer_gemm(context);
+  const bool trans_a = context.attr_int("transA", 0) != 0;
+  const bool trans_b = context.attr_int("transB", 0) != 0;
+  const Dims a = dims_of_rank(context, 0, 2, "A");
+  const Dims b = dims_of_rank(context, 1, 2, "B");
+  unify(a[trans_a ? 0 : 1], b[trans_b ? 1 : 0], "inner dimensions");
+  const Dims y{a[trans_a ? 1 : 0], b[trans_b ? 0 : 1]};
+  require_broadcast(context, 2, y, "C");
+  context.set_output(0, context.dtype(0), y);
 }
 
 std::vector<Val> expand(ExpandContext& context) {

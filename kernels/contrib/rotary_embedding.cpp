@@ -1,5 +1,6 @@
 // rotary_embedding.cpp — com.microsoft RotaryEmbedding: the standard's, with the position ids as
 // input 1: one for each element of the sequence, or that of the first.
+#include "kernels/attention/grouped_heads.h"
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
 #include "kernels/contrib/contrib.h"
@@ -31,17 +32,15 @@ void infer(InferContext& context) {
   infer_same_as_input(context);
 }
 
-// Of x of rank 3: the attribute, or what the caches tell.
-std::int64_t heads(ExpandContext& context) {
-  if (const std::int64_t given = context.attr_int("num_heads", 0); given > 0) return given;
-  const Dim hidden = context.x(x_in).dims()[2];
-  const Dim half = context.x(cos_in).ranked() ? context.x(cos_in).dims()[1] : Dim();
+// x of rank 3 as [batch, heads, sequence_length, head_size], with the head size of the caches.
+Val split_by_caches(ExpandContext& context) {
+  const Val cos = context.x(cos_in);
   const bool partial = context.attr_int("rotary_embedding_dim", 0) > 0;
-  const bool known = hidden.known() && half.known() && half.size() > 0 && !partial;
-  if (!known || hidden.size() % (2 * half.size()) != 0) {
+  if (partial || !cos.ranked() || !cos.dims()[1].known()) {
     fail(ErrorCode::unsupported, "num_heads is missing and does not follow from the shapes");
   }
-  return hidden.size() / (2 * half.size());
+  const Val heads = graph::reshape(context.x(x_in), {0, 0, -1, 2 * cos.dims()[1].size()});
+  return graph::transpose(heads, {0, 2, 1, 3});
 }
 
 // [batch, sequence_length]
@@ -61,10 +60,14 @@ std::vector<Val> expand(ExpandContext& context) {
   const Val x = context.x(x_in);
   require_rank(context, x);
   Attributes attributes = pick_attributes(context, {"interleaved", "rotary_embedding_dim"});
-  if (x.rank() == 3) attributes.emplace_back("num_heads", heads(context));
-  return {context.builder().node("RotaryEmbedding",
-                                 {x, context.x(cos_in), context.x(sin_in), all_positions(context)},
-                                 std::move(attributes))};
+  const std::int64_t heads = context.attr_int("num_heads", 0);
+  const bool split = x.rank() == 3 && heads <= 0;
+  if (x.rank() == 3 && !split) attributes.emplace_back("num_heads", heads);
+  const Val y = context.builder().node("RotaryEmbedding",
+                                       {split ? split_by_caches(context) : x, context.x(cos_in),
+                                        context.x(sin_in), all_positions(context)},
+                                       std::move(attributes));
+  return {split ? join_heads(graph::transpose(y, {0, 2, 1, 3})) : y};
 }
 
 }  // namespace

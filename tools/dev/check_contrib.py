@@ -37,6 +37,7 @@ class Case:
     reference: list = None  # nodes that onnxruntime runs instead
     keep: object = None  # the part of the results that is defined
     present: tuple = None  # positions of the outputs that the node has
+    symbolic: bool = True  # whether the operator works on symbolic dims
 
 
 def floats(*shape, low=-1.0, high=1.0):
@@ -87,12 +88,12 @@ def norms():
     mask = np.array([[1, 1, 0], [1, 1, 1]], np.int32)
     places = integers(0, 5, 2, 3, dtype=np.int32)
     name = "EmbedLayerNormalization"
-    yield Case(name, [ids, segments, words, positions, table, gamma, beta, mask], {"epsilon": 1e-5}, 2)
-    yield Case(name, [ids, None, words, positions, None, gamma, beta], {}, 2)
-    yield Case(name, [ids, segments, words, positions, table, gamma, beta, None, places], {}, 3)
+    yield Case(name, [ids, segments, words, positions, table, gamma, beta, mask], {"epsilon": 1e-5}, 2, (2, 3, 4, 5, 6))
+    yield Case(name, [ids, None, words, positions, None, gamma, beta], {}, 2, (2, 3, 5, 6))
+    yield Case(name, [ids, segments, words, positions, table, gamma, beta, None, places], {}, 3, (2, 3, 4, 5, 6))
     tables = [integers(0, 256, *shape, dtype=np.uint8) for shape in ((10, 8), (5, 8), (2, 8), (8,), (8,))]
     scales, points = [f32(0.02 + 0.01 * i) for i in range(5)], [u8(100 + i) for i in range(5)]
-    yield Case("Q" + name, [ids, segments, *tables, mask, *scales, *points], {"epsilon": 1e-5}, 2)
+    yield Case("Q" + name, [ids, segments, *tables, mask, *scales, *points], {"epsilon": 1e-5}, 2, (2, 3, 4, 5, 6))
 
 
 def products():
@@ -150,7 +151,7 @@ def attentions():
     yield Case("Attention", [x, w, b, mask], heads)
     yield Case("Attention", [x, w, b, mask], {**heads, "mask_filter_value": -3.0})
     yield Case("Attention", [x, w, b, i32(3, 5)], heads)
-    yield Case("Attention", [x, w, b, i32(4, 5, 1, 0)], heads)
+    yield Case("Attention", [x, w, b, i32(4, 5, 1, 0)], heads, symbolic=False)
     yield Case("Attention", [x, w, b, integers(0, 2, 2, 5, 5, dtype=np.int32)], heads)
     yield Case("Attention", [x, w, b], {**heads, "unidirectional": 1, "scale": 0.3})
     yield Case("Attention", [x, w, b, mask], {**heads, "unidirectional": 1})
@@ -202,37 +203,37 @@ def grouped():
     yield Case(name, [q, k, v, None, None, full, total], {**heads, "scale": 0.1, "softcap": 2.0}, 3)
     yield Case(name, [q, k, v, None, None, full, total], {**heads, "local_window_size": 2}, 3)
     rotary = {**heads, "do_rotary": 1}
-    yield Case(name, [q, k, v, None, None, full, total, cos, sin], rotary, 3)
-    yield Case(name, [q, k, v, None, None, full, total, cos, sin], {**rotary, "rotary_interleaved": 1}, 3)
+    yield Case(name, [q, k, v, None, None, full, total, cos, sin], rotary, 3, (7, 8))
+    yield Case(name, [q, k, v, None, None, full, total, cos, sin], {**rotary, "rotary_interleaved": 1}, 3, (7, 8))
     padded = lambda results: [results[0][0, :5], results[0][1, :3]]
-    yield Case(name, [q, k, v, None, None, i32(4, 2), total, cos, sin], rotary, 3, keep=padded)
+    yield Case(name, [q, k, v, None, None, i32(4, 2), total, cos, sin], rotary, 3, (7, 8), keep=padded)
     packed = floats(2, 5, (h + 2 * kv) * d)
-    yield Case(name, [packed, None, None, None, None, full, total, cos, sin], rotary, 3)
+    yield Case(name, [packed, None, None, None, None, full, total, cos, sin], rotary, 3, (7, 8))
     yield Case(name, [q, k, v, None, None, full, total, None, None, None, floats(1, h, 5, 5)], heads, 3)
     sink = floats(h)
     yield Case(name, [q, k, v, None, None, full, total, None, None, None, None, sink], heads, 3)
     yield Case(name, [q, k, v, None, None, full, total], {**heads, "smooth_softmax": 1}, 3)
     one = [floats(2, 1, h * d), floats(2, 1, kv * d), floats(2, 1, kv * d)]
     past = [floats(2, kv, 4, d), floats(2, kv, 4, d)]
-    yield Case(name, [*one, *past, full, total, cos, sin], rotary, 3)
+    yield Case(name, [*one, *past, full, total, cos, sin], rotary, 3, (7, 8))
     ragged = lambda results: [results[0], results[1][0, :, :5], results[1][1, :, :3]]
-    yield Case(name, [*one, *past, i32(4, 2), total, cos, sin], rotary, 3, keep=ragged)
+    yield Case(name, [*one, *past, i32(4, 2), total, cos, sin], rotary, 3, (7, 8), keep=ragged)
     chunk = [floats(1, 3, h * d), floats(1, 3, kv * d), floats(1, 3, kv * d)]
     earlier = [floats(1, kv, 4, d), floats(1, kv, 4, d)]
     seven = np.array(7, np.int32)
-    yield Case(name, [*chunk, *earlier, i32(6), seven, cos, sin], {**rotary, "local_window_size": 3}, 3)
+    yield Case(name, [*chunk, *earlier, i32(6), seven, cos, sin], {**rotary, "local_window_size": 3}, 3, (7, 8))
     yield Case(name, [*chunk, *earlier, i32(6), seven], heads, 3)
 
     x = floats(2, 5, h * d)
     at = integers(0, 16, 2, 5)
-    yield Case("RotaryEmbedding", [x, at, cos, sin])
-    yield Case("RotaryEmbedding", [x, at, cos, sin], {"interleaved": 1})
-    yield Case("RotaryEmbedding", [x, np.array([3]), cos, sin])
-    yield Case("RotaryEmbedding", [floats(2, h, 5, d), at, cos, sin])
+    yield Case("RotaryEmbedding", [x, at, cos, sin], {}, constants=(2, 3))
+    yield Case("RotaryEmbedding", [x, at, cos, sin], {"interleaved": 1}, constants=(2, 3))
+    yield Case("RotaryEmbedding", [x, np.array([3]), cos, sin], {}, constants=(2, 3))
+    yield Case("RotaryEmbedding", [floats(2, h, 5, d), at, cos, sin], {}, constants=(2, 3))
     part = [floats(16, 2), floats(16, 2)]
     more = {"num_heads": h, "rotary_embedding_dim": 4}
-    yield Case("RotaryEmbedding", [x, at, *part], more)
-    yield Case("RotaryEmbedding", [x, at, *part], {**more, "interleaved": 1})
+    yield Case("RotaryEmbedding", [x, at, *part], more, constants=(2, 3))
+    yield Case("RotaryEmbedding", [x, at, *part], {**more, "interleaved": 1}, constants=(2, 3))
 
 
 def low_bits():
@@ -248,7 +249,7 @@ def low_bits():
             weights = (1, 2, 3)
             yield Case("MatMulNBits", [a, q, scales], attrs, constants=weights)
             yield Case("MatMulNBits", [a, q, scales, points], attrs, constants=weights)
-            yield Case("MatMulNBits", [a, q, scales, None, None, bias], attrs, constants=weights)
+            yield Case("MatMulNBits", [a, q, scales, None, None, bias], attrs, constants=(1, 2, 5))
             if bits == 4:
                 shifts = floats(n, blocks, low=5, high=9)
                 yield Case("MatMulNBits", [a, q, scales, shifts], attrs, constants=weights)
@@ -283,7 +284,7 @@ def quantized():
         yield Case("QLinearLeakyRelu", [x, s, p, u, r], {"alpha": 0.2}, steps=1)
         window = {"kernel_shape": [3, 3], "strides": [2, 1], "pads": [1, 0, 1, 1]}
         yield Case("QLinearAveragePool", [x, s, p, u, r], window, steps=1)
-        yield Case("QLinearAveragePool", [x, s, p, u, r], {**window, "count_include_pad": 1, "ceil_mode": 1}, steps=1)
+        yield Case("QLinearAveragePool", [x, s, p, u, r], {**window, "count_include_pad": 1}, steps=1)
         yield Case("QLinearAveragePool", [x, s, p, u, r], {**window, "channels_last": 1}, steps=1)
         yield Case("QLinearGlobalAveragePool", [x, s, p, u, r], steps=1)
         yield Case("QLinearGlobalAveragePool", [x, s, p, u, r], {"channels_last": 1}, steps=1)
@@ -363,7 +364,9 @@ def run_onnxruntime(model, feeds):
 def run_ondine(model, feeds, types, results, ondine, folder):
     """Runs build/bin/ondine; the declared outputs need types, onnxruntime's are taken."""
     for output, value in zip(model.graph.output, results):
-        output.type.tensor_type.elem_type = helper.np_dtype_to_tensor_dtype(value.dtype)
+        dims = [f"{output.name}_{axis}" for axis in range(value.ndim)]
+        dtype = helper.np_dtype_to_tensor_dtype(value.dtype)
+        output.CopyFrom(helper.make_tensor_value_info(output.name, dtype, dims))
     onnx.save(model, f"{folder}/model.onnx")
     command = [ondine, "infer", f"{folder}/model.onnx", "-o", folder]
     for name, value in feeds.items():
@@ -416,7 +419,7 @@ def main():
         if options.only and options.only not in case.op:
             continue
         count, worst = rows.get(case.op, (0, 0.0))
-        for symbolic in (False, True):
+        for symbolic in (False, True) if case.symbolic else (False,):
             try:
                 result = check(case, symbolic, options.ondine)
             except Exception as error:  # one case must not hide the others
