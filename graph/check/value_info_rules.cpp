@@ -46,7 +46,7 @@ void check_against_ports(const GraphDef& graph, const ValueDef& info, const Type
              quoted(graph.name));
   } else if (shapes_contradict(info.type, *port->second)) {
     site.warn("value ", quoted(info.name),
-              " is declared with another shape among the inputs or outputs of graph ",
+              " is declared with another type among the inputs or outputs of graph ",
               quoted(graph.name));
   }
 }

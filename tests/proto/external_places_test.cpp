@@ -242,7 +242,7 @@ TEST_CASE(
   graph.message(1, node_with(attribute(4, 5, external({{"location", "c"}, {"offset", "x"}}))));
   graph.message(1, node_with(attribute(5, 6, inside(5, external({{"offset", "0"}})))));
   Wire wire = Wire().number(1, 10).message(7, graph);
-  wire.message(20, inside(2, inside(5, external({{"location", "d"}, {"d", "d"}}))));
+  wire.message(20, inside(2, inside(5, external({{"location", "d"}, {"location", "d"}}))));
   wire.message(25, inside(7, node_with(attribute(9, 10, external({})))).block(1, "f"));
   const TemporaryFolder folder;
   write(folder / "m.onnx", wire.text());
@@ -254,7 +254,7 @@ TEST_CASE(
     INFO(text);
     CHECK(std::count(text.begin(), text.end(), '\n') == 5);
     for (const char* rule : {"'/a' is absolute", "'../b' leaves", "offset 'x'", "no location",
-                             "unknown key 'd'", "function 'f'"}) {
+                             "'location' twice", "function 'f'"}) {
       CHECK_THAT(text, Catch::Contains(rule));
     }
   }

@@ -193,7 +193,7 @@ class Run:
             shape = prediction.shape[:axis] + prediction.shape[axis + 1:]
             return self.generator.integers(0, prediction.shape[axis], shape).astype(np.int64)
         if self.loss.startswith("bce"):
-            return (np.arange(prediction.size) % 2).reshape(prediction.shape).astype(
+            return (np.arange(1, prediction.size + 1) % 2).reshape(prediction.shape).astype(
                 prediction.dtype)
         noise = self.generator.standard_normal(prediction.shape) * np.std(prediction)
         return (prediction + 0.5 * noise).astype(prediction.dtype)

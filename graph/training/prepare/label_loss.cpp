@@ -51,15 +51,17 @@ Classes write_classes(GraphWriter& writer, const std::string& log, const Predict
   return classes;
 }
 
-// The labels, read from the classes, so that one that is none fails. Negative indices, which count
-// from the end since opset 11, become C.
+// The labels, read from the classes, so that one that is none fails. Negative ones, which would
+// count from the end, become C.
 std::string checked(GraphWriter& writer, const std::string& label, const Classes& classes) {
-  std::string index = label;
-  if (writer.opset() >= 11) {
-    const std::string zero = writer.initializer("loss.zero", Tensor::scalar(std::int64_t{0}));
-    const std::string negative = writer.node("Less", {label, zero}, "loss.negative");
-    index = writer.node("Where", {negative, classes.count, label}, "loss.index");
-  }
+  // Less compares integers since version 9.
+  const std::string number =
+      writer.opset() >= 9 ? label : writer.cast(label, DType::float32, "loss.label_number");
+  const Tensor zero = writer.opset() >= 9 ? Tensor::scalar(std::int64_t{0}) : Tensor::scalar(0.0F);
+  const std::string negative =
+      writer.node("Less", {number, writer.initializer("loss.zero", zero)}, "loss.negative");
+  const std::string index =
+      write_choice(writer, negative, classes.count, label, DType::int64, "loss.index");
   return writer.node("Gather", {classes.numbers, index}, "loss.checked");
 }
 

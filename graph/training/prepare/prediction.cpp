@@ -174,9 +174,25 @@ bool is_readable(const TypeDef& type) {
   return type.kind == TypeKind::tensor && is_differentiable(type.dtype);
 }
 
+// The declared type, with what inference finds in place of the sizes that it contradicts: exporters
+// may write the batch of their example.
+TypeDef believed_type(const ValueDef& output, const ValueTypes& types) {
+  TypeDef type = output.type;
+  const auto found = types.find(output.name);
+  if (found == types.end() || !found->second.dims || !type.dims) return type;
+  const std::vector<DimDef>& inferred = *found->second.dims;
+  if (type.dims->size() != inferred.size()) type.dims = inferred;
+  for (std::size_t axis = 0; axis < inferred.size(); ++axis) {
+    const bool is_size = std::holds_alternative<std::int64_t>((*type.dims)[axis]);
+    const bool is_unknown = std::holds_alternative<std::monostate>(inferred[axis]);
+    if (is_size && !is_unknown) (*type.dims)[axis] = inferred[axis];
+  }
+  return type;
+}
+
 // An output, or the probabilities of its ZipMap.
 Asked asked_output(const GraphDef& main, const ValueDef& output, const ValueTypes& types) {
-  Asked asked{output.name, output.type, "output " + quoted(output.name)};
+  Asked asked{output.name, believed_type(output, types), "output " + quoted(output.name)};
   if (is_readable(output.type)) return asked;
   const auto probabilities = zipped(main, output.name);
   if (!probabilities) return asked;
