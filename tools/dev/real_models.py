@@ -279,16 +279,20 @@ def main():
     parser.add_argument("--write", type=pathlib.Path, help="page with the table")
     arguments = parser.parse_args()
     download(arguments.cache)
-    rows = []
+    # With --only the rows of other models are those of the last run.
+    results = arguments.cache / "results.json"
+    known = json.loads(results.read_text()) if results.exists() else {}
     every = [*downloaded(arguments.cache), *exported(arguments.cache, arguments.only)]
     for i, (entry, path, name) in enumerate(every):
         if not fnmatch.fnmatch(name, arguments.only):
             continue
         row = Run(entry, path, arguments.cache / "work" / str(i), arguments.ondine).run()
         row["note"] = entry.note
-        rows.append((name, row))
+        known[name] = row
+        results.write_text(json.dumps(known, indent=1))
         print(name, *(f"{stage} {row.get(stage, '-')}," for stage in STAGES), row.get("why", ""),
               flush=True)
+    rows = sorted(known.items())
     passed = sum("why" not in row for _, row in rows)
     summary = f"{passed} of {len(rows)} files pass all stages."
     print(summary)
