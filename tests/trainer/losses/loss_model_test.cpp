@@ -178,7 +178,7 @@ TEST_CASE("a loss model that does not fit is refused with what does not") {
   refuse(other_loss(DType::float32, {"N", 2}, {1, 1}),
          "has rank 2, a loss is one number of rank 0");
   refuse(other_loss(DType::float64, {"N", 2}, {}),
-         "'y' of the loss model is float64, the value of this name in the model is float32");
+         "'y' of the loss model is double, the value of this name in the model is float");
   refuse(other_loss(DType::float32, {"N", 2, 2}, {}), "is of rank 3");
   refuse(other_loss(DType::float32, {"N", 4}, {}), "is 4 along axis 1");
   ModelBuilder integer("loss");
