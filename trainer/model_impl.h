@@ -105,6 +105,7 @@ struct ModelAccess {
   // Why the last step failed for a result that is not finite; empty if it did not.
   static const std::string& nonfinite(const Model& model) { return model.impl_->nonfinite; }
   static int threads(const Model& model) { return model.impl_->runtime.threads; }
+  static const Model::Impl& impl(const Model& model) { return *model.impl_; }
   // Default outputs of eval_step; may be empty.
   static const std::vector<std::string>& evaluated(const Model& model, std::size_t algorithm) {
     return model.impl_->evaluation(algorithm).default_outputs;

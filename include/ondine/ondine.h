@@ -4,11 +4,13 @@
 #include <ondine/build.h>
 #include <ondine/data.h>
 #include <ondine/dataset.h>
+#include <ondine/doctor.h>
 #include <ondine/dtype.h>
 #include <ondine/error.h>
 #include <ondine/external_data.h>
 #include <ondine/fusion.h>
 #include <ondine/gradcheck.h>
+#include <ondine/layers.h>
 #include <ondine/limits.h>
 #include <ondine/lower.h>
 #include <ondine/model.h>

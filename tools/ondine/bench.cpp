@@ -19,6 +19,7 @@ using Clock = std::chrono::steady_clock;
 struct Options {
   std::string model;
   std::int64_t batch = 32;
+  std::vector<std::string> shapes;
   LoadOptions load;
   std::size_t steps = 50;
   std::size_t algorithm = 0;
@@ -51,8 +52,10 @@ Result measure(const Options& options) {
   Model model = Model::load(options.model, options.load);
   print_warnings(model);
   const bool training = !options.inference && model.algorithm_count() > 0;
-  const NamedValues feeds = synthetic_feeds(
-      training ? model.algorithm(options.algorithm).inputs : model.inputs(), options.batch, 1);
+  const std::vector<PortInfo> inputs =
+      training ? model.algorithm(options.algorithm).inputs : model.inputs();
+  const NamedValues feeds =
+      synthetic_feeds(inputs, options.batch, 1, parse_shapes(options.shapes, inputs));
   NamedValues results;
   if (training) {
     for (const std::string& name : metric_names(model, options.algorithm)) {
@@ -135,9 +138,12 @@ void add_bench(Parser& parser) {
   auto options = std::make_shared<Options>();
   Command command = parser.add("bench", "Time training steps or inference on synthetic data",
                                "  ondine bench train.onnx --batch 64 --threads 2\n"
-                               "  ondine bench model.onnx --inference --json\n");
+                               "  ondine bench model.onnx --inference --json\n"
+                               "  ondine bench model.onnx --shape input=1x3x48x320\n");
   command.option("MODEL", &options->model, "Model file").required();
   command.option("--batch", &options->batch, "Size of dynamic dimensions").positive();
+  command.option("--shape", &options->shapes,
+                 "INPUT=DIMxDIMx..., the shape of an input with dynamic dimensions");
   add_load_options(command, options->load);
   command.option("--steps", &options->steps, "Number of timed steps").positive();
   command.option("--algorithm", &options->algorithm, "Index of the training algorithm");

@@ -110,5 +110,6 @@ void add_bench(Parser& parser);
 void add_gradcheck(Parser& parser);
 void add_lower(Parser& parser);
 void add_differentiate(Parser& parser);
+void add_doctor(Parser& parser);
 
 }  // namespace ondine::cli

@@ -5,10 +5,12 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include <ondine/layers.h>
 #include <ondine/operators.h>
 
 #include "ondine/command.h"
 #include "ondine/common.h"
+#include "ondine/shapes.h"
 
 namespace ondine::cli {
 namespace {
@@ -109,6 +111,65 @@ void print(const Model& model, const std::string& file, bool with_fingerprint) {
             << '\n';
 }
 
+json to_json(const PlanInfo& plan) {
+  return {{"arena_bytes", plan.arena_bytes},
+          {"constant_bytes", plan.constant_bytes},
+          {"state_bytes", plan.state_bytes}};
+}
+
+json to_json(const LayerReport& report) {
+  json list = json::array();
+  for (const Layer& layer : report.layers) {
+    json one{{"name", layer.name},
+             {"operator", layer.op},
+             {"output", layer.type},
+             {"trained_parameters", layer.trained_parameters},
+             {"frozen_parameters", layer.frozen_parameters},
+             {"shared", layer.shared},
+             {"output_bytes", layer.output_bytes}};
+    one["multiply_adds"] = layer.multiply_adds ? json(*layer.multiply_adds) : json();
+    list.push_back(std::move(one));
+  }
+  json result{{"layers", std::move(list)},
+              {"trained_parameters", report.trained_parameters},
+              {"frozen_parameters", report.frozen_parameters},
+              {"multiply_adds", report.multiply_adds},
+              {"inference", to_json(report.inference)}};
+  if (report.step) result["step"] = to_json(*report.step);
+  return result;
+}
+
+struct Options {
+  std::vector<std::string> models;
+  bool as_json = false;
+  bool operators = false;
+  bool fingerprint = false;
+  bool layers = false;
+  std::vector<std::string> shapes;
+  std::size_t algorithm = 0;
+};
+
+// Inputs of main graph and algorithm.
+std::vector<PortInfo> all_inputs(const Model& model, std::size_t algorithm) {
+  return model.algorithm_count() > 0 ? model.algorithm(algorithm).inputs : model.inputs();
+}
+
+void print_layers(const Model& model, const Options& options) {
+  const std::vector<PortInfo> inputs = all_inputs(model, options.algorithm);
+  LayerRequest request;
+  request.algorithm = options.algorithm;
+  request.shapes = complete_shapes(inputs, parse_shapes(options.shapes, inputs), 1);
+  const LayerReport report = layers(model, request);
+  if (options.as_json) {
+    std::cout << to_json(report).dump(2, ' ', false, json::error_handler_t::replace) << '\n';
+    return;
+  }
+  for (const auto& [name, shape] : request.shapes) {
+    std::cout << "input " << name << ' ' << shape.to_string() << '\n';
+  }
+  std::cout << '\n' << to_string(report);
+}
+
 // The file for the CMake option ONDINE_OPERATORS.
 void print_operators(const std::vector<std::string>& models) {
   std::map<std::string, std::string> uses;
@@ -125,25 +186,32 @@ void print_operators(const std::vector<std::string>& models) {
 }  // namespace
 
 void add_info(Parser& parser) {
-  struct Options {
-    std::vector<std::string> models;
-    bool as_json = false;
-    bool operators = false;
-    bool fingerprint = false;
-  };
   auto options = std::make_shared<Options>();
   Command command = parser.add("info", "Print inputs, outputs, algorithms and state of a model",
                                "  ondine info model.onnx\n  ondine info model.onnx --json\n"
+                               "  ondine info --layers model.onnx --shape input=1x3x224x224\n"
                                "  ondine info --operators model.onnx train.onnx > operators.txt\n");
   command.option("MODEL", &options->models, "Model files").required();
   Option as_json = command.option("--json", &options->as_json, "Print JSON");
   command.option("--fingerprint", &options->fingerprint,
                  "Compute the fingerprint even if many weights must be read for it");
+  Option operators = command
+                         .option("--operators", &options->operators,
+                                 "Print the operators that the models need, for the CMake option "
+                                 "ONDINE_OPERATORS")
+                         .excludes(as_json);
+  Option layers = command
+                      .option("--layers", &options->layers,
+                              "Print the layers with parameters, multiply-adds and memory")
+                      .excludes(operators);
   command
-      .option("--operators", &options->operators,
-              "Print the operators that the models need, for the CMake option "
-              "ONDINE_OPERATORS")
-      .excludes(as_json);
+      .option("--shape", &options->shapes,
+              "For --layers: INPUT=DIMxDIMx..., the shape of an input; dynamic dimensions are 1 if "
+              "absent")
+      .needs(layers);
+  command
+      .option("--algorithm", &options->algorithm, "For --layers: index of the training algorithm")
+      .needs(layers);
   command.runs([options] {
     if (options->operators) {
       print_operators(options->models);
@@ -152,12 +220,14 @@ void add_info(Parser& parser) {
     for (const std::string& file : options->models) {
       const Model model = Model::load(file);
       print_warnings(model);
-      if (options->as_json) {
+      if (options->models.size() > 1 && !options->as_json) std::cout << file << '\n';
+      if (options->layers) {
+        print_layers(model, *options);
+      } else if (options->as_json) {
         json described = describe(model, options->fingerprint);
         described["contrib_operators"] = contrib_operators(file);
         std::cout << described.dump(2) << '\n';
       } else {
-        if (options->models.size() > 1) std::cout << file << '\n';
         print(model, file, options->fingerprint);
       }
     }

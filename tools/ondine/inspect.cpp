@@ -4,6 +4,7 @@
 
 #include "ondine/command.h"
 #include "ondine/common.h"
+#include "ondine/shapes.h"
 
 namespace ondine::cli {
 namespace {
@@ -19,24 +20,6 @@ struct InspectOptions {
   bool as_json = false;
   LoadOptions load;
 };
-
-Shape parse_dims(const std::string& text, const std::string& option) {
-  std::vector<std::int64_t> dims;
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t end = std::min(text.find('x', at), text.size());
-    const std::string dim = text.substr(at, end - at);
-    const bool digits = !dim.empty() && dim.size() <= 18 &&
-                        dim.find_first_not_of("0123456789") == std::string::npos;
-    if (!digits) {
-      throw Error(
-          ErrorCode::mismatch,
-          "--shape needs INPUT=DIMxDIMx..., as in input=1x3x224x224; found '" + option + "'");
-    }
-    dims.push_back(std::stoll(dim));
-    at = end + 1;
-  }
-  return Shape(std::span<const std::int64_t>(dims));
-}
 
 json to_json(const PlannedValue& value) {
   json result{{"name", value.name},        {"type", value.type},
@@ -79,10 +62,7 @@ void print_plan(const Model& model, const InspectOptions& options) {
   if (model.algorithm_count() > 0 && !options.infer) request.algorithm = options.algorithm;
   const std::vector<PortInfo> inputs =
       request.algorithm ? model.algorithm(*request.algorithm).inputs : model.inputs();
-  for (const std::string& shape : options.shapes) {
-    const auto [input, dims] = split_pair(shape, "--shape", inputs);
-    request.shapes.emplace_back(input, parse_dims(dims, shape));
-  }
+  request.shapes = parse_shapes(options.shapes, inputs);
   const PlanReport report = model.plan_report(request);
   if (options.as_json) {
     std::cout << to_json(report).dump(2, ' ', false, json::error_handler_t::replace) << '\n';

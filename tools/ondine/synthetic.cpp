@@ -1,5 +1,6 @@
 #include "ondine/synthetic.h"
 
+#include <algorithm>
 #include <random>
 
 namespace ondine::cli {
@@ -38,18 +39,21 @@ Tensor draw_tensor(const PortInfo& port, const Shape& shape, std::mt19937_64& ra
 
 }  // namespace
 
-NamedValues synthetic_feeds(std::span<const PortInfo> ports, std::int64_t dim, std::uint64_t seed) {
+NamedValues synthetic_feeds(const std::vector<PortInfo>& ports, std::int64_t dim,
+                            std::uint64_t seed, const NamedShapes& given) {
   std::mt19937_64 random(seed);
+  const NamedShapes shapes = complete_shapes(ports, given, dim);
   NamedValues feeds;
   for (const PortInfo& port : ports) {
-    if (port.has_default) continue;
-    if (!port.dims || port.dtype == DType::undefined) {
+    const auto shape = std::find_if(shapes.begin(), shapes.end(),
+                                    [&](const auto& one) { return one.first == port.name; });
+    const bool unknown = shape == shapes.end() || port.dtype == DType::undefined;
+    if (unknown && port.has_default) continue;
+    if (unknown) {
       throw Error(ErrorCode::unsupported,
                   "synthetic values for input '" + port.name + "' of type " + port.type);
     }
-    Shape shape;
-    for (const std::int64_t one : *port.dims) shape.push_back(one < 0 ? dim : one);
-    feeds.emplace_back(port.name, draw_tensor(port, shape, random));
+    feeds.emplace_back(port.name, draw_tensor(port, shape->second, random));
   }
   return feeds;
 }

@@ -6,11 +6,15 @@
 
 #include <ondine/model.h>
 
+#include "ondine/shapes.h"
+
 namespace ondine::cli {
 
-// One feed for each input without a default. Dynamic dims get size `dim`. Floats are uniform in
+// One feed for each input without a default or with a given shape. Shapes are those of
+// complete_shapes. Floats are uniform in
 // [-1, 1), integers 0 or 1 (nearly always a valid label or index), booleans random. Throws
 // Error(unsupported) for inputs that are not numeric tensors.
-NamedValues synthetic_feeds(std::span<const PortInfo> ports, std::int64_t dim, std::uint64_t seed);
+NamedValues synthetic_feeds(const std::vector<PortInfo>& ports, std::int64_t dim,
+                            std::uint64_t seed, const NamedShapes& given = {});
 
 }  // namespace ondine::cli

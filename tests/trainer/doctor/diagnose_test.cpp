@@ -1,0 +1,248 @@
+#include <ondine/doctor.h>
+
+#include <catch2/catch.hpp>
+#include <limits>
+
+#include <ondine/build.h>
+#include <ondine/error.h>
+#include <ondine/prepare.h>
+
+#include "tests/support/models.h"
+#include "tests/support/op_harness.h"
+
+namespace ondine::test {
+namespace {
+
+constexpr std::int64_t rows = 16;
+
+Tensor weights(const Shape& shape, std::uint64_t seed) {
+  return random_floats(shape, seed, -0.5F, 0.5F);
+}
+
+// x [N, 4] -> Gemm -> activation -> Gemm -> logits [N, 3].
+struct Network {
+  std::string activation = "Relu";
+  Tensor w1 = weights({4, 8}, 1);
+  Tensor b1 = Tensor(DType::float32, {8});
+  Tensor w2 = weights({8, 3}, 2);
+
+  ModelBuilder builder() const {
+    ModelBuilder b("network");
+    b.input("x", DType::float32, {"N", 4});
+    b.initializer("w1", w1);
+    b.initializer("b1", b1);
+    b.initializer("w2", w2);
+    b.initializer("b2", weights({3}, 3));
+    b.node("Gemm", {"x", "w1", "b1"}, {}, "h");
+    b.node(activation, {"h"}, {}, "a");
+    b.node("Gemm", {"a", "w2", "b2"}, {}, "logits");
+    return b;
+  }
+};
+
+Tensor filled(const Shape& shape, float value) {
+  Tensor tensor(DType::float32, shape);
+  for (float& one : tensor.mutable_values<float>()) one = value;
+  return tensor;
+}
+
+Tensor scaled(Tensor tensor, float by) {
+  for (float& one : tensor.mutable_values<float>()) one *= by;
+  return tensor;
+}
+
+Model trained(ModelBuilder b, PrepareOptions options = {}) {
+  b.output("logits", DType::float32, {"N", 3});
+  options.init = WeightInit::keep;
+  return prepare(b.bytes(), options);
+}
+
+NamedValues batch(Tensor x = random_floats({rows, 4}, 7)) {
+  Tensor label(DType::int64, {rows});
+  for (std::int64_t i = 0; i < rows; ++i) {
+    label.mutable_values<std::int64_t>()[static_cast<std::size_t>(i)] = i % 3;
+  }
+  return {{"x", std::move(x)}, {"label", std::move(label)}};
+}
+
+std::vector<std::string> checks_of(const std::vector<Finding>& findings) {
+  std::vector<std::string> names;
+  for (const Finding& one : findings) {
+    CHECK_FALSE(one.remedy.empty());
+    names.push_back(one.check);
+  }
+  return names;
+}
+
+const Finding& only(const std::vector<Finding>& findings, const std::string& check) {
+  const Finding* found = nullptr;
+  for (const Finding& one : findings) {
+    if (one.check != check) continue;
+    CHECK(found == nullptr);
+    found = &one;
+  }
+  if (found == nullptr) FAIL("no finding " << check);
+  return *found;
+}
+
+using Names = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("the doctor finds nothing in a network that learns") {
+  const std::string activation = GENERATE("Relu", "Tanh", "Sigmoid");
+  CHECK(diagnose(trained(Network{activation}.builder()), batch()).empty());
+}
+
+TEST_CASE("the doctor changes neither state nor step count") {
+  const Model model = trained(Network().builder());
+  const Tensor before = model.get_state("w1");
+  diagnose(model, batch());
+  CHECK(model.get_state("w1").identical(before));
+  CHECK(model.steps() == 0);
+}
+
+TEST_CASE("a Relu that never fires is named, with the parameters whose gradient it zeroes") {
+  const auto findings = diagnose(trained(Network{.b1 = filled({8}, -100)}.builder()), batch());
+  CHECK(checks_of(findings) == Names{"zero-gradient", "zero-gradient", "saturated"});
+  CHECK_THAT(findings[0].message, Catch::Contains("'w1', 'b1'") && Catch::Contains("Relu 'a'"));
+  CHECK_THAT(findings[1].message, Catch::Contains("'w2'"));
+  CHECK_THAT(findings[2].message, Catch::Contains("Relu 'a'") && Catch::Contains("zeros"));
+}
+
+TEST_CASE("an activation at its bounds is named") {
+  const auto [activation, bias] = GENERATE(std::pair{"Tanh", 5.0F}, std::pair{"Tanh", -5.0F},
+                                           std::pair{"Sigmoid", 8.0F}, std::pair{"Sigmoid", -8.0F});
+  const auto findings = diagnose(
+      trained(Network{.activation = activation, .b1 = filled({8}, bias)}.builder()), batch());
+  CHECK(checks_of(findings) == Names{"saturated"});
+  CHECK_THAT(findings[0].message, Catch::Contains(std::string(activation) + " 'a'"));
+}
+
+TEST_CASE("the first value that is not finite is named") {
+  SECTION("in the data") {
+    Tensor x = random_floats({rows, 4}, 7);
+    x.mutable_values<float>()[5] = std::numeric_limits<float>::quiet_NaN();
+    const auto findings = diagnose(trained(Network().builder()), batch(x));
+    CHECK_THAT(only(findings, "not-finite").message,
+               Catch::Contains("input 'x'") && Catch::Contains("NaN"));
+  }
+  SECTION("inside the network") {
+    const auto findings = diagnose(trained(Network{"Log"}.builder()), batch());
+    CHECK_THAT(only(findings, "not-finite").message,
+               Catch::Contains("'a' of Log") && Catch::Contains("NaN"));
+  }
+  SECTION("in the gradients alone") {
+    // The square root of 0 is finite, its derivative is not.
+    Network network{"Sqrt"};
+    network.w1 = Tensor(DType::float32, {4, 8});
+    const auto findings = diagnose(trained(network.builder()), batch());
+    CHECK_THAT(only(findings, "not-finite").message, Catch::Contains("the gradient of"));
+  }
+}
+
+TEST_CASE("infinities of a mask in front of a softmax are no finding") {
+  const float inf = std::numeric_limits<float>::infinity();
+  ModelBuilder b = Network().builder();
+  b.initializer("mask", Tensor::of<float>({4}, {0, 0, 0, -inf}));
+  b.initializer("w3", weights({4, 3}, 9));
+  const auto shares = b.node("Softmax", {b.node("Add", {"x", "mask"})});
+  b.node("Add", {"logits", b.node("MatMul", {shares, "w3"})}, {}, "sum");
+  b.output("sum", DType::float32, {"N", 3});
+  CHECK(checks_of(diagnose(trained(std::move(b), {.output = "sum"}), batch())).empty());
+}
+
+TEST_CASE("a weight whose way to the loss has no derivative is named, with the operator") {
+  ModelBuilder b = Network().builder();
+  b.initializer("keys", weights({4, 5}, 9));
+  const auto scores = b.node("MatMul", {"x", "keys"});
+  b.node("ArgMax", {scores}, {{"axis", std::int64_t{1}}}, "best");
+  const auto number = b.node("Cast", {"best"}, {{"to", std::int64_t{1}}});
+  b.node("Add", {"logits", number}, {}, "sum");
+  b.output("sum", DType::float32, {"N", 3});
+  const auto findings = diagnose(trained(std::move(b), {.output = "sum"}), batch());
+  CHECK(checks_of(findings) == Names{"no-gradient"});
+  CHECK_THAT(findings[0].message, Catch::Contains("'keys'") && Catch::Contains("'best' (ArgMax") &&
+                                      !Catch::Contains("'w1'"));
+}
+
+TEST_CASE("weights that are all equal or far too large are named") {
+  SECTION("zeros, which also stop the gradient of what comes before") {
+    const auto findings =
+        diagnose(trained(Network{.w2 = Tensor(DType::float32, {8, 3})}.builder()), batch());
+    CHECK_THAT(only(findings, "weight-scale").message,
+               Catch::Contains("all elements of 'w2' are 0"));
+    CHECK_THAT(only(findings, "zero-gradient").message, Catch::Contains("'w1', 'b1'"));
+  }
+  SECTION("a number") {
+    const auto findings =
+        diagnose(trained(Network{.w2 = filled({8, 3}, 0.25F)}.builder()), batch());
+    CHECK_THAT(only(findings, "weight-scale").message, Catch::Contains("0.25"));
+  }
+  SECTION("large weights, which also raise the loss") {
+    const auto findings =
+        diagnose(trained(Network{.w2 = scaled(weights({8, 3}, 2), 100)}.builder()), batch());
+    CHECK_THAT(only(findings, "weight-scale").message,
+               Catch::Contains("'w2'") && Catch::Contains("standard deviation"));
+    CHECK_THAT(only(findings, "initial-loss").message, Catch::Contains("3 classes gives 1.099"));
+  }
+}
+
+TEST_CASE("data that is not normalized is named unless it is synthetic") {
+  const Model model = trained(Network().builder());
+  const NamedValues raw = batch(scaled(random_floats({rows, 4}, 7), 100));
+  CHECK_THAT(only(diagnose(model, raw), "input-scale").message, Catch::Contains("input 'x'"));
+  CHECK(checks_of(diagnose(model, raw, {.synthetic = true})).empty());
+  const NamedValues constant = batch(filled({rows, 4}, 0.5F));
+  CHECK_THAT(only(diagnose(model, constant), "input-scale").message,
+             Catch::Contains("mean 0.5 and standard deviation 0"));
+}
+
+TEST_CASE("an unusual learning rate is named, by the kind of optimizer") {
+  const auto checks = [](const Optimizer& optimizer) {
+    return checks_of(diagnose(trained(Network().builder(), {.optimizer = optimizer}), batch()));
+  };
+  CHECK(checks(Sgd{.learning_rate = 0.1F}).empty());
+  CHECK(checks(Momentum{.learning_rate = 0.1F}).empty());
+  CHECK(checks(Sgd{.learning_rate = 5}) == Names{"learning-rate"});
+  CHECK(checks(Sgd{.learning_rate = 1e-9F}) == Names{"learning-rate"});
+  CHECK(checks(Adam{.learning_rate = 0.01F}).empty());
+  CHECK(checks(Adam{.learning_rate = 0.1F}) == Names{"learning-rate"});
+}
+
+TEST_CASE("statistics that training does not change are named") {
+  const bool training_mode = GENERATE(false, true);
+  ModelBuilder b = Network().builder();
+  b.node("BatchNormalization",
+         {"logits", b.initializer("scale", filled({3}, 1)), b.initializer("shift", filled({3}, 0)),
+          b.initializer("mean", filled({3}, 0)), b.initializer("variance", filled({3}, 1))},
+         {}, "normalized");
+  b.output("normalized", DType::float32, {"N", 3});
+  const auto findings = diagnose(
+      trained(std::move(b), {.output = "normalized", .training_mode = training_mode}), batch());
+  CHECK(checks_of(findings) == (training_mode ? Names{} : Names{"statistics"}));
+}
+
+TEST_CASE("a mask that is trained is named") {
+  ModelBuilder b = Network().builder();
+  b.initializer("mask", Tensor::of<float>({1, 3}, {0, -1e9F, 0}));
+  b.node("Add", {"logits", "mask"}, {}, "masked");
+  b.output("masked", DType::float32, {"N", 3});
+  const Model model =
+      trained(std::move(b), {.output = "masked", .train = {"mask", "w1", "w2", "b1", "b2"}});
+  const Finding finding = only(diagnose(model, batch()), "mask");
+  CHECK_THAT(finding.message, Catch::Contains("'mask' is trained"));
+  CHECK_THAT(finding.remedy, Catch::Contains("--freeze 'mask'"));
+}
+
+TEST_CASE("the doctor needs a training algorithm and its inputs") {
+  ModelBuilder b = Network().builder();
+  b.output("logits", DType::float32, {"N", 3});
+  CHECK_THROWS_WITH(diagnose(Model::load(b.bytes()), batch()),
+                    Catch::Contains("there is no algorithm 0"));
+  const Model model = trained(Network().builder());
+  CHECK_THROWS_WITH(diagnose(model, {{"x", random_floats({rows, 4}, 7)}}),
+                    Catch::Contains("'label'"));
+}
+
+}  // namespace ondine::test

@@ -1,0 +1,19 @@
+#include "core/message.h"
+#include "graph/training/prepare/constants.h"
+#include "trainer/doctor/examination.h"
+
+namespace ondine::trainer {
+
+void find_trained_masks(const Examination& on, Findings& findings) {
+  const graph::Uses uses(on.def);
+  for (const TrainedParameter& one : on.trained) {
+    std::string reason = graph::unfit_values(one.value);
+    if (reason.empty()) reason = graph::constant_reason(one.name, one.value, uses);
+    if (reason.empty()) continue;
+    findings.push_back({"mask",
+                        cat(quoted(one.name), " is trained but looks like a constant: ", reason),
+                        cat("Freeze it: prepare --freeze '", one.name, "'.")});
+  }
+}
+
+}  // namespace ondine::trainer
