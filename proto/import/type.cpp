@@ -74,11 +74,12 @@ graph::TypeDef import_type(const onnx::TypeProto& type) {
 
 namespace {
 
-// Paddle and others write -1 for a dim that they do not know.
+// Paddle and others write -1 or the name "?" for a dim that they do not know.
 template <class Type>
 void clear_unknown_dims(Type& type, Importer& importer) {
   if (!type.has_shape()) return;
   for (auto& dim : *type.mutable_shape()->mutable_dim()) {
+    if (dim.dim_param() == "?") dim.clear_dim_param();
     if (!dim.has_dim_value() || dim.dim_value() != -1) continue;
     dim.clear_dim_value();
     tolerate(importer, "dimension -1 is negative");

@@ -176,6 +176,12 @@ TEST_CASE("a dim of -1 in a declared type is unknown") {
   CHECK(check_model(folder / "m.onnx").size() == 2);
 }
 
+TEST_CASE("dims that are called ? are unknown, each for itself") {
+  ModelDef model = linear(floats("x", {named("?"), named("?")}), floats("y", {named("?"), {}}));
+  check_rows(encode(model), 5);
+  CHECK(Model::load(encode(model)).warnings().empty());
+}
+
 TEST_CASE("an input without a shape is a warning") {
   ValueDef x = floats("x", {});
   x.type.dims.reset();
