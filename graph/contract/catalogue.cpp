@@ -20,7 +20,7 @@ Catalogue::Catalogue(std::span<const OpDef* const> operators)
             [](const OpDef* a, const OpDef* b) { return before(*a, b->domain, b->name); });
 }
 
-const OpDef* Catalogue::find(std::string_view domain, std::string_view name) const noexcept {
+const OpDef* Catalogue::find(std::string_view domain, std::string_view name) const {
   const auto found =
       std::lower_bound(operators_.begin(), operators_.end(), name,
                        [&](const OpDef* op, std::string_view n) { return before(*op, domain, n); });

@@ -14,7 +14,7 @@ class Catalogue {
  public:
   explicit Catalogue(std::span<const OpDef* const> operators);
   // nullptr when unknown. `domain` is "" for ai.onnx.
-  const OpDef* find(std::string_view domain, std::string_view name) const noexcept;
+  const OpDef* find(std::string_view domain, std::string_view name) const;
   std::span<const OpDef* const> all() const noexcept { return operators_; }
 
  private:
