@@ -56,7 +56,9 @@ TEST_CASE("a run leaves its log folder and report, and goes on in the log when r
   shop.succeed(train + records + "--epochs 2 --metrics accuracy,confusion_matrix");
   const std::string epochs = shop.read("log/epochs.csv");
   CHECK(std::count(epochs.begin(), epochs.end(), '\n') == 3);
-  CHECK_THAT(shop.read("report.html"), Contains("Confusion matrix") && Contains("instruction set"));
+  CHECK_THAT(shop.read("log/steps.csv"), Contains(",0.0199999"));  // 0.02 as float
+  CHECK_THAT(shop.read("report.html"), Contains("learning rate") && Contains("Confusion matrix") &&
+                                           Contains("instruction set"));
   shop.refuse(train + "--log-dir log --epochs 1", "--overwrite");
   shop.succeed(train + records + "--epochs 3 --resume");
   const std::string more = shop.read("log/epochs.csv");

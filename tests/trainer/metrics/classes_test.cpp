@@ -1,6 +1,9 @@
 // Metrics of classes against sums over all rows or pairs of rows, written out.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <functional>
+#include <map>
 #include <set>
 
 #include "tests/support/random_tensor.h"
@@ -31,7 +34,7 @@ Case make_case() {
       const float score = std::round(noise.values<float>()[i * classes + c] * 4) / 2;
       result.scores.push_back(c == 4 ? -9 : score);
     }
-    result.labels.push_back(static_cast<std::int64_t>(i * i % 3));
+    result.labels.push_back(static_cast<std::int64_t>((i * i + i / 4) % 3));
     std::size_t best = 0;
     for (std::size_t c = 1; c < classes; ++c) {
       if (result.scores[i * classes + c] > result.scores[i * classes + best]) best = c;

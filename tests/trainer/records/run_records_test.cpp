@@ -79,7 +79,7 @@ Run run(Model& model, const TrainerOptions& options, std::uint64_t stop_after = 
 
 TEST_CASE("a log folder has a row for each step and each epoch, with their exact numbers") {
   const TemporaryFolder folder;
-  TrainerOptions options{.epochs = 3, .batch_size = 4, .schedule = CosineSchedule{}};
+  TrainerOptions options{.epochs = 3, .batch_size = 4};
   options.log_dir = folder / "a/log";
   Model model = line_model();
   const Run done = run(model, options);
@@ -92,8 +92,7 @@ TEST_CASE("a log folder has a row for each step and each epoch, with their exact
     CHECK(steps[i + 1][0] == std::to_string(i + 1));
     CHECK(std::stod(steps[i + 1][loss]) == done.losses[i]);
   }
-  CHECK(std::stod(steps[1][rate]) == Approx(0.05));
-  CHECK(std::stod(steps[15][rate]) == 0);
+  CHECK(steps[1][rate].empty());  // the model does not say it
   const Rows epochs = table(folder / "a/log/epochs.csv");
   REQUIRE(epochs.size() == 4);
   for (std::size_t i = 0; i < 3; ++i) {
@@ -209,9 +208,8 @@ TEST_CASE("the report is one page with curves, confusion matrix and summary, als
   trainer.fit(Dataset::from(data), Dataset::from(classes_data(12)));
   const std::string page = content(folder / "report.html");
   CHECK(page.starts_with("<!DOCTYPE html>"));
-  CHECK_THAT(page, Contains("<svg") && Contains("learning rate") && Contains("class=\"matrix\"") &&
-                       Contains("f1[3]") && Contains("prefers-color-scheme: dark") &&
-                       Contains("completed after 2"));
+  CHECK_THAT(page, Contains("<svg") && Contains("class=\"matrix\"") && Contains("f1[3]") &&
+                       Contains("prefers-color-scheme: dark") && Contains("completed after 2"));
   // Nothing is loaded from elsewhere.
   CHECK_THAT(page, !Contains("http") && !Contains("<script") && !Contains("src="));
 
