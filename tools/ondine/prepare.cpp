@@ -61,6 +61,7 @@ struct Options {
   std::optional<Loss> loss;
   std::string loss_model;
   std::string class_weights;
+  std::optional<double> ignore_index;
   bool no_accuracy = false;
   bool no_training_mode = false;
   PrepareOptions prepare;
@@ -111,13 +112,7 @@ void add_loss_options(Command command, Options& options) {
   command.option("--label-smoothing", &prepare.label_smoothing,
                  "Of softmax-cross-entropy: the part of a label that all classes share");
   command.number(
-      "--ignore-index",
-      [&prepare](double value) {
-        if (std::trunc(value) != value || std::fabs(value) > 1e15) {
-          throw WrongUsage("--ignore-index needs an integer");
-        }
-        prepare.ignore_index = static_cast<std::int64_t>(value);
-      },
+      "--ignore-index", [&options](double value) { options.ignore_index = value; },
       "Of softmax-cross-entropy: the label that does not count");
   command.option("--class-weights", &options.class_weights,
                  "Of softmax-cross-entropy and focal: a weight for each class, such as 1,0.5,2");
@@ -138,6 +133,13 @@ void set_loss(Options& options) {
   if (options.loss) prepare.loss = *options.loss;
   if (!options.loss_model.empty()) {
     prepare.loss_model = std::filesystem::path(options.loss_model);
+  }
+  if (options.ignore_index) {
+    const double index = *options.ignore_index;
+    if (std::trunc(index) != index || std::fabs(index) > 1e15) {
+      throw WrongUsage("--ignore-index needs an integer");
+    }
+    prepare.ignore_index = static_cast<std::int64_t>(index);
   }
   prepare.class_weights = numbers_in(options.class_weights);
 }
