@@ -6,8 +6,8 @@
 
 #include "checkpoints/elements.h"
 #include "checkpoints/safetensors_header.h"
-#include "core/atomic_file.h"
 #include "core/digest.h"
+#include "core/files/atomic_file.h"
 
 namespace ondine {
 namespace {

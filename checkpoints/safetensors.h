@@ -9,7 +9,7 @@
 #include <ondine/limits.h>
 #include <ondine/tensor.h>
 
-#include "core/file.h"
+#include "core/files/file.h"
 
 namespace ondine {
 
@@ -30,7 +30,7 @@ void write_safetensors(const Safetensors& content, Sink& sink);
 // that violates the format: strict JSON, no duplicate keys, no gaps, no overlap, no trailing bytes.
 Safetensors read_safetensors(Source& source, const Limits& limits = {});
 
-// The same for files; writing is atomic (core/atomic_file.h).
+// The same for files; writing is atomic (core/files/atomic_file.h).
 void save_safetensors(FileSystem& files, const std::filesystem::path& path,
                       const Safetensors& content);
 Safetensors load_safetensors(FileSystem& files, const std::filesystem::path& path,

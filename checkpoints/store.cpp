@@ -1,6 +1,6 @@
 #include "checkpoints/store.h"
 
-#include "core/atomic_file.h"
+#include "core/files/atomic_file.h"
 #include "core/message.h"
 
 namespace ondine {

@@ -6,12 +6,12 @@
 #include <string>
 
 #include "checkpoints/format.h"
-#include "core/file.h"
+#include "core/files/file.h"
 
 namespace ondine {
 
 // When it returns, the checkpoint is durable. Whatever fails, at any moment PATH or PATH.prev is a
-// complete generation if one existed before (core/atomic_file.h).
+// complete generation if one existed before (core/files/atomic_file.h).
 void save_checkpoint(FileSystem& files, const std::filesystem::path& path,
                      const Checkpoint& checkpoint);
 

@@ -2,7 +2,7 @@
 
 #include <new>
 
-#include "core/atomic_file.h"
+#include "core/files/atomic_file.h"
 #include "onnx_schema.pb.h"
 #include "proto/arena_message.h"
 #include "proto/encode.h"

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/file.h"
+#include "core/files/file.h"
 #include "graph/ir/document.h"
 #include "proto/leftovers.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "core/atomic_file.h"
+#include "core/files/atomic_file.h"
 #include "core/sha1.h"
 #include "onnx_schema.pb.h"
 

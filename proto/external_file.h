@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "core/file.h"
+#include "core/files/file.h"
 #include "proto/export/parts.h"
 
 namespace ondine {

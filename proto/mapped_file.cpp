@@ -7,7 +7,7 @@
 
 #include <cerrno>
 
-#include "core/file.h"
+#include "core/files/file.h"
 #include "core/message.h"
 
 namespace ondine {

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/file.h"
+#include "core/files/file.h"
 #include "core/message.h"
 #include "proto/mapped_file.h"
 

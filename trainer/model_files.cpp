@@ -3,7 +3,7 @@
 #include <ondine/version.h>
 
 #include "checkpoints/store.h"
-#include "core/file.h"
+#include "core/files/file.h"
 #include "core/message.h"
 #include "core/out_of_memory.h"
 #include "graph/training/prepare/held.h"

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "checkpoints/safetensors.h"
-#include "core/file.h"
+#include "core/files/file.h"
 #include "core/message.h"
 #include "core/out_of_memory.h"
 

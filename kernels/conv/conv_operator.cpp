@@ -7,7 +7,7 @@
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/integer_parameters.h"
 #include "kernels/common/op.h"
-#include "kernels/common/window_nodes.h"
+#include "kernels/common/window/window_nodes.h"
 #include "kernels/conv/conv_primitive.h"
 #include "kernels/conv/conv_shape.h"
 #include "kernels/matmul/fused_activation.h"

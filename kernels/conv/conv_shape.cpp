@@ -1,7 +1,7 @@
 #include "kernels/conv/conv_shape.h"
 
 #include "core/checked.h"
-#include "kernels/common/sliding_window.h"
+#include "kernels/common/window/sliding_window.h"
 
 namespace ondine::kernels::ops {
 

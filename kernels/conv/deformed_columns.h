@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "graph/contract/kernel.h"
-#include "kernels/common/sliding_window.h"
+#include "kernels/common/window/sliding_window.h"
 
 namespace ondine::kernels {
 

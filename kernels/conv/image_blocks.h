@@ -3,7 +3,7 @@
 
 #include "core/checked.h"
 #include "kernels/common/compute_type.h"
-#include "kernels/common/sliding_window.h"
+#include "kernels/common/window/sliding_window.h"
 
 namespace ondine::kernels::ops {
 

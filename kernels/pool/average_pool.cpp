@@ -5,7 +5,7 @@
 #include "kernels/common/compute_type.h"
 #include "kernels/common/expansion.h"
 #include "kernels/common/op.h"
-#include "kernels/common/window_nodes.h"
+#include "kernels/common/window/window_nodes.h"
 #include "kernels/pool/pool.h"
 
 namespace ondine::kernels::ops {

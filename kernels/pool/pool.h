@@ -2,7 +2,7 @@
 #pragma once
 
 #include "graph/contract/infer.h"
-#include "kernels/common/sliding_window.h"
+#include "kernels/common/window/sliding_window.h"
 #include "kernels/pool/pool_primitive.h"
 
 namespace ondine::kernels {

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <thread>
 
-#include "core/atomic_file.h"
+#include "core/files/atomic_file.h"
 #include "tests/checkpoints/hooked_files.h"
 #include "tests/checkpoints/sample.h"
 

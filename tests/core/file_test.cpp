@@ -1,5 +1,5 @@
 // The file system of the operating system, without any hook in between.
-#include "core/file.h"
+#include "core/files/file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -5,7 +5,7 @@
 
 #include <ondine/data.h>
 
-#include "core/file.h"
+#include "core/files/file.h"
 #include "core/out_of_memory.h"
 #include "trainer/data/open_data.h"
 #include "trainer/data/split_words.h"

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "core/budget.h"
-#include "core/file.h"
+#include "core/files/file.h"
 #include "core/message.h"
 #include "kernels/image/codecs/image.h"
 #include "trainer/data/convert_row.h"

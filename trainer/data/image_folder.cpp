@@ -4,7 +4,7 @@
 #include <array>
 #include <cctype>
 
-#include "core/file.h"
+#include "core/files/file.h"
 #include "core/message.h"
 #include "trainer/data/split_words.h"
 

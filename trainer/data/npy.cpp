@@ -10,8 +10,8 @@
 
 #include <ondine/data.h>
 
-#include "core/atomic_file.h"
 #include "core/byte_order.h"
+#include "core/files/atomic_file.h"
 #include "core/out_of_memory.h"
 #include "trainer/data/open_data.h"
 

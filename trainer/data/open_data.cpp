@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "core/byte_order.h"
-#include "core/file.h"
+#include "core/files/file.h"
 
 namespace ondine {
 namespace {

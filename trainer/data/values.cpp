@@ -1,7 +1,7 @@
 // The .pb files of test data.
 #include <ondine/data.h>
 
-#include "core/atomic_file.h"
+#include "core/files/atomic_file.h"
 #include "core/out_of_memory.h"
 #include "proto/value.h"
 #include "trainer/data/open_data.h"

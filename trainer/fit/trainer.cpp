@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/file.h"
+#include "core/files/file.h"
 #include "core/hidden.h"
 #include "core/message.h"
 #include "core/out_of_memory.h"

@@ -3,8 +3,8 @@
 #include <charconv>
 #include <iterator>
 
-#include "core/atomic_file.h"
 #include "core/digest.h"
+#include "core/files/atomic_file.h"
 #include "core/message.h"
 #include "trainer/records/output.h"
 

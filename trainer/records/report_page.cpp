@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "core/atomic_file.h"
 #include "core/digest.h"
+#include "core/files/atomic_file.h"
 
 namespace ondine::records {
 namespace {

@@ -1,7 +1,7 @@
 #include "graph/training/prepare/loss.h"
 
 #include "core/message.h"
-#include "graph/training/prepare/label_loss.h"
+#include "graph/training/prepare/losses/label_loss.h"
 #include "graph/training/prepare/losses/losses.h"
 #include "graph/training/prepare/paths.h"
 

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "graph/training/prepare/label_loss.h"
+#include "graph/training/prepare/losses/label_loss.h"
 #include "graph/training/prepare/losses/losses.h"
 
 namespace ondine::graph {

@@ -1,4 +1,4 @@
-#include "kernels/common/window_nodes.h"
+#include "kernels/common/window/window_nodes.h"
 
 #include <algorithm>
 #include <numeric>

@@ -1,4 +1,4 @@
-#include "graph/training/prepare/label_loss.h"
+#include "graph/training/prepare/losses/label_loss.h"
 
 #include <array>
 #include <numeric>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "graph/contract/ops.h"
-#include "kernels/common/sliding_window.h"
+#include "kernels/common/window/sliding_window.h"
 
 namespace ondine::kernels {
 

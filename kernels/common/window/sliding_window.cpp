@@ -1,4 +1,4 @@
-#include "kernels/common/sliding_window.h"
+#include "kernels/common/window/sliding_window.h"
 
 #include <algorithm>
 

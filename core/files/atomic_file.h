@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "core/file.h"
+#include "core/files/file.h"
 
 namespace ondine {
 

@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <memory>
 
-#include "core/file.h"
+#include "core/files/file.h"
 
 namespace ondine {
 namespace {
