@@ -13,4 +13,9 @@ void fail_out_of_memory(std::string_view what) {
   }
 }
 
+bool is_out_of_memory(const Error& error) noexcept {
+  const std::string_view message = error.message();
+  return message.starts_with("the system has no ") || message.starts_with("out of memory");
+}
+
 }  // namespace ondine

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/message.h"
+#include "core/out_of_memory.h"
 #include "core/stop.h"
 #include "graph/contract/infer_node.h"
 #include "graph/contract/op_def.h"
@@ -95,7 +96,9 @@ class Folder {
     std::vector<Tensor> results;
     try {
       results = context_.evaluate(node, graph_);
-    } catch (const Error&) {
+    } catch (const Error& error) {
+      // Without memory the result of the passes would depend on how much there is.
+      if (is_out_of_memory(error)) throw;
       return false;  // the run that needs the node fails with the same error
     }
     if (results.size() != node.outputs.size()) {

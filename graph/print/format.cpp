@@ -45,7 +45,10 @@ std::string contents(const Tensor& tensor) {
   return " " + elements(tensor.values<T>());
 }
 
+// Nothing of large tensors, which may lie in a file that would have to be read.
 std::string printed_contents(const Tensor& tensor) {
+  constexpr std::size_t max_bytes = std::size_t{64} << 10;
+  if (tensor.bytes() >= max_bytes) return {};
   switch (tensor.dtype()) {
     case DType::float32:
       return contents<float>(tensor);

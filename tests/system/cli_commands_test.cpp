@@ -188,7 +188,7 @@ TEST_CASE("a precision that the processor lacks is said once, and the run goes o
     return first != std::string::npos;
   };
   for (const char* command :
-       {"bench train.onnx --batch 8 --steps 2", "inspect net.onnx --stage plan"}) {
+       {"bench train.onnx --batch 8 --steps 2", "inspect net.onnx --stage optimized"}) {
     CAPTURE(command);
     CHECK(note(std::string(command) + " --precision bf16", "ONDINE_ISA=avx2 %"));
     CHECK_FALSE(note(std::string(command) + " --precision float32", "ONDINE_ISA=avx2 %"));

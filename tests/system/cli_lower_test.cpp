@@ -9,7 +9,8 @@ using namespace cli_test;
 namespace {
 
 const std::string prepare_sgd =
-    "prepare net.onnx -o train.onnx --loss softmax-cross-entropy --optimizer sgd --label y";
+    "prepare net.onnx -o train.onnx --loss softmax-cross-entropy --optimizer sgd --label y "
+    "--init he-uniform";
 
 }
 

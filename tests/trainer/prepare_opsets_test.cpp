@@ -41,7 +41,7 @@ Trained train(const std::vector<std::byte>& model, const PrepareOptions& options
   for (int i = 0; i < 4; ++i) {
     const Results step = trained.train_step(batch);
     result.losses.push_back(step.scalar("loss"));
-    if (trained.algorithm(0).outputs.size() > 1) {
+    if (options.loss == Loss::softmax_cross_entropy || options.loss == Loss::nll) {
       result.accuracies.push_back(step.scalar("accuracy"));
     }
   }

@@ -65,7 +65,7 @@ TEST_CASE("a resolved graph prints its types, constants and nodes") {
   CHECK(graph::print(toy.graph) == R"(graph toy
   input x: tensor(float)[2, 3]
   constant constant: tensor(float)[3] {1, 2, 3}
-  Plus: tensor(float)[2, 3] = Plus-27(x, constant) {k = 1.5}
+  Plus: tensor(float)[2, 3] = Plus-28(x, constant) {k = 1.5}
   output Plus: tensor(float)[2, 3]
 )");
 }

@@ -61,7 +61,7 @@ LowerReport check_lowered(Model& model, const NamedValues& feeds, const LowerOpt
 }
 
 Model trained_network(const Shape& x, const Shape& y, const Layers& layers,
-                      const Optimizer& optimizer, std::int64_t opset) {
+                      const Optimizer& optimizer, std::int64_t opset, WeightInit init) {
   ModelBuilder builder("network", opset);
   const auto dims = [](const Shape& shape) {
     std::vector<ModelBuilder::Dim> result;
@@ -74,7 +74,7 @@ Model trained_network(const Shape& x, const Shape& y, const Layers& layers,
   PrepareOptions options;
   options.loss = Loss::mse;
   options.optimizer = optimizer;
-  options.init = WeightInit::keep;
+  options.init = init;
   return prepare(builder.bytes(), options);
 }
 

@@ -21,7 +21,8 @@ LowerReport check_lowered(Model& model, const NamedValues& feeds, const LowerOpt
 // What `layers` makes of the input x, trained by mean squared error with `optimizer`.
 using Layers = std::function<std::string(ModelBuilder&, std::string x)>;
 Model trained_network(const Shape& x, const Shape& y, const Layers& layers,
-                      const Optimizer& optimizer = Sgd{}, std::int64_t opset = 17);
+                      const Optimizer& optimizer = Sgd{}, std::int64_t opset = 17,
+                      WeightInit init = WeightInit::keep);
 // Feeds for it.
 NamedValues network_feeds(const Shape& x, const Shape& y);
 

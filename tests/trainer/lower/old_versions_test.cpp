@@ -36,7 +36,7 @@ TEST_CASE("attributes that became inputs are inputs of a lowered step") {
     check_old("Unsqueeze", {{"axes", Ints{0, 3}}}, {1, 2, 2, 1, 4, 6}, opset);
   }
   check_old("Clip", {{"min", -0.5F}, {"max", 0.75F}}, in, 9);
-  check_old("Clip", {{"max", 0.75F}}, in, 6);
+  check_old("Clip", {{"max", 0.75F}}, in, 7);
   check_old("Pad", {{"pads", Ints{0, 0, 1, 0, 0, 0, 2, 1}}, {"value", 0.5F}}, {2, 2, 7, 7}, 9);
   check_old("Slice", {{"starts", Ints{1, -4}}, {"ends", Ints{3, 6}}, {"axes", Ints{2, 3}}},
             {2, 2, 2, 4}, 9);
