@@ -1,5 +1,6 @@
 // Runs training steps of one workload on command from standard input, so that another program can
-// be timed in turns with it:  bench_run MODEL.onnx X.npy LABEL.npy THREADS [immediate] [bf16] [BUDGET]
+// be timed in turns with it:  bench_run MODEL.onnx X.npy LABEL.npy THREADS [immediate] [bf16]
+// [BUDGET]
 //   steps N   runs N steps; prints the milliseconds of each, then their losses
 //   profile N prints milliseconds and calls a step of each operator
 //   memory    prints the peak of resident memory in MB, and the planned bytes
@@ -80,7 +81,8 @@ class Runner {
 
 int main(int count, char** arguments) {
   if (count < 5) {
-    std::cerr << "usage: bench_run MODEL.onnx X.npy LABEL.npy THREADS [immediate] [bf16] [BUDGET]\n";
+    std::cerr
+        << "usage: bench_run MODEL.onnx X.npy LABEL.npy THREADS [immediate] [bf16] [BUDGET]\n";
     return 2;
   }
   try {
