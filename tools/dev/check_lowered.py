@@ -214,7 +214,7 @@ def feeds_of(file, model):
             if array.exists():
                 feeds[one.name] = np.load(array)
             elif not any(init.name == one.name for init in graph.initializer):
-                feeds[one.name] = np.float32(0.01)
+                feeds[one.name] = np.asarray(0.01, np.float32)
     return feeds
 
 
