@@ -262,7 +262,7 @@ def table(rows):
     lines = ["| model | " + " | ".join(STAGES) + " |", "|---" * (len(STAGES) + 1) + "|"]
     for name, row in rows:
         cells = [row.get(stage, "") for stage in STAGES]
-        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+        lines.append(f"| `{name}` | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
