@@ -19,13 +19,12 @@ bool is_contrib(const graph::OpDef& op) {
 
 }  // namespace
 
-std::vector<OperatorUse> operators_of(const std::filesystem::path& model,
-                                      const LoadOptions& options) {
+LoadedModel load_with_operators(const std::filesystem::path& model, const LoadOptions& options) {
   return guard_memory("list the operators", [&] {
     // Loading looks up every operator that the model will run.
     const graph::CatalogueTrace trace;
-    Model::load(model, options);
-    std::vector<OperatorUse> uses;
+    LoadedModel loaded{Model::load(model, options), {}};
+    std::vector<OperatorUse>& uses = loaded.operators;
     for (const graph::OpDef* op : trace.found()) {
       const std::string_view identifier = kernels::identifier(*op);
       if (identifier.empty()) continue;  // Gradient, part of every build
@@ -34,8 +33,13 @@ std::vector<OperatorUse> operators_of(const std::filesystem::path& model,
     }
     std::sort(uses.begin(), uses.end(),
               [](const auto& a, const auto& b) { return a.identifier < b.identifier; });
-    return uses;
+    return loaded;
   });
+}
+
+std::vector<OperatorUse> operators_of(const std::filesystem::path& model,
+                                      const LoadOptions& options) {
+  return load_with_operators(model, options).operators;
 }
 
 }  // namespace ondine

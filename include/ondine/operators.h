@@ -22,4 +22,13 @@ struct OperatorUse {
 ONDINE_API std::vector<OperatorUse> operators_of(const std::filesystem::path& model,
                                                  const LoadOptions& options = {});
 
+// The loaded model beside its operators, which loading finds.
+struct LoadedModel {
+  Model model;
+  std::vector<OperatorUse> operators;  // as operators_of() lists them
+};
+// Throws what Model::load throws.
+ONDINE_API LoadedModel load_with_operators(const std::filesystem::path& model,
+                                           const LoadOptions& options = {});
+
 }  // namespace ondine

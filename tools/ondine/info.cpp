@@ -72,16 +72,17 @@ void print_ports(const char* title, const std::vector<PortInfo>& ports) {
 }
 
 // The model's operators that onnxruntime defines, as "com.microsoft Gelu".
-std::vector<std::string> contrib_operators(const std::string& file) {
+std::vector<std::string> contrib_operators(const LoadedModel& loaded) {
   std::vector<std::string> names;
-  for (const OperatorUse& use : operators_of(file)) {
+  for (const OperatorUse& use : loaded.operators) {
     if (use.contrib)
       names.push_back((use.domain.empty() ? "ai.onnx" : use.domain) + " " + use.name);
   }
   return names;
 }
 
-void print(const Model& model, const std::string& file, bool with_fingerprint) {
+void print(const LoadedModel& loaded, bool with_fingerprint) {
+  const Model& model = loaded.model;
   print_ports("inputs", model.inputs());
   print_ports("outputs", model.outputs());
   for (std::size_t i = 0; i < model.algorithm_count(); ++i) {
@@ -100,7 +101,7 @@ void print(const Model& model, const std::string& file, bool with_fingerprint) {
     std::cout << "  " << variable.name << "  " << to_string(variable.dtype)
               << variable.shape.to_string() << "  " << to_string(variable.role) << '\n';
   }
-  const std::vector<std::string> contrib = contrib_operators(file);
+  const std::vector<std::string> contrib = contrib_operators(loaded);
   if (!contrib.empty()) std::cout << "operators of onnxruntime\n";
   for (const std::string& name : contrib) std::cout << "  " << name << '\n';
   std::cout << "trained parameters: " << parameters << '\n';
@@ -218,17 +219,18 @@ void add_info(Parser& parser) {
       return 0;
     }
     for (const std::string& file : options->models) {
-      const Model model = Model::load(file);
+      const LoadedModel loaded = load_with_operators(file);
+      const Model& model = loaded.model;
       print_warnings(model);
       if (options->models.size() > 1 && !options->as_json) std::cout << file << '\n';
       if (options->layers) {
         print_layers(model, *options);
       } else if (options->as_json) {
         json described = describe(model, options->fingerprint);
-        described["contrib_operators"] = contrib_operators(file);
+        described["contrib_operators"] = contrib_operators(loaded);
         std::cout << described.dump(2) << '\n';
       } else {
-        print(model, file, options->fingerprint);
+        print(loaded, options->fingerprint);
       }
     }
     return 0;
