@@ -41,6 +41,16 @@ void note_precision(const LoadOptions& load) {
   std::cerr << "note: this processor has no products in bfloat16; they are computed in float32\n";
 }
 
+std::vector<std::string> split_commas(const std::string& text) {
+  std::vector<std::string> parts;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    parts.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return parts;
+}
+
 void add_deadline(Command command, std::optional<std::chrono::milliseconds>& deadline) {
   const auto take = [&deadline](double seconds) {
     constexpr double longest = 1e9;

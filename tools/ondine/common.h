@@ -20,6 +20,9 @@ void add_load_options(Command command, LoadOptions& load);
 // Says on standard error when the processor lacks the precision that was asked for.
 void note_precision(const LoadOptions& load);
 
+// The texts between commas, empty ones included; one of them if there is no comma.
+std::vector<std::string> split_commas(const std::string& text);
+
 // Adds --deadline; `deadline` must outlive parsing.
 void add_deadline(Command command, std::optional<std::chrono::milliseconds>& deadline);
 

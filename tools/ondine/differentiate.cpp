@@ -4,6 +4,7 @@
 #include <ondine/lower.h>
 
 #include "ondine/command.h"
+#include "ondine/common.h"
 
 namespace ondine::cli {
 namespace {
@@ -21,15 +22,11 @@ struct Options {
 };
 
 // "W,x" names two tensors.
-std::vector<std::string> split_names(const std::vector<std::string>& lists) {
+std::vector<std::string> names_in(const std::vector<std::string>& lists) {
   std::vector<std::string> names;
   for (const std::string& list : lists) {
-    std::size_t start = 0;
-    for (std::size_t comma = 0; comma != std::string::npos; start = comma + 1) {
-      comma = list.find(',', start);
-      const std::string name = list.substr(start, comma - start);
-      if (!name.empty()) names.push_back(name);
-      if (comma == std::string::npos) break;
+    for (std::string& name : split_commas(list)) {
+      if (!name.empty()) names.push_back(std::move(name));
     }
   }
   return names;
@@ -38,7 +35,7 @@ std::vector<std::string> split_names(const std::vector<std::string>& lists) {
 int run(const Options& options) {
   DifferentiateOptions how;
   how.of = options.of;
-  how.by = split_names(options.by);
+  how.by = names_in(options.by);
   how.kind = options.forward   ? DerivativeKind::jacobian_vector
              : options.seeded  ? DerivativeKind::vector_jacobian
              : options.hessian ? DerivativeKind::hessian_vector

@@ -86,16 +86,15 @@ void set_options(Settings& settings, const Options& options) {
 // --class-weights 1,0.5,2
 std::vector<float> numbers_in(const std::string& text) {
   std::vector<float> numbers;
-  std::size_t at = 0;
-  while (at <= text.size() && !text.empty()) {
-    const std::size_t end = std::min(text.find(',', at), text.size());
+  if (text.empty()) return numbers;
+  for (const std::string& part : split_commas(text)) {
     float number = 0;
-    const auto [last, error] = std::from_chars(text.data() + at, text.data() + end, number);
-    if (error != std::errc() || last != text.data() + end) {
+    const char* const end = part.data() + part.size();
+    const auto [last, error] = std::from_chars(part.data(), end, number);
+    if (error != std::errc() || last != end) {
       throw WrongUsage("--class-weights needs numbers with commas between them, found " + text);
     }
     numbers.push_back(number);
-    at = end + 1;
   }
   return numbers;
 }

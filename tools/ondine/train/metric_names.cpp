@@ -1,23 +1,23 @@
 #include "ondine/train/metric_names.h"
 
 #include <algorithm>
-#include <sstream>
+#include <utility>
 
 #include <ondine/error.h>
 
 #include "ondine/command.h"
+#include "ondine/common.h"
 
 namespace ondine::cli {
 
 std::vector<std::string> split_names(const std::vector<std::string>& lists) {
   std::vector<std::string> names;
   for (const std::string& list : lists) {
-    std::istringstream parts(list + ",");
-    for (std::string name; std::getline(parts, name, ',');) {
+    for (std::string& name : split_commas(list)) {
       if (name.empty()) {
         throw Error(ErrorCode::mismatch, "--metrics needs NAME,NAME,..., found '" + list + "'");
       }
-      names.push_back(name);
+      names.push_back(std::move(name));
     }
   }
   return names;
