@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include "core/message.h"
+#include "core/out_of_memory.h"
 
 namespace ondine {
 namespace {
@@ -17,7 +18,7 @@ bool maps_pages(std::size_t bytes) noexcept { return bytes >= least; }
 
 void* map_pages(std::size_t bytes) {
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) fail(ErrorCode::limit, "the system has no ", bytes, " bytes left");
+  if (memory == MAP_FAILED) fail_out_of_memory(cat("map ", bytes, " bytes"));
 #ifdef MADV_HUGEPAGE
   if (bytes >= huge_from) madvise(memory, bytes, MADV_HUGEPAGE);  // a hint
 #endif

@@ -9,7 +9,7 @@ namespace ondine {
 // they are freed, and take no memory before something is written to them.
 bool maps_pages(std::size_t bytes) noexcept;
 
-// Zeros, aligned to a page. Throws Error(limit) when the system has no more.
+// Zeros, aligned to a page. Throws OutOfMemory when the system has no more.
 void* map_pages(std::size_t bytes);
 void unmap_pages(void* memory, std::size_t bytes) noexcept;
 

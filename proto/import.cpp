@@ -3,6 +3,7 @@
 #include <new>
 
 #include "core/message.h"
+#include "core/out_of_memory.h"
 #include "graph/check/findings.h"
 #include "onnx_schema.pb.h"
 #include "proto/arena_message.h"
@@ -48,7 +49,7 @@ graph::ModelDef load(std::span<const std::byte> bytes, std::shared_ptr<const Map
       throw_all(importer.errors);
     }
   } catch (const std::bad_alloc&) {
-    fail(ErrorCode::limit, "the system has no memory left for the model");
+    fail_out_of_memory("read the model");
   }
 }
 

@@ -96,9 +96,9 @@ class Folder {
     std::vector<Tensor> results;
     try {
       results = context_.evaluate(node, graph_);
-    } catch (const Error& error) {
-      // Without memory the result of the passes would depend on how much there is.
-      if (is_out_of_memory(error)) throw;
+    } catch (const OutOfMemory&) {
+      throw;  // otherwise the result of the passes would depend on how much memory there is
+    } catch (const Error&) {
       return false;  // the run that needs the node fails with the same error
     }
     if (results.size() != node.outputs.size()) {

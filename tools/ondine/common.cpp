@@ -109,13 +109,11 @@ std::vector<std::string> metric_names(const Model& model, std::size_t algorithm)
 
 std::size_t print_warnings(const Model& model, std::size_t first) {
   const std::vector<std::string> warnings = model.warnings();
-  for (std::size_t i = first; i < warnings.size(); ++i) {
-    std::cerr << "warning: " << warnings[i] << '\n';
-  }
+  print_warnings(std::span(warnings).subspan(std::min(first, warnings.size())));
   return warnings.size();
 }
 
-void print_warnings(const std::vector<std::string>& warnings) {
+void print_warnings(std::span<const std::string> warnings) {
   for (const std::string& warning : warnings) std::cerr << "warning: " << warning << '\n';
 }
 

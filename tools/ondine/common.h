@@ -4,6 +4,7 @@
 #include <chrono>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -41,7 +42,7 @@ std::vector<std::string> metric_names(const Model& model, std::size_t algorithm)
 // Prints Model::warnings() to the standard error, from number `first` on; returns how many there
 // are.
 std::size_t print_warnings(const Model& model, std::size_t first = 0);
-void print_warnings(const std::vector<std::string>& warnings);
+void print_warnings(std::span<const std::string> warnings);
 double scalar_of(const Tensor& tensor);
 // Element i of a numeric tensor.
 double element_of(const Tensor& tensor, std::int64_t i);
