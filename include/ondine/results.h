@@ -4,50 +4,64 @@
 #include <concepts>
 #include <cstddef>
 #include <initializer_list>
+#include <iterator>
+#include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <ondine/export.h>
 #include <ondine/value.h>
 
 namespace ondine {
 
-// A view of named values for one call: model.infer({{"image", x}}), or any contiguous range of
-// NamedValue. What it was made from must live until the call returns, which temporaries of the same
-// expression do; do not keep a Feeds in a variable.
-class Feeds {
- public:
-  Feeds() = default;
-  Feeds(std::initializer_list<NamedValue> values)  // NOLINT: implicit, as all of them
-      : Feeds(std::span(std::data(values), values.size())) {}
-  template <class Range>
-  requires(std::convertible_to<Range, std::span<const NamedValue>> &&
-           !std::same_as<std::remove_cvref_t<Range>, Feeds>) Feeds(Range&& values)
-      : values_(values) {}  // NOLINT
+namespace detail {
 
-  std::span<const NamedValue> values() const noexcept { return values_; }
+// The elements of a list that a call takes. What is given in place, as a braced list or a temporary
+// vector, is kept; a vector, array or span that has a name is viewed and must outlive the list.
+template <class T>
+class CallList {
+ public:
+  CallList() = default;
+  CallList(std::initializer_list<T> elements) : kept_(elements) {}  // NOLINT: implicit, as all
+  template <class Range>
+  requires std::convertible_to<Range, std::span<const T>> CallList(Range&& range) {  // NOLINT
+    if constexpr (std::is_lvalue_reference_v<Range> || std::ranges::borrowed_range<Range>) {
+      viewed_ = range;
+    } else if constexpr (std::convertible_to<Range, std::vector<T>>) {
+      kept_ = std::vector<T>(std::forward<Range>(range));
+    } else {
+      kept_.assign(std::begin(range), std::end(range));
+    }
+  }
+
+  std::span<const T> elements() const noexcept {
+    return kept_.empty() ? viewed_ : std::span<const T>(kept_);
+  }
 
  private:
-  std::span<const NamedValue> values_;
+  std::vector<T> kept_;
+  std::span<const T> viewed_;
 };
 
-// A view of the names of wanted results, made and used as Feeds is: model.infer(feeds, {"logits"}).
-class Fetches {
+}  // namespace detail
+
+// What a call is fed with: model.infer({{"image", x}}), or any contiguous range of NamedValue. Only
+// a range that has a name is viewed instead of kept; it must outlive the Feeds.
+class Feeds : private detail::CallList<NamedValue> {
  public:
-  Fetches() = default;
-  Fetches(std::initializer_list<std::string> names)  // NOLINT
-      : Fetches(std::span(std::data(names), names.size())) {}
-  template <class Range>
-  requires(std::convertible_to<Range, std::span<const std::string>> &&
-           !std::same_as<std::remove_cvref_t<Range>, Fetches>) Fetches(Range&& names)
-      : names_(names) {}  // NOLINT
+  using CallList::CallList;
+  std::span<const NamedValue> values() const noexcept { return elements(); }
+};
 
-  std::span<const std::string> names() const noexcept { return names_; }
-
- private:
-  std::span<const std::string> names_;
+// The names of wanted results, made and used as Feeds is: model.infer(feeds, {"logits"}).
+class Fetches : private detail::CallList<std::string> {
+ public:
+  using CallList::CallList;
+  std::span<const std::string> names() const noexcept { return elements(); }
 };
 
 // What a call returned: named values in the order in which they were asked for. Owns them; a

@@ -11,7 +11,6 @@ using namespace ondine;
 
 namespace {
 
-// What a call sees, copied before the temporaries of its arguments are gone.
 NamedValues seen(Feeds feeds) { return {feeds.values().begin(), feeds.values().end()}; }
 std::vector<std::string> names(Fetches fetches) {
   return {fetches.names().begin(), fetches.names().end()};
@@ -45,6 +44,29 @@ TEST_CASE("feeds are made from a braced list, a vector, an array, a span or resu
   check(seen(Results(list)));
   CHECK(seen({}).empty());
   CHECK(seen({{"x", x}}).size() == 1);
+}
+
+TEST_CASE("feeds made from a braced list or a temporary keep their values") {
+  const Tensor x = Tensor::scalar(1.0F);
+  const auto braced = [&]() -> Feeds { return {{"x", x}, {"y", x}}; };
+  const auto vector = [&]() -> Feeds { return NamedValues{{"x", x}, {"y", x}}; };
+  const auto array = [&]() -> Feeds { return std::array<NamedValue, 2>{{{"x", x}, {"y", x}}}; };
+  const auto result = [&]() -> Feeds { return Results(NamedValues{{"x", x}, {"y", x}}); };
+  for (const Feeds& feeds : {braced(), vector(), array(), result()}) {
+    const Feeds copy = feeds;
+    REQUIRE(copy.values().size() == 2);
+    CHECK(copy.values()[1].first == "y");
+    CHECK(copy.values()[1].second.tensor().identical(x));
+  }
+  const auto fetches = []() -> Fetches { return {"a long name that is not stored in place", "b"}; };
+  CHECK(names(fetches())[0] == "a long name that is not stored in place");
+}
+
+TEST_CASE("feeds view a vector that has a name") {
+  const NamedValues list{{"x", Tensor::scalar(1.0F)}};
+  const Feeds feeds = list;
+  CHECK(feeds.values().data() == list.data());
+  CHECK(Feeds(std::span(list)).values().data() == list.data());
 }
 
 TEST_CASE("fetches are made from a braced list of names or a range of them") {
