@@ -9,11 +9,13 @@ Only the standard library is needed.
 """
 
 import argparse
-import html
 import json
 import math
 import pathlib
 import sys
+
+import svg
+from svg import FAINT, dot, line, text
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DATA = ROOT / "docs/data/comparison.json"
@@ -22,7 +24,6 @@ CHART = ROOT / "docs/images/comparison.svg"
 WIDTH, ROW, TOP, LEFT = 960, 30, 108, 290
 COLORS = {"ondine": "#0b6e99", "pytorch": "#d9480f", "pytorch_compiled": "#e8a33d",
           "jax": "#7b4fb5", "ort": "#3f8f4f", "mnn": "#b03a6f"}
-INK, FAINT, LINE = "#1f2328", "#59636e", "#d8dee4"
 
 
 class Axis:
@@ -34,21 +35,6 @@ class Axis:
 
     def at(self, value):
         return self.left + (self.right - self.left) * (math.log(value) - self.low) / self.span
-
-
-def text(x, y, content, size=13, color=INK, anchor="start", weight="normal"):
-    return (f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" fill="{color}" '
-            f'text-anchor="{anchor}" font-weight="{weight}">{html.escape(content)}</text>')
-
-
-def line(x1, y1, x2, y2, color=LINE, width=1):
-    return (f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" '
-            f'stroke="{color}" stroke-width="{width}"/>')
-
-
-def dot(x, y, color, radius, title):
-    return (f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="{color}">'
-            f'<title>{html.escape(title)}</title></circle>')
 
 
 def draw_axis(axis, title, unit, bottom):
@@ -82,11 +68,7 @@ def draw(data):
     height = bottom + 44
     times = Axis(LEFT, 640, 0.8, 32, (1, 2, 4, 8, 16))
     memory = Axis(690, WIDTH - 34, 10, 2000, (10, 100, 1000))
-    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
-             f'width="{WIDTH}" height="{height}" role="img" '
-             'font-family="system-ui, -apple-system, Segoe UI, DejaVu Sans, sans-serif">',
-             '<title>Training step time and memory, Ondine and other frameworks</title>',
-             f'<rect width="{WIDTH}" height="{height}" rx="8" fill="#ffffff"/>']
+    parts = []
     x = 24
     for name, label in labels.items():
         parts += [dot(x, 27, COLORS[name], 7 if name == "ondine" else 5, label),
@@ -98,7 +80,8 @@ def draw(data):
         parts += draw_row(workload, TOP + ROW * (index + 0.5), labels, times, memory)
     parts.append(text(24, height - 16, f"{data['machine']}; {data['threads']} thread. "
                       "Lower is better; logarithmic scales.", 11, FAINT))
-    return "\n".join(parts) + "\n</svg>\n"
+    return svg.image(WIDTH, height, "Training step time and memory, Ondine and other frameworks",
+                     parts)
 
 
 def table(data):
@@ -126,15 +109,7 @@ def main():
     if options.table:
         print(table(data))
         return 0
-    svg = draw(data)
-    if options.check:
-        fresh = CHART.exists() and CHART.read_text() == svg
-        print(f"{CHART.relative_to(ROOT)} is "
-              + ("up to date" if fresh else "out of date: run bench/chart.py"))
-        return 0 if fresh else 1
-    CHART.parent.mkdir(exist_ok=True)
-    CHART.write_text(svg)
-    return 0
+    return svg.write_or_check(draw(data), CHART, ROOT, options.check, "bench/chart.py")
 
 
 if __name__ == "__main__":
