@@ -21,6 +21,17 @@ std::span<const ConvEntry<T>> conv_implementations() {
 }
 
 template <class T>
+std::span<const ConvEntry<T>> lower_conv_implementations() {
+  static constexpr ConvEntry<T> list[] = {
+      {"winograd_panels_bf16", &supports_winograd_panels_bf16<T>, &make_winograd_panels<T>},
+      {"winograd_bf16", &supports_winograd_bf16<T>, &make_winograd<T>},
+      {"pointwise_bf16", &supports_pointwise_bf16<T>, &make_pointwise<T>},
+      {"im2col_bf16", &supports_im2col_bf16<T>, &make_im2col<T>},
+  };
+  return list;
+}
+
+template <class T>
 ConvPrimitive<T>::ConvPrimitive(const ConvEntry<T>& entry, const ConvDesc& desc, int threads,
                                 const Kernels& kernels)
     : name_(entry.name),
@@ -34,9 +45,9 @@ ConvPrimitive<T>::ConvPrimitive(const ConvEntry<T>& entry, const ConvDesc& desc,
 
 template <class T>
 ConvPrimitive<T> ConvPrimitive<T>::make(const ConvDesc& desc, int threads, const Kernels& kernels) {
-  static constexpr ConvEntry<T> lower{"pointwise_bf16", &supports_pointwise_bf16<T>,
-                                      &make_pointwise<T>};
-  if (lower.supports(desc, kernels)) return {lower, desc, threads, kernels};
+  for (const ConvEntry<T>& lower : lower_conv_implementations<T>()) {
+    if (lower.supports(desc, kernels)) return {lower, desc, threads, kernels};
+  }
   const Kernels& full = full_precision(kernels);
   return {first_supporting(conv_implementations<T>(), desc, full), desc, threads, full};
 }
@@ -44,12 +55,17 @@ ConvPrimitive<T> ConvPrimitive<T>::make(const ConvDesc& desc, int threads, const
 template <class T>
 ConvPrimitive<T> ConvPrimitive<T>::make(const ConvDesc& desc, int threads, std::string_view name,
                                         const Kernels& kernels) {
+  for (const ConvEntry<T>& lower : lower_conv_implementations<T>()) {
+    if (lower.name == name && lower.supports(desc, kernels)) return {lower, desc, threads, kernels};
+  }
   return {supporting_by_name(conv_implementations<T>(), name, desc, kernels), desc, threads,
           kernels};
 }
 
 template std::span<const ConvEntry<float>> conv_implementations();
 template std::span<const ConvEntry<double>> conv_implementations();
+template std::span<const ConvEntry<float>> lower_conv_implementations();
+template std::span<const ConvEntry<double>> lower_conv_implementations();
 template class ConvPrimitive<float>;
 template class ConvPrimitive<double>;
 

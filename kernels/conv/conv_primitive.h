@@ -16,6 +16,11 @@
 //   depthwise_rows      any other depthwise: each plane alone
 //   pointwise           1 x 1, stride 1: a matrix product without rearranging
 //   im2col              anything: a matrix product with gathered columns
+// Kernels of lower precision (Precision::bfloat16) first try those whose products round their
+// factors to bfloat16; where none pays, all is computed in float32:
+//   winograd_panels_bf16, winograd_bf16   factors are transformed components
+//   pointwise_bf16
+//   im2col_bf16         not where direct serves, and strided only with at least 64 output channels
 #pragma once
 
 #include <memory>
@@ -53,6 +58,9 @@ using ConvEntry = ImplementationEntry<ConvDesc, ConvImplementation<T>>;
 // All of them, in the order in which they are tried.
 template <class T>
 std::span<const ConvEntry<T>> conv_implementations();
+// Those of lower precision, tried before; none supports kernels of full precision.
+template <class T>
+std::span<const ConvEntry<T>> lower_conv_implementations();
 
 // A convolution whose implementation is chosen once. Copies share it; const and safe to run from
 // several threads, each with a workspace of its own. `run` allocates nothing.

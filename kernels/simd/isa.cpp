@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "kernels/simd/conv/conv_table.h"
 #include "kernels/simd/tables.h"
 
 namespace ondine::math {
@@ -25,6 +26,12 @@ Kernels with_bf16_products(Kernels kernels) noexcept {
   kernels.isa = Isa::avx512_bf16;
   kernels.name = "avx512_bf16";
   kernels.f32.gemm = &avx512_bf16::gemm_f32;
+  static const WinogradKernels<float> winograd = [&] {
+    WinogradKernels<float> table = *kernels.f32.winograd;
+    avx512_bf16::round_components(table);
+    return table;
+  }();
+  kernels.f32.winograd = &winograd;
   return kernels;
 }
 #endif

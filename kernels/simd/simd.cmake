@@ -1,10 +1,11 @@
 # kernels/simd: everything but the dispatch (isa.cpp) is compiled once for each instruction set,
-# each in a namespace of its own; gemm_bf16.cpp for AVX512-BF16 only.
+# each in a namespace of its own; NAME_bf16.cpp for AVX512-BF16 only.
 include(CheckCXXCompilerFlag)
 
 file(GLOB_RECURSE _simd_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/simd/*.cpp)
 list(FILTER _simd_sources EXCLUDE REGEX "/kernels/simd/isa\\.cpp$")
-set(_bf16_sources ${PROJECT_SOURCE_DIR}/kernels/simd/matmul/gemm_bf16.cpp)
+set(_bf16_sources ${_simd_sources})
+list(FILTER _bf16_sources INCLUDE REGEX "_bf16\\.cpp$")
 list(REMOVE_ITEM _simd_sources ${_bf16_sources})
 set(_simd_knows core kernels/simd)
 ondine_module(kernels_simd SOURCES ${PROJECT_SOURCE_DIR}/kernels/simd/isa.cpp KNOWS ${_simd_knows})

@@ -48,6 +48,12 @@ inline ConvPlane plane_of(const ConvShape& s) {
           s.stride[1], s.stride[2], s.dilation[1], s.dilation[2], s.pad[1], s.pad[2]};
 }
 
+// Whether products round their factors to bfloat16.
+template <class T>
+bool rounds_factors(const Kernels& kernels) {
+  return sizeof(T) == sizeof(float) && kernels.isa == Isa::avx512_bf16;
+}
+
 template <class T>
 std::size_t scratch_of(const GemmCall<T>& call, const KernelSet<T>& set) {
   return static_cast<std::size_t>(set.gemm->scratch_bytes(call));

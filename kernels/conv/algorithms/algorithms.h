@@ -27,9 +27,17 @@ ONDINE_CONV_ALGORITHM(depthwise_rows);
 ONDINE_CONV_ALGORITHM(pointwise);
 ONDINE_CONV_ALGORITHM(im2col);
 #undef ONDINE_CONV_ALGORITHM
-// Of pointwise by a product of lower precision.
-template <class T>
-bool supports_pointwise_bf16(const ConvDesc& desc, const Kernels& kernels);
+
+// Of those whose products round their factors: kernels of lower precision, and where rounding and
+// packing cost less than they save.
+#define ONDINE_LOWER_ALGORITHM(name) \
+  template <class T>                 \
+  bool supports_##name##_bf16(const ConvDesc& desc, const Kernels& kernels)
+ONDINE_LOWER_ALGORITHM(winograd_panels);
+ONDINE_LOWER_ALGORITHM(winograd);
+ONDINE_LOWER_ALGORITHM(pointwise);
+ONDINE_LOWER_ALGORITHM(im2col);
+#undef ONDINE_LOWER_ALGORITHM
 
 // At the end of NAME.cpp.
 #define ONDINE_INSTANTIATE_CONV(name)                                           \

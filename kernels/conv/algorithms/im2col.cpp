@@ -38,7 +38,10 @@ class Im2colConv final : public ConvAlgorithm<T> {
  public:
   // gathers: false for backward_weights of a pointwise convolution.
   Im2colConv(const ConvDesc& desc, const Kernels& kernels, bool gathers = true)
-      : ConvAlgorithm<T>(desc, kernels), direction_(desc.direction), gathers_(gathers) {
+      : ConvAlgorithm<T>(desc, kernels),
+        direction_(desc.direction),
+        gathers_(gathers),
+        packs_(direction_ == ConvDirection::forward && !rounds_factors<T>(kernels)) {
     const ConvShape& s = desc.shape;
     const BlockLimits limits = block_limits(desc, this->set_.gemm->nr);
     in_group_ = s.in_channels / s.groups;
@@ -54,8 +57,7 @@ class Im2colConv final : public ConvAlgorithm<T> {
     rows_ = even_chunk(out_group_, 512);
     row_blocks_ = divide_up(out_group_, rows_);
     set_tasks();
-    const bool packed = direction_ == ConvDirection::forward;
-    const Index columns = channels_ * taps_ * tile_ + (packed ? 64 : 0);
+    const Index columns = channels_ * taps_ * tile_ + (packs_ ? 64 : 0);
     columns_bytes_ = gathers_ ? bytes_of<T>(columns) : 0;
     this->slot_bytes_ = columns_bytes_ + scratch_of(product(rows_, channels_, tile_), this->set_);
   }
@@ -101,8 +103,9 @@ class Im2colConv final : public ConvAlgorithm<T> {
         call.k = channels * taps_;
         call.a_row = depth_;
         call.a_col = 1;
+        call.b_row = tile_;
         call.b_col = 1;
-        call.b_packed = true;
+        call.b_packed = packs_;
         call.ldc = out_plane_;
         break;
       case ConvDirection::backward_data:
@@ -150,7 +153,7 @@ class Im2colConv final : public ConvAlgorithm<T> {
     for (Index channel = 0; channel < in_group_; channel += channels_) {
       const Index count = std::min(channels_, in_group_ - channel);
       const bool done = channel + count == in_group_;
-      this->set_.im2col->gather(block(count, first, last, this->set_.gemm->nr),
+      this->set_.im2col->gather(block(count, first, last, packs_ ? this->set_.gemm->nr : tile_),
                                 args.x + x_offset(image, group, channel), columns);
       auto call = product(rows_, count, last - first);
       call.a = args.w + group * out_group_ * depth_ + channel * taps_;
@@ -209,6 +212,7 @@ class Im2colConv final : public ConvAlgorithm<T> {
 
   ConvDirection direction_;
   bool gathers_;
+  bool packs_;                  // columns, as the product reads them
   Index in_group_, out_group_;  // channels of a group
   Index taps_;                  // of the window
   Index depth_;                 // weights of an output channel

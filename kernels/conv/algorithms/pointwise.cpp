@@ -57,17 +57,6 @@ bool supports_pointwise(const ConvDesc& desc, const Kernels&) {
 }
 
 template <class T>
-bool supports_pointwise_bf16(const ConvDesc& desc, const Kernels& kernels) {
-  constexpr std::int64_t least = 16;
-  const ConvShape& s = desc.shape;
-  const std::int64_t smallest = std::min({s.in_channels, s.out_channels, volume(s.out)});
-  return sizeof(T) == sizeof(float) && kernels.isa == Isa::avx512_bf16 && smallest >= least &&
-         desc.shape.groups == 1 && supports_pointwise<T>(desc, kernels);
-}
-template bool supports_pointwise_bf16<float>(const ConvDesc&, const Kernels&);
-template bool supports_pointwise_bf16<double>(const ConvDesc&, const Kernels&);
-
-template <class T>
 MadeConv<T> make_pointwise(const ConvDesc& desc, const Kernels& kernels) {
   if (desc.direction == ConvDirection::backward_weights) {
     return make_pointwise_weights<T>(desc, kernels);

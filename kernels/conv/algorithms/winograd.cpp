@@ -18,12 +18,12 @@ class WinogradConv final : public ConvAlgorithm<T> {
         tiling_(desc.shape.batch, d_.out),
         panel_(this->set_.gemm->nr),
         panels_(divide_up(d_.outer, panel_)),
-        inner_ld_(round_up(d_.inner, this->set_.depthwise_channels->lanes)) {
-    const Index panel_bytes = tiling_.components * d_.inner * panel_ * Index{sizeof(T)};
+        channels_(this->set_, d_.inner) {
+    const Index panel_bytes = tiling_.components * channels_.rows * panel_ * Index{sizeof(T)};
     chunk_ = even_chunk(panels_, std::max<Index>(1, max_weight_bytes / panel_bytes));
-    this->shared_bytes_ = bytes_of<T>(tiling_.components * d_.inner * chunk_ * panel_);
+    this->shared_bytes_ = bytes_of<T>(tiling_.components * channels_.rows * chunk_ * panel_);
     const Index tiles = tiling_.block * tiling_.across;
-    source_bytes_ = bytes_of<T>(tiling_.components * tiles * inner_ld_);
+    source_bytes_ = bytes_of<T>(tiling_.components * tiles * channels_.ld);
     result_bytes_ = bytes_of<T>(tiling_.components * tiles * chunk_ * panel_);
     this->slot_bytes_ = source_bytes_ + result_bytes_ +
                         winograd_scratch(this->set_, tiling_, product(tiles, chunk_));
@@ -51,10 +51,10 @@ class WinogradConv final : public ConvAlgorithm<T> {
     const Index panels = std::min(chunk_, panels_ - first);
     const Index channel = first * panel_;
     return {panels, channel, std::min(panels * panel_, d_.outer - channel),
-            d_.inner * panels * panel_};
+            channels_.rows * panels * panel_};
   }
   GemmCall<T> product(Index tiles, Index panels) const {
-    return component_product<T>(tiles, panels * panel_, d_.inner, inner_ld_, panel_,
+    return component_product<T>(tiles, panels * panel_, d_.inner, channels_, panel_,
                                 chunk_ * panel_);
   }
 
@@ -79,13 +79,13 @@ class WinogradConv final : public ConvAlgorithm<T> {
     std::byte* const scratch = slot + source_bytes_ + result_bytes_;
     const Index tiles = tiling_.tiles_in(block);
     tiling_.for_runs(block, [&](Index image, TileRows run, Index before) {
-      set_planes(run, d_.in, d_.inner, inner_ld_, tiles * inner_ld_);
+      set_planes(run, d_.in, d_.inner, channels_.ld, tiles * channels_.ld);
       winograd.input(run, d_.pad_h, d_.pad_w, d_.source(args) + image * d_.source_image(),
-                     v + before * inner_ld_, scratch);
+                     v + before * channels_.ld, scratch);
     });
     auto call = product(tiles, chunk.panels);
     for (Index c = 0; c < tiling_.components; ++c) {
-      call.a = v + c * tiles * inner_ld_;
+      call.a = v + c * tiles * channels_.ld;
       call.b = u + c * chunk.component;
       call.c = m + c * tiles * call.ldc;
       this->set_.gemm->run(call, scratch);
@@ -102,7 +102,7 @@ class WinogradConv final : public ConvAlgorithm<T> {
   DirectedShape d_;
   WinogradTiling tiling_;
   Index panel_, panels_;  // outer channels of a panel, and how many
-  Index inner_ld_;
+  InnerChannels<T> channels_;
   Index chunk_;  // panels whose weights are transformed at once
   std::size_t source_bytes_, result_bytes_;
 };

@@ -66,15 +66,28 @@ inline void set_planes(TileRows& run, const SpatialDims& plane, std::int64_t cha
   run.component = component;
 }
 
+// How inner channels lie in components: elements of a tile, and rows of a panel of weights.
+template <class T>
+struct InnerChannels {
+  InnerChannels(const KernelSet<T>& set, std::int64_t inner)
+      : rounded(set.winograd->channels > 1),
+        ld(round_up(inner, set.depthwise_channels->lanes) / set.winograd->channels),
+        rows(divide_up(inner, set.winograd->channels)) {}
+  bool rounded;
+  std::int64_t ld, rows;
+};
+
 // A component of the result: (tiles x inner) times (inner x outer) in panels.
 template <class T>
 GemmCall<T> component_product(std::int64_t tiles, std::int64_t outer, std::int64_t inner,
-                              std::int64_t inner_ld, std::int64_t panel, std::int64_t ldc) {
+                              const InnerChannels<T>& channels, std::int64_t panel,
+                              std::int64_t ldc) {
   GemmCall<T> call{};
+  call.a_rounded = channels.rounded;
   call.m = tiles;
   call.n = outer;
   call.k = inner;
-  call.a_row = inner_ld;
+  call.a_row = channels.ld;
   call.a_col = 1;
   call.b_col = 1;
   call.b_row = panel;

@@ -20,12 +20,12 @@ class WinogradPanelsConv final : public ConvAlgorithm<T> {
         panel_(this->set_.gemm->nr),
         panels_(divide_up(d_.outer, panel_)),
         tiles_(tiling_.tiles()),
-        inner_ld_(round_up(d_.inner, this->set_.depthwise_channels->lanes)) {
+        channels_(this->set_, d_.inner) {
     tiling_.block = tiling_.rows;
     tiling_.blocks = 1;
-    product_ = component_product<T>(tiles_, panel_, d_.inner, inner_ld_, panel_, panel_);
-    this->shared_bytes_ = bytes_of<T>(tiling_.components * tiles_ * inner_ld_);
-    weight_bytes_ = bytes_of<T>(tiling_.components * d_.inner * panel_);
+    product_ = component_product<T>(tiles_, panel_, d_.inner, channels_, panel_, panel_);
+    this->shared_bytes_ = bytes_of<T>(tiling_.components * tiles_ * channels_.ld);
+    weight_bytes_ = bytes_of<T>(tiling_.components * channels_.rows * panel_);
     result_bytes_ = bytes_of<T>(tiling_.components * tiles_ * panel_);
     this->slot_bytes_ =
         weight_bytes_ + result_bytes_ + winograd_scratch(this->set_, tiling_, product_);
@@ -36,9 +36,9 @@ class WinogradPanelsConv final : public ConvAlgorithm<T> {
     const T* const source = d_.source(args);
     this->for_tasks(pool, workspace, this->shape_.batch, 1, [&](Index image, std::byte* slot) {
       TileRows run = tiling_.largest_run();
-      set_planes(run, d_.in, d_.inner, inner_ld_, tiles_ * inner_ld_);
+      set_planes(run, d_.in, d_.inner, channels_.ld, tiles_ * channels_.ld);
       this->set_.winograd->input(run, d_.pad_h, d_.pad_w, source + image * d_.source_image(),
-                                 v + image * tiling_.down * tiling_.across * inner_ld_, slot);
+                                 v + image * tiling_.down * tiling_.across * channels_.ld, slot);
     });
     this->for_tasks(pool, workspace, panels_, 1,
                     [&](Index panel, std::byte* slot) { run_panel(args, v, panel, slot); });
@@ -51,7 +51,7 @@ class WinogradPanelsConv final : public ConvAlgorithm<T> {
     T* const m = reinterpret_cast<T*>(slot + weight_bytes_);
     std::byte* const scratch = slot + weight_bytes_ + result_bytes_;
     const Index channel = panel * panel_;
-    const Index component = d_.inner * panel_;
+    const Index component = channels_.rows * panel_;
     TileWeights weights = weights_of(this->shape_, d_);
     weights.tile = tiling_.tile;
     weights.outer = std::min(panel_, d_.outer - channel);
@@ -60,7 +60,7 @@ class WinogradPanelsConv final : public ConvAlgorithm<T> {
                      u);
     auto call = product_;
     for (Index c = 0; c < tiling_.components; ++c) {
-      call.a = v + c * tiles_ * inner_ld_;
+      call.a = v + c * tiles_ * channels_.ld;
       call.b = u + c * component;
       call.c = m + c * tiles_ * panel_;
       this->set_.gemm->run(call, scratch);
@@ -77,7 +77,8 @@ class WinogradPanelsConv final : public ConvAlgorithm<T> {
   DirectedShape d_;
   WinogradTiling tiling_;
   Index panel_, panels_;  // outer channels of a panel, and how many
-  Index tiles_, inner_ld_;
+  Index tiles_;
+  InnerChannels<T> channels_;
   GemmCall<T> product_{};
   std::size_t weight_bytes_, result_bytes_;
 };

@@ -12,6 +12,7 @@ class WinogradConvWeights final : public ConvAlgorithm<T> {
  public:
   WinogradConvWeights(const ConvDesc& desc, const Kernels& kernels)
       : ConvAlgorithm<T>(desc, kernels),
+        winograd_(*kernel_set<T>(full_precision(kernels)).winograd),
         tiling_(desc.shape.batch, desc.shape.out),
         lanes_(this->set_.depthwise_channels->lanes) {
     const ConvShape& s = desc.shape;
@@ -54,7 +55,6 @@ class WinogradConvWeights final : public ConvAlgorithm<T> {
 
   void run_block(const ConvArgs<T>& args, Index block, std::byte* slot) const {
     const ConvShape& s = this->shape_;
-    const auto& winograd = *this->set_.winograd;
     T* const v = reinterpret_cast<T*>(slot);
     T* const m = reinterpret_cast<T*>(slot + x_bytes_);
     T* const u = reinterpret_cast<T*>(slot + x_bytes_ + dy_bytes_);
@@ -68,12 +68,12 @@ class WinogradConvWeights final : public ConvAlgorithm<T> {
       const Index tiles = tiling_.tiles_in(which);
       tiling_.for_runs(which, [&](Index image, TileRows run, Index before) {
         set_planes(run, s.in, inner_channels, inner_, tiles * inner_);
-        winograd.input(run, s.pad[1], s.pad[2],
-                       args.x + (image * s.in_channels + inner) * volume(s.in), v + before * inner_,
-                       scratch);
+        winograd_.input(run, s.pad[1], s.pad[2],
+                        args.x + (image * s.in_channels + inner) * volume(s.in),
+                        v + before * inner_, scratch);
         set_planes(run, s.out, outer_channels, outer_, tiles * outer_);
-        winograd.output_gradient(run, args.dy + (image * s.out_channels + outer) * volume(s.out),
-                                 m + before * outer_, scratch);
+        winograd_.output_gradient(run, args.dy + (image * s.out_channels + outer) * volume(s.out),
+                                  m + before * outer_, scratch);
       });
       auto call = product(inner_channels, tiles);
       call.n = round_up(outer_channels, lanes_);
@@ -87,9 +87,10 @@ class WinogradConvWeights final : public ConvAlgorithm<T> {
     }
     const TileWeights weights{tiling_.tile,      inner_channels, outer_channels, 9,
                               s.in_channels * 9, outer_,         component};
-    winograd.backward_weights(weights, u, args.result + (outer * s.in_channels + inner) * 9);
+    winograd_.backward_weights(weights, u, args.result + (outer * s.in_channels + inner) * 9);
   }
 
+  const WinogradKernels<T>& winograd_;  // in float: pairs are of tiles, which the product rounds
   WinogradTiling tiling_;
   Index lanes_;
   Index inner_, outer_;    // channels of a block

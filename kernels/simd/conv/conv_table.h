@@ -89,6 +89,11 @@ struct TileWeights {
 
 template <class T>
 struct WinogradKernels {
+  // Inner channels that an element of v and of u stands for: 1, or 2 where components are rounded
+  // to bfloat16 and a pair of channels lies in the place of a T. `ld` and `component` count
+  // elements; panels have one row for so many channels, the last filled with zeros. Tiles are 2 x 2
+  // then.
+  std::int64_t channels;
   std::int64_t (*scratch_bytes)(const TileRows& rows);  // of the three that take rows
   // Panels [first, last) of `panel` outer channels, each inner x panel, the last filled with zeros:
   // b of a packed product. Component i starts at i component. flip: taps in reverse order.
@@ -170,5 +175,10 @@ struct StridedConvKernels {
   void (*store_interleaved)(const T* even, const T* odd, std::int64_t n, std::int64_t channels,
                             const T* bias, T* y, std::int64_t ld);
 };
+
+namespace avx512_bf16 {
+// Replaces what rounds in a table of avx512.
+void round_components(WinogradKernels<float>& table) noexcept;
+}  // namespace avx512_bf16
 
 }  // namespace ondine::math

@@ -1,37 +1,13 @@
 // 3 x 3 windows in Winograd's transformed space; lanes are channels.
-#include "kernels/simd/conv/channel_interleave.h"
-#include "kernels/simd/conv/conv_parts.h"
-#include "kernels/simd/conv/winograd_tile.h"
+#include "kernels/simd/conv/winograd_parts.h"
 #include "kernels/simd/matmul/activation.h"
 #include "kernels/simd/vector/strided.h"
 
 namespace ondine::math::ONDINE_ISA {
 namespace {
 
-using V = Vec<float>;
-
-constexpr int L = lanes<float>;
-
 N scratch_bytes(const TileRows& r) {
   return (r.rows * r.tile + 2) * (r.across * r.tile + 2) * L * N{sizeof(float)};
-}
-
-// The nine taps of `count` rows `stride` apart as vectors over the rows.
-ONDINE_INLINE void load_taps(V* taps, const float* w, N stride, N count, bool flip) {
-  float rows[L < 9 ? 12 * L : L * L];  // tap by tap
-  if constexpr (L == 16) {
-    V r[L];
-#pragma GCC unroll 16
-    for (int l = 0; l < L; ++l) r[l] = l < count ? load_n(w + l * stride, 9) : V{};
-    transpose<float>(r);
-#pragma GCC unroll 9
-    for (int k = 0; k < 9; ++k) taps[k] = flip ? r[8 - k] : r[k];
-  } else {
-    for (N k = 0; k < 9; ++k) {
-      for (N l = 0; l < L; ++l) rows[k * L + l] = l < count ? w[l * stride + k] : 0;
-    }
-    for (N k = 0; k < 9; ++k) taps[k] = load(rows + (flip ? 8 - k : k) * L);
-  }
 }
 
 template <int M>
@@ -91,43 +67,13 @@ void backward_weights(const TileWeights& s, const float* u, float* dw) {
   s.tile == 2 ? backward_weights_of<2>(s, u, dw) : backward_weights_of<4>(s, u, dw);
 }
 
-// body(tile, where its first element lies in a copy of `pitch` positions a row)
-template <int M, class Body>
-ONDINE_INLINE void for_tiles(const TileRows& r, N pitch, Body&& body) {
-  for (N h = 0; h < r.rows; ++h) {
-    for (N w = 0; w < r.across; ++w) body(h * r.across + w, (h * pitch + w) * M * L);
-  }
-}
-
 template <int M>
 void input_of(const TileRows& r, N pad_h, N pad_w, const float* x, float* v, float* rows) {
-  constexpr int size = M + 2;
-  const N pitch = r.across * M + 2;
-  const N start = r.first * M - pad_h;
-  const N begin = max(0, start);
-  const N end = min(r.height, start + r.rows * M + 2);
-  const N plane = r.height * r.width;
-  for (N c = 0; c < r.channels; c += L) {
-    set_zero(rows, (r.rows * M + 2) * pitch * L);
-    if (begin < end) {
-      interleave_channels(rows + ((begin - start) * pitch + pad_w) * L,
-                          x + c * plane + begin * r.width, plane, min(L, r.channels - c),
-                          (end - begin) * r.width, r.width, pitch);
-    }
-    for_tiles<M>(r, pitch, [&](N tile, N at) {
-      V d[size * size];
-#pragma GCC unroll 6
-      for (int i = 0; i < size; ++i) {
-#pragma GCC unroll 6
-        for (int j = 0; j < size; ++j) d[i * size + j] = load(rows + at + (i * pitch + j) * L);
-      }
-      V all[size * size];
-      apply_both<InputMatrix<M>, size, size>(all, d);
-      float* const to = v + tile * r.ld + c;
+  transform_input<M>(r, pad_h, pad_w, x, rows, [&](N tile, N c, const V* all) {
+    float* const to = v + tile * r.ld + c;
 #pragma GCC unroll 36
-      for (int i = 0; i < size * size; ++i) store(to + i * r.component, all[i]);
-    });
-  }
+    for (int i = 0; i < (M + 2) * (M + 2); ++i) store(to + i * r.component, all[i]);
+  });
 }
 
 void input(const TileRows& r, N pad_h, N pad_w, const float* x, float* v, void* scratch) {
@@ -207,7 +153,7 @@ void output_gradient(const TileRows& r, const float* dy, float* v, void* scratch
 
 }  // namespace
 
-constinit const WinogradKernels<float> winograd_f32 = {&scratch_bytes, &weights, &backward_weights,
-                                                       &input,         &output,  &output_gradient};
+constinit const WinogradKernels<float> winograd_f32 = {
+    1, &scratch_bytes, &weights, &backward_weights, &input, &output, &output_gradient};
 
 }  // namespace ondine::math::ONDINE_ISA

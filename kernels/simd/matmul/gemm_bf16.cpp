@@ -1,10 +1,12 @@
 // C = alpha A B + beta C on one thread, with A and B rounded to bfloat16 (to nearest, ties to even)
 // and products accumulated in float32: for processors with AVX512-BF16. A and B are rounded while
 // they are packed, as pairs of elements that follow each other in k: one instruction multiplies
-// pairs and adds both products to an accumulator. Denormal numbers count as zeros.
+// pairs and adds both products to an accumulator. Denormal numbers count as zeros. A may have been
+// rounded before; then it is read where it lies.
 #include "kernels/simd/isa_tables.h"
 #include "kernels/simd/matmul/gemm_micro.h"
 #include "kernels/simd/matmul/gemm_pack.h"
+#include "kernels/simd/vector/pairs_bf16.h"
 
 namespace ondine::math::avx512 {
 extern const GemmKernels<float> gemm_f32;
@@ -12,9 +14,6 @@ extern const GemmKernels<float> gemm_f32;
 
 namespace ondine::math::ONDINE_ISA {
 namespace {
-
-// A pair lies in the place of a float; arithmetic never sees it as one.
-using Pair = float;
 
 constexpr int L = lanes<float>;
 constexpr std::int64_t nr = panel<float>;
@@ -32,27 +31,24 @@ ONDINE_INLINE std::int64_t even_chunk(std::int64_t n, std::int64_t max) {
 }
 ONDINE_INLINE std::int64_t pairs_of(std::int64_t k) { return divide_up(k, 2); }
 
-// Lane i: the pair of x[i] and y[i].
-ONDINE_INLINE Vec<Pair> pair_lanes(const Vec<float>& x, const Vec<float>& y) {
-  const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24,
-                                         8, 23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
-  const __m512bh both =
-      _mm512_cvtne2ps_pbh(reinterpret_cast<__m512>(y), reinterpret_cast<__m512>(x));
-  return reinterpret_cast<Vec<Pair>>(
-      _mm512_permutexvar_epi16(order, reinterpret_cast<__m512i>(both)));
-}
+// Where panels of a matrix go: `width` rows or columns each, the next `step` elements behind.
+struct Panels {
+  Pair* to;
+  std::int64_t width, step;
+};
 
-// Panels of `width` side by side, each pairs x width, of a matrix whose `count` rows or columns lie
-// one beside the other: element (p, c) is src[p ld + c]. Panels may have
-// anything beyond `count`, which reaches no element of C that is stored.
-void pack_beside(Pair* dst, const float* src, std::int64_t ld, std::int64_t count,
-                 std::int64_t width, std::int64_t k) {
+// Panels, each pairs x width, of a matrix whose `count` rows or columns lie one beside the other:
+// element (p, c) is src[p ld + c]. Panels may have anything beyond `count`, which reaches no
+// element of C that is stored.
+void pack_beside(const Panels& panels, const float* src, std::int64_t ld, std::int64_t count,
+                 std::int64_t k) {
   const std::int64_t pairs = pairs_of(k);
+  const std::int64_t width = panels.width;
   for (std::int64_t q = 0; q < pairs; ++q) {
     const float* const first = src + 2 * q * ld;
     const bool both = 2 * q + 1 < k;
-    for (std::int64_t c = 0; c < count; c += width) {
-      Pair* const to = dst + c * pairs + q * width;
+    Pair* to = panels.to + q * width;
+    for (std::int64_t c = 0; c < count; c += width, to += panels.step) {
       for (std::int64_t r = 0; r < width; r += L) {
         const std::int64_t left = count - c - r < 0 ? 0 : min_of(count - c - r, L);
         const Vec<float> x = load_n(first + c + r, left);
@@ -65,10 +61,12 @@ void pack_beside(Pair* dst, const float* src, std::int64_t ld, std::int64_t coun
 
 // The same of a matrix whose elements follow each other in k: (p, c) is src[c ld + p]. `rounded`
 // holds width rows of pairs.
-void pack_along(Pair* dst, const float* src, std::int64_t ld, std::int64_t count,
-                std::int64_t width, std::int64_t k, Pair* rounded) {
+void pack_along(const Panels& panels, const float* src, std::int64_t ld, std::int64_t count,
+                std::int64_t k, Pair* rounded) {
   const std::int64_t pairs = pairs_of(k);
-  for (std::int64_t c = 0; c < count; c += width) {
+  const std::int64_t width = panels.width;
+  Pair* dst = panels.to;
+  for (std::int64_t c = 0; c < count; c += width, dst += panels.step) {
     const std::int64_t rows = min_of(width, count - c);
     for (std::int64_t r = 0; r < rows; ++r) {
       const float* const from = src + (c + r) * ld;
@@ -82,14 +80,16 @@ void pack_along(Pair* dst, const float* src, std::int64_t ld, std::int64_t count
         store_n(to + p / 2, reinterpret_cast<Vec<Pair>>(both), min_of(pairs - p / 2, L));
       }
     }
-    pack_rows(dst + c * pairs, rounded, pairs, rows, width, pairs, true);
+    pack_rows(dst, rounded, pairs, rows, width, pairs, true);
   }
 }
 
-// Rows x (Vectors lanes) elements of C. Panels of A are `mr` wide, those of B `nr`.
-template <int Rows, int Vectors, Edge E>
+// Rows x (Vectors lanes) elements of C. Panels of A are `mr` wide, those of B `nr`. UnitRow: a_row
+// is 1.
+template <int Rows, int Vectors, Edge E, bool UnitRow>
 void micro_pairs(const Block<float>& block) {
   Vec<float> acc[Rows][Vectors] = {};
+  const std::int64_t a_row = UnitRow ? 1 : block.a_row;
   const Pair* a = block.a;
   const Pair* b = block.b;
   for (std::int64_t q = 0; q < block.k; ++q) {
@@ -99,7 +99,7 @@ void micro_pairs(const Block<float>& block) {
 #pragma GCC unroll 16
     for (int i = 0; i < Rows; ++i) {
       std::int32_t pair;
-      __builtin_memcpy(&pair, a + i, sizeof(pair));
+      __builtin_memcpy(&pair, a + i * a_row, sizeof(pair));
       const __m512bh factor = reinterpret_cast<__m512bh>(_mm512_set1_epi32(pair));
 #pragma GCC unroll 16
       for (int v = 0; v < Vectors; ++v) {
@@ -115,18 +115,22 @@ void micro_pairs(const Block<float>& block) {
 
 using Micro = void (*)(const Block<float>&);
 
-template <int Vectors, Edge E, int... I>
+template <int Vectors, Edge E, bool UnitRow, int... I>
 constexpr Micro pick_rows(int rows, std::integer_sequence<int, I...>) {
-  constexpr Micro all[] = {&micro_pairs<I + 1, Vectors, E>...};
+  constexpr Micro all[] = {&micro_pairs<I + 1, Vectors, E, UnitRow>...};
   return all[rows - 1];
 }
 
-ONDINE_INLINE Micro pick(int rows, bool two, bool tail) {
+template <bool UnitRow>
+Micro pick(int rows, bool two, bool tail) {
+  using enum Edge;
   constexpr auto every = std::make_integer_sequence<int, max_rows>();
   if (two) {
-    return tail ? pick_rows<2, Edge::padded>(rows, every) : pick_rows<2, Edge::whole>(rows, every);
+    return tail ? pick_rows<2, padded, UnitRow>(rows, every)
+                : pick_rows<2, whole, UnitRow>(rows, every);
   }
-  return tail ? pick_rows<1, Edge::padded>(rows, every) : pick_rows<1, Edge::whole>(rows, every);
+  return tail ? pick_rows<1, padded, UnitRow>(rows, every)
+              : pick_rows<1, whole, UnitRow>(rows, every);
 }
 
 bool is_empty(const GemmCall<float>& g) { return g.m == 0 || g.n == 0 || g.k == 0; }
@@ -135,7 +139,7 @@ GemmBlocking blocking(const GemmCall<float>& g) {
   GemmBlocking cut;
   if (is_empty(g)) return cut;
   cut.path = GemmPath::blocked_bf16;
-  cut.pack_a = true;
+  cut.pack_a = !g.a_rounded;
   cut.pack_b = !g.b_packed;
   cut.mr = even_chunk(g.m, max_rows);
   cut.mc = divide_up(even_chunk(g.m, block_m), cut.mr) * cut.mr;
@@ -145,6 +149,7 @@ GemmBlocking blocking(const GemmCall<float>& g) {
 
 // Bounds that grow with m, n and k, so that the largest tile of a product says what all need.
 std::int64_t a_elements(const GemmCall<float>& g) {
+  if (g.a_rounded) return 0;
   return (min_of(g.m, block_m) + max_rows) * pairs_of(min_of(g.k, block_k)) + padding;
 }
 std::int64_t b_elements(const GemmCall<float>& g) {
@@ -160,32 +165,36 @@ std::int64_t scratch_bytes(const GemmCall<float>& g) {
   return (a_elements(g) + b_elements(g) + rounded_elements(g)) * std::int64_t{sizeof(Pair)};
 }
 
-void pack_b_block(Pair* panels, const GemmCall<float>& g, std::int64_t p, std::int64_t kc,
-                  std::int64_t j, std::int64_t nc, Pair* rounded) {
+// `step`: from a panel to the next.
+void pack_b_block(Pair* to, std::int64_t step, const GemmCall<float>& g, std::int64_t p,
+                  std::int64_t kc, std::int64_t j, std::int64_t nc, Pair* rounded) {
   const float* const b = g.b + p * g.b_row + j * g.b_col;
-  if (g.b_col == 1) return pack_beside(panels, b, g.b_row, nc, nr, kc);
-  pack_along(panels, b, g.b_col, nc, nr, kc, rounded);
+  const Panels panels{to, nr, step};
+  if (g.b_col == 1) return pack_beside(panels, b, g.b_row, nc, kc);
+  pack_along(panels, b, g.b_col, nc, kc, rounded);
 }
 
-void pack_a_block(Pair* panels, const GemmCall<float>& g, std::int64_t i, std::int64_t mc,
+void pack_a_block(Pair* to, const GemmCall<float>& g, std::int64_t i, std::int64_t mc,
                   std::int64_t mr, std::int64_t p, std::int64_t kc, Pair* rounded) {
   const float* const a = g.a + i * g.a_row + p * g.a_col;
-  if (g.a_row == 1) return pack_beside(panels, a, g.a_col, mc, mr, kc);
-  pack_along(panels, a, g.a_row, mc, mr, kc, rounded);
+  const Panels panels{to, mr, mr * pairs_of(kc)};
+  if (g.a_row == 1) return pack_beside(panels, a, g.a_col, mc, kc);
+  pack_along(panels, a, g.a_row, mc, kc, rounded);
 }
 
-// All of B, block after block of k, so that run_blocks finds panels of a block side by side.
+// All of B: panels of pairs_of(k) x nr, as those of float32 are k x nr.
 void pack_whole_b(const GemmCall<float>& g, float* panels) {
-  const std::int64_t width = divide_up(g.n, nr) * nr;
   Pair rounded[nr * block_pairs];
   for (std::int64_t p = 0; p < g.k; p += block_k) {
-    pack_b_block(panels + p / 2 * width, g, p, min_of(block_k, g.k - p), 0, g.n, rounded);
+    pack_b_block(panels + p / 2 * nr, nr * pairs_of(g.k), g, p, min_of(block_k, g.k - p), 0, g.n,
+                 rounded);
   }
 }
 
-// Rows [i, i + mc) and columns [j, j + nc) of C, with [p, p + kc) of k.
+// Rows [i, i + mc) and columns [j, j + nc) of C, with [p, p + kc) of k. Panels of B are b_step
+// elements apart.
 struct Part {
-  std::int64_t i, mc, j, nc, p, kc;
+  std::int64_t i, mc, j, nc, p, kc, b_step;
 };
 
 void run_part(const GemmCall<float>& g, std::int64_t mr, const Pair* a_panels, const Pair* b_panels,
@@ -196,18 +205,18 @@ void run_part(const GemmCall<float>& g, std::int64_t mr, const Pair* a_panels, c
   Block<float> block{};
   block.k = pairs;
   block.ldc = g.ldc;
-  block.a_row = 1;
-  block.a_col = mr;
+  block.a_row = g.a_rounded ? g.a_row : 1;
+  block.a_col = g.a_rounded ? 1 : mr;
   block.b_row = nr;
   for (std::int64_t jj = 0; jj < at.nc; jj += nr) {
     const std::int64_t cols = min_of(nr, at.nc - jj);
     const bool two = cols > L;
-    block.b = b_panels + jj * pairs;
+    block.b = b_panels + jj / nr * at.b_step;
     block.last = two ? cols - L : cols;
     for (std::int64_t ii = 0; ii < at.mc; ii += mr) {
       const std::int64_t i = at.i + ii;
       const std::int64_t c = i * g.ldc + at.j + jj;
-      block.a = a_panels + ii * pairs;
+      block.a = g.a_rounded ? g.a + i * g.a_row + at.p / 2 : a_panels + ii * pairs;
       block.c = g.c + c;
       block.epilogue = {g.alpha,
                         first ? g.beta : 1.0F,
@@ -215,7 +224,8 @@ void run_part(const GemmCall<float>& g, std::int64_t mr, const Pair* a_panels, c
                         last && g.row_bias ? g.row_bias + i : nullptr,
                         last ? g.activation : Activation::none,
                         first && g.addend ? g.addend + c : nullptr};
-      pick(static_cast<int>(min_of(mr, at.mc - ii)), two, cols % L != 0)(block);
+      const int rows = static_cast<int>(min_of(mr, at.mc - ii));
+      (block.a_row == 1 ? pick<true> : pick<false>)(rows, two, cols % L != 0)(block);
     }
   }
 }
@@ -224,21 +234,21 @@ void run_blocks(const GemmCall<float>& g, const GemmBlocking& cut, void* scratch
   Pair* const b_block = static_cast<Pair*>(scratch);
   Pair* const a_block = b_block + b_elements(g);
   Pair* const rounded = a_block + a_elements(g);
-  const std::int64_t packed_width = divide_up(g.n, nr) * nr;
   for (std::int64_t j = 0; j < g.n; j += block_n) {
     const std::int64_t nc = min_of(block_n, g.n - j);
     for (std::int64_t p = 0; p < g.k; p += cut.kc) {
       const std::int64_t kc = min_of(cut.kc, g.k - p);
+      const std::int64_t b_step = nr * pairs_of(g.b_packed ? g.k : kc);
       const Pair* b_panels = b_block;
       if (g.b_packed) {
-        b_panels = g.b + p / 2 * packed_width + j * pairs_of(kc);
+        b_panels = g.b + j / nr * b_step + p / 2 * nr;
       } else {
-        pack_b_block(b_block, g, p, kc, j, nc, rounded);
+        pack_b_block(b_block, b_step, g, p, kc, j, nc, rounded);
       }
       for (std::int64_t i = 0; i < g.m; i += cut.mc) {
         const std::int64_t mc = min_of(cut.mc, g.m - i);
-        pack_a_block(a_block, g, i, mc, cut.mr, p, kc, rounded);
-        run_part(g, cut.mr, a_block, b_panels, {i, mc, j, nc, p, kc});
+        if (cut.pack_a) pack_a_block(a_block, g, i, mc, cut.mr, p, kc, rounded);
+        run_part(g, cut.mr, a_block, b_panels, {i, mc, j, nc, p, kc, b_step});
       }
     }
   }

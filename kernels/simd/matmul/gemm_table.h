@@ -26,6 +26,9 @@ struct GemmCall {
   const T* row_bias;
   Activation activation;
   const T* addend = nullptr;  // what beta multiplies; C when null
+  // For kernels of bfloat16 alone: A holds pairs of them in the place of a T, elements 2p and 2p +
+  // 1 of a row. a_row counts pairs; a_col is 1; an odd k has a zero behind it.
+  bool a_rounded = false;
 };
 
 // How a product is computed. Follows from its sizes, its strides and whether B is packed.

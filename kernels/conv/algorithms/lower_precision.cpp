@@ -1,0 +1,51 @@
+// Where convolutions of lower precision pay.
+#include "kernels/conv/algorithms/algorithm.h"
+
+namespace ondine::math {
+namespace {
+
+constexpr std::int64_t least = 16;           // of each dim of a product
+constexpr std::int64_t least_gathered = 64;  // output channels for which strided columns pay
+
+}  // namespace
+
+template <class T>
+bool supports_winograd_bf16(const ConvDesc& desc, const Kernels& kernels) {
+  return rounds_factors<T>(kernels) && supports_winograd<T>(desc, kernels) &&
+         !supports_direct<T>(desc, kernels);
+}
+
+template <class T>
+bool supports_winograd_panels_bf16(const ConvDesc& desc, const Kernels& kernels) {
+  return supports_winograd_bf16<T>(desc, kernels) && supports_winograd_panels<T>(desc, kernels);
+}
+
+template <class T>
+bool supports_pointwise_bf16(const ConvDesc& desc, const Kernels& kernels) {
+  const ConvShape& s = desc.shape;
+  const std::int64_t smallest = std::min({s.in_channels, s.out_channels, volume(s.out)});
+  return rounds_factors<T>(kernels) && smallest >= least && s.groups == 1 &&
+         supports_pointwise<T>(desc, kernels);
+}
+
+// Columns are gathered in float32 and rounded while they are packed.
+template <class T>
+bool supports_im2col_bf16(const ConvDesc& desc, const Kernels& kernels) {
+  const ConvShape& s = desc.shape;
+  if (!rounds_factors<T>(kernels) || is_empty(s)) return false;
+  const std::int64_t depth = s.in_channels / s.groups * volume(s.kernel);
+  if (std::min({depth, s.out_channels / s.groups, volume(s.out)}) < least) return false;
+  if (supports_direct<T>(desc, kernels)) return false;
+  return s.out_channels >= least_gathered || !supports_strided<T>(desc, kernels);
+}
+
+#define ONDINE_INSTANTIATE(name)                                                \
+  template bool supports_##name##_bf16<float>(const ConvDesc&, const Kernels&); \
+  template bool supports_##name##_bf16<double>(const ConvDesc&, const Kernels&)
+ONDINE_INSTANTIATE(winograd_panels);
+ONDINE_INSTANTIATE(winograd);
+ONDINE_INSTANTIATE(pointwise);
+ONDINE_INSTANTIATE(im2col);
+#undef ONDINE_INSTANTIATE
+
+}  // namespace ondine::math
