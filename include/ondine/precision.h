@@ -7,14 +7,16 @@
 
 namespace ondine {
 
-// Of products of float32 tensors: MatMul, Gemm, Einsum, attention, recurrent layers and convolutions.
+// Of products of float32 tensors: MatMul, Gemm, Einsum, attention, recurrent layers and
+// convolutions.
 enum class Precision : std::uint8_t {
   float32,
   // Factors are rounded to bfloat16 (8 bits of precision) and the products accumulated in
   // float32, where the processor has AVX512-BF16; all else, weights and their updates among it, is
-  // computed in float32. Small products, depthwise convolutions, those of few channels, subgraphs of
-  // control flow and processors without it use float32. Results have the same bits for any number
-  // of threads.
+  // computed in float32. Small products, depthwise convolutions, those of few channels, subgraphs
+  // of control flow and processors without it use float32. Large values that wait while most memory
+  // is in use, as activations do for the backward pass, are stored as bfloat16 on every processor.
+  // Results have the same bits for any number of threads.
   bfloat16,
 };
 

@@ -5,6 +5,7 @@
 #include "core/message.h"
 #include "graph/contract/aliasing.h"
 #include "graph/evaluate/tensor_bytes.h"
+#include "trainer/plan/compact.h"
 #include "trainer/plan/pack.h"
 #include "trainer/plan/recompute.h"
 #include "trainer/plan/specialize.h"
@@ -265,14 +266,30 @@ constexpr std::size_t small_arena = std::size_t{16} << 20;
 // The share of a call's memory traffic that computing values again may add.
 constexpr std::uint64_t max_share_of_traffic = 20;
 
+std::uint64_t cheap_traffic(const Graph& graph) {
+  std::uint64_t traffic = 0;
+  for (const Node& node : graph.nodes) traffic += traffic_of(node, graph);
+  return traffic / max_share_of_traffic;
+}
+
+// Under a lower precision values that wait for the backward pass are kept in it. Which ones does
+// not depend on a budget.
+void store_in_lower_precision(Graph& graph, const PlanOptions& options, Plan& plan) {
+  if (options.precision != Precision::bfloat16 || plan.arena_bytes < small_arena) return;
+  Graph lean = graph;
+  recompute_values(lean, options.targets, {.max_traffic = cheap_traffic(graph)});
+  if (!compact_values(lean, options.targets)) return;
+  Plan compacted = Planner(lean, options).run();
+  if (compacted.total_bytes >= plan.total_bytes) return;
+  plan = std::move(compacted);
+  graph = std::move(lean);
+}
+
 // Without a budget what costs little to compute again is not kept either.
 Plan without_cheap_values(const Graph& graph, const PlanOptions& options, Plan plain) {
   if (plain.arena_bytes < small_arena) return plain;
-  std::uint64_t traffic = 0;
-  for (const Node& node : graph.nodes) traffic += traffic_of(node, graph);
   Graph lean = graph;
-  if (!recompute_values(lean, options.targets, {.max_traffic = traffic / max_share_of_traffic}))
-    return plain;
+  if (!recompute_values(lean, options.targets, {.max_traffic = cheap_traffic(graph)})) return plain;
   Plan plan = Planner(std::move(lean), options).run();
   return plan.total_bytes < plain.total_bytes ? std::move(plan) : std::move(plain);
 }
@@ -280,8 +297,9 @@ Plan without_cheap_values(const Graph& graph, const PlanOptions& options, Plan p
 }  // namespace
 
 Plan make_plan(const Graph& graph, std::span<const Type> inputs, const PlanOptions& options) {
-  const Graph typed = specialize(graph, inputs, *options.limits);
+  Graph typed = specialize(graph, inputs, *options.limits);
   Plan plan = Planner(typed, options).run();
+  store_in_lower_precision(typed, options, plan);
   if (!options.memory_budget) return without_cheap_values(typed, options, std::move(plan));
   if (plan.total_bytes <= *options.memory_budget) return plan;
   return fit_budget(typed, options, plan);

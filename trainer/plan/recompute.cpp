@@ -5,6 +5,7 @@
 
 #include "graph/contract/aliasing.h"
 #include "graph/contract/op_def.h"
+#include "trainer/plan/lifetimes.h"
 #include "trainer/plan/order.h"
 #include "trainer/plan/specialize.h"
 
@@ -13,89 +14,9 @@ namespace {
 
 using namespace graph;  // NOLINT
 
-constexpr std::size_t none = static_cast<std::size_t>(-1);
+constexpr std::size_t none = Lifetimes::none;
 
 std::size_t index(ValueId id) { return static_cast<std::size_t>(id); }
-
-// When each value is made and read. Views count as what they show.
-class Lifetimes {
- public:
-  Lifetimes(const Graph& graph, const std::vector<bool>& outside)
-      : graph_(graph),
-        root_(graph.values.size()),
-        made_(graph.values.size(), none),
-        uses_(graph.values.size()) {
-    for (std::size_t i = 0; i < root_.size(); ++i) root_[i] = static_cast<ValueId>(i);
-    for (std::size_t i = 0; i < graph.nodes.size(); ++i) add(graph.nodes[i], i);
-    for (const ValueId id : graph.outputs) uses_[index(root(id))].push_back(graph.nodes.size());
-    find_peak(outside);
-  }
-
-  ValueId root(ValueId id) const { return root_[index(id)]; }
-  std::size_t made(ValueId id) const { return made_[index(id)]; }
-  // The first use after `position`, or none.
-  std::size_t next_use(ValueId id, std::size_t position) const {
-    const auto& uses = uses_[index(id)];
-    const auto next = std::upper_bound(uses.begin(), uses.end(), position);
-    return next == uses.end() ? none : *next;
-  }
-  std::size_t last_use(ValueId id) const {
-    const auto& uses = uses_[index(id)];
-    return uses.empty() ? made(id) : uses.back();
-  }
-  bool is_used_at(ValueId id, std::size_t position) const {
-    const auto& uses = uses_[index(id)];
-    return made(id) == position || std::binary_search(uses.begin(), uses.end(), position);
-  }
-  bool alive(ValueId id, std::size_t position) const {
-    return made(id) == none || last_use(id) >= position;
-  }
-
-  std::size_t peak_position() const { return peak_; }
-  std::uint64_t peak_bytes() const { return peak_bytes_; }
-
- private:
-  void add(const Node& node, std::size_t position) {
-    for (const ValueId id : node.all_inputs()) {
-      if (id != no_value) uses_[index(root(id))].push_back(position);
-    }
-    const ValueId viewed = viewed_input(node);
-    for (std::size_t k = 0; k < node.outputs.size(); ++k) {
-      const ValueId id = node.outputs[k];
-      if (id == no_value) continue;
-      if (k == 0 && viewed != no_value) {
-        root_[index(id)] = root(viewed);
-      } else {
-        made_[index(id)] = position;
-      }
-    }
-  }
-
-  void find_peak(const std::vector<bool>& outside) {
-    std::vector<std::int64_t> change(graph_.nodes.size() + 2);
-    for (std::size_t i = 0; i < graph_.values.size(); ++i) {
-      const auto id = static_cast<ValueId>(i);
-      if (made_[i] == none || outside[i]) continue;
-      const auto bytes = static_cast<std::int64_t>(bytes_of(graph_[id].type));
-      change[made_[i]] += bytes;
-      change[last_use(id) + 1] -= bytes;
-    }
-    std::int64_t alive = 0;
-    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
-      alive += change[i];
-      if (alive <= static_cast<std::int64_t>(peak_bytes_)) continue;
-      peak_bytes_ = static_cast<std::uint64_t>(alive);
-      peak_ = i;
-    }
-  }
-
-  const Graph& graph_;
-  std::vector<ValueId> root_;
-  std::vector<std::size_t> made_;  // position of the node, none for inputs and constants
-  std::vector<std::vector<std::size_t>> uses_;
-  std::size_t peak_ = 0;
-  std::uint64_t peak_bytes_ = 0;
-};
 
 struct Choice {
   ValueId value = no_value;
@@ -196,23 +117,6 @@ void repeat(Graph& graph, const Lifetimes& lives, const Choice& choice) {
                      std::make_move_iterator(added.begin()), std::make_move_iterator(added.end()));
 }
 
-void drop_unread_views(Graph& graph) {
-  std::vector<bool> read(graph.values.size());
-  for (const ValueId id : graph.outputs) read[index(id)] = true;
-  std::vector<Node> kept;
-  for (std::size_t i = graph.nodes.size(); i-- > 0;) {
-    Node& node = graph.nodes[i];
-    const ValueId first = node.outputs.empty() ? no_value : node.outputs[0];
-    if (node.op->traits.view && first != no_value && !read[index(first)]) continue;
-    for (const ValueId id : node.all_inputs()) {
-      if (id != no_value) read[index(id)] = true;
-    }
-    kept.push_back(std::move(node));
-  }
-  std::reverse(kept.begin(), kept.end());
-  graph.nodes = std::move(kept);
-}
-
 }  // namespace
 
 std::uint64_t traffic_of(const Node& node, const Graph& graph) {
@@ -249,6 +153,23 @@ bool recompute_values(Graph& graph, std::span<const ValueId> outside,
   }
   drop_unread_views(graph);
   return changed;
+}
+
+void drop_unread_views(Graph& graph) {
+  std::vector<bool> read(graph.values.size());
+  for (const ValueId id : graph.outputs) read[index(id)] = true;
+  std::vector<Node> kept;
+  for (std::size_t i = graph.nodes.size(); i-- > 0;) {
+    Node& node = graph.nodes[i];
+    const ValueId first = node.outputs.empty() ? no_value : node.outputs[0];
+    if (node.op->traits.view && first != no_value && !read[index(first)]) continue;
+    for (const ValueId id : node.all_inputs()) {
+      if (id != no_value) read[index(id)] = true;
+    }
+    kept.push_back(std::move(node));
+  }
+  std::reverse(kept.begin(), kept.end());
+  graph.nodes = std::move(kept);
 }
 
 }  // namespace ondine::trainer

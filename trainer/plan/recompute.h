@@ -26,4 +26,7 @@ struct Recomputation {
 bool recompute_values(graph::Graph& graph, std::span<const graph::ValueId> outside,
                       const Recomputation& options);
 
+// Removes views that nothing reads. The graph must be ordered.
+void drop_unread_views(graph::Graph& graph);
+
 }  // namespace ondine::trainer

@@ -1,0 +1,137 @@
+#include <cmath>
+
+#include <catch2/catch.hpp>
+
+#include <ondine/build.h>
+#include <ondine/model.h>
+#include <ondine/prepare.h>
+
+#include "core/float_formats.h"
+#include "tests/support/models.h"
+#include "tests/support/op_harness.h"
+
+namespace ondine::test {
+namespace {
+
+constexpr std::int64_t rows = 1024;
+constexpr std::int64_t cols = 1024;
+constexpr std::int64_t wide = 4096;
+constexpr std::int64_t depth = 64;
+
+// Integers from 0 to `max`, whose sums of products are exact.
+Tensor integers(const Shape& shape, int max) {
+  Tensor tensor(DType::float32, shape);
+  std::uint32_t state = 12345;
+  for (float& value : tensor.mutable_values<float>()) {
+    state = state * 1664525u + 1013904223u;
+    value = static_cast<float>((state >> 16) % static_cast<std::uint32_t>(max + 1));
+  }
+  return tensor;
+}
+
+// y = h + 0 with h = x w, which waits while larger values are computed; seen through a view if so.
+std::vector<std::byte> waiting_product(bool viewed) {
+  ModelBuilder b("network", 13);
+  b.input("x", DType::float32, {rows, depth});
+  b.initializer("w", integers({depth, cols}, 100));
+  b.initializer("zeros", Tensor(DType::float32, {depth, wide}));
+  b.initializer("flat", Tensor::of<std::int64_t>({1}, {rows * cols}));
+  b.node("MatMul", "", {"x", "w"}, {"h"});
+  if (viewed) b.node("Reshape", "", {"h", "flat"}, {"v"});
+  b.node("MatMul", "", {"x", "zeros"}, {"p"});
+  b.node("Exp", "", {"p"}, {"e"});
+  b.node("Sub", "", {"e", "p"}, {"d"});
+  b.node("Mul", "", {"d", "p"}, {"s"});
+  b.node("ReduceMax", "", {"s"}, {"r"}, {{"keepdims", std::int64_t{0}}});
+  b.node("Add", "", {viewed ? "v" : "h", "r"}, {"y"});
+  if (viewed) {
+    b.output("y", DType::float32, {rows * cols});
+  } else {
+    b.output("y", DType::float32, {rows, cols});
+  }
+  return b.bytes();
+}
+
+std::vector<float> run(bool viewed, Precision precision, int threads) {
+  const Model model =
+      Model::load(waiting_product(viewed), {.threads = threads, .precision = precision});
+  const Tensor y = model.infer({{"x", integers({rows, depth}, 1)}})["y"].tensor();
+  const auto values = y.values<float>();
+  return {values.begin(), values.end()};
+}
+
+// Four layers of 256 features.
+std::vector<std::byte> perceptron() {
+  ModelBuilder b("network", 13);
+  b.input("x", DType::float32, {"N", 256});
+  std::string last = "x";
+  for (int layer = 0; layer < 4; ++layer) {
+    const std::string n = std::to_string(layer);
+    Tensor w = random_floats({256, 256}, static_cast<unsigned>(layer + 1));
+    for (float& value : w.mutable_values<float>()) value *= 0.1F;
+    b.initializer("w" + n, w);
+    b.node("MatMul", "", {last, "w" + n}, {"h" + n});
+    b.node("Tanh", "", {"h" + n}, {"t" + n});
+    last = "t" + n;
+  }
+  b.node("Identity", "", {last}, {"y"});
+  b.output("y", DType::float32, {"N", 256});
+  return b.bytes();
+}
+
+struct Training {
+  std::vector<double> losses;
+  std::size_t arena = 0;
+};
+
+Training train(Precision precision, int threads, std::int64_t batch) {
+  Model model =
+      prepare(std::span<const std::byte>(perceptron()), {.loss = Loss::mse, .optimizer = Adam{}},
+              {.threads = threads, .precision = precision});
+  const NamedValues feeds{{"x", random_floats({batch, 256}, 7)},
+                          {"label", random_floats({batch, 256}, 8)}};
+  Training result;
+  for (int step = 0; step < 6; ++step) {
+    result.losses.push_back(model.train_step(feeds).scalar("loss"));
+  }
+  result.arena = model.plan(feeds, 0, std::vector<std::string>{"loss"}).arena_bytes;
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("what waits while most memory is used is rounded to bfloat16 under that precision") {
+  for (const bool viewed : {false, true}) {
+    CAPTURE(viewed);
+    const auto full = run(viewed, Precision::float32, 1);
+    const auto lower = run(viewed, Precision::bfloat16, 1);
+    bool rounded = true;
+    bool differs = false;
+    for (std::size_t i = 0; i < full.size(); ++i) {
+      rounded = rounded && lower[i] == to_float(to_bfloat16(full[i]));
+      differs = differs || lower[i] != full[i];
+    }
+    CHECK(rounded);
+    CHECK(differs);
+    CHECK(run(viewed, Precision::bfloat16, 3) == lower);
+  }
+}
+
+TEST_CASE("training under a lower precision keeps activations in half the memory") {
+  const Training full = train(Precision::float32, 1, 4096);
+  const Training lower = train(Precision::bfloat16, 1, 4096);
+  CHECK(static_cast<double>(lower.arena) < 0.75 * static_cast<double>(full.arena));
+  CHECK(lower.losses.back() < lower.losses.front());
+  for (std::size_t i = 0; i < full.losses.size(); ++i) {
+    CHECK(std::abs(lower.losses[i] - full.losses[i]) <= 0.01 * full.losses[i]);
+  }
+  CHECK(train(Precision::bfloat16, 3, 4096).losses == lower.losses);
+}
+
+TEST_CASE("small plans keep their activations in float32 under any precision") {
+  const Training full = train(Precision::float32, 1, 64);
+  const Training lower = train(Precision::bfloat16, 1, 64);
+  CHECK(lower.arena <= full.arena + full.arena / 4);
+}
+
+}  // namespace ondine::test
