@@ -7,6 +7,7 @@ own. Figures of one run compare; those of different runs do not.
 
   bench/compare_torch.py --threads 2 --workloads W1,W3
   bench/compare_torch.py --profile --workloads W4
+  bench/compare_torch.py --precision bf16 --tuned
 """
 
 import argparse
@@ -22,7 +23,7 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 CHECKED_STEPS = 3
-TOLERANCE = 1e-4
+TOLERANCE = {"float32": 1e-4, "bf16": 1e-2}
 
 
 class Process:
@@ -51,7 +52,7 @@ class Process:
         self.process.wait()
 
 
-def serve_torch(workload, folder, threads):
+def serve_torch(workload, folder, options):
     """The other side of Process, with PyTorch."""
     import numpy
     import torch
@@ -59,10 +60,11 @@ def serve_torch(workload, folder, threads):
     import onnx_initializers
     import torch_models
 
-    torch.set_num_threads(threads)
+    torch.set_num_threads(options.threads)
     step = torch_models.Step(workload, onnx_initializers.read(folder / f"{workload}.onnx"),
                              numpy.load(folder / f"{workload}.x.npy"),
-                             numpy.load(folder / f"{workload}.label.npy"))
+                             numpy.load(folder / f"{workload}.label.npy"),
+                             options.precision == "bf16", options.tuned)
     for line in sys.stdin:
         words = line.split()
         if words[0] == "steps":
@@ -76,16 +78,17 @@ def serve_torch(workload, folder, threads):
             print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, flush=True)
 
 
-def check_losses(workload, ours, theirs):
+def check_losses(workload, ours, theirs, tolerance):
     for i, (a, b) in enumerate(zip(ours, theirs)):
-        if not abs(a - b) <= TOLERANCE * abs(b):
+        if not abs(a - b) <= tolerance * abs(b):
             raise SystemExit(f"{workload}: loss of step {i} is {a}, in PyTorch {b}")
 
 
 def compare(workload, title, gflop, folder, options):
     ours = Process([str(options.build / "bin/bench_run"), str(folder / f"{workload}.onnx"),
                     str(folder / f"{workload}.x.npy"), str(folder / f"{workload}.label.npy"),
-                    str(options.threads), *options.ours], options.threads)
+                    str(options.threads), *options.ours,
+                    *(["bf16"] if options.precision == "bf16" else [])], options.threads)
     if options.profile:
         ours.steps(3)
         words = ours.ask("profile 10")
@@ -95,10 +98,12 @@ def compare(workload, title, gflop, folder, options):
         ours.close()
         return None
     theirs = Process([sys.executable, str(HERE / "compare_torch.py"), "--serve", workload,
-                      "--models", str(folder), "--threads", str(options.threads)], options.threads)
+                      "--models", str(folder), "--threads", str(options.threads),
+                      "--precision", options.precision, *(["--tuned"] if options.tuned else [])],
+                     options.threads)
     first, our_losses = ours.steps(CHECKED_STEPS)
     their_first, their_losses = theirs.steps(CHECKED_STEPS)
-    check_losses(workload, our_losses, their_losses)
+    check_losses(workload, our_losses, their_losses, TOLERANCE[options.precision])
     slower = max(first[-1], their_first[-1])
     block = max(1, min(500, int(200 / slower)))
     ours.steps(block), theirs.steps(block)
@@ -110,7 +115,8 @@ def compare(workload, title, gflop, folder, options):
     peak = float(ours.ask("peak")[0]) * options.threads
     ours.close(), theirs.close()
     ours_ms, torch_ms = statistics.median(times), statistics.median(their_times)
-    return {"workload": f"{workload} {title}", "threads": options.threads, "ours_ms": ours_ms,
+    return {"workload": f"{workload} {title}", "threads": options.threads,
+            "precision": options.precision, "ours_ms": ours_ms,
             "torch_ms": torch_ms, "ratio": torch_ms / ours_ms,
             "peak_share": gflop / ours_ms * 1e3 / peak, "ours_mb": mb, "torch_mb": their_mb}
 
@@ -127,6 +133,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--threads", type=int, default=1, help="of both programs")
+    parser.add_argument("--precision", choices=list(TOLERANCE), default="float32",
+                        help="of both programs; bf16: autocast in PyTorch")
+    parser.add_argument("--tuned", action="store_true",
+                        help="PyTorch with channels_last and fused optimizers")
     parser.add_argument("--workloads", help="W1,W3: these only")
     parser.add_argument("--json", action="store_true", help="print a list of objects")
     parser.add_argument("--profile", action="store_true", help="print time by operator, no PyTorch")
@@ -139,7 +149,7 @@ def main():
     parser.add_argument("--serve", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:
-        return serve_torch(options.serve, options.models, options.threads)
+        return serve_torch(options.serve, options.models, options)
     from workloads import WORKLOADS
     chosen = options.workloads.split(",") if options.workloads else list(WORKLOADS)
     for name in chosen:

@@ -153,11 +153,11 @@ class Lstm(nn.Module):
 
 
 def sgd(rate, momentum=0.0):
-    return lambda parameters: torch.optim.SGD(parameters, rate, momentum)
+    return lambda parameters, fused: torch.optim.SGD(parameters, rate, momentum, fused=fused)
 
 
 def adam(rate):
-    return lambda parameters: torch.optim.Adam(parameters, rate)
+    return lambda parameters, fused: torch.optim.Adam(parameters, rate, fused=fused)
 
 
 # Network and optimizer of each workload.
@@ -175,20 +175,29 @@ WORKLOADS = {
 
 
 class Step:
-    """One training step; the same loss as softmax cross entropy in the .onnx file."""
+    """One training step; the same loss as softmax cross entropy in the .onnx file.
 
-    def __init__(self, workload, values, x, label):
+    bf16: under autocast. tuned: images in channels_last, fused optimizers.
+    """
+
+    def __init__(self, workload, values, x, label, bf16=False, tuned=False):
         network, optimizer = WORKLOADS[workload]
         frozen = workload == "W5"
         trained = (lambda name: name.startswith("classifier")) if frozen else (lambda name: True)
         self.network = network(values, trained)
         self.network.train(not frozen)
-        self.optimizer = optimizer([p for p in self.network.parameters() if p.requires_grad])
         self.x, self.label = torch.from_numpy(x), torch.from_numpy(label)
+        if tuned and self.x.dim() == 4:
+            self.network = self.network.to(memory_format=torch.channels_last)
+            self.x = self.x.contiguous(memory_format=torch.channels_last)
+        self.optimizer = optimizer([p for p in self.network.parameters() if p.requires_grad],
+                                   True if tuned else None)
+        self.bf16 = bf16
 
     def __call__(self):
         self.optimizer.zero_grad(set_to_none=True)
-        loss = F.cross_entropy(self.network(self.x), self.label)
+        with torch.autocast("cpu", torch.bfloat16, enabled=self.bf16):
+            loss = F.cross_entropy(self.network(self.x), self.label)
         loss.backward()
         self.optimizer.step()
         return loss.item()
