@@ -10,27 +10,23 @@
 #include "graph/training/prepare/parameters.h"
 #include "proto/export.h"
 #include "proto/import.h"
+#include "trainer/directional_check.h"
 
 namespace ondine {
 namespace {
-
-struct Comparison {
-  double step;
-  double tolerance;
-};
-
-// Step of central differences: truncation and rounding errors balance near the cube root of the
-// dtype's epsilon.
-Comparison comparison_of(DType dtype) {
-  return dtype == DType::float64 ? Comparison{1e-6, 1e-5} : Comparison{4e-3, 5e-2};
-}
 
 double read(const Tensor& tensor, std::size_t i) {
   return tensor.dtype() == DType::float64 ? tensor.values<double>()[i]
                                           : static_cast<double>(tensor.values<float>()[i]);
 }
 
-// value + step * direction, each direction 1 or -1.
+double dot(const std::vector<double>& direction, const Tensor& gradient) {
+  double sum = 0;
+  for (std::size_t i = 0; i < direction.size(); ++i) sum += direction[i] * read(gradient, i);
+  return sum;
+}
+
+// value + step * direction.
 Tensor moved(const Tensor& value, const std::vector<double>& direction, double step) {
   Tensor result = value.clone();
   for (std::size_t i = 0; i < direction.size(); ++i) {
@@ -42,6 +38,13 @@ Tensor moved(const Tensor& value, const std::vector<double>& direction, double s
     }
   }
   return result;
+}
+
+double root_mean_square(const Tensor& value) {
+  double sum = 0;
+  const auto count = static_cast<std::size_t>(value.size());
+  for (std::size_t i = 0; i < count; ++i) sum += read(value, i) * read(value, i);
+  return count == 0 ? 0 : std::sqrt(sum / static_cast<double>(count));
 }
 
 std::unique_ptr<Model> load(const graph::ModelDef& def, const Limits& limits) {
@@ -78,77 +81,63 @@ GradientCheck::GradientCheck(const std::filesystem::path& file, const GradcheckO
       if (value.dtype() != DType::float32 && value.dtype() != DType::float64) continue;
       entries_.push_back({one.variable, one.gradient, one.sum, std::move(value)});
     }
+    if (options.perturbation != 0) perturb();
   });
+}
+
+void GradientCheck::perturb() {
+  for (std::size_t k = 0; k < entries_.size(); ++k) {
+    Tensor& value = entries_[k].value;
+    std::vector<double> direction(static_cast<std::size_t>(value.size()));
+    const RandomKey key{options_.seed, ~std::uint64_t{0}, static_cast<std::uint32_t>(k)};
+    for (std::size_t i = 0; i < direction.size(); ++i) direction[i] = normal_at(key, i);
+    const double size = root_mean_square(value);
+    value = moved(value, direction, options_.perturbation * (size > 0 ? size : 1));
+  }
 }
 
 std::vector<PortInfo> GradientCheck::inputs() const {
   return guard_memory("describe the model", [&] { return model_->inputs(); });
 }
 
-double GradientCheck::loss_at(const Entry& entry, const Tensor& value,
-                              const NamedValues& feeds) const {
+Tensor GradientCheck::evaluate(const Entry& entry, const Tensor& value, const NamedValues& feeds,
+                               const std::string& output) const {
   NamedValues all = feeds;
-  all.emplace_back(entry.variable, value);
-  const std::vector<std::string> fetches{entry.sum};
-  return read(model_->infer(all, fetches)[0].second.tensor(), 0);
-}
-
-struct GradientCheck::Along {
-  std::vector<double> direction;  // 1 or -1 by element
-  double analytic = 0;
-  double largest = 0;  // element of the gradient
-};
-
-// Differences of losses of size f carry rounding errors of about epsilon f.
-GradcheckResult GradientCheck::compare(const Entry& entry, const NamedValues& feeds,
-                                       const Along& along, double step, double tolerance) const {
-  const double up = loss_at(entry, moved(entry.value, along.direction, step), feeds);
-  const double down = loss_at(entry, moved(entry.value, along.direction, -step), feeds);
-  GradcheckResult result;
-  result.variable = entry.variable;
-  result.analytic = along.analytic;
-  result.numeric = (up - down) / (2 * step);
-  // Terms that cancel along the direction leave rounding errors of their size.
-  const double scale =
-      std::max({std::abs(result.analytic), std::abs(result.numeric), along.largest, 1e-6});
-  result.error = std::abs(result.analytic - result.numeric) / scale;
-  const double epsilon = entry.value.dtype() == DType::float64 ? 0x1p-52 : 0;
-  const double rounding = 64 * epsilon * std::max(std::abs(up), std::abs(down)) / (step * scale);
-  result.passed = result.error <= tolerance + std::min(rounding, 1000 * tolerance);
-  return result;
-}
-
-// Where the loss bends within a step, a smaller one may not reach the kink.
-GradcheckResult GradientCheck::compare(const Entry& entry, const NamedValues& feeds,
-                                       const Along& along) const {
-  const Comparison by = comparison_of(entry.value.dtype());
-  GradcheckResult result = compare(entry, feeds, along, by.step, by.tolerance);
-  if (entry.value.dtype() != DType::float64) return result;
-  for (double step = by.step / 10; step > 1e-10 && !result.passed; step /= 10) {
-    GradcheckResult smaller = compare(entry, feeds, along, step, by.tolerance);
-    if (!smaller.passed) continue;
-    result = smaller;
-    result.kink = true;
+  for (const Entry& one : entries_) {
+    all.emplace_back(one.variable, &one == &entry ? value : one.value);
   }
-  return result;
+  const std::vector<std::string> fetches{output};
+  return model_->infer(all, fetches)[0].second.tensor();
+}
+
+GradcheckResult GradientCheck::compare(const Entry& entry, const NamedValues& feeds,
+                                       const std::vector<double>& direction,
+                                       const Tensor& gradient) const {
+  const auto at = [&](double step, const std::string& output) {
+    return evaluate(entry, moved(entry.value, direction, step), feeds, output);
+  };
+  Line line;
+  line.value = [&](double step) { return read(at(step, entry.sum), 0); };
+  line.slope = [&](double step) {
+    return dot(direction, step == 0 ? gradient : at(step, entry.gradient));
+  };
+  for (std::size_t i = 0; i < direction.size(); ++i) {
+    line.magnitude = std::max(line.magnitude, std::abs(read(gradient, i)));
+  }
+  const DirectionalResult found = check_direction(line, entry.value.dtype());
+  return {entry.variable, found.analytic, found.numeric, found.error, found.passed, found.kink};
 }
 
 GradcheckResult GradientCheck::check(const Entry& entry, const NamedValues& feeds) const {
-  const std::vector<std::string> fetches{entry.gradient};
-  const NamedValues outputs = model_->infer(feeds, fetches);
-  const Tensor& gradient = outputs.at(0).second.tensor();
+  const Tensor gradient = evaluate(entry, entry.value, feeds, entry.gradient);
   GradcheckResult worst;
-  Along along;
-  along.direction.resize(static_cast<std::size_t>(entry.value.size()));
+  std::vector<double> direction(static_cast<std::size_t>(entry.value.size()));
   for (int round = 0; round < options_.directions; ++round) {
     const RandomKey key{options_.seed, static_cast<std::uint64_t>(round), 0};
-    along.analytic = 0;
-    for (std::size_t i = 0; i < along.direction.size(); ++i) {
-      along.direction[i] = uniform_at(key, i) < 0.5 ? -1 : 1;
-      along.analytic += along.direction[i] * read(gradient, i);
-      along.largest = std::max(along.largest, std::abs(read(gradient, i)));
+    for (std::size_t i = 0; i < direction.size(); ++i) {
+      direction[i] = uniform_at(key, i) < 0.5 ? -1 : 1;
     }
-    const GradcheckResult found = compare(entry, feeds, along);
+    const GradcheckResult found = compare(entry, feeds, direction, gradient);
     const bool kink = worst.kink || found.kink;
     const bool fails_first = round > 0 && !worst.passed && found.passed;
     const bool is_worse = found.passed == worst.passed && !(found.error <= worst.error);

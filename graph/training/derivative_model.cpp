@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/message.h"
+#include "graph/training/needed.h"
 #include "graph/training/prepare/parameters.h"
 #include "graph/training/prepare/writer.h"
 
@@ -76,6 +77,7 @@ DerivativeModel derivative_model(const ModelDef& model, std::size_t algorithm) {
     reduce.attributes.emplace_back("keepdims", std::int64_t{0});
     graph.outputs.push_back(tensor_value(sum, dtype, {}));
   }
+  remove_unneeded_nodes(graph);
   return result;
 }
 

@@ -8,6 +8,7 @@
 #include "graph/contract/opsets.h"
 #include "graph/training/combine.h"
 #include "graph/training/evaluation_mode.h"
+#include "graph/training/needed.h"
 #include "graph/training/prepare/names.h"
 #include "graph/training/prepare/writer.h"
 
@@ -74,26 +75,10 @@ Strings trained_values(const ModelDef& model, const GraphDef& graph) {
 
 // Removes nodes and initializers that no output needs. Returns all remaining names.
 Strings keep_needed(GraphDef& graph) {
-  Strings needed;
-  for (const ValueDef& output : graph.outputs) needed.insert(output.name);
-  std::vector<NodeDef> kept;
-  for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
-    if (std::none_of(node->outputs.begin(), node->outputs.end(),
-                     [&](const std::string& name) { return needed.contains(name); })) {
-      continue;
-    }
-    for (const std::string& name : reads_of(*node)) needed.insert(name);
-    kept.push_back(std::move(*node));
-  }
-  std::reverse(kept.begin(), kept.end());
-  graph.nodes = std::move(kept);
-  for (const NodeDef& node : graph.nodes) needed.insert(node.outputs.begin(), node.outputs.end());
+  Strings needed = remove_unneeded_nodes(graph);
   const auto unneeded = [&](const auto& one) { return !needed.contains(one.name); };
   std::erase_if(graph.initializers, unneeded);
   std::erase_if(graph.sparse_initializers, unneeded);
-  std::erase_if(graph.value_infos, unneeded);
-  std::erase_if(graph.quantization,
-                [&](const QuantizationDef& one) { return !needed.contains(one.tensor); });
   return needed;
 }
 

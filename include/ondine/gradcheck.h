@@ -19,15 +19,21 @@ struct GradcheckOptions {
   // Random directions tried for each variable.
   int directions = 2;
   std::uint64_t seed = 0;
+  // Moves the variables first, by random amounts of this size relative to their root mean square
+  // (absolute where that is 0), as away from the kink of Relu where biases are 0.
+  double perturbation = 0;
 };
 
 struct GradcheckResult {
   std::string variable;
-  double analytic = 0;  // derivative along a direction, where both differ most
-  double numeric = 0;   // central difference
-  double error = 0;     // |analytic - numeric| relative to the larger of both
+  // Along the direction where both differ most: the derivative and the central difference, or
+  // their means over a segment with many kinks.
+  double analytic = 0;
+  double numeric = 0;
+  double error = 0;  // |analytic - numeric| relative to the larger of both
   bool passed = false;
-  // The loss bends near the point, as ReLU and max pooling do: it passed with a smaller step only.
+  // The derivative jumps near the point, as those of ReLU and max pooling do. One that did not pass
+  // is right around the point, which lies on the kink.
   bool kink = false;
 };
 
@@ -51,12 +57,13 @@ class ONDINE_API GradientCheck {
     std::string sum;
     Tensor value;
   };
-  struct Along;
+  void perturb();
   GradcheckResult check(const Entry& entry, const NamedValues& feeds) const;
-  GradcheckResult compare(const Entry& entry, const NamedValues& feeds, const Along& along) const;
-  GradcheckResult compare(const Entry& entry, const NamedValues& feeds, const Along& along,
-                          double step, double tolerance) const;
-  double loss_at(const Entry& entry, const Tensor& value, const NamedValues& feeds) const;
+  GradcheckResult compare(const Entry& entry, const NamedValues& feeds,
+                          const std::vector<double>& direction, const Tensor& gradient) const;
+  // One output with the entry's variable at another value and the others at theirs.
+  Tensor evaluate(const Entry& entry, const Tensor& value, const NamedValues& feeds,
+                  const std::string& output) const;
 
   GradcheckOptions options_;
   bool widened_ = false;

@@ -14,7 +14,8 @@ using namespace ondine::test;
 namespace {
 
 // The mean of (op(x w) - label)^2 with w of one element.
-std::vector<GradcheckResult> check(const std::string& op, float w, bool widen) {
+std::vector<GradcheckResult> check(const std::string& op, float w, bool widen,
+                                   double perturbation = 0) {
   const TemporaryFolder folder;
   ModelBuilder b("one");
   b.input("x", DType::float32, {"N", 1});
@@ -23,7 +24,8 @@ std::vector<GradcheckResult> check(const std::string& op, float w, bool widen) {
   b.output("y", DType::float32, {"N", 1});
   b.save(folder / "m.onnx");
   prepare(folder / "m.onnx", folder / "m.onnx", {.loss = Loss::mse});
-  const ondine::GradientCheck gradients(folder / "m.onnx", {.widen = widen});
+  const ondine::GradientCheck gradients(folder / "m.onnx",
+                                        {.widen = widen, .perturbation = perturbation});
   CHECK(gradients.widened() == widen);
   NamedValues feeds{{"x", Tensor::of<float>({2, 1}, {1, 2})},
                     {"label", Tensor::of<float>({2, 1}, {1, -1})}};
@@ -57,6 +59,30 @@ TEST_CASE("a derivative that differs from the difference quotient does not pass"
   REQUIRE(results.size() == 1);
   CHECK_FALSE(results[0].passed);
   CHECK(results[0].error > 0.4);
+  CHECK(results[0].kink);
+  const auto beside = check("Relu", 0, true, 0.1);
+  CHECK(beside[0].passed);
+  CHECK_FALSE(beside[0].kink);
+}
+
+TEST_CASE("an operator after the outputs of the step does not keep a model from float64") {
+  const TemporaryFolder folder;
+  ModelBuilder b("one");
+  b.input("x", DType::float32, {"N", 2});
+  b.node("MatMul", {"x", b.initializer("w", Tensor::of<float>({2, 2}, {1, 2, 3, 4}))}, {}, "y");
+  // ZipMap makes maps of float32 only.
+  b.node("Softmax", {"y"}, {}, "p");
+  b.node("ZipMap", "ai.onnx.ml", {"p"}, {"maps"},
+         {{"classlabels_int64s", std::vector<std::int64_t>{0, 1}}});
+  b.output("y", DType::float32, {"N", 2});
+  b.save(folder / "m.onnx");
+  prepare(folder / "m.onnx", folder / "m.onnx", {.loss = Loss::mse});
+  const ondine::GradientCheck gradients(folder / "m.onnx");
+  CHECK(gradients.widened());
+  const auto results = gradients.run(
+      {{"x", Tensor::of<double>({1, 2}, {1, 2})}, {"label", Tensor::of<double>({1, 2}, {1, -1})}});
+  REQUIRE(results.size() == 1);
+  CHECK(results[0].passed);
 }
 
 TEST_CASE("a derivative beside a kink passes with a step that does not reach it") {

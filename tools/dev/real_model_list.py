@@ -56,7 +56,7 @@ def torchvision_model(name, group=None, dynamo=False, size=64, **settings):
         import torchvision
         torch.manual_seed(1)
         models = getattr(torchvision.models, group) if group else torchvision.models
-        network = getattr(models, name)(weights=None, **settings).eval()
+        network = with_statistics(getattr(models, name)(weights=None, **settings), size)
         if group:
             network = Plain(network)
         x = torch.randn(2, 3, size, size)
@@ -79,6 +79,18 @@ def torchvision_model(name, group=None, dynamo=False, size=64, **settings):
         return Output()
 
     return make
+
+
+def with_statistics(network, size):
+    """In evaluation mode, with the statistics of random images in BatchNormalization: those of a new
+    network, 0 and 1, make signals of random weights vanish, and with them all gradients."""
+    import torch
+    for one in network.modules():
+        if isinstance(one, torch.nn.BatchNorm2d):
+            one.momentum = None  # the mean of all batches
+    with torch.no_grad():
+        network.train()(torch.randn(8, 3, size, size))
+    return network.eval()
 
 
 def torch_module():

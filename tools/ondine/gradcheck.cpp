@@ -18,6 +18,11 @@ struct Options {
   GradcheckOptions check;
 };
 
+const char* remark(const GradcheckResult& result) {
+  if (!result.kink) return "";
+  return result.passed ? "  near a kink" : "  on a kink: try --perturb 0.01";
+}
+
 int run(const Options& options) {
   const GradientCheck check(options.model, options.check);
   const NamedValues feeds = synthetic_feeds(check.inputs(), options.batch, options.check.seed + 1);
@@ -27,7 +32,7 @@ int run(const Options& options) {
     passed = passed && result.passed;
     std::printf("%-6s %-32s analytic %13.6e  numeric %13.6e  error %9.2e%s\n",
                 result.passed ? "ok" : "FAILED", result.variable.c_str(), result.analytic,
-                result.numeric, result.error, result.kink ? "  near a kink" : "");
+                result.numeric, result.error, remark(result));
   }
   return passed ? 0 : 1;
 }
@@ -47,6 +52,8 @@ void add_gradcheck(Parser& parser) {
               "Number of random directions for each variable")
       .positive();
   command.option("--seed", &options->check.seed, "Seed of the data and directions");
+  command.option("--perturb", &options->check.perturbation,
+                 "Move the variables by random amounts of this relative size first");
   command.option("--as-is", &options->as_is, "Keep the model's precision instead of float64");
   command.runs([options] {
     options->check.widen = !options->as_is;
