@@ -64,12 +64,35 @@ void convert_to_float64(NodeDef& node) {
   }
 }
 
+// Scales of Resize are float32 whatever it resizes.
+void keep_scales(NodeDef& node, std::vector<NodeDef>& before) {
+  if (!node.domain.empty() || (node.op != "Resize" && node.op != "Upsample")) return;
+  const std::size_t scales = node.inputs.size() == 2 ? 1 : 2;
+  if (node.inputs.size() <= scales || node.inputs[scales].empty()) return;
+  NodeDef& cast = before.emplace_back();
+  cast.op = "Cast";
+  cast.inputs = {node.inputs[scales]};
+  cast.outputs = {node.outputs[0] + ".scales"};
+  cast.attributes.emplace_back("to", static_cast<std::int64_t>(DType::float32));
+  node.inputs[scales] = cast.outputs[0];
+}
+
+void convert_to_float64(std::vector<NodeDef>& nodes) {
+  std::vector<NodeDef> converted;
+  for (NodeDef& node : nodes) {
+    convert_to_float64(node);
+    keep_scales(node, converted);
+    converted.push_back(std::move(node));
+  }
+  nodes = std::move(converted);
+}
+
 void convert_to_float64(std::vector<ValueDef>& values) {
   for (ValueDef& value : values) convert_to_float64(value.type);
 }
 
 void convert_to_float64(GraphDef& graph) {
-  for (NodeDef& node : graph.nodes) convert_to_float64(node);
+  convert_to_float64(graph.nodes);
   for (InitializerDef& one : graph.initializers) convert_to_float64(one.value);
   for (SparseTensorDef& one : graph.sparse_initializers) convert_to_float64(one.values);
   convert_to_float64(graph.inputs);
@@ -82,7 +105,7 @@ void convert_to_float64(GraphDef& graph) {
 void convert_to_float64(ModelDef& model) {
   convert_to_float64(model.graph);
   for (FunctionDef& function : model.functions) {
-    for (NodeDef& node : function.nodes) convert_to_float64(node);
+    convert_to_float64(function.nodes);
     convert_to_float64(function.value_infos);
   }
 }

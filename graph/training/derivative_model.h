@@ -21,8 +21,8 @@ struct DerivativeModel {
 };
 
 // Combines main and algorithm graph. The outputs are the derivatives that top-level Gradient nodes
-// take with respect to initializers, and the sums of the tensors they differentiate. Nodes that none
-// of them needs are left out.
+// take with respect to initializers, and the sums of the tensors they differentiate. Nodes that
+// none of them needs are left out.
 DerivativeModel derivative_model(const ModelDef& model, std::size_t algorithm);
 
 // Changes every float32 tensor, type and type attribute to float64. A model with operators that

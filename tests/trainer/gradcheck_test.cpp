@@ -95,3 +95,21 @@ TEST_CASE("a derivative beside a kink passes with a step that does not reach it"
   CHECK(far[0].passed);
   CHECK_FALSE(far[0].kink);
 }
+
+TEST_CASE("a model with Resize is checked in float64, its scales staying float32") {
+  const TemporaryFolder folder;
+  ModelBuilder b("one");
+  b.input("x", DType::float32, {1, 1, 2});
+  b.node("Mul", {"x", b.initializer("w", Tensor::of<float>({2}, {0.5F, -2}))}, {}, "h");
+  const std::string scales = b.initializer("scales", Tensor::of<float>({3}, {1, 1, 2}));
+  b.node("Resize", {"h", "", scales}, {{"mode", std::string("linear")}}, "y");
+  b.output("y", DType::float32, {1, 1, 4});
+  b.save(folder / "m.onnx");
+  prepare(folder / "m.onnx", folder / "m.onnx", {.loss = Loss::mse});
+  const ondine::GradientCheck gradients(folder / "m.onnx");
+  CHECK(gradients.widened());
+  const auto results = gradients.run({{"x", Tensor::of<double>({1, 1, 2}, {1, 3})},
+                                      {"label", Tensor::of<double>({1, 1, 4}, {1, -1, 2, 0})}});
+  REQUIRE(results.size() == 1);
+  CHECK(results[0].passed);
+}
