@@ -16,6 +16,7 @@ constexpr std::array names{
     Named{"recognize_gelu", Fusion::recognize_gelu},
     Named{"recognize_cross_entropy", Fusion::recognize_cross_entropy},
     Named{"recognize_attention", Fusion::recognize_attention},
+    Named{"fuse_quantized", Fusion::fuse_quantized},
     Named{"fuse_activation_gradient", Fusion::fuse_activation_gradient},
     Named{"fold_normalization", Fusion::fold_normalization},
     Named{"fuse_normalization_gradient", Fusion::fuse_normalization_gradient},

@@ -66,8 +66,17 @@ void optimize(graph::Graph& graph, const graph::Catalogue& catalogue, const Load
   context.catalogue = &catalogue;
   context.folded = &folded;
   fuse(graph, context, std::array{graph::absorb_transposes});
+  const auto fusions = chosen(graph::fusion_passes(), options);
+  // Folding would dequantize constant weights.
+  const auto is_early = [](const graph::Pass& pass) {
+    return pass.name == graph::fuse_quantized.name;
+  };
+  for (const graph::Pass& fusion : fusions) {
+    if (is_early(fusion)) fuse(graph, context, std::array{fusion});
+  }
   graph::run_passes(graph, context);
-  for (const graph::Pass& fusion : chosen(graph::fusion_passes(), options)) {
+  for (const graph::Pass& fusion : fusions) {
+    if (is_early(fusion)) continue;
     fuse(graph, context, std::array{fusion, graph::remove_dead_nodes});
   }
   graph::drop_unread_constants(graph);

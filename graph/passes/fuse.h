@@ -29,10 +29,10 @@ class Uses {
   std::optional<double> number(ValueId id) const;
   // The int64 elements of a constant or a Constant node.
   std::optional<std::vector<std::int64_t>> integers(ValueId id) const;
-
- private:
+  // A constant or what a Constant node holds; undefined for other values.
   Tensor constant(ValueId id) const;
 
+ private:
   const Graph* graph_;
   std::vector<std::int32_t> producer_;
   std::vector<int> readers_;

@@ -51,6 +51,7 @@ extern const Pass absorb_transposes;
 
 // Fusion: replaces several nodes by one operator of the domain ai.ondine, provided that nothing
 // else reads the values between them. Results agree up to rounding. remove_dead_nodes follows each.
+extern const Pass fuse_quantized;  // DequantizeLinear, product, QuantizeLinear: within one quantum
 extern const Pass fuse_activation_gradient;     // comparison and Where into ReluGrad, ClipGrad
 extern const Pass fuse_normalization_gradient;  // with the derivative of its activation
 extern const Pass fuse_normalization;           // with an addend and its activation
@@ -60,6 +61,7 @@ extern const Pass fuse_sgd_update;              // w - rate * g into SgdUpdate
 extern const Pass fuse_gemm_sgd_update;         // SgdUpdate by a product into GemmSgdUpdate
 extern const Pass fuse_elementwise;             // element-wise operators before outputs
 
+// fuse_quantized comes first and is to run before the others and fold_constants.
 std::span<const Pass> fusion_passes();
 
 // Recognition: replaces composed forms by operators with gradient rules of their own, before

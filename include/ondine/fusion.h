@@ -17,6 +17,7 @@ enum class Fusion : std::uint8_t {
   recognize_gelu,
   recognize_cross_entropy,  // LogSoftmax and NegativeLogLikelihoodLoss
   recognize_attention,
+  fuse_quantized,               // DequantizeLinear, a product, QuantizeLinear: in integers
   fuse_activation_gradient,     // comparison and Where to ReluGrad, ClipGrad
   fold_normalization,           // by constants, into the convolution before it
   fuse_normalization_gradient,  // takes the derivative of its activation

@@ -1,5 +1,5 @@
 // conv_integer.cpp — ConvInteger: the convolution of x - zx and w - zw in int32. An expansion into
-// Conv; no derivative.
+// Int8Conv; no derivative.
 #include "kernels/common/op.h"
 #include "kernels/conv/integer_conv.h"
 
@@ -14,9 +14,9 @@ void infer(InferContext& context) {
 }
 
 std::vector<Val> expand(ExpandContext& context) {
-  const Val y =
-      integer_conv(context, context.x(0), context.x(2), context.x(1), context.x(3), Val());
-  return {graph::cast(y, DType::int32)};
+  return {context.builder().node("Int8Conv",
+                                 {context.x(0), context.x(2), context.x(1), context.x(3)},
+                                 context.node().attributes, ondine_domain)};
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 #include "kernels/common/op.h"
 #include "kernels/conv/conv_shape.h"
-#include "kernels/quantize/requantize.h"
 
 namespace ondine::kernels::ops {
 
@@ -26,17 +25,6 @@ Val over_channels(Val p, std::size_t behind) {
   std::vector<std::int64_t> axes;
   for (std::size_t i = 0; i < behind; ++i) axes.push_back(static_cast<std::int64_t>(i) + 1);
   return graph::unsqueeze(p, axes);
-}
-
-Val integer_conv(ExpandContext& context, Val x, Val zx, Val w, Val zw, Val bias) {
-  if (!w.ranked()) fail(ErrorCode::unsupported, "an integer convolution needs a known rank of w");
-  // Sums are exact in double; in float, Winograd's transforms round.
-  const DType compute = DType::float64;
-  return context.builder().node(
-      "Conv",
-      {centred(x, zx, compute), centred(w, over_channels(zw, w.rank() - 1), compute),
-       bias ? graph::cast(bias, compute) : Val()},
-      context.node().attributes);
 }
 
 }  // namespace ondine::kernels::ops

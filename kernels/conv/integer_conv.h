@@ -1,5 +1,5 @@
-// Shared by ConvInteger and QLinearConv. Zero point and scale of w are per tensor or per output
-// channel.
+// Shared by ConvInteger, QLinearConv and Int8Conv. Zero point and scale of w are per tensor or per
+// output channel.
 #pragma once
 
 #include "graph/contract/builder.h"
@@ -16,9 +16,5 @@ void infer_integer_conv(graph::InferContext& context, std::size_t w, DType resul
 
 // A vector over axis 0 of w, or over the channels of y, with `behind` dims of 1 appended.
 graph::Val over_channels(graph::Val p, std::size_t behind);
-
-// The exact convolution of x - zx and w - zw plus the bias, in double.
-graph::Val integer_conv(graph::ExpandContext& context, graph::Val x, graph::Val zx, graph::Val w,
-                        graph::Val zw, graph::Val bias);
 
 }  // namespace ondine::kernels::ops

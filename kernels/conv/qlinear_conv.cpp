@@ -1,10 +1,9 @@
 // qlinear_conv.cpp — QLinearConv: the convolution of x - zx and w - zw plus B, times x_scale
-// w_scale / y_scale, rounded to even, plus the zero point of y, saturated. An expansion into Conv;
-// no derivative.
+// w_scale / y_scale, rounded to even, plus the zero point of y, saturated. An expansion into
+// Int8Conv; no derivative.
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
 #include "kernels/conv/integer_conv.h"
-#include "kernels/quantize/requantize.h"
 
 namespace ondine::kernels::ops {
 namespace {
@@ -22,12 +21,9 @@ void infer(InferContext& context) {
 }
 
 std::vector<Val> expand(ExpandContext& context) {
-  const Val y =
-      integer_conv(context, context.x(0), context.x(2), context.x(3), context.x(5), context.x(8));
-  const DType compute = DType::float64;
-  const Val by_channel = over_channels(context.x(4), context.x(3).rank() - 2);
-  const Val scale = graph::cast(context.x(1), compute) * graph::cast(by_channel, compute);
-  return {requantize(y, scale, context.x(6), context.x(7))};
+  const auto x = [&](std::size_t i) { return context.x(i); };
+  return {context.builder().node("Int8Conv", {x(0), x(2), x(3), x(5), x(8), x(1), x(4), x(6), x(7)},
+                                 context.node().attributes, ondine_domain)};
 }
 
 }  // namespace

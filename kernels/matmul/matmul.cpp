@@ -33,6 +33,38 @@ Dims matmul_dims(Dims a, Dims b, bool trans_a, bool trans_b) {
   return out;
 }
 
+MatmulBatches matmul_batches(const Shape& a_shape, const Shape& b_shape, bool trans_a,
+                             bool trans_b) {
+  const Shape a = a_shape.rank() == 1 ? Shape{1, a_shape[0]} : a_shape;
+  const Shape b = b_shape.rank() == 1 ? Shape{b_shape[0], 1} : b_shape;
+  const std::size_t a_batch = a.rank() - 2;
+  const std::size_t b_batch = b.rank() - 2;
+  MatmulBatches batches;
+  math::GemmShape& s = batches.shape;
+  s.trans_a = trans_a;
+  s.trans_b = trans_b;
+  s.m = a[trans_a ? a_batch + 1 : a_batch];
+  s.k = a[trans_a ? a_batch : a_batch + 1];
+  s.n = b[trans_b ? b_batch : b_batch + 1];
+  if (b_batch == 0 && !trans_a) {
+    // One matrix b for all rows of a: a single product.
+    s.m = a.size(0, a_batch + 1);
+    batches.a.assign(1, 0);
+    batches.b.assign(1, 0);
+    return batches;
+  }
+  if (s.m == 0 || s.n == 0) {
+    batches.count = 0;
+    return batches;
+  }
+  const Shape batch = *to_shape(
+      broadcast(to_dims(Shape(a.span().first(a_batch))), to_dims(Shape(b.span().first(b_batch)))));
+  batches.count = batch.size();
+  batches.a = broadcast_offsets(a.span().first(a_batch), batch.span(), s.m * s.k);
+  batches.b = broadcast_offsets(b.span().first(b_batch), batch.span(), s.k * s.n);
+  return batches;
+}
+
 namespace {
 
 struct Sides {
@@ -63,47 +95,8 @@ void infer_transposed(InferContext& context) {
   infer(context);
 }
 
-// The product as batches of matrices.
-struct Batches {
-  math::GemmShape shape;
-  std::int64_t count = 1;
-  std::vector<std::int64_t> a;  // element offsets of each batch
-  std::vector<std::int64_t> b;
-};
-
-Batches make_batches(const Shape& a_shape, const Shape& b_shape, Sides trans) {
-  const Shape a = a_shape.rank() == 1 ? Shape{1, a_shape[0]} : a_shape;
-  const Shape b = b_shape.rank() == 1 ? Shape{b_shape[0], 1} : b_shape;
-  const std::size_t a_batch = a.rank() - 2;
-  const std::size_t b_batch = b.rank() - 2;
-  Batches batches;
-  math::GemmShape& s = batches.shape;
-  s.trans_a = trans.trans_a;
-  s.trans_b = trans.trans_b;
-  s.m = a[trans.trans_a ? a_batch + 1 : a_batch];
-  s.k = a[trans.trans_a ? a_batch : a_batch + 1];
-  s.n = b[trans.trans_b ? b_batch : b_batch + 1];
-  if (b_batch == 0 && !trans.trans_a) {
-    // One matrix b for all rows of a: a single product.
-    s.m = a.size(0, a_batch + 1);
-    batches.a.assign(1, 0);
-    batches.b.assign(1, 0);
-    return batches;
-  }
-  if (s.m == 0 || s.n == 0) {
-    batches.count = 0;
-    return batches;
-  }
-  const Shape batch = *to_shape(
-      broadcast(to_dims(Shape(a.span().first(a_batch))), to_dims(Shape(b.span().first(b_batch)))));
-  batches.count = batch.size();
-  batches.a = broadcast_offsets(a.span().first(a_batch), batch.span(), s.m * s.k);
-  batches.b = broadcast_offsets(b.span().first(b_batch), batch.span(), s.k * s.n);
-  return batches;
-}
-
 template <class C>
-Kernel bind_float(BindContext& context, Batches batches) {
+Kernel bind_float(BindContext& context, MatmulBatches batches) {
   Scratch scratch;
   const ComputeIn<C> a(context, scratch, 0);
   const ComputeIn<C> b(context, scratch, 1);
@@ -126,7 +119,7 @@ Kernel bind_float(BindContext& context, Batches batches) {
 }
 
 template <class T>
-Kernel bind_integer(Batches batches) {
+Kernel bind_integer(MatmulBatches batches) {
   return [batches = std::move(batches)](KernelContext& call) {
     const auto& s = batches.shape;
     const std::int64_t grain = std::max<std::int64_t>(1, 16 / std::max<std::int64_t>(1, s.m));
@@ -141,7 +134,9 @@ Kernel bind_integer(Batches batches) {
 }
 
 Kernel bind(BindContext& context) {
-  Batches batches = make_batches(context.shape(0), context.shape(1), sides(context));
+  const Sides trans = sides(context);
+  MatmulBatches batches =
+      matmul_batches(context.shape(0), context.shape(1), trans.trans_a, trans.trans_b);
   if (is_integer(context.dtype(0))) {
     context.set_implementation("integer_gemm");
     return visit(context.dtype(0),

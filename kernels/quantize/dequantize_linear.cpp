@@ -13,6 +13,7 @@
 #include "kernels/common/convert_rows.h"
 #include "kernels/common/dtype_attribute.h"
 #include "kernels/common/op.h"
+#include "kernels/quantize/float_rows.h"
 #include "kernels/quantize/granularity.h"
 
 namespace ondine::kernels::ops {
@@ -32,6 +33,7 @@ void infer(InferContext& context) {
 }
 
 Kernel bind(BindContext& context) {
+  if (Kernel rows = bind_dequantize_rows(context)) return rows;
   const Granularity granularity(context, context.shape(0), context.shape(1));
   const std::int64_t n = context.shape(0).size();
   const std::int64_t scales = context.shape(1).size();

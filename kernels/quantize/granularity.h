@@ -21,23 +21,34 @@ class Granularity {
   // Error(mismatch) when a scale of this shape does not fit x.
   Granularity(const graph::NodeView& node, const Shape& x, const Shape& scale);
 
+  // Calls body(i, n, s, step) for runs of the elements first <= i < last of x: i + j has the scale
+  // of index s + j step, j < n. A step is 0 or 1.
+  template <class Body>
+  void for_runs(std::int64_t first, std::int64_t last, Body&& body) const {
+    while (first < last) {
+      const std::int64_t k = first % inner_;
+      const std::int64_t a = first / inner_ % axis_size_;
+      const std::int64_t outer = first / inner_ / axis_size_;
+      const std::int64_t scale = outer * outer_stride_ + a / block_ * stride_ + k * inner_stride_;
+      std::int64_t n = inner_ - k;
+      std::int64_t step = inner_stride_;
+      if (inner_ == 1) {  // the axis is the last
+        n = std::min(axis_size_ - a, block_ == 1 ? axis_size_ : block_ - a % block_);
+        step = block_ == 1 ? stride_ : 0;
+      }
+      n = std::min(n, last - first);
+      body(first, n, scale, step);
+      first += n;
+    }
+  }
+
   // Calls body(i, s) for every element first <= i < last of x, s being the index of its scale.
   template <class Body>
   void for_elements(std::int64_t first, std::int64_t last, Body&& body) const {
-    std::int64_t k = first % inner_;
-    std::int64_t a = first / inner_ % axis_size_;
-    std::int64_t outer = first / inner_ / axis_size_;
-    while (first < last) {
-      const std::int64_t n = std::min(inner_ - k, last - first);
-      const std::int64_t scale = outer * outer_stride_ + a / block_ * stride_ + k * inner_stride_;
-      for (std::int64_t j = 0; j < n; ++j) body(first + j, scale + j * inner_stride_);
-      first += n;
-      k = 0;
-      if (++a == axis_size_) {
-        a = 0;
-        ++outer;
-      }
-    }
+    for_runs(first, last,
+             [&](std::int64_t i, std::int64_t n, std::int64_t scale, std::int64_t step) {
+               for (std::int64_t j = 0; j < n; ++j) body(i + j, scale + j * step);
+             });
   }
 
  private:

@@ -1,7 +1,8 @@
 // matmul_integer.cpp — MatMulInteger: y = (a - za) (b - zb) in int32; QLinearMatMul: the same
 // product times a_scale b_scale / y_scale, rounded to even, plus the zero point of y, saturated.
 // Zero points and scales are one for all, or one for each row of a and column of b. Version 21 of
-// QLinearMatMul adds float8 and 16-bit scales. Expansions; no derivatives.
+// QLinearMatMul adds float8 and 16-bit scales. Expansions, into Int8MatMul where the parameters are
+// those of rows and columns; no derivatives.
 #include "kernels/common/op.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/quantize/requantize.h"
@@ -50,6 +51,10 @@ Val over_rows(Val p) {
 
 std::vector<Val> expand_integer(ExpandContext& context) {
   const Val a = context.x(0);
+  if (is_vector(context.x(2)) && is_vector(context.x(3))) {
+    return {context.builder().node("Int8MatMul", {a, context.x(2), context.x(1), context.x(3)}, {},
+                                   ondine_domain)};
+  }
   const DType compute = exact_dtype(a.ranked() && a.rank() > 0 ? a.dims().back() : Dim());
   const Val y = graph::matmul(centred(a, over_rows(context.x(2)), compute),
                               centred(context.x(1), context.x(3), compute));
@@ -57,6 +62,12 @@ std::vector<Val> expand_integer(ExpandContext& context) {
 }
 
 std::vector<Val> expand_quantized(ExpandContext& context) {
+  const auto x = [&](std::size_t i) { return context.x(i); };
+  if (is_int8(x(0)) && is_int8(x(3)) && is_int8(x(7)) && is_vector(x(1)) && is_vector(x(2)) &&
+      is_vector(x(4)) && is_vector(x(5))) {
+    return {context.builder().node(
+        "Int8MatMul", {x(0), x(2), x(3), x(5), Val(), x(1), x(4), x(6), x(7)}, {}, ondine_domain)};
+  }
   const DType compute = DType::float64;
   const Val y = graph::matmul(centred(context.x(0), over_rows(context.x(2)), compute),
                               centred(context.x(3), context.x(5), compute));

@@ -12,6 +12,7 @@
 #include "kernels/common/convert_rows.h"
 #include "kernels/common/dtype_attribute.h"
 #include "kernels/common/op.h"
+#include "kernels/quantize/float_rows.h"
 #include "kernels/quantize/granularity.h"
 
 namespace ondine::kernels::ops {
@@ -178,6 +179,10 @@ Kernel bind(BindContext& context) {
       target_of(context, context.has_input(2) ? context.dtype(2) : DType::undefined);
   const DType dtype = context.dtype(0);
   const DType division = division_dtype(context, dtype, context.dtype(1));
+  if (!mask && target.integer && division == DType::float32) {
+    Kernel rows = bind_quantize_rows(context, target.lowest, target.highest);
+    if (rows) return rows;
+  }
   const bool saturating = context.attr_int("saturate", 1) != 0;
   const Granularity granularity(context, context.shape(0), context.shape(1));
   const std::int64_t n = context.shape(0).size();

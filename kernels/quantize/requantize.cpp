@@ -14,18 +14,27 @@ Val centred(Val x, Val zero_point, DType dtype) {
   return zero_point ? compute - cast(zero_point, dtype) : compute;
 }
 
-Val requantize(Val sums, Val scale, Val y_scale, Val zero_point) {
+Val requantize(Val sums, Val scale, Val y_scale, Val zero_point, math::Activation activation) {
   Builder& b = sums.builder();
   const DType compute = DType::float64;
   Val y = cast(sums, compute) * (cast(scale, compute) / cast(y_scale, compute));
   const DType result = zero_point.dtype();
   const Val shift = cast(zero_point, compute);
   if (is_float(result)) return cast(y + shift, result);
-  y = unary("Round", y) + shift;
+  y = unary("Round", y);
+  if (activation != math::Activation::none) y = unary("Relu", y);
+  if (activation == math::Activation::relu6) {
+    y = minimum(y, unary("Round", scalar_like(y, 6) / cast(y_scale, compute)));
+  }
+  y = y + shift;
   const bool is_signed = is_signed_integer(result);
   y = b.node("Clip",
              {y, scalar_like(y, is_signed ? -128 : 0), scalar_like(y, is_signed ? 127 : 255)});
   return cast(y, result);
 }
+
+bool is_int8(const Val& x) { return !x || x.dtype() == DType::int8 || x.dtype() == DType::uint8; }
+
+bool is_vector(const Val& x) { return !x || (x.ranked() && x.rank() <= 1); }
 
 }  // namespace ondine::kernels

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "graph/contract/ops.h"
+#include "kernels/simd/matmul/gemm_table.h"
 
 namespace ondine::kernels {
 
@@ -12,8 +13,14 @@ DType exact_dtype(graph::Dim terms);
 // x - zero point (may be empty) in `dtype`.
 graph::Val centred(graph::Val x, graph::Val zero_point, DType dtype);
 
-// saturate(round(sums scale / y_scale) + zero point) in the dtype of the zero point; `scale`
-// broadcasts with the sums.
-graph::Val requantize(graph::Val sums, graph::Val scale, graph::Val y_scale, graph::Val zero_point);
+// saturate(activation(round(sums scale / y_scale)) + zero point) in the dtype of the zero point;
+// `scale` broadcasts with the sums. The bounds of the activation are quantized too.
+graph::Val requantize(graph::Val sums, graph::Val scale, graph::Val y_scale, graph::Val zero_point,
+                      math::Activation activation = math::Activation::none);
+
+// Whether a value is a tensor of int8 or uint8; an omitted one counts as such.
+bool is_int8(const graph::Val& x);
+// Whether it is known to have at most one dim.
+bool is_vector(const graph::Val& x);
 
 }  // namespace ondine::kernels

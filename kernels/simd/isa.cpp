@@ -88,6 +88,16 @@ const Kernels& kernels() noexcept {
   return chosen;
 }
 
+Int8GemmList int8_gemm_implementations(const Kernels& kernels) noexcept {
+#ifdef ONDINE_WITH_AVX512_VNNI
+  const bool wide = kernels.isa == Isa::avx512 || kernels.isa == Isa::avx512_bf16;
+  if (wide && __builtin_cpu_supports("avx512vnni")) {
+    return {&avx512_vnni::int8_gemm, kernels.int8_gemm};
+  }
+#endif
+  return {kernels.int8_gemm, nullptr};
+}
+
 const char* isa_name(const Kernels& kernels) noexcept { return kernels.name; }
 
 }  // namespace ondine::math

@@ -28,6 +28,14 @@ const Kernels& kernels(Precision precision) noexcept;
 // avx512_bf16.
 const Kernels& full_precision(const Kernels& kernels) noexcept;
 
+// Exact products of 8-bit integers: all that `kernels` and the processor allow, the fastest first.
+struct Int8GemmKernels;
+struct Int8GemmList {
+  const Int8GemmKernels* first;
+  const Int8GemmKernels* second;  // may be null
+};
+Int8GemmList int8_gemm_implementations(const Kernels& kernels) noexcept;
+
 // nullptr when the build or the processor does not have the set.
 const Kernels* kernels_for(Isa isa) noexcept;
 

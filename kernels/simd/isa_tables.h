@@ -3,6 +3,14 @@
 
 #include "kernels/simd/tables.h"
 
+#define ONDINE_TEXT_(x) #x
+#define ONDINE_TEXT(x) ONDINE_TEXT_(x)
+#if defined(__aarch64__)
+#define ONDINE_ISA_NAME "neon"  // which every such processor has
+#else
+#define ONDINE_ISA_NAME ONDINE_TEXT(ONDINE_ISA)
+#endif
+
 namespace ondine::math::ONDINE_ISA {
 
 #define ONDINE_TABLE(Table, name)       \
@@ -23,5 +31,7 @@ ONDINE_TABLE(CellKernels, cells)
 #undef ONDINE_TABLE
 extern const WinogradKernels<float> winograd_f32;
 extern const StridedConvKernels<float> strided_conv_f32;
+extern const QuantizeKernels quantize_kernels;
+extern const Int8GemmKernels int8_gemm;
 
 }  // namespace ondine::math::ONDINE_ISA

@@ -1,12 +1,15 @@
 # kernels/simd: everything but the dispatch (isa.cpp) is compiled once for each instruction set,
-# each in a namespace of its own; NAME_bf16.cpp for AVX512-BF16 only.
+# each in a namespace of its own; NAME_bf16.cpp for AVX512-BF16 only, NAME_vnni.cpp for AVX512-VNNI
+# only.
 include(CheckCXXCompilerFlag)
 
 file(GLOB_RECURSE _simd_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/simd/*.cpp)
 list(FILTER _simd_sources EXCLUDE REGEX "/kernels/simd/isa\\.cpp$")
 set(_bf16_sources ${_simd_sources})
 list(FILTER _bf16_sources INCLUDE REGEX "_bf16\\.cpp$")
-list(REMOVE_ITEM _simd_sources ${_bf16_sources})
+set(_vnni_sources ${_simd_sources})
+list(FILTER _vnni_sources INCLUDE REGEX "_vnni\\.cpp$")
+list(REMOVE_ITEM _simd_sources ${_bf16_sources} ${_vnni_sources})
 set(_simd_knows core kernels/simd)
 ondine_module(kernels_simd SOURCES ${PROJECT_SOURCE_DIR}/kernels/simd/isa.cpp KNOWS ${_simd_knows})
 
@@ -49,6 +52,11 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     if(ONDINE_HAS_AVX512_BF16)
       ondine_isa(avx512_bf16 SOURCES ${_bf16_sources} FLAGS ${_avx512} -mavx512bf16)
       target_compile_definitions(ondine_kernels_simd PRIVATE ONDINE_WITH_AVX512_BF16)
+    endif()
+    check_cxx_compiler_flag(-mavx512vnni ONDINE_HAS_AVX512_VNNI)
+    if(ONDINE_HAS_AVX512_VNNI)
+      ondine_isa(avx512_vnni SOURCES ${_vnni_sources} FLAGS ${_avx512} -mavx512vnni)
+      target_compile_definitions(ondine_kernels_simd PRIVATE ONDINE_WITH_AVX512_VNNI)
     endif()
   endif()
 endif()

@@ -1,13 +1,5 @@
 #include "kernels/simd/isa_tables.h"
 
-#define ONDINE_TEXT_(x) #x
-#define ONDINE_TEXT(x) ONDINE_TEXT_(x)
-#if defined(__aarch64__)
-#define ONDINE_ISA_NAME "neon"  // which every such processor has
-#else
-#define ONDINE_ISA_NAME ONDINE_TEXT(ONDINE_ISA)
-#endif
-
 namespace ondine::math::ONDINE_ISA {
 
 constinit const Kernels table = {
@@ -19,6 +11,8 @@ constinit const Kernels table = {
     {&vector_f64, &gemm_f64, &softmax_f64, &layer_norm_f64, &batch_norm_f64, &optimizer_f64,
      &pool_f64, &im2col_f64, &depthwise_rows_f64, &depthwise_channels_f64, nullptr, &direct_f64,
      nullptr, &cells_f64},
+    &quantize_kernels,
+    &int8_gemm,
 };
 
 }  // namespace ondine::math::ONDINE_ISA

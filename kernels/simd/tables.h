@@ -34,6 +34,8 @@ template <class T>
 struct StridedConvKernels;
 template <class T>
 struct CellKernels;
+struct QuantizeKernels;
+struct Int8GemmKernels;
 
 template <class T>
 struct KernelSet {
@@ -58,6 +60,8 @@ struct Kernels {
   const char* name;
   KernelSet<float> f32;
   KernelSet<double> f64;
+  const QuantizeKernels* quantize;
+  const Int8GemmKernels* int8_gemm;
 };
 
 template <class T>
@@ -80,6 +84,9 @@ extern const Kernels table;
 }
 namespace avx512_bf16 {
 extern const GemmKernels<float> gemm_f32;
+}
+namespace avx512_vnni {
+extern const Int8GemmKernels int8_gemm;
 }
 
 }  // namespace ondine::math

@@ -139,6 +139,30 @@ TEST_CASE("ConvInteger and QLinearConv") {
   }
 }
 
+TEST_CASE("Int8Conv bounds its results by the activation") {
+  const Tensor x = bytes({1, 3, 6, 5}, 1, DType::int8);
+  const Tensor w = bytes({4, 3, 3, 3}, 2, DType::uint8);
+  const Tensor zx = bytes({}, 3, DType::int8);
+  const Tensor zw = bytes({4}, 4, DType::uint8);
+  const Tensor sums = run_op_tensor({"ConvInteger", {x, w, zx, zw}});
+  const auto sw = Tensor::of<float>({4}, {0.001F, 0.002F, 0.003F, 0.004F});
+  for (const bool bounded : {false, true}) {
+    OpCase one{"Int8Conv",
+               {x, zx, w, zw, Value(), Tensor::scalar(0.5F), sw, Tensor::scalar(0.25F),
+                Tensor::scalar(std::int8_t{-90})},
+               {{"activation", std::string(bounded ? "Relu6" : "Relu")}}};
+    one.domain = "ai.ondine";
+    const Tensor y = run_op_tensor(one);
+    REQUIRE(y.shape() == sums.shape());
+    for (std::size_t i = 0; i < static_cast<std::size_t>(y.size()); ++i) {
+      const double scale = 0.5 * as_doubles(sw)[i / 12] / 0.25;
+      const double v = std::max(0.0, std::nearbyint(as_doubles(sums)[i] * scale));
+      const double want = std::min((bounded ? std::min(v, 24.0) : v) - 90, 127.0);
+      CHECK(static_cast<double>(y.values<std::int8_t>()[i]) == want);
+    }
+  }
+}
+
 TEST_CASE("Windows of 3 x 3 over many channels are exact too") {
   const Tensor x = bytes({1, 16, 18, 18}, 1, DType::uint8);
   const Tensor w = bytes({16, 16, 3, 3}, 2, DType::int8);
@@ -149,4 +173,63 @@ TEST_CASE("Windows of 3 x 3 over many channels are exact too") {
        attributes});
   check_close(run_op_tensor({"ConvInteger", {x, w}, attributes}),
               as_dtype(in_double, DType::int32));
+}
+
+TEST_CASE("Integer products of several tiles, in batches, and of transposed constants") {
+  for (const DType a_type : {DType::int8, DType::uint8}) {
+    const Tensor a = bytes({100, 70}, 1, a_type);
+    const Tensor b = bytes({70, 600}, 2, DType::int8);
+    const Tensor za = bytes({1}, 3, a_type);
+    check_close(run_op_tensor({"MatMulInteger", {a, b, za}}),
+                numbers({100, 600}, product(a, b, as_doubles(za), {0}), DType::int32));
+    const Tensor deep = bytes({3, 1500}, 4, a_type);
+    const Tensor wide = bytes({1500, 5}, 5, DType::uint8);
+    const Tensor zb = bytes({5}, 6, DType::uint8);
+    check_close(run_op_tensor({"MatMulInteger", {deep, wide, za, zb}}),
+                numbers({3, 5}, product(deep, wide, as_doubles(za), as_doubles(zb)), DType::int32));
+  }
+  const Tensor a = bytes({2, 3, 8}, 7, DType::uint8);
+  const Tensor b = bytes({2, 8, 5}, 8, DType::int8);
+  const Tensor za = bytes({3}, 9, DType::uint8);
+  const Tensor y = run_op_tensor({"MatMulInteger", {a, b, za}});
+  REQUIRE(y.shape() == Shape{2, 3, 5});
+  for (std::size_t i = 0; i < 2; ++i) {
+    const Tensor left =
+        Tensor::wrap(DType::uint8, {3, 8}, a.values<std::uint8_t>().data() + i * 24);
+    const Tensor right = Tensor::wrap(DType::int8, {8, 5}, b.values<std::int8_t>().data() + i * 40);
+    const auto want = product(left, right, as_doubles(za), {0});
+    for (std::size_t j = 0; j < 15; ++j) CHECK(y.values<std::int32_t>()[i * 15 + j] == want[j]);
+  }
+}
+
+TEST_CASE("Int8MatMul with a bias, transposed weights and an activation") {
+  const Tensor a = bytes({4, 6}, 1, DType::uint8);
+  const Tensor b = bytes({6, 5}, 2, DType::int8);
+  Tensor turned(DType::int8, {5, 6});
+  for (std::size_t i = 0; i < 30; ++i) {
+    turned.mutable_values<std::int8_t>()[i % 5 * 6 + i / 5] = b.values<std::int8_t>()[i];
+  }
+  const Tensor za = bytes({}, 3, DType::uint8);
+  const Tensor zb = bytes({}, 4, DType::int8);
+  const auto bias = Tensor::of<std::int32_t>({5}, {100, -2000, 30000, 7, 0});
+  const auto sa = Tensor::of<float>({4}, {0.5F, 0.25F, 1, 2});  // of the rows
+  const auto sb = Tensor::of<float>({5}, {0.001F, 0.002F, 0.003F, 0.001F, 0.004F});
+  const Tensor sy = Tensor::scalar(0.0625F);
+  const Tensor zy = Tensor::scalar(std::uint8_t{20});
+  const auto sums = product(a, b, as_doubles(za), as_doubles(zb));
+  for (const char* activation : {"", "Relu", "Relu6"}) {
+    std::vector<double> want;
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      const double scale = as_doubles(sa)[i / 5] * as_doubles(sb)[i % 5] / 0.0625;
+      double y = std::nearbyint((sums[i] + as_doubles(bias)[i % 5]) * scale);
+      if (*activation != 0) y = std::max(y, 0.0);
+      if (std::string(activation) == "Relu6") y = std::min(y, 96.0);
+      want.push_back(std::clamp(y + 20, 0.0, 255.0));
+    }
+    graph::Attributes attributes{{"transB", 1L}};
+    if (*activation != 0) attributes.emplace_back("activation", std::string(activation));
+    OpCase one{"Int8MatMul", {a, za, turned, zb, bias, sa, sb, sy, zy}, attributes};
+    one.domain = "ai.ondine";
+    check_close(run_op_tensor(one), numbers({4, 5}, want, DType::uint8));
+  }
 }

@@ -1,0 +1,271 @@
+// Quantized networks write DequantizeLinear before and QuantizeLinear after each operator. Here
+//   Conv, MatMul, Gemm   with constant quantized weights, and Relu or Clip to [0, 6] behind them,
+//                        become Int8Conv and Int8MatMul, which compute in integers;
+//   MaxPool, Reshape, Flatten, Transpose, Squeeze, Unsqueeze
+//                        between equal scales work on the quantized elements themselves.
+// The sums in integers are exact, where the float operator rounds products and sums, so that a
+// result may be one quantum away from that of the nodes one by one. Values that anything else
+// reads, as derivatives do, keep their nodes.
+#include <algorithm>
+#include <cmath>
+
+#include "graph/passes/fuse.h"
+
+namespace ondine::graph {
+namespace {
+
+bool is_int8(DType dtype) { return dtype == DType::int8 || dtype == DType::uint8; }
+
+// A QuantizeLinear or DequantizeLinear node with constant parameters.
+struct Quantization {
+  ValueId input = no_value;  // of the node
+  ValueId scale = no_value;
+  ValueId zero_point = no_value;
+  Tensor scales;       // float32
+  Tensor zero_points;  // undefined: zeros
+  DType dtype = DType::undefined;
+  std::int64_t axis = 1;
+
+  bool per_tensor() const { return scales.size() == 1; }
+};
+
+std::optional<Quantization> read(const Node* node, const Graph& graph, const Uses& uses,
+                                 bool quantizes) {
+  if (node == nullptr) return std::nullopt;
+  const NodeView view(*node);
+  if (view.attr_int("block_size", 0) != 0 || view.attr_int("precision", 0) != 0)
+    return std::nullopt;
+  Quantization q;
+  q.input = node->inputs[0];
+  q.scale = node->inputs[1];
+  q.scales = uses.constant(q.scale);
+  if (view.has_input(2)) {
+    q.zero_point = node->inputs[2];
+    q.zero_points = uses.constant(q.zero_point);
+    if (!q.zero_points.defined() || q.zero_points.size() != q.scales.size()) return std::nullopt;
+  }
+  const Type& type = graph[quantizes ? node->outputs[0] : q.input].type;
+  const Type& real = graph[quantizes ? q.input : node->outputs[0]].type;
+  if (!type.is_tensor() || real.dtype != DType::float32) return std::nullopt;
+  q.dtype = type.dtype;
+  q.axis = view.attr_int("axis", 1);
+  if (!q.scales.defined() || q.scales.dtype() != DType::float32 || q.scales.shape().rank() > 1) {
+    return std::nullopt;
+  }
+  const auto scales = q.scales.values<float>();
+  const bool usual =
+      std::all_of(scales.begin(), scales.end(), [](float s) { return std::isfinite(s) && s > 0; });
+  return usual ? std::optional(q) : std::nullopt;
+}
+
+std::optional<Quantization> dequantized(ValueId id, const Graph& graph, const Uses& uses) {
+  return read(uses.producer(id, "DequantizeLinear"), graph, uses, false);
+}
+
+bool same_parameters(const Quantization& a, const Quantization& b) {
+  const auto zero = [](const Quantization& q) -> int {
+    if (!q.zero_points.defined()) return 0;
+    return q.dtype == DType::int8 ? int{q.zero_points.values<std::int8_t>()[0]}
+                                  : int{q.zero_points.values<std::uint8_t>()[0]};
+  };
+  return a.per_tensor() && b.per_tensor() && a.dtype == b.dtype && is_int8(a.dtype) &&
+         a.scales.values<float>()[0] == b.scales.values<float>()[0] && zero(a) == zero(b);
+}
+
+// Weights of a product: a constant of 8 bits with one scale, or one for each index of `channel`.
+bool is_weight(const Quantization& w, const Uses& uses, std::size_t rank, std::size_t channel) {
+  const Tensor elements = uses.constant(w.input);
+  if (!elements.defined() || !is_int8(w.dtype) || elements.shape().rank() != rank) return false;
+  if (w.per_tensor()) return true;
+  const std::int64_t axis = w.axis < 0 ? w.axis + static_cast<std::int64_t>(rank) : w.axis;
+  return axis == static_cast<std::int64_t>(channel) && w.scales.size() == elements.shape()[channel];
+}
+
+// Sums of more products could leave 32 bits.
+bool fits_int32(std::int64_t terms) { return terms <= 32768; }
+
+// Whether a tensor broadcasts to rows of `count` elements, one for each.
+bool is_row(const Tensor& x, std::int64_t count) {
+  return x.defined() && x.size() == count && x.shape().rank() > 0 && x.shape().back() == count;
+}
+
+// The numbers of a bias of `count` elements: a float constant, or a dequantized int32 one.
+std::optional<std::vector<double>> bias_values(ValueId id, std::int64_t count, const Graph& graph,
+                                               const Uses& uses) {
+  std::vector<double> values;
+  const Tensor floats = uses.constant(id);
+  if (floats.defined()) {
+    if (floats.dtype() != DType::float32 || !is_row(floats, count)) return std::nullopt;
+    for (const float x : floats.values<float>()) values.push_back(double{x});
+    return values;
+  }
+  const auto q = dequantized(id, graph, uses);
+  const Tensor whole = q ? uses.constant(q->input) : Tensor();
+  if (!is_row(whole, count) || whole.dtype() != DType::int32) return std::nullopt;
+  if (q->zero_points.defined()) {
+    const auto zeros = q->zero_points.values<std::int32_t>();
+    if (std::any_of(zeros.begin(), zeros.end(), [](auto z) { return z != 0; })) return std::nullopt;
+  }
+  const auto scales = q->scales.values<float>();
+  if (!q->per_tensor() && q->scales.size() != count) return std::nullopt;
+  const auto elements = whole.values<std::int32_t>();
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    values.push_back(double{scales[q->per_tensor() ? 0 : i]} * elements[i]);
+  }
+  return values;
+}
+
+// A bias in units of the products; undefined where one does not fit.
+Tensor quantized_bias(const std::vector<double>& values, const Quantization& x,
+                      const Quantization& w) {
+  Tensor bias(DType::int32, {static_cast<std::int64_t>(values.size())});
+  const auto to = bias.mutable_values<std::int32_t>();
+  const double scale = double{x.scales.values<float>()[0]};
+  const auto scales = w.scales.values<float>();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double units =
+        std::nearbyint(values[i] / (scale * double{scales[w.per_tensor() ? 0 : i]}));
+    if (!(std::abs(units) < 0x1p30)) return {};
+    to[i] = static_cast<std::int32_t>(units);
+  }
+  return bias;
+}
+
+ValueId add_constant(Graph& graph, const std::string& hint, Tensor tensor) {
+  const ValueId id = graph.add_temporary(hint, Type::tensor(tensor.dtype(), tensor.shape()));
+  graph[id].constant = std::move(tensor);
+  return id;
+}
+
+// A product between quantized values.
+struct Product {
+  const Node* node = nullptr;
+  const char* activation = nullptr;
+  bool convolves = false;
+  bool transposed = false;  // the weights of a Gemm
+};
+
+const char* name_of(const ActivationNode& activation) {
+  if (activation.relu) return "Relu";
+  return activation.low == 0.0F && activation.high == 6.0F ? "Relu6" : nullptr;
+}
+
+bool is_plain_gemm(const Node& node) {
+  const NodeView view(node);
+  return view.attr_int("transA", 0) == 0 && view.attr_float("alpha", 1) == 1 &&
+         (!view.has_input(2) || view.attr_float("beta", 1) == 1) && node.version >= 7;
+}
+
+std::optional<Product> product_before(ValueId id, const Graph& graph, const Uses& uses) {
+  Product product;
+  for (const char* op : {"Relu", "Clip"}) {
+    const Node* node = uses.producer_for(id, 1, op);
+    const auto activation = node == nullptr ? std::nullopt : read_activation(*node, graph);
+    if (!activation || name_of(*activation) == nullptr) continue;
+    product.activation = name_of(*activation);
+    id = node->inputs[0];
+    break;
+  }
+  for (const char* op : {"Conv", "MatMul", "Gemm"}) {
+    product.node = uses.producer_for(id, 1, op);
+    if (product.node == nullptr) continue;
+    product.convolves = product.node->op->name == "Conv";
+    if (product.node->op->name == "Gemm") {
+      if (!is_plain_gemm(*product.node)) return std::nullopt;
+      product.transposed = NodeView(*product.node).attr_int("transB", 0) != 0;
+    }
+    return product;
+  }
+  return std::nullopt;
+}
+
+// The attributes of the integer operator.
+Attributes attributes_of(const Product& product) {
+  Attributes attributes;
+  if (product.convolves) attributes = product.node->attributes;
+  if (product.transposed) attributes.emplace_back("transB", std::int64_t{1});
+  if (product.activation != nullptr) {
+    attributes.emplace_back("activation", std::string(product.activation));
+  }
+  return attributes;
+}
+
+bool fuse_product(Node& node, Graph& graph, const Uses& uses, const Catalogue& catalogue) {
+  const auto y = read(&node, graph, uses, true);
+  if (!y || !y->per_tensor() || !is_int8(y->dtype)) return false;
+  const auto product = product_before(y->input, graph, uses);
+  if (!product) return false;
+  const Node& before = *product->node;
+  const auto x = dequantized(before.inputs[0], graph, uses);
+  const auto w = dequantized(before.inputs[1], graph, uses);
+  if (!x || !w || !x->per_tensor() || !is_int8(x->dtype) || !graph[x->input].type.ranked()) {
+    return false;
+  }
+  const std::size_t rank = product->convolves ? graph[x->input].type.rank() : 2;
+  const std::size_t channel = product->convolves || product->transposed ? 0 : 1;
+  if (graph[x->input].type.rank() < 2 || !is_weight(*w, uses, rank, channel)) return false;
+  const Shape shape = uses.constant(w->input).shape();
+  const std::int64_t channels = shape[channel];
+  if (channels == 0 || !fits_int32(shape.size() / channels)) return false;
+  ValueId bias = no_value;
+  if (NodeView(before).has_input(2)) {
+    const auto values = bias_values(before.inputs[2], channels, graph, uses);
+    Tensor whole = values ? quantized_bias(*values, *x, *w) : Tensor();
+    if (!whole.defined()) return false;
+    bias = add_constant(graph, graph[before.inputs[2]].name + "_int32", std::move(whole));
+  }
+  ValueId zero_point = y->zero_point;
+  if (zero_point == no_value) {
+    zero_point = add_constant(graph, "zero_point", Tensor(y->dtype, Shape{}));
+  }
+  Attributes attributes = attributes_of(*product);
+  node.op = catalogue.find(ondine_domain, product->convolves ? "Int8Conv" : "Int8MatMul");
+  node.version = 1;
+  node.inputs = {x->input, x->zero_point, w->input, w->zero_point, bias,
+                 x->scale, w->scale,      y->scale, zero_point};
+  node.attributes = std::move(attributes);
+  return true;
+}
+
+// Operators that move elements or compare them. Version 12 of MaxPool takes integers.
+const Node* mover_before(ValueId id, const Uses& uses) {
+  for (const char* op : {"MaxPool", "Reshape", "Flatten", "Transpose", "Squeeze", "Unsqueeze"}) {
+    const Node* node = uses.producer_for(id, 1, op);
+    if (node == nullptr || node->outputs.size() != 1) continue;
+    return node->op->name != "MaxPool" || node->version >= 12 ? node : nullptr;
+  }
+  return nullptr;
+}
+
+bool move_quantized(Node& node, Graph& graph, const Uses& uses) {
+  const auto y = read(&node, graph, uses, true);
+  const Node* mover = y ? mover_before(y->input, uses) : nullptr;
+  const auto x = mover != nullptr ? dequantized(mover->inputs[0], graph, uses) : std::nullopt;
+  if (!x || !same_parameters(*x, *y)) return false;
+  const ValueId result = node.outputs[0];
+  const std::string name = node.name;
+  node = *mover;
+  node.name = name;
+  node.inputs[0] = x->input;
+  node.outputs = {result};
+  return true;
+}
+
+bool run(Graph& graph, const PassContext& context) {
+  if (context.catalogue == nullptr) return false;
+  const Catalogue& catalogue = *context.catalogue;
+  if (catalogue.find(ondine_domain, "Int8Conv") == nullptr ||
+      catalogue.find(ondine_domain, "Int8MatMul") == nullptr) {
+    return false;
+  }
+  return fuse_nodes(graph, fuse_quantized, context, [&](Node& node, const Uses& uses) {
+    if (node.op->name != "QuantizeLinear" || !node.op->domain.empty()) return false;
+    return fuse_product(node, graph, uses, catalogue) || move_quantized(node, graph, uses);
+  });
+}
+
+}  // namespace
+
+const Pass fuse_quantized{"fuse_quantized", run};
+
+}  // namespace ondine::graph

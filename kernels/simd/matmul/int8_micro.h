@@ -1,0 +1,159 @@
+// Products of 8-bit integers by units of 32 bits, which hold elements that follow each other in k.
+// A file that includes this defines a Unit:
+//   terms                   elements of a unit
+//   of_a(a, count)          the unit of A from its first `count` elements, the others being 0
+//   of_b(rows, j, flip)      the unit of column j of B
+//   dot(acc, b, a)          acc plus the products of a unit of A and of units of B
+#pragma once
+
+#include "kernels/simd/isa_tables.h"
+#include "kernels/simd/matmul/int8_gemm_table.h"
+#include "kernels/simd/vector/simd.h"
+
+namespace ondine::math::ONDINE_ISA {
+
+using Lanes = Vec<std::int32_t>;
+
+inline constexpr int int8_lanes = lanes<std::int32_t>;
+inline constexpr std::int64_t int8_panel = 2 * int8_lanes;
+// Accumulators for rows x 2 vectors, two of B and one of A in the registers.
+#if defined(__AVX512F__)
+inline constexpr int int8_rows = 12;
+#else
+inline constexpr int int8_rows = 4;
+#endif
+
+// Rows x (Vectors lanes) elements of C.
+template <class Unit, int Rows, int Vectors>
+void int8_micro(const Int8GemmCall& call, const std::byte* b) {
+  Lanes acc[Rows][Vectors] = {};
+  const std::int8_t* a[Rows];
+#pragma GCC unroll 16
+  for (int i = 0; i < Rows; ++i) a[i] = call.a + i * call.a_row;
+  const auto step = [&](std::int64_t p, std::int64_t terms) __attribute__((always_inline)) {
+    Lanes row[Vectors];
+#pragma GCC unroll 16
+    for (int v = 0; v < Vectors; ++v) {
+      __builtin_memcpy(&row[v], b + v * vector_bytes, vector_bytes);
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < Rows; ++i) {
+      const std::int32_t factor = Unit::of_a(a[i] + p, terms);
+#pragma GCC unroll 16
+      for (int v = 0; v < Vectors; ++v) acc[i][v] = Unit::dot(acc[i][v], row[v], factor);
+    }
+    b += 4 * int8_panel;
+  };
+  const std::int64_t whole = call.k / Unit::terms * Unit::terms;
+  for (std::int64_t p = 0; p < whole; p += Unit::terms) step(p, Unit::terms);
+  if (whole < call.k) step(whole, call.k - whole);
+#pragma GCC unroll 16
+  for (int i = 0; i < Rows; ++i) {
+#pragma GCC unroll 16
+    for (int v = 0; v < Vectors; ++v) store(call.c + i * call.ldc + v * int8_lanes, acc[i][v]);
+  }
+}
+
+using Int8Micro = void (*)(const Int8GemmCall&, const std::byte*);
+
+template <class Unit, int Vectors, int... I>
+constexpr Int8Micro pick_int8_micro(int rows, std::integer_sequence<int, I...>) {
+  constexpr Int8Micro all[] = {&int8_micro<Unit, I + 1, Vectors>...};
+  return all[rows - 1];
+}
+
+ONDINE_INLINE std::int64_t int8_divide_up(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
+
+// Rows of equal blocks stay in the first cache while panels of B pass by.
+template <class Unit>
+void run_int8(const Int8GemmCall& call) {
+  constexpr auto every = std::make_integer_sequence<int, int8_rows>();
+  if (call.m == 0 || call.n == 0) return;
+  const std::int64_t blocks = int8_divide_up(call.m, int8_rows);
+  const std::int64_t height = int8_divide_up(call.m, blocks);
+  const std::int64_t panel_bytes = int8_divide_up(call.k, Unit::terms) * 4 * int8_panel;
+  for (std::int64_t i = 0; i < call.m; i += height) {
+    Int8GemmCall block = call;
+    const std::int64_t left = call.m - i;
+    const auto rows = static_cast<int>(left < height ? left : height);
+    block.a = call.a + i * call.a_row;
+    for (std::int64_t j = 0; j < call.n; j += int8_panel) {
+      block.c = call.c + i * call.ldc + j;
+      const std::byte* const b = call.b + j / int8_panel * panel_bytes;
+      if (call.n - j > int8_lanes) {
+        pick_int8_micro<Unit, 2>(rows, every)(block, b);
+      } else {
+        pick_int8_micro<Unit, 1>(rows, every)(block, b);
+      }
+    }
+  }
+}
+
+// One unit of a panel: columns of rows in memory. What stands for missing terms meets zeros of A.
+template <class Unit>
+void pack_int8_unit(std::uint32_t* __restrict to, const std::uint8_t* const* rows,
+                    std::int64_t first, std::int64_t terms, std::int64_t columns,
+                    std::uint8_t flip) {
+  const std::uint8_t* from[Unit::terms];
+  for (std::int64_t p = 0; p < Unit::terms; ++p) from[p] = rows[p < terms ? p : 0] + first;
+  if (columns == int8_panel) {
+    for (std::int64_t j = 0; j < int8_panel; ++j) to[j] = Unit::of_b(from, j, flip);
+    return;
+  }
+  for (std::int64_t j = 0; j < columns; ++j) to[j] = Unit::of_b(from, j, flip);
+  for (std::int64_t j = columns; j < int8_panel; ++j) to[j] = 0;
+}
+
+template <class Unit, class Pack>
+ONDINE_INLINE void for_int8_units(std::byte* panels, std::int64_t k, std::int64_t n, Pack pack) {
+  auto* to = reinterpret_cast<std::uint32_t*>(panels);
+  for (std::int64_t j = 0; j < n; j += int8_panel) {
+    const std::int64_t columns = n - j < int8_panel ? n - j : int8_panel;
+    for (std::int64_t p = 0; p < k; p += Unit::terms) {
+      pack(to, p, k - p < Unit::terms ? k - p : Unit::terms, j, columns);
+      to += int8_panel;
+    }
+  }
+}
+
+template <class Unit>
+void pack_int8_rows(std::byte* panels, const std::uint8_t* const* rows, std::int64_t first,
+                    std::int64_t k, std::int64_t n, std::uint8_t flip) {
+  for_int8_units<Unit>(
+      panels, k, n,
+      [&](std::uint32_t * to, std::int64_t p, std::int64_t terms, std::int64_t j,
+          std::int64_t columns) __attribute__((always_inline)) {
+        pack_int8_unit<Unit>(to, rows + p, first + j, terms, columns, flip);
+      });
+}
+
+template <class Unit>
+void pack_int8(std::byte* panels, const std::uint8_t* b, std::int64_t b_row, std::int64_t b_col,
+               std::int64_t k, std::int64_t n, std::uint8_t flip) {
+  for_int8_units<Unit>(
+      panels, k, n,
+      [&](std::uint32_t * to, std::int64_t p, std::int64_t terms, std::int64_t j,
+          std::int64_t columns) __attribute__((always_inline)) {
+        const std::uint8_t* at[Unit::terms];
+        if (b_col == 1) {
+          for (std::int64_t t = 0; t < terms; ++t) at[t] = b + (p + t) * b_row;
+          return pack_int8_unit<Unit>(to, at, j, terms, columns, flip);
+        }
+        for (std::int64_t c = 0; c < int8_panel; ++c) {
+          for (std::int64_t t = 0; t < Unit::terms; ++t) {
+            at[t] = b + (j + (c < columns ? c : 0)) * b_col + p + (t < terms ? t : 0);
+          }
+          to[c] = Unit::of_b(at, 0, flip);
+        }
+      });
+}
+
+std::int32_t sign_int8_row(std::int8_t* to, const std::uint8_t* from, std::int64_t n,
+                           std::uint8_t flip);
+void int8_taps(std::int32_t* c, const std::int32_t* a, const std::uint8_t* const* rows,
+               std::int64_t first, std::int64_t k, std::int64_t n, std::uint8_t flip);
+void add_scaled_int32(std::int32_t* c, std::int32_t factor, const std::int32_t* x, std::int64_t n);
+
+}  // namespace ondine::math::ONDINE_ISA

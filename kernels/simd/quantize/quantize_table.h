@@ -1,0 +1,53 @@
+// Rows of quantized numbers. Every instruction set computes the same bits.
+#pragma once
+
+#include <cstdint>
+
+namespace ondine::math {
+
+// One scale and zero point for a row, or one for each of its elements.
+struct QuantizeParameters {
+  const float* scale;
+  const float* zero_point;  // whole numbers
+  bool each;
+};
+
+// Of the results; at most 2^17 from every zero point.
+struct QuantizeRange {
+  float lowest, highest;
+};
+
+// Sums of products to quantized numbers.
+struct RequantizeRow {
+  std::int32_t add;             // to each sum
+  const std::int32_t* columns;  // one for each sum, added too; may be null
+  const double* scale;          // what multiplies sums: one for all or (each) one for each
+  bool each;
+  double lowest, highest;  // of the results without the zero point; within 2^17
+  std::int32_t zero_point;
+};
+
+struct QuantizeKernels {
+  // y = the low bits of saturate(round(x / scale) + zero_point), ties to even; NaN counts as 0.
+  template <class Y>
+  using Quantize = void (*)(Y* y, const float* x, const QuantizeParameters& parameters,
+                            const QuantizeRange& range, std::int64_t n);
+  Quantize<std::uint8_t> quantize_bytes;
+  Quantize<std::uint16_t> quantize_words;
+
+  // y = (x - zero_point) scale, rounded once.
+  template <class X>
+  using Dequantize = void (*)(float* y, const X* x, const QuantizeParameters& parameters,
+                              std::int64_t n);
+  Dequantize<std::uint8_t> dequantize_u8;
+  Dequantize<std::int8_t> dequantize_i8;
+  Dequantize<std::uint16_t> dequantize_u16;
+  Dequantize<std::int16_t> dequantize_i16;
+
+  // y = the low byte of saturate(round((sum + add + column) scale)) + zero point, ties to even, in
+  // double; NaN counts as 0. Additions wrap around.
+  void (*requantize)(std::uint8_t* y, const std::int32_t* sums, const RequantizeRow& row,
+                     std::int64_t n);
+};
+
+}  // namespace ondine::math

@@ -1,0 +1,128 @@
+#include <cmath>
+#include <limits>
+
+#include "kernels/simd/quantize/quantize_table.h"
+#include "kernels/simd/tables.h"
+#include "tests/kernels/common/math_test.h"
+
+using namespace ondine::math;
+
+namespace {
+
+constexpr std::int64_t longest = 75;
+
+std::vector<float> inputs() {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  std::vector<float> x{0,      -0.0F, 0.25F, -0.25F, 0.75F,  1.25F,    -1.25F,    1e30F,
+                       -1e30F, 64,    -64,   63.75F, 1e-40F, infinity, -infinity, std::nanf("")};
+  test::Numbers numbers(4);
+  while (static_cast<std::int64_t>(x.size()) < longest) {
+    x.push_back(static_cast<float>(numbers.next() * 200));
+  }
+  return x;
+}
+
+double quantum(float x, float scale, float zero, double low, double high) {
+  const double v = static_cast<double>(x / scale);
+  const double whole = std::isnan(v) ? 0 : std::nearbyint(v);
+  return std::min(std::max(whole + static_cast<double>(zero), low), high);
+}
+
+}  // namespace
+
+TEST_CASE("rows are quantized to even, saturated, for every instruction set") {
+  const auto x = inputs();
+  test::Numbers numbers(5);
+  std::vector<float> scales, zeros;
+  for (std::int64_t i = 0; i < longest; ++i) {
+    scales.push_back(static_cast<float>(std::abs(numbers.next())) + 0.01F);
+    zeros.push_back(std::nearbyint(static_cast<float>(numbers.next()) * 100));
+  }
+  scales[0] = zeros[0] = 0.5F;
+  zeros[0] = 13;
+  for (const Kernels* kernels : test::all_kernels()) {
+    for (const bool each : {false, true}) {
+      for (const std::int64_t n : {std::int64_t{1}, std::int64_t{17}, longest}) {
+        INFO(isa_name(*kernels) << (each ? ", a scale for each" : "") << ", " << n);
+        const QuantizeParameters p{scales.data(), zeros.data(), each};
+        std::vector<std::uint8_t> byte(longest, 99);
+        std::vector<std::uint16_t> word(longest, 99);
+        kernels->quantize->quantize_bytes(byte.data(), x.data(), p, {-128, 127}, n);
+        kernels->quantize->quantize_words(word.data(), x.data(), p, {0, 65535}, n);
+        for (std::int64_t i = 0; i < n; ++i) {
+          const auto at = static_cast<std::size_t>(i);
+          const std::size_t k = each ? at : 0;
+          INFO(x[at]);
+          CHECK(static_cast<std::int8_t>(byte[at]) ==
+                quantum(x[at], scales[k], zeros[k], -128, 127));
+          CHECK(word[at] == quantum(x[at], scales[k], zeros[k], 0, 65535));
+        }
+        if (n < longest) {
+          CHECK(byte[static_cast<std::size_t>(n)] == 99);
+          CHECK(word[static_cast<std::size_t>(n)] == 99);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("rows are dequantized with one rounding, for every instruction set") {
+  std::vector<std::int16_t> x;
+  std::vector<float> scales, zeros;
+  test::Numbers numbers(6);
+  for (std::int64_t i = 0; i < longest; ++i) {
+    x.push_back(static_cast<std::int16_t>(numbers.next() * 32767));
+    scales.push_back(static_cast<float>(numbers.next()));
+    zeros.push_back(std::nearbyint(static_cast<float>(numbers.next()) * 32767));
+  }
+  for (const Kernels* kernels : test::all_kernels()) {
+    for (const bool each : {false, true}) {
+      INFO(isa_name(*kernels) << each);
+      const QuantizeParameters p{scales.data(), zeros.data(), each};
+      std::vector<float> y(longest), z(longest);
+      kernels->quantize->dequantize_i16(y.data(), x.data(), p, longest);
+      kernels->quantize->dequantize_u8(z.data(), reinterpret_cast<const std::uint8_t*>(x.data()), p,
+                                       longest);
+      for (std::size_t i = 0; i < y.size(); ++i) {
+        const std::size_t k = each ? i : 0;
+        const auto value = [&](double q) {
+          return static_cast<float>((q - static_cast<double>(zeros[k])) *
+                                    static_cast<double>(scales[k]));
+        };
+        CHECK(y[i] == value(x[i]));
+        CHECK(z[i] == value(reinterpret_cast<const std::uint8_t*>(x.data())[i]));
+      }
+    }
+  }
+}
+
+TEST_CASE("sums are requantized in double, for every instruction set") {
+  test::Numbers numbers(7);
+  std::vector<std::int32_t> sums{0, 1, -1, 2, 3, -3, 5, 2147483647, -2147483647 - 1};
+  std::vector<std::int32_t> columns(longest);
+  std::vector<double> scales(longest);
+  while (static_cast<std::int64_t>(sums.size()) < longest) {
+    sums.push_back(static_cast<std::int32_t>(numbers.next() * 1000));
+  }
+  for (auto& c : columns) c = static_cast<std::int32_t>(numbers.next() * 100);
+  for (auto& s : scales) s = numbers.next();
+  scales[0] = 0.5;  // ties
+  for (const Kernels* kernels : test::all_kernels()) {
+    for (const bool with_columns : {false, true}) {
+      for (const bool each : {false, true}) {
+        INFO(isa_name(*kernels) << with_columns << each);
+        std::vector<std::uint8_t> y(longest);
+        kernels->quantize->requantize(
+            y.data(), sums.data(),
+            {3, with_columns ? columns.data() : nullptr, scales.data(), each, -100, 90, -7},
+            longest);
+        for (std::size_t i = 0; i < y.size(); ++i) {
+          const auto sum = static_cast<std::int32_t>(std::int64_t{sums[i]} + 3 +
+                                                     (with_columns ? columns[i] : 0));
+          const double v = std::nearbyint(sum * scales[each ? i : 0]);
+          CHECK(static_cast<std::int8_t>(y[i]) == std::min(std::max(v, -100.0), 90.0) - 7);
+        }
+      }
+    }
+  }
+}
