@@ -100,29 +100,50 @@ void fill_outside(const ResizePlan& plan, const Shape& y, C value, C* to) {
   }
 }
 
-// The index of the one tap of each coordinate, for elements of any kind.
+// The index of the one tap of each coordinate, for elements of any kind: rows of the last axis that
+// is not merely copied, in pieces of the axes behind it.
 template <class T>
 Kernel bind_nearest(const ResizePlan& plan, const Shape& x, const Shape& y) {
-  std::vector<std::vector<std::int64_t>> offsets(y.rank());
-  std::int64_t stride = 1;
-  for (std::size_t axis = y.rank(); axis-- > 0;) {
+  std::size_t sampled = y.rank();  // axes
+  while (sampled > 0 && !plan.maps[sampled - 1]) --sampled;
+  const std::int64_t piece = x.size(sampled, x.rank());
+  std::vector<std::vector<std::int64_t>> offsets(sampled);
+  std::int64_t stride = piece;
+  for (std::size_t axis = sampled; axis-- > 0;) {
     for (std::int64_t k = 0; k < y[axis]; ++k) {
       const auto at = static_cast<std::size_t>(k);
       offsets[axis].push_back((plan.maps[axis] ? plan.maps[axis]->taps[at].index : k) * stride);
     }
     stride *= x[axis];
   }
-  const std::int64_t size = y.size();
+  const std::int64_t width = sampled == 0 ? 1 : y[sampled - 1];
+  const std::int64_t rows = y.size() == 0 ? 0 : y.size() / piece / width;
   return [=](KernelContext& call) {
-    call.pool().for_chunks(size, 16384, [&](std::int64_t first, std::int64_t last) {
-      for (auto i = first; i < last; ++i) {
-        std::int64_t rest = i;
+    const std::int64_t grain = 16384 / std::clamp<std::int64_t>(width * piece, 1, 16384);
+    call.pool().for_chunks(rows, grain, [&](std::int64_t first, std::int64_t last) {
+      std::int64_t copied = -1;  // where the row before came from
+      for (auto row = first; row < last; ++row) {
+        std::int64_t rest = row;
         std::int64_t offset = 0;
-        for (std::size_t axis = y.rank(); axis-- > 0;) {
-          offset += offsets[axis][static_cast<std::size_t>(rest % y[axis])];
-          rest /= y[axis];
+        for (std::size_t axis = sampled; axis-- > 1;) {
+          const std::int64_t dim = y[axis - 1];
+          offset += offsets[axis - 1][static_cast<std::size_t>(rest % dim)];
+          rest /= dim;
         }
-        call.out<T>(0)[i] = call.in<T>(0)[offset];
+        const T* const from = call.in<T>(0) + offset;
+        T* const to = call.out<T>(0) + row * width * piece;
+        if (sampled == 0 || offset == copied) {
+          std::copy_n(sampled == 0 ? from : to - width * piece, width * piece, to);
+        } else if (piece == 1) {
+          const std::int64_t* const at = offsets[sampled - 1].data();
+          for (std::int64_t i = 0; i < width; ++i) to[i] = from[at[i]];
+        } else {
+          for (std::int64_t i = 0; i < width; ++i) {
+            std::copy_n(from + offsets[sampled - 1][static_cast<std::size_t>(i)], piece,
+                        to + i * piece);
+          }
+        }
+        copied = offset;
       }
     });
   };

@@ -147,3 +147,29 @@ TEST_CASE("Derivatives of Resize") {
     }
   }
 }
+
+TEST_CASE("Nearest samples of several axes, of the last one and of all but the last") {
+  const Tensor x = random_floats({2, 3, 4, 5}, 1);
+  for (const Shape& to : {Shape{2, 3, 8, 10}, Shape{2, 3, 8, 5}, Shape{2, 3, 4, 13},
+                          Shape{4, 3, 4, 5}, Shape{1, 2, 3, 2}, Shape{2, 3, 4, 5}}) {
+    INFO(to[0] << " x " << to[1] << " x " << to[2] << " x " << to[3]);
+    const Tensor sizes = Tensor::of<std::int64_t>({4}, {to[0], to[1], to[2], to[3]});
+    const Tensor y = run_op_tensor({"Resize",
+                                    {x, Value(), Value(), sizes},
+                                    {{"coordinate_transformation_mode", text("asymmetric")},
+                                     {"nearest_mode", text("floor")}}});
+    REQUIRE(y.shape() == to);
+    for (std::int64_t i = 0; i < to.size(); ++i) {
+      std::int64_t rest = i;
+      std::int64_t from = 0;
+      std::int64_t stride = 1;
+      for (std::size_t axis = 4; axis-- > 0;) {
+        from += rest % to[axis] * x.shape()[axis] / to[axis] * stride;
+        rest /= to[axis];
+        stride *= x.shape()[axis];
+      }
+      CHECK(y.values<float>()[static_cast<std::size_t>(i)] ==
+            x.values<float>()[static_cast<std::size_t>(from)]);
+    }
+  }
+}
