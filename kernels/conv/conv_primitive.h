@@ -1,7 +1,8 @@
 // Convolution and its gradients in float and double: the primitive of Conv, ConvTranspose,
-// ConvActivation and their gradient operators, and with them of CausalConvWithState, ConvInteger
-// and QLinearConv, which expand into Conv. (DeformConv is a product of deformed columns; Col2Im and
-// Im2Col move elements only.) ConvTranspose is backward_data with the roles of x and y exchanged.
+// ConvActivation and their gradient operators, and with them of CausalConvWithState, which expands
+// into Conv. (ConvInteger and QLinearConv run int8_conv_primitive.h; DeformConv is a product of
+// deformed columns; Col2Im and Im2Col move elements only.) ConvTranspose is backward_data with the
+// roles of x and y exchanged.
 //
 // The implementations, in the order in which they are tried. The first that supports the descriptor
 // is used; the order is the same for every direction.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "kernels/common/scratch_pool.h"
 #include "kernels/conv/algorithms/algorithm.h"
@@ -14,6 +15,17 @@ constexpr std::int64_t packed_limit = 192 * 1024;  // bytes of B of a product
 constexpr std::int64_t depthwise_tile = 4096;
 
 std::int32_t wrapped(std::int64_t x) { return static_cast<std::int32_t>(x); }
+
+// Rows of planes are short: a call of memcpy would cost more.
+void copy_row(std::uint8_t* to, const std::uint8_t* from, std::int64_t n) {
+  const auto pieces = [&]<std::int64_t size>(std::integral_constant<std::int64_t, size>) {
+    for (std::int64_t i = 0; i + size <= n; i += size) std::memcpy(to + i, from + i, size);
+    std::memcpy(to + n - size, from + n - size, size);  // some of them once more
+  };
+  if (n >= 16) return pieces(std::integral_constant<std::int64_t, 16>());
+  if (n >= 4) return pieces(std::integral_constant<std::int64_t, 4>());
+  for (std::int64_t i = 0; i < n; ++i) to[i] = from[i];
+}
 
 class Layout {
  public:
@@ -166,11 +178,12 @@ void Int8ConvPrimitive::prepare_channel(const Int8ConvArgs& args, std::int64_t c
 
 void Int8ConvPrimitive::copy_plane(const std::uint8_t* from, std::uint8_t* to,
                                    std::uint8_t outside) const {
+  std::memset(to, outside, static_cast<std::size_t>(plane_size_));
   SpatialDims phase{};
   for (phase[0] = 0; phase[0] < phases_[0]; ++phase[0]) {
     for (phase[1] = 0; phase[1] < phases_[1]; ++phase[1]) {
       for (phase[2] = 0; phase[2] < phases_[2]; ++phase[2]) {
-        copy_phase(from, to, phase, outside);
+        copy_phase(from, to, phase);
         to += volume(plane_);
       }
     }
@@ -178,7 +191,7 @@ void Int8ConvPrimitive::copy_plane(const std::uint8_t* from, std::uint8_t* to,
 }
 
 void Int8ConvPrimitive::copy_phase(const std::uint8_t* from, std::uint8_t* to,
-                                   const SpatialDims& phase, std::uint8_t outside) const {
+                                   const SpatialDims& phase) const {
   const ConvShape& s = shape_;
   const std::int64_t stride = s.stride[2];
   const std::int64_t shift = phase[2] - s.pad[2];
@@ -190,18 +203,13 @@ void Int8ConvPrimitive::copy_phase(const std::uint8_t* from, std::uint8_t* to,
     const std::int64_t z = d * s.stride[0] + phase[0] - s.pad[0];
     for (std::int64_t h = 0; h < plane_[1]; ++h, to += plane_[2]) {
       const std::int64_t y = h * s.stride[1] + phase[1] - s.pad[1];
-      if (z < 0 || z >= s.in[0] || y < 0 || y >= s.in[1] || low == high) {
-        std::memset(to, outside, static_cast<std::size_t>(plane_[2]));
-        continue;
-      }
-      const std::uint8_t* const row = from + (z * s.in[1] + y) * s.in[2] + shift;
-      std::memset(to, outside, static_cast<std::size_t>(low));
+      if (z < 0 || z >= s.in[0] || y < 0 || y >= s.in[1] || low == high) continue;
+      const std::uint8_t* const row = from + (z * s.in[1] + y) * s.in[2] + low * stride + shift;
       if (stride == 1) {
-        std::memcpy(to + low, row + low, static_cast<std::size_t>(high - low));
+        copy_row(to + low, row, high - low);
       } else {
-        for (std::int64_t i = low; i < high; ++i) to[i] = row[i * stride];
+        gemm_.copy_strided(to + low, row, stride, high - low);
       }
-      std::memset(to + high, outside, static_cast<std::size_t>(plane_[2] - high));
     }
   }
 }
@@ -286,8 +294,10 @@ void Int8ConvPrimitive::store(T* plane, const T* from, const Tile& tile) const {
     const std::int64_t left = std::min(plane_[2] - column, end - p);
     const std::int64_t count = std::min(left, shape_.out[2] - column);
     if (h < shape_.out[1] && count > 0) {
-      std::memcpy(plane + (d * shape_.out[1] + h) * shape_.out[2] + column, from + (p - tile.first),
-                  static_cast<std::size_t>(count) * sizeof(T));
+      T* const to = plane + (d * shape_.out[1] + h) * shape_.out[2] + column;
+      copy_row(reinterpret_cast<std::uint8_t*>(to),
+               reinterpret_cast<const std::uint8_t*>(from + (p - tile.first)),
+               count * static_cast<std::int64_t>(sizeof(T)));
     }
     p += left;
   }

@@ -70,8 +70,7 @@ class Int8ConvPrimitive {
   Call prepare(ThreadPool& pool, const Int8ConvArgs& args, std::byte* shared) const;
   void prepare_channel(const Int8ConvArgs& args, std::int64_t channel, std::byte* shared) const;
   void copy_plane(const std::uint8_t* from, std::uint8_t* to, std::uint8_t outside) const;
-  void copy_phase(const std::uint8_t* from, std::uint8_t* to, const SpatialDims& phase,
-                  std::uint8_t outside) const;
+  void copy_phase(const std::uint8_t* from, std::uint8_t* to, const SpatialDims& phase) const;
   void rows_of(const Call& call, std::int64_t image, std::int64_t channel, std::int64_t count,
                const std::uint8_t** rows) const;
   void run_product(const Call& call, std::int64_t task, std::byte* slot) const;

@@ -6,6 +6,8 @@
 //                 any product by tiles, after how the kernel computes a tile (GemmPath)
 //   packed_gemm   B packed once for many products (packed_gemm.h)
 //   thin_sgd      w - rate A B of up to four terms (optimizer_primitive.h), for GemmSgdUpdate
+//   int8_vnni, int8_pairs
+//                 8-bit integers, exact (kernels/simd/matmul/int8_gemm_table.h), for Int8MatMul
 //   integer_gemm  32- and 64-bit integers, by Eigen (integer_gemm.h)
 #pragma once
 

@@ -1,6 +1,6 @@
-// Quantization: QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear, MatMulInteger and
-// QLinearMatMul (ConvInteger and QLinearConv are in kernels/conv, with requantize.h of this
-// family).
+// Quantization: QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear, and MatMulInteger and
+// QLinearMatMul, which expand into Int8MatMul (ConvInteger, QLinearConv and Int8Conv are in
+// kernels/conv, with int8_operands.h and requantize.h of this family).
 //
 // This header: the granularity of scales and zero points, which are per tensor, per index of an
 // axis, or per block of indices of an axis.

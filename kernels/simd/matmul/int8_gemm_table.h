@@ -39,6 +39,10 @@ struct Int8GemmKernels {
   // c[j] += factor x[j]
   void (*add_scaled)(std::int32_t* c, std::int32_t factor, const std::int32_t* x, std::int64_t n);
 
+  // to[i] = from[i stride]
+  void (*copy_strided)(std::uint8_t* to, const std::uint8_t* from, std::int64_t stride,
+                       std::int64_t n);
+
   std::int64_t packed_bytes(std::int64_t k, std::int64_t n) const {
     return (k + unit - 1) / unit * ((n + nr - 1) / nr) * nr * 4;
   }

@@ -8,6 +8,8 @@ std::int32_t sign_int8_row(std::int8_t* to, const std::uint8_t* from, std::int64
 void int8_taps(std::int32_t* c, const std::int32_t* a, const std::uint8_t* const* rows,
                std::int64_t first, std::int64_t k, std::int64_t n, std::uint8_t flip);
 void add_scaled_int32(std::int32_t* c, std::int32_t factor, const std::int32_t* x, std::int64_t n);
+void copy_strided_bytes(std::uint8_t* to, const std::uint8_t* from, std::int64_t stride,
+                        std::int64_t n);
 }  // namespace ondine::math::avx512
 
 namespace ondine::math::ONDINE_ISA {
@@ -44,10 +46,16 @@ struct Quad {
 
 }  // namespace
 
-constinit const Int8GemmKernels int8_gemm = {"int8_vnni",        "avx512_vnni",
-                                             int8_panel,         Quad::terms,
-                                             &run_int8<Quad>,    &pack_int8_rows<Quad>,
-                                             &pack_int8<Quad>,   &avx512::sign_int8_row,
-                                             &avx512::int8_taps, &avx512::add_scaled_int32};
+constinit const Int8GemmKernels int8_gemm = {"int8_vnni",
+                                             "avx512_vnni",
+                                             int8_panel,
+                                             Quad::terms,
+                                             &run_int8<Quad>,
+                                             &pack_int8_rows<Quad>,
+                                             &pack_int8<Quad>,
+                                             &avx512::sign_int8_row,
+                                             &avx512::int8_taps,
+                                             &avx512::add_scaled_int32,
+                                             &avx512::copy_strided_bytes};
 
 }  // namespace ondine::math::ONDINE_ISA

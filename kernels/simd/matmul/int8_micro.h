@@ -155,5 +155,7 @@ std::int32_t sign_int8_row(std::int8_t* to, const std::uint8_t* from, std::int64
 void int8_taps(std::int32_t* c, const std::int32_t* a, const std::uint8_t* const* rows,
                std::int64_t first, std::int64_t k, std::int64_t n, std::uint8_t flip);
 void add_scaled_int32(std::int32_t* c, std::int32_t factor, const std::int32_t* x, std::int64_t n);
+void copy_strided_bytes(std::uint8_t* to, const std::uint8_t* from, std::int64_t stride,
+                        std::int64_t n);
 
 }  // namespace ondine::math::ONDINE_ISA

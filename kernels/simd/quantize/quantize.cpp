@@ -58,6 +58,46 @@ void dequantize(float* __restrict y, const X* __restrict x, const QuantizeParame
 // The same for doubles below 2^51.
 constexpr double wide_rounder = 6755399441055744;  // 2^52 + 2^51
 
+#if defined(__AVX512F__)
+// Eight sums from i on, as whole numbers without the zero point.
+template <bool Columns, bool Each>
+ONDINE_INLINE __m256i requantize_eight(const std::int32_t* sums, const RequantizeRow& row,
+                                       std::int64_t i) {
+  const auto at = [i](const std::int32_t* x) __attribute__((always_inline)) {
+    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x + i));
+  };
+  __m256i sum = _mm256_add_epi32(at(sums), _mm256_set1_epi32(row.add));
+  if (Columns) sum = _mm256_add_epi32(sum, at(row.columns));
+  const __m512d scale = Each ? _mm512_loadu_pd(row.scale + i) : _mm512_set1_pd(row.scale[0]);
+  constexpr __mmask8 all = 0xff;
+  const __m512d v = _mm512_maskz_cvtepi32_pd(all, sum) * scale;
+  const __m512d number = _mm512_maskz_mov_pd(_mm512_cmp_pd_mask(v, v, _CMP_ORD_Q), v);
+  const __m512d above = _mm512_maskz_max_pd(all, number, _mm512_set1_pd(row.lowest));
+  const __m512d bounded = _mm512_maskz_min_pd(all, above, _mm512_set1_pd(row.highest));
+  return _mm512_maskz_cvt_roundpd_epi32(all, bounded,
+                                        _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
+// Returns how many were done.
+template <bool Columns, bool Each>
+std::int64_t requantize_vectors(std::uint8_t* y, const std::int32_t* sums, const RequantizeRow& row,
+                                std::int64_t n) {
+  const __m256i zero = _mm256_set1_epi32(row.zero_point);
+  std::int64_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    const __m256i whole = _mm256_add_epi32(requantize_eight<Columns, Each>(sums, row, i), zero);
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(y + i), _mm256_maskz_cvtepi32_epi8(0xff, whole));
+  }
+  return i;
+}
+#else
+template <bool Columns, bool Each>
+std::int64_t requantize_vectors(std::uint8_t*, const std::int32_t*, const RequantizeRow&,
+                                std::int64_t) {
+  return 0;
+}
+#endif
+
 template <bool Columns, bool Each>
 void requantize_as(std::uint8_t* __restrict y, const std::int32_t* __restrict sums,
                    const RequantizeRow& row, std::int64_t n) {
@@ -68,7 +108,7 @@ void requantize_as(std::uint8_t* __restrict y, const std::int32_t* __restrict su
   const std::int32_t* const columns = row.columns;
   const double* const scales = row.scale;
   const double scale = scales[0];
-  for (std::int64_t i = 0; i < n; ++i) {
+  for (std::int64_t i = requantize_vectors<Columns, Each>(y, sums, row, n); i < n; ++i) {
     std::uint32_t sum = static_cast<std::uint32_t>(sums[i]) + add;
     if (Columns) sum += static_cast<std::uint32_t>(columns[i]);
     double v = static_cast<double>(static_cast<std::int32_t>(sum)) * (Each ? scales[i] : scale);

@@ -148,6 +148,17 @@ TEST_CASE("rows of taps, signed rows and scaled rows follow their definitions") 
         for (const std::int8_t each : row) from_row += each;
         CHECK(from_row == signed_sum);
 
+        for (const Index stride : {2, 3}) {
+          std::vector<std::uint8_t> every(static_cast<std::size_t>(n), 0);
+          gemm->copy_strided(every.data(), x.data() + 1, stride, n);
+          bool equal = true;
+          for (Index j = 0; j < n; ++j) {
+            equal = equal && every[static_cast<std::size_t>(j)] ==
+                                 x[static_cast<std::size_t>(1 + j * stride)];
+          }
+          CHECK(equal);
+        }
+
         gemm->add_scaled(c, -3, want.data(), n);
         for (Index j = 0; j < n; ++j) CHECK(c[j] == -2 * want[static_cast<std::size_t>(j)]);
       }
