@@ -8,6 +8,7 @@
 #include "graph/check/structure.h"
 #include "graph/resolve/resolve.h"
 #include "graph/training/prepare/prepare.h"
+#include "graph/training/prepare/preprocess.h"
 #include "proto/export.h"
 #include "proto/import.h"
 #include "trainer/assemble.h"
@@ -80,7 +81,12 @@ std::optional<graph::ModelDef> load_loss(const PrepareOptions& options, const Li
 PrepareReport write_training(graph::ModelDef& def, const PrepareOptions& options,
                              const LoadOptions& load) {
   const std::optional<graph::ModelDef> loss = load_loss(options, load.limits);
-  return graph::prepare(def, options, types_of(def, load), loss ? &*loss : nullptr);
+  graph::ModelDef changed = def;
+  for (const Preprocess& one : options.preprocess) graph::write_preprocess(changed, one);
+  PrepareReport report =
+      graph::prepare(changed, options, types_of(changed, load), loss ? &*loss : nullptr);
+  def = std::move(changed);
+  return report;
 }
 
 Model prepare_checked(trainer::CheckedModel checked, const PrepareOptions& options,

@@ -13,6 +13,7 @@
 #include <ondine/export.h>
 #include <ondine/limits.h>
 #include <ondine/model.h>
+#include <ondine/preprocess.h>
 #include <ondine/shape.h>
 
 namespace ondine {
@@ -151,6 +152,8 @@ struct PrepareOptions {
   // Tensors of at least this many bytes go to one file beside the output (see ExportOptions);
   // needed from 2 GiB on.
   std::optional<std::uint64_t> external_data_from = {};
+  // One for each input at most.
+  std::vector<Preprocess> preprocess = {};
 };
 
 // What becomes of a floating point tensor of the model.
@@ -186,11 +189,12 @@ struct PrepareReport {
 // "ondine.learning_rate" (the inputs); where labels are classes also "ondine.class_axis" (their
 // axis, from 0) and "ondine.class_axis_of" (the output or value that has this axis, from which the
 // loss found what it reads); of a new head "ondine.classes" (their number) and "ondine.class_names"
-// (one a line).
+// (one a line), and "ondine.preprocess" (for people to read).
 // Throws what Model::load throws, Error(unsupported) naming the first operator on the loss's path
 // without a derivative, and Error(mismatch) for a pattern that matches nothing, an output that is
 // not there, probabilities where the loss needs logits and the model has none, options out of
-// range, and a model that has training information already.
+// range, preprocessing that does not fit its input, and a model that has training information
+// already.
 ONDINE_API Model prepare(const std::filesystem::path& model, const PrepareOptions& options = {},
                          const LoadOptions& load = {}, PrepareReport* report = nullptr);
 ONDINE_API Model prepare(std::span<const std::byte> model, const PrepareOptions& options = {},

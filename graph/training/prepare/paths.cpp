@@ -86,7 +86,8 @@ bool stops_derivatives(const NodeDef& node) {
 }
 
 struct Constants {
-  Strings inputs;  // of the graph, without initializer
+  // Of the graph, without initializer, and what is only moved, resized or scaled of these.
+  Strings inputs;
   Strings all;     // initializers
   Strings single;  // initializers of one element
   Strings zeros;   // initializers of zeros, and what is cut and spread from these alone
@@ -95,6 +96,15 @@ struct Constants {
 bool holds_zeros(const Tensor& tensor) {
   const auto* bytes = static_cast<const unsigned char*>(tensor.data());
   return std::all_of(bytes, bytes + tensor.bytes(), [](unsigned char one) { return one == 0; });
+}
+
+// Raw data on its way to a model's first layer.
+bool keeps_data(const Constants& constants, const NodeDef& node) {
+  if (!node.domain.empty() || node.inputs.empty() || !constants.inputs.contains(node.inputs[0])) {
+    return false;
+  }
+  if (one_of(node.op, {"Cast", "Transpose", "Resize"})) return true;
+  return one_of(node.op, {"Mul", "Div"}) && constants.single.contains(node.inputs[1]);
 }
 
 Constants find_constants(const GraphDef& graph) {
@@ -114,6 +124,9 @@ Constants find_constants(const GraphDef& graph) {
       continue;
     }
     found.zeros.insert(node.outputs.begin(), node.outputs.end());
+  }
+  for (const NodeDef& node : graph.nodes) {
+    if (keeps_data(found, node)) found.inputs.insert(node.outputs.begin(), node.outputs.end());
   }
   return found;
 }

@@ -5,6 +5,7 @@
 
 #include "core/message.h"
 #include "graph/training/prepare/paths.h"
+#include "graph/training/prepare/renaming.h"
 
 namespace ondine::graph {
 namespace {
@@ -130,9 +131,8 @@ class TrainingCopy {
          "); prepare without training mode to keep it as it is");
   }
 
-  std::string renamed(const std::string& name) const {
-    const auto found = renamed_.find(name);
-    return found == renamed_.end() ? name : found->second;
+  const std::string& renamed(const std::string& name) const {
+    return graph::renamed(renamed_, name);
   }
 
   void write(const NodeDef& original) {
@@ -142,8 +142,7 @@ class TrainingCopy {
     }
     NodeDef node = original;
     if (!node.name.empty()) node.name = writer_->names().fresh("train." + node.name);
-    for (std::string& input : node.inputs) input = renamed(input);
-    for (Attribute& attribute : node.attributes) rename_subgraph(attribute);
+    rename_reads(node, renamed_);
     for (std::string& output : node.outputs) {
       if (output.empty()) continue;
       const std::string copy = writer_->names().fresh("train." + output);
@@ -153,33 +152,6 @@ class TrainingCopy {
     if (is_standard(node, "Dropout")) set_dropout(node);
     if (trains(original) && is_standard(node, "BatchNormalization")) set_batch_norm(node);
     writer_->graph().nodes.push_back(std::move(node));
-  }
-
-  void rename_subgraph(Attribute& attribute) const {
-    const auto rename = [&](std::shared_ptr<const GraphDef>& subgraph) {
-      const std::set<std::string> reads = captured_names(*subgraph);
-      if (std::any_of(reads.begin(), reads.end(),
-                      [&](const auto& name) { return renamed_.count(name); })) {
-        subgraph = std::make_shared<const GraphDef>(rename_captures(*subgraph, reads));
-      }
-    };
-    if (auto* one = std::get_if<std::shared_ptr<const GraphDef>>(&attribute.data)) rename(*one);
-    if (auto* many = std::get_if<std::vector<std::shared_ptr<const GraphDef>>>(&attribute.data)) {
-      for (auto& subgraph : *many) rename(subgraph);
-    }
-  }
-
-  // A subgraph reads the copies of what it captured; its own names never equal outer ones.
-  GraphDef rename_captures(GraphDef subgraph, const std::set<std::string>& reads) const {
-    const auto rename = [&](std::string& name) {
-      if (reads.count(name)) name = renamed(name);
-    };
-    for (NodeDef& node : subgraph.nodes) {
-      for (std::string& input : node.inputs) rename(input);
-      for (Attribute& attribute : node.attributes) rename_subgraph(attribute);
-    }
-    for (ValueDef& output : subgraph.outputs) rename(output.name);
-    return subgraph;
   }
 
   // Without its seed: a mask of its own in every step.
@@ -248,7 +220,7 @@ class TrainingCopy {
   DType dtype_;
   const ParameterChoice* parameters_;
   Properties* bindings_;
-  std::map<std::string, std::string> renamed_;
+  Renaming renamed_;
   Strings learned_;  // values that trained parameters reach
   std::map<const FunctionDef*, const NodeDef*> hidden_in_function_;
   std::string always_;
