@@ -16,7 +16,7 @@ Descriptor::~Descriptor() {
   if (is_open()) ::close(fd_);
 }
 
-MappedFile::MappedFile(const Descriptor& descriptor, const std::string& name) {
+MappedFile::MappedFile(const Descriptor& descriptor, const std::string& name, MapAccess access) {
   struct stat facts {};
   if (::fstat(descriptor.get(), &facts) != 0) {
     fail_io("read", name, errno);
@@ -24,7 +24,10 @@ MappedFile::MappedFile(const Descriptor& descriptor, const std::string& name) {
   if (!S_ISREG(facts.st_mode)) fail(ErrorCode::io, quoted(name), " is not a regular file");
   const auto size = static_cast<std::size_t>(facts.st_size);
   if (size == 0) return;
-  void* memory = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor.get(), 0);
+  const bool is_read_only = access == MapAccess::read;
+  void* memory =
+      ::mmap(nullptr, size, is_read_only ? PROT_READ : PROT_READ | PROT_WRITE,
+             is_read_only ? MAP_PRIVATE : MAP_PRIVATE | MAP_NORESERVE, descriptor.get(), 0);
   if (memory == MAP_FAILED) {
     fail_io("map", name, errno);
   }

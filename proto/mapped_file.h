@@ -31,12 +31,18 @@ class Descriptor {
   int fd_ = -1;
 };
 
-// A read-only mapping of a whole regular file. The file must not be modified or truncated while it
+enum class MapAccess {
+  read,
+  copy_on_write,  // what is written stays in this process
+};
+
+// A mapping of a whole regular file. The file must not be modified or truncated while it
 // is mapped: reading beyond a new end raises a signal. Replacing it by renaming is safe.
 class MappedFile {
  public:
   // `name` is for messages. Throws Error(io) for anything but a regular file.
-  MappedFile(const Descriptor& descriptor, const std::string& name);
+  MappedFile(const Descriptor& descriptor, const std::string& name,
+             MapAccess access = MapAccess::read);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;

@@ -18,12 +18,15 @@
 namespace ondine {
 
 namespace data {
+class BatchReader;
 class Column;
-}
+}  // namespace data
 
 // Reads IDX (the MNIST family) or .npy, plain or gzip-compressed; the format is detected from the
-// contents. Throws Error(io), Error(corrupt), Error(unsupported) or Error(limit) with the file as
-// context.
+// contents. Elements that lie in an uncompressed file as in memory (little-endian and aligned, or
+// bytes) are mapped: such a file must not be truncated while the tensor is there, and what is
+// written to the tensor stays in this process. Throws Error(io), Error(corrupt), Error(unsupported)
+// or Error(limit) with the file as context.
 ONDINE_API Tensor load_array(const std::filesystem::path& file, const Limits& limits = {});
 // The members of an .npz; of any other file its one array, named by the file without extensions.
 ONDINE_API NamedValues load_arrays(const std::filesystem::path& file, const Limits& limits = {});
@@ -55,7 +58,9 @@ ONDINE_API std::vector<std::uint64_t> shuffled(std::uint64_t n, std::uint64_t se
 // Takes rows of a data set as feeds. Elements are converted to the input's type, unsigned bytes for
 // a floating point input from 0..255 to 0..1. A row fits an input when their dims, without those
 // that are 1, are the same or one of the two merges neighbouring dims of the other: [28, 28] fits
-// [1, 28, 28] and [784], but [32, 32, 3] never fits [3, 32, 32]. Not thread-safe.
+// [1, 28, 28] and [784], but [32, 32, 3] never fits [3, 32, 32]. Labels, one integer a row, fit an
+// input [N, C] of floating point numbers too where nothing else does: as 1 at the label's position
+// and 0 elsewhere. Not thread-safe.
 class ONDINE_API Feeder {
  public:
   // Inputs get the columns that `map` says, else that of their own name, else the only one left
@@ -72,6 +77,7 @@ class ONDINE_API Feeder {
   std::vector<std::string> inputs() const;
 
  private:
+  friend class data::BatchReader;
   struct Source {
     std::shared_ptr<const data::Column> column;
     DType dtype;

@@ -44,6 +44,13 @@ struct DatasetOptions {
   std::optional<ImageSize> image_size = {};  // where the model's input leaves it open
   std::string target = {};                   // column of a CSV file; empty: the last one
   std::optional<double> fill = {};           // for missing numbers of a CSV file
+  // Names of the classes in the order of a model's outputs; empty: those of the training data, in
+  // alphabetical order.
+  std::vector<std::string> classes = {};
+  // Decodes every image once and leaves out those that are broken, instead of failing when one of
+  // them is taken.
+  bool skip_broken = false;
+  int threads = 0;  // that decode images; 0: one for each processor
 };
 
 class Batches;
@@ -63,13 +70,17 @@ class ONDINE_API Dataset {
   //   folders named train and val (or the like). Columns "image", decoded when a batch is taken,
   //   and "label", the position of the folder's name in classes(). An input [N, C, H, W] or [N, H,
   //   W, C] takes the images, C being 1 (grey) or 3 (red, green, blue): 0..1 in floating point,
-  //   0..255 in unsigned bytes.
+  //   0..255 in unsigned bytes, which all have the size of the first image where neither the input
+  //   nor image_size says one.
+  // - Images, or a folder with images in it and none in folders below: the column "image" alone.
+  // - .csv and .tsv files with a header whose first row names an image file in some column: the
+  //   images (paths are relative to the file's folder) and the target, as below.
   // - .csv and .tsv files with a header; the words that load_splits knows tell validation data.
   //   Columns "features" [N, F], the numbers of every column but the target, and the target by its
   //   name: integers, floating point numbers or, for any other text, positions in classes().
   // Throws what load_splits throws, and Error(mismatch) or Error(corrupt) naming file, row and
   // column for a missing number without a fill, a row of another length, a class that the training
-  // part lacks, and a class without images.
+  // part (or options.classes) lacks, and a class without images.
   static Dataset open(const std::filesystem::path& place, const DatasetOptions& options = {});
   static Dataset open(std::span<const std::filesystem::path> places,
                       const DatasetOptions& options = {});
@@ -93,6 +104,10 @@ class ONDINE_API Dataset {
 
   // Names of the classes, where the data names them; labels are positions in it.
   const std::vector<std::string>& classes() const;
+  // The image file of a row of the training part; empty where the data is no image files.
+  std::string file(std::uint64_t row) const;
+  // Files of the training part that skip_broken left out, each followed by ": " and what is wrong.
+  const std::vector<std::string>& skipped() const;
   // Columns of the training part as they are stored: name, element type and dims, the first -1.
   std::vector<PortInfo> columns() const;
 

@@ -1,6 +1,7 @@
 // Everything but <ondine/eigen.h>, which needs Eigen.
 #pragma once
 
+#include <ondine/augment.h>
 #include <ondine/build.h>
 #include <ondine/data.h>
 #include <ondine/dataset.h>
@@ -18,6 +19,7 @@
 #include <ondine/plan.h>
 #include <ondine/precision.h>
 #include <ondine/prepare.h>
+#include <ondine/preprocess.h>
 #include <ondine/results.h>
 #include <ondine/shape.h>
 #include <ondine/tensor.h>

@@ -14,6 +14,7 @@
 #include <variant>
 #include <vector>
 
+#include <ondine/augment.h>
 #include <ondine/dataset.h>
 #include <ondine/export.h>
 #include <ondine/model.h>
@@ -144,6 +145,8 @@ struct TrainerOptions {
   std::filesystem::path log_dir = {};
   // A page of HTML about the run, written when it ends in whatever way.
   std::filesystem::path report = {};
+  // Of training rows only. A resumed run must have the same one.
+  std::optional<Augmentation> augmentation = {};
 };
 
 // After a step. Means weigh every step by its rows.
@@ -169,8 +172,12 @@ struct EpochReport {
   Metrics validation;                             // empty without validation data
   bool best = false;                              // early stopping's best epoch up to now
   std::optional<ConfusionMatrix> confusion = {};  // of the validation, where metrics ask for it
+  // The part of `seconds` in which steps waited for rows that other threads decode or change; empty
+  // where rows are read as they lie.
+  std::optional<double> data_wait = {};
 };
-// "epoch 1/3: loss 0.25, validation loss 0.3, validation accuracy 0.88, 1.5 s"
+// "epoch 1/3: loss 0.25, validation loss 0.3, validation accuracy 0.88, 1.5 s", where it is known
+// with ", data wait 2 %" at the end.
 ONDINE_API std::ostream& operator<<(std::ostream& out, const EpochReport& report);
 
 enum class StopReason : std::uint8_t {
@@ -232,6 +239,10 @@ struct Evaluation {
 ONDINE_API Evaluation evaluate(const Model& model, const Dataset& data,
                                const EvaluateOptions& options = {});
 
+// Names of the classes in the order of the model's outputs, from its metadata; empty where it has
+// none.
+ONDINE_API std::vector<std::string> class_names(const Model& model);
+
 // Error(io) unless the file could be created or replaced; leaves nothing behind.
 ONDINE_API void require_writable(const std::filesystem::path& file);
 
@@ -259,7 +270,8 @@ class ONDINE_API Trainer {
   // Trains on the training part until all epochs are done or something stops the run. After each
   // epoch it evaluates on the validation part as evaluate() does. When a step fails, the state of
   // the last good one is saved and the Error goes on; nothing is saved where a metric was not
-  // finite (on_nan).
+  // finite (on_nan). The names of the data's classes go into the model's metadata unless it has
+  // names; Error(mismatch) where these are the same in another order, see DatasetOptions::classes.
   FitReport fit(const Dataset& data);
   FitReport fit(const Dataset& training, const Dataset& validation);
 

@@ -60,28 +60,33 @@ class ArrayColumn final : public Column {
                    : ": if channels come last in the data, transpose it with --layout nhwc");
   }
 
-  void copy(std::span<const std::uint64_t> rows, Tensor& target) const override {
+  void copy(std::span<const std::uint64_t> rows, const RowType& type,
+            std::byte* to) const override {
     const std::int64_t count = array_.shape().size(1, array_.shape().rank());
     const std::size_t width = size_of(array_.dtype());
     const std::size_t from_bytes = static_cast<std::size_t>(count) * width;
-    const std::size_t to_bytes = static_cast<std::size_t>(count) * size_of(target.dtype());
+    const std::size_t to_bytes = static_cast<std::size_t>(count) * size_of(type.dtype);
     const auto* from = static_cast<const std::byte*>(array_.data());
-    auto* to = static_cast<std::byte*>(target.mutable_data());
-    const RowCopy convert = find_copy(array_.dtype(), target.dtype());
-    std::vector<std::byte> turned(transposed_ ? from_bytes : 0);
+    const RowCopy convert = find_copy(array_.dtype(), type.dtype);
+    std::vector<std::byte> transposed(transposed_ ? from_bytes : 0);
     for (const std::uint64_t row : rows) {
       const std::byte* start = from + static_cast<std::size_t>(row) * from_bytes;
       if (transposed_) {
-        transpose(start, turned.data(), array_.shape(), width);
-        start = turned.data();
+        transpose(start, transposed.data(), array_.shape(), width);
+        start = transposed.data();
       }
-      if (array_.dtype() == target.dtype()) {
+      if (array_.dtype() == type.dtype) {
         std::copy_n(start, from_bytes, to);
       } else {
         convert(start, to, count);
       }
       to += to_bytes;
     }
+  }
+
+  std::optional<double> white(DType dtype) const override {
+    if (array_.dtype() != DType::uint8) return {};
+    return dtype == DType::uint8 ? 255 : 1;
   }
 
   std::optional<std::vector<std::int64_t>> labels() const override {
@@ -115,6 +120,10 @@ class ArrayColumn final : public Column {
 };
 
 }  // namespace
+
+std::size_t RowType::bytes() const {
+  return static_cast<std::size_t>(Shape(dims).size()) * size_of(dtype);
+}
 
 std::string Column::hint(const PortInfo&) const { return {}; }
 

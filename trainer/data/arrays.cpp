@@ -20,22 +20,16 @@ using data::split_of;
 
 bool is_npz(const fs::path& file) { return file.extension() == ".npz"; }
 
-Tensor read_array(Source& source, const Limits& limits) {
-  std::array<std::byte, 6> magic{};
-  std::vector<std::byte> rest;
-  if (source.size() < magic.size()) fail(ErrorCode::corrupt, "too short for an array");
-  source.read(magic);
-  rest.resize(static_cast<std::size_t>(source.size() - source.position()));
-  source.read(rest);
-  rest.insert(rest.begin(), magic.begin(), magic.end());
-  MemorySource whole(rest);
+Tensor read_array(SharedSource& source, const Limits& limits) {
   constexpr std::array<unsigned char, 6> npy{0x93, 'N', 'U', 'M', 'P', 'Y'};
-  if (std::equal(magic.begin(), magic.end(), npy.begin(), [](std::byte a, unsigned char b) {
-        return std::to_integer<unsigned char>(a) == b;
+  const auto start = source.rest();
+  if (start.size() < npy.size()) fail(ErrorCode::corrupt, "too short for an array");
+  if (std::equal(npy.begin(), npy.end(), start.begin(), [](unsigned char a, std::byte b) {
+        return a == std::to_integer<unsigned char>(b);
       })) {
-    return read_npy(whole, limits);
+    return read_npy(source, limits);
   }
-  if (magic[0] == std::byte{0} && magic[1] == std::byte{0}) return read_idx(whole, limits);
+  if (start[0] == std::byte{0} && start[1] == std::byte{0}) return read_idx(source, limits);
   fail(ErrorCode::corrupt, "neither IDX nor .npy");
 }
 
@@ -103,7 +97,7 @@ std::vector<fs::path> data_files(std::span<const fs::path> places) {
 Tensor load_array(const fs::path& file, const Limits& limits) {
   return guard_memory("read the data", [&] {
     Tensor result;
-    with_data(file, limits, [&](Source& source) { result = read_array(source, limits); });
+    with_data(file, limits, [&](SharedSource& source) { result = read_array(source, limits); });
     return result;
   });
 }
@@ -115,10 +109,8 @@ NamedValues load_arrays(const fs::path& file, const Limits& limits) {
       result.emplace_back(stem_of(file), load_array(file, limits));
       return result;
     }
-    with_data(file, limits, [&](Source& source) {
-      std::vector<std::byte> bytes(static_cast<std::size_t>(source.size()));
-      source.read(bytes);
-      for (auto& [name, array] : read_npz(bytes, limits)) {
+    with_data(file, limits, [&](SharedSource& source) {
+      for (auto& [name, array] : read_npz(source, limits)) {
         result.emplace_back(std::move(name), std::move(array));
       }
     });

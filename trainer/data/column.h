@@ -17,6 +17,14 @@ namespace ondine::data {
 
 using Dims = std::vector<std::int64_t>;
 
+// Of a row as an input takes it.
+struct RowType {
+  DType dtype = DType::undefined;
+  Dims dims;
+
+  std::size_t bytes() const;
+};
+
 class Column {
  public:
   explicit Column(std::string name) : name_(std::move(name)) {}
@@ -34,8 +42,15 @@ class Column {
   virtual std::optional<Dims> fit(const PortInfo& input) const = 0;
   // What would make it fit, where that is known; begins with "; ".
   virtual std::string hint(const PortInfo& input) const;
-  // `target` is [rows.size(), dims of a row...] in a type that fits.
-  virtual void copy(std::span<const std::uint64_t> rows, Tensor& target) const = 0;
+  // Writes the rows one after the other; `type` is one that fits. Thread-safe.
+  virtual void copy(std::span<const std::uint64_t> rows, const RowType& type,
+                    std::byte* to) const = 0;
+  // Whether a row takes so long that it is worth a thread of its own.
+  virtual bool is_slow() const { return false; }
+  // The largest value of an element as copy() writes it, where elements are pixels.
+  virtual std::optional<double> white(DType) const { return {}; }
+  // The file that a row is read from; empty where there is no such file.
+  virtual std::string file(std::uint64_t) const { return {}; }
   // The column when it has one integer a row.
   virtual std::optional<std::vector<std::int64_t>> labels() const = 0;
 
@@ -45,6 +60,10 @@ class Column {
 
 // A tensor, its first axis the rows. nhwc: a tensor of rank 4 gives rows [C, H, W].
 std::shared_ptr<const Column> array_column(std::string name, Tensor array, Layout layout);
+
+// The labels of a column [N] or [N, 1] as 1 at the label's position among `classes` and 0
+// elsewhere. Throws Error(mismatch) naming the column and row where a label is none of these.
+std::shared_ptr<const Column> one_hot_column(const Column& labels, std::int64_t classes);
 
 // The dims of a row for an input that asks for `wanted` (-1: any), as Feeder's contract says.
 std::optional<Dims> fit_dims(std::span<const std::int64_t> wanted,
@@ -59,6 +78,8 @@ struct ONDINE_HIDDEN Dataset::Part {
   std::vector<std::shared_ptr<const data::Column>> columns;
   std::vector<std::string> classes;
   std::optional<std::vector<std::uint64_t>> rows;
+  std::vector<std::string> skipped;  // broken files
+  int threads = 0;                   // see DatasetOptions
 
   // Error(mismatch) when the columns differ.
   std::uint64_t size() const;

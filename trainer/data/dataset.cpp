@@ -5,7 +5,7 @@
 #include "core/message.h"
 #include "core/out_of_memory.h"
 #include "trainer/data/column.h"
-#include "trainer/data/image_folder.h"
+#include "trainer/data/images/image_places.h"
 #include "trainer/data/table.h"
 
 namespace ondine {
@@ -49,10 +49,12 @@ Dataset Dataset::open(const std::filesystem::path& place, const DatasetOptions& 
 Dataset Dataset::open(std::span<const std::filesystem::path> places,
                       const DatasetOptions& options) {
   return guard_memory("read the data", [&] {
+    if (data::are_image_lists(places)) return Dataset(data::open_image_lists(places, options));
     if (data::are_tables(places)) return Dataset(data::open_tables(places, options));
     if (places.size() == 1 && data::is_image_folder(places[0])) {
-      return Dataset(data::open_images(places[0], options));
+      return Dataset(data::open_image_folder(places[0], options));
     }
+    if (data::are_images(places)) return Dataset(data::open_images(places, options));
     DataSplits splits = load_splits(places, options.limits);
     return from(std::move(splits.train), std::move(splits.validation), options);
   });
@@ -84,6 +86,19 @@ Dataset Dataset::validation() const {
 }
 
 const std::vector<std::string>& Dataset::classes() const { return train_->classes; }
+
+std::string Dataset::file(std::uint64_t row) const {
+  return guard_memory("read the data", [&] {
+    if (row >= rows()) fail(ErrorCode::mismatch, "row ", row, " of ", rows());
+    const std::uint64_t stored = train_->rows ? (*train_->rows)[row] : row;
+    for (const auto& column : train_->columns) {
+      if (std::string file = column->file(stored); !file.empty()) return file;
+    }
+    return std::string();
+  });
+}
+
+const std::vector<std::string>& Dataset::skipped() const { return train_->skipped; }
 
 std::vector<PortInfo> Dataset::columns() const {
   std::vector<PortInfo> ports;

@@ -6,6 +6,7 @@
 #include "core/message.h"
 #include "core/out_of_memory.h"
 #include "trainer/data/column.h"
+#include "trainer/data/convert_row.h"
 
 namespace ondine {
 namespace {
@@ -27,6 +28,15 @@ std::string describe(const std::vector<ColumnRef>& columns) {
     text += (text.empty() ? "" : ", ") + quoted(column->name()) + " " + column->describe();
   }
   return text;
+}
+
+// The column's labels as probabilities, where that fits; nullptr elsewhere.
+ColumnRef as_probabilities(const PortInfo& input, const data::Column& column) {
+  const bool takes_them = data::find_copy(DType::float64, input.dtype) != nullptr &&
+                          is_float(input.dtype) && input.dims && input.dims->size() == 2 &&
+                          input.dims->back() > 1;
+  if (!takes_them || !column.labels()) return nullptr;
+  return data::one_hot_column(column, input.dims->back());
 }
 
 ColumnRef find_column(const std::vector<ColumnRef>& columns, std::string_view name) {
@@ -74,7 +84,11 @@ class Assignment {
     if (chosen_[i] == nullptr) {
       if (ColumnRef column = find_column(columns_, inputs_[i].name)) choose(i, std::move(column));
     }
-    if (chosen_[i] != nullptr) require_fit(inputs_[i], *chosen_[i]);
+    if (chosen_[i] == nullptr) return;
+    if (!chosen_[i]->fit(inputs_[i])) {
+      if (ColumnRef labels = as_probabilities(inputs_[i], *chosen_[i])) chosen_[i] = labels;
+    }
+    require_fit(inputs_[i], *chosen_[i]);
   }
 
   void choose_by_fit(std::size_t i) {
@@ -86,6 +100,12 @@ class Assignment {
         fitting.push_back(column);
       } else if (hint.empty()) {
         hint = column->hint(inputs_[i]);
+      }
+    }
+    if (fitting.empty()) {
+      for (const ColumnRef& column : columns_) {
+        if (used_.contains(column->name())) continue;
+        if (ColumnRef labels = as_probabilities(inputs_[i], *column)) fitting.push_back(labels);
       }
     }
     if (fitting.size() != 1) {
@@ -150,7 +170,8 @@ std::span<const NamedValue> Feeder::take(std::span<const std::uint64_t> rows) {
       if (!feed.is_tensor() || !(feed.tensor().shape() == shape)) {
         feed = Tensor(sources_[i].dtype, shape);
       }
-      sources_[i].column->copy(rows, feed.tensor());
+      const data::RowType type{sources_[i].dtype, sources_[i].row_dims};
+      sources_[i].column->copy(rows, type, static_cast<std::byte*>(feed.tensor().mutable_data()));
     }
     return feeds_;
   });

@@ -27,7 +27,7 @@ DType idx_dtype(std::byte code) {
 
 }  // namespace
 
-Tensor read_idx(Source& source, const Limits& limits) {
+Tensor read_idx(SharedSource& source, const Limits& limits) {
   std::array<std::byte, 4> magic{};
   source.read(magic);
   const DType dtype = idx_dtype(magic[2]);

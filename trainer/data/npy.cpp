@@ -104,7 +104,7 @@ std::string read_header(Source& source) {
 
 }  // namespace
 
-Tensor read_npy(Source& source, const Limits& limits) {
+Tensor read_npy(SharedSource& source, const Limits& limits) {
   const std::string header = read_header(source);
   std::string_view descr = field(header, "descr");
   if (descr.size() < 3 || descr.front() != '\'') {

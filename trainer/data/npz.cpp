@@ -89,26 +89,26 @@ void read_zip64(const Zip& zip, std::uint64_t at, std::uint64_t end, Member& mem
   }
 }
 
-Tensor read_member(const Zip& zip, const Member& member, const Limits& limits) {
+Tensor read_member(const SharedSource& file, const Zip& zip, const Member& member,
+                   const Limits& limits) {
   // The local header repeats the name and has extra fields of its own length.
   const std::uint64_t start =
       member.header + 30 + zip.number(member.header + 26, 2) + zip.number(member.header + 28, 2);
   const auto packed = zip.slice(start, member.packed);
   if (member.method == 0) {
-    MemorySource source(packed);
+    SharedSource source = file.part(packed);
     return read_npy(source, limits);
   }
   if (member.method != 8) fail(ErrorCode::unsupported, "zip compression ", member.method);
-  const auto bytes = inflate(packed, -15, limits.tensor_bytes);
-  MemorySource source(bytes);
+  const auto bytes = inflate(packed, -15, limits.tensor_bytes, member.bytes);
+  SharedSource source(*bytes, bytes);
   return read_npy(source, limits);
 }
 
 }  // namespace
 
-std::vector<std::pair<std::string, Tensor>> read_npz(std::span<const std::byte> file,
-                                                     const Limits& limits) {
-  const Zip zip(file);
+std::vector<std::pair<std::string, Tensor>> read_npz(SharedSource& file, const Limits& limits) {
+  const Zip zip(file.rest());
   const Directory directory = find_directory(zip);
   std::vector<std::pair<std::string, Tensor>> result;
   std::uint64_t at = directory.at;
@@ -123,7 +123,7 @@ std::vector<std::pair<std::string, Tensor>> read_npz(std::span<const std::byte> 
     read_zip64(zip, at + 46 + name, end, member);
     at = end + zip.number(at + 32, 2);
     if (!member.name.ends_with(".npy")) continue;
-    Tensor array = with_context([&] { return read_member(zip, member, limits); },
+    Tensor array = with_context([&] { return read_member(file, zip, member, limits); },
                                 [&] { return "member " + quoted(member.name); });
     bytes += array.bytes();
     if (bytes > limits.weight_bytes) fail(ErrorCode::limit, "arrays of ", bytes, " bytes");

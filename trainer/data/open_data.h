@@ -3,6 +3,11 @@
 
 #include <filesystem>
 #include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <ondine/limits.h>
 #include <ondine/tensor.h>
@@ -11,24 +16,51 @@
 
 namespace ondine {
 
-// Calls `body` with the content of the file, uncompressed when it is gzip. Errors get the file as
-// context.
+// Bytes whose memory tensors may share.
+class SharedSource final : public Source {
+ public:
+  // Gives back what was read of a mapped file.
+  using Release = std::function<void(std::span<const std::byte>)>;
+
+  SharedSource(std::span<const std::byte> bytes, std::shared_ptr<void> owner, Release release = {})
+      : bytes_(bytes), owner_(std::move(owner)), release_(std::move(release)) {}
+
+  std::uint64_t size() const override { return bytes_.size(); }
+  std::uint64_t position() const override { return position_; }
+  void read(std::span<std::byte> bytes) override;
+
+  std::span<const std::byte> rest() const { return bytes_.subspan(position_); }
+  void skip(std::size_t bytes) { position_ += bytes; }  // of rest()
+  // A part of rest() as a source of its own.
+  SharedSource part(std::span<const std::byte> bytes) const { return {bytes, owner_, release_}; }
+  const std::shared_ptr<void>& owner() const noexcept { return owner_; }
+
+ private:
+  std::span<const std::byte> bytes_;
+  std::shared_ptr<void> owner_;
+  Release release_;
+  std::size_t position_ = 0;
+};
+
+// Calls `body` with the content of the file: mapped, and uncompressed when it is gzip. Errors get
+// the file as context.
 void with_data(const std::filesystem::path& file, const Limits& limits,
-               const std::function<void(Source&)>& body);
+               const std::function<void(SharedSource&)>& body);
 
 // Uncompresses `packed` (gzip or zlib with `window` 31, raw deflate with -15). Throws
-// Error(corrupt) and, when it grows beyond `bytes`, Error(limit).
-std::vector<std::byte> inflate(std::span<const std::byte> packed, int window, std::uint64_t bytes);
+// Error(corrupt) and, when it grows beyond `bytes`, Error(limit). `expected`: its size where known.
+std::shared_ptr<std::vector<std::byte>> inflate(std::span<const std::byte> packed, int window,
+                                                std::uint64_t bytes, std::uint64_t expected = 0);
 
 // A tensor of that type and shape whose elements follow in `source`, most significant byte first or
-// not. Nothing is allocated unless the bytes are there.
-Tensor read_tensor(Source& source, DType dtype, const Shape& shape, bool big_endian,
+// not: where they lie, if order and alignment allow it, else a copy. Nothing is allocated unless
+// the bytes are there.
+Tensor read_tensor(SharedSource& source, DType dtype, const Shape& shape, bool big_endian,
                    const Limits& limits);
 
-Tensor read_idx(Source& source, const Limits& limits);
-Tensor read_npy(Source& source, const Limits& limits);
+Tensor read_idx(SharedSource& source, const Limits& limits);
+Tensor read_npy(SharedSource& source, const Limits& limits);
 // Member names without ".npy".
-std::vector<std::pair<std::string, Tensor>> read_npz(std::span<const std::byte> file,
-                                                     const Limits& limits);
+std::vector<std::pair<std::string, Tensor>> read_npz(SharedSource& file, const Limits& limits);
 
 }  // namespace ondine

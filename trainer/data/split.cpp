@@ -85,8 +85,10 @@ std::pair<Dataset, Dataset> Dataset::split(double fraction, std::uint64_t seed) 
            " rows leaves none for training");
     }
     const std::vector<bool> chosen = choose(*train_, size, fraction, total, seed);
-    auto first = std::make_shared<Part>(Part{train_->columns, train_->classes, Rows{}});
-    auto second = std::make_shared<Part>(Part{train_->columns, train_->classes, Rows{}});
+    auto first = std::make_shared<Part>(*train_);
+    auto second = std::make_shared<Part>(*train_);
+    first->rows.emplace();
+    second->rows.emplace();
     for (std::uint64_t i = 0; i < size; ++i) {
       (chosen[i] ? second : first)->rows->push_back(train_->rows ? (*train_->rows)[i] : i);
     }

@@ -1,14 +1,13 @@
 #include "trainer/data/table.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <set>
 
 #include "core/message.h"
 #include "trainer/data/csv.h"
 #include "trainer/data/open_data.h"
 #include "trainer/data/split_words.h"
+#include "trainer/data/targets.h"
 
 namespace ondine::data {
 namespace {
@@ -17,35 +16,14 @@ namespace fs = std::filesystem;
 
 struct Table {
   std::vector<std::string> features;  // names of columns
-  std::string target;
-  std::vector<double> numbers;       // rows x features
-  std::vector<std::string> targets;  // as written
-  std::vector<std::uint64_t> lines;
-  std::string file;
+  std::vector<double> numbers;        // rows x features
+  Targets targets;
 };
-
-template <class Number>
-std::optional<Number> parse(std::string_view text) {
-  while (text.starts_with(' ')) text.remove_prefix(1);
-  while (text.ends_with(' ')) text.remove_suffix(1);
-  if (text.starts_with('+') && text.size() > 1 && text[1] != '-') text.remove_prefix(1);
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || text.empty()) return {};
-  return value;
-}
-
-bool is_missing(std::string_view text) {
-  for (const char* known : {"", "NA", "N/A", "NaN", "nan", "null", "NULL"}) {
-    if (text == known) return true;
-  }
-  return false;
-}
 
 class TableReader {
  public:
   TableReader(const DatasetOptions& options, std::string file) : options_(options) {
-    table_.file = std::move(file);
+    table_.targets.file = std::move(file);
   }
 
   void take(std::span<const std::string> fields, std::uint64_t line) {
@@ -61,12 +39,12 @@ class TableReader {
       fail(ErrorCode::corrupt, "line ", line, ", column ", quoted(names_[target_]),
            ": the target is missing");
     }
-    table_.targets.push_back(fields[target_]);
-    table_.lines.push_back(line);
+    table_.targets.texts.push_back(fields[target_]);
+    table_.targets.lines.push_back(line);
   }
 
   Table finish() {
-    if (table_.targets.empty()) fail(ErrorCode::corrupt, "no rows below a header");
+    if (table_.targets.texts.empty()) fail(ErrorCode::corrupt, "no rows below a header");
     return std::move(table_);
   }
 
@@ -87,7 +65,7 @@ class TableReader {
       }
       target_ = static_cast<std::size_t>(found - names_.begin());
     }
-    table_.target = names_[target_];
+    table_.targets.column = names_[target_];
     table_.features = names_;
     table_.features.erase(table_.features.begin() + static_cast<std::ptrdiff_t>(target_));
   }
@@ -98,7 +76,7 @@ class TableReader {
       fail(ErrorCode::corrupt, "line ", line, ", column ", quoted(column),
            ": the number is missing; --fill NUMBER takes its place");
     }
-    const auto value = parse<double>(text);
+    const auto value = parse_number(text);
     if (!value) {
       fail(ErrorCode::corrupt, "line ", line, ", column ", quoted(column), ": ", quoted(text),
            " is not a number");
@@ -125,77 +103,33 @@ Table read_table(const fs::path& file, const DatasetOptions& options) {
   return table;
 }
 
+bool is_empty(const Table& table) { return table.targets.texts.empty(); }
+
+void require_same_columns(const Table& table, const Table& other) {
+  if (table.features == other.features && table.targets.column == other.targets.column) return;
+  fail(ErrorCode::mismatch, "the columns of ", quoted(other.targets.file), " are not those of ",
+       quoted(table.targets.file));
+}
+
 void append(Table& table, Table more) {
-  if (table.targets.empty()) {
+  if (is_empty(table)) {
     table = std::move(more);
     return;
   }
-  if (table.features != more.features || table.target != more.target) {
-    fail(ErrorCode::mismatch, "the columns of ", quoted(more.file), " are not those of ",
-         quoted(table.file));
-  }
+  require_same_columns(table, more);
   table.numbers.insert(table.numbers.end(), more.numbers.begin(), more.numbers.end());
-  table.targets.insert(table.targets.end(), more.targets.begin(), more.targets.end());
-  table.lines.insert(table.lines.end(), more.lines.begin(), more.lines.end());
+  append(table.targets, more.targets);
 }
 
-// All values as numbers, or nothing.
-template <class Number>
-std::optional<std::vector<Number>> parse_all(const std::vector<std::string>& texts) {
-  std::vector<Number> result;
-  result.reserve(texts.size());
-  for (const std::string& text : texts) {
-    const auto value = parse<Number>(text);
-    if (!value) return {};
-    result.push_back(*value);
-  }
-  return result;
-}
-
-enum class TargetKind { integers, numbers, classes };
-
-TargetKind kind_of(const Table& table) {
-  if (parse_all<std::int64_t>(table.targets)) return TargetKind::integers;
-  return parse_all<double>(table.targets) ? TargetKind::numbers : TargetKind::classes;
-}
-
-std::vector<std::int64_t> positions(const Table& table, const std::vector<std::string>& classes) {
-  std::vector<std::int64_t> result;
-  for (std::size_t i = 0; i < table.targets.size(); ++i) {
-    const auto found = std::lower_bound(classes.begin(), classes.end(), table.targets[i]);
-    if (found == classes.end() || *found != table.targets[i]) {
-      fail(ErrorCode::mismatch, "file ", quoted(table.file), ", line ", table.lines[i], ": class ",
-           quoted(table.targets[i]), " is none of the training data");
-    }
-    result.push_back(found - classes.begin());
-  }
-  return result;
-}
-
-Tensor target_tensor(const Table& table, TargetKind kind, const std::vector<std::string>& classes) {
-  const Shape rows{static_cast<std::int64_t>(table.targets.size())};
-  const auto require = [&](const auto& values) {
-    if (!values) {
-      fail(ErrorCode::mismatch, "column ", quoted(table.target), " of ", quoted(table.file),
-           " holds other values than in the training data");
-    }
-    return Tensor::of(rows, *values);
-  };
-  if (kind == TargetKind::integers) return require(parse_all<std::int64_t>(table.targets));
-  if (kind == TargetKind::numbers) return require(parse_all<double>(table.targets));
-  return Tensor::of(rows, positions(table, classes));
-}
-
-Dataset::Part part_of(const Table& table, TargetKind kind,
-                      const std::vector<std::string>& classes) {
+Dataset::Part part_of(const Table& table, const TargetReader& reader) {
   Dataset::Part part;
-  if (table.targets.empty()) return part;
-  const Shape shape{static_cast<std::int64_t>(table.targets.size()),
+  if (is_empty(table)) return part;
+  const Shape shape{static_cast<std::int64_t>(table.targets.texts.size()),
                     static_cast<std::int64_t>(table.features.size())};
-  part.classes = classes;
+  part.classes = reader.classes();
   part.columns.push_back(array_column("features", Tensor::of(shape, table.numbers), Layout::nchw));
   part.columns.push_back(
-      array_column(table.target, target_tensor(table, kind, classes), Layout::nchw));
+      array_column(table.targets.column, reader.read(table.targets), Layout::nchw));
   return part;
 }
 
@@ -214,19 +148,9 @@ Parts open_tables(std::span<const fs::path> files, const DatasetOptions& options
     std::string stem = file.stem().string();
     append(cut_split(stem) == Split::validation ? validation : train, read_table(file, options));
   }
-  const Table& first = train.targets.empty() ? validation : train;
-  if (!train.targets.empty() && !validation.targets.empty() &&
-      (train.features != validation.features || train.target != validation.target)) {
-    fail(ErrorCode::mismatch, "the columns of ", quoted(validation.file), " are not those of ",
-         quoted(train.file));
-  }
-  const TargetKind kind = kind_of(first);
-  std::vector<std::string> classes;
-  if (kind == TargetKind::classes) {
-    const std::set<std::string> distinct(first.targets.begin(), first.targets.end());
-    classes.assign(distinct.begin(), distinct.end());
-  }
-  return {part_of(train, kind, classes), part_of(validation, kind, classes)};
+  if (!is_empty(train) && !is_empty(validation)) require_same_columns(train, validation);
+  const TargetReader reader((is_empty(train) ? validation : train).targets, options.classes);
+  return {part_of(train, reader), part_of(validation, reader)};
 }
 
 }  // namespace ondine::data

@@ -5,6 +5,7 @@
 
 #include "core/message.h"
 #include "core/out_of_memory.h"
+#include "trainer/data/batch_reader.h"
 #include "trainer/fit/scores.h"
 
 namespace ondine::fit {
@@ -30,18 +31,14 @@ std::vector<std::string> metric_names(const Model& model, std::size_t algorithm)
 
 std::uint64_t for_each_batch(Feeder& feeder, std::uint64_t batch_size,
                              const std::function<void(std::span<const NamedValue>)>& use) {
-  const std::uint64_t step = feeder.fixed_batch().value_or(batch_size);
-  std::vector<std::uint64_t> rows;
-  std::uint64_t first = 0;
-  while (first < feeder.size()) {
-    const std::uint64_t last = std::min(first + step, feeder.size());
-    if (last - first < step && feeder.fixed_batch()) break;
-    rows.resize(last - first);
-    std::iota(rows.begin(), rows.end(), first);
-    use(feeder.take(rows));
-    first = last;
-  }
-  return first;
+  data::BatchOrder order;
+  order.size = feeder.fixed_batch().value_or(batch_size);
+  order.whole_only = feeder.fixed_batch().has_value();
+  order.rows.resize(feeder.size());
+  std::iota(order.rows.begin(), order.rows.end(), std::uint64_t{0});
+  data::BatchReader reader(feeder, std::move(order));
+  for (std::uint64_t i = 0; i < reader.batches(); ++i) use(reader.next());
+  return reader.rows();
 }
 
 }  // namespace ondine::fit

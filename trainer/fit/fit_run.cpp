@@ -60,6 +60,7 @@ FitRun::FitRun(Session& session, const Dataset& training, const Dataset& validat
   // Without data an epoch is one step.
   rows_ = fed_ ? feeder_->size() : training.empty() ? options_.batch_size : training.rows();
   require_fitting_batches();
+  prepare_augmentation();
   prepare_schedule();
   if (!validation.empty()) {
     validator_.emplace(*session.model, validation, options_, constants_);
@@ -79,6 +80,15 @@ FitRun::FitRun(Session& session, const Dataset& training, const Dataset& validat
   const auto resumed_at =
       session.resumed ? std::optional<std::uint64_t>(session.model->steps()) : std::nullopt;
   records_.emplace(*session.model, options_, training, validation, resumed_at);
+}
+
+void FitRun::prepare_augmentation() {
+  if (!options_.augmentation) return;
+  std::vector<std::string> inputs;
+  for (const PortInfo& port : session_.model->inputs()) inputs.push_back(port.name);
+  augmenter_.emplace(*options_.augmentation, state_.cursor.shuffle_seed,
+                     data::BatchReader::sources_of(*feeder_), inputs,
+                     data::BatchReader::stored_rows(*feeder_));
 }
 
 void FitRun::prepare_schedule() {
@@ -170,17 +180,31 @@ std::optional<StopReason> FitRun::reason_to_stop() const {
 
 bool FitRun::run_epoch() {
   TrainingCursor& cursor = state_.cursor;
-  const std::uint64_t n = rows_;
-  const std::vector<std::uint64_t> order = shuffled(n, cursor.shuffle_seed, cursor.epoch);
-  const bool whole_only = feeder_->fixed_batch().has_value();
   step_report_.epoch = cursor.epoch + 1;
   step_report_.step = cursor.position / options_.batch_size;
-  while (cursor.position < n) {
-    const std::uint64_t count = std::min(options_.batch_size, n - cursor.position);
+  data_wait_.reset();
+  if (!fed_) return run_steps();
+  data::BatchOrder order;
+  order.rows = shuffled(rows_, cursor.shuffle_seed, cursor.epoch);
+  order.size = options_.batch_size;
+  order.first = cursor.position;
+  order.whole_only = feeder_->fixed_batch().has_value();
+  reader_.emplace(*feeder_, std::move(order), augmenter_ ? &*augmenter_ : nullptr, cursor.epoch);
+  const bool finished = run_steps();
+  data_wait_ = reader_->waited();
+  reader_.reset();
+  return finished;
+}
+
+bool FitRun::run_steps() {
+  TrainingCursor& cursor = state_.cursor;
+  const bool whole_only = feeder_->fixed_batch().has_value();
+  while (cursor.position < rows_) {
+    const std::uint64_t count = std::min(options_.batch_size, rows_ - cursor.position);
     if (count < options_.batch_size && whole_only) break;
     if (reason_to_stop()) return false;
     set_learning_rate();
-    step(std::span(order).subspan(cursor.position, count));
+    step(count);
     cursor.position += count;
     ++step_report_.step;
     step_report_.rows = cursor.position;
@@ -194,16 +218,16 @@ bool FitRun::run_epoch() {
   return true;
 }
 
-void FitRun::step(std::span<const std::uint64_t> rows) {
+void FitRun::step(std::uint64_t rows) {
   feeds_.clear();
-  if (fed_) {
-    const auto batch = feeder_->take(rows);
+  if (reader_) {
+    const auto batch = reader_->next();
     feeds_.assign(batch.begin(), batch.end());
   }
   feeds_.insert(feeds_.end(), constants_.begin(), constants_.end());
   train_step();
   read_metrics();
-  state_.sums.add(step_report_.last, rows.size());
+  state_.sums.add(step_report_.last, rows);
 }
 
 void FitRun::train_step() {
@@ -235,6 +259,7 @@ void FitRun::finish_epoch(double seconds) {
   epoch.steps = session_.model->steps();
   epoch.rows = state_.sums.rows();
   epoch.seconds = seconds;
+  epoch.data_wait = data_wait_;
   epoch.learning_rate = step_report_.learning_rate;
   state_.sums.mean(epoch.training);
   if (validator_) {

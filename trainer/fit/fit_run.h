@@ -9,6 +9,7 @@
 
 #include <ondine/data.h>
 
+#include "trainer/data/batch_reader.h"
 #include "trainer/fit/early_stopping.h"
 #include "trainer/fit/evaluator.h"
 #include "trainer/fit/run_state.h"
@@ -45,13 +46,15 @@ class FitRun {
   using Clock = std::chrono::steady_clock;
 
   void require_fitting_batches() const;
+  void prepare_augmentation();
   void prepare_schedule();
   bool exhausted() const;
   // False when something stops it.
   bool run_epoch();
+  bool run_steps();
   // Why the next step must not run.
   std::optional<StopReason> reason_to_stop() const;
-  void step(std::span<const std::uint64_t> rows);
+  void step(std::uint64_t rows);
   void train_step();
   void read_metrics();
   void finish_epoch(double seconds);
@@ -71,6 +74,9 @@ class FitRun {
   std::optional<Feeder> feeder_;
   bool fed_ = true;         // whether any input takes data
   std::uint64_t rows_ = 0;  // of an epoch
+  std::optional<data::Augmenter> augmenter_;
+  std::optional<data::BatchReader> reader_;  // of the current epoch
+  std::optional<double> data_wait_;          // seconds of the current epoch
   std::optional<Validator> validator_;
   std::optional<BestEpoch> best_;
   NamedValues feeds_;

@@ -62,7 +62,11 @@ std::ostream& operator<<(std::ostream& out, const EpochReport& report) {
   for (const auto& [name, value] : report.validation) {
     out << ", validation " << name << ' ' << Rounded{value};
   }
-  return out << ", " << Rounded{std::round(report.seconds * 100) / 100} << " s";
+  out << ", " << Rounded{std::round(report.seconds * 100) / 100} << " s";
+  if (report.data_wait && report.seconds > 0) {
+    out << ", data wait " << Rounded{std::round(*report.data_wait / report.seconds * 100)} << " %";
+  }
+  return out;
 }
 
 const char* to_string(StopReason reason) noexcept {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/message.h"
+#include "trainer/data/augment/draws.h"
 
 namespace ondine::fit {
 namespace {
@@ -10,6 +11,7 @@ namespace {
 // Names of the properties of a checkpoint.
 constexpr const char* batch_size = "batch_size";
 constexpr const char* validation_split = "validation_split";
+constexpr const char* augmentation_text = "augmentation";
 constexpr const char* schedule_text = "schedule";
 constexpr const char* schedule_base = "schedule.base_rate";
 constexpr const char* best_metric = "best.metric";
@@ -30,6 +32,10 @@ std::uint64_t count_of(const Properties& properties, std::string_view name) {
   return value == nullptr || *value < 0 ? 0 : static_cast<std::uint64_t>(*value);
 }
 
+std::string text_of(const std::optional<Augmentation>& augmentation) {
+  return augmentation ? data::describe(*augmentation) : std::string();
+}
+
 void require_same(const RestoreReport& report, const TrainerOptions& options) {
   const Properties& stored = report.properties;
   const auto* size = find<std::int64_t>(stored, batch_size);
@@ -41,6 +47,12 @@ void require_same(const RestoreReport& report, const TrainerOptions& options) {
   if ((fraction == nullptr ? 0.0 : *fraction) != options.validation_split) {
     fail(ErrorCode::mismatch, "the checkpoint was trained with --validation-split ",
          fraction == nullptr ? 0.0 : *fraction, ", now it is ", options.validation_split);
+  }
+  const auto* augmented = find<std::string>(stored, augmentation_text);
+  const std::string now = text_of(options.augmentation);
+  if ((augmented == nullptr ? std::string() : *augmented) != now) {
+    fail(ErrorCode::mismatch, "the checkpoint was trained with --augment ",
+         quoted(augmented == nullptr ? std::string() : *augmented), ", now it is ", quoted(now));
   }
   const auto* metric = find<std::string>(stored, best_metric);
   if (metric != nullptr && options.early_stopping && *metric != options.early_stopping->metric) {
@@ -74,6 +86,9 @@ Properties RunState::properties(const TrainerOptions& options) const {
   for (const auto& [name, sum] : sums.sums_) result.emplace_back("sum." + name, sum);
   if (options.validation_split != 0) {
     result.emplace_back(validation_split, options.validation_split);
+  }
+  if (const std::string text = text_of(options.augmentation); !text.empty()) {
+    result.emplace_back(augmentation_text, text);
   }
   if (schedule && !schedule->empty() && base_rate) {
     result.emplace_back(schedule_text, *schedule);

@@ -130,14 +130,6 @@ std::optional<std::int64_t> recorded_class_axis(const Model& model, const std::s
   return axis;
 }
 
-std::vector<std::string> class_names(const Model& model, const Dataset& data) {
-  if (!data.classes().empty()) return data.classes();
-  std::vector<std::string> names;
-  std::istringstream lines(property(model, "ondine.class_names"));
-  for (std::string line; std::getline(lines, line);) names.push_back(line);
-  return names;
-}
-
 void choose_metrics(const Model& model, const std::vector<std::string>& names, Scoring& scoring) {
   scoring.metrics = names;
   if (!names.empty()) {
@@ -177,7 +169,9 @@ std::optional<Scoring> find_scoring(const Model& model, const Dataset& data,
   scoring.label = *label;
   choose_task(model, scoring);
   choose_metrics(model, options.metrics, scoring);
-  if (scoring.task != Task::regression) scoring.class_names = class_names(model, data);
+  if (scoring.task != Task::regression) {
+    scoring.class_names = data.classes().empty() ? class_names(model) : data.classes();
+  }
   scoring.class_axis =
       options.class_axis ? options.class_axis : recorded_class_axis(model, scoring.output);
   return scoring;

@@ -7,6 +7,8 @@
 #include "core/hidden.h"
 #include "core/message.h"
 #include "core/out_of_memory.h"
+#include "trainer/data/augment/draws.h"
+#include "trainer/fit/class_names.h"
 #include "trainer/fit/fit_run.h"
 
 namespace ondine {
@@ -27,6 +29,7 @@ void require_valid(const Model& model, const TrainerOptions& options) {
     fail(ErrorCode::mismatch, "there is no checkpoint to ", options.resume ? "resume" : "write");
   }
   fit::require_valid(options.schedule);
+  if (options.augmentation) data::require_valid(*options.augmentation);
   fit::require_metrics(model, options.metrics);
   if (options.early_stopping) {
     const EarlyStopping& early = *options.early_stopping;
@@ -98,6 +101,7 @@ FitReport Trainer::fit(const Dataset& training, const Dataset& validation) {
       require_writable(options.checkpoint);
     }
     records::require_records(options, impl_->resumed);
+    fit::remember_classes(*impl_->model, training);
     FitReport report = fit::FitRun(*impl_, training, validation).run();
     impl_->stop = false;
     // Another call continues; its checkpoint is this run's.

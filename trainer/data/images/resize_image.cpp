@@ -1,4 +1,4 @@
-#include "trainer/data/resize_image.h"
+#include "trainer/data/images/resize_image.h"
 
 #include <algorithm>
 #include <cmath>

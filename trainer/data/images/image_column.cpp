@@ -1,14 +1,18 @@
-// Image files as a column: decoded and resized when a batch is taken.
+#include "trainer/data/images/image_column.h"
+
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <mutex>
+#include <thread>
 
 #include "core/budget.h"
 #include "core/files/file.h"
 #include "core/message.h"
+#include "core/parallel.h"
 #include "kernels/image/codecs/image.h"
 #include "trainer/data/convert_row.h"
-#include "trainer/data/image_folder.h"
-#include "trainer/data/resize_image.h"
+#include "trainer/data/images/resize_image.h"
 
 namespace ondine::data {
 namespace {
@@ -42,6 +46,22 @@ void arrange(const std::vector<float>& pixels, const RowLayout& layout, float* t
   }
 }
 
+// uint8 [H, W, 3].
+Tensor read_image(const std::string& path, std::uint64_t most_bytes) {
+  return with_context(
+      [&] {
+        PosixFileSystem system;
+        FileSource source(system, path);
+        if (source.size() > most_bytes) {
+          fail(ErrorCode::limit, "the file has ", source.size(), " bytes");
+        }
+        std::vector<std::uint8_t> bytes(static_cast<std::size_t>(source.size()));
+        source.read(std::as_writable_bytes(std::span(bytes)));
+        return kernels::decode_image(bytes, std::make_shared<MemoryBudget>(most_bytes));
+      },
+      [&] { return "image " + quoted(path); });
+}
+
 class ImageColumn final : public Column {
  public:
   ImageColumn(std::string name, FileIndex files, const DatasetOptions& options)
@@ -71,11 +91,18 @@ class ImageColumn final : public Column {
     std::int64_t& channels = row[last ? 2 : 0];
     if (channels < 0) channels = 3;
     if (!is_channels(channels)) return {};
-    const std::size_t height = last ? 0 : 1;
-    if (row[height] < 0 && size_) row[height] = size_->height;
-    if (row[height + 1] < 0 && size_) row[height + 1] = size_->width;
-    if (row[height] <= 0 || row[height + 1] <= 0) return {};
-    if (size_ && (row[height] != size_->height || row[height + 1] != size_->width)) return {};
+    std::int64_t& height = row[last ? 0 : 1];
+    std::int64_t& width = row[last ? 1 : 2];
+    if (height < 0 && width < 0 && !size_ && input.dtype == DType::uint8) {
+      const ImageSize size = first_size();
+      height = size.height;
+      width = size.width;
+      keeps_size_ = true;
+    }
+    if (height < 0 && size_) height = size_->height;
+    if (width < 0 && size_) width = size_->width;
+    if (height <= 0 || width <= 0) return {};
+    if (size_ && (height != size_->height || width != size_->width)) return {};
     return row;
   }
 
@@ -85,26 +112,30 @@ class ImageColumn final : public Column {
     return cat("; --image-size is ", size_->height, "x", size_->width);
   }
 
-  void copy(std::span<const std::uint64_t> rows, Tensor& target) const override {
-    const Shape& shape = target.shape();
-    const RowLayout layout = layout_of(std::span(shape.begin() + 1, shape.end()));
-    const std::int64_t count = shape.size(1, shape.rank());
-    const std::size_t bytes = static_cast<std::size_t>(count) * size_of(target.dtype());
-    auto* to = static_cast<std::byte*>(target.mutable_data());
-    const RowCopy convert = find_copy(DType::float32, target.dtype());
-    std::vector<float> row(static_cast<std::size_t>(count));
+  void copy(std::span<const std::uint64_t> rows, const RowType& type,
+            std::byte* to) const override {
+    const RowLayout layout = layout_of(type.dims);
+    const RowCopy convert = find_copy(DType::float32, type.dtype);
+    const auto count = static_cast<std::size_t>(Shape(type.dims).size());
+    std::vector<float> row(count);
     for (const std::uint64_t index : rows) {
       arrange(read(index, layout.size), layout, row.data());
-      if (target.dtype() == DType::uint8) {
+      if (type.dtype == DType::uint8) {
         std::transform(row.begin(), row.end(), reinterpret_cast<std::uint8_t*>(to),
                        [](float value) { return static_cast<std::uint8_t>(std::lround(value)); });
       } else {
         for (float& value : row) value /= 255;
-        convert(row.data(), to, count);
+        convert(row.data(), to, static_cast<std::int64_t>(count));
       }
-      to += bytes;
+      to += type.bytes();
     }
   }
+
+  bool is_slow() const override { return true; }
+  std::optional<double> white(DType dtype) const override {
+    return dtype == DType::uint8 ? 255 : 1;
+  }
+  std::string file(std::uint64_t row) const override { return files_.path(row); }
 
   std::optional<std::vector<std::int64_t>> labels() const override { return {}; }
 
@@ -116,26 +147,31 @@ class ImageColumn final : public Column {
   }
 
   std::vector<float> read(std::uint64_t index, ImageSize size) const {
-    const std::string path = files_.path(index);
-    return with_context(
-        [&] {
-          PosixFileSystem system;
-          FileSource source(system, path);
-          if (source.size() > image_bytes_) {
-            fail(ErrorCode::limit, "the file has ", source.size(), " bytes");
-          }
-          std::vector<std::uint8_t> bytes(static_cast<std::size_t>(source.size()));
-          source.read(std::as_writable_bytes(std::span(bytes)));
-          const auto budget = std::make_shared<MemoryBudget>(image_bytes_);
-          return resize_image(kernels::decode_image(bytes, budget), size, fit_);
-        },
-        [&] { return "image " + quoted(path); });
+    const Tensor image = read_image(files_.path(index), image_bytes_);
+    if (keeps_size_ && (image.shape()[0] != size.height || image.shape()[1] != size.width)) {
+      fail(ErrorCode::mismatch, "image ", quoted(files_.path(index)), " has ", image.shape()[0],
+           "x", image.shape()[1], " pixels, the first one ", size.height, "x", size.width,
+           "; give one size for all: --image-size HEIGHTxWIDTH");
+    }
+    return resize_image(image, size, fit_);
+  }
+
+  ImageSize first_size() const {
+    std::call_once(first_read_, [&] {
+      const Shape shape = read_image(files_.path(0), image_bytes_).shape();
+      first_size_ = {shape[0], shape[1]};
+    });
+    return first_size_;
   }
 
   FileIndex files_;
   ImageFit fit_;
   std::optional<ImageSize> size_;
   std::uint64_t image_bytes_;
+  // Of the first image, where a model takes raw pixels of any size and none is given.
+  mutable std::once_flag first_read_;
+  mutable ImageSize first_size_;
+  mutable std::atomic<bool> keeps_size_ = false;
 };
 
 }  // namespace
@@ -143,6 +179,26 @@ class ImageColumn final : public Column {
 std::shared_ptr<const Column> image_column(std::string name, FileIndex files,
                                            const DatasetOptions& options) {
   return std::make_shared<ImageColumn>(std::move(name), std::move(files), options);
+}
+
+std::vector<std::pair<std::uint64_t, std::string>> find_broken(const FileIndex& files,
+                                                               const DatasetOptions& options) {
+  const auto cores = std::max(1U, std::thread::hardware_concurrency());
+  ThreadPool pool(options.threads > 0 ? options.threads : static_cast<int>(cores));
+  std::vector<std::pair<std::uint64_t, std::string>> broken;
+  std::mutex mutex;
+  pool.for_chunks(static_cast<std::int64_t>(files.size()), 16, [&](auto first, auto last) {
+    for (auto i = static_cast<std::uint64_t>(first); i < static_cast<std::uint64_t>(last); ++i) {
+      try {
+        read_image(files.path(i), options.limits.tensor_bytes);
+      } catch (const Error& error) {
+        const std::scoped_lock lock(mutex);
+        broken.emplace_back(i, error.message());
+      }
+    }
+  });
+  std::sort(broken.begin(), broken.end());
+  return broken;
 }
 
 }  // namespace ondine::data

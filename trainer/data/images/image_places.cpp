@@ -1,4 +1,4 @@
-#include "trainer/data/image_folder.h"
+#include "trainer/data/images/image_places.h"
 
 #include <algorithm>
 #include <array>
@@ -6,21 +6,13 @@
 
 #include "core/files/file.h"
 #include "core/message.h"
+#include "trainer/data/images/image_rows.h"
 #include "trainer/data/split_words.h"
 
 namespace ondine::data {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool is_image(const std::string& name) {
-  constexpr std::array<std::string_view, 7> known{".png",  ".jpg", ".jpeg", ".bmp",
-                                                  ".webp", ".tif", ".tiff"};
-  std::string extension = fs::path(name).extension().string();
-  std::transform(extension.begin(), extension.end(), extension.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return std::find(known.begin(), known.end(), extension) != known.end();
-}
 
 std::vector<std::string> sorted_names(const fs::path& folder) {
   PosixFileSystem files;
@@ -42,7 +34,7 @@ std::vector<std::string> folders_in(const fs::path& folder) {
 
 bool holds_images(const fs::path& folder) {
   const std::vector<std::string> names = sorted_names(folder);
-  return std::any_of(names.begin(), names.end(), is_image);
+  return std::any_of(names.begin(), names.end(), is_image_name);
 }
 
 bool holds_classes(const fs::path& folder) {
@@ -58,8 +50,8 @@ bool is_split(const std::vector<std::string>& folders) {
   });
 }
 
-// `classes` is taken from the folder when it is empty.
-Dataset::Part open_part(const fs::path& folder, std::vector<std::string> classes,
+// `classes` is taken from the folder when it is empty; else `owner` says whose they are.
+Dataset::Part open_part(const fs::path& folder, std::vector<std::string> classes, const char* owner,
                         const DatasetOptions& options) {
   const std::vector<std::string> found = folders_in(folder);
   if (classes.empty()) classes = found;
@@ -69,11 +61,11 @@ Dataset::Part open_part(const fs::path& folder, std::vector<std::string> classes
     const auto position = std::find(classes.begin(), classes.end(), name);
     if (position == classes.end()) {
       fail(ErrorCode::mismatch, "class ", quoted(name), " in folder ", quoted(folder.string()),
-           " is none of the training data");
+           " is none of the ", owner);
     }
     files.add_folder((folder / name).string());
     for (const std::string& file : sorted_names(folder / name)) {
-      if (is_image(file)) files.add(file);
+      if (is_image_name(file)) files.add(file);
     }
     if (files.size() == labels.size()) {
       fail(ErrorCode::mismatch, "class ", quoted(name), " has no images in folder ",
@@ -81,27 +73,20 @@ Dataset::Part open_part(const fs::path& folder, std::vector<std::string> classes
     }
     labels.resize(files.size(), position - classes.begin());
   }
-  Dataset::Part part;
-  part.classes = std::move(classes);
   const Shape rows{static_cast<std::int64_t>(labels.size())};
-  part.columns.push_back(image_column("image", std::move(files), options));
-  part.columns.push_back(array_column("label", Tensor::of(rows, labels), Layout::nchw));
-  return part;
+  return image_part(std::move(files), "label", Tensor::of(rows, labels), std::move(classes),
+                    options);
 }
 
 }  // namespace
 
-void FileIndex::add(const std::string& name) {
-  starts_.push_back(names_.size());
-  names_ += name;
-}
-
-std::string FileIndex::path(std::uint64_t i) const {
-  const auto after =
-      std::upper_bound(folders_.begin(), folders_.end(), i,
-                       [](std::uint64_t row, const Folder& folder) { return row < folder.first; });
-  const std::uint64_t end = i + 1 < starts_.size() ? starts_[i + 1] : names_.size();
-  return std::prev(after)->path + "/" + names_.substr(starts_[i], end - starts_[i]);
+bool is_image_name(const std::string& name) {
+  constexpr std::array<std::string_view, 7> known{".png",  ".jpg", ".jpeg", ".bmp",
+                                                  ".webp", ".tif", ".tiff"};
+  std::string extension = fs::path(name).extension().string();
+  std::transform(extension.begin(), extension.end(), extension.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return std::find(known.begin(), known.end(), extension) != known.end();
 }
 
 bool is_image_folder(const fs::path& folder) {
@@ -113,9 +98,10 @@ bool is_image_folder(const fs::path& folder) {
                      [&](const std::string& name) { return holds_classes(folder / name); });
 }
 
-Parts open_images(const fs::path& folder, const DatasetOptions& options) {
+Parts open_image_folder(const fs::path& folder, const DatasetOptions& options) {
+  const char* owner = "model's classes";
   const std::vector<std::string> names = folders_in(folder);
-  if (!is_split(names)) return {open_part(folder, {}, options), {}};
+  if (!is_split(names)) return {open_part(folder, options.classes, owner, options), {}};
   std::array<std::string, 2> of_split;
   for (const std::string& name : names) {
     std::string& taken = of_split[split_of(name) == Split::train ? 0 : 1];
@@ -126,11 +112,43 @@ Parts open_images(const fs::path& folder, const DatasetOptions& options) {
     taken = name;
   }
   Parts parts;
-  if (!of_split[0].empty()) parts.train = open_part(folder / of_split[0], {}, options);
+  std::vector<std::string> classes = options.classes;
+  if (!of_split[0].empty()) {
+    parts.train = open_part(folder / of_split[0], classes, owner, options);
+    if (classes.empty()) {
+      classes = parts.train.classes;
+      owner = "training data";
+    }
+  }
   if (!of_split[1].empty()) {
-    parts.validation = open_part(folder / of_split[1], parts.train.classes, options);
+    parts.validation = open_part(folder / of_split[1], classes, owner, options);
   }
   return parts;
+}
+
+bool are_images(std::span<const fs::path> places) {
+  return !places.empty() && std::all_of(places.begin(), places.end(), [](const fs::path& place) {
+    std::error_code error;
+    return fs::is_directory(place, error) ? holds_images(place) : is_image_name(place.string());
+  });
+}
+
+Parts open_images(std::span<const fs::path> places, const DatasetOptions& options) {
+  FileIndex files;
+  for (const fs::path& place : places) {
+    std::error_code error;
+    if (!fs::is_directory(place, error)) {
+      const fs::path folder = place.parent_path();
+      files.add_folder(folder.empty() ? "." : folder.string());
+      files.add(place.filename().string());
+      continue;
+    }
+    files.add_folder(place.string());
+    for (const std::string& name : sorted_names(place)) {
+      if (is_image_name(name)) files.add(name);
+    }
+  }
+  return {image_part(std::move(files), {}, {}, options.classes, options), {}};
 }
 
 }  // namespace ondine::data

@@ -1,0 +1,30 @@
+// Random changes of training images.
+#pragma once
+
+#include <cstdint>
+
+namespace ondine {
+
+// What a training run does to the rows of images that it takes: pure functions of the run's seed,
+// the epoch and the row, so that a resumed run sees the same images as one that was not stopped,
+// with any number of threads. In this order: shift, rotation, scaling and flips (of every input and
+// label with the height and width of the images, labels of integers by the nearest position), then,
+// of inputs of the model only, colours and the cut-out square, then mixing. Pixels from outside an
+// image are 0.
+struct Augmentation {
+  bool flip = false;           // left to right, half of the images
+  bool flip_vertical = false;  // top to bottom, half of the images
+  std::int64_t crop = 0;       // shifts by up to this many pixels along each axis
+  double rotate = 0;           // degrees, up to this many either way
+  double scale_min = 1;        // enlarges by a factor between the two, around the centre
+  double scale_max = 1;
+  // Factors in [1 - color, 1 + color] of brightness, contrast and saturation, each its own; in
+  // [0, 1).
+  double color = 0;
+  std::int64_t cutout = 0;  // side of a square of zeros around a random pixel
+  // Mixes a row with another of the data, with shares from the distribution Beta(mixup, mixup). All
+  // inputs of the algorithm must be floating point numbers: labels are probabilities (soft_labels).
+  double mixup = 0;
+};
+
+}  // namespace ondine

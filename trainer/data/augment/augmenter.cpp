@@ -1,0 +1,124 @@
+#include "trainer/data/augment/augmenter.h"
+
+#include <algorithm>
+
+#include "core/message.h"
+
+namespace ondine::data {
+namespace {
+
+// share * to + (1 - share) * other
+void blend(std::byte* to, const std::byte* other, const RowType& type, double share) {
+  const auto count = static_cast<std::size_t>(Shape(type.dims).size());
+  const PlaneLayout flat{1, 1, static_cast<std::int64_t>(count), false};
+  std::vector<float> a;
+  std::vector<float> b;
+  load_planes(to, type.dtype, flat, a);
+  load_planes(other, type.dtype, flat, b);
+  const auto first = static_cast<float>(share);
+  for (std::size_t i = 0; i < count; ++i) a[i] = first * a[i] + (1 - first) * b[i];
+  store_planes(a, type.dtype, flat, to);
+}
+
+}  // namespace
+
+Augmenter::Augmenter(const Augmentation& options, std::uint64_t seed,
+                     std::vector<RowSource> sources, std::span<const std::string> model_inputs,
+                     std::span<const std::uint64_t> rows)
+    : options_(options), seed_(seed), rows_(rows.begin(), rows.end()) {
+  require_valid(options);
+  for (RowSource& source : sources) parts_.push_back({std::move(source), {}, false});
+  find_images(model_inputs);
+  if (options.mixup != 0) require_mixable();
+}
+
+void Augmenter::find_images(std::span<const std::string> model_inputs) {
+  std::optional<PlaneLayout> first;
+  for (Part& part : parts_) {
+    const bool fed = std::find(model_inputs.begin(), model_inputs.end(), part.source.input) !=
+                     model_inputs.end();
+    const auto layout = plane_layout(part.source);
+    if (!fed || !layout || !has_planes(part.source.type.dtype)) continue;
+    part.is_image = true;
+    part.layout = layout;
+    if (!first) first = layout;
+  }
+  if (!first) {
+    std::string all;
+    for (const Part& part : parts_) {
+      all += (all.empty() ? "" : ", ") + quoted(part.source.input) + " " +
+             cat(part.source.type.dtype) + Shape(part.source.type.dims).to_string();
+    }
+    fail(ErrorCode::mismatch, "augmentation needs an input of the model with rows of images, ",
+         "[C, H, W] or [H, W, C] with 1 or 3 channels; the rows are: ", all);
+  }
+  // What has the positions of the images moves with them.
+  for (Part& part : parts_) {
+    if (part.is_image || part.source.type.dims.size() < 2) continue;
+    const auto layout = plane_layout(part.source);
+    if (layout && layout->height == first->height && layout->width == first->width) {
+      part.layout = layout;
+    }
+  }
+}
+
+void Augmenter::require_mixable() const {
+  for (const Part& part : parts_) {
+    if (part.is_image || (is_float(part.source.type.dtype) && has_planes(part.source.type.dtype))) {
+      continue;
+    }
+    fail(ErrorCode::mismatch, "mixup needs labels that are probabilities, input ",
+         quoted(part.source.input), " is ", part.source.type.dtype,
+         "; prepare the model with soft labels (--soft-labels)");
+  }
+}
+
+void Augmenter::change_part(const Part& part, const Draws& draws, std::byte* row) const {
+  const DType dtype = part.source.type.dtype;
+  const PlaneLayout& layout = *part.layout;
+  if (!has_planes(dtype) || (!part.is_image && dtype == DType::uint8)) {
+    return move_elements(row, size_of(dtype), layout, draws);
+  }
+  std::vector<float> planes;
+  load_planes(row, dtype, layout, planes);
+  move_planes(planes, layout, draws);
+  if (part.is_image) {
+    if (options_.color != 0) {
+      change_colors(planes, layout, draws, part.source.column->white(dtype));
+    }
+    if (options_.cutout != 0) cut_square(planes, layout, draws, options_.cutout);
+  }
+  store_planes(planes, dtype, layout, row);
+}
+
+void Augmenter::change_alone(const RowKey& key, std::span<std::byte* const> entries) const {
+  const Draws draws = draw(options_, key);
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    if (parts_[i].layout) change_part(parts_[i], draws, entries[i]);
+  }
+}
+
+void Augmenter::mix(const RowKey& key, std::span<std::byte* const> entries) const {
+  const std::uint64_t partner = rows_[draw_partner(key, rows_.size())];
+  const double share = draw_share(options_.mixup, key);
+  std::vector<std::vector<std::byte>> others;
+  std::vector<std::byte*> starts;
+  for (const Part& part : parts_) {
+    std::vector<std::byte>& other = others.emplace_back(part.source.type.bytes());
+    part.source.column->copy(std::span(&partner, 1), part.source.type, other.data());
+    starts.push_back(other.data());
+  }
+  change_alone({key.seed, key.epoch, partner}, starts);
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    blend(entries[i], starts[i], parts_[i].source.type, share);
+  }
+}
+
+void Augmenter::change(std::uint64_t epoch, std::uint64_t row,
+                       std::span<std::byte* const> entries) const {
+  const RowKey key{seed_, epoch, row};
+  change_alone(key, entries);
+  if (options_.mixup != 0) mix(key, entries);
+}
+
+}  // namespace ondine::data

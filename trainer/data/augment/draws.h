@@ -1,0 +1,43 @@
+// The random numbers of augmentation: pure functions of seed, epoch and row.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <ondine/augment.h>
+
+namespace ondine::data {
+
+// Error(mismatch) naming what is out of range.
+void require_valid(const Augmentation& options);
+// Empty when nothing is to be done. Equal for equal options only.
+std::string describe(const Augmentation& options);
+
+// What happens to one image.
+struct Draws {
+  std::int64_t shift_x = 0;
+  std::int64_t shift_y = 0;
+  double angle = 0;  // radians
+  double scale = 1;
+  bool flip_x = false;
+  bool flip_y = false;
+  double brightness = 1;
+  double contrast = 1;
+  double saturation = 1;
+  double cut_x = 0;  // in [0, 1), of the width
+  double cut_y = 0;
+};
+
+struct RowKey {
+  std::uint64_t seed = 0;
+  std::uint64_t epoch = 0;
+  std::uint64_t row = 0;
+};
+
+Draws draw(const Augmentation& options, const RowKey& key);
+// Uniform in [0, rows).
+std::uint64_t draw_partner(const RowKey& key, std::uint64_t rows);
+// From Beta(alpha, alpha).
+double draw_share(double alpha, const RowKey& key);
+
+}  // namespace ondine::data

@@ -1,0 +1,209 @@
+#include "trainer/data/batch_reader.h"
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+#include <system_error>
+
+#include "core/message.h"
+#include "core/out_of_memory.h"
+
+namespace ondine::data {
+namespace {
+
+constexpr std::size_t slot_count = 3;  // the batch in use and two to come
+
+int thread_count(int wanted) {
+  if (wanted > 0) return wanted;
+  return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+}
+
+}  // namespace
+
+std::vector<RowSource> BatchReader::sources_of(const Feeder& feeder) {
+  std::vector<RowSource> sources;
+  for (std::size_t i = 0; i < feeder.sources_.size(); ++i) {
+    const Feeder::Source& one = feeder.sources_[i];
+    sources.push_back({feeder.feeds_[i].first, one.column, {one.dtype, one.row_dims}});
+  }
+  return sources;
+}
+
+std::vector<std::uint64_t> BatchReader::stored_rows(const Feeder& feeder) {
+  if (feeder.part_->rows) return *feeder.part_->rows;
+  std::vector<std::uint64_t> rows(feeder.size());
+  std::iota(rows.begin(), rows.end(), std::uint64_t{0});
+  return rows;
+}
+
+BatchReader::BatchReader(Feeder& feeder, BatchOrder order, const Augmenter* augmenter,
+                         std::uint64_t epoch)
+    : feeder_(&feeder),
+      order_(std::move(order)),
+      augmenter_(augmenter),
+      epoch_(epoch),
+      sources_(sources_of(feeder)) {
+  const bool is_slow = std::any_of(sources_.begin(), sources_.end(),
+                                   [](const RowSource& one) { return one.column->is_slow(); });
+  if (!is_slow) chunk_rows_ = 8;
+  if (!is_slow && augmenter == nullptr) return;
+  slots_.resize(slot_count);
+  waited_ = 0;
+  const int wanted = thread_count(feeder.part_->threads);
+  workers_.reserve(static_cast<std::size_t>(wanted));
+  try {
+    for (int i = 0; i < wanted; ++i) workers_.emplace_back([this] { work(); });
+  } catch (const std::system_error&) {
+    // Those that there are do the work; without any next() does it.
+  }
+}
+
+BatchReader::~BatchReader() {
+  {
+    const std::scoped_lock lock(mutex_);
+    stop_ = true;
+  }
+  room_.notify_all();
+  for (std::thread& worker : workers_) worker.join();
+}
+
+std::uint64_t BatchReader::batches() const {
+  const std::uint64_t left = order_.rows.size() - order_.first;
+  return left / order_.size + (left % order_.size != 0 && !order_.whole_only ? 1 : 0);
+}
+
+std::uint64_t BatchReader::rows() const {
+  const std::uint64_t left = order_.rows.size() - order_.first;
+  return order_.whole_only ? left / order_.size * order_.size : left;
+}
+
+std::span<const std::uint64_t> BatchReader::rows_of(std::uint64_t batch) const {
+  const std::uint64_t first = order_.first + batch * order_.size;
+  return std::span(order_.rows)
+      .subspan(first, std::min<std::uint64_t>(order_.size, order_.rows.size() - first));
+}
+
+std::uint64_t BatchReader::chunks(std::size_t rows) const {
+  return (rows + chunk_rows_ - 1) / chunk_rows_;
+}
+
+// Gives the batch a slot and memory.
+void BatchReader::open(std::uint64_t batch) {
+  Slot& slot = slots_[batch % slot_count];
+  const auto rows = rows_of(batch);
+  slot.rows.assign(rows.begin(), rows.end());
+  const auto& selection = feeder_->part_->rows;
+  if (selection) {
+    for (std::uint64_t& row : slot.rows) row = (*selection)[row];
+  }
+  slot.feeds.resize(sources_.size());
+  for (std::size_t i = 0; i < sources_.size(); ++i) {
+    Shape shape{static_cast<std::int64_t>(rows.size())};
+    for (const std::int64_t dim : sources_[i].type.dims) shape.push_back(dim);
+    auto& [name, value] = slot.feeds[i];
+    name = sources_[i].input;
+    if (!value.is_tensor() || !(value.tensor().shape() == shape)) {
+      value = Tensor(sources_[i].type.dtype, shape);
+    }
+  }
+  slot.missing = chunks(rows.size());
+  slot.error = nullptr;
+}
+
+void BatchReader::fill(Slot& slot, std::uint64_t chunk) {
+  const std::size_t first = chunk * chunk_rows_;
+  const std::size_t last = std::min<std::size_t>(first + chunk_rows_, slot.rows.size());
+  const auto rows = std::span(slot.rows).subspan(first, last - first);
+  std::vector<std::byte*> entries;
+  for (std::size_t i = 0; i < sources_.size(); ++i) {
+    const RowType& type = sources_[i].type;
+    auto* start = static_cast<std::byte*>(slot.feeds[i].second.tensor().mutable_data());
+    entries.push_back(start + first * type.bytes());
+    sources_[i].column->copy(rows, type, entries.back());
+  }
+  if (augmenter_ == nullptr) return;
+  for (const std::uint64_t row : rows) {
+    augmenter_->change(epoch_, row, entries);
+    for (std::size_t i = 0; i < sources_.size(); ++i) entries[i] += sources_[i].type.bytes();
+  }
+}
+
+bool BatchReader::has_chunk() const {
+  return open_ > 0 && next_chunk_ < chunks(rows_of(open_ - 1).size());
+}
+
+bool BatchReader::has_slot() const {
+  return open_ < batches() && open_ + 1 < std::max<std::uint64_t>(taken_, 1) + slot_count;
+}
+
+bool BatchReader::open_next() noexcept {
+  try {
+    open(open_);
+  } catch (...) {
+    Slot& slot = slots_[open_ % slot_count];
+    slot.missing = 0;
+    slot.error = std::current_exception();
+    stop_ = true;
+    ready_.notify_all();
+  }
+  ++open_;
+  next_chunk_ = 0;
+  room_.notify_all();
+  return !stop_;
+}
+
+void BatchReader::work() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    room_.wait(lock, [&] { return stop_ || has_chunk() || has_slot(); });
+    if (stop_ || (!has_chunk() && !open_next())) return;
+    Slot& slot = slots_[(open_ - 1) % slot_count];
+    const std::uint64_t chunk = next_chunk_++;
+    lock.unlock();
+    std::exception_ptr error;
+    try {
+      fill(slot, chunk);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    lock.lock();
+    if (error && (!slot.error || chunk < slot.error_chunk)) {
+      slot.error = error;
+      slot.error_chunk = chunk;
+    }
+    if (--slot.missing == 0) ready_.notify_all();
+  }
+}
+
+void BatchReader::wait_for(const Slot& slot, std::uint64_t batch) {
+  std::unique_lock lock(mutex_);
+  ++taken_;
+  room_.notify_all();
+  ready_.wait(lock, [&] { return open_ > batch && slot.missing == 0; });
+  if (slot.error) std::rethrow_exception(slot.error);
+}
+
+std::span<const NamedValue> BatchReader::next() {
+  return guard_memory("take a batch", [&]() -> std::span<const NamedValue> {
+    const std::uint64_t batch = taken_;
+    if (batch >= batches()) fail(ErrorCode::internal, "no more batches");
+    if (slots_.empty()) {
+      ++taken_;
+      return feeder_->take(rows_of(batch));
+    }
+    Slot& slot = slots_[batch % slot_count];
+    const auto start = std::chrono::steady_clock::now();
+    if (workers_.empty()) {
+      ++taken_;
+      open(batch);
+      for (std::uint64_t i = 0; i < chunks(slot.rows.size()); ++i) fill(slot, i);
+    } else {
+      wait_for(slot, batch);
+    }
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    *waited_ += seconds.count();
+    return slot.feeds;
+  });
+}
+
+}  // namespace ondine::data

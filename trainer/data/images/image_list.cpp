@@ -1,0 +1,138 @@
+// Lists of image files and targets in .csv and .tsv files.
+#include <algorithm>
+#include <fstream>
+
+#include "core/message.h"
+#include "trainer/data/csv.h"
+#include "trainer/data/images/image_places.h"
+#include "trainer/data/images/image_rows.h"
+#include "trainer/data/open_data.h"
+#include "trainer/data/split_words.h"
+#include "trainer/data/table.h"
+#include "trainer/data/targets.h"
+
+namespace ondine::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+char separator_of(const fs::path& file) { return file.extension() == ".tsv" ? '\t' : ','; }
+
+// Whether the row below the header names an image.
+bool is_image_list(const fs::path& file) {
+  std::ifstream stream(file);
+  std::string header;
+  std::string row;
+  if (!std::getline(stream, header) || !std::getline(stream, row)) return false;
+  bool found = false;
+  try {
+    parse_csv(row, separator_of(file), [&](std::span<const std::string> fields, std::uint64_t) {
+      found = std::any_of(fields.begin(), fields.end(), is_image_name);
+    });
+  } catch (const Error&) {
+    return false;
+  }
+  return found;
+}
+
+struct List {
+  FileIndex files;
+  Targets targets;
+};
+
+class ListReader {
+ public:
+  ListReader(const DatasetOptions& options, const fs::path& file, List& list)
+      : options_(&options), list_(&list) {
+    const fs::path folder = file.parent_path();
+    list.files.add_folder(folder.empty() ? "." : folder.string());
+    if (list.targets.file.empty()) list.targets.file = file.string();
+  }
+
+  void take(std::span<const std::string> fields, std::uint64_t line) {
+    if (names_.empty()) {
+      names_.assign(fields.begin(), fields.end());
+      return;
+    }
+    if (fields.size() != names_.size()) {
+      fail(ErrorCode::corrupt, "line ", line, " has ", fields.size(), " fields, the header ",
+           names_.size());
+    }
+    if (path_ == target_) choose_columns(fields);
+    if (!is_image_name(fields[path_])) {
+      fail(ErrorCode::corrupt, "line ", line, ", column ", quoted(names_[path_]), ": ",
+           quoted(fields[path_]), " is no image file");
+    }
+    if (is_missing(fields[target_])) {
+      fail(ErrorCode::corrupt, "line ", line, ", column ", quoted(names_[target_]),
+           ": the target is missing");
+    }
+    list_->files.add(fields[path_]);
+    list_->targets.texts.push_back(fields[target_]);
+    list_->targets.lines.push_back(line);
+  }
+
+ private:
+  void choose_columns(std::span<const std::string> fields) {
+    path_ = static_cast<std::size_t>(std::find_if(fields.begin(), fields.end(), is_image_name) -
+                                     fields.begin());
+    target_ = names_.size() - 1;
+    if (target_ == path_ && target_ > 0) --target_;
+    if (!options_->target.empty()) {
+      target_ = static_cast<std::size_t>(std::find(names_.begin(), names_.end(), options_->target) -
+                                         names_.begin());
+      if (target_ == names_.size()) {
+        fail(ErrorCode::mismatch, "there is no column ", quoted(options_->target), " (--target)");
+      }
+    }
+    if (target_ == path_) {
+      fail(ErrorCode::mismatch, "a list of images needs a column of targets beside ",
+           quoted(names_[path_]));
+    }
+    list_->targets.column = names_[target_];
+  }
+
+  const DatasetOptions* options_;
+  List* list_;
+  std::vector<std::string> names_;
+  std::size_t path_ = 0;
+  std::size_t target_ = 0;
+};
+
+void read_list(const fs::path& file, const DatasetOptions& options, List& list) {
+  with_data(file, options.limits, [&](Source& source) {
+    std::string text(static_cast<std::size_t>(source.size()), '\0');
+    source.read(std::as_writable_bytes(std::span(text.data(), text.size())));
+    ListReader reader(options, file, list);
+    parse_csv(text, separator_of(file),
+              [&](auto fields, std::uint64_t line) { reader.take(fields, line); });
+  });
+}
+
+Dataset::Part part_of(List list, const TargetReader& reader, const DatasetOptions& options) {
+  if (list.targets.texts.empty()) return {};
+  Tensor labels = reader.read(list.targets);
+  return image_part(std::move(list.files), list.targets.column, std::move(labels), reader.classes(),
+                    options);
+}
+
+}  // namespace
+
+bool are_image_lists(std::span<const fs::path> places) {
+  return are_tables(places) && std::all_of(places.begin(), places.end(), is_image_list);
+}
+
+Parts open_image_lists(std::span<const fs::path> files, const DatasetOptions& options) {
+  List train;
+  List validation;
+  for (const fs::path& file : files) {
+    std::string stem = file.stem().string();
+    read_list(file, options, cut_split(stem) == Split::validation ? validation : train);
+  }
+  const List& first = train.targets.texts.empty() ? validation : train;
+  const TargetReader reader(first.targets, options.classes);
+  return {part_of(std::move(train), reader, options),
+          part_of(std::move(validation), reader, options)};
+}
+
+}  // namespace ondine::data

@@ -1,0 +1,102 @@
+#include "trainer/data/targets.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <optional>
+#include <set>
+#include <string_view>
+
+#include "core/message.h"
+
+namespace ondine::data {
+namespace {
+
+template <class Number>
+std::optional<Number> parse(std::string_view text) {
+  while (text.starts_with(' ')) text.remove_prefix(1);
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  if (text.starts_with('+') && text.size() > 1 && text[1] != '-') text.remove_prefix(1);
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || text.empty()) return {};
+  return value;
+}
+
+// All values as numbers, or nothing.
+template <class Number>
+std::optional<std::vector<Number>> parse_all(const std::vector<std::string>& texts) {
+  std::vector<Number> result;
+  result.reserve(texts.size());
+  for (const std::string& text : texts) {
+    const auto value = parse<Number>(text);
+    if (!value) return {};
+    result.push_back(*value);
+  }
+  return result;
+}
+
+}  // namespace
+
+void append(Targets& targets, const Targets& more) {
+  targets.texts.insert(targets.texts.end(), more.texts.begin(), more.texts.end());
+  targets.lines.insert(targets.lines.end(), more.lines.begin(), more.lines.end());
+}
+
+bool is_missing(std::string_view text) {
+  for (const char* known : {"", "NA", "N/A", "NaN", "nan", "null", "NULL"}) {
+    if (text == known) return true;
+  }
+  return false;
+}
+
+std::optional<double> parse_number(std::string_view text) { return parse<double>(text); }
+
+TargetReader::TargetReader(const Targets& training, const std::vector<std::string>& classes) {
+  const std::set<std::string> found(training.texts.begin(), training.texts.end());
+  const std::set<std::string> named(classes.begin(), classes.end());
+  given_ = std::includes(named.begin(), named.end(), found.begin(), found.end());
+  if (!given_ && parse_all<std::int64_t>(training.texts)) {
+    kind_ = Kind::integers;
+  } else if (!given_ && parse_all<double>(training.texts)) {
+    kind_ = Kind::numbers;
+  } else {
+    kind_ = Kind::classes;
+    given_ = !classes.empty();
+    classes_ = given_ ? classes : std::vector<std::string>(found.begin(), found.end());
+  }
+}
+
+std::vector<std::int64_t> TargetReader::positions(const Targets& targets) const {
+  std::map<std::string_view, std::int64_t> known;
+  for (const std::string& name : classes_) {
+    known.emplace(name, static_cast<std::int64_t>(known.size()));
+  }
+  std::vector<std::int64_t> result;
+  for (std::size_t i = 0; i < targets.texts.size(); ++i) {
+    const auto found = known.find(targets.texts[i]);
+    if (found == known.end()) {
+      fail(ErrorCode::mismatch, "file ", quoted(targets.file), ", line ", targets.lines[i],
+           ": class ", quoted(targets.texts[i]), " is none of the ",
+           given_ ? "model's classes" : "training data");
+    }
+    result.push_back(found->second);
+  }
+  return result;
+}
+
+Tensor TargetReader::read(const Targets& targets) const {
+  const Shape rows{static_cast<std::int64_t>(targets.texts.size())};
+  const auto require = [&](const auto& values) {
+    if (!values) {
+      fail(ErrorCode::mismatch, "column ", quoted(targets.column), " of ", quoted(targets.file),
+           " holds other values than in the training data");
+    }
+    return Tensor::of(rows, *values);
+  };
+  if (kind_ == Kind::integers) return require(parse_all<std::int64_t>(targets.texts));
+  if (kind_ == Kind::numbers) return require(parse_all<double>(targets.texts));
+  return Tensor::of(rows, positions(targets));
+}
+
+}  // namespace ondine::data

@@ -1,0 +1,51 @@
+// The target column of a file of text.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <ondine/tensor.h>
+
+namespace ondine::data {
+
+// As it is written, with the lines that say it.
+struct Targets {
+  std::string column;
+  std::string file;
+  std::vector<std::string> texts;
+  std::vector<std::uint64_t> lines;
+};
+
+void append(Targets& targets, const Targets& more);
+
+// Whether a field stands for a value that is not there.
+bool is_missing(std::string_view text);
+// A number, possibly with spaces around it; nothing for any other text.
+std::optional<double> parse_number(std::string_view text);
+
+// Integers, floating point numbers or, for any other text and texts that are all among the names
+// given, positions in the names of classes.
+class TargetReader {
+ public:
+  // Decides by the training data. `classes` may be empty.
+  TargetReader(const Targets& training, const std::vector<std::string>& classes);
+
+  // In alphabetical order, or as given; empty for numbers.
+  const std::vector<std::string>& classes() const noexcept { return classes_; }
+  // [N]. Throws Error(mismatch) naming file and line of a class that is none of these, and the
+  // column where it holds no numbers.
+  Tensor read(const Targets& targets) const;
+
+ private:
+  enum class Kind { integers, numbers, classes };
+  std::vector<std::int64_t> positions(const Targets& targets) const;
+
+  Kind kind_;
+  bool given_ = false;
+  std::vector<std::string> classes_;
+};
+
+}  // namespace ondine::data
