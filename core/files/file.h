@@ -1,6 +1,6 @@
 // Checkpoints and exported files are written and read through FileSystem, so that a test can fail
-// or record every call. Two other ways to files exist, both for reading models: mapping
-// (proto/mapped_file.h) and opening below a folder (proto/open_below.cpp).
+// or record every call. Two other ways to files exist, both for reading: mapping models and
+// arrays (proto/mapped_file.h) and opening below a folder (proto/open_below.cpp).
 #pragma once
 
 #include <cstddef>

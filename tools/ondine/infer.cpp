@@ -4,6 +4,7 @@
 
 #include "ondine/command.h"
 #include "ondine/common.h"
+#include "ondine/infer_data.h"
 
 namespace ondine::cli {
 namespace {
@@ -17,6 +18,7 @@ struct Options {
   std::string folder;
   int threads = 1;
   std::optional<std::chrono::milliseconds> deadline;
+  InferDataOptions on_data;
 };
 
 // One row of the right size is used as it is; a stack of images is converted to the dims and range
@@ -74,6 +76,14 @@ int run(const Options& options) {
   Model model = Model::load(options.model, load);
   const std::size_t warned = print_warnings(model);
   if (!options.checkpoint.empty()) model.restore_checkpoint(options.checkpoint);
+  if (!options.on_data.data.data.empty()) {
+    if (!options.inputs.empty()) throw WrongUsage("infer takes --input or --data");
+    InferDataOptions on_data = options.on_data;
+    on_data.output = options.folder;
+    infer_data(model, on_data);
+    print_warnings(model, warned);
+    return 0;
+  }
   const std::vector<PortInfo> ports = model.inputs();
   NamedValues feeds;
   for (const std::string& pair : options.inputs) {
@@ -107,13 +117,21 @@ int run(const Options& options) {
 void add_infer(Parser& parser) {
   auto options = std::make_shared<Options>();
   Command command =
-      parser.add("infer", "Run a model on inputs from files (.npy, .pb, IDX)",
+      parser.add("infer", "Run a model on inputs from files (.npy, .pb, IDX), images or a data set",
                  "  ondine infer model.onnx --input image=x.npy\n"
-                 "  ondine infer model.onnx --input a=a.npy --input b=b.npy -o results\n");
+                 "  ondine infer model.onnx --input a=a.npy --input b=b.npy -o results\n"
+                 "  ondine infer tuned.onnx --data rose.jpg tulip.png --top 5\n"
+                 "  ondine infer tuned.onnx --data photos -o classes.csv\n");
   command.option("MODEL", &options->model, "Model file").required();
   command.option("--input", &options->inputs, "NAME=FILE; repeat for each input");
   command.option("--checkpoint", &options->checkpoint, "Checkpoint whose state to use");
-  command.option("-o,--output", &options->folder, "Folder to write the outputs to, as NAME.npy");
+  command.option("-o,--output", &options->folder,
+                 "Folder to write the outputs to, as NAME.npy; with --data a .csv file");
+  add_data_options(command, options->on_data.data);
+  command.option("--map", &options->on_data.map,
+                 "INPUT=ARRAY, for arrays named differently from the input");
+  command.option("--top", &options->on_data.top, "With --data: the K best classes of each row")
+      .positive();
   command.option("--threads", &options->threads, "Threads").between(1, 1024);
   add_deadline(command, options->deadline);
   command.runs([options] { return run(*options); });

@@ -10,6 +10,7 @@
 
 #include "ondine/command.h"
 #include "ondine/common.h"
+#include "ondine/settings.h"
 
 namespace ondine::cli {
 namespace {
@@ -61,6 +62,7 @@ struct Options {
   std::optional<Loss> loss;
   std::string loss_model;
   std::string class_weights;
+  std::vector<std::string> preprocess;
   std::optional<double> ignore_index;
   bool no_accuracy = false;
   bool no_training_mode = false;
@@ -174,6 +176,11 @@ void add_options(Command command, Options& options) {
       "--init", &prepare.init, inits,
       "Initialization of weights: auto (the default: keep trained ones, else he-uniform), keep, "
       "he-uniform, he-normal, xavier-uniform, xavier-normal, uniform or zeros");
+  command
+      .option("--preprocess", &options.preprocess,
+              "Operators in front of an input, so that the model takes raw pixels: "
+              "scale=1/255,mean=M:M:M,std=S:S:S,resize=HxW,layout=nhwc,type=uint8,input=NAME")
+      .one_each();
   command.option("--external-data-from", &prepare.external_data_from,
                  "Write tensors of at least this many bytes to a separate data file");
   command.option("--no-accuracy", &options.no_accuracy, "Do not add an accuracy output");
@@ -224,12 +231,17 @@ void add_prepare(Parser& parser) {
                  "--optimizer momentum \\\n"
                  "      --last-layers 1 --init keep\n"
                  "  ondine prepare cnn.onnx -o flowers.onnx --loss softmax-cross-entropy "
-                 "--optimizer adamw --head 5\n");
+                 "--optimizer adamw --head 5\n"
+                 "  ondine prepare cnn.onnx -o raw.onnx --loss softmax-cross-entropy \\\n"
+                 "      --preprocess scale=1/255,mean=0.485:0.456:0.406,std=0.229:0.224:0.225\n");
   add_options(command, *options);
   command.runs([options] {
     PrepareOptions& prepare = options->prepare;
     std::visit([&](auto& settings) { set_options(settings, *options); }, prepare.optimizer);
     set_loss(*options);
+    for (const std::string& text : options->preprocess) {
+      prepare.preprocess.push_back(parse_preprocess(text));
+    }
     prepare.clip_norm = options->clip_norm;
     if (options->classes) prepare.head = NewHead{.classes = *options->classes, .cut = options->cut};
     if (!options->classes && !options->cut.empty()) {

@@ -43,7 +43,7 @@ int run(const Options& options) {
   Model model = Model::load(options.model, load);
   print_warnings(model);
   if (!options.checkpoint.empty()) model.restore_checkpoint(options.checkpoint);
-  const Dataset data = open_dataset(options.data.data, options.data);
+  const Dataset data = open_dataset(options.data.data, options.data, class_names(model));
   EvaluateOptions evaluate_options;
   evaluate_options.batch_size = options.batch_size;
   evaluate_options.map = parse_map(options.map, eval_inputs(model));
@@ -51,8 +51,9 @@ int run(const Options& options) {
   evaluate_options.output = options.output;
   evaluate_options.metrics = split_names(options.metrics);
   evaluate_options.class_axis = options.class_axis;
-  const Evaluation score =
-      evaluate(model, data.has_validation() ? data.validation() : data, evaluate_options);
+  const Dataset evaluated = data.has_validation() ? data.validation() : data;
+  print_skipped(evaluated);
+  const Evaluation score = evaluate(model, evaluated, evaluate_options);
   if (!score.note.empty()) std::cerr << "note: " << score.note << '\n';
   if (options.as_json) {
     nlohmann::json record{{"rows", score.rows}};

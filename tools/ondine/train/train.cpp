@@ -81,6 +81,10 @@ void add_train(Parser& parser) {
       .option("--validation-split", &options->trainer.validation_split,
               "Fraction of the training rows to evaluate on instead")
       .excludes(validation_data);
+  command.option("--augment", &options->augment,
+                 "Random changes of training images: flip, flip-vertical, crop=PIXELS, "
+                 "rotate=DEGREES, scale=LOW:HIGH, color=STRENGTH, cutout=PIXELS, mixup=ALPHA, with "
+                 "commas between them");
   command.option("--map", &options->map,
                  "INPUT=ARRAY, for arrays named differently from the input");
   command.option("--set", &options->set, "INPUT=NUMBER fed in every step");

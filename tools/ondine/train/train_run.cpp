@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "ondine/settings.h"
 #include "ondine/take_weights.h"
 #include "ondine/train/duration.h"
 #include "ondine/train/interrupt.h"
@@ -75,6 +76,7 @@ TrainerOptions TrainRun::trainer_options() const {
     result.early_stopping->patience = *options_.patience;
   }
   result.schedule = make_schedule(options_.schedule);
+  if (!options_.augment.empty()) result.augmentation = parse_augmentation(options_.augment);
   if (!options_.max_time.empty()) result.max_time = parse_duration(options_.max_time, "--max-time");
   return result;
 }
@@ -101,10 +103,13 @@ void TrainRun::require_no_data() const {
 
 void TrainRun::load_data() {
   if (options_.data.data.empty()) return require_no_data();
-  training_ = open_dataset(options_.data.data, options_.data);
+  training_ = open_dataset(options_.data.data, options_.data, class_names(model_));
+  print_skipped(training_);
+  print_skipped(training_.validation());
   if (options_.validation_data.empty()) return;
-  const Dataset other = open_dataset(options_.validation_data, options_.data);
+  const Dataset other = open_dataset(options_.validation_data, options_.data, training_.classes());
   validation_ = other.has_validation() ? other.validation() : other;
+  print_skipped(*validation_);
 }
 
 void TrainRun::start() {

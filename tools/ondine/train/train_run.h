@@ -39,6 +39,7 @@ struct TrainOptions {
   std::optional<std::uint64_t> batch_size;  // required with data
   std::optional<std::uint64_t> patience;    // absent: no early stopping
   ScheduleOptions schedule;
+  std::string augment;
   std::string max_time;
   std::string checkpoint;
   std::string weights;  // .safetensors to start from

@@ -1,0 +1,169 @@
+#include "ondine/infer_data.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <iostream>
+#include <numeric>
+
+#include <ondine/data.h>
+#include <ondine/trainer.h>
+
+#include "ondine/common.h"
+
+namespace ondine::cli {
+namespace {
+
+std::string property(const Model& model, const std::string& name) {
+  for (const auto& [key, text] : model.metadata()) {
+    if (key == name) return text;
+  }
+  return {};
+}
+
+// A field of a .csv file.
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
+
+std::vector<double> softmax(std::vector<double> scores) {
+  const double largest = *std::max_element(scores.begin(), scores.end());
+  double sum = 0;
+  for (double& score : scores) sum += score = std::exp(score - largest);
+  for (double& score : scores) score /= sum;
+  return scores;
+}
+
+class DataInference {
+ public:
+  DataInference(const Model& model, const InferDataOptions& options)
+      : model_(&model), options_(&options), names_(class_names(model)) {
+    if (model.outputs().empty()) throw Error(ErrorCode::mismatch, "the model has no output");
+    output_ = model.outputs()[0].name;
+    are_logits_ = property(model, "ondine.loss") == "softmax-cross-entropy" &&
+                  property(model, "ondine.prediction") == output_;
+    if (options.output.empty()) return;
+    require_writable(options.output);
+    file_.open(options.output, std::ios::trunc);
+    if (!file_) throw Error(ErrorCode::io, "cannot write '" + options.output + "'");
+  }
+
+  void run() {
+    const Dataset data = open_dataset(options_->data.data, options_->data, names_);
+    print_skipped(data);
+    if (has_own_sizes(data)) {
+      DatasetOptions open = dataset_options(options_->data);
+      for (std::uint64_t row = 0; row < data.rows(); ++row) {
+        run_batches(Dataset::open(data.file(row), open), row);
+      }
+    } else {
+      run_batches(data, 0);
+    }
+    if (file_.is_open() && !file_.flush()) {
+      throw Error(ErrorCode::io, "cannot write '" + options_->output + "'");
+    }
+  }
+
+ private:
+  // Images that the model takes in the size of each file.
+  bool has_own_sizes(const Dataset& data) const {
+    if (data.rows() == 0 || data.file(0).empty() || !options_->data.image_size.empty())
+      return false;
+    const std::vector<PortInfo> inputs = model_->inputs();
+    return std::any_of(inputs.begin(), inputs.end(), [](const PortInfo& input) {
+      return input.dims && input.dims->size() == 4 && (*input.dims)[2] < 0;
+    });
+  }
+
+  void run_batches(const Dataset& data, std::uint64_t first_row) {
+    const std::vector<PortInfo> inputs = model_->inputs();
+    Feeder feeder(inputs, data, parse_map(options_->map, inputs));
+    const std::uint64_t size = feeder.fixed_batch().value_or(32);
+    for (std::uint64_t first = 0; first < feeder.size(); first += size) {
+      const std::uint64_t count = std::min(size, feeder.size() - first);
+      std::vector<std::uint64_t> rows(feeder.fixed_batch() ? size : count);
+      // The last row fills up a batch of fixed size.
+      for (std::uint64_t i = 0; i < rows.size(); ++i) rows[i] = first + std::min(i, count - 1);
+      const Results results = model_->infer(feeder.take(rows), std::vector{output_});
+      const Tensor& output = results[output_].tensor();
+      for (std::uint64_t i = 0; i < count; ++i) {
+        const std::string file = data.file(first + i);
+        write(file.empty() ? std::to_string(first_row + first + i) : file, scores(output, i));
+      }
+    }
+  }
+
+  static std::vector<double> scores(const Tensor& output, std::uint64_t row) {
+    const std::int64_t count = output.shape().size(1, output.shape().rank());
+    std::vector<double> result;
+    for (std::int64_t i = 0; i < count; ++i) {
+      result.push_back(element_of(output, static_cast<std::int64_t>(row) * count + i));
+    }
+    return result;
+  }
+
+  void write(const std::string& name, const std::vector<double>& values) {
+    std::vector<std::pair<std::string, std::string>> found;
+    const bool has_classes = values.size() > 1;
+    const std::vector<double> shown = are_logits_ && has_classes ? softmax(values) : values;
+    std::vector<std::size_t> order(shown.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    if (has_classes) {
+      std::stable_sort(order.begin(), order.end(),
+                       [&](std::size_t a, std::size_t b) { return shown[a] > shown[b]; });
+      order.resize(std::min<std::size_t>(order.size(), options_->top));
+    }
+    for (const std::size_t i : order) {
+      found.emplace_back(i < names_.size() ? names_[i] : std::to_string(i), number(shown[i]));
+    }
+    file_.is_open() ? write_csv(name, found, has_classes) : print(name, found, has_classes);
+  }
+
+  using Found = std::vector<std::pair<std::string, std::string>>;
+
+  static void print(const std::string& name, const Found& found, bool has_classes) {
+    std::cout << name << ' ';
+    const char* separator = " ";
+    for (const auto& [one, score] : found) {
+      std::cout << separator << (has_classes ? one + " " : "") << score;
+      separator = ", ";
+    }
+    std::cout << '\n';
+  }
+
+  void write_csv(const std::string& name, const Found& found, bool has_classes) {
+    if (!has_header_) {
+      file_ << "file";
+      for (std::size_t i = 1; i <= found.size(); ++i) {
+        const std::string suffix = i == 1 ? "" : std::to_string(i);
+        file_ << (has_classes ? ",class" + suffix + ",score" + suffix : ",value" + suffix);
+      }
+      file_ << '\n';
+      has_header_ = true;
+    }
+    file_ << csv_field(name);
+    for (const auto& [one, score] : found) {
+      file_ << (has_classes ? "," + csv_field(one) : std::string()) << ',' << score;
+    }
+    file_ << '\n';
+  }
+
+  const Model* model_;
+  const InferDataOptions* options_;
+  std::vector<std::string> names_;
+  std::string output_;
+  bool are_logits_ = false;
+  bool has_header_ = false;
+  std::ofstream file_;
+};
+
+}  // namespace
+
+void infer_data(const Model& model, const InferDataOptions& options) {
+  DataInference(model, options).run();
+}
+
+}  // namespace ondine::cli

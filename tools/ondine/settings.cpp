@@ -1,0 +1,158 @@
+#include "ondine/settings.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <set>
+
+#include <ondine/dtype.h>
+#include <ondine/error.h>
+
+#include "ondine/common.h"
+
+namespace ondine::cli {
+namespace {
+
+[[noreturn]] void refuse(const std::string& option, const std::string& needed,
+                         const std::string& found) {
+  throw Error(ErrorCode::mismatch, option + " needs " + needed + ", found '" + found + "'");
+}
+
+// A number or a fraction such as 1/255.
+double parse_number(const std::string& text, const std::string& option) {
+  const auto parse = [&](std::string_view part) {
+    double value = 0;
+    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value);
+    if (error != std::errc() || end != part.data() + part.size()) {
+      refuse(option, "numbers", text);
+    }
+    return value;
+  };
+  const std::size_t bar = text.find('/');
+  if (bar == std::string::npos) return parse(text);
+  return parse(std::string_view(text).substr(0, bar)) /
+         parse(std::string_view(text).substr(bar + 1));
+}
+
+std::int64_t parse_integer(const std::string& text, const std::string& option) {
+  const double value = parse_number(text, option);
+  if (value != std::trunc(value) || std::fabs(value) > 1e9) refuse(option, "an integer", text);
+  return static_cast<std::int64_t>(value);
+}
+
+std::vector<double> parse_numbers(const std::string& text, const std::string& option) {
+  std::vector<double> numbers;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(':', at), text.size());
+    numbers.push_back(parse_number(text.substr(at, end - at), option));
+    at = end + 1;
+  }
+  return numbers;
+}
+
+std::vector<float> parse_floats(const std::string& text, const std::string& option) {
+  std::vector<float> numbers;
+  for (const double one : parse_numbers(text, option)) numbers.push_back(static_cast<float>(one));
+  return numbers;
+}
+
+using Take = std::function<void(const std::string& value, const std::string& option)>;
+
+// Gives each setting to the entry of its name.
+void parse_settings(const std::string& text, const std::string& option,
+                    const std::map<std::string, Take>& known) {
+  std::set<std::string> seen;
+  for (const std::string& setting : split_commas(text)) {
+    const std::size_t equals = std::min(setting.find('='), setting.size());
+    const std::string name = setting.substr(0, equals);
+    const auto found = known.find(name);
+    if (found == known.end()) {
+      std::string names;
+      for (const auto& [one, take] : known) names += (names.empty() ? "" : ", ") + one;
+      refuse(option, "settings among " + names, setting);
+    }
+    if (!seen.insert(name).second) refuse(option, name + " once", text);
+    found->second(equals == setting.size() ? std::string() : setting.substr(equals + 1),
+                  option + " " + name);
+  }
+}
+
+Take flag(bool& to) {
+  return [&to](const std::string& value, const std::string& option) {
+    if (!value.empty()) refuse(option, "no value", value);
+    to = true;
+  };
+}
+
+Take real(double& to) {
+  return [&to](const auto& value, const auto& option) { to = parse_number(value, option); };
+}
+
+Take integer(std::int64_t& to) {
+  return [&to](const auto& value, const auto& option) { to = parse_integer(value, option); };
+}
+
+}  // namespace
+
+ImageSize parse_size(const std::string& text, const std::string& option) {
+  ImageSize size;
+  const char* end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, size.height);
+  const bool separated = error == std::errc() && at != end && *at == 'x';
+  const auto [last, second] = separated ? std::from_chars(at + 1, end, size.width)
+                                        : std::from_chars_result{at, std::errc::invalid_argument};
+  if (second != std::errc() || last != end || size.height <= 0 || size.width <= 0) {
+    refuse(option, "HEIGHTxWIDTH", text);
+  }
+  return size;
+}
+
+Preprocess parse_preprocess(const std::string& text) {
+  Preprocess result;
+  parse_settings(
+      text, "--preprocess",
+      {{"input", [&](const auto& value, const auto&) { result.input = value; }},
+       {"type",
+        [&](const auto& value, const auto& option) {
+          result.type = dtype_from_string(value);
+          if (result.type == DType::undefined) refuse(option, "a type such as uint8", value);
+        }},
+       {"layout",
+        [&](const auto& value, const auto& option) {
+          if (value != "nhwc" && value != "nchw") refuse(option, "nhwc or nchw", value);
+          result.layout = value == "nhwc" ? Layout::nhwc : Layout::nchw;
+        }},
+       {"resize",
+        [&](const auto& value, const auto& option) { result.resize = parse_size(value, option); }},
+       {"scale", real(result.scale)},
+       {"mean",
+        [&](const auto& value, const auto& option) { result.mean = parse_floats(value, option); }},
+       {"std", [&](const auto& value, const auto& option) {
+          result.deviation = parse_floats(value, option);
+        }}});
+  return result;
+}
+
+Augmentation parse_augmentation(const std::string& text) {
+  Augmentation result;
+  parse_settings(text, "--augment",
+                 {{"flip", flag(result.flip)},
+                  {"flip-vertical", flag(result.flip_vertical)},
+                  {"crop", integer(result.crop)},
+                  {"rotate", real(result.rotate)},
+                  {"scale",
+                   [&](const auto& value, const auto& option) {
+                     const std::vector<double> bounds = parse_numbers(value, option);
+                     if (bounds.size() != 2) refuse(option, "two factors, LOW:HIGH", value);
+                     result.scale_min = bounds[0];
+                     result.scale_max = bounds[1];
+                   }},
+                  {"color", real(result.color)},
+                  {"cutout", integer(result.cutout)},
+                  {"mixup", real(result.mixup)}});
+  return result;
+}
+
+}  // namespace ondine::cli
