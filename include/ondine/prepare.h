@@ -83,6 +83,22 @@ struct AdamW {
 };
 using Optimizer = std::variant<Sgd, Momentum, Nesterov, Adagrad, Adam, AdamW>;
 
+// The factor on the loss whose derivatives are computed, so that small ones are not rounded to 0 in
+// float16; the gradients are divided by it, in float32. With a factor, a step with a gradient that
+// is not finite keeps weights, states of the optimizer, its step count and running statistics.
+struct NoLossScale {};
+struct StaticLossScale {
+  float scale = 65536;  // positive
+};
+// Twice as large after `growth_interval` finite steps in a row, half as large after one that is
+// not; from 2^-64 to 2^64.
+struct DynamicLossScale {
+  float initial = 65536;                // in these bounds
+  std::int64_t growth_interval = 2000;  // positive
+};
+// Nothing: dynamic where derivatives pass through float16 values, else none.
+using LossScale = std::variant<std::monostate, NoLossScale, StaticLossScale, DynamicLossScale>;
+
 // What initialize() makes of weights of two or more dims; biases and the like become what they are
 // in the model: zeros stay zeros, ones stay ones, other vectors keep their values.
 enum class WeightInit : std::uint8_t {
@@ -126,6 +142,7 @@ struct PrepareOptions {
   LossModel loss_model = {};                      // takes the place of `loss` and `output`
   Optimizer optimizer = Sgd{};
   std::optional<float> clip_norm = {};  // bound of the gradients' global norm
+  LossScale loss_scale = {};
   // Glob patterns (* and ?) on initializer names. Nothing: every floating point initializer that
   // the loss depends on, but for constants: masks and other tensors with infinite, NaN or huge
   // elements; positions, anchors, frequencies and tables of sines; rank 0, unless its name is that
@@ -172,6 +189,9 @@ struct PrepareReport {
   std::vector<ParameterInfo> parameters;  // all, in the order of the model
   std::string prediction;                 // the value of the main graph that the loss reads
   std::string prediction_reason;          // and why that one
+  std::vector<std::string> masters;       // float32 states of float16 and bfloat16 parameters
+  LossScale loss_scale;                   // never nothing
+  std::string loss_scale_reason;          // why that one; empty when it was given
   std::string head;  // the output of a new head, and the value that it reads; empty without one
   std::string cut;
   WeightInit init = WeightInit::keep;  // never automatic
@@ -201,6 +221,11 @@ ONDINE_API Model prepare(std::span<const std::byte> model, const PrepareOptions&
                          const LoadOptions& load = {}, PrepareReport* report = nullptr);
 ONDINE_API Model prepare(const Model& model, const PrepareOptions& options = {},
                          const LoadOptions& load = {}, PrepareReport* report = nullptr);
+
+// A float16 or bfloat16 parameter is updated in float32: the algorithm holds "<name>.master", and a
+// step sets the parameter to what this rounds to. Where it is no longer that (set_state, a file of
+// weights), the step starts from the parameter. The loss is computed from the prediction in
+// float32, which is also the type of labels that are compared with it.
 
 // From file to file, without initializing anything; `output` is replaced in one step. Same errors.
 ONDINE_API PrepareReport prepare(const std::filesystem::path& input,

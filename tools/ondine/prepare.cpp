@@ -47,6 +47,9 @@ const std::map<std::string, WeightInit> inits{{"auto", WeightInit::automatic},
                                               {"uniform", WeightInit::uniform},
                                               {"zeros", WeightInit::zeros}};
 
+const std::map<std::string, LossScale> loss_scales{{"dynamic", DynamicLossScale{}},
+                                                   {"none", NoLossScale{}}};
+
 struct Options {
   std::string input;
   std::string output_file;
@@ -63,6 +66,7 @@ struct Options {
   std::string loss_model;
   std::string class_weights;
   std::vector<std::string> preprocess;
+  std::string loss_scale;
   std::optional<double> ignore_index;
   bool no_accuracy = false;
   bool no_training_mode = false;
@@ -172,6 +176,9 @@ void add_options(Command command, Options& options) {
                  "Added to denominators, for adagrad, adam and adamw");
   command.option("--weight-decay", &options.weight_decay, "Weight decay");
   command.option("--clip-norm", &options.clip_norm, "Upper bound of the global norm of gradients");
+  command.option("--loss-scale", &options.loss_scale,
+                 "Factor on the loss against underflow: dynamic (the default where there is "
+                 "float16), a number or none");
   command.choice(
       "--init", &prepare.init, inits,
       "Initialization of weights: auto (the default: keep trained ones, else he-uniform), keep, "
@@ -188,6 +195,39 @@ void add_options(Command command, Options& options) {
                  "Keep Dropout and BatchNormalization in inference mode");
 }
 
+void set_loss_scale(Options& options) {
+  const std::string& text = options.loss_scale;
+  if (text.empty()) return;
+  if (const auto named = loss_scales.find(text); named != loss_scales.end()) {
+    options.prepare.loss_scale = named->second;
+    return;
+  }
+  float number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [last, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc() || last != end) {
+    throw WrongUsage("--loss-scale needs dynamic, none or a number, found " + text);
+  }
+  options.prepare.loss_scale = StaticLossScale{number};
+}
+
+void print_precision(const PrepareReport& report) {
+  if (!report.masters.empty()) {
+    std::cout << "  master  " << report.masters.size()
+              << " parameters of low precision are updated in float32: '" << report.masters.front()
+              << "'" << (report.masters.size() > 1 ? ", ..." : "") << '\n';
+  }
+  if (const auto* dynamic = std::get_if<DynamicLossScale>(&report.loss_scale)) {
+    std::cout << "  scale   of the loss, dynamic from " << dynamic->initial;
+  } else if (const auto* fixed = std::get_if<StaticLossScale>(&report.loss_scale)) {
+    std::cout << "  scale   of the loss, " << fixed->scale;
+  } else {
+    return;
+  }
+  std::cout << (report.loss_scale_reason.empty() ? "" : ", because " + report.loss_scale_reason)
+            << '\n';
+}
+
 void print_report(const Options& options, const PrepareReport& report) {
   std::cout << options.output_file << ": loss '" << report.loss << "', trains "
             << report.trained.size() << " parameters, " << report.frozen.size() << " frozen\n"
@@ -199,6 +239,7 @@ void print_report(const Options& options, const PrepareReport& report) {
   if (!report.init_reason.empty()) {
     std::cout << "  init    " << name_of(report.init) << ", because " << report.init_reason << '\n';
   }
+  print_precision(report);
   for (const std::string& note : report.notes) std::cout << "  note    " << note << '\n';
   std::size_t name_width = 0;
   std::size_t shape_width = 0;
@@ -242,6 +283,7 @@ void add_prepare(Parser& parser) {
     for (const std::string& text : options->preprocess) {
       prepare.preprocess.push_back(parse_preprocess(text));
     }
+    set_loss_scale(*options);
     prepare.clip_norm = options->clip_norm;
     if (options->classes) prepare.head = NewHead{.classes = *options->classes, .cut = options->cut};
     if (!options->classes && !options->cut.empty()) {

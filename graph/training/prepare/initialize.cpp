@@ -132,10 +132,11 @@ Distribution distribution(WeightInit init, const Fan& fan) {
   return {};
 }
 
+DType drawn_type(DType weight) { return is_low_precision(weight) ? DType::float32 : weight; }
+
 std::string draw(GraphWriter& writer, const InitializerDef& weight, const Distribution& from) {
   const Shape& shape = weight.value.shape();
-  const DType dtype = weight.value.dtype();
-  const DType drawn = dtype == DType::bfloat16 ? DType::float32 : dtype;
+  const DType drawn = drawn_type(weight.value.dtype());
   Attributes attributes;
   attributes.emplace_back("shape", std::vector<std::int64_t>(shape.begin(), shape.end()));
   attributes.emplace_back("dtype", static_cast<std::int64_t>(drawn));
@@ -147,9 +148,8 @@ std::string draw(GraphWriter& writer, const InitializerDef& weight, const Distri
     attributes.emplace_back("low", -spread);
     attributes.emplace_back("high", spread);
   }
-  const std::string value = writer.node(from.normal ? "RandomNormal" : "RandomUniform", {},
-                                        weight.name + ".init", std::move(attributes));
-  return drawn == dtype ? value : writer.cast(value, dtype, weight.name + ".init");
+  return writer.node(from.normal ? "RandomNormal" : "RandomUniform", {}, weight.name + ".init",
+                     std::move(attributes));
 }
 
 // Weights of two or more dims that multiply data, with how they do.
@@ -188,21 +188,32 @@ ChosenInit choose_init(const GraphDef& main, const std::vector<const Initializer
 
 void write_initialization(GraphWriter& writer, const GraphDef& main,
                           const std::vector<const InitializerDef*>& trained, WeightInit init,
-                          Properties& bindings, std::string_view new_weight) {
+                          const Masters& masters, Properties& bindings,
+                          std::string_view new_weight) {
+  const auto bind = [&](const std::string& variable, const std::string& value, DType dtype,
+                        const Shape& shape) {
+    writer.output(value, dtype, to_dim_defs(shape));
+    bindings.emplace_back(variable, value);
+  };
   for (const auto& [weight, layout] : drawn_weights(main, trained)) {
     const bool is_kept = init == WeightInit::keep;
     if (is_kept && weight->name != new_weight) continue;
     const Shape& shape = weight->value.shape();
+    const DType dtype = weight->value.dtype();
+    const DType drawn = drawn_type(dtype);
     std::string value;
     if (init == WeightInit::zeros) {
-      value = writer.node("Constant", {}, weight->name + ".init",
-                          {{"value", Tensor(weight->value.dtype(), shape)}});
+      value =
+          writer.node("Constant", {}, weight->name + ".init", {{"value", Tensor(drawn, shape)}});
     } else {
       const WeightInit from = is_kept ? WeightInit::uniform : init;
       value = draw(writer, *weight, distribution(from, fan_of(shape, layout)));
     }
-    writer.output(value, weight->value);
-    bindings.emplace_back(weight->name, value);
+    if (const auto master = masters.find(weight->name); master != masters.end()) {
+      bind(master->second, value, drawn, shape);
+      value = writer.cast(value, dtype, weight->name + ".init");
+    }
+    bind(weight->name, value, dtype, shape);
   }
 }
 

@@ -3,7 +3,7 @@
 
 #include <ondine/prepare.h>
 
-#include "graph/training/prepare/writer.h"
+#include "graph/training/prepare/master_weight.h"
 
 namespace ondine::graph {
 
@@ -17,10 +17,12 @@ ChosenInit choose_init(const GraphDef& main, const std::vector<const Initializer
                        std::string_view new_weight = {});
 
 // Draws for every trained weight of two or more dims that multiplies its data (biases and other
-// element-wise operands restart from their initializers), and for `new_weight` in any case. Outputs
-// are bound in `bindings`; the graph stays empty when there is nothing to draw.
+// element-wise operands restart from their initializers), and for `new_weight` in any case. Weights
+// with a master are what this, drawn in float32, rounds to. Outputs are bound in `bindings`; the
+// graph stays empty when there is nothing to draw.
 void write_initialization(GraphWriter& writer, const GraphDef& main,
                           const std::vector<const InitializerDef*>& trained, WeightInit init,
-                          Properties& bindings, std::string_view new_weight = {});
+                          const Masters& masters, Properties& bindings,
+                          std::string_view new_weight = {});
 
 }  // namespace ondine::graph

@@ -80,8 +80,8 @@ LossValues cross_entropy(GraphWriter& writer, const Prediction& prediction,
 LossValues negative_log_likelihood(GraphWriter& writer, const Prediction& prediction,
                                    const PrepareOptions& options) {
   write_class_label(writer, prediction, options, "negative log likelihood needs probabilities");
-  DType dtype = prediction.dtype;
-  std::string log = as_computed(writer, prediction.value, dtype);
+  const DType dtype = prediction.dtype;
+  std::string log = prediction.value;
   if (!prediction.is_log) log = clamped_log(writer, log, dtype);
   LossValues result;
   if (writer.opset() >= first_with_label_losses) {

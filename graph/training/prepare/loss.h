@@ -14,7 +14,8 @@ struct LossValues {
   DType dtype = DType::undefined;  // of the loss
 };
 
-// Appends the label input, the loss and the accuracy (which become outputs).
+// Appends the label input, the loss and the accuracy (which become outputs). The prediction is
+// float32 or float64.
 LossValues write_loss(GraphWriter& writer, const Prediction& prediction,
                       const PrepareOptions& options);
 

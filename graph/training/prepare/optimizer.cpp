@@ -7,22 +7,34 @@
 namespace ondine::graph {
 namespace {
 
+// In which a parameter is updated.
+DType updated_type(const InitializerDef& parameter) {
+  const DType dtype = parameter.value.dtype();
+  return is_low_precision(dtype) ? DType::float32 : dtype;
+}
+
 class OptimizerWriter {
  public:
-  OptimizerWriter(GraphWriter& writer, const PrepareOptions& options, Properties& bindings)
+  OptimizerWriter(GraphWriter& writer, const PrepareOptions& options, LossScaler& scaler,
+                  Properties& bindings)
       : writer_(&writer),
         options_(&options),
+        scaler_(&scaler),
         bindings_(&bindings),
         weight_decay_(
             std::visit([](const auto& one) { return one.weight_decay; }, options.optimizer)) {}
 
-  // Returns the name of the learning rate.
-  std::string write(const std::string& loss, const std::vector<const InitializerDef*>& trained) {
+  WrittenOptimizer write(const LossValues& loss,
+                         const std::vector<const InitializerDef*>& trained) {
     write_settings();
     std::vector<std::string> gradients = write_gradients(loss, trained);
+    std::vector<DType> dtypes;
+    for (const InitializerDef* one : trained) dtypes.push_back(updated_type(*one));
+    scaler_->decide(gradients, dtypes);
+    if (counts_steps()) bind(step_, next_step_, Tensor::scalar(std::int64_t{0}));
     if (options_->clip_norm) clip(gradients, trained);
     for (std::size_t i = 0; i < trained.size(); ++i) update(*trained[i], gradients[i]);
-    return rate_;
+    return {rate_, std::move(masters_)};
   }
 
  private:
@@ -38,22 +50,31 @@ class OptimizerWriter {
     input.type = tensor_type(DType::float32, std::vector<DimDef>{});
     writer_->graph().inputs.push_back(std::move(input));
     if (!counts_steps()) return;
-    const Tensor zero = Tensor::scalar(std::int64_t{0});
-    step_ = writer_->initializer("step", zero);
+    step_ = writer_->initializer("step", Tensor::scalar(std::int64_t{0}));
     const std::string one = writer_->initializer("step.one", Tensor::scalar(std::int64_t{1}));
-    next_step_ = writer_->node("Add", {step_, one}, "step.next");
-    bind(step_, next_step_, zero);
+    next_step_ = writer_->node("Add", {step_, one}, next_hint(step_));
   }
 
-  std::vector<std::string> write_gradients(const std::string& loss,
+  // In the types of the updates, without the factor on the loss.
+  std::vector<std::string> write_gradients(const LossValues& loss,
                                            const std::vector<const InitializerDef*>& trained) {
+    const std::string y = scaler_->scaled(loss.loss, loss.dtype);
     std::vector<std::string> xs;
     std::vector<std::string> hints;
     for (const InitializerDef* parameter : trained) {
       xs.push_back(parameter->name);
       hints.push_back(parameter->name + ".gradient");
     }
-    return writer_->nodes("Gradient", xs, hints, {{"xs", xs}, {"y", loss}}, training_domain);
+    std::vector<std::string> gradients =
+        writer_->nodes("Gradient", xs, hints, {{"xs", xs}, {"y", y}}, training_domain);
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+      const DType dtype = updated_type(*trained[i]);
+      if (dtype != trained[i]->value.dtype()) {
+        gradients[i] = writer_->cast(gradients[i], dtype, hints[i] + ".float");
+      }
+      gradients[i] = scaler_->unscaled(gradients[i], dtype, hints[i] + ".unscaled");
+    }
+    return gradients;
   }
 
   // g <- g clip / max(clip, |g|), |g| over all gradients together.
@@ -63,7 +84,7 @@ class OptimizerWriter {
     for (std::size_t i = 0; i < gradients.size(); ++i) {
       std::string square = writer_->node("ReduceSumSquare", {gradients[i]}, "clip.square",
                                          {{"keepdims", std::int64_t{0}}});
-      if (trained[i]->value.dtype() != DType::float32) {
+      if (updated_type(*trained[i]) != DType::float32) {
         square = writer_->cast(square, DType::float32, "clip.square");
       }
       sum = sum.empty() ? square : writer_->node("Add", {sum, square}, "clip.sum");
@@ -73,7 +94,7 @@ class OptimizerWriter {
     const std::string divisor = writer_->node("Max", {norm, bound}, "clip.divisor");
     scales_[DType::float32] = writer_->node("Div", {bound, divisor}, "clip.scale");
     for (std::size_t i = 0; i < gradients.size(); ++i) {
-      gradients[i] = writer_->node("Mul", {gradients[i], as(scales_, trained[i]->value.dtype())},
+      gradients[i] = writer_->node("Mul", {gradients[i], as(scales_, updated_type(*trained[i]))},
                                    trained[i]->name + ".clipped");
     }
   }
@@ -93,18 +114,27 @@ class OptimizerWriter {
   }
 
   void update(const InitializerDef& parameter, const std::string& gradient) {
-    const DType dtype = parameter.value.dtype();
-    const std::string next_name = parameter.name + ".next";
-    if (dtype == DType::float32 || dtype == DType::float64) {
-      bind(parameter.name, step_of(parameter, dtype, parameter.name, gradient, next_name),
-           parameter.value);
+    const DType dtype = updated_type(parameter);
+    if (dtype == parameter.value.dtype()) {
+      const std::string next =
+          step_of(parameter, dtype, parameter.name, gradient, next_hint(parameter.name));
+      bind(parameter.name, next, parameter.value);
       return;
     }
-    // Half precision: computed, and its state kept, in float.
-    const std::string x = writer_->cast(parameter.name, DType::float32, parameter.name + ".float");
-    const std::string g = writer_->cast(gradient, DType::float32, gradient + ".float");
-    const std::string next = step_of(parameter, DType::float32, x, g, next_name + ".float");
-    bind(parameter.name, writer_->cast(next, dtype, next_name), parameter.value);
+    const MasterWeight master = write_master(*writer_, parameter);
+    masters_.emplace(parameter.name, master.name);
+    const std::string next =
+        step_of(parameter, dtype, master.current, gradient, next_hint(master.name));
+    const std::string kept =
+        scaler_->kept(next, master.current, master.value, master.name + ".next");
+    bind_value(master.name, kept, master.value);
+    bind_value(parameter.name,
+               writer_->cast(kept, parameter.value.dtype(), parameter.name + ".next"),
+               parameter.value);
+  }
+
+  std::string next_hint(const std::string& variable) const {
+    return variable + (scaler_->is_active() ? ".stepped" : ".next");
   }
 
   std::string step_of(const InitializerDef& parameter, DType dtype, const std::string& x,
@@ -138,7 +168,7 @@ class OptimizerWriter {
                        const std::string& x, const std::string& g, const std::string& next) {
     const State v = state(parameter, dtype, ".momentum");
     const auto out =
-        writer_->nodes("Momentum", {rate_, step_, x, g, v.name}, {next, v.name + ".next"},
+        writer_->nodes("Momentum", {rate_, step_, x, g, v.name}, {next, next_hint(v.name)},
                        {{"alpha", alpha},
                         {"beta", 1.0F},
                         {"mode", std::string(mode)},
@@ -152,7 +182,7 @@ class OptimizerWriter {
                          const std::string& x, const std::string& g, const std::string& next) {
     const State h = state(parameter, dtype, ".squares");
     const auto out = writer_->nodes(
-        "Adagrad", {rate_, step_, x, g, h.name}, {next, h.name + ".next"},
+        "Adagrad", {rate_, step_, x, g, h.name}, {next, next_hint(h.name)},
         {{"epsilon", settings.epsilon}, {"norm_coefficient", weight_decay_}}, training_domain);
     bind(h.name, out[1], h.zeros);
     return out[0];
@@ -169,7 +199,7 @@ class OptimizerWriter {
     const State h = state(parameter, dtype, ".squares");
     const auto out =
         writer_->nodes("Adam", {rate_, next_step_, x, g, v.name, h.name},
-                       {decoupled ? x + ".adam" : next, v.name + ".next", h.name + ".next"},
+                       {decoupled ? x + ".adam" : next, next_hint(v.name), next_hint(h.name)},
                        {{"alpha", settings.beta1},
                         {"beta", settings.beta2},
                         {"epsilon", settings.epsilon},
@@ -202,13 +232,19 @@ class OptimizerWriter {
   }
 
   void bind(const std::string& variable, const std::string& next, const Tensor& like) {
+    bind_value(variable, scaler_->kept(next, variable, like, variable + ".next"), like);
+  }
+
+  void bind_value(const std::string& variable, const std::string& next, const Tensor& like) {
     writer_->output(next, like);
     bindings_->emplace_back(variable, next);
   }
 
   GraphWriter* writer_;
   const PrepareOptions* options_;
+  LossScaler* scaler_;
   Properties* bindings_;
+  Masters masters_;
   float weight_decay_;
   std::string rate_;
   std::string step_;
@@ -221,10 +257,11 @@ class OptimizerWriter {
 
 }  // namespace
 
-std::string write_optimizer(GraphWriter& writer, const std::string& loss,
-                            const std::vector<const InitializerDef*>& trained,
-                            const PrepareOptions& options, Properties& bindings) {
-  return OptimizerWriter(writer, options, bindings).write(loss, trained);
+WrittenOptimizer write_optimizer(GraphWriter& writer, const LossValues& loss,
+                                 const std::vector<const InitializerDef*>& trained,
+                                 const PrepareOptions& options, LossScaler& scaler,
+                                 Properties& bindings) {
+  return OptimizerWriter(writer, options, scaler, bindings).write(loss, trained);
 }
 
 }  // namespace ondine::graph

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "core/message.h"
+#include "core/to_doubles.h"
 #include "graph/contract/opsets.h"
 #include "graph/training/inference_mode.h"
 #include "graph/training/prepare/head.h"
@@ -13,6 +14,7 @@
 #include "graph/training/prepare/initialize.h"
 #include "graph/training/prepare/linear_models.h"
 #include "graph/training/prepare/loss.h"
+#include "graph/training/prepare/loss_scale.h"
 #include "graph/training/prepare/losses/loss_model.h"
 #include "graph/training/prepare/losses/losses.h"
 #include "graph/training/prepare/lost.h"
@@ -52,6 +54,7 @@ void check_options(const PrepareOptions& options) {
     if (!holds) fail(ErrorCode::mismatch, what, ", found ", value);
   };
   check_loss_options(options);
+  check_loss_scale(options.loss_scale);
   require(!options.clip_norm || *options.clip_norm > 0, "the clipping norm must be positive",
           options.clip_norm.value_or(1));
   std::visit([&](const auto& optimizer) { check_optimizer(optimizer, require); },
@@ -109,9 +112,9 @@ Strings normalization_inputs(const GraphDef& graph, std::size_t first, std::size
 }
 
 bool is_filled_with(const Tensor& tensor, double value) {
-  if (tensor.dtype() != DType::float32) return false;
-  const auto values = tensor.values<float>();
-  return std::all_of(values.begin(), values.end(), [&](float one) { return double{one} == value; });
+  const auto values = is_differentiable(tensor.dtype()) ? to_doubles(tensor) : std::nullopt;
+  return values &&
+         std::all_of(values->begin(), values->end(), [&](double one) { return one == value; });
 }
 
 // Which tensors of Constant nodes and subgraphs may be parameters. Exporters write ones and zeros
@@ -195,7 +198,25 @@ LossValues write_chosen_loss(GraphWriter& writer, ModelDef& model, const LossInp
   Prediction prediction = inputs.prediction;
   prediction.value = values.front();
   write_moves(writer, prediction);
+  if (is_low_precision(prediction.dtype)) {
+    prediction.dtype = DType::float32;
+    prediction.value = writer.cast(prediction.value, prediction.dtype, "loss.float");
+  }
   return write_loss(writer, prediction, options);
+}
+
+// Running statistics keep their values where the step does; their outputs are renamed.
+void keep_statistics(const LossScaler& scaler, const GraphDef& main, Properties& statistics,
+                     std::vector<ValueDef>& outputs) {
+  if (!scaler.is_active()) return;
+  for (auto& [statistic, next] : statistics) {
+    const std::string kept =
+        scaler.kept(next, statistic, find_initializer(main, statistic)->value, statistic + ".next");
+    const auto output = std::find_if(outputs.begin(), outputs.end(),
+                                     [&](const ValueDef& one) { return one.name == next; });
+    output->name = kept;
+    next = kept;
+  }
 }
 
 // The input that evaluation compares with; "" where there is none.
@@ -248,8 +269,12 @@ PrepareReport prepare(ModelDef& given, const PrepareOptions& asked, const ValueT
   std::vector<ValueDef> statistic_outputs;
   std::swap(statistic_outputs, algorithm.outputs);
   const LossValues loss = write_chosen_loss(writer, model, inputs, values, options, loss_model);
-  const std::string rate =
-      write_optimizer(writer, loss.loss, parameters.trained, options, info.update_binding);
+  const ChosenLossScale scale = choose_loss_scale(options.loss_scale, model.graph, types,
+                                                  inputs.values(), parameters.trained);
+  LossScaler scaler(writer, scale.scale, info.update_binding);
+  const WrittenOptimizer optimizer =
+      write_optimizer(writer, loss, parameters.trained, options, scaler, info.update_binding);
+  keep_statistics(scaler, model.graph, statistics, statistic_outputs);
   algorithm.outputs.insert(algorithm.outputs.end(), statistic_outputs.begin(),
                            statistic_outputs.end());
   info.update_binding.insert(info.update_binding.end(), statistics.begin(), statistics.end());
@@ -260,7 +285,7 @@ PrepareReport prepare(ModelDef& given, const PrepareOptions& asked, const ValueT
   const ChosenInit init = options.init == WeightInit::automatic
                               ? choose_init(model.graph, parameters.trained, head.weight)
                               : ChosenInit{options.init, {}};
-  write_initialization(initialize, model.graph, parameters.trained, init.init,
+  write_initialization(initialize, model.graph, parameters.trained, init.init, optimizer.masters,
                        info.initialization_binding, head.weight);
   if (!initialization.nodes.empty()) info.initialization = std::move(initialization);
 
@@ -271,6 +296,9 @@ PrepareReport prepare(ModelDef& given, const PrepareOptions& asked, const ValueT
   report.parameters = parameters.table;
   report.prediction = found.value;
   report.prediction_reason = found.reason;
+  for (const auto& [parameter, master] : optimizer.masters) report.masters.push_back(master);
+  report.loss_scale = scale.scale;
+  report.loss_scale_reason = scale.reason;
   report.notes = lost_parameters(given);
   report.head = head.output;
   report.cut = head.cut;
@@ -284,7 +312,7 @@ PrepareReport prepare(ModelDef& given, const PrepareOptions& asked, const ValueT
   set_property(model, "ondine.prediction", found.value);
   set_property(model, "ondine.label", label_name(inputs, options));
   record_class_axis(model, found, options);
-  set_property(model, "ondine.learning_rate", rate);
+  set_property(model, "ondine.learning_rate", optimizer.rate);
   given = std::move(model);
   return report;
 }

@@ -1,5 +1,6 @@
 #include "graph/training/prepare/values.h"
 
+#include "core/to_doubles.h"
 #include "graph/training/prepare/parameters.h"
 
 namespace ondine::graph {
@@ -47,10 +48,8 @@ std::optional<std::vector<std::int64_t>> constant_integers(const GraphDef& graph
 
 std::optional<double> constant_number(const GraphDef& graph, std::string_view name) {
   if (const Tensor* tensor = constant_tensor(graph, name)) {
-    if (tensor->size() != 1) return std::nullopt;
-    if (tensor->dtype() == DType::float32) return static_cast<double>(tensor->values<float>()[0]);
-    if (tensor->dtype() == DType::float64) return tensor->values<double>()[0];
-    return std::nullopt;
+    if (tensor->size() != 1 || !is_differentiable(tensor->dtype())) return std::nullopt;
+    return element_reader(tensor->dtype())(tensor->data(), 0);
   }
   const Attribute* attribute = constant_attribute(graph, name);
   const auto* value = attribute == nullptr ? nullptr : std::get_if<float>(&attribute->data);

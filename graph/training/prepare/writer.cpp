@@ -5,6 +5,10 @@
 
 namespace ondine::graph {
 
+bool is_low_precision(DType dtype) noexcept {
+  return dtype == DType::float16 || dtype == DType::bfloat16;
+}
+
 TypeDef tensor_type(DType dtype, std::optional<std::vector<DimDef>> dims) {
   TypeDef type;
   type.kind = TypeKind::tensor;

@@ -40,6 +40,8 @@ class GraphWriter {
   std::int64_t opset_;
 };
 
+// float16 and bfloat16, in which sums lose too much.
+bool is_low_precision(DType dtype) noexcept;
 TypeDef tensor_type(DType dtype, std::optional<std::vector<DimDef>> dims);
 std::vector<DimDef> to_dim_defs(const Shape& shape);
 

@@ -17,7 +17,7 @@ class Ctc {
   Ctc(GraphWriter& writer, const Prediction& prediction, const PrepareOptions& options)
       : writer_(&writer), dtype_(prediction.dtype), label_(options.label) {
     write_inputs(prediction, options.ctc_blank);
-    x_ = as_computed(writer, prediction.value, dtype_);
+    x_ = prediction.value;
     low_ = writer.scalar("loss.impossible", impossible, dtype_);
     blank_ = integer(writer, "loss.blank", options.ctc_blank);
   }

@@ -18,7 +18,7 @@ class BatchDistances {
     std::optional<std::vector<DimDef>> dims = prediction.dims;
     if (dims) dims->pop_back();
     write_label(writer, options.label, DType::int64, std::move(dims));
-    write_distances(as_computed(writer, prediction.value, dtype_));
+    write_distances(prediction.value);
     write_pairs(options.label);
     margin_ = writer.scalar("loss.margin", options.margin, dtype_);
     zero_ = writer.scalar("loss.zero", 0, dtype_);

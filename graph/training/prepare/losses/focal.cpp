@@ -34,7 +34,7 @@ LossValues focal(GraphWriter& writer, const Prediction& prediction, const Prepar
   check_class_weights(prediction, options);
   write_class_label(writer, prediction, options, "the focal loss needs logits");
   LossValues result{{}, {}, prediction.dtype};
-  const std::string x = as_computed(writer, prediction.value, result.dtype);
+  const std::string& x = prediction.value;
   std::vector<std::string> inputs{x, options.label};
   if (!options.class_weights.empty()) {
     inputs.push_back(writer.initializer("loss.class_weights",

@@ -48,13 +48,17 @@ const ValueDef& check_output(const ModelDef& loss) {
   return outputs[0];
 }
 
+bool reads_cast(const ValueDef& input, const TypeDef& type) {
+  return input.type.dtype == DType::float32 && is_low_precision(type.dtype);
+}
+
 void check_type(const ValueDef& input, const TypeDef& type) {
   const auto reject = [&](const std::string& found, const std::string& wanted) {
     fail(ErrorCode::mismatch, "input ", quoted(input.name), " of the loss model is ", wanted,
          ", the value of this name in the model is ", found);
   };
   if (type.kind != TypeKind::tensor) reject("no tensor", "a tensor");
-  if (type.dtype != input.type.dtype) {
+  if (type.dtype != input.type.dtype && !reads_cast(input, type)) {
     reject(std::string(to_string(type.dtype)), std::string(to_string(input.type.dtype)));
   }
   if (!type.dims || !input.type.dims) return;
@@ -158,6 +162,7 @@ MatchedLoss match_loss_model(const ModelDef& loss, const GraphDef& main, const V
         (matched.reason.empty() ? "inputs of the loss model: " : ", ") + quoted(input.name);
     reads_number = reads_number || is_differentiable(input.type.dtype);
     const auto type = known.find(input.name);
+    matched.casts.push_back(type != known.end() && reads_cast(input, type->second));
     if (type == known.end()) continue;
     check_type(input, type->second);
     match_dims(input.type, type->second, dims);
@@ -181,6 +186,9 @@ LossValues write_loss_model(GraphWriter& writer, ModelDef& model, const ModelDef
                             const MatchedLoss& matched, const std::vector<std::string>& values) {
   std::vector<std::string> formals = matched.reads;
   std::vector<std::string> arguments = values;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (matched.casts[i]) arguments[i] = writer.cast(values[i], DType::float32, "loss.float");
+  }
   for (const ValueDef& label : matched.labels) {
     if (writer.names().contains(label.name)) {
       fail(ErrorCode::mismatch, "input ", quoted(label.name),

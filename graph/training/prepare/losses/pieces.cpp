@@ -80,20 +80,10 @@ std::string counted(GraphWriter& writer, const std::string& size, const std::str
       hint);
 }
 
-std::string as_computed(GraphWriter& writer, const std::string& value, DType& dtype) {
-  if (dtype == DType::float32 || dtype == DType::float64) return value;
-  dtype = DType::float32;
-  return writer.cast(value, dtype, "loss.float");
-}
-
 Compared write_compared(GraphWriter& writer, const Prediction& prediction,
                         const PrepareOptions& options) {
   write_label(writer, options.label, prediction.dtype, dims_before(prediction));
-  Compared result{{}, options.label, prediction.dtype};
-  result.prediction = as_computed(writer, prediction.value, result.dtype);
-  if (result.dtype != prediction.dtype) {
-    result.label = writer.cast(result.label, result.dtype, "loss.label");
-  }
+  Compared result{prediction.value, options.label, prediction.dtype};
   if (prediction.class_axis != 1) result.label = move_classes(writer, prediction, result.label);
   return result;
 }

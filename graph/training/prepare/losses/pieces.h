@@ -50,9 +50,6 @@ std::string size_of(GraphWriter& writer, const std::string& value, std::int64_t 
 // 0, 1, ... size - 1.
 std::string counted(GraphWriter& writer, const std::string& size, const std::string& hint);
 
-// The value, cast to float where its type is a half one, whose sums and logarithms lose too much.
-std::string as_computed(GraphWriter& writer, const std::string& value, DType& dtype);
-
 // A prediction and the label of its shape that a loss compares in one type.
 struct Compared {
   std::string prediction;

@@ -13,7 +13,7 @@ class WeightedCrossEntropy {
       : writer_(&writer), prediction_(&prediction), options_(&options), dtype_(prediction.dtype) {}
 
   LossValues write() {
-    x_ = as_computed(*writer_, prediction_->value, dtype_);
+    x_ = prediction_->value;
     write_counts();
     LossValues result{{}, {}, dtype_};
     const float e = options_->label_smoothing;
