@@ -1,6 +1,6 @@
-#include <algorithm>
 #include <memory>
 
+#include "core/to_doubles.h"
 #include "graph/training/derivative_model.h"
 
 namespace ondine::graph {
@@ -8,17 +8,19 @@ namespace {
 
 void convert_to_float64(GraphDef& graph);
 
+bool is_narrow(DType dtype) { return is_differentiable(dtype) && dtype != DType::float64; }
+
 void convert_to_float64(Tensor& tensor) {
-  if (tensor.dtype() != DType::float32) return;
+  if (!is_narrow(tensor.dtype())) return;
   Tensor converted(DType::float64, tensor.shape());
-  const auto from = tensor.values<float>();
-  std::transform(from.begin(), from.end(), converted.mutable_values<double>().begin(),
-                 [](float value) { return static_cast<double>(value); });
+  const ReadElement read = element_reader(tensor.dtype());
+  const auto values = converted.mutable_values<double>();
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = read(tensor.data(), i);
   tensor = std::move(converted);
 }
 
 void convert_to_float64(TypeDef& type) {
-  if (type.kind == TypeKind::tensor && type.dtype == DType::float32) type.dtype = DType::float64;
+  if (type.kind == TypeKind::tensor && is_narrow(type.dtype)) type.dtype = DType::float64;
   if (type.element) {
     auto element = std::make_shared<TypeDef>(*type.element);
     convert_to_float64(*element);
@@ -51,7 +53,8 @@ void convert_to_float64(NodeDef& node) {
   for (Attribute& attribute : node.attributes) {
     const bool is_type = attribute.name == "to" || attribute.name == "dtype";
     if (auto* number = std::get_if<std::int64_t>(&attribute.data); number != nullptr && is_type) {
-      if (*number == single) *number = static_cast<std::int64_t>(DType::float64);
+      if (is_narrow(static_cast<DType>(*number)))
+        *number = static_cast<std::int64_t>(DType::float64);
     } else if (auto* tensor = std::get_if<Tensor>(&attribute.data)) {
       convert_to_float64(*tensor);
     } else if (auto* subgraph = std::get_if<std::shared_ptr<const GraphDef>>(&attribute.data)) {

@@ -54,7 +54,7 @@ DerivativeModel derivative_model(const ModelDef& model, std::size_t algorithm) {
     // Gradient differentiates the sum of y; its shape need not be known.
     const std::string& target = std::get<std::string>(y->data);
     const std::string sum = names_in_use.fresh(target + ".sum");
-    DType dtype = DType::undefined;
+    bool has_outputs = false;
     for (std::size_t i = 0; i < names.size() && i < node.outputs.size(); ++i) {
       const InitializerDef* variable = find_initializer(graph, names[i]);
       const std::string& gradient = node.outputs[i];
@@ -67,15 +67,22 @@ DerivativeModel derivative_model(const ModelDef& model, std::size_t algorithm) {
       graph.outputs.push_back(
           tensor_value(gradient, variable->value.dtype(), variable->value.shape()));
       result.outputs.push_back({names[i], gradient, sum});
-      dtype = variable->value.dtype();
+      has_outputs = true;
     }
-    if (dtype == DType::undefined) continue;
+    if (!has_outputs) continue;
+    // The type of y need not be known either.
+    const std::string own = names_in_use.fresh(sum + ".own");
     NodeDef& reduce = graph.nodes.emplace_back();
     reduce.op = "ReduceSum";
     reduce.inputs = {target};
-    reduce.outputs = {sum};
+    reduce.outputs = {own};
     reduce.attributes.emplace_back("keepdims", std::int64_t{0});
-    graph.outputs.push_back(tensor_value(sum, dtype, {}));
+    NodeDef& cast = graph.nodes.emplace_back();
+    cast.op = "Cast";
+    cast.inputs = {own};
+    cast.outputs = {sum};
+    cast.attributes.emplace_back("to", static_cast<std::int64_t>(DType::float64));
+    graph.outputs.push_back(tensor_value(sum, DType::float64, {}));
   }
   remove_unneeded_nodes(graph);
   return result;

@@ -25,8 +25,8 @@ struct DerivativeModel {
 // none of them needs are left out.
 DerivativeModel derivative_model(const ModelDef& model, std::size_t algorithm);
 
-// Changes every float32 tensor, type and type attribute to float64. A model with operators that
-// only allow float32 becomes invalid; the checker reports that.
+// Changes every tensor, type and type attribute of float32, float16 and bfloat16 to float64. A
+// model with operators that do not allow float64 becomes invalid; the checker reports that.
 void convert_to_float64(ModelDef& model);
 
 }  // namespace ondine::graph

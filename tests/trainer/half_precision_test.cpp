@@ -1,15 +1,18 @@
 // Models of float16 and bfloat16: updates in float32 and loss scaling, beside a simulation of both.
-#include <array>
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
 
 #include <ondine/build.h>
+#include <ondine/doctor.h>
 #include <ondine/error.h>
+#include <ondine/gradcheck.h>
 #include <ondine/prepare.h>
 
 #include "core/float_formats.h"
 #include "tests/support/random_tensor.h"
+#include "tests/support/temporary_folder.h"
 
 using namespace ondine;
 using namespace ondine::test;
@@ -89,6 +92,18 @@ struct Simulation {
     }
   }
 };
+
+// y = tanh(x w) b
+void save_half_network(const std::filesystem::path& file) {
+  ModelBuilder b("network", 17);
+  b.input("x", DType::float16, {"N", 3});
+  b.node("MatMul", {"x", b.initializer("w", rounded(random_floats({3, 2}, 3), DType::float16))}, {},
+         "h");
+  b.node("Tanh", {"h"}, {}, "t");
+  b.node("Mul", {"t", b.initializer("b", half({2}, {1.5F, -0.5F}))}, {}, "y");
+  b.output("y", DType::float16, {"N", 2});
+  b.save(file);
+}
 
 bool has_state(const Model& model, const std::string& name) {
   for (const StateInfo& one : model.state()) {
@@ -297,6 +312,42 @@ TEST_CASE("a loss model in float32 reads values of float16") {
       model.train_step({{"x", half({1, 1}, {1})}, {"t", Tensor::of<float>({1, 1}, {0})}});
   CHECK(step.scalar("loss") == 1);
   CHECK(number(model, "w") == 0.75F);
+}
+
+TEST_CASE("derivatives of a float16 model are checked in double") {
+  const TemporaryFolder folder;
+  save_half_network(folder / "half.onnx");
+  prepare(folder / "half.onnx", folder / "train.onnx", {.loss = Loss::mse});
+  const GradientCheck check(folder / "train.onnx");
+  CHECK(check.widened());
+  for (const PortInfo& input : check.inputs()) {
+    CHECK(input.dtype == DType::float64);
+  }
+  const auto widened = [](const Tensor& values) {
+    Tensor result(DType::float64, values.shape());
+    for (std::size_t i = 0; i < values.values<float>().size(); ++i) {
+      result.mutable_values<double>()[i] = double{values.values<float>()[i]};
+    }
+    return result;
+  };
+  const auto results = check.run(
+      {{"x", widened(random_floats({4, 3}, 1))}, {"label", widened(random_floats({4, 2}, 2))}});
+  REQUIRE(results.size() == 2);
+  for (const GradcheckResult& one : results) {
+    INFO(one.variable);
+    CHECK(one.passed);
+    CHECK(one.analytic != 0);
+  }
+}
+
+TEST_CASE("a gradient that overflows in float16 is told from a flaw of the loss") {
+  const Model model = line(0.5F, {});
+  const std::vector<Finding> findings = diagnose(model, feeds(1, -1.5F));
+  const auto found = std::find_if(findings.begin(), findings.end(),
+                                  [](const Finding& one) { return one.check == "not-finite"; });
+  REQUIRE(found != findings.end());
+  CHECK_THAT(found->message, Catch::Contains("gradient of 'w'"));
+  CHECK_THAT(found->remedy, Catch::Contains("loss scale"));
 }
 
 TEST_CASE("loss scales out of range are refused") {

@@ -22,6 +22,11 @@ Kind kind_of(const Tensor& tensor) {
 
 const char* name_of(Kind kind) { return kind == Kind::nan ? "NaN" : "an infinity"; }
 
+constexpr const char* overflow_remedy =
+    "In float16 it overflows: a dynamic loss scale halves until it is finite, and such steps "
+    "change "
+    "nothing; if it always is, lower the learning rate or normalize the data.";
+
 // Infinities are legal in masks; they count where the result of the step is not finite.
 bool result_is_finite(const Examination& on) {
   return std::ranges::all_of(on.losses, [](double loss) { return std::isfinite(loss); }) &&
@@ -62,11 +67,13 @@ void find_not_finite(const Examination& on, Findings& findings) {
   }
   for (const TrainedParameter& one : on.trained) {
     if (kind_of(one.gradient) == Kind::finite) continue;
+    const bool is_scaled = one.gradient.dtype() == DType::float16;
     findings.push_back({"not-finite",
                         cat("the gradient of ", quoted(one.name), " contains ",
                             name_of(kind_of(one.gradient)), "; all values before it are finite"),
-                        "Look for a square root, logarithm or division at zero on its way to the "
-                        "loss."});
+                        is_scaled ? overflow_remedy
+                                  : "Look for a square root, logarithm or division at zero on its "
+                                    "way to the loss."});
     return;
   }
 }
