@@ -14,6 +14,7 @@
 #include "trainer/assemble.h"
 #include "trainer/load_checked.h"
 #include "trainer/model_impl.h"
+#include "trainer/prepare.h"
 
 namespace ondine {
 namespace {
@@ -38,9 +39,45 @@ graph::TypeDef to_def(const graph::Type& type, const graph::Symbols& symbols) {
   return def;
 }
 
-// Of the values of the main graph. What does not resolve is found again, and reported, when the
-// prepared model is put together.
-graph::ValueTypes types_of(const graph::ModelDef& def, const LoadOptions& load) {
+std::optional<graph::ModelDef> load_loss(const PrepareOptions& options, const Limits& limits) {
+  LoadOptions load;
+  load.limits = limits;
+  if (const auto* file = std::get_if<std::filesystem::path>(&options.loss_model)) {
+    return with_context([&] { return trainer::load_checked(*file, load).def; },
+                        [&] { return "loss model " + quoted(file->string()); });
+  }
+  if (const auto* bytes = std::get_if<std::vector<std::byte>>(&options.loss_model)) {
+    return with_context([&] { return trainer::load_checked(std::span(*bytes), load).def; },
+                        [] { return std::string("loss model"); });
+  }
+  return {};
+}
+
+PrepareReport write_training(graph::ModelDef& def, const PrepareOptions& options,
+                             const LoadOptions& load) {
+  const std::optional<graph::ModelDef> loss = load_loss(options, load.limits);
+  graph::ModelDef changed = def;
+  for (const Preprocess& one : options.preprocess) graph::write_preprocess(changed, one);
+  PrepareReport report = graph::prepare(changed, options, trainer::types_of(changed, load),
+                                        loss ? &*loss : nullptr);
+  def = std::move(changed);
+  return report;
+}
+
+Model prepare_checked(trainer::CheckedModel checked, const PrepareOptions& options,
+                      const LoadOptions& load, PrepareReport* report) {
+  checked.leftovers = {};
+  PrepareReport made = write_training(checked.def, options, load);
+  Model model = ModelAccess::make(std::move(checked), load);
+  model.initialize(load.seed);
+  made.warnings = model.warnings();
+  if (report != nullptr) *report = std::move(made);
+  return model;
+}
+
+}  // namespace
+
+graph::ValueTypes trainer::types_of(const graph::ModelDef& def, const LoadOptions& load) {
   const Limits& limits = load.limits;
   graph::Findings findings(trainer::rigor_of(load));
   graph::check_structure(def, trainer::all_operators(), limits, findings);
@@ -63,44 +100,6 @@ graph::ValueTypes types_of(const graph::ModelDef& def, const LoadOptions& load) 
   }
   return types;
 }
-
-std::optional<graph::ModelDef> load_loss(const PrepareOptions& options, const Limits& limits) {
-  LoadOptions load;
-  load.limits = limits;
-  if (const auto* file = std::get_if<std::filesystem::path>(&options.loss_model)) {
-    return with_context([&] { return trainer::load_checked(*file, load).def; },
-                        [&] { return "loss model " + quoted(file->string()); });
-  }
-  if (const auto* bytes = std::get_if<std::vector<std::byte>>(&options.loss_model)) {
-    return with_context([&] { return trainer::load_checked(std::span(*bytes), load).def; },
-                        [] { return std::string("loss model"); });
-  }
-  return {};
-}
-
-PrepareReport write_training(graph::ModelDef& def, const PrepareOptions& options,
-                             const LoadOptions& load) {
-  const std::optional<graph::ModelDef> loss = load_loss(options, load.limits);
-  graph::ModelDef changed = def;
-  for (const Preprocess& one : options.preprocess) graph::write_preprocess(changed, one);
-  PrepareReport report =
-      graph::prepare(changed, options, types_of(changed, load), loss ? &*loss : nullptr);
-  def = std::move(changed);
-  return report;
-}
-
-Model prepare_checked(trainer::CheckedModel checked, const PrepareOptions& options,
-                      const LoadOptions& load, PrepareReport* report) {
-  checked.leftovers = {};
-  PrepareReport made = write_training(checked.def, options, load);
-  Model model = ModelAccess::make(std::move(checked), load);
-  model.initialize(load.seed);
-  made.warnings = model.warnings();
-  if (report != nullptr) *report = std::move(made);
-  return model;
-}
-
-}  // namespace
 
 Model prepare(const std::filesystem::path& model, const PrepareOptions& options,
               const LoadOptions& load, PrepareReport* report) {

@@ -11,6 +11,7 @@
 #include <ondine/external_data.h>
 #include <ondine/fusion.h>
 #include <ondine/gradcheck.h>
+#include <ondine/import_ort.h>
 #include <ondine/layers.h>
 #include <ondine/limits.h>
 #include <ondine/lower.h>

@@ -108,6 +108,7 @@ void add_verify(Parser& parser);
 void add_replay(Parser& parser);
 void add_bench(Parser& parser);
 void add_gradcheck(Parser& parser);
+void add_import_ort(Parser& parser);
 void add_lower(Parser& parser);
 void add_differentiate(Parser& parser);
 void add_doctor(Parser& parser);

@@ -16,11 +16,12 @@ DType updated_type(const InitializerDef& parameter) {
 class OptimizerWriter {
  public:
   OptimizerWriter(GraphWriter& writer, const PrepareOptions& options, LossScaler& scaler,
-                  Properties& bindings)
+                  Properties& bindings, const OptimizerStart& start)
       : writer_(&writer),
         options_(&options),
         scaler_(&scaler),
         bindings_(&bindings),
+        start_(&start),
         weight_decay_(
             std::visit([](const auto& one) { return one.weight_decay; }, options.optimizer)) {}
 
@@ -31,7 +32,7 @@ class OptimizerWriter {
     std::vector<DType> dtypes;
     for (const InitializerDef* one : trained) dtypes.push_back(updated_type(*one));
     scaler_->decide(gradients, dtypes);
-    if (counts_steps()) bind(step_, next_step_, Tensor::scalar(std::int64_t{0}));
+    if (counts_steps()) bind(step_, next_step_, Tensor::scalar(start_->step));
     if (options_->clip_norm) clip(gradients, trained);
     for (std::size_t i = 0; i < trained.size(); ++i) update(*trained[i], gradients[i]);
     return {rate_, std::move(masters_)};
@@ -50,9 +51,12 @@ class OptimizerWriter {
     input.type = tensor_type(DType::float32, std::vector<DimDef>{});
     writer_->graph().inputs.push_back(std::move(input));
     if (!counts_steps()) return;
-    step_ = writer_->initializer("step", Tensor::scalar(std::int64_t{0}));
+    step_ = writer_->initializer("step", Tensor::scalar(start_->step));
     const std::string one = writer_->initializer("step.one", Tensor::scalar(std::int64_t{1}));
     next_step_ = writer_->node("Add", {step_, one}, next_hint(step_));
+    adam_step_ = start_->corrects_bias
+                     ? next_step_
+                     : writer_->initializer("step.none", Tensor::scalar(std::int64_t{0}));
   }
 
   // In the types of the updates, without the factor on the loss.
@@ -166,7 +170,7 @@ class OptimizerWriter {
 
   std::string momentum(const char* mode, float alpha, const InitializerDef& parameter, DType dtype,
                        const std::string& x, const std::string& g, const std::string& next) {
-    const State v = state(parameter, dtype, ".momentum");
+    const State v = state(parameter, dtype, ".momentum", 0);
     const auto out =
         writer_->nodes("Momentum", {rate_, step_, x, g, v.name}, {next, next_hint(v.name)},
                        {{"alpha", alpha},
@@ -174,45 +178,46 @@ class OptimizerWriter {
                         {"mode", std::string(mode)},
                         {"norm_coefficient", weight_decay_}},
                        training_domain);
-    bind(v.name, out[1], v.zeros);
+    bind(v.name, out[1], v.value);
     return out[0];
   }
 
   std::string write_step(const Adagrad& settings, const InitializerDef& parameter, DType dtype,
                          const std::string& x, const std::string& g, const std::string& next) {
-    const State h = state(parameter, dtype, ".squares");
+    const State h = state(parameter, dtype, ".squares", 0);
     const auto out = writer_->nodes(
         "Adagrad", {rate_, step_, x, g, h.name}, {next, next_hint(h.name)},
         {{"epsilon", settings.epsilon}, {"norm_coefficient", weight_decay_}}, training_domain);
-    bind(h.name, out[1], h.zeros);
+    bind(h.name, out[1], h.value);
     return out[0];
   }
 
   // Adam and AdamW. The operator corrects its bias for T > 0, so T is the number of this step
-  // counted from 1.
+  // counted from 1; with T = 0 it corrects nothing.
   template <class Settings>
   std::string write_step(const Settings& settings, const InitializerDef& parameter, DType dtype,
                          const std::string& x, const std::string& g, const std::string& next) {
     constexpr bool is_adamw = std::is_same_v<Settings, AdamW>;
     const bool decoupled = is_adamw && weight_decay_ != 0;
-    const State v = state(parameter, dtype, ".mean");
-    const State h = state(parameter, dtype, ".squares");
+    const State v = state(parameter, dtype, ".mean", 0);
+    const State h = state(parameter, dtype, ".squares", 1);
     const auto out =
-        writer_->nodes("Adam", {rate_, next_step_, x, g, v.name, h.name},
+        writer_->nodes("Adam", {rate_, adam_step_, x, g, v.name, h.name},
                        {decoupled ? x + ".adam" : next, next_hint(v.name), next_hint(h.name)},
                        {{"alpha", settings.beta1},
                         {"beta", settings.beta2},
                         {"epsilon", settings.epsilon},
                         {"norm_coefficient", is_adamw ? 0.0F : weight_decay_}},
                        training_domain);
-    bind(v.name, out[1], v.zeros);
-    bind(h.name, out[2], h.zeros);
+    bind(v.name, out[1], v.value);
+    bind(h.name, out[2], h.value);
     if (!decoupled) return out[0];
     std::string& rate_decay = rate_decays_[dtype];
     if (rate_decay.empty()) {
       rate_decay = writer_->node("Mul", {rate(dtype), decay_factor(dtype)}, "decay.rate");
     }
-    const std::string decay = writer_->node("Mul", {x, rate_decay}, x + ".decay");
+    const std::string& decayed = start_->decays_after_step ? out[0] : x;
+    const std::string decay = writer_->node("Mul", {decayed, rate_decay}, x + ".decay");
     return writer_->node("Sub", {out[0], decay}, next);
   }
 
@@ -224,11 +229,21 @@ class OptimizerWriter {
 
   struct State {
     std::string name;
-    Tensor zeros;
+    Tensor value;
   };
-  State state(const InitializerDef& parameter, DType dtype, const char* suffix) {
-    Tensor zeros(dtype, parameter.value.shape());
-    return {writer_->initializer(parameter.name + suffix, zeros), zeros};
+  State state(const InitializerDef& parameter, DType dtype, const char* suffix,
+              std::size_t moment) {
+    const Shape& shape = parameter.value.shape();
+    Tensor value(dtype, shape);
+    const auto found = start_->moments.find(parameter.name);
+    if (found != start_->moments.end() && moment < found->second.size()) {
+      value = found->second[moment];
+      if (value.dtype() != dtype || !(value.shape() == shape)) {
+        fail(ErrorCode::mismatch, "moment ", moment, " of parameter ", quoted(parameter.name),
+             " is a ", value.dtype(), value.shape(), ", needed is a ", dtype, shape);
+      }
+    }
+    return {writer_->initializer(parameter.name + suffix, value), value};
   }
 
   void bind(const std::string& variable, const std::string& next, const Tensor& like) {
@@ -244,11 +259,13 @@ class OptimizerWriter {
   const PrepareOptions* options_;
   LossScaler* scaler_;
   Properties* bindings_;
+  const OptimizerStart* start_;
   Masters masters_;
   float weight_decay_;
   std::string rate_;
   std::string step_;
   std::string next_step_;
+  std::string adam_step_;
   ByDType rates_;
   ByDType scales_;
   ByDType decays_;
@@ -260,8 +277,8 @@ class OptimizerWriter {
 WrittenOptimizer write_optimizer(GraphWriter& writer, const LossValues& loss,
                                  const std::vector<const InitializerDef*>& trained,
                                  const PrepareOptions& options, LossScaler& scaler,
-                                 Properties& bindings) {
-  return OptimizerWriter(writer, options, scaler, bindings).write(loss, trained);
+                                 Properties& bindings, const OptimizerStart& start) {
+  return OptimizerWriter(writer, options, scaler, bindings, start).write(loss, trained);
 }
 
 }  // namespace ondine::graph

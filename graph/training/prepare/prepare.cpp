@@ -18,7 +18,6 @@
 #include "graph/training/prepare/losses/loss_model.h"
 #include "graph/training/prepare/losses/losses.h"
 #include "graph/training/prepare/lost.h"
-#include "graph/training/prepare/optimizer.h"
 #include "graph/training/prepare/paths.h"
 #include "graph/training/prepare/training_mode.h"
 
@@ -232,7 +231,7 @@ std::string label_name(const LossInputs& inputs, const PrepareOptions& options) 
 }  // namespace
 
 PrepareReport prepare(ModelDef& given, const PrepareOptions& asked, const ValueTypes& types,
-                      const ModelDef* loss_model) {
+                      const ModelDef* loss_model, const OptimizerStart& start) {
   const std::int64_t opset = imported(given, "");
   check_options(asked);
   check_model(given, opset);
@@ -273,7 +272,7 @@ PrepareReport prepare(ModelDef& given, const PrepareOptions& asked, const ValueT
                                                   inputs.values(), parameters.trained);
   LossScaler scaler(writer, scale.scale, info.update_binding);
   const WrittenOptimizer optimizer =
-      write_optimizer(writer, loss, parameters.trained, options, scaler, info.update_binding);
+      write_optimizer(writer, loss, parameters.trained, options, scaler, info.update_binding, start);
   keep_statistics(scaler, model.graph, statistics, statistic_outputs);
   algorithm.outputs.insert(algorithm.outputs.end(), statistic_outputs.begin(),
                            statistic_outputs.end());

@@ -4,6 +4,7 @@
 #include <ondine/prepare.h>
 
 #include "graph/ir/document.h"
+#include "graph/training/prepare/optimizer.h"
 #include "graph/training/prepare/values.h"
 
 namespace ondine::graph {
@@ -15,6 +16,6 @@ namespace ondine::graph {
 // the main graph; without them what the model declares is known. `loss_model` is that of the
 // options.
 PrepareReport prepare(ModelDef& model, const PrepareOptions& options, const ValueTypes& types = {},
-                      const ModelDef* loss_model = nullptr);
+                      const ModelDef* loss_model = nullptr, const OptimizerStart& start = {});
 
 }  // namespace ondine::graph

@@ -1,0 +1,63 @@
+#include <ondine/import_ort.h>
+
+#include <iostream>
+#include <memory>
+
+#include "ondine/command.h"
+#include "ondine/common.h"
+
+namespace ondine::cli {
+namespace {
+
+struct Options {
+  std::string folder;
+  std::string output;
+  std::string checkpoint;
+  ImportOrtOptions import;
+};
+
+void print_names(const char* label, const std::vector<std::string>& names) {
+  std::cout << "  " << label;
+  for (const std::string& name : names) std::cout << "  " << name;
+  std::cout << '\n';
+}
+
+int run(Options& options) {
+  options.import.checkpoint = options.checkpoint;
+  const ImportOrtReport report = import_ort(options.folder, options.output, options.import);
+  print_warnings(report.prepared.warnings);
+  for (const std::string& note : report.notes) std::cerr << "note: " << note << '\n';
+  std::cout << options.output << ": loss '" << report.prepared.loss << "', trains "
+            << report.prepared.trained.size() << " parameters, " << report.prepared.frozen.size()
+            << " frozen\n  optimizer  " << report.optimizer << ", learning rate "
+            << number(double{report.learning_rate}) << ", step " << report.step << '\n';
+  print_names("outputs  ", report.outputs);
+  print_names("labels   ", report.labels);
+  print_names("train    ", report.prepared.trained);
+  print_names("freeze   ", report.prepared.frozen);
+  return 0;
+}
+
+}  // namespace
+
+void add_import_ort(Parser& parser) {
+  auto options = std::make_shared<Options>();
+  Command command = parser.add(
+      "import-ort", "Turn artifacts of onnxruntime-training into a training model",
+      "  ondine import-ort artifacts -o train.onnx\n"
+      "  ondine import-ort artifacts -o train.onnx --checkpoint artifacts/epoch-3.ckpt\n");
+  command
+      .option(
+          "FOLDER", &options->folder,
+          "Folder with eval_model.onnx, training_model.onnx, optimizer_model.onnx and checkpoint")
+      .required();
+  command.option("-o,--output", &options->output, "Training model to write").required();
+  command.option("--checkpoint", &options->checkpoint,
+                 "Checkpoint to take parameters and optimizer state from, instead of the folder's");
+  command.option("--label", &options->import.labels, "Input that only the loss reads").one_each();
+  command.option("--external-data-from", &options->import.external_data_from,
+                 "Write tensors of at least this many bytes to a separate data file");
+  command.runs([options] { return run(*options); });
+}
+
+}  // namespace ondine::cli
