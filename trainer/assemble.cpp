@@ -17,6 +17,7 @@
 #include "graph/training/combine.h"
 #include "graph/training/evaluation_model.h"
 #include "graph/training/initialization.h"
+#include "graph/training/prepare/names.h"
 #include "kernels/catalogue.h"
 #include "trainer/load_checked.h"
 #include "trainer/optimize.h"
@@ -158,17 +159,22 @@ class Assembler {
     return dim_classes(graph);
   }
 
-  // In the order of the initializers: main graph first, then the algorithms.
+  // In the order of the initializers: main graph first, then the algorithms. What several
+  // algorithms share belongs to the main graph, which need not read it.
   void collect_variables() {
     std::unordered_set<std::string_view> updated;
     for (const auto& info : model_->training) {
       for (const auto& binding : info.update_binding) updated.insert(binding.first);
     }
-    const auto collect = [&](const GraphDef& graph, StateRole float_role) {
+    const std::set<std::string> read = graph::reads_of(model_->graph);
+    const auto collect = [&](const GraphDef& graph, bool is_main) {
       const auto add = [&](const std::string& name, Tensor initial) {
         StateRole role = StateRole::constant;
         if (updated.contains(name)) {
-          role = is_float(initial.dtype()) ? float_role : StateRole::counter;
+          const bool is_weight = is_main && (model_->graph.nodes.empty() || read.contains(name));
+          role = !is_float(initial.dtype()) ? StateRole::counter
+                 : is_weight                ? StateRole::weight
+                                            : StateRole::optimizer_state;
         }
         functions_.variables.push_back({name, role, std::move(initial)});
       };
@@ -179,9 +185,9 @@ class Assembler {
         if (names_.contains(init.name)) add(init.name, densify(init));
       }
     };
-    collect(model_->graph, StateRole::weight);
+    collect(model_->graph, true);
     for (const auto& info : model_->training) {
-      if (info.algorithm) collect(*info.algorithm, StateRole::optimizer_state);
+      if (info.algorithm) collect(*info.algorithm, false);
     }
     index_variables();
   }

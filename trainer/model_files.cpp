@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <set>
+#include <string>
 
 #include <ondine/version.h>
 
@@ -7,6 +9,7 @@
 #include "core/message.h"
 #include "core/out_of_memory.h"
 #include "graph/training/prepare/held.h"
+#include "graph/training/prepare/names.h"
 #include "proto/export.h"
 #include "trainer/model_impl.h"
 
@@ -135,11 +138,19 @@ graph::ModelDef Model::Impl::for_inference() const {
   result.training.clear();
   graph::lower_weights(result.graph);
   // Removes what only training needs.
+  std::set<std::string> read = graph::reads_of(result.graph);
+  for (const graph::ValueDef& input : result.graph.inputs) read.insert(input.name);
+  std::erase_if(result.graph.initializers, [&](const graph::InitializerDef& one) {
+    return state.find(one.name) < state.size() && !result.graph.nodes.empty() &&
+           !read.contains(one.name);
+  });
   std::erase_if(result.opsets, [&](const graph::OpsetImport& import) {
     return import.domain == training_domain && !uses_domain(result, training_domain);
   });
-  std::erase_if(result.metadata,
-                [](const auto& property) { return property.first == "ondine.learning_rate"; });
+  std::erase_if(result.metadata, [](const auto& property) {
+    return graph::one_of(property.first, {"ondine.learning_rate", "ondine.accumulate",
+                                          "ondine.averaged", "ondine.averages"});
+  });
   return result;
 }
 

@@ -68,8 +68,8 @@ struct LoadOptions {
 ONDINE_API std::vector<std::string> fusion_names();
 
 enum class StateRole : std::uint8_t {
-  weight,           // an initializer of the main graph that a training step updates
-  optimizer_state,  // a floating point initializer of an algorithm graph
+  weight,           // an initializer that the main graph reads and a training step updates
+  optimizer_state,  // a floating point initializer that only algorithm graphs read
   counter,          // an integer initializer of an algorithm graph
   constant,         // bound by an initialization only: no step changes it
 };

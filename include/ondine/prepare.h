@@ -99,6 +99,22 @@ struct DynamicLossScale {
 // Nothing: dynamic where derivatives pass through float16 values, else none.
 using LossScale = std::variant<std::monostate, NoLossScale, StaticLossScale, DynamicLossScale>;
 
+// The parameters that a pattern matches learn at `scale` times the learning rate, and not before
+// `from_step` steps are done. Their moments follow the gradients from the first step on.
+struct RateGroup {
+  std::string pattern;          // as in PrepareOptions::train
+  float scale = 1;              // positive
+  std::uint64_t from_step = 0;  // steps of the optimizer
+};
+
+// A running average a of every trained parameter w, as state of the optimizer: after step t,
+// counted from 1, a += max(1 - decay, 1 / max(1, t - from)) (w - a). take_averages (trainer.h) uses
+// it.
+struct WeightAverage {
+  float decay = 0.999F;    // in [0, 1]; 1 is the mean over all steps after `from`
+  std::uint64_t from = 0;  // steps of the optimizer
+};
+
 // What initialize() makes of weights of two or more dims; biases and the like become what they are
 // in the model: zeros stay zeros, ones stay ones, other vectors keep their values.
 enum class WeightInit : std::uint8_t {
@@ -169,6 +185,15 @@ struct PrepareOptions {
   // Tensors of at least this many bytes go to one file beside the output (see ExportOptions);
   // needed from 2 GiB on.
   std::optional<std::uint64_t> external_data_from = {};
+  std::optional<float> clip_value = {};  // bound of every element of the gradients, applied first
+  // Of several that match a parameter, the scales multiply and the latest step counts.
+  std::vector<RateGroup> rate_groups = {};
+  std::optional<WeightAverage> average = {};
+  // Two algorithms instead of one: number 0 computes the loss and adds rows times gradient to sums,
+  // number 1 updates the parameters by the sums over the rows that they hold. The metadata
+  // "ondine.accumulate" holds this number, after which Trainer takes a step of algorithm 1. Rows
+  // are the first dim of the label, or else of the first input.
+  std::optional<std::uint64_t> accumulate = {};
   // One for each input at most.
   std::vector<Preprocess> preprocess = {};
 };
@@ -209,7 +234,9 @@ struct PrepareReport {
 // "ondine.learning_rate" (the inputs); where labels are classes also "ondine.class_axis" (their
 // axis, from 0) and "ondine.class_axis_of" (the output or value that has this axis, from which the
 // loss found what it reads); of a new head "ondine.classes" (their number) and "ondine.class_names"
-// (one a line), and "ondine.preprocess" (for people to read).
+// (one a line); with preprocessing "ondine.preprocess" (for people to read); with averages
+// "ondine.averaged" (the parameters, one a line) and "ondine.averages" (their averages, in the same
+// order); with accumulation "ondine.accumulate".
 // Throws what Model::load throws, Error(unsupported) naming the first operator on the loss's path
 // without a derivative, and Error(mismatch) for a pattern that matches nothing, an output that is
 // not there, probabilities where the loss needs logits and the model has none, options out of

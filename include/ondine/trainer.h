@@ -99,8 +99,18 @@ struct OneCycleSchedule {
   double start = 0.04;
   double final_rate = 0;
 };
+// b factor^k, not below min_rate, where k grows by one each time that the metric has not improved
+// for `patience` epochs.
+struct PlateauSchedule {
+  double warmup = 0;
+  std::string metric = "val_loss";  // as of EarlyStopping
+  double factor = 0.1;              // in (0, 1)
+  std::uint64_t patience = 2;       // at least 1
+  double min_delta = 0;             // what counts as improvement must exceed it
+  double min_rate = 0;
+};
 using Schedule = std::variant<ConstantSchedule, StepSchedule, CosineSchedule, PolynomialSchedule,
-                              OneCycleSchedule>;
+                              OneCycleSchedule, PlateauSchedule>;
 
 // What becomes of a run when a metric of a step is not finite.
 enum class OnNan : std::uint8_t {
@@ -115,6 +125,12 @@ struct TrainerOptions {
   std::uint64_t batch_size = 32;
   std::uint64_t seed = 0;  // of the order of rows and of the split
   std::size_t algorithm = 0;
+  // Of a model that PrepareOptions::accumulate made: batches whose gradients are added up before an
+  // update, instead of the number that it was made with. An epoch ends with an update, which may
+  // hold fewer. Schedules count updates.
+  std::optional<std::uint64_t> accumulate = {};
+  // Validation uses the averages of the parameters (PrepareOptions::average).
+  bool averaged = false;
   // This fraction of the training rows is set apart for validation (Dataset::split), instead of a
   // validation part that the data may have.
   double validation_split = 0;
@@ -214,12 +230,25 @@ struct EvaluateOptions {
   // one that the model's metadata records, else the only one whose removal leaves the shape of the
   // labels; Error(mismatch) where there are several.
   std::optional<std::int64_t> class_axis = {};
+  // A page of HTML with the metrics, the confusion matrix, a table of the classes and the worst
+  // errors, as pictures where an input takes images. Only for one class for each row.
+  std::filesystem::path report = {};
+};
+// A row that was given another class than its label.
+struct WrongPrediction {
+  std::uint64_t row = 0;
+  std::size_t label = 0;
+  std::size_t predicted = 0;
+  double label_probability = 0;
+  double predicted_probability = 0;
 };
 struct Evaluation {
   Metrics metrics;
   std::uint64_t rows = 0;
   std::string note;                               // what had to be assumed; empty when nothing was
   std::optional<ConfusionMatrix> confusion = {};  // where metrics ask for it
+  // With a report: those whose labels had the least probability, at most 24.
+  std::vector<WrongPrediction> worst = {};
 };
 // Compares an output of the main graph with labels, by the loss that the model was prepared with
 // (prepare.h):
@@ -242,6 +271,10 @@ ONDINE_API Evaluation evaluate(const Model& model, const Dataset& data,
 // Names of the classes in the order of the model's outputs, from its metadata; empty where it has
 // none.
 ONDINE_API std::vector<std::string> class_names(const Model& model);
+
+// Gives every parameter the value of its running average (PrepareOptions::average); the state of
+// the optimizer stays. Error(mismatch) for a model that keeps none.
+ONDINE_API void take_averages(Model& model);
 
 // Error(io) unless the file could be created or replaced; leaves nothing behind.
 ONDINE_API void require_writable(const std::filesystem::path& file);

@@ -7,9 +7,14 @@
 #include "core/out_of_memory.h"
 #include "trainer/data/batch_reader.h"
 #include "trainer/fit/scores.h"
+#include "trainer/fit/worst_errors.h"
+#include "trainer/records/evaluation_page.h"
+#include "trainer/records/run_facts.h"
 
 namespace ondine::fit {
 namespace {
+
+constexpr const char* confusion_metric = "confusion_matrix";
 
 std::vector<PortInfo> with(std::vector<PortInfo> ports, const PortInfo& label) {
   ports.push_back(label);
@@ -17,6 +22,15 @@ std::vector<PortInfo> with(std::vector<PortInfo> ports, const PortInfo& label) {
 }
 
 }  // namespace
+
+bool add_confusion(Scoring& scoring, bool wanted) {
+  const bool is_there = std::find(scoring.metrics.begin(), scoring.metrics.end(),
+                                  confusion_metric) != scoring.metrics.end();
+  if (wanted && !is_there && scoring.task != metrics::Task::regression) {
+    scoring.metrics.emplace_back(confusion_metric);
+  }
+  return is_there;
+}
 
 std::vector<std::string> metric_names(const Model& model, std::size_t algorithm) {
   std::vector<std::string> result;
@@ -47,8 +61,13 @@ namespace ondine {
 
 Evaluation evaluate(const Model& model, const Dataset& data, const EvaluateOptions& options) {
   return guard_memory("evaluate the model", [&] {
-    const auto scoring = fit::find_scoring(model, data, options);
+    auto scoring = fit::find_scoring(model, data, options);
     if (!scoring) fail(ErrorCode::mismatch, fit::why_no_scoring(model));
+    const bool reports = !options.report.empty();
+    if (reports) require_writable(options.report);
+    const bool asked = fit::add_confusion(*scoring, reports);
+    fit::WorstErrors worst;
+    std::uint64_t first = 0;
     Feeder feeder(fit::with(model.inputs(), scoring->label), data, options.map);
     fit::Scores scores(*scoring);
     const std::vector<std::string> fetches{scoring->output};
@@ -65,10 +84,19 @@ Evaluation evaluate(const Model& model, const Dataset& data, const EvaluateOptio
       }
       const Results outputs = model.infer(feeds, fetches);
       scores.add(outputs[0].second.tensor(), labels);
+      const auto rows = static_cast<std::uint64_t>(labels.shape()[0]);
+      const bool one_each = scoring->task == metrics::Task::classes && scores.last().rows() == rows;
+      if (reports && one_each) worst.add(scores.last(), first, feeds);
+      first += rows;
     });
     if (scores.count() == 0) fail(ErrorCode::mismatch, "no whole batch to evaluate");
     scores.write(result);
     result.note = scoring->note;
+    if (!reports) return result;
+    records::write_evaluation_page(options.report, result, worst.errors(),
+                                   records::evaluation_facts(model, data));
+    for (const fit::WorstError& one : worst.errors()) result.worst.push_back(one.what);
+    if (!asked) result.confusion.reset();
     return result;
   });
 }

@@ -14,6 +14,10 @@ namespace ondine::fit {
 // Scalar floating point outputs of an algorithm, the loss first.
 std::vector<std::string> metric_names(const Model& model, std::size_t algorithm);
 
+// Adds the confusion matrix to the metrics where it is wanted and applies; returns whether it was
+// among them before.
+bool add_confusion(Scoring& scoring, bool wanted);
+
 // Gives `use` the feeds of one batch after the other, in order, a short last one only where the
 // inputs ask for no batch size. Returns the rows.
 std::uint64_t for_each_batch(Feeder& feeder, std::uint64_t batch_size,

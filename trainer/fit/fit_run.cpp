@@ -4,19 +4,17 @@
 #include <sstream>
 
 #include "core/message.h"
+#include "trainer/fit/averages.h"
 #include "trainer/fit/metric_values.h"
 #include "trainer/model_impl.h"
 
 namespace ondine::fit {
 namespace {
 
-const PortInfo& require_input(const std::vector<PortInfo>& ports, const std::string& name) {
+const PortInfo* find_input(const std::vector<PortInfo>& ports, const std::string& name) {
   const auto found = std::find_if(ports.begin(), ports.end(),
                                   [&](const PortInfo& port) { return port.name == name; });
-  if (found == ports.end()) {
-    fail(ErrorCode::mismatch, "the training step has no input ", quoted(name));
-  }
-  return *found;
+  return found == ports.end() ? nullptr : &*found;
 }
 
 const PortInfo& learning_rate_input(const std::vector<PortInfo>& ports) {
@@ -32,16 +30,25 @@ const PortInfo& learning_rate_input(const std::vector<PortInfo>& ports) {
 
 }  // namespace
 
-NamedValues constants_of(const Model& model, const TrainerOptions& options) {
-  const std::vector<PortInfo> all = model.algorithm(options.algorithm).inputs;
+NamedValues constants_of(const Model& model, const TrainerOptions& options, std::size_t algorithm) {
+  const std::size_t update = update_algorithm(model, options);
+  const std::vector<PortInfo> all = model.algorithm(algorithm).inputs;
+  const std::size_t other = algorithm == update ? options.algorithm : update;
   NamedValues result;
   const auto add = [&](const PortInfo& port, double value) {
     result.emplace_back(port.name, to_scalar(port.dtype, value, port.name));
   };
-  if (options.learning_rate && is_constant(options.schedule)) {
+  if (options.learning_rate && is_constant(options.schedule) && algorithm == update) {
     add(learning_rate_input(all), static_cast<double>(*options.learning_rate));
   }
-  for (const auto& [name, value] : options.constants) add(require_input(all, name), value);
+  for (const auto& [name, value] : options.constants) {
+    const PortInfo* port = find_input(all, name);
+    if (port != nullptr) {
+      add(*port, value);
+    } else if (find_input(model.algorithm(other).inputs, name) == nullptr) {
+      fail(ErrorCode::mismatch, "the training step has no input ", quoted(name));
+    }
+  }
   return result;
 }
 
@@ -49,7 +56,13 @@ FitRun::FitRun(Session& session, const Dataset& training, const Dataset& validat
     : session_(session),
       options_(session.options),
       state_(session.state),
-      constants_(constants_of(*session.model, options_)) {
+      constants_(constants_of(*session.model, options_, options_.algorithm)) {
+  if (session.accumulation) {
+    update_constants_ = constants_of(*session.model, options_, session.update());
+    for (const PortInfo& port : session.model->algorithm(session.update()).inputs) {
+      update_inputs_.push_back(port.name);
+    }
+  }
   std::vector<PortInfo> fed = session.model->algorithm(options_.algorithm).inputs;
   std::erase_if(fed, [&](const PortInfo& port) {
     return std::any_of(constants_.begin(), constants_.end(),
@@ -62,6 +75,7 @@ FitRun::FitRun(Session& session, const Dataset& training, const Dataset& validat
   require_fitting_batches();
   prepare_augmentation();
   prepare_schedule();
+  if (options_.averaged) require_averages(*session.model);
   if (!validation.empty()) {
     validator_.emplace(*session.model, validation, options_, constants_);
     if (validator_->names().empty()) validator_.reset();
@@ -74,6 +88,11 @@ FitRun::FitRun(Session& session, const Dataset& training, const Dataset& validat
   if (options_.early_stopping) {
     best_.emplace(*options_.early_stopping, options_.checkpoint, names,
                   validator_ ? validator_->names() : std::vector<std::string>{});
+  }
+  if (const auto* plateau = std::get_if<PlateauSchedule>(&options_.schedule)) {
+    const EarlyStopping watched{plateau->metric, plateau->patience, plateau->min_delta};
+    plateau_.emplace(watched, std::filesystem::path(), names,
+                     validator_ ? validator_->names() : std::vector<std::string>{});
   }
   step_report_.epochs = options_.epochs;
   step_report_.epoch_rows = rows_;
@@ -94,28 +113,30 @@ void FitRun::prepare_augmentation() {
 void FitRun::prepare_schedule() {
   const std::uint64_t size = options_.batch_size;
   length_.epoch = feeder_->fixed_batch() ? rows_ / size : (rows_ + size - 1) / size;
+  length_.epoch = (length_.epoch + state_.accumulate - 1) / state_.accumulate;
   length_.run = length_.epoch * options_.epochs;
   state_.require_schedule(describe(options_.schedule, length_));
   if (is_constant(options_.schedule)) return;
   if (options_.learning_rate) {
     state_.base_rate = static_cast<double>(*options_.learning_rate);
   } else if (!state_.base_rate) {
-    state_.base_rate = static_cast<double>(session_.model->learning_rate(options_.algorithm));
+    state_.base_rate = static_cast<double>(session_.model->learning_rate(session_.update()));
   }
 }
 
 void FitRun::set_learning_rate() {
   if (is_constant(options_.schedule)) return;
-  const std::uint64_t step = state_.cursor.epoch * length_.epoch + step_report_.step;
-  const auto rate =
-      static_cast<float>(rate_at(options_.schedule, *state_.base_rate, step, length_));
-  session_.model->set_learning_rate(rate, options_.algorithm);
+  const std::uint64_t step =
+      state_.cursor.epoch * length_.epoch + step_report_.step / state_.accumulate;
+  const auto rate = static_cast<float>(
+      rate_at(options_.schedule, *state_.base_rate, step, length_, state_.drops));
+  session_.model->set_learning_rate(rate, session_.update());
   step_report_.learning_rate = static_cast<double>(rate);
 }
 
 void FitRun::put_back_learning_rate() {
   if (is_constant(options_.schedule)) return;
-  session_.model->set_learning_rate(static_cast<float>(*state_.base_rate), options_.algorithm);
+  session_.model->set_learning_rate(static_cast<float>(*state_.base_rate), session_.update());
 }
 
 void FitRun::require_fitting_batches() const {
@@ -227,7 +248,33 @@ void FitRun::step(std::uint64_t rows) {
   feeds_.insert(feeds_.end(), constants_.begin(), constants_.end());
   train_step();
   read_metrics();
+  if (session_.accumulation && ends_group(rows)) update();
   state_.sums.add(step_report_.last, rows);
+}
+
+// Whether an update follows the present batch.
+bool FitRun::ends_group(std::uint64_t rows) const {
+  if ((step_report_.step + 1) % state_.accumulate == 0) return true;
+  const std::uint64_t left = rows_ - state_.cursor.position - rows;
+  return left == 0 || (feeder_->fixed_batch() && left < options_.batch_size);
+}
+
+void FitRun::update() {
+  const auto is_read = [&](const NamedValue& one) {
+    return std::find(update_inputs_.begin(), update_inputs_.end(), one.first) !=
+           update_inputs_.end();
+  };
+  const auto is_constant_of = [&](const NamedValue& one) {
+    return std::any_of(update_constants_.begin(), update_constants_.end(),
+                       [&](const NamedValue& other) { return other.first == one.first; });
+  };
+  update_feeds_ = update_constants_;
+  for (const NamedValue& one : feeds_) {
+    if (is_read(one) && !is_constant_of(one)) update_feeds_.push_back(one);
+  }
+  is_between_ = true;
+  session_.model->train_step_into(update_feeds_, session_.update(), {});
+  is_between_ = false;
 }
 
 void FitRun::train_step() {
@@ -252,6 +299,13 @@ void FitRun::read_metrics() {
   }
 }
 
+Evaluation FitRun::validate() {
+  AveragedWeights averages(*session_.model, options_.averaged);
+  Evaluation evaluation = validator_->run(*session_.model);
+  averages.put_back();
+  return evaluation;
+}
+
 void FitRun::finish_epoch(double seconds) {
   EpochReport epoch;
   epoch.epoch = state_.cursor.epoch + 1;
@@ -263,16 +317,23 @@ void FitRun::finish_epoch(double seconds) {
   epoch.learning_rate = step_report_.learning_rate;
   state_.sums.mean(epoch.training);
   if (validator_) {
-    Evaluation evaluation = validator_->run(*session_.model);
+    Evaluation evaluation = validate();
     epoch.validation = std::move(evaluation.metrics);
     epoch.confusion = std::move(evaluation.confusion);
   }
   Best best = state_.best;
   if (best_) epoch.best = best_->judge(epoch, best);
+  Best plateau = state_.plateau;
+  if (plateau_) plateau_->judge(epoch, plateau);
   records_->epoch(epoch);
   if (session_.on_epoch) session_.on_epoch(epoch);
   // Only now: what a callback throws leaves the epoch unfinished.
   state_.best = best;
+  state_.plateau = plateau;
+  if (plateau_ && plateau_->exhausted(plateau)) {
+    ++state_.drops;
+    state_.plateau.stale = 0;
+  }
   state_.cursor = {epoch.epoch, state_.cursor.shuffle_seed, 0};
   state_.sums.clear();
   // The best first: a run that ends between the two repeats the epoch and writes it again.
@@ -289,7 +350,7 @@ void FitRun::save() {
 // A failed step changes nothing, so the state is that of the last good one. A second failure must
 // not hide the first.
 void FitRun::save_after_failure() noexcept {
-  if (diverged_) return;
+  if (diverged_ || is_between_) return;
   try {
     save();
   } catch (const std::exception&) {

@@ -10,6 +10,7 @@
 #include <ondine/data.h>
 
 #include "trainer/data/batch_reader.h"
+#include "trainer/fit/accumulation.h"
 #include "trainer/fit/early_stopping.h"
 #include "trainer/fit/evaluator.h"
 #include "trainer/fit/run_state.h"
@@ -23,10 +24,17 @@ struct Session {
   Session(Model& trained, TrainerOptions given)
       : model(&trained),
         options(std::move(given)),
-        state(metric_names(trained, options.algorithm)) {}
+        accumulation(find_accumulation(trained, options)),
+        state(metric_names(trained, options.algorithm)) {
+    if (accumulation) state.accumulate = accumulation->batches;
+  }
+
+  // The algorithm that reads the learning rate.
+  std::size_t update() const { return accumulation ? accumulation->update : options.algorithm; }
 
   Model* model;
   TrainerOptions options;
+  std::optional<Accumulation> accumulation;
   RunState state;
   bool resumed = false;
   std::function<bool(const StepReport&)> on_step;
@@ -34,8 +42,9 @@ struct Session {
   std::atomic<bool> stop = false;
 };
 
-// What is fed in every step. Error(mismatch) for an input that the algorithm does not have.
-NamedValues constants_of(const Model& model, const TrainerOptions& options);
+// What is fed in every step of an algorithm of the run. Error(mismatch) for an input that none of
+// them has.
+NamedValues constants_of(const Model& model, const TrainerOptions& options, std::size_t algorithm);
 
 class FitRun {
  public:
@@ -56,6 +65,9 @@ class FitRun {
   std::optional<StopReason> reason_to_stop() const;
   void step(std::uint64_t rows);
   void train_step();
+  void update();
+  bool ends_group(std::uint64_t rows) const;
+  Evaluation validate();
   void read_metrics();
   void finish_epoch(double seconds);
   void save();
@@ -79,13 +91,19 @@ class FitRun {
   std::optional<double> data_wait_;          // seconds of the current epoch
   std::optional<Validator> validator_;
   std::optional<BestEpoch> best_;
+  std::optional<BestEpoch> plateau_;  // of a schedule
   NamedValues feeds_;
+  // Of the algorithm that updates after others added gradients up.
+  NamedValues update_constants_;
+  std::vector<std::string> update_inputs_;
+  NamedValues update_feeds_;
   NamedValues results_;  // metrics of the last step
   StepReport step_report_;
   std::optional<records::Recorders> records_;
   std::optional<EpochReport> last_;
   Clock::time_point start_ = Clock::now();
   bool diverged_ = false;
+  bool is_between_ = false;  // a batch is added up, but the update that follows is not done
 };
 
 }  // namespace ondine::fit

@@ -18,6 +18,10 @@ constexpr const char* best_metric = "best.metric";
 constexpr const char* best_value = "best.value";
 constexpr const char* best_epoch = "best.epoch";
 constexpr const char* best_stale = "best.stale";
+constexpr const char* plateau_value = "plateau.value";
+constexpr const char* plateau_stale = "plateau.stale";
+constexpr const char* plateau_drops = "plateau.drops";
+constexpr const char* accumulated = "accumulate";
 
 template <class T>
 const T* find(const Properties& properties, std::string_view name) {
@@ -100,6 +104,12 @@ Properties RunState::properties(const TrainerOptions& options) const {
     result.emplace_back(best_epoch, static_cast<std::int64_t>(best.epoch));
     result.emplace_back(best_stale, static_cast<std::int64_t>(best.stale));
   }
+  if (accumulate != 1) result.emplace_back(accumulated, static_cast<std::int64_t>(accumulate));
+  if (plateau.value) {
+    result.emplace_back(plateau_value, *plateau.value);
+    result.emplace_back(plateau_stale, static_cast<std::int64_t>(plateau.stale));
+    result.emplace_back(plateau_drops, static_cast<std::int64_t>(drops));
+  }
   return result;
 }
 
@@ -115,6 +125,17 @@ void RunState::restore(const RestoreReport& report, const TrainerOptions& option
   schedule = began == nullptr ? std::string() : *began;
   const auto* base = find<double>(report.properties, schedule_base);
   base_rate = base == nullptr ? std::nullopt : std::optional<double>(*base);
+  const std::uint64_t batches =
+      std::max<std::uint64_t>(1, count_of(report.properties, accumulated));
+  if (batches != accumulate) {
+    fail(ErrorCode::mismatch, "the checkpoint was trained with --accumulate ", batches,
+         ", now it is ", accumulate);
+  }
+  plateau = {};
+  drops = count_of(report.properties, plateau_drops);
+  if (const auto* value = find<double>(report.properties, plateau_value)) {
+    plateau = {*value, 0, count_of(report.properties, plateau_stale)};
+  }
   best = {};
   if (const auto* value = find<double>(report.properties, best_value)) {
     best = {*value, count_of(report.properties, best_epoch),

@@ -45,6 +45,9 @@ struct RunState {
   TrainingCursor cursor;
   MetricSums sums;
   Best best;
+  Best plateau;                         // of a PlateauSchedule
+  std::uint64_t drops = 0;              // of its rate
+  std::uint64_t accumulate = 1;         // batches for an update
   std::optional<double> base_rate;      // of a schedule
   std::optional<std::string> schedule;  // that the run was begun with
 };

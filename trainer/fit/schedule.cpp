@@ -65,6 +65,14 @@ void require_valid(const Schedule& schedule) {
             require(is_rate(one.final_rate), "final rate must not be negative", one.final_rate);
             require(one.start >= 0 && one.start <= 1,
                     "start of a one-cycle schedule must be a fraction", one.start);
+          },
+          [](const PlateauSchedule& one) {
+            require(one.patience > 0, "patience of a schedule must be positive",
+                    static_cast<double>(one.patience));
+            require(one.factor > 0 && one.factor < 1,
+                    "factor of a plateau schedule must be between 0 and 1", one.factor);
+            require(one.min_delta >= 0, "least improvement must not be negative", one.min_delta);
+            require(is_rate(one.min_rate), "least rate must not be negative", one.min_rate);
           }},
       schedule);
 }
@@ -73,7 +81,8 @@ bool is_constant(const Schedule& schedule) {
   return std::holds_alternative<ConstantSchedule>(schedule) && warmup_of(schedule) == 0;
 }
 
-double rate_at(const Schedule& schedule, double base, std::uint64_t step, const RunLength& length) {
+double rate_at(const Schedule& schedule, double base, std::uint64_t step, const RunLength& length,
+               std::uint64_t drops) {
   const std::uint64_t warmup = warmup_steps(schedule, length);
   const auto* cycle = std::get_if<OneCycleSchedule>(&schedule);
   if (step < warmup && cycle != nullptr) {
@@ -90,8 +99,12 @@ double rate_at(const Schedule& schedule, double base, std::uint64_t step, const 
   return std::visit(
       Overloaded{[&](const ConstantSchedule&) { return base; },
                  [&](const StepSchedule& one) {
-                   const std::uint64_t drops = step / length.epoch / one.every;
-                   return base * std::pow(one.factor, static_cast<double>(drops));
+                   const std::uint64_t falls = step / length.epoch / one.every;
+                   return base * std::pow(one.factor, static_cast<double>(falls));
+                 },
+                 [&](const PlateauSchedule& one) {
+                   const double rate = base * std::pow(one.factor, static_cast<double>(drops));
+                   return std::max(rate, std::min(base, one.min_rate));
                  },
                  [&](const PolynomialSchedule& one) {
                    return fall(one.final_rate, std::pow(1 - progress, one.power));
@@ -117,11 +130,18 @@ std::string describe(const Schedule& schedule, const RunLength& length) {
           },
           [&](const OneCycleSchedule& one) {
             text << "one-cycle, start " << one.start << ", final rate " << one.final_rate;
+          },
+          [&](const PlateauSchedule& one) {
+            text << "plateau of " << one.metric << ", factor " << one.factor << " after "
+                 << one.patience << " epochs, least change " << one.min_delta << ", least rate "
+                 << one.min_rate;
           }},
       schedule);
   const double warmup = warmup_of(schedule);
   if (warmup != 0) text << ", warm-up " << warmup;
-  if (warmup != 0 || !std::holds_alternative<StepSchedule>(schedule)) {
+  const bool ends = !std::holds_alternative<StepSchedule>(schedule) &&
+                    !std::holds_alternative<PlateauSchedule>(schedule);
+  if (warmup != 0 || ends) {
     text << ", over " << length.run << " steps";
   }
   return text.str();

@@ -19,8 +19,9 @@ struct RunLength {
   std::uint64_t run = 0;
 };
 
-// The rate of a step, counted from 0 over the whole run; a pure function.
-double rate_at(const Schedule& schedule, double base, std::uint64_t step, const RunLength& length);
+// The rate of a step, counted from 0 over the whole run, after `drops` plateaus; a pure function.
+double rate_at(const Schedule& schedule, double base, std::uint64_t step, const RunLength& length,
+               std::uint64_t drops = 0);
 
 // What a resumed run must have in common with its first part; empty for a constant rate.
 std::string describe(const Schedule& schedule, const RunLength& length);

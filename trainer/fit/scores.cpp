@@ -117,9 +117,7 @@ void Scores::add(const Tensor& output, const Tensor& labels) {
   move_axis_last(scores_, columns_, inner);
   if (scoring_.task == Task::binary) move_axis_last(labels_, columns_, inner);
   predict();
-  const metrics::Batch batch{columns_, scores_, labels_, prediction_,
-                             probabilities_.value_or(false)};
-  for (const auto& metric : metrics_) metric->add(batch);
+  for (const auto& metric : metrics_) metric->add(last());
   count_ += labels.size();
 }
 

@@ -22,6 +22,10 @@ class Scores {
   void add(const Tensor& output, const Tensor& labels);
   // Sets what was accumulated.
   void write(Evaluation& to) const;
+  // What add() was given last; valid until it is called again.
+  metrics::Batch last() const {
+    return {columns_, scores_, labels_, prediction_, probabilities_.value_or(false)};
+  }
   std::int64_t count() const noexcept { return count_; }  // of labels
 
  private:

@@ -28,6 +28,9 @@ void require_valid(const Model& model, const TrainerOptions& options) {
   if (options.checkpoint.empty() && (options.resume || options.checkpoint_every != 0)) {
     fail(ErrorCode::mismatch, "there is no checkpoint to ", options.resume ? "resume" : "write");
   }
+  if (options.accumulate == 0) {
+    fail(ErrorCode::mismatch, "gradients must be accumulated over at least 1 batch");
+  }
   fit::require_valid(options.schedule);
   if (options.augmentation) data::require_valid(*options.augmentation);
   fit::require_metrics(model, options.metrics);
@@ -113,7 +116,8 @@ FitReport Trainer::fit(const Dataset& training, const Dataset& validation) {
 Evaluation Trainer::evaluate(const Dataset& data) const {
   return guard_memory("evaluate the model", [&] {
     const Model& model = *impl_->model;
-    fit::Validator validator(model, data, impl_->options, fit::constants_of(model, impl_->options));
+    fit::Validator validator(model, data, impl_->options,
+                             fit::constants_of(model, impl_->options, impl_->options.algorithm));
     if (validator.names().empty()) {
       fail(ErrorCode::mismatch, "the training algorithm computes nothing that can be evaluated");
     }

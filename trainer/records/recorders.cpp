@@ -1,5 +1,6 @@
 #include "trainer/records/recorders.h"
 
+#include "trainer/fit/accumulation.h"
 #include "trainer/records/log_folder.h"
 #include "trainer/records/report_page.h"
 #include "trainer/records/run_facts.h"
@@ -19,7 +20,7 @@ std::optional<double> constant_rate(const Model& model, const TrainerOptions& op
     if (name.find("learning_rate") != std::string::npos) return value;
   }
   try {
-    return static_cast<double>(model.learning_rate(options.algorithm));
+    return static_cast<double>(model.learning_rate(fit::update_algorithm(model, options)));
   } catch (const Error&) {
     return {};
   }

@@ -2,15 +2,10 @@
 
 #include <algorithm>
 
-#include "core/digest.h"
-#include "core/files/atomic_file.h"
+#include "trainer/records/page.h"
 
 namespace ondine::records {
 namespace {
-
-std::string tile(const std::string& name, const std::string& value) {
-  return "<div><dt>" + html_text(name) + "</dt><dd>" + html_text(value) + "</dd></div>\n";
-}
 
 std::string duration_text(double seconds) {
   if (seconds < 60) return short_number(seconds) + " s";
@@ -96,12 +91,7 @@ std::string ReportPage::charts() const {
 
 void ReportPage::end(const std::string& outcome, bool failed, double seconds) {
   const EpochReport* shown = best_ ? &*best_ : last_ ? &*last_ : nullptr;
-  std::string html =
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>" +
-      html_text(title_) + "</title>\n<style>" + style_sheet() + "</style>\n</head>\n<body>\n<h1>" +
-      html_text(title_) + "</h1>\n<p class=\"outcome" + (failed ? " failed" : "") + "\">" +
-      html_text(outcome) + "</p>\n" + tiles(seconds) + joined("Curves", charts());
+  std::string html = tiles(seconds) + joined("Curves", charts());
   if (shown != nullptr && shown->confusion) {
     html += "<h2>Confusion matrix</h2>\n<p class=\"outcome\">Of the validation data after epoch " +
             std::to_string(shown->epoch) + ": rows are labels, columns are predictions.</p>\n" +
@@ -109,9 +99,8 @@ void ReportPage::end(const std::string& outcome, bool failed, double seconds) {
   }
   std::string facts = shown == nullptr ? "" : section_html(by_class(shown->validation));
   for (const Section& section : facts_) facts += section_html(section);
-  html += joined("The run", "<div class=\"grid2\">\n" + facts + "</div>\n") + "</body>\n</html>\n";
-  PosixFileSystem files;
-  atomic_write(files, file_.string(), [&](Sink& sink) { sink.write(bytes_of(html)); });
+  html += joined("The run", "<div class=\"grid2\">\n" + facts + "</div>\n");
+  write_page(file_, title_, outcome, failed, html);
 }
 
 }  // namespace ondine::records

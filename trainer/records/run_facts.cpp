@@ -9,6 +9,7 @@
 #include <ondine/version.h>
 
 #include "kernels/simd/isa.h"
+#include "trainer/fit/accumulation.h"
 #include "trainer/model_impl.h"
 
 namespace ondine::records {
@@ -38,14 +39,16 @@ std::string grouped(std::uint64_t number) {
   return text;
 }
 
-Section model_facts(const Model& model, const TrainerOptions& options) {
+Section model_facts(const Model& model, const TrainerOptions* options) {
   Section section{"Model", {}};
   const auto add = [&](const std::string& name, const std::string& text) {
     if (!text.empty()) section.rows.emplace_back(name, text);
   };
   add("inputs", ports_text(model.inputs()));
   add("outputs", ports_text(model.outputs()));
-  const std::vector<std::string> updates = model.algorithm(options.algorithm).updates;
+  const std::vector<std::string> updates =
+      options == nullptr ? std::vector<std::string>()
+                         : model.algorithm(fit::update_algorithm(model, *options)).updates;
   std::uint64_t trained = 0;
   std::uint64_t optimizer = 0;
   std::size_t tensors = 0;
@@ -56,10 +59,14 @@ Section model_facts(const Model& model, const TrainerOptions& options) {
     (is_weight ? trained : optimizer) += size;
     tensors += is_weight ? 1 : 0;
   }
-  add("trained", grouped(trained) + " numbers in " + std::to_string(tensors) + " tensors");
+  if (options != nullptr)
+    add("trained", grouped(trained) + " numbers in " + std::to_string(tensors) + " tensors");
   if (optimizer != 0) add("optimizer state", grouped(optimizer) + " numbers");
   for (const auto& [key, text] : model.metadata()) {
-    if (key.starts_with("ondine.") && key != "ondine.class_names") add(key.substr(7), text);
+    if (key.starts_with("ondine.") && key != "ondine.class_names" &&
+        !key.starts_with("ondine.averag")) {
+      add(key.substr(7), text);
+    }
   }
   add("fingerprint", model.fingerprint());
   return section;
@@ -83,7 +90,7 @@ Section data_facts(const Dataset& training, const Dataset& validation,
 }
 
 const char* schedule_name(const Schedule& schedule) {
-  constexpr std::array names{"constant", "step", "cosine", "polynomial", "one-cycle"};
+  constexpr std::array names{"constant", "step", "cosine", "polynomial", "one-cycle", "plateau"};
   return names[schedule.index()];
 }
 
@@ -127,9 +134,13 @@ Section environment_facts(const Model& model) {
 
 }  // namespace
 
+std::vector<Section> evaluation_facts(const Model& model, const Dataset& data) {
+  return {model_facts(model, nullptr), data_facts(Dataset(), data, {}), environment_facts(model)};
+}
+
 std::vector<Section> run_facts(const Model& model, const TrainerOptions& options,
                                const Dataset& training, const Dataset& validation) {
-  return {model_facts(model, options), data_facts(training, validation, options),
+  return {model_facts(model, &options), data_facts(training, validation, options),
           option_facts(options), environment_facts(model)};
 }
 

@@ -7,6 +7,8 @@
 
 namespace ondine::records {
 
+// Of an evaluation.
+std::vector<Section> evaluation_facts(const Model& model, const Dataset& data);
 // Model, data, options and environment.
 std::vector<Section> run_facts(const Model& model, const TrainerOptions& options,
                                const Dataset& training, const Dataset& validation);

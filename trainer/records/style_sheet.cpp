@@ -64,6 +64,12 @@ td.number { text-align: right; }
   font-size: .9rem; }
 .facts dt { color: var(--faint); overflow-wrap: anywhere; }
 .facts dd { margin: 0; min-width: 0; overflow-wrap: anywhere; }
+.worst { display: grid; grid-template-columns: repeat(auto-fill, minmax(9.5rem, 1fr)); gap: .6rem; }
+.worst figure { padding: .6rem; }
+.worst img { width: 100%; aspect-ratio: 1; object-fit: contain; image-rendering: pixelated;
+  background: #000; border-radius: .25rem; display: block; margin-bottom: .4rem; }
+.worst p { margin: 0; font-size: .8rem; overflow-wrap: anywhere; }
+.worst span { color: var(--faint); }
 .panel h3 { font-size: 1rem; margin: 0 0 .4rem; }
 )";
 }

@@ -27,6 +27,11 @@ std::string write_equal(GraphWriter& writer, const std::string& a, const std::st
 
 }  // namespace
 
+DType updated_type(const InitializerDef& parameter) noexcept {
+  const DType dtype = parameter.value.dtype();
+  return is_low_precision(dtype) ? DType::float32 : dtype;
+}
+
 MasterWeight write_master(GraphWriter& writer, const InitializerDef& parameter) {
   MasterWeight master;
   master.value = to_float32(parameter.value);

@@ -8,6 +8,9 @@
 
 namespace ondine::graph {
 
+// In which a parameter is updated: float32 for low precision, otherwise its own type.
+DType updated_type(const InitializerDef& parameter) noexcept;
+
 // The float32 state of each parameter of low precision, by the parameter's name.
 using Masters = std::map<std::string, std::string, std::less<>>;
 

@@ -50,6 +50,15 @@ std::vector<std::string> reads_of(const NodeDef& node) {
   return result;
 }
 
+std::set<std::string> reads_of(const GraphDef& graph) {
+  std::set<std::string> result;
+  for (const NodeDef& node : graph.nodes) {
+    for (std::string& name : reads_of(node)) result.insert(std::move(name));
+  }
+  for (const ValueDef& output : graph.outputs) result.insert(output.name);
+  return result;
+}
+
 Names::Names(const ModelDef& model) {
   collect(model.graph);
   for (const TrainingInfoDef& info : model.training) {

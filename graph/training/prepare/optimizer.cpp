@@ -1,17 +1,15 @@
 #include "graph/training/prepare/optimizer.h"
 
 #include <map>
+#include <optional>
 
 #include "core/message.h"
+#include "graph/training/prepare/averages.h"
+#include "graph/training/prepare/gradients.h"
+#include "graph/training/prepare/rate_groups.h"
 
 namespace ondine::graph {
 namespace {
-
-// In which a parameter is updated.
-DType updated_type(const InitializerDef& parameter) {
-  const DType dtype = parameter.value.dtype();
-  return is_low_precision(dtype) ? DType::float32 : dtype;
-}
 
 class OptimizerWriter {
  public:
@@ -25,21 +23,24 @@ class OptimizerWriter {
         weight_decay_(
             std::visit([](const auto& one) { return one.weight_decay; }, options.optimizer)) {}
 
-  WrittenOptimizer write(const LossValues& loss,
-                         const std::vector<const InitializerDef*>& trained) {
+  OptimizerValues write(std::vector<std::string> gradients,
+                        const std::vector<const InitializerDef*>& trained) {
+    require_rate_groups(*options_, trained);
     write_settings();
-    std::vector<std::string> gradients = write_gradients(loss, trained);
     std::vector<DType> dtypes;
     for (const InitializerDef* one : trained) dtypes.push_back(updated_type(*one));
     scaler_->decide(gradients, dtypes);
     if (counts_steps()) bind(step_, next_step_, Tensor::scalar(start_->step));
-    if (options_->clip_norm) clip(gradients, trained);
+    write_clipping(*writer_, gradients, trained, *options_);
     for (std::size_t i = 0; i < trained.size(); ++i) update(*trained[i], gradients[i]);
-    return {rate_, std::move(masters_)};
+    return {rate_, std::move(averages_), std::move(masters_)};
   }
 
  private:
-  bool counts_steps() const { return !std::holds_alternative<Sgd>(options_->optimizer); }
+  bool counts_steps() const {
+    return !std::holds_alternative<Sgd>(options_->optimizer) || options_->average ||
+           waits(*options_);
+  }
 
   void write_settings() {
     const std::string hint = "learning_rate";
@@ -50,7 +51,14 @@ class OptimizerWriter {
     input.name = rate_;
     input.type = tensor_type(DType::float32, std::vector<DimDef>{});
     writer_->graph().inputs.push_back(std::move(input));
-    if (!counts_steps()) return;
+    if (counts_steps()) write_step_count();
+    rates_.emplace(*writer_, *options_, rate_, step_);
+    if (options_->average) {
+      average_weight_ = write_average_weight(*writer_, *options_->average, next_step_);
+    }
+  }
+
+  void write_step_count() {
     step_ = writer_->initializer("step", Tensor::scalar(start_->step));
     const std::string one = writer_->initializer("step.one", Tensor::scalar(std::int64_t{1}));
     next_step_ = writer_->node("Add", {step_, one}, next_hint(step_));
@@ -59,70 +67,17 @@ class OptimizerWriter {
                      : writer_->initializer("step.none", Tensor::scalar(std::int64_t{0}));
   }
 
-  // In the types of the updates, without the factor on the loss.
-  std::vector<std::string> write_gradients(const LossValues& loss,
-                                           const std::vector<const InitializerDef*>& trained) {
-    const std::string y = scaler_->scaled(loss.loss, loss.dtype);
-    std::vector<std::string> xs;
-    std::vector<std::string> hints;
-    for (const InitializerDef* parameter : trained) {
-      xs.push_back(parameter->name);
-      hints.push_back(parameter->name + ".gradient");
-    }
-    std::vector<std::string> gradients =
-        writer_->nodes("Gradient", xs, hints, {{"xs", xs}, {"y", y}}, training_domain);
-    for (std::size_t i = 0; i < gradients.size(); ++i) {
-      const DType dtype = updated_type(*trained[i]);
-      if (dtype != trained[i]->value.dtype()) {
-        gradients[i] = writer_->cast(gradients[i], dtype, hints[i] + ".float");
-      }
-      gradients[i] = scaler_->unscaled(gradients[i], dtype, hints[i] + ".unscaled");
-    }
-    return gradients;
-  }
-
-  // g <- g clip / max(clip, |g|), |g| over all gradients together.
-  void clip(std::vector<std::string>& gradients,
-            const std::vector<const InitializerDef*>& trained) {
-    std::string sum;
-    for (std::size_t i = 0; i < gradients.size(); ++i) {
-      std::string square = writer_->node("ReduceSumSquare", {gradients[i]}, "clip.square",
-                                         {{"keepdims", std::int64_t{0}}});
-      if (updated_type(*trained[i]) != DType::float32) {
-        square = writer_->cast(square, DType::float32, "clip.square");
-      }
-      sum = sum.empty() ? square : writer_->node("Add", {sum, square}, "clip.sum");
-    }
-    const std::string bound = writer_->scalar("clip.bound", *options_->clip_norm, DType::float32);
-    const std::string norm = writer_->node("Sqrt", {sum}, "clip.norm");
-    const std::string divisor = writer_->node("Max", {norm, bound}, "clip.divisor");
-    scales_[DType::float32] = writer_->node("Div", {bound, divisor}, "clip.scale");
-    for (std::size_t i = 0; i < gradients.size(); ++i) {
-      gradients[i] = writer_->node("Mul", {gradients[i], as(scales_, updated_type(*trained[i]))},
-                                   trained[i]->name + ".clipped");
-    }
-  }
-
   using ByDType = std::map<DType, std::string>;
 
-  // A float32 scalar in the type of a parameter, cast once.
-  const std::string& as(ByDType& values, DType dtype) {
-    std::string& value = values[dtype];
-    if (value.empty()) value = writer_->cast(values[DType::float32], dtype, values[DType::float32]);
-    return value;
-  }
-
-  const std::string& rate(DType dtype) {
-    rates_[DType::float32] = rate_;
-    return as(rates_, dtype);
-  }
+  const std::string& rate(DType dtype) { return current_rate_->as(*writer_, dtype); }
 
   void update(const InitializerDef& parameter, const std::string& gradient) {
     const DType dtype = updated_type(parameter);
+    current_rate_ = &rates_->of(parameter.name);
     if (dtype == parameter.value.dtype()) {
       const std::string next =
           step_of(parameter, dtype, parameter.name, gradient, next_hint(parameter.name));
-      bind(parameter.name, next, parameter.value);
+      average(parameter, dtype, bind(parameter.name, next, parameter.value));
       return;
     }
     const MasterWeight master = write_master(*writer_, parameter);
@@ -135,10 +90,18 @@ class OptimizerWriter {
     bind_value(parameter.name,
                writer_->cast(kept, parameter.value.dtype(), parameter.name + ".next"),
                parameter.value);
+    average(parameter, dtype, kept);
   }
 
   std::string next_hint(const std::string& variable) const {
     return variable + (scaler_->is_active() ? ".stepped" : ".next");
+  }
+
+  void average(const InitializerDef& parameter, DType dtype, const std::string& next) {
+    if (!options_->average) return;
+    const AverageState state = write_average(*writer_, parameter, dtype, next, average_weight_);
+    bind(state.name, state.next, state.initial);
+    averages_.push_back(state.name);
   }
 
   std::string step_of(const InitializerDef& parameter, DType dtype, const std::string& x,
@@ -171,13 +134,13 @@ class OptimizerWriter {
   std::string momentum(const char* mode, float alpha, const InitializerDef& parameter, DType dtype,
                        const std::string& x, const std::string& g, const std::string& next) {
     const State v = state(parameter, dtype, ".momentum", 0);
-    const auto out =
-        writer_->nodes("Momentum", {rate_, step_, x, g, v.name}, {next, next_hint(v.name)},
-                       {{"alpha", alpha},
-                        {"beta", 1.0F},
-                        {"mode", std::string(mode)},
-                        {"norm_coefficient", weight_decay_}},
-                       training_domain);
+    const auto out = writer_->nodes("Momentum", {rate(DType::float32), step_, x, g, v.name},
+                                    {next, next_hint(v.name)},
+                                    {{"alpha", alpha},
+                                     {"beta", 1.0F},
+                                     {"mode", std::string(mode)},
+                                     {"norm_coefficient", weight_decay_}},
+                                    training_domain);
     bind(v.name, out[1], v.value);
     return out[0];
   }
@@ -186,7 +149,7 @@ class OptimizerWriter {
                          const std::string& x, const std::string& g, const std::string& next) {
     const State h = state(parameter, dtype, ".squares", 0);
     const auto out = writer_->nodes(
-        "Adagrad", {rate_, step_, x, g, h.name}, {next, next_hint(h.name)},
+        "Adagrad", {rate(DType::float32), step_, x, g, h.name}, {next, next_hint(h.name)},
         {{"epsilon", settings.epsilon}, {"norm_coefficient", weight_decay_}}, training_domain);
     bind(h.name, out[1], h.value);
     return out[0];
@@ -202,7 +165,7 @@ class OptimizerWriter {
     const State v = state(parameter, dtype, ".mean", 0);
     const State h = state(parameter, dtype, ".squares", 1);
     const auto out =
-        writer_->nodes("Adam", {rate_, adam_step_, x, g, v.name, h.name},
+        writer_->nodes("Adam", {rate(DType::float32), adam_step_, x, g, v.name, h.name},
                        {decoupled ? x + ".adam" : next, next_hint(v.name), next_hint(h.name)},
                        {{"alpha", settings.beta1},
                         {"beta", settings.beta2},
@@ -212,7 +175,7 @@ class OptimizerWriter {
     bind(v.name, out[1], v.value);
     bind(h.name, out[2], h.value);
     if (!decoupled) return out[0];
-    std::string& rate_decay = rate_decays_[dtype];
+    std::string& rate_decay = rate_decays_[{current_rate_, dtype}];
     if (rate_decay.empty()) {
       rate_decay = writer_->node("Mul", {rate(dtype), decay_factor(dtype)}, "decay.rate");
     }
@@ -246,8 +209,11 @@ class OptimizerWriter {
     return {writer_->initializer(parameter.name + suffix, value), value};
   }
 
-  void bind(const std::string& variable, const std::string& next, const Tensor& like) {
-    bind_value(variable, scaler_->kept(next, variable, like, variable + ".next"), like);
+  // Returns what the variable becomes.
+  std::string bind(const std::string& variable, const std::string& next, const Tensor& like) {
+    std::string kept = scaler_->kept(next, variable, like, variable + ".next");
+    bind_value(variable, kept, like);
+    return kept;
   }
 
   void bind_value(const std::string& variable, const std::string& next, const Tensor& like) {
@@ -266,19 +232,22 @@ class OptimizerWriter {
   std::string step_;
   std::string next_step_;
   std::string adam_step_;
-  ByDType rates_;
-  ByDType scales_;
+  std::optional<RateGroups> rates_;
+  ScalarValue* current_rate_ = nullptr;  // of the parameter that is written
+  ScalarValue average_weight_;
+  std::vector<std::string> averages_;
   ByDType decays_;
-  ByDType rate_decays_;
+  std::map<std::pair<const ScalarValue*, DType>, std::string> rate_decays_;
 };
 
 }  // namespace
 
-WrittenOptimizer write_optimizer(GraphWriter& writer, const LossValues& loss,
-                                 const std::vector<const InitializerDef*>& trained,
-                                 const PrepareOptions& options, LossScaler& scaler,
-                                 Properties& bindings, const OptimizerStart& start) {
-  return OptimizerWriter(writer, options, scaler, bindings, start).write(loss, trained);
+OptimizerValues write_optimizer(GraphWriter& writer, std::vector<std::string> gradients,
+                                const std::vector<const InitializerDef*>& trained,
+                                const PrepareOptions& options, LossScaler& scaler,
+                                Properties& bindings, const OptimizerStart& start) {
+  return OptimizerWriter(writer, options, scaler, bindings, start)
+      .write(std::move(gradients), trained);
 }
 
 }  // namespace ondine::graph

@@ -1,4 +1,4 @@
-// Gradient, clipping and the optimizer of a prepared model.
+// The optimizer of a prepared model.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,17 @@
 
 #include <ondine/prepare.h>
 
-#include "graph/training/prepare/loss.h"
 #include "graph/training/prepare/loss_scale.h"
 #include "graph/training/prepare/master_weight.h"
+#include "graph/training/prepare/writer.h"
 
 namespace ondine::graph {
+
+struct OptimizerValues {
+  std::string rate;                   // the input for the learning rate
+  std::vector<std::string> averages;  // state of each trained parameter; empty without averages
+  Masters masters;
+};
 
 // An optimizer that another program began.
 struct OptimizerStart {
@@ -23,18 +29,12 @@ struct OptimizerStart {
   bool decays_after_step = false;  // AdamW's decay reads the parameter that Adam has updated
 };
 
-struct WrittenOptimizer {
-  std::string rate;  // the learning rate input
-  Masters masters;
-};
-
-// Appends the derivatives of the loss, times the factor of `scaler`, by every trained parameter,
-// and the optimizer with its state and the learning rate input. New values become outputs;
-// `bindings` receives what they update. Throws Error(mismatch) for moments of another shape or
-// type than their parameter.
-WrittenOptimizer write_optimizer(GraphWriter& writer, const LossValues& loss,
-                                 const std::vector<const InitializerDef*>& trained,
-                                 const PrepareOptions& options, LossScaler& scaler,
-                                 Properties& bindings, const OptimizerStart& start = {});
+// Appends clipping, the optimizer with its state and the learning rate input. `gradients` are of
+// the types of the updates. New values become outputs; `bindings` receives what they update. Throws
+// Error(mismatch) for moments of another shape or type than their parameter.
+OptimizerValues write_optimizer(GraphWriter& writer, std::vector<std::string> gradients,
+                                const std::vector<const InitializerDef*>& trained,
+                                const PrepareOptions& options, LossScaler& scaler,
+                                Properties& bindings, const OptimizerStart& start = {});
 
 }  // namespace ondine::graph

@@ -20,6 +20,7 @@
 #include "graph/training/prepare/lost.h"
 #include "graph/training/prepare/paths.h"
 #include "graph/training/prepare/training_mode.h"
+#include "graph/training/prepare/updates.h"
 
 namespace ondine::graph {
 namespace {
@@ -56,6 +57,17 @@ void check_options(const PrepareOptions& options) {
   check_loss_scale(options.loss_scale);
   require(!options.clip_norm || *options.clip_norm > 0, "the clipping norm must be positive",
           options.clip_norm.value_or(1));
+  require(!options.clip_value || *options.clip_value > 0, "the clipping value must be positive",
+          options.clip_value.value_or(1));
+  require(options.accumulate != 0, "gradients must be accumulated over at least 1 batch", 0);
+  for (const RateGroup& group : options.rate_groups) {
+    require(std::isfinite(group.scale) && group.scale > 0,
+            "the factor of a learning rate must be positive", group.scale);
+  }
+  if (options.average) {
+    require(options.average->decay >= 0 && options.average->decay <= 1,
+            "the decay of averages must be in [0, 1]", options.average->decay);
+  }
   std::visit([&](const auto& optimizer) { check_optimizer(optimizer, require); },
              options.optimizer);
 }
@@ -218,6 +230,18 @@ void keep_statistics(const LossScaler& scaler, const GraphDef& main, Properties&
   }
 }
 
+void record_updates(ModelDef& model, Updates& updates, const std::vector<std::string>& trained,
+                    const PrepareOptions& options) {
+  set_property(model, "ondine.learning_rate", updates.optimizer.rate);
+  for (const char* name : {"ondine.accumulate", "ondine.averaged", "ondine.averages"}) {
+    remove_property(model, name);
+  }
+  for (auto& [name, text] : update_properties(updates, trained, options)) {
+    set_property(model, name, std::move(text));
+  }
+  for (InitializerDef& one : updates.state) model.graph.initializers.push_back(std::move(one));
+}
+
 // The input that evaluation compares with; "" where there is none.
 std::string label_name(const LossInputs& inputs, const PrepareOptions& options) {
   if (!inputs.matched) return options.label;
@@ -271,8 +295,9 @@ PrepareReport prepare(ModelDef& given, const PrepareOptions& asked, const ValueT
   const ChosenLossScale scale = choose_loss_scale(options.loss_scale, model.graph, types,
                                                   inputs.values(), parameters.trained);
   LossScaler scaler(writer, scale.scale, info.update_binding);
-  const WrittenOptimizer optimizer =
-      write_optimizer(writer, loss, parameters.trained, options, scaler, info.update_binding, start);
+  Updates updates = write_updates(writer, model.graph, loss, parameters.trained, options, scaler,
+                                  info.update_binding, start);
+  const Masters& masters = updates.optimizer.masters;
   keep_statistics(scaler, model.graph, statistics, statistic_outputs);
   algorithm.outputs.insert(algorithm.outputs.end(), statistic_outputs.begin(),
                            statistic_outputs.end());
@@ -284,7 +309,7 @@ PrepareReport prepare(ModelDef& given, const PrepareOptions& asked, const ValueT
   const ChosenInit init = options.init == WeightInit::automatic
                               ? choose_init(model.graph, parameters.trained, head.weight)
                               : ChosenInit{options.init, {}};
-  write_initialization(initialize, model.graph, parameters.trained, init.init, optimizer.masters,
+  write_initialization(initialize, model.graph, parameters.trained, init.init, masters,
                        info.initialization_binding, head.weight);
   if (!initialization.nodes.empty()) info.initialization = std::move(initialization);
 
@@ -295,7 +320,7 @@ PrepareReport prepare(ModelDef& given, const PrepareOptions& asked, const ValueT
   report.parameters = parameters.table;
   report.prediction = found.value;
   report.prediction_reason = found.reason;
-  for (const auto& [parameter, master] : optimizer.masters) report.masters.push_back(master);
+  for (const auto& [parameter, master] : masters) report.masters.push_back(master);
   report.loss_scale = scale.scale;
   report.loss_scale_reason = scale.reason;
   report.notes = lost_parameters(given);
@@ -307,11 +332,12 @@ PrepareReport prepare(ModelDef& given, const PrepareOptions& asked, const ValueT
   model.ir_version = std::max(model.ir_version, first_training_ir);
   if (imported(model, training_domain) == 0) model.opsets.push_back({training_domain, 1});
   model.training.push_back(std::move(info));
+  if (updates.apply) model.training.push_back(std::move(*updates.apply));
   set_property(model, "ondine.loss", name_of(options));
   set_property(model, "ondine.prediction", found.value);
   set_property(model, "ondine.label", label_name(inputs, options));
   record_class_axis(model, found, options);
-  set_property(model, "ondine.learning_rate", optimizer.rate);
+  record_updates(model, updates, report.trained, options);
   given = std::move(model);
   return report;
 }

@@ -1,0 +1,117 @@
+#include "graph/training/prepare/accumulation.h"
+
+#include "graph/training/prepare/master_weight.h"
+#include "graph/training/prepare/rate_groups.h"
+
+namespace ondine::graph {
+namespace {
+
+constexpr std::int64_t first_where = 9;
+
+// The first dim, int64.
+std::string write_rows(GraphWriter& writer, const std::string& counted) {
+  const std::string shape = writer.node("Shape", {counted}, "rows.shape");
+  const std::string axis = writer.initializer("rows.axis", Tensor::scalar(std::int64_t{0}));
+  return writer.node("Gather", {shape, axis}, "rows");
+}
+
+class Accumulator {
+ public:
+  Accumulator(GraphWriter& writer, Accumulation& to, Properties& bindings)
+      : writer_(&writer), to_(&to), bindings_(&bindings) {}
+
+  void count(const std::string& counted) {
+    const Tensor zero = Tensor::scalar(std::int64_t{0});
+    to_->rows = add_state("accumulated.rows", zero);
+    const std::string rows = write_rows(*writer_, counted);
+    update(to_->rows, writer_->node("Add", {to_->rows, rows}, "accumulated.rows.next"), zero);
+    rows_.name = writer_->cast(rows, DType::float32, "rows.number");
+    const std::string number = writer_->cast(to_->rows, DType::float32, "accumulated.number");
+    const std::string none = writer_->scalar("accumulated.none", 0.5, DType::float32);
+    is_first_ = writer_->node("Less", {number, none}, "accumulated.first");
+  }
+
+  void add(const InitializerDef& parameter, const std::string& gradient) {
+    const DType dtype = updated_type(parameter);
+    const std::string& name = parameter.name;
+    const Tensor zeros(dtype, parameter.value.shape());
+    const std::string sum = add_state(name + ".sum", zeros);
+    const std::string part =
+        writer_->node("Mul", {gradient, rows_.as(*writer_, dtype)}, name + ".gradient.rows");
+    update(sum, begin_or_add(name, sum, part, dtype), zeros);
+    to_->sums.push_back(sum);
+  }
+
+ private:
+  std::string begin_or_add(const std::string& name, const std::string& sum, const std::string& part,
+                           DType dtype) {
+    const std::string hint = name + ".sum.next";
+    if (writer_->opset() >= first_where) {
+      const std::string more = writer_->node("Add", {sum, part}, name + ".sum.more");
+      return writer_->node("Where", {is_first_, part, more}, hint);
+    }
+    if (keep_.name.empty()) {
+      const std::string later = writer_->node("Not", {is_first_}, "accumulated.later");
+      keep_.name = writer_->cast(later, DType::float32, "accumulated.keep");
+    }
+    const std::string kept =
+        writer_->node("Mul", {sum, keep_.as(*writer_, dtype)}, name + ".sum.kept");
+    return writer_->node("Add", {kept, part}, hint);
+  }
+
+  std::string add_state(const std::string& hint, const Tensor& initial) {
+    InitializerDef& added = to_->state.emplace_back();
+    added.name = writer_->names().fresh(hint);
+    added.value = initial;
+    return added.name;
+  }
+
+  void update(const std::string& variable, const std::string& next, const Tensor& like) {
+    writer_->output(next, like);
+    bindings_->emplace_back(variable, next);
+  }
+
+  GraphWriter* writer_;
+  Accumulation* to_;
+  Properties* bindings_;
+  ScalarValue rows_;
+  ScalarValue keep_;
+  std::string is_first_;
+};
+
+}  // namespace
+
+Accumulation write_accumulation(GraphWriter& writer, const std::string& counted,
+                                const std::vector<std::string>& gradients,
+                                const std::vector<const InitializerDef*>& trained,
+                                Properties& bindings) {
+  Accumulation result;
+  Accumulator accumulator(writer, result, bindings);
+  accumulator.count(counted);
+  for (std::size_t i = 0; i < trained.size(); ++i) accumulator.add(*trained[i], gradients[i]);
+  return result;
+}
+
+std::vector<std::string> write_means(GraphWriter& writer, const Accumulation& accumulation,
+                                     const std::vector<const InitializerDef*>& trained,
+                                     Properties& bindings) {
+  const std::string number = writer.cast(accumulation.rows, DType::float32, "accumulated.divisor");
+  // Without any row the sums are zero.
+  const std::string one = writer.scalar("accumulated.one", 1, DType::float32);
+  ScalarValue divisor{writer.node("Max", {number, one}, "accumulated.divisor")};
+  std::vector<std::string> means;
+  for (std::size_t i = 0; i < trained.size(); ++i) {
+    const InitializerDef& parameter = *trained[i];
+    const DType dtype = updated_type(parameter);
+    means.push_back(writer.node("Div", {accumulation.sums[i], divisor.as(writer, dtype)},
+                                parameter.name + ".mean_gradient"));
+  }
+  const Tensor zero = Tensor::scalar(std::int64_t{0});
+  const std::string none = writer.initializer("accumulated.zero", zero);
+  const std::string next = writer.node("Identity", {none}, "accumulated.rows.next");
+  writer.output(next, zero);
+  bindings.emplace_back(accumulation.rows, next);
+  return means;
+}
+
+}  // namespace ondine::graph

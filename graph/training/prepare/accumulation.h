@@ -1,0 +1,30 @@
+// Sums of gradients over several batches, and their means.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "graph/training/prepare/writer.h"
+
+namespace ondine::graph {
+
+struct Accumulation {
+  std::vector<std::string> sums;  // of each trained parameter, of the types of the updates
+  std::string rows;               // that they hold, int64
+  // Of the main graph, where both algorithms see them.
+  std::vector<InitializerDef> state;
+};
+
+// Adds `gradients`, of the types of the updates (updated_type) and means over the rows of `counted`, to sums; the first batch after a mean was
+// taken begins new ones. `bindings` receives what is updated.
+Accumulation write_accumulation(GraphWriter& writer, const std::string& counted,
+                                const std::vector<std::string>& gradients,
+                                const std::vector<const InitializerDef*>& trained,
+                                Properties& bindings);
+
+// The means over all rows, of the types of the updates, in another graph, which begins anew.
+std::vector<std::string> write_means(GraphWriter& writer, const Accumulation& accumulation,
+                                     const std::vector<const InitializerDef*>& trained,
+                                     Properties& bindings);
+
+}  // namespace ondine::graph

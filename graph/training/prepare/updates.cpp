@@ -1,0 +1,88 @@
+#include "graph/training/prepare/updates.h"
+
+#include "core/message.h"
+#include "graph/training/prepare/accumulation.h"
+#include "graph/training/prepare/gradients.h"
+
+namespace ondine::graph {
+namespace {
+
+// The value whose first dim counts the rows of a batch.
+std::string counted_value(const GraphDef& algorithm, const GraphDef& main) {
+  for (const GraphDef* graph : {&algorithm, &main}) {
+    for (const ValueDef& input : graph->inputs) {
+      if (!input.type.dims || !input.type.dims->empty()) return input.name;
+    }
+  }
+  fail(ErrorCode::mismatch, "no input has rows to count, which accumulating gradients needs");
+}
+
+// Masters and the loss scale are state of one algorithm; the second would have to share them.
+void require_accumulation(const std::vector<const InitializerDef*>& trained,
+                          const LossScaler& scaler) {
+  if (scaler.is_active()) {
+    fail(ErrorCode::unsupported,
+         "gradients of a scaled loss cannot be accumulated; prepare without a loss scale or "
+         "without accumulation");
+  }
+  for (const InitializerDef* one : trained) {
+    if (updated_type(*one) == one->value.dtype()) continue;
+    fail(ErrorCode::unsupported, "gradients of ", one->value.dtype(), " parameters, such as ",
+         quoted(one->name), ", cannot be accumulated");
+  }
+}
+
+// One a line.
+std::string lines_of(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) {
+    if (name.find('\n') != std::string::npos) {
+      fail(ErrorCode::unsupported,
+           "averages of a parameter whose name has a line break: ", quoted(name));
+    }
+    text += (text.empty() ? "" : "\n") + name;
+  }
+  return text;
+}
+
+}  // namespace
+
+Updates write_updates(GraphWriter& writer, const GraphDef& main, const LossValues& loss,
+                      const std::vector<const InitializerDef*>& trained,
+                      const PrepareOptions& options, LossScaler& scaler, Properties& bindings,
+                      const OptimizerStart& start) {
+  if (options.accumulate) require_accumulation(trained, scaler);
+  Updates result;
+  std::vector<std::string> gradients = write_gradients(writer, loss, trained, scaler);
+  if (!options.accumulate) {
+    result.optimizer =
+        write_optimizer(writer, std::move(gradients), trained, options, scaler, bindings, start);
+    return result;
+  }
+  Accumulation sums =
+      write_accumulation(writer, counted_value(writer.graph(), main), gradients, trained, bindings);
+  TrainingInfoDef& info = result.apply.emplace();
+  GraphDef& algorithm = info.algorithm.emplace();
+  algorithm.name = writer.names().fresh("update");
+  GraphWriter apply(algorithm, writer.names(), writer.opset());
+  gradients = write_means(apply, sums, trained, info.update_binding);
+  result.optimizer = write_optimizer(apply, std::move(gradients), trained, options, scaler,
+                                     info.update_binding, start);
+  result.state = std::move(sums.state);
+  return result;
+}
+
+Properties update_properties(const Updates& updates, const std::vector<std::string>& trained,
+                             const PrepareOptions& options) {
+  Properties result;
+  if (options.accumulate) {
+    result.emplace_back("ondine.accumulate", std::to_string(*options.accumulate));
+  }
+  if (options.average) {
+    result.emplace_back("ondine.averaged", lines_of(trained));
+    result.emplace_back("ondine.averages", lines_of(updates.optimizer.averages));
+  }
+  return result;
+}
+
+}  // namespace ondine::graph
