@@ -9,8 +9,11 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <variant>
 #include <vector>
+
+#include "ondine/definitions.h"
 
 namespace CLI {
 class App;
@@ -46,21 +49,30 @@ struct WrongUsage : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// What CLI11 does not keep of the commands.
+struct ParserTable;
+
 class Command {
  public:
-  explicit Command(CLI::App* app, std::function<int()>* chosen) : app_(app), chosen_(chosen) {}
+  explicit Command(CLI::App* app, ParserTable* table) : app_(app), table_(table) {}
 
   // `names` is "--name", "-n,--name" or, for a positional argument, "NAME". `to` must outlive
   // parsing.
   Option option(const std::string& names, Target to, const std::string& help);
-  // An option whose value is one of the keys, ignoring case.
+  // An option whose value is one of the keys, ignoring case; the help shows the present value.
   template <class Value>
   Option choice(const std::string& names, Value* to, const std::map<std::string, Value>& values,
                 const std::string& help) {
     std::vector<std::string> keys;
-    for (const auto& [key, value] : values) keys.push_back(key);
+    std::string present;
+    for (const auto& [key, value] : values) {
+      keys.push_back(key);
+      if constexpr (std::is_enum_v<Value>) {
+        if (present.empty() && value == *to) present = key;
+      }
+    }
     return choose(
-        names, keys, [to, values](const std::string& key) { *to = values.at(key); }, help);
+        names, keys, [to, values](const std::string& key) { *to = values.at(key); }, help, present);
   }
   // An option with a number, which is passed to `take`.
   Option number(const std::string& names, std::function<void(double)> take,
@@ -68,15 +80,19 @@ class Command {
   // An option with any number of values, which are passed to `take`.
   Option list(const std::string& names, std::function<void(const std::vector<std::string>&)> take,
               const std::string& help);
+  // Adds --config and --write-config: a file in TOML with the other options, which the command line
+  // overrides.
+  void takes_job_file();
   // Sets the action of the command, which runs after parsing and returns the exit code.
   void runs(std::function<int()> action);
 
  private:
   Option choose(const std::string& names, const std::vector<std::string>& keys,
-                std::function<void(const std::string&)> take, const std::string& help);
+                std::function<void(const std::string&)> take, const std::string& help,
+                const std::string& present);
 
   CLI::App* app_;
-  std::function<int()>* chosen_;
+  ParserTable* table_;
 };
 
 class Parser {
@@ -91,9 +107,20 @@ class Parser {
   // exit code.
   int run(int argc, char** argv);
 
+  // Commands with the options that the help shows.
+  std::vector<CommandDefinition> definitions() const;
+
  private:
+  // The options that the chosen command was given, in TOML. Throws Error(mismatch) for a text that
+  // has both kinds of quotes.
+  std::string job_text() const;
+  // Whether the options were to be written, and are.
+  bool wrote_job() const;
+  int report_wrong_usage(const std::string& message) const;
+  void read_job(const std::vector<std::string>& arguments);
+
   std::unique_ptr<CLI::App> app_;
-  std::function<int()> chosen_;
+  std::unique_ptr<ParserTable> table_;
 };
 
 void add_info(Parser& parser);
@@ -112,5 +139,7 @@ void add_import_ort(Parser& parser);
 void add_lower(Parser& parser);
 void add_differentiate(Parser& parser);
 void add_doctor(Parser& parser);
+void add_completion(Parser& parser);
+void add_manual(Parser& parser);
 
 }  // namespace ondine::cli

@@ -1,6 +1,8 @@
 #include <iostream>
 #include <memory>
 
+#include <ondine/trainer.h>
+
 #include "ondine/command.h"
 #include "ondine/common.h"
 #include "ondine/take_weights.h"
@@ -14,6 +16,7 @@ void add_export(Parser& parser) {
     std::string weights;
     std::string output;
     bool training = false;
+    bool averaged = false;
     std::optional<std::uint64_t> external;
   };
   auto options = std::make_shared<Options>();
@@ -35,6 +38,8 @@ void add_export(Parser& parser) {
   command.option(
       "--training", &options->training,
       "Keep the training information and its state (.onnx), or all state variables (.safetensors)");
+  command.option("--averaged", &options->averaged,
+                 "Export the averages of the parameters in their place");
   command.option("--external-data-from", &options->external,
                  "Write tensors of at least this many bytes to a separate data file");
   command.runs([options] {
@@ -45,6 +50,7 @@ void add_export(Parser& parser) {
       if (!report.note.empty()) std::cerr << "note: " << report.note << '\n';
     }
     if (!options->weights.empty()) take_weights(model, options->weights);
+    if (options->averaged) take_averages(model);
     const ExportOptions how{options->external};
     if (is_safetensors(options->output)) {
       save_weights(model, options->output, options->training ? WeightSet::all : WeightSet::weights);

@@ -1,4 +1,5 @@
-// The command line. Exit codes: 0 success, 1 failure with one message, 2 wrong usage.
+// The command line. Exit codes: 0 success, 1 failure with one message, 2 wrong usage, 130 and 143
+// for runs that SIGINT and SIGTERM ended.
 #include <exception>
 #include <iostream>
 
@@ -18,7 +19,7 @@ int run(int argc, char** argv) {
         ondine::cli::add_eval, ondine::cli::add_export, ondine::cli::add_verify,
         ondine::cli::add_bench, ondine::cli::add_gradcheck, ondine::cli::add_doctor,
         ondine::cli::add_lower, ondine::cli::add_differentiate, ondine::cli::add_import_ort,
-        ondine::cli::add_replay}) {
+        ondine::cli::add_replay, ondine::cli::add_completion, ondine::cli::add_manual}) {
     add(parser);
   }
   return parser.run(argc, argv);

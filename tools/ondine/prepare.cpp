@@ -60,6 +60,12 @@ struct Options {
   std::optional<float> epsilon;
   std::optional<float> weight_decay;
   std::optional<float> clip_norm;
+  std::optional<float> clip_value;
+  std::vector<std::string> rate_scales;
+  std::vector<std::string> unfreeze_at;
+  std::optional<float> ema;
+  bool swa = false;
+  std::optional<std::uint64_t> average_from;
   std::optional<std::size_t> classes;
   std::string cut;
   std::optional<Loss> loss;
@@ -149,6 +155,61 @@ void set_loss(Options& options) {
   prepare.class_weights = numbers_in(options.class_weights);
 }
 
+// "PATTERN=NUMBER"; patterns may contain '='.
+std::pair<std::string, double> pattern_and_number(const std::string& text, const char* option) {
+  const std::size_t at = text.rfind('=');
+  double number = 0;
+  const char* const end = text.data() + text.size();
+  const char* const from = at == std::string::npos ? end : text.data() + at + 1;
+  const auto [last, error] = std::from_chars(from, end, number);
+  if (at == 0 || error != std::errc() || last != end) {
+    throw WrongUsage(std::string(option) + " needs PATTERN=NUMBER, found " + text);
+  }
+  return {text.substr(0, at), number};
+}
+
+void set_updates(Options& options) {
+  PrepareOptions& prepare = options.prepare;
+  prepare.clip_norm = options.clip_norm;
+  prepare.clip_value = options.clip_value;
+  for (const std::string& text : options.rate_scales) {
+    const auto [pattern, scale] = pattern_and_number(text, "--lr-scale");
+    prepare.rate_groups.push_back({pattern, static_cast<float>(scale)});
+  }
+  for (const std::string& text : options.unfreeze_at) {
+    const auto [pattern, step] = pattern_and_number(text, "--unfreeze-at");
+    if (!(step >= 0 && step < 1e15) || std::trunc(step) != step) {
+      throw WrongUsage("--unfreeze-at needs PATTERN=STEPS, found " + text);
+    }
+    prepare.rate_groups.push_back({pattern, 1, static_cast<std::uint64_t>(step)});
+  }
+  if (!options.ema && !options.swa) return;
+  prepare.average = WeightAverage{options.ema.value_or(1), options.average_from.value_or(0)};
+}
+
+void add_update_options(Command command, Options& options) {
+  command.option("--clip-norm", &options.clip_norm, "Upper bound of the global norm of gradients");
+  command.option("--clip-value", &options.clip_value,
+                 "Upper bound of every element of the gradients, applied before --clip-norm");
+  command
+      .option("--lr-scale", &options.rate_scales,
+              "PATTERN=FACTOR of the learning rate of the parameters that match")
+      .one_each();
+  command
+      .option("--unfreeze-at", &options.unfreeze_at,
+              "PATTERN=STEPS after which the parameters that match begin to change")
+      .one_each();
+  command
+      .option("--accumulate", &options.prepare.accumulate,
+              "Update after N batches, by the mean of their gradients over all rows")
+      .positive();
+  Option ema = command.option("--ema", &options.ema,
+                              "Keep exponential averages of parameters with this decay, as 0.999");
+  command.option("--swa", &options.swa, "Keep averages of parameters over all steps").excludes(ema);
+  command.option("--average-from", &options.average_from,
+                 "Steps after which averages begin; 0 if absent");
+}
+
 void add_options(Command command, Options& options) {
   PrepareOptions& prepare = options.prepare;
   command.option("MODEL", &options.input, "Inference model").required();
@@ -175,7 +236,7 @@ void add_options(Command command, Options& options) {
   command.option("--epsilon", &options.epsilon,
                  "Added to denominators, for adagrad, adam and adamw");
   command.option("--weight-decay", &options.weight_decay, "Weight decay");
-  command.option("--clip-norm", &options.clip_norm, "Upper bound of the global norm of gradients");
+  add_update_options(command, options);
   command.option("--loss-scale", &options.loss_scale,
                  "Factor on the loss against underflow: dynamic (the default where there is "
                  "float16), a number or none");
@@ -276,6 +337,7 @@ void add_prepare(Parser& parser) {
                  "  ondine prepare cnn.onnx -o raw.onnx --loss softmax-cross-entropy \\\n"
                  "      --preprocess scale=1/255,mean=0.485:0.456:0.406,std=0.229:0.224:0.225\n");
   add_options(command, *options);
+  command.takes_job_file();
   command.runs([options] {
     PrepareOptions& prepare = options->prepare;
     std::visit([&](auto& settings) { set_options(settings, *options); }, prepare.optimizer);
@@ -284,7 +346,7 @@ void add_prepare(Parser& parser) {
       prepare.preprocess.push_back(parse_preprocess(text));
     }
     set_loss_scale(*options);
-    prepare.clip_norm = options->clip_norm;
+    set_updates(*options);
     if (options->classes) prepare.head = NewHead{.classes = *options->classes, .cut = options->cut};
     if (!options->classes && !options->cut.empty()) {
       throw Error(ErrorCode::mismatch, "--cut needs --head CLASSES");

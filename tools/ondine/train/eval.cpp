@@ -24,6 +24,8 @@ struct Options {
   std::optional<std::int64_t> class_axis;
   int threads = 1;
   bool as_json = false;
+  bool averaged = false;
+  std::string report;
 };
 
 // What --map may name: inputs of the model and of its training algorithms, one of which the scores
@@ -43,6 +45,7 @@ int run(const Options& options) {
   Model model = Model::load(options.model, load);
   print_warnings(model);
   if (!options.checkpoint.empty()) model.restore_checkpoint(options.checkpoint);
+  if (options.averaged) take_averages(model);
   const Dataset data = open_dataset(options.data.data, options.data, class_names(model));
   EvaluateOptions evaluate_options;
   evaluate_options.batch_size = options.batch_size;
@@ -51,6 +54,7 @@ int run(const Options& options) {
   evaluate_options.output = options.output;
   evaluate_options.metrics = split_names(options.metrics);
   evaluate_options.class_axis = options.class_axis;
+  evaluate_options.report = options.report;
   const Dataset evaluated = data.has_validation() ? data.validation() : data;
   print_skipped(evaluated);
   const Evaluation score = evaluate(model, evaluated, evaluate_options);
@@ -99,9 +103,13 @@ void add_eval(Parser& parser) {
       "--class-axis", &options->class_axis,
       "Axis of the output with an entry for each class, where the model does not say it");
   command.option("--checkpoint", &options->checkpoint, "Checkpoint whose state to use");
+  command.option("--report", &options->report,
+                 "Page of HTML with metrics, confusion matrix, classes and the worst errors");
+  command.option("--averaged", &options->averaged, "Use the averages of the parameters");
   command.option("--batch-size", &options->batch_size, "Rows per batch").positive();
   command.option("--threads", &options->threads, "Threads").between(1, 1024);
   command.option("--json", &options->as_json, "Print JSON");
+  command.takes_job_file();
   command.runs([options] { return run(*options); });
 }
 

@@ -16,6 +16,11 @@ class Taker {
     (rest_.*option).reset();
   }
 
+  void take_metric(std::string& target) {
+    if (!rest_.metric.empty()) target = rest_.metric;
+    rest_.metric.clear();
+  }
+
   void require_nothing_left() const {
     const auto refuse = [](bool given, const char* name) {
       if (given)
@@ -25,6 +30,8 @@ class Taker {
     refuse(rest_.factor.has_value(), "--step-factor");
     refuse(rest_.every.has_value(), "--step-every");
     refuse(rest_.power.has_value(), "--power");
+    refuse(rest_.patience.has_value(), "--plateau-patience");
+    refuse(!rest_.metric.empty(), "--plateau-monitor");
   }
 
  private:
@@ -41,6 +48,8 @@ Schedule schedule_of(ScheduleKind kind) {
       return PolynomialSchedule{};
     case ScheduleKind::one_cycle:
       return OneCycleSchedule{};
+    case ScheduleKind::plateau:
+      return PlateauSchedule{};
     case ScheduleKind::constant:
       break;
   }
@@ -60,7 +69,14 @@ Schedule make_schedule(const ScheduleOptions& options) {
         }
         if constexpr (requires { schedule.factor; }) {
           taker.take(&ScheduleOptions::factor, schedule.factor);
+        }
+        if constexpr (requires { schedule.every; }) {
           taker.take(&ScheduleOptions::every, schedule.every);
+        }
+        if constexpr (requires { schedule.min_rate; }) {
+          taker.take(&ScheduleOptions::final_rate, schedule.min_rate);
+          taker.take(&ScheduleOptions::patience, schedule.patience);
+          taker.take_metric(schedule.metric);
         }
         if constexpr (requires { schedule.power; }) {
           taker.take(&ScheduleOptions::power, schedule.power);

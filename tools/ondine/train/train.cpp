@@ -5,19 +5,25 @@ namespace ondine::cli {
 namespace {
 
 void add_schedule(Command command, ScheduleOptions& options) {
-  const std::map<std::string, ScheduleKind> kinds{{"constant", ScheduleKind::constant},
-                                                  {"step", ScheduleKind::step},
-                                                  {"cosine", ScheduleKind::cosine},
-                                                  {"polynomial", ScheduleKind::polynomial},
-                                                  {"one-cycle", ScheduleKind::one_cycle}};
-  command.choice("--schedule", &options.kind, kinds, "How the learning rate changes over the run");
+  const std::map<std::string, ScheduleKind> kinds{
+      {"constant", ScheduleKind::constant},   {"step", ScheduleKind::step},
+      {"cosine", ScheduleKind::cosine},       {"polynomial", ScheduleKind::polynomial},
+      {"one-cycle", ScheduleKind::one_cycle}, {"plateau", ScheduleKind::plateau}};
+  command.choice("--schedule", &options.kind, kinds,
+                 "How the learning rate changes over the run: constant, step, cosine, polynomial, "
+                 "one-cycle or plateau");
   command.option("--warmup", &options.warmup, "Fraction of all steps in which the rate rises");
   command.option("--final-rate", &options.final_rate,
-                 "Rate of the last step, for cosine, polynomial and one-cycle");
+                 "Rate of the last step, for cosine, polynomial and one-cycle; the least one for "
+                 "plateau");
   command.option("--step-factor", &options.factor,
-                 "Factor per step, for the schedule step; 0.1 if absent");
+                 "Factor per step, for the schedules step and plateau; 0.1 if absent");
   command.option("--step-every", &options.every, "Epochs between two steps; 1 if absent");
   command.option("--power", &options.power, "Power, for the schedule polynomial; 1 if absent");
+  command.option("--plateau-patience", &options.patience,
+                 "Epochs without improvement before the rate falls; 2 if absent");
+  command.option("--plateau-monitor", &options.metric,
+                 "Metric that must improve, for the schedule plateau; val_loss if absent");
 }
 
 void add_stopping(Command command, TrainOptions& options) {
@@ -95,6 +101,12 @@ void add_train(Parser& parser) {
       .positive();
   command.option("--learning-rate", &options->trainer.learning_rate,
                  "Overrides the model's learning rate");
+  command
+      .option("--accumulate", &options->trainer.accumulate,
+              "Batches for an update, of a model prepared with --accumulate, instead of its own")
+      .positive();
+  command.option("--averaged", &options->trainer.averaged,
+                 "Evaluate with, and write to --output, the averages of the parameters");
   add_load_options(command, options->load);
   command.option("--seed", &options->load.seed, "Seed of shuffling and random operators");
   command.option("--algorithm", &options->trainer.algorithm, "Index of the training algorithm");
@@ -122,6 +134,7 @@ void add_train(Parser& parser) {
                  "Trained inference model to write, or its weights as .safetensors");
   add_evaluation(command, *options);
   add_records(command, *options);
+  command.takes_job_file();
   command.runs([options] {
     note_precision(options->load);
     return TrainRun(*options).run();

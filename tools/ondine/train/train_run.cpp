@@ -180,6 +180,7 @@ int TrainRun::run() {
 
 void TrainRun::write_result() {
   if (options_.output.empty()) return;
+  if (options_.trainer.averaged) take_averages(model_);
   if (is_safetensors(options_.output)) {
     save_weights(model_, options_.output);
   } else {

@@ -14,7 +14,7 @@
 
 namespace ondine::cli {
 
-enum class ScheduleKind { constant, step, cosine, polynomial, one_cycle };
+enum class ScheduleKind { constant, step, cosine, polynomial, one_cycle, plateau };
 
 // Throws Error(mismatch) for options that the schedule does not have.
 struct ScheduleOptions {
@@ -24,6 +24,8 @@ struct ScheduleOptions {
   std::optional<float> factor;
   std::optional<std::uint64_t> every;
   std::optional<float> power;
+  std::optional<std::uint64_t> patience;
+  std::string metric;
 };
 Schedule make_schedule(const ScheduleOptions& options);
 

@@ -1,0 +1,37 @@
+// Commands and options as they were declared, for help, completion, manual pages and job files.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace ondine::cli {
+
+struct OptionDefinition {
+  std::vector<std::string> names;  // "--name" first, then "-n"; of a positional argument "NAME"
+  std::string help;
+  std::string value;          // what it takes: "TEXT", "INT", ...; empty for a flag
+  std::string default_value;  // empty where there is none
+  std::vector<std::string> choices;
+  bool required = false;
+  bool repeats = false;
+  bool positional = false;
+};
+
+struct CommandDefinition {
+  std::string name;
+  std::string description;
+  std::string footer;  // examples
+  std::vector<OptionDefinition> options;
+};
+
+// The candidate with the least edit distance, or "" where none is close.
+std::string nearest(const std::string& word, const std::vector<std::string>& candidates);
+
+// A script for "bash", "zsh" or "fish".
+std::string completion_script(const std::string& shell,
+                              const std::vector<CommandDefinition>& commands);
+
+// Manual page of a command in the troff format, or with an empty name that of the program.
+std::string manual_page(const std::string& command, const std::vector<CommandDefinition>& commands);
+
+}  // namespace ondine::cli
