@@ -60,6 +60,9 @@ ExternalReference parse_reference(const graph::Properties& entries) {
   return out;
 }
 
+// Each watched file takes a descriptor and is looked at before every call.
+constexpr std::size_t max_watched = 64;
+
 ExternalData::File& ExternalData::file(const std::string& location) {
   const auto found = files_.find(location);
   if (found != files_.end()) return found->second;
@@ -67,8 +70,15 @@ ExternalData::File& ExternalData::file(const std::string& location) {
     fail(ErrorCode::limit, "more than ", limits_.external_files, " files of external data");
   }
   const Descriptor descriptor = open_below(*folder_, location, limits_);
-  File file{std::make_shared<MappedFile>(descriptor, location), {}};
+  const MapOptions options{.watched = files_.size() < max_watched};
+  File file{std::make_shared<MappedFile>(descriptor, location, options), {}};
   return files_.emplace(location, std::move(file)).first->second;
+}
+
+std::vector<std::shared_ptr<const MappedFile>> ExternalData::mappings() const {
+  std::vector<std::shared_ptr<const MappedFile>> all;
+  for (const auto& [location, file] : files_) all.push_back(file.mapping);
+  return all;
 }
 
 ExternalData::View ExternalData::read(const ExternalReference& reference, std::uint64_t size) {

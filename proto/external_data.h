@@ -47,6 +47,9 @@ class ExternalData {
   ExternalData(ExternalDataReader reader, const Limits& limits)
       : reader_(std::move(reader)), limits_(limits) {}
 
+  // Of the files that were opened.
+  std::vector<std::shared_ptr<const MappedFile>> mappings() const;
+
   // The bytes of the reference. Throws Error(invalid_model) unless it denotes exactly `size` bytes.
   View view(const ExternalReference& reference, std::uint64_t size);
 

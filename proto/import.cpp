@@ -34,7 +34,7 @@ graph::ModelDef load(std::span<const std::byte> bytes, std::shared_ptr<const Map
     Importer importer{limits, external};
     if (detached) {
       importer.detached = &*detached;
-      importer.file = std::move(file);
+      importer.file = file;
     }
     try {
       graph::ModelDef model = import_model(*proto, importer);
@@ -42,6 +42,8 @@ graph::ModelDef load(std::span<const std::byte> bytes, std::shared_ptr<const Map
       left_out.names = std::move(importer.left_out);
       left_out.tolerable = std::move(importer.tolerable);
       if (left_out.errors.empty()) left_out.leftovers = Leftovers(bytes);
+      left_out.files = external.mappings();
+      if (file != nullptr) left_out.files.push_back(std::move(file));
       return model;
     } catch (const Error& error) {
       if (importer.errors.empty() || error.code() == ErrorCode::internal) throw;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 
 #include "graph/ir/document.h"
 #include "proto/leftovers.h"
+#include "proto/mapped_file.h"
 
 namespace ondine {
 
@@ -40,6 +42,8 @@ struct LeftOut {
   // Violations that the import passed over: unknown keys of external data, dims of -1 in declared
   // types, which become unknown.
   std::vector<Error> tolerable;
+  // The files that the ModelDef's tensors may lie in.
+  std::vector<std::shared_ptr<const MappedFile>> files;
 };
 // The same, but omits and reports invalid objects, so that further errors can be found in the rest.
 // Still throws for exceeded limits and files that are not models.

@@ -3,6 +3,9 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#ifdef __linux__
+#include <sys/vfs.h>
+#endif
 #include <unistd.h>
 
 #include <cerrno>
@@ -16,7 +19,47 @@ Descriptor::~Descriptor() {
   if (is_open()) ::close(fd_);
 }
 
-MappedFile::MappedFile(const Descriptor& descriptor, const std::string& name, MapAccess access) {
+namespace {
+
+// Whether only this machine can change the file, as far as that is known.
+bool is_local([[maybe_unused]] const Descriptor& descriptor) noexcept {
+#ifdef __linux__
+  struct statfs facts {};
+  if (::fstatfs(descriptor.get(), &facts) != 0) return true;
+  switch (static_cast<std::uint32_t>(facts.f_type)) {
+    case 0x6969:      // NFS
+    case 0x517B:      // SMB
+    case 0xFF534D42:  // CIFS
+    case 0xFE534D42:  // SMB 2
+    case 0x65735546:  // FUSE, virtiofs
+    case 0x01021997:  // 9P
+    case 0x00C36400:  // Ceph
+    case 0x5346414F:  // AFS
+    case 0x73757245:  // Coda
+    case 0x0BD00BD0:  // Lustre
+      return false;
+    default:
+      break;
+  }
+#endif
+  return true;
+}
+
+}  // namespace
+
+std::optional<MappedFile::Version> MappedFile::version_of(const Descriptor& descriptor) {
+  struct stat facts {};
+  if (::fstat(descriptor.get(), &facts) != 0) return std::nullopt;
+#ifdef __APPLE__
+  const timespec written = facts.st_mtimespec;
+#else
+  const timespec written = facts.st_mtim;
+#endif
+  return Version{facts.st_size, written.tv_sec, written.tv_nsec};
+}
+
+MappedFile::MappedFile(const Descriptor& descriptor, const std::string& name, MapOptions options)
+    : name_(name) {
   struct stat facts {};
   if (::fstat(descriptor.get(), &facts) != 0) {
     fail_io("read", name, errno);
@@ -24,22 +67,56 @@ MappedFile::MappedFile(const Descriptor& descriptor, const std::string& name, Ma
   if (!S_ISREG(facts.st_mode)) fail(ErrorCode::io, quoted(name), " is not a regular file");
   const auto size = static_cast<std::size_t>(facts.st_size);
   if (size == 0) return;
-  const bool is_read_only = access == MapAccess::read;
+  if (options.copied || !is_local(descriptor)) {
+    copy(descriptor, size);
+    return;
+  }
   void* memory =
-      ::mmap(nullptr, size, is_read_only ? PROT_READ : PROT_READ | PROT_WRITE,
-             is_read_only ? MAP_PRIVATE : MAP_PRIVATE | MAP_NORESERVE, descriptor.get(), 0);
+      ::mmap(nullptr, size, options.writable ? PROT_READ | PROT_WRITE : PROT_READ,
+             options.writable ? MAP_PRIVATE | MAP_NORESERVE : MAP_PRIVATE, descriptor.get(), 0);
   if (memory == MAP_FAILED) {
     fail_io("map", name, errno);
   }
   bytes_ = {static_cast<const std::byte*>(memory), size};
+  if (!options.watched) return;
+  const auto version = version_of(descriptor);
+  if (!version) return;
+  version_ = *version;
+  version_.size = facts.st_size;  // a change since then is one
+  watched_ = Descriptor(::fcntl(descriptor.get(), F_DUPFD_CLOEXEC, 0));
 }
 
 MappedFile::~MappedFile() {
   if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
 }
 
+void MappedFile::copy(const Descriptor& descriptor, std::size_t size) {
+  void* memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) fail_io("read", name_, errno);
+  auto* const to = static_cast<std::byte*>(memory);
+  for (std::size_t done = 0; done < size;) {
+    const ssize_t count =
+        ::pread(descriptor.get(), to + done, size - done, static_cast<off_t>(done));
+    if (count > 0) {
+      done += static_cast<std::size_t>(count);
+    } else if (count == 0 || errno != EINTR) {
+      const int error = errno;
+      ::munmap(memory, size);
+      if (count < 0) fail_io("read", name_, error);
+      fail(ErrorCode::io, quoted(name_), " became shorter while it was read");
+    }
+  }
+  bytes_ = {to, size};
+  copied_ = true;
+}
+
+void MappedFile::require_unchanged() const {
+  if (!watched_.is_open() || version_of(watched_) == version_) return;
+  fail(ErrorCode::io, quoted(name_), " was changed while the model used it; load the model again");
+}
+
 void MappedFile::release(std::span<const std::byte> part) const noexcept {
-  if (part.empty()) return;
+  if (part.empty() || copied_) return;
   static const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   const auto begin = static_cast<std::size_t>(part.data() - bytes_.data());
   const std::size_t first = begin / page * page;

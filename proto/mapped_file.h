@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -31,28 +33,44 @@ class Descriptor {
   int fd_ = -1;
 };
 
-enum class MapAccess {
-  read,
-  copy_on_write,  // what is written stays in this process
+struct MapOptions {
+  bool watched = true;    // keeps a descriptor for require_unchanged
+  bool copied = false;    // also where the file system is local
+  bool writable = false;  // what is written stays in this process
 };
 
-// A mapping of a whole regular file. The file must not be modified or truncated while it
-// is mapped: reading beyond a new end raises a signal. Replacing it by renaming is safe.
+// A view of a whole regular file: a mapping, or where the file system is not local, so that others
+// may change the file unseen, a copy in memory. A mapped file must not be modified or truncated:
+// reading beyond a new end raises a signal. Replacing it by renaming is safe.
 class MappedFile {
  public:
   // `name` is for messages. Throws Error(io) for anything but a regular file.
-  MappedFile(const Descriptor& descriptor, const std::string& name,
-             MapAccess access = MapAccess::read);
+  MappedFile(const Descriptor& descriptor, const std::string& name, MapOptions options = {});
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
 
   std::span<const std::byte> bytes() const noexcept { return bytes_; }
+  // Throws Error(io) when a watched mapping's file has another size or was written to since it was
+  // mapped. What happens while others read the bytes stays unseen until then.
+  void require_unchanged() const;
   // Takes the pages of `part` out of the process's resident memory; they stay readable.
   void release(std::span<const std::byte> part) const noexcept;
 
  private:
+  // What tells that a file was changed.
+  struct Version {
+    std::int64_t size = 0, seconds = 0, nanoseconds = 0;
+    bool operator==(const Version&) const = default;
+  };
+  static std::optional<Version> version_of(const Descriptor& descriptor);
+  void copy(const Descriptor& descriptor, std::size_t size);
+
+  std::string name_;
   std::span<const std::byte> bytes_;
+  bool copied_ = false;
+  Descriptor watched_;  // not open where it is not
+  Version version_;
 };
 
 // Opens a file named by the user, following links. Throws Error(io).

@@ -47,7 +47,8 @@ CheckedModel load(const LoadOptions& options, const Load& load_model) {
   if (errors.empty()) {
     // What is left over is known by its place among the entries.
     if (remove_repeated_entries(model, findings)) left_out.leftovers = {};
-    return {std::move(model), std::move(left_out.leftovers), findings.warnings()};
+    return {std::move(model), std::move(left_out.leftovers), findings.warnings(),
+            std::move(left_out.files)};
   }
   for (const Error& error : errors) findings.add(error);
   add_broken_rules(model, options.limits, left_out.names, findings);

@@ -12,6 +12,7 @@
 #include "graph/check/findings.h"
 #include "graph/ir/document.h"
 #include "proto/leftovers.h"
+#include "proto/mapped_file.h"
 
 namespace ondine::trainer {
 
@@ -19,6 +20,7 @@ struct CheckedModel {
   graph::ModelDef def;
   Leftovers leftovers;  // of its file
   std::vector<std::string> warnings = {};
+  std::vector<std::shared_ptr<const MappedFile>> files = {};  // that tensors of `def` may lie in
 };
 
 graph::Rigor rigor_of(const LoadOptions& options) noexcept;

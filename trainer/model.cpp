@@ -20,6 +20,9 @@ std::unique_ptr<Model::Impl> Model::Impl::make(trainer::CheckedModel model,
                                                const LoadOptions& options) {
   auto impl = make(std::move(model.def), options);
   impl->leftovers = std::move(model.leftovers);
+  impl->files.assign(model.files.begin(), model.files.end());
+  model.files.clear();
+  std::erase_if(impl->files, [](const auto& file) { return file.expired(); });
   if (options.strict) return impl;
   std::vector<std::string> warnings = std::move(model.warnings);
   const std::vector<std::string>& found = impl->functions.warnings;
@@ -56,7 +59,14 @@ std::unique_ptr<Model::Impl> Model::Impl::make(graph::ModelDef def, const LoadOp
   return impl;
 }
 
+void Model::Impl::require_unchanged_files() const {
+  for (const auto& watched : files) {
+    if (const auto file = watched.lock()) file->require_unchanged();
+  }
+}
+
 const Sha256Digest& Model::Impl::fingerprint() const {
+  require_unchanged_files();
   std::call_once(digest_made,
                  [&] { digest = graph::fingerprint(def, graph::state_variables(def)); });
   return digest;
@@ -69,6 +79,7 @@ Stop Model::Impl::stop() const {
 }
 
 graph::CallState Model::Impl::call_state(std::uint64_t step) const {
+  require_unchanged_files();
   graph::CallState call;
   call.pool = runtime.pool.get();
   call.budget = runtime.budget;

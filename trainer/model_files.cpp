@@ -111,6 +111,7 @@ RestoreReport Model::restore_checkpoint(const std::filesystem::path& file) {
 }
 
 graph::ModelDef Model::Impl::with_present_state() const {
+  require_unchanged_files();
   graph::ModelDef copy = def;
   const auto present = state.read();
   const auto replace = [&](graph::GraphDef& graph) {

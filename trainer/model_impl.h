@@ -18,7 +18,8 @@ namespace ondine {
 
 struct ONDINE_HIDDEN Model::Impl {
   graph::ModelDef def;
-  Leftovers leftovers;  // of the file that `def` is from
+  Leftovers leftovers;                                 // of the file that `def` is from
+  std::vector<std::weak_ptr<const MappedFile>> files;  // that weights may lie in
   LoadOptions options;
   trainer::Functions functions;
   trainer::StateStore state;
@@ -51,6 +52,8 @@ struct ONDINE_HIDDEN Model::Impl {
 
   // Computed on first use, since that reads every constant of the model.
   const Sha256Digest& fingerprint() const;
+  // Throws Error(io) when a file that holds weights was changed in place.
+  void require_unchanged_files() const;
   Stop stop() const;  // for a call that begins now
   graph::CallState call_state(std::uint64_t step) const;
   void run(trainer::Executor& executor, graph::CallState& call) const;

@@ -77,8 +77,8 @@ void with_data(const std::filesystem::path& file, const Limits& limits,
                const std::function<void(SharedSource&)>& body) {
   with_context(
       [&] {
-        const auto mapped =
-            std::make_shared<MappedFile>(open_file(file), file.string(), MapAccess::copy_on_write);
+        const auto mapped = std::make_shared<MappedFile>(
+            open_file(file), file.string(), MapOptions{.watched = false, .writable = true});
         const auto bytes = mapped->bytes();
         if (bytes.size() < 2) fail(ErrorCode::corrupt, "the file has ", bytes.size(), " bytes");
         if (bytes.size() > limits.tensor_bytes) {
