@@ -72,6 +72,13 @@ TEST_CASE("a kink within the step is passed by a smaller one and named") {
   CHECK(result.analytic == -1);
 }
 
+TEST_CASE("a kink at a distance of 1e-11 is passed by a step of 1e-12") {
+  CHECK(check_direction(absolutes({1e-11}), DType::float64).passed);
+  Line wrong = absolutes({1e-11});
+  wrong.slope = [](double t) { return 2 * t + (t > 1e-11 ? 1 : -1.01); };
+  CHECK_FALSE(check_direction(wrong, DType::float64).passed);
+}
+
 TEST_CASE("a derivative among dense kinks passes by its mean over a segment") {
   const DirectionalResult result = check_direction(dense(), DType::float64);
   CHECK(result.passed);
