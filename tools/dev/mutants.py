@@ -1,197 +1,295 @@
 #!/usr/bin/env python3
 """Mutation testing: which one-line mistakes do the tests notice?
 
-usage: mutants.py [--count N] [--seed N] [--modules core,graph,...] [--work build-mutants]
+usage: mutants.py [--seeds N,N] [--count N] [--modules core,graph,...] [--work FOLDER]
+                  [--skip-build] [--list]
 
-Copies the sources, puts mutants into them that the environment variable ONDINE_MUTANT switches on one
-at a time, builds once, and runs the tests of a mutant's module until one fails. Prints the survivors
-and the share that was killed. A mutant negates a condition, leaves out a statement, or replaces a 1
-that is added or subtracted by 0.
+Draws a sample of --count mutants for each seed, copies the sources with all of them, each behind a
+switch, and builds once. Runs every test file alone on the copy without a mutant to see which
+mutants it reaches, then runs for each mutant the test files that reach it, those of its module and
+the fastest first, until one fails. FOLDER/results.json keeps what was found: a second run tries
+only what is new, and the survivors whose tests changed. ONDINE_CASES names the folder of
+conformance cases.
+
+A mutant negates a condition, leaves out a statement, changes a comparison, an arithmetic or logical
+operator, a returned truth value, or a 1 that is added or subtracted.
 """
 import argparse
+import concurrent.futures
+import hashlib
+import json
+import mmap
 import os
 import pathlib
-import random
-import re
+import resource
 import shutil
 import subprocess
 import sys
 import time
 
+import mutant_sites
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# The executables that may kill a mutant of a module, the cheapest first.
-TESTS = {
-    "core": ["core", "checkpoints", "proto", "trainer"],
-    "graph": ["graph", "autodiff", "trainer", "system"],
-    "autodiff": ["autodiff", "trainer", "kernels"],
-    "proto": ["proto", "trainer"],
-    "checkpoints": ["checkpoints"],
-    "trainer": ["trainer", "autodiff", "system"],
-    "kernels": ["kernels", "trainer"],
-    "tools": ["system"],
-}
-SWITCH = """#pragma once
+MODULES = ["autodiff", "checkpoints", "core", "graph", "kernels", "proto", "tools", "trainer"]
+EXECUTABLES = ["core", "graph", "autodiff", "kernels", "proto", "checkpoints", "trainer", "system"]
+CASES = ["training", "hostile", "backend"]
+WORKERS = 2
+MAX_MUTANTS = 1 << 16
+# A byte of the file ONDINE_MUTANTS_REACHED says whether a mutant's line was reached.
+SWITCH = f"""#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include <cstdlib>
-inline bool ondine_mutant(int number) {
-  static const int chosen = [] {
-    const char* text = std::getenv("ONDINE_MUTANT");
-    return text != nullptr ? std::atoi(text) : 0;
-  }();
-  return chosen == number;
-}
+
+extern "C" __attribute__((visibility("default"))) bool ondine_mutant(int number);
+namespace {{
+int chosen() {{
+  const char* text = std::getenv("ONDINE_MUTANT");
+  return text != nullptr ? std::atoi(text) : 0;
+}}
+char* reached() {{
+  const char* file = std::getenv("ONDINE_MUTANTS_REACHED");
+  if (file == nullptr) return nullptr;
+  const int descriptor = open(file, O_RDWR);
+  if (descriptor < 0) return nullptr;
+  void* bytes = mmap(nullptr, {MAX_MUTANTS}, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+  close(descriptor);
+  return bytes == MAP_FAILED ? nullptr : static_cast<char*>(bytes);
+}}
+}}  // namespace
+bool ondine_mutant(int number) {{
+  static const int one = chosen();
+  static char* const bytes = reached();
+  if (bytes != nullptr) bytes[number] = 1;
+  return one == number;
+}}
 """
-NO_STATEMENT = re.compile(
-    r"(return|throw|delete|using|const|auto|static|break|case|continue|else|do|goto|namespace|"
-    r"fail|template|typedef|extern|CHECK|REQUIRE)\b")
-CALL = re.compile(r"(\+\+|--)?[A-Za-z_][\w.:]*(->\w+|\[[^\]]*\]|\.\w+)*"
-                  r"(\(.*\)| [-+*/|&^]?= [^=].*);")
 
 
-def balanced(text):
-    depth = 0
-    for c in text:
-        depth += (c in "([{") - (c in ")]}")
-        if depth < 0:
-            return False
-    return depth == 0 and text.count('"') % 2 == 0
+def listed():
+    return subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+                          cwd=ROOT, check=True, text=True, stdout=subprocess.PIPE).stdout.split()
 
 
-def mutations(lines, at):
-    """(kind, replacement) of a line, with %d for the mutant's number."""
-    line = lines[at]
-    text = line.strip()
-    indent = line[:len(line) - len(line.lstrip())]
-    code = line.replace("%", "%%")
-    if text.startswith(("#", "//", "static_assert")) or "constexpr" in text or not indent:
-        return
-    found = re.match(r"( *(?:\} else )?if \()(.*)(\)(?: \{| [^{]*;)?)$", code)
-    declares = found and re.search(r"[^=!<>]=[^=]", found[2])
-    if found and balanced(found[2]) and ";" not in found[2] and not declares:
-        yield "negated", f"{found[1]}ondine_mutant(%d) != static_cast<bool>({found[2]}){found[3]}"
-    before = lines[at - 1].split("//")[0].rstrip() if at else ""
-    whole = before.endswith((";", "{", "}")) or before == ""
-    if whole and CALL.fullmatch(text) and balanced(text) and not NO_STATEMENT.match(text):
-        yield "left out", f"{indent}if (!ondine_mutant(%d)) {code.strip()}"
-    found = re.search(r"(?<=[\w)\]] [-+] )1(?=[;,)\] ])", code)
-    if found and "//" not in code[:found.start()] and '"' not in code:
-        yield "1 as 0", code[:found.start()] + "(ondine_mutant(%d) ? 0 : 1)" + code[found.end():]
+def draw(options):
+    """The mutants by number; those of an earlier run in the same folder stay."""
+    file = options.work / "mutants.json"
+    if file.exists():
+        kept = json.loads(file.read_text())
+        if kept["seeds"] == options.seeds and kept["count"] == options.count:
+            return {int(number): mutant for number, mutant in kept["mutants"].items()}
+    mutants = {}
+    taken = set()
+    for seed in options.seeds:
+        for mutant in mutant_sites.sample(ROOT, listed(), options.modules, options.count, seed):
+            if (mutant["file"], mutant["line"]) not in taken:
+                taken.add((mutant["file"], mutant["line"]))
+                mutants[len(mutants) + 1] = dict(mutant, seed=seed)
+    keep(options, mutants)
+    return mutants
 
 
-def sites(modules):
-    """All possible mutants by module: (file, line from 0, kind, replacement)."""
-    listed = subprocess.run(["git", "ls-files", "*.cpp"], cwd=ROOT, check=True, text=True,
-                            stdout=subprocess.PIPE).stdout.split()
-    result = {module: [] for module in modules}
-    for name in listed:
-        module = name.split("/")[0]
-        if module not in result or name.startswith(("kernels/simd/", "tools/dev/")):
-            continue
-        lines = (ROOT / name).read_text(encoding="utf-8").split("\n")
-        for at in range(len(lines)):
-            result[module] += [(name, at, *mutation) for mutation in mutations(lines, at)]
-    return result
+def keep(options, mutants):
+    (options.work / "mutants.json").write_text(
+        json.dumps({"seeds": options.seeds, "count": options.count, "mutants": mutants}, indent=1))
 
 
-def sample(modules, count, seed):
-    """`count` mutants, as many of each module, at most one a line, numbered from 1."""
-    choose = random.Random(seed)
-    chosen = []
-    for module, found in sorted(sites(modules).items()):
-        choose.shuffle(found)
-        lines = set()
-        for site in found:
-            if len(lines) == -(-count // len(modules)):
-                break
-            if site[:2] not in lines:
-                lines.add(site[:2])
-                chosen.append((module, *site))
-    return dict(enumerate(chosen, 1))
-
-
-def write_sources(work, mutants):
-    source = work / "source"
+def write_sources(source, mutants):
     changed = {}
-    for number, (_, name, at, _, replacement) in mutants.items():
-        lines = changed.setdefault(name, (ROOT / name).read_text(encoding="utf-8").split("\n"))
-        lines[at] = replacement % number
-    for name in subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, text=True,
-                               stdout=subprocess.PIPE).stdout.splitlines():
-        text = "\n".join(changed[name]).encode() if name in changed else (ROOT / name).read_bytes()
+    for number, mutant in mutants.items():
+        lines = changed.setdefault(mutant["file"], (ROOT / mutant["file"]).read_text().split("\n"))
+        if lines[mutant["line"] - 1] != mutant["text"]:
+            sys.exit(f"{mutant['file']} changed; begin with another folder")
+        lines[mutant["line"] - 1] = mutant["code"].replace("@", str(number))
+    texts = {"core/mutant_switch.cpp": SWITCH.encode()}
+    for name in listed():
+        if name in changed:
+            head = ('extern "C" bool ondine_mutant(int number);\n#line 1\n')
+            texts[name] = (head + "\n".join(changed[name])).encode()
+        elif (ROOT / name).is_file():
+            texts[name] = (ROOT / name).read_bytes()
+    for name, text in texts.items():
         target = source / name
         if not target.exists() or target.read_bytes() != text:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(text)
-            shutil.copymode(ROOT / name, target)
+            if (ROOT / name).exists():
+                shutil.copymode(ROOT / name, target)
 
 
-def build(work, mutants, targets):
+def build(options, mutants):
     """Builds once; mutants that do not compile are dropped."""
-    (work / "mutant.h").write_text(SWITCH, encoding="utf-8")
-    for _ in range(5):
-        write_sources(work, mutants)
-        subprocess.run(["cmake", "-S", work / "source", "-B", work / "build", "-G", "Ninja",
-                        "-DCMAKE_BUILD_TYPE=Release", "-DONDINE_EXAMPLES=OFF",
-                        "-DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON",
-                        f"-DCMAKE_CXX_FLAGS=-w -include {work / 'mutant.h'}"],
-                       check=True, stdout=subprocess.DEVNULL)
-        made = subprocess.run(["ninja", "-C", work / "build", "-k", "0", *targets], text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    source = options.work / "source"
+    targets = ["ondine_cli"] + [f"test_{name}" for name in EXECUTABLES]
+    for _ in range(6):
+        write_sources(source, mutants)
+        subprocess.run(["cmake", "--preset", "release", "-DONDINE_WERROR=ON",
+                        "-DONDINE_EXAMPLES=OFF"],
+                       cwd=source, check=True, stdout=subprocess.DEVNULL)
+        made = subprocess.run(["ninja", "-j", str(WORKERS), "-C", source / "build", "-k", "0",
+                               *targets],
+                              text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        (options.work / "build.log").write_text(made.stdout)
         if made.returncode == 0:
             return
-        wrong = {(os.path.relpath(os.path.join(work / "build", found[1]), work / "source"),
-                  int(found[2]) - 1)
-                 for found in re.finditer(r"^(\S+\.cpp):(\d+):\d+: error", made.stdout, re.M)}
-        bad = [number for number, mutant in mutants.items() if mutant[1:3] in wrong]
+        wrong = mutant_sites.wrong_lines(made.stdout, source)
+        bad = [n for n, mutant in mutants.items() if (mutant["file"], mutant["line"]) in wrong]
         if not bad:
             sys.exit(made.stdout[-3000:])
+        print(f"{len(bad)} mutants do not compile and are left out", flush=True)
         for number in bad:
             del mutants[number]
+        keep(options, mutants)
     sys.exit("mutants still do not compile")
 
 
-def passes(work, test, number, limit):
-    environment = dict(os.environ, ONDINE_MUTANT=str(number))
+def test_units(options):
+    """(name, command, digest of what it tests with): a test file each, then conformance cases."""
+    source = options.work / "source"
+    units = []
+    for executable in EXECUTABLES:
+        for path in sorted((source / "tests" / executable).rglob("*_test.cpp")):
+            command = [str(source / "build/bin" / f"test_{executable}"), "-#",
+                       f"[#{path.stem}]~[.]"]
+            name = str(path.relative_to(source / "tests"))
+            units.append((name, command, hashlib.sha256(path.read_bytes()).hexdigest()))
+    program = str(source / "build/bin/ondine")
+    units.append(("cases/conformance", [sys.executable, "-B", str(source / "conformance/run.py"),
+                                        "--program", program], ""))
+    cases = pathlib.Path(os.environ.get("ONDINE_CASES", ROOT.parent / "shared/cases"))
+    units += [(f"cases/{name}", [program, "verify", str(cases / name)], "") for name in CASES
+              if (cases / name).is_dir()]
+    return units
+
+
+def limited():
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4 << 30, 4 << 30))
+    os.setsid()
+
+
+def run(options, command, limit, **variables):
+    """'passed', 'failed' or 'timeout'."""
+    scratch = options.work / "scratch" / hashlib.sha256(os.urandom(16)).hexdigest()[:12]
+    scratch.mkdir(parents=True)
+    environment = dict(os.environ, TMPDIR=str(scratch), **variables)
+    child = subprocess.Popen(command, env=environment, cwd=scratch, preexec_fn=limited,
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        return subprocess.run([work / "build/bin" / f"test_{test}"], env=environment, timeout=limit,
-                              cwd=work / "build", stdout=subprocess.DEVNULL,
-                              stderr=subprocess.DEVNULL).returncode == 0
+        return "passed" if child.wait(limit) == 0 else "failed"
     except subprocess.TimeoutExpired:
-        return False
+        os.killpg(child.pid, 9)
+        child.wait()
+        return "timeout"
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def reach(options, unit, mutants):
+    """Which mutants a unit reaches, and how long it takes; None where it fails by itself."""
+    name, command, digest = unit
+    file = options.work / (name.replace("/", "_") + ".reached")
+    file.write_bytes(bytes(MAX_MUTANTS))
+    start = time.monotonic()
+    result = run(options, command, options.unit_limit, ONDINE_MUTANTS_REACHED=str(file))
+    seconds = time.monotonic() - start
+    with open(file, "rb") as opened, mmap.mmap(opened.fileno(), 0, prot=mmap.PROT_READ) as found:
+        numbers = [number for number in mutants if found[number]]
+    file.unlink()
+    return {"name": name, "digest": digest, "result": result, "seconds": seconds,
+            "reached": numbers}
+
+
+def attempt(options, number, mutant, units, reached):
+    """What a mutant's tests say: who killed it, or that it survived the tests in `units`."""
+    folder = mutant["file"].split("/")
+    order = []
+    for unit in units:
+        facts = reached[unit[0]]
+        if facts["result"] == "passed" and number in facts["reached"]:
+            near = sum(part in unit[0] for part in folder[:-1])
+            stem = folder[-1].split(".")[0] in unit[0]
+            order.append((facts["seconds"] / (1 + near + 4 * stem), unit))
+    tried = mutant.get("tried", {})
+    for _, (name, command, digest) in sorted(order, key=lambda entry: entry[0]):
+        if tried.get(name) == digest:
+            continue
+        limit = 30 + 10 * reached[name]["seconds"]
+        result = run(options, command, limit, ONDINE_MUTANT=str(number))
+        if result != "passed":
+            return {"killed": name, "by": result}
+        tried[name] = digest
+    return {"killed": None, "tried": tried}
+
+
+def survey(options, mutants, pool):
+    """Runs each unit without a mutant where its test file changed since the last time."""
+    file = options.work / "reached.json"
+    reached = json.loads(file.read_text()) if file.exists() else {}
+    units = test_units(options)
+    stale = [u for u in units if u[0] not in reached or reached[u[0]]["digest"] != u[2]]
+    for facts in pool.map(lambda unit: reach(options, unit, mutants), stale):
+        reached[facts["name"]] = facts
+        if facts["result"] != "passed":
+            print(f"not used, {facts['result']} without a mutant: {facts['name']}", flush=True)
+        file.write_text(json.dumps(reached))
+    return units, reached
+
+
+def report(options, mutants, results):
+    for seed in options.seeds:
+        own = {n: m for n, m in mutants.items() if m["seed"] == seed and str(n) in results}
+        alive = [n for n in own if results[str(n)]["killed"] is None]
+        for module in options.modules:
+            inside = [n for n in own if own[n]["module"] == module]
+            dead = len([n for n in inside if n not in alive])
+            print(f"seed {seed} {module}: {dead} of {len(inside)}")
+        for number in alive:
+            mutant = own[number]
+            seen = "" if results[str(number)]["tried"] else " (not reached)"
+            print(f"survived {number} {mutant['file']}:{mutant['line']} {mutant['kind']}: "
+                  f"{mutant['text'].strip()}{seen}")
+        killed = len(own) - len(alive)
+        print(f"seed {seed}: {killed} of {len(own)} mutants were killed "
+              f"({100 * killed / max(1, len(own)):.1f} %)", flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--modules", default=",".join(TESTS))
+    parser.add_argument("--seeds", default="1")
+    parser.add_argument("--modules", default=",".join(MODULES))
     parser.add_argument("--work", type=pathlib.Path, default=ROOT / "build-mutants")
+    parser.add_argument("--unit-limit", type=float, default=300, help="seconds of a test file")
+    parser.add_argument("--skip-build", action="store_true")
     parser.add_argument("--list", action="store_true", help="print the mutants and stop")
     options = parser.parse_args()
-    modules = options.modules.split(",")
-    work = options.work.resolve()
-    mutants = sample(modules, options.count, options.seed)
+    options.seeds = [int(seed) for seed in options.seeds.split(",")]
+    options.modules = options.modules.split(",")
+    options.work = options.work.resolve()
+    options.work.mkdir(parents=True, exist_ok=True)
+    mutants = draw(options)
     if options.list:
-        for number, (_, name, at, kind, replacement) in mutants.items():
-            print(f"{number} {name}:{at + 1} {kind}: {(replacement % number).strip()}")
+        for number, mutant in mutants.items():
+            code = mutant["code"].replace("@", str(number)).strip()
+            print(f"{number} {mutant['file']}:{mutant['line']} {mutant['kind']}: {code}")
         return 0
-    work.mkdir(parents=True, exist_ok=True)
-    tests = sorted({test for module in modules for test in TESTS[module]})
-    build(work, mutants, ["ondine_cli"] + [f"test_{test}" for test in tests])
-    limits = {}
-    for test in tests:
-        start = time.monotonic()
-        if not passes(work, test, 0, 3600):
-            sys.exit(f"test_{test} fails without a mutant")
-        limits[test] = 10 + 5 * (time.monotonic() - start)
-    survivors = []
-    for number, (module, name, at, kind, _) in sorted(mutants.items()):
-        if all(passes(work, test, number, limits[test]) for test in TESTS[module]):
-            line = (ROOT / name).read_text(encoding="utf-8").split("\n")[at].strip()
-            survivors.append(f"{name}:{at + 1} {kind}: {line}")
-            print("survived", survivors[-1], flush=True)
-    killed = len(mutants) - len(survivors)
-    print(f"{killed} of {len(mutants)} mutants were killed ({100 * killed / len(mutants):.0f} %)")
+    if not options.skip_build:
+        build(options, mutants)
+    file = options.work / "results.json"
+    results = json.loads(file.read_text()) if file.exists() else {}
+    with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
+        units, reached = survey(options, mutants, pool)
+        open_ones = [n for n in sorted(mutants) if not results.get(str(n), {}).get("killed")]
+        for number in open_ones:
+            mutants[number]["tried"] = results.get(str(number), {}).get("tried", {})
+        work = {pool.submit(attempt, options, n, mutants[n], units, reached): n for n in open_ones}
+        for done in concurrent.futures.as_completed(work):
+            results[str(work[done])] = done.result()
+            file.write_text(json.dumps(results))
+    report(options, mutants, results)
     return 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())
