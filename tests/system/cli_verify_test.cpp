@@ -1,0 +1,369 @@
+// verify must fail where a runtime is wrong: each case passes as it is and fails with one change.
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <complex>
+#include <fstream>
+#include <functional>
+#include <limits>
+
+#include <ondine/data.h>
+
+#include "tests/support/models.h"
+#include "tests/system/cli_run.h"
+
+using Catch::Contains;
+using cli_test::Result;
+using cli_test::Workshop;
+using namespace ondine;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string text_of(const std::vector<std::byte>& bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+void expect_failure(const Workshop& shop, const std::string& folder, const std::string& text) {
+  const Result result = shop.run("verify " + folder);
+  INFO(folder << "\n" << result.out << result.err);
+  CHECK(result.exit_code == 1);
+  CHECK_THAT(result.out, Contains("0 passed, 1 failed, 0 skipped") && Contains(text));
+}
+
+void expect_success(const Workshop& shop, const std::string& folder) {
+  const Result result = shop.run("verify " + folder);
+  INFO(folder << "\n" << result.out << result.err);
+  CHECK(result.exit_code == 0);
+  CHECK_THAT(result.out, Contains("1 passed, 0 failed, 0 skipped"));
+}
+
+// y is x.
+graph::ModelDef identity(DType dtype, const Shape& shape) {
+  graph::ModelDef model = test::linear_regression(0);
+  model.training.clear();
+  model.graph.initializers.clear();
+  std::vector<graph::DimDef> dims;
+  for (std::size_t i = 0; i < shape.rank(); ++i) dims.emplace_back(shape[i]);
+  model.graph.inputs = {test::tensor_value("x", dtype, dims)};
+  model.graph.outputs = {test::tensor_value("y", dtype, dims)};
+  model.graph.nodes = {test::node("Identity", {"x"}, {"y"})};
+  return model;
+}
+
+// A backend case whose only node copies `x`, with `want` as its expected output.
+void write_copy(const Workshop& shop, const std::string& folder, const Tensor& x,
+                const Tensor& want) {
+  fs::create_directories(shop / (folder + "/test_data_set_0"));
+  shop.write(folder + "/model.onnx", text_of(test::encode(identity(x.dtype(), x.shape()))));
+  save_value(shop / (folder + "/test_data_set_0/input_0.pb"), {"x", x});
+  save_value(shop / (folder + "/test_data_set_0/output_0.pb"), {"y", want});
+}
+
+// One step of gradient descent on y = x w + b by hand, in double.
+struct LineStep {
+  double w[2] = {0.5, -1};
+  double b = 0.25;
+  double loss = 0;
+
+  void step(const Tensor& x, const Tensor& t, double rate) {
+    const auto in = x.values<float>();
+    const auto target = t.values<float>();
+    double dw[2] = {0, 0};
+    double db = 0;
+    loss = 0;
+    const auto rows = static_cast<double>(target.size());
+    for (std::size_t i = 0; i < target.size(); ++i) {
+      const double x0 = static_cast<double>(in[2 * i]);
+      const double x1 = static_cast<double>(in[2 * i + 1]);
+      const double error = x0 * w[0] + x1 * w[1] + b - static_cast<double>(target[i]);
+      loss += error * error / rows;
+      dw[0] += 2 * error * x0 / rows;
+      dw[1] += 2 * error * x1 / rows;
+      db += 2 * error / rows;
+    }
+    w[0] -= rate * dw[0];
+    w[1] -= rate * dw[1];
+    b -= rate * db;
+  }
+  Tensor weights() const {
+    return Tensor::of<float>({2, 1}, {static_cast<float>(w[0]), static_cast<float>(w[1])});
+  }
+  Tensor bias() const { return Tensor::of<float>({1}, {static_cast<float>(b)}); }
+};
+
+const Tensor& line_x() {
+  static const Tensor x = Tensor::of<float>({3, 2}, {1, 2, -1, 0.5F, 0.25F, -2});
+  return x;
+}
+
+const Tensor& line_t() {
+  static const Tensor t = Tensor::of<float>({3, 1}, {0.5F, -1, 2});
+  return t;
+}
+
+// Two steps with a rate of 0.1, and an inference after them.
+void write_line(const Workshop& shop, const std::string& folder) {
+  const fs::path set = shop / (folder + "/train_data_set_0");
+  shop.write("line.onnx", text_of(test::encode(test::linear_regression(0.1F))));
+  for (const char* name : {"step_0", "step_1", "expected_initial", "expected_state", "infer"}) {
+    fs::create_directories(set / name);
+  }
+  fs::copy_file(shop / "line.onnx", shop / (folder + "/model.onnx"));
+  LineStep line;
+  save_value(set / "expected_initial/0.pb", {"w", line.weights()});
+  save_value(set / "expected_initial/1.pb", {"b", line.bias()});
+  for (const char* name : {"step_0", "step_1"}) {
+    line.step(line_x(), line_t(), static_cast<double>(0.1F));
+    save_value(set / name / "input_0.pb", {"x", line_x()});
+    save_value(set / name / "input_1.pb", {"t", line_t()});
+    save_value(set / name / "output_0.pb", {"loss", Tensor::scalar(static_cast<float>(line.loss))});
+  }
+  save_value(set / "expected_state/0.pb", {"w", line.weights()});
+  save_value(set / "expected_state/1.pb", {"b", line.bias()});
+  save_value(set / "infer/input_0.pb", {"x", Tensor::of<float>({1, 2}, {1, 1})});
+  const auto y = static_cast<float>(line.w[0] + line.w[1] + line.b);
+  save_value(set / "infer/output_0.pb", {"y", Tensor::of<float>({1, 1}, {y})});
+}
+
+template <class T>
+Tensor pair(T first, T second) {
+  return Tensor::of<T>({2}, {first, second});
+}
+
+}  // namespace
+
+TEST_CASE("verify compares numbers within a tolerance and everything else exactly") {
+  const Workshop shop;
+  constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+  constexpr float infinite = std::numeric_limits<float>::infinity();
+  using Complex = std::complex<float>;
+  using WideComplex = std::complex<double>;
+  struct Row {
+    const char* name;
+    Tensor x;
+    Tensor want;
+    const char* failure;  // null: passes
+  };
+  const std::vector<Row> rows{
+      {"near", pair(1000.0F, 2.0F), pair(1000.9F, 2.0F), nullptr},
+      {"far", pair(1000.0F, 2.0F), pair(1001.1F, 2.0F),
+       "output 'y': 1 of 2 elements differ, the first at 0: got 1000, want 1001.1"},
+      {"second", pair(1.0F, 2.0F), pair(1.0F, -2.0F), "1 of 2 elements differ, the first at 1"},
+      {"both", pair(1.0F, 2.0F), pair(3.0F, -2.0F), "2 of 2 elements differ, the first at 0"},
+      {"tiny", pair(1e-8F, 0.0F), pair(0.0F, 1e-8F), nullptr},
+      {"small", pair(1e-6F, 0.0F), pair(0.0F, 0.0F), "1 of 2 elements differ"},
+      {"nans", pair(nan, infinite), pair(nan, infinite), nullptr},
+      {"nan_missing", pair(1.0F, 2.0F), pair(nan, 2.0F), "want nan"},
+      {"nan_found", pair(nan, 2.0F), pair(1.0F, 2.0F), "got nan"},
+      {"infinite_found", pair(infinite, 2.0F), pair(1.0F, 2.0F), "got inf"},
+      {"infinite_missing", pair(1.0F, 2.0F), pair(infinite, 2.0F), "want inf"},
+      {"other_infinity", pair(-infinite, 2.0F), pair(infinite, 2.0F), "got -inf, want inf"},
+      {"doubles", pair(1.0, 2.0), pair(1.0, 2.1), "the first at 1"},
+      {"integers", pair<std::int64_t>(10'000, 2), pair<std::int64_t>(10'001, 2),
+       "got 10000, want 10001"},
+      {"second_byte", pair<std::uint8_t>(7, 8), pair<std::uint8_t>(7, 9), "the first at 1"},
+      {"texts", pair<std::string>("a", "b"), pair<std::string>("a", "c"), "got 'b', want 'c'"},
+      {"same_texts", pair<std::string>("a", "b"), pair<std::string>("a", "b"), nullptr},
+      {"real_parts", pair(Complex(1, 2), Complex(3, 4)), pair(Complex(1, 2), Complex(5, 4)),
+       "1 of 2 elements differ"},
+      {"imaginary_parts", pair(Complex(1, 2), Complex(3, 4)), pair(Complex(1, 9), Complex(3, 4)),
+       "1 of 2 elements differ"},
+      {"wide_complex", pair(WideComplex(1, 2), WideComplex(3, 4)),
+       pair(WideComplex(1, 2), WideComplex(3, 5)), "1 of 2 elements differ"},
+      {"equal_complex", pair(Complex(1, 2), Complex(3, 4)), pair(Complex(1, 2), Complex(3, 4)),
+       nullptr},
+      {"types", pair(1.0F, 2.0F), pair(1.0, 2.0), "got float[2], want double[2]"},
+      {"shapes", pair(1.0F, 2.0F), Tensor::of<float>({2, 1}, {1, 2}),
+       "got float[2], want float[2, 1]"}};
+  for (const Row& row : rows) {
+    CAPTURE(row.name);
+    write_copy(shop, row.name, row.x, row.want);
+    if (row.failure == nullptr) {
+      expect_success(shop, row.name);
+    } else {
+      expect_failure(shop, row.name, row.failure);
+    }
+  }
+}
+
+TEST_CASE("verify runs every data set of a case and every file of a set") {
+  const Workshop shop;
+  write_copy(shop, "copy", pair(1.0F, 2.0F), pair(1.0F, 2.0F));
+  fs::copy(shop / "copy/test_data_set_0", shop / "copy/test_data_set_1");
+  expect_success(shop, "copy");
+  save_value(shop / "copy/test_data_set_1/output_0.pb", {"y", pair(1.0F, 3.0F)});
+  expect_failure(shop, "copy", "the first at 1: got 2, want 3");
+  fs::remove_all(shop / "copy/test_data_set_1");
+  save_value(shop / "copy/test_data_set_0/output_1.pb", {"z", pair(1.0F, 2.0F)});
+  expect_failure(shop, "copy", "the model has no output_1");
+  fs::remove(shop / "copy/test_data_set_0/output_1.pb");
+  fs::remove(shop / "copy/test_data_set_0/output_0.pb");
+  expect_failure(shop, "copy", "got 1 outputs, want 0");
+}
+
+TEST_CASE("verify follows a training case through its steps, its state and an inference") {
+  const Workshop shop;
+  write_line(shop, "right");
+  expect_success(shop, "right");
+  // What is changed in a copy of the case, and what verify says of it.
+  const auto replaced = [](const std::string& file, const NamedValue& value) {
+    return [=](const fs::path& set) { save_value(set / file, value); };
+  };
+  const auto one = [](float value) { return Tensor::scalar(value); };
+  struct Row {
+    std::function<void(const fs::path&)> change;
+    const char* failure;
+  };
+  const std::vector<Row> rows{
+      {replaced("step_0/output_0.pb", {"loss", one(9)}), "output 'loss' (step_0)"},
+      {replaced("step_1/output_0.pb", {"loss", one(9)}), "output 'loss' (step_1)"},
+      {replaced("step_0/input_1.pb", {"t", Tensor(DType::float32, {3, 1})}), "(step_0)"},
+      {replaced("expected_initial/1.pb", {"b", Tensor::of<float>({1}, {0.3F})}),
+       "state variable 'b' (expected_initial)"},
+      {replaced("expected_state/0.pb", {"w", Tensor::of<float>({2, 1}, {0.5F, -1})}),
+       "state variable 'w' (expected_state)"},
+      {[](const fs::path& set) { fs::remove(set / "expected_state/1.pb"); },
+       "the model has 2 state variables, expected_state lists 1"},
+      {replaced("infer/output_0.pb", {"y", Tensor::of<float>({1, 1}, {77})}), "output 'y' (infer)"},
+      {[](const fs::path& set) { fs::copy(set / "step_1", set / "step_2"); }, "(step_2)"},
+      {[](const fs::path& set) { std::ofstream(set / "step_1/algorithm") << "1"; }, "algorithm 1"},
+      {[](const fs::path& set) { std::ofstream(set / "tolerance") << "1e-3"; },
+       "file 'tolerance' has no two numbers"}};
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::string folder = "wrong" + std::to_string(i);
+    fs::copy(shop / "right", shop / folder, fs::copy_options::recursive);
+    rows[i].change(shop / (folder + "/train_data_set_0"));
+    expect_failure(shop, folder, rows[i].failure);
+  }
+  const fs::path loose = shop / "wrong0/train_data_set_0";
+  shop.write("wrong0/train_data_set_0/tolerance", "1 100");
+  expect_success(shop, "wrong0");
+  // A step may be without expected outputs.
+  fs::remove(loose / "tolerance");
+  fs::remove(loose / "step_0/output_0.pb");
+  expect_success(shop, "wrong0");
+}
+
+TEST_CASE("verify judges models that must be refused by stage, message and state") {
+  const Workshop shop;
+  const auto expect = [&](const std::string& text) { shop.write("hostile/expect", text); };
+  fs::create_directories(shop / "hostile");
+  shop.write("hostile/model.onnx", text_of(test::encode(test::linear_regression(0.1F))));
+  const NamedValue x{"x", line_x()};
+  save_value(shop / "hostile/input_0.pb", x);
+  expect("accept\nit runs\ncall: infer\n");
+  expect_success(shop, "hostile");
+  expect("accept\nno t is given\ncall: train_step\n");
+  expect_failure(shop, "hostile", "refused: ");
+  expect("reject-run\nno t is given\ncall: train_step\n");
+  expect_success(shop, "hostile");
+  expect("reject-run\nno t is given\nmention: 't'\ncall: train_step\n");
+  expect_success(shop, "hostile");
+  expect("reject-run\nno t is given\nmention: elephants\ncall: train_step\n");
+  expect_failure(shop, "hostile", "the message does not contain 'elephants'");
+  expect("reject\nit loads\ncall: train_step\n");
+  expect_failure(shop, "hostile", "loaded; the call failed: ");
+  for (const char* verdict : {"reject", "reject-run"}) {
+    expect(std::string(verdict) + "\nit runs\ncall: infer\n");
+    expect_failure(shop, "hostile", "accepted");
+  }
+  save_value(shop / "hostile/input_1.pb", {"t", line_t()});
+  expect("accept\nit trains\ncall: train_step\n");
+  expect_success(shop, "hostile");
+  expect("accept\nthere is nothing to initialize\ncall: initialize\n");
+  expect_success(shop, "hostile");
+  expect("maybe\n");
+  expect_failure(shop, "hostile", "unknown verdict 'maybe'");
+  expect("accept\n\ncall: jump\n");
+  expect_failure(shop, "hostile", "unknown call 'jump'");
+}
+
+TEST_CASE("verify prepares hostile cases in a copy by setup.sh, without what .gitignore names") {
+  const Workshop shop;
+  fs::create_directories(shop / "case/inside");
+  fs::create_directories(shop / "outside");
+  shop.write("outside/far.txt", "far");
+  shop.write("case/inside/near.txt", "near");
+  shop.write("case/made.txt", "left by an earlier run");
+  shop.write("case/.gitignore", "/made.txt\n");
+  shop.write("case/model.txt", text_of(test::encode(identity(DType::float32, {2}))));
+  shop.write("case/expect", "accept\nmade by setup.sh\n");
+  const auto setup = [&](const std::string& text) { shop.write("case/setup.sh", text); };
+  setup(
+      "set -e\ntest ! -e made.txt\ntest -e inside/near.txt\ntest -e ../outside/far.txt\n"
+      "mv model.txt model.onnx\n");
+  expect_success(shop, "case");
+  CHECK_FALSE(fs::exists(shop / "case/model.onnx"));
+  setup("echo no such thing\nexit 3\n");
+  const Result skipped = shop.run("verify case");
+  CHECK(skipped.exit_code == 0);
+  CHECK_THAT(skipped.out, Contains("SKIPPED case: setup.sh: no such thing") &&
+                              Contains("0 passed, 0 failed, 1 skipped"));
+  CHECK(shop.run("verify case --none-skipped").exit_code == 1);
+  shop.write("case/model.onnx", shop.read("case/model.txt"));
+  fs::remove(shop / "case/setup.sh");
+  CHECK(shop.run("verify case --none-skipped").exit_code == 0);
+}
+
+TEST_CASE("verify finds cases below folders, in the order of their names") {
+  const Workshop shop;
+  for (const char* name : {"all/b/late", "all/a", "all/b/early"}) {
+    write_copy(shop, name, pair(1.0F, 2.0F), pair(1.0F, 5.0F));
+  }
+  fs::create_directories(shop / "all/empty");
+  const Result result = shop.run("verify all/");
+  CHECK(result.exit_code == 1);
+  const std::size_t a = result.out.find("FAILED  all/a: ");
+  const std::size_t early = result.out.find("FAILED  all/b/early: ");
+  const std::size_t late = result.out.find("FAILED  all/b/late: ");
+  REQUIRE(late != std::string::npos);
+  CHECK(a < early);
+  CHECK(early < late);
+  CHECK_THAT(result.out, Contains("0 passed, 3 failed, 0 skipped"));
+  shop.refuse("verify all/empty", "no cases found");
+}
+
+TEST_CASE("verify looks at random outputs as a whole") {
+  const Workshop shop;
+  graph::ModelDef model = identity(DType::float32, {1000});
+  model.graph.initializers = {{"ratio", Tensor::scalar(0.5F), "", {}},
+                              {"training", Tensor::scalar(true), "", {}}};
+  model.graph.nodes = {test::node("Dropout", {"x", "ratio", "training"}, {"y"})};
+  // What is kept is scaled by `scale`; every `every`th element is dropped.
+  const auto dropped = [](float scale, std::size_t every) {
+    Tensor result(DType::float32, {1000});
+    const auto values = result.mutable_values<float>();
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      values[i] = i % every == 0 ? 0 : scale * static_cast<float>(1 + i);
+    }
+    return result;
+  };
+  const Tensor x = dropped(1, 2000);  // only the first is zero
+  const auto check = [&](const std::string& name, const Tensor& want, const char* failure) {
+    write_copy(shop, name, x, want);
+    shop.write(name + "/model.onnx", text_of(test::encode(model)));
+    if (failure == nullptr) {
+      expect_success(shop, name);
+    } else {
+      expect_failure(shop, name, failure);
+    }
+  };
+  check("training_dropout_a", dropped(2, 2), nullptr);
+  check("training_dropout_b", dropped(4, 2), "neither 0 nor");
+  check("training_dropout_c", dropped(2, 5), "of the elements are dropped, expected about 0.2");
+  check("training_dropout_zero_ratio", dropped(2, 2), "elements differ");
+  check("dropout", dropped(2, 2), "elements differ");
+  model.graph.initializers.clear();
+  model.graph.nodes = {test::node("Bernoulli", {"x"}, {"y"})};
+  const auto fill = [&](float value) {
+    Tensor result(DType::float32, {1000});
+    for (float& one : result.mutable_values<float>()) one = value;
+    return result;
+  };
+  write_copy(shop, "bernoulli", fill(0.5F), fill(1));
+  shop.write("bernoulli/model.onnx", text_of(test::encode(model)));
+  expect_success(shop, "bernoulli");
+  shop.write("bernoulli/model.onnx", text_of(test::encode(identity(DType::float32, {1000}))));
+  expect_failure(shop, "bernoulli", "values other than 0 and 1");
+}
