@@ -58,8 +58,8 @@ PrepareReport write_training(graph::ModelDef& def, const PrepareOptions& options
   const std::optional<graph::ModelDef> loss = load_loss(options, load.limits);
   graph::ModelDef changed = def;
   for (const Preprocess& one : options.preprocess) graph::write_preprocess(changed, one);
-  PrepareReport report = graph::prepare(changed, options, trainer::types_of(changed, load),
-                                        loss ? &*loss : nullptr);
+  PrepareReport report =
+      graph::prepare(changed, options, trainer::types_of(changed, load), loss ? &*loss : nullptr);
   def = std::move(changed);
   return report;
 }

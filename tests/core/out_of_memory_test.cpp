@@ -4,7 +4,7 @@
 #include <new>
 #include <stdexcept>
 
-#include <catch2/catch_test_macros.hpp>
+#include <catch2/catch.hpp>
 
 #include "core/message.h"
 #include "core/pages.h"

@@ -9,7 +9,7 @@
 #include <ondine/import_ort.h>
 
 #include "graph/ir/document.h"
-#include "graph/training/prepare/optimizer.h"
+#include "graph/training/prepare/updates/optimizer.h"
 #include "trainer/import_ort/checkpoint.h"
 
 namespace ondine::trainer {

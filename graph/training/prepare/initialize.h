@@ -3,7 +3,7 @@
 
 #include <ondine/prepare.h>
 
-#include "graph/training/prepare/master_weight.h"
+#include "graph/training/prepare/updates/master_weight.h"
 
 namespace ondine::graph {
 

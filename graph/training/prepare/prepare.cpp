@@ -14,13 +14,13 @@
 #include "graph/training/prepare/initialize.h"
 #include "graph/training/prepare/linear_models.h"
 #include "graph/training/prepare/loss.h"
-#include "graph/training/prepare/loss_scale.h"
 #include "graph/training/prepare/losses/loss_model.h"
 #include "graph/training/prepare/losses/losses.h"
 #include "graph/training/prepare/lost.h"
 #include "graph/training/prepare/paths.h"
 #include "graph/training/prepare/training_mode.h"
-#include "graph/training/prepare/updates.h"
+#include "graph/training/prepare/updates/loss_scale.h"
+#include "graph/training/prepare/updates/updates.h"
 
 namespace ondine::graph {
 namespace {

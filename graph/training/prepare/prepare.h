@@ -4,7 +4,7 @@
 #include <ondine/prepare.h>
 
 #include "graph/ir/document.h"
-#include "graph/training/prepare/optimizer.h"
+#include "graph/training/prepare/updates/optimizer.h"
 #include "graph/training/prepare/values.h"
 
 namespace ondine::graph {

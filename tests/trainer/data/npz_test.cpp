@@ -89,7 +89,9 @@ std::string archive(const std::vector<Entry>& entries, bool wide_end = false,
 }
 
 std::vector<std::pair<std::string, Tensor>> read(const std::string& file, const Limits& limits) {
-  return read_npz(std::as_bytes(std::span(file)), limits);
+  const auto owned = std::make_shared<std::string>(file);
+  SharedSource source(std::as_bytes(std::span(*owned)), owned);
+  return read_npz(source, limits);
 }
 
 const Tensor& first() {

@@ -19,7 +19,7 @@ using Names = std::vector<std::string>;
 
 namespace {
 
-const fs::path data = fs::path(ONDINE_SOURCE_DIR) / "tests/trainer/import_ort/data";
+const fs::path artifacts = fs::path(ONDINE_SOURCE_DIR) / "tests/trainer/import_ort/data";
 // Of onnxruntime-training 1.19.2, with learning rate 0.02, from the checkpoint "saved" on.
 const std::vector<double> expected_losses{1.118973970413208, 1.104032278060913, 1.0888751745224,
                                           1.0735270977020264, 1.0580155849456787};
@@ -46,7 +46,7 @@ std::vector<double> losses(Model& model, float rate) {
 class Copy {
  public:
   Copy() {
-    for (const fs::directory_entry& one : fs::directory_iterator(data)) {
+    for (const fs::directory_entry& one : fs::directory_iterator(artifacts)) {
       fs::copy_file(one.path(), folder_ / one.path().filename().string());
     }
   }
@@ -92,9 +92,9 @@ std::string message_of(const Copy& copy, const ImportOrtOptions& options = {}) {
 
 TEST_CASE("training goes on where onnxruntime-training stopped") {
   const TemporaryFolder folder;
-  const ImportOrtOptions options{.checkpoint = data / "saved"};
+  const ImportOrtOptions options{.checkpoint = artifacts / "saved"};
   ImportOrtReport report;
-  Model model = import_ort(data, options, {}, &report);
+  Model model = import_ort(artifacts, options, {}, &report);
   CHECK(report.optimizer == "adamw");
   CHECK(report.step == 2);
   CHECK(report.learning_rate == 0.001F);
@@ -107,7 +107,7 @@ TEST_CASE("training goes on where onnxruntime-training stopped") {
   const Results inferred = model.infer({{"x", batch()[0].second}});
   CHECK(inferred["output"].tensor().shape() == Shape{4, 3});
 
-  const ImportOrtReport written = import_ort(data, folder / "train.onnx", options);
+  const ImportOrtReport written = import_ort(artifacts, folder / "train.onnx", options);
   CHECK(written.prepared.trained == report.prepared.trained);
   Model loaded = Model::load(folder / "train.onnx");
   CHECK(loaded.export_training() == model.export_training());
@@ -134,13 +134,13 @@ TEST_CASE("properties of a checkpoint become metadata unless the model has the k
 }
 
 TEST_CASE("initialize goes back to the checkpoint, and its moments") {
-  Model model = import_ort(data, {.checkpoint = data / "saved"});
+  Model model = import_ort(artifacts, {.checkpoint = artifacts / "saved"});
   const std::vector<double> first = losses(model, 0.02F);
   model.initialize(7);
   CHECK(losses(model, 0.02F) == first);
   // The folder's own checkpoint has other weights and no moments.
   ImportOrtReport report;
-  Model start = import_ort(data, {}, {}, &report);
+  Model start = import_ort(artifacts, {}, {}, &report);
   CHECK(report.step == 0);
   CHECK(start.train_step(batch()).scalar("loss") > first[0] + 0.01);
 }
@@ -215,15 +215,15 @@ TEST_CASE("artifacts may have a prefix, and one of each kind is needed") {
   const auto rename = [&](const std::string& from, const std::string& to) {
     fs::rename(copy.path() / from, copy.path() / to);
   };
-  fs::copy_file(data / "checkpoint", copy.path() / "nominal_checkpoint");
+  fs::copy_file(artifacts / "checkpoint", copy.path() / "nominal_checkpoint");
   rename("eval_model.onnx", "net_eval_model.onnx");
   CHECK(message_of(copy).empty());
-  fs::copy_file(data / "eval_model.onnx", copy.path() / "eval_model.onnx");
+  fs::copy_file(artifacts / "eval_model.onnx", copy.path() / "eval_model.onnx");
   CHECK_THAT(message_of(copy), Catch::Contains("more than one eval_model.onnx"));
   fs::remove(copy.path() / "eval_model.onnx");
   rename("optimizer_model.onnx", "optimizer.onnx");
   CHECK_THAT(message_of(copy), Catch::Contains("no file optimizer_model.onnx"));
-  CHECK_THROWS_WITH(import_ort(data / "absent"), Catch::Contains("cannot read folder"));
+  CHECK_THROWS_WITH(import_ort(artifacts / "absent"), Catch::Contains("cannot read folder"));
 }
 
 TEST_CASE("artifacts that do not belong together are refused by name") {

@@ -8,8 +8,8 @@
 
 #include <ondine/prepare.h>
 
-#include "graph/training/prepare/loss_scale.h"
-#include "graph/training/prepare/master_weight.h"
+#include "graph/training/prepare/updates/loss_scale.h"
+#include "graph/training/prepare/updates/master_weight.h"
 #include "graph/training/prepare/writer.h"
 
 namespace ondine::graph {

@@ -7,7 +7,7 @@
 #include <ondine/prepare.h>
 
 #include "graph/training/prepare/loss.h"
-#include "graph/training/prepare/loss_scale.h"
+#include "graph/training/prepare/updates/loss_scale.h"
 #include "graph/training/prepare/writer.h"
 
 namespace ondine::graph {

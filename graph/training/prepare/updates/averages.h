@@ -3,7 +3,7 @@
 
 #include <ondine/prepare.h>
 
-#include "graph/training/prepare/rate_groups.h"
+#include "graph/training/prepare/updates/rate_groups.h"
 #include "graph/training/prepare/writer.h"
 
 namespace ondine::graph {

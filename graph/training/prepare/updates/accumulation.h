@@ -15,8 +15,9 @@ struct Accumulation {
   std::vector<InitializerDef> state;
 };
 
-// Adds `gradients`, of the types of the updates (updated_type) and means over the rows of `counted`, to sums; the first batch after a mean was
-// taken begins new ones. `bindings` receives what is updated.
+// Adds `gradients`, of the types of the updates (updated_type) and means over the rows of
+// `counted`, to sums; the first batch after a mean was taken begins new ones. `bindings` receives
+// what is updated.
 Accumulation write_accumulation(GraphWriter& writer, const std::string& counted,
                                 const std::vector<std::string>& gradients,
                                 const std::vector<const InitializerDef*>& trained,

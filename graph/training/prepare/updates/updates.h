@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "graph/training/prepare/loss.h"
-#include "graph/training/prepare/optimizer.h"
+#include "graph/training/prepare/updates/optimizer.h"
 
 namespace ondine::graph {
 

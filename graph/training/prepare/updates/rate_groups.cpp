@@ -1,4 +1,4 @@
-#include "graph/training/prepare/rate_groups.h"
+#include "graph/training/prepare/updates/rate_groups.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "graph/training/prepare/averages.h"
+#include "graph/training/prepare/updates/averages.h"
 
 namespace ondine::graph {
 

@@ -1,12 +1,12 @@
-#include "graph/training/prepare/optimizer.h"
+#include "graph/training/prepare/updates/optimizer.h"
 
 #include <map>
 #include <optional>
 
 #include "core/message.h"
-#include "graph/training/prepare/averages.h"
-#include "graph/training/prepare/gradients.h"
-#include "graph/training/prepare/rate_groups.h"
+#include "graph/training/prepare/updates/averages.h"
+#include "graph/training/prepare/updates/gradients.h"
+#include "graph/training/prepare/updates/rate_groups.h"
 
 namespace ondine::graph {
 namespace {

@@ -1,4 +1,4 @@
-#include "graph/training/prepare/loss_scale.h"
+#include "graph/training/prepare/updates/loss_scale.h"
 
 #include <algorithm>
 #include <cmath>

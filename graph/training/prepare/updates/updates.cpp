@@ -1,8 +1,8 @@
-#include "graph/training/prepare/updates.h"
+#include "graph/training/prepare/updates/updates.h"
 
 #include "core/message.h"
-#include "graph/training/prepare/accumulation.h"
-#include "graph/training/prepare/gradients.h"
+#include "graph/training/prepare/updates/accumulation.h"
+#include "graph/training/prepare/updates/gradients.h"
 
 namespace ondine::graph {
 namespace {

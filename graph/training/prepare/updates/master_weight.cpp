@@ -1,4 +1,4 @@
-#include "graph/training/prepare/master_weight.h"
+#include "graph/training/prepare/updates/master_weight.h"
 
 #include "core/to_doubles.h"
 #include "graph/training/prepare/losses/label_loss.h"

@@ -1,7 +1,7 @@
-#include "graph/training/prepare/accumulation.h"
+#include "graph/training/prepare/updates/accumulation.h"
 
-#include "graph/training/prepare/master_weight.h"
-#include "graph/training/prepare/rate_groups.h"
+#include "graph/training/prepare/updates/master_weight.h"
+#include "graph/training/prepare/updates/rate_groups.h"
 
 namespace ondine::graph {
 namespace {

@@ -318,7 +318,7 @@ TEST_CASE("derivatives of a float16 model are checked in double") {
   const TemporaryFolder folder;
   save_half_network(folder / "half.onnx");
   prepare(folder / "half.onnx", folder / "train.onnx", {.loss = Loss::mse});
-  const GradientCheck check(folder / "train.onnx");
+  const ondine::GradientCheck check(folder / "train.onnx");
   CHECK(check.widened());
   for (const PortInfo& input : check.inputs()) {
     CHECK(input.dtype == DType::float64);
