@@ -1,7 +1,6 @@
 #include "graph/training/prepare/prepare.h"
 
 #include <algorithm>
-#include <cmath>
 #include <string_view>
 #include <unordered_map>
 
@@ -13,12 +12,12 @@
 #include "graph/training/prepare/held.h"
 #include "graph/training/prepare/initialize.h"
 #include "graph/training/prepare/linear_models.h"
-#include "graph/training/prepare/loss.h"
-#include "graph/training/prepare/losses/loss_model.h"
+#include "graph/training/prepare/losses/chosen_loss.h"
 #include "graph/training/prepare/losses/losses.h"
 #include "graph/training/prepare/lost.h"
 #include "graph/training/prepare/paths.h"
 #include "graph/training/prepare/training_mode.h"
+#include "graph/training/prepare/updates/check_settings.h"
 #include "graph/training/prepare/updates/loss_scale.h"
 #include "graph/training/prepare/updates/updates.h"
 
@@ -30,46 +29,6 @@ constexpr std::int64_t first_training_ir = 7;
 // 0 when the domain is not imported.
 std::int64_t imported(const ModelDef& model, std::string_view domain) {
   return Opsets(model.opsets).version(domain).value_or(0);
-}
-
-template <class Settings, class Require>
-void check_optimizer(const Settings& optimizer, const Require& require) {
-  const auto finite = [](double value) { return std::isfinite(value); };
-  const auto fraction = [](float value) { return value >= 0 && value < 1; };
-  require(finite(optimizer.learning_rate), "the learning rate must be a number",
-          optimizer.learning_rate);
-  require(finite(optimizer.weight_decay) && optimizer.weight_decay >= 0,
-          "the weight decay must not be negative", optimizer.weight_decay);
-  if constexpr (requires { optimizer.momentum; }) {
-    require(fraction(optimizer.momentum), "the momentum must be in [0, 1)", optimizer.momentum);
-  }
-  if constexpr (requires { optimizer.beta1; }) {
-    require(fraction(optimizer.beta1), "beta1 must be in [0, 1)", optimizer.beta1);
-    require(fraction(optimizer.beta2), "beta2 must be in [0, 1)", optimizer.beta2);
-  }
-}
-
-void check_options(const PrepareOptions& options) {
-  const auto require = [](bool holds, const char* what, double value) {
-    if (!holds) fail(ErrorCode::mismatch, what, ", found ", value);
-  };
-  check_loss_options(options);
-  check_loss_scale(options.loss_scale);
-  require(!options.clip_norm || *options.clip_norm > 0, "the clipping norm must be positive",
-          options.clip_norm.value_or(1));
-  require(!options.clip_value || *options.clip_value > 0, "the clipping value must be positive",
-          options.clip_value.value_or(1));
-  require(options.accumulate != 0, "gradients must be accumulated over at least 1 batch", 0);
-  for (const RateGroup& group : options.rate_groups) {
-    require(std::isfinite(group.scale) && group.scale > 0,
-            "the factor of a learning rate must be positive", group.scale);
-  }
-  if (options.average) {
-    require(options.average->decay >= 0 && options.average->decay <= 1,
-            "the decay of averages must be in [0, 1]", options.average->decay);
-  }
-  std::visit([&](const auto& optimizer) { check_optimizer(optimizer, require); },
-             options.optimizer);
 }
 
 void check_model(const ModelDef& model, std::int64_t opset) {
@@ -176,46 +135,6 @@ ParameterChoice choose_and_lift(ModelDef& model, GraphDef& lifted, Names& names,
   return choice;
 }
 
-// What the loss reads of the main graph.
-struct LossInputs {
-  Prediction prediction;
-  std::optional<MatchedLoss> matched;  // of a loss model
-
-  std::vector<std::string> values() const {
-    return matched ? matched->reads : std::vector<std::string>{prediction.value};
-  }
-};
-
-LossInputs find_loss_inputs(ModelDef& model, Names& names, const ValueTypes& types,
-                            const PrepareOptions& options, const ModelDef* loss_model,
-                            std::size_t class_axis) {
-  LossInputs found;
-  if (loss_model == nullptr) {
-    found.prediction =
-        find_prediction(model.graph, names, imported(model, ""), types, options, class_axis);
-    return found;
-  }
-  found.matched = match_loss_model(*loss_model, model.graph, types);
-  found.prediction.value = found.matched->reads.front();
-  found.prediction.dtype = found.matched->dtype;
-  found.prediction.reason = found.matched->reason;
-  return found;
-}
-
-LossValues write_chosen_loss(GraphWriter& writer, ModelDef& model, const LossInputs& inputs,
-                             const std::vector<std::string>& values, const PrepareOptions& options,
-                             const ModelDef* loss_model) {
-  if (inputs.matched) return write_loss_model(writer, model, *loss_model, *inputs.matched, values);
-  Prediction prediction = inputs.prediction;
-  prediction.value = values.front();
-  write_moves(writer, prediction);
-  if (is_low_precision(prediction.dtype)) {
-    prediction.dtype = DType::float32;
-    prediction.value = writer.cast(prediction.value, prediction.dtype, "loss.float");
-  }
-  return write_loss(writer, prediction, options);
-}
-
 // Running statistics keep their values where the step does; their outputs are renamed.
 void keep_statistics(const LossScaler& scaler, const GraphDef& main, Properties& statistics,
                      std::vector<ValueDef>& outputs) {
@@ -242,102 +161,140 @@ void record_updates(ModelDef& model, Updates& updates, const std::vector<std::st
   for (InitializerDef& one : updates.state) model.graph.initializers.push_back(std::move(one));
 }
 
-// The input that evaluation compares with; "" where there is none.
-std::string label_name(const LossInputs& inputs, const PrepareOptions& options) {
-  if (!inputs.matched) return options.label;
-  const auto& labels = inputs.matched->labels;
-  const bool has_label = std::any_of(
-      labels.begin(), labels.end(), [&](const ValueDef& one) { return one.name == options.label; });
-  if (has_label) return options.label;
-  return labels.empty() ? std::string() : labels.front().name;
+struct Network {
+  PrepareOptions options;  // those of the caller, and the output of a new head
+  PlacedHead head;
+};
+
+// Brings the main graph into the form that is trained: without classical operators, with the new
+// head, in inference mode.
+Network adapt_network(ModelDef& model, const PrepareOptions& asked, const ValueTypes& types) {
+  Network network{asked, {}};
+  {
+    Names names(model);
+    expand_linear_models(model.graph, names);
+  }
+  if (asked.head) {
+    network.head = put_head(model, asked, types);
+    network.options.output = network.head.output;
+  }
+  if (asked.untie) untie_parameters(model.graph);
+  set_inference_mode(model.graph);
+  return network;
+}
+
+struct WrittenAlgorithm {
+  LossValues loss;
+  ChosenLossScale scale;
+  Updates updates;
+};
+
+// The algorithm of `info`: a copy of the network in training mode where that differs, loss,
+// derivatives, updates.
+WrittenAlgorithm write_algorithm(ModelDef& model, TrainingInfoDef& info, Names& names,
+                                 const LossInputs& inputs, const ParameterChoice& parameters,
+                                 const PrepareOptions& options, const ValueTypes& types,
+                                 const ModelDef* loss_model, const OptimizerStart& start) {
+  GraphDef& algorithm = info.algorithm.emplace();
+  algorithm.name = names.fresh("training");
+  GraphWriter writer(algorithm, names, imported(model, ""));
+  std::vector<std::string> values = inputs.values();
+  Properties statistics;
+  if (options.training_mode) {
+    values =
+        write_training_copy(writer, model, values, inputs.prediction.dtype, parameters, statistics);
+  }
+  std::vector<ValueDef> statistic_outputs;
+  std::swap(statistic_outputs, algorithm.outputs);
+  WrittenAlgorithm written;
+  written.loss = write_chosen_loss(writer, model, inputs, values, options, loss_model);
+  written.scale = choose_loss_scale(options.loss_scale, model.graph, types, inputs.values(),
+                                    parameters.trained);
+  LossScaler scaler(writer, written.scale.scale, info.update_binding);
+  written.updates = write_updates(writer, model.graph, written.loss, parameters.trained, options,
+                                  scaler, info.update_binding, start);
+  keep_statistics(scaler, model.graph, statistics, statistic_outputs);
+  algorithm.outputs.insert(algorithm.outputs.end(), statistic_outputs.begin(),
+                           statistic_outputs.end());
+  info.update_binding.insert(info.update_binding.end(), statistics.begin(), statistics.end());
+  return written;
+}
+
+ChosenInit write_initial_values(const ModelDef& model, TrainingInfoDef& info, Names& names,
+                                const ParameterChoice& parameters, const Masters& masters,
+                                const std::string& head, WeightInit asked) {
+  GraphDef initialization;
+  initialization.name = names.fresh("initialization");
+  GraphWriter writer(initialization, names, imported(model, ""));
+  const ChosenInit init = asked == WeightInit::automatic
+                              ? choose_init(model.graph, parameters.trained, head)
+                              : ChosenInit{asked, {}};
+  write_initialization(writer, model.graph, parameters.trained, init.init, masters,
+                       info.initialization_binding, head);
+  if (!initialization.nodes.empty()) info.initialization = std::move(initialization);
+  return init;
+}
+
+PrepareReport report_of(const WrittenAlgorithm& written, const ParameterChoice& parameters,
+                        const Prediction& found, const PlacedHead& head, const ChosenInit& init) {
+  PrepareReport report;
+  report.loss = written.loss.loss;
+  for (const InitializerDef* one : parameters.trained) report.trained.push_back(one->name);
+  for (const InitializerDef* one : parameters.frozen) report.frozen.push_back(one->name);
+  report.parameters = parameters.table;
+  report.prediction = found.value;
+  report.prediction_reason = found.reason;
+  for (const auto& [parameter, master] : written.updates.optimizer.masters) {
+    report.masters.push_back(master);
+  }
+  report.loss_scale = written.scale.scale;
+  report.loss_scale_reason = written.scale.reason;
+  report.head = head.output;
+  report.cut = head.cut;
+  report.init = init.init;
+  report.init_reason = init.reason;
+  return report;
+}
+
+// What the model says about its training.
+void record_training(ModelDef& model, const LossInputs& inputs, Updates& updates,
+                     const std::vector<std::string>& trained, const PrepareOptions& options) {
+  model.ir_version = std::max(model.ir_version, first_training_ir);
+  if (imported(model, training_domain) == 0) model.opsets.push_back({training_domain, 1});
+  if (updates.apply) model.training.push_back(std::move(*updates.apply));
+  set_property(model, "ondine.loss", name_of(options));
+  set_property(model, "ondine.prediction", inputs.prediction.value);
+  set_property(model, "ondine.label", label_name(inputs, options));
+  record_class_axis(model, inputs.prediction, options);
+  record_updates(model, updates, trained, options);
 }
 
 }  // namespace
 
 PrepareReport prepare(ModelDef& given, const PrepareOptions& asked, const ValueTypes& types,
                       const ModelDef* loss_model, const OptimizerStart& start) {
-  const std::int64_t opset = imported(given, "");
-  check_options(asked);
-  check_model(given, opset);
+  check_loss_options(asked);
+  check_update_settings(asked);
+  check_model(given, imported(given, ""));
   ModelDef model = given;
-  PrepareOptions options = asked;
-  {
-    Names names(model);
-    expand_linear_models(model.graph, names);
-  }
-  PlacedHead head;
-  if (asked.head) {
-    head = put_head(model, asked, types);
-    options.output = head.output;
-  }
-  if (options.untie) untie_parameters(model.graph);
-  set_inference_mode(model.graph);
+  const auto [options, head] = adapt_network(model, asked, types);
   Names names(model);
   const LossInputs inputs =
       find_loss_inputs(model, names, types, options, loss_model, head.class_axis);
-  const Prediction& found = inputs.prediction;
-  std::vector<std::string> values = inputs.values();
+  const std::vector<std::string> values = inputs.values();
   GraphDef lifted;
   const ParameterChoice parameters =
       choose_and_lift(model, lifted, names, Strings(values.begin(), values.end()), options);
 
   TrainingInfoDef info;
-  GraphDef& algorithm = info.algorithm.emplace();
-  algorithm.name = names.fresh("training");
-  GraphWriter writer(algorithm, names, opset);
-  Properties statistics;
-  if (options.training_mode) {
-    values = write_training_copy(writer, model, values, found.dtype, parameters, statistics);
-  }
-  std::vector<ValueDef> statistic_outputs;
-  std::swap(statistic_outputs, algorithm.outputs);
-  const LossValues loss = write_chosen_loss(writer, model, inputs, values, options, loss_model);
-  const ChosenLossScale scale = choose_loss_scale(options.loss_scale, model.graph, types,
-                                                  inputs.values(), parameters.trained);
-  LossScaler scaler(writer, scale.scale, info.update_binding);
-  Updates updates = write_updates(writer, model.graph, loss, parameters.trained, options, scaler,
-                                  info.update_binding, start);
-  const Masters& masters = updates.optimizer.masters;
-  keep_statistics(scaler, model.graph, statistics, statistic_outputs);
-  algorithm.outputs.insert(algorithm.outputs.end(), statistic_outputs.begin(),
-                           statistic_outputs.end());
-  info.update_binding.insert(info.update_binding.end(), statistics.begin(), statistics.end());
-
-  GraphDef initialization;
-  initialization.name = names.fresh("initialization");
-  GraphWriter initialize(initialization, names, opset);
-  const ChosenInit init = options.init == WeightInit::automatic
-                              ? choose_init(model.graph, parameters.trained, head.weight)
-                              : ChosenInit{options.init, {}};
-  write_initialization(initialize, model.graph, parameters.trained, init.init, masters,
-                       info.initialization_binding, head.weight);
-  if (!initialization.nodes.empty()) info.initialization = std::move(initialization);
-
-  PrepareReport report;
-  report.loss = loss.loss;
-  for (const InitializerDef* one : parameters.trained) report.trained.push_back(one->name);
-  for (const InitializerDef* one : parameters.frozen) report.frozen.push_back(one->name);
-  report.parameters = parameters.table;
-  report.prediction = found.value;
-  report.prediction_reason = found.reason;
-  for (const auto& [parameter, master] : masters) report.masters.push_back(master);
-  report.loss_scale = scale.scale;
-  report.loss_scale_reason = scale.reason;
+  WrittenAlgorithm written =
+      write_algorithm(model, info, names, inputs, parameters, options, types, loss_model, start);
+  const ChosenInit init = write_initial_values(
+      model, info, names, parameters, written.updates.optimizer.masters, head.weight, options.init);
+  PrepareReport report = report_of(written, parameters, inputs.prediction, head, init);
   report.notes = lost_parameters(given);
-  report.head = head.output;
-  report.cut = head.cut;
-  report.init = init.init;
-  report.init_reason = init.reason;
-
-  model.ir_version = std::max(model.ir_version, first_training_ir);
-  if (imported(model, training_domain) == 0) model.opsets.push_back({training_domain, 1});
   model.training.push_back(std::move(info));
-  if (updates.apply) model.training.push_back(std::move(*updates.apply));
-  set_property(model, "ondine.loss", name_of(options));
-  set_property(model, "ondine.prediction", found.value);
-  set_property(model, "ondine.label", label_name(inputs, options));
-  record_class_axis(model, found, options);
-  record_updates(model, updates, report.trained, options);
+  record_training(model, inputs, written.updates, report.trained, options);
   given = std::move(model);
   return report;
 }

@@ -1,0 +1,50 @@
+#include "graph/training/prepare/losses/chosen_loss.h"
+
+#include <algorithm>
+
+#include "graph/contract/opsets.h"
+#include "graph/training/prepare/losses/losses.h"
+
+namespace ondine::graph {
+
+LossInputs find_loss_inputs(ModelDef& model, Names& names, const ValueTypes& types,
+                            const PrepareOptions& options, const ModelDef* loss_model,
+                            std::size_t class_axis) {
+  LossInputs found;
+  if (loss_model == nullptr) {
+    found.prediction =
+        find_prediction(model.graph, names, Opsets(model.opsets).version("").value_or(0), types,
+                        options, class_axis);
+    return found;
+  }
+  found.matched = match_loss_model(*loss_model, model.graph, types);
+  found.prediction.value = found.matched->reads.front();
+  found.prediction.dtype = found.matched->dtype;
+  found.prediction.reason = found.matched->reason;
+  return found;
+}
+
+LossValues write_chosen_loss(GraphWriter& writer, ModelDef& model, const LossInputs& inputs,
+                             const std::vector<std::string>& values, const PrepareOptions& options,
+                             const ModelDef* loss_model) {
+  if (inputs.matched) return write_loss_model(writer, model, *loss_model, *inputs.matched, values);
+  Prediction prediction = inputs.prediction;
+  prediction.value = values.front();
+  write_moves(writer, prediction);
+  if (is_low_precision(prediction.dtype)) {
+    prediction.dtype = DType::float32;
+    prediction.value = writer.cast(prediction.value, prediction.dtype, "loss.float");
+  }
+  return write_loss(writer, prediction, options);
+}
+
+std::string label_name(const LossInputs& inputs, const PrepareOptions& options) {
+  if (!inputs.matched) return options.label;
+  const auto& labels = inputs.matched->labels;
+  const bool has_label = std::any_of(
+      labels.begin(), labels.end(), [&](const ValueDef& one) { return one.name == options.label; });
+  if (has_label) return options.label;
+  return labels.empty() ? std::string() : labels.front().name;
+}
+
+}  // namespace ondine::graph

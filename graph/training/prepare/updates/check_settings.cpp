@@ -1,0 +1,52 @@
+#include "graph/training/prepare/updates/check_settings.h"
+
+#include <cmath>
+
+#include "core/message.h"
+#include "graph/training/prepare/updates/loss_scale.h"
+
+namespace ondine::graph {
+namespace {
+
+template <class Settings, class Require>
+void check_optimizer(const Settings& optimizer, const Require& require) {
+  const auto finite = [](double value) { return std::isfinite(value); };
+  const auto fraction = [](float value) { return value >= 0 && value < 1; };
+  require(finite(optimizer.learning_rate), "the learning rate must be a number",
+          optimizer.learning_rate);
+  require(finite(optimizer.weight_decay) && optimizer.weight_decay >= 0,
+          "the weight decay must not be negative", optimizer.weight_decay);
+  if constexpr (requires { optimizer.momentum; }) {
+    require(fraction(optimizer.momentum), "the momentum must be in [0, 1)", optimizer.momentum);
+  }
+  if constexpr (requires { optimizer.beta1; }) {
+    require(fraction(optimizer.beta1), "beta1 must be in [0, 1)", optimizer.beta1);
+    require(fraction(optimizer.beta2), "beta2 must be in [0, 1)", optimizer.beta2);
+  }
+}
+
+}  // namespace
+
+void check_update_settings(const PrepareOptions& options) {
+  const auto require = [](bool holds, const char* what, double value) {
+    if (!holds) fail(ErrorCode::mismatch, what, ", found ", value);
+  };
+  check_loss_scale(options.loss_scale);
+  require(!options.clip_norm || *options.clip_norm > 0, "the clipping norm must be positive",
+          options.clip_norm.value_or(1));
+  require(!options.clip_value || *options.clip_value > 0, "the clipping value must be positive",
+          options.clip_value.value_or(1));
+  require(options.accumulate != 0, "gradients must be accumulated over at least 1 batch", 0);
+  for (const RateGroup& group : options.rate_groups) {
+    require(std::isfinite(group.scale) && group.scale > 0,
+            "the factor of a learning rate must be positive", group.scale);
+  }
+  if (options.average) {
+    require(options.average->decay >= 0 && options.average->decay <= 1,
+            "the decay of averages must be in [0, 1]", options.average->decay);
+  }
+  std::visit([&](const auto& optimizer) { check_optimizer(optimizer, require); },
+             options.optimizer);
+}
+
+}  // namespace ondine::graph
