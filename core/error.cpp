@@ -30,6 +30,7 @@ Error::Error(ErrorCode code, std::string message)
     : code_(code), message_(std::move(message)), what_(message_) {}
 
 void Error::add_context(std::string frame) {
+  if (!context_.empty() && context_.back() == frame) return;
   what_ += "\n  in " + frame;
   context_.push_back(std::move(frame));
 }

@@ -146,7 +146,7 @@ PrepareReport prepare(const std::filesystem::path& input, const std::filesystem:
           save_model(model, output, options.external_data_from);
           return report;
         },
-        [&] { return "model " + quoted(input.string()); });
+        [&] { return "model " + quoted(input.filename().string()); });
   });
 }
 

@@ -36,7 +36,7 @@ class ONDINE_API Error : public std::exception {
   const std::vector<std::string>& context() const noexcept { return context_; }
   const char* what() const noexcept override { return what_.c_str(); }
 
-  // Appends one enclosing object, for example "node 'fc1' (Gemm-13)".
+  // Appends one enclosing object, such as "node 'fc1' (Gemm-13)", unless it is the last one.
   void add_context(std::string frame);
 
  private:

@@ -20,7 +20,7 @@ LowerReport lower(const std::filesystem::path& model, const std::filesystem::pat
                      options.external_data_from);
           return report;
         },
-        [&] { return "model " + quoted(model.string()); });
+        [&] { return "model " + quoted(model.filename().string()); });
   });
 }
 
@@ -44,7 +44,7 @@ LowerReport differentiate(const std::filesystem::path& model, const std::filesys
                      options.external_data_from);
           return report;
         },
-        [&] { return "model " + quoted(model.string()); });
+        [&] { return "model " + quoted(model.filename().string()); });
   });
 }
 
