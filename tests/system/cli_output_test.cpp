@@ -1,4 +1,8 @@
 // What commands print of a model whose every number is known.
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <array>
 #include <catch2/catch.hpp>
 #include <complex>
@@ -123,6 +127,28 @@ TEST_CASE("lower prints the feeds, the state, the results and what becomes of th
              Contains(" nodes of ai.onnx 21\n"));
   shop.refuse("lower line.onnx -o none.onnx --algorithm 1", "1");
   CHECK(shop.run("lower line.onnx -o step.onnx --algorithm 0 --initialization 0").exit_code == 2);
+}
+
+TEST_CASE("bench counts the memory of its own program, not of the one that started it") {
+  const Workshop shop;
+  write_line(shop);
+  const std::string model = shop / "line.onnx";
+  const std::string output = shop / "bench.json";
+  constexpr std::size_t bytes = std::size_t{512} << 20;
+  const std::vector<char> large(bytes, 1);
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    ::dup2(::creat(output.c_str(), 0600), STDOUT_FILENO);
+    ::execl(ONDINE_BINARY_DIR "/bin/ondine", "ondine", "bench", model.c_str(), "--steps", "2",
+            "--json", nullptr);
+    ::_exit(1);
+  }
+  int status = 1;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  REQUIRE(status == 0);
+  CHECK(large.back() == 1);
+  CHECK(json::parse(shop.read("bench.json"))["resident_bytes"] < bytes / 2);
 }
 
 TEST_CASE("bench reports the plan of the step that it times, and each operator once") {

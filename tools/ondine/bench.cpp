@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <fstream>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "ondine/command.h"
 #include "ondine/common.h"
@@ -27,7 +29,13 @@ struct Options {
   bool as_json = false;
 };
 
+// getrusage also counts the memory of the program that started this one, before it became this one.
 std::uint64_t resident_peak() {
+  std::ifstream status("/proc/self/status");
+  const std::string field = "VmHWM:";
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with(field)) return std::stoull(line.substr(field.size())) * 1024;
+  }
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
