@@ -3,23 +3,16 @@
 #include <array>
 #include <catch2/catch.hpp>
 #include <complex>
-#include <cstring>
 #include <limits>
 
+#include "tests/support/bits.h"
+
 using namespace ondine;
+using ondine::test::with_bits;
 
 namespace {
 
 using Doubles = std::vector<double>;
-
-// A vector whose elements have these bits.
-template <class Bits>
-Tensor with_bits(DType dtype, const std::vector<Bits>& bits) {
-  Tensor tensor(dtype, {static_cast<std::int64_t>(bits.size())});
-  REQUIRE(tensor.bytes() == bits.size() * sizeof(Bits));
-  std::memcpy(tensor.mutable_data(), bits.data(), tensor.bytes());
-  return tensor;
-}
 
 using Bytes = std::vector<std::uint8_t>;
 using Words = std::vector<std::uint16_t>;

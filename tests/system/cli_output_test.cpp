@@ -6,11 +6,11 @@
 #include <array>
 #include <catch2/catch.hpp>
 #include <complex>
-#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include <ondine/data.h>
 
+#include "tests/support/bits.h"
 #include "tests/support/models.h"
 #include "tests/system/cli_run.h"
 
@@ -19,6 +19,7 @@ using Catch::StartsWith;
 using cli_test::Workshop;
 using namespace ondine;
 using nlohmann::json;
+using ondine::test::with_bits;
 
 namespace {
 
@@ -30,14 +31,6 @@ void write_model(const Workshop& shop, const std::string& name, const graph::Mod
 // x [N, 2] -> y [N, 1], with weights w [2, 1] and b [1].
 void write_line(const Workshop& shop) {
   write_model(shop, "line.onnx", test::linear_regression(0.1F));
-}
-
-template <class Bits>
-Tensor with_bits(DType dtype, const std::vector<Bits>& bits) {
-  Tensor tensor(dtype, {static_cast<std::int64_t>(bits.size())});
-  REQUIRE(tensor.bytes() == bits.size() * sizeof(Bits));
-  std::memcpy(tensor.mutable_data(), bits.data(), tensor.bytes());
-  return tensor;
 }
 
 using Bytes = std::vector<std::uint8_t>;

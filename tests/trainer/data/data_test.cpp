@@ -7,7 +7,10 @@
 
 #include <ondine/data.h>
 
+#include "tests/support/port.h"
+
 using namespace ondine;
+using ondine::test::port;
 namespace fs = std::filesystem;
 
 namespace {
@@ -30,14 +33,6 @@ std::string idx(const std::string& extents, const std::string& elements) {
     for (const char extent : extents) text += std::string(3, '\0') + extent;
     return text;
   }() + elements;
-}
-
-PortInfo port(const std::string& name, DType dtype, std::vector<std::int64_t> dims) {
-  PortInfo result;
-  result.name = name;
-  result.dtype = dtype;
-  result.dims = std::move(dims);
-  return result;
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <ondine/data.h>
 
 #include "tests/support/bitmap.h"
+#include "tests/support/port.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace ondine;
@@ -15,14 +16,6 @@ using Catch::Contains;
 namespace fs = std::filesystem;
 
 namespace {
-
-PortInfo port(const std::string& name, DType dtype, std::vector<std::int64_t> dims) {
-  PortInfo result;
-  result.name = name;
-  result.dtype = dtype;
-  result.dims = std::move(dims);
-  return result;
-}
 
 Tensor counting(const Shape& shape) {
   Tensor tensor(DType::float32, shape);

@@ -7,22 +7,16 @@
 
 #include <ondine/data.h>
 
+#include "tests/support/port.h"
 #include "trainer/data/augment/augmenter.h"
 #include "trainer/data/batch_reader.h"
 
 using namespace ondine;
+using ondine::test::port;
 using namespace ondine::data;
 using Catch::Contains;
 
 namespace {
-
-PortInfo port(const std::string& name, DType dtype, std::vector<std::int64_t> dims) {
-  PortInfo result;
-  result.name = name;
-  result.dtype = dtype;
-  result.dims = std::move(dims);
-  return result;
-}
 
 std::vector<float> counting(std::size_t count) {
   std::vector<float> values(count);

@@ -6,6 +6,7 @@
 #include <ondine/data.h>
 
 #include "tests/support/bitmap.h"
+#include "tests/support/port.h"
 #include "tests/support/temporary_folder.h"
 #include "trainer/data/batch_reader.h"
 #include "trainer/data/images/file_index.h"
@@ -16,14 +17,6 @@ using Catch::Contains;
 namespace fs = std::filesystem;
 
 namespace {
-
-PortInfo port(const std::string& name, DType dtype, std::vector<std::int64_t> dims) {
-  PortInfo result;
-  result.name = name;
-  result.dtype = dtype;
-  result.dims = std::move(dims);
-  return result;
-}
 
 void write(const fs::path& file, const std::string& bytes) {
   fs::create_directories(file.parent_path());
