@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ranges>
 #include <set>
 #include <vector>
 
@@ -28,11 +27,14 @@ class Numbers {
 
   std::size_t size() const noexcept { return size_; }
   double operator[](std::size_t i) const { return read_(elements_, i); }
-  auto first(std::size_t n) const {
-    return std::views::iota(std::size_t{0}, n) |
-           std::views::transform([this](std::size_t i) { return (*this)[i]; });
+  // Whether holds(value) for the first n.
+  template <class Holds>
+  bool all_of_first(std::size_t n, Holds holds) const {
+    for (std::size_t i = 0; i < n; ++i) {
+      if (!holds((*this)[i])) return false;
+    }
+    return true;
   }
-  auto all() const { return first(size_); }
 
  private:
   const void* elements_;
@@ -42,23 +44,22 @@ class Numbers {
 
 double largest(const Numbers& values) {
   double result = 0;
-  for (const double value : values.all()) result = std::max(result, std::abs(value));
+  for (std::size_t i = 0; i < values.size(); ++i) result = std::max(result, std::abs(values[i]));
   return result;
 }
 
 // Zeros and one other value.
 bool is_two_valued(const Numbers& values, double other) {
   bool zero = false;
-  for (const double value : values.all()) {
-    if (value != 0 && value != other) return false;
+  return values.all_of_first(values.size(), [&](double value) {
     zero = zero || value == 0;
-  }
-  return zero;
+    return value == 0 || value == other;
+  }) && zero;
 }
 
 double first_nonzero(const Numbers& values) {
-  for (const double value : values.all()) {
-    if (value != 0) return value;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (values[i] != 0) return values[i];
   }
   return 0;
 }
@@ -91,11 +92,11 @@ bool grows_geometrically(const Tensor& tensor, const Numbers& values) {
 bool is_grid(const Numbers& values) {
   if (values.size() < 6) return false;
   std::set<double> kinds;
-  for (const double value : values.all()) {
-    if (value * 2 != std::floor(value * 2)) return false;
+  const bool halves = values.all_of_first(values.size(), [&](double value) {
     if (kinds.size() < 3) kinds.insert(value);
-  }
-  return kinds.size() == 3;
+    return value * 2 == std::floor(value * 2);
+  });
+  return halves && kinds.size() == 3;
 }
 
 // Position p, channel i: sin or cos of p f(i), f(0) = 1.
@@ -105,7 +106,7 @@ bool is_sine_table(const Tensor& tensor, const Numbers& values) {
   const auto width = static_cast<std::size_t>(shape.back());
   if (shape[shape.rank() - 2] < 2 || width < 2) return false;
   const auto is_start = [](double value) { return value == 0 || value == 1; };
-  if (!std::ranges::all_of(values.first(width), is_start)) return false;
+  if (!values.all_of_first(width, is_start)) return false;
   const double next = values[width];
   return is_close(next, std::sin(1.0), 100) || is_close(next, std::cos(1.0), 100);
 }
@@ -138,7 +139,7 @@ bool has_buffer_name(std::string_view name) {
 std::string unfit_values(const Tensor& tensor) {
   const Numbers values(tensor);
   const bool finite =
-      std::ranges::all_of(values.all(), [](double value) { return std::isfinite(value); });
+      values.all_of_first(values.size(), [](double value) { return std::isfinite(value); });
   if (!finite) return "holds infinities or NaN, as masks do";
   const double max = largest(values);
   if (max >= huge) return cat("holds elements of size ", max, ", as masks do");

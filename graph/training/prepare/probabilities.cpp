@@ -27,7 +27,7 @@ bool combines_probabilities(const NodeDef& node) {
 
 class Probabilities {
  public:
-  explicit Probabilities(const GraphDef& graph) : graph_(&graph), producers_(producers_of(graph)) {
+  explicit Probabilities(const GraphDef& graph) : producers_(producers_of(graph)) {
     for (const InitializerDef& one : graph.initializers) constants_.insert(one.name);
     for (const NodeDef& node : graph.nodes) {
       const auto is_known = [&](const std::string& input) { return constants_.contains(input); };
@@ -97,7 +97,6 @@ class Probabilities {
     return nullptr;
   }
 
-  const GraphDef* graph_;
   Producers producers_;
   Strings constants_;
   int depth_ = 0;
