@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares training steps of the workloads W1 to W9 with PyTorch.
+"""Compares training steps of the workloads W1 to W9, or of L1 and L2, with PyTorch.
 
 Builds each workload in PyTorch from the initializers of the same .onnx file, compares the losses of
 the first steps, and then times blocks of steps of both programs in turns, each in a process of its
@@ -137,7 +137,7 @@ def main():
                         help="of both programs; bf16: autocast in PyTorch")
     parser.add_argument("--tuned", action="store_true",
                         help="PyTorch with channels_last and fused optimizers")
-    parser.add_argument("--workloads", help="W1,W3: these only")
+    parser.add_argument("--workloads", help="W1,L1: these only")
     parser.add_argument("--json", action="store_true", help="print a list of objects")
     parser.add_argument("--profile", action="store_true", help="print time by operator, no PyTorch")
     parser.add_argument("--blocks", type=int, default=9, help="timed blocks of each program")
@@ -150,8 +150,8 @@ def main():
     options = parser.parse_args()
     if options.serve:
         return serve_torch(options.serve, options.models, options)
-    from workloads import WORKLOADS
-    chosen = options.workloads.split(",") if options.workloads else list(WORKLOADS)
+    from workloads import DEFAULT, WORKLOADS
+    chosen = options.workloads.split(",") if options.workloads else DEFAULT
     for name in chosen:
         if name not in WORKLOADS:
             parser.error(f"there is no workload {name}; there are {', '.join(WORKLOADS)}")

@@ -119,6 +119,42 @@ class Transformer(nn.Module):
         return self.fc(x.mean(1))
 
 
+class Gpt2(Network):
+    """Pre-norm blocks with causal attention; the words' table is the last layer too."""
+
+    def __init__(self, values, trained):
+        used = ("scale", "causal", "by_head", "together", "thirds", "rows")
+        super().__init__({name: value for name, value in values.items()
+                          if name not in used and not name.startswith("learning_rate")
+                          and value.dtype.kind == "f" and value.ndim > 0}, trained)
+
+    def project(self, x, name):
+        y = x @ self.get(name + ".weight") + self.get(name + ".bias")
+        down = self.get(name + ".lora_a")
+        return y if down is None else y + (x @ down) @ self.get(name + ".lora_b")
+
+    def norm(self, x, name):
+        weight = self.get(name + ".weight")
+        return F.layer_norm(x, weight.shape, weight, self.get(name + ".bias"))
+
+    def attention(self, x, name):
+        batch, length, width = x.shape
+        parts = self.project(x, name + ".qkv").view(batch, length, 3, 12, width // 12)
+        query, key, value = parts.permute(2, 0, 3, 1, 4)
+        y = F.scaled_dot_product_attention(query, key, value, is_causal=True)
+        return self.project(y.transpose(1, 2).reshape(batch, length, width), name + ".out")
+
+    def forward(self, x):
+        x = self.get("words")[x] + self.get("places")
+        for number in range(12):
+            name = f"block{number}"
+            x = x + self.attention(self.norm(x, name + ".norm1"), name + ".attention")
+            y = self.project(self.norm(x, name + ".norm2"), name + ".up")
+            x = x + self.project(F.gelu(y, approximate="tanh"), name + ".down")
+        scores = self.norm(x, "norm") @ self.get("words").T
+        return scores.view(-1, scores.shape[-1])
+
+
 def copy(target, parts):
     target.copy_(torch.cat([torch.from_numpy(part.copy()) for part in parts]))
 
@@ -160,6 +196,11 @@ def adam(rate):
     return lambda parameters, fused: torch.optim.Adam(parameters, rate, fused=fused)
 
 
+def adamw(rate):
+    return lambda parameters, fused: torch.optim.AdamW(parameters, rate, weight_decay=0.0,
+                                                       fused=fused)
+
+
 # Network and optimizer of each workload.
 WORKLOADS = {
     "W1": (Mlp, sgd(0.01)),
@@ -171,6 +212,8 @@ WORKLOADS = {
     "W7": (Transformer, adam(0.0001)),
     "W8": (Lstm, adam(0.001)),
     "W9": (Mlp, sgd(0.001)),
+    "L1": (Gpt2, adamw(0.0001)),
+    "L2": (Gpt2, adamw(0.0001)),
 }
 
 
@@ -183,7 +226,8 @@ class Step:
     def __init__(self, workload, values, x, label, bf16=False, tuned=False):
         network, optimizer = WORKLOADS[workload]
         frozen = workload == "W5"
-        trained = (lambda name: name.startswith("classifier")) if frozen else (lambda name: True)
+        trained = {"W5": lambda name: name.startswith("classifier"),
+                   "L1": lambda name: ".lora_" in name}.get(workload, lambda name: True)
         self.network = network(values, trained)
         self.network.train(not frozen)
         self.x, self.label = torch.from_numpy(x), torch.from_numpy(label)

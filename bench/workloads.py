@@ -10,4 +10,8 @@ WORKLOADS = {
     "W7": ("transformer 4x256, 128 tokens, batch 8, Adam", 21.0),
     "W8": ("LSTM 40-2x128, 100 steps, batch 16, Adam", 2.08),
     "W9": ("mlp as W1, batch 1, SGD", 0.00101),
+    "L1": ("GPT-2 124 M, adapters of rank 8, 256 tokens, AdamW", 132.0),
+    "L2": ("GPT-2 124 M, all weights, 256 tokens, AdamW", 195.0),
 }
+# Those with models of moderate size.
+DEFAULT = [name for name in WORKLOADS if name.startswith("W")]

@@ -17,8 +17,8 @@ using ondine::Tensor;
 // Every value is the name of a tensor. Parameters of a layer called "fc" are "fc.weight", ...
 class Layers {
  public:
-  Layers(std::string model_name, std::uint64_t seed)
-      : builder_(std::move(model_name)), seed_(seed) {}
+  Layers(std::string model_name, std::uint64_t seed, std::int64_t opset = 17)
+      : builder_(std::move(model_name), opset), seed_(seed) {}
 
   ModelBuilder& builder() noexcept { return builder_; }
   std::string op(const std::string& name, std::vector<std::string> inputs,

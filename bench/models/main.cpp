@@ -1,5 +1,6 @@
 // Writes the workloads as training models, W1.onnx ..., each with one batch of fixed data,
 // W1.x.npy and W1.label.npy:  bench_models FOLDER [W1 W3 ...]
+// Without names all but L1 and L2, which take 0.5 GB each.
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
@@ -21,6 +22,7 @@ struct Workload {
   std::int64_t batch;
   std::int64_t classes;
   ondine::PrepareOptions options;
+  bool large = false;  // x counts words, of which each has a label
 };
 
 ondine::PrepareOptions options(const ondine::Optimizer& optimizer) {
@@ -37,6 +39,8 @@ std::vector<Workload> workloads() {
   auto head_only = options(Sgd{.learning_rate = 0.01F});
   head_only.train = {"classifier.*"};
   head_only.training_mode = false;
+  auto adapters = options(ondine::AdamW{.learning_rate = 0.0001F});
+  adapters.train = {"*.lora_*"};
   return {
       {"W1", mlp, {64, 784}, 64, 10, options(Sgd{.learning_rate = 0.01F})},
       {"W2", mlp, {64, 784}, 64, 10, options(Adam{.learning_rate = 0.001F})},
@@ -47,24 +51,42 @@ std::vector<Workload> workloads() {
       {"W7", transformer, {8, 128, 256}, 8, 10, options(Adam{.learning_rate = 0.0001F})},
       {"W8", lstm, {100, 16, 40}, 16, 10, options(Adam{.learning_rate = 0.001F})},
       {"W9", mlp, {1, 784}, 1, 10, options(Sgd{.learning_rate = 0.001F})},
+      {"L1", gpt2_with_adapters, {1, 256}, 256, 50257, adapters, true},
+      {"L2",
+       gpt2_whole,
+       {1, 256},
+       256,
+       50257,
+       options(ondine::AdamW{.learning_rate = 0.0001F}),
+       true},
   };
 }
 
-// Numbers in [-1, 1] and consecutive labels.
-void write_data(const Workload& workload, const std::filesystem::path& folder) {
-  Tensor x(DType::float32, workload.x);
+// Numbers in [-1, 1], or words, and consecutive labels.
+Tensor input_of(const Workload& workload) {
+  Tensor x(workload.large ? DType::int64 : DType::float32, workload.x);
   std::uint64_t state = 7;
-  for (float& value : x.mutable_values<float>()) {
+  for (std::size_t i = 0; i < static_cast<std::size_t>(x.size()); ++i) {
     state = state * 6364136223846793005U + 1442695040888963407U;
-    value = static_cast<float>(static_cast<double>(state >> 11) * 0x1p-52 - 1);
+    if (workload.large) {
+      x.mutable_values<std::int64_t>()[i] =
+          static_cast<std::int64_t>((state >> 11) % static_cast<std::uint64_t>(workload.classes));
+    } else {
+      x.mutable_values<float>()[i] =
+          static_cast<float>(static_cast<double>(state >> 11) * 0x1p-52 - 1);
+    }
   }
+  return x;
+}
+
+void write_data(const Workload& workload, const std::filesystem::path& folder) {
   Tensor label(DType::int64, {workload.batch});
   std::int64_t next = 3;
   for (std::int64_t& value : label.mutable_values<std::int64_t>()) {
     value = next % workload.classes;
     next += 7;
   }
-  ondine::save_array(folder / (workload.name + ".x.npy"), x);
+  ondine::save_array(folder / (workload.name + ".x.npy"), input_of(workload));
   ondine::save_array(folder / (workload.name + ".label.npy"), label);
 }
 
@@ -88,8 +110,9 @@ int main(int count, char** arguments) {
   try {
     std::filesystem::create_directories(words[0]);
     for (const Workload& one : workloads()) {
-      const bool chosen =
-          wanted.empty() || std::find(wanted.begin(), wanted.end(), one.name) != wanted.end();
+      const bool chosen = wanted.empty()
+                              ? !one.large
+                              : std::find(wanted.begin(), wanted.end(), one.name) != wanted.end();
       if (chosen) write(one, words[0]);
     }
   } catch (const std::exception& error) {

@@ -15,4 +15,8 @@ ModelBuilder resnet18();      // for 32 x 32 x 3, 10 classes
 ModelBuilder transformer();   // 4 encoder layers of width 256 over 128 positions, 10 classes
 ModelBuilder lstm();          // 40 -> 2 x 128 over 100 steps, 10 classes
 
+// Input "x" [N, 256] of words; scores [N * 256, 50257] of the next ones.
+ModelBuilder gpt2_with_adapters();
+ModelBuilder gpt2_whole();
+
 }  // namespace bench
