@@ -93,12 +93,40 @@ bool lacks_derivative(const Node& node) {
   return node.op->grad == nullptr && node.op->no_gradient != any_input;
 }
 
+// Values that a Gradient node names, or may name in a subgraph.
+std::vector<bool> named_values(const Graph& graph) {
+  std::vector<bool> named(graph.values.size());
+  const auto mark = [&](ValueId id) {
+    if (id != no_value) named[static_cast<std::size_t>(id)] = true;
+  };
+  for (const Node& node : graph.nodes) {
+    std::for_each(node.references.begin(), node.references.end(), mark);
+    for (const Subgraph& subgraph : node.subgraphs) {
+      if (!has_gradient(*subgraph.graph)) continue;
+      std::for_each(subgraph.captures.begin(), subgraph.captures.end(), mark);
+    }
+  }
+  return named;
+}
+
+// Whether no derivative can be asked of the node: dequantized weights stay one operator.
+bool is_constant(const Node& node, const Graph& graph, const std::vector<bool>& named) {
+  return node.subgraphs.empty() &&
+         std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
+           if (id == no_value) return true;
+           const auto at = static_cast<std::size_t>(id);
+           return graph.values[at].constant.defined() && !(at < named.size() && named[at]);
+         });
+}
+
 Graph expand_graph(const Graph& graph, const Catalogue& catalogue, bool derivatives) {
   Graph copy = graph;
   copy.nodes.clear();
   Builder builder(copy, catalogue);
-  builder.set_expand([derivatives](const Node& node) {
-    return node.op->bind == nullptr || (derivatives && lacks_derivative(node));
+  const std::vector<bool> named = named_values(graph);
+  builder.set_expand([&, derivatives](const Node& node) {
+    return node.op->bind == nullptr ||
+           (derivatives && lacks_derivative(node) && !is_constant(node, copy, named));
   });
   for (Node node : graph.nodes) {
     for (Subgraph& subgraph : node.subgraphs) {

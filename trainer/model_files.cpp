@@ -10,6 +10,7 @@
 #include "core/out_of_memory.h"
 #include "graph/training/prepare/held.h"
 #include "graph/training/prepare/names.h"
+#include "graph/training/quantize/integer_weights.h"
 #include "proto/export.h"
 #include "trainer/model_impl.h"
 
@@ -138,6 +139,9 @@ graph::ModelDef Model::Impl::for_inference() const {
   graph::ModelDef result = with_present_state();
   result.training.clear();
   graph::lower_weights(result.graph);
+  const bool aware = std::any_of(result.metadata.begin(), result.metadata.end(),
+                                 [](const auto& one) { return one.first == "ondine.qat"; });
+  if (aware) graph::store_integer_weights(result.graph);
   // Removes what only training needs.
   std::set<std::string> read = graph::reads_of(result.graph);
   for (const graph::ValueDef& input : result.graph.inputs) read.insert(input.name);
@@ -150,7 +154,7 @@ graph::ModelDef Model::Impl::for_inference() const {
   });
   std::erase_if(result.metadata, [](const auto& property) {
     return graph::one_of(property.first, {"ondine.learning_rate", "ondine.accumulate",
-                                          "ondine.averaged", "ondine.averages"});
+                                          "ondine.averaged", "ondine.averages", "ondine.qat"});
   });
   return result;
 }

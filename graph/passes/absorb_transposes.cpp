@@ -8,17 +8,6 @@ namespace {
 // Smaller constants are transposed once.
 constexpr std::size_t least_bytes = std::size_t{256} << 10;
 
-bool swaps_last_two(const NodeView& transpose, std::size_t rank) {
-  const auto perm = transpose.attr_ints("perm");
-  if (perm.empty()) return rank == 2;
-  if (rank < 2 || perm.size() != rank) return false;
-  for (std::size_t axis = 0; axis < rank; ++axis) {
-    const std::size_t from = axis + 2 < rank ? axis : 2 * rank - 3 - axis;
-    if (perm[axis] != static_cast<std::int64_t>(from)) return false;
-  }
-  return true;
-}
-
 // The constant that `id` is the transposition of; no_value if it is not, or not worth it.
 ValueId transposed_constant(const Graph& graph, const Uses& uses, ValueId id) {
   const Node* transpose = uses.producer(id, "Transpose");

@@ -103,6 +103,22 @@ std::optional<ActivationNode> read_activation(const Node& node, const Graph& gra
   return result;
 }
 
+bool swaps_last_two(const NodeView& transpose, std::size_t rank) {
+  const auto perm = transpose.attr_ints("perm");
+  if (perm.empty()) return rank == 2;
+  if (rank < 2 || perm.size() != rank) return false;
+  for (std::size_t axis = 0; axis < rank; ++axis) {
+    const std::size_t from = axis + 2 < rank ? axis : 2 * rank - 3 - axis;
+    if (perm[axis] != static_cast<std::int64_t>(from)) return false;
+  }
+  return true;
+}
+
+bool is_plain_gemm(const NodeView& gemm) {
+  return gemm.attr_int("transA", 0) == 0 && gemm.attr_float("alpha", 1) == 1 &&
+         (!gemm.has_input(2) || gemm.attr_float("beta", 1) == 1) && gemm.version() >= 7;
+}
+
 bool trains_normalization(const Node& node) {
   const NodeView view(node);
   if (node.version >= 14) return view.attr_int("training_mode", 0) != 0;

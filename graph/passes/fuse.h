@@ -51,6 +51,11 @@ struct ActivationNode {
 };
 std::optional<ActivationNode> read_activation(const Node& node, const Graph& graph);
 
+// Whether a Transpose of a tensor of this rank swaps its last two dims and keeps the others.
+bool swaps_last_two(const NodeView& transpose, std::size_t rank);
+// Whether a Gemm is A op(B) plus an optional C, with no factors.
+bool is_plain_gemm(const NodeView& gemm);
+
 // Whether a BatchNormalization uses the statistics of the batch, and whether it normalizes each
 // channel by itself.
 bool trains_normalization(const Node& node);

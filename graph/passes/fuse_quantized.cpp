@@ -3,13 +3,14 @@
 //                        become Int8Conv and Int8MatMul, which compute in integers;
 //   MaxPool, Reshape, Flatten, Transpose, Squeeze, Unsqueeze
 //                        between equal scales work on the quantized elements themselves.
+// Products and lookups of other quantized weights read them as they are stored (dequantized.h).
 // The sums in integers are exact, where the float operator rounds products and sums, so that a
 // result may be one quantum away from that of the nodes one by one. Values that anything else
 // reads, as derivatives do, keep their nodes.
 #include <algorithm>
 #include <cmath>
 
-#include "graph/passes/fuse.h"
+#include "graph/passes/dequantized.h"
 
 namespace ondine::graph {
 namespace {
@@ -150,12 +151,6 @@ const char* name_of(const ActivationNode& activation) {
   return activation.low == 0.0F && activation.high == 6.0F ? "Relu6" : nullptr;
 }
 
-bool is_plain_gemm(const Node& node) {
-  const NodeView view(node);
-  return view.attr_int("transA", 0) == 0 && view.attr_float("alpha", 1) == 1 &&
-         (!view.has_input(2) || view.attr_float("beta", 1) == 1) && node.version >= 7;
-}
-
 std::optional<Product> product_before(ValueId id, const Graph& graph, const Uses& uses) {
   Product product;
   for (const char* op : {"Relu", "Clip"}) {
@@ -171,7 +166,7 @@ std::optional<Product> product_before(ValueId id, const Graph& graph, const Uses
     if (product.node == nullptr) continue;
     product.convolves = product.node->op->name == "Conv";
     if (product.node->op->name == "Gemm") {
-      if (!is_plain_gemm(*product.node)) return std::nullopt;
+      if (!is_plain_gemm(NodeView(*product.node))) return std::nullopt;
       product.transposed = NodeView(*product.node).attr_int("transB", 0) != 0;
     }
     return product;
@@ -258,10 +253,16 @@ bool run(Graph& graph, const PassContext& context) {
       catalogue.find(ondine_domain, "Int8MatMul") == nullptr) {
     return false;
   }
-  return fuse_nodes(graph, fuse_quantized, context, [&](Node& node, const Uses& uses) {
-    if (node.op->name != "QuantizeLinear" || !node.op->domain.empty()) return false;
-    return fuse_product(node, graph, uses, catalogue) || move_quantized(node, graph, uses);
-  });
+  const bool integers =
+      fuse_nodes(graph, fuse_quantized, context, [&](Node& node, const Uses& uses) {
+        if (node.op->name != "QuantizeLinear" || !node.op->domain.empty()) return false;
+        return fuse_product(node, graph, uses, catalogue) || move_quantized(node, graph, uses);
+      });
+  // After it, since it takes products that could compute in integers.
+  const bool weights = fuse_nodes(
+      graph, fuse_quantized, context,
+      [&](Node& node, const Uses& uses) { return fuse_dequantized(node, graph, uses, catalogue); });
+  return integers || weights;
 }
 
 }  // namespace

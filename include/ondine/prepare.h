@@ -196,6 +196,19 @@ struct PrepareOptions {
   std::optional<std::uint64_t> accumulate = {};
   // One for each input at most.
   std::vector<Preprocess> preprocess = {};
+  // int8, int4 or bfloat16. Frozen float32 matrices of 1024 elements and more that only MatMul,
+  // Gemm (as the second factor) and Gather read are stored in this type, and steps and inference
+  // read them as they are stored. int8 and int4: DequantizeLinear nodes with a scale for 32
+  // neighbours along the dim that is summed over, from ai.onnx 21 on; int8 from 13 on with a scale
+  // for each column or row. bfloat16: Cast nodes, from 13 on. Error(unsupported) for older models.
+  std::optional<DType> quantize_frozen = {};
+  // int8: quantization-aware training. BatchNormalization behind a Conv is folded into it, and
+  // every Conv, Gemm and MatMul of float32 weights reads weights (int8, a scale for each channel)
+  // and activations (one scale; uint8 where they cannot be negative, else int8) through
+  // QuantizeLinear and DequantizeLinear. Scales are state: those of activations fit the first batch
+  // and follow moving averages, those of weights the largest weight of a channel.
+  // Model::export_inference writes integer weights and biases. Needs ai.onnx 13.
+  std::optional<DType> qat = {};
 };
 
 // What becomes of a floating point tensor of the model.
@@ -204,6 +217,14 @@ struct ParameterInfo {
   Shape shape;
   bool trained = false;
   std::string reason;  // why it is trained or frozen
+};
+
+// A frozen weight in the format of PrepareOptions::quantize_frozen.
+struct QuantizedWeight {
+  std::string name;
+  std::uint64_t bytes_before = 0;
+  std::uint64_t bytes_after = 0;
+  double error = 0;  // root of the sum of squared differences over that of squared weights
 };
 
 // What was written, for messages: names of inputs, outputs and trained parameters.
@@ -223,6 +244,8 @@ struct PrepareReport {
   std::string init_reason;             // why automatic chose it; empty when init was given
   // Parameters of PyTorch modules that the exporter merged, renamed or left out.
   std::vector<std::string> notes;
+  std::vector<QuantizedWeight> quantized;
+  std::size_t quantized_layers = 0;   // of quantization-aware training
   std::vector<std::string> warnings;  // Model::warnings() of what was written
 };
 

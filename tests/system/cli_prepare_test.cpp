@@ -105,3 +105,23 @@ TEST_CASE("prepare puts a new head, or says why it does not") {
   shop.refuse(prepare + "--cut x", "--head");
   shop.refuse(prepare + "--head 0", "at least one class");
 }
+
+TEST_CASE("prepare stores frozen weights in few bits and says what that costs") {
+  const Workshop shop;
+  ModelBuilder b("wide", 21);
+  const std::string x = b.input("x", DType::float32, {"N", 64});
+  const std::string hidden =
+      b.node("MatMul", {x, b.initializer("frozen", test::random_floats({64, 32}, 1))});
+  b.output(b.node("MatMul", {hidden, b.initializer("head", test::random_floats({32, 3}, 2))}),
+           DType::float32, {"N", 3});
+  b.save(shop / "wide.onnx");
+  const std::string prepare = "prepare wide.onnx -o t.onnx --loss mse --train head ";
+  const std::string out = shop.succeed(prepare + "--quantize-frozen int8").out;
+  CHECK_THAT(out, Catch::Contains("  quantized 1 frozen weights, 0.008192 to 0.002304 MB; largest "
+                                  "relative error 0.00") &&
+                      Catch::Contains(", of 'frozen'\n"));
+  shop.succeed("gradcheck t.onnx");
+  CHECK_THAT(shop.succeed("prepare wide.onnx -o t.onnx --loss mse --quantize-frozen int4").out,
+             Catch::Contains("  quantized 0 frozen weights\n"));
+  shop.refuse(prepare + "--quantize-frozen int3", "int3");
+}

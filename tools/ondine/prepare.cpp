@@ -47,6 +47,11 @@ const std::map<std::string, WeightInit> inits{{"auto", WeightInit::automatic},
                                               {"uniform", WeightInit::uniform},
                                               {"zeros", WeightInit::zeros}};
 
+const std::map<std::string, std::optional<DType>> frozen_types{
+    {"int8", DType::int8}, {"int4", DType::int4}, {"bf16", DType::bfloat16}};
+
+const std::map<std::string, std::optional<DType>> qat_types{{"int8", DType::int8}};
+
 const std::map<std::string, LossScale> loss_scales{{"dynamic", DynamicLossScale{}},
                                                    {"none", NoLossScale{}}};
 
@@ -249,6 +254,10 @@ void add_options(Command command, Options& options) {
               "Operators in front of an input, so that the model takes raw pixels: "
               "scale=1/255,mean=M:M:M,std=S:S:S,resize=HxW,layout=nhwc,type=uint8,input=NAME")
       .one_each();
+  command.choice("--quantize-frozen", &prepare.quantize_frozen, frozen_types,
+                 "Store frozen weights of products and lookups in int8, int4 or bf16");
+  command.choice("--qat", &prepare.qat, qat_types,
+                 "Quantization-aware training: int8 rounds weights and activations of every layer");
   command.option("--external-data-from", &prepare.external_data_from,
                  "Write tensors of at least this many bytes to a separate data file");
   command.option("--no-accuracy", &options.no_accuracy, "Do not add an accuracy output");
@@ -289,6 +298,25 @@ void print_precision(const PrepareReport& report) {
             << '\n';
 }
 
+void print_quantized(const std::vector<QuantizedWeight>& quantized) {
+  std::uint64_t before = 0;
+  std::uint64_t after = 0;
+  const QuantizedWeight* worst = nullptr;
+  for (const QuantizedWeight& one : quantized) {
+    before += one.bytes_before;
+    after += one.bytes_after;
+    if (worst == nullptr || one.error > worst->error) worst = &one;
+  }
+  constexpr double megabyte = 1e6;
+  std::cout << "  quantized " << quantized.size() << " frozen weights";
+  if (worst != nullptr) {
+    std::cout << ", " << static_cast<double>(before) / megabyte << " to "
+              << static_cast<double>(after) / megabyte << " MB; largest relative error "
+              << worst->error << ", of '" << worst->name << '\'';
+  }
+  std::cout << '\n';
+}
+
 void print_report(const Options& options, const PrepareReport& report) {
   std::cout << options.output_file << ": loss '" << report.loss << "', trains "
             << report.trained.size() << " parameters, " << report.frozen.size() << " frozen\n"
@@ -301,6 +329,11 @@ void print_report(const Options& options, const PrepareReport& report) {
     std::cout << "  init    " << name_of(report.init) << ", because " << report.init_reason << '\n';
   }
   print_precision(report);
+  if (options.prepare.quantize_frozen) print_quantized(report.quantized);
+  if (report.quantized_layers > 0) {
+    std::cout << "  qat     rounds weights and activations of " << report.quantized_layers
+              << " layers to 8 bits; the first steps find the ranges of activations\n";
+  }
   for (const std::string& note : report.notes) std::cout << "  note    " << note << '\n';
   std::size_t name_width = 0;
   std::size_t shape_width = 0;

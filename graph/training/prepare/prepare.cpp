@@ -20,6 +20,7 @@
 #include "graph/training/prepare/updates/check_settings.h"
 #include "graph/training/prepare/updates/loss_scale.h"
 #include "graph/training/prepare/updates/updates.h"
+#include "graph/training/quantize/frozen_weights.h"
 
 namespace ondine::graph {
 namespace {
@@ -43,6 +44,16 @@ void check_model(const ModelDef& model, std::int64_t opset) {
   const std::int64_t training = imported(model, training_domain);
   if (training > 1) {
     fail(ErrorCode::unsupported, training_domain, " ", training, ", prepare writes version 1");
+  }
+}
+
+void check_quantization(const PrepareOptions& options) {
+  if (!options.qat) return;
+  if (*options.qat != DType::int8)
+    fail(ErrorCode::mismatch, "qat is ", *options.qat, ", needed: int8");
+  if (!options.training_mode || options.quantize_frozen) {
+    fail(ErrorCode::mismatch, "quantization-aware training needs ",
+         options.training_mode ? "weights that quantize_frozen leaves alone" : "training mode");
   }
 }
 
@@ -142,8 +153,9 @@ void keep_statistics(const LossScaler& scaler, const GraphDef& main, Properties&
   for (auto& [statistic, next] : statistics) {
     const std::string kept =
         scaler.kept(next, statistic, find_initializer(main, statistic)->value, statistic + ".next");
-    const auto output = std::find_if(outputs.begin(), outputs.end(),
-                                     [&](const ValueDef& one) { return one.name == next; });
+    const auto output =
+        std::find_if(outputs.begin(), outputs.end(),
+                     [&, &before = next](const ValueDef& one) { return one.name == before; });
     output->name = kept;
     next = kept;
   }
@@ -164,12 +176,13 @@ void record_updates(ModelDef& model, Updates& updates, const std::vector<std::st
 struct Network {
   PrepareOptions options;  // those of the caller, and the output of a new head
   PlacedHead head;
+  QuantizedNetwork quantized;
 };
 
 // Brings the main graph into the form that is trained: without classical operators, with the new
 // head, in inference mode.
 Network adapt_network(ModelDef& model, const PrepareOptions& asked, const ValueTypes& types) {
-  Network network{asked, {}};
+  Network network{asked, {}, {}};
   {
     Names names(model);
     expand_linear_models(model.graph, names);
@@ -180,6 +193,7 @@ Network adapt_network(ModelDef& model, const PrepareOptions& asked, const ValueT
   }
   if (asked.untie) untie_parameters(model.graph);
   set_inference_mode(model.graph);
+  if (asked.qat) network.quantized = insert_quantization(model);
   return network;
 }
 
@@ -194,15 +208,16 @@ struct WrittenAlgorithm {
 WrittenAlgorithm write_algorithm(ModelDef& model, TrainingInfoDef& info, Names& names,
                                  const LossInputs& inputs, const ParameterChoice& parameters,
                                  const PrepareOptions& options, const ValueTypes& types,
-                                 const ModelDef* loss_model, const OptimizerStart& start) {
+                                 const ModelDef* loss_model, const OptimizerStart& start,
+                                 const QuantizedNetwork& quantized) {
   GraphDef& algorithm = info.algorithm.emplace();
   algorithm.name = names.fresh("training");
   GraphWriter writer(algorithm, names, imported(model, ""));
   std::vector<std::string> values = inputs.values();
   Properties statistics;
   if (options.training_mode) {
-    values =
-        write_training_copy(writer, model, values, inputs.prediction.dtype, parameters, statistics);
+    values = write_training_copy(writer, model, values, inputs.prediction.dtype, parameters,
+                                 quantized, statistics);
   }
   std::vector<ValueDef> statistic_outputs;
   std::swap(statistic_outputs, algorithm.outputs);
@@ -216,13 +231,20 @@ WrittenAlgorithm write_algorithm(ModelDef& model, TrainingInfoDef& info, Names& 
   keep_statistics(scaler, model.graph, statistics, statistic_outputs);
   algorithm.outputs.insert(algorithm.outputs.end(), statistic_outputs.begin(),
                            statistic_outputs.end());
+  if (written.updates.apply) {
+    GraphWriter apply(*written.updates.apply->algorithm, names, writer.opset());
+    write_weight_scales(apply, model.graph, quantized, written.updates.apply->update_binding);
+  } else {
+    write_weight_scales(writer, model.graph, quantized, info.update_binding);
+  }
   info.update_binding.insert(info.update_binding.end(), statistics.begin(), statistics.end());
   return written;
 }
 
 ChosenInit write_initial_values(const ModelDef& model, TrainingInfoDef& info, Names& names,
                                 const ParameterChoice& parameters, const Masters& masters,
-                                const std::string& head, WeightInit asked) {
+                                const std::string& head, WeightInit asked,
+                                const QuantizedNetwork& quantized) {
   GraphDef initialization;
   initialization.name = names.fresh("initialization");
   GraphWriter writer(initialization, names, imported(model, ""));
@@ -231,6 +253,7 @@ ChosenInit write_initial_values(const ModelDef& model, TrainingInfoDef& info, Na
                               : ChosenInit{asked, {}};
   write_initialization(writer, model.graph, parameters.trained, init.init, masters,
                        info.initialization_binding, head);
+  write_weight_scales(writer, model.graph, quantized, info.initialization_binding);
   if (!initialization.nodes.empty()) info.initialization = std::move(initialization);
   return init;
 }
@@ -267,6 +290,8 @@ void record_training(ModelDef& model, const LossInputs& inputs, Updates& updates
   set_property(model, "ondine.label", label_name(inputs, options));
   record_class_axis(model, inputs.prediction, options);
   record_updates(model, updates, trained, options);
+  remove_property(model, "ondine.qat");
+  if (options.qat) set_property(model, "ondine.qat", "int8");
 }
 
 }  // namespace
@@ -276,8 +301,10 @@ PrepareReport prepare(ModelDef& given, const PrepareOptions& asked, const ValueT
   check_loss_options(asked);
   check_update_settings(asked);
   check_model(given, imported(given, ""));
+  check_quantization(asked);
+  if (asked.quantize_frozen) check_frozen_type(*asked.quantize_frozen, imported(given, ""));
   ModelDef model = given;
-  const auto [options, head] = adapt_network(model, asked, types);
+  const auto [options, head, quantized] = adapt_network(model, asked, types);
   Names names(model);
   const LossInputs inputs =
       find_loss_inputs(model, names, types, options, loss_model, head.class_axis);
@@ -287,12 +314,17 @@ PrepareReport prepare(ModelDef& given, const PrepareOptions& asked, const ValueT
       choose_and_lift(model, lifted, names, Strings(values.begin(), values.end()), options);
 
   TrainingInfoDef info;
-  WrittenAlgorithm written =
-      write_algorithm(model, info, names, inputs, parameters, options, types, loss_model, start);
-  const ChosenInit init = write_initial_values(
-      model, info, names, parameters, written.updates.optimizer.masters, head.weight, options.init);
+  WrittenAlgorithm written = write_algorithm(model, info, names, inputs, parameters, options, types,
+                                             loss_model, start, quantized);
+  const ChosenInit init =
+      write_initial_values(model, info, names, parameters, written.updates.optimizer.masters,
+                           head.weight, options.init, quantized);
   PrepareReport report = report_of(written, parameters, inputs.prediction, head, init);
   report.notes = lost_parameters(given);
+  report.quantized_layers = quantized.layers;
+  if (options.quantize_frozen) {
+    report.quantized = quantize_frozen(model, report.trained, *options.quantize_frozen);
+  }
   model.training.push_back(std::move(info));
   record_training(model, inputs, written.updates, report.trained, options);
   given = std::move(model);

@@ -26,11 +26,13 @@ void set(NodeDef& node, const std::string& name, Attribute::Data data) {
 class TrainingCopy {
  public:
   TrainingCopy(GraphWriter& writer, const ModelDef& model, DType dtype,
-               const ParameterChoice& parameters, Properties& bindings)
+               const ParameterChoice& parameters, const QuantizedNetwork& quantized,
+               Properties& bindings)
       : writer_(&writer),
         model_(&model),
         dtype_(dtype),
         parameters_(&parameters),
+        quantized_(&quantized),
         bindings_(&bindings) {}
 
   std::vector<std::string> copy(std::vector<std::string> values) {
@@ -70,12 +72,16 @@ class TrainingCopy {
 
   // Without parameters of its own BatchNormalization trains where its input does.
   bool trains(const NodeDef& node) const {
-    if (is_standard(node, "Dropout")) return true;
+    if (is_standard(node, "Dropout") || is_observed(node)) return true;
     if (!is_standard(node, "BatchNormalization") || node.inputs.size() < 5) return false;
     if (!has_statistics(node)) return false;
     if (parameters_->trains(node.inputs[1]) || parameters_->trains(node.inputs[2])) return true;
     return !parameters_->freezes(node.inputs[1]) && !parameters_->freezes(node.inputs[2]) &&
            learned_.contains(node.inputs[0]);
+  }
+
+  bool is_observed(const NodeDef& node) const {
+    return is_standard(node, "QuantizeLinear") && quantized_->activations.contains(node.inputs[1]);
   }
 
   // Others than the initializers are those of the batch, which need no training mode.
@@ -140,6 +146,7 @@ class TrainingCopy {
       write_old_dropout(original);
       return;
     }
+    if (is_observed(original)) write_scale(original);
     NodeDef node = original;
     if (!node.name.empty()) node.name = writer_->names().fresh("train." + node.name);
     rename_reads(node, renamed_);
@@ -152,6 +159,16 @@ class TrainingCopy {
     if (is_standard(node, "Dropout")) set_dropout(node);
     if (trains(original) && is_standard(node, "BatchNormalization")) set_batch_norm(node);
     writer_->graph().nodes.push_back(std::move(node));
+  }
+
+  // The nodes of the copy read the scale of this step, which the state is to become.
+  void write_scale(const NodeDef& quantize) {
+    const std::string& scale = quantize.inputs[1];
+    const std::string next = write_activation_scale(*writer_, renamed(quantize.inputs[0]), scale,
+                                                    quantized_->activations.find(scale)->second);
+    writer_->output(next, find_initializer(model_->graph, scale)->value);
+    bindings_->emplace_back(scale, next);
+    renamed_[scale] = next;
   }
 
   // Without its seed: a mask of its own in every step.
@@ -219,6 +236,7 @@ class TrainingCopy {
   const ModelDef* model_;
   DType dtype_;
   const ParameterChoice* parameters_;
+  const QuantizedNetwork* quantized_;
   Properties* bindings_;
   Renaming renamed_;
   Strings learned_;  // values that trained parameters reach
@@ -231,8 +249,9 @@ class TrainingCopy {
 std::vector<std::string> write_training_copy(GraphWriter& writer, const ModelDef& model,
                                              const std::vector<std::string>& values, DType dtype,
                                              const ParameterChoice& parameters,
+                                             const QuantizedNetwork& quantized,
                                              Properties& bindings) {
-  return TrainingCopy(writer, model, dtype, parameters, bindings).copy(values);
+  return TrainingCopy(writer, model, dtype, parameters, quantized, bindings).copy(values);
 }
 
 }  // namespace ondine::graph

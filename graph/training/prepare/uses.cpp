@@ -8,8 +8,9 @@ namespace ondine::graph {
 
 bool only_moves(const NodeDef& node) noexcept {
   return node.domain.empty() &&
-         one_of(node.op, {"Cast", "Expand", "Flatten", "Gather", "Identity", "Reshape", "Slice",
-                          "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze"});
+         one_of(node.op, {"Cast", "DequantizeLinear", "Expand", "Flatten", "Gather", "Identity",
+                          "QuantizeLinear", "Reshape", "Slice", "Split", "Squeeze", "Tile",
+                          "Transpose", "Unsqueeze"});
 }
 
 void Uses::collect(const GraphDef& graph) {

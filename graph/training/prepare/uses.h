@@ -16,7 +16,7 @@ struct Use {
 };
 
 // Operators whose result consists of elements of their first input only, in another type, order or
-// shape.
+// shape, or quantized.
 bool only_moves(const NodeDef& node) noexcept;
 
 // The readers of every value, those in subgraphs included.

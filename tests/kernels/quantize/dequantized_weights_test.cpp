@@ -1,0 +1,197 @@
+// Products and lookups of matrices held in few bits, beside numbers computed in double.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include <ondine/error.h>
+
+#include "core/float_formats.h"
+#include "tests/support/op_harness.h"
+
+namespace ondine::test {
+namespace {
+
+// A matrix b and its parameters, and the numbers that they mean.
+struct Weights {
+  Tensor elements, scale, zero_point;
+  std::vector<double> numbers;
+};
+
+int element(const Tensor& tensor, std::size_t i) {
+  if (tensor.dtype() == DType::uint8) return tensor.values<std::uint8_t>()[i];
+  return static_cast<const std::int8_t*>(tensor.data())[i];
+}
+
+Tensor random_bytes(DType dtype, const Shape& shape, std::uint64_t seed) {
+  Tensor result(dtype, shape);
+  const bool four = dtype == DType::int4;
+  const Tensor floats = random_floats(shape, seed, four ? -8 : -120, four ? 7.9F : 120);
+  auto* to = static_cast<std::int8_t*>(result.mutable_data());
+  for (std::size_t i = 0; i < static_cast<std::size_t>(result.size()); ++i) {
+    to[i] = static_cast<std::int8_t>(std::floor(floats.values<float>()[i]));
+  }
+  return result;
+}
+
+// `scales`: their shape, rows and columns of which each covers a block of the matrix.
+Weights weights(DType dtype, const Shape& shape, const Shape& scales, std::int64_t axis,
+                std::int64_t block, bool shifted) {
+  Weights w{random_bytes(dtype, shape, 1), random_floats(scales, 2, 0.01F, 0.1F), {}, {}};
+  if (shifted) w.zero_point = random_bytes(dtype, scales, 3);
+  for (std::int64_t i = 0; i < shape[0]; ++i) {
+    for (std::int64_t j = 0; j < shape[1]; ++j) {
+      const std::int64_t along = (axis == 0 ? i : j) / block;
+      std::int64_t at = along;
+      if (scales.rank() == 2) at = axis == 0 ? along * scales[1] + j : i * scales[1] + along;
+      if (scales.rank() == 0) at = 0;
+      const auto s = static_cast<std::size_t>(at);
+      const int zero = shifted ? element(w.zero_point, s) : 0;
+      const int x = element(w.elements, static_cast<std::size_t>(i * shape[1] + j));
+      w.numbers.push_back(double{w.scale.values<float>()[s]} * (x - zero));
+    }
+  }
+  return w;
+}
+
+// y(i, j) = sum over p of a(i, p) b(p, j) + bias(j).
+void check_product(const Tensor& y, const Tensor& a, const Weights& w, std::int64_t k,
+                   std::int64_t n, bool transposed, const Tensor& bias) {
+  const auto x = a.values<float>();
+  REQUIRE(y.size() == a.size() / k * n);
+  double worst = 0;
+  for (std::int64_t i = 0; i < a.size() / k; ++i) {
+    for (std::int64_t j = 0; j < n; ++j) {
+      double sum = bias.defined() ? double{bias.values<float>()[static_cast<std::size_t>(j)]} : 0;
+      double magnitude = 1;
+      for (std::int64_t p = 0; p < k; ++p) {
+        const auto at = static_cast<std::size_t>(transposed ? j * k + p : p * n + j);
+        const double term = double{x[static_cast<std::size_t>(i * k + p)]} * w.numbers[at];
+        sum += term;
+        magnitude += std::abs(term);
+      }
+      const double got = double{y.values<float>()[static_cast<std::size_t>(i * n + j)]};
+      worst = std::max(worst, std::abs(got - sum) / magnitude);
+    }
+  }
+  CHECK(worst < 2e-6);
+}
+
+Value given(const Tensor& tensor) { return tensor.defined() ? Value(tensor) : Value(); }
+
+OpCase product_of(const Tensor& a, const Weights& w, const Tensor& bias,
+                  graph::Attributes attributes) {
+  OpCase one{"DequantizeMatMul",
+             {a, w.elements, w.scale, given(w.zero_point), given(bias)},
+             std::move(attributes)};
+  one.domain = "ai.ondine";
+  return one;
+}
+
+}  // namespace
+
+TEST_CASE("DequantizeMatMul multiplies by what DequantizeLinear would make of blocks") {
+  const DType dtype = GENERATE(DType::int8, DType::uint8, DType::int4);
+  const bool transposed = GENERATE(false, true);
+  const std::int64_t axis = GENERATE(0, 1);
+  const bool shifted = GENERATE(false, true);
+  constexpr std::int64_t k = 70;
+  constexpr std::int64_t n = 330;  // more than one strip of a deep matrix would be too slow here
+  const Shape shape = transposed ? Shape{n, k} : Shape{k, n};
+  const auto blocks = [&](std::size_t dim) {
+    return dim == static_cast<std::size_t>(axis) ? (shape[dim] + 31) / 32 : shape[dim];
+  };
+  const Weights w = weights(dtype, shape, {blocks(0), blocks(1)}, axis, 32, shifted);
+  const Tensor a = random_floats({2, 5, k}, 4);
+  const Tensor bias = shifted ? random_floats({n}, 5) : Tensor();
+  const Tensor y = run_op_tensor(product_of(
+      a, w, bias,
+      {{"axis", axis}, {"block_size", 32L}, {"transB", static_cast<std::int64_t>(transposed)}}));
+  CHECK(y.shape() == Shape{2, 5, n});
+  check_product(y, a, w, k, n, transposed, bias);
+}
+
+TEST_CASE("DequantizeMatMul takes one scale, and one for each row or column") {
+  constexpr std::int64_t k = 40;
+  constexpr std::int64_t n = 24;
+  const Tensor a = random_floats({7, k}, 4);
+  const Weights whole = weights(DType::int8, {k, n}, {}, 1, 1, true);
+  check_product(run_op_tensor(product_of(a, whole, {}, {})), a, whole, k, n, false, {});
+  const std::int64_t axis = GENERATE(0, 1);
+  const Weights each = weights(DType::int8, {k, n}, {axis == 0 ? k : n}, axis, 1, false);
+  check_product(run_op_tensor(product_of(a, each, {}, {{"axis", axis}})), a, each, k, n, false, {});
+}
+
+TEST_CASE("strips of a deep matrix have the bits of the product with all of it") {
+  constexpr std::int64_t k = 4100;  // strips of 64 columns
+  constexpr std::int64_t n = 150;
+  const std::int64_t m = GENERATE(1, 3, 4, 5, 33);
+  const bool transposed = GENERATE(false, true);
+  const Shape shape = transposed ? Shape{n, k} : Shape{k, n};
+  const std::int64_t axis = transposed ? 1 : 0;
+  const Weights w =
+      weights(DType::int8, shape, transposed ? Shape{n, k / 32 + 1} : Shape{k / 32 + 1, n}, axis,
+              32, false);
+  const Tensor a = random_floats({m, k}, 4);
+  const Tensor y = run_op_tensor(product_of(
+      a, w, {},
+      {{"axis", axis}, {"block_size", 32L}, {"transB", static_cast<std::int64_t>(transposed)}}));
+  Tensor b(DType::float32, shape);
+  for (std::size_t i = 0; i < w.numbers.size(); ++i) {
+    b.mutable_values<float>()[i] = static_cast<float>(w.numbers[i]);
+  }
+  OpCase whole{"Gemm", {a, b}, {{"transB", static_cast<std::int64_t>(transposed)}}};
+  CHECK(y.identical(run_op_tensor(whole)));
+}
+
+TEST_CASE("DequantizeMatMul widens float16 and bfloat16 without a scale") {
+  const DType dtype = GENERATE(DType::float16, DType::bfloat16);
+  const Tensor floats = random_floats({20, 30}, 1);
+  Weights w{Tensor(dtype, {20, 30}), {}, {}, {}};
+  for (std::size_t i = 0; i < 600; ++i) {
+    const float x = floats.values<float>()[i];
+    if (dtype == DType::float16) w.elements.mutable_values<float16>()[i] = to_float16(x);
+    if (dtype == DType::bfloat16) w.elements.mutable_values<bfloat16>()[i] = to_bfloat16(x);
+    w.numbers.push_back(
+        double{dtype == DType::float16 ? to_float(to_float16(x)) : to_float(to_bfloat16(x))});
+  }
+  const Tensor a = random_floats({6, 20}, 2);
+  OpCase one{"DequantizeMatMul", {a, w.elements}, {}};
+  one.domain = "ai.ondine";
+  check_product(run_op_tensor(one), a, w, 20, 30, false, {});
+}
+
+TEST_CASE("DequantizeGather dequantizes the rows that it reads") {
+  const bool shifted = GENERATE(false, true);
+  const Weights w = weights(DType::int4, {9, 70}, {9, 3}, 1, 32, shifted);
+  const Tensor indices = Tensor::of<std::int64_t>({2, 2}, {8, 0, -2, 3});
+  OpCase one{"DequantizeGather",
+             {indices, w.elements, w.scale, given(w.zero_point)},
+             {{"axis", 1L}, {"block_size", 32L}}};
+  one.domain = "ai.ondine";
+  const Tensor y = run_op_tensor(one);
+  REQUIRE(y.shape() == Shape{2, 2, 70});
+  const std::size_t rows[] = {8, 0, 7, 3};
+  for (std::size_t i = 0; i < 280; ++i) {
+    CHECK(double{y.values<float>()[i]} == Approx(w.numbers[rows[i / 70] * 70 + i % 70]));
+  }
+  one.inputs[0] = Tensor::of<std::int64_t>({1}, {9});
+  CHECK_THROWS_AS(run_op(one), Error);
+}
+
+TEST_CASE("DequantizeMatMul refuses factors that it has no numbers for") {
+  const Tensor a = random_floats({2, 3}, 1);
+  const auto throws = [](std::vector<Value> inputs) {
+    OpCase one{"DequantizeMatMul", std::move(inputs), {}};
+    one.domain = "ai.ondine";
+    CHECK_THROWS_AS(run_op(one), Error);
+  };
+  throws({a, Tensor(DType::int8, {3, 4})});                           // no scale
+  throws({a, Tensor(DType::int32, {3, 4}), Tensor::scalar(1.0F)});    // too many bits
+  throws({a, Tensor(DType::int8, {4, 3}), Tensor::scalar(1.0F)});     // inner dims
+  throws({a, Tensor(DType::int8, {2, 3, 4}), Tensor::scalar(1.0F)});  // no matrix
+  throws({a, Tensor(DType::int8, {3, 4}), Tensor::scalar(1.0)});      // a scale in double
+  throws(
+      {a, Tensor(DType::int8, {3, 4}), Tensor::scalar(1.0F), Value(), Tensor(DType::float32, {3})});
+}
+
+}  // namespace ondine::test
