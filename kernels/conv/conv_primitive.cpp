@@ -3,6 +3,24 @@
 #include "kernels/conv/algorithms/algorithms.h"
 
 namespace ondine::math {
+namespace {
+
+// A convolution along columns, as models of one spatial dim have where a dim of 1 is behind it, as
+// the same along rows: implementations walk along rows.
+ConvDesc along_rows(ConvDesc desc) {
+  ConvShape& s = desc.shape;
+  const auto is_single = [&](std::size_t dim) {
+    return s.in[dim] == 1 && s.kernel[dim] == 1 && s.out[dim] == 1 && s.pad[dim] == 0;
+  };
+  const auto shift = [](SpatialDims& dims) { dims = {1, dims[0], dims[1]}; };
+  while (is_single(2) && !(is_single(0) && is_single(1))) {
+    for (SpatialDims* dims : {&s.in, &s.kernel, &s.out, &s.stride, &s.dilation}) shift(*dims);
+    s.pad = {0, s.pad[0], s.pad[1]};
+  }
+  return desc;
+}
+
+}  // namespace
 
 template <class T>
 std::span<const ConvEntry<T>> conv_implementations() {
@@ -11,6 +29,7 @@ std::span<const ConvEntry<T>> conv_implementations() {
       {"direct", &supports_direct<T>, &make_direct<T>},
       {"winograd_panels", &supports_winograd_panels<T>, &make_winograd_panels<T>},
       {"winograd", &supports_winograd<T>, &make_winograd<T>},
+      {"few_positions", &supports_few_positions<T>, &make_few_positions<T>},
       {"strided", &supports_strided<T>, &make_strided<T>},
       {"depthwise_channels", &supports_depthwise_channels<T>, &make_depthwise_channels<T>},
       {"depthwise_rows", &supports_depthwise_rows<T>, &make_depthwise_rows<T>},
@@ -44,7 +63,9 @@ ConvPrimitive<T>::ConvPrimitive(const ConvEntry<T>& entry, const ConvDesc& desc,
 }
 
 template <class T>
-ConvPrimitive<T> ConvPrimitive<T>::make(const ConvDesc& desc, int threads, const Kernels& kernels) {
+ConvPrimitive<T> ConvPrimitive<T>::make(const ConvDesc& given, int threads,
+                                        const Kernels& kernels) {
+  const ConvDesc desc = along_rows(given);
   for (const ConvEntry<T>& lower : lower_conv_implementations<T>()) {
     if (lower.supports(desc, kernels)) return {lower, desc, threads, kernels};
   }
@@ -53,8 +74,9 @@ ConvPrimitive<T> ConvPrimitive<T>::make(const ConvDesc& desc, int threads, const
 }
 
 template <class T>
-ConvPrimitive<T> ConvPrimitive<T>::make(const ConvDesc& desc, int threads, std::string_view name,
+ConvPrimitive<T> ConvPrimitive<T>::make(const ConvDesc& given, int threads, std::string_view name,
                                         const Kernels& kernels) {
+  const ConvDesc desc = along_rows(given);
   for (const ConvEntry<T>& lower : lower_conv_implementations<T>()) {
     if (lower.name == name && lower.supports(desc, kernels)) return {lower, desc, threads, kernels};
   }

@@ -11,6 +11,7 @@
 //   winograd_panels     3 x 3, stride 1, float, at least 16 channels, at least 64 positions; few
 //                       tiles and many channels, so that the transformed input is shared
 //   winograd            the same with more tiles, and the gradient by the weights
+//   few_positions       forward, float, at most 12 positions: dot products along the channels
 //   strided             stride 2 (by at least one axis), float: rows of output channels from padded
 //                       copies
 //   depthwise_channels  depthwise, planes that fit a cache: channels in the lanes of vectors

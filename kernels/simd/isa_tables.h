@@ -33,5 +33,6 @@ extern const WinogradKernels<float> winograd_f32;
 extern const StridedConvKernels<float> strided_conv_f32;
 extern const QuantizeKernels quantize_kernels;
 extern const Int8GemmKernels int8_gemm;
+extern const FewPositionsKernels few_positions;
 
 }  // namespace ondine::math::ONDINE_ISA

@@ -13,6 +13,7 @@ constinit const Kernels table = {
      nullptr, &cells_f64},
     &quantize_kernels,
     &int8_gemm,
+    &few_positions,
 };
 
 }  // namespace ondine::math::ONDINE_ISA

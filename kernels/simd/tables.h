@@ -36,6 +36,7 @@ template <class T>
 struct CellKernels;
 struct QuantizeKernels;
 struct Int8GemmKernels;
+struct FewPositionsKernels;
 
 template <class T>
 struct KernelSet {
@@ -62,6 +63,7 @@ struct Kernels {
   KernelSet<double> f64;
   const QuantizeKernels* quantize;
   const Int8GemmKernels* int8_gemm;
+  const FewPositionsKernels* few_positions;
 };
 
 template <class T>

@@ -176,6 +176,19 @@ struct StridedConvKernels {
                             const T* bias, T* y, std::int64_t ld);
 };
 
+// Convolutions of float with few positions: dot products of weights and of what lies under the
+// window at each position, both contiguous.
+struct FewPositionsKernels {
+  std::int64_t max_positions;
+  std::int64_t unit;  // rows are filled up with zeros to whole units
+  // rows[p ld + k] = columns[k positions + p], k < depth; ld is `depth` in whole units.
+  void (*transpose)(std::int64_t depth, std::int64_t positions, const float* columns, float* rows);
+  // y[o positions + p] = activation(bias[o] + sum over k of w[o depth + k] rows[p ld + k]),
+  // o < outer; bias may be null.
+  void (*forward)(std::int64_t depth, std::int64_t positions, std::int64_t outer, const float* w,
+                  const float* rows, const float* bias, Activation activation, float* y);
+};
+
 namespace avx512_bf16 {
 // Replaces what rounds in a table of avx512.
 void round_components(WinogradKernels<float>& table) noexcept;

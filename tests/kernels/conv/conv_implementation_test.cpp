@@ -32,6 +32,7 @@ std::vector<Limit> limits() {
   const ConvShape strided_back = shape2(1, 12, 64, 1, 16, 16, 3, 3, 2, 1, 1, 1);
   const ConvShape many_taps{1,          8,          16,        1,         {1, 1, 190},
                             {1, 1, 64}, {1, 1, 64}, {1, 1, 2}, {1, 1, 1}, {0, 0, 0}};
+  const ConvShape twelve = shape2(2, 22, 21, 1, 3, 4, 3, 3, 1, 1, 1, 1);
   const ConvShape channels = shape2(3, 16, 16, 16, 7, 7, 3, 3, 1, 1, 1, 1);
   const ConvShape two = shape2(2, 2, 2, 2, 9, 5, 3, 2, 2, 2, 2, 1);
   const ConvShape dots = shape2(2, 20, 33, 1, 5, 7, 1, 1, 1, 1, 0, 0);
@@ -51,6 +52,7 @@ std::vector<Limit> limits() {
           {"winograd", backward_weights, tiles, true},
           {"winograd_panels", forward, panels, true},
           {"winograd_panels", backward_data, panels_back, true},
+          {"few_positions", forward, twelve, true},
           {"strided", forward, strided, true},
           {"strided", forward, many_taps, true},
           {"strided", backward_data, strided_back, true},
@@ -106,6 +108,12 @@ std::vector<Choice> choices() {
   add(shape2(8, 16, 16, 1, 14, 14, 3, 3, 1, 1, 1, 1), "direct", "direct", "direct");
   add(shape2(8, 17, 17, 1, 14, 14, 3, 3, 1, 1, 1, 1), "winograd", "winograd", "winograd");
   add(shape2(32, 1, 8, 1, 28, 28, 5, 5, 1, 1, 2, 2), "direct", "direct", "direct");
+  add(shape2(1, 64, 64, 1, 3, 4, 3, 3, 1, 1, 1, 1), "few_positions", "im2col", "im2col");
+  add(shape2(1, 192, 64, 1, 3, 4, 1, 1, 1, 1, 0, 0), "few_positions", "pointwise", "pointwise");
+  add(shape2(1, 191, 64, 1, 3, 4, 1, 1, 1, 1, 0, 0), "pointwise", "pointwise", "pointwise");
+  add(shape2(1, 32, 64, 1, 2, 2, 1, 1, 1, 1, 0, 0), "few_positions", "pointwise", "pointwise");
+  add(shape2(1, 64, 64, 2, 3, 4, 3, 3, 1, 1, 1, 1), "im2col", "im2col", "im2col");
+  add(shape2(1, 64, 64, 1, 1, 13, 1, 1, 1, 1, 0, 0), "pointwise", "pointwise", "pointwise");
   add(shape2(8, 64, 64, 1, 32, 32, 3, 3, 2, 1, 1, 1), "strided", "strided", "strided");
   add(shape2(8, 64, 65, 1, 32, 32, 3, 3, 2, 1, 1, 1), "strided", "im2col", "strided");
   add(shape2(8, 64, 128, 1, 32, 32, 3, 3, 3, 1, 1, 1), "im2col", "im2col", "im2col");
@@ -142,10 +150,48 @@ TEST_CASE("each implementation of convolution follows the definition at its limi
   }
 }
 
+// Blocks in registers have other numbers of channels for other numbers of positions.
+TEST_CASE("a convolution with few positions follows the definition for each number of them") {
+  for (Index positions = 1; positions <= 12; ++positions) {
+    const ConvShape pointwise = shape2(2, 193, 11, 1, 1, positions, 1, 1, 1, 1, 0, 0);
+    check_limit<float>({"few_positions", forward, pointwise});
+    ConvShape line = shape2(1, 49, 37, 1, 1, 2 * positions, 1, 4, 1, 1, 0, 0);
+    line.stride = {1, 1, 2};
+    line.dilation = {1, 1, 2};
+    line.pad = {0, 0, 3};
+    line.out = {1, 1, positions};
+    check_limit<float>({"few_positions", forward, line});
+  }
+  const ConvShape volumes{2,         9,         19,        1,         {4, 5, 3},
+                          {3, 3, 3}, {2, 3, 2}, {2, 2, 1}, {1, 1, 2}, {1, 1, 2}};
+  check_limit<float>({"few_positions", forward, volumes});
+}
+
+TEST_CASE("a convolution along columns is that along rows") {
+  for (const ConvDirection direction : {forward, backward_data, backward_weights}) {
+    ConvShape columns{2, 20, 24, 1, {1, 40, 1}, {1, 5, 1}, {1, 19, 1}};
+    columns.stride = {1, 2, 1};
+    columns.pad = {0, 1, 0};
+    ConvShape rows = columns;
+    for (SpatialDims* dims : {&rows.in, &rows.kernel, &rows.out, &rows.stride, &rows.pad}) {
+      std::swap((*dims)[1], (*dims)[2]);
+    }
+    for (const auto* kernels : all_kernels()) {
+      const auto name = ConvPrimitive<float>::make({rows, direction}, 1, *kernels).name();
+      CHECK(ConvPrimitive<float>::make({columns, direction}, 1, *kernels).name() == name);
+      check_implementation(ConvCase<float>(columns), {columns, direction}, name, false, *kernels);
+    }
+    ConvShape depths{1, 3, 4, 1, {12, 1, 1}, {3, 1, 1}, {10, 1, 1}};
+    check_implementation(ConvCase<double>(depths), {depths, direction}, "direct", false,
+                         math::kernels());
+  }
+}
+
 TEST_CASE("every implementation of convolution has a limit of every direction") {
   for (const auto& entry : conv_implementations<float>()) {
     for (const ConvDirection direction : {forward, backward_data, backward_weights}) {
-      const bool none = entry.name == "winograd_panels" && direction == backward_weights;
+      const bool none = (entry.name == "winograd_panels" && direction == backward_weights) ||
+                        (entry.name == "few_positions" && direction != forward);
       const auto all = limits();
       const auto count = std::count_if(all.begin(), all.end(), [&](const Limit& limit) {
         return limit.name == entry.name && limit.direction == direction;
