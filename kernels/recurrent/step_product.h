@@ -22,7 +22,7 @@ struct StepShape {
 
 // C = A B (+ C) (+ bias) for the samples of one chunk of the batch. Where a chunk has enough
 // samples, B is packed once for all steps; otherwise one chunk is the whole batch, which is
-// multiplied by all threads.
+// multiplied by all threads. Few steps of few samples do not pay for transposing B.
 template <class C>
 class StepProduct {
  public:
@@ -31,6 +31,7 @@ class StepProduct {
       : shape_(shape),
         chunk_(s.batch_chunk()),
         packed_(s.packs()),
+        transposes_(!packed_ && shape.transposed && (s.rows() > 16 || s.batch_size > 4)),
         kernels_(&product_kernels(context)) {
     if (shape.n == 0) return;
     if (packed_) {
@@ -39,7 +40,7 @@ class StepProduct {
       work_bytes_ = math::align_up(math::packed_gemm_scratch<C>(product(chunk_), *kernels_));
       work_ = scratch.add_bytes(static_cast<std::size_t>(s.chunks()) * work_bytes_);
     } else {
-      if (shape.transposed) matrix_ = scratch.add<C>(checked_mul(shape.n, shape.k));
+      if (transposes_) matrix_ = scratch.add<C>(checked_mul(shape.n, shape.k));
       gemm_.emplace(product(s.batch_size), 1, context.threads(), *kernels_);
       work_ = scratch.add_bytes(gemm_->workspace());
     }
@@ -48,7 +49,7 @@ class StepProduct {
   // What `run` multiplies with.
   const C* prepare(graph::KernelContext& call, const C* b) const {
     const auto [n, k, lda, ldc, transposed] = shape_;
-    if (n == 0 || (!packed_ && !transposed)) return b;
+    if (n == 0 || (!packed_ && !transposes_)) return b;
     C* matrix = Scratch::at<C>(call, matrix_);
     if (packed_) {
       math::pack<C>({.n = n, .k = k, .trans_b = transposed}, b, matrix, *kernels_);
@@ -79,12 +80,18 @@ class StepProduct {
 
  private:
   math::GemmShape product(std::int64_t rows) const {
-    return {.m = rows, .n = shape_.n, .k = shape_.k, .lda = shape_.lda, .ldc = shape_.ldc};
+    return {.m = rows,
+            .n = shape_.n,
+            .k = shape_.k,
+            .trans_b = !packed_ && shape_.transposed && !transposes_,
+            .lda = shape_.lda,
+            .ldc = shape_.ldc};
   }
 
   StepShape shape_;
   std::int64_t chunk_;
   bool packed_;
+  bool transposes_;  // B, once for all steps
   const math::Kernels* kernels_;
   std::optional<math::GemmPrimitive<C>> gemm_;  // where B is not packed
   std::size_t matrix_ = 0, work_ = 0, work_bytes_ = 0;

@@ -181,6 +181,13 @@ GemmBlocking blocking(const GemmCall<T>& g) {
 template <class T>
 std::int64_t scratch_bytes(const GemmCall<T>& g) {
   if (is_empty(g) || g.alpha == 0) return 0;
+  const GemmPath path = blocking(g).path;
+  if (path == GemmPath::few_rows) return 0;
+  if (path == GemmPath::dots) {  // a smaller k may be too short for dot products
+    GemmCall<T> shorter = g;
+    shorter.k = 2 * lanes<T> - 1;
+    return scratch_bytes(shorter);
+  }
   GemmBlocking cut = cut_of(g);
   cut.kc = divide_up(min_of(g.k, block_k), 8) * 8;  // a smaller k may be cut into larger chunks
   cut.pack_a = cut.pack_a || (g.m > max_rows && g.n > 2 * panel<T>);  // for any stride

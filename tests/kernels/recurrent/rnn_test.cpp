@@ -264,6 +264,20 @@ TEST_CASE("Chunks of a batch and blocks of steps do not change recurrent operato
   }
 }
 
+// Weights are read in place there, not transposed before the first step.
+TEST_CASE("Few steps of few samples of recurrent operators follow the equations") {
+  for (const auto [s, b] : {std::array<std::int64_t, 2>{1, 1}, {4, 4}, {16, 1}, {17, 1}, {2, 5}}) {
+    const OtherDims dims(s, b, 20);
+    std::size_t index = 0;
+    for (const Setting& setting : settings()) {
+      INFO(setting.op << " setting " << index++ << " steps " << s << " batch " << b);
+      const auto got = run_op(op_case(setting));
+      const auto want = expected(setting);
+      for (std::size_t k = 0; k < want.size(); ++k) check_close(got[k].tensor(), want[k]);
+    }
+  }
+}
+
 TEST_CASE("Second derivatives of RNN, GRU and LSTM") {
   for (const Setting& s : {Setting{"RNN", 1}, Setting{"GRU", 3},
                            Setting{.op = "LSTM", .gates = 4, .lengths = true, .peephole = true}}) {
