@@ -1,11 +1,13 @@
 #include "trainer/plan/specialize.h"
 
 #include <algorithm>
+#include <map>
 
 #include "graph/contract/infer_node.h"
 #include "graph/contract/op_def.h"
 #include "graph/evaluate/evaluate_node.h"
 #include "graph/passes/rewrite.h"
+#include "trainer/plan/inline_branch.h"
 
 namespace ondine::trainer {
 namespace {
@@ -67,6 +69,53 @@ void drop_unneeded(Graph& graph) {
   graph.nodes = std::move(kept);
 }
 
+// Types nodes in their order and keeps those that are not computed now.
+class Specializer {
+ public:
+  Specializer(Graph& graph, const Limits& limits) : graph_(graph), limits_(limits) {}
+
+  void run() {
+    std::vector<Node> nodes = std::move(graph_.nodes);
+    for (Node& node : nodes) add(std::move(node));
+    graph_.nodes = std::move(kept_);
+  }
+
+ private:
+  void add(Node node) {
+    rename(node.inputs);
+    rename(node.references);
+    for (Subgraph& subgraph : node.subgraphs) rename(subgraph.captures);
+    if (auto branch = inline_taken_branch(node, graph_)) {
+      for (Node& inner : branch->nodes) add(std::move(inner));
+      for (const auto& [output, value] : branch->same) same_[output] = renamed(value);
+      return;
+    }
+    infer_node(node, graph_);
+    with_context(
+        [&] {
+          if (!outputs_constant(node, graph_) && can_compute_now(node, graph_)) {
+            compute_now(node, graph_, limits_);
+          }
+        },
+        [&] { return describe(node, graph_); });
+    if (!outputs_constant(node, graph_)) kept_.push_back(std::move(node));
+  }
+
+  ValueId renamed(ValueId id) const {
+    const auto found = same_.find(id);
+    return found == same_.end() ? id : found->second;
+  }
+  void rename(std::vector<ValueId>& ids) const {
+    if (same_.empty()) return;
+    for (ValueId& id : ids) id = renamed(id);
+  }
+
+  Graph& graph_;
+  const Limits& limits_;
+  std::vector<Node> kept_;
+  std::map<ValueId, ValueId> same_;  // results of inlined branches that are other values
+};
+
 }  // namespace
 
 bool is_static(const Node& node, const Graph& graph) {
@@ -85,19 +134,7 @@ Graph specialize(const Graph& graph, std::span<const Type> inputs, const Limits&
   // know, and feeds were compared with the declarations before.
   for (GraphValue& value : typed.values) value.declared = {};
   for (std::size_t i = 0; i < typed.inputs.size(); ++i) set_type(typed, typed.inputs[i], inputs[i]);
-  std::vector<Node> kept;
-  for (Node& node : typed.nodes) {
-    infer_node(node, typed);
-    with_context(
-        [&] {
-          if (!outputs_constant(node, typed) && can_compute_now(node, typed)) {
-            compute_now(node, typed, limits);
-          }
-        },
-        [&] { return describe(node, typed); });
-    if (!outputs_constant(node, typed)) kept.push_back(std::move(node));
-  }
-  typed.nodes = std::move(kept);
+  Specializer(typed, limits).run();
   drop_unneeded(typed);
   drop_unread_constants(typed);
   return typed;

@@ -9,8 +9,9 @@
 
 namespace ondine::trainer {
 
-// Types every node for these inputs, evaluates nodes that depend only on shapes and constants, and
-// removes nodes that no output needs.
+// Types every node for these inputs, evaluates nodes that depend only on shapes and constants,
+// takes the branches whose conditions are known by that into the graph, and removes nodes that no
+// output needs.
 graph::Graph specialize(const graph::Graph& graph, std::span<const graph::Type> inputs,
                         const Limits& limits);
 
