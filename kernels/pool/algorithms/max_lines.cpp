@@ -1,4 +1,4 @@
-// Max pooling without indices: all lines of a row of windows are joined at once.
+// Max pooling without indices: the lines of windows are joined first, then their columns.
 #include "kernels/pool/algorithms/max_pool.h"
 
 namespace ondine::math {
@@ -10,15 +10,12 @@ class MaxLines final : public MaxPool<T> {
   using MaxPool<T>::MaxPool;
   void run(ThreadPool& pool, const PoolArgs<T>& args) const override {
     const PoolShape& s = this->desc_.shape;
+    const PoolColumn column{s.in[1],       s.out[1], s.kernel[1], s.stride[1],
+                            s.dilation[1], s.pad[1], s.in[2],     s.out[2]};
     this->for_planes(pool, [&](std::int64_t i) {
-      const T* const plane = args.x + i * this->in_plane();
-      T* const y = args.result + i * this->out_plane();
-      for_output_rows(s, [&](std::int64_t, std::int64_t oh, std::int64_t output) {
-        const Lines lines = lines_at(s, oh);
-        for_parts(s, [&](std::int64_t from, const PoolRow& row) {
-          this->set_.pool->max_window(row, plane + lines.first, lines.step, lines.count,
-                                      y + output + from);
-        });
+      for_parts(s, [&](std::int64_t from, const PoolRow& row) {
+        this->set_.pool->max_plane(row, column, args.x + i * this->in_plane(),
+                                   args.result + i * this->out_plane() + from);
       });
     });
   }

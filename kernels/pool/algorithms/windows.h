@@ -76,7 +76,7 @@ inline std::int64_t pool_grain(const PoolShape& s) {
       1, 2 * elementwise_grain / std::max<std::int64_t>(1, work + volume(s.in)));
 }
 
-// Whether lines of windows can be joined at once (PoolKernels::max_window and sum_window).
+// Whether lines of windows can be joined at once (PoolKernels::max_plane and sum_window).
 inline bool has_joined_lines(const PoolShape& s) {
   return s.kernel[0] == 1 && s.in[0] == 1 && s.out[0] == 1 && s.pad[0] == 0 && s.stride[2] <= 2 &&
          s.kernel[2] <= pool_span / 4 && s.dilation[2] <= pool_span / (4 * s.kernel[2]);

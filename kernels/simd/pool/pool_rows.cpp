@@ -142,7 +142,7 @@ void spread_line(const PoolRow& r, const T* dy, T* line) {
 // NaN is the largest.
 template <class T>
 ONDINE_INLINE Vec<T> max_of(const Vec<T>& a, const Vec<T>& b) {
-  return ((b > a) | ((b != b) & (a == a))) ? b : a;
+  return ((b > a) | (b != b)) ? b : a;
 }
 
 template <class T, int... I>
@@ -151,13 +151,18 @@ ONDINE_INLINE Vec<T> load_even(const T* p, std::integer_sequence<int, I...>) {
   return __builtin_shufflevector(load(p), load(p + L), (2 * I)...);
 }
 
-// The lines of the windows are joined first, then the columns; `outside` stands for padding.
+// Columns under a row of windows.
+ONDINE_INLINE N span_of(const PoolRow& r) {
+  return (r.out_w - 1) * r.stride + (r.kernel - 1) * r.dilation + 1;
+}
+
+// line[i] = the lines from `first` on, `step` apart, joined at column i - pad; `outside` stands for
+// padding. Writes up to 3 vectors behind the span.
 template <class T, class Join>
-ONDINE_INLINE void join_window(const PoolRow& r, const T* first, N step, N lines, T outside, T* y,
-                               Join&& join) {
+ONDINE_INLINE void join_lines(const PoolRow& r, const T* first, N step, N lines, T outside, T* line,
+                              Join&& join) {
   constexpr int L = lanes<T>;
-  alignas(64) T line[pool_span + 3 * L];
-  const N span = (r.out_w - 1) * r.stride + (r.kernel - 1) * r.dilation + 1;
+  const N span = span_of(r);
   const N begin = min(span, max(0, r.pad));
   const N end = max(begin, min(span, r.in_w + r.pad));
   for (N i = 0; i < begin; ++i) line[i] = outside;
@@ -171,6 +176,12 @@ ONDINE_INLINE void join_window(const PoolRow& r, const T* first, N step, N lines
   for (; i + L <= end; i += L) column(i, [](const T* p) { return load(p); });
   if (i < end) column(i, [rest = end - i](const T* p) { return load_n(p, rest); });
   for (N rest = end; rest < span + 2 * L; rest += L) store(line + rest, broadcast(outside));
+}
+
+// y = the taps of each window joined.
+template <class T, class Join>
+ONDINE_INLINE void join_taps(const PoolRow& r, const T* line, T* y, Join&& join) {
+  constexpr int L = lanes<T>;
   constexpr auto every = std::make_integer_sequence<int, L>();
   for (N j = 0; j < r.out_w; j += L) {
     const T* const from = line + j * r.stride;
@@ -187,16 +198,42 @@ ONDINE_INLINE void join_window(const PoolRow& r, const T* first, N step, N lines
   }
 }
 
+// Lines first, of as many rows of windows as fit: what was just stored is not read at once.
 template <class T>
-void max_window(const PoolRow& r, const T* first, N step, N lines, T* y) {
-  join_window(r, first, step, lines, -static_cast<T>(__builtin_inff()), y,
-              [](const Vec<T>& a, const Vec<T>& b) { return max_of<T>(a, b); });
+void max_plane(const PoolRow& r, const PoolColumn& c, const T* plane, T* y) {
+  constexpr int L = lanes<T>;
+  constexpr N space = 2 * (pool_span + 3 * L);
+  alignas(64) T joined[space];
+  const T lowest = -static_cast<T>(__builtin_inff());
+  const auto join = [](const Vec<T>& a, const Vec<T>& b) __attribute__((always_inline)) {
+    return max_of<T>(a, b);
+  };
+  const N pitch = span_of(r) + 3 * L;
+  const N band = space / pitch;
+  for (N from = 0; from < c.out_h; from += band) {
+    const N rows = min(band, c.out_h - from);
+    for (N i = 0; i < rows; ++i) {
+      const N start = (from + i) * c.stride - c.pad;
+      const N skipped = start < 0 ? divide_up(-start, c.dilation) : 0;
+      const N first = start + skipped * c.dilation;
+      const N lines = min(c.kernel - skipped, quotient(c.in_h - 1 - first, c.dilation) + 1);
+      join_lines(r, plane + first * c.in_step, c.dilation * c.in_step, lines, lowest,
+                 joined + i * pitch, join);
+    }
+    for (N i = 0; i < rows; ++i) {
+      join_taps(r, joined + i * pitch, y + (from + i) * c.out_step, join);
+    }
+  }
 }
 
 template <class T>
 void sum_window(const PoolRow& r, const T* first, N step, N lines, T* y) {
-  join_window(r, first, step, lines, T{0}, y,
-              [](const Vec<T>& a, const Vec<T>& b) { return a + b; });
+  alignas(64) T line[pool_span + 3 * lanes<T>];
+  const auto join = [](const Vec<T>& a, const Vec<T>& b) __attribute__((always_inline)) {
+    return a + b;
+  };
+  join_lines(r, first, step, lines, T{0}, line, join);
+  join_taps(r, line, y, join);
 }
 
 // a if it comes first of equals or is NaN, else b; `where` likewise.
@@ -250,8 +287,8 @@ void max_squares(const T* upper, const T* lower, N n, N position, N width, T* y,
 }
 
 template <class T>
-constexpr PoolKernels<T> kernels_of = {&max_line<T>,   &sum_line<T>,   &spread_line<T>,
-                                       &max_window<T>, &sum_window<T>, &max_squares<T>};
+constexpr PoolKernels<T> kernels_of = {&max_line<T>,  &sum_line<T>,   &spread_line<T>,
+                                       &max_plane<T>, &sum_window<T>, &max_squares<T>};
 
 }  // namespace
 

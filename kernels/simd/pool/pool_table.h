@@ -11,6 +11,11 @@ namespace ondine::math {
 struct PoolRow {
   std::int64_t in_w, out_w, kernel, stride, dilation, pad;
 };
+// The same of a column of windows. Lines of x are in_step elements apart, those of y out_step.
+struct PoolColumn {
+  std::int64_t in_h, out_h, kernel, stride, dilation, pad;
+  std::int64_t in_step, out_step;
+};
 inline constexpr std::int64_t pool_outputs = 256;
 inline constexpr std::int64_t pool_padding = 16;
 inline constexpr std::int64_t pool_span = 1024;
@@ -25,10 +30,10 @@ struct PoolKernels {
                    PoolCode<T>* code);
   void (*sum_line)(const PoolRow& row, const T* line, T* sums);   // sums += taps
   void (*spread_line)(const PoolRow& row, const T* dy, T* line);  // taps += dy
-  // Whole windows of stride 1 or 2 and a span of at most pool_span columns, their lines lying
-  // `step` apart: the maxima (of zeros of both signs any) and the sums.
-  void (*max_window)(const PoolRow& row, const T* first, std::int64_t step, std::int64_t lines,
-                     T* y);
+  // Rows of stride 1 or 2 and a span of at most pool_span columns. The maxima of all windows of a
+  // plane (of zeros of both signs any), each of which has an element inside, and the sums of a row
+  // of windows whose lines lie `step` apart.
+  void (*max_plane)(const PoolRow& row, const PoolColumn& column, const T* plane, T* y);
   void (*sum_window)(const PoolRow& row, const T* first, std::int64_t step, std::int64_t lines,
                      T* y);
   // Windows of 2 x 2 with stride 2, upper and lower being their rows: y and, unless null, where the

@@ -8,6 +8,15 @@ namespace ondine::math::ONDINE_ISA {
 
 inline constexpr std::int64_t sum_block = 2048;
 
+// The first n lanes of v; zeros in the others.
+template <class T, int... I>
+ONDINE_INLINE Vec<T> first_lanes(const Vec<T>& v, std::int64_t n,
+                                 std::integer_sequence<int, I...>) {
+  using Lane = typename IntOf<T>::type;
+  const IVec<T> lane{static_cast<Lane>(I)...};
+  return lane < static_cast<Lane>(n) ? v : Vec<T>{};
+}
+
 template <class T, class F>
 ONDINE_INLINE T sum_one_block(std::int64_t from, std::int64_t n, F&& term) {
   constexpr int L = lanes<T>;
@@ -27,10 +36,7 @@ ONDINE_INLINE T sum_one_block(std::int64_t from, std::int64_t n, F&& term) {
     const std::int64_t rest = end - i;
     const Vec<T> last = term(
         i, [rest](const T* p) __attribute__((always_inline)) { return load_n(p, rest); });
-    T x[L];
-    __builtin_memcpy(x, &last, sizeof(last));
-    for (std::int64_t l = rest; l < L; ++l) x[l] = 0;
-    total += load(x);
+    total += first_lanes<T>(last, rest, std::make_integer_sequence<int, L>());
   }
   return lane_sum<T>(total);
 }
