@@ -8,7 +8,8 @@
 // is used; the order is the same for every direction.
 //   bias_only           an operand has no elements
 //   direct              stride 1, few channels: every product reads copies of the planes in place
-//   winograd_panels     3 x 3, stride 1, float, at least 16 channels, at least 64 positions; few
+//   winograd_panels     3 x 3, stride 1, float, at least 16 channels, at least 64 positions (49
+//   forward); few
 //                       tiles and many channels, so that the transformed input is shared
 //   winograd            the same with more tiles, and the gradient by the weights
 //   few_positions       forward, float, at most 12 positions: dot products along the channels

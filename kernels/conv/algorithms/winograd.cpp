@@ -116,7 +116,8 @@ bool supports_winograd(const ConvDesc& desc, const Kernels& kernels) {
   const bool square = s.kernel == SpatialDims{1, 3, 3} && s.dilation == SpatialDims{1, 1, 1};
   if (!square || !is_mirrorable(s) || std::min(s.in_channels, s.out_channels) < 16) return false;
   // Few positions do not pay for transforming the weights.
-  return s.batch * volume(s.out) >= 64;
+  const Index least = desc.direction == ConvDirection::forward ? 49 : 64;
+  return s.batch * volume(s.out) >= least;
 }
 
 template <class T>

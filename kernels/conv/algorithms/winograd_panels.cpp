@@ -8,7 +8,8 @@ namespace {
 using Index = std::int64_t;
 
 constexpr Index max_tiles = 64;
-constexpr Index min_inner = 128;  // channels summed over
+constexpr Index min_inner = 128;  // channels summed over, but where there are few positions
+constexpr Index few_positions = 64;
 
 template <class T>
 class WinogradPanelsConv final : public ConvAlgorithm<T> {
@@ -91,7 +92,8 @@ bool supports_winograd_panels(const ConvDesc& desc, const Kernels& kernels) {
     return false;
   }
   const DirectedShape d(desc);
-  return WinogradTiling(desc.shape.batch, d.out).tiles() <= max_tiles && d.inner >= min_inner;
+  return WinogradTiling(desc.shape.batch, d.out).tiles() <= max_tiles &&
+         (d.inner >= min_inner || desc.shape.batch * volume(d.out) < few_positions);
 }
 
 template <class T>

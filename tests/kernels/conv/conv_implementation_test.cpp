@@ -102,7 +102,8 @@ std::vector<Choice> choices() {
   };
   add(shape2(8, 64, 64, 1, 32, 32, 3, 3, 1, 1, 1, 1), "winograd", "winograd", "winograd");
   add(shape2(1, 256, 64, 1, 8, 8, 3, 3, 1, 1, 1, 1), "winograd_panels", "winograd", "winograd");
-  add(shape2(1, 64, 64, 1, 7, 9, 3, 3, 1, 1, 1, 1), "im2col", "im2col", "im2col");
+  add(shape2(1, 64, 64, 1, 7, 9, 3, 3, 1, 1, 1, 1), "winograd_panels", "im2col", "im2col");
+  add(shape2(1, 64, 64, 1, 6, 8, 3, 3, 1, 1, 1, 1), "im2col", "im2col", "im2col");
   add(shape2(8, 15, 64, 1, 32, 32, 3, 3, 1, 1, 2, 2), "im2col", "im2col", "im2col");
   add(shape2(8, 64, 64, 1, 32, 32, 3, 3, 1, 1, 3, 3), "im2col", "im2col", "im2col");
   add(shape2(8, 16, 16, 1, 14, 14, 3, 3, 1, 1, 1, 1), "direct", "direct", "direct");
