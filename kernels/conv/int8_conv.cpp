@@ -4,6 +4,7 @@
 // that `activation` names (Relu, Relu6). ConvInteger, QLinearConv and quantized Conv nodes become
 // it. No derivative.
 #include <algorithm>
+#include <memory>
 
 #include "kernels/common/op.h"
 #include "kernels/conv/algorithms/algorithm.h"
@@ -22,12 +23,33 @@ void infer(InferContext& context) {
   infer_integer_conv(context, 2, context.has_input(8) ? context.dtype(8) : DType::int32);
 }
 
+// Whether the zero points of w are constants, and 0 of the elements as signed numbers.
+bool is_symmetric(const BindContext& context) {
+  const bool is_unsigned = context.dtype(2) == DType::uint8;
+  if (!context.has_input(3)) return !is_unsigned;
+  const Tensor* const zeros = context.constant(3);
+  if (zeros == nullptr) return false;
+  const auto* const bytes = static_cast<const std::uint8_t*>(zeros->data());
+  return std::all_of(bytes, bytes + zeros->size(),
+                     [&](std::uint8_t z) { return z == (is_unsigned ? 128 : 0); });
+}
+
+// The constant weights as the primitive reads them.
+Tensor prepared_weights(const BindContext& context, const math::Int8ConvPrimitive& primitive) {
+  Tensor weights(DType::uint8, {static_cast<std::int64_t>(primitive.prepared_bytes())});
+  primitive.prepare(static_cast<const std::uint8_t*>(context.constant(2)->data()),
+                    static_cast<std::byte*>(weights.mutable_data()));
+  return weights;
+}
+
 Kernel bind(BindContext& context) {
   Scratch scratch;
   math::Int8ConvDesc desc;
   desc.shape = conv_shape(context, context.shape(0), context.shape(2), *context.output_shape(0));
   desc.x = context.dtype(0);
   desc.w = context.dtype(2);
+  desc.symmetric = is_symmetric(context);
+  desc.prepared = desc.symmetric && context.constant(2) != nullptr;
   const ZeroPoints zx(context, scratch, 1, desc.x, false);
   const ZeroPoints zw(context, scratch, 3, desc.w, true);
   const Int8Epilogue epilogue(context, scratch, first_scale);
@@ -39,18 +61,22 @@ Kernel bind(BindContext& context) {
   const math::Int8ConvPrimitive primitive(desc, context.threads(), kernels,
                                           *math::int8_gemm_implementations(kernels).first);
   context.set_implementation(primitive.name(), primitive.isa());
+  const auto weights = std::make_shared<const Tensor>(
+      desc.prepared ? prepared_weights(context, primitive) : Tensor());
   const std::size_t bytes = primitive.workspace();
   const std::size_t work = scratch.add_bytes(bytes);
   scratch.request(context);
   return [=](KernelContext& call) {
-    const math::Int8ConvArgs args{.x = call.in<std::uint8_t>(0),
-                                  .w = call.in<std::uint8_t>(2),
-                                  .zx = zx.read(call)[0],
-                                  .zw = zw.read(call),
-                                  .zw_count = zw.count(),
-                                  .bias = biased ? call.in<std::int32_t>(4) : nullptr,
-                                  .epilogue = epilogue.read(call),
-                                  .y = call.out<void>(0)};
+    const math::Int8ConvArgs args{
+        .x = call.in<std::uint8_t>(0),
+        .w = call.in<std::uint8_t>(2),
+        .zx = zx.read(call)[0],
+        .zw = zw.read(call),
+        .zw_count = zw.count(),
+        .bias = biased ? call.in<std::int32_t>(4) : nullptr,
+        .epilogue = epilogue.read(call),
+        .y = call.out<void>(0),
+        .prepared = static_cast<const std::byte*>(weights->defined() ? weights->data() : nullptr)};
     primitive.run(call.pool(), args, {Scratch::at<std::byte>(call, work), bytes});
   };
 }

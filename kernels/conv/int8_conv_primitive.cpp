@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <type_traits>
 
 #include "kernels/common/scratch_pool.h"
 #include "kernels/conv/algorithms/algorithm.h"
@@ -10,22 +9,19 @@
 namespace ondine::math {
 namespace {
 
-constexpr std::int64_t row_block = 64;             // output channels of a product
-constexpr std::int64_t packed_limit = 192 * 1024;  // bytes of B of a product
+constexpr std::int64_t row_block = 64;             // output channels of sums that are stored
+constexpr std::int64_t packed_limit = 320 * 1024;  // bytes of B of a product
+constexpr std::int64_t product_tile = 512;
 constexpr std::int64_t depthwise_tile = 4096;
 
 std::int32_t wrapped(std::int64_t x) { return static_cast<std::int32_t>(x); }
 
-// Rows of planes are short: a call of memcpy would cost more.
-void copy_row(std::uint8_t* to, const std::uint8_t* from, std::int64_t n) {
-  const auto pieces = [&]<std::int64_t size>(std::integral_constant<std::int64_t, size>) {
-    for (std::int64_t i = 0; i + size <= n; i += size) std::memcpy(to + i, from + i, size);
-    std::memcpy(to + n - size, from + n - size, size);  // some of them once more
-  };
-  if (n >= 16) return pieces(std::integral_constant<std::int64_t, 16>());
-  if (n >= 4) return pieces(std::integral_constant<std::int64_t, 4>());
-  for (std::int64_t i = 0; i < n; ++i) to[i] = from[i];
+bool fits_depthwise_rows(const ConvShape& s) {
+  return s.in[0] == 1 && s.out[0] == 1 && s.kernel[0] == 1 && s.pad[0] == 0 && s.kernel[2] <= 8 &&
+         s.stride[2] <= 2 && s.dilation[2] <= 2;
 }
+
+bool has_strides(const ConvShape& s) { return volume(s.stride) != 1; }
 
 class Layout {
  public:
@@ -51,256 +47,295 @@ Int8ConvPrimitive::Int8ConvPrimitive(const Int8ConvDesc& desc, int threads, cons
       kernels_(kernels),
       gemm_(gemm),
       in_group_(shape_.in_channels / shape_.groups),
-      out_group_(shape_.out_channels / shape_.groups) {
-  depthwise_ = in_group_ == 1 && out_group_ <= 4;
-  depth_ = in_group_ * volume(shape_.kernel);
-  set_planes();
-  const std::int64_t units = round_up(std::max<std::int64_t>(1, depth_), gemm_.unit);
-  const std::int64_t wanted = packed_limit / (units * 4 / gemm_.unit) / gemm_.nr * gemm_.nr;
-  const std::int64_t limit =
-      depthwise_ ? depthwise_tile : std::clamp<std::int64_t>(wanted, gemm_.nr, 512);
-  tile_ = round_up(even_chunk(positions_, limit), gemm_.nr);
-  tiles_ = divide_up(positions_, tile_);
-  set_workspace(threads);
+      out_group_(shape_.out_channels / shape_.groups),
+      taps_(volume(shape_.kernel)),
+      depth_(in_group_ * taps_),
+      out_(volume(shape_.out)),
+      way_(choose(desc)) {
+  if (way_ == Way::depthwise_taps || (way_ == Way::product && has_strides(shape_))) {
+    planes_.emplace(shape_);
+  }
+  if (way_ == Way::product) {
+    planes_ ? windows_.emplace(*planes_, shape_) : windows_.emplace(shape_);
+  }
+  switch (way_) {
+    case Way::product:
+      weights_row_ = round_up(in_group_, gemm_.unit) * taps_;
+      break;
+    case Way::depthwise_rows:
+      weights_row_ = shape_.kernel[1] * round_up(shape_.kernel[2], 4);
+      break;
+    case Way::depthwise_taps:
+      weights_row_ = depth_ * 4;
+      break;
+  }
+  set_tiles(threads);
+  set_workspace(desc, threads);
 }
 
-void Int8ConvPrimitive::set_planes() {
-  const ConvShape& s = shape_;
-  in_place_ = true;
-  for (std::size_t i = 0; i < 3; ++i) {
-    const std::int64_t reach = (s.kernel[i] - 1) * s.dilation[i];
-    phases_[i] = std::min(s.stride[i], reach + 1);
-    plane_[i] = s.out[i] + reach / s.stride[i];
-    in_place_ = in_place_ && s.stride[i] == 1 && s.pad[i] == 0 && plane_[i] == s.in[i];
-  }
-  plane_size_ = volume(phases_) * volume(plane_);
-  const auto at = [](const SpatialDims& x, const SpatialDims& dims) {
-    return (x[0] * dims[1] + x[1]) * dims[2] + x[2];
-  };
-  SpatialDims k{};
-  for (k[0] = 0; k[0] < s.kernel[0]; ++k[0]) {
-    for (k[1] = 0; k[1] < s.kernel[1]; ++k[1]) {
-      for (k[2] = 0; k[2] < s.kernel[2]; ++k[2]) {
-        SpatialDims phase{};
-        SpatialDims offset{};
-        for (std::size_t i = 0; i < 3; ++i) {
-          phase[i] = k[i] * s.dilation[i] % s.stride[i];
-          offset[i] = k[i] * s.dilation[i] / s.stride[i];
-        }
-        taps_.push_back(at(phase, phases_) * volume(plane_) + at(offset, plane_));
-      }
-    }
-  }
-  positions_ = at({s.out[0] - 1, s.out[1] - 1, s.out[2] - 1}, plane_) + 1;
+Int8ConvPrimitive::Way Int8ConvPrimitive::choose(const Int8ConvDesc& desc) const {
+  if (in_group_ != 1 || out_group_ > 4) return Way::product;
+  const bool rows = desc.symmetric && desc.quantizes && gemm_.depthwise != nullptr;
+  return rows && fits_depthwise_rows(shape_) ? Way::depthwise_rows : Way::depthwise_taps;
 }
 
-void Int8ConvPrimitive::set_workspace(int threads) {
+void Int8ConvPrimitive::set_tiles(int threads) {
+  if (way_ != Way::product) {
+    const std::int64_t positions = planes_ ? planes_->positions() : out_;
+    tile_ = round_up(even_chunk(positions, depthwise_tile), gemm_.nr);
+    return;
+  }
+  const std::int64_t column =
+      std::max<std::int64_t>(4, gemm_.packed_bytes(weights_row_, 1) / gemm_.nr);
+  const std::int64_t wanted = packed_limit / column / int8_block * int8_block;
+  const std::int64_t limit = std::clamp<std::int64_t>(wanted, int8_block, product_tile);
+  tile_ = round_up(even_chunk(out_, limit), int8_block);
+  tiles_ = divide_up(out_, tile_);
+  // Threads that tiles leave idle share the output channels, each packing the tile for itself.
+  const std::int64_t tasks = shape_.batch * shape_.groups * tiles_;
+  parts_ = std::clamp<std::int64_t>(divide_up(threads, tasks), 1, divide_up(out_group_, row_block));
+  part_ = divide_up(out_group_, parts_);
+}
+
+void Int8ConvPrimitive::set_workspace(const Int8ConvDesc& desc, int threads) {
   const std::int64_t channels = shape_.out_channels;
+  Layout weights;
+  weights.add(channels * weights_row_);
+  weight_sums_at_ = weights.add(channels * 4);
+  weights_bytes_ = weights.bytes();
   Layout shared;
-  if (!in_place_) shared.add(shape_.batch * shape_.in_channels * plane_size_);
-  weights_at_ = shared.add(w_flip_ != 0 ? channels * depth_ : 0);
-  factors_at_ = shared.add(depthwise_ ? channels * depth_ * 4 : 0);
+  if (planes_ && !planes_->in_place()) {
+    shared.add(shape_.batch * shape_.in_channels * planes_->size());
+  }
+  weights_at_ = shared.add(desc.prepared ? 0 : static_cast<std::int64_t>(weights_bytes_));
   adds_at_ = shared.add(channels * 4);
-  ones_at_ = shared.add(depth_);
+  scales_at_ = shared.add(channels * 4);
+  ones_at_ = shared.add(weights_row_);
   shared_bytes_ = shared.bytes();
   Layout slot;
-  slot.add(depth_ * static_cast<std::int64_t>(sizeof(void*)));
-  packed_at_ = slot.add(depthwise_ ? 0 : gemm_.packed_bytes(depth_, tile_));
-  columns_at_ = slot.add(tile_ * 4);
-  sums_at_ = slot.add((depthwise_ ? 1 : row_block) * tile_ * 4);
-  bytes_at_ = slot.add(tile_);
+  const bool product = way_ == Way::product;
+  slot.add(product ? 0 : depth_ * static_cast<std::int64_t>(sizeof(void*)));
+  packed_at_ = slot.add(product ? gemm_.packed_bytes(weights_row_, tile_) : 0);
+  columns_at_ = slot.add(product && !desc.symmetric ? tile_ * 4 : 0);
+  const bool stores = way_ == Way::depthwise_taps || !desc.symmetric || !quantizes_;
+  sums_at_ = slot.add(stores ? (product ? row_block : 1) * tile_ * 4 : 0);
+  bytes_at_ = slot.add(way_ == Way::depthwise_taps ? tile_ : 0);
   slot_bytes_ = slot.bytes();
   slots_bytes_ = ScratchPool::bytes(slot_bytes_, threads);
 }
 
 void Int8ConvPrimitive::run(ThreadPool& pool, const Int8ConvArgs& args, Workspace workspace) const {
   auto* const shared = static_cast<std::byte*>(workspace.data);
-  const Call call = prepare(pool, args, shared);
+  const Call call = prepare_call(pool, args, shared);
+  const bool product = way_ == Way::product;
   const std::int64_t tasks =
-      shape_.batch * (depthwise_ ? shape_.out_channels : shape_.groups * tiles_);
-  const std::int64_t work = depthwise_ ? depth_ * positions_ * 4 : out_group_ * depth_ * tile_ / 16;
+      shape_.batch * (product ? shape_.groups * tiles_ * parts_ : shape_.out_channels);
+  const std::int64_t work = product                       ? part_ * depth_ * tile_ / 16
+                            : way_ == Way::depthwise_rows ? depth_ * out_
+                                                          : depth_ * out_ * 4;
   ScratchPool({shared + shared_bytes_, workspace.bytes - shared_bytes_}, slot_bytes_)
       .for_chunks(pool, tasks, grain_of(work, std::int64_t{1} << 18),
                   [&](std::byte* slot, std::int64_t first, std::int64_t last) {
                     for (auto task = first; task < last; ++task) {
-                      depthwise_ ? run_depthwise(call, task, slot) : run_product(call, task, slot);
+                      if (product) {
+                        run_product(call, task, slot);
+                      } else if (way_ == Way::depthwise_rows) {
+                        run_rows(call, task);
+                      } else {
+                        run_taps(call, task, slot);
+                      }
                     }
                   });
 }
 
-Int8ConvPrimitive::Call Int8ConvPrimitive::prepare(ThreadPool& pool, const Int8ConvArgs& args,
-                                                   std::byte* shared) const {
-  Call call{args,
-            args.x,
-            reinterpret_cast<const std::int8_t*>(
-                w_flip_ != 0 ? shared + weights_at_ : reinterpret_cast<const std::byte*>(args.w)),
-            reinterpret_cast<const std::int32_t*>(shared + factors_at_),
-            reinterpret_cast<const std::int32_t*>(shared + adds_at_),
-            nullptr};
-  if (!in_place_) {
+Int8ConvPrimitive::Call Int8ConvPrimitive::prepare_call(ThreadPool& pool, const Int8ConvArgs& args,
+                                                        std::byte* shared) const {
+  auto* const adds = reinterpret_cast<std::int32_t*>(shared + adds_at_);
+  auto* const scales = reinterpret_cast<float*>(shared + scales_at_);
+  Call call{args, args.x, args.prepared, adds, scales, nullptr};
+  if (planes_ && !planes_->in_place()) {
     auto* const planes = reinterpret_cast<std::uint8_t*>(shared);
-    const auto outside = static_cast<std::uint8_t>(args.zx ^ x_flip_);
-    const std::int64_t in = volume(shape_.in);
-    pool.for_chunks(shape_.batch * shape_.in_channels, grain_of(plane_size_, std::int64_t{1} << 16),
-                    [&](std::int64_t first, std::int64_t last) {
-                      for (auto i = first; i < last; ++i) {
-                        copy_plane(args.x + i * in, planes + i * plane_size_, outside);
-                      }
-                    });
+    copy_planes(pool, args, planes);
     call.planes = planes;
   }
-  pool.for_chunks(shape_.out_channels, grain_of(depth_, std::int64_t{1} << 16),
-                  [&](std::int64_t first, std::int64_t last) {
-                    for (auto i = first; i < last; ++i) prepare_channel(args, i, shared);
-                  });
-  if (!depthwise_ && std::any_of(args.zw, args.zw + args.zw_count, [](auto z) { return z != 0; })) {
-    call.ones = reinterpret_cast<std::int8_t*>(shared + ones_at_);
-    std::memset(shared + ones_at_, 1, static_cast<std::size_t>(depth_));
+  if (call.weights == nullptr) {
+    std::byte* const weights = shared + weights_at_;
+    pool.for_chunks(shape_.out_channels, grain_of(depth_, std::int64_t{1} << 16),
+                    [&](std::int64_t first, std::int64_t last) {
+                      for (auto i = first; i < last; ++i) {
+                        prepare_channel(args.w, args.zw, args.zw_count, i, weights);
+                      }
+                    });
+    call.weights = weights;
+  }
+  const auto* const sums = reinterpret_cast<const std::int32_t*>(call.weights + weight_sums_at_);
+  for (std::int64_t i = 0; i < shape_.out_channels; ++i) {
+    const std::int64_t zw = args.zw[args.zw_count > 1 ? i : 0];
+    const std::int64_t bias = args.bias != nullptr ? args.bias[i] : 0;
+    adds[i] = wrapped(bias - args.zx * (sums[i] - depth_ * zw));
+    if (quantizes_) scales[i] = args.epilogue.scale(0, i);
+  }
+  const auto shifts = [](std::int32_t z) { return z != 0; };
+  if (way_ == Way::product && std::any_of(args.zw, args.zw + args.zw_count, shifts)) {
+    auto* const ones = reinterpret_cast<std::int8_t*>(shared + ones_at_);
+    order_terms(nullptr, ones);
+    call.ones = ones;
   }
   return call;
 }
 
-void Int8ConvPrimitive::prepare_channel(const Int8ConvArgs& args, std::int64_t channel,
-                                        std::byte* shared) const {
-  const std::uint8_t* const w = args.w + channel * depth_;
-  auto* const signed_w = reinterpret_cast<std::int8_t*>(shared + weights_at_) + channel * depth_;
-  const std::int32_t sum = gemm_.sign_row(w_flip_ != 0 ? signed_w : nullptr, w, depth_, w_flip_);
-  const std::int64_t zw = args.zw[args.zw_count > 1 ? channel : 0];
-  const std::int64_t bias = args.bias != nullptr ? args.bias[channel] : 0;
-  reinterpret_cast<std::int32_t*>(shared + adds_at_)[channel] =
-      wrapped(bias - args.zx * (sum - depth_ * zw));
-  if (!depthwise_) return;
-  auto* const factors = reinterpret_cast<std::int32_t*>(shared + factors_at_) + channel * depth_;
-  for (std::int64_t k = 0; k < depth_; ++k) {
-    factors[k] = wrapped(static_cast<std::int8_t>(w[k] ^ w_flip_) - zw);
-  }
+void Int8ConvPrimitive::copy_planes(ThreadPool& pool, const Int8ConvArgs& args,
+                                    std::uint8_t* planes) const {
+  const auto outside = static_cast<std::uint8_t>(args.zx ^ x_flip_);
+  const std::int64_t in = volume(shape_.in);
+  const std::int64_t size = planes_->size();
+  pool.for_chunks(shape_.batch * shape_.in_channels, grain_of(size, std::int64_t{1} << 16),
+                  [&](std::int64_t first, std::int64_t last) {
+                    for (auto i = first; i < last; ++i) {
+                      planes_->copy(args.x + i * in, planes + i * size, outside, gemm_);
+                    }
+                  });
 }
 
-void Int8ConvPrimitive::copy_plane(const std::uint8_t* from, std::uint8_t* to,
-                                   std::uint8_t outside) const {
-  std::memset(to, outside, static_cast<std::size_t>(plane_size_));
-  SpatialDims phase{};
-  for (phase[0] = 0; phase[0] < phases_[0]; ++phase[0]) {
-    for (phase[1] = 0; phase[1] < phases_[1]; ++phase[1]) {
-      for (phase[2] = 0; phase[2] < phases_[2]; ++phase[2]) {
-        copy_phase(from, to, phase);
-        to += volume(plane_);
-      }
+void Int8ConvPrimitive::prepare(const std::uint8_t* w, std::byte* to) const {
+  const std::int32_t zero = 0;
+  for (std::int64_t i = 0; i < shape_.out_channels; ++i) prepare_channel(w, &zero, 1, i, to);
+}
+
+// The terms of a sum, [channel, tap], as units of channels have them (Int8Windows); others are 0.
+// Without `from`, each is 1.
+void Int8ConvPrimitive::order_terms(const std::uint8_t* from, std::int8_t* to) const {
+  const std::int64_t unit = gemm_.unit;
+  for (std::int64_t c = 0; c < round_up(in_group_, unit); ++c) {
+    std::int8_t* const first = to + c / unit * unit * taps_ + c % unit;
+    for (std::int64_t t = 0; t < taps_; ++t) {
+      const bool absent = c >= in_group_;
+      const std::uint8_t term = absent ? 0 : from == nullptr ? 1 : from[c * taps_ + t] ^ w_flip_;
+      first[t * unit] = static_cast<std::int8_t>(term);
     }
   }
 }
 
-void Int8ConvPrimitive::copy_phase(const std::uint8_t* from, std::uint8_t* to,
-                                   const SpatialDims& phase) const {
-  const ConvShape& s = shape_;
-  const std::int64_t stride = s.stride[2];
-  const std::int64_t shift = phase[2] - s.pad[2];
-  // Columns [low, high) lie in the input.
-  const std::int64_t low = std::clamp<std::int64_t>(divide_up(-shift, stride), 0, plane_[2]);
-  const std::int64_t high =
-      std::clamp<std::int64_t>(divide_up(s.in[2] - shift, stride), low, plane_[2]);
-  for (std::int64_t d = 0; d < plane_[0]; ++d) {
-    const std::int64_t z = d * s.stride[0] + phase[0] - s.pad[0];
-    for (std::int64_t h = 0; h < plane_[1]; ++h, to += plane_[2]) {
-      const std::int64_t y = h * s.stride[1] + phase[1] - s.pad[1];
-      if (z < 0 || z >= s.in[0] || y < 0 || y >= s.in[1] || low == high) continue;
-      const std::uint8_t* const row = from + (z * s.in[1] + y) * s.in[2] + low * stride + shift;
-      if (stride == 1) {
-        copy_row(to + low, row, high - low);
-      } else {
-        gemm_.copy_strided(to + low, row, stride, high - low);
+void Int8ConvPrimitive::prepare_channel(const std::uint8_t* weights, const std::int32_t* zeros,
+                                        std::int64_t zw_count, std::int64_t channel,
+                                        std::byte* to) const {
+  const std::uint8_t* const w = weights + channel * depth_;
+  std::byte* const row = to + channel * weights_row_;
+  auto* const signed_row = reinterpret_cast<std::int8_t*>(row);
+  auto& sum = reinterpret_cast<std::int32_t*>(to + weight_sums_at_)[channel];
+  switch (way_) {
+    case Way::product:
+      sum = gemm_.sign_row(nullptr, w, depth_, w_flip_);
+      order_terms(w, signed_row);
+      break;
+    case Way::depthwise_rows: {
+      const std::int64_t columns = shape_.kernel[2];
+      std::memset(row, 0, static_cast<std::size_t>(weights_row_));
+      sum = 0;
+      for (std::int64_t k = 0; k < shape_.kernel[1]; ++k) {
+        sum += gemm_.sign_row(signed_row + k * round_up(columns, 4), w + k * columns, columns,
+                              w_flip_);
       }
+      break;
     }
+    case Way::depthwise_taps:
+      sum = gemm_.sign_row(nullptr, w, depth_, w_flip_);
+      for (std::int64_t k = 0; k < depth_; ++k) {
+        reinterpret_cast<std::int32_t*>(row)[k] =
+            static_cast<std::int8_t>(w[k] ^ w_flip_) - zeros[zw_count > 1 ? channel : 0];
+      }
+      break;
   }
 }
 
-void Int8ConvPrimitive::rows_of(const Call& call, std::int64_t image, std::int64_t channel,
-                                std::int64_t count, const std::uint8_t** rows) const {
-  for (std::int64_t c = 0; c < count; ++c) {
-    const std::uint8_t* const plane =
-        call.planes + (image * shape_.in_channels + channel + c) * plane_size_;
-    for (const std::int64_t tap : taps_) *rows++ = plane + tap;
-  }
+// The output plane of a channel.
+Int8Quantized Int8ConvPrimitive::quantized(const Call& call, std::int64_t image,
+                                           std::int64_t channel) const {
+  const kernels::Int8Epilogue::Values& values = call.args.epilogue;
+  auto* const y =
+      static_cast<std::uint8_t*>(call.args.y) + (image * shape_.out_channels + channel) * out_;
+  return {y,
+          out_,
+          call.adds + channel,
+          call.scales + channel,
+          values.lowest,
+          values.highest,
+          values.zero_point};
 }
 
 void Int8ConvPrimitive::run_product(const Call& call, std::int64_t task, std::byte* slot) const {
-  auto** const rows = reinterpret_cast<const std::uint8_t**>(slot);
-  auto* const packed = slot + packed_at_;
-  auto* const columns = reinterpret_cast<std::int32_t*>(slot + columns_at_);
-  auto* const sums = reinterpret_cast<std::int32_t*>(slot + sums_at_);
-  auto* const bytes = reinterpret_cast<std::uint8_t*>(slot + bytes_at_);
-  const std::int64_t group = task / tiles_ % shape_.groups;
-  Tile tile{task / tiles_ / shape_.groups, task % tiles_ * tile_, 0};
-  tile.size = std::min(tile_, positions_ - tile.first);
-  rows_of(call, tile.image, group * in_group_, in_group_, rows);
-  gemm_.pack_rows(packed, rows, tile.first, depth_, tile.size, x_flip_);
-  if (call.ones) gemm_.run({1, tile.size, depth_, call.ones, 0, packed, columns, tile_});
-  for (std::int64_t i = 0; i < out_group_; i += row_block) {
-    const std::int64_t count = std::min(row_block, out_group_ - i);
-    const std::int64_t channel = group * out_group_ + i;
-    gemm_.run(
-        {count, tile.size, depth_, call.weights + channel * depth_, depth_, packed, sums, tile_});
-    for (std::int64_t c = 0; c < count; ++c) {
-      const std::int32_t zw = call.args.zw[call.args.zw_count > 1 ? channel + c : 0];
-      if (zw != 0) gemm_.add_scaled(sums + c * tile_, -zw, columns, tile.size);
-      finish(call, tile, channel + c, sums + c * tile_, bytes);
-    }
+  const std::int64_t part = task % parts_;
+  const std::int64_t tile_index = task / parts_ % tiles_;
+  const std::int64_t group = task / parts_ / tiles_ % shape_.groups;
+  const std::int64_t image = task / parts_ / tiles_ / shape_.groups;
+  const Tile tile{image, tile_index * tile_, std::min(tile_, out_ - tile_index * tile_)};
+  const std::int64_t plane = planes_ ? planes_->size() : volume(shape_.in);
+  std::byte* const packed = slot + packed_at_;
+  const std::int64_t block_bytes = gemm_.packed_bytes(weights_row_, int8_block);
+  for (std::int64_t p = 0; p < tile.size; p += int8_block) {
+    Int8Windows windows = windows_->of_block((tile.first + p) / int8_block);
+    windows.planes = call.planes + (image * shape_.in_channels + group * in_group_) * plane;
+    windows.plane_size = plane;
+    windows.channels = in_group_;
+    windows.outside = static_cast<std::uint8_t>(call.args.zx ^ x_flip_);
+    windows.flip = x_flip_;
+    gemm_.pack_windows(packed + p / int8_block * block_bytes, windows,
+                       std::min(int8_block, tile.size - p));
   }
+  const std::int64_t channel = group * out_group_ + part * part_;
+  const std::int64_t count = std::min(part_, out_group_ - part * part_);
+  if (count <= 0) return;
+  if (!quantizes_ || call.ones != nullptr) return run_sums(call, tile, channel, count, slot);
+  Int8Quantized to = quantized(call, image, channel);
+  to.y += tile.first;
+  const auto* const a = reinterpret_cast<const std::int8_t*>(call.weights) + channel * weights_row_;
+  gemm_.run({count, tile.size, weights_row_, a, weights_row_, packed, nullptr, 0, &to});
 }
 
-void Int8ConvPrimitive::run_depthwise(const Call& call, std::int64_t task, std::byte* slot) const {
-  auto** const rows = reinterpret_cast<const std::uint8_t**>(slot);
+void Int8ConvPrimitive::run_sums(const Call& call, const Tile& tile, std::int64_t channel,
+                                 std::int64_t count, std::byte* slot) const {
+  std::byte* const packed = slot + packed_at_;
+  auto* const columns = reinterpret_cast<std::int32_t*>(slot + columns_at_);
   auto* const sums = reinterpret_cast<std::int32_t*>(slot + sums_at_);
-  auto* const bytes = reinterpret_cast<std::uint8_t*>(slot + bytes_at_);
-  const std::int64_t channel = task % shape_.out_channels;
-  Tile tile{task / shape_.out_channels, 0, 0};
-  rows_of(call, tile.image, channel / out_group_, 1, rows);
-  for (; tile.first < positions_; tile.first += tile_) {
-    tile.size = std::min(tile_, positions_ - tile.first);
-    gemm_.taps(sums, call.factors + channel * depth_, rows, tile.first, depth_, tile.size, x_flip_);
-    finish(call, tile, channel, sums, bytes);
+  if (call.ones) gemm_.run({1, tile.size, weights_row_, call.ones, 0, packed, columns, tile_});
+  for (std::int64_t i = 0; i < count; i += row_block) {
+    const std::int64_t rows = std::min(row_block, count - i);
+    const auto* const a =
+        reinterpret_cast<const std::int8_t*>(call.weights) + (channel + i) * weights_row_;
+    gemm_.run({rows, tile.size, weights_row_, a, weights_row_, packed, sums, tile_});
+    for (std::int64_t c = 0; c < rows; ++c) {
+      const std::int32_t zw = call.args.zw[call.args.zw_count > 1 ? channel + i + c : 0];
+      if (zw != 0) gemm_.add_scaled(sums + c * tile_, -zw, columns, tile.size);
+      finish(call, tile, channel + i + c, sums + c * tile_);
+    }
   }
 }
 
 void Int8ConvPrimitive::finish(const Call& call, const Tile& tile, std::int64_t channel,
-                               std::int32_t* sums, std::uint8_t* bytes) const {
-  const std::int64_t out = volume(shape_.out);
-  const std::int64_t at = (tile.image * shape_.out_channels + channel) * out;
-  if (!quantizes_) {
-    const std::int64_t add = call.adds[channel];
-    for (std::int64_t j = 0; j < tile.size; ++j) sums[j] = wrapped(sums[j] + add);
-    return store(static_cast<std::int32_t*>(call.args.y) + at, sums, tile);
+                               std::int32_t* sums) const {
+  if (quantizes_) {
+    const Int8Quantized to = quantized(call, tile.image, channel);
+    return kernels_.quantize->requantize(
+        to.y + tile.first, sums,
+        {*to.add, nullptr, to.scale, false, to.lowest, to.highest, to.zero_point}, tile.size);
   }
-  const kernels::Int8Epilogue::Values& values = call.args.epilogue;
-  const double scale = values.scale(0, channel);
-  auto* const y = static_cast<std::uint8_t*>(call.args.y) + at;
-  const bool whole = positions_ == out;
-  kernels_.quantize->requantize(whole ? y + tile.first : bytes, sums,
-                                {call.adds[channel], nullptr, &scale, false, values.lowest,
-                                 values.highest, values.zero_point},
-                                tile.size);
-  if (!whole) store(y, bytes, tile);
+  auto* const y = static_cast<std::int32_t*>(call.args.y) +
+                  (tile.image * shape_.out_channels + channel) * out_ + tile.first;
+  const std::int64_t add = call.adds[channel];
+  for (std::int64_t j = 0; j < tile.size; ++j) y[j] = wrapped(sums[j] + add);
 }
 
-// The positions of a tile that belong to the output plane.
-template <class T>
-void Int8ConvPrimitive::store(T* plane, const T* from, const Tile& tile) const {
-  const std::int64_t end = tile.first + tile.size;
-  for (std::int64_t p = tile.first; p < end;) {
-    const std::int64_t row = p / plane_[2];
-    const std::int64_t column = p % plane_[2];
-    const std::int64_t d = row / plane_[1];
-    const std::int64_t h = row % plane_[1];
-    const std::int64_t left = std::min(plane_[2] - column, end - p);
-    const std::int64_t count = std::min(left, shape_.out[2] - column);
-    if (h < shape_.out[1] && count > 0) {
-      T* const to = plane + (d * shape_.out[1] + h) * shape_.out[2] + column;
-      copy_row(reinterpret_cast<std::uint8_t*>(to),
-               reinterpret_cast<const std::uint8_t*>(from + (p - tile.first)),
-               count * static_cast<std::int64_t>(sizeof(T)));
-    }
-    p += left;
-  }
+void Int8ConvPrimitive::run_rows(const Call& call, std::int64_t task) const {
+  const ConvShape& s = shape_;
+  const std::int64_t channel = task % s.out_channels;
+  const std::int64_t image = task / s.out_channels;
+  const auto* const weights = reinterpret_cast<const std::int8_t*>(call.weights);
+  gemm_.depthwise({s.in[1], s.in[2], s.out[1], s.out[2], s.kernel[1], s.kernel[2], s.stride[1],
+                   s.stride[2], s.dilation[1], s.dilation[2], s.pad[1], s.pad[2],
+                   call.planes + (image * s.in_channels + channel / out_group_) * volume(s.in),
+                   weights + channel * weights_row_,
+                   static_cast<std::uint8_t>(call.args.zx ^ x_flip_), x_flip_,
+                   quantized(call, image, channel)});
 }
 
 }  // namespace ondine::math

@@ -51,11 +51,11 @@ class Product {
     if (b != nullptr && context.rank(2) <= 2 && batches_.count == 1) pack_constant(*b);
     if (!constant_) b_at_ = scratch_.add_bytes(b_bytes());
     columns_at_ = scratch_.add<std::int32_t>(width());
-    scales_at_ = scratch_.add<double>(width());
+    scales_at_ = scratch_.add<float>(width());
     tile_columns_ = std::min(max_columns, width());
     a_bytes_ = math::align_up(static_cast<std::size_t>(max_rows * shape().k + 64));
     c_bytes_ = static_cast<std::size_t>(max_rows * tile_columns_) * sizeof(std::int32_t);
-    slot_ = a_bytes_ + c_bytes_ + static_cast<std::size_t>(tile_columns_) * sizeof(double);
+    slot_ = a_bytes_ + c_bytes_ + static_cast<std::size_t>(tile_columns_) * sizeof(float);
     slots_ = math::ScratchPool::bytes(slot_, context.threads());
     slots_at_ = scratch_.add_bytes(slots_);
     scratch_.request(context);
@@ -67,7 +67,7 @@ class Product {
     const std::int32_t* const zb = zb_.read(call);
     const Int8Epilogue::Values values = epilogue_.read(call);
     auto* const columns = Scratch::at<std::int32_t>(call, columns_at_);
-    auto* const scales = Scratch::at<double>(call, scales_at_);
+    auto* const scales = Scratch::at<float>(call, scales_at_);
     if (epilogue_.quantizes()) {
       for (std::int64_t j = 0; j < shape().n; ++j) scales[j] = values.scale(0, j);
     }
@@ -108,7 +108,7 @@ class Product {
     const std::int32_t* za;
     const std::int32_t* zb;
     const std::int32_t* columns;
-    const double* scales;
+    const float* scales;
     const Int8Epilogue::Values& values;
     std::int64_t offset;  // of the results
   };
@@ -196,9 +196,9 @@ class Product {
       }
       return;
     }
-    const double* scales = one.scales + row.j;
+    const float* scales = one.scales + row.j;
     if (one.values.a_count > 1) {
-      auto* to = reinterpret_cast<double*>(slot + a_bytes_ + c_bytes_);
+      auto* to = reinterpret_cast<float*>(slot + a_bytes_ + c_bytes_);
       for (std::int64_t j = 0; j < row.columns; ++j) {
         to[j] = one.values.scale(row.matrix_row, row.j + j);
       }

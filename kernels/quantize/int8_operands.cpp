@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "kernels/common/convert_rows.h"
 #include "kernels/matmul/fused_activation.h"
@@ -63,11 +64,19 @@ Int8Epilogue::Values Int8Epilogue::read(KernelContext& call) const {
   v.y = v.b[b_count_];
   v.zero_point =
       signed_ ? call.in<std::int8_t>(first_ + 3)[0] : call.in<std::uint8_t>(first_ + 3)[0];
-  v.lowest = (signed_ ? -128 : 0) - v.zero_point;
-  v.highest = (signed_ ? 127 : 255) - v.zero_point;
-  if (relu_) v.lowest = std::max(v.lowest, 0.0);
-  if (relu6_) v.highest = std::min(v.highest, std::nearbyint(6 / v.y));
+  double lowest = (signed_ ? -128 : 0) - v.zero_point;
+  double highest = (signed_ ? 127 : 255) - v.zero_point;
+  if (relu_) lowest = std::max(lowest, 0.0);
+  if (relu6_) highest = std::min(highest, std::nearbyint(6 / v.y));
+  v.lowest = static_cast<float>(lowest);
+  v.highest = static_cast<float>(highest);
   return v;
+}
+
+float Int8Epilogue::Values::finite(double scale) {
+  constexpr double largest = std::numeric_limits<float>::max();
+  if (scale != scale) return 0;
+  return static_cast<float>(std::clamp(scale, -largest, largest));
 }
 
 }  // namespace ondine::kernels

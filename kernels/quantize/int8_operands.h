@@ -44,12 +44,14 @@ class Int8Epilogue {
     std::int64_t a_count = 0;
     std::int64_t b_count = 0;
     double y = 1;
-    double lowest = 0, highest = 0;  // of the results without the zero point
+    float lowest = 0, highest = 0;  // of the results without the zero point
     std::int32_t zero_point = 0;
 
-    double scale(std::int64_t i, std::int64_t j) const {
-      return a[a_count > 1 ? i : 0] * b[b_count > 1 ? j : 0] / y;
+    float scale(std::int64_t i, std::int64_t j) const {
+      return finite(a[a_count > 1 ? i : 0] * b[b_count > 1 ? j : 0] / y);
     }
+    // An infinite scale saturates all sums but 0, as the largest number does; NaN counts as 0.
+    static float finite(double scale);
   };
   Values read(graph::KernelContext& call) const;
 

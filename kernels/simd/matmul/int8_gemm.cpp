@@ -114,9 +114,18 @@ void copy_strided_bytes(std::uint8_t* __restrict to, const std::uint8_t* __restr
   for (std::int64_t i = 0; i < n; ++i) to[i] = from[i * stride];
 }
 
-constinit const Int8GemmKernels int8_gemm = {
-    "int8_pairs",    ONDINE_ISA_NAME,       int8_panel,         Pair::terms,
-    &run_int8<Pair>, &pack_int8_rows<Pair>, &pack_int8<Pair>,   &sign_int8_row,
-    &int8_taps,      &add_scaled_int32,     &copy_strided_bytes};
+constinit const Int8GemmKernels int8_gemm = {"int8_pairs",
+                                             ONDINE_ISA_NAME,
+                                             int8_panel,
+                                             Pair::terms,
+                                             &run_int8<Pair>,
+                                             &pack_int8_rows<Pair>,
+                                             &pack_int8<Pair>,
+                                             &pack_int8_windows<Pair>,
+                                             &sign_int8_row,
+                                             &int8_taps,
+                                             nullptr,
+                                             &add_scaled_int32,
+                                             &copy_strided_bytes};
 
 }  // namespace ondine::math::ONDINE_ISA

@@ -8,6 +8,7 @@
 
 #include "kernels/simd/isa_tables.h"
 #include "kernels/simd/matmul/int8_gemm_table.h"
+#include "kernels/simd/quantize/requantize_vectors.h"
 #include "kernels/simd/vector/simd.h"
 
 namespace ondine::math::ONDINE_ISA {
@@ -23,8 +24,8 @@ inline constexpr int int8_rows = 12;
 inline constexpr int int8_rows = 4;
 #endif
 
-// Rows x (Vectors lanes) elements of C.
-template <class Unit, int Rows, int Vectors>
+// Rows x (Vectors lanes) elements of C, or their quantized numbers.
+template <class Unit, int Rows, int Vectors, bool Quantizes>
 void int8_micro(const Int8GemmCall& call, const std::byte* b) {
   Lanes acc[Rows][Vectors] = {};
   const std::int8_t* a[Rows];
@@ -47,18 +48,32 @@ void int8_micro(const Int8GemmCall& call, const std::byte* b) {
   const std::int64_t whole = call.k / Unit::terms * Unit::terms;
   for (std::int64_t p = 0; p < whole; p += Unit::terms) step(p, Unit::terms);
   if (whole < call.k) step(whole, call.k - whole);
+  if constexpr (Quantizes) {
+    const Int8Quantized& to = *call.quantized;
+    const RequantizeVectors quantize(to.lowest, to.highest, to.zero_point);
 #pragma GCC unroll 16
-  for (int i = 0; i < Rows; ++i) {
+    for (int i = 0; i < Rows; ++i) {
+      const Vec<float> scale = broadcast(to.scale[i]);
 #pragma GCC unroll 16
-    for (int v = 0; v < Vectors; ++v) store(call.c + i * call.ldc + v * int8_lanes, acc[i][v]);
+      for (int v = 0; v < Vectors; ++v) {
+        store_bytes(to.y + i * to.ldy + v * int8_lanes,
+                    quantize.quantized(acc[i][v] + to.add[i], scale), call.n - v * int8_lanes);
+      }
+    }
+  } else {
+#pragma GCC unroll 16
+    for (int i = 0; i < Rows; ++i) {
+#pragma GCC unroll 16
+      for (int v = 0; v < Vectors; ++v) store(call.c + i * call.ldc + v * int8_lanes, acc[i][v]);
+    }
   }
 }
 
 using Int8Micro = void (*)(const Int8GemmCall&, const std::byte*);
 
-template <class Unit, int Vectors, int... I>
+template <class Unit, int Vectors, bool Quantizes, int... I>
 constexpr Int8Micro pick_int8_micro(int rows, std::integer_sequence<int, I...>) {
-  constexpr Int8Micro all[] = {&int8_micro<Unit, I + 1, Vectors>...};
+  constexpr Int8Micro all[] = {&int8_micro<Unit, I + 1, Vectors, Quantizes>...};
   return all[rows - 1];
 }
 
@@ -67,28 +82,44 @@ ONDINE_INLINE std::int64_t int8_divide_up(std::int64_t a, std::int64_t b) {
 }
 
 // Rows of equal blocks stay in the first cache while panels of B pass by.
-template <class Unit>
-void run_int8(const Int8GemmCall& call) {
+template <class Unit, bool Quantizes>
+void run_int8_blocks(const Int8GemmCall& call) {
   constexpr auto every = std::make_integer_sequence<int, int8_rows>();
-  if (call.m == 0 || call.n == 0) return;
   const std::int64_t blocks = int8_divide_up(call.m, int8_rows);
   const std::int64_t height = int8_divide_up(call.m, blocks);
   const std::int64_t panel_bytes = int8_divide_up(call.k, Unit::terms) * 4 * int8_panel;
+  Int8Quantized quantized{};
+  Int8GemmCall block = call;
+  block.quantized = &quantized;
   for (std::int64_t i = 0; i < call.m; i += height) {
-    Int8GemmCall block = call;
     const std::int64_t left = call.m - i;
     const auto rows = static_cast<int>(left < height ? left : height);
     block.a = call.a + i * call.a_row;
     for (std::int64_t j = 0; j < call.n; j += int8_panel) {
-      block.c = call.c + i * call.ldc + j;
-      const std::byte* const b = call.b + j / int8_panel * panel_bytes;
-      if (call.n - j > int8_lanes) {
-        pick_int8_micro<Unit, 2>(rows, every)(block, b);
+      if constexpr (Quantizes) {
+        quantized = *call.quantized;
+        quantized.y += i * quantized.ldy + j;
+        quantized.add += i;
+        quantized.scale += i;
       } else {
-        pick_int8_micro<Unit, 1>(rows, every)(block, b);
+        block.c = call.c + i * call.ldc + j;
+      }
+      block.n = call.n - j;
+      const std::byte* const b = call.b + j / int8_panel * panel_bytes;
+      if (block.n > int8_lanes) {
+        pick_int8_micro<Unit, 2, Quantizes>(rows, every)(block, b);
+      } else {
+        pick_int8_micro<Unit, 1, Quantizes>(rows, every)(block, b);
       }
     }
   }
+}
+
+template <class Unit>
+void run_int8(const Int8GemmCall& call) {
+  if (call.m == 0 || call.n == 0) return;
+  call.quantized != nullptr ? run_int8_blocks<Unit, true>(call)
+                            : run_int8_blocks<Unit, false>(call);
 }
 
 // One unit of a panel: columns of rows in memory. What stands for missing terms meets zeros of A.
@@ -150,6 +181,47 @@ void pack_int8(std::byte* panels, const std::uint8_t* b, std::int64_t b_row, std
       });
 }
 
+ONDINE_INLINE void copy_int8_windows(std::uint8_t* to, const std::uint8_t* plane,
+                                     const Int8Windows& w, std::int64_t tap) {
+  for (std::int64_t i = 0; i < int8_block; ++i) to[i] = w.outside;
+  const std::int32_t* const list = w.lists + tap * w.list_step;
+  for (std::int32_t s = list[0]; s < list[1]; ++s) {
+    const Int8Segment& segment = w.segments[s];
+    const std::uint8_t* const from = plane + (segment.offset + segment.lane + w.tap_offsets[tap]);
+    for (std::int32_t i = 0; i < segment.count; ++i) to[segment.lane + i] = from[i];
+  }
+}
+
+template <class Unit>
+void pack_int8_windows(std::byte* panels, const Int8Windows& w, std::int64_t positions) {
+  const std::int64_t units = int8_divide_up(w.channels, Unit::terms) * w.taps;
+  auto* to = reinterpret_cast<std::uint32_t*>(panels);
+  for (std::int64_t u = 0; u < units; ++u, to += int8_panel) {
+    const std::int64_t channel = u / w.taps * Unit::terms;
+    const std::int64_t left = w.channels - channel;
+    const std::int64_t terms = left < Unit::terms ? left : Unit::terms;
+    std::uint8_t memory[Unit::terms][int8_block];
+    const std::uint8_t* at[Unit::terms];
+    for (std::int64_t t = 0; t < Unit::terms; ++t) at[t] = memory[t < terms ? t : 0];
+    for (std::int64_t t = 0; t < terms; ++t) {
+      copy_int8_windows(memory[t], w.planes + (channel + t) * w.plane_size, w, u % w.taps);
+    }
+    for (std::int64_t j = 0; j < positions; j += int8_panel) {
+      pack_int8_unit<Unit>(to + j / int8_panel * units * int8_panel, at, j, terms, int8_panel,
+                           w.flip);
+    }
+  }
+}
+
+}  // namespace ondine::math::ONDINE_ISA
+
+// Where AVX512-VNNI has nothing of its own, it shares the functions of avx512.
+#if defined(__AVX512VNNI__)
+namespace ondine::math::avx512 {
+#else
+namespace ondine::math::ONDINE_ISA {
+#endif
+
 std::int32_t sign_int8_row(std::int8_t* to, const std::uint8_t* from, std::int64_t n,
                            std::uint8_t flip);
 void int8_taps(std::int32_t* c, const std::int32_t* a, const std::uint8_t* const* rows,
@@ -157,5 +229,4 @@ void int8_taps(std::int32_t* c, const std::int32_t* a, const std::uint8_t* const
 void add_scaled_int32(std::int32_t* c, std::int32_t factor, const std::int32_t* x, std::int64_t n);
 void copy_strided_bytes(std::uint8_t* to, const std::uint8_t* from, std::int64_t stride,
                         std::int64_t n);
-
-}  // namespace ondine::math::ONDINE_ISA
+}

@@ -21,9 +21,9 @@ struct QuantizeRange {
 struct RequantizeRow {
   std::int32_t add;             // to each sum
   const std::int32_t* columns;  // one for each sum, added too; may be null
-  const double* scale;          // what multiplies sums: one for all or (each) one for each
+  const float* scale;           // what multiplies sums: one for all or (each) one for each; finite
   bool each;
-  double lowest, highest;  // of the results without the zero point; within 2^17
+  float lowest, highest;  // of the results without the zero point; whole numbers within 2^17
   std::int32_t zero_point;
 };
 
@@ -45,7 +45,7 @@ struct QuantizeKernels {
   Dequantize<std::int16_t> dequantize_i16;
 
   // y = the low byte of saturate(round((sum + add + column) scale)) + zero point, ties to even, in
-  // double; NaN counts as 0. Additions wrap around.
+  // float: the sum and the product are rounded. Additions of integers wrap around.
   void (*requantize)(std::uint8_t* y, const std::int32_t* sums, const RequantizeRow& row,
                      std::int64_t n);
 };

@@ -1,5 +1,6 @@
 #include "kernels/conv/int8_conv_primitive.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "tests/kernels/conv/conv_oracle.h"
@@ -64,18 +65,31 @@ void check_case(Int8Case c, const Kernels& kernels, const Int8GemmKernels& gemm,
   kernels::Int8Epilogue::Values values{&one, scales.data(), 1,  static_cast<Index>(channels),
                                        0.25, -100,          90, 5};
   ThreadPool pool(threads);
-  for (const bool quantizes : {false, true}) {
+  const bool symmetric = std::all_of(zw.begin(), zw.end(), [](auto z) { return z == 0; });
+  for (const auto& [quantizes, told, prepared] : {std::tuple(false, false, false),
+                                                  {true, false, false},
+                                                  {true, true, false},
+                                                  {true, true, true},
+                                                  {false, true, true}}) {
+    if (told && !symmetric) continue;
     c.desc.quantizes = quantizes;
+    c.desc.symmetric = told;
+    c.desc.prepared = prepared;
     const Int8ConvPrimitive primitive(c.desc, threads, kernels, gemm);
-    INFO(primitive.name() << quantizes);
+    INFO(primitive.name() << quantizes << told << prepared);
+    const math::test::Scratch weights(primitive.prepared_bytes());
+    auto* const ready = static_cast<std::byte*>(Workspace(weights).data);
+    if (prepared) primitive.prepare(c.w.data(), ready);
+    CHECK(weights.intact());
     const math::test::Scratch scratch(primitive.workspace());
     std::vector<std::int32_t> sums(c.sums.size());
     std::vector<std::int8_t> bytes(c.sums.size());
-    primitive.run(pool,
-                  {c.x.data(), c.w.data(), c.desc.x == DType::int8 ? c.zx + 128 : c.zx, zw.data(),
-                   static_cast<Index>(zw.size()), c.bias.data(), values,
-                   quantizes ? static_cast<void*>(bytes.data()) : sums.data()},
-                  scratch);
+    primitive.run(
+        pool,
+        {c.x.data(), c.w.data(), c.desc.x == DType::int8 ? c.zx + 128 : c.zx, zw.data(),
+         static_cast<Index>(zw.size()), c.bias.data(), values,
+         quantizes ? static_cast<void*>(bytes.data()) : sums.data(), prepared ? ready : nullptr},
+        scratch);
     CHECK(scratch.intact());
     if (!quantizes) {
       CHECK(sums == c.sums);
@@ -84,8 +98,11 @@ void check_case(Int8Case c, const Kernels& kernels, const Int8GemmKernels& gemm,
     const auto plane = static_cast<std::size_t>(volume(c.desc.shape.out));
     bool equal = true;
     for (std::size_t i = 0; i < bytes.size(); ++i) {
-      const double v = std::nearbyint(c.sums[i] * (0.5 * scales[i / plane % channels] / 0.25));
-      equal = equal && bytes[i] == std::min(std::max(v, -100.0), 90.0) + 5;
+      const double scale = 0.5 * scales[i / plane % channels] / 0.25;
+      const float v = std::nearbyint(static_cast<float>(c.sums[i]) * static_cast<float>(scale));
+      equal = equal && bytes[i] == std::min(std::max(v, -100.0F), 90.0F) + 5;
+      const double exact = std::min(std::max(c.sums[i] * scale, -100.0), 90.0);
+      equal = equal && std::abs(bytes[i] - 5 - exact) <= 0.5001;
     }
     CHECK(equal);
   }
@@ -95,6 +112,7 @@ void check_shape(const ConvShape& s) {
   INFO(to_string(s));
   for (const auto& [x, w, shifted] : {std::tuple(DType::uint8, DType::int8, false),
                                       {DType::int8, DType::int8, true},
+                                      {DType::int8, DType::int8, false},
                                       {DType::uint8, DType::uint8, true},
                                       {DType::int8, DType::uint8, true}}) {
     const Int8Case c = make_case(s, x, w, shifted);
@@ -133,6 +151,13 @@ TEST_CASE("convolutions of 8-bit integers are exact") {
     check_shape(shape2(1, 3, 3, 3, 80, 70, 3, 3, 1, 1, 0, 0));
     check_shape(shape2(1, 3, 3, 3, 8, 7, 3, 3, 1, 2, 2, 2));
     check_shape(shape2(1, 2, 12, 2, 8, 7, 3, 3, 2, 1, 1, 1));  // six channels of one
+    check_shape(shape2(2, 3, 3, 3, 20, 37, 5, 5, 1, 1, 2, 2));
+    check_shape(shape2(1, 3, 6, 3, 19, 40, 5, 5, 2, 1, 2, 2));
+    check_shape(shape2(1, 3, 3, 3, 33, 35, 3, 3, 2, 1, 1, 1));
+    check_shape(shape2(1, 3, 3, 3, 16, 70, 3, 7, 1, 2, 2, 6));
+    check_shape(shape2(1, 3, 3, 3, 12, 40, 5, 8, 2, 2, 4, 7));
+    check_shape(shape2(1, 3, 3, 3, 9, 40, 3, 9, 1, 1, 1, 4));
+    check_shape(shape2(1, 3, 3, 3, 2, 3, 5, 5, 1, 1, 4, 4));
   }
   SECTION("one and three spatial dims") {
     check_shape({2, 3, 4, 1, {1, 1, 20}, {1, 1, 5}, {1, 1, 9}, {1, 1, 2}, {1, 1, 1}, {0, 0, 1}});

@@ -1,5 +1,8 @@
 #include "kernels/simd/matmul/int8_gemm_table.h"
 
+#include <algorithm>
+#include <tuple>
+
 #include "kernels/simd/tables.h"
 #include "tests/kernels/common/math_test.h"
 
@@ -89,6 +92,50 @@ TEST_CASE("products of 8-bit integers are exact in every implementation") {
           check_product(*gemm, m, 20, 10, stored, flip);
         }
       }
+    }
+  }
+}
+
+TEST_CASE("products of 8-bit integers are quantized as their sums would be, and no more columns") {
+  for (const Int8GemmKernels* gemm : every_implementation()) {
+    for (const auto& [m, n, k] : {std::tuple<Index, Index, Index>{1, 1, 4},
+                                  {13, 37, 40},
+                                  {25, 64, 7},
+                                  {12, 33, 64},
+                                  {5, 16, 12}}) {
+      INFO(gemm->isa << " " << gemm->name << ": " << m << " x " << n << " x " << k);
+      const auto a = bytes(m * k, 1);
+      const auto b = bytes(k * n, 2);
+      const test::Scratch panels(static_cast<std::size_t>(gemm->packed_bytes(k, n)));
+      auto* const packed = static_cast<std::byte*>(Workspace(panels).data);
+      gemm->pack_b(packed, b.data(), n, 1, k, n, 0);
+      std::vector<std::int32_t> adds;
+      std::vector<float> scales;
+      for (Index i = 0; i < m; ++i) {
+        adds.push_back(static_cast<std::int32_t>(i * 31 - 200));
+        scales.push_back(i == 0 ? 0.5F : 0.0007F * static_cast<float>(i));
+      }
+      const Index row = n + 3;
+      std::vector<std::uint8_t> y(static_cast<std::size_t>(m * row), 77);
+      const Int8Quantized to{y.data(), row, adds.data(), scales.data(), -90, 110, 17};
+      gemm->run(
+          {m, n, k, reinterpret_cast<const std::int8_t*>(a.data()), k, packed, nullptr, 0, &to});
+      bool equal = true;
+      for (Index i = 0; i < m; ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        for (Index j = 0; j < row; ++j) {
+          std::int32_t sum = adds[at];
+          for (Index p = 0; p < k && j < n; ++p) {
+            sum += static_cast<std::int8_t>(a[static_cast<std::size_t>(i * k + p)]) *
+                   element(b, p * n + j, 0);
+          }
+          const float v = std::nearbyint(static_cast<float>(sum) * scales[at]);
+          const float want = j < n ? std::min(std::max(v, -90.0F), 110.0F) + 17 : 77;
+          equal = equal && static_cast<std::int8_t>(y[static_cast<std::size_t>(i * row + j)]) ==
+                               static_cast<std::int8_t>(want);
+        }
+      }
+      CHECK(equal);
     }
   }
 }

@@ -96,16 +96,16 @@ TEST_CASE("rows are dequantized with one rounding, for every instruction set") {
   }
 }
 
-TEST_CASE("sums are requantized in double, for every instruction set") {
+TEST_CASE("sums are requantized in float, with the same bits for every instruction set") {
   test::Numbers numbers(7);
   std::vector<std::int32_t> sums{0, 1, -1, 2, 3, -3, 5, 2147483647, -2147483647 - 1};
   std::vector<std::int32_t> columns(longest);
-  std::vector<double> scales(longest);
+  std::vector<float> scales(longest);
   while (static_cast<std::int64_t>(sums.size()) < longest) {
     sums.push_back(static_cast<std::int32_t>(numbers.next() * 1000));
   }
   for (auto& c : columns) c = static_cast<std::int32_t>(numbers.next() * 100);
-  for (auto& s : scales) s = numbers.next();
+  for (auto& s : scales) s = static_cast<float>(numbers.next());
   scales[0] = 0.5;  // ties
   for (const Kernels* kernels : test::all_kernels()) {
     for (const bool with_columns : {false, true}) {
@@ -119,8 +119,8 @@ TEST_CASE("sums are requantized in double, for every instruction set") {
         for (std::size_t i = 0; i < y.size(); ++i) {
           const auto sum = static_cast<std::int32_t>(std::int64_t{sums[i]} + 3 +
                                                      (with_columns ? columns[i] : 0));
-          const double v = std::nearbyint(sum * scales[each ? i : 0]);
-          CHECK(static_cast<std::int8_t>(y[i]) == std::min(std::max(v, -100.0), 90.0) - 7);
+          const float v = std::nearbyint(static_cast<float>(sum) * scales[each ? i : 0]);
+          CHECK(static_cast<std::int8_t>(y[i]) == std::min(std::max(v, -100.0F), 90.0F) - 7);
         }
       }
     }
