@@ -1,77 +1,23 @@
 // Quantized networks write DequantizeLinear before and QuantizeLinear after each operator. Here
 //   Conv, MatMul, Gemm   with constant quantized weights, and Relu or Clip to [0, 6] behind them,
 //                        become Int8Conv and Int8MatMul, which compute in integers;
-//   MaxPool, Reshape, Flatten, Transpose, Squeeze, Unsqueeze
-//                        between equal scales work on the quantized elements themselves.
+//   Add                  of equal shapes, with such an activation, becomes Int8Add;
+//   MaxPool, Reshape, Flatten, Transpose, Squeeze, Unsqueeze, Concat
+//                        between equal scales work on the quantized elements themselves. Concat
+//                        reads inputs of other scales through Int8Lookup.
 // Products and lookups of other quantized weights read them as they are stored (dequantized.h).
 // The sums in integers are exact, where the float operator rounds products and sums, so that a
 // result may be one quantum away from that of the nodes one by one. Values that anything else
 // reads, as derivatives do, keep their nodes.
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "graph/passes/dequantized.h"
+#include "graph/passes/quantization.h"
 
 namespace ondine::graph {
 namespace {
-
-bool is_int8(DType dtype) { return dtype == DType::int8 || dtype == DType::uint8; }
-
-// A QuantizeLinear or DequantizeLinear node with constant parameters.
-struct Quantization {
-  ValueId input = no_value;  // of the node
-  ValueId scale = no_value;
-  ValueId zero_point = no_value;
-  Tensor scales;       // float32
-  Tensor zero_points;  // undefined: zeros
-  DType dtype = DType::undefined;
-  std::int64_t axis = 1;
-
-  bool per_tensor() const { return scales.size() == 1; }
-};
-
-std::optional<Quantization> read(const Node* node, const Graph& graph, const Uses& uses,
-                                 bool quantizes) {
-  if (node == nullptr) return std::nullopt;
-  const NodeView view(*node);
-  if (view.attr_int("block_size", 0) != 0 || view.attr_int("precision", 0) != 0)
-    return std::nullopt;
-  Quantization q;
-  q.input = node->inputs[0];
-  q.scale = node->inputs[1];
-  q.scales = uses.constant(q.scale);
-  if (view.has_input(2)) {
-    q.zero_point = node->inputs[2];
-    q.zero_points = uses.constant(q.zero_point);
-    if (!q.zero_points.defined() || q.zero_points.size() != q.scales.size()) return std::nullopt;
-  }
-  const Type& type = graph[quantizes ? node->outputs[0] : q.input].type;
-  const Type& real = graph[quantizes ? q.input : node->outputs[0]].type;
-  if (!type.is_tensor() || real.dtype != DType::float32) return std::nullopt;
-  q.dtype = type.dtype;
-  q.axis = view.attr_int("axis", 1);
-  if (!q.scales.defined() || q.scales.dtype() != DType::float32 || q.scales.shape().rank() > 1) {
-    return std::nullopt;
-  }
-  const auto scales = q.scales.values<float>();
-  const bool usual =
-      std::all_of(scales.begin(), scales.end(), [](float s) { return std::isfinite(s) && s > 0; });
-  return usual ? std::optional(q) : std::nullopt;
-}
-
-std::optional<Quantization> dequantized(ValueId id, const Graph& graph, const Uses& uses) {
-  return read(uses.producer(id, "DequantizeLinear"), graph, uses, false);
-}
-
-bool same_parameters(const Quantization& a, const Quantization& b) {
-  const auto zero = [](const Quantization& q) -> int {
-    if (!q.zero_points.defined()) return 0;
-    return q.dtype == DType::int8 ? int{q.zero_points.values<std::int8_t>()[0]}
-                                  : int{q.zero_points.values<std::uint8_t>()[0]};
-  };
-  return a.per_tensor() && b.per_tensor() && a.dtype == b.dtype && is_int8(a.dtype) &&
-         a.scales.values<float>()[0] == b.scales.values<float>()[0] && zero(a) == zero(b);
-}
 
 // Weights of a product: a constant of 8 bits with one scale, or one for each index of `channel`.
 bool is_weight(const Quantization& w, const Uses& uses, std::size_t rank, std::size_t channel) {
@@ -132,12 +78,6 @@ Tensor quantized_bias(const std::vector<double>& values, const Quantization& x,
   return bias;
 }
 
-ValueId add_constant(Graph& graph, const std::string& hint, Tensor tensor) {
-  const ValueId id = graph.add_temporary(hint, Type::tensor(tensor.dtype(), tensor.shape()));
-  graph[id].constant = std::move(tensor);
-  return id;
-}
-
 // A product between quantized values.
 struct Product {
   const Node* node = nullptr;
@@ -146,18 +86,14 @@ struct Product {
   bool transposed = false;  // the weights of a Gemm
 };
 
-const char* name_of(const ActivationNode& activation) {
-  if (activation.relu) return "Relu";
-  return activation.low == 0.0F && activation.high == 6.0F ? "Relu6" : nullptr;
-}
-
 std::optional<Product> product_before(ValueId id, const Graph& graph, const Uses& uses) {
   Product product;
   for (const char* op : {"Relu", "Clip"}) {
     const Node* node = uses.producer_for(id, 1, op);
     const auto activation = node == nullptr ? std::nullopt : read_activation(*node, graph);
-    if (!activation || name_of(*activation) == nullptr) continue;
-    product.activation = name_of(*activation);
+    const char* const name = activation ? integer_activation(*activation) : nullptr;
+    if (name == nullptr) continue;
+    product.activation = name;
     id = node->inputs[0];
     break;
   }
@@ -186,7 +122,7 @@ Attributes attributes_of(const Product& product) {
 }
 
 bool fuse_product(Node& node, Graph& graph, const Uses& uses, const Catalogue& catalogue) {
-  const auto y = read(&node, graph, uses, true);
+  const auto y = quantized(node, graph, uses);
   if (!y || !y->per_tensor() || !is_int8(y->dtype)) return false;
   const auto product = product_before(y->input, graph, uses);
   if (!product) return false;
@@ -209,10 +145,7 @@ bool fuse_product(Node& node, Graph& graph, const Uses& uses, const Catalogue& c
     if (!whole.defined()) return false;
     bias = add_constant(graph, graph[before.inputs[2]].name + "_int32", std::move(whole));
   }
-  ValueId zero_point = y->zero_point;
-  if (zero_point == no_value) {
-    zero_point = add_constant(graph, "zero_point", Tensor(y->dtype, Shape{}));
-  }
+  const ValueId zero_point = zero_point_of(*y, graph);
   Attributes attributes = attributes_of(*product);
   node.op = catalogue.find(ondine_domain, product->convolves ? "Int8Conv" : "Int8MatMul");
   node.version = 1;
@@ -222,47 +155,33 @@ bool fuse_product(Node& node, Graph& graph, const Uses& uses, const Catalogue& c
   return true;
 }
 
-// Operators that move elements or compare them. Version 12 of MaxPool takes integers.
-const Node* mover_before(ValueId id, const Uses& uses) {
-  for (const char* op : {"MaxPool", "Reshape", "Flatten", "Transpose", "Squeeze", "Unsqueeze"}) {
-    const Node* node = uses.producer_for(id, 1, op);
-    if (node == nullptr || node->outputs.size() != 1) continue;
-    return node->op->name != "MaxPool" || node->version >= 12 ? node : nullptr;
-  }
-  return nullptr;
-}
-
-bool move_quantized(Node& node, Graph& graph, const Uses& uses) {
-  const auto y = read(&node, graph, uses, true);
-  const Node* mover = y ? mover_before(y->input, uses) : nullptr;
-  const auto x = mover != nullptr ? dequantized(mover->inputs[0], graph, uses) : std::nullopt;
-  if (!x || !same_parameters(*x, *y)) return false;
-  const ValueId result = node.outputs[0];
-  const std::string name = node.name;
-  node = *mover;
-  node.name = name;
-  node.inputs[0] = x->input;
-  node.outputs = {result};
-  return true;
-}
-
 bool run(Graph& graph, const PassContext& context) {
   if (context.catalogue == nullptr) return false;
   const Catalogue& catalogue = *context.catalogue;
-  if (catalogue.find(ondine_domain, "Int8Conv") == nullptr ||
-      catalogue.find(ondine_domain, "Int8MatMul") == nullptr) {
-    return false;
+  for (const char* op : {"Int8Conv", "Int8MatMul", "Int8Add", "Int8Lookup"}) {
+    if (catalogue.find(ondine_domain, op) == nullptr) return false;
   }
-  const bool integers =
-      fuse_nodes(graph, fuse_quantized, context, [&](Node& node, const Uses& uses) {
-        if (node.op->name != "QuantizeLinear" || !node.op->domain.empty()) return false;
-        return fuse_product(node, graph, uses, catalogue) || move_quantized(node, graph, uses);
-      });
+  std::vector<std::pair<std::ptrdiff_t, std::vector<Node>>> insertions;  // before the node there
+  const auto fuse = [&](Node& node, const Uses& uses) {
+    if (node.op->name != "QuantizeLinear" || !node.op->domain.empty()) return false;
+    std::vector<Node> before;
+    const bool fused =
+        fuse_product(node, graph, uses, catalogue) || fuse_sum(node, graph, uses, catalogue) ||
+        move_quantized(node, graph, uses) || join_quantized(node, graph, uses, catalogue, before);
+    if (!before.empty()) insertions.emplace_back(&node - graph.nodes.data(), std::move(before));
+    return fused;
+  };
+  const bool changed = fuse_nodes(graph, fuse_quantized, context, fuse);
+  for (auto each = insertions.rbegin(); each != insertions.rend(); ++each) {
+    graph.nodes.insert(graph.nodes.begin() + each->first,
+                       std::make_move_iterator(each->second.begin()),
+                       std::make_move_iterator(each->second.end()));
+  }
   // After it, since it takes products that could compute in integers.
   const bool weights = fuse_nodes(
       graph, fuse_quantized, context,
-      [&](Node& node, const Uses& uses) { return fuse_dequantized(node, graph, uses, catalogue); });
-  return integers || weights;
+      [&](Node& one, const Uses& uses) { return fuse_dequantized(one, graph, uses, catalogue); });
+  return changed || weights;
 }
 
 }  // namespace

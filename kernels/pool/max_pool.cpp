@@ -7,6 +7,7 @@
 #include "kernels/common/expansion.h"
 #include "kernels/common/integer_parameters.h"
 #include "kernels/common/op.h"
+#include "kernels/pool/max_bytes.h"
 #include "kernels/pool/pool.h"
 #include "kernels/pool/storage_order.h"
 
@@ -27,6 +28,9 @@ Kernel bind(BindContext& context) {
                             .column_major = is_column_major(context)};
   const std::int64_t size = context.output_shape(0)->size();
   const DType dtype = context.dtype(0);
+  if (is_integer(dtype) && !desc.indices) {
+    if (Kernel kernel = bind_max_bytes(context, desc.shape)) return kernel;
+  }
   return visit_compute(is_integer(dtype) ? DType::float32 : dtype, [&]<class C>() -> Kernel {
     const math::PoolPrimitive<C> max_pool(desc);
     context.set_implementation(max_pool.name(), max_pool.isa());

@@ -13,6 +13,10 @@ list(REMOVE_ITEM _simd_sources ${_bf16_sources} ${_vnni_sources})
 set(_simd_knows core kernels/simd)
 ondine_module(kernels_simd SOURCES ${PROJECT_SOURCE_DIR}/kernels/simd/isa.cpp KNOWS ${_simd_knows})
 
+# Rounds each operation by itself: after the options of its targets.
+set_source_files_properties(${PROJECT_SOURCE_DIR}/kernels/simd/quantize/quantized_rows.cpp
+  PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
+
 set(_simd_level -O3)
 if(ONDINE_SANITIZE)
   set(_simd_level -O1)

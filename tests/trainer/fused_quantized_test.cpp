@@ -138,6 +138,79 @@ TEST_CASE("quantized networks compute in integers, within one quantum") {
   }
 }
 
+// A residual network: Add with Relu, and Concat of equal and of other scales.
+void save_branches(const std::filesystem::path& file, DType activations) {
+  Network n(activations);
+  ModelBuilder& b = n.b_;
+  const int middle = activations == DType::uint8 ? 128 : 0;
+  const int lowest = activations == DType::uint8 ? 0 : -128;
+  const std::string x = n.quantized(b.input("x", DType::float32, {"N", 3, 12, 12}), 0.02F, middle);
+  const std::string stem =
+      n.quantized(b.node("Conv", {x, n.weights({8, 3, 1, 1}, 0)}), 0.02F, middle);
+  const std::string other = n.quantized(
+      b.node("Conv", {stem, n.weights({8, 8, 3, 3}, 0)}, {{"pads", Int64s(4, 1)}}), 0.03F, middle);
+  const std::string sum =
+      n.quantized(b.node("Relu", {b.node("Add", {other, stem})}), 0.017F, lowest);
+  const std::string capped =
+      n.quantized(b.node("Clip", {b.node("Add", {sum, other}), "zero", "six"}), 0.02F, middle);
+  const std::string joined =
+      n.quantized(b.node("Concat", {capped, stem, sum}, {{"axis", 1L}}), 0.02F, middle);
+  b.output(n.quantized(b.node("Conv", {joined, n.weights({10, 24, 12, 12}, 0)}), 0.1F, middle),
+           DType::float32, {"N", 10, 1, 1});
+  b.save(file);
+}
+
+TEST_CASE("sums and joined tensors of quantized networks stay integers, with the same bits") {
+  if (std::getenv("ONDINE_NO_FUSION") != nullptr) {
+    WARN("ONDINE_NO_FUSION is set: skipped");
+    return;
+  }
+  const TemporaryFolder folder;
+  const auto file = folder / "network.onnx";
+  LoadOptions unfused;
+  unfused.no_fusion = {Fusion::fuse_quantized};
+  for (const DType activations : {DType::uint8, DType::int8}) {
+    save_branches(file, activations);
+    const std::string text = Model::load(file).inspect("optimized");
+    CHECK(count(text, "Int8Conv-") == 3);
+    CHECK(count(text, "Int8Add-") == 2);
+    CHECK(count(text, "= Concat") == 1);
+    CHECK(count(text, "= QuantizeLinear") == 1);
+    for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+      const auto got = logits(file, {}, seed);
+      const auto want = logits(file, unfused, seed);
+      REQUIRE(got.size() == want.size());
+      for (std::size_t i = 0; i < got.size(); ++i) CHECK(std::abs(got[i] - want[i]) < 0.1F * 1.01F);
+      CHECK(*std::max_element(want.begin(), want.end()) >
+            *std::min_element(want.begin(), want.end()));
+    }
+  }
+}
+
+TEST_CASE("Concat of quantized tensors of other scales has the bits of its operators") {
+  const TemporaryFolder folder;
+  const auto file = folder / "network.onnx";
+  for (const DType activations : {DType::uint8, DType::int8}) {
+    Network n(activations);
+    ModelBuilder& b = n.b_;
+    const int middle = activations == DType::uint8 ? 128 : 0;
+    const std::string x = b.input("x", DType::float32, {"N", 3, 12, 12});
+    const std::string joined =
+        b.node("Concat", {n.quantized(x, 0.02F, middle), n.quantized(x, 0.01F, middle + 3)},
+               {{"axis", 1L}});
+    b.output(n.quantized(joined, 0.015F, middle), DType::float32, {"N", 6, 12, 12});
+    b.save(file);
+    LoadOptions unfused;
+    unfused.no_fusion = {Fusion::fuse_quantized};
+    if (std::getenv("ONDINE_NO_FUSION") == nullptr) {
+      CHECK(count(Model::load(file).inspect("optimized"), "Int8Lookup-") == 2);
+    }
+    for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+      CHECK(logits(file, {}, seed) == logits(file, unfused, seed));
+    }
+  }
+}
+
 TEST_CASE("a quantized product that anything else reads keeps its operators") {
   const TemporaryFolder folder;
   const auto file = folder / "network.onnx";

@@ -1,6 +1,7 @@
 #include "kernels/simd/quantize/quantize_table.h"
 
 #include "kernels/simd/isa_tables.h"
+#include "kernels/simd/quantize/quantized_rows.h"
 #include "kernels/simd/quantize/requantize_vectors.h"
 #include "kernels/simd/vector/simd.h"
 
@@ -87,6 +88,8 @@ constinit const QuantizeKernels quantize_kernels = {
     &dequantize<std::uint16_t>,
     &dequantize<std::int16_t>,
     &requantize,
+    &add_quantized,
+    &maximum_bytes,
 };
 
 }  // namespace ondine::math::ONDINE_ISA

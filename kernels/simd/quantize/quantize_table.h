@@ -27,6 +27,16 @@ struct RequantizeRow {
   std::int32_t zero_point;
 };
 
+// Sums of two rows of quantized numbers. An element ^ flip is an unsigned number.
+struct QuantizedSum {
+  float scale_a, zero_point_a;  // of the unsigned numbers
+  float scale_b, zero_point_b;
+  std::uint8_t flip_a, flip_b;
+  float scale;            // of the results
+  float lowest, highest;  // of the results without the zero point
+  std::int32_t zero_point;
+};
+
 struct QuantizeKernels {
   // y = the low bits of saturate(round(x / scale) + zero_point), ties to even; NaN counts as 0.
   template <class Y>
@@ -48,6 +58,14 @@ struct QuantizeKernels {
   // float: the sum and the product are rounded. Additions of integers wrap around.
   void (*requantize)(std::uint8_t* y, const std::int32_t* sums, const RequantizeRow& row,
                      std::int64_t n);
+
+  // y = the quantized sum of the dequantized a and b, every step rounded as by operators of its
+  // own.
+  void (*add)(std::uint8_t* y, const std::uint8_t* a, const std::uint8_t* b,
+              const QuantizedSum& sum, std::int64_t n);
+  // y[j] = (the maximum of rows[r][j] ^ flip for r < count) ^ flip_back. y is none of the rows.
+  void (*maximum)(std::uint8_t* y, const std::uint8_t* const* rows, std::int64_t count,
+                  std::int64_t n, std::uint8_t flip, std::uint8_t flip_back);
 };
 
 }  // namespace ondine::math

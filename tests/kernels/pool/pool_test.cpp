@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -5,6 +6,7 @@
 
 #include <ondine/error.h>
 
+#include "tests/kernels/common/numbers.h"
 #include "tests/support/op_harness.h"
 
 using namespace ondine;
@@ -152,6 +154,42 @@ TEST_CASE("MaxPool of bytes") {
   const auto x = Tensor::of<std::int8_t>({1, 1, 4}, {-128, 3, -7, 127});
   check_close(run_op_tensor({"MaxPool", {x}, {{"kernel_shape", Int64s{2}}}}),
               Tensor::of<std::int8_t>({1, 1, 3}, {3, 3, 127}));
+}
+
+TEST_CASE("MaxPool of bytes finds the maxima of their numbers") {
+  auto cases = pool_cases();
+  cases.push_back({{2, 3, 9, 70},
+                   {2, 3, 4, 35},
+                   {3, 3},
+                   {2, 2},
+                   {1, 1},
+                   {0, 1},
+                   {0, 1},
+                   {{"strides", Int64s{2, 2}}, {"pads", Int64s{0, 1, 0, 1}}}});
+  cases.push_back({{1, 2, 5, 90},
+                   {1, 2, 3, 90},
+                   {3, 3},
+                   {1, 1},
+                   {1, 1},
+                   {0, 1},
+                   {0, 1},
+                   {{"pads", Int64s{0, 1, 0, 1}}}});
+  for (const auto& c : cases) {
+    for (const DType dtype : {DType::int8, DType::uint8}) {
+      INFO(c.x.to_string() << " " << to_string(dtype));
+      const double low = dtype == DType::int8 ? -128 : 0;
+      const Tensor x = as_dtype(random_tensor(c.x, 5, low, low + 255), dtype);
+      const auto numbers = as_doubles(x);
+      std::vector<double> y(static_cast<std::size_t>(c.y.size()), low);
+      for_windows(c, [&](auto o, auto i, auto) {
+        auto& best = y[static_cast<std::size_t>(o)];
+        if (i >= 0) best = std::max(best, numbers[static_cast<std::size_t>(i)]);
+      });
+      Tensor want(DType::float64, c.y);
+      std::copy(y.begin(), y.end(), want.mutable_values<double>().begin());
+      check_close(run_op_tensor({"MaxPool", {x}, with_kernel(c)}), as_dtype(want, dtype));
+    }
+  }
 }
 
 TEST_CASE("AveragePool divides by the elements, or by the padding too") {

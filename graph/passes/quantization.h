@@ -1,0 +1,50 @@
+// What the fusion of quantized networks (fuse_quantized.cpp) knows about QuantizeLinear and
+// DequantizeLinear.
+#pragma once
+
+#include "graph/passes/fuse.h"
+
+namespace ondine::graph {
+
+inline bool is_int8(DType dtype) { return dtype == DType::int8 || dtype == DType::uint8; }
+
+// A QuantizeLinear or DequantizeLinear node with constant parameters.
+struct Quantization {
+  ValueId input = no_value;  // of the node
+  ValueId scale = no_value;
+  ValueId zero_point = no_value;
+  Tensor scales;       // float32
+  Tensor zero_points;  // undefined: zeros
+  DType dtype = DType::undefined;
+  std::int64_t axis = 1;
+
+  bool per_tensor() const { return scales.size() == 1; }
+};
+
+// Of a QuantizeLinear node, or of the DequantizeLinear node that makes a value; nullopt unless its
+// parameters are constants, its scales finite and above 0 and its floats float32.
+std::optional<Quantization> quantized(const Node& node, const Graph& graph, const Uses& uses);
+std::optional<Quantization> dequantized(ValueId id, const Graph& graph, const Uses& uses);
+
+// One scale and zero point each, 8 bits, all equal.
+bool same_parameters(const Quantization& a, const Quantization& b);
+// Of elements of 8 bits with one scale.
+int zero_point_number(const Quantization& q);
+// The zero point, a new constant 0 where it is omitted.
+ValueId zero_point_of(const Quantization& q, Graph& graph);
+
+ValueId add_constant(Graph& graph, const std::string& hint, Tensor tensor);
+
+// The attribute `activation` of the integer operators; nullptr where they have none like it.
+const char* integer_activation(const ActivationNode& activation);
+
+// Each rewrites a QuantizeLinear node that ends such a group, or returns false.
+// Add, perhaps with an activation, to Int8Add.
+bool fuse_sum(Node& node, Graph& graph, const Uses& uses, const Catalogue& catalogue);
+// Operators that move elements or compare them, between equal scales.
+bool move_quantized(Node& node, Graph& graph, const Uses& uses);
+// Concat. Appends the nodes that are to be inserted before `node`.
+bool join_quantized(Node& node, Graph& graph, const Uses& uses, const Catalogue& catalogue,
+                    std::vector<Node>& before);
+
+}  // namespace ondine::graph

@@ -1,0 +1,45 @@
+// Int8Lookup (ai.ondine): (x, table) -> y[i] = table[x[i]], an element of 8 bits being the index
+// that its bits are as an unsigned number. No derivative.
+#include "kernels/common/grain.h"
+#include "kernels/common/op.h"
+
+namespace ondine::kernels::ops {
+namespace {
+
+bool is_byte(DType dtype) { return dtype == DType::int8 || dtype == DType::uint8; }
+
+void infer(InferContext& context) {
+  if (!is_byte(context.dtype(0)) || !is_byte(context.dtype(1))) {
+    context.reject("x and table must be int8 or uint8");
+  }
+  if (context.ranked(1) && !(context.rank(1) == 1 && context.dims(1)[0].same(Dim(256)))) {
+    context.reject("table must have 256 elements");
+  }
+  context.set_output(0, context.dtype(1), context.input(0).dims);
+}
+
+void look_up(std::uint8_t* __restrict y, const std::uint8_t* __restrict x,
+             const std::uint8_t* __restrict table, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) y[i] = table[x[i]];
+}
+
+Kernel bind(BindContext& context) {
+  const std::int64_t size = context.shape(0).size();
+  return [size](KernelContext& call) {
+    call.pool().for_chunks(
+        size, math::elementwise_grain, [&](std::int64_t first, std::int64_t last) {
+          look_up(call.out<std::uint8_t>(0) + first, call.in<std::uint8_t>(0) + first,
+                  call.in<std::uint8_t>(1), last - first);
+        });
+  };
+}
+
+}  // namespace
+
+extern const OpDef int8_lookup{.name = "Int8Lookup",
+                               .domain = ondine_domain,
+                               .infer = infer,
+                               .bind = bind,
+                               .no_gradient = any_input};
+
+}  // namespace ondine::kernels::ops

@@ -1,0 +1,67 @@
+// Compiled without contraction: a product and the sum after it are both rounded.
+#include "kernels/simd/quantize/quantized_rows.h"
+
+#include "kernels/simd/quantize/requantize_vectors.h"
+
+namespace ondine::math::ONDINE_ISA {
+namespace {
+
+// Whole vectors of Bytes from j on; returns where they end.
+template <class Bytes>
+ONDINE_INLINE std::int64_t maximum_vectors(std::uint8_t* y, const std::uint8_t* const* rows,
+                                           std::int64_t count, std::int64_t j, std::int64_t n,
+                                           std::uint8_t flip, std::uint8_t flip_back) {
+  constexpr auto step = static_cast<std::int64_t>(sizeof(Bytes));
+  for (; j + step <= n; j += step) {
+    Bytes best;
+    __builtin_memcpy(&best, rows[0] + j, sizeof(best));
+    best ^= flip;
+    for (std::int64_t r = 1; r < count; ++r) {
+      Bytes next;
+      __builtin_memcpy(&next, rows[r] + j, sizeof(next));
+      next ^= flip;
+      best = next > best ? next : best;
+    }
+    best ^= flip_back;
+    __builtin_memcpy(y + j, &best, sizeof(best));
+  }
+  return j;
+}
+
+}  // namespace
+
+void add_quantized(std::uint8_t* __restrict y, const std::uint8_t* __restrict a,
+                   const std::uint8_t* __restrict b, const QuantizedSum& sum, std::int64_t n) {
+  const QuantizedSum s = sum;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const auto from_a = static_cast<std::uint8_t>(a[i] ^ s.flip_a);
+    const auto from_b = static_cast<std::uint8_t>(b[i] ^ s.flip_b);
+    const float product_a = (static_cast<float>(from_a) - s.zero_point_a) * s.scale_a;
+    const float product_b = (static_cast<float>(from_b) - s.zero_point_b) * s.scale_b;
+    float v = (product_a + product_b) / s.scale;
+    v = v == v ? v : 0;
+    v = v < s.lowest ? s.lowest : v;
+    v = v > s.highest ? s.highest : v;
+    y[i] = static_cast<std::uint8_t>(__builtin_bit_cast(std::int32_t, v + rounder) + s.zero_point);
+  }
+}
+
+void maximum_bytes(std::uint8_t* y, const std::uint8_t* const* rows, std::int64_t count,
+                   std::int64_t n, std::uint8_t flip, std::uint8_t flip_back) {
+  using Short = std::uint8_t __attribute__((vector_size(16)));
+  std::int64_t j = maximum_vectors<Vec<std::uint8_t>>(y, rows, count, 0, n, flip, flip_back);
+  j = maximum_vectors<Short>(y, rows, count, j, n, flip, flip_back);
+  if (j < n && n >= 16) {  // some of them once more
+    j = maximum_vectors<Short>(y, rows, count, n - 16, n, flip, flip_back);
+  }
+  for (; j < n; ++j) {
+    std::uint8_t best = 0;
+    for (std::int64_t r = 0; r < count; ++r) {
+      const auto each = static_cast<std::uint8_t>(rows[r][j] ^ flip);
+      best = each > best ? each : best;
+    }
+    y[j] = static_cast<std::uint8_t>(best ^ flip_back);
+  }
+}
+
+}  // namespace ondine::math::ONDINE_ISA

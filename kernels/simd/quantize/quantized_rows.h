@@ -1,0 +1,13 @@
+// Functions of the table in quantize.cpp.
+#pragma once
+
+#include "kernels/simd/quantize/quantize_table.h"
+
+namespace ondine::math::ONDINE_ISA {
+
+void add_quantized(std::uint8_t* y, const std::uint8_t* a, const std::uint8_t* b,
+                   const QuantizedSum& sum, std::int64_t n);
+void maximum_bytes(std::uint8_t* y, const std::uint8_t* const* rows, std::int64_t count,
+                   std::int64_t n, std::uint8_t flip, std::uint8_t flip_back);
+
+}  // namespace ondine::math::ONDINE_ISA
