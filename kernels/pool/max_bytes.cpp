@@ -43,7 +43,7 @@ class MaxBytes {
  private:
   void run_row(const std::uint8_t* x, std::uint8_t* y, std::int64_t d, std::int64_t h,
                std::uint8_t* line, std::uint8_t* joined) const {
-    std::array<const std::uint8_t*, max_taps> rows{};
+    std::array<const std::uint8_t*, max_taps> rows;  // set as far as they are read
     std::size_t count = 0;
     math::for_rows_at(shape_, d, h, [&](std::int64_t offset) { rows[count++] = x + offset; });
     const std::int64_t pad = shape_.pad[2];

@@ -2,6 +2,8 @@
 // that its bits are as an unsigned number. No derivative.
 #include "kernels/common/grain.h"
 #include "kernels/common/op.h"
+#include "kernels/simd/quantize/quantize_table.h"
+#include "kernels/simd/tables.h"
 
 namespace ondine::kernels::ops {
 namespace {
@@ -18,14 +20,11 @@ void infer(InferContext& context) {
   context.set_output(0, context.dtype(1), context.input(0).dims);
 }
 
-void look_up(std::uint8_t* __restrict y, const std::uint8_t* __restrict x,
-             const std::uint8_t* __restrict table, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) y[i] = table[x[i]];
-}
-
 Kernel bind(BindContext& context) {
+  const math::Kernels& kernels = math::kernels();
+  context.set_implementation("quantized_rows", isa_name(kernels));
   const std::int64_t size = context.shape(0).size();
-  return [size](KernelContext& call) {
+  return [size, look_up = kernels.quantize->look_up](KernelContext& call) {
     call.pool().for_chunks(
         size, math::elementwise_grain, [&](std::int64_t first, std::int64_t last) {
           look_up(call.out<std::uint8_t>(0) + first, call.in<std::uint8_t>(0) + first,

@@ -28,6 +28,13 @@ inline constexpr int int8_rows = 4;
 template <class Unit, int Rows, int Vectors, bool Quantizes>
 void int8_micro(const Int8GemmCall& call, const std::byte* b) {
   Lanes acc[Rows][Vectors] = {};
+  if constexpr (Quantizes) {
+#pragma GCC unroll 16
+    for (int i = 0; i < Rows; ++i) {
+#pragma GCC unroll 16
+      for (int v = 0; v < Vectors; ++v) acc[i][v] = broadcast(call.quantized->add[i]);
+    }
+  }
   const std::int8_t* a[Rows];
 #pragma GCC unroll 16
   for (int i = 0; i < Rows; ++i) a[i] = call.a + i * call.a_row;
@@ -56,8 +63,8 @@ void int8_micro(const Int8GemmCall& call, const std::byte* b) {
       const Vec<float> scale = broadcast(to.scale[i]);
 #pragma GCC unroll 16
       for (int v = 0; v < Vectors; ++v) {
-        store_bytes(to.y + i * to.ldy + v * int8_lanes,
-                    quantize.quantized(acc[i][v] + to.add[i], scale), call.n - v * int8_lanes);
+        store_bytes(to.y + i * to.ldy + v * int8_lanes, quantize.quantized(acc[i][v], scale),
+                    call.n - v * int8_lanes);
       }
     }
   } else {

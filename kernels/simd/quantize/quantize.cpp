@@ -89,6 +89,7 @@ constinit const QuantizeKernels quantize_kernels = {
     &dequantize<std::int16_t>,
     &requantize,
     &add_quantized,
+    &look_up_bytes,
     &maximum_bytes,
 };
 

@@ -63,6 +63,9 @@ struct QuantizeKernels {
   // own.
   void (*add)(std::uint8_t* y, const std::uint8_t* a, const std::uint8_t* b,
               const QuantizedSum& sum, std::int64_t n);
+  // y[i] = table[x[i]]
+  void (*look_up)(std::uint8_t* y, const std::uint8_t* x, const std::uint8_t* table,
+                  std::int64_t n);
   // y[j] = (the maximum of rows[r][j] ^ flip for r < count) ^ flip_back. y is none of the rows.
   void (*maximum)(std::uint8_t* y, const std::uint8_t* const* rows, std::int64_t count,
                   std::int64_t n, std::uint8_t flip, std::uint8_t flip_back);

@@ -46,6 +46,31 @@ void add_quantized(std::uint8_t* __restrict y, const std::uint8_t* __restrict a,
   }
 }
 
+void look_up_bytes(std::uint8_t* __restrict y, const std::uint8_t* __restrict x,
+                   const std::uint8_t* __restrict table, std::int64_t n) {
+  std::int64_t i = 0;
+#if defined(__AVX512BW__)
+  // The table as 128 words: one is chosen by the upper bits of an index, a byte of it by the
+  // lowest.
+  const __m512i words[4] = {_mm512_loadu_si512(table), _mm512_loadu_si512(table + 64),
+                            _mm512_loadu_si512(table + 128), _mm512_loadu_si512(table + 192)};
+  constexpr __mmask32 all = ~__mmask32{0};
+  for (; i + 32 <= n; i += 32) {
+    const __m256i bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x + i));
+    const __m512i index = _mm512_maskz_cvtepu8_epi16(all, bytes);
+    const __m512i word = _mm512_maskz_srli_epi16(all, index, 1);
+    const __m512i low = _mm512_permutex2var_epi16(words[0], word, words[1]);
+    const __m512i high = _mm512_permutex2var_epi16(words[2], word, words[3]);
+    const __mmask32 upper = _mm512_test_epi16_mask(index, _mm512_set1_epi16(0x80));
+    const __m512i odd = _mm512_maskz_slli_epi16(all, index & _mm512_set1_epi16(1), 3);
+    const __m512i found =
+        _mm512_maskz_srlv_epi16(all, _mm512_mask_blend_epi16(upper, low, high), odd);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(y + i), _mm512_maskz_cvtepi16_epi8(all, found));
+  }
+#endif
+  for (; i < n; ++i) y[i] = table[x[i]];
+}
+
 void maximum_bytes(std::uint8_t* y, const std::uint8_t* const* rows, std::int64_t count,
                    std::int64_t n, std::uint8_t flip, std::uint8_t flip_back) {
   using Short = std::uint8_t __attribute__((vector_size(16)));

@@ -136,6 +136,8 @@ TEST_CASE(
     for (auto& each : row) each = static_cast<std::uint8_t>(static_cast<int>(numbers.next() * 999));
   }
   const std::uint8_t* const rows[] = {x[0].data(), x[1].data(), x[2].data()};
+  std::vector<std::uint8_t> table(256);
+  for (auto& each : table) each = static_cast<std::uint8_t>(static_cast<int>(numbers.next() * 999));
   const QuantizedSum sum{0.0423F, 141, 0.0625F, 100, 0x80, 0, 0.0371F, -120, 100, -8};
   for (const Kernels* kernels : test::all_kernels()) {
     for (const std::int64_t n : {1, 15, 16, 17, 63, 64, 65, 127, 200}) {
@@ -153,6 +155,12 @@ TEST_CASE(
         }
         CHECK(y[static_cast<std::size_t>(n)] == 99);
       }
+      std::vector<std::uint8_t> found(201, 99);
+      kernels->quantize->look_up(found.data(), rows[0], table.data(), n);
+      for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) {
+        CHECK(found[i] == table[x[0][i]]);
+      }
+      CHECK(found[static_cast<std::size_t>(n)] == 99);
       std::vector<std::uint8_t> y(201, 99);
       kernels->quantize->add(y.data(), rows[0], rows[1], sum, n);
       for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) {
