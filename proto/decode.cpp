@@ -22,6 +22,12 @@ void require_size(std::span<const std::byte> bytes) {
   }
 }
 
+void require_allowed(std::span<const std::byte> bytes, const char* what, const Limits& limits) {
+  if (bytes.size() > limits.model_bytes) {
+    fail(ErrorCode::limit, what, " has ", bytes.size(), " bytes, more than ", limits.model_bytes);
+  }
+}
+
 // Of bytes that were scanned.
 void parse(std::span<const std::byte> bytes, MessageId id, const Limits& limits,
            google::protobuf::MessageLite& message) {
@@ -45,10 +51,7 @@ void decode(std::span<const std::byte> bytes, MessageId id, const Limits& limits
 
 std::optional<DetachedModel> decode_model(std::span<const std::byte> bytes, const Limits& limits,
                                           onnx::ModelProto& model, bool detach) {
-  if (bytes.size() > limits.model_bytes) {
-    fail(ErrorCode::limit, "the model has ", bytes.size(), " bytes, more than ",
-         limits.model_bytes);
-  }
+  require_allowed(bytes, "the model", limits);
   if (bytes.empty()) fail(ErrorCode::invalid_model, "not an ONNX model: there are no bytes");
   try {
     require_size(bytes);
@@ -62,6 +65,20 @@ std::optional<DetachedModel> decode_model(std::span<const std::byte> bytes, cons
     const char* other = error.code() == ErrorCode::invalid_model ? other_format(bytes) : nullptr;
     if (other == nullptr) throw;
     fail(ErrorCode::invalid_model, "not an ONNX model but ", other);
+  }
+}
+
+void decode_operator_set(std::span<const std::byte> bytes, const Limits& limits,
+                         onnx::OperatorSetProto& set) {
+  require_allowed(bytes, "the operator set", limits);
+  if (bytes.empty()) fail(ErrorCode::invalid_model, "not an ONNX operator set: there are no bytes");
+  try {
+    decode(bytes, MessageId::operator_set, limits, set);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::invalid_model || is_operator_set(bytes)) throw;
+    const char* other = is_model(bytes) ? "an ONNX model" : other_format(bytes);
+    if (other == nullptr) throw;
+    fail(ErrorCode::invalid_model, "not an ONNX operator set but ", other);
   }
 }
 

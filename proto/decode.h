@@ -18,7 +18,8 @@ namespace ondine {
 
 namespace onnx {
 class ModelProto;
-}
+class OperatorSetProto;
+}  // namespace onnx
 
 // Parses `bytes` into the empty `message` of type `id` after checking them with scan_wire. Throws
 // what scan_wire throws, and Error(limit) for 2 GiB or more.
@@ -30,5 +31,9 @@ void decode(std::span<const std::byte> bytes, MessageId id, const Limits& limits
 // result tells what `model` refers to.
 std::optional<DetachedModel> decode_model(std::span<const std::byte> bytes, const Limits& limits,
                                           onnx::ModelProto& model, bool detach);
+
+// The same for an operator set, which refers to nothing.
+void decode_operator_set(std::span<const std::byte> bytes, const Limits& limits,
+                         onnx::OperatorSetProto& set);
 
 }  // namespace ondine

@@ -5,10 +5,12 @@ namespace ondine::onnx {
 
 class AttributeProto;
 class DeviceConfigurationProto;
+class FunctionProto;
 class GraphProto;
 class ModelProto;
 class NodeDeviceConfigurationProto;
 class NodeProto;
+class OperatorSetProto;
 class SparseTensorProto;
 class TensorProto;
 class TypeProto;

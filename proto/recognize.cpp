@@ -84,7 +84,7 @@ class Fields {
   }
 
   bool valid() const noexcept { return valid_ && count_ > 0; }
-  // The contents of field 1 when it came first and is text.
+  // The contents of field 1 when it is text, even where what follows is damaged.
   std::string_view first_text() const noexcept { return first_text_; }
   bool has(std::uint64_t number) const noexcept {
     return std::any_of(found_.begin(), found_.begin() + count_,
@@ -138,7 +138,6 @@ class Fields {
   }
 
   void field() noexcept {
-    const bool first = at_ == 0;
     const std::uint64_t tag = varint();
     const auto wire_type = static_cast<unsigned>(tag & 7U);
     if (wire_type == 0) {
@@ -149,7 +148,7 @@ class Fields {
       const std::uint64_t length = varint();
       const std::size_t start = at_;
       skip(length);
-      if (first && tag == 0xa && valid_) first_text_ = bytes_.substr(start, at_ - start);
+      if (tag == 0xa && valid_) first_text_ = bytes_.substr(start, at_ - start);
     } else {
       valid_ = false;
     }
@@ -182,6 +181,10 @@ struct Candidate {
   std::array<std::uint64_t, 2> needed;  // fields that such a message always has
 };
 
+// A TensorProto may have the same fields, but not both of these.
+constexpr Candidate operator_set{MessageId::operator_set, "an OperatorSetProto", {4, 5}};
+constexpr Candidate model{MessageId::model, "an ONNX model", {1, 7}};
+
 constexpr std::array candidates{
     Candidate{MessageId::tensor, "a TensorProto", {2, 2}},
     Candidate{MessageId::sparse_tensor, "a SparseTensorProto", {1, 2}},
@@ -194,7 +197,30 @@ constexpr std::array candidates{
     Candidate{MessageId::value_info, "a ValueInfoProto", {1, 2}},
 };
 
+bool are_of(const Fields& fields, const Candidate& one) noexcept {
+  return fields.has(one.needed[0]) && fields.has(one.needed[1]) &&
+         fields.are_of(wire_message(one.id));
+}
+
+bool is_operator_set(const Fields& fields) noexcept {
+  return fields.first_text() == operator_set_magic ||
+         (fields.valid() && are_of(fields, operator_set));
+}
+
+Fields fields_of(std::span<const std::byte> bytes) noexcept {
+  return Fields({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
 }  // namespace
+
+bool is_operator_set(std::span<const std::byte> bytes) noexcept {
+  return is_operator_set(fields_of(bytes));
+}
+
+bool is_model(std::span<const std::byte> bytes) noexcept {
+  const Fields fields = fields_of(bytes);
+  return fields.valid() && are_of(fields, model);
+}
 
 const char* other_format(std::span<const std::byte> bytes) noexcept {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
@@ -204,11 +230,10 @@ const char* other_format(std::span<const std::byte> bytes) noexcept {
   if (text.starts_with("PK\x03\x04")) return kind_of_zip(text);
   if (is_text(after_blanks(text).substr(0, 256))) return kind_of_text(text);
   const Fields fields(text);
+  if (is_operator_set(fields)) return operator_set.name;
   if (!fields.valid()) return nullptr;
-  if (fields.first_text() == "ONNXOPSET") return "an OperatorSetProto";
   for (const Candidate& one : candidates) {
-    const bool complete = fields.has(one.needed[0]) && fields.has(one.needed[1]);
-    if (complete && fields.are_of(wire_message(one.id))) return one.name;
+    if (are_of(fields, one)) return one.name;
   }
   return nullptr;
 }

@@ -47,8 +47,10 @@ class Scanner {
 
   template <class... Parts>
   [[noreturn]] void reject(const Parts&... parts) const {
-    const std::string what =
-        root_ == MessageId::model ? "an ONNX model" : cat("a ", wire_message(root_).name);
+    const std::string what = root_ == MessageId::model ? "an ONNX model"
+                             : root_ == MessageId::operator_set
+                                 ? "an ONNX operator set"
+                                 : cat("a ", wire_message(root_).name);
     fail(ErrorCode::invalid_model, "not ", what, ": ", parts..., " at byte ", at_);
   }
 

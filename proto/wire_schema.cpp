@@ -207,6 +207,23 @@ constexpr std::array optional_fields{
     one(6, "map_value", Id::map),
     one(7, "optional_value", Id::optional),
 };
+constexpr std::array operator_fields{
+    one(1, "op_type", name),
+    one(2, "since_version", integer),
+    choice(3, "status", 2),
+    one(10, "doc_string", text),
+};
+constexpr std::array operator_set_fields{
+    one(1, "magic", name),
+    one(2, "ir_version", integer),
+    one(3, "ir_version_prerelease", name),
+    one(4, "domain", name),
+    one(5, "opset_version", integer),
+    one(6, "doc_string", text),
+    one(7, "ir_build_metadata", name),
+    many(8, "operator", Id::operator_declaration),
+    many(9, "functions", Id::function),
+};
 
 // Indexed by MessageId.
 const std::array<WireMessage, message_count> messages{{
@@ -243,6 +260,8 @@ const std::array<WireMessage, message_count> messages{{
     {"SequenceProto", sizeof(onnx::SequenceProto), sequence_fields},
     {"MapProto", sizeof(onnx::MapProto), map_fields},
     {"OptionalProto", sizeof(onnx::OptionalProto), optional_fields},
+    {"OperatorProto", sizeof(onnx::OperatorProto), operator_fields},
+    {"OperatorSetProto", sizeof(onnx::OperatorSetProto), operator_set_fields},
 }};
 
 }  // namespace

@@ -51,8 +51,10 @@ enum class MessageId : std::uint8_t {
   sequence,
   map,
   optional,
+  operator_declaration,
+  operator_set,
 };
-inline constexpr std::size_t message_count = 31;
+inline constexpr std::size_t message_count = 33;
 
 struct WireField {
   std::uint32_t number;

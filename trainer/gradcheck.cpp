@@ -11,6 +11,7 @@
 #include "proto/export.h"
 #include "proto/import.h"
 #include "trainer/directional_check.h"
+#include "trainer/operator_sets.h"
 
 namespace ondine {
 namespace {
@@ -47,19 +48,30 @@ double root_mean_square(const Tensor& value) {
   return count == 0 ? 0 : std::sqrt(sum / static_cast<double>(count));
 }
 
-std::unique_ptr<Model> load(const graph::ModelDef& def, const Limits& limits) {
+LoadOptions with_limits(const Limits& limits) {
   LoadOptions options;
   options.limits = limits;
-  return std::make_unique<Model>(Model::load(export_model(def), options));
+  return options;
+}
+
+std::unique_ptr<Model> load(const graph::ModelDef& def, const Limits& limits) {
+  return std::make_unique<Model>(Model::load(export_model(def), with_limits(limits)));
 }
 
 }  // namespace
 
 GradientCheck::GradientCheck(const std::filesystem::path& file, const GradcheckOptions& options,
                              const Limits& limits)
+    : GradientCheck(file, options, with_limits(limits)) {}
+
+GradientCheck::GradientCheck(const std::filesystem::path& file, const GradcheckOptions& options,
+                             const LoadOptions& load_options)
     : options_(options) {
   guard_memory("derive the model", [&] {
-    auto derived = graph::derivative_model(load_model(file, limits), options.algorithm);
+    const Limits& limits = load_options.limits;
+    graph::ModelDef def = load_model(file, limits);
+    trainer::link_operator_sets(def, load_options);
+    auto derived = graph::derivative_model(def, options.algorithm);
     if (derived.outputs.empty()) {
       fail(ErrorCode::mismatch, "algorithm ", options.algorithm, " of ", quoted(file.string()),
            " takes no derivative by an initializer");

@@ -7,6 +7,7 @@
 #include "graph/check/structure.h"
 #include "proto/import.h"
 #include "trainer/assemble.h"
+#include "trainer/operator_sets.h"
 
 namespace ondine::trainer {
 namespace {
@@ -47,10 +48,13 @@ CheckedModel load(const LoadOptions& options, const Load& load_model) {
   if (errors.empty()) {
     // What is left over is known by its place among the entries.
     if (remove_repeated_entries(model, findings)) left_out.leftovers = {};
-    return {std::move(model), std::move(left_out.leftovers), findings.warnings(),
-            std::move(left_out.files)};
+    CheckedModel checked{std::move(model), std::move(left_out.leftovers), findings.warnings(),
+                         std::move(left_out.files)};
+    link_operator_sets(checked.def, options, checked.warnings, checked.files);
+    return checked;
   }
   for (const Error& error : errors) findings.add(error);
+  findings.collect([&] { link_operator_sets(model, options); });
   add_broken_rules(model, options.limits, left_out.names, findings);
   if (findings.count() == 1) throw errors[0];  // keeps its context
   findings.throw_if_any();

@@ -39,9 +39,10 @@ graph::TypeDef to_def(const graph::Type& type, const graph::Symbols& symbols) {
   return def;
 }
 
-std::optional<graph::ModelDef> load_loss(const PrepareOptions& options, const Limits& limits) {
+std::optional<graph::ModelDef> load_loss(const PrepareOptions& options, const LoadOptions& model) {
   LoadOptions load;
-  load.limits = limits;
+  load.limits = model.limits;
+  load.operator_sets = model.operator_sets;
   if (const auto* file = std::get_if<std::filesystem::path>(&options.loss_model)) {
     return with_context([&] { return trainer::load_checked(*file, load).def; },
                         [&] { return "loss model " + quoted(file->string()); });
@@ -55,7 +56,7 @@ std::optional<graph::ModelDef> load_loss(const PrepareOptions& options, const Li
 
 PrepareReport write_training(graph::ModelDef& def, const PrepareOptions& options,
                              const LoadOptions& load) {
-  const std::optional<graph::ModelDef> loss = load_loss(options, load.limits);
+  const std::optional<graph::ModelDef> loss = load_loss(options, load);
   graph::ModelDef changed = def;
   for (const Preprocess& one : options.preprocess) graph::write_preprocess(changed, one);
   PrepareReport report =
@@ -130,9 +131,17 @@ Model prepare(const Model& model, const PrepareOptions& options, const LoadOptio
 
 PrepareReport prepare(const std::filesystem::path& input, const std::filesystem::path& output,
                       const PrepareOptions& options, const Limits& limits) {
+  LoadOptions load;
+  load.limits = limits;
+  return prepare(input, output, options, load);
+}
+
+PrepareReport prepare(const std::filesystem::path& input, const std::filesystem::path& output,
+                      const PrepareOptions& options, const LoadOptions& options_of_load) {
   return guard_memory(what, [&] {
     LoadOptions load;
-    load.limits = limits;
+    load.limits = options_of_load.limits;
+    load.operator_sets = options_of_load.operator_sets;
     trainer::CheckedModel checked = trainer::load_checked(input, load);
     graph::ModelDef& model = checked.def;
     return with_context(

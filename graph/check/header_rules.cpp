@@ -42,22 +42,28 @@ void check_single_versions(const FunctionDef& function, Findings& findings) {
 
 }  // namespace
 
+void check_ir_version(std::int64_t version, Findings& findings) {
+  if (version >= oldest_ir && version <= newest_ir) return;
+  findings.add(version < 1 ? ErrorCode::invalid_model : ErrorCode::unsupported, "ir_version is ",
+               version, ", supported versions are ", oldest_ir, " to ", newest_ir);
+}
+
+void check_function_imports(const std::vector<FunctionDef>& functions, Findings& findings) {
+  for (const auto& function : functions) {
+    check_imports(function.opsets, describe(function), findings);
+    check_single_versions(function, findings);
+  }
+}
+
 void check_header(CheckContext& context) {
   const ModelDef& model = context.model;
-  if (model.ir_version < oldest_ir || model.ir_version > newest_ir) {
-    context.findings.add(model.ir_version < 1 ? ErrorCode::invalid_model : ErrorCode::unsupported,
-                         "ir_version is ", model.ir_version, ", supported versions are ", oldest_ir,
-                         " to ", newest_ir);
-  }
+  check_ir_version(model.ir_version, context.findings);
   if (model.opsets.empty()) {
     context.findings.add(ErrorCode::invalid_model, "the model imports no operator set");
   }
   check_imports(model.opsets, "the model", context.findings);
   check_device_configurations(context);
-  for (const auto& function : model.functions) {
-    check_imports(function.opsets, describe(function), context.findings);
-    check_single_versions(function, context.findings);
-  }
+  check_function_imports(model.functions, context.findings);
   if (!model.training.empty() && model.ir_version < training_ir) {
     context.findings.add(ErrorCode::invalid_model, "training_info needs ir_version ", training_ir,
                          ", the model has ", model.ir_version);

@@ -60,6 +60,8 @@ enum class GraphRole { main, algorithm, initialization, subgraph };
 
 // Versions, imports, IR version.
 void check_header(CheckContext& context);
+void check_ir_version(std::int64_t version, Findings& findings);
+void check_function_imports(const std::vector<FunctionDef>& functions, Findings& findings);
 // Checks the device configurations of the model, and what one node says of them.
 void check_device_configurations(CheckContext& context);
 void check_devices(const NodeDef& node, const Site& site);

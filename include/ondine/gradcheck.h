@@ -43,6 +43,9 @@ class ONDINE_API GradientCheck {
   // Throws Error(mismatch) when the algorithm takes no derivative by a state variable.
   explicit GradientCheck(const std::filesystem::path& file, const GradcheckOptions& options = {},
                          const Limits& limits = {});
+  // The same with LoadOptions::operator_sets; of the others `limits` count.
+  GradientCheck(const std::filesystem::path& file, const GradcheckOptions& options,
+                const LoadOptions& load);
 
   // Inputs to feed; their types are those of the widened model. Trained variables have defaults.
   std::vector<PortInfo> inputs() const;

@@ -48,6 +48,10 @@ struct LowerReport {
 ONDINE_API LowerReport lower(const std::filesystem::path& model,
                              const std::filesystem::path& output, const LowerOptions& options = {},
                              const Limits& limits = {});
+// The same with LoadOptions::operator_sets; of the others `limits` count.
+ONDINE_API LowerReport lower(const std::filesystem::path& model,
+                             const std::filesystem::path& output, const LowerOptions& options,
+                             const LoadOptions& load);
 // The same for a loaded model with its present state as defaults; the bytes of the file.
 ONDINE_API std::vector<std::byte> lower(const Model& model, const LowerOptions& options = {},
                                         LowerReport* report = nullptr);
@@ -76,6 +80,10 @@ ONDINE_API LowerReport differentiate(const std::filesystem::path& model,
                                      const std::filesystem::path& output,
                                      const DifferentiateOptions& options,
                                      const Limits& limits = {});
+// The same with LoadOptions::operator_sets; of the others `limits` count.
+ONDINE_API LowerReport differentiate(const std::filesystem::path& model,
+                                     const std::filesystem::path& output,
+                                     const DifferentiateOptions& options, const LoadOptions& load);
 ONDINE_API std::vector<std::byte> differentiate(const Model& model,
                                                 const DifferentiateOptions& options,
                                                 LowerReport* report = nullptr);

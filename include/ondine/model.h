@@ -62,6 +62,10 @@ struct LoadOptions {
   ExternalDataReader external_data = {};
   // Whether what Model::warnings() lists is an error instead.
   bool strict = false;
+  // Operator-set documents whose functions the model may call. Those that it calls become functions
+  // of the model and of what it exports. Functions of the model itself and operators of the library
+  // come first (docs/operator-sets.md).
+  std::vector<std::filesystem::path> operator_sets = {};
 };
 
 // The names of all fusions.

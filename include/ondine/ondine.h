@@ -16,6 +16,7 @@
 #include <ondine/limits.h>
 #include <ondine/lower.h>
 #include <ondine/model.h>
+#include <ondine/operator_set.h>
 #include <ondine/operators.h>
 #include <ondine/plan.h>
 #include <ondine/precision.h>

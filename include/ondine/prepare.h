@@ -281,5 +281,9 @@ ONDINE_API Model prepare(const Model& model, const PrepareOptions& options = {},
 ONDINE_API PrepareReport prepare(const std::filesystem::path& input,
                                  const std::filesystem::path& output, const PrepareOptions& options,
                                  const Limits& limits = {});
+// The same with LoadOptions::operator_sets; of the others `limits` count.
+ONDINE_API PrepareReport prepare(const std::filesystem::path& input,
+                                 const std::filesystem::path& output, const PrepareOptions& options,
+                                 const LoadOptions& load);
 
 }  // namespace ondine

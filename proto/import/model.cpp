@@ -20,6 +20,8 @@ graph::TrainingInfoDef import_training(onnx::TrainingInfoProto& proto, Importer&
   return out;
 }
 
+}  // namespace
+
 graph::FunctionDef import_function(onnx::FunctionProto& proto, Importer& importer) {
   return within(
       importer,
@@ -41,8 +43,6 @@ graph::FunctionDef import_function(onnx::FunctionProto& proto, Importer& importe
       },
       [&] { return "function " + quoted(proto.name()); });
 }
-
-}  // namespace
 
 graph::ModelDef import_model(onnx::ModelProto& proto, Importer& importer) {
   if (static_cast<std::size_t>(proto.functions_size()) > importer.limits.functions) {

@@ -13,6 +13,7 @@
 
 #include "core/message.h"
 #include "graph/ir/document.h"
+#include "graph/ir/operator_set.h"
 #include "proto/messages.h"
 
 namespace ondine {
@@ -81,7 +82,9 @@ graph::NodeDef import_node(onnx::NodeProto& node, Importer& importer);
 graph::GraphDef import_graph(onnx::GraphProto& graph, Importer& importer);
 graph::NodeDevicesDef import_node_devices(onnx::NodeDeviceConfigurationProto& devices);
 graph::DeviceConfigurationDef import_device_configuration(onnx::DeviceConfigurationProto& proto);
+graph::FunctionDef import_function(onnx::FunctionProto& proto, Importer& importer);
 graph::ModelDef import_model(onnx::ModelProto& model, Importer& importer);
+graph::OperatorSetDef import_operator_set(onnx::OperatorSetProto& set, Importer& importer);
 
 // "" for both spellings of the default domain.
 std::string import_domain(std::string domain);

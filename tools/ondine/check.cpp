@@ -1,20 +1,33 @@
 #include <iostream>
 #include <memory>
 
+#include <ondine/operator_set.h>
+
 #include "ondine/command.h"
 #include "ondine/common.h"
 
 namespace ondine::cli {
 
 void add_check(Parser& parser) {
-  auto file = std::make_shared<std::string>();
-  Command command = parser.add("check", "Check a model and print every finding",
-                               "  ondine check model.onnx && echo valid\n");
-  command.option("MODEL", file.get(), "Model file").required();
-  command.runs([file] {
-    const std::vector<std::string> findings = check_model(*file);
+  struct Options {
+    std::string file;
+    LoadOptions load;
+  };
+  auto options = std::make_shared<Options>();
+  Command command =
+      parser.add("check", "Check a model or an operator-set document and print every finding",
+                 "  ondine check model.onnx && echo valid\n"
+                 "  ondine check set.onnx\n"
+                 "  ondine check model.onnx --operator-set set.onnx\n");
+  command.option("MODEL", &options->file, "Model or operator-set document").required();
+  add_operator_sets(command, options->load.operator_sets);
+  command.runs([options] {
+    const std::string& file = options->file;
+    const std::vector<std::string> findings = is_operator_set(file)
+                                                  ? check_operator_set(file, options->load)
+                                                  : check_model(file, options->load);
     for (const std::string& finding : findings) std::cerr << finding << '\n';
-    if (findings.empty()) std::cout << *file << ": no findings\n";
+    if (findings.empty()) std::cout << file << ": no findings\n";
     return findings.empty() ? 0 : 1;
   });
 }

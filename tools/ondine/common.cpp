@@ -13,6 +13,14 @@
 
 namespace ondine::cli {
 
+void add_operator_sets(Command command, std::vector<std::filesystem::path>& files) {
+  const auto take = [&files](const std::vector<std::string>& names) {
+    files.insert(files.end(), names.begin(), names.end());
+  };
+  command.list("--operator-set", take, "Operator-set document whose functions the model may call")
+      .one_each();
+}
+
 void add_load_options(Command command, LoadOptions& load) {
   command.option("--threads", &load.threads, "Threads").between(1, 1024);
   command.option(
@@ -34,6 +42,7 @@ void add_load_options(Command command, LoadOptions& load) {
   command.list("--no-fusion", leave_out, "Fusions to disable, or all");
   command.option("--strict", &load.strict, "Treat warnings about the model as errors");
   add_deadline(command, load.deadline);
+  add_operator_sets(command, load.operator_sets);
 }
 
 void note_precision(const LoadOptions& load) {

@@ -15,7 +15,11 @@
 
 namespace ondine::cli {
 
-// --threads, --precision, --memory-budget, --updates and --no-fusion; `load` must outlive parsing.
+// Adds --operator-set; `files` must outlive parsing.
+void add_operator_sets(Command command, std::vector<std::filesystem::path>& files);
+
+// --threads, --precision, --memory-budget, --updates, --no-fusion, --strict, --deadline and
+// --operator-set; `load` must outlive parsing.
 void add_load_options(Command command, LoadOptions& load);
 
 // Says on standard error when the processor lacks the precision that was asked for.

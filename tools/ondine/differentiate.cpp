@@ -19,6 +19,7 @@ struct Options {
   bool hessian = false;
   std::optional<std::uint64_t> opset;
   std::optional<std::uint64_t> external;
+  LoadOptions load;
 };
 
 // "W,x" names two tensors.
@@ -42,7 +43,7 @@ int run(const Options& options) {
                                : DerivativeKind::gradient;
   if (options.opset) how.opset = static_cast<std::int64_t>(*options.opset);
   how.external_data_from = options.external;
-  const LowerReport report = differentiate(options.model, options.output, how);
+  const LowerReport report = differentiate(options.model, options.output, how, options.load);
   std::cout << options.output << ": " << report.nodes << " nodes of ai.onnx " << report.opset
             << '\n';
   for (const std::string& name : report.feeds) std::cout << "  input   " << name << '\n';
@@ -77,6 +78,7 @@ void add_differentiate(Parser& parser) {
                  "Version of ai.onnx (default: the model's, at least 18)");
   command.option("--external-data-from", &options->external,
                  "Write tensors of at least this many bytes to a separate data file");
+  add_operator_sets(command, options->load.operator_sets);
   command.runs([options] { return run(*options); });
 }
 

@@ -18,6 +18,7 @@ void add_export(Parser& parser) {
     bool training = false;
     bool averaged = false;
     std::optional<std::uint64_t> external;
+    LoadOptions load;
   };
   auto options = std::make_shared<Options>();
   Command command =
@@ -42,8 +43,9 @@ void add_export(Parser& parser) {
                  "Export the averages of the parameters in their place");
   command.option("--external-data-from", &options->external,
                  "Write tensors of at least this many bytes to a separate data file");
+  add_operator_sets(command, options->load.operator_sets);
   command.runs([options] {
-    Model model = Model::load(options->model);
+    Model model = Model::load(options->model, options->load);
     print_warnings(model);
     if (!options->checkpoint.empty()) {
       const RestoreReport report = model.restore_checkpoint(options->checkpoint);

@@ -16,6 +16,7 @@ struct Options {
   std::int64_t batch = 3;
   bool as_is = false;
   GradcheckOptions check;
+  LoadOptions load;
 };
 
 const char* remark(const GradcheckResult& result) {
@@ -24,7 +25,7 @@ const char* remark(const GradcheckResult& result) {
 }
 
 int run(const Options& options) {
-  const GradientCheck check(options.model, options.check);
+  const GradientCheck check(options.model, options.check, options.load);
   const NamedValues feeds = synthetic_feeds(check.inputs(), options.batch, options.check.seed + 1);
   bool passed = true;
   std::printf("%s\n", check.widened() ? "in float64" : "in the model's own precision");
@@ -55,6 +56,7 @@ void add_gradcheck(Parser& parser) {
   command.option("--perturb", &options->check.perturbation,
                  "Move the variables by random amounts of this relative size first");
   command.option("--as-is", &options->as_is, "Keep the model's precision instead of float64");
+  add_operator_sets(command, options->load.operator_sets);
   command.runs([options] {
     options->check.widen = !options->as_is;
     return run(*options);

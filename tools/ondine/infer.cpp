@@ -16,9 +16,8 @@ struct Options {
   std::vector<std::string> inputs;
   std::string checkpoint;
   std::string folder;
-  int threads = 1;
-  std::optional<std::chrono::milliseconds> deadline;
   InferDataOptions on_data;
+  LoadOptions load;
 };
 
 // One row of the right size is used as it is; a stack of images is converted to the dims and range
@@ -70,10 +69,7 @@ void save(const NamedValue& output, const fs::path& base) {
 }
 
 int run(const Options& options) {
-  LoadOptions load;
-  load.threads = options.threads;
-  load.deadline = options.deadline;
-  Model model = Model::load(options.model, load);
+  Model model = Model::load(options.model, options.load);
   const std::size_t warned = print_warnings(model);
   if (!options.checkpoint.empty()) model.restore_checkpoint(options.checkpoint);
   if (!options.on_data.data.data.empty()) {
@@ -132,8 +128,9 @@ void add_infer(Parser& parser) {
                  "INPUT=ARRAY, for arrays named differently from the input");
   command.option("--top", &options->on_data.top, "With --data: the K best classes of each row")
       .positive();
-  command.option("--threads", &options->threads, "Threads").between(1, 1024);
-  add_deadline(command, options->deadline);
+  command.option("--threads", &options->load.threads, "Threads").between(1, 1024);
+  add_deadline(command, options->load.deadline);
+  add_operator_sets(command, options->load.operator_sets);
   command.runs([options] { return run(*options); });
 }
 

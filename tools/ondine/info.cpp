@@ -6,10 +6,12 @@
 #include <optional>
 
 #include <ondine/layers.h>
+#include <ondine/operator_set.h>
 #include <ondine/operators.h>
 
 #include "ondine/command.h"
 #include "ondine/common.h"
+#include "ondine/print_set.h"
 #include "ondine/shapes.h"
 
 namespace ondine::cli {
@@ -148,6 +150,7 @@ struct Options {
   bool layers = false;
   std::vector<std::string> shapes;
   std::size_t algorithm = 0;
+  LoadOptions load;
 };
 
 // Inputs of main graph and algorithm.
@@ -172,10 +175,10 @@ void print_layers(const Model& model, const Options& options) {
 }
 
 // The file for the CMake option ONDINE_OPERATORS.
-void print_operators(const std::vector<std::string>& models) {
+void print_operators(const Options& options) {
   std::map<std::string, std::string> uses;
-  for (const std::string& model : models) {
-    for (const OperatorUse& use : operators_of(model)) {
+  for (const std::string& model : options.models) {
+    for (const OperatorUse& use : operators_of(model, options.load)) {
       uses[use.identifier] = (use.domain.empty() ? "ai.onnx" : use.domain) + " " + use.name;
     }
   }
@@ -188,10 +191,11 @@ void print_operators(const std::vector<std::string>& models) {
 
 void add_info(Parser& parser) {
   auto options = std::make_shared<Options>();
-  Command command = parser.add("info", "Print inputs, outputs, algorithms and state of a model",
-                               "  ondine info model.onnx\n  ondine info model.onnx --json\n"
-                               "  ondine info --layers model.onnx --shape input=1x3x224x224\n"
-                               "  ondine info --operators model.onnx train.onnx > operators.txt\n");
+  Command command = parser.add(
+      "info", "Print inputs, outputs, algorithms and state of a model, or an operator set",
+      "  ondine info model.onnx\n  ondine info model.onnx --json\n"
+      "  ondine info --layers model.onnx --shape input=1x3x224x224\n"
+      "  ondine info --operators model.onnx train.onnx > operators.txt\n");
   command.option("MODEL", &options->models, "Model files").required();
   Option as_json = command.option("--json", &options->as_json, "Print JSON");
   command.option("--fingerprint", &options->fingerprint,
@@ -213,16 +217,21 @@ void add_info(Parser& parser) {
   command
       .option("--algorithm", &options->algorithm, "For --layers: index of the training algorithm")
       .needs(layers);
+  add_operator_sets(command, options->load.operator_sets);
   command.runs([options] {
     if (options->operators) {
-      print_operators(options->models);
+      print_operators(*options);
       return 0;
     }
     for (const std::string& file : options->models) {
-      const LoadedModel loaded = load_with_operators(file);
+      if (options->models.size() > 1 && !options->as_json) std::cout << file << '\n';
+      if (is_operator_set(file)) {
+        print_operator_set(file, options->as_json);
+        continue;
+      }
+      const LoadedModel loaded = load_with_operators(file, options->load);
       const Model& model = loaded.model;
       print_warnings(model);
-      if (options->models.size() > 1 && !options->as_json) std::cout << file << '\n';
       if (options->layers) {
         print_layers(model, *options);
       } else if (options->as_json) {

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "ondine/command.h"
+#include "ondine/common.h"
 
 namespace ondine::cli {
 namespace {
@@ -15,6 +16,7 @@ struct Options {
   std::optional<std::uint64_t> initialization;
   std::optional<std::uint64_t> opset;
   std::optional<std::uint64_t> external;
+  LoadOptions load;
 };
 
 void print_names(const char* label, const std::vector<std::string>& names) {
@@ -30,7 +32,7 @@ int run(const Options& options) {
   how.initialization = options.initialization;
   if (options.opset) how.opset = static_cast<std::int64_t>(*options.opset);
   how.external_data_from = options.external;
-  const LowerReport report = lower(options.model, options.output, how);
+  const LowerReport report = lower(options.model, options.output, how, options.load);
   std::cout << options.output << ": " << report.nodes << " nodes of ai.onnx " << report.opset
             << '\n';
   print_names("feeds  ", report.feeds);
@@ -63,6 +65,7 @@ void add_lower(Parser& parser) {
                  "Version of ai.onnx (default: the model's, at least 18)");
   command.option("--external-data-from", &options->external,
                  "Write tensors of at least this many bytes to a separate data file");
+  add_operator_sets(command, options->load.operator_sets);
   command.runs([options] { return run(*options); });
 }
 

@@ -82,6 +82,7 @@ struct Options {
   bool no_accuracy = false;
   bool no_training_mode = false;
   PrepareOptions prepare;
+  LoadOptions load;
 };
 
 std::string name_of(WeightInit init) { return init == WeightInit::keep ? "keep" : "he-uniform"; }
@@ -263,6 +264,7 @@ void add_options(Command command, Options& options) {
   command.option("--no-accuracy", &options.no_accuracy, "Do not add an accuracy output");
   command.option("--no-training-mode", &options.no_training_mode,
                  "Keep Dropout and BatchNormalization in inference mode");
+  add_operator_sets(command, options.load.operator_sets);
 }
 
 void set_loss_scale(Options& options) {
@@ -386,7 +388,8 @@ void add_prepare(Parser& parser) {
     }
     prepare.accuracy = !options->no_accuracy;
     prepare.training_mode = !options->no_training_mode;
-    const PrepareReport report = ondine::prepare(options->input, options->output_file, prepare);
+    const PrepareReport report =
+        ondine::prepare(options->input, options->output_file, prepare, options->load);
     print_warnings(report.warnings);
     print_report(*options, report);
     return 0;

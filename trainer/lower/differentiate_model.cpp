@@ -38,10 +38,11 @@ class Tensors {
     context.limits = &limits;
     context.symbols = std::make_shared<Symbols>();
     graph_ = resolve(model.graph, context);
+    for (const ValueDef& output : model.graph.outputs) outputs_.push_back(output.name);
   }
 
   TypeDef type_of(const std::string& name) const {
-    const ValueId id = graph_.find(name);
+    const ValueId id = find(name);
     if (id == no_value) {
       fail(ErrorCode::mismatch, "the main graph has no tensor ", quoted(name));
     }
@@ -54,7 +55,18 @@ class Tensors {
   }
 
  private:
+  ValueId find(const std::string& name) const {
+    const ValueId id = graph_.find(name);
+    if (id != no_value) return id;
+    // The value of an output that a function computes has the name it has there.
+    const auto found = std::find(outputs_.begin(), outputs_.end(), name);
+    return found == outputs_.end()
+               ? no_value
+               : graph_.outputs[static_cast<std::size_t>(found - outputs_.begin())];
+  }
+
   Graph graph_;
+  std::vector<std::string> outputs_;
 };
 
 // Writes the algorithm that takes the derivatives.

@@ -6,22 +6,50 @@
 #include "trainer/lower/differentiate_model.h"
 #include "trainer/lower/lower_model.h"
 #include "trainer/model_impl.h"
+#include "trainer/operator_sets.h"
 
 namespace ondine {
 
-LowerReport lower(const std::filesystem::path& model, const std::filesystem::path& output,
-                  const LowerOptions& options, const Limits& limits) {
-  return guard_memory("lower the model", [&] {
+namespace {
+
+LoadOptions with_limits(const Limits& limits) {
+  LoadOptions load;
+  load.limits = limits;
+  return load;
+}
+
+// Saves what `change` makes of the model.
+template <class Change>
+LowerReport write(const char* what, const std::filesystem::path& model,
+                  const std::filesystem::path& output,
+                  std::optional<std::uint64_t> external_data_from, const LoadOptions& load,
+                  const Change& change) {
+  return guard_memory(what, [&] {
     return with_context(
         [&] {
           LowerReport report;
-          const graph::ModelDef def = load_model(model, limits);
-          save_model(trainer::lower_model(def, options, limits, report), output,
-                     options.external_data_from);
+          graph::ModelDef def = load_model(model, load.limits);
+          trainer::link_operator_sets(def, load);
+          save_model(change(def, report), output, external_data_from);
           return report;
         },
         [&] { return "model " + quoted(model.filename().string()); });
   });
+}
+
+}  // namespace
+
+LowerReport lower(const std::filesystem::path& model, const std::filesystem::path& output,
+                  const LowerOptions& options, const Limits& limits) {
+  return lower(model, output, options, with_limits(limits));
+}
+
+LowerReport lower(const std::filesystem::path& model, const std::filesystem::path& output,
+                  const LowerOptions& options, const LoadOptions& load) {
+  return write("lower the model", model, output, options.external_data_from, load,
+               [&](const graph::ModelDef& def, LowerReport& report) {
+                 return trainer::lower_model(def, options, load.limits, report);
+               });
 }
 
 std::vector<std::byte> lower(const Model& model, const LowerOptions& options, LowerReport* report) {
@@ -35,17 +63,15 @@ std::vector<std::byte> lower(const Model& model, const LowerOptions& options, Lo
 
 LowerReport differentiate(const std::filesystem::path& model, const std::filesystem::path& output,
                           const DifferentiateOptions& options, const Limits& limits) {
-  return guard_memory("differentiate the model", [&] {
-    return with_context(
-        [&] {
-          LowerReport report;
-          const graph::ModelDef def = load_model(model, limits);
-          save_model(trainer::differentiate_model(def, options, limits, report), output,
-                     options.external_data_from);
-          return report;
-        },
-        [&] { return "model " + quoted(model.filename().string()); });
-  });
+  return differentiate(model, output, options, with_limits(limits));
+}
+
+LowerReport differentiate(const std::filesystem::path& model, const std::filesystem::path& output,
+                          const DifferentiateOptions& options, const LoadOptions& load) {
+  return write("differentiate the model", model, output, options.external_data_from, load,
+               [&](const graph::ModelDef& def, LowerReport& report) {
+                 return trainer::differentiate_model(def, options, load.limits, report);
+               });
 }
 
 std::vector<std::byte> differentiate(const Model& model, const DifferentiateOptions& options,

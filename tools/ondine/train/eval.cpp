@@ -22,10 +22,10 @@ struct Options {
   std::uint64_t batch_size = 256;
   std::vector<std::string> metrics;
   std::optional<std::int64_t> class_axis;
-  int threads = 1;
   bool as_json = false;
   bool averaged = false;
   std::string report;
+  LoadOptions load;
 };
 
 // What --map may name: inputs of the model and of its training algorithms, one of which the scores
@@ -40,9 +40,7 @@ std::vector<PortInfo> eval_inputs(const Model& model) {
 }
 
 int run(const Options& options) {
-  LoadOptions load;
-  load.threads = options.threads;
-  Model model = Model::load(options.model, load);
+  Model model = Model::load(options.model, options.load);
   print_warnings(model);
   if (!options.checkpoint.empty()) model.restore_checkpoint(options.checkpoint);
   if (options.averaged) take_averages(model);
@@ -107,7 +105,8 @@ void add_eval(Parser& parser) {
                  "Page of HTML with metrics, confusion matrix, classes and the worst errors");
   command.option("--averaged", &options->averaged, "Use the averages of the parameters");
   command.option("--batch-size", &options->batch_size, "Rows per batch").positive();
-  command.option("--threads", &options->threads, "Threads").between(1, 1024);
+  command.option("--threads", &options->load.threads, "Threads").between(1, 1024);
+  add_operator_sets(command, options->load.operator_sets);
   command.option("--json", &options->as_json, "Print JSON");
   command.takes_job_file();
   command.runs([options] { return run(*options); });

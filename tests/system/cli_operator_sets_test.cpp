@@ -1,0 +1,101 @@
+// The command line and operator-set documents.
+#include <catch2/catch.hpp>
+
+#include <ondine/data.h>
+
+#include "tests/proto/operator_sets.h"
+#include "tests/support/models.h"
+#include "tests/system/cli_run.h"
+
+using cli_test::Result;
+using cli_test::Workshop;
+using namespace ondine;
+
+namespace {
+
+// y = w quadruple(x) of version 3 of org.example.
+std::string model_text() {
+  graph::ModelDef model;
+  model.ir_version = 10;
+  model.opsets = {{"", 18}, {"org.example", 3}};
+  model.graph.name = "main";
+  const auto value = [](const std::string& name) {
+    return test::tensor_value(name, DType::float32, {graph::DimName("N"), std::int64_t{2}});
+  };
+  model.graph.inputs = {value("x")};
+  model.graph.outputs = {value("y")};
+  model.graph.initializers = {{"w", Tensor::of<float>({2}, {1, 2}), "", {}}};
+  model.graph.nodes = {test::node("quadruple", {"x"}, {"q"}, {}, "org.example"),
+                       test::node("Mul", {"q", "w"}, {"y"})};
+  const auto bytes = test::encode(model);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+}  // namespace
+
+TEST_CASE("every command that loads a model takes operator sets") {
+  const Workshop shop;
+  shop.write("m.onnx", model_text());
+  shop.write("set.onnx", test::sample_set().text());
+  save_array(shop / "x.npy", Tensor::of<float>({1, 2}, {1, -1}));
+  shop.refuse("infer m.onnx --input x=x.npy", "missing operator: 'quadruple' of 'org.example'");
+  const std::string sets = " --operator-set set.onnx";
+  CHECK(shop.succeed("infer m.onnx --input x=x.npy" + sets).out == "y  float[1, 2]  4 -8\n");
+  CHECK_THAT(shop.succeed("info m.onnx" + sets).out, Catch::Contains("inputs\n  x  tensor(float)"));
+  CHECK(shop.succeed("check m.onnx" + sets).out == "m.onnx: no findings\n");
+  CHECK_THAT(shop.succeed("inspect m.onnx --stage model" + sets).out,
+             Catch::Contains("function quadruple"));
+  shop.succeed("bench m.onnx --shape x=1x2 --seconds 0.01" + sets);
+  shop.succeed("differentiate m.onnx --of y --by x -o g.onnx" + sets);
+  CHECK_THAT(shop.succeed("infer g.onnx --input x=x.npy").out, Catch::Contains("gradient.x"));
+  shop.succeed("prepare m.onnx -o train.onnx --loss mse --train w" + sets);
+  // What is written needs no document.
+  shop.succeed("check train.onnx");
+  shop.succeed("lower train.onnx -o step.onnx" + sets);
+  shop.succeed("gradcheck train.onnx" + sets);
+  shop.succeed("export train.onnx -o out.onnx" + sets);
+  CHECK(shop.succeed("infer out.onnx --input x=x.npy").out == "y  float[1, 2]  4 -8\n");
+  // Twice the same document says the same.
+  CHECK(shop.succeed("infer m.onnx --input x=x.npy" + sets + sets).out == "y  float[1, 2]  4 -8\n");
+}
+
+TEST_CASE("check reads operator sets and prints every finding") {
+  const Workshop shop;
+  shop.write("set.onnx", test::sample_set().text());
+  CHECK(shop.succeed("check set.onnx").out == "set.onnx: no findings\n");
+  test::Wire wrong = test::sample_set();
+  wrong.block(1, "ONNXOPSETS");  // the last value of a field counts
+  wrong.message(8, test::wire_operator("Fold", 9)).message(8, test::wire_operator("twice", 1));
+  shop.write("wrong.onnx", wrong.text());
+  const Result result = shop.run("check wrong.onnx");
+  CHECK(result.exit_code == 1);
+  CHECK(result.err ==
+        "magic is 'ONNXOPSETS', that of an operator set is 'ONNXOPSET'\n"
+        "operator 'Fold' has since_version 9, it must be from 1 to the opset_version, 3\n"
+        "function 'twice' has the name of an operator of the set\n");
+  shop.write("cut.onnx", test::sample_set().text().substr(0, 100));
+  CHECK_THAT(shop.run("check cut.onnx").err, Catch::Contains("not an ONNX operator set: "));
+  shop.refuse("infer set.onnx", "not an ONNX model but an OperatorSetProto");
+  shop.refuse("infer net.onnx --operator-set net.onnx",
+              "not an ONNX operator set but an ONNX model");
+}
+
+TEST_CASE("info prints an operator set") {
+  const Workshop shop;
+  test::Wire set = test::sample_set();
+  set.block(6, "Small functions.\nMore about them.");
+  set.message(8, test::wire_operator("Fold", 2).block(10, "Folds a tensor."));
+  shop.write("set.onnx", set.text());
+  CHECK(shop.succeed("info set.onnx").out ==
+        "operator set org.example version 3, IR version 10\n"
+        "  Small functions.\n"
+        "operators\n"
+        "  Fold  since version 2, stable\n"
+        "    Folds a tensor.\n"
+        "functions\n"
+        "  twice(x) -> (y)\n"
+        "  quadruple(x) -> (y)\n"
+        "  scaled(x) -> (y) {factor = 3}\n");
+  CHECK_THAT(shop.succeed("info set.onnx --json").out,
+             Catch::Contains("\"domain\": \"org.example\"") && Catch::Contains("\"factor = 3\""));
+}
