@@ -2,6 +2,7 @@
 // position (ai.ondine SequenceAtGrad(dy, sequence, position)).
 #include "kernels/common/nested_gradient.h"
 #include "kernels/common/strided_copy.h"
+#include "kernels/sequence/map_elements.h"
 #include "kernels/sequence/sequence.h"
 
 namespace ondine::kernels::ops {
@@ -43,6 +44,17 @@ Kernel bind_grad(BindContext& context) {
   };
 }
 
+std::vector<Val> expand_grad(ExpandContext& context) {
+  Builder& b = context.builder();
+  const Val sequence = context.x(1);
+  const Val zeros = map_elements(
+      {&sequence, 1}, [](std::span<const Val> elements) { return zeros_like(elements[0]); });
+  const Val at = from_start(context.x(2), sequence);
+  // Before it is removed, as some runtimes put what is inserted at the end at the front.
+  const Val inserted = b.node("SequenceInsert", {zeros, context.x(0), at});
+  return {b.node("SequenceErase", {inserted, at + 1})};
+}
+
 std::vector<Val> grad_grad(GradContext& g) {
   return {g.builder().node("SequenceAt", {g.dy(0), g.x(2)})};
 }
@@ -56,6 +68,7 @@ extern const OpDef sequence_at_grad{.name = "SequenceAtGrad",
                                     .infer = infer_grad,
                                     .bind = bind_grad,
                                     .grad = grad_grad,
+                                    .expand = expand_grad,
                                     .no_gradient = 0b110};
 
 }  // namespace ondine::kernels::ops

@@ -2,6 +2,7 @@
 //   SequenceInsert  inserts a tensor before a position (default: at the end)
 //   SequenceErase   removes the element at a position (default: the last one)
 // Each is the derivative of the other; an erased element gets zeros.
+#include "kernels/sequence/map_elements.h"
 #include "kernels/sequence/sequence.h"
 
 namespace ondine::kernels::ops {
@@ -36,13 +37,6 @@ Kernel bind_erase(BindContext& context) {
     elements.erase(elements.begin() + static_cast<std::ptrdiff_t>(at));
     call.set_value(0, Value::sequence(std::move(elements)));
   };
-}
-
-// The position counted from the start of `sequence`; empty when it is not given.
-Val from_start(Val position, Val sequence) {
-  if (!position) return position;
-  const Val at = cast(position, DType::int64);
-  return where(less(at, scalar_like(at, 0)), at + unary("SequenceLength", sequence), at);
 }
 
 std::vector<Val> grad_insert(GradContext& g) {

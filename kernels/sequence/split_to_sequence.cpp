@@ -9,6 +9,7 @@
 #include "graph/evaluate/text_bytes.h"
 #include "kernels/common/integer_parameters.h"
 #include "kernels/common/strided_copy.h"
+#include "kernels/sequence/map_elements.h"
 #include "kernels/sequence/sequence.h"
 
 namespace ondine::kernels::ops {
@@ -129,6 +130,23 @@ Kernel bind_like(BindContext& context) {
   };
 }
 
+std::vector<Val> expand_like(ExpandContext& context) {
+  Builder& b = context.builder();
+  const std::int64_t axis = context.attr_int("axis", 0);
+  if (context.attr_int("new_axis", 0) != 0) {
+    return {
+        b.node("SplitToSequence", {context.x(0)}, {{"axis", axis}, {"keepdims", std::int64_t{0}}})};
+  }
+  const Val sequence = context.x(1);
+  const Val sizes = map_elements({&sequence, 1}, [&](std::span<const Val> elements) {
+    const Val shape = shape_of(elements[0]);
+    return axis < 0 ? slice(shape, axis, axis == -1 ? INT64_MAX : axis + 1, 0)
+                    : slice(shape, axis, axis + 1, 0);
+  });
+  const Val all = b.node("ConcatFromSequence", {sizes}, {{"axis", std::int64_t{0}}});
+  return {b.node("SplitToSequence", {context.x(0), all}, {{"axis", axis}})};
+}
+
 std::vector<Val> grad_like(GradContext& g) {
   return {g.builder().node("ConcatFromSequence", {g.dy(0)}, g.node().attributes)};
 }
@@ -142,6 +160,7 @@ extern const OpDef split_like{.name = "SplitLike",
                               .infer = infer_like,
                               .bind = bind_like,
                               .grad = grad_like,
+                              .expand = expand_like,
                               .no_gradient = 0b10};
 
 }  // namespace ondine::kernels::ops
