@@ -11,6 +11,7 @@
 #include "graph/check/findings.h"
 #include "graph/check/structure.h"
 #include "graph/check/types.h"
+#include "graph/contract/node_limit.h"
 #include "graph/ir/declared_type.h"
 #include "graph/resolve/dim_classes.h"
 #include "graph/resolve/resolve.h"
@@ -114,6 +115,7 @@ class Assembler {
   Made make_graph(const GraphDef& def, const std::set<std::string, std::less<>>* variables,
                   std::string_view stage, Findings& findings, const StageObserver& observer) const {
     const std::size_t before = findings.count();
+    const NodeLimit limit(options_->limits.nodes);
     Made result;
     const auto observe = [&](std::string_view name, const Graph& graph) {
       if (observer) observer(name, graph);

@@ -2,6 +2,7 @@
 
 #include "core/scalar.h"
 #include "graph/contract/infer_node.h"
+#include "graph/contract/node_limit.h"
 #include "graph/contract/ops.h"
 
 namespace ondine::graph {
@@ -32,6 +33,7 @@ std::vector<Val> Builder::nodes(std::string_view op, std::span<const Val> inputs
 
 void Builder::append(Node node) {
   if (expand_when_ && node.op->expand != nullptr && expand_when_(node)) return expand(node);
+  require_room(*graph_);
   infer_node(node, *graph_);
   graph_->nodes.push_back(std::move(node));
 }

@@ -1,5 +1,7 @@
 #include "kernels/recurrent/recurrent_unroll.h"
 
+#include "graph/contract/node_limit.h"
+
 namespace ondine::kernels {
 
 using namespace graph;  // NOLINT
@@ -65,6 +67,7 @@ class UnrolledDirection {
 
   // All steps; Y as [sequence_length, batch_size, hidden_size].
   Val run() {
+    graph::require_room(x_.builder().graph(), static_cast<std::uint64_t>(s_.sequence_length));
     std::vector<Val> ys(static_cast<std::size_t>(s_.sequence_length));
     for (std::int64_t i = 0; i < s_.sequence_length; ++i) {
       const std::int64_t t = s_.step(cell_.d, i);

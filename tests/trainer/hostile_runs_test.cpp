@@ -253,6 +253,23 @@ TEST_CASE("a cancel flag ends a call from another thread, and the model can be u
   CHECK(model.infer(loop_feeds(1)).size() == 1);
 }
 
+TEST_CASE("nodes of derivatives count against the limit of nodes") {
+  const auto bytes = encode(linear_regression(0.1F));
+  bool by_derivatives = false;
+  LoadOptions options;
+  for (options.limits.nodes = 1; options.limits.nodes < 200; ++options.limits.nodes) {
+    try {
+      Model::load(bytes, options);
+      break;
+    } catch (const Error& error) {
+      CHECK(error.code() == ErrorCode::limit);
+      by_derivatives |= std::string(error.what()).find("with derivatives") != std::string::npos;
+    }
+  }
+  CHECK(options.limits.nodes < 200);
+  CHECK(by_derivatives);
+}
+
 TEST_CASE("a tensor of higher rank than the limit is refused") {
   LoadOptions options = narrow();
   options.limits.rank = 3;

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "core/message.h"
+#include "graph/contract/node_limit.h"
 #include "graph/contract/opsets.h"
 #include "graph/contract/signature.h"
 #include "graph/evaluate/evaluate_node.h"
@@ -114,6 +115,7 @@ std::int64_t lowered_opset(const ModelDef& model, std::optional<std::int64_t> wa
 ModelDef standard_model(Graph graph, const std::vector<NamedInput>& inputs,
                         const std::vector<std::string>& outputs, const ModelDef& source,
                         std::int64_t opset, const Limits& limits) {
+  const NodeLimit limit(limits.nodes);
   simplify(graph, limits);
   graph = expand_to_standard(graph, all_operators());
   simplify(graph, limits);
