@@ -4,13 +4,15 @@
 #   --asan   unit tests, the conformance cases and the fuzz corpora under address and undefined
 #            behaviour sanitizers
 #   --tsan   the tests of threads under the thread sanitizer
-#   --fuzz   the four fuzz targets with libFuzzer (clang), 60 s each (SECONDS_EACH=60); a target
-#            goes on to the next after a finding, and the findings are named in the end
+#   --fuzz   the fuzz targets with libFuzzer (clang), 60 s each (SECONDS_EACH=60); a target goes on
+#            to the next after a finding, and the findings are named in the end
 #   --coverage  lines and branches that the unit tests, the command-line tests and the conformance
 #            cases reach, in build-coverage/coverage
 set -eu
 cd "$(dirname "$0")/.."
 scripts/install_dependencies.sh
+
+fuzz_targets="checkpoint model load export lower prepare"
 
 sanitized() {  # preset, targets
   preset=$1
@@ -22,8 +24,9 @@ sanitized() {  # preset, targets
 
 case "${1:-}" in
   --asan)
+    # shellcheck disable=SC2046,SC2086
     sanitized asan ondine_cli test_core test_graph test_proto test_checkpoints test_trainer \
-      test_kernels fuzz_load fuzz_model fuzz_checkpoint fuzz_export
+      test_kernels $(printf 'fuzz_%s ' $fuzz_targets)
     ctest --preset asan -R '^(core|graph|proto|checkpoints|trainer|kernels|cases/.*|fuzz/.*)$'
     ;;
   --tsan)
@@ -35,10 +38,11 @@ case "${1:-}" in
     cmake -S . -B build-fuzz -G Ninja -DCMAKE_CXX_COMPILER=clang++-14 -DCMAKE_C_COMPILER=clang-14 \
       -DCMAKE_BUILD_TYPE=Sanitized -DONDINE_FUZZ=ON -DONDINE_EXAMPLES=OFF \
       -DONDINE_TOOLS=OFF -DONDINE_SANITIZE=fuzzer-no-link,address,undefined
-    cmake --build build-fuzz --target fuzz_load fuzz_model fuzz_checkpoint fuzz_export
+    # shellcheck disable=SC2046,SC2086
+    cmake --build build-fuzz --target $(printf 'fuzz_%s ' $fuzz_targets)
     rm -rf build-fuzz/findings
     findings=
-    for name in load model checkpoint export; do
+    for name in $fuzz_targets; do
       mkdir -p "build-fuzz/corpus/$name" "build-fuzz/findings/$name"
       "build-fuzz/bin/fuzz_$name" -max_total_time="${SECONDS_EACH:-60}" -timeout=10 \
         -rss_limit_mb=2048 -artifact_prefix="build-fuzz/findings/$name/" \

@@ -11,12 +11,18 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <string>
 #include <vector>
 
 #include "core/random.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+// Of targets whose inputs have a structure (model_mutator.cpp).
+extern "C" [[gnu::weak]] std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size,
+                                                             std::size_t max_size, unsigned seed);
+// What libFuzzer offers to it.
+extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t max_size);
 
 namespace {
 
@@ -38,6 +44,12 @@ extern "C" void report(int signal) {
 Bytes read(const fs::path& file) {
   std::ifstream stream(file, std::ios::binary);
   return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+void write(const fs::path& file, const Bytes& bytes) {
+  std::ofstream(file, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
 }
 
 void collect(const fs::path& path, std::vector<Bytes>& corpus) {
@@ -70,9 +82,7 @@ double run(const Bytes& bytes) {
   if (fault.empty() && took > most_seconds) fault = "took " + std::to_string(took) + " s";
   if (fault.empty()) return took;
   std::fprintf(stderr, "fault in %s: %s\n", current.c_str(), fault.c_str());
-  std::ofstream("fault.bin", std::ios::binary)
-      .write(reinterpret_cast<const char*>(bytes.data()),
-             static_cast<std::streamsize>(bytes.size()));
+  write("fault.bin", bytes);
   std::exit(1);
 }
 
@@ -87,7 +97,7 @@ class Random {
 };
 
 // A few bytes overwritten, removed, repeated, or another file's put in; or all of it random.
-Bytes changed(const std::vector<Bytes>& corpus, Random random) {
+Bytes changed_bytes(const std::vector<Bytes>& corpus, Random& random) {
   Bytes bytes = corpus.empty() ? Bytes() : corpus[random.below(corpus.size())];
   if (bytes.empty() || random.below(4) == 0) {
     bytes.resize(random.below(600));
@@ -128,35 +138,87 @@ Bytes changed(const std::vector<Bytes>& corpus, Random random) {
   return bytes;
 }
 
+constexpr std::size_t max_bytes = 65'536;
+// What LLVMFuzzerMutate draws from.
+Random* drawn = nullptr;
+
+// With the structure of the target's inputs where it has one.
+Bytes changed(const std::vector<Bytes>& corpus, Random random) {
+  drawn = &random;
+  if (LLVMFuzzerCustomMutator == nullptr) return changed_bytes(corpus, random);
+  Bytes bytes = corpus.empty() ? Bytes() : corpus[random.below(corpus.size())];
+  const std::size_t size = std::min(bytes.size(), max_bytes);
+  bytes.resize(max_bytes);
+  const auto seed = static_cast<unsigned>(random.below(std::size_t{1} << 31));
+  bytes.resize(LLVMFuzzerCustomMutator(bytes.data(), size, max_bytes, seed));
+  return bytes;
+}
+
 }  // namespace
 
-// fuzz_NAME [--seconds S] [--seed N] [--trial N] PATH...
-// Trial N of a seed is the same for the same files. With --trial that one alone runs.
-int main(int argc, char** argv) {
+extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size,
+                                        std::size_t max_size) {
+  Bytes bytes = changed_bytes({Bytes(data, data + size)}, *drawn);
+  bytes.resize(std::min(bytes.size(), max_size));
+  std::copy(bytes.begin(), bytes.end(), data);
+  return bytes.size();
+}
+
+namespace {
+
+struct Options {
   double seconds = 0;
+  std::uint64_t trials = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t seed = 1;
   std::uint64_t trial = 0;
   bool single = false;
-  std::vector<Bytes> corpus;
+  std::string kept;
   std::vector<fs::path> paths;
+};
+
+Options read_options(int argc, char** argv) {
+  Options options;
+  bool timed = false;
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
     const char* value = i + 1 < argc ? argv[i + 1] : "0";
+    const auto number = [&] { return ++i, std::strtoull(value, nullptr, 10); };
     if (argument == "--seconds") {
-      seconds = std::atof(value), ++i;
+      options.seconds = std::atof(value), timed = true, ++i;
+    } else if (argument == "--trials") {
+      options.trials = number();
+      if (!timed) options.seconds = 1e6;
     } else if (argument == "--seed") {
-      seed = std::strtoull(value, nullptr, 10), ++i;
+      options.seed = number();
     } else if (argument == "--trial") {
-      trial = std::strtoull(value, nullptr, 10), single = true, ++i;
+      options.trial = number(), options.single = true;
+    } else if (argument == "--keep") {
+      options.kept = value, ++i;
     } else {
-      paths.emplace_back(argument);
+      options.paths.emplace_back(argument);
     }
   }
+  return options;
+}
+
+}  // namespace
+
+// fuzz_NAME [--seconds S] [--trials N] [--seed N] [--trial N [--keep FILE]] PATH...
+// Trial N of a seed is the same for the same files. With --trial that one alone runs, and with
+// --keep its input is written instead.
+int main(int argc, char** argv) {
+  const Options options = read_options(argc, argv);
+  std::vector<Bytes> corpus;
   for (const int signal : {SIGSEGV, SIGABRT, SIGFPE, SIGBUS, SIGILL}) std::signal(signal, report);
-  for (const fs::path& path : paths) collect(path, corpus);
-  if (single) {
-    current = "seed " + std::to_string(seed) + " trial " + std::to_string(trial);
-    run(changed(corpus, Random(seed, trial)));
+  for (const fs::path& path : options.paths) collect(path, corpus);
+  std::uint64_t trial = options.trial;
+  const auto begin = [&] {
+    current = "seed " + std::to_string(options.seed) + " trial " + std::to_string(trial);
+    return changed(corpus, Random(options.seed, trial));
+  };
+  if (options.single) {
+    const Bytes bytes = begin();
+    options.kept.empty() ? static_cast<void>(run(bytes)) : write(options.kept, bytes);
     return 0;
   }
   for (std::size_t i = 0; i < corpus.size(); ++i) {
@@ -164,12 +226,11 @@ int main(int argc, char** argv) {
     run(corpus[i]);
   }
   using Clock = std::chrono::steady_clock;
-  const auto end = Clock::now() + std::chrono::duration<double>(seconds);
+  const auto end = Clock::now() + std::chrono::duration<double>(options.seconds);
   double longest = 0;
   std::uint64_t slowest = 0;
-  for (; Clock::now() < end; ++trial) {
-    current = "seed " + std::to_string(seed) + " trial " + std::to_string(trial);
-    const double took = run(changed(corpus, Random(seed, trial)));
+  for (; trial < options.trials && Clock::now() < end; ++trial) {
+    const double took = run(begin());
     if (took > longest) longest = took, slowest = trial;
   }
   std::printf("%zu files, %llu trials, the longest (%llu) took %.3f s\n", corpus.size(),
