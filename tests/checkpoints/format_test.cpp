@@ -124,6 +124,28 @@ TEST_CASE("limits bound the memory of loading a checkpoint") {
   CHECK(code({.manifest_bytes = 100}) == "limit");
   CHECK(code({.tensor_bytes = 100}) == "limit");
   CHECK(code({.weight_bytes = 100}) == "limit");
+  // What a limit allows is the last byte, not the one before.
+  std::uint64_t largest = 0;
+  for (const CheckpointVariable& one : sample_checkpoint(1).state) {
+    largest = std::max<std::uint64_t>(largest, one.value.bytes());
+  }
+  CHECK(code({.tensor_bytes = largest}) == "accepted");
+  CHECK(code({.tensor_bytes = largest - 1}) == "limit");
+  CHECK(code({.weight_bytes = bytes.size()}) == "accepted");
+  CHECK(code({.weight_bytes = bytes.size() - 1}) == "limit");
+  std::uint64_t manifest = 0;
+  for (std::size_t i = 0; i < 8; ++i) {
+    manifest |= std::to_integer<std::uint64_t>(bytes[24 + i]) << (8 * i);
+  }
+  CHECK(code({.manifest_bytes = manifest}) == "accepted");
+  CHECK(code({.manifest_bytes = manifest - 1}) == "limit");
+}
+
+TEST_CASE("tensors without elements and of rank 0 come back") {
+  Checkpoint checkpoint = sample_checkpoint(1);
+  checkpoint.state.push_back({"nothing", "weight", Tensor(DType::float32, {0, 3})});
+  checkpoint.state.push_back({"one", "weight", Tensor::scalar(2.5)});
+  CHECK(identical(decoded(encoded(checkpoint)), checkpoint));
 }
 
 TEST_CASE("a state that cannot be stored is refused when it is saved") {

@@ -199,6 +199,54 @@ TEST_CASE("folders named train and val hold the two parts, with the classes of t
   CHECK_THROWS_WITH(Dataset::open(folder.path()), Contains("'c'"));
 }
 
+TEST_CASE("classes that are given decide the labels and what folders may be named") {
+  const TemporaryFolder folder;
+  const std::string image = bitmap(1, 1, {{1, 2, 3}});
+  for (const char* name : {"train/a/1.bmp", "train/b/1.bmp", "train/.hidden/1.bmp"}) {
+    write(folder / name, image);
+  }
+  const auto labels = [&](const DatasetOptions& options) {
+    const Dataset data = Dataset::open(folder.path(), options);
+    Feeder feeder(std::vector{port("label", DType::int64, {-1})}, data);
+    const std::vector<std::uint64_t> rows{0, 1};
+    const Tensor taken = feeder.take(rows)[0].second.tensor();
+    const auto values = taken.values<std::int64_t>();
+    return std::vector<std::int64_t>(values.begin(), values.end());
+  };
+  CHECK(labels({}) == std::vector<std::int64_t>{0, 1});
+  CHECK(labels({.classes = {"b", "c", "a"}}) == std::vector<std::int64_t>{2, 0});
+  CHECK_THROWS_WITH(labels({.classes = {"a", "c"}}),
+                    Contains("class 'b'") && Contains("none of the model's classes"));
+  write(folder / "val/c/1.bmp", image);
+  CHECK_THROWS_WITH(labels({}), Contains("class 'c'") && Contains("none of the training data"));
+  CHECK(labels({.classes = {"c", "b", "a"}}) == std::vector<std::int64_t>{2, 1});
+  write(folder / "Training/a/1.bmp", image);
+  CHECK_THROWS_WITH(
+      labels({}), Contains("'Training'") && Contains("'train'") && Contains("both the same part"));
+}
+
+TEST_CASE("folders named for one part alone, and images of one folder, are data too") {
+  const TemporaryFolder folder;
+  const std::string image = bitmap(1, 1, {{255, 255, 255}});
+  const std::string dark = bitmap(1, 1, {{0, 0, 0}});
+  write(folder / "test/a/1.bmp", image);
+  const Dataset part = Dataset::open(folder.path());
+  CHECK(part.rows() == 0);
+  CHECK(part.validation().rows() == 1);
+  write(folder / "loose/2.BMP", image);
+  write(folder / "loose/1.bmp", dark);
+  write(folder / "loose/notes.txt", "no image");
+  const PortInfo gray = port("x", DType::float32, {-1, 1, 1, 1});
+  const Dataset loose = Dataset::open(folder / "loose");
+  CHECK(loose.rows() == 2);
+  CHECK(taken(loose, gray, 0)[0] == 0);
+  CHECK(taken(loose, gray, 1)[0] == Approx(1));
+  const std::vector<fs::path> files{folder / "loose/2.BMP", folder / "loose/1.bmp"};
+  const Dataset listed = Dataset::open(files);
+  CHECK(listed.rows() == 2);
+  CHECK(taken(listed, gray, 0)[0] == Approx(1));
+}
+
 TEST_CASE("a CSV gives features and a target of numbers or class names") {
   const TemporaryFolder folder;
   write(folder / "a.csv", "a,\"the, \"\"kind\"\"\",b\r\n1,dog,2.5\r\n-3e1,\"cat\",4\n\n5,dog,6");

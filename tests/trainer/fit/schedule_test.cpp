@@ -8,6 +8,7 @@
 #include "tests/support/models.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/trainer/fit/small_task.h"
+#include "trainer/fit/schedule.h"
 
 using namespace ondine;
 using namespace ondine::test;
@@ -153,4 +154,33 @@ TEST_CASE("schedules that make no sense are refused") {
   CHECK_THROWS_WITH(make(StepSchedule{.factor = 0}), Contains("factor"));
   CHECK_THROWS_WITH(make(PolynomialSchedule{.power = 0}), Contains("power"));
   CHECK_THROWS_WITH(make(OneCycleSchedule{.start = 2}), Contains("start"));
+  CHECK_THROWS_WITH(make(OneCycleSchedule{.final_rate = -1}), Contains("final rate"));
+  CHECK_THROWS_WITH(make(PlateauSchedule{.factor = 1}), Contains("plateau"));
+  CHECK_THROWS_WITH(make(PlateauSchedule{.factor = 0}), Contains("plateau"));
+  CHECK_THROWS_WITH(make(PlateauSchedule{.patience = 0}), Contains("patience"));
+  CHECK_THROWS_WITH(make(PlateauSchedule{.min_delta = -1}), Contains("improvement"));
+  CHECK_THROWS_WITH(make(PlateauSchedule{.min_rate = -1}), Contains("least rate"));
+  CHECK_THROWS_WITH(make(ConstantSchedule{.warmup = -0.1}), Contains("warm-up"));
+}
+
+TEST_CASE("settings at the end of what schedules allow are accepted") {
+  Model model = adam_model();
+  const auto make = [&](Schedule schedule) { Trainer(model, {.schedule = schedule}); };
+  CHECK_NOTHROW(make(ConstantSchedule{.warmup = 0}));
+  CHECK_NOTHROW(make(CosineSchedule{.final_rate = 0}));
+  CHECK_NOTHROW(make(StepSchedule{.factor = 2, .every = 1}));
+  CHECK_NOTHROW(make(OneCycleSchedule{.start = 0}));
+  CHECK_NOTHROW(make(OneCycleSchedule{.start = 1}));
+  CHECK_NOTHROW(make(PlateauSchedule{.patience = 1, .min_delta = 0, .min_rate = 0}));
+}
+
+TEST_CASE("a plateau schedule multiplies by its factor for each drop, down to its least rate") {
+  const PlateauSchedule plateau{.factor = 0.5, .min_rate = 0.1};
+  const fit::RunLength length{.epoch = 10, .run = 100};
+  for (const auto& [drops, rate] : std::vector<std::pair<std::uint64_t, double>>{
+           {0, 0.8}, {1, 0.4}, {2, 0.2}, {3, 0.1}, {9, 0.1}}) {
+    CHECK(fit::rate_at(plateau, 0.8, 5, length, drops) == Approx(rate));
+  }
+  // A base below the least rate stays what it is.
+  CHECK(fit::rate_at(plateau, 0.05, 5, length, 3) == Approx(0.05));
 }
