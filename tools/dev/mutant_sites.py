@@ -12,7 +12,7 @@ OPERATORS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==",
              "-": "+", "*": "+", "/": "*"}
 OPERATOR = re.compile(r" (<|<=|>|>=|==|!=|\+|-|\*|/) ")
 LEFT_END = re.compile(r"(?:return|&&|\|\||[-+*/|&]?=|\?|(?<!:):|<<|[(,;{\[])$")
-RIGHT_END = re.compile(r" ?(?:&&|\|\||\?|:(?!:)|<<|[),;}\]])")
+RIGHT_END = re.compile(r" ?(?:&&|\|\||\?|(?<!:):(?!:)|<<|[),;}\]])")
 FILES_OF_A_SEED = 6  # of a module; the fewer, the faster the build
 
 
@@ -57,7 +57,8 @@ def operators(code):
         new = code[span[0]:found.start() + 1] + OPERATORS[found[1]] + code[found.end() - 1:span[1]]
         pointers = re.search(r"\.(data|begin|end)\(\)", old)
         paths = found[1] == "/" and not re.search(r" / (\d|\w+\.size|sizeof|static_cast)", old)
-        if balanced(old) and not pointers and not paths:
+        texts = found[1] == "+" and re.search(r"string|substr|text|name|path", old)
+        if balanced(old) and not pointers and not paths and not texts:
             yield (f"{found[1]} as {OPERATORS[found[1]]}",
                    f"{code[:span[0]]}(ondine_mutant(@) ? ({new}) : ({old})){code[span[1]:]}")
 
@@ -101,6 +102,13 @@ def sites(root, name):
             result.append({"file": name, "module": name.split("/")[0], "line": at + 1,
                            "kind": kind, "text": lines[at], "code": code})
     return result
+
+
+def equivalents(file):
+    """(file, kind, line's text) of mutants that change nothing; reasons are comments."""
+    entries = [line.split(" | ") for line in file.read_text(encoding="utf-8").splitlines()
+               if line.strip() and not line.startswith("#")]
+    return {tuple(part.strip() for part in entry) for entry in entries}
 
 
 def sample(root, listed, modules, count, seed):
