@@ -80,7 +80,9 @@ Workshop::Workshop() {
 Workshop::~Workshop() { fs::remove_all(folder_); }
 
 Result Workshop::run(const std::string& arguments, const std::string& wrapper) const {
-  const std::string program = std::string(ONDINE_BINARY_DIR) + "/bin/ondine";
+  // tools/dev/mutants.py runs another program.
+  const char* other = std::getenv("ONDINE_PROGRAM");
+  const std::string program = other != nullptr ? other : ONDINE_BINARY_DIR "/bin/ondine";
   std::string command = wrapper;
   command.replace(command.find('%'), 1, "'" + program + "' " + arguments);
   command = "cd '" + folder_.string() + "' && { " + command + " ; } >stdout.txt 2>stderr.txt";

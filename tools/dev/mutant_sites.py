@@ -131,8 +131,11 @@ def sample(root, listed, modules, count, seed):
     return chosen
 
 
-def wrong_lines(log, source):
-    """(file, line) of the errors that the compiler reported."""
-    build = os.path.join(source, "build")
-    return {(os.path.relpath(os.path.join(build, found[1]), source), int(found[2]))
-            for found in re.finditer(r"^(\S+\.cpp):(\d+):\d+: error", log, re.M)}
+def wrong_lines(log, source, root):
+    """(file, line) of the errors that the compiler reported in files below `source`, whose lines
+    it may know by the names below `root`."""
+    result = set()
+    for found in re.finditer(r"^(\S+\.cpp):(\d+):\d+: error", log, re.M):
+        folder = source if found[1].startswith(f"{source}/") else root
+        result.add((os.path.relpath(found[1], folder), int(found[2])))
+    return result

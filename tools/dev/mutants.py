@@ -2,19 +2,18 @@
 """Mutation testing: which one-line mistakes do the tests notice?
 
 usage: mutants.py [--seeds N,N] [--count N] [--modules core,graph,...] [--work FOLDER]
-                  [--tests core,trainer,...] [--seconds-each S] [--skip-build] [--list]
+                  [--build FOLDER] [--tests core,trainer,...] [--seconds-each S] [--skip-build]
+                  [--list]
 
-Draws a sample of --count mutants for each seed, copies the sources with all of them, each behind a
-switch, and builds once. Runs every test file alone on the copy without a mutant to see which
-mutants it reaches, then runs for each mutant the test files that reach it, those of its module and
-the fastest first, until one fails or --seconds-each is over; such a mutant counts as a survivor.
-FOLDER/results.json keeps what was found: a second run tries only what is new, and the survivors
-whose tests changed. --tests builds and runs the tests of some folders alone, which is enough for
-some modules. ONDINE_CASES names the folder of conformance cases.
+Draws a sample of --count mutants for each seed, each behind a switch, compiles the files that have
+them and links them with the other objects of --build, which must be up to date. Runs every test
+file alone without a mutant to see which mutants it reaches, then runs for each mutant the test
+files that reach it, those of its module and the fastest first, until one fails or --seconds-each is
+over; such a mutant counts as a survivor. FOLDER/results.json keeps what was found: a second run
+tries only what is new, and the survivors whose tests changed. --tests runs the tests of some
+folders alone. ONDINE_CASES names the folder of conformance cases.
 
-Mutants that change nothing are listed in equivalent_mutants.txt and not drawn. With ccache
-(CMAKE_CXX_COMPILER_LAUNCHER), CCACHE_BASEDIR above both folders and CCACHE_NOHASHDIR, only files
-with mutants are compiled: about 50 for 200 mutants.
+Mutants that change nothing are listed in equivalent_mutants.txt and not drawn.
 
 A mutant negates a condition, leaves out a statement, changes a comparison, an arithmetic or logical
 operator, a returned truth value, or a 1 that is added or subtracted.
@@ -27,6 +26,7 @@ import mmap
 import os
 import pathlib
 import resource
+import shlex
 import shutil
 import subprocess
 import sys
@@ -40,6 +40,8 @@ EXECUTABLES = ["core", "graph", "autodiff", "kernels", "proto", "checkpoints", "
 CASES = ["training", "hostile", "backend"]
 WORKERS = 2
 MAX_MUTANTS = 1 << 16
+SWITCH_FILE = "core/mutant_switch.cpp"
+NEIGHBOUR = "core/random.cpp"  # whose flags it gets
 # A byte of the file ONDINE_MUTANTS_REACHED says whether a mutant's line was reached.
 SWITCH = f"""#include <fcntl.h>
 #include <sys/mman.h>
@@ -108,48 +110,79 @@ def keep(options, mutants):
         json.dumps({"seeds": options.seeds, "count": options.count, "mutants": mutants}, indent=1))
 
 
-def write_sources(source, mutants):
+def write_sources(options, mutants):
+    """The changed files, below FOLDER/source."""
     changed = {}
     for number, mutant in mutants.items():
         lines = changed.setdefault(mutant["file"], (ROOT / mutant["file"]).read_text().split("\n"))
         if lines[mutant["line"] - 1] != mutant["text"]:
             sys.exit(f"{mutant['file']} changed; begin with another folder")
         lines[mutant["line"] - 1] = mutant["code"].replace("@", str(number))
-    texts = {"core/mutant_switch.cpp": SWITCH.encode()}
-    for name in listed():
-        if name in changed:
-            head = ('extern "C" bool ondine_mutant(int number);\n#line 1\n')
-            texts[name] = (head + "\n".join(changed[name])).encode()
-        elif (ROOT / name).is_file():
-            texts[name] = (ROOT / name).read_bytes()
+    head = 'extern "C" bool ondine_mutant(int number);\n#line 1\n'
+    texts = {name: head + "\n".join(lines) for name, lines in changed.items()}
+    texts[SWITCH_FILE] = SWITCH
     for name, text in texts.items():
-        target = source / name
-        if not target.exists() or target.read_bytes() != text:
+        target = options.work / "source" / name
+        if not target.exists() or target.read_text() != text:
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(text)
-            if (ROOT / name).exists():
-                shutil.copymode(ROOT / name, target)
+            target.write_text(text)
+    return sorted(texts)
 
 
-def build(options, mutants):
-    """Builds once; mutants that do not compile are dropped."""
-    source = options.work / "source"
-    targets = ["ondine_cli"] + [f"test_{name}" for name in options.tests]
+def compile_file(options, name, commands):
+    """(object of the build folder, the object made in its place, errors)."""
+    known = commands[str(ROOT / (NEIGHBOUR if name == SWITCH_FILE else name))]
+    source = options.work / "source" / name
+    target = source.with_suffix(".o")
+    words = shlex.split(known["command"])
+    replaced = words[words.index("-o") + 1]
+    if target.exists() and target.stat().st_mtime > source.stat().st_mtime:
+        return replaced, target, ""
+    words[words.index("-o") + 1] = str(target)
+    words[words.index("-c") + 1] = str(source)
+    if "-include" in words:  # a precompiled header
+        at = words.index("-include")
+        del words[at:at + 2]
+    made = subprocess.run(words, cwd=known["directory"], text=True, stderr=subprocess.PIPE)
+    return replaced, target, made.stderr if made.returncode else ""
+
+
+def link(options, objects):
+    """The library, the command line and the tests by the build folder's commands."""
+    build = options.build
+    (options.work / "bin").mkdir(exist_ok=True)
+    objects = {old: str(new) for old, new in objects.items()}
+    archive = str(options.work / "libondine.a")
+    for target in ["libondine.a", "bin/ondine"] + [f"bin/test_{name}" for name in options.tests]:
+        last = subprocess.run(["ninja", "-C", build, "-t", "commands", target], check=True,
+                              text=True, stdout=subprocess.PIPE).stdout.splitlines()[-1]
+        words = [objects.get(word, archive if word == "libondine.a" else word)
+                 for word in last.split(" ")]
+        if target == "libondine.a":
+            words.insert(words.index("qc") + 2, objects[SWITCH_FILE])
+        else:
+            words[words.index("-o") + 1] = str(options.work / target)
+        subprocess.run(" ".join(words), cwd=build, shell=True, check=True)
+
+
+def build(options, mutants, pool):
+    """Compiles the changed files in place of those of the build folder, which must be up to date;
+    mutants that do not compile are dropped."""
+    commands = {entry["file"]: entry
+                for entry in json.loads((options.build / "compile_commands.json").read_text())}
     for _ in range(6):
-        write_sources(source, mutants)
-        subprocess.run(["cmake", "--preset", "release", "-DONDINE_WERROR=ON",
-                        "-DONDINE_EXAMPLES=OFF"],
-                       cwd=source, check=True, stdout=subprocess.DEVNULL)
-        made = subprocess.run(["ninja", "-j", str(WORKERS), "-C", source / "build", "-k", "0",
-                               *targets],
-                              text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        (options.work / "build.log").write_text(made.stdout)
-        if made.returncode == 0:
+        names = write_sources(options, mutants)
+        results = list(pool.map(lambda name: compile_file(options, name, commands), names))
+        log = "".join(errors for _, _, errors in results)
+        (options.work / "build.log").write_text(log)
+        if not log:
+            link(options, {SWITCH_FILE if name == SWITCH_FILE else old: new
+                           for name, (old, new, _) in zip(names, results)})
             return
-        wrong = mutant_sites.wrong_lines(made.stdout, source)
+        wrong = mutant_sites.wrong_lines(log, options.work / "source", ROOT)
         bad = [n for n, mutant in mutants.items() if (mutant["file"], mutant["line"]) in wrong]
         if not bad:
-            sys.exit(made.stdout[-3000:])
+            sys.exit(log[-3000:])
         print(f"{len(bad)} mutants do not compile and are left out", flush=True)
         for number in bad:
             del mutants[number]
@@ -159,16 +192,15 @@ def build(options, mutants):
 
 def test_units(options):
     """(name, command, digest of what it tests with): a test file each, then conformance cases."""
-    source = options.work / "source"
     units = []
     for executable in options.tests:
-        for path in sorted((source / "tests" / executable).rglob("*_test.cpp")):
-            command = [str(source / "build/bin" / f"test_{executable}"), "-#",
+        for path in sorted((ROOT / "tests" / executable).rglob("*_test.cpp")):
+            command = [str(options.work / "bin" / f"test_{executable}"), "-#",
                        f"[#{path.stem}]~[.]"]
-            name = str(path.relative_to(source / "tests"))
+            name = str(path.relative_to(ROOT / "tests"))
             units.append((name, command, hashlib.sha256(path.read_bytes()).hexdigest()))
-    program = str(source / "build/bin/ondine")
-    units.append(("cases/conformance", [sys.executable, "-B", str(source / "conformance/run.py"),
+    program = str(options.work / "bin/ondine")
+    units.append(("cases/conformance", [sys.executable, "-B", str(ROOT / "conformance/run.py"),
                                         "--program", program], ""))
     cases = pathlib.Path(os.environ.get("ONDINE_CASES", ROOT.parent / "shared/cases"))
     units += [(f"cases/{name}", [program, "verify", str(cases / name)], "") for name in CASES
@@ -186,7 +218,8 @@ def run(options, command, limit, **variables):
     """'passed', 'failed' or 'timeout'."""
     scratch = options.work / "scratch" / hashlib.sha256(os.urandom(16)).hexdigest()[:12]
     scratch.mkdir(parents=True)
-    environment = dict(os.environ, TMPDIR=str(scratch), **variables)
+    environment = dict(os.environ, TMPDIR=str(scratch),
+                       ONDINE_PROGRAM=str(options.work / "bin/ondine"), **variables)
     child = subprocess.Popen(command, env=environment, cwd=scratch, preexec_fn=limited,
                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
@@ -279,6 +312,8 @@ def main():
     parser.add_argument("--modules", default=",".join(MODULES))
     parser.add_argument("--tests", default=",".join(EXECUTABLES), help="folders below tests/")
     parser.add_argument("--work", type=pathlib.Path, default=ROOT / "build-mutants")
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build",
+                        help="folder in which library, command line and tests are built")
     parser.add_argument("--unit-limit", type=float, default=300, help="seconds of a test file")
     parser.add_argument("--seconds-each", type=float, default=90, help="of tests of a mutant")
     parser.add_argument("--skip-build", action="store_true")
@@ -288,6 +323,7 @@ def main():
     options.modules = options.modules.split(",")
     options.tests = options.tests.split(",")
     options.work = options.work.resolve()
+    options.build = options.build.resolve()
     options.work.mkdir(parents=True, exist_ok=True)
     mutants = draw(options)
     if options.list:
@@ -295,11 +331,11 @@ def main():
             code = mutant["code"].replace("@", str(number)).strip()
             print(f"{number} {mutant['file']}:{mutant['line']} {mutant['kind']}: {code}")
         return 0
-    if not options.skip_build:
-        build(options, mutants)
     file = options.work / "results.json"
     results = json.loads(file.read_text()) if file.exists() else {}
     with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
+        if not options.skip_build:
+            build(options, mutants, pool)
         units, reached = survey(options, mutants, pool)
         open_ones = [n for n in sorted(mutants) if not results.get(str(n), {}).get("killed")]
         for number in open_ones:
