@@ -4,9 +4,10 @@
 
 namespace ondine {
 
-bool is_utf8(std::string_view text) noexcept {
+std::size_t utf8_prefix(std::string_view text) noexcept {
   std::size_t i = 0;
   while (i < text.size()) {
+    const std::size_t start = i;
     const auto lead = static_cast<std::uint8_t>(text[i++]);
     if (lead < 0x80) continue;
     // The second byte is restricted for the first and last lead byte of each length (RFC 3629).
@@ -24,17 +25,17 @@ bool is_utf8(std::string_view text) noexcept {
       if (lead == 0xf0) low = 0x90;
       if (lead == 0xf4) high = 0x8f;
     } else {
-      return false;
+      return start;
     }
-    if (text.size() - i < more) return false;
+    if (text.size() - i < more) return start;
     for (; more > 0; --more) {
       const auto byte = static_cast<std::uint8_t>(text[i++]);
-      if (byte < low || byte > high) return false;
+      if (byte < low || byte > high) return start;
       low = 0x80;
       high = 0xbf;
     }
   }
-  return true;
+  return i;
 }
 
 }  // namespace ondine

@@ -4,7 +4,10 @@
 
 namespace ondine {
 
-// Well-formed UTF-8: no overlong forms, no surrogates, nothing above U+10FFFF.
-bool is_utf8(std::string_view text) noexcept;
+// The bytes before the first character that is not well-formed UTF-8 (overlong forms, surrogates
+// and what is above U+10FFFF are not); the size of the text where there is none.
+std::size_t utf8_prefix(std::string_view text) noexcept;
+
+inline bool is_utf8(std::string_view text) noexcept { return utf8_prefix(text) == text.size(); }
 
 }  // namespace ondine

@@ -15,6 +15,7 @@
 #include <ondine/export.h>
 #include <ondine/limits.h>
 #include <ondine/model.h>
+#include <ondine/text.h>
 
 namespace ondine {
 
@@ -51,6 +52,7 @@ struct DatasetOptions {
   // them is taken.
   bool skip_broken = false;
   int threads = 0;  // that decode images; 0: one for each processor
+  TextOptions text = {};
 };
 
 class Batches;
@@ -78,6 +80,12 @@ class ONDINE_API Dataset {
   // - .csv and .tsv files with a header; the words that load_splits knows tell validation data.
   //   Columns "features" [N, F], the numbers of every column but the target, and the target by its
   //   name: integers, floating point numbers or, for any other text, positions in classes().
+  // - .txt files, or a folder of them, for models of the next token: columns "text" and "label",
+  //   int64 [N, T], windows of T = text.length ids and the ids that follow each of them. Windows do
+  //   not overlap or reach over the end of a file.
+  // - .jsonl files (a JSON object on each line), and .csv and .tsv files with a header, that have
+  //   the column text.column: this column, int64 [N, T], and the target as above ("label" in .jsonl
+  //   files), if there is one. TextEncoding says what the ids are.
   // Throws what load_splits throws, and Error(mismatch) or Error(corrupt) naming file, row and
   // column for a missing number without a fill, a row of another length, a class that the training
   // part (or options.classes) lacks, and a class without images.
@@ -108,6 +116,12 @@ class ONDINE_API Dataset {
   std::string file(std::uint64_t row) const;
   // Files of the training part that skip_broken left out, each followed by ": " and what is wrong.
   const std::vector<std::string>& skipped() const;
+  // Rows of the training part with label 0, 1, ..., up to the largest, or to the last of classes():
+  // where exactly one column has one integer a row and none is negative or above 2^20; empty
+  // elsewhere.
+  std::vector<std::uint64_t> class_counts() const;
+  // How texts of the training part were read; nothing where it has none.
+  const std::optional<TextOptions>& text() const;
   // Columns of the training part as they are stored: name, element type and dims, the first -1.
   std::vector<PortInfo> columns() const;
 

@@ -25,6 +25,7 @@
 #include <ondine/results.h>
 #include <ondine/shape.h>
 #include <ondine/tensor.h>
+#include <ondine/text.h>
 #include <ondine/trainer.h>
 #include <ondine/value.h>
 #include <ondine/version.h>

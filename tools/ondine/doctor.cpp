@@ -5,6 +5,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include <ondine/trainer.h>
+
 #include "ondine/command.h"
 #include "ondine/common.h"
 #include "ondine/synthetic.h"
@@ -30,7 +32,8 @@ struct Options {
 std::vector<Finding> diagnose_data(const Model& model, const std::vector<PortInfo>& inputs,
                                    const Options& options) {
   if (!options.shapes.empty()) throw WrongUsage("--shape is for runs without --data");
-  const Dataset data = open_dataset(options.data.data, options.data).train();
+  const Dataset data =
+      open_dataset(options.data.data, options.data, model, class_names(model)).train();
   BatchOptions batch;
   batch.seed = options.load.seed;
   batch.inputs = inputs;

@@ -1,6 +1,9 @@
 #include <algorithm>
+#include <fstream>
 #include <iostream>
 #include <memory>
+
+#include <ondine/text.h>
 
 #include "ondine/command.h"
 #include "ondine/common.h"
@@ -18,6 +21,8 @@ struct Options {
   std::string folder;
   InferDataOptions on_data;
   LoadOptions load;
+  std::string prompt;
+  SampleOptions sample;
 };
 
 // One row of the right size is used as it is; a stack of images is converted to the dims and range
@@ -68,10 +73,29 @@ void save(const NamedValue& output, const fs::path& base) {
   save_value(base.string() + ".pb", output);
 }
 
+void sample(const Model& model, const Options& options) {
+  if (!options.inputs.empty() || !options.on_data.data.data.empty()) {
+    throw WrongUsage("infer takes --input, --data or --prompt");
+  }
+  const std::string text = options.prompt + sample_text(model, options.prompt, options.sample);
+  if (options.folder.empty()) {
+    std::cout << text << '\n';
+    return;
+  }
+  std::ofstream file(options.folder, std::ios::trunc);
+  if (!(file << text << std::flush)) {
+    throw Error(ErrorCode::io, "cannot write '" + options.folder + "'");
+  }
+}
+
 int run(const Options& options) {
   Model model = Model::load(options.model, options.load);
   const std::size_t warned = print_warnings(model);
   if (!options.checkpoint.empty()) model.restore_checkpoint(options.checkpoint);
+  if (!options.prompt.empty()) {
+    sample(model, options);
+    return 0;
+  }
   if (!options.on_data.data.data.empty()) {
     if (!options.inputs.empty()) throw WrongUsage("infer takes --input or --data");
     InferDataOptions on_data = options.on_data;
@@ -117,17 +141,29 @@ void add_infer(Parser& parser) {
                  "  ondine infer model.onnx --input image=x.npy\n"
                  "  ondine infer model.onnx --input a=a.npy --input b=b.npy -o results\n"
                  "  ondine infer tuned.onnx --data rose.jpg tulip.png --top 5\n"
-                 "  ondine infer tuned.onnx --data photos -o classes.csv\n");
+                 "  ondine infer tuned.onnx --data photos -o classes.csv\n"
+                 "  ondine infer tuned.onnx --prompt 'In the beginning' --sample 200\n");
   command.option("MODEL", &options->model, "Model file").required();
   command.option("--input", &options->inputs, "NAME=FILE; repeat for each input");
   command.option("--checkpoint", &options->checkpoint, "Checkpoint whose state to use");
-  command.option("-o,--output", &options->folder,
-                 "Folder to write the outputs to, as NAME.npy; with --data a .csv file");
+  command.option(
+      "-o,--output", &options->folder,
+      "Folder to write the outputs to, as NAME.npy; with --data a .csv file, with --prompt "
+      "a text");
   add_data_options(command, options->on_data.data);
   command.option("--map", &options->on_data.map,
                  "INPUT=ARRAY, for arrays named differently from the input");
   command.option("--top", &options->on_data.top, "With --data: the K best classes of each row")
       .positive();
+  Option prompt =
+      command.option("--prompt", &options->prompt, "Text to continue, by a model of the next byte");
+  command.option("--sample", &options->sample.tokens, "With --prompt: bytes to add").needs(prompt);
+  command
+      .option("--temperature", &options->sample.temperature,
+              "With --prompt: divides the scores; 0 takes the largest one each time")
+      .needs(prompt);
+  command.option("--seed", &options->sample.seed, "With --prompt: seed of the random choice")
+      .needs(prompt);
   command.option("--threads", &options->load.threads, "Threads").between(1, 1024);
   add_deadline(command, options->load.deadline);
   add_operator_sets(command, options->load.operator_sets);

@@ -52,10 +52,10 @@ class DataInference {
   }
 
   void run() {
-    const Dataset data = open_dataset(options_->data.data, options_->data, names_);
+    const Dataset data = open_dataset(options_->data.data, options_->data, *model_, names_);
     print_skipped(data);
     if (has_own_sizes(data)) {
-      DatasetOptions open = dataset_options(options_->data);
+      DatasetOptions open = dataset_options(options_->data, *model_);
       for (std::uint64_t row = 0; row < data.rows(); ++row) {
         run_batches(Dataset::open(data.file(row), open), row);
       }

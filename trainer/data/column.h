@@ -45,6 +45,9 @@ class Column {
   // Writes the rows one after the other; `type` is one that fits. Thread-safe.
   virtual void copy(std::span<const std::uint64_t> rows, const RowType& type,
                     std::byte* to) const = 0;
+  // Whether an input that this and another column fit takes the other one, unless it has the name
+  // of this one.
+  virtual bool is_label() const { return false; }
   // Whether a row takes so long that it is worth a thread of its own.
   virtual bool is_slow() const { return false; }
   // The largest value of an element as copy() writes it, where elements are pixels.
@@ -80,9 +83,12 @@ struct ONDINE_HIDDEN Dataset::Part {
   std::optional<std::vector<std::uint64_t>> rows;
   std::vector<std::string> skipped;  // broken files
   int threads = 0;                   // see DatasetOptions
+  std::optional<TextOptions> text;   // see Dataset::text
 
   // Error(mismatch) when the columns differ.
   std::uint64_t size() const;
+  // Of all stored rows the labels of the only column that has one integer a row.
+  std::optional<std::vector<std::int64_t>> labels() const;
 };
 
 namespace data {

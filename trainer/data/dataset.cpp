@@ -7,6 +7,7 @@
 #include "trainer/data/column.h"
 #include "trainer/data/images/image_places.h"
 #include "trainer/data/table.h"
+#include "trainer/data/text/text_places.h"
 
 namespace ondine {
 namespace {
@@ -50,6 +51,10 @@ Dataset Dataset::open(std::span<const std::filesystem::path> places,
                       const DatasetOptions& options) {
   return guard_memory("read the data", [&] {
     if (data::are_image_lists(places)) return Dataset(data::open_image_lists(places, options));
+    if (data::are_text_tables(places, options)) {
+      return Dataset(data::open_text_tables(places, options));
+    }
+    if (data::are_texts(places)) return Dataset(data::open_texts(places, options));
     if (data::are_tables(places)) return Dataset(data::open_tables(places, options));
     if (places.size() == 1 && data::is_image_folder(places[0])) {
       return Dataset(data::open_image_folder(places[0], options));
@@ -99,6 +104,8 @@ std::string Dataset::file(std::uint64_t row) const {
 }
 
 const std::vector<std::string>& Dataset::skipped() const { return train_->skipped; }
+
+const std::optional<TextOptions>& Dataset::text() const { return train_->text; }
 
 std::vector<PortInfo> Dataset::columns() const {
   std::vector<PortInfo> ports;

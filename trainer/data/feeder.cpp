@@ -108,6 +108,9 @@ class Assignment {
         if (ColumnRef labels = as_probabilities(inputs_[i], *column)) fitting.push_back(labels);
       }
     }
+    if (fitting.size() > 1) {
+      std::erase_if(fitting, [](const ColumnRef& column) { return column->is_label(); });
+    }
     if (fitting.size() != 1) {
       fail(ErrorCode::mismatch, fitting.empty() ? "no array fits" : "several arrays fit", " input ",
            quoted(inputs_[i].name), " of type ", inputs_[i].type,

@@ -15,18 +15,6 @@ using Rows = std::vector<std::uint64_t>;
 // No epoch of a training run has this number, so the order of the split is one of its own.
 constexpr std::uint64_t split_epoch = ~std::uint64_t{0};
 
-// The labels of the only column that has one integer a row.
-std::optional<std::vector<std::int64_t>> find_labels(const Dataset::Part& part) {
-  std::optional<std::vector<std::int64_t>> result;
-  for (const auto& column : part.columns) {
-    auto labels = column->labels();
-    if (!labels) continue;
-    if (result) return {};
-    result = std::move(labels);
-  }
-  return result;
-}
-
 // How many of each class go to the second part: rounded down, and what is missing to `total` goes
 // to those with the largest remainders, the smaller label first.
 std::map<std::int64_t, std::uint64_t> quotas(const std::map<std::int64_t, std::uint64_t>& counts,
@@ -52,7 +40,7 @@ std::map<std::int64_t, std::uint64_t> quotas(const std::map<std::int64_t, std::u
 // Marks the positions that go to the second part.
 std::vector<bool> choose(const Dataset::Part& part, std::uint64_t size, double fraction,
                          std::uint64_t total, std::uint64_t seed) {
-  const auto labels = find_labels(part);
+  const auto labels = part.labels();
   const auto label_of = [&](std::uint64_t position) {
     if (!labels) return std::int64_t{0};
     return (*labels)[part.rows ? (*part.rows)[position] : position];

@@ -13,7 +13,7 @@ Option add_data_options(Command command, DataOptions& options) {
   Option data =
       command.option("--data", &options.data,
                      "Folder or files: IDX, .npy, .npz, .csv, a .csv list of images and targets, "
-                     "images, or a folder of images per class");
+                     "images, a folder of images per class, .txt, or .jsonl or .csv with texts");
   const std::map<std::string, Layout> layouts{{"nchw", Layout::nchw}, {"nhwc", Layout::nhwc}};
   command.choice("--layout", &options.layout, layouts,
                  "Axes of image arrays; nhwc is transposed to nchw");
@@ -27,10 +27,14 @@ Option add_data_options(Command command, DataOptions& options) {
   command.option("--fill", &options.fill, "Number to use for missing numbers of a .csv");
   command.option("--skip-broken", &options.skip_broken,
                  "Leave out images that cannot be decoded; decodes all of them once");
+  command.option("--text-column", &options.text_column,
+                 "Column of texts in a .csv or .jsonl; 'text' if absent");
+  command.option("--text-length", &options.text_length,
+                 "Bytes of a row of text, where the model leaves it open");
   return data;
 }
 
-DatasetOptions dataset_options(const DataOptions& options) {
+DatasetOptions dataset_options(const DataOptions& options, const Model& model) {
   DatasetOptions result;
   result.layout = options.layout;
   result.image_fit = options.image_fit;
@@ -38,13 +42,18 @@ DatasetOptions dataset_options(const DataOptions& options) {
     result.image_size = parse_size(options.image_size, "--image-size");
   result.target = options.target;
   result.skip_broken = options.skip_broken;
+  result.text = text_options(model);
+  if (!options.text_column.empty()) result.text.column = options.text_column;
+  if (options.text_length != 0) {
+    result.text.length = static_cast<std::int64_t>(options.text_length);
+  }
   if (options.fill) result.fill = static_cast<double>(*options.fill);
   return result;
 }
 
 Dataset open_dataset(const std::vector<std::string>& places, const DataOptions& options,
-                     const std::vector<std::string>& classes) {
-  DatasetOptions open = dataset_options(options);
+                     const Model& model, const std::vector<std::string>& classes) {
+  DatasetOptions open = dataset_options(options, model);
   open.classes = classes;
   return Dataset::open(to_paths(places), open);
 }

@@ -19,15 +19,18 @@ struct DataOptions {
   std::string target;
   std::optional<float> fill;
   bool skip_broken = false;
+  std::string text_column;
+  std::uint64_t text_length = 0;
 };
 
 // Adds --data and the options for reading it; `options` must outlive parsing. Returns --data.
 Option add_data_options(Command command, DataOptions& options);
 
-DatasetOptions dataset_options(const DataOptions& options);
-// With the names of the classes in the order of the model's outputs, where these are known.
+DatasetOptions dataset_options(const DataOptions& options, const Model& model);
+// For the model: texts are read as it takes them. With the names of the classes in the order of its
+// outputs, where these are known.
 Dataset open_dataset(const std::vector<std::string>& places, const DataOptions& options,
-                     const std::vector<std::string>& classes = {});
+                     const Model& model, const std::vector<std::string>& classes);
 
 // Says on standard error which files were left out.
 void print_skipped(const Dataset& data);

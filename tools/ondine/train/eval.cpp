@@ -44,7 +44,7 @@ int run(const Options& options) {
   print_warnings(model);
   if (!options.checkpoint.empty()) model.restore_checkpoint(options.checkpoint);
   if (options.averaged) take_averages(model);
-  const Dataset data = open_dataset(options.data.data, options.data, class_names(model));
+  const Dataset data = open_dataset(options.data.data, options.data, model, class_names(model));
   EvaluateOptions evaluate_options;
   evaluate_options.batch_size = options.batch_size;
   evaluate_options.map = parse_map(options.map, eval_inputs(model));

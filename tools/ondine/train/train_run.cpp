@@ -103,11 +103,12 @@ void TrainRun::require_no_data() const {
 
 void TrainRun::load_data() {
   if (options_.data.data.empty()) return require_no_data();
-  training_ = open_dataset(options_.data.data, options_.data, class_names(model_));
+  training_ = open_dataset(options_.data.data, options_.data, model_, class_names(model_));
   print_skipped(training_);
   print_skipped(training_.validation());
   if (options_.validation_data.empty()) return;
-  const Dataset other = open_dataset(options_.validation_data, options_.data, training_.classes());
+  const Dataset other =
+      open_dataset(options_.validation_data, options_.data, model_, training_.classes());
   validation_ = other.has_validation() ? other.validation() : other;
   print_skipped(*validation_);
 }

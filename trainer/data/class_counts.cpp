@@ -1,0 +1,42 @@
+#include <algorithm>
+
+#include "core/out_of_memory.h"
+#include "trainer/data/column.h"
+
+namespace ondine {
+namespace {
+
+constexpr std::int64_t most_classes = std::int64_t{1} << 20;
+
+}  // namespace
+
+std::optional<std::vector<std::int64_t>> Dataset::Part::labels() const {
+  std::optional<std::vector<std::int64_t>> result;
+  for (const auto& column : columns) {
+    auto labels = column->labels();
+    if (!labels) continue;
+    if (result) return {};
+    result = std::move(labels);
+  }
+  return result;
+}
+
+std::vector<std::uint64_t> Dataset::class_counts() const {
+  return guard_memory("count the classes", [&] {
+    std::vector<std::uint64_t> counts;
+    const auto labels = train_->labels();
+    if (!labels || labels->empty()) return counts;
+    const auto [least, largest] = std::minmax_element(labels->begin(), labels->end());
+    if (*least < 0 || *largest > most_classes) return counts;
+    counts.resize(std::max(static_cast<std::size_t>(*largest) + 1, classes().size()));
+    const auto count = [&](std::int64_t label) { ++counts[static_cast<std::size_t>(label)]; };
+    if (train_->rows) {
+      for (const std::uint64_t row : *train_->rows) count((*labels)[row]);
+    } else {
+      std::for_each(labels->begin(), labels->end(), count);
+    }
+    return counts;
+  });
+}
+
+}  // namespace ondine

@@ -1,0 +1,29 @@
+// JSON Lines: an object (RFC 8259) on each line.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace ondine::data {
+
+// A member of an object.
+struct JsonMember {
+  enum class Kind { text, other, nested };
+  std::string key;
+  Kind kind = Kind::other;
+  std::string value;  // of a text its characters, of other values as written; of arrays and objects
+                      // nothing
+};
+
+// Calls `take` with the members of each line and its number (from 1). Empty lines are skipped.
+// Error(corrupt) that names line and byte of what is no JSON, and the line of what is no object.
+// `text` must be UTF-8.
+void parse_json_lines(
+    std::string_view text,
+    const std::function<void(const std::vector<JsonMember>&, std::uint64_t)>& take);
+
+}  // namespace ondine::data

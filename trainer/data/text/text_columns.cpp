@@ -1,0 +1,149 @@
+#include "trainer/data/text/text_columns.h"
+
+#include <algorithm>
+
+#include "core/message.h"
+
+namespace ondine::data {
+namespace {
+
+bool takes_ids(const PortInfo& input) {
+  const bool has_type = input.dtype == DType::int64 || input.dtype == DType::int32;
+  return has_type && (!input.dims || input.dims->size() == 2);
+}
+
+// Bytes as ids of the type; the rest of the row is padding.
+void write_ids(std::string_view bytes, const RowType& type, std::byte* to) {
+  const auto write = [&]<class Id>(Id* ids) {
+    std::fill_n(ids, type.dims[0], static_cast<Id>(TextEncoding::padding));
+    std::transform(bytes.begin(), bytes.end(), ids,
+                   [](char c) { return static_cast<Id>(static_cast<unsigned char>(c)); });
+  };
+  if (type.dtype == DType::int32) return write(reinterpret_cast<std::int32_t*>(to));
+  write(reinterpret_cast<std::int64_t*>(to));
+}
+
+class IdColumn : public Column {
+ public:
+  using Column::Column;
+
+  PortInfo port() const override {
+    PortInfo port;
+    port.name = name();
+    port.dtype = DType::int64;
+    port.type = describe();
+    port.dims = {-1, length()};
+    return port;
+  }
+  std::string describe() const override { return cat("texts[", rows(), ", ", length(), "]"); }
+
+  void copy(std::span<const std::uint64_t> rows, const RowType& type,
+            std::byte* to) const override {
+    for (const std::uint64_t row : rows) {
+      write_ids(ids(row).substr(0, static_cast<std::size_t>(type.dims[0])), type, to);
+      to += type.bytes();
+    }
+  }
+
+  std::optional<std::vector<std::int64_t>> labels() const override { return {}; }
+
+ protected:
+  virtual std::int64_t length() const = 0;
+  virtual std::string_view ids(std::uint64_t row) const = 0;
+};
+
+class TextColumn final : public IdColumn {
+ public:
+  TextColumn(std::string name, TextRows texts, std::int64_t length)
+      : IdColumn(std::move(name)), texts_(std::move(texts)), length_(length) {
+    if (length > 0) return;
+    length_ = 1;
+    for (std::uint64_t row = 0; row < texts_.size(); ++row) {
+      length_ = std::max(length_, static_cast<std::int64_t>(texts_[row].size()));
+    }
+  }
+
+  std::uint64_t rows() const override { return texts_.size(); }
+
+  std::optional<Dims> fit(const PortInfo& input) const override {
+    if (!takes_ids(input)) return {};
+    if (!input.dims || input.dims->back() < 0) return Dims{length_};
+    return Dims{input.dims->back()};
+  }
+
+ protected:
+  std::int64_t length() const override { return length_; }
+  std::string_view ids(std::uint64_t row) const override { return texts_[row]; }
+
+ private:
+  TextRows texts_;
+  std::int64_t length_;
+};
+
+class WindowColumn final : public IdColumn {
+ public:
+  WindowColumn(std::string name, std::vector<MappedText> texts, std::int64_t length,
+               std::size_t shift)
+      : IdColumn(std::move(name)), texts_(std::move(texts)), length_(length), shift_(shift) {
+    for (const MappedText& text : texts_) {
+      ends_.push_back((ends_.empty() ? 0 : ends_.back()) + text.windows(length));
+    }
+  }
+
+  std::uint64_t rows() const override { return ends_.empty() ? 0 : ends_.back(); }
+
+  std::optional<Dims> fit(const PortInfo& input) const override {
+    if (!takes_ids(input)) return {};
+    if (input.dims && input.dims->back() >= 0 && input.dims->back() != length_) return {};
+    return Dims{length_};
+  }
+  std::string hint(const PortInfo& input) const override {
+    if (!takes_ids(input)) return {};
+    return cat("; the windows have ", length_, " ids: --text-length ", input.dims->back());
+  }
+  bool is_label() const override { return shift_ != 0; }
+
+ protected:
+  std::int64_t length() const override { return length_; }
+  std::string_view ids(std::uint64_t row) const override {
+    const auto text =
+        static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), row) - ends_.begin());
+    const std::uint64_t in_text = text == 0 ? row : row - ends_[text - 1];
+    const auto bytes = texts_[text].bytes;
+    const auto length = static_cast<std::size_t>(length_);
+    return {reinterpret_cast<const char*>(bytes.data()) + in_text * length + shift_, length};
+  }
+
+ private:
+  std::vector<MappedText> texts_;
+  std::vector<std::uint64_t> ends_;  // number of windows up to the end of each text
+  std::int64_t length_;
+  std::size_t shift_;
+};
+
+}  // namespace
+
+void TextRows::add(std::string_view text) {
+  bytes_ += text;
+  ends_.push_back(bytes_.size());
+}
+
+std::string_view TextRows::operator[](std::uint64_t row) const {
+  const std::uint64_t first = row == 0 ? 0 : ends_[row - 1];
+  return std::string_view(bytes_).substr(first, ends_[row] - first);
+}
+
+std::uint64_t MappedText::windows(std::int64_t length) const {
+  return bytes.empty() ? 0 : (bytes.size() - 1) / static_cast<std::uint64_t>(length);
+}
+
+std::shared_ptr<const Column> text_column(std::string name, TextRows texts, std::int64_t length) {
+  return std::make_shared<TextColumn>(std::move(name), std::move(texts), length);
+}
+
+std::shared_ptr<const Column> window_column(std::string name, std::vector<MappedText> texts,
+                                            std::int64_t length, std::size_t shift) {
+  return std::make_shared<WindowColumn>(std::move(name), std::move(texts), length, shift);
+}
+
+}  // namespace ondine::data

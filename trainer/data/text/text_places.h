@@ -1,0 +1,20 @@
+// Texts in files.
+#pragma once
+
+#include <filesystem>
+#include <span>
+
+#include "trainer/data/column.h"
+
+namespace ondine::data {
+
+// Every place is a .txt file, or the only one is a folder with such files.
+bool are_texts(std::span<const std::filesystem::path> places);
+// Windows of ids and the ids that follow them.
+Parts open_texts(std::span<const std::filesystem::path> places, const DatasetOptions& options);
+
+// Every place is a .jsonl file, or a .csv or .tsv file that has the column of texts.
+bool are_text_tables(std::span<const std::filesystem::path> places, const DatasetOptions& options);
+Parts open_text_tables(std::span<const std::filesystem::path> files, const DatasetOptions& options);
+
+}  // namespace ondine::data

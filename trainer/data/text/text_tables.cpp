@@ -1,0 +1,205 @@
+// Texts with targets in .jsonl, .csv and .tsv files.
+#include <algorithm>
+#include <fstream>
+
+#include "core/message.h"
+#include "trainer/data/csv.h"
+#include "trainer/data/open_data.h"
+#include "trainer/data/split_words.h"
+#include "trainer/data/table.h"
+#include "trainer/data/targets.h"
+#include "trainer/data/text/json_lines.h"
+#include "trainer/data/text/text_columns.h"
+#include "trainer/data/text/text_places.h"
+#include "trainer/text/require_utf8.h"
+
+namespace ondine::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_json_lines(const fs::path& file) { return file.extension() == ".jsonl"; }
+char separator_of(const fs::path& file) { return file.extension() == ".tsv" ? '\t' : ','; }
+
+std::string text_column_of(const DatasetOptions& options) {
+  return options.text.column.empty() ? "text" : options.text.column;
+}
+
+// Whether the header has the column.
+bool has_text_column(const fs::path& file, const DatasetOptions& options) {
+  std::ifstream stream(file);
+  std::string header;
+  if (!std::getline(stream, header)) return false;
+  bool found = false;
+  try {
+    parse_csv(header, separator_of(file), [&](std::span<const std::string> fields, std::uint64_t) {
+      found = std::find(fields.begin(), fields.end(), text_column_of(options)) != fields.end();
+    });
+  } catch (const Error&) {
+    return false;
+  }
+  return found;
+}
+
+struct TextTable {
+  TextRows texts;
+  Targets targets;  // without a column where there are none
+};
+
+class TextTableReader {
+ public:
+  TextTableReader(const DatasetOptions& options, const fs::path& file, TextTable& table)
+      : options_(&options), table_(&table), column_(text_column_of(options)) {
+    if (table.targets.file.empty()) table.targets.file = file.string();
+  }
+
+  void take_fields(std::span<const std::string> fields, std::uint64_t line) {
+    if (names_.empty()) return take_header(fields);
+    if (fields.size() != names_.size()) {
+      fail(ErrorCode::corrupt, "line ", line, " has ", fields.size(), " fields, the header ",
+           names_.size());
+    }
+    table_->texts.add(fields[text_]);
+    if (target_ != none) add_target(fields[target_], is_missing(fields[target_]), line);
+  }
+
+  void take_object(const std::vector<JsonMember>& members, std::uint64_t line) {
+    const JsonMember* text = find(members, column_);
+    if (text == nullptr || text->kind != JsonMember::Kind::text) {
+      fail(ErrorCode::corrupt, "line ", line, " has no text ", quoted(column_));
+    }
+    const std::string name = options_->target.empty() ? "label" : options_->target;
+    const JsonMember* target = find(members, name);
+    if (!is_open_) {
+      is_open_ = true;
+      set_target(target != nullptr || !options_->target.empty() ? name : std::string());
+    }
+    if (text->value.find('\0') != std::string::npos) {
+      fail(ErrorCode::corrupt, "line ", line, ": a character U+0000 is no text");
+    }
+    table_->texts.add(text->value);
+    if (table_->targets.column.empty()) return;
+    if (target != nullptr && target->kind == JsonMember::Kind::nested) {
+      fail(ErrorCode::corrupt, "line ", line, ": ", quoted(name), " is no single value");
+    }
+    const bool is_missing =
+        target == nullptr || (target->kind == JsonMember::Kind::other && target->value == "null");
+    add_target(is_missing ? std::string() : target->value, is_missing, line);
+  }
+
+ private:
+  static constexpr std::size_t none = static_cast<std::size_t>(-1);
+
+  static const JsonMember* find(const std::vector<JsonMember>& members, const std::string& key) {
+    const auto found = std::find_if(members.begin(), members.end(),
+                                    [&](const JsonMember& one) { return one.key == key; });
+    return found == members.end() ? nullptr : &*found;
+  }
+
+  void take_header(std::span<const std::string> fields) {
+    names_.assign(fields.begin(), fields.end());
+    text_ = position_of(column_, "--text-column");
+    target_ = names_.size() - 1;
+    if (target_ == text_) target_ = text_ == 0 ? none : text_ - 1;
+    if (!options_->target.empty()) target_ = position_of(options_->target, "--target");
+    if (target_ == text_) {
+      fail(ErrorCode::mismatch, "column ", quoted(column_), " is both text and target");
+    }
+    set_target(target_ == none ? std::string() : names_[target_]);
+  }
+
+  std::size_t position_of(const std::string& name, const char* option) const {
+    const auto found = std::find(names_.begin(), names_.end(), name);
+    if (found != names_.end()) return static_cast<std::size_t>(found - names_.begin());
+    fail(ErrorCode::mismatch, "there is no column ", quoted(name), " (", option, ")");
+  }
+
+  // All files of a part have the same target, or none.
+  void set_target(const std::string& name) {
+    if (table_->texts.size() == 0) table_->targets.column = name;
+    if (table_->targets.column == name) return;
+    const auto shown = [](const std::string& one) { return one.empty() ? "nothing" : quoted(one); };
+    fail(ErrorCode::mismatch, "its target is ", shown(name), ", that of ",
+         quoted(table_->targets.file), " is ", shown(table_->targets.column));
+  }
+
+  void add_target(const std::string& text, bool is_missing, std::uint64_t line) {
+    if (is_missing) {
+      fail(ErrorCode::corrupt, "line ", line, ", column ", quoted(table_->targets.column),
+           ": the target is missing");
+    }
+    table_->targets.texts.push_back(text);
+    table_->targets.lines.push_back(line);
+  }
+
+  const DatasetOptions* options_;
+  TextTable* table_;
+  std::string column_;
+  std::vector<std::string> names_;  // of a header
+  std::size_t text_ = 0;
+  std::size_t target_ = none;
+  bool is_open_ = false;  // the first object was read
+};
+
+void read_table(const fs::path& file, const DatasetOptions& options, TextTable& table) {
+  with_data(file, options.limits, [&](SharedSource& source) {
+    const std::string_view text(reinterpret_cast<const char*>(source.rest().data()),
+                                source.rest().size());
+    text::require_utf8(text);
+    TextTableReader reader(options, file, table);
+    if (is_json_lines(file)) {
+      parse_json_lines(text, [&](const auto& members, std::uint64_t line) {
+        reader.take_object(members, line);
+      });
+    } else {
+      parse_csv(text, separator_of(file),
+                [&](auto fields, std::uint64_t line) { reader.take_fields(fields, line); });
+    }
+    if (table.texts.size() == 0) fail(ErrorCode::corrupt, "it has no texts");
+  });
+}
+
+Dataset::Part part_of(TextTable table, const TargetReader* reader, const DatasetOptions& options) {
+  Dataset::Part part;
+  if (table.texts.size() == 0) return part;
+  part.threads = options.threads;
+  part.text = TextOptions{text_column_of(options), options.text.length};
+  part.columns.push_back(
+      text_column(text_column_of(options), std::move(table.texts), options.text.length));
+  if (table.targets.column.empty()) return part;
+  part.classes = reader->classes();
+  part.columns.push_back(
+      array_column(table.targets.column, reader->read(table.targets), Layout::nchw));
+  return part;
+}
+
+}  // namespace
+
+bool are_text_tables(std::span<const fs::path> places, const DatasetOptions& options) {
+  const auto is_one = [&](const fs::path& place) {
+    return is_json_lines(place) ||
+           (are_tables(std::span(&place, 1)) && has_text_column(place, options));
+  };
+  return !places.empty() && std::all_of(places.begin(), places.end(), is_one);
+}
+
+Parts open_text_tables(std::span<const fs::path> files, const DatasetOptions& options) {
+  TextTable train;
+  TextTable validation;
+  for (const fs::path& file : files) {
+    std::string stem = file.stem().string();
+    read_table(file, options, cut_split(stem) == Split::validation ? validation : train);
+  }
+  const TextTable& first = train.texts.size() == 0 ? validation : train;
+  std::optional<TargetReader> reader;
+  if (!first.targets.column.empty()) reader.emplace(first.targets, options.classes);
+  if (validation.texts.size() != 0 && validation.targets.column != first.targets.column) {
+    fail(ErrorCode::mismatch, "the target of ", quoted(validation.targets.file), " is not that of ",
+         quoted(first.targets.file));
+  }
+  const TargetReader* const targets = reader ? &*reader : nullptr;
+  return {part_of(std::move(train), targets, options),
+          part_of(std::move(validation), targets, options)};
+}
+
+}  // namespace ondine::data
