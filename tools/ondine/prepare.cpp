@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 
+#include "ondine/class_weights.h"
 #include "ondine/command.h"
 #include "ondine/common.h"
 #include "ondine/settings.h"
@@ -75,7 +76,7 @@ struct Options {
   std::string cut;
   std::optional<Loss> loss;
   std::string loss_model;
-  std::string class_weights;
+  ClassWeightOptions class_weights;
   std::vector<std::string> preprocess;
   std::string loss_scale;
   std::optional<double> ignore_index;
@@ -101,22 +102,6 @@ void set_options(Settings& settings, const Options& options) {
   }
 }
 
-// --class-weights 1,0.5,2
-std::vector<float> numbers_in(const std::string& text) {
-  std::vector<float> numbers;
-  if (text.empty()) return numbers;
-  for (const std::string& part : split_commas(text)) {
-    float number = 0;
-    const char* const end = part.data() + part.size();
-    const auto [last, error] = std::from_chars(part.data(), end, number);
-    if (error != std::errc() || last != end) {
-      throw WrongUsage("--class-weights needs numbers with commas between them, found " + text);
-    }
-    numbers.push_back(number);
-  }
-  return numbers;
-}
-
 void add_loss_options(Command command, Options& options) {
   PrepareOptions& prepare = options.prepare;
   command.choice("--loss", &options.loss, losses,
@@ -131,8 +116,7 @@ void add_loss_options(Command command, Options& options) {
   command.number(
       "--ignore-index", [&options](double value) { options.ignore_index = value; },
       "Of softmax-cross-entropy: the label that does not count");
-  command.option("--class-weights", &options.class_weights,
-                 "Of softmax-cross-entropy and focal: a weight for each class, such as 1,0.5,2");
+  add_class_weights(command, options.class_weights);
   command.option("--soft-labels", &prepare.soft_labels,
                  "Of softmax-cross-entropy: labels are probabilities of the classes");
   command.option("--focal-gamma", &prepare.focal_gamma, "Exponent of the focal loss");
@@ -158,7 +142,7 @@ void set_loss(Options& options) {
     }
     prepare.ignore_index = static_cast<std::int64_t>(index);
   }
-  prepare.class_weights = numbers_in(options.class_weights);
+  prepare.class_weights = class_weights(options.class_weights, options.input);
 }
 
 // "PATTERN=NUMBER"; patterns may contain '='.

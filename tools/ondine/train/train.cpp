@@ -1,4 +1,5 @@
 #include "ondine/command.h"
+#include "ondine/train/seeds.h"
 #include "ondine/train/train_run.h"
 
 namespace ondine::cli {
@@ -134,10 +135,22 @@ void add_train(Parser& parser) {
                  "Trained inference model to write, or its weights as .safetensors");
   add_evaluation(command, *options);
   add_records(command, *options);
+  Option dry_run =
+      command.option("--dry-run", &options->dry_run,
+                     "Print data, plan, memory and the time of three steps, and write nothing");
+  dry_run.excludes(resume);
+  command
+      .option("--seeds", &options->seeds,
+              "Train with N seeds from --seed on and print mean and standard deviation of the "
+              "metrics; writes no files")
+      .positive()
+      .excludes(dry_run);
   command.takes_job_file();
   command.runs([options] {
     note_precision(options->load);
-    return TrainRun(*options).run();
+    if (options->seeds > 1) return train_seeds(*options, options->seeds);
+    TrainRun run(*options);
+    return options->dry_run ? run.dry_run() : run.run();
   });
 }
 

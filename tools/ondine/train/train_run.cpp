@@ -42,6 +42,12 @@ TrainOptions completed(TrainOptions options) {
   }
   options.trainer.batch_size = options.batch_size.value_or(1);
   options.metrics_file = take_file(options.metrics);
+  if (!options.dry_run) return options;
+  for (std::string* file : {&options.output, &options.metrics_file, &options.checkpoint,
+                            &options.log_dir, &options.report}) {
+    file->clear();
+  }
+  options.trainer.checkpoint_every = 0;
   return options;
 }
 
@@ -87,15 +93,18 @@ std::vector<PortInfo> TrainRun::inputs() const {
   return model_.algorithm(algorithm).inputs;
 }
 
+bool TrainRun::is_set(const PortInfo& input) const {
+  const bool rate = options_.trainer.learning_rate.has_value() &&
+                    input.name.find("learning_rate") != std::string::npos;
+  return rate || std::any_of(options_.set.begin(), options_.set.end(), [&](const auto& pair) {
+           return split_pair(pair, "--set", inputs()).first == input.name;
+         });
+}
+
 // An algorithm may draw or hold what it learns from: it needs no data.
 void TrainRun::require_no_data() const {
   for (const PortInfo& input : inputs()) {
-    const bool set = std::any_of(options_.set.begin(), options_.set.end(), [&](const auto& pair) {
-      return split_pair(pair, "--set", inputs()).first == input.name;
-    });
-    const bool rate = options_.trainer.learning_rate.has_value() &&
-                      input.name.find("learning_rate") != std::string::npos;
-    if (input.has_default || set || rate) continue;
+    if (input.has_default || is_set(input)) continue;
     throw WrongUsage("--data is required: the training algorithm has the input '" + input.name +
                      "'");
   }
@@ -165,6 +174,7 @@ FitReport TrainRun::fit() {
 int TrainRun::run() {
   const InterruptGuard guard;
   const FitReport report = fit();
+  last_epoch_ = report.last;
   if (!report.record_note.empty()) {
     std::cerr << "note: records of the run are incomplete: " << report.record_note << '\n';
   }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <ondine/plan.h>
 #include <ondine/trainer.h>
 
 #include "ondine/common.h"
@@ -51,6 +52,8 @@ struct TrainOptions {
   std::string metrics_file;          // taken out of them
   std::string log_dir;
   std::string report;
+  std::uint64_t seeds = 1;
+  bool dry_run = false;
 };
 
 class TrainRun {
@@ -58,11 +61,18 @@ class TrainRun {
   explicit TrainRun(const TrainOptions& options);
   // The exit code.
   int run();
+  // Prints data, plan and memory, and the times of three steps, which change only the model in
+  // memory.
+  int dry_run();
+  // Of run().
+  const std::optional<EpochReport>& last_epoch() const noexcept { return last_epoch_; }
 
  private:
   TrainerOptions trainer_options() const;
   // The inputs that options may name; none where the algorithm does not exist.
   std::vector<PortInfo> inputs() const;
+  // Whether an option gives the input a number.
+  bool is_set(const PortInfo& input) const;
   void require_no_data() const;
   void load_data();
   void start();
@@ -70,6 +80,9 @@ class TrainRun {
   FitReport fit();
   void write_result();
   int interrupted();
+  PlanRequest plan_request(const Dataset& training) const;
+  void print_plan(const Dataset& training) const;
+  void print_times(std::uint64_t rows);
 
   TrainOptions options_;
   Model model_;
@@ -77,6 +90,7 @@ class TrainRun {
   Dataset training_;
   std::optional<Dataset> validation_;  // of --validation-data
   std::uint64_t rows_ = 0;             // per epoch, known after the first step
+  std::optional<EpochReport> last_epoch_;
   std::ofstream log_;
   Progress progress_;
 };
