@@ -257,7 +257,8 @@ struct Evaluation {
 //   (the first of several);
 // - bce: "accuracy", how often an element's sigmoid exceeds 0.5 where its label does. The output is
 //   taken for logits if it is what the loss reads, else for probabilities;
-// - mse, mae, huber: "mse" and "mae", means of squared and of absolute differences.
+// - mse, mae, huber: "mse" and "mae", means of squared and of absolute differences;
+// - ctc: "cer", the edit distance of what the output spells, by the length of the labels.
 // Of a model that does not say, integer labels are classes, or 0 and 1 where the output has one
 // score a row, which is taken for a probability, and floating point labels are numbers; `note` says
 // which. The labels are the input that only a training algorithm has, else the column named as the

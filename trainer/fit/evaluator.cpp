@@ -16,9 +16,16 @@ namespace {
 
 constexpr const char* confusion_metric = "confusion_matrix";
 
-std::vector<PortInfo> with(std::vector<PortInfo> ports, const PortInfo& label) {
-  ports.push_back(label);
+std::vector<PortInfo> with_labels(std::vector<PortInfo> ports, const Scoring& scoring) {
+  ports.push_back(scoring.label);
+  ports.insert(ports.end(), scoring.lengths.begin(), scoring.lengths.end());
   return ports;
+}
+
+bool is_label(const Scoring& scoring, const std::string& name) {
+  return name == scoring.label.name ||
+         std::any_of(scoring.lengths.begin(), scoring.lengths.end(),
+                     [&](const PortInfo& one) { return one.name == name; });
 }
 
 }  // namespace
@@ -26,7 +33,9 @@ std::vector<PortInfo> with(std::vector<PortInfo> ports, const PortInfo& label) {
 bool add_confusion(Scoring& scoring, bool wanted) {
   const bool is_there = std::find(scoring.metrics.begin(), scoring.metrics.end(),
                                   confusion_metric) != scoring.metrics.end();
-  if (wanted && !is_there && scoring.task != metrics::Task::regression) {
+  const bool applies =
+      scoring.task == metrics::Task::classes || scoring.task == metrics::Task::binary;
+  if (wanted && !is_there && applies) {
     scoring.metrics.emplace_back(confusion_metric);
   }
   return is_there;
@@ -68,23 +77,19 @@ Evaluation evaluate(const Model& model, const Dataset& data, const EvaluateOptio
     const bool asked = fit::add_confusion(*scoring, reports);
     fit::WorstErrors worst;
     std::uint64_t first = 0;
-    Feeder feeder(fit::with(model.inputs(), scoring->label), data, options.map);
+    Feeder feeder(fit::with_labels(model.inputs(), *scoring), data, options.map);
     fit::Scores scores(*scoring);
     const std::vector<std::string> fetches{scoring->output};
     Evaluation result;
     result.rows = fit::for_each_batch(feeder, options.batch_size, [&](auto batch) {
       NamedValues feeds;
-      Tensor labels;
+      NamedValues labels;
       for (const NamedValue& feed : batch) {
-        if (feed.first == scoring->label.name) {
-          labels = feed.second.tensor();
-        } else {
-          feeds.push_back(feed);
-        }
+        (fit::is_label(*scoring, feed.first) ? labels : feeds).push_back(feed);
       }
       const Results outputs = model.infer(feeds, fetches);
       scores.add(outputs[0].second.tensor(), labels);
-      const auto rows = static_cast<std::uint64_t>(labels.shape()[0]);
+      const auto rows = static_cast<std::uint64_t>(labels[0].second.tensor().shape()[0]);
       const bool one_each = scoring->task == metrics::Task::classes && scores.last().rows() == rows;
       if (reports && one_each) worst.add(scores.last(), first, feeds);
       first += rows;

@@ -38,6 +38,13 @@ std::string axes_text(const std::vector<std::size_t>& axes) {
   return text;
 }
 
+const Tensor& tensor_of(std::span<const NamedValue> batch, std::string_view name) {
+  for (const auto& [key, value] : batch) {
+    if (key == name) return value.tensor();
+  }
+  fail(ErrorCode::mismatch, "the data has no ", quoted(name));
+}
+
 }  // namespace
 
 Scores::Scores(const Scoring& scoring) : scoring_(scoring), probabilities_(scoring.probabilities) {
@@ -47,6 +54,10 @@ Scores::Scores(const Scoring& scoring) : scoring_(scoring), probabilities_(scori
 }
 
 std::string Scores::misfit(const Shape& output, const Shape& labels) const {
+  if (scoring_.task == Task::sequences) {
+    if (output.rank() == 3 && labels.rank() == 2 && output[0] == labels[0]) return {};
+    return cat("output ", output, " holds no scores [batch, steps, classes] for labels ", labels);
+  }
   if (scoring_.task != Task::classes) {
     if (output.size() == labels.size()) return {};
     return cat("output ", output, " does not fit labels ", labels);
@@ -96,6 +107,22 @@ void Scores::predict() {
     for (const double score : scores_) prediction_.push_back(score > scoring_.threshold ? 1 : 0);
     for (double& label : labels_) label = label > 0.5 ? 1 : 0;
   }
+}
+
+void Scores::add(const Tensor& output, std::span<const NamedValue> batch) {
+  const Tensor& labels = tensor_of(batch, scoring_.label.name);
+  if (scoring_.task == Task::sequences) return add_sequences(output, labels, batch);
+  add(output, labels);
+}
+
+void Scores::add_sequences(const Tensor& output, const Tensor& labels,
+                           std::span<const NamedValue> batch) {
+  const std::string problem = misfit(output.shape(), labels.shape());
+  if (!problem.empty()) fail(ErrorCode::mismatch, problem);
+  references_ = cut_labels(labels, tensor_of(batch, scoring_.lengths[0].name));
+  decoded_ = best_paths(output, tensor_of(batch, scoring_.lengths[1].name), scoring_.blank);
+  for (const auto& metric : metrics_) metric->add(last());
+  count_ += labels.shape()[0];
 }
 
 void Scores::add(const Tensor& output, const Tensor& labels) {

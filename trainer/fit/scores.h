@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "trainer/fit/decode_sequences.h"
 #include "trainer/fit/scoring.h"
 #include "trainer/metrics/metric.h"
 
@@ -18,18 +19,22 @@ class Scores {
 
   // Why output and labels of these shapes cannot be compared; empty when they can.
   std::string misfit(const Shape& output, const Shape& labels) const;
-  // Error(mismatch) for shapes that do not fit.
-  void add(const Tensor& output, const Tensor& labels);
+  // The output for the rows of a batch, which has the labels. Error(mismatch) for shapes that do
+  // not fit.
+  void add(const Tensor& output, std::span<const NamedValue> batch);
   // Sets what was accumulated.
   void write(Evaluation& to) const;
   // What add() was given last; valid until it is called again.
   metrics::Batch last() const {
-    return {columns_, scores_, labels_, prediction_, probabilities_.value_or(false)};
+    return {columns_, scores_,    labels_, prediction_, probabilities_.value_or(false),
+            decoded_, references_};
   }
   std::int64_t count() const noexcept { return count_; }  // of labels
 
  private:
   std::size_t columns_axis(const Shape& output, const Shape& labels);
+  void add(const Tensor& output, const Tensor& labels);
+  void add_sequences(const Tensor& output, const Tensor& labels, std::span<const NamedValue> batch);
   void predict();
 
   Scoring scoring_;
@@ -42,6 +47,8 @@ class Scores {
   std::vector<double> scores_;
   std::vector<double> labels_;
   std::vector<double> prediction_;
+  std::vector<Labels> decoded_;
+  std::vector<Labels> references_;
 };
 
 }  // namespace ondine::fit

@@ -82,6 +82,7 @@ std::optional<Task> task_of_loss(const std::string& loss) {
   if (loss == "bce" || loss == "bce-probabilities" || loss == "dice" || loss == "hinge") {
     return Task::binary;
   }
+  if (loss == "ctc") return Task::sequences;
   if (loss == "mse" || loss == "mae" || loss == "huber") return Task::regression;
   return {};
 }
@@ -102,10 +103,22 @@ void assume_task(const Model& model, Scoring& scoring) {
 
 // Losses whose labels are not what an output is compared with element by element.
 bool has_no_score(const std::string& loss) {
-  for (const char* one : {"soft-cross-entropy", "kl", "cosine", "triplet", "contrastive", "ctc"}) {
+  for (const char* one : {"soft-cross-entropy", "kl", "cosine", "triplet", "contrastive"}) {
     if (loss == one) return true;
   }
   return false;
+}
+
+void add_lengths(const Model& model, Scoring& scoring) {
+  for (const char* suffix : {"_lengths", "_input_lengths"}) {
+    PortInfo port;
+    port.name = scoring.label.name + suffix;
+    port.dtype = DType::int64;
+    port.type = "tensor(int64)";
+    scoring.lengths.push_back(port);
+  }
+  const std::string blank = property(model, "ondine.ctc_blank");
+  std::from_chars(blank.data(), blank.data() + blank.size(), scoring.blank);
 }
 
 void choose_task(const Model& model, Scoring& scoring) {
@@ -113,7 +126,9 @@ void choose_task(const Model& model, Scoring& scoring) {
   const std::optional<Task> task = task_of_loss(loss);
   if (!task) return assume_task(model, scoring);
   scoring.task = *task;
-  scoring.label.dtype = *task == Task::classes ? DType::int64 : DType::float32;
+  const bool is_labels = *task == Task::classes || *task == Task::sequences;
+  scoring.label.dtype = is_labels ? DType::int64 : DType::float32;
+  if (*task == Task::sequences) add_lengths(model, scoring);
   const bool is_prediction = property(model, "ondine.prediction") == scoring.output;
   // These losses read logits; another output is made of them.
   if (!is_prediction || loss == "nll" || loss == "bce-probabilities") return;
@@ -137,6 +152,8 @@ void choose_metrics(const Model& model, const std::vector<std::string>& names, S
     metrics::require_known(names);
     metrics::require_task(names, scoring.task,
                           scoring.note.empty() ? "the model's loss is " + loss : scoring.note);
+  } else if (scoring.task == Task::sequences) {
+    scoring.metrics = {"cer"};
   } else if (scoring.task == Task::regression) {
     scoring.metrics = {"mse", "mae"};
   } else {
@@ -163,7 +180,10 @@ std::optional<Scoring> find_scoring(const Model& model, const Dataset& data,
   if (has_no_score(property(model, "ondine.loss"))) return {};
   Scoring scoring;
   scoring.output = options.output.empty() ? outputs.front().name : options.output;
-  auto label = label_of_algorithm(model, options.label);
+  const bool is_sequences = task_of_loss(property(model, "ondine.loss")) == Task::sequences;
+  auto label = label_of_algorithm(model, is_sequences && options.label.empty()
+                                             ? property(model, "ondine.label")
+                                             : options.label);
   if (!label) label = label_among_columns(model, data, options.map, options.label);
   if (!label) return {};
   scoring.label = *label;
@@ -171,6 +191,12 @@ std::optional<Scoring> find_scoring(const Model& model, const Dataset& data,
   choose_metrics(model, options.metrics, scoring);
   if (scoring.task != Task::regression) {
     scoring.class_names = data.classes().empty() ? class_names(model) : data.classes();
+  }
+  if (scoring.task == Task::sequences && scoring.class_names.empty() &&
+      !property(model, "ondine.text_encoding").empty()) {
+    for (int byte = 0; byte < 256; ++byte) {
+      scoring.class_names.emplace_back(1, static_cast<char>(byte));
+    }
   }
   scoring.class_axis =
       options.class_axis ? options.class_axis : recorded_class_axis(model, scoring.output);

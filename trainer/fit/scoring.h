@@ -23,6 +23,10 @@ struct Scoring {
   // rather than logits; each empty where only the output can tell.
   std::optional<std::int64_t> class_axis;
   std::optional<bool> probabilities;
+  // Of sequences: inputs with the number of labels and of steps of each row, and the class that
+  // stands for no label.
+  std::vector<PortInfo> lengths;
+  std::int64_t blank = 0;
 };
 
 // As evaluate() describes; nothing where there are no labels, or the loss has no metric.

@@ -91,7 +91,7 @@ void Validator::try_first_batch(const Model& model) {
   Scores scores(*scoring_);
   const std::string problem = scores.misfit(output.shape(), labels.shape());
   if (problem.empty()) {
-    scores.add(output, labels);
+    scores.add(output, batch);
     Evaluation first;
     scores.write(first);
     for (const auto& [name, value] : first.metrics) {
@@ -121,7 +121,7 @@ Evaluation Validator::run(const Model& model) {
     for (const std::string& name : metrics_) means.set(name, results.scalar(name));
     sums.add(means, static_cast<std::uint64_t>(batch[0].second.tensor().shape()[0]));
     if (scores) {
-      scores->add(results[scoring_->output].tensor(), *find(batch, scoring_->label.name));
+      scores->add(results[scoring_->output].tensor(), batch);
     }
   });
   Evaluation computed;

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <numeric>
 
 #include "core/message.h"
+#include "trainer/metrics/edit_distance.h"
 #include "trainer/metrics/families.h"
 
 namespace ondine::metrics {
@@ -18,6 +18,7 @@ struct Entry {
   bool classes;
   bool binary;
   bool regression;
+  bool sequences;
   bool larger_is_better;
   Make make;
 };
@@ -25,38 +26,40 @@ struct Entry {
 constexpr const char* top_pattern = "topK";
 
 constexpr std::array entries{
-    Entry{"accuracy", true, true, false, true, make_accuracy},
-    Entry{top_pattern, true, false, false, true, make_top},
-    Entry{"precision", true, true, false, true, make_overlap},
-    Entry{"recall", true, true, false, true, make_overlap},
-    Entry{"f1", true, true, false, true, make_overlap},
-    Entry{"iou", true, true, false, true, make_overlap},
-    Entry{"dice", true, true, false, true, make_overlap},
-    Entry{"precision_macro", true, true, false, true, make_overlap},
-    Entry{"recall_macro", true, true, false, true, make_overlap},
-    Entry{"f1_macro", true, true, false, true, make_overlap},
-    Entry{"iou_macro", true, true, false, true, make_overlap},
-    Entry{"dice_macro", true, true, false, true, make_overlap},
-    Entry{"precision_micro", true, true, false, true, make_overlap},
-    Entry{"recall_micro", true, true, false, true, make_overlap},
-    Entry{"f1_micro", true, true, false, true, make_overlap},
-    Entry{"iou_micro", true, true, false, true, make_overlap},
-    Entry{"dice_micro", true, true, false, true, make_overlap},
-    Entry{"precision_per_class", true, true, false, true, make_overlap},
-    Entry{"recall_per_class", true, true, false, true, make_overlap},
-    Entry{"f1_per_class", true, true, false, true, make_overlap},
-    Entry{"iou_per_class", true, true, false, true, make_overlap},
-    Entry{"dice_per_class", true, true, false, true, make_overlap},
-    Entry{"confusion_matrix", true, true, false, true, make_confusion},
-    Entry{"roc_auc", true, true, false, true, make_ranking},
-    Entry{"roc_auc_per_class", true, true, false, true, make_ranking},
-    Entry{"average_precision", true, true, false, true, make_ranking},
-    Entry{"average_precision_per_class", true, true, false, true, make_ranking},
-    Entry{"perplexity", true, false, false, false, make_perplexity},
-    Entry{"mse", false, false, true, false, make_error},
-    Entry{"mae", false, false, true, false, make_error},
-    Entry{"rmse", false, false, true, false, make_error},
-    Entry{"r2", false, false, true, true, make_r2},
+    Entry{"accuracy", true, true, false, false, true, make_accuracy},
+    Entry{top_pattern, true, false, false, false, true, make_top},
+    Entry{"precision", true, true, false, false, true, make_overlap},
+    Entry{"recall", true, true, false, false, true, make_overlap},
+    Entry{"f1", true, true, false, false, true, make_overlap},
+    Entry{"iou", true, true, false, false, true, make_overlap},
+    Entry{"dice", true, true, false, false, true, make_overlap},
+    Entry{"precision_macro", true, true, false, false, true, make_overlap},
+    Entry{"recall_macro", true, true, false, false, true, make_overlap},
+    Entry{"f1_macro", true, true, false, false, true, make_overlap},
+    Entry{"iou_macro", true, true, false, false, true, make_overlap},
+    Entry{"dice_macro", true, true, false, false, true, make_overlap},
+    Entry{"precision_micro", true, true, false, false, true, make_overlap},
+    Entry{"recall_micro", true, true, false, false, true, make_overlap},
+    Entry{"f1_micro", true, true, false, false, true, make_overlap},
+    Entry{"iou_micro", true, true, false, false, true, make_overlap},
+    Entry{"dice_micro", true, true, false, false, true, make_overlap},
+    Entry{"precision_per_class", true, true, false, false, true, make_overlap},
+    Entry{"recall_per_class", true, true, false, false, true, make_overlap},
+    Entry{"f1_per_class", true, true, false, false, true, make_overlap},
+    Entry{"iou_per_class", true, true, false, false, true, make_overlap},
+    Entry{"dice_per_class", true, true, false, false, true, make_overlap},
+    Entry{"confusion_matrix", true, true, false, false, true, make_confusion},
+    Entry{"roc_auc", true, true, false, false, true, make_ranking},
+    Entry{"roc_auc_per_class", true, true, false, false, true, make_ranking},
+    Entry{"average_precision", true, true, false, false, true, make_ranking},
+    Entry{"average_precision_per_class", true, true, false, false, true, make_ranking},
+    Entry{"perplexity", true, false, false, false, false, make_perplexity},
+    Entry{"mse", false, false, true, false, false, make_error},
+    Entry{"mae", false, false, true, false, false, make_error},
+    Entry{"rmse", false, false, true, false, false, make_error},
+    Entry{"r2", false, false, true, false, true, make_r2},
+    Entry{"cer", false, false, false, true, false, make_edit_rate},
+    Entry{"wer", false, false, false, true, false, make_edit_rate},
 };
 
 bool has_task(const Entry& entry, Task task) {
@@ -65,6 +68,8 @@ bool has_task(const Entry& entry, Task task) {
       return entry.classes;
     case Task::binary:
       return entry.binary;
+    case Task::sequences:
+      return entry.sequences;
     case Task::regression:
       break;
   }
@@ -79,26 +84,11 @@ const Entry* find(std::string_view name) {
   return nullptr;
 }
 
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (std::size_t k = 0; k < b.size(); ++k) {
-      const std::size_t replaced = diagonal + (a[i] == b[k] ? 0 : 1);
-      diagonal = row[k + 1];
-      row[k + 1] = std::min({replaced, row[k] + 1, row[k + 1] + 1});
-    }
-  }
-  return row.back();
-}
-
 std::string nearest(std::string_view name) {
   std::string result;
   std::size_t least = 1 + name.size() / 3;
   for (const Entry& entry : entries) {
-    const std::size_t distance = edit_distance(name, entry.name);
+    const std::size_t distance = edit_distance(name, std::string_view(entry.name));
     if (distance > least || (distance == least && !result.empty())) continue;
     least = distance;
     result = entry.name;

@@ -21,6 +21,8 @@ std::unique_ptr<Metric> make_ranking(const std::string& name, const Context& con
 std::unique_ptr<Metric> make_perplexity(const std::string& name, const Context& context);
 // mse, mae and rmse.
 std::unique_ptr<Metric> make_error(const std::string& name, const Context& context);
+// cer and wer. Error(mismatch) where words need names of classes that are not there.
+std::unique_ptr<Metric> make_edit_rate(const std::string& name, const Context& context);
 std::unique_ptr<Metric> make_r2(const std::string& name, const Context& context);
 
 }  // namespace ondine::metrics

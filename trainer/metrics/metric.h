@@ -17,6 +17,7 @@ enum class Task : std::uint8_t {
   classes,     // scores of classes; each label is one of them
   binary,      // scores of columns; the label of each is true or false
   regression,  // numbers in columns
+  sequences,   // labels in a row, and those decoded from scores
 };
 
 // Matrices in row-major order; a row is a position that has labels.
@@ -26,6 +27,9 @@ struct Batch {
   std::span<const double> labels;      // of classes one for each row, else rows x columns
   std::span<const double> prediction;  // of classes the class, of binary 0 or 1; as labels
   bool probabilities = false;          // of classes: each row of scores sums to 1
+  // Of sequences these alone.
+  std::span<const std::vector<std::int64_t>> decoded;
+  std::span<const std::vector<std::int64_t>> references;
 
   std::size_t rows() const noexcept { return columns == 0 ? 0 : scores.size() / columns; }
 };

@@ -288,6 +288,10 @@ void record_training(ModelDef& model, const LossInputs& inputs, Updates& updates
   set_property(model, "ondine.loss", name_of(options));
   set_property(model, "ondine.prediction", inputs.prediction.value);
   set_property(model, "ondine.label", label_name(inputs, options));
+  remove_property(model, "ondine.ctc_blank");
+  if (options.loss == Loss::ctc && options.ctc_blank != 0) {
+    set_property(model, "ondine.ctc_blank", std::to_string(options.ctc_blank));
+  }
   record_class_axis(model, inputs.prediction, options);
   record_updates(model, updates, trained, options);
   remove_property(model, "ondine.qat");
