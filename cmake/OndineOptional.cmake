@@ -1,4 +1,4 @@
-# Optional libraries of some operators. An operator whose library is missing fails with an error
+# Optional libraries of some operators and of data. What needs a missing library fails with an error
 # that names the library.
 set(ONDINE_OPTIONAL_LIBRARIES)
 
@@ -40,3 +40,5 @@ ondine_optional(PNG kernels/image/codecs/png.cpp png.h png z)
 ondine_optional(WEBP kernels/image/codecs/webp.cpp webp/decode.h webp)
 ondine_optional(TIFF kernels/image/codecs/tiff.cpp tiffio.h tiff webp Lerc jbig zstd lzma deflate jpeg z)
 ondine_optional(OPENJPEG kernels/image/codecs/jpeg2000.cpp openjpeg.h openjp2)
+ondine_optional(SNDFILE trainer/data/audio/sound_file.cpp sndfile.h sndfile mp3lame FLAC vorbisenc vorbis ogg opus mpg123)
+ondine_optional(SAMPLERATE trainer/data/audio/resample.cpp samplerate.h samplerate)

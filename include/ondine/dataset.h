@@ -37,6 +37,13 @@ struct ImageSize {
   std::int64_t width = 0;
 };
 
+// How recordings become rows of samples: mixed down to one channel, the mean of all.
+struct AudioOptions {
+  std::int64_t rate = 0;  // samples a second of the rows; 0: those of the first recording
+  double seconds = 0;     // of a row, where the model's input leaves its length open
+  bool resample = true;   // recordings with another rate; else they are an error
+};
+
 struct DatasetOptions {
   Limits limits = {};
   // nhwc: arrays of rank 4 are [N, H, W, C] and their rows are transposed to [C, H, W].
@@ -48,11 +55,12 @@ struct DatasetOptions {
   // Names of the classes in the order of a model's outputs; empty: those of the training data, in
   // alphabetical order.
   std::vector<std::string> classes = {};
-  // Decodes every image once and leaves out those that are broken, instead of failing when one of
-  // them is taken.
+  // Decodes every image and recording once and leaves out those that are broken, instead of failing
+  // when one of them is taken.
   bool skip_broken = false;
-  int threads = 0;  // that decode images; 0: one for each processor
+  int threads = 0;  // that decode images and recordings; 0: one for each processor
   TextOptions text = {};
+  AudioOptions audio = {};
 };
 
 class Batches;
@@ -75,6 +83,9 @@ class ONDINE_API Dataset {
   //   0..255 in unsigned bytes, which all have the size of the first image where neither the input
   //   nor image_size says one.
   // - Images, or a folder with images in it and none in folders below: the column "image" alone.
+  // - Recordings (WAV, FLAC, Ogg) in each of these ways. Columns "audio" and "label". An input [N,
+  //   T], [N, 1, T] or [N, T, 1] takes the samples, in -1..1 in floating point, in -32768..32767 in
+  //   int16: the first T of a recording, followed by zeros where it is shorter.
   // - .csv and .tsv files with a header whose first row names an image file in some column: the
   //   images (paths are relative to the file's folder) and the target, as below.
   // - .csv and .tsv files with a header; the words that load_splits knows tell validation data.
@@ -112,8 +123,10 @@ class ONDINE_API Dataset {
 
   // Names of the classes, where the data names them; labels are positions in it.
   const std::vector<std::string>& classes() const;
-  // The image file of a row of the training part; empty where the data is no image files.
+  // The image or recording of a row of the training part; empty where the data is no such files.
   std::string file(std::uint64_t row) const;
+  // Samples a second of the training part's recordings; 0 where there are none.
+  std::int64_t sample_rate() const;
   // Files of the training part that skip_broken left out, each followed by ": " and what is wrong.
   const std::vector<std::string>& skipped() const;
   // Rows of the training part with label 0, 1, ..., up to the largest, or to the last of classes():
@@ -122,6 +135,8 @@ class ONDINE_API Dataset {
   std::vector<std::uint64_t> class_counts() const;
   // How texts of the training part were read; nothing where it has none.
   const std::optional<TextOptions>& text() const;
+  // What a person should know of the training part, for example how many recordings are resampled.
+  std::vector<std::string> notes() const;
   // Columns of the training part as they are stored: name, element type and dims, the first -1.
   std::vector<PortInfo> columns() const;
 
@@ -139,5 +154,9 @@ class ONDINE_API Dataset {
   std::shared_ptr<const Part> train_;
   std::shared_ptr<const Part> validation_;
 };
+
+// Samples a second that the model takes, from its metadata "ondine.sample_rate", which prepare
+// writes for a log-mel spectrogram and training for recordings; 0 where it has none.
+ONDINE_API std::int64_t sample_rate(const Model& model);
 
 }  // namespace ondine

@@ -28,6 +28,7 @@ WALLS = {
     r"Eigen/": r"(kernels/(matmul|elementwise)/.*\.cpp|include/ondine/eigen\.h|tests/.*)$",
     r"boost/": r"checkpoints/[^/]*\.cpp$",
     r"(jpeglib|jerror|png|tiffio|openjpeg)\.h|webp/": r"kernels/image/codecs/[^/]*\.cpp$",
+    r"(sndfile|samplerate)\.h": r"trainer/data/audio/[^/]*\.cpp$",
     r"re2/": r"kernels/text/[^/]*\.cpp$",
     r"zlib\.h": r"trainer/data/[^/]*\.cpp$",
     r"CLI/": r"tools/ondine/.*$",

@@ -237,7 +237,8 @@ void add_options(Command command, Options& options) {
   command
       .option("--preprocess", &options.preprocess,
               "Operators in front of an input, so that the model takes raw pixels: "
-              "scale=1/255,mean=M:M:M,std=S:S:S,resize=HxW,layout=nhwc,type=uint8,input=NAME")
+              "scale=1/255,mean=M:M:M,std=S:S:S,resize=HxW,layout=nhwc,type=uint8,input=NAME; or "
+              "raw samples: mel=BANDS,rate=16000,window=400,hop=160,low=HZ,high=HZ,offset=1e-6")
       .one_each();
   command.choice("--quantize-frozen", &prepare.quantize_frozen, frozen_types,
                  "Store frozen weights of products and lookups in int8, int4 or bf16");

@@ -111,13 +111,35 @@ ImageSize parse_size(const std::string& text, const std::string& option) {
 
 Preprocess parse_preprocess(const std::string& text) {
   Preprocess result;
+  LogMel mel;
+  bool has_mel = false;
+  bool has_mel_setting = false;
+  std::optional<DType> type;
+  // A setting of the spectrogram.
+  const auto of_mel = [&](Take take) -> Take {
+    return [take = std::move(take), &has_mel_setting](const auto& value, const auto& option) {
+      has_mel_setting = true;
+      take(value, option);
+    };
+  };
   parse_settings(
       text, "--preprocess",
-      {{"input", [&](const auto& value, const auto&) { result.input = value; }},
+      {{"mel",
+        [&](const auto& value, const auto& option) {
+          has_mel = true;
+          mel.bands = parse_integer(value, option);
+        }},
+       {"rate", of_mel(integer(mel.rate))},
+       {"window", of_mel(integer(mel.window))},
+       {"hop", of_mel(integer(mel.hop))},
+       {"low", of_mel(real(mel.low))},
+       {"high", of_mel(real(mel.high))},
+       {"offset", of_mel(real(mel.offset))},
+       {"input", [&](const auto& value, const auto&) { result.input = value; }},
        {"type",
         [&](const auto& value, const auto& option) {
-          result.type = dtype_from_string(value);
-          if (result.type == DType::undefined) refuse(option, "a type such as uint8", value);
+          type = dtype_from_string(value);
+          if (type == DType::undefined) refuse(option, "a type such as uint8", value);
         }},
        {"layout",
         [&](const auto& value, const auto& option) {
@@ -132,6 +154,11 @@ Preprocess parse_preprocess(const std::string& text) {
        {"std", [&](const auto& value, const auto& option) {
           result.deviation = parse_floats(value, option);
         }}});
+  if (has_mel_setting && !has_mel) {
+    refuse("--preprocess", "mel=BANDS with the settings of a spectrogram", text);
+  }
+  if (type) result.type = mel.type = *type;
+  if (has_mel) result.mel = mel;
   return result;
 }
 
@@ -151,7 +178,9 @@ Augmentation parse_augmentation(const std::string& text) {
                    }},
                   {"color", real(result.color)},
                   {"cutout", integer(result.cutout)},
-                  {"mixup", real(result.mixup)}});
+                  {"mixup", real(result.mixup)},
+                  {"time-shift", real(result.time_shift)},
+                  {"noise", real(result.noise)}});
   return result;
 }
 

@@ -54,6 +54,10 @@ class Column {
   virtual std::optional<double> white(DType) const { return {}; }
   // The file that a row is read from; empty where there is no such file.
   virtual std::string file(std::uint64_t) const { return {}; }
+  // Samples a second, where rows are recordings; 0 elsewhere.
+  virtual std::int64_t sample_rate() const { return 0; }
+  // What a person should know of the rows; empty where there is nothing.
+  virtual std::string note() const { return {}; }
   // The column when it has one integer a row.
   virtual std::optional<std::vector<std::int64_t>> labels() const = 0;
 

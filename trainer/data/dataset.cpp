@@ -1,11 +1,12 @@
 #include <ondine/dataset.h>
 
 #include <algorithm>
+#include <array>
 
 #include "core/message.h"
 #include "core/out_of_memory.h"
 #include "trainer/data/column.h"
-#include "trainer/data/images/image_places.h"
+#include "trainer/data/files/file_places.h"
 #include "trainer/data/table.h"
 #include "trainer/data/text/text_places.h"
 
@@ -50,16 +51,23 @@ Dataset Dataset::open(const std::filesystem::path& place, const DatasetOptions& 
 Dataset Dataset::open(std::span<const std::filesystem::path> places,
                       const DatasetOptions& options) {
   return guard_memory("read the data", [&] {
-    if (data::are_image_lists(places)) return Dataset(data::open_image_lists(places, options));
+    const std::array kinds{&data::image_files, &data::sound_files};
+    for (const data::FileKind* kind : kinds) {
+      if (data::are_file_lists(*kind, places)) {
+        return Dataset(data::open_file_lists(*kind, places, options));
+      }
+    }
     if (data::are_text_tables(places, options)) {
       return Dataset(data::open_text_tables(places, options));
     }
     if (data::are_texts(places)) return Dataset(data::open_texts(places, options));
     if (data::are_tables(places)) return Dataset(data::open_tables(places, options));
-    if (places.size() == 1 && data::is_image_folder(places[0])) {
-      return Dataset(data::open_image_folder(places[0], options));
+    for (const data::FileKind* kind : kinds) {
+      if (places.size() == 1 && data::is_class_folder(*kind, places[0])) {
+        return Dataset(data::open_class_folder(*kind, places[0], options));
+      }
+      if (data::are_files(*kind, places)) return Dataset(data::open_files(*kind, places, options));
     }
-    if (data::are_images(places)) return Dataset(data::open_images(places, options));
     DataSplits splits = load_splits(places, options.limits);
     return from(std::move(splits.train), std::move(splits.validation), options);
   });
@@ -100,6 +108,22 @@ std::string Dataset::file(std::uint64_t row) const {
       if (std::string file = column->file(stored); !file.empty()) return file;
     }
     return std::string();
+  });
+}
+
+std::int64_t Dataset::sample_rate() const {
+  std::int64_t rate = 0;
+  for (const auto& column : train_->columns) rate = std::max(rate, column->sample_rate());
+  return rate;
+}
+
+std::vector<std::string> Dataset::notes() const {
+  return guard_memory("read the data", [&] {
+    std::vector<std::string> notes;
+    for (const auto& column : train_->columns) {
+      if (std::string note = column->note(); !note.empty()) notes.push_back(std::move(note));
+    }
+    return notes;
   });
 }
 

@@ -10,6 +10,7 @@
 #include "trainer/data/augment/draws.h"
 #include "trainer/fit/class_names.h"
 #include "trainer/fit/fit_run.h"
+#include "trainer/fit/sample_rate.h"
 #include "trainer/text/text_metadata.h"
 
 namespace ondine {
@@ -107,6 +108,7 @@ FitReport Trainer::fit(const Dataset& training, const Dataset& validation) {
     records::require_records(options, impl_->resumed);
     fit::remember_classes(*impl_->model, training);
     text::remember_text(*impl_->model, training);
+    fit::remember_rate(*impl_->model, training);
     FitReport report = fit::FitRun(*impl_, training, validation).run();
     impl_->stop = false;
     // Another call continues; its checkpoint is this run's.

@@ -9,6 +9,7 @@
 #include "core/message.h"
 #include "core/scalar.h"
 #include "graph/contract/opsets.h"
+#include "graph/training/prepare/log_mel.h"
 #include "graph/training/prepare/parameters.h"
 #include "graph/training/prepare/renaming.h"
 #include "graph/training/prepare/writer.h"
@@ -103,14 +104,15 @@ class PreprocessWriter {
         dtype_(input_->type.dtype),
         is_image_(is_image(*input_)),
         layout_(is_image_ ? layout_of(*input_) : Layout::nhwc),
+        mel_(options.mel ? std::optional<LogMelWriter>(std::in_place, *options.mel, *input_, opset_)
+                         : std::nullopt),
         writer_(front_, names_, opset_) {}
 
   void write() {
     check();
     const std::string given = input_->name;
     const std::string result = names_.fresh(given + "_preprocessed");
-    std::string value = arrange(given);
-    value = scale(value);
+    std::string value = mel_ ? spectrogram(given) : scale(arrange(given), dtype_);
     value = combine("Sub", value, options_->mean, "mean", 0);
     combine("Div", value, options_->deviation, "deviation", 1);
     if (front_.nodes.empty()) {
@@ -140,7 +142,7 @@ class PreprocessWriter {
     }
     check_channels(options_->mean, "mean");
     check_channels(options_->deviation, "standard deviation");
-    if (options_->resize) check_size(*options_->resize);
+    if (options_->resize && !mel_) check_size(*options_->resize);
     for (const ValueDef& output : model_->graph.outputs) {
       if (output.name != input_->name) continue;
       fail(ErrorCode::unsupported, "input ", quoted(input_->name),
@@ -182,6 +184,13 @@ class PreprocessWriter {
   std::size_t channel_axis() const {
     if (is_image_) return layout_ == Layout::nchw ? 1 : 3;
     return input_->type.dims && !input_->type.dims->empty() ? input_->type.dims->size() - 1 : 0;
+  }
+
+  std::string spectrogram(std::string value) {
+    if (options_->mel->type != mel_->dtype()) {
+      value = writer_.cast(value, mel_->dtype(), "preprocess.cast");
+    }
+    return mel_->write(writer_, scale(value, mel_->dtype()));
   }
 
   // In the layout, type and size of the model.
@@ -228,14 +237,14 @@ class PreprocessWriter {
                         std::move(attributes));
   }
 
-  std::string scale(const std::string& value) {
+  std::string scale(const std::string& value, DType dtype) {
     if (options_->scale == 1) return value;
     const double inverse = 1 / options_->scale;
     const bool divides = inverse == std::round(inverse);
     return writer_.node(
         divides ? "Div" : "Mul",
         {value, writer_.initializer("preprocess.scale",
-                                    scalar_tensor(divides ? inverse : options_->scale, dtype_))},
+                                    scalar_tensor(divides ? inverse : options_->scale, dtype))},
         "preprocess.scaled");
   }
 
@@ -265,9 +274,13 @@ class PreprocessWriter {
   void set_type() {
     TypeDef& type = input_->type;
     inner_ = *input_;
-    type.dtype = options_->type;
+    type.dtype = options_->mel ? options_->mel->type : options_->type;
     type.denotation.clear();
     type.dim_denotations.clear();
+    if (mel_) {
+      type.dims = mel_->sample_dims(names_);
+      return;
+    }
     if (!is_image_) return;
     const std::vector<DimDef> dims = *type.dims;
     const std::size_t from = height_axis(layout_);
@@ -295,14 +308,20 @@ class PreprocessWriter {
   }
 
   void describe_in_metadata() {
-    std::string text = cat(input_->name, ": ", options_->type);
+    std::string text =
+        cat(input_->name, ": ", options_->mel ? options_->mel->type : options_->type);
     const auto add = [&](const char* what, const std::vector<float>& numbers) {
       for (std::size_t i = 0; i < numbers.size(); ++i) {
         text += (i == 0 ? cat(" ", what, " ") : ":") + shortest(numbers[i]);
       }
     };
-    if (is_image_) text += options_->layout == Layout::nhwc ? " nhwc" : " nchw";
-    if (options_->resize) {
+    if (options_->mel) {
+      text += " " + describe_mel(*options_->mel);
+      model_->metadata.emplace_back("ondine.sample_rate", std::to_string(options_->mel->rate));
+    } else if (is_image_) {
+      text += options_->layout == Layout::nhwc ? " nhwc" : " nchw";
+    }
+    if (options_->resize && !mel_) {
       text += cat(" resize ", options_->resize->height, "x", options_->resize->width);
     }
     if (options_->scale != 1) text += " scale " + fraction_text(options_->scale);
@@ -324,6 +343,7 @@ class PreprocessWriter {
   DType dtype_;
   bool is_image_;
   Layout layout_;  // of the model
+  std::optional<LogMelWriter> mel_;
   GraphDef front_;
   GraphWriter writer_;
   ValueDef inner_;  // what the model itself reads

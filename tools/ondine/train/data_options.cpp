@@ -12,8 +12,9 @@ namespace ondine::cli {
 Option add_data_options(Command command, DataOptions& options) {
   Option data =
       command.option("--data", &options.data,
-                     "Folder or files: IDX, .npy, .npz, .csv, a .csv list of images and targets, "
-                     "images, a folder of images per class, .txt, or .jsonl or .csv with texts");
+                     "Folder or files: IDX, .npy, .npz, .csv, a .csv list of images or "
+                     "recordings and targets, these files, or a folder of them per class, .txt, "
+                     "or .jsonl or .csv with texts");
   const std::map<std::string, Layout> layouts{{"nchw", Layout::nchw}, {"nhwc", Layout::nhwc}};
   command.choice("--layout", &options.layout, layouts,
                  "Axes of image arrays; nhwc is transposed to nchw");
@@ -25,12 +26,20 @@ Option add_data_options(Command command, DataOptions& options) {
                  "HEIGHTxWIDTH, for models with dynamic height and width");
   command.option("--target", &options.target, "Column of a .csv to predict; the last if absent");
   command.option("--fill", &options.fill, "Number to use for missing numbers of a .csv");
-  command.option("--skip-broken", &options.skip_broken,
-                 "Leave out images that cannot be decoded; decodes all of them once");
+  command.option(
+      "--skip-broken", &options.skip_broken,
+      "Leave out images and recordings that cannot be decoded; decodes all of them once");
   command.option("--text-column", &options.text_column,
                  "Column of texts in a .csv or .jsonl; 'text' if absent");
   command.option("--text-length", &options.text_length,
                  "Bytes of a row of text, where the model leaves it open");
+  command.option("--sample-rate", &options.audio.rate,
+                 "Samples a second of recordings, others are resampled; if 0 the model's, or that "
+                 "of the first recording");
+  command.option("--audio-seconds", &options.audio.seconds,
+                 "Length of recordings, for models that leave it open");
+  command.option("--no-resample", &options.no_resample,
+                 "Refuse recordings with another sample rate");
   return data;
 }
 
@@ -47,21 +56,27 @@ DatasetOptions dataset_options(const DataOptions& options, const Model& model) {
   if (options.text_length != 0) {
     result.text.length = static_cast<std::int64_t>(options.text_length);
   }
+  result.audio = options.audio;
+  result.audio.resample = !options.no_resample;
   if (options.fill) result.fill = static_cast<double>(*options.fill);
   return result;
 }
 
 Dataset open_dataset(const std::vector<std::string>& places, const DataOptions& options,
-                     const Model& model, const std::vector<std::string>& classes) {
+                     const Model& model, const std::vector<std::string>& classes,
+                     std::int64_t rate) {
   DatasetOptions open = dataset_options(options, model);
   open.classes = classes;
+  if (open.audio.rate == 0) open.audio.rate = rate != 0 ? rate : sample_rate(model);
   return Dataset::open(to_paths(places), open);
 }
 
 void print_skipped(const Dataset& data) {
+  for (const std::string& note : data.notes()) std::cerr << "note: " << note << '\n';
   const std::vector<std::string>& skipped = data.skipped();
   if (skipped.empty()) return;
-  std::cerr << "note: " << skipped.size() << " broken images are left out\n";
+  std::cerr << "note: " << skipped.size() << " broken "
+            << (data.sample_rate() > 0 ? "recordings" : "images") << " are left out\n";
   constexpr std::size_t shown = 20;
   for (std::size_t i = 0; i < std::min(shown, skipped.size()); ++i) {
     std::cerr << "  " << skipped[i] << '\n';

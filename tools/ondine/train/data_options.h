@@ -21,6 +21,8 @@ struct DataOptions {
   bool skip_broken = false;
   std::string text_column;
   std::uint64_t text_length = 0;
+  AudioOptions audio;
+  bool no_resample = false;
 };
 
 // Adds --data and the options for reading it; `options` must outlive parsing. Returns --data.
@@ -28,11 +30,12 @@ Option add_data_options(Command command, DataOptions& options);
 
 DatasetOptions dataset_options(const DataOptions& options, const Model& model);
 // For the model: texts are read as it takes them. With the names of the classes in the order of its
-// outputs, where these are known.
+// outputs, where these are known. `rate`: samples a second of recordings; 0: what the model takes.
 Dataset open_dataset(const std::vector<std::string>& places, const DataOptions& options,
-                     const Model& model, const std::vector<std::string>& classes);
+                     const Model& model, const std::vector<std::string>& classes,
+                     std::int64_t rate = 0);
 
-// Says on standard error which files were left out.
+// Says on standard error which files were left out, and what else is to be known of the data.
 void print_skipped(const Dataset& data);
 
 }  // namespace ondine::cli

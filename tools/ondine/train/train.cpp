@@ -90,8 +90,9 @@ void add_train(Parser& parser) {
       .excludes(validation_data);
   command.option("--augment", &options->augment,
                  "Random changes of training images: flip, flip-vertical, crop=PIXELS, "
-                 "rotate=DEGREES, scale=LOW:HIGH, color=STRENGTH, cutout=PIXELS, mixup=ALPHA, with "
-                 "commas between them");
+                 "rotate=DEGREES, scale=LOW:HIGH, color=STRENGTH, cutout=PIXELS, mixup=ALPHA; of "
+                 "recordings: time-shift=SECONDS, noise=LEVEL, mixup=ALPHA; with commas between "
+                 "them");
   command.option("--map", &options->map,
                  "INPUT=ARRAY, for arrays named differently from the input");
   command.option("--set", &options->set, "INPUT=NUMBER fed in every step");

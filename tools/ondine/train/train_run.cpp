@@ -116,8 +116,8 @@ void TrainRun::load_data() {
   print_skipped(training_);
   print_skipped(training_.validation());
   if (options_.validation_data.empty()) return;
-  const Dataset other =
-      open_dataset(options_.validation_data, options_.data, model_, training_.classes());
+  const Dataset other = open_dataset(options_.validation_data, options_.data, model_,
+                                     training_.classes(), training_.sample_rate());
   validation_ = other.has_validation() ? other.validation() : other;
   print_skipped(*validation_);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/message.h"
+#include "trainer/data/augment/sound.h"
 
 namespace ondine::data {
 namespace {
@@ -27,44 +28,62 @@ Augmenter::Augmenter(const Augmentation& options, std::uint64_t seed,
                      std::span<const std::uint64_t> rows)
     : options_(options), seed_(seed), rows_(rows.begin(), rows.end()) {
   require_valid(options);
-  for (RowSource& source : sources) parts_.push_back({std::move(source), {}, false});
-  find_images(model_inputs);
+  for (RowSource& source : sources) parts_.push_back({std::move(source), {}, false, false});
+  find_parts(model_inputs);
   if (options.mixup != 0) require_mixable();
 }
 
-void Augmenter::find_images(std::span<const std::string> model_inputs) {
-  std::optional<PlaneLayout> first;
+void Augmenter::find_parts(std::span<const std::string> model_inputs) {
+  std::optional<PlaneLayout> images;
+  bool has_sound = false;
   for (Part& part : parts_) {
     const bool fed = std::find(model_inputs.begin(), model_inputs.end(), part.source.input) !=
                      model_inputs.end();
+    if (!fed || !has_planes(part.source.type.dtype)) continue;
+    part.is_sound = part.source.column->sample_rate() > 0;
+    has_sound = has_sound || part.is_sound;
     const auto layout = plane_layout(part.source);
-    if (!fed || !layout || !has_planes(part.source.type.dtype)) continue;
+    if (part.is_sound || !layout) continue;
     part.is_image = true;
     part.layout = layout;
-    if (!first) first = layout;
+    if (!images) images = layout;
   }
-  if (!first) {
-    std::string all;
-    for (const Part& part : parts_) {
-      all += (all.empty() ? "" : ", ") + quoted(part.source.input) + " " +
-             cat(part.source.type.dtype) + Shape(part.source.type.dims).to_string();
-    }
-    fail(ErrorCode::mismatch, "augmentation needs an input of the model with rows of images, ",
-         "[C, H, W] or [H, W, C] with 1 or 3 channels; the rows are: ", all);
+  const bool for_sound = options_.time_shift != 0 || options_.noise != 0;
+  Augmentation rest = options_;
+  rest.time_shift = rest.noise = rest.mixup = 0;
+  const bool for_images = !describe(rest).empty();
+  if (for_sound && !has_sound) refuse("time-shift and noise need", "recordings");
+  if (!images && (for_images || !has_sound)) {
+    refuse("augmentation needs", "images, [C, H, W] or [H, W, C] with 1 or 3 channels");
   }
-  // What has the positions of the images moves with them.
+  if (images) find_positions(*images);
+}
+
+// What has the positions of the images moves with them.
+void Augmenter::find_positions(const PlaneLayout& images) {
   for (Part& part : parts_) {
-    if (part.is_image || part.source.type.dims.size() < 2) continue;
+    if (part.is_image || part.is_sound || part.source.type.dims.size() < 2) continue;
     const auto layout = plane_layout(part.source);
-    if (layout && layout->height == first->height && layout->width == first->width) {
+    if (layout && layout->height == images.height && layout->width == images.width) {
       part.layout = layout;
     }
   }
 }
 
+void Augmenter::refuse(const char* what, const char* rows) const {
+  std::string all;
+  for (const Part& part : parts_) {
+    all += (all.empty() ? "" : ", ") + quoted(part.source.input) + " " +
+           cat(part.source.type.dtype) + Shape(part.source.type.dims).to_string();
+  }
+  fail(ErrorCode::mismatch, what, " an input of the model with rows of ", rows,
+       "; the rows are: ", all);
+}
+
 void Augmenter::require_mixable() const {
   for (const Part& part : parts_) {
-    if (part.is_image || (is_float(part.source.type.dtype) && has_planes(part.source.type.dtype))) {
+    if (part.is_image || part.is_sound ||
+        (is_float(part.source.type.dtype) && has_planes(part.source.type.dtype))) {
       continue;
     }
     fail(ErrorCode::mismatch, "mixup needs labels that are probabilities, input ",
@@ -76,7 +95,7 @@ void Augmenter::require_mixable() const {
 void Augmenter::change_part(const Part& part, const Draws& draws, std::byte* row) const {
   const DType dtype = part.source.type.dtype;
   const PlaneLayout& layout = *part.layout;
-  if (!has_planes(dtype) || (!part.is_image && dtype == DType::uint8)) {
+  if (!has_planes(dtype) || (!part.is_image && !is_float(dtype))) {
     return move_elements(row, size_of(dtype), layout, draws);
   }
   std::vector<float> planes;
@@ -91,10 +110,20 @@ void Augmenter::change_part(const Part& part, const Draws& draws, std::byte* row
   store_planes(planes, dtype, layout, row);
 }
 
+void Augmenter::change_sounds(const Part& part, const RowKey& key, std::byte* row) const {
+  const RowType& type = part.source.type;
+  const PlaneLayout flat{1, 1, Shape(type.dims).size(), false};
+  std::vector<float> samples;
+  load_planes(row, type.dtype, flat, samples);
+  change_sound(samples, part.source.column->sample_rate(), options_, key);
+  store_planes(samples, type.dtype, flat, row);
+}
+
 void Augmenter::change_alone(const RowKey& key, std::span<std::byte* const> entries) const {
   const Draws draws = draw(options_, key);
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     if (parts_[i].layout) change_part(parts_[i], draws, entries[i]);
+    if (parts_[i].is_sound) change_sounds(parts_[i], key, entries[i]);
   }
 }
 

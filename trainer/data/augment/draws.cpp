@@ -13,9 +13,11 @@ namespace {
 // Streams of no node, and none that shuffles.
 constexpr std::uint32_t image_stream = 0xfffffffeU;
 constexpr std::uint32_t mix_stream = 0xfffffffdU;
+constexpr std::uint32_t sound_stream = 0xfffffffcU;
 // Blocks of random numbers for each row of a stream.
 constexpr std::uint64_t image_blocks = 4;
 constexpr std::uint64_t mix_blocks = 256;
+constexpr std::uint64_t sound_blocks = std::uint64_t{1} << 32;
 
 std::array<double, 4> uniforms(const RandomKey& key, std::uint64_t block) {
   std::array<double, 4> result{};
@@ -85,6 +87,10 @@ void require_valid(const Augmentation& options) {
   require(options.scale_max >= options.scale_min && std::isfinite(options.scale_max),
           "the upper bound of scale must not be below the lower one", options.scale_max);
   require(options.color >= 0 && options.color < 1, "color must be in [0, 1)", options.color);
+  require(options.time_shift >= 0 && options.time_shift < 1e6,
+          "time-shift must be seconds and not negative", options.time_shift);
+  require(options.noise >= 0 && std::isfinite(options.noise), "noise must not be negative",
+          options.noise);
   require(options.mixup >= 0 && std::isfinite(options.mixup), "mixup must not be negative",
           options.mixup);
 }
@@ -103,6 +109,8 @@ std::string describe(const Augmentation& options) {
   add(options.color != 0, "color=", options.color);
   add(options.cutout != 0, "cutout=", options.cutout);
   add(options.mixup != 0, "mixup=", options.mixup);
+  add(options.time_shift != 0, "time-shift=", options.time_shift);
+  add(options.noise != 0, "noise=", options.noise);
   return text;
 }
 
@@ -124,6 +132,23 @@ Draws draw(const Augmentation& options, const RowKey& key) {
   draws.cut_x = third[1];
   draws.cut_y = third[2];
   return draws;
+}
+
+SoundDraws draw_sound(const Augmentation& options, std::int64_t rate, const RowKey& key) {
+  const auto first = uniforms({key.seed, key.epoch, sound_stream}, key.row * sound_blocks);
+  const std::int64_t most = std::llround(options.time_shift * static_cast<double>(rate));
+  return {up_to(most, first[0]), options.noise * first[1]};
+}
+
+std::array<double, 4> draw_noise(const RowKey& key, std::uint64_t block) {
+  const auto u = uniforms({key.seed, key.epoch, sound_stream}, key.row * sound_blocks + 1 + block);
+  std::array<double, 4> normals{};
+  for (std::size_t i = 0; i < 4; i += 2) {
+    const double radius = std::sqrt(-2 * std::log(1 - u[i]));
+    normals[i] = radius * std::cos(2 * std::numbers::pi * u[i + 1]);
+    normals[i + 1] = radius * std::sin(2 * std::numbers::pi * u[i + 1]);
+  }
+  return normals;
 }
 
 std::uint64_t draw_partner(const RowKey& key, std::uint64_t rows) {

@@ -1,6 +1,7 @@
 // The random numbers of augmentation: pure functions of seed, epoch and row.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 
@@ -35,6 +36,17 @@ struct RowKey {
 };
 
 Draws draw(const Augmentation& options, const RowKey& key);
+
+// What happens to one recording.
+struct SoundDraws {
+  std::int64_t shift = 0;  // samples; positive: later
+  double noise = 0;        // of the root mean square
+};
+
+SoundDraws draw_sound(const Augmentation& options, std::int64_t rate, const RowKey& key);
+// Standard normal numbers of the samples 4 block, 4 block + 1, ... of a row.
+std::array<double, 4> draw_noise(const RowKey& key, std::uint64_t block);
+
 // Uniform in [0, rows).
 std::uint64_t draw_partner(const RowKey& key, std::uint64_t rows);
 // From Beta(alpha, alpha).

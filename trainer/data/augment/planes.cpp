@@ -54,6 +54,10 @@ std::uint8_t to_byte(float value) {
   return static_cast<std::uint8_t>(std::lround(std::clamp(value, 0.0F, 255.0F)));
 }
 
+std::int16_t to_int16(float value) {
+  return static_cast<std::int16_t>(std::lround(std::clamp(value, -32768.0F, 32767.0F)));
+}
+
 }  // namespace
 
 std::optional<PlaneLayout> plane_layout(const RowSource& source) {
@@ -66,8 +70,8 @@ std::optional<PlaneLayout> plane_layout(const RowSource& source) {
 }
 
 bool has_planes(DType dtype) noexcept {
-  return dtype == DType::uint8 || dtype == DType::float32 || dtype == DType::float64 ||
-         dtype == DType::float16 || dtype == DType::bfloat16;
+  return dtype == DType::uint8 || dtype == DType::int16 || dtype == DType::float32 ||
+         dtype == DType::float64 || dtype == DType::float16 || dtype == DType::bfloat16;
 }
 
 void load_planes(const std::byte* row, DType dtype, const PlaneLayout& layout,
@@ -77,6 +81,9 @@ void load_planes(const std::byte* row, DType dtype, const PlaneLayout& layout,
     case DType::uint8:
       return load_as<std::uint8_t>(row, layout, planes,
                                    [](std::uint8_t one) { return static_cast<float>(one); });
+    case DType::int16:
+      return load_as<std::int16_t>(row, layout, planes,
+                                   [](std::int16_t one) { return static_cast<float>(one); });
     case DType::float64:
       return load_as<double>(row, layout, planes,
                              [](double one) { return static_cast<float>(one); });
@@ -94,6 +101,8 @@ void store_planes(const std::vector<float>& planes, DType dtype, const PlaneLayo
   switch (dtype) {
     case DType::uint8:
       return store_as<std::uint8_t>(planes, layout, row, to_byte);
+    case DType::int16:
+      return store_as<std::int16_t>(planes, layout, row, to_int16);
     case DType::float64:
       return store_as<double>(planes, layout, row, converted<double>);
     case DType::float16:

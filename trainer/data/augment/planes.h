@@ -24,12 +24,12 @@ struct PlaneLayout {
 // [C, H, W] or [H, W, C] with 1 or 3 channels, or [H, W]: of the input, else of the column.
 std::optional<PlaneLayout> plane_layout(const RowSource& source);
 
-// Elements of a floating point type or unsigned bytes.
+// Elements of a floating point type, unsigned bytes or int16.
 bool has_planes(DType dtype) noexcept;
 // Channel by channel.
 void load_planes(const std::byte* row, DType dtype, const PlaneLayout& layout,
                  std::vector<float>& planes);
-// Unsigned bytes are rounded.
+// Integers are rounded.
 void store_planes(const std::vector<float>& planes, DType dtype, const PlaneLayout& layout,
                   std::byte* row);
 

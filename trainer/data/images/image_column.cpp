@@ -1,17 +1,17 @@
-#include "trainer/data/images/image_column.h"
+// Image files as a column: decoded and resized when a batch is taken.
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <mutex>
-#include <thread>
 
 #include "core/budget.h"
 #include "core/files/file.h"
 #include "core/message.h"
-#include "core/parallel.h"
 #include "kernels/image/codecs/image.h"
 #include "trainer/data/convert_row.h"
+#include "trainer/data/files/file_kind.h"
 #include "trainer/data/images/resize_image.h"
 
 namespace ondine::data {
@@ -174,31 +174,20 @@ class ImageColumn final : public Column {
   mutable std::atomic<bool> keeps_size_ = false;
 };
 
-}  // namespace
+constexpr std::array<std::string_view, 7> extensions{".png",  ".jpg", ".jpeg", ".bmp",
+                                                     ".webp", ".tif", ".tiff"};
 
-std::shared_ptr<const Column> image_column(std::string name, FileIndex files,
-                                           const DatasetOptions& options) {
+std::shared_ptr<const Column> open(std::string name, FileIndex files,
+                                   const DatasetOptions& options) {
   return std::make_shared<ImageColumn>(std::move(name), std::move(files), options);
 }
 
-std::vector<std::pair<std::uint64_t, std::string>> find_broken(const FileIndex& files,
-                                                               const DatasetOptions& options) {
-  const auto cores = std::max(1U, std::thread::hardware_concurrency());
-  ThreadPool pool(options.threads > 0 ? options.threads : static_cast<int>(cores));
-  std::vector<std::pair<std::uint64_t, std::string>> broken;
-  std::mutex mutex;
-  pool.for_chunks(static_cast<std::int64_t>(files.size()), 16, [&](auto first, auto last) {
-    for (auto i = static_cast<std::uint64_t>(first); i < static_cast<std::uint64_t>(last); ++i) {
-      try {
-        read_image(files.path(i), options.limits.tensor_bytes);
-      } catch (const Error& error) {
-        const std::scoped_lock lock(mutex);
-        broken.emplace_back(i, error.message());
-      }
-    }
-  });
-  std::sort(broken.begin(), broken.end());
-  return broken;
+void check(const std::string& path, const DatasetOptions& options) {
+  read_image(path, options.limits.tensor_bytes);
 }
+
+}  // namespace
+
+constinit const FileKind image_files{"image", "image", "images", extensions, open, check};
 
 }  // namespace ondine::data

@@ -9,7 +9,7 @@
 #include "tests/support/port.h"
 #include "tests/support/temporary_folder.h"
 #include "trainer/data/batch_reader.h"
-#include "trainer/data/images/file_index.h"
+#include "trainer/data/files/file_index.h"
 
 using namespace ondine;
 using namespace ondine::test;

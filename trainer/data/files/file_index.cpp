@@ -1,4 +1,4 @@
-#include "trainer/data/images/file_index.h"
+#include "trainer/data/files/file_index.h"
 
 #include <algorithm>
 #include <iterator>

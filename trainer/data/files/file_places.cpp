@@ -1,12 +1,11 @@
-#include "trainer/data/images/image_places.h"
+#include "trainer/data/files/file_places.h"
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
 #include "core/files/file.h"
 #include "core/message.h"
-#include "trainer/data/images/image_rows.h"
+#include "trainer/data/files/file_rows.h"
 #include "trainer/data/split_words.h"
 
 namespace ondine::data {
@@ -32,15 +31,16 @@ std::vector<std::string> folders_in(const fs::path& folder) {
   return names;
 }
 
-bool holds_images(const fs::path& folder) {
+bool holds_files(const FileKind& kind, const fs::path& folder) {
   const std::vector<std::string> names = sorted_names(folder);
-  return std::any_of(names.begin(), names.end(), is_image_name);
+  return std::any_of(names.begin(), names.end(),
+                     [&](const std::string& name) { return kind.has(name); });
 }
 
-bool holds_classes(const fs::path& folder) {
+bool holds_classes(const FileKind& kind, const fs::path& folder) {
   const std::vector<std::string> names = folders_in(folder);
   return std::any_of(names.begin(), names.end(),
-                     [&](const std::string& name) { return holds_images(folder / name); });
+                     [&](const std::string& name) { return holds_files(kind, folder / name); });
 }
 
 // All folders are named train, val and the like.
@@ -51,7 +51,8 @@ bool is_split(const std::vector<std::string>& folders) {
 }
 
 // `classes` is taken from the folder when it is empty; else `owner` says whose they are.
-Dataset::Part open_part(const fs::path& folder, std::vector<std::string> classes, const char* owner,
+Dataset::Part open_part(const FileKind& kind, const fs::path& folder,
+                        std::vector<std::string> classes, const char* owner,
                         const DatasetOptions& options) {
   const std::vector<std::string> found = folders_in(folder);
   if (classes.empty()) classes = found;
@@ -65,43 +66,35 @@ Dataset::Part open_part(const fs::path& folder, std::vector<std::string> classes
     }
     files.add_folder((folder / name).string());
     for (const std::string& file : sorted_names(folder / name)) {
-      if (is_image_name(file)) files.add(file);
+      if (kind.has(file)) files.add(file);
     }
     if (files.size() == labels.size()) {
-      fail(ErrorCode::mismatch, "class ", quoted(name), " has no images in folder ",
+      fail(ErrorCode::mismatch, "class ", quoted(name), " has no ", kind.nouns, " in folder ",
            quoted((folder / name).string()));
     }
     labels.resize(files.size(), position - classes.begin());
   }
   const Shape rows{static_cast<std::int64_t>(labels.size())};
-  return image_part(std::move(files), "label", Tensor::of(rows, labels), std::move(classes),
-                    options);
+  return file_part(kind, std::move(files), "label", Tensor::of(rows, labels), std::move(classes),
+                   options);
 }
 
 }  // namespace
 
-bool is_image_name(const std::string& name) {
-  constexpr std::array<std::string_view, 7> known{".png",  ".jpg", ".jpeg", ".bmp",
-                                                  ".webp", ".tif", ".tiff"};
-  std::string extension = fs::path(name).extension().string();
-  std::transform(extension.begin(), extension.end(), extension.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return std::find(known.begin(), known.end(), extension) != known.end();
-}
-
-bool is_image_folder(const fs::path& folder) {
+bool is_class_folder(const FileKind& kind, const fs::path& folder) {
   std::error_code error;
   if (!fs::is_directory(folder, error)) return false;
   const std::vector<std::string> names = folders_in(folder);
-  if (!is_split(names)) return holds_classes(folder);
+  if (!is_split(names)) return holds_classes(kind, folder);
   return std::any_of(names.begin(), names.end(),
-                     [&](const std::string& name) { return holds_classes(folder / name); });
+                     [&](const std::string& name) { return holds_classes(kind, folder / name); });
 }
 
-Parts open_image_folder(const fs::path& folder, const DatasetOptions& options) {
+Parts open_class_folder(const FileKind& kind, const fs::path& folder,
+                        const DatasetOptions& options) {
   const char* owner = "model's classes";
   const std::vector<std::string> names = folders_in(folder);
-  if (!is_split(names)) return {open_part(folder, options.classes, owner, options), {}};
+  if (!is_split(names)) return {open_part(kind, folder, options.classes, owner, options), {}};
   std::array<std::string, 2> of_split;
   for (const std::string& name : names) {
     std::string& taken = of_split[split_of(name) == Split::train ? 0 : 1];
@@ -114,26 +107,28 @@ Parts open_image_folder(const fs::path& folder, const DatasetOptions& options) {
   Parts parts;
   std::vector<std::string> classes = options.classes;
   if (!of_split[0].empty()) {
-    parts.train = open_part(folder / of_split[0], classes, owner, options);
+    parts.train = open_part(kind, folder / of_split[0], classes, owner, options);
     if (classes.empty()) {
       classes = parts.train.classes;
       owner = "training data";
     }
   }
   if (!of_split[1].empty()) {
-    parts.validation = open_part(folder / of_split[1], classes, owner, options);
+    parts.validation =
+        open_part(kind, folder / of_split[1], classes, owner, options_like(parts.train, options));
   }
   return parts;
 }
 
-bool are_images(std::span<const fs::path> places) {
-  return !places.empty() && std::all_of(places.begin(), places.end(), [](const fs::path& place) {
+bool are_files(const FileKind& kind, std::span<const fs::path> places) {
+  return !places.empty() && std::all_of(places.begin(), places.end(), [&](const fs::path& place) {
     std::error_code error;
-    return fs::is_directory(place, error) ? holds_images(place) : is_image_name(place.string());
+    return fs::is_directory(place, error) ? holds_files(kind, place) : kind.has(place.string());
   });
 }
 
-Parts open_images(std::span<const fs::path> places, const DatasetOptions& options) {
+Parts open_files(const FileKind& kind, std::span<const fs::path> places,
+                 const DatasetOptions& options) {
   FileIndex files;
   for (const fs::path& place : places) {
     std::error_code error;
@@ -145,10 +140,10 @@ Parts open_images(std::span<const fs::path> places, const DatasetOptions& option
     }
     files.add_folder(place.string());
     for (const std::string& name : sorted_names(place)) {
-      if (is_image_name(name)) files.add(name);
+      if (kind.has(name)) files.add(name);
     }
   }
-  return {image_part(std::move(files), {}, {}, options.classes, options), {}};
+  return {file_part(kind, std::move(files), {}, {}, options.classes, options), {}};
 }
 
 }  // namespace ondine::data

@@ -1,11 +1,11 @@
-// Lists of image files and targets in .csv and .tsv files.
+// Lists of files and targets in .csv and .tsv files.
 #include <algorithm>
 #include <fstream>
 
 #include "core/message.h"
 #include "trainer/data/csv.h"
-#include "trainer/data/images/image_places.h"
-#include "trainer/data/images/image_rows.h"
+#include "trainer/data/files/file_places.h"
+#include "trainer/data/files/file_rows.h"
 #include "trainer/data/open_data.h"
 #include "trainer/data/split_words.h"
 #include "trainer/data/table.h"
@@ -18,8 +18,8 @@ namespace fs = std::filesystem;
 
 char separator_of(const fs::path& file) { return file.extension() == ".tsv" ? '\t' : ','; }
 
-// Whether the row below the header names an image.
-bool is_image_list(const fs::path& file) {
+// Whether the row below the header names a file of that kind.
+bool is_list(const FileKind& kind, const fs::path& file) {
   std::ifstream stream(file);
   std::string header;
   std::string row;
@@ -27,7 +27,8 @@ bool is_image_list(const fs::path& file) {
   bool found = false;
   try {
     parse_csv(row, separator_of(file), [&](std::span<const std::string> fields, std::uint64_t) {
-      found = std::any_of(fields.begin(), fields.end(), is_image_name);
+      found = std::any_of(fields.begin(), fields.end(),
+                          [&](const std::string& field) { return kind.has(field); });
     });
   } catch (const Error&) {
     return false;
@@ -42,8 +43,8 @@ struct List {
 
 class ListReader {
  public:
-  ListReader(const DatasetOptions& options, const fs::path& file, List& list)
-      : options_(&options), list_(&list) {
+  ListReader(const FileKind& kind, const DatasetOptions& options, const fs::path& file, List& list)
+      : kind_(&kind), options_(&options), list_(&list) {
     const fs::path folder = file.parent_path();
     list.files.add_folder(folder.empty() ? "." : folder.string());
     if (list.targets.file.empty()) list.targets.file = file.string();
@@ -59,9 +60,9 @@ class ListReader {
            names_.size());
     }
     if (path_ == target_) choose_columns(fields);
-    if (!is_image_name(fields[path_])) {
+    if (!kind_->has(fields[path_])) {
       fail(ErrorCode::corrupt, "line ", line, ", column ", quoted(names_[path_]), ": ",
-           quoted(fields[path_]), " is no image file");
+           quoted(fields[path_]), " is no ", kind_->noun, " file");
     }
     if (is_missing(fields[target_])) {
       fail(ErrorCode::corrupt, "line ", line, ", column ", quoted(names_[target_]),
@@ -74,8 +75,9 @@ class ListReader {
 
  private:
   void choose_columns(std::span<const std::string> fields) {
-    path_ = static_cast<std::size_t>(std::find_if(fields.begin(), fields.end(), is_image_name) -
-                                     fields.begin());
+    const auto path = std::find_if(fields.begin(), fields.end(),
+                                   [&](const std::string& field) { return kind_->has(field); });
+    path_ = static_cast<std::size_t>(path - fields.begin());
     target_ = names_.size() - 1;
     if (target_ == path_ && target_ > 0) --target_;
     if (!options_->target.empty()) {
@@ -86,12 +88,13 @@ class ListReader {
       }
     }
     if (target_ == path_) {
-      fail(ErrorCode::mismatch, "a list of images needs a column of targets beside ",
+      fail(ErrorCode::mismatch, "a list of ", kind_->nouns, " needs a column of targets beside ",
            quoted(names_[path_]));
     }
     list_->targets.column = names_[target_];
   }
 
+  const FileKind* kind_;
   const DatasetOptions* options_;
   List* list_;
   std::vector<std::string> names_;
@@ -99,40 +102,48 @@ class ListReader {
   std::size_t target_ = 0;
 };
 
-void read_list(const fs::path& file, const DatasetOptions& options, List& list) {
+void read_list(const FileKind& kind, const fs::path& file, const DatasetOptions& options,
+               List& list) {
   with_data(file, options.limits, [&](Source& source) {
     std::string text(static_cast<std::size_t>(source.size()), '\0');
     source.read(std::as_writable_bytes(std::span(text.data(), text.size())));
-    ListReader reader(options, file, list);
+    ListReader reader(kind, options, file, list);
     parse_csv(text, separator_of(file),
               [&](auto fields, std::uint64_t line) { reader.take(fields, line); });
   });
 }
 
-Dataset::Part part_of(List list, const TargetReader& reader, const DatasetOptions& options) {
+Dataset::Part part_of(const FileKind& kind, List list, const TargetReader& reader,
+                      const DatasetOptions& options) {
   if (list.targets.texts.empty()) return {};
   Tensor labels = reader.read(list.targets);
-  return image_part(std::move(list.files), list.targets.column, std::move(labels), reader.classes(),
-                    options);
+  return file_part(kind, std::move(list.files), list.targets.column, std::move(labels),
+                   reader.classes(), options);
 }
 
 }  // namespace
 
-bool are_image_lists(std::span<const fs::path> places) {
-  return are_tables(places) && std::all_of(places.begin(), places.end(), is_image_list);
+bool are_file_lists(const FileKind& kind, std::span<const fs::path> places) {
+  return are_tables(places) &&
+         std::all_of(places.begin(), places.end(),
+                     [&](const fs::path& place) { return is_list(kind, place); });
 }
 
-Parts open_image_lists(std::span<const fs::path> files, const DatasetOptions& options) {
+Parts open_file_lists(const FileKind& kind, std::span<const fs::path> files,
+                      const DatasetOptions& options) {
   List train;
   List validation;
   for (const fs::path& file : files) {
     std::string stem = file.stem().string();
-    read_list(file, options, cut_split(stem) == Split::validation ? validation : train);
+    read_list(kind, file, options, cut_split(stem) == Split::validation ? validation : train);
   }
   const List& first = train.targets.texts.empty() ? validation : train;
   const TargetReader reader(first.targets, options.classes);
-  return {part_of(std::move(train), reader, options),
-          part_of(std::move(validation), reader, options)};
+  Parts parts;
+  parts.train = part_of(kind, std::move(train), reader, options);
+  parts.validation =
+      part_of(kind, std::move(validation), reader, options_like(parts.train, options));
+  return parts;
 }
 
 }  // namespace ondine::data
