@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -116,8 +117,9 @@ class Batch {
   std::span<const std::uint64_t> rows_;
 };
 
-// A range of batches. The last one may be shorter; it is left out where the inputs ask for a fixed
-// batch size, which `size` must then be. A batch is valid until the iterator moves.
+// A range of batches, of which images and recordings are decoded ahead of time by other threads. It
+// is walked once at a time. The last one may be shorter; it is left out where the inputs ask for a
+// fixed batch size, which `size` must then be. A batch is valid until the iterator moves.
 class ONDINE_API Batches {
  public:
   class iterator {
@@ -156,7 +158,8 @@ class ONDINE_API Batches {
   Batches(Feeder feeder, std::vector<std::uint64_t> order, std::uint64_t size);
   void take(std::uint64_t number);
 
-  Feeder feeder_;
+  std::shared_ptr<Feeder> feeder_;
+  std::shared_ptr<data::BatchReader> reader_;
   std::vector<std::uint64_t> order_;
   std::uint64_t size_;
   Batch batch_;

@@ -80,19 +80,29 @@ class DataInference {
 
   void run_batches(const Dataset& data, std::uint64_t first_row) {
     const std::vector<PortInfo> inputs = model_->inputs();
-    Feeder feeder(inputs, data, parse_map(options_->map, inputs));
+    const ArrayMap map = parse_map(options_->map, inputs);
+    Feeder feeder(inputs, data, map);
     const std::uint64_t size = feeder.fixed_batch().value_or(32);
-    for (std::uint64_t first = 0; first < feeder.size(); first += size) {
-      const std::uint64_t count = std::min(size, feeder.size() - first);
-      std::vector<std::uint64_t> rows(feeder.fixed_batch() ? size : count);
-      // The last row fills up a batch of fixed size.
-      for (std::uint64_t i = 0; i < rows.size(); ++i) rows[i] = first + std::min(i, count - 1);
-      const Results results = model_->infer(feeder.take(rows), std::vector{output_});
-      const Tensor& output = results[output_].tensor();
-      for (std::uint64_t i = 0; i < count; ++i) {
-        const std::string file = data.file(first + i);
-        write(file.empty() ? std::to_string(first_row + first + i) : file, scores(output, i));
-      }
+    for (const Batch& batch :
+         data.batches(size, {.shuffle = false, .inputs = inputs, .map = map})) {
+      run_batch(data, batch.feeds(), batch.rows(), first_row);
+    }
+    if (!feeder.fixed_batch() || feeder.size() % size == 0) return;
+    // The last row fills up a batch of fixed size.
+    std::vector<std::uint64_t> rows;
+    for (std::uint64_t i = feeder.size() - feeder.size() % size; rows.size() < size; ++i) {
+      rows.push_back(std::min(i, feeder.size() - 1));
+    }
+    run_batch(data, feeder.take(rows), std::span(rows).first(feeder.size() % size), first_row);
+  }
+
+  void run_batch(const Dataset& data, std::span<const NamedValue> feeds,
+                 std::span<const std::uint64_t> rows, std::uint64_t first_row) {
+    const Results results = model_->infer(feeds, std::vector{output_});
+    const Tensor& output = results[output_].tensor();
+    for (std::uint64_t i = 0; i < rows.size(); ++i) {
+      const std::string file = data.file(rows[i]);
+      write(file.empty() ? std::to_string(first_row + rows[i]) : file, scores(output, i));
     }
   }
 

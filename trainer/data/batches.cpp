@@ -5,6 +5,7 @@
 
 #include "core/message.h"
 #include "core/out_of_memory.h"
+#include "trainer/data/batch_reader.h"
 
 namespace ondine {
 
@@ -32,7 +33,7 @@ Batches Dataset::batches(std::uint64_t size, const BatchOptions& options) const 
 }
 
 Batches::Batches(Feeder feeder, std::vector<std::uint64_t> order, std::uint64_t size)
-    : feeder_(std::move(feeder)), order_(std::move(order)), size_(size) {}
+    : feeder_(std::make_shared<Feeder>(std::move(feeder))), order_(std::move(order)), size_(size) {}
 
 std::uint64_t Batches::count() const noexcept {
   return order_.size() / size_ + (order_.size() % size_ != 0 ? 1 : 0);
@@ -43,7 +44,11 @@ void Batches::take(std::uint64_t number) {
   const std::uint64_t first = number * size_;
   batch_.rows_ =
       std::span(order_).subspan(first, std::min<std::uint64_t>(size_, order_.size() - first));
-  batch_.feeds_ = feeder_.take(batch_.rows_);
+  if (number == 0) {
+    reader_ = std::make_shared<data::BatchReader>(*feeder_,
+                                                  data::BatchOrder{.rows = order_, .size = size_});
+  }
+  batch_.feeds_ = reader_->next();
 }
 
 }  // namespace ondine
