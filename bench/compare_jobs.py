@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""The jobs of the examples here and in PyTorch: the same files and split, network, optimizer, batch
+size and epochs, with random numbers of their own. Prints the quality on the test part and the wall
+time of training and evaluating, programs' start included, as a table.
+
+  bench/compare_jobs.py --build build [--python /path/to/python] [--jobs image_folder,table] [--runs 3]
+
+PyTorch (with torchvision and numpy) is looked for in --python. The examples must have run once in
+--build, or --examples names the folder with their data."""
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+# Job: the folder of its example, data below that, options of prepare and train, the metric.
+JOBS = {
+    "image_folder": ("image_folder", "photos", "cnn.onnx",
+                     "--learning-rate 0.001 --preprocess scale=1/255 --loss softmax-cross-entropy",
+                     "--augment flip --epochs 3 --batch-size 64", "accuracy"),
+    "cancer": ("table", "data/cancer", "cancer.onnx",
+               "--learning-rate 0.003 --loss softmax-cross-entropy",
+               "--epochs 40 --batch-size 32", "accuracy"),
+    "diabetes": ("table", "data/diabetes", "diabetes.onnx", "--learning-rate 0.02 --loss mse",
+                 "--epochs 80 --batch-size 32", "rmse"),
+    "language": ("language", "sounds", "cnn.onnx",
+                 "--learning-rate 0.002 --loss softmax-cross-entropy "
+                 "--preprocess mel=40,rate=8000,window=256,hop=128,low=60,mean=-4,std=4",
+                 "--augment time-shift=0.1,noise=0.05 --epochs 12 --batch-size 32", "accuracy"),
+    "segmentation": ("segmentation", "data", "unet.onnx",
+                     "--learning-rate 0.004 --loss softmax-cross-entropy "
+                     "--preprocess scale=1/255,layout=nchw",
+                     "--augment flip,flip-vertical --epochs 15 --batch-size 16", "iou"),
+}
+
+
+def ours(program, folder, job, threads):
+    example, data, network, prepare, train, metric = JOBS[job]
+    work = f"{folder}/{example}"
+    places = [f"{work}/{data}"]
+    if example == "table":
+        places = [f"{places[0]}/train.csv", f"{places[0]}/test.csv"]
+    model, tuned = f"{work}/compare_train.onnx", f"{work}/compare_tuned.onnx"
+    start = time.perf_counter()
+    for command in (
+            ["prepare", f"{work}/{network}", "-o", model, "--optimizer", "adam", *prepare.split()],
+            ["train", model, "--data", *places, *train.split(), "--seed", "1", "--initialize",
+             "--threads", str(threads), "-o", tuned],
+            ["eval", tuned, "--data", places[-1], "--metrics", metric, "--threads", str(threads)]):
+        run = subprocess.run([program, *command], check=True, capture_output=True, text=True)
+    seconds = time.perf_counter() - start
+    return seconds, float(re.search(rf"^{metric} (\S+)", run.stdout, re.M).group(1))
+
+
+def theirs(python, folder, job, threads):
+    example, data, *_, metric = JOBS[job]
+    if example == "table":
+        data = "data"
+    start = time.perf_counter()
+    run = subprocess.run([python, f"{HERE}/jobs_torch.py", job, f"{folder}/{example}/{data}",
+                          str(threads)], check=True, capture_output=True, text=True)
+    seconds = time.perf_counter() - start
+    return seconds, json.loads(run.stdout.splitlines()[-1])[metric]
+
+
+def median(values):
+    return sorted(values)[len(values) // 2]
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__,
+                                      formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--build", default="build")
+    options.add_argument("--examples", help="folder with a folder of data for each example")
+    options.add_argument("--python", default=sys.executable)
+    options.add_argument("--jobs", default=",".join(JOBS))
+    options.add_argument("--runs", type=int, default=1)
+    options.add_argument("--threads", type=int, default=os.cpu_count())
+    chosen = options.parse_args()
+    folder = chosen.examples or chosen.build
+    print(f"{chosen.threads} threads, load {os.getloadavg()[0]:.1f}, medians of {chosen.runs} runs "
+          "in turns\n")
+    print("| job | metric | Ondine | PyTorch | seconds | PyTorch | PyTorch / Ondine |")
+    print("|---|---|---|---|---|---|---|")
+    for job in chosen.jobs.split(","):
+        pairs = [(ours(f"{chosen.build}/bin/ondine", folder, job, chosen.threads),
+                  theirs(chosen.python, folder, job, chosen.threads)) for _ in range(chosen.runs)]
+        seconds = [median([pair[i][0] for pair in pairs]) for i in (0, 1)]
+        score = [median([pair[i][1] for pair in pairs]) for i in (0, 1)]
+        print(f"| {job} | {JOBS[job][-1]} | {score[0]:.4g} | {score[1]:.4g} | {seconds[0]:.1f} | "
+              f"{seconds[1]:.1f} | {seconds[1] / seconds[0]:.2f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,219 @@
+"""The jobs of compare_jobs.py in PyTorch: jobs_torch.py JOB DATA THREADS; prints a line of JSON.
+
+Each is the usual program for its job: a DataLoader with worker processes over the same files, the
+network of the example, the same optimizer, batch size and number of epochs."""
+import csv
+import json
+import sys
+import time
+import wave
+
+import numpy as np
+import torch
+from torch import nn
+
+
+def initialize(net):
+    """He-uniform weights and zero biases, as the prepared model has them."""
+    for layer in net.modules():
+        if isinstance(layer, (nn.Conv2d, nn.Linear, nn.ConvTranspose2d)):
+            nn.init.kaiming_uniform_(layer.weight, nonlinearity="relu")
+            nn.init.zeros_(layer.bias)
+
+
+def fit(net, batches, loss, rate, epochs):
+    initialize(net)
+    optimizer = torch.optim.Adam(net.parameters(), lr=rate)
+    net.train()
+    for _ in range(epochs):
+        for x, y in batches:
+            optimizer.zero_grad()
+            loss(net(x), y).backward()
+            optimizer.step()
+    net.eval()
+
+
+def loader(data, size, threads, shuffle=True):
+    return torch.utils.data.DataLoader(data, size, shuffle=shuffle, num_workers=threads,
+                                       persistent_workers=threads > 0)
+
+
+@torch.no_grad()
+def outputs(net, batches):
+    pairs = [(net(x), y) for x, y in batches]
+    return torch.cat([a for a, _ in pairs]), torch.cat([b for _, b in pairs])
+
+
+def accuracy(net, batches):
+    found, label = outputs(net, batches)
+    return (found.argmax(1) == label).float().mean().item()
+
+
+def image_folder(data, threads):
+    from torchvision import datasets, transforms
+    to_tensor = [transforms.Grayscale(), transforms.ToTensor()]
+    train = datasets.ImageFolder(f"{data}/train", transforms.Compose(
+        [transforms.RandomHorizontalFlip(), *to_tensor]))
+    test = datasets.ImageFolder(f"{data}/val", transforms.Compose(to_tensor))
+    net = nn.Sequential(nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+                        nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
+                        nn.Linear(32 * 49, 128), nn.ReLU(), nn.Linear(128, 10))
+    fit(net, loader(train, 64, threads), nn.CrossEntropyLoss(), 0.001, 3)
+    return {"accuracy": accuracy(net, loader(test, 64, threads, False))}
+
+
+def table(path, classes=None):
+    with open(path, newline="") as file:
+        rows = list(csv.reader(file))[1:]
+    x = torch.tensor([[float(value) for value in row[:-1]] for row in rows])
+    if classes is None:
+        return torch.utils.data.TensorDataset(x, torch.tensor([[float(row[-1])] for row in rows]))
+    return torch.utils.data.TensorDataset(x, torch.tensor([classes.index(row[-1]) for row in rows]))
+
+
+def mlp(columns, results):
+    return nn.Sequential(nn.BatchNorm1d(columns), nn.Linear(columns, 32), nn.ReLU(),
+                         nn.Linear(32, results))
+
+
+def cancer(data, _):
+    classes = ["benign", "malignant"]
+    net = mlp(30, 2)
+    fit(net, loader(table(f"{data}/cancer/train.csv", classes), 32, 0), nn.CrossEntropyLoss(),
+        0.003, 40)
+    return {"accuracy": accuracy(net, loader(table(f"{data}/cancer/test.csv", classes), 32, 0,
+                                             False))}
+
+
+def diabetes(data, _):
+    net = mlp(10, 1)
+    fit(net, loader(table(f"{data}/diabetes/train.csv"), 32, 0), nn.MSELoss(), 0.02, 80)
+    found, label = outputs(net, loader(table(f"{data}/diabetes/test.csv"), 32, 0, False))
+    return {"rmse": ((found - label) ** 2).mean().sqrt().item()}
+
+
+class Recordings(torch.utils.data.Dataset):
+    """Two seconds at 8000 samples a second, moved by up to 0.1 s and with noise for training."""
+
+    def __init__(self, folder, augment):
+        from torchvision.datasets import DatasetFolder
+        self.files = DatasetFolder(folder, lambda path: path, extensions=(".wav",)).samples
+        self.augment = augment
+
+    def __len__(self):
+        return len(self.files)
+
+    def __getitem__(self, i):
+        path, label = self.files[i]
+        with wave.open(path) as file:
+            sound = np.frombuffer(file.readframes(16000), np.int16)
+        samples = torch.zeros(16000)
+        samples[:len(sound)] = torch.from_numpy(sound / np.float32(32768))
+        if self.augment:
+            by = int(torch.randint(-800, 801, ()))
+            samples = torch.roll(samples, by)
+            if by >= 0:
+                samples[:by] = 0
+            else:
+                samples[by:] = 0
+            level = 0.05 * torch.rand(()) * samples.square().mean().sqrt()
+            samples += level * torch.randn(16000)
+        return samples, label
+
+
+def mel_weights(bands, window, rate, low, high):
+    """After the definition of ONNX's MelWeightMatrix: corners are bins, the last one is a step
+    below the highest frequency."""
+    mel = lambda hertz: 2595 * np.log10(1 + hertz / 700)
+    step = (mel(high) - mel(low)) / (bands + 2)
+    points = 700 * (10 ** ((mel(low) + step * np.arange(bands + 2)) / 2595) - 1)
+    corners = np.floor((window + 1) * points / rate).astype(int)
+    weights = np.zeros((window // 2 + 1, bands), np.float32)
+    for band in range(bands):
+        left, center, right = corners[band:band + 3]
+        if center == left:
+            weights[center, band] = 1
+        for at in range(left, center):
+            weights[at, band] = (at - left) / (center - left)
+        for at in range(center, right):
+            weights[at, band] = (right - at) / (right - center)
+    return torch.from_numpy(weights)
+
+
+class LogMel(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("window", torch.hann_window(256))
+        self.register_buffer("mel", mel_weights(40, 256, 8000, 60, 4000))
+
+    def forward(self, x):
+        spectrum = torch.stft(x, 256, 128, window=self.window, center=False, return_complex=True)
+        power = spectrum.real ** 2 + spectrum.imag ** 2
+        bands = torch.log(power.transpose(1, 2) @ self.mel + 1e-6)
+        return ((bands + 4) / 4).transpose(1, 2).unsqueeze(1)
+
+
+def language(data, threads):
+    layers = []
+    for before, after in ((1, 16), (16, 32), (32, 64)):
+        layers += [nn.Conv2d(before, after, 3, 2, 1), nn.BatchNorm2d(after), nn.ReLU()]
+    net = nn.Sequential(LogMel(), *layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 4))
+    fit(net, loader(Recordings(f"{data}/train", True), 32, threads), nn.CrossEntropyLoss(), 0.002,
+        12)
+    return {"accuracy": accuracy(net, loader(Recordings(f"{data}/val", False), 32, threads, False))}
+
+
+class UNet(nn.Module):
+    def __init__(self):
+        super().__init__()
+        conv = lambda a, b: nn.Sequential(nn.Conv2d(a, b, 3, padding=1), nn.ReLU())
+        self.down = nn.Sequential(conv(3, 16), conv(16, 16))
+        self.middle = nn.Sequential(nn.MaxPool2d(2), conv(16, 32), conv(32, 32))
+        self.up = nn.ConvTranspose2d(32, 16, 2, 2)
+        self.last = nn.Sequential(conv(32, 16), nn.Conv2d(16, 3, 1))
+
+    def forward(self, x):
+        fine = self.down(x.float() / 255)
+        return self.last(torch.cat([fine, self.up(self.middle(fine))], 1))
+
+
+class Masks(torch.utils.data.Dataset):
+    def __init__(self, folder, part, augment):
+        self.images = torch.from_numpy(np.load(f"{folder}/image_{part}.npy"))
+        self.masks = torch.from_numpy(np.load(f"{folder}/mask_{part}.npy")).long()
+        self.augment = augment
+
+    def __len__(self):
+        return len(self.images)
+
+    def __getitem__(self, i):
+        image, mask = self.images[i], self.masks[i]
+        for axis in (1, 2):
+            if self.augment and torch.rand(()) < 0.5:
+                image, mask = image.flip(axis), mask.flip(axis - 1)
+        return image, mask
+
+
+def segmentation(data, threads):
+    net = UNet()
+    fit(net, loader(Masks(data, "train", True), 16, threads), nn.CrossEntropyLoss(), 0.004, 15)
+    found, label = outputs(net, loader(Masks(data, "test", False), 16, threads, False))
+    found = found.argmax(1)
+    ious = []
+    for one in range(3):
+        both = ((found == one) & (label == one)).sum()
+        ious.append((both / ((found == one) | (label == one)).sum()).item())
+    return {"iou": sum(ious) / len(ious)}
+
+
+def main():
+    job, data, threads = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    torch.set_num_threads(threads)
+    torch.manual_seed(1)
+    start = time.perf_counter()
+    result = globals()[job](data, threads)
+    print(json.dumps({"seconds": time.perf_counter() - start, **result}))
+
+
+if __name__ == "__main__":
+    main()
