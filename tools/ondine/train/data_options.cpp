@@ -4,6 +4,8 @@
 #include <iostream>
 #include <map>
 
+#include <ondine/error.h>
+
 #include "ondine/common.h"
 #include "ondine/settings.h"
 
@@ -67,7 +69,12 @@ Dataset open_dataset(const std::vector<std::string>& places, const DataOptions& 
                      std::int64_t rate) {
   DatasetOptions open = dataset_options(options, model);
   open.classes = classes;
-  if (open.audio.rate == 0) open.audio.rate = rate != 0 ? rate : sample_rate(model);
+  if (rate == 0) rate = sample_rate(model);
+  if (open.audio.rate != 0 && rate != 0 && open.audio.rate != rate) {
+    throw Error(ErrorCode::mismatch, "--sample-rate is " + std::to_string(open.audio.rate) +
+                                         ", the model takes " + std::to_string(rate));
+  }
+  if (open.audio.rate == 0) open.audio.rate = rate;
   return Dataset::open(to_paths(places), open);
 }
 
