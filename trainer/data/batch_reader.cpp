@@ -11,7 +11,12 @@
 namespace ondine::data {
 namespace {
 
-constexpr std::size_t slot_count = 3;  // the batch in use and two to come
+// Of the batch in use and those to come: two where batches are large.
+constexpr std::size_t few_slots = 3;
+constexpr std::size_t many_slots = 6;
+constexpr std::size_t large_batch = std::size_t{16} << 20;  // bytes
+// A row of that size is decoded in less time than it takes to share the work.
+constexpr std::size_t small_row = std::size_t{1} << 14;
 
 int thread_count(int wanted) {
   if (wanted > 0) return wanted;
@@ -45,9 +50,12 @@ BatchReader::BatchReader(Feeder& feeder, BatchOrder order, const Augmenter* augm
       sources_(sources_of(feeder)) {
   const bool is_slow = std::any_of(sources_.begin(), sources_.end(),
                                    [](const RowSource& one) { return one.column->is_slow(); });
+  std::size_t row_bytes = 0;
+  for (const RowSource& one : sources_) row_bytes += one.type.bytes();
   if (!is_slow) chunk_rows_ = 8;
+  if (is_slow && row_bytes <= small_row) chunk_rows_ = 4;
   if (!is_slow && augmenter == nullptr) return;
-  slots_.resize(slot_count);
+  slots_.resize(row_bytes <= large_batch / order_.size ? many_slots : few_slots);
   waited_ = 0;
   const int wanted = thread_count(feeder.part_->threads);
   workers_.reserve(static_cast<std::size_t>(wanted));
@@ -89,7 +97,7 @@ std::uint64_t BatchReader::chunks(std::size_t rows) const {
 
 // Gives the batch a slot and memory.
 void BatchReader::open(std::uint64_t batch) {
-  Slot& slot = slots_[batch % slot_count];
+  Slot& slot = slots_[batch % slots_.size()];
   const auto rows = rows_of(batch);
   slot.rows.assign(rows.begin(), rows.end());
   const auto& selection = feeder_->part_->rows;
@@ -133,14 +141,14 @@ bool BatchReader::has_chunk() const {
 }
 
 bool BatchReader::has_slot() const {
-  return open_ < batches() && open_ + 1 < std::max<std::uint64_t>(taken_, 1) + slot_count;
+  return open_ < batches() && open_ + 1 < std::max<std::uint64_t>(taken_, 1) + slots_.size();
 }
 
 bool BatchReader::open_next() noexcept {
   try {
     open(open_);
   } catch (...) {
-    Slot& slot = slots_[open_ % slot_count];
+    Slot& slot = slots_[open_ % slots_.size()];
     slot.missing = 0;
     slot.error = std::current_exception();
     stop_ = true;
@@ -157,7 +165,7 @@ void BatchReader::work() {
   while (true) {
     room_.wait(lock, [&] { return stop_ || has_chunk() || has_slot(); });
     if (stop_ || (!has_chunk() && !open_next())) return;
-    Slot& slot = slots_[(open_ - 1) % slot_count];
+    Slot& slot = slots_[(open_ - 1) % slots_.size()];
     const std::uint64_t chunk = next_chunk_++;
     lock.unlock();
     std::exception_ptr error;
@@ -191,7 +199,7 @@ std::span<const NamedValue> BatchReader::next() {
       ++taken_;
       return feeder_->take(rows_of(batch));
     }
-    Slot& slot = slots_[batch % slot_count];
+    Slot& slot = slots_[batch % slots_.size()];
     const auto start = std::chrono::steady_clock::now();
     if (workers_.empty()) {
       ++taken_;

@@ -23,8 +23,9 @@ struct BatchOrder {
   bool whole_only = false;  // leaves out a short last batch
 };
 
-// Rows that are decoded or changed are filled in by threads, at most two batches ahead; others on
-// the caller's thread. The batches have the same bits for any number of threads.
+// Rows that are decoded or changed are filled in by threads, at most five batches ahead (two where
+// they are large); others on the caller's thread. The batches have the same bits for any number of
+// threads.
 class BatchReader {
  public:
   // The feeder and the augmenter must outlive it; no one else may use the feeder meanwhile.
