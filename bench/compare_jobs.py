@@ -3,7 +3,7 @@
 size and epochs, with random numbers of their own. Prints the quality on the test part and the wall
 time of training and evaluating, programs' start included, as a table.
 
-  bench/compare_jobs.py --build build [--python /path/to/python] [--jobs image_folder,table] [--runs 3]
+  bench/compare_jobs.py --build build [--python PYTHON] [--jobs image_folder,cancer] [--runs 3]
 
 PyTorch (with torchvision and numpy) is looked for in --python. The examples must have run once in
 --build, or --examples names the folder with their data."""
@@ -30,7 +30,8 @@ JOBS = {
     "language": ("language", "sounds", "cnn.onnx",
                  "--learning-rate 0.002 --loss softmax-cross-entropy "
                  "--preprocess mel=40,rate=8000,window=256,hop=128,low=60,mean=-4,std=4",
-                 "--augment time-shift=0.1,noise=0.05 --epochs 12 --batch-size 32", "accuracy"),
+                 "--augment time-shift=0.1,noise=0.05 --epochs 12 --schedule cosine --batch-size 32",
+                 "accuracy"),
     "segmentation": ("segmentation", "data", "unet.onnx",
                      "--learning-rate 0.004 --loss softmax-cross-entropy "
                      "--preprocess scale=1/255,layout=nchw",

@@ -21,15 +21,18 @@ def initialize(net):
             nn.init.zeros_(layer.bias)
 
 
-def fit(net, batches, loss, rate, epochs):
+def fit(net, batches, loss, rate, epochs, cosine=False):
     initialize(net)
     optimizer = torch.optim.Adam(net.parameters(), lr=rate)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs * len(batches))
     net.train()
     for _ in range(epochs):
         for x, y in batches:
             optimizer.zero_grad()
             loss(net(x), y).backward()
             optimizer.step()
+            if cosine:
+                schedule.step()
     net.eval()
 
 
@@ -159,7 +162,7 @@ def language(data, threads):
         layers += [nn.Conv2d(before, after, 3, 2, 1), nn.BatchNorm2d(after), nn.ReLU()]
     net = nn.Sequential(LogMel(), *layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 4))
     fit(net, loader(Recordings(f"{data}/train", True), 32, threads), nn.CrossEntropyLoss(), 0.002,
-        12)
+        12, cosine=True)
     return {"accuracy": accuracy(net, loader(Recordings(f"{data}/val", False), 32, threads, False))}
 
 

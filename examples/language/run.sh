@@ -22,7 +22,7 @@ start=$(date +%s)
   --optimizer adam --learning-rate 0.002 \
   --preprocess mel=40,rate=8000,window=256,hop=128,low=60,mean=-4,std=4
 "$ondine" train "$work/train.onnx" --data "$data" --augment time-shift=0.1,noise=0.05 --epochs 12 \
-  --batch-size 32 --seed 1 --initialize -o "$work/tuned.onnx"
+  --schedule cosine --batch-size 32 --seed 1 --initialize -o "$work/tuned.onnx"
 
 "$ondine" eval "$work/tuned.onnx" --data "$data" | tee "$work/eval.txt"
 # shellcheck disable=SC2046

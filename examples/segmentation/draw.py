@@ -34,7 +34,8 @@ def draw(numbers):
                 mask[y * SIZE + x] = kind
                 for channel in range(3):
                     image[channel][y * SIZE + x] = color[channel]
-    noisy = [min(255, max(0, round(numbers.gauss(value, 10)))) for plane in image for value in plane]
+    values = (numbers.gauss(value, 10) for plane in image for value in plane)
+    noisy = [min(255, max(0, round(value))) for value in values]
     return bytes(noisy), bytes(mask)
 
 
