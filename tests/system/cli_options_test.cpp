@@ -121,6 +121,14 @@ TEST_CASE("eval takes arrays by other names, any batch size, threads and a check
   CHECK(accuracy("net.onnx" + data) == Approx(before));
   CHECK(accuracy("net.onnx --batch-size 7 --threads 2" + data) == Approx(before));
   CHECK(accuracy("net.onnx --model-output logits" + data) == Approx(before));
+  // Of two arrays that fit, --map says which one is meant.
+  Tensor far = x.clone();
+  for (float& one : far.mutable_values<float>()) one = 0.75F - 2 * one;
+  save_array(shop / "far.npy", far);
+  const std::string both = "net.onnx --data points.npy far.npy kinds.npy --label kinds --map x=";
+  REQUIRE(score_of(shop, "net.onnx", far, y).accuracy != before);
+  CHECK(accuracy(both + "points") == Approx(before));
+  CHECK(accuracy(both + "far") == Approx(score_of(shop, "net.onnx", far, y).accuracy));
   shop.refuse("eval net.onnx --model-output scores" + data, "'scores'");
   shop.refuse("eval net.onnx --data points.npy kinds.npy --map x=points --label none", "--label");
   shop.succeed(prepare);
@@ -129,6 +137,17 @@ TEST_CASE("eval takes arrays by other names, any batch size, threads and a check
   REQUIRE(after > before);
   CHECK(accuracy("train.onnx --checkpoint run.ckpt" + data) == Approx(after));
   shop.refuse("eval train.onnx --checkpoint none.ckpt" + data, "none.ckpt");
+}
+
+TEST_CASE("a confusion matrix in JSON names the classes where the data has names") {
+  const Workshop shop;
+  shop.write("rows.csv", "a,b,c,d,kind\n1,0,0,0,ant\n0,1,0,0,bee\n0,0,1,0,cow\n");
+  const std::string metrics = " --metrics confusion_matrix --json";
+  const json named = json::parse(shop.succeed("eval net.onnx --data rows.csv" + metrics).out);
+  CHECK(named["classes"] == json::parse(R"(["ant", "bee", "cow"])"));
+  const json numbered = json::parse(shop.succeed("eval net.onnx --data data" + metrics).out);
+  CHECK(numbered.contains("confusion_matrix"));
+  CHECK_FALSE(numbered.contains("classes"));
 }
 
 TEST_CASE("images with channels last are transposed when --layout says so") {
