@@ -37,8 +37,10 @@ def fit(net, batches, loss, rate, epochs, cosine=False):
 
 
 def loader(data, size, threads, shuffle=True):
+    # BatchNorm1d does not train on one row.
     return torch.utils.data.DataLoader(data, size, shuffle=shuffle, num_workers=threads,
-                                       persistent_workers=threads > 0)
+                                       persistent_workers=threads > 0,
+                                       drop_last=shuffle and len(data) % size == 1)
 
 
 @torch.no_grad()

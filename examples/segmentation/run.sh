@@ -18,5 +18,5 @@ start=$(date +%s)
   --batch-size 16 --seed 1 --initialize --metrics accuracy,iou,dice -o "$work/tuned.onnx"
 "$ondine" eval "$work/tuned.onnx" --data "$data" --metrics accuracy,iou,dice | tee "$work/eval.txt"
 echo "time: $(($(date +%s) - start)) s"
-awk '$1 == "iou" { found = $2 >= 0.7 } END { if (!found) { print "IoU below 0.7"; exit 1 } }' \
+awk '$1 == "iou" { found = $2 >= 0.8 } END { if (!found) { print "IoU below 0.8"; exit 1 } }' \
   "$work/eval.txt"
