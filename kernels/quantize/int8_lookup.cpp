@@ -33,12 +33,18 @@ Kernel bind(BindContext& context) {
   };
 }
 
+// A negative index counts from the end, as the bits of a negative byte do.
+std::vector<Val> expand(ExpandContext& context) {
+  return {graph::gather(context.x(1), graph::cast(context.x(0), DType::int64), 0)};
+}
+
 }  // namespace
 
 extern const OpDef int8_lookup{.name = "Int8Lookup",
                                .domain = ondine_domain,
                                .infer = infer,
                                .bind = bind,
+                               .expand = expand,
                                .no_gradient = any_input};
 
 }  // namespace ondine::kernels::ops

@@ -54,6 +54,12 @@ std::vector<bool> active_values(const Graph& graph, const std::vector<Val>& xs) 
   return active;
 }
 
+// Such nodes are expanded, as autodiff does.
+bool lacks_derivative(const Node& node) {
+  return node.op->grad == nullptr && node.op->expand != nullptr &&
+         node.op->no_gradient != any_input;
+}
+
 }  // namespace
 
 GradientSetup::GradientSetup(const Expression& expression, const std::vector<Value>& inputs,
@@ -61,7 +67,7 @@ GradientSetup::GradientSetup(const Expression& expression, const std::vector<Val
     : builder(graph, catalogue()) {
   std::vector<Node> nodes;  // with those that are expanded
   builder.set_expand([&nodes](const Node& node) {
-    const bool expands = node.op->grad == nullptr && node.op->expand != nullptr;
+    const bool expands = lacks_derivative(node);
     if (expands) nodes.push_back(node);
     return expands;
   });
@@ -103,10 +109,7 @@ GradientSetup::GradientSetup(const GradientSetup& other, int)
   runnable_ = runnable(ys);
 }
 
-void GradientSetup::set_expansion() {
-  builder.set_expand(
-      [](const Node& node) { return node.op->grad == nullptr && node.op->expand != nullptr; });
-}
+void GradientSetup::set_expansion() { builder.set_expand(lacks_derivative); }
 
 Val GradientSetup::add_input(const Value& value, bool dynamic) {
   graph.inputs.push_back(graph.add_temporary("x", input_type(value, dynamic)));

@@ -123,7 +123,7 @@ TEST_CASE("files that are no models are named for what they are") {
   const Workshop shop;
   const auto refuse = [&](const std::string& bytes, const std::string& what) {
     shop.write("other.onnx", bytes);
-    shop.refuse("info other.onnx", "not an ONNX model but " + what);
+    shop.refuse("export other.onnx -o copy.onnx", "not an ONNX model but " + what);
   };
   using test::Wire;
   refuse(Wire().block(1, "ONNXOPSET").number(2, 8).block(4, "org.example").number(5, 3).text(),

@@ -45,7 +45,7 @@ TEST_CASE("every command that loads a model takes operator sets") {
   CHECK(shop.succeed("check m.onnx" + sets).out == "m.onnx: no findings\n");
   CHECK_THAT(shop.succeed("inspect m.onnx --stage model" + sets).out,
              Catch::Contains("function quadruple"));
-  shop.succeed("bench m.onnx --shape x=1x2 --seconds 0.01" + sets);
+  shop.succeed("bench m.onnx --shape x=1x2 --steps 1" + sets);
   shop.succeed("differentiate m.onnx --of y --by x -o g.onnx" + sets);
   CHECK_THAT(shop.succeed("infer g.onnx --input x=x.npy").out, Catch::Contains("gradient.x"));
   shop.succeed("prepare m.onnx -o train.onnx --loss mse --train w" + sets);

@@ -60,7 +60,6 @@ Dataset Dataset::open(std::span<const std::filesystem::path> places,
     if (data::are_text_tables(places, options)) {
       return Dataset(data::open_text_tables(places, options));
     }
-    if (data::are_texts(places)) return Dataset(data::open_texts(places, options));
     if (data::are_tables(places)) return Dataset(data::open_tables(places, options));
     for (const data::FileKind* kind : kinds) {
       if (places.size() == 1 && data::is_class_folder(*kind, places[0])) {
@@ -68,6 +67,7 @@ Dataset Dataset::open(std::span<const std::filesystem::path> places,
       }
       if (data::are_files(*kind, places)) return Dataset(data::open_files(*kind, places, options));
     }
+    if (data::are_texts(places)) return Dataset(data::open_texts(places, options));
     DataSplits splits = load_splits(places, options.limits);
     return from(std::move(splits.train), std::move(splits.validation), options);
   });

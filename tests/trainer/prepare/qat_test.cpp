@@ -181,7 +181,8 @@ TEST_CASE("accumulated gradients update scales with the weights") {
   model.train_step(batch(0), 0);
   CHECK(model.get_state("fc.w.scale").identical(before));
   model.train_step({{"x", batch(0)[0].second}}, 1);
-  const Tensor row = Tensor::wrap(DType::float32, {96}, model.get_state("fc.w").data());
+  const Tensor weight = model.get_state("fc.w");
+  const Tensor row = Tensor::wrap(DType::float32, {96}, weight.data());
   CHECK(model.get_state("fc.w.scale").item<float>(0) == largest(row) / 127);
 }
 
