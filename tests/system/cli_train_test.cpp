@@ -32,6 +32,23 @@ TEST_CASE("a prepared model learns, and its export keeps what it learned") {
   CHECK(std::stod(score.substr(9)) > 0.9);
 }
 
+TEST_CASE("--quiet prints nothing and changes nothing else") {
+  const Workshop shop;
+  shop.succeed(prepare_adam);
+  const Result result = shop.succeed(train + "--epochs 1 -o quiet.onnx --quiet");
+  CHECK(result.out.empty());
+  CHECK(result.err.empty());
+  shop.succeed(train + "--epochs 1 -o loud.onnx");
+  CHECK(shop.read("quiet.onnx") == shop.read("loud.onnx"));
+}
+
+TEST_CASE("infer takes the rows of data that is named for validation alone") {
+  const Workshop shop;
+  shop.succeed("infer net.onnx --data data/x_test.npy -o of_test.csv");
+  const std::string rows = shop.read("of_test.csv");
+  CHECK(std::count(rows.begin(), rows.end(), '\n') == 91);
+}
+
 TEST_CASE("resuming continues bit for bit, for any number of threads") {
   const Workshop shop;
   shop.succeed(prepare_adam);

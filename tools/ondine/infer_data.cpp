@@ -52,7 +52,10 @@ class DataInference {
   }
 
   void run() {
-    const Dataset data = open_dataset(options_->data.data, options_->data, *model_, names_);
+    const Dataset opened = open_dataset(options_->data.data, options_->data, *model_, names_);
+    // Files named for validation alone, as t10k-images, are the rows then.
+    const Dataset data =
+        opened.rows() == 0 && opened.has_validation() ? opened.validation() : opened;
     print_skipped(data);
     if (has_own_sizes(data)) {
       DatasetOptions open = dataset_options(options_->data, *model_);

@@ -13,7 +13,7 @@ constexpr const char* erase_line = "\r\x1b[K";
 
 }  // namespace
 
-Progress::Progress() : terminal_(isatty(STDOUT_FILENO) == 1) {}
+Progress::Progress(bool quiet) : quiet_(quiet), terminal_(!quiet && isatty(STDOUT_FILENO) == 1) {}
 
 void Progress::update(const std::string& title, std::uint64_t done, std::uint64_t total,
                       const std::string& status) {
@@ -29,6 +29,7 @@ void Progress::update(const std::string& title, std::uint64_t done, std::uint64_
 }
 
 void Progress::line(const std::string& text) {
+  if (quiet_) return;
   clear();
   std::cout << text << std::endl;
 }

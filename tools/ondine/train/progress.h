@@ -1,4 +1,4 @@
-// Progress bar on a terminal, plain lines elsewhere.
+// Progress bar on a terminal, plain lines elsewhere; nothing at all when it is quiet.
 #pragma once
 
 #include <chrono>
@@ -9,7 +9,7 @@ namespace ondine::cli {
 
 class Progress {
  public:
-  Progress();
+  explicit Progress(bool quiet);
 
   // Draws the bar, at most ten times a second. Does nothing unless the output is a terminal.
   void update(const std::string& title, std::uint64_t done, std::uint64_t total,
@@ -21,6 +21,7 @@ class Progress {
   using Clock = std::chrono::steady_clock;
   void clear();
 
+  bool quiet_;
   bool terminal_;
   bool drawn_ = false;
   Clock::time_point last_{};

@@ -61,6 +61,7 @@ void add_evaluation(Command command, TrainOptions& options) {
 void add_records(Command command, TrainOptions& options) {
   command.option("--log-dir", &options.log_dir,
                  "Folder for TensorBoard event files, steps.csv, epochs.csv and log.jsonl");
+  command.option("--quiet", &options.quiet, "Print errors and warnings only");
   command.option("--report", &options.report,
                  "Page of HTML with curves, confusion matrix and summary, written at the end");
 }

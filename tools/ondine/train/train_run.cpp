@@ -56,7 +56,8 @@ TrainOptions completed(TrainOptions options) {
 TrainRun::TrainRun(const TrainOptions& options)
     : options_(completed(options)),
       model_(Model::load(options.model, options.load)),
-      trainer_(model_, trainer_options()) {
+      trainer_(model_, trainer_options()),
+      progress_(options.quiet) {
   for (const std::string& file : {options_.output, options_.metrics_file, options_.report}) {
     if (!file.empty()) require_writable(file);
   }

@@ -54,6 +54,7 @@ struct TrainOptions {
   std::string report;
   std::uint64_t seeds = 1;
   bool dry_run = false;
+  bool quiet = false;
 };
 
 class TrainRun {
