@@ -8,7 +8,7 @@
 #include "graph/check/structure.h"
 #include "graph/resolve/resolve.h"
 #include "graph/training/prepare/prepare.h"
-#include "graph/training/prepare/preprocess.h"
+#include "graph/training/preprocess/preprocess.h"
 #include "proto/export.h"
 #include "proto/import.h"
 #include "trainer/assemble.h"

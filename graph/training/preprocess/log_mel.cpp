@@ -1,4 +1,4 @@
-#include "graph/training/prepare/log_mel.h"
+#include "graph/training/preprocess/log_mel.h"
 
 #include <cmath>
 

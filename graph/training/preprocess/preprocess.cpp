@@ -1,4 +1,4 @@
-#include "graph/training/prepare/preprocess.h"
+#include "graph/training/preprocess/preprocess.h"
 
 #include <algorithm>
 #include <array>
@@ -9,10 +9,10 @@
 #include "core/message.h"
 #include "core/scalar.h"
 #include "graph/contract/opsets.h"
-#include "graph/training/prepare/log_mel.h"
 #include "graph/training/prepare/parameters.h"
 #include "graph/training/prepare/renaming.h"
 #include "graph/training/prepare/writer.h"
+#include "graph/training/preprocess/log_mel.h"
 
 namespace ondine::graph {
 namespace {
