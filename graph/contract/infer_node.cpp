@@ -68,6 +68,17 @@ void set_type(Graph& graph, ValueId id, const Type& inferred) {
   value.type = merge(inferred, value.declared);
 }
 
+// An operator whose result has the type of an input says nothing where the model declares none.
+[[noreturn]] static void fail_without_type(const Node& node, const Graph& graph,
+                                           std::size_t output) {
+  for (const ValueId id : node.inputs) {
+    if (id != no_value && graph[id].type.kind == TypeKind::unknown) {
+      fail(ErrorCode::invalid_model, "the type of value ", quoted(graph[id].name), " is not known");
+    }
+  }
+  fail(ErrorCode::internal, "the type of output ", output, " was not inferred");
+}
+
 void infer_node(Node& node, Graph& graph, const InferContext::InferSubgraph& infer_subgraph) {
   with_context(
       [&] {
@@ -87,9 +98,7 @@ void infer_node(Node& node, Graph& graph, const InferContext::InferSubgraph& inf
         for (std::size_t i = 0; i < node.outputs.size(); ++i) {
           if (node.outputs[i] == no_value) continue;
           const auto& output = context.outputs()[i];
-          if (output.type.kind == TypeKind::unknown) {
-            fail(ErrorCode::internal, "the type of output ", i, " was not inferred");
-          }
+          if (output.type.kind == TypeKind::unknown) fail_without_type(node, graph, i);
           set_type(graph, node.outputs[i], output.type);
           set_known(graph[node.outputs[i]], output.known_dims);
         }

@@ -52,6 +52,11 @@ Subgraph differentiate_branch(GradContext& g, std::size_t index, std::span<const
   const auto outputs = body.outputs();
   for (std::size_t k = 0; k < g.output_count(); ++k) {
     if (!g.dy(k)) continue;
+    if (!compatible(outputs[k].type(), g.dy(k).type())) {
+      fail(ErrorCode::mismatch, "output ", k, " of ", branch.attribute, " is a ",
+           graph::to_string(outputs[k].type()), ", that of the node a ",
+           graph::to_string(g.dy(k).type()), ": there is no derivative through this branch");
+    }
     ys.push_back(outputs[k]);
     dys.push_back(body.capture(g.dy(k)));
   }

@@ -9,7 +9,7 @@ namespace ondine::cli {
 
 class Progress {
  public:
-  explicit Progress(bool quiet);
+  explicit Progress(bool quiet = false);
 
   // Draws the bar, at most ten times a second. Does nothing unless the output is a terminal.
   void update(const std::string& title, std::uint64_t done, std::uint64_t total,
