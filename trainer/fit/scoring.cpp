@@ -8,6 +8,7 @@
 
 #include "core/message.h"
 #include "trainer/metrics/catalogue.h"
+#include "trainer/model_property.h"
 
 namespace ondine::fit {
 namespace {
@@ -25,14 +26,6 @@ std::int64_t elements_of_row(const PortInfo& column) {
   return count;
 }
 
-// What `prepare` wrote (prepare.h).
-std::string property(const Model& model, std::string_view name) {
-  for (const auto& [key, text] : model.metadata()) {
-    if (key == name) return text;
-  }
-  return {};
-}
-
 std::optional<PortInfo> label_of_algorithm(const Model& model, const std::string& name) {
   const std::vector<PortInfo> main = model.inputs();
   for (std::size_t i = 0; i < model.algorithm_count(); ++i) {
@@ -48,7 +41,7 @@ std::optional<PortInfo> label_of_algorithm(const Model& model, const std::string
 std::optional<PortInfo> label_among_columns(const Model& model, const Dataset& data,
                                             const ArrayMap& map, std::string name) {
   const std::vector<PortInfo> columns = data.columns();
-  const std::string prepared = property(model, "ondine.label");
+  const std::string prepared = trainer::property(model, "ondine.label");
   if (name.empty() && has_name(columns, prepared)) name = prepared;
   const std::vector<std::string> inputs = Feeder(model.inputs(), data, map).inputs();
   std::optional<PortInfo> label;
@@ -117,19 +110,19 @@ void add_lengths(const Model& model, Scoring& scoring) {
     port.type = "tensor(int64)";
     scoring.lengths.push_back(port);
   }
-  const std::string blank = property(model, "ondine.ctc_blank");
+  const std::string blank = trainer::property(model, "ondine.ctc_blank");
   std::from_chars(blank.data(), blank.data() + blank.size(), scoring.blank);
 }
 
 void choose_task(const Model& model, Scoring& scoring) {
-  const std::string loss = property(model, "ondine.loss");
+  const std::string loss = trainer::property(model, "ondine.loss");
   const std::optional<Task> task = task_of_loss(loss);
   if (!task) return assume_task(model, scoring);
   scoring.task = *task;
   const bool is_labels = *task == Task::classes || *task == Task::sequences;
   scoring.label.dtype = is_labels ? DType::int64 : DType::float32;
   if (*task == Task::sequences) add_lengths(model, scoring);
-  const bool is_prediction = property(model, "ondine.prediction") == scoring.output;
+  const bool is_prediction = trainer::property(model, "ondine.prediction") == scoring.output;
   // These losses read logits; another output is made of them.
   if (!is_prediction || loss == "nll" || loss == "bce-probabilities") return;
   if (*task == Task::binary) scoring.threshold = 0;
@@ -137,8 +130,8 @@ void choose_task(const Model& model, Scoring& scoring) {
 }
 
 std::optional<std::int64_t> recorded_class_axis(const Model& model, const std::string& output) {
-  if (property(model, "ondine.class_axis_of") != output) return {};
-  const std::string text = property(model, "ondine.class_axis");
+  if (trainer::property(model, "ondine.class_axis_of") != output) return {};
+  const std::string text = trainer::property(model, "ondine.class_axis");
   std::int64_t axis = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), axis);
   if (error != std::errc() || end != text.data() + text.size() || axis < 1) return {};
@@ -148,7 +141,7 @@ std::optional<std::int64_t> recorded_class_axis(const Model& model, const std::s
 void choose_metrics(const Model& model, const std::vector<std::string>& names, Scoring& scoring) {
   scoring.metrics = names;
   if (!names.empty()) {
-    const std::string loss = property(model, "ondine.loss");
+    const std::string loss = trainer::property(model, "ondine.loss");
     metrics::require_known(names);
     metrics::require_task(names, scoring.task,
                           scoring.note.empty() ? "the model's loss is " + loss : scoring.note);
@@ -164,7 +157,7 @@ void choose_metrics(const Model& model, const std::vector<std::string>& names, S
 }  // namespace
 
 std::string why_no_scoring(const Model& model) {
-  const std::string loss = property(model, "ondine.loss");
+  const std::string loss = trainer::property(model, "ondine.loss");
   if (has_no_score(loss)) {
     return "no metric compares outputs with the labels of the loss " + loss +
            "; the training loop evaluates the loss itself";
@@ -177,12 +170,13 @@ std::optional<Scoring> find_scoring(const Model& model, const Dataset& data,
   require_metrics(model, options.metrics);
   const std::vector<PortInfo> outputs = model.outputs();
   if (outputs.empty()) fail(ErrorCode::mismatch, "the model has no output");
-  if (has_no_score(property(model, "ondine.loss"))) return {};
+  if (has_no_score(trainer::property(model, "ondine.loss"))) return {};
   Scoring scoring;
   scoring.output = options.output.empty() ? outputs.front().name : options.output;
-  const bool is_sequences = task_of_loss(property(model, "ondine.loss")) == Task::sequences;
+  const bool is_sequences =
+      task_of_loss(trainer::property(model, "ondine.loss")) == Task::sequences;
   auto label = label_of_algorithm(model, is_sequences && options.label.empty()
-                                             ? property(model, "ondine.label")
+                                             ? trainer::property(model, "ondine.label")
                                              : options.label);
   if (!label) label = label_among_columns(model, data, options.map, options.label);
   if (!label) return {};
@@ -193,7 +187,7 @@ std::optional<Scoring> find_scoring(const Model& model, const Dataset& data,
     scoring.class_names = data.classes().empty() ? class_names(model) : data.classes();
   }
   if (scoring.task == Task::sequences && scoring.class_names.empty() &&
-      !property(model, "ondine.text_encoding").empty()) {
+      !trainer::property(model, "ondine.text_encoding").empty()) {
     for (int byte = 0; byte < 256; ++byte) {
       scoring.class_names.emplace_back(1, static_cast<char>(byte));
     }
@@ -205,7 +199,7 @@ std::optional<Scoring> find_scoring(const Model& model, const Dataset& data,
 
 void require_metrics(const Model& model, const std::vector<std::string>& names) {
   metrics::require_known(names);
-  const std::string loss = property(model, "ondine.loss");
+  const std::string loss = trainer::property(model, "ondine.loss");
   if (const std::optional<Task> task = task_of_loss(loss)) {
     metrics::require_task(names, *task, "the model's loss is " + loss);
   }

@@ -8,6 +8,7 @@
 #include "core/random.h"
 #include "trainer/fit/metric_values.h"
 #include "trainer/metrics/softmax.h"
+#include "trainer/model_property.h"
 
 namespace ondine {
 namespace {
@@ -16,13 +17,6 @@ namespace {
 constexpr std::int64_t default_context = 1024;
 // No node of a model has this stream of random numbers.
 constexpr std::uint32_t sample_stream = 0xfffffffeU;
-
-std::string property(const Model& model, std::string_view name) {
-  for (const auto& [key, text] : model.metadata()) {
-    if (key == name) return text;
-  }
-  return {};
-}
 
 PortInfo input_of(const Model& model) {
   std::vector<PortInfo> inputs = model.inputs();
@@ -43,8 +37,8 @@ class Sampler {
     const std::int64_t asked = (*input_.dims)[1];
     context_ = asked > 0 ? asked : text_options(model).length;
     if (context_ < 1) context_ = default_context;
-    if (property(model, "ondine.class_axis_of") == output_) {
-      recorded_axis_ = property(model, "ondine.class_axis");
+    if (trainer::property(model, "ondine.class_axis_of") == output_) {
+      recorded_axis_ = trainer::property(model, "ondine.class_axis");
     }
   }
 

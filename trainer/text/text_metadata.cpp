@@ -6,6 +6,7 @@
 #include "core/message.h"
 #include "core/out_of_memory.h"
 #include "trainer/model_impl.h"
+#include "trainer/model_property.h"
 
 namespace ondine {
 namespace {
@@ -13,13 +14,6 @@ namespace {
 constexpr const char* encoding_key = "ondine.text_encoding";
 constexpr const char* column_key = "ondine.text_column";
 constexpr const char* length_key = "ondine.text_length";
-
-std::string property(const Model& model, std::string_view name) {
-  for (const auto& [key, text] : model.metadata()) {
-    if (key == name) return text;
-  }
-  return {};
-}
 
 std::int64_t length_of_input(const Model& model) {
   std::int64_t length = 0;
@@ -41,10 +35,10 @@ void require_known(const std::string& encoding) {
 
 TextOptions text_options(const Model& model) {
   return guard_memory("read the metadata", [&] {
-    require_known(property(model, encoding_key));
+    require_known(trainer::property(model, encoding_key));
     TextOptions options;
-    options.column = property(model, column_key);
-    const std::string text = property(model, length_key);
+    options.column = trainer::property(model, column_key);
+    const std::string text = trainer::property(model, length_key);
     const auto [end, error] =
         std::from_chars(text.data(), text.data() + text.size(), options.length);
     if (error != std::errc() || end != text.data() + text.size() || options.length < 1) {
@@ -58,7 +52,7 @@ namespace text {
 
 void remember_text(Model& model, const Dataset& data) {
   if (!data.text()) return;
-  const std::string known = property(model, encoding_key);
+  const std::string known = trainer::property(model, encoding_key);
   require_known(known);
   if (!known.empty()) return;
   ModelAccess::set_metadata(model, encoding_key, TextEncoding().name());

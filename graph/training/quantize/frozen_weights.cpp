@@ -10,6 +10,7 @@
 #include "core/message.h"
 #include "graph/contract/opsets.h"
 #include "graph/training/prepare/names.h"
+#include "graph/training/prepare/values.h"
 #include "graph/training/quantize/blocks.h"
 
 namespace ondine::graph {
@@ -23,12 +24,6 @@ constexpr std::int64_t first_ir_with_int4 = 10;
 
 std::int64_t opset_of(const ModelDef& model) {
   return Opsets(model.opsets).version("").value_or(0);
-}
-
-std::int64_t integer(const NodeDef& node, std::string_view name) {
-  const Attribute* found = find(node.attributes, name);
-  const auto* value = found == nullptr ? nullptr : std::get_if<std::int64_t>(&found->data);
-  return value == nullptr ? 0 : *value;
 }
 
 bool swaps_axes(const NodeDef& transpose) {
@@ -62,9 +57,10 @@ std::optional<std::size_t> summed_axis(const Readers& readers, std::string_view 
     if (!node->domain.empty()) return std::nullopt;
     std::optional<std::size_t> found;
     if ((node->op == "MatMul" || node->op == "Gemm") && input == 1) {
-      const bool by_columns = node->op == "Gemm" && integer(*node, "transB") != 0;
+      const bool by_columns = node->op == "Gemm" && integer_attribute(*node, "transB", 0) != 0;
       found = by_columns != transposed ? 1 : 0;
-    } else if (node->op == "Gather" && input == 0 && !transposed && integer(*node, "axis") == 0) {
+    } else if (node->op == "Gather" && input == 0 && !transposed &&
+               integer_attribute(*node, "axis", 0) == 0) {
       found = 1;
     } else if (node->op == "Transpose" && !transposed && swaps_axes(*node)) {
       found = summed_axis(readers, node->outputs[0], true);
