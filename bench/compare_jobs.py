@@ -17,16 +17,17 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
-# Job: the folder of its example, data below that, options of prepare and train, the metric.
+# Job: the folder of its example, data below that (the test part last), network, options of prepare
+# and train, the metric. {data} is the first part.
 JOBS = {
     "image_folder": ("image_folder", "photos", "cnn.onnx",
                      "--learning-rate 0.001 --preprocess scale=1/255 --loss softmax-cross-entropy",
                      "--augment flip --epochs 3 --batch-size 64", "accuracy"),
-    "cancer": ("table", "data/cancer", "cancer.onnx",
+    "cancer": ("table", "data/cancer/train.csv data/cancer/test.csv", "cancer.onnx",
                "--learning-rate 0.003 --loss softmax-cross-entropy",
                "--epochs 40 --batch-size 32", "accuracy"),
-    "diabetes": ("table", "data/diabetes", "diabetes.onnx", "--learning-rate 0.02 --loss mse",
-                 "--epochs 80 --batch-size 32", "rmse"),
+    "diabetes": ("table", "data/diabetes/train.csv data/diabetes/test.csv", "diabetes.onnx",
+                 "--learning-rate 0.02 --loss mse", "--epochs 80 --batch-size 32", "rmse"),
     "language": ("language", "sounds", "cnn.onnx",
                  "--learning-rate 0.002 --loss softmax-cross-entropy "
                  "--preprocess mel=40,rate=8000,window=256,hop=128,low=60,mean=-4,std=4",
@@ -36,15 +37,20 @@ JOBS = {
                      "--learning-rate 0.004 --loss softmax-cross-entropy "
                      "--preprocess scale=1/255,layout=nchw",
                      "--augment flip,flip-vertical --epochs 15 --batch-size 16", "iou"),
+    "spam": ("spam", "mails_train.jsonl mails_test.jsonl", "net.onnx",
+             "--learning-rate 0.002 --loss softmax-cross-entropy --class-weights balanced "
+             "--data {data}", "--epochs 6 --schedule one-cycle --batch-size 32", "accuracy"),
+    "next_character": ("next_character", "verses_train.txt verses_val.txt", "net.onnx",
+                       "--learning-rate 0.004 --loss softmax-cross-entropy --clip-norm 1",
+                       "--epochs 2 --schedule cosine --batch-size 32", "perplexity"),
 }
 
 
 def ours(program, folder, job, threads):
     example, data, network, prepare, train, metric = JOBS[job]
     work = f"{folder}/{example}"
-    places = [f"{work}/{data}"]
-    if example == "table":
-        places = [f"{places[0]}/train.csv", f"{places[0]}/test.csv"]
+    places = [f"{work}/{part}" for part in data.split()]
+    prepare = prepare.format(data=places[0])
     model, tuned = f"{work}/compare_train.onnx", f"{work}/compare_tuned.onnx"
     start = time.perf_counter()
     for command in (
@@ -59,11 +65,10 @@ def ours(program, folder, job, threads):
 
 def theirs(python, folder, job, threads):
     example, data, *_, metric = JOBS[job]
-    if example == "table":
-        data = "data"
+    places = [f"{folder}/{example}/{part}" for part in data.split()]
     start = time.perf_counter()
-    run = subprocess.run([python, f"{HERE}/jobs_torch.py", job, f"{folder}/{example}/{data}",
-                          str(threads)], check=True, capture_output=True, text=True)
+    run = subprocess.run([python, f"{HERE}/jobs_torch.py", job, str(threads), *places],
+                         check=True, capture_output=True, text=True)
     seconds = time.perf_counter() - start
     return seconds, json.loads(run.stdout.splitlines()[-1])[metric]
 

@@ -1,4 +1,4 @@
-"""The jobs of compare_jobs.py in PyTorch: jobs_torch.py JOB DATA THREADS; prints a line of JSON.
+"""The jobs of compare_jobs.py in PyTorch: jobs_torch.py JOB THREADS DATA...; prints a line of JSON.
 
 Each is the usual program for its job: a DataLoader with worker processes over the same files, the
 network of the example, the same optimizer, batch size and number of epochs."""
@@ -21,17 +21,27 @@ def initialize(net):
             nn.init.zeros_(layer.bias)
 
 
-def fit(net, batches, loss, rate, epochs, cosine=False):
+def cosine(optimizer, _, steps):
+    return torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
+
+
+def one_cycle(optimizer, rate, steps):
+    return torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, steps, cycle_momentum=False)
+
+
+def fit(net, batches, loss, rate, epochs, schedule=None, clip_norm=None):
     initialize(net)
     optimizer = torch.optim.Adam(net.parameters(), lr=rate)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs * len(batches))
+    schedule = schedule and schedule(optimizer, rate, epochs * len(batches))
     net.train()
     for _ in range(epochs):
         for x, y in batches:
             optimizer.zero_grad()
             loss(net(x), y).backward()
+            if clip_norm:
+                nn.utils.clip_grad_norm_(net.parameters(), clip_norm)
             optimizer.step()
-            if cosine:
+            if schedule:
                 schedule.step()
     net.eval()
 
@@ -54,7 +64,7 @@ def accuracy(net, batches):
     return (found.argmax(1) == label).float().mean().item()
 
 
-def image_folder(data, threads):
+def image_folder(threads, data):
     from torchvision import datasets, transforms
     to_tensor = [transforms.Grayscale(), transforms.ToTensor()]
     train = datasets.ImageFolder(f"{data}/train", transforms.Compose(
@@ -81,19 +91,17 @@ def mlp(columns, results):
                          nn.Linear(32, results))
 
 
-def cancer(data, _):
+def cancer(_, train, test):
     classes = ["benign", "malignant"]
     net = mlp(30, 2)
-    fit(net, loader(table(f"{data}/cancer/train.csv", classes), 32, 0), nn.CrossEntropyLoss(),
-        0.003, 40)
-    return {"accuracy": accuracy(net, loader(table(f"{data}/cancer/test.csv", classes), 32, 0,
-                                             False))}
+    fit(net, loader(table(train, classes), 32, 0), nn.CrossEntropyLoss(), 0.003, 40)
+    return {"accuracy": accuracy(net, loader(table(test, classes), 32, 0, False))}
 
 
-def diabetes(data, _):
+def diabetes(_, train, test):
     net = mlp(10, 1)
-    fit(net, loader(table(f"{data}/diabetes/train.csv"), 32, 0), nn.MSELoss(), 0.02, 80)
-    found, label = outputs(net, loader(table(f"{data}/diabetes/test.csv"), 32, 0, False))
+    fit(net, loader(table(train), 32, 0), nn.MSELoss(), 0.02, 80)
+    found, label = outputs(net, loader(table(test), 32, 0, False))
     return {"rmse": ((found - label) ** 2).mean().sqrt().item()}
 
 
@@ -158,13 +166,13 @@ class LogMel(nn.Module):
         return ((bands + 4) / 4).transpose(1, 2).unsqueeze(1)
 
 
-def language(data, threads):
+def language(threads, data):
     layers = []
     for before, after in ((1, 16), (16, 32), (32, 64)):
         layers += [nn.Conv2d(before, after, 3, 2, 1), nn.BatchNorm2d(after), nn.ReLU()]
     net = nn.Sequential(LogMel(), *layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 4))
     fit(net, loader(Recordings(f"{data}/train", True), 32, threads), nn.CrossEntropyLoss(), 0.002,
-        12, cosine=True)
+        12, cosine)
     return {"accuracy": accuracy(net, loader(Recordings(f"{data}/val", False), 32, threads, False))}
 
 
@@ -199,7 +207,7 @@ class Masks(torch.utils.data.Dataset):
         return image, mask
 
 
-def segmentation(data, threads):
+def segmentation(threads, data):
     net = UNet()
     fit(net, loader(Masks(data, "train", True), 16, threads), nn.CrossEntropyLoss(), 0.004, 15)
     found, label = outputs(net, loader(Masks(data, "test", False), 16, threads, False))
@@ -211,12 +219,76 @@ def segmentation(data, threads):
     return {"iou": sum(ious) / len(ious)}
 
 
+class Mails(torch.utils.data.Dataset):
+    """Texts by bytes, cut off at 512 or filled up with 0 behind."""
+
+    def __init__(self, path):
+        with open(path, encoding="utf-8") as file:
+            self.mails = [json.loads(line) for line in file]
+
+    def __len__(self):
+        return len(self.mails)
+
+    def __getitem__(self, i):
+        text = self.mails[i]["text"].encode()[:512]
+        ids = torch.zeros(512, dtype=torch.int64)
+        ids[:len(text)] = torch.frombuffer(bytearray(text), dtype=torch.uint8)
+        return ids, int(self.mails[i]["label"] == "spam")
+
+
+class Spam(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(256, 16)
+        self.layers = nn.Sequential(nn.Conv1d(16, 48, 5), nn.ReLU(), nn.MaxPool1d(3),
+                                    nn.Conv1d(48, 48, 5), nn.ReLU(), nn.AdaptiveMaxPool1d(1),
+                                    nn.Flatten(), nn.Linear(48, 2))
+
+    def forward(self, ids):
+        return self.layers(self.embedding(ids).transpose(1, 2))
+
+
+def spam(threads, train, test):
+    mails = Mails(train)
+    spams = sum(mail["label"] == "spam" for mail in mails.mails)
+    weights = len(mails) / (2 * torch.tensor([len(mails) - spams, spams]).float())
+    net = Spam()
+    fit(net, loader(mails, 32, threads), nn.CrossEntropyLoss(weights), 0.002, 6, one_cycle)
+    return {"accuracy": accuracy(net, loader(Mails(test), 32, threads, False))}
+
+
+class NextCharacter(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(256, 48)
+        self.gru = nn.GRU(48, 192, batch_first=True)
+        self.head = nn.Linear(192, 256)
+
+    def forward(self, ids):
+        return self.head(self.gru(self.embedding(ids))[0]).transpose(1, 2)
+
+
+def next_character(_, train, test):
+    def windows(path):
+        with open(path, "rb") as file:
+            ids = torch.frombuffer(bytearray(file.read()), dtype=torch.uint8).long()
+        count = (len(ids) - 1) // 64
+        return torch.utils.data.TensorDataset(ids[:count * 64].view(count, 64),
+                                              ids[1:count * 64 + 1].view(count, 64))
+
+    net = NextCharacter()
+    loss = nn.CrossEntropyLoss()
+    fit(net, loader(windows(train), 32, 0), loss, 0.004, 2, cosine, clip_norm=1)
+    found, label = outputs(net, loader(windows(test), 32, 0, False))
+    return {"perplexity": loss(found, label).exp().item()}
+
+
 def main():
-    job, data, threads = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    job, threads, data = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
     torch.set_num_threads(threads)
     torch.manual_seed(1)
     start = time.perf_counter()
-    result = globals()[job](data, threads)
+    result = globals()[job](threads, *data)
     print(json.dumps({"seconds": time.perf_counter() - start, **result}))
 
 
