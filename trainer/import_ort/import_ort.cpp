@@ -52,7 +52,8 @@ void add_properties(graph::ModelDef& model, const trainer::OrtCheckpoint& checkp
   for (const auto& [key, value] : checkpoint.properties) {
     const bool is_taken =
         key.empty() || key.starts_with("ondine.") ||
-        std::ranges::any_of(model.metadata, [&](const auto& one) { return one.first == key; });
+        std::ranges::find(model.metadata, key, &std::pair<std::string, std::string>::first) !=
+            model.metadata.end();
     if (is_taken) {
       notes.push_back(cat("property ", quoted(key), " is left out: the model's metadata has it"));
     } else {
