@@ -1,4 +1,5 @@
-// Windows of stride 1 over few channels, computed from copies of the planes with zeros around them.
+// Windows of stride 1 over few channels, or groups of few channels, computed from copies of the
+// planes with zeros around them.
 #include "kernels/conv/algorithms/directed_shape.h"
 
 namespace ondine::math {
@@ -7,46 +8,63 @@ namespace {
 using Index = std::int64_t;
 
 constexpr Index max_copy_bytes = 48 * 1024;      // of an image
+constexpr Index max_group_bytes = 160 * 1024;    // of a copy of a group
 constexpr Index max_gradient_bytes = 64 * 1024;  // of the copies at a time
 constexpr Index task_work = Index{1} << 19;      // multiplications
 constexpr Index max_shards = 4;
+constexpr Index min_width = 8;  // of a result
+constexpr Index min_group_width = 5;
+constexpr Index min_group = 4;  // channels
 
 ConvPlane plane_of(const ConvShape& s, const DirectedShape& d) {
   return {d.in[1], d.in[2], s.kernel[1],   s.kernel[2],   d.out[1], d.out[2],
           1,       1,       s.dilation[1], s.dilation[2], d.pad_h,  d.pad_w};
 }
 
+// A task computes a group of an image.
 template <class T>
 class DirectConv final : public ConvAlgorithm<T> {
  public:
   DirectConv(const ConvDesc& desc, const Kernels& kernels)
       : ConvAlgorithm<T>(desc, kernels),
-        d_(desc),
+        group_(group_of(desc.shape)),
+        d_(group_, desc.direction),
         direct_(*this->set_.direct),
-        plane_(plane_of(desc.shape, d_)),
-        taps_(volume(desc.shape.kernel)),
+        plane_(plane_of(group_, d_)),
+        taps_(volume(group_.kernel)),
+        panels_(round_up(d_.outer, direct_.rows) * d_.inner * taps_),
         grain_(grain_of(volume(d_.out) * d_.outer * d_.inner * taps_, task_work)) {
-    this->shared_bytes_ = bytes_of<T>(round_up(d_.outer, direct_.rows) * d_.inner * taps_);
+    this->shared_bytes_ = bytes_of<T>(desc.shape.groups * panels_);
     this->slot_bytes_ = bytes_of<T>(direct_.copy_elements(plane_, d_.inner));
   }
 
   void run(ThreadPool& pool, const ConvArgs<T>& args, Workspace workspace) const override {
     T* const panels = this->shared_of(workspace);
-    direct_.weights(weights_of(this->shape_, d_), taps_, d_.backward, args.w, panels);
+    const Index groups = this->shape_.groups;
+    for (Index group = 0; group < groups; ++group) {
+      direct_.weights(weights_of(group_, d_), taps_, d_.backward,
+                      args.w + group * d_.outer * d_.inner * taps_, panels + group * panels_);
+    }
     const T* const source = d_.source(args);
-    this->for_tasks(pool, workspace, this->shape_.batch, grain_, [&](Index image, std::byte* slot) {
+    const Index tasks = this->shape_.batch * groups;
+    this->for_tasks(pool, workspace, tasks, grain_, [&](Index task, std::byte* slot) {
       T* const copy = reinterpret_cast<T*>(slot);
-      direct_.copy(plane_, d_.inner, source + image * d_.source_image(), copy);
-      direct_.forward(plane_, d_.inner, d_.outer, copy, panels, args.bias, this->activation_,
-                      args.result + image * d_.result_image());
+      const Index group = task % groups;
+      direct_.copy(plane_, d_.inner, source + task * d_.source_image(), copy);
+      direct_.forward(plane_, d_.inner, d_.outer, copy, panels + group * panels_,
+                      args.bias ? args.bias + group * d_.outer : nullptr, this->activation_,
+                      args.result + task * d_.result_image());
     });
   }
 
  private:
-  DirectedShape d_;
+  ConvShape group_;
+  DirectedShape d_;  // of a group
   const DirectKernels<T>& direct_;
   ConvPlane plane_;
-  Index taps_, grain_;
+  Index taps_;
+  Index panels_;  // elements of the weights of a group
+  Index grain_;
 };
 
 // Each shard of the images has sums of its own.
@@ -112,13 +130,19 @@ class DirectConvWeights final : public ConvAlgorithm<T> {
 
 template <class T>
 bool supports_direct(const ConvDesc& desc, const Kernels& kernels) {
-  const ConvShape& s = desc.shape;
+  const bool grouped = desc.shape.groups > 1;
+  if (grouped && desc.direction == ConvDirection::backward_weights) return false;
+  const ConvShape s = group_of(desc.shape);
   if (!is_mirrorable(s) || volume(s.kernel) == 1) return false;
-  const DirectedShape d(desc);
+  const DirectedShape d(s, desc.direction);
   const auto& direct = *kernel_set<T>(kernels).direct;
-  return std::min(s.in_channels, s.out_channels) <= 16 &&
-         d.inner * volume(s.kernel) <= direct.max_depth && d.out[2] >= 8 &&
-         direct.copy_elements(plane_of(s, d), d.inner) * Index{sizeof(T)} <= max_copy_bytes;
+  // Groups of fewer channels leave lanes of the rows idle.
+  const Index fewest = std::min(s.in_channels, s.out_channels);
+  if (fewest > 16 || (grouped && fewest < min_group)) return false;
+  return d.inner * volume(s.kernel) <= direct.max_depth &&
+         d.out[2] >= (grouped ? min_group_width : min_width) &&
+         direct.copy_elements(plane_of(s, d), d.inner) * Index{sizeof(T)} <=
+             (grouped ? max_group_bytes : max_copy_bytes);
 }
 
 template <class T>

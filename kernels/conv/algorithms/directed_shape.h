@@ -40,6 +40,14 @@ inline TileWeights weights_of(const ConvShape& s, const DirectedShape& d) {
   return weights;
 }
 
+// One group of a convolution.
+inline ConvShape group_of(ConvShape s) {
+  s.in_channels /= s.groups;
+  s.out_channels /= s.groups;
+  s.groups = 1;
+  return s;
+}
+
 // Whether backward_data of a convolution over planes is a convolution too: stride 1, one group, and
 // from 0 to (kernel - 1) dilation of padding at either end.
 inline bool is_mirrorable(const ConvShape& s) {

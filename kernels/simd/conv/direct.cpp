@@ -1,32 +1,23 @@
 // Convolution of planes with few channels. For each tap of each channel the positions of an output
 // row are one shifted vector of the copy, so that a block of output channels and positions is
 // computed in registers and nothing is rearranged.
-#include "kernels/simd/conv/conv_parts.h"
-#include "kernels/simd/matmul/activation.h"
-#include "kernels/simd/matmul/lane_products.h"
+#include "kernels/simd/conv/direct_forward.h"
 #include "kernels/simd/vector/strided.h"
 
 namespace ondine::math::ONDINE_ISA {
 namespace {
 
-constexpr N max_depth = 1024;
+using direct::block_rows;
+using direct::Copy;
+using direct::list_offsets;
+using direct::max_depth;
+
 #if defined(__AVX512F__) || defined(__aarch64__)
-constexpr int block_rows = 8;
 constexpr int gradient_rows = 4;
 #else
-constexpr int block_rows = 4;
 constexpr int gradient_rows = 2;
 #endif
-constexpr int block_vectors = 3;
 constexpr int gradient_taps = 5;
-
-// The copy: rows of `pitch` elements, `rows` of them a channel.
-struct Copy {
-  explicit Copy(const ConvPlane& p)
-      : pitch(p.out_w + (p.kernel_w - 1) * p.dilation_w),
-        rows(p.out_h + (p.kernel_h - 1) * p.dilation_h) {}
-  N pitch, rows;
-};
 
 template <class T>
 N copy_elements(const ConvPlane& p, N channels) {
@@ -47,18 +38,6 @@ void copy(const ConvPlane& p, N channels, const T* x, T* to) {
   }
 }
 
-// Where each tap of each channel lies from an output position on.
-void list_offsets(const ConvPlane& p, N channels, N* offsets) {
-  const Copy c(p);
-  for (N channel = 0; channel < channels; ++channel) {
-    for (N kh = 0; kh < p.kernel_h; ++kh) {
-      for (N kw = 0; kw < p.kernel_w; ++kw) {
-        *offsets++ = (channel * c.rows + kh * p.dilation_h) * c.pitch + kw * p.dilation_w;
-      }
-    }
-  }
-}
-
 template <class T>
 void weights(const TileWeights& s, N taps, bool flip, const T* w, T* panels) {
   for (N outer = 0; outer < s.outer; outer += block_rows) {
@@ -67,73 +46,6 @@ void weights(const TileWeights& s, N taps, bool flip, const T* w, T* panels) {
         const T* const from = w + inner * s.inner_stride + (flip ? taps - 1 - k : k);
         for (N r = 0; r < block_rows; ++r) {
           *panels++ = outer + r < s.outer ? from[(outer + r) * s.outer_stride] : T{0};
-        }
-      }
-    }
-  }
-}
-
-template <class T>
-void forward(const ConvPlane& p, N inner, N outer, const T* copies, const T* panels, const T* bias,
-             Activation activation, T* y) {
-  constexpr int L = lanes<T>;
-  constexpr int R = block_rows;
-  constexpr int V = block_vectors;
-  const Copy c(p);
-  const N depth = inner * p.kernel_h * p.kernel_w;
-  N offsets[max_depth];
-  list_offsets(p, inner, offsets);
-  const N plane = p.out_h * p.out_w;
-  for (N o = 0; o < outer; o += R) {
-    const T* const panel = panels + o * depth;
-    const N rows = min(R, outer - o);
-    N h = 0;
-    N column = 0;
-    while (h < p.out_h) {
-      const T* at[V];
-      N to[V];
-      N count[V] = {};
-#pragma GCC unroll 4
-      for (int v = 0; v < V; ++v) {
-        at[v] = copies;
-        to[v] = 0;
-        if (h == p.out_h) continue;
-        at[v] = copies + h * c.pitch + column;
-        to[v] = h * p.out_w + column;
-        count[v] = min(L, p.out_w - column);
-        column += L;
-        if (column >= p.out_w) {
-          column = 0;
-          ++h;
-        }
-      }
-      Vec<T> acc[R][V];
-#pragma GCC unroll 8
-      for (int r = 0; r < R; ++r) {
-        const Vec<T> start = broadcast<T>(bias && r < rows ? bias[o + r] : T{0});
-#pragma GCC unroll 4
-        for (int v = 0; v < V; ++v) acc[r][v] = start;
-      }
-      const T* w = panel;
-      for (N k = 0; k < depth; ++k, w += R) {
-        Vec<T> x[V];
-#pragma GCC unroll 4
-        for (int v = 0; v < V; ++v) x[v] = load(at[v] + offsets[k]);
-        add_products<T, R, V>(acc, w, x);
-      }
-#pragma GCC unroll 8
-      for (int r = 0; r < R; ++r) {
-        if (r >= rows) break;
-        T* const row = y + (o + r) * plane;
-#pragma GCC unroll 4
-        for (int v = 0; v < V; ++v) {
-          Vec<T> result = acc[r][v];
-          result = activate<T>(result, activation);
-          if (count[v] == L) {
-            store(row + to[v], result);
-          } else {
-            store_n(row + to[v], result, count[v]);
-          }
         }
       }
     }
@@ -221,7 +133,7 @@ void backward_weights(N n, N shards, N shard, const T* sums, T* dw) {
 
 template <class T>
 constexpr DirectKernels<T> kernels_of = {block_rows,      max_depth,           &copy_elements<T>,
-                                         &copy<T>,        &weights<T>,         &forward<T>,
+                                         &copy<T>,        &weights<T>,         &forward_planes<T>,
                                          &dy_elements<T>, &copy_dy<T>,         lanes<T>,
                                          &weight_sums<T>, &backward_weights<T>};
 

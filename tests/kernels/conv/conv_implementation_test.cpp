@@ -24,6 +24,9 @@ ConvShape with_batch(ConvShape s, Index batch) {
 
 std::vector<Limit> limits() {
   const ConvShape few = shape2(2, 16, 20, 1, 9, 8, 3, 3, 1, 1, 1, 1);
+  const ConvShape square = shape2(2, 16, 20, 1, 14, 14, 3, 3, 1, 1, 1, 1);
+  const ConvShape groups = shape2(2, 24, 40, 4, 7, 5, 3, 3, 1, 1, 1, 1);
+  const ConvShape wide_groups = shape2(2, 32, 8, 2, 6, 30, 3, 2, 1, 2, 2, 1);
   const ConvShape deep = shape2(1, 16, 113, 1, 8, 8, 3, 3, 1, 1, 1, 1);
   const ConvShape tiles = shape2(1, 16, 17, 1, 8, 8, 3, 3, 1, 1, 1, 1);
   const ConvShape panels = shape2(1, 128, 19, 1, 16, 16, 3, 3, 1, 1, 1, 1);
@@ -47,6 +50,11 @@ std::vector<Limit> limits() {
           {"direct", backward_data, few},
           {"direct", backward_weights, few},
           {"direct", backward_data, deep, true},
+          {"direct", forward, square},
+          {"direct", forward, groups},
+          {"direct", backward_data, groups},
+          {"direct", forward, wide_groups},
+          {"direct", backward_data, wide_groups},
           {"winograd", forward, tiles, true},
           {"winograd", backward_data, tiles, true},
           {"winograd", backward_weights, tiles, true},
@@ -109,6 +117,11 @@ std::vector<Choice> choices() {
   add(shape2(8, 16, 16, 1, 14, 14, 3, 3, 1, 1, 1, 1), "direct", "direct", "direct");
   add(shape2(8, 17, 17, 1, 14, 14, 3, 3, 1, 1, 1, 1), "winograd", "winograd", "winograd");
   add(shape2(32, 1, 8, 1, 28, 28, 5, 5, 1, 1, 2, 2), "direct", "direct", "direct");
+  add(shape2(8, 64, 32, 4, 14, 14, 3, 3, 1, 1, 1, 1), "direct", "direct", "im2col");
+  add(shape2(8, 68, 68, 4, 14, 14, 3, 3, 1, 1, 1, 1), "im2col", "im2col", "im2col");
+  add(shape2(8, 12, 12, 4, 14, 14, 3, 3, 1, 1, 1, 1), "im2col", "im2col", "im2col");
+  add(shape2(8, 64, 64, 4, 14, 4, 3, 3, 1, 1, 1, 1), "im2col", "im2col", "im2col");
+  add(shape2(8, 64, 64, 4, 56, 56, 3, 3, 1, 1, 1, 1), "im2col", "im2col", "im2col");
   add(shape2(1, 64, 64, 1, 3, 4, 3, 3, 1, 1, 1, 1), "few_positions", "im2col", "im2col");
   add(shape2(1, 192, 64, 1, 3, 4, 1, 1, 1, 1, 0, 0), "few_positions", "pointwise", "pointwise");
   add(shape2(1, 191, 64, 1, 3, 4, 1, 1, 1, 1, 0, 0), "pointwise", "pointwise", "pointwise");

@@ -1,0 +1,190 @@
+// Direct convolution forward: of rows, or of whole planes where these are narrow.
+#pragma once
+
+#include "kernels/simd/conv/conv_parts.h"
+#include "kernels/simd/matmul/activation.h"
+#include "kernels/simd/matmul/lane_products.h"
+#include "kernels/simd/vector/strided.h"
+
+namespace ondine::math::ONDINE_ISA {
+
+namespace direct {
+
+constexpr N max_depth = 1024;
+#if defined(__AVX512F__) || defined(__aarch64__)
+constexpr int block_rows = 8;
+#else
+constexpr int block_rows = 4;
+#endif
+constexpr int block_vectors = 3;
+
+// The copy: rows of `pitch` elements, `rows` of them a channel.
+struct Copy {
+  explicit Copy(const ConvPlane& p)
+      : pitch(p.out_w + (p.kernel_w - 1) * p.dilation_w),
+        rows(p.out_h + (p.kernel_h - 1) * p.dilation_h) {}
+  N pitch, rows;
+};
+
+// Where each tap of each channel lies from an output position on.
+inline void list_offsets(const ConvPlane& p, N channels, N* offsets) {
+  const Copy c(p);
+  for (N channel = 0; channel < channels; ++channel) {
+    for (N kh = 0; kh < p.kernel_h; ++kh) {
+      for (N kw = 0; kw < p.kernel_w; ++kw) {
+        *offsets++ = (channel * c.rows + kh * p.dilation_h) * c.pitch + kw * p.dilation_w;
+      }
+    }
+  }
+}
+
+// Some output channels of a plane: their weights by tap, and where their results go.
+template <class T>
+struct Rows {
+  const T* weights;
+  const T* bias;  // or null
+  Activation activation;
+  N count;
+  T* y;
+};
+
+template <class T, int V>
+ONDINE_INLINE void sum_taps(const Rows<T>& rows, const T* const (&at)[V], const N* offsets, N depth,
+                            Vec<T> (&acc)[block_rows][V]) {
+#pragma GCC unroll 8
+  for (int r = 0; r < block_rows; ++r) {
+    const Vec<T> start = broadcast<T>(rows.bias && r < rows.count ? rows.bias[r] : T{0});
+#pragma GCC unroll 4
+    for (int v = 0; v < V; ++v) acc[r][v] = start;
+  }
+  const T* w = rows.weights;
+  for (N k = 0; k < depth; ++k, w += block_rows) {
+    Vec<T> x[V];
+#pragma GCC unroll 4
+    for (int v = 0; v < V; ++v) x[v] = load(at[v] + offsets[k]);
+    add_products<T, block_rows, V>(acc, w, x);
+  }
+}
+
+// A vector never holds positions of two rows.
+template <class T>
+ONDINE_INLINE void by_rows(const ConvPlane& p, const Rows<T>& rows, const T* copies,
+                           const N* offsets, N depth) {
+  constexpr int L = lanes<T>;
+  constexpr int V = block_vectors;
+  const Copy c(p);
+  N h = 0;
+  N column = 0;
+  while (h < p.out_h) {
+    const T* at[V];
+    N to[V];
+    N count[V] = {};
+#pragma GCC unroll 4
+    for (int v = 0; v < V; ++v) {
+      at[v] = copies;
+      to[v] = 0;
+      if (h == p.out_h) continue;
+      at[v] = copies + h * c.pitch + column;
+      to[v] = h * p.out_w + column;
+      count[v] = min(L, p.out_w - column);
+      column += L;
+      if (column >= p.out_w) {
+        column = 0;
+        ++h;
+      }
+    }
+    Vec<T> acc[block_rows][V];
+    sum_taps<T, V>(rows, at, offsets, depth, acc);
+#pragma GCC unroll 8
+    for (int r = 0; r < block_rows; ++r) {
+      if (r >= rows.count) break;
+      T* const row = rows.y + r * p.out_h * p.out_w;
+#pragma GCC unroll 4
+      for (int v = 0; v < V; ++v) {
+        const Vec<T> result = activate<T>(acc[r][v], rows.activation);
+        if (count[v] == L) {
+          store(row + to[v], result);
+        } else {
+          store_n(row + to[v], result, count[v]);
+        }
+      }
+    }
+  }
+}
+
+// V vectors of positions of the copy from `first` on; those between the rows of y are left out.
+template <class T, int V>
+ONDINE_INLINE void through_rows(const ConvPlane& p, const Rows<T>& rows, const T* copies,
+                                const N* offsets, N depth, N first) {
+  constexpr int L = lanes<T>;
+  const Copy c(p);
+  const T* at[V];
+#pragma GCC unroll 4
+  for (int v = 0; v < V; ++v) at[v] = copies + first + v * L;
+  Vec<T> acc[block_rows][V];
+  sum_taps<T, V>(rows, at, offsets, depth, acc);
+  T line[V * L];
+  for (int r = 0; r < rows.count; ++r) {
+    T* const row = rows.y + r * p.out_h * p.out_w;
+#pragma GCC unroll 4
+    for (int v = 0; v < V; ++v) store(line + v * L, activate<T>(acc[r][v], rows.activation));
+    N h = first / c.pitch;
+    N column = first - h * c.pitch;
+    for (N i = 0; i < V * L && h < p.out_h; ++h) {
+      const N count = min(p.out_w - column, V * L - i);
+      if (count > 0) copy_short(row + h * p.out_w + column, line + i, count);
+      i += c.pitch - column;
+      column = 0;
+    }
+  }
+}
+
+// Vectors of a plane when they run on from row to row.
+template <class T>
+ONDINE_INLINE N vectors_through_rows(const ConvPlane& p) {
+  return ((p.out_h - 1) * Copy(p).pitch + p.out_w + lanes<T> - 1) / lanes<T>;
+}
+
+template <class T>
+ONDINE_INLINE void by_planes(const ConvPlane& p, const Rows<T>& rows, const T* copies,
+                             const N* offsets, N depth) {
+  constexpr int L = lanes<T>;
+  constexpr int V = block_vectors;
+  const N vectors = vectors_through_rows<T>(p);
+  N v = 0;
+  for (; v + V <= vectors; v += V) {
+    through_rows<T, V>(p, rows, copies, offsets, depth, v * L);
+  }
+  if (vectors - v == 2) through_rows<T, 2>(p, rows, copies, offsets, depth, v * L);
+  if (vectors - v == 1) through_rows<T, 1>(p, rows, copies, offsets, depth, v * L);
+}
+
+// Whether vectors that end with a row would leave more lanes idle.
+template <class T>
+ONDINE_INLINE bool is_narrow(const ConvPlane& p) {
+  const N row = (p.out_w + lanes<T> - 1) / lanes<T>;
+  return 4 * vectors_through_rows<T>(p) < 3 * p.out_h * row;
+}
+
+}  // namespace direct
+
+// y = the convolution of copies of `inner` planes, with `outer` rows of weights in panels.
+template <class T>
+void forward_planes(const ConvPlane& p, N inner, N outer, const T* copies, const T* panels,
+                    const T* bias, Activation activation, T* y) {
+  const N depth = inner * p.kernel_h * p.kernel_w;
+  N offsets[direct::max_depth];
+  direct::list_offsets(p, inner, offsets);
+  const bool narrow = direct::is_narrow<T>(p);
+  for (N o = 0; o < outer; o += direct::block_rows) {
+    const direct::Rows<T> rows{panels + o * depth, bias ? bias + o : nullptr, activation,
+                               min(direct::block_rows, outer - o), y + o * p.out_h * p.out_w};
+    if (narrow) {
+      direct::by_planes(p, rows, copies, offsets, depth);
+    } else {
+      direct::by_rows(p, rows, copies, offsets, depth);
+    }
+  }
+}
+
+}  // namespace ondine::math::ONDINE_ISA
