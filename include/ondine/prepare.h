@@ -116,7 +116,8 @@ struct WeightAverage {
 };
 
 // What initialize() makes of weights of two or more dims; biases and the like become what they are
-// in the model: zeros stay zeros, ones stay ones, other vectors keep their values.
+// in the model: zeros stay zeros, ones stay ones, other vectors keep their values. Tables of
+// embeddings, read by Gather alone, are drawn from the standard normal distribution.
 enum class WeightInit : std::uint8_t {
   keep,  // they go back to the values in the model
   xavier_uniform,

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <vector>
 
 #include "core/parallel.h"
@@ -52,7 +53,10 @@ class Reduction {
   void split(std::int64_t tasks, std::int64_t units, std::int64_t units_per_block);
 
   template <class T, class Reducer>
-  typename Reducer::Total row(const T* x, std::int64_t n, const Reducer& r, std::int64_t o) const;
+  static typename Reducer::Item short_row(const T* x, std::int64_t n, const Reducer& r,
+                                          std::int64_t o);
+  template <class T, class Reducer>
+  static typename Reducer::Total row(const T* x, std::int64_t n, const Reducer& r, std::int64_t o);
   template <class T, class Sink, class Reducer>
   void rows(ThreadPool& pool, const T* x, const Reducer& r, const Sink& sink) const;
   template <class T, class Sink, class Reducer>
@@ -70,15 +74,35 @@ class Reduction {
   std::int64_t units_per_block_ = 1;
 };
 
+// Fewer elements than lanes, in the order in which all lanes would be combined.
+template <class T, class Reducer>
+typename Reducer::Item Reduction::short_row(const T* x, std::int64_t n, const Reducer& r,
+                                            std::int64_t o) {
+  std::array<typename Reducer::Item, lanes> lane;
+  std::size_t half = std::bit_ceil(static_cast<std::size_t>(n));
+  for (std::size_t l = 0; l < half; ++l) {
+    const bool given = static_cast<std::int64_t>(l) < n;
+    lane[l] = given ? r.combine(Reducer::identity, r.map(x[l], o)) : Reducer::identity;
+  }
+  for (half /= 2; half > 0; half /= 2) {
+    for (std::size_t l = 0; l < half; ++l) lane[l] = r.combine(lane[l], lane[l + half]);
+  }
+  return lane[0];
+}
+
 template <class T, class Reducer>
 typename Reducer::Total Reduction::row(const T* x, std::int64_t n, const Reducer& r,
-                                       std::int64_t o) const {
+                                       std::int64_t o) {
   using Item = typename Reducer::Item;
   auto total = Reducer::total_identity;
   for (std::int64_t first = 0; first < n; first += block_length) {
     const std::int64_t last = std::min(n, first + block_length);
     if constexpr (requires { r.of_row(x, n); }) {
       total = r.merge(total, r.widen(r.of_row(x + first, last - first)));
+      continue;
+    }
+    if (last - first < lanes) {
+      total = r.merge(total, r.widen(short_row(x + first, last - first, r, o)));
       continue;
     }
     std::array<Item, lanes> lane;
@@ -104,7 +128,14 @@ template <class T, class Sink, class Reducer>
 void Reduction::rows(ThreadPool& pool, const T* x, const Reducer& r, const Sink& sink) const {
   const std::int64_t work = std::max<std::int64_t>(1, units_per_block_ * inner_ / chunks_);
   const std::int64_t grain = std::max<std::int64_t>(1, chunk / 2 / work);
+  const bool one_row_each = units_ == 1 && kept_.size() <= 1;
   pool.for_chunks(outputs_ * blocks_, grain, [&](std::int64_t first, std::int64_t last) {
+    if (one_row_each) {
+      for (auto o = first; o < last; ++o) {
+        sink(o, 0, r.merge(Reducer::total_identity, row(x + o * inner_, inner_, r, o)));
+      }
+      return;
+    }
     for (auto task = first; task < last; ++task) {
       const std::int64_t o = task / blocks_;
       const std::int64_t block = task % blocks_;

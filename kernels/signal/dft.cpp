@@ -4,7 +4,6 @@
 // has the axis as an attribute, 20 as an input. DftGrad (ai.ondine): (dy, dft_length, axis, shape
 // of x) -> dx. Both are linear and each is the other's derivative.
 #include <algorithm>
-#include <complex>
 #include <memory>
 
 #include "kernels/common/compute_type.h"
@@ -12,12 +11,12 @@
 #include "kernels/common/integer_parameters.h"
 #include "kernels/common/kernel_output.h"
 #include "kernels/common/op.h"
-#include "kernels/signal/fft.h"
+#include "kernels/signal/line_transform.h"
 
 namespace ondine::kernels::ops {
 namespace {
 
-using Complex = std::complex<double>;
+using math::LineTransform;
 
 struct Mode {
   bool inverse, onesided;
@@ -96,83 +95,21 @@ void infer(InferContext& context) {
   context.set_output(0, x.dtype, y);
 }
 
-// One transform of every line along an axis, of DFT or of its adjoint.
-struct Lines {
-  AxisView in, out;
-  std::int64_t in_parts, out_parts;
-  std::int64_t n;
-  bool hermitian = false;  // the input holds the first half of a Hermitian signal
-  bool positive = false;   // exp(+...)
-  double scale = 1;
-  bool doubled = false;  // results that stand for a conjugate pair count twice
-  std::int64_t results;  // that are not 0
-};
-
-Lines lines_of(const Mode& mode, const Shape& x, const Shape& y, std::size_t axis, std::int64_t n,
-               bool adjoint) {
+LineTransform::Lines lines_of(const Mode& mode, const Shape& x, const Shape& y, std::size_t axis,
+                              std::int64_t n, bool adjoint) {
   const auto parts = [](const Shape& shape) { return shape.back(); };
-  Lines lines{.in = AxisView(adjoint ? y : x, axis),
-              .out = AxisView(adjoint ? x : y, axis),
-              .in_parts = parts(adjoint ? y : x),
-              .out_parts = parts(adjoint ? x : y),
-              .n = n,
-              .results = n};
+  LineTransform::Lines lines{.in = AxisView(adjoint ? y : x, axis),
+                             .out = AxisView(adjoint ? x : y, axis),
+                             .in_parts = parts(adjoint ? y : x),
+                             .out_parts = parts(adjoint ? x : y),
+                             .n = n,
+                             .results = n};
   lines.hermitian = mode.real_result() && !adjoint;
   lines.positive = mode.inverse != adjoint;
   if (mode.inverse) lines.scale = 1 / static_cast<double>(n);
   lines.doubled = mode.real_result() && adjoint;
   if (lines.doubled) lines.results = n / 2 + 1;
   return lines;
-}
-
-void transform(const Lines& l, const math::Fft& fft, const double* from, double* to,
-               std::int64_t line, Complex* x, Complex* scratch) {
-  const std::int64_t in_inner = l.in.inner / l.in_parts;
-  const std::int64_t out_inner = l.out.inner / l.out_parts;
-  const std::int64_t outer = line / in_inner;
-  const std::int64_t k = line % in_inner;
-  const std::int64_t half = l.n / 2 + 1;
-  const std::int64_t given = std::min(l.in.dim, l.hermitian ? half : l.n);
-  for (std::int64_t j = 0; j < l.n; ++j) {
-    if (j >= given) {
-      x[j] = 0;
-      continue;
-    }
-    const double* part = from + ((outer * l.in.dim + j) * in_inner + k) * l.in_parts;
-    x[j] = {part[0], l.in_parts == 2 ? part[1] : 0};
-  }
-  if (l.hermitian) {
-    x[0] = x[0].real();
-    if (l.n % 2 == 0) x[l.n / 2] = x[l.n / 2].real();
-    for (std::int64_t j = half; j < l.n; ++j) x[j] = std::conj(x[l.n - j]);
-  }
-  fft.run(x, l.positive, scratch);
-  for (std::int64_t j = 0; j < l.out.dim; ++j) {
-    const bool twice = l.doubled && j > 0 && 2 * j != l.n;
-    const Complex value = j < l.results ? x[j] * (l.scale * (twice ? 2 : 1)) : Complex(0);
-    double* part = to + ((outer * l.out.dim + j) * out_inner + k) * l.out_parts;
-    part[0] = value.real();
-    if (l.out_parts == 2) part[1] = value.imag();
-  }
-}
-
-// The number of chunks of lines, each with scratch memory of its own.
-std::int64_t shares(const math::Fft& fft) {
-  const std::int64_t each = fft.length() + fft.scratch();
-  return std::clamp<std::int64_t>((std::int64_t{1} << 20) / each, 1, 16);
-}
-
-void run_lines(KernelContext& call, const Lines& l, const math::Fft& fft, const double* from,
-               double* to, Complex* memory) {
-  const std::int64_t count = l.in.outer * (l.in.inner / l.in_parts);
-  const std::int64_t each = fft.length() + fft.scratch();
-  const std::int64_t grain = std::max<std::int64_t>(1, (count + shares(fft) - 1) / shares(fft));
-  call.pool().for_chunks(count, grain, [&](std::int64_t first, std::int64_t last) {
-    Complex* mine = memory + first / grain * each;
-    for (auto line = first; line < last; ++line) {
-      transform(l, fft, from, to, line, mine, mine + fft.length());
-    }
-  });
 }
 
 // Axis and length of a call, when they are known.
@@ -188,16 +125,17 @@ struct Parameters {
   }
 };
 
-Kernel bind_known(BindContext& context, const Lines& lines) {
-  const auto fft = std::make_shared<const math::Fft>(lines.n);
+Kernel bind_known(BindContext& context, const LineTransform::Lines& lines) {
+  const auto transform = std::make_shared<const LineTransform>(lines);
   Scratch scratch;
   const ComputeIn<double> in(context, scratch, 0);
   const ComputeOut<double> out(context, scratch, 0,
                                lines.out.outer * lines.out.dim * lines.out.inner);
-  const std::size_t memory = scratch.add<Complex>((fft->length() + fft->scratch()) * shares(*fft));
+  const std::size_t memory = scratch.add<std::complex<double>>(transform->scratch());
   scratch.request(context);
   return [=](KernelContext& call) {
-    run_lines(call, lines, *fft, in(call), out.data(call), Scratch::at<Complex>(call, memory));
+    transform->run(call.pool(), in(call), out.data(call),
+                   Scratch::at<std::complex<double>>(call, memory));
     out.store(call);
   };
 }
@@ -222,8 +160,7 @@ Kernel bind(BindContext& context) {
     y[axis] = mode.result_size(n);
     y[x.rank() - 1] = mode.real_result() ? 1 : 2;
     void* to = output.memory(call, y);
-    const math::Fft fft(n);
-    const Lines lines = lines_of(mode, x, y, axis, n, false);
+    const LineTransform transform(lines_of(mode, x, y, axis, n, false));
     std::vector<double> from(static_cast<std::size_t>(x.size()));
     std::vector<double> result(static_cast<std::size_t>(y.size()));
     if (const auto read = read_row<double>(dtype)) {
@@ -231,9 +168,8 @@ Kernel bind(BindContext& context) {
     } else {
       std::copy_n(call.in<double>(0), x.size(), from.data());
     }
-    const std::int64_t each = fft.length() + fft.scratch();
-    std::vector<Complex> memory(static_cast<std::size_t>(each * shares(fft)));
-    run_lines(call, lines, fft, from.data(), result.data(), memory.data());
+    std::vector<std::complex<double>> memory(static_cast<std::size_t>(transform.scratch()));
+    transform.run(call.pool(), from.data(), result.data(), memory.data());
     if (const auto write = write_row<double>(dtype)) {
       write(to, result.data(), y.size());
     } else {

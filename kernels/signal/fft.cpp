@@ -113,4 +113,26 @@ void Fft::run(Complex* x, bool inverse, Complex* scratch) const {
   if (inverse) conjugate();
 }
 
+RealFft::RealFft(std::int64_t n) : half_(n / 2) {
+  for (std::int64_t j = 0; j <= n / 4; ++j) roots_.push_back(root(j, n));
+}
+
+// The transforms of the elements with even and with odd positions are, as those of real numbers,
+// symmetric, so that the transform of their complex sum tells them apart.
+void RealFft::run(Complex* x, Complex* scratch) const {
+  const std::int64_t half = half_.length();
+  half_.run(x, false, scratch);
+  x[half] = x[0];
+  for (std::int64_t k = 0; 2 * k <= half; ++k) {
+    const Complex a = x[k];
+    const Complex b = std::conj(x[half - k]);
+    const Complex even = 0.5 * (a + b);
+    const Complex difference = 0.5 * (a - b);
+    const Complex odd(difference.imag(), -difference.real());
+    const Complex turned = times(odd, roots_[at(k)]);
+    x[k] = even + turned;
+    x[half - k] = std::conj(even - turned);
+  }
+}
+
 }  // namespace ondine::math

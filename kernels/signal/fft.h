@@ -35,4 +35,20 @@ class Fft {
   std::vector<Complex> filter_;  // the transform of its conjugate
 };
 
+// Transforms of real numbers, of an even length, by one of half the length.
+class RealFft {
+ public:
+  // 2 <= n, even. Error(limit) above twice Fft::longest.
+  explicit RealFft(std::int64_t n);
+
+  std::int64_t scratch() const noexcept { return half_.scratch(); }
+  // x holds x_0 + i x_1, x_2 + i x_3, ...: n / 2 elements, which become the first n / 2 + 1 of the
+  // sums over j of x_j exp(-2 pi i jk / n).
+  void run(std::complex<double>* x, std::complex<double>* scratch) const;
+
+ private:
+  Fft half_;
+  std::vector<std::complex<double>> roots_;  // exp(-2 pi i j / n), j <= n / 4
+};
+
 }  // namespace ondine::math

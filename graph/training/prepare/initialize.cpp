@@ -19,10 +19,11 @@ struct Fan {
 
 // How many values flow into and out of each element that a weight produces.
 enum class Layout {
-  matrix,        // [in, out], leading dims are batches
-  transposed,    // [out, in]
-  convolution,   // [out, in, window...]
-  deconvolution  // [in, out, window...]
+  matrix,         // [in, out], leading dims are batches
+  transposed,     // [out, in]
+  convolution,    // [out, in, window...]
+  deconvolution,  // [in, out, window...]
+  table           // rows that are looked up
 };
 
 struct Use {
@@ -60,14 +61,27 @@ class Readers {
   std::unordered_map<std::string_view, std::vector<std::size_t>> readers_;
 };
 
+bool looks_up_rows(const NodeDef& node, std::string_view name) {
+  if (!node.domain.empty() || node.op != "Gather" || node.inputs[0] != name) return false;
+  const Attribute* axis = find(node.attributes, "axis");
+  const auto* value = axis == nullptr ? nullptr : std::get_if<std::int64_t>(&axis->data);
+  return value == nullptr || *value == 0;
+}
+
 // The first node that computes with the tensor, looking through what only moves it.
 Use use_of(const Readers& readers, std::string_view name) {
   bool swapped = false;
+  bool is_table = false;
   std::size_t first = 0;
   while (const NodeDef* reader = readers.next(name, first)) {
     const NodeDef& node = *reader;
     if (node.outputs.empty()) continue;
     const auto found = std::find(node.inputs.begin(), node.inputs.end(), name);
+    if (looks_up_rows(node, name)) {
+      // A table that is also multiplied, as the words' of a language model, is drawn for that.
+      is_table = true;
+      continue;
+    }
     if (node.domain.empty() && one_of(node.op, {"Identity", "Cast", "Transpose"})) {
       swapped = swapped != (node.op == "Transpose");
       name = node.outputs[0];
@@ -88,8 +102,10 @@ Use use_of(const Readers& readers, std::string_view name) {
       if (flag(node, found == node.inputs.begin() ? "transA" : "transB")) swapped = !swapped;
       if (found - node.inputs.begin() == 2) return {Layout::matrix, false};
     }
+    is_table = false;
     break;
   }
+  if (is_table) return {Layout::table, true};
   return {swapped ? Layout::transposed : Layout::matrix, true};
 }
 
@@ -109,8 +125,11 @@ struct Distribution {
   double spread = 0;  // half the width, or the standard deviation
 };
 
-// Glorot and Bengio 2010; He et al. 2015.
-Distribution distribution(WeightInit init, const Fan& fan) {
+// Glorot and Bengio 2010; He et al. 2015; the rows of a table stand for inputs, whose elements are
+// taken to be of size 1.
+Distribution distribution(WeightInit init, const Shape& shape, Layout layout) {
+  if (layout == Layout::table) return {true, 1};
+  const Fan fan = fan_of(shape, layout);
   const double in = std::max(fan.in, 1.0);
   const double both = std::max(fan.in + fan.out, 1.0);
   switch (init) {
@@ -207,7 +226,7 @@ void write_initialization(GraphWriter& writer, const GraphDef& main,
           writer.node("Constant", {}, weight->name + ".init", {{"value", Tensor(drawn, shape)}});
     } else {
       const WeightInit from = is_kept ? WeightInit::uniform : init;
-      value = draw(writer, *weight, distribution(from, fan_of(shape, layout)));
+      value = draw(writer, *weight, distribution(from, shape, layout));
     }
     if (const auto master = masters.find(weight->name); master != masters.end()) {
       bind(master->second, value, drawn, shape);

@@ -8,6 +8,7 @@
 #include <ondine/error.h>
 
 using ondine::math::Fft;
+using ondine::math::RealFft;
 using Complex = std::complex<double>;
 
 namespace {
@@ -43,6 +44,29 @@ TEST_CASE("The transform of every length is the sum that defines it") {
         worst = std::max(worst, std::abs(sum - y[static_cast<std::size_t>(k)]));
       }
       CHECK(worst < 1e-12 * static_cast<double>(n) * static_cast<double>(n));
+    }
+  }
+}
+
+TEST_CASE("The transform of real numbers is that of complex ones without imaginary parts") {
+  for (const std::int64_t n : {2, 4, 6, 8, 10, 12, 14, 16, 34, 60, 64, 100, 122, 128, 256, 400}) {
+    INFO(n);
+    std::vector<Complex> whole;
+    std::vector<Complex> pairs(static_cast<std::size_t>(n));
+    for (const Complex& x : signal(n)) {
+      const std::size_t j = whole.size();
+      whole.emplace_back(x.real());
+      pairs[j / 2] += j % 2 == 0 ? Complex(x.real()) : Complex(0, x.real());
+    }
+    const Fft complex(n);
+    std::vector<Complex> scratch(static_cast<std::size_t>(complex.scratch()));
+    complex.run(whole.data(), false, scratch.data());
+    const RealFft real(n);
+    scratch.resize(static_cast<std::size_t>(real.scratch()));
+    real.run(pairs.data(), scratch.data());
+    for (std::size_t k = 0; k <= static_cast<std::size_t>(n) / 2; ++k) {
+      CHECK(std::abs(pairs[k] - whole[k]) <
+            1e-13 * static_cast<double>(n) * static_cast<double>(n));
     }
   }
 }

@@ -130,23 +130,28 @@ TEST_CASE("Derivatives of DFT") {
 }
 
 TEST_CASE("STFT is a DFT of each weighted frame") {
-  const Tensor x = random_tensor({2, 11, 1}, 1);
-  const Tensor window = random_tensor({4}, 2);
+  // With a common divisor of 4 or more, step and length move whole blocks.
+  const auto [samples, step, length] = GENERATE(
+      table<std::int64_t, std::int64_t, std::int64_t>({{11, 3, 4}, {31, 8, 12}, {24, 12, 8}}));
+  const Tensor x = random_tensor({2, samples, 1}, 1);
+  const Tensor window = random_tensor({length}, 2);
+  const std::int64_t frames = (samples - length) / step + 1;
   for (const std::int64_t onesided : {0, 1}) {
-    const Tensor y = run_op_tensor({"STFT", {x, number(3), window}, {{"onesided", onesided}}});
-    const std::int64_t bins = onesided == 1 ? 3 : 4;
-    REQUIRE(y.shape() == Shape{2, 3, bins, 2});
-    for (std::int64_t frame = 0; frame < 3; ++frame) {
-      Tensor part(DType::float64, {2, 4, 1});
-      for (std::int64_t i = 0; i < 8; ++i) {
+    const Tensor y = run_op_tensor({"STFT", {x, number(step), window}, {{"onesided", onesided}}});
+    const std::int64_t bins = onesided == 1 ? length / 2 + 1 : length;
+    REQUIRE(y.shape() == Shape{2, frames, bins, 2});
+    for (std::int64_t frame = 0; frame < frames; ++frame) {
+      Tensor part(DType::float64, {2, length, 1});
+      for (std::int64_t i = 0; i < 2 * length; ++i) {
         part.mutable_values<double>()[static_cast<std::size_t>(i)] =
-            x.values<double>()[static_cast<std::size_t>(i / 4 * 11 + frame * 3 + i % 4)] *
-            window.values<double>()[static_cast<std::size_t>(i % 4)];
+            x.values<double>()[static_cast<std::size_t>(i / length * samples + frame * step +
+                                                        i % length)] *
+            window.values<double>()[static_cast<std::size_t>(i % length)];
       }
-      const Tensor want = as_parts(naive(part, 4, -1), 2, bins, 1);
+      const Tensor want = as_parts(naive(part, length, -1), 2, bins, 1);
       for (std::int64_t b = 0; b < 2; ++b) {
         for (std::int64_t i = 0; i < bins * 2; ++i) {
-          const auto at = static_cast<std::size_t>((b * 3 + frame) * bins * 2 + i);
+          const auto at = static_cast<std::size_t>((b * frames + frame) * bins * 2 + i);
           CHECK(y.values<double>()[at] ==
                 Approx(want.values<double>()[static_cast<std::size_t>(b * bins * 2 + i)])
                     .margin(1e-12));
@@ -154,6 +159,11 @@ TEST_CASE("STFT is a DFT of each weighted frame") {
       }
     }
   }
+}
+
+TEST_CASE("STFT has frames where the signal is long enough") {
+  const Tensor x = random_tensor({2, 11, 1}, 1);
+  const Tensor window = random_tensor({4}, 2);
   CHECK(run_op_tensor({"STFT", {x, number(2), Value(), number(5)}}).shape() == Shape{2, 4, 3, 2});
   CHECK_THROWS_AS(run_op({"STFT", {x, number(0), window}}), Error);
   CHECK_THROWS_AS(run_op({"STFT", {x, number(1), window, number(5)}}), Error);
@@ -163,6 +173,8 @@ TEST_CASE("STFT is a DFT of each weighted frame") {
 
 TEST_CASE("Derivatives of STFT by signal and window") {
   check_gradient({"STFT", {random_tensor({1, 7, 1}, 1), number(2), random_tensor({4}, 2)}},
+                 {.dynamic_dims = false, .elements = 10});
+  check_gradient({"STFT", {random_tensor({2, 17, 1}, 1), number(4), random_tensor({8}, 2)}},
                  {.dynamic_dims = false, .elements = 10});
   check_gradient(
       {"STFT", {random_tensor({1, 6, 2}, 1), number(1), Value(), number(3)}, {{"onesided", 0L}}},

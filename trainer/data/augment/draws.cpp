@@ -140,13 +140,14 @@ SoundDraws draw_sound(const Augmentation& options, std::int64_t rate, const RowK
   return {up_to(most, first[0]), options.noise * first[1]};
 }
 
-std::array<double, 4> draw_noise(const RowKey& key, std::uint64_t block) {
+std::array<float, 4> draw_noise(const RowKey& key, std::uint64_t block) {
   const auto u = uniforms({key.seed, key.epoch, sound_stream}, key.row * sound_blocks + 1 + block);
-  std::array<double, 4> normals{};
+  std::array<float, 4> normals{};
   for (std::size_t i = 0; i < 4; i += 2) {
-    const double radius = std::sqrt(-2 * std::log(1 - u[i]));
-    normals[i] = radius * std::cos(2 * std::numbers::pi * u[i + 1]);
-    normals[i + 1] = radius * std::sin(2 * std::numbers::pi * u[i + 1]);
+    const float radius = std::sqrt(-2 * std::log(static_cast<float>(1 - u[i])));
+    const auto angle = static_cast<float>(2 * std::numbers::pi * u[i + 1]);
+    normals[i] = radius * std::cos(angle);
+    normals[i + 1] = radius * std::sin(angle);
   }
   return normals;
 }

@@ -45,7 +45,7 @@ struct SoundDraws {
 
 SoundDraws draw_sound(const Augmentation& options, std::int64_t rate, const RowKey& key);
 // Standard normal numbers of the samples 4 block, 4 block + 1, ... of a row.
-std::array<double, 4> draw_noise(const RowKey& key, std::uint64_t block);
+std::array<float, 4> draw_noise(const RowKey& key, std::uint64_t block);
 
 // Uniform in [0, rows).
 std::uint64_t draw_partner(const RowKey& key, std::uint64_t rows);

@@ -33,11 +33,11 @@ void change_sound(std::vector<float>& samples, std::int64_t rate, const Augmenta
   const SoundDraws draws = draw_sound(options, rate, key);
   if (draws.shift != 0) move_samples(samples, draws.shift);
   if (draws.noise == 0) return;
-  const double deviation = draws.noise * root_mean_square(samples);
+  const auto deviation = static_cast<float>(draws.noise * root_mean_square(samples));
   for (std::size_t i = 0; i < samples.size(); i += 4) {
-    const std::array<double, 4> normals = draw_noise(key, i / 4);
+    const std::array<float, 4> normals = draw_noise(key, i / 4);
     for (std::size_t j = 0; j < std::min<std::size_t>(4, samples.size() - i); ++j) {
-      samples[i + j] += static_cast<float>(deviation * normals[j]);
+      samples[i + j] += deviation * normals[j];
     }
   }
 }
