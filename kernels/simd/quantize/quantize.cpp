@@ -60,8 +60,8 @@ void requantize_as(std::uint8_t* __restrict y, const std::int32_t* __restrict su
   const Vec<float> scale = broadcast(row.scale[0]);
   for (std::int64_t i = 0; i < n; i += lanes<float>) {
     const std::int64_t left = n - i;
-    Vec<std::int32_t> sum = load_int32(sums + i, left) + add;
-    if (Columns) sum += load_int32(row.columns + i, left);
+    Vec<std::int32_t> sum = wrapping_sum(load_int32(sums + i, left), add);
+    if (Columns) sum = wrapping_sum(sum, load_int32(row.columns + i, left));
     Vec<float> factor = scale;
     if (Each) factor = left < lanes<float> ? load_n(row.scale + i, left) : load(row.scale + i);
     store_bytes(y + i, to.quantized(sum, factor), left);

@@ -41,6 +41,13 @@ ONDINE_INLINE Vec<std::int32_t> load_int32(const std::int32_t* p, std::int64_t n
   return v;
 }
 
+// Modulo 2^32: parts of a sum that fits may not.
+ONDINE_INLINE Vec<std::int32_t> wrapping_sum(const Vec<std::int32_t>& a,
+                                             const Vec<std::int32_t>& b) {
+  using Bits = Vec<std::uint32_t>;
+  return reinterpret_cast<Vec<std::int32_t>>(reinterpret_cast<Bits>(a) + reinterpret_cast<Bits>(b));
+}
+
 // The low bytes of the first n lanes.
 ONDINE_INLINE void store_bytes(std::uint8_t* to, const Vec<std::int32_t>& v, std::int64_t n) {
 #if defined(__AVX512BW__)
