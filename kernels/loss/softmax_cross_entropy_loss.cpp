@@ -150,12 +150,17 @@ std::vector<Val> expand_grad(ExpandContext& context) {
 }  // namespace
 
 extern const OpDef softmax_cross_entropy_loss{
-    .name = "SoftmaxCrossEntropyLoss", .infer = infer, .bind = bind, .grad = grad};
+    .name = "SoftmaxCrossEntropyLoss",
+    .infer = infer,
+    .bind = bind,
+    .grad = grad,
+    .traits = {.inplace = 1, .inplace_every_output = true}};  // log_prob over the scores
 extern const OpDef softmax_cross_entropy_loss_grad{.name = "SoftmaxCrossEntropyLossGrad",
                                                    .domain = ondine_domain,
                                                    .infer = infer_grad,
                                                    .bind = bind_grad,
                                                    .grad = grad_of_expansion,
-                                                   .expand = expand_grad};
+                                                   .expand = expand_grad,
+                                                   .traits = {.inplace = 0b10}};
 
 }  // namespace ondine::kernels::ops

@@ -145,16 +145,17 @@ class Planner {
       const bool fixed = type.is_tensor() && type.shape() && type.dtype != DType::string;
       if (!fixed) {
         add_buffer(id, BufferKind::dynamic, position);
-      } else if (k > 0 || planned.dynamic || !share_input(node, id, position)) {
+      } else if (planned.dynamic || !share_input(node, k, position)) {
         add_buffer(id, targets_[index(id)] ? BufferKind::target : BufferKind::arena, position);
       }
     }
   }
 
-  // Output 0 takes the buffer of an input: a view of it, or written over it.
-  bool share_input(const Node& node, ValueId output, std::int32_t position) {
+  // Output k takes the buffer of an input: a view of it, or written over it.
+  bool share_input(const Node& node, std::size_t k, std::int32_t position) {
+    const ValueId output = node.outputs[k];
     if (targets_[index(output)]) return false;
-    if (const ValueId viewed = viewed_input(node); viewed != no_value) {
+    if (const ValueId viewed = viewed_input(node, k); viewed != no_value) {
       const std::size_t buffer = plan_.buffer_of[index(viewed)];
       const BufferKind kind = plan_.buffers[buffer].kind;
       if (kind == BufferKind::arena || kind == BufferKind::external ||
@@ -164,8 +165,8 @@ class Planner {
       }
     }
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-      if (node.inputs[i] == no_value || !may_alias(node, i, 0)) continue;
-      if (can_overwrite(node, i, output)) {
+      if (node.inputs[i] == no_value || !may_alias(node, i, k)) continue;
+      if (can_overwrite(node, i, k)) {
         join_buffer(output, plan_.buffer_of[index(node.inputs[i])], position);
         return true;
       }
@@ -173,13 +174,18 @@ class Planner {
     return false;
   }
 
-  // Nothing else reads what lies in the input's buffer, now or later.
-  bool can_overwrite(const Node& node, std::size_t i, ValueId output) const {
+  // Nothing else reads what lies in the input's buffer, now or later, and no output before output k
+  // took it.
+  bool can_overwrite(const Node& node, std::size_t i, std::size_t k) const {
     const std::size_t buffer = plan_.buffer_of[index(node.inputs[i])];
     if (plan_.buffers[buffer].kind != BufferKind::arena) return false;
     const auto& in = plan_.graph[node.inputs[i]].type;
-    const auto& out = plan_.graph[output].type;
+    const auto& out = plan_.graph[node.outputs[k]].type;
     if (size_of(in.dtype) != size_of(out.dtype) || !(in.shape() == out.shape())) return false;
+    for (std::size_t earlier = 0; earlier < k; ++earlier) {
+      const ValueId id = node.outputs[earlier];
+      if (id != no_value && plan_.buffer_of[index(id)] == buffer) return false;
+    }
     int reads = 0;
     for (const ValueId id : node.inputs) {
       reads += id != no_value && plan_.buffer_of[index(id)] == buffer ? 1 : 0;
