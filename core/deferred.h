@@ -1,10 +1,14 @@
 // Elements of a tensor that are computed when they are first asked for.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <span>
+
+#include "core/packed_elements.h"
 
 namespace ondine {
 
@@ -14,8 +18,9 @@ class DeferredElements {
   // Writes the elements into zeroed memory. Must not throw. Called at most once, then destroyed.
   using Compute = std::function<void(std::span<std::byte> memory)>;
 
-  // Throws Error(limit) when the system has no `bytes` left. `bytes` must not be 0.
-  DeferredElements(std::size_t bytes, Compute compute);
+  // Throws Error(limit) when the system has no `bytes` left. `bytes` must not be 0. `packed`: what
+  // the elements are computed from, where that is their packed form.
+  DeferredElements(std::size_t bytes, Compute compute, std::optional<PackedElements> packed = {});
   ~DeferredElements();
   DeferredElements(const DeferredElements&) = delete;
   DeferredElements& operator=(const DeferredElements&) = delete;
@@ -23,12 +28,19 @@ class DeferredElements {
   void* memory() const noexcept { return memory_; }
   // Returns when the elements are in memory.
   void compute() noexcept;
+  // nullopt once the elements are computed: they may have been written to since.
+  std::optional<PackedElements> packed() const;
 
  private:
   void* memory_;
   std::size_t bytes_;
   Compute compute_;
+  std::optional<PackedElements> packed_;
+  std::atomic<bool> computed_ = false;
   std::once_flag once_;
 };
+
+// Those of a tensor; nullptr where it has others.
+const DeferredElements* deferred_elements(const Tensor& tensor) noexcept;
 
 }  // namespace ondine

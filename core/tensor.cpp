@@ -73,6 +73,10 @@ Tensor Tensor::share(DType dtype, const Shape& shape, std::shared_ptr<DeferredEl
   return result;
 }
 
+const DeferredElements* deferred_elements(const Tensor& tensor) noexcept {
+  return tensor.deferred_ ? static_cast<const DeferredElements*>(tensor.owner_.get()) : nullptr;
+}
+
 void Tensor::compute() const noexcept {
   // A tensor that was moved from has no owner.
   if (owner_) static_cast<DeferredElements*>(owner_.get())->compute();

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "core/byte_order.h"
+#include "core/packed_elements.h"
 
 namespace ondine::graph {
 namespace {
@@ -189,6 +190,7 @@ class Hasher {
   void elements(const Tensor& value) {
     element_bytes_ += value.bytes();
     if (measures_) return;
+    if (const auto packed = packed_elements(value)) return unpacked(value, packed->bytes);
     const std::span bytes(static_cast<const std::byte*>(value.data()), value.bytes());
     if (!other_byte_order) {
       hash_.update(bytes);
@@ -197,6 +199,18 @@ class Hasher {
     std::vector<std::byte> swapped(bytes.begin(), bytes.end());
     swap_numbers(swapped, value.dtype());
     hash_.update(swapped);
+  }
+
+  // The elements one a byte, without unpacking the tensor.
+  void unpacked(const Tensor& value, std::span<const std::byte> packed) {
+    std::array<std::byte, 4096> elements{};
+    const auto count = static_cast<std::size_t>(value.size());
+    const std::size_t in_byte = 8 / packed_bits(value.dtype());
+    for (std::size_t at = 0; at < count; at += elements.size()) {
+      const auto part = std::span(elements).first(std::min(elements.size(), count - at));
+      unpack(value.dtype(), packed.subspan(at / in_byte), part);
+      hash_.update(part);
+    }
   }
 
   const Names* variables_;

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "core/packed_elements.h"
+#include "graph/passes/quantization.h"
+
 namespace ondine::graph {
 namespace {
 
@@ -13,13 +16,65 @@ struct Frozen {
   ValueId elements = no_value;
   ValueId scale = no_value;  // no_value: widened
   ValueId zero_point = no_value;
-  Attributes granularity;
+  Attributes attributes;  // axis and block size, levels
   bool transposed = false;
 };
 
 bool has_few_bits(DType dtype) {
   return dtype == DType::int8 || dtype == DType::uint8 || dtype == DType::int4 ||
          dtype == DType::uint4 || dtype == DType::int2 || dtype == DType::uint2;
+}
+
+bool is_large_matrix(const Tensor& elements) {
+  return elements.defined() && elements.shape().rank() == 2 &&
+         static_cast<std::size_t>(elements.size()) >= least_elements;
+}
+
+// The number of neighbours that have one index where element i of `indices` is i over that number.
+std::optional<std::int64_t> block_of(const std::vector<std::int64_t>& indices) {
+  const auto block =
+      std::find_if(indices.begin(), indices.end(), [](auto i) { return i != 0; }) - indices.begin();
+  if (block == 0) return std::nullopt;
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    if (indices[i] != static_cast<std::int64_t>(i) / block) return std::nullopt;
+  }
+  return block;
+}
+
+// levels[elements] scale[blocks]: Mul of two Gather, the indices of the first a Cast of uint4.
+std::optional<Frozen> read_levels(const Node& product, const Uses& uses) {
+  const Node* numbers = uses.producer(product.inputs[0], "Gather");
+  const Node* scales = uses.producer(product.inputs[1], "Gather");
+  if (numbers == nullptr || scales == nullptr) return std::nullopt;
+  const Node* cast = uses.producer(numbers->inputs[1], "Cast");
+  if (cast == nullptr) return std::nullopt;
+  Frozen frozen;
+  frozen.elements = cast->inputs[0];
+  frozen.scale = scales->inputs[0];
+  const Tensor levels = uses.constant(numbers->inputs[0]);
+  const Tensor elements = uses.constant(frozen.elements);
+  const Tensor scale = uses.constant(frozen.scale);
+  const auto blocks = uses.integers(scales->inputs[1]);
+  if (!is_large_matrix(elements) || elements.dtype() != DType::uint4 || !levels.defined() ||
+      levels.dtype() != DType::float32 || levels.shape() != Shape{16} || !scale.defined() ||
+      scale.dtype() != DType::float32 || scale.shape().rank() != 2 || !blocks) {
+    return std::nullopt;
+  }
+  const std::int64_t given = NodeView(*scales).attr_int("axis", 0);
+  const std::int64_t axis = given < 0 ? given + 2 : given;
+  const auto dim = static_cast<std::size_t>(axis);
+  const Shape shape = elements.shape();
+  const auto block = block_of(*blocks);
+  if (!block || static_cast<std::int64_t>(blocks->size()) != shape[dim] ||
+      scale.shape()[1 - dim] != shape[1 - dim] ||
+      scale.shape()[dim] != (shape[dim] + *block - 1) / *block) {
+    return std::nullopt;
+  }
+  const auto numbers_of = levels.values<float>();
+  frozen.attributes = {{"axis", axis},
+                       {"block_size", *block},
+                       {"levels", std::vector<float>(numbers_of.begin(), numbers_of.end())}};
+  return frozen;
 }
 
 std::optional<Frozen> read_frozen(ValueId id, const Graph& graph, const Uses& uses) {
@@ -29,15 +84,17 @@ std::optional<Frozen> read_frozen(ValueId id, const Graph& graph, const Uses& us
     frozen.transposed = true;
     id = transpose->inputs[0];
   }
+  if (const Node* product = uses.producer(id, "Mul"); product != nullptr) {
+    auto found = read_levels(*product, uses);
+    if (found) found->transposed = frozen.transposed;
+    return found;
+  }
   const Node* cast = uses.producer(id, "Cast");
   const Node* node = cast != nullptr ? cast : uses.producer(id, "DequantizeLinear");
   if (node == nullptr || graph[id].type.dtype != DType::float32) return std::nullopt;
   frozen.elements = node->inputs[0];
   const Tensor elements = uses.constant(frozen.elements);
-  if (!elements.defined() || elements.shape().rank() != 2 ||
-      static_cast<std::size_t>(elements.size()) < least_elements) {
-    return std::nullopt;
-  }
+  if (!is_large_matrix(elements)) return std::nullopt;
   const DType dtype = elements.dtype();
   if (cast != nullptr) {
     const bool widens = dtype == DType::float16 || dtype == DType::bfloat16;
@@ -53,8 +110,8 @@ std::optional<Frozen> read_frozen(ValueId id, const Graph& graph, const Uses& us
     frozen.zero_point = node->inputs[2];
     if (!uses.constant(frozen.zero_point).defined()) return std::nullopt;
   }
-  frozen.granularity = {{"axis", view.attr_int("axis", 1)},
-                        {"block_size", view.attr_int("block_size", 0)}};
+  frozen.attributes = {{"axis", view.attr_int("axis", 1)},
+                       {"block_size", view.attr_int("block_size", 0)}};
   return frozen;
 }
 
@@ -65,7 +122,31 @@ bool is_row(const Type& type, std::int64_t count) {
          shape->back() == count;
 }
 
-bool fuse_product(Node& node, const Graph& graph, const Uses& uses, const OpDef* fused) {
+// Makes the node read the elements as they are held: where they are packed, the bytes.
+void read_as_held(Node& node, std::size_t input, Graph& graph, const Uses& uses,
+                  PackedValues& packed_values) {
+  const ValueId elements = node.inputs[input];
+  const Tensor tensor = uses.constant(elements);
+  const auto packed = packed_elements(tensor);
+  const auto known = packed_values.find(elements);
+  if (known == packed_values.end() && !packed) return;
+  if (known != packed_values.end()) {
+    node.inputs[input] = known->second;
+  } else {
+    auto* const bytes = const_cast<std::byte*>(packed->bytes.data());
+    node.inputs[input] =
+        add_constant(graph, graph[elements].name + "_packed",
+                     Tensor::share(DType::uint8, {static_cast<std::int64_t>(packed->bytes.size())},
+                                   bytes, std::const_pointer_cast<void>(packed->owner)));
+    packed_values.emplace(elements, node.inputs[input]);
+  }
+  node.attributes.emplace_back("packed_type", static_cast<std::int64_t>(tensor.dtype()));
+  node.attributes.emplace_back("packed_shape",
+                               std::vector<std::int64_t>{tensor.shape()[0], tensor.shape()[1]});
+}
+
+bool fuse_product(Node& node, Graph& graph, const Uses& uses, const OpDef* fused,
+                  PackedValues& packed) {
   const bool standard = node.op->domain.empty();
   const bool gemm = standard && node.op->name == "Gemm";
   const bool matmul = (standard && node.op->name == "MatMul") ||
@@ -87,12 +168,14 @@ bool fuse_product(Node& node, const Graph& graph, const Uses& uses, const OpDef*
   node.op = fused;
   node.version = 1;
   node.inputs = {node.inputs[0], b->elements, b->scale, b->zero_point, bias};
-  node.attributes = b->granularity;
+  node.attributes = b->attributes;
   node.attributes.emplace_back("transB", std::int64_t{transposed});
+  read_as_held(node, 1, graph, uses, packed);
   return true;
 }
 
-bool fuse_lookup(Node& node, const Graph& graph, const Uses& uses, const OpDef* fused) {
+bool fuse_lookup(Node& node, Graph& graph, const Uses& uses, const OpDef* fused,
+                 PackedValues& packed) {
   if (!node.op->domain.empty() || node.op->name != "Gather") return false;
   if (NodeView(node).attr_int("axis", 0) != 0) return false;
   const auto table = read_frozen(node.inputs[0], graph, uses);
@@ -100,18 +183,19 @@ bool fuse_lookup(Node& node, const Graph& graph, const Uses& uses, const OpDef* 
   node.op = fused;
   node.version = 1;
   node.inputs = {node.inputs[1], table->elements, table->scale, table->zero_point};
-  node.attributes = table->granularity;
+  node.attributes = table->attributes;
+  read_as_held(node, 1, graph, uses, packed);
   return true;
 }
 
 }  // namespace
 
-bool fuse_dequantized(Node& node, const Graph& graph, const Uses& uses,
-                      const Catalogue& catalogue) {
+bool fuse_dequantized(Node& node, Graph& graph, const Uses& uses, const Catalogue& catalogue,
+                      PackedValues& packed) {
   const OpDef* product = catalogue.find(ondine_domain, "DequantizeMatMul");
   const OpDef* lookup = catalogue.find(ondine_domain, "DequantizeGather");
-  return (product != nullptr && fuse_product(node, graph, uses, product)) ||
-         (lookup != nullptr && fuse_lookup(node, graph, uses, lookup));
+  return (product != nullptr && fuse_product(node, graph, uses, product, packed)) ||
+         (lookup != nullptr && fuse_lookup(node, graph, uses, lookup, packed));
 }
 
 }  // namespace ondine::graph

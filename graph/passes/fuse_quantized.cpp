@@ -178,8 +178,9 @@ bool run(Graph& graph, const PassContext& context) {
                        std::make_move_iterator(each->second.end()));
   }
   // After it, since it takes products that could compute in integers.
+  PackedValues packed;
   const bool weights = fuse_nodes(graph, fuse_quantized, context, [&](Node& one, const Uses& uses) {
-    return fuse_dequantized(one, graph, uses, catalogue);
+    return fuse_dequantized(one, graph, uses, catalogue, packed);
   });
   return changed || weights;
 }

@@ -141,6 +141,25 @@ struct NewHead {
   std::vector<std::string> names = {};
 };
 
+// How frozen weights are stored: in a type, or as 4-bit normal floats (nf4), uint4 indices of 16
+// levels that are quantiles of the normal distribution.
+class FrozenFormat {
+ public:
+  FrozenFormat(DType dtype) : FrozenFormat(dtype, false) {}  // NOLINT: implicit
+  static FrozenFormat nf4() { return {DType::uint4, true}; }
+
+  DType dtype() const noexcept { return static_cast<DType>(code_ % normal); }  // of the elements
+  bool is_nf4() const noexcept { return code_ >= normal; }
+
+ private:
+  static constexpr unsigned normal = 128;
+
+  FrozenFormat(DType dtype, bool is_normal)
+      : code_(static_cast<std::uint8_t>(static_cast<unsigned>(dtype) + (is_normal ? normal : 0))) {}
+
+  std::uint8_t code_;
+};
+
 struct PrepareOptions {
   Loss loss = Loss::softmax_cross_entropy;
   // The value of the main graph that the loss reads; empty: the only or first floating point
@@ -197,12 +216,13 @@ struct PrepareOptions {
   std::optional<std::uint64_t> accumulate = {};
   // One for each input at most.
   std::vector<Preprocess> preprocess = {};
-  // int8, int4 or bfloat16. Frozen float32 matrices of 1024 elements and more that only MatMul,
-  // Gemm (as the second factor) and Gather read are stored in this type, and steps and inference
-  // read them as they are stored. int8 and int4: DequantizeLinear nodes with a scale for 32
-  // neighbours along the dim that is summed over, from ai.onnx 21 on; int8 from 13 on with a scale
-  // for each column or row. bfloat16: Cast nodes, from 13 on. Error(unsupported) for older models.
-  std::optional<DType> quantize_frozen = {};
+  // int8, int4, bfloat16 or nf4. Frozen float32 matrices of 1024 elements and more that only
+  // MatMul, Gemm (as the second factor) and Gather read are stored in this format, and steps and
+  // inference read them as they are stored. int8 and int4: DequantizeLinear nodes with a scale for
+  // 32 neighbours along the dim that is summed over, from ai.onnx 21 on; int8 from 13 on with a
+  // scale for each column or row. nf4: the levels that Gather nodes look up times a scale for 64
+  // neighbours, from 21 on. bfloat16: Cast nodes, from 13 on. Error(unsupported) for older models.
+  std::optional<FrozenFormat> quantize_frozen = {};
   // int8: quantization-aware training. BatchNormalization behind a Conv is folded into it, and
   // every Conv, Gemm and MatMul of float32 weights reads weights (int8, a scale for each channel)
   // and activations (one scale; uint8 where they cannot be negative, else int8) through

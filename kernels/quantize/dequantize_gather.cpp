@@ -1,8 +1,10 @@
 // dequantize_gather.cpp — DequantizeGather (ai.ondine): (indices, b[, scale[, zero point]]) -> the
 // rows of the matrix b' that `indices` names, as Gather with axis 0 does, b' being what
 // DequantizeLinear makes of b with the attributes axis and block_size; without a scale b is float16
-// or bfloat16. The result is float32. Only the rows that are read are dequantized. No derivative:
-// fuse_quantized makes the operator of frozen tables, after differentiation.
+// or bfloat16. b may be packed (stored_matrix.h), and with the attribute levels its elements are
+// indices of 16 numbers that the scale multiplies. The result is float32. Only the rows that are
+// read are dequantized. No derivative: fuse_quantized makes the operator of frozen tables, after
+// differentiation.
 #include "kernels/common/index_input.h"
 #include "kernels/quantize/dequantized_rows.h"
 
@@ -13,19 +15,16 @@ constexpr std::size_t table = 1;
 
 void infer(InferContext& context) {
   check_dequantized(context, table);
-  if (!context.ranked(0) || !context.ranked(table)) {
-    return context.set_output(0, DType::float32, std::nullopt);
-  }
-  if (context.rank(table) != 2) {
-    context.reject("a table of shape ", to_string(context.dims(table)), ", needed: a matrix");
-  }
+  const auto b = matrix_dims(context, table);
+  if (!context.ranked(0) || !b) return context.set_output(0, DType::float32, std::nullopt);
+  if (b->size() != 2) context.reject("a table of shape ", to_string(*b), ", needed: a matrix");
   Dims y = context.dims(0);
-  y.push_back(context.dims(table)[1]);
+  y.push_back((*b)[1]);
   context.set_output(0, DType::float32, std::move(y));
 }
 
 Kernel bind(BindContext& context) {
-  const Shape b = context.shape(table);
+  const Shape b = matrix_shape(context, table);
   Scratch scratch;
   const DequantizedRows rows(context, scratch, table);
   const IndexInput indices(context, 0, scratch.add<std::int64_t>(context.shape(0).size()));

@@ -1,9 +1,10 @@
 // dequantize_matmul.cpp — DequantizeMatMul (ai.ondine): (a, b[, scale[, zero point[, bias]]]) ->
 // a op(b') + bias, b' being what DequantizeLinear makes of the matrix b with the attributes axis
-// and block_size; without a scale b is float16 or bfloat16. transB: b is stored transposed. a, the
-// bias (one number for each column) and the result are float32. Strips of b' are dequantized where
-// they are multiplied, so that b' is never held whole. No derivative: fuse_quantized makes the
-// operator of frozen weights, after differentiation.
+// and block_size; without a scale b is float16 or bfloat16. transB: b is stored transposed. b may
+// be packed (stored_matrix.h), and with the attribute levels its elements are indices of 16 numbers
+// that the scale multiplies. a, the bias (one number for each column) and the result are float32.
+// Strips of b' are dequantized where they are multiplied, so that b' is never held whole. No
+// derivative: fuse_quantized makes the operator of frozen weights, after differentiation.
 #include "kernels/common/op.h"
 #include "kernels/common/scratch_pool.h"
 #include "kernels/matmul/matmul.h"
@@ -23,14 +24,13 @@ void infer(InferContext& context) {
   if (context.dtype(0) != DType::float32) {
     context.reject("a is ", context.dtype(0), ", needed: float32");
   }
-  if (!context.ranked(0) || !context.ranked(weight)) {
-    return context.set_output(0, DType::float32, std::nullopt);
+  const auto b = matrix_dims(context, weight);
+  if (!context.ranked(0) || !b) return context.set_output(0, DType::float32, std::nullopt);
+  if (context.rank(0) < 2 || b->size() != 2) {
+    context.reject("factors of shape ", to_string(context.dims(0)), " and ", to_string(*b),
+                   ", needed: a of rank 2 or more, a matrix b");
   }
-  if (context.rank(0) < 2 || context.rank(weight) != 2) {
-    context.reject("factors of shape ", to_string(context.dims(0)), " and ",
-                   to_string(context.dims(weight)), ", needed: a of rank 2 or more, a matrix b");
-  }
-  Dims y = matmul_dims(context.dims(0), context.dims(weight), false, is_transposed(context));
+  Dims y = matmul_dims(context.dims(0), *b, false, is_transposed(context));
   if (context.has_input(bias) && context.ranked(bias)) {
     unify(product(context.dims(bias)), y.back(), "columns and numbers of the bias");
   }
@@ -48,9 +48,9 @@ std::int64_t strip_width(const math::GemmShape& s) {
 class Product {
  public:
   explicit Product(BindContext& context)
-      : shape_(
-            matmul_batches(context.shape(0), context.shape(weight), false, is_transposed(context))
-                .shape),
+      : shape_(matmul_batches(context.shape(0), matrix_shape(context, weight), false,
+                              is_transposed(context))
+                   .shape),
         width_(strip_width(shape_)),
         rows_(context, scratch_, weight),
         strip_(of_width(width_), 1, 1, product_kernels(context)),

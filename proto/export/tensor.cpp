@@ -2,9 +2,9 @@
 
 #include "core/byte_order.h"
 #include "core/message.h"
+#include "core/packed_elements.h"
 #include "onnx_schema.pb.h"
 #include "proto/export/parts.h"
-#include "proto/packing.h"
 
 namespace ondine {
 namespace {
@@ -28,6 +28,8 @@ void export_strings(const Tensor& tensor, Exporter& exporter, onnx::TensorProto&
 }  // namespace
 
 std::span<const std::byte> file_form(const Tensor& tensor, std::vector<std::byte>& storage) {
+  // The tensor keeps them.
+  if (const auto packed = packed_elements(tensor)) return packed->bytes;
   const std::span elements(static_cast<const std::byte*>(tensor.data()), tensor.bytes());
   if (!is_packed(tensor.dtype())) {
     if (!other_byte_order || number_width(tensor.dtype()) == 1) return elements;

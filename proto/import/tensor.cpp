@@ -5,12 +5,12 @@
 #include "core/byte_order.h"
 #include "core/checked.h"
 #include "core/deferred.h"
+#include "core/packed_elements.h"
 #include "core/pages.h"
 #include "onnx_schema.pb.h"
 #include "proto/detach.h"
 #include "proto/external_data.h"
 #include "proto/import/parts.h"
-#include "proto/packing.h"
 #include "proto/tensor_fields.h"
 
 namespace ondine {
@@ -67,9 +67,8 @@ void copy_elements(std::span<const std::byte> from, std::span<std::byte> to) {
   }
 }
 
-// Elements of stored form in memory form, into zeroed memory.
+// Elements of stored form in memory form, into zeroed memory; not for packed ones.
 void convert(DType dtype, std::span<const std::byte> stored, std::span<std::byte> elements) {
-  if (is_packed(dtype)) return unpack(dtype, stored, elements);
   if (dtype == DType::boolean) {
     std::ranges::transform(stored, elements.begin(), [](std::byte byte) {
       return static_cast<std::byte>(byte != std::byte{0});
@@ -83,8 +82,7 @@ void convert(DType dtype, std::span<const std::byte> stored, std::span<std::byte
 bool is_memory_form(DType dtype, std::span<const std::byte> stored) {
   constexpr std::uintptr_t alignment = alignof(std::complex<double>);
   const bool aligned = reinterpret_cast<std::uintptr_t>(stored.data()) % alignment == 0;
-  return aligned && dtype != DType::boolean && !is_packed(dtype) &&
-         !(other_byte_order && number_width(dtype) > 1);
+  return aligned && dtype != DType::boolean && !(other_byte_order && number_width(dtype) > 1);
 }
 
 // A tensor of the elements that a view holds in stored form; shares the memory where possible.
@@ -99,6 +97,11 @@ Tensor from_file_form(DType dtype, const Shape& shape, const ExternalData::View&
     } else if (maybe_zero && is_zero(view.bytes)) {
       return Tensor(dtype, shape);
     }
+  }
+  if (is_packed(dtype)) {
+    return share_packed(dtype, shape, {view.bytes, view.owner}, [=] {
+      if (view.file != nullptr) view.file->release(view.bytes);
+    });
   }
   if (is_memory_form(dtype, view.bytes) && !(maybe_zero && view.file != nullptr)) {
     auto* data = const_cast<std::byte*>(view.bytes.data());

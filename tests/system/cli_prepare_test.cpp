@@ -123,7 +123,11 @@ TEST_CASE("prepare stores frozen weights in few bits and says what that costs") 
   shop.succeed("gradcheck t.onnx");
   CHECK_THAT(shop.succeed("prepare wide.onnx -o t.onnx --loss mse --quantize-frozen int4").out,
              Catch::Contains("  quantized 0 frozen weights\n"));
+  CHECK_THAT(shop.succeed(prepare + "--quantize-frozen nf4").out,
+             Catch::Contains("  quantized 1 frozen weights, 0.008192 to 0.001152 MB; largest "
+                             "relative error 0.0"));
+  shop.succeed("gradcheck t.onnx");
   const Result wrong = shop.run(prepare + "--quantize-frozen int3");
   CHECK(wrong.exit_code == 2);
-  CHECK_THAT(wrong.err, Catch::Contains("int3 not in {bf16,int4,int8}"));
+  CHECK_THAT(wrong.err, Catch::Contains("int3 not in {bf16,int4,int8,nf4}"));
 }

@@ -48,8 +48,11 @@ const std::map<std::string, WeightInit> inits{{"auto", WeightInit::automatic},
                                               {"uniform", WeightInit::uniform},
                                               {"zeros", WeightInit::zeros}};
 
-const std::map<std::string, std::optional<DType>> frozen_types{
-    {"int8", DType::int8}, {"int4", DType::int4}, {"bf16", DType::bfloat16}};
+const std::map<std::string, std::optional<FrozenFormat>> frozen_formats{
+    {"int8", DType::int8},
+    {"int4", DType::int4},
+    {"nf4", FrozenFormat::nf4()},
+    {"bf16", DType::bfloat16}};
 
 const std::map<std::string, std::optional<DType>> qat_types{{"int8", DType::int8}};
 
@@ -240,8 +243,8 @@ void add_options(Command command, Options& options) {
               "scale=1/255,mean=M:M:M,std=S:S:S,resize=HxW,layout=nhwc,type=uint8,input=NAME; or "
               "raw samples: mel=BANDS,rate=16000,window=400,hop=160,low=HZ,high=HZ,offset=1e-6")
       .one_each();
-  command.choice("--quantize-frozen", &prepare.quantize_frozen, frozen_types,
-                 "Store frozen weights of products and lookups in int8, int4 or bf16");
+  command.choice("--quantize-frozen", &prepare.quantize_frozen, frozen_formats,
+                 "Store frozen weights of products and lookups in int8, int4, nf4 or bf16");
   command.choice("--qat", &prepare.qat, qat_types,
                  "Quantization-aware training: int8 rounds weights and activations of every layer");
   command.option("--external-data-from", &prepare.external_data_from,

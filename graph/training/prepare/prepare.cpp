@@ -306,7 +306,7 @@ PrepareReport prepare(ModelDef& given, const PrepareOptions& asked, const ValueT
   check_update_settings(asked);
   check_model(given, imported(given, ""));
   check_quantization(asked);
-  if (asked.quantize_frozen) check_frozen_type(*asked.quantize_frozen, imported(given, ""));
+  if (asked.quantize_frozen) check_frozen_format(*asked.quantize_frozen, imported(given, ""));
   ModelDef model = given;
   const auto [options, head, quantized] = adapt_network(model, asked, types);
   Names names(model);

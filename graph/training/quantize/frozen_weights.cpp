@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 
 #include "core/float_formats.h"
 #include "core/message.h"
@@ -18,6 +19,7 @@ namespace {
 
 constexpr std::int64_t least_elements = 1024;
 constexpr std::int64_t block_size = 32;
+constexpr std::int64_t normal_block_size = 64;
 constexpr std::int64_t first_with_blocks = 21;
 constexpr std::int64_t first_with_axes = 13;  // and with bfloat16 in Cast
 constexpr std::int64_t first_ir_with_int4 = 10;
@@ -98,39 +100,38 @@ double relative_error(const Tensor& weights, const Tensor& rounded) {
 
 class Writer {
  public:
-  Writer(ModelDef& model, DType dtype)
-      : model_(model), dtype_(dtype), names_(model), opset_(opset_of(model)) {}
+  Writer(ModelDef& model, const FrozenFormat& format)
+      : model_(model), format_(format), names_(model), opset_(opset_of(model)) {}
 
   QuantizedWeight write(InitializerDef& weight, std::size_t summed) {
     QuantizedWeight report{weight.name, weight.value.bytes(), 0, 0};
-    NodeDef node;
-    node.outputs = {weight.name};
-    node.name = names_.fresh(weight.name + ".dequantize");
-    Tensor elements;
-    if (dtype_ == DType::bfloat16) {
-      elements = rounded_to_bfloat16(weight.value);
-      report.error = relative_error(weight.value, elements);
-      node.op = "Cast";
-      node.attributes = {{"to", static_cast<std::int64_t>(DType::float32)}};
+    const std::string name = weight.name;
+    const Tensor floats = weight.value;
+    weight.name = names_.fresh(name + ".quantized");
+    if (format_.dtype() == DType::bfloat16) {
+      weight.value = rounded_to_bfloat16(floats);
+      report.error = relative_error(floats, weight.value);
+      add("Cast", {weight.name}, name, {{"to", static_cast<std::int64_t>(DType::float32)}});
     } else {
       const bool blocks = opset_ >= first_with_blocks;
-      QuantizedMatrix matrix = quantize_matrix(weight.value, dtype_, summed,
-                                               blocks ? block_size : weight.value.shape()[summed]);
-      elements = std::move(matrix.elements);
+      const std::int64_t block = format_.is_nf4() ? normal_block_size
+                                 : blocks         ? block_size
+                                                  : floats.shape()[summed];
+      QuantizedMatrix matrix = quantize_matrix(floats, format_, summed, block);
+      weight.value = std::move(matrix.elements);
       report.error = matrix.error;
-      node.op = "DequantizeLinear";
-      node.attributes = {{"axis", static_cast<std::int64_t>(blocks ? summed : 1 - summed)}};
-      if (blocks) node.attributes.emplace_back("block_size", block_size);
       if (!blocks) matrix.scale = matrix.scale.reshaped({matrix.scale.size()});
       report.bytes_after = matrix.scale.bytes();
-      scales_.push_back({names_.fresh(weight.name + ".scale"), std::move(matrix.scale), {}, {}});
+      const std::string scale = add(name + ".scale", std::move(matrix.scale));
+      if (format_.is_nf4()) {
+        look_up(name, weight.name, scale, summed, floats.shape()[summed]);
+      } else {
+        Attributes attributes{{"axis", static_cast<std::int64_t>(blocks ? summed : 1 - summed)}};
+        if (blocks) attributes.emplace_back("block_size", block_size);
+        add("DequantizeLinear", {weight.name, scale}, name, std::move(attributes));
+      }
     }
-    report.bytes_after += packed_bytes(elements);
-    weight.name = names_.fresh(weight.name + ".quantized");
-    weight.value = std::move(elements);
-    node.inputs = {weight.name};
-    if (dtype_ != DType::bfloat16) node.inputs.push_back(scales_.back().name);
-    nodes_.push_back(std::move(node));
+    report.bytes_after += packed_bytes(weight.value);
     return report;
   }
 
@@ -138,8 +139,8 @@ class Writer {
     GraphDef& graph = model_.graph;
     graph.nodes.insert(graph.nodes.begin(), std::make_move_iterator(nodes_.begin()),
                        std::make_move_iterator(nodes_.end()));
-    std::move(scales_.begin(), scales_.end(), std::back_inserter(graph.initializers));
-    if (dtype_ == DType::int4) {
+    std::move(added_.begin(), added_.end(), std::back_inserter(graph.initializers));
+    if (format_.dtype() == DType::int4 || format_.dtype() == DType::uint4) {
       model_.ir_version = std::max(model_.ir_version, first_ir_with_int4);
     }
   }
@@ -149,34 +150,86 @@ class Writer {
     return (static_cast<std::uint64_t>(elements.size()) * packed_bits(elements.dtype()) + 7) / 8;
   }
 
+  std::string add(const std::string& hint, Tensor value) {
+    added_.push_back({names_.fresh(hint), std::move(value), {}, {}});
+    return added_.back().name;
+  }
+
+  void add(const char* op, std::vector<std::string> inputs, const std::string& output,
+           Attributes attributes) {
+    NodeDef node;
+    node.op = op;
+    node.inputs = std::move(inputs);
+    node.outputs = {output};
+    node.name = names_.fresh(output + ".dequantize");
+    node.attributes = std::move(attributes);
+    nodes_.push_back(std::move(node));
+  }
+
+  // weight = levels[elements] scale[i / block], i along the axis.
+  void look_up(const std::string& weight, const std::string& elements, const std::string& scale,
+               std::size_t axis, std::int64_t size) {
+    if (levels_.empty()) {
+      levels_ = add("nf4.levels", Tensor::of<float>({16}, std::span<const float>(normal_levels)));
+    }
+    std::string& blocks = blocks_[size];
+    if (blocks.empty()) {
+      std::vector<std::int64_t> block_of(static_cast<std::size_t>(size));
+      for (std::size_t i = 0; i < block_of.size(); ++i) {
+        block_of[i] = static_cast<std::int64_t>(i) / normal_block_size;
+      }
+      blocks = add(cat("nf4.blocks.", size), Tensor::of<std::int64_t>({size}, block_of));
+    }
+    const std::string indices = names_.fresh(weight + ".indices");
+    const std::string numbers = names_.fresh(weight + ".numbers");
+    const std::string scales = names_.fresh(weight + ".scales");
+    add("Cast", {elements}, indices, {{"to", static_cast<std::int64_t>(DType::int32)}});
+    add("Gather", {levels_, indices}, numbers, {{"axis", std::int64_t{0}}});
+    add("Gather", {scale, blocks}, scales, {{"axis", static_cast<std::int64_t>(axis)}});
+    add("Mul", {numbers, scales}, weight, {});
+  }
+
   ModelDef& model_;
-  DType dtype_;
+  FrozenFormat format_;
   Names names_;
   std::int64_t opset_;
   std::vector<NodeDef> nodes_;
-  std::vector<InitializerDef> scales_;
+  std::vector<InitializerDef> added_;
+  std::string levels_;                          // nf4: the initializer with the levels
+  std::map<std::int64_t, std::string> blocks_;  // and those with the blocks of a dim
 };
+
+std::string name_of(const FrozenFormat& format) {
+  return format.is_nf4() ? "nf4" : cat(format.dtype());
+}
 
 }  // namespace
 
-void check_frozen_type(DType dtype, std::int64_t opset) {
-  if (dtype != DType::int8 && dtype != DType::int4 && dtype != DType::bfloat16) {
-    fail(ErrorCode::mismatch, "quantize_frozen is ", dtype, ", needed: int8, int4 or bfloat16");
+void check_frozen_format(const FrozenFormat& format, std::int64_t opset) {
+  const DType dtype = format.dtype();
+  const bool known = format.is_nf4()
+                         ? dtype == DType::uint4
+                         : dtype == DType::int8 || dtype == DType::int4 || dtype == DType::bfloat16;
+  if (!known) {
+    fail(ErrorCode::mismatch, "quantize_frozen is ", dtype,
+         ", needed: int8, int4, nf4 or bfloat16");
   }
-  const std::int64_t needed = dtype == DType::int4 ? first_with_blocks : first_with_axes;
+  const bool has_4_bits = dtype == DType::int4 || dtype == DType::uint4;
+  const std::int64_t needed = has_4_bits ? first_with_blocks : first_with_axes;
   if (opset < needed) {
-    fail(ErrorCode::unsupported, "frozen weights of ", dtype, " need ai.onnx ", needed,
+    fail(ErrorCode::unsupported, "frozen weights of ", name_of(format), " need ai.onnx ", needed,
          ", the model imports ai.onnx ", opset);
   }
 }
 
 std::vector<QuantizedWeight> quantize_frozen(ModelDef& model,
-                                             const std::vector<std::string>& trained, DType dtype) {
+                                             const std::vector<std::string>& trained,
+                                             const FrozenFormat& format) {
   std::set<std::string_view> kept(trained.begin(), trained.end());
   for (const ValueDef& one : model.graph.inputs) kept.insert(one.name);
   for (const ValueDef& one : model.graph.outputs) kept.insert(one.name);
   std::vector<QuantizedWeight> report;
-  Writer writer(model, dtype);
+  Writer writer(model, format);
   {
     const Readers readers = readers_of(model.graph);
     for (InitializerDef& one : model.graph.initializers) {

@@ -1,6 +1,7 @@
 #include "kernels/simd/quantize/quantize_table.h"
 
 #include "kernels/simd/isa_tables.h"
+#include "kernels/simd/quantize/packed_rows.h"
 #include "kernels/simd/quantize/quantized_rows.h"
 #include "kernels/simd/quantize/requantize_vectors.h"
 #include "kernels/simd/vector/simd.h"
@@ -91,6 +92,8 @@ constinit const QuantizeKernels quantize_kernels = {
     &add_quantized,
     &look_up_bytes,
     &maximum_bytes,
+    &unpack_4bits,
+    &look_up_levels,
 };
 
 }  // namespace ondine::math::ONDINE_ISA

@@ -69,6 +69,13 @@ struct QuantizeKernels {
   // y[j] = (the maximum of rows[r][j] ^ flip for r < count) ^ flip_back. y is none of the rows.
   void (*maximum)(std::uint8_t* y, const std::uint8_t* const* rows, std::int64_t count,
                   std::int64_t n, std::uint8_t flip, std::uint8_t flip_back);
+
+  // The 4-bit elements of n bytes, the first in the low bits: each ^ sign - sign, so that a sign of
+  // 8 extends that of signed elements and 0 leaves them as they are.
+  void (*unpack_4bits)(std::uint8_t* y, const std::uint8_t* x, std::uint8_t sign, std::int64_t n);
+  // y = levels[x] scale, rounded once; x < 16. A scale for all or (each) one for each.
+  void (*look_up_levels)(float* y, const std::uint8_t* x, const float* levels, const float* scale,
+                         bool each, std::int64_t n);
 };
 
 }  // namespace ondine::math

@@ -6,6 +6,9 @@
 #include <ondine/error.h>
 
 #include "core/float_formats.h"
+#include "core/packed_elements.h"
+#include "graph/contract/op_def.h"
+#include "graph/evaluate/graph_runner.h"
 #include "tests/support/op_harness.h"
 
 namespace ondine::test {
@@ -176,6 +179,147 @@ TEST_CASE("DequantizeGather dequantizes the rows that it reads") {
   }
   one.inputs[0] = Tensor::of<std::int64_t>({1}, {9});
   CHECK_THROWS_AS(run_op(one), Error);
+}
+
+// The same node with its matrix in packed form.
+OpCase packed(OpCase one) {
+  const Tensor elements = one.inputs[1].tensor();
+  const DType dtype = elements.dtype();
+  Tensor bytes(DType::uint8, {static_cast<std::int64_t>(packed_size(dtype, elements.size()))});
+  pack(dtype, {static_cast<const std::byte*>(elements.data()), elements.bytes()},
+       std::as_writable_bytes(bytes.mutable_values<std::uint8_t>()));
+  one.inputs[1] = bytes;
+  one.attributes.emplace_back("packed_type", static_cast<std::int64_t>(dtype));
+  one.attributes.emplace_back("packed_shape",
+                              std::vector<std::int64_t>{elements.shape()[0], elements.shape()[1]});
+  return one;
+}
+
+// What the operators of the standard that the node stands for compute.
+Tensor expanded(const OpCase& one) {
+  graph::Graph graph;
+  graph::Builder builder(graph, catalogue());
+  builder.set_expand([](const graph::Node& node) { return node.op->domain == "ai.ondine"; });
+  std::vector<graph::Val> inputs;
+  std::vector<Value> fed;
+  for (const Value& value : one.inputs) {
+    if (value.kind() == Value::Kind::none) {
+      inputs.emplace_back();
+      continue;
+    }
+    graph.inputs.push_back(graph.add_temporary("x", graph::type_of(value)));
+    inputs.push_back(builder.value(graph.inputs.back()));
+    fed.push_back(value);
+  }
+  graph.outputs = {builder.nodes(one.op, inputs, one.attributes, 1, one.domain)[0].id()};
+  for (const graph::Node& node : graph.nodes) CHECK(node.op->domain.empty());
+  return graph::evaluate(graph, fed).at(0).tensor();
+}
+
+// Element i is `offset` + i * 5 within the numbers of `count` that the dtype has.
+Tensor small_numbers(DType dtype, const Shape& shape, int count, int offset) {
+  Tensor result(dtype, shape);
+  auto* const to = static_cast<std::int8_t*>(result.mutable_data());
+  for (std::int64_t i = 0; i < result.size(); ++i) {
+    to[i] = static_cast<std::int8_t>(i * 5 / 3 % count + offset);
+  }
+  return result;
+}
+
+TEST_CASE("packed matrices give the bits of matrices with an element a byte") {
+  struct Case {
+    DType dtype;
+    int count, offset;
+  };
+  const Case one = GENERATE(Case{DType::int4, 16, -8}, Case{DType::uint4, 16, 0},
+                            Case{DType::int2, 4, -2}, Case{DType::uint2, 4, 0});
+  const bool transposed = GENERATE(false, true);
+  const std::int64_t axis = GENERATE(0, 1);
+  const bool shifted = GENERATE(false, true);
+  // Odd: rows begin within a byte. More than a strip, and rows longer than a piece.
+  const std::int64_t k = transposed ? 1051 : 61;
+  const std::int64_t n = transposed ? 61 : 1051;
+  const Shape shape = transposed ? Shape{n, k} : Shape{k, n};
+  const Shape scales =
+      axis == 0 ? Shape{(shape[0] + 31) / 32, shape[1]} : Shape{shape[0], (shape[1] + 31) / 32};
+  Weights w{small_numbers(one.dtype, shape, one.count, one.offset),
+            random_floats(scales, 2, 0.01F, 0.1F),
+            {},
+            {}};
+  if (shifted) w.zero_point = small_numbers(one.dtype, scales, one.count, one.offset);
+  const OpCase plain = product_of(
+      random_floats({7, k}, 4), w, random_floats({n}, 5),
+      {{"axis", axis}, {"block_size", 32L}, {"transB", static_cast<std::int64_t>(transposed)}});
+  CHECK(run_op_tensor(packed(plain)).identical(run_op_tensor(plain)));
+  check_close(run_op_tensor(packed(plain)), expanded(packed(plain)), {1e-5, 1e-5});
+  OpCase lookup{"DequantizeGather",
+                {Tensor::of<std::int64_t>({3}, {1, shape[0] - 1, 2}), w.elements, w.scale,
+                 given(w.zero_point)},
+                {{"axis", axis}, {"block_size", 32L}}};
+  lookup.domain = "ai.ondine";
+  CHECK(run_op_tensor(packed(lookup)).identical(run_op_tensor(lookup)));
+  CHECK(expanded(packed(lookup)).identical(run_op_tensor(lookup)));
+}
+
+TEST_CASE("elements that are indices of levels mean these levels times the scale") {
+  constexpr std::int64_t k = 70;
+  constexpr std::int64_t n = 131;
+  const std::int64_t axis = GENERATE(0, 1);
+  const Shape scales = axis == 0 ? Shape{2, n} : Shape{k, 3};
+  Weights w{
+      small_numbers(DType::uint4, {k, n}, 16, 0), random_floats(scales, 2, 0.01F, 0.1F), {}, {}};
+  const Tensor table = random_floats({16}, 3);
+  const auto levels = table.values<float>();
+  for (std::int64_t i = 0; i < k; ++i) {
+    for (std::int64_t j = 0; j < n; ++j) {
+      const std::int64_t at = axis == 0 ? i / 64 * n + j : i * 3 + j / 64;
+      const float scale = w.scale.values<float>()[static_cast<std::size_t>(at)];
+      const int x = element(w.elements, static_cast<std::size_t>(i * n + j));
+      w.numbers.push_back(double{levels[static_cast<std::size_t>(x)] * scale});
+    }
+  }
+  const graph::Attributes attributes{{"axis", axis},
+                                     {"block_size", 64L},
+                                     {"levels", std::vector<float>(levels.begin(), levels.end())}};
+  const Tensor a = random_floats({6, k}, 4);
+  const OpCase product = product_of(a, w, {}, attributes);
+  check_product(run_op_tensor(product), a, w, k, n, false, {});
+  CHECK(run_op_tensor(packed(product)).identical(run_op_tensor(product)));
+  check_close(run_op_tensor(product), expanded(packed(product)), {1e-5, 1e-6});
+  check_close(run_op_tensor(product), expanded(product), {1e-5, 1e-6});
+  OpCase lookup{
+      "DequantizeGather", {Tensor::of<std::int64_t>({1}, {5}), w.elements, w.scale}, attributes};
+  lookup.domain = "ai.ondine";
+  const Tensor row = run_op_tensor(packed(lookup));
+  for (std::size_t j = 0; j < static_cast<std::size_t>(n); ++j) {
+    CHECK(double{row.values<float>()[j]} == w.numbers[5 * static_cast<std::size_t>(n) + j]);
+  }
+}
+
+TEST_CASE("packed matrices and levels that are none are refused") {
+  const Weights w = weights(DType::int4, {6, 5}, {6, 1}, 1, 32, false);
+  const OpCase good =
+      packed(product_of(random_floats({2, 6}, 1), w, {}, {{"axis", 1L}, {"block_size", 32L}}));
+  CHECK(run_op_tensor(good).shape() == Shape{2, 5});
+  const auto refuses = [&](const char* name, const graph::Attribute& other, const char* message) {
+    OpCase one = good;
+    std::erase_if(one.attributes, [&](const auto& each) { return each.name == name; });
+    one.attributes.push_back(other);
+    CHECK_THROWS_WITH(run_op(one), Catch::Contains(message));
+  };
+  const auto shape_of = [](std::vector<std::int64_t> dims) {
+    return graph::Attribute{"packed_shape", std::move(dims)};
+  };
+  refuses("packed_type", {"packed_type", std::int64_t{3}}, "packed_type is 3");
+  refuses("packed_shape", shape_of({30}), "packed_shape has no rows and columns");
+  refuses("packed_shape", shape_of({-6, 5}), "packed_shape has no rows and columns");
+  refuses("packed_shape", shape_of({6, 7}), "bytes of packed elements");
+  refuses("levels", {"levels", std::vector<float>(16)}, "16 levels of int4");
+  OpCase wide = good;
+  wide.inputs[1] = Tensor(DType::int8, {15});
+  CHECK_THROWS_WITH(run_op(wide), Catch::Contains("packed elements are int8"));
+  wide.inputs[1] = Tensor(DType::uint8, {3, 5});
+  CHECK_THROWS_WITH(run_op(wide), Catch::Contains("needed: one dim"));
 }
 
 TEST_CASE("DequantizeMatMul refuses factors that it has no numbers for") {

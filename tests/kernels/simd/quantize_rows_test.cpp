@@ -174,3 +174,50 @@ TEST_CASE(
     }
   }
 }
+
+TEST_CASE("elements of 4 bits are unpacked, signed or not, for every instruction set") {
+  test::Numbers numbers(9);
+  std::vector<std::uint8_t> x;
+  for (std::int64_t i = 0; i < longest; ++i) {
+    x.push_back(static_cast<std::uint8_t>((numbers.next() + 1) * 127.99));
+  }
+  for (const Kernels* kernels : test::all_kernels()) {
+    for (const bool is_signed : {false, true}) {
+      for (const std::int64_t n : {std::int64_t{0}, std::int64_t{1}, std::int64_t{16}, longest}) {
+        INFO(isa_name(*kernels) << is_signed << ", " << n);
+        std::vector<std::uint8_t> y(2 * longest + 1, 99);
+        kernels->quantize->unpack_4bits(y.data(), x.data(), is_signed ? 8 : 0, n);
+        for (std::int64_t i = 0; i < 2 * n; ++i) {
+          const int byte = x[static_cast<std::size_t>(i / 2)];
+          const int unsigned_value = i % 2 == 0 ? byte % 16 : byte / 16;
+          const int value = is_signed && unsigned_value > 7 ? unsigned_value - 16 : unsigned_value;
+          CHECK(static_cast<std::int8_t>(y[static_cast<std::size_t>(i)]) == value);
+        }
+        CHECK(y[static_cast<std::size_t>(2 * n)] == 99);
+      }
+    }
+  }
+}
+
+TEST_CASE("levels are looked up and scaled with one rounding, for every instruction set") {
+  test::Numbers numbers(10);
+  const std::vector<float> levels = numbers.row<float>(16);
+  const std::vector<float> scales = numbers.row<float>(longest);
+  std::vector<std::uint8_t> x;
+  for (std::int64_t i = 0; i < longest; ++i) x.push_back(static_cast<std::uint8_t>(i * 7 % 16));
+  for (const Kernels* kernels : test::all_kernels()) {
+    for (const bool each : {false, true}) {
+      for (const std::int64_t n : {std::int64_t{0}, std::int64_t{5}, longest}) {
+        INFO(isa_name(*kernels) << each << ", " << n);
+        std::vector<float> y(longest + 1, 99);
+        kernels->quantize->look_up_levels(y.data(), x.data(), levels.data(), scales.data(), each,
+                                          n);
+        for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) {
+          CHECK(y[i] == static_cast<float>(static_cast<double>(levels[x[i]]) *
+                                           static_cast<double>(scales[each ? i : 0])));
+        }
+        CHECK(y[static_cast<std::size_t>(n)] == 99);
+      }
+    }
+  }
+}

@@ -6,6 +6,7 @@
 
 #include <ondine/build.h>
 #include <ondine/error.h>
+#include <ondine/fusion.h>
 #include <ondine/prepare.h>
 
 #include "tests/support/random_tensor.h"
@@ -37,13 +38,13 @@ std::vector<std::byte> network(std::int64_t opset) {
   return b.bytes();
 }
 
-PrepareOptions options(std::optional<DType> dtype) {
+PrepareOptions options(std::optional<FrozenFormat> format) {
   PrepareOptions options;
   options.loss = Loss::softmax_cross_entropy;
   options.init = WeightInit::keep;
   options.optimizer = Sgd{.learning_rate = 0.5F};
   options.train = {"head", "bias"};
-  options.quantize_frozen = dtype;
+  options.quantize_frozen = format;
   return options;
 }
 
@@ -74,21 +75,23 @@ TEST_CASE("training beside frozen weights of few bits follows that beside float3
   const std::vector<float> want = losses(floats);
   const std::uint64_t before = floats.plan(batch(), 0).constant_bytes;
   struct Case {
-    DType dtype;
+    FrozenFormat format;
     double part;  // of the bytes of float32
     double tolerance;
+    double error;
   };
-  for (const Case& one : {Case{DType::int8, 0.3, 0.002}, Case{DType::int4, 0.3, 0.05},
-                          Case{DType::bfloat16, 0.52, 0.002}}) {
+  for (const Case& one :
+       {Case{DType::int8, 0.3, 0.002, 0.01}, Case{DType::int4, 0.18, 0.05, 0.12},
+        Case{FrozenFormat::nf4(), 0.165, 0.05, 0.12}, Case{DType::bfloat16, 0.52, 0.002, 0.01}}) {
     PrepareReport report;
-    Model model = prepare(network(21), options(one.dtype), {}, &report);
+    Model model = prepare(network(21), options(one.format), {}, &report);
     REQUIRE(report.quantized.size() == 4);
     CHECK(report.quantized[0].name == "table");
     CHECK(report.quantized[0].bytes_before == words * width * 4);
     CHECK(report.trained == std::vector<std::string>{"bias", "head"});
     for (const QuantizedWeight& weight : report.quantized) {
       CHECK(weight.error > 0);
-      CHECK(weight.error < (one.dtype == DType::int4 ? 0.12 : 0.01));
+      CHECK(weight.error < one.error);
     }
     const std::vector<float> got = losses(model);
     for (std::size_t i = 0; i < got.size(); ++i) {
@@ -106,20 +109,52 @@ TEST_CASE("training beside frozen weights of few bits follows that beside float3
 }
 
 TEST_CASE("weights read as they are stored give the bits of weights dequantized first") {
-  for (const DType dtype : {DType::int8, DType::int4, DType::bfloat16}) {
-    Model fused = prepare(network(21), options(dtype));
+  for (const FrozenFormat& format : {FrozenFormat(DType::int8), FrozenFormat(DType::int4),
+                                     FrozenFormat::nf4(), FrozenFormat(DType::bfloat16)}) {
+    Model fused = prepare(network(21), options(format));
     LoadOptions load;
     load.no_fusion = {Fusion::fuse_quantized};
-    Model plain = prepare(network(21), options(dtype), load);
+    Model plain = prepare(network(21), options(format), load);
     CHECK(losses(fused) == losses(plain));
     CHECK(fused.get_state("head").identical(plain.get_state("head")));
   }
 }
 
+TEST_CASE("weights of 4 bits that lie in a file are read there, and written as they are") {
+  const TemporaryFolder folder;
+  for (const FrozenFormat& format : {FrozenFormat(DType::int4), FrozenFormat::nf4()}) {
+    for (const bool external : {false, true}) {
+      ExportOptions written;
+      if (external) written.external_data_from = 1000;
+      Model made = prepare(network(21), options(format));
+      made.export_training(folder / "model.onnx", written);
+      Model model = Model::load(folder / "model.onnx");
+      const Model untrained = prepare(network(21), options(format));
+      CHECK(losses(model) == losses(made));
+      if (fuses()) {
+        // Packed elements, scales, and what else is constant.
+        constexpr double elements = words * width + width * 300 + 280 * 300 + 270 * 280;
+        const double part = format.is_nf4() ? 0.5 + 4 / 64.0 : 0.5 + 4 / 32.0;
+        CHECK(static_cast<double>(model.plan(batch(), 0).constant_bytes) < 1.05 * part * elements);
+      }
+      // What nothing has changed is written with the same bytes, also once it is unpacked.
+      const std::vector<std::byte> bytes = prepare(network(21), options(format)).export_training();
+      CHECK(Model::load(folder / "model.onnx").export_training() == bytes);
+      LoadOptions plain;
+      plain.no_fusion.assign(all_fusions().begin(), all_fusions().end());
+      const Model unpacked = Model::load(folder / "model.onnx", plain);
+      const NamedValues ids{{"ids", batch()[0].second}};
+      CHECK(unpacked.infer(ids)[0].second.tensor().identical(
+          untrained.infer(ids)[0].second.tensor()));
+      CHECK(unpacked.export_training() == bytes);
+    }
+  }
+}
+
 TEST_CASE("the number of bytes that a report gives is that of the file") {
   const TemporaryFolder folder;
-  const auto size_of_file = [&](std::optional<DType> dtype) {
-    prepare(network(21), options(dtype)).export_training(folder / "model.onnx");
+  const auto size_of_file = [&](std::optional<FrozenFormat> format) {
+    prepare(network(21), options(format)).export_training(folder / "model.onnx");
     return static_cast<double>(std::filesystem::file_size(folder / "model.onnx"));
   };
   PrepareReport report;
@@ -142,10 +177,14 @@ TEST_CASE("older models get a scale for each column, or are refused") {
   CHECK_THROWS_WITH(prepare(network(20), options(DType::int4)),
                     Catch::Contains("frozen weights of int4 need ai.onnx 21, the model imports "
                                     "ai.onnx 20"));
+  CHECK_THROWS_WITH(prepare(network(20), options(FrozenFormat::nf4())),
+                    Catch::Contains("frozen weights of nf4 need ai.onnx 21, the model imports "
+                                    "ai.onnx 20"));
   CHECK_THROWS_WITH(prepare(network(12), options(DType::bfloat16)),
                     Catch::Contains("need ai.onnx 13"));
   CHECK_THROWS_WITH(prepare(network(21), options(DType::float16)),
-                    Catch::Contains("quantize_frozen is float16, needed: int8, int4 or bfloat16"));
+                    Catch::Contains("quantize_frozen is float16, needed: int8, int4, nf4 or "
+                                    "bfloat16"));
 }
 
 TEST_CASE("weights that something else reads, and weights that train, stay as they are") {

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <vector>
 
+#include "core/packed_elements.h"
 #include "tests/support/random_tensor.h"
 
 using namespace ondine;
@@ -24,6 +26,25 @@ double meaning(const QuantizedMatrix& m, std::size_t axis, std::int64_t block, s
   const auto scale =
       m.scale.values<float>()[static_cast<std::size_t>(row * m.scale.shape()[1] + column)];
   return double{scale} * elements(m)[i * m.elements.shape()[1] + j];
+}
+
+// x such that a normal variable is below it with this probability, by bisection.
+double normal_quantile(double probability) {
+  double low = -10;
+  double high = 10;
+  for (int i = 0; i < 100; ++i) {
+    const double middle = (low + high) / 2;
+    (std::erfc(-middle / std::sqrt(2.0)) / 2 < probability ? low : high) = middle;
+  }
+  return low;
+}
+
+Tensor normal_floats(const Shape& shape, std::uint64_t seed) {
+  Tensor x = random_floats(shape, seed, 0.0001F, 0.9999F);
+  for (float& v : x.mutable_values<float>()) {
+    v = static_cast<float>(normal_quantile(double{v}));
+  }
+  return x;
 }
 
 double relative_error(const Tensor& x, const QuantizedMatrix& m, std::size_t axis,
@@ -80,9 +101,69 @@ TEST_CASE("int4 cuts off the largest elements where that lessens the error") {
 TEST_CASE("blocks of zeros and of numbers without a scale become zeros") {
   Tensor x(DType::float32, {2, 32});
   x.mutable_values<float>()[40] = 1e-44F;
+  const QuantizedMatrix normal = quantize_matrix(x, FrozenFormat::nf4(), 1, 32);
+  CHECK(std::all_of(elements(normal), elements(normal) + 64,
+                    [](int q) { return normal_levels[static_cast<std::size_t>(q)] == 0; }));
   for (const DType dtype : {DType::int8, DType::int4}) {
     const QuantizedMatrix m = quantize_matrix(x, dtype, 1, 32);
     CHECK(std::all_of(elements(m), elements(m) + 64, [](int q) { return q == 0; }));
     for (const float scale : m.scale.values<float>()) CHECK(scale == 1);
   }
+}
+
+TEST_CASE("the levels of normal floats are quantiles of the normal distribution") {
+  // At equal steps of probability between that of zero and the outermost of QLoRA: 8 above zero, 7
+  // below it.
+  constexpr double outermost = 0.9677083;
+  std::vector<double> expected{0};
+  for (const int count : {8, 7}) {
+    for (int i = 0; i < count; ++i) {
+      const double probability = outermost + (0.5 - outermost) * i / count;
+      expected.push_back(normal_quantile(probability) * (count == 8 ? 1 : -1));
+    }
+  }
+  std::sort(expected.begin(), expected.end());
+  for (std::size_t i = 0; i < 16; ++i) {
+    CHECK(double{normal_levels[i]} == Approx(expected[i] / expected[15]).margin(2e-6));
+  }
+}
+
+TEST_CASE(
+    "nf4 takes nearest levels, for less error on normal weights than int4 in smaller blocks") {
+  const Tensor x = normal_floats({96, 300}, 3);
+  for (const std::size_t axis : {std::size_t{0}, std::size_t{1}}) {
+    const QuantizedMatrix m = quantize_matrix(x, FrozenFormat::nf4(), axis, 64);
+    REQUIRE(m.elements.dtype() == DType::uint4);
+    CHECK(m.scale.shape() == (axis == 0 ? Shape{2, 300} : Shape{96, 5}));
+    double error = 0;
+    double norm = 0;
+    bool nearest = true;
+    for (std::int64_t i = 0; i < 96; ++i) {
+      for (std::int64_t j = 0; j < 300; ++j) {
+        const auto at = axis == 0 ? i / 64 * 300 + j : i * 5 + j / 64;
+        const double scale = double{m.scale.values<float>()[static_cast<std::size_t>(at)]};
+        const double v = double{x.values<float>()[static_cast<std::size_t>(i * 300 + j)]};
+        const auto element = static_cast<std::size_t>(elements(m)[i * 300 + j]);
+        const double distance = std::abs(v - scale * double{normal_levels[element]});
+        for (const float level : normal_levels) {
+          nearest = nearest && distance <= std::abs(v - scale * double{level}) + 1e-12;
+        }
+        error += distance * distance;
+        norm += v * v;
+      }
+    }
+    CHECK(nearest);
+    CHECK(m.error == Approx(std::sqrt(error / norm)));
+    CHECK(m.error < 0.94 * quantize_matrix(x, DType::int4, axis, 64).error);
+    CHECK(m.error < 1.02 * quantize_matrix(x, DType::int4, axis, 32).error);
+  }
+}
+
+TEST_CASE("large matrices of 4 bits are held packed") {
+  const Tensor x = normal_floats({300, 301}, 4);
+  const QuantizedMatrix m = quantize_matrix(x, DType::int4, 0, 32);
+  const auto packed = packed_elements(m.elements);
+  REQUIRE(packed);
+  CHECK(packed->bytes.size() == 300 * 301 / 2);
+  CHECK(m.error == Approx(relative_error(x, m, 0, 32)));
 }

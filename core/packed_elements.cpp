@@ -1,8 +1,23 @@
-#include "proto/packing.h"
+#include "core/packed_elements.h"
+
+#include <utility>
 
 #include "core/checked.h"
+#include "core/deferred.h"
 
 namespace ondine {
+namespace {
+
+// Fewer elements are unpacked at once.
+constexpr std::size_t least_packed = std::size_t{64} << 10;
+
+// Packing the elements again would not give the same bytes.
+bool has_excess_bits(DType dtype, std::size_t elements, std::span<const std::byte> packed) {
+  const std::size_t used = elements * packed_bits(dtype) % 8;
+  return used != 0 && std::to_integer<unsigned>(packed.back()) >> used != 0;
+}
+
+}  // namespace
 
 std::uint64_t packed_size(DType dtype, std::int64_t count) {
   const auto bits = static_cast<std::int64_t>(packed_bits(dtype));
@@ -38,6 +53,26 @@ void pack(DType dtype, std::span<const std::byte> elements, std::span<std::byte>
     const unsigned low = std::to_integer<unsigned>(elements[i]) & mask;
     packed[i / in_byte] |= static_cast<std::byte>(low << (bits * (i % in_byte)));
   }
+}
+
+Tensor share_packed(DType dtype, const Shape& shape, PackedElements packed,
+                    std::function<void()> unpacked) {
+  const auto count = static_cast<std::size_t>(shape.size());
+  const auto compute = [dtype, packed, unpacked = std::move(unpacked)](std::span<std::byte> to) {
+    unpack(dtype, packed.bytes, to);
+    if (unpacked) unpacked();
+  };
+  if (count < least_packed || has_excess_bits(dtype, count, packed.bytes)) {
+    Tensor tensor(dtype, shape);
+    compute({static_cast<std::byte*>(tensor.mutable_data()), tensor.bytes()});
+    return tensor;
+  }
+  return Tensor::share(dtype, shape, std::make_shared<DeferredElements>(count, compute, packed));
+}
+
+std::optional<PackedElements> packed_elements(const Tensor& tensor) {
+  const DeferredElements* const deferred = deferred_elements(tensor);
+  return deferred != nullptr ? deferred->packed() : std::nullopt;
 }
 
 }  // namespace ondine
