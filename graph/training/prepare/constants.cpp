@@ -15,6 +15,7 @@ namespace {
 
 constexpr double huge = 1e6;        // beyond what initialization or training reaches
 constexpr double mask_bound = 1e3;  // for tensors that hold only zeros and one other value
+constexpr double table_bound = 10;  // for tables of those that are added or multiplied
 
 // The elements of a floating-point tensor as doubles, converted when they are read, since weights
 // may be large. Empty for other tensors.
@@ -66,6 +67,25 @@ double first_nonzero(const Numbers& values) {
 
 bool is_close(double a, double b, double scale) { return std::abs(a - b) <= 1e-5 * scale; }
 
+// Every row, as positions times the slopes of the heads are.
+bool rows_count_evenly(const Tensor& tensor, const Numbers& values) {
+  const auto& shape = tensor.shape();
+  const auto width = shape.rank() < 2 ? 0 : static_cast<std::size_t>(shape.back());
+  if (width < 4 || values.size() < 2 * width) return false;
+  bool counts = false;
+  for (std::size_t row = 0; row < values.size(); row += width) {
+    const double step = values[row + 1] - values[row];
+    const double scale = std::abs(values[row]) + std::abs(step) * static_cast<double>(width);
+    for (std::size_t i = 2; i < width; ++i) {
+      if (!is_close(values[row + i], values[row] + step * static_cast<double>(i), scale)) {
+        return false;
+      }
+    }
+    counts = counts || step != 0;
+  }
+  return counts;
+}
+
 bool counts_evenly(const Numbers& values) {
   if (values.size() < 8 || values[1] == values[0]) return false;
   const double step = values[1] - values[0];
@@ -109,6 +129,21 @@ bool is_sine_table(const Tensor& tensor, const Numbers& values) {
   if (!values.all_of_first(width, is_start)) return false;
   const double next = values[width];
   return is_close(next, std::sin(1.0), 100) || is_close(next, std::cos(1.0), 100);
+}
+
+// Position p, channel i: p f(i), which Sin and Cos turn into rotations.
+bool is_angle_table(const Tensor& tensor, const Numbers& values) {
+  const auto& shape = tensor.shape();
+  if (shape.rank() < 2 || values.size() < 6) return false;
+  const auto width = static_cast<std::size_t>(shape.back());
+  const auto rows = static_cast<std::size_t>(shape[shape.rank() - 2]);
+  if (rows < 3 || values[width] == 0) return false;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double step = values[width + i % width];
+    const double wanted = step * static_cast<double>(i / width % rows);
+    if (!is_close(values[i], wanted, std::abs(wanted))) return false;
+  }
+  return true;
 }
 
 bool is_elementwise(const Use& use) {
@@ -155,13 +190,17 @@ std::string constant_reason(std::string_view name, const Tensor& tensor, const U
   if (values.size() < 2) return {};
   if (grows_geometrically(tensor, values)) return "a geometric series, as frequencies are";
   if (is_sine_table(tensor, values)) return "a table of sines and cosines";
+  if (is_angle_table(tensor, values)) return "positions times frequencies";
   if (base_name(name).ends_with("_buffer")) return "named as buffers are";
   const std::vector<Use> readers = uses.of(name);
   if (readers.empty() || !std::all_of(readers.begin(), readers.end(), is_elementwise)) return {};
   if (has_buffer_name(name)) return "named as buffers are";
-  if (tensor.shape().rank() >= 2 && first_nonzero(values) == 1 && is_two_valued(values, 1))
-    return "a mask of 0 and 1";
-  if (counts_evenly(values)) return "counts up evenly, as positions do";
+  const double other = first_nonzero(values);
+  const bool may_mask = other == 1 || std::abs(other) >= table_bound;
+  if (tensor.shape().rank() >= 2 && may_mask && is_two_valued(values, other)) {
+    return cat("a mask of 0 and ", other);
+  }
+  if (counts_evenly(values) || rows_count_evenly(tensor, values)) return "counts up evenly, as positions do";
   if (is_grid(values)) return "a grid of whole and half numbers, as anchors are";
   return {};
 }

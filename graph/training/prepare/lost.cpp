@@ -4,6 +4,7 @@
 
 #include "core/message.h"
 #include "graph/training/prepare/names.h"
+#include "graph/training/prepare/origin.h"
 #include "graph/training/prepare/parameters.h"
 #include "graph/training/prepare/paths.h"
 #include "graph/training/prepare/uses.h"
@@ -58,16 +59,11 @@ bool has_scopes(const NodeDef& node) {
                      [](const auto& one) { return one.first == scopes_key; });
 }
 
-// Names that an exporter generates.
-bool is_generated(std::string_view name) {
-  return name.starts_with("onnx::") || name.starts_with("val_") || name.starts_with('/') ||
-         name.find_first_not_of("0123456789") == std::string_view::npos;
-}
-
 struct Findings {
   std::vector<std::string> merged;
   std::vector<std::string> renamed;
   std::vector<std::string> without_bias;
+  std::vector<std::string> computed;
 };
 
 void add(std::vector<std::string>& list, std::string text) {
@@ -90,6 +86,8 @@ class Search {
       const std::string module = is_layer ? module_of(node) : std::string();
       if (!module.empty()) visit(node, module);
     }
+    for (const InitializerDef& one : graph_->initializers) find_source(one.name, one.metadata);
+    for (const ValueDef& one : graph_->value_infos) find_source(one.name, one.metadata);
     return std::move(found_);
   }
 
@@ -110,7 +108,7 @@ class Search {
       const std::string weight = weight_of(node.inputs[i]);
       if (weight.empty()) continue;
       has_weight = true;
-      if (is_generated(weight)) {
+      if (is_generated_name(weight)) {
         add(found_.renamed, quoted(module) + " (" + quoted(weight) + ")");
       } else if (weight.find('.') != std::string::npos && !weight.starts_with(module + ".") &&
                  !shares_module(weight, module)) {
@@ -119,6 +117,20 @@ class Search {
     }
     if (has_weight && has_scopes(node) && !has_bias(node, module)) {
       add(found_.without_bias, quoted(module));
+    }
+  }
+
+  // Of a weight that was computed from a parameter and other values, as rows of an embedding are
+  // when their indices do not depend on the inputs.
+  void find_source(const std::string& name, const Properties& metadata) {
+    if (!weights_.contains(name)) return;
+    const std::vector<std::string> sources = folded_from(metadata);
+    if (sources.size() < 2) return;
+    const auto parameter = std::find_if(sources.begin(), sources.end(), [](const auto& source) {
+      return source.ends_with("weight") || source.ends_with("bias");
+    });
+    if (parameter != sources.end()) {
+      add(found_.computed, quoted(name) + " (from " + quoted(*parameter) + ")");
     }
   }
 
@@ -179,6 +191,12 @@ std::vector<std::string> lost_parameters(const ModelDef& model) {
         "modules whose parameters were transposed or folded into others under new "
         "names, and train in that form: " +
         listed(found.renamed));
+  }
+  if (!found.computed.empty()) {
+    notes.push_back(
+        "values that were computed from parameters when the model was exported, and train in "
+        "their place: " +
+        listed(found.computed));
   }
   if (!found.without_bias.empty() && is_optimized(model.graph)) {
     notes.push_back(

@@ -76,4 +76,14 @@ Origins origins_of(const GraphDef& graph) {
   return origins;
 }
 
+std::vector<std::string> folded_from(const Properties& metadata) {
+  const std::vector<std::string_view> names = listed_names(property(metadata, folded_key));
+  return {names.begin(), names.end()};
+}
+
+bool is_generated_name(std::string_view name) noexcept {
+  return name.starts_with("onnx::") || name.starts_with("val_") || name.starts_with('/') ||
+         name.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 }  // namespace ondine::graph

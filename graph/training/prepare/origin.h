@@ -1,6 +1,10 @@
 // Reads exporter metadata on the origin of initializers.
 #pragma once
 
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "graph/ir/document.h"
 #include "graph/training/prepare/paths.h"
 
@@ -14,5 +18,12 @@ struct Origins {
   Strings constants;
 };
 Origins origins_of(const GraphDef& graph);
+
+// What the exporter's optimizer computed the initializer from, modules' parameters under the names
+// that they have there ("fc.weight"); empty if it did not, or the file does not say so.
+std::vector<std::string> folded_from(const Properties& metadata);
+
+// Names that an exporter makes up: "onnx::MatMul_12", "val_7", "/fc/Transpose_output_0", "12".
+bool is_generated_name(std::string_view name) noexcept;
 
 }  // namespace ondine::graph

@@ -148,8 +148,9 @@ std::string constant_role(const Constants& constants, const Strings& parameters,
     const bool centres = input == 1 && constants.inputs.contains(node.inputs[0]);
     return centres ? "taken off the input " + quoted(node.inputs[0]) : std::string();
   }
-  const bool scales = one_of(node.op, {"Mul", "Div", "Pow"}) && constants.single.contains(name);
-  if (!scales || parameters.contains(name)) return {};
+  if (!constants.single.contains(name) || parameters.contains(name)) return {};
+  if (one_of(node.op, {"Where", "Max", "Min"})) return "one element beside others in " + node.op;
+  if (!one_of(node.op, {"Mul", "Div", "Pow"})) return {};
   return node.op == "Pow" ? "exponent of one element" : "factor of one element";
 }
 

@@ -8,6 +8,7 @@
 #include "core/to_doubles.h"
 #include "graph/contract/opsets.h"
 #include "graph/training/inference_mode.h"
+#include "graph/training/prepare/constants.h"
 #include "graph/training/prepare/head.h"
 #include "graph/training/prepare/held.h"
 #include "graph/training/prepare/initialize.h"
@@ -16,10 +17,12 @@
 #include "graph/training/prepare/losses/losses.h"
 #include "graph/training/prepare/lost.h"
 #include "graph/training/prepare/paths.h"
+#include "graph/training/prepare/ties.h"
 #include "graph/training/prepare/training_mode.h"
 #include "graph/training/prepare/updates/check_settings.h"
 #include "graph/training/prepare/updates/loss_scale.h"
 #include "graph/training/prepare/updates/updates.h"
+#include "graph/training/prepare/uses.h"
 #include "graph/training/quantize/frozen_weights.h"
 
 namespace ondine::graph {
@@ -102,10 +105,13 @@ bool is_filled_with(const Tensor& tensor, double value) {
 // for the scale and bias that a normalization does not have.
 class HeldChoice {
  public:
-  HeldChoice(const GraphDef& graph, const Strings& read, const PrepareOptions& options)
+  HeldChoice(const ModelDef& model, const Strings& read, const PrepareOptions& options)
       : options_(&options),
-        live_(differentiable_values(graph, read)),
-        affine_(normalization_inputs(graph, 1, 2)) {
+        producer_name_(model.producer_name),
+        live_(differentiable_values(model.graph, read)),
+        affine_(normalization_inputs(model.graph, 1, 2)),
+        terms_(model.graph) {
+    const GraphDef& graph = model.graph;
     if (options.training_mode) statistics_ = normalization_inputs(graph, 3, 4);
   }
 
@@ -116,22 +122,28 @@ class HeldChoice {
       return true;
     }
     if (held.shape().empty()) return false;
+    if (held.size() == 1 && !is_parameter_name(name, producer_name_) &&
+        terms_.is_constant(name)) {
+      return false;
+    }
     return !affine_.contains(name) || !(is_filled_with(held, 0) || is_filled_with(held, 1));
   }
   bool is_statistic(const std::string& name) const { return statistics_.contains(name); }
 
  private:
   const PrepareOptions* options_;
+  std::string producer_name_;
   Strings live_;
   Strings affine_;
   Strings statistics_;
+  SingleTerms terms_;
 };
 
 // Chooses parameters among initializers and what Constant nodes and subgraphs hold, and makes
 // initializers of the latter where they are trained. Those that are not are in `lifted`.
 ParameterChoice choose_and_lift(ModelDef& model, GraphDef& lifted, Names& names,
                                 const Strings& read, const PrepareOptions& options) {
-  const HeldChoice may_lift(model.graph, read, options);
+  const HeldChoice may_lift(model, read, options);
   HeldWeights held = find_held_weights(model.graph, names, may_lift);
   lifted = model.graph;
   lift_weights(lifted, held);
@@ -177,12 +189,13 @@ struct Network {
   PrepareOptions options;  // those of the caller, and the output of a new head
   PlacedHead head;
   QuantizedNetwork quantized;
+  std::vector<std::string> ties;  // notes
 };
 
 // Brings the main graph into the form that is trained: without classical operators, with the new
 // head, in inference mode.
 Network adapt_network(ModelDef& model, const PrepareOptions& asked, const ValueTypes& types) {
-  Network network{asked, {}, {}};
+  Network network{asked, {}, {}, {}};
   {
     Names names(model);
     expand_linear_models(model.graph, names);
@@ -192,6 +205,7 @@ Network adapt_network(ModelDef& model, const PrepareOptions& asked, const ValueT
     network.options.output = network.head.output;
   }
   if (asked.untie) untie_parameters(model.graph);
+  if (!asked.quantize_frozen) network.ties = tie_copies(model.graph);
   set_inference_mode(model.graph);
   if (asked.qat) network.quantized = insert_quantization(model);
   return network;
@@ -308,7 +322,7 @@ PrepareReport prepare(ModelDef& given, const PrepareOptions& asked, const ValueT
   check_quantization(asked);
   if (asked.quantize_frozen) check_frozen_format(*asked.quantize_frozen, imported(given, ""));
   ModelDef model = given;
-  const auto [options, head, quantized] = adapt_network(model, asked, types);
+  const auto [options, head, quantized, ties] = adapt_network(model, asked, types);
   Names names(model);
   const LossInputs inputs =
       find_loss_inputs(model, names, types, options, loss_model, head.class_axis);
@@ -324,7 +338,8 @@ PrepareReport prepare(ModelDef& given, const PrepareOptions& asked, const ValueT
       write_initial_values(model, info, names, parameters, written.updates.optimizer.masters,
                            head.weight, options.init, quantized);
   PrepareReport report = report_of(written, parameters, inputs.prediction, head, init);
-  report.notes = lost_parameters(given);
+  report.notes = ties;
+  for (std::string& note : lost_parameters(given)) report.notes.push_back(std::move(note));
   report.quantized_layers = quantized.layers;
   if (options.quantize_frozen) {
     report.quantized = quantize_frozen(model, report.trained, *options.quantize_frozen);

@@ -1,8 +1,10 @@
 #include "graph/training/prepare/uses.h"
 
+#include <algorithm>
 #include <set>
 
 #include "graph/training/prepare/names.h"
+#include "graph/training/prepare/paths.h"
 
 namespace ondine::graph {
 
@@ -41,6 +43,35 @@ std::vector<Use> Uses::of(std::string_view name) const {
     }
   }
   return result;
+}
+
+SingleTerms::SingleTerms(const GraphDef& graph) : uses_(graph) {
+  for (const ValueDef& one : graph.inputs) is_product_[one.name] = false;
+  for (const NodeDef& node : graph.nodes) {
+    const bool moves_product = only_moves(node) && !node.inputs.empty() &&
+                               is_product_.contains(node.inputs[0]) &&
+                               is_product_.at(node.inputs[0]);
+    const bool is_product = moves_product || makes_products(node.op);
+    for (const std::string& output : node.outputs) is_product_[output] = is_product;
+  }
+}
+
+bool SingleTerms::is_constant(std::string_view name) const {
+  const std::vector<Use> readers = uses_.of(name);
+  return !readers.empty() && std::all_of(readers.begin(), readers.end(),
+                                         [&](const Use& use) { return is_number(use); });
+}
+
+bool SingleTerms::is_number(const Use& use) const {
+  const NodeDef& node = *use.node;
+  if (!node.domain.empty()) return false;
+  if (one_of(node.op, {"Where", "Max", "Min", "Mul", "Div", "Pow", "Clip", "Pad", "Equal", "Greater",
+                       "GreaterOrEqual", "Less", "LessOrEqual"})) {
+    return true;
+  }
+  if (!one_of(node.op, {"Add", "Sub"}) || node.inputs.size() != 2) return false;
+  const auto other = is_product_.find(node.inputs[1 - use.input]);
+  return other != is_product_.end() && !other->second;
 }
 
 }  // namespace ondine::graph

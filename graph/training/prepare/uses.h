@@ -33,4 +33,20 @@ class Uses {
   std::map<std::string, std::vector<Use>, std::less<>> readers_;
 };
 
+// What tensors of one element are used for.
+class SingleTerms {
+ public:
+  explicit SingleTerms(const GraphDef& graph);
+
+  // Whether every reader computes with the element as code does with a number: the other case of a
+  // Where, a bound, a factor, a term. False for the bias of a layer, and where a reader is unknown.
+  bool is_constant(std::string_view name) const;
+
+ private:
+  bool is_number(const Use& use) const;
+
+  Uses uses_;
+  std::map<std::string, bool, std::less<>> is_product_;  // of the main graph's values
+};
+
 }  // namespace ondine::graph

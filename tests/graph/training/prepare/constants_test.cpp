@@ -99,6 +99,12 @@ TEST_CASE("a name overrides what keeps a constant from training, wildcards do no
 TEST_CASE("masks, positions, anchors, frequencies and tables of sines are no parameters") {
   const Tensor mask = Tensor::of<float>({2, 3}, {1, 0, 1, 1, 1, 0});
   reason_in(with_operand("Mul", mask), "k", false);
+  // Windows of Swin, after folding took the name of the buffer.
+  const Tensor windows = Tensor::of<float>({2, 3}, {0, -100, 0, 0, -100, 0});
+  CHECK(reason_in(with_operand("Add", windows), "k", false) == "a mask of 0 and -100");
+  const Tensor slopes = made_of(
+      {2, 4}, [](double i) { return i < 4 ? 0.5 * i : 0.25 * (i - 4); });
+  reason_in(with_operand("Add", slopes), "k", false);
   const Tensor positions = made_of({1, 9}, [](double i) { return 0.1 * i; });
   reason_in(with_operand("Add", positions), "k", false);
   const Tensor grid = made_of({2, 6}, [](double i) { return std::floor(i / 2) + 0.5; });
@@ -106,6 +112,10 @@ TEST_CASE("masks, positions, anchors, frequencies and tables of sines are no par
   reason_in(with_operand("Mul", Tensor::of<float>({3, 2}, {10, 13, 16, 30, 33, 23})), "k", false);
   const Tensor frequencies = made_of({6}, [](double i) { return std::pow(1e4, -i / 6); });
   reason_in(with_operand("MatMul", frequencies), "k", false);
+  const Tensor angles = made_of({1, 4, 2}, [](double i) {
+    return std::floor(i / 2) * (i == 2 * std::floor(i / 2) ? 1 : 0.01);
+  });
+  CHECK(reason_in(with_operand("MatMul", angles), "k", false) == "positions times frequencies");
   const Tensor sines = made_of({4, 6}, [](double i) {
     const double channel = i - 6 * std::floor(i / 6);
     const double pair = std::floor(channel / 2);
@@ -119,12 +129,18 @@ TEST_CASE("masks, positions, anchors, frequencies and tables of sines are no par
 }
 
 TEST_CASE("weights that only look a little like constants are trained") {
+  reason_in(with_operand("Add", Tensor::of<float>({2, 3}, {0, -9, 0, 0, -9, 0})), "k", true);
+  reason_in(with_operand("Add", Tensor(DType::float32, {2, 4})), "k", true);
+  reason_in(with_operand("Add", Tensor::of<float>({2, 4}, {0, 0.3F, 0.6F, 0.9F, 0, 0.3F, 0.6F, 1})), "k",
+            true);
   // Integers that a product reads, short rows, zeros and ones of one dim, random numbers.
   reason_in(with_operand("MatMul", Tensor::of<float>({3, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 10})), "k",
             true);
   reason_in(with_operand("Add", Tensor::of<float>({3}, {1, 2, 3})), "k", true);
   reason_in(with_operand("Mul", Tensor::of<float>({3}, {0, 1, 1})), "k", true);
   reason_in(with_operand("Mul", Tensor::of<float>({1, 3}, {1, 1, 1})), "k", true);
+  reason_in(with_operand("MatMul", Tensor::of<float>({3, 2}, {0, 0, 1, 3, 2, 5})), "k", true);
+  reason_in(with_operand("MatMul", Tensor(DType::float32, {3, 2})), "k", true);
   const Tensor others = made_of({4, 3}, [](double i) { return std::sin(3 * i + 1); });
   reason_in(with_operand("Add", others, "mask.weight"), "mask.weight", true);
 }
@@ -150,6 +166,50 @@ TEST_CASE("a scalar is trained where the exporter names it as a parameter") {
   model.graph.initializers[0].metadata = {
       {"pkg.torch.export.graph_signature.InputSpec.kind", "PARAMETER"}};
   reason_in(model, "model.temperature", false);
+}
+
+TEST_CASE("one element beside the data of Where, Max and Min is no parameter") {
+  const Tensor one = Tensor::of<float>({1}, {0.5F});
+  CHECK(reason_in(with_operand("Max", one), "k", false) == "one element beside others in Max");
+  reason_in(with_operand("Min", one), "k", false);
+  ModelDef model = with_operand("Add", one);
+  model.graph.nodes.back() = named_node("Add", {"logits", "fc.b"}, {"sum"});
+  model.graph.nodes.push_back(named_node("Greater", {"sum", "fc.b"}, {"above"}));
+  model.graph.nodes.push_back(named_node("Where", {"above", "sum", "k"}, {"p"}));
+  reason_in(model, "k", false);
+  model.producer_name = "pytorch";
+  model.graph.initializers.back().name = "model.floor";
+  for (NodeDef& node : model.graph.nodes) {
+    std::replace(node.inputs.begin(), node.inputs.end(), std::string("k"),
+                 std::string("model.floor"));
+  }
+  reason_in(model, "model.floor", true);
+}
+
+TEST_CASE("one element in a Constant node is a number, or the bias of a layer") {
+  ModelDef model = network();
+  weight(model, "fc2.w", {3, 1});
+  GraphDef& graph = model.graph;
+  graph.nodes.pop_back();
+  for (const char* name : {"zero", "one", "offset"}) {
+    const Tensor value = Tensor::of<float>({1}, {0.25F});
+    graph.nodes.push_back(named_node("Constant", {}, {name}, {{"value", value}}));
+  }
+  graph.nodes.push_back(named_node("Greater", {"logits", "zero"}, {"above"}));
+  graph.nodes.push_back(named_node("Where", {"above", "logits", "zero"}, {"cut"}));
+  graph.nodes.push_back(named_node("Add", {"one", "cut"}, {"moved"}));
+  graph.nodes.push_back(named_node("MatMul", {"moved", "fc2.w"}, {"m"}));
+  graph.nodes.push_back(named_node("Add", {"m", "offset"}, {"p"}));
+  graph.outputs[0].type.dims = {std::string("N"), std::int64_t{1}};
+  PrepareOptions options;
+  options.loss = Loss::mse;
+  const std::vector<std::string> trained = prepare(model, options).trained;
+  const auto trains = [&](const char* name) {
+    return std::count(trained.begin(), trained.end(), name) == 1;
+  };
+  CHECK(trains("offset"));
+  CHECK_FALSE(trains("one"));
+  CHECK_FALSE(trains("zero"));
 }
 
 TEST_CASE("what does not require a gradient is no parameter") {
