@@ -327,6 +327,18 @@ void read_logits(Prediction& prediction, const Asked& asked, GraphDef& main, Nam
   prediction.moves = std::move(logits->moves);
 }
 
+// Of logits that no Softmax reads: `axis` of a new head; else the last one where a linear layer
+// makes them, as the scores [N, T, classes] of language models.
+void place_plain_classes(Prediction& prediction, const Asked& asked, const GraphDef& main,
+                         std::size_t axis) {
+  const std::size_t rank = prediction.dims ? prediction.dims->size() : 0;
+  if (axis == 1 && rank > 2 && is_made_by_linear_layer(main, asked.value)) {
+    axis = rank - 1;
+    prediction.reason += " of the classes on its last axis, as a linear layer makes them";
+  }
+  if (axis != 1) place_classes(prediction, asked, axis);
+}
+
 }  // namespace
 
 Prediction find_prediction(GraphDef& main, Names& names, std::int64_t opset,
@@ -350,9 +362,7 @@ Prediction find_prediction(GraphDef& main, Names& names, std::int64_t opset,
     read_logits(prediction, asked, main, names, opset, known, options.loss);
     const bool is_plain = prediction.value == asked.value;
     const bool has_classes = reads_softmax(options.loss) && options.loss != Loss::ctc;
-    if (has_classes && is_plain && class_axis != 1) {
-      place_classes(prediction, asked, class_axis);
-    }
+    if (has_classes && is_plain) place_plain_classes(prediction, asked, main, class_axis);
   } else if (options.loss == Loss::nll || options.loss == Loss::bce_probabilities) {
     read_probabilities(prediction, asked, main, opset, known, options.loss);
   }

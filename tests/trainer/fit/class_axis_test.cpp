@@ -87,7 +87,7 @@ TEST_CASE("prepare records the class axis and what has it, for losses with class
   CHECK(value(last, "ondine.class_axis") == "2");
   CHECK(value(last, "ondine.class_axis_of") == "out");
   const Model plain = prepare(last_axis(3, false).bytes(), {});
-  CHECK(value(plain, "ondine.class_axis") == "1");
+  CHECK(value(plain, "ondine.class_axis") == "2");  // of a linear layer
   const Model numbers = prepare(last_axis(3, false).bytes(), {.loss = Loss::mse});
   CHECK(value(numbers, "ondine.class_axis").empty());
   // A file that says one from an earlier loss.

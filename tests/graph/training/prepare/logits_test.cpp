@@ -1,5 +1,6 @@
 #include "graph/training/prepare/logits.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "graph/training/prepare/prepare.h"
@@ -118,6 +119,51 @@ TEST_CASE("classes that are the last axis become axis 1") {
   integers(turned, "axes", {3, 3, -1});
   turned.graph.outputs[0].type.dims = {std::int64_t{3}, std::int64_t{3}, std::string("N")};
   CHECK_THROWS_WITH(prepare(turned, {}), Catch::Contains("which axis"));
+}
+
+TEST_CASE("the classes of a linear layer's scores of many positions are the last axis") {
+  ModelDef model = network();
+  model.graph.nodes.resize(2);
+  weight(model, "head.w", {4, 5});
+  weight(model, "head.b", {5});
+  NodeDef last = named_node("MatMul", {"n", "head.w"}, {"p"});
+  std::size_t axis = 3;
+  SECTION("alone") { model.graph.nodes.push_back(last); }
+  SECTION("with bias, whose weight is transposed") {
+    weight(model, "tied.w", {5, 4});
+    model.graph.nodes.push_back(named_node("Transpose", {"tied.w"}, {"turned"}));
+    model.graph.nodes.push_back(named_node("MatMul", {"n", "turned"}, {"m"}));
+    model.graph.nodes.push_back(named_node("Add", {"head.b", "m"}, {"p"}));
+  }
+  SECTION("bounded by Tanh") {
+    model.graph.nodes.push_back(named_node("MatMul", {"n", "head.w"}, {"m"}));
+    model.graph.nodes.push_back(named_node("Tanh", {"m"}, {"p"}));
+  }
+  SECTION("other products do not tell") {
+    axis = 1;
+    SECTION("of two values") {
+      model.graph.nodes.push_back(named_node("MatMul", {"n", "n"}, {"p"}));
+    }
+    SECTION("moved") {
+      model.graph.nodes.push_back(named_node("MatMul", {"n", "head.w"}, {"m"}));
+      model.graph.nodes.push_back(named_node("Transpose", {"m"}, {"p"},
+                                             {{"perm", std::vector<std::int64_t>{0, 3, 1, 2}}}));
+    }
+    SECTION("behind an activation") {
+      model.graph.nodes.push_back(named_node("MatMul", {"n", "head.w"}, {"m"}));
+      model.graph.nodes.push_back(named_node("Relu", {"m"}, {"p"}));
+    }
+  }
+  model.graph.outputs[0].type.dims = {std::string("N"), std::int64_t{2}, std::int64_t{4},
+                                      std::int64_t{5}};
+  const PrepareReport report = prepare(model, {});
+  const auto& metadata = model.metadata;
+  const auto recorded = std::find_if(metadata.begin(), metadata.end(), [](const auto& one) {
+    return one.first == "ondine.class_axis";
+  });
+  REQUIRE(recorded != metadata.end());
+  CHECK(recorded->second == std::to_string(axis));
+  CHECK((report.prediction_reason.find("last axis") != std::string::npos) == (axis == 3));
 }
 
 TEST_CASE("binary cross entropy reads the logits of a Sigmoid that is written in any way") {
