@@ -200,7 +200,8 @@ std::string constant_reason(std::string_view name, const Tensor& tensor, const U
   if (tensor.shape().rank() >= 2 && may_mask && is_two_valued(values, other)) {
     return cat("a mask of 0 and ", other);
   }
-  if (counts_evenly(values) || rows_count_evenly(tensor, values)) return "counts up evenly, as positions do";
+  if (counts_evenly(values) || rows_count_evenly(tensor, values))
+    return "counts up evenly, as positions do";
   if (is_grid(values)) return "a grid of whole and half numbers, as anchors are";
   return {};
 }

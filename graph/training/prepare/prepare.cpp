@@ -122,8 +122,7 @@ class HeldChoice {
       return true;
     }
     if (held.shape().empty()) return false;
-    if (held.size() == 1 && !is_parameter_name(name, producer_name_) &&
-        terms_.is_constant(name)) {
+    if (held.size() == 1 && !is_parameter_name(name, producer_name_) && terms_.is_constant(name)) {
       return false;
     }
     return !affine_.contains(name) || !(is_filled_with(held, 0) || is_filled_with(held, 1));

@@ -82,8 +82,7 @@ class Search {
     std::vector<Copy> copies;
     for (std::size_t i = 0; i < all.size(); ++i) {
       const Tensor& value = all[i].value;
-      if (!is_differentiable(value.dtype()) || value.size() == 0 ||
-          inputs_.contains(all[i].name)) {
+      if (!is_differentiable(value.dtype()) || value.size() == 0 || inputs_.contains(all[i].name)) {
         continue;
       }
       if (!find_source(i, copies)) find_elements(i, copies);

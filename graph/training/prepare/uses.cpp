@@ -65,8 +65,8 @@ bool SingleTerms::is_constant(std::string_view name) const {
 bool SingleTerms::is_number(const Use& use) const {
   const NodeDef& node = *use.node;
   if (!node.domain.empty()) return false;
-  if (one_of(node.op, {"Where", "Max", "Min", "Mul", "Div", "Pow", "Clip", "Pad", "Equal", "Greater",
-                       "GreaterOrEqual", "Less", "LessOrEqual"})) {
+  if (one_of(node.op, {"Where", "Max", "Min", "Mul", "Div", "Pow", "Clip", "Pad", "Equal",
+                       "Greater", "GreaterOrEqual", "Less", "LessOrEqual"})) {
     return true;
   }
   if (!one_of(node.op, {"Add", "Sub"}) || node.inputs.size() != 2) return false;

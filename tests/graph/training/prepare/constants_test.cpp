@@ -102,8 +102,7 @@ TEST_CASE("masks, positions, anchors, frequencies and tables of sines are no par
   // Windows of Swin, after folding took the name of the buffer.
   const Tensor windows = Tensor::of<float>({2, 3}, {0, -100, 0, 0, -100, 0});
   CHECK(reason_in(with_operand("Add", windows), "k", false) == "a mask of 0 and -100");
-  const Tensor slopes = made_of(
-      {2, 4}, [](double i) { return i < 4 ? 0.5 * i : 0.25 * (i - 4); });
+  const Tensor slopes = made_of({2, 4}, [](double i) { return i < 4 ? 0.5 * i : 0.25 * (i - 4); });
   reason_in(with_operand("Add", slopes), "k", false);
   const Tensor positions = made_of({1, 9}, [](double i) { return 0.1 * i; });
   reason_in(with_operand("Add", positions), "k", false);
@@ -131,8 +130,8 @@ TEST_CASE("masks, positions, anchors, frequencies and tables of sines are no par
 TEST_CASE("weights that only look a little like constants are trained") {
   reason_in(with_operand("Add", Tensor::of<float>({2, 3}, {0, -9, 0, 0, -9, 0})), "k", true);
   reason_in(with_operand("Add", Tensor(DType::float32, {2, 4})), "k", true);
-  reason_in(with_operand("Add", Tensor::of<float>({2, 4}, {0, 0.3F, 0.6F, 0.9F, 0, 0.3F, 0.6F, 1})), "k",
-            true);
+  reason_in(with_operand("Add", Tensor::of<float>({2, 4}, {0, 0.3F, 0.6F, 0.9F, 0, 0.3F, 0.6F, 1})),
+            "k", true);
   // Integers that a product reads, short rows, zeros and ones of one dim, random numbers.
   reason_in(with_operand("MatMul", Tensor::of<float>({3, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 10})), "k",
             true);

@@ -56,8 +56,7 @@ TEST_CASE("a transposed copy of a tied weight trains as one with it") {
   const PrepareReport report = prepare(model, options);
   CHECK(report.trained == std::vector<std::string>{"net.wte.weight"});
   REQUIRE_FALSE(report.notes.empty());
-  CHECK_THAT(report.notes[0],
-             Catch::Contains("'onnx::MatMul_7' ('net.wte.weight' transposed)"));
+  CHECK_THAT(report.notes[0], Catch::Contains("'onnx::MatMul_7' ('net.wte.weight' transposed)"));
   REQUIRE(find_op(model.graph, "Transpose") != nullptr);
   CHECK(find_op(model.graph, "Transpose")->outputs[0] == "onnx::MatMul_7");
   require_single_assignment(model);
