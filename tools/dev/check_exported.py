@@ -72,11 +72,13 @@ def keep_population_variance(module):
     variances = {}
 
     def before(norm, inputs):
-        new = inputs[0].detach().var((0, 2, 3), unbiased=False)
+        axes = [i for i in range(inputs[0].dim()) if i != 1]
+        new = inputs[0].detach().var(axes, unbiased=False)
         old = variances.get(norm, norm.running_var)
         variances[norm] = (1 - norm.momentum) * old + norm.momentum * new
 
-    norms = [one for one in module.modules() if isinstance(one, torch.nn.BatchNorm2d)]
+    kinds = torch.nn.BatchNorm1d, torch.nn.BatchNorm2d
+    norms = [one for one in module.modules() if isinstance(one, kinds)]
     hooks = [one.register_forward_pre_hook(before) for one in norms]
 
     def finish():

@@ -17,7 +17,8 @@ def disturbed(module, inputs):
     with torch.no_grad():
         for one in module.parameters():
             one.add_(SPREAD * torch.randn(one.shape))
-        norms = [one for one in module.modules() if isinstance(one, torch.nn.BatchNorm2d)]
+        kinds = torch.nn.BatchNorm1d, torch.nn.BatchNorm2d
+        norms = [one for one in module.modules() if isinstance(one, kinds)]
         for one in norms:
             one.momentum = None  # the mean of all batches
         if norms:
