@@ -154,7 +154,8 @@ graph::ModelDef Model::Impl::for_inference() const {
   });
   std::erase_if(result.metadata, [](const auto& property) {
     return graph::one_of(property.first, {"ondine.learning_rate", "ondine.accumulate",
-                                          "ondine.averaged", "ondine.averages", "ondine.qat"});
+                                          "ondine.averaged", "ondine.averages", "ondine.qat",
+                                          "ondine.schedule", "ondine.scheduled_rate"});
   });
   return result;
 }

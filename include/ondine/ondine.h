@@ -23,6 +23,7 @@
 #include <ondine/prepare.h>
 #include <ondine/preprocess.h>
 #include <ondine/results.h>
+#include <ondine/schedule.h>
 #include <ondine/shape.h>
 #include <ondine/tensor.h>
 #include <ondine/text.h>

@@ -14,6 +14,7 @@
 #include <ondine/limits.h>
 #include <ondine/model.h>
 #include <ondine/preprocess.h>
+#include <ondine/schedule.h>
 #include <ondine/shape.h>
 
 namespace ondine {
@@ -230,6 +231,14 @@ struct PrepareOptions {
   // and follow moving averages, those of weights the largest weight of a channel.
   // Model::export_inference writes integer weights and biases. Needs ai.onnx 13.
   std::optional<DType> qat = {};
+  // The learning rate of each step as nodes of the algorithm, in float32, so that every runtime
+  // that trains the model follows it. They read the optimizer's step count and the input
+  // "learning_rate", which is the base rate of the schedule: a feed, Model::set_learning_rate and
+  // TrainerOptions::learning_rate set that, and Model::learning_rate returns it. The rate of a step
+  // is an output of the algorithm that updates, which the metadata "ondine.scheduled_rate" names;
+  // "ondine.schedule" describes the schedule. `rate_groups` scale it. Nothing is written for a
+  // constant rate without warm-up.
+  std::optional<ModelSchedule> schedule = {};
 };
 
 // What becomes of a floating point tensor of the model.
@@ -267,6 +276,7 @@ struct PrepareReport {
   std::vector<std::string> notes;
   std::vector<QuantizedWeight> quantized;
   std::size_t quantized_layers = 0;   // of quantization-aware training
+  std::string schedule;               // of the learning rate, for people; empty without one
   std::vector<std::string> warnings;  // Model::warnings() of what was written
 };
 
@@ -280,7 +290,8 @@ struct PrepareReport {
 // loss found what it reads); of a new head "ondine.classes" (their number) and "ondine.class_names"
 // (one a line); with preprocessing "ondine.preprocess" (for people to read); with averages
 // "ondine.averaged" (the parameters, one a line) and "ondine.averages" (their averages, in the same
-// order); with accumulation "ondine.accumulate".
+// order); with accumulation "ondine.accumulate"; with a schedule "ondine.schedule" (for people to
+// read) and "ondine.scheduled_rate" (an output).
 // Throws what Model::load throws, Error(unsupported) naming the first operator on the loss's path
 // without a derivative, and Error(mismatch) for a pattern that matches nothing, an output that is
 // not there, probabilities where the loss needs logits and the model has none, options out of

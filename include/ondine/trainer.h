@@ -11,13 +11,13 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include <ondine/augment.h>
 #include <ondine/dataset.h>
 #include <ondine/export.h>
 #include <ondine/model.h>
+#include <ondine/schedule.h>
 
 namespace ondine {
 
@@ -69,49 +69,6 @@ struct EarlyStopping {
   std::optional<bool> maximize = {};
 };
 
-// How the learning rate goes over all steps of a run (epochs times steps of an epoch), from the
-// base rate b: TrainerOptions::learning_rate or the model's own. `warmup` is a fraction of all
-// steps: over its W steps the rate rises linearly, step i (from 0) having b (i + 1) / (W + 1).
-// Progress p is 0 at the first step after it and 1 at the last one.
-struct ConstantSchedule {
-  double warmup = 0;
-};
-// b factor^(epoch / every), epochs from 0, in whole numbers.
-struct StepSchedule {
-  double warmup = 0;
-  double factor = 0.1;
-  std::uint64_t every = 1;  // epochs
-};
-// final_rate + (b - final_rate) (1 + cos(pi p)) / 2
-struct CosineSchedule {
-  double warmup = 0;
-  double final_rate = 0;
-};
-// final_rate + (b - final_rate) (1 - p)^power
-struct PolynomialSchedule {
-  double warmup = 0;
-  double final_rate = 0;
-  double power = 1;
-};
-// Rises along half a cosine from start b to b over the warm-up, then falls as CosineSchedule does.
-struct OneCycleSchedule {
-  double warmup = 0.3;
-  double start = 0.04;
-  double final_rate = 0;
-};
-// b factor^k, not below min_rate, where k grows by one each time that the metric has not improved
-// for `patience` epochs.
-struct PlateauSchedule {
-  double warmup = 0;
-  std::string metric = "val_loss";  // as of EarlyStopping
-  double factor = 0.1;              // in (0, 1)
-  std::uint64_t patience = 2;       // at least 1
-  double min_delta = 0;             // what counts as improvement must exceed it
-  double min_rate = 0;
-};
-using Schedule = std::variant<ConstantSchedule, StepSchedule, CosineSchedule, PolynomialSchedule,
-                              OneCycleSchedule, PlateauSchedule>;
-
 // What becomes of a run when a metric of a step is not finite.
 enum class OnNan : std::uint8_t {
   // The step fails: Error(mismatch) that names the step and the first tensor that was not finite.
@@ -137,6 +94,8 @@ struct TrainerOptions {
   std::optional<float> learning_rate = {};  // instead of the model's own
   // Any but a constant rate sets the model's learning rate (Model::set_learning_rate) before each
   // step; fit() puts the base rate back when it returns. A resumed run must have the same one.
+  // Error(mismatch) for a model with a schedule of its own (PrepareOptions::schedule), which a run
+  // without one follows; its base rate is then set as that of a schedule here.
   Schedule schedule = {};
   std::optional<EarlyStopping> early_stopping = {};
   // The run ends before the first step after this time and can be resumed.
@@ -169,12 +128,14 @@ struct TrainerOptions {
 struct StepReport {
   std::uint64_t epoch = 0;  // from 1
   std::uint64_t epochs = 0;
-  std::uint64_t step = 0;                    // in the epoch, from 1
-  std::uint64_t rows = 0;                    // of the epoch that are done
-  std::uint64_t epoch_rows = 0;              // of the whole epoch
-  std::optional<double> learning_rate = {};  // of this step; empty without a schedule
-  Metrics last;                              // of this step
-  Metrics mean;                              // of the epoch so far
+  std::uint64_t step = 0;        // in the epoch, from 1
+  std::uint64_t rows = 0;        // of the epoch that are done
+  std::uint64_t epoch_rows = 0;  // of the whole epoch
+  // Of this step, or of the latest update where gradients are accumulated by a model with a
+  // schedule of its own; empty without a schedule and before such an update.
+  std::optional<double> learning_rate = {};
+  Metrics last;  // of this step
+  Metrics mean;  // of the epoch so far
 };
 
 struct EpochReport {
@@ -192,8 +153,9 @@ struct EpochReport {
   // where rows are read as they lie.
   std::optional<double> data_wait = {};
 };
-// "epoch 1/3: loss 0.25, validation loss 0.3, validation accuracy 0.88, 1.5 s", where it is known
-// with ", data wait 2 %" at the end.
+// "epoch 1/3: loss 0.25, validation loss 0.3, validation accuracy 0.88, 1.5 s", with a schedule
+// with
+// ", learning rate 0.01" before the time, and where it is known with ", data wait 2 %" at the end.
 ONDINE_API std::ostream& operator<<(std::ostream& out, const EpochReport& report);
 
 enum class StopReason : std::uint8_t {

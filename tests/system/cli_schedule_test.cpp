@@ -101,3 +101,48 @@ TEST_CASE("eval prints the metrics of the loss that the model was prepared with"
   CHECK(numbers.contains("mae"));
   CHECK_THAT(shop.succeed("eval net.onnx --data x.npy label.npy").err, Catch::Contains("note: "));
 }
+
+TEST_CASE("a schedule of the model sets the rates of a run that names none") {
+  const Workshop shop;
+  // 43 steps an epoch.
+  const std::string options = "--schedule cosine --warmup 0.1 --final-rate 0.001 ";
+  const Result made =
+      shop.succeed(prepare_adam + " " + options + "--schedule-steps 129 --init keep");
+  CHECK_THAT(made.out, Catch::Contains("cosine to 0.001 over 129 steps, warm-up of 13 steps"));
+  CHECK_THAT(shop.succeed("info train.onnx").out, Catch::Contains("learning_rate.scheduled"));
+  const std::string epochs = train + "--epochs 3 ";
+  const Result run = shop.succeed(epochs + "--metrics m.jsonl");
+  CHECK_THAT(run.out, Catch::Contains(", learning rate 0.001, "));
+  const auto in_model = records(shop, "m.jsonl");
+  shop.refuse(epochs + "--schedule cosine", "schedule of its own (cosine to 0.001 over 129");
+  shop.refuse(epochs + "--schedule constant", "schedule of its own");
+  shop.refuse(epochs + "--warmup 0.1", "schedule of its own");
+  shop.succeed(prepare_adam + " --init keep");
+  shop.succeed(epochs + options + "--metrics m.jsonl");
+  const auto by_trainer = records(shop, "m.jsonl");
+  REQUIRE(in_model.size() == 3);
+  for (std::size_t i = 0; i < 3; ++i) {
+    for (const char* key : {"learning_rate", "loss", "validation_loss"}) {
+      CHECK(in_model[i].at(key).get<double>() ==
+            Approx(by_trainer[i].at(key).get<double>()).epsilon(1e-3));
+    }
+  }
+}
+
+TEST_CASE("a schedule in a model asks for the steps that it needs") {
+  const Workshop shop;
+  const std::string with = prepare_adam + " ";
+  shop.refuse(with + "--schedule cosine", "--schedule-steps");
+  shop.refuse(with + "--schedule step --schedule-steps 10", "--epoch-steps");
+  shop.refuse(with + "--schedule plateau --schedule-steps 10", "train --schedule plateau");
+  shop.refuse(with + "--schedule-steps 10", "--schedule-steps needs --schedule");
+  shop.refuse(with + "--epoch-steps 10", "--epoch-steps needs --schedule");
+  shop.refuse(with + "--schedule cosine --power 2 --schedule-steps 9", "--power");
+  CHECK(shop.run(with + "--warmup 0.1 --warmup-steps 3 --schedule-steps 9").exit_code == 2);
+  CHECK(shop.run(with + "--schedule cosine --schedule-steps 0").exit_code == 2);
+  CHECK_FALSE(std::filesystem::exists(shop / "train.onnx"));
+  shop.succeed(with + "--warmup-steps 3");
+  shop.succeed(with + "--schedule step --epoch-steps 43 --step-every 2 --step-factor 0.5");
+  shop.succeed(train + "--epochs 3 --metrics m.jsonl");
+  CHECK(records(shop, "m.jsonl").back().at("learning_rate").get<double>() == Approx(0.01));
+}

@@ -60,9 +60,10 @@ class Command {
   // parsing.
   Option option(const std::string& names, Target to, const std::string& help);
   // An option whose value is one of the keys, ignoring case; the help shows the present value.
+  // given: set where the option is; may be null.
   template <class Value>
   Option choice(const std::string& names, Value* to, const std::map<std::string, Value>& values,
-                const std::string& help) {
+                const std::string& help, bool* given = nullptr) {
     std::vector<std::string> keys;
     std::string present;
     for (const auto& [key, value] : values) {
@@ -71,8 +72,11 @@ class Command {
         if (present.empty() && value == *to) present = key;
       }
     }
-    return choose(
-        names, keys, [to, values](const std::string& key) { *to = values.at(key); }, help, present);
+    const auto take = [to, values, given](const std::string& key) {
+      *to = values.at(key);
+      if (given != nullptr) *given = true;
+    };
+    return choose(names, keys, take, help, present);
   }
   // An option with a number, which is passed to `take`.
   Option number(const std::string& names, std::function<void(double)> take,

@@ -12,6 +12,7 @@
 #include "ondine/command.h"
 #include "ondine/common.h"
 #include "ondine/settings.h"
+#include "ondine/train/schedule_options.h"
 
 namespace ondine::cli {
 namespace {
@@ -75,6 +76,8 @@ struct Options {
   std::optional<float> ema;
   bool swa = false;
   std::optional<std::uint64_t> average_from;
+  ScheduleOptions schedule;
+  ScheduleSteps schedule_steps;
   std::optional<std::size_t> classes;
   std::string cut;
   std::optional<Loss> loss;
@@ -165,6 +168,7 @@ void set_updates(Options& options) {
   PrepareOptions& prepare = options.prepare;
   prepare.clip_norm = options.clip_norm;
   prepare.clip_value = options.clip_value;
+  prepare.schedule = make_model_schedule(options.schedule, options.schedule_steps);
   for (const std::string& text : options.rate_scales) {
     const auto [pattern, scale] = pattern_and_number(text, "--lr-scale");
     prepare.rate_groups.push_back({pattern, static_cast<float>(scale)});
@@ -201,6 +205,7 @@ void add_update_options(Command command, Options& options) {
   command.option("--swa", &options.swa, "Keep averages of parameters over all steps").excludes(ema);
   command.option("--average-from", &options.average_from,
                  "Steps after which averages begin; 0 if absent");
+  add_model_schedule(command, options.schedule, options.schedule_steps);
 }
 
 void add_options(Command command, Options& options) {
@@ -318,6 +323,7 @@ void print_report(const Options& options, const PrepareReport& report) {
   if (!report.init_reason.empty()) {
     std::cout << "  init    " << name_of(report.init) << ", because " << report.init_reason << '\n';
   }
+  if (!report.schedule.empty()) std::cout << "  rate    " << report.schedule << '\n';
   print_precision(report);
   if (options.prepare.quantize_frozen) print_quantized(report.quantized);
   if (report.quantized_layers > 0) {

@@ -8,6 +8,7 @@
 #include "trainer/data/batch_reader.h"
 #include "trainer/fit/scores.h"
 #include "trainer/fit/worst_errors.h"
+#include "trainer/model_property.h"
 #include "trainer/records/evaluation_page.h"
 #include "trainer/records/run_facts.h"
 
@@ -43,9 +44,11 @@ bool add_confusion(Scoring& scoring, bool wanted) {
 
 std::vector<std::string> metric_names(const Model& model, std::size_t algorithm) {
   std::vector<std::string> result;
+  const std::string rate = trainer::property(model, "ondine.scheduled_rate");
   for (const PortInfo& port : model.algorithm(algorithm).outputs) {
     const bool number = port.dtype == DType::float32 || port.dtype == DType::float64;
-    if (number && port.dims && port.dims->empty()) result.push_back(port.name);
+    const bool is_scalar = number && port.dims && port.dims->empty();
+    if (is_scalar && port.name != rate) result.push_back(port.name);
   }
   std::stable_partition(result.begin(), result.end(),
                         [](const std::string& name) { return name.starts_with("loss"); });

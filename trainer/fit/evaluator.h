@@ -11,7 +11,7 @@
 
 namespace ondine::fit {
 
-// Scalar floating point outputs of an algorithm, the loss first.
+// Scalar floating point outputs of an algorithm but a scheduled learning rate, the loss first.
 std::vector<std::string> metric_names(const Model& model, std::size_t algorithm);
 
 // Adds the confusion matrix to the metrics where it is wanted and applies; returns whether it was

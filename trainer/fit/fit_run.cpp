@@ -85,6 +85,9 @@ FitRun::FitRun(Session& session, const Dataset& training, const Dataset& validat
     results_.emplace_back(name, Value());
     names.push_back(name);
   }
+  if (model_rate_) {
+    (session.accumulation ? update_results_ : results_).emplace_back(model_rate_->output, Value());
+  }
   if (options_.early_stopping) {
     best_.emplace(*options_.early_stopping, options_.checkpoint, names,
                   validator_ ? validator_->names() : std::vector<std::string>{});
@@ -108,35 +111,6 @@ void FitRun::prepare_augmentation() {
   augmenter_.emplace(*options_.augmentation, state_.cursor.shuffle_seed,
                      data::BatchReader::sources_of(*feeder_), inputs,
                      data::BatchReader::stored_rows(*feeder_));
-}
-
-void FitRun::prepare_schedule() {
-  const std::uint64_t size = options_.batch_size;
-  length_.epoch = feeder_->fixed_batch() ? rows_ / size : (rows_ + size - 1) / size;
-  length_.epoch = (length_.epoch + state_.accumulate - 1) / state_.accumulate;
-  length_.run = length_.epoch * options_.epochs;
-  state_.require_schedule(describe(options_.schedule, length_));
-  if (is_constant(options_.schedule)) return;
-  if (options_.learning_rate) {
-    state_.base_rate = static_cast<double>(*options_.learning_rate);
-  } else if (!state_.base_rate) {
-    state_.base_rate = static_cast<double>(session_.model->learning_rate(session_.update()));
-  }
-}
-
-void FitRun::set_learning_rate() {
-  if (is_constant(options_.schedule)) return;
-  const std::uint64_t step =
-      state_.cursor.epoch * length_.epoch + step_report_.step / state_.accumulate;
-  const auto rate = static_cast<float>(
-      rate_at(options_.schedule, *state_.base_rate, step, length_, state_.drops));
-  session_.model->set_learning_rate(rate, session_.update());
-  step_report_.learning_rate = static_cast<double>(rate);
-}
-
-void FitRun::put_back_learning_rate() {
-  if (is_constant(options_.schedule)) return;
-  session_.model->set_learning_rate(static_cast<float>(*state_.base_rate), session_.update());
 }
 
 void FitRun::require_fitting_batches() const {
@@ -273,8 +247,11 @@ void FitRun::update() {
     if (is_read(one) && !is_constant_of(one)) update_feeds_.push_back(one);
   }
   is_between_ = true;
-  session_.model->train_step_into(update_feeds_, session_.update(), {});
+  session_.model->train_step_into(update_feeds_, session_.update(), update_results_);
   is_between_ = false;
+  for (const auto& [name, rate] : update_results_) {
+    step_report_.learning_rate = metric_value(rate.tensor());
+  }
 }
 
 void FitRun::train_step() {
@@ -295,7 +272,12 @@ void FitRun::train_step() {
 
 void FitRun::read_metrics() {
   for (const auto& [name, result] : results_) {
-    step_report_.last.set(name, metric_value(result.tensor()));
+    const double value = metric_value(result.tensor());
+    if (model_rate_ && name == model_rate_->output) {
+      step_report_.learning_rate = value;
+    } else {
+      step_report_.last.set(name, value);
+    }
   }
 }
 

@@ -75,6 +75,8 @@ class FitRun {
   FitReport report(StopReason reason, bool did_nothing);
   FitReport run_epochs();
 
+  // Whether the rate of a step is made from a base rate, by the run or the model.
+  bool has_base_rate() const;
   void set_learning_rate();
   void put_back_learning_rate();
 
@@ -83,6 +85,7 @@ class FitRun {
   RunState& state_;
   NamedValues constants_;
   RunLength length_;
+  std::optional<ModelRate> model_rate_;
   std::optional<Feeder> feeder_;
   bool fed_ = true;         // whether any input takes data
   std::uint64_t rows_ = 0;  // of an epoch
@@ -97,7 +100,8 @@ class FitRun {
   NamedValues update_constants_;
   std::vector<std::string> update_inputs_;
   NamedValues update_feeds_;
-  NamedValues results_;  // metrics of the last step
+  NamedValues update_results_;  // the rate of a model that schedules it
+  NamedValues results_;         // metrics of the last step; the rate too unless an update follows
   StepReport step_report_;
   std::optional<records::Recorders> records_;
   std::optional<EpochReport> last_;

@@ -62,6 +62,7 @@ std::ostream& operator<<(std::ostream& out, const EpochReport& report) {
   for (const auto& [name, value] : report.validation) {
     out << ", validation " << name << ' ' << Rounded{value};
   }
+  if (report.learning_rate) out << ", learning rate " << Rounded{*report.learning_rate};
   out << ", " << Rounded{std::round(report.seconds * 100) / 100} << " s";
   if (report.data_wait && report.seconds > 0) {
     out << ", data wait " << Rounded{std::round(*report.data_wait / report.seconds * 100)} << " %";

@@ -5,7 +5,8 @@
 #include <numbers>
 #include <sstream>
 
-#include "core/message.h"
+#include "graph/training/prepare/updates/check_schedule.h"
+#include "trainer/model_property.h"
 
 namespace ondine::fit {
 namespace {
@@ -17,19 +18,9 @@ struct Overloaded : Functions... {
 template <class... Functions>
 Overloaded(Functions...) -> Overloaded<Functions...>;
 
-void require(bool holds, const char* what, double value) {
-  if (!holds) fail(ErrorCode::mismatch, "the ", what, ", it is ", value);
-}
-
-bool is_rate(double value) { return std::isfinite(value) && value >= 0; }
-
-double warmup_of(const Schedule& schedule) {
-  return std::visit([](const auto& one) { return one.warmup; }, schedule);
-}
-
 std::uint64_t warmup_steps(const Schedule& schedule, const RunLength& length) {
   return static_cast<std::uint64_t>(
-      std::llround(warmup_of(schedule) * static_cast<double>(length.run)));
+      std::llround(graph::warmup_of(schedule) * static_cast<double>(length.run)));
 }
 
 double ratio(std::uint64_t part, std::uint64_t whole) {
@@ -41,44 +32,8 @@ double half_cosine(double progress) { return (1 + std::cos(std::numbers::pi * pr
 
 }  // namespace
 
-void require_valid(const Schedule& schedule) {
-  const double warmup = warmup_of(schedule);
-  require(warmup >= 0 && warmup < 1, "warm-up must be at least 0 and below 1", warmup);
-  std::visit(
-      Overloaded{
-          [](const ConstantSchedule&) {},
-          [](const StepSchedule& one) {
-            require(one.every > 0, "epochs between steps of the rate must be positive",
-                    static_cast<double>(one.every));
-            require(std::isfinite(one.factor) && one.factor > 0,
-                    "factor of a schedule must be positive", one.factor);
-          },
-          [](const CosineSchedule& one) {
-            require(is_rate(one.final_rate), "final rate must not be negative", one.final_rate);
-          },
-          [](const PolynomialSchedule& one) {
-            require(is_rate(one.final_rate), "final rate must not be negative", one.final_rate);
-            require(std::isfinite(one.power) && one.power > 0,
-                    "power of a schedule must be positive", one.power);
-          },
-          [](const OneCycleSchedule& one) {
-            require(is_rate(one.final_rate), "final rate must not be negative", one.final_rate);
-            require(one.start >= 0 && one.start <= 1,
-                    "start of a one-cycle schedule must be a fraction", one.start);
-          },
-          [](const PlateauSchedule& one) {
-            require(one.patience > 0, "patience of a schedule must be positive",
-                    static_cast<double>(one.patience));
-            require(one.factor > 0 && one.factor < 1,
-                    "factor of a plateau schedule must be between 0 and 1", one.factor);
-            require(one.min_delta >= 0, "least improvement must not be negative", one.min_delta);
-            require(is_rate(one.min_rate), "least rate must not be negative", one.min_rate);
-          }},
-      schedule);
-}
-
 bool is_constant(const Schedule& schedule) {
-  return std::holds_alternative<ConstantSchedule>(schedule) && warmup_of(schedule) == 0;
+  return std::holds_alternative<ConstantSchedule>(schedule) && graph::warmup_of(schedule) == 0;
 }
 
 double rate_at(const Schedule& schedule, double base, std::uint64_t step, const RunLength& length,
@@ -137,7 +92,7 @@ std::string describe(const Schedule& schedule, const RunLength& length) {
                  << one.min_rate;
           }},
       schedule);
-  const double warmup = warmup_of(schedule);
+  const double warmup = graph::warmup_of(schedule);
   if (warmup != 0) text << ", warm-up " << warmup;
   const bool ends = !std::holds_alternative<StepSchedule>(schedule) &&
                     !std::holds_alternative<PlateauSchedule>(schedule);
@@ -145,6 +100,17 @@ std::string describe(const Schedule& schedule, const RunLength& length) {
     text << ", over " << length.run << " steps";
   }
   return text.str();
+}
+
+std::optional<ModelRate> find_model_rate(const Model& model, std::size_t update) {
+  ModelRate rate{trainer::property(model, "ondine.schedule"),
+                 trainer::property(model, "ondine.scheduled_rate")};
+  if (rate.output.empty() || update >= model.algorithm_count()) return {};
+  for (const PortInfo& port : model.algorithm(update).outputs) {
+    const bool is_scalar = port.dtype == DType::float32 && port.dims && port.dims->empty();
+    if (port.name == rate.output && is_scalar) return rate;
+  }
+  return {};
 }
 
 }  // namespace ondine::fit

@@ -8,8 +8,6 @@
 
 namespace ondine::fit {
 
-// Error(mismatch) for values that make no sense.
-void require_valid(const Schedule& schedule);
 // One rate all the time.
 bool is_constant(const Schedule& schedule);
 
@@ -25,5 +23,13 @@ double rate_at(const Schedule& schedule, double base, std::uint64_t step, const 
 
 // What a resumed run must have in common with its first part; empty for a constant rate.
 std::string describe(const Schedule& schedule, const RunLength& length);
+
+// A schedule that prepare() wrote into a model.
+struct ModelRate {
+  std::string schedule;  // for people
+  std::string output;    // of the algorithm: the rate of a step, one float32
+};
+// That of the algorithm which updates; nothing where the model has none.
+std::optional<ModelRate> find_model_rate(const Model& model, std::size_t update);
 
 }  // namespace ondine::fit

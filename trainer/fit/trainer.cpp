@@ -7,6 +7,7 @@
 #include "core/hidden.h"
 #include "core/message.h"
 #include "core/out_of_memory.h"
+#include "graph/training/prepare/updates/check_schedule.h"
 #include "trainer/data/augment/draws.h"
 #include "trainer/fit/class_names.h"
 #include "trainer/fit/fit_run.h"
@@ -15,6 +16,13 @@
 
 namespace ondine {
 namespace {
+
+void require_no_model_rate(const Model& model, const TrainerOptions& options) {
+  const auto rate = fit::find_model_rate(model, fit::update_algorithm(model, options));
+  if (!rate) return;
+  fail(ErrorCode::mismatch, "the model has a learning rate schedule of its own (", rate->schedule,
+       "), which takes no other; train without a schedule, or prepare the model without one");
+}
 
 void require_valid(const Model& model, const TrainerOptions& options) {
   if (options.algorithm >= model.algorithm_count()) {
@@ -33,7 +41,8 @@ void require_valid(const Model& model, const TrainerOptions& options) {
   if (options.accumulate == 0) {
     fail(ErrorCode::mismatch, "gradients must be accumulated over at least 1 batch");
   }
-  fit::require_valid(options.schedule);
+  graph::check_schedule(options.schedule);
+  if (!fit::is_constant(options.schedule)) require_no_model_rate(model, options);
   if (options.augmentation) data::require_valid(*options.augmentation);
   fit::require_metrics(model, options.metrics);
   if (options.early_stopping) {

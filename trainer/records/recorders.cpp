@@ -1,6 +1,7 @@
 #include "trainer/records/recorders.h"
 
 #include "trainer/fit/accumulation.h"
+#include "trainer/fit/schedule.h"
 #include "trainer/records/log_folder.h"
 #include "trainer/records/report_page.h"
 #include "trainer/records/run_facts.h"
@@ -13,8 +14,9 @@ LogFolderOptions log_options(const TrainerOptions& options,
   return {options.log_dir, options.overwrite, resumed_at};
 }
 
-// Nothing for a model that does not say it.
+// Nothing for a model that does not say it, or schedules it.
 std::optional<double> constant_rate(const Model& model, const TrainerOptions& options) {
+  if (fit::find_model_rate(model, fit::update_algorithm(model, options))) return {};
   if (options.learning_rate) return static_cast<double>(*options.learning_rate);
   for (const auto& [name, value] : options.constants) {
     if (name.find("learning_rate") != std::string::npos) return value;

@@ -10,6 +10,7 @@
 
 #include "kernels/simd/isa.h"
 #include "trainer/fit/accumulation.h"
+#include "trainer/fit/schedule.h"
 #include "trainer/model_impl.h"
 
 namespace ondine::records {
@@ -64,7 +65,7 @@ Section model_facts(const Model& model, const TrainerOptions* options) {
   if (optimizer != 0) add("optimizer state", grouped(optimizer) + " numbers");
   for (const auto& [key, text] : model.metadata()) {
     if (key.starts_with("ondine.") && key != "ondine.class_names" &&
-        !key.starts_with("ondine.averag")) {
+        key != "ondine.scheduled_rate" && !key.starts_with("ondine.averag")) {
       add(key.substr(7), text);
     }
   }
@@ -94,7 +95,7 @@ const char* schedule_name(const Schedule& schedule) {
   return names[schedule.index()];
 }
 
-Section option_facts(const TrainerOptions& options) {
+Section option_facts(const Model& model, const TrainerOptions& options) {
   Section section{"Options", {}};
   const auto add = [&](const std::string& name, const std::string& text) {
     section.rows.emplace_back(name, text);
@@ -105,7 +106,8 @@ Section option_facts(const TrainerOptions& options) {
   if (options.learning_rate) {
     add("learning rate", short_number(static_cast<double>(*options.learning_rate)));
   }
-  add("schedule", schedule_name(options.schedule));
+  const auto rate = fit::find_model_rate(model, fit::update_algorithm(model, options));
+  add("schedule", rate ? "of the model" : schedule_name(options.schedule));
   if (options.early_stopping) {
     add("early stopping", options.early_stopping->metric + ", patience " +
                               std::to_string(options.early_stopping->patience));
@@ -141,7 +143,7 @@ std::vector<Section> evaluation_facts(const Model& model, const Dataset& data) {
 std::vector<Section> run_facts(const Model& model, const TrainerOptions& options,
                                const Dataset& training, const Dataset& validation) {
   return {model_facts(model, &options), data_facts(training, validation, options),
-          option_facts(options), environment_facts(model)};
+          option_facts(model, options), environment_facts(model)};
 }
 
 }  // namespace ondine::records

@@ -21,6 +21,7 @@
 #include "graph/training/prepare/training_mode.h"
 #include "graph/training/prepare/updates/check_settings.h"
 #include "graph/training/prepare/updates/loss_scale.h"
+#include "graph/training/prepare/updates/schedule.h"
 #include "graph/training/prepare/updates/updates.h"
 #include "graph/training/prepare/uses.h"
 #include "graph/training/quantize/frozen_weights.h"
@@ -175,7 +176,8 @@ void keep_statistics(const LossScaler& scaler, const GraphDef& main, Properties&
 void record_updates(ModelDef& model, Updates& updates, const std::vector<std::string>& trained,
                     const PrepareOptions& options) {
   set_property(model, "ondine.learning_rate", updates.optimizer.rate);
-  for (const char* name : {"ondine.accumulate", "ondine.averaged", "ondine.averages"}) {
+  for (const char* name : {"ondine.accumulate", "ondine.averaged", "ondine.averages",
+                           "ondine.schedule", "ondine.scheduled_rate"}) {
     remove_property(model, name);
   }
   for (auto& [name, text] : update_properties(updates, trained, options)) {
@@ -272,7 +274,8 @@ ChosenInit write_initial_values(const ModelDef& model, TrainingInfoDef& info, Na
 }
 
 PrepareReport report_of(const WrittenAlgorithm& written, const ParameterChoice& parameters,
-                        const Prediction& found, const PlacedHead& head, const ChosenInit& init) {
+                        const Prediction& found, const PlacedHead& head, const ChosenInit& init,
+                        const PrepareOptions& options) {
   PrepareReport report;
   report.loss = written.loss.loss;
   for (const InitializerDef* one : parameters.trained) report.trained.push_back(one->name);
@@ -285,6 +288,7 @@ PrepareReport report_of(const WrittenAlgorithm& written, const ParameterChoice& 
   }
   report.loss_scale = written.scale.scale;
   report.loss_scale_reason = written.scale.reason;
+  if (has_schedule(options)) report.schedule = describe(*options.schedule);
   report.head = head.output;
   report.cut = head.cut;
   report.init = init.init;
@@ -336,7 +340,7 @@ PrepareReport prepare(ModelDef& given, const PrepareOptions& asked, const ValueT
   const ChosenInit init =
       write_initial_values(model, info, names, parameters, written.updates.optimizer.masters,
                            head.weight, options.init, quantized);
-  PrepareReport report = report_of(written, parameters, inputs.prediction, head, init);
+  PrepareReport report = report_of(written, parameters, inputs.prediction, head, init, options);
   report.notes = ties;
   for (std::string& note : lost_parameters(given)) report.notes.push_back(std::move(note));
   report.quantized_layers = quantized.layers;

@@ -5,28 +5,6 @@
 namespace ondine::cli {
 namespace {
 
-void add_schedule(Command command, ScheduleOptions& options) {
-  const std::map<std::string, ScheduleKind> kinds{
-      {"constant", ScheduleKind::constant},   {"step", ScheduleKind::step},
-      {"cosine", ScheduleKind::cosine},       {"polynomial", ScheduleKind::polynomial},
-      {"one-cycle", ScheduleKind::one_cycle}, {"plateau", ScheduleKind::plateau}};
-  command.choice("--schedule", &options.kind, kinds,
-                 "How the learning rate changes over the run: constant, step, cosine, polynomial, "
-                 "one-cycle or plateau");
-  command.option("--warmup", &options.warmup, "Fraction of all steps in which the rate rises");
-  command.option("--final-rate", &options.final_rate,
-                 "Rate of the last step, for cosine, polynomial and one-cycle; the least one for "
-                 "plateau");
-  command.option("--step-factor", &options.factor,
-                 "Factor per step, for the schedules step and plateau; 0.1 if absent");
-  command.option("--step-every", &options.every, "Epochs between two steps; 1 if absent");
-  command.option("--power", &options.power, "Power, for the schedule polynomial; 1 if absent");
-  command.option("--plateau-patience", &options.patience,
-                 "Epochs without improvement before the rate falls; 2 if absent");
-  command.option("--plateau-monitor", &options.metric,
-                 "Metric that must improve, for the schedule plateau; val_loss if absent");
-}
-
 void add_stopping(Command command, TrainOptions& options) {
   Option patience = command.option("--patience", &options.patience,
                                    "Stop after this many epochs without improvement");
@@ -132,6 +110,7 @@ void add_train(Parser& parser) {
               "Replace an existing checkpoint, and records in --log-dir")
       .excludes(resume);
   add_schedule(command, options->schedule);
+  add_plateau(command, options->schedule);
   add_stopping(command, *options);
   command.option("-o,--output", &options->output,
                  "Trained inference model to write, or its weights as .safetensors");

@@ -66,7 +66,18 @@ TrainRun::TrainRun(const TrainOptions& options)
   start();
 }
 
+// Even a constant rate would be another schedule than the model's.
+void TrainRun::require_one_schedule() const {
+  if (!options_.schedule.is_chosen) return;
+  for (const auto& [name, text] : model_.metadata()) {
+    if (name != "ondine.schedule") continue;
+    throw Error(ErrorCode::mismatch, "--schedule: the model has a schedule of its own (" + text +
+                                         "); leave the option out, or prepare the model without");
+  }
+}
+
 TrainerOptions TrainRun::trainer_options() const {
+  require_one_schedule();
   TrainerOptions result = options_.trainer;
   result.seed = options_.load.seed;
   result.checkpoint = options_.checkpoint;
@@ -136,8 +147,10 @@ void TrainRun::start() {
   }
   trainer_.on_step([this](const StepReport& step) {
     rows_ = step.epoch_rows;
+    std::string status = text_of(step.mean);
+    if (step.learning_rate) status += ", learning rate " + number(*step.learning_rate);
     progress_.update("epoch " + std::to_string(step.epoch) + "/" + std::to_string(step.epochs),
-                     step.rows, step.epoch_rows, text_of(step.mean));
+                     step.rows, step.epoch_rows, status);
     return !InterruptGuard::requested();
   });
   trainer_.on_epoch([this](const EpochReport& epoch) { on_epoch(epoch); });

@@ -12,23 +12,9 @@
 #include "ondine/common.h"
 #include "ondine/train/data_options.h"
 #include "ondine/train/progress.h"
+#include "ondine/train/schedule_options.h"
 
 namespace ondine::cli {
-
-enum class ScheduleKind { constant, step, cosine, polynomial, one_cycle, plateau };
-
-// Throws Error(mismatch) for options that the schedule does not have.
-struct ScheduleOptions {
-  ScheduleKind kind = ScheduleKind::constant;
-  std::optional<float> warmup;
-  std::optional<float> final_rate;
-  std::optional<float> factor;
-  std::optional<std::uint64_t> every;
-  std::optional<float> power;
-  std::optional<std::uint64_t> patience;
-  std::string metric;
-};
-Schedule make_schedule(const ScheduleOptions& options);
 
 struct TrainOptions {
   std::string model;
@@ -69,6 +55,7 @@ class TrainRun {
   const std::optional<EpochReport>& last_epoch() const noexcept { return last_epoch_; }
 
  private:
+  void require_one_schedule() const;
   TrainerOptions trainer_options() const;
   // The inputs that options may name; none where the algorithm does not exist.
   std::vector<PortInfo> inputs() const;

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/message.h"
+#include "graph/training/prepare/updates/check_schedule.h"
 #include "graph/training/prepare/updates/loss_scale.h"
 
 namespace ondine::graph {
@@ -32,6 +33,7 @@ void check_update_settings(const PrepareOptions& options) {
     if (!holds) fail(ErrorCode::mismatch, what, ", found ", value);
   };
   check_loss_scale(options.loss_scale);
+  if (options.schedule) check_schedule(*options.schedule);
   require(!options.clip_norm || *options.clip_norm > 0, "the clipping norm must be positive",
           options.clip_norm.value_or(1));
   require(!options.clip_value || *options.clip_value > 0, "the clipping value must be positive",

@@ -5,8 +5,8 @@
 
 namespace ondine::graph {
 
-// Throws Error(mismatch) for settings of the optimizer, clipping, averages, groups, accumulation or
-// the loss scale that are out of range.
+// Throws Error(mismatch) for settings of the optimizer, clipping, averages, groups, accumulation,
+// the schedule or the loss scale that are out of range.
 void check_update_settings(const PrepareOptions& options);
 
 }  // namespace ondine::graph

@@ -7,6 +7,7 @@
 #include "graph/training/prepare/updates/averages.h"
 #include "graph/training/prepare/updates/gradients.h"
 #include "graph/training/prepare/updates/rate_groups.h"
+#include "graph/training/prepare/updates/schedule.h"
 
 namespace ondine::graph {
 namespace {
@@ -33,13 +34,13 @@ class OptimizerWriter {
     if (counts_steps()) bind(step_, next_step_, Tensor::scalar(start_->step));
     write_clipping(*writer_, gradients, trained, *options_);
     for (std::size_t i = 0; i < trained.size(); ++i) update(*trained[i], gradients[i]);
-    return {rate_, std::move(averages_), std::move(masters_)};
+    return {rate_, scheduled_, std::move(averages_), std::move(masters_)};
   }
 
  private:
   bool counts_steps() const {
     return !std::holds_alternative<Sgd>(options_->optimizer) || options_->average ||
-           waits(*options_);
+           waits(*options_) || has_schedule(*options_);
   }
 
   void write_settings() {
@@ -52,7 +53,11 @@ class OptimizerWriter {
     input.type = tensor_type(DType::float32, std::vector<DimDef>{});
     writer_->graph().inputs.push_back(std::move(input));
     if (counts_steps()) write_step_count();
-    rates_.emplace(*writer_, *options_, rate_, step_);
+    if (has_schedule(*options_)) {
+      scheduled_ = write_schedule(*writer_, *options_->schedule, rate_, step_);
+      writer_->output(scheduled_, DType::float32, std::vector<DimDef>{});
+    }
+    rates_.emplace(*writer_, *options_, scheduled_.empty() ? rate_ : scheduled_, step_);
     if (options_->average) {
       average_weight_ = write_average_weight(*writer_, *options_->average, next_step_);
     }
@@ -229,6 +234,7 @@ class OptimizerWriter {
   Masters masters_;
   float weight_decay_;
   std::string rate_;
+  std::string scheduled_;
   std::string step_;
   std::string next_step_;
   std::string adam_step_;

@@ -16,6 +16,7 @@ namespace ondine::graph {
 
 struct OptimizerValues {
   std::string rate;                   // the input for the learning rate
+  std::string scheduled;              // the output with the rate of the step; "" without a schedule
   std::vector<std::string> averages;  // state of each trained parameter; empty without averages
   Masters masters;
 };

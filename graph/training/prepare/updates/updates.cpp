@@ -3,6 +3,7 @@
 #include "core/message.h"
 #include "graph/training/prepare/updates/accumulation.h"
 #include "graph/training/prepare/updates/gradients.h"
+#include "graph/training/prepare/updates/schedule.h"
 
 namespace ondine::graph {
 namespace {
@@ -77,6 +78,10 @@ Properties update_properties(const Updates& updates, const std::vector<std::stri
   Properties result;
   if (options.accumulate) {
     result.emplace_back("ondine.accumulate", std::to_string(*options.accumulate));
+  }
+  if (has_schedule(options)) {
+    result.emplace_back("ondine.schedule", describe(*options.schedule));
+    result.emplace_back("ondine.scheduled_rate", updates.optimizer.scheduled);
   }
   if (options.average) {
     result.emplace_back("ondine.averaged", lines_of(trained));
