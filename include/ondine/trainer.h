@@ -259,6 +259,11 @@ class ONDINE_API Trainer {
   // Called after each epoch, before its checkpoint is written.
   void on_epoch(std::function<void(const EpochReport&)> callback);
 
+  // Tries every file and folder that fit() writes, as it does itself at first. Error(io) for one
+  // that cannot be written, Error(mismatch) for a checkpoint or records of another run that would
+  // be replaced. Leaves nothing behind.
+  void try_outputs() const;
+
   // Restores the checkpoint of the options; the next fit() continues from there. Error(mismatch)
   // for another batch size, split or metric of early stopping than it was written with.
   RestoreReport resume();

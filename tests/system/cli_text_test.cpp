@@ -146,6 +146,39 @@ TEST_CASE("a dry run prints data, plan and times and changes no file") {
   CHECK(count == 3);
 }
 
+TEST_CASE("a dry run tries every output as a real run does, and leaves nothing behind") {
+  const Workshop shop;
+  write_classifier(shop);
+  shop.succeed(prepare_classifier);
+  shop.write("old.ckpt", "a run");
+  std::filesystem::create_directory(shop / "old");
+  shop.write("old/steps.csv", "another");
+  const auto count = [&] {
+    const std::filesystem::recursive_directory_iterator entries(shop / ".");
+    return std::distance(begin(entries), end(entries));
+  };
+  shop.run("info");  // leaves what it prints
+  const auto before = count();
+  const std::string train = "train train.onnx --data mail.jsonl --epochs 1 --batch-size 4 ";
+  for (const std::string& dry : {std::string("--dry-run "), std::string()}) {
+    CAPTURE(dry);
+    shop.refuse(train + dry + "-o missing/out.onnx", "cannot write 'missing/out.onnx'");
+    shop.refuse(train + dry + "--metrics missing/m.jsonl", "cannot write 'missing/m.jsonl'");
+    shop.refuse(train + dry + "--report missing/r.html", "cannot write 'missing/r.html'");
+    shop.refuse(train + dry + "--checkpoint missing/run.ckpt", "cannot write 'missing/run.ckpt'");
+    shop.refuse(train + dry + "--checkpoint old.ckpt", "continue it with --resume");
+    shop.refuse(train + dry + "--log-dir old", "has records of another run");
+    shop.refuse(train + dry + "--log-dir mail.jsonl/logs", "cannot make the folder");
+  }
+  shop.succeed(train + "--dry-run --checkpoint old.ckpt --log-dir old --overwrite");
+  shop.succeed(train + "--dry-run --log-dir new/logs");
+  CHECK(count() == before);
+  CHECK(shop.read("old.ckpt") == "a run");
+  CHECK(shop.read("old/steps.csv") == "another");
+  shop.succeed(train + "--log-dir new/logs");
+  CHECK(std::filesystem::exists(shop / "new/logs/steps.csv"));
+}
+
 TEST_CASE("several seeds give the mean and the standard deviation of the last metrics") {
   const Workshop shop;
   write_classifier(shop);

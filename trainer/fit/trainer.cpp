@@ -80,6 +80,22 @@ void Trainer::on_epoch(std::function<void(const EpochReport&)> callback) {
   impl_->on_epoch = std::move(callback);
 }
 
+void Trainer::try_outputs() const {
+  guard_memory("try the outputs of a run", [&] {
+    const TrainerOptions& options = impl_->options;
+    const bool resumes = impl_->resumed || options.resume;
+    if (!options.checkpoint.empty() && !resumes) {
+      std::error_code error;
+      if (!options.overwrite && std::filesystem::exists(options.checkpoint, error)) {
+        fail(ErrorCode::mismatch, "checkpoint ", quoted(options.checkpoint.string()),
+             " exists; continue it with --resume or replace it with --overwrite");
+      }
+      require_writable(options.checkpoint);
+    }
+    records::require_records(options, resumes);
+  });
+}
+
 RestoreReport Trainer::resume() {
   return guard_memory("resume training", [&] {
     if (impl_->options.checkpoint.empty()) fail(ErrorCode::mismatch, "no checkpoint to resume");
@@ -106,15 +122,7 @@ FitReport Trainer::fit(const Dataset& training, const Dataset& validation) {
   return guard_memory("train the model", [&] {
     const TrainerOptions& options = impl_->options;
     if (options.resume && !impl_->resumed) resume();
-    if (!options.checkpoint.empty() && !impl_->resumed) {
-      std::error_code error;
-      if (!options.overwrite && std::filesystem::exists(options.checkpoint, error)) {
-        fail(ErrorCode::mismatch, "checkpoint ", quoted(options.checkpoint.string()),
-             " exists; continue it with --resume or replace it with --overwrite");
-      }
-      require_writable(options.checkpoint);
-    }
-    records::require_records(options, impl_->resumed);
+    try_outputs();
     fit::remember_classes(*impl_->model, training);
     text::remember_text(*impl_->model, training);
     fit::remember_rate(*impl_->model, training);

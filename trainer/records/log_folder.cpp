@@ -94,8 +94,17 @@ std::string rows_of(const ConfusionMatrix& matrix) {
   return text + "]";
 }
 
+void make_folder(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) {
+    fail(ErrorCode::io, "cannot make the folder ", quoted(folder.string()), ": ", error.message());
+  }
+}
+
 // Removes the event files of another run. Returns the name of a new one.
 std::filesystem::path make_room(const LogFolderOptions& options) {
+  make_folder(options.folder);
   std::error_code error;
   if (!options.resumed_at) {
     std::vector<std::filesystem::path> old;
@@ -108,15 +117,40 @@ std::filesystem::path make_room(const LogFolderOptions& options) {
   return new_event_file(options.folder);
 }
 
+// A folder, with those above it that did not exist, which are gone with the object.
+class NewFolders {
+ public:
+  explicit NewFolders(const std::filesystem::path& folder) {
+    std::error_code error;
+    for (std::filesystem::path at = folder; !at.empty() && !std::filesystem::exists(at, error);
+         at = at.parent_path()) {
+      made_.push_back(at);
+    }
+    try {
+      make_folder(folder);
+    } catch (const Error&) {
+      remove();
+      throw;
+    }
+  }
+  ~NewFolders() { remove(); }
+  NewFolders(const NewFolders&) = delete;
+  NewFolders& operator=(const NewFolders&) = delete;
+
+ private:
+  void remove() noexcept {
+    std::error_code error;
+    for (const auto& folder : made_) std::filesystem::remove(folder, error);
+  }
+
+  std::vector<std::filesystem::path> made_;  // the innermost first
+};
+
 }  // namespace
 
 void require_log_folder(const LogFolderOptions& options) {
   std::error_code error;
-  std::filesystem::create_directories(options.folder, error);
-  if (error) {
-    fail(ErrorCode::io, "cannot make the folder ", quoted(options.folder.string()), ": ",
-         error.message());
-  }
+  const NewFolders made(options.folder);
   if (!options.resumed_at && !options.replace) {
     for (const auto& entry : std::filesystem::directory_iterator(options.folder, error)) {
       if (!is_own(entry.path())) continue;

@@ -118,7 +118,8 @@ void add_train(Parser& parser) {
   add_records(command, *options);
   Option dry_run =
       command.option("--dry-run", &options->dry_run,
-                     "Print data, plan, memory and the time of three steps, and write nothing");
+                     "Try every output, print data, plan, memory and the time of three steps, and "
+                     "write nothing");
   dry_run.excludes(resume);
   command
       .option("--seeds", &options->seeds,

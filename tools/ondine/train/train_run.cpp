@@ -42,12 +42,6 @@ TrainOptions completed(TrainOptions options) {
   }
   options.trainer.batch_size = options.batch_size.value_or(1);
   options.metrics_file = take_file(options.metrics);
-  if (!options.dry_run) return options;
-  for (std::string* file : {&options.output, &options.metrics_file, &options.checkpoint,
-                            &options.log_dir, &options.report}) {
-    file->clear();
-  }
-  options.trainer.checkpoint_every = 0;
   return options;
 }
 
@@ -56,14 +50,27 @@ TrainOptions completed(TrainOptions options) {
 TrainRun::TrainRun(const TrainOptions& options)
     : options_(completed(options)),
       model_(Model::load(options.model, options.load)),
-      trainer_(model_, trainer_options()),
+      trainer_(make_trainer()),
       progress_(options.quiet) {
-  for (const std::string& file : {options_.output, options_.metrics_file, options_.report}) {
-    if (!file.empty()) require_writable(file);
-  }
   print_warnings(model_);
   load_data();
   start();
+}
+
+// Tries all outputs before work is spent; a dry run forgets them then.
+Trainer TrainRun::make_trainer() {
+  Trainer trainer(model_, trainer_options());
+  for (const std::string& file : {options_.output, options_.metrics_file}) {
+    if (!file.empty()) require_writable(file);
+  }
+  trainer.try_outputs();
+  if (!options_.dry_run) return trainer;
+  for (std::string* file : {&options_.output, &options_.metrics_file, &options_.checkpoint,
+                            &options_.log_dir, &options_.report}) {
+    file->clear();
+  }
+  options_.trainer.checkpoint_every = 0;
+  return Trainer(model_, trainer_options());
 }
 
 // Even a constant rate would be another schedule than the model's.

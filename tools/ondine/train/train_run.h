@@ -55,6 +55,7 @@ class TrainRun {
   const std::optional<EpochReport>& last_epoch() const noexcept { return last_epoch_; }
 
  private:
+  Trainer make_trainer();
   void require_one_schedule() const;
   TrainerOptions trainer_options() const;
   // The inputs that options may name; none where the algorithm does not exist.
