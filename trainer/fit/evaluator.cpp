@@ -79,7 +79,6 @@ Evaluation evaluate(const Model& model, const Dataset& data, const EvaluateOptio
     if (reports) require_writable(options.report);
     const bool asked = fit::add_confusion(*scoring, reports);
     fit::WorstErrors worst;
-    std::uint64_t first = 0;
     Feeder feeder(fit::with_labels(model.inputs(), *scoring), data, options.map);
     fit::Scores scores(*scoring);
     const std::vector<std::string> fetches{scoring->output};
@@ -93,9 +92,7 @@ Evaluation evaluate(const Model& model, const Dataset& data, const EvaluateOptio
       const Results outputs = model.infer(feeds, fetches);
       scores.add(outputs[0].second.tensor(), labels);
       const auto rows = static_cast<std::uint64_t>(labels[0].second.tensor().shape()[0]);
-      const bool one_each = scoring->task == metrics::Task::classes && scores.last().rows() == rows;
-      if (reports && one_each) worst.add(scores.last(), first, feeds);
-      first += rows;
+      if (reports) worst.add(scores.last(), scoring->task, rows, feeds);
     });
     if (scores.count() == 0) fail(ErrorCode::mismatch, "no whole batch to evaluate");
     scores.write(result);

@@ -8,6 +8,7 @@
 #include <ondine/trainer.h>
 
 #include "trainer/fit/scoring.h"
+#include "trainer/fit/worst_errors.h"
 
 namespace ondine::fit {
 
@@ -34,7 +35,8 @@ class Validator {
 
   // Names of what run() returns; empty when there is nothing to compute.
   const std::vector<std::string>& names() const noexcept { return names_; }
-  Evaluation run(const Model& model);
+  // worst: receives the worst errors, of the rows of classifiers alone; may be null.
+  Evaluation run(const Model& model, WorstErrors* worst = nullptr);
 
  private:
   void add_scores(const Model& model, const Dataset& data, const TrainerOptions& options);
@@ -48,7 +50,8 @@ class Validator {
   Feeder feeder_;
   std::vector<std::string> metrics_;  // outputs of the algorithm
   std::optional<Scoring> scoring_;
-  bool asked_ = false;  // for metrics by name
+  bool asked_ = false;         // for metrics by name
+  bool shows_errors_ = false;  // in the report of the run
   std::vector<std::string> fetches_;
   std::vector<std::string> names_;
   NamedValues feeds_;

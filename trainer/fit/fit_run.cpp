@@ -283,7 +283,9 @@ void FitRun::read_metrics() {
 
 Evaluation FitRun::validate() {
   AveragedWeights averages(*session_.model, options_.averaged);
-  Evaluation evaluation = validator_->run(*session_.model);
+  worst_ = {};
+  Evaluation evaluation =
+      validator_->run(*session_.model, options_.report.empty() ? nullptr : &worst_);
   averages.put_back();
   return evaluation;
 }
@@ -307,7 +309,7 @@ void FitRun::finish_epoch(double seconds) {
   if (best_) epoch.best = best_->judge(epoch, best);
   Best plateau = state_.plateau;
   if (plateau_) plateau_->judge(epoch, plateau);
-  records_->epoch(epoch);
+  records_->epoch(epoch, worst_.errors());
   if (session_.on_epoch) session_.on_epoch(epoch);
   // Only now: what a callback throws leaves the epoch unfinished.
   state_.best = best;

@@ -93,6 +93,7 @@ class FitRun {
   std::optional<data::BatchReader> reader_;  // of the current epoch
   std::optional<double> data_wait_;          // seconds of the current epoch
   std::optional<Validator> validator_;
+  WorstErrors worst_;  // of the last validation, for the report
   std::optional<BestEpoch> best_;
   std::optional<BestEpoch> plateau_;  // of a schedule
   NamedValues feeds_;

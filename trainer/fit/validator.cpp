@@ -60,7 +60,8 @@ void Validator::add_scores(const Model& model, const Dataset& data, const Traine
   if (!has_labels && asked_) {
     fail(ErrorCode::mismatch, "metrics need labels, which the training algorithm does not read");
   }
-  if (!has_labels || is_computed()) {
+  shows_errors_ = has_labels && !options.report.empty() && scoring_->task == metrics::Task::classes;
+  if (!has_labels || (is_computed() && !shows_errors_)) {
     scoring_.reset();
     return;
   }
@@ -110,7 +111,7 @@ Results Validator::evaluate(const Model& model, std::span<const NamedValue> batc
   return model.eval_step(feeds_, algorithm_, fetches_);
 }
 
-Evaluation Validator::run(const Model& model) {
+Evaluation Validator::run(const Model& model, WorstErrors* worst) {
   MetricSums sums(metrics_);
   std::optional<Scores> scores;
   if (scoring_) scores.emplace(*scoring_);
@@ -119,10 +120,11 @@ Evaluation Validator::run(const Model& model) {
     const Results results = evaluate(model, batch);
     Metrics means;
     for (const std::string& name : metrics_) means.set(name, results.scalar(name));
-    sums.add(means, static_cast<std::uint64_t>(batch[0].second.tensor().shape()[0]));
-    if (scores) {
-      scores->add(results[scoring_->output].tensor(), batch);
-    }
+    const auto rows = static_cast<std::uint64_t>(batch[0].second.tensor().shape()[0]);
+    sums.add(means, rows);
+    if (!scores) return;
+    scores->add(results[scoring_->output].tensor(), batch);
+    if (worst != nullptr && shows_errors_) worst->add(scores->last(), scoring_->task, rows, batch);
   });
   Evaluation computed;
   if (scores) scores->write(computed);

@@ -86,8 +86,13 @@ std::string picture_of(std::span<const NamedValue> feeds, std::int64_t row) {
   return {};
 }
 
-void WorstErrors::add(const metrics::Batch& batch, std::uint64_t first,
+void WorstErrors::add(const metrics::Batch& batch, metrics::Task task, std::uint64_t rows,
                       std::span<const NamedValue> feeds) {
+  if (task == metrics::Task::classes && batch.rows() == rows) add_labels(batch, feeds);
+  first_ += rows;
+}
+
+void WorstErrors::add_labels(const metrics::Batch& batch, std::span<const NamedValue> feeds) {
   std::vector<double> probabilities;
   for (std::size_t i = 0; i < batch.rows(); ++i) {
     const std::size_t label = metrics::class_of(batch, i);
@@ -99,7 +104,7 @@ void WorstErrors::add(const metrics::Batch& batch, std::uint64_t first,
       probabilities.clear();
       metrics::append_softmax(scores, probabilities);
     }
-    const WrongPrediction wrong{first + i, label, predicted, probabilities[label],
+    const WrongPrediction wrong{first_ + i, label, predicted, probabilities[label],
                                 probabilities[predicted]};
     const auto place = std::upper_bound(errors_.begin(), errors_.end(), wrong,
                                         [](const WrongPrediction& a, const WorstError& b) {

@@ -17,13 +17,18 @@ struct WorstError {
 
 class WorstErrors {
  public:
-  // A batch of the rows from `first` on, with one label each.
-  void add(const metrics::Batch& batch, std::uint64_t first, std::span<const NamedValue> feeds);
+  // A batch of `rows` rows, which follow those of the batches before. Left out unless each row has
+  // one label.
+  void add(const metrics::Batch& batch, metrics::Task task, std::uint64_t rows,
+           std::span<const NamedValue> feeds);
   // The least probable label first; of equal ones the earlier row.
   const std::vector<WorstError>& errors() const noexcept { return errors_; }
 
  private:
+  void add_labels(const metrics::Batch& batch, std::span<const NamedValue> feeds);
+
   std::vector<WorstError> errors_;
+  std::uint64_t first_ = 0;  // row of the next batch
 };
 
 // Row `row` of the first tensor of `feeds` that is a batch of images, one or three channels before

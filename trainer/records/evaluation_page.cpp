@@ -1,19 +1,12 @@
 #include "trainer/records/evaluation_page.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "trainer/records/page.h"
-#include "trainer/records/png.h"
+#include "trainer/records/worst_html.h"
 
 namespace ondine::records {
 namespace {
-
-std::string name_of(const std::vector<std::string>& names, std::size_t index) {
-  return html_text(index < names.size() ? names[index] : std::to_string(index));
-}
-
-std::string percent(double share) { return short_number(std::round(share * 1000) / 10) + "%"; }
 
 std::string cell(const std::string& text) { return "<td class=\"number\">" + text + "</td>"; }
 
@@ -47,30 +40,11 @@ std::string class_table(const ConfusionMatrix& matrix) {
       "<div class=\"scroll\"><table><thead><tr><th>class</th><th>rows</th><th>precision</th>"
       "<th>recall</th><th>F1</th></tr></thead><tbody>\n";
   for (const Row& row : rows) {
-    html += "<tr><th scope=\"row\">" + name_of(matrix.names, row.index) + "</th>" +
+    html += "<tr><th scope=\"row\">" + class_text(matrix.names, row.index) + "</th>" +
             cell(std::to_string(row.labels)) + cell(percent(row.precision)) +
             cell(percent(row.recall)) + cell(percent(row.f1)) + "</tr>\n";
   }
   return html + "</tbody></table></div>\n";
-}
-
-std::string worst_figures(const std::vector<fit::WorstError>& worst,
-                          const std::vector<std::string>& names) {
-  std::string html = "<div class=\"worst\">\n";
-  for (const fit::WorstError& one : worst) {
-    const std::string label = name_of(names, one.what.label);
-    const std::string predicted = name_of(names, one.what.predicted);
-    html += "<figure>";
-    if (!one.picture.empty()) {
-      html += "<img alt=\"row " + std::to_string(one.what.row) + "\" src=\"data:image/png;base64," +
-              base64(one.picture) + "\">";
-    }
-    html += "<p><strong>" + label + "</strong> " + percent(one.what.label_probability) +
-            "<br>predicted <strong>" + predicted + "</strong> " +
-            percent(one.what.predicted_probability) + "<br><span>row " +
-            std::to_string(one.what.row) + "</span></p></figure>\n";
-  }
-  return html + "</div>\n";
 }
 
 }  // namespace
@@ -92,12 +66,8 @@ void write_evaluation_page(const std::filesystem::path& file, const Evaluation& 
         matrix_html(*evaluation.confusion) + "<h2>Classes, the worst first</h2>\n" +
         class_table(*evaluation.confusion);
   }
-  if (!worst.empty()) {
-    body +=
-        "<h2>Worst errors</h2>\n<p class=\"outcome\">The labels with the least probability; "
-        "rows are counted from 0.</p>\n" +
-        worst_figures(worst, names);
-  }
+  body +=
+      worst_html(worst, names, "The labels with the least probability; rows are counted from 0.");
   std::string rest;
   for (const Section& section : facts) rest += section_html(section);
   if (!rest.empty()) body += "<h2>The evaluation</h2>\n<div class=\"grid2\">\n" + rest + "</div>\n";

@@ -1,5 +1,7 @@
 #include "trainer/records/html.h"
 
+#include <cmath>
+
 namespace ondine::records {
 
 std::string html_text(const std::string& text) {
@@ -23,6 +25,12 @@ std::string html_text(const std::string& text) {
     }
   }
   return result;
+}
+
+std::string percent(double share) { return short_number(std::round(share * 1000) / 10) + "%"; }
+
+std::string class_text(const std::vector<std::string>& names, std::size_t index) {
+  return html_text(index < names.size() ? names[index] : std::to_string(index));
 }
 
 std::string section_html(const Section& section) {

@@ -14,6 +14,10 @@ namespace ondine::records {
 std::string html_text(const std::string& text);
 // With a few significant digits.
 std::string short_number(double value);
+// 0.125 as "12.5%".
+std::string percent(double share);
+// The name of a class, or its number where it has none.
+std::string class_text(const std::vector<std::string>& names, std::size_t index);
 
 struct Line {
   std::string name;

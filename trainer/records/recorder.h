@@ -5,6 +5,8 @@
 
 #include <ondine/trainer.h>
 
+#include "trainer/fit/worst_errors.h"
+
 namespace ondine::records {
 
 struct StepRecord {
@@ -18,6 +20,7 @@ struct EpochRecord {
   double seconds = 0;
   std::optional<double> learning_rate;
   const EpochReport* report = nullptr;
+  const std::vector<fit::WorstError>* worst = nullptr;  // of the validation
 };
 
 class Recorder {

@@ -47,7 +47,8 @@ Recorders::Recorders(const Model& model, const TrainerOptions& options, const Da
   }
   if (!options.report.empty()) {
     recorders_.push_back(std::make_unique<ReportPage>(
-        options.report, "Training report", run_facts(model, options, training, validation)));
+        options.report, "Training report", run_facts(model, options, training, validation),
+        class_names(model)));
   }
 }
 
@@ -75,9 +76,10 @@ void Recorders::step(const StepReport& report, std::uint64_t step) {
   each([&](Recorder& one) { one.step(record); });
 }
 
-void Recorders::epoch(const EpochReport& report) {
+void Recorders::epoch(const EpochReport& report, const std::vector<fit::WorstError>& worst) {
   if (recorders_.empty()) return;
-  const EpochRecord record{seconds(), report.learning_rate ? report.learning_rate : rate_, &report};
+  const EpochRecord record{seconds(), report.learning_rate ? report.learning_rate : rate_, &report,
+                           &worst};
   each([&](Recorder& one) { one.epoch(record); });
 }
 

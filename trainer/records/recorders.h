@@ -19,7 +19,7 @@ class Recorders {
 
   bool empty() const noexcept { return recorders_.empty(); }
   void step(const StepReport& report, std::uint64_t step);
-  void epoch(const EpochReport& report);
+  void epoch(const EpochReport& report, const std::vector<fit::WorstError>& worst);
   void end(const std::string& outcome, bool failed) noexcept;
 
   // What went wrong; empty if nothing did.

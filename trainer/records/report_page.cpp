@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "trainer/records/page.h"
+#include "trainer/records/worst_html.h"
 
 namespace ondine::records {
 namespace {
@@ -32,8 +33,12 @@ Section by_class(const Metrics& metrics) {
 
 }  // namespace
 
-ReportPage::ReportPage(std::filesystem::path file, std::string title, std::vector<Section> facts)
-    : file_(std::move(file)), title_(std::move(title)), facts_(std::move(facts)) {}
+ReportPage::ReportPage(std::filesystem::path file, std::string title, std::vector<Section> facts,
+                       std::vector<std::string> classes)
+    : file_(std::move(file)),
+      title_(std::move(title)),
+      facts_(std::move(facts)),
+      classes_(std::move(classes)) {}
 
 ReportPage::Curves& ReportPage::curves(const std::string& metric) {
   const auto found = std::find_if(metrics_.begin(), metrics_.end(),
@@ -57,7 +62,10 @@ void ReportPage::epoch(const EpochRecord& record) {
   }
   last_ = *record.report;
   if (last_->best) best_ = last_;
+  if (record.worst != nullptr && (last_->best || !best_)) worst_ = *record.worst;
 }
+
+const EpochReport* ReportPage::shown() const { return best_ ? &*best_ : last_ ? &*last_ : nullptr; }
 
 std::string ReportPage::tiles(double seconds) const {
   std::string html = "<dl class=\"tiles\">\n";
@@ -66,13 +74,12 @@ std::string ReportPage::tiles(double seconds) const {
   }
   html += tile("steps in this run", std::to_string(steps_));
   html += tile("time", duration_text(seconds));
-  const EpochReport* shown = best_ ? &*best_ : last_ ? &*last_ : nullptr;
-  if (shown == nullptr) return html + "</dl>\n";
+  if (shown() == nullptr) return html + "</dl>\n";
   if (best_) html += tile("best epoch", std::to_string(best_->epoch));
-  for (const auto& [name, value] : shown->training) {
+  for (const auto& [name, value] : shown()->training) {
     html += tile("training " + name, short_number(value));
   }
-  for (const auto& [name, value] : shown->validation) {
+  for (const auto& [name, value] : shown()->validation) {
     if (!is_of_class(name)) html += tile("validation " + name, short_number(value));
   }
   return html + "</dl>\n";
@@ -89,15 +96,22 @@ std::string ReportPage::charts() const {
   return html.empty() ? html : "<div class=\"grid2\">\n" + html + "</div>\n";
 }
 
-void ReportPage::end(const std::string& outcome, bool failed, double seconds) {
-  const EpochReport* shown = best_ ? &*best_ : last_ ? &*last_ : nullptr;
-  std::string html = tiles(seconds) + joined("Curves", charts());
-  if (shown != nullptr && shown->confusion) {
-    html += "<h2>Confusion matrix</h2>\n<p class=\"outcome\">Of the validation data after epoch " +
-            std::to_string(shown->epoch) + ": rows are labels, columns are predictions.</p>\n" +
-            matrix_html(*shown->confusion);
+std::string ReportPage::validation_html() const {
+  if (shown() == nullptr) return {};
+  const std::string of =
+      "Of the validation data after epoch " + std::to_string(shown()->epoch) + ": ";
+  std::string html;
+  if (shown()->confusion) {
+    html += "<h2>Confusion matrix</h2>\n<p class=\"outcome\">" + of +
+            "rows are labels, columns are predictions.</p>\n" + matrix_html(*shown()->confusion);
   }
-  std::string facts = shown == nullptr ? "" : section_html(by_class(shown->validation));
+  return html + worst_html(worst_, classes_,
+                           of + "the labels with the least probability; rows are counted from 0.");
+}
+
+void ReportPage::end(const std::string& outcome, bool failed, double seconds) {
+  std::string html = tiles(seconds) + joined("Curves", charts()) + validation_html();
+  std::string facts = shown() == nullptr ? "" : section_html(by_class(shown()->validation));
   for (const Section& section : facts_) facts += section_html(section);
   html += joined("The run", "<div class=\"grid2\">\n" + facts + "</div>\n");
   write_page(file_, title_, outcome, failed, html);

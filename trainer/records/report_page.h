@@ -11,7 +11,9 @@ namespace ondine::records {
 
 class ReportPage final : public Recorder {
  public:
-  ReportPage(std::filesystem::path file, std::string title, std::vector<Section> facts);
+  // classes: their names, as far as there are any.
+  ReportPage(std::filesystem::path file, std::string title, std::vector<Section> facts,
+             std::vector<std::string> classes = {});
 
   void step(const StepRecord& record) override;
   void epoch(const EpochRecord& record) override;
@@ -27,6 +29,8 @@ class ReportPage final : public Recorder {
   Curves& curves(const std::string& metric);
   std::string tiles(double seconds) const;
   std::string charts() const;
+  const EpochReport* shown() const;
+  std::string validation_html() const;
 
   std::filesystem::path file_;
   std::string title_;
@@ -36,6 +40,8 @@ class ReportPage final : public Recorder {
   std::uint64_t steps_ = 0;
   std::optional<EpochReport> last_;
   std::optional<EpochReport> best_;
+  std::vector<fit::WorstError> worst_;  // of the epoch that is shown
+  std::vector<std::string> classes_;
 };
 
 }  // namespace ondine::records

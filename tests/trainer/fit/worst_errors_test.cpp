@@ -5,6 +5,10 @@
 #include <fstream>
 #include <iterator>
 
+#include <ondine/build.h>
+#include <ondine/prepare.h>
+
+#include "tests/support/random_tensor.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/trainer/fit/small_task.h"
 #include "trainer/fit/worst_errors.h"
@@ -12,6 +16,15 @@
 using namespace ondine;
 using namespace ondine::test;
 using Catch::Contains;
+
+namespace {
+
+std::string content(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+}  // namespace
 
 TEST_CASE("the worst errors are the wrong rows whose labels have the least probability") {
   const TemporaryFolder folder;
@@ -48,9 +61,56 @@ TEST_CASE("the worst errors are the wrong rows whose labels have the least proba
     CHECK(result.worst[i].label_probability == Approx(expected[i].label_probability));
     CHECK(result.worst[i].predicted_probability == Approx(expected[i].predicted_probability));
   }
-  std::ifstream in(folder / "page.html");
-  const std::string page{std::istreambuf_iterator<char>(in), {}};
-  CHECK_THAT(page, Contains("Worst errors") && Contains("Confusion matrix"));
+  CHECK_THAT(content(folder / "page.html"),
+             Contains("Worst errors") && Contains("Confusion matrix"));
+}
+
+TEST_CASE("the report of a run shows the worst errors of the validation, with pictures") {
+  const TemporaryFolder folder;
+  const auto data = [](std::int64_t rows, std::uint64_t seed) {
+    Tensor label(DType::int64, {rows});
+    auto labels = label.mutable_values<std::int64_t>();
+    for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<std::int64_t>(i % 2);
+    return Dataset::from(
+        NamedValues{{"x", random_floats({rows, 3, 4, 4}, seed)}, {"label", label}});
+  };
+  const Dataset training = data(20, 1);
+  const Dataset validation = data(30, 2);
+  ModelBuilder b("images");
+  b.input("x", DType::float32, {"N", 3, 4, 4});
+  b.node("Conv", {"x", b.initializer("w", random_floats({2, 3, 4, 4}, 3))}, {}, "maps");
+  b.node("Flatten", {"maps"}, {}, "logits");
+  b.output("logits", DType::float32, {"N", 2});
+  for (const bool stops : {false, true}) {
+    CAPTURE(stops);
+    Model model = prepare(b.bytes(), {.optimizer = Adam{}, .init = WeightInit::keep});
+    TrainerOptions options{.epochs = 4, .batch_size = 5, .report = folder / "run.html"};
+    // No epoch improves on the first by so much.
+    if (stops) options.early_stopping = EarlyStopping{.patience = 2, .min_delta = 10};
+    Trainer trainer(model, options);
+    trainer.on_epoch([](const EpochReport& one) { CHECK_FALSE(one.confusion); });
+    trainer.fit(training, validation);
+    const std::string page = content(folder / "run.html");
+    CHECK_THAT(page, Contains("Worst errors") &&
+                         Contains(stops ? "data after epoch 1:" : "data after epoch 4:"));
+    const Evaluation expected =
+        evaluate(model, validation, {.batch_size = 11, .report = folder / "eval.html"});
+    REQUIRE(expected.worst.size() > 3);
+    std::size_t at = 0;
+    for (const WrongPrediction& one : expected.worst) {
+      at = page.find("data:image/png;base64,", at + 1);
+      REQUIRE(at != std::string::npos);
+      const std::size_t row = page.find("<span>row ", at) + 10;
+      CHECK(page.substr(row, page.find('<', row) - row) == std::to_string(one.row));
+    }
+    CHECK(page.find("data:image/png;base64,", at + 1) == std::string::npos);
+    // The figures are those of the report of an evaluation.
+    const auto figures = [&](const std::string& html) {
+      const std::size_t first = html.find("<div class=\"worst\">");
+      return html.substr(first, html.find("</div>", first) - first);
+    };
+    CHECK(figures(page) == figures(content(folder / "eval.html")));
+  }
 }
 
 TEST_CASE("pictures show channels before or after the pixels, and nothing else is a picture") {

@@ -41,7 +41,7 @@ void add_records(Command command, TrainOptions& options) {
                  "Folder for TensorBoard event files, steps.csv, epochs.csv and log.jsonl");
   command.option("--quiet", &options.quiet, "Print errors and warnings only");
   command.option("--report", &options.report,
-                 "Page of HTML with curves, confusion matrix and summary, written at the end");
+                 "Page of HTML with curves, worst errors and summary, written at the end");
 }
 
 }  // namespace
