@@ -93,10 +93,10 @@ class ONDINE_API Dataset {
   //   name: integers, floating point numbers or, for any other text, positions in classes().
   // - .txt files, or a folder of them, for models of the next token: columns "text" and "label",
   //   int64 [N, T], windows of T = text.length ids and the ids that follow each of them. Windows do
-  //   not overlap or reach over the end of a file.
+  //   not overlap or reach over the end of a file. A file is one text for text.encoding.
   // - .jsonl files (a JSON object on each line), and .csv and .tsv files with a header, that have
   //   the column text.column: this column, int64 [N, T], and the target as above ("label" in .jsonl
-  //   files), if there is one. TextEncoding says what the ids are.
+  //   files), if there is one. text.encoding says what the ids are.
   // Throws what load_splits throws, and Error(mismatch) or Error(corrupt) naming file, row and
   // column for a missing number without a fill, a row of another length, a class that the training
   // part (or options.classes) lacks, and a class without images.

@@ -1,7 +1,11 @@
 // Texts as the ids that a model takes, and texts sampled from models of the next token.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,19 +16,45 @@
 
 namespace ondine {
 
-// How texts become ids. One id for each byte of UTF-8, 0 to 255; id 0, which no text has, is the
-// padding of a short row.
+namespace text {
+class PieceEncoding;
+}
+
+// How texts become ids: one for each byte of UTF-8, 0 to 255, where id 0, which no text has, is the
+// padding of a short row, or the ids of a SentencePiece model's pieces. Immutable; copies share the
+// model.
 class ONDINE_API TextEncoding {
  public:
-  static constexpr std::int64_t padding = 0;
+  static constexpr std::int64_t padding = 0;  // of bytes
+
+  TextEncoding() = default;  // bytes
+  // A SentencePiece model (.model) of type unigram or BPE, from a file or its content. Ids and
+  // decoded texts are those of the sentencepiece library; control pieces, such as that for the end
+  // of a text, are not added. Error(corrupt), Error(unsupported) or Error(limit) for other files.
+  static TextEncoding open(const std::filesystem::path& file);
+  static TextEncoding sentencepiece(std::span<const std::byte> model);
 
   // Error(corrupt) naming line and byte where the text is not UTF-8 or has a character U+0000.
   std::vector<std::int64_t> encode(std::string_view text) const;
-  // Leaves the padding out. Error(mismatch) for a number that is no id. A sequence of ids need not
-  // make whole characters.
+  // Error(mismatch) for a number that is no id. Bytes: leaves the padding out; a sequence of ids
+  // need not make whole characters. Pieces: control pieces have no text, and bytes that make no
+  // character are U+FFFD.
   std::string decode(std::span<const std::int64_t> ids) const;
-  std::int64_t size() const noexcept { return 256; }  // ids are below it
-  std::string name() const { return "bytes"; }        // as in a model's metadata
+  std::int64_t size() const noexcept;  // ids are below it
+  // Of short rows. Of pieces the one for padding, else for the end of a text, else for the unknown.
+  std::int64_t padding_id() const noexcept;
+  std::string name() const;  // as in a model's metadata: "bytes" or "sentencepiece"
+  // The content of the model's file; empty for bytes.
+  std::span<const std::byte> model() const noexcept;
+
+  friend bool operator==(const TextEncoding& a, const TextEncoding& b) noexcept {
+    return a.is_same(b);
+  }
+
+ private:
+  bool is_same(const TextEncoding& other) const noexcept;
+
+  std::shared_ptr<const text::PieceEncoding> pieces_;  // none: bytes
 };
 
 struct TextOptions {
@@ -33,10 +63,12 @@ struct TextOptions {
   // Ids in a row: shorter texts are padded, longer ones cut off. 0: what the model's input asks
   // for, or the longest text. A .txt file is cut into windows of this length, which it needs.
   std::int64_t length = 0;
+  TextEncoding encoding = {};
 };
 
 // As the metadata says that the model was trained; else the length is that of the only input of
-// integers [N, T] with a fixed T.
+// integers [N, T] with a fixed T. Error(unsupported) for an encoding of another name, and the
+// errors of TextEncoding::sentencepiece.
 ONDINE_API TextOptions text_options(const Model& model);
 
 struct SampleOptions {
@@ -45,6 +77,7 @@ struct SampleOptions {
   // with the largest score.
   double temperature = 1;
   std::uint64_t seed = 0;
+  std::optional<TextEncoding> encoding = {};  // nothing: as text_options(model) says
 };
 
 // Text after `prompt`, token by token. The model has one input of ids [N, T] and, as its first

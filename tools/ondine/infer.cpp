@@ -77,7 +77,9 @@ void sample(const Model& model, const Options& options) {
   if (!options.inputs.empty() || !options.on_data.data.data.empty()) {
     throw WrongUsage("infer takes --input, --data or --prompt");
   }
-  const std::string text = options.prompt + sample_text(model, options.prompt, options.sample);
+  SampleOptions how = options.sample;
+  how.encoding = read_text_options(options.on_data.data, model).encoding;
+  const std::string text = options.prompt + sample_text(model, options.prompt, how);
   if (options.folder.empty()) {
     std::cout << text << '\n';
     return;
@@ -155,9 +157,10 @@ void add_infer(Parser& parser) {
                  "INPUT=ARRAY, for arrays named differently from the input");
   command.option("--top", &options->on_data.top, "With --data: the K best classes of each row")
       .positive();
-  Option prompt =
-      command.option("--prompt", &options->prompt, "Text to continue, by a model of the next byte");
-  command.option("--sample", &options->sample.tokens, "With --prompt: bytes to add").needs(prompt);
+  Option prompt = command.option("--prompt", &options->prompt,
+                                 "Text to continue, by a model of the next byte or piece");
+  command.option("--sample", &options->sample.tokens, "With --prompt: bytes or pieces to add")
+      .needs(prompt);
   command
       .option("--temperature", &options->sample.temperature,
               "With --prompt: divides the scores; 0 takes the largest one each time")

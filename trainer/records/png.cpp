@@ -80,22 +80,4 @@ std::string png_file(std::span<const std::uint8_t> pixels, std::size_t width, st
   return file;
 }
 
-std::string base64(std::span<const std::uint8_t> bytes) {
-  constexpr const char* digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    const std::size_t size = std::min<std::size_t>(3, bytes.size() - i);
-    std::uint32_t group = 0;
-    for (std::size_t k = 0; k < 3; ++k) group = group << 8 | (k < size ? bytes[i + k] : 0U);
-    for (std::size_t k = 0; k < 4; ++k) {
-      text += k <= size ? digits[group >> (18 - 6 * k) & 63] : '=';
-    }
-  }
-  return text;
-}
-
-std::string base64(const std::string& bytes) {
-  return base64({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
-}
-
 }  // namespace ondine::records

@@ -12,8 +12,4 @@ namespace ondine::records {
 std::string png_file(std::span<const std::uint8_t> pixels, std::size_t width, std::size_t height,
                      std::size_t channels);
 
-// RFC 4648.
-std::string base64(std::span<const std::uint8_t> bytes);
-std::string base64(const std::string& bytes);
-
 }  // namespace ondine::records

@@ -64,7 +64,7 @@ Section model_facts(const Model& model, const TrainerOptions* options) {
     add("trained", grouped(trained) + " numbers in " + std::to_string(tensors) + " tensors");
   if (optimizer != 0) add("optimizer state", grouped(optimizer) + " numbers");
   for (const auto& [key, text] : model.metadata()) {
-    if (key.starts_with("ondine.") && key != "ondine.class_names" &&
+    if (key.starts_with("ondine.") && key != "ondine.class_names" && key != "ondine.text_pieces" &&
         key != "ondine.scheduled_rate" && !key.starts_with("ondine.averag")) {
       add(key.substr(7), text);
     }

@@ -31,11 +31,11 @@ PortInfo input_of(const Model& model) {
 
 class Sampler {
  public:
-  Sampler(const Model& model, const SampleOptions& options)
-      : model_(&model), options_(&options), input_(input_of(model)) {
+  Sampler(const Model& model, const SampleOptions& options, const TextOptions& text)
+      : model_(&model), options_(&options), encoding_(text.encoding), input_(input_of(model)) {
     output_ = model.outputs()[0].name;
     const std::int64_t asked = (*input_.dims)[1];
-    context_ = asked > 0 ? asked : text_options(model).length;
+    context_ = asked > 0 ? asked : text.length;
     if (context_ < 1) context_ = default_context;
     if (trainer::property(model, "ondine.class_axis_of") == output_) {
       recorded_axis_ = trainer::property(model, "ondine.class_axis");
@@ -54,7 +54,7 @@ class Sampler {
     const std::int64_t rows = std::max<std::int64_t>(1, (*input_.dims)[0]);
     const std::int64_t asked = (*input_.dims)[1];
     const auto length = asked > 0 ? asked : static_cast<std::int64_t>(tokens.size());
-    std::vector<std::int64_t> ids(static_cast<std::size_t>(length), TextEncoding::padding);
+    std::vector<std::int64_t> ids(static_cast<std::size_t>(length), encoding_.padding_id());
     std::copy(tokens.begin(), tokens.end(), ids.begin());
     Tensor result(input_.dtype, Shape{rows, length});
     for (std::int64_t row = 0; row < rows; ++row) {
@@ -143,13 +143,16 @@ std::string sample_text(const Model& model, std::string_view prompt, const Sampl
     if (!(options.temperature >= 0) || !std::isfinite(options.temperature)) {
       fail(ErrorCode::mismatch, "the temperature must be at least 0, it is ", options.temperature);
     }
-    const TextEncoding encoding;
+    TextOptions text = text_options(model);
+    if (options.encoding) text.encoding = *options.encoding;
+    const TextEncoding& encoding = text.encoding;
     std::vector<std::int64_t> tokens = encoding.encode(prompt);
-    const std::size_t given = tokens.size();
-    if (given == 0) fail(ErrorCode::mismatch, "the prompt has no text");
-    Sampler sampler(model, options);
+    if (tokens.empty()) fail(ErrorCode::mismatch, "the prompt has no text");
+    // A text of pieces depends on those before it: on a space, or bytes of one character.
+    const std::size_t known = encoding.decode(tokens).size();
+    Sampler sampler(model, options, text);
     for (std::uint64_t i = 0; i < options.tokens; ++i) tokens.push_back(sampler.next(tokens, i));
-    return encoding.decode(std::span(tokens).subspan(given));
+    return encoding.decode(tokens).substr(known);
   });
 }
 

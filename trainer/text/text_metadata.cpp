@@ -5,6 +5,7 @@
 
 #include "core/message.h"
 #include "core/out_of_memory.h"
+#include "trainer/base64.h"
 #include "trainer/model_impl.h"
 #include "trainer/model_property.h"
 
@@ -12,6 +13,7 @@ namespace ondine {
 namespace {
 
 constexpr const char* encoding_key = "ondine.text_encoding";
+constexpr const char* pieces_key = "ondine.text_pieces";  // base64 of a SentencePiece model
 constexpr const char* column_key = "ondine.text_column";
 constexpr const char* length_key = "ondine.text_length";
 
@@ -25,18 +27,27 @@ std::int64_t length_of_input(const Model& model) {
   return length;
 }
 
-void require_known(const std::string& encoding) {
-  if (encoding.empty() || encoding == TextEncoding().name()) return;
-  fail(ErrorCode::unsupported, "the model's texts are encoded as ", quoted(encoding),
-       ", which is unknown; known is ", quoted(TextEncoding().name()));
+TextEncoding encoding_of(const Model& model) {
+  const std::string name = trainer::property(model, encoding_key);
+  if (name.empty() || name == TextEncoding().name()) return {};
+  if (name != "sentencepiece") {
+    fail(ErrorCode::unsupported, "the model's texts are encoded as ", quoted(name),
+         ", which is unknown; known are 'bytes' and 'sentencepiece'");
+  }
+  return with_context(
+      [&] {
+        const std::string file = trainer::from_base64(trainer::property(model, pieces_key));
+        return TextEncoding::sentencepiece(std::as_bytes(std::span(file)));
+      },
+      [] { return cat("metadata '", pieces_key, "'"); });
 }
 
 }  // namespace
 
 TextOptions text_options(const Model& model) {
   return guard_memory("read the metadata", [&] {
-    require_known(trainer::property(model, encoding_key));
     TextOptions options;
+    options.encoding = encoding_of(model);
     options.column = trainer::property(model, column_key);
     const std::string text = trainer::property(model, length_key);
     const auto [end, error] =
@@ -52,10 +63,20 @@ namespace text {
 
 void remember_text(Model& model, const Dataset& data) {
   if (!data.text()) return;
-  const std::string known = trainer::property(model, encoding_key);
-  require_known(known);
-  if (!known.empty()) return;
-  ModelAccess::set_metadata(model, encoding_key, TextEncoding().name());
+  const TextEncoding& encoding = data.text()->encoding;
+  const TextEncoding known = encoding_of(model);
+  if (!trainer::property(model, encoding_key).empty()) {
+    if (known == encoding) return;
+    fail(ErrorCode::mismatch, "the texts of the data are encoded as ", quoted(encoding.name()),
+         ", those of the model as ", quoted(known.name()),
+         known.name() == encoding.name() ? " with other pieces" : "");
+  }
+  ModelAccess::set_metadata(model, encoding_key, encoding.name());
+  if (!encoding.model().empty()) {
+    const std::span<const std::byte> file = encoding.model();
+    const std::string_view bytes(reinterpret_cast<const char*>(file.data()), file.size());
+    ModelAccess::set_metadata(model, pieces_key, trainer::to_base64(bytes));
+  }
   if (!data.text()->column.empty()) {
     ModelAccess::set_metadata(model, column_key, data.text()->column);
   }

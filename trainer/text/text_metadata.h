@@ -6,7 +6,7 @@
 namespace ondine::text {
 
 // Writes it down unless the model says it already. Error(mismatch) for a model that was trained
-// with an encoding of another name.
+// with another encoding.
 void remember_text(Model& model, const Dataset& data);
 
 }  // namespace ondine::text

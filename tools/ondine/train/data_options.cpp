@@ -34,7 +34,10 @@ Option add_data_options(Command command, DataOptions& options) {
   command.option("--text-column", &options.text_column,
                  "Column of texts in a .csv or .jsonl; 'text' if absent");
   command.option("--text-length", &options.text_length,
-                 "Bytes of a row of text, where the model leaves it open");
+                 "Bytes or pieces of a row of text, where the model leaves it open");
+  command.option("--tokenizer", &options.tokenizer,
+                 "SentencePiece model (.model) that texts are cut by; if absent the one that the "
+                 "model was trained with, else texts are bytes");
   command.option("--sample-rate", &options.audio.rate,
                  "Samples a second of recordings, others are resampled; if 0 the model's, or that "
                  "of the first recording");
@@ -45,6 +48,24 @@ Option add_data_options(Command command, DataOptions& options) {
   return data;
 }
 
+TextOptions read_text_options(const DataOptions& options, const Model& model) {
+  TextOptions result = text_options(model);
+  if (!options.text_column.empty()) result.column = options.text_column;
+  if (options.text_length != 0) result.length = static_cast<std::int64_t>(options.text_length);
+  if (options.tokenizer.empty()) return result;
+  TextEncoding asked = TextEncoding::open(options.tokenizer);
+  const auto metadata = model.metadata();
+  const bool is_known = std::any_of(metadata.begin(), metadata.end(), [](const auto& entry) {
+    return entry.first == "ondine.text_encoding";
+  });
+  if (is_known && !(result.encoding == asked)) {
+    throw Error(ErrorCode::mismatch,
+                "--tokenizer '" + options.tokenizer + "' is not what the model was trained with");
+  }
+  result.encoding = std::move(asked);
+  return result;
+}
+
 DatasetOptions dataset_options(const DataOptions& options, const Model& model) {
   DatasetOptions result;
   result.layout = options.layout;
@@ -53,11 +74,7 @@ DatasetOptions dataset_options(const DataOptions& options, const Model& model) {
     result.image_size = parse_size(options.image_size, "--image-size");
   result.target = options.target;
   result.skip_broken = options.skip_broken;
-  result.text = text_options(model);
-  if (!options.text_column.empty()) result.text.column = options.text_column;
-  if (options.text_length != 0) {
-    result.text.length = static_cast<std::int64_t>(options.text_length);
-  }
+  result.text = read_text_options(options, model);
   result.audio = options.audio;
   result.audio.resample = !options.no_resample;
   if (options.fill) result.fill = static_cast<double>(*options.fill);

@@ -21,6 +21,7 @@ struct DataOptions {
   bool skip_broken = false;
   std::string text_column;
   std::uint64_t text_length = 0;
+  std::string tokenizer;
   AudioOptions audio;
   bool no_resample = false;
 };
@@ -28,6 +29,9 @@ struct DataOptions {
 // Adds --data and the options for reading it; `options` must outlive parsing. Returns --data.
 Option add_data_options(Command command, DataOptions& options);
 
+// As the model's texts were read, where no option says otherwise. Error(mismatch) for a --tokenizer
+// that is not the model's.
+TextOptions read_text_options(const DataOptions& options, const Model& model);
 DatasetOptions dataset_options(const DataOptions& options, const Model& model);
 // For the model: texts are read as it takes them. With the names of the classes in the order of its
 // outputs, where these are known. `rate`: samples a second of recordings; 0: what the model takes.

@@ -12,12 +12,18 @@ bool takes_ids(const PortInfo& input) {
   return has_type && (!input.dims || input.dims->size() == 2);
 }
 
-// Bytes as ids of the type; the rest of the row is padding.
-void write_ids(std::string_view bytes, const RowType& type, std::byte* to) {
-  const auto write = [&]<class Id>(Id* ids) {
-    std::fill_n(ids, type.dims[0], static_cast<Id>(TextEncoding::padding));
-    std::transform(bytes.begin(), bytes.end(), ids,
-                   [](char c) { return static_cast<Id>(static_cast<unsigned char>(c)); });
+// The first ids, as many as a row of the type has; the rest of the row is padding.
+void write_ids(const StoredIds& ids, std::int64_t padding, const RowType& type, std::byte* to) {
+  const auto length = static_cast<std::size_t>(type.dims[0]);
+  const auto write = [&]<class Id>(Id* row) {
+    std::fill_n(row, length, static_cast<Id>(padding));
+    std::visit(
+        [&](auto from) {
+          from = from.first(std::min(from.size(), length));
+          std::transform(from.begin(), from.end(), row,
+                         [](auto id) { return static_cast<Id>(id); });
+        },
+        ids);
   };
   if (type.dtype == DType::int32) return write(reinterpret_cast<std::int32_t*>(to));
   write(reinterpret_cast<std::int64_t*>(to));
@@ -40,7 +46,7 @@ class IdColumn : public Column {
   void copy(std::span<const std::uint64_t> rows, const RowType& type,
             std::byte* to) const override {
     for (const std::uint64_t row : rows) {
-      write_ids(ids(row).substr(0, static_cast<std::size_t>(type.dims[0])), type, to);
+      write_ids(ids(row), padding(), type, to);
       to += type.bytes();
     }
   }
@@ -49,7 +55,8 @@ class IdColumn : public Column {
 
  protected:
   virtual std::int64_t length() const = 0;
-  virtual std::string_view ids(std::uint64_t row) const = 0;
+  virtual StoredIds ids(std::uint64_t row) const = 0;
+  virtual std::int64_t padding() const { return TextEncoding::padding; }  // of short rows
 };
 
 class TextColumn final : public IdColumn {
@@ -59,7 +66,7 @@ class TextColumn final : public IdColumn {
     if (length > 0) return;
     length_ = 1;
     for (std::uint64_t row = 0; row < texts_.size(); ++row) {
-      length_ = std::max(length_, static_cast<std::int64_t>(texts_[row].size()));
+      length_ = std::max(length_, static_cast<std::int64_t>(size_of(texts_[row])));
     }
   }
 
@@ -73,7 +80,8 @@ class TextColumn final : public IdColumn {
 
  protected:
   std::int64_t length() const override { return length_; }
-  std::string_view ids(std::uint64_t row) const override { return texts_[row]; }
+  StoredIds ids(std::uint64_t row) const override { return texts_[row]; }
+  std::int64_t padding() const override { return texts_.encoding().padding_id(); }
 
  private:
   TextRows texts_;
@@ -82,10 +90,10 @@ class TextColumn final : public IdColumn {
 
 class WindowColumn final : public IdColumn {
  public:
-  WindowColumn(std::string name, std::vector<MappedText> texts, std::int64_t length,
+  WindowColumn(std::string name, std::vector<RunningText> texts, std::int64_t length,
                std::size_t shift)
       : IdColumn(std::move(name)), texts_(std::move(texts)), length_(length), shift_(shift) {
-    for (const MappedText& text : texts_) {
+    for (const RunningText& text : texts_) {
       ends_.push_back((ends_.empty() ? 0 : ends_.back()) + text.windows(length));
     }
   }
@@ -105,17 +113,18 @@ class WindowColumn final : public IdColumn {
 
  protected:
   std::int64_t length() const override { return length_; }
-  std::string_view ids(std::uint64_t row) const override {
+  StoredIds ids(std::uint64_t row) const override {
     const auto text =
         static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), row) - ends_.begin());
     const std::uint64_t in_text = text == 0 ? row : row - ends_[text - 1];
-    const auto bytes = texts_[text].bytes;
     const auto length = static_cast<std::size_t>(length_);
-    return {reinterpret_cast<const char*>(bytes.data()) + in_text * length + shift_, length};
+    return std::visit(
+        [&](auto all) -> StoredIds { return all.subspan(in_text * length + shift_, length); },
+        texts_[text].ids);
   }
 
  private:
-  std::vector<MappedText> texts_;
+  std::vector<RunningText> texts_;
   std::vector<std::uint64_t> ends_;  // number of windows up to the end of each text
   std::int64_t length_;
   std::size_t shift_;
@@ -124,24 +133,33 @@ class WindowColumn final : public IdColumn {
 }  // namespace
 
 void TextRows::add(std::string_view text) {
-  bytes_ += text;
-  ends_.push_back(bytes_.size());
+  if (encoding_ == TextEncoding()) {
+    bytes_.insert(bytes_.end(), text.begin(), text.end());
+  } else {
+    for (const std::int64_t id : encoding_.encode(text)) {
+      pieces_.push_back(static_cast<std::int32_t>(id));
+    }
+  }
+  ends_.push_back(bytes_.size() + pieces_.size());  // one of them is empty
 }
 
-std::string_view TextRows::operator[](std::uint64_t row) const {
+StoredIds TextRows::operator[](std::uint64_t row) const {
   const std::uint64_t first = row == 0 ? 0 : ends_[row - 1];
-  return std::string_view(bytes_).substr(first, ends_[row] - first);
+  const std::uint64_t count = ends_[row] - first;
+  if (encoding_ == TextEncoding()) return std::span(bytes_).subspan(first, count);
+  return std::span(pieces_).subspan(first, count);
 }
 
-std::uint64_t MappedText::windows(std::int64_t length) const {
-  return bytes.empty() ? 0 : (bytes.size() - 1) / static_cast<std::uint64_t>(length);
+std::uint64_t RunningText::windows(std::int64_t length) const {
+  const std::size_t size = size_of(ids);
+  return size == 0 ? 0 : (size - 1) / static_cast<std::uint64_t>(length);
 }
 
 std::shared_ptr<const Column> text_column(std::string name, TextRows texts, std::int64_t length) {
   return std::make_shared<TextColumn>(std::move(name), std::move(texts), length);
 }
 
-std::shared_ptr<const Column> window_column(std::string name, std::vector<MappedText> texts,
+std::shared_ptr<const Column> window_column(std::string name, std::vector<RunningText> texts,
                                             std::int64_t length, std::size_t shift) {
   return std::make_shared<WindowColumn>(std::move(name), std::move(texts), length, shift);
 }

@@ -42,6 +42,8 @@ bool has_text_column(const fs::path& file, const DatasetOptions& options) {
 }
 
 struct TextTable {
+  explicit TextTable(const TextEncoding& encoding) : texts(encoding) {}
+
   TextRows texts;
   Targets targets;  // without a column where there are none
 };
@@ -163,7 +165,7 @@ Dataset::Part part_of(TextTable table, const TargetReader* reader, const Dataset
   Dataset::Part part;
   if (table.texts.size() == 0) return part;
   part.threads = options.threads;
-  part.text = TextOptions{text_column_of(options), options.text.length};
+  part.text = TextOptions{text_column_of(options), options.text.length, options.text.encoding};
   part.columns.push_back(
       text_column(text_column_of(options), std::move(table.texts), options.text.length));
   if (table.targets.column.empty()) return part;
@@ -184,8 +186,8 @@ bool are_text_tables(std::span<const fs::path> places, const DatasetOptions& opt
 }
 
 Parts open_text_tables(std::span<const fs::path> files, const DatasetOptions& options) {
-  TextTable train;
-  TextTable validation;
+  TextTable train(options.text.encoding);
+  TextTable validation(options.text.encoding);
   for (const fs::path& file : files) {
     std::string stem = file.stem().string();
     read_table(file, options, cut_split(stem) == Split::validation ? validation : train);

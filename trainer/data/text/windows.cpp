@@ -31,32 +31,44 @@ std::vector<fs::path> texts_in(const fs::path& folder) {
   return files;
 }
 
-MappedText map_text(const fs::path& file, const DatasetOptions& options) {
-  MappedText text;
+RunningText encoded(std::string_view text, const TextEncoding& encoding) {
+  const std::vector<std::int64_t> wide = encoding.encode(text);
+  const auto ids = std::make_shared<const std::vector<std::int32_t>>(wide.begin(), wide.end());
+  return {ids, std::span(*ids)};
+}
+
+// Bytes stay in the file.
+RunningText read_text(const fs::path& file, const DatasetOptions& options) {
+  RunningText text;
   with_data(file, options.limits, [&](SharedSource& source) {
     constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
-    text.owner = source.owner();
-    text.bytes = source.rest();
-    std::string_view view(reinterpret_cast<const char*>(text.bytes.data()), text.bytes.size());
+    std::string_view view(reinterpret_cast<const char*>(source.rest().data()),
+                          source.rest().size());
     text::require_utf8(view);
-    if (view.starts_with(byte_order_mark)) {
-      text.bytes = text.bytes.subspan(byte_order_mark.size());
+    if (view.starts_with(byte_order_mark)) view.remove_prefix(byte_order_mark.size());
+    if (options.text.encoding == TextEncoding()) {
+      const auto* bytes = reinterpret_cast<const unsigned char*>(view.data());
+      text = {source.owner(), std::span(bytes, view.size())};
+    } else {
+      text = encoded(view, options.text.encoding);
     }
   });
   return text;
 }
 
-Dataset::Part part_of(std::vector<MappedText> texts, const DatasetOptions& options) {
+Dataset::Part part_of(std::vector<RunningText> texts, const DatasetOptions& options) {
   Dataset::Part part;
   if (texts.empty()) return part;
   const std::int64_t length = options.text.length;
-  const bool has_windows = std::any_of(
-      texts.begin(), texts.end(), [&](const MappedText& text) { return text.windows(length) > 0; });
+  const bool has_windows = std::any_of(texts.begin(), texts.end(), [&](const RunningText& text) {
+    return text.windows(length) > 0;
+  });
   if (!has_windows) {
-    fail(ErrorCode::mismatch, "the text has ", texts[0].bytes.size(), " bytes, a window of ",
-         length, " and the one that follows need ", length + 1);
+    fail(ErrorCode::mismatch, "the text has ", size_of(texts[0].ids),
+         options.text.encoding == TextEncoding() ? " bytes" : " pieces", ", a window of ", length,
+         " and the one that follows need ", length + 1);
   }
-  part.text = TextOptions{{}, length};
+  part.text = TextOptions{{}, length, options.text.encoding};
   part.columns.push_back(window_column("text", texts, length, 0));
   part.columns.push_back(window_column("label", std::move(texts), length, 1));
   return part;
@@ -76,12 +88,12 @@ Parts open_texts(std::span<const fs::path> places, const DatasetOptions& options
   }
   std::vector<fs::path> files = texts_in(places[0]);
   if (files.empty()) files.assign(places.begin(), places.end());
-  std::vector<MappedText> train;
-  std::vector<MappedText> validation;
+  std::vector<RunningText> train;
+  std::vector<RunningText> validation;
   for (const fs::path& file : files) {
     std::string stem = file.stem().string();
     auto& part = cut_split(stem) == Split::validation ? validation : train;
-    part.push_back(map_text(file, options));
+    part.push_back(read_text(file, options));
   }
   return {part_of(std::move(train), options), part_of(std::move(validation), options)};
 }

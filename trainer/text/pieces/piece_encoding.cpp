@@ -1,0 +1,183 @@
+#include "trainer/text/pieces/piece_encoding.h"
+
+#include <algorithm>
+
+#include "core/message.h"
+#include "proto/utf8.h"
+
+namespace ondine::text {
+namespace {
+
+constexpr std::size_t section_bytes = 4096;
+constexpr std::string_view replacement_character = "\xef\xbf\xbd";
+
+template <class Wanted>
+PieceTrie trie_of(const PieceModel& model, const Wanted& wanted) {
+  std::vector<PieceTrie::Entry> entries;
+  for (std::size_t i = 0; i < model.pieces.size(); ++i) {
+    if (wanted(model.pieces[i])) {
+      entries.emplace_back(model.pieces[i].text, static_cast<std::int32_t>(i));
+    }
+  }
+  return PieceTrie(std::move(entries));
+}
+
+// Where a word ends and a space follows, from `from` on; npos where there is none.
+std::size_t word_end(std::string_view text, std::size_t from) {
+  for (std::size_t at = text.find(space_symbol, std::max<std::size_t>(from, 1));
+       at != std::string_view::npos; at = text.find(space_symbol, at + space_symbol.size())) {
+    if (!text.substr(0, at).ends_with(space_symbol)) return at;
+  }
+  return std::string_view::npos;
+}
+
+bool stays_in_word(const Piece& piece) {
+  return !piece.is_text() || word_end(piece.text, 0) == std::string_view::npos;
+}
+
+std::int64_t padding_of(const PieceModel& model, const PieceTrie& reserved) {
+  for (const std::string& name : {model.pad_piece, model.end_piece}) {
+    const std::int32_t id = reserved.find(name);
+    if (id == PieceTrie::none) continue;
+    if (model.pieces[static_cast<std::size_t>(id)].type == PieceType::control) return id;
+  }
+  return model.unknown;
+}
+
+// Collects the text of pieces one after the other.
+class Decoder {
+ public:
+  explicit Decoder(const PieceModel& model)
+      : model_(&model),
+        drops_first_space_(model.normalizer.add_dummy_prefix ||
+                           model.normalizer.remove_extra_whitespaces) {}
+
+  void add_byte(std::int64_t id) {
+    const auto found = std::find(model_->bytes.begin(), model_->bytes.end(), id);
+    bytes_ += static_cast<char>(found - model_->bytes.begin());
+  }
+
+  void add(const Piece& piece) {
+    flush();
+    if (dropped_space_ || !text_.empty()) at_start_ = false;
+    dropped_space_ = false;
+    if (piece.type == PieceType::control) return;
+    if (piece.type == PieceType::unknown) {
+      text_ += model_->unknown_surface;
+      return;
+    }
+    std::string_view rest = piece.text;
+    if (at_start_ && drops_first_space_ && rest.starts_with(space_symbol)) {
+      rest.remove_prefix(space_symbol.size());
+      // Where runs of spaces are removed, so are all at the start.
+      dropped_space_ = !model_->normalizer.remove_extra_whitespaces;
+    }
+    while (!rest.empty()) {
+      const bool is_space = rest.starts_with(space_symbol);
+      const std::size_t length = is_space ? space_symbol.size() : 1;
+      text_ += is_space ? std::string_view(" ") : rest.substr(0, 1);
+      rest.remove_prefix(length);
+    }
+  }
+
+  std::string take() {
+    flush();
+    return std::move(text_);
+  }
+
+ private:
+  void flush() {
+    for (std::string_view rest = bytes_; !rest.empty();) {
+      const std::string_view character = rest.substr(0, character_bytes(rest[0]));
+      const bool is_valid = is_utf8(character);
+      text_ += is_valid ? character : replacement_character;
+      rest.remove_prefix(is_valid ? character.size() : 1);
+    }
+    bytes_.clear();
+  }
+
+  const PieceModel* model_;
+  bool drops_first_space_;
+  bool at_start_ = true;
+  bool dropped_space_ = false;
+  std::string bytes_;  // of byte pieces that may make characters
+  std::string text_;
+};
+
+}  // namespace
+
+PieceEncoding::PieceEncoding(std::string file)
+    : file_(std::move(file)),
+      model_(read_piece_model(file_)),
+      pieces_(trie_of(model_, [](const Piece& piece) { return piece.is_text(); })),
+      reserved_(trie_of(model_, [](const Piece& piece) { return !piece.is_text(); })),
+      user_defined_(trie_of(
+          model_, [](const Piece& piece) { return piece.type == PieceType::user_defined; })),
+      tables_{&model_, &pieces_, &reserved_, &user_defined_},
+      normalizer_(model_.normalizer, user_defined_),
+      unigram_(tables_),
+      stay_in_words_(std::all_of(model_.pieces.begin(), model_.pieces.end(), stays_in_word)),
+      padding_(padding_of(model_, reserved_)) {
+  model_.normalizer.charsmap = {};
+}
+
+std::size_t PieceEncoding::section_end(std::string_view text) const {
+  if (!stay_in_words_ || text.size() <= section_bytes) return text.size();
+  return std::min(word_end(text, section_bytes), text.size());
+}
+
+std::vector<std::int64_t> PieceEncoding::encode(std::string_view text) const {
+  const std::string normalized = normalizer_.normalize(text);
+  std::vector<std::int64_t> ids;
+  std::vector<Segment> segments;
+  bool after_unknown = false;
+  for (std::string_view rest = normalized; !rest.empty();) {
+    const std::string_view section = rest.substr(0, section_end(rest));
+    segments.clear();
+    if (model_.type == PieceModelType::unigram) {
+      unigram_.append(section, segments);
+    } else {
+      append_merged(tables_, section, segments);
+    }
+    append_ids(segments, after_unknown, ids);
+    rest.remove_prefix(section.size());
+  }
+  return ids;
+}
+
+// Neighbours that are unknown are one id, or one for each byte.
+void PieceEncoding::append_ids(std::span<const Segment> segments, bool& after_unknown,
+                               std::vector<std::int64_t>& ids) const {
+  for (const auto& [text, id] : segments) {
+    const bool is_unknown = id == model_.unknown;
+    if (is_unknown && model_.byte_fallback) {
+      for (const char byte : text) ids.push_back(model_.bytes[static_cast<unsigned char>(byte)]);
+    } else if (!is_unknown || !after_unknown) {
+      ids.push_back(id);
+    }
+    after_unknown = is_unknown;
+  }
+}
+
+const Piece& PieceEncoding::piece_of(std::int64_t id) const {
+  if (id < 0 || id >= size()) {
+    fail(ErrorCode::mismatch, "id ", id, " is none of ", size(),
+         " of the encoding 'sentencepiece'");
+  }
+  return model_.pieces[static_cast<std::size_t>(id)];
+}
+
+std::string PieceEncoding::decode(std::span<const std::int64_t> ids) const {
+  Decoder decoder(model_);
+  for (const std::int64_t id : ids) {
+    const Piece& piece = piece_of(id);
+    if (piece.type == PieceType::byte) {
+      decoder.add_byte(id);
+    } else {
+      decoder.add(piece);
+    }
+  }
+  return decoder.take();
+}
+
+}  // namespace ondine::text

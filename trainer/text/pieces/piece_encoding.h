@@ -1,0 +1,56 @@
+// Texts as ids of the pieces of a SentencePiece model, and back.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trainer/text/pieces/normalizer.h"
+#include "trainer/text/pieces/piece_model.h"
+#include "trainer/text/pieces/piece_trie.h"
+#include "trainer/text/pieces/segment.h"
+
+namespace ondine::text {
+
+// Immutable, so any number of threads may use it.
+class PieceEncoding {
+ public:
+  // The content of a .model file. Errors: see read_piece_model and Charsmap.
+  explicit PieceEncoding(std::string file);
+  PieceEncoding(const PieceEncoding&) = delete;
+  PieceEncoding& operator=(const PieceEncoding&) = delete;
+
+  // Ids as the sentencepiece library gives them, without control pieces around them. A text is cut
+  // between words into parts of at least 4096 bytes where no piece can lie across: sums of scores
+  // stay small, and so exact. The text is UTF-8 without a zero byte.
+  std::vector<std::int64_t> encode(std::string_view text) const;
+  // UTF-8: bytes that make no character become U+FFFD. Error(mismatch) for a number that is no id.
+  std::string decode(std::span<const std::int64_t> ids) const;
+
+  std::int64_t size() const noexcept { return static_cast<std::int64_t>(model_.pieces.size()); }
+  // The piece for padding, else that for the end of a text, else the unknown one.
+  std::int64_t padding() const noexcept { return padding_; }
+  const std::string& file() const noexcept { return file_; }
+
+ private:
+  std::size_t section_end(std::string_view text) const;
+  void append_ids(std::span<const Segment> segments, bool& after_unknown,
+                  std::vector<std::int64_t>& ids) const;
+  const Piece& piece_of(std::int64_t id) const;
+
+  std::string file_;
+  PieceModel model_;
+  PieceTrie pieces_;
+  PieceTrie reserved_;
+  PieceTrie user_defined_;
+  PieceTables tables_;
+  Normalizer normalizer_;
+  UnigramSegmenter unigram_;
+  bool stay_in_words_;  // no piece has a space behind another character
+  std::int64_t padding_;
+};
+
+}  // namespace ondine::text
