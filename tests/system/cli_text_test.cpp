@@ -9,6 +9,7 @@
 
 #include "tests/support/random_tensor.h"
 #include "tests/system/cli_run.h"
+#include "tests/trainer/text/pieces/piece_file.h"
 
 using namespace ondine;
 using namespace ondine::test;
@@ -22,14 +23,14 @@ void write_model(const Workshop& shop, const ModelBuilder& builder) {
   shop.write("net.onnx", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
-// The next byte by the last one: 256 x 256 scores.
-void write_bigrams(const Workshop& shop) {
+// The next id by the last one: a square of scores.
+void write_bigrams(const Workshop& shop, std::int64_t size = 256) {
   ModelBuilder b("bigrams");
   const std::string ids = b.input("ids", DType::int64, {"N", 8});
-  const std::string table = b.initializer("table", random_floats({256, 256}, 1, -0.1F, 0.1F));
+  const std::string table = b.initializer("table", random_floats({size, size}, 1, -0.1F, 0.1F));
   b.node("Transpose", {b.node("Gather", {table, ids})},
          {{"perm", std::vector<std::int64_t>{0, 2, 1}}}, "logits");
-  b.output("logits", DType::float32, {"N", 256, 8});
+  b.output("logits", DType::float32, {"N", size, 8});
   write_model(shop, b);
 }
 
@@ -93,6 +94,52 @@ TEST_CASE("a model of the next byte is trained on text, evaluated and sampled fr
   shop.write("bad.txt", "fine\nb\xe4se");
   shop.refuse("eval tuned.onnx --data bad.txt", "line 2, byte 2: not UTF-8");
   CHECK(shop.run("infer tuned.onnx --prompt a --data text_val.txt").exit_code == 2);
+}
+
+TEST_CASE("a model of the next piece is trained by a tokenizer, which it keeps") {
+  const Workshop shop;
+  write_bigrams(shop, 7);
+  PieceFile file;
+  file.add_usual()
+      .add(
+          "\xe2\x96\x81"
+          "the",
+          -1)
+      .add(
+          "\xe2\x96\x81"
+          "cat",
+          -2);
+  file.add(
+          "\xe2\x96\x81"
+          "sat",
+          -3)
+      .add("s", -4);
+  shop.write("small.model", file.file());
+  std::string text;
+  for (int i = 0; i < 120; ++i) text += "the cats sat ";
+  shop.write("text_train.txt", text);
+  shop.write("text_val.txt", text.substr(0, 13 * 21));
+  shop.succeed(
+      "prepare net.onnx -o train.onnx --loss softmax-cross-entropy --optimizer adam "
+      "--learning-rate 0.3 --init keep");
+  shop.succeed(
+      "train train.onnx --data text_train.txt text_val.txt --tokenizer small.model --epochs 8 "
+      "--batch-size 10 -o tuned.onnx --report report.html");
+  CHECK_THAT(shop.read("report.html"), Contains("sentencepiece") && !Contains("text_pieces"));
+  // 84 pieces, of which each one says the next: 10 windows of 8.
+  const auto eval = shop.succeed("eval tuned.onnx --data text_val.txt --metrics perplexity");
+  CHECK_THAT(eval.out, Contains("perplexity 1.0") && Contains("over 10 rows"));
+  CHECK(shop.succeed("infer tuned.onnx --prompt the --sample 5 --temperature 0").out ==
+        "the cats sat the cat\n");
+  CHECK(shop.succeed("infer tuned.onnx --prompt 'the  cat' --sample 1 --temperature 0 --tokenizer "
+                     "small.model")
+            .out == "the  cats\n");
+  shop.write("other.model", file.add("t", -9).file());
+  shop.refuse("eval tuned.onnx --data text_val.txt --tokenizer other.model",
+              "--tokenizer 'other.model' is not what the model was trained with");
+  shop.write("bad.model", "no model");
+  shop.refuse("train train.onnx --data text_train.txt --tokenizer bad.model --epochs 1",
+              "in SentencePiece model");
 }
 
 TEST_CASE("texts are classified with balanced weights of classes") {

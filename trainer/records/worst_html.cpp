@@ -1,5 +1,6 @@
 #include "trainer/records/worst_html.h"
 
+#include "trainer/base64.h"
 #include "trainer/records/html.h"
 #include "trainer/records/png.h"
 

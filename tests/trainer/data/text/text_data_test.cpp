@@ -5,6 +5,7 @@
 
 #include "tests/support/port.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/trainer/text/pieces/piece_file.h"
 #include "trainer/data/text/json_lines.h"
 
 using namespace ondine;
@@ -37,6 +38,32 @@ DatasetOptions windows(std::int64_t length) {
   DatasetOptions options;
   options.text.length = length;
   return options;
+}
+
+// Pieces <unk> 0, <s> 1, </s> 2, a space 3, "ab" 4, "c" 5 and " d" 6.
+TextEncoding few_pieces() {
+  PieceFile file;
+  file.add_usual().add("\xe2\x96\x81", -3).add("ab", -1).add("c", -2);
+  return file
+      .add(
+          "\xe2\x96\x81"
+          "d",
+          -1)
+      .encoding();
+}
+
+std::vector<std::int64_t> ids_of(const Dataset& data, const PortInfo& input, std::uint64_t row) {
+  Feeder feeder(std::vector{input}, data);
+  const std::vector<std::uint64_t> rows{row};
+  const auto feeds = feeder.take(rows);
+  const Tensor& ids = feeds[0].second.tensor();
+  std::vector<std::int64_t> result;
+  for (std::int64_t i = 0; i < ids.size(); ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    result.push_back(input.dtype == DType::int32 ? ids.values<std::int32_t>()[at]
+                                                 : ids.values<std::int64_t>()[at]);
+  }
+  return result;
 }
 
 std::vector<std::string> members_of(const std::string& text) {
@@ -92,6 +119,44 @@ TEST_CASE("a model takes windows of text as its input, whatever it is named, and
                data);
   CHECK(other.take(first)[0].second.tensor().values<std::int64_t>()[0] == 'a');
   CHECK(other.take(first)[1].second.tensor().values<std::int64_t>()[0] == 'b');
+}
+
+TEST_CASE("a text file is windows of the pieces of a SentencePiece model") {
+  using Ids = std::vector<std::int64_t>;
+  const TemporaryFolder folder;
+  write(folder / "train.txt",
+        "\xef\xbb\xbf"
+        "abc  dab\n d c ab");  // the line break is unknown
+  write(folder / "test.txt", "ab");
+  DatasetOptions options = windows(3);
+  options.text.encoding = few_pieces();
+  const Dataset data = Dataset::open(folder / "train.txt", options);
+  // 3 4 5 | 6 4 0 | 6 3 5 | 3 4
+  REQUIRE(data.rows() == 3);
+  CHECK(ids_of(data, port("text", DType::int64, {-1, 3}), 0) == Ids{3, 4, 5});
+  CHECK(ids_of(data, port("label", DType::int64, {-1, 3}), 0) == Ids{4, 5, 6});
+  CHECK(ids_of(data, port("text", DType::int32, {-1, -1}), 2) == Ids{6, 3, 5});
+  CHECK(ids_of(data, port("label", DType::int32, {-1, 3}), 2) == Ids{3, 5, 3});
+  CHECK(data.text()->encoding == options.text.encoding);
+  CHECK_THROWS_WITH(Dataset::open(folder / "test.txt", options),
+                    Contains("2 pieces") && Contains("need 4"));
+  write(folder / "bad.txt", "ab\xff");
+  CHECK_THROWS_WITH(Dataset::open(folder / "bad.txt", options), Contains("line 1, byte 3"));
+}
+
+TEST_CASE("texts of JSON lines are pieces, and padding is the end of a text") {
+  using Ids = std::vector<std::int64_t>;
+  const TemporaryFolder folder;
+  write(folder / "a.jsonl",
+        "{\"text\": \"ab d\", \"label\": 0}\n{\"text\": \"\", \"label\": 1}\n"
+        "{\"text\": \"abcc\", \"label\": 1}\n");
+  DatasetOptions options;
+  options.text.encoding = few_pieces();
+  const Dataset data = Dataset::open(folder / "a.jsonl", options);
+  REQUIRE(data.rows() == 3);
+  CHECK(ids_of(data, port("text", DType::int64, {-1, -1}), 0) == Ids{3, 4, 6, 2});
+  CHECK(ids_of(data, port("text", DType::int32, {-1, 3}), 2) == Ids{3, 4, 5});
+  CHECK(ids_of(data, port("text", DType::int64, {-1, 2}), 1) == Ids{2, 2});
 }
 
 TEST_CASE("text that is not UTF-8 or has U+0000 is named with line and byte") {
