@@ -2,7 +2,6 @@
 
 #include "trainer/base64.h"
 #include "trainer/records/html.h"
-#include "trainer/records/png.h"
 
 namespace ondine::records {
 namespace {
