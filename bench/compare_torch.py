@@ -12,44 +12,15 @@ own. Figures of one run compare; those of different runs do not.
 
 import argparse
 import json
-import os
 import pathlib
-import resource
-import statistics
-import subprocess
 import sys
 import tempfile
-import time
+
+from ondine_process import build_programs, ondine_process, write_models
+from peer_process import (CHECKED_STEPS, TOLERANCE, PeerError, Process, check_losses, serve,
+                          time_in_turns)
 
 HERE = pathlib.Path(__file__).resolve().parent
-CHECKED_STEPS = 3
-TOLERANCE = {"float32": 1e-4, "bf16": 1e-2}
-
-
-class Process:
-    def __init__(self, command, threads):
-        environment = dict(os.environ, OMP_NUM_THREADS=str(threads), MKL_NUM_THREADS=str(threads))
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        text=True, env=environment)
-
-    def ask(self, question):
-        try:
-            self.process.stdin.write(question + "\n")
-            self.process.stdin.flush()
-        except BrokenPipeError:
-            pass
-        answer = self.process.stdout.readline()
-        if not answer:
-            raise SystemExit(f"{self.process.args[0]} gave up")
-        return answer.split()
-
-    def steps(self, count):
-        numbers = [float(word) for word in self.ask(f"steps {count}")]
-        return numbers[:count], numbers[count:]
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait()
 
 
 def serve_torch(workload, folder, options):
@@ -60,35 +31,18 @@ def serve_torch(workload, folder, options):
     import onnx_initializers
     import torch_models
 
-    torch.set_num_threads(options.threads)
-    step = torch_models.Step(workload, onnx_initializers.read(folder / f"{workload}.onnx"),
-                             numpy.load(folder / f"{workload}.x.npy"),
-                             numpy.load(folder / f"{workload}.label.npy"),
-                             options.precision == "bf16", options.tuned)
-    for line in sys.stdin:
-        words = line.split()
-        if words[0] == "steps":
-            times, losses = [], []
-            for _ in range(int(words[1])):
-                start = time.perf_counter()
-                losses.append(step())
-                times.append((time.perf_counter() - start) * 1e3)
-            print(*times, *losses, flush=True)
-        elif words[0] == "memory":
-            print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, flush=True)
+    def make_step():
+        torch.set_num_threads(options.threads)
+        return torch_models.Step(workload, onnx_initializers.read(folder / f"{workload}.onnx"),
+                                 numpy.load(folder / f"{workload}.x.npy"),
+                                 numpy.load(folder / f"{workload}.label.npy"),
+                                 options.precision == "bf16", options.tuned)
 
-
-def check_losses(workload, ours, theirs, tolerance):
-    for i, (a, b) in enumerate(zip(ours, theirs)):
-        if not abs(a - b) <= tolerance * abs(b):
-            raise SystemExit(f"{workload}: loss of step {i} is {a}, in PyTorch {b}")
+    serve(make_step)
 
 
 def compare(workload, title, gflop, folder, options):
-    ours = Process([str(options.build / "bin/bench_run"), str(folder / f"{workload}.onnx"),
-                    str(folder / f"{workload}.x.npy"), str(folder / f"{workload}.label.npy"),
-                    str(options.threads), *options.ours,
-                    *(["bf16"] if options.precision == "bf16" else [])], options.threads)
+    ours = ondine_process(workload, folder, options, options.ours)
     if options.profile:
         ours.steps(3)
         words = ours.ask("profile 10")
@@ -103,30 +57,16 @@ def compare(workload, title, gflop, folder, options):
                      options.threads)
     first, our_losses = ours.steps(CHECKED_STEPS)
     their_first, their_losses = theirs.steps(CHECKED_STEPS)
-    check_losses(workload, our_losses, their_losses, TOLERANCE[options.precision])
-    slower = max(first[-1], their_first[-1])
-    block = max(1, min(500, int(200 / slower)))
-    ours.steps(block), theirs.steps(block)
-    times, their_times = [], []
-    for _ in range(options.blocks):
-        times += ours.steps(block)[0]
-        their_times += theirs.steps(block)[0]
-    mb, their_mb = float(ours.ask("memory")[0]), float(theirs.ask("memory")[0])
+    check_losses(our_losses, their_losses, TOLERANCE[options.precision])
+    ours_ms, torch_ms = time_in_turns(ours, theirs, max(first[-1], their_first[-1]),
+                                      options.blocks)
+    mb, their_mb = ours.memory(), theirs.memory()
     peak = float(ours.ask("peak")[0]) * options.threads
     ours.close(), theirs.close()
-    ours_ms, torch_ms = statistics.median(times), statistics.median(their_times)
     return {"workload": f"{workload} {title}", "threads": options.threads,
             "precision": options.precision, "ours_ms": ours_ms,
             "torch_ms": torch_ms, "ratio": torch_ms / ours_ms,
             "peak_share": gflop / ours_ms * 1e3 / peak, "ours_mb": mb, "torch_mb": their_mb}
-
-
-def build_programs(build):
-    if not (build / "CMakeCache.txt").exists():
-        subprocess.run(["cmake", "-S", str(HERE.parent), "-B", str(build)], check=True,
-                       stdout=sys.stderr)
-    subprocess.run(["cmake", "--build", str(build), "--target", "bench_models", "bench_run"],
-                   check=True, stdout=sys.stderr)
 
 
 def main():
@@ -159,16 +99,16 @@ def main():
         build_programs(options.build)
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.models or pathlib.Path(temporary)
-        missing = [name for name in chosen if not (folder / f"{name}.label.npy").exists()]
-        if missing:
-            subprocess.run([str(options.build / "bin/bench_models"), str(folder), *missing],
-                           check=True)
+        write_models(chosen, folder, options.build)
         rows = []
         if not options.json and not options.profile:
             print(f"{'workload':50} {'ours ms':>9} {'torch ms':>9} {'ratio':>6} {'peak':>6} "
                   f"{'ours MB':>8} {'torch MB':>8}")
         for name in chosen:
-            row = compare(name, *WORKLOADS[name], folder, options)
+            try:
+                row = compare(name, *WORKLOADS[name], folder, options)
+            except PeerError as error:
+                raise SystemExit(f"{name}: {error}")
             if row is None:
                 continue
             rows.append(row)

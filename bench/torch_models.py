@@ -4,6 +4,8 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
+from workloads import OPTIMIZERS, in_training_mode, is_trained
+
 
 class Network(nn.Module):
     """Parameters are called as in the .onnx file, with '_' for '.'."""
@@ -188,60 +190,46 @@ class Lstm(nn.Module):
         return self.fc(self.lstm(x)[0][-1])
 
 
-def sgd(rate, momentum=0.0):
-    return lambda parameters, fused: torch.optim.SGD(parameters, rate, momentum, fused=fused)
+NETWORKS = {"W1": Mlp, "W2": Mlp, "W3": Lenet, "W4": MobileNetV2, "W5": MobileNetV2,
+            "W6": ResNet18, "W7": Transformer, "W8": Lstm, "W9": Mlp, "L1": Gpt2, "L2": Gpt2}
 
 
-def adam(rate):
-    return lambda parameters, fused: torch.optim.Adam(parameters, rate, fused=fused)
-
-
-def adamw(rate):
-    return lambda parameters, fused: torch.optim.AdamW(parameters, rate, weight_decay=0.0,
-                                                       fused=fused)
-
-
-# Network and optimizer of each workload.
-WORKLOADS = {
-    "W1": (Mlp, sgd(0.01)),
-    "W2": (Mlp, adam(0.001)),
-    "W3": (Lenet, adam(0.001)),
-    "W4": (MobileNetV2, sgd(0.001)),
-    "W5": (MobileNetV2, sgd(0.01)),
-    "W6": (ResNet18, sgd(0.001, 0.9)),
-    "W7": (Transformer, adam(0.0001)),
-    "W8": (Lstm, adam(0.001)),
-    "W9": (Mlp, sgd(0.001)),
-    "L1": (Gpt2, adamw(0.0001)),
-    "L2": (Gpt2, adamw(0.0001)),
-}
+def optimizer_of(kind, rate, parameters, fused=None):
+    if kind == "adam":
+        return torch.optim.Adam(parameters, rate, fused=fused)
+    if kind == "adamw":
+        return torch.optim.AdamW(parameters, rate, weight_decay=0.0, fused=fused)
+    return torch.optim.SGD(parameters, rate, 0.9 if kind == "momentum" else 0.0, fused=fused)
 
 
 class Step:
     """One training step; the same loss as softmax cross entropy in the .onnx file.
 
-    bf16: under autocast. tuned: images in channels_last, fused optimizers.
+    bf16: under autocast. tuned: images in channels_last, fused optimizers. compiled: network and
+    loss by torch.compile.
     """
 
-    def __init__(self, workload, values, x, label, bf16=False, tuned=False):
-        network, optimizer = WORKLOADS[workload]
-        frozen = workload == "W5"
-        trained = {"W5": lambda name: name.startswith("classifier"),
-                   "L1": lambda name: ".lora_" in name}.get(workload, lambda name: True)
-        self.network = network(values, trained)
-        self.network.train(not frozen)
+    def __init__(self, workload, values, x, label, bf16=False, tuned=False, compiled=False):
+        network = NETWORKS[workload](values, lambda name: is_trained(workload, name))
+        network.train(in_training_mode(workload))
         self.x, self.label = torch.from_numpy(x), torch.from_numpy(label)
         if tuned and self.x.dim() == 4:
-            self.network = self.network.to(memory_format=torch.channels_last)
+            network = network.to(memory_format=torch.channels_last)
             self.x = self.x.contiguous(memory_format=torch.channels_last)
-        self.optimizer = optimizer([p for p in self.network.parameters() if p.requires_grad],
-                                   True if tuned else None)
+        self.optimizer = optimizer_of(*OPTIMIZERS[workload],
+                                      [p for p in network.parameters() if p.requires_grad],
+                                      True if tuned else None)
+
+        def loss(x, label):
+            return F.cross_entropy(network(x), label)
+
+        self.loss = torch.compile(loss) if compiled else loss
         self.bf16 = bf16
 
     def __call__(self):
         self.optimizer.zero_grad(set_to_none=True)
         with torch.autocast("cpu", torch.bfloat16, enabled=self.bf16):
-            loss = F.cross_entropy(self.network(self.x), self.label)
+            loss = self.loss(self.x, self.label)
         loss.backward()
         self.optimizer.step()
         return loss.item()

@@ -1,5 +1,6 @@
-"""Titles of the workloads and the operations of one step, in 10^9 (a multiply-add counts as two)."""
+"""What every program that runs the workloads of bench/models has to know about them."""
 
+# Titles, and the operations of one step in 10^9 (a multiply-add counts as two).
 WORKLOADS = {
     "W1": ("mlp 784-256-128-10, batch 64, SGD", 0.0645),
     "W2": ("mlp as W1, Adam", 0.0645),
@@ -15,3 +16,21 @@ WORKLOADS = {
 }
 # Those with models of moderate size.
 DEFAULT = [name for name in WORKLOADS if name.startswith("W")]
+
+# Kind and learning rate; momentum is 0.9, betas 0.9 and 0.999, epsilon 1e-8, weights do not decay.
+OPTIMIZERS = {
+    "W1": ("sgd", 0.01), "W2": ("adam", 0.001), "W3": ("adam", 0.001), "W4": ("sgd", 0.001),
+    "W5": ("sgd", 0.01), "W6": ("momentum", 0.001), "W7": ("adam", 0.0001), "W8": ("adam", 0.001),
+    "W9": ("sgd", 0.001), "L1": ("adamw", 0.0001), "L2": ("adamw", 0.0001),
+}
+
+
+def is_trained(workload, name):
+    """Whether the workload trains the initializer of that name, if it is a parameter."""
+    if workload == "W5":
+        return name.startswith("classifier")
+    return workload != "L1" or ".lora_" in name
+
+
+def in_training_mode(workload):
+    return workload != "W5"
