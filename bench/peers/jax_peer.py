@@ -80,7 +80,7 @@ def make_step(workload, values, x, label, options):
         (loss, statistics), gradients = jax.value_and_grad(loss_of, has_aux=True)(
             trained, fixed, statistics, x, label)
         results = {name: networks.updated(kind, rate, trained[name], gradients[name], slots[name],
-                                          count, jnp.sqrt) for name in trained}
+                                          count, jnp) for name in trained}
         trained = {name: result[0] for name, result in results.items()}
         slots = {name: result[1] for name, result in results.items()}
         return (trained, slots, statistics, count + 1), loss

@@ -1,9 +1,11 @@
 """The workloads for frameworks of functions, written once against the operations of each.
 
-`ops` has: matmul, conv, max_pool, relu, relu6, gelu, tanh, sigmoid, exp, rsqrt, softmax, mean,
-reshape, transpose, gather, split, scan, zeros, where. Images are in NHWC, weights of convolutions in
+`ops` has: matmul, conv, max_pool, relu, relu6, gelu, tanh, sigmoid, rsqrt, softmax, mean,
+reshape, transpose, gather, split, scan, zeros. Images are in NHWC, weights of convolutions in
 HWIO (a depthwise one is [height, width, 1, channels]), since that is what XLA prefers on a CPU.
 """
+
+import math
 
 import numpy
 
@@ -214,8 +216,11 @@ def initial_slots(kind, trained, zeros_like):
             for name, value in trained.items()}
 
 
-def updated(kind, rate, value, gradient, slots, step, sqrt):
-    """A parameter and its slots after an update; step counts from 1 and is float32."""
+def updated(kind, rate, value, gradient, slots, step, functions):
+    """A parameter and its slots after an update; step counts from 1 and is float32.
+
+    functions: has sqrt and expm1.
+    """
     if kind == "sgd":
         return value - rate * gradient, slots
     if kind == "momentum":
@@ -223,5 +228,6 @@ def updated(kind, rate, value, gradient, slots, step, sqrt):
         return value - rate * velocity, (velocity,)
     mean = 0.9 * slots[0] + 0.1 * gradient
     squares = 0.999 * slots[1] + 0.001 * gradient * gradient
-    root = sqrt(squares / (1 - 0.999**step)) + 1e-8
-    return value - rate / (1 - 0.9**step) * mean / root, (mean, squares)
+    mean_part, squares_part = (-functions.expm1(math.log(beta) * step) for beta in (0.9, 0.999))
+    root = functions.sqrt(squares / squares_part) + 1e-8
+    return value - rate / mean_part * mean / root, (mean, squares)

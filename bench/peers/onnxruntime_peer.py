@@ -11,8 +11,6 @@ from onnxruntime.training import api, artifacts, onnxblock
 
 from workloads import OPTIMIZERS, in_training_mode, is_trained
 
-NOTES = {"W6": "SGD without momentum, which it does not have; losses of two steps compared"}
-CHECKED_STEPS = {"W6": 2}
 
 
 def inference_model(path):

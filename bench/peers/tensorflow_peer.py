@@ -93,7 +93,7 @@ def make_step(workload, values, x, label, options):
             memory = tuple(tf.convert_to_tensor(one) for one in slots[name])
             value, memory = networks.updated(kind, rate, read[name],
                                              tf.convert_to_tensor(gradient), memory,
-                                             tf.convert_to_tensor(count), tf.sqrt)
+                                             tf.convert_to_tensor(count), tf.math)
             trained[name].assign(value)
             for slot, new in zip(slots[name], memory):
                 slot.assign(new)
