@@ -33,10 +33,10 @@ def serve_torch(workload, folder, options):
 
     def make_step():
         torch.set_num_threads(options.threads)
-        return torch_models.Step(workload, onnx_initializers.read(folder / f"{workload}.onnx"),
-                                 numpy.load(folder / f"{workload}.x.npy"),
-                                 numpy.load(folder / f"{workload}.label.npy"),
-                                 options.precision == "bf16", options.tuned)
+        return torch_models.workload_step(
+            workload, onnx_initializers.read(folder / f"{workload}.onnx"),
+            numpy.load(folder / f"{workload}.x.npy"), numpy.load(folder / f"{workload}.label.npy"),
+            bf16=options.precision == "bf16", tuned=options.tuned)
 
     serve(make_step)
 

@@ -1,4 +1,4 @@
-"""Rows of ours against others, as compare_peers.py and compare_networks.py measure and print them."""
+"""Rows of Ondine against others, as compare_peers.py measures and prints them."""
 
 import collections
 import json

@@ -205,18 +205,16 @@ def optimizer_of(kind, rate, parameters, fused=None):
 class Step:
     """One training step; the same loss as softmax cross entropy in the .onnx file.
 
-    bf16: under autocast. tuned: images in channels_last, fused optimizers. compiled: network and
-    loss by torch.compile.
+    optimizer: kind and learning rate. bf16: under autocast. tuned: images in channels_last, fused
+    optimizers. compiled: network and loss by torch.compile.
     """
 
-    def __init__(self, workload, values, x, label, bf16=False, tuned=False, compiled=False):
-        network = NETWORKS[workload](values, lambda name: is_trained(workload, name))
-        network.train(in_training_mode(workload))
-        self.x, self.label = torch.from_numpy(x), torch.from_numpy(label)
-        if tuned and self.x.dim() == 4:
+    def __init__(self, network, x, label, optimizer, bf16=False, tuned=False, compiled=False):
+        self.x, self.label = x, label
+        if tuned and x.dim() == 4:
             network = network.to(memory_format=torch.channels_last)
-            self.x = self.x.contiguous(memory_format=torch.channels_last)
-        self.optimizer = optimizer_of(*OPTIMIZERS[workload],
+            self.x = x.contiguous(memory_format=torch.channels_last)
+        self.optimizer = optimizer_of(*optimizer,
                                       [p for p in network.parameters() if p.requires_grad],
                                       True if tuned else None)
 
@@ -233,3 +231,11 @@ class Step:
         loss.backward()
         self.optimizer.step()
         return loss.item()
+
+
+def workload_step(workload, values, x, label, **settings):
+    """The step of a workload of bench/models, from its arrays."""
+    network = NETWORKS[workload](values, lambda name: is_trained(workload, name))
+    network.train(in_training_mode(workload))
+    return Step(network, torch.from_numpy(x), torch.from_numpy(label), OPTIMIZERS[workload],
+                **settings)

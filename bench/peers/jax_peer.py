@@ -49,7 +49,7 @@ class Ops:
 
     @staticmethod
     def gather(table, rows):
-        return jnp.take(table, rows, axis=0)
+        return jnp.take(table, rows, axis=0, mode="clip")
 
     @staticmethod
     def split(x, count):

@@ -65,7 +65,8 @@ class Net(nn.Module):
         inputs = weight.shape[0] if depthwise else weight.shape[1]
         layer = self.layer(name, lambda: nn.conv(
             inputs, weight.shape[0], [size, size], stride=[stride, stride],
-            padding=[size // 2, size // 2], padding_mode=F.CAFFE, depthwise=depthwise, bias=bias is not None),
+            padding=[size // 2, size // 2], padding_mode=F.CAFFE, depthwise=depthwise,
+            bias=bias is not None),
             [weight] if bias is None else [bias, weight])
         return layer.forward(x)
 

@@ -81,7 +81,7 @@ def make_step(workload, values, x, label, options):
 
     @tf.function(jit_compile=True)
     def whole_step(x, label):
-        with tf.GradientTape() as tape:
+        with tf.GradientTape(watch_accessed_variables=False) as tape:
             read = {name: tf.convert_to_tensor(one) for name, one in {**fixed, **trained}.items()}
             tape.watch([read[name] for name in trained])
             scores, following = networks.forward(workload, ops, read, {

@@ -7,6 +7,7 @@ import torch_models
 
 def make_step(workload, values, x, label, options):
     torch.set_num_threads(options.threads)
-    return torch_models.Step(workload, values, x, label, options.precision == "bf16",
-                             tuned=options.variant != "plain",
-                             compiled=options.variant == "compiled")
+    return torch_models.workload_step(workload, values, x, label,
+                                      bf16=options.precision == "bf16",
+                                      tuned=options.variant != "plain",
+                                      compiled=options.variant == "compiled")
