@@ -119,20 +119,20 @@ bool is_constant(const Node& node, const Graph& graph, const std::vector<bool>& 
          });
 }
 
-Graph expand_graph(const Graph& graph, const Catalogue& catalogue, bool derivatives) {
-  Graph copy = graph;
-  copy.nodes.clear();
-  Builder builder(copy, catalogue);
+Graph expand_graph(Graph graph, const Catalogue& catalogue, bool derivatives) {
   const std::vector<bool> named = named_values(graph);
+  std::vector<Node> nodes = std::move(graph.nodes);
+  graph.nodes.clear();
+  Builder builder(graph, catalogue);
   builder.set_expand([&, derivatives](const Node& node) {
     return node.op->bind == nullptr ||
-           (derivatives && lacks_derivative(node) && !is_constant(node, copy, named));
+           (derivatives && lacks_derivative(node) && !is_constant(node, graph, named));
   });
-  for (Node node : graph.nodes) {
+  for (Node& node : nodes) {
     for (Subgraph& subgraph : node.subgraphs) {
       Graph inner = *subgraph.graph;
-      OuterPath path(copy, inner, subgraph.captures);
-      inner = expand_graph(inner, catalogue, derivatives);
+      OuterPath path(graph, inner, subgraph.captures);
+      inner = expand_graph(std::move(inner), catalogue, derivatives);
       path.remove_from(inner);
       subgraph.graph = std::make_shared<Graph>(std::move(inner));
     }
@@ -143,7 +143,7 @@ Graph expand_graph(const Graph& graph, const Catalogue& catalogue, bool derivati
       builder.append(std::move(node));
     }
   }
-  return copy;
+  return graph;
 }
 
 }  // namespace
@@ -159,8 +159,9 @@ bool has_gradient(const Graph& graph) {
   });
 }
 
-Graph expand(const Graph& graph, const Catalogue& catalogue) {
-  return expand_graph(graph, catalogue, has_gradient(graph));
+Graph expand(Graph graph, const Catalogue& catalogue) {
+  const bool derivatives = has_gradient(graph);
+  return expand_graph(std::move(graph), catalogue, derivatives);
 }
 
 }  // namespace ondine::autodiff

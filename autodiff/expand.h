@@ -16,6 +16,6 @@ bool has_gradient(const graph::Graph& graph);
 // see ordinary nodes. Operators without a kernel and, if the graph contains a Gradient, operators
 // without a gradient rule are replaced by their expansion. Throws Error(unsupported) naming an
 // operator without derivative.
-graph::Graph expand(const graph::Graph& graph, const graph::Catalogue& catalogue);
+graph::Graph expand(graph::Graph graph, const graph::Catalogue& catalogue);
 
 }  // namespace ondine::autodiff

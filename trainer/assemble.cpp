@@ -13,6 +13,7 @@
 #include "graph/check/types.h"
 #include "graph/contract/node_limit.h"
 #include "graph/ir/declared_type.h"
+#include "graph/passes/rewrite.h"
 #include "graph/resolve/dim_classes.h"
 #include "graph/resolve/resolve.h"
 #include "graph/training/combine.h"
@@ -70,7 +71,8 @@ class Assembler {
     std::vector<Made> starts;
     std::vector<InitializationGraph> start_defs(model_->training.size());
     for (std::size_t i = 0; i < model_->training.size(); ++i) {
-      steps.push_back(make_graph(combine(*model_, i), &names_, "training"));
+      GraphDef step = combine(*model_, i);
+      steps.push_back(make_graph(step, &names_, "training", findings_, *observe_, &step));
       starts.emplace_back();
       if (!model_->training[i].initialization) continue;
       start_defs[i] = initialization_graph(*model_, i);
@@ -112,8 +114,10 @@ class Assembler {
     return make_graph(def, variables, stage, findings_, *observe_);
   }
 
+  // `spent`: `def` if nobody needs it any more; it is cleared as soon as it is resolved.
   Made make_graph(const GraphDef& def, const std::set<std::string, std::less<>>* variables,
-                  std::string_view stage, Findings& findings, const StageObserver& observer) const {
+                  std::string_view stage, Findings& findings, const StageObserver& observer,
+                  GraphDef* spent = nullptr) const {
     const std::size_t before = findings.count();
     const NodeLimit limit(options_->limits.nodes);
     Made result;
@@ -134,17 +138,18 @@ class Assembler {
       const bool lenient = findings.rigor() == Rigor::lenient;
       if (lenient) context.warn = [&](const Error& error) { findings.warn(error); };
       Graph graph = resolve(def, context);
+      if (spent != nullptr) *spent = {};
       if (findings.count() > before) return;
       result.dims = lenient ? compare_dims(graph, findings) : dim_classes(graph);
       observe(stage.empty() ? "graph" : stage, graph);
       const bool optimized = options_->optimize && rewrite_ == nullptr;
       if (rewrite_ != nullptr) (*rewrite_)(graph);
       if (optimized) recognize(graph, all_operators(), *options_);
-      graph = autodiff::expand(graph, all_operators());
+      graph = autodiff::expand(std::move(graph), all_operators());
       observe("gradient", graph);
       if (optimized) optimize(graph, all_operators(), *options_, folded_);
       observe("optimized", graph);
-      result.graph = std::make_shared<const Graph>(std::move(graph));
+      result.graph = std::make_shared<const Graph>(without_unused_values(std::move(graph)));
     });
     return result;
   }
@@ -285,7 +290,7 @@ class Assembler {
 
   void make_step(std::size_t i, Made graph) {
     const TrainingInfoDef& info = model_->training[i];
-    const GraphDef def = combine(*model_, i);
+    const GraphDef def = combine_ports(*model_, i);
     Algorithm algorithm;
     algorithm.step = make_function(std::move(graph), def);
     algorithm.outputs = names_of(info.algorithm ? info.algorithm->outputs : model_->graph.outputs);

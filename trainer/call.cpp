@@ -119,7 +119,10 @@ struct Call::Variant {
 };
 
 Call::Call(const Function& function, std::span<const std::string> names, const Runtime& runtime)
-    : runtime_(&runtime), names_(names.begin(), names.end()), dims_(function.dims) {
+    : runtime_(&runtime),
+      names_(names.begin(), names.end()),
+      dims_(function.dims),
+      graph_(function.graph) {
   for (const std::string& name : names_) {
     const NamedOutput& output = find_output(function, name);
     outputs_.push_back(output.value);
@@ -127,15 +130,14 @@ Call::Call(const Function& function, std::span<const std::string> names, const R
   }
   direct_ = direct_updates(function, outputs_);
   choose_targets(function);
-  auto pruned = std::make_shared<Graph>(*function.graph);
-  pruned->outputs = outputs_;
-  for (const Update& update : function.updates) pruned->outputs.push_back(update.value);
-  graph_ = std::move(pruned);
+  results_ = outputs_;
+  for (const Update& update : function.updates) results_.push_back(update.value);
 }
 
 Call::~Call() = default;
 
 void Call::choose_targets(const Function& function) {
+  const std::unordered_map<std::size_t, ValueId> inputs = function.inputs_of_variables();
   for (std::size_t i = 0; i < function.updates.size(); ++i) {
     const Update& update = function.updates[i];
     if (direct_[i]) {
@@ -143,8 +145,8 @@ void Call::choose_targets(const Function& function) {
     } else {
       next_bytes_ += bytes_of((*function.graph)[update.value].type);
     }
-    const ValueId input = direct_[i] ? function.input_of(update.variable) : no_value;
-    in_place_.push_back({update.value, input});
+    const auto input = direct_[i] ? inputs.find(update.variable) : inputs.end();
+    in_place_.push_back({update.value, input == inputs.end() ? no_value : input->second});
   }
 }
 
@@ -212,6 +214,7 @@ Call::Variant& Call::variant(std::span<const Value> inputs) {
 
 Plan Call::plan(std::span<const Type> inputs) const {
   PlanOptions options;
+  options.outputs = results_;
   options.targets = targets_;
   options.in_place = in_place_;
   options.commit_last = runtime_->updates == UpdatePolicy::atomic;

@@ -80,7 +80,8 @@ class Call {
   std::vector<graph::ValueId> targets_;  // the updates that are direct
   std::vector<InPlace> in_place_;
   std::uint64_t next_bytes_ = 0;               // next values of variables that are not targets
-  std::shared_ptr<const graph::Graph> graph_;  // with the chosen outputs
+  std::shared_ptr<const graph::Graph> graph_;  // of the function
+  std::vector<graph::ValueId> results_;        // what it computes: outputs, then updates
   std::mutex mutex_;
   std::vector<std::shared_ptr<Variant>> variants_;  // most recently used first
 };

@@ -9,11 +9,14 @@ namespace ondine::trainer {
 
 using namespace graph;  // NOLINT
 
-ValueId Function::input_of(std::size_t variable) const {
+std::unordered_map<std::size_t, ValueId> Function::inputs_of_variables() const {
+  std::unordered_map<std::size_t, ValueId> found;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i].variable == variable) return graph->inputs[i];
+    if (inputs[i].variable != InputSource::no_variable) {
+      found.emplace(inputs[i].variable, graph->inputs[i]);
+    }
   }
-  return no_value;
+  return found;
 }
 
 Call& Function::call(std::span<const std::string> names, const Runtime& runtime) const {

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "graph/ir/document.h"
@@ -46,8 +47,8 @@ struct Function {
   std::vector<std::string> unread_inputs;  // may be fed; no node reads them
   std::vector<Update> updates;
 
-  // The graph input that holds the current value of a variable; no_value if there is none.
-  graph::ValueId input_of(std::size_t variable) const;
+  // By variable: the graph input that holds its current value.
+  std::unordered_map<std::size_t, graph::ValueId> inputs_of_variables() const;
   // The call for these outputs and all updates; created on first use and kept. Throws
   // Error(mismatch) for an unknown name. Thread-safe.
   Call& call(std::span<const std::string> names, const Runtime& runtime) const;

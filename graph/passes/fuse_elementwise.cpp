@@ -2,6 +2,7 @@
 // so that an optimizer composed of them reads each variable once. An intermediate value that is
 // itself an output, such as the next momentum, becomes a further output of the FusedElementwise.
 #include <algorithm>
+#include <queue>
 
 #include "graph/passes/fuse.h"
 
@@ -83,22 +84,35 @@ class Fuser {
     return others.size() > 1;
   }
 
-  // The root and the nodes read only within the group, in the order of the graph.
+  // The root and the nodes read only within the group, in the order of the graph. Empty when they
+  // are too many for one FusedElementwise.
   std::vector<std::size_t> group_of(std::size_t root) const {
-    std::vector<bool> inside(graph_->nodes.size());
-    inside[root] = true;
-    std::vector<std::size_t> group{root};
+    std::vector<std::size_t> group;
     const ValueId result = graph_->nodes[root].outputs[0];
-    for (std::size_t i = root; i-- > 0;) {
-      const Node& node = graph_->nodes[i];
-      if (taken_[i] || node.outputs.size() != 1 || node.outputs[0] == no_value) continue;
-      const auto& readers = readers_[index(node.outputs[0])];
-      const bool ours = !readers.empty() && std::all_of(readers.begin(), readers.end(),
-                                                        [&](std::size_t r) { return inside[r]; });
-      if (!ours || !is_tensor(node.outputs[0], result)) continue;
-      if (!is_step(node) || joins_others(node)) continue;
-      inside[i] = true;
+    const auto inside = [&](std::size_t i) {
+      return std::find(group.begin(), group.end(), i) != group.end();
+    };
+    // The last node comes first, so that all readers of a value are known before its producer.
+    std::priority_queue<std::size_t> candidates;
+    const auto add = [&](std::size_t i) {
       group.push_back(i);
+      for (const ValueId id : graph_->nodes[i].inputs) {
+        const std::int32_t from = id == no_value ? -1 : producer_[index(id)];
+        if (from >= 0) candidates.push(static_cast<std::size_t>(from));
+      }
+    };
+    add(root);
+    while (!candidates.empty()) {
+      const std::size_t i = candidates.top();
+      candidates.pop();
+      const Node& node = graph_->nodes[i];
+      if (taken_[i] || node.outputs.size() != 1 || node.outputs[0] == no_value || inside(i))
+        continue;
+      const auto& readers = readers_[index(node.outputs[0])];
+      if (!std::all_of(readers.begin(), readers.end(), inside)) continue;
+      if (!is_tensor(node.outputs[0], result) || !is_step(node) || joins_others(node)) continue;
+      if (group.size() == max_operands) return {};
+      add(i);
     }
     std::reverse(group.begin(), group.end());
     return group;

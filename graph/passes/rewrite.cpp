@@ -1,5 +1,6 @@
 #include "graph/passes/rewrite.h"
 
+#include <algorithm>
 #include <numeric>
 
 namespace ondine::graph {
@@ -55,6 +56,56 @@ bool run_on_subgraphs(Node& node, const Pass& pass, const PassContext& context) 
     changed = true;
   }
   return changed;
+}
+
+Graph without_unused_values(Graph graph) {
+  std::vector<bool> used = output_flags(graph);
+  const auto for_each_list = [](Node& node, const auto& visit) {
+    visit(node.inputs);
+    visit(node.outputs);
+    visit(node.references);
+    for (Subgraph& subgraph : node.subgraphs) visit(subgraph.captures);
+  };
+  const auto mark = [&](const std::vector<ValueId>& ids) {
+    for (const ValueId id : ids) {
+      if (id != no_value) used[static_cast<std::size_t>(id)] = true;
+    }
+  };
+  mark(graph.inputs);
+  for (Node& node : graph.nodes) for_each_list(node, mark);
+  for (std::size_t i = 0; i < used.size(); ++i) {
+    used[i] = used[i] || graph.values[i].declared.kind != TypeKind::unknown;
+  }
+  Graph kept;
+  kept.name = std::move(graph.name);
+  kept.symbols = std::move(graph.symbols);
+  kept.values.reserve(static_cast<std::size_t>(std::count(used.begin(), used.end(), true)));
+  std::vector<ValueId> ids(used.size(), no_value);
+  for (std::size_t i = 0; i < used.size(); ++i) {
+    if (!used[i]) continue;
+    GraphValue& value = graph.values[i];
+    ids[i] = kept.add_value(std::move(value.name), std::move(value.type));
+    GraphValue& moved = kept[ids[i]];
+    moved.declared = std::move(value.declared);
+    moved.constant = std::move(value.constant);
+    moved.known_dims = std::move(value.known_dims);
+  }
+  graph.values = {};
+  const auto rename = [&](std::vector<ValueId>& list) {
+    for (ValueId& id : list) {
+      if (id != no_value) id = ids[static_cast<std::size_t>(id)];
+    }
+  };
+  kept.inputs = std::move(graph.inputs);
+  kept.outputs = std::move(graph.outputs);
+  rename(kept.inputs);
+  rename(kept.outputs);
+  kept.nodes.reserve(graph.nodes.size());
+  for (Node& node : graph.nodes) {
+    for_each_list(node, rename);
+    kept.nodes.push_back(std::move(node));
+  }
+  return kept;
 }
 
 void drop_unread_constants(Graph& graph) {

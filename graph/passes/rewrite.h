@@ -31,6 +31,10 @@ bool run_on_subgraphs(Node& node, const Pass& pass, const PassContext& context);
 // Forgets the constants that no node and no output reads, so that their memory may go.
 void drop_unread_constants(Graph& graph);
 
+// The graph without the values that no node, input or output mentions and without spare memory.
+// Keeps those with a declared type. Ids change, their order does not.
+Graph without_unused_values(Graph graph);
+
 // Whether holds(id) is true for every used output of the node.
 template <class Holds>
 bool all_outputs(const Node& node, Holds holds) {

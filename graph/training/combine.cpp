@@ -8,20 +8,32 @@ void append(std::vector<T>& to, const std::vector<T>& from) {
   to.insert(to.end(), from.begin(), from.end());
 }
 
+void append_ports(GraphDef& to, const GraphDef& from) {
+  append(to.inputs, from.inputs);
+  append(to.initializers, from.initializers);
+  append(to.sparse_initializers, from.sparse_initializers);
+  append(to.outputs, from.outputs);
+}
+
 }  // namespace
 
 GraphDef combine(const ModelDef& model, std::size_t index) {
   GraphDef combined = model.graph;
   const auto& algorithm = model.training[index].algorithm;
   if (!algorithm) return combined;
-  append(combined.inputs, algorithm->inputs);
-  append(combined.initializers, algorithm->initializers);
-  append(combined.sparse_initializers, algorithm->sparse_initializers);
+  append_ports(combined, *algorithm);
   append(combined.nodes, algorithm->nodes);
-  append(combined.outputs, algorithm->outputs);
   append(combined.value_infos, algorithm->value_infos);
   append(combined.quantization, algorithm->quantization);
   return combined;
+}
+
+GraphDef combine_ports(const ModelDef& model, std::size_t index) {
+  GraphDef ports;
+  append_ports(ports, model.graph);
+  const auto& algorithm = model.training[index].algorithm;
+  if (algorithm) append_ports(ports, *algorithm);
+  return ports;
 }
 
 std::set<std::string, std::less<>> state_variables(const ModelDef& model) {

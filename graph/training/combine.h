@@ -12,6 +12,9 @@ namespace ondine::graph {
 // initializers, nodes, outputs and value_infos. Without an algorithm, the main graph alone.
 GraphDef combine(const ModelDef& model, std::size_t index);
 
+// The same without nodes and value_infos, which take most of the memory.
+GraphDef combine_ports(const ModelDef& model, std::size_t index);
+
 // Names of the state variables: the initializers that are keys of a binding.
 std::set<std::string, std::less<>> state_variables(const ModelDef& model);
 

@@ -45,10 +45,11 @@ Planned plan_regression(bool commit_last) {
   }
   Planned planned;
   std::vector<graph::ValueId> targets;
+  const auto inputs = step.inputs_of_variables();
   for (const trainer::Update& update : step.updates) {
     graph.outputs.push_back(update.value);
     targets.push_back(update.value);
-    planned.in_place.push_back({update.value, step.input_of(update.variable)});
+    planned.in_place.push_back({update.value, inputs.at(update.variable)});
   }
   std::vector<graph::Type> types;
   for (const graph::ValueId id : graph.inputs) {

@@ -182,7 +182,7 @@ LayerReport layers(const Model& model, const LayerRequest& request) {
     });
     const trainer::Function& function = impl.functions.infer;
     const auto types = trainer::input_types(function, impl.state, shapes);
-    const Graph typed = trainer::specialize(*graph, types, impl.options.limits);
+    const Graph typed = trainer::specialize(*graph, types, graph->outputs, impl.options.limits);
     LayerReport report = Table(function, impl.state, *graph, typed).run();
     report.inference = totals(model, {shapes, std::nullopt});
     report.step = step;

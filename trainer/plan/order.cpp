@@ -1,8 +1,10 @@
 #include "trainer/plan/order.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "graph/contract/aliasing.h"
+#include "graph/passes/rewrite.h"
 #include "trainer/plan/commit.h"
 
 namespace ondine::trainer {
@@ -17,9 +19,12 @@ class Order {
         outside_(outside),
         producer_(graph.values.size(), none),
         readers_(graph.values.size()),
+        is_output_(output_flags(graph)),
         after_(graph.nodes.size()),
+        before_(graph.nodes.size()),
         pending_readers_(graph.values.size()),
-        waiting_(graph.nodes.size()) {
+        waiting_(graph.nodes.size()),
+        seen_(graph.nodes.size()) {
     for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
       for (const ValueId id : graph.nodes[i].outputs) {
         if (id != no_value) producer_[index(id)] = i;
@@ -49,10 +54,14 @@ class Order {
     }
     for (const std::size_t other : others) {
       after_[other].push_back(node);
+      before_[node].push_back(other);
       ++waiting_[node];
     }
     return true;
   }
+
+  // By node, after run(): its position before.
+  std::vector<std::size_t> take_order() { return std::move(order_); }
 
   // Of the node that computes the value, or none.
   std::size_t producer(ValueId id) const { return id == no_value ? none : producer_[index(id)]; }
@@ -71,6 +80,7 @@ class Order {
     for (const std::size_t i : ready_) schedule(i);
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) schedule(i);
     std::vector<Node> nodes;
+    nodes.reserve(order_.size());
     for (const std::size_t i : order_) nodes.push_back(std::move(graph_.nodes[i]));
     graph_.nodes = std::move(nodes);
     return others;
@@ -83,9 +93,8 @@ class Order {
 
   // Nodes but `except` that read the value or a view of it. False when it leaves the graph.
   bool collect_readers(ValueId id, std::size_t except, std::vector<std::size_t>& found) const {
-    const auto& outputs = graph_.outputs;
     if (id == no_value) return true;
-    if (std::find(outputs.begin(), outputs.end(), id) != outputs.end()) return false;
+    if (is_output_[index(id)]) return false;
     for (const std::size_t reader : readers_[index(id)]) {
       if (reader == except) continue;
       found.push_back(reader);
@@ -96,15 +105,15 @@ class Order {
     return true;
   }
 
-  bool reaches(std::size_t from, std::size_t to) const {
-    std::vector<bool> seen(graph_.nodes.size());
+  bool reaches(std::size_t from, std::size_t to) {
+    ++search_;
     std::vector<std::size_t> stack{from};
     while (!stack.empty()) {
       const std::size_t node = stack.back();
       stack.pop_back();
       if (node == to) return true;
-      if (seen[node]) continue;
-      seen[node] = true;
+      if (seen_[node] == search_) continue;
+      seen_[node] = search_;
       for (const ValueId id : graph_.nodes[node].outputs) {
         if (id == no_value) continue;
         const auto& readers = readers_[index(id)];
@@ -152,11 +161,11 @@ class Order {
       if (id == no_value || producer_[index(id)] == none) continue;
       if (!done_[producer_[index(id)]]) stack.push_back(producer_[index(id)]);
     }
-    for (std::size_t other = 0; other < after_.size(); ++other) {
-      const bool before =
-          std::find(after_[other].begin(), after_[other].end(), i) != after_[other].end();
-      if (before && !done_[other]) stack.push_back(other);
-    }
+    std::vector<std::size_t> others = before_[i];
+    std::sort(others.begin(), others.end());
+    others.erase(std::unique(others.begin(), others.end()), others.end());
+    std::copy_if(others.begin(), others.end(), std::back_inserter(stack),
+                 [&](std::size_t other) { return !done_[other]; });
   }
 
   void finish(std::size_t i, std::vector<std::size_t>& stack) {
@@ -194,9 +203,13 @@ class Order {
   const std::vector<bool>& outside_;
   std::vector<std::size_t> producer_;              // by value
   std::vector<std::vector<std::size_t>> readers_;  // by value: nodes, once for each input
+  std::vector<bool> is_output_;                    // by value: of the graph
   std::vector<std::vector<std::size_t>> after_;    // by node: must come later, though not a reader
+  std::vector<std::vector<std::size_t>> before_;   // by node: those that have it in after_
   std::vector<int> pending_readers_;               // by value
   std::vector<int> waiting_;                       // by node: inputs and others still to come
+  std::vector<std::uint32_t> seen_;                // by node: the last search that met it
+  std::uint32_t search_ = 0;
   std::vector<bool> done_;
   std::vector<bool> last_;
   std::vector<std::size_t> ready_;  // nodes to come last, in the order in which they could run
@@ -237,6 +250,7 @@ Ordering order_nodes(Graph& graph, const std::vector<bool>& outside,
     result.in_place.push_back((committed || !commit_last) && order.hold_back(pair));
   }
   result.commit_begin = order.run(commits);
+  result.former = order.take_order();
   return result;
 }
 

@@ -16,9 +16,10 @@ struct InPlace {
 
 // The result of order_nodes.
 struct Ordering {
-  std::vector<bool> in_place;    // by pair: no node reads the input after the update
-  std::vector<bool> committed;   // by pair: computed in the commit section
-  std::size_t commit_begin = 0;  // first node of the commit section, which extends to the end
+  std::vector<bool> in_place;       // by pair: no node reads the input after the update
+  std::vector<bool> committed;      // by pair: computed in the commit section
+  std::size_t commit_begin = 0;     // first node of the commit section, which extends to the end
+  std::vector<std::size_t> former;  // by node: its position before
 };
 
 // Moves each node forward to a position at which it frees at least the memory that it takes, so

@@ -26,9 +26,12 @@ class Planner {
     for (const ValueId id : options.targets) targets_[index(id)] = true;
   }
 
+  // Once.
   Plan run() {
     Ordering ordering =
         order_nodes(plan_.graph, targets_, options_->in_place, options_->commit_last);
+    former_ = std::move(ordering.former);
+    end_ = static_cast<std::int32_t>(plan_.graph.nodes.size());
     plan_.in_place = std::move(ordering.in_place);
     plan_.committed = std::move(ordering.committed);
     plan_.commit_begin = ordering.commit_begin;
@@ -36,7 +39,7 @@ class Planner {
     count_readers();
     plan_nodes();
     check_commit();
-    for (const ValueId id : plan_.graph.outputs) extend(id, end());
+    for (const ValueId id : plan_.graph.outputs) extend(id, end_);
     pack();
     if (plan_.arena_bytes > options_->limits->arena_bytes) {
       fail(ErrorCode::limit, "the call needs ", plan_.arena_bytes, " bytes for its values, ",
@@ -46,9 +49,11 @@ class Planner {
     return std::move(plan_);
   }
 
+  // By node of the plan: its position in the graph that was planned.
+  std::vector<std::size_t> take_former() { return std::move(former_); }
+
  private:
   static std::size_t index(ValueId id) { return static_cast<std::size_t>(id); }
-  std::int32_t end() const { return static_cast<std::int32_t>(plan_.graph.nodes.size()); }
 
   std::size_t add_buffer(ValueId id, BufferKind kind, std::int32_t position) {
     plan_.buffers.push_back({kind, 0, bytes_of(plan_.graph[id].type), position, position});
@@ -90,9 +95,12 @@ class Planner {
   }
 
   void plan_nodes() {
-    for (const Node& node : plan_.graph.nodes) {
+    plan_.nodes.reserve(plan_.graph.nodes.size());
+    for (Node& unplanned : plan_.graph.nodes) {
       const auto position = static_cast<std::int32_t>(plan_.nodes.size());
-      PlannedNode planned{node, !is_static(node, plan_.graph), no_buffer, {}};
+      const bool dynamic = !is_static(unplanned, plan_.graph);
+      PlannedNode planned{std::move(unplanned), dynamic, no_buffer, {}};
+      const Node& node = planned.node;
       std::optional<BoundNode> bound;
       check_sizes(node);
       if (!planned.dynamic) {
@@ -115,6 +123,7 @@ class Planner {
       }
       plan_.nodes.push_back(std::move(planned));
     }
+    plan_.graph.nodes = {};
   }
 
   // What cannot be bound now cannot be known not to fail.
@@ -244,18 +253,45 @@ class Planner {
 
   const PlanOptions* options_;
   Plan plan_;
+  std::int32_t end_ = 0;  // the position after the last node
+  std::vector<std::size_t> former_;
   std::vector<bool> targets_;
   std::vector<int> readers_;
   std::vector<std::vector<ValueId>> members_;  // values of each buffer
 };
 
+// A plan, and what the graph was before.
+class Draft {
+ public:
+  Draft(Graph graph, const PlanOptions& options) {
+    Planner planner(std::move(graph), options);
+    plan = planner.run();
+    former_ = planner.take_former();
+  }
+
+  Graph graph() const {
+    Graph graph = plan.graph;
+    graph.nodes.resize(plan.nodes.size());
+    for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+      graph.nodes[former_[i]] = plan.nodes[i].node;
+    }
+    return graph;
+  }
+
+  Plan plan;
+
+ private:
+  std::vector<std::size_t> former_;  // by node of the plan: its position in the graph
+};
+
 // Less and less is kept until the plan fits.
-Plan fit_budget(const Graph& graph, const PlanOptions& options, const Plan& plain) {
+Plan fit_budget(const Draft& draft, const PlanOptions& options) {
+  const Plan& plain = draft.plan;
   const std::uint64_t excess = plain.total_bytes - *options.memory_budget;
   std::uint64_t goal = plain.arena_bytes - std::min<std::uint64_t>(excess, plain.arena_bytes);
   std::uint64_t least = plain.total_bytes;
   for (int attempt = 0; attempt < 6; ++attempt) {
-    Graph lean = graph;
+    Graph lean = draft.graph();
     recompute_values(lean, options.targets, {.goal = goal, .costly = true});
     Plan plan = Planner(std::move(lean), options).run();
     if (plan.total_bytes <= *options.memory_budget) return plan;
@@ -280,22 +316,22 @@ std::uint64_t cheap_traffic(const Graph& graph) {
 
 // Under a lower precision values that wait for the backward pass are kept in it. Which ones does
 // not depend on a budget.
-void store_in_lower_precision(Graph& graph, const PlanOptions& options, Plan& plan) {
-  if (options.precision != Precision::bfloat16 || plan.arena_bytes < small_arena) return;
-  Graph lean = graph;
-  recompute_values(lean, options.targets, {.max_traffic = cheap_traffic(graph)});
+void store_in_lower_precision(Draft& draft, const PlanOptions& options) {
+  if (options.precision != Precision::bfloat16 || draft.plan.arena_bytes < small_arena) return;
+  Graph lean = draft.graph();
+  recompute_values(lean, options.targets, {.max_traffic = cheap_traffic(lean)});
   if (!compact_values(lean, options.targets)) return;
-  Plan compacted = Planner(lean, options).run();
-  if (compacted.total_bytes >= plan.total_bytes) return;
-  plan = std::move(compacted);
-  graph = std::move(lean);
+  Draft compacted(std::move(lean), options);
+  if (compacted.plan.total_bytes < draft.plan.total_bytes) draft = std::move(compacted);
 }
 
 // Without a budget what costs little to compute again is not kept either.
-Plan without_cheap_values(const Graph& graph, const PlanOptions& options, Plan plain) {
-  if (plain.arena_bytes < small_arena) return plain;
-  Graph lean = graph;
-  if (!recompute_values(lean, options.targets, {.max_traffic = cheap_traffic(graph)})) return plain;
+Plan without_cheap_values(Draft draft, const PlanOptions& options) {
+  Plan& plain = draft.plan;
+  if (plain.arena_bytes < small_arena) return std::move(plain);
+  Graph lean = draft.graph();
+  const Recomputation cheap{.max_traffic = cheap_traffic(lean)};
+  if (!recompute_values(lean, options.targets, cheap)) return std::move(plain);
   Plan plan = Planner(std::move(lean), options).run();
   return plan.total_bytes < plain.total_bytes ? std::move(plan) : std::move(plain);
 }
@@ -303,12 +339,12 @@ Plan without_cheap_values(const Graph& graph, const PlanOptions& options, Plan p
 }  // namespace
 
 Plan make_plan(const Graph& graph, std::span<const Type> inputs, const PlanOptions& options) {
-  Graph typed = specialize(graph, inputs, *options.limits);
-  Plan plan = Planner(typed, options).run();
-  store_in_lower_precision(typed, options, plan);
-  if (!options.memory_budget) return without_cheap_values(typed, options, std::move(plan));
-  if (plan.total_bytes <= *options.memory_budget) return plan;
-  return fit_budget(typed, options, plan);
+  const std::span<const ValueId> outputs = options.outputs.value_or(graph.outputs);
+  Draft draft(specialize(graph, inputs, outputs, *options.limits), options);
+  store_in_lower_precision(draft, options);
+  if (!options.memory_budget) return without_cheap_values(std::move(draft), options);
+  if (draft.plan.total_bytes <= *options.memory_budget) return std::move(draft.plan);
+  return fit_budget(draft, options);
 }
 
 }  // namespace ondine::trainer

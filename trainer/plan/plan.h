@@ -44,7 +44,7 @@ struct PlannedNode {
 };
 
 struct Plan {
-  graph::Graph graph;  // typed for the input shapes; `nodes` holds its nodes
+  graph::Graph graph;  // typed for the input shapes; its nodes are in `nodes`
   std::vector<PlannedNode> nodes;
   std::vector<std::size_t> buffer_of;  // by value id; no_buffer if unused. Views share a buffer
   std::vector<Buffer> buffers;
@@ -57,6 +57,8 @@ struct Plan {
 };
 
 struct PlanOptions {
+  // What the plan computes; absent: the outputs of the graph.
+  std::optional<std::span<const graph::ValueId>> outputs;
   // Outputs to be computed into memory chosen by the caller (BufferKind::target) where that saves a
   // copy.
   std::span<const graph::ValueId> targets;

@@ -1,7 +1,9 @@
 #include "trainer/plan/recompute.h"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
+#include <utility>
 
 #include "graph/contract/aliasing.h"
 #include "graph/contract/op_def.h"
@@ -21,19 +23,32 @@ std::size_t index(ValueId id) { return static_cast<std::size_t>(id); }
 struct Choice {
   ValueId value = no_value;
   std::size_t next_use = none;
+  std::uint64_t bytes = 0;  // that become free at the peak
+  std::uint64_t traffic = 0;
   double gain = 0;  // bytes, of costly values for each byte of traffic
-  Node repeat;      // computes the value again
 };
 
-// The node that computes output 0 again, if that is possible and allowed.
-std::optional<Node> repeat_of(const Node& node, const Graph& graph, bool costly) {
+// Whether output 0 can be computed again and that is allowed.
+bool is_repeatable(const Node& node, const Graph& graph, bool costly) {
   const OpTraits& traits = node.op->traits;
-  if (!(traits.cheap || (costly && !traits.random)) || traits.view) return std::nullopt;
-  if (!is_static(node, graph)) return std::nullopt;
+  if (!(traits.cheap || (costly && !traits.random)) || traits.view) return false;
+  return is_static(node, graph);
+}
+
+// The node that computes output 0 again, if its operator has one.
+std::optional<Node> repeat_of(const Node& node) {
   Node copy = node;
   if (node.op->make_repeatable != nullptr && !node.op->make_repeatable(copy)) return std::nullopt;
   std::fill(copy.outputs.begin() + 1, copy.outputs.end(), no_value);
   return copy;
+}
+
+// traffic_of() the repeated node.
+std::optional<std::uint64_t> repeated_traffic(const Node& node, const Graph& graph) {
+  if (node.op->make_repeatable == nullptr) return traffic_of(node, graph);
+  const std::optional<Node> repeat = repeat_of(node);
+  if (!repeat) return std::nullopt;
+  return traffic_of(*repeat, graph);
 }
 
 // Bytes that are free at the peak when the value is computed again later: what its operator reads
@@ -51,10 +66,12 @@ std::uint64_t gain_of(const Node& node, const Graph& graph, const Lifetimes& liv
   return freed > held ? freed - held : 0;
 }
 
-Choice choose(const Graph& graph, const Lifetimes& lives, const std::vector<bool>& outside,
-              std::uint64_t max_traffic, bool costly) {
+// All values whose repetition frees memory at the peak, the best first.
+std::vector<Choice> candidates(const Graph& graph, const Lifetimes& lives,
+                               const std::vector<bool>& outside, std::uint64_t max_traffic,
+                               bool costly) {
   const std::size_t peak = lives.peak_position();
-  Choice best;
+  std::vector<Choice> found;
   for (std::size_t i = 0; i < graph.values.size(); ++i) {
     Choice one;
     one.value = static_cast<ValueId>(i);
@@ -63,59 +80,136 @@ Choice choose(const Graph& graph, const Lifetimes& lives, const std::vector<bool
     one.next_use = lives.next_use(one.value, peak);
     if (one.next_use == none || one.next_use == graph.nodes.size()) continue;
     const Node& node = graph.nodes[lives.made(one.value)];
-    if (node.outputs[0] != one.value) continue;
-    std::optional<Node> repeat = repeat_of(node, graph, costly);
-    if (!repeat) continue;
-    const std::uint64_t traffic = traffic_of(*repeat, graph);
-    if (traffic > max_traffic) continue;
-    one.gain = static_cast<double>(gain_of(node, graph, lives, one));
-    if (costly) one.gain /= static_cast<double>(std::max<std::uint64_t>(traffic, 1));
-    // Of equal ones the later: what it is computed from is then still there to follow.
-    if (one.gain > 0 && one.gain >= best.gain) {
-      one.repeat = std::move(*repeat);
-      best = std::move(one);
-    }
+    if (node.outputs[0] != one.value || !is_repeatable(node, graph, costly)) continue;
+    const std::optional<std::uint64_t> traffic = repeated_traffic(node, graph);
+    if (!traffic || *traffic > max_traffic) continue;
+    one.traffic = *traffic;
+    one.bytes = gain_of(node, graph, lives, one);
+    one.gain = static_cast<double>(one.bytes);
+    if (costly) one.gain /= static_cast<double>(std::max<std::uint64_t>(one.traffic, 1));
+    if (one.gain > 0) found.push_back(one);
   }
-  return best;
+  // Of equal ones the later: what it is computed from is then still there to follow.
+  std::sort(found.begin(), found.end(), [](const Choice& a, const Choice& b) {
+    return a.gain != b.gain ? a.gain > b.gain : a.value > b.value;
+  });
+  return found;
 }
 
-// A copy of the node that makes the value, with views of it, before the node that reads it next.
-void repeat(Graph& graph, const Lifetimes& lives, const Choice& choice) {
-  Node copy = choice.repeat;
-  const Type type = graph[choice.value].type;
-  copy.outputs[0] = graph.add_temporary(graph[choice.value].name + "_again", type);
-  std::vector<Node> added{copy};
-  std::vector<std::pair<ValueId, ValueId>> renamed{{choice.value, copy.outputs[0]}};
-  for (std::size_t i = lives.made(choice.value) + 1; i < graph.nodes.size(); ++i) {
-    const Node& node = graph.nodes[i];
-    const bool later = i >= choice.next_use;
-    const ValueId viewed = viewed_input(node);
-    if (viewed == no_value || later) continue;
-    const auto source = std::find_if(renamed.begin(), renamed.end(),
-                                     [&](const auto& pair) { return pair.first == viewed; });
-    if (source == renamed.end()) continue;
-    Node view = node;
-    view.inputs[0] = source->second;
-    view.outputs[0] =
-        graph.add_temporary(graph[node.outputs[0]].name + "_again", graph[node.outputs[0]].type);
-    renamed.emplace_back(node.outputs[0], view.outputs[0]);
-    added.push_back(std::move(view));
+// How many values are chosen for one analysis of lifetimes. In large graphs several, so that the
+// number of analyses does not grow with the graph.
+std::size_t batch_of(const Graph& graph) {
+  constexpr std::size_t large = 8192, batches = 512;
+  return graph.nodes.size() < large ? 1 : graph.nodes.size() / batches;
+}
+
+// The best candidates of which none is computed from another, until `excess` bytes are free.
+std::vector<Choice> choose(const Graph& graph, const Lifetimes& lives,
+                           const std::vector<bool>& outside, const Recomputation& limits,
+                           bool costly) {
+  std::vector<Choice> chosen;
+  std::vector<bool> taken(graph.values.size());
+  std::vector<bool> read(graph.values.size());
+  const std::size_t most = batch_of(graph);
+  std::uint64_t traffic = limits.max_traffic;
+  std::uint64_t excess = lives.peak_bytes() - limits.goal;
+  for (const Choice& one : candidates(graph, lives, outside, traffic, costly)) {
+    const std::vector<ValueId>& inputs = graph.nodes[lives.made(one.value)].inputs;
+    const bool apart = std::none_of(inputs.begin(), inputs.end(), [&](ValueId id) {
+      return id != no_value && taken[index(lives.root(id))];
+    });
+    if (!apart || read[index(one.value)] || one.traffic > traffic) continue;
+    chosen.push_back(one);
+    if (chosen.size() == most || one.bytes >= excess) break;
+    excess -= one.bytes;
+    traffic -= one.traffic;
+    taken[index(one.value)] = true;
+    for (const ValueId id : inputs) {
+      if (id != no_value) read[index(lives.root(id))] = true;
+    }
   }
-  for (std::size_t i = choice.next_use; i < graph.nodes.size(); ++i) {
-    Node& node = graph.nodes[i];
-    const auto rename = [&](std::vector<ValueId>& ids) {
+  return chosen;
+}
+
+// Rebuilds the list of nodes: before the node that reads a chosen value next, copies of the node
+// that makes it and of its views.
+class Repeater {
+ public:
+  Repeater(Graph& graph, const Lifetimes& lives, const std::vector<Choice>& choices)
+      : graph_(graph), lives_(lives), choices_(choices), choice_of_(graph.values.size(), -1) {
+    for (std::size_t c = 0; c < choices.size(); ++c) {
+      choice_of_[index(choices[c].value)] = static_cast<int>(c);
+      at_.emplace_back(choices[c].next_use, c);
+    }
+    std::sort(at_.begin(), at_.end());
+    views_.resize(choices.size());
+    renamed_.resize(graph.values.size());
+    std::iota(renamed_.begin(), renamed_.end(), ValueId{0});
+  }
+
+  void run() {
+    std::vector<Node> old = std::move(graph_.nodes);
+    std::vector<Node> nodes;
+    nodes.reserve(old.size() + choices_.size());
+    std::vector<Node> repeats;
+    for (const Choice& choice : choices_) {
+      repeats.push_back(*repeat_of(old[lives_.made(choice.value)]));
+    }
+    auto next = at_.begin();
+    for (std::size_t i = 0; i < old.size(); ++i) {
+      for (; next != at_.end() && next->first == i; ++next) {
+        insert(next->second, repeats[next->second], nodes);
+      }
+      note_view(old[i], i);
+      rename(old[i]);
+      nodes.push_back(std::move(old[i]));
+    }
+    graph_.nodes = std::move(nodes);
+  }
+
+ private:
+  void note_view(const Node& node, std::size_t position) {
+    const ValueId viewed = viewed_input(node);
+    if (viewed == no_value || index(viewed) >= choice_of_.size()) return;
+    const int c = choice_of_[index(viewed)];
+    if (c < 0 || position >= choices_[static_cast<std::size_t>(c)].next_use) return;
+    choice_of_[index(node.outputs[0])] = c;
+    views_[static_cast<std::size_t>(c)].push_back(node);
+  }
+
+  ValueId again(ValueId id) {
+    const Type type = graph_[id].type;
+    return renamed_[index(id)] = graph_.add_temporary(graph_[id].name + "_again", type);
+  }
+
+  void insert(std::size_t choice, Node& copy, std::vector<Node>& nodes) {
+    copy.outputs[0] = again(choices_[choice].value);
+    nodes.push_back(std::move(copy));
+    for (Node& view : views_[choice]) {
+      view.inputs[0] = renamed_[index(view.inputs[0])];
+      view.outputs[0] = again(view.outputs[0]);
+      nodes.push_back(std::move(view));
+    }
+  }
+
+  void rename(Node& node) const {
+    const auto apply = [&](std::vector<ValueId>& ids) {
       for (ValueId& id : ids) {
-        for (const auto& [from, to] : renamed) {
-          if (id == from) id = to;
-        }
+        if (id != no_value) id = renamed_[index(id)];
       }
     };
-    rename(node.inputs);
-    for (Subgraph& body : node.subgraphs) rename(body.captures);
+    apply(node.inputs);
+    for (Subgraph& body : node.subgraphs) apply(body.captures);
   }
-  graph.nodes.insert(graph.nodes.begin() + static_cast<std::ptrdiff_t>(choice.next_use),
-                     std::make_move_iterator(added.begin()), std::make_move_iterator(added.end()));
-}
+
+  Graph& graph_;
+  const Lifetimes& lives_;
+  const std::vector<Choice>& choices_;
+  std::vector<std::pair<std::size_t, std::size_t>> at_;  // position and choice, in order
+  std::vector<int> choice_of_;                           // by value, for views too
+  std::vector<std::vector<Node>> views_;                 // by choice
+  std::vector<ValueId> renamed_;                         // by value
+};
 
 }  // namespace
 
@@ -136,19 +230,17 @@ bool recompute_values(Graph& graph, std::span<const ValueId> outside,
   for (const ValueId id : outside) flags[index(id)] = true;
   order_nodes(graph, flags, {});
   const std::size_t max_rounds = 4 * graph.nodes.size();
-  std::uint64_t traffic = options.max_traffic;
+  Recomputation left = options;
   bool changed = false;
   for (std::size_t round = 0; round < max_rounds; ++round) {
     flags.resize(graph.values.size());
     const Lifetimes lives(graph, flags);
     if (lives.peak_bytes() <= options.goal) break;
-    Choice choice = choose(graph, lives, flags, traffic, false);
-    if (choice.value == no_value && options.costly) {
-      choice = choose(graph, lives, flags, traffic, true);
-    }
-    if (choice.value == no_value) break;
-    traffic -= traffic_of(choice.repeat, graph);
-    repeat(graph, lives, choice);
+    std::vector<Choice> choices = choose(graph, lives, flags, left, false);
+    if (choices.empty() && options.costly) choices = choose(graph, lives, flags, left, true);
+    if (choices.empty()) break;
+    for (const Choice& choice : choices) left.max_traffic -= choice.traffic;
+    Repeater(graph, lives, choices).run();
     changed = true;
   }
   drop_unread_views(graph);

@@ -51,7 +51,7 @@ void drop_unneeded(Graph& graph) {
     if (id != no_value) needed[static_cast<std::size_t>(id)] = true;
   };
   for (const ValueId id : graph.outputs) need(id);
-  std::vector<Node> kept;
+  auto kept = graph.nodes.end();
   for (std::size_t i = graph.nodes.size(); i-- > 0;) {
     Node& node = graph.nodes[i];
     const bool used = std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId id) {
@@ -63,10 +63,9 @@ void drop_unneeded(Graph& graph) {
     for (ValueId& id : std::span(node.outputs).subspan(1)) {
       if (id != no_value && !needed[static_cast<std::size_t>(id)]) id = no_value;
     }
-    kept.push_back(std::move(node));
+    if (--kept != graph.nodes.begin() + static_cast<std::ptrdiff_t>(i)) *kept = std::move(node);
   }
-  std::reverse(kept.begin(), kept.end());
-  graph.nodes = std::move(kept);
+  graph.nodes.erase(graph.nodes.begin(), kept);
 }
 
 // Types nodes in their order and keeps those that are not computed now.
@@ -76,6 +75,7 @@ class Specializer {
 
   void run() {
     std::vector<Node> nodes = std::move(graph_.nodes);
+    kept_.reserve(nodes.size());
     for (Node& node : nodes) add(std::move(node));
     graph_.nodes = std::move(kept_);
   }
@@ -127,8 +127,10 @@ bool is_static(const Node& node, const Graph& graph) {
          std::all_of(node.outputs.begin(), node.outputs.end(), fixed);
 }
 
-Graph specialize(const Graph& graph, std::span<const Type> inputs, const Limits& limits) {
+Graph specialize(const Graph& graph, std::span<const Type> inputs, std::span<const ValueId> outputs,
+                 const Limits& limits) {
   Graph typed = graph;
+  typed.outputs.assign(outputs.begin(), outputs.end());
   drop_unneeded(typed);
   // Shapes come from inference alone: a declared dim says nothing of what inference needs to
   // know, and feeds were compared with the declarations before.

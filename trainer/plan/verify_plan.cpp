@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
+#include <map>
 
 #include "core/message.h"
 #include "graph/contract/aliasing.h"
@@ -126,18 +128,27 @@ class Replay {
     if (b.kind == BufferKind::arena) {
       if (b.offset + b.bytes > plan_->arena_bytes)
         fail(ErrorCode::internal, "plan: arena too small");
-      for (std::size_t i = 0; i < plan_->buffers.size(); ++i) {
-        const Buffer& o = plan_->buffers[i];
-        const bool overlap = i != buffer && o.kind == BufferKind::arena &&
-                             b.offset < o.offset + o.bytes && o.offset < b.offset + b.bytes;
-        if (overlap) intact_[i] = false;
-      }
+      if (b.bytes > 0) occupy(buffer, b.offset, b.offset + b.bytes);
     }
     intact_[buffer] = true;
     used.push_back(buffer);
   }
 
+  void occupy(std::size_t buffer, std::size_t begin, std::size_t end) {
+    auto at = occupied_.lower_bound(begin);
+    if (at != occupied_.begin()) {
+      const Buffer& previous = plan_->buffers[std::prev(at)->second];
+      if (previous.offset + previous.bytes > begin) --at;
+    }
+    while (at != occupied_.end() && at->first < end) {
+      intact_[at->second] = false;
+      at = occupied_.erase(at);
+    }
+    occupied_.emplace(begin, buffer);
+  }
+
   const Plan* plan_;
+  std::map<std::size_t, std::size_t> occupied_;  // arena: buffers by offset, none over another
   std::vector<bool> intact_;
   std::vector<std::uint32_t> content_;     // of each buffer: how often it was written
   std::vector<std::uint32_t> content_of_;  // of each value: which of those it is

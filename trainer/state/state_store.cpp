@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 namespace ondine::trainer {
 
@@ -13,12 +14,19 @@ StateStore::StateStore(std::vector<Variable> variables)
     versions_[0]->tensors.push_back(variable.initial);
     holds_text_ = holds_text_ || variable.initial.dtype() == DType::string;
   }
+  by_name_.resize(variables_.size());
+  std::iota(by_name_.begin(), by_name_.end(), std::size_t{0});
+  std::stable_sort(by_name_.begin(), by_name_.end(), [&](std::size_t a, std::size_t b) {
+    return variables_[a].name < variables_[b].name;
+  });
 }
 
 std::size_t StateStore::find(std::string_view name) const noexcept {
-  const auto found = std::find_if(variables_.begin(), variables_.end(),
-                                  [&](const Variable& variable) { return variable.name == name; });
-  return static_cast<std::size_t>(found - variables_.begin());
+  const auto found = std::lower_bound(
+      by_name_.begin(), by_name_.end(), name,
+      [&](std::size_t i, std::string_view wanted) { return variables_[i].name < wanted; });
+  const bool known = found != by_name_.end() && variables_[*found].name == name;
+  return known ? *found : variables_.size();
 }
 
 StateStore::Reader StateStore::read() const {

@@ -104,6 +104,7 @@ class StateStore {
   void forget_texts() noexcept;
 
   std::vector<Variable> variables_;
+  std::vector<std::size_t> by_name_;  // variables, by name
   bool holds_text_ = false;
   std::vector<std::vector<Tensor>> buffers_;  // all buffers of each variable
   std::vector<Tensor> next_;                  // undefined where the current one stays

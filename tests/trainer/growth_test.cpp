@@ -1,0 +1,77 @@
+// What preparing, loading and a first step cost a node does not depend on how many there are.
+#include <cstdint>
+#include <ctime>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include <ondine/build.h>
+#include <ondine/model.h>
+#include <ondine/prepare.h>
+
+#include "tests/support/random_tensor.h"
+#include "tests/trainer/counted_memory.h"
+
+using namespace ondine;        // NOLINT
+using namespace ondine::test;  // NOLINT
+
+namespace {
+
+constexpr std::int64_t width = 4;
+
+// A chain of cells of three nodes each, with weights of their own.
+std::vector<std::byte> chain(int cells) {
+  ModelBuilder builder("chain");
+  std::string x = builder.input("x", DType::float32, {"N", width});
+  for (int i = 0; i < cells; ++i) {
+    const std::string number = std::to_string(i);
+    const std::string w = builder.initializer("w" + number, random_floats({width, width}, i));
+    const std::string b = builder.initializer("b" + number, random_floats({width}, i));
+    x = builder.node("MatMul", {x, w});
+    x = builder.node("Add", {x, b});
+    x = builder.node("Relu", {x});
+  }
+  builder.output(x, DType::float32, {"N", width});
+  return builder.bytes();
+}
+
+void take_first_step(const std::vector<std::byte>& bytes) {
+  LoadOptions load;
+  load.threads = 1;
+  Model model = prepare(bytes, {.loss = Loss::mse}, load);
+  NamedValues feeds;
+  for (const PortInfo& input : model.algorithm(0).inputs) {
+    if (!input.has_default) feeds.emplace_back(input.name, random_floats({2, width}, 1));
+  }
+  NamedValues results{{"loss", Value()}};
+  model.train_step_into(feeds, 0, results);
+}
+
+struct Cost {
+  double allocations = 0;
+  double seconds = 0;  // of the processor
+};
+
+// Of a cell.
+Cost cost_of(int cells) {
+  const std::vector<std::byte> bytes = chain(cells);
+  const std::size_t before = allocations();
+  const std::clock_t start = std::clock();
+  take_first_step(bytes);
+  const std::clock_t end = std::clock();
+  return {static_cast<double>(allocations() - before) / cells,
+          static_cast<double>(end - start) / CLOCKS_PER_SEC / cells};
+}
+
+}  // namespace
+
+TEST_CASE("the cost of a node is the same in a model of sixteen times the size") {
+  const Cost few = cost_of(250);
+  const Cost many = cost_of(4000);
+  CHECK(many.allocations < 1.1 * few.allocations);
+  CHECK(few.allocations < 1.1 * many.allocations);
+  // Whatever visits all nodes for each node would cost sixteen times as much; caches and other
+  // programs on the machine explain much less.
+  CHECK(many.seconds < 6 * few.seconds);
+}
