@@ -54,15 +54,12 @@ std::optional<graph::ModelDef> load_loss(const PrepareOptions& options, const Lo
   return {};
 }
 
+// After an exception `def` may be half changed.
 PrepareReport write_training(graph::ModelDef& def, const PrepareOptions& options,
                              const LoadOptions& load) {
   const std::optional<graph::ModelDef> loss = load_loss(options, load);
-  graph::ModelDef changed = def;
-  for (const Preprocess& one : options.preprocess) graph::write_preprocess(changed, one);
-  PrepareReport report =
-      graph::prepare(changed, options, trainer::types_of(changed, load), loss ? &*loss : nullptr);
-  def = std::move(changed);
-  return report;
+  for (const Preprocess& one : options.preprocess) graph::write_preprocess(def, one);
+  return graph::prepare(def, options, trainer::types_of(def, load), loss ? &*loss : nullptr);
 }
 
 Model prepare_checked(trainer::CheckedModel checked, const PrepareOptions& options,
