@@ -30,7 +30,8 @@ def bounds(code, at, end):
     depth = 0
     first = at
     while True:
-        if depth == 0 and LEFT_END.search(code[:first].rstrip()):
+        inside_name = code[first - 1:first + 1] == "::"
+        if depth == 0 and not inside_name and LEFT_END.search(code[:first].rstrip()):
             break
         first -= 1
         if first < 0:
@@ -69,7 +70,7 @@ def mutations(lines, at):
     text = code.strip()
     indent = code[:len(code) - len(code.lstrip())]
     if (not indent or "@" in code or "//" in code or "constexpr" in code or "operator" in code
-            or text.startswith(("#", "static_assert", "template"))):
+            or text.startswith(("#", "static_assert", "template")) or ".reserve(" in code):
         return
     found = re.match(r"( *(?:\} else )?if \()(.*)(\)(?: \{| [^{]*;)?)$", code)
     declares = found and re.search(r"[^=!<>]=[^=]", found[2])

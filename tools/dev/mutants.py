@@ -16,7 +16,9 @@ folders alone. ONDINE_CASES names the folder of conformance cases.
 Mutants that change nothing are listed in equivalent_mutants.txt and not drawn.
 
 A mutant negates a condition, leaves out a statement, changes a comparison, an arithmetic or logical
-operator, a returned truth value, or a 1 that is added or subtracted.
+operator, a returned truth value, or a 1 that is added or subtracted. The files that have mutants are
+compiled with the assertions of the standard library, since an access just behind the end of a
+container is what the tests notice in the build with sanitizers.
 """
 import argparse
 import concurrent.futures
@@ -140,6 +142,7 @@ def compile_file(options, name, commands):
         return replaced, target, ""
     words[words.index("-o") + 1] = str(target)
     words[words.index("-c") + 1] = str(source)
+    words.insert(words.index("-c"), "-D_GLIBCXX_ASSERTIONS")
     if "-include" in words:  # a precompiled header
         at = words.index("-include")
         del words[at:at + 2]
