@@ -19,8 +19,7 @@ Val sum(std::span<const Val> parts) {
 
 class Backward {
  public:
-  Backward(Builder& builder, std::span<const Val> ys, std::span<const Val> xs,
-           std::span<const Val> cuts)
+  Backward(Builder& builder, std::span<const Val> xs, std::span<const Val> cuts)
       : builder_(&builder),
         node_count_(builder.graph().nodes.size()),
         leaf_(builder.graph().values.size()),
@@ -29,7 +28,6 @@ class Backward {
     for (const Val x : xs) leaf_[index(x.id())] = active_[index(x.id())] = true;
     for (const Val cut : cuts) leaf_[index(cut.id())] = true;
     mark_active();
-    mark_needed(ys);
   }
 
   std::vector<Val> run(std::span<const Val> ys, std::span<const Val> dys, std::span<const Val> xs) {
@@ -59,22 +57,6 @@ class Backward {
         }
       }
     }
-  }
-
-  // Deactivates values on which no y depends.
-  void mark_needed(std::span<const Val> ys) {
-    std::vector<bool> needed(leaf_.size());
-    for (const Val y : ys) needed[index(y.id())] = true;
-    for (std::size_t i = node_count_; i-- > 0;) {
-      const Node& node = graph().nodes[i];
-      bool any = false;
-      for (const ValueId id : node.outputs) any = any || (id != no_value && needed[index(id)]);
-      if (!any) continue;
-      for (const ValueId id : node.all_inputs()) {
-        if (id != no_value) needed[index(id)] = true;
-      }
-    }
-    for (std::size_t i = 0; i < active_.size(); ++i) active_[i] = active_[i] && needed[i];
   }
 
   bool carries(const Node& node, std::size_t i, ValueId input) const {
@@ -154,7 +136,7 @@ bool differentiable(const Type& type) {
 
 std::vector<Val> backward(Builder& builder, std::span<const Val> ys, std::span<const Val> dys,
                           std::span<const Val> xs, std::span<const Val> cuts) {
-  return Backward(builder, ys, xs, cuts).run(ys, dys, xs);
+  return Backward(builder, xs, cuts).run(ys, dys, xs);
 }
 
 }  // namespace ondine::autodiff
