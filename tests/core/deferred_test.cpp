@@ -76,3 +76,13 @@ TEST_CASE("threads that read deferred elements at the same time see all of them"
   CHECK(calls == 1);
   CHECK(wrong == 0);
 }
+
+TEST_CASE("what computes deferred elements goes as soon as it has computed them") {
+  const auto held = std::make_shared<int>(3);
+  auto elements = std::make_shared<DeferredElements>(
+      4, [held](std::span<std::byte> memory) { memory[0] = static_cast<std::byte>(*held); });
+  const Tensor tensor = Tensor::share(DType::uint8, {4}, std::move(elements));
+  CHECK(held.use_count() == 2);
+  CHECK(tensor.item<std::uint8_t>() == 3);
+  CHECK(held.use_count() == 1);
+}

@@ -24,6 +24,21 @@ TEST_CASE("SHA-1 gives the digests of FIPS 180") {
   CHECK(sha1(std::string(1'000'000, 'a')) == "34aa973cd4c4daa4f61eeb2bdbad27316534016f");
 }
 
+TEST_CASE("SHA-1 of every length up to five blocks is what another program computes") {
+  // The checksum of all checksums, as bytes, by hashlib of Python.
+  Sha1 all;
+  for (std::size_t n = 0; n < 300; ++n) {
+    std::string text(n, ' ');
+    for (std::size_t i = 0; i < n; ++i) text[i] = static_cast<char>(i * 131 + i / 7);
+    const std::string digits = sha1(text);
+    for (std::size_t i = 0; i < digits.size(); i += 2) {
+      const auto byte = static_cast<std::byte>(std::stoi(digits.substr(i, 2), nullptr, 16));
+      all.update({&byte, 1});
+    }
+  }
+  CHECK(all.finish() == "7ae4c44e9d73695e68b3cbc7426ef164d4ca8392");
+}
+
 TEST_CASE("SHA-1 does not depend on how the bytes are cut") {
   const std::string text(300, 'q');
   Sha1 pieces;

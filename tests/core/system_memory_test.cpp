@@ -2,6 +2,11 @@
 
 #include <catch2/catch.hpp>
 
+#ifdef __linux__
+#include <sys/sysinfo.h>
+#endif
+
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -69,4 +74,24 @@ TEST_CASE("the default limit of a call's memory is three quarters of what the sy
   REQUIRE(system > 0);
   CHECK(Limits().arena_bytes == system / 4 * 3);
   CHECK(Limits().arena_bytes == default_arena_bytes());
+}
+
+#ifdef __linux__
+TEST_CASE("the system has what the kernel says of the machine, unless a control group has less") {
+  struct sysinfo facts {};
+  REQUIRE(::sysinfo(&facts) == 0);
+  const std::uint64_t machine = std::uint64_t{facts.totalram} * facts.mem_unit;
+  const std::uint64_t group = control_group_bytes("/proc/self/cgroup", "/sys/fs/cgroup");
+  CHECK(system_memory_bytes() == std::min(machine, group));
+}
+#endif
+
+TEST_CASE("lines of control groups that are none are passed over") {
+  const Groups groups;
+  groups.write("root/a/memory.max", "6000000\n");
+  CHECK(groups.limit("nonsense\n0:\n0::/a\n") == 6000000);
+  CHECK(groups.limit("0::/a") == 6000000);
+  CHECK(groups.limit("3:cpu:/a\n") == unlimited);
+  groups.write("root/b/memory.max", "many\n");
+  CHECK(groups.limit("0::/b\n") == unlimited);
 }

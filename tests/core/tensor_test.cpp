@@ -58,10 +58,49 @@ TEST_CASE("a budget is charged before memory is taken and paid back afterwards")
   {
     const Tensor first(DType::float32, {20}, budget);
     CHECK(budget->used() == 80);
-    CHECK_THROWS_AS(Tensor(DType::float32, {20}, budget), Error);
+    CHECK_THROWS_WITH(Tensor(DType::float32, {20}, budget),
+                      "80 bytes do not fit: 80 of 100 are in use");
     CHECK(budget->used() == 80);
+    // The last byte can be had, and nothing beyond it.
+    const Tensor second(DType::uint8, {20}, budget);
+    CHECK(budget->used() == 100);
+    CHECK_THROWS_AS(Tensor(DType::uint8, {1}, budget), Error);
+    const Tensor none(DType::uint8, {0}, budget);
+    CHECK(budget->used() == 100);
   }
   CHECK(budget->used() == 0);
+}
+
+TEST_CASE("a new tensor holds zeros, of any size and on memory that was used before") {
+  for (const std::int64_t count : {1, 100, 4096, 1 << 18}) {
+    for (int repeat = 0; repeat < 3; ++repeat) {
+      Tensor tensor(DType::float32, {count});
+      CHECK(reinterpret_cast<std::uintptr_t>(tensor.data()) % 64 == 0);
+      std::int64_t others = 0;
+      for (float& one : tensor.mutable_values<float>()) {
+        others += one == 0 ? 0 : 1;
+        one = 7;
+      }
+      CHECK(others == 0);
+    }
+  }
+  const Tensor words(DType::string, {3});
+  CHECK(words.values<std::string>()[2].empty());
+}
+
+TEST_CASE("tensors are identical in dtype, shape and every bit") {
+  const Tensor one = Tensor::of<float>({2, 1}, {0.0F, 1.0F});
+  CHECK(one.identical(one.clone()));
+  CHECK_FALSE(one.identical(one.reshaped({1, 2})));
+  CHECK_FALSE(one.identical(Tensor::of<float>({2, 1}, {-0.0F, 1.0F})));
+  CHECK_FALSE(one.identical(Tensor::of<float>({2, 1}, {0.0F, 2.0F})));
+  CHECK_FALSE(Tensor(DType::int32, {1}).identical(Tensor(DType::uint32, {1})));
+  CHECK(Tensor(DType::int32, {0}).identical(Tensor(DType::int32, {0})));
+  const Tensor words = Tensor::of<std::string>({2}, {"a", "b"});
+  CHECK(words.identical(words.clone()));
+  CHECK_FALSE(words.identical(Tensor::of<std::string>({2}, {"a", "c"})));
+  CHECK_FALSE(Tensor().clone().defined());
+  CHECK_THROWS_WITH(one.reshaped({3}), "shape [3] does not hold the elements of [2, 1]");
 }
 
 TEST_CASE("a shape whose size overflows is refused") {
