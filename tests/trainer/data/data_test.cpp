@@ -63,6 +63,103 @@ TEST_CASE("column-major and big-endian .npy arrays are read in order") {
   CHECK(array.identical(Tensor::of<std::int16_t>({2, 3}, {1, 2, 3, 4, 5, 6})));
 }
 
+TEST_CASE("arrays of every element type of .npy come back, with any number of dims") {
+  Folder folder;
+  const auto check = [&](const Tensor& tensor) {
+    INFO(to_string(tensor.dtype()));
+    save_array(folder.path / "t.npy", tensor);
+    CHECK(load_array(folder.path / "t.npy").identical(tensor));
+    // Elements begin at a multiple of 64 and nothing follows them.
+    const auto size = fs::file_size(folder.path / "t.npy");
+    CHECK((size - tensor.bytes()) % 64 == 0);
+  };
+  for (const DType dtype :
+       {DType::float32, DType::float64, DType::float16, DType::uint8, DType::uint16, DType::uint32,
+        DType::uint64, DType::int8, DType::int16, DType::int32, DType::int64, DType::boolean,
+        DType::complex64, DType::complex128}) {
+    Tensor tensor(dtype, {3, 2});
+    auto* bytes = static_cast<unsigned char*>(tensor.mutable_data());
+    for (std::size_t i = 0; i < tensor.bytes(); ++i) bytes[i] = static_cast<unsigned char>(i % 2);
+    check(tensor);
+  }
+  for (std::size_t rank = 0; rank < 12; ++rank) {
+    check(Tensor(DType::int16, Shape::filled(rank, 1)));
+    check(Tensor(DType::int16, Shape::filled(rank + 1, 0)));
+  }
+}
+
+TEST_CASE("column-major arrays of any rank are turned to row-major order") {
+  Folder folder;
+  const auto file_of = [&](const std::string& shape, std::size_t count) {
+    std::string header = "{'descr': '|u1', 'fortran_order': True, 'shape': " + shape + ", }\n";
+    std::string bytes = std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(header.size());
+    bytes += std::string(1, 0) + header;
+    for (std::size_t i = 0; i < count; ++i) bytes += static_cast<char>(i);
+    return folder.write("c.npy", bytes);
+  };
+  const Tensor array = load_array(file_of("(2, 3, 4)", 24));
+  REQUIRE(array.shape() == Shape{2, 3, 4});
+  for (std::size_t i = 0; i < 2; ++i) {
+    for (std::size_t j = 0; j < 3; ++j) {
+      for (std::size_t k = 0; k < 4; ++k) {
+        CHECK(array.values<std::uint8_t>()[(i * 3 + j) * 4 + k] == i + 2 * j + 6 * k);
+      }
+    }
+  }
+  CHECK(load_array(file_of("(5,)", 5)).item<std::uint8_t>(3) == 3);
+  CHECK(load_array(file_of("()", 1)).shape() == Shape{});
+  CHECK(load_array(file_of("(3, 0)", 0)).shape() == Shape{3, 0});
+}
+
+TEST_CASE("IDX files hold big-endian elements of six types") {
+  Folder folder;
+  const auto read = [&](char type, const std::string& elements) {
+    const std::string bytes = std::string(2, '\0') + type + std::string("\1\0\0\0\2", 5) + elements;
+    return load_array(folder.write("a.idx", bytes));
+  };
+  CHECK(read(0x08, "\xff\x01").identical(Tensor::of<std::uint8_t>({2}, {255, 1})));
+  CHECK(read(0x09, "\xff\x01").identical(Tensor::of<std::int8_t>({2}, {-1, 1})));
+  CHECK(read(0x0b, std::string("\xff\xfe\x01\x00", 4))
+            .identical(Tensor::of<std::int16_t>({2}, {-2, 256})));
+  CHECK(read(0x0c, std::string("\xff\xff\xff\xfd\0\1\0\0", 8))
+            .identical(Tensor::of<std::int32_t>({2}, {-3, 65536})));
+  CHECK(read(0x0d, std::string("\x3f\x80\0\0\xc0\0\0\0", 8))
+            .identical(Tensor::of<float>({2}, {1, -2})));
+  CHECK(read(0x0e, std::string("\x3f\xf0\0\0\0\0\0\0\xc0\0\0\0\0\0\0\0", 16))
+            .identical(Tensor::of<double>({2}, {1, -2})));
+  CHECK_THROWS_WITH(read(0x0a, "ab"), Catch::Contains("unknown IDX element type 10"));
+  CHECK_THROWS_WITH(read(0x08, "abc"), Catch::Contains("1 bytes behind the array"));
+  CHECK_THROWS_WITH(load_array(folder.write("b.idx", "abcdef")),
+                    Catch::Contains("neither IDX nor .npy"));
+  CHECK_THROWS_WITH(load_array(folder.write("b.idx", "abcde")),
+                    Catch::Contains("too short for an array"));
+}
+
+TEST_CASE("headers of .npy are refused for what is wrong in them") {
+  Folder folder;
+  const auto refuse = [&](const std::string& header, const std::string& message, char version = 1) {
+    std::string bytes = std::string("\x93NUMPY", 6) + version + std::string(1, 0);
+    bytes += static_cast<char>(header.size());
+    bytes += std::string(version == 1 ? 1 : 3, 0) + header;
+    INFO(header);
+    CHECK_THROWS_WITH(load_array(folder.write("h.npy", bytes)), Catch::Contains(message));
+  };
+  const std::string rest = "'fortran_order': False, 'shape': (1,), }";
+  refuse("{'descr': '<f3', " + rest, ".npy element type '<f3'");
+  refuse("{'descr': [('a', '<i4')], " + rest, "structured .npy arrays");
+  refuse("{" + rest, "the .npy header has no 'descr'");
+  refuse("{'descr': '<i4', 'fortran_order': False}", "the .npy header has no 'shape'");
+  refuse("{'descr': '<i4', 'shape': (1,)}1234", "the .npy header has no 'fortran_order'");
+  refuse("{'descr': '<i4', 'fortran_order': False, 'shape': [1]}", "bad shape in .npy header");
+  refuse("{'descr': '<i4', 'fortran_order': False, 'shape': (1", "bad shape in .npy header");
+  refuse("{'descr': '<i4', 'fortran_order': False, 'shape': (x)}", "bad shape in .npy header");
+  refuse("{'descr': '<i4', " + rest, "an array [1] of int32 takes 4 bytes, the file has 0", 3);
+  refuse("{}", ".npy version 0", 0);
+  refuse("{}", ".npy version 4", 4);
+  CHECK_THROWS_WITH(load_array(folder.write("h.npy", std::string("\x93NUMPY\1\0\x10\0{}", 12))),
+                    Catch::Contains("cut off .npy header"));
+}
+
 TEST_CASE("damaged arrays are refused with the file's name") {
   Folder folder;
   const std::string good = idx("\x02\x03", "abcdef");
