@@ -1,0 +1,138 @@
+// Each option of prepare has its effect on the model that is written.
+#include <catch2/catch.hpp>
+
+#include <ondine/data.h>
+
+#include "tests/system/cli_run.h"
+
+using Catch::Contains;
+using cli_test::Workshop;
+
+namespace {
+
+// What is in a training model prepared with `options`, one statement a line.
+std::string prepared(const Workshop& shop, const std::string& options) {
+  shop.succeed("prepare net.onnx -o t.onnx --label y " + options);
+  return shop.succeed("inspect t.onnx --stage model").out;
+}
+
+}  // namespace
+
+TEST_CASE("coefficients of an optimizer are those of the options, each where it belongs") {
+  const Workshop shop;
+  const auto check = [&](const std::string& options, const std::vector<std::string>& lines) {
+    const std::string text = prepared(shop, "--loss mse --optimizer " + options);
+    for (const std::string& line : lines) CHECK_THAT(text, Contains(line));
+  };
+  const std::string all =
+      " --learning-rate 0.3 --momentum 0.7 --beta1 0.8 --beta2 0.95 --epsilon 0.001";
+  const std::string rate = "initializer learning_rate: tensor(float)[] {0.3}\n";
+  check("sgd" + all, {rate, "fc1.w.change = Mul-17(fc1.w.gradient, learning_rate)\n"});
+  check("sgd --weight-decay 0.02",
+        {"initializer learning_rate: tensor(float)[] {0.01}\n",
+         "initializer decay: tensor(float)[] {0.02}\n", "fc1.w.decay = Mul-17(fc1.w, decay)\n",
+         "fc1.w.decayed_gradient = Add-17(fc1.w.gradient, fc1.w.decay)\n"});
+  check("momentum --weight-decay 0.02" + all,
+        {rate, "{alpha = 0.7, beta = 1, mode = 'standard', norm_coefficient = 0.02}\n"});
+  check("nesterov" + all,
+        {rate, "{alpha = 0.7, beta = 1, mode = 'nesterov', norm_coefficient = 0}\n"});
+  check("adagrad --weight-decay 0.02" + all,
+        {rate, "{epsilon = 0.001, norm_coefficient = 0.02}\n"});
+  check("adam --weight-decay 0.02" + all,
+        {rate, "{alpha = 0.8, beta = 0.95, epsilon = 0.001, norm_coefficient = 0.02}\n"});
+  check("adamw --weight-decay 0.02" + all,
+        {rate, "{alpha = 0.8, beta = 0.95, epsilon = 0.001, norm_coefficient = 0}\n",
+         "initializer decay: tensor(float)[] {0.02}\n",
+         "decay.rate = Mul-17(learning_rate, decay)\n"});
+  check("adam", {"{alpha = 0.9, beta = 0.999, epsilon = 1e-08, norm_coefficient = 0}\n"});
+}
+
+TEST_CASE("bounds, factors, delays and averages of updates are those of the options") {
+  const Workshop shop;
+  const std::string text =
+      prepared(shop,
+               "--loss softmax-cross-entropy --clip-norm 2 --clip-value 0.5 --lr-scale "
+               "'fc1.*=0.25' --unfreeze-at fc2.b=7 --ema 0.75 --average-from 5 --loss-scale 128");
+  for (const char* line : {"initializer loss_scale: tensor(float)[] {128}\n",
+                           "initializer clip.upper: tensor(float)[] {0.5}\n",
+                           "initializer clip.lower: tensor(float)[] {-0.5}\n",
+                           "initializer clip.bound: tensor(float)[] {2}\n",
+                           "initializer learning_rate.scale: tensor(float)[] {0.25}\n",
+                           "initializer step.from: tensor(float)[] {6.5}\n",
+                           "initializer average.from: tensor(float)[] {5}\n",
+                           "initializer average.least: tensor(float)[] {0.25}\n",
+                           "clip.square = ReduceSumSquare-17(fc1.w.bounded)",
+                           "fc1.w.change = Mul-17(fc1.w.clipped, learning_rate.scaled)\n",
+                           "fc2.w.change = Mul-17(fc2.w.clipped, learning_rate)\n",
+                           "fc2.b.change = Mul-17(fc2.b.clipped, learning_rate.waiting)\n"}) {
+    CHECK_THAT(text, Contains(line));
+  }
+  const std::string swa = prepared(shop, "--loss mse --swa");
+  CHECK_THAT(swa, Contains("initializer average.least: tensor(float)[] {0}\n"));
+  const std::string plain = prepared(shop, "--loss mse --average-from 3");
+  for (const char* part : {"average", "clip", "loss_scale", "step.from"}) {
+    CHECK_THAT(plain, !Contains(part));
+  }
+  CHECK_THAT(prepared(shop, "--loss mse --loss-scale dynamic"), Contains("loss_scale"));
+  CHECK_THAT(prepared(shop, "--loss mse --loss-scale none"), !Contains("loss_scale"));
+}
+
+TEST_CASE("coefficients of losses are those of the options") {
+  const Workshop shop;
+  const auto check = [&](const std::string& options, const std::vector<std::string>& lines) {
+    const std::string text = prepared(shop, "--loss " + options);
+    for (const std::string& line : lines) CHECK_THAT(text, Contains(line));
+  };
+  check("huber --huber-delta 0.75", {"initializer loss.delta: tensor(float)[] {0.75}\n"});
+  check("focal --focal-gamma 0.5", {"initializer loss.gamma: tensor(float)[] {0.5}\n"});
+  check("triplet --margin 0.25", {"initializer loss.margin: tensor(float)[] {0.25}\n"});
+  check("contrastive --margin 0.5", {"initializer loss.margin: tensor(float)[] {0.5}\n"});
+  check("softmax-cross-entropy --label-smoothing 0.1 --ignore-index -1 --class-weights 1,0.5,2",
+        {"initializer loss.ignored: tensor(int64)[] {-1}\n",
+         "initializer loss.class_weights: tensor(float)[3] {1, 0.5, 2}\n",
+         "initializer loss.rest: tensor(float)[] {0.9}\n", "ignore_index = -1}\n"});
+  check("softmax-cross-entropy --soft-labels", {"input y: tensor(float)[N, 3]\n"});
+  check("softmax-cross-entropy", {"input y: tensor(int64)[N]\n", "output accuracy"});
+  CHECK_THAT(prepared(shop, "--loss softmax-cross-entropy --no-accuracy"), !Contains("accuracy"));
+}
+
+TEST_CASE("weights begin as --init says, and accumulated batches are counted") {
+  const Workshop shop;
+  CHECK_THAT(prepared(shop, "--loss mae --init he-normal"),
+             Contains("fc1.w.init: tensor(float)[4, 8] = RandomNormal-17() {shape = {4, 8}, dtype "
+                      "= 1, mean = 0, scale = 0.70710677}\n") &&
+                 Contains("initialization binding fc1.w <- fc1.w.init\n") &&
+                 Contains("fc2.w.init: tensor(float)[8, 3] = RandomNormal-17() {shape = {8, 3}, "
+                          "dtype = 1, mean = 0, scale = 0.5}\n"));
+  CHECK_THAT(prepared(shop, "--loss mae --init zeros"), !Contains("Random"));
+  CHECK_THAT(prepared(shop, "--loss mae"), !Contains("initialization"));
+  const std::string accumulated = prepared(shop, "--loss mae --accumulate 3");
+  CHECK_THAT(accumulated, Contains("  training_info 1\n    algorithm update\n") &&
+                              Contains("fc1.w.gradient.rows = Mul-17(fc1.w.gradient, "
+                                       "rows.number)\n"));
+  CHECK_THAT(shop.succeed("info t.onnx").out, Contains("training algorithm 1: updates "));
+}
+
+TEST_CASE("prepare prints why weights are kept and how the loss is scaled") {
+  const Workshop shop;
+  const std::string prepare = "prepare net.onnx -o t.onnx --loss mse ";
+  CHECK_THAT(shop.succeed(prepare).out,
+             Catch::StartsWith("t.onnx: loss 'loss', trains 4 parameters, 0 frozen\n"
+                               "  loss    reads 'logits': output 'logits'\n"
+                               "  init    keep, because the model has been trained: elements of "
+                               "'fc1.w' differ\n"
+                               "  train   fc1.w  [4, 8]  read by Gemm ") &&
+                 Contains("\n  train   fc1.b  [8]     read by Gemm ") &&
+                 Contains("\n  train   fc2.w  [8, 3]  read by Gemm ") && !Contains("  scale "));
+  CHECK_THAT(shop.succeed(prepare + "--loss-scale 64").out,
+             Contains("\n  scale   of the loss, 64\n"));
+  CHECK_THAT(shop.succeed(prepare + "--loss-scale dynamic").out,
+             Contains("\n  scale   of the loss, dynamic from 65536"));
+  CHECK_THAT(shop.succeed(prepare + "--freeze 'fc1.*'").out,
+             Catch::StartsWith("t.onnx: loss 'loss', trains 2 parameters, 2 frozen\n") &&
+                 Contains("\n  freeze  fc1.b  [8]     "));
+  CHECK_THAT(shop.succeed(prepare + "--last-layers 1").out,
+             Contains("\n  freeze  fc1.w  [4, 8]  ") && Contains("\n  train   fc2.b  [3]     "));
+  CHECK_THAT(shop.succeed(prepare + "--qat int8").out,
+             Contains("  qat     rounds weights and activations of 2 layers to 8 bits; "));
+}
