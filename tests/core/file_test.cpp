@@ -106,3 +106,27 @@ TEST_CASE_METHOD(Files, "errors of a file name it and the reason") {
     CHECK_THAT(error.what(), Catch::Contains(path) && Catch::Contains("No such file"));
   }
 }
+
+TEST_CASE_METHOD(Files, "a file that is moved to another takes its place, whose handle is closed") {
+  put("first");
+  const std::string first = path;
+  path += "2";
+  put("second");
+  File from = File::open(files, first);
+  File to = File::open(files, path);
+  const int next = ::dup(STDIN_FILENO);  // the lowest number that is free
+  ::close(next);
+  to = std::move(from);
+  CHECK(to.size() == 5);
+  std::array<std::byte, 5> bytes{};
+  CHECK(to.read(bytes) == 5);
+  CHECK(std::to_integer<char>(bytes[0]) == 'f');
+  CHECK_FALSE(from.is_open());  // NOLINT: what is left of it is what the test is about
+  const int freed = ::dup(STDIN_FILENO);
+  CHECK(freed < next);
+  ::close(freed);
+  File same = std::move(to);
+  CHECK(same.size() == 5);
+  same.close();
+  CHECK_FALSE(same.is_open());
+}
