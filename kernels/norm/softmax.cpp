@@ -1,7 +1,9 @@
 // softmax.cpp — y = exp x / sum exp x along an axis, LogSoftmax its logarithm. The derivative reads
 // y: dx = y (dy - sum dy y), and dx = dy - exp y sum dy. Before version 13 the sums run over all
 // axes from `axis` (default 1) on, since then over `axis` (default -1) alone.
-// SoftmaxGrad, LogSoftmaxGrad (ai.ondine): these derivatives, of (dy, y).
+// SoftmaxGrad, LogSoftmaxGrad (ai.ondine): these derivatives, of (dy, y). That of Softmax is 0
+// where all of dy is 0, even if y is NaN: exporters select 0 in the place of rows without any
+// score.
 #include "kernels/common/compute_type.h"
 #include "kernels/common/expansion.h"
 #include "kernels/common/op.h"
@@ -94,7 +96,7 @@ std::vector<Val> grad(GradContext& g) {
 template <bool logarithm>
 std::vector<Val> expand_grad(ExpandContext& context) {
   const Val dy = context.x(0);
-  const Val y = context.x(1);
+  Val y = context.x(1);
   std::vector<std::int64_t> axes{context.attr_int("axis", -1)};
   if (context.attr_int("flatten", 0) != 0) {
     const auto [first, last] = softmax_axes(context, y.rank());
@@ -102,6 +104,10 @@ std::vector<Val> expand_grad(ExpandContext& context) {
     for (std::size_t i = first; i < last; ++i) axes.push_back(static_cast<std::int64_t>(i));
   }
   if (logarithm) return {dy - unary("Exp", y) * graph::reduce_sum(dy, axes, true)};
+  // Scores of minus infinity alone have y = NaN; where nothing depends on them, neither does dx.
+  const Val zero = graph::scalar_like(dy, 0);
+  const Val unused = graph::equal(graph::reduce_sum(unary("Abs", dy), axes, true), zero);
+  y = graph::where(graph::logical_and(unary("IsNaN", y), unused), zero, y);
   return {y * (dy - graph::reduce_sum(dy * y, axes, true))};
 }
 

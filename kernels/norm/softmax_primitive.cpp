@@ -1,6 +1,8 @@
 #include "kernels/norm/softmax_primitive.h"
 
 #include <algorithm>
+#include <bitset>
+#include <cmath>
 
 #include "kernels/elementwise/vector.h"
 #include "kernels/simd/norm/softmax_table.h"
@@ -95,6 +97,7 @@ class SoftmaxColumns final : public Implementation<SoftmaxArgs<T>> {
     const std::int64_t end = desc_.length * desc_.inner;
     T sum[block];
     T row[block];
+    std::bitset<block> unused;
     v_.fill(sum, 0, n);
     for (std::int64_t at = 0; at < end; at += desc_.inner) {
       if (desc_.logarithm) {
@@ -102,6 +105,9 @@ class SoftmaxColumns final : public Implementation<SoftmaxArgs<T>> {
       } else {
         v_.multiply_add(sum, dy + at, y + at, n);
       }
+    }
+    for (std::int64_t i = 0; i < n && !desc_.logarithm; ++i) {
+      unused[static_cast<std::size_t>(i)] = std::isnan(sum[i]) && is_zero(dy + i);
     }
     for (std::int64_t at = 0; at < end; at += desc_.inner) {
       if (desc_.logarithm) {
@@ -113,6 +119,18 @@ class SoftmaxColumns final : public Implementation<SoftmaxArgs<T>> {
         v_.mul.vv(dx + at, row, y + at, n);
       }
     }
+    for (std::int64_t i = 0; i < n && unused.any(); ++i) {
+      if (!unused[static_cast<std::size_t>(i)]) continue;
+      for (std::int64_t at = i; at < end; at += desc_.inner) dx[at] = 0;
+    }
+  }
+
+  // Whether a column is 0.
+  bool is_zero(const T* x) const {
+    for (std::int64_t k = 0; k < desc_.length; ++k) {
+      if (x[k * desc_.inner] != 0) return false;
+    }
+    return true;
   }
 
   SoftmaxDesc desc_;

@@ -50,9 +50,21 @@ void log_softmax(T* y, const T* x, N n) {
 }
 
 template <class T>
+bool all_zero(const T* x, N n) {
+  for (N i = 0; i < n; ++i) {
+    if (x[i] != T{0}) return false;
+  }
+  return true;
+}
+
+template <class T>
 void softmax_gradient(T* dx, const T* dy, const T* y, N n) {
   const T product =
       sum_terms<T>(0, n, [=](N i, auto get) ONDINE_LAMBDA { return get(dy + i) * get(y + i); });
+  if (product != product && all_zero(dy, n)) {
+    for (N i = 0; i < n; ++i) dx[i] = T{0};
+    return;
+  }
   map(dx, dy, y, n,
       [product](const Vec<T>& d, const Vec<T>& v) ONDINE_LAMBDA { return v * (d - product); });
 }

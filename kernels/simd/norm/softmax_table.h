@@ -9,6 +9,7 @@ template <class T>
 struct SoftmaxKernels {
   void (*softmax)(T* y, const T* x, std::int64_t n);
   void (*log_softmax)(T* y, const T* x, std::int64_t n);
+  // 0 where all of dy is 0, even if y is NaN, as that of scores of minus infinity alone is.
   void (*softmax_gradient)(T* dx, const T* dy, const T* y, std::int64_t n);
   void (*log_softmax_gradient)(T* dx, const T* dy, const T* y, std::int64_t n);
 };

@@ -1,9 +1,11 @@
 #include <cmath>
+#include <limits>
 
 #include <catch2/catch.hpp>
 
 #include <ondine/error.h>
 
+#include "graph/contract/ops.h"
 #include "tests/support/op_harness.h"
 
 using namespace ondine;
@@ -78,4 +80,28 @@ TEST_CASE("Softmax's derivatives") {
   }
   check_gradient({.op = "Softmax", .inputs = {x}, .version = 11});
   check_gradient({.op = "LogSoftmax", .inputs = {x}, .version = 11});
+}
+
+TEST_CASE("A row without any score has the derivative 0 where nothing depends on it") {
+  const std::int64_t axis = GENERATE(0, 1);
+  Tensor scores = random_tensor({3, 3}, 1);
+  for (std::int64_t k = 0; k < 3; ++k) {
+    const std::int64_t at = axis == 1 ? 3 + k : 3 * k + 1;
+    scores.mutable_values<double>()[static_cast<std::size_t>(at)] =
+        -std::numeric_limits<double>::infinity();
+  }
+  // As exporters write attention with masks.
+  const Expression attention = [&](graph::Builder& b, std::span<const graph::Val> in) {
+    const graph::Val y = b.node("Softmax", {in[0]}, {{"axis", axis}});
+    const graph::Val zero = graph::scalar_like(y, 0);
+    return std::vector{graph::where(graph::unary("IsNaN", y), zero, y)};
+  };
+  check_gradient(attention, {scores}, {.variants = false});
+  // A derivative that is asked for is NaN as the row is.
+  const Tensor dy = Tensor::of<double>({1, 2}, {0, 1});
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const OpCase one{
+      "SoftmaxGrad", {dy, Tensor::of<double>({1, 2}, {nan, nan})}, {}, 1, "ai.ondine", 1};
+  const Tensor dx = run_op_tensor(one);
+  for (const double element : dx.values<double>()) CHECK(std::isnan(element));
 }
