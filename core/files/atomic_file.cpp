@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <filesystem>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -31,6 +32,16 @@ bool is_temporary_of(std::string_view target, std::string_view name) {
 std::string temporary_name(const std::string& path) {
   static std::atomic<std::uint64_t> number{0};
   return cat(path, temporary_mark, ::getpid(), "-", number.fetch_add(1));
+}
+
+// A rename would put a file in the place of /dev/null.
+void refuse_special(const std::string& path) {
+  std::error_code ignored;
+  const std::filesystem::file_status found = std::filesystem::symlink_status(path, ignored);
+  if (std::filesystem::is_other(found)) {
+    fail(ErrorCode::io, quoted(path),
+         " is a device, a pipe or a socket, which writing would replace by a file");
+  }
 }
 
 // Best effort: what cannot be removed does not keep a save from succeeding.
@@ -180,6 +191,7 @@ void atomic_write(FileSystem& files, const std::string& path,
   if (path.empty() || path.back() == '/' || path.find('\0') != std::string::npos) {
     fail(ErrorCode::io, quoted(path), " does not name a file");
   }
+  refuse_special(path);
   const std::string folder = folder_of(path);
   const std::string previous = previous_generation(path);
   const auto sync_names = [&] { require_io(files.sync_folder(folder), "sync", folder); };

@@ -1,5 +1,7 @@
 #include "checkpoints/store.h"
 
+#include <sys/stat.h>
+
 #include <catch2/catch.hpp>
 
 #include <cerrno>
@@ -126,6 +128,12 @@ TEST_CASE_METHOD(Store, "what is no regular file is refused") {
   CHECK_THROWS_WITH(save_checkpoint(files, folder.path(), sample_checkpoint(1)),
                     Catch::Contains("Is a directory"));
   CHECK(folder.names().empty());
+  const std::string pipe = folder / "pipe";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK_THROWS_WITH(save_checkpoint(files, pipe, sample_checkpoint(1)),
+                    Catch::Contains(pipe) && Catch::Contains("is a device, a pipe or a socket"));
+  CHECK(std::filesystem::is_fifo(pipe));
+  CHECK(folder.names() == std::vector<std::string>{"pipe"});
 }
 
 TEST_CASE_METHOD(Store, "a state that cannot be stored leaves the saved one alone") {

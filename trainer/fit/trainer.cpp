@@ -156,6 +156,10 @@ void require_writable(const std::filesystem::path& file) {
     if (std::filesystem::is_directory(file, error)) {
       fail(ErrorCode::io, "cannot write ", quoted(file.string()), ": it is a folder");
     }
+    if (std::filesystem::is_other(file, error)) {
+      fail(ErrorCode::io, "cannot write ", quoted(file.string()),
+           ": it is a device, a pipe or a socket");
+    }
     PosixFileSystem files;
     const std::string probe = file.string() + ".try";
     files.remove(probe);
