@@ -128,7 +128,7 @@ std::string plot_of(const std::string& title, const std::vector<Line>& lines, co
   return svg + "</svg>";
 }
 
-std::string percent(double share) { return coordinate(share * 100) + "%"; }
+std::string css_percent(double share) { return coordinate(share * 100) + "%"; }
 
 }  // namespace
 
@@ -148,12 +148,12 @@ std::string chart_html(const std::string& title, const std::vector<Line>& given)
   std::string html = "<figure><figcaption>" + html_text(title) + "</figcaption>\n";
   html += legend_of(lines) + "<div class=\"plot\"><div class=\"y\">";
   for (const double tick : y_ticks) {
-    html += "<span style=\"top:" + percent(1 - y.share(tick)) + "\">" +
+    html += "<span style=\"top:" + css_percent(1 - y.share(tick)) + "\">" +
             short_number(std::fabs(tick) < 1e-12 * (y.most - y.least) ? 0 : tick) + "</span>";
   }
   html += "</div>" + plot_of(title, lines, x, y, y_ticks) + "<div class=\"x\">";
   for (const double tick : ticks_inside(x)) {
-    html += "<span style=\"left:" + percent(x.share(tick)) + "\">" +
+    html += "<span style=\"left:" + css_percent(x.share(tick)) + "\">" +
             coordinate(tick).substr(0, coordinate(tick).find('.')) + "</span>";
   }
   return html + "</div></div>\n<p class=\"axis\">step</p></figure>\n";
