@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The jobs of the examples here and in PyTorch: the same files and split, network, optimizer, batch
-size and epochs, with random numbers of their own. Prints the quality on the test part and the wall
-time of training and evaluating, programs' start included, as a table.
+size and epochs, with random numbers of their own and another seed for each run. Prints the quality
+on the test part and the wall time of training and evaluating, programs' start included, as a table.
 
   bench/compare_jobs.py --build build [--python PYTHON] [--jobs image_folder,cancer] [--runs 3]
 
@@ -46,7 +46,7 @@ JOBS = {
 }
 
 
-def ours(program, folder, job, threads):
+def ours(program, folder, job, threads, seed):
     example, data, network, prepare, train, metric = JOBS[job]
     work = f"{folder}/{example}"
     places = [f"{work}/{part}" for part in data.split()]
@@ -55,7 +55,7 @@ def ours(program, folder, job, threads):
     start = time.perf_counter()
     for command in (
             ["prepare", f"{work}/{network}", "-o", model, "--optimizer", "adam", *prepare.split()],
-            ["train", model, "--data", *places, *train.split(), "--seed", "1", "--initialize",
+            ["train", model, "--data", *places, *train.split(), "--seed", str(seed), "--initialize",
              "--threads", str(threads), "-o", tuned],
             ["eval", tuned, "--data", places[-1], "--metrics", metric, "--threads", str(threads)]):
         run = subprocess.run([program, *command], check=True, capture_output=True, text=True)
@@ -63,11 +63,11 @@ def ours(program, folder, job, threads):
     return seconds, float(re.search(rf"^{metric} (\S+)", run.stdout, re.M).group(1))
 
 
-def theirs(python, folder, job, threads):
+def theirs(python, folder, job, threads, seed):
     example, data, *_, metric = JOBS[job]
     places = [f"{folder}/{example}/{part}" for part in data.split()]
     start = time.perf_counter()
-    run = subprocess.run([python, f"{HERE}/jobs_torch.py", job, str(threads), *places],
+    run = subprocess.run([python, f"{HERE}/jobs_torch.py", job, str(threads), str(seed), *places],
                          check=True, capture_output=True, text=True)
     seconds = time.perf_counter() - start
     return seconds, json.loads(run.stdout.splitlines()[-1])[metric]
@@ -93,8 +93,9 @@ def main():
     print("| job | metric | Ondine | PyTorch | seconds | PyTorch | PyTorch / Ondine |")
     print("|---|---|---|---|---|---|---|")
     for job in chosen.jobs.split(","):
-        pairs = [(ours(f"{chosen.build}/bin/ondine", folder, job, chosen.threads),
-                  theirs(chosen.python, folder, job, chosen.threads)) for _ in range(chosen.runs)]
+        pairs = [(ours(f"{chosen.build}/bin/ondine", folder, job, chosen.threads, seed),
+                  theirs(chosen.python, folder, job, chosen.threads, seed))
+                 for seed in range(1, chosen.runs + 1)]
         seconds = [median([pair[i][0] for pair in pairs]) for i in (0, 1)]
         score = [median([pair[i][1] for pair in pairs]) for i in (0, 1)]
         print(f"| {job} | {JOBS[job][-1]} | {score[0]:.4g} | {score[1]:.4g} | {seconds[0]:.1f} | "

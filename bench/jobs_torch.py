@@ -1,4 +1,4 @@
-"""The jobs of compare_jobs.py in PyTorch: jobs_torch.py JOB THREADS DATA...; prints a line of JSON.
+"""The jobs of compare_jobs.py in PyTorch: jobs_torch.py JOB THREADS SEED DATA...; prints a line of JSON.
 
 Each is the usual program for its job: a DataLoader with worker processes over the same files, the
 network of the example, the same optimizer, batch size and number of epochs."""
@@ -284,9 +284,9 @@ def next_character(_, train, test):
 
 
 def main():
-    job, threads, data = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
+    job, threads, seed, data = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4:]
     torch.set_num_threads(threads)
-    torch.manual_seed(1)
+    torch.manual_seed(seed)
     start = time.perf_counter()
     result = globals()[job](threads, *data)
     print(json.dumps({"seconds": time.perf_counter() - start, **result}))
