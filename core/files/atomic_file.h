@@ -24,8 +24,8 @@ std::string previous_generation(const std::string& path);
 // is left. A failed fsync is not tried again. Temporary files that a writer of PATH left behind
 // when it died are removed first: their names are PATH.ondine-tmp-PROCESS-NUMBER, and the lock of a
 // living writer protects its own. Writers of one PATH in several threads or processes at once are
-// safe; the last to rename wins. A symbolic link at PATH is replaced, not followed; a device, a pipe
-// or a socket at PATH is Error(io).
+// safe; the last to rename wins. A symbolic link at PATH is replaced, not followed; a device, a
+// pipe or a socket at PATH is Error(io).
 void atomic_write(FileSystem& files, const std::string& path,
                   const std::function<void(Sink&)>& writer, AtomicWriteOptions options = {});
 
