@@ -106,7 +106,7 @@ TEST_CASE("bash completes commands, options, choices and files") {
   CHECK(completed("--v").starts_with("--version\n"));
   CHECK(completed("train --sched").starts_with("--schedule\n"));
   CHECK(completed("train --schedule pl").starts_with("plateau\n"));
-  CHECK(completed("prepare --schedule pl").find("plateau") == std::string::npos);
+  CHECK(completed("eval --schedule pl").find("plateau") == std::string::npos);
   CHECK(completed("info --h").starts_with("--help\n"));
   CHECK(completed("train completion.b").starts_with("completion.bash\n"));
 }

@@ -156,7 +156,7 @@ void require_writable(const std::filesystem::path& file) {
     if (std::filesystem::is_directory(file, error)) {
       fail(ErrorCode::io, "cannot write ", quoted(file.string()), ": it is a folder");
     }
-    if (std::filesystem::is_other(file, error)) {
+    if (std::filesystem::is_other(std::filesystem::symlink_status(file, error))) {
       fail(ErrorCode::io, "cannot write ", quoted(file.string()),
            ": it is a device, a pipe or a socket");
     }
