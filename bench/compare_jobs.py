@@ -38,8 +38,8 @@ JOBS = {
                      "--preprocess scale=1/255,layout=nchw",
                      "--augment flip,flip-vertical --epochs 15 --batch-size 16", "iou"),
     "spam": ("spam", "mails_train.jsonl mails_test.jsonl", "net.onnx",
-             "--learning-rate 0.002 --loss softmax-cross-entropy --class-weights balanced "
-             "--data {data}", "--epochs 6 --schedule one-cycle --batch-size 32", "accuracy"),
+             "--learning-rate 0.002 --init uniform --loss softmax-cross-entropy "
+             "--class-weights balanced --data {data}", "--epochs 6 --schedule one-cycle --batch-size 32", "accuracy"),
     "next_character": ("next_character", "verses_train.txt verses_val.txt", "net.onnx",
                        "--learning-rate 0.004 --loss softmax-cross-entropy --clip-norm 1",
                        "--epochs 2 --schedule cosine --batch-size 32", "perplexity"),

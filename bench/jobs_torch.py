@@ -14,7 +14,7 @@ from torch import nn
 
 
 def initialize(net):
-    """He-uniform weights and zero biases, as the prepared model has them."""
+    """He-uniform weights and zero biases, as the prepared model has them; Conv1d stays uniform."""
     for layer in net.modules():
         if isinstance(layer, (nn.Conv2d, nn.Linear, nn.ConvTranspose2d)):
             nn.init.kaiming_uniform_(layer.weight, nonlinearity="relu")
