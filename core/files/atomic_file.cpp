@@ -34,16 +34,6 @@ std::string temporary_name(const std::string& path) {
   return cat(path, temporary_mark, ::getpid(), "-", number.fetch_add(1));
 }
 
-// A rename would put a file in the place of /dev/null.
-void refuse_special(const std::string& path) {
-  std::error_code ignored;
-  const std::filesystem::file_status found = std::filesystem::symlink_status(path, ignored);
-  if (std::filesystem::is_other(found)) {
-    fail(ErrorCode::io, quoted(path),
-         " is a device, a pipe or a socket, which writing would replace by a file");
-  }
-}
-
 // Best effort: what cannot be removed does not keep a save from succeeding.
 void remove_abandoned(FileSystem& files, const std::string& path) {
   const std::string folder = folder_of(path);
@@ -186,12 +176,19 @@ class Temporary {
 
 std::string previous_generation(const std::string& path) { return path + ".prev"; }
 
+void require_replaceable(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_other(std::filesystem::symlink_status(path, ignored))) {
+    fail(ErrorCode::io, "cannot write ", quoted(path), ": it is a device, a pipe or a socket");
+  }
+}
+
 void atomic_write(FileSystem& files, const std::string& path,
                   const std::function<void(Sink&)>& writer, AtomicWriteOptions options) {
   if (path.empty() || path.back() == '/' || path.find('\0') != std::string::npos) {
     fail(ErrorCode::io, quoted(path), " does not name a file");
   }
-  refuse_special(path);
+  require_replaceable(path);
   const std::string folder = folder_of(path);
   const std::string previous = previous_generation(path);
   const auto sync_names = [&] { require_io(files.sync_folder(folder), "sync", folder); };

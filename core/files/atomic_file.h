@@ -16,6 +16,9 @@ struct AtomicWriteOptions {
 
 std::string previous_generation(const std::string& path);
 
+// Error(io) for a device, a pipe or a socket: a rename would put a file in the place of /dev/null.
+void require_replaceable(const std::string& path);
+
 // Calls `writer` with the sink of a temporary file in the same folder, then makes that file PATH:
 //   write, fsync, close, [link PATH to a second temporary name], rename to PATH, fsync the folder,
 //   [rename the second name to PATH.prev, fsync the folder].

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/files/file.h"
+#include "core/files/atomic_file.h"
 #include "core/hidden.h"
 #include "core/message.h"
 #include "core/out_of_memory.h"
@@ -156,10 +156,7 @@ void require_writable(const std::filesystem::path& file) {
     if (std::filesystem::is_directory(file, error)) {
       fail(ErrorCode::io, "cannot write ", quoted(file.string()), ": it is a folder");
     }
-    if (std::filesystem::is_other(std::filesystem::symlink_status(file, error))) {
-      fail(ErrorCode::io, "cannot write ", quoted(file.string()),
-           ": it is a device, a pipe or a socket");
-    }
+    require_replaceable(file.string());
     PosixFileSystem files;
     const std::string probe = file.string() + ".try";
     files.remove(probe);

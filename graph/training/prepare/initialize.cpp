@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 
 #include "core/message.h"
+#include "graph/training/prepare/values.h"
 
 namespace ondine::graph {
 namespace {
@@ -183,12 +183,6 @@ std::vector<std::pair<const InitializerDef*, Layout>> drawn_weights(
     if (use.multiplies) result.emplace_back(weight, use.layout);
   }
   return result;
-}
-
-bool all_equal(const Tensor& tensor) {
-  const std::size_t size = size_of(tensor.dtype());
-  const auto* bytes = static_cast<const std::byte*>(tensor.data());
-  return tensor.bytes() <= size || std::memcmp(bytes, bytes + size, tensor.bytes() - size) == 0;
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "core/message.h"
 #include "graph/training/prepare/origin.h"
 #include "graph/training/prepare/paths.h"
+#include "graph/training/prepare/values.h"
 
 namespace ondine::graph {
 namespace {
@@ -19,10 +20,6 @@ bool is_matrix(const Tensor& tensor) {
   return tensor.shape().rank() == 2 && tensor.shape()[0] > 1 && tensor.shape()[1] > 1;
 }
 
-std::size_t element_bytes(const Tensor& tensor) {
-  return tensor.bytes() / static_cast<std::size_t>(tensor.size());
-}
-
 // Of types whose elements are whole bytes.
 bool is_transposed(const Tensor& a, const Tensor& b) {
   if (a.dtype() != b.dtype() || !is_matrix(a) || !is_matrix(b) || a.shape()[0] != b.shape()[1] ||
@@ -31,7 +28,7 @@ bool is_transposed(const Tensor& a, const Tensor& b) {
   }
   const auto rows = static_cast<std::size_t>(a.shape()[0]);
   const auto columns = static_cast<std::size_t>(a.shape()[1]);
-  const std::size_t size = element_bytes(a);
+  const std::size_t size = size_of(a.dtype());
   const auto* x = static_cast<const unsigned char*>(a.data());
   const auto* y = static_cast<const unsigned char*>(b.data());
   for (std::size_t i = 0; i < rows; ++i) {
@@ -47,13 +44,6 @@ bool is_transposed(const Tensor& a, const Tensor& b) {
 bool is_equal(const Tensor& a, const Tensor& b) {
   return a.dtype() == b.dtype() && a.shape() == b.shape() &&
          (a.bytes() == 0 || std::memcmp(a.data(), b.data(), a.bytes()) == 0);
-}
-
-// Initial values such as zeros, of which equality says nothing.
-bool is_uniform(const Tensor& tensor) {
-  const std::size_t size = element_bytes(tensor);
-  const auto* bytes = static_cast<const unsigned char*>(tensor.data());
-  return tensor.bytes() <= size || std::memcmp(bytes, bytes + size, tensor.bytes() - size) == 0;
 }
 
 struct Copy {
@@ -112,7 +102,8 @@ class Search {
 
   void find_elements(std::size_t i, std::vector<Copy>& copies) const {
     const InitializerDef& one = graph_->initializers[i];
-    if (!is_generated_name(one.name) || !is_matrix(one.value) || is_uniform(one.value)) return;
+    // Equality says nothing of zeros.
+    if (!is_generated_name(one.name) || !is_matrix(one.value) || all_equal(one.value)) return;
     const auto candidates = named_.find({one.value.shape()[0], one.value.shape()[1]});
     if (candidates == named_.end()) return;
     for (const std::size_t other : candidates->second) {

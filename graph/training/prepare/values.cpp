@@ -1,5 +1,7 @@
 #include "graph/training/prepare/values.h"
 
+#include <cstring>
+
 #include "core/to_doubles.h"
 #include "graph/training/prepare/parameters.h"
 
@@ -55,6 +57,12 @@ std::optional<double> constant_number(const GraphDef& graph, std::string_view na
   const auto* value = attribute == nullptr ? nullptr : std::get_if<float>(&attribute->data);
   if (value == nullptr) return std::nullopt;
   return static_cast<double>(*value);
+}
+
+bool all_equal(const Tensor& tensor) {
+  const std::size_t size = size_of(tensor.dtype());
+  const auto* bytes = static_cast<const std::byte*>(tensor.data());
+  return tensor.bytes() <= size || std::memcmp(bytes, bytes + size, tensor.bytes() - size) == 0;
 }
 
 std::int64_t integer_attribute(const NodeDef& node, std::string_view name, std::int64_t otherwise) {

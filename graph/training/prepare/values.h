@@ -23,6 +23,10 @@ std::optional<std::vector<std::int64_t>> constant_integers(const GraphDef& graph
 // The one element of a floating point initializer or Constant node.
 std::optional<double> constant_number(const GraphDef& graph, std::string_view name);
 
+// Whether all elements have the same bytes, as initial zeros and ones do; also where there are
+// none.
+bool all_equal(const Tensor& tensor);
+
 std::int64_t integer_attribute(const NodeDef& node, std::string_view name, std::int64_t otherwise);
 
 }  // namespace ondine::graph

@@ -12,11 +12,7 @@ using direct::Copy;
 using direct::list_offsets;
 using direct::max_depth;
 
-#if defined(__AVX512F__) || defined(__aarch64__)
-constexpr int gradient_rows = 4;
-#else
-constexpr int gradient_rows = 2;
-#endif
+constexpr int gradient_rows = block_rows / 2;
 constexpr int gradient_taps = 5;
 
 template <class T>
