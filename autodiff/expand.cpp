@@ -115,14 +115,22 @@ bool is_constant(const Node& node, const Graph& graph, const std::vector<bool>& 
          std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
            if (id == no_value) return true;
            const auto at = static_cast<std::size_t>(id);
-           return graph.values[at].constant.defined() && !(at < named.size() && named[at]);
+           return graph.values[at].constant->defined() && !(at < named.size() && named[at]);
          });
 }
+
+// A node and its derivatives are hardly ever more nodes than this, nor do they add more values.
+constexpr std::size_t derivative_room = 8;
 
 Graph expand_graph(Graph graph, const Catalogue& catalogue, bool derivatives) {
   const std::vector<bool> named = named_values(graph);
   std::vector<Node> nodes = std::move(graph.nodes);
   graph.nodes.clear();
+  if (derivatives) {
+    // Room that stays untouched takes no memory; moving everything to more room takes it twice.
+    graph.nodes.reserve(derivative_room * nodes.size());
+    graph.values.reserve(graph.values.size() + derivative_room * nodes.size());
+  }
   Builder builder(graph, catalogue);
   builder.set_expand([&, derivatives](const Node& node) {
     return node.op->bind == nullptr ||
@@ -161,7 +169,11 @@ bool has_gradient(const Graph& graph) {
 
 Graph expand(Graph graph, const Catalogue& catalogue) {
   const bool derivatives = has_gradient(graph);
-  return expand_graph(std::move(graph), catalogue, derivatives);
+  Graph expanded = expand_graph(std::move(graph), catalogue, derivatives);
+  // Passes add hardly any.
+  expanded.values.shrink_to_fit();
+  expanded.nodes.shrink_to_fit();
+  return expanded;
 }
 
 }  // namespace ondine::autodiff

@@ -61,7 +61,7 @@ std::vector<std::size_t> OuterPath::between(const std::vector<ValueId>& captures
     depends[index(id)] = named[index(inner_of_[index(id)])];
     needed[index(id)] = true;
   }
-  const auto any = [](const std::vector<ValueId>& ids, const std::vector<bool>& marked) {
+  const auto any = [](std::span<const ValueId> ids, const std::vector<bool>& marked) {
     return std::any_of(ids.begin(), ids.end(),
                        [&](ValueId id) { return id != no_value && marked[index(id)]; });
   };

@@ -10,19 +10,14 @@
 #include "core/message.h"
 #include "graph/check/findings.h"
 #include "graph/check/structure.h"
-#include "graph/check/types.h"
-#include "graph/contract/node_limit.h"
 #include "graph/ir/declared_type.h"
-#include "graph/passes/rewrite.h"
-#include "graph/resolve/dim_classes.h"
-#include "graph/resolve/resolve.h"
 #include "graph/training/combine.h"
 #include "graph/training/evaluation_model.h"
 #include "graph/training/initialization.h"
 #include "graph/training/prepare/names.h"
 #include "kernels/catalogue.h"
+#include "trainer/assemble_graph.h"
 #include "trainer/load_checked.h"
-#include "trainer/optimize.h"
 
 namespace ondine::trainer {
 
@@ -56,45 +51,60 @@ class Assembler {
       : model_(&model),
         options_(&options),
         observe_(&observe),
-        symbols_(std::make_shared<Symbols>()),
+        graphs_(model, options),
         names_(state_variables(model)),
         findings_(rigor_of(options)) {}
 
-  void set_rewrite(const std::function<void(Graph&)>& rewrite) { rewrite_ = &rewrite; }
+  void set_rewrite(const std::function<void(Graph&)>& rewrite) { graphs_.set_rewrite(rewrite); }
+  // Makes functions that describe inputs and outputs.
+  void only_describe() { use_ = GraphUse::describe; }
 
   Functions run() {
     check_structure(*model_, all_operators(), options_->limits, findings_);
     findings_.throw_if_any();
     collect_variables();
-    auto infer = make_graph(model_->graph, &names_, "");
-    std::vector<Made> steps;
-    std::vector<Made> starts;
+    const bool trains = !model_->training.empty();
+    const bool shown = *observe_ || graphs_.rewrites();
+    const GraphUse inference = trains && !shown ? GraphUse::describe : use_;
+    auto infer = make_graph(model_->graph, names_, "", inference);
+    std::vector<AssembledGraph> steps;
+    std::vector<AssembledGraph> starts;
     std::vector<InitializationGraph> start_defs(model_->training.size());
     for (std::size_t i = 0; i < model_->training.size(); ++i) {
       GraphDef step = combine(*model_, i);
-      steps.push_back(make_graph(step, &names_, "training", findings_, *observe_, &step));
+      steps.push_back(graphs_.make(step, names_, "training", use_, findings_, *observe_, &step));
       starts.emplace_back();
       if (!model_->training[i].initialization) continue;
       start_defs[i] = initialization_graph(*model_, i);
-      starts[i] = make_graph(start_defs[i].graph, &start_defs[i].variables, "initialization");
+      starts[i] = make_graph(start_defs[i].graph, start_defs[i].variables, "initialization", use_);
     }
     findings_.throw_if_any();
-    make_infer(std::move(infer));
-    make_infer_defaults();
+    make_inference(std::move(infer), inference);
     for (std::size_t i = 0; i < steps.size(); ++i) make_step(i, std::move(steps[i]));
     for (std::size_t i = 0; i < starts.size(); ++i) {
       make_initialization(i, std::move(starts[i]), start_defs[i].graph);
     }
     findings_.throw_if_any();
+    if (trains) functions_.folded = graphs_.take_folded();
     functions_.warnings = findings_.warnings();
     return std::move(functions_);
+  }
+
+  Inference inference(std::vector<Variable> variables, const FoldedConvolutions& folded) {
+    functions_.variables = std::move(variables);
+    index_variables();
+    graphs_.set_folded(folded);
+    auto graph = make_graph(model_->graph, names_, "", GraphUse::run);
+    findings_.throw_if_any();
+    make_inference(std::move(graph), GraphUse::run);
+    return std::move(functions_.inference);
   }
 
   Function evaluation(const EvaluationModel& evaluation, std::vector<Variable> variables) {
     functions_.variables = std::move(variables);
     index_variables();
     for (const Variable& variable : functions_.variables) names_.insert(variable.name);
-    auto graph = make_graph(model_->graph, &names_, "evaluation");
+    auto graph = make_graph(model_->graph, names_, "evaluation", GraphUse::run);
     findings_.throw_if_any();
     Function function = make_function(std::move(graph), model_->graph);
     function.default_outputs = evaluation.default_outputs;
@@ -103,67 +113,10 @@ class Assembler {
   }
 
  private:
-  // Empty if there were findings.
-  struct Made {
-    std::shared_ptr<const Graph> graph;
-    DimClasses dims;
-  };
-
-  Made make_graph(const GraphDef& def, const std::set<std::string, std::less<>>* variables,
-                  std::string_view stage) {
-    return make_graph(def, variables, stage, findings_, *observe_);
-  }
-
-  // `spent`: `def` if nobody needs it any more; it is cleared as soon as it is resolved.
-  Made make_graph(const GraphDef& def, const std::set<std::string, std::less<>>* variables,
-                  std::string_view stage, Findings& findings, const StageObserver& observer,
-                  GraphDef* spent = nullptr) const {
-    const std::size_t before = findings.count();
-    const NodeLimit limit(options_->limits.nodes);
-    Made result;
-    const auto observe = [&](std::string_view name, const Graph& graph) {
-      if (observer) observer(name, graph);
-    };
-    findings.collect([&] {
-      ResolveContext context;
-      context.model = model_;
-      context.catalogue = &all_operators();
-      context.limits = &options_->limits;
-      context.symbols = symbols_;
-      context.variables = variables;
-      context.report = [&](const Error& error) { findings.add(error); };
-      context.check_types = [&](const Node& node, const Graph& graph) {
-        check_types(node, graph, findings);
-      };
-      const bool lenient = findings.rigor() == Rigor::lenient;
-      if (lenient) context.warn = [&](const Error& error) { findings.warn(error); };
-      Graph graph = resolve(def, context);
-      if (spent != nullptr) *spent = {};
-      if (findings.count() > before) return;
-      result.dims = lenient ? compare_dims(graph, findings) : dim_classes(graph);
-      observe(stage.empty() ? "graph" : stage, graph);
-      const bool optimized = options_->optimize && rewrite_ == nullptr;
-      if (rewrite_ != nullptr) (*rewrite_)(graph);
-      if (optimized) recognize(graph, all_operators(), *options_);
-      graph = autodiff::expand(std::move(graph), all_operators());
-      observe("gradient", graph);
-      if (optimized) optimize(graph, all_operators(), *options_, folded_);
-      observe("optimized", graph);
-      result.graph = std::make_shared<const Graph>(without_unused_values(std::move(graph)));
-    });
-    return result;
-  }
-
-  // Of a graph whose declared shapes are not trusted, but for its inputs.
-  static DimClasses compare_dims(Graph& graph, Findings& findings) {
-    try {
-      dim_classes(graph);
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::invalid_model) throw;
-      findings.warn(error);
-    }
-    forget_declared_dims(graph);
-    return dim_classes(graph);
+  AssembledGraph make_graph(const GraphDef& def,
+                            const std::set<std::string, std::less<>>& variables,
+                            std::string_view stage, GraphUse use) {
+    return graphs_.make(def, variables, stage, use, findings_, *observe_);
   }
 
   // In the order of the initializers: main graph first, then the algorithms. What several
@@ -211,7 +164,7 @@ class Assembler {
   }
 
   // `def` is the definition from which the graph was resolved.
-  Function make_function(Made made, const GraphDef& def) {
+  Function make_function(AssembledGraph made, const GraphDef& def) {
     Function function;
     function.graph = std::move(made.graph);
     function.dims = std::move(made.dims);
@@ -223,12 +176,15 @@ class Assembler {
       function.input_names.push_back(source.declared ? def.inputs[i].name : g[g.inputs[i]].name);
       const std::string& name = function.input_names.back();
       source.variable = variable_index(name);
-      source.fallback = initializers.value_of(name);
+      if (source.variable == InputSource::no_variable) {
+        source.fallback = initializers.value_of(name);
+      }
       function.inputs.push_back(std::move(source));
     }
     for (std::size_t i = 0; i < def.outputs.size(); ++i) {
       const ValueDef& output = def.outputs[i];
-      function.outputs.push_back({output.name, g.outputs[i], to_type(output.type, symbols_.get())});
+      function.outputs.push_back(
+          {output.name, g.outputs[i], to_type(output.type, graphs_.symbols())});
     }
     return function;
   }
@@ -262,12 +218,14 @@ class Assembler {
     return names;
   }
 
-  void make_infer(Made graph) {
-    functions_.infer = make_function(std::move(graph), model_->graph);
-    functions_.infer.default_outputs = names_of(model_->graph.outputs);
+  void make_inference(AssembledGraph graph, GraphUse use) {
+    Function& function = functions_.inference.function;
+    function = make_function(std::move(graph), model_->graph);
+    function.default_outputs = names_of(model_->graph.outputs);
+    if (use == GraphUse::run) make_closed();
   }
 
-  void make_infer_defaults() {
+  void make_closed() {
     const GraphDef& main = model_->graph;
     std::set<std::string_view> defaults;
     for (const InitializerDef& one : main.initializers) {
@@ -282,13 +240,14 @@ class Assembler {
     std::erase_if(closed.inputs, has_default);
     // Not a finding: a call may replace a default that does not work.
     Findings unreported(findings_.rigor());
-    auto graph = make_graph(closed, &names_, "", unreported, {});
+    auto graph = graphs_.make(closed, names_, "", GraphUse::run, unreported, {});
     if (!graph.graph) return;
-    functions_.infer_defaults = make_function(std::move(graph), closed);
-    functions_.infer_defaults->default_outputs = names_of(closed.outputs);
+    Function& function =
+        functions_.inference.closed.emplace(make_function(std::move(graph), closed));
+    function.default_outputs = names_of(closed.outputs);
   }
 
-  void make_step(std::size_t i, Made graph) {
+  void make_step(std::size_t i, AssembledGraph graph) {
     const TrainingInfoDef& info = model_->training[i];
     const GraphDef def = combine_ports(*model_, i);
     Algorithm algorithm;
@@ -299,7 +258,7 @@ class Assembler {
     functions_.algorithms.push_back(std::move(algorithm));
   }
 
-  void make_initialization(std::size_t i, Made graph, const GraphDef& def) {
+  void make_initialization(std::size_t i, AssembledGraph graph, const GraphDef& def) {
     if (!graph.graph) {
       functions_.initializations.emplace_back();
       return;
@@ -311,10 +270,9 @@ class Assembler {
 
   const ModelDef* model_;
   const LoadOptions* options_;
-  mutable FoldedConvolutions folded_;
   const StageObserver* observe_;
-  const std::function<void(Graph&)>* rewrite_ = nullptr;
-  std::shared_ptr<Symbols> symbols_;
+  GraphAssembler graphs_;
+  GraphUse use_ = GraphUse::run;
   std::set<std::string, std::less<>> names_;
   std::unordered_map<std::string, std::size_t> variable_indices_;
   Findings findings_;
@@ -333,18 +291,36 @@ const Catalogue& all_operators() {
   return all;
 }
 
-const Function& Functions::infer_for(std::span<const NamedValue> feeds) const {
-  if (!infer_defaults) return infer;
-  const auto& names = infer_defaults->input_names;
-  const bool closed = std::all_of(feeds.begin(), feeds.end(), [&](const NamedValue& feed) {
+const Function& Inference::for_feeds(std::span<const NamedValue> feeds) const {
+  if (!closed) return function;
+  const auto& names = closed->input_names;
+  const bool fits = std::all_of(feeds.begin(), feeds.end(), [&](const NamedValue& feed) {
     return std::find(names.begin(), names.end(), feed.first) != names.end();
   });
-  return closed ? *infer_defaults : infer;
+  return fits ? *closed : function;
+}
+
+void Inference::forget_calls() noexcept {
+  function.forget_calls();
+  if (closed) closed->forget_calls();
 }
 
 Functions assemble(const ModelDef& model, const LoadOptions& options,
                    const StageObserver& observe) {
   return Assembler(model, options, observe).run();
+}
+
+std::vector<std::string> check_assembly(const ModelDef& model, const LoadOptions& options) {
+  const StageObserver nobody;
+  Assembler assembler(model, options, nobody);
+  assembler.only_describe();
+  return assembler.run().warnings;
+}
+
+Inference assemble_inference(const ModelDef& model, const Functions& functions,
+                             std::vector<Variable> variables, const LoadOptions& options) {
+  const StageObserver nobody;
+  return Assembler(model, options, nobody).inference(std::move(variables), functions.folded);
 }
 
 Functions assemble_plain(const ModelDef& model, const LoadOptions& options,

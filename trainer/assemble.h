@@ -12,6 +12,7 @@
 
 #include "graph/contract/catalogue.h"
 #include "graph/ir/document.h"
+#include "graph/passes/pass.h"
 #include "trainer/function.h"
 
 namespace ondine::trainer {
@@ -24,18 +25,30 @@ struct Algorithm {
   std::vector<std::string> outputs;  // of the algorithm graph
 };
 
+struct Inference {
+  Function function;
+  // `function` with the defaults of its inputs as constants, for calls that feed none of them;
+  // nullopt where no input has a default. Models up to IR version 3 list every weight as such an
+  // input.
+  std::optional<Function> closed;
+
+  // The function for these feeds.
+  const Function& for_feeds(std::span<const NamedValue> feeds) const;
+  // Must not be called while a call runs.
+  void forget_calls() noexcept;
+};
+
 struct Functions {
   std::vector<Variable> variables;
-  Function infer;
-  // `infer` with the defaults of its inputs as constants, for calls that feed none of them; nullopt
-  // where no input has a default. Models up to IR version 3 list every weight as such an input.
-  std::optional<Function> infer_defaults;
-
-  // The function for inference with these feeds.
-  const Function& infer_for(std::span<const NamedValue> feeds) const;
+  // In a model that trains it describes inputs and outputs, and cannot run: that takes
+  // assemble_inference().
+  Inference inference;
   std::vector<Algorithm> algorithms;
   std::vector<Function> initializations;
+  graph::FoldedConvolutions folded;   // that its graphs share
   std::vector<std::string> warnings;  // see Model::warnings()
+
+  bool can_infer() const noexcept { return algorithms.empty(); }
 };
 
 // Called after each stage with its name and the graph.
@@ -45,6 +58,14 @@ using StageObserver = std::function<void(std::string_view stage, const graph::Gr
 // all findings.
 Functions assemble(const graph::ModelDef& model, const LoadOptions& options,
                    const StageObserver& observe = {});
+
+// The errors of assemble() and its warnings, without making what runs.
+std::vector<std::string> check_assembly(const graph::ModelDef& model, const LoadOptions& options);
+
+// The inference functions of a model that assemble() accepted, giving `functions`; `variables` are
+// those that it returned.
+Inference assemble_inference(const graph::ModelDef& model, const Functions& functions,
+                             std::vector<Variable> variables, const LoadOptions& options);
 
 // As assemble, but without any optimization: nodes are those of the model and of the derivatives.
 // `rewrite` sees each graph before its derivatives are appended.

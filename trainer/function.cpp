@@ -55,8 +55,8 @@ void Function::gather(std::span<const NamedValue> feeds, const StateStore::Reade
       values[i] = fed->second;
     } else if (input.variable != InputSource::no_variable) {
       values[i] = state[input.variable];
-    } else if (input.fallback.defined()) {
-      values[i] = input.fallback;
+    } else if (input.fallback->defined()) {
+      values[i] = *input.fallback;
     } else {
       fail(ErrorCode::mismatch, "input ", quoted(input_names[i]), " of type ",
            describe_type((*graph)[graph->inputs[i]].declared, *graph), " is not fed");

@@ -21,7 +21,7 @@ namespace ondine::trainer {
 struct InputSource {
   std::size_t variable = no_variable;  // index in the state store
   bool declared = false;               // an input of the model, may be fed
-  Tensor fallback;                     // default value; undefined if there is none
+  graph::Boxed<Tensor> fallback;       // default value; undefined if there is none
   static constexpr std::size_t no_variable = static_cast<std::size_t>(-1);
 };
 

@@ -32,7 +32,7 @@ class InputTypes {
  private:
   const Type& declared(std::size_t i) const {
     const GraphValue& value = (*graph_)[graph_->inputs[i]];
-    return value.declared.kind == TypeKind::unknown ? value.type : value.declared;
+    return value.declared->kind == TypeKind::unknown ? value.type : *value.declared;
   }
 
   const Shape* find_shape(const std::string& name) const {
@@ -66,8 +66,8 @@ class InputTypes {
       const Tensor& initial = state_->variable(source.variable).initial;
       return Type::tensor(initial.dtype(), initial.shape());
     }
-    if (shape == nullptr && source.fallback.defined()) {
-      return Type::tensor(source.fallback.dtype(), source.fallback.shape());
+    if (shape == nullptr && source.fallback->defined()) {
+      return Type::tensor(source.fallback->dtype(), source.fallback->shape());
     }
     if (!type.is_tensor()) {
       fail(ErrorCode::unsupported, "input ", quoted(name), " is a ", graph::to_string(type),

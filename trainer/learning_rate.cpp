@@ -139,7 +139,7 @@ void Model::set_learning_rate(float rate, std::size_t algorithm) {
     }
     trainer::Function& step = impl_->functions.algorithms[algorithm].step;
     const graph::Type& type = (*step.graph)[step.graph->inputs[at.input]].declared;
-    Tensor& fallback = step.inputs[at.input].fallback;
+    Tensor& fallback = step.inputs[at.input].fallback.edit();
     const Shape shape = fallback.defined() ? fallback.shape() : declared_shape(type);
     const DType dtype = fallback.defined() ? fallback.dtype() : type.dtype;
     require_one_number(at.name, dtype, shape);

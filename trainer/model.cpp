@@ -109,8 +109,8 @@ void Model::Impl::finish(trainer::Executor& executor, graph::CallState& call) co
 }
 
 void Model::Impl::forget_plans() {
-  functions.infer.forget_calls();
-  if (functions.infer_defaults) functions.infer_defaults->forget_calls();
+  functions.inference.forget_calls();
+  if (made_inference) made_inference->forget_calls();
   for (trainer::Algorithm& algorithm : functions.algorithms) algorithm.step.forget_calls();
   for (trainer::Function& start : functions.initializations) start.forget_calls();
   for (const auto& evaluation : evaluations) {

@@ -10,13 +10,28 @@ const trainer::Function& Model::Impl::evaluation(std::size_t algorithm) const {
   const std::lock_guard lock(evaluations_mutex);
   auto& made = evaluations[algorithm];
   if (!made) {
-    std::vector<trainer::Variable> variables;
-    for (std::size_t i = 0; i < state.size(); ++i) variables.push_back(state.variable(i));
     const StopScope scope(stop());
     made = std::make_unique<trainer::Function>(
-        trainer::assemble_evaluation(def, algorithm, std::move(variables), options));
+        trainer::assemble_evaluation(def, algorithm, variables(), options));
   }
   return *made;
+}
+
+const trainer::Inference& Model::Impl::inference() const {
+  if (functions.can_infer()) return functions.inference;
+  const std::lock_guard lock(inference_mutex);
+  if (!made_inference) {
+    const StopScope scope(stop());
+    made_inference = std::make_unique<trainer::Inference>(
+        trainer::assemble_inference(def, functions, variables(), options));
+  }
+  return *made_inference;
+}
+
+std::vector<trainer::Variable> Model::Impl::variables() const {
+  std::vector<trainer::Variable> result;
+  for (std::size_t i = 0; i < state.size(); ++i) result.push_back(state.variable(i));
+  return result;
 }
 
 Results Model::Impl::evaluate(const trainer::Function& function, Feeds feeds,
@@ -39,7 +54,7 @@ Results Model::Impl::evaluate(const trainer::Function& function, Feeds feeds,
 
 Results Model::infer(Feeds feeds, Fetches fetches) const {
   return guard_memory("evaluate the model", [&] {
-    const trainer::Function& infer = impl_->functions.infer_for(feeds.values());
+    const trainer::Function& infer = impl_->inference().for_feeds(feeds.values());
     return impl_->evaluate(
         infer, feeds, fetches.names().empty() ? std::span(infer.default_outputs) : fetches.names());
   });

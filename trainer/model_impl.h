@@ -41,6 +41,9 @@ struct ONDINE_HIDDEN Model::Impl {
   // The functions of eval_step, by algorithm; created on first use.
   mutable std::vector<std::unique_ptr<trainer::Function>> evaluations;
   mutable std::mutex evaluations_mutex;
+  // See inference().
+  mutable std::unique_ptr<trainer::Inference> made_inference;
+  mutable std::mutex inference_mutex;
   // Steps fail, with what was found, when a result of one element is not finite.
   bool require_finite = false;
   std::string nonfinite;
@@ -66,6 +69,9 @@ struct ONDINE_HIDDEN Model::Impl {
   void run_step(std::span<const NamedValue> feeds, std::size_t algorithm,
                 std::span<NamedValue> results);
   const trainer::Function& evaluation(std::size_t algorithm) const;
+  // A model that trains makes it on first use.
+  const trainer::Inference& inference() const;
+  std::vector<trainer::Variable> variables() const;  // of the state
   Results evaluate(const trainer::Function& function, Feeds feeds,
                    std::span<const std::string> names) const;
   // Reuses the memory of `result` if its type matches.

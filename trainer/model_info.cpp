@@ -35,7 +35,7 @@ std::vector<PortInfo> input_ports(const trainer::Function& function) {
     const graph::Type& type = (*function.graph)[function.graph->inputs[i]].declared;
     ports.push_back(port(function.input_names[i], type, *function.graph));
     ports.back().has_default =
-        input.fallback.defined() || input.variable != trainer::InputSource::no_variable;
+        input.fallback->defined() || input.variable != trainer::InputSource::no_variable;
   }
   return ports;
 }
@@ -59,12 +59,14 @@ std::vector<PortInfo> output_ports(const trainer::Function& function,
 }  // namespace
 
 std::vector<PortInfo> Model::inputs() const {
-  return guard_memory("describe the model", [&] { return input_ports(impl_->functions.infer); });
+  return guard_memory("describe the model",
+                      [&] { return input_ports(impl_->functions.inference.function); });
 }
 
 std::vector<PortInfo> Model::outputs() const {
   return guard_memory("describe the model", [&] {
-    return output_ports(impl_->functions.infer, impl_->functions.infer.default_outputs);
+    const trainer::Function& function = impl_->functions.inference.function;
+    return output_ports(function, function.default_outputs);
   });
 }
 
@@ -122,7 +124,7 @@ void Model::set_deadline(std::optional<std::chrono::milliseconds> per_call) {
 PlanInfo Model::plan(Feeds feeds, std::optional<std::size_t> algorithm, Fetches fetches) const {
   return guard_memory("plan a call", [&] {
     const trainer::Function& function = algorithm ? impl_->require_algorithm(*algorithm).step
-                                                  : impl_->functions.infer_for(feeds.values());
+                                                  : impl_->inference().for_feeds(feeds.values());
     const auto names = fetches.names();
     trainer::Call& selected =
         function.call(names.empty() ? std::span(function.default_outputs) : names, impl_->runtime);
@@ -134,7 +136,7 @@ PlanInfo Model::plan(Feeds feeds, std::optional<std::size_t> algorithm, Fetches 
     info.arena_bytes = plan->arena_bytes;
     info.nodes = plan->nodes.size();
     for (const graph::GraphValue& value : plan->graph.values) {
-      if (value.constant.defined()) info.constant_bytes += value.constant.bytes();
+      if (value.constant->defined()) info.constant_bytes += value.constant->bytes();
     }
     info.state_bytes = plan->total_bytes - info.arena_bytes - info.constant_bytes;
     return info;

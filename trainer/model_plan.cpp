@@ -14,7 +14,7 @@ std::vector<Storage> input_storage(const trainer::Function& function) {
     if (input.variable != trainer::InputSource::no_variable) {
       result.push_back(Storage::state);
     } else {
-      result.push_back(input.fallback.defined() ? Storage::constant : Storage::caller);
+      result.push_back(input.fallback->defined() ? Storage::constant : Storage::caller);
     }
   }
   return result;
@@ -41,7 +41,7 @@ PlanReport Model::plan_report(const PlanRequest& request) const {
     for (const auto& [name, shape] : request.shapes) feeds.emplace_back(name, Value());
     const trainer::Function& function = request.algorithm
                                             ? impl_->require_algorithm(*request.algorithm).step
-                                            : impl_->functions.infer_for(feeds);
+                                            : impl_->inference().for_feeds(feeds);
     trainer::Call& selected = function.call(reported_outputs(function), impl_->runtime);
     const auto types = trainer::input_types(function, impl_->state, request.shapes);
     const trainer::Plan plan = selected.plan(types);

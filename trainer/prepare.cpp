@@ -144,10 +144,10 @@ PrepareReport prepare(const std::filesystem::path& input, const std::filesystem:
     return with_context(
         [&] {
           PrepareReport report = write_training(model, options, load);
-          // Assembles a step as loading will, so that an operator without derivative is reported
-          // before the model is written.
+          // Differentiates a step as loading will, so that an operator without derivative is
+          // reported before the model is written.
           report.warnings = std::move(checked.warnings);
-          const std::vector<std::string> found = trainer::assemble(model, load).warnings;
+          const std::vector<std::string> found = trainer::check_assembly(model, load);
           report.warnings.insert(report.warnings.end(), found.begin(), found.end());
           save_model(model, output, options.external_data_from);
           return report;

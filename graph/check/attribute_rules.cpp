@@ -11,17 +11,17 @@ void check_reference(const NodeDef& node, const Attribute& attribute, const Site
   const auto name = quoted(attribute.name);
   const auto function = site.environment.function_index;
   if (!function) {
-    return site.reject(node, "has attribute ", name, " that refers to ", quoted(attribute.ref),
+    return site.reject(node, "has attribute ", name, " that refers to ", quoted(*attribute.ref),
                        ", an attribute of a function, outside of any function");
   }
-  const auto* entry = site.context.function_attributes.find(*function, attribute.ref);
+  const auto* entry = site.context.function_attributes.find(*function, *attribute.ref);
   if (entry == nullptr) {
-    site.reject(node, "has attribute ", name, " that refers to ", quoted(attribute.ref),
+    site.reject(node, "has attribute ", name, " that refers to ", quoted(*attribute.ref),
                 ", which its function does not have");
   } else if (entry->default_kind != AttributeKind::undefined &&
              entry->default_kind != attribute.kind) {
     site.reject(node, "has attribute ", name, " of type ", to_string(attribute.kind),
-                ", it refers to ", quoted(attribute.ref), " of type ",
+                ", it refers to ", quoted(*attribute.ref), " of type ",
                 to_string(entry->default_kind));
   }
 }
@@ -36,7 +36,7 @@ void check_attributes(const NodeDef& node, const Site& site) {
     } else if (!seen.insert(attribute.name).second) {
       site.reject(node, "has duplicate attribute ", quoted(attribute.name));
     }
-    if (!attribute.ref.empty()) check_reference(node, attribute, site);
+    if (!attribute.ref->empty()) check_reference(node, attribute, site);
   }
 }
 

@@ -28,7 +28,7 @@ void check_devices(const NodeDef& node, const Site& site) {
   const auto has = [](const std::vector<std::string>& names, const std::string& name) {
     return std::find(names.begin(), names.end(), name) != names.end();
   };
-  for (const auto& devices : node.devices) {
+  for (const auto& devices : *node.devices) {
     if (!site.context.device_configurations.contains(devices.configuration)) {
       site.reject(node, "is placed by device configuration ", quoted(devices.configuration),
                   ", which the model does not have");

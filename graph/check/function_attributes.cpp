@@ -66,7 +66,7 @@ void FunctionAttributes::read(const NodeDef& node, std::size_t function,
                               std::optional<std::size_t> callee, const Signature* signature,
                               PassedOn& passed_on) {
   for (const Attribute& attribute : node.attributes) {
-    Entry* passed = attribute.ref.empty() ? nullptr : entry(function, attribute.ref);
+    Entry* passed = attribute.ref->empty() ? nullptr : entry(function, *attribute.ref);
     if (passed == nullptr) continue;
     if (std::find(passed->kinds.begin(), passed->kinds.end(), attribute.kind) ==
         passed->kinds.end()) {

@@ -47,7 +47,7 @@ class FunctionCheck {
     for (const auto& name : function_.attributes) add(name);
     for (const auto& attribute : function_.defaults) {
       add(attribute.name);
-      if (!attribute.ref.empty()) {
+      if (!attribute.ref->empty()) {
         reject("has a default of attribute ", quoted(attribute.name),
                " that is itself a reference");
       }

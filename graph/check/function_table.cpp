@@ -12,7 +12,7 @@ FunctionTable::FunctionTable(const std::vector<FunctionDef>& functions) : functi
 }
 
 std::optional<std::size_t> FunctionTable::find(const NodeDef& node) const {
-  const auto found = by_name_.find(Key{canonical_domain(node.domain), node.op, node.overload});
+  const auto found = by_name_.find(Key{canonical_domain(node.domain), node.op, *node.overload});
   if (found == by_name_.end()) return std::nullopt;
   return found->second;
 }

@@ -163,7 +163,7 @@ void check_gradient(const NodeDef& node, const Scope& scope, const Site& site) {
   if (node.domain != "ai.onnx.preview.training" || node.op != "Gradient") return;
   // Attributes supplied by the caller of a function are checked after inlining.
   for (const auto& attribute : node.attributes) {
-    if (!attribute.ref.empty()) return;
+    if (!attribute.ref->empty()) return;
   }
   GradientCheck(node, scope, site).run();
 }

@@ -61,9 +61,9 @@ class LimitCheck {
     for (const auto& output : node.outputs) name(output);
     for (const auto& attribute : node.attributes) {
       name(attribute.name);
-      if (const auto* one = std::get_if<Tensor>(&attribute.data)) tensor(node.name, *one);
-      if (const auto* one = std::get_if<SparseTensorDef>(&attribute.data)) {
-        count(node.name, one->values.dtype(), one->dims);
+      if (const Tensor* one = tensor_of(attribute)) tensor(node.name, *one);
+      if (const auto* one = std::get_if<Boxed<SparseTensorDef>>(&attribute.data)) {
+        count(node.name, (*one)->values.dtype(), (*one)->dims);
       }
     }
   }

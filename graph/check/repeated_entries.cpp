@@ -40,7 +40,7 @@ bool remove_repeated(GraphDef& graph, Findings& findings) {
 
 bool same_type(const TypeDef& a, const TypeDef& b) {
   const bool alike = a.kind == b.kind && a.dtype == b.dtype && a.dims == b.dims &&
-                     a.opaque == b.opaque && !a.element == !b.element;
+                     *a.opaque == *b.opaque && !a.element == !b.element;
   return alike && (!a.element || same_type(*a.element, *b.element));
 }
 

@@ -25,7 +25,7 @@ std::optional<Defect> defect(const TypeDef& type, bool required, const Limits& l
   const auto incomplete = [&](const char* reason) {
     return required ? std::optional(Defect{ErrorCode::invalid_model, reason}) : std::nullopt;
   };
-  if (type.opaque) return Defect{ErrorCode::unsupported, "is of an opaque type"};
+  if (*type.opaque) return Defect{ErrorCode::unsupported, "is of an opaque type"};
   if (type.kind == TypeKind::unknown) return incomplete("has no type");
   if (has_tensor_type(type)) {
     const std::size_t rank = type.dims ? type.dims->size() : 0;

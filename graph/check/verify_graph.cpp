@@ -59,7 +59,7 @@ class GraphVerifier {
       }
     }
     for (std::size_t i = 0; i < graph_.values.size(); ++i) {
-      if (graph_.values[i].constant.defined() && !of_node[i]) defined_[i] = true;
+      if (graph_.values[i].constant->defined() && !of_node[i]) defined_[i] = true;
     }
   }
 

@@ -15,6 +15,8 @@ CatalogueTrace::CatalogueTrace() noexcept : outer_(innermost) { innermost = this
 
 CatalogueTrace::~CatalogueTrace() { innermost = outer_; }
 
+bool CatalogueTrace::is_active() noexcept { return innermost != nullptr; }
+
 void CatalogueTrace::note(const OpDef* op) {
   if (innermost != nullptr) innermost->found_.insert(op);
 }

@@ -19,6 +19,8 @@ class CatalogueTrace {
   CatalogueTrace& operator=(const CatalogueTrace&) = delete;
 
   const std::set<const OpDef*>& found() const noexcept { return found_; }
+  // Whether there is one on this thread.
+  static bool is_active() noexcept;
   // For Catalogue::find.
   static void note(const OpDef* op);
   // Records the operators of all nodes, including those in subgraphs.

@@ -44,7 +44,7 @@ std::vector<Type> infer_subgraph(Node& node, Graph& graph, std::size_t index,
 
 // An int64 vector or scalar whose elements are all known is a constant.
 void set_known(GraphValue& value, const std::optional<Dims>& known) {
-  value.known_dims = known;
+  value.known_dims = known ? std::make_shared<const Dims>(*known) : nullptr;
   value.constant = {};
   if (!known || value.type.dtype != DType::int64) return;
   std::vector<std::int64_t> elements;
@@ -88,8 +88,8 @@ void infer_node(Node& node, Graph& graph, const InferContext::InferSubgraph& inf
           if (id != no_value) {
             const GraphValue& value = graph[id];
             input.type = &value.type;
-            if (value.constant.defined()) input.constant = &value.constant;
-            if (value.known_dims) input.known_dims = &*value.known_dims;
+            if (value.constant->defined()) input.constant = &*value.constant;
+            if (value.known_dims) input.known_dims = value.known_dims.get();
           }
           inputs.push_back(input);
         }

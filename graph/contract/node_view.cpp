@@ -35,8 +35,8 @@ std::vector<std::string> NodeView::attr_strings(std::string_view name) const {
 }
 
 Tensor NodeView::attr_tensor(std::string_view name) const {
-  const auto* value = attr<Tensor>(name);
-  return value != nullptr ? *value : Tensor{};
+  const auto* value = attr<Boxed<Tensor>>(name);
+  return value != nullptr ? **value : Tensor{};
 }
 
 std::size_t NodeView::subgraph_index(std::string_view attribute) const {

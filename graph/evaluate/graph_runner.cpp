@@ -22,7 +22,7 @@ std::vector<Value> GraphRunner::run(CallState& call, std::span<const Value> inpu
   std::vector<Value> values(graph_->values.size());
   const auto at = [&](ValueId id) -> Value& { return values[static_cast<std::size_t>(id)]; };
   for (std::size_t i = 0; i < values.size(); ++i) {
-    if (graph_->values[i].constant.defined()) values[i] = graph_->values[i].constant;
+    if (graph_->values[i].constant->defined()) values[i] = *graph_->values[i].constant;
   }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].kind() != Value::Kind::none) at(graph_->inputs[i]) = inputs[i];

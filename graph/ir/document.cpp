@@ -85,4 +85,9 @@ const Attribute* find(const Attributes& attributes, std::string_view name) noexc
   return nullptr;
 }
 
+const Tensor* tensor_of(const Attribute& attribute) noexcept {
+  const auto* tensor = std::get_if<Boxed<Tensor>>(&attribute.data);
+  return tensor == nullptr ? nullptr : &**tensor;
+}
+
 }  // namespace ondine::graph

@@ -14,6 +14,7 @@
 
 #include <ondine/tensor.h>
 
+#include "graph/ir/boxed.h"
 #include "graph/ir/devices.h"
 #include "graph/ir/dim.h"
 #include "graph/ir/type.h"
@@ -27,10 +28,10 @@ struct TypeDef {
   DType dtype = DType::undefined;  // element type, or key type of a map
   std::optional<std::vector<DimDef>> dims;
   std::shared_ptr<const TypeDef> element;
-  std::string denotation;
-  std::vector<std::string> dim_denotations;  // empty, or one for each dim
+  Boxed<std::string> denotation;
+  Boxed<std::vector<std::string>> dim_denotations;  // empty, or one for each dim
   // Domain and name of an opaque type; its kind is unknown.
-  std::optional<std::pair<std::string, std::string>> opaque;
+  Boxed<std::optional<std::pair<std::string, std::string>>> opaque;
 };
 
 struct SparseTensorDef {
@@ -66,8 +67,9 @@ enum class AttributeKind : std::uint8_t {
 const char* to_string(AttributeKind kind) noexcept;
 
 struct Attribute {
-  using Data = std::variant<std::monostate, float, std::int64_t, std::string, Tensor,
-                            std::shared_ptr<const GraphDef>, SparseTensorDef, TypeDef,
+  // The larger alternatives lie elsewhere: most attributes are numbers.
+  using Data = std::variant<std::monostate, float, std::int64_t, std::string, Boxed<Tensor>,
+                            std::shared_ptr<const GraphDef>, Boxed<SparseTensorDef>, Boxed<TypeDef>,
                             std::vector<float>, std::vector<std::int64_t>, std::vector<std::string>,
                             std::vector<Tensor>, std::vector<std::shared_ptr<const GraphDef>>,
                             std::vector<SparseTensorDef>, std::vector<TypeDef>>;
@@ -75,41 +77,43 @@ struct Attribute {
   std::string name;
   AttributeKind kind = AttributeKind::undefined;
   Data data;
-  std::string ref;  // in a function: name of the function's attribute that supplies the value
-  std::string doc;
+  Boxed<std::string> ref;  // in a function: the function's attribute that supplies the value
+  Boxed<std::string> doc;
 
   Attribute() = default;
   Attribute(std::string name, Data data);  // kind follows from data
 };
 using Attributes = std::vector<Attribute>;
 const Attribute* find(const Attributes& attributes, std::string_view name) noexcept;
+// The tensor; nullptr where the attribute is something else.
+const Tensor* tensor_of(const Attribute& attribute) noexcept;
 
 using Properties = std::vector<std::pair<std::string, std::string>>;
 
 struct NodeDef {
   std::string op;
   std::string domain;  // "" for ai.onnx, also where the file spells it out
-  std::string overload;
+  Boxed<std::string> overload;
   std::string name;
   std::vector<std::string> inputs;   // "" where omitted
   std::vector<std::string> outputs;  // "" where omitted
   Attributes attributes;
-  std::string doc;
+  Boxed<std::string> doc;
   Properties metadata;
-  std::vector<NodeDevicesDef> devices;
+  Boxed<std::vector<NodeDevicesDef>> devices;
 };
 
 struct ValueDef {
   std::string name;
   TypeDef type;
-  std::string doc;
+  Boxed<std::string> doc;
   Properties metadata;
 };
 
 struct InitializerDef {
   std::string name;
   Tensor value;
-  std::string doc;
+  Boxed<std::string> doc;
   Properties metadata;
 };
 

@@ -104,7 +104,7 @@ class Hasher {
   void attributes(const Attributes& all) {
     by_name(all, [&](const Attribute& attribute) {
       text(attribute.name);
-      text(attribute.ref);
+      text(*attribute.ref);
       number(std::uint64_t(attribute.kind));
       std::visit([&](const auto& data) { item(data); }, attribute.data);
     });
@@ -113,7 +113,7 @@ class Hasher {
   void node(const NodeDef& def) {
     text(def.op);
     text(def.domain == "ai.onnx" ? "" : def.domain);
-    text(def.overload);
+    text(*def.overload);
     item(def.inputs);
     item(def.outputs);
     attributes(def.attributes);

@@ -16,30 +16,31 @@ Dim Symbols::get(std::string_view name) {
 
 std::size_t Subgraph::formal_inputs() const { return graph->inputs.size() - captures.size(); }
 
-std::vector<ValueId> Node::all_inputs() const {
-  std::vector<ValueId> all = inputs;
-  for (const auto& subgraph : subgraphs) {
-    all.insert(all.end(), subgraph.captures.begin(), subgraph.captures.end());
+AllInputs::AllInputs(const std::vector<ValueId>& inputs, const std::vector<Subgraph>& subgraphs)
+    : ids_(inputs) {
+  if (subgraphs.empty()) return;
+  joined_ = inputs;
+  for (const Subgraph& subgraph : subgraphs) {
+    joined_.insert(joined_.end(), subgraph.captures.begin(), subgraph.captures.end());
   }
-  return all;
+  ids_ = joined_;
 }
 
 ValueId Graph::add_value(std::string value_name, Type type) {
   const auto id = static_cast<ValueId>(values.size());
-  by_name_.emplace(value_name, id);
   values.push_back({std::move(value_name), std::move(type), {}, {}, {}});
+  by_name_.add_last(values);
   return id;
 }
 
 ValueId Graph::add_temporary(const std::string& hint, Type type) {
   std::string fresh = hint;
-  while (by_name_.contains(fresh)) fresh = cat(hint, "_", ++temporaries_);
+  while (find(fresh) != no_value) fresh = cat(hint, "_", ++temporaries_);
   return add_value(std::move(fresh), std::move(type));
 }
 
 ValueId Graph::find(std::string_view value_name) const noexcept {
-  const auto found = by_name_.find(value_name);
-  return found == by_name_.end() ? no_value : found->second;
+  return by_name_.find(values, value_name);
 }
 
 std::string describe(const Node& node, const Graph& graph) {

@@ -2,23 +2,23 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <ondine/tensor.h>
 
+#include "graph/ir/boxed.h"
 #include "graph/ir/document.h"
+#include "graph/ir/name_index.h"
 #include "graph/ir/type.h"
 
 namespace ondine::graph {
 
 struct OpDef;
 struct Graph;
-
-using ValueId = std::int32_t;
-inline constexpr ValueId no_value = -1;
 
 // A graph held by a node (a branch, a loop body). It reads outer values only through captures: the
 // last captures.size() inputs of `graph` stand for the outer values `captures`, in order.
@@ -28,6 +28,24 @@ struct Subgraph {
   std::vector<ValueId> captures;
 
   std::size_t formal_inputs() const;
+};
+
+// The inputs of a node, then the captures of each of its subgraphs. Without subgraphs it refers to
+// the node's inputs, which must neither change nor go.
+class AllInputs {
+ public:
+  AllInputs(const std::vector<ValueId>& inputs, const std::vector<Subgraph>& subgraphs);
+  AllInputs(const AllInputs&) = delete;
+  AllInputs& operator=(const AllInputs&) = delete;
+
+  const ValueId* begin() const noexcept { return ids_.data(); }
+  const ValueId* end() const noexcept { return ids_.data() + ids_.size(); }
+  std::size_t size() const noexcept { return ids_.size(); }
+  ValueId operator[](std::size_t i) const { return ids_[i]; }
+
+ private:
+  std::vector<ValueId> joined_;
+  std::span<const ValueId> ids_;
 };
 
 struct Node {
@@ -42,16 +60,15 @@ struct Node {
   std::vector<ValueId> references;
   std::uint32_t stream = 0;  // random stream; a copy of the node draws the same numbers
 
-  // inputs, then the captures of each subgraph.
-  std::vector<ValueId> all_inputs() const;
+  AllInputs all_inputs() const { return {inputs, subgraphs}; }
 };
 
 struct GraphValue {
-  std::string name;  // unique in the graph
+  std::string name;  // unique in the graph, and never changed: the graph finds values by it
   Type type;
-  Type declared;                   // as the model declares it; kind unknown when it does not
-  Tensor constant;                 // defined when the value is constant
-  std::optional<Dims> known_dims;  // elements of an int64 vector or scalar, where known
+  Boxed<Type> declared;    // as the model declares it; kind unknown when it does not
+  Boxed<Tensor> constant;  // defined when the value is constant
+  std::shared_ptr<const Dims> known_dims;  // elements of an int64 vector or scalar, where known
 };
 
 // The names of symbolic dims. Shared by all graphs of a model.
@@ -77,7 +94,7 @@ struct Graph {
   ValueId find(std::string_view name) const noexcept;
 
  private:
-  std::map<std::string, ValueId, std::less<>> by_name_;
+  NameIndex by_name_;
   std::uint64_t temporaries_ = 0;
 };
 

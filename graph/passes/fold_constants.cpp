@@ -17,23 +17,19 @@ class Folder {
       : graph_(graph), context_(context), refined_(graph.values.size()) {}
 
   bool run() {
-    std::vector<Node> kept;
-    for (Node& node : graph_.nodes) {
+    keep_nodes(graph_, [&](Node& node, std::size_t) {
       check_stop();
       if (reads_refined(node)) infer_again(node);
       changed_ = run_on_subgraphs(node, fold_constants, context_) || changed_;
-      if (fold(node)) {
-        changed_ = true;
-      } else {
-        kept.push_back(std::move(node));
-      }
-    }
-    graph_.nodes = std::move(kept);
+      const bool folded = fold(node);
+      changed_ = changed_ || folded;
+      return !folded;
+    });
     return changed_;
   }
 
  private:
-  bool constant(ValueId id) const { return id == no_value || graph_[id].constant.defined(); }
+  bool constant(ValueId id) const { return id == no_value || graph_[id].constant->defined(); }
 
   bool reads_refined(const Node& node) const {
     const auto inputs = node.all_inputs();
@@ -42,18 +38,27 @@ class Folder {
     });
   }
 
+  static bool same(const std::shared_ptr<const Dims>& a, const std::shared_ptr<const Dims>& b) {
+    return a == nullptr || b == nullptr ? a == b : *a == *b;
+  }
+
   // A Gradient's types follow from the tensors it names.
   void infer_again(Node& node) {
     if (!node.references.empty()) return;
-    std::vector<GraphValue> before;
+    std::vector<std::pair<Type, std::shared_ptr<const Dims>>> before;
     for (const ValueId id : node.outputs) {
-      before.push_back(id == no_value ? GraphValue{} : graph_[id]);
+      if (id == no_value) {
+        before.emplace_back();
+      } else {
+        before.emplace_back(graph_[id].type, graph_[id].known_dims);
+      }
     }
     infer_node(node, graph_);
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i] == no_value) continue;
       const GraphValue& after = graph_[node.outputs[i]];
-      if (after.type == before[i].type && after.known_dims == before[i].known_dims) continue;
+      const auto& [type, known_dims] = before[i];
+      if (after.type == type && same(after.known_dims, known_dims)) continue;
       refined_[static_cast<std::size_t>(node.outputs[i])] = true;
       changed_ = true;
     }

@@ -35,7 +35,7 @@ FoldedConvolution sources_of(const Graph& graph, const Node& conv, const Node& n
   FoldedConvolution result;
   const auto add = [&](const Node& node, std::size_t i) {
     const bool there = NodeView(node).has_input(i);
-    result.sources.push_back(there ? graph[node.inputs[i]].constant : Tensor());
+    result.sources.push_back(there ? *graph[node.inputs[i]].constant : Tensor());
   };
   for (const std::size_t i : {1U, 2U}) add(conv, i);
   for (const std::size_t i : {1U, 2U, 3U, 4U}) add(norm, i);
@@ -89,9 +89,9 @@ const Node* convolution_of(const Graph& graph, const Node& node, const Uses& use
   const Node* conv = uses.sole_producer(node.inputs[0], "Conv");
   if (conv == nullptr || !has_constants(graph, node) || !has_constants(graph, *conv))
     return nullptr;
-  const std::int64_t channels = graph[conv->inputs[1]].constant.shape()[0];
+  const std::int64_t channels = graph[conv->inputs[1]].constant->shape()[0];
   for (std::size_t i = 1; i < 5; ++i) {
-    if (graph[node.inputs[i]].constant.size() != channels) return nullptr;
+    if (graph[node.inputs[i]].constant->size() != channels) return nullptr;
   }
   return conv;
 }
@@ -109,8 +109,8 @@ bool run(Graph& graph, const PassContext& context) {
   const bool changed =
       fuse_nodes(graph, fold_normalization, context, [&](Node& node, const Uses& uses) {
         const Node* conv = convolution_of(graph, node, uses);
-        if (conv == nullptr || graph[conv->inputs[1]].constant.bytes() > left) return false;
-        left -= graph[conv->inputs[1]].constant.bytes();
+        if (conv == nullptr || graph[conv->inputs[1]].constant->bytes() > left) return false;
+        left -= graph[conv->inputs[1]].constant->bytes();
         FoldedConvolution made = folded(sources_of(graph, *conv, node), context.folded);
         replaced.push_back(conv->inputs[1]);
         const ValueId weights = add_constant(graph, replaced.back(), std::move(made.weights));
@@ -127,7 +127,7 @@ bool run(Graph& graph, const PassContext& context) {
   remove_dead_nodes.run(graph, context);
   const Uses uses(graph);
   for (const ValueId id : replaced) {
-    if (uses.readers(id) == 0) graph[id].constant = Tensor();
+    if (uses.readers(id) == 0) graph[id].constant = {};
   }
   return true;
 }

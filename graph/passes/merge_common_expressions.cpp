@@ -48,16 +48,15 @@ class Merger {
 
   bool run() {
     merge_constants();
-    std::vector<Node> kept;
-    for (Node& node : graph_.nodes) {
+    keep_nodes(graph_, [&](Node& node, std::size_t position) {
       changed_ = substitution_.apply(node) || changed_;
       changed_ = run_on_subgraphs(node, merge_common_expressions, context_) || changed_;
-      if (!pure(node) || !replaced_by_one_of(kept, node)) {
-        if (pure(node)) seen_.emplace(hash_of(node), kept.size());
-        kept.push_back(std::move(node));
-      }
-    }
-    graph_.nodes = std::move(kept);
+      if (!pure(node)) return true;
+      const std::size_t hash = hash_of(node);
+      if (replaced_by_previous(node, hash)) return false;
+      seen_.emplace(hash, position);
+      return true;
+    });
     return changed_;
   }
 
@@ -72,7 +71,7 @@ class Merger {
       const std::size_t hash = graph::hash_of(constant);
       const auto [first, last] = known.equal_range(hash);
       const auto same = std::find_if(first, last, [&](const auto& entry) {
-        return graph_[entry.second].constant.identical(constant);
+        return graph_[entry.second].constant->identical(constant);
       });
       if (same == last) {
         known.emplace(hash, id);
@@ -84,12 +83,12 @@ class Merger {
 
   // Redirects the node's readers to an equal previous node. False when there is none, or when an
   // output of the graph has to keep its name.
-  bool replaced_by_one_of(const std::vector<Node>& kept, const Node& node) {
-    const auto [first, last] = seen_.equal_range(hash_of(node));
+  bool replaced_by_previous(const Node& node, std::size_t hash) {
+    const auto [first, last] = seen_.equal_range(hash);
     const auto match = std::find_if(
-        first, last, [&](const auto& entry) { return covers(kept[entry.second], node); });
+        first, last, [&](const auto& entry) { return covers(graph_.nodes[entry.second], node); });
     if (match == last) return false;
-    const Node& previous = kept[match->second];
+    const Node& previous = graph_.nodes[match->second];
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
       const ValueId id = node.outputs[i];
       if (id == no_value) continue;
@@ -108,7 +107,7 @@ class Merger {
   const PassContext& context_;
   std::vector<bool> outputs_;
   Substitution substitution_;
-  std::unordered_multimap<std::size_t, std::size_t> seen_;  // hash -> index in kept
+  std::unordered_multimap<std::size_t, std::size_t> seen_;  // hash -> position
   bool changed_ = false;
 };
 

@@ -106,11 +106,7 @@ bool run(Graph& graph, const PassContext& context) {
     changed = true;
     return true;
   };
-  std::vector<Node> kept;
-  for (Node& node : graph.nodes) {
-    if (!drop(node)) kept.push_back(std::move(node));
-  }
-  graph.nodes = std::move(kept);
+  keep_nodes(graph, [&](Node& node, std::size_t) { return !drop(node); });
   return changed;
 }
 

@@ -74,7 +74,7 @@ Graph without_unused_values(Graph graph) {
   mark(graph.inputs);
   for (Node& node : graph.nodes) for_each_list(node, mark);
   for (std::size_t i = 0; i < used.size(); ++i) {
-    used[i] = used[i] || graph.values[i].declared.kind != TypeKind::unknown;
+    used[i] = used[i] || graph.values[i].declared->kind != TypeKind::unknown;
   }
   Graph kept;
   kept.name = std::move(graph.name);
@@ -90,7 +90,7 @@ Graph without_unused_values(Graph graph) {
     moved.constant = std::move(value.constant);
     moved.known_dims = std::move(value.known_dims);
   }
-  graph.values = {};
+  graph.values = std::vector<GraphValue>();
   const auto rename = [&](std::vector<ValueId>& list) {
     for (ValueId& id : list) {
       if (id != no_value) id = ids[static_cast<std::size_t>(id)];
@@ -119,7 +119,7 @@ void drop_unread_constants(Graph& graph) {
     }
   }
   for (std::size_t i = 0; i < graph.values.size(); ++i) {
-    if (!read[i]) graph.values[i].constant = Tensor();
+    if (!read[i]) graph.values[i].constant = {};
   }
 }
 

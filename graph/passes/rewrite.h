@@ -35,6 +35,19 @@ void drop_unread_constants(Graph& graph);
 // Keeps those with a declared type. Ids change, their order does not.
 Graph without_unused_values(Graph graph);
 
+// Removes, in order and in place, the nodes for which keep(node, position) is false. `position` is
+// where the node goes if it stays, behind the nodes that stayed; keep may change the node.
+template <class Keep>
+void keep_nodes(Graph& graph, Keep keep) {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    if (!keep(graph.nodes[i], kept)) continue;
+    if (i != kept) graph.nodes[kept] = std::move(graph.nodes[i]);
+    ++kept;
+  }
+  graph.nodes.resize(kept);
+}
+
 // Whether holds(id) is true for every used output of the node.
 template <class Holds>
 bool all_outputs(const Node& node, Holds holds) {

@@ -18,6 +18,10 @@ bool same(const T&, const T&) {
   return false;
 }
 template <class T>
+bool same(const Boxed<T>& a, const Boxed<T>& b) {
+  return same(*a, *b);
+}
+template <class T>
 bool same(const std::vector<T>& a, const std::vector<T>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [](const T& x, const T& y) { return same(x, y); });
@@ -30,6 +34,10 @@ std::size_t hash_value(const Tensor& value) { return hash_of(value); }
 template <class T>
 std::size_t hash_value(const T&) {
   return 0;
+}
+template <class T>
+std::size_t hash_value(const Boxed<T>& value) {
+  return hash_value(*value);
 }
 template <class T>
 std::size_t hash_value(const std::vector<T>& values) {

@@ -166,8 +166,8 @@ std::string printed_tensor(const Tensor& tensor) {
 }
 
 std::string printed_attribute(const Attribute& attribute) {
-  const auto text = attribute.ref.empty() ? std::visit(AttributeText{}, attribute.data)
-                                          : "@" + printed_name(attribute.ref);
+  const auto text = attribute.ref->empty() ? std::visit(AttributeText{}, attribute.data)
+                                           : "@" + printed_name(*attribute.ref);
   return cat(printed_name(attribute.name), " = ", text);
 }
 

@@ -12,7 +12,7 @@ class GraphPrinter {
     lines_.add(level, title);
     std::vector<bool> read(graph.values.size());
     std::vector<bool> produced(graph.values.size());
-    const auto flag = [](std::vector<bool>& flags, const std::vector<ValueId>& ids) {
+    const auto flag = [](std::vector<bool>& flags, std::span<const ValueId> ids) {
       for (const ValueId id : ids) {
         if (id != no_value) flags[static_cast<std::size_t>(id)] = true;
       }
@@ -28,7 +28,7 @@ class GraphPrinter {
     }
     for (std::size_t i = 0; i < graph.values.size(); ++i) {
       const GraphValue& value = graph.values[i];
-      if (!value.constant.defined() || !read[i] || produced[i]) continue;
+      if (!value.constant->defined() || !read[i] || produced[i]) continue;
       lines_.add(level + 1,
                  cat("constant ", printed_name(value.name), ": ", printed_tensor(value.constant)));
     }

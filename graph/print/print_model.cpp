@@ -77,7 +77,7 @@ class ModelPrinter {
     std::string text = printed_list(node.outputs, output) + " = ";
     if (!canonical_domain(node.domain).empty()) text += printed_name(node.domain) + ".";
     text += printed_name(node.op);
-    if (!node.overload.empty()) text += ":" + printed_name(node.overload);
+    if (!node.overload->empty()) text += ":" + printed_name(*node.overload);
     text += version(node.domain) + "(";
     text += printed_list(node.inputs, [](const std::string& name) {
       return name.empty() ? "_" : printed_name(name);

@@ -93,10 +93,10 @@ void forget_declared_dims(Graph& graph) {
   for (const ValueId input : graph.inputs) is_input[static_cast<std::size_t>(input)] = true;
   for (std::size_t i = 0; i < graph.values.size(); ++i) {
     GraphValue& value = graph.values[i];
-    if (is_input[i] || value.declared.kind == TypeKind::unknown) continue;
+    if (is_input[i] || value.declared->kind == TypeKind::unknown) continue;
     value.declared = without_dims(value.declared);
     if (value.type.is_tensor() && value.type.ranked()) {
-      value.declared.dims.emplace(value.type.rank());
+      value.declared.edit().dims.emplace(value.type.rank());
     }
   }
   for (Node& node : graph.nodes) {

@@ -99,9 +99,9 @@ class Linker {
 
   void bind(const NodeDef& node, const std::vector<OpsetImport>& imports) {
     const std::string_view domain = canonical_domain(node.domain);
-    const Key key{std::string(domain), node.op, node.overload};
+    const Key key{std::string(domain), node.op, *node.overload};
     if (const auto own = own_.find(key); own != own_.end()) return visit_own(own->second);
-    if (node.overload.empty() && catalogue_.find(domain, node.op) != nullptr) return;
+    if (node.overload->empty() && catalogue_.find(domain, node.op) != nullptr) return;
     const auto versions = domains_.find(domain);
     if (versions == domains_.end()) return;
     if (const auto found = find(key, versions->second, imports)) {

@@ -34,12 +34,12 @@ std::string label(const NodeDef& def) {
 Attributes given_attributes(const NameScope& scope, const NodeDef& def) {
   Attributes given;
   for (const Attribute& attribute : def.attributes) {
-    if (attribute.ref.empty()) {
+    if (attribute.ref->empty()) {
       given.push_back(attribute);
       continue;
     }
     const Attribute* source =
-        scope.call() != nullptr ? find(scope.call()->attributes, attribute.ref) : nullptr;
+        scope.call() != nullptr ? find(scope.call()->attributes, *attribute.ref) : nullptr;
     if (source == nullptr) continue;
     given.push_back(*source);
     given.back().name = attribute.name;
@@ -63,6 +63,7 @@ Graph Resolver::resolve(const GraphDef& def) {
     graph.inputs.push_back(id);
     scope.define(input.name, id);
   }
+  graph.nodes.reserve(def.nodes.size());
   add_initializers(scope, def, true);
   add_nodes(scope, def.nodes);
   set_outputs(scope, def);
@@ -134,7 +135,7 @@ void Resolver::add_nodes(NameScope& scope, const std::vector<NodeDef>& nodes) {
 
 const FunctionDef* Resolver::find_function(const NodeDef& def) const {
   for (const FunctionDef& function : context_->model->functions) {
-    if (function.name == def.op && function.overload == def.overload &&
+    if (function.name == def.op && function.overload == *def.overload &&
         canonical_domain(function.domain) == canonical_domain(def.domain)) {
       return &function;
     }

@@ -1,10 +1,8 @@
 // NameScope: maps the names visible in a graph or function call to values.
 #pragma once
 
-#include <map>
-#include <optional>
 #include <string>
-#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "graph/contract/opsets.h"
@@ -48,14 +46,14 @@ class NameScope {
   const std::vector<ValueId>& captures() const noexcept { return captures_; }
   // Prefix of value names: makes the names of inlined calls unique.
   std::string prefix;
-  std::map<std::string, Type, std::less<>> declared;
+  std::unordered_map<std::string, Type> declared;
 
  private:
   Graph* graph_;
   NameScope* parent_;
   const CallSite* call_;
   const Opsets* opsets_ = nullptr;
-  std::map<std::string, ValueId, std::less<>> names_;
+  std::unordered_map<std::string, ValueId> names_;
   std::vector<ValueId> captures_;  // ids in the parent's graph
 };
 

@@ -55,8 +55,8 @@ void convert_to_float64(NodeDef& node) {
     if (auto* number = std::get_if<std::int64_t>(&attribute.data); number != nullptr && is_type) {
       if (is_narrow(static_cast<DType>(*number)))
         *number = static_cast<std::int64_t>(DType::float64);
-    } else if (auto* tensor = std::get_if<Tensor>(&attribute.data)) {
-      convert_to_float64(*tensor);
+    } else if (auto* tensor = std::get_if<Boxed<Tensor>>(&attribute.data)) {
+      convert_to_float64(tensor->edit());
     } else if (auto* subgraph = std::get_if<std::shared_ptr<const GraphDef>>(&attribute.data)) {
       GraphDef copy = **subgraph;
       convert_to_float64(copy);

@@ -38,7 +38,7 @@ class TrainingNodes {
     for (const auto& subgraph : subgraphs_of(node)) {
       if (any(subgraph->nodes)) return true;
     }
-    const auto function = functions_.find({node.domain, node.op, node.overload});
+    const auto function = functions_.find({node.domain, node.op, *node.overload});
     if (function == functions_.end()) return false;
     const auto [known, added] = calls_.emplace(function->second, false);
     if (added) known->second = any(function->second->nodes);

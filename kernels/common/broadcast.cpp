@@ -38,27 +38,27 @@ Broadcast::Broadcast(const Shape& out, std::span<const Shape> operands)
   if (axes == 0) return;
   inner_ = sizes[0];
   for (std::size_t i = 0; i < operands.size(); ++i) repeated_[i] = strides[0][i] == 0;
-  for (std::size_t k = axes; k-- > 1;) {
-    strides_[outer_.rank()] = strides[k];
-    outer_.push_back(sizes[k]);
-  }
+  outer_.reserve(axes - 1);
+  for (std::size_t k = axes; k-- > 1;) outer_.push_back({sizes[k], strides[k]});
 }
 
 Broadcast::Cursor Broadcast::at_row(std::int64_t row) const noexcept {
   Cursor cursor;
-  for (std::size_t k = outer_.rank(); k-- > 0;) {
-    cursor.at[k] = row % outer_[k];
-    row /= outer_[k];
-    for (std::size_t i = 0; i < operands_; ++i) cursor.x[i] += cursor.at[k] * strides_[k][i];
+  for (std::size_t k = outer_.size(); k-- > 0;) {
+    const auto& [size, strides] = outer_[k];
+    cursor.at[k] = row % size;
+    row /= size;
+    for (std::size_t i = 0; i < operands_; ++i) cursor.x[i] += cursor.at[k] * strides[i];
   }
   return cursor;
 }
 
 void Broadcast::advance(Cursor& cursor) const noexcept {
-  for (std::size_t k = outer_.rank(); k-- > 0;) {
-    const bool carry = ++cursor.at[k] == outer_[k];
-    const std::int64_t steps = carry ? 1 - outer_[k] : 1;
-    for (std::size_t i = 0; i < operands_; ++i) cursor.x[i] += steps * strides_[k][i];
+  for (std::size_t k = outer_.size(); k-- > 0;) {
+    const auto& [size, strides] = outer_[k];
+    const bool carry = ++cursor.at[k] == size;
+    const std::int64_t steps = carry ? 1 - size : 1;
+    for (std::size_t i = 0; i < operands_; ++i) cursor.x[i] += steps * strides[i];
     if (!carry) return;
     cursor.at[k] = 0;
   }

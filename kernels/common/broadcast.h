@@ -53,8 +53,11 @@ class Broadcast {
   std::int64_t size_ = 0;
   std::int64_t inner_ = 1;
   std::array<bool, max_operands> repeated_{};
-  Shape outer_;  // collapsed, without the innermost axis
-  std::array<Offsets, Shape::max_rank> strides_{};
+  struct Axis {
+    std::int64_t size;
+    Offsets strides;
+  };
+  std::vector<Axis> outer_;  // collapsed, without the innermost axis
 };
 
 // For each index of `whole`, in row-major order: the offset of the block of `block` elements that

@@ -21,7 +21,7 @@ std::vector<Val> inline_subgraph(Builder& builder, const Subgraph& body,
   const auto seen = [&](ValueId id) {
     const auto found = outer.find(id);
     if (found != outer.end()) return found->second;
-    if (!inner[id].constant.defined()) {
+    if (!inner[id].constant->defined()) {
       fail(ErrorCode::internal, "value ", quoted(inner[id].name), " has no producer");
     }
     return outer[id] = builder.constant(inner[id].constant, inner[id].name).id();

@@ -93,7 +93,7 @@ std::vector<std::int64_t> IntegerParameter::read(const graph::KernelContext& cal
 std::optional<std::vector<std::int64_t>> constant_integers(graph::Val value) {
   if (!value) return std::vector<std::int64_t>{};
   const graph::GraphValue& known = value.builder().graph()[value.id()];
-  if (known.constant.defined()) return elements(known.constant);
+  if (known.constant->defined()) return elements(known.constant);
   const auto shape = known.type.shape();
   if (shape && shape->size() == 0) return std::vector<std::int64_t>{};
   return std::nullopt;

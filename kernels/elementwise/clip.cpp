@@ -128,7 +128,7 @@ Bounds bounds(const GradContext& g) {
 // Whether the bounds are numbers rather than tensors that may have derivatives.
 bool constant_bounds(const GradContext& g) {
   const auto constant = [&](std::size_t i) {
-    return !g.has_input(i) || g.builder().graph()[g.x(i).id()].constant.defined();
+    return !g.has_input(i) || g.builder().graph()[g.x(i).id()].constant->defined();
   };
   return by_attributes(g) || (constant(1) && constant(2));
 }

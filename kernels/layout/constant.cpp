@@ -25,10 +25,10 @@ Tensor value_of(const NodeView& node) {
   const auto scalar = [](const auto& x) { return Tensor::scalar(x); };
   const auto list = [](const auto& x) { return list_of(x); };
   take(
-      "value", [](const Tensor& x) { return x; }, static_cast<Tensor*>(nullptr));
+      "value", [](const Tensor& x) { return x; }, static_cast<graph::Boxed<Tensor>*>(nullptr));
   take(
       "sparse_value", [](const SparseTensorDef& x) { return densify(x); },
-      static_cast<SparseTensorDef*>(nullptr));
+      static_cast<graph::Boxed<SparseTensorDef>*>(nullptr));
   take("value_float", scalar, static_cast<float*>(nullptr));
   take("value_int", scalar, static_cast<std::int64_t*>(nullptr));
   take("value_string", scalar, static_cast<std::string*>(nullptr));

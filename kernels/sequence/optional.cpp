@@ -12,7 +12,7 @@ namespace {
 
 void infer_optional(InferContext& context) {
   if (context.has_input(0)) return context.set_output(0, Type::optional(context.input(0)));
-  const auto* def = context.attr<TypeDef>("type");
+  const auto* def = context.attr<Boxed<TypeDef>>("type");
   if (def == nullptr) {
     fail(ErrorCode::invalid_model, "an optional with neither an input nor a type");
   }

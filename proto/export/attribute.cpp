@@ -65,8 +65,8 @@ void export_attribute(const graph::Attribute& attribute, Exporter& exporter,
                       onnx::AttributeProto& out) {
   out.set_name(attribute.name);
   out.set_type(types[static_cast<std::size_t>(attribute.kind)]);
-  if (!attribute.ref.empty()) out.set_ref_attr_name(attribute.ref);
-  if (!attribute.doc.empty()) out.set_doc_string(attribute.doc);
+  if (!attribute.ref->empty()) out.set_ref_attr_name(attribute.ref);
+  if (!attribute.doc->empty()) out.set_doc_string(attribute.doc);
   std::visit(Writer{exporter, out}, attribute.data);
 }
 

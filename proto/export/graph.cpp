@@ -7,7 +7,7 @@ namespace {
 void export_initializer(const graph::InitializerDef& initializer, Exporter& exporter,
                         onnx::TensorProto& out) {
   export_tensor(initializer.name, initializer.value, exporter, out);
-  if (!initializer.doc.empty()) out.set_doc_string(initializer.doc);
+  if (!initializer.doc->empty()) out.set_doc_string(initializer.doc);
   put_properties(initializer.metadata, out.mutable_metadata_props());
 }
 
@@ -24,11 +24,11 @@ void export_node(const graph::NodeDef& node, Exporter& exporter, onnx::NodeProto
   if (!node.name.empty()) out.set_name(node.name);
   out.set_op_type(node.op);
   if (!node.domain.empty()) out.set_domain(node.domain);
-  if (!node.overload.empty()) out.set_overload(node.overload);
+  if (!node.overload->empty()) out.set_overload(node.overload);
   put_each(node.attributes, out.mutable_attribute(), export_attribute, exporter);
-  if (!node.doc.empty()) out.set_doc_string(node.doc);
+  if (!node.doc->empty()) out.set_doc_string(node.doc);
   put_properties(node.metadata, out.mutable_metadata_props());
-  put_each(node.devices, out.mutable_device_configurations(), export_node_devices);
+  put_each(*node.devices, out.mutable_device_configurations(), export_node_devices);
 }
 
 void export_graph(const graph::GraphDef& graph, Exporter& exporter, onnx::GraphProto& out) {

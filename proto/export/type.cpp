@@ -5,13 +5,13 @@ namespace ondine {
 namespace {
 
 void export_shape(const graph::TypeDef& type, onnx::TensorShapeProto& out) {
+  const std::vector<std::string>& denotations = *type.dim_denotations;
   for (std::size_t i = 0; i < type.dims->size(); ++i) {
     auto& dim = *out.add_dim();
     const graph::DimDef& size = (*type.dims)[i];
     if (const auto* known = std::get_if<std::int64_t>(&size)) dim.set_dim_value(*known);
     if (const auto* named = std::get_if<graph::DimName>(&size)) dim.set_dim_param(*named);
-    if (!type.dim_denotations.empty())
-      if (!type.dim_denotations[i].empty()) dim.set_denotation(type.dim_denotations[i]);
+    if (!denotations.empty() && !denotations[i].empty()) dim.set_denotation(denotations[i]);
   }
 }
 
@@ -24,12 +24,12 @@ void export_tensor_type(const graph::TypeDef& type, Type& out) {
 }  // namespace
 
 void export_type(const graph::TypeDef& type, onnx::TypeProto& out) {
-  if (!type.denotation.empty()) out.set_denotation(type.denotation);
+  if (!type.denotation->empty()) out.set_denotation(type.denotation);
   switch (type.kind) {
     case graph::TypeKind::unknown:
-      if (type.opaque) {
-        out.mutable_opaque_type()->set_domain(type.opaque->first);
-        out.mutable_opaque_type()->set_name(type.opaque->second);
+      if (const auto& opaque = *type.opaque) {
+        out.mutable_opaque_type()->set_domain(opaque->first);
+        out.mutable_opaque_type()->set_name(opaque->second);
       }
       break;
     case graph::TypeKind::tensor:
@@ -59,10 +59,10 @@ void export_type(const graph::TypeDef& type, onnx::TypeProto& out) {
 
 void export_value_info(const graph::ValueDef& value, onnx::ValueInfoProto& out) {
   out.set_name(value.name);
-  const bool typed = value.type.kind != graph::TypeKind::unknown || value.type.opaque ||
-                     !value.type.denotation.empty();
+  const bool typed = value.type.kind != graph::TypeKind::unknown || *value.type.opaque ||
+                     !value.type.denotation->empty();
   if (typed) export_type(value.type, *out.mutable_type());
-  if (!value.doc.empty()) out.set_doc_string(value.doc);
+  if (!value.doc->empty()) out.set_doc_string(value.doc);
   put_properties(value.metadata, out.mutable_metadata_props());
 }
 

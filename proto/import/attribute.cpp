@@ -116,7 +116,7 @@ graph::Attribute import_attribute(onnx::AttributeProto& proto, Importer& importe
         out.kind = kinds[static_cast<std::size_t>(proto.type())];
         check_fields(out.kind, proto);
         out.ref = proto.ref_attr_name();
-        if (out.ref.empty()) out.data = import_data(out.kind, proto, importer);
+        if (out.ref->empty()) out.data = import_data(out.kind, proto, importer);
         out.name = proto.name();
         out.doc = std::move(*proto.mutable_doc_string());
         return out;

@@ -21,7 +21,7 @@ void import_shape(const onnx::TensorShapeProto& shape, graph::TypeDef& out) {
     denoted = denoted || !dim.denotation().empty();
   }
   if (!denoted) return;
-  for (const auto& dim : shape.dim()) out.dim_denotations.push_back(dim.denotation());
+  for (const auto& dim : shape.dim()) out.dim_denotations.edit().push_back(dim.denotation());
 }
 
 std::shared_ptr<const graph::TypeDef> import_element(bool present, const onnx::TypeProto& type) {
@@ -64,7 +64,7 @@ graph::TypeDef import_type(const onnx::TypeProto& type) {
       out.element = import_element(type.map_type().has_value_type(), type.map_type().value_type());
       break;
     case onnx::TypeProto::kOpaqueType:
-      out.opaque.emplace(type.opaque_type().domain(), type.opaque_type().name());
+      out.opaque.edit().emplace(type.opaque_type().domain(), type.opaque_type().name());
       break;
     case onnx::TypeProto::VALUE_NOT_SET:
       break;

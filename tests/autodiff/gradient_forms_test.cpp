@@ -127,7 +127,7 @@ TEST_CASE("names in xs may come from an attribute of the function's call") {
   f.attributes = {"of"};
   f.opsets = {{"", 18}, {gradient_domain, 1}};
   NodeDef g = gradient({"p"}, {"d"}, {}, "y");
-  g.attributes[0].ref = "of";
+  g.attributes[0].ref = std::string("of");
   f.nodes = {node("Mul", {"p", "q"}, {"y"}), g};
   ModelDef model = small_model(
       {node("F", {"a", "b"}, {"d"}, {{"of", std::vector<std::string>{"p"}}}, "local")}, {"d"});

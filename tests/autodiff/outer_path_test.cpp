@@ -131,8 +131,8 @@ TEST_CASE("what is captured for a copied node keeps its constant elements") {
   const Node& copy = inside.graph().nodes[0];
   REQUIRE(copy.op->name == "Reshape");
   const GraphValue& dims = inside.graph()[copy.inputs[1]];
-  REQUIRE(dims.constant.defined());
-  CHECK(dims.constant.item<std::int64_t>() == 3);
+  REQUIRE(dims.constant->defined());
+  CHECK(dims.constant->item<std::int64_t>() == 3);
   CHECK(dims.type == outer.graph[shape.id()].type);
   CHECK(inside.graph()[inner_m.id()].type == Type::tensor(DType::float64, Shape{3, 1}));
 }

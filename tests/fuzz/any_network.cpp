@@ -26,7 +26,7 @@ FunctionDef scaled_function() {
   Attribute by;
   by.name = "value_float";
   by.kind = AttributeKind::real;
-  by.ref = "by";
+  by.ref = std::string("by");
   function.nodes = {node("Constant", {}, {"f"}, {by}), node("Mul", {"a", "f"}, {"af"}),
                     node("Tanh", {"af"}, {"b"})};
   function.opsets = {{"", 17}};

@@ -107,7 +107,7 @@ ModelDef with_functions() {
   Attribute factor("value_float", 0.0F);
   factor.data = std::monostate{};
   factor.kind = AttributeKind::real;
-  factor.ref = "factor";
+  factor.ref = std::string("factor");
   inner.nodes = {node("Constant", {}, {"f"}, {factor}), node("Mul", {"a", "f"}, {"b"})};
   inner.opsets = {{"", 17}};
   FunctionDef outer;

@@ -149,7 +149,7 @@ class Changer {
         rename(attribute->name);
         return;
       case 1:
-        rename(attribute->ref);
+        rename(attribute->ref.edit());
         return;
       case 2: {
         const auto kind = static_cast<AttributeKind>(1 + choices_->below(14));

@@ -67,7 +67,7 @@ TEST_CASE("zero may be left out, and lists may be empty") {
 
 TEST_CASE("a reference keeps its type and has no value") {
   const auto attribute = attribute_of(named().number(20, 7).block(21, "outer"));
-  CHECK(attribute.ref == "outer");
+  CHECK(*attribute.ref == "outer");
   CHECK(attribute.kind == graph::AttributeKind::integers);
   CHECK(std::holds_alternative<std::monostate>(attribute.data));
 }

@@ -101,7 +101,7 @@ TEST_CASE("large raw data in attributes and bodies is found") {
   const graph::ModelDef def = from_file(wire, folder);
   const auto& nested =
       std::get<std::shared_ptr<const graph::GraphDef>>(def.graph.nodes[0].attributes[0].data);
-  CHECK(elements(std::get<Tensor>(nested->nodes[0].attributes[0].data)) == inner);
+  CHECK(elements(*tensor_of(nested->nodes[0].attributes[0])) == inner);
 }
 
 TEST_CASE("booleans and packed elements of a file are converted when they are read") {

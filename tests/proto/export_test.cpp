@@ -91,7 +91,7 @@ TEST_CASE("everything in a model survives export and import") {
 TEST_CASE("a difference between models is found") {
   const auto model = test::full_model();
   auto other = model;
-  other.functions[0].nodes[0].devices[0].shardings[0].dims[0].parts[1].shards = 9;
+  other.functions[0].nodes[0].devices.edit()[0].shardings[0].dims[0].parts[1].shards = 9;
   CHECK_FALSE(model_difference(model, other).empty());
   other = model;
   other.graph.initializers[0].value = Tensor(DType::float32, {6});

@@ -17,8 +17,8 @@ TypeDef tensor_type() {
   type.kind = TypeKind::tensor;
   type.dtype = DType::bfloat16;
   type.dims = {DimDef(), DimDef(std::int64_t{0}), DimDef("N")};
-  type.denotation = "IMAGE";
-  type.dim_denotations = {"DATA_BATCH", "", "DATA_CHANNEL"};
+  type.denotation = std::string("IMAGE");
+  type.dim_denotations.edit() = {"DATA_BATCH", "", "DATA_CHANNEL"};
   return type;
 }
 
@@ -33,14 +33,14 @@ TypeDef holder(TypeKind kind, TypeDef element, DType key = DType::undefined) {
 std::vector<TypeDef> all_types() {
   TypeDef scalar = tensor_type();
   scalar.dims.emplace();
-  scalar.dim_denotations.clear();
+  scalar.dim_denotations = {};
   TypeDef any_rank;
   any_rank.kind = TypeKind::tensor;
   any_rank.dtype = DType::int2;
   TypeDef sparse = tensor_type();
   sparse.kind = TypeKind::sparse_tensor;
   TypeDef opaque;
-  opaque.opaque = {"a domain", "a name"};
+  opaque.opaque.edit().emplace("a domain", "a name");
   return {tensor_type(),
           scalar,
           any_rank,
@@ -84,11 +84,11 @@ Attributes all_attributes() {
       Attribute("tps", all_types()),
       Attribute("empty", std::vector<std::int64_t>{}),
   };
-  out[0].doc = "documented";
+  out[0].doc = std::string("documented");
   Attribute reference;
   reference.name = "referring";
   reference.kind = AttributeKind::integers;
-  reference.ref = "outer";
+  reference.ref = std::string("outer");
   out.push_back(reference);
   return out;
 }
@@ -102,14 +102,14 @@ NodeDef full_node(const std::string& name) {
   NodeDef node;
   node.op = "Op";
   node.domain = "some.domain";
-  node.overload = "v2";
+  node.overload = std::string("v2");
   node.name = name;
   node.inputs = {"a", "", "b"};
   node.outputs = {"", "c"};
   node.attributes = all_attributes();
-  node.doc = "what it does";
+  node.doc = std::string("what it does");
   node.metadata = {{"key", "value"}, {"", ""}};
-  node.devices = {devices(), {}};
+  node.devices.edit() = {devices(), {}};
   return node;
 }
 

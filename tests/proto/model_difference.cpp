@@ -75,6 +75,10 @@ struct Difference {
     return "";
   }
   template <class T>
+  std::string operator()(const Boxed<T>& a, const Boxed<T>& b) const {
+    return (*this)(*a, *b);
+  }
+  template <class T>
   std::string operator()(const std::shared_ptr<const T>& a,
                          const std::shared_ptr<const T>& b) const {
     if (!a || !b) return a == b ? "" : "is there once";

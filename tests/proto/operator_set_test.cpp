@@ -77,7 +77,7 @@ TEST_CASE("tensors in the functions of an operator set may be external") {
     return std::vector<std::byte>(bytes, bytes + 8);
   };
   const graph::OperatorSetDef set = load(wire, {}, reader);
-  const auto& value = std::get<Tensor>(set.functions[0].nodes[0].attributes[0].data);
+  const Tensor& value = *tensor_of(set.functions[0].nodes[0].attributes[0]);
   CHECK(value.values<float>()[1] == -4);
   refuse(wire, ErrorCode::invalid_model, "function 'c'");
 }

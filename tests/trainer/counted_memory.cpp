@@ -1,5 +1,7 @@
 #include "tests/trainer/counted_memory.h"
 
+#include <malloc.h>
+
 #include <atomic>
 #include <cstdlib>
 #include <limits>
@@ -10,6 +12,7 @@ namespace {
 constexpr std::size_t never = std::numeric_limits<std::size_t>::max();
 std::atomic<std::size_t> made{0};
 std::atomic<std::size_t> freed{0};
+std::atomic<std::size_t> bytes_held{0};
 std::atomic<std::size_t> first_failure{never};
 std::atomic<std::size_t> last_failure{never};
 std::atomic<bool> failed{false};
@@ -23,6 +26,7 @@ void* allocate(std::size_t bytes, std::size_t alignment) noexcept {
     ++freed;
     return nullptr;
   }
+  bytes_held += malloc_usable_size(memory);
   return memory;
 }
 
@@ -32,7 +36,10 @@ void* require(void* memory) {
 }
 
 void release(void* memory) noexcept {
-  if (memory != nullptr) ++freed;
+  if (memory != nullptr) {
+    ++freed;
+    bytes_held -= malloc_usable_size(memory);
+  }
   std::free(memory);
 }
 
@@ -55,6 +62,7 @@ namespace ondine::test {
 
 std::size_t allocations() { return made; }
 std::size_t live_allocations() { return made - freed; }
+std::size_t live_bytes() { return bytes_held; }
 
 FailingAllocation::FailingAllocation(std::size_t n, Shortage shortage) {
   failed = false;

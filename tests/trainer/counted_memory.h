@@ -7,6 +7,7 @@ namespace ondine::test {
 
 std::size_t allocations();       // since the program began
 std::size_t live_allocations();  // not yet freed
+std::size_t live_bytes();        // in them, spare room included
 
 // Which allocations fail: the n-th from now on, alone or with all that follow.
 enum class Shortage { once, lasting };

@@ -77,6 +77,7 @@ void take_step(Model& model, std::int64_t rows) {
 
 struct Cost {
   double allocations = 0;
+  double bytes = 0;    // that the model holds after a step
   double seconds = 0;  // of the processor
 };
 
@@ -84,11 +85,13 @@ struct Cost {
 Cost cost_of(int cells) {
   const std::vector<std::byte> bytes = chain(cells);
   const std::size_t before = allocations();
+  const std::size_t held_before = live_bytes();
   const std::clock_t start = std::clock();
   Model model = load(bytes);
   take_step(model, 2);
   const std::clock_t end = std::clock();
   return {static_cast<double>(allocations() - before) / cells,
+          static_cast<double>(live_bytes() - held_before) / cells,
           static_cast<double>(end - start) / CLOCKS_PER_SEC / cells};
 }
 
@@ -99,6 +102,7 @@ TEST_CASE("the cost of a node is the same in a model of sixteen times the size")
   const Cost many = cost_of(4000);
   CHECK(many.allocations < 1.1 * few.allocations);
   CHECK(few.allocations < 1.1 * many.allocations);
+  CHECK(many.bytes < 1.1 * few.bytes);
   // Whatever visits all nodes for each node would cost sixteen times as much; caches and other
   // programs on the machine explain much less.
   CHECK(many.seconds < 6 * few.seconds);

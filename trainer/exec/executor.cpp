@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstring>
+#include <numeric>
 
 #include "core/message.h"
 #include "graph/contract/op_def.h"
@@ -11,27 +12,27 @@ namespace ondine::trainer {
 
 using namespace graph;  // NOLINT
 
-// The context of a node whose pointers are set before the run.
+// The context of the static node that runs.
 class Executor::StaticContext final : public KernelContext {
  public:
-  StaticContext(const Node& node, const Graph& graph)
-      : node_(&node), graph_(&graph), slots_(node.inputs.size() + node.outputs.size()) {
-    inputs_ = std::span<const Slot>(slots_).first(node.inputs.size());
-    outputs_ = std::span<const Slot>(slots_).subspan(node.inputs.size());
-  }
+  explicit StaticContext(const Graph& graph) : graph_(&graph) {}
 
-  Slot& slot(std::size_t i) noexcept { return slots_[i]; }
-  void set_workspace(void* memory) noexcept { workspace_ = memory; }
-  void start(CallState& call) noexcept {
+  // `slots` begin with those of the node.
+  void enter(const Node& node, std::span<const Slot> slots, void* workspace,
+             CallState& call) noexcept {
+    node_ = &node;
+    inputs_ = slots.first(node.inputs.size());
+    outputs_ = slots.subspan(node.inputs.size(), node.outputs.size());
+    workspace_ = workspace;
     call_ = &call;
     pool_ = call.pool;
-    random_ = {call.seed, call.step, node_->stream};
+    random_ = {call.seed, call.step, node.stream};
   }
 
   Value value(std::size_t i) const override {
     if (node_->inputs[i] == no_value) return {};
     const Type& type = (*graph_)[node_->inputs[i]].type;
-    return Tensor::wrap(type.dtype, *type.shape(), slots_[i].data);
+    return Tensor::wrap(type.dtype, *type.shape(), inputs_[i].data);
   }
   Value owned_value(std::size_t i) const override { return value(i).tensor().clone(budget()); }
   void* allocate(std::size_t, const Shape&) override {
@@ -45,63 +46,98 @@ class Executor::StaticContext final : public KernelContext {
   const std::shared_ptr<MemoryBudget>& budget() const override { return call_->budget; }
 
  private:
-  const Node* node_;
   const Graph* graph_;
-  std::vector<Slot> slots_;
+  const Node* node_ = nullptr;
   CallState* call_ = nullptr;
-};
-
-struct Executor::StaticNode {
-  StaticNode(const Node& node, const Graph& graph) : context(node, graph) {}
-  StaticContext context;
-  Kernel kernel;
 };
 
 Executor::Executor(std::shared_ptr<const Plan> plan, const Limits& limits, int threads)
     : plan_(std::move(plan)),
       memory_(plan_->buffers.size(), nullptr),
-      values_(plan_->graph.values.size()),
-      slots_of_(plan_->buffers.size()) {
-  for (std::size_t i = 0; i < plan_->graph.values.size(); ++i) {
-    const Tensor& constant = plan_->graph.values[i].constant;
-    const std::size_t buffer = plan_->buffer_of[i];
-    if (constant.defined() && plan_->buffers[buffer].kind == BufferKind::constant) {
-      memory_[buffer] = const_cast<void*>(constant.data());
-      values_[i] = constant;
-    }
-  }
+      context_(std::make_unique<StaticContext>(plan_->graph)) {
+  hold_values();
   bind_nodes(limits, threads);
+  place_slots();
+  connect_slots();
 }
 
 Executor::~Executor() = default;
+
+void Executor::hold_values() {
+  const Graph& graph = plan_->graph;
+  place_of_.assign(graph.values.size(), 0);
+  held_.emplace_back();
+  for (std::size_t i = 0; i < graph.values.size(); ++i) {
+    const std::size_t buffer = plan_->buffer_of[i];
+    if (buffer == no_buffer) continue;
+    const BufferKind kind = plan_->buffers[buffer].kind;
+    const Tensor& constant = graph.values[i].constant;
+    const bool is_constant = kind == BufferKind::constant && constant.defined();
+    if (is_constant) memory_[buffer] = const_cast<void*>(constant.data());
+    if (!is_constant && kind != BufferKind::dynamic) continue;
+    place_of_[i] = static_cast<std::uint32_t>(held_.size());
+    held_.push_back(is_constant ? Value(constant) : Value());
+  }
+  for (const ValueId id : graph.inputs) {
+    std::uint32_t& place = place_of_[static_cast<std::size_t>(id)];
+    if (place != 0) continue;
+    place = static_cast<std::uint32_t>(held_.size());
+    held_.emplace_back();
+  }
+}
 
 void Executor::bind_nodes(const Limits& limits, int threads) {
   static_.resize(plan_->nodes.size());
   dynamic_.resize(plan_->nodes.size());
   for (std::size_t i = 0; i < plan_->nodes.size(); ++i) {
     const PlannedNode& planned = plan_->nodes[i];
-    const Node& node = planned.node;
     if (planned.dynamic) {
-      dynamic_[i] = std::make_unique<NodeRunner>(node, plan_->graph);
+      dynamic_[i] = std::make_unique<NodeRunner>(planned.node, plan_->graph);
       continue;
     }
-    auto bound = bind_static(node, plan_->graph, {limits, threads, plan_->precision});
-    static_[i] = std::make_unique<StaticNode>(node, plan_->graph);
-    StaticNode& run = *static_[i];
-    run.kernel = std::move(bound->kernel);
-    std::size_t slot = 0;
-    for (const auto* ids : {&node.inputs, &node.outputs}) {
-      for (const ValueId id : *ids) {
-        KernelContext::Slot& target = run.context.slot(slot++);
-        if (id == no_value) continue;
-        const std::size_t buffer = plan_->buffer_of[static_cast<std::size_t>(id)];
-        target.data = memory_[buffer];
-        if (plan_->buffers[buffer].kind != BufferKind::constant) {
-          slots_of_[buffer].push_back(&target);
+    auto bound = bind_static(planned.node, plan_->graph, {limits, threads, plan_->precision});
+    static_[i].kernel = std::move(bound->kernel);
+  }
+}
+
+void Executor::place_slots() {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < plan_->nodes.size(); ++i) {
+    const Node& node = plan_->nodes[i].node;
+    static_[i].first_slot = count;
+    if (!plan_->nodes[i].dynamic) count += node.inputs.size() + node.outputs.size();
+  }
+  slots_.resize(count);
+}
+
+// Counts the slots of each buffer, then puts each at the next place of its buffer.
+void Executor::connect_slots() {
+  const auto for_each_slot = [&](const auto& visit) {
+    for (std::size_t i = 0; i < plan_->nodes.size(); ++i) {
+      if (plan_->nodes[i].dynamic) continue;
+      std::size_t slot = static_[i].first_slot;
+      for (const auto* ids : {&plan_->nodes[i].node.inputs, &plan_->nodes[i].node.outputs}) {
+        for (const ValueId id : *ids) {
+          if (id != no_value) visit(slot, plan_->buffer_of[static_cast<std::size_t>(id)]);
+          ++slot;
         }
       }
     }
-  }
+  };
+  const auto is_constant = [&](std::size_t buffer) {
+    return plan_->buffers[buffer].kind == BufferKind::constant;
+  };
+  first_slot_of_.assign(plan_->buffers.size() + 1, 0);
+  for_each_slot([&](std::size_t slot, std::size_t buffer) {
+    slots_[slot].data = memory_[buffer];
+    if (!is_constant(buffer)) ++first_slot_of_[buffer + 1];
+  });
+  std::partial_sum(first_slot_of_.begin(), first_slot_of_.end(), first_slot_of_.begin());
+  slot_order_.resize(first_slot_of_.back());
+  std::vector<std::uint32_t> next = first_slot_of_;
+  for_each_slot([&](std::size_t slot, std::size_t buffer) {
+    if (!is_constant(buffer)) slot_order_[next[buffer]++] = static_cast<std::uint32_t>(slot);
+  });
 }
 
 void Executor::set_arena(std::byte* memory) noexcept {
@@ -111,32 +147,29 @@ void Executor::set_arena(std::byte* memory) noexcept {
     const Buffer& buffer = plan_->buffers[i];
     if (buffer.kind == BufferKind::arena) patch(i, memory + buffer.offset);
   }
-  for (std::size_t i = 0; i < plan_->nodes.size(); ++i) {
-    const std::size_t workspace = plan_->nodes[i].workspace;
-    if (static_[i] && workspace != no_buffer) {
-      static_[i]->context.set_workspace(memory_[workspace]);
-    }
-  }
 }
 
 void Executor::clear() noexcept {
-  for (std::size_t i = 0; i < values_.size(); ++i) {
+  for (std::size_t i = 0; i < place_of_.size(); ++i) {
+    if (place_of_[i] == 0) continue;
     const std::size_t buffer = plan_->buffer_of[i];
     const bool constant =
         buffer != no_buffer && plan_->buffers[buffer].kind == BufferKind::constant;
-    if (!constant) values_[i] = Value();
+    if (!constant) held(i) = Value();
   }
 }
 
 void Executor::patch(std::size_t buffer, void* data) noexcept {
   if (memory_[buffer] == data) return;
   memory_[buffer] = data;
-  for (KernelContext::Slot* slot : slots_of_[buffer]) slot->data = data;
+  for (std::uint32_t i = first_slot_of_[buffer]; i < first_slot_of_[buffer + 1]; ++i) {
+    slots_[slot_order_[i]].data = data;
+  }
 }
 
 void Executor::set_input(std::size_t i, const Value& value) {
   const auto id = static_cast<std::size_t>(plan_->graph.inputs[i]);
-  values_[id] = value;
+  held(id) = value;
   if (value.is_tensor()) {
     patch(plan_->buffer_of[id], const_cast<void*>(value.tensor().data()));
   }
@@ -177,13 +210,15 @@ void Executor::run_timed(CallState& call, std::size_t position, Profile* profile
 }
 
 void Executor::run_node(CallState& call, std::size_t position) {
-  if (!static_[position]) return run_dynamic(call, position);
-  StaticNode& node = *static_[position];
+  const PlannedNode& planned = plan_->nodes[position];
+  if (planned.dynamic) return run_dynamic(call, position);
+  const StaticNode& bound = static_[position];
+  void* const workspace = planned.workspace == no_buffer ? nullptr : memory_[planned.workspace];
   try {
-    node.context.start(call);
-    node.kernel(node.context);
+    context_->enter(planned.node, std::span(slots_).subspan(bound.first_slot), workspace, call);
+    bound.kernel(*context_);
   } catch (Error& error) {
-    error.add_context(describe(plan_->nodes[position].node, plan_->graph));
+    error.add_context(describe(planned.node, plan_->graph));
     throw;
   }
 }
@@ -201,7 +236,7 @@ void Executor::run_dynamic(CallState& call, std::size_t position) {
     if (id == no_value) continue;
     const std::size_t buffer = plan_->buffer_of[static_cast<std::size_t>(id)];
     if (plan_->buffers[buffer].kind == BufferKind::dynamic) {
-      values_[static_cast<std::size_t>(id)] = std::move(results[k]);
+      held(static_cast<std::size_t>(id)) = std::move(results[k]);
       continue;
     }
     const Tensor& result = results[k].tensor();
@@ -217,9 +252,9 @@ Value Executor::value(ValueId id) const {
   const auto index = static_cast<std::size_t>(id);
   const std::size_t buffer = plan_->buffer_of[index];
   const BufferKind kind = plan_->buffers[buffer].kind;
-  if (kind == BufferKind::dynamic) return values_[index];
-  const bool held = values_[index].kind() != Value::Kind::none;
-  if (held && (kind == BufferKind::external || kind == BufferKind::constant)) return values_[index];
+  if (kind == BufferKind::dynamic) return held(index);
+  const bool is_set = held(index).kind() != Value::Kind::none;
+  if (is_set && (kind == BufferKind::external || kind == BufferKind::constant)) return held(index);
   const Type& type = plan_->graph[id].type;
   return Tensor::wrap(type.dtype, *type.shape(), memory_[buffer]);
 }

@@ -1,6 +1,7 @@
 // Executor: a plan with bound kernels; the memory of its arena is lent to it for each call.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <span>
@@ -52,11 +53,19 @@ class Executor {
   const Plan& plan() const noexcept { return *plan_; }
 
  private:
-  struct StaticNode;
   class StaticContext;
+  struct StaticNode {
+    graph::Kernel kernel;        // empty where the node is dynamic
+    std::size_t first_slot = 0;  // of its inputs and, after them, its outputs
+  };
 
-  void patch(std::size_t buffer, void* data) noexcept;
+  void hold_values();
   void bind_nodes(const Limits& limits, int threads);
+  void place_slots();
+  void connect_slots();
+  void patch(std::size_t buffer, void* data) noexcept;
+  Value& held(std::size_t id) { return held_[place_of_[id]]; }
+  const Value& held(std::size_t id) const { return held_[place_of_[id]]; }
   void run_dynamic(graph::CallState& call, std::size_t position);
   void run_node(graph::CallState& call, std::size_t position);
   void run_timed(graph::CallState& call, std::size_t position, Profile* profile);
@@ -64,10 +73,18 @@ class Executor {
   std::shared_ptr<const Plan> plan_;
   std::byte* arena_ = nullptr;
   std::vector<void*> memory_;  // by buffer
-  std::vector<Value> values_;  // by value id: dynamic values, and feeds that are not tensors
-  std::vector<std::unique_ptr<StaticNode>> static_;                 // by node, null where dynamic
-  std::vector<std::unique_ptr<graph::NodeRunner>> dynamic_;         // by node, null where static
-  std::vector<std::vector<graph::KernelContext::Slot*>> slots_of_;  // by buffer, but constants
+  // Of all nodes one after the other the memory of inputs and outputs.
+  std::vector<graph::KernelContext::Slot> slots_;
+  // The slots in the order of their buffers; those of buffer i, unless it is constant, begin at
+  // first_slot_of_[i].
+  std::vector<std::uint32_t> slot_order_;
+  std::vector<std::uint32_t> first_slot_of_;
+  // Feeds, constants and dynamic values, and by value id where it lies: at 0 where it is not held.
+  std::vector<Value> held_;
+  std::vector<std::uint32_t> place_of_;
+  std::vector<StaticNode> static_;                           // by node
+  std::vector<std::unique_ptr<graph::NodeRunner>> dynamic_;  // by node, null where static
+  std::unique_ptr<StaticContext> context_;                   // of the static node that runs
 };
 
 }  // namespace ondine::trainer

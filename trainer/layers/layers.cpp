@@ -58,7 +58,7 @@ class Table {
       const bool trained = variable.role == StateRole::weight;
       const bool counts = trained || trainer::is_parameter(variable.initial);
       inputs_[id] = {counts ? size_of_tensor(variable.initial) : 0, trained};
-    } else if (source.fallback.defined()) {
+    } else if (source.fallback->defined()) {
       const bool counts = trainer::is_parameter(source.fallback);
       inputs_[id] = {counts ? size_of_tensor(source.fallback) : 0, false};
     }
@@ -180,7 +180,7 @@ LayerReport layers(const Model& model, const LayerRequest& request) {
     trainer::assemble(impl.def, impl.options, [&](std::string_view stage, const Graph& g) {
       if (stage == "graph" && !graph) graph = g;
     });
-    const trainer::Function& function = impl.functions.infer;
+    const trainer::Function& function = impl.inference().function;
     const auto types = trainer::input_types(function, impl.state, shapes);
     const Graph typed = trainer::specialize(*graph, types, graph->outputs, impl.options.limits);
     LayerReport report = Table(function, impl.state, *graph, typed).run();

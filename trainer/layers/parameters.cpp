@@ -24,7 +24,7 @@ class Reads {
   Reads(const Graph& graph, std::span<const ValueId> held)
       : graph_(&graph), sources_(graph.values.size()) {
     for (std::size_t i = 0; i < graph.values.size(); ++i) {
-      if (graph.values[i].constant.defined()) sources_[i] = {static_cast<ValueId>(i)};
+      if (graph.values[i].constant->defined()) sources_[i] = {static_cast<ValueId>(i)};
     }
     for (const ValueId id : graph.inputs) sources_[index(id)].reset();
     for (const ValueId id : held) sources_[index(id)] = {id};
@@ -105,7 +105,7 @@ std::uint64_t elements_inside(const Node& node) {
     for (const ValueId id : body.inputs) read.erase(id);
     for (const ValueId id : read) {
       if (is_parameter(body[id].constant)) {
-        sum = plus(sum, static_cast<std::uint64_t>(body[id].constant.size()));
+        sum = plus(sum, static_cast<std::uint64_t>(body[id].constant->size()));
       }
     }
   }

@@ -81,7 +81,7 @@ class Lowering {
       const std::string& name = function_.input_names[i];
       const bool state = source.variable != InputSource::no_variable;
       inputs_.push_back({name,
-                         state ? functions_.variables[source.variable].initial : source.fallback,
+                         state ? functions_.variables[source.variable].initial : *source.fallback,
                          source.declared});
       if (state) variables_.insert(name);
       taken_.insert(name);

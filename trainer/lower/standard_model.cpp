@@ -44,7 +44,7 @@ std::int64_t ir_version_of(std::int64_t opset) {
 }
 
 bool is_read(const Graph& graph, ValueId id) {
-  const auto reads = [&](const std::vector<ValueId>& ids) {
+  const auto reads = [&](std::span<const ValueId> ids) {
     return std::find(ids.begin(), ids.end(), id) != ids.end();
   };
   return reads(graph.outputs) ||

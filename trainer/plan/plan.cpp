@@ -70,7 +70,7 @@ class Planner {
   void place_inputs() {
     for (const ValueId id : plan_.graph.inputs) add_buffer(id, BufferKind::external, -1);
     for (std::size_t i = 0; i < plan_.graph.values.size(); ++i) {
-      if (plan_.graph.values[i].constant.defined()) {
+      if (plan_.graph.values[i].constant->defined()) {
         add_buffer(static_cast<ValueId>(i), BufferKind::constant, -1);
       }
     }
@@ -123,7 +123,7 @@ class Planner {
       }
       plan_.nodes.push_back(std::move(planned));
     }
-    plan_.graph.nodes = {};
+    plan_.graph.nodes = std::vector<Node>();
   }
 
   // What cannot be bound now cannot be known not to fail.
@@ -211,7 +211,7 @@ class Planner {
   void count_bytes() {
     plan_.total_bytes = plan_.arena_bytes + options_->state_bytes;
     for (const GraphValue& value : plan_.graph.values) {
-      if (value.constant.defined()) plan_.total_bytes += value.constant.bytes();
+      if (value.constant->defined()) plan_.total_bytes += value.constant->bytes();
     }
     std::vector<bool> in_place(plan_.graph.values.size());
     for (std::size_t i = 0; i < plan_.in_place.size(); ++i) {

@@ -35,7 +35,7 @@ class Reporter {
     for (std::size_t i = 0; i < plan_->nodes.size(); ++i) add_node(i);
     report_.arena_bytes = plan_->arena_bytes;
     for (const GraphValue& value : plan_->graph.values) {
-      if (value.constant.defined()) report_.constant_bytes += value.constant.bytes();
+      if (value.constant->defined()) report_.constant_bytes += value.constant->bytes();
     }
     add_peak();
     return std::move(report_);

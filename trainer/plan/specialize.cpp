@@ -23,13 +23,13 @@ bool has_fixed_elements(const Type& type) {
 
 bool outputs_constant(const Node& node, const Graph& graph) {
   return std::all_of(node.outputs.begin(), node.outputs.end(),
-                     [&](ValueId id) { return id == no_value || graph[id].constant.defined(); });
+                     [&](ValueId id) { return id == no_value || graph[id].constant->defined(); });
 }
 
 bool can_compute_now(const Node& node, const Graph& graph) {
   if (node.op->traits.random || !node.subgraphs.empty() || node.op->bind == nullptr) return false;
   const bool inputs_known = std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
-    return id == no_value || graph[id].constant.defined();
+    return id == no_value || graph[id].constant->defined();
   });
   if (!inputs_known) return false;
   return std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId id) {

@@ -40,7 +40,7 @@ void require_standard(const Graph& graph) {
   }
 }
 
-void mark(const std::vector<ValueId>& ids, std::vector<bool>& read) {
+void mark(std::span<const ValueId> ids, std::vector<bool>& read) {
   for (const ValueId id : ids) {
     if (id != no_value) read[static_cast<std::size_t>(id)] = true;
   }

@@ -28,7 +28,7 @@ class Writer {
     }
     for (const auto& [name, id] : ports.outputs) {
       // An output that is an input, a constant or another output already is a copy.
-      if (names[index(id)].empty() && !graph[id].constant.defined()) names[index(id)] = name;
+      if (names[index(id)].empty() && !graph[id].constant->defined()) names[index(id)] = name;
     }
     def.initializers = ports.defaults;
     add_body(def, graph, names);
@@ -68,7 +68,7 @@ class Writer {
     const auto name = [&](ValueId id) {
       if (id == no_value || !names[index(id)].empty()) return;
       names[index(id)] = fresh(graph[id].name);
-      if (graph[id].constant.defined()) constants.push_back(id);
+      if (graph[id].constant->defined()) constants.push_back(id);
     };
     for (const Node& node : graph.nodes) {
       std::for_each(node.outputs.begin(), node.outputs.end(), [&](ValueId id) {

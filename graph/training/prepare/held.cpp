@@ -22,7 +22,7 @@ Tensor held_tensor(const NodeDef& node) {
     return {};
   }
   const Attribute& attribute = node.attributes[0];
-  if (const auto* tensor = std::get_if<Tensor>(&attribute.data)) {
+  if (const Tensor* tensor = tensor_of(attribute)) {
     return is_differentiable(tensor->dtype()) ? *tensor : Tensor();
   }
   if (const auto* number = std::get_if<float>(&attribute.data)) return Tensor::scalar(*number);

@@ -113,7 +113,7 @@ class TrainingCopy {
     }
     for (const FunctionDef& function : model_->functions) {
       if (function.name != node.op || function.domain != node.domain ||
-          function.overload != node.overload) {
+          function.overload != *node.overload) {
         continue;
       }
       const auto [entry, added] = hidden_in_function_.try_emplace(&function, nullptr);

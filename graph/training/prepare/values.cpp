@@ -21,7 +21,7 @@ const Attribute* constant_attribute(const GraphDef& graph, std::string_view name
 const Tensor* constant_tensor(const GraphDef& graph, std::string_view name) {
   if (const InitializerDef* found = find_initializer(graph, name)) return &found->value;
   const Attribute* attribute = constant_attribute(graph, name);
-  return attribute == nullptr ? nullptr : std::get_if<Tensor>(&attribute->data);
+  return attribute == nullptr ? nullptr : tensor_of(*attribute);
 }
 
 }  // namespace

@@ -275,8 +275,8 @@ class PreprocessWriter {
     TypeDef& type = input_->type;
     inner_ = *input_;
     type.dtype = options_->mel ? options_->mel->type : options_->type;
-    type.denotation.clear();
-    type.dim_denotations.clear();
+    type.denotation = {};
+    type.dim_denotations = {};
     if (mel_) {
       type.dims = mel_->sample_dims(names_);
       return;

@@ -54,7 +54,7 @@ TEST_CASE("attribute references name attributes of the function, in the function
   graph::Attribute reference;
   reference.name = "alpha";
   reference.kind = graph::AttributeKind::real;
-  reference.ref = "slope";
+  reference.ref = std::string("slope");
   model.functions[0].nodes = {node("LeakyRelu", {"a"}, {"b"}, {reference})};
   expect(model, "refers to 'slope', which its function does not have");
   model.functions[0].attributes = {"slope"};

@@ -288,7 +288,7 @@ TEST_CASE("siblings of wrong functions") {
         {"imports versions 21 and 20", "'double_it'"}},
        {[](ModelDef& m) { m.functions[0].domain = "elsewhere"; }, {"'double_it'"}},
        {[](ModelDef& m) { m.opsets.pop_back(); }, {"'local'"}},
-       {[](ModelDef& m) { m.graph.nodes[0].overload = "none"; }, {"'double_it'"}}});
+       {[](ModelDef& m) { m.graph.nodes[0].overload = std::string("none"); }, {"'double_it'"}}});
 }
 
 }  // namespace ondine::test

@@ -140,11 +140,11 @@ TEST_CASE("nodes are placed by a configuration of the model and shard what they 
   graph::NodeDevicesDef devices;
   devices.configuration = "two";
   devices.shardings = {{"x", {0, 1}, {}, {}}, {"y", {0, 1}, {}, {}}};
-  model.graph.nodes[0].devices = {devices};
+  model.graph.nodes[0].devices.edit() = {devices};
   CHECK(findings_of(model) == "");
-  model.graph.nodes[0].devices[0].shardings[1].tensor = "z";
+  model.graph.nodes[0].devices.edit()[0].shardings[1].tensor = "z";
   expect(model, "node 'y' ('Mul') shards 'z', which is none of its inputs and outputs");
-  model.graph.nodes[0].devices[0].configuration = "three";
+  model.graph.nodes[0].devices.edit()[0].configuration = "three";
   expect(model, "is placed by device configuration 'three', which the model does not have");
 }
 

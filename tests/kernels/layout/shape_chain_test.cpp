@@ -58,8 +58,8 @@ TEST_CASE("Dims stay known through Squeeze, ReduceProd, Split and Range") {
   CHECK(range.dims()[0].same(s.n));
   const Val inner = s.b.node("ReduceProd", {s.b.node("Gather", {shape, s.b.int64s({1, 3})})},
                              {{"keepdims", std::int64_t{0}}});
-  REQUIRE(s.graph[inner.id()].constant.defined());
-  CHECK(s.graph[inner.id()].constant.values<std::int64_t>()[0] == 24);
+  REQUIRE(s.graph[inner.id()].constant->defined());
+  CHECK(s.graph[inner.id()].constant->values<std::int64_t>()[0] == 24);
 }
 
 TEST_CASE("Expand and Slice keep symbolic dims") {

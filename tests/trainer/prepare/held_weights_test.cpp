@@ -86,9 +86,7 @@ NamedValues batch(bool first) {
           {"label", random_floats({4, 3}, 6)}};
 }
 
-const Tensor& tensor_in(const NodeDef& node) {
-  return std::get<Tensor>(node.attributes.at(0).data);
-}
+const Tensor& tensor_in(const NodeDef& node) { return *tensor_of(node.attributes.at(0)); }
 
 const GraphDef& body_in(const GraphDef& graph, std::size_t index) {
   return *std::get<std::shared_ptr<const GraphDef>>(graph.nodes.back().attributes.at(index).data);
