@@ -8,25 +8,13 @@
 #include "trainer/dim_sizes.h"
 #include "trainer/feeds.h"
 #include "trainer/function.h"
+#include "trainer/plan/plan_bytes.h"
 
 namespace ondine::trainer {
 
 using namespace graph;  // NOLINT
 
 namespace {
-
-constexpr std::size_t kept_plans = 16;
-
-// Compares without constructing the value's type, so that a warm call does not allocate.
-bool has_type(const Value& value, const Type& type) {
-  if (!value.is_tensor() || !type.is_tensor()) return type_of(value) == type;
-  const Tensor& tensor = value.tensor();
-  if (tensor.dtype() != type.dtype || tensor.shape().rank() != type.dims->size()) return false;
-  for (std::size_t axis = 0; axis < type.dims->size(); ++axis) {
-    if ((*type.dims)[axis].size() != tensor.shape()[axis]) return false;
-  }
-  return true;
-}
 
 const NamedOutput& find_output(const Function& function, const std::string& name) {
   for (const NamedOutput& output : function.outputs) {
@@ -102,27 +90,12 @@ void check_subgraphs(const Node& node, DimSizes& sizes) {
 
 }  // namespace
 
-struct Call::Variant {
-  // A value of which only a run tells the sizes of its dimension variables.
-  struct Unsized {
-    ValueId value;
-    std::string name;
-    Type declared;
-  };
-
-  std::vector<Type> inputs;
-  std::shared_ptr<const Plan> plan;
-  std::optional<DimSizes> sizes;  // of the inputs and of all values of known shape
-  std::vector<Unsized> unsized;
-  std::vector<std::unique_ptr<Executor>> idle;  // has capacity for all `made`
-  std::size_t made = 0;
-};
-
 Call::Call(const Function& function, std::span<const std::string> names, const Runtime& runtime)
     : runtime_(&runtime),
       names_(names.begin(), names.end()),
       dims_(function.dims),
-      graph_(function.graph) {
+      graph_(function.graph),
+      plans_(runtime.plans) {
   for (const std::string& name : names_) {
     const NamedOutput& output = find_output(function, name);
     outputs_.push_back(output.value);
@@ -134,7 +107,7 @@ Call::Call(const Function& function, std::span<const std::string> names, const R
   for (const Update& update : function.updates) results_.push_back(update.value);
 }
 
-Call::~Call() = default;
+Call::~Call() { plans_->forget(this); }
 
 void Call::choose_targets(const Function& function) {
   const std::unordered_map<std::size_t, ValueId> inputs = function.inputs_of_variables();
@@ -150,37 +123,36 @@ void Call::choose_targets(const Function& function) {
   }
 }
 
-void Call::check_dims(Variant& variant) const {
-  DimSizes& sizes = variant.sizes.emplace(*graph_->symbols, dims_);
-  const Graph& typed = variant.plan->graph;
+void Call::check_dims(KeptPlan& kept) const {
+  DimSizes& sizes = kept.sizes.emplace(*graph_->symbols, dims_);
+  const Graph& typed = kept.plan->graph;
   for (std::size_t i = 0; i < graph_->inputs.size(); ++i) {
     const GraphValue& input = (*graph_)[graph_->inputs[i]];
-    sizes.check("input", input.name, variant.inputs[i], input.declared);
+    sizes.check("input", input.name, kept.inputs[i], input.declared);
   }
   const auto check = [&](ValueId id, const std::string& name, const Type& declared) {
     const Type& type = typed[id].type;
     sizes.check("value", name, type, declared);
-    const std::size_t buffer = variant.plan->buffer_of[static_cast<std::size_t>(id)];
-    const bool runs =
-        buffer != no_buffer && variant.plan->buffers[buffer].kind == BufferKind::dynamic;
-    if (runs && !is_sized(type, declared)) variant.unsized.push_back({id, name, declared});
+    const std::size_t buffer = kept.plan->buffer_of[static_cast<std::size_t>(id)];
+    const bool runs = buffer != no_buffer && kept.plan->buffers[buffer].kind == BufferKind::dynamic;
+    if (runs && !is_sized(type, declared)) kept.unsized.push_back({id, name, declared});
   };
   for (std::size_t i = 0; i < graph_->values.size(); ++i) {
     const GraphValue& value = graph_->values[i];
     check(static_cast<ValueId>(i), value.name, value.declared);
   }
   if (runtime_->warnings != nullptr) {
-    warn_of_outputs(variant);
+    warn_of_outputs(kept);
   } else {
     for (std::size_t i = 0; i < names_.size(); ++i) check(outputs_[i], names_[i], declared_[i]);
   }
-  for (const PlannedNode& planned : variant.plan->nodes) check_subgraphs(planned.node, sizes);
+  for (const PlannedNode& planned : kept.plan->nodes) check_subgraphs(planned.node, sizes);
 }
 
-void Call::warn_of_outputs(const Variant& variant) const {
-  DimSizes sizes = *variant.sizes;
+void Call::warn_of_outputs(const KeptPlan& kept) const {
+  DimSizes sizes = *kept.sizes;
   for (std::size_t i = 0; i < names_.size(); ++i) {
-    const Type& type = variant.plan->graph[outputs_[i]].type;
+    const Type& type = kept.plan->graph[outputs_[i]].type;
     if (declared_[i].kind == TypeKind::unknown) continue;
     if (!compatible(type, declared_[i])) {
       runtime_->warnings->add(cat("output ", quoted(names_[i]), " is declared as ",
@@ -196,20 +168,20 @@ void Call::warn_of_outputs(const Variant& variant) const {
   }
 }
 
-Call::Variant& Call::variant(std::span<const Value> inputs) {
-  for (std::size_t i = 0; i < variants_.size(); ++i) {
-    if (!std::equal(inputs.begin(), inputs.end(), variants_[i]->inputs.begin(), has_type)) continue;
-    std::rotate(variants_.begin(), variants_.begin() + static_cast<std::ptrdiff_t>(i),
-                variants_.begin() + static_cast<std::ptrdiff_t>(i) + 1);
-    return *variants_[0];
-  }
-  auto fresh = std::make_shared<Variant>();
+PlanBounds Call::bounds() const { return {runtime_->limits.arena_bytes, runtime_->memory_budget}; }
+
+std::shared_ptr<KeptPlan> Call::keep_plan(std::span<const Value> inputs) {
+  if (auto kept = plans_->find(this, inputs)) return kept;
+  const std::lock_guard lock(mutex_);
+  if (auto kept = plans_->find(this, inputs)) return kept;
+  auto fresh = std::make_shared<KeptPlan>(runtime_->budget);
+  fresh->owner = this;
   for (const Value& value : inputs) fresh->inputs.push_back(type_of(value));
+  plans_->make_room(this, bounds());
   fresh->plan = std::make_shared<Plan>(plan(fresh->inputs));
   check_dims(*fresh);
-  variants_.insert(variants_.begin(), std::move(fresh));
-  if (variants_.size() > kept_plans) variants_.pop_back();
-  return *variants_[0];
+  plans_->add(fresh, bytes_of(*fresh->plan, *graph_), bounds(), runtime_->budget.get());
+  return fresh;
 }
 
 Plan Call::plan(std::span<const Type> inputs) const {
@@ -229,51 +201,49 @@ Plan Call::plan(std::span<const Type> inputs) const {
 }
 
 std::shared_ptr<const Plan> Call::plan(std::span<const Value> inputs) {
-  const std::lock_guard lock(mutex_);
-  return variant(inputs).plan;
+  return keep_plan(inputs)->plan;
+}
+
+Arena Call::acquire_arena(const KeptPlan& kept) const {
+  const std::size_t bytes = kept.plan->arena_bytes;
+  try {
+    return runtime_->arenas->acquire(bytes, runtime_->budget);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::limit || !plans_->drop_others(kept)) throw;
+  }
+  return runtime_->arenas->acquire(bytes, runtime_->budget);
+}
+
+std::unique_ptr<Executor> Call::acquire_executor(KeptPlan& kept) const {
+  if (auto idle = plans_->take_idle(kept)) return idle;
+  auto executor = std::make_unique<Executor>(kept.plan, runtime_->limits, runtime_->threads);
+  plans_->add_executor(kept, executor->bytes(), bounds(), runtime_->budget.get());
+  return executor;
 }
 
 ExecutorLease Call::acquire(std::span<const Value> inputs) {
-  std::shared_ptr<Variant> chosen;
-  {
-    const std::lock_guard lock(mutex_);
-    variant(inputs);
-    chosen = variants_[0];
-  }
-  Arena arena = runtime_->arenas->acquire(chosen->plan->arena_bytes, runtime_->budget);
-  std::unique_ptr<Executor> executor;
-  {
-    const std::lock_guard lock(mutex_);
-    if (!chosen->idle.empty()) {
-      executor = std::move(chosen->idle.back());
-      chosen->idle.pop_back();
-    }
-  }
-  if (!executor) {
-    executor = std::make_unique<Executor>(chosen->plan, runtime_->limits, runtime_->threads);
-    const std::lock_guard lock(mutex_);
-    chosen->idle.reserve(chosen->made + 1);
-    ++chosen->made;
-  }
+  std::shared_ptr<KeptPlan> kept = keep_plan(inputs);
+  Arena arena = acquire_arena(*kept);
+  std::unique_ptr<Executor> executor = acquire_executor(*kept);
   executor->set_arena(arena.data());
-  ExecutorLease lease(std::move(chosen), std::move(executor), std::move(arena), *this);
+  ExecutorLease lease(std::move(kept), std::move(executor), std::move(arena), plans_);
   for (std::size_t i = 0; i < inputs.size(); ++i) lease->set_input(i, inputs[i]);
   return lease;
 }
 
-ExecutorLease::ExecutorLease(std::shared_ptr<Call::Variant> variant,
-                             std::unique_ptr<Executor> executor, Arena arena, Call& call)
-    : variant_(std::move(variant)),
+ExecutorLease::ExecutorLease(std::shared_ptr<KeptPlan> kept, std::unique_ptr<Executor> executor,
+                             Arena arena, std::shared_ptr<KeptPlans> plans)
+    : kept_(std::move(kept)),
       executor_(std::move(executor)),
       arena_(std::move(arena)),
-      call_(&call) {}
+      plans_(std::move(plans)) {}
 
 ExecutorLease::ExecutorLease(ExecutorLease&&) noexcept = default;
 
 void ExecutorLease::check_dims() const {
-  if (variant_->unsized.empty()) return;
-  DimSizes sizes = *variant_->sizes;
-  for (const auto& [id, name, declared] : variant_->unsized) {
+  if (kept_->unsized.empty()) return;
+  DimSizes sizes = *kept_->sizes;
+  for (const auto& [id, name, declared] : kept_->unsized) {
     const Value value = executor_->value(id);
     sizes.check("value", name, value, declared);
     sizes.check_elements("value", name, value, declared);
@@ -283,8 +253,7 @@ void ExecutorLease::check_dims() const {
 ExecutorLease::~ExecutorLease() {
   if (!executor_) return;
   executor_->clear();
-  const std::lock_guard lock(call_->mutex_);
-  variant_->idle.push_back(std::move(executor_));
+  plans_->give_back(*kept_, std::move(executor_));
 }
 
 }  // namespace ondine::trainer

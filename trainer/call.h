@@ -15,6 +15,7 @@
 #include "graph/resolve/dim_classes.h"
 #include "trainer/exec/arena_pool.h"
 #include "trainer/exec/executor.h"
+#include "trainer/exec/kept_plans.h"
 #include "trainer/warning_log.h"
 
 namespace ondine::trainer {
@@ -31,6 +32,7 @@ struct Runtime {
   std::uint64_t state_bytes = 0;  // of one version of all variables
   std::shared_ptr<MemoryBudget> budget;
   std::unique_ptr<ArenaPool> arenas = std::make_unique<ArenaPool>();
+  std::shared_ptr<KeptPlans> plans = std::make_shared<KeptPlans>();
   std::unique_ptr<ThreadPool> pool;
   // Takes what contradicts the declared outputs; null where that is an error.
   std::unique_ptr<WarningLog> warnings;
@@ -39,8 +41,8 @@ struct Runtime {
 // An executor borrowed from a Call, with an arena from the runtime; returned by the destructor.
 class ExecutorLease;
 
-// Computes some outputs and all updates of a function. Keeps the plans of the most recently used
-// combinations of input shapes. Thread-safe.
+// Computes some outputs and all updates of a function. Its plans are kept for shapes that come
+// again. Thread-safe.
 class Call {
  public:
   // Throws Error(mismatch) for a name that is not an output. `runtime` must outlive the call.
@@ -56,7 +58,7 @@ class Call {
   std::span<const InPlace> in_place() const noexcept { return in_place_; }
 
   // An executor for inputs of these types, with its inputs set. Allocates nothing when one is free
-  // and an arena too.
+  // and an arena too. Where the budget lacks room for the arena, other plans are dropped.
   ExecutorLease acquire(std::span<const Value> inputs);
   // The plan for these inputs.
   std::shared_ptr<const Plan> plan(std::span<const Value> inputs);
@@ -64,12 +66,13 @@ class Call {
   Plan plan(std::span<const graph::Type> inputs) const;
 
  private:
-  friend class ExecutorLease;
-  struct Variant;
   void choose_targets(const Function& function);
-  void check_dims(Variant& variant) const;
-  void warn_of_outputs(const Variant& variant) const;
-  Variant& variant(std::span<const Value> inputs);
+  void check_dims(KeptPlan& kept) const;
+  void warn_of_outputs(const KeptPlan& kept) const;
+  PlanBounds bounds() const;
+  std::shared_ptr<KeptPlan> keep_plan(std::span<const Value> inputs);
+  Arena acquire_arena(const KeptPlan& kept) const;
+  std::unique_ptr<Executor> acquire_executor(KeptPlan& kept) const;
 
   const Runtime* runtime_;
   std::vector<std::string> names_;
@@ -82,14 +85,14 @@ class Call {
   std::uint64_t next_bytes_ = 0;               // next values of variables that are not targets
   std::shared_ptr<const graph::Graph> graph_;  // of the function
   std::vector<graph::ValueId> results_;        // what it computes: outputs, then updates
-  std::mutex mutex_;
-  std::vector<std::shared_ptr<Variant>> variants_;  // most recently used first
+  std::shared_ptr<KeptPlans> plans_;           // of the runtime, which may go first
+  std::mutex mutex_;                           // held while a plan is made
 };
 
 class ExecutorLease {
  public:
-  ExecutorLease(std::shared_ptr<Call::Variant> variant, std::unique_ptr<Executor> executor,
-                Arena arena, Call& call);
+  ExecutorLease(std::shared_ptr<KeptPlan> kept, std::unique_ptr<Executor> executor, Arena arena,
+                std::shared_ptr<KeptPlans> plans);
   ExecutorLease(ExecutorLease&&) noexcept;
   ~ExecutorLease();
   Executor& operator*() const noexcept { return *executor_; }
@@ -99,10 +102,10 @@ class ExecutorLease {
   void check_dims() const;
 
  private:
-  std::shared_ptr<Call::Variant> variant_;
+  std::shared_ptr<KeptPlan> kept_;
   std::unique_ptr<Executor> executor_;
   Arena arena_;
-  Call* call_;
+  std::shared_ptr<KeptPlans> plans_;
 };
 
 }  // namespace ondine::trainer

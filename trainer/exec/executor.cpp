@@ -12,6 +12,9 @@ namespace ondine::trainer {
 
 using namespace graph;  // NOLINT
 
+// Estimated: a bound kernel with its shapes and tables.
+constexpr std::size_t kernel_bytes = 640;
+
 // The context of the static node that runs.
 class Executor::StaticContext final : public KernelContext {
  public:
@@ -138,6 +141,17 @@ void Executor::connect_slots() {
   for_each_slot([&](std::size_t slot, std::size_t buffer) {
     if (!is_constant(buffer)) slot_order_[next[buffer]++] = static_cast<std::uint32_t>(slot);
   });
+}
+
+std::size_t Executor::bytes() const noexcept {
+  std::size_t bytes = sizeof(Executor) + memory_.capacity() * sizeof(void*) +
+                      slots_.capacity() * sizeof(KernelContext::Slot) +
+                      held_.capacity() * sizeof(Value) + static_.capacity() * sizeof(StaticNode) +
+                      dynamic_.capacity() * sizeof(void*) + static_.size() * kernel_bytes;
+  for (const auto* table : {&slot_order_, &first_slot_of_, &place_of_}) {
+    bytes += table->capacity() * sizeof(std::uint32_t);
+  }
+  return bytes;
 }
 
 void Executor::set_arena(std::byte* memory) noexcept {

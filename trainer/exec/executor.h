@@ -52,6 +52,9 @@ class Executor {
 
   const Plan& plan() const noexcept { return *plan_; }
 
+  // Estimated bytes of the heap that it takes while no call runs, without the plan.
+  std::size_t bytes() const noexcept;
+
  private:
   class StaticContext;
   struct StaticNode {

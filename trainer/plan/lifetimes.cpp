@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/contract/aliasing.h"
+#include "trainer/plan/inputs.h"
 #include "trainer/plan/order.h"
 
 namespace ondine::trainer {
@@ -43,9 +44,7 @@ bool Lifetimes::is_used_at(ValueId id, std::size_t position) const {
 }
 
 void Lifetimes::add(const Node& node, std::size_t position) {
-  for (const ValueId id : node.all_inputs()) {
-    if (id != no_value) uses_[index(root(id))].push_back(position);
-  }
+  for_each_input(node, [&](ValueId id) { uses_[index(root(id))].push_back(position); });
   const ValueId viewed = viewed_input(node);
   for (std::size_t k = 0; k < node.outputs.size(); ++k) {
     const ValueId id = node.outputs[k];

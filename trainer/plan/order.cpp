@@ -6,6 +6,7 @@
 #include "graph/contract/aliasing.h"
 #include "graph/passes/rewrite.h"
 #include "trainer/plan/commit.h"
+#include "trainer/plan/inputs.h"
 
 namespace ondine::trainer {
 namespace {
@@ -31,12 +32,11 @@ class Order {
       }
     }
     for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
-      for (const ValueId id : graph.nodes[i].all_inputs()) {
-        if (id == no_value) continue;
+      for_each_input(graph.nodes[i], [&](ValueId id) {
         readers_[index(id)].push_back(i);
         ++pending_readers_[index(id)];
         if (producer_[index(id)] != none) ++waiting_[i];
-      }
+      });
     }
     for (const ValueId id : graph.outputs) ++pending_readers_[index(id)];
   }
@@ -157,10 +157,10 @@ class Order {
   }
 
   void push_missing(std::size_t i, std::vector<std::size_t>& stack) const {
-    for (const ValueId id : graph_.nodes[i].all_inputs()) {
-      if (id == no_value || producer_[index(id)] == none) continue;
-      if (!done_[producer_[index(id)]]) stack.push_back(producer_[index(id)]);
-    }
+    for_each_input(graph_.nodes[i], [&](ValueId id) {
+      const std::size_t producer = producer_[index(id)];
+      if (producer != none && !done_[producer]) stack.push_back(producer);
+    });
     std::vector<std::size_t> others = before_[i];
     std::sort(others.begin(), others.end());
     others.erase(std::unique(others.begin(), others.end()), others.end());
@@ -182,9 +182,7 @@ class Order {
       --waiting_[next];
       candidates.push_back(next);
     }
-    for (const ValueId id : node.all_inputs()) {
-      if (id != no_value) --pending_readers_[index(id)];
-    }
+    for_each_input(node, [&](ValueId id) { --pending_readers_[index(id)]; });
     for (const ValueId id : node.inputs) {
       if (id == no_value || pending_readers_[index(id)] != 1) continue;
       candidates.insert(candidates.end(), readers_[index(id)].begin(), readers_[index(id)].end());
@@ -216,6 +214,8 @@ class Order {
   std::vector<std::size_t> order_;
 };
 
+constexpr std::int64_t max_elements = std::int64_t{1} << 56;
+
 std::size_t position(const std::vector<ValueId>& ids, ValueId id) {
   return static_cast<std::size_t>(std::find(ids.begin(), ids.end(), id) - ids.begin());
 }
@@ -223,9 +223,23 @@ std::size_t position(const std::vector<ValueId>& ids, ValueId id) {
 }  // namespace
 
 std::size_t bytes_of(const Type& type) {
-  const auto shape = type.shape();
-  if (!shape || type.dtype == DType::string) return 0;
-  return static_cast<std::size_t>(shape->size()) * ondine::size_of(type.dtype);
+  if (!has_fixed_size(type)) return 0;
+  std::int64_t size = 1;
+  for (const Dim dim : *type.dims) {
+    // Shape::size says what does not fit.
+    const bool fits = !__builtin_mul_overflow(size, dim.size(), &size);
+    if (dim.size() == 0 || !fits || size > max_elements) {
+      size = type.shape()->size();
+      break;
+    }
+  }
+  return static_cast<std::size_t>(size) * ondine::size_of(type.dtype);
+}
+
+bool has_fixed_size(const Type& type) {
+  return type.is_tensor() && type.dtype != DType::string && type.dims &&
+         type.dims->size() <= Shape::max_rank &&
+         std::all_of(type.dims->begin(), type.dims->end(), [](Dim dim) { return dim.known(); });
 }
 
 bool may_overwrite(const Graph& graph, const Node& node, const InPlace& pair) {

@@ -33,7 +33,10 @@ Ordering order_nodes(graph::Graph& graph, const std::vector<bool>& outside,
 // Whether the node that computes pair.value may write it into the memory of pair.input.
 bool may_overwrite(const graph::Graph& graph, const graph::Node& node, const InPlace& pair);
 
-// Bytes of a tensor of known shape, 0 for every other type.
+// Bytes of a tensor of known shape, 0 for every other type and for strings.
 std::size_t bytes_of(const graph::Type& type);
+
+// Whether it is a tensor of known shape, but not of strings.
+bool has_fixed_size(const graph::Type& type);
 
 }  // namespace ondine::trainer

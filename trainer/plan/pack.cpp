@@ -18,7 +18,8 @@ struct Block {
   std::size_t offset = 0;
 };
 
-// The search for the smallest gap among the blocks that a new one meets, in order of offsets.
+// The search for the smallest gap among the blocks that a new one meets, in order of offsets. The
+// first gap that fits exactly ends it.
 struct GapSearch {
   Interval wanted;
   std::size_t best = 0;
@@ -33,6 +34,7 @@ struct GapSearch {
     }
     free_from = std::max(free_from, end);
   }
+  bool is_exact() const { return best_gap == wanted.bytes; }
   std::size_t offset() const { return best_gap == no_gap ? free_from : best; }
 };
 
@@ -52,6 +54,7 @@ class Chunk {
     for (const Block& block : blocks_) {
       if (meet(block.interval, search.wanted)) {
         search.pass(block.offset, block.offset + block.interval.bytes);
+        if (search.is_exact()) return;
       }
     }
   }
@@ -60,8 +63,12 @@ class Chunk {
     const auto at = std::lower_bound(
         blocks_.begin(), blocks_.end(), block.offset,
         [](const Block& placed, std::size_t offset) { return placed.offset < offset; });
+    const std::size_t end = block.offset + block.interval.bytes;
+    if (at == blocks_.begin() && end < begin()) {
+      largest_gap_ = std::max(largest_gap_, begin() - end);
+    }
     blocks_.insert(at, block);
-    summarize();
+    include(block);
   }
 
   // Gives the second half away.
@@ -80,14 +87,16 @@ class Chunk {
     all_last_ = any_.last;
     end_ = begin();
     largest_gap_ = 0;
-    for (const Block& block : blocks_) {
-      any_.first = std::min(any_.first, block.interval.first);
-      any_.last = std::max(any_.last, block.interval.last);
-      all_first_ = std::max(all_first_, block.interval.first);
-      all_last_ = std::min(all_last_, block.interval.last);
-      if (block.offset > end_) largest_gap_ = std::max(largest_gap_, block.offset - end_);
-      end_ = std::max(end_, block.offset + block.interval.bytes);
-    }
+    for (const Block& block : blocks_) include(block);
+  }
+
+  void include(const Block& block) {
+    any_.first = std::min(any_.first, block.interval.first);
+    any_.last = std::max(any_.last, block.interval.last);
+    all_first_ = std::max(all_first_, block.interval.first);
+    all_last_ = std::min(all_last_, block.interval.last);
+    if (block.offset > end_) largest_gap_ = std::max(largest_gap_, block.offset - end_);
+    end_ = std::max(end_, block.offset + block.interval.bytes);
   }
 
   std::vector<Block> blocks_;   // by offset
@@ -95,7 +104,7 @@ class Chunk {
   std::int32_t all_first_ = 0;  // from the last begin to the first end
   std::int32_t all_last_ = 0;
   std::size_t end_ = 0;
-  std::size_t largest_gap_ = 0;  // if all blocks are in use
+  std::size_t largest_gap_ = 0;  // no gap is larger if all blocks are in use
 };
 
 class Layout {
@@ -103,7 +112,10 @@ class Layout {
   std::size_t place(Interval interval) {
     interval.bytes = rounded(interval.bytes);
     GapSearch search{.wanted = interval};
-    for (const Chunk& chunk : chunks_) chunk.search(search);
+    for (const Chunk& chunk : chunks_) {
+      chunk.search(search);
+      if (search.is_exact()) break;
+    }
     insert({interval, search.offset()});
     return search.offset();
   }

@@ -7,6 +7,7 @@
 
 #include "graph/contract/aliasing.h"
 #include "graph/contract/op_def.h"
+#include "trainer/plan/inputs.h"
 #include "trainer/plan/lifetimes.h"
 #include "trainer/plan/order.h"
 #include "trainer/plan/specialize.h"
@@ -255,9 +256,7 @@ void drop_unread_views(Graph& graph) {
     Node& node = graph.nodes[i];
     const ValueId first = node.outputs.empty() ? no_value : node.outputs[0];
     if (node.op->traits.view && first != no_value && !read[index(first)]) continue;
-    for (const ValueId id : node.all_inputs()) {
-      if (id != no_value) read[index(id)] = true;
-    }
+    for_each_input(node, [&](ValueId id) { read[index(id)] = true; });
     kept.push_back(std::move(node));
   }
   std::reverse(kept.begin(), kept.end());

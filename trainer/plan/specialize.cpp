@@ -8,6 +8,8 @@
 #include "graph/evaluate/evaluate_node.h"
 #include "graph/passes/rewrite.h"
 #include "trainer/plan/inline_branch.h"
+#include "trainer/plan/inputs.h"
+#include "trainer/plan/order.h"
 
 namespace ondine::trainer {
 namespace {
@@ -16,10 +18,6 @@ using namespace graph;  // NOLINT
 
 // Larger results of constants are left to the passes that run once when a model is loaded.
 constexpr std::int64_t largest_fold = 4096;
-
-bool has_fixed_elements(const Type& type) {
-  return type.is_tensor() && type.dtype != DType::string && type.shape().has_value();
-}
 
 bool outputs_constant(const Node& node, const Graph& graph) {
   return std::all_of(node.outputs.begin(), node.outputs.end(),
@@ -34,7 +32,7 @@ bool can_compute_now(const Node& node, const Graph& graph) {
   if (!inputs_known) return false;
   return std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId id) {
     return id == no_value ||
-           (has_fixed_elements(graph[id].type) && graph[id].type.shape()->size() <= largest_fold);
+           (has_fixed_size(graph[id].type) && graph[id].type.shape()->size() <= largest_fold);
   });
 }
 
@@ -58,7 +56,7 @@ void drop_unneeded(Graph& graph) {
       return id != no_value && needed[static_cast<std::size_t>(id)];
     });
     if (!used) continue;
-    for (const ValueId id : node.all_inputs()) need(id);
+    for_each_input(node, need);
     // Kernels ask for their first output without looking whether it is wanted.
     for (ValueId& id : std::span(node.outputs).subspan(1)) {
       if (id != no_value && !needed[static_cast<std::size_t>(id)]) id = no_value;
@@ -120,9 +118,7 @@ class Specializer {
 
 bool is_static(const Node& node, const Graph& graph) {
   if (!node.subgraphs.empty()) return false;
-  const auto fixed = [&](ValueId id) {
-    return id == no_value || has_fixed_elements(graph[id].type);
-  };
+  const auto fixed = [&](ValueId id) { return id == no_value || has_fixed_size(graph[id].type); };
   return std::all_of(node.inputs.begin(), node.inputs.end(), fixed) &&
          std::all_of(node.outputs.begin(), node.outputs.end(), fixed);
 }

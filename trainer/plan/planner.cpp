@@ -1,0 +1,269 @@
+#include "trainer/plan/planner.h"
+
+#include <algorithm>
+
+#include "core/message.h"
+#include "graph/contract/aliasing.h"
+#include "graph/evaluate/tensor_bytes.h"
+#include "trainer/plan/inputs.h"
+#include "trainer/plan/pack.h"
+#include "trainer/plan/specialize.h"
+#include "trainer/plan/static_bind.h"
+
+namespace ondine::trainer {
+
+using namespace graph;  // NOLINT
+
+namespace {
+
+ValueId first_output(const Node& node) {
+  const auto first = std::ranges::find_if(node.outputs, [](ValueId id) { return id != no_value; });
+  return first == node.outputs.end() ? no_value : *first;
+}
+
+}  // namespace
+
+void Bindings::add(const Node& node, const std::optional<NodeBinding>& binding) {
+  const ValueId id = first_output(node);
+  if (id == no_value) return;
+  const auto index = static_cast<std::size_t>(id);
+  if (by_output_.size() <= index) by_output_.resize(index + 1);
+  by_output_[index] = {true, binding};
+}
+
+const std::optional<NodeBinding>* Bindings::find(const Node& node) const {
+  const auto index = static_cast<std::size_t>(first_output(node));  // no_value is above all
+  return index < by_output_.size() && by_output_[index].known ? &by_output_[index].binding
+                                                              : nullptr;
+}
+
+Planner::Planner(Graph graph, const PlanOptions& options, const Bindings* known)
+    : options_(&options), known_(known) {
+  plan_.graph = std::move(graph);
+  plan_.precision = options.precision;
+  plan_.buffer_of.assign(plan_.graph.values.size(), no_buffer);
+  targets_.assign(plan_.graph.values.size(), false);
+  for (const ValueId id : options.targets) targets_[index(id)] = true;
+}
+
+Plan Planner::run() {
+  Ordering ordering = order_nodes(plan_.graph, targets_, options_->in_place, options_->commit_last);
+  former_ = std::move(ordering.former);
+  end_ = static_cast<std::int32_t>(plan_.graph.nodes.size());
+  plan_.in_place = std::move(ordering.in_place);
+  plan_.committed = std::move(ordering.committed);
+  plan_.commit_begin = ordering.commit_begin;
+  place_inputs();
+  count_readers();
+  plan_nodes();
+  check_commit();
+  for (const ValueId id : plan_.graph.outputs) extend(id, end_);
+  pack();
+  if (plan_.arena_bytes > options_->limits->arena_bytes) {
+    fail(ErrorCode::limit, "the call needs ", plan_.arena_bytes, " bytes for its values, ",
+         options_->limits->arena_bytes, " are allowed; the largest is ", quoted(largest_value()));
+  }
+  count_bytes();
+  return std::move(plan_);
+}
+
+std::size_t Planner::add_buffer(ValueId id, BufferKind kind, std::int32_t position) {
+  plan_.buffers.push_back({kind, 0, bytes_of(plan_.graph[id].type), position, position});
+  members_.push_back({id});
+  return plan_.buffer_of[index(id)] = plan_.buffers.size() - 1;
+}
+
+void Planner::join_buffer(ValueId id, std::size_t buffer, std::int32_t position) {
+  plan_.buffer_of[index(id)] = buffer;
+  members_[buffer].push_back(id);
+  extend(id, position);
+}
+
+void Planner::extend(ValueId id, std::int32_t position) {
+  const std::size_t buffer = plan_.buffer_of[index(id)];
+  if (buffer != no_buffer) {
+    plan_.buffers[buffer].last = std::max(plan_.buffers[buffer].last, position);
+  }
+}
+
+void Planner::place_inputs() {
+  for (const ValueId id : plan_.graph.inputs) add_buffer(id, BufferKind::external, -1);
+  for (std::size_t i = 0; i < plan_.graph.values.size(); ++i) {
+    if (plan_.graph.values[i].constant->defined()) {
+      add_buffer(static_cast<ValueId>(i), BufferKind::constant, -1);
+    }
+  }
+}
+
+// Readers of each value that are still to come; outputs are read at the end.
+void Planner::count_readers() {
+  readers_.assign(plan_.graph.values.size(), 0);
+  for (const Node& node : plan_.graph.nodes) {
+    for_each_input(node, [&](ValueId id) { ++readers_[index(id)]; });
+  }
+  for (const ValueId id : plan_.graph.outputs) ++readers_[index(id)];
+}
+
+std::optional<NodeBinding> Planner::bind(const Node& node) {
+  if (!is_static(node, plan_.graph)) return std::nullopt;
+  std::optional<NodeBinding> binding;
+  if (const auto* known = known_ == nullptr ? nullptr : known_->find(node)) {
+    binding = *known;
+  } else if (const auto bound = bind_static(
+                 node, plan_.graph, {*options_->limits, options_->threads, options_->precision})) {
+    binding = {bound->workspace_bytes, bound->implementation};
+  }
+  bindings_.add(node, binding);
+  return binding;
+}
+
+void Planner::plan_nodes() {
+  plan_.nodes.reserve(plan_.graph.nodes.size());
+  for (Node& unplanned : plan_.graph.nodes) {
+    const auto position = static_cast<std::int32_t>(plan_.nodes.size());
+    PlannedNode planned{std::move(unplanned), true, no_buffer, {}};
+    const Node& node = planned.node;
+    check_sizes(node);
+    const std::optional<NodeBinding> binding = bind(node);
+    if (binding) {
+      planned.dynamic = false;
+      planned.implementation = binding->implementation;
+    }
+    for_each_input(node, [&](ValueId id) { extend(id, position); });
+    place_outputs(planned, position);
+    for_each_input(node, [&](ValueId id) { --readers_[index(id)]; });
+    if (binding && binding->workspace_bytes > 0) {
+      planned.workspace = plan_.buffers.size();
+      plan_.buffers.push_back({BufferKind::arena, 0, binding->workspace_bytes, position, position});
+      members_.emplace_back();
+    }
+    plan_.nodes.push_back(std::move(planned));
+  }
+  plan_.graph.nodes = std::vector<Node>();
+}
+
+// What cannot be bound now cannot be known not to fail.
+void Planner::check_commit() {
+  const auto section = std::span(plan_.nodes).subspan(plan_.commit_begin);
+  if (std::none_of(section.begin(), section.end(), [](const auto& node) { return node.dynamic; }))
+    return;
+  plan_.commit_begin = plan_.nodes.size();
+  plan_.committed.assign(plan_.committed.size(), false);
+  plan_.in_place.assign(plan_.in_place.size(), false);
+}
+
+// Before the node is bound, which may prepare tables as large as its outputs.
+void Planner::check_sizes(const Node& node) const {
+  for (const ValueId id : node.outputs) {
+    if (id == no_value) continue;
+    const Type& type = plan_.graph[id].type;
+    if (has_fixed_size(type) && bytes_of(type) <= options_->limits->tensor_bytes) continue;
+    with_context([&] { require_tensor_fits(type, *options_->limits); },
+                 [&] { return describe(node, plan_.graph); });
+  }
+}
+
+void Planner::place_outputs(const PlannedNode& planned, std::int32_t position) {
+  const Node& node = planned.node;
+  for (std::size_t k = 0; k < node.outputs.size(); ++k) {
+    const ValueId id = node.outputs[k];
+    if (id == no_value) continue;
+    if (!has_fixed_size(plan_.graph[id].type)) {
+      add_buffer(id, BufferKind::dynamic, position);
+    } else if (planned.dynamic || !share_input(node, k, position)) {
+      add_buffer(id, targets_[index(id)] ? BufferKind::target : BufferKind::arena, position);
+    }
+  }
+}
+
+// Output k takes the buffer of an input: a view of it, or written over it.
+bool Planner::share_input(const Node& node, std::size_t k, std::int32_t position) {
+  const ValueId output = node.outputs[k];
+  if (targets_[index(output)]) return false;
+  if (const ValueId viewed = viewed_input(node, k); viewed != no_value) {
+    const std::size_t buffer = plan_.buffer_of[index(viewed)];
+    const BufferKind kind = plan_.buffers[buffer].kind;
+    if (kind == BufferKind::arena || kind == BufferKind::external || kind == BufferKind::constant) {
+      join_buffer(output, buffer, position);
+      return true;
+    }
+  }
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    if (node.inputs[i] == no_value || !may_alias(node, i, k)) continue;
+    if (can_overwrite(node, i, k)) {
+      join_buffer(output, plan_.buffer_of[index(node.inputs[i])], position);
+      return true;
+    }
+  }
+  return false;
+}
+
+// Nothing else reads what lies in the input's buffer, now or later, and no output before output k
+// took it.
+bool Planner::can_overwrite(const Node& node, std::size_t i, std::size_t k) const {
+  const std::size_t buffer = plan_.buffer_of[index(node.inputs[i])];
+  if (plan_.buffers[buffer].kind != BufferKind::arena) return false;
+  const auto& in = plan_.graph[node.inputs[i]].type;
+  const auto& out = plan_.graph[node.outputs[k]].type;
+  if (size_of(in.dtype) != size_of(out.dtype) || in.dims != out.dims) return false;
+  for (std::size_t earlier = 0; earlier < k; ++earlier) {
+    const ValueId id = node.outputs[earlier];
+    if (id != no_value && plan_.buffer_of[index(id)] == buffer) return false;
+  }
+  int reads = 0;
+  for (const ValueId id : node.inputs) {
+    reads += id != no_value && plan_.buffer_of[index(id)] == buffer ? 1 : 0;
+  }
+  return reads == 1 && pending_readers(buffer) == 1;
+}
+
+int Planner::pending_readers(std::size_t buffer) const {
+  int count = 0;
+  for (const ValueId id : members_[buffer]) count += readers_[index(id)];
+  return count;
+}
+
+void Planner::pack() {
+  std::vector<Interval> intervals;
+  std::vector<std::size_t> owners;
+  for (std::size_t i = 0; i < plan_.buffers.size(); ++i) {
+    const Buffer& buffer = plan_.buffers[i];
+    if (buffer.kind != BufferKind::arena || buffer.bytes == 0) continue;
+    intervals.push_back({buffer.bytes, buffer.first, buffer.last});
+    owners.push_back(i);
+  }
+  const Packing packing = pack_intervals(intervals);
+  for (std::size_t i = 0; i < owners.size(); ++i) {
+    plan_.buffers[owners[i]].offset = packing.offsets[i];
+  }
+  plan_.arena_bytes = packing.bytes;
+}
+
+void Planner::count_bytes() {
+  plan_.total_bytes = plan_.arena_bytes + options_->state_bytes;
+  for (const GraphValue& value : plan_.graph.values) {
+    if (value.constant->defined()) plan_.total_bytes += value.constant->bytes();
+  }
+  std::vector<bool> in_place(plan_.graph.values.size());
+  for (std::size_t i = 0; i < plan_.in_place.size(); ++i) {
+    if (plan_.in_place[i]) in_place[index(options_->in_place[i].value)] = true;
+  }
+  for (const ValueId id : options_->targets) {
+    if (!in_place[index(id)]) plan_.total_bytes += bytes_of(plan_.graph[id].type);
+  }
+}
+
+std::string_view Planner::largest_value() const {
+  std::size_t largest = 0;
+  std::string_view name;
+  for (std::size_t i = 0; i < plan_.buffers.size(); ++i) {
+    const Buffer& buffer = plan_.buffers[i];
+    if (buffer.kind != BufferKind::arena || buffer.bytes <= largest || members_[i].empty())
+      continue;
+    largest = buffer.bytes;
+    name = plan_.graph[members_[i][0]].name;
+  }
+  return name;
+}
+
+}  // namespace ondine::trainer
