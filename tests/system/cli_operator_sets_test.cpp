@@ -1,5 +1,8 @@
 // The command line and operator-set documents.
 #include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+#include <set>
 
 #include <ondine/data.h>
 
@@ -57,6 +60,51 @@ TEST_CASE("every command that loads a model takes operator sets") {
   CHECK(shop.succeed("infer out.onnx --input x=x.npy").out == "y  float[1, 2]  4 -8\n");
   // Twice the same document says the same.
   CHECK(shop.succeed("infer m.onnx --input x=x.npy" + sets + sets).out == "y  float[1, 2]  4 -8\n");
+}
+
+TEST_CASE("conformance cases take operator sets") {
+  const Workshop shop;
+  shop.write("set.onnx", test::sample_set().text());
+  const std::string sets = " --operator-set set.onnx";
+  const Tensor x = Tensor::of<float>({1, 2}, {1, -1});
+  std::filesystem::create_directories(shop / "case/test_data_set_0");
+  shop.write("case/model.onnx", model_text());
+  save_value(shop / "case/test_data_set_0/input_0.pb", {"x", x});
+  save_value(shop / "case/test_data_set_0/output_0.pb", {"y", Tensor::of<float>({1, 2}, {4, -8})});
+  CHECK_THAT(shop.succeed("verify case").out, Catch::Contains("missing operator: 'quadruple'"));
+  CHECK_THAT(shop.succeed("verify case --none-skipped" + sets).out, Catch::Contains("1 passed"));
+  // A model that must be loaded in a process of its own.
+  std::filesystem::create_directories(shop / "apart");
+  shop.write("apart/model.onnx", model_text());
+  save_value(shop / "apart/input_0.pb", {"x", x});
+  shop.write("apart/expect", "accept\ncall: infer\n");
+  CHECK_THAT(shop.run("verify apart").out, Catch::Contains("missing operator: 'quadruple'"));
+  CHECK_THAT(shop.succeed("verify apart" + sets).out, Catch::Contains("1 passed"));
+
+  shop.write("case/case.json",
+             R"({"calls": [{"call": "load", "state": []},
+                           {"call": "infer", "outputs": ["y"], "state": []}]})");
+  std::filesystem::rename(shop / "case/test_data_set_0", shop / "case/test_data_set_1");
+  shop.succeed("replay case results");
+  CHECK_THAT(shop.read("results/report.json"), Catch::Contains("unsupported"));
+  shop.succeed("replay case results" + sets);
+  CHECK_THAT(shop.read("results/report.json"), Catch::Contains("\"status\": \"done\""));
+  CHECK(load_value(shop / "results/test_data_set_1/output_0.pb", "")
+            .second.tensor()
+            .identical(Tensor::of<float>({1, 2}, {4, -8})));
+}
+
+TEST_CASE("commands without --operator-set load no model") {
+  std::ifstream options(std::string(ONDINE_SOURCE_DIR) + "/tests/system/options.txt");
+  std::set<std::string> commands;
+  std::set<std::string> with_sets;
+  for (std::string line; std::getline(options, line);) {
+    const std::string command = line.substr(0, line.find(' '));
+    commands.insert(command);
+    if (line.find("| --operator-set TEXT") != std::string::npos) with_sets.insert(command);
+  }
+  for (const std::string& one : with_sets) commands.erase(one);
+  CHECK(commands == std::set<std::string>{"completion", "man"});
 }
 
 TEST_CASE("check reads operator sets and prints every finding") {

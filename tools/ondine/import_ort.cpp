@@ -14,6 +14,7 @@ struct Options {
   std::string output;
   std::string checkpoint;
   ImportOrtOptions import;
+  LoadOptions load;
 };
 
 void print_names(const char* label, const std::vector<std::string>& names) {
@@ -24,7 +25,8 @@ void print_names(const char* label, const std::vector<std::string>& names) {
 
 int run(Options& options) {
   options.import.checkpoint = options.checkpoint;
-  const ImportOrtReport report = import_ort(options.folder, options.output, options.import);
+  const ImportOrtReport report =
+      import_ort(options.folder, options.output, options.import, options.load);
   print_warnings(report.prepared.warnings);
   for (const std::string& note : report.notes) std::cerr << "note: " << note << '\n';
   std::cout << options.output << ": loss '" << report.prepared.loss << "', trains "
@@ -57,6 +59,7 @@ void add_import_ort(Parser& parser) {
   command.option("--label", &options->import.labels, "Input that only the loss reads").one_each();
   command.option("--external-data-from", &options->import.external_data_from,
                  "Write tensors of at least this many bytes to a separate data file");
+  add_operator_sets(command, options->load.operator_sets);
   command.runs([options] { return run(*options); });
 }
 

@@ -135,8 +135,11 @@ OrtArtifacts load_artifacts(const fs::path& folder, const ImportOrtOptions& opti
   CheckedModel checked = with_file(eval, [&] { return load_checked(eval, load); });
   artifacts.eval = std::move(checked.def);
   artifacts.warnings = std::move(checked.warnings);
+  // The other models are read, not run: operators of ONNX Runtime need no function.
+  LoadOptions unlinked = load;
+  unlinked.operator_sets.clear();
   with_file(training, [&] {
-    const graph::ModelDef model = load_checked(training, load).def;
+    const graph::ModelDef model = load_checked(training, unlinked).def;
     check_trained(artifacts.checkpoint, model);
     graph::for_each_node(model.graph.nodes, [&](const graph::NodeDef& node) {
       const bool normalizes = node.op == "BatchNormInternal";
@@ -147,7 +150,7 @@ OrtArtifacts load_artifacts(const fs::path& folder, const ImportOrtOptions& opti
   });
   with_file(eval, [&] { place_parameters(artifacts.eval.graph, artifacts.checkpoint); });
   artifacts.optimizer =
-      with_file(optimizer, [&] { return read_optimizer(load_checked(optimizer, load).def); });
+      with_file(optimizer, [&] { return read_optimizer(load_checked(optimizer, unlinked).def); });
   go_on(artifacts.optimizer, artifacts.checkpoint);
   return artifacts;
 }

@@ -131,9 +131,14 @@ Model import_ort(const std::filesystem::path& folder, const ImportOrtOptions& op
 
 ImportOrtReport import_ort(const std::filesystem::path& folder, const std::filesystem::path& output,
                            const ImportOrtOptions& options, const Limits& limits) {
+  LoadOptions load;
+  load.limits = limits;
+  return import_ort(folder, output, options, load);
+}
+
+ImportOrtReport import_ort(const std::filesystem::path& folder, const std::filesystem::path& output,
+                           const ImportOrtOptions& options, const LoadOptions& load) {
   return with_folder(folder, [&] {
-    LoadOptions load;
-    load.limits = limits;
     Imported imported = read(folder, options, load);
     ImportOrtReport& report = imported.report;
     report.prepared.warnings = imported.model.warnings;

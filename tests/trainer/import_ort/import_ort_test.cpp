@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <fstream>
 #include <functional>
 
 #include "proto/export.h"
 #include "proto/import.h"
+#include "tests/proto/operator_sets.h"
 #include "tests/support/models.h"
 #include "tests/support/temporary_folder.h"
 
@@ -117,6 +119,50 @@ TEST_CASE("training goes on where onnxruntime-training stopped") {
       CHECK(found[i] == Approx(expected_losses[i]).margin(1e-6));
     }
   }
+}
+
+TEST_CASE("an evaluation model may call functions of operator sets") {
+  const Copy copy;
+  const TemporaryFolder folder;
+  // The second layer reads four times what it read. `how` makes that of "r" and the constant
+  // "four".
+  const auto scale = [&](const std::function<void(graph::ModelDef&)>& how) {
+    copy.change("eval_model.onnx", [&](graph::ModelDef& model) {
+      std::erase_if(model.graph.nodes, [](const auto& one) { return one.outputs[0] == "q"; });
+      how(model);
+      std::swap(model.graph.nodes.back(), model.graph.nodes[2]);
+      std::swap(model.graph.nodes.back(), model.graph.nodes[3]);
+      REQUIRE(model.graph.nodes[3].op == "Gemm");
+      model.graph.nodes[3].inputs[0] = "q";
+    });
+  };
+  // Of a domain that the other models import, whose operators the document lacks.
+  const std::string domain = "com.microsoft";
+  scale([&](graph::ModelDef& model) {
+    model.opsets.push_back({domain, 1});
+    model.graph.nodes.push_back(node("Quadruple", {"r"}, {"q"}, {}, domain));
+  });
+  const Wire set = wire_set(
+      domain, 1,
+      {wire_function("Quadruple", domain, {"x"}, {"y"},
+                     {wire_node("Add", {"x", "x"}, {"t"}), wire_node("Add", {"t", "t"}, {"y"})})});
+  std::ofstream(folder / "set.onnx", std::ios::binary) << set.text();
+  CHECK_THAT(message_of(copy), Catch::Contains("'Quadruple'"));
+  LoadOptions load;
+  load.operator_sets = {folder / "set.onnx"};
+  const Model called = import_ort(copy.path(), {}, load);
+  import_ort(copy.path(), folder / "train.onnx", {}, load);
+  Model written = Model::load(folder / "train.onnx");  // needs no document
+
+  scale([](graph::ModelDef& model) {
+    model.graph.initializers.push_back({"four", Tensor::scalar<float>(4), "", {}});
+    model.graph.nodes.push_back(node("Mul", {"r", "four"}, {"q"}));
+  });
+  Model multiplied = copy.import();
+  const Results want = multiplied.infer({{"x", batch()[0].second}});
+  CHECK(called.infer({{"x", batch()[0].second}})["output"].tensor().identical(
+      want["output"].tensor()));
+  CHECK(losses(written, 0.02F) == losses(multiplied, 0.02F));
 }
 
 TEST_CASE("properties of a checkpoint become metadata unless the model has the key") {

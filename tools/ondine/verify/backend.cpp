@@ -61,11 +61,7 @@ Verdict run_set(const Model& model, const fs::path& folder, const std::string& n
 }  // namespace
 
 Verdict run_backend_case(const fs::path& folder, const VerifyOptions& options) {
-  LoadOptions load;
-  load.threads = options.threads;
-  load.deadline = options.deadline;
-  load.strict = true;
-  const Model model = Model::load(folder / "model.onnx", load);
+  const Model model = Model::load(folder / "model.onnx", options.load);
   for (const NumberedFile& set : numbered_files(folder, "test_data_set_", "")) {
     Verdict verdict = run_set(model, set.path, folder.filename().string());
     if (verdict.outcome != Outcome::passed) return verdict;
@@ -79,11 +75,7 @@ Verdict run_real_case(const fs::path& folder, const VerifyOptions& options) {
   const fs::path light = folder.parent_path().parent_path() / "light";
   const fs::path file = light / ("light_" + name + ".onnx");
   if (!fs::exists(file)) return skipped("no " + file.string());
-  LoadOptions load;
-  load.threads = options.threads;
-  load.deadline = options.deadline;
-  load.strict = true;
-  const Model model = Model::load(file, load);
+  const Model model = Model::load(file, options.load);
   NamedValues feeds;
   for (const PortInfo& port : model.inputs()) {
     if (port.has_default) continue;

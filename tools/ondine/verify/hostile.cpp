@@ -155,6 +155,9 @@ Verdict run_hostile_case(const fs::path& folder, const VerifyOptions& options) {
   }
   std::vector<std::string> command{fs::read_symlink("/proc/self/exe").string(), "verify",
                                    "--hostile-child", copy.string()};
+  for (const fs::path& set : options.load.operator_sets) {
+    command.insert(command.end(), {"--operator-set", set.string()});
+  }
   if (!options.emulator.empty()) command.insert(command.begin(), options.emulator);
   const auto limit = options.emulator.empty() ? deadline : 15 * deadline;
   const ChildResult child = run_child(command, limit);

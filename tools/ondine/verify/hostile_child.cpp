@@ -22,9 +22,8 @@ double processor_seconds() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-LoadOptions careful() {
-  LoadOptions options;
-  options.strict = true;
+LoadOptions careful(const VerifyOptions& verify) {
+  LoadOptions options = verify.load;
   options.limits.loop_iterations = 1'000'000;
   options.limits.arena_bytes = std::uint64_t{1} << 30;
   options.limits.tensor_bytes = std::uint64_t{1} << 30;
@@ -81,13 +80,13 @@ void run_calls(Model& model, const Expectation& expected, const NamedValues& fee
 
 }  // namespace
 
-int run_hostile_child(const std::filesystem::path& folder) {
+int run_hostile_child(const std::filesystem::path& folder, const VerifyOptions& options) {
   const Expectation expected = read_expectation(folder / "expect");
   const NamedValues feeds = load_named(folder, "input_");
   json report;
   const double start = processor_seconds();
   try {
-    Model model = Model::load(folder / "model.onnx", careful());
+    Model model = Model::load(folder / "model.onnx", careful(options));
     report["load_seconds"] = processor_seconds() - start;
     model.set_deadline(std::chrono::seconds(5));
     run_calls(model, expected, feeds, report);

@@ -20,7 +20,7 @@ using nlohmann::json;
 struct Options {
   std::string folder;
   std::string results;
-  std::uint64_t seed = 0;
+  LoadOptions load;
 };
 
 class Replay {
@@ -50,12 +50,11 @@ class Replay {
   Results make(const json& call, const NamedValues& feeds) {
     const std::string kind = call.at("call").get<std::string>();
     if (kind == "load") {
-      model_.emplace(
-          Model::load(fs::path(options_.folder) / "model.onnx", {.seed = options_.seed}));
+      model_.emplace(Model::load(fs::path(options_.folder) / "model.onnx", options_.load));
       return {};
     }
     if (kind == "initialize") {
-      model_->initialize(options_.seed);
+      model_->initialize(options_.load.seed);
       return {};
     }
     const auto fetches = call.at("outputs").get<std::vector<std::string>>();
@@ -118,7 +117,8 @@ void add_replay(Parser& parser) {
                  "  ondine replay conformance/cases/state/swap results\n");
   command.option("CASE", &options->folder, "Folder with model.onnx and case.json").required();
   command.option("RESULTS", &options->results, "Folder to write to").required();
-  command.option("--seed", &options->seed, "Seed of random operators");
+  command.option("--seed", &options->load.seed, "Seed of random operators");
+  add_operator_sets(command, options->load.operator_sets);
   command.runs([options] { return run(*options); });
 }
 

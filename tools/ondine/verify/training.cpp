@@ -85,11 +85,7 @@ std::optional<std::string> run_inference(Model& model, const fs::path& folder,
 
 std::optional<std::string> run_set(const fs::path& file, const fs::path& set,
                                    const VerifyOptions& options) {
-  LoadOptions load;
-  load.threads = options.threads;
-  load.deadline = options.deadline;
-  load.strict = true;
-  Model model = Model::load(file, load);
+  Model model = Model::load(file, options.load);
   const Tolerance tolerance = read_tolerance(set);
   if (fs::exists(set / "initialize")) model.initialize();
   if (fs::exists(set / "expected_initial")) {

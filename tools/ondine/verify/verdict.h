@@ -1,11 +1,12 @@
 // The verdict on a conformance case.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
+
+#include <ondine/model.h>
 
 namespace ondine::cli {
 
@@ -34,12 +35,11 @@ struct Case {
 };
 
 struct VerifyOptions {
-  int threads = 1;
+  LoadOptions load = {.strict = true};  // the time limit is of loading and of each call
   // Limits on the cost of rejecting a model. Processor time does not depend on the machine's load.
   double refusal_seconds = 0.2;
-  double refusal_mib = 64;                            // beyond the file
-  std::optional<std::chrono::milliseconds> deadline;  // of loading and of each call
-  std::string emulator;                               // runs the executables of a cross build
+  double refusal_mib = 64;  // beyond the file
+  std::string emulator;     // runs the executables of a cross build
 };
 
 Verdict run_backend_case(const std::filesystem::path& folder, const VerifyOptions& options);
@@ -49,6 +49,6 @@ Verdict run_training_case(const std::filesystem::path& folder, const VerifyOptio
 // Runs a copy of the case in a child process.
 Verdict run_hostile_case(const std::filesystem::path& folder, const VerifyOptions& options);
 // Runs in the child process: loads and runs the case in `folder` and prints one line of JSON.
-int run_hostile_child(const std::filesystem::path& folder);
+int run_hostile_child(const std::filesystem::path& folder, const VerifyOptions& options);
 
 }  // namespace ondine::cli

@@ -92,7 +92,7 @@ class Worst {
 };
 
 int run(const Options& options) {
-  if (!options.child.empty()) return run_hostile_child(options.child);
+  if (!options.child.empty()) return run_hostile_child(options.child, options.verify);
   std::vector<Case> cases;
   for (const std::string& path : options.paths) {
     if (!fs::is_directory(path)) throw Error(ErrorCode::io, "no folder '" + path + "'");
@@ -135,8 +135,8 @@ void add_verify(Parser& parser) {
       "for loading and 64 MiB beyond the file.\n");
   Option paths = command.option("PATH", &options->paths, "Cases or folders of cases");
   paths.excludes(command.option("--hostile-child", &options->child, "").hidden());
-  command.option("--threads", &options->verify.threads, "Threads").between(1, 1024);
-  add_deadline(command, options->verify.deadline);
+  command.option("--threads", &options->verify.load.threads, "Threads").between(1, 1024);
+  add_deadline(command, options->verify.load.deadline);
   command.option("--none-skipped", &options->none_skipped, "Fail when a case is skipped");
   command
       .option("--refusal-seconds", &options->verify.refusal_seconds,
@@ -146,6 +146,7 @@ void add_verify(Parser& parser) {
                  "Limit on the memory of rejecting a model, in MiB beyond its file");
   command.option("--emulator", &options->verify.emulator,
                  "Program that runs the executables of a cross build");
+  add_operator_sets(command, options->verify.load.operator_sets);
   command.runs([options] {
     if (options->paths.empty() && options->child.empty()) throw WrongUsage("PATH is required");
     return run(*options);
