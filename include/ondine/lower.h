@@ -52,7 +52,8 @@ ONDINE_API LowerReport lower(const std::filesystem::path& model,
 ONDINE_API LowerReport lower(const std::filesystem::path& model,
                              const std::filesystem::path& output, const LowerOptions& options,
                              const LoadOptions& load);
-// The same for a loaded model with its present state as defaults; the bytes of the file.
+// The same for a loaded model with its present state as defaults, under the limits that it was
+// loaded with; the bytes of the file.
 ONDINE_API std::vector<std::byte> lower(const Model& model, const LowerOptions& options = {},
                                         LowerReport* report = nullptr);
 

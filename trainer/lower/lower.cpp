@@ -37,6 +37,16 @@ LowerReport write(const char* what, const std::filesystem::path& model,
   });
 }
 
+// What `change` makes of a loaded model, under the limits that it was loaded with.
+template <class Change>
+std::vector<std::byte> bytes_of(const Model& model, LowerReport* report, const Change& change) {
+  LowerReport made;
+  const Limits& limits = ModelAccess::impl(model).options.limits;
+  std::vector<std::byte> bytes = export_model(change(ModelAccess::present(model), limits, made));
+  if (report != nullptr) *report = std::move(made);
+  return bytes;
+}
+
 }  // namespace
 
 LowerReport lower(const std::filesystem::path& model, const std::filesystem::path& output,
@@ -54,10 +64,9 @@ LowerReport lower(const std::filesystem::path& model, const std::filesystem::pat
 
 std::vector<std::byte> lower(const Model& model, const LowerOptions& options, LowerReport* report) {
   return guard_memory("lower the model", [&] {
-    LowerReport made;
-    auto bytes = export_model(trainer::lower_model(ModelAccess::present(model), options, {}, made));
-    if (report != nullptr) *report = std::move(made);
-    return bytes;
+    return bytes_of(model, report, [&](const auto& def, const Limits& limits, LowerReport& made) {
+      return trainer::lower_model(def, options, limits, made);
+    });
   });
 }
 
@@ -77,11 +86,9 @@ LowerReport differentiate(const std::filesystem::path& model, const std::filesys
 std::vector<std::byte> differentiate(const Model& model, const DifferentiateOptions& options,
                                      LowerReport* report) {
   return guard_memory("differentiate the model", [&] {
-    LowerReport made;
-    auto bytes =
-        export_model(trainer::differentiate_model(ModelAccess::present(model), options, {}, made));
-    if (report != nullptr) *report = std::move(made);
-    return bytes;
+    return bytes_of(model, report, [&](const auto& def, const Limits& limits, LowerReport& made) {
+      return trainer::differentiate_model(def, options, limits, made);
+    });
   });
 }
 
