@@ -1,7 +1,9 @@
 #include "graph/training/evaluation_mode.h"
 
 #include <algorithm>
-#include <map>
+
+#include "graph/training/prepare/names.h"
+#include "graph/training/prepare/uses.h"
 
 namespace ondine::graph {
 namespace {
@@ -46,16 +48,12 @@ void set_batch_normalization(NodeDef& node, std::int64_t opset, std::vector<Node
 
 class ComposedDropout {
  public:
-  explicit ComposedDropout(const std::vector<NodeDef>& nodes) {
-    for (const NodeDef& node : nodes) {
-      if (node.domain.empty() && node.outputs.size() == 1) producers_[node.outputs[0]] = &node;
-    }
-  }
+  explicit ComposedDropout(const std::vector<NodeDef>& nodes) : producers_(producers_of(nodes)) {}
 
   // The x of x * (mask * scale) with mask = Cast(Not(RandomUniformLike(x) < ratio)); "" for other
   // nodes.
   std::string input_of(const NodeDef& node) const {
-    if (!node.domain.empty() || node.op != "Mul" || node.inputs.size() != 2) return {};
+    if (!is_standard(node, "Mul") || node.inputs.size() != 2) return {};
     const NodeDef* at = made_by(node.inputs[1], "Mul");
     for (const char* op : {"Cast", "Not", "Less", "RandomUniformLike"}) {
       if (at == nullptr || at->inputs.empty()) return {};
@@ -67,11 +65,11 @@ class ComposedDropout {
 
  private:
   const NodeDef* made_by(const std::string& value, std::string_view op) const {
-    const auto found = producers_.find(value);
-    return found != producers_.end() && found->second->op == op ? found->second : nullptr;
+    const NodeDef* found = standard_producer(producers_, value);
+    return found != nullptr && found->op == op ? found : nullptr;
   }
 
-  std::map<std::string, const NodeDef*, std::less<>> producers_;
+  Producers producers_;
 };
 
 void set_subgraphs(Attribute& attribute, std::int64_t opset) {

@@ -5,6 +5,7 @@
 
 #include "graph/training/prepare/names.h"
 #include "graph/training/prepare/parameters.h"
+#include "graph/training/prepare/uses.h"
 
 namespace ondine::graph {
 namespace {
@@ -32,11 +33,9 @@ void batch_normalization(NodeDef& node, const Used& used) {
 void dropout(NodeDef& node, const GraphDef& graph, const Producers& producers) {
   if (node.inputs.size() < 3) return;
   const std::string& mode = node.inputs[2];
-  const auto producer = producers.find(mode);
-  const bool constant =
-      mode.empty() || find_initializer(graph, mode) != nullptr ||
-      (producer != producers.end() && producer->second->domain.empty() &&
-       (producer->second->op == "Constant" || producer->second->op == "Identity"));
+  const NodeDef* producer = standard_producer(producers, mode);
+  const bool constant = mode.empty() || find_initializer(graph, mode) != nullptr ||
+                        (producer != nullptr && one_of(producer->op, {"Constant", "Identity"}));
   if (constant) node.inputs.resize(2);
 }
 

@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "core/message.h"
+#include "trainer/model_property.h"
 
 namespace ondine::fit {
 namespace {
@@ -13,11 +14,8 @@ constexpr std::size_t updating = 1;
 // What the model's metadata says; 0 where it says nothing.
 std::uint64_t prepared_batches(const Model& model) {
   std::uint64_t batches = 0;
-  for (const auto& [name, text] : model.metadata()) {
-    if (name == "ondine.accumulate") {
-      std::from_chars(text.data(), text.data() + text.size(), batches);
-    }
-  }
+  const std::string text = trainer::property(model, "ondine.accumulate");
+  std::from_chars(text.data(), text.data() + text.size(), batches);
   return model.algorithm_count() == 2 ? batches : 0;
 }
 

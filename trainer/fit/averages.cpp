@@ -3,19 +3,18 @@
 #include "core/float_formats.h"
 #include "core/message.h"
 #include "core/out_of_memory.h"
+#include "trainer/model_property.h"
 
 namespace ondine::fit {
 namespace {
 
 std::vector<std::string> lines_of(const Model& model, std::string_view property) {
   std::vector<std::string> lines;
-  for (const auto& [name, text] : model.metadata()) {
-    if (name != property) continue;
-    for (std::size_t at = 0; at <= text.size();) {
-      const std::size_t end = std::min(text.find('\n', at), text.size());
-      lines.push_back(text.substr(at, end - at));
-      at = end + 1;
-    }
+  const std::string text = trainer::property(model, property);
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    lines.push_back(text.substr(at, end - at));
+    at = end + 1;
   }
   return lines;
 }

@@ -6,6 +6,7 @@
 #include "core/message.h"
 #include "core/out_of_memory.h"
 #include "trainer/model_impl.h"
+#include "trainer/model_property.h"
 
 namespace ondine {
 namespace {
@@ -17,11 +18,8 @@ constexpr const char* key = "ondine.class_names";  // one a line
 std::vector<std::string> class_names(const Model& model) {
   return guard_memory("read the metadata", [&] {
     std::vector<std::string> names;
-    for (const auto& [name, text] : model.metadata()) {
-      if (name != key) continue;
-      std::istringstream lines(text);
-      for (std::string line; std::getline(lines, line);) names.push_back(line);
-    }
+    std::istringstream lines(trainer::property(model, key));
+    for (std::string line; std::getline(lines, line);) names.push_back(line);
     return names;
   });
 }

@@ -10,10 +10,6 @@
 namespace ondine::graph {
 namespace {
 
-bool is_standard(const NodeDef& node, std::string_view op) {
-  return node.domain.empty() && node.op == op;
-}
-
 bool normalizes_sums(const NodeDef& node) {
   if (node.domain != "ai.onnx.ml" || node.op != "Normalizer") return false;
   const Attribute* norm = ondine::graph::find(node.attributes, "norm");

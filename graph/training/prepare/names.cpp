@@ -21,6 +21,10 @@ bool one_of(std::string_view text, std::initializer_list<std::string_view> list)
   return std::find(list.begin(), list.end(), text) != list.end();
 }
 
+bool is_standard(const NodeDef& node, std::string_view op) noexcept {
+  return node.domain.empty() && node.op == op;
+}
+
 std::set<std::string> captured_names(const GraphDef& graph) {
   std::set<std::string> own;
   for (const ValueDef& input : graph.inputs) own.insert(input.name);

@@ -28,6 +28,8 @@ class Names {
 };
 
 bool one_of(std::string_view text, std::initializer_list<std::string_view> list) noexcept;
+// Whether the node is the operator `op` of ai.onnx.
+bool is_standard(const NodeDef& node, std::string_view op) noexcept;
 
 // Outer names that `graph` reads.
 std::set<std::string> captured_names(const GraphDef& graph);

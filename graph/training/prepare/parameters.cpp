@@ -11,6 +11,7 @@
 #include "graph/training/prepare/names.h"
 #include "graph/training/prepare/origin.h"
 #include "graph/training/prepare/paths.h"
+#include "graph/training/prepare/uses.h"
 
 namespace ondine::graph {
 namespace {
@@ -123,16 +124,6 @@ bool matches_glob(std::string_view pattern, std::string_view text) noexcept {
   }
   while (p < pattern.size() && pattern[p] == '*') ++p;
   return p == pattern.size();
-}
-
-Producers producers_of(const GraphDef& graph) {
-  Producers result;
-  for (const NodeDef& node : graph.nodes) {
-    for (const std::string& output : node.outputs) {
-      if (!output.empty()) result[output] = &node;
-    }
-  }
-  return result;
 }
 
 const InitializerDef* find_initializer(const GraphDef& graph, std::string_view name) noexcept {

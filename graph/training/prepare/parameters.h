@@ -1,7 +1,6 @@
 // Which initializers a prepared model trains.
 #pragma once
 
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,9 +15,6 @@ namespace ondine::graph {
 // '*' stands for any text, '?' for one character.
 bool matches_glob(std::string_view pattern, std::string_view text) noexcept;
 
-// The node that makes each value of a graph.
-using Producers = std::map<std::string, const NodeDef*, std::less<>>;
-Producers producers_of(const GraphDef& graph);
 const InitializerDef* find_initializer(const GraphDef& graph, std::string_view name) noexcept;
 
 // Gives every Identity of an initializer an initializer of its own, named as its output. PyTorch's

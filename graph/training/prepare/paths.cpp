@@ -6,6 +6,7 @@
 #include "core/message.h"
 #include "graph/training/prepare/contrib_roles.h"
 #include "graph/training/prepare/names.h"
+#include "graph/training/prepare/uses.h"
 
 namespace ondine::graph {
 namespace {
@@ -174,11 +175,7 @@ void reach(const GraphDef& graph, Strings& values, Stops&& stops) {
 
 class LinearLayers {
  public:
-  explicit LinearLayers(const GraphDef& graph) {
-    for (const NodeDef& node : graph.nodes) {
-      if (!node.domain.empty()) continue;
-      for (const std::string& output : node.outputs) producers_[output] = &node;
-    }
+  explicit LinearLayers(const GraphDef& graph) : producers_(producers_of(graph)) {
     for (const InitializerDef& one : graph.initializers) {
       ranks_[one.name] = one.value.shape().rank();
     }
@@ -186,7 +183,7 @@ class LinearLayers {
 
   bool make(std::string_view name) const {
     for (std::size_t step = 0; step < most_steps; ++step) {
-      const NodeDef* node = producer(name);
+      const NodeDef* node = standard_producer(producers_, name);
       if (node == nullptr) return false;
       if (node->op == "MatMul") return is_matrix(node->inputs.at(1));
       if (one_of(node->op, {"Cast", "Dropout", "Identity", "Tanh"})) {
@@ -207,11 +204,6 @@ class LinearLayers {
  private:
   static constexpr std::size_t most_steps = 16;
 
-  const NodeDef* producer(std::string_view name) const {
-    const auto found = producers_.find(name);
-    return found == producers_.end() ? nullptr : found->second;
-  }
-
   bool is_vector(std::string_view name) const {
     const auto found = ranks_.find(name);
     return found != ranks_.end() && found->second <= 1;
@@ -221,7 +213,7 @@ class LinearLayers {
     for (std::size_t step = 0; step < most_steps; ++step) {
       const auto found = ranks_.find(name);
       if (found != ranks_.end()) return found->second == 2;
-      const NodeDef* node = producer(name);
+      const NodeDef* node = standard_producer(producers_, name);
       if (node == nullptr ||
           !one_of(node->op, {"Cast", "DequantizeLinear", "Identity", "Transpose"})) {
         return false;
@@ -231,7 +223,7 @@ class LinearLayers {
     return false;
   }
 
-  std::map<std::string_view, const NodeDef*> producers_;
+  Producers producers_;
   std::map<std::string_view, std::size_t> ranks_;  // of initializers
 };
 

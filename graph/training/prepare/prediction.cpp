@@ -8,6 +8,7 @@
 #include "graph/training/prepare/losses/kinds.h"
 #include "graph/training/prepare/parameters.h"
 #include "graph/training/prepare/paths.h"
+#include "graph/training/prepare/uses.h"
 
 namespace ondine::graph {
 namespace {
@@ -260,9 +261,8 @@ void place_classes(Prediction& prediction, const Asked& asked, std::optional<std
 void refuse_logits(const GraphDef& main, const Asked& asked, Loss loss) {
   const Producers producers = producers_of(main);
   const auto makes_logits = [&](const std::string& value) {
-    const auto found = producers.find(value);
-    return found != producers.end() && found->second->domain.empty() &&
-           makes_products(found->second->op);
+    const NodeDef* node = standard_producer(producers, value);
+    return node != nullptr && makes_products(node->op);
   };
   const auto last = producers.find(asked.value);
   const bool adds_bias =

@@ -3,6 +3,7 @@
 #include "graph/training/prepare/logits.h"
 #include "graph/training/prepare/parameters.h"
 #include "graph/training/prepare/paths.h"
+#include "graph/training/prepare/uses.h"
 
 namespace ondine::graph {
 namespace {

@@ -10,10 +10,6 @@
 namespace ondine::graph {
 namespace {
 
-bool is_standard(const NodeDef& node, std::string_view op) {
-  return node.domain.empty() && node.op == op;
-}
-
 bool has_mode(const NodeDef& node) {
   return is_standard(node, "Dropout") || is_standard(node, "BatchNormalization");
 }

@@ -8,6 +8,21 @@
 
 namespace ondine::graph {
 
+Producers producers_of(std::span<const NodeDef> nodes) {
+  Producers result;
+  for (const NodeDef& node : nodes) {
+    for (const std::string& output : node.outputs) {
+      if (!output.empty()) result[output] = &node;
+    }
+  }
+  return result;
+}
+
+const NodeDef* standard_producer(const Producers& producers, std::string_view value) {
+  const auto found = producers.find(value);
+  return found != producers.end() && found->second->domain.empty() ? found->second : nullptr;
+}
+
 bool only_moves(const NodeDef& node) noexcept {
   return node.domain.empty() &&
          one_of(node.op, {"Cast", "DequantizeLinear", "Expand", "Flatten", "Gather", "Identity",

@@ -1,7 +1,8 @@
-// Where the values of a graph are read.
+// Where the values of a graph are made and read.
 #pragma once
 
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +10,13 @@
 #include "graph/ir/document.h"
 
 namespace ondine::graph {
+
+// The node that makes each value.
+using Producers = std::map<std::string, const NodeDef*, std::less<>>;
+Producers producers_of(std::span<const NodeDef> nodes);
+inline Producers producers_of(const GraphDef& graph) { return producers_of(graph.nodes); }
+// The node that makes a value, if it is an operator of ai.onnx; otherwise null.
+const NodeDef* standard_producer(const Producers& producers, std::string_view value);
 
 struct Use {
   const NodeDef* node = nullptr;

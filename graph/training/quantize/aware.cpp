@@ -7,7 +7,9 @@
 #include "graph/contract/opsets.h"
 #include "graph/training/prepare/losses/pieces.h"
 #include "graph/training/prepare/parameters.h"
+#include "graph/training/prepare/uses.h"
 #include "graph/training/prepare/values.h"
+#include "graph/training/quantize/channels.h"
 #include "graph/training/quantize/fold_normalization.h"
 
 namespace ondine::graph {
@@ -29,10 +31,9 @@ bool keeps_signs(const NodeDef& node) {
 }
 
 bool is_not_negative(const Producers& producers, const GraphDef& graph, const std::string& value) {
-  const auto found = producers.find(value);
-  if (found == producers.end()) return false;
-  const NodeDef& node = *found->second;
-  if (!node.domain.empty()) return false;
+  const NodeDef* found = standard_producer(producers, value);
+  if (found == nullptr) return false;
+  const NodeDef& node = *found;
   if (one_of(node.op, {"Relu", "Sigmoid", "Softmax", "HardSigmoid", "Abs", "Softplus"}))
     return true;
   if (node.op == "Clip" && node.inputs.size() > 1 && !node.inputs[1].empty()) {
@@ -57,9 +58,7 @@ class Inserter {
   void run() {
     const std::vector<NodeDef> nodes = std::move(graph_.nodes);
     graph_.nodes.clear();
-    for (const NodeDef& node : nodes) {
-      for (const std::string& output : node.outputs) producers_.emplace(output, &node);
-    }
+    producers_ = producers_of(nodes);
     for (const NodeDef& original : nodes) {
       NodeDef node = original;
       if (is_layer(node)) {
@@ -122,7 +121,7 @@ class Inserter {
     const auto [entry, added] = done_.try_emplace(name + (axis == 0 ? "/0" : "/1"));
     if (!added) return entry->second;
     const Tensor weight = find_initializer(graph_, name)->value;
-    Tensor scales = weight_scales(weight, axis);
+    Tensor scales = weight_scales(weight, static_cast<std::size_t>(axis));
     const Shape shape = scales.shape();
     const std::string scale = names_.fresh(name + ".scale");
     graph_.initializers.push_back({scale, std::move(scales), {}, {}});
@@ -136,17 +135,13 @@ class Inserter {
     return entry->second;
   }
 
-  static Tensor weight_scales(const Tensor& weight, std::int64_t axis) {
-    const std::int64_t channels = weight.shape()[static_cast<std::size_t>(axis)];
-    const std::int64_t inner = axis == 0 ? weight.size() / std::max<std::int64_t>(1, channels) : 1;
-    Tensor result(DType::float32, Shape{channels});
+  static Tensor weight_scales(const Tensor& weight, std::size_t axis) {
+    Tensor result(DType::float32, Shape{weight.shape()[axis]});
     const auto largest = result.mutable_values<float>();
     const auto values = weight.values<float>();
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const auto channel =
-          static_cast<std::size_t>(static_cast<std::int64_t>(i) / inner % channels);
+    for_each_of_channels(weight.shape(), axis, [&](std::size_t i, std::size_t channel) {
       largest[channel] = std::max(largest[channel], std::abs(values[i]));
-    }
+    });
     for (float& one : largest) {
       one = std::max(one / static_cast<float>(signed_levels), static_cast<float>(smallest_scale));
     }

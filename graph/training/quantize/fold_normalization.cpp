@@ -26,13 +26,13 @@ class Folder {
     for (const ValueDef& output : graph.outputs) ++readers_[output.name];
     for (const ValueDef& input : graph.inputs) ++readers_[input.name];  // may be fed
     for (NodeDef& node : graph.nodes) {
-      if (node.domain.empty() && node.op == "Conv") convolutions_[node.outputs[0]] = &node;
+      if (is_standard(node, "Conv")) convolutions_[node.outputs[0]] = &node;
     }
   }
 
   void run() {
     for (const NodeDef& node : graph_.nodes) {
-      if (node.domain.empty() && node.op == "BatchNormalization") fold(node);
+      if (is_standard(node, "BatchNormalization")) fold(node);
     }
     std::erase_if(graph_.nodes, [&](const NodeDef& node) {
       return node.op == "BatchNormalization" && folded_.contains(node.outputs[0]);

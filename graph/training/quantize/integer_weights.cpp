@@ -6,14 +6,12 @@
 
 #include "graph/training/prepare/names.h"
 #include "graph/training/prepare/parameters.h"
+#include "graph/training/prepare/uses.h"
 #include "graph/training/prepare/values.h"
+#include "graph/training/quantize/channels.h"
 
 namespace ondine::graph {
 namespace {
-
-bool is_standard(const NodeDef& node, std::string_view op) {
-  return node.domain.empty() && node.op == op;
-}
 
 class Storer {
  public:
@@ -45,27 +43,23 @@ class Storer {
       return false;
     }
     const auto axis = static_cast<std::size_t>(integer_attribute(node, "axis", 1));
-    const std::int64_t channels = weight->value.shape()[axis];
-    const std::int64_t inner = axis == 0 ? weight->value.size() / channels : 1;
     Tensor elements(DType::int8, weight->value.shape());
     const auto from = weight->value.values<float>();
     const auto scales = scale->value.values<float>();
     const auto to = elements.mutable_values<std::int8_t>();
-    for (std::size_t i = 0; i < from.size(); ++i) {
-      const auto channel =
-          static_cast<std::size_t>(static_cast<std::int64_t>(i) / inner % channels);
+    for_each_of_channels(weight->value.shape(), axis, [&](std::size_t i, std::size_t channel) {
       to[i] = static_cast<std::int8_t>(
           std::clamp(std::nearbyint(from[i] / scales[channel]), -128.0F, 127.0F));
-    }
+    });
     graph_.initializers.push_back({node.outputs[0], std::move(elements), {}, {}});
     return true;
   }
 
   // The scales of a dequantized factor.
   std::optional<Tensor> scales_of(const std::string& value) const {
-    const auto found = producers_.find(value);
-    if (found == producers_.end() || !is_standard(*found->second, "DequantizeLinear")) return {};
-    const InitializerDef* scale = find_initializer(graph_, found->second->inputs[1]);
+    const NodeDef* found = standard_producer(producers_, value);
+    if (found == nullptr || found->op != "DequantizeLinear") return {};
+    const InitializerDef* scale = find_initializer(graph_, found->inputs[1]);
     return scale == nullptr ? std::nullopt : std::optional(scale->value);
   }
 
