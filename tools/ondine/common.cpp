@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -129,6 +130,29 @@ void print_warnings(std::span<const std::string> warnings) {
 double element_of(const Tensor& tensor, std::int64_t i) {
   return to_double(tensor.dtype(), static_cast<const std::byte*>(tensor.data()) +
                                        static_cast<std::size_t>(i) * size_of(tensor.dtype()));
+}
+
+namespace {
+
+template <class Float>
+std::string whole_or_number(Float value) {
+  if (!std::isfinite(value) || std::trunc(value) != value) return number(double{value});
+  std::array<char, 32> text{};
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
+  return {text.data(), end};
+}
+
+}  // namespace
+
+std::string element_text(const Tensor& tensor, std::int64_t i) {
+  const auto at = static_cast<std::size_t>(i);
+  const DType dtype = tensor.dtype();
+  if (dtype == DType::int64) return std::to_string(tensor.values<std::int64_t>()[at]);
+  if (dtype == DType::uint64) return std::to_string(tensor.values<std::uint64_t>()[at]);
+  const double value = element_of(tensor, i);
+  if (is_integer(dtype)) return std::to_string(static_cast<std::int64_t>(value));
+  const bool is_double = dtype == DType::float64 || dtype == DType::complex128;
+  return is_double ? whole_or_number(value) : whole_or_number(static_cast<float>(value));
 }
 
 double scalar_of(const Tensor& tensor) {

@@ -50,6 +50,9 @@ void print_warnings(std::span<const std::string> warnings);
 double scalar_of(const Tensor& tensor);
 // Element i of a numeric tensor.
 double element_of(const Tensor& tensor, std::int64_t i);
+// The same as text. Integers have all digits, whole floating point numbers as many as tell them
+// from others of their type, other numbers six.
+std::string element_text(const Tensor& tensor, std::int64_t i);
 
 // For each value a name of a file, without a suffix; no two are the same.
 std::vector<std::string> file_names_of(const std::vector<std::string>& value_names);

@@ -55,7 +55,7 @@ void print(const NamedValue& output) {
     if (tensor.dtype() == DType::string) {
       std::cout << " \"" << tensor.values<std::string>()[static_cast<std::size_t>(i)] << '"';
     } else {
-      std::cout << ' ' << number(element_of(tensor, i));
+      std::cout << ' ' << element_text(tensor, i);
     }
   }
   std::cout << (shown < tensor.size() ? " ...\n" : "\n");

@@ -105,7 +105,9 @@ class DataInference {
     const Tensor& output = results[output_].tensor();
     for (std::uint64_t i = 0; i < rows.size(); ++i) {
       const std::string file = data.file(rows[i]);
-      write(file.empty() ? std::to_string(first_row + rows[i]) : file, scores(output, i));
+      const std::vector<double> values = scores(output, i);
+      write(file.empty() ? std::to_string(first_row + rows[i]) : file, values,
+            values.size() == 1 ? element_text(output, static_cast<std::int64_t>(i)) : "");
     }
   }
 
@@ -118,7 +120,8 @@ class DataInference {
     return result;
   }
 
-  void write(const std::string& name, const std::vector<double>& values) {
+  // `only`: the text of a single value.
+  void write(const std::string& name, const std::vector<double>& values, const std::string& only) {
     std::vector<std::pair<std::string, std::string>> found;
     const bool has_classes = values.size() > 1;
     const std::vector<double> shown = are_logits_ && has_classes ? softmax(values) : values;
@@ -130,7 +133,8 @@ class DataInference {
       order.resize(std::min<std::size_t>(order.size(), options_->top));
     }
     for (const std::size_t i : order) {
-      found.emplace_back(i < names_.size() ? names_[i] : std::to_string(i), number(shown[i]));
+      found.emplace_back(i < names_.size() ? names_[i] : std::to_string(i),
+                         has_classes ? number(shown[i]) : only);
     }
     file_.is_open() ? write_csv(name, found, has_classes) : print(name, found, has_classes);
   }

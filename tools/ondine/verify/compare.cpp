@@ -43,15 +43,9 @@ bool equal_element(const Tensor& got, const Tensor& want, std::int64_t i, const 
                      static_cast<const std::byte*>(want.data()) + at * width, width) == 0;
 }
 
-// Of integers all digits.
 std::string show(const Tensor& tensor, std::int64_t i) {
-  const DType dtype = tensor.dtype();
-  const auto at = static_cast<std::size_t>(i);
-  if (dtype == DType::string) return "'" + tensor.values<std::string>()[at] + "'";
-  if (dtype == DType::int64) return std::to_string(tensor.values<std::int64_t>()[at]);
-  if (dtype == DType::uint64) return std::to_string(tensor.values<std::uint64_t>()[at]);
-  const double value = element_of(tensor, i);
-  return is_integer(dtype) ? std::to_string(static_cast<std::int64_t>(value)) : number(value);
+  if (tensor.dtype() != DType::string) return element_text(tensor, i);
+  return "'" + tensor.values<std::string>()[static_cast<std::size_t>(i)] + "'";
 }
 
 std::optional<std::string> tensor_difference(const Tensor& got, const Tensor& want,
