@@ -96,6 +96,32 @@ def between():
     )
 
 
+def bound():
+    """Outputs of the main graph that an update binding assigns: a step does, inference does not."""
+    yield Case(
+        "bound-main-output-is-not-assigned",
+        ["inference-pure", "values-are-outputs"],
+        "main (float[2] x) => (float[2] y) <float[2] w = {1, 2}> { y = Add(x, w) }",
+        Info("a () => (int64 u) <int64 t = {0}, int64 one = {1}> { u = Add(t, one) }",
+             {"w": "y", "t": "u"}),
+    ).infer(X, want={"y": f32(4, 6), "w": f32(1, 2), "t": 0}).train(
+        X, want={"w": f32(4, 6), "t": 1}
+    ).infer(X, want={"y": f32(7, 10), "w": f32(4, 6), "t": 1}).infer(
+        X, want={"y": f32(7, 10), "w": f32(4, 6), "t": 1}
+    )
+    yield Case(
+        "running-statistics-are-not-assigned",
+        ["inference-pure"],
+        """main (float[4,2] x) => (float[4,2] y, float[2] m, float[2] v)
+                  <float[2] scale = {1, 2}, float[2] bias = {0, 1}, float[2] mean = {0, 0},
+                  float[2] var = {1, 1}>
+                  { y, m, v = BatchNormalization<training_mode = 1>(x, scale, bias, mean, var) }""",
+        Info(update={"mean": "m", "var": "v"}),
+    ).infer({"x": spread(4, 2)}, want={"mean": f32(0, 0), "var": f32(1, 1)}).train(
+        {"x": spread(4, 2)}
+    ).infer({"x": spread(4, 2, salt=1)}).infer({"x": spread(4, 2, salt=1)})
+
+
 def cases():
-    for group in (purity, variants, between):
+    for group in (purity, variants, between, bound):
         yield from group()

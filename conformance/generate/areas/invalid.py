@@ -25,7 +25,7 @@ def base():
                         n = Sub(w, g) u = Add(k, one) }}""",
                 {"w": "n", "k": "u"},
                 """i () => (float[2] s, int64 z) { s = Constant<value_floats=[5.0, 6.0]>()
-                        z = Constant<value_int=0>() }""",
+                        inside = Identity(s) z = Constant<value_int=0>() }""",
                 {"w": "s", "k": "z"},
             ),
         )
@@ -114,6 +114,19 @@ def second_info(change):
     return apply
 
 
+def foreign_value(model):
+    """A second info whose bindings name outputs of the first one's graphs."""
+    second = model.training_info.add()
+    second.algorithm.CopyFrom(graph_of("b () => (float[2] m) { m = Neg(w) }"))
+    pair(second.update_binding, "c", "n")
+
+
+def foreign_initial_value(model):
+    second = model.training_info.add()
+    second.initialization.CopyFrom(graph_of("j () => (float[2] v) <float[2] v = {7, 8}> { }"))
+    pair(second.initialization_binding, "c", "s")
+
+
 def later_infos():
     """What holds for the first info holds for the others."""
     yield "second-info-key-is-unknown", ["keys-are-initializers"], second_info(
@@ -122,6 +135,10 @@ def later_infos():
     yield "second-info-value-is-unknown", ["values-are-outputs"], second_info(
         lambda info: pair(info.update_binding, "c", "nothing")
     )
+    yield "second-info-value-is-an-output-of-the-first", ["values-are-outputs"], foreign_value
+    yield "second-info-value-is-an-output-of-the-first-initialization", [
+        "initialization-values"
+    ], foreign_initial_value
     yield "second-info-has-an-input-in-its-initialization", [
         "initialization-signature"
     ], second_info(lambda info: info.initialization.input.append(output("given")))
@@ -148,11 +165,13 @@ def values():
         ("not-an-output", "d"),
         ("a-main-intermediate", "h"),
         ("an-initializer", "c"),
+        ("a-main-input", "x"),
         ("empty", ""),
     ):
         yield f"update-value-is-{what}", tags, rebind(0, value)
     for what, value in (
         ("unknown", "nothing"),
+        ("not-an-output", "inside"),
         ("a-main-output", "y"),
         ("an-algorithm-output", "n"),
         ("empty", ""),
@@ -218,6 +237,67 @@ def graph_changes():
     ], lambda m: m.graph.output.append(output("n"))
 
 
+def choice(name):
+    """A node whose branches read a name."""
+    return node(
+        f"""k0 = Constant<value = bool {{1}}>() q0 = If(k0) <
+            then_branch = t () => (float[2] o) {{ o = Neg({name}) }},
+            else_branch = e () => (float[2] p) {{ p = Abs({name}) }}>"""
+    )
+
+
+def captures():
+    """Bodies read what their graphs may read."""
+    for what, name in (("input", "t"), ("initializer", "k"), ("output", "d")):
+        tags = ["main-reads-no-algorithm-input"] if what == "input" else ["algorithm-reads-main"]
+        yield f"main-body-reads-algorithm-{what}", [
+            *tags,
+            "inference-independent",
+        ], lambda m, n=name: m.graph.node.extend(choice(n))
+    yield "initialization-body-reads-a-main-input", [
+        "initialization-signature",
+        "globals-visible",
+    ], lambda m: start(m).node.extend(choice("x"))
+    yield "initialization-body-reads-an-algorithm-input", ["initialization-signature"], lambda m: (
+        start(m).node.extend(choice("t"))
+    )
+    yield "initialization-reads-an-algorithm-input", ["initialization-signature"], lambda m: start(
+        m
+    ).node.extend(node("r = Neg(t)"))
+    yield "initialization-reads-a-main-value", ["initialization-assigns"], lambda m: start(
+        m
+    ).node.extend(node("r = Neg(h)", "float[2] h"))
+
+
+def add_body(model):
+    """A main node with a body whose initializer is `inner`."""
+    model.graph.node.extend(choice("w"))
+    body = model.graph.node[-1].attribute[0].g
+    body.initializer.append(tensor("inner", 1, 2))
+
+
+def body_names():
+    """What bodies define is known within them only."""
+
+    def key(bindings, value):
+        def change(model):
+            add_body(model)
+            pair(bindings(model), "inner", value)
+
+        return change
+
+    def value(model):
+        add_body(model)
+        model.training_info[0].update_binding[0].value = "o"
+
+    yield "update-key-is-an-initializer-of-a-body", ["keys-are-initializers"], key(updates, "n")
+    yield "initialization-key-is-an-initializer-of-a-body", [
+        "initialization-keys",
+        "initialization-binding-targets",
+    ], key(initials, "s")
+    yield "update-value-is-an-output-of-a-body", ["values-are-outputs"], value
+
+
 def combinations():
     """Names in the combination of the main graph and an algorithm."""
     both = ["combined-conditions", "concatenation"]
@@ -275,6 +355,7 @@ def cases():
         "initialization-assigns",
     ]
     yield valid
-    for group in (keys, values, later_infos, graph_changes, combinations, orders):
+    groups = keys, values, later_infos, graph_changes, captures, body_names, combinations, orders
+    for group in groups:
         for name, quotes, change in group():
             yield base().broken(name, quotes, change)

@@ -178,6 +178,35 @@ def mutability():
     )
 
 
+def captures():
+    """Bodies and functions read the current values."""
+    yield Case(
+        "not-folded-in-a-body",
+        ["not-constant", "variables-mutable"],
+        "main (bool c) => (float[2] y) <float[2] w = {1, 2}> "
+        """{ y = If(c) <then_branch = t () => (float[2] o) { e = Add(w, w) o = Neg(e) },
+                        else_branch = f () => (float[2] p) { p = Mul(w, w) }> }""",
+        Info("a () => (float[2] n) <float two = {2}> { n = Mul(w, two) }", {"w": "n"}),
+    ).infer({"c": np.array(True)}, want={"y": f32(-2, -4)}).train({"c": np.array(True)}).infer(
+        {"c": np.array(True)}, want={"y": f32(-4, -8)}
+    ).infer(
+        {"c": np.array(False)}, want={"y": f32(4, 16)}
+    )
+    yield Case(
+        "not-folded-in-a-function",
+        ["not-constant"],
+        "main (float[2] x) => (float[2] y) <float[2] w = {1, 2}> { v = local.Twice(w) y = Add(x, "
+        "v) }",
+        Info("a () => (float[2] n) { n = Neg(v) }", {"w": "n"}),
+        functions=["""<domain: "local", opset_import: ["": 20]> Twice(v) => (o)
+                      { o = Add(v, v) }"""],
+    ).infer({"x": f32(0, 0)}, want={"y": f32(2, 4)}).train(
+        {"x": f32(0, 0)}, want={"w": f32(-2, -4)}
+    ).infer(
+        {"x": f32(1, 1)}, want={"y": f32(-3, -7)}
+    )
+
+
 def sharing():
     yield Case(
         "shared-by-graphs",
@@ -246,5 +275,5 @@ def starts():
 
 
 def cases():
-    for group in (types, shapes, places, other_places, mutability, sharing, starts):
+    for group in (types, shapes, places, other_places, mutability, captures, sharing, starts):
         yield from group()
