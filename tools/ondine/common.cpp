@@ -22,6 +22,11 @@ void add_operator_sets(Command command, std::vector<std::filesystem::path>& file
       .one_each();
 }
 
+void add_external_data(Command command, std::optional<std::uint64_t>& bytes) {
+  command.option("--external-data-from", &bytes,
+                 "Write tensors of at least this many bytes to a separate data file");
+}
+
 void add_load_options(Command command, LoadOptions& load) {
   command.option("--threads", &load.threads, "Threads").between(1, 1024);
   command.option(

@@ -18,6 +18,9 @@ namespace ondine::cli {
 // Adds --operator-set; `files` must outlive parsing.
 void add_operator_sets(Command command, std::vector<std::filesystem::path>& files);
 
+// Adds --external-data-from; `bytes` must outlive parsing.
+void add_external_data(Command command, std::optional<std::uint64_t>& bytes);
+
 // --threads, --precision, --memory-budget, --updates, --no-fusion, --strict, --deadline and
 // --operator-set; `load` must outlive parsing.
 void add_load_options(Command command, LoadOptions& load);

@@ -41,8 +41,7 @@ void add_export(Parser& parser) {
       "Keep the training information and its state (.onnx), or all state variables (.safetensors)");
   command.option("--averaged", &options->averaged,
                  "Export the averages of the parameters in their place");
-  command.option("--external-data-from", &options->external,
-                 "Write tensors of at least this many bytes to a separate data file");
+  add_external_data(command, options->external);
   add_operator_sets(command, options->load.operator_sets);
   command.runs([options] {
     Model model = Model::load(options->model, options->load);

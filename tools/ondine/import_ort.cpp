@@ -57,8 +57,7 @@ void add_import_ort(Parser& parser) {
   command.option("--checkpoint", &options->checkpoint,
                  "Checkpoint to take parameters and optimizer state from, instead of the folder's");
   command.option("--label", &options->import.labels, "Input that only the loss reads").one_each();
-  command.option("--external-data-from", &options->import.external_data_from,
-                 "Write tensors of at least this many bytes to a separate data file");
+  add_external_data(command, options->import.external_data_from);
   add_operator_sets(command, options->load.operator_sets);
   command.runs([options] { return run(*options); });
 }

@@ -63,8 +63,7 @@ void add_lower(Parser& parser) {
       .excludes(algorithm);
   command.option("--opset", &options->opset,
                  "Version of ai.onnx (default: the model's, at least 18)");
-  command.option("--external-data-from", &options->external,
-                 "Write tensors of at least this many bytes to a separate data file");
+  add_external_data(command, options->external);
   add_operator_sets(command, options->load.operator_sets);
   command.runs([options] { return run(*options); });
 }

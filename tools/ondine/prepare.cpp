@@ -252,8 +252,7 @@ void add_options(Command command, Options& options) {
                  "Store frozen weights of products and lookups in int8, int4, nf4 or bf16");
   command.choice("--qat", &prepare.qat, qat_types,
                  "Quantization-aware training: int8 rounds weights and activations of every layer");
-  command.option("--external-data-from", &prepare.external_data_from,
-                 "Write tensors of at least this many bytes to a separate data file");
+  add_external_data(command, prepare.external_data_from);
   command.option("--no-accuracy", &options.no_accuracy, "Do not add an accuracy output");
   command.option("--no-training-mode", &options.no_training_mode,
                  "Keep Dropout and BatchNormalization in inference mode");

@@ -16,14 +16,18 @@ double seconds_of(const std::string& unit) {
 
 }  // namespace
 
-std::chrono::milliseconds parse_duration(const std::string& text, const char* option) {
-  std::size_t used = 0;
-  double value = 0;
+LeadingNumber leading_number(const std::string& text) {
+  LeadingNumber number;
   try {
-    value = std::stod(text, &used);
+    number.value = std::stod(text, &number.length);
   } catch (const std::exception&) {
-    used = 0;
+    return {};
   }
+  return number;
+}
+
+std::chrono::milliseconds parse_duration(const std::string& text, const char* option) {
+  const auto [value, used] = leading_number(text);
   const double milliseconds = value * seconds_of(text.substr(used)) * 1e3;
   if (used == 0 || !(milliseconds > 0 && milliseconds < 1e15)) {
     throw Error(ErrorCode::mismatch,

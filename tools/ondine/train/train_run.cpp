@@ -23,17 +23,11 @@ std::string text_of(const Report& report) {
 }
 
 double parse_number(const std::string& text) {
-  std::size_t used = 0;
-  double value = 0;
-  try {
-    value = std::stod(text, &used);
-  } catch (const std::exception&) {
-    used = 0;
-  }
-  if (used != text.size() || used == 0) {
+  const LeadingNumber number = leading_number(text);
+  if (number.length != text.size() || text.empty()) {
     throw Error(ErrorCode::mismatch, "--set needs a number, found '" + text + "'");
   }
-  return value;
+  return number.value;
 }
 
 TrainOptions completed(TrainOptions options) {
