@@ -46,6 +46,13 @@ void mark(std::span<const ValueId> ids, std::vector<bool>& read) {
   }
 }
 
+// Whether the number of outputs says what the node computes, as that of Split does.
+bool counts_outputs(const Node& node) {
+  const Signature* signature = find_signature(node.op->domain, node.op->name, node.version);
+  return signature != nullptr && node.subgraphs.empty() && !signature->outputs().empty() &&
+         signature->outputs().back().option == Option::variadic;
+}
+
 // Whether the operator is recurrent: it has a derivative by a kernel that cannot be expanded, and
 // an expansion of its own.
 bool is_recurrence(const Node& node, const Catalogue& catalogue) {
@@ -74,7 +81,8 @@ void trim_outputs(Graph& graph) {
   for (const Node& node : graph.nodes) mark(node.all_inputs(), read);
   for (Node& node : graph.nodes) {
     auto& outputs = node.outputs;
-    while (outputs.size() > 1 &&
+    const std::size_t least = counts_outputs(node) ? outputs.size() : 1;
+    while (outputs.size() > least &&
            (outputs.back() == no_value || !read[static_cast<std::size_t>(outputs.back())])) {
       outputs.pop_back();
     }

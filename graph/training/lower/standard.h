@@ -18,7 +18,8 @@ Graph expand_to_standard(const Graph& graph, const Catalogue& catalogue);
 // operators, while the kernels of the derivatives read what only Ondine's own operators write.
 Graph unroll_recurrences(const Graph& graph, const Catalogue& catalogue);
 
-// Removes outputs that nothing reads from the ends of the nodes' lists.
+// Removes outputs that nothing reads from the ends of the nodes' lists, except where their number
+// says what the node computes.
 void trim_outputs(Graph& graph);
 
 // Gives a value to each output of nodes with subgraphs and to the statistics of a normalization
