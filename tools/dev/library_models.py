@@ -1,13 +1,16 @@
 """Networks of torchvision, timm, transformers and diffusers for real_models.py, small and with
 random weights, exported as a user does: for inference, with the exporters' default options."""
 import contextlib
-import fnmatch
 import io
+import signal
 import warnings
+
+import numpy as np
 
 from real_model_list import Entry
 
 SPREAD = 0.02  # of what is added to parameters
+PATIENCE = 900  # seconds for one export
 
 
 def disturbed(module, inputs):
@@ -26,21 +29,53 @@ def disturbed(module, inputs):
     return module.eval()
 
 
-def exporter_of(network, names, dynamo):
+def elements_with_gradient(module, inputs):
+    """Elements of the parameters that a loss on all outputs reaches, without scales of
+    BatchNormalization, which the exporters merge into the layer before."""
+    import torch
+    module(*inputs).square().sum().backward()
+    kinds = torch.nn.BatchNorm1d, torch.nn.BatchNorm2d
+    merged = {id(one.weight) for one in module.modules() if isinstance(one, kinds)}
+    count = sum(one.numel() for one in module.parameters()
+                if one.grad is not None and id(one) not in merged)
+    module.zero_grad()
+    return count
+
+
+def export(module, inputs, names, dynamo, path):
+    import torch
+
+    def stop(*_):
+        raise TimeoutError(f"not exported in {PATIENCE} seconds")
+
+    options = {"dynamo": True, "verbose": False, "external_data": False} if dynamo else {
+        "dynamo": False, "opset_version": 17}
+    signal.signal(signal.SIGALRM, stop)
+    signal.alarm(PATIENCE)
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            torch.onnx.export(module, tuple(inputs), str(path), input_names=names,
+                              output_names=["y"], **options)
+    finally:
+        signal.alarm(0)
+
+
+def exporter_of(name, network, names, dynamo):
+    """Writes the file, if there is none yet, and beside it what an entry needs."""
     def make(path):
         import torch
         torch.manual_seed(0)
         module = disturbed(network.make(), network.inputs)
-        options = {"dynamo": True, "verbose": False, "external_data": False} if dynamo else {
-            "dynamo": False, "opset_version": 17}
-        with contextlib.redirect_stdout(io.StringIO()):
-            torch.onnx.export(module, tuple(network.inputs), str(path), input_names=names,
-                              output_names=["y"], **options)
+        if not path.exists():
+            export(module, network.inputs, names, dynamo, path)
+        np.savez(path.with_suffix(".npz"), name=name, loss=network.loss,
+                 elements=elements_with_gradient(module, network.inputs),
+                 **{one: value.numpy() for one, value in zip(names, network.inputs)})
     return make
 
 
-def library_models(pattern):
-    """Name, maker and entry of each whose name may match the pattern."""
+def library_models():
+    """Name and maker of each, those of the slower exporter last."""
     try:
         import torch
         from exported_networks import library_networks
@@ -50,11 +85,18 @@ def library_models(pattern):
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
     torch.manual_seed(1)
-    for name, network in library_networks().items():
-        names = [f"x{i}" for i in range(len(network.inputs))]
-        values = {one: value.numpy() for one, value in zip(names, network.inputs)}
-        entry = Entry(losses=(network.loss,), values=values, rate=3e-4)
-        for dynamo in (False, True):
+    networks = library_networks()
+    for dynamo in (False, True):
+        for name, network in networks.items():
+            names = [f"x{i}" for i in range(len(network.inputs))]
             full = f"{name} dynamo" if dynamo else name
-            if fnmatch.fnmatch(full, pattern):
-                yield full, exporter_of(network, names, dynamo), entry
+            yield full, exporter_of(full, network, names, dynamo)
+
+
+def entry_beside(path):
+    """Name and entry of an exported file."""
+    with np.load(path.with_suffix(".npz")) as kept:
+        values = {name: kept[name] for name in kept.files
+                  if name not in ("name", "loss", "elements")}
+        return str(kept["name"]), Entry(losses=(str(kept["loss"]),), values=values, rate=3e-4,
+                                        elements=int(kept["elements"]))

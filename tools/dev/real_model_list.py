@@ -16,6 +16,7 @@ class Entry:
     largest_integer: int = 2
     rate: float = 1e-4  # of Adam
     train: tuple = ()  # --train
+    elements: int = 0  # that PyTorch trains, without the scales of BatchNormalization
     note: str = ""  # explains an exception
 
 

@@ -7,17 +7,22 @@ against onnxruntime (within 1e-4 of the largest element); `prepare` with a fitti
 against central differences in float64; 20 steps, in which the loss must fall; export, which
 onnxruntime must compute alike. --write puts the table between the marks of that page.
 
+Rows are kept in FOLDER/results.json, from which the table is written. --resume runs what has no row
+of this program and this file yet, --no-export runs only files that are there, and --only without a
+pattern runs none.
+
 Needs numpy, onnx and onnxruntime from PyPI, and for their models torch, torchvision, onnxscript,
 timm, transformers, diffusers, scikit-learn and skl2onnx; pip and npm for the downloads.
 """
 import argparse
 import fnmatch
+import hashlib
 import itertools
 import json
 import pathlib
+import re
 import subprocess
 import sys
-import textwrap
 import tarfile
 import zipfile
 
@@ -26,14 +31,13 @@ import onnx
 import onnxruntime
 from onnx import numpy_helper
 
-from library_models import library_models
+from library_models import entry_beside, library_models
 from real_model_list import EXPORTED, PACKAGES, Entry
+from real_model_page import STAGES, write_page
 
-STAGES = ["check", "infer", "prepare", "gradients", "train", "export"]
 TOLERANCE = 1e-4
 STEPS = 20
 LABEL = "wanted"
-BEGIN, END = "<!-- table begins -->", "<!-- table ends -->"
 
 
 class Failed(Exception):
@@ -75,20 +79,45 @@ def downloaded(cache):
             yield (known[0] if known else Entry(path.name)), path, f"{name} {path.name}"
 
 
-def exported(cache, pattern):
+def exported(cache, wanted, refused):
+    """Those of `wanted` names, exported where there is no file yet, with the exporter's reason in
+    `refused` where there can be none."""
     folder = cache / "exported"
     folder.mkdir(exist_ok=True)
-    for name, make, entry in [*EXPORTED, *library_models(pattern)]:
+    for name, make, entry in itertools.chain(EXPORTED, ((*one, None) for one in library_models())):
         path = folder / f"{name.replace(' ', '_')}.onnx"
-        if not fnmatch.fnmatch(name, pattern):
+        if not wanted(name):
             continue
-        if not path.exists():
+        if not (path if entry else path.with_suffix(".npz")).exists():
             try:
                 make(path)
+                session_of(path)
             except Exception as error:  # pylint: disable=broad-except
-                print(f"{name}: not exported, {type(error).__name__}: {str(error)[:200]}")
+                path.with_suffix(".npz").unlink(missing_ok=True)
+                refused[name] = f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
+                print(f"{name}: not exported, {refused[name]}", flush=True)
                 continue
-        yield entry, path, name
+        refused.pop(name, None)
+        yield entry or entry_beside(path)[1], path, name
+
+
+def exported_before(cache, wanted):
+    folder = cache / "exported"
+    for name, _, entry in EXPORTED:
+        path = folder / f"{name.replace(' ', '_')}.onnx"
+        if path.exists() and wanted(name):
+            yield entry, path, name
+    for kept in sorted(folder.glob("*.npz")):
+        name, entry = entry_beside(kept)
+        if wanted(name):
+            yield entry, kept.with_suffix(".onnx"), name
+
+
+def session_of(path):
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    options.intra_op_num_threads = 1
+    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
 
 def random_input(name, port_type, dims, entry, generator):
@@ -107,6 +136,7 @@ class Run:
     def __init__(self, entry, path, work, ondine):
         self.entry, self.path, self.work, self.ondine = entry, path, work, ondine
         self.generator = np.random.default_rng(1)
+        self.wanted = None  # the label
         work.mkdir(parents=True, exist_ok=True)
 
     def call(self, *arguments):
@@ -136,10 +166,7 @@ class Run:
 
     def compare(self, model, feeds, folder):
         """Outputs of onnxruntime by name, and the largest error relative to the largest element."""
-        options = onnxruntime.SessionOptions()
-        options.log_severity_level = 3
-        session = onnxruntime.InferenceSession(str(model), options,
-                                               providers=["CPUExecutionProvider"])
+        session = session_of(model)
         if feeds is None:
             feeds = self.feeds(session)
         command = ["infer", model, "-o", folder]
@@ -173,18 +200,23 @@ class Run:
         return f"{worst:.0e}"
 
     def prepare(self):
+        loss = self.prepare_with(self.entry.rate)
+        (self.work / "prepare.txt").write_text(self.said)
+        return loss
+
+    def prepare_with(self, rate):
         self.training = self.work / "train.onnx"
         refused = None
         for loss in self.entry.losses:
             command = ["prepare", self.path, "-o", self.training, "--loss", loss, "--optimizer",
-                       "adam", "--learning-rate", self.entry.rate, "--init", "keep",
+                       "adam", "--learning-rate", rate, "--init", "keep",
                        "--label", LABEL, "--no-training-mode"]
             if self.entry.output:
                 command += ["--loss-output", self.entry.output]
             for name in self.entry.train:
                 command += ["--train", name]
             try:
-                self.call(*command)
+                self.said, _ = self.call(*command)
                 self.loss = loss
                 break
             except Failed as error:
@@ -193,6 +225,20 @@ class Run:
             raise refused
         self.bake()
         return self.loss
+
+    def elements_in_pytorch(self):
+        """That the loss trains there, in the form that the file has: exporters merge scales of
+        BatchNormalization into convolutions where they can."""
+        graph = onnx.load(str(self.path)).graph
+        shapes = {one.name: list(one.dims) for one in graph.initializer}
+        scales = {node.input[1] for node in graph.node if node.op_type == "BatchNormalization"}
+        return self.entry.elements + sum(int(np.prod(shapes.get(one, [0]))) for one in scales)
+
+    def trained_elements(self):
+        """Of the parameters in the table of prepare."""
+        rows = re.findall(r"^  train +\S.* \[([\d, ]*)\] ", self.said, re.MULTILINE)
+        return sum(int(np.prod([int(dim) for dim in row.split(",") if dim.strip()]))
+                   for row in rows)
 
     def label(self, prediction):
         if self.loss in ("softmax-cross-entropy", "nll"):
@@ -212,9 +258,10 @@ class Run:
             name for name, value in self.outputs.items() if value.dtype.kind == "f")
         for name, value in self.fed.items():
             model.graph.initializer.append(numpy_helper.from_array(value, name))
-        label = self.label(self.outputs[output])
+        if self.wanted is None:
+            self.wanted = self.label(self.outputs[output])
         algorithm = model.training_info[0].algorithm
-        algorithm.initializer.append(numpy_helper.from_array(label, LABEL))
+        algorithm.initializer.append(numpy_helper.from_array(self.wanted, LABEL))
         self.baked = self.work / "baked.onnx"
         onnx.save(model, str(self.baked))
 
@@ -238,15 +285,26 @@ class Run:
             raise Failed(f"{len(failed)} of {len(lines)} differ, as in {' '.join(failed[0].split())}")
         return f"{len(lines)} ok{where}"
 
-    def train(self):
+    def losses(self):
         metrics = self.work / "metrics.jsonl"
         metrics.unlink(missing_ok=True)
         self.tuned = self.work / "tuned.onnx"
         self.call("train", self.baked, "--epochs", STEPS, "--metrics", metrics, "-o", self.tuned)
-        losses = [json.loads(line)["loss"] for line in metrics.read_text().splitlines()]
+        return [json.loads(line)["loss"] for line in metrics.read_text().splitlines()]
+
+    def train(self):
+        """At the rate of the entry, or a lower one: the first steps of Adam change each element by
+        the rate, which in wide layers adds up."""
+        rate = self.entry.rate
+        losses = self.losses()
+        while not losses[-1] < losses[0] and rate > self.entry.rate / 50:
+            rate /= 10
+            self.prepare_with(rate)
+            losses = self.losses()
         if not losses[-1] < losses[0]:
             raise Failed(f"loss {losses[0]:.4g} -> {losses[-1]:.4g}")
-        return f"{losses[0]:.4g} -> {losses[-1]:.4g}"
+        slower = "" if rate == self.entry.rate else f", rate {rate:g}"
+        return f"{losses[0]:.4g} -> {losses[-1]:.4g}{slower}"
 
     def export(self):
         _, _, worst = self.compare(self.tuned, self.fed, self.work / "tuned")
@@ -265,61 +323,58 @@ class Run:
                 row[stage] = "failed"
                 row["why"] = f"{stage}: {type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
                 break
+            if stage == "prepare":
+                row["trained"] = f"{self.trained_elements()}"
+                if self.entry.elements:
+                    row["trained"] += f" of {self.elements_in_pytorch()}"
         return row
 
 
-def table(rows):
-    lines = ["| model | " + " | ".join(STAGES) + " |", "|---" * (len(STAGES) + 1) + "|"]
-    for name, row in rows:
-        cells = [row.get(stage, "") for stage in STAGES]
-        lines.append(f"| `{name}` | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
-
-
-def exceptions(rows):
-    lines = []
-    for name, row in rows:
-        if "why" in row:
-            lines.append(f"- {name}, {row['why'].replace('|', ' ')}")
-            if row.get("note"):
-                lines[-1] += f". {row['note']}"
-    return "\n".join(textwrap.fill(line, 100, subsequent_indent="  ", break_long_words=False,
-                                   break_on_hyphens=False) for line in lines)
+def digest(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cache", type=pathlib.Path, required=True)
     parser.add_argument("--ondine", type=pathlib.Path, default="build/bin/ondine")
-    parser.add_argument("--only", default="*", help="pattern of the names in the table")
+    parser.add_argument("--only", nargs="*", default=["*"], help="patterns of names in the table")
+    parser.add_argument("--resume", action="store_true")
+    parser.add_argument("--no-export", action="store_true")
     parser.add_argument("--write", type=pathlib.Path, help="page with the table")
     arguments = parser.parse_args()
-    download(arguments.cache)
-    # With --only the rows of other models are those of the last run.
+
+    def wanted(name):
+        return any(fnmatch.fnmatch(name, one) for one in arguments.only)
+
+    # Rows of models that do not run now are those of earlier runs.
     results = arguments.cache / "results.json"
-    known = json.loads(results.read_text()) if results.exists() else {}
-    every = itertools.chain(downloaded(arguments.cache), exported(arguments.cache, arguments.only))
-    for i, (entry, path, name) in enumerate(every):
-        if not fnmatch.fnmatch(name, arguments.only):
+    kept = json.loads(results.read_text()) if results.exists() else {}
+    known, refused = kept.setdefault("rows", {}), kept.setdefault("refused", {})
+    every = []
+    if arguments.only:
+        download(arguments.cache)
+        every = itertools.chain(downloaded(arguments.cache), exported_before(
+            arguments.cache, wanted) if arguments.no_export else exported(
+                arguments.cache, wanted, refused))
+    program = digest(arguments.ondine)
+    for entry, path, name in every:
+        version = [program, digest(path)]
+        if not wanted(name) or arguments.resume and known.get(name, {}).get("of") == version:
             continue
-        row = Run(entry, path, arguments.cache / "work" / str(i), arguments.ondine).run()
-        row["note"] = entry.note
-        known[name] = row
-        results.write_text(json.dumps(known, indent=1))
-        print(name, *(f"{stage} {row.get(stage, '-')}," for stage in STAGES), row.get("why", ""),
-              flush=True)
-    rows = sorted(known.items())
-    passed = sum("why" not in row for _, row in rows)
-    summary = f"{passed} of {len(rows)} files pass all stages."
-    print(summary)
+        work = arguments.cache / "work" / name.replace("/", "_").replace(" ", "_")
+        row = Run(entry, path, work, arguments.ondine).run()
+        known[name] = {**row, "note": entry.note, "of": version}
+        results.write_text(json.dumps(kept, indent=1))
+        print(name, *(f"{stage} {row.get(stage, '-')}," for stage in STAGES), row.get("trained", ""),
+              row.get("why", ""), flush=True)
+    results.write_text(json.dumps(kept, indent=1))
+    passed = sum("why" not in row for row in known.values())
+    print(f"{passed} of {len(known)} files pass all stages.")
     if arguments.write:
-        text = arguments.write.read_text()
-        head, rest = text.split(BEGIN)
-        body = f"\n{table(rows)}\n\n{summary}"
-        if passed < len(rows):
-            body += "\n\nExceptions:\n" + exceptions(rows)
-        arguments.write.write_text(head + BEGIN + body + "\n" + END + rest.split(END)[1])
-    return 0 if passed == len(rows) else 1
+        write_page(arguments.write, sorted(known.items()), refused)
+    return 0 if passed == len(known) else 1
 
 
 if __name__ == "__main__":

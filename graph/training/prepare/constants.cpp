@@ -2,13 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "core/message.h"
 #include "core/to_doubles.h"
 #include "graph/training/prepare/names.h"
-#include "graph/training/prepare/paths.h"
+#include "graph/training/prepare/origin.h"
+#include "graph/training/prepare/parameters.h"
 
 namespace ondine::graph {
 namespace {
@@ -169,7 +173,97 @@ bool has_buffer_name(std::string_view name) {
                                   "inv_freq", "freqs_cis", "cos_cached", "sin_cached"});
 }
 
+bool is_of_channels(const Shape& shape) {
+  return shape.rank() >= 3 && shape[1] > 1 && shape.size() == shape[1];
+}
+
+// The input of a binary node that `list` contains; 2 for none.
+std::size_t listed_input(const NodeDef& node, std::string_view op, const Strings& list) {
+  if (!node.domain.empty() || node.op != op || node.inputs.size() != 2) return 2;
+  if (list.contains(node.inputs[0])) return 0;
+  return list.contains(node.inputs[1]) ? 1 : 2;
+}
+
+void find_folded_normalizations(const GraphDef& graph, Strings& found) {
+  Strings channels;
+  for (const InitializerDef& one : graph.initializers) {
+    if (is_differentiable(one.value.dtype()) && is_generated_name(one.name) &&
+        is_of_channels(one.value.shape())) {
+      channels.insert(one.name);
+    }
+  }
+  if (channels.empty()) return;
+  const Producers producers = producers_of(graph);
+  const auto producer = [&](const std::string& name) {
+    const auto made = producers.find(name);
+    return made == producers.end() ? nullptr : made->second;
+  };
+  for (const NodeDef& node : graph.nodes) {
+    const std::size_t term = listed_input(node, "Add", channels);
+    const NodeDef* product = term == 2 ? nullptr : producer(node.inputs[1 - term]);
+    const std::size_t factor = product == nullptr ? 2 : listed_input(*product, "Mul", channels);
+    const NodeDef* layer = factor == 2 ? nullptr : producer(product->inputs[1 - factor]);
+    if (layer == nullptr || layer->op != "Conv" || layer->inputs.size() != 2) continue;
+    found.insert(node.inputs[term]);
+    found.insert(product->inputs[factor]);
+  }
+}
+
+// What a value is computed from.
+struct Sources {
+  std::set<std::string_view> initializers;
+  std::set<std::string_view> modules;  // whose statistics
+
+  void add(const Sources& other) {
+    initializers.insert(other.initializers.begin(), other.initializers.end());
+    modules.insert(other.modules.begin(), other.modules.end());
+  }
+};
+
+void find_named_normalizations(const GraphDef& graph, Strings& found) {
+  std::map<std::string_view, Sources> constant;  // values that depend on no input
+  const auto define = [&](std::string_view name, Sources sources) {
+    if (is_statistic(name)) sources.modules.insert(owner_of(name));
+    constant[name] = std::move(sources);
+  };
+  for (const InitializerDef& one : graph.initializers) define(one.name, {{one.name}, {}});
+  for (const NodeDef& node : graph.nodes) {
+    const std::vector<std::string> reads = reads_of(node);
+    if (!std::all_of(reads.begin(), reads.end(),
+                     [&](const auto& one) { return constant.contains(one); })) {
+      continue;
+    }
+    Sources sources;
+    for (const std::string& one : reads) sources.add(constant.at(one));
+    for (const std::string_view one : sources.initializers) {
+      if (sources.modules.contains(owner_of(one))) found.emplace(one);
+    }
+    for (const std::string& output : node.outputs) define(output, sources);
+  }
+}
+
 }  // namespace
+
+Strings fixed_normalizations(const GraphDef& graph) {
+  Strings found;
+  find_folded_normalizations(graph, found);
+  find_named_normalizations(graph, found);
+  return found;
+}
+
+bool is_traced_constant(std::string_view name) noexcept {
+  const std::size_t start = name.rfind('/');
+  return name.starts_with('/') && name.substr(start + 1).starts_with("Constant") &&
+         name.ends_with("_output_0");
+}
+
+bool names_its_parameters(const GraphDef& graph) {
+  return std::any_of(
+      graph.initializers.begin(), graph.initializers.end(), [](const InitializerDef& one) {
+        return is_differentiable(one.value.dtype()) && !is_generated_name(one.name) &&
+               one_of(base_name(one.name), {"weight", "bias"}) && base_name(one.name) != one.name;
+      });
+}
 
 std::string unfit_values(const Tensor& tensor) {
   const Numbers values(tensor);

@@ -6,6 +6,7 @@
 
 #include <ondine/tensor.h>
 
+#include "graph/training/prepare/paths.h"
 #include "graph/training/prepare/uses.h"
 
 namespace ondine::graph {
@@ -17,6 +18,16 @@ std::string unfit_values(const Tensor& tensor);
 // Why a floating-point constant is not a parameter, or "": masks, positions and grids of positions,
 // anchors, and tables of sines or frequencies.
 std::string constant_reason(std::string_view name, const Tensor& tensor, const Uses& uses);
+
+// What PyTorch's exporter leaves of a normalization whose statistics and parameters are fixed:
+// factors and terms of the channels under made-up names, after a convolution without bias, or under
+// their own names the parameters that are computed with statistics of the same module alone.
+Strings fixed_normalizations(const GraphDef& graph);
+
+// Whether PyTorch's exporter gave the name to a Constant node. Where the file has initializers
+// under the names of parameters, every parameter is one, and Constant nodes hold other tensors.
+bool is_traced_constant(std::string_view name) noexcept;
+bool names_its_parameters(const GraphDef& graph);
 
 // Whether the name of a single-element tensor is one that exporters give to parameters only.
 bool is_parameter_name(std::string_view name, std::string_view producer) noexcept;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/message.h"
+#include "graph/training/prepare/constants.h"
 #include "graph/training/prepare/names.h"
 #include "graph/training/prepare/origin.h"
 #include "graph/training/prepare/parameters.h"
@@ -121,13 +122,14 @@ class Search {
   }
 
   // Of a weight that was computed from a parameter and other values, as rows of an embedding are
-  // when their indices do not depend on the inputs.
+  // when their indices do not depend on the inputs, or of a number, which cannot have been moved.
   void find_source(const std::string& name, const Properties& metadata) {
     if (!weights_.contains(name)) return;
     const std::vector<std::string> sources = folded_from(metadata);
-    if (sources.size() < 2) return;
+    const InitializerDef* weight = find_initializer(*graph_, name);
+    if (sources.size() < 2 && (weight == nullptr || weight->value.size() > 1)) return;
     const auto parameter = std::find_if(sources.begin(), sources.end(), [](const auto& source) {
-      return source.ends_with("weight") || source.ends_with("bias");
+      return is_parameter_name(source, {});
     });
     if (parameter != sources.end()) {
       add(found_.computed, quoted(name) + " (from " + quoted(*parameter) + ")");

@@ -1,8 +1,10 @@
 #include "graph/training/prepare/origin.h"
 
 #include <algorithm>
+#include <set>
 #include <vector>
 
+#include "graph/training/prepare/constants.h"
 #include "graph/training/prepare/names.h"
 
 namespace ondine::graph {
@@ -57,6 +59,25 @@ bool folded_from_constants(std::string_view folded, std::string_view text) {
          !any([](std::string_view name) { return without_number(name) != "val"; });
 }
 
+// From statistics and from parameters of the same modules alone. In layers that train, the operator
+// for normalization reads them, or a rewriting rule merges them into the weight of another module.
+bool folded_from_statistics(std::string_view text) {
+  std::set<std::string_view> modules;
+  const std::vector<std::string_view> names = listed_names(text);
+  for (const std::string_view name : names) {
+    if (is_statistic(name)) modules.insert(owner_of(name));
+  }
+  return !modules.empty() && std::all_of(names.begin(), names.end(), [&](std::string_view name) {
+    return owner_of(name).empty() || modules.contains(owner_of(name));
+  });
+}
+
+// As the exporter's optimizer folds Exp of a logit scale.
+bool folded_from_parameter(std::string_view text) {
+  const std::vector<std::string_view> names = listed_names(text);
+  return names.size() == 1 && is_parameter_name(names[0], {});
+}
+
 }  // namespace
 
 Origins origins_of(const GraphDef& graph) {
@@ -64,10 +85,12 @@ Origins origins_of(const GraphDef& graph) {
   const auto read = [&](const std::string& name, const Properties& properties) {
     const std::string_view kind = property(properties, kind_key);
     const std::string_view trained = property(properties, "requires_grad");
+    const std::string_view folded = property(properties, folded_key);
     if (one_of(kind, {"BUFFER", "CONSTANT_TENSOR"}) || one_of(trained, {"False", "false", "0"}) ||
-        folded_from_constants(name, property(properties, folded_key))) {
+        folded_from_constants(name, folded) || folded_from_statistics(folded)) {
       origins.constants.insert(name);
-    } else if (kind == "PARAMETER" || one_of(trained, {"True", "true", "1"})) {
+    } else if (kind == "PARAMETER" || one_of(trained, {"True", "true", "1"}) ||
+               folded_from_parameter(folded)) {
       origins.parameters.insert(name);
     }
   };
@@ -79,6 +102,15 @@ Origins origins_of(const GraphDef& graph) {
 std::vector<std::string> folded_from(const Properties& metadata) {
   const std::vector<std::string_view> names = listed_names(property(metadata, folded_key));
   return {names.begin(), names.end()};
+}
+
+bool is_statistic(std::string_view name) noexcept {
+  return name.ends_with(".running_mean") || name.ends_with(".running_var");
+}
+
+std::string_view owner_of(std::string_view name) noexcept {
+  const std::size_t end = name.rfind('.');
+  return end == std::string_view::npos ? std::string_view() : name.substr(0, end);
 }
 
 bool is_generated_name(std::string_view name) noexcept {

@@ -23,6 +23,11 @@ Origins origins_of(const GraphDef& graph);
 // that they have there ("fc.weight"); empty if it did not, or the file does not say so.
 std::vector<std::string> folded_from(const Properties& metadata);
 
+// Whether a name in PyTorch is that of a mean or variance that a normalization keeps.
+bool is_statistic(std::string_view name) noexcept;
+// The module of a parameter or buffer; "" without one.
+std::string_view owner_of(std::string_view name) noexcept;
+
 // Names that an exporter makes up: "onnx::MatMul_12", "val_7", "/fc/Transpose_output_0", "12".
 bool is_generated_name(std::string_view name) noexcept;
 

@@ -180,6 +180,8 @@ class Chooser {
         outputs_(outputs),
         origins_(origins_of(graph)),
         named_(named_scalars(producer)),
+        fixed_(producer == "pytorch" ? fixed_normalizations(graph) : Strings()),
+        traced_(producer == "pytorch" && names_its_parameters(graph)),
         live_(differentiable_values(graph, outputs)),
         weights_(weight_values(graph, outputs, named_)),
         uses_(graph),
@@ -229,6 +231,10 @@ class Chooser {
                                           : role->second;
     }
     if (one.value.shape().empty() && !named_.contains(one.name)) return "a scalar";
+    if (fixed_.contains(one.name)) return "of a normalization with fixed statistics";
+    if (traced_ && is_traced_constant(one.name)) {
+      return "in a Constant node, where PyTorch's exporter puts no parameters";
+    }
     return constant_reason(one.name, one.value, uses_);
   }
 
@@ -291,6 +297,8 @@ class Chooser {
   Strings outputs_;
   Origins origins_;
   Strings named_;
+  Strings fixed_;
+  bool traced_;
   Strings live_;
   WeightValues weights_;
   Uses uses_;
