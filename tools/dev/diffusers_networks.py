@@ -40,5 +40,5 @@ def networks():
                   [latents, time, torch.tensor([1, 2])], **transformer, in_channels=4,
                   sample_size=16, num_embeds_ada_norm=10),
         "UNet1D": of("UNet1DModel", names, [torch.randn(2, 2, 64), time], sample_size=64,
-                     block_out_channels=(32, 32, 64), extra_in_channels=16),
+                     block_out_channels=(32, 32, 64), extra_in_channels=64),
     }.items()}

@@ -18,7 +18,7 @@ def disturbed(module, inputs):
     write equal ones once, as the zeros of biases."""
     import torch
     with torch.no_grad():
-        for one in module.parameters():
+        for one in filter(lambda parameter: parameter.requires_grad, module.parameters()):
             one.add_(SPREAD * torch.randn(one.shape))
         kinds = torch.nn.BatchNorm1d, torch.nn.BatchNorm2d
         norms = [one for one in module.modules() if isinstance(one, kinds)]

@@ -79,6 +79,14 @@ def downloaded(cache):
             yield (known[0] if known else Entry(path.name)), path, f"{name} {path.name}"
 
 
+def root_of(error):
+    """First line of what the exporter failed for."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    line = next((one for one in str(error).splitlines() if one.strip()), "")
+    return f"{type(error).__name__}: " + re.sub(r"\x1b\[\d+m|\S*/", "", line)
+
+
 def exported(cache, wanted, refused):
     """Those of `wanted` names, exported where there is no file yet, with the exporter's reason in
     `refused` where there can be none."""
@@ -94,7 +102,7 @@ def exported(cache, wanted, refused):
                 session_of(path)
             except Exception as error:  # pylint: disable=broad-except
                 path.with_suffix(".npz").unlink(missing_ok=True)
-                refused[name] = f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
+                refused[name] = root_of(error)
                 print(f"{name}: not exported, {refused[name]}", flush=True)
                 continue
         refused.pop(name, None)

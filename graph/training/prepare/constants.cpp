@@ -167,10 +167,12 @@ std::string_view base_name(std::string_view name) {
 }
 
 bool has_buffer_name(std::string_view name) {
-  return one_of(base_name(name), {"mask", "attn_mask", "attention_mask", "causal_mask", "src_mask",
-                                  "tgt_mask", "anchors", "anchor_grid", "anchor_points", "priors",
-                                  "prior_boxes", "grid", "strides", "stride_tensor", "position_ids",
-                                  "inv_freq", "freqs_cis", "cos_cached", "sin_cached"});
+  return one_of(
+      base_name(name),
+      {"mask",        "attn_mask", "attention_mask", "causal_mask",   "src_mask",
+       "tgt_mask",    "anchors",   "anchor_grid",    "anchor_points", "priors",
+       "prior_boxes", "grid",      "strides",        "stride_tensor", "position_ids",
+       "inv_freq",    "freqs_cis", "cos_cached",     "sin_cached",    "final_logits_bias"});
 }
 
 bool is_of_channels(const Shape& shape) {

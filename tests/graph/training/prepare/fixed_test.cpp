@@ -142,6 +142,15 @@ TEST_CASE("what was folded from statistics and parameters of one module is not t
   CHECK(folded("['body.bn1.running_var', 'body.bn1.weight', 'body.conv1.weight']").empty());
 }
 
+TEST_CASE("the buffer that language models of transformers add to their logits is not trained") {
+  ModelDef model = convolution({"x", "conv.w"});
+  constant(model, "network.final_logits_bias", Tensor::of<float>({2, 1, 1}, {0, 0.5F}));
+  model.graph.nodes.push_back(named_node("Add", {"made", "network.final_logits_bias"}, {"p"}));
+  CHECK(why_frozen(model, "network.final_logits_bias") == "named as buffers are");
+  rename(model, "network.final_logits_bias", "network.logits_bias");
+  CHECK(why_frozen(model, "network.logits_bias").empty());
+}
+
 TEST_CASE("a number that was folded from a parameter alone is trained in its place") {
   ModelDef model = convolution({"x", "conv.w"});
   constant(model, "exp", Tensor::scalar(2.5F));
