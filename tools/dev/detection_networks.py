@@ -101,6 +101,7 @@ def networks():
     image = torch.randn(2, 3, 64, 64)
     boxes = torch.tensor([[0, 4.0, 4.0, 40.0, 30.0], [1, 10.0, 2.0, 60.0, 50.0],
                           [1, 0.5, 0.5, 20.0, 20.0]])
+    images_of_boxes = torch.cat([image, image[:1].flip(3)])  # as many rows, as data needs
     entropy, squares = "softmax-cross-entropy", "mse"
     return {f"torchvision {name}": one for name, one in {
         "DeepLabV3": Network(deeplab, [image], entropy, "sgd"),
@@ -108,7 +109,7 @@ def networks():
         "FPN of Faster R-CNN": Network(lambda: Output(pyramid(), lambda result: result["1"]),
                                        [image], squares, "sgd"),
         "region proposals": Network(RegionProposals, [image], squares, "sgd"),
-        "regions of Faster R-CNN": Network(Regions, [image, boxes], squares, "sgd"),
+        "regions of Faster R-CNN": Network(Regions, [images_of_boxes, boxes], squares, "sgd"),
         "RetinaNet": Network(RetinaNet, [image], squares, "sgd"),
         "SSDLite": Network(Ssdlite, [image], squares, "sgd"),
     }.items()}

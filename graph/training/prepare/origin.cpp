@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::string_view kind_key = "pkg.torch.export.graph_signature.InputSpec.kind";
 constexpr std::string_view folded_key = "pkg.onnxscript.optimizer.folded_from";
+constexpr std::string_view signature_key = "pkg.torch.export.ExportedProgram.graph_signature";
 
 // `key` may be the last part of the name.
 std::string_view property(const Properties& properties, std::string_view key) {
@@ -78,16 +79,58 @@ bool folded_from_parameter(std::string_view text) {
   return names.size() == 1 && is_parameter_name(names[0], {});
 }
 
+// Names in the module, from lines such as "b_norm_scale: BUFFER target='norm.scale'".
+class Signature {
+ public:
+  explicit Signature(const GraphDef& graph) {
+    std::string_view text = property(graph.metadata, signature_key);
+    while (!text.empty()) {
+      const std::size_t end = std::min(text.find('\n'), text.size());
+      read(text.substr(0, end));
+      text.remove_prefix(std::min(end + 1, text.size()));
+    }
+  }
+
+  // Whether the names of "['a', 'b']" hold a buffer or constant and no parameter.
+  bool is_of_buffers(std::string_view list) const {
+    const std::vector<std::string_view> names = listed_names(list);
+    const auto any_in = [&](const std::set<std::string_view>& set) {
+      return std::any_of(names.begin(), names.end(),
+                         [&](std::string_view name) { return set.contains(name); });
+    };
+    return any_in(buffers_) && !any_in(parameters_);
+  }
+
+ private:
+  void read(std::string_view line) {
+    const auto target = [&](std::string_view kind) {
+      const std::size_t start = line.find(kind);
+      if (start == std::string_view::npos) return std::string_view();
+      line.remove_prefix(start + kind.size());
+      return line.substr(0, line.find('\''));
+    };
+    for (const std::string_view kind : {": BUFFER target='", ": CONSTANT_TENSOR target='"}) {
+      if (const auto name = target(kind); !name.empty()) buffers_.insert(name);
+    }
+    if (const auto name = target(": PARAMETER target='"); !name.empty()) parameters_.insert(name);
+  }
+
+  std::set<std::string_view> buffers_;
+  std::set<std::string_view> parameters_;
+};
+
 }  // namespace
 
 Origins origins_of(const GraphDef& graph) {
   Origins origins;
+  const Signature signature(graph);
   const auto read = [&](const std::string& name, const Properties& properties) {
     const std::string_view kind = property(properties, kind_key);
     const std::string_view trained = property(properties, "requires_grad");
     const std::string_view folded = property(properties, folded_key);
     if (one_of(kind, {"BUFFER", "CONSTANT_TENSOR"}) || one_of(trained, {"False", "false", "0"}) ||
-        folded_from_constants(name, folded) || folded_from_statistics(folded)) {
+        folded_from_constants(name, folded) || folded_from_statistics(folded) ||
+        signature.is_of_buffers(folded)) {
       origins.constants.insert(name);
     } else if (kind == "PARAMETER" || one_of(trained, {"True", "true", "1"}) ||
                folded_from_parameter(folded)) {

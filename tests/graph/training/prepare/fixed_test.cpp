@@ -142,6 +142,27 @@ TEST_CASE("what was folded from statistics and parameters of one module is not t
   CHECK(folded("['body.bn1.running_var', 'body.bn1.weight', 'body.conv1.weight']").empty());
 }
 
+TEST_CASE("what was folded from buffers of the exported program alone is not trained") {
+  ModelDef model = convolution({"x", "conv.w"});
+  constant(model, "val_9", Tensor::of<float>({1, 2, 1, 1}, {0.5F, 1.5F}));
+  model.graph.nodes.push_back(named_node("Mul", {"made", "val_9"}, {"p"}));
+  model.graph.metadata = {{"pkg.torch.export.ExportedProgram.graph_signature",
+                           "\n# inputs\n"
+                           "p_up_weight: PARAMETER target='up.weight'\n"
+                           "b_up_kernel: BUFFER target='up.kernel' persistent=True\n"
+                           "c_up_pad: CONSTANT_TENSOR target='up.pad'\n"
+                           "x: USER_INPUT\n\n# outputs\ny: USER_OUTPUT\n"}};
+  const auto folded = [&](const std::string& names) {
+    model.graph.initializers.back().metadata = {{"pkg.onnxscript.optimizer.folded_from", names}};
+    return why_frozen(model, "val_9");
+  };
+  CHECK(folded("['expand_1', 'up.kernel', 'val_1']") == "no parameter in the exporter's metadata");
+  CHECK(folded("['up.pad']") == "no parameter in the exporter's metadata");
+  CHECK(folded("['up.kernel', 'up.weight']").empty());
+  CHECK(folded("['up.weight', 'val_1']").empty());
+  CHECK(folded("['up.other', 'val_1']").empty());
+}
+
 TEST_CASE("the buffer that language models of transformers add to their logits is not trained") {
   ModelDef model = convolution({"x", "conv.w"});
   constant(model, "network.final_logits_bias", Tensor::of<float>({2, 1, 1}, {0, 0.5F}));
