@@ -84,7 +84,7 @@ def root_of(error):
     while error.__cause__ is not None:
         error = error.__cause__
     line = next((one for one in str(error).splitlines() if one.strip()), "")
-    return f"{type(error).__name__}: " + re.sub(r"\x1b\[\d+m|\S*/", "", line)
+    return f"{type(error).__name__}: " + re.sub(r"\x1b\[\d+m", "", line)
 
 
 def exported(cache, wanted, refused):
@@ -102,7 +102,7 @@ def exported(cache, wanted, refused):
                 session_of(path)
             except Exception as error:  # pylint: disable=broad-except
                 path.with_suffix(".npz").unlink(missing_ok=True)
-                refused[name] = root_of(error)
+                refused[name] = root_of(error).replace(str(path), path.name)
                 print(f"{name}: not exported, {refused[name]}", flush=True)
                 continue
         refused.pop(name, None)
