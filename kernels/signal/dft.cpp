@@ -128,6 +128,14 @@ struct Parameters {
 Kernel bind_known(BindContext& context, const LineTransform::Lines& lines) {
   const auto transform = std::make_shared<const LineTransform>(lines);
   Scratch scratch;
+  if (context.dtype(0) == DType::float32 && transform->has_rows()) {
+    const std::size_t memory = scratch.add<double>(transform->rows_scratch());
+    scratch.request(context);
+    return [=](KernelContext& call) {
+      transform->run_rows(call.pool(), call.in<float>(0), call.out<float>(0),
+                          Scratch::at<double>(call, memory));
+    };
+  }
   const ComputeIn<double> in(context, scratch, 0);
   const ComputeOut<double> out(context, scratch, 0,
                                lines.out.outer * lines.out.dim * lines.out.inner);

@@ -117,6 +117,14 @@ RealFft::RealFft(std::int64_t n) : half_(n / 2) {
   for (std::int64_t j = 0; j <= n / 4; ++j) roots_.push_back(root(j, n));
 }
 
+std::optional<FourierTables> RealFft::tables() const {
+  constexpr std::int64_t longest = 2048;
+  const std::int64_t half = half_.length();
+  if (!half_.chirp_.empty() || half < 4 || half > longest) return {};
+  return FourierTables{half, reinterpret_cast<const double*>(half_.roots_.data()),
+                       reinterpret_cast<const double*>(roots_.data()), half_.bit_reversal_.data()};
+}
+
 // The transforms of the elements with even and with odd positions are, as those of real numbers,
 // symmetric, so that the transform of their complex sum tells them apart.
 void RealFft::run(Complex* x, Complex* scratch) const {

@@ -4,7 +4,10 @@
 
 #include <complex>
 #include <cstdint>
+#include <optional>
 #include <vector>
+
+#include "kernels/simd/exact/exact_kernels.h"
 
 namespace ondine::math {
 
@@ -24,6 +27,7 @@ class Fft {
   void run(std::complex<double>* x, bool inverse, std::complex<double>* scratch) const;
 
  private:
+  friend class RealFft;
   using Complex = std::complex<double>;
   void power_of_two(Complex* x) const;  // of padded_ elements
 
@@ -45,6 +49,9 @@ class RealFft {
   // x holds x_0 + i x_1, x_2 + i x_3, ...: n / 2 elements, which become the first n / 2 + 1 of the
   // sums over j of x_j exp(-2 pi i jk / n).
   void run(std::complex<double>* x, std::complex<double>* scratch) const;
+  // For several lines at once, with the same results; nothing where n is no power of two or so long
+  // that the lines do not stay in the cache. Valid while this lives.
+  std::optional<FourierTables> tables() const;
 
  private:
   Fft half_;

@@ -4,6 +4,12 @@
 
 namespace ondine::math {
 
+namespace {
+
+constexpr std::int64_t row_shares = 16;  // chunks of rows, each with scratch memory of its own
+
+}  // namespace
+
 LineTransform::LineTransform(const Lines& lines)
     : lines_(lines), in_step_(lines.in.inner), out_step_(lines.out.inner) {
   if (lines.in_parts == 1 && !lines.hermitian && lines.n % 2 == 0 && lines.n <= Fft::longest) {
@@ -11,6 +17,36 @@ LineTransform::LineTransform(const Lines& lines)
   } else {
     complex_.emplace(lines.n);
   }
+  tables_ = row_tables();
+}
+
+std::optional<FourierTables> LineTransform::row_tables() const {
+  const bool is_plain = !lines_.positive && !lines_.doubled && lines_.scale == 1;
+  const bool are_rows = lines_.in.inner == 1 && lines_.out.inner == 2 && lines_.out_parts == 2;
+  if (!real_ || !is_plain || !are_rows || lines_.in.dim < lines_.n ||
+      lines_.out.dim > lines_.n / 2 + 1) {
+    return {};
+  }
+  return real_->tables();
+}
+
+std::int64_t LineTransform::rows_scratch() const {
+  return row_shares * fourier_scratch(tables_->half);
+}
+
+void LineTransform::run_rows(ThreadPool& pool, const float* from, float* to,
+                             double* scratch) const {
+  const std::int64_t count = lines_.in.outer;
+  const std::int64_t each = (count + row_shares - 1) / row_shares;
+  // Whole groups of lines, but for the last ones.
+  const std::int64_t grain = (each + fourier_lines - 1) / fourier_lines * fourier_lines;
+  const ExactKernels& exact = exact_kernels(kernels());
+  pool.for_chunks(count, grain, [&](std::int64_t first, std::int64_t last) {
+    const FourierLines lines{last - first,       from + first * lines_.in.dim,
+                             lines_.in.dim,      to + first * 2 * lines_.out.dim,
+                             2 * lines_.out.dim, lines_.out.dim};
+    exact.fourier(*tables_, lines, scratch + first / grain * fourier_scratch(tables_->half));
+  });
 }
 
 std::int64_t LineTransform::scratch_each() const {

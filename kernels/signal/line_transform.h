@@ -26,24 +26,33 @@ class LineTransform {
   };
 
   explicit LineTransform(const Lines& lines);
+  LineTransform(const LineTransform&) = delete;
+  LineTransform& operator=(const LineTransform&) = delete;
 
   std::int64_t scratch() const;  // elements of scratch memory for a call
   void run(ThreadPool& pool, const double* from, double* to, std::complex<double>* scratch) const;
+
+  // Whether run_rows() does the same on floats: transforms of contiguous real numbers.
+  bool has_rows() const { return tables_.has_value(); }
+  std::int64_t rows_scratch() const;
+  void run_rows(ThreadPool& pool, const float* from, float* to, double* scratch) const;
 
  private:
   using Complex = std::complex<double>;
 
   std::int64_t scratch_each() const;
   std::int64_t shares() const;
+  std::optional<FourierTables> row_tables() const;
   void run_line(const double* from, double* to, std::int64_t line, Complex* x) const;
   void read(const double* from, Complex* x) const;
   void read_real(const double* from, Complex* x) const;
   void write(const Complex* x, double* to) const;
 
   Lines lines_;
-  std::int64_t in_step_, out_step_;  // elements from a number of a line to the next
-  std::optional<RealFft> real_;      // of an even number of real numbers
-  std::optional<Fft> complex_;       // of others
+  std::int64_t in_step_, out_step_;      // elements from a number of a line to the next
+  std::optional<RealFft> real_;          // of an even number of real numbers
+  std::optional<Fft> complex_;           // of others
+  std::optional<FourierTables> tables_;  // of real_
 };
 
 }  // namespace ondine::math

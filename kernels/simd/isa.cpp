@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "kernels/simd/conv/conv_table.h"
+#include "kernels/simd/exact/exact_kernels.h"
 #include "kernels/simd/tables.h"
 
 namespace ondine::math {
@@ -96,6 +97,27 @@ Int8GemmList int8_gemm_implementations(const Kernels& kernels) noexcept {
   }
 #endif
   return {kernels.int8_gemm, nullptr};
+}
+
+const ExactKernels& exact_kernels(const Kernels& kernels) noexcept {
+  switch (kernels.isa) {
+    case Isa::baseline:
+      break;
+    case Isa::avx2:
+#ifdef ONDINE_WITH_AVX2
+      return avx2::exact_kernels;
+#else
+      break;
+#endif
+    case Isa::avx512:
+    case Isa::avx512_bf16:
+#ifdef ONDINE_WITH_AVX512
+      return avx512::exact_kernels;
+#else
+      break;
+#endif
+  }
+  return baseline::exact_kernels;
 }
 
 const char* isa_name(const Kernels& kernels) noexcept { return kernels.name; }

@@ -15,7 +15,9 @@ ondine_module(kernels_simd SOURCES ${PROJECT_SOURCE_DIR}/kernels/simd/isa.cpp KN
 
 # Rounds each operation by itself: after the options of its targets.
 set_source_files_properties(${PROJECT_SOURCE_DIR}/kernels/simd/quantize/quantized_rows.cpp
-  PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
+  ${PROJECT_SOURCE_DIR}/kernels/simd/exact/fourier.cpp
+  ${PROJECT_SOURCE_DIR}/kernels/simd/exact/normals.cpp PROPERTIES COMPILE_OPTIONS
+  -ffp-contract=off)
 
 set(_simd_level -O3)
 if(ONDINE_SANITIZE)

@@ -113,6 +113,10 @@ void Augmenter::change_part(const Part& part, const Draws& draws, std::byte* row
 void Augmenter::change_sounds(const Part& part, const RowKey& key, std::byte* row) const {
   const RowType& type = part.source.type;
   const PlaneLayout flat{1, 1, Shape(type.dims).size(), false};
+  if (type.dtype == DType::float32) {
+    const std::span all(reinterpret_cast<float*>(row), flat.size());
+    return change_sound(all, part.source.column->sample_rate(), options_, key);
+  }
   std::vector<float> samples;
   load_planes(row, type.dtype, flat, samples);
   change_sound(samples, part.source.column->sample_rate(), options_, key);

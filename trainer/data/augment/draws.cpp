@@ -6,6 +6,7 @@
 
 #include "core/message.h"
 #include "core/random.h"
+#include "kernels/simd/exact/exact_kernels.h"
 
 namespace ondine::data {
 namespace {
@@ -18,6 +19,7 @@ constexpr std::uint32_t sound_stream = 0xfffffffcU;
 constexpr std::uint64_t image_blocks = 4;
 constexpr std::uint64_t mix_blocks = 256;
 constexpr std::uint64_t sound_blocks = std::uint64_t{1} << 32;
+constexpr std::uint64_t noise_blocks = noise_group / 4;
 
 std::array<double, 4> uniforms(const RandomKey& key, std::uint64_t block) {
   std::array<double, 4> result{};
@@ -140,16 +142,14 @@ SoundDraws draw_sound(const Augmentation& options, std::int64_t rate, const RowK
   return {up_to(most, first[0]), options.noise * first[1]};
 }
 
-std::array<float, 4> draw_noise(const RowKey& key, std::uint64_t block) {
-  const auto u = uniforms({key.seed, key.epoch, sound_stream}, key.row * sound_blocks + 1 + block);
-  std::array<float, 4> normals{};
-  for (std::size_t i = 0; i < 4; i += 2) {
-    const float radius = std::sqrt(-2 * std::log(static_cast<float>(1 - u[i])));
-    const auto angle = static_cast<float>(2 * std::numbers::pi * u[i + 1]);
-    normals[i] = radius * std::cos(angle);
-    normals[i + 1] = radius * std::sin(angle);
-  }
-  return normals;
+void draw_noise(const RowKey& key, std::uint64_t group,
+                std::span<std::array<float, noise_group>> normals) {
+  if (normals.empty()) return;
+  // The first blocks of a row are those of draw_sound().
+  const std::uint64_t first = key.row * (sound_blocks / noise_blocks) + 1 + group;
+  math::exact_kernels(math::kernels())
+      .normals(normals[0].data(), {key.seed, key.epoch, sound_stream}, first,
+               static_cast<std::int64_t>(normals.size()));
 }
 
 std::uint64_t draw_partner(const RowKey& key, std::uint64_t rows) {

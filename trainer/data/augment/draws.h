@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include <ondine/augment.h>
@@ -44,8 +45,10 @@ struct SoundDraws {
 };
 
 SoundDraws draw_sound(const Augmentation& options, std::int64_t rate, const RowKey& key);
-// Standard normal numbers of the samples 4 block, 4 block + 1, ... of a row.
-std::array<float, 4> draw_noise(const RowKey& key, std::uint64_t block);
+// Standard normal numbers of the samples from noise_group * group on, the same for every processor.
+inline constexpr std::size_t noise_group = 64;
+void draw_noise(const RowKey& key, std::uint64_t group,
+                std::span<std::array<float, noise_group>> normals);
 
 // Uniform in [0, rows).
 std::uint64_t draw_partner(const RowKey& key, std::uint64_t rows);

@@ -90,6 +90,43 @@ TEST_CASE("noise is white, its power a part of the recording's, other for each r
   CHECK(changed(options, key, 9) != changed(options, {8, 1, 3}, 9));
 }
 
+TEST_CASE("samples take the normal numbers of their row one after the other") {
+  const Augmentation options{.noise = 0.5};
+  const RowKey key{7, 1, 3};
+  const double level = draw_sound(options, 8000, key).noise;
+  for (const std::size_t count : {1U, 63U, 64U, 65U, 1023U, 1024U, 1025U, 3000U}) {
+    INFO(count);
+    std::vector<float> samples(count);
+    double squares = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      samples[i] = static_cast<float>(i % 11) - 4;
+      squares += static_cast<double>(samples[i]) * static_cast<double>(samples[i]);
+    }
+    const auto deviation =
+        static_cast<float>(level * std::sqrt(squares / static_cast<double>(count)));
+    std::vector<float> expected = samples;
+    for (std::size_t i = 0; i < count; ++i) {
+      std::array<std::array<float, noise_group>, 1> normals;
+      draw_noise(key, i / noise_group, normals);
+      expected[i] += deviation * normals[0][i % noise_group];
+    }
+    change_sound(samples, 8000, options, key);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (samples[i] != Approx(expected[i]).margin(1e-6)) CHECK(samples[i] == expected[i]);
+    }
+  }
+  // Rows and epochs share no numbers.
+  std::array<std::array<float, noise_group>, 4> numbers;
+  draw_noise({7, 1, 3}, 0, std::span(numbers).first(1));
+  draw_noise({7, 1, 3}, 1, std::span(numbers).subspan(1, 1));
+  draw_noise({7, 1, 4}, 0, std::span(numbers).subspan(2, 1));
+  draw_noise({7, 2, 3}, 0, std::span(numbers).subspan(3, 1));
+  std::vector<float> all;
+  for (const auto& group : numbers) all.insert(all.end(), group.begin(), group.end());
+  std::sort(all.begin(), all.end());
+  CHECK(std::adjacent_find(all.begin(), all.end()) == all.end());
+}
+
 TEST_CASE("changes of sound need recordings, those of images images") {
   const std::vector<std::string> inputs{"x"};
   const std::vector<std::uint64_t> rows{0, 1, 2};

@@ -1,0 +1,7 @@
+#include "kernels/simd/exact/exact_parts.h"
+
+namespace ondine::math::ONDINE_ISA {
+
+constinit const ExactKernels exact_kernels = {&normal_groups, &fourier_lines_of};
+
+}  // namespace ondine::math::ONDINE_ISA

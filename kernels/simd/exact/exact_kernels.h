@@ -1,0 +1,59 @@
+// Functions that round each operation by itself, so that they give the same bits with every
+// instruction set.
+#pragma once
+
+#include <cstdint>
+
+#include "core/random.h"
+#include "kernels/simd/isa.h"
+
+namespace ondine::math {
+
+// Tables for transforms of n real numbers, n a power of two from 8 on, as pairs of parts.
+struct FourierTables {
+  std::int64_t half;                 // n / 2
+  const double* roots;               // exp(-2 pi i j / half), j < half
+  const double* real_roots;          // exp(-2 pi i j / n), j <= n / 4
+  const std::int32_t* bit_reversal;  // of half positions
+};
+
+// Lines of numbers, each `step` elements after the one before.
+struct FourierLines {
+  std::int64_t count;
+  const float* from;  // n numbers each
+  std::int64_t from_step;
+  float* to;  // `bins` complex numbers each
+  std::int64_t to_step;
+  std::int64_t bins;  // at most n / 2 + 1
+};
+
+struct ExactKernels {
+  // Standard normal numbers of the blocks 16 first, 16 first + 1, ... of a stream of random_block,
+  // for each group of 16 blocks 64 numbers. With u = (w / 2 + 1/2) / 2^31 for words 0 and 2 and a =
+  // 2 pi w / 2^32 (w signed) for words 1 and 3, number 16 k + l of a group is, of words 0 and 1 of
+  // block l, sqrt(-2 log u) cos a for k = 0 and with sin for k = 1, and so of words 2 and 3 for k =
+  // 2 and 3. To within 1e-6.
+  void (*normals)(float* to, const RandomKey& key, std::uint64_t first, std::int64_t groups);
+
+  // y_k = sum over j of x_j exp(-2 pi i jk / n), k < bins, computed in double. `scratch`:
+  // fourier_scratch(half) elements.
+  void (*fourier)(const FourierTables& tables, const FourierLines& lines, double* scratch);
+};
+
+inline constexpr std::int64_t fourier_lines = 8;  // that are transformed together, at most
+constexpr std::int64_t fourier_scratch(std::int64_t half) { return 2 * fourier_lines * (half + 1); }
+
+namespace baseline {
+extern const ExactKernels exact_kernels;
+}
+namespace avx2 {
+extern const ExactKernels exact_kernels;
+}
+namespace avx512 {
+extern const ExactKernels exact_kernels;
+}
+
+// Those of the same instruction set.
+const ExactKernels& exact_kernels(const Kernels& kernels) noexcept;
+
+}  // namespace ondine::math
