@@ -57,6 +57,8 @@ class Reduction {
                                           std::int64_t o);
   template <class T, class Reducer>
   static typename Reducer::Total row(const T* x, std::int64_t n, const Reducer& r, std::int64_t o);
+  template <class T, class Reducer>
+  static typename Reducer::Total row_of_two(const T* x, const Reducer& r, std::int64_t o);
   template <class T, class Sink, class Reducer>
   void rows(ThreadPool& pool, const T* x, const Reducer& r, const Sink& sink) const;
   template <class T, class Sink, class Reducer>
@@ -123,6 +125,18 @@ typename Reducer::Total Reduction::row(const T* x, std::int64_t n, const Reducer
   return total;
 }
 
+// As row() combines two elements.
+template <class T, class Reducer>
+typename Reducer::Total Reduction::row_of_two(const T* x, const Reducer& r, std::int64_t o) {
+  if constexpr (requires { r.of_row(x, 2); }) {
+    return row(x, 2, r, o);
+  } else {
+    const typename Reducer::Item item = r.combine(r.combine(Reducer::identity, r.map(x[0], o)),
+                                                  r.combine(Reducer::identity, r.map(x[1], o)));
+    return r.merge(Reducer::total_identity, r.widen(item));
+  }
+}
+
 // The innermost axis is reduced: one task is one block of one output.
 template <class T, class Sink, class Reducer>
 void Reduction::rows(ThreadPool& pool, const T* x, const Reducer& r, const Sink& sink) const {
@@ -130,6 +144,13 @@ void Reduction::rows(ThreadPool& pool, const T* x, const Reducer& r, const Sink&
   const std::int64_t grain = std::max<std::int64_t>(1, chunk / 2 / work);
   const bool one_row_each = units_ == 1 && kept_.size() <= 1;
   pool.for_chunks(outputs_ * blocks_, grain, [&](std::int64_t first, std::int64_t last) {
+    // Such as the parts of complex numbers.
+    if (one_row_each && inner_ == 2) {
+      for (auto o = first; o < last; ++o) {
+        sink(o, 0, r.merge(Reducer::total_identity, row_of_two(x + 2 * o, r, o)));
+      }
+      return;
+    }
     if (one_row_each) {
       for (auto o = first; o < last; ++o) {
         sink(o, 0, r.merge(Reducer::total_identity, row(x + o * inner_, inner_, r, o)));

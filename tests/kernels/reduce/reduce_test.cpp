@@ -126,6 +126,21 @@ TEST_CASE("Reductions of large tensors give what a loop gives") {
   check_reduce(op, random_floats({1000, 2, 50, 3}, 1, 0, 1), {0, 2});
 }
 
+TEST_CASE("Reductions of pairs give what a loop gives") {
+  const std::string op =
+      GENERATE(as<std::string>(), "ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd",
+               "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp");
+  check_reduce(op, random_floats({3, 41, 2}, 1, 0.1F, 2), {2});
+  check_reduce(op, random_floats({20'011, 2}, 1, 0.1F, 2), {1});
+  // Not one row for each output.
+  check_reduce(op, random_floats({3, 41, 2}, 1, 0.1F, 2), {0, 2});
+  check_reduce(op, random_floats({41, 2}, 1, 0.1F, 2), {0, 1});
+  const Tensor integers = Tensor::of<std::int32_t>({3, 2}, {4, 3, 7, 24, 1, 2});
+  if (op.find("Log") == std::string::npos && op != "ReduceMean" && op != "ReduceL2") {
+    check_reduce(op, integers, {1});
+  }
+}
+
 TEST_CASE("The error of long sums of floats does not grow with their length") {
   const std::int64_t n = 10'000'000;
   Tensor x(DType::float32, {n});
