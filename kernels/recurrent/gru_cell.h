@@ -76,7 +76,7 @@ class GruForward {
     return Scratch::at<C>(step.args.call, reset_) + b * s_.hidden_size;
   }
   static void add(C* to, const C* from, std::int64_t n) {
-    for (std::int64_t i = 0; i < n; ++i) to[i] += from[i];
+    math::vector_kernels<C>().add.vv(to, to, from, n);
   }
 
   // r h, for the product with R_h.
@@ -154,18 +154,17 @@ class GruBackward {
     f.apply(z, rows.update, n);
     f.apply(z + n, rows.reset, n);
     g.apply(z + 2 * n, rows.candidate, n);
-    for (std::int64_t k = 0; k < n; ++k) {
-      dz[k] = row.dh[k] * (row.previous_h[k] - rows.candidate[k]);
-      dz[2 * n + k] = row.dh[k] * (1 - rows.update[k]);
-      row.bypass[k] = row.dh[k] * rows.update[k];
-    }
+    const math::VectorKernels<C>& vector = math::vector_kernels<C>();
+    vector.sub.vv(dz, row.previous_h, rows.candidate, n);
+    vector.mul.vv(dz, row.dh, dz, n);
+    vector.sub.sv(dz + 2 * n, C{1}, rows.update, n);
+    vector.mul.vv(dz + 2 * n, row.dh, dz + 2 * n, n);
+    vector.mul.vv(row.bypass, row.dh, rows.update, n);
     f.gradient(z, rows.update, dz, dz, n);
     g.gradient(z + 2 * n, rows.candidate, dz + 2 * n, dz + 2 * n, n);
     if (!linear_) return;  // the reset gate follows in through_reset
-    for (std::int64_t k = 0; k < n; ++k) {
-      dz[n + k] = dz[2 * n + k] * z[3 * n + k];
-      dz[3 * n + k] = dz[2 * n + k] * rows.reset[k];
-    }
+    vector.mul.vv(dz + n, dz + 2 * n, z + 3 * n, n);
+    vector.mul.vv(dz + 3 * n, dz + 2 * n, rows.reset, n);
     f.gradient(z + n, rows.reset, dz + n, dz + n, n);
   }
 
@@ -227,15 +226,15 @@ class GruBackward {
     candidate_product_.run(step.args.call, weights.r_candidate, step.first, step.samples(),
                            step.dgates(step.first) + 2 * n, rows_of(step, step.first).product,
                            false);
+    const math::VectorKernels<C>& vector = math::vector_kernels<C>();
     for (std::int64_t b = step.first; b < step.last; ++b) {
       if (!step.valid(b)) continue;
       const Rows rows = rows_of(step, b);
       const BackwardRow<C> row = step.row(b);
-      for (std::int64_t k = 0; k < n; ++k) {
-        row.bypass[k] += rows.product[k] * rows.reset[k];
-        row.dgates[n + k] = rows.product[k] * row.previous_h[k];
-        row.dgates[3 * n + k] = 0;
-      }
+      vector.mul.vv(row.dgates + n, rows.product, row.previous_h, n);
+      vector.mul.vv(rows.product, rows.product, rows.reset, n);
+      vector.add.vv(row.bypass, row.bypass, rows.product, n);
+      std::fill_n(row.dgates + 3 * n, n, C{0});
       s_.activation(step.d, 0).gradient(row.gates + n, rows.reset, row.dgates + n, row.dgates + n,
                                         n);
     }
