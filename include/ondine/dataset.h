@@ -61,6 +61,9 @@ struct DatasetOptions {
   int threads = 0;  // that decode images and recordings; 0: one for each processor
   TextOptions text = {};
   AudioOptions audio = {};
+  // Decoded images and recordings that are kept in memory, of each part: what is taken first stays,
+  // the rest is decoded again whenever it is taken. A file that changes meanwhile may go unnoticed.
+  std::uint64_t cache_bytes = std::uint64_t{256} << 20;
 };
 
 class Batches;

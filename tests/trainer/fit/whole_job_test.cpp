@@ -10,6 +10,7 @@
 #include "tests/support/bitmap.h"
 #include "tests/support/random_tensor.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/support/wave.h"
 #include "tests/trainer/fit/small_task.h"
 
 using namespace ondine;
@@ -20,11 +21,21 @@ namespace {
 
 constexpr std::uint64_t batches = 3;  // of an epoch, so that it ends with a group of one
 
-// Raw images [N, 4, 4, 3] in two classes; convolution, normalization, dropout and a linear layer.
-Model network(const std::optional<ModelSchedule>& schedule) {
+struct Job {
+  std::optional<ModelSchedule> model_schedule = {};
+  Schedule schedule = {};
+  EarlyStopping early_stopping = {};
+  std::uint64_t epochs = 0;  // that run
+  bool of_sounds = false;
+};
+
+// Raw images [N, 4, 4, 3], or recordings of 80 samples as spectrograms [N, 3, 4, 4], in two
+// classes; convolution, normalization, dropout and a linear layer.
+Model network(const Job& job) {
   ModelBuilder b("job");
-  b.input("x", DType::float32, {"N", 3, 4, 4});
-  b.node("Conv", {"x", b.initializer("conv.w", random_floats({4, 3, 3, 3}, 1, -0.3F, 0.3F))}, {},
+  std::string x = b.input("x", DType::float32, {"N", job.of_sounds ? 1 : 3, 4, 4});
+  if (job.of_sounds) x = b.node("Concat", {x, x, x}, {{"axis", std::int64_t{1}}});
+  b.node("Conv", {x, b.initializer("conv.w", random_floats({4, 3, 3, 3}, 1, -0.3F, 0.3F))}, {},
          "maps");
   b.node("BatchNormalization",
          {"maps", b.initializer("norm.scale", random_floats({4}, 2, 0.5F, 1.5F)),
@@ -40,6 +51,10 @@ Model network(const std::optional<ModelSchedule>& schedule) {
           b.initializer("head.b", Tensor(DType::float32, {2}))},
          {}, "logits");
   b.output("logits", DType::float32, {"N", 2});
+  Preprocess preprocess{.scale = 1.0 / 255};
+  if (job.of_sounds) {
+    preprocess = {.mel = LogMel{.bands = 4, .rate = 8000, .window = 32, .hop = 16}, .mean = {-3}};
+  }
   return prepare(b.bytes(), {.class_weights = {1, 2.5F},
                              .optimizer = AdamW{.learning_rate = 0.02F, .weight_decay = 0.05F},
                              .clip_norm = 0.8F,
@@ -48,8 +63,8 @@ Model network(const std::optional<ModelSchedule>& schedule) {
                              .rate_groups = {{"conv*", 0.5F}, {"conv*", 1, 2}},
                              .average = WeightAverage{.decay = 0.75F, .from = 1},
                              .accumulate = 2,
-                             .preprocess = {{.scale = 1.0 / 255}},
-                             .schedule = schedule});
+                             .preprocess = {preprocess},
+                             .schedule = job.model_schedule});
 }
 
 void write_images(const fs::path& folder) {
@@ -64,21 +79,40 @@ void write_images(const fs::path& folder) {
   }
 }
 
-TrainerOptions options() {
+void write_sounds(const fs::path& folder) {
+  for (int i = 0; i < 14; ++i) {
+    std::vector<int> samples(static_cast<std::size_t>(60 + 3 * i));
+    for (std::size_t t = 0; t < samples.size(); ++t) {
+      samples[t] = static_cast<int>(t) * (i % 2 == 0 ? 900 : 4200) * (i + 3) % 20'000 - 10'000;
+    }
+    const fs::path file = folder / (i % 2 == 0 ? "low" : "high") / (std::to_string(i) + ".wav");
+    fs::create_directories(file.parent_path());
+    std::ofstream(file, std::ios::binary) << wave(8000, samples);
+  }
+}
+
+// Optional libraries may be left out of a build.
+bool can_read_sounds() {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "a.wav", std::ios::binary) << wave(8000, {1, 2});
+  try {
+    return Dataset::open(folder / "a.wav").rows() == 1;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::unsupported) throw;
+    WARN("skipped: " << error.what());
+    return false;
+  }
+}
+
+TrainerOptions options(bool of_sounds) {
+  const Augmentation of_images{.flip = true, .crop = 1, .rotate = 20, .color = 0.3};
   return {.epochs = 4,
           .batch_size = 4,
           .seed = 5,
           .averaged = true,
           .validation_split = 0.25,
-          .augmentation = Augmentation{.flip = true, .crop = 1, .rotate = 20, .color = 0.3}};
+          .augmentation = of_sounds ? Augmentation{.time_shift = 0.002, .noise = 0.5} : of_images};
 }
-
-struct Job {
-  std::optional<ModelSchedule> model_schedule = {};
-  Schedule schedule = {};
-  EarlyStopping early_stopping = {};
-  std::uint64_t epochs = 0;  // that run
-};
 
 // What a run reports: of each step loss, mean of the epoch and, where it updates, rate; of each
 // epoch the validation.
@@ -109,19 +143,19 @@ class Trace {
 
 void check_job(const Job& job) {
   const TemporaryFolder folder;
-  write_images(folder / "data");
+  job.of_sounds ? write_sounds(folder / "data") : write_images(folder / "data");
   const auto data = [&](int threads) {
     return Dataset::open(folder / "data", {.threads = threads});
   };
   const auto with = [&](const std::string& checkpoint) {
-    TrainerOptions result = options();
+    TrainerOptions result = options(job.of_sounds);
     result.schedule = job.schedule;
     result.early_stopping = job.early_stopping;
     result.checkpoint = folder / checkpoint;
     return result;
   };
   constexpr std::uint64_t all = 1000;
-  Model whole = network(job.model_schedule);
+  Model whole = network(job);
   Trainer uninterrupted(whole, with("whole.ckpt"));
   Trace expected;
   const FitReport report = expected.record(uninterrupted, data(2), all);
@@ -132,12 +166,12 @@ void check_job(const Job& job) {
     TrainerOptions parts = with("stop" + std::to_string(stop) + ".ckpt");
     Trace trace;
     {
-      Model first = network(job.model_schedule);
+      Model first = network(job);
       Trainer stopped(first, parts);
       CHECK(trace.record(stopped, data(1), stop).reason == StopReason::requested);
     }
     parts.resume = true;
-    Model second = network(job.model_schedule);
+    Model second = network(job);
     Trainer resumed(second, parts);
     const FitReport rest = trace.record(resumed, data(3), all);
     CHECK(same_state(whole, second));
@@ -155,6 +189,14 @@ TEST_CASE("a job with all options under a cosine schedule is resumed after any s
   check_job({.schedule = CosineSchedule{.warmup = 0.3, .final_rate = 0.001},
              .early_stopping = {.patience = 4, .restore_best = false},
              .epochs = 4});
+}
+
+TEST_CASE("a job on recordings is resumed after any step bit for bit") {
+  if (!can_read_sounds()) return;
+  check_job({.schedule = CosineSchedule{.warmup = 0.3, .final_rate = 0.001},
+             .early_stopping = {.patience = 4, .restore_best = false},
+             .epochs = 4,
+             .of_sounds = true});
 }
 
 TEST_CASE("a job whose model has the schedule is resumed after any step bit for bit") {

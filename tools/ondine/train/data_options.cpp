@@ -77,6 +77,7 @@ DatasetOptions dataset_options(const DataOptions& options, const Model& model) {
   result.text = read_text_options(options, model);
   result.audio = options.audio;
   result.audio.resample = !options.no_resample;
+  result.cache_bytes = options.cache_bytes;
   if (options.fill) result.fill = static_cast<double>(*options.fill);
   return result;
 }

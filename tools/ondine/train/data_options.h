@@ -24,6 +24,7 @@ struct DataOptions {
   std::string tokenizer;
   AudioOptions audio;
   bool no_resample = false;
+  std::uint64_t cache_bytes = 0;  // rows are taken once
 };
 
 // Adds --data and the options for reading it; `options` must outlive parsing. Returns --data.

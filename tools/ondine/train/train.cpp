@@ -61,6 +61,10 @@ void add_train(Parser& parser) {
                                "      --checkpoint run.ckpt --resume\n");
   command.option("MODEL", &options->model, "Training model").required();
   add_data_options(command, options->data);
+  options->data.cache_bytes = DatasetOptions().cache_bytes;
+  command.option("--cache-bytes", &options->data.cache_bytes,
+                 "Bytes of decoded images and recordings to keep in memory, of training and of "
+                 "validation data");
   Option validation_data = command.option("--validation-data", &options->validation_data,
                                           "Folder or files to evaluate on after each epoch");
   command

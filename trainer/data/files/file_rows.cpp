@@ -6,6 +6,7 @@
 
 #include "core/message.h"
 #include "core/parallel.h"
+#include "trainer/data/files/row_cache.h"
 
 namespace ondine::data {
 namespace {
@@ -63,7 +64,8 @@ Dataset::Part file_part(const FileKind& kind, FileIndex files, std::string label
   part.threads = options.threads;
   files.shrink();
   if (options.skip_broken) skip_broken(kind, part, files, options);
-  part.columns.push_back(kind.open(kind.column, std::move(files), options));
+  part.columns.push_back(
+      cached_rows(kind.open(kind.column, std::move(files), options), options.cache_bytes));
   if (labels.defined()) {
     part.columns.push_back(array_column(std::move(label), std::move(labels), Layout::nchw));
   }
