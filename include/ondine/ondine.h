@@ -15,6 +15,7 @@
 #include <ondine/layers.h>
 #include <ondine/limits.h>
 #include <ondine/lower.h>
+#include <ondine/metadata.h>
 #include <ondine/model.h>
 #include <ondine/operator_set.h>
 #include <ondine/operators.h>

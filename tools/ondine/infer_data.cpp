@@ -7,19 +7,13 @@
 #include <numeric>
 
 #include <ondine/data.h>
+#include <ondine/metadata.h>
 #include <ondine/trainer.h>
 
 #include "ondine/common.h"
 
 namespace ondine::cli {
 namespace {
-
-std::string property(const Model& model, const std::string& name) {
-  for (const auto& [key, text] : model.metadata()) {
-    if (key == name) return text;
-  }
-  return {};
-}
 
 // A field of a .csv file.
 std::string csv_field(const std::string& text) {
@@ -43,8 +37,8 @@ class DataInference {
       : model_(&model), options_(&options), names_(class_names(model)) {
     if (model.outputs().empty()) throw Error(ErrorCode::mismatch, "the model has no output");
     output_ = model.outputs()[0].name;
-    are_logits_ = property(model, "ondine.loss") == "softmax-cross-entropy" &&
-                  property(model, "ondine.prediction") == output_;
+    are_logits_ = metadata_of(model, "ondine.loss") == "softmax-cross-entropy" &&
+                  metadata_of(model, "ondine.prediction") == output_;
     if (options.output.empty()) return;
     require_writable(options.output);
     file_.open(options.output, std::ios::trunc);

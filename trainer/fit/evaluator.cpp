@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <numeric>
 
+#include <ondine/metadata.h>
+
 #include "core/message.h"
 #include "core/out_of_memory.h"
 #include "trainer/data/batch_reader.h"
 #include "trainer/fit/scores.h"
 #include "trainer/fit/worst_errors.h"
-#include "trainer/model_property.h"
 #include "trainer/records/evaluation_page.h"
 #include "trainer/records/run_facts.h"
 
@@ -44,7 +45,7 @@ bool add_confusion(Scoring& scoring, bool wanted) {
 
 std::vector<std::string> metric_names(const Model& model, std::size_t algorithm) {
   std::vector<std::string> result;
-  const std::string rate = trainer::property(model, "ondine.scheduled_rate");
+  const std::string rate = metadata_of(model, "ondine.scheduled_rate");
   for (const PortInfo& port : model.algorithm(algorithm).outputs) {
     const bool number = port.dtype == DType::float32 || port.dtype == DType::float64;
     const bool is_scalar = number && port.dims && port.dims->empty();

@@ -5,8 +5,9 @@
 #include <numbers>
 #include <sstream>
 
+#include <ondine/metadata.h>
+
 #include "graph/training/prepare/updates/check_schedule.h"
-#include "trainer/model_property.h"
 
 namespace ondine::fit {
 namespace {
@@ -103,8 +104,8 @@ std::string describe(const Schedule& schedule, const RunLength& length) {
 }
 
 std::optional<ModelRate> find_model_rate(const Model& model, std::size_t update) {
-  ModelRate rate{trainer::property(model, "ondine.schedule"),
-                 trainer::property(model, "ondine.scheduled_rate")};
+  ModelRate rate{metadata_of(model, "ondine.schedule"),
+                 metadata_of(model, "ondine.scheduled_rate")};
   if (rate.output.empty() || update >= model.algorithm_count()) return {};
   for (const PortInfo& port : model.algorithm(update).outputs) {
     const bool is_scalar = port.dtype == DType::float32 && port.dims && port.dims->empty();

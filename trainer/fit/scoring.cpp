@@ -5,10 +5,10 @@
 #include <sstream>
 
 #include <ondine/data.h>
+#include <ondine/metadata.h>
 
 #include "core/message.h"
 #include "trainer/metrics/catalogue.h"
-#include "trainer/model_property.h"
 
 namespace ondine::fit {
 namespace {
@@ -41,7 +41,7 @@ std::optional<PortInfo> label_of_algorithm(const Model& model, const std::string
 std::optional<PortInfo> label_among_columns(const Model& model, const Dataset& data,
                                             const ArrayMap& map, std::string name) {
   const std::vector<PortInfo> columns = data.columns();
-  const std::string prepared = trainer::property(model, "ondine.label");
+  const std::string prepared = metadata_of(model, "ondine.label");
   if (name.empty() && has_name(columns, prepared)) name = prepared;
   const std::vector<std::string> inputs = Feeder(model.inputs(), data, map).inputs();
   std::optional<PortInfo> label;
@@ -110,19 +110,19 @@ void add_lengths(const Model& model, Scoring& scoring) {
     port.type = "tensor(int64)";
     scoring.lengths.push_back(port);
   }
-  const std::string blank = trainer::property(model, "ondine.ctc_blank");
+  const std::string blank = metadata_of(model, "ondine.ctc_blank");
   std::from_chars(blank.data(), blank.data() + blank.size(), scoring.blank);
 }
 
 void choose_task(const Model& model, Scoring& scoring) {
-  const std::string loss = trainer::property(model, "ondine.loss");
+  const std::string loss = metadata_of(model, "ondine.loss");
   const std::optional<Task> task = task_of_loss(loss);
   if (!task) return assume_task(model, scoring);
   scoring.task = *task;
   const bool is_labels = *task == Task::classes || *task == Task::sequences;
   scoring.label.dtype = is_labels ? DType::int64 : DType::float32;
   if (*task == Task::sequences) add_lengths(model, scoring);
-  const bool is_prediction = trainer::property(model, "ondine.prediction") == scoring.output;
+  const bool is_prediction = metadata_of(model, "ondine.prediction") == scoring.output;
   // These losses read logits; another output is made of them.
   if (!is_prediction || loss == "nll" || loss == "bce-probabilities") return;
   if (*task == Task::binary) scoring.threshold = 0;
@@ -130,8 +130,8 @@ void choose_task(const Model& model, Scoring& scoring) {
 }
 
 std::optional<std::int64_t> recorded_class_axis(const Model& model, const std::string& output) {
-  if (trainer::property(model, "ondine.class_axis_of") != output) return {};
-  const std::string text = trainer::property(model, "ondine.class_axis");
+  if (metadata_of(model, "ondine.class_axis_of") != output) return {};
+  const std::string text = metadata_of(model, "ondine.class_axis");
   std::int64_t axis = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), axis);
   if (error != std::errc() || end != text.data() + text.size() || axis < 1) return {};
@@ -141,7 +141,7 @@ std::optional<std::int64_t> recorded_class_axis(const Model& model, const std::s
 void choose_metrics(const Model& model, const std::vector<std::string>& names, Scoring& scoring) {
   scoring.metrics = names;
   if (!names.empty()) {
-    const std::string loss = trainer::property(model, "ondine.loss");
+    const std::string loss = metadata_of(model, "ondine.loss");
     metrics::require_known(names);
     metrics::require_task(names, scoring.task,
                           scoring.note.empty() ? "the model's loss is " + loss : scoring.note);
@@ -157,7 +157,7 @@ void choose_metrics(const Model& model, const std::vector<std::string>& names, S
 }  // namespace
 
 std::string why_no_scoring(const Model& model) {
-  const std::string loss = trainer::property(model, "ondine.loss");
+  const std::string loss = metadata_of(model, "ondine.loss");
   if (has_no_score(loss)) {
     return "no metric compares outputs with the labels of the loss " + loss +
            "; the training loop evaluates the loss itself";
@@ -170,13 +170,12 @@ std::optional<Scoring> find_scoring(const Model& model, const Dataset& data,
   require_metrics(model, options.metrics);
   const std::vector<PortInfo> outputs = model.outputs();
   if (outputs.empty()) fail(ErrorCode::mismatch, "the model has no output");
-  if (has_no_score(trainer::property(model, "ondine.loss"))) return {};
+  if (has_no_score(metadata_of(model, "ondine.loss"))) return {};
   Scoring scoring;
   scoring.output = options.output.empty() ? outputs.front().name : options.output;
-  const bool is_sequences =
-      task_of_loss(trainer::property(model, "ondine.loss")) == Task::sequences;
+  const bool is_sequences = task_of_loss(metadata_of(model, "ondine.loss")) == Task::sequences;
   auto label = label_of_algorithm(model, is_sequences && options.label.empty()
-                                             ? trainer::property(model, "ondine.label")
+                                             ? metadata_of(model, "ondine.label")
                                              : options.label);
   if (!label) label = label_among_columns(model, data, options.map, options.label);
   if (!label) return {};
@@ -187,7 +186,7 @@ std::optional<Scoring> find_scoring(const Model& model, const Dataset& data,
     scoring.class_names = data.classes().empty() ? class_names(model) : data.classes();
   }
   if (scoring.task == Task::sequences && scoring.class_names.empty() &&
-      !trainer::property(model, "ondine.text_encoding").empty()) {
+      !metadata_of(model, "ondine.text_encoding").empty()) {
     for (int byte = 0; byte < 256; ++byte) {
       scoring.class_names.emplace_back(1, static_cast<char>(byte));
     }
@@ -199,7 +198,7 @@ std::optional<Scoring> find_scoring(const Model& model, const Dataset& data,
 
 void require_metrics(const Model& model, const std::vector<std::string>& names) {
   metrics::require_known(names);
-  const std::string loss = trainer::property(model, "ondine.loss");
+  const std::string loss = metadata_of(model, "ondine.loss");
   if (const std::optional<Task> task = task_of_loss(loss)) {
     metrics::require_task(names, *task, "the model's loss is " + loss);
   }

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include <ondine/metadata.h>
 #include <ondine/text.h>
 
 #include "core/message.h"
@@ -8,7 +9,6 @@
 #include "core/random.h"
 #include "trainer/fit/metric_values.h"
 #include "trainer/metrics/softmax.h"
-#include "trainer/model_property.h"
 
 namespace ondine {
 namespace {
@@ -37,8 +37,8 @@ class Sampler {
     const std::int64_t asked = (*input_.dims)[1];
     context_ = asked > 0 ? asked : text.length;
     if (context_ < 1) context_ = default_context;
-    if (trainer::property(model, "ondine.class_axis_of") == output_) {
-      recorded_axis_ = trainer::property(model, "ondine.class_axis");
+    if (metadata_of(model, "ondine.class_axis_of") == output_) {
+      recorded_axis_ = metadata_of(model, "ondine.class_axis");
     }
   }
 

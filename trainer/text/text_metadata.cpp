@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <charconv>
 
+#include <ondine/metadata.h>
+
 #include "core/message.h"
 #include "core/out_of_memory.h"
 #include "trainer/base64.h"
 #include "trainer/model_impl.h"
-#include "trainer/model_property.h"
 
 namespace ondine {
 namespace {
@@ -28,7 +29,7 @@ std::int64_t length_of_input(const Model& model) {
 }
 
 TextEncoding encoding_of(const Model& model) {
-  const std::string name = trainer::property(model, encoding_key);
+  const std::string name = metadata_of(model, encoding_key);
   if (name.empty() || name == TextEncoding().name()) return {};
   if (name != "sentencepiece") {
     fail(ErrorCode::unsupported, "the model's texts are encoded as ", quoted(name),
@@ -36,7 +37,7 @@ TextEncoding encoding_of(const Model& model) {
   }
   return with_context(
       [&] {
-        const std::string file = trainer::from_base64(trainer::property(model, pieces_key));
+        const std::string file = trainer::from_base64(metadata_of(model, pieces_key));
         return TextEncoding::sentencepiece(std::as_bytes(std::span(file)));
       },
       [] { return cat("metadata '", pieces_key, "'"); });
@@ -48,8 +49,8 @@ TextOptions text_options(const Model& model) {
   return guard_memory("read the metadata", [&] {
     TextOptions options;
     options.encoding = encoding_of(model);
-    options.column = trainer::property(model, column_key);
-    const std::string text = trainer::property(model, length_key);
+    options.column = metadata_of(model, column_key);
+    const std::string text = metadata_of(model, length_key);
     const auto [end, error] =
         std::from_chars(text.data(), text.data() + text.size(), options.length);
     if (error != std::errc() || end != text.data() + text.size() || options.length < 1) {
@@ -65,7 +66,7 @@ void remember_text(Model& model, const Dataset& data) {
   if (!data.text()) return;
   const TextEncoding& encoding = data.text()->encoding;
   const TextEncoding known = encoding_of(model);
-  if (!trainer::property(model, encoding_key).empty()) {
+  if (!metadata_of(model, encoding_key).empty()) {
     if (known == encoding) return;
     fail(ErrorCode::mismatch, "the texts of the data are encoded as ", quoted(encoding.name()),
          ", those of the model as ", quoted(known.name()),

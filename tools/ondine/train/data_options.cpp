@@ -5,6 +5,7 @@
 #include <map>
 
 #include <ondine/error.h>
+#include <ondine/metadata.h>
 
 #include "ondine/common.h"
 #include "ondine/settings.h"
@@ -54,10 +55,7 @@ TextOptions read_text_options(const DataOptions& options, const Model& model) {
   if (options.text_length != 0) result.length = static_cast<std::int64_t>(options.text_length);
   if (options.tokenizer.empty()) return result;
   TextEncoding asked = TextEncoding::open(options.tokenizer);
-  const auto metadata = model.metadata();
-  const bool is_known = std::any_of(metadata.begin(), metadata.end(), [](const auto& entry) {
-    return entry.first == "ondine.text_encoding";
-  });
+  const bool is_known = !metadata_of(model, "ondine.text_encoding").empty();
   if (is_known && !(result.encoding == asked)) {
     throw Error(ErrorCode::mismatch,
                 "--tokenizer '" + options.tokenizer + "' is not what the model was trained with");

@@ -64,30 +64,37 @@ bool asks_for_schedule(const ScheduleOptions& options) {
          options.every || options.power;
 }
 
-}  // namespace
-
-Option add_schedule(Command command, ScheduleOptions& options) {
-  const std::map<std::string, ScheduleKind> kinds{
-      {"constant", ScheduleKind::constant},   {"step", ScheduleKind::step},
-      {"cosine", ScheduleKind::cosine},       {"polynomial", ScheduleKind::polynomial},
-      {"one-cycle", ScheduleKind::one_cycle}, {"plateau", ScheduleKind::plateau}};
-  command.choice("--schedule", &options.kind, kinds,
-                 "How the learning rate changes over the run: constant, step, cosine, polynomial, "
-                 "one-cycle or plateau",
-                 &options.is_chosen);
+// All but those of a plateau, which has also some of these. Returns --warmup.
+Option add_schedule(Command command, ScheduleOptions& options, bool has_plateau) {
+  std::map<std::string, ScheduleKind> kinds{{"constant", ScheduleKind::constant},
+                                            {"step", ScheduleKind::step},
+                                            {"cosine", ScheduleKind::cosine},
+                                            {"polynomial", ScheduleKind::polynomial},
+                                            {"one-cycle", ScheduleKind::one_cycle}};
+  if (has_plateau) kinds.emplace("plateau", ScheduleKind::plateau);
+  const std::string start = "How the learning rate changes over the run: constant, step, cosine, ";
+  command.choice(
+      "--schedule", &options.kind, kinds,
+      start + (has_plateau ? "polynomial, one-cycle or plateau" : "polynomial or one-cycle"),
+      &options.is_chosen);
   Option warmup =
       command.option("--warmup", &options.warmup, "Fraction of all steps in which the rate rises");
   command.option("--final-rate", &options.final_rate,
-                 "Rate of the last step, for cosine, polynomial and one-cycle; the least one for "
-                 "plateau");
+                 std::string("Rate of the last step, for cosine, polynomial and one-cycle") +
+                     (has_plateau ? "; the least one for plateau" : ""));
   command.option("--step-factor", &options.factor,
-                 "Factor per step, for the schedules step and plateau; 0.1 if absent");
+                 std::string("Factor per step, for the ") +
+                     (has_plateau ? "schedules step and plateau" : "schedule step") +
+                     "; 0.1 if absent");
   command.option("--step-every", &options.every, "Epochs between two steps; 1 if absent");
   command.option("--power", &options.power, "Power, for the schedule polynomial; 1 if absent");
   return warmup;
 }
 
-void add_plateau(Command command, ScheduleOptions& options) {
+}  // namespace
+
+void add_run_schedule(Command command, ScheduleOptions& options) {
+  add_schedule(command, options, true);
   command.option("--plateau-patience", &options.patience,
                  "Epochs without improvement before the rate falls; 2 if absent");
   command.option("--plateau-monitor", &options.metric,
@@ -95,7 +102,7 @@ void add_plateau(Command command, ScheduleOptions& options) {
 }
 
 void add_model_schedule(Command command, ScheduleOptions& options, ScheduleSteps& steps) {
-  const Option warmup = add_schedule(command, options);
+  const Option warmup = add_schedule(command, options, false);
   command
       .option(
           "--schedule-steps", &steps.run,

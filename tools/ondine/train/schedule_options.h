@@ -31,9 +31,9 @@ struct ScheduleSteps {
   std::optional<std::uint64_t> warmup;
 };
 
-// All but those of a plateau. Returns --warmup.
-Option add_schedule(Command command, ScheduleOptions& options);
-void add_plateau(Command command, ScheduleOptions& options);
+// Of a run.
+void add_run_schedule(Command command, ScheduleOptions& options);
+// Of a model, which knows no metric to wait for.
 void add_model_schedule(Command command, ScheduleOptions& options, ScheduleSteps& steps);
 
 // Throws Error(mismatch) for options that the schedule does not have.

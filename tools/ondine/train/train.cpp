@@ -113,8 +113,7 @@ void add_train(Parser& parser) {
       .option("--overwrite", &options->trainer.overwrite,
               "Replace an existing checkpoint, and records in --log-dir")
       .excludes(resume);
-  add_schedule(command, options->schedule);
-  add_plateau(command, options->schedule);
+  add_run_schedule(command, options->schedule);
   add_stopping(command, *options);
   command.option("-o,--output", &options->output,
                  "Trained inference model to write, or its weights as .safetensors");

@@ -6,14 +6,14 @@
 
 #include <ondine/model.h>
 
-namespace ondine::trainer {
+namespace ondine {
 
-// Empty where there is no such entry.
-inline std::string property(const Model& model, std::string_view name) {
+// The text of an entry of Model::metadata(); empty where there is no such entry.
+inline std::string metadata_of(const Model& model, std::string_view name) {
   for (const auto& [key, text] : model.metadata()) {
     if (key == name) return text;
   }
   return {};
 }
 
-}  // namespace ondine::trainer
+}  // namespace ondine
