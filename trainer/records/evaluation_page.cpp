@@ -37,8 +37,8 @@ std::string class_table(const ConfusionMatrix& matrix) {
   std::stable_sort(rows.begin(), rows.end(),
                    [](const Row& a, const Row& b) { return a.f1 < b.f1; });
   std::string html =
-      "<div class=\"scroll\"><table><thead><tr><th>class</th><th>rows</th><th>precision</th>"
-      "<th>recall</th><th>F1</th></tr></thead><tbody>\n";
+      "<div class=\"scroll\"><table class=\"classes\"><thead><tr><th>class</th><th>rows</th>"
+      "<th>precision</th><th>recall</th><th>F1</th></tr></thead><tbody>\n";
   for (const Row& row : rows) {
     html += "<tr><th scope=\"row\">" + class_text(matrix.names, row.index) + "</th>" +
             cell(std::to_string(row.labels)) + cell(percent(row.precision)) +

@@ -6,10 +6,10 @@ std::string style_sheet() {
   return R"(
 :root { color-scheme: light dark; --back: #fff; --panel: #f6f7f9; --text: #1b1f24;
   --faint: #5b6470; --rule: #d9dde3; --training: #2563c9; --validation: #c2410c;
-  --right: 37, 99, 201; --wrong: 194, 65, 12; }
+  --right: 37, 99, 201; --wrong: 194, 65, 12; --darkest: .75; }
 @media (prefers-color-scheme: dark) { :root { --back: #14171b; --panel: #1d2127;
   --text: #e6e9ed; --faint: #9aa4b1; --rule: #363d47; --training: #6ea8ff; --validation: #ff9d5c;
-  --right: 110, 168, 255; --wrong: 255, 157, 92; } }
+  --right: 110, 168, 255; --wrong: 255, 157, 92; --darkest: .5; } }
 * { box-sizing: border-box; }
 body { margin: 0 auto; max-width: 1100px; padding: 1.25rem 1rem 3rem; background: var(--back);
   color: var(--text); font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
@@ -54,11 +54,11 @@ svg .dots { stroke-width: 6; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .875rem; }
 th, td { padding: .3rem .55rem; border: 1px solid var(--rule); }
 th { font-weight: 500; color: var(--faint); text-align: left; }
-td.number { text-align: right; }
+td.number, .matrix thead th + th, .classes thead th + th { text-align: right; }
 .matrix td { text-align: right; min-width: 2.75rem; }
 .matrix th { white-space: nowrap; }
 .matrix .right { background: rgba(var(--right), calc(var(--share) * .55)); }
-.matrix .wrong { background: rgba(var(--wrong), min(.85, calc(var(--share) * 4))); }
+.matrix .wrong { background: rgba(var(--wrong), min(var(--darkest), calc(var(--share) * 4))); }
 .matrix .share { color: var(--faint); }
 .facts { display: grid; grid-template-columns: minmax(6rem, auto) 1fr; gap: .2rem 1rem; margin: 0;
   font-size: .9rem; }
