@@ -60,6 +60,7 @@ td.number, .matrix thead th + th, .classes thead th + th { text-align: right; }
 .matrix .right { background: rgba(var(--right), calc(var(--share) * .55)); }
 .matrix .wrong { background: rgba(var(--wrong), min(var(--darkest), calc(var(--share) * 4))); }
 .matrix .share { color: var(--faint); }
+@media (max-width: 30rem) { th, td { padding: .3rem .25rem; } .matrix td { min-width: 2.25rem; } }
 .facts { display: grid; grid-template-columns: minmax(6rem, auto) 1fr; gap: .2rem 1rem; margin: 0;
   font-size: .9rem; }
 .facts dt { color: var(--faint); overflow-wrap: anywhere; }
