@@ -5,7 +5,10 @@
 #include <cstring>
 #include <string>
 
+#include "tests/proto/wire.h"
+
 using namespace ondine;
+using test::Wire;
 
 namespace {
 
@@ -13,6 +16,8 @@ std::string kind_of(const std::string& bytes) {
   const char* kind = other_format(std::as_bytes(std::span(bytes)));
   return kind == nullptr ? "" : kind;
 }
+
+std::string kind_of(const Wire& message) { return kind_of(message.text()); }
 
 std::string zip_of(const std::string& name) {
   const std::string header("PK\x03\x04\x14\0\0\0\0\0", 10);
@@ -55,4 +60,66 @@ TEST_CASE("texts are told apart") {
   CHECK(kind_of("<\n  ir_version: 8,\n  opset_import: [\"\" : 17]\n>\n") ==
         "the text form of an ONNX model");
   CHECK(kind_of("hello") == "a text");
+}
+
+TEST_CASE("a TensorProto is recognized with its numbers packed and one by one") {
+  const auto tensor = [](const Wire& data) {
+    return kind_of(Wire().number(1, 2).number(2, 1).raw(data.text()));
+  };
+  const std::string name = "a TensorProto";
+  CHECK(tensor(Wire()) == name);
+  CHECK(tensor(Wire().fixed32(4, 1).fixed32(4, 2)) == name);
+  CHECK(tensor(Wire().packed_fixed<float>(4, {1, 2})) == name);
+  CHECK(tensor(Wire().fixed64(10, 1).fixed64(10, 2)) == name);
+  CHECK(tensor(Wire().packed_fixed<double>(10, {1, 2})) == name);
+  CHECK(tensor(Wire().number(5, 1).number(5, 2)) == name);
+  CHECK(tensor(Wire().packed(5, {1, 2})) == name);
+  CHECK(tensor(Wire().number(14, 0)) == name);
+  CHECK(tensor(Wire().block(9, "12345678")) == name);
+}
+
+TEST_CASE("numbers of another width or kind make a message unknown") {
+  const auto tensor = [](const Wire& data) {
+    return kind_of(Wire().number(1, 2).number(2, 1).raw(data.text()));
+  };
+  CHECK(tensor(Wire().fixed64(4, 1)).empty());
+  CHECK(tensor(Wire().fixed32(10, 1)).empty());
+  CHECK(tensor(Wire().fixed32(5, 1)).empty());
+  CHECK(tensor(Wire().number(10, 1)).empty());
+  CHECK(tensor(Wire().number(9, 1)).empty());
+  CHECK(tensor(Wire().block(14, "w")).empty());
+  CHECK(kind_of(Wire().number(1, 2).packed(2, {1})).empty());
+}
+
+TEST_CASE("a message whose end is damaged or which has a field of no message is unknown") {
+  const Wire whole = Wire().number(1, 2).number(2, 1).block(8, "weight");
+  CHECK(kind_of(whole) == "a TensorProto");
+  for (std::size_t cut = 1; cut < std::string("weight").size() + 2; ++cut) {
+    const std::string bytes = whole.text().substr(0, whole.text().size() - cut);
+    CHECK(kind_of(bytes).empty());
+  }
+  CHECK(kind_of(Wire(whole).raw(std::string("\x4b", 1))).empty());       // the begin of a group
+  CHECK(kind_of(Wire(whole).raw(std::string("\x02\x01w", 3))).empty());  // the field 0
+  CHECK(kind_of(Wire(whole).number(99, 1)).empty());
+  CHECK(kind_of(Wire(whole).raw(std::string(11, '\xff'))).empty());
+  CHECK(kind_of(Wire().number(1, 2).block(8, "weight")).empty());
+  CHECK(kind_of(std::string()) == "a text");
+}
+
+TEST_CASE("a model and an operator set are told apart by the fields that they need") {
+  const auto bytes = [](const Wire& message) { return std::string(message.text()); };
+  const std::string model = bytes(Wire().number(1, 8).message(7, Wire().block(2, "g")));
+  const std::string set = bytes(Wire().block(1, "magic").block(4, "org.example").number(5, 3));
+  const std::string damaged = bytes(Wire().block(1, operator_set_magic).raw("\x01"));
+  const auto view = [](const std::string& text) { return std::as_bytes(std::span(text)); };
+  CHECK(is_model(view(model)));
+  CHECK_FALSE(is_model(view(model.substr(0, model.size() - 1))));
+  CHECK_FALSE(is_model(view(bytes(Wire().number(1, 8)))));
+  CHECK_FALSE(is_model(view(set)));
+  CHECK(is_operator_set(view(set)));
+  CHECK_FALSE(is_operator_set(view(set.substr(0, set.size() - 1))));
+  CHECK_FALSE(is_operator_set(view(bytes(Wire().block(1, "magic").number(5, 3)))));
+  CHECK(is_operator_set(view(damaged)));
+  CHECK(kind_of(damaged) == "an OperatorSetProto");
+  CHECK_FALSE(is_operator_set(view(model)));
 }

@@ -43,6 +43,11 @@ class Wire {
     little_endian(value);
     return *this;
   }
+  Wire& fixed64(std::uint32_t field, double value) {
+    varint(std::uint64_t{field} << 3 | 1U);
+    little_endian(value);
+    return *this;
+  }
   Wire& raw(std::string_view text) {
     bytes_ += text;
     return *this;
