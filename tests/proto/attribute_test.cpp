@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include <ondine/error.h>
 
@@ -56,6 +57,44 @@ TEST_CASE("an attribute's value is in the field that its type names") {
   check_refused(with_attribute(named().number(20, 5)), "the type is GRAPH, but there is no value");
   check_refused(with_attribute(named().number(20, 2).number(3, 1).block(21, "outer")),
                 "both a value and a reference");
+}
+
+TEST_CASE("a value of any kind under the type of another, or beside another value, is refused") {
+  struct Kind {
+    std::uint64_t type;
+    std::string name;
+    Wire value;
+  };
+  const Wire tensor = Wire().number(1, 1).number(2, 1).block(9, "1234");
+  const Wire graph = Wire().block(2, "g");
+  const Wire sparse = Wire().message(1, tensor).message(2, tensor).number(3, 1);
+  const Wire type = Wire().message(1, Wire().number(1, 1));
+  const std::vector<Kind> kinds{{1, "FLOAT", Wire().fixed32(2, 1)},
+                                {2, "INT", Wire().number(3, 1)},
+                                {3, "STRING", Wire().block(4, "s")},
+                                {4, "TENSOR", Wire().message(5, tensor)},
+                                {5, "GRAPH", Wire().message(6, graph)},
+                                {6, "FLOATS", Wire().fixed32(7, 1)},
+                                {7, "INTS", Wire().number(8, 1)},
+                                {8, "STRINGS", Wire().block(9, "s")},
+                                {9, "TENSORS", Wire().message(10, tensor)},
+                                {10, "GRAPHS", Wire().message(11, graph)},
+                                {11, "SPARSE_TENSOR", Wire().message(22, sparse)},
+                                {12, "SPARSE_TENSORS", Wire().message(23, sparse)},
+                                {13, "TYPE_PROTO", Wire().message(14, type)},
+                                {14, "TYPE_PROTOS", Wire().message(15, type)}};
+  for (const Kind& one : kinds) {
+    check_refused(with_attribute(named().raw(one.value.text())), "there is no type");
+    for (const Kind& other : kinds) {
+      if (&one == &other) continue;
+      check_refused(with_attribute(named().number(20, one.type).raw(other.value.text())),
+                    "the type is " + one.name + ", but the value is " + other.name);
+      const Wire both = named().number(20, one.type).raw(one.value.text() + other.value.text());
+      check_refused(with_attribute(both), "there are two values, ");
+      check_refused(with_attribute(both), one.name);
+      check_refused(with_attribute(both), other.name);
+    }
+  }
 }
 
 TEST_CASE("zero may be left out, and lists may be empty") {

@@ -59,6 +59,21 @@ TEST_CASE("unknown fields go back to the message that had them") {
   CHECK(exported(whole) == whole.text());
 }
 
+TEST_CASE("lengths and numbers whose encoding takes another byte survive an export") {
+  for (const std::size_t near : {0x80U, 0x4000U}) {
+    for (std::size_t length = near - 40; length < near + 10; ++length) {
+      const std::string doc(length, 'd');
+      const Wire node =
+          Wire().block(1, "x").block(2, "y").block(4, "Relu").block(6, doc).number(900, length);
+      const Wire whole = model(Wire().message(1, node).block(2, "g"));
+      CHECK(exported(whole) == whole.text());
+    }
+  }
+  round_trip(6, 6, Wire().packed(5, {0x7f, 0x80, 0x81, 0x3fff, 0x4000, 0x4001}));
+  round_trip(7, 2, Wire().packed(7, {0x80, std::int64_t{1} << 49}));
+  round_trip(13, 3, {}, Wire().packed(11, {0x7f, 0x80, 0x4000}));
+}
+
 TEST_CASE("elements stay in the typed fields of their tensors") {
   round_trip(1, 2, Wire().packed_fixed<float>(4, {1.5F, -2}));
   round_trip(14, 1, Wire().packed_fixed<float>(4, {1.5F, -2}));  // complex64

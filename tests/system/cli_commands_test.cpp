@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include <ondine/build.h>
 #include <ondine/data.h>
 
 #include "tests/system/cli_run.h"
@@ -70,6 +71,38 @@ TEST_CASE("the plan of a call is printed for the shapes that are given") {
   shop.refuse(plan + " --shape x=8by4", "INPUT=DIMxDIM");
   shop.refuse(plan + " --shape x=8x4 --algorithm 3", "algorithm 3");
   CHECK(shop.run("inspect train.onnx --stage graph --infer").exit_code == 2);
+}
+
+TEST_CASE("bench writes sizes in bytes and in units of 1024 with one decimal") {
+  const Workshop shop;
+  const auto state_of = [&](std::int64_t rows, std::int64_t columns) {
+    ModelBuilder b("product");
+    const std::string x = b.input("x", DType::float32, {"N", rows});
+    b.node("MatMul", {x, b.initializer("w", Tensor(DType::float32, {rows, columns}))}, {}, "y");
+    b.output("y", DType::float32, {"N", columns});
+    const std::vector<std::byte> bytes = b.bytes();
+    shop.write("product.onnx", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    shop.succeed("prepare product.onnx -o product.train.onnx --loss mse --init keep");
+    const std::string bench = "bench product.train.onnx --steps 1";
+    const std::string out = shop.succeed(bench).out;
+    const std::size_t begin = out.find("state ") + 6;
+    const std::string text = out.substr(begin, out.find(',', begin) - begin);
+    const auto json = nlohmann::json::parse(shop.succeed(bench + " --json").out);
+    return std::pair(text, json["state_bytes"].get<std::int64_t>());
+  };
+  const auto tenths = [](std::int64_t bytes, std::int64_t unit) {
+    const std::int64_t number = (10 * bytes + unit / 2) / unit;
+    return std::to_string(number / 10) + "." + std::to_string(number % 10);
+  };
+  const auto [small, few] = state_of(1, 3);
+  REQUIRE(few < 1024);
+  CHECK(small == std::to_string(few) + " B");
+  const auto [medium, some] = state_of(16, 97);
+  REQUIRE((some > 1024 && some < 1 << 20));
+  CHECK(medium == tenths(some, 1024) + " KiB");
+  const auto [large, many] = state_of(512, 700);
+  REQUIRE(many > 1 << 20);
+  CHECK(large == tenths(many, 1 << 20) + " MiB");
 }
 
 TEST_CASE("fusions are left out by name, former names included") {

@@ -35,6 +35,16 @@ TEST_CASE("lower writes steps and initializations that are models like any other
   CHECK_FALSE(std::filesystem::exists(shop / "none.onnx"));
 }
 
+TEST_CASE("lower writes large tensors of a step to a file of their own if asked") {
+  const Workshop shop;
+  shop.succeed(prepare_sgd);
+  shop.succeed("lower train.onnx -o step.onnx --external-data-from 1");
+  const auto has_data = [](const auto& entry) { return entry.path().extension() == ".data"; };
+  const std::filesystem::directory_iterator files(shop / ".");
+  CHECK(std::count_if(begin(files), end(files), has_data) == 1);
+  CHECK(shop.run("check step.onnx").exit_code == 0);
+}
+
 TEST_CASE("differentiate writes each kind of derivative") {
   const Workshop shop;
   const std::string command = "differentiate net.onnx --of logits --by fc1.w,x -o d.onnx";

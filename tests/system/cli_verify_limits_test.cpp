@@ -1,5 +1,6 @@
 // What `ondine verify` tolerates of models: no warnings, and bounded work.
 #include <catch2/catch.hpp>
+#include <csignal>
 
 #include <ondine/data.h>
 
@@ -72,6 +73,37 @@ TEST_CASE("verify bounds what hostile models may take") {
   check("loop", loop, {"trips", Tensor::scalar(std::int64_t{1'000'001})});
   save_value(shop / "loop/input_0.pb", {"trips", Tensor::scalar(std::int64_t{1000})});
   expect_failure(shop, "loop", "accepted");
+}
+
+TEST_CASE("verify names the signal that ended a hostile case") {
+  const Workshop shop;
+  fs::create_directories(shop / "busy");
+  // Products of large matrices, for longer than the processor time that the shell allows.
+  graph::GraphDef body;
+  body.name = "body";
+  body.inputs = {test::tensor_value("i", DType::int64, {}),
+                 test::tensor_value("go", DType::boolean, {}),
+                 test::tensor_value("m", DType::float32, {std::int64_t{800}, std::int64_t{800}})};
+  body.nodes = {test::node("Identity", {"go"}, {"go_on"}),
+                test::node("MatMul", {"m", "m"}, {"next"})};
+  body.outputs = {
+      test::tensor_value("go_on", DType::boolean, {}),
+      test::tensor_value("next", DType::float32, {std::int64_t{800}, std::int64_t{800}})};
+  graph::ModelDef loop = identity(DType::int64, {});
+  loop.graph.inputs[0].name = "trips";
+  loop.graph.initializers = {{"start", Tensor(DType::float32, {800, 800}), "", {}},
+                             {"yes", Tensor::scalar(true), "", {}}};
+  loop.graph.outputs = {
+      test::tensor_value("y", DType::float32, {std::int64_t{800}, std::int64_t{800}})};
+  loop.graph.nodes = {test::node("Loop", {"trips", "yes", "start"}, {"y"},
+                                 {{"body", std::make_shared<const graph::GraphDef>(body)}})};
+  shop.write("busy/model.onnx", text_of(test::encode(loop)));
+  save_value(shop / "busy/input_0.pb", {"trips", Tensor::scalar(std::int64_t{900'000})});
+  shop.write("busy/expect", "reject-run\nit takes too long\ncall: infer\n");
+  const Result result = shop.run("verify busy", "(ulimit -S -t 1; %)");
+  CHECK(result.exit_code == 1);
+  CHECK_THAT(result.out + result.err,
+             Catch::Contains("ended by signal " + std::to_string(SIGXCPU) + ":"));
 }
 
 TEST_CASE("verify reports the most expensive refusal, where models were refused") {

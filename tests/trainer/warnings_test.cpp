@@ -87,6 +87,23 @@ TEST_CASE("a value_info of another rank than inference finds is ignored") {
   check_rows(encode(model), 2);
 }
 
+TEST_CASE("prepare tells the warnings of the model that it makes, from file to file too") {
+  ModelDef model = usual();
+  model.graph.value_infos = {floats("h", {named("N")})};
+  const TemporaryFolder folder;
+  const Bytes bytes = encode(model);
+  std::ofstream(folder / "in.onnx", std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
+  PrepareReport report;
+  prepare(bytes, {.loss = Loss::mse}, {}, &report);
+  const PrepareReport of_files =
+      prepare(folder / "in.onnx", folder / "out.onnx", {.loss = Loss::mse});
+  REQUIRE(report.warnings.size() == 1);
+  CHECK_THAT(report.warnings[0], Catch::Contains("'h'"));
+  CHECK(of_files.warnings == report.warnings);
+}
+
 TEST_CASE("the element type of a declaration is never ignored") {
   ModelDef model = usual();
   model.graph.value_infos = {tensor_value("h", DType::float64, {{}, std::int64_t{3}})};

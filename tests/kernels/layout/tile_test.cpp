@@ -31,6 +31,14 @@ TEST_CASE("Tile repeats along each axis") {
   CHECK_THROWS_AS(tiled(x, {INT64_MAX, INT64_MAX}), Error);
 }
 
+TEST_CASE("Tile-6 takes repeats of all axes") {
+  const Tensor x = iota({2, 3});
+  const auto y = run_op_tensor({.op = "Tile", .inputs = {x, int64s({1, 3})}, .version = 6});
+  CHECK(y.identical(moved<float>(x, {2, 9}, [](const Int64s& i) {
+    return Int64s{i[0], i[1] % 3};
+  })));
+}
+
 TEST_CASE("Tile-1 repeats one axis") {
   const auto run = [](float tiles, float axis) {
     return run_op_tensor({.op = "Tile",

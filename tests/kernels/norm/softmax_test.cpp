@@ -46,6 +46,19 @@ TEST_CASE("Softmax and LogSoftmax along any axis") {
   }
 }
 
+TEST_CASE("From version 13 on Softmax sums over the last axis unless an axis is given") {
+  const Tensor x = random_tensor({2, 3, 4}, 2);
+  for (const std::int64_t version : {13, 28}) {
+    check_close(run_op_tensor({.op = "Softmax", .inputs = {x}, .version = version}),
+                softmax(x, 2, 3, false));
+    check_close(run_op_tensor({.op = "LogSoftmax", .inputs = {x}, .version = version}),
+                softmax(x, 2, 3, true));
+    check_gradient({.op = "Softmax", .inputs = {x}, .version = version});
+  }
+  const Tensor half = Tensor::of<float16>({1, 2, 1}, {float16{0}, float16{0}});
+  CHECK(as_doubles(run_op_tensor({"Softmax", {half}})) == std::vector<double>{1, 1});
+}
+
 TEST_CASE("Before version 13 Softmax sums over all axes from the given one on") {
   const Tensor x = random_tensor({2, 3, 4}, 1);
   check_close(run_op_tensor({.op = "Softmax", .inputs = {x}, .version = 11}),

@@ -179,6 +179,18 @@ TEST_CASE("properties of a checkpoint become metadata unless the model has the k
   CHECK_THAT(report.notes[0], Catch::Contains("'tag'"));
 }
 
+TEST_CASE("an output that depends on a label is left out with a note") {
+  const Copy copy;
+  copy.change("eval_model.onnx", [](graph::ModelDef& m) {
+    m.graph.outputs.push_back(
+        tensor_value("onnx::log_prob::3", DType::float32, {std::string("N"), std::int64_t{3}}));
+  });
+  ImportOrtReport report;
+  copy.import({.checkpoint = copy.path() / "saved"}, &report);
+  CHECK(report.outputs == Names{"output"});
+  CHECK(report.notes == Names{"output 'onnx::log_prob::3' is left out: it depends on a label"});
+}
+
 TEST_CASE("initialize goes back to the checkpoint, and its moments") {
   Model model = import_ort(artifacts, {.checkpoint = artifacts / "saved"});
   const std::vector<double> first = losses(model, 0.02F);
