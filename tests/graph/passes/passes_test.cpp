@@ -179,6 +179,28 @@ TEST_CASE("a view with dynamic dims may not be an identity") {
   }
 }
 
+TEST_CASE(
+    "what is known of a removed node's result is known of its input, unless the caller feeds it") {
+  ToyGraph toy;
+  const Type open = Type::tensor(DType::float32, Dims{Dim(), 2});
+  const Type precise = Type::tensor(DType::float32, Dims{3, Dim()});
+  const auto id = toy.graph.add_value("n", open);
+  toy.graph.inputs.push_back(id);
+  auto& b = toy.builder;
+  const Val fed = b.value(id);
+  const Val sum = b.node("Plus", {fed, fed});
+  const Val of_fed = b.node("Dropout", {fed});
+  const Val of_sum = b.node("Dropout", {sum});
+  toy.graph[of_fed.id()].type = precise;
+  toy.graph[of_sum.id()].type = precise;
+  toy.output(b.node("Minus", {of_sum, of_fed}));
+  REQUIRE(toy.graph[sum.id()].type == open);
+  CHECK(toy.run(remove_identities));
+  CHECK(toy.ops() == Ops{"Plus", "Minus"});
+  CHECK(toy.graph[sum.id()].type == Type::tensor(DType::float32, Dims{3, 2}));
+  CHECK(toy.graph[id].type == open);
+}
+
 TEST_CASE("passes stop after the requested number and report their changes") {
   ToyGraph toy;
   auto& b = toy.builder;
