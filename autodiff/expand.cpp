@@ -1,6 +1,7 @@
 #include "autodiff/expand.h"
 
 #include <algorithm>
+#include <set>
 
 #include "autodiff/backward.h"
 #include "autodiff/outer_path.h"
@@ -94,10 +95,10 @@ bool lacks_derivative(const Node& node) {
 }
 
 // Values that a Gradient node names, or may name in a subgraph.
-std::vector<bool> named_values(const Graph& graph) {
-  std::vector<bool> named(graph.values.size());
+std::set<ValueId> named_values(const Graph& graph) {
+  std::set<ValueId> named;
   const auto mark = [&](ValueId id) {
-    if (id != no_value) named[static_cast<std::size_t>(id)] = true;
+    if (id != no_value) named.insert(id);
   };
   for (const Node& node : graph.nodes) {
     std::for_each(node.references.begin(), node.references.end(), mark);
@@ -110,12 +111,11 @@ std::vector<bool> named_values(const Graph& graph) {
 }
 
 // Whether no derivative can be asked of the node: dequantized weights stay one operator.
-bool is_constant(const Node& node, const Graph& graph, const std::vector<bool>& named) {
+bool is_constant(const Node& node, const Graph& graph, const std::set<ValueId>& named) {
   return node.subgraphs.empty() &&
          std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
            if (id == no_value) return true;
-           const auto at = static_cast<std::size_t>(id);
-           return graph.values[at].constant->defined() && !(at < named.size() && named[at]);
+           return graph[id].constant->defined() && !named.contains(id);
          });
 }
 
@@ -123,7 +123,7 @@ bool is_constant(const Node& node, const Graph& graph, const std::vector<bool>& 
 constexpr std::size_t derivative_room = 8;
 
 Graph expand_graph(Graph graph, const Catalogue& catalogue, bool derivatives) {
-  const std::vector<bool> named = named_values(graph);
+  const std::set<ValueId> named = named_values(graph);
   std::vector<Node> nodes = std::move(graph.nodes);
   graph.nodes.clear();
   if (derivatives) {

@@ -16,10 +16,7 @@ Val Reevaluation::replace(Val named, Val at) {
 }
 
 Val Reevaluation::evaluate(Val y) {
-  const auto needed = nodes_needed_for(y);
-  for (std::size_t i = 0; i < needed.size(); ++i) {
-    if (needed[i]) copy_if_affected(builder_->graph().nodes[i]);
-  }
+  for (const std::size_t i : nodes_needed_for(y)) copy_if_affected(builder_->graph().nodes[i]);
   return builder_->value(replacement(y.id()));
 }
 
@@ -28,21 +25,23 @@ ValueId Reevaluation::replacement(ValueId id) const {
   return found == replacements_.end() ? id : found->second;
 }
 
-std::vector<bool> Reevaluation::nodes_needed_for(Val y) const {
+std::vector<std::size_t> Reevaluation::nodes_needed_for(Val y) const {
   const Graph& graph = builder_->graph();
   std::vector<bool> wanted(graph.values.size());
   wanted[static_cast<std::size_t>(y.id())] = true;
-  std::vector<bool> needed(graph.nodes.size());
-  for (std::size_t i = needed.size(); i-- > 0;) {
+  std::vector<std::size_t> needed;
+  for (std::size_t i = graph.nodes.size(); i-- > 0;) {
     const Node& node = graph.nodes[i];
-    needed[i] = std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId id) {
+    const bool is_needed = std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId id) {
       return id != no_value && wanted[static_cast<std::size_t>(id)];
     });
-    if (!needed[i]) continue;
+    if (!is_needed) continue;
+    needed.push_back(i);
     for (const ValueId id : node.all_inputs()) {
       if (id != no_value) wanted[static_cast<std::size_t>(id)] = true;
     }
   }
+  std::reverse(needed.begin(), needed.end());
   return needed;
 }
 

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <set>
+#include <vector>
 
 #include "graph/contract/builder.h"
 
@@ -22,7 +23,7 @@ class Reevaluation {
 
  private:
   graph::ValueId replacement(graph::ValueId id) const;
-  std::vector<bool> nodes_needed_for(graph::Val y) const;
+  std::vector<std::size_t> nodes_needed_for(graph::Val y) const;  // positions, in order
   void copy_if_affected(graph::Node node);
 
   graph::Builder* builder_;

@@ -156,8 +156,7 @@ bool BatchReader::open_next() noexcept {
   }
   ++open_;
   next_chunk_ = 0;
-  room_.notify_all();
-  return !stop_;
+  return !stop_;  // no thread sleeps that this gives work: what frees a slot wakes them all
 }
 
 void BatchReader::work() {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -213,12 +212,11 @@ void insert_at(std::vector<T>& list, std::size_t index, T value) {
               std::move(value));
 }
 
-// Outer levels first and from front to back, so that every position is the one of the whole list.
-// What has no such place is added to `unplaced`.
+// From front to back, and what is in subgraphs last, so that every position is the one of the whole
+// list. What has no such place is added to `unplaced`.
 void lower(GraphDef& graph, std::vector<Returning> weights, std::vector<Returning>& unplaced) {
   std::stable_sort(weights.begin(), weights.end(), [](const Returning& a, const Returning& b) {
-    return std::tuple(a.path.size() > 1, index_of(a.path[0])) <
-           std::tuple(b.path.size() > 1, index_of(b.path[0]));
+    return index_of(a.path[0]) < index_of(b.path[0]);
   });
   std::map<std::pair<std::size_t, std::string>, std::vector<Returning>> inner;
   for (Returning& one : weights) {
