@@ -147,6 +147,9 @@ TEST_CASE("safetensors above a limit or with an unknown type are refused as such
   CHECK_THAT(outcome(file(one, eight), {.manifest_bytes = 10}), Catch::StartsWith("limit"));
   CHECK_THAT(outcome(file(one, eight), {.tensor_bytes = 7}), Catch::StartsWith("limit"));
   CHECK_THAT(outcome(file(one, eight), {.weight_bytes = 7}), Catch::StartsWith("limit"));
+  const std::string whole = file(one, eight);
+  CHECK(outcome(whole, {.tensor_bytes = 8, .weight_bytes = whole.size()}).empty());
+  CHECK_THAT(outcome(whole, {.weight_bytes = whole.size() - 1}), Catch::StartsWith("limit"));
   std::string ones = "1";
   for (int i = 0; i < 40; ++i) ones += ",1";
   CHECK_THAT(
