@@ -1,0 +1,73 @@
+// GroupQueryAttention against sums that are written out.
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "tests/kernels/contrib/waves.h"
+#include "tests/support/op_harness.h"
+
+using namespace ondine;
+using namespace ondine::test;
+
+namespace {
+
+constexpr std::size_t batch = 2;
+constexpr std::size_t steps = 3;
+constexpr std::size_t heads = 4;
+constexpr std::size_t pairs = 2;  // heads of keys and values
+constexpr std::size_t size = 2;
+constexpr std::size_t lengths[batch] = {3, 2};
+
+// Of `count` heads in a row of [batch, steps, count * size].
+double at(const Tensor& x, std::size_t count, std::size_t b, std::size_t s, std::size_t head,
+          std::size_t e) {
+  return x.values<double>()[((b * steps + s) * count + head) * size + e];
+}
+
+// Without `causal` a query sees all keys of its row's length.
+Tensor attended(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& bias,
+                bool causal) {
+  Tensor y(DType::float64, {batch, steps, heads * size});
+  for (std::size_t i = 0; i < batch * steps * heads; ++i) {
+    const std::size_t head = i % heads;
+    const std::size_t s = i / heads % steps;
+    const std::size_t b = i / heads / steps;
+    double sum = 0;
+    double result[size] = {};
+    for (std::size_t key = 0; key < steps; ++key) {
+      if (causal ? key > s : key >= lengths[b]) continue;
+      double score = bias.values<double>()[((b * heads + head) * steps + s) * steps + key];
+      for (std::size_t e = 0; e < size; ++e) {
+        score += at(q, heads, b, s, head, e) * at(k, pairs, b, key, head / 2, e) / std::sqrt(size);
+      }
+      sum += std::exp(score);
+      for (std::size_t e = 0; e < size; ++e) {
+        result[e] += std::exp(score) * at(v, pairs, b, key, head / 2, e);
+      }
+    }
+    for (std::size_t e = 0; e < size; ++e) {
+      y.mutable_values<double>()[i * size + e] = result[e] / sum;
+    }
+  }
+  return y;
+}
+
+}  // namespace
+
+TEST_CASE("GroupQueryAttention adds its bias and sees all keys of a row unless it is causal") {
+  const Tensor q = random_tensor({batch, steps, heads * size}, 1);
+  const Tensor k = random_tensor({batch, steps, pairs * size}, 2);
+  const Tensor v = random_tensor({batch, steps, pairs * size}, 3);
+  const Tensor bias = random_tensor({batch, heads, steps, steps}, 4);
+  for (const bool causal : {false, true}) {
+    const Tensor y =
+        run_op_tensor({"GroupQueryAttention",
+                       {q, k, v, Value(), Value(), Tensor::of<std::int32_t>({batch}, {2, 1}),
+                        Tensor::scalar(std::int32_t{steps}), Value(), Value(), Value(), bias},
+                       {{"num_heads", static_cast<std::int64_t>(heads)},
+                        {"kv_num_heads", static_cast<std::int64_t>(pairs)},
+                        {"causal", std::int64_t{causal}}},
+                       1,
+                       contrib});
+    check_close(y, attended(q, k, v, bias, causal));
+  }
+}
