@@ -1,9 +1,12 @@
 #include "proto/mapped_file.h"
 
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <fstream>
 #include <string>
 
@@ -35,6 +38,20 @@ ErrorCode code_of_change(const MappedFile& file) {
   }
   return ErrorCode::internal;
 }
+
+#ifdef __linux__
+// Of the mapping of a file of this name, as the operating system counts them.
+std::size_t resident_pages(const std::string& name) {
+  std::ifstream maps("/proc/self/smaps");
+  bool is_inside = false;
+  for (std::string line; std::getline(maps, line);) {
+    if (line.ends_with("/" + name)) is_inside = true;
+    if (!is_inside || !line.starts_with("Rss:")) continue;
+    return std::stoul(line.substr(4)) * 1024 / static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  }
+  return SIZE_MAX;
+}
+#endif
 
 }  // namespace
 
@@ -78,6 +95,25 @@ TEST_CASE("a copied file is independent of the file, also after releasing its pa
   copied.release(copied.bytes());
   CHECK(content_of(copied) == text);
 }
+
+#ifdef __linux__
+TEST_CASE("released pages are not resident, and are read again when they are needed") {
+  const TemporaryFolder folder;
+  const auto file = folder / "large.bin";
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const std::string large(64 * page, 'p');
+  write(file, large);
+  const MappedFile mapped(open_file(file), "large.bin");
+  CHECK(content_of(mapped) == large);
+  CHECK(resident_pages("large.bin") == 64);
+  // From within page 10 on to within page 29.
+  mapped.release(mapped.bytes().subspan(10 * page + 5, 19 * page));
+  CHECK(resident_pages("large.bin") == 44);
+  CHECK(content_of(mapped) == large);
+  mapped.release(mapped.bytes());
+  CHECK(resident_pages("large.bin") == 0);
+}
+#endif
 
 TEST_CASE("a mapping that is not watched takes no descriptor") {
   const TemporaryFolder folder;
