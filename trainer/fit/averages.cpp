@@ -1,16 +1,17 @@
 #include "trainer/fit/averages.h"
 
+#include <ondine/metadata.h>
+
 #include "core/float_formats.h"
 #include "core/message.h"
 #include "core/out_of_memory.h"
-#include "trainer/model_property.h"
 
 namespace ondine::fit {
 namespace {
 
 std::vector<std::string> lines_of(const Model& model, std::string_view property) {
   std::vector<std::string> lines;
-  const std::string text = trainer::property(model, property);
+  const std::string text = metadata_of(model, property);
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
     lines.push_back(text.substr(at, end - at));

@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <sstream>
 
+#include <ondine/metadata.h>
+
 #include "core/message.h"
 #include "core/out_of_memory.h"
 #include "trainer/model_impl.h"
-#include "trainer/model_property.h"
 
 namespace ondine {
 namespace {
@@ -18,7 +19,7 @@ constexpr const char* key = "ondine.class_names";  // one a line
 std::vector<std::string> class_names(const Model& model) {
   return guard_memory("read the metadata", [&] {
     std::vector<std::string> names;
-    std::istringstream lines(trainer::property(model, key));
+    std::istringstream lines(metadata_of(model, key));
     for (std::string line; std::getline(lines, line);) names.push_back(line);
     return names;
   });

@@ -2,10 +2,11 @@
 
 #include <charconv>
 
+#include <ondine/metadata.h>
+
 #include "core/message.h"
 #include "core/out_of_memory.h"
 #include "trainer/model_impl.h"
-#include "trainer/model_property.h"
 
 namespace ondine {
 namespace {
@@ -17,7 +18,7 @@ constexpr const char* key = "ondine.sample_rate";
 std::int64_t sample_rate(const Model& model) {
   return guard_memory("read the metadata", [&] {
     std::int64_t rate = 0;
-    const std::string text = trainer::property(model, key);
+    const std::string text = metadata_of(model, key);
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rate);
     const bool is_rate = error == std::errc() && end == text.data() + text.size() && rate >= 0;
     return is_rate ? rate : 0;

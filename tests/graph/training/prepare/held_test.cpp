@@ -207,9 +207,9 @@ TEST_CASE("a weight goes back with its new value, as a tensor where its form can
   CHECK(data(1).name == "value_floats");
   CHECK(std::get<std::vector<float>>(data(1).data) == std::vector<float>{-3.5F, -4.5F});
   CHECK(data(2).name == "value");
-  CHECK(std::get<Tensor>(data(2).data).identical(low));
+  CHECK(tensor_of(data(2))->identical(low));
   CHECK(data(3).name == "value");
-  CHECK(std::get<Tensor>(data(3).data).identical(grown));
+  CHECK(tensor_of(data(3))->identical(grown));
 }
 
 TEST_CASE("weights whose node or branch is gone stay initializers, the others go back") {
