@@ -60,7 +60,7 @@ class Reads {
       if (reads_data) {
         sources_[index(id)].reset();
       } else {
-        sources_[index(id)] = inputs.empty() ? ValueIds{id} : all;
+        sources_[index(id)] = inputs.size() == 0 ? ValueIds{id} : all;
       }
     }
     return reads_data ? parameters : ValueIds{};

@@ -133,7 +133,7 @@ TEST_CASE("lifting makes initializers of the main graph, which all readers read 
   CHECK(initializer(def.graph, "pair").value.identical(Tensor::of<float>({2}, {3.5F, 4.5F})));
   CHECK(initializer(def.graph, "wide").value.identical(Tensor::of<double>({1, 2}, {6, 7})));
   CHECK(initializer(def.graph, "deepest").value.identical(weight("", 31).value));
-  CHECK(initializer(def.graph, "late").doc == "of late");
+  CHECK(*initializer(def.graph, "late").doc == "of late");
   const std::string outer = found.at("0");
   const std::string in_first = found.at("9/then_branch/1");
   const std::string in_second = found.at("9/else_branch/i1");
