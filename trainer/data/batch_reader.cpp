@@ -156,7 +156,7 @@ bool BatchReader::open_next() noexcept {
   }
   ++open_;
   next_chunk_ = 0;
-  return !stop_;  // no thread sleeps that this gives work: what frees a slot wakes them all
+  return !stop_;  // threads without work are woken in wait_for()
 }
 
 void BatchReader::work() {

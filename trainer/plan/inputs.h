@@ -5,16 +5,11 @@
 
 namespace ondine::trainer {
 
-// visit(ValueId) for each of Node::all_inputs() but no_value, in order. Allocates nothing.
+// visit(ValueId) for each of Node::all_inputs() but no_value, in order.
 template <class Visit>
 void for_each_input(const graph::Node& node, const Visit& visit) {
-  for (const graph::ValueId id : node.inputs) {
+  for (const graph::ValueId id : node.all_inputs()) {
     if (id != graph::no_value) visit(id);
-  }
-  for (const graph::Subgraph& subgraph : node.subgraphs) {
-    for (const graph::ValueId id : subgraph.captures) {
-      if (id != graph::no_value) visit(id);
-    }
   }
 }
 

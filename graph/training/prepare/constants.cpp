@@ -181,7 +181,7 @@ bool is_of_channels(const Shape& shape) {
 
 // The input of a binary node that `list` contains; 2 for none.
 std::size_t listed_input(const NodeDef& node, std::string_view op, const Strings& list) {
-  if (!node.domain.empty() || node.op != op || node.inputs.size() != 2) return 2;
+  if (!is_standard(node, op) || node.inputs.size() != 2) return 2;
   if (list.contains(node.inputs[0])) return 0;
   return list.contains(node.inputs[1]) ? 1 : 2;
 }
@@ -196,15 +196,13 @@ void find_folded_normalizations(const GraphDef& graph, Strings& found) {
   }
   if (channels.empty()) return;
   const Producers producers = producers_of(graph);
-  const auto producer = [&](const std::string& name) {
-    const auto made = producers.find(name);
-    return made == producers.end() ? nullptr : made->second;
-  };
   for (const NodeDef& node : graph.nodes) {
     const std::size_t term = listed_input(node, "Add", channels);
-    const NodeDef* product = term == 2 ? nullptr : producer(node.inputs[1 - term]);
+    const NodeDef* product =
+        term == 2 ? nullptr : standard_producer(producers, node.inputs[1 - term]);
     const std::size_t factor = product == nullptr ? 2 : listed_input(*product, "Mul", channels);
-    const NodeDef* layer = factor == 2 ? nullptr : producer(product->inputs[1 - factor]);
+    const NodeDef* layer =
+        factor == 2 ? nullptr : standard_producer(producers, product->inputs[1 - factor]);
     if (layer == nullptr || layer->op != "Conv" || layer->inputs.size() != 2) continue;
     found.insert(node.inputs[term]);
     found.insert(product->inputs[factor]);
