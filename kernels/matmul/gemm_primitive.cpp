@@ -1,6 +1,7 @@
 #include "kernels/matmul/gemm_primitive.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "kernels/common/scratch_pool.h"
 #include "kernels/matmul/gemm_call.h"
@@ -74,6 +75,12 @@ typename GemmPrimitive<T>::Tiles GemmPrimitive<T>::make_tiles(const GemmCall<T>&
   const auto wanted = static_cast<std::int64_t>(std::max(
       std::clamp(work / static_cast<double>(chunk), 1.0, most), std::min(work / longest, 1e6)));
   Tiles tiles{m, n, 0, 0, 1};
+  // Packing B costs about as much as its products with so many rows; a large B comes from memory.
+  constexpr std::int64_t few = 288;
+  constexpr std::int64_t large = std::int64_t{1} << 23;
+  if (call.a_rounded || (m <= few && n * k >= large)) {
+    tiles.cols = std::min(n, std::max<std::int64_t>(64, divide_up(divide_up(n, wanted), 32) * 32));
+  }
   const auto recount = [&] {
     tiles.down = divide_up(m, tiles.rows);
     tiles.across = divide_up(n, tiles.cols);
@@ -106,8 +113,14 @@ GemmPrimitive<T>::GemmPrimitive(const GemmShape& shape, std::int64_t batch_count
   const Kernels& kernels = *kernels_;
   if (shape.m == 0 || shape.n == 0 || batch_count == 0) return;
   whole_ = call_of<T>(shape);
-  tiles_ = make_tiles(whole_, batch_count, threads);
   const GemmKernels<T>& gemm = *kernel_set<T>(kernels).gemm;
+  rounded_row_ = rounded_row(batch_count);
+  if (rounded_row_ > 0) {
+    whole_.a_rounded = true;
+    a_row_ = std::exchange(whole_.a_row, rounded_row_);
+    rounded_bytes_ = align_up(static_cast<std::size_t>(whole_.m * rounded_row_) * sizeof(T));
+  }
+  tiles_ = make_tiles(whole_, batch_count, threads);
   // The first and the last of a row and of a column.
   const std::int64_t step_i = std::max<std::int64_t>(1, tiles_.down - 1);
   const std::int64_t step_j = std::max<std::int64_t>(1, tiles_.across - 1);
@@ -120,7 +133,32 @@ GemmPrimitive<T>::GemmPrimitive(const GemmShape& shape, std::int64_t batch_count
   largest.m = tiles_.rows;
   largest.n = tiles_.cols;
   slot_bytes_ = static_cast<std::size_t>(gemm.scratch_bytes(largest));
-  workspace_ = ScratchPool::bytes(slot_bytes_, threads);
+  workspace_ = rounded_bytes_ + ScratchPool::bytes(slot_bytes_, threads);
+}
+
+template <class T>
+std::int64_t GemmPrimitive<T>::rounded_row(std::int64_t batch_count) const {
+  // Fewer columns are one block, for which A is packed once anyway.
+  constexpr std::int64_t most_once = 512;
+  constexpr std::int64_t most_bytes = std::int64_t{32} << 20;
+  constexpr std::int64_t line = 64 / std::int64_t{sizeof(T)};
+  if (kernel_set<T>(*kernels_).gemm->round_a == nullptr) return 0;
+  if (batch_count > 1 || whole_.a_col != 1 || whole_.n <= most_once) return 0;
+  // An odd number of cache lines, so that rows do not share sets of the cache.
+  const std::int64_t row = (divide_up(whole_.k, 2 * line) | 1) * line;
+  return whole_.m * row * std::int64_t{sizeof(T)} <= most_bytes ? row : 0;
+}
+
+template <class T>
+void GemmPrimitive<T>::round_a(ThreadPool& pool, const T* a, T* rounded) const {
+  const std::int64_t grain = std::max<std::int64_t>(1, (1 << 16) / whole_.k);
+  pool.for_chunks(whole_.m, grain, [&](std::int64_t first, std::int64_t last) {
+    GemmCall<T> rows = whole_;
+    rows.m = last - first;
+    rows.a_row = a_row_;
+    rows.a = a + first * a_row_;
+    kernel_set<T>(*kernels_).gemm->round_a(rows, rounded + first * rounded_row_, rounded_row_);
+  });
 }
 
 template <class T>
@@ -152,6 +190,13 @@ template <class T>
 void GemmPrimitive<T>::run(ThreadPool& pool, const GemmBatch& batch, const T* a, const T* b, T* c,
                            const GemmOptions<T>& options, Workspace workspace) const {
   if (tiles_.count() == 0) return;
+  if (rounded_row_ > 0) {
+    T* const rounded = static_cast<T*>(workspace.data);
+    round_a(pool, a, rounded);
+    a = rounded;
+    workspace.data = static_cast<std::byte*>(workspace.data) + rounded_bytes_;
+    workspace.bytes -= rounded_bytes_;
+  }
   const auto run_tile = kernel_set<T>(*kernels_).gemm->run_blocking;
   const auto chunk = [&](std::byte* scratch, std::int64_t first, std::int64_t last) {
     for (std::int64_t index = first; index < last; ++index) {

@@ -91,6 +91,9 @@ class GemmPrimitive {
     std::int64_t count() const { return down * across; }
   };
   static Tiles make_tiles(const GemmCall<T>& call, std::int64_t batch_count, int threads);
+  // Rows of A that are rounded once for all tiles lie so many elements apart; 0: tiles do it.
+  std::int64_t rounded_row(std::int64_t batch_count) const;
+  void round_a(ThreadPool& pool, const T* a, T* rounded) const;
   // The call of the tile in row i and column j of tiles, without pointers.
   GemmCall<T> tile_call(std::int64_t i, std::int64_t j) const;
   // Tiles of the last row and column may be smaller and computed in another way.
@@ -103,6 +106,9 @@ class GemmPrimitive {
   Tiles tiles_;
   std::array<GemmBlocking, 4> blockings_;
   const Kernels* kernels_;
+  std::int64_t rounded_row_ = 0;
+  std::int64_t a_row_ = 0;         // of A as it is given
+  std::size_t rounded_bytes_ = 0;  // of the workspace, before the slots
   std::size_t slot_bytes_ = 0;
   std::size_t workspace_ = 0;
 };

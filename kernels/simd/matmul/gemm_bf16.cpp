@@ -5,8 +5,7 @@
 // rounded before; then it is read where it lies.
 #include "kernels/simd/isa_tables.h"
 #include "kernels/simd/matmul/gemm_micro.h"
-#include "kernels/simd/matmul/gemm_pack.h"
-#include "kernels/simd/vector/pairs_bf16.h"
+#include "kernels/simd/matmul/gemm_pack_bf16.h"
 
 namespace ondine::math::avx512 {
 extern const GemmKernels<float> gemm_f32;
@@ -19,7 +18,6 @@ constexpr int L = lanes<float>;
 constexpr std::int64_t nr = panel<float>;
 // A block of A stays in a second cache of 1 MB together with one of B.
 constexpr std::int64_t block_k = 512;
-constexpr std::int64_t block_pairs = block_k / 2;
 constexpr std::int64_t block_n = 512;
 constexpr std::int64_t block_m = 144;
 constexpr std::int64_t padding = 64;
@@ -28,60 +26,6 @@ ONDINE_INLINE std::int64_t min_of(std::int64_t a, std::int64_t b) { return a < b
 ONDINE_INLINE std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 ONDINE_INLINE std::int64_t even_chunk(std::int64_t n, std::int64_t max) {
   return divide_up(n, divide_up(n, max));
-}
-ONDINE_INLINE std::int64_t pairs_of(std::int64_t k) { return divide_up(k, 2); }
-
-// Where panels of a matrix go: `width` rows or columns each, the next `step` elements behind.
-struct Panels {
-  Pair* to;
-  std::int64_t width, step;
-};
-
-// Panels, each pairs x width, of a matrix whose `count` rows or columns lie one beside the other:
-// element (p, c) is src[p ld + c]. Panels may have anything beyond `count`, which reaches no
-// element of C that is stored.
-void pack_beside(const Panels& panels, const float* src, std::int64_t ld, std::int64_t count,
-                 std::int64_t k) {
-  const std::int64_t pairs = pairs_of(k);
-  const std::int64_t width = panels.width;
-  for (std::int64_t q = 0; q < pairs; ++q) {
-    const float* const first = src + 2 * q * ld;
-    const bool both = 2 * q + 1 < k;
-    Pair* to = panels.to + q * width;
-    for (std::int64_t c = 0; c < count; c += width, to += panels.step) {
-      for (std::int64_t r = 0; r < width; r += L) {
-        const std::int64_t left = count - c - r < 0 ? 0 : min_of(count - c - r, L);
-        const Vec<float> x = load_n(first + c + r, left);
-        const Vec<float> y = both ? load_n(first + ld + c + r, left) : Vec<float>{};
-        store_n(to + r, pair_lanes(x, y), min_of(width - r, L));
-      }
-    }
-  }
-}
-
-// The same of a matrix whose elements follow each other in k: (p, c) is src[c ld + p]. `rounded`
-// holds width rows of pairs.
-void pack_along(const Panels& panels, const float* src, std::int64_t ld, std::int64_t count,
-                std::int64_t k, Pair* rounded) {
-  const std::int64_t pairs = pairs_of(k);
-  const std::int64_t width = panels.width;
-  Pair* dst = panels.to;
-  for (std::int64_t c = 0; c < count; c += width, dst += panels.step) {
-    const std::int64_t rows = min_of(width, count - c);
-    for (std::int64_t r = 0; r < rows; ++r) {
-      const float* const from = src + (c + r) * ld;
-      Pair* const to = rounded + r * pairs;
-      for (std::int64_t p = 0; p < k; p += 2 * L) {
-        const std::int64_t left = k - p;
-        const Vec<float> low = load_n(from + p, min_of(left, L));
-        const Vec<float> high = left > L ? load_n(from + p + L, min_of(left - L, L)) : Vec<float>{};
-        const __m512bh both =
-            _mm512_cvtne2ps_pbh(reinterpret_cast<__m512>(high), reinterpret_cast<__m512>(low));
-        store_n(to + p / 2, reinterpret_cast<Vec<Pair>>(both), min_of(pairs - p / 2, L));
-      }
-    }
-    pack_rows(dst, rounded, pairs, rows, width, pairs, true);
-  }
 }
 
 // Rows x (Vectors lanes) elements of C. Panels of A are `mr` wide, those of B `nr`. UnitRow: a_row
@@ -156,38 +100,32 @@ std::int64_t b_elements(const GemmCall<float>& g) {
   if (g.b_packed) return 0;
   return divide_up(min_of(g.n, block_n), nr) * nr * pairs_of(min_of(g.k, block_k)) + padding;
 }
-std::int64_t rounded_elements(const GemmCall<float>& g) {
-  return nr * pairs_of(min_of(g.k, block_k)) + padding;
-}
-
 std::int64_t scratch_bytes(const GemmCall<float>& g) {
   if (is_empty(g) || g.alpha == 0) return 0;
-  return (a_elements(g) + b_elements(g) + rounded_elements(g)) * std::int64_t{sizeof(Pair)};
+  return (a_elements(g) + b_elements(g)) * std::int64_t{sizeof(Pair)};
 }
 
 // `step`: from a panel to the next.
 void pack_b_block(Pair* to, std::int64_t step, const GemmCall<float>& g, std::int64_t p,
-                  std::int64_t kc, std::int64_t j, std::int64_t nc, Pair* rounded) {
+                  std::int64_t kc, std::int64_t j, std::int64_t nc) {
   const float* const b = g.b + p * g.b_row + j * g.b_col;
   const Panels panels{to, nr, step};
   if (g.b_col == 1) return pack_beside(panels, b, g.b_row, nc, kc);
-  pack_along(panels, b, g.b_col, nc, kc, rounded);
+  pack_along(panels, b, g.b_col, nc, kc);
 }
 
 void pack_a_block(Pair* to, const GemmCall<float>& g, std::int64_t i, std::int64_t mc,
-                  std::int64_t mr, std::int64_t p, std::int64_t kc, Pair* rounded) {
+                  std::int64_t mr, std::int64_t p, std::int64_t kc) {
   const float* const a = g.a + i * g.a_row + p * g.a_col;
   const Panels panels{to, mr, mr * pairs_of(kc)};
   if (g.a_row == 1) return pack_beside(panels, a, g.a_col, mc, kc);
-  pack_along(panels, a, g.a_row, mc, kc, rounded);
+  pack_along(panels, a, g.a_row, mc, kc);
 }
 
 // All of B: panels of pairs_of(k) x nr, as those of float32 are k x nr.
 void pack_whole_b(const GemmCall<float>& g, float* panels) {
-  Pair rounded[nr * block_pairs];
   for (std::int64_t p = 0; p < g.k; p += block_k) {
-    pack_b_block(panels + p / 2 * nr, nr * pairs_of(g.k), g, p, min_of(block_k, g.k - p), 0, g.n,
-                 rounded);
+    pack_b_block(panels + p / 2 * nr, nr * pairs_of(g.k), g, p, min_of(block_k, g.k - p), 0, g.n);
   }
 }
 
@@ -233,7 +171,6 @@ void run_part(const GemmCall<float>& g, std::int64_t mr, const Pair* a_panels, c
 void run_blocks(const GemmCall<float>& g, const GemmBlocking& cut, void* scratch) {
   Pair* const b_block = static_cast<Pair*>(scratch);
   Pair* const a_block = b_block + b_elements(g);
-  Pair* const rounded = a_block + a_elements(g);
   for (std::int64_t j = 0; j < g.n; j += block_n) {
     const std::int64_t nc = min_of(block_n, g.n - j);
     for (std::int64_t p = 0; p < g.k; p += cut.kc) {
@@ -243,11 +180,11 @@ void run_blocks(const GemmCall<float>& g, const GemmBlocking& cut, void* scratch
       if (g.b_packed) {
         b_panels = g.b + j / nr * b_step + p / 2 * nr;
       } else {
-        pack_b_block(b_block, b_step, g, p, kc, j, nc, rounded);
+        pack_b_block(b_block, b_step, g, p, kc, j, nc);
       }
       for (std::int64_t i = 0; i < g.m; i += cut.mc) {
         const std::int64_t mc = min_of(cut.mc, g.m - i);
-        if (cut.pack_a) pack_a_block(a_block, g, i, mc, cut.mr, p, kc, rounded);
+        if (cut.pack_a) pack_a_block(a_block, g, i, mc, cut.mr, p, kc);
         run_part(g, cut.mr, a_block, b_panels, {i, mc, j, nc, p, kc, b_step});
       }
     }
@@ -263,9 +200,13 @@ void run_blocking(const GemmCall<float>& g, const GemmBlocking& chosen, void* sc
 
 void run(const GemmCall<float>& g, void* scratch) { run_blocking(g, blocking(g), scratch); }
 
+void round_a(const GemmCall<float>& g, float* rounded, std::int64_t row) {
+  round_rows(rounded, row, g.a, g.a_row, g.m, g.k);
+}
+
 }  // namespace
 
-constinit const GemmKernels<float> gemm_f32 = {nr,   &blocking,     &scratch_bytes,
-                                               &run, &run_blocking, &pack_whole_b};
+constinit const GemmKernels<float> gemm_f32 = {
+    nr, &blocking, &scratch_bytes, &run, &run_blocking, &pack_whole_b, &round_a};
 
 }  // namespace ondine::math::ONDINE_ISA

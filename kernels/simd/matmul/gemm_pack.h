@@ -44,13 +44,48 @@ ONDINE_INLINE void exchange_parts(Vec<T>& a, Vec<T>& b) {
 #endif
 }
 
-// dst[j step + i] = row(i)[j] for a square of vectors. A row is read as two halves, of which two
-// rows make a vector; what is left to exchange stays in the halves.
-template <class T, class Row>
-ONDINE_INLINE void turn(T* dst, std::int64_t step, Row&& row) {
+// dst[j step + i] = row(i)[j] for a square of vectors of more than one part. halves(i, h): lanes
+// from h of rows i and i + half, of which two rows make a vector; what is left to exchange stays in
+// the halves.
+template <class T, class Halves>
+ONDINE_INLINE void turn_halves(T* dst, std::int64_t step, Halves&& halves) {
   constexpr int L = lanes<T>, half = L / 2, P = part_lanes<T>;
   constexpr auto every = std::make_integer_sequence<int, L>();
-  if constexpr (L == P) {
+#pragma GCC unroll 2
+  for (int h = 0; h < L; h += half) {
+    Vec<T> r[half];
+#pragma GCC unroll 16
+    for (int i = 0; i < half; ++i) r[i] = halves(i, h);
+    if constexpr (half > P) {
+#pragma GCC unroll 16
+      for (int i = 0; i < P; ++i) exchange_parts<T>(r[i], r[i + P]);
+    }
+#pragma GCC unroll 16
+    for (int g = 0; g < half; g += P) {
+      Vec<T>* const s = r + g;
+      T* const to = dst + (h + g) * step;
+      if constexpr (P == 4) {
+        const Vec<T> a = interleave<T, false>(s[0], s[2], every);
+        const Vec<T> b = interleave<T, true>(s[0], s[2], every);
+        const Vec<T> c = interleave<T, false>(s[1], s[3], every);
+        const Vec<T> d = interleave<T, true>(s[1], s[3], every);
+        store(to, interleave<T, false>(a, c, every));
+        store(to + step, interleave<T, true>(a, c, every));
+        store(to + 2 * step, interleave<T, false>(b, d, every));
+        store(to + 3 * step, interleave<T, true>(b, d, every));
+      } else {
+        store(to, interleave<T, false>(s[0], s[1], every));
+        store(to + step, interleave<T, true>(s[0], s[1], every));
+      }
+    }
+  }
+}
+
+// dst[j step + i] = row(i)[j] for a square of vectors.
+template <class T, class Row>
+ONDINE_INLINE void turn(T* dst, std::int64_t step, Row&& row) {
+  constexpr int L = lanes<T>, half = L / 2;
+  if constexpr (L == part_lanes<T>) {
     Vec<T> r[L];
 #pragma GCC unroll 16
     for (int i = 0; i < L; ++i) r[i] = load(row(i));
@@ -58,34 +93,10 @@ ONDINE_INLINE void turn(T* dst, std::int64_t step, Row&& row) {
 #pragma GCC unroll 16
     for (int i = 0; i < L; ++i) store(dst + i * step, r[i]);
   } else {
-#pragma GCC unroll 2
-    for (int h = 0; h < L; h += half) {
-      Vec<T> r[half];
-#pragma GCC unroll 16
-      for (int i = 0; i < half; ++i) r[i] = load_halves(row(i) + h, row(i + half) + h);
-      if constexpr (half > P) {
-#pragma GCC unroll 16
-        for (int i = 0; i < P; ++i) exchange_parts<T>(r[i], r[i + P]);
-      }
-#pragma GCC unroll 16
-      for (int g = 0; g < half; g += P) {
-        Vec<T>* const s = r + g;
-        T* const to = dst + (h + g) * step;
-        if constexpr (P == 4) {
-          const Vec<T> a = interleave<T, false>(s[0], s[2], every);
-          const Vec<T> b = interleave<T, true>(s[0], s[2], every);
-          const Vec<T> c = interleave<T, false>(s[1], s[3], every);
-          const Vec<T> d = interleave<T, true>(s[1], s[3], every);
-          store(to, interleave<T, false>(a, c, every));
-          store(to + step, interleave<T, true>(a, c, every));
-          store(to + 2 * step, interleave<T, false>(b, d, every));
-          store(to + 3 * step, interleave<T, true>(b, d, every));
-        } else {
-          store(to, interleave<T, false>(s[0], s[1], every));
-          store(to + step, interleave<T, true>(s[0], s[1], every));
-        }
-      }
-    }
+    turn_halves<T>(
+        dst, step, [&](int i, int h) __attribute__((always_inline)) {
+          return load_halves(row(i) + h, row(i + half) + h);
+        });
   }
 }
 

@@ -57,6 +57,9 @@ struct GemmKernels {
   // All of B (n, k and its strides are read) in panels, as b_packed wants them; writes up to a
   // vector behind them.
   void (*pack_b)(const GemmCall<T>& call, T* panels);
+  // Rounds A, of which a_col is 1, to rows that a_rounded wants, `row` elements apart. Null where
+  // products read A as it is.
+  void (*round_a)(const GemmCall<T>& call, T* rounded, std::int64_t row) = nullptr;
 };
 
 }  // namespace ondine::math

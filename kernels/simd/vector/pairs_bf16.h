@@ -18,6 +18,12 @@ ONDINE_INLINE Vec<Pair> pair_lanes(const Vec<float>& x, const Vec<float>& y) {
       _mm512_permutexvar_epi16(order, reinterpret_cast<__m512i>(both)));
 }
 
+// Pairs of the elements of `low` that follow each other, then those of `high`.
+ONDINE_INLINE Vec<Pair> join_pairs(const Vec<float>& low, const Vec<float>& high) {
+  return reinterpret_cast<Vec<Pair>>(
+      _mm512_cvtne2ps_pbh(reinterpret_cast<__m512>(high), reinterpret_cast<__m512>(low)));
+}
+
 // Eight pairs of elements that follow each other.
 ONDINE_INLINE void store_pairs(Pair* to, const Vec<float>& x) {
   const __m256bh pairs = _mm512_cvtneps_pbh(reinterpret_cast<__m512>(x));

@@ -109,6 +109,28 @@ TEST_CASE("products of lower precision have more than one block in every directi
   }
 }
 
+TEST_CASE("a factor rounded once for all tiles gives the bits of one that each tile rounds") {
+  const Kernels* lower = lower_kernels();
+  if (lower == nullptr) return;
+  for (const Index k : {64, 97, 1037}) {
+    CAPTURE(k);
+    const Product by_rows(70, 700, k, false, true);
+    Product by_columns(70, 700, k, true, true);
+    by_columns.b = by_rows.b;
+    by_columns.c = by_rows.c;
+    for (Index i = 0; i < 70; ++i) {
+      for (Index p = 0; p < k; ++p) {
+        by_columns.a[static_cast<std::size_t>(p * by_columns.shape.lda + i)] =
+            by_rows.a[static_cast<std::size_t>(i * by_rows.shape.lda + p)];
+      }
+    }
+    const auto want = by_columns.run(1, *lower);
+    check(by_columns, want);
+    CHECK(by_rows.run(1, *lower) == want);
+    CHECK(by_rows.run(4, *lower) == want);
+  }
+}
+
 TEST_CASE("products of lower precision scale, add and activate as others do") {
   const Kernels* lower = lower_kernels();
   if (lower == nullptr) return;
