@@ -1,5 +1,6 @@
 #include "kernels/common/compute_type.h"
 
+#include "kernels/common/convert_rows.h"
 #include "kernels/common/element_conversion.h"
 
 namespace ondine::kernels {
@@ -14,7 +15,11 @@ ReadRow<C> read_row(DType dtype) {
   return visit(dtype, Stored{}, []<class T>() -> ReadRow<C> {
     return [](C* to, const void* from, std::int64_t n) {
       const auto* x = static_cast<const T*>(from);
-      for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<C>(load(x[i]));
+      if constexpr (requires { convert_row(to, x, n); }) {
+        convert_row(to, x, n);
+      } else {
+        for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<C>(load(x[i]));
+      }
     };
   });
 }
@@ -25,7 +30,11 @@ WriteRow<C> write_row(DType dtype) {
   return visit(dtype, Stored{}, []<class T>() -> WriteRow<C> {
     return [](void* to, const C* from, std::int64_t n) {
       auto* y = static_cast<T*>(to);
-      for (std::int64_t i = 0; i < n; ++i) y[i] = store<T>(static_cast<compute_t<T>>(from[i]));
+      if constexpr (requires { convert_row(y, from, n); }) {
+        convert_row(y, from, n);
+      } else {
+        for (std::int64_t i = 0; i < n; ++i) y[i] = store<T>(static_cast<compute_t<T>>(from[i]));
+      }
     };
   });
 }

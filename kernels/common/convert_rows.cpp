@@ -2,8 +2,24 @@
 
 #include "core/float_formats.h"
 #include "kernels/common/visit_dtype.h"
+#include "kernels/simd/tables.h"
+#include "kernels/simd/vector/convert_table.h"
 
 namespace ondine::kernels {
+
+void convert_row(float* dst, const bfloat16* src, std::int64_t n) {
+  math::kernels().convert->bfloat16_to_float(dst, reinterpret_cast<const std::uint16_t*>(src), n);
+}
+void convert_row(float* dst, const float16* src, std::int64_t n) {
+  math::kernels().convert->float16_to_float(dst, reinterpret_cast<const std::uint16_t*>(src), n);
+}
+void convert_row(bfloat16* dst, const float* src, std::int64_t n) {
+  math::kernels().convert->float_to_bfloat16(reinterpret_cast<std::uint16_t*>(dst), src, n);
+}
+void convert_row(float16* dst, const float* src, std::int64_t n) {
+  math::kernels().convert->float_to_float16(reinterpret_cast<std::uint16_t*>(dst), src, n);
+}
+
 namespace {
 
 template <class To, class From>
@@ -22,7 +38,11 @@ template <class To, class From>
 void row(void* dst, const void* src, std::int64_t n) {
   auto* const to = static_cast<To*>(dst);
   const auto* const from = static_cast<const From*>(src);
-  for (std::int64_t i = 0; i < n; ++i) to[i] = number<To>(from[i]);
+  if constexpr (requires { convert_row(to, from, n); }) {
+    convert_row(to, from, n);
+  } else {
+    for (std::int64_t i = 0; i < n; ++i) to[i] = number<To>(from[i]);
+  }
 }
 
 template <class To, class... From>
@@ -41,6 +61,11 @@ using AnyNumber =
           std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, bool, int4, uint4, int2, uint2,
           float8e4m3fn, float8e4m3fnuz, float8e5m2, float8e5m2fnuz, float8e8m0, float4e2m1>;
 
+template <class To>
+void direct(void* dst, const void* src, std::int64_t n) {
+  convert_row(static_cast<To*>(dst), static_cast<const float*>(src), n);
+}
+
 template <class To, class Narrow>
 void narrow(void* dst, const void* src, std::int64_t n, Narrow one) {
   auto* const to = static_cast<To*>(dst);
@@ -55,18 +80,20 @@ ConvertRow row_to_double(DType from) { return find<double>(from, AnyNumber{}); }
 ConvertRow row_to_int64(DType from) { return find<std::int64_t>(from, AnyInteger{}); }
 
 ConvertRow row_from_float(DType to) {
-#define ONDINE_NARROW(type, expression)                                      \
-  case dtype_of<type>:                                                       \
-    return [](void* dst, const void* src, std::int64_t n) {                  \
-      narrow<type>(dst, src, n, [](float x) -> type { return expression; }); \
+#define ONDINE_NARROW(type)                                                          \
+  case dtype_of<type>:                                                               \
+    return [](void* dst, const void* src, std::int64_t n) {                          \
+      narrow<type>(dst, src, n, [](float x) -> type { return to_##type(x, true); }); \
     };
   switch (to) {
-    ONDINE_NARROW(float16, to_float16(x))
-    ONDINE_NARROW(bfloat16, to_bfloat16(x))
-    ONDINE_NARROW(float8e4m3fn, to_float8e4m3fn(x, true))
-    ONDINE_NARROW(float8e4m3fnuz, to_float8e4m3fnuz(x, true))
-    ONDINE_NARROW(float8e5m2, to_float8e5m2(x, true))
-    ONDINE_NARROW(float8e5m2fnuz, to_float8e5m2fnuz(x, true))
+    case DType::float16:
+      return &direct<float16>;
+    case DType::bfloat16:
+      return &direct<bfloat16>;
+      ONDINE_NARROW(float8e4m3fn)
+      ONDINE_NARROW(float8e4m3fnuz)
+      ONDINE_NARROW(float8e5m2)
+      ONDINE_NARROW(float8e5m2fnuz)
     default:
       fail(ErrorCode::unsupported, "no number can be written to dtype ", to);
   }

@@ -34,5 +34,6 @@ extern const StridedConvKernels<float> strided_conv_f32;
 extern const QuantizeKernels quantize_kernels;
 extern const Int8GemmKernels int8_gemm;
 extern const FewPositionsKernels few_positions;
+extern const ConvertKernels convert_kernels;
 
 }  // namespace ondine::math::ONDINE_ISA

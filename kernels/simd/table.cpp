@@ -14,6 +14,7 @@ constinit const Kernels table = {
     &quantize_kernels,
     &int8_gemm,
     &few_positions,
+    &convert_kernels,
 };
 
 }  // namespace ondine::math::ONDINE_ISA

@@ -37,6 +37,7 @@ struct CellKernels;
 struct QuantizeKernels;
 struct Int8GemmKernels;
 struct FewPositionsKernels;
+struct ConvertKernels;
 
 template <class T>
 struct KernelSet {
@@ -64,6 +65,7 @@ struct Kernels {
   const QuantizeKernels* quantize;
   const Int8GemmKernels* int8_gemm;
   const FewPositionsKernels* few_positions;
+  const ConvertKernels* convert;
 };
 
 template <class T>
