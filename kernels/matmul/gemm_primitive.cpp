@@ -57,6 +57,17 @@ const Kernels& suited(const Kernels& kernels, const GemmShape& shape) {
   return large ? kernels : full_precision(kernels);
 }
 
+std::int64_t chunk_of(std::int64_t m) { return m <= few_rows ? chunk_work_vector : chunk_work; }
+
+// Each tile packs its factors, so that few large ones cost least; deadlines are seen between.
+std::int64_t wanted_tiles(double work, std::int64_t chunk, std::int64_t batch_count, int threads) {
+  constexpr double longest = 1u << 31;
+  const double most =
+      threads <= 1 ? 1.0 : std::max(1.0, 8.0 * threads / static_cast<double>(batch_count));
+  const double fair = std::clamp(work / static_cast<double>(chunk), 1.0, most);
+  return static_cast<std::int64_t>(std::max(fair, std::min(work / longest, 1e6)));
+}
+
 }  // namespace
 
 template <class T>
@@ -66,14 +77,9 @@ typename GemmPrimitive<T>::Tiles GemmPrimitive<T>::make_tiles(const GemmCall<T>&
   const std::int64_t m = call.m;
   const std::int64_t n = call.n;
   const std::int64_t k = call.k;
-  const std::int64_t chunk = m <= few_rows ? chunk_work_vector : chunk_work;
+  const std::int64_t chunk = chunk_of(m);
   const double work = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-  // Each tile packs its factors, so that few large ones cost least; deadlines are seen between.
-  constexpr double longest = 1u << 31;
-  const double most =
-      threads <= 1 ? 1.0 : std::max(1.0, 8.0 * threads / static_cast<double>(batch_count));
-  const auto wanted = static_cast<std::int64_t>(std::max(
-      std::clamp(work / static_cast<double>(chunk), 1.0, most), std::min(work / longest, 1e6)));
+  const std::int64_t wanted = wanted_tiles(work, chunk, batch_count, threads);
   Tiles tiles{m, n, 0, 0, 1};
   // Packing B costs about as much as its products with so many rows; a large B comes from memory.
   constexpr std::int64_t few = 288;
