@@ -181,39 +181,41 @@ std::vector<Val> grad_of_conv_grad_weight(GradContext& g) {
 
 namespace {
 
-// The window of Conv, or of the convolution from y to x for ConvTranspose, whose padding may follow
-// from dims.
-Window window_of(const NodeView& node, std::span<const std::int64_t> kernel, const Dims& x,
-                 const Dims& y) {
-  if (!is_transposed_conv(node)) return resolved_window(node, kernel, x);
+// The padding of a transposed convolution with auto_pad or output_shape along spatial axis i.
+std::int64_t transposed_begin(const NodeView& node, std::span<const std::int64_t> kernel,
+                              const Dims& x, const Dims& y, std::size_t i) {
+  const auto whole = [](const auto& dims, const auto& size) {
+    Shape s{1, 1};
+    for (const auto& dim : dims) s.push_back(size(dim));
+    return s;
+  };
+  const auto size = [](Dim dim) { return dim.size(); };
+  const Shape weights = whole(kernel, [](std::int64_t k) { return k; });
+  return conv_shape(node, whole(x, size), weights, whole(y, size)).pad[3 - kernel.size() + i];
+}
+
+bool all_known(const Dims& dims) {
+  return std::all_of(dims.begin(), dims.end(), [](Dim dim) { return dim.known(); });
+}
+
+// The window of y = Conv(x), or of the convolution from y to x for ConvTranspose.
+PaddedWindow window_of(const NodeView& node, std::span<const std::int64_t> kernel, const Dims& x,
+                       const Dims& y, Val x_shape, Val y_shape) {
+  if (!is_transposed_conv(node)) return resolved_window(node, kernel, x, x_shape);
   Window window = read_window(node, kernel);
   const bool follows = window.auto_pad != AutoPad::notset || node.has_attr("output_shape");
+  if (follows && !(all_known(x) && all_known(y))) {
+    return transposed_window(node, kernel, x_shape, y_shape);
+  }
   for (std::size_t i = 0; i < kernel.size(); ++i) {
     WindowAxis& axis = window.axes[i];
-    if (follows) {
-      const Shape weights = [&] {
-        Shape s{1, 1};
-        for (const std::int64_t k : kernel) s.push_back(k);
-        return s;
-      }();
-      const auto whole = [&](const Dims& dims) {
-        Shape s{1, 1};
-        for (const Dim dim : dims) {
-          if (!dim.known()) {
-            fail(ErrorCode::unsupported, "auto_pad and output_shape need known spatial dims");
-          }
-          s.push_back(dim.size());
-        }
-        return s;
-      };
-      axis.begin = conv_shape(node, whole(x), weights, whole(y)).pad[3 - kernel.size() + i];
-    }
+    if (follows) axis.begin = transposed_begin(node, kernel, x, y, i);
     if (x[i].known() && y[i].known()) {
       const std::int64_t reach = (x[i].size() - 1) * axis.stride + axis.span();
       axis.end = std::max<std::int64_t>(0, reach - axis.begin - y[i].size());
     }
   }
-  return window;
+  return {std::move(window), {}, {}};
 }
 
 }  // namespace
@@ -222,27 +224,32 @@ Window window_of(const NodeView& node, std::span<const std::int64_t> kernel, con
 std::vector<Val> expand_conv_grad_input(ExpandContext& context) {
   const Val dy = context.x(0);
   const Val w = context.x(1);
+  const Val shape = context.x(2);
   const auto kernel = kernel_dims(w.type());
   const Dims x = spatial_part(result_type(context), kernel.size());
   const Dims y = spatial_part(dy.type(), kernel.size());
-  const Window window = window_of(context, kernel, x, y);
+  const PaddedWindow window = window_of(context, kernel, x, y, shape, graph::shape_of(dy));
   const std::int64_t group = context.attr_int("group", 1);
   if (!is_transposed_conv(context)) {
-    return {adjoint_conv_node(dy, w, window, group, context.x(2), x)};
+    return {adjoint_conv_node(dy, w, window, group, shape, x)};
   }
-  return {cut_spatial(conv_node(dy, w, window, group), context.x(2), x)};
+  return {cut_spatial(conv_node(dy, w, window, group), shape, x)};
 }
 
 // (x, dy, shape of w). A transposed convolution exchanges x and dy.
 std::vector<Val> expand_conv_grad_weight(ExpandContext& context) {
-  const auto kernel = kernel_dims(result_type(context));
+  const Type w = result_type(context);
+  const auto kernel = kernel_dims(w);
   const Val x = context.x(0);
   const Val dy = context.x(1);
-  const Window window = window_of(context, kernel, spatial_part(x.type(), kernel.size()),
-                                  spatial_part(dy.type(), kernel.size()));
+  const PaddedWindow window =
+      window_of(context, kernel, spatial_part(x.type(), kernel.size()),
+                spatial_part(dy.type(), kernel.size()), graph::shape_of(x), graph::shape_of(dy));
   const std::int64_t group = context.attr_int("group", 1);
   const bool transposed = is_transposed_conv(context);
-  return {conv_weight_node(transposed ? dy : x, transposed ? x : dy, window, group)};
+  const Val dw = conv_weight_node(transposed ? dy : x, transposed ? x : dy, window, group);
+  // Dims that follow from none of the operands'.
+  return {w.shape() && !dw.type().shape() ? graph::reshape(dw, context.x(2)) : dw};
 }
 
 }  // namespace ondine::kernels::ops

@@ -81,10 +81,10 @@ Val ones(Val like, std::span<const std::int64_t> kernel) {
 }
 
 // Sums over the windows of x.
-Val window_sums(Val x, const Window& window, std::span<const std::int64_t> kernel) {
+Val window_sums(Val x, const PaddedWindow& window, std::span<const std::int64_t> kernel) {
   const Val sums = conv_node(as_planes(x, kernel.size()), ones(x, kernel), window, 1);
   const Val parts[] = {graph::slice(graph::shape_of(x), 0, 2, 0),
-                       graph::slice(graph::shape_of(sums), 2, INT64_MAX, 0)};
+                       spatial_sizes(graph::shape_of(sums))};
   return graph::reshape(sums, graph::concat(parts, 0));
 }
 
@@ -92,36 +92,35 @@ std::vector<Val> expand_sum(ExpandContext& context) {
   const Val x = context.x(0);
   const auto kernel = kernel_shape(context);
   const Dims in = spatial_part(x.type(), kernel.size());
-  return {window_sums(x, resolved_window(context, kernel, in), kernel)};
+  return {window_sums(x, resolved_window(context, kernel, in, graph::shape_of(x)), kernel)};
 }
 
-// The number of elements that the windows of one plane hold. Padding counts up to the pads.
-Val window_counts(ExpandContext& context, Val dy, std::span<const std::int64_t> kernel,
-                  const Dims& in) {
+// The number of elements that the windows of one plane hold: the sums of ones in a plane of the
+// spatial sizes `in`. Padding counts up to the pads, not what ceil_mode adds to them.
+Val window_counts(ExpandContext& context, DType dtype, std::span<const std::int64_t> kernel,
+                  const PaddedWindow& window, Val in) {
   Builder& b = context.builder();
-  const bool padding_counts = context.attr_int("count_include_pad", 0) != 0;
-  Window given = read_window(context, kernel);
-  Val counts = b.scalar(1, dy.dtype());
-  for (std::size_t i = 0; i < kernel.size(); ++i) {
-    if (!in[i].known()) {
-      fail(ErrorCode::unsupported, "the derivative of AveragePool needs known spatial dims");
+  const std::size_t axes = kernel.size();
+  const Val one = b.scalar(1, dtype);
+  const Val parts[] = {b.int64s({1, 1}), in};
+  Val plane = graph::expand(one, graph::concat(parts, 0));
+  PaddedWindow outer = window;
+  if (context.attr_int("count_include_pad", 0) != 0) {
+    const Window given = read_window(context, kernel);
+    Val end = end_of(window, b);
+    outer.begin = b.int64s(std::vector<std::int64_t>(axes));
+    outer.end = outer.begin;
+    if (given.auto_pad == AutoPad::notset) {
+      std::vector<std::int64_t> pads;
+      for (const WindowAxis& axis : given.axes) pads.push_back(axis.end);
+      const Val counted = b.int64s(pads);
+      outer.end = end - counted;
+      end = counted;
     }
-    WindowAxis& axis = given.axes[i];
-    const std::int64_t out = resolve(axis, in[i].size(), given.auto_pad, given.ceil);
-    const std::int64_t first = padding_counts ? -axis.begin : 0;
-    const std::int64_t last = in[i].size() + (padding_counts ? axis.end : 0);
-    std::vector<float> along(static_cast<std::size_t>(out));
-    for (std::int64_t o = 0; o < out; ++o) {
-      for (std::int64_t k = 0; k < axis.kernel; ++k) {
-        const std::int64_t at = o * axis.stride - axis.begin + k * axis.dilation;
-        if (at >= first && at < last) ++along[static_cast<std::size_t>(o)];
-      }
-    }
-    Shape shape{out};
-    for (std::size_t k = i + 1; k < kernel.size(); ++k) shape.push_back(1);
-    counts = counts * graph::cast(b.constant(Tensor::of<float>(shape, along)), dy.dtype());
+    plane = pad_spatial(plane, axes, begin_of(window, b), end, 1);
+    for (WindowAxis& axis : outer.window.axes) axis.begin = axis.end = 0;
   }
-  return counts;
+  return conv_node(plane, ones(one, kernel), outer, 1);
 }
 
 template <bool sum>
@@ -130,9 +129,10 @@ std::vector<Val> expand_grad(ExpandContext& context) {
   const Val shape = context.x(1);
   const auto kernel = kernel_shape(context);
   const Dims in = spatial_part(result_type(context), kernel.size());
-  if (!sum) dy = dy / window_counts(context, dy, kernel, in);
-  const Val dx = adjoint_conv_node(as_planes(dy, kernel.size()), ones(dy, kernel),
-                                   resolved_window(context, kernel, in), 1, shape, in);
+  const PaddedWindow window = resolved_window(context, kernel, in, shape);
+  if (!sum) dy = dy / window_counts(context, dy.dtype(), kernel, window, spatial_sizes(shape));
+  const Val dx =
+      adjoint_conv_node(as_planes(dy, kernel.size()), ones(dy, kernel), window, 1, shape, in);
   return {graph::reshape(dx, shape)};
 }
 

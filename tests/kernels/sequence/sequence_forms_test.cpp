@@ -1,12 +1,8 @@
 // The derivatives by sequences in operators of the standard give what their kernels give.
 #include <catch2/catch.hpp>
 
-#include "graph/contract/builder.h"
-#include "graph/evaluate/graph_runner.h"
-#include "graph/evaluate/node_runner.h"
-#include "kernels/catalogue.h"
-#include "tests/support/op_harness.h"
 #include "tests/support/same_value.h"
+#include "tests/support/standard_form.h"
 
 using namespace ondine;
 using namespace ondine::test;
@@ -14,32 +10,11 @@ using namespace ondine::graph;  // NOLINT
 
 namespace {
 
-// The only output of an operator of Ondine's own: by its kernel, or by its form in operators of the
-// standard.
-Value run(const std::string& op, const std::vector<Value>& inputs, const Attributes& attributes,
-          bool standard) {
-  Graph graph;
-  graph.symbols = std::make_shared<Symbols>();
-  const Catalogue catalogue = kernels::catalogue();
-  Builder builder(graph, catalogue);
-  std::vector<Val> xs;
-  for (const Value& input : inputs) {
-    graph.inputs.push_back(graph.add_temporary("x", type_of(input)));
-    xs.push_back(builder.value(graph.inputs.back()));
-  }
-  builder.set_expand([&](const Node& node) {
-    return node.op->bind == nullptr || (standard && node.op->domain == ondine_domain);
-  });
-  const Val y = builder.nodes(op, xs, attributes, 1, ondine_domain)[0];
-  graph.outputs = {y.id()};
-  for (const Node& node : graph.nodes) CHECK((!standard || node.op->domain.empty()));
-  return evaluate(graph, inputs)[0];
-}
-
 void check(const std::string& op, const std::vector<Value>& inputs,
            const Attributes& attributes = {}) {
   CAPTURE(op);
-  CHECK(same_value(run(op, inputs, attributes, true), run(op, inputs, attributes, false)));
+  const OwnOperator own{op, inputs, attributes};
+  CHECK(same_value(run_standard_form(own)[0], run_kernel(own)[0]));
 }
 
 Value sequence(std::vector<Tensor> elements) {
