@@ -1,5 +1,6 @@
-// Recurrent operators as nodes of a graph, one step after the other: for second derivatives and for
-// models of standard operators.
+// Recurrent operators as nodes of a graph: for second derivatives and for models of standard
+// operators. As many steps as the dims of X tell are written one after the other; where only a run
+// knows their number they are iterations of a Loop.
 #pragma once
 
 #include "graph/contract/ops.h"
@@ -12,11 +13,11 @@ struct UnrolledCell {
   const Recurrence& s;
   std::int64_t d;
   graph::Val r, r_bias, peepholes;
+  graph::Val hidden_size;  // int64 vector of one element, where s.hidden_size is 0
 
-  // The columns of gate k.
-  graph::Val gate(graph::Val v, std::int64_t k) const {
-    return graph::slice(v, k * s.hidden_size, (k + 1) * s.hidden_size, -1);
-  }
+  // The columns of gate k, or of the gates from `first` to before `last`.
+  graph::Val gate(graph::Val v, std::int64_t k) const { return gates(v, k, k + 1); }
+  graph::Val gates(graph::Val v, std::int64_t first, std::int64_t last) const;
 };
 struct UnrolledState {
   graph::Val h, c;
@@ -26,8 +27,7 @@ using UnrolledStep = void (*)(const UnrolledCell& cell, graph::Val gates, Unroll
 
 graph::Val activate(const CellActivation& f, graph::Val x);
 
-// Y, Y_h and, with a cell state, Y_c. Error(unsupported) when the shapes of R and, but for the
-// batch, of X are not known or X is empty.
+// Y, Y_h and, with a cell state, Y_c.
 std::vector<graph::Val> unroll(graph::ExpandContext& context, const CellTraits& cell,
                                UnrolledStep step);
 
