@@ -4,14 +4,16 @@
 // roi and sizes; 18 antialias, axes and keep_aspect_ratio_policy; 19 half_pixel_symmetric.
 // ResizeGrad (ai.ondine): (dy, roi, scales, sizes, shape of x) -> dx; its derivative is Resize.
 #include "kernels/image/resize.h"
-#include "kernels/common/expansion.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "kernels/common/compute_type.h"
+#include "kernels/common/expansion.h"
 #include "kernels/common/integer_parameters.h"
 #include "kernels/common/op.h"
 #include "kernels/image/resize_axis.h"
+#include "kernels/image/resize_weights.h"
 
 namespace ondine::kernels::ops {
 namespace {
@@ -279,44 +281,22 @@ std::vector<Val> grad_of_grad(GradContext& g) {
   return {g.builder().node("Resize", {g.dy(0), g.x(1), g.x(2), g.x(3)}, attributes)};
 }
 
-// The weights of an axis as a matrix of the dtype, [out, in]; extrapolated rows are 0.
-Val weights_of(Builder& b, const AxisMap& map, DType dtype) {
-  std::vector<double> matrix(static_cast<std::size_t>(map.out() * map.in));
-  for (std::int64_t k = 0; k < map.out(); ++k) {
-    const auto at = static_cast<std::size_t>(k);
-    if (map.outside[at]) continue;
-    for (std::size_t t = map.first[at]; t < map.first[at + 1]; ++t) {
-      matrix[static_cast<std::size_t>(k * map.in + map.taps[t].index)] += map.taps[t].weight;
-    }
-  }
-  if (dtype == DType::float64) return b.constant(Tensor::of<double>({map.out(), map.in}, matrix));
-  const std::vector<float> narrow(matrix.begin(), matrix.end());
-  return graph::cast(b.constant(Tensor::of<float>({map.out(), map.in}, narrow)), dtype);
-}
-
 // A product with the matrix of each axis, which moves to the end for it.
 std::vector<Val> expand_grad(ExpandContext& context) {
   Val dx = context.x(0);
   const Type& x = result_type(context);
-  const auto size_or_one = [](const Dims& dims) {
-    Shape shape;
-    for (const Dim dim : dims) shape.push_back(dim.known() ? dim.size() : 1);
-    return shape;
-  };
-  if (!x.ranked() || !dx.ranked()) {
+  if (!x.ranked() && !dx.ranked()) {
     fail(ErrorCode::unsupported, "the derivative of Resize needs a known rank");
   }
-  const Dims dims = *x.dims;
-  const ResizePlan plan = make_resize_plan(context, size_or_one(dims), size_or_one(dx.dims()));
-  for (std::size_t axis = 0; axis < dims.size(); ++axis) {
-    if (!plan.maps[axis]) continue;
-    if (!dims[axis].known()) {
-      fail(ErrorCode::unsupported, "the derivative of Resize needs known dims of resized axes");
-    }
-    std::vector<std::int64_t> perm;
-    for (std::size_t i = 0; i < dims.size(); ++i) perm.push_back(static_cast<std::int64_t>(i));
-    std::swap(perm[axis], perm.back());
-    const Val matrix = weights_of(context.builder(), *plan.maps[axis], dx.dtype());
+  const std::size_t rank = x.ranked() ? x.rank() : dx.rank();
+  const Dims in = x.ranked() ? *x.dims : Dims(rank);
+  const Dims out = dx.ranked() ? dx.dims() : Dims(rank);
+  const ResizeMode mode = read_resize_mode(context);
+  for (const ResizedAxis& axis : resized_axes(context, in, out)) {
+    std::vector<std::int64_t> perm(rank);
+    std::iota(perm.begin(), perm.end(), std::int64_t{0});
+    std::swap(perm[axis.axis], perm.back());
+    const Val matrix = graph::cast(resize_weights(mode, axis), dx.dtype());
     dx = graph::transpose(graph::matmul(graph::transpose(dx, perm), matrix), perm);
   }
   return {dx};

@@ -21,6 +21,5 @@ std::vector<float> attribute_scales(const graph::NodeView& node);
 std::optional<graph::Dims> resized_dims(const graph::InferContext& context,
                                         const std::optional<graph::Dims>& x);
 ResizePlan make_resize_plan(const graph::BindContext& context, const Shape& x, const Shape& y);
-ResizePlan make_resize_plan(const graph::ExpandContext& context, const Shape& x, const Shape& y);
 
 }  // namespace ondine::kernels

@@ -162,13 +162,10 @@ std::optional<Dims> resized_dims(const InferContext& context, const std::optiona
   return y;
 }
 
-namespace {
-
-template <class Context, class Constant>
-ResizePlan make_plan(const Context& context, const Shape& x, const Shape& y,
-                     const Constant& constant) {
+ResizePlan make_resize_plan(const BindContext& context, const Shape& x, const Shape& y) {
   const ResizeMode mode = read_resize_mode(context);
-  const Request r = read_request(context, x.rank(), constant);
+  const Request r =
+      read_request(context, x.rank(), [&](std::size_t i) { return context.constant(i); });
   if (r.scales.empty() && r.sizes.empty()) {
     fail(ErrorCode::unsupported, "scales or sizes must be known when the node is bound");
   }
@@ -186,20 +183,6 @@ ResizePlan make_plan(const Context& context, const Shape& x, const Shape& y,
                                crop ? r.roi[r.axes.size() + k] : 1);
   }
   return plan;
-}
-
-}  // namespace
-
-ResizePlan make_resize_plan(const BindContext& context, const Shape& x, const Shape& y) {
-  return make_plan(context, x, y, [&](std::size_t i) { return context.constant(i); });
-}
-
-ResizePlan make_resize_plan(const ExpandContext& context, const Shape& x, const Shape& y) {
-  return make_plan(context, x, y, [&](std::size_t i) -> const Tensor* {
-    if (!context.has_input(i)) return nullptr;
-    const Tensor& value = context.builder().graph()[context.node().inputs[i]].constant;
-    return value.defined() ? &value : nullptr;
-  });
 }
 
 }  // namespace ondine::kernels

@@ -10,6 +10,36 @@
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
 #include "kernels/image/region_of_interest.h"
+#include "kernels/image/roi_align.h"
+
+namespace ondine::kernels {
+
+using namespace graph;  // NOLINT
+
+AlignMode::AlignMode(const NodeView& node)
+    : rows(node.attr_int("output_height", 1)),
+      columns(node.attr_int("output_width", 1)),
+      sampling(node.attr_int("sampling_ratio", 0)),
+      scale(double{node.attr_float("spatial_scale", 1)}) {
+  if (rows < 1 || columns < 1 || sampling < 0) {
+    fail(ErrorCode::mismatch, "output dims ", rows, " and ", columns, ", sampling_ratio ",
+         sampling);
+  }
+  const std::string transformation = node.attr_string(
+      "coordinate_transformation_mode", node.version() >= 16 ? "half_pixel" : "output_half_pixel");
+  half_pixel = transformation == "half_pixel";
+  if (!half_pixel && transformation != "output_half_pixel") {
+    fail(ErrorCode::invalid_model, "unknown coordinate_transformation_mode ",
+         ondine::quoted(transformation));
+  }
+  const std::string mode = node.attr_string("mode", "avg");
+  maximum = mode == "max";
+  if (!maximum && mode != "avg") {
+    fail(ErrorCode::invalid_model, "unknown mode ", ondine::quoted(mode));
+  }
+}
+
+}  // namespace ondine::kernels
 
 namespace ondine::kernels::ops {
 namespace {
@@ -17,36 +47,6 @@ namespace {
 struct Corner {
   std::int64_t pixel;
   double weight;
-};
-
-struct AlignMode {
-  std::int64_t rows, columns, sampling;
-  double scale;
-  bool half_pixel, maximum;
-
-  explicit AlignMode(const NodeView& node)
-      : rows(node.attr_int("output_height", 1)),
-        columns(node.attr_int("output_width", 1)),
-        sampling(node.attr_int("sampling_ratio", 0)),
-        scale(double{node.attr_float("spatial_scale", 1)}) {
-    if (rows < 1 || columns < 1 || sampling < 0) {
-      fail(ErrorCode::mismatch, "output dims ", rows, " and ", columns, ", sampling_ratio ",
-           sampling);
-    }
-    const std::string transformation =
-        node.attr_string("coordinate_transformation_mode",
-                         node.version() >= 16 ? "half_pixel" : "output_half_pixel");
-    half_pixel = transformation == "half_pixel";
-    if (!half_pixel && transformation != "output_half_pixel") {
-      fail(ErrorCode::invalid_model, "unknown coordinate_transformation_mode ",
-           ondine::quoted(transformation));
-    }
-    const std::string mode = node.attr_string("mode", "avg");
-    maximum = mode == "max";
-    if (!maximum && mode != "avg") {
-      fail(ErrorCode::invalid_model, "unknown mode ", ondine::quoted(mode));
-    }
-  }
 };
 
 // The two neighbours of p along an axis; false where p is too far outside.
@@ -262,6 +262,7 @@ extern const OpDef roi_align_grad{.name = "RoiAlignGrad",
                                   .infer = infer_like_second,
                                   .bind = bind_align_grad,
                                   .grad = grad_of_align_grad,
+                                  .expand = expand_align_grad,
                                   .no_gradient = 0b1110};
 
 }  // namespace ondine::kernels::ops

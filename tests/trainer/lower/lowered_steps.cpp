@@ -19,6 +19,12 @@ Value find(const NamedValues& values, const std::string& name) {
 
 LowerReport check_lowered(Model& model, const NamedValues& feeds, const LowerOptions& options,
                           int steps, Closeness closeness) {
+  const std::vector<NamedValues> same(static_cast<std::size_t>(steps), feeds);
+  return check_lowered_on(model, same, options, closeness);
+}
+
+LowerReport check_lowered_on(Model& model, std::span<const NamedValues> every_feeds,
+                             const LowerOptions& options, Closeness closeness) {
   LowerReport report;
   const auto bytes = lower(model, options, &report);
   for (const std::string& domain : imported_domains(bytes)) {
@@ -29,8 +35,9 @@ LowerReport check_lowered(Model& model, const NamedValues& feeds, const LowerOpt
   for (const StateInfo& one : model.state()) {
     state.emplace_back(one.name, model.get_state(one.name).clone());
   }
-  for (int step = 0; step < steps; ++step) {
+  for (std::size_t step = 0; step < every_feeds.size(); ++step) {
     CAPTURE(step);
+    const NamedValues& feeds = every_feeds[step];
     NamedValues given;
     for (const std::string& name : report.feeds) {
       const auto fed = std::find_if(feeds.begin(), feeds.end(),
@@ -62,15 +69,16 @@ LowerReport check_lowered(Model& model, const NamedValues& feeds, const LowerOpt
 
 Model trained_network(const Shape& x, const Shape& y, const Layers& layers,
                       const Optimizer& optimizer, std::int64_t opset, WeightInit init) {
+  const auto dims = [](const Shape& shape) { return NetworkDims(shape.begin(), shape.end()); };
+  return trained_network_of(dims(x), dims(y), layers, optimizer, opset, init);
+}
+
+Model trained_network_of(const NetworkDims& x, const NetworkDims& y, const Layers& layers,
+                         const Optimizer& optimizer, std::int64_t opset, WeightInit init) {
   ModelBuilder builder("network", opset);
-  const auto dims = [](const Shape& shape) {
-    std::vector<ModelBuilder::Dim> result;
-    for (const std::int64_t dim : shape) result.emplace_back(dim);
-    return result;
-  };
-  const std::string input = builder.input("x", DType::float32, dims(x));
+  const std::string input = builder.input("x", DType::float32, x);
   builder.node("Identity", {layers(builder, input)}, {}, "y");
-  builder.output("y", DType::float32, dims(y));
+  builder.output("y", DType::float32, y);
   PrepareOptions options;
   options.loss = Loss::mse;
   options.optimizer = optimizer;

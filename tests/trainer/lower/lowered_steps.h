@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,12 +18,20 @@ namespace ondine::test {
 // state: results and state must be close. Returns what was lowered.
 LowerReport check_lowered(Model& model, const NamedValues& feeds, const LowerOptions& options = {},
                           int steps = 3, Closeness closeness = {1e-5, 1e-6});
+// The same with other feeds in every step.
+LowerReport check_lowered_on(Model& model, std::span<const NamedValues> feeds,
+                             const LowerOptions& options = {}, Closeness closeness = {1e-5, 1e-6});
 
 // What `layers` makes of the input x, trained by mean squared error with `optimizer`.
 using Layers = std::function<std::string(ModelBuilder&, std::string x)>;
 Model trained_network(const Shape& x, const Shape& y, const Layers& layers,
                       const Optimizer& optimizer = Sgd{}, std::int64_t opset = 17,
                       WeightInit init = WeightInit::keep);
+// The same with names for sizes that a step may choose.
+using NetworkDims = std::vector<ModelBuilder::Dim>;
+Model trained_network_of(const NetworkDims& x, const NetworkDims& y, const Layers& layers,
+                         const Optimizer& optimizer = Sgd{}, std::int64_t opset = 17,
+                         WeightInit init = WeightInit::keep);
 // Feeds for it.
 NamedValues network_feeds(const Shape& x, const Shape& y);
 
