@@ -13,9 +13,8 @@ struct AlignMode {
   bool half_pixel, maximum;
 };
 
-// RoiAlignGrad(dy, x, rois, batch_indices) of the mean: samples are interpolated row by row and
-// column by column, so that dx is dy between two matrices of weights. Error(unsupported) for the
-// maximum.
+// RoiAlignGrad(dy, x, rois, batch_indices). Of the mean, dx is dy between two matrices of weights;
+// in mode max, dy goes to the corner that was chosen.
 std::vector<graph::Val> expand_align_grad(graph::ExpandContext& context);
 
 }  // namespace ondine::kernels

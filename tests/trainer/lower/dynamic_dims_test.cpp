@@ -136,21 +136,24 @@ TEST_CASE("a lowered step of Resize takes images of any size") {
   }
 }
 
-TEST_CASE("a lowered step of RoiAlign takes images and regions of any number") {
-  for (const std::int64_t sampling : {0, 2}) {
-    CAPTURE(sampling);
-    check_sizes(
-        {"n", 2, "h", "w"}, {3, 2, 2, 2},
-        {{{2, 2, 6, 5}, {3, 2, 2, 2}}, {{3, 2, 4, 7}, {3, 2, 2, 2}}},
-        [&](ModelBuilder& b, const std::string& in) {
-          const std::string rois = b.initializer(
-              "rois", Tensor::of<float>(
-                          {3, 4}, std::vector<float>{0.5F, 1, 3.5F, 3, 1, 0, 4, 3.5F, 0, 0, 2, 2}));
-          const std::string images =
-              b.initializer("images", Tensor::of<std::int64_t>({3}, Ints{1, 0, 1}));
-          return b.node("RoiAlign", {conv(b, "Conv", in, {2, 2, 1, 1}, {}), rois, images},
-                        {{"output_height", 2}, {"output_width", 2}, {"sampling_ratio", sampling}});
-        });
+TEST_CASE("a lowered step of RoiAlign takes images of any size") {
+  for (const auto& [mode, sampling] :
+       {std::pair("avg", 0), std::pair("avg", 2), std::pair("max", 0), std::pair("max", 2)}) {
+    CAPTURE(mode, sampling);
+    check_sizes({"n", 2, "h", "w"}, {3, 2, 2, 2},
+                {{{2, 2, 6, 5}, {3, 2, 2, 2}}, {{3, 2, 4, 7}, {3, 2, 2, 2}}},
+                [&](ModelBuilder& b, const std::string& in) {
+                  const std::string rois = b.initializer(
+                      "rois", Tensor::of<float>({3, 4}, std::vector<float>{0.5F, 1, 3.5F, 3, 1, 0,
+                                                                           4, 3.5F, 0, 0, 2, 2}));
+                  const std::string images =
+                      b.initializer("images", Tensor::of<std::int64_t>({3}, Ints{1, 0, 1}));
+                  return b.node("RoiAlign", {conv(b, "Conv", in, {2, 2, 1, 1}, {}), rois, images},
+                                {{"output_height", 2},
+                                 {"output_width", 2},
+                                 {"mode", std::string(mode)},
+                                 {"sampling_ratio", sampling}});
+                });
   }
 }
 
@@ -206,4 +209,28 @@ TEST_CASE("a lowered step keeps the states that a recurrence starts from and end
                        {"", "h", "c"}, {{"hidden_size", 5}});
                 return b.node("Add", {"h", "c"});
               });
+}
+
+TEST_CASE("a lowered step of an LSTM takes operands whose rank is not known") {
+  const auto layers = [](ModelBuilder& b, const std::string& in) {
+    // Reshaped by as many numbers as a step feeds.
+    const auto reshaped = [&](const std::string& x, const std::string& shape) {
+      return b.node("Reshape", {x, b.input(shape, DType::int64, {shape + "_rank"})});
+    };
+    const std::string h0 = b.initializer("h0", random_floats({1, 2, 5}, 8, -1, 1));
+    b.node(
+        "LSTM", "",
+        {reshaped(in, "x_shape"), b.initializer("w", random_floats({1, 20, 3}, 5, -1, 1)),
+         b.initializer("r", random_floats({1, 20, 5}, 6, -1, 1)), "", "", reshaped(h0, "h_shape")},
+        {"", "h"}, {{"hidden_size", 5}});
+    return std::string("h");
+  };
+  Model model = trained_network_of({"t", 2, 3}, {1, 2, 5}, layers);
+  std::vector<NamedValues> feeds;
+  for (const std::int64_t steps : {4, 1}) {
+    NamedValues& one = feeds.emplace_back(network_feeds({steps, 2, 3}, {1, 2, 5}));
+    one.emplace_back("x_shape", Tensor::of<std::int64_t>({3}, Ints{steps, 2, 3}));
+    one.emplace_back("h_shape", Tensor::of<std::int64_t>({3}, Ints{1, 2, 5}));
+  }
+  check_lowered_on(model, feeds);
 }
