@@ -79,6 +79,9 @@ TEST_CASE("derivatives of transposed convolutions have a standard form for image
       CAPTURE(pad);
       check_conv("ConvTranspose", x, {4, 3, 4, 3},
                  {{"auto_pad", text(pad)}, {"strides", Ints{2, 3}}});
+      check_conv(
+          "ConvTranspose", x, {4, 3, 4, 3},
+          {{"auto_pad", text(pad)}, {"strides", Ints{2, 3}}, {"output_padding", Ints{1, 2}}});
     }
     // Less and more than the kernel reaches.
     check_conv("ConvTranspose", x, {4, 3, 4, 3},

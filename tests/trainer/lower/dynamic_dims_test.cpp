@@ -1,6 +1,8 @@
 // One lowered step for data of any size.
+#include <algorithm>
 #include <catch2/catch.hpp>
 
+#include "proto/import.h"
 #include "tests/trainer/lower/lowered_steps.h"
 
 using namespace ondine;
@@ -21,7 +23,18 @@ void check_sizes(const NetworkDims& x, const NetworkDims& y, const std::vector<S
   std::vector<NamedValues> feeds;
   for (const Sizes& one : sizes) feeds.push_back(network_feeds(one.x, one.y));
   feeds.push_back(feeds.front());
-  check_lowered_on(model, feeds);
+  const LowerReport report = check_lowered_on(model, feeds);
+  // The dims of the state stay known.
+  for (const graph::ValueDef& output : load_model(lower(model)).graph.outputs) {
+    const auto& next = report.next_state;
+    const bool state = std::any_of(next.begin(), next.end(),
+                                   [&](const auto& one) { return one.second == output.name; });
+    if (!state) continue;
+    CAPTURE(output.name);
+    REQUIRE(output.type.dims);
+    for (const graph::DimDef& dim : *output.type.dims)
+      CHECK(std::holds_alternative<std::int64_t>(dim));
+  }
 }
 
 // Images of two channels of any size, and after a convolution what `op` makes of them.
