@@ -8,6 +8,8 @@
 #endif
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 
 #include "core/files/file.h"
@@ -21,31 +23,34 @@ Descriptor::~Descriptor() {
 
 namespace {
 
-// Whether only this machine can change the file, as far as that is known.
-bool is_local([[maybe_unused]] const Descriptor& descriptor) noexcept {
+// Of statfs; 0 where the system does not tell.
+std::uint32_t file_system_of([[maybe_unused]] const Descriptor& descriptor) noexcept {
 #ifdef __linux__
   struct statfs facts {};
-  if (::fstatfs(descriptor.get(), &facts) != 0) return true;
-  switch (static_cast<std::uint32_t>(facts.f_type)) {
-    case 0x6969:      // NFS
-    case 0x517B:      // SMB
-    case 0xFF534D42:  // CIFS
-    case 0xFE534D42:  // SMB 2
-    case 0x65735546:  // FUSE, virtiofs
-    case 0x01021997:  // 9P
-    case 0x00C36400:  // Ceph
-    case 0x5346414F:  // AFS
-    case 0x73757245:  // Coda
-    case 0x0BD00BD0:  // Lustre
-      return false;
-    default:
-      break;
-  }
+  if (::fstatfs(descriptor.get(), &facts) == 0) return static_cast<std::uint32_t>(facts.f_type);
 #endif
-  return true;
+  return 0;
 }
 
+constexpr std::size_t largest_read = std::size_t{4} << 20;
+
 }  // namespace
+
+bool is_remote_file_system(std::uint32_t type) noexcept {
+  constexpr std::array<std::uint32_t, 10> remote{
+      0x6969,      // NFS
+      0x517B,      // SMB
+      0xFF534D42,  // CIFS
+      0xFE534D42,  // SMB 2
+      0x65735546,  // FUSE, virtiofs
+      0x01021997,  // 9P
+      0x00C36400,  // Ceph
+      0x5346414F,  // AFS
+      0x73757245,  // Coda
+      0x0BD00BD0,  // Lustre
+  };
+  return std::find(remote.begin(), remote.end(), type) != remote.end();
+}
 
 std::optional<MappedFile::Version> MappedFile::version_of(const Descriptor& descriptor) {
   struct stat facts {};
@@ -67,7 +72,7 @@ MappedFile::MappedFile(const Descriptor& descriptor, const std::string& name, Ma
   if (!S_ISREG(facts.st_mode)) fail(ErrorCode::io, quoted(name), " is not a regular file");
   const auto size = static_cast<std::size_t>(facts.st_size);
   if (size == 0) return;
-  if (options.copied || !is_local(descriptor)) {
+  if (options.copied || is_remote_file_system(file_system_of(descriptor))) {
     copy(descriptor, size);
     return;
   }
@@ -93,12 +98,13 @@ MappedFile::~MappedFile() {
 void MappedFile::copy(const Descriptor& descriptor, std::size_t size) {
   void* memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) fail_io("read", name_, errno);
-  auto* const to = static_cast<std::byte*>(memory);
-  for (std::size_t done = 0; done < size;) {
+  const std::span<std::byte> whole(static_cast<std::byte*>(memory), size);
+  for (std::span<std::byte> left = whole; !left.empty();) {
     const ssize_t count =
-        ::pread(descriptor.get(), to + done, size - done, static_cast<off_t>(done));
+        ::pread(descriptor.get(), left.data(), std::min(left.size(), largest_read),
+                static_cast<off_t>(size - left.size()));
     if (count > 0) {
-      done += static_cast<std::size_t>(count);
+      left = left.subspan(static_cast<std::size_t>(count));
     } else if (count == 0 || errno != EINTR) {
       const int error = errno;
       ::munmap(memory, size);
@@ -106,7 +112,7 @@ void MappedFile::copy(const Descriptor& descriptor, std::size_t size) {
       fail(ErrorCode::io, quoted(name_), " became shorter while it was read");
     }
   }
-  bytes_ = {to, size};
+  bytes_ = whole;
   copied_ = true;
 }
 

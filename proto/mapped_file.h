@@ -73,6 +73,9 @@ class MappedFile {
   Version version_;
 };
 
+// Whether other machines may change files of a file system of this type (statfs) unseen.
+bool is_remote_file_system(std::uint32_t type) noexcept;
+
 // Opens a file named by the user, following links. Throws Error(io).
 Descriptor open_file(const std::filesystem::path& file);
 

@@ -1,5 +1,6 @@
 #include "proto/mapped_file.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
@@ -125,3 +126,83 @@ TEST_CASE("a mapping that is not watched takes no descriptor") {
   std::filesystem::resize_file(file, 50'001);
   CHECK_NOTHROW(mapped.require_unchanged());
 }
+
+TEST_CASE("a file that is copied in several reads has its bytes in their order") {
+  const TemporaryFolder folder;
+  const auto file = folder / "w.bin";
+  std::string large((std::size_t{9} << 20) + 5, '\0');
+  for (std::size_t i = 0; i < large.size(); ++i) large[i] = static_cast<char>(i % 251);
+  write(file, large);
+  const MappedFile copied(open_file(file), "w.bin", {.copied = true});
+  CHECK(content_of(copied) == large);
+}
+
+TEST_CASE("what the system refuses is an error of the file that says why") {
+  const TemporaryFolder folder;
+  const auto file = folder / "w.bin";
+  write(file, text);
+  const auto message = [&](int descriptor, MapOptions options) -> std::string {
+    try {
+      const MappedFile mapped(Descriptor{descriptor}, "w.bin", options);
+      return "was read";
+    } catch (const Error& error) {
+      CHECK(error.code() == ErrorCode::io);
+      return error.what();
+    }
+  };
+  const auto for_writing = [&] { return ::open(file.c_str(), O_WRONLY | O_CLOEXEC); };
+  using Catch::Contains;
+  CHECK_THAT(message(1 << 20, {}),
+             Contains("read") && Contains("w.bin") && Contains("Bad file descriptor"));
+  CHECK_THAT(message(for_writing(), {}),
+             Contains("map") && Contains("w.bin") && Contains("Permission denied"));
+  CHECK_THAT(message(for_writing(), {.copied = true}),
+             Contains("read") && Contains("w.bin") && Contains("Bad file descriptor"));
+  CHECK_THAT(message(::open(folder.path().c_str(), O_RDONLY | O_CLOEXEC), {}),
+             Contains("'w.bin' is not a regular file"));
+}
+
+TEST_CASE("files of file systems that other machines write to are copied") {
+  for (const std::uint32_t type :
+       {0x6969U, 0x517BU, 0xFF534D42U, 0xFE534D42U, 0x65735546U, 0x01021997U, 0x00C36400U,
+        0x5346414FU, 0x73757245U, 0x0BD00BD0U}) {
+    INFO(std::hex << type);
+    CHECK(is_remote_file_system(type));
+  }
+  // ext, XFS, Btrfs, tmpfs, overlay; unknown.
+  for (const std::uint32_t type :
+       {0xEF53U, 0x58465342U, 0x9123683EU, 0x01021994U, 0x794C7630U, 0U}) {
+    INFO(std::hex << type);
+    CHECK_FALSE(is_remote_file_system(type));
+  }
+}
+
+TEST_CASE("an empty file has no bytes, mapped or copied") {
+  const TemporaryFolder folder;
+  write(folder / "w.bin", "");
+  for (const bool copied : {false, true}) {
+    const MappedFile mapped(open_file(folder / "w.bin"), "w.bin", {.copied = copied});
+    CHECK(mapped.bytes().empty());
+    CHECK_NOTHROW(mapped.require_unchanged());
+  }
+}
+
+TEST_CASE("a writable mapping keeps what is written in this process") {
+  const TemporaryFolder folder;
+  write(folder / "w.bin", text);
+  const MappedFile mapped(open_file(folder / "w.bin"), "w.bin", {.writable = true});
+  const_cast<std::byte*>(mapped.bytes().data())[3] = std::byte{'b'};
+  CHECK(content_of(mapped).substr(0, 6) == "aaabaa");
+  const MappedFile again(open_file(folder / "w.bin"), "w.bin");
+  CHECK(content_of(again) == text);
+}
+
+#ifdef __linux__
+TEST_CASE("a file that gives less than its size became shorter") {
+  // The kernel says 4096 bytes for each of these files.
+  const std::filesystem::path file = "/sys/kernel/mm/transparent_hugepage/enabled";
+  if (!std::filesystem::exists(file) || std::filesystem::file_size(file) < 100) return;
+  CHECK_THROWS_WITH(MappedFile(open_file(file), "w.bin", {.copied = true}),
+                    Catch::Contains("'w.bin' became shorter while it was read"));
+}
+#endif

@@ -144,16 +144,21 @@ class Rewriter {
   std::vector<Node> nodes_;
 };
 
+// A flag for each value of the graph.
+std::vector<bool> flags_of(std::span<const ValueId> ids, const Graph& graph) {
+  std::vector<bool> flags(graph.values.size());
+  for (const ValueId id : ids) flags[index(id)] = true;
+  return flags;
+}
+
 }  // namespace
 
 bool compact_values(Graph& graph, std::span<const ValueId> outside) {
   if (!conversion_node(no_value, no_value, DType::bfloat16)) return false;
-  std::vector<bool> flags(graph.values.size());
-  for (const ValueId id : outside) flags[index(id)] = true;
-  order_nodes(graph, flags, {});
+  order_nodes(graph, flags_of(outside, graph), {});
   bool changed = false;
   for (int round = 0; round < max_rounds; ++round) {
-    flags.resize(graph.values.size());
+    const std::vector<bool> flags = flags_of(outside, graph);
     const Lifetimes lives(graph, flags);
     std::vector<Wait> waits = find_waits(graph, lives, flags);
     if (waits.empty()) break;

@@ -265,7 +265,6 @@ Strings values_after(const GraphDef& graph, const std::string& value) {
       result.insert(node.outputs.begin(), node.outputs.end());
     }
   }
-  result.erase("");
   return result;
 }
 

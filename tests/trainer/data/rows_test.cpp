@@ -1,0 +1,181 @@
+// How stored rows fit inputs, how names tell what data is for, and the fields of tables.
+#include <catch2/catch.hpp>
+
+#include <ondine/error.h>
+
+#include "core/float_formats.h"
+#include "trainer/data/column.h"
+#include "trainer/data/convert_row.h"
+#include "trainer/data/csv.h"
+#include "trainer/data/split_words.h"
+#include "trainer/data/targets.h"
+
+using namespace ondine;
+using namespace ondine::data;
+using Catch::Contains;
+
+namespace {
+
+std::optional<Dims> fitted(const Dims& wanted, const Dims& stored) {
+  return fit_dims(wanted, stored);
+}
+
+template <class From, class To>
+std::vector<To> converted(DType from, DType to, const std::vector<From>& values) {
+  const RowCopy copy = find_copy(from, to);
+  REQUIRE(copy != nullptr);
+  std::vector<To> result(values.size());
+  copy(values.data(), result.data(), static_cast<std::int64_t>(values.size()));
+  return result;
+}
+
+struct Row {
+  std::vector<std::string> fields;
+  std::uint64_t line;
+  bool operator==(const Row&) const = default;
+};
+std::vector<Row> rows_of(const std::string& text, char separator = ',') {
+  std::vector<Row> rows;
+  parse_csv(text, separator, [&](auto fields, std::uint64_t line) {
+    rows.push_back({{fields.begin(), fields.end()}, line});
+  });
+  return rows;
+}
+
+std::pair<Split, std::string> cut(std::string name) {
+  const Split split = cut_split(name);
+  return {split, name};
+}
+
+Targets targets(std::vector<std::string> texts) {
+  Targets result;
+  result.file = "f.csv";
+  result.column = "y";
+  for (std::size_t i = 0; i < texts.size(); ++i) result.lines.push_back(i + 2);
+  result.texts = std::move(texts);
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("a row fits dims that it has, that it groups or divides, or whose open one it fills") {
+  CHECK(fitted({3, 4}, {3, 4}) == Dims{3, 4});
+  CHECK(fitted({-1, 4}, {3, 4}) == Dims{3, 4});
+  CHECK(fitted({-1, -1}, {3, 4}) == Dims{3, 4});
+  CHECK(fitted({}, {}) == Dims{});
+  CHECK(fitted({12}, {3, 4}) == Dims{12});
+  CHECK(fitted({3, 4}, {12}) == Dims{3, 4});
+  CHECK(fitted({1, 3, 4}, {3, 4}) == Dims{1, 3, 4});
+  CHECK(fitted({3, 1, 4}, {12}) == Dims{3, 1, 4});
+  CHECK(fitted({-1}, {3, 4}) == Dims{12});
+  CHECK(fitted({1, -1, 4}, {12}) == Dims{1, 3, 4});
+  CHECK(fitted({}, {1, 1}) == Dims{});
+  CHECK_FALSE(fitted({4, 3}, {3, 4}));
+  CHECK_FALSE(fitted({2, 6}, {3, 4}));
+  CHECK_FALSE(fitted({2, 3, 2}, {4, 3}));
+  CHECK_FALSE(fitted({-1, 5}, {12}));
+  CHECK_FALSE(fitted({-1, -1}, {12}));
+  CHECK_FALSE(fitted({-1, 0}, {12}));
+  CHECK_FALSE(fitted({12}, {3, 4, 1, 2}));
+  CHECK_FALSE(fitted({0, 5}, {5, 0}));
+}
+
+TEST_CASE("rows are converted to wider numbers, bytes to 0..1 where the input is of floats") {
+  using Floats = std::vector<float>;
+  CHECK(converted<std::uint8_t, float>(DType::uint8, DType::float32, {0, 51, 255}) ==
+        Floats{0, 51 / 255.0F, 1});
+  CHECK(converted<std::uint8_t, double>(DType::uint8, DType::float64, {51}) ==
+        std::vector<double>{51 / 255.0});
+  CHECK(converted<std::uint8_t, std::int64_t>(DType::uint8, DType::int64, {0, 255}) ==
+        std::vector<std::int64_t>{0, 255});
+  CHECK(converted<std::int8_t, float>(DType::int8, DType::float32, {-128, 127}) ==
+        Floats{-128, 127});
+  CHECK(converted<std::uint16_t, std::int32_t>(DType::uint16, DType::int32, {65535}) ==
+        std::vector<std::int32_t>{65535});
+  CHECK(converted<double, float>(DType::float64, DType::float32, {0.1}) == Floats{0.1F});
+  CHECK(to_float(converted<std::uint8_t, float16>(DType::uint8, DType::float16, {255})[0]) == 1);
+  CHECK(to_float(converted<std::int16_t, float16>(DType::int16, DType::float16, {255})[0]) == 255);
+  CHECK(to_float(converted<std::uint8_t, bfloat16>(DType::uint8, DType::bfloat16, {255})[0]) == 1);
+  CHECK(to_float(converted<float, bfloat16>(DType::float32, DType::bfloat16, {-2})[0]) == -2);
+  CHECK(find_copy(DType::float32, DType::int64) == nullptr);
+  CHECK(find_copy(DType::int64, DType::uint8) == nullptr);
+  CHECK(find_copy(DType::string, DType::float32) == nullptr);
+  CHECK(find_copy(DType::float16, DType::float32) == nullptr);
+}
+
+TEST_CASE("the first or last word of a name says what the data is for, in any case") {
+  using Pair = std::pair<Split, std::string>;
+  CHECK(cut("train") == Pair{Split::train, ""});
+  CHECK(cut("TRAINING") == Pair{Split::train, ""});
+  CHECK(cut("x_train") == Pair{Split::train, "x"});
+  CHECK(cut("train-images") == Pair{Split::train, "images"});
+  for (const char* word : {"t10k", "test", "val", "valid", "validation"}) {
+    CHECK(cut(word + std::string("-x")) == Pair{Split::validation, "x"});
+    CHECK(cut(std::string("a.b_") + word) == Pair{Split::validation, "a.b"});
+  }
+  CHECK(cut("x") == Pair{Split::unknown, "x"});
+  CHECK(cut("trainer_x") == Pair{Split::unknown, "trainer_x"});
+  CHECK(cut("a_test_b") == Pair{Split::unknown, "a_test_b"});
+}
+
+TEST_CASE("fields are divided by the separator, quoted ones hold it, and rows know their line") {
+  using Rows = std::vector<Row>;
+  CHECK(rows_of("a,b\n1,\n") == Rows{{{"a", "b"}, 1}, {{"1", ""}, 2}});
+  CHECK(rows_of("\xef\xbb\xbf"
+                "a\r\n\r\n,\r\rb") == Rows{{{"a"}, 1}, {{"", ""}, 3}, {{"b"}, 5}});
+  CHECK(rows_of("a\tb,c\n", '\t') == Rows{{{"a", "b,c"}, 1}});
+  CHECK(rows_of("\"a,\"\"b\"\"\nc\",d\ne") == Rows{{{"a,\"b\"\nc", "d"}, 1}, {{"e"}, 3}});
+  CHECK(rows_of("\"\"") == Rows{{{""}, 1}});
+  CHECK(rows_of("").empty());
+  CHECK(rows_of("\n\n").empty());
+  CHECK_THROWS_WITH(rows_of("a\n\"b"), Contains("line 2: a quoted field has no end"));
+  CHECK_THROWS_WITH(rows_of("a\n\"b\"c"), Contains("line 2: text follows a quoted field"));
+}
+
+TEST_CASE("targets are whole numbers, numbers or classes, as those of the training data are") {
+  const auto read = [](const TargetReader& reader, std::vector<std::string> texts) {
+    return reader.read(targets(std::move(texts)));
+  };
+  const TargetReader whole(targets({"1", " +20 ", "-3"}), {});
+  CHECK(read(whole, {"1", " +20 ", "-3"}).identical(Tensor::of<std::int64_t>({3}, {1, 20, -3})));
+  CHECK_THROWS_WITH(read(whole, {"1.5"}), Contains("column 'y' of 'f.csv' holds other values"));
+  const TargetReader numbers(targets({"1", "2.5"}), {});
+  CHECK(read(numbers, {"4", "1e-2"}).identical(Tensor::of<double>({2}, {4, 0.01})));
+  const TargetReader classes(targets({"dog", "cat", "dog"}), {});
+  CHECK(classes.classes() == std::vector<std::string>{"cat", "dog"});
+  CHECK(read(classes, {"dog", "cat"}).identical(Tensor::of<std::int64_t>({2}, {1, 0})));
+  CHECK_THROWS_WITH(read(classes, {"cat", "cow"}),
+                    Contains("file 'f.csv', line 3: class 'cow' is none of the training data"));
+  // Names that are given decide, where they name all that there is; "1" and "2" are classes then.
+  const TargetReader given(targets({"2", "1"}), {"2", "1", "0"});
+  CHECK(read(given, {"2", "0"}).identical(Tensor::of<std::int64_t>({2}, {0, 2})));
+  CHECK_THROWS_WITH(read(given, {"3"}), Contains("is none of the model's classes"));
+  const TargetReader other(targets({"2", "7"}), {"2", "1"});
+  CHECK(read(other, {"7"}).identical(Tensor::of<std::int64_t>({1}, {7})));
+  for (const char* text : {"", "NA", "N/A", "NaN", "nan", "null", "NULL"}) CHECK(is_missing(text));
+  CHECK_FALSE(is_missing("0"));
+  CHECK(parse_number(" -1.5e3 ") == -1500.0);
+  CHECK_FALSE(parse_number("1,5"));
+  CHECK_FALSE(parse_number("+-1"));
+  CHECK_FALSE(parse_number("+"));
+  CHECK_FALSE(parse_number(" "));
+}
+
+TEST_CASE("classes are counted among the rows of a part, with those that have none") {
+  Tensor x(DType::float32, {6, 1});
+  const Tensor label = Tensor::of<std::int64_t>({6}, {0, 3, 1, 3, 3, 0});
+  const Dataset data = Dataset::from({{"x", x}, {"label", label}});
+  CHECK(data.class_counts() == std::vector<std::uint64_t>{2, 1, 0, 3});
+  const auto [first, second] = data.split(0.5, 1);
+  const auto a = first.class_counts();
+  const auto b = second.class_counts();
+  for (std::size_t c = 0; c < 4; ++c) {
+    CHECK((c < a.size() ? a[c] : 0) + (c < b.size() ? b[c] : 0) == data.class_counts()[c]);
+  }
+  const Tensor negative = Tensor::of<std::int64_t>({2}, {0, -1});
+  CHECK(Dataset::from({{"x", Tensor(DType::float32, {2, 1})}, {"label", negative}})
+            .class_counts()
+            .empty());
+  CHECK(Dataset::from({{"label", label}, {"other", label}}).class_counts().empty());
+  CHECK(Dataset::from({{"x", x}}).class_counts().empty());
+}
