@@ -154,9 +154,9 @@ std::vector<Val> expand(ExpandContext& context) {
                     {"scan_input_axes", std::vector<std::int64_t>(scanned.size(), 1)},
                     {"scan_output_axes", std::vector<std::int64_t>{1}}});
 
-  // [batch, sequence_length, heads, group, d_v]
-  const Val hidden = graph::dim_of(results[1], 4) * b.int64s({rule.q_heads});
-  const Val shape[] = {graph::dim_of(results[1], 0), graph::dim_of(results[1], 1), hidden};
+  // From [batch, sequence_length, heads, group, d_v]. A loop without steps knows no dims.
+  const Val hidden = graph::dim_of(scanned[2], 3) * b.int64s({rule.q_heads});
+  const Val shape[] = {graph::dim_of(scanned[0], 0), graph::dim_of(scanned[0], 1), hidden};
   Val y = graph::reshape(results[1], graph::concat(shape, 0));
   if (const double scale = context.attr_float("scale", 0); scale != 0) {
     y = y * scale;

@@ -19,7 +19,19 @@ Val within(Val mask, Val keys) {
   const auto column = [](Val x) { return unsqueeze(x, {1, 2, 3}); };
   const Dim batch = keys.dims()[0];
   const Dim length = mask.dims()[0];
-  const bool both = batch.known() && length.known() && length.size() == 2 * batch.size();
+  const bool is_known = length.same(batch) || (batch.known() && length.known());
+  if (!is_known) {
+    // The beginnings, or zeros where the mask ends before them.
+    const Val rows = dim_of(keys, 0);
+    const Val padded[] = {mask, expand(scalar_like(mask, 0), rows)};
+    const Val whole = concat(padded, 0);
+    const auto part = [&](Val from, Val to) {
+      return column(b.node("Slice", {whole, from, to, b.int64s({0})}));
+    };
+    return logical_and(less(positions, part(b.int64s({0}), rows)),
+                       logical_not(less(positions, part(rows, rows + rows))));
+  }
+  const bool both = batch.known() && length.size() == 2 * batch.size();
   if (!both) return less(positions, column(mask));
   const auto halves = b.nodes("Split", {&mask, 1},
                               {{"axis", std::int64_t{0}}, {"num_outputs", std::int64_t{2}}}, 2);

@@ -45,7 +45,12 @@ void infer_quantized(InferContext& context) {
 
 // A vector over the rows of a matrix as a column.
 Val over_rows(Val p) {
-  if (!p || !p.ranked() || p.rank() != 1 || p.dims()[0].same(Dim(1))) return p;
+  if (!p) return p;
+  if (!p.ranked()) {
+    fail(ErrorCode::unsupported,
+         "a product of integers needs known ranks of scales and zero points");
+  }
+  if (p.rank() != 1 || p.dims()[0].same(Dim(1))) return p;
   return graph::unsqueeze(p, {1});
 }
 

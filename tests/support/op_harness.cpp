@@ -6,11 +6,10 @@
 #include <catch2/catch.hpp>
 
 #include "core/float_formats.h"
-#include "graph/contract/infer_node.h"
 #include "graph/contract/signature.h"
-#include "graph/evaluate/graph_runner.h"
 #include "kernels/catalogue.h"
 #include "kernels/common/element_conversion.h"
+#include "tests/support/known_types.h"
 #include "tests/support/same_value.h"
 
 namespace ondine::test {
@@ -29,38 +28,6 @@ std::set<std::pair<std::string, std::string>>& exercised_operators() {
 
 namespace {
 
-std::vector<Value> run_version(const OpCase& op_case, std::int64_t version) {
-  Graph graph;
-  Builder builder(graph, catalogue());
-  std::vector<Val> inputs;
-  std::vector<Value> fed;
-  for (const Value& value : op_case.inputs) {
-    if (value.kind() == Value::Kind::none) {
-      inputs.emplace_back();
-      continue;
-    }
-    graph.inputs.push_back(graph.add_temporary("x", type_of(value)));
-    inputs.push_back(builder.value(graph.inputs.back()));
-    fed.push_back(value);
-  }
-  const auto outputs = builder.nodes(op_case.op, inputs, op_case.attributes, op_case.outputs,
-                                     op_case.domain, version);
-  for (const Val output : outputs) graph.outputs.push_back(output.id());
-  // Operators without a kernel run through their expansion.
-  Graph runnable = graph;
-  runnable.nodes.clear();
-  Builder expander(runnable, catalogue());
-  expander.set_expand([](const Node& node) { return node.op->bind == nullptr; });
-  for (const Node& node : graph.nodes) expander.append(node);
-  auto results = evaluate(runnable, fed);
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    const Type& inferred = outputs[i].type();
-    INFO(op_case.op << " output " << i << " inferred as " << to_string(inferred));
-    CHECK(compatible(inferred, type_of(results[i])));
-  }
-  return results;
-}
-
 // The first and the last version with the signature of the one that the case asks for.
 std::set<std::int64_t> equal_versions(const OpCase& op_case) {
   const Signature* asked = find_signature(op_case.domain, op_case.op, op_case.version);
@@ -75,15 +42,16 @@ std::set<std::int64_t> equal_versions(const OpCase& op_case) {
 
 std::vector<Value> run_op(const OpCase& op_case) {
   exercised_operators().insert({op_case.domain, op_case.op});
-  auto results = run_version(op_case, op_case.version);
+  const TypedRun run = run_known(op_case, op_case.version, Known::shapes);
   for (const std::int64_t version : equal_versions(op_case)) {
     if (version == op_case.version) continue;
     INFO(op_case.op << " of version " << version << " and of " << op_case.version);
-    const auto others = run_version(op_case, version);
-    REQUIRE(others.size() == results.size());
-    for (std::size_t i = 0; i < results.size(); ++i) CHECK(same_value(others[i], results[i]));
+    const auto others = run_known(op_case, version, Known::shapes).results;
+    REQUIRE(others.size() == run.results.size());
+    for (std::size_t i = 0; i < others.size(); ++i) CHECK(same_value(others[i], run.results[i]));
   }
-  return results;
+  check_knowledge(op_case, run);
+  return run.results;
 }
 
 Tensor run_op_tensor(const OpCase& op_case) { return run_op(op_case).at(0).tensor(); }

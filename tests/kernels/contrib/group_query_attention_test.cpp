@@ -1,4 +1,5 @@
 // GroupQueryAttention against sums that are written out.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -69,5 +70,63 @@ TEST_CASE("GroupQueryAttention adds its bias and sees all keys of a row unless i
                        1,
                        contrib});
     check_close(y, attended(q, k, v, bias, causal));
+  }
+}
+
+namespace {
+
+// The positions [first, last) of the middle axis of [batch, steps, ...].
+Tensor positions(const Tensor& x, std::size_t first, std::size_t last) {
+  const auto width = static_cast<std::size_t>(x.size()) / batch / steps;
+  std::vector<double> values;
+  for (std::size_t b = 0; b < batch; ++b) {
+    for (std::size_t i = first * width; i < last * width; ++i) {
+      values.push_back(x.values<double>()[b * steps * width + i]);
+    }
+  }
+  const auto count = static_cast<std::int64_t>(last - first);
+  return Tensor::of<double>({batch, count, static_cast<std::int64_t>(width)}, values);
+}
+
+// Keys or values as a cache [batch, heads, length, size] whose tail is 9.
+Tensor cache_of(const Tensor& x, std::size_t used, std::size_t length) {
+  Tensor cache(DType::float64, {batch, pairs, static_cast<std::int64_t>(length), size});
+  auto values = cache.mutable_values<double>();
+  std::fill(values.begin(), values.end(), 9.0);
+  for (std::size_t b = 0; b < batch; ++b) {
+    for (std::size_t head = 0; head < pairs; ++head) {
+      for (std::size_t s = 0; s < used; ++s) {
+        for (std::size_t e = 0; e < size; ++e) {
+          values[((b * pairs + head) * length + s) * size + e] = at(x, pairs, b, s, head, e);
+        }
+      }
+    }
+  }
+  return cache;
+}
+
+}  // namespace
+
+TEST_CASE("GroupQueryAttention with a cache continues what a call without one would give") {
+  const Tensor q = random_tensor({batch, steps, heads * size}, 1);
+  const Tensor k = random_tensor({batch, steps, pairs * size}, 2);
+  const Tensor v = random_tensor({batch, steps, pairs * size}, 3);
+  const Tensor none(DType::float64, {batch, heads, steps, steps});
+  const Tensor want = positions(attended(q, k, v, none, true), 2, 3);
+  // A cache of the past alone grows; one with room stays as long as it is.
+  for (const std::size_t length : {2, 3, 5}) {
+    CAPTURE(length);
+    const auto got =
+        run_op({"GroupQueryAttention",
+                {positions(q, 2, 3), positions(k, 2, 3), positions(v, 2, 3), cache_of(k, 2, length),
+                 cache_of(v, 2, length), Tensor::of<std::int32_t>({batch}, {2, 2}),
+                 Tensor::scalar(std::int32_t{steps})},
+                {{"num_heads", static_cast<std::int64_t>(heads)},
+                 {"kv_num_heads", static_cast<std::int64_t>(pairs)}},
+                3,
+                contrib});
+    check_close(got[0].tensor(), want);
+    check_close(got[1].tensor(), cache_of(k, 3, std::max(length, steps)));
+    check_close(got[2].tensor(), cache_of(v, 3, std::max(length, steps)));
   }
 }

@@ -1,0 +1,25 @@
+// Repeats what an operator did with more and with less known about its inputs.
+#pragma once
+
+#include <vector>
+
+#include "tests/support/op_harness.h"
+
+namespace ondine::test {
+
+// What is known of the inputs when the types of the outputs are inferred.
+enum class Known { values, shapes, ranks, kinds };
+
+struct TypedRun {
+  std::vector<Value> results;
+  std::vector<graph::Type> inferred;  // of the outputs
+};
+TypedRun run_known(const OpCase& op_case, std::int64_t version, Known known);
+
+// Values and ranks may be known or not, and attributes with a default may be written out: the
+// results stay, the types hold, and where every value is known no dim is missing. Where not all is
+// known, the operator may be refused as unsupported, with what it needs. `run` is what
+// Known::shapes gave. Cases of large tensors are left out.
+void check_knowledge(const OpCase& op_case, const TypedRun& run);
+
+}  // namespace ondine::test
