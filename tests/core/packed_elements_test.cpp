@@ -38,6 +38,46 @@ int element(const Bytes& bytes, std::size_t i, int bits, bool is_signed) {
 
 }  // namespace
 
+TEST_CASE(
+    "elements of less than 8 bits are packed, the first in the lowest bits, with zeros behind") {
+  const auto packed = [](DType dtype, const std::vector<int>& elements) {
+    Bytes bytes;
+    for (const int one : elements) bytes.push_back(static_cast<std::byte>(one));
+    Bytes result(packed_size(dtype, static_cast<std::int64_t>(bytes.size())), std::byte{0xff});
+    pack(dtype, bytes, result);
+    Bytes back(bytes.size());
+    unpack(dtype, result, back);
+    CHECK(back == bytes);
+    std::vector<int> numbers;
+    for (const std::byte byte : result) numbers.push_back(std::to_integer<int>(byte));
+    return numbers;
+  };
+  using Numbers = std::vector<int>;
+  CHECK(packed(DType::uint4, {1, 2, 15}) == Numbers{0x21, 0x0f});
+  CHECK(packed(DType::int4, {-1, 7, -8}) == Numbers{0x7f, 0x08});
+  CHECK(packed(DType::uint2, {1, 2, 3, 0, 3}) == Numbers{0b00111001, 0b11});
+  CHECK(packed(DType::int2, {-1, 1, -2, 0}) == Numbers{0b00100111});
+  CHECK(packed(DType::uint4, {}).empty());
+}
+
+TEST_CASE("files hold elements in whole bytes, the last of which may be used in part") {
+  CHECK(packed_size(DType::int4, 0) == 0);
+  CHECK(packed_size(DType::int4, 4) == 2);
+  CHECK(packed_size(DType::int4, 5) == 3);
+  CHECK(packed_size(DType::uint2, 4) == 1);
+  CHECK(packed_size(DType::uint2, 5) == 2);
+  CHECK(packed_size(DType::int8, 5) == 5);
+  CHECK(packed_size(DType::float64, 5) == 40);
+  CHECK_THROWS(packed_size(DType::float64, std::int64_t{1} << 61));
+  for (const DType dtype : {DType::int4, DType::uint4, DType::int2, DType::uint2}) {
+    CHECK(is_packed(dtype));
+  }
+  for (const DType dtype : {DType::int8, DType::uint8, DType::boolean, DType::float8e8m0,
+                            DType::float64, DType::string, DType::undefined}) {
+    CHECK_FALSE(is_packed(dtype));
+  }
+}
+
 TEST_CASE("packed elements are unpacked when they are first asked for, and not before") {
   struct Case {
     DType dtype;
