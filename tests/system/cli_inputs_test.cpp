@@ -94,6 +94,26 @@ TEST_CASE("infer writes each output to a file of its own") {
   CHECK(load_array(shop / "results/a_b_2.npy").item<float>() == 1);
 }
 
+TEST_CASE("infer writes what no array holds as .pb") {
+  const Workshop shop;
+  ModelDef model = negating("x", {"y"});
+  model.graph.nodes.push_back(test::node("SequenceConstruct", {"x", "y"}, {"both"}));
+  ValueDef both;
+  both.name = "both";
+  both.type.kind = graph::TypeKind::sequence;
+  both.type.element = std::make_shared<const graph::TypeDef>(pair_value("y").type);
+  model.graph.outputs.push_back(both);
+  shop.write("m.onnx", text_of(test::encode(model)));
+  save_array(shop / "x.npy", pair_of(1, 2));
+  CHECK_THAT(shop.succeed("infer m.onnx --input x=x.npy").out, Catch::Contains("both  sequence\n"));
+  shop.succeed("infer m.onnx --input x=x.npy -o results");
+  CHECK(load_array(shop / "results/y.npy").identical(pair_of(-1, -2)));
+  const Value value = load_value(shop / "results/both.pb", "seq(tensor(float))").second;
+  REQUIRE(value.elements().size() == 2);
+  CHECK(value.elements()[0].tensor().identical(pair_of(1, 2)));
+  CHECK(value.elements()[1].tensor().identical(pair_of(-1, -2)));
+}
+
 TEST_CASE("train needs no data for an algorithm without inputs") {
   const Workshop shop;
   shop.write("count.onnx", text_of(test::encode(counting())));

@@ -118,6 +118,22 @@ TEST_CASE("EmbedLayerNormalization normalizes the sum of three embeddings") {
   check_close(without[2].tensor(), Tensor::of<double>({1, 2, 4}, sums));
 }
 
+TEST_CASE("EmbedLayerNormalization takes tables of one type of floats") {
+  const auto ids = Tensor::of<std::int32_t>({1, 2}, {2, 0});
+  const auto refuse = [&](const Tensor& words, const Tensor& positions, const std::string& text) {
+    CHECK_THROWS_WITH(run_op({"EmbedLayerNormalization",
+                              {ids, Value(), words, positions, Value(), Tensor(words.dtype(), {4}),
+                               Tensor(words.dtype(), {4})},
+                              {},
+                              3,
+                              contrib}),
+                      Catch::Contains(text));
+  };
+  refuse(Tensor(DType::int32, {3, 4}), Tensor(DType::int32, {2, 4}),
+         "input 2 is int32, needed: float, double, float16 or bfloat16");
+  refuse(Tensor(DType::float32, {3, 4}), Tensor(DType::float64, {2, 4}), "differ");
+}
+
 TEST_CASE("QEmbedLayerNormalization has quantized tables") {
   const auto ids = Tensor::of<std::int32_t>({1, 2}, {2, 0});
   const auto segments = Tensor::of<std::int32_t>({1, 2}, {1, 0});

@@ -98,3 +98,25 @@ TEST_CASE("Pad has a derivative by its constant") {
       {.op = "Pad",
        .inputs = {random_tensor({2, 3}, 1), int64s({1, -1, 0, 2}), random_tensor({}, 2)}});
 }
+
+TEST_CASE("the derivative of Pad sums 16-bit floats in float") {
+  // Each element of dy is 1, so that an element of dx is the number of times that it was padded.
+  constexpr std::int64_t rows = 50;
+  constexpr std::int64_t columns = 41;
+  const Shape padded_shape{rows + 3, columns + 5};
+  Tensor wide(DType::float64, padded_shape);
+  for (double& one : wide.mutable_values<double>()) one = 1;
+  std::vector<float16> halves(static_cast<std::size_t>(wide.size()), to_float16(1));
+  const Tensor narrow = Tensor::of<float16>(padded_shape, halves);
+  for (const std::string mode : {"constant", "reflect", "edge", "wrap"}) {
+    CAPTURE(mode);
+    const auto derivative = [&](const Tensor& dy) {
+      return as_doubles(run_op_tensor({"PadGrad",
+                                       {dy, int64s({rows, columns}), int64s({1, 2, 2, 3})},
+                                       {{"mode", mode}},
+                                       1,
+                                       "ai.ondine"}));
+    };
+    CHECK(derivative(narrow) == derivative(wide));
+  }
+}

@@ -225,5 +225,12 @@ TEST_CASE("averages that do not exist, and options out of range, are refused by 
   refuse({.loss = Loss::mse, .rate_groups = {{"c*", 2}}}, "'c*' matches no trained parameter");
   refuse({.loss = Loss::mse, .rate_groups = {{"a", 0}}}, "must be positive");
   refuse({.loss = Loss::mse, .average = WeightAverage{.decay = 1.5F}}, "[0, 1]");
+  refuse({.loss = Loss::mse, .average = WeightAverage{.decay = -0.5F}}, "[0, 1]");
+  for (const float decay : {0.0F, 1.0F}) {
+    CHECK_NOTHROW(
+        prepare(product_model(), {.loss = Loss::mse, .average = WeightAverage{.decay = decay}}));
+  }
+  refuse({.loss = Loss::mse, .clip_norm = 0.0F}, "the clipping norm must be positive");
+  refuse({.loss = Loss::mse, .clip_value = 0.0F}, "the clipping value must be positive");
   refuse({.loss = Loss::mse, .accumulate = 0}, "at least 1 batch");
 }
