@@ -25,7 +25,7 @@ struct Request {
   Value roi, scales, sizes;
 };
 
-// For scales and sizes that are known beforehand, and for those that are not.
+// For scales, sizes and dims that are known beforehand, and for those that are not.
 void check_resize(const Tensor& x, const Request& request, const graph::Attributes& attributes) {
   const Shape y =
       run_op_tensor({"Resize", {x, request.roi, request.scales, request.sizes}, attributes})
@@ -35,6 +35,8 @@ void check_resize(const Tensor& x, const Request& request, const graph::Attribut
                   attributes};
   check_standard_form(own);
   own.constants = {1, 2, 3};
+  check_standard_form(own);
+  own.constants = {1, 2, 3, 4};
   check_standard_form(own);
 }
 
@@ -93,6 +95,10 @@ TEST_CASE("the derivative of Resize has a standard form for regions, some axes a
     check_resize(
         image, {Value(floats({0, 0.1F, 0.2F, 1, 0.9F, 1})), {}, ints({2, 1, 6})},
         {{"mode", text(mode)}, {"coordinate_transformation_mode", text("tf_crop_and_resize")}});
+    // As many elements as before, but others.
+    check_resize(
+        image, {Value(floats({0, 0.1F, 0.2F, 1, 0.9F, 1})), {}, ints({2, 3, 5})},
+        {{"mode", text(mode)}, {"coordinate_transformation_mode", text("tf_crop_and_resize")}});
     check_resize(image, {{}, {}, ints({4, 6})}, {{"mode", text(mode)}, {"axes", Ints{2, 1}}});
     for (const char* policy : {"not_larger", "not_smaller"}) {
       check_resize(
@@ -100,6 +106,17 @@ TEST_CASE("the derivative of Resize has a standard form for regions, some axes a
           {{"mode", text(mode)}, {"axes", Ints{1, 2}}, {"keep_aspect_ratio_policy", text(policy)}});
     }
   }
+}
+
+TEST_CASE("the derivative of Resize has a standard form where a list of scales is empty") {
+  OwnOperator own{
+      "ResizeGrad",
+      {random_tensor({2, 7, 3}, 2), Value(), floats({}), ints({2, 7, 3}), shape_of(image)},
+      {{"mode", text("linear")}}};
+  // Which list counts must be known.
+  CHECK_THROWS_WITH(run_standard_form(own, true), Catch::Contains("whether scales or sizes"));
+  own.constants = {2, 3};
+  check_standard_form(own);
 }
 
 TEST_CASE("the derivative of RoiAlign has a standard form") {
