@@ -10,8 +10,9 @@ StateStore::StateStore(std::vector<Variable> variables)
     : variables_(std::move(variables)), buffers_(variables_.size()), next_(variables_.size()) {
   versions_.push_back(std::make_unique<Version>());
   // The initial values are the first version; they are never written.
-  for (const Variable& variable : variables_) {
-    versions_[0]->tensors.push_back(variable.initial);
+  versions_[0]->tensors.reserve(variables_.size());
+  for (Variable& variable : variables_) {
+    versions_[0]->tensors.push_back(&variable.initial);
     holds_text_ = holds_text_ || variable.initial.dtype() == DType::string;
   }
   by_name_.resize(variables_.size());
@@ -40,37 +41,51 @@ bool StateStore::in_use(const Tensor& tensor, std::size_t variable) const {
   for (std::size_t v = 0; v < versions_.size(); ++v) {
     const Version& version = *versions_[v];
     const bool live = v == present_ || version.readers.load(std::memory_order_acquire) > 0;
-    if (live && version.tensors[variable].data() == tensor.data()) return true;
+    if (live && version.tensors[variable] == &tensor) return true;
   }
   return false;
 }
 
+Tensor* StateStore::free_buffer(std::size_t variable) {
+  for (Tensor& buffer : buffers_[variable]) {
+    if (!in_use(buffer, variable)) return &buffer;
+  }
+  return nullptr;
+}
+
 Tensor& StateStore::next(std::size_t i) {
   const Tensor& initial = variables_[i].initial;
-  const bool is_initial = next_[i].data() == initial.data();
-  if (next_[i].defined() && (!is_initial || initial.size() == 0)) return next_[i];
-  for (const Tensor& buffer : buffers_[i]) {
-    if (!in_use(buffer, i)) return next_[i] = buffer;
-  }
-  buffers_[i].emplace_back(initial.dtype(), initial.shape());
-  return next_[i] = buffers_[i].back();
+  if (next_[i] != nullptr && (next_[i] != &initial || initial.size() == 0)) return *next_[i];
+  Tensor* buffer = free_buffer(i);
+  if (buffer == nullptr) buffer = &buffers_[i].emplace_front(initial.dtype(), initial.shape());
+  next_[i] = buffer;
+  return *buffer;
+}
+
+void StateStore::replace(std::size_t i, Tensor value) {
+  Tensor* buffer = free_buffer(i);
+  if (buffer == nullptr) buffer = &buffers_[i].emplace_front();
+  *buffer = std::move(value);
+  next_[i] = buffer;
 }
 
 const Tensor& StateStore::drafted(std::size_t i) const {
-  return next_[i].defined() ? next_[i] : versions_[present_]->tensors[i];
+  return next_[i] != nullptr ? *next_[i] : *versions_[present_]->tensors[i];
 }
 
 Tensor& StateStore::overwrite(std::size_t i) {
-  Version& present = *versions_[present_];
-  const Tensor& tensor = present.tensors[i];
-  bool free = tensor.data() != variables_[i].initial.data() &&
-              present.readers.load(std::memory_order_acquire) <= 1;
+  const Version& present = *versions_[present_];
+  Tensor* const tensor = present.tensors[i];
+  bool free =
+      tensor != &variables_[i].initial && present.readers.load(std::memory_order_acquire) <= 1;
   for (std::size_t v = 0; v < versions_.size() && free; ++v) {
     const Version& version = *versions_[v];
     free = v == present_ || version.readers.load(std::memory_order_acquire) == 0 ||
-           version.tensors[i].data() != tensor.data();
+           version.tensors[i] != tensor;
   }
-  return free ? next_[i] = tensor : next(i);
+  if (!free) return next(i);
+  next_[i] = tensor;
+  return *tensor;
 }
 
 std::size_t StateStore::free_version() const {
@@ -102,29 +117,30 @@ void StateStore::commit(Hold hold) {
   const std::size_t target = free_version();
   Version& version = *versions_[target];
   for (std::size_t i = 0; i < variables_.size(); ++i) {
-    version.tensors[i] = next_[i].defined() ? next_[i] : versions_[present_]->tensors[i];
+    version.tensors[i] = next_[i] != nullptr ? next_[i] : versions_[present_]->tensors[i];
   }
-  discard();
+  forget_next();
   if (!hold.owns_lock()) hold = Hold(*mutex_);
   present_ = target;
   if (holds_text_) forget_texts();
 }
 
+void StateStore::discard() noexcept {
+  forget_next();
+  if (holds_text_) forget_texts();
+}
+
+void StateStore::forget_next() noexcept { std::ranges::fill(next_, nullptr); }
+
 void StateStore::forget_texts() noexcept {
-  for (std::size_t v = 0; v < versions_.size(); ++v) {
-    if (v == present_ || versions_[v]->readers.load(std::memory_order_acquire) > 0) continue;
-    for (std::size_t i = 0; i < variables_.size(); ++i) {
-      if (variables_[i].initial.dtype() == DType::string) versions_[v]->tensors[i] = Tensor();
-    }
+  for (std::size_t i = 0; i < variables_.size(); ++i) {
+    if (variables_[i].initial.dtype() != DType::string) continue;
+    buffers_[i].remove_if([&](const Tensor& text) { return !in_use(text, i); });
   }
 }
 
-void StateStore::discard() noexcept {
-  for (Tensor& tensor : next_) tensor = Tensor();
-}
-
 void StateStore::reset() {
-  for (std::size_t i = 0; i < variables_.size(); ++i) next_[i] = variables_[i].initial;
+  for (std::size_t i = 0; i < variables_.size(); ++i) next_[i] = &variables_[i].initial;
 }
 
 }  // namespace ondine::trainer

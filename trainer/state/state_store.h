@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <forward_list>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -33,14 +34,14 @@ class StateStore {
     ~Reader() {
       if (readers_ != nullptr) readers_->fetch_sub(1, std::memory_order_release);
     }
-    const Tensor& operator[](std::size_t i) const { return (*tensors_)[i]; }
+    const Tensor& operator[](std::size_t i) const { return *(*tensors_)[i]; }
 
    private:
     friend class StateStore;
-    Reader(std::atomic<int>& readers, const std::vector<Tensor>& tensors)
+    Reader(std::atomic<int>& readers, const std::vector<Tensor*>& tensors)
         : readers_(&readers), tensors_(&tensors) {}
     std::atomic<int>* readers_;
-    const std::vector<Tensor>* tensors_;
+    const std::vector<Tensor*>* tensors_;
   };
 
   // Scope of an update: the destructor discards what was not committed, for example after an
@@ -76,7 +77,7 @@ class StateStore {
   // Afterwards commit() cannot fail.
   Hold hold_readers();
   // Sets variable i of the next version. `value` has the variable's dtype and shape.
-  void replace(std::size_t i, Tensor value) { next_[i] = std::move(value); }
+  void replace(std::size_t i, Tensor value);
   // Variable i as commit() would publish it.
   const Tensor& drafted(std::size_t i) const;
   // As next(), but in the memory of the current version if only the caller, which holds one Reader,
@@ -93,21 +94,25 @@ class StateStore {
   void reset();
 
  private:
+  // By variable one of its tensors: an initial value or a buffer.
   struct Version {
-    std::vector<Tensor> tensors;
+    std::vector<Tensor*> tensors;
     std::atomic<int> readers{0};
   };
   bool in_use(const Tensor& tensor, std::size_t variable) const;
+  // A buffer that no version uses; null if there is none.
+  Tensor* free_buffer(std::size_t variable);
   std::size_t free_version() const;  // versions_.size() if there is none
   void provide_version();
-  // Strings are replaced, not overwritten: releases those of versions that nobody reads.
+  void forget_next() noexcept;
+  // Strings are replaced, not overwritten: releases those that no version uses.
   void forget_texts() noexcept;
 
   std::vector<Variable> variables_;
   std::vector<std::size_t> by_name_;  // variables, by name
   bool holds_text_ = false;
-  std::vector<std::vector<Tensor>> buffers_;  // all buffers of each variable
-  std::vector<Tensor> next_;                  // undefined where the current one stays
+  std::vector<std::forward_list<Tensor>> buffers_;  // of each variable
+  std::vector<Tensor*> next_;                       // null where the current one stays
   std::vector<std::unique_ptr<Version>> versions_;
   std::size_t present_ = 0;
   mutable std::unique_ptr<std::mutex> mutex_ = std::make_unique<std::mutex>();

@@ -62,3 +62,29 @@ TEST_CASE("an initial value is never overwritten") {
   store.commit();
   CHECK(number(store.variable(0).initial) == 1);
 }
+
+TEST_CASE("a value that is replaced before it is published takes the memory of the last draft") {
+  StateStore store = written_store();
+  const StateStore::Reader old = store.read();
+  const void* present = old[0].data();
+  store.replace(0, Tensor::of<float>({1}, {7}));
+  store.replace(0, Tensor::of<float>({1}, {8}));
+  CHECK(number(store.drafted(0)) == 8);
+  CHECK(store.next(0).data() == store.drafted(0).data());
+  store.discard();
+  CHECK(number(store.drafted(0)) == 2);
+  store.replace(0, Tensor::of<float>({1}, {9}));
+  store.commit();
+  CHECK(number(store.read()[0]) == 9);
+  CHECK(old[0].data() == present);
+  CHECK(number(old[0]) == 2);
+}
+
+TEST_CASE("versions keep their values when the store moves") {
+  StateStore first = written_store();
+  first.reset();
+  StateStore second = std::move(first);
+  second.commit();
+  CHECK(number(second.read()[0]) == 1);
+  CHECK(&second.read()[0] == &second.variable(0).initial);
+}
