@@ -1,12 +1,13 @@
 #include "graph/training/prepare/lost.h"
 
 #include <algorithm>
+#include <string_view>
+#include <unordered_map>
 
 #include "core/message.h"
 #include "graph/training/prepare/constants.h"
 #include "graph/training/prepare/names.h"
 #include "graph/training/prepare/origin.h"
-#include "graph/training/prepare/parameters.h"
 #include "graph/training/prepare/paths.h"
 #include "graph/training/prepare/uses.h"
 
@@ -76,7 +77,7 @@ class Search {
   explicit Search(const GraphDef& graph)
       : graph_(&graph), producers_(producers_of(graph)), uses_(graph) {
     for (const InitializerDef& one : graph.initializers) {
-      if (is_differentiable(one.value.dtype())) weights_.insert(one.name);
+      if (is_differentiable(one.value.dtype())) weights_.emplace(one.name, &one);
     }
   }
 
@@ -124,10 +125,10 @@ class Search {
   // Of a weight that was computed from a parameter and other values, as rows of an embedding are
   // when their indices do not depend on the inputs, or of a number, which cannot have been moved.
   void find_source(const std::string& name, const Properties& metadata) {
-    if (!weights_.contains(name)) return;
+    const auto weight = weights_.find(name);
+    if (weight == weights_.end()) return;
     const std::vector<std::string> sources = folded_from(metadata);
-    const InitializerDef* weight = find_initializer(*graph_, name);
-    if (sources.size() < 2 && (weight == nullptr || weight->value.size() > 1)) return;
+    if (sources.size() < 2 && weight->second->value.size() > 1) return;
     const auto parameter = std::find_if(sources.begin(), sources.end(), [](const auto& source) {
       return is_parameter_name(source, {});
     });
@@ -154,7 +155,7 @@ class Search {
   const GraphDef* graph_;
   Producers producers_;
   Uses uses_;
-  Strings weights_;
+  std::unordered_map<std::string_view, const InitializerDef*> weights_;
   Findings found_;
 };
 

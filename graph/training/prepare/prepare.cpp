@@ -140,11 +140,13 @@ class HeldChoice {
 };
 
 // Chooses parameters among initializers and what Constant nodes and subgraphs hold, and makes
-// initializers of the latter where they are trained. Those that are not are in `lifted`.
+// initializers of the latter where they are trained. Of those that are not the choice refers to
+// `lifted`.
 ParameterChoice choose_and_lift(ModelDef& model, GraphDef& lifted, Names& names,
                                 const Strings& read, const PrepareOptions& options) {
   const HeldChoice may_lift(model, read, options);
   HeldWeights held = find_held_weights(model.graph, names, may_lift);
+  if (held.empty()) return choose_parameters(model.graph, read, options, model.producer_name);
   lifted = model.graph;
   lift_weights(lifted, held);
   ParameterChoice choice = choose_parameters(lifted, read, options, model.producer_name);
