@@ -169,11 +169,7 @@ bool has_gradient(const Graph& graph) {
 
 Graph expand(Graph graph, const Catalogue& catalogue) {
   const bool derivatives = has_gradient(graph);
-  Graph expanded = expand_graph(std::move(graph), catalogue, derivatives);
-  // Passes add hardly any.
-  expanded.values.shrink_to_fit();
-  expanded.nodes.shrink_to_fit();
-  return expanded;
+  return expand_graph(std::move(graph), catalogue, derivatives);
 }
 
 }  // namespace ondine::autodiff

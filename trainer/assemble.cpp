@@ -71,8 +71,8 @@ class Assembler {
     std::vector<AssembledGraph> starts;
     std::vector<InitializationGraph> start_defs(model_->training.size());
     for (std::size_t i = 0; i < model_->training.size(); ++i) {
-      GraphDef step = combine(*model_, i);
-      steps.push_back(graphs_.make(step, names_, "training", use_, findings_, *observe_, &step));
+      steps.push_back(
+          graphs_.make(step_parts(*model_, i), names_, "training", use_, findings_, *observe_));
       starts.emplace_back();
       if (!model_->training[i].initialization) continue;
       start_defs[i] = initialization_graph(*model_, i);
@@ -116,7 +116,8 @@ class Assembler {
   AssembledGraph make_graph(const GraphDef& def,
                             const std::set<std::string, std::less<>>& variables,
                             std::string_view stage, GraphUse use) {
-    return graphs_.make(def, variables, stage, use, findings_, *observe_);
+    const GraphDef* const part = &def;
+    return graphs_.make({&part, 1}, variables, stage, use, findings_, *observe_);
   }
 
   // In the order of the initializers: main graph first, then the algorithms. What several
@@ -240,7 +241,8 @@ class Assembler {
     std::erase_if(closed.inputs, has_default);
     // Not a finding: a call may replace a default that does not work.
     Findings unreported(findings_.rigor());
-    auto graph = graphs_.make(closed, names_, "", GraphUse::run, unreported, {});
+    const GraphDef* const part = &closed;
+    auto graph = graphs_.make({&part, 1}, names_, "", GraphUse::run, unreported, {});
     if (!graph.graph) return;
     Function& function =
         functions_.inference.closed.emplace(make_function(std::move(graph), closed));

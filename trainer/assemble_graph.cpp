@@ -7,7 +7,6 @@
 #include "graph/contract/catalogue_trace.h"
 #include "graph/contract/node_limit.h"
 #include "graph/passes/rewrite.h"
-#include "graph/resolve/resolve.h"
 #include "trainer/optimize.h"
 
 namespace ondine::trainer {
@@ -57,8 +56,7 @@ void observe(const StageObserver& observer, std::string_view stage, const Graph&
 GraphAssembler::GraphAssembler(const ModelDef& model, const LoadOptions& options)
     : model_(&model), options_(&options), symbols_(std::make_shared<Symbols>()) {}
 
-Graph GraphAssembler::resolve(const GraphDef& def, const Names& variables,
-                              Findings& findings) const {
+Graph GraphAssembler::resolve(GraphParts parts, const Names& variables, Findings& findings) const {
   ResolveContext context;
   context.model = model_;
   context.catalogue = &all_operators();
@@ -72,7 +70,7 @@ Graph GraphAssembler::resolve(const GraphDef& def, const Names& variables,
   if (findings.rigor() == Rigor::lenient) {
     context.warn = [&](const Error& error) { findings.warn(error); };
   }
-  return ondine::graph::resolve(def, context);
+  return ondine::graph::resolve(parts, context);
 }
 
 void GraphAssembler::rewrite(Graph& graph, GraphUse use, const StageObserver& observer) {
@@ -89,15 +87,14 @@ void GraphAssembler::rewrite(Graph& graph, GraphUse use, const StageObserver& ob
   observe(observer, "optimized", graph);
 }
 
-AssembledGraph GraphAssembler::make(const GraphDef& def, const Names& variables,
+AssembledGraph GraphAssembler::make(GraphParts parts, const Names& variables,
                                     std::string_view stage, GraphUse use, Findings& findings,
-                                    const StageObserver& observer, GraphDef* spent) {
+                                    const StageObserver& observer) {
   const std::size_t before = findings.count();
   const NodeLimit limit(options_->limits.nodes);
   AssembledGraph result;
   findings.collect([&] {
-    Graph graph = resolve(def, variables, findings);
-    if (spent != nullptr) *spent = {};
+    Graph graph = resolve(parts, variables, findings);
     if (findings.count() > before) return;
     const bool lenient = findings.rigor() == Rigor::lenient;
     result.dims = lenient ? compare_dims(graph, findings) : dim_classes(graph);

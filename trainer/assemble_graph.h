@@ -13,6 +13,7 @@
 #include "graph/ir/document.h"
 #include "graph/passes/pass.h"
 #include "graph/resolve/dim_classes.h"
+#include "graph/resolve/resolve.h"
 #include "trainer/assemble.h"
 
 namespace ondine::trainer {
@@ -45,15 +46,13 @@ class GraphAssembler {
   void set_folded(graph::FoldedConvolutions folded) { folded_ = std::move(folded); }
   graph::FoldedConvolutions take_folded() { return std::move(folded_); }
 
-  // `variables`: initializers that become inputs. `spent`: `def` if nobody needs it any more; it is
-  // cleared as soon as it is resolved. A graph to describe has no nodes, and is optimized only
-  // where that tells more of its outputs.
-  AssembledGraph make(const graph::GraphDef& def, const Names& variables, std::string_view stage,
-                      GraphUse use, graph::Findings& findings, const StageObserver& observer,
-                      graph::GraphDef* spent = nullptr);
+  // `variables`: initializers that become inputs. A graph to describe has no nodes, and is
+  // optimized only where that tells more of its outputs.
+  AssembledGraph make(graph::GraphParts parts, const Names& variables, std::string_view stage,
+                      GraphUse use, graph::Findings& findings, const StageObserver& observer);
 
  private:
-  graph::Graph resolve(const graph::GraphDef& def, const Names& variables,
+  graph::Graph resolve(graph::GraphParts parts, const Names& variables,
                        graph::Findings& findings) const;
   void rewrite(graph::Graph& graph, GraphUse use, const StageObserver& observer);
 

@@ -5,7 +5,12 @@
 namespace ondine::graph {
 
 Graph resolve(const GraphDef& graph, const ResolveContext& context) {
-  return Resolver(context).resolve(graph);
+  const GraphDef* const part = &graph;
+  return resolve({&part, 1}, context);
+}
+
+Graph resolve(GraphParts parts, const ResolveContext& context) {
+  return Resolver(context).resolve(parts);
 }
 
 }  // namespace ondine::graph

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 
 #include <ondine/error.h>
@@ -39,5 +40,10 @@ struct ResolveContext {
 // inputs. An input with an initializer has no constant: the caller feeds the initializer as
 // default. All other initializers become constants.
 Graph resolve(const GraphDef& graph, const ResolveContext& context);
+
+// Of the graph that has the inputs, initializers, nodes, outputs and value_infos of the parts, one
+// part after the other, and the name of the first.
+using GraphParts = std::span<const GraphDef* const>;
+Graph resolve(GraphParts parts, const ResolveContext& context);
 
 }  // namespace ondine::graph

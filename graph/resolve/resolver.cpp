@@ -1,8 +1,6 @@
 #include "graph/resolve/resolver.h"
 
 #include <algorithm>
-#include <string_view>
-#include <unordered_set>
 
 #include "core/message.h"
 #include "core/stop.h"
@@ -49,24 +47,28 @@ Attributes given_attributes(const NameScope& scope, const NodeDef& def) {
 
 }  // namespace
 
-Graph Resolver::resolve(const GraphDef& def) {
+Graph Resolver::resolve(GraphParts parts) {
   Graph graph;
-  graph.name = def.name;
+  graph.name = parts.front()->name;
   graph.symbols = context_->symbols;
   NameScope scope(graph, nullptr, nullptr);
   scope.set_opsets(&opsets_);
-  declare_types(scope, def);
-  for (const ValueDef& input : def.inputs) {
-    const Type type = to_type(input.type, context_->symbols.get());
-    const ValueId id = graph.add_temporary(input.name, type);
-    graph[id].declared = type;
-    graph.inputs.push_back(id);
-    scope.define(input.name, id);
+  declare_types(scope, parts);
+  NameSet inputs;
+  std::size_t node_count = 0;
+  for (const GraphDef* part : parts) {
+    for (const ValueDef& input : part->inputs) {
+      declare_input(scope, input);
+      inputs.insert(input.name);
+    }
+    node_count += part->nodes.size();
   }
-  graph.nodes.reserve(def.nodes.size());
-  add_initializers(scope, def, true);
-  add_nodes(scope, def.nodes);
-  set_outputs(scope, def);
+  graph.nodes.reserve(node_count);
+  add_initializers(scope, parts, inputs);
+  for (const GraphDef* part : parts) {
+    if (!add_nodes(scope, part->nodes)) break;
+  }
+  for (const GraphDef* part : parts) set_outputs(scope, *part);
   return graph;
 }
 
@@ -75,48 +77,65 @@ void Resolver::report(const Error& error) {
   context_->report(error);
 }
 
-void Resolver::declare_types(NameScope& scope, const GraphDef& def) {
-  for (const auto* list : {&def.value_infos, &def.outputs}) {
-    for (const ValueDef& value : *list) {
-      if (value.type.kind == TypeKind::unknown) continue;
-      scope.declared.insert_or_assign(value.name, to_type(value.type, context_->symbols.get()));
-    }
-  }
-}
-
-void Resolver::add_initializers(NameScope& scope, const GraphDef& def, bool top) {
-  Graph& graph = scope.graph();
-  std::unordered_set<std::string_view> inputs;
-  for (const ValueDef& input : def.inputs) inputs.insert(input.name);
-  const auto add = [&](const std::string& name, const Tensor& value) {
-    const Type type = Type::tensor(value.dtype(), value.shape());
-    if (inputs.contains(name)) {
-      // The default of an input must have the input's type.
-      const ValueId id = scope.get(name);
-      if (!compatible(graph[id].type, type)) {
-        fail(ErrorCode::invalid_model, "input ", quoted(name), " is a ", to_string(graph[id].type),
-             " but its initializer is a ", to_string(type));
+void Resolver::declare_types(NameScope& scope, GraphParts parts) {
+  for (const auto list : {&GraphDef::value_infos, &GraphDef::outputs}) {
+    for (const GraphDef* part : parts) {
+      for (const ValueDef& value : part->*list) {
+        if (value.type.kind == TypeKind::unknown) continue;
+        scope.declared.insert_or_assign(value.name, to_type(value.type, context_->symbols.get()));
       }
-      return;
     }
-    const ValueId id = graph.add_temporary(scope.prefix + name, type);
-    scope.define(name, id);
-    if (top && context_->variables != nullptr && context_->variables->contains(name)) {
-      graph.inputs.push_back(id);
-    } else {
-      graph[id].constant = value;
-    }
-    declare(scope, name, id);
-    set_type(graph, id, type);
-    compare(scope, name, id);
-  };
-  for (const InitializerDef& initializer : def.initializers) {
-    add(initializer.name, initializer.value);
   }
-  for (const SparseTensorDef& sparse : def.sparse_initializers) add(sparse.name, densify(sparse));
 }
 
-void Resolver::add_nodes(NameScope& scope, const std::vector<NodeDef>& nodes) {
+void Resolver::declare_input(NameScope& scope, const ValueDef& input) {
+  Graph& graph = scope.graph();
+  const Type type = to_type(input.type, context_->symbols.get());
+  const ValueId id = graph.add_temporary(input.name, type);
+  graph[id].declared = type;
+  graph.inputs.push_back(id);
+  scope.define(input.name, id);
+}
+
+void Resolver::add_initializers(NameScope& scope, GraphParts parts, const NameSet& inputs) {
+  for (const GraphDef* part : parts) {
+    for (const InitializerDef& one : part->initializers) {
+      add_initializer(scope, inputs, one.name, one.value);
+    }
+  }
+  for (const GraphDef* part : parts) {
+    for (const SparseTensorDef& one : part->sparse_initializers) {
+      add_initializer(scope, inputs, one.name, densify(one));
+    }
+  }
+}
+
+void Resolver::add_initializer(NameScope& scope, const NameSet& inputs, const std::string& name,
+                               const Tensor& value) {
+  Graph& graph = scope.graph();
+  const Type type = Type::tensor(value.dtype(), value.shape());
+  if (inputs.contains(name)) {
+    // The default of an input must have the input's type.
+    const ValueId id = scope.get(name);
+    if (!compatible(graph[id].type, type)) {
+      fail(ErrorCode::invalid_model, "input ", quoted(name), " is a ", to_string(graph[id].type),
+           " but its initializer is a ", to_string(type));
+    }
+    return;
+  }
+  const ValueId id = graph.add_temporary(scope.prefix + name, type);
+  scope.define(name, id);
+  if (depth_ == 0 && context_->variables != nullptr && context_->variables->contains(name)) {
+    graph.inputs.push_back(id);
+  } else {
+    graph[id].constant = value;
+  }
+  declare(scope, name, id);
+  set_type(graph, id, type);
+  compare(scope, name, id);
+}
+
+bool Resolver::add_nodes(NameScope& scope, const std::vector<NodeDef>& nodes) {
   for (const NodeDef& def : nodes) {
     try {
       with_context([&] { add_node(scope, def); }, [&] { return label(def); });
@@ -128,9 +147,10 @@ void Resolver::add_nodes(NameScope& scope, const std::vector<NodeDef>& nodes) {
         throw;
       }
       report(error);
-      return;  // later nodes mostly depend on this one
+      return false;
     }
   }
+  return true;
 }
 
 const FunctionDef* Resolver::find_function(const NodeDef& def) const {
@@ -262,11 +282,13 @@ std::vector<Type> Resolver::resolve_subgraph(NameScope& scope, Node& node, std::
   graph->symbols = context_->symbols;
   NameScope inner(*graph, &scope, scope.call());
   inner.set_opsets(&scope.opsets());
-  declare_types(inner, def);
+  const GraphDef* const part = &def;
+  declare_types(inner, {&part, 1});
   if (def.inputs.size() < formals.size()) {
     fail(ErrorCode::invalid_model, "graph ", quoted(def.name), " has ", def.inputs.size(),
          " inputs, the operator passes ", formals.size());
   }
+  NameSet inputs;
   for (std::size_t i = 0; i < def.inputs.size(); ++i) {
     const ValueDef& input = def.inputs[i];
     if (i >= formals.size()) {
@@ -283,10 +305,9 @@ std::vector<Type> Resolver::resolve_subgraph(NameScope& scope, Node& node, std::
     set_type(*graph, id, formals[i]);
     graph->inputs.push_back(id);
     inner.define(input.name, id);
+    inputs.insert(input.name);
   }
-  GraphDef rest = def;
-  rest.inputs.resize(formals.size());
-  add_initializers(inner, rest, false);
+  add_initializers(inner, {&part, 1}, inputs);
   add_nodes(inner, def.nodes);
   set_outputs(inner, def);
   std::vector<Type> types;

@@ -1,6 +1,9 @@
 // The implementation of resolve(); one object per top-level graph.
 #pragma once
 
+#include <string_view>
+#include <unordered_set>
+
 #include "graph/resolve/resolve.h"
 #include "graph/resolve/scope.h"
 
@@ -11,12 +14,19 @@ class Resolver {
   explicit Resolver(const ResolveContext& context)
       : context_(&context), opsets_(context.model->opsets) {}
 
-  Graph resolve(const GraphDef& def);
+  Graph resolve(GraphParts parts);
 
  private:
-  void declare_types(NameScope& scope, const GraphDef& def);
-  void add_initializers(NameScope& scope, const GraphDef& def, bool top);
-  void add_nodes(NameScope& scope, const std::vector<NodeDef>& nodes);
+  using NameSet = std::unordered_set<std::string_view>;
+
+  void declare_types(NameScope& scope, GraphParts parts);
+  void declare_input(NameScope& scope, const ValueDef& input);
+  // `inputs`: those of the graph.
+  void add_initializers(NameScope& scope, GraphParts parts, const NameSet& inputs);
+  void add_initializer(NameScope& scope, const NameSet& inputs, const std::string& name,
+                       const Tensor& value);
+  // False after an error, when later nodes mostly depend on what is missing.
+  bool add_nodes(NameScope& scope, const std::vector<NodeDef>& nodes);
   void add_node(NameScope& scope, const NodeDef& def);
   void inline_call(NameScope& scope, const NodeDef& def, const FunctionDef& function);
   const FunctionDef* find_function(const NodeDef& def) const;

@@ -17,6 +17,13 @@ void append_ports(GraphDef& to, const GraphDef& from) {
 
 }  // namespace
 
+std::vector<const GraphDef*> step_parts(const ModelDef& model, std::size_t index) {
+  std::vector<const GraphDef*> parts{&model.graph};
+  const auto& algorithm = model.training[index].algorithm;
+  if (algorithm) parts.push_back(&*algorithm);
+  return parts;
+}
+
 GraphDef combine(const ModelDef& model, std::size_t index) {
   GraphDef combined = model.graph;
   const auto& algorithm = model.training[index].algorithm;

@@ -3,13 +3,16 @@
 
 #include <set>
 #include <string>
+#include <vector>
 
 #include "graph/ir/document.h"
 
 namespace ondine::graph {
 
-// Concatenates the main graph and the algorithm graph of training_info `index`: inputs,
-// initializers, nodes, outputs and value_infos. Without an algorithm, the main graph alone.
+// The main graph and the algorithm graph of training_info `index`, if it has one.
+std::vector<const GraphDef*> step_parts(const ModelDef& model, std::size_t index);
+
+// Concatenates these: inputs, initializers, nodes, outputs and value_infos.
 GraphDef combine(const ModelDef& model, std::size_t index);
 
 // The same without nodes and value_infos, which take most of the memory.
