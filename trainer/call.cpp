@@ -146,7 +146,7 @@ void Call::check_dims(KeptPlan& kept) const {
   } else {
     for (std::size_t i = 0; i < names_.size(); ++i) check(outputs_[i], names_[i], declared_[i]);
   }
-  for (const PlannedNode& planned : kept.plan->nodes) check_subgraphs(planned.node, sizes);
+  for (const PlannedNode& planned : kept.plan->nodes) check_subgraphs(*planned.node, sizes);
 }
 
 void Call::warn_of_outputs(const KeptPlan& kept) const {
@@ -195,7 +195,7 @@ Plan Call::plan(std::span<const Type> inputs) const {
   options.limits = &runtime_->limits;
   options.threads = runtime_->threads;
   options.precision = runtime_->precision;
-  Plan plan = make_plan(*graph_, inputs, options);
+  Plan plan = make_plan(graph_, inputs, options);
   if (verifies_plans()) verify_plan(plan, in_place_);
   return plan;
 }

@@ -64,7 +64,8 @@ Planned plan_regression(bool commit_last) {
   plan_options.in_place = planned.in_place;
   plan_options.commit_last = commit_last;
   plan_options.limits = &options.limits;
-  planned.plan = trainer::make_plan(graph, types, plan_options);
+  planned.plan =
+      trainer::make_plan(std::make_shared<const graph::Graph>(graph), types, plan_options);
   return planned;
 }
 

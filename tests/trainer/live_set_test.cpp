@@ -98,15 +98,16 @@ std::map<std::string, std::size_t> kept_for_backward(const ModelDef& def) {
   }
   trainer::PlanOptions plan_options;
   plan_options.limits = &options.limits;
-  const trainer::Plan plan = trainer::make_plan(graph, types, plan_options);
+  const trainer::Plan plan =
+      trainer::make_plan(std::make_shared<const Graph>(graph), types, plan_options);
   // The last operator up to the loss that writes a buffer: others are overwritten in place.
   std::map<std::size_t, std::string> writer;
   std::int32_t at = -1;
   for (std::size_t i = 0; i < plan.nodes.size() && at < 0; ++i) {
-    for (const ValueId id : plan.nodes[i].node.outputs) {
+    for (const ValueId id : plan.nodes[i].node->outputs) {
       if (id == no_value) continue;
       const std::size_t buffer = plan.buffer_of[static_cast<std::size_t>(id)];
-      writer.insert_or_assign(buffer, std::string(plan.nodes[i].node.op->name));
+      writer.insert_or_assign(buffer, std::string(plan.nodes[i].node->op->name));
       if (id == plan.graph.outputs[0]) at = static_cast<std::int32_t>(i);
     }
   }

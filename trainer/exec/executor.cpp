@@ -90,25 +90,30 @@ void Executor::hold_values() {
 }
 
 void Executor::bind_nodes(const Limits& limits, int threads) {
-  static_.resize(plan_->nodes.size());
-  dynamic_.resize(plan_->nodes.size());
+  kernels_.resize(plan_->kernels.size());
   for (std::size_t i = 0; i < plan_->nodes.size(); ++i) {
     const PlannedNode& planned = plan_->nodes[i];
     if (planned.dynamic) {
-      dynamic_[i] = std::make_unique<NodeRunner>(planned.node, plan_->graph);
+      dynamic_.resize(i + 1);
+      dynamic_[i] = std::make_unique<NodeRunner>(*planned.node, plan_->graph);
       continue;
     }
-    auto bound = bind_static(planned.node, plan_->graph, {limits, threads, plan_->precision});
-    static_[i].kernel = std::move(bound->kernel);
+    Kernel& kernel = kernels_[planned.kernel];
+    if (kernel) continue;
+    const Node& node = *plan_->kernels[planned.kernel].node;
+    kernel = bind_static(node, plan_->graph, {limits, threads, plan_->precision})->kernel;
   }
 }
 
 void Executor::place_slots() {
-  std::size_t count = 0;
-  for (std::size_t i = 0; i < plan_->nodes.size(); ++i) {
-    const Node& node = plan_->nodes[i].node;
-    static_[i].first_slot = count;
-    if (!plan_->nodes[i].dynamic) count += node.inputs.size() + node.outputs.size();
+  std::uint32_t count = 0;
+  first_slot_.reserve(plan_->nodes.size());
+  for (const PlannedNode& planned : plan_->nodes) {
+    const Node& node = *planned.node;
+    first_slot_.push_back(count);
+    if (!planned.dynamic) {
+      count += static_cast<std::uint32_t>(node.inputs.size() + node.outputs.size());
+    }
   }
   slots_.resize(count);
 }
@@ -118,8 +123,9 @@ void Executor::connect_slots() {
   const auto for_each_slot = [&](const auto& visit) {
     for (std::size_t i = 0; i < plan_->nodes.size(); ++i) {
       if (plan_->nodes[i].dynamic) continue;
-      std::size_t slot = static_[i].first_slot;
-      for (const auto* ids : {&plan_->nodes[i].node.inputs, &plan_->nodes[i].node.outputs}) {
+      std::size_t slot = first_slot_[i];
+      const Node& node = *plan_->nodes[i].node;
+      for (const auto* ids : {&node.inputs, &node.outputs}) {
         for (const ValueId id : *ids) {
           if (id != no_value) visit(slot, plan_->buffer_of[static_cast<std::size_t>(id)]);
           ++slot;
@@ -146,9 +152,9 @@ void Executor::connect_slots() {
 std::size_t Executor::bytes() const noexcept {
   std::size_t bytes = sizeof(Executor) + memory_.capacity() * sizeof(void*) +
                       slots_.capacity() * sizeof(KernelContext::Slot) +
-                      held_.capacity() * sizeof(Value) + static_.capacity() * sizeof(StaticNode) +
-                      dynamic_.capacity() * sizeof(void*) + static_.size() * kernel_bytes;
-  for (const auto* table : {&slot_order_, &first_slot_of_, &place_of_}) {
+                      held_.capacity() * sizeof(Value) + dynamic_.capacity() * sizeof(void*) +
+                      kernels_.size() * (sizeof(Kernel) + kernel_bytes);
+  for (const auto* table : {&first_slot_, &slot_order_, &first_slot_of_, &place_of_}) {
     bytes += table->capacity() * sizeof(std::uint32_t);
   }
   return bytes;
@@ -200,7 +206,7 @@ void Executor::run(CallState& call, Profile* profile) {
     run_timed(call, i, profile);
   }
   for (std::size_t i = plan_->commit_begin; i < plan_->nodes.size() && profile != nullptr; ++i) {
-    const std::string_view op = plan_->nodes[i].node.op->name;
+    const std::string_view op = plan_->nodes[i].node->op->name;
     (*profile)[op].op = op;
   }
 }
@@ -216,7 +222,7 @@ void Executor::run_timed(CallState& call, std::size_t position, Profile* profile
   if (profile == nullptr) return run_node(call, position);
   const auto start = Clock::now();
   run_node(call, position);
-  const std::string_view op = plan_->nodes[position].node.op->name;
+  const std::string_view op = plan_->nodes[position].node->op->name;
   ProfileEntry& entry = (*profile)[op];
   entry.op = op;
   ++entry.calls;
@@ -226,19 +232,19 @@ void Executor::run_timed(CallState& call, std::size_t position, Profile* profile
 void Executor::run_node(CallState& call, std::size_t position) {
   const PlannedNode& planned = plan_->nodes[position];
   if (planned.dynamic) return run_dynamic(call, position);
-  const StaticNode& bound = static_[position];
   void* const workspace = planned.workspace == no_buffer ? nullptr : memory_[planned.workspace];
   try {
-    context_->enter(planned.node, std::span(slots_).subspan(bound.first_slot), workspace, call);
-    bound.kernel(*context_);
+    context_->enter(*planned.node, std::span(slots_).subspan(first_slot_[position]), workspace,
+                    call);
+    kernels_[planned.kernel](*context_);
   } catch (Error& error) {
-    error.add_context(describe(planned.node, plan_->graph));
+    error.add_context(describe(*planned.node, plan_->graph));
     throw;
   }
 }
 
 void Executor::run_dynamic(CallState& call, std::size_t position) {
-  const Node& node = plan_->nodes[position].node;
+  const Node& node = *plan_->nodes[position].node;
   std::vector<Value> arguments;
   for (const ValueId id : node.all_inputs()) {
     arguments.push_back(id == no_value ? Value() : value(id));

@@ -57,10 +57,6 @@ class Executor {
 
  private:
   class StaticContext;
-  struct StaticNode {
-    graph::Kernel kernel;        // empty where the node is dynamic
-    std::size_t first_slot = 0;  // of its inputs and, after them, its outputs
-  };
 
   void hold_values();
   void bind_nodes(const Limits& limits, int threads);
@@ -76,8 +72,10 @@ class Executor {
   std::shared_ptr<const Plan> plan_;
   std::byte* arena_ = nullptr;
   std::vector<void*> memory_;  // by buffer
-  // Of all nodes one after the other the memory of inputs and outputs.
+  // Of all static nodes one after the other the memory of inputs and outputs. Those of node i begin
+  // at first_slot_[i].
   std::vector<graph::KernelContext::Slot> slots_;
+  std::vector<std::uint32_t> first_slot_;
   // The slots in the order of their buffers; those of buffer i, unless it is constant, begin at
   // first_slot_of_[i].
   std::vector<std::uint32_t> slot_order_;
@@ -85,8 +83,8 @@ class Executor {
   // Feeds, constants and dynamic values, and by value id where it lies: at 0 where it is not held.
   std::vector<Value> held_;
   std::vector<std::uint32_t> place_of_;
-  std::vector<StaticNode> static_;                           // by node
-  std::vector<std::unique_ptr<graph::NodeRunner>> dynamic_;  // by node, null where static
+  std::vector<graph::Kernel> kernels_;                       // by kernel of the plan
+  std::vector<std::unique_ptr<graph::NodeRunner>> dynamic_;  // by node up to the last dynamic one
   std::unique_ptr<StaticContext> context_;                   // of the static node that runs
 };
 

@@ -57,7 +57,7 @@ std::string among_results(Executor& executor, CallState& call) {
   const Plan& plan = executor.plan();
   std::string first_of_nonfinite;  // inputs
   for (std::size_t i = 0; i < plan.commit_begin; ++i) {
-    const Node& node = plan.nodes[i].node;
+    const Node& node = *plan.nodes[i].node;
     // Before the node runs: its result may take the memory of what it reads.
     bool reads_nonfinite = false;
     for (const ValueId id : node.all_inputs()) {

@@ -16,39 +16,53 @@ using namespace graph;  // NOLINT
 // A plan, and what the graph was before.
 class Draft {
  public:
-  Draft(Graph graph, const PlanOptions& options, const Bindings* known = nullptr) {
-    Planner planner(std::move(graph), options, known);
-    plan = planner.run();
-    former_ = planner.take_former();
-    bindings = planner.take_bindings();
-  }
+  // Originals and options must outlive it.
+  Draft(Graph graph, const OriginalNodes& originals, const PlanOptions& options)
+      : Draft(Planner(std::move(graph), originals, options), originals, options) {}
 
   Graph graph() const {
     Graph graph = plan.graph;
     graph.nodes.resize(plan.nodes.size());
     for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
-      graph.nodes[former_[i]] = plan.nodes[i].node;
+      graph.nodes[former_[i]] = *plan.nodes[i].node;
     }
     return graph;
   }
 
+  // Of a graph that was made of graph().
+  Draft next(Graph lean) const {
+    return {Planner(std::move(lean), *originals_, *options_, kernels_), *originals_, *options_};
+  }
+
+  const PlanOptions& options() const noexcept { return *options_; }
+
   Plan plan;
-  Bindings bindings;
 
  private:
+  Draft(Planner planner, const OriginalNodes& originals, const PlanOptions& options)
+      : plan(planner.run()),
+        former_(planner.take_former()),
+        kernels_(planner.take_kernels()),
+        originals_(&originals),
+        options_(&options) {}
+
   std::vector<std::size_t> former_;  // by node of the plan: its position in the graph
+  KernelTable kernels_;
+  const OriginalNodes* originals_;
+  const PlanOptions* options_;
 };
 
 // Less and less is kept until the plan fits.
-Plan fit_budget(const Draft& draft, const PlanOptions& options) {
+Plan fit_budget(const Draft& draft) {
   const Plan& plain = draft.plan;
+  const PlanOptions& options = draft.options();
   const std::uint64_t excess = plain.total_bytes - *options.memory_budget;
   std::uint64_t goal = plain.arena_bytes - std::min<std::uint64_t>(excess, plain.arena_bytes);
   std::uint64_t least = plain.total_bytes;
   for (int attempt = 0; attempt < 6; ++attempt) {
     Graph lean = draft.graph();
     recompute_values(lean, options.targets, {.goal = goal, .costly = true});
-    Plan plan = Planner(std::move(lean), options, &draft.bindings).run();
+    Plan plan = draft.next(std::move(lean)).plan;
     if (plan.total_bytes <= *options.memory_budget) return plan;
     least = std::min(least, plan.total_bytes);
     goal = attempt < 4 ? goal * 7 / 8 : 0;
@@ -71,35 +85,38 @@ std::uint64_t cheap_traffic(const Graph& graph) {
 
 // Under a lower precision values that wait for the backward pass are kept in it. Which ones does
 // not depend on a budget.
-void store_in_lower_precision(Draft& draft, const PlanOptions& options) {
+void store_in_lower_precision(Draft& draft) {
+  const PlanOptions& options = draft.options();
   if (options.precision != Precision::bfloat16 || draft.plan.arena_bytes < small_arena) return;
   Graph lean = draft.graph();
   recompute_values(lean, options.targets, {.max_traffic = cheap_traffic(lean)});
   if (!compact_values(lean, options.targets)) return;
-  Draft compacted(std::move(lean), options, &draft.bindings);
+  Draft compacted = draft.next(std::move(lean));
   if (compacted.plan.total_bytes < draft.plan.total_bytes) draft = std::move(compacted);
 }
 
 // Without a budget what costs little to compute again is not kept either.
-Plan without_cheap_values(Draft draft, const PlanOptions& options) {
+Plan without_cheap_values(Draft draft) {
   Plan& plain = draft.plan;
   if (plain.arena_bytes < small_arena) return std::move(plain);
   Graph lean = draft.graph();
   const Recomputation cheap{.max_traffic = cheap_traffic(lean)};
-  if (!recompute_values(lean, options.targets, cheap)) return std::move(plain);
-  Plan plan = Planner(std::move(lean), options, &draft.bindings).run();
+  if (!recompute_values(lean, draft.options().targets, cheap)) return std::move(plain);
+  Plan plan = draft.next(std::move(lean)).plan;
   return plan.total_bytes < plain.total_bytes ? std::move(plan) : std::move(plain);
 }
 
 }  // namespace
 
-Plan make_plan(const Graph& graph, std::span<const Type> inputs, const PlanOptions& options) {
-  const std::span<const ValueId> outputs = options.outputs.value_or(graph.outputs);
-  Draft draft(specialize(graph, inputs, outputs, *options.limits), options);
-  store_in_lower_precision(draft, options);
-  if (!options.memory_budget) return without_cheap_values(std::move(draft), options);
+Plan make_plan(const std::shared_ptr<const Graph>& graph, std::span<const Type> inputs,
+               const PlanOptions& options) {
+  const std::span<const ValueId> outputs = options.outputs.value_or(graph->outputs);
+  const OriginalNodes originals(graph);
+  Draft draft(specialize(*graph, inputs, outputs, *options.limits), originals, options);
+  store_in_lower_precision(draft);
+  if (!options.memory_budget) return without_cheap_values(std::move(draft));
   if (draft.plan.total_bytes <= *options.memory_budget) return std::move(draft.plan);
-  return fit_budget(draft, options);
+  return fit_budget(draft);
 }
 
 }  // namespace ondine::trainer

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -36,16 +37,25 @@ struct Buffer {
 
 inline constexpr std::size_t no_buffer = static_cast<std::size_t>(-1);
 
+// A kernel of nodes that binding cannot tell apart: same operator and attributes, same types.
+struct PlannedKernel {
+  std::shared_ptr<const graph::Node> node;  // one of them
+  std::size_t workspace_bytes = 0;
+  graph::Implementation implementation = {};  // as reported by bind
+};
+
 struct PlannedNode {
-  graph::Node node;
-  bool dynamic = false;
-  std::size_t workspace = no_buffer;          // index in Plan::buffers
-  graph::Implementation implementation = {};  // as reported by bind; empty where dynamic
+  // Belongs to the graph that was planned where planning left the node as it was.
+  std::shared_ptr<const graph::Node> node;
+  bool dynamic = false;               // can only be bound in a call
+  std::uint32_t kernel = 0;           // index in Plan::kernels, unless dynamic
+  std::size_t workspace = no_buffer;  // index in Plan::buffers
 };
 
 struct Plan {
   graph::Graph graph;  // typed for the input shapes; its nodes are in `nodes`
   std::vector<PlannedNode> nodes;
+  std::vector<PlannedKernel> kernels;
   std::vector<std::size_t> buffer_of;  // by value id; no_buffer if unused. Views share a buffer
   std::vector<Buffer> buffers;
   Precision precision = Precision::float32;  // of PlanOptions
@@ -78,8 +88,8 @@ struct PlanOptions {
 // output needs and evaluates what depends on shapes only. Throws Error(mismatch) for shapes that
 // operators reject, and Error(limit) above Limits::arena_bytes or a budget that recomputation
 // cannot meet.
-Plan make_plan(const graph::Graph& graph, std::span<const graph::Type> inputs,
-               const PlanOptions& options);
+Plan make_plan(const std::shared_ptr<const graph::Graph>& graph,
+               std::span<const graph::Type> inputs, const PlanOptions& options);
 
 // Throws Error(internal) when a node reads memory that is unwritten or was overwritten, when
 // buffers of a node overlap, or when an output takes the memory of an input that its operator still

@@ -1,5 +1,6 @@
 #include "trainer/plan/plan_bytes.h"
 
+#include <functional>
 #include <string>
 #include <type_traits>
 #include <variant>
@@ -84,13 +85,23 @@ std::size_t own_constants(const Graph& graph, const Graph& source) {
   return bytes;
 }
 
+// Whether the node belongs to the graph itself.
+bool has_node(const Graph& graph, const Node& node) {
+  const std::less<const Node*> before;
+  const Node* const begin = graph.nodes.data();
+  return !before(&node, begin) && before(&node, begin + graph.nodes.size());
+}
+
 }  // namespace
 
 std::size_t bytes_of(const Plan& plan, const Graph& source) {
   std::size_t bytes = sizeof(Plan) + block_of(plan.graph) + own_constants(plan.graph, source) +
-                      block_of(plan.nodes) + block_of(plan.buffer_of) + block_of(plan.buffers) +
+                      block_of(plan.nodes) + block_of(plan.kernels) + block_of(plan.buffer_of) +
+                      block_of(plan.buffers) +
                       block((plan.in_place.capacity() + plan.committed.capacity()) / 8);
-  for (const PlannedNode& planned : plan.nodes) bytes += block_of(planned.node);
+  for (const PlannedNode& planned : plan.nodes) {
+    if (!has_node(source, *planned.node)) bytes += block(sizeof(Node)) + block_of(*planned.node);
+  }
   return bytes;
 }
 

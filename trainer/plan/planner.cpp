@@ -14,31 +14,9 @@ namespace ondine::trainer {
 
 using namespace graph;  // NOLINT
 
-namespace {
-
-ValueId first_output(const Node& node) {
-  const auto first = std::ranges::find_if(node.outputs, [](ValueId id) { return id != no_value; });
-  return first == node.outputs.end() ? no_value : *first;
-}
-
-}  // namespace
-
-void Bindings::add(const Node& node, const std::optional<NodeBinding>& binding) {
-  const ValueId id = first_output(node);
-  if (id == no_value) return;
-  const auto index = static_cast<std::size_t>(id);
-  if (by_output_.size() <= index) by_output_.resize(index + 1);
-  by_output_[index] = {true, binding};
-}
-
-const std::optional<NodeBinding>* Bindings::find(const Node& node) const {
-  const auto index = static_cast<std::size_t>(first_output(node));  // no_value is above all
-  return index < by_output_.size() && by_output_[index].known ? &by_output_[index].binding
-                                                              : nullptr;
-}
-
-Planner::Planner(Graph graph, const PlanOptions& options, const Bindings* known)
-    : options_(&options), known_(known) {
+Planner::Planner(Graph graph, const OriginalNodes& originals, const PlanOptions& options,
+                 KernelTable known)
+    : originals_(&originals), options_(&options), kernels_(std::move(known)) {
   plan_.graph = std::move(graph);
   plan_.precision = options.precision;
   plan_.buffer_of.assign(plan_.graph.values.size(), no_buffer);
@@ -53,8 +31,8 @@ Plan Planner::run() {
   plan_.in_place = std::move(ordering.in_place);
   plan_.committed = std::move(ordering.committed);
   plan_.commit_begin = ordering.commit_begin;
-  place_inputs();
   count_readers();
+  place_inputs();
   plan_nodes();
   check_commit();
   for (const ValueId id : plan_.graph.outputs) extend(id, end_);
@@ -69,13 +47,14 @@ Plan Planner::run() {
 
 std::size_t Planner::add_buffer(ValueId id, BufferKind kind, std::int32_t position) {
   plan_.buffers.push_back({kind, 0, bytes_of(plan_.graph[id].type), position, position});
-  members_.push_back({id});
+  owners_.push_back(id);
+  pending_readers_.push_back(readers_[index(id)]);
   return plan_.buffer_of[index(id)] = plan_.buffers.size() - 1;
 }
 
 void Planner::join_buffer(ValueId id, std::size_t buffer, std::int32_t position) {
   plan_.buffer_of[index(id)] = buffer;
-  members_[buffer].push_back(id);
+  pending_readers_[buffer] += readers_[index(id)];
   extend(id, position);
 }
 
@@ -95,7 +74,7 @@ void Planner::place_inputs() {
   }
 }
 
-// Readers of each value that are still to come; outputs are read at the end.
+// Outputs are read at the end.
 void Planner::count_readers() {
   readers_.assign(plan_.graph.values.size(), 0);
   for (const Node& node : plan_.graph.nodes) {
@@ -104,42 +83,39 @@ void Planner::count_readers() {
   for (const ValueId id : plan_.graph.outputs) ++readers_[index(id)];
 }
 
-std::optional<NodeBinding> Planner::bind(const Node& node) {
-  if (!is_static(node, plan_.graph)) return std::nullopt;
-  std::optional<NodeBinding> binding;
-  if (const auto* known = known_ == nullptr ? nullptr : known_->find(node)) {
-    binding = *known;
-  } else if (const auto bound = bind_static(
-                 node, plan_.graph, {*options_->limits, options_->threads, options_->precision})) {
-    binding = {bound->workspace_bytes, bound->implementation};
-  }
-  bindings_.add(node, binding);
-  return binding;
+PlannedNode Planner::bind(std::shared_ptr<const Node> node) {
+  PlannedNode planned{std::move(node), true};
+  if (!is_static(*planned.node, plan_.graph)) return planned;
+  const auto kernel = kernels_.kernel_of(
+      planned.node, plan_.graph, {*options_->limits, options_->threads, options_->precision});
+  if (!kernel) return planned;
+  planned.dynamic = false;
+  planned.kernel = *kernel;
+  return planned;
 }
 
 void Planner::plan_nodes() {
   plan_.nodes.reserve(plan_.graph.nodes.size());
   for (Node& unplanned : plan_.graph.nodes) {
     const auto position = static_cast<std::int32_t>(plan_.nodes.size());
-    PlannedNode planned{std::move(unplanned), true, no_buffer, {}};
-    const Node& node = planned.node;
-    check_sizes(node);
-    const std::optional<NodeBinding> binding = bind(node);
-    if (binding) {
-      planned.dynamic = false;
-      planned.implementation = binding->implementation;
-    }
+    check_sizes(unplanned);
+    PlannedNode planned = bind(originals_->hold(std::move(unplanned)));
+    const Node& node = *planned.node;
     for_each_input(node, [&](ValueId id) { extend(id, position); });
     place_outputs(planned, position);
-    for_each_input(node, [&](ValueId id) { --readers_[index(id)]; });
-    if (binding && binding->workspace_bytes > 0) {
+    for_each_input(node, [&](ValueId id) { --pending_readers_[plan_.buffer_of[index(id)]]; });
+    const std::size_t workspace =
+        planned.dynamic ? 0 : kernels_.kernels()[planned.kernel].workspace_bytes;
+    if (workspace > 0) {
       planned.workspace = plan_.buffers.size();
-      plan_.buffers.push_back({BufferKind::arena, 0, binding->workspace_bytes, position, position});
-      members_.emplace_back();
+      plan_.buffers.push_back({BufferKind::arena, 0, workspace, position, position});
+      owners_.push_back(no_value);
+      pending_readers_.push_back(0);
     }
     plan_.nodes.push_back(std::move(planned));
   }
   plan_.graph.nodes = std::vector<Node>();
+  plan_.kernels = kernels_.kernels();
 }
 
 // What cannot be bound now cannot be known not to fail.
@@ -164,7 +140,7 @@ void Planner::check_sizes(const Node& node) const {
 }
 
 void Planner::place_outputs(const PlannedNode& planned, std::int32_t position) {
-  const Node& node = planned.node;
+  const Node& node = *planned.node;
   for (std::size_t k = 0; k < node.outputs.size(); ++k) {
     const ValueId id = node.outputs[k];
     if (id == no_value) continue;
@@ -214,13 +190,7 @@ bool Planner::can_overwrite(const Node& node, std::size_t i, std::size_t k) cons
   for (const ValueId id : node.inputs) {
     reads += id != no_value && plan_.buffer_of[index(id)] == buffer ? 1 : 0;
   }
-  return reads == 1 && pending_readers(buffer) == 1;
-}
-
-int Planner::pending_readers(std::size_t buffer) const {
-  int count = 0;
-  for (const ValueId id : members_[buffer]) count += readers_[index(id)];
-  return count;
+  return reads == 1 && pending_readers_[buffer] == 1;
 }
 
 void Planner::pack() {
@@ -258,10 +228,10 @@ std::string_view Planner::largest_value() const {
   std::string_view name;
   for (std::size_t i = 0; i < plan_.buffers.size(); ++i) {
     const Buffer& buffer = plan_.buffers[i];
-    if (buffer.kind != BufferKind::arena || buffer.bytes <= largest || members_[i].empty())
+    if (buffer.kind != BufferKind::arena || buffer.bytes <= largest || owners_[i] == no_value)
       continue;
     largest = buffer.bytes;
-    name = plan_.graph[members_[i][0]].name;
+    name = plan_.graph[owners_[i]].name;
   }
   return name;
 }

@@ -47,7 +47,7 @@ class Reporter {
   void find_lifetimes() {
     for (const ValueId id : plan_->graph.outputs) last_[index(id)] = plan_->nodes.size();
     for (std::size_t i = plan_->nodes.size(); i-- > 0;) {
-      const Node& node = plan_->nodes[i].node;
+      const Node& node = *plan_->nodes[i].node;
       for (const ValueId id : node.outputs) {
         if (id == no_value) continue;
         first_[index(id)] = i;
@@ -103,19 +103,22 @@ class Reporter {
   void add_node(std::size_t position) {
     const PlannedNode& planned = plan_->nodes[position];
     PlannedOperator one;
-    one.op = planned.node.op->name;
-    one.name = planned.node.name;
-    one.implementation = planned.implementation.name;
-    one.isa = planned.implementation.isa;
+    one.op = planned.node->op->name;
+    one.name = planned.node->name;
+    if (!planned.dynamic) {
+      const Implementation& implementation = plan_->kernels[planned.kernel].implementation;
+      one.implementation = implementation.name;
+      one.isa = implementation.isa;
+    }
     one.commit = position >= plan_->commit_begin;
     if (planned.workspace != no_buffer) {
       one.workspace_bytes = plan_->buffers[planned.workspace].bytes;
     }
     report_.workspace_bytes = std::max(report_.workspace_bytes, one.workspace_bytes);
-    for (const ValueId id : planned.node.outputs) {
+    for (const ValueId id : planned.node->outputs) {
       if (id == no_value) continue;
       one.outputs.push_back(describe_value(id));
-      one.outputs.back().in_place = lies_in_input(planned.node, id);
+      one.outputs.back().in_place = lies_in_input(*planned.node, id);
     }
     report_.nodes.push_back(std::move(one));
   }
@@ -155,7 +158,7 @@ class Reporter {
     }
     if (newest != no_value) return describe_value(newest);
     PlannedValue workspace;
-    workspace.name = cat("workspace of ", peak.node.op->name);
+    workspace.name = cat("workspace of ", peak.node->op->name);
     workspace.offset = plan_->buffers[buffer].offset;
     workspace.bytes = plan_->buffers[buffer].bytes;
     workspace.first = workspace.last = report_.peak_node;

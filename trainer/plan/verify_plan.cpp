@@ -59,7 +59,7 @@ class Replay {
   }
 
   void run(const PlannedNode& planned) {
-    const Node& node = planned.node;
+    const Node& node = *planned.node;
     for (const ValueId id : node.all_inputs()) {
       if (id != no_value) require(id, "is read");
     }
@@ -87,7 +87,7 @@ class Replay {
   }
 
   void write(const PlannedNode& planned, std::size_t k, std::vector<std::size_t>& used) {
-    const Node& node = planned.node;
+    const Node& node = *planned.node;
     const ValueId id = node.outputs[k];
     const std::size_t buffer = buffer_of(id);
     if (std::find(used.begin(), used.end(), buffer) == used.end()) {
@@ -112,7 +112,7 @@ class Replay {
   }
 
   bool may_overwrite(const PlannedNode& planned, std::size_t k, std::size_t buffer) const {
-    const Node& node = planned.node;
+    const Node& node = *planned.node;
     bool allowed = false;
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       if (node.inputs[i] == no_value || buffer_of(node.inputs[i]) != buffer) continue;
@@ -159,12 +159,12 @@ class Replay {
 void check_commit(const Plan& plan) {
   for (std::size_t i = plan.commit_begin; i < plan.nodes.size(); ++i) {
     const PlannedNode& planned = plan.nodes[i];
-    for (const ValueId id : planned.node.outputs) {
+    for (const ValueId id : planned.node->outputs) {
       const std::size_t buffer =
           id == no_value ? no_buffer : plan.buffer_of[static_cast<std::size_t>(id)];
       const bool fits = buffer == no_buffer || plan.buffers[buffer].kind == BufferKind::target;
       if (planned.dynamic || !fits) {
-        fail(ErrorCode::internal, "plan: ", describe(planned.node, plan.graph),
+        fail(ErrorCode::internal, "plan: ", describe(*planned.node, plan.graph),
              " does not belong into the commit section");
       }
     }

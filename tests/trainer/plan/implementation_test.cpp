@@ -41,9 +41,9 @@ Implementation planned_implementation(const OpDef& op, Shape shape) {
   const Limits limits;
   PlanOptions options;
   options.limits = &limits;
-  const Plan plan = make_plan(graph, std::span(&type, 1), options);
+  const Plan plan = make_plan(std::make_shared<const Graph>(graph), std::span(&type, 1), options);
   REQUIRE(plan.nodes.size() == 1);
-  return plan.nodes[0].implementation;
+  return plan.kernels.at(plan.nodes[0].kernel).implementation;
 }
 
 }  // namespace

@@ -72,7 +72,7 @@ Planned plan_with(const OpDef& op, bool read_later) {
   const Limits limits;
   PlanOptions options;
   options.limits = &limits;
-  const Plan plan = make_plan(graph, std::span(&type, 1), options);
+  const Plan plan = make_plan(std::make_shared<const Graph>(graph), std::span(&type, 1), options);
   verify_plan(plan);
   const auto buffer = [&](ValueId id) { return plan.buffer_of[static_cast<std::size_t>(id)]; };
   return {buffer(a), buffer(b), buffer(c)};

@@ -25,12 +25,12 @@ void check_bindings(const Plan& plan) {
   const Limits limits;
   for (const PlannedNode& planned : plan.nodes) {
     REQUIRE_FALSE(planned.dynamic);
-    const auto bound = bind_static(planned.node, plan.graph, {limits, 1, plan.precision});
+    const auto bound = bind_static(*planned.node, plan.graph, {limits, 1, plan.precision});
     REQUIRE(bound);
     const std::size_t bytes =
         planned.workspace == no_buffer ? 0 : plan.buffers[planned.workspace].bytes;
     CHECK(bytes == bound->workspace_bytes);
-    CHECK(planned.implementation == bound->implementation);
+    CHECK(plan.kernels.at(planned.kernel).implementation == bound->implementation);
   }
 }
 

@@ -47,7 +47,8 @@ struct Sketch {
     n.op = &op;
     n.inputs = std::move(inputs);
     n.outputs = std::move(outputs);
-    plan.nodes.push_back({n, false, workspace});
+    plan.nodes.push_back(
+        {.node = std::make_shared<const Node>(std::move(n)), .workspace = workspace});
     plan.commit_begin = plan.nodes.size();
   }
 };
