@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
+#include <span>
+#include <utility>
 
 #include "graph/contract/aliasing.h"
 #include "graph/passes/rewrite.h"
@@ -13,13 +16,54 @@ namespace {
 
 using namespace graph;  // NOLINT
 
+// By value the nodes that read it, once for each input.
+class Readers {
+ public:
+  explicit Readers(const Graph& graph) : begin_(graph.values.size() + 1) {
+    for (const Node& node : graph.nodes) {
+      for_each_input(node, [&](ValueId id) { ++begin_[index(id) + 1]; });
+    }
+    std::partial_sum(begin_.begin(), begin_.end(), begin_.begin());
+    nodes_.resize(begin_.back());
+    std::vector<std::size_t> next = begin_;
+    for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+      for_each_input(graph.nodes[i], [&](ValueId id) { nodes_[next[index(id)]++] = i; });
+    }
+  }
+
+  std::span<const std::size_t> of(ValueId id) const {
+    return std::span(nodes_).subspan(begin_[index(id)], begin_[index(id) + 1] - begin_[index(id)]);
+  }
+
+ private:
+  static std::size_t index(ValueId id) { return static_cast<std::size_t>(id); }
+
+  std::vector<std::size_t> begin_;  // by value; one more than there are
+  std::vector<std::size_t> nodes_;
+};
+
+// Puts the node at order[i] at position i.
+void permute(std::vector<Node>& nodes, std::vector<std::size_t> order) {
+  for (std::size_t start = 0; start < order.size(); ++start) {
+    if (order[start] == start) continue;
+    Node first = std::move(nodes[start]);
+    std::size_t at = start;
+    while (order[at] != start) {
+      nodes[at] = std::move(nodes[order[at]]);
+      at = std::exchange(order[at], at);
+    }
+    nodes[at] = std::move(first);
+    order[at] = at;
+  }
+}
+
 class Order {
  public:
   Order(Graph& graph, const std::vector<bool>& outside)
       : graph_(graph),
         outside_(outside),
         producer_(graph.values.size(), none),
-        readers_(graph.values.size()),
+        readers_(graph),
         is_output_(output_flags(graph)),
         after_(graph.nodes.size()),
         before_(graph.nodes.size()),
@@ -33,7 +77,6 @@ class Order {
     }
     for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
       for_each_input(graph.nodes[i], [&](ValueId id) {
-        readers_[index(id)].push_back(i);
         ++pending_readers_[index(id)];
         if (producer_[index(id)] != none) ++waiting_[i];
       });
@@ -79,10 +122,7 @@ class Order {
     last_.assign(graph_.nodes.size(), false);
     for (const std::size_t i : ready_) schedule(i);
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) schedule(i);
-    std::vector<Node> nodes;
-    nodes.reserve(order_.size());
-    for (const std::size_t i : order_) nodes.push_back(std::move(graph_.nodes[i]));
-    graph_.nodes = std::move(nodes);
+    permute(graph_.nodes, order_);
     return others;
   }
 
@@ -95,7 +135,7 @@ class Order {
   bool collect_readers(ValueId id, std::size_t except, std::vector<std::size_t>& found) const {
     if (id == no_value) return true;
     if (is_output_[index(id)]) return false;
-    for (const std::size_t reader : readers_[index(id)]) {
+    for (const std::size_t reader : readers_.of(id)) {
       if (reader == except) continue;
       found.push_back(reader);
       const Node& node = graph_.nodes[reader];
@@ -116,7 +156,7 @@ class Order {
       seen_[node] = search_;
       for (const ValueId id : graph_.nodes[node].outputs) {
         if (id == no_value) continue;
-        const auto& readers = readers_[index(id)];
+        const auto readers = readers_.of(id);
         stack.insert(stack.end(), readers.begin(), readers.end());
       }
       stack.insert(stack.end(), after_[node].begin(), after_[node].end());
@@ -175,8 +215,9 @@ class Order {
     std::vector<std::size_t> candidates;
     for (const ValueId id : node.outputs) {
       if (id == no_value) continue;
-      for (const std::size_t reader : readers_[index(id)]) --waiting_[reader];
-      candidates.insert(candidates.end(), readers_[index(id)].begin(), readers_[index(id)].end());
+      const auto readers = readers_.of(id);
+      for (const std::size_t reader : readers) --waiting_[reader];
+      candidates.insert(candidates.end(), readers.begin(), readers.end());
     }
     for (const std::size_t next : after_[i]) {
       --waiting_[next];
@@ -185,7 +226,8 @@ class Order {
     for_each_input(node, [&](ValueId id) { --pending_readers_[index(id)]; });
     for (const ValueId id : node.inputs) {
       if (id == no_value || pending_readers_[index(id)] != 1) continue;
-      candidates.insert(candidates.end(), readers_[index(id)].begin(), readers_[index(id)].end());
+      const auto readers = readers_.of(id);
+      candidates.insert(candidates.end(), readers.begin(), readers.end());
     }
     for (const std::size_t next : candidates) {
       if (done_[next] || waiting_[next] > 0) continue;
@@ -199,14 +241,14 @@ class Order {
 
   Graph& graph_;
   const std::vector<bool>& outside_;
-  std::vector<std::size_t> producer_;              // by value
-  std::vector<std::vector<std::size_t>> readers_;  // by value: nodes, once for each input
-  std::vector<bool> is_output_;                    // by value: of the graph
-  std::vector<std::vector<std::size_t>> after_;    // by node: must come later, though not a reader
-  std::vector<std::vector<std::size_t>> before_;   // by node: those that have it in after_
-  std::vector<int> pending_readers_;               // by value
-  std::vector<int> waiting_;                       // by node: inputs and others still to come
-  std::vector<std::uint32_t> seen_;                // by node: the last search that met it
+  std::vector<std::size_t> producer_;  // by value
+  Readers readers_;
+  std::vector<bool> is_output_;                   // by value: of the graph
+  std::vector<std::vector<std::size_t>> after_;   // by node: must come later, though not a reader
+  std::vector<std::vector<std::size_t>> before_;  // by node: those that have it in after_
+  std::vector<int> pending_readers_;              // by value
+  std::vector<int> waiting_;                      // by node: inputs and others still to come
+  std::vector<std::uint32_t> seen_;               // by node: the last search that met it
   std::uint32_t search_ = 0;
   std::vector<bool> done_;
   std::vector<bool> last_;

@@ -72,6 +72,10 @@ class Specializer {
   Specializer(Graph& graph, const Limits& limits) : graph_(graph), limits_(limits) {}
 
   void run() {
+    const auto holds_none = [](const Node& node) { return node.subgraphs.empty(); };
+    if (std::ranges::all_of(graph_.nodes, holds_none)) {
+      return keep_nodes(graph_, [&](Node& node, std::size_t) { return type(node); });
+    }
     std::vector<Node> nodes = std::move(graph_.nodes);
     kept_.reserve(nodes.size());
     for (Node& node : nodes) add(std::move(node));
@@ -79,6 +83,7 @@ class Specializer {
   }
 
  private:
+  // With the nodes of a branch in place of the node that takes it.
   void add(Node node) {
     rename(node.inputs);
     rename(node.references);
@@ -88,6 +93,11 @@ class Specializer {
       for (const auto& [output, value] : branch->same) same_[output] = renamed(value);
       return;
     }
+    if (type(node)) kept_.push_back(std::move(node));
+  }
+
+  // Whether the node is still to be run.
+  bool type(Node& node) {
     infer_node(node, graph_);
     with_context(
         [&] {
@@ -96,7 +106,7 @@ class Specializer {
           }
         },
         [&] { return describe(node, graph_); });
-    if (!outputs_constant(node, graph_)) kept_.push_back(std::move(node));
+    return !outputs_constant(node, graph_);
   }
 
   ValueId renamed(ValueId id) const {
