@@ -45,6 +45,13 @@ Attributes given_attributes(const NameScope& scope, const NodeDef& def) {
   return given;
 }
 
+// Of its inputs, initializers and nodes.
+std::size_t value_count(const GraphDef& graph) {
+  std::size_t count = graph.inputs.size() + graph.initializers.size();
+  for (const NodeDef& node : graph.nodes) count += node.outputs.size();
+  return count;
+}
+
 }  // namespace
 
 Graph Resolver::resolve(GraphParts parts) {
@@ -53,17 +60,23 @@ Graph Resolver::resolve(GraphParts parts) {
   graph.symbols = context_->symbols;
   NameScope scope(graph, nullptr, nullptr);
   scope.set_opsets(&opsets_);
+  std::size_t nodes = 0;
+  std::size_t values = 0;
+  for (const GraphDef* part : parts) {
+    nodes += part->nodes.size();
+    values += value_count(*part);
+  }
+  graph.nodes.reserve(nodes);
+  graph.values.reserve(values);
+  scope.reserve(values);
   declare_types(scope, parts);
   NameSet inputs;
-  std::size_t node_count = 0;
   for (const GraphDef* part : parts) {
     for (const ValueDef& input : part->inputs) {
       declare_input(scope, input);
       inputs.insert(input.name);
     }
-    node_count += part->nodes.size();
   }
-  graph.nodes.reserve(node_count);
   add_initializers(scope, parts, inputs);
   for (const GraphDef* part : parts) {
     if (!add_nodes(scope, part->nodes)) break;

@@ -34,6 +34,7 @@ class NameScope {
   void set_opsets(const Opsets* opsets) noexcept { opsets_ = opsets; }
   const Opsets& opsets() const noexcept { return *opsets_; }
 
+  void reserve(std::size_t names) { names_.reserve(names); }
   // Throws Error(invalid_model) when the name is already defined in this scope.
   void define(const std::string& name, ValueId id);
   // no_value when the name is not defined.

@@ -2,45 +2,18 @@
 
 #include <algorithm>
 #include <iterator>
-#include <numeric>
-#include <span>
 #include <utility>
 
 #include "graph/contract/aliasing.h"
 #include "graph/passes/rewrite.h"
 #include "trainer/plan/commit.h"
 #include "trainer/plan/inputs.h"
+#include "trainer/plan/node_lists.h"
 
 namespace ondine::trainer {
 namespace {
 
 using namespace graph;  // NOLINT
-
-// By value the nodes that read it, once for each input.
-class Readers {
- public:
-  explicit Readers(const Graph& graph) : begin_(graph.values.size() + 1) {
-    for (const Node& node : graph.nodes) {
-      for_each_input(node, [&](ValueId id) { ++begin_[index(id) + 1]; });
-    }
-    std::partial_sum(begin_.begin(), begin_.end(), begin_.begin());
-    nodes_.resize(begin_.back());
-    std::vector<std::size_t> next = begin_;
-    for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
-      for_each_input(graph.nodes[i], [&](ValueId id) { nodes_[next[index(id)]++] = i; });
-    }
-  }
-
-  std::span<const std::size_t> of(ValueId id) const {
-    return std::span(nodes_).subspan(begin_[index(id)], begin_[index(id) + 1] - begin_[index(id)]);
-  }
-
- private:
-  static std::size_t index(ValueId id) { return static_cast<std::size_t>(id); }
-
-  std::vector<std::size_t> begin_;  // by value; one more than there are
-  std::vector<std::size_t> nodes_;
-};
 
 // Puts the node at order[i] at position i.
 void permute(std::vector<Node>& nodes, std::vector<std::size_t> order) {
@@ -96,8 +69,8 @@ class Order {
       return false;
     }
     for (const std::size_t other : others) {
-      after_[other].push_back(node);
-      before_[node].push_back(other);
+      after_.add(other, node);
+      before_.add(node, other);
       ++waiting_[node];
     }
     return true;
@@ -159,7 +132,7 @@ class Order {
         const auto readers = readers_.of(id);
         stack.insert(stack.end(), readers.begin(), readers.end());
       }
-      stack.insert(stack.end(), after_[node].begin(), after_[node].end());
+      after_.for_each(node, [&](std::size_t next) { stack.push_back(next); });
     }
     return false;
   }
@@ -201,7 +174,8 @@ class Order {
       const std::size_t producer = producer_[index(id)];
       if (producer != none && !done_[producer]) stack.push_back(producer);
     });
-    std::vector<std::size_t> others = before_[i];
+    std::vector<std::size_t> others;
+    before_.for_each(i, [&](std::size_t other) { others.push_back(other); });
     std::sort(others.begin(), others.end());
     others.erase(std::unique(others.begin(), others.end()), others.end());
     std::copy_if(others.begin(), others.end(), std::back_inserter(stack),
@@ -219,10 +193,10 @@ class Order {
       for (const std::size_t reader : readers) --waiting_[reader];
       candidates.insert(candidates.end(), readers.begin(), readers.end());
     }
-    for (const std::size_t next : after_[i]) {
+    after_.for_each(i, [&](std::size_t next) {
       --waiting_[next];
       candidates.push_back(next);
-    }
+    });
     for_each_input(node, [&](ValueId id) { --pending_readers_[index(id)]; });
     for (const ValueId id : node.inputs) {
       if (id == no_value || pending_readers_[index(id)] != 1) continue;
@@ -243,12 +217,12 @@ class Order {
   const std::vector<bool>& outside_;
   std::vector<std::size_t> producer_;  // by value
   Readers readers_;
-  std::vector<bool> is_output_;                   // by value: of the graph
-  std::vector<std::vector<std::size_t>> after_;   // by node: must come later, though not a reader
-  std::vector<std::vector<std::size_t>> before_;  // by node: those that have it in after_
-  std::vector<int> pending_readers_;              // by value
-  std::vector<int> waiting_;                      // by node: inputs and others still to come
-  std::vector<std::uint32_t> seen_;               // by node: the last search that met it
+  std::vector<bool> is_output_;       // by value: of the graph
+  Edges after_;                       // to nodes that must come later, though they are no readers
+  Edges before_;                      // the same the other way round
+  std::vector<int> pending_readers_;  // by value
+  std::vector<int> waiting_;          // by node: inputs and others still to come
+  std::vector<std::uint32_t> seen_;   // by node: the last search that met it
   std::uint32_t search_ = 0;
   std::vector<bool> done_;
   std::vector<bool> last_;

@@ -31,6 +31,7 @@ Plan Planner::run() {
   plan_.in_place = std::move(ordering.in_place);
   plan_.committed = std::move(ordering.committed);
   plan_.commit_begin = ordering.commit_begin;
+  plan_.buffers.reserve(plan_.graph.values.size() + plan_.graph.nodes.size());
   count_readers();
   place_inputs();
   plan_nodes();
@@ -115,6 +116,7 @@ void Planner::plan_nodes() {
     plan_.nodes.push_back(std::move(planned));
   }
   plan_.graph.nodes = std::vector<Node>();
+  plan_.buffers.shrink_to_fit();
   plan_.kernels = kernels_.kernels();
 }
 
