@@ -10,6 +10,7 @@
 
 #include "core/message.h"
 #include "core/to_doubles.h"
+#include "graph/training/prepare/held.h"
 #include "graph/training/prepare/names.h"
 #include "graph/training/prepare/origin.h"
 #include "graph/training/prepare/parameters.h"
@@ -251,17 +252,20 @@ Strings fixed_normalizations(const GraphDef& graph) {
   return found;
 }
 
-bool is_traced_constant(std::string_view name) noexcept {
+bool is_traced_constant(const InitializerDef& one) noexcept {
+  const std::string_view name = one.name;
   const std::size_t start = name.rfind('/');
-  return name.starts_with('/') && name.substr(start + 1).starts_with("Constant") &&
-         name.ends_with("_output_0");
+  return was_constant_node(one) ||
+         (name.starts_with('/') && name.substr(start + 1).starts_with("Constant") &&
+          name.ends_with("_output_0"));
 }
 
 bool names_its_parameters(const GraphDef& graph) {
   return std::any_of(
       graph.initializers.begin(), graph.initializers.end(), [](const InitializerDef& one) {
-        return is_differentiable(one.value.dtype()) && !is_generated_name(one.name) &&
-               one_of(base_name(one.name), {"weight", "bias"}) && base_name(one.name) != one.name;
+        return is_differentiable(one.value.dtype()) && !was_constant_node(one) &&
+               !is_generated_name(one.name) && one_of(base_name(one.name), {"weight", "bias"}) &&
+               base_name(one.name) != one.name;
       });
 }
 
@@ -277,6 +281,16 @@ std::string unfit_values(const Tensor& tensor) {
     return cat("a mask of 0 and ", other);
   }
   return {};
+}
+
+std::string assumption(std::string_view name, bool known, const Uses& uses) {
+  if (uses.gives_angles(name)) return "frequencies of Sin and Cos: assumed to be learned";
+  const std::vector<Use> readers = uses.of(name);
+  if (known || !is_generated_name(name) || readers.empty() ||
+      !std::all_of(readers.begin(), readers.end(), is_elementwise)) {
+    return {};
+  }
+  return "the exporter made up its name: assumed to be a parameter";
 }
 
 std::string constant_reason(std::string_view name, const Tensor& tensor, const Uses& uses) {

@@ -24,10 +24,17 @@ std::string constant_reason(std::string_view name, const Tensor& tensor, const U
 // their own names the parameters that are computed with statistics of the same module alone.
 Strings fixed_normalizations(const GraphDef& graph);
 
-// Whether PyTorch's exporter gave the name to a Constant node. Where the file has initializers
-// under the names of parameters, every parameter is one, and Constant nodes hold other tensors.
-bool is_traced_constant(std::string_view name) noexcept;
+// Whether the initializer was a Constant node of PyTorch's exporter: one that lift_weights() made,
+// or one under the name of such a node ("/layer/Constant_3_output_0"). Where the file has other
+// initializers under the names of parameters, every parameter is one, and Constant nodes hold other
+// tensors.
+bool is_traced_constant(const InitializerDef& one) noexcept;
 bool names_its_parameters(const GraphDef& graph);
+
+// What is assumed of an initializer that is trained, or "": that frequencies of Sin and Cos are
+// learned, and, unless it is `known` to come from a parameter, that a term or factor under a name
+// that the exporter made up does.
+std::string assumption(std::string_view name, bool known, const Uses& uses);
 
 // Whether the name of a single-element tensor is one that exporters give to parameters only.
 bool is_parameter_name(std::string_view name, std::string_view producer) noexcept;

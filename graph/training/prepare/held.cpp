@@ -264,6 +264,11 @@ void lift_weights(GraphDef& main, const HeldWeights& weights) {
   for (InitializerDef& one : lifter.take()) main.initializers.push_back(std::move(one));
 }
 
+bool was_constant_node(const InitializerDef& one) noexcept {
+  return std::any_of(one.metadata.begin(), one.metadata.end(),
+                     [](const auto& property) { return property.first == kind_key; });
+}
+
 void lower_weights(GraphDef& main) {
   std::vector<Returning> weights;
   std::erase_if(main.initializers, [&](InitializerDef& one) {

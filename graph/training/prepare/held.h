@@ -24,6 +24,9 @@ HeldWeights find_held_weights(
 // Turns them into initializers of the main graph, with metadata that records their location.
 void lift_weights(GraphDef& main, const HeldWeights& weights);
 
+// Whether lift_weights() made the initializer of a Constant node.
+bool was_constant_node(const InitializerDef& one) noexcept;
+
 // Moves every lifted initializer back to its location, with its current value.
 void lower_weights(GraphDef& main);
 

@@ -73,10 +73,15 @@ bool folded_from_statistics(std::string_view text) {
   });
 }
 
+bool folded_from_parameters(std::string_view text) {
+  const std::vector<std::string_view> names = listed_names(text);
+  return std::any_of(names.begin(), names.end(),
+                     [](std::string_view name) { return is_parameter_name(name, {}); });
+}
+
 // As the exporter's optimizer folds Exp of a logit scale.
 bool folded_from_parameter(std::string_view text) {
-  const std::vector<std::string_view> names = listed_names(text);
-  return names.size() == 1 && is_parameter_name(names[0], {});
+  return listed_names(text).size() == 1 && folded_from_parameters(text);
 }
 
 // Names in the module, from lines such as "b_norm_scale: BUFFER target='norm.scale'".
@@ -136,6 +141,7 @@ Origins origins_of(const GraphDef& graph) {
                folded_from_parameter(folded)) {
       origins.parameters.insert(name);
     }
+    if (folded_from_parameters(folded)) origins.derived.insert(name);
   };
   for (const ValueDef& value : graph.value_infos) read(value.name, value.metadata);
   for (const InitializerDef& one : graph.initializers) read(one.name, one.metadata);

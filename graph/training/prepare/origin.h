@@ -12,10 +12,12 @@ namespace ondine::graph {
 
 // From the metadata of value_info or initializers that PyTorch's exporter (dynamo=True) writes:
 // parameters; and buffers, constants, tensors folded from constants alone, and tensors that do not
-// require a gradient. Both are empty for other files.
+// require a gradient; and what was folded from parameters among others. All are empty for other
+// files.
 struct Origins {
   Strings parameters;
   Strings constants;
+  Strings derived;
 };
 Origins origins_of(const GraphDef& graph);
 

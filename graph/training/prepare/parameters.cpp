@@ -232,7 +232,7 @@ class Chooser {
     }
     if (one.value.shape().empty() && !named_.contains(one.name)) return "a scalar";
     if (fixed_.contains(one.name)) return "of a normalization with fixed statistics";
-    if (traced_ && is_traced_constant(one.name)) {
+    if (traced_ && is_traced_constant(one)) {
       return "in a Constant node, where PyTorch's exporter puts no parameters";
     }
     return constant_reason(one.name, one.value, uses_);
@@ -286,10 +286,17 @@ class Chooser {
       return {false, cat("not in the last ", *options_->last_layers, " layers")};
     }
     if (pattern != nullptr) return {true, "train pattern " + quoted(*pattern)};
-    if (origins_.parameters.contains(one.name)) {
-      return {true, reader_of(one) + ", a parameter in the exporter's metadata"};
-    }
-    return {true, reader_of(one)};
+    return {true, why_parameter(one)};
+  }
+
+  std::string why_parameter(const InitializerDef& one) const {
+    std::string reason = reader_of(one);
+    const bool recorded = origins_.parameters.contains(one.name);
+    if (recorded) reason += ", a parameter in the exporter's metadata";
+    const bool known = recorded || origins_.derived.contains(one.name);
+    const std::string assumed = assumption(one.name, known, uses_);
+    if (!assumed.empty()) reason += "; " + assumed;
+    return reason;
   }
 
   const GraphDef* graph_;

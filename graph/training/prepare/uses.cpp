@@ -60,6 +60,32 @@ std::vector<Use> Uses::of(std::string_view name) const {
   return result;
 }
 
+bool Uses::gives_angles(std::string_view name) const {
+  constexpr std::size_t most_products = 16;  // few chains of products are longer
+  bool sine = false;
+  bool cosine = false;
+  std::set<std::string_view> seen{name};
+  std::vector<std::string_view> open{name};
+  while (!open.empty()) {
+    const std::vector<Use> readers = of(open.back());
+    open.pop_back();
+    if (readers.empty() || seen.size() > most_products) return false;
+    for (const auto& [node, input] : readers) {
+      if (is_standard(*node, "Sin")) {
+        sine = true;
+      } else if (is_standard(*node, "Cos")) {
+        cosine = true;
+      } else if (!node->domain.empty() || node->outputs.empty() ||
+                 !one_of(node->op, {"Div", "MatMul", "Mul"})) {
+        return false;
+      } else if (seen.insert(node->outputs[0]).second) {
+        open.push_back(node->outputs[0]);
+      }
+    }
+  }
+  return sine && cosine;
+}
+
 SingleTerms::SingleTerms(const GraphDef& graph) : uses_(graph) {
   for (const ValueDef& one : graph.inputs) is_product_[one.name] = false;
   for (const NodeDef& node : graph.nodes) {

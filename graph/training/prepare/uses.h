@@ -34,6 +34,8 @@ class Uses {
 
   // The nodes that compute with a value, looking through operators for which only_moves() is true.
   std::vector<Use> of(std::string_view name) const;
+  // Whether both Sin and Cos, and nothing else, read the value or products with it.
+  bool gives_angles(std::string_view name) const;
 
  private:
   void collect(const GraphDef& graph);

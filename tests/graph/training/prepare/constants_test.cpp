@@ -167,6 +167,59 @@ TEST_CASE("a scalar is trained where the exporter names it as a parameter") {
   reason_in(model, "model.temperature", false);
 }
 
+TEST_CASE("the table says what is assumed of parameters that a file does not tell from constants") {
+  const Tensor others = made_of({3}, [](double i) { return std::sin(3 * i + 1); });
+  const std::string made_up = "; the exporter made up its name: assumed to be a parameter";
+  ModelDef model = with_operand("Add", others, "onnx::Add_7");
+  CHECK(reason_in(model, "onnx::Add_7", true) == "read by Add 'node_p'" + made_up);
+  model.graph.initializers.back().metadata = {
+      {"pkg.torch.export.graph_signature.InputSpec.kind", "PARAMETER"}};
+  CHECK(reason_in(model, "onnx::Add_7", true) ==
+        "read by Add 'node_p', a parameter in the exporter's metadata");
+  const auto folded = [&](const char* sources) {
+    model.graph.initializers.back().metadata.clear();
+    model.graph.value_infos = {value("onnx::Add_7", {std::int64_t{3}})};
+    model.graph.value_infos[0].metadata = {{"pkg.onnxscript.optimizer.folded_from", sources}};
+    return reason_in(model, "onnx::Add_7", true);
+  };
+  CHECK(folded("['layer.bias', 'val_3']") == "read by Add 'node_p'");
+  CHECK(folded("['layer.table', 'val_3']") == "read by Add 'node_p'" + made_up);
+  CHECK(reason_in(with_operand("Mul", others, "12"), "12", true) ==
+        "read by Mul 'node_p'" + made_up);
+  CHECK(reason_in(with_operand("Add", others, "head.b"), "head.b", true) == "read by Add 'node_p'");
+  // Weights of layers, which exporters transpose.
+  const Tensor matrix = made_of({3, 3}, [](double i) { return std::sin(3 * i + 1); });
+  CHECK(reason_in(with_operand("MatMul", matrix, "onnx::MatMul_7"), "onnx::MatMul_7", true) ==
+        "read by MatMul 'node_p'");
+}
+
+TEST_CASE("frequencies that Sin and Cos read are trained, and the table says that it is assumed") {
+  const Tensor others = made_of({3}, [](double i) { return std::sin(3 * i + 1); });
+  ModelDef model = with_operand("Mul", others);
+  model.graph.nodes.back().outputs = {"turns"};
+  constant(model, "two_pi", Tensor::scalar(6.25F));
+  const std::vector<NodeDef> start = model.graph.nodes;
+  const auto reason = [&](const std::string& between, const std::string& second) {
+    model.graph.nodes = start;
+    model.graph.nodes.push_back(named_node(between, {"turns", "two_pi"}, {"angles"}));
+    model.graph.nodes.push_back(named_node("Sin", {"angles"}, {"sine"}));
+    model.graph.nodes.push_back(named_node(second, {"angles"}, {"second"}));
+    model.graph.nodes.push_back(named_node("Add", {"sine", "second"}, {"p"}));
+    return reason_in(model, "k", true);
+  };
+  const std::string read = "read by Mul 'node_p'";
+  const std::string assumed = "; frequencies of Sin and Cos: assumed to be learned";
+  CHECK(reason("Mul", "Cos") == read + assumed);
+  CHECK(reason("Div", "Cos") == read + assumed);
+  CHECK(reason("Add", "Cos") == read);
+  CHECK(reason("Mul", "Sin") == read);
+  CHECK(reason("Mul", "Neg") == read);
+  // Metadata does not say whether a parameter requires a gradient.
+  model.graph.initializers[model.graph.initializers.size() - 2].metadata = {
+      {"pkg.torch.export.graph_signature.InputSpec.kind", "PARAMETER"}};
+  CHECK(reason("Mul", "Cos") == read + ", a parameter in the exporter's metadata" + assumed);
+}
+
 TEST_CASE("one element beside the data of Where, Max and Min is no parameter") {
   const Tensor one = Tensor::of<float>({1}, {0.5F});
   CHECK(reason_in(with_operand("Max", one), "k", false) == "one element beside others in Max");

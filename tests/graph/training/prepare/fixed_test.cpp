@@ -5,6 +5,7 @@
 
 #include "graph/training/prepare/lost.h"
 #include "graph/training/prepare/parameters.h"
+#include "graph/training/prepare/prepare.h"
 #include "tests/graph/training/small_network.h"
 
 using namespace ondine;
@@ -191,6 +192,40 @@ TEST_CASE("a number that was folded from a parameter alone is trained in its pla
         "place: 'exp' (from 'network.logit_scale')");
   CHECK(folded("['network.embed_scale']") == "factor of one element");
   CHECK(folded("['network.logit_scale', 'val_3']") == "factor of one element");
+}
+
+TEST_CASE("a Constant node of PyTorch under a number holds no parameter where these have names") {
+  ModelDef model = network();
+  model.producer_name = "pytorch";
+  rename(model, "bn.bias", "bn.offset");
+  const auto hold = [&](const std::string& name, Tensor values) {
+    std::vector<NodeDef>& nodes = model.graph.nodes;
+    nodes.insert(nodes.begin(), named_node("Constant", {}, {name}, {{"value", std::move(values)}}));
+  };
+  model.graph.nodes.back() = named_node("Add", {"logits", "41"}, {"p"});
+  hold("41", Tensor::of<float>({1, 3}, {0.3F, -1.2F, 0.7F}));
+  const auto trains = [&](const std::string& name) {
+    ModelDef copy = model;
+    const std::vector<std::string> trained = prepare(copy, {}).trained;
+    return std::find(trained.begin(), trained.end(), name) != trained.end();
+  };
+  CHECK(trains("41"));
+  // Where a module was frozen before its export, Constant nodes hold the parameters.
+  const auto held = std::find_if(model.graph.initializers.begin(), model.graph.initializers.end(),
+                                 [](const auto& one) { return one.name == "fc.w"; });
+  REQUIRE(held != model.graph.initializers.end());
+  const ModelDef without_names = model;
+  hold("fc.weight", held->value);
+  model.graph.initializers.erase(held);
+  rename(model, "fc.w", "fc.weight");
+  CHECK(trains("fc.weight"));
+  CHECK(trains("41"));
+  model = without_names;
+  rename(model, "fc.w", "fc.weight");
+  CHECK(trains("fc.weight"));
+  CHECK_FALSE(trains("41"));
+  model.producer_name = "other";
+  CHECK(trains("41"));
 }
 
 TEST_CASE("Constant nodes of PyTorch hold no parameters where these have names of their own") {
