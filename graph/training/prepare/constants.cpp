@@ -176,6 +176,13 @@ bool has_buffer_name(std::string_view name) {
        "inv_freq",    "freqs_cis", "cos_cached",     "sin_cached",    "final_logits_bias"});
 }
 
+// Buffers that layers with weights read: kernels of a transform, coordinates that Swin v2's network
+// of relative positions reads.
+bool is_buffer_of_layers(std::string_view name) {
+  const std::string_view base = base_name(name);
+  return base.ends_with("_buffer") || base == "relative_coords_table";
+}
+
 bool is_of_channels(const Shape& shape) {
   return shape.rank() >= 3 && shape[1] > 1 && shape.size() == shape[1];
 }
@@ -299,7 +306,7 @@ std::string constant_reason(std::string_view name, const Tensor& tensor, const U
   if (grows_geometrically(tensor, values)) return "a geometric series, as frequencies are";
   if (is_sine_table(tensor, values)) return "a table of sines and cosines";
   if (is_angle_table(tensor, values)) return "positions times frequencies";
-  if (base_name(name).ends_with("_buffer")) return "named as buffers are";
+  if (is_buffer_of_layers(name)) return "named as buffers are";
   const std::vector<Use> readers = uses.of(name);
   if (readers.empty() || !std::all_of(readers.begin(), readers.end(), is_elementwise)) return {};
   if (has_buffer_name(name)) return "named as buffers are";

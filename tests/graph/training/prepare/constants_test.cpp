@@ -125,6 +125,8 @@ TEST_CASE("masks, positions, anchors, frequencies and tables of sines are no par
   const Tensor others = made_of({4, 3}, [](double i) { return std::sin(3 * i + 1); });
   reason_in(with_operand("Add", others, "model.anchor_grid"), "model.anchor_grid", false);
   reason_in(with_operand("MatMul", others, "stft.basis_buffer"), "stft.basis_buffer", false);
+  const std::string table = "layers.0.attn.relative_coords_table";
+  reason_in(with_operand("MatMul", others, table), table, false);
 }
 
 TEST_CASE("weights that only look a little like constants are trained") {
