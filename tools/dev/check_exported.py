@@ -6,8 +6,9 @@
 Each network is exported, prepared and trained for four steps on one batch, BatchNormalization in
 training mode; losses, and the outputs of the trained network in evaluation mode, must be within
 1e-5 of PyTorch's, relative to the largest. `ondine lower` writes the same step, of which
-onnxruntime must compute the same losses within 1e-4: in float32, since it has no convolution in
-float64. Needs torch, torchvision, onnxscript, numpy, onnx and onnxruntime.
+onnxruntime must compute the same losses within 1e-4, or within four times what PyTorch's own losses
+in float32 differ by: in float32, since it has no convolution in float64. `--write` replaces the
+rows of what was run. Needs torch, torchvision, onnxscript, numpy, onnx and onnxruntime.
 """
 import argparse
 import contextlib
@@ -25,16 +26,18 @@ import numpy as np
 import onnx
 import onnxruntime
 import torch
+import torchvision
 from onnx import numpy_helper
 
-from exported_networks import networks
+import exported_page
+from exported_networks import groups
 
-STEPS, RATE = 4, 0.01
+STEPS = 4
 TOLERANCE, LOWERED_TOLERANCE = 1e-5, 1e-4
 SETTINGS = {"sgd": [], "momentum": ["--momentum", 0.9], "adam": ["--epsilon", 1e-12]}
+NORMALIZATIONS = torch.nn.BatchNorm1d, torch.nn.BatchNorm2d
 # Networks whose rows are named by their place in the batch, which shuffling changes.
 IN_ORDER = ["torchvision regions of Faster R-CNN", "transformers CLIP"]
-BEGIN, END = "<!-- exported begins -->", "<!-- exported ends -->"
 
 
 def names_of(inputs):
@@ -54,10 +57,28 @@ def export(exporter, module, inputs, file):
                               do_constant_folding=False, **names)
 
 
-def optimizer_of(name, parameters):
-    if name == "adam":
-        return torch.optim.Adam(parameters, RATE, eps=1e-12)
-    return torch.optim.SGD(parameters, RATE, momentum=0.9 if name == "momentum" else 0)
+def rounded(number):
+    """As attributes of ONNX hold it: networks that amplify differences notice more digits."""
+    return float(np.float32(number))
+
+
+def optimizer_of(network, parameters):
+    rate, momentum = rounded(network.rate), rounded(0.9)
+    if network.optimizer == "adam":
+        return torch.optim.Adam(parameters, rate, (momentum, rounded(0.999)), rounded(1e-12))
+    return torch.optim.SGD(parameters, rate, momentum if network.optimizer == "momentum" else 0)
+
+
+def comparable(module):
+    """Without randomness, and with numbers that attributes hold exactly."""
+    for one in module.modules():
+        if isinstance(one, (torch.nn.Dropout, torchvision.ops.StochasticDepth)):
+            one.p = 0.0
+        if isinstance(getattr(one, "eps", None), float):
+            one.eps = rounded(one.eps)
+        if isinstance(one, NORMALIZATIONS):
+            one.momentum = 1 - rounded(1 - one.momentum)
+    return module
 
 
 def load_statistics(module, file):
@@ -79,8 +100,7 @@ def keep_population_variance(module):
         old = variances.get(norm, norm.running_var)
         variances[norm] = (1 - norm.momentum) * old + norm.momentum * new
 
-    kinds = torch.nn.BatchNorm1d, torch.nn.BatchNorm2d
-    norms = [one for one in module.modules() if isinstance(one, kinds)]
+    norms = [one for one in module.modules() if isinstance(one, NORMALIZATIONS)]
     hooks = [one.register_forward_pre_hook(before) for one in norms]
 
     def finish():
@@ -94,7 +114,7 @@ def keep_population_variance(module):
 
 def train_torch(network, module, inputs, label):
     """Losses of the steps, outputs of the trained module."""
-    optimizer = optimizer_of(network.optimizer, module.parameters())
+    optimizer = optimizer_of(network, module.parameters())
     functions = torch.nn.functional
     function = functions.mse_loss if network.loss == "mse" else functions.cross_entropy
     losses = []
@@ -120,8 +140,8 @@ def run(*command):
 
 def prepare(ondine, network, source, target):
     run(ondine, "prepare", source, "-o", target, "--loss", network.loss, "--optimizer",
-        network.optimizer, "--learning-rate", RATE, "--init", "keep", "--untie", "--label", "label",
-        "--loss-output", "y", *SETTINGS[network.optimizer])
+        network.optimizer, "--learning-rate", rounded(network.rate), "--init", "keep", "--untie",
+        "--label", "label", "--loss-output", "y", *SETTINGS[network.optimizer])
 
 
 def keep_in_order(file, data):
@@ -190,13 +210,28 @@ def worst_of(got, want):
     return float(np.max(np.abs(np.asarray(got) - want)) / max(np.max(np.abs(want)), 1e-12))
 
 
-def check(ondine, name, network, exporter, folder):
+def compare_lowered(ondine, network, single, exporter, folder, data, want):
+    """Cell of the row, and whether it holds."""
+    try:
+        export(exporter, copy.deepcopy(single), network.inputs, str(folder / "single.onnx"))
+        lowered = worst_of(train_lowered(ondine, network, folder, data), want)
+    except Exception as error:  # onnxruntime's, of any type
+        if "has no form in standard operators" in str(error):
+            return "no form", True
+        return "failed: " + str(error).splitlines()[0][:150], False
+    if lowered <= LOWERED_TOLERANCE:
+        return f"{lowered:.0e}", True
+    # Networks that amplify the rounding of float32 do so in PyTorch, too.
+    label = torch.from_numpy(data["label"])
+    label = label.float() if label.is_floating_point() else label
+    rounding = worst_of(train_torch(network, single, network.inputs, label)[0], want)
+    return f"{lowered:.0e} (PyTorch {rounding:.0e})", lowered <= 4 * rounding
+
+
+def check(ondine, name, network, exporter, folder, lower):
     """Cells of the row, and whether all hold."""
     torch.manual_seed(0)
-    single = network.make()
-    for one in single.modules():
-        if isinstance(one, torch.nn.Dropout):
-            one.p = 0.0
+    single = comparable(network.make())
     double = copy.deepcopy(single).double()
     inputs = [one.double() if one.is_floating_point() else one for one in network.inputs]
     with torch.no_grad():
@@ -210,15 +245,10 @@ def check(ondine, name, network, exporter, folder):
     want, outputs = train_torch(network, double, inputs, label)
     got, ours = train_ondine(ondine, network, folder, data, name in IN_ORDER)
     losses, weights = worst_of(got, want), worst_of(ours, outputs)
-    try:
-        export(exporter, copy.deepcopy(single), network.inputs, str(folder / "single.onnx"))
-        lowered = worst_of(train_lowered(ondine, network, folder, data), want)
-        cell = f"{lowered:.0e}"
-    except Exception as error:  # onnxruntime's, of any type
-        refused = "has no form in standard operators" in str(error)
-        lowered = 0.0 if refused else 1.0
-        cell = "no form" if refused else "failed: " + str(error).splitlines()[0][:150]
-    holds = losses <= TOLERANCE and weights <= TOLERANCE and lowered <= LOWERED_TOLERANCE
+    cell, lowered_holds = "-", True
+    if lower:
+        cell, lowered_holds = compare_lowered(ondine, network, single, exporter, folder, data, want)
+    holds = losses <= TOLERANCE and weights <= TOLERANCE and lowered_holds
     return [f"{losses:.0e}", f"{weights:.0e}", cell, f"{want[0]:.4f} to {want[-1]:.4f}"], holds
 
 
@@ -227,34 +257,31 @@ def main():
     parser.add_argument("--ondine", type=pathlib.Path, default="build/bin/ondine")
     parser.add_argument("--only", nargs="*", default=["*"], help="patterns of names")
     parser.add_argument("--exporters", nargs="*", default=["TorchScript", "dynamo"])
+    parser.add_argument("--no-lower", action="store_true", help="leave out lowered steps")
     parser.add_argument("--write", type=pathlib.Path, help="page with the table")
     arguments = parser.parse_args()
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
     torch.manual_seed(1)
-    lines = ["| network | exporter | optimizer | losses | trained outputs | lowered | loss |",
-             "|---|---|---|---|---|---|---|"]
-    print("\n".join(lines), flush=True)
-    failed = 0
-    for name, network in networks().items():
-        if not any(fnmatch.fnmatch(name, one) for one in arguments.only):
-            continue
+    print("\n".join(exported_page.HEADER), flush=True)
+    rows, failed, chosen = [], 0, groups()
+    networks = {name: network for group in chosen.values() for name, network in group.items()
+                if any(fnmatch.fnmatch(name, one) for one in arguments.only)}
+    for name, network in networks.items():
         for exporter in arguments.exporters:
             with tempfile.TemporaryDirectory() as folder:
                 try:
                     cells, holds = check(arguments.ondine, name, network, exporter,
-                                         pathlib.Path(folder))
+                                         pathlib.Path(folder), not arguments.no_lower)
                 except Exception as error:  # one network must not hide the others
                     reason = str(error).splitlines()[0][:200]
                     cells, holds = [f"failed: {reason}", "", "", ""], False
             failed += not holds
-            lines.append(f"| {name} | {exporter} | {network.optimizer} | {' | '.join(cells)} |")
-            print(lines[-1], "" if holds else "<- FAILED", flush=True)
+            rows.append(f"| {name} | {exporter} | {network.optimizer} | {' | '.join(cells)} |")
+            print(rows[-1], "" if holds else "<- FAILED", flush=True)
     print(f"{failed} failed")
     if arguments.write:
-        head, rest = arguments.write.read_text().split(BEGIN)
-        body = "\n".join(lines)
-        arguments.write.write_text(f"{head}{BEGIN}\n{body}\n{END}{rest.split(END)[1]}")
+        exported_page.write(arguments.write, chosen, rows)
     return failed != 0
 
 

@@ -5,8 +5,8 @@ from torch import nn
 
 CLASSES = 5
 
-# Maker, inputs, loss, optimizer.
-Network = collections.namedtuple("Network", "make inputs loss optimizer")
+# Maker, inputs, loss, optimizer, learning rate.
+Network = collections.namedtuple("Network", "make inputs loss optimizer rate", defaults=[0.01])
 
 
 class Output(nn.Module):

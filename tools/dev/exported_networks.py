@@ -1,4 +1,4 @@
-"""Networks of check_exported.py, each small enough for a step in milliseconds."""
+"""Networks of check_exported.py. All but torchvision's take milliseconds for a step."""
 import importlib
 
 import torch
@@ -9,9 +9,11 @@ from torchvision.models import segmentation
 from torchvision.models._utils import IntermediateLayerGetter
 from torchvision.models.detection.backbone_utils import BackboneWithFPN
 
+import torchvision_networks
 from exported_network import CLASSES, Network
 
-LIBRARIES = ["detection", "timm", "transformers", "diffusers"]
+LIBRARIES = {"detection": "torchvision: segmentation and detection", "timm": "timm",
+             "transformers": "transformers", "diffusers": "diffusers"}
 
 
 class Recurrent(nn.Module):
@@ -185,19 +187,25 @@ def small_convnext():
     return convnext.ConvNeXt(blocks, 0.0, num_classes=CLASSES)
 
 
-def networks():
-    return {**own_networks(), **library_networks()}
+def groups():
+    """Networks of each title."""
+    return {"Small networks": own_networks(), **libraries(),
+            "torchvision: classification": torchvision_networks.networks()}
 
 
-def library_networks():
+def libraries():
     """Those of every library that is installed."""
     result = {}
-    for library in LIBRARIES:
+    for library, title in LIBRARIES.items():
         try:
-            result.update(importlib.import_module(f"{library}_networks").networks())
+            result[title] = importlib.import_module(f"{library}_networks").networks()
         except ModuleNotFoundError as error:
             print(f"left out: networks of {library}, {error}")
     return result
+
+
+def library_networks():
+    return {name: network for one in libraries().values() for name, network in one.items()}
 
 
 def own_networks():
