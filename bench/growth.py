@@ -235,6 +235,11 @@ class Panel:
         return x, self.bottom - self.height * share
 
 
+def short(number):
+    """1000 as 1k."""
+    return f"{number // 1000}k" if number >= 1000 and number % 1000 == 0 else f"{number}"
+
+
 def draw_panel(panel, points, key, unit, color, ticks, label_ticks):
     for tick in ticks:
         y = panel.point(points[0]["at"], tick)[1]
@@ -248,12 +253,12 @@ def draw_panel(panel, points, key, unit, color, ticks, label_ticks):
         yield dot(x, y, color, 3.5, f"{point['at']:,}: {point[key]:g}{unit}")
     for point in (points[0], points[len(points) // 2], points[-1]):
         x = panel.point(point["at"], panel.low)[0]
-        yield text(x, panel.bottom + 16, f"{point['at']:,}", 11, FAINT, "middle")
+        yield text(x, panel.bottom + 16, short(point["at"]), 11, FAINT, "middle")
 
 
 def draw(data):
     left, gap, width, height, top = 76, 26, 148, 150, 66
-    rows = (("ms", " ms", "#0b6e99", (1, 10, 100, 1000), "Time of a training step"),
+    rows = (("ms", " ms", "#0b6e99", (0.1, 1, 10, 100, 1000), "Time of a training step"),
             ("mb", " MB", "#d9480f", (10, 100, 1000), "Resident memory"))
     parts = []
     for row, (key, unit, color, ticks, title) in enumerate(rows):
@@ -267,13 +272,15 @@ def draw(data):
             parts.append(text(x, y - 10, TITLES[sweep], 12))
             parts += draw_panel(panel, points, key, unit, color, ticks, column == 0)
     total = left + len(data["points"]) * (width + gap)
-    bottom = top + 2 * (height + 74)
+    bottom = top + 2 * (height + 74) + 16
     base = data["base"]
-    parts.append(text(24, bottom - 22, f"A transformer of {base['depth']} layers, width "
-                      f"{base['width']}, batches of {base['batch']} rows of length "
-                      f"{base['length']}, Adam, one thread; one of these varies in each column. "
-                      f"Different lengths: up to {data['longest']}. Nodes: a chain of MatMul, Add "
-                      "and Relu, batches of one row. Logarithmic scales.", 11, FAINT))
+    notes = (f"A transformer of {base['depth']} layers, width {base['width']}, batches of "
+             f"{base['batch']} rows of length {base['length']}, Adam, one thread; one of these "
+             "varies in each column.",
+             f"Different lengths: up to {data['longest']}. Nodes: a chain of MatMul, Add and Relu, "
+             "batches of one row. Logarithmic scales.")
+    for i, note in enumerate(notes):
+        parts.append(text(24, bottom - 38 + 16 * i, note, 11, FAINT))
     return svg.image(total, bottom, "Growth of time and memory of a training step", parts)
 
 

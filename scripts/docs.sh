@@ -7,6 +7,7 @@ cd "$(dirname "$0")/.."
 output=${1:-build/docs}
 tools/dev/check_docs.py
 bench/chart.py --check
+bench/growth.py --check
 command -v doxygen >/dev/null || scripts/install_dependencies.sh doxygen
 mkdir -p "$output"
 version=$(sed -n 's/^project(ondine VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
