@@ -194,17 +194,13 @@ std::int64_t transposed_begin(const NodeView& node, std::span<const std::int64_t
   return conv_shape(node, whole(x, size), weights, whole(y, size)).pad[3 - kernel.size() + i];
 }
 
-bool all_known(const Dims& dims) {
-  return std::all_of(dims.begin(), dims.end(), [](Dim dim) { return dim.known(); });
-}
-
 // The window of y = Conv(x), or of the convolution from y to x for ConvTranspose.
 PaddedWindow window_of(const NodeView& node, std::span<const std::int64_t> kernel, const Dims& x,
                        const Dims& y, Val x_shape, Val y_shape) {
   if (!is_transposed_conv(node)) return resolved_window(node, kernel, x, x_shape);
   Window window = read_window(node, kernel);
   const bool follows = window.auto_pad != AutoPad::notset || node.has_attr("output_shape");
-  if (follows && !(all_known(x) && all_known(y))) {
+  if (follows && !(to_shape(x) && to_shape(y))) {
     return transposed_window(node, kernel, x_shape, y_shape);
   }
   for (std::size_t i = 0; i < kernel.size(); ++i) {

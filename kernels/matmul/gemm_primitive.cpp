@@ -81,10 +81,10 @@ typename GemmPrimitive<T>::Tiles GemmPrimitive<T>::make_tiles(const GemmCall<T>&
   const double work = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
   const std::int64_t wanted = wanted_tiles(work, chunk, batch_count, threads);
   Tiles tiles{m, n, 0, 0, 1};
-  // Packing B costs about as much as its products with so many rows; a large B comes from memory.
-  constexpr std::int64_t few = 288;
-  constexpr std::int64_t large = std::int64_t{1} << 23;
-  if (call.a_rounded || (m <= few && n * k >= large)) {
+  // Each row of tiles packs B again: that costs most where B is large and few rows use it.
+  constexpr std::int64_t most_rows = 288;
+  constexpr std::int64_t large_b = std::int64_t{1} << 23;
+  if (call.a_rounded || (m <= most_rows && n * k >= large_b)) {
     tiles.cols = std::min(n, std::max<std::int64_t>(64, divide_up(divide_up(n, wanted), 32) * 32));
   }
   const auto recount = [&] {

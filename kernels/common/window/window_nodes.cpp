@@ -37,10 +37,6 @@ Attributes attributes_of(const Window& window, std::int64_t group) {
   return attributes;
 }
 
-bool all_known(const Dims& dims) {
-  return std::all_of(dims.begin(), dims.end(), [](Dim dim) { return dim.known(); });
-}
-
 Ints spatial_axes(std::size_t count) {
   Ints axes(count);
   std::iota(axes.begin(), axes.end(), 2);
@@ -236,7 +232,7 @@ Val adjoint_conv_node(Val dy, Val w, const PaddedWindow& window, std::int64_t gr
   const Dims out = spatial_part(dy.type(), axes);
   Window exact = window.window;
   Ints more(axes);
-  if (!window.begin && all_known(in) && all_known(out)) {
+  if (!window.begin && to_shape(in) && to_shape(out)) {
     for (std::size_t i = 0; i < axes; ++i) {
       WindowAxis& axis = exact.axes[i];
       const std::int64_t full = (out[i].size() - 1) * axis.stride + axis.span();
