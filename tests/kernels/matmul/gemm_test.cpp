@@ -119,6 +119,12 @@ TEMPLATE_TEST_CASE("large products have the same bits for any number of threads"
   }
 }
 
+TEST_CASE(
+    "few rows and a large B, which is cut by columns alone, have the same bits for any threads") {
+  check(make_case<float>(30, 2083, 4100, false, false, 1), true);
+  check(make_case<float>(30, 2083, 4100, false, true, 1), true);
+}
+
 TEMPLATE_TEST_CASE("alpha, beta, biases and activation are applied once", "", float, double) {
   Numbers numbers(7);
   const auto bias = numbers.row<TestType>(1000);
