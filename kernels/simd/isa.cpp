@@ -7,12 +7,24 @@
 #include "kernels/simd/exact/exact_kernels.h"
 #include "kernels/simd/tables.h"
 
+#ifdef ONDINE_WITH_AMX_BF16
+#include <cpuid.h>
+#ifdef __linux__
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+#endif
+
 namespace ondine::math {
 namespace {
 
-const Kernels& choose() noexcept {
+std::string_view wanted_isa() noexcept {
   const char* const variable = std::getenv("ONDINE_ISA");
-  const std::string_view wanted = variable ? variable : "";
+  return variable ? variable : "";
+}
+
+const Kernels& choose() noexcept {
+  const std::string_view wanted = wanted_isa();
   for (const Isa isa : {Isa::avx512, Isa::avx2}) {
     const Kernels* const candidate = kernels_for(isa);
     if (!candidate) continue;
@@ -23,10 +35,11 @@ const Kernels& choose() noexcept {
 }
 
 #ifdef ONDINE_WITH_AVX512_BF16
-Kernels with_bf16_products(Kernels kernels) noexcept {
-  kernels.isa = Isa::avx512_bf16;
-  kernels.name = "avx512_bf16";
-  kernels.f32.gemm = &avx512_bf16::gemm_f32;
+Kernels with_bf16_products(Isa isa, const char* name, const GemmKernels<float>& gemm) noexcept {
+  Kernels kernels = avx512::table;
+  kernels.isa = isa;
+  kernels.name = name;
+  kernels.f32.gemm = &gemm;
   static const WinogradKernels<float> winograd = [&] {
     WinogradKernels<float> table = *kernels.f32.winograd;
     avx512_bf16::round_components(table);
@@ -34,6 +47,30 @@ Kernels with_bf16_products(Kernels kernels) noexcept {
   }();
   kernels.f32.winograd = &winograd;
   return kernels;
+}
+#endif
+
+#ifdef ONDINE_WITH_AMX_BF16
+// Whether the system keeps what this process has in tiles. Linux wants to be asked.
+bool may_use_tiles() noexcept {
+#ifdef __linux__
+  constexpr long request_permission = 0x1023;  // ARCH_REQ_XCOMP_PERM
+  constexpr long tile_data = 18;               // XFEATURE_XTILEDATA
+  return syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
+#else
+  return false;
+#endif
+}
+
+bool has_amx_bf16() noexcept {
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+  constexpr unsigned amx_bf16 = 1u << 22;
+  constexpr unsigned amx_tile = 1u << 24;
+  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return false;
+  return (d & amx_bf16) != 0 && (d & amx_tile) != 0 && may_use_tiles();
 }
 #endif
 
@@ -63,8 +100,19 @@ const Kernels* kernels_for(Isa isa) noexcept {
     case Isa::avx512_bf16:
 #ifdef ONDINE_WITH_AVX512_BF16
       if (kernels_for(Isa::avx512) != nullptr && __builtin_cpu_supports("avx512bf16")) {
-        static const Kernels table = with_bf16_products(avx512::table);
+        static const Kernels table =
+            with_bf16_products(Isa::avx512_bf16, "avx512_bf16", avx512_bf16::gemm_f32);
         return &table;
+      }
+#endif
+      return nullptr;
+    case Isa::amx_bf16:
+#ifdef ONDINE_WITH_AMX_BF16
+      if (kernels_for(Isa::avx512_bf16) != nullptr) {
+        static const bool has = has_amx_bf16();
+        static const Kernels table =
+            with_bf16_products(Isa::amx_bf16, "amx_bf16", amx_bf16::tile_gemm_f32);
+        return has ? &table : nullptr;
       }
 #endif
       return nullptr;
@@ -75,13 +123,15 @@ const Kernels* kernels_for(Isa isa) noexcept {
 const Kernels& kernels(Precision precision) noexcept {
   const Kernels& full = kernels();
   if (precision == Precision::float32 || full.isa != Isa::avx512) return full;
-  const Kernels* const lower = kernels_for(Isa::avx512_bf16);
-  return lower != nullptr ? *lower : full;
+  for (const Isa isa : {Isa::amx_bf16, Isa::avx512_bf16}) {
+    if (isa == Isa::amx_bf16 && wanted_isa() == "avx512") continue;
+    if (const Kernels* const lower = kernels_for(isa)) return *lower;
+  }
+  return full;
 }
 
 const Kernels& full_precision(const Kernels& kernels) noexcept {
-  const bool lower = kernels.isa == Isa::avx512_bf16;
-  return lower ? *kernels_for(Isa::avx512) : kernels;
+  return rounds_products(kernels.isa) ? *kernels_for(Isa::avx512) : kernels;
 }
 
 const Kernels& kernels() noexcept {
@@ -91,7 +141,7 @@ const Kernels& kernels() noexcept {
 
 Int8GemmList int8_gemm_implementations(const Kernels& kernels) noexcept {
 #ifdef ONDINE_WITH_AVX512_VNNI
-  const bool wide = kernels.isa == Isa::avx512 || kernels.isa == Isa::avx512_bf16;
+  const bool wide = kernels.isa == Isa::avx512 || rounds_products(kernels.isa);
   if (wide && __builtin_cpu_supports("avx512vnni")) {
     return {&avx512_vnni::int8_gemm, kernels.int8_gemm};
   }
@@ -111,6 +161,7 @@ const ExactKernels& exact_kernels(const Kernels& kernels) noexcept {
 #endif
     case Isa::avx512:
     case Isa::avx512_bf16:
+    case Isa::amx_bf16:
 #ifdef ONDINE_WITH_AVX512
       return avx512::exact_kernels;
 #else

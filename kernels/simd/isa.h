@@ -8,16 +8,21 @@
 
 namespace ondine::math {
 
-// avx512_bf16: avx512, with products of float32 that round their factors to bfloat16. Chosen by
-// kernels(Precision) only.
-enum class Isa : std::uint8_t { baseline, avx2, avx512, avx512_bf16 };
+// avx512_bf16: avx512, with products of float32 that round their factors to bfloat16; amx_bf16: the
+// same with matrix products in tiles. Chosen by kernels(Precision) only.
+enum class Isa : std::uint8_t { baseline, avx2, avx512, avx512_bf16, amx_bf16 };
+
+// Whether products of float32 round their factors.
+constexpr bool rounds_products(Isa isa) noexcept {
+  return isa == Isa::avx512_bf16 || isa == Isa::amx_bf16;
+}
 
 // The functions of one instruction set. Immutable, lives for ever.
 struct Kernels;
 
 // The functions of the best set that the processor has, chosen at the first call. The environment
 // variable ONDINE_ISA (baseline, avx2 or avx512) selects a lower one; a set that the processor
-// lacks is ignored.
+// lacks is ignored. avx512 excludes the tiles of AMX.
 const Kernels& kernels() noexcept;
 
 // The same for products of a lower precision, where the processor has the instructions and
@@ -25,7 +30,7 @@ const Kernels& kernels() noexcept;
 const Kernels& kernels(Precision precision) noexcept;
 
 // Those that compute everything in the precision of its type: `kernels` itself, or avx512 for
-// avx512_bf16.
+// those that round products.
 const Kernels& full_precision(const Kernels& kernels) noexcept;
 
 // Exact products of 8-bit integers: all that `kernels` and the processor allow, the fastest first.

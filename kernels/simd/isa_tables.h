@@ -29,6 +29,7 @@ ONDINE_TABLE(DepthwiseChannelKernels, depthwise_channels)
 ONDINE_TABLE(DirectKernels, direct)
 ONDINE_TABLE(CellKernels, cells)
 #undef ONDINE_TABLE
+extern const GemmKernels<float> tile_gemm_f32;
 extern const WinogradKernels<float> winograd_f32;
 extern const StridedConvKernels<float> strided_conv_f32;
 extern const QuantizeKernels quantize_kernels;

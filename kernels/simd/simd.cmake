@@ -1,15 +1,18 @@
 # kernels/simd: everything but the dispatch (isa.cpp) is compiled once for each instruction set,
-# each in a namespace of its own; NAME_bf16.cpp for AVX512-BF16 only, NAME_vnni.cpp for AVX512-VNNI
-# only.
+# each in a namespace of its own; NAME_bf16.cpp for AVX512-BF16 only, NAME_amx.cpp for AMX only,
+# NAME_vnni.cpp for AVX512-VNNI only. Matrix products of the first two compile once more without
+# their instructions, for tests on any processor.
 include(CheckCXXCompilerFlag)
 
 file(GLOB_RECURSE _simd_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/simd/*.cpp)
 list(FILTER _simd_sources EXCLUDE REGEX "/kernels/simd/isa\\.cpp$")
 set(_bf16_sources ${_simd_sources})
 list(FILTER _bf16_sources INCLUDE REGEX "_bf16\\.cpp$")
+set(_amx_sources ${_simd_sources})
+list(FILTER _amx_sources INCLUDE REGEX "_amx\\.cpp$")
 set(_vnni_sources ${_simd_sources})
 list(FILTER _vnni_sources INCLUDE REGEX "_vnni\\.cpp$")
-list(REMOVE_ITEM _simd_sources ${_bf16_sources} ${_vnni_sources})
+list(REMOVE_ITEM _simd_sources ${_bf16_sources} ${_amx_sources} ${_vnni_sources})
 set(_simd_knows core kernels/simd)
 ondine_module(kernels_simd SOURCES ${PROJECT_SOURCE_DIR}/kernels/simd/isa.cpp KNOWS ${_simd_knows})
 
@@ -24,13 +27,15 @@ if(ONDINE_SANITIZE)
   set(_simd_level -O1)
 endif()
 
-# ondine_isa(name SOURCES source... FLAGS flag...)
+# ondine_isa(name SOURCES source... FLAGS flag... [FULL isa]): FULL has the products in float32 of
+# one that computes some in bfloat16.
 function(ondine_isa name)
-  cmake_parse_arguments(PARSE_ARGV 1 _arg "" "" "SOURCES;FLAGS")
+  cmake_parse_arguments(PARSE_ARGV 1 _arg "" "FULL" "SOURCES;FLAGS")
   set(target simd_${name})
   ondine_module(${target} SOURCES ${_arg_SOURCES} KNOWS ${_simd_knows})
   set(target ondine_${target})
-  target_compile_definitions(${target} PRIVATE ONDINE_ISA=${name})
+  target_compile_definitions(${target} PRIVATE ONDINE_ISA=${name}
+    $<$<BOOL:${_arg_FULL}>:ONDINE_FULL_ISA=${_arg_FULL}>)
   target_compile_options(${target} PRIVATE ${_simd_level} -ffp-contract=fast -fno-math-errno
     -fno-trapping-math ${_arg_FLAGS})
   set(ONDINE_OBJECTS ${ONDINE_OBJECTS} PARENT_SCOPE)
@@ -56,8 +61,14 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     target_compile_definitions(ondine_kernels_simd PRIVATE ONDINE_WITH_AVX512)
     check_cxx_compiler_flag(-mavx512bf16 ONDINE_HAS_AVX512_BF16)
     if(ONDINE_HAS_AVX512_BF16)
-      ondine_isa(avx512_bf16 SOURCES ${_bf16_sources} FLAGS ${_avx512} -mavx512bf16)
+      ondine_isa(avx512_bf16 SOURCES ${_bf16_sources} FLAGS ${_avx512} -mavx512bf16 FULL avx512)
       target_compile_definitions(ondine_kernels_simd PRIVATE ONDINE_WITH_AVX512_BF16)
+      check_cxx_compiler_flag(-mamx-bf16 ONDINE_HAS_AMX_BF16)
+      if(ONDINE_HAS_AMX_BF16)
+        ondine_isa(amx_bf16 SOURCES ${_amx_sources} FULL avx512
+          FLAGS ${_avx512} -mavx512bf16 -mamx-tile -mamx-bf16)
+        target_compile_definitions(ondine_kernels_simd PRIVATE ONDINE_WITH_AMX_BF16)
+      endif()
     endif()
     check_cxx_compiler_flag(-mavx512vnni ONDINE_HAS_AVX512_VNNI)
     if(ONDINE_HAS_AVX512_VNNI)
@@ -65,4 +76,11 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
       target_compile_definitions(ondine_kernels_simd PRIVATE ONDINE_WITH_AVX512_VNNI)
     endif()
   endif()
+endif()
+
+if(ONDINE_TESTS)
+  set(_objects ${ONDINE_OBJECTS})
+  ondine_isa(bf16_reference FULL baseline SOURCES
+    ${PROJECT_SOURCE_DIR}/kernels/simd/matmul/gemm_bf16.cpp ${_amx_sources})
+  set(ONDINE_OBJECTS ${_objects})
 endif()

@@ -89,6 +89,9 @@ extern const Kernels table;
 namespace avx512_bf16 {
 extern const GemmKernels<float> gemm_f32;
 }
+namespace amx_bf16 {
+extern const GemmKernels<float> tile_gemm_f32;
+}
 namespace avx512_vnni {
 extern const Int8GemmKernels int8_gemm;
 }

@@ -51,7 +51,7 @@ inline ConvPlane plane_of(const ConvShape& s) {
 // Whether products round their factors to bfloat16.
 template <class T>
 bool rounds_factors(const Kernels& kernels) {
-  return sizeof(T) == sizeof(float) && kernels.isa == Isa::avx512_bf16;
+  return sizeof(T) == sizeof(float) && rounds_products(kernels.isa);
 }
 
 template <class T>

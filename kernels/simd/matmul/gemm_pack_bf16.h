@@ -1,4 +1,4 @@
-// Packing of panels for AVX512-BF16: elements are rounded to bfloat16 (to nearest, ties to even) on
+// Packing of panels of bfloat16: elements are rounded to bfloat16 (to nearest, ties to even) on
 // the way and lie as pairs of elements that follow each other in k.
 #pragma once
 
@@ -79,11 +79,21 @@ static void pack_along(const Panels& panels, const float* src, std::int64_t ld, 
       const float* rows[L];
       for (int i = 0; i < L; ++i) rows[i] = src + (c + r + (i < left ? i : left - 1)) * ld;
       for (std::int64_t q = 0; q < whole; q += L) {
-        turn_halves<Pair>(
-            hidden(dst + r + q * width), width, [&](int i, int h) __attribute__((always_inline)) {
-              const std::int64_t at = 2 * (q + h);
-              return join_pairs(load(rows[i] + at), load(rows[i + half] + at));
-            });
+        Pair* const to = hidden(dst + r + q * width);
+        if constexpr (L == part_lanes<Pair>) {
+          Vec<Pair> block[L];
+          for (int i = 0; i < L; ++i) {
+            block[i] = join_pairs(load(rows[i] + 2 * q), load(rows[i] + 2 * q + L));
+          }
+          transpose<Pair>(block);
+          for (int i = 0; i < L; ++i) store(to + i * width, block[i]);
+        } else {
+          turn_halves<Pair>(
+              to, width, [&](int i, int h) __attribute__((always_inline)) {
+                const std::int64_t at = 2 * (q + h);
+                return join_pairs(load(rows[i] + at), load(rows[i + half] + at));
+              });
+        }
       }
       if (whole == pairs) continue;
       Vec<Pair> last[L];

@@ -1,4 +1,5 @@
-// Pairs of bfloat16 in vectors, for AVX512-BF16.
+// Pairs of bfloat16 in vectors: by the instructions of AVX512-BF16, elsewhere by integer operations,
+// so that what uses them is tested on any processor.
 #pragma once
 
 #include "kernels/simd/vector/simd.h"
@@ -7,6 +8,8 @@ namespace ondine::math::ONDINE_ISA {
 
 // A pair lies in the place of a float; arithmetic never sees it as one.
 using Pair = float;
+
+#if defined(__AVX512BF16__)
 
 // Lane i: the pair of x[i] and y[i].
 ONDINE_INLINE Vec<Pair> pair_lanes(const Vec<float>& x, const Vec<float>& y) {
@@ -28,6 +31,61 @@ ONDINE_INLINE Vec<Pair> join_pairs(const Vec<float>& low, const Vec<float>& high
 ONDINE_INLINE void store_pairs(Pair* to, const Vec<float>& x) {
   const __m256bh pairs = _mm512_cvtneps_pbh(reinterpret_cast<__m512>(x));
   __builtin_memcpy(to, &pairs, sizeof(pairs));
+}
+
+// acc and the products of the pairs in `factor` and `row`, of which denormal numbers count as zeros.
+ONDINE_INLINE Vec<float> add_pair_products(const Vec<float>& acc, const Vec<Pair>& factor,
+                                           const Vec<Pair>& row) {
+  return reinterpret_cast<Vec<float>>(_mm512_dpbf16_ps(reinterpret_cast<__m512>(acc),
+                                                       reinterpret_cast<__m512bh>(factor),
+                                                       reinterpret_cast<__m512bh>(row)));
+}
+
+#else
+
+using PairBits = Vec<std::uint32_t>;
+
+// bfloat16 in the upper half of each lane: to nearest, ties to even; a NaN stays one.
+ONDINE_INLINE PairBits upper_halves(const Vec<float>& x) {
+  const PairBits bits = reinterpret_cast<PairBits>(x);
+  const PairBits mask = PairBits{} + 0xffff0000u;
+  const PairBits nearest = (bits + 0x7fffu + ((bits >> 16) & 1u)) & mask;
+  const PairBits quiet = (bits & mask) | 0x400000u;
+  return x == x ? nearest : quiet;
+}
+
+ONDINE_INLINE Vec<Pair> pair_lanes(const Vec<float>& x, const Vec<float>& y) {
+  return reinterpret_cast<Vec<Pair>>((upper_halves(x) >> 16) | upper_halves(y));
+}
+
+template <int... I>
+ONDINE_INLINE Vec<Pair> join_lanes(const Vec<float>& low, const Vec<float>& high,
+                                   std::integer_sequence<int, I...>) {
+  return pair_lanes(__builtin_shufflevector(low, high, (2 * I)...),
+                    __builtin_shufflevector(low, high, (2 * I + 1)...));
+}
+ONDINE_INLINE Vec<Pair> join_pairs(const Vec<float>& low, const Vec<float>& high) {
+  return join_lanes(low, high, std::make_integer_sequence<int, lanes<float>>());
+}
+
+ONDINE_INLINE Vec<float> add_pair_products(const Vec<float>& acc, const Vec<Pair>& factor,
+                                           const Vec<Pair>& row) {
+  const auto low = [](const Vec<Pair>& x) {
+    return reinterpret_cast<Vec<float>>(reinterpret_cast<PairBits>(x) << 16);
+  };
+  const auto high = [](const Vec<Pair>& x) {
+    return reinterpret_cast<Vec<float>>(reinterpret_cast<PairBits>(x) & 0xffff0000u);
+  };
+  return acc + high(factor) * high(row) + low(factor) * low(row);
+}
+
+#endif
+
+// The pair at `from` in every lane.
+ONDINE_INLINE Vec<Pair> broadcast_pair(const Pair* from) {
+  std::int32_t pair;
+  __builtin_memcpy(&pair, from, sizeof(pair));
+  return reinterpret_cast<Vec<Pair>>(IVec<float>{} + pair);
 }
 
 }  // namespace ondine::math::ONDINE_ISA

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <string>
 #include <tuple>
 #include <utility>
 
@@ -9,6 +10,12 @@
 #include "kernels/simd/tables.h"
 #include "tests/kernels/common/math_test.h"
 
+// Without the instructions, in the build of the tests only.
+namespace ondine::math::bf16_reference {
+extern const GemmKernels<float> gemm_f32;
+extern const GemmKernels<float> tile_gemm_f32;
+}  // namespace ondine::math::bf16_reference
+
 using namespace ondine;
 using namespace ondine::math;
 using namespace ondine::math::test;
@@ -17,7 +24,7 @@ namespace {
 
 using Index = std::int64_t;
 
-double rounded(float value) { return double{to_float(to_bfloat16(value))}; }
+float rounded(float value) { return to_float(to_bfloat16(value)); }
 
 struct Product {
   GemmShape shape;
@@ -51,6 +58,14 @@ struct Product {
 // Elements of C against products of rounded factors in double, and those between rows unchanged.
 void check(const Product& t, const std::vector<float>& result) {
   const auto& s = t.shape;
+  std::vector<float> row_of_a(static_cast<std::size_t>(s.m * s.k));
+  std::vector<float> column_of_b(static_cast<std::size_t>(s.n * s.k));
+  for (Index p = 0; p < s.k; ++p) {
+    for (Index i = 0; i < s.m; ++i)
+      row_of_a[static_cast<std::size_t>(i * s.k + p)] = rounded(t.factors(i, 0, p).first);
+    for (Index j = 0; j < s.n; ++j)
+      column_of_b[static_cast<std::size_t>(j * s.k + p)] = rounded(t.factors(0, j, p).second);
+  }
   bool right = true;
   for (Index i = 0; i < s.m; ++i) {
     for (Index j = 0; j < s.ldc && i * s.ldc + j < static_cast<Index>(result.size()); ++j) {
@@ -61,10 +76,12 @@ void check(const Product& t, const std::vector<float>& result) {
       }
       double sum = 0;
       double size = 0;
+      const float* const a = row_of_a.data() + i * s.k;
+      const float* const b = column_of_b.data() + j * s.k;
       for (Index p = 0; p < s.k; ++p) {
-        const auto [x, y] = t.factors(i, j, p);
-        sum += rounded(x) * rounded(y);
-        size += std::abs(rounded(x) * rounded(y));
+        const double product = double{a[p]} * double{b[p]};
+        sum += product;
+        size += std::abs(product);
       }
       const double old = double{t.options.beta} * double{t.c[at]};
       double wanted = double{t.options.alpha} * sum + old;
@@ -78,12 +95,33 @@ void check(const Product& t, const std::vector<float>& result) {
   CHECK(right);
 }
 
-const Kernels* lower_kernels() { return kernels_for(Isa::avx512_bf16); }
+const Kernels* lower_kernels() {
+  const Kernels* const tiles = kernels_for(Isa::amx_bf16);
+  return tiles != nullptr ? tiles : kernels_for(Isa::avx512_bf16);
+}
+
+Kernels with_products(const char* name, const GemmKernels<float>& gemm) {
+  Kernels kernels = *kernels_for(Isa::baseline);
+  kernels.name = name;
+  kernels.f32.gemm = &gemm;
+  return kernels;
+}
+
+// Runs the rest of the test for the instructions that the processor has, and for both kinds of
+// products without them.
+const Kernels* each_lower_kernels() {
+  static const Kernels vectors = with_products("vectors", bf16_reference::gemm_f32);
+  static const Kernels tiles = with_products("tiles", bf16_reference::tile_gemm_f32);
+  const Kernels* const lower = GENERATE_COPY(
+      values({&vectors, &tiles, kernels_for(Isa::avx512_bf16), kernels_for(Isa::amx_bf16)}));
+  UNSCOPED_INFO(std::string("products by ") + (lower != nullptr ? lower->name : "nothing"));
+  return lower;
+}
 
 }  // namespace
 
 TEST_CASE("products of lower precision round their factors to bfloat16 and sum in float32") {
-  const Kernels* lower = lower_kernels();
+  const Kernels* lower = each_lower_kernels();
   if (lower == nullptr) return;
   for (const Index m : {16, 23, 37, 150}) {
     for (const Index n : {16, 31, 33, 65}) {
@@ -99,7 +137,7 @@ TEST_CASE("products of lower precision round their factors to bfloat16 and sum i
 }
 
 TEST_CASE("products of lower precision have more than one block in every direction") {
-  const Kernels* lower = lower_kernels();
+  const Kernels* lower = each_lower_kernels();
   if (lower == nullptr) return;
   for (const int transposed : {0, 1, 2, 3}) {
     const Product t(301, 1100, 1029, transposed % 2 != 0, transposed / 2 != 0);
@@ -110,7 +148,7 @@ TEST_CASE("products of lower precision have more than one block in every directi
 }
 
 TEST_CASE("a factor rounded once for all tiles gives the bits of one that each tile rounds") {
-  const Kernels* lower = lower_kernels();
+  const Kernels* lower = each_lower_kernels();
   if (lower == nullptr) return;
   for (const Index k : {64, 97, 1037}) {
     CAPTURE(k);
@@ -132,7 +170,7 @@ TEST_CASE("a factor rounded once for all tiles gives the bits of one that each t
 }
 
 TEST_CASE("products of lower precision scale, add and activate as others do") {
-  const Kernels* lower = lower_kernels();
+  const Kernels* lower = each_lower_kernels();
   if (lower == nullptr) return;
   Numbers numbers(5);
   const auto columns = numbers.row<float>(70);
@@ -151,7 +189,7 @@ TEST_CASE("products of lower precision scale, add and activate as others do") {
 }
 
 TEST_CASE("a factor packed once gives the same product in lower precision") {
-  const Kernels* lower = lower_kernels();
+  const Kernels* lower = each_lower_kernels();
   if (lower == nullptr) return;
   for (const Index k : {20, 515}) {
     for (const Index m : {1, 5, 40}) {
@@ -183,13 +221,13 @@ TEST_CASE("small products and those in double keep their precision") {
     CHECK(GemmPrimitive<float>(t.shape, 1, 1, *lower).isa() == "avx512");
   }
   const GemmShape large{64, 64, 64};
-  CHECK(GemmPrimitive<float>(large, 1, 1, *lower).isa() == "avx512_bf16");
+  CHECK(GemmPrimitive<float>(large, 1, 1, *lower).isa() == lower->name);
   CHECK(GemmPrimitive<float>(large, 1, 1, *lower).name() == "blocked_bf16");
   CHECK(GemmPrimitive<double>(large, 1, 1, *lower).isa() == "avx512");
 }
 
 TEST_CASE("products of lower precision pass on NaN and infinities") {
-  const Kernels* lower = lower_kernels();
+  const Kernels* lower = each_lower_kernels();
   if (lower == nullptr) return;
   Product t(20, 40, 33, false, false);
   t.a[0] = NAN;

@@ -1,0 +1,138 @@
+// Products of pairs of bfloat16 (gemm_pairs.h) in the tiles of AMX: up to 32 x 32 elements of C in
+// four tiles, 16 pairs of k at a time.
+#include "kernels/simd/matmul/gemm_pairs.h"
+#include "kernels/simd/matmul/tiles.h"
+
+namespace ondine::math::ONDINE_ISA {
+namespace {
+
+class TileKernel {
+ public:
+  static constexpr std::int64_t nr = 2 * tile_width;
+  // A block of A stays in a second cache of 2 MB together with one of B.
+  static constexpr std::int64_t block_m = 256;
+
+  static std::int64_t rows_of(std::int64_t) { return most_rows; }
+  static std::int64_t a_elements(std::int64_t m, std::int64_t pairs) {
+    return (m + most_rows) * row_of(pairs);
+  }
+  static PackedRows packed_rows(std::int64_t, std::int64_t pairs) {
+    return {row_of(pairs), row_of(pairs), 1};
+  }
+
+  // Rows of pairs.
+  static void pack_a(Pair* to, const GemmCall<float>& g, std::int64_t i, std::int64_t mc,
+                     std::int64_t, std::int64_t p, std::int64_t kc) {
+    const float* const a = g.a + i * g.a_row + p * g.a_col;
+    const std::int64_t row = row_of(pairs_of(kc));
+    if (g.a_col == 1) return round_rows(to, row, a, g.a_row, mc, kc);
+    turn_rows(to, row, a, g.a_col, mc, kc);
+  }
+
+  void run(const Block<float>& block, std::int64_t rows, std::int64_t cols) {
+    shape(rows);
+    const bool low = rows > tile_rows;
+    const bool right = cols > tile_width;
+    alignas(64) float sums[most_rows * nr];
+    if (low) {
+      right ? multiply<2, 2>(block, rows, sums) : multiply<2, 1>(block, rows, sums);
+    } else {
+      right ? multiply<1, 2>(block, rows, sums) : multiply<1, 1>(block, rows, sums);
+    }
+    finish_stored<float>(sums, rows, nr / lanes<float>, cols, block);
+  }
+
+ private:
+  static constexpr std::int64_t most_rows = 2 * tile_rows;
+
+  // An odd number of cache lines, so that rows do not share sets of the cache.
+  static std::int64_t row_of(std::int64_t pairs) {
+    return (divide_up(pairs, tile_width) | 1) * tile_width;
+  }
+
+  // `count` columns of a matrix of k rows, `ld` apart, as rows of pairs.
+  static void turn_rows(Pair* to, std::int64_t row, const float* src, std::int64_t ld,
+                        std::int64_t count, std::int64_t k) {
+    constexpr int L = lanes<float>;
+    const std::int64_t pairs = pairs_of(k);
+    for (std::int64_t c = 0; c < count; c += L) {
+      const std::int64_t some = min_of(L, count - c);
+      for (std::int64_t q = 0; q < pairs; q += L) {
+        Vec<Pair> block[L];
+        for (std::int64_t h = 0; h < L; ++h) {
+          const std::int64_t at = 2 * (q + h);
+          const float* const from = src + at * ld + c;
+          const Vec<float> x = at < k ? load_n(from, some) : Vec<float>{};
+          const Vec<float> y = at + 1 < k ? load_n(from + ld, some) : Vec<float>{};
+          block[h] = pair_lanes(x, y);
+        }
+        transpose<Pair>(block);
+        for (std::int64_t r = 0; r < some; ++r) {
+          store_n(to + (c + r) * row + q, block[r], min_of(L, pairs - q));
+        }
+      }
+    }
+  }
+
+  // C in tiles 0 to 3, two to a row; A in 4 and 5, B in 6 and 7.
+  void shape(std::int64_t rows) {
+    if (rows == shaped_) return;
+    shaped_ = rows;
+    const auto first = static_cast<std::uint8_t>(min_of(rows, tile_rows));
+    const auto second = static_cast<std::uint8_t>(rows - first);
+    tiles_.shape({first, first, second, second, first, second, tile_rows, tile_rows});
+  }
+
+  template <int Down, int Across>
+  void step(const Pair* a, std::int64_t a_row, const Pair* b) {
+    tiles_.load<6>(b, nr);
+    if constexpr (Across == 2) tiles_.load<7>(b + tile_width, nr);
+    tiles_.load<4>(a, a_row);
+    tiles_.add_products<0, 4, 6>();
+    if constexpr (Across == 2) tiles_.add_products<1, 4, 7>();
+    if constexpr (Down == 2) {
+      tiles_.load<5>(a + tile_rows * a_row, a_row);
+      tiles_.add_products<2, 5, 6>();
+      if constexpr (Across == 2) tiles_.add_products<3, 5, 7>();
+    }
+  }
+
+  template <int Down, int Across>
+  void multiply(const Block<float>& block, std::int64_t rows, float* sums) {
+    tiles_.clear<0>();
+    if constexpr (Across == 2) tiles_.clear<1>();
+    if constexpr (Down == 2) tiles_.clear<2>();
+    if constexpr (Down == 2 && Across == 2) tiles_.clear<3>();
+    std::int64_t q = 0;
+    for (; q + tile_width <= block.k; q += tile_width) {
+      step<Down, Across>(block.a + q, block.a_row, block.b + q * nr);
+    }
+    if (q < block.k) last_step<Down, Across>(block, rows, q);
+    tiles_.store<0>(sums, nr);
+    if constexpr (Across == 2) tiles_.store<1>(sums + tile_width, nr);
+    if constexpr (Down == 2) tiles_.store<2>(sums + tile_rows * nr, nr);
+    if constexpr (Down == 2 && Across == 2) tiles_.store<3>(sums + tile_rows * nr + tile_width, nr);
+  }
+
+  // Fewer pairs than a tile is wide, zeros behind them: what follows in A may be NaN.
+  template <int Down, int Across>
+  void last_step(const Block<float>& block, std::int64_t rows, std::int64_t q) {
+    alignas(64) Pair a[most_rows * tile_width] = {};
+    alignas(64) Pair b[tile_rows * nr] = {};
+    const auto left = static_cast<std::size_t>(block.k - q);
+    for (std::int64_t i = 0; i < rows; ++i) {
+      __builtin_memcpy(a + i * tile_width, block.a + i * block.a_row + q, left * sizeof(Pair));
+    }
+    __builtin_memcpy(b, block.b + q * nr, left * nr * sizeof(Pair));
+    step<Down, Across>(a, tile_width, b);
+  }
+
+  Tiles tiles_;
+  std::int64_t shaped_ = 0;
+};
+
+}  // namespace
+
+constinit const GemmKernels<float> tile_gemm_f32 = PairGemm<TileKernel>::table;
+
+}  // namespace ondine::math::ONDINE_ISA

@@ -1,0 +1,167 @@
+// C = alpha A B + beta C on one thread, with A and B rounded to bfloat16 (to nearest, ties to even)
+// and products accumulated in float32: the loops over blocks. A and B are rounded while they are
+// packed, as pairs of elements that follow each other in k. Denormal numbers count as zeros. A may
+// have been rounded before; then it is read where it lies.
+#pragma once
+
+#include "kernels/simd/isa_tables.h"
+#include "kernels/simd/matmul/gemm_micro.h"
+#include "kernels/simd/matmul/gemm_pack_bf16.h"
+
+namespace ondine::math::ONDINE_FULL_ISA {
+extern const GemmKernels<float> gemm_f32;
+}
+
+namespace ondine::math::ONDINE_ISA {
+
+ONDINE_INLINE std::int64_t min_of(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
+ONDINE_INLINE std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+ONDINE_INLINE std::int64_t even_chunk(std::int64_t n, std::int64_t max) {
+  return divide_up(n, divide_up(n, max));
+}
+
+// Where packed pairs of A lie: (row i, pair q) of the row `ii` of a block and those that a micro
+// kernel takes with it is at ii step + i row + q col.
+struct PackedRows {
+  std::int64_t step, row, col;
+};
+
+// Kernel:
+//   nr, block_m                 columns of a panel of B, rows of a block of A
+//   rows_of(m)                  rows that a micro kernel takes
+//   a_elements(m, pairs)        pairs that a packed block of A takes at most
+//   packed_rows(mr, pairs)
+//   pack_a(to, g, i, mc, mr, p, kc)
+//   run(block, rows, cols)      block.k counts pairs
+template <class Kernel>
+struct PairGemm {
+  static constexpr std::int64_t nr = Kernel::nr;
+  static constexpr std::int64_t block_k = 512;
+  static constexpr std::int64_t block_n = 512;
+  static constexpr std::int64_t padding = 64;
+
+  static bool is_empty(const GemmCall<float>& g) { return g.m == 0 || g.n == 0 || g.k == 0; }
+
+  static GemmBlocking blocking(const GemmCall<float>& g) {
+    GemmBlocking cut;
+    if (is_empty(g)) return cut;
+    cut.path = GemmPath::blocked_bf16;
+    cut.pack_a = !g.a_rounded;
+    cut.pack_b = !g.b_packed;
+    cut.mr = Kernel::rows_of(g.m);
+    cut.mc = divide_up(even_chunk(g.m, Kernel::block_m), cut.mr) * cut.mr;
+    cut.kc = block_k;
+    return cut;
+  }
+
+  // Bounds that grow with m, n and k, so that the largest tile of a product says what all need.
+  static std::int64_t a_elements(const GemmCall<float>& g) {
+    if (g.a_rounded) return 0;
+    return Kernel::a_elements(min_of(g.m, Kernel::block_m), pairs_of(min_of(g.k, block_k))) +
+           padding;
+  }
+  static std::int64_t b_elements(const GemmCall<float>& g) {
+    if (g.b_packed) return 0;
+    return divide_up(min_of(g.n, block_n), nr) * nr * pairs_of(min_of(g.k, block_k)) + padding;
+  }
+  static std::int64_t scratch_bytes(const GemmCall<float>& g) {
+    if (is_empty(g) || g.alpha == 0) return 0;
+    return (a_elements(g) + b_elements(g)) * std::int64_t{sizeof(Pair)};
+  }
+
+  // `step`: from a panel to the next.
+  static void pack_b_block(Pair* to, std::int64_t step, const GemmCall<float>& g, std::int64_t p,
+                           std::int64_t kc, std::int64_t j, std::int64_t nc) {
+    const float* const b = g.b + p * g.b_row + j * g.b_col;
+    const Panels panels{to, nr, step};
+    if (g.b_col == 1) return pack_beside(panels, b, g.b_row, nc, kc);
+    pack_along(panels, b, g.b_col, nc, kc);
+  }
+
+  // All of B: panels of pairs_of(k) x nr, as those of float32 are k x nr.
+  static void pack_whole_b(const GemmCall<float>& g, float* panels) {
+    for (std::int64_t p = 0; p < g.k; p += block_k) {
+      pack_b_block(panels + p / 2 * nr, nr * pairs_of(g.k), g, p, min_of(block_k, g.k - p), 0, g.n);
+    }
+  }
+
+  static void round_a(const GemmCall<float>& g, float* rounded, std::int64_t row) {
+    round_rows(rounded, row, g.a, g.a_row, g.m, g.k);
+  }
+
+  // Rows [i, i + mc) and columns [j, j + nc) of C, with [p, p + kc) of k. Panels of B are b_step
+  // elements apart.
+  struct Part {
+    std::int64_t i, mc, j, nc, p, kc, b_step;
+  };
+
+  static void run_part(Kernel& kernel, const GemmCall<float>& g, std::int64_t mr,
+                       const Pair* a_packed, const Pair* b_panels, const Part& at) {
+    const bool first = at.p == 0;
+    const bool last = at.p + at.kc == g.k;
+    const std::int64_t pairs = pairs_of(at.kc);
+    const PackedRows packed = Kernel::packed_rows(mr, pairs);
+    Block<float> block{};
+    block.k = pairs;
+    block.ldc = g.ldc;
+    block.a_row = g.a_rounded ? g.a_row : packed.row;
+    block.a_col = g.a_rounded ? 1 : packed.col;
+    block.b_row = nr;
+    for (std::int64_t jj = 0; jj < at.nc; jj += nr) {
+      block.b = b_panels + jj / nr * at.b_step;
+      for (std::int64_t ii = 0; ii < at.mc; ii += mr) {
+        const std::int64_t i = at.i + ii;
+        const std::int64_t c = i * g.ldc + at.j + jj;
+        block.a = g.a_rounded ? g.a + i * g.a_row + at.p / 2 : a_packed + ii * packed.step;
+        block.c = g.c + c;
+        block.epilogue = {g.alpha,
+                          first ? g.beta : 1.0F,
+                          last && g.col_bias ? g.col_bias + at.j + jj : nullptr,
+                          last && g.row_bias ? g.row_bias + i : nullptr,
+                          last ? g.activation : Activation::none,
+                          first && g.addend ? g.addend + c : nullptr};
+        kernel.run(block, min_of(mr, at.mc - ii), min_of(nr, at.nc - jj));
+      }
+    }
+  }
+
+  static void run_blocks(const GemmCall<float>& g, const GemmBlocking& cut, void* scratch) {
+    Kernel kernel;
+    Pair* const b_block = static_cast<Pair*>(scratch);
+    Pair* const a_block = b_block + b_elements(g);
+    for (std::int64_t j = 0; j < g.n; j += block_n) {
+      const std::int64_t nc = min_of(block_n, g.n - j);
+      for (std::int64_t p = 0; p < g.k; p += cut.kc) {
+        const std::int64_t kc = min_of(cut.kc, g.k - p);
+        const std::int64_t b_step = nr * pairs_of(g.b_packed ? g.k : kc);
+        const Pair* b_panels = b_block;
+        if (g.b_packed) {
+          b_panels = g.b + j / nr * b_step + p / 2 * nr;
+        } else {
+          pack_b_block(b_block, b_step, g, p, kc, j, nc);
+        }
+        for (std::int64_t i = 0; i < g.m; i += cut.mc) {
+          const std::int64_t mc = min_of(cut.mc, g.m - i);
+          if (cut.pack_a) Kernel::pack_a(a_block, g, i, mc, cut.mr, p, kc);
+          run_part(kernel, g, cut.mr, a_block, b_panels, {i, mc, j, nc, p, kc, b_step});
+        }
+      }
+    }
+  }
+
+  static void run_blocking(const GemmCall<float>& g, const GemmBlocking& chosen, void* scratch) {
+    if (chosen.path == GemmPath::no_product || g.alpha == 0) {
+      return ONDINE_FULL_ISA::gemm_f32.run_blocking(g, GemmBlocking{}, scratch);
+    }
+    run_blocks(g, chosen, scratch);
+  }
+
+  static void run(const GemmCall<float>& g, void* scratch) {
+    run_blocking(g, blocking(g), scratch);
+  }
+
+  static constexpr GemmKernels<float> table = {
+      nr, &blocking, &scratch_bytes, &run, &run_blocking, &pack_whole_b, &round_a};
+};
+
+}  // namespace ondine::math::ONDINE_ISA
