@@ -1,5 +1,5 @@
-// Pairs of bfloat16 in vectors: by the instructions of AVX512-BF16, elsewhere by integer operations,
-// so that what uses them is tested on any processor.
+// Pairs of bfloat16 in vectors: by the instructions of AVX512-BF16, elsewhere by integer
+// operations, so that what uses them is tested on any processor.
 #pragma once
 
 #include "kernels/simd/vector/simd.h"
@@ -33,7 +33,8 @@ ONDINE_INLINE void store_pairs(Pair* to, const Vec<float>& x) {
   __builtin_memcpy(to, &pairs, sizeof(pairs));
 }
 
-// acc and the products of the pairs in `factor` and `row`, of which denormal numbers count as zeros.
+// acc and the products of the pairs in `factor` and `row`, of which denormal numbers count as
+// zeros.
 ONDINE_INLINE Vec<float> add_pair_products(const Vec<float>& acc, const Vec<Pair>& factor,
                                            const Vec<Pair>& row) {
   return reinterpret_cast<Vec<float>>(_mm512_dpbf16_ps(reinterpret_cast<__m512>(acc),
