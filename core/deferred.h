@@ -12,22 +12,32 @@
 
 namespace ondine {
 
-// The address exists from the start; no memory is taken before compute(). Thread-safe.
+// The address exists from the start; no memory is taken before compute() or hold(). Thread-safe.
 class DeferredElements {
  public:
-  // Writes the elements into zeroed memory. Must not throw. Called at most once, then destroyed.
+  // Writes the elements into memory, which holds zeros or what an earlier call wrote. Must not
+  // throw. Destroyed once compute() was called.
   using Compute = std::function<void(std::span<std::byte> memory)>;
 
-  // Throws Error(limit) when the system has no `bytes` left. `bytes` must not be 0. `packed`: what
-  // the elements are computed from, where that is their packed form.
-  DeferredElements(std::size_t bytes, Compute compute, std::optional<PackedElements> packed = {});
+  // Throws Error(limit) when the system has no `bytes` left. `bytes` must not be 0. `source`: what
+  // the elements are computed from. `packed`: the same, where it is their packed form.
+  DeferredElements(std::size_t bytes, Compute compute, std::optional<PackedElements> packed = {},
+                   std::span<const std::byte> source = {});
   ~DeferredElements();
   DeferredElements(const DeferredElements&) = delete;
   DeferredElements& operator=(const DeferredElements&) = delete;
 
   void* memory() const noexcept { return memory_; }
-  // Returns when the elements are in memory.
+  std::size_t bytes() const noexcept { return bytes_; }
+  std::span<const std::byte> source() const noexcept { return source_; }
+  // Returns when the elements are in memory, where they stay.
   void compute() noexcept;
+  // The elements are in memory() until drop() was called as often; then its pages go back to the
+  // system, unless compute() was called.
+  void hold() noexcept;
+  void drop() noexcept;
+  // Whether compute() was called.
+  bool computed() const noexcept { return computed_; }
   // nullopt once the elements are computed: they may have been written to since.
   std::optional<PackedElements> packed() const;
 
@@ -36,11 +46,29 @@ class DeferredElements {
   std::size_t bytes_;
   Compute compute_;
   std::optional<PackedElements> packed_;
+  std::span<const std::byte> source_;
   std::atomic<bool> computed_ = false;
-  std::once_flag once_;
+  std::mutex mutex_;
+  std::size_t holders_ = 0;
 };
 
 // Those of a tensor; nullptr where it has others.
-const DeferredElements* deferred_elements(const Tensor& tensor) noexcept;
+DeferredElements* deferred_elements(const Tensor& tensor) noexcept;
+
+// Has a tensor's elements in memory while it lives; deferred ones do not stay there. The tensor
+// must outlive it.
+class HeldElements {
+ public:
+  explicit HeldElements(const Tensor& tensor) noexcept;
+  ~HeldElements();
+  HeldElements(const HeldElements&) = delete;
+  HeldElements& operator=(const HeldElements&) = delete;
+
+  const void* data() const noexcept { return data_; }
+
+ private:
+  DeferredElements* deferred_;
+  const void* data_;
+};
 
 }  // namespace ondine

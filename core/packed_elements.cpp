@@ -67,7 +67,8 @@ Tensor share_packed(DType dtype, const Shape& shape, PackedElements packed,
     compute({static_cast<std::byte*>(tensor.mutable_data()), tensor.bytes()});
     return tensor;
   }
-  return Tensor::share(dtype, shape, std::make_shared<DeferredElements>(count, compute, packed));
+  return Tensor::share(dtype, shape,
+                       std::make_shared<DeferredElements>(count, compute, packed, packed.bytes));
 }
 
 std::optional<PackedElements> packed_elements(const Tensor& tensor) {

@@ -27,4 +27,6 @@ void* map_pages(std::size_t bytes) {
 
 void unmap_pages(void* memory, std::size_t bytes) noexcept { munmap(memory, bytes); }
 
+void drop_pages(void* memory, std::size_t bytes) noexcept { madvise(memory, bytes, MADV_DONTNEED); }
+
 }  // namespace ondine

@@ -12,5 +12,8 @@ bool maps_pages(std::size_t bytes) noexcept;
 // Zeros, aligned to a page. Throws OutOfMemory when the system has no more.
 void* map_pages(std::size_t bytes);
 void unmap_pages(void* memory, std::size_t bytes) noexcept;
+// Gives the memory back but not the addresses. What they hold then is unspecified: zeros, or what
+// was there.
+void drop_pages(void* memory, std::size_t bytes) noexcept;
 
 }  // namespace ondine

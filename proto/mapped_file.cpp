@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <functional>
 
 #include "core/files/file.h"
 #include "core/message.h"
@@ -121,13 +122,27 @@ void MappedFile::require_unchanged() const {
   fail(ErrorCode::io, quoted(name_), " was changed while the model used it; load the model again");
 }
 
-void MappedFile::release(std::span<const std::byte> part) const noexcept {
+void MappedFile::advise(std::span<const std::byte> part, int advice) const noexcept {
   if (part.empty() || copied_) return;
   static const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   const auto begin = static_cast<std::size_t>(part.data() - bytes_.data());
   const std::size_t first = begin / page * page;
   const std::size_t length = begin - first + part.size();
-  ::madvise(const_cast<std::byte*>(bytes_.data()) + first, length, MADV_DONTNEED);
+  ::madvise(const_cast<std::byte*>(bytes_.data()) + first, length, advice);
+}
+
+void MappedFile::release(std::span<const std::byte> part) const noexcept {
+  advise(part, MADV_DONTNEED);
+}
+
+void MappedFile::announce(std::span<const std::byte> part) const noexcept {
+  advise(part, MADV_WILLNEED);
+}
+
+bool MappedFile::maps(std::span<const std::byte> part) const noexcept {
+  const std::less_equal<const std::byte*> before;
+  return !copied_ && !part.empty() && before(bytes_.data(), part.data()) &&
+         before(part.data() + part.size(), bytes_.data() + bytes_.size());
 }
 
 Descriptor open_file(const std::filesystem::path& file) {

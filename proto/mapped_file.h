@@ -56,6 +56,10 @@ class MappedFile {
   void require_unchanged() const;
   // Takes the pages of `part` out of the process's resident memory; they stay readable.
   void release(std::span<const std::byte> part) const noexcept;
+  // Has the system read `part` ahead of its use.
+  void announce(std::span<const std::byte> part) const noexcept;
+  // Whether the bytes are a part of the mapped file, whose pages release() gives back.
+  bool maps(std::span<const std::byte> part) const noexcept;
 
  private:
   // What tells that a file was changed.
@@ -65,6 +69,7 @@ class MappedFile {
   };
   static std::optional<Version> version_of(const Descriptor& descriptor);
   void copy(const Descriptor& descriptor, std::size_t size);
+  void advise(std::span<const std::byte> part, int advice) const noexcept;
 
   std::string name_;
   std::span<const std::byte> bytes_;

@@ -191,6 +191,13 @@ Plan Call::plan(std::span<const Type> inputs) const {
   options.in_place = in_place_;
   options.commit_last = runtime_->updates == UpdatePolicy::atomic;
   options.memory_budget = runtime_->memory_budget;
+  std::vector<std::shared_ptr<const MappedFile>> files;
+  if (runtime_->memory_budget) {
+    for (const auto& named : runtime_->files) {
+      if (auto file = named.lock()) files.push_back(std::move(file));
+    }
+  }
+  options.files = files;
   options.state_bytes = runtime_->state_bytes + next_bytes_;
   options.limits = &runtime_->limits;
   options.threads = runtime_->threads;

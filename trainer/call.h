@@ -13,6 +13,7 @@
 
 #include "graph/ir/graph.h"
 #include "graph/resolve/dim_classes.h"
+#include "proto/mapped_file.h"
 #include "trainer/exec/arena_pool.h"
 #include "trainer/exec/executor.h"
 #include "trainer/exec/kept_plans.h"
@@ -29,7 +30,8 @@ struct Runtime {
   Precision precision = Precision::float32;
   UpdatePolicy updates = UpdatePolicy::atomic;
   std::optional<std::uint64_t> memory_budget;
-  std::uint64_t state_bytes = 0;  // of one version of all variables
+  std::vector<std::weak_ptr<const MappedFile>> files;  // that weights may lie in
+  std::uint64_t state_bytes = 0;                       // of one version of all variables
   std::shared_ptr<MemoryBudget> budget;
   std::unique_ptr<ArenaPool> arenas = std::make_unique<ArenaPool>();
   std::shared_ptr<KeptPlans> plans = std::make_shared<KeptPlans>();

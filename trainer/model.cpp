@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/deferred.h"
 #include "core/message.h"
 #include "core/out_of_memory.h"
 #include "core/stop.h"
@@ -20,9 +21,9 @@ std::unique_ptr<Model::Impl> Model::Impl::make(trainer::CheckedModel model,
                                                const LoadOptions& options) {
   auto impl = make(std::move(model.def), options);
   impl->leftovers = std::move(model.leftovers);
-  impl->files.assign(model.files.begin(), model.files.end());
+  impl->runtime.files.assign(model.files.begin(), model.files.end());
   model.files.clear();
-  std::erase_if(impl->files, [](const auto& file) { return file.expired(); });
+  std::erase_if(impl->runtime.files, [](const auto& file) { return file.expired(); });
   if (options.strict) return impl;
   std::vector<std::string> warnings = std::move(model.warnings);
   const std::vector<std::string>& found = impl->functions.warnings;
@@ -60,15 +61,27 @@ std::unique_ptr<Model::Impl> Model::Impl::make(graph::ModelDef def, const LoadOp
 }
 
 void Model::Impl::require_unchanged_files() const {
-  for (const auto& watched : files) {
+  for (const auto& watched : runtime.files) {
     if (const auto file = watched.lock()) file->require_unchanged();
+  }
+}
+
+void Model::Impl::release_pages(const Tensor& tensor) const {
+  if (deferred_elements(tensor) != nullptr) return;
+  const std::span elements(static_cast<const std::byte*>(tensor.data()), tensor.bytes());
+  for (const auto& mapped : runtime.files) {
+    const auto file = mapped.lock();
+    if (file && file->maps(elements)) file->release(elements);
   }
 }
 
 const Sha256Digest& Model::Impl::fingerprint() const {
   require_unchanged_files();
-  std::call_once(digest_made,
-                 [&] { digest = graph::fingerprint(def, graph::state_variables(def)); });
+  std::call_once(digest_made, [&] {
+    std::function<void(const Tensor&)> release;
+    if (runtime.memory_budget) release = [&](const Tensor& read) { release_pages(read); };
+    digest = graph::fingerprint(def, graph::state_variables(def), release);
+  });
   return digest;
 }
 

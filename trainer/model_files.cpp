@@ -10,6 +10,7 @@
 #include "core/out_of_memory.h"
 #include "graph/training/prepare/held.h"
 #include "graph/training/prepare/names.h"
+#include "graph/training/quantize/hoist_quantization.h"
 #include "graph/training/quantize/integer_weights.h"
 #include "proto/export.h"
 #include "trainer/model_impl.h"
@@ -141,7 +142,10 @@ graph::ModelDef Model::Impl::for_inference() const {
   graph::lower_weights(result.graph);
   const bool aware = std::any_of(result.metadata.begin(), result.metadata.end(),
                                  [](const auto& one) { return one.first == "ondine.qat"; });
-  if (aware) graph::store_integer_weights(result.graph);
+  if (aware) {
+    graph::store_integer_weights(result.graph);
+    graph::hoist_quantization(result);
+  }
   // Removes what only training needs.
   std::set<std::string> read = graph::reads_of(result.graph);
   for (const graph::ValueDef& input : result.graph.inputs) read.insert(input.name);

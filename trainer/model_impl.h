@@ -18,8 +18,7 @@ namespace ondine {
 
 struct ONDINE_HIDDEN Model::Impl {
   graph::ModelDef def;
-  Leftovers leftovers;                                 // of the file that `def` is from
-  std::vector<std::weak_ptr<const MappedFile>> files;  // that weights may lie in
+  Leftovers leftovers;  // of the file that `def` is from
   LoadOptions options;
   trainer::Functions functions;
   trainer::StateStore state;
@@ -57,6 +56,8 @@ struct ONDINE_HIDDEN Model::Impl {
   const Sha256Digest& fingerprint() const;
   // Throws Error(io) when a file that holds weights was changed in place.
   void require_unchanged_files() const;
+  // Gives the memory of a tensor that lies in a mapped file back to the system.
+  void release_pages(const Tensor& tensor) const;
   Stop stop() const;  // for a call that begins now
   graph::CallState call_state(std::uint64_t step) const;
   void run(trainer::Executor& executor, graph::CallState& call) const;

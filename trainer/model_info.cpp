@@ -135,9 +135,7 @@ PlanInfo Model::plan(Feeds feeds, std::optional<std::size_t> algorithm, Fetches 
     PlanInfo info;
     info.arena_bytes = plan->arena_bytes;
     info.nodes = plan->nodes.size();
-    for (const graph::GraphValue& value : plan->graph.values) {
-      if (value.constant->defined()) info.constant_bytes += value.constant->bytes();
-    }
+    info.constant_bytes = plan->constant_bytes;
     info.state_bytes = plan->total_bytes - info.arena_bytes - info.constant_bytes;
     return info;
   });

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "core/byte_order.h"
+#include "core/deferred.h"
 #include "core/packed_elements.h"
 
 namespace ondine::graph {
@@ -17,8 +18,9 @@ using Names = std::set<std::string, std::less<>>;
 class Hasher {
  public:
   // `measures`: counts the bytes of elements instead of reading them.
-  explicit Hasher(const Names& variables, bool measures = false)
-      : variables_(&variables), measures_(measures) {}
+  explicit Hasher(const Names& variables, bool measures = false,
+                  const std::function<void(const Tensor&)>* done = nullptr)
+      : variables_(&variables), measures_(measures), done_(done) {}
 
   void number(std::uint64_t value) {
     std::array<std::byte, 8> bytes{};
@@ -59,6 +61,7 @@ class Hasher {
       for (const auto& element : value.values<std::string>()) text(element);
     } else {
       elements(value);
+      if (done_ != nullptr && *done_) (*done_)(value);
     }
   }
 
@@ -191,7 +194,8 @@ class Hasher {
     element_bytes_ += value.bytes();
     if (measures_) return;
     if (const auto packed = packed_elements(value)) return unpacked(value, packed->bytes);
-    const std::span bytes(static_cast<const std::byte*>(value.data()), value.bytes());
+    const HeldElements held(value);
+    const std::span bytes(static_cast<const std::byte*>(held.data()), value.bytes());
     if (!other_byte_order) {
       hash_.update(bytes);
       return;
@@ -215,14 +219,16 @@ class Hasher {
 
   const Names* variables_;
   bool measures_;
+  const std::function<void(const Tensor&)>* done_;
   std::uint64_t element_bytes_ = 0;
   Sha256 hash_;
 };
 
 }  // namespace
 
-Sha256Digest fingerprint(const ModelDef& model, const Names& variables) {
-  Hasher hasher(variables);
+Sha256Digest fingerprint(const ModelDef& model, const Names& variables,
+                         const std::function<void(const Tensor&)>& done) {
+  Hasher hasher(variables, false, &done);
   hasher.model(model);
   return hasher.finish();
 }

@@ -108,11 +108,13 @@ Tensor from_file_form(DType dtype, const Shape& shape, const ExternalData::View&
     return Tensor::share(dtype, shape, data, view.owner);
   }
   if (view.file != nullptr && bytes > largest_copied_at_once) {
+    // The view's owner is the file.
     const auto compute = [=](std::span<std::byte> memory) {
       convert(dtype, view.bytes, memory);
       view.file->release(view.bytes);
     };
-    return Tensor::share(dtype, shape, std::make_shared<DeferredElements>(bytes, compute));
+    return Tensor::share(
+        dtype, shape, std::make_shared<DeferredElements>(bytes, compute, std::nullopt, view.bytes));
   }
   Tensor tensor(dtype, shape);
   convert(dtype, view.bytes, {static_cast<std::byte*>(tensor.mutable_data()), tensor.bytes()});

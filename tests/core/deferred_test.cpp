@@ -86,3 +86,59 @@ TEST_CASE("what computes deferred elements goes as soon as it has computed them"
   CHECK(tensor.item<std::uint8_t>() == 3);
   CHECK(held.use_count() == 1);
 }
+
+TEST_CASE("held elements go when nobody holds them any more, and come again") {
+  std::atomic<int> calls{0};
+  const Tensor tensor = counting(1 << 18, calls);
+  DeferredElements& elements = *deferred_elements(tensor);
+  const auto* const values = static_cast<const float*>(elements.memory());
+  elements.hold();
+  elements.hold();
+  CHECK(calls == 1);
+  elements.drop();
+  CHECK(values[200'000] == 200'000);
+  elements.drop();
+#ifdef __linux__
+  CHECK(values[200'000] == 0);
+#endif
+  {
+    const HeldElements held(tensor);
+    CHECK(calls == 2);
+    CHECK(static_cast<const float*>(held.data())[100'000] == 100'000);
+  }
+  CHECK_FALSE(elements.computed());
+}
+
+TEST_CASE("elements that were read stay, whoever holds and drops them") {
+  std::atomic<int> calls{0};
+  const Tensor tensor = counting(1 << 18, calls);
+  DeferredElements& elements = *deferred_elements(tensor);
+  elements.hold();
+  CHECK(tensor.item<float>(100'000) == 100'000);
+  CHECK(calls == 1);
+  elements.drop();
+  CHECK(elements.computed());
+  const HeldElements held(tensor);
+  CHECK(static_cast<const float*>(held.data())[200'000] == 200'000);
+  CHECK(tensor.item<float>(200'000) == 200'000);
+  CHECK(calls == 1);
+}
+
+TEST_CASE("threads that hold and drop elements at the same time never see them gone") {
+  constexpr std::int64_t n = 1 << 18;
+  std::atomic<int> calls{0};
+  std::atomic<int> wrong{0};
+  const Tensor tensor = counting(n, calls);
+  std::vector<std::thread> readers;
+  for (int r = 0; r < 4; ++r) {
+    readers.emplace_back([&] {
+      for (int i = 0; i < 50; ++i) {
+        const HeldElements held(tensor);
+        if (static_cast<const float*>(held.data())[n - 1] != static_cast<float>(n - 1)) ++wrong;
+      }
+    });
+  }
+  for (std::thread& reader : readers) reader.join();
+  CHECK(wrong == 0);
+  CHECK(calls >= 1);
+}

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include <ondine/error.h>
 
@@ -113,6 +114,25 @@ TEST_CASE("released pages are not resident, and are read again when they are nee
   CHECK(content_of(mapped) == large);
   mapped.release(mapped.bytes());
   CHECK(resident_pages("large.bin") == 0);
+  // The system may read them, the process does not have them.
+  mapped.announce(mapped.bytes());
+  CHECK(resident_pages("large.bin") == 0);
+  CHECK(content_of(mapped) == large);
+}
+
+TEST_CASE("a mapping knows its own bytes") {
+  const TemporaryFolder folder;
+  write(folder / "w.bin", text);
+  const MappedFile mapped(open_file(folder / "w.bin"), "w.bin");
+  const auto bytes = mapped.bytes();
+  CHECK(mapped.maps(bytes));
+  CHECK(mapped.maps(bytes.last(1)));
+  CHECK_FALSE(mapped.maps(bytes.first(0)));
+  CHECK_FALSE(mapped.maps({bytes.data() + 1, bytes.size()}));
+  const std::vector<std::byte> others(10);
+  CHECK_FALSE(mapped.maps(others));
+  const MappedFile copied(open_file(folder / "w.bin"), "w.bin", {.copied = true});
+  CHECK_FALSE(copied.maps(copied.bytes()));
 }
 #endif
 

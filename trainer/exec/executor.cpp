@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstring>
 #include <numeric>
+#include <unordered_set>
 
 #include "core/message.h"
 #include "graph/contract/op_def.h"
@@ -62,12 +63,24 @@ Executor::Executor(std::shared_ptr<const Plan> plan, const Limits& limits, int t
   bind_nodes(limits, threads);
   place_slots();
   connect_slots();
+  if (plan_->streaming) streamer_.emplace(*plan_->streaming);
 }
 
 Executor::~Executor() = default;
 
 void Executor::hold_values() {
   const Graph& graph = plan_->graph;
+  std::unordered_set<const DeferredElements*> streamed;
+  if (plan_->streaming) {
+    for (const StreamedConstant& constant : plan_->streaming->constants) {
+      streamed.insert(constant.copy);
+    }
+  }
+  const auto memory_of = [&](const Tensor& constant) {
+    const DeferredElements* const elements = deferred_elements(constant);
+    const bool waits = elements != nullptr && streamed.contains(elements);
+    return waits ? elements->memory() : const_cast<void*>(constant.data());
+  };
   place_of_.assign(graph.values.size(), 0);
   held_.emplace_back();
   for (std::size_t i = 0; i < graph.values.size(); ++i) {
@@ -76,7 +89,7 @@ void Executor::hold_values() {
     const BufferKind kind = plan_->buffers[buffer].kind;
     const Tensor& constant = graph.values[i].constant;
     const bool is_constant = kind == BufferKind::constant && constant.defined();
-    if (is_constant) memory_[buffer] = const_cast<void*>(constant.data());
+    if (is_constant) memory_[buffer] = memory_of(constant);
     if (!is_constant && kind != BufferKind::dynamic) continue;
     place_of_[i] = static_cast<std::uint32_t>(held_.size());
     held_.push_back(is_constant ? Value(constant) : Value());
@@ -170,6 +183,7 @@ void Executor::set_arena(std::byte* memory) noexcept {
 }
 
 void Executor::clear() noexcept {
+  if (streamer_) streamer_->drop_all();
   for (std::size_t i = 0; i < place_of_.size(); ++i) {
     if (place_of_[i] == 0) continue;
     const std::size_t buffer = plan_->buffer_of[i];
@@ -215,6 +229,7 @@ void Executor::commit(CallState& call, Profile* profile) noexcept {
   for (std::size_t i = plan_->commit_begin; i < plan_->nodes.size(); ++i) {
     run_timed(call, i, profile);
   }
+  if (streamer_) streamer_->enter(plan_->nodes.size());
 }
 
 void Executor::run_timed(CallState& call, std::size_t position, Profile* profile) {
@@ -231,6 +246,7 @@ void Executor::run_timed(CallState& call, std::size_t position, Profile* profile
 
 void Executor::run_node(CallState& call, std::size_t position) {
   const PlannedNode& planned = plan_->nodes[position];
+  if (streamer_) streamer_->enter(position);
   if (planned.dynamic) return run_dynamic(call, position);
   void* const workspace = planned.workspace == no_buffer ? nullptr : memory_[planned.workspace];
   try {

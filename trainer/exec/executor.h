@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -12,6 +13,7 @@
 
 #include "graph/evaluate/call_state.h"
 #include "graph/evaluate/node_runner.h"
+#include "trainer/exec/streamer.h"
 #include "trainer/plan/plan.h"
 
 namespace ondine::trainer {
@@ -85,7 +87,8 @@ class Executor {
   std::vector<std::uint32_t> place_of_;
   std::vector<graph::Kernel> kernels_;                       // by kernel of the plan
   std::vector<std::unique_ptr<graph::NodeRunner>> dynamic_;  // by node up to the last dynamic one
-  std::unique_ptr<StaticContext> context_;                   // of the static node that runs
+  std::optional<Streamer> streamer_;
+  std::unique_ptr<StaticContext> context_;  // of the static node that runs
 };
 
 }  // namespace ondine::trainer

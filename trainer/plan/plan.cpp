@@ -52,8 +52,30 @@ class Draft {
   const PlanOptions* options_;
 };
 
+// Whether the plan meets the budget, where needed by streaming constants. If not, total_bytes is
+// what it needs at least.
+bool meets_budget(Plan& plan, const PlanOptions& options) {
+  const std::uint64_t budget = *options.memory_budget;
+  if (plan.total_bytes <= budget) return true;
+  std::vector<StreamedConstant> streamed = find_streamed(plan, options.files);
+  if (streamed.empty()) return false;
+  const std::uint64_t bytes = bytes_of(streamed);
+  const std::uint64_t least = least_bytes(streamed, plan.nodes.size());
+  const std::uint64_t others = plan.total_bytes - bytes;
+  std::uint64_t resident = least;
+  if (others + least <= budget) {
+    // The rest of the room is for plans of other shapes.
+    const std::uint64_t room = least + (budget - others - least) / 8 * 7;
+    plan.streaming = stream(std::move(streamed), plan.nodes.size(), room);
+    resident = plan.streaming->resident_bytes;
+  }
+  plan.constant_bytes -= bytes - resident;
+  plan.total_bytes = others + resident;
+  return plan.streaming.has_value();
+}
+
 // Less and less is kept until the plan fits.
-Plan fit_budget(const Draft& draft) {
+Plan fit_budget(const Draft& draft, std::uint64_t without) {
   const Plan& plain = draft.plan;
   const PlanOptions& options = draft.options();
   const std::uint64_t excess = plain.total_bytes - *options.memory_budget;
@@ -63,13 +85,14 @@ Plan fit_budget(const Draft& draft) {
     Graph lean = draft.graph();
     recompute_values(lean, options.targets, {.goal = goal, .costly = true});
     Plan plan = draft.next(std::move(lean)).plan;
-    if (plan.total_bytes <= *options.memory_budget) return plan;
+    if (meets_budget(plan, options)) return plan;
     least = std::min(least, plan.total_bytes);
     goal = attempt < 4 ? goal * 7 / 8 : 0;
   }
   fail(ErrorCode::limit, "the memory budget of ", *options.memory_budget,
-       " bytes does not suffice: with recomputation the call needs ", least, ", without ",
-       plain.total_bytes);
+       " bytes does not suffice: with recomputation",
+       plain.total_bytes < without ? " and weights read from their file in turns" : "",
+       " the call needs ", least, ", without ", without);
 }
 
 // Smaller arenas are not worth a second plan.
@@ -115,8 +138,9 @@ Plan make_plan(const std::shared_ptr<const Graph>& graph, std::span<const Type> 
   Draft draft(specialize(*graph, inputs, outputs, *options.limits), originals, options);
   store_in_lower_precision(draft);
   if (!options.memory_budget) return without_cheap_values(std::move(draft));
-  if (draft.plan.total_bytes <= *options.memory_budget) return std::move(draft.plan);
-  return fit_budget(draft);
+  const std::uint64_t without = draft.plan.total_bytes;
+  if (meets_budget(draft.plan, options)) return std::move(draft.plan);
+  return fit_budget(draft, without);
 }
 
 }  // namespace ondine::trainer

@@ -14,6 +14,7 @@
 #include "graph/contract/kernel.h"
 #include "graph/ir/graph.h"
 #include "trainer/plan/order.h"
+#include "trainer/plan/streaming.h"
 
 namespace ondine::trainer {
 
@@ -60,10 +61,12 @@ struct Plan {
   std::vector<Buffer> buffers;
   Precision precision = Precision::float32;  // of PlanOptions
   std::size_t arena_bytes = 0;
-  std::vector<bool> in_place;     // of PlanOptions::in_place: takes the memory of the input
-  std::vector<bool> committed;    // of PlanOptions::in_place: computed in the commit section
-  std::size_t commit_begin = 0;   // nodes from here on cannot fail; nodes.size() if none
-  std::uint64_t total_bytes = 0;  // arena, constants, state and its next values
+  std::vector<bool> in_place;          // of PlanOptions::in_place: takes the memory of the input
+  std::vector<bool> committed;         // of PlanOptions::in_place: computed in the commit section
+  std::size_t commit_begin = 0;        // nodes from here on cannot fail; nodes.size() if none
+  std::uint64_t constant_bytes = 0;    // in memory at the same time
+  std::uint64_t total_bytes = 0;       // arena, constants, state and its next values
+  std::optional<Streaming> streaming;  // where constants must take turns to meet the budget
 };
 
 struct PlanOptions {
@@ -75,9 +78,11 @@ struct PlanOptions {
   // Targets that should take the memory of an input.
   std::span<const InPlace> in_place;
   bool commit_last = false;  // in place only for nodes of the commit section
-  // Bound on Plan::total_bytes. With a bound, values are recomputed only as far as needed to stay
-  // below; without one, where that adds little memory traffic.
+  // Bound on Plan::total_bytes. With a bound, constants in `files` are streamed and values are
+  // recomputed only as far as needed to stay below; without one, no constants are streamed, and
+  // values are recomputed where that adds little memory traffic.
   std::optional<std::uint64_t> memory_budget;
+  std::span<const std::shared_ptr<const MappedFile>> files;
   std::uint64_t state_bytes = 0;  // state, and next values that are not targets
   const Limits* limits = nullptr;
   int threads = 1;
@@ -86,8 +91,8 @@ struct PlanOptions {
 
 // `inputs` are the types of graph.inputs; dims of tensors must be known. Removes nodes that no
 // output needs and evaluates what depends on shapes only. Throws Error(mismatch) for shapes that
-// operators reject, and Error(limit) above Limits::arena_bytes or a budget that recomputation
-// cannot meet.
+// operators reject, and Error(limit) above Limits::arena_bytes or a budget that streaming
+// and recomputation cannot meet.
 Plan make_plan(const std::shared_ptr<const graph::Graph>& graph,
                std::span<const graph::Type> inputs, const PlanOptions& options);
 

@@ -99,6 +99,10 @@ std::size_t bytes_of(const Plan& plan, const Graph& source) {
                       block_of(plan.nodes) + block_of(plan.kernels) + block_of(plan.buffer_of) +
                       block_of(plan.buffers) +
                       block((plan.in_place.capacity() + plan.committed.capacity()) / 8);
+  if (plan.streaming) {
+    bytes += block_of(plan.streaming->constants) + block_of(plan.streaming->events);
+    for (const StreamedConstant& one : plan.streaming->constants) bytes += block_of(one.readers);
+  }
   for (const PlannedNode& planned : plan.nodes) {
     if (!has_node(source, *planned.node)) bytes += block(sizeof(Node)) + block_of(*planned.node);
   }

@@ -212,10 +212,10 @@ void Planner::pack() {
 }
 
 void Planner::count_bytes() {
-  plan_.total_bytes = plan_.arena_bytes + options_->state_bytes;
   for (const GraphValue& value : plan_.graph.values) {
-    if (value.constant->defined()) plan_.total_bytes += value.constant->bytes();
+    if (value.constant->defined()) plan_.constant_bytes += value.constant->bytes();
   }
+  plan_.total_bytes = plan_.arena_bytes + plan_.constant_bytes + options_->state_bytes;
   std::vector<bool> in_place(plan_.graph.values.size());
   for (std::size_t i = 0; i < plan_.in_place.size(); ++i) {
     if (plan_.in_place[i]) in_place[index(options_->in_place[i].value)] = true;

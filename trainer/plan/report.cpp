@@ -34,9 +34,8 @@ class Reporter {
   PlanReport run() {
     for (std::size_t i = 0; i < plan_->nodes.size(); ++i) add_node(i);
     report_.arena_bytes = plan_->arena_bytes;
-    for (const GraphValue& value : plan_->graph.values) {
-      if (value.constant->defined()) report_.constant_bytes += value.constant->bytes();
-    }
+    report_.constant_bytes = plan_->constant_bytes;
+    if (plan_->streaming) report_.streamed_bytes = bytes_of(plan_->streaming->constants);
     add_peak();
     return std::move(report_);
   }
