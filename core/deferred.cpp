@@ -26,12 +26,12 @@ void DeferredElements::compute() noexcept {
   computed_ = true;
 }
 
-void DeferredElements::hold() noexcept {
+void DeferredElements::hold() const noexcept {
   const std::lock_guard lock(mutex_);
   if (holders_++ == 0 && !computed_) compute_({static_cast<std::byte*>(memory_), bytes_});
 }
 
-void DeferredElements::drop() noexcept {
+void DeferredElements::drop() const noexcept {
   const std::lock_guard lock(mutex_);
   if (--holders_ == 0 && !computed_) drop_pages(memory_, bytes_);
 }

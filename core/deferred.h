@@ -34,8 +34,8 @@ class DeferredElements {
   void compute() noexcept;
   // The elements are in memory() until drop() was called as often; then its pages go back to the
   // system, unless compute() was called.
-  void hold() noexcept;
-  void drop() noexcept;
+  void hold() const noexcept;
+  void drop() const noexcept;
   // Whether compute() was called.
   bool computed() const noexcept { return computed_; }
   // nullopt once the elements are computed: they may have been written to since.
@@ -48,12 +48,12 @@ class DeferredElements {
   std::optional<PackedElements> packed_;
   std::span<const std::byte> source_;
   std::atomic<bool> computed_ = false;
-  std::mutex mutex_;
-  std::size_t holders_ = 0;
+  mutable std::mutex mutex_;
+  mutable std::size_t holders_ = 0;
 };
 
 // Those of a tensor; nullptr where it has others.
-DeferredElements* deferred_elements(const Tensor& tensor) noexcept;
+const DeferredElements* deferred_elements(const Tensor& tensor) noexcept;
 
 // Has a tensor's elements in memory while it lives; deferred ones do not stay there. The tensor
 // must outlive it.
@@ -67,7 +67,7 @@ class HeldElements {
   const void* data() const noexcept { return data_; }
 
  private:
-  DeferredElements* deferred_;
+  const DeferredElements* deferred_;
   const void* data_;
 };
 

@@ -73,8 +73,8 @@ Tensor Tensor::share(DType dtype, const Shape& shape, std::shared_ptr<DeferredEl
   return result;
 }
 
-DeferredElements* deferred_elements(const Tensor& tensor) noexcept {
-  return tensor.deferred_ ? static_cast<DeferredElements*>(tensor.owner_.get()) : nullptr;
+const DeferredElements* deferred_elements(const Tensor& tensor) noexcept {
+  return tensor.deferred_ ? static_cast<const DeferredElements*>(tensor.owner_.get()) : nullptr;
 }
 
 void Tensor::compute() const noexcept {

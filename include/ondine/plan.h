@@ -60,8 +60,7 @@ struct PlanReport {
   std::vector<PlannedOperator> nodes;  // in the order in which they run
   // Totals. The arena holds values and workspaces.
   std::uint64_t arena_bytes = 0;
-  std::uint64_t constant_bytes = 0;   // in memory at the same time
-  std::uint64_t streamed_bytes = 0;   // of constants that take turns there to meet a memory budget
+  std::uint64_t constant_bytes = 0;
   std::uint64_t state_bytes = 0;      // state variables, and their next values while a step runs
   std::uint64_t workspace_bytes = 0;  // the largest
   // The peak of the arena: the node at which most bytes are in use, how many, and the values that

@@ -94,7 +94,7 @@ class ONDINE_API Tensor {
     return data_;
   }
   void compute() const noexcept;
-  friend DeferredElements* deferred_elements(const Tensor& tensor) noexcept;
+  friend const DeferredElements* deferred_elements(const Tensor& tensor) noexcept;
 
   DType dtype_ = DType::undefined;
   bool deferred_ = false;  // the owner is a DeferredElements

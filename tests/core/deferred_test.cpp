@@ -90,7 +90,7 @@ TEST_CASE("what computes deferred elements goes as soon as it has computed them"
 TEST_CASE("held elements go when nobody holds them any more, and come again") {
   std::atomic<int> calls{0};
   const Tensor tensor = counting(1 << 18, calls);
-  DeferredElements& elements = *deferred_elements(tensor);
+  const DeferredElements& elements = *deferred_elements(tensor);
   const auto* const values = static_cast<const float*>(elements.memory());
   elements.hold();
   elements.hold();
@@ -112,7 +112,7 @@ TEST_CASE("held elements go when nobody holds them any more, and come again") {
 TEST_CASE("elements that were read stay, whoever holds and drops them") {
   std::atomic<int> calls{0};
   const Tensor tensor = counting(1 << 18, calls);
-  DeferredElements& elements = *deferred_elements(tensor);
+  const DeferredElements& elements = *deferred_elements(tensor);
   elements.hold();
   CHECK(tensor.item<float>(100'000) == 100'000);
   CHECK(calls == 1);

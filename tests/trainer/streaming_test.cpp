@@ -75,10 +75,6 @@ std::vector<float> losses(Model& model) {
   return result;
 }
 
-std::uint64_t streamed(const Model& model) {
-  return model.plan_report({{{"x", {4, width}}, {"label", {4}}}, 0}).streamed_bytes;
-}
-
 #ifdef __linux__
 std::uint64_t status_bytes(const std::string& field) {
   std::ifstream status("/proc/self/status");
@@ -109,8 +105,7 @@ TEST_CASE("frozen weights that do not fit into the budget take turns and give th
   const auto file = save_network(folder, external);
   Model ample = load(file, {});
   Model lean = load(file, budget, threads);
-  CHECK(streamed(ample) == 0);
-  CHECK(streamed(lean) == layers * layer_bytes);
+  CHECK(ample.plan(batch(0), 0).constant_bytes >= layers * layer_bytes);
   const PlanInfo plan = lean.plan(batch(0), 0);
   CHECK(plan.arena_bytes + plan.constant_bytes + plan.state_bytes <= budget);
   CHECK(plan.constant_bytes >= layer_bytes);

@@ -50,7 +50,6 @@ json to_json(const PlanReport& report) {
   return {{"nodes", std::move(nodes)},
           {"arena_bytes", report.arena_bytes},
           {"constant_bytes", report.constant_bytes},
-          {"streamed_bytes", report.streamed_bytes},
           {"state_bytes", report.state_bytes},
           {"workspace_bytes", report.workspace_bytes},
           {"peak_node", report.peak_node},

@@ -101,11 +101,8 @@ std::string to_string(const PlanReport& report) {
                  value.type, "  ", lifetime_of(value, report.nodes.size()), "\n");
     }
   }
-  out += cat("\ntotal bytes: arena ", report.arena_bytes, ", constants ", report.constant_bytes);
-  if (report.streamed_bytes > 0) {
-    out += cat(" (", report.streamed_bytes, " of the file take turns)");
-  }
-  out += cat(", state ", report.state_bytes, "; largest workspace ", report.workspace_bytes, "\n");
+  out += cat("\ntotal bytes: arena ", report.arena_bytes, ", constants ", report.constant_bytes,
+             ", state ", report.state_bytes, "; largest workspace ", report.workspace_bytes, "\n");
   return out;
 }
 

@@ -35,7 +35,6 @@ class Reporter {
     for (std::size_t i = 0; i < plan_->nodes.size(); ++i) add_node(i);
     report_.arena_bytes = plan_->arena_bytes;
     report_.constant_bytes = plan_->constant_bytes;
-    if (plan_->streaming) report_.streamed_bytes = bytes_of(plan_->streaming->constants);
     add_peak();
     return std::move(report_);
   }
