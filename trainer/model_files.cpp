@@ -140,10 +140,11 @@ graph::ModelDef Model::Impl::for_inference() const {
   graph::ModelDef result = with_present_state();
   result.training.clear();
   graph::lower_weights(result.graph);
-  const bool aware = std::any_of(result.metadata.begin(), result.metadata.end(),
-                                 [](const auto& one) { return one.first == "ondine.qat"; });
-  if (aware) {
-    graph::store_integer_weights(result.graph);
+  const auto aware = std::find_if(result.metadata.begin(), result.metadata.end(),
+                                  [](const auto& one) { return one.first == "ondine.qat"; });
+  if (aware != result.metadata.end()) {
+    const bool is_unsigned = aware->second == to_string(DType::uint8);
+    graph::store_integer_weights(result.graph, is_unsigned ? DType::uint8 : DType::int8);
     graph::hoist_quantization(result);
   }
   // Removes what only training needs.

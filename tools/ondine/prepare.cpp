@@ -55,7 +55,8 @@ const std::map<std::string, std::optional<FrozenFormat>> frozen_formats{
     {"nf4", FrozenFormat::nf4()},
     {"bf16", DType::bfloat16}};
 
-const std::map<std::string, std::optional<DType>> qat_types{{"int8", DType::int8}};
+const std::map<std::string, std::optional<DType>> qat_types{{"int8", DType::int8},
+                                                            {"uint8", DType::uint8}};
 
 const std::map<std::string, LossScale> loss_scales{{"dynamic", DynamicLossScale{}},
                                                    {"none", NoLossScale{}}};
@@ -250,8 +251,10 @@ void add_options(Command command, Options& options) {
       .one_each();
   command.choice("--quantize-frozen", &prepare.quantize_frozen, frozen_formats,
                  "Store frozen weights of products and lookups in int8, int4, nf4 or bf16");
-  command.choice("--qat", &prepare.qat, qat_types,
-                 "Quantization-aware training: int8 rounds weights and activations of every layer");
+  command.choice(
+      "--qat", &prepare.qat, qat_types,
+      "Quantization-aware training, which rounds weights and activations of every layer: "
+      "int8 to 7 bits for weights, uint8 to 8");
   add_external_data(command, prepare.external_data_from);
   command.option("--no-accuracy", &options.no_accuracy, "Do not add an accuracy output");
   command.option("--no-training-mode", &options.no_training_mode,

@@ -53,8 +53,8 @@ void check_model(const ModelDef& model, std::int64_t opset) {
 
 void check_quantization(const PrepareOptions& options) {
   if (!options.qat) return;
-  if (*options.qat != DType::int8)
-    fail(ErrorCode::mismatch, "qat is ", *options.qat, ", needed: int8");
+  if (*options.qat != DType::int8 && *options.qat != DType::uint8)
+    fail(ErrorCode::mismatch, "qat is ", *options.qat, ", needed: int8 or uint8");
   if (!options.training_mode || options.quantize_frozen) {
     fail(ErrorCode::mismatch, "quantization-aware training needs ",
          options.training_mode ? "weights that quantize_frozen leaves alone" : "training mode");
@@ -210,7 +210,7 @@ Network adapt_network(ModelDef& model, const PrepareOptions& asked, const ValueT
   if (asked.untie) untie_parameters(model.graph);
   if (!asked.quantize_frozen) network.ties = tie_copies(model.graph);
   set_inference_mode(model.graph);
-  if (asked.qat) network.quantized = insert_quantization(model);
+  if (asked.qat) network.quantized = insert_quantization(model, *asked.qat);
   return network;
 }
 
@@ -314,7 +314,7 @@ void record_training(ModelDef& model, const LossInputs& inputs, Updates& updates
   record_class_axis(model, inputs.prediction, options);
   record_updates(model, updates, trained, options);
   remove_property(model, "ondine.qat");
-  if (options.qat) set_property(model, "ondine.qat", "int8");
+  if (options.qat) set_property(model, "ondine.qat", std::string(to_string(*options.qat)));
 }
 
 }  // namespace

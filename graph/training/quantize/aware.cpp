@@ -17,6 +17,8 @@ namespace {
 
 constexpr std::int64_t first_with_axes = 13;
 constexpr double signed_levels = 127;
+// x86-64 without VNNI adds pairs of products of uint8 and int8 in 16 bits: 2 x 255 x 64 fit.
+constexpr double reduced_levels = 64;
 constexpr double unsigned_levels = 255;
 constexpr double smallest_scale = 0x1p-30;
 // Until the first step has seen activations they are taken to lie in +-8, or 0 to 8.
@@ -135,7 +137,7 @@ class Inserter {
     return entry->second;
   }
 
-  static Tensor weight_scales(const Tensor& weight, std::size_t axis) {
+  Tensor weight_scales(const Tensor& weight, std::size_t axis) const {
     Tensor result(DType::float32, Shape{weight.shape()[axis]});
     const auto largest = result.mutable_values<float>();
     const auto values = weight.values<float>();
@@ -143,7 +145,8 @@ class Inserter {
       largest[channel] = std::max(largest[channel], std::abs(values[i]));
     });
     for (float& one : largest) {
-      one = std::max(one / static_cast<float>(signed_levels), static_cast<float>(smallest_scale));
+      one = std::max(one / static_cast<float>(network_.weight_levels),
+                     static_cast<float>(smallest_scale));
     }
     return result;
   }
@@ -182,7 +185,7 @@ std::string detached(GraphWriter& writer, const std::string& value, const std::s
 
 }  // namespace
 
-QuantizedNetwork insert_quantization(ModelDef& model) {
+QuantizedNetwork insert_quantization(ModelDef& model, DType weights) {
   const std::int64_t opset = Opsets(model.opsets).version("").value_or(0);
   if (opset < first_with_axes) {
     fail(ErrorCode::unsupported, "quantization-aware training needs ai.onnx ", first_with_axes,
@@ -190,6 +193,7 @@ QuantizedNetwork insert_quantization(ModelDef& model) {
   }
   fold_normalization_into_convolutions(model.graph);
   QuantizedNetwork network;
+  network.weight_levels = weights == DType::int8 ? reduced_levels : signed_levels;
   Inserter(model, network).run();
   if (network.layers == 0) {
     fail(ErrorCode::unsupported,
@@ -220,8 +224,8 @@ void write_weight_scales(GraphWriter& writer, const GraphDef& main, const Quanti
     const auto update = std::find_if(before.begin(), before.end(),
                                      [&](const auto& each) { return each.first == one.weight; });
     if (update == before.end()) continue;
-    const std::string next =
-        fitting_scale(writer, update->second, one.reduced, signed_levels, one.scale + ".next");
+    const std::string next = fitting_scale(writer, update->second, one.reduced,
+                                           network.weight_levels, one.scale + ".next");
     writer.output(next, find_initializer(main, one.scale)->value);
     bindings.emplace_back(one.scale, next);
   }

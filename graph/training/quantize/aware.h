@@ -25,15 +25,18 @@ struct QuantizedNetwork {
   };
   std::map<std::string, Activation, std::less<>> activations;
   std::vector<Weight> weights;
+  double weight_levels = 0;  // the largest weight of a channel becomes this
   std::size_t layers = 0;
 };
 
 // Folds the BatchNormalization behind each Conv into it, and puts QuantizeLinear and
 // DequantizeLinear in front of both factors of every Conv, Gemm and MatMul whose second factor is a
-// float32 initializer: weights as int8 with a scale for each channel, activations with one scale,
-// as uint8 where they cannot be negative and else as int8. Throws Error(unsupported) for a version
-// of ai.onnx before 13 and for networks without such a layer.
-QuantizedNetwork insert_quantization(ModelDef& model);
+// float32 initializer: weights with a scale for each channel, activations with one scale, as uint8
+// where they cannot be negative and else as int8. `weights`: the type that they will be stored in;
+// int8 has 64 levels on each side, so that sums of two products fit into 16 bits, and uint8 127.
+// Throws Error(unsupported) for a version of ai.onnx before 13 and for networks without such a
+// layer.
+QuantizedNetwork insert_quantization(ModelDef& model, DType weights);
 
 // The scale of an activation for this step: that of the batch in the first step, afterwards a
 // moving average. No derivative flows through it.

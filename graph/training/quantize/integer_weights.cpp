@@ -15,7 +15,8 @@ namespace {
 
 class Storer {
  public:
-  explicit Storer(GraphDef& graph) : graph_(graph), producers_(producers_of(graph)) {
+  Storer(GraphDef& graph, DType weights)
+      : graph_(graph), weights_(weights), producers_(producers_of(graph)) {
     for (const NodeDef& node : graph.nodes) {
       for (const std::string& name : reads_of(node)) taken_.insert(name);
     }
@@ -42,17 +43,29 @@ class Storer {
         zero_point->value.dtype() != DType::int8) {
       return false;
     }
+    const bool is_unsigned = weights_ == DType::uint8;
     const auto axis = static_cast<std::size_t>(integer_attribute(node, "axis", 1));
-    Tensor elements(DType::int8, weight->value.shape());
+    Tensor elements(weights_, weight->value.shape());
     const auto from = weight->value.values<float>();
     const auto scales = scale->value.values<float>();
-    const auto to = elements.mutable_values<std::int8_t>();
+    auto* const to = static_cast<std::uint8_t*>(elements.mutable_data());
     for_each_of_channels(weight->value.shape(), axis, [&](std::size_t i, std::size_t channel) {
-      to[i] = static_cast<std::int8_t>(
-          std::clamp(std::nearbyint(from[i] / scales[channel]), -128.0F, 127.0F));
+      const float level = std::clamp(std::nearbyint(from[i] / scales[channel]), -128.0F, 127.0F);
+      to[i] = static_cast<std::uint8_t>(static_cast<int>(level) + (is_unsigned ? 128 : 0));
     });
+    if (is_unsigned) store_middle(zero_point->name);
     graph_.initializers.push_back({node.outputs[0], std::move(elements), {}, {}});
     return true;
+  }
+
+  // 128 for each of the zeros.
+  void store_middle(const std::string& zero_point) {
+    for (InitializerDef& one : graph_.initializers) {
+      if (one.name != zero_point) continue;
+      Tensor middle(DType::uint8, one.value.shape());
+      std::ranges::fill(middle.mutable_values<std::uint8_t>(), std::uint8_t{128});
+      one.value = std::move(middle);
+    }
   }
 
   // The scales of a dequantized factor.
@@ -113,12 +126,13 @@ class Storer {
   }
 
   GraphDef& graph_;
+  DType weights_;
   Producers producers_;
   std::set<std::string> taken_;
 };
 
 }  // namespace
 
-void store_integer_weights(GraphDef& graph) { Storer(graph).run(); }
+void store_integer_weights(GraphDef& graph, DType weights) { Storer(graph, weights).run(); }
 
 }  // namespace ondine::graph

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <cstdlib>
 
 #include <ondine/build.h>
 #include <ondine/error.h>
 #include <ondine/prepare.h>
 
+#include "proto/import.h"
 #include "tests/support/random_tensor.h"
 
 using namespace ondine;
@@ -39,11 +41,11 @@ std::vector<std::byte> network(std::int64_t opset = 17) {
   return b.bytes();
 }
 
-PrepareOptions options(bool aware) {
+PrepareOptions options(bool aware, DType weights = DType::int8) {
   PrepareOptions options;
   options.init = WeightInit::keep;
   options.optimizer = Sgd{.learning_rate = 0.1F};
-  if (aware) options.qat = DType::int8;
+  if (aware) options.qat = weights;
   return options;
 }
 
@@ -119,7 +121,9 @@ TEST_CASE("scales of activations fit the first batch and then move by a hundredt
 }
 
 TEST_CASE("scales of weights fit the largest weight of each channel after every step") {
-  Model model = prepare(network(), options(true));
+  const DType type = GENERATE(DType::int8, DType::uint8);
+  const float levels = type == DType::int8 ? 64.0F : 127.0F;
+  Model model = prepare(network(), options(true, type));
   for (std::uint64_t i = 0; i < 3; ++i) {
     const auto check = [&](const char* name, std::size_t channels) {
       const Tensor weight = model.get_state(name);
@@ -131,7 +135,7 @@ TEST_CASE("scales of weights fit the largest weight of each channel after every 
         for (std::size_t k = 0; k < inner; ++k) {
           most = std::max(most, std::abs(weight.values<float>()[c * inner + k]));
         }
-        CHECK(scale.values<float>()[c] == most / 127);
+        CHECK(scale.values<float>()[c] == most / levels);
       }
     };
     check("conv.w", 6);
@@ -147,7 +151,7 @@ TEST_CASE("weights that initialize draws get scales that fit them") {
   const Tensor weight = model.get_state("fc.w");
   const Tensor row = Tensor::wrap(DType::float32, {96}, weight.data());
   CHECK_FALSE(weight.identical(prepare(network(), options(true)).get_state("fc.w")));
-  CHECK(model.get_state("fc.w.scale").item<float>(0) == largest(row) / 127);
+  CHECK(model.get_state("fc.w.scale").item<float>(0) == largest(row) / 64);
 }
 
 TEST_CASE("normalization is folded: before any step the network is that of the file") {
@@ -164,13 +168,61 @@ TEST_CASE("normalization is folded: before any step the network is that of the f
 }
 
 TEST_CASE("the exported model holds integers and decides as the trained one") {
-  Model model = prepare(network(), options(true));
+  Model model = prepare(network(), options(true, GENERATE(DType::int8, DType::uint8)));
   for (std::uint64_t i = 0; i < 40; ++i) step(model, i);
   const Model exported = Model::load(model.export_inference());
   const std::string text = exported.inspect("model");
   CHECK(text.find("conv.w.quantized") != std::string::npos);
   CHECK(text.find("fc.b.quantized") != std::string::npos);
   for (std::uint64_t i = 100; i < 105; ++i) CHECK(classes(exported, i) == classes(model, i));
+}
+
+TEST_CASE("exported weights are small enough for sums of two products in 16 bits, or not signed") {
+  const auto weights_of = [](DType type) {
+    Model model = prepare(network(), options(true, type));
+    for (std::uint64_t i = 0; i < 10; ++i) step(model, i);
+    const graph::ModelDef def = load_model(model.export_inference());
+    const auto& all = def.graph.initializers;
+    const auto value = [&](const std::string& name) {
+      return std::ranges::find(all, name, &graph::InitializerDef::name)->value;
+    };
+    return std::pair(value("fc.w.quantized"), value("fc.w.zero_point"));
+  };
+  const auto [small, zero] = weights_of(DType::int8);
+  int most = 0;
+  for (const std::int8_t w : small.values<std::int8_t>()) most = std::max(most, std::abs(int{w}));
+  CHECK(most == 64);
+  CHECK(zero.item<std::int8_t>() == 0);
+  const auto [whole, middle] = weights_of(DType::uint8);
+  most = 0;
+  for (const std::uint8_t w : whole.values<std::uint8_t>()) {
+    most = std::max(most, std::abs(int{w} - 128));
+  }
+  CHECK(most == 127);
+  for (const std::uint8_t one : middle.values<std::uint8_t>()) CHECK(one == 128);
+}
+
+TEST_CASE("exported layers round where their results are made, in front of pooling and reshaping") {
+  Model model = prepare(network(), options(true));
+  for (std::uint64_t i = 0; i < 10; ++i) step(model, i);
+  const graph::ModelDef def = load_model(model.export_inference());
+  std::vector<std::string> ops;
+  for (const graph::NodeDef& node : def.graph.nodes) {
+    const bool of_weights =
+        node.op == "DequantizeLinear" && node.inputs[0].find("w") != std::string::npos;
+    const bool of_bias = node.inputs[0].find(".b.") != std::string::npos;
+    if (!of_weights && !of_bias) ops.push_back(node.op);
+  }
+  const std::vector<std::string> want{"QuantizeLinear", "DequantizeLinear", "Conv",
+                                      "Relu",           "QuantizeLinear",   "MaxPool",
+                                      "Flatten",        "DequantizeLinear", "Gemm"};
+  CHECK(ops == want);
+  const Model exported = Model::load(model.export_inference());
+  CHECK(classes(exported, 77) == classes(model, 77));
+  if (std::getenv("ONDINE_NO_FUSION") == nullptr) {
+    const std::string plan = to_string(exported.plan_report({{{"x", {32, 1, 8, 8}}}, {}}));
+    CHECK(plan.find("Int8Conv") != std::string::npos);
+  }
 }
 
 TEST_CASE("accumulated gradients update scales with the weights") {
@@ -183,7 +235,7 @@ TEST_CASE("accumulated gradients update scales with the weights") {
   model.train_step({{"x", batch(0)[0].second}}, 1);
   const Tensor weight = model.get_state("fc.w");
   const Tensor row = Tensor::wrap(DType::float32, {96}, weight.data());
-  CHECK(model.get_state("fc.w.scale").item<float>(0) == largest(row) / 127);
+  CHECK(model.get_state("fc.w.scale").item<float>(0) == largest(row) / 64);
 }
 
 TEST_CASE("quantization-aware training says what it cannot do") {
@@ -191,7 +243,8 @@ TEST_CASE("quantization-aware training says what it cannot do") {
                     Catch::Contains("needs ai.onnx 13, the model imports ai.onnx 12"));
   PrepareOptions wrong = options(true);
   wrong.qat = DType::int4;
-  CHECK_THROWS_WITH(prepare(network(), wrong), Catch::Contains("qat is int4, needed: int8"));
+  CHECK_THROWS_WITH(prepare(network(), wrong),
+                    Catch::Contains("qat is int4, needed: int8 or uint8"));
   wrong = options(true);
   wrong.training_mode = false;
   CHECK_THROWS_WITH(prepare(network(), wrong), Catch::Contains("training mode"));
