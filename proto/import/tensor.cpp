@@ -79,6 +79,17 @@ void convert(DType dtype, std::span<const std::byte> stored, std::span<std::byte
   if (other_byte_order && number_width(dtype) > 1) swap_numbers(elements, dtype);
 }
 
+// The same of a part of a file. Pages of the file and of the result together are little more than
+// the result.
+void convert_file(DType dtype, const ExternalData::View& view, std::span<std::byte> elements) {
+  constexpr std::size_t piece = std::size_t{1} << 20;
+  for (std::size_t at = 0; at < elements.size(); at += piece) {
+    const std::size_t count = std::min(piece, elements.size() - at);
+    convert(dtype, view.bytes.subspan(at, count), elements.subspan(at, count));
+    view.file->release(view.bytes.subspan(at, count));
+  }
+}
+
 bool is_memory_form(DType dtype, std::span<const std::byte> stored) {
   constexpr std::uintptr_t alignment = alignof(std::complex<double>);
   const bool aligned = reinterpret_cast<std::uintptr_t>(stored.data()) % alignment == 0;
@@ -108,13 +119,11 @@ Tensor from_file_form(DType dtype, const Shape& shape, const ExternalData::View&
     return Tensor::share(dtype, shape, data, view.owner);
   }
   if (view.file != nullptr && bytes > largest_copied_at_once) {
-    // The view's owner is the file.
-    const auto compute = [=](std::span<std::byte> memory) {
-      convert(dtype, view.bytes, memory);
-      view.file->release(view.bytes);
-    };
     return Tensor::share(
-        dtype, shape, std::make_shared<DeferredElements>(bytes, compute, std::nullopt, view.bytes));
+        dtype, shape,
+        std::make_shared<DeferredElements>(
+            bytes, [=](std::span<std::byte> memory) { convert_file(dtype, view, memory); },
+            std::nullopt, view.bytes));
   }
   Tensor tensor(dtype, shape);
   convert(dtype, view.bytes, {static_cast<std::byte*>(tensor.mutable_data()), tensor.bytes()});

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """Trains a network with quantization and compares its integers with onnxruntime: check_qat.py [--ondine PATH]
 
-Trains the network of examples/fashion_mnist in float32 and by `prepare --qat int8`, exports both, and
-runs all 10,000 test images by `ondine infer` and by onnxruntime. Fails unless
+Trains the network of examples/fashion_mnist in float32, by `prepare --qat int8` and by `--qat uint8`,
+exports them, and runs all 10,000 test images by `ondine infer` and by onnxruntime. Fails unless, for
+both,
 - the quantized network is at most 0.5 points less accurate than the float32 one,
-- onnxruntime runs its layers by integer operators,
-- both give the same class for every image that onnxruntime's kernels compute exactly (precise mode),
-- and the scores are equal.
+- onnxruntime runs every layer by an integer operator,
+- it gives the class that Ondine gives, but for images whose two best scores are closer than twice the
+  largest difference that one rounding apart makes.
+The scores of most images are equal but for the last bits of float32. In the others onnxruntime, which
+multiplies sums by scales in float32, rounds an activation near the middle of two levels the other way.
 Exits with 77 where onnx, onnxruntime, numpy or the data set (Debian's dataset-fashion-mnist) is missing.
 """
 import argparse
@@ -32,11 +35,9 @@ BATCH = 500
 
 def network(path):
     """That of examples/common/cnn.h."""
-    weights, nodes, parameters = [], [], 0
+    weights, nodes = [], []
 
     def weight(name, *shape):
-        nonlocal parameters
-        parameters += 1
         weights.append(onnx.numpy_helper.from_array(np.zeros(shape, np.float32), name))
         return name
 
@@ -91,12 +92,10 @@ def by_ondine(ondine, path, images, folder):
     return np.load(folder / "logits.npy")
 
 
-def by_onnxruntime(path, images, level, precise=False, optimized=None):
+def by_onnxruntime(path, images, level, optimized=None):
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     options.graph_optimization_level = level
-    # Without VNNI, its products of uint8 and int8 add pairs in 16 bits, which saturate; this mode does not.
-    options.add_session_config_entry("session.x64quantprecision", "1" if precise else "0")
     if optimized is not None:
         options.optimized_model_filepath = str(optimized)
     session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
@@ -109,13 +108,36 @@ def operators(path):
 
 
 def compare(title, got, want, labels):
-    """Prints a row; the number of images with another class."""
-    apart = int(np.sum(got.argmax(1) != want.argmax(1)))
-    worst = float(np.max(np.abs(got - want)))
-    equal = int(np.sum(np.all(got == want, axis=1)))
+    """Prints a row. Returns the images that have another class, and by how much their two best scores differ."""
+    apart = np.flatnonzero(got.argmax(1) != want.argmax(1))
+    difference = np.abs(got - want).max(1)
+    near = int(np.sum(difference <= 1e-5 * np.abs(want).max()))
     accuracy = 100 * float(np.mean(got.argmax(1) == labels))
-    print(f"| {title} | {accuracy:.2f} | {apart} | {equal} | {worst:.3g} |", flush=True)
-    return apart
+    print(f"| {title} | {accuracy:.2f} | {len(apart)} | {near} | {float(difference.max()):.3g} |", flush=True)
+    best = np.sort(want[apart], axis=1)
+    return accuracy, list(zip(best[:, -1] - best[:, -2], difference[apart]))
+
+
+def check(ondine, kind, folder, epochs, floats, images, labels):
+    """What is wrong with a network that is quantized to `kind`."""
+    levels = onnxruntime.GraphOptimizationLevel
+    path = train(ondine, folder, kind, epochs, ["--qat", kind])
+    ours = by_ondine(ondine, path, images, folder)
+    accuracy, _ = compare(kind, ours, ours, labels)
+    as_written = by_onnxruntime(path, images, levels.ORT_DISABLE_ALL)
+    compare(f"{kind}, onnxruntime, nodes one by one in float32", as_written, ours, labels)
+    optimized = folder / f"{kind}_integers.onnx"
+    theirs = by_onnxruntime(path, images, levels.ORT_ENABLE_ALL, optimized=optimized)
+    _, apart = compare(f"{kind}, onnxruntime, integers", theirs, ours, labels)
+    found = operators(optimized)
+    wrong = []
+    if accuracy < floats - 0.5:
+        wrong.append(f"{kind} is {floats - accuracy:.2f} points less accurate than float32")
+    layers = sum(count for op, count in found.items() if op in INTEGER)
+    if layers != 4:
+        wrong.append(f"onnxruntime runs {layers} of 4 layers of {kind} in integers: {dict(found)}")
+    wrong += [f"{kind}: another class, though the scores are {gap:.3g} apart" for gap, by in apart if gap > 2 * min(by, 0.2)]
+    return wrong
 
 
 def main():
@@ -130,24 +152,20 @@ def main():
         return 77
     images = read_idx("t10k-images-idx3-ubyte.gz").reshape(-1, 1, 28, 28).astype(np.float32) / 255
     labels = read_idx("t10k-labels-idx1-ubyte.gz")
-    levels = onnxruntime.GraphOptimizationLevel
+    wrong = []
     with tempfile.TemporaryDirectory() as name:
         folder = options.keep or pathlib.Path(name)
         folder.mkdir(exist_ok=True)
         network(folder / "cnn.onnx")
-        floats = train(options.ondine, folder, "float32", options.epochs, [])
-        aware = train(options.ondine, folder, "qat", options.epochs, ["--qat", "int8"])
-        print("| run | accuracy % | other class | equal scores | largest difference |\n|---|---|---|---|---|")
-        plain = by_ondine(options.ondine, floats, images, folder)
-        compare("float32", plain, plain, labels)
-        compare("float32, onnxruntime", by_onnxruntime(floats, images, levels.ORT_ENABLE_ALL), plain, labels)
-        ours = by_ondine(options.ondine, aware, images, folder)
-        compare("int8", ours, ours, labels)
-        compare("int8, onnxruntime, nodes as written", by_onnxruntime(aware, images, levels.ORT_DISABLE_ALL), ours, labels)
-        integers = folder / "integers.onnx"
-        compare("int8, onnxruntime", by_onnxruntime(aware, images, levels.ORT_ENABLE_ALL, optimized=integers), ours, labels)
-        apart = compare("int8, onnxruntime, precise", by_onnxruntime(aware, images, levels.ORT_ENABLE_ALL, True), ours, labels)
-    return 0
+        path = train(options.ondine, folder, "float32", options.epochs, [])
+        print("| run | accuracy % | other class | equal to 1e-5 | largest difference |\n|---|---|---|---|---|")
+        plain = by_ondine(options.ondine, path, images, folder)
+        floats, _ = compare("float32", plain, plain, labels)
+        for kind in ["int8", "uint8"]:
+            wrong += check(options.ondine, kind, folder, options.epochs, floats, images, labels)
+    for text in wrong:
+        print(text)
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":
