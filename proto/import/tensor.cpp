@@ -82,7 +82,7 @@ void convert(DType dtype, std::span<const std::byte> stored, std::span<std::byte
 // The same of a part of a file. Pages of the file and of the result together are little more than
 // the result.
 void convert_file(DType dtype, const ExternalData::View& view, std::span<std::byte> elements) {
-  constexpr std::size_t piece = std::size_t{1} << 20;
+  constexpr std::size_t piece = std::size_t{256} << 10;
   for (std::size_t at = 0; at < elements.size(); at += piece) {
     const std::size_t count = std::min(piece, elements.size() - at);
     convert(dtype, view.bytes.subspan(at, count), elements.subspan(at, count));

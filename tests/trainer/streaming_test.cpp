@@ -19,11 +19,11 @@ namespace {
 
 constexpr std::uint64_t megabyte = std::uint64_t{1} << 20;
 constexpr std::int64_t layers = 16;
-constexpr std::int64_t width = 1024;
+constexpr std::int64_t width = 512;
 constexpr std::uint64_t layer_bytes = width * width * sizeof(float);
 constexpr std::uint64_t budget = 6 * layer_bytes;
 
-// Frozen layers of 4 MB with trained adapters. Names of all lengths: those decide where in a model
+// Frozen layers of 1 MB with trained adapters. Names of all lengths: those decide where in a model
 // file elements lie, and so whether they are read there or copied.
 std::filesystem::path save_network(const TemporaryFolder& folder, bool external) {
   ModelBuilder b("network");
@@ -45,8 +45,9 @@ std::filesystem::path save_network(const TemporaryFolder& folder, bool external)
   b.save(plain);
   PrepareOptions options;
   options.init = WeightInit::keep;
-  options.train = {"*lora*"};
-  options.freeze = {"w*"};
+  for (std::int64_t i = 1; i <= layers; ++i) {
+    options.freeze.emplace_back(static_cast<std::size_t>(i), 'w');
+  }
   options.optimizer = Sgd{.learning_rate = 0.1F};
   if (external) options.external_data_from = 65536;
   prepare(plain, file, options);
@@ -129,11 +130,11 @@ TEST_CASE("a step takes no more resident memory than the budget where weights ta
     return;
   }
   // Measures what it is about.
-  CHECK(*whole > layers * layer_bytes);
+  CHECK(*whole >= layers * layer_bytes);
   Model lean = load(file, budget);
-  CHECK(*growth_of([&] { losses(lean); }) < budget + 4 * megabyte);
-  CHECK(*growth_of([&] { lean.fingerprint(); }) < budget + 4 * megabyte);
-  CHECK(*growth_of([&] { losses(lean); }) < budget + 4 * megabyte);
+  CHECK(*growth_of([&] { losses(lean); }) < budget + 3 * megabyte);
+  CHECK(*growth_of([&] { lean.fingerprint(); }) < budget + 3 * megabyte);
+  CHECK(*growth_of([&] { losses(lean); }) < budget + 3 * megabyte);
 }
 #endif
 
@@ -142,7 +143,7 @@ TEST_CASE("a budget that one layer does not fit into is refused with the bytes n
   const auto file = save_network(folder, true);
   Model tiny = load(file, layer_bytes);
   CHECK_THROWS_WITH(tiny.train_step(batch(0)),
-                    Catch::Contains("the memory budget of 4194304 bytes does not suffice") &&
+                    Catch::Contains("the memory budget of 1048576 bytes does not suffice") &&
                         Catch::Contains("weights read from their file in turns"));
 }
 
