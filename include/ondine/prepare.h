@@ -224,12 +224,13 @@ struct PrepareOptions {
   // scale for each column or row. nf4: the levels that Gather nodes look up times a scale for 64
   // neighbours, from 21 on. bfloat16: Cast nodes, from 13 on. Error(unsupported) for older models.
   std::optional<FrozenFormat> quantize_frozen = {};
-  // int8: quantization-aware training. BatchNormalization behind a Conv is folded into it, and
-  // every Conv, Gemm and MatMul of float32 weights reads weights (int8, a scale for each channel)
-  // and activations (one scale; uint8 where they cannot be negative, else int8) through
-  // QuantizeLinear and DequantizeLinear. Scales are state: those of activations fit the first batch
-  // and follow moving averages, those of weights the largest weight of a channel.
-  // Model::export_inference writes integer weights and biases. Needs ai.onnx 13.
+  // int8 or uint8: quantization-aware training. BatchNormalization behind a Conv is folded into it,
+  // and every Conv, Gemm and MatMul of float32 weights reads weights (a scale for each channel) and
+  // activations (one scale; uint8 where they cannot be negative, else int8) through QuantizeLinear
+  // and DequantizeLinear. Scales are state: those of activations fit the first batch and follow
+  // moving averages, those of weights the largest weight of a channel. Model::export_inference
+  // writes integer weights and biases: int8 weights from -64 to 64, or uint8 ones from 1 to 255
+  // around 128 (docs/prepare.md). Needs ai.onnx 13.
   std::optional<DType> qat = {};
   // The learning rate of each step as nodes of the algorithm, in float32, so that every runtime
   // that trains the model follows it. They read the optimizer's step count and the input

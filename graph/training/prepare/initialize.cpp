@@ -82,7 +82,8 @@ Use use_of(const Readers& readers, std::string_view name) {
       is_table = true;
       continue;
     }
-    if (node.domain.empty() && one_of(node.op, {"Identity", "Cast", "Transpose"})) {
+    if (node.domain.empty() &&
+        one_of(node.op, {"Identity", "Cast", "Transpose", "QuantizeLinear", "DequantizeLinear"})) {
       swapped = swapped != (node.op == "Transpose");
       name = node.outputs[0];
       continue;

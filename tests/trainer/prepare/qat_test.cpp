@@ -154,6 +154,17 @@ TEST_CASE("weights that initialize draws get scales that fit them") {
   CHECK(model.get_state("fc.w.scale").item<float>(0) == largest(row) / 64);
 }
 
+TEST_CASE("initialize draws the weights that it draws for the float network") {
+  PrepareOptions drawn = options(true);
+  PrepareOptions floats = options(false);
+  drawn.init = floats.init = WeightInit::he_uniform;
+  const Model aware = prepare(network(), drawn);
+  const Model plain = prepare(network(), floats);
+  for (const char* name : {"conv.w", "fc.w"}) {
+    CHECK(aware.get_state(name).identical(plain.get_state(name)));
+  }
+}
+
 TEST_CASE("normalization is folded: before any step the network is that of the file") {
   const Model plain = Model::load(network());
   const Model model = prepare(network(), options(true));
