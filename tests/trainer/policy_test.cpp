@@ -39,7 +39,7 @@ const std::vector<std::string> loss_only{"loss"};
 
 // Products with bounds between them: what a bound gives is needed again for the next product's
 // weights, and follows from what its own derivative needs.
-void write_chain(const std::filesystem::path& file) {
+void write_chain(const std::filesystem::path& file, const Optimizer& optimizer = Sgd{}) {
   ModelBuilder builder("chain");
   builder.initializer("low", Tensor::scalar(-1.0F));
   builder.initializer("high", Tensor::scalar(1.0F));
@@ -53,6 +53,7 @@ void write_chain(const std::filesystem::path& file) {
   builder.save(file);
   PrepareOptions options;
   options.train = {"w*"};
+  options.optimizer = optimizer;
   prepare(file, file, options);
 }
 
@@ -84,6 +85,23 @@ TEST_CASE("immediate updates give the bits of atomic ones and take less state") 
   const Model direct = Model::load(encode(dropout_classifier()), immediate);
   CHECK(direct.plan(feeds(1), 0, loss_only).state_bytes <
         atomic.plan(feeds(1), 0, loss_only).state_bytes);
+}
+
+TEST_CASE("gradients do not wait for the count of steps under immediate updates") {
+  const TemporaryFolder folder;
+  const auto file = folder / "chain.onnx";
+  LoadOptions immediate;
+  immediate.updates = UpdatePolicy::immediate;
+  write_chain(file, Adam{});
+  Model atomic = Model::load(file);
+  Model direct = Model::load(file, immediate);
+  const std::int64_t batch = 1;
+  CHECK(direct.plan(chain_feeds(batch), 0, loss_only).arena_bytes <
+        atomic.plan(chain_feeds(batch), 0, loss_only).arena_bytes / 2);
+  for (Model* model : {&atomic, &direct}) {
+    for (int i = 0; i < 3; ++i) model->train_step(chain_feeds(batch));
+  }
+  CHECK(direct.parameters() == atomic.parameters());
 }
 
 TEST_CASE("immediate updates leave the initial values for initialize") {

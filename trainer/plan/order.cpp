@@ -89,6 +89,12 @@ class Order {
     done_.assign(graph_.nodes.size(), false);
     last_ = last;
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+      if (!last_[i] && waiting_[i] == 0 && is_small(graph_.nodes[i])) schedule(i);
+    }
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+      if (!last_[i] && !(is_held_back(i) && is_small(graph_.nodes[i]))) schedule(i);
+    }
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
       if (!last_[i]) schedule(i);
     }
     const std::size_t others = order_.size();
@@ -151,6 +157,27 @@ class Order {
       if (in_arena(id) && pending_readers_[index(id)] == 1) freed += bytes_of(graph_[id].type);
     }
     return freed > 0 && freed >= taken;
+  }
+
+  // Whether it may run as soon as it can. Updates that count steps or follow a schedule would
+  // otherwise wait for that, and their gradients with them.
+  bool is_small(const Node& node) const {
+    constexpr std::size_t most = 64;
+    std::size_t taken = 0;
+    for (const ValueId id : node.outputs) {
+      if (id == no_value) continue;
+      if (!has_fixed_size(graph_[id].type)) return false;
+      taken += bytes_of(graph_[id].type);
+    }
+    return taken <= most;
+  }
+
+  // Whether it waits for others than those whose results it reads. A small one, as the next count
+  // of steps in place of the present one, must not pull all of them forward.
+  bool is_held_back(std::size_t i) const {
+    bool held = false;
+    before_.for_each(i, [&](std::size_t) { held = true; });
+    return held;
   }
 
   // The node, after what it waits for, and then whatever can follow it that frees memory.
