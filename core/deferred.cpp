@@ -50,4 +50,9 @@ HeldElements::~HeldElements() {
   if (deferred_ != nullptr) deferred_->drop();
 }
 
+std::shared_ptr<DeferredElements> DeferredElements::again() const {
+  const std::lock_guard lock(mutex_);
+  return computed_ ? nullptr : std::make_shared<DeferredElements>(bytes_, compute_, packed_, source_);
+}
+
 }  // namespace ondine

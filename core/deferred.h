@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -16,7 +17,7 @@ namespace ondine {
 class DeferredElements {
  public:
   // Writes the elements into memory, which holds zeros or what an earlier call wrote. Must not
-  // throw. Destroyed once compute() was called.
+  // throw. Destroyed once compute() was called; again() makes a copy.
   using Compute = std::function<void(std::span<std::byte> memory)>;
 
   // Throws Error(limit) when the system has no `bytes` left. `bytes` must not be 0. `source`: what
@@ -40,6 +41,9 @@ class DeferredElements {
   bool computed() const noexcept { return computed_; }
   // nullopt once the elements are computed: they may have been written to since.
   std::optional<PackedElements> packed() const;
+  // The same elements in memory of their own, computed when those are asked for; nullptr once the
+  // elements are computed. Throws as the constructor.
+  std::shared_ptr<DeferredElements> again() const;
 
  private:
   void* memory_;

@@ -183,6 +183,7 @@ void Model::Impl::run_step(std::span<const NamedValue> feeds, std::size_t algori
   for (std::size_t i = 0; i < results.size(); ++i) fetch_names[i] = results[i].first;
   trainer::Call& selected = step.call(fetch_names, runtime);
   graph::CallState call = call_state(steps);
+  own_mapped(step);
   const auto present = state.read();
   const trainer::StateStore::Draft draft(state);
   step.gather(feeds, present, scratch);

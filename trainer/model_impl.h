@@ -67,6 +67,8 @@ struct ONDINE_HIDDEN Model::Impl {
   // Runs the executor's commit section.
   void finish(trainer::Executor& executor, graph::CallState& call) const noexcept;
   void forget_plans();
+  // Variables that a step updates leave the mapped file, whose pages go back to the system.
+  void own_mapped(const trainer::Function& step);
   void run_step(std::span<const NamedValue> feeds, std::size_t algorithm,
                 std::span<NamedValue> results);
   const trainer::Function& evaluation(std::size_t algorithm) const;

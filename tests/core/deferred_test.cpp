@@ -142,3 +142,17 @@ TEST_CASE("threads that hold and drop elements at the same time never see them g
   CHECK(wrong == 0);
   CHECK(calls >= 1);
 }
+
+TEST_CASE("deferred elements are had again in other memory until they are computed") {
+  std::atomic<int> calls{0};
+  const Tensor first = counting(100, calls);
+  const auto elements = deferred_elements(first)->again();
+  REQUIRE(elements != nullptr);
+  Tensor second = Tensor::share(DType::float32, {100}, elements);
+  second.mutable_values<float>()[3] = -1;
+  CHECK(calls == 1);
+  CHECK(second.item<float>(4) == 4);
+  CHECK(deferred_elements(second)->again() == nullptr);
+  CHECK(first.item<float>(3) == 3);
+  CHECK(calls == 2);
+}

@@ -10,6 +10,7 @@
 #include "proto/import.h"
 #include "proto/wire_reader.h"
 #include "tests/proto/wire.h"
+#include "tests/support/resident_bytes.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace ondine;
@@ -51,14 +52,6 @@ graph::ModelDef from_file(const Wire& wire, const TemporaryFolder& folder) {
 
 std::string elements(const Tensor& tensor) {
   return {static_cast<const char*>(tensor.data()), tensor.bytes()};
-}
-
-// Pages that the process holds, of files and without.
-std::size_t resident_bytes() {
-  std::size_t total = 0;
-  std::size_t resident = 0;
-  std::ifstream("/proc/self/statm") >> total >> resident;
-  return resident * 4096;
 }
 
 }  // namespace

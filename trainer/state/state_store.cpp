@@ -4,6 +4,8 @@
 #include <cstring>
 #include <numeric>
 
+#include "core/deferred.h"
+
 namespace ondine::trainer {
 
 StateStore::StateStore(std::vector<Variable> variables)
@@ -11,9 +13,9 @@ StateStore::StateStore(std::vector<Variable> variables)
   versions_.push_back(std::make_unique<Version>());
   // The initial values are the first version; they are never written.
   versions_[0]->tensors.reserve(variables_.size());
-  for (Variable& variable : variables_) {
-    versions_[0]->tensors.push_back(&variable.initial);
-    holds_text_ = holds_text_ || variable.initial.dtype() == DType::string;
+  for (std::size_t i = 0; i < variables_.size(); ++i) {
+    versions_[0]->tensors.push_back(&initial_version(i));
+    holds_text_ = holds_text_ || variables_[i].initial.dtype() == DType::string;
   }
   by_name_.resize(variables_.size());
   std::iota(by_name_.begin(), by_name_.end(), std::size_t{0});
@@ -46,6 +48,16 @@ bool StateStore::in_use(const Tensor& tensor, std::size_t variable) const {
   return false;
 }
 
+Tensor& StateStore::initial_version(std::size_t i) {
+  Tensor& initial = variables_[i].initial;
+  const DeferredElements* deferred = deferred_elements(initial);
+  auto own = deferred == nullptr ? nullptr : deferred->again();
+  if (own == nullptr) return initial;
+  buffers_[i].remove_if(
+      [&](const Tensor& buffer) { return &buffer != next_[i] && !in_use(buffer, i); });
+  return buffers_[i].emplace_front(Tensor::share(initial.dtype(), initial.shape(), std::move(own)));
+}
+
 Tensor* StateStore::free_buffer(std::size_t variable) {
   for (Tensor& buffer : buffers_[variable]) {
     if (!in_use(buffer, variable)) return &buffer;
@@ -67,6 +79,10 @@ void StateStore::replace(std::size_t i, Tensor value) {
   if (buffer == nullptr) buffer = &buffers_[i].emplace_front();
   *buffer = std::move(value);
   next_[i] = buffer;
+}
+
+bool StateStore::is_initial(std::size_t i) const {
+  return versions_[present_]->tensors[i] == &variables_[i].initial;
 }
 
 const Tensor& StateStore::drafted(std::size_t i) const {
@@ -140,7 +156,7 @@ void StateStore::forget_texts() noexcept {
 }
 
 void StateStore::reset() {
-  for (std::size_t i = 0; i < variables_.size(); ++i) next_[i] = &variables_[i].initial;
+  for (std::size_t i = 0; i < variables_.size(); ++i) next_[i] = &initial_version(i);
 }
 
 }  // namespace ondine::trainer

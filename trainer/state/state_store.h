@@ -78,6 +78,8 @@ class StateStore {
   Hold hold_readers();
   // Sets variable i of the next version. `value` has the variable's dtype and shape.
   void replace(std::size_t i, Tensor value);
+  // Whether variable i lies in its initial value, which is never overwritten.
+  bool is_initial(std::size_t i) const;
   // Variable i as commit() would publish it.
   const Tensor& drafted(std::size_t i) const;
   // As next(), but in the memory of the current version if only the caller, which holds one Reader,
@@ -100,6 +102,9 @@ class StateStore {
     std::atomic<int> readers{0};
   };
   bool in_use(const Tensor& tensor, std::size_t variable) const;
+  // The initial value or, where that is computed when it is needed, the same in memory that steps
+  // may overwrite: then only one of the two ever takes memory.
+  Tensor& initial_version(std::size_t i);
   // A buffer that no version uses; null if there is none.
   Tensor* free_buffer(std::size_t variable);
   std::size_t free_version() const;  // versions_.size() if there is none

@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 
+#include "core/deferred.h"
 #include "trainer/state/state_store.h"
 
 using namespace ondine;           // NOLINT
@@ -87,4 +88,25 @@ TEST_CASE("versions keep their values when the store moves") {
   second.commit();
   CHECK(number(second.read()[0]) == 1);
   CHECK(&second.read()[0] == &second.variable(0).initial);
+}
+
+TEST_CASE("an initial value that is computed when it is needed is overwritten as another copy") {
+  const auto elements = std::make_shared<DeferredElements>(
+      4, [](std::span<std::byte> memory) { memory[0] = std::byte{7}; });
+  std::vector<Variable> variables(1);
+  variables[0].initial = Tensor::share(DType::uint8, {4}, elements);
+  StateStore store(std::move(variables));
+  for (int round = 0; round < 2; ++round) {
+    const StateStore::Reader caller = store.read();
+    CHECK(caller[0].item<std::uint8_t>() == 7);
+    CHECK_FALSE(store.is_initial(0));
+    Tensor& next = store.overwrite(0);
+    CHECK(next.data() == caller[0].data());
+    next.mutable_values<std::uint8_t>()[0] = 9;
+    store.commit();
+    CHECK(store.read()[0].item<std::uint8_t>() == 9);
+    store.reset();
+    store.commit();
+  }
+  CHECK(deferred_elements(store.variable(0).initial)->again() != nullptr);
 }
