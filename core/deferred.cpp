@@ -40,6 +40,12 @@ std::optional<PackedElements> DeferredElements::packed() const {
   return computed_ ? std::nullopt : packed_;
 }
 
+std::shared_ptr<DeferredElements> DeferredElements::again() const {
+  const std::lock_guard lock(mutex_);
+  return computed_ ? nullptr
+                   : std::make_shared<DeferredElements>(bytes_, compute_, packed_, source_);
+}
+
 HeldElements::HeldElements(const Tensor& tensor) noexcept
     : deferred_(deferred_elements(tensor)),
       data_(deferred_ != nullptr ? deferred_->memory() : tensor.data()) {
@@ -48,11 +54,6 @@ HeldElements::HeldElements(const Tensor& tensor) noexcept
 
 HeldElements::~HeldElements() {
   if (deferred_ != nullptr) deferred_->drop();
-}
-
-std::shared_ptr<DeferredElements> DeferredElements::again() const {
-  const std::lock_guard lock(mutex_);
-  return computed_ ? nullptr : std::make_shared<DeferredElements>(bytes_, compute_, packed_, source_);
 }
 
 }  // namespace ondine
