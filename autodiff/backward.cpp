@@ -85,6 +85,10 @@ class Backward {
     if (!wants) return;
     with_context([&] { apply_rule(node, position, dy, wanted); },
                  [&] { return describe(node, graph()); });
+    // Nobody asks for those again: only leaves are results.
+    for (const ValueId output : node.outputs) {
+      if (output != no_value && !leaf_[index(output)]) partials_[index(output)] = {};
+    }
   }
 
   void apply_rule(const Node& node, std::size_t position, std::span<const Val> dy,

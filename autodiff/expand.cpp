@@ -1,7 +1,8 @@
 #include "autodiff/expand.h"
 
 #include <algorithm>
-#include <set>
+#include <deque>
+#include <iterator>
 
 #include "autodiff/backward.h"
 #include "autodiff/outer_path.h"
@@ -94,11 +95,11 @@ bool lacks_derivative(const Node& node) {
   return node.op->grad == nullptr && node.op->no_gradient != any_input;
 }
 
-// Values that a Gradient node names, or may name in a subgraph.
-std::set<ValueId> named_values(const Graph& graph) {
-  std::set<ValueId> named;
+// By value: whether a Gradient node names it, or may name it in a subgraph.
+std::vector<bool> named_values(const Graph& graph) {
+  std::vector<bool> named(graph.values.size());
   const auto mark = [&](ValueId id) {
-    if (id != no_value) named.insert(id);
+    if (id != no_value) named[static_cast<std::size_t>(id)] = true;
   };
   for (const Node& node : graph.nodes) {
     std::for_each(node.references.begin(), node.references.end(), mark);
@@ -111,11 +112,12 @@ std::set<ValueId> named_values(const Graph& graph) {
 }
 
 // Whether no derivative can be asked of the node: dequantized weights stay one operator.
-bool is_constant(const Node& node, const Graph& graph, const std::set<ValueId>& named) {
+bool is_constant(const Node& node, const Graph& graph, const std::vector<bool>& named) {
   return node.subgraphs.empty() &&
          std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
            if (id == no_value) return true;
-           return graph[id].constant->defined() && !named.contains(id);
+           const auto index = static_cast<std::size_t>(id);
+           return graph[id].constant->defined() && !(index < named.size() && named[index]);
          });
 }
 
@@ -123,20 +125,24 @@ bool is_constant(const Node& node, const Graph& graph, const std::set<ValueId>& 
 constexpr std::size_t derivative_room = 8;
 
 Graph expand_graph(Graph graph, const Catalogue& catalogue, bool derivatives) {
-  const std::set<ValueId> named = named_values(graph);
-  std::vector<Node> nodes = std::move(graph.nodes);
-  graph.nodes.clear();
+  const std::vector<bool> named = named_values(graph);
+  // Its memory goes piece by piece, while that of the derivatives comes.
+  std::deque<Node> nodes(std::make_move_iterator(graph.nodes.begin()),
+                         std::make_move_iterator(graph.nodes.end()));
+  const std::size_t count = nodes.size();
+  graph.nodes = std::vector<Node>();
   if (derivatives) {
     // Room that stays untouched takes no memory; moving everything to more room takes it twice.
-    graph.nodes.reserve(derivative_room * nodes.size());
-    graph.values.reserve(graph.values.size() + derivative_room * nodes.size());
+    graph.nodes.reserve(derivative_room * count);
+    graph.values.reserve(graph.values.size() + derivative_room * count);
   }
   Builder builder(graph, catalogue);
   builder.set_expand([&, derivatives](const Node& node) {
     return node.op->bind == nullptr ||
            (derivatives && lacks_derivative(node) && !is_constant(node, graph, named));
   });
-  for (Node& node : nodes) {
+  for (; !nodes.empty(); nodes.pop_front()) {
+    Node& node = nodes.front();
     for (Subgraph& subgraph : node.subgraphs) {
       Graph inner = *subgraph.graph;
       OuterPath path(graph, inner, subgraph.captures);

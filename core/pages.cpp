@@ -2,6 +2,14 @@
 
 #include <sys/mman.h>
 
+#include <cstdlib>
+#ifdef __GLIBC__
+#include <malloc.h>
+#if __GLIBC_PREREQ(2, 33)
+#define ONDINE_HAS_MALLINFO2
+#endif
+#endif
+
 #include "core/message.h"
 #include "core/out_of_memory.h"
 
@@ -11,6 +19,7 @@ namespace {
 constexpr std::size_t least = std::size_t{1} << 20;
 // Fewer misses of the page table. Smaller blocks would become resident for nothing.
 constexpr std::size_t huge_from = std::size_t{16} << 20;
+[[maybe_unused]] constexpr std::size_t much_freed = std::size_t{16} << 20;
 
 }  // namespace
 
@@ -28,5 +37,11 @@ void* map_pages(std::size_t bytes) {
 void unmap_pages(void* memory, std::size_t bytes) noexcept { munmap(memory, bytes); }
 
 void drop_pages(void* memory, std::size_t bytes) noexcept { madvise(memory, bytes, MADV_DONTNEED); }
+
+void return_freed_memory() noexcept {
+#ifdef ONDINE_HAS_MALLINFO2
+  if (mallinfo2().fordblks >= much_freed) malloc_trim(0);
+#endif
+}
 
 }  // namespace ondine

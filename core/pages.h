@@ -16,4 +16,8 @@ void unmap_pages(void* memory, std::size_t bytes) noexcept;
 // was there.
 void drop_pages(void* memory, std::size_t bytes) noexcept;
 
+// Gives what was freed and the allocator keeps back to the system, where that is much and the
+// allocator can: after work on many small objects, before other work needs large blocks.
+void return_freed_memory() noexcept;
+
 }  // namespace ondine

@@ -1,8 +1,8 @@
 #include <ondine/tensor.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
-#include <new>
 #include <string>
 
 #include "core/budget.h"
@@ -14,29 +14,82 @@
 namespace ondine {
 namespace {
 
-std::shared_ptr<void> own(DType dtype, std::int64_t count, std::size_t bytes,
-                          std::shared_ptr<MemoryBudget> budget) {
+constexpr std::size_t alignment = 64;
+
+std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+
+// Allocates an object with room for elements behind it, aligned.
+template <class T>
+struct WithElements {
+  using value_type = T;
+  explicit WithElements(std::size_t bytes) noexcept : room(bytes) {}
+  template <class U>
+  WithElements(const WithElements<U>& other) noexcept : room(other.room) {}  // NOLINT: implicit
+
+  T* allocate(std::size_t count) {
+    return static_cast<T*>(allocate_aligned(aligned(count * sizeof(T)) + room));
+  }
+  void deallocate(T* memory, std::size_t) noexcept { free_aligned(memory); }
+
+  template <class U>
+  friend bool operator==(const WithElements&, const WithElements<U>&) noexcept {
+    return true;
+  }
+
+  std::size_t room;
+};
+
+// The owner of the elements behind it. Many tensors are so small that a block of memory of its own
+// would be as large as they are.
+class Elements {
+ public:
+  Elements(std::size_t bytes, bool is_text, std::shared_ptr<MemoryBudget> budget) noexcept
+      : bytes_(bytes), is_text_(is_text), budget_(std::move(budget)) {
+    if (is_text_) {
+      std::uninitialized_value_construct_n(texts(), count());
+    } else {
+      std::memset(memory(), 0, bytes_);
+    }
+  }
+  Elements(const Elements&) = delete;
+  Elements& operator=(const Elements&) = delete;
+  ~Elements() {
+    if (is_text_) std::destroy_n(texts(), count());
+    if (budget_) budget_->release(bytes_);
+  }
+
+  void* memory() noexcept {
+    const auto end = reinterpret_cast<std::uintptr_t>(this + 1);
+    return reinterpret_cast<std::byte*>(this + 1) + (aligned(end) - end);
+  }
+
+ private:
+  std::string* texts() noexcept { return static_cast<std::string*>(memory()); }
+  std::size_t count() const noexcept { return bytes_ / sizeof(std::string); }
+
+  std::size_t bytes_;
+  bool is_text_;
+  std::shared_ptr<MemoryBudget> budget_;
+};
+
+std::shared_ptr<void> own(DType dtype, std::size_t bytes, std::shared_ptr<MemoryBudget> budget) {
+  if (bytes == 0) return nullptr;
   if (budget) budget->charge(bytes);
-  const bool pages = dtype != DType::string && maps_pages(bytes);
-  void* memory = nullptr;
+  const bool is_text = dtype == DType::string;
+  void* pages = nullptr;
   try {
-    memory = pages ? map_pages(bytes) : allocate_aligned(bytes);
+    if (is_text || !maps_pages(bytes)) {
+      const auto elements = std::allocate_shared<Elements>(WithElements<Elements>(bytes), bytes,
+                                                           is_text, budget);
+      return {elements, elements->memory()};
+    }
+    pages = map_pages(bytes);
   } catch (...) {
     if (budget) budget->release(bytes);
     throw;
   }
-  if (dtype == DType::string) {
-    std::uninitialized_value_construct_n(static_cast<std::string*>(memory), count);
-  } else if (memory != nullptr && !pages) {
-    std::memset(memory, 0, bytes);
-  }
-  return {memory, [dtype, count, bytes, pages, budget = std::move(budget)](void* p) {
-            if (dtype == DType::string) std::destroy_n(static_cast<std::string*>(p), count);
-            if (pages) {
-              unmap_pages(p, bytes);
-            } else {
-              free_aligned(p);
-            }
+  return {pages, [bytes, budget = std::move(budget)](void* memory) {
+            unmap_pages(memory, bytes);
             if (budget) budget->release(bytes);
           }};
 }
@@ -45,7 +98,7 @@ std::shared_ptr<void> own(DType dtype, std::int64_t count, std::size_t bytes,
 
 Tensor::Tensor(DType dtype, const Shape& shape, std::shared_ptr<MemoryBudget> budget)
     : dtype_(dtype), shape_(shape) {
-  guard_memory("make a tensor", [&] { owner_ = own(dtype, size(), bytes(), std::move(budget)); });
+  guard_memory("make a tensor", [&] { owner_ = own(dtype, bytes(), std::move(budget)); });
   data_ = owner_.get();
 }
 

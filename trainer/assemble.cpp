@@ -11,6 +11,7 @@
 #include "graph/check/findings.h"
 #include "graph/check/structure.h"
 #include "graph/ir/declared_type.h"
+#include "graph/ir/name_table.h"
 #include "graph/training/combine.h"
 #include "graph/training/evaluation_model.h"
 #include "graph/training/initialization.h"
@@ -43,6 +44,27 @@ class Initializers {
  private:
   std::unordered_map<std::string_view, const Tensor*> dense_;
   std::unordered_map<std::string_view, const SparseTensorDef*> sparse_;
+};
+
+// What nodes of a graph, their subgraphs included, and its outputs read.
+class ReadNames {
+ public:
+  explicit ReadNames(const GraphDef& graph) {
+    for (const NodeDef& node : graph.nodes) {
+      for (const std::string& input : node.inputs) names_.add(input);
+      for (const auto& subgraph : subgraphs_of(node)) {
+        captured_.push_back(captured_names(*subgraph));
+        for (const std::string& name : captured_.back()) names_.add(name);
+      }
+    }
+    for (const ValueDef& output : graph.outputs) names_.add(output.name);
+  }
+
+  bool contains(std::string_view name) const noexcept { return names_.contains(name); }
+
+ private:
+  NameTable<char> names_;
+  std::vector<std::set<std::string>> captured_;
 };
 
 class Assembler {
@@ -127,7 +149,7 @@ class Assembler {
     for (const auto& info : model_->training) {
       for (const auto& binding : info.update_binding) updated.insert(binding.first);
     }
-    const std::set<std::string> read = graph::reads_of(model_->graph);
+    const ReadNames read(model_->graph);
     const auto collect = [&](const GraphDef& graph, bool is_main) {
       const auto add = [&](const std::string& name, Tensor initial) {
         StateRole role = StateRole::constant;

@@ -6,6 +6,7 @@
 #include "core/deferred.h"
 #include "core/message.h"
 #include "core/out_of_memory.h"
+#include "core/pages.h"
 #include "core/stop.h"
 #include "core/to_doubles.h"
 #include "graph/evaluate/text_bytes.h"
@@ -57,6 +58,7 @@ std::unique_ptr<Model::Impl> Model::Impl::make(graph::ModelDef def, const LoadOp
   }
   impl->runtime.budget = std::make_shared<MemoryBudget>(options.limits.arena_bytes);
   impl->runtime.pool = std::make_unique<ThreadPool>(options.threads);
+  return_freed_memory();
   return impl;
 }
 

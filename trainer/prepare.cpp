@@ -4,6 +4,7 @@
 
 #include "core/message.h"
 #include "core/out_of_memory.h"
+#include "core/pages.h"
 #include "graph/check/findings.h"
 #include "graph/check/structure.h"
 #include "graph/resolve/resolve.h"
@@ -144,11 +145,13 @@ PrepareReport prepare(const std::filesystem::path& input, const std::filesystem:
     return with_context(
         [&] {
           PrepareReport report = write_training(model, options, load);
+          return_freed_memory();
           // Differentiates a step as loading will, so that an operator without derivative is
           // reported before the model is written.
           report.warnings = std::move(checked.warnings);
           const std::vector<std::string> found = trainer::check_assembly(model, load);
           report.warnings.insert(report.warnings.end(), found.begin(), found.end());
+          return_freed_memory();
           save_model(model, output, options.external_data_from);
           return report;
         },

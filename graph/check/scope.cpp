@@ -5,8 +5,7 @@
 namespace ondine::graph {
 
 const Scope::Definition* Scope::find_here(std::string_view name) const {
-  const auto found = names_.find(name);
-  return found == names_.end() ? nullptr : &found->second;
+  return names_.find(name);
 }
 
 const Scope::Definition* Scope::find(std::string_view name) const {

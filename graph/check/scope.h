@@ -3,9 +3,9 @@
 
 #include <cstdint>
 #include <string_view>
-#include <unordered_map>
 
 #include "graph/ir/document.h"
+#include "graph/ir/name_table.h"
 
 namespace ondine::graph {
 
@@ -32,12 +32,12 @@ class Scope {
   const Definition* find_here(std::string_view name) const;
   // Looks in this graph, then in enclosing graphs; nullptr when absent.
   const Definition* find(std::string_view name) const;
-  // This graph's entry for the name, added if new.
-  Definition& define(std::string_view name) { return names_[name]; }
+  // This graph's entry for the name, added if new. Adding one makes references to others stale.
+  Definition& define(std::string_view name) { return *names_.add(name).first; }
 
  private:
   const Scope* outer_;
-  std::unordered_map<std::string_view, Definition> names_;
+  NameTable<Definition> names_;
 };
 
 // "node 'a' (Add)", "an initializer", "an input".

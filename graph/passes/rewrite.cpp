@@ -14,7 +14,9 @@ void Substitution::replace(ValueId old_value, ValueId new_value) {
 }
 
 ValueId Substitution::operator[](ValueId id) const {
-  return id == no_value ? no_value : targets_[static_cast<std::size_t>(id)];
+  // no_value is above all ids.
+  const auto index = static_cast<std::size_t>(id);
+  return index < targets_.size() ? targets_[index] : id;
 }
 
 bool Substitution::apply(Node& node) const {

@@ -7,7 +7,8 @@
 
 namespace ondine::graph {
 
-// A map from values to the values that replace them.
+// A map from values to the values that replace them: themselves at first, also those that are added
+// later.
 class Substitution {
  public:
   explicit Substitution(const Graph& graph);

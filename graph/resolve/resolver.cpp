@@ -95,7 +95,7 @@ void Resolver::declare_types(NameScope& scope, GraphParts parts) {
     for (const GraphDef* part : parts) {
       for (const ValueDef& value : part->*list) {
         if (value.type.kind == TypeKind::unknown) continue;
-        scope.declared.insert_or_assign(value.name, to_type(value.type, context_->symbols.get()));
+        *scope.declared.add(value.name).first = to_type(value.type, context_->symbols.get());
       }
     }
   }
@@ -242,17 +242,18 @@ void Resolver::bind_outputs(NameScope& scope, const NodeDef& def, Node& node) {
 
 // Sets what inference is compared with.
 void Resolver::declare(NameScope& scope, const std::string& name, ValueId id) {
-  const auto declared = scope.declared.find(name);
-  if (declared == scope.declared.end()) return;
-  scope.graph()[id].declared = context_->warn ? without_dims(declared->second) : declared->second;
+  const Type* declared = scope.declared.find(name);
+  if (declared == nullptr) return;
+  scope.graph()[id].declared = context_->warn ? without_dims(*declared) : *declared;
 }
 
 // Compares shapes where inference decides on them.
 void Resolver::compare(NameScope& scope, const std::string& name, ValueId id) {
-  const auto declared = scope.declared.find(name);
-  if (!context_->warn || declared == scope.declared.end()) return;
+  if (!context_->warn) return;
+  const Type* declared = scope.declared.find(name);
+  if (declared == nullptr) return;
   GraphValue& value = scope.graph()[id];
-  const Type& said = declared->second;
+  const Type& said = *declared;
   if (!compatible(value.type, said)) {
     context_->warn(
         Error(ErrorCode::mismatch, cat("value ", quoted(value.name), " is declared as ",

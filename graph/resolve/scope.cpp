@@ -5,14 +5,13 @@
 namespace ondine::graph {
 
 void NameScope::define(const std::string& name, ValueId id) {
-  if (!names_.emplace(name, id).second) {
-    fail(ErrorCode::invalid_model, "value ", quoted(name), " is defined twice");
-  }
+  const auto [own, is_new] = names_.add(name);
+  if (!is_new) fail(ErrorCode::invalid_model, "value ", quoted(name), " is defined twice");
+  *own = id;
 }
 
 ValueId NameScope::find(const std::string& name) {
-  const auto own = names_.find(name);
-  if (own != names_.end()) return own->second;
+  if (const ValueId* own = names_.find(name)) return *own;
   if (parent_ == nullptr) return no_value;
   const ValueId outer = parent_->find(name);
   if (outer == no_value) return no_value;
@@ -22,7 +21,7 @@ ValueId NameScope::find(const std::string& name) {
   (*graph_)[inner].known_dims = captured.known_dims;
   graph_->inputs.push_back(inner);
   captures_.push_back(outer);
-  names_.emplace(name, inner);
+  *names_.add(captured_names_.emplace_front(name)).first = inner;
   return inner;
 }
 
@@ -35,8 +34,8 @@ ValueId NameScope::get(const std::string& name) {
 }
 
 ValueId NameScope::get_argument(const std::string& name) {
-  const auto own = names_.find(name);
-  if (own != names_.end() && own->second == no_value) return no_value;
+  const ValueId* own = names_.find(name);
+  if (own != nullptr && *own == no_value) return no_value;
   return get(name);
 }
 

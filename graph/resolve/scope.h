@@ -1,13 +1,14 @@
 // NameScope: maps the names visible in a graph or function call to values.
 #pragma once
 
+#include <forward_list>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "graph/contract/opsets.h"
 #include "graph/ir/document.h"
 #include "graph/ir/graph.h"
+#include "graph/ir/name_table.h"
 
 namespace ondine::graph {
 
@@ -19,7 +20,7 @@ struct CallSite {
   int depth = 0;
 };
 
-// The names of one graph or one inlined call. The scope of a subgraph has a parent in another
+// The names of one graph or one inlined call; those that are defined must outlive it. The scope of a subgraph has a parent in another
 // Graph: finding a name there adds a capture. An inlined call shares its caller's Graph, but not
 // its names.
 class NameScope {
@@ -47,14 +48,15 @@ class NameScope {
   const std::vector<ValueId>& captures() const noexcept { return captures_; }
   // Prefix of value names: makes the names of inlined calls unique.
   std::string prefix;
-  std::unordered_map<std::string, Type> declared;
+  NameTable<Type> declared;
 
  private:
   Graph* graph_;
   NameScope* parent_;
   const CallSite* call_;
   const Opsets* opsets_ = nullptr;
-  std::unordered_map<std::string, ValueId> names_;
+  NameTable<ValueId> names_;
+  std::forward_list<std::string> captured_names_;
   std::vector<ValueId> captures_;  // ids in the parent's graph
 };
 

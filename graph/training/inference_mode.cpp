@@ -42,6 +42,10 @@ void dropout(NodeDef& node, const GraphDef& graph, const Producers& producers) {
 }  // namespace
 
 void set_inference_mode(GraphDef& graph) {
+  const auto has_mode = [](const NodeDef& node) {
+    return node.domain.empty() && one_of(node.op, {"BatchNormalization", "Dropout"});
+  };
+  if (std::none_of(graph.nodes.begin(), graph.nodes.end(), has_mode)) return;
   const Used used = values_read(graph);
   const Producers producers = producers_of(graph);
   for (NodeDef& node : graph.nodes) {

@@ -1,5 +1,9 @@
 #include <ondine/tensor.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
 #include <catch2/catch.hpp>
 
 #include <ondine/error.h>
@@ -117,4 +121,18 @@ TEST_CASE("a budget is paid back when memory cannot be had") {
   const auto budget = std::make_shared<MemoryBudget>(std::uint64_t{1} << 60);
   CHECK_THROWS_AS(Tensor(DType::float32, {std::int64_t{1} << 56}, budget), Error);
   CHECK(budget->used() == 0);
+}
+
+TEST_CASE("the elements of a tensor are zero and aligned, of whatever size it is") {
+  for (const std::int64_t size : {1, 3, 15, 16, 17, 64, 1000, 300'000}) {
+    Tensor tensor(DType::float32, {size});
+    CHECK(reinterpret_cast<std::uintptr_t>(tensor.data()) % 64 == 0);
+    const auto elements = tensor.mutable_values<float>();
+    CHECK(std::all_of(elements.begin(), elements.end(), [](float one) { return one == 0; }));
+    std::fill(elements.begin(), elements.end(), 1.0F);
+    CHECK(tensor.clone().identical(tensor));
+  }
+  const Tensor texts(DType::string, {5});
+  for (const std::string& text : texts.values<std::string>()) CHECK(text.empty());
+  CHECK(Tensor(DType::float32, {0}).data() == nullptr);
 }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "graph/contract/aliasing.h"
+#include "graph/passes/rewrite.h"
 #include "trainer/conversion_node.h"
 #include "trainer/plan/lifetimes.h"
 #include "trainer/plan/order.h"
@@ -62,7 +63,7 @@ std::vector<Wait> find_waits(const Graph& graph, const Lifetimes& lives,
 class Rewriter {
  public:
   Rewriter(Graph& graph, const Lifetimes& lives, std::vector<Wait> waits)
-      : graph_(graph), lives_(lives), waits_(std::move(waits)), wait_of_(graph.values.size(), -1) {
+      : graph_(graph), lives_(lives), waits_(std::move(waits)), wait_of_(graph.values.size(), -1), renamed_(graph) {
     starts_.resize(graph.nodes.size());
     ends_.resize(graph.nodes.size());
     for (std::size_t w = 0; w < waits_.size(); ++w) {
@@ -71,8 +72,6 @@ class Rewriter {
       ends_[waits_[w].last].push_back(w);
     }
     views_.resize(waits_.size());
-    renamed_.resize(graph.values.size());
-    for (std::size_t i = 0; i < renamed_.size(); ++i) renamed_[i] = static_cast<ValueId>(i);
   }
 
   void run() {
@@ -80,7 +79,7 @@ class Rewriter {
     for (std::size_t i = 0; i < old.size(); ++i) {
       for (const std::size_t w : ends_[i]) widen(waits_[w], views_[w]);
       note_view(old[i]);
-      rename(old[i]);
+      renamed_.apply(old[i]);
       nodes_.push_back(std::move(old[i]));
       for (const std::size_t w : starts_[i]) round(waits_[w]);
     }
@@ -113,24 +112,14 @@ class Rewriter {
   void widen(const Wait& wait, const std::vector<Node>& views) {
     const ValueId wide = copy_of(wait.value, "_widened");
     nodes_.push_back(*conversion_node(wait.rounded, wide, DType::float32));
-    renamed_[index(wait.value)] = wide;
+    renamed_.replace(wait.value, wide);
     for (const Node& view : views) {
       Node copy = view;
-      rename(copy);
+      renamed_.apply(copy);
       copy.outputs[0] = copy_of(view.outputs[0], "_widened");
-      renamed_[index(view.outputs[0])] = copy.outputs[0];
+      renamed_.replace(view.outputs[0], copy.outputs[0]);
       nodes_.push_back(std::move(copy));
     }
-  }
-
-  void rename(Node& node) const {
-    const auto apply = [&](std::vector<ValueId>& ids) {
-      for (ValueId& id : ids) {
-        if (id != no_value) id = renamed_[index(id)];
-      }
-    };
-    apply(node.inputs);
-    for (Subgraph& body : node.subgraphs) apply(body.captures);
   }
 
   Graph& graph_;
@@ -140,7 +129,7 @@ class Rewriter {
   std::vector<std::vector<std::size_t>> starts_;  // waits by node
   std::vector<std::vector<std::size_t>> ends_;
   std::vector<std::vector<Node>> views_;  // by wait
-  std::vector<ValueId> renamed_;          // by value
+  Substitution renamed_;
   std::vector<Node> nodes_;
 };
 

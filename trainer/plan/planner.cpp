@@ -97,10 +97,15 @@ PlannedNode Planner::bind(std::shared_ptr<const Node> node) {
 
 void Planner::plan_nodes() {
   plan_.nodes.reserve(plan_.graph.nodes.size());
-  for (Node& unplanned : plan_.graph.nodes) {
-    const auto position = static_cast<std::int32_t>(plan_.nodes.size());
-    check_sizes(unplanned);
-    PlannedNode planned = bind(originals_->hold(std::move(unplanned)));
+  for (Node& node : plan_.graph.nodes) {
+    plan_.nodes.push_back({originals_->hold(std::move(node))});
+  }
+  // Its memory goes before that of the buffers comes.
+  plan_.graph.nodes = std::vector<Node>();
+  for (std::size_t i = 0; i < plan_.nodes.size(); ++i) {
+    const auto position = static_cast<std::int32_t>(i);
+    check_sizes(*plan_.nodes[i].node);
+    PlannedNode planned = bind(std::move(plan_.nodes[i].node));
     const Node& node = *planned.node;
     for_each_input(node, [&](ValueId id) { extend(id, position); });
     place_outputs(planned, position);
@@ -113,9 +118,8 @@ void Planner::plan_nodes() {
       owners_.push_back(no_value);
       pending_readers_.push_back(0);
     }
-    plan_.nodes.push_back(std::move(planned));
+    plan_.nodes[i] = std::move(planned);
   }
-  plan_.graph.nodes = std::vector<Node>();
   plan_.buffers.shrink_to_fit();
   plan_.kernels = kernels_.kernels();
 }

@@ -1,12 +1,12 @@
 #include "trainer/plan/recompute.h"
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
 #include <utility>
 
 #include "graph/contract/aliasing.h"
 #include "graph/contract/op_def.h"
+#include "graph/passes/rewrite.h"
 #include "trainer/plan/inputs.h"
 #include "trainer/plan/lifetimes.h"
 #include "trainer/plan/order.h"
@@ -137,15 +137,17 @@ std::vector<Choice> choose(const Graph& graph, const Lifetimes& lives,
 class Repeater {
  public:
   Repeater(Graph& graph, const Lifetimes& lives, const std::vector<Choice>& choices)
-      : graph_(graph), lives_(lives), choices_(choices), choice_of_(graph.values.size(), -1) {
+      : graph_(graph),
+        lives_(lives),
+        choices_(choices),
+        choice_of_(graph.values.size(), -1),
+        renamed_(graph) {
     for (std::size_t c = 0; c < choices.size(); ++c) {
       choice_of_[index(choices[c].value)] = static_cast<int>(c);
       at_.emplace_back(choices[c].next_use, c);
     }
     std::sort(at_.begin(), at_.end());
     views_.resize(choices.size());
-    renamed_.resize(graph.values.size());
-    std::iota(renamed_.begin(), renamed_.end(), ValueId{0});
   }
 
   void run() {
@@ -162,7 +164,7 @@ class Repeater {
         insert(next->second, repeats[next->second], nodes);
       }
       note_view(old[i], i);
-      rename(old[i]);
+      renamed_.apply(old[i]);
       nodes.push_back(std::move(old[i]));
     }
     graph_.nodes = std::move(nodes);
@@ -180,27 +182,19 @@ class Repeater {
 
   ValueId again(ValueId id) {
     const Type type = graph_[id].type;
-    return renamed_[index(id)] = graph_.add_temporary(graph_[id].name + "_again", type);
+    const ValueId repeated = graph_.add_temporary(graph_[id].name + "_again", type);
+    renamed_.replace(id, repeated);
+    return repeated;
   }
 
   void insert(std::size_t choice, Node& copy, std::vector<Node>& nodes) {
     copy.outputs[0] = again(choices_[choice].value);
     nodes.push_back(std::move(copy));
     for (Node& view : views_[choice]) {
-      view.inputs[0] = renamed_[index(view.inputs[0])];
+      view.inputs[0] = renamed_[view.inputs[0]];
       view.outputs[0] = again(view.outputs[0]);
       nodes.push_back(std::move(view));
     }
-  }
-
-  void rename(Node& node) const {
-    const auto apply = [&](std::vector<ValueId>& ids) {
-      for (ValueId& id : ids) {
-        if (id != no_value) id = renamed_[index(id)];
-      }
-    };
-    apply(node.inputs);
-    for (Subgraph& body : node.subgraphs) apply(body.captures);
   }
 
   Graph& graph_;
@@ -209,7 +203,7 @@ class Repeater {
   std::vector<std::pair<std::size_t, std::size_t>> at_;  // position and choice, in order
   std::vector<int> choice_of_;                           // by value, for views too
   std::vector<std::vector<Node>> views_;                 // by choice
-  std::vector<ValueId> renamed_;                         // by value
+  Substitution renamed_;
 };
 
 }  // namespace

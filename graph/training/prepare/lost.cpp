@@ -159,6 +159,17 @@ class Search {
   Findings found_;
 };
 
+// Whether the file tells of modules or of what its weights were computed from.
+bool tells_of_modules(const GraphDef& graph) {
+  const auto has_metadata = [](const auto& one) { return !one.metadata.empty(); };
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(),
+                     [](const NodeDef& node) {
+                       return node.name.starts_with('/') || !node.metadata.empty();
+                     }) ||
+         std::any_of(graph.initializers.begin(), graph.initializers.end(), has_metadata) ||
+         std::any_of(graph.value_infos.begin(), graph.value_infos.end(), has_metadata);
+}
+
 // Whether the exporter's optimizer, which drops zeros, has run.
 bool is_optimized(const GraphDef& graph) {
   const auto is_trace = [](const auto& one) { return one.first.starts_with("pkg.onnxscript."); };
@@ -181,6 +192,7 @@ std::string listed(const std::vector<std::string>& names) {
 }  // namespace
 
 std::vector<std::string> lost_parameters(const ModelDef& model) {
+  if (!tells_of_modules(model.graph)) return {};
   const Findings found = Search(model.graph).run();
   std::vector<std::string> notes;
   if (!found.merged.empty()) {

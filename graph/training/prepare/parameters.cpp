@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -184,8 +185,9 @@ class Chooser {
         traced_(producer == "pytorch" && names_its_parameters(graph)),
         live_(differentiable_values(graph, outputs)),
         weights_(weight_values(graph, outputs, named_)),
-        uses_(graph),
-        layers_(graph, live_) {}
+        uses_(graph) {
+    if (options.last_layers) layers_.emplace(graph, live_);
+  }
 
   ParameterChoice run() {
     std::vector<const InitializerDef*> parameters;
@@ -282,7 +284,7 @@ class Chooser {
     const std::string* pattern = training_pattern(one);
     if (pattern == nullptr && !constant.empty()) return {false, constant};
     if (pattern == nullptr && !options_->train.empty()) return {false, "matches no train pattern"};
-    if (options_->last_layers && layers_.number_of(one.name) >= *options_->last_layers) {
+    if (layers_ && layers_->number_of(one.name) >= *options_->last_layers) {
       return {false, cat("not in the last ", *options_->last_layers, " layers")};
     }
     if (pattern != nullptr) return {true, "train pattern " + quoted(*pattern)};
@@ -309,7 +311,7 @@ class Chooser {
   Strings live_;
   WeightValues weights_;
   Uses uses_;
-  Layers layers_;
+  std::optional<Layers> layers_;  // where the options name some
   std::map<const InitializerDef*, std::string> constant_;  // of those that a derivative reaches
   ParameterChoice choice_;
 };

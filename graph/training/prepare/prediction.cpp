@@ -339,12 +339,23 @@ void place_plain_classes(Prediction& prediction, const Asked& asked, const Graph
   if (axis != 1) place_classes(prediction, asked, axis);
 }
 
+// Whether `types` has all values of which the graph declares a type.
+bool has_declared(const ValueTypes& types, const GraphDef& graph) {
+  const auto has_all = [&](const std::vector<ValueDef>& list) {
+    return std::all_of(list.begin(), list.end(),
+                       [&](const ValueDef& one) { return types.contains(one.name); });
+  };
+  return has_all(graph.outputs) && has_all(graph.inputs) && has_all(graph.value_infos);
+}
+
 }  // namespace
 
 Prediction find_prediction(GraphDef& main, Names& names, std::int64_t opset,
                            const ValueTypes& types, const PrepareOptions& options,
                            std::size_t class_axis) {
-  const ValueTypes known = known_types(main, types);
+  const bool is_known = has_declared(types, main);
+  const ValueTypes completed = is_known ? ValueTypes() : known_types(main, types);
+  const ValueTypes& known = is_known ? types : completed;
   const Asked asked = find_asked(main, known, options.output);
   if (!is_readable(asked.type)) {
     const bool is_tensor = asked.type.kind == TypeKind::tensor;

@@ -102,6 +102,13 @@ bool is_filled_with(const Tensor& tensor, double value) {
          std::all_of(values->begin(), values->end(), [&](double one) { return one == value; });
 }
 
+// Whether nodes may hold tensors: Constant nodes, and those with subgraphs.
+bool may_hold_tensors(const GraphDef& graph) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const NodeDef& node) {
+    return node.op == "Constant" || !subgraphs_of(node).empty();
+  });
+}
+
 // Which tensors of Constant nodes and subgraphs may be parameters. Exporters write ones and zeros
 // for the scale and bias that a normalization does not have.
 class HeldChoice {
@@ -144,6 +151,9 @@ class HeldChoice {
 // `lifted`.
 ParameterChoice choose_and_lift(ModelDef& model, GraphDef& lifted, Names& names,
                                 const Strings& read, const PrepareOptions& options) {
+  if (!may_hold_tensors(model.graph)) {
+    return choose_parameters(model.graph, read, options, model.producer_name);
+  }
   const HeldChoice may_lift(model, read, options);
   HeldWeights held = find_held_weights(model.graph, names, may_lift);
   if (held.empty()) return choose_parameters(model.graph, read, options, model.producer_name);
@@ -199,7 +209,10 @@ struct Network {
 // head, in inference mode.
 Network adapt_network(ModelDef& model, const PrepareOptions& asked, const ValueTypes& types) {
   Network network{asked, {}, {}, {}};
-  {
+  const auto is_linear_model = [](const NodeDef& node) {
+    return one_of(node.op, {"LinearRegressor", "LinearClassifier"});
+  };
+  if (std::any_of(model.graph.nodes.begin(), model.graph.nodes.end(), is_linear_model)) {
     Names names(model);
     expand_linear_models(model.graph, names);
   }

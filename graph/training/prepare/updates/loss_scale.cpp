@@ -20,6 +20,17 @@ bool is_float16(const ValueTypes& types, const std::string& name) {
   return found != types.end() && found->second.dtype == DType::float16;
 }
 
+// Of what is known of the main graph's values.
+bool has_float16(const GraphDef& main, const ValueTypes& types) {
+  const auto is_declared = [](const ValueDef& one) { return one.type.dtype == DType::float16; };
+  return std::ranges::any_of(types, [](const auto& one) {
+           return one.second.dtype == DType::float16;
+         }) ||
+         std::ranges::any_of(main.inputs, is_declared) ||
+         std::ranges::any_of(main.outputs, is_declared) ||
+         std::ranges::any_of(main.value_infos, is_declared);
+}
+
 // The first float16 value through which derivatives pass; "" for none.
 std::string float16_value(const GraphDef& main, const ValueTypes& types,
                           const std::vector<std::string>& read,
@@ -27,6 +38,7 @@ std::string float16_value(const GraphDef& main, const ValueTypes& types,
   for (const InitializerDef* one : trained) {
     if (one->value.dtype() == DType::float16) return one->name;
   }
+  if (!has_float16(main, types)) return {};
   const ValueTypes known = known_types(main, types);
   for (const std::string& name : read) {
     if (is_float16(known, name)) return name;
