@@ -1,13 +1,15 @@
 #include "autodiff/expand.h"
 
 #include <algorithm>
-#include <deque>
 #include <iterator>
+#include <new>
+#include <utility>
 
 #include "autodiff/backward.h"
 #include "autodiff/outer_path.h"
 #include "autodiff/reevaluate.h"
 #include "core/message.h"
+#include "core/pages.h"
 #include "graph/contract/infer.h"
 #include "graph/contract/ops.h"
 
@@ -124,13 +126,41 @@ bool is_constant(const Node& node, const Graph& graph, const std::vector<bool>& 
 // A node and its derivatives are hardly ever more nodes than this, nor do they add more values.
 constexpr std::size_t derivative_room = 8;
 
+// Takes pages of their own for large blocks, which go back to the system as soon as they are freed.
+template <class T>
+struct Pages {
+  using value_type = T;
+
+  T* allocate(std::size_t count) {
+    const std::size_t bytes = count * sizeof(T);
+    return static_cast<T*>(maps_pages(bytes) ? map_pages(bytes) : ::operator new(bytes));
+  }
+  void deallocate(T* memory, std::size_t count) noexcept {
+    const std::size_t bytes = count * sizeof(T);
+    maps_pages(bytes) ? unmap_pages(memory, bytes) : ::operator delete(memory);
+  }
+  friend bool operator==(const Pages&, const Pages&) noexcept { return true; }
+};
+
+// Nodes whose memory goes piece by piece, while that of their derivatives comes.
+using Piece = std::vector<Node, Pages<Node>>;
+
+std::vector<Piece> in_pieces(std::vector<Node> nodes) {
+  constexpr std::size_t most = 8192;
+  std::vector<Piece> pieces;
+  for (std::size_t at = 0; at < nodes.size(); at += most) {
+    const auto first = nodes.begin() + static_cast<std::ptrdiff_t>(at);
+    const auto last = first + static_cast<std::ptrdiff_t>(std::min(most, nodes.size() - at));
+    pieces.emplace_back(std::make_move_iterator(first), std::make_move_iterator(last));
+  }
+  return pieces;
+}
+
 Graph expand_graph(Graph graph, const Catalogue& catalogue, bool derivatives) {
   const std::vector<bool> named = named_values(graph);
-  // Its memory goes piece by piece, while that of the derivatives comes.
-  std::deque<Node> nodes(std::make_move_iterator(graph.nodes.begin()),
-                         std::make_move_iterator(graph.nodes.end()));
-  const std::size_t count = nodes.size();
-  graph.nodes = std::vector<Node>();
+  std::vector<Piece> pieces = in_pieces(std::exchange(graph.nodes, {}));
+  std::size_t count = 0;
+  for (const Piece& piece : pieces) count += piece.size();
   if (derivatives) {
     // Room that stays untouched takes no memory; moving everything to more room takes it twice.
     graph.nodes.reserve(derivative_room * count);
@@ -141,8 +171,7 @@ Graph expand_graph(Graph graph, const Catalogue& catalogue, bool derivatives) {
     return node.op->bind == nullptr ||
            (derivatives && lacks_derivative(node) && !is_constant(node, graph, named));
   });
-  for (; !nodes.empty(); nodes.pop_front()) {
-    Node& node = nodes.front();
+  const auto append = [&](Node& node) {
     for (Subgraph& subgraph : node.subgraphs) {
       Graph inner = *subgraph.graph;
       OuterPath path(graph, inner, subgraph.captures);
@@ -156,6 +185,10 @@ Graph expand_graph(Graph graph, const Catalogue& catalogue, bool derivatives) {
     } else {
       builder.append(std::move(node));
     }
+  };
+  for (Piece& piece : pieces) {
+    for (Node& node : piece) append(node);
+    Piece().swap(piece);
   }
   return graph;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "autodiff/expand.h"
+#include "core/pages.h"
 #include "graph/check/types.h"
 #include "graph/contract/catalogue_trace.h"
 #include "graph/contract/node_limit.h"
@@ -101,6 +102,7 @@ AssembledGraph GraphAssembler::make(GraphParts parts, const Names& variables,
     observe(observer, stage.empty() ? "graph" : stage, graph);
     rewrite(graph, use, observer);
     if (use == GraphUse::describe) keep_ports(graph);
+    return_freed_memory();
     result.graph = std::make_shared<const Graph>(without_unused_values(std::move(graph)));
   });
   return result;

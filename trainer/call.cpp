@@ -176,6 +176,7 @@ std::shared_ptr<KeptPlan> Call::keep_plan(std::span<const Value> inputs) {
   if (auto kept = plans_->find(this, inputs)) return kept;
   auto fresh = std::make_shared<KeptPlan>(runtime_->budget);
   fresh->owner = this;
+  fresh->inputs.reserve(inputs.size());
   for (const Value& value : inputs) fresh->inputs.push_back(type_of(value));
   plans_->make_room(this, bounds());
   fresh->plan = std::make_shared<Plan>(plan(fresh->inputs));

@@ -19,21 +19,23 @@ class Readers {
     }
     std::partial_sum(begin_.begin(), begin_.end(), begin_.begin());
     nodes_.resize(begin_.back());
-    std::vector<std::size_t> next = begin_;
+    std::vector<std::uint32_t> next = begin_;
     for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
-      for_each_input(graph.nodes[i], [&](graph::ValueId id) { nodes_[next[index(id)]++] = i; });
+      for_each_input(graph.nodes[i], [&](graph::ValueId id) {
+        nodes_[next[index(id)]++] = static_cast<std::uint32_t>(i);
+      });
     }
   }
 
-  std::span<const std::size_t> of(graph::ValueId id) const {
+  std::span<const std::uint32_t> of(graph::ValueId id) const {
     return std::span(nodes_).subspan(begin_[index(id)], begin_[index(id) + 1] - begin_[index(id)]);
   }
 
  private:
   static std::size_t index(graph::ValueId id) { return static_cast<std::size_t>(id); }
 
-  std::vector<std::size_t> begin_;  // by value; one more than there are
-  std::vector<std::size_t> nodes_;
+  std::vector<std::uint32_t> begin_;  // by value; one more than there are
+  std::vector<std::uint32_t> nodes_;
 };
 
 // Edges between nodes: for each node a list of others, in the order in which they were added. Few

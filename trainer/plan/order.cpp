@@ -87,6 +87,7 @@ class Order {
   // many are not.
   std::size_t run(const std::vector<bool>& last) {
     done_.assign(graph_.nodes.size(), false);
+    order_.reserve(graph_.nodes.size());
     last_ = last;
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
       if (!last_[i] && waiting_[i] == 0 && is_small(graph_.nodes[i])) schedule(i);

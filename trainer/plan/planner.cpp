@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/message.h"
+#include "core/pages.h"
 #include "graph/contract/aliasing.h"
 #include "graph/evaluate/tensor_bytes.h"
 #include "trainer/plan/inputs.h"
@@ -13,6 +14,9 @@
 namespace ondine::trainer {
 
 using namespace graph;  // NOLINT
+
+// Ordering so many nodes leaves much memory free.
+constexpr std::size_t many_nodes = std::size_t{1} << 16;
 
 Planner::Planner(Graph graph, const OriginalNodes& originals, const PlanOptions& options,
                  KernelTable known)
@@ -31,6 +35,7 @@ Plan Planner::run() {
   plan_.in_place = std::move(ordering.in_place);
   plan_.committed = std::move(ordering.committed);
   plan_.commit_begin = ordering.commit_begin;
+  if (plan_.graph.nodes.size() >= many_nodes) return_freed_memory();
   plan_.buffers.reserve(plan_.graph.values.size() + plan_.graph.nodes.size());
   count_readers();
   place_inputs();

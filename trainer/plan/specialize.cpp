@@ -135,7 +135,13 @@ bool is_static(const Node& node, const Graph& graph) {
 
 Graph specialize(const Graph& graph, std::span<const Type> inputs, std::span<const ValueId> outputs,
                  const Limits& limits) {
-  Graph typed = graph;
+  // Without an index of names, which few plans need.
+  Graph typed;
+  typed.name = graph.name;
+  typed.symbols = graph.symbols;
+  typed.values = graph.values;
+  typed.nodes = graph.nodes;
+  typed.inputs = graph.inputs;
   typed.outputs.assign(outputs.begin(), outputs.end());
   drop_unneeded(typed);
   // Shapes come from inference alone: a declared dim says nothing of what inference needs to
