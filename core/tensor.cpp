@@ -79,8 +79,8 @@ std::shared_ptr<void> own(DType dtype, std::size_t bytes, std::shared_ptr<Memory
   void* pages = nullptr;
   try {
     if (is_text || !maps_pages(bytes)) {
-      const auto elements = std::allocate_shared<Elements>(WithElements<Elements>(bytes), bytes,
-                                                           is_text, budget);
+      const auto elements =
+          std::allocate_shared<Elements>(WithElements<Elements>(bytes), bytes, is_text, budget);
       return {elements, elements->memory()};
     }
     pages = map_pages(bytes);

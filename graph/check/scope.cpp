@@ -4,9 +4,7 @@
 
 namespace ondine::graph {
 
-const Scope::Definition* Scope::find_here(std::string_view name) const {
-  return names_.find(name);
-}
+const Scope::Definition* Scope::find_here(std::string_view name) const { return names_.find(name); }
 
 const Scope::Definition* Scope::find(std::string_view name) const {
   for (const Scope* scope = this; scope != nullptr; scope = scope->outer_) {

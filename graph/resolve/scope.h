@@ -20,9 +20,9 @@ struct CallSite {
   int depth = 0;
 };
 
-// The names of one graph or one inlined call; those that are defined must outlive it. The scope of a subgraph has a parent in another
-// Graph: finding a name there adds a capture. An inlined call shares its caller's Graph, but not
-// its names.
+// The names of one graph or one inlined call; those that are defined must outlive it. The scope of
+// a subgraph has a parent in another Graph: finding a name there adds a capture. An inlined call
+// shares its caller's Graph, but not its names.
 class NameScope {
  public:
   // `parent`: the scope that encloses a subgraph; null for a top-level graph.

@@ -63,7 +63,11 @@ std::vector<Wait> find_waits(const Graph& graph, const Lifetimes& lives,
 class Rewriter {
  public:
   Rewriter(Graph& graph, const Lifetimes& lives, std::vector<Wait> waits)
-      : graph_(graph), lives_(lives), waits_(std::move(waits)), wait_of_(graph.values.size(), -1), renamed_(graph) {
+      : graph_(graph),
+        lives_(lives),
+        waits_(std::move(waits)),
+        wait_of_(graph.values.size(), -1),
+        renamed_(graph) {
     starts_.resize(graph.nodes.size());
     ends_.resize(graph.nodes.size());
     for (std::size_t w = 0; w < waits_.size(); ++w) {

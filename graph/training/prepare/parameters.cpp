@@ -311,7 +311,7 @@ class Chooser {
   Strings live_;
   WeightValues weights_;
   Uses uses_;
-  std::optional<Layers> layers_;  // where the options name some
+  std::optional<Layers> layers_;                           // where the options name some
   std::map<const InitializerDef*, std::string> constant_;  // of those that a derivative reaches
   ParameterChoice choice_;
 };

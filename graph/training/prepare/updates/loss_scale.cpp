@@ -23,9 +23,8 @@ bool is_float16(const ValueTypes& types, const std::string& name) {
 // Of what is known of the main graph's values.
 bool has_float16(const GraphDef& main, const ValueTypes& types) {
   const auto is_declared = [](const ValueDef& one) { return one.type.dtype == DType::float16; };
-  return std::ranges::any_of(types, [](const auto& one) {
-           return one.second.dtype == DType::float16;
-         }) ||
+  return std::ranges::any_of(types,
+                             [](const auto& one) { return one.second.dtype == DType::float16; }) ||
          std::ranges::any_of(main.inputs, is_declared) ||
          std::ranges::any_of(main.outputs, is_declared) ||
          std::ranges::any_of(main.value_infos, is_declared);
