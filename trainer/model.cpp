@@ -68,13 +68,19 @@ void Model::Impl::require_unchanged_files() const {
   }
 }
 
-void Model::Impl::release_pages(const Tensor& tensor) const {
-  if (deferred_elements(tensor) != nullptr) return;
+std::shared_ptr<const MappedFile> Model::Impl::mapped_file_of(const Tensor& tensor) const {
+  if (tensor.dtype() == DType::string || deferred_elements(tensor) != nullptr) return nullptr;
   const std::span elements(static_cast<const std::byte*>(tensor.data()), tensor.bytes());
-  for (const auto& mapped : runtime.files) {
-    const auto file = mapped.lock();
-    if (file && file->maps(elements)) file->release(elements);
+  for (const auto& watched : runtime.files) {
+    auto file = watched.lock();
+    if (file && file->maps(elements)) return file;
   }
+  return nullptr;
+}
+
+void Model::Impl::release_pages(const Tensor& tensor) const {
+  const auto file = mapped_file_of(tensor);
+  if (file) file->release({static_cast<const std::byte*>(tensor.data()), tensor.bytes()});
 }
 
 const Sha256Digest& Model::Impl::fingerprint() const {

@@ -56,6 +56,8 @@ struct ONDINE_HIDDEN Model::Impl {
   const Sha256Digest& fingerprint() const;
   // Throws Error(io) when a file that holds weights was changed in place.
   void require_unchanged_files() const;
+  // Where the elements of the tensor lie; nullptr where they do not lie in a file.
+  std::shared_ptr<const MappedFile> mapped_file_of(const Tensor& tensor) const;
   // Gives the memory of a tensor that lies in a mapped file back to the system.
   void release_pages(const Tensor& tensor) const;
   Stop stop() const;  // for a call that begins now

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <functional>
 
 #include "core/deferred.h"
 #include "core/message.h"
@@ -8,26 +7,6 @@
 #include "trainer/model_impl.h"
 
 namespace ondine {
-namespace {
-
-// The mapped file that holds the bytes, if there is one.
-std::shared_ptr<const MappedFile> file_of(std::span<const std::byte> bytes,
-                                          std::span<const std::weak_ptr<const MappedFile>> files) {
-  if (bytes.empty()) return nullptr;
-  const std::less_equal<const std::byte*> up_to;
-  for (const auto& watched : files) {
-    auto file = watched.lock();
-    if (file == nullptr) continue;
-    const auto all = file->bytes();
-    if (up_to(all.data(), bytes.data()) &&
-        up_to(bytes.data() + bytes.size(), all.data() + all.size())) {
-      return file;
-    }
-  }
-  return nullptr;
-}
-
-}  // namespace
 
 std::size_t Model::Impl::require_variable(std::string_view name) const {
   const std::size_t index = state.find(name);
@@ -41,10 +20,9 @@ void Model::Impl::own_mapped(const trainer::Function& step) {
   for (const trainer::Update& update : step.updates) {
     if (!state.is_initial(update.variable)) continue;
     const Tensor& initial = state.variable(update.variable).initial;
-    const std::span<const std::byte> bytes{static_cast<const std::byte*>(initial.data()),
-                                           initial.dtype() == DType::string ? 0 : initial.bytes()};
-    std::shared_ptr<const MappedFile> file = file_of(bytes, files);
+    std::shared_ptr<const MappedFile> file = mapped_file_of(initial);
     if (file == nullptr) continue;
+    const std::span bytes(static_cast<const std::byte*>(initial.data()), initial.bytes());
     const auto copy = [bytes, file = std::move(file)](std::span<std::byte> memory) {
       std::ranges::copy(bytes, memory.begin());
       file->release(bytes);
