@@ -172,7 +172,7 @@ def measure_one(tools, folder, job):
     if "nodes" in job:
         return measure_chain(tools, folder, job["nodes"])
     model = training_model(tools, folder, job["depth"], job["width"])
-    if job["shapes"] > 1:
+    if job["sweep"] == "shapes":
         out = subprocess.run(
             [tools / "bench_shapes", model, str(LONGEST), str(job["shapes"]), str(job["batch"]),
              str(job["width"])], check=True, capture_output=True, text=True).stdout.split()
@@ -191,7 +191,7 @@ def rounded(value):
 def measure_sweep(tools, folder, sweep):
     points = []
     for value in SWEEPS[sweep]:
-        job = dict(BASE, **{sweep: value})
+        job = dict(BASE, sweep=sweep, **{sweep: value})
         if sweep == "shapes":
             job["length"] = LONGEST
         runs = [measure_one(tools, folder, job) for _ in range(RUNS)]
