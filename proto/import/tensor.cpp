@@ -88,6 +88,8 @@ void convert_file(DType dtype, const ExternalData::View& view, std::span<std::by
     convert(dtype, view.bytes.subspan(at, count), elements.subspan(at, count));
     view.file->release(view.bytes.subspan(at, count));
   }
+  // A fault also maps the pages around it, those of earlier pieces among them.
+  view.file->release(view.bytes);
 }
 
 bool is_memory_form(DType dtype, std::span<const std::byte> stored) {

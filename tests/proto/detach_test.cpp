@@ -14,6 +14,7 @@
 #include "tests/support/temporary_folder.h"
 
 using namespace ondine;
+using test::resident_bytes;
 using test::TemporaryFolder;
 using test::Wire;
 
