@@ -66,7 +66,7 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
       check_cxx_compiler_flag(-mamx-bf16 ONDINE_HAS_AMX_BF16)
       if(ONDINE_HAS_AMX_BF16)
         ondine_isa(amx_bf16 SOURCES ${_amx_sources} FULL avx512
-          FLAGS ${_avx512} -mavx512bf16 -mamx-tile -mamx-bf16)
+          FLAGS ${_avx512} -mavx512bf16 -mamx-tile -mamx-bf16 -fno-exceptions)
         target_compile_definitions(ondine_kernels_simd PRIVATE ONDINE_WITH_AMX_BF16)
       endif()
     endif()

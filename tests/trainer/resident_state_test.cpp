@@ -3,8 +3,6 @@
 
 #include <atomic>
 #include <filesystem>
-#include <fstream>
-#include <string>
 #include <thread>
 
 #include <ondine/build.h>
@@ -43,36 +41,7 @@ NamedValues feeds() {
   return {{"x", random_floats({2, width}, 9)}, {"label", Tensor::of<std::int64_t>({2}, {1, 2})}};
 }
 
-// How much of the file's mapping is resident: Linux only, 0 elsewhere.
-std::size_t resident_bytes_of(const std::filesystem::path& file) {
-  std::ifstream maps("/proc/self/smaps");
-  std::size_t kilobytes = 0;
-  bool inside = false;
-  for (std::string line; std::getline(maps, line);) {
-    if (line.find('-') < line.find(' ')) inside = line.ends_with(file.filename().string());
-    if (inside && line.starts_with("Rss:")) kilobytes += std::stoul(line.substr(4));
-  }
-  return kilobytes << 10;
-}
-
 }  // namespace
-
-TEST_CASE("weights that are copied from their file leave none of its pages resident") {
-  int copied = 0;
-  for (std::size_t length = 1; length <= 8; ++length) {
-    const TemporaryFolder folder;
-    const auto file = folder / "network.onnx";
-    write_network(file, length);
-    const Model model = Model::load(file);
-    model.infer({{"x", random_floats({2, width}, 9)}});
-    const std::size_t resident = resident_bytes_of(file);
-    const bool read_in_place = resident >= weight_bytes;
-    if (read_in_place) continue;
-    CHECK(resident < weight_bytes / 32);
-    ++copied;
-  }
-  CHECK(copied > 0);
-}
 
 TEST_CASE("trained weights are resident once, wherever they lie in their file") {
   for (std::size_t length = 1; length <= 8; ++length) {

@@ -68,7 +68,7 @@ Planned plan_with(const OpDef& op, bool read_later) {
   node(source, {a}, x);
   node(op, {b, c}, a);
   node(reader, {d}, read_later ? a : c);
-  const Type type = Type::tensor(DType::float32, Shape{4, 4});
+  const Type type = Type::tensor(DType::float32, Shape{4, 8});
   const Limits limits;
   PlanOptions options;
   options.limits = &limits;

@@ -117,13 +117,13 @@ TEST_CASE("of more than twenty ports the first twenty are named and the rest cou
   const auto named = [](std::size_t count) {
     std::string text;
     for (std::size_t i = 0; i < count; ++i)
-      text += (i == 0 ? "o" : ", o") + std::to_string(i) + ": float32 []";
+      text += (i == 0 ? "o" : ", o") + std::to_string(i) + ": tensor(float)[]";
     return text;
   };
   const auto outputs = [](std::size_t count) {
     return row(rows_of(evaluation_facts(wide_model(count), Dataset()), "Model"), "outputs");
   };
-  CHECK(wide_model(1).outputs()[0].type == "float32 []");
+  CHECK(wide_model(1).outputs()[0].type == "tensor(float)[]");
   CHECK(outputs(1) == named(1));
   CHECK(outputs(20) == named(20));
   CHECK(outputs(21) == named(20) + " and 1 more");
