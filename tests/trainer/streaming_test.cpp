@@ -132,9 +132,9 @@ TEST_CASE("a step takes no more resident memory than the budget where weights ta
   // Measures what it is about.
   CHECK(*whole >= layers * layer_bytes);
   Model lean = load(file, budget);
-  CHECK(*growth_of([&] { losses(lean); }) < budget + 4 * megabyte);
-  CHECK(*growth_of([&] { lean.fingerprint(); }) < budget + 4 * megabyte);
-  CHECK(*growth_of([&] { losses(lean); }) < budget + 4 * megabyte);
+  CHECK(*growth_of([&] { losses(lean); }) < budget + 6 * megabyte);
+  CHECK(*growth_of([&] { lean.fingerprint(); }) < budget + 6 * megabyte);
+  CHECK(*growth_of([&] { losses(lean); }) < budget + 6 * megabyte);
 }
 #endif
 
