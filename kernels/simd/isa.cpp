@@ -34,6 +34,15 @@ const Kernels& choose() noexcept {
   return baseline::table;
 }
 
+const Kernels& choose_lower() noexcept {
+  const Kernels& full = kernels();
+  if (full.isa != Isa::avx512) return full;
+  const Kernels* const tiles = wanted_isa() == "avx512" ? nullptr : kernels_for(Isa::amx_bf16);
+  if (tiles != nullptr) return *tiles;
+  const Kernels* const vectors = kernels_for(Isa::avx512_bf16);
+  return vectors != nullptr ? *vectors : full;
+}
+
 #ifdef ONDINE_WITH_AVX512_BF16
 Kernels with_bf16_products(Isa isa, const char* name, const GemmKernels<float>& gemm) noexcept {
   Kernels kernels = avx512::table;
@@ -121,13 +130,9 @@ const Kernels* kernels_for(Isa isa) noexcept {
 }
 
 const Kernels& kernels(Precision precision) noexcept {
-  const Kernels& full = kernels();
-  if (precision == Precision::float32 || full.isa != Isa::avx512) return full;
-  for (const Isa isa : {Isa::amx_bf16, Isa::avx512_bf16}) {
-    if (isa == Isa::amx_bf16 && wanted_isa() == "avx512") continue;
-    if (const Kernels* const lower = kernels_for(isa)) return *lower;
-  }
-  return full;
+  if (precision == Precision::float32) return kernels();
+  static const Kernels& chosen = choose_lower();
+  return chosen;
 }
 
 const Kernels& full_precision(const Kernels& kernels) noexcept {

@@ -25,6 +25,14 @@ Tensor counting(std::int64_t n, std::atomic<int>& calls) {
   return Tensor::share(DType::float32, {n}, std::move(elements));
 }
 
+// Four threads at the same time.
+template <class Body>
+void in_threads(const Body& body) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) threads.emplace_back(body);
+  for (std::thread& thread : threads) thread.join();
+}
+
 }  // namespace
 
 TEST_CASE("deferred elements are computed when they are first read, through any accessor") {
@@ -66,13 +74,9 @@ TEST_CASE("threads that read deferred elements at the same time see all of them"
   std::atomic<int> calls{0};
   std::atomic<int> wrong{0};
   const Tensor tensor = counting(n, calls);
-  std::vector<std::thread> readers;
-  for (int r = 0; r < 4; ++r) {
-    readers.emplace_back([&] {
-      if (tensor.values<float>()[n - 1] != static_cast<float>(n - 1)) ++wrong;
-    });
-  }
-  for (std::thread& reader : readers) reader.join();
+  in_threads([&] {
+    if (tensor.values<float>()[n - 1] != static_cast<float>(n - 1)) ++wrong;
+  });
   CHECK(calls == 1);
   CHECK(wrong == 0);
 }
@@ -129,16 +133,12 @@ TEST_CASE("threads that hold and drop elements at the same time never see them g
   std::atomic<int> calls{0};
   std::atomic<int> wrong{0};
   const Tensor tensor = counting(n, calls);
-  std::vector<std::thread> readers;
-  for (int r = 0; r < 4; ++r) {
-    readers.emplace_back([&] {
-      for (int i = 0; i < 50; ++i) {
-        const HeldElements held(tensor);
-        if (static_cast<const float*>(held.data())[n - 1] != static_cast<float>(n - 1)) ++wrong;
-      }
-    });
-  }
-  for (std::thread& reader : readers) reader.join();
+  in_threads([&] {
+    for (int i = 0; i < 50; ++i) {
+      const HeldElements held(tensor);
+      if (static_cast<const float*>(held.data())[n - 1] != static_cast<float>(n - 1)) ++wrong;
+    }
+  });
   CHECK(wrong == 0);
   CHECK(calls >= 1);
 }

@@ -48,20 +48,24 @@ const std::vector<float> five_rows{0.5F, 2,  1,     3,   -1, 0.25F, 0.125F, 0.25
 const graph::DimDef any = graph::DimName("N");
 const std::vector<graph::DimDef> three{std::int64_t{3}};
 
+// x.npy with five rows, and m.onnx that gives each as three scores.
+void write_rows_and_model(const Workshop& shop) {
+  save_array(shop / "x.npy", Tensor::of<float>({5, 3}, five_rows));
+  write(shop, "m.onnx", scores_model(any, three));
+}
+
 }  // namespace
 
 TEST_CASE("each row is printed with its class of the largest score") {
   const Workshop shop;
-  save_array(shop / "x.npy", Tensor::of<float>({5, 3}, five_rows));
-  write(shop, "m.onnx", scores_model(any, three));
+  write_rows_and_model(shop);
   CHECK(shop.succeed("infer m.onnx --data x.npy").out ==
         "0  1 2\n1  0 3\n2  2 7\n3  1 -3.5\n4  0 6\n");
 }
 
 TEST_CASE("of equal scores the first class comes first, and no more are printed than there are") {
   const Workshop shop;
-  save_array(shop / "x.npy", Tensor::of<float>({5, 3}, five_rows));
-  write(shop, "m.onnx", scores_model(any, three));
+  write_rows_and_model(shop);
   CHECK(shop.succeed("infer m.onnx --data x.npy --top 2").out ==
         "0  1 2, 2 1\n1  0 3, 2 0.25\n2  2 7, 1 0.25\n3  1 -3.5, 0 -4\n4  0 6, 1 6\n");
   CHECK(shop.succeed("infer m.onnx --data x.npy --top 9").out ==
@@ -140,8 +144,7 @@ TEST_CASE("only the logits of a cross-entropy become probabilities") {
 
 TEST_CASE("what cannot be inferred or written is refused") {
   const Workshop shop;
-  save_array(shop / "x.npy", Tensor::of<float>({5, 3}, five_rows));
-  write(shop, "m.onnx", scores_model(any, three));
+  write_rows_and_model(shop);
   shop.refuse("infer m.onnx --data x.npy -o missing/out.csv", "cannot write 'missing/out.csv'");
   save_array(shop / "x.npy", Tensor::of<float>({5, 2}, std::vector<float>(10)));
   shop.refuse("infer m.onnx --data x.npy", "x");

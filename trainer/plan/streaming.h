@@ -19,9 +19,9 @@ struct Plan;
 struct StreamedConstant {
   std::shared_ptr<const MappedFile> file;
   std::span<const std::byte> stored;  // in the file
-  const DeferredElements* copy =
-      nullptr;         // of the constant `tensor`; null where it is read in the file
-  Tensor tensor = {};  // keeps the elements
+  // Of the constant `tensor`; null where it is read in the file.
+  const DeferredElements* copy = nullptr;
+  Tensor tensor = {};                  // keeps the elements
   std::vector<std::uint32_t> readers;  // nodes of the plan, ascending; not empty
 
   std::uint64_t bytes() const noexcept { return copy != nullptr ? copy->bytes() : stored.size(); }

@@ -1,10 +1,12 @@
 // Gathering and scattering along every axis of many shapes, with indices of both signs and types,
 // against loops over coordinates.
 #include <catch2/catch.hpp>
+
 #include <limits>
 
 #include <ondine/error.h>
 
+#include "tests/kernels/indexing/scatter_reduction.h"
 #include "tests/support/op_harness.h"
 #include "tests/support/tensors.h"
 
@@ -99,14 +101,6 @@ void for_each_case(const Check& check) {
   }
 }
 
-double combined(const std::string& reduction, double a, double b) {
-  if (reduction == "add") return a + b;
-  if (reduction == "mul") return a * b;
-  if (reduction == "max") return std::max(a, b);
-  if (reduction == "min") return std::min(a, b);
-  return b;
-}
-
 }  // namespace
 
 TEST_CASE("GatherElements takes the element of each index, along any axis of any shape") {
@@ -138,7 +132,7 @@ TEST_CASE("ScatterElements combines each update with what its index points to, i
       auto out = want.mutable_values<double>();
       std::copy(values.begin(), values.end(), out.begin());
       for (std::size_t i = 0; i < to.size(); ++i) {
-        out[to[i]] = combined(reduction, out[to[i]], given[i]);
+        out[to[i]] = combine(reduction, out[to[i]], given[i]);
       }
       check_close(run_op_tensor({"ScatterElements",
                                  {x, indices, updates},

@@ -3,6 +3,7 @@
 #include <ondine/error.h>
 
 #include "graph/contract/catalogue.h"
+#include "tests/kernels/indexing/scatter_reduction.h"
 #include "tests/support/op_harness.h"
 #include "tests/support/tensors.h"
 
@@ -15,14 +16,6 @@ using Int64s = std::vector<std::int64_t>;
 
 Tensor indices(const Shape& shape, Int64s values) {
   return Tensor::of<std::int64_t>(shape, values);
-}
-
-double combine(const std::string& reduction, double a, double b) {
-  if (reduction == "add") return a + b;
-  if (reduction == "mul") return a * b;
-  if (reduction == "max") return std::max(a, b);
-  if (reduction == "min") return std::min(a, b);
-  return b;
 }
 
 }  // namespace

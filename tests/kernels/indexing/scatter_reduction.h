@@ -1,0 +1,18 @@
+// What the reductions of ScatterElements and ScatterND make of two numbers.
+#pragma once
+
+#include <algorithm>
+#include <string_view>
+
+namespace ondine::test {
+
+// `a`: the element before; `b`: the update, which replaces it under "none".
+inline double combine(std::string_view reduction, double a, double b) {
+  if (reduction == "add") return a + b;
+  if (reduction == "mul") return a * b;
+  if (reduction == "max") return std::max(a, b);
+  if (reduction == "min") return std::min(a, b);
+  return b;
+}
+
+}  // namespace ondine::test
