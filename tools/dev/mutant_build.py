@@ -86,13 +86,12 @@ def compiler_of(words):
     return words[1] if words[0].endswith("ccache") else words[0]
 
 
-def compile_file(options, name, commands):
+def compile_file(options, name, entry, number):
     """(object of the build folder, the object made in its place, errors)."""
-    known = commands[str(ROOT / (NEIGHBOUR if name == SWITCH_FILE else name))]
     source = options.work / "source" / name
-    target = source.with_suffix(".o")
+    target = source.with_suffix(f".{number}.o")
     words = ["-O1" if word in ("-O2", "-O3", "-Os") else word  # it is compiled once and runs little
-             for word in shlex.split(known["command"])]
+             for word in shlex.split(entry["command"])]
     replaced = words[words.index("-o") + 1]
     if target.exists() and target.stat().st_mtime > source.stat().st_mtime:
         return replaced, target, ""
@@ -103,7 +102,7 @@ def compile_file(options, name, commands):
     if "-include" in words:  # a precompiled header
         at = words.index("-include")
         del words[at:at + 2]
-    made = subprocess.run(words, cwd=known["directory"], text=True, stderr=subprocess.PIPE)
+    made = subprocess.run(words, cwd=entry["directory"], text=True, stderr=subprocess.PIPE)
     return replaced, target, made.stderr if made.returncode else ""
 
 
@@ -125,19 +124,44 @@ def link(options, objects):
         subprocess.run(" ".join(words), cwd=build, shell=True, check=True)
 
 
-def build(options, mutants, pool, keep):
+def features():
+    """What the processor can, in the words of the compiler without their hyphens."""
+    found = re.search(r"^flags\s*:(.*)$", pathlib.Path("/proc/cpuinfo").read_text(), re.M)
+    return {word.replace("_", "") for word in found[1].split()} if found else set()
+
+
+def runs_here(entry, known):
+    """Whether the processor has the instructions that an object is compiled for."""
+    needed = re.findall(r" -m((?:avx|fma|bmi|amx)[\w-]*)", entry["command"])
+    return all(word.replace("-", "") in known for word in needed)
+
+
+def compile_commands(options):
+    """The commands of the objects of each file that run on this processor, by the file's name. A
+    file is compiled once for each instruction set that it is written for."""
+    known = features()
+    commands = {}
+    for entry in json.loads((options.build / "compile_commands.json").read_text()):
+        name = pathlib.Path(entry["file"])
+        if name.is_relative_to(ROOT) and runs_here(entry, known):
+            commands.setdefault(str(name.relative_to(ROOT)), []).append(entry)
+    return commands
+
+
+def build(options, mutants, commands, pool, keep):
     """Compiles the changed files in place of those of the build folder, which must be up to date;
     mutants that do not compile are dropped and `keep` is called."""
-    commands = {entry["file"]: entry
-                for entry in json.loads((options.build / "compile_commands.json").read_text())}
+    commands = dict(commands)
+    commands[SWITCH_FILE] = commands[NEIGHBOUR][:1]
     for _ in range(6):
-        names = write_sources(options, mutants)
-        results = list(pool.map(lambda name: compile_file(options, name, commands), names))
+        jobs = [(name, entry, number) for name in write_sources(options, mutants)
+                for number, entry in enumerate(commands[name])]
+        results = list(pool.map(lambda job: compile_file(options, *job), jobs))
         log = "".join(errors for _, _, errors in results)
         (options.work / "build.log").write_text(log)
         if not log:
-            link(options, {SWITCH_FILE if name == SWITCH_FILE else old: new
-                           for name, (old, new, _) in zip(names, results)})
+            link(options, {SWITCH_FILE if job[0] == SWITCH_FILE else old: new
+                           for job, (old, new, _) in zip(jobs, results)})
             return
         wrong = mutant_sites.wrong_lines(log, options.work / "source", ROOT)
         bad = [n for n, mutant in mutants.items() if (mutant["file"], mutant["line"]) in wrong]

@@ -15,7 +15,9 @@ files need to run, and survivors may fall to others. FOLDER keeps what was found
 only what is new, and the survivors whose tests changed. --tests runs the tests of some folders
 alone. ONDINE_CASES names the folder of conformance cases.
 
-Mutants that change nothing are listed in equivalent_mutants.txt and not drawn.
+Mutants that change nothing are listed in equivalent_mutants.txt and not drawn, nor are those of
+files that are compiled only for instructions that the processor lacks. A file that is compiled for
+several instruction sets has its mutants in each of its objects.
 
 A mutant negates a condition, leaves out a statement, changes a comparison, an arithmetic or logical
 operator, a returned truth value, or a 1 that is added or subtracted. The files that have mutants
@@ -50,8 +52,9 @@ def may_be_drawn():
     return real
 
 
-def draw(options):
-    """The mutants by number; those of an earlier run in the same folder stay."""
+def draw(options, compiled):
+    """The mutants by number, of the files in `compiled`; those of an earlier run in the same folder
+    stay."""
     file = options.work / "mutants.json"
     if file.exists():
         kept = json.loads(file.read_text())
@@ -60,8 +63,9 @@ def draw(options):
     mutants = {}
     taken = set()
     real = may_be_drawn()
+    names = [name for name in listed() if name in compiled]
     for seed in options.seeds:
-        for mutant in mutant_sites.sample(ROOT, listed(), options.modules, options.count, seed):
+        for mutant in mutant_sites.sample(ROOT, names, options.modules, options.count, seed):
             if real(mutant) and (mutant["file"], mutant["line"]) not in taken:
                 taken.add((mutant["file"], mutant["line"]))
                 mutants[len(mutants) + 1] = dict(mutant, seed=seed)
@@ -116,7 +120,8 @@ def main():
     options.work = options.work.resolve()
     options.build = options.build.resolve()
     options.work.mkdir(parents=True, exist_ok=True)
-    mutants = draw(options)
+    commands = mutant_build.compile_commands(options)
+    mutants = draw(options, commands)
     if options.list:
         for number, mutant in mutants.items():
             code = mutant["code"].replace("@", str(number)).strip()
@@ -126,7 +131,8 @@ def main():
     results = json.loads(file.read_text()) if file.exists() else {}
     with concurrent.futures.ThreadPoolExecutor(options.workers) as pool:
         if not options.skip_build:
-            mutant_build.build(options, mutants, pool, lambda: keep(options, mutants))
+            mutant_build.build(options, mutants, commands, pool,
+                               lambda: keep(options, mutants))
         survey = mutant_tests.Survey(options, mutants)
         open_ones = [n for n in sorted(mutants) if not results.get(str(n), {}).get("killed")]
         for number in open_ones:
