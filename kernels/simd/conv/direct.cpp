@@ -2,6 +2,7 @@
 // row are one shifted vector of the copy, so that a block of output channels and positions is
 // computed in registers and nothing is rearranged.
 #include "kernels/simd/conv/direct_forward.h"
+#include "kernels/simd/vector/in_register.h"
 #include "kernels/simd/vector/strided.h"
 
 namespace ondine::math::ONDINE_ISA {
@@ -11,6 +12,7 @@ using direct::block_rows;
 using direct::Copy;
 using direct::list_offsets;
 using direct::max_depth;
+using direct::row_vectors;
 
 constexpr int gradient_rows = block_rows / 2;
 constexpr int gradient_taps = 5;
@@ -49,11 +51,6 @@ void weights(const TileWeights& s, N taps, bool flip, const T* w, T* panels) {
 }
 
 template <class T>
-ONDINE_INLINE N row_vectors(const ConvPlane& p) {
-  return (p.out_w + lanes<T> - 1) / lanes<T>;
-}
-
-template <class T>
 N dy_elements(const ConvPlane& p, N channels) {
   return channels * p.out_h * row_vectors<T>(p) * lanes<T>;
 }
@@ -74,7 +71,8 @@ void weight_sums(const ConvPlane& p, N inner, N outer, N images, const T* copies
   constexpr int R = gradient_rows;
   constexpr int K = gradient_taps;
   const Copy c(p);
-  const N depth = inner * p.kernel_h * p.kernel_w;
+  const N taps = p.kernel_h * p.kernel_w;
+  const N depth = inner * taps;
   N offsets[max_depth];
   list_offsets(p, inner, offsets);
   const N image_copy = copy_elements<T>(p, inner);
@@ -86,11 +84,18 @@ void weight_sums(const ConvPlane& p, N inner, N outer, N images, const T* copies
     for (N k = 0; k < depth; k += K) {
       N offset[K];
       for (int j = 0; j < K; ++j) offset[j] = offsets[min(k + j, depth - 1)];
+      // Rows for which these taps read more than padding.
+      const N end = min(k + K, depth);
+      const bool in_plane = k / taps == (end - 1) / taps;
+      const N top_tap = in_plane ? k % taps / p.kernel_w : 0;
+      const N bottom_tap = in_plane ? (end - 1) % taps / p.kernel_w : p.kernel_h - 1;
+      const N first = max(0, p.pad_h - bottom_tap * p.dilation_h);
+      const N last = min(p.out_h, p.in_h + p.pad_h - top_tap * p.dilation_h);
       Vec<T> acc[R][K] = {};
       for (N image = 0; image < images; ++image) {
-        const T* d = dy_copies + image * image_dy;
+        const T* d = dy_copies + image * image_dy + first * row_vectors<T>(p) * L;
         const T* const planes = copies + image * image_copy;
-        for (N h = 0; h < p.out_h; ++h) {
+        for (N h = first; h < last; ++h) {
           for (N column = 0; column < p.out_w; column += L, d += L) {
             const T* const x = planes + h * c.pitch + column;
             Vec<T> gradient[R];
@@ -98,7 +103,7 @@ void weight_sums(const ConvPlane& p, N inner, N outer, N images, const T* copies
             for (int r = 0; r < R; ++r) gradient[r] = load(d + row[r]);
 #pragma GCC unroll 5
             for (int j = 0; j < K; ++j) {
-              const Vec<T> tap = load(x + offset[j]);
+              const Vec<T> tap = load_once(x + offset[j]);
 #pragma GCC unroll 4
               for (int r = 0; r < R; ++r) acc[r][j] += gradient[r] * tap;
             }

@@ -48,81 +48,113 @@ struct Rows {
   T* y;
 };
 
+// The taps of each channel: `taps` of them, of which [first, last) count.
+struct TapRange {
+  N channels, taps;
+  N first, last;
+};
+
+// The taps that read more than padding for the output rows [top, bottom].
+inline TapRange taps_of_rows(const ConvPlane& p, N channels, N top, N bottom) {
+  N first = 0;
+  while (first < p.kernel_h && bottom + first * p.dilation_h < p.pad_h) ++first;
+  N last = p.kernel_h;
+  while (last > first && top + (last - 1) * p.dilation_h >= p.pad_h + p.in_h) --last;
+  return {channels, p.kernel_h * p.kernel_w, first * p.kernel_w, last * p.kernel_w};
+}
+
 template <class T, int V>
-ONDINE_INLINE void sum_taps(const Rows<T>& rows, const T* const (&at)[V], const N* offsets, N depth,
-                            Vec<T> (&acc)[block_rows][V]) {
+ONDINE_INLINE void sum_taps(const Rows<T>& rows, const T* const (&at)[V], const N* offsets,
+                            const TapRange& range, Vec<T> (&acc)[block_rows][V]) {
 #pragma GCC unroll 8
   for (int r = 0; r < block_rows; ++r) {
     const Vec<T> start = broadcast<T>(rows.bias && r < rows.count ? rows.bias[r] : T{0});
 #pragma GCC unroll 4
     for (int v = 0; v < V; ++v) acc[r][v] = start;
   }
-  const T* w = rows.weights;
-  for (N k = 0; k < depth; ++k, w += block_rows) {
-    Vec<T> x[V];
+  for (N channel = 0; channel < range.channels; ++channel) {
+    const N behind = channel * range.taps + range.last;
+    N k = channel * range.taps + range.first;
+    for (const T* w = rows.weights + k * block_rows; k < behind; ++k, w += block_rows) {
+      Vec<T> x[V];
 #pragma GCC unroll 4
-    for (int v = 0; v < V; ++v) x[v] = load(at[v] + offsets[k]);
-    add_products<T, block_rows, V>(acc, w, x);
+      for (int v = 0; v < V; ++v) x[v] = load(at[v] + offsets[k]);
+      add_products<T, block_rows, V>(acc, w, x);
+    }
   }
 }
 
-// A vector never holds positions of two rows.
-template <class T>
-ONDINE_INLINE void by_rows(const ConvPlane& p, const Rows<T>& rows, const T* copies,
-                           const N* offsets, N depth) {
+// V vectors of positions, of which none holds positions of two rows, from row h and `column` on,
+// which move behind them.
+template <class T, int V>
+ONDINE_INLINE void in_rows(const ConvPlane& p, const Rows<T>& rows, const T* copies,
+                           const N* offsets, N channels, N& h, N& column) {
   constexpr int L = lanes<T>;
-  constexpr int V = block_vectors;
   const Copy c(p);
-  N h = 0;
-  N column = 0;
-  while (h < p.out_h) {
-    const T* at[V];
-    N to[V];
-    N count[V] = {};
+  const N top = h;
+  N bottom = h;
+  const T* at[V];
+  N to[V];
+  N count[V];
+#pragma GCC unroll 4
+  for (int v = 0; v < V; ++v) {
+    bottom = h;
+    at[v] = copies + h * c.pitch + column;
+    to[v] = h * p.out_w + column;
+    count[v] = min(L, p.out_w - column);
+    column += L;
+    if (column >= p.out_w) {
+      column = 0;
+      ++h;
+    }
+  }
+  Vec<T> acc[block_rows][V];
+  sum_taps<T, V>(rows, at, offsets, taps_of_rows(p, channels, top, bottom), acc);
+#pragma GCC unroll 8
+  for (int r = 0; r < block_rows; ++r) {
+    if (r >= rows.count) break;
+    T* const row = rows.y + r * p.out_h * p.out_w;
 #pragma GCC unroll 4
     for (int v = 0; v < V; ++v) {
-      at[v] = copies;
-      to[v] = 0;
-      if (h == p.out_h) continue;
-      at[v] = copies + h * c.pitch + column;
-      to[v] = h * p.out_w + column;
-      count[v] = min(L, p.out_w - column);
-      column += L;
-      if (column >= p.out_w) {
-        column = 0;
-        ++h;
-      }
-    }
-    Vec<T> acc[block_rows][V];
-    sum_taps<T, V>(rows, at, offsets, depth, acc);
-#pragma GCC unroll 8
-    for (int r = 0; r < block_rows; ++r) {
-      if (r >= rows.count) break;
-      T* const row = rows.y + r * p.out_h * p.out_w;
-#pragma GCC unroll 4
-      for (int v = 0; v < V; ++v) {
-        const Vec<T> result = activate<T>(acc[r][v], rows.activation);
-        if (count[v] == L) {
-          store(row + to[v], result);
-        } else {
-          store_n(row + to[v], result, count[v]);
-        }
+      const Vec<T> result = activate<T>(acc[r][v], rows.activation);
+      if (count[v] == L) {
+        store(row + to[v], result);
+      } else {
+        store_n(row + to[v], result, count[v]);
       }
     }
   }
+}
+
+template <class T>
+ONDINE_INLINE N row_vectors(const ConvPlane& p) {
+  return (p.out_w + lanes<T> - 1) / lanes<T>;
+}
+
+template <class T>
+ONDINE_INLINE void by_rows(const ConvPlane& p, const Rows<T>& rows, const T* copies,
+                           const N* offsets, N channels) {
+  constexpr int V = block_vectors;
+  N h = 0;
+  N column = 0;
+  N left = p.out_h * row_vectors<T>(p);
+  for (; left >= V; left -= V) in_rows<T, V>(p, rows, copies, offsets, channels, h, column);
+  if (left == 2) in_rows<T, 2>(p, rows, copies, offsets, channels, h, column);
+  if (left == 1) in_rows<T, 1>(p, rows, copies, offsets, channels, h, column);
 }
 
 // V vectors of positions of the copy from `first` on; those between the rows of y are left out.
 template <class T, int V>
 ONDINE_INLINE void through_rows(const ConvPlane& p, const Rows<T>& rows, const T* copies,
-                                const N* offsets, N depth, N first) {
+                                const N* offsets, N channels, N first) {
   constexpr int L = lanes<T>;
   const Copy c(p);
   const T* at[V];
 #pragma GCC unroll 4
   for (int v = 0; v < V; ++v) at[v] = copies + first + v * L;
   Vec<T> acc[block_rows][V];
-  sum_taps<T, V>(rows, at, offsets, depth, acc);
+  const N bottom = min((first + V * L - 1) / c.pitch, p.out_h - 1);
+  sum_taps<T, V>(rows, at, offsets, taps_of_rows(p, channels, first / c.pitch, bottom), acc);
   T line[V * L];
   for (int r = 0; r < rows.count; ++r) {
     T* const row = rows.y + r * p.out_h * p.out_w;
@@ -147,23 +179,22 @@ ONDINE_INLINE N vectors_through_rows(const ConvPlane& p) {
 
 template <class T>
 ONDINE_INLINE void by_planes(const ConvPlane& p, const Rows<T>& rows, const T* copies,
-                             const N* offsets, N depth) {
+                             const N* offsets, N channels) {
   constexpr int L = lanes<T>;
   constexpr int V = block_vectors;
   const N vectors = vectors_through_rows<T>(p);
   N v = 0;
   for (; v + V <= vectors; v += V) {
-    through_rows<T, V>(p, rows, copies, offsets, depth, v * L);
+    through_rows<T, V>(p, rows, copies, offsets, channels, v * L);
   }
-  if (vectors - v == 2) through_rows<T, 2>(p, rows, copies, offsets, depth, v * L);
-  if (vectors - v == 1) through_rows<T, 1>(p, rows, copies, offsets, depth, v * L);
+  if (vectors - v == 2) through_rows<T, 2>(p, rows, copies, offsets, channels, v * L);
+  if (vectors - v == 1) through_rows<T, 1>(p, rows, copies, offsets, channels, v * L);
 }
 
 // Whether vectors that end with a row would leave more lanes idle.
 template <class T>
 ONDINE_INLINE bool is_narrow(const ConvPlane& p) {
-  const N row = (p.out_w + lanes<T> - 1) / lanes<T>;
-  return 4 * vectors_through_rows<T>(p) < 3 * p.out_h * row;
+  return 4 * vectors_through_rows<T>(p) < 3 * p.out_h * row_vectors<T>(p);
 }
 
 }  // namespace direct
@@ -180,9 +211,9 @@ void forward_planes(const ConvPlane& p, N inner, N outer, const T* copies, const
     const direct::Rows<T> rows{panels + o * depth, bias ? bias + o : nullptr, activation,
                                min(direct::block_rows, outer - o), y + o * p.out_h * p.out_w};
     if (narrow) {
-      direct::by_planes(p, rows, copies, offsets, depth);
+      direct::by_planes(p, rows, copies, offsets, inner);
     } else {
-      direct::by_rows(p, rows, copies, offsets, depth);
+      direct::by_rows(p, rows, copies, offsets, inner);
     }
   }
 }

@@ -2,6 +2,7 @@
 // a window are multiplied along the depth, where both are contiguous, so that no lane is idle and
 // weights are read once, in order.
 #include "kernels/simd/conv/conv_parts.h"
+#include "kernels/simd/vector/in_register.h"
 
 namespace ondine::math::ONDINE_ISA {
 namespace {
@@ -50,19 +51,6 @@ ONDINE_INLINE void store_lane_sums(const V& a, const V& b, const V& c, const V& 
   if constexpr (L > 8) total = fold_lanes<float, 8>(total, every);
   if constexpr (L > 4) total = fold_lanes<float, 4>(total, every);
   __builtin_memcpy(sums, &total, 4 * sizeof(float));
-}
-
-// The compiler would read a factor of several products from memory for each of them.
-ONDINE_INLINE V load_once(const float* p) {
-  V v = load(p);
-#if defined(__AVX512F__)
-  asm("" : "+v"(v));
-#elif defined(__SSE2__)
-  asm("" : "+x"(v));
-#elif defined(__aarch64__)
-  asm("" : "+w"(v));
-#endif
-  return v;
 }
 
 // A convolution, or its channels from some position of the window on.

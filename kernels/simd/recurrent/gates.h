@@ -3,6 +3,7 @@
 // absolute errors below 2e-7.
 #pragma once
 
+#include "kernels/simd/vector/in_register.h"
 #include "kernels/simd/vector/transcendental.h"
 
 namespace ondine::math::ONDINE_ISA {
@@ -18,14 +19,7 @@ inline constexpr int vectors_in_flight = sizeof(T) == 8       ? 1
 // products, every instantiation then rounds the same one.
 template <class T>
 ONDINE_INLINE Vec<T> rounded(Vec<T> product) {
-#if defined(__AVX512F__)
-  asm("" : "+v"(product));
-#elif defined(__x86_64__)
-  asm("" : "+x"(product));
-#elif defined(__aarch64__)
-  asm("" : "+w"(product));
-#endif
-  return product;
+  return in_register(product);
 }
 
 // a = a / b, b in [1, 2^127]: an approximate reciprocal and one Newton step. Overwrites b.
