@@ -12,6 +12,7 @@
 #include "graph/contract/op_def.h"
 #include "graph/contract/signature.h"
 #include "tests/support/cases.h"
+#include "tests/support/paths.h"
 #include "trainer/assemble.h"
 
 using namespace ondine;         // NOLINT
@@ -126,7 +127,7 @@ std::string operators_page() {
 }  // namespace
 
 TEST_CASE("docs/operators.md says what this build has") {
-  const std::string path = std::string(ONDINE_SOURCE_DIR) + "/docs/operators.md";
+  const std::string path = test::source_folder() / "docs/operators.md";
   const std::string wanted = operators_page();
   if (std::getenv("ONDINE_UPDATE_DOCS") != nullptr) std::ofstream(path) << wanted;
   std::ifstream file(path);

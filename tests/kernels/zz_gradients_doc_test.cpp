@@ -13,6 +13,7 @@
 #include "graph/contract/catalogue.h"
 #include "graph/contract/signature.h"
 #include "tests/support/op_harness.h"
+#include "tests/support/paths.h"
 
 using namespace ondine;         // NOLINT
 using namespace ondine::test;   // NOLINT
@@ -157,7 +158,7 @@ TEST_CASE("docs/gradients.md says what the checks cover") {
     WARN("not all tests ran: not checked");
     return;
   }
-  const std::string path = std::string(ONDINE_SOURCE_DIR) + "/docs/gradients.md";
+  const std::string path = test::source_folder() / "docs/gradients.md";
   std::ifstream file(path);
   std::string page((std::istreambuf_iterator<char>(file)), {});
   const auto now = rows_of_this_run();

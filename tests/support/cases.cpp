@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "tests/support/paths.h"
+
 namespace ondine::test {
 
 std::filesystem::path cases_folder() {
   if (const char* named = std::getenv("ONDINE_CASES")) return named;
-  return std::filesystem::path(ONDINE_SOURCE_DIR).parent_path() / "shared" / "cases";
+  return source_folder().parent_path() / "shared" / "cases";
 }
 
 std::vector<std::filesystem::path> case_folders(const std::string& collection) {

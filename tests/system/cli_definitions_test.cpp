@@ -8,6 +8,7 @@
 
 #include <ondine/data.h>
 
+#include "tests/support/paths.h"
 #include "tests/system/cli_run.h"
 
 using Catch::Contains;
@@ -53,7 +54,7 @@ std::set<std::string> options_of(const std::string& command, const std::string& 
 
 TEST_CASE("every command has its options, with their types, choices and defaults") {
   const Workshop shop;
-  std::ifstream file(ONDINE_SOURCE_DIR "/tests/system/options.txt");
+  std::ifstream file(ondine::test::source_folder() / "tests/system/options.txt");
   std::map<std::string, std::set<std::string>> pages;
   std::size_t count = 0;
   for (std::string line; std::getline(file, line); ++count) {

@@ -2,13 +2,14 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 
+#include "tests/support/paths.h"
 #include "tests/system/cli_run.h"
 
 using namespace cli_test;
 
 TEST_CASE("import-ort writes a training model that trains and exports") {
   const Workshop shop;
-  const std::string data = std::string(ONDINE_SOURCE_DIR) + "/tests/trainer/import_ort/data";
+  const std::string data = ondine::test::source_folder() / "tests/trainer/import_ort/data";
   const std::string said =
       shop.succeed("import-ort " + data + " -o train.onnx --checkpoint " + data + "/saved").out;
   CHECK_THAT(said, Catch::Contains("trains 3 parameters, 1 frozen"));

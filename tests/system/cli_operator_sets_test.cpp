@@ -8,6 +8,7 @@
 
 #include "tests/proto/operator_sets.h"
 #include "tests/support/models.h"
+#include "tests/support/paths.h"
 #include "tests/system/cli_run.h"
 
 using cli_test::Result;
@@ -95,7 +96,7 @@ TEST_CASE("conformance cases take operator sets") {
 }
 
 TEST_CASE("commands without --operator-set load no model") {
-  std::ifstream options(std::string(ONDINE_SOURCE_DIR) + "/tests/system/options.txt");
+  std::ifstream options(test::source_folder() / "tests/system/options.txt");
   std::set<std::string> commands;
   std::set<std::string> with_sets;
   for (std::string line; std::getline(options, line);) {

@@ -12,6 +12,7 @@
 
 #include "tests/support/bits.h"
 #include "tests/support/models.h"
+#include "tests/support/paths.h"
 #include "tests/system/cli_run.h"
 
 using Catch::Contains;
@@ -127,14 +128,14 @@ TEST_CASE("bench counts the memory of its own program, not of the one that start
   write_line(shop);
   const std::string model = shop / "line.onnx";
   const std::string output = shop / "bench.json";
+  const std::string program = test::command_line_program();
   constexpr std::size_t bytes = std::size_t{512} << 20;
   const std::vector<char> large(bytes, 1);
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
   if (child == 0) {
     ::dup2(::creat(output.c_str(), 0600), STDOUT_FILENO);
-    ::execl(ONDINE_BINARY_DIR "/bin/ondine", "ondine", "bench", model.c_str(), "--steps", "2",
-            "--json", nullptr);
+    ::execl(program.c_str(), "ondine", "bench", model.c_str(), "--steps", "2", "--json", nullptr);
     ::_exit(1);
   }
   int status = 1;

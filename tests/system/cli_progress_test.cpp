@@ -8,6 +8,7 @@
 
 #include <ondine/data.h>
 
+#include "tests/support/paths.h"
 #include "tests/system/cli_run.h"
 
 using Catch::Contains;
@@ -25,10 +26,8 @@ std::string shown(const Workshop& shop, const std::string& arguments) {
   REQUIRE(::grantpt(terminal) == 0);
   REQUIRE(::unlockpt(terminal) == 0);
   const std::string name = ::ptsname(terminal);
-  const char* other = std::getenv("ONDINE_PROGRAM");
-  const std::string program = other != nullptr ? other : ONDINE_BINARY_DIR "/bin/ondine";
-  const std::string command =
-      "cd '" + (shop / "").string() + "' && exec '" + program + "' " + arguments;
+  const std::string command = "cd '" + (shop / "").string() + "' && exec '" +
+                              test::command_line_program() + "' " + arguments;
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
   if (child == 0) {

@@ -13,6 +13,8 @@
 #include <ondine/build.h>
 #include <ondine/data.h>
 
+#include "tests/support/paths.h"
+
 namespace cli_test {
 namespace {
 
@@ -80,11 +82,8 @@ Workshop::Workshop() {
 Workshop::~Workshop() { fs::remove_all(folder_); }
 
 Result Workshop::run(const std::string& arguments, const std::string& wrapper) const {
-  // tools/dev/mutants.py runs another program.
-  const char* other = std::getenv("ONDINE_PROGRAM");
-  const std::string program = other != nullptr ? other : ONDINE_BINARY_DIR "/bin/ondine";
   std::string command = wrapper;
-  command.replace(command.find('%'), 1, "'" + program + "' " + arguments);
+  command.replace(command.find('%'), 1, "'" + test::command_line_program() + "' " + arguments);
   command = "cd '" + folder_.string() + "' && { " + command + " ; } >stdout.txt 2>stderr.txt";
   const int status = std::system(command.c_str());
   Result result;

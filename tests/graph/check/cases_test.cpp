@@ -8,6 +8,7 @@
 #include "proto/import.h"
 #include "tests/graph/check/standard_catalogue.h"
 #include "tests/support/cases.h"
+#include "tests/support/paths.h"
 
 namespace ondine {
 namespace {
@@ -47,7 +48,7 @@ Expectation read_expectation(const path& folder) {
 path prepared(const path& folder) {
   namespace fs = std::filesystem;
   if (!fs::exists(folder / "setup.sh")) return folder;
-  const path copies = path(ONDINE_BINARY_DIR) / "hostile_cases";
+  const path copies = test::build_folder() / "hostile_cases";
   const auto copy = [&](const path& from) {
     const path to = copies / from.filename();
     fs::remove_all(to);

@@ -8,6 +8,7 @@
 
 #include <ondine/error.h>
 
+#include "tests/support/paths.h"
 #include "tests/trainer/import_ort/flat_writer.h"
 
 using namespace ondine;
@@ -17,8 +18,7 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-const std::filesystem::path data =
-    std::filesystem::path(ONDINE_SOURCE_DIR) / "tests/trainer/import_ort/data";
+const std::filesystem::path data = test::source_folder() / "tests/trainer/import_ort/data";
 
 Bytes bytes_of(const std::string& name) {
   std::ifstream stream(data / name, std::ios::binary);

@@ -12,6 +12,7 @@
 #include "proto/import.h"
 #include "tests/proto/operator_sets.h"
 #include "tests/support/models.h"
+#include "tests/support/paths.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace ondine;
@@ -21,7 +22,7 @@ using Names = std::vector<std::string>;
 
 namespace {
 
-const fs::path artifacts = fs::path(ONDINE_SOURCE_DIR) / "tests/trainer/import_ort/data";
+const fs::path artifacts = test::source_folder() / "tests/trainer/import_ort/data";
 // Of onnxruntime-training 1.19.2, with learning rate 0.02, from the checkpoint "saved" on.
 const std::vector<double> expected_losses{1.118973970413208, 1.104032278060913, 1.0888751745224,
                                           1.0735270977020264, 1.0580155849456787};
