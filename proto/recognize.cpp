@@ -191,10 +191,7 @@ constexpr std::array candidates{
     Candidate{MessageId::graph, "a GraphProto", {2, 12}},
     Candidate{MessageId::function, "a FunctionProto", {1, 9}},
     Candidate{MessageId::node, "a NodeProto", {2, 4}},
-    Candidate{MessageId::sequence, "a SequenceProto", {2, 2}},
-    Candidate{MessageId::optional, "an OptionalProto", {2, 2}},
     Candidate{MessageId::map, "a MapProto", {2, 2}},
-    Candidate{MessageId::value_info, "a ValueInfoProto", {1, 2}},
 };
 
 bool are_of(const Fields& fields, const Candidate& one) noexcept {

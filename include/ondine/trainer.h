@@ -153,9 +153,9 @@ struct EpochReport {
   // where rows are read as they lie.
   std::optional<double> data_wait = {};
 };
-// "epoch 1/3: loss 0.25, validation loss 0.3, validation accuracy 0.88, 1.5 s", with a schedule
-// with
-// ", learning rate 0.01" before the time, and where it is known with ", data wait 2 %" at the end.
+// "epoch 1/3: loss 0.25, validation loss 0.3, validation accuracy 0.88, 1.5 s"; with a schedule
+// ", learning rate 0.01" before the time, and where the wait for data is known ", data wait 2 %" at
+// the end.
 ONDINE_API std::ostream& operator<<(std::ostream& out, const EpochReport& report);
 
 enum class StopReason : std::uint8_t {

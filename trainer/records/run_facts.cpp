@@ -40,6 +40,11 @@ std::string grouped(std::uint64_t number) {
   return text;
 }
 
+// "1 tensor", "1,234 tensors"
+std::string counted(std::uint64_t number, const std::string& noun) {
+  return grouped(number) + " " + noun + (number == 1 ? "" : "s");
+}
+
 Section model_facts(const Model& model, const TrainerOptions* options) {
   Section section{"Model", {}};
   const auto add = [&](const std::string& name, const std::string& text) {
@@ -60,9 +65,10 @@ Section model_facts(const Model& model, const TrainerOptions* options) {
     (is_weight ? trained : optimizer) += size;
     tensors += is_weight ? 1 : 0;
   }
-  if (options != nullptr)
-    add("trained", grouped(trained) + " numbers in " + std::to_string(tensors) + " tensors");
-  if (optimizer != 0) add("optimizer state", grouped(optimizer) + " numbers");
+  if (options != nullptr) {
+    add("trained", counted(trained, "number") + " in " + counted(tensors, "tensor"));
+  }
+  if (optimizer != 0) add("optimizer state", counted(optimizer, "number"));
   for (const auto& [key, text] : model.metadata()) {
     if (key.starts_with("ondine.") && key != "ondine.class_names" && key != "ondine.text_pieces" &&
         key != "ondine.scheduled_rate" && !key.starts_with("ondine.averag")) {
