@@ -10,6 +10,7 @@
 #include "core/byte_order.h"
 #include "tests/checkpoints/grammar_reader.h"
 #include "tests/checkpoints/sample.h"
+#include "tests/support/paths.h"
 
 using namespace ondine;
 using namespace ondine::test;
@@ -102,8 +103,7 @@ TEST_CASE("files written from the grammar alone are read") {
 
 TEST_CASE("the golden checkpoints follow the grammar") {
   std::size_t count = 0;
-  const std::filesystem::path folder(std::string(ONDINE_SOURCE_DIR) +
-                                     "/tests/fuzz/corpus/checkpoint");
+  const std::filesystem::path folder = test::source_folder() / "tests/fuzz/corpus/checkpoint";
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     INFO(entry.path());
     const auto bytes = bytes_in(entry.path());

@@ -89,9 +89,9 @@ TEST_CASE("a manifest with right hashes and hostile content is refused without h
   };
   Manifest bad = good;
   bad.tensors[0].bytes = std::uint64_t{1} << 63;
-  CHECK(refuse(bad, ErrorCode::limit) != "");
+  CHECK_THAT(refuse(bad, ErrorCode::limit), Catch::Contains("size 9223372036854775808 overflows"));
   bad.tensors[0].bytes = (std::uint64_t{1} << 63) - 1;
-  CHECK(refuse(bad, ErrorCode::limit) != "");
+  CHECK_THAT(refuse(bad, ErrorCode::limit), Catch::Contains(" + 9223372036854775807 overflows"));
   bad.tensors[0].bytes = 1'000'000'000'000;
   CHECK_THAT(refuse(bad), Catch::Contains("its tensors end at"));
   bad = good;
@@ -127,6 +127,16 @@ TEST_CASE("a manifest with right hashes and hostile content is refused without h
   CHECK_THAT(one_tensor({"w", "", 8, {1000000000}, 8, crc}), Catch::Contains("cannot hold"));
   const std::int64_t large = std::int64_t{1} << 40;
   CHECK_THAT(one_tensor({"w", "", 1, {large, large, large}, 8, crc}), Catch::Contains("w"));
+}
+
+TEST_CASE("what follows a manifest is refused with the place where it should have ended") {
+  const std::string text = encode_manifest(describe(sample_checkpoint(5)));
+  const std::string place = "manifest does not end at byte " + std::to_string(text.size() - 1);
+  for (const char* more : {"1", "\n", " "}) {
+    CHECK_THROWS_WITH(decode_manifest_v1(bytes_of(text + more)), Catch::Contains(place));
+  }
+  const std::string open = text.substr(0, text.size() - 1);
+  CHECK_THROWS_WITH(decode_manifest_v1(bytes_of(open)), Catch::Contains(place));
 }
 
 TEST_CASE("a byte that is no boolean is refused") {

@@ -118,6 +118,7 @@ TEST_CASE_METHOD(Files, "a file that is moved to another takes its place, whose 
   ::close(next);
   to = std::move(from);
   CHECK(to.size() == 5);
+  CHECK(to.path() == first);
   std::array<std::byte, 5> bytes{};
   CHECK(to.read(bytes) == 5);
   CHECK(std::to_integer<char>(bytes[0]) == 'f');
@@ -127,6 +128,18 @@ TEST_CASE_METHOD(Files, "a file that is moved to another takes its place, whose 
   ::close(freed);
   File same = std::move(to);
   CHECK(same.size() == 5);
+  CHECK(same.path() == first);
   same.close();
   CHECK_FALSE(same.is_open());
+}
+
+TEST_CASE_METHOD(Files, "what the system says when a file is closed is an error of the file") {
+  put("text");
+  const IoResult opened = files.open(path);
+  REQUIRE(opened.error == 0);
+  File file(files, opened.value, path);
+  REQUIRE(files.close(opened.value).error == 0);
+  CHECK_THROWS_WITH(file.close(), Catch::Contains("cannot close") && Catch::Contains(path) &&
+                                      Catch::Contains("Bad file descriptor"));
+  CHECK_FALSE(file.is_open());
 }

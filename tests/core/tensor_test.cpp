@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include <catch2/catch.hpp>
 
 #include <ondine/error.h>
 
 #include "core/budget.h"
+#include "tests/support/resident_bytes.h"
 
 using namespace ondine;
 
@@ -135,4 +137,25 @@ TEST_CASE("the elements of a tensor are zero and aligned, of whatever size it is
   const Tensor texts(DType::string, {5});
   for (const std::string& text : texts.values<std::string>()) CHECK(text.empty());
   CHECK(Tensor(DType::float32, {0}).data() == nullptr);
+}
+
+TEST_CASE("small tensors take little more memory than their elements") {
+  const std::size_t before = test::resident_bytes();
+  std::vector<Tensor> tensors;
+  for (std::int64_t i = 0; i < 20'000; ++i) tensors.push_back(Tensor::scalar(i));
+  CHECK(tensors.back().item<std::int64_t>() == 19'999);
+  CHECK(test::resident_bytes() < before + (std::size_t{20} << 20));
+}
+
+TEST_CASE("the texts of a large tensor are freed with it") {
+  const auto fill = [] {
+    Tensor tensor(DType::string, {40'000});
+    CHECK(tensor.bytes() >= std::size_t{1} << 20);
+    for (std::string& text : tensor.mutable_values<std::string>()) text.assign(500, 'x');
+    CHECK(tensor.values<std::string>()[39'999].size() == 500);
+  };
+  fill();
+  const std::size_t before = test::resident_bytes();
+  for (int i = 0; i < 5; ++i) fill();
+  CHECK(test::resident_bytes() < before + (std::size_t{30} << 20));
 }

@@ -106,6 +106,21 @@ TEST_CASE("a checksum is that of the whole file, in either case of its digits") 
                     Catch::Contains("SHA-1"));
 }
 
+TEST_CASE("a checksum is computed for files up to the limit of weights") {
+  const TemporaryFolder folder;
+  write(folder / "w.bin", "abc");
+  const auto reference = parse_reference(
+      {{"location", "w.bin"}, {"checksum", "a9993e364706816aba3e25717850c26c9cd0d89d"}});
+  Limits limits;
+  limits.weight_bytes = 3;
+  ExternalData fits(folder.path(), limits);
+  CHECK(text_of(fits.view(reference, 3)) == "abc");
+  limits.weight_bytes = 2;
+  ExternalData large(folder.path(), limits);
+  CHECK_THROWS_WITH(large.view(reference, 3),
+                    Catch::Contains("'w.bin' has 3 bytes, too many for a checksum"));
+}
+
 TEST_CASE("nothing outside the folder and nothing but a plain file is opened") {
   const TemporaryFolder outer;
   std::filesystem::create_directories(outer / "model/inner");
@@ -128,16 +143,31 @@ TEST_CASE("nothing outside the folder and nothing but a plain file is opened") {
     CHECK(open("w.bin"));
     CHECK(open("inner/w.bin"));
     CHECK(open("./inner//w.bin"));
-    for (const std::string& name :
-         {std::string(), std::string("/etc/passwd"), std::string("../outside.bin"),
-          std::string("inner/../../outside.bin"), std::string("inner/../w.bin"), std::string(".."),
-          std::string("."), std::string("inner/"), std::string("w.bin\0x", 7),
-          std::string("link.bin"), std::string("out.bin"), std::string("linked/w.bin"),
-          std::string("up/outside.bin"), std::string("fifo"), std::string("inner"),
-          std::string("twin.bin"), std::string("none"), std::string("w.bin/x"),
-          std::string("none/w.bin")}) {
-      INFO(name);
-      CHECK_THROWS_AS(open(name), Error);
+    struct Row {
+      std::string name, why;
+    };
+    for (const Row& row : std::vector<Row>{
+             {"", "location '' is empty"},
+             {"/etc/passwd", "'/etc/passwd' is absolute"},
+             {"../outside.bin", "leaves the model's folder"},
+             {"inner/../../outside.bin", "leaves the model's folder"},
+             {"inner/../w.bin", "leaves the model's folder"},
+             {"..", "leaves the model's folder"},
+             {".", "location '.' does not name a file"},
+             {"inner/", "location 'inner/' does not name a file"},
+             {std::string("w.bin\0x", 7), "has a zero byte"},
+             {"link.bin", "location 'link.bin' is reached through a symbolic link"},
+             {"out.bin", "location 'out.bin' is reached through a symbolic link"},
+             {"linked/w.bin", "location 'linked/w.bin' is reached through a symbolic link"},
+             {"up/outside.bin", "location 'up/outside.bin' is reached through a symbolic link"},
+             {"fifo", "'fifo' is not a regular file"},
+             {"inner", "'inner' is not a regular file"},
+             {"twin.bin", "'twin.bin' is a file with 2 names (hard links)"},
+             {"none", "none': No such file"},
+             {"w.bin/x", "w.bin/x': Not a directory"},
+             {"none/w.bin", "none/w.bin': No such file"}}) {
+      INFO(row.name);
+      CHECK_THROWS_WITH(open(row.name), Catch::Contains(row.why));
     }
     Limits generous;
     generous.allow_hard_links = true;
@@ -146,8 +176,10 @@ TEST_CASE("nothing outside the folder and nothing but a plain file is opened") {
   Limits generous;
   generous.allow_symlinks = true;
   CHECK(open_below(folder, "link.bin", generous).is_open());
-  CHECK_THROWS_AS(open_below(folder, "out.bin", generous), Error);
-  CHECK_THROWS_AS(open_below(folder, "up/outside.bin", generous), Error);
+  for (const std::string name : {"out.bin", "up/outside.bin"}) {
+    CHECK_THROWS_WITH(open_below(folder, name, generous),
+                      Catch::Contains("location '" + name + "' leaves the model's folder"));
+  }
 }
 
 TEST_CASE("the number of files is bounded") {
@@ -160,6 +192,24 @@ TEST_CASE("the number of files is bounded") {
   CHECK(text_of(data.view({"a", 0, 1, ""}, 1)) == "1");
   CHECK(text_of(data.view({"a", 0, 1, ""}, 1)) == "1");
   CHECK_THROWS_WITH(data.view({"b", 0, 1, ""}, 1), Catch::Contains("more than 1 files"));
+}
+
+TEST_CASE("the first 64 files are watched for changes, further ones take no descriptor") {
+  const TemporaryFolder folder;
+  const Limits limits;
+  ExternalData data(folder.path(), limits);
+  for (int i = 100; i < 166; ++i) {
+    write(folder / std::to_string(i), "1");
+    data.view({std::to_string(i), 0, 1, ""}, 1);
+    write(folder / std::to_string(i), "12");
+  }
+  const auto mappings = data.mappings();
+  REQUIRE(mappings.size() == 66);
+  const std::string why = " was changed while the model used it; load the model again";
+  CHECK_THROWS_WITH(mappings[0]->require_unchanged(), Catch::Contains("'100'" + why));
+  CHECK_THROWS_WITH(mappings[63]->require_unchanged(), Catch::Contains("'163'" + why));
+  CHECK_NOTHROW(mappings[64]->require_unchanged());
+  CHECK_NOTHROW(mappings[65]->require_unchanged());
 }
 
 TEST_CASE("tensors are read from files, at any offset and in packed form") {

@@ -1,11 +1,14 @@
 #include <catch2/catch.hpp>
 
+#include <fstream>
+
 #include <ondine/error.h>
 
 #include "proto/import_operator_set.h"
 #include "proto/recognize.h"
 #include "tests/proto/operator_sets.h"
 #include "tests/support/models.h"
+#include "tests/support/temporary_folder.h"
 
 using namespace ondine;
 using test::Wire;
@@ -80,6 +83,17 @@ TEST_CASE("tensors in the functions of an operator set may be external") {
   const Tensor& value = *tensor_of(set.functions[0].nodes[0].attributes[0]);
   CHECK(value.values<float>()[1] == -4);
   refuse(wire, ErrorCode::invalid_model, "function 'c'");
+  // Beside a file they are in files, which are told to the caller.
+  const test::TemporaryFolder folder;
+  const auto write = [&](const char* name, std::string_view bytes) {
+    std::ofstream(folder / name, std::ios::binary) << bytes;
+  };
+  write("set.onnx", wire.text());
+  write("w.bin", {static_cast<const char*>(stored.data()), 8});
+  LeftOut left_out;
+  const graph::OperatorSetDef read = load_operator_set(folder / "set.onnx", {}, left_out);
+  CHECK(tensor_of(read.functions[0].nodes[0].attributes[0])->values<float>()[1] == -4);
+  CHECK(left_out.files.size() == 1);
 }
 
 TEST_CASE("an operator set that ends anywhere is read or refused") {

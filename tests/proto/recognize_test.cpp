@@ -32,6 +32,10 @@ TEST_CASE("other formats of models are recognized by their signatures") {
         "a safetensors file");
   CHECK(kind_of("\x89HDF\r\n\x1a\n....") == "an HDF5 file");
   CHECK(kind_of("\x1f\x8b\x08....") == "a gzip archive");
+  CHECK(kind_of("\x93NUMPY\x01") == "a NumPy array");
+  CHECK(kind_of(std::string("\x10\0\0\0ORTM", 8)) == "a model in the format of ONNX Runtime");
+  CHECK(kind_of("\x80\x02}q") == "a Python pickle, as older PyTorch writes");
+  CHECK(kind_of("%PDF-1.7") == "a PDF document");
 }
 
 TEST_CASE("zip archives are told apart by the files in them") {
@@ -40,6 +44,11 @@ TEST_CASE("zip archives are told apart by the files in them") {
   CHECK(kind_of(zip_of("archive/data.pkl")) ==
         "a PyTorch checkpoint; torch.onnx.export writes ONNX");
   CHECK(kind_of(zip_of("model.weights.h5")) == "a Keras archive");
+  CHECK(kind_of(zip_of("w.npy")) == "a NumPy archive (.npz)");
+  // The directory of a large archive is at its end; names within its files say nothing.
+  const std::string filling(std::size_t{1} << 18, '\x01');
+  CHECK(kind_of(zip_of("w.npy") + filling) == "a zip archive, as PyTorch and Keras write");
+  CHECK(kind_of(zip_of(filling + "w.npy")) == "a NumPy archive (.npz)");
   CHECK(kind_of(zip_of("readme")) == "a zip archive, as PyTorch and Keras write");
 }
 
@@ -48,6 +57,9 @@ TEST_CASE("what servers and repositories deliver instead of a file is recognized
   CHECK(kind_of("<!DOCTYPE html><html lang=\"en\">") == html);
   CHECK(kind_of("\n\n  <HTML>\n<head>") == html);
   CHECK(kind_of("\xef\xbb\xbf<!doctype HTML>") == html);
+  CHECK(kind_of("<HEAD>") == html);
+  CHECK(kind_of("<html") == html);
+  CHECK(kind_of("<htm") == "an XML text");
   const std::string pointer = kind_of(
       "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8"
       "f32b1258daaa5e2ca24d17e2393\nsize 12345\n");
@@ -60,6 +72,13 @@ TEST_CASE("texts are told apart") {
   CHECK(kind_of("<\n  ir_version: 8,\n  opset_import: [\"\" : 17]\n>\n") ==
         "the text form of an ONNX model");
   CHECK(kind_of("hello") == "a text");
+  CHECK(kind_of(" [1, 2]") == "a JSON text");
+  CHECK(kind_of("\t\r\n ") == "a text");
+  CHECK(kind_of("<" + std::string(245, ' ') + "ir_version") == "the text form of an ONNX model");
+  CHECK(kind_of("<" + std::string(246, ' ') + "ir_version") == "an XML text");
+  CHECK(kind_of(std::string(256, 'a') + '\x01') == "a text");
+  CHECK(kind_of(std::string(255, 'a') + '\x01').empty());
+  CHECK(kind_of("a\x1f").empty());
 }
 
 TEST_CASE("a TensorProto is recognized with its numbers packed and one by one") {
@@ -122,4 +141,24 @@ TEST_CASE("a model and an operator set are told apart by the fields that they ne
   CHECK(is_operator_set(view(damaged)));
   CHECK(kind_of(damaged) == "an OperatorSetProto");
   CHECK_FALSE(is_operator_set(view(model)));
+}
+
+TEST_CASE("messages of the format are recognized by the fields that it always has") {
+  struct Row {
+    const char* name;
+    Wire first, second;  // its needed fields
+  };
+  const Wire type = Wire().number(2, 1);
+  for (const Row& row : {
+           Row{"a SparseTensorProto", Wire().message(1, type), Wire().message(2, type)},
+           Row{"a GraphProto", Wire().block(2, "g"), Wire().message(12, Wire().block(1, "y"))},
+           Row{"a FunctionProto", Wire().block(1, "f"), Wire().message(9, type)},
+           Row{"a NodeProto", Wire().block(2, "y"), Wire().block(4, "Relu")},
+           Row{"a MapProto", Wire().number(3, 1), Wire().number(2, 7).message(5, type)},
+       }) {
+    INFO(row.name);
+    CHECK(kind_of(row.first.text() + row.second.text()) == row.name);
+    CHECK(kind_of(row.first.text()) != row.name);
+    CHECK(kind_of(row.second.text()) != row.name);
+  }
 }

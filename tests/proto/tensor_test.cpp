@@ -198,7 +198,32 @@ TEST_CASE("entries outside the range of the element type are refused") {
   check_refused(wide, "outside the range of uint32");
 }
 
+TEST_CASE("the first and the last entries of the range of an element type are elements") {
+  struct Row {
+    DType dtype;
+    std::int64_t low, high;
+  };
+  for (const Row& row :
+       {Row{DType::int8, -128, 127}, Row{DType::uint8, 0, 255}, Row{DType::int16, -32768, 32767},
+        Row{DType::uint16, 0, 65535}, Row{DType::float16, 0, 65535}, Row{DType::int4, -128, 255},
+        Row{DType::uint4, 0, 255}, Row{DType::int2, -128, 255}, Row{DType::uint2, 0, 255}}) {
+    INFO(to_string(row.dtype));
+    for (const std::int64_t entry : {row.low, row.high}) {
+      Wire wire = header(row.dtype, {1});
+      CHECK_NOTHROW(load(wire.packed(5, {entry})));
+    }
+    for (const std::int64_t entry : {row.low - 1, row.high + 1}) {
+      Wire wire = header(row.dtype, {1});
+      check_refused(wire.packed(5, {entry}), "entry " + std::to_string(entry) + " of int32_data");
+    }
+  }
+}
+
 TEST_CASE("impossible shapes and types are refused") {
+  Wire full;
+  for (int i = 0; i < 32; ++i) full.number(1, 1);
+  CHECK(load(full.number(2, 2).block(8, "culprit").block(9, "x")).shape().rank() == 32);
+
   check_refused(header(DType::float32, {-1}), "dimension -1 is negative");
   check_refused(header(DType::float32, {std::int64_t{1} << 32, std::int64_t{1} << 32}), "2^56");
   check_refused(header(DType::float64, {std::int64_t{1} << 61}), "2^56");
@@ -213,7 +238,7 @@ TEST_CASE("impossible shapes and types are refused") {
   check_refused(segment, "segment");
   Wire deep;
   for (int i = 0; i < 33; ++i) deep.number(1, 1);
-  check_refused(deep.number(2, 1).block(8, "culprit"), "rank is 33");
+  check_refused(deep.number(2, 1).block(8, "culprit"), "rank is 33, more than 32");
 }
 
 TEST_CASE("a tensor larger than the limit is refused") {
@@ -223,6 +248,8 @@ TEST_CASE("a tensor larger than the limit is refused") {
   wire.block(9, "12345678");
   check_refused(wire, "takes 8 bytes, more than 7", limits);
   limits.tensor_bytes = 8;
+  CHECK_NOTHROW(load(wire, limits));
+  limits.weight_bytes = 8;
   CHECK_NOTHROW(load(wire, limits));
   limits.weight_bytes = 7;
   check_refused(wire, "together exceed 7", limits);

@@ -107,6 +107,7 @@ TEST_CASE("stored values that contradict themselves are refused") {
   };
   check(Wire().number(2, 3).number(3, 7), "a map has 1 keys and 2 values");
   check(Wire().number(2, 3).number(3, 7).number(3, 7), "a map has the same key twice");
+  check(Wire().number(2, 8).block(4, "k").block(4, "k"), "a map has the same key twice");
   check(Wire().number(2, 3).number(3, 7).number(3, 200), "key 200 is outside the range of int8");
   check(Wire().number(2, 1).number(3, 7).number(3, 8), "a map cannot have keys of type float");
   check(Wire().number(2, 8).number(3, 7).number(3, 8), "a map with keys of type string has others");
@@ -116,4 +117,13 @@ TEST_CASE("a sequence of different kinds is not stored") {
   CHECK_THROWS_WITH(export_value("v", Value::sequence({floats({1}), Value::sequence({})})),
                     "a sequence of different kinds of values cannot be stored");
   CHECK_THROWS_WITH(export_value("v", Value()), "value 'v' is nothing that could be stored");
+}
+
+TEST_CASE("an empty sequence and an empty optional say that they have no element type") {
+  const std::string said = Wire().block(1, "v").number(2, 0).text();
+  const auto text = [](const std::vector<std::byte>& bytes) {
+    return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  };
+  CHECK(text(export_value("v", Value::optional())) == said);
+  CHECK(text(export_value("v", Value::sequence({}))) == said);
 }

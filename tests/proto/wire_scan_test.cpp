@@ -6,7 +6,6 @@
 
 #include <ondine/error.h>
 
-#include "proto/utf8.h"
 #include "tests/proto/wire.h"
 
 using namespace ondine;
@@ -136,11 +135,83 @@ TEST_CASE("packed numbers count with their size in memory") {
                 ErrorCode::invalid_model, "TensorProto.float_data ends within a number");
 }
 
-TEST_CASE("UTF-8 has one form for each character and no surrogates") {
-  CHECK(is_utf8("plain"));
-  CHECK(is_utf8("\xc3\xa4 \xe2\x82\xac \xf0\x9f\x8c\x8a \xf4\x8f\xbf\xbf \xed\x9f\xbf"));
-  for (const auto* text : {"\x80", "\xc1\x81", "\xe0\x9f\xbf", "\xed\xa0\x80", "\xf0\x8f\xbf\xbf",
-                           "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xe2\x82", "\xff"}) {
-    CHECK_FALSE(is_utf8(text));
-  }
+TEST_CASE("each field costs the memory that protobuf takes for it") {
+  const std::uint64_t empty = scan(Wire());
+  const auto cost = [&](const Wire& wire) { return scan(wire) - empty; };
+  const std::uint64_t text = sizeof(std::string) + 16;
+  CHECK(cost(Wire().number(1, 8)) == 0);
+  CHECK(cost(Wire().block(2, std::string(15, 'x'))) == text);
+  CHECK(cost(Wire().block(2, std::string(16, 'x'))) == text + 16 + 16);
+  // Unknown fields: their bytes and tags, kept in a string that grows.
+  CHECK(cost(Wire().number(1000, 1)) == text + 2 * (10 + 16));
+  CHECK(cost(Wire().fixed32(1000, 1)) == text + 2 * (4 + 5 + 16));
+  CHECK(cost(Wire().fixed64(1000, 1)) == text + 2 * (8 + 5 + 16));
+  CHECK(cost(Wire().block(1000, "abc")) == text + 2 * (3 + 10 + 16));
+  const std::uint64_t tensor = cost(Wire().message(7, Wire().message(5, Wire())));
+  const auto inside = [&](const Wire& fields) {
+    return cost(Wire().message(7, Wire().message(5, fields))) - tensor;
+  };
+  CHECK(inside(Wire().number(2, 1)) == 0);
+  CHECK(inside(Wire().number(1, 300)) == 16);
+  CHECK(inside(Wire().number(5, 300)) == 8);
+  CHECK(inside(Wire().packed(1, {300, 1})) == 32);
+  CHECK(inside(Wire().packed(5, {300, 1})) == 16);
+  CHECK(inside(Wire().fixed32(4, 1)) == 8);
+  CHECK(inside(Wire().packed_fixed<float>(4, {1, 2})) == 8);
+  CHECK(inside(Wire().fixed64(10, 1)) == 16);
+  CHECK(inside(Wire().packed_fixed<double>(10, {1, 2})) == 16);
+  CHECK(inside(Wire().block(6, "abc")) == text + 2 * sizeof(void*));
+}
+
+TEST_CASE("memory and names of exactly the limits are accepted") {
+  const Wire wire = Wire().block(2, "0123456789");
+  Limits limits;
+  limits.name_length = 10;
+  limits.parse_bytes = scan(wire);
+  CHECK_NOTHROW(scan(wire, limits));
+  limits.name_length = 9;
+  check_refused(wire, ErrorCode::limit, "ModelProto.producer_name has 10 bytes, more than 9",
+                limits);
+  limits.name_length = 10;
+  limits.parse_bytes -= 1;
+  check_refused(wire, ErrorCode::limit, "decoding would take more than", limits);
+}
+
+TEST_CASE("a field of a type that it does not have is named") {
+  const auto in_tensor = [](const Wire& fields) {
+    return Wire().message(7, Wire().message(5, fields));
+  };
+  const auto check = [&](const Wire& fields, const std::string& why) {
+    check_refused(in_tensor(fields), ErrorCode::invalid_model, why);
+  };
+  check(Wire().number(4, 1), "TensorProto.float_data is a number");
+  check(Wire().fixed32(10, 1), "TensorProto.double_data has another type");
+  check(Wire().fixed64(4, 1), "TensorProto.float_data has another type");
+  check(Wire().block(14, "x"), "TensorProto.data_location has another type");
+  check(Wire().number(14, 2), "TensorProto.data_location has the unknown value 2");
+  check(Wire().block(10, "1234567"), "TensorProto.double_data ends within a number");
+  check(Wire().block(2, "1"), "TensorProto.data_type has another type");
+  check(Wire().raw("\x0f"), "an impossible wire type at byte ");
+  CHECK_NOTHROW(scan(in_tensor(Wire().number(14, 1))));
+  const auto cut = [](std::string_view bytes) { return Wire().raw(bytes); };
+  check_refused(cut("\x15\x01\x02\x03"), ErrorCode::invalid_model, "ModelProto.producer_name has");
+  check_refused(cut("\xc5\x3e\x01\x02\x03"), ErrorCode::invalid_model,
+                "a field of ModelProto has 4 bytes where 3 are left");
+  const std::string ten = std::string(9, '\x80') + '\x01';
+  CHECK_NOTHROW(scan(cut("\x08" + ten)));
+}
+
+TEST_CASE("what is not decoded is called by its message") {
+  const auto what = [](MessageId id) -> std::string {
+    const Wire wire = Wire().raw("\x0b");
+    try {
+      scan_wire(wire.bytes(), id, {});
+    } catch (const Error& error) {
+      return error.message();
+    }
+    return "";
+  };
+  CHECK(what(MessageId::model) == "not an ONNX model: a group at byte 1");
+  CHECK(what(MessageId::operator_set) == "not an ONNX operator set: a group at byte 1");
+  CHECK(what(MessageId::tensor) == "not a TensorProto: a group at byte 1");
 }

@@ -1,5 +1,6 @@
 // The tables of proto/wire_schema.cpp say the same as proto/onnx.proto.
 #include "proto/wire_schema.h"
+#include "tests/support/paths.h"
 
 #include <catch2/catch.hpp>
 
@@ -27,7 +28,7 @@ struct Schema {
 };
 
 Schema read_schema() {
-  std::ifstream file(std::string(ONDINE_SOURCE_DIR) + "/proto/onnx.proto");
+  std::ifstream file(test::source_folder() / "proto/onnx.proto");
   REQUIRE(file.good());
   const std::regex open(R"(\s*(message|enum|oneof) (\w+) \{.*)");
   const std::regex close(R"(\s*\}.*)");

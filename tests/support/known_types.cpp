@@ -20,8 +20,35 @@ namespace {
 
 constexpr std::int64_t small_size = 4096;  // elements of a case; larger ones are not repeated
 
+Dim symbol_of(std::int64_t size) { return Dim::symbolic(static_cast<std::uint32_t>(size)); }
+
+// The elements of a shape, of which every second one is unknown.
+std::shared_ptr<const Dims> some_elements(const Value& value) {
+  if (!value.is_tensor() || value.tensor().dtype() != DType::int64) return nullptr;
+  const Tensor& tensor = value.tensor();
+  if (tensor.shape().rank() > 1 || tensor.size() == 0) return nullptr;
+  auto dims = std::make_shared<Dims>();
+  for (const std::int64_t one : tensor.values<std::int64_t>()) {
+    if (one < 0) return nullptr;
+    dims->push_back(dims->size() % 2 == 0 ? Dim() : Dim(one));
+  }
+  return dims;
+}
+
+// Sizes in place of symbols.
+Type with_sizes(Type type) {
+  if (!type.dims) return type;
+  for (Dim& dim : *type.dims) {
+    if (dim.is_symbolic()) dim = static_cast<std::int64_t>(dim.symbol());
+  }
+  return type;
+}
+
 Type known_type(Type type, Known known) {
   if (type.dims && known == Known::ranks) type.dims->assign(type.dims->size(), Dim());
+  if (type.dims && known == Known::symbols) {
+    for (Dim& dim : *type.dims) dim = symbol_of(dim.size());
+  }
   if (known == Known::kinds) type.dims.reset();
   if (type.element) {
     type.element = std::make_shared<const Type>(known_type(*type.element, known));
@@ -118,6 +145,7 @@ TypedRun run_known(const OpCase& op_case, std::int64_t version, Known known) {
     }
     const ValueId id = graph.add_temporary("x", known_type(type_of(value), known));
     if (known == Known::values && value.is_tensor()) graph[id].constant = value.tensor();
+    if (known == Known::parts) graph[id].known_dims = some_elements(value);
     graph.inputs.push_back(id);
     inputs.push_back(builder.value(id));
     fed.push_back(value);
@@ -135,7 +163,8 @@ TypedRun run_known(const OpCase& op_case, std::int64_t version, Known known) {
   for (std::size_t i = 0; i < run.results.size(); ++i) {
     const Type& inferred = outputs[i].type();
     INFO(op_case.op << " output " << i << " inferred as " << to_string(inferred));
-    CHECK(compatible(inferred, type_of(run.results[i])));
+    CHECK(compatible(known == Known::symbols ? with_sizes(inferred) : inferred,
+                     type_of(run.results[i])));
     run.inferred.push_back(inferred);
   }
   return run;
@@ -157,8 +186,16 @@ void check_knowledge(const OpCase& op_case, const TypedRun& run) {
   }
   // Operators of this library come from graphs that are known.
   if (op_case.domain == "ai.ondine") return;
-  for (const Known known : {Known::ranks, Known::kinds}) {
-    INFO(op_case.op << (known == Known::ranks ? ", ranks known" : ", kinds known"));
+  static const std::vector<std::pair<Known, const char*>> parts{
+      {Known::parts, ", some elements known"},
+      {Known::symbols, ", equal dims known"},
+      {Known::ranks, ", ranks known"},
+      {Known::kinds, ", kinds known"}};
+  const bool is_partly_known =
+      std::any_of(op_case.inputs.begin(), op_case.inputs.end(), some_elements);
+  for (const auto& [known, what] : parts) {
+    if (known == Known::parts && !is_partly_known) continue;
+    INFO(op_case.op << what);
     try {
       check_same(op_case, run_known(op_case, op_case.version, known).results, run.results);
     } catch (const Error& error) {

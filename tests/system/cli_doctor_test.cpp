@@ -1,8 +1,10 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
+#include <ondine/build.h>
 #include <ondine/data.h>
 
+#include "tests/support/random_tensor.h"
 #include "tests/system/cli_run.h"
 
 using cli_test::Result;
@@ -43,6 +45,27 @@ TEST_CASE("doctor exits with 1 and prints each finding with its remedy") {
     CHECK(one.at("check").get<std::string>() != "");
     CHECK(one.at("remedy").get<std::string>() != "");
   }
+}
+
+TEST_CASE("doctor counts one finding as one, and examines batches of the size that a model has") {
+  const Workshop shop;
+  shop.succeed(prepare_with + "--learning-rate 3");
+  const Result one = shop.run("doctor train.onnx" + rows_of_task);
+  CHECK(one.exit_code == 1);
+  CHECK_THAT(one.out, Catch::StartsWith("learning-rate: ") && Catch::EndsWith("\n1 finding\n"));
+  CHECK_THAT(shop.run("doctor train.onnx").out,
+             Catch::EndsWith("\n1 finding on synthetic data; --data examines a batch of yours\n"));
+  ModelBuilder b("fixed");
+  b.input("x", DType::float32, {std::int64_t{5}, std::int64_t{4}});
+  b.node("MatMul", {"x", b.initializer("w", test::random_floats({4, 3}, 1, -0.1F, 0.1F))}, {},
+         "logits");
+  b.output("logits", DType::float32, {std::int64_t{5}, std::int64_t{3}});
+  b.save(shop / "fixed.onnx");
+  shop.succeed("prepare fixed.onnx -o fixed_train.onnx --loss softmax-cross-entropy --init keep");
+  CHECK(shop.succeed("doctor fixed_train.onnx --data data --batch-size 7").out == "no findings\n");
+  save_array(shop / "x.npy", Tensor(DType::float32, {4, 4}));
+  save_array(shop / "label.npy", Tensor(DType::int64, {4}));
+  shop.refuse("doctor fixed_train.onnx --data x.npy label.npy", "the data has no batch of 5 rows");
 }
 
 TEST_CASE("doctor rejects models without training and shapes that do not fit") {

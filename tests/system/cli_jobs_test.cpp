@@ -35,6 +35,52 @@ TEST_CASE("a job file does what its options do, and the command line overrides i
   CHECK(shop.read("one.onnx") != shop.read("three.onnx"));
 }
 
+TEST_CASE("texts of a job file are quoted as TOML needs it, and read again as they were") {
+  const Workshop shop;
+  shop.succeed(prepare);
+  const auto job = [&](const std::string& options) {
+    shop.succeed(train + options + " --write-config job.toml");
+    return shop.read("job.toml");
+  };
+  CHECK(job("--epochs 2") ==
+        "# ondine train --config FILE\nmodel = \"train.onnx\"\ndata = [\"data\"]\nepochs = 2\n"
+        "batch-size = 7\nseed = 3\ninitialize = true\n");
+  CHECK_THAT(job("--epochs 1 -o 'a b.onnx'"), Contains("output = \"a b.onnx\"\n"));
+  CHECK_THAT(job("--epochs 1 -o '1e3'"), Contains("output = \"1e3\"\n"));
+  CHECK_THAT(job("--epochs 1 -o true"), Contains("output = \"true\"\n"));
+  CHECK_THAT(job("--epochs 1 -o \"it's.onnx\""), Contains("output = \"it's.onnx\"\n"));
+  CHECK_THAT(job("--epochs 1 -o 'say \"hi\".onnx'"), Contains("output = 'say \"hi\".onnx'\n"));
+  shop.succeed("train --config job.toml --quiet");
+  CHECK(exists(shop / "say \"hi\".onnx"));
+  CHECK_THAT(job("--epochs 1 -o 'a\\b.onnx'"), Contains("output = 'a\\b.onnx'\n"));
+  shop.succeed("train --config job.toml --quiet");
+  CHECK(exists(shop / "a\\b.onnx"));
+  CHECK_THAT(job("--epochs 1 --learning-rate 0.5 --set a=1 --set b=2"),
+             Contains("set = [\"a=1\", \"b=2\"]\n") && Contains("learning-rate = 0.5\n"));
+  shop.refuse(train + "--epochs 1 -o \"it's \\\"it\\\".onnx\" --write-config job.toml",
+              "a job file cannot hold the text it's \"it\".onnx");
+}
+
+TEST_CASE("the last job file counts, and commands without them know none") {
+  const Workshop shop;
+  shop.succeed(prepare);
+  shop.succeed(train + "--epochs 1 --write-config one.toml");
+  shop.succeed(train + "--epochs 2 --write-config two.toml");
+  CHECK_THAT(shop.succeed("train --config=two.toml").out, Contains("epoch 2/2: "));
+  CHECK_THAT(shop.succeed("train --config one.toml").out, Contains("epoch 1/1: "));
+  CHECK(shop.run("info net.onnx --config one.toml").exit_code == 2);
+  CHECK(shop.run("train --config").exit_code == 2);
+  // A key of another command is none of this one.
+  shop.write("wrong.toml", "loss = \"mse\"\n");
+  const Result wrong = shop.run("train --config wrong.toml");
+  CHECK(wrong.exit_code == 1);
+  CHECK_THAT(wrong.err, Contains("job file 'wrong.toml': 'loss' is no option of 'train'"));
+  for (const char* key : {"help", "config", "write-config"}) {
+    shop.write("wrong.toml", std::string(key) + " = \"x\"\n");
+    shop.refuse("train --config wrong.toml", std::string("'") + key + "' is no option of 'train'");
+  }
+}
+
 TEST_CASE("a key that is no option and a file that is not there are refused") {
   const Workshop shop;
   shop.write("job.toml", "model = \"train.onnx\"\nepoch = 3\n");
@@ -52,6 +98,11 @@ TEST_CASE("unknown options and commands get the nearest name") {
   CHECK_THAT(said(train + "--epoch 3"), Contains("Did you mean --epochs instead of --epoch?"));
   CHECK_THAT(said("trian x.onnx"), Contains("Did you mean 'ondine train'?"));
   CHECK_THAT(said(train + "--epochs 1 --zzzzzzzz"), !Contains("Did you mean"));
+  CHECK_THAT(said(train + "--epoch=3"), Contains("Did you mean --epochs instead of --epoch?"));
+  CHECK_THAT(said("infer net.onnx --hlep"), Contains("Did you mean --help instead of --hlep?"));
+  CHECK_THAT(said("check net.onnx other.onnx"), !Contains("Did you mean"));
+  CHECK_THAT(said("check net.onnx info"), !Contains("Did you mean"));
+  CHECK_THAT(said("fly trian"), !Contains("Did you mean"));
 }
 
 TEST_CASE("help, completion and manual pages come from the same definitions") {
@@ -66,6 +117,11 @@ TEST_CASE("help, completion and manual pages come from the same definitions") {
   CHECK_THAT(shop.succeed("man").out, Contains("\\fBprepare\\fR"));
   const std::string bash = shop.succeed("completion bash").out;
   CHECK_THAT(bash, Contains("--accumulate") && Contains("complete -o filenames -F _ondine ondine"));
+  // Only options with choices have words of their own, and arguments have none.
+  CHECK_THAT(bash, !Contains("-W ''") && !Contains("'completion SHELL')") &&
+                       Contains("    'train --schedule') COMPREPLY=($(compgen -W 'constant cosine "
+                                "one-cycle plateau polynomial step' -- \"$word\")); return ;;\n") &&
+                       Contains("    man) COMPREPLY=($(compgen -W '--help' -- \"$word\")) ;;\n"));
   CHECK_THAT(shop.succeed("completion zsh").out, Contains("#compdef ondine"));
   CHECK_THAT(shop.succeed("completion fish").out,
              Contains("__fish_seen_subcommand_from train' -l schedule -r -f -a 'constant cosine"));

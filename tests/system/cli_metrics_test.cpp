@@ -2,8 +2,12 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
+#include <ondine/build.h>
+#include <ondine/data.h>
+
 #include "tests/system/cli_run.h"
 
+using namespace ondine;
 using Catch::Contains;
 using cli_test::Result;
 using cli_test::Workshop;
@@ -34,6 +38,37 @@ TEST_CASE("eval prints the metrics asked for, as text and as JSON") {
   shop.refuse(eval + "--metrics accuracy,,f1", "NAME,NAME");
   CHECK(shop.succeed(eval + "--class-axis -1").out == usual);
   shop.refuse(eval + "--class-axis 2", "axis 2");
+}
+
+TEST_CASE(
+    "a confusion matrix is printed with a column for each class, as wide as its widest word") {
+  const Workshop shop;
+  ModelBuilder b("scores");
+  b.input("x", DType::float32, {"N", std::int64_t{3}});
+  b.node("Identity", {"x"}, {}, "y");
+  b.output("y", DType::float32, {"N", std::int64_t{3}});
+  b.save(shop / "scores.onnx");
+  save_array(shop / "x.npy",
+             Tensor::of<float>({5, 3}, {3, 1, 0, 0, 5, 1, 9, 1, 2, 0, 0, 1, 0, 1, 0}));
+  save_array(shop / "label.npy", Tensor::of<std::int64_t>({5}, {0, 1, 1, 2, 1}));
+  const std::string eval = "eval scores.onnx --metrics confusion_matrix,accuracy --data ";
+  CHECK(shop.succeed(eval + "x.npy label.npy").out ==
+        "accuracy 0.8 over 5 rows\n"
+        "confusion matrix, a row for each label, a column for each prediction\n"
+        "             0      1      2\n"
+        "      0      1      0      0\n"
+        "      1      1      2      0\n"
+        "      2      0      0      1\n");
+  shop.write("rows.csv", "a,b,c,kind\n3,1,0,ant\n0,5,1,bumblebee\n9,1,2,bumblebee\n0,0,1,cow\n");
+  CHECK(shop.succeed(eval + "rows.csv").out ==
+        "accuracy 0.75 over 4 rows\n"
+        "confusion matrix, a row for each label, a column for each prediction\n"
+        "                   ant  bumblebee        cow\n"
+        "        ant          1          0          0\n"
+        "  bumblebee          1          1          0\n"
+        "        cow          0          0          1\n");
+  CHECK(shop.succeed(eval + "x.npy label.npy --json").out ==
+        "{\"accuracy\":0.8,\"confusion_matrix\":[[1,0,0],[1,2,0],[0,0,1]],\"rows\":5}\n");
 }
 
 TEST_CASE("train validates by metrics and writes lines of JSON to a file, both by --metrics") {

@@ -102,6 +102,16 @@ TEST_CASE("prepare tells the warnings of the model that it makes, from file to f
   REQUIRE(report.warnings.size() == 1);
   CHECK_THAT(report.warnings[0], Catch::Contains("'h'"));
   CHECK(of_files.warnings == report.warnings);
+  // What decoding finds comes first, and the model that is written has it no more.
+  model.graph.inputs = {floats("x", {std::int64_t{-1}, std::int64_t{2}})};
+  const Bytes sloppy = encode(model);
+  std::ofstream(folder / "in.onnx", std::ios::binary | std::ios::trunc)
+      .write(reinterpret_cast<const char*>(sloppy.data()),
+             static_cast<std::streamsize>(sloppy.size()));
+  const PrepareReport both = prepare(folder / "in.onnx", folder / "out.onnx", {.loss = Loss::mse});
+  REQUIRE(both.warnings.size() == 2);
+  CHECK_THAT(both.warnings[0], Catch::Contains("dimension -1 is negative, in value 'x'"));
+  CHECK_THAT(both.warnings[1], Catch::Contains("'h'"));
 }
 
 TEST_CASE("the element type of a declaration is never ignored") {

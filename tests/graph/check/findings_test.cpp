@@ -27,6 +27,14 @@ TEST_CASE("findings beyond the limit are counted, not kept") {
   CHECK(findings.texts() == std::vector<std::string>{"finding 0", "finding 1", "... and 3 more"});
 }
 
+TEST_CASE("a finding is one line, whatever the names in it") {
+  Findings findings;
+  findings.collect([] {
+    with_context([] { fail(ErrorCode::mismatch, "one\ntwo"); }, [] { return "node\n'a'"; });
+  });
+  CHECK(findings.texts() == std::vector<std::string>{"one two, in node 'a'"});
+}
+
 TEST_CASE("errors about the model become findings, others pass through") {
   Findings findings;
   CHECK(findings.collect([] {}));

@@ -197,6 +197,74 @@ TEST_CASE("nodes of inlined functions are counted without inlining") {
   expect(model, "calls functions 13 deep, the limit is 10", limits);
 }
 
+TEST_CASE("every graph of a model is measured with its functions inlined, the step with main") {
+  auto model = sample_training_model();
+  model.opsets.push_back({"local", 1});
+  model.functions = {sample_function(), sample_function("twice")};
+  model.functions[1].nodes = {node("double_it", {"a"}, {"h"}, {}, "local"),
+                              node("double_it", {"h"}, {"b"}, {}, "local")};
+  auto& info = model.training[0];
+  info.initialization = graph::GraphDef();
+  info.initialization->name = "start";
+  info.initialization->nodes = {node("Constant", {}, {"c"}, {{"value_float", 1.0F}}),
+                                node("twice", {"c"}, {"w_start"}, {}, "local")};
+  info.initialization->outputs = {value("w_start", {})};
+  info.algorithm->nodes.push_back(node("twice", {"dw"}, {"unread"}, {}, "local"));
+  // One node in main, 3 to initialize, 2 + 2 in the step, which comes on top of main.
+  Limits limits;
+  limits.nodes = 5;
+  limits.call_depth = 2;
+  CHECK_THAT(findings_of(model, limits), !Contains("inlined") && !Contains("deep"));
+  limits.nodes = 4;
+  CHECK_THAT(findings_of(model, limits),
+             Contains("the algorithm graph of training_info 0 has 5 nodes with its functions "
+                      "inlined, the limit is 4") &&
+                 !Contains("initialization graph"));
+  limits.nodes = 2;
+  expect(model,
+         "the initialization graph of training_info 0 has 3 nodes with its functions "
+         "inlined, the limit is 2",
+         limits);
+  limits.nodes = 5;
+  limits.call_depth = 1;
+  for (const std::string graph : {"initialization", "algorithm"}) {
+    expect(model,
+           "the " + graph + " graph of training_info 0 calls functions 2 deep, the limit is 1",
+           limits);
+  }
+}
+
+TEST_CASE("a function that only a training graph calls needs its operators") {
+  for (const bool initializes : {false, true}) {
+    auto model = sample_training_model();
+    model.opsets.push_back({"local", 1});
+    model.functions = {sample_function("unused"), sample_function()};
+    model.functions[0].nodes[0].op = "Frobnicate";
+    model.functions[1].nodes = {node("unused", {"a"}, {"b"}, {}, "local")};
+    CHECK_THAT(findings_of(model), !Contains("Frobnicate"));
+    auto& info = model.training[0];
+    const auto call = [](const std::string& input) {
+      return node("double_it", {input}, {"called"}, {}, "local");
+    };
+    if (initializes) {
+      info.initialization = graph::GraphDef();
+      info.initialization->name = "start";
+      info.initialization->nodes = {node("Constant", {}, {"c"}, {{"value_float", 1.0F}}),
+                                    call("c")};
+    } else {
+      info.algorithm->nodes.push_back(call("dw"));
+    }
+    expect(model, "missing operator: 'Frobnicate'");
+  }
+}
+
+TEST_CASE("a function that calls itself directly is named alone") {
+  auto model = sample_function_model();
+  model.functions[0].nodes = {node("double_it", {"a"}, {"b"}, {}, "local")};
+  CHECK_THAT(findings_of(model),
+             Contains("function 'double_it' of 'local' calls itself") && !Contains("through"));
+}
+
 TEST_CASE("missing operators of functions that are never called are not reported") {
   auto model = sample_function_model();
   model.functions.push_back(sample_function("unused"));

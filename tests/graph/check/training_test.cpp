@@ -157,6 +157,11 @@ TEST_CASE("Gradient holds no tensor that depends on another one that it names") 
   expect(model, "names 'h' in zs, which depends on 'w' in xs");
   hold({"w"}, {"x", "r"});
   expect(model, "names 'r' in zs, which depends on 'x', another z");
+  // By way of values that nothing names.
+  model.graph.nodes = {node("Mul", {"x", "w"}, {"h"}), node("Relu", {"h"}, {"a"}),
+                       node("Relu", {"a"}, {"b"}), node("Relu", {"b"}, {"y"})};
+  hold({"w"}, {"b"});
+  expect(model, "names 'b' in zs, which depends on 'w' in xs");
 }
 
 TEST_CASE("Gradient's tensors depend on each other through branches too") {
@@ -172,6 +177,23 @@ TEST_CASE("Gradient's tensors depend on each other through branches too") {
   gradient.inputs = {"w", "h"};
   gradient.attributes = xs_y({"w", "h"}, "y");
   expect(model, "names 'h' in xs, which depends on 'w'");
+  // The branch's own names hide outer ones; what it hands on and what a deeper one reads counts.
+  graph::GraphDef deep;
+  deep.initializers = {initializer("w", {1})};
+  deep.nodes = {node("Relu", {"w"}, {"r"})};
+  deep.outputs = {value("r")};
+  const auto with_branch = [&](const graph::GraphDef& one) {
+    model.graph.nodes[0].attributes = {{"then_branch", body(one)}, {"else_branch", body(one)}};
+    return findings_of(model);
+  };
+  CHECK(with_branch(deep) == "");
+  deep.initializers.clear();
+  branch.nodes = {
+      node("If", {"c"}, {"r"}, {{"then_branch", body(deep)}, {"else_branch", body(deep)}})};
+  CHECK_THAT(with_branch(branch), Catch::Contains("names 'h' in xs, which depends on 'w'"));
+  branch.nodes.clear();
+  branch.outputs = {value("w")};
+  CHECK_THAT(with_branch(branch), Catch::Contains("names 'h' in xs, which depends on 'w'"));
 }
 
 TEST_CASE("optimizers take whole groups of tensors") {

@@ -43,6 +43,32 @@ TEST_CASE("captures that a subgraph does not read are removed with the nodes tha
   CHECK(left.graph->nodes.size() == 1);
 }
 
+TEST_CASE("captures go without any node that goes, and what formal inputs bring stays") {
+  ToyGraph toy;
+  auto& b = toy.builder;
+  const Val first = b.node("Plus", {toy.x, toy.x});
+  const Val second = b.node("Minus", {toy.x, toy.x});
+  toy.output(first);
+  toy.output(second);
+  Graph body;
+  const ValueId formal = body.add_value("formal", toy.x.type());
+  const ValueId unread = body.add_value("unread", first.type());
+  const ValueId read = body.add_value("read", second.type());
+  body.inputs = {formal, unread, read};
+  body.outputs = {read};
+  Node call;
+  call.op = &toy_call;
+  call.subgraphs = {{"body", std::make_shared<Graph>(body), {first.id(), second.id()}}};
+  call.outputs = {toy.graph.add_temporary("called", toy.x.type())};
+  toy.graph.nodes.push_back(call);
+  toy.graph.outputs.push_back(call.outputs[0]);
+  CHECK(remove_dead_nodes.run(toy.graph, {}));
+  const Subgraph& left = toy.graph.nodes[2].subgraphs[0];
+  CHECK(left.captures == std::vector<ValueId>{second.id()});
+  CHECK(left.graph->inputs == std::vector<ValueId>{formal, read});
+  CHECK_FALSE(remove_dead_nodes.run(toy.graph, {}));
+}
+
 PassContext folding(std::uint64_t bytes = 1 << 20) {
   PassContext context;
   context.fold_bytes = bytes;
@@ -83,6 +109,72 @@ TEST_CASE("nodes on constants are computed, through chains, within the bound") {
   ToyGraph without;
   make(without, 1);
   CHECK_FALSE(without.run(fold_constants));
+}
+
+// Takes the dims that its second input holds.
+const OpDef toy_reshape{.name = "Reshape",
+                        .infer =
+                            [](InferContext& context) {
+                              context.set_output(0, context.dtype(0), context.known_dims(1));
+                              context.set_output(1, DType::int64, Dims{1});
+                              if (context.ranked(0))
+                                context.set_known_dims(1, {context.dims(0)[0]});
+                            },
+                        .bind = bind_nothing};
+// Gives the dims of its input as elements.
+const OpDef toy_shape{.name = "Shape",
+                      .infer =
+                          [](InferContext& context) {
+                            context.set_output(0, DType::int64, Dims{1});
+                            if (context.ranked(0)) context.set_known_dims(0, {context.dims(0)[0]});
+                          },
+                      .bind = bind_nothing};
+
+// Integers that nobody knows before they are computed.
+const OpDef toy_integers{
+    .name = "Integers",
+    .infer = [](InferContext& context) { context.set_output(0, DType::int64, Dims{1}); },
+    .bind = bind_nothing};
+
+TEST_CASE("readers of folded values know more of their own results, one after the other") {
+  ToyGraph toy;
+  auto& b = toy.builder;
+  const ValueId fed = toy.graph.add_value("fed", Type::tensor(DType::float32, Dims{Dim()}));
+  toy.graph.inputs.push_back(fed);
+  const auto append = [&](const OpDef& op, std::vector<ValueId> inputs,
+                          const std::vector<bool>& outputs) {
+    Node node;
+    node.op = &op;
+    node.inputs = std::move(inputs);
+    for (const bool has : outputs) {
+      node.outputs.push_back(has ? toy.graph.add_temporary(std::string(op.name)) : no_value);
+    }
+    b.append(node);
+    return node.outputs;
+  };
+  const ValueId dims = append(toy_integers, {b.int64(0).id()}, {true})[0];
+  const ValueId reshaped = append(toy_reshape, {fed, dims}, {true})[0];
+  const Val next = b.node("Plus", {b.value(reshaped), b.value(reshaped)});
+  const ValueId shape = append(toy_shape, {reshaped}, {true})[0];
+  const ValueId again = append(toy_reshape, {fed, shape}, {true})[0];
+  const ValueId first = append(toy_reshape, {next.id(), dims}, {false, true})[1];
+  for (const ValueId id : {next.id(), again, first}) toy.graph.outputs.push_back(id);
+  for (const ValueId id : {reshaped, next.id(), again}) toy.graph[id].type.dims = Dims{Dim()};
+  PassContext context = folding();
+  context.evaluate = [](const Node& node, const Graph&) {
+    REQUIRE(node.op == &toy_integers);
+    return std::vector{Tensor::of<std::int64_t>({1}, {3})};
+  };
+  CHECK(toy.run(fold_constants, context));
+  const Type known = Type::tensor(DType::float32, Dims{3});
+  CHECK(toy.graph[reshaped].type == known);
+  CHECK(toy.graph[next.id()].type == known);
+  CHECK(toy.graph[again].type == known);
+  for (const ValueId id : {shape, first}) {
+    REQUIRE(toy.graph[id].constant->defined());
+    CHECK(toy.graph[id].constant->values<std::int64_t>()[0] == 3);
+  }
+  CHECK(toy.ops() == Ops{"Reshape", "Plus", "Reshape"});
 }
 
 TEST_CASE("random nodes are not folded") {

@@ -245,6 +245,9 @@ TEST_CASE("BitCast keeps the bits") {
   const Tensor narrow = cast(numbers({2}, {15, 3}, DType::int32), DType::uint4);
   CHECK(bits_of(run(narrow, DType::int4)) == std::vector<int>{0xff, 3});
   CHECK(bits_of(run(run(narrow, DType::int4), DType::uint4)) == std::vector<int>{15, 3});
+  const Tensor any = Tensor::of<std::uint8_t>({4}, {0, 1, 2, 0x80});
+  CHECK(run(any, DType::boolean)
+            .identical(Tensor::of<bool>({4}, std::array{false, true, true, true})));
   CHECK_THROWS_AS(run(x, DType::float64), Error);
   CHECK_THROWS_AS(run(x, DType::string), Error);
 }

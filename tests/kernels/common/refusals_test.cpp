@@ -3,6 +3,7 @@
 
 #include <ondine/error.h>
 
+#include "tests/support/known_types.h"
 #include "tests/support/op_harness.h"
 #include "tests/support/tensors.h"
 
@@ -38,6 +39,11 @@ void check(const std::vector<Row>& rows) {
       CHECK(error.code() != ErrorCode::internal);
       CHECK_THAT(error.what(), Catch::Contains(row.message));
     }
+    // It is refused when the model is loaded or when it runs, as early as enough is known.
+    for (const Known known : {Known::values, Known::ranks, Known::kinds}) {
+      if (known != Known::values && row.call.domain == "ai.ondine") continue;
+      CHECK_THROWS_AS(run_known(row.call, row.call.version, known), Error);
+    }
   }
 }
 
@@ -60,6 +66,11 @@ TEST_CASE("operators that lay elements out anew refuse shapes that do not fit") 
       {{"Squeeze", {x, ints({0, 1, 2})}}, "3 axes to squeeze from rank 2"},
       {{"Tile", {x, ints({1})}}, "1 repeats for rank 2"},
       {{"Tile", {x, ints({1, -2})}}, "repeats are negative: -2"},
+      {{"CenterCropPad", {x, ints({1})}}, "1 dims for 2 axes"},
+      {{"CenterCropPad", {x, ints({1, 2, 3})}}, "3 dims for 2 axes"},
+      {{"CenterCropPad", {x, ints({2, 3})}, {list("axes", {1})}}, "2 dims for 1 axes"},
+      {{"CenterCropPad", {x, ints({2, -3})}}, "-3"},
+      {{"CenterCropPad", {x, Tensor::scalar(std::int64_t{2})}}, "1 dims for 2 axes"},
       {{"Pad", {x, ints({0, 0, 0})}}, "3 pads for 2 axes, not 4"},
       {{"Pad", {x, ints({0, 0, 0, 0})}, {word("mode", "around")}}, "unknown padding mode 'around'"},
       {{"Pad", {x, ints({0, 0, 0, 0}), Tensor::scalar(1.0)}},
@@ -308,4 +319,35 @@ TEST_CASE("operators of losses, recurrences and quantization refuse what does no
       {{"Normalizer", {scores}, {word("norm", "L3")}, 1, "ai.onnx.ml", 1},
        "attribute 'norm' is 'L3', not MAX, L1 or L2"},
   });
+}
+
+TEST_CASE("derivatives of deformed columns refuse those of other windows") {
+  const auto grad = [](const Shape& columns) {
+    return OpCase{
+        "DeformColumnsGrad",
+        {f32(columns), f32({1, 2, 3, 3}), f32({1, 8, 2, 2}), f32({1, 4, 2, 2}), ints({2, 2})},
+        {},
+        3,
+        "ai.ondine",
+        1};
+  };
+  check({{grad({1, 8, 5}), "dcolumns has shape [1, 8, 5]"}});
+  CHECK(run_op(grad({1, 8, 4})).size() == 3);
+}
+
+TEST_CASE("derivatives of batch normalization refuse operands of other shapes") {
+  const Value x = f32({2, 3, 4});
+  const auto grad = [&](const Value& dy, const Value& input, std::size_t position,
+                        const Shape& shape) {
+    std::vector<Value> inputs{dy, input, f32({3}), f32({3}), f32({3})};
+    if (position > 1) inputs[position] = f32(shape);
+    return OpCase{"BatchNormalizationGrad", inputs, {}, 3, "ai.ondine", 1};
+  };
+  for (std::size_t i = 2; i < 5; ++i) check({{grad(x, x, i, {4}), "numbers of channels"}});
+  // All of one size, which is not that of x.
+  check({{{"BatchNormalizationGrad", {x, x, f32({2}), f32({2}), f32({2})}, {}, 3, "ai.ondine", 1},
+          "numbers of channels"},
+         {grad(f32({2, 3, 5}), x, 0, {}),
+          "dy is tensor(float)[2, 3, 5], x is tensor(float)[2, 3, 4]"}});
+  CHECK(run_op(grad(x, x, 0, {})).size() == 3);
 }

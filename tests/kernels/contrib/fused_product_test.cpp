@@ -38,6 +38,17 @@ TEST_CASE("FusedMatMul is a product of transposed factors") {
   const Tensor v = random_tensor({5}, 3);
   check_close(got(v, bt, {{"transA", 1L}, {"transB", 1L}}), standard("MatMul", {v, b}));
   CHECK_THROWS_AS(got(at, b, {}), Error);
+  const Tensor whole = Tensor::of<std::int32_t>({1, 1}, {2});
+  CHECK_THROWS_WITH(got(whole, whole, {}),
+                    Catch::Contains("needed: float, double, float16 or bfloat16"));
+  const Tensor one = random_tensor({1, 1}, 4);
+  CHECK_THROWS_WITH(got(one, run_op_tensor({"Cast", {one}, {{"to", 1L}}}), {}),
+                    Catch::Contains("double"));
+  // Axis 0 of a matrix is no batch.
+  const Tensor matrix = random_tensor({4, 5}, 5);
+  const Tensor other = random_tensor({5, 2}, 6);
+  check_close(got(matrix, other, {{"transBatchA", 1L}, {"transBatchB", 1L}}),
+              standard("MatMul", {matrix, other}));
   check_gradient({"FusedMatMul",
                   {random_tensor({2, 4, 3}, 1), random_tensor({2, 5, 4}, 2)},
                   {{"transA", 1L}, {"transB", 1L}, {"alpha", 1.5F}},

@@ -52,6 +52,8 @@ TEST_CASE("Tile-1 repeats one axis") {
 
 TEST_CASE("Tile has derivatives") {
   check_gradient({.op = "Tile", .inputs = {random_tensor({2, 3}, 1), int64s({2, 3})}});
+  check_gradient({.op = "Tile", .inputs = {random_tensor({3}, 1), int64s({4})}});
+  check_gradient({.op = "Tile", .inputs = {random_tensor({2, 1, 3}, 1), int64s({2, 3, 1})}});
   check_gradient({.op = "Tile", .inputs = {random_tensor({}, 1), int64s({})}});
   check_gradient({.op = "Tile",
                   .inputs = {random_tensor({2, 3}, 1), Tensor::scalar(2.0), Tensor::scalar(1.0)},

@@ -229,6 +229,50 @@ TEST_CASE("Hostile tree arrays are refused") {
   refused([](Arrays& a) { a.modes[0] = "BRANCH_UP"; }, "'BRANCH_UP'");
   refused([](Arrays& a) { a.values.clear(); }, "'nodes_values' has 0");
   refused([](Arrays& a) { a.yes.push_back(1); }, "'nodes_truenodeids' has 9");
+  refused([](Arrays& a) { a.trees.pop_back(); }, "'nodes_treeids' has 7");
+  refused([](Arrays& a) { a.nodes.push_back(5); }, "'nodes_nodeids' has 9");
+  refused([](Arrays& a) { a.features.pop_back(); }, "'nodes_featureids' has 7");
+  refused([](Arrays& a) { a.no.clear(); }, "'nodes_falsenodeids' has 0");
+  refused([](Arrays& a) { a.missing.pop_back(); }, "'nodes_missing_value_tracks_true' has 7");
+  refused([](Arrays& a) { a.vote_trees.pop_back(); }, "'target_treeids' has 5");
+  refused([](Arrays& a) { a.vote_nodes.push_back(1); }, "'target_nodeids' has 7");
+  refused([](Arrays& a) { a.weights.push_back(1); }, "'target_weights' has 7");
+  refused([](Arrays& a) { a.votes[0] = -1; }, "'target_ids' has -1, needed: 0 to 1");
+  refused([](Arrays& a) { a.vote_trees[0] = 2; }, "tree 2 has no node 1");
+}
+
+TEST_CASE("Trees without a place for missing values take NaN as a comparison that fails") {
+  Arrays arrays;
+  auto attributes = arrays.attributes("target");
+  attributes.emplace_back("n_targets", std::int64_t{2});
+  std::erase_if(attributes,
+                [](const auto& a) { return a.name == "nodes_missing_value_tracks_true"; });
+  arrays.missing.assign(8, 0);
+  std::vector<double> want;
+  for (const auto& row : rows) {
+    for (const std::int64_t id : {0, 1}) {
+      double y = 0;
+      for (const double vote : arrays.votes_for(id, row)) y += vote;
+      want.push_back(y);
+    }
+  }
+  check_close(run_op_tensor(ml("TreeEnsembleRegressor", matrix(DType::float32), attributes)),
+              numbers({8, 2}, want, DType::float32));
+}
+
+TEST_CASE("Votes of inner nodes do not count") {
+  Arrays arrays;
+  const auto run = [&] {
+    auto attributes = arrays.attributes("target");
+    attributes.emplace_back("n_targets", std::int64_t{2});
+    return run_op_tensor(ml("TreeEnsembleRegressor", matrix(DType::float32), attributes));
+  };
+  const Tensor want = run();
+  arrays.vote_trees.push_back(1);
+  arrays.vote_nodes.push_back(0);
+  arrays.votes.push_back(1);
+  arrays.weights.push_back(100);
+  check_close(run(), want);
 }
 
 namespace {

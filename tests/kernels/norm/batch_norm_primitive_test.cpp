@@ -19,6 +19,8 @@ TEMPLATE_TEST_CASE("batch normalization and its gradient follow the definition",
                                {4, 5, 9},
                                {3, 40, 49},
                                {2, 3, 5000},
+                               {1, 2, 2048},  // whole blocks of a channel's sums
+                               {2, 2, 4096},
                                {200, 3, 4}}) {
     Numbers numbers(static_cast<std::uint64_t>(s.spatial));
     auto x = numbers.row<T>(s.batch * s.channels * s.spatial);
@@ -193,6 +195,43 @@ TEMPLATE_TEST_CASE("the statistics of a channel without elements are NaN", "", f
       for (const TestType v : mean) CHECK(std::isnan(v));
       for (const TestType v : variance) CHECK(std::isnan(v));
     }
+  }
+}
+
+TEMPLATE_TEST_CASE("a result on a bound has the derivative of those within", "", float, double) {
+  using T = TestType;
+  // Mean 0 and deviation 1, so that y is x; more than a vector of each.
+  const ChannelShape shape{1, 1, 40};
+  std::vector<T> x(40), dy(40, 1), dx(40), one(1, 1), zero(1, 0), ds(1), db(1);
+  const T values[] = {T(-0.75), T(-0.5), T(0), T(0.25), T(0.5), T(1)};
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = values[i % 6];
+  for (const auto* kernels : all_kernels()) {
+    ThreadPool pool(1);
+    BatchNormPrimitive<T>({.shape = shape,
+                           .pass = BatchNormPass::backward_constant_statistics,
+                           .epsilon = 0,
+                           .low = -0.5,
+                           .high = 0.5,
+                           .masked = true},
+                          *kernels)
+        .run(pool, {.x = x.data(),
+                    .scale = one.data(),
+                    .bias = zero.data(),
+                    .mean = zero.data(),
+                    .variance = one.data(),
+                    .dy = dy.data(),
+                    .dx = dx.data(),
+                    .dscale = ds.data(),
+                    .dbias = db.data()});
+    T count = 0, sum = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const bool counts = x[i] >= T(-0.5) && x[i] <= T(0.5);
+      CHECK(dx[i] == (counts ? 1 : 0));
+      count += counts ? 1 : 0;
+      sum += counts ? x[i] : 0;
+    }
+    CHECK(db[0] == count);
+    CHECK(ds[0] == sum);
   }
 }
 

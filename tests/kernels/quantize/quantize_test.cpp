@@ -194,6 +194,18 @@ TEST_CASE("The derivative of DequantizeLinear by its scales") {
   check_gradient(
       {"DequantizeLinear", {x, random_tensor({2, 2, 3}, 2), zero({2, 2, 3})}, {{"block_size", 2L}}},
       {.dynamic_dims = false});
+  // One row, and one scale for all of a tensor of any rank.
+  const auto rows = [&](const Shape& shape) {
+    return as_dtype(random_tensor(shape, 4, -9, 9), DType::int8);
+  };
+  check_gradient({"DequantizeLinear",
+                  {rows({1, 4}), random_tensor({1, 2}, 2), zero({1, 2})},
+                  {{"block_size", 2L}}},
+                 {.dynamic_dims = false});
+  for (const Shape& shape : {Shape{}, Shape{3}, Shape{2, 3}}) {
+    check_gradient({"DequantizeLinear", {rows(shape), random_tensor({1}, 2), zero({1})}},
+                   {.dynamic_dims = false});
+  }
 }
 
 TEST_CASE("Rounding between QuantizeLinear and DequantizeLinear counts as the identity") {

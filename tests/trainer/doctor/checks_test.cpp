@@ -253,4 +253,14 @@ TEST_CASE("batch normalization is frozen by its version's attribute or its outpu
   CHECK_FALSE(check(14, {}, 3, "my.own"));
 }
 
+TEST_CASE("a model whose learning rate has no name that tells is not judged by it") {
+  const Model model = Model::load(encode(linear_regression(100)));
+  CHECK_THROWS_AS(model.learning_rate(), Error);
+  Examination on;
+  on.model = &model;
+  CHECK(found(trainer::find_learning_rate, on).empty());
+  on.options.algorithm = 7;
+  CHECK(found(trainer::find_learning_rate, on).empty());
+}
+
 }  // namespace ondine::test

@@ -6,6 +6,7 @@
 
 #include "tests/support/random_tensor.h"
 #include "tests/trainer/fit/small_task.h"
+#include "trainer/fit/class_axis.h"
 
 using namespace ondine;
 using namespace ondine::test;
@@ -117,4 +118,26 @@ TEST_CASE("where shapes leave two axes an evaluation is refused, and goes by the
   CHECK_THROWS_WITH(evaluate(model, Dataset::from(data), {.class_axis = 3}), Contains("axis 3"));
   CHECK_THROWS_WITH(evaluate(model, Dataset::from(data), {.class_axis = -4}), Contains("axis -4"));
   CHECK_THROWS_WITH(evaluate(model, Dataset::from(data), {.class_axis = 0}), Contains("axis 0"));
+}
+
+TEST_CASE("labels may merge the positions of an output, in their order and whole") {
+  using Axes = std::vector<std::size_t>;
+  const Shape output{6, 4, 5, 5};
+  CHECK(fit::possible_class_axes(output, {6, 25}) == Axes{1});
+  CHECK(fit::possible_class_axes(output, {6, 5, 5}) == Axes{1});
+  CHECK(fit::possible_class_axes(output, {6, 1, 25, 1}) == Axes{1});
+  CHECK(fit::possible_class_axes(output, {6, 20}) == Axes{2, 3});
+  CHECK(fit::possible_class_axes(output, {6, 4, 5}) == Axes{2, 3});
+  CHECK(fit::possible_class_axes(output, {6, 5, 4}).empty());
+  CHECK(fit::possible_class_axes(output, {6, 2, 10}).empty());
+  CHECK(fit::possible_class_axes(output, {6, 24}).empty());
+  // Rows that are merged too leave axis 1.
+  CHECK(fit::possible_class_axes(output, {150}) == Axes{1});
+  CHECK(fit::possible_class_axes(output, {120}).empty());
+  // An axis of one class counts only where no other fits.
+  CHECK(fit::possible_class_axes({6, 1, 3}, {6, 3}) == Axes{1});
+  CHECK(fit::possible_class_axes({6, 1, 1}, {6}) == Axes{1});
+  CHECK(fit::possible_class_axes({6, 1, 3}, {6}) == Axes{2});
+  CHECK(fit::possible_class_axes({6}, {6}).empty());
+  CHECK(fit::possible_class_axes({6, 3}, {}).empty());
 }

@@ -208,3 +208,21 @@ TEST_CASE("a model is prepared again with another loss model after it was export
                     batch()) ==
         after_steps(prepare(two_outputs(), {.loss_model = squares_model()}), batch()));
 }
+
+TEST_CASE("a loss model is read under the limits of the model") {
+  ModelBuilder b = squares();
+  b.initializer("large", Tensor(DType::float32, {5000}));
+  b.node("ReduceSum", {"large"}, {{"keepdims", std::int64_t{0}}}, "nothing");
+  b.node("Add", {"loss", "nothing"}, {}, "sum");
+  b.output("sum", DType::float32, {});
+  const TemporaryFolder folder;
+  b.save(folder / "loss.onnx");
+  const auto model = two_outputs();
+  LoadOptions load;
+  prepare(model, {.loss_model = b.bytes()}, load);
+  load.limits.model_bytes = model.size() + 100;
+  prepare(model, {.loss = Loss::mse, .output = "y"}, load);
+  CHECK_THROWS_WITH(prepare(model, {.loss_model = b.bytes()}, load), Catch::Contains("loss model"));
+  CHECK_THROWS_WITH(prepare(model, {.loss_model = folder / "loss.onnx"}, load),
+                    Catch::Contains("loss.onnx"));
+}

@@ -1,5 +1,8 @@
 // A model that gets another number of threads plans its calls for that number.
 #include <catch2/catch.hpp>
+#include <chrono>
+#include <filesystem>
+#include <iterator>
 
 #include <ondine/build.h>
 #include <ondine/model.h>
@@ -60,6 +63,35 @@ TEST_CASE("calls are planned anew for another number of threads") {
   CHECK(training_bytes(model) >= step);
   CHECK(inference_bytes(model) == inference_bytes(wide));
   CHECK(inference_bytes(model) >= within);
+}
+
+TEST_CASE("a number of threads starts as many, and ends those that are too many") {
+  const auto threads = [] {
+    const std::filesystem::directory_iterator tasks("/proc/self/task");
+    return std::distance(begin(tasks), end(tasks));
+  };
+  const auto before = threads();
+  Model model = Model::load(network(), {.threads = 1});
+  CHECK(threads() == before);
+  model.set_threads(4);
+  CHECK(threads() == before + 3);  // the caller works too
+  model.set_threads(2);
+  CHECK(threads() == before + 1);
+  CHECK_THROWS_WITH(model.set_threads(0), Catch::Contains("at least 1"));
+  CHECK(threads() == before + 1);
+}
+
+TEST_CASE("a deadline counts for each call until it is taken back") {
+  Model model = Model::load(network(), {.threads = 1});
+  model.set_deadline(std::chrono::milliseconds(0));
+  try {
+    model.infer(feeds);
+    FAIL("it met a deadline of nothing");
+  } catch (const Error& error) {
+    CHECK(error.code() == ErrorCode::limit);
+  }
+  model.set_deadline(std::nullopt);
+  CHECK(model.infer(feeds).size() == 1);
 }
 
 }  // namespace ondine::test

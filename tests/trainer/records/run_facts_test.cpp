@@ -109,7 +109,7 @@ TEST_CASE("numbers that an optimizer keeps are told apart from those trained") {
 }
 
 TEST_CASE("only what an update changes counts as trained, in groups of three digits") {
-  CHECK(row(model_rows(large_model()), "trained") == "3,000 numbers in 1 tensors");
+  CHECK(row(model_rows(large_model()), "trained") == "3,000 numbers in 1 tensor");
   CHECK(row(model_rows(large_model()), "optimizer state") == "no such row");
 }
 

@@ -1,0 +1,106 @@
+// Settings of updates at the bounds of their ranges.
+#include "graph/training/prepare/updates/check_settings.h"
+
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <ondine/error.h>
+
+using namespace ondine;
+
+namespace {
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
+
+// "" where the settings are accepted.
+std::string refusal(const PrepareOptions& options) {
+  try {
+    graph::check_update_settings(options);
+  } catch (const Error& error) {
+    CHECK(error.code() == ErrorCode::mismatch);
+    return error.message();
+  }
+  return "";
+}
+
+// A setting that `make` puts into the options takes all of `good` and none of `bad`.
+template <class Make>
+void check(const std::string& why, const std::vector<float>& good, const std::vector<float>& bad,
+           Make make) {
+  INFO(why);
+  for (const float value : good) {
+    INFO(value);
+    CHECK(refusal(make(value)).empty());
+  }
+  for (const float value : bad) {
+    INFO(value);
+    CHECK_THAT(refusal(make(value)), Catch::StartsWith(why + ", found "));
+  }
+}
+
+template <class Settings>
+void check_rates() {
+  check("the learning rate must be a number", {-1, 0, 1e30F}, {infinity, -infinity, not_a_number},
+        [](float value) { return PrepareOptions{.optimizer = Settings{.learning_rate = value}}; });
+  check("the weight decay must not be negative", {0, 2}, {-1e-30F, infinity, not_a_number},
+        [](float value) { return PrepareOptions{.optimizer = Settings{.weight_decay = value}}; });
+}
+
+const std::vector<float> fractions{0, 0.5F, 1 - 0x1p-24F};
+const std::vector<float> no_fractions{-1e-30F, 1, 2, not_a_number};
+
+template <class Settings>
+void check_momentum() {
+  check("the momentum must be in [0, 1)", fractions, no_fractions,
+        [](float value) { return PrepareOptions{.optimizer = Settings{.momentum = value}}; });
+}
+
+template <class Settings>
+void check_betas() {
+  check("beta1 must be in [0, 1)", fractions, no_fractions,
+        [](float value) { return PrepareOptions{.optimizer = Settings{.beta1 = value}}; });
+  check("beta2 must be in [0, 1)", fractions, no_fractions,
+        [](float value) { return PrepareOptions{.optimizer = Settings{.beta2 = value}}; });
+}
+
+}  // namespace
+
+TEST_CASE("settings of every optimizer are refused outside their ranges") {
+  check_rates<Sgd>();
+  check_rates<Momentum>();
+  check_rates<Nesterov>();
+  check_rates<Adagrad>();
+  check_rates<Adam>();
+  check_rates<AdamW>();
+  check_momentum<Momentum>();
+  check_momentum<Nesterov>();
+  check_betas<Adam>();
+  check_betas<AdamW>();
+}
+
+TEST_CASE("clipping, groups, averages and accumulation are refused outside their ranges") {
+  const std::vector<float> positive{1e-30F, 1, 1e30F};
+  check("the clipping norm must be positive", positive, {0, -1, not_a_number},
+        [](float value) { return PrepareOptions{.clip_norm = value}; });
+  check("the clipping value must be positive", positive, {0, -1, not_a_number},
+        [](float value) { return PrepareOptions{.clip_value = value}; });
+  check(
+      "the factor of a learning rate must be positive", positive, {0, -1, not_a_number, infinity},
+      [](float value) {
+        return PrepareOptions{.rate_groups = {{.pattern = "a"}, {.pattern = "*", .scale = value}}};
+      });
+  check("the decay of averages must be in [0, 1]", {0, 0.5F, 1},
+        {-1e-30F, 1 + 0x1p-23F, not_a_number},
+        [](float value) { return PrepareOptions{.average = WeightAverage{.decay = value}}; });
+  CHECK(refusal({.accumulate = 1}).empty());
+  CHECK(refusal({.accumulate = 0}) ==
+        "gradients must be accumulated over at least 1 batch, found 0");
+  CHECK_THAT(refusal({.loss_scale = StaticLossScale{0}}), Catch::Contains("the loss scale"));
+  CHECK_THAT(refusal({.schedule = ModelSchedule{.schedule = CosineSchedule{}}}),
+             Catch::Contains("needs the number of steps"));
+}
