@@ -4,13 +4,16 @@
 #include <catch2/catch.hpp>
 
 #ifdef __linux__
+#include <pthread.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <fstream>
+#include <thread>
 #endif
 
 #include "tests/support/port.h"
+#include "tests/support/thread_count.h"
 
 using namespace ondine;
 using namespace ondine::data;
@@ -19,7 +22,8 @@ using namespace ondine::data;
 
 namespace {
 
-// While it lives, the process has one more MiB of address space: less than the stack of a thread.
+// While it lives, the process has one more MiB of address space, and a new thread needs a larger
+// stack than those that ended threads have left behind.
 class NoThreads {
  public:
   NoThreads() {
@@ -30,13 +34,24 @@ class NoThreads {
     const auto page = static_cast<rlim_t>(::sysconf(_SC_PAGESIZE));
     const rlimit bound{pages * page + (rlim_t{1} << 20), before_.rlim_max};
     REQUIRE(::setrlimit(RLIMIT_AS, &bound) == 0);
+    ::pthread_getattr_default_np(&usual_);
+    pthread_attr_t large;
+    ::pthread_getattr_default_np(&large);
+    ::pthread_attr_setstacksize(&large, std::size_t{64} << 20);
+    ::pthread_setattr_default_np(&large);
+    ::pthread_attr_destroy(&large);
   }
-  ~NoThreads() { ::setrlimit(RLIMIT_AS, &before_); }
+  ~NoThreads() {
+    ::pthread_setattr_default_np(&usual_);
+    ::pthread_attr_destroy(&usual_);
+    ::setrlimit(RLIMIT_AS, &before_);
+  }
   NoThreads(const NoThreads&) = delete;
   NoThreads& operator=(const NoThreads&) = delete;
 
  private:
   rlimit before_{};
+  pthread_attr_t usual_{};
 };
 
 }  // namespace
@@ -53,11 +68,14 @@ TEST_CASE("without threads the caller makes the batches, with the same rows") {
   for (std::uint64_t i = 1; i <= stored; ++i) rows.push_back(i % stored);
   const std::vector<std::string> names{"x"};
   const Augmenter none({}, 1, BatchReader::sources_of(feeder), names, rows);
+  const std::ptrdiff_t before = test::thread_count();
+  std::thread([] {}).join();
   std::optional<BatchReader> reader;
   {
     const NoThreads bound;
     reader.emplace(feeder, BatchOrder{rows, 12}, &none);
   }
+  REQUIRE(test::thread_count() == before);
   CHECK(reader->batches() == 3);
   REQUIRE(reader->waited().has_value());
   for (std::size_t first = 0; first < stored; first += 12) {

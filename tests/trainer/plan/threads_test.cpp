@@ -1,14 +1,13 @@
 // A model that gets another number of threads plans its calls for that number.
 #include <catch2/catch.hpp>
 #include <chrono>
-#include <filesystem>
-#include <iterator>
 
 #include <ondine/build.h>
 #include <ondine/model.h>
 #include <ondine/prepare.h>
 
 #include "tests/support/random_tensor.h"
+#include "tests/support/thread_count.h"
 
 namespace ondine::test {
 namespace {
@@ -65,21 +64,19 @@ TEST_CASE("calls are planned anew for another number of threads") {
   CHECK(inference_bytes(model) >= within);
 }
 
+#ifdef __linux__
 TEST_CASE("a number of threads starts as many, and ends those that are too many") {
-  const auto threads = [] {
-    const std::filesystem::directory_iterator tasks("/proc/self/task");
-    return std::distance(begin(tasks), end(tasks));
-  };
-  const auto before = threads();
+  const std::ptrdiff_t before = thread_count();
   Model model = Model::load(network(), {.threads = 1});
-  CHECK(threads() == before);
+  CHECK(thread_count() == before);
   model.set_threads(4);
-  CHECK(threads() == before + 3);  // the caller works too
+  CHECK(thread_count() == before + 3);  // the caller works too
   model.set_threads(2);
-  CHECK(threads() == before + 1);
+  CHECK(thread_count() == before + 1);
   CHECK_THROWS_WITH(model.set_threads(0), Catch::Contains("at least 1"));
-  CHECK(threads() == before + 1);
+  CHECK(thread_count() == before + 1);
 }
+#endif
 
 TEST_CASE("a deadline counts for each call until it is taken back") {
   Model model = Model::load(network(), {.threads = 1});
