@@ -1,8 +1,6 @@
 // What is left of files when the system runs out of memory while they are read or written.
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <span>
@@ -18,6 +16,7 @@
 #include <ondine/prepare.h>
 #include <ondine/weights.h>
 
+#include "tests/support/file_content.h"
 #include "tests/support/models.h"
 #include "tests/support/random_tensor.h"
 #include "tests/support/temporary_folder.h"
@@ -30,11 +29,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Folder = std::map<std::string, std::string>;  // name and content
-
-std::string content(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 Folder contents(const fs::path& folder) {
   Folder all;

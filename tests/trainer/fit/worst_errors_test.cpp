@@ -2,12 +2,11 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <fstream>
-#include <iterator>
 
 #include <ondine/build.h>
 #include <ondine/prepare.h>
 
+#include "tests/support/file_content.h"
 #include "tests/support/random_tensor.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/trainer/fit/small_task.h"
@@ -16,15 +15,6 @@
 using namespace ondine;
 using namespace ondine::test;
 using Catch::Contains;
-
-namespace {
-
-std::string content(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-}  // namespace
 
 TEST_CASE("the worst errors are the wrong rows whose labels have the least probability") {
   const TemporaryFolder folder;

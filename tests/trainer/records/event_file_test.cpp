@@ -1,8 +1,8 @@
 // Event files, read back with an own reader of records and fields.
 #include <bit>
 #include <catch2/catch.hpp>
-#include <fstream>
 
+#include "tests/support/file_content.h"
 #include "tests/support/temporary_folder.h"
 #include "trainer/records/event_file.h"
 
@@ -11,11 +11,6 @@ using namespace ondine::records;
 using ondine::test::TemporaryFolder;
 
 namespace {
-
-std::string content(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-}
 
 std::string hex_of(const std::string& bytes) {
   constexpr const char* digits = "0123456789abcdef";
@@ -72,7 +67,7 @@ TEST_CASE("an event file has its version first, then scalars with time, step and
   file.scalars(2.5, 300, values);
   file.restart(3.5, 7);
   file.flush();
-  const std::vector<std::string> records = read_records(content(folder / "events"));
+  const std::vector<std::string> records = read_records(test::content(folder / "events"));
   REQUIRE(records.size() == 3);
 
   const std::vector<Field> version = fields_of(records[0]);
@@ -107,12 +102,12 @@ TEST_CASE("an event file has its version first, then scalars with time, step and
 TEST_CASE("the bytes of a record are those that the tensorboard package writes") {
   const TemporaryFolder folder;
   EventFile file(folder / "events", 0);
-  const std::size_t head = content(folder / "events").size();
+  const std::size_t head = test::content(folder / "events").size();
   file.scalars(2.5, 300,
                std::vector<std::pair<std::string, double>>{{"train/loss", 0.25}, {"rate", 1e-3}});
   file.flush();
   // RecordWriter.write(Event(wall_time=2.5, step=300, summary=...).SerializeToString())
-  CHECK(hex_of(content(folder / "events").substr(head)) ==
+  CHECK(hex_of(test::content(folder / "events").substr(head)) ==
         "2e00000000000000c5cb57fa09000000000000044010ac022a200a110a0a747261696e2f6c6f7373150000803e"
         "0a0b0a0472617465156f12833a19c01a45");
 }
@@ -120,7 +115,7 @@ TEST_CASE("the bytes of a record are those that the tensorboard package writes")
 TEST_CASE("a record that was changed or cut is not read") {
   const TemporaryFolder folder;
   { EventFile file(folder / "events", 1); }
-  const std::string whole = content(folder / "events");
+  const std::string whole = test::content(folder / "events");
   for (std::size_t i = 0; i < whole.size(); ++i) {
     std::string changed = whole;
     changed[i] = static_cast<char>(changed[i] ^ 4);

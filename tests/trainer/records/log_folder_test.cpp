@@ -2,13 +2,12 @@
 #include "trainer/records/log_folder.h"
 
 #include <catch2/catch.hpp>
-#include <fstream>
 #include <initializer_list>
-#include <iterator>
 #include <utility>
 
 #include <ondine/error.h>
 
+#include "tests/support/file_content.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace ondine;
@@ -16,11 +15,6 @@ using namespace ondine::test;
 using Catch::Contains;
 
 namespace {
-
-std::string content(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-}
 
 records::LogFolderOptions options(std::filesystem::path folder) {
   return {.folder = std::move(folder), .resumed_at = {}};

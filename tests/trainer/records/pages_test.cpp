@@ -1,10 +1,9 @@
 // Tables and tiles of the pages, against counts by hand.
-#include <fstream>
-#include <iterator>
 #include <limits>
 
 #include <catch2/catch.hpp>
 
+#include "tests/support/file_content.h"
 #include "tests/support/temporary_folder.h"
 #include "trainer/records/evaluation_page.h"
 #include "trainer/records/html.h"
@@ -29,11 +28,6 @@ ConfusionMatrix matrix_of(std::size_t classes, std::vector<std::uint64_t> counts
   return matrix;
 }
 
-std::string content(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 std::string tile_of(const std::string& name, const std::string& value) {
   return "<dt>" + name + "</dt><dd>" + value + "</dd>";
 }
@@ -51,7 +45,7 @@ std::string page(double seconds, Fill fill) {
   ReportPage report(folder / "report.html", "title", {});
   fill(report);
   report.end("done", false, seconds);
-  return content(folder / "report.html");
+  return test::content(folder / "report.html");
 }
 
 EpochReport epoch_report(std::uint64_t number, double loss, double validation, bool best) {
@@ -140,7 +134,7 @@ TEST_CASE("the classes of an evaluation are listed with the worst F1 first") {
   evaluation.note = "as it is";
   evaluation.confusion = matrix_of(3, {6, 2, 0, 1, 3, 0, 0, 0, 0}, {"a", "b", "c"});
   write_evaluation_page(folder / "page.html", evaluation, {}, {});
-  const std::string html = content(folder / "page.html");
+  const std::string html = test::content(folder / "page.html");
   CHECK_THAT(html, Contains(tile_of("rows", "12")) && Contains(tile_of("accuracy", "0.75")) &&
                        !Contains("f1[0]") && Contains("as it is"));
   const auto row = [](const std::string& name, const std::vector<std::string>& cells) {

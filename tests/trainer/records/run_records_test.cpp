@@ -5,6 +5,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "tests/support/file_content.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/trainer/fit/small_task.h"
 #include "trainer/records/event_file.h"
@@ -14,11 +15,6 @@ using namespace ondine::test;
 using Catch::Contains;
 
 namespace {
-
-std::string content(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-}
 
 using Rows = std::vector<std::vector<std::string>>;
 
