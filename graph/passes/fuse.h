@@ -78,4 +78,18 @@ bool fuse_nodes(Graph& graph, const Pass& pass, const PassContext& context, Fuse
   return changed;
 }
 
+// As fuse_nodes. `fuse(node, uses, before)` may append nodes that are to stand before the node.
+template <class Fuse>
+bool fuse_inserting(Graph& graph, const Pass& pass, const PassContext& context, Fuse fuse) {
+  std::vector<Insertion> insertions;
+  const bool changed = fuse_nodes(graph, pass, context, [&](Node& node, const Uses& uses) {
+    Insertion before{static_cast<std::size_t>(&node - graph.nodes.data()), {}};
+    const bool fused = fuse(node, uses, before.nodes);
+    if (!before.nodes.empty()) insertions.push_back(std::move(before));
+    return fused;
+  });
+  insert_nodes(graph, std::move(insertions));
+  return changed;
+}
+
 }  // namespace ondine::graph

@@ -161,22 +161,13 @@ bool run(Graph& graph, const PassContext& context) {
   for (const char* op : {"Int8Conv", "Int8MatMul", "Int8Add", "Int8Lookup"}) {
     if (catalogue.find(ondine_domain, op) == nullptr) return false;
   }
-  std::vector<std::pair<std::ptrdiff_t, std::vector<Node>>> insertions;  // before the node there
-  const auto fuse = [&](Node& node, const Uses& uses) {
+  const auto fuse = [&](Node& node, const Uses& uses, std::vector<Node>& before) {
     if (node.op->name != "QuantizeLinear" || !node.op->domain.empty()) return false;
-    std::vector<Node> before;
-    const bool fused =
-        fuse_product(node, graph, uses, catalogue) || fuse_sum(node, graph, uses, catalogue) ||
-        move_quantized(node, graph, uses) || join_quantized(node, graph, uses, catalogue, before);
-    if (!before.empty()) insertions.emplace_back(&node - graph.nodes.data(), std::move(before));
-    return fused;
+    return fuse_product(node, graph, uses, catalogue) || fuse_sum(node, graph, uses, catalogue) ||
+           move_quantized(node, graph, uses) ||
+           join_quantized(node, graph, uses, catalogue, before);
   };
-  const bool changed = fuse_nodes(graph, fuse_quantized, context, fuse);
-  for (auto each = insertions.rbegin(); each != insertions.rend(); ++each) {
-    graph.nodes.insert(graph.nodes.begin() + each->first,
-                       std::make_move_iterator(each->second.begin()),
-                       std::make_move_iterator(each->second.end()));
-  }
+  const bool changed = fuse_inserting(graph, fuse_quantized, context, fuse);
   // After it, since it takes products that could compute in integers.
   PackedValues packed;
   const bool weights = fuse_nodes(graph, fuse_quantized, context, [&](Node& one, const Uses& uses) {

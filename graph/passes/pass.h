@@ -57,6 +57,7 @@ extern const Pass fuse_normalization_gradient;  // with the derivative of its ac
 extern const Pass fuse_normalization;           // with an addend and its activation
 extern const Pass fold_normalization;           // BatchNormalization by constants into Conv
 extern const Pass fuse_activation;              // Relu and Clip into Conv and Gemm
+extern const Pass fuse_gather_gradient;         // into the sum that it is added to
 extern const Pass fuse_sgd_update;              // w - rate * g into SgdUpdate
 extern const Pass fuse_gemm_sgd_update;         // SgdUpdate by a product into GemmSgdUpdate
 extern const Pass fuse_elementwise;             // element-wise operators before outputs

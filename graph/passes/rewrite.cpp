@@ -1,6 +1,7 @@
 #include "graph/passes/rewrite.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 
 namespace ondine::graph {
@@ -123,6 +124,21 @@ void drop_unread_constants(Graph& graph) {
   for (std::size_t i = 0; i < graph.values.size(); ++i) {
     if (!read[i]) graph.values[i].constant = {};
   }
+}
+
+void insert_nodes(Graph& graph, std::vector<Insertion> insertions) {
+  if (insertions.empty()) return;
+  std::vector<Node> nodes;
+  std::size_t next = 0;
+  const auto keep_until = [&](std::size_t end) {
+    for (; next < end; ++next) nodes.push_back(std::move(graph.nodes[next]));
+  };
+  for (Insertion& insertion : insertions) {
+    keep_until(insertion.position);
+    std::ranges::move(insertion.nodes, std::back_inserter(nodes));
+  }
+  keep_until(graph.nodes.size());
+  graph.nodes = std::move(nodes);
 }
 
 }  // namespace ondine::graph

@@ -49,6 +49,14 @@ void keep_nodes(Graph& graph, Keep keep) {
   graph.nodes.resize(kept);
 }
 
+// Nodes that are to stand before the node at `position`.
+struct Insertion {
+  std::size_t position = 0;
+  std::vector<Node> nodes;
+};
+// `insertions` by rising positions.
+void insert_nodes(Graph& graph, std::vector<Insertion> insertions);
+
 // Whether holds(id) is true for every used output of the node.
 template <class Holds>
 bool all_outputs(const Node& node, Holds holds) {

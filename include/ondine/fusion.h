@@ -23,6 +23,7 @@ enum class Fusion : std::uint8_t {
   fuse_normalization_gradient,  // takes the derivative of its activation
   fuse_normalization,           // takes what is added to it and its activation
   fuse_activation,              // into Conv and Gemm
+  fuse_gather_gradient,         // adds to the sum that it is part of
   fuse_sgd_update,              // w - rate * g
   fuse_gemm_sgd_update,         // w - rate * A B
   fuse_elementwise,             // element-wise ends of the graph

@@ -1,6 +1,6 @@
-// gather_grad.cpp — ai.ondine GatherGrad(dy, indices, shape): zeros of `shape` to which the slices
-// of dy are added at their indices along `axis`, in the order of the indices, 16-bit floats in
-// float;  d dy = Gather(ddx, indices).
+// gather_grad.cpp — ai.ondine GatherGrad(dy, indices, shape, base): `base`, or zeros of `shape`
+// where it is omitted, to which the slices of dy are added at their indices along `axis`, in the
+// order of the indices, 16-bit floats in float;  d dy = Gather(ddx, indices), d base = ddx.
 #include <algorithm>
 
 #include "kernels/common/element_conversion.h"
@@ -12,8 +12,15 @@
 namespace ondine::kernels::ops {
 namespace {
 
+constexpr std::size_t base = 3;
+
 void infer(InferContext& context) {
-  context.set_output(0, context.dtype(0), dims_from_input(context, 2));
+  Type x = Type::tensor(context.dtype(0));
+  x.dims = dims_from_input(context, 2);
+  if (context.has_input(base) && !compatible(x, context.input(base))) {
+    context.reject("base is ", to_string(context.input(base)), ", not ", to_string(x));
+  }
+  context.set_output(0, x);
 }
 
 void check_shape(const Shape& dy, const Shape& indices, const Shape& x, std::size_t axis) {
@@ -24,11 +31,21 @@ void check_shape(const Shape& dy, const Shape& indices, const Shape& x, std::siz
   if (!(want == dy)) fail(ErrorCode::mismatch, "dy has shape ", dy, ", not ", want);
 }
 
+// Elements [first, last) of the sums before anything is added; `from` may be the sums themselves.
+template <class T>
+void begin_sums(const T* from, compute_t<T>* sums, std::int64_t first, std::int64_t last) {
+  if (from == nullptr) {
+    std::fill(sums + first, sums + last, compute_t<T>(0));
+  } else if (static_cast<const void*>(from) != sums) {
+    std::transform(from + first, from + last, sums + first, [](T x) { return load(x); });
+  }
+}
+
 // Each chunk owns a range of target rows and reads all indices: the order of additions to one
 // element is that of the indices for any number of threads.
 template <class T>
 void scatter_rows(ThreadPool& pool, const AxisView& view, std::int64_t n, const std::int64_t* index,
-                  const T* dy, T* dx, compute_t<T>* sums) {
+                  const T* dy, const T* from, T* dx, compute_t<T>* sums) {
   const std::int64_t ranges = view.dim * view.inner > 16384 ? 8 : 1;
   const std::int64_t range = (view.dim + ranges - 1) / ranges;
   pool.for_chunks(view.outer * ranges, 1, [&](std::int64_t chunk, std::int64_t) {
@@ -37,7 +54,8 @@ void scatter_rows(ThreadPool& pool, const AxisView& view, std::int64_t n, const 
     const std::int64_t high = std::min(view.dim, low + range);
     if (low >= high) return;
     compute_t<T>* target = sums + outer * view.dim * view.inner;
-    std::fill(target + low * view.inner, target + high * view.inner, compute_t<T>(0));
+    begin_sums(from == nullptr ? nullptr : from + outer * view.dim * view.inner, target,
+               low * view.inner, high * view.inner);
     const T* source = dy + outer * n * view.inner;
     for (std::int64_t i = 0; i < n; ++i, source += view.inner) {
       if (index[i] < low || index[i] >= high) continue;
@@ -56,6 +74,10 @@ Kernel bind(BindContext& context) {
   if (!shape) fail(ErrorCode::internal, "the shape of a derivative is not known");
   const std::size_t axis = NodeView::normalize_axis(context.attr_int("axis", 0), shape->rank());
   check_shape(context.shape(0), context.shape(1), *shape, axis);
+  const bool has_base = context.has_input(base);
+  if (has_base && !(context.shape(base) == *shape)) {
+    fail(ErrorCode::mismatch, "base has shape ", context.shape(base), ", not ", *shape);
+  }
   const AxisView view(*shape, axis);
   const IndexInput indices(context, 1);
   const std::size_t sums_at =
@@ -67,15 +89,20 @@ Kernel bind(BindContext& context) {
     }
     return [=](KernelContext& call) {
       const std::int64_t* index = indices.read(call, view.dim);
+      const T* from = has_base ? call.in<T>(base) : nullptr;
       T* dx = call.out<T>(0);
       auto* sums = reinterpret_cast<compute_t<T>*>(dx);
       if (narrow) sums = reinterpret_cast<compute_t<T>*>(call.workspace<std::byte>() + sums_at);
-      scatter_rows(call.pool(), view, indices.count(), index, call.in<T>(0), dx, sums);
+      scatter_rows(call.pool(), view, indices.count(), index, call.in<T>(0), from, dx, sums);
     };
   });
 }
 
-std::vector<Val> grad(GradContext& g) { return {gather(g.dy(0), g.x(1), g.attr_int("axis", 0))}; }
+std::vector<Val> grad(GradContext& g) {
+  std::vector<Val> parts{gather(g.dy(0), g.x(1), g.attr_int("axis", 0))};
+  if (g.has_input(base)) parts.insert(parts.end(), {Val(), Val(), g.dy(0)});
+  return parts;
+}
 
 // ScatterND adds slices of the first axis: `axis` goes to the front, and back.
 std::vector<Val> expand_gather(ExpandContext& context) {
@@ -91,6 +118,7 @@ std::vector<Val> expand_gather(ExpandContext& context) {
   const auto count = static_cast<std::int64_t>(indices.rank());
   Val dy = context.x(0);
   Val whole = shape;
+  Val start = context.x(base);
   std::vector<std::int64_t> back;
   if (axis != 0) {
     std::vector<std::int64_t> slices, front{axis};
@@ -104,10 +132,12 @@ std::vector<Val> expand_gather(ExpandContext& context) {
     }
     dy = transpose(dy, slices);
     whole = gather(shape, context.builder().int64s(front), 0);
+    if (start) start = transpose(start, front);
   }
-  const Val sum = context.builder().node(
-      "ScatterND", {zeros(whole, dy.dtype()), unsqueeze(cast(indices, DType::int64), {-1}), dy},
-      {{"reduction", std::string("add")}});
+  if (!start) start = zeros(whole, dy.dtype());
+  const Val sum =
+      context.builder().node("ScatterND", {start, unsqueeze(cast(indices, DType::int64), {-1}), dy},
+                             {{"reduction", std::string("add")}});
   return {axis == 0 ? sum : transpose(sum, back)};
 }
 
@@ -119,6 +149,7 @@ extern const OpDef gather_grad{.name = "GatherGrad",
                                .bind = bind,
                                .grad = grad,
                                .expand = expand_gather,
+                               .traits = {.inplace = 1U << base},
                                .no_gradient = 0b110};
 
 }  // namespace ondine::kernels::ops

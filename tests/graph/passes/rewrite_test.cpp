@@ -168,6 +168,20 @@ TEST_CASE("nodes that are kept close ranks and know where they go") {
   CHECK(toy.ops() == Ops{"Plus", "Plus", "Plus"});
 }
 
+TEST_CASE("nodes are inserted before the nodes that they are for") {
+  ToyGraph toy;
+  for (int i = 0; i < 3; ++i) toy.builder.node("Plus", {toy.x, toy.x});
+  const auto named = [](const OpDef& op) {
+    Node node;
+    node.op = &op;
+    return node;
+  };
+  insert_nodes(toy.graph, {});
+  CHECK(toy.ops() == Ops{"Plus", "Plus", "Plus"});
+  insert_nodes(toy.graph, {{0, {named(toy_view)}}, {2, {named(toy_minus), named(toy_noise)}}});
+  CHECK(toy.ops() == Ops{"View", "Plus", "Plus", "Minus", "Noise", "Plus"});
+}
+
 TEST_CASE("a property of all outputs does not ask for those that are left out") {
   Node node;
   node.outputs = {no_value, 3, no_value, 5};

@@ -5,6 +5,7 @@
 #include "core/float_formats.h"
 #include "graph/contract/catalogue.h"
 #include "tests/support/op_harness.h"
+#include "tests/support/standard_form.h"
 #include "tests/support/tensors.h"
 
 using namespace ondine;
@@ -79,4 +80,64 @@ TEST_CASE("GatherGrad over many rows gives what a loop gives") {
                                    .inputs = {dy, indices, int64s({rows, width})},
                                    .domain = std::string(graph::ondine_domain)});
   CHECK(dx.identical(Tensor::of<float>({rows, width}, want)));
+}
+
+namespace {
+
+OpCase lookup_sum(const Tensor& dy, const Tensor& indices, const Int64s& shape, const Value& base,
+                  std::int64_t axis = 0) {
+  return {.op = "GatherGrad",
+          .inputs = {dy, indices, int64s(shape), base},
+          .attributes = {{"axis", axis}},
+          .domain = std::string(graph::ondine_domain)};
+}
+
+}  // namespace
+
+TEST_CASE("GatherGrad adds to its base in the order of the indices") {
+  const Tensor dy = Tensor::of<float>({2, 3}, {1, 2, 4, 8, 16, 32});
+  const Tensor base = Tensor::of<float>({2, 4}, {100, 200, 300, 400, 500, 600, 700, 800});
+  const Tensor sum = run_op_tensor(lookup_sum(dy, int64s({3, 0, -1}), {2, 4}, base, 1));
+  CHECK(sum.identical(Tensor::of<float>({2, 4}, {102, 200, 300, 405, 516, 600, 700, 840})));
+  CHECK(base.values<float>()[0] == 100);
+  // 1e8 takes each 3 alone and would take 6 as 8.
+  const Tensor large = Tensor::of<float>({1}, {1e8F});
+  const Tensor small = Tensor::of<float>({2}, {3, 3});
+  CHECK(run_op_tensor(lookup_sum(small, int64s({0, 0}), {1}, large)).item<float>() == 1e8F);
+}
+
+TEST_CASE("GatherGrad adds 16-bit floats to its base in float") {
+  const std::int64_t n = 300;
+  const std::vector<bfloat16> ones(static_cast<std::size_t>(n), to_bfloat16(1));
+  const Tensor base = Tensor::of<bfloat16>({2}, {to_bfloat16(212), to_bfloat16(-7)});
+  const Tensor sum = run_op_tensor(
+      lookup_sum(Tensor::of<bfloat16>({n}, ones), Tensor(DType::int64, {n}), {2}, base));
+  CHECK(as_doubles(sum) == std::vector<double>{512, -7});
+}
+
+TEST_CASE("GatherGrad refuses a base of another shape or dtype") {
+  const Tensor dy = random_floats({2, 3}, 1);
+  const auto sum = [&](const Value& base) {
+    return run_op_tensor(lookup_sum(dy, int64s({0, 1}), {4, 3}, base));
+  };
+  CHECK_NOTHROW(sum(random_floats({4, 3}, 2)));
+  CHECK_THROWS_WITH(sum(random_floats({4, 2}, 2)), Catch::Contains("base is tensor(float)[4, 2]"));
+  CHECK_THROWS_WITH(sum(random_floats({3}, 2)), Catch::Contains("base"));
+  CHECK_THROWS_WITH(sum(random_tensor({4, 3}, 2)), Catch::Contains("base is tensor(double)[4, 3]"));
+}
+
+TEST_CASE("GatherGrad has derivatives and a standard form, with a base and without") {
+  for (const bool with_base : {false, true}) {
+    const Value base = with_base ? Value(random_tensor({2, 4, 3}, 2)) : Value();
+    const auto own = lookup_sum(random_tensor({2, 3, 3}, 1), int64s({3, 0, 3}), {2, 4, 3}, base, 1);
+    check_gradient(own, {.variants = false});
+    check_standard_form(
+        {.op = own.op, .inputs = own.inputs, .attributes = own.attributes, .constants = {2}});
+    const Value rows = with_base ? Value(random_tensor({4, 3}, 4)) : Value();
+    const auto first = lookup_sum(random_tensor({2, 2, 3}, 3),
+                                  Tensor::of<std::int64_t>({2, 2}, {0, 2, 2, 3}), {4, 3}, rows);
+    check_gradient(first, {.variants = false});
+    check_standard_form(
+        {.op = first.op, .inputs = first.inputs, .attributes = first.attributes, .constants = {2}});
+  }
 }

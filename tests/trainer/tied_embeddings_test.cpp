@@ -1,0 +1,65 @@
+// A table that is looked up and multiplied: its gradient is held once.
+#include <ondine/build.h>
+#include <ondine/model.h>
+#include <ondine/prepare.h>
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+
+#include "tests/support/op_harness.h"
+#include "tests/support/temporary_folder.h"
+
+namespace ondine::test {
+namespace {
+
+constexpr std::int64_t words = 600;
+constexpr std::int64_t width = 64;
+constexpr std::uint64_t table_bytes = words * width * sizeof(float);
+
+void write_tied(const std::filesystem::path& file) {
+  ModelBuilder b("tied");
+  const std::string ids = b.input("ids", DType::int64, {"N"});
+  const std::string table = b.initializer("table", random_floats({words, width}, 1, -0.3F, 0.3F));
+  const std::string x = b.node("Tanh", {b.node("Gather", {table, ids})});
+  b.output(b.node("Gemm", {x, table}, {{"transB", std::int64_t{1}}}), DType::float32, {"N", words});
+  b.save(file);
+  PrepareOptions options;
+  options.train = {"table"};
+  options.optimizer = Adam{};
+  prepare(file, file, options);
+}
+
+NamedValues feeds() {
+  return {{"ids", Tensor::of<std::int64_t>({4}, {5, 599, 5, 0})},
+          {"label", Tensor::of<std::int64_t>({4}, {599, 1, 2, 5})}};
+}
+
+}  // namespace
+
+TEST_CASE("the gradient of a tied table is summed in the memory of the product's") {
+  if (std::getenv("ONDINE_NO_FUSION") != nullptr) {
+    WARN("ONDINE_NO_FUSION is set: skipped");
+    return;
+  }
+  const TemporaryFolder folder;
+  const auto file = folder / "tied.onnx";
+  write_tied(file);
+  LoadOptions immediate;
+  immediate.updates = UpdatePolicy::immediate;
+  LoadOptions apart = immediate;
+  apart.no_fusion = {Fusion::fuse_gather_gradient};
+  Model model = Model::load(file, immediate);
+  Model separate = Model::load(file, apart);
+  const std::vector<std::string> loss{"loss"};
+  const std::uint64_t once = model.plan(feeds(), 0, loss).arena_bytes;
+  CHECK(once >= table_bytes);
+  CHECK(once < 3 * table_bytes / 2);
+  CHECK(separate.plan(feeds(), 0, loss).arena_bytes >= 2 * table_bytes);
+  for (int i = 0; i < 3; ++i) {
+    model.train_step(feeds());
+    separate.train_step(feeds());
+  }
+  check_close(model.get_state("table"), separate.get_state("table"), {1e-5, 1e-6});
+}
+
+}  // namespace ondine::test
