@@ -188,6 +188,10 @@ std::vector<Val> grad(GradContext& g) {
 
 }  // namespace
 
-extern const OpDef gemm{.name = "Gemm", .infer = infer_gemm, .bind = bind_gemm, .grad = grad};
+extern const OpDef gemm{.name = "Gemm",
+                        .infer = infer_gemm,
+                        .bind = bind_gemm,
+                        .grad = grad,
+                        .traits = {.cannot_fail = true}};
 
 }  // namespace ondine::kernels::ops

@@ -9,12 +9,17 @@
 
 namespace ondine::trainer {
 
-// One flag per node of a typed graph: whether it may run after everything else and write directly
-// to the variables whose next values it computes. It may if
+// One flag per node of a typed graph: whether it may run after everything else. An update may,
+// which writes directly to the variables whose next values it computes, if
 //  - its kernel cannot fail once bound,
 //  - every output is one of `targets` (one flag per value) and nothing reads it,
 //  - the bytes it writes in place (`in_place`, as for order_nodes) are at least those of the inputs
-//    that must be kept for it until then.
+//    that must be kept for it until then;
+// and so may a node whose results only such updates read, if
+//  - its kernel cannot fail once bound,
+//  - its inputs are made in the arena, by nodes,
+//  - its results are larger than what must be kept for it until then, by 1 MiB or more.
+// Gradients are then made one after the other, each in memory that the last one left.
 std::vector<bool> choose_commits(const graph::Graph& graph, const std::vector<bool>& targets,
                                  std::span<const InPlace> in_place);
 

@@ -11,7 +11,7 @@ namespace ondine::trainer {
 using namespace graph;  // NOLINT
 
 Lifetimes::Lifetimes(const Graph& graph, const std::vector<bool>& outside)
-    : graph_(graph),
+    : graph_(&graph),
       root_(graph.values.size()),
       made_(graph.values.size(), none),
       uses_(graph.values.size()) {
@@ -58,16 +58,16 @@ void Lifetimes::add(const Node& node, std::size_t position) {
 }
 
 void Lifetimes::find_peak(const std::vector<bool>& outside) {
-  std::vector<std::int64_t> change(graph_.nodes.size() + 2);
-  for (std::size_t i = 0; i < graph_.values.size(); ++i) {
+  std::vector<std::int64_t> change(graph_->nodes.size() + 2);
+  for (std::size_t i = 0; i < graph_->values.size(); ++i) {
     const auto id = static_cast<ValueId>(i);
     if (made_[i] == none || outside[i]) continue;
-    const auto bytes = static_cast<std::int64_t>(bytes_of(graph_[id].type));
+    const auto bytes = static_cast<std::int64_t>(bytes_of((*graph_)[id].type));
     change[made_[i]] += bytes;
     change[last_use(id) + 1] -= bytes;
   }
   std::int64_t alive = 0;
-  for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+  for (std::size_t i = 0; i < graph_->nodes.size(); ++i) {
     alive += change[i];
     if (alive <= static_cast<std::int64_t>(peak_bytes_)) continue;
     peak_bytes_ = static_cast<std::uint64_t>(alive);

@@ -39,7 +39,7 @@ class Lifetimes {
   void add(const graph::Node& node, std::size_t position);
   void find_peak(const std::vector<bool>& outside);
 
-  const graph::Graph& graph_;
+  const graph::Graph* graph_;
   std::vector<graph::ValueId> root_;
   std::vector<std::size_t> made_;
   std::vector<std::vector<std::size_t>> uses_;  // in order

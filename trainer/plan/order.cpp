@@ -9,6 +9,7 @@
 #include "trainer/plan/commit.h"
 #include "trainer/plan/inputs.h"
 #include "trainer/plan/node_lists.h"
+#include "trainer/plan/postpone.h"
 
 namespace ondine::trainer {
 namespace {
@@ -309,6 +310,7 @@ Ordering order_nodes(Graph& graph, const std::vector<bool>& outside,
   }
   result.commit_begin = order.run(commits);
   result.former = order.take_order();
+  postpone_nodes(graph, outside, result.commit_begin, result.former);
   return result;
 }
 

@@ -6,6 +6,7 @@
 #include "core/message.h"
 #include "graph/contract/aliasing.h"
 #include "graph/contract/op_def.h"
+#include "graph/passes/rewrite.h"
 #include "trainer/plan/plan.h"
 
 namespace ondine::trainer {
@@ -155,19 +156,23 @@ class Replay {
   std::vector<ValueId> replaced_;          // of each value: the input whose memory it gets
 };
 
-// What may run after all that can fail: nodes that write what the caller gets, and nothing else.
+// What may run after all that can fail and after results were given to the caller: nodes that
+// cannot fail, and that write targets or what stays in the arena.
 void check_commit(const Plan& plan) {
+  const std::vector<bool> is_output = output_flags(plan.graph);
+  const auto fits = [&](ValueId id) {
+    if (id == no_value) return true;
+    const std::size_t buffer = plan.buffer_of[static_cast<std::size_t>(id)];
+    if (buffer == no_buffer || plan.buffers[buffer].kind == BufferKind::target) return true;
+    return plan.buffers[buffer].kind == BufferKind::arena &&
+           !is_output[static_cast<std::size_t>(id)];
+  };
   for (std::size_t i = plan.commit_begin; i < plan.nodes.size(); ++i) {
     const PlannedNode& planned = plan.nodes[i];
-    for (const ValueId id : planned.node->outputs) {
-      const std::size_t buffer =
-          id == no_value ? no_buffer : plan.buffer_of[static_cast<std::size_t>(id)];
-      const bool fits = buffer == no_buffer || plan.buffers[buffer].kind == BufferKind::target;
-      if (planned.dynamic || !fits) {
-        fail(ErrorCode::internal, "plan: ", describe(*planned.node, plan.graph),
-             " does not belong into the commit section");
-      }
-    }
+    const Node& node = *planned.node;
+    if (!planned.dynamic && node.op->traits.cannot_fail && all_outputs(node, fits)) continue;
+    fail(ErrorCode::internal, "plan: ", describe(node, plan.graph),
+         " does not belong into the commit section");
   }
 }
 

@@ -12,6 +12,7 @@
 #include <ondine/model.h>
 #include <ondine/prepare.h>
 
+#include "core/message.h"
 #include "tests/support/models.h"
 #include "tests/support/op_harness.h"
 #include "tests/support/temporary_folder.h"
@@ -117,6 +118,36 @@ TEST_CASE("a variable has one buffer unless more than it would wait for its upda
     return;
   }
   CHECK(model.plan(product_batch(1000), 0, loss_only).state_bytes >= 2 * weights);
+}
+
+TEST_CASE("gradients of large weights take turns in memory, with the same bits") {
+  const TemporaryFolder folder;
+  const auto file = folder / "layers.onnx";
+  constexpr std::int64_t width = 640;
+  constexpr std::uint64_t weights = width * width * sizeof(float);
+  ModelBuilder builder("layers");
+  std::string x = builder.input("x", DType::float32, {"N", width});
+  for (std::uint64_t i = 0; i < 4; ++i) {
+    const auto w = random_floats({width, width}, i, -0.05F, 0.05F);
+    x = builder.node("Tanh", {builder.node("Gemm", {x, builder.initializer(cat("w", i), w)})});
+  }
+  builder.output(x, DType::float32, {"N", width});
+  builder.save(file);
+  PrepareOptions prepared;
+  prepared.optimizer = Adam{};
+  prepare(file, file, prepared);
+  LoadOptions options;
+  options.updates = UpdatePolicy::immediate;
+  Model atomic = Model::load(file);
+  Model immediate = Model::load(file, options);
+  const NamedValues batch{{"x", random_floats({3, width}, 5)},
+                          {"label", Tensor(DType::int64, {3})}};
+  CHECK(atomic.plan(batch, 0, loss_only).arena_bytes < 3 * weights);
+  for (int i = 0; i < 3; ++i) {
+    atomic.train_step(batch, 0, loss_only);
+    immediate.train_step(batch, 0, loss_only);
+  }
+  CHECK(atomic.parameters() == immediate.parameters());
 }
 
 TEST_CASE("updates in place have the bits of updates in other memory") {

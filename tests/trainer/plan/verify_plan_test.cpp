@@ -14,6 +14,7 @@ using namespace ondine::trainer;  // NOLINT
 namespace {
 
 const OpDef plain{.name = "Plain"};
+const OpDef sure{.name = "Sure", .traits = {.cannot_fail = true}};
 const OpDef over{.name = "Over", .traits = {.inplace = 1}};
 const OpDef view{.name = "View", .traits = {.view = true}};
 
@@ -129,13 +130,30 @@ TEST_CASE("a variable that is updated in its own memory has had its last reader"
   verify_plan(s.plan, pairs);
 }
 
-TEST_CASE("only nodes that write results of the caller may follow the commit") {
+TEST_CASE(
+    "only nodes that cannot fail, and no result but targets, belong into the commit section") {
   Sketch s;
   const ValueId x = s.given();
-  s.node(plain, {x}, {s.target()});
+  const auto refused = Catch::Contains("commit section");
+  const ValueId a = s.at(0);
+  s.node(sure, {x}, {a});
+  const ValueId b = s.target();
+  s.node(sure, {a}, {b, no_value});
+  s.plan.graph.outputs = {b};
   s.plan.commit_begin = 0;
   verify_plan(s.plan);
-  s.node(plain, {x}, {s.at(0)});
-  s.plan.commit_begin = 0;
-  CHECK_THROWS_WITH(verify_plan(s.plan), Catch::Contains("commit section"));
+  s.plan.graph.outputs = {b, a};
+  CHECK_THROWS_WITH(verify_plan(s.plan), refused);
+  s.plan.commit_begin = 1;
+  verify_plan(s.plan);
+  s.node(plain, {a}, {s.target()});
+  s.plan.commit_begin = 2;
+  CHECK_THROWS_WITH(verify_plan(s.plan), refused);
+  s.plan.commit_begin = 3;
+  verify_plan(s.plan);
+  s.node(sure, {a}, {s.target()});
+  s.plan.commit_begin = 3;
+  verify_plan(s.plan);
+  s.plan.nodes[3].dynamic = true;
+  CHECK_THROWS_WITH(verify_plan(s.plan), refused);
 }

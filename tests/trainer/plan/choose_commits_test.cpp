@@ -1,0 +1,153 @@
+// Which nodes of a step run in its commit section.
+#include <catch2/catch.hpp>
+
+#include "graph/contract/op_def.h"
+#include "trainer/plan/commit.h"
+
+using namespace ondine;           // NOLINT
+using namespace ondine::graph;    // NOLINT
+using namespace ondine::trainer;  // NOLINT
+
+namespace {
+
+void same_type(InferContext&) {}
+
+const OpDef plain{.name = "Plain", .infer = same_type};
+const OpDef product{.name = "Product", .infer = same_type, .traits = {.cannot_fail = true}};
+const OpDef view{.name = "View", .infer = same_type, .traits = {.view = true, .cannot_fail = true}};
+const OpDef update{
+    .name = "Update", .infer = same_type, .traits = {.inplace = 1, .cannot_fail = true}};
+
+constexpr std::int64_t mebi = 1 << 18;  // floats
+
+// A step that makes the gradient of one weight of two factors and updates the weight.
+struct Step {
+  Graph graph;
+  std::vector<bool> targets;
+  std::vector<InPlace> pairs;
+
+  std::int64_t rows = mebi;  // elements of each factor
+  std::int64_t weights = 3 * mebi;
+  const OpDef* multiply = &product;
+
+  ValueId x = input(1);
+  ValueId w = no_value;
+  ValueId a = no_value;
+  ValueId b = no_value;
+  ValueId g = no_value;
+
+  ValueId add(std::int64_t size, DType dtype = DType::float32) {
+    targets.push_back(false);
+    return graph.add_temporary("value", Type::tensor(dtype, Shape{size}));
+  }
+  ValueId input(std::int64_t size) {
+    graph.inputs.push_back(add(size));
+    return graph.inputs.back();
+  }
+  ValueId node(const OpDef& op, std::vector<ValueId> inputs, std::int64_t size,
+               DType dtype = DType::float32) {
+    Node node;
+    node.op = &op;
+    node.inputs = std::move(inputs);
+    node.outputs = {add(size, dtype)};
+    graph.nodes.push_back(node);
+    return node.outputs[0];
+  }
+  // The next value of a weight.
+  void update_by(ValueId weight, ValueId gradient, std::int64_t size) {
+    const ValueId next = node(update, {weight, gradient}, size);
+    targets[static_cast<std::size_t>(next)] = true;
+    graph.outputs.push_back(next);
+    pairs.push_back({next, weight});
+  }
+  // Nodes: two factors, the product and the update.
+  void build() {
+    w = input(weights);
+    a = node(plain, {x}, rows);
+    b = node(plain, {x}, rows);
+    g = node(*multiply, {a, no_value, b}, weights);
+    update_by(w, g, weights);
+  }
+  std::vector<bool> run() const { return choose_commits(graph, targets, pairs); }
+};
+
+using Flags = std::vector<bool>;
+
+}  // namespace
+
+TEST_CASE("a gradient is made in the commit section if that saves a megabyte or more") {
+  Step step;
+  step.build();
+  CHECK(step.run() == Flags{false, false, true, true});
+  Step larger;
+  larger.rows += 1;
+  larger.build();
+  CHECK(larger.run() == Flags{false, false, false, true});
+}
+
+TEST_CASE("factors of several gradients wait once") {
+  Step step;
+  step.rows = 2 * mebi;
+  step.weights = 5 * mebi;
+  step.build();
+  const ValueId other = step.input(3 * mebi);
+  const ValueId c = step.node(plain, {step.x}, 2 * mebi);
+  step.update_by(other, step.node(product, {step.a, c}, 3 * mebi), 3 * mebi);
+  CHECK(step.run() == Flags{false, false, true, true, false, true, true});
+  // Alone it would keep as much as it saves.
+  step.graph.nodes[2].op = &plain;
+  CHECK(step.run() == Flags{false, false, false, true, false, false, true});
+}
+
+TEST_CASE("a gradient stays in its place that fails, is a view or has other readers") {
+  for (const OpDef* op : {&plain, &view}) {
+    Step step;
+    step.multiply = op;
+    step.build();
+    CHECK(step.run() == Flags{false, false, false, true});
+  }
+  Step returned;
+  returned.build();
+  returned.graph.outputs.push_back(returned.g);
+  CHECK_FALSE(returned.run()[2]);
+  Step read;
+  read.build();
+  read.graph.outputs.push_back(read.node(plain, {read.g}, 1));
+  CHECK_FALSE(read.run()[2]);
+  Step unread;
+  unread.build();
+  unread.graph.nodes[3].inputs[1] = unread.x;
+  CHECK_FALSE(unread.run()[2]);
+  Step several;
+  several.build();
+  several.update_by(several.input(3 * mebi), several.g, 3 * mebi);
+  CHECK(several.run() == Flags{false, false, true, true, true});
+}
+
+TEST_CASE("a gradient stays in its place if what it reads lies outside of the arena") {
+  Step fed;
+  fed.build();
+  fed.graph.nodes[2].inputs[0] = fed.x;
+  CHECK_FALSE(fed.run()[2]);
+  Step viewed;
+  viewed.build();
+  viewed.graph.nodes[1].op = &view;
+  CHECK_FALSE(viewed.run()[2]);
+  viewed.graph.nodes[1].inputs = {viewed.a};
+  CHECK(viewed.run()[2]);
+  Step target;
+  target.build();
+  target.targets[static_cast<std::size_t>(target.a)] = true;
+  CHECK_FALSE(target.run()[2]);
+}
+
+TEST_CASE("a gradient of another dtype or of unknown size stays in its place") {
+  Step half;
+  half.build();
+  half.graph[half.g].type.dtype = DType::bfloat16;
+  CHECK_FALSE(half.run()[2]);
+  Step dynamic;
+  dynamic.build();
+  dynamic.graph[dynamic.a].type = Type::tensor(DType::float32);
+  CHECK_FALSE(dynamic.run()[2]);
+}
