@@ -34,7 +34,7 @@ void parse(std::span<const std::byte> bytes, MessageId id, const Limits& limits,
   google::protobuf::io::CodedInputStream stream(reinterpret_cast<const std::uint8_t*>(bytes.data()),
                                                 static_cast<int>(bytes.size()));
   stream.SetTotalBytesLimit(static_cast<int>(bytes.size()));
-  stream.SetRecursionLimit(std::min(limits.message_depth, deepest_message) + 1);
+  stream.SetRecursionLimit(std::min(limits.message_depth, deepest_message));
   if (!message.ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage()) {
     fail(ErrorCode::invalid_model, "not a ", wire_message(id).name, ": the wire format is damaged");
   }

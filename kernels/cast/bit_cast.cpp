@@ -1,4 +1,5 @@
 // bit_cast.cpp — the same bits read as another dtype of the same width. No derivative.
+#include <algorithm>
 #include <cstring>
 
 #include "kernels/common/op.h"
@@ -34,13 +35,13 @@ Kernel bind(BindContext& context) {
     return [n, bits, is_signed = is_signed_integer(to)](KernelContext& call) {
       const auto* x = call.in<std::uint8_t>(0);
       auto* y = call.out<std::uint8_t>(0);
-      for (std::size_t i = 0; i < n; ++i) y[i] = extend(x[i], bits, is_signed);
+      std::transform(x, x + n, y, [&](std::uint8_t one) { return extend(one, bits, is_signed); });
     };
   }
   if (to == DType::boolean) {  // any bits but 0 are true
     return [n](KernelContext& call) {
       const auto* x = call.in<std::uint8_t>(0);
-      for (std::size_t i = 0; i < n; ++i) call.out<bool>(0)[i] = x[i] != 0;
+      std::transform(x, x + n, call.out<bool>(0), [](std::uint8_t one) { return one != 0; });
     };
   }
   return [bytes = n * size_of(to)](KernelContext& call) {

@@ -153,6 +153,11 @@ TEST_CASE("a FusedElementwise names the step that it cannot have") {
            {"operands", std::vector<std::int64_t>{0, 1}},
            {"results", std::vector<std::int64_t>{0, 0}}},
           "listed twice");
+  CHECK_THROWS_WITH(run_op({.op = "FusedElementwise",
+                            .inputs = {x, Value(), x},
+                            .attributes = formula("Mul", 2, 0),
+                            .domain = domain}),
+                    Catch::Contains("input 1 of a FusedElementwise is missing"));
   rejects({}, "0 steps");
   rejects({{"ops", std::vector<std::string>(31, "Add")}}, "31 steps");
 }
