@@ -104,6 +104,24 @@ TEST_CASE("an activation is saturated when more than half of it is within 0.01 o
   CHECK(saturated("Tanh", {1, 1, 1}, "my.own").empty());
 }
 
+TEST_CASE("an element just 0.01 from a bound, or just half of the elements, is not saturated") {
+  const auto of = [](const std::string& op, const std::vector<double>& values) {
+    const auto size = static_cast<std::int64_t>(values.size());
+    const Steps steps{{node(op, {"x"}, {"a"})}, {Tensor::of<double>({size}, values)}};
+    return found(trainer::find_saturated, steps.examination()).size();
+  };
+  const double upper = 1 - 0.01;
+  for (const std::string& op : {std::string("Sigmoid"), std::string("HardSigmoid")}) {
+    CHECK(of(op, {0.01, 0.01, upper}) == 0);
+    CHECK(of(op, {std::nextafter(0.01, 0), 0.01, upper}) == 0);
+    CHECK(of(op, {std::nextafter(0.01, 0), std::nextafter(upper, 1), upper}) == 1);
+  }
+  CHECK(of("Tanh", {upper, -upper, upper}) == 0);
+  CHECK(of("Tanh", {std::nextafter(upper, 1), -std::nextafter(upper, 1), upper}) == 1);
+  CHECK(of("Tanh", {0.001, 0.001, -0.001}) == 0);
+  CHECK(of("Sigmoid", {0, 0.5}) == 0);
+}
+
 TEST_CASE("inputs are unusual above a mean of 3, a deviation of 5 or below one of 0.02") {
   const auto check = [](const std::vector<float>& values, bool synthetic = false) {
     Examination on;

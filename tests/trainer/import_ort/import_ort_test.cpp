@@ -166,6 +166,22 @@ TEST_CASE("an evaluation model may call functions of operator sets") {
   CHECK(losses(written, 0.02F) == losses(multiplied, 0.02F));
 }
 
+TEST_CASE("artifacts are read within the limits of models, in either form") {
+  const TemporaryFolder folder;
+  const fs::path output = folder / "train.onnx";
+  Limits limits;
+  CHECK(import_ort(artifacts, output, {}, limits).optimizer == "adamw");
+  fs::remove(output);
+  limits.model_bytes = 10;
+  LoadOptions load;
+  load.limits = limits;
+  const auto refused = Catch::Contains("bytes, more than 10");
+  CHECK_THROWS_WITH(import_ort(artifacts, output, {}, limits), refused);
+  CHECK_THROWS_WITH(import_ort(artifacts, output, {}, load), refused);
+  CHECK_THROWS_WITH(import_ort(artifacts, {}, load), refused);
+  CHECK_FALSE(fs::exists(output));
+}
+
 TEST_CASE("properties of a checkpoint become metadata unless the model has the key") {
   const Copy copy;
   copy.change("eval_model.onnx", [](graph::ModelDef& m) { m.metadata = {{"tag", "own"}}; });

@@ -54,6 +54,19 @@ TEST_CASE("user-defined pieces always win and are not changed") {
   CHECK(file.encoding().encode("x[x") == Ids{3, 7, 7});
 }
 
+TEST_CASE("a user-defined piece scores 0.1 for each byte but the first") {
+  for (const float score : {-0.05F, 0.05F}) {
+    PieceFile file;
+    file.add_usual().add("▁", 0).add("a", 0, user_defined).add("b", 0).add("ab", score);
+    file.add("cd", 0, user_defined).add("c", 0.08F).add("d", 0.01F).add("cde", 0.095F);
+    const TextEncoding encoding = file.add("e", 0).encoding();
+    // 0 for two pieces against the score of one; 0.1 against 0.09, and against 0.095.
+    CHECK(encoding.encode("ab") == (score > 0 ? Ids{3, 6} : Ids{3, 4, 5}));
+    CHECK(encoding.encode("cd") == Ids{3, 7});
+    CHECK(encoding.encode("cde") == Ids{3, 7, 11});
+  }
+}
+
 TEST_CASE("neighbouring unknown characters are one id, or one for each byte") {
   CHECK(words().encoding().encode("héé o") == Ids{3, 8, 0, 3, 7});
   PieceFile file = words();
