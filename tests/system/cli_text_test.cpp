@@ -180,7 +180,8 @@ TEST_CASE("a dry run prints data, plan and times and changes no file") {
   const auto before = files_of(shop);
   const auto run = shop.succeed(
       "train train.onnx --data mail.jsonl --validation-split 0.25 --epochs 5 --batch-size 4 "
-      "--dry-run --checkpoint run.ckpt --log-dir logs --report r.html -o out.onnx "
+      "--dry-run --checkpoint run.ckpt --checkpoint-every 1 --log-dir logs --report r.html "
+      "-o out.onnx "
       "--metrics m.jsonl");
   CHECK(files_of(shop) == before);
   CHECK_THAT(run.out, Contains("training    18 rows: text texts[24, 12]") &&

@@ -111,7 +111,8 @@ TEST_CASE("an interrupted run says in which epoch and after how many rows, and g
   CHECK(saved.exit_code == 130);
   const Stop stop = stop_of(saved, "; saved to 'run.ckpt', go on with --resume\n");
   const std::string epochs = std::to_string(stop.epoch);
-  CHECK_THAT(saved.out, Contains("epoch " + std::to_string(stop.epoch - 1) + "/100000: ") &&
+  CHECK_THAT(saved.out, EndsWith("\n\n") &&
+                            Contains("epoch " + std::to_string(stop.epoch - 1) + "/100000: ") &&
                             !Contains("epoch " + epochs + "/100000: ") && !Contains("wrote"));
   CHECK_THAT(shop.succeed(train + "--checkpoint run.ckpt --resume --epochs " + epochs).out,
              StartsWith("epoch " + epochs + "/" + epochs + ": ") && !Contains("nothing to do"));

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 #include <iostream>
+#include <utility>
 
 #include <ondine/data.h>
 
@@ -72,9 +73,8 @@ void TrainRun::print_times(std::uint64_t rows) {
   auto last = Clock::now();
   std::uint64_t epoch_rows = 0;
   trainer_.on_step([&](const StepReport& step) {
-    const auto now = Clock::now();
-    times.push_back(std::chrono::duration<double>(now - last).count());
-    last = now;
+    const auto before = std::exchange(last, Clock::now());
+    times.push_back(std::chrono::duration<double>(last - before).count());
     epoch_rows = step.epoch_rows;
     return times.size() < timed_steps && !InterruptGuard::requested();
   });
