@@ -141,12 +141,10 @@ void save_array(const std::filesystem::path& file, const Tensor& tensor) {
     // Elements start at a multiple of 64.
     header.append(63 - (10 + header.size()) % 64, ' ');
     header += '\n';
-    const bool wide = header.size() > 0xffff;
-    std::string start =
-        wide ? std::string("\x93NUMPY\x02\x00", 8) : std::string("\x93NUMPY\x01\x00", 8);
-    for (std::size_t i = 0; i < (wide ? 4U : 2U); ++i) {
-      start += static_cast<char>(header.size() >> (8 * i) & 0xff);
-    }
+    // At most 32 dims take less than the 65,535 bytes of version 1.
+    std::string start("\x93NUMPY\x01\x00", 8);
+    start += static_cast<char>(header.size() & 0xff);
+    start += static_cast<char>(header.size() >> 8);
     PosixFileSystem files;
     atomic_write(files, file.string(), [&](Sink& sink) {
       sink.write(std::as_bytes(std::span(start)));
