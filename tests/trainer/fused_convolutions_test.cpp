@@ -4,8 +4,8 @@
 #include <ondine/prepare.h>
 
 #include <catch2/catch.hpp>
-#include <cstdlib>
 
+#include "tests/support/fusions_run.h"
 #include "tests/support/op_harness.h"
 #include "tests/support/temporary_folder.h"
 
@@ -115,10 +115,7 @@ TEST_CASE("convolutional networks train alike with each fusion left out") {
 }
 
 TEST_CASE("activations and residual sums go into the normalization before them") {
-  if (std::getenv("ONDINE_NO_FUSION") != nullptr) {
-    WARN("ONDINE_NO_FUSION is set: skipped");
-    return;
-  }
+  if (!fusions_run()) return;
   const TemporaryFolder folder;
   const auto file = folder / "network.onnx";
   Network{file};
@@ -138,10 +135,7 @@ TEST_CASE("activations and residual sums go into the normalization before them")
 
 TEST_CASE(
     "normalization by constants is folded into the convolution before it, within fold_bytes") {
-  if (std::getenv("ONDINE_NO_FUSION") != nullptr) {
-    WARN("ONDINE_NO_FUSION is set: skipped");
-    return;
-  }
+  if (!fusions_run()) return;
   const TemporaryFolder folder;
   const auto file = folder / "network.onnx";
   Network{file, {"last.*"}};

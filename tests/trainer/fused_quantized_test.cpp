@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 #include <cstdlib>
 
+#include "tests/support/fusions_run.h"
 #include "tests/support/op_harness.h"
 #include "tests/support/temporary_folder.h"
 
@@ -106,10 +107,7 @@ std::vector<float> logits(const std::filesystem::path& file, const LoadOptions& 
 }  // namespace
 
 TEST_CASE("quantized networks compute in integers, within one quantum") {
-  if (std::getenv("ONDINE_NO_FUSION") != nullptr) {
-    WARN("ONDINE_NO_FUSION is set: skipped");
-    return;
-  }
+  if (!fusions_run()) return;
   const TemporaryFolder folder;
   const auto file = folder / "network.onnx";
   LoadOptions unfused;
@@ -161,10 +159,7 @@ void save_branches(const std::filesystem::path& file, DType activations) {
 }
 
 TEST_CASE("sums and joined tensors of quantized networks stay integers, with the same bits") {
-  if (std::getenv("ONDINE_NO_FUSION") != nullptr) {
-    WARN("ONDINE_NO_FUSION is set: skipped");
-    return;
-  }
+  if (!fusions_run()) return;
   const TemporaryFolder folder;
   const auto file = folder / "network.onnx";
   LoadOptions unfused;

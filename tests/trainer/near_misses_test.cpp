@@ -2,11 +2,11 @@
 // operators, and all give the results that they give without any pass.
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <cstdlib>
 
 #include <ondine/build.h>
 #include <ondine/model.h>
 
+#include "tests/support/fusions_run.h"
 #include "tests/support/op_harness.h"
 
 namespace ondine::test {
@@ -70,12 +70,6 @@ class Writer {
   NamedValues feeds_;
   std::size_t count_ = 0;
 };
-
-bool passes_run() {
-  if (std::getenv("ONDINE_NO_FUSION") == nullptr) return true;
-  WARN("ONDINE_NO_FUSION is set: skipped");
-  return false;
-}
 
 // What may differ from x (1 + erf(x / sqrt 2)) / 2.
 struct Gelu {
@@ -214,7 +208,7 @@ std::size_t normalizes(const LayerNorm& form) { return layer_norm(form).count("N
 }  // namespace
 
 TEST_CASE("only what is Gelu by the error function becomes Gelu") {
-  if (!passes_run()) return;
+  if (!fusions_run()) return;
   CHECK(gelus({}) == 1);
   CHECK(gelus({.by_product = true}) == 1);
   CHECK(gelus({.half = 0.6}) == 0);
@@ -229,7 +223,7 @@ TEST_CASE("only what is Gelu by the error function becomes Gelu") {
 }
 
 TEST_CASE("only what is Gelu by tanh becomes Gelu, in either form of the cubic") {
-  if (!passes_run()) return;
+  if (!fusions_run()) return;
   CHECK(tanh_gelus({}) == 1);
   CHECK(tanh_gelus({.half = 0.25}) == 0);
   CHECK(tanh_gelus({.one = 0.5}) == 0);
@@ -247,7 +241,7 @@ TEST_CASE("only what is Gelu by tanh becomes Gelu, in either form of the cubic")
 }
 
 TEST_CASE("only a softmax over the keys becomes attention, with numbers and masks that fit") {
-  if (!passes_run()) return;
+  if (!fusions_run()) return;
   CHECK(attentions({}) == 1);
   CHECK(attentions({.masked = false}) == 1);
   CHECK(attentions({.mask_first = true}) == 1);
@@ -268,7 +262,7 @@ TEST_CASE("only a softmax over the keys becomes attention, with numbers and mask
 }
 
 TEST_CASE("only a normalization over the last axes becomes one operator, with rows that fit") {
-  if (!passes_run()) return;
+  if (!fusions_run()) return;
   CHECK(layer_norms({}) == 1);
   CHECK(layer_norms({.swapped = true}) == 1);
   CHECK(layer_norms({.by_product = true}) == 1);
@@ -292,7 +286,7 @@ TEST_CASE("only a normalization over the last axes becomes one operator, with ro
 }
 
 TEST_CASE("a normalization with constants is folded into the convolution that it alone reads") {
-  if (!passes_run()) return;
+  if (!fusions_run()) return;
   struct Form {
     bool read_twice = false;
     bool varying_scale = false;
@@ -319,7 +313,7 @@ TEST_CASE("a normalization with constants is folded into the convolution that it
 }
 
 TEST_CASE("Relu and Clip to [0, 6] join the product that they alone read, other bounds do not") {
-  if (!passes_run()) return;
+  if (!fusions_run()) return;
   struct Form {
     bool relu = false;
     double low = 0;
@@ -350,7 +344,7 @@ TEST_CASE("Relu and Clip to [0, 6] join the product that they alone read, other 
 }
 
 TEST_CASE("a negative log likelihood of a LogSoftmax over the classes becomes one loss") {
-  if (!passes_run()) return;
+  if (!fusions_run()) return;
   const auto losses = [](std::int64_t axis, std::int64_t opset, const Int64s& scores,
                          const Int64s& labels, bool read_twice) {
     Writer w(opset);

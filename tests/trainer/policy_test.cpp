@@ -4,8 +4,8 @@
 #include <ondine/prepare.h>
 
 #include <catch2/catch.hpp>
-#include <cstdlib>
 
+#include "tests/support/fusions_run.h"
 #include "tests/support/models.h"
 #include "tests/support/op_harness.h"
 #include "tests/support/temporary_folder.h"
@@ -134,10 +134,7 @@ TEST_CASE("each fusion pass can be left out and the results agree") {
 }
 
 TEST_CASE("gradient descent is fused into the product that gives the gradient") {
-  if (std::getenv("ONDINE_NO_FUSION") != nullptr) {
-    WARN("ONDINE_NO_FUSION is set: skipped");
-    return;
-  }
+  if (!fusions_run()) return;
   Model model = Model::load(encode(linear_regression(0.1F)));
   CHECK(model.inspect("optimized").find("SgdUpdate") != std::string::npos);
   LoadOptions options;

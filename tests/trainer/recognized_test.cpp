@@ -5,9 +5,9 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <cstdlib>
 #include <functional>
 
+#include "tests/support/fusions_run.h"
 #include "tests/support/op_harness.h"
 #include "tests/support/temporary_folder.h"
 
@@ -177,10 +177,7 @@ TEST_CASE("a layer whose first output is left out trains") {
 }
 
 TEST_CASE("exporters' normalization, attention, Gelu and losses become operators") {
-  if (std::getenv("ONDINE_NO_FUSION") != nullptr) {
-    WARN("ONDINE_NO_FUSION is set: skipped");
-    return;
-  }
+  if (!fusions_run()) return;
   const TemporaryFolder folder;
   const auto file = folder / "network.onnx";
   for (const std::int64_t opset : {17, 20}) {

@@ -4,8 +4,8 @@
 #include <ondine/prepare.h>
 
 #include <catch2/catch.hpp>
-#include <cstdlib>
 
+#include "tests/support/fusions_run.h"
 #include "tests/support/op_harness.h"
 #include "tests/support/temporary_folder.h"
 
@@ -37,10 +37,7 @@ NamedValues feeds() {
 }  // namespace
 
 TEST_CASE("the gradient of a tied table is summed in the memory of the product's") {
-  if (std::getenv("ONDINE_NO_FUSION") != nullptr) {
-    WARN("ONDINE_NO_FUSION is set: skipped");
-    return;
-  }
+  if (!fusions_run()) return;
   const TemporaryFolder folder;
   const auto file = folder / "tied.onnx";
   write_tied(file);

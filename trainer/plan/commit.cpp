@@ -73,7 +73,7 @@ class Chooser {
   std::vector<ValueId> replaces_;  // by value: the input whose memory it may take
 };
 
-// Gradients that only the commit section reads, made in it. Less is not worth its length.
+// A gradient is computed in the commit section if that saves so many bytes: readers wait for it.
 constexpr std::size_t least_saved = std::size_t{1} << 20;
 
 class GradientChooser {

@@ -19,7 +19,7 @@ namespace ondine::trainer {
 //  - its kernel cannot fail once bound,
 //  - its inputs are made in the arena, by nodes,
 //  - its results are larger than what must be kept for it until then, by 1 MiB or more.
-// Gradients are then made one after the other, each in memory that the last one left.
+// Gradients are then computed one after the other and reuse the same memory.
 std::vector<bool> choose_commits(const graph::Graph& graph, const std::vector<bool>& targets,
                                  std::span<const InPlace> in_place);
 

@@ -24,11 +24,11 @@ struct Ordering {
 
 // Moves each node forward to a position at which it frees at least the memory that it takes, so
 // that gradients are consumed by their updates immediately; what is small and follows from inputs
-// alone, as a count of steps, comes first. Then postpone_nodes() (trainer/plan/postpone.h).
-// `outside` marks values that are not in
-// the arena (one flag per value). Pairs of no_value are never in place. With `commit_last` only
-// updates in the commit section (trainer/plan/commit.h) are in place; otherwise there is no commit
-// section. The graph must be typed.
+// alone, as a count of steps, comes first. Then calls postpone_nodes()
+// (trainer/plan/postpone.h). `outside` marks values that are not in the arena (one flag per value).
+// Pairs of no_value are never in place. With `commit_last` only updates in the commit section
+// (trainer/plan/commit.h) are in place; otherwise there is no commit section. The graph must be
+// typed.
 Ordering order_nodes(graph::Graph& graph, const std::vector<bool>& outside,
                      std::span<const InPlace> in_place, bool commit_last = false);
 

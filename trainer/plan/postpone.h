@@ -8,11 +8,11 @@
 
 namespace ondine::trainer {
 
-// Moves nodes behind the peak of the arena, to just before their first readers, while that lowers
-// the peak: their results are not held at it, but what they read is. The gradient of a table that
-// is multiplied by the last layer and looked up by the first one is such a result. `outside` marks
-// values that are not in the arena (one flag per value). Nodes from commit_begin on stay, and
-// nothing moves behind it. `former` is permuted as the nodes are. The graph must be typed.
+// While it lowers the peak of the arena, moves a node behind the peak, to just before its first
+// reader: at the peak its inputs are alive instead of its results. An example is the gradient of a
+// table that the last layer multiplies by and the first layer looks up. `outside` marks
+// values that are not in the arena (one flag per value). Nodes from commit_begin on stay, and no
+// node moves past it. `former` is permuted as the nodes are. The graph must be typed.
 void postpone_nodes(graph::Graph& graph, const std::vector<bool>& outside, std::size_t commit_begin,
                     std::vector<std::size_t>& former);
 

@@ -2,21 +2,21 @@
 #include <catch2/catch.hpp>
 
 #include "graph/contract/op_def.h"
+#include "tests/trainer/plan/toy_operators.h"
 #include "trainer/plan/commit.h"
 
 using namespace ondine;           // NOLINT
+using namespace ondine::test;     // NOLINT
 using namespace ondine::graph;    // NOLINT
 using namespace ondine::trainer;  // NOLINT
 
 namespace {
 
-void same_type(InferContext&) {}
-
-const OpDef plain{.name = "Plain", .infer = same_type};
-const OpDef product{.name = "Product", .infer = same_type, .traits = {.cannot_fail = true}};
-const OpDef view{.name = "View", .infer = same_type, .traits = {.view = true, .cannot_fail = true}};
+const OpDef product{.name = "Product", .infer = infer_nothing, .traits = {.cannot_fail = true}};
+const OpDef sure_view{
+    .name = "View", .infer = infer_nothing, .traits = {.view = true, .cannot_fail = true}};
 const OpDef update{
-    .name = "Update", .infer = same_type, .traits = {.inplace = 1, .cannot_fail = true}};
+    .name = "Update", .infer = infer_nothing, .traits = {.inplace = 1, .cannot_fail = true}};
 
 constexpr std::int64_t mebi = 1 << 18;  // floats
 
@@ -100,7 +100,7 @@ TEST_CASE("factors of several gradients wait once") {
 }
 
 TEST_CASE("a gradient stays in its place that fails, is a view or has other readers") {
-  for (const OpDef* op : {&plain, &view}) {
+  for (const OpDef* op : {&plain, &sure_view}) {
     Step step;
     step.multiply = op;
     step.build();
@@ -131,7 +131,7 @@ TEST_CASE("a gradient stays in its place if what it reads lies outside of the ar
   CHECK_FALSE(fed.run()[2]);
   Step viewed;
   viewed.build();
-  viewed.graph.nodes[1].op = &view;
+  viewed.graph.nodes[1].op = &sure_view;
   CHECK_FALSE(viewed.run()[2]);
   viewed.graph.nodes[1].inputs = {viewed.a};
   CHECK(viewed.run()[2]);

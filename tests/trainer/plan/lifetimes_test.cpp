@@ -6,18 +6,15 @@
 #include <ondine/error.h>
 
 #include "graph/contract/op_def.h"
+#include "tests/trainer/plan/toy_operators.h"
 #include "trainer/plan/order.h"
 
 using namespace ondine;           // NOLINT
+using namespace ondine::test;     // NOLINT
 using namespace ondine::graph;    // NOLINT
 using namespace ondine::trainer;  // NOLINT
 
 namespace {
-
-void same_type(InferContext&) {}
-
-const OpDef plain{.name = "Plain", .infer = same_type};
-const OpDef view{.name = "View", .infer = same_type, .traits = {.view = true}};
 
 Node node_of(const OpDef& op, std::vector<ValueId> inputs, ValueId output) {
   Node node;

@@ -5,16 +5,13 @@
 #include <numeric>
 
 #include "graph/contract/op_def.h"
+#include "tests/trainer/plan/toy_operators.h"
 
 using namespace ondine;         // NOLINT
+using namespace ondine::test;   // NOLINT
 using namespace ondine::graph;  // NOLINT
 
 namespace {
-
-void same_type(InferContext&) {}
-
-const OpDef plain{.name = "Plain", .infer = same_type};
-const OpDef view{.name = "View", .infer = same_type, .traits = {.view = true}};
 
 constexpr std::int64_t mebi = 1 << 20;
 
