@@ -67,6 +67,8 @@ TEST_CASE("limits of version 1 of control groups hold too") {
   groups.write("root/memory/memory.limit_in_bytes", "9223372036854771712\n");
   CHECK(groups.limit("5:cpu,cpuacct:/box\n4:memory:/box\n0::/\n") == 7000000);
   CHECK(groups.limit("4:memory:/other\n") == 9223372036854771712U);
+  // The path of another controller is not that of the memory.
+  CHECK(groups.limit("5:cpu,cpuacct:/box\n4:memory:/other\n") == 9223372036854771712U);
 }
 
 TEST_CASE("the default limit of a call's memory is three quarters of what the system has") {

@@ -146,6 +146,7 @@ TEST_CASE("invalid functions of an operator set are left out and named") {
   const auto read = load_operator_set(set.bytes(), {}, {}, left_out);
   REQUIRE(left_out.errors.size() == 1);
   CHECK_THAT(left_out.errors[0].what(), Catch::Contains("function 'broken'"));
+  CHECK(left_out.names == std::vector<std::string>{"value"});
   CHECK(read.functions.size() == 4);
 }
 

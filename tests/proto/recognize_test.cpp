@@ -97,6 +97,15 @@ TEST_CASE("a TensorProto is recognized with its numbers packed and one by one") 
   CHECK(tensor(Wire().block(9, "12345678")) == name);
 }
 
+TEST_CASE("a field may come more often than a message has fields") {
+  Wire many;
+  for (int i = 0; i < 70; ++i) many.number(1, 1);
+  CHECK(kind_of(Wire(many).number(2, 1).block(9, "1234")) == "a TensorProto");
+  // The same field as single numbers and packed.
+  CHECK(kind_of(Wire(many).packed(1, {2, 3}).number(2, 1).block(9, "1234")) == "a TensorProto");
+  CHECK(kind_of(Wire(many).number(2, 1).block(9, "1234").fixed32(1, 1)).empty());
+}
+
 TEST_CASE("numbers of another width or kind make a message unknown") {
   const auto tensor = [](const Wire& data) {
     return kind_of(Wire().number(1, 2).number(2, 1).raw(data.text()));

@@ -79,6 +79,24 @@ TEST_CASE("early stopping on the loss of the validation data keeps the best epoc
   shop.refuse(train + "--epochs 1 --patience 2 --monitor val_f1", "'val_loss'");
 }
 
+TEST_CASE("a run stops after as many epochs without improvement as --patience says") {
+  const Workshop shop;
+  shop.succeed(prepare_adam);
+  for (const std::size_t patience : {1, 4}) {
+    shop.succeed(train + "--epochs 9 --min-delta 1000 --metrics m.jsonl --patience " +
+                 std::to_string(patience));
+    CHECK(records(shop, "m.jsonl").size() == 1 + patience);
+  }
+}
+
+TEST_CASE("a plateau is one of the metric that --plateau-monitor names") {
+  const Workshop shop;
+  shop.succeed(prepare_adam);
+  const std::string plateau = train + "--epochs 1 --schedule plateau --plateau-monitor ";
+  shop.succeed(plateau + "val_loss");
+  shop.refuse(plateau + "val_nothing", "val_nothing");
+}
+
 TEST_CASE("eval prints the metrics of the loss that the model was prepared with") {
   const Workshop shop;
   // Three labels of a row, each 0 or 1.

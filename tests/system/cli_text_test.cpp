@@ -173,6 +173,21 @@ TEST_CASE("texts are classified with balanced weights of classes") {
               "class '0' has no rows");
 }
 
+TEST_CASE("classes of the data that a model is tried on are those that it was trained with") {
+  const Workshop shop;
+  write_classifier(shop);
+  shop.succeed(prepare_classifier);
+  shop.succeed("train train.onnx --data mail.jsonl --epochs 30 --batch-size 4 -o tuned.onnx");
+  std::istringstream lines(shop.read("mail.jsonl"));
+  std::string spam;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find("\"spam\"") != std::string::npos) spam += line + "\n";
+  }
+  shop.write("spam.jsonl", spam);
+  // Alone, "spam" would be the first class in the data.
+  CHECK_THAT(shop.succeed("eval tuned.onnx --data spam.jsonl").out, Contains("accuracy 1 "));
+}
+
 TEST_CASE("a dry run prints data, plan and times and changes no file") {
   const Workshop shop;
   write_classifier(shop);

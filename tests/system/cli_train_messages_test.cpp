@@ -230,6 +230,7 @@ TEST_CASE("a dry run without data counts the steps that it made") {
                       Contains("steps       1 in an epoch, 7 epochs\ntime        ") &&
                       Contains(" ms (with the start of the run), ") &&
                       Contains("; an epoch takes about ") && EndsWith(" s\nnothing was written\n"));
+  CHECK_THAT(out, Contains(" at ") && !Contains("epoch 1"));
   const Result one = shop.succeed("train falling.onnx --epochs 1 --set rate=1 --dry-run");
   CHECK_THAT(one.out, EndsWith(" ms (with the start of the run)\nnothing was written\n"));
 }

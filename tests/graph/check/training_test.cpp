@@ -37,6 +37,20 @@ TEST_CASE("bindings have known, unique keys and graph outputs of the variable's 
   CHECK(findings_of(model) == "");
 }
 
+TEST_CASE("a sparse initializer may be a state variable") {
+  ModelDef model = sample_training_model();
+  graph::SparseTensorDef sparse;
+  sparse.name = "w";
+  sparse.values = Tensor::of<float>({1}, {3.0F});
+  sparse.indices = Tensor::of<std::int64_t>({1}, {1});
+  sparse.dims = {2};
+  std::erase_if(model.graph.initializers, [](const auto& one) { return one.name == "w"; });
+  model.graph.sparse_initializers = {sparse};
+  CHECK(findings_of(model) == "");
+  model.training[0].algorithm->outputs[0] = value("w_new", {std::int64_t{3}});
+  expect(model, "declared with shape [3], it has [2]");
+}
+
 TEST_CASE("initialization graphs have no inputs and see state variables only") {
   const auto base = sample_training_model();
   auto model = base;

@@ -201,6 +201,27 @@ TEST_CASE("equal nodes are merged, commutative ones in either order") {
   CHECK(toy.graph.nodes[2].inputs == std::vector<ValueId>{p.id(), p.id()});
 }
 
+TEST_CASE("equal nodes of a body are merged") {
+  ToyGraph toy;
+  Graph body;
+  body.inputs = {body.add_value("u", toy.x.type())};
+  Builder inner(body, toy_catalogue());
+  const Val u = inner.value(body.inputs[0]);
+  const Val first = inner.node("Plus", {u, u});
+  const Val second = inner.node("Plus", {u, u});
+  body.outputs = {inner.node("Minus", {first, second}).id()};
+  Node call;
+  call.op = &toy_call;
+  call.subgraphs = {{"body", std::make_shared<Graph>(body), {toy.x.id()}}};
+  call.outputs = {toy.graph.add_temporary("called")};
+  toy.builder.append(call);
+  toy.output(toy.builder.value(call.outputs[0]));
+  CHECK(toy.run(merge_common_expressions));
+  const Graph& merged = *toy.graph.nodes.at(0).subgraphs.at(0).graph;
+  REQUIRE(merged.nodes.size() == 2);
+  CHECK(merged.nodes[1].inputs == std::vector<ValueId>{first.id(), first.id()});
+}
+
 TEST_CASE("nodes with other attributes or random ones are not merged") {
   ToyGraph toy;
   auto& b = toy.builder;

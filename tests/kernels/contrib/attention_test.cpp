@@ -58,6 +58,29 @@ TEST_CASE("Attention of com.microsoft with masks and a past") {
   CHECK(got[1].tensor().values<float>()[8] == past.values<float>()[2]);
 }
 
+TEST_CASE("the ends that a mask of Attention gives count keys of the past too") {
+  const Tensor x = wave({1, 3, 2}, 0);
+  const Tensor w = wave({2, 12}, 1);
+  const Tensor b = wave({12}, 2);
+  const Tensor past = wave({2, 1, 2, 2, 2}, 3);
+  const auto y = [&](const Value& mask) {
+    return run_op({"Attention", {x, w, b, mask, past}, two_heads, 2, contrib})[0].tensor();
+  };
+  check_close(y(ints({1}, {4})), y(ints({1, 5}, {1, 1, 1, 1, 0})), tolerance);
+  check_close(y(ints({1}, {1})), y(ints({1, 5}, {1, 0, 0, 0, 0})), tolerance);
+}
+
+TEST_CASE("a mask of Attention of two axes is one row for each sequence of the batch") {
+  const Tensor x = wave({2, 2, 2}, 0);
+  const Tensor w = wave({2, 12}, 1);
+  const Tensor b = wave({12}, 2);
+  const auto y = [&](const Value& mask) {
+    return run_op_tensor({"Attention", {x, w, b, mask}, two_heads, 1, contrib});
+  };
+  check_close(y(ints({2, 2}, {1, 0, 1, 1})), y(ints({2, 2, 2}, {1, 0, 1, 0, 1, 1, 1, 1})),
+              tolerance);
+}
+
 TEST_CASE("MultiHeadAttention with a bias and masks") {
   const Tensor q = wave({1, 2, 4}, 0);
   const Tensor k = wave({1, 3, 4}, 1);
@@ -216,4 +239,6 @@ TEST_CASE("Attentions of com.microsoft reject what they cannot do") {
   rejects({{"num_heads", 2L}, {"do_rotary", 1L}});
   rejects({{"num_heads", 2L}, {"past_present_share_buffer", 1L}});
   rejects({{"num_heads", 2L}, {"qkv_hidden_sizes", std::vector<std::int64_t>{4, 2, 6}}});
+  CHECK_THROWS_WITH(run_op({"Attention", {x, w}, {{"num_heads", 3L}}, 1, contrib}),
+                    Catch::Contains("hidden size 4 is not a multiple of 3 heads"));
 }

@@ -108,6 +108,14 @@ TEST_CASE("StringNormalizer removes stop words and changes case") {
             .identical(texts({"A\xff"})));
 }
 
+TEST_CASE("StringNormalizer writes characters of three and four bytes") {
+  const Tensor lower = texts({"ḁx日本", "𐐨y😀", "￿𐀀"});
+  CHECK(normalize(lower, {{"case_change_action", std::string("UPPER")}})
+            .identical(texts({"ḀX日本", "𐐀Y😀", "￿𐀀"})));
+  CHECK(normalize(texts({"ḀX日本", "𐐀Y😀"}), {{"case_change_action", std::string("LOWER")}})
+            .identical(texts({"ḁx日本", "𐐨y😀"})));
+}
+
 TEST_CASE("StringNormalizer leaves one empty text when nothing is left") {
   using Strings = std::vector<std::string>;
   const graph::Attributes stop{{"stopwords", Strings{"a"}}};

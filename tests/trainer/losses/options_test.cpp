@@ -46,6 +46,7 @@ TEST_CASE("settings of losses that are out of range are refused") {
   refuse({.class_weights = {1, 1}}, "2 class weights for 3 classes in 'y'");
   refuse({.class_weights = {1, 1}, .soft_labels = true}, "2 class weights for 3 classes");
   refuse({.loss = Loss::focal, .class_weights = {1, 1}}, "2 class weights for 3 classes");
+  refuse({.loss = Loss::huber, .huber_delta = 0}, "the Huber delta must be positive");
   refuse({.loss = Loss::focal, .focal_gamma = -1}, "focal gamma");
   refuse({.loss = Loss::triplet, .margin = 0}, "margin must be a positive number, found 0");
   refuse({.loss = Loss::ctc, .ctc_blank = -1}, "blank");

@@ -244,6 +244,46 @@ TEST_CASE("a step is lowered to the version of the standard that is asked for") 
   CHECK_THROWS_WITH(lower(model, {.opset = 1000}), Catch::Contains("version 1000"));
 }
 
+TEST_CASE("a lowered model says where its source came from") {
+  graph::ModelDef source = linear_regression(0.1F);
+  source.producer_name = "exporter";
+  source.producer_version = "1.2";
+  source.domain = "org.example";
+  source.model_version = 7;
+  source.doc = "of a line";
+  source.metadata = {{"author", "somebody"}};
+  Model model = Model::load(encode(source));
+  const graph::ModelDef lowered = load_model(lower(model, {.opset = 21}));
+  CHECK(lowered.producer_name == "exporter");
+  CHECK(lowered.producer_version == "1.2");
+  CHECK(lowered.domain == "org.example");
+  CHECK(lowered.model_version == 7);
+  CHECK(lowered.doc == "of a line");
+  CHECK(lowered.metadata.at(0) == std::pair<std::string, std::string>("author", "somebody"));
+  CHECK(lowered.ir_version == 10);
+  REQUIRE(lowered.opsets.size() == 1);
+  CHECK(lowered.opsets[0].domain.empty());
+}
+
+TEST_CASE("a lowered step imports the operators of ai.onnx.ml where it has some") {
+  graph::ModelDef source = linear_regression(0.1F);
+  source.opsets.push_back({"ai.onnx.ml", 3});
+  source.graph.nodes.insert(source.graph.nodes.begin(),
+                            node("LabelEncoder", {"x"}, {"encoded"},
+                                 {{"keys_floats", std::vector<float>{1, 2}},
+                                  {"values_floats", std::vector<float>{-1, 0.5F}},
+                                  {"default_float", 0.25F}},
+                                 "ai.onnx.ml"));
+  source.graph.nodes[1].inputs[0] = "encoded";
+  Model model = Model::load(encode(source));
+  const auto imports = load_model(lower(model)).opsets;
+  REQUIRE(imports.size() == 2);
+  CHECK(imports[1].domain == "ai.onnx.ml");
+  CHECK(imports[1].version == 3);
+  check_lowered(model, {{"x", Tensor::of<float>({3, 2}, {1, 2, 3, 1, 2, 2})},
+                        {"t", random_floats({3, 1}, 2)}});
+}
+
 TEST_CASE("lowering names an algorithm or initialization that is not there") {
   Model model = Model::load(encode(linear_regression(0.1F)));
   CHECK_THROWS_WITH(lower(model, {.algorithm = 1}), Catch::Contains("algorithm 1"));

@@ -10,6 +10,7 @@
 #include <ondine/prepare.h>
 
 #include "proto/import.h"
+#include "tests/support/op_harness.h"
 #include "tests/support/random_tensor.h"
 
 using namespace ondine;
@@ -176,6 +177,30 @@ TEST_CASE("normalization is folded: before any step the network is that of the f
     CHECK(std::abs(want.values<float>()[i] - got.values<float>()[i]) < 0.15F);
   }
   CHECK(model.inspect("graph").find("BatchNormalization-") == std::string::npos);
+}
+
+TEST_CASE("normalizations that share their shift are folded each into a bias of its own") {
+  ModelBuilder b("network", 17);
+  const auto weight = [&](const std::string& name, const Shape& shape, std::uint64_t seed,
+                          float low, float high) {
+    return b.initializer(name, random_floats(shape, seed, low, high));
+  };
+  const std::string shift = weight("shift", {2}, 1, -0.5F, 0.5F);
+  std::string y = b.input("x", DType::float32, {"N", 2, 4, 4});
+  for (const std::uint64_t i : {10, 20}) {
+    const std::string name = "layer" + std::to_string(i);
+    y = b.node("Conv", {y, weight(name + ".w", {2, 2, 1, 1}, i, -0.6F, 0.6F)});
+    y = b.node("BatchNormalization", {y, weight(name + ".scale", {2}, i + 1, 0.5F, 1.5F), shift,
+                                      weight(name + ".mean", {2}, i + 2, -0.5F, 0.5F),
+                                      weight(name + ".var", {2}, i + 3, 0.5F, 1.5F)});
+  }
+  b.output(b.node("Flatten", {y}), DType::float32, {"N", 32});
+  const Tensor x = random_floats({3, 2, 4, 4}, 3);
+  PrepareOptions how = options(true);
+  how.loss = Loss::mse;
+  const Tensor want = Model::load(b.bytes()).infer({{"x", x}})[0].second.tensor();
+  const Tensor got = prepare(b.bytes(), how).infer({{"x", x}})[0].second.tensor();
+  check_close(got, want, {0, 0.1});
 }
 
 TEST_CASE("the exported model holds integers and decides as the trained one") {

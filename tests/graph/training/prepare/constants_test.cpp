@@ -226,6 +226,10 @@ TEST_CASE("one element beside the data of Where, Max and Min is no parameter") {
   const Tensor one = Tensor::of<float>({1}, {0.5F});
   CHECK(reason_in(with_operand("Max", one), "k", false) == "one element beside others in Max");
   reason_in(with_operand("Min", one), "k", false);
+  for (const char* op : {"Mul", "Div", "Pow"}) {
+    CAPTURE(op);
+    reason_in(with_operand(op, one), "k", false);
+  }
   ModelDef model = with_operand("Add", one);
   model.graph.nodes.back() = named_node("Add", {"logits", "fc.b"}, {"sum"});
   model.graph.nodes.push_back(named_node("Greater", {"sum", "fc.b"}, {"above"}));
@@ -245,14 +249,15 @@ TEST_CASE("one element in a Constant node is a number, or the bias of a layer") 
   weight(model, "fc2.w", {3, 1});
   GraphDef& graph = model.graph;
   graph.nodes.pop_back();
-  for (const char* name : {"zero", "one", "offset"}) {
+  for (const char* name : {"zero", "one", "factor", "offset"}) {
     const Tensor value = Tensor::of<float>({1}, {0.25F});
     graph.nodes.push_back(named_node("Constant", {}, {name}, {{"value", value}}));
   }
   graph.nodes.push_back(named_node("Greater", {"logits", "zero"}, {"above"}));
   graph.nodes.push_back(named_node("Where", {"above", "logits", "zero"}, {"cut"}));
   graph.nodes.push_back(named_node("Add", {"one", "cut"}, {"moved"}));
-  graph.nodes.push_back(named_node("MatMul", {"moved", "fc2.w"}, {"m"}));
+  graph.nodes.push_back(named_node("Mul", {"moved", "factor"}, {"scaled"}));
+  graph.nodes.push_back(named_node("MatMul", {"scaled", "fc2.w"}, {"m"}));
   graph.nodes.push_back(named_node("Add", {"m", "offset"}, {"p"}));
   graph.outputs[0].type.dims = {std::string("N"), std::int64_t{1}};
   PrepareOptions options;
@@ -263,6 +268,7 @@ TEST_CASE("one element in a Constant node is a number, or the bias of a layer") 
   };
   CHECK(trains("offset"));
   CHECK_FALSE(trains("one"));
+  CHECK_FALSE(trains("factor"));
   CHECK_FALSE(trains("zero"));
 }
 
