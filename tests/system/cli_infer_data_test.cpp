@@ -142,6 +142,18 @@ TEST_CASE("only the logits of a cross-entropy become probabilities") {
   CHECK(printed("mse", "y") == scores);
 }
 
+TEST_CASE("an output that is not what the model declares is told behind the rows") {
+  const Workshop shop;
+  graph::ModelDef def = scores_model(any, {graph::DimName("C")});
+  def.graph.outputs = {tensor_value("y", DType::float32, {any, std::int64_t{4}})};
+  write(shop, "m.onnx", def);
+  save_array(shop / "x.npy", Tensor::of<float>({5, 3}, five_rows));
+  for (const char* feed : {"--data x.npy", "--input x=x.npy"}) {
+    CHECK_THAT(shop.succeed(std::string("infer m.onnx ") + feed).err,
+               Catch::Contains("output 'y' is declared as "));
+  }
+}
+
 TEST_CASE("what cannot be inferred or written is refused") {
   const Workshop shop;
   write_rows_and_model(shop);

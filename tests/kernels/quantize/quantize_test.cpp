@@ -182,6 +182,18 @@ TEST_CASE("DynamicQuantizeLinear fills the range") {
   check_gradient({"DynamicQuantizeLinear", {random_tensor({2, 3}, 1)}, {}, 3}, {.order = 1});
 }
 
+TEST_CASE("Scales and zero points of blocks have the same shape") {
+  const auto zero = [](const Shape& shape) { return Tensor(DType::uint8, shape); };
+  const graph::Attributes blocks{{"axis", 0L}, {"block_size", 2L}};
+  CHECK_THROWS_WITH(run_op({"QuantizeLinear",
+                            {random_tensor({4, 3}, 1), random_tensor({2, 3}, 2), zero({2, 2})},
+                            blocks}),
+                    Catch::Contains("dims of scale and zero point"));
+  CHECK_THROWS_WITH(
+      run_op({"DequantizeLinear", {zero({4, 3}), random_tensor({2, 3}, 2), zero({1, 3})}, blocks}),
+      Catch::Contains("dims of scale and zero point"));
+}
+
 TEST_CASE("The derivative of DequantizeLinear by its scales") {
   const Tensor x = as_dtype(random_tensor({2, 4, 3}, 1, -9, 9), DType::int8);
   const auto zero = [](const Shape& s) {

@@ -284,6 +284,28 @@ TEST_CASE("a lowered step imports the operators of ai.onnx.ml where it has some"
                         {"t", random_floats({3, 1}, 2)}});
 }
 
+TEST_CASE("copies of a random node in a lowered step draw the same numbers") {
+  graph::ModelDef source = linear_regression(0.1F);
+  auto& nodes = source.graph.nodes;
+  nodes.insert(nodes.begin() + 1, {node("RandomUniformLike", {"xw"}, {"noise"}),
+                                   node("Add", {"xw", "noise"}, {"moved"})});
+  nodes[3].inputs[0] = "moved";
+  // The derivative is taken at another place than the loss: the network is computed twice.
+  auto& steps = source.training[0].algorithm->nodes;
+  steps[3].inputs[0] = "w2";
+  steps.insert(steps.begin(), node("Add", {"w", "w"}, {"w2"}));
+  Model model = Model::load(encode(source));
+  std::vector<float> seeds;
+  for (const graph::NodeDef& one : load_model(lower(model)).graph.nodes) {
+    if (one.op != "RandomUniformLike") continue;
+    const graph::Attribute* seed = graph::find(one.attributes, "seed");
+    REQUIRE(seed != nullptr);
+    seeds.push_back(std::get<float>(seed->data));
+  }
+  REQUIRE(seeds.size() == 2);
+  CHECK(seeds[0] == seeds[1]);
+}
+
 TEST_CASE("lowering names an algorithm or initialization that is not there") {
   Model model = Model::load(encode(linear_regression(0.1F)));
   CHECK_THROWS_WITH(lower(model, {.algorithm = 1}), Catch::Contains("algorithm 1"));
