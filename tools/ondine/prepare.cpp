@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <iomanip>
-#include <iostream>
 #include <map>
 #include <memory>
 
 #include "ondine/class_weights.h"
 #include "ondine/command.h"
 #include "ondine/common.h"
+#include "ondine/prepare_report.h"
 #include "ondine/settings.h"
 #include "ondine/train/schedule_options.h"
 
@@ -92,8 +91,6 @@ struct Options {
   PrepareOptions prepare;
   LoadOptions load;
 };
-
-std::string name_of(WeightInit init) { return init == WeightInit::keep ? "keep" : "he-uniform"; }
 
 // Options of other optimizers are accepted and ignored.
 template <class Settings>
@@ -278,78 +275,6 @@ void set_loss_scale(Options& options) {
   options.prepare.loss_scale = StaticLossScale{number};
 }
 
-void print_precision(const PrepareReport& report) {
-  if (!report.masters.empty()) {
-    std::cout << "  master  " << report.masters.size()
-              << " parameters of low precision are updated in float32: '" << report.masters.front()
-              << "'" << (report.masters.size() > 1 ? ", ..." : "") << '\n';
-  }
-  if (const auto* dynamic = std::get_if<DynamicLossScale>(&report.loss_scale)) {
-    std::cout << "  scale   of the loss, dynamic from " << dynamic->initial;
-  } else if (const auto* fixed = std::get_if<StaticLossScale>(&report.loss_scale)) {
-    std::cout << "  scale   of the loss, " << fixed->scale;
-  } else {
-    return;
-  }
-  std::cout << (report.loss_scale_reason.empty() ? "" : ", because " + report.loss_scale_reason)
-            << '\n';
-}
-
-void print_quantized(const std::vector<QuantizedWeight>& quantized) {
-  std::uint64_t before = 0;
-  std::uint64_t after = 0;
-  const QuantizedWeight* worst = nullptr;
-  for (const QuantizedWeight& one : quantized) {
-    before += one.bytes_before;
-    after += one.bytes_after;
-    if (worst == nullptr || one.error > worst->error) worst = &one;
-  }
-  constexpr double megabyte = 1e6;
-  std::cout << "  quantized " << quantized.size() << " frozen weights";
-  if (worst != nullptr) {
-    std::cout << ", " << static_cast<double>(before) / megabyte << " to "
-              << static_cast<double>(after) / megabyte << " MB; largest relative error "
-              << worst->error << ", of '" << worst->name << '\'';
-  }
-  std::cout << '\n';
-}
-
-void print_report(const Options& options, const PrepareReport& report) {
-  std::cout << options.output_file << ": loss '" << report.loss << "', trains "
-            << report.trained.size() << " parameters, " << report.frozen.size() << " frozen\n"
-            << "  loss    reads '" << report.prediction << "': " << report.prediction_reason
-            << '\n';
-  if (!report.head.empty()) {
-    std::cout << "  head    '" << report.head << "', reads '" << report.cut << "'\n";
-  }
-  if (!report.init_reason.empty()) {
-    std::cout << "  init    " << name_of(report.init) << ", because " << report.init_reason << '\n';
-  }
-  if (!report.schedule.empty()) std::cout << "  rate    " << report.schedule << '\n';
-  print_precision(report);
-  if (options.prepare.quantize_frozen) print_quantized(report.quantized);
-  if (report.quantized_layers > 0) {
-    std::cout << "  qat     rounds weights and activations of " << report.quantized_layers
-              << " layers to 8 bits; the first steps find the ranges of activations\n";
-  }
-  for (const std::string& note : report.notes) std::cout << "  note    " << note << '\n';
-  std::size_t name_width = 0;
-  std::size_t shape_width = 0;
-  for (const ParameterInfo& one : report.parameters) {
-    name_width = std::max(name_width, one.name.size());
-    shape_width = std::max(shape_width, one.shape.to_string().size());
-  }
-  for (const bool trained : {true, false}) {
-    for (const ParameterInfo& one : report.parameters) {
-      if (one.trained != trained) continue;
-      std::cout << (trained ? "  train   " : "  freeze  ") << std::left
-                << std::setw(static_cast<int>(name_width)) << one.name << "  "
-                << std::setw(static_cast<int>(shape_width)) << one.shape.to_string() << "  "
-                << one.reason << '\n';
-    }
-  }
-}
-
 }  // namespace
 
 void add_prepare(Parser& parser) {
@@ -387,7 +312,7 @@ void add_prepare(Parser& parser) {
     const PrepareReport report =
         ondine::prepare(options->input, options->output_file, prepare, options->load);
     print_warnings(report.warnings);
-    print_report(*options, report);
+    print_report(options->output_file, report, prepare.quantize_frozen.has_value());
     return 0;
   });
 }
