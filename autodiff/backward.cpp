@@ -135,7 +135,7 @@ class Backward {
 bool differentiable(const Type& type) {
   if (type.kind == TypeKind::tensor) return is_differentiable(type.dtype);
   const bool holder = type.kind == TypeKind::sequence || type.kind == TypeKind::optional;
-  return holder && type.element != nullptr && differentiable(*type.element);
+  return holder && type.element && differentiable(*type.element);
 }
 
 std::vector<Val> backward(Builder& builder, std::span<const Val> ys, std::span<const Val> dys,

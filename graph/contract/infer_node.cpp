@@ -44,7 +44,7 @@ std::vector<Type> infer_subgraph(Node& node, Graph& graph, std::size_t index,
 
 // An int64 vector or scalar whose elements are all known is a constant.
 void set_known(GraphValue& value, const std::optional<Dims>& known) {
-  value.known_dims = known ? std::make_shared<const Dims>(*known) : nullptr;
+  value.known_dims = known;
   value.constant = {};
   if (!known || value.type.dtype != DType::int64) return;
   std::vector<std::int64_t> elements;
@@ -89,7 +89,7 @@ void infer_node(Node& node, Graph& graph, const InferContext::InferSubgraph& inf
             const GraphValue& value = graph[id];
             input.type = &value.type;
             if (value.constant->defined()) input.constant = &*value.constant;
-            if (value.known_dims) input.known_dims = value.known_dims.get();
+            if (*value.known_dims) input.known_dims = &**value.known_dims;
           }
           inputs.push_back(input);
         }

@@ -7,9 +7,9 @@
 
 namespace ondine::graph {
 
-// A T as large as a pointer while nobody sets it, which reads as T(). Copies are deep; one that was
-// moved from reads as T(). References from before an assignment or edit() of a box that was not set
-// become stale.
+// A T as large as a pointer while nobody sets it, which reads as T(). An empty value does not set
+// it. Copies are deep; one that was moved from reads as T(). References from before an assignment
+// or edit() of a box that was not set become stale.
 template <class T>
 class Boxed {
  public:
@@ -20,6 +20,9 @@ class Boxed {
     T value(std::forward<U>(from));
     if constexpr (requires { value.empty(); }) {
       if (value.empty()) return;
+    }
+    if constexpr (requires { value.has_value(); }) {
+      if (!value.has_value()) return;
     }
     value_ = std::make_unique<T>(std::move(value));
   }
@@ -34,6 +37,9 @@ class Boxed {
   const T& operator*() const noexcept { return value_ ? *value_ : unset(); }
   const T* operator->() const noexcept { return &**this; }
   operator const T&() const noexcept { return **this; }  // NOLINT: implicit
+  // nullptr while nobody set it.
+  const T* get() const noexcept { return value_.get(); }
+  explicit operator bool() const noexcept { return value_ != nullptr; }
   // The value, to change it.
   T& edit() {
     if (!value_) value_ = std::make_unique<T>();

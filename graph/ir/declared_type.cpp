@@ -20,14 +20,14 @@ Type to_type(const TypeDef& def, Symbols* symbols) {
     type.dims.emplace();
     for (const DimDef& dim : *def.dims) type.dims->push_back(to_dim(dim, symbols));
   }
-  if (def.element) type.element = std::make_shared<const Type>(to_type(*def.element, symbols));
+  if (def.element) type.element = to_type(*def.element, symbols);
   return type;
 }
 
 Type without_dims(const Type& type) {
   Type out = type;
   out.dims.reset();
-  if (type.element) out.element = std::make_shared<const Type>(without_dims(*type.element));
+  if (type.element) out.element = without_dims(*type.element);
   return out;
 }
 

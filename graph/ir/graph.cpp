@@ -16,7 +16,7 @@ Dim Symbols::get(std::string_view name) {
 
 std::size_t Subgraph::formal_inputs() const { return graph->inputs.size() - captures.size(); }
 
-AllInputs::AllInputs(const std::vector<ValueId>& inputs, const std::vector<Subgraph>& subgraphs)
+AllInputs::AllInputs(const std::vector<ValueId>& inputs, const BoxedList<Subgraph>& subgraphs)
     : ids_(inputs) {
   if (subgraphs.empty()) return;
   joined_ = inputs;

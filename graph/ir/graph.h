@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include <ondine/tensor.h>
 
 #include "graph/ir/boxed.h"
+#include "graph/ir/boxed_list.h"
 #include "graph/ir/document.h"
 #include "graph/ir/name_index.h"
 #include "graph/ir/type.h"
@@ -34,7 +36,7 @@ struct Subgraph {
 // the node's inputs, which must neither change nor go.
 class AllInputs {
  public:
-  AllInputs(const std::vector<ValueId>& inputs, const std::vector<Subgraph>& subgraphs);
+  AllInputs(const std::vector<ValueId>& inputs, const BoxedList<Subgraph>& subgraphs);
   AllInputs(const AllInputs&) = delete;
   AllInputs& operator=(const AllInputs&) = delete;
 
@@ -55,9 +57,9 @@ struct Node {
   std::vector<ValueId> inputs;   // no_value where omitted
   std::vector<ValueId> outputs;  // no_value where unused
   Attributes attributes;         // without graphs
-  std::vector<Subgraph> subgraphs;
+  BoxedList<Subgraph> subgraphs;
   // Gradient only: the tensors its attributes name: xs, then zs, then y.
-  std::vector<ValueId> references;
+  BoxedList<ValueId> references;
   std::uint32_t stream = 0;  // random stream; a copy of the node draws the same numbers
 
   AllInputs all_inputs() const { return {inputs, subgraphs}; }
@@ -66,9 +68,9 @@ struct Node {
 struct GraphValue {
   std::string name;  // unique in the graph, and never changed: the graph finds values by it
   Type type;
-  Boxed<Type> declared;    // as the model declares it; kind unknown when it does not
-  Boxed<Tensor> constant;  // defined when the value is constant
-  std::shared_ptr<const Dims> known_dims;  // elements of an int64 vector or scalar, where known
+  Boxed<Type> declared;                   // as the model declares it; kind unknown when it does not
+  Boxed<Tensor> constant;                 // defined when the value is constant
+  Boxed<std::optional<Dims>> known_dims;  // elements of an int64 vector or scalar, where known
 };
 
 // The names of symbolic dims. Shared by all graphs of a model.

@@ -16,8 +16,6 @@ std::optional<Dims> combine_dims(const std::optional<Dims>& a, const std::option
   return out;
 }
 
-std::shared_ptr<const Type> box(Type type) { return std::make_shared<const Type>(std::move(type)); }
-
 }  // namespace
 
 Dims to_dims(const Shape& shape) { return {shape.begin(), shape.end()}; }
@@ -33,12 +31,12 @@ std::optional<Shape> to_shape(const Dims& dims) {
 }
 
 Type Type::sequence(Type element) {
-  return {TypeKind::sequence, DType::undefined, {}, box(std::move(element))};
+  return {TypeKind::sequence, DType::undefined, {}, std::move(element)};
 }
 Type Type::optional(Type element) {
-  return {TypeKind::optional, DType::undefined, {}, box(std::move(element))};
+  return {TypeKind::optional, DType::undefined, {}, std::move(element)};
 }
-Type Type::map(DType key, Type value) { return {TypeKind::map, key, {}, box(std::move(value))}; }
+Type Type::map(DType key, Type value) { return {TypeKind::map, key, {}, std::move(value)}; }
 
 std::optional<Shape> Type::shape() const {
   if (!is_tensor() || !dims) return std::nullopt;
@@ -47,7 +45,7 @@ std::optional<Shape> Type::shape() const {
 
 bool operator==(const Type& a, const Type& b) {
   if (a.kind != b.kind || a.dtype != b.dtype || a.dims != b.dims) return false;
-  if (!a.element || !b.element) return a.element == b.element;
+  if (!a.element || !b.element) return !a.element == !b.element;
   return *a.element == *b.element;
 }
 
@@ -84,7 +82,7 @@ Type merge(const Type& a, const Type& b) {
   if (!a.element) {
     out.element = b.element;
   } else if (b.element) {
-    out.element = box(merge(*a.element, *b.element));
+    out.element = merge(*a.element, *b.element);
   }
   return out;
 }
@@ -102,7 +100,7 @@ std::optional<Type> join(const Type& a, const Type& b) {
   } else if (a.element && b.element && b.element->kind != TypeKind::unknown) {
     auto element = join(*a.element, *b.element);
     if (!element) return std::nullopt;
-    out.element = box(std::move(*element));
+    out.element = std::move(*element);
   }
   return out;
 }

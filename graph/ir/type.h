@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,6 +9,8 @@
 
 #include <ondine/dtype.h>
 #include <ondine/shape.h>
+
+#include "graph/ir/boxed.h"
 
 namespace ondine::graph {
 
@@ -49,9 +50,9 @@ enum class TypeKind : std::uint8_t { unknown, tensor, sparse_tensor, sequence, m
 
 struct Type {
   TypeKind kind = TypeKind::unknown;
-  DType dtype = DType::undefined;       // element type of tensors, key type of maps
-  std::optional<Dims> dims;             // tensors; absent: the rank is unknown
-  std::shared_ptr<const Type> element;  // of a sequence or optional, value type of a map
+  DType dtype = DType::undefined;  // element type of tensors, key type of maps
+  std::optional<Dims> dims;        // tensors; absent: the rank is unknown
+  Boxed<Type> element;             // of a sequence or optional, value type of a map
 
   static Type tensor(DType dtype) { return {TypeKind::tensor, dtype, {}, {}}; }
   static Type tensor(DType dtype, Dims dims) {

@@ -38,19 +38,15 @@ class Folder {
     });
   }
 
-  static bool same(const std::shared_ptr<const Dims>& a, const std::shared_ptr<const Dims>& b) {
-    return a == nullptr || b == nullptr ? a == b : *a == *b;
-  }
-
   // A Gradient's types follow from the tensors it names.
   void infer_again(Node& node) {
     if (!node.references.empty()) return;
-    std::vector<std::pair<Type, std::shared_ptr<const Dims>>> before;
+    std::vector<std::pair<Type, std::optional<Dims>>> before;
     for (const ValueId id : node.outputs) {
       if (id == no_value) {
         before.emplace_back();
       } else {
-        before.emplace_back(graph_[id].type, graph_[id].known_dims);
+        before.emplace_back(graph_[id].type, *graph_[id].known_dims);
       }
     }
     infer_node(node, graph_);
@@ -58,7 +54,7 @@ class Folder {
       if (node.outputs[i] == no_value) continue;
       const GraphValue& after = graph_[node.outputs[i]];
       const auto& [type, known_dims] = before[i];
-      if (after.type == type && same(after.known_dims, known_dims)) continue;
+      if (after.type == type && *after.known_dims == known_dims) continue;
       refined_[static_cast<std::size_t>(node.outputs[i])] = true;
       changed_ = true;
     }
@@ -134,7 +130,7 @@ class Folder {
     GraphValue& value = graph_[id];
     value.type = Type::tensor(tensor.dtype(), tensor.shape());
     value.constant = std::move(tensor);
-    value.known_dims.reset();
+    value.known_dims = {};
     refined_[static_cast<std::size_t>(id)] = true;
   }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <numeric>
+#include <span>
 
 namespace ondine::graph {
 
@@ -22,7 +23,7 @@ ValueId Substitution::operator[](ValueId id) const {
 
 bool Substitution::apply(Node& node) const {
   bool changed = false;
-  const auto update = [&](std::vector<ValueId>& ids) {
+  const auto update = [&](std::span<ValueId> ids) {
     for (ValueId& id : ids) {
       changed = changed || id != (*this)[id];
       id = (*this)[id];
@@ -69,7 +70,7 @@ Graph without_unused_values(Graph graph) {
     visit(node.references);
     for (Subgraph& subgraph : node.subgraphs) visit(subgraph.captures);
   };
-  const auto mark = [&](const std::vector<ValueId>& ids) {
+  const auto mark = [&](std::span<const ValueId> ids) {
     for (const ValueId id : ids) {
       if (id != no_value) used[static_cast<std::size_t>(id)] = true;
     }
@@ -94,7 +95,7 @@ Graph without_unused_values(Graph graph) {
     moved.known_dims = std::move(value.known_dims);
   }
   graph.values = std::vector<GraphValue>();
-  const auto rename = [&](std::vector<ValueId>& list) {
+  const auto rename = [&](std::span<ValueId> list) {
     for (ValueId& id : list) {
       if (id != no_value) id = ids[static_cast<std::size_t>(id)];
     }

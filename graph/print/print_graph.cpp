@@ -1,3 +1,5 @@
+#include <span>
+
 #include "core/message.h"
 #include "graph/contract/op_def.h"
 #include "graph/print/format.h"
@@ -51,7 +53,7 @@ class GraphPrinter {
   }
 
   void node(const Graph& graph, const Node& node, int level) {
-    const auto names = [&](const std::vector<ValueId>& ids) {
+    const auto names = [&](std::span<const ValueId> ids) {
       return printed_list(ids, [&](ValueId id) { return name(graph, id); });
     };
     std::string text =

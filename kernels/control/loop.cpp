@@ -41,8 +41,8 @@ Dim trip_count(const InferContext& context) {
 
 // The body takes an optional and returns its element, a plain value.
 bool lifted(const Type& before, const Type& after) {
-  return before.kind == TypeKind::optional && before.element != nullptr &&
-         after.kind != TypeKind::optional && join(*before.element, after).has_value();
+  return before.kind == TypeKind::optional && before.element && after.kind != TypeKind::optional &&
+         join(*before.element, after).has_value();
 }
 
 // The first output that is collected.

@@ -31,7 +31,7 @@ class LoopGradient {
 
   static bool differentiable(const Type& type) {
     if (type.is_tensor()) return is_differentiable(type.dtype);
-    return type.element != nullptr && differentiable(*type.element);
+    return type.element && differentiable(*type.element);
   }
 
   // The part of a recorded or scanned value that belongs to one iteration.

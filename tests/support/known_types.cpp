@@ -1,6 +1,7 @@
 #include "tests/support/known_types.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <string_view>
 
@@ -23,14 +24,14 @@ constexpr std::int64_t small_size = 4096;  // elements of a case; larger ones ar
 Dim symbol_of(std::int64_t size) { return Dim::symbolic(static_cast<std::uint32_t>(size)); }
 
 // The elements of a shape, of which every second one is unknown.
-std::shared_ptr<const Dims> some_elements(const Value& value) {
-  if (!value.is_tensor() || value.tensor().dtype() != DType::int64) return nullptr;
+std::optional<Dims> some_elements(const Value& value) {
+  if (!value.is_tensor() || value.tensor().dtype() != DType::int64) return std::nullopt;
   const Tensor& tensor = value.tensor();
-  if (tensor.shape().rank() > 1 || tensor.size() == 0) return nullptr;
-  auto dims = std::make_shared<Dims>();
+  if (tensor.shape().rank() > 1 || tensor.size() == 0) return std::nullopt;
+  Dims dims;
   for (const std::int64_t one : tensor.values<std::int64_t>()) {
-    if (one < 0) return nullptr;
-    dims->push_back(dims->size() % 2 == 0 ? Dim() : Dim(one));
+    if (one < 0) return std::nullopt;
+    dims.push_back(dims.size() % 2 == 0 ? Dim() : Dim(one));
   }
   return dims;
 }
@@ -51,7 +52,7 @@ Type known_type(Type type, Known known) {
   }
   if (known == Known::kinds) type.dims.reset();
   if (type.element) {
-    type.element = std::make_shared<const Type>(known_type(*type.element, known));
+    type.element = known_type(*type.element, known);
   }
   return type;
 }

@@ -1,6 +1,7 @@
 #include "trainer/plan/inline_branch.h"
 
 #include <algorithm>
+#include <span>
 
 #include "graph/contract/op_def.h"
 
@@ -88,7 +89,7 @@ class Inliner {
 
  private:
   ValueId& at(ValueId id) { return placed_[static_cast<std::size_t>(id)]; }
-  void place(std::vector<ValueId>& ids) {
+  void place(std::span<ValueId> ids) {
     for (ValueId& id : ids) {
       if (id != no_value) id = at(id);
     }

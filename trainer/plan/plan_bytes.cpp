@@ -18,6 +18,11 @@ std::size_t block_of(const std::vector<T>& elements) {
   return block(elements.capacity() * sizeof(T));
 }
 
+template <class T>
+std::size_t block_of(const BoxedList<T>& list) {
+  return list.empty() ? 0 : block(sizeof(std::vector<T>)) + block(list.capacity() * sizeof(T));
+}
+
 std::size_t block_of(const std::string& text) {
   static const std::size_t inside = std::string().capacity();
   return text.capacity() > inside ? block(text.capacity() + 1) : 0;
@@ -48,7 +53,7 @@ std::size_t block_of(const Node& node);
 
 std::size_t block_of(const GraphValue& value) {
   return block_of(value.name) + block_of(value.type) +
-         (value.known_dims ? block_of(*value.known_dims) : 0) +
+         (*value.known_dims ? block(sizeof(*value.known_dims)) + block_of(**value.known_dims) : 0) +
          (value.constant->defined() ? block(sizeof(Tensor)) : 0);
 }
 

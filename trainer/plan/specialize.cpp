@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 
 #include "graph/contract/infer_node.h"
 #include "graph/contract/op_def.h"
@@ -113,7 +114,7 @@ class Specializer {
     const auto found = same_.find(id);
     return found == same_.end() ? id : found->second;
   }
-  void rename(std::vector<ValueId>& ids) const {
+  void rename(std::span<ValueId> ids) const {
     if (same_.empty()) return;
     for (ValueId& id : ids) id = renamed(id);
   }

@@ -155,7 +155,7 @@ TypeDef to_definition(const Type& type, const Symbols& symbols) {
   TypeDef def;
   def.kind = type.kind;
   def.dtype = type.dtype;
-  if (type.element != nullptr) {
+  if (type.element) {
     def.element = std::make_shared<const TypeDef>(to_definition(*type.element, symbols));
   }
   if (!type.dims) return def;

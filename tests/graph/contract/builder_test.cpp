@@ -168,9 +168,9 @@ TEST_CASE("the captures of a subgraph follow the inputs and the captures of thos
   Network n;
   Node node = n.made(simple, {n.graph.add_temporary("y")});
   node.inputs = {n.x.id(), n.x.id()};
-  node.subgraphs.resize(3);
-  node.subgraphs[0].captures = {n.x.id(), n.x.id(), n.x.id()};
-  node.subgraphs[1].captures = {n.x.id()};
+  node.subgraphs = {{"one", nullptr, {n.x.id(), n.x.id(), n.x.id()}},
+                    {"two", nullptr, {n.x.id()}},
+                    {"three", nullptr, {}}};
   const GradContext context(n.builder, 0, node, {}, {}, {});
   CHECK(context.first_capture(0) == 2);
   CHECK(context.first_capture(1) == 5);

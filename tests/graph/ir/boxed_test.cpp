@@ -41,3 +41,15 @@ TEST_CASE("a box converts to a reference to its value, which an edit of it keeps
   box.edit() = 8;
   CHECK(value == 8);
 }
+
+TEST_CASE("a box is set by all values but empty ones") {
+  const Boxed<int> unset;
+  CHECK_FALSE(unset);
+  CHECK(unset.get() == nullptr);
+  const Boxed<int> zero = 0;
+  REQUIRE(zero);
+  CHECK(zero.get() == &*zero);
+  CHECK_FALSE(Boxed<std::string>(std::string()));
+  CHECK_FALSE(Boxed<std::optional<int>>(std::nullopt));
+  CHECK(Boxed<std::optional<int>>(std::optional(0)));
+}

@@ -157,7 +157,7 @@ TEST_CASE("types come back with sizes, names of dims and what they hold") {
   CHECK_FALSE(to_definition(unranked, symbols).dims.has_value());
   Type list;
   list.kind = TypeKind::sequence;
-  list.element = std::make_shared<const Type>(unranked);
+  list.element = unranked;
   const TypeDef held = to_definition(list, symbols);
   CHECK(held.kind == TypeKind::sequence);
   REQUIRE(held.element != nullptr);

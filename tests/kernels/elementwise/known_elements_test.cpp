@@ -35,11 +35,11 @@ Known known(const std::string& op, const Operand& a, const Operand& b) {
   std::vector<Val> inputs;
   for (const Operand* one : {&a, &b}) {
     const ValueId id = graph.add_temporary("v", one->type);
-    if (one->known) graph[id].known_dims = std::make_shared<const Dims>(*one->known);
+    if (one->known) graph[id].known_dims = *one->known;
     inputs.push_back(builder.value(id));
   }
   const Val y = builder.nodes(op, inputs, {}, 1)[0];
-  return graph[y.id()].known_dims ? Known(*graph[y.id()].known_dims) : Known();
+  return *graph[y.id()].known_dims;
 }
 
 }  // namespace
