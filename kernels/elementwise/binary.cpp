@@ -1,5 +1,7 @@
 #include "kernels/elementwise/binary.h"
 
+#include <algorithm>
+
 namespace ondine::kernels::ops {
 namespace {
 
@@ -20,7 +22,11 @@ std::size_t trailing(const NodeView& node, std::size_t a_rank, std::size_t b_ran
   return a_rank - axis - b_rank;
 }
 
-bool is_one(const Dims& dims) { return product(dims).same(1); }
+// Whether b has one element. Nothing else fits where it has more axes than a.
+bool is_one(const Dims& a, const Dims& b) {
+  const auto may_be_one = [](Dim dim) { return !dim.known() || dim.same(1); };
+  return product(b).same(1) || (b.size() > a.size() && std::ranges::all_of(b, may_be_one));
+}
 
 }  // namespace
 
@@ -35,7 +41,7 @@ Dims aligned_dims(const NodeView& node, const Dims& a, const Dims& b) {
     }
     return b;
   }
-  if (is_one(b)) return b;
+  if (is_one(a, b)) return b;
   Dims out = b;
   out.insert(out.end(), trailing(node, a.size(), b.size()), Dim(1));
   return out;
@@ -90,7 +96,9 @@ Kernel bind_binary(const BindContext& context, RowFunction row) {
 Val aligned(const GradContext& g) {
   const Val a = g.x(0);
   const Val b = g.x(1);
-  if (!limited(g) || !a.ranked() || !b.ranked() || is_one(b.dims())) return b;
+  if (!limited(g) || !a.ranked() || !b.ranked()) return b;
+  if (b.rank() > a.rank()) return graph::reshape(b, std::vector<std::int64_t>{});
+  if (is_one(a.dims(), b.dims())) return b;
   const std::size_t count = trailing(g, a.rank(), b.rank());
   if (count == 0) return b;
   std::vector<std::int64_t> axes;

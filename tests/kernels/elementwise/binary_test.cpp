@@ -135,6 +135,12 @@ TEST_CASE("Before version 7 the second operand lies at an axis of the first") {
   check({3, 4}, {3, 4, 1}, {on, {"axis", std::int64_t{1}}});
   check({2}, {2, 1, 1, 1}, {on, {"axis", std::int64_t{0}}});
   check({4}, {4, 1}, {on, {"axis", std::int64_t{-2}}});
+  // One element may have more axes than the first operand.
+  const Tensor row = random_tensor({3}, 3);
+  const Tensor two = Tensor::of<double>({1, 1}, {2});
+  const OpCase twice{.op = "Mul", .inputs = {row, two}, .attributes = {on}, .version = 6};
+  CHECK(run_op_tensor(twice).identical(run_op_tensor({.op = "Add", .inputs = {row, row}})));
+  check_gradient(twice, {.order = 1});
 }
 
 TEST_CASE("Integer arithmetic wraps and division is exact") {
