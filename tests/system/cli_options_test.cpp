@@ -139,6 +139,26 @@ TEST_CASE("eval takes arrays by other names, any batch size, threads and a check
   shop.refuse("eval train.onnx --checkpoint none.ckpt" + data, "none.ckpt");
 }
 
+TEST_CASE("a command that takes the checkpoint before a damaged one says so") {
+  const Workshop shop;
+  shop.succeed(prepare);
+  shop.succeed(train + "--epochs 2 --checkpoint run.ckpt");
+  const std::string input = " --checkpoint run.ckpt --input x=data/x_test.npy";
+  CHECK(shop.succeed("infer train.onnx" + input).err.empty());
+  shop.write("run.ckpt", "damaged");
+  for (const std::string& command :
+       {"infer train.onnx" + input,
+        std::string("eval train.onnx --checkpoint run.ckpt --data data --label y"),
+        std::string("export train.onnx --checkpoint run.ckpt -o before.onnx"),
+        train + "--epochs 2 --checkpoint run.ckpt --resume"}) {
+    CAPTURE(command);
+    CHECK_THAT(shop.succeed(command).err,
+               Catch::StartsWith("note: restored from 'run.ckpt.prev': ") &&
+                   Contains("checkpoint 'run.ckpt'"));
+    shop.write("run.ckpt", "damaged");
+  }
+}
+
 TEST_CASE("a confusion matrix in JSON names the classes where the data has names") {
   const Workshop shop;
   shop.write("rows.csv", "a,b,c,d,kind\n1,0,0,0,ant\n0,1,0,0,bee\n0,0,1,0,cow\n");

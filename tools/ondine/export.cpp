@@ -5,6 +5,7 @@
 
 #include "ondine/command.h"
 #include "ondine/common.h"
+#include "ondine/take_checkpoint.h"
 #include "ondine/take_weights.h"
 
 namespace ondine::cli {
@@ -46,10 +47,7 @@ void add_export(Parser& parser) {
   command.runs([options] {
     Model model = Model::load(options->model, options->load);
     print_warnings(model);
-    if (!options->checkpoint.empty()) {
-      const RestoreReport report = model.restore_checkpoint(options->checkpoint);
-      if (!report.note.empty()) std::cerr << "note: " << report.note << '\n';
-    }
+    if (!options->checkpoint.empty()) take_checkpoint(model, options->checkpoint);
     if (!options->weights.empty()) take_weights(model, options->weights);
     if (options->averaged) take_averages(model);
     const ExportOptions how{options->external};

@@ -8,6 +8,7 @@
 #include "ondine/command.h"
 #include "ondine/common.h"
 #include "ondine/infer_data.h"
+#include "ondine/take_checkpoint.h"
 
 namespace ondine::cli {
 namespace {
@@ -93,7 +94,7 @@ void sample(const Model& model, const Options& options) {
 int run(const Options& options) {
   Model model = Model::load(options.model, options.load);
   const std::size_t warned = print_warnings(model);
-  if (!options.checkpoint.empty()) model.restore_checkpoint(options.checkpoint);
+  if (!options.checkpoint.empty()) take_checkpoint(model, options.checkpoint);
   if (!options.prompt.empty()) {
     sample(model, options);
     return 0;

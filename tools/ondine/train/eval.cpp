@@ -5,6 +5,7 @@
 
 #include "ondine/command.h"
 #include "ondine/common.h"
+#include "ondine/take_checkpoint.h"
 #include "ondine/train/data_options.h"
 #include "ondine/train/metric_names.h"
 #include "ondine/train/print_matrix.h"
@@ -42,7 +43,7 @@ std::vector<PortInfo> eval_inputs(const Model& model) {
 int run(const Options& options) {
   Model model = Model::load(options.model, options.load);
   print_warnings(model);
-  if (!options.checkpoint.empty()) model.restore_checkpoint(options.checkpoint);
+  if (!options.checkpoint.empty()) take_checkpoint(model, options.checkpoint);
   if (options.averaged) take_averages(model);
   const Dataset data = open_dataset(options.data.data, options.data, model, class_names(model));
   EvaluateOptions evaluate_options;

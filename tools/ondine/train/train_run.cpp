@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "ondine/settings.h"
+#include "ondine/take_checkpoint.h"
 #include "ondine/take_weights.h"
 #include "ondine/train/duration.h"
 #include "ondine/train/interrupt.h"
@@ -138,10 +139,7 @@ void TrainRun::load_data() {
 void TrainRun::start() {
   if (options_.initialize && !options_.trainer.resume) model_.initialize(options_.load.seed);
   if (!options_.weights.empty()) take_weights(model_, options_.weights);
-  if (options_.trainer.resume) {
-    const RestoreReport report = trainer_.resume();
-    if (!report.note.empty()) std::cerr << "note: " << report.note << '\n';
-  }
+  if (options_.trainer.resume) print_note(trainer_.resume());
   if (!options_.metrics_file.empty()) {
     log_.open(options_.metrics_file, options_.trainer.resume ? std::ios::app : std::ios::trunc);
     if (!log_) throw Error(ErrorCode::io, "cannot write '" + options_.metrics_file + "'");
