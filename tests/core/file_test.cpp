@@ -37,6 +37,12 @@ struct Files {
 
 }  // namespace
 
+TEST_CASE("a folder that cannot be synced, as those of /proc, counts as synced") {
+  PosixFileSystem files;
+  CHECK(files.sync_folder("/proc").error == 0);
+  CHECK(files.sync_folder("/proc/self/status").error == ENOTDIR);
+}
+
 TEST_CASE_METHOD(Files, "a file is written, read, renamed, linked and removed") {
   put("hello");
   CHECK(files.create(path).error == EEXIST);

@@ -200,8 +200,11 @@ Writer layer_norm(const LayerNorm& form) {
 }
 
 std::size_t layer_norms(const LayerNorm& form) {
-  return layer_norm(form).count(" LayerNormalization-");
+  return layer_norm(form).count(" LayerNormalization-17(");
 }
+
+// Sums that no operator takes in.
+std::size_t sums(const LayerNorm& form) { return layer_norm(form).count(" Add-"); }
 
 std::size_t normalizes(const LayerNorm& form) { return layer_norm(form).count("Normalize-"); }
 
@@ -275,6 +278,9 @@ TEST_CASE("only a normalization over the last axes becomes one operator, with ro
   CHECK(layer_norms({.read_twice = true}) == 0);
   CHECK(normalizes({.read_twice = true}) == 1);
   CHECK(normalizes({.scale = {4}}) == 1);
+  CHECK(sums({}) == 0);
+  CHECK(sums({.swapped = true}) == 0);
+  CHECK(sums({.bias = {4}}) == 1);
   for (const LayerNorm& form :
        {LayerNorm{.mean_axes = {1}}, LayerNorm{.variance_axes = {2}},
         LayerNorm{.mean_axes = {1}, .variance_axes = {1}},
@@ -282,6 +288,28 @@ TEST_CASE("only a normalization over the last axes becomes one operator, with ro
         LayerNorm{.by_product = true, .other_square = true}, LayerNorm{.other_square = true},
         LayerNorm{.other_mean = true}}) {
     CHECK(normalizes(form) + layer_norms(form) == 0);
+  }
+}
+
+TEST_CASE("a bias that follows the model's own layer normalization is taken into it") {
+  if (!fusions_run()) return;
+  struct Form {
+    bool has_bias = false;
+    bool read_twice = false;
+  };
+  const auto left = [](const Form& form, const std::string& op) {
+    Writer w(17);
+    std::vector<std::string> operands{w.input("x", {2, 3, 4}), w.random({4})};
+    if (form.has_bias) operands.push_back(w.random({4}));
+    const std::string normal = w.op("LayerNormalization", operands);
+    if (form.read_twice) w.output(normal, {2, 3, 4});
+    w.output(w.op("Add", {normal, w.random({4})}), {2, 3, 4});
+    return w.count(op);
+  };
+  for (const std::string op : {" LayerNormalization-17(", " Add-"}) {
+    CHECK(left({}, op) == (op == " Add-" ? 0 : 1));
+    CHECK(left({.has_bias = true}, op) == 1);
+    CHECK(left({.read_twice = true}, op) == 1);
   }
 }
 

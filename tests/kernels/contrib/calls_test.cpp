@@ -202,7 +202,7 @@ TEST_CASE("operands of operators of com.microsoft have one type of floats") {
         if (group.size() > 1) {
           CHECK_FALSE(refusal(call, with(call, {i}, DType::float64)).empty());
         }
-        CHECK_FALSE(refusal(call, with(call, {i}, DType::int32)).empty());
+        CHECK_THAT(refusal(call, with(call, {i}, DType::int32)), Contains("input"));
       }
     }
   }

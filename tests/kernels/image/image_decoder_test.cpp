@@ -209,6 +209,17 @@ TEST_CASE("The size of an image is charged before it is decoded") {
   }
 }
 
+TEST_CASE("What the WebP library needs of its own is charged beside the image") {
+  // An image of 60 bytes, and 8 for each of its 20 pixels.
+  const auto of = [](std::uint64_t limit) {
+    const auto budget = std::make_shared<MemoryBudget>(limit);
+    const Tensor image = kernels::decode_image(bytes_of(samples::webp_lossless), budget);
+    CHECK(budget->used() == 60);
+  };
+  CHECK_NOTHROW(of(60 + 160));
+  CHECK_THROWS_WITH(of(60 + 159), Catch::Contains("160 bytes do not fit"));
+}
+
 TEST_CASE("A short file asks for no large image") {
   const auto budget = std::make_shared<MemoryBudget>(1 << 20);
   const auto refuse = [&](const Encoded& bytes) {

@@ -100,6 +100,20 @@ TEST_CASE("Losses reject shapes and attributes that do not fit") {
   CHECK_THROWS_AS(run_op({"NegativeLogLikelihoodLoss", {random_tensor({2}, 1), target}}), Error);
 }
 
+TEST_CASE("the derivative of a loss rejects labels that its scores do not have") {
+  const Tensor scores = random_tensor({2, 3}, 1);
+  const auto grad = [&](const Value& labels) {
+    return OpCase{.op = "SoftmaxCrossEntropyLossGrad",
+                  .inputs = {random_tensor({}, 2), scores, labels},
+                  .domain = "ai.ondine",
+                  .version = 1};
+  };
+  CHECK(run_op_tensor(grad(Tensor::of<std::int64_t>({2}, {0, 2}))).shape() == scores.shape());
+  CHECK_THROWS_WITH(run_op(grad(Tensor(DType::int64, {3}))), Catch::Contains("scores and labels"));
+  CHECK_THROWS_WITH(run_op(grad(Tensor(DType::int64, {2, 1}))), Catch::Contains("do not fit"));
+  CHECK_THROWS_WITH(run_op(grad(random_tensor({2}, 3))), Catch::Contains("labels must be int32"));
+}
+
 TEST_CASE("The mean of no labels is not a number") {
   const Tensor y = run_op_tensor(
       {"SoftmaxCrossEntropyLoss", {random_tensor({0, 3}, 1), Tensor(DType::int64, {0})}});

@@ -146,6 +146,17 @@ TEST_CASE("Tree ensembles take integers, doubles and no rows") {
   }
   CHECK(run_op_tensor(ml("TreeEnsembleRegressor", Tensor(DType::float32, {0, 2}), attributes))
             .shape() == Shape{0, 2});
+  // One target, as where nothing says how many.
+  Arrays single;
+  single.votes = {0, 0, 0, 0, 0, 0};
+  auto one = single.attributes("target");
+  const Tensor unsaid = run_op_tensor(ml("TreeEnsembleRegressor", floats, one));
+  CHECK(unsaid.shape() == Shape{2, 1});
+  one.emplace_back("n_targets", std::int64_t{1});
+  CHECK(run_op_tensor(ml("TreeEnsembleRegressor", floats, one)).identical(unsaid));
+  one.back() = {"n_targets", std::int64_t{0}};
+  check_refused(ml("TreeEnsembleRegressor", floats, one), ErrorCode::invalid_model,
+                "'n_targets' is 0");
   // Version 3: thresholds that a float does not hold.
   Arrays arrays;
   auto exact = arrays.attributes("target");

@@ -248,6 +248,10 @@ TEST_CASE("exported layers round where their results are made, in front of pooli
         node.op == "DequantizeLinear" && node.inputs[0].find("w") != std::string::npos;
     const bool of_bias = node.inputs[0].find(".b.") != std::string::npos;
     if (!of_weights && !of_bias) ops.push_back(node.op);
+    // Layers read their bias as the integers that products add up.
+    if (node.op == "Conv" || node.op == "Gemm") {
+      CHECK_THAT(node.inputs.at(2), Catch::EndsWith(".dequantized"));
+    }
   }
   const std::vector<std::string> want{"QuantizeLinear", "DequantizeLinear", "Conv",
                                       "Relu",           "QuantizeLinear",   "MaxPool",

@@ -222,6 +222,31 @@ TEST_CASE("frequencies that Sin and Cos read are trained, and the table says tha
   CHECK(reason("Mul", "Cos") == read + ", a parameter in the exporter's metadata" + assumed);
 }
 
+TEST_CASE("frequencies are found through up to 15 further products, all of which are read") {
+  const Tensor others = made_of({3}, [](double i) { return std::sin(3 * i + 1); });
+  ModelDef model = with_operand("Mul", others);
+  model.graph.nodes.back().outputs = {"turns0"};
+  constant(model, "two_pi", Tensor::scalar(6.25F));
+  const std::vector<NodeDef> start = model.graph.nodes;
+  const auto is_assumed = [&](int products, bool unread) {
+    model.graph.nodes = start;
+    for (int i = 0; i < products; ++i) {
+      model.graph.nodes.push_back(named_node("Mul", {"turns" + std::to_string(i), "two_pi"},
+                                             {"turns" + std::to_string(i + 1)}));
+    }
+    const std::string angles = "turns" + std::to_string(products);
+    model.graph.nodes.push_back(named_node("Sin", {angles}, {"sine"}));
+    model.graph.nodes.push_back(named_node("Cos", {angles}, {"cosine"}));
+    if (unread) model.graph.nodes.push_back(named_node("Mul", {angles, "two_pi"}, {"unread"}));
+    model.graph.nodes.push_back(named_node("Add", {"sine", "cosine"}, {"p"}));
+    return reason_in(model, "k", true).find("assumed to be learned") != std::string::npos;
+  };
+  CHECK(is_assumed(0, false));
+  CHECK_FALSE(is_assumed(0, true));
+  CHECK(is_assumed(14, false));
+  CHECK_FALSE(is_assumed(15, false));
+}
+
 TEST_CASE("one element beside the data of Where, Max and Min is no parameter") {
   const Tensor one = Tensor::of<float>({1}, {0.5F});
   CHECK(reason_in(with_operand("Max", one), "k", false) == "one element beside others in Max");
