@@ -78,6 +78,10 @@ class Assembler {
         findings_(rigor_of(options)) {}
 
   void set_rewrite(const std::function<void(Graph&)>& rewrite) { graphs_.set_rewrite(rewrite); }
+  void set_rounded(std::shared_ptr<RoundedWeights> rounded) {
+    functions_.rounded = std::move(rounded);
+    graphs_.set_rounded(functions_.rounded.get());
+  }
   // Makes functions that describe inputs and outputs.
   void only_describe() { use_ = GraphUse::describe; }
 
@@ -329,9 +333,12 @@ void Inference::forget_calls() noexcept {
   if (closed) closed->forget_calls();
 }
 
-Functions assemble(const ModelDef& model, const LoadOptions& options,
-                   const StageObserver& observe) {
-  return Assembler(model, options, observe).run();
+Functions assemble(const ModelDef& model, const LoadOptions& options, const StageObserver& observe,
+                   const RoundedWeights::Files& files) {
+  Assembler assembler(model, options, observe);
+  const bool rounds = options.precision == Precision::bfloat16 && has_precision(options.precision);
+  if (rounds && !files.empty()) assembler.set_rounded(std::make_shared<RoundedWeights>(files));
+  return assembler.run();
 }
 
 std::vector<std::string> check_assembly(const ModelDef& model, const LoadOptions& options) {
@@ -344,7 +351,9 @@ std::vector<std::string> check_assembly(const ModelDef& model, const LoadOptions
 Inference assemble_inference(const ModelDef& model, const Functions& functions,
                              std::vector<Variable> variables, const LoadOptions& options) {
   const StageObserver nobody;
-  return Assembler(model, options, nobody).inference(std::move(variables), functions.folded);
+  Assembler assembler(model, options, nobody);
+  assembler.set_rounded(functions.rounded);
+  return assembler.inference(std::move(variables), functions.folded);
 }
 
 Functions assemble_plain(const ModelDef& model, const LoadOptions& options,
@@ -356,10 +365,13 @@ Functions assemble_plain(const ModelDef& model, const LoadOptions& options,
 }
 
 Function assemble_evaluation(const ModelDef& model, std::size_t algorithm,
-                             std::vector<Variable> variables, const LoadOptions& options) {
+                             const Functions& functions, std::vector<Variable> variables,
+                             const LoadOptions& options) {
   const EvaluationModel evaluation = evaluation_model(model, algorithm);
   const StageObserver nobody;
-  return Assembler(evaluation.model, options, nobody).evaluation(evaluation, std::move(variables));
+  Assembler assembler(evaluation.model, options, nobody);
+  assembler.set_rounded(functions.rounded);
+  return assembler.evaluation(evaluation, std::move(variables));
 }
 
 }  // namespace ondine::trainer

@@ -14,6 +14,7 @@
 #include "graph/ir/document.h"
 #include "graph/passes/pass.h"
 #include "trainer/function.h"
+#include "trainer/rounded_weights.h"
 
 namespace ondine::trainer {
 
@@ -45,8 +46,9 @@ struct Functions {
   Inference inference;
   std::vector<Algorithm> algorithms;
   std::vector<Function> initializations;
-  graph::FoldedConvolutions folded;   // that its graphs share
-  std::vector<std::string> warnings;  // see Model::warnings()
+  graph::FoldedConvolutions folded;         // that its graphs share
+  std::shared_ptr<RoundedWeights> rounded;  // the same; null where no product rounds
+  std::vector<std::string> warnings;        // see Model::warnings()
 
   bool can_infer() const noexcept { return algorithms.empty(); }
 };
@@ -55,9 +57,9 @@ struct Functions {
 using StageObserver = std::function<void(std::string_view stage, const graph::Graph& graph)>;
 
 // Checks the model, resolves its graphs, expands derivatives and optimizes. Throws one Error with
-// all findings.
+// all findings. `files` hold tensors of the model.
 Functions assemble(const graph::ModelDef& model, const LoadOptions& options,
-                   const StageObserver& observe = {});
+                   const StageObserver& observe = {}, const RoundedWeights::Files& files = {});
 
 // The errors of assemble() and its warnings, without making what runs.
 std::vector<std::string> check_assembly(const graph::ModelDef& model, const LoadOptions& options);
@@ -72,9 +74,10 @@ Inference assemble_inference(const graph::ModelDef& model, const Functions& func
 Functions assemble_plain(const graph::ModelDef& model, const LoadOptions& options,
                          const std::function<void(graph::Graph&)>& rewrite);
 
-// The function of eval_step for an algorithm of a model that assemble() accepted; `variables` are
-// those that it returned.
+// The function of eval_step for an algorithm of a model that assemble() accepted, giving
+// `functions`; `variables` are those that it returned.
 Function assemble_evaluation(const graph::ModelDef& model, std::size_t algorithm,
-                             std::vector<Variable> variables, const LoadOptions& options);
+                             const Functions& functions, std::vector<Variable> variables,
+                             const LoadOptions& options);
 
 }  // namespace ondine::trainer

@@ -84,7 +84,7 @@ void GraphAssembler::rewrite(Graph& graph, GraphUse use, const StageObserver& ob
     graph = autodiff::expand(std::move(graph), all_operators());
   }
   observe(observer, "gradient", graph);
-  if (optimized && whole) optimize(graph, all_operators(), *options_, folded_);
+  if (optimized && whole) optimize(graph, all_operators(), *options_, folded_, rounded_);
   observe(observer, "optimized", graph);
 }
 

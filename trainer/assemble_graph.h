@@ -45,6 +45,8 @@ class GraphAssembler {
   graph::Symbols* symbols() const noexcept { return symbols_.get(); }
   void set_folded(graph::FoldedConvolutions folded) { folded_ = std::move(folded); }
   graph::FoldedConvolutions take_folded() { return std::move(folded_); }
+  // Must outlive the assembler; may be null.
+  void set_rounded(RoundedWeights* rounded) noexcept { rounded_ = rounded; }
 
   // `variables`: initializers that become inputs. A graph to describe has no nodes, and is
   // optimized only where that tells more of its outputs.
@@ -61,6 +63,7 @@ class GraphAssembler {
   const Rewrite* rewrite_ = nullptr;
   std::shared_ptr<graph::Symbols> symbols_;
   graph::FoldedConvolutions folded_;
+  RoundedWeights* rounded_ = nullptr;
 };
 
 }  // namespace ondine::trainer

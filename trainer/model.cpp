@@ -20,7 +20,7 @@ namespace ondine {
 
 std::unique_ptr<Model::Impl> Model::Impl::make(trainer::CheckedModel model,
                                                const LoadOptions& options) {
-  auto impl = make(std::move(model.def), options);
+  auto impl = make(std::move(model.def), options, model.files);
   impl->leftovers = std::move(model.leftovers);
   impl->runtime.files.assign(model.files.begin(), model.files.end());
   model.files.clear();
@@ -33,10 +33,11 @@ std::unique_ptr<Model::Impl> Model::Impl::make(trainer::CheckedModel model,
   return impl;
 }
 
-std::unique_ptr<Model::Impl> Model::Impl::make(graph::ModelDef def, const LoadOptions& options) {
+std::unique_ptr<Model::Impl> Model::Impl::make(graph::ModelDef def, const LoadOptions& options,
+                                               const trainer::RoundedWeights::Files& files) {
   auto impl = std::make_unique<Impl>();
   impl->options = options;
-  impl->functions = trainer::assemble(def, options);
+  impl->functions = trainer::assemble(def, options, {}, files);
   impl->state = trainer::StateStore(std::move(impl->functions.variables));
   impl->def = std::move(def);
   impl->seed = options.seed;

@@ -12,7 +12,7 @@ const trainer::Function& Model::Impl::evaluation(std::size_t algorithm) const {
   if (!made) {
     const StopScope scope(stop());
     made = std::make_unique<trainer::Function>(
-        trainer::assemble_evaluation(def, algorithm, variables(), options));
+        trainer::assemble_evaluation(def, algorithm, functions, variables(), options));
   }
   return *made;
 }

@@ -49,7 +49,8 @@ struct ONDINE_HIDDEN Model::Impl {
   std::vector<Value> scratch;  // inputs of the last step; kept to reuse its memory
   std::vector<std::string> fetch_names;
 
-  static std::unique_ptr<Impl> make(graph::ModelDef def, const LoadOptions& options);
+  static std::unique_ptr<Impl> make(graph::ModelDef def, const LoadOptions& options,
+                                    const trainer::RoundedWeights::Files& files = {});
   static std::unique_ptr<Impl> make(trainer::CheckedModel model, const LoadOptions& options);
 
   // Computed on first use, since that reads every constant of the model.

@@ -54,7 +54,7 @@ void recognize(graph::Graph& graph, const graph::Catalogue& catalogue, const Loa
 }
 
 void optimize(graph::Graph& graph, const graph::Catalogue& catalogue, const LoadOptions& options,
-              graph::FoldedConvolutions& folded) {
+              graph::FoldedConvolutions& folded, RoundedWeights* rounded) {
   graph::PassContext context;
   context.fold_bytes = options.limits.fold_bytes;
   // Constant folding at load time is bounded like a call.
@@ -65,6 +65,9 @@ void optimize(graph::Graph& graph, const graph::Catalogue& catalogue, const Load
   };
   context.catalogue = &catalogue;
   context.folded = &folded;
+  if (rounded != nullptr) {
+    context.round_weights = [=](const Tensor& weights) { return rounded->of(weights); };
+  }
   fuse(graph, context, std::array{graph::absorb_transposes});
   const auto fusions = chosen(graph::fusion_passes(), options);
   // Folding would dequantize constant weights.

@@ -7,6 +7,7 @@
 #include "graph/contract/catalogue.h"
 #include "graph/ir/graph.h"
 #include "graph/passes/pass.h"
+#include "trainer/rounded_weights.h"
 
 namespace ondine::trainer {
 
@@ -14,8 +15,9 @@ namespace ondine::trainer {
 void recognize(graph::Graph& graph, const graph::Catalogue& catalogue, const LoadOptions& options);
 
 // Throws Error(mismatch) for a name in ONDINE_NO_FUSION that is not a fusion.
-// `folded` is shared by the graphs of a model; their constants must outlive it.
+// `folded` is shared by the graphs of a model; their constants must outlive it. So is `rounded`,
+// which may be null.
 void optimize(graph::Graph& graph, const graph::Catalogue& catalogue, const LoadOptions& options,
-              graph::FoldedConvolutions& folded);
+              graph::FoldedConvolutions& folded, RoundedWeights* rounded);
 
 }  // namespace ondine::trainer

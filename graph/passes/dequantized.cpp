@@ -77,13 +77,40 @@ std::optional<Frozen> read_levels(const Node& product, const Uses& uses) {
   return frozen;
 }
 
-std::optional<Frozen> read_frozen(ValueId id, const Graph& graph, const Uses& uses) {
+// Looks through a Transpose.
+Frozen start_from(ValueId id, const Uses& uses) {
   Frozen frozen;
+  frozen.elements = id;
   if (const Node* transpose = uses.producer(id, "Transpose");
       transpose != nullptr && swaps_last_two(NodeView(*transpose), 2)) {
     frozen.transposed = true;
-    id = transpose->inputs[0];
+    frozen.elements = transpose->inputs[0];
   }
+  return frozen;
+}
+
+// A float32 constant in bfloat16.
+std::optional<Frozen> round_frozen(ValueId id, Graph& graph, const Uses& uses,
+                                   const PassContext& context, StoredForms& forms) {
+  if (!context.round_weights) return std::nullopt;
+  Frozen frozen = start_from(id, uses);
+  const Tensor elements = graph[frozen.elements].constant;
+  if (!is_large_matrix(elements) || elements.dtype() != DType::float32) return std::nullopt;
+  const auto [known, is_new] = forms.rounded.emplace(frozen.elements, no_value);
+  if (is_new) {
+    Tensor rounded = context.round_weights(elements);
+    if (rounded.defined()) {
+      known->second =
+          add_constant(graph, graph[frozen.elements].name + "_rounded", std::move(rounded));
+    }
+  }
+  frozen.elements = known->second;
+  return frozen.elements == no_value ? std::nullopt : std::optional(frozen);
+}
+
+std::optional<Frozen> read_frozen(ValueId given, const Graph& graph, const Uses& uses) {
+  Frozen frozen = start_from(given, uses);
+  const ValueId id = frozen.elements;
   if (const Node* product = uses.producer(id, "Mul"); product != nullptr) {
     auto found = read_levels(*product, uses);
     if (found) found->transposed = frozen.transposed;
@@ -124,13 +151,13 @@ bool is_row(const Type& type, std::int64_t count) {
 
 // Makes the node read the elements as they are held: where they are packed, the bytes.
 void read_as_held(Node& node, std::size_t input, Graph& graph, const Uses& uses,
-                  PackedValues& packed_values) {
+                  StoredForms& forms) {
   const ValueId elements = node.inputs[input];
   const Tensor tensor = uses.constant(elements);
   const auto packed = packed_elements(tensor);
-  const auto known = packed_values.find(elements);
-  if (known == packed_values.end() && !packed) return;
-  if (known != packed_values.end()) {
+  const auto known = forms.packed.find(elements);
+  if (known == forms.packed.end() && !packed) return;
+  if (known != forms.packed.end()) {
     node.inputs[input] = known->second;
   } else {
     auto* const bytes = const_cast<std::byte*>(packed->bytes.data());
@@ -138,7 +165,7 @@ void read_as_held(Node& node, std::size_t input, Graph& graph, const Uses& uses,
         add_constant(graph, graph[elements].name + "_packed",
                      Tensor::share(DType::uint8, {static_cast<std::int64_t>(packed->bytes.size())},
                                    bytes, std::const_pointer_cast<void>(packed->owner)));
-    packed_values.emplace(elements, node.inputs[input]);
+    forms.packed.emplace(elements, node.inputs[input]);
   }
   node.attributes.emplace_back("packed_type", static_cast<std::int64_t>(tensor.dtype()));
   node.attributes.emplace_back("packed_shape",
@@ -146,7 +173,7 @@ void read_as_held(Node& node, std::size_t input, Graph& graph, const Uses& uses,
 }
 
 bool fuse_product(Node& node, Graph& graph, const Uses& uses, const OpDef* fused,
-                  PackedValues& packed) {
+                  const PassContext& context, StoredForms& forms) {
   const bool standard = node.op->domain.empty();
   const bool gemm = standard && node.op->name == "Gemm";
   const bool matmul = (standard && node.op->name == "MatMul") ||
@@ -156,7 +183,10 @@ bool fuse_product(Node& node, Graph& graph, const Uses& uses, const OpDef* fused
   if (gemm ? !is_plain_gemm(view) : view.attr_int("transA", 0) != 0) return false;
   const Type& a = graph[node.inputs[0]].type;
   if (!a.ranked() || a.rank() < 2) return false;
-  const auto b = read_frozen(node.inputs[1], graph, uses);
+  auto b = read_frozen(node.inputs[1], graph, uses);
+  if (!b && a.dtype == DType::float32) {
+    b = round_frozen(node.inputs[1], graph, uses, context, forms);
+  }
   if (!b) return false;
   const bool transposed = b->transposed != (view.attr_int("transB", 0) != 0);
   ValueId bias = no_value;
@@ -170,12 +200,12 @@ bool fuse_product(Node& node, Graph& graph, const Uses& uses, const OpDef* fused
   node.inputs = {node.inputs[0], b->elements, b->scale, b->zero_point, bias};
   node.attributes = b->attributes;
   node.attributes.emplace_back("transB", std::int64_t{transposed});
-  read_as_held(node, 1, graph, uses, packed);
+  read_as_held(node, 1, graph, uses, forms);
   return true;
 }
 
 bool fuse_lookup(Node& node, Graph& graph, const Uses& uses, const OpDef* fused,
-                 PackedValues& packed) {
+                 StoredForms& forms) {
   if (!node.op->domain.empty() || node.op->name != "Gather") return false;
   if (NodeView(node).attr_int("axis", 0) != 0) return false;
   const auto table = read_frozen(node.inputs[0], graph, uses);
@@ -184,18 +214,18 @@ bool fuse_lookup(Node& node, Graph& graph, const Uses& uses, const OpDef* fused,
   node.version = 1;
   node.inputs = {node.inputs[1], table->elements, table->scale, table->zero_point};
   node.attributes = table->attributes;
-  read_as_held(node, 1, graph, uses, packed);
+  read_as_held(node, 1, graph, uses, forms);
   return true;
 }
 
 }  // namespace
 
-bool fuse_dequantized(Node& node, Graph& graph, const Uses& uses, const Catalogue& catalogue,
-                      PackedValues& packed) {
-  const OpDef* product = catalogue.find(ondine_domain, "DequantizeMatMul");
-  const OpDef* lookup = catalogue.find(ondine_domain, "DequantizeGather");
-  return (product != nullptr && fuse_product(node, graph, uses, product, packed)) ||
-         (lookup != nullptr && fuse_lookup(node, graph, uses, lookup, packed));
+bool fuse_dequantized(Node& node, Graph& graph, const Uses& uses, const PassContext& context,
+                      StoredForms& forms) {
+  const OpDef* product = context.catalogue->find(ondine_domain, "DequantizeMatMul");
+  const OpDef* lookup = context.catalogue->find(ondine_domain, "DequantizeGather");
+  return (product != nullptr && fuse_product(node, graph, uses, product, context, forms)) ||
+         (lookup != nullptr && fuse_lookup(node, graph, uses, lookup, forms));
 }
 
 }  // namespace ondine::graph

@@ -7,15 +7,21 @@
 
 namespace ondine::graph {
 
-// The bytes of constants that are held packed (core/packed_elements.h), each a uint8 constant.
-using PackedValues = std::map<ValueId, ValueId>;
+// Other forms of a graph's constants, each made once.
+struct StoredForms {
+  std::map<ValueId, ValueId> packed;   // the bytes of those that are held packed
+                                       // (core/packed_elements.h), a uint8 constant
+  std::map<ValueId, ValueId> rounded;  // bfloat16, by PassContext::round_weights
+};
 
 // MatMul, MatMulT, Gemm and Gather of a large constant that is made float32 of, by
 // DequantizeLinear, by Cast, or by looking its elements up among 16 levels that block-wise scales
 // multiply (nf4), become DequantizeMatMul and DequantizeGather, which read the constant as it is
-// held: folding would keep it in float32. Returns whether the node was rewritten. `packed`: of this
+// held: folding would keep it in float32. Returns whether the node was rewritten. `forms`: of this
 // graph, filled here. The same bits.
-bool fuse_dequantized(Node& node, Graph& graph, const Uses& uses, const Catalogue& catalogue,
-                      PackedValues& packed);
+// Products of a large float32 constant that PassContext::round_weights rounds become
+// DequantizeMatMul of what it gives.
+bool fuse_dequantized(Node& node, Graph& graph, const Uses& uses, const PassContext& context,
+                      StoredForms& forms);
 
 }  // namespace ondine::graph

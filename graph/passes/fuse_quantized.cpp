@@ -169,9 +169,9 @@ bool run(Graph& graph, const PassContext& context) {
   };
   const bool changed = fuse_inserting(graph, fuse_quantized, context, fuse);
   // After it, since it takes products that could compute in integers.
-  PackedValues packed;
+  StoredForms forms;
   const bool weights = fuse_nodes(graph, fuse_quantized, context, [&](Node& one, const Uses& uses) {
-    return fuse_dequantized(one, graph, uses, catalogue, packed);
+    return fuse_dequantized(one, graph, uses, context, forms);
   });
   return changed || weights;
 }

@@ -31,6 +31,9 @@ struct PassContext {
   // Holds the fused operators. Absent: no fusion.
   const Catalogue* catalogue = nullptr;
   FoldedConvolutions* folded = nullptr;
+  // Gives frozen float32 weights in bfloat16, for products that round them anyway; an undefined
+  // tensor for those that stay as they are. Absent: all do.
+  std::function<Tensor(const Tensor& weights)> round_weights;
 };
 
 // A pass keeps the graph's inputs and outputs: number, order, names and values. Unused values may

@@ -29,6 +29,7 @@ GemmCall<T> call_of(const GemmShape& s) {
   const std::int64_t ldb = s.ldb ? s.ldb : s.trans_b ? s.k : s.n;
   call.b_row = s.trans_b ? 1 : ldb;
   call.b_col = s.trans_b ? ldb : 1;
+  call.b_rounded = s.b_rounded;
   if (is_column(s)) {
     std::swap(call.m, call.n);
     std::swap(call.a_row, call.b_col);
@@ -110,6 +111,11 @@ typename GemmPrimitive<T>::Tiles GemmPrimitive<T>::make_tiles(const GemmCall<T>&
   tiles.grain = static_cast<std::int64_t>(
       std::clamp(static_cast<double>(chunk) / std::max(tile_work, 1.0), 1.0, 1e6));
   return tiles;
+}
+
+template <class T>
+bool GemmPrimitive<T>::takes_rounded(const GemmShape& shape, const Kernels& kernels) {
+  return rounds_products(suited<T>(kernels, shape).isa);
 }
 
 template <class T>
@@ -213,10 +219,11 @@ void GemmPrimitive<T>::run(ThreadPool& pool, const GemmBatch& batch, const T* a,
       const std::int64_t j = across * tiles_.cols;
       GemmCall<T> call = tile_call(down, across);
       call.a = a + (batch.offsets_a ? batch.offsets_a[which] : which * batch.stride_a);
-      call.b = b + (batch.offsets_b ? batch.offsets_b[which] : which * batch.stride_b);
+      call.b = b;
+      call.b = b_element(call, batch.offsets_b ? batch.offsets_b[which] : which * batch.stride_b);
       if (is_column_) std::swap(call.a, call.b);
       call.a += i * call.a_row;
-      call.b += j * call.b_col;
+      call.b = b_element(call, j * call.b_col);
       const std::int64_t at = which * batch.stride_c + i * call.ldc + j;
       call.c = c + at;
       call.addend = options.addend ? options.addend + at : nullptr;

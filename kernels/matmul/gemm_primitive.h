@@ -32,6 +32,7 @@ struct GemmShape {
   std::int64_t lda = 0;
   std::int64_t ldb = 0;
   std::int64_t ldc = 0;
+  bool b_rounded = false;  // B holds bfloat16 elements; see GemmPrimitive::takes_rounded
 };
 
 // `count` products of one shape. Element offsets from the pointers given: i * stride, or, where
@@ -62,13 +63,16 @@ struct GemmOptions {
 template <class T>
 class GemmPrimitive {
  public:
+  // Whether the kernels round the factors of the product anyway, so that B may be bfloat16.
+  static bool takes_rounded(const GemmShape& shape, const Kernels& kernels);
+
   // `threads`: of the pool that will run it. Tiles and workspace depend on it, results do not; a
   // pool of more threads runs it on one.
   GemmPrimitive(const GemmShape& shape, std::int64_t batch_count, int threads,
                 const Kernels& kernels = math::kernels());
 
   std::size_t workspace() const noexcept { return workspace_; }  // bytes
-  // batch.count is what the primitive was made for.
+  // batch.count is what the primitive was made for. A rounded B is given as if it were of T.
   void run(ThreadPool& pool, const GemmBatch& batch, const T* a, const T* b, T* c,
            const GemmOptions<T>& options, Workspace workspace) const;
   void run(ThreadPool& pool, const GemmBatch& batch, const T* a, const T* b, T* c,

@@ -3,10 +3,12 @@
 // and block_size; without a scale b is float16 or bfloat16. transB: b is stored transposed. b may
 // be packed (stored_matrix.h), and with the attribute levels its elements are indices of 16 numbers
 // that the scale multiplies. a, the bias (one number for each column) and the result are float32.
-// Strips of b' are dequantized where they are multiplied, so that b' is never held whole. No
-// derivative: fuse_quantized makes the operator of frozen weights, after differentiation.
+// Strips of b' are dequantized where they are multiplied, so that b' is never held whole; products
+// that round their factors to bfloat16 read one of that type where it lies. No derivative:
+// fuse_quantized makes the operator of frozen weights, after differentiation.
 #include "kernels/common/op.h"
 #include "kernels/common/scratch_pool.h"
+#include "kernels/matmul/gemm_primitive.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/matmul/product_kernels.h"
 #include "kernels/quantize/dequantized_rows.h"
@@ -15,6 +17,7 @@ namespace ondine::kernels::ops {
 namespace {
 
 constexpr std::size_t weight = 1;
+constexpr std::size_t scale = 2;
 constexpr std::size_t bias = 4;
 
 bool is_transposed(const NodeView& node) { return node.attr_int("transB", 0) != 0; }
@@ -45,12 +48,17 @@ std::int64_t strip_width(const math::GemmShape& s) {
   return std::min(s.n, std::max(least, fitting));
 }
 
+// One product, since b has no batches.
+math::GemmShape product_shape(BindContext& context) {
+  return matmul_batches(context.shape(0), matrix_shape(context, weight), false,
+                        is_transposed(context))
+      .shape;
+}
+
 class Product {
  public:
   explicit Product(BindContext& context)
-      : shape_(matmul_batches(context.shape(0), matrix_shape(context, weight), false,
-                              is_transposed(context))
-                   .shape),
+      : shape_(product_shape(context)),
         width_(strip_width(shape_)),
         rows_(context, scratch_, weight),
         strip_(of_width(width_), 1, 1, product_kernels(context)),
@@ -116,7 +124,31 @@ class Product {
   std::size_t weights_bytes_ = 0, workspace_ = 0, slot_ = 0, slots_ = 0, slots_at_ = 0;
 };
 
+bool reads_rounded(BindContext& context) {
+  return !context.has_input(scale) && context.dtype(weight) == DType::bfloat16 &&
+         math::GemmPrimitive<float>::takes_rounded(product_shape(context),
+                                                   product_kernels(context));
+}
+
+Kernel bind_rounded(BindContext& context) {
+  math::GemmShape shape = product_shape(context);
+  shape.b_rounded = true;
+  const math::GemmPrimitive<float> gemm(shape, 1, context.threads(), product_kernels(context));
+  Scratch scratch;
+  const std::size_t work = scratch.add_bytes(gemm.workspace());
+  context.set_implementation(gemm.name(), gemm.isa());
+  scratch.request(context);
+  const bool biased = context.has_input(bias);
+  return [=](KernelContext& call) {
+    const auto* const b = reinterpret_cast<const float*>(call.in<bfloat16>(weight));
+    gemm.run(call.pool(), {}, call.in<float>(0), b, call.out<float>(0),
+             {.col_bias = biased ? call.in<float>(bias) : nullptr},
+             Scratch::at<std::byte>(call, work));
+  };
+}
+
 Kernel bind(BindContext& context) {
+  if (reads_rounded(context)) return bind_rounded(context);
   return [product = std::make_shared<const Product>(context)](KernelContext& call) {
     (*product)(call);
   };

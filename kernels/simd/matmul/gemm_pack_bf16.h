@@ -5,6 +5,8 @@
 #include "kernels/simd/matmul/gemm_pack.h"
 #include "kernels/simd/vector/pairs_bf16.h"
 
+#define ONDINE_MEMBER inline __attribute__((always_inline))
+
 namespace ondine::math::ONDINE_ISA {
 
 ONDINE_INLINE std::int64_t pairs_of(std::int64_t k) { return (k + 1) / 2; }
@@ -25,46 +27,106 @@ ONDINE_INLINE Vec<Pair> load_pairs(const float* from, std::int64_t count) {
   return join_pairs(low, high);
 }
 
+// Elements that are rounded while they are packed.
+struct FloatElements {
+  const float* at;
+
+  FloatElements from(std::int64_t i) const { return {at + i}; }
+  // 2 L elements that follow each other.
+  ONDINE_MEMBER Vec<Pair> along() const { return join_pairs(load(at), load(at + lanes<float>)); }
+  ONDINE_MEMBER Vec<Pair> along(std::int64_t count) const { return load_pairs(at, count); }
+  // L elements from here and from `other`.
+  ONDINE_MEMBER Vec<Pair> halves(const FloatElements& other) const {
+    return join_pairs(load(at), load(other.at));
+  }
+  // Pairs of an element from here and one from `other`.
+  ONDINE_MEMBER Vec<Pair> beside(const FloatElements& other) const {
+    return pair_lanes(load(at), load(other.at));
+  }
+  ONDINE_MEMBER Vec<Pair> beside(const FloatElements& other, std::int64_t count,
+                                 std::int64_t others) const {
+    return pair_lanes(load_n(at, count), load_n(other.at, others));
+  }
+};
+
+// Elements that are bfloat16 already.
+struct RoundedElements {
+  const std::uint16_t* at;
+
+  RoundedElements from(std::int64_t i) const { return {at + i}; }
+  ONDINE_MEMBER Vec<Pair> along() const { return load(pairs()); }
+  ONDINE_MEMBER Vec<Pair> along(std::int64_t count) const {
+    std::uint16_t some[2 * lanes<float>] = {};
+    for (std::int64_t i = 0; i < count && i < 2 * lanes<float>; ++i) some[i] = at[i];
+    return RoundedElements{some}.along();
+  }
+  ONDINE_MEMBER Vec<Pair> halves(const RoundedElements& other) const {
+    return load_halves(pairs(), other.pairs());
+  }
+  ONDINE_MEMBER Vec<Pair> beside(const RoundedElements& other) const {
+    return reinterpret_cast<Vec<Pair>>(wide(at) | wide(other.at) << 16);
+  }
+  ONDINE_MEMBER Vec<Pair> beside(const RoundedElements& other, std::int64_t count,
+                                 std::int64_t others) const {
+    std::uint16_t first[lanes<float>] = {};
+    std::uint16_t second[lanes<float>] = {};
+    for (std::int64_t i = 0; i < count; ++i) first[i] = at[i];
+    for (std::int64_t i = 0; i < others; ++i) second[i] = other.at[i];
+    return RoundedElements{first}.beside({second});
+  }
+
+ private:
+  typedef std::uint16_t Narrow __attribute__((vector_size(vector_bytes / 2)));
+  // Only loaded from, by way of bytes.
+  ONDINE_MEMBER const Pair* pairs() const { return reinterpret_cast<const Pair*>(at); }
+  ONDINE_MEMBER static Vec<std::uint32_t> wide(const std::uint16_t* from) {
+    Narrow v;
+    __builtin_memcpy(&v, from, sizeof(v));
+    return __builtin_convertvector(v, Vec<std::uint32_t>);
+  }
+};
+
 // Panels, each pairs x width, of a matrix whose `count` rows or columns lie one beside the other:
 // element (p, c) is src[p ld + c].
-static void pack_beside(const Panels& panels, const float* src, std::int64_t ld, std::int64_t count,
+template <class Elements>
+static void pack_beside(const Panels& panels, Elements src, std::int64_t ld, std::int64_t count,
                         std::int64_t k) {
   constexpr int L = lanes<float>;
-  constexpr std::int64_t ahead = 24, line = 64 / std::int64_t{sizeof(float)};
+  constexpr std::int64_t ahead = 24, line = 64 / std::int64_t{sizeof(*src.at)};
   const std::int64_t pairs = pairs_of(k);
   const std::int64_t width = panels.width;
   for (std::int64_t q = 0; q < pairs; ++q) {
-    const float* const first = src + 2 * q * ld;
+    const Elements first = src.from(2 * q * ld);
     const bool both = 2 * q + 1 < k;
     // An odd k has a row of zeros behind it, by way of a mask.
-    const float* const second = both ? first + ld : first;
+    const Elements second = both ? first.from(ld) : first;
     Pair* to = panels.to + q * width;
     std::int64_t c = 0;
     for (; c < count; c += line) {
-      __builtin_prefetch(first + ahead * ld + c, 0, 2);
-      __builtin_prefetch(second + ahead * ld + c, 0, 2);
+      __builtin_prefetch(first.at + ahead * ld + c, 0, 2);
+      __builtin_prefetch(second.at + ahead * ld + c, 0, 2);
     }
     c = 0;
     if (both && width == 2 * L) {
       for (; c + width <= count; c += width, to += panels.step) {
-        store(to, pair_lanes(load(first + c), load(second + c)));
-        store(to + L, pair_lanes(load(first + c + L), load(second + c + L)));
+        store(to, first.from(c).beside(second.from(c)));
+        store(to + L, first.from(c + L).beside(second.from(c + L)));
       }
     }
     for (; c < count; c += width, to += panels.step) {
       for (std::int64_t r = 0; r < width; r += L) {
         const std::int64_t left = count - c - r;
         const std::int64_t some = left < 0 ? 0 : left < L ? left : L;
-        const Vec<float> x = load_n(first + c + r, some);
-        const Vec<float> y = load_n(second + c + r, both ? some : 0);
-        store_n(to + r, pair_lanes(x, y), width - r < L ? width - r : L);
+        store_n(to + r, first.from(c + r).beside(second.from(c + r), some, both ? some : 0),
+                width - r < L ? width - r : L);
       }
     }
   }
 }
 
 // The same of a matrix whose elements follow each other in k: (p, c) is src[c ld + p].
-static void pack_along(const Panels& panels, const float* src, std::int64_t ld, std::int64_t count,
+template <class Elements>
+static void pack_along(const Panels& panels, Elements src, std::int64_t ld, std::int64_t count,
                        std::int64_t k) {
   constexpr int L = lanes<float>, half = L / 2;
   const std::int64_t pairs = pairs_of(k);
@@ -76,28 +138,26 @@ static void pack_along(const Panels& panels, const float* src, std::int64_t ld, 
     for (std::int64_t r = (width - 1) / L * L; r >= 0; r -= L) {
       const std::int64_t left = count - c - r;
       if (left <= 0) continue;
-      const float* rows[L];
-      for (int i = 0; i < L; ++i) rows[i] = src + (c + r + (i < left ? i : left - 1)) * ld;
+      Elements rows[L];
+      for (int i = 0; i < L; ++i) rows[i] = src.from((c + r + (i < left ? i : left - 1)) * ld);
       for (std::int64_t q = 0; q < whole; q += L) {
         Pair* const to = hidden(dst + r + q * width);
         if constexpr (L == part_lanes<Pair>) {
           Vec<Pair> block[L];
-          for (int i = 0; i < L; ++i) {
-            block[i] = join_pairs(load(rows[i] + 2 * q), load(rows[i] + 2 * q + L));
-          }
+          for (int i = 0; i < L; ++i) block[i] = rows[i].from(2 * q).along();
           transpose<Pair>(block);
           for (int i = 0; i < L; ++i) store(to + i * width, block[i]);
         } else {
           turn_halves<Pair>(
               to, width, [&](int i, int h) __attribute__((always_inline)) {
                 const std::int64_t at = 2 * (q + h);
-                return join_pairs(load(rows[i] + at), load(rows[i + half] + at));
+                return rows[i].from(at).halves(rows[i + half].from(at));
               });
         }
       }
       if (whole == pairs) continue;
       Vec<Pair> last[L];
-      for (int i = 0; i < L; ++i) last[i] = load_pairs(rows[i] + 2 * whole, k - 2 * whole);
+      for (int i = 0; i < L; ++i) last[i] = rows[i].from(2 * whole).along(k - 2 * whole);
       transpose<Pair>(last);
       for (std::int64_t q = whole; q < pairs; ++q) store(dst + r + q * width, last[q - whole]);
     }

@@ -1,7 +1,7 @@
 // C = alpha A B + beta C on one thread, with A and B rounded to bfloat16 (to nearest, ties to even)
 // and products accumulated in float32: the loops over blocks. A and B are rounded while they are
 // packed, as pairs of elements that follow each other in k. Denormal numbers count as zeros. A may
-// have been rounded before; then it is read where it lies.
+// have been rounded before; then it is read where it lies. B may be held in bfloat16.
 #pragma once
 
 #include "kernels/simd/isa_tables.h"
@@ -72,8 +72,14 @@ struct PairGemm {
   // `step`: from a panel to the next.
   static void pack_b_block(Pair* to, std::int64_t step, const GemmCall<float>& g, std::int64_t p,
                            std::int64_t kc, std::int64_t j, std::int64_t nc) {
-    const float* const b = g.b + p * g.b_row + j * g.b_col;
+    const float* const b = b_element(g, p * g.b_row + j * g.b_col);
     const Panels panels{to, nr, step};
+    if (!g.b_rounded) return pack_b_elements(panels, FloatElements{b}, g, kc, nc);
+    pack_b_elements(panels, RoundedElements{reinterpret_cast<const std::uint16_t*>(b)}, g, kc, nc);
+  }
+  template <class Elements>
+  static void pack_b_elements(const Panels& panels, Elements b, const GemmCall<float>& g,
+                              std::int64_t kc, std::int64_t nc) {
     if (g.b_col == 1) return pack_beside(panels, b, g.b_row, nc, kc);
     pack_along(panels, b, g.b_col, nc, kc);
   }

@@ -29,7 +29,16 @@ struct GemmCall {
   // For kernels of bfloat16 alone: A holds pairs of them in the place of a T, elements 2p and 2p +
   // 1 of a row. a_row counts pairs; a_col is 1; an odd k has a zero behind it.
   bool a_rounded = false;
+  // For kernels of bfloat16 alone: B holds bfloat16 elements, which b_row and b_col count.
+  bool b_rounded = false;
 };
+
+// Element i of the memory of B.
+template <class T>
+const T* b_element(const GemmCall<T>& call, std::int64_t i) {
+  if (!call.b_rounded) return call.b + i;
+  return reinterpret_cast<const T*>(reinterpret_cast<const std::uint16_t*>(call.b) + i);
+}
 
 // How a product is computed. Follows from its sizes, its strides and whether B is packed.
 enum class GemmPath : std::uint8_t {

@@ -136,6 +136,38 @@ TEST_CASE("products of lower precision round their factors to bfloat16 and sum i
   }
 }
 
+TEST_CASE("a B that is held in bfloat16 gives the bits of one that is rounded while it is packed") {
+  const Kernels* lower = each_lower_kernels();
+  if (lower == nullptr) return;
+  for (const auto& [m, n, k] : {std::tuple<Index, Index, Index>{16, 16, 16},
+                                {23, 33, 17},
+                                {150, 70, 65},
+                                {40, 600, 33},
+                                {20, 31, 1030}}) {
+    for (const int transposed : {0, 1, 2, 3}) {
+      CAPTURE(m, n, k, transposed);
+      Product t(m, n, k, transposed % 2 != 0, transposed / 2 != 0);
+      const auto wanted = t.run(1, *lower);
+      // Just as long as it has to be, so that reading behind it shows.
+      const auto count = static_cast<std::size_t>(t.shape.trans_b ? (n - 1) * t.shape.ldb + k
+                                                                  : (k - 1) * t.shape.ldb + n);
+      std::vector<bfloat16> narrow(count);
+      std::transform(t.b.begin(), t.b.begin() + static_cast<std::ptrdiff_t>(count), narrow.begin(),
+                     to_bfloat16);
+      t.shape.b_rounded = true;
+      for (const int threads : {1, 3}) {
+        ThreadPool pool(threads);
+        Scratch scratch(gemm_workspace<float>(t.shape, 1, threads, *lower));
+        auto result = t.c;
+        gemm(pool, t.shape, t.a.data(), reinterpret_cast<const float*>(narrow.data()),
+             result.data(), t.options, scratch, *lower);
+        CHECK(scratch.intact());
+        CHECK(result == wanted);
+      }
+    }
+  }
+}
+
 TEST_CASE("products of lower precision have more than one block in every direction") {
   const Kernels* lower = each_lower_kernels();
   if (lower == nullptr) return;

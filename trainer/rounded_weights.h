@@ -1,0 +1,37 @@
+// Frozen weights in bfloat16, for products that round their factors anyway: half the bytes to hold
+// and to read.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include <ondine/tensor.h>
+
+#include "proto/mapped_file.h"
+
+namespace ondine::trainer {
+
+// Shared by the graphs of a model. Thread-safe.
+class RoundedWeights {
+ public:
+  using Files = std::vector<std::shared_ptr<const MappedFile>>;
+
+  // The mapped files that hold the model's tensors.
+  explicit RoundedWeights(const Files& files);
+
+  // The elements of `weights`, float32, in bfloat16: to nearest, ties to even. They are computed
+  // when they are first asked for, and the pages of the file go back to the system. Undefined where
+  // the weights are not in a file, since then both would be in memory.
+  Tensor of(const Tensor& weights);
+
+ private:
+  std::shared_ptr<const MappedFile> file_of(std::span<const std::byte> stored) const;
+
+  std::vector<std::weak_ptr<const MappedFile>> files_;
+  std::mutex mutex_;
+  std::map<const void*, Tensor> known_;  // by the memory of the weights
+};
+
+}  // namespace ondine::trainer
