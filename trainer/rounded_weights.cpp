@@ -1,7 +1,10 @@
 #include "trainer/rounded_weights.h"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 
+#include "core/byte_order.h"
 #include "core/deferred.h"
 #include "kernels/simd/tables.h"
 #include "kernels/simd/vector/convert_table.h"
@@ -9,8 +12,28 @@
 namespace ondine::trainer {
 namespace {
 
-// Pages of the file and of the result together are little more than the result.
-constexpr std::size_t piece = std::size_t{64} << 10;  // elements
+// Float32 elements of a file, which may lie at any address. Its pages and those of the result
+// together are little more than the result.
+void round_file(const MappedFile& file, std::span<const std::byte> stored,
+                std::span<std::byte> rounded) {
+  constexpr std::size_t released = std::size_t{256} << 10;  // bytes of the file
+  std::array<float, 4096> elements;
+  constexpr std::size_t piece = sizeof(elements);
+  auto* to = reinterpret_cast<std::uint16_t*>(rounded.data());
+  for (std::size_t at = 0; at < stored.size(); at += piece) {
+    const auto part = stored.subspan(at, std::min(piece, stored.size() - at));
+    std::memcpy(elements.data(), part.data(), part.size());
+    if constexpr (other_byte_order) {
+      swap_numbers({reinterpret_cast<std::byte*>(elements.data()), part.size()}, DType::float32);
+    }
+    const auto count = static_cast<std::int64_t>(part.size() / sizeof(float));
+    math::kernels().convert->float_to_bfloat16(to, elements.data(), count);
+    to += count;
+    if ((at + piece) % released == 0) file.release(stored.subspan(at + piece - released, released));
+  }
+  // A fault also maps the pages around it, those of earlier pieces among them.
+  file.release(stored);
+}
 
 }  // namespace
 
@@ -35,20 +58,8 @@ Tensor RoundedWeights::of(const Tensor& weights) {
   const std::lock_guard lock(mutex_);
   Tensor& rounded = known_[copy != nullptr ? copy->memory() : weights.data()];
   if (rounded.defined()) return rounded;
-  const auto round = [weights, stored, file](std::span<std::byte> memory) {
-    const HeldElements held(weights);
-    const auto* const from = static_cast<const float*>(held.data());
-    auto* const to = reinterpret_cast<std::uint16_t*>(memory.data());
-    const auto count = static_cast<std::size_t>(weights.size());
-    for (std::size_t at = 0; at < count; at += piece) {
-      const std::size_t some = std::min(piece, count - at);
-      math::kernels().convert->float_to_bfloat16(to + at, from + at,
-                                                 static_cast<std::int64_t>(some));
-      if (stored.data() == held.data()) {
-        file->release(stored.subspan(at * sizeof(float), some * sizeof(float)));
-      }
-    }
-    file->release(stored);
+  const auto round = [stored, file, owner = weights](std::span<std::byte> memory) {
+    round_file(*file, stored, memory);
   };
   rounded = Tensor::share(
       DType::bfloat16, weights.shape(),

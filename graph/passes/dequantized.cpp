@@ -204,10 +204,14 @@ bool fuse_product(Node& node, Graph& graph, const Uses& uses, const OpDef* fused
   return true;
 }
 
+bool is_row_lookup(const Node& node) {
+  return node.op->domain.empty() && node.op->name == "Gather" &&
+         NodeView(node).attr_int("axis", 0) == 0;
+}
+
 bool fuse_lookup(Node& node, Graph& graph, const Uses& uses, const OpDef* fused,
                  StoredForms& forms) {
-  if (!node.op->domain.empty() || node.op->name != "Gather") return false;
-  if (NodeView(node).attr_int("axis", 0) != 0) return false;
+  if (!is_row_lookup(node)) return false;
   const auto table = read_frozen(node.inputs[0], graph, uses);
   if (!table || table->transposed) return false;
   node.op = fused;
@@ -226,6 +230,18 @@ bool fuse_dequantized(Node& node, Graph& graph, const Uses& uses, const PassCont
   const OpDef* lookup = context.catalogue->find(ondine_domain, "DequantizeGather");
   return (product != nullptr && fuse_product(node, graph, uses, product, context, forms)) ||
          (lookup != nullptr && fuse_lookup(node, graph, uses, lookup, forms));
+}
+
+bool fuse_rounded_lookup(Node& node, const PassContext& context, const StoredForms& forms) {
+  const OpDef* lookup = context.catalogue->find(ondine_domain, "DequantizeGather");
+  if (lookup == nullptr || !is_row_lookup(node)) return false;
+  const auto rounded = forms.rounded.find(node.inputs[0]);
+  if (rounded == forms.rounded.end() || rounded->second == no_value) return false;
+  node.op = lookup;
+  node.version = 1;
+  node.inputs = {node.inputs[1], rounded->second, no_value, no_value};
+  node.attributes = {};
+  return true;
 }
 
 }  // namespace ondine::graph

@@ -24,4 +24,8 @@ struct StoredForms {
 bool fuse_dequantized(Node& node, Graph& graph, const Uses& uses, const PassContext& context,
                       StoredForms& forms);
 
+// After all products: Gather of a constant that they read rounded reads it rounded too, since the
+// table would be held twice.
+bool fuse_rounded_lookup(Node& node, const PassContext& context, const StoredForms& forms);
+
 }  // namespace ondine::graph

@@ -173,6 +173,11 @@ bool run(Graph& graph, const PassContext& context) {
   const bool weights = fuse_nodes(graph, fuse_quantized, context, [&](Node& one, const Uses& uses) {
     return fuse_dequantized(one, graph, uses, context, forms);
   });
+  if (!forms.rounded.empty()) {
+    fuse_nodes(graph, fuse_quantized, context, [&](Node& one, const Uses&) {
+      return fuse_rounded_lookup(one, context, forms);
+    });
+  }
   return changed || weights;
 }
 
