@@ -10,28 +10,31 @@ constexpr int L = lanes<float>;
 // Rows x (Vectors lanes) elements of C. Panels of A are `mr` wide, those of B `nr`. UnitRow: a_row
 // is 1.
 template <int Rows, int Vectors, Edge E, bool UnitRow>
-void micro_pairs(const Block<float>& block) {
+void micro_pairs(const Block<float>& block, PrefetchAhead& ahead) {
   Vec<float> acc[Rows][Vectors] = {};
   const std::int64_t a_row = UnitRow ? 1 : block.a_row;
   const Pair* a = block.a;
   const Pair* b = block.b;
-  for (std::int64_t q = 0; q < block.k; ++q) {
-    Vec<Pair> row[Vectors];
+  for (std::int64_t left = block.k; left > 0; left -= PrefetchAhead::terms) {
+    ahead.step();
+    for (std::int64_t q = min_of(left, PrefetchAhead::terms); q > 0; --q) {
+      Vec<Pair> row[Vectors];
 #pragma GCC unroll 16
-    for (int v = 0; v < Vectors; ++v) row[v] = load(b + v * L);
+      for (int v = 0; v < Vectors; ++v) row[v] = load(b + v * L);
 #pragma GCC unroll 16
-    for (int i = 0; i < Rows; ++i) {
-      const Vec<Pair> factor = broadcast_pair(a + i * a_row);
+      for (int i = 0; i < Rows; ++i) {
+        const Vec<Pair> factor = broadcast_pair(a + i * a_row);
 #pragma GCC unroll 16
-      for (int v = 0; v < Vectors; ++v) acc[i][v] = add_pair_products(acc[i][v], factor, row[v]);
+        for (int v = 0; v < Vectors; ++v) acc[i][v] = add_pair_products(acc[i][v], factor, row[v]);
+      }
+      a += block.a_col;
+      b += block.b_row;
     }
-    a += block.a_col;
-    b += block.b_row;
   }
   finish_block<float, Rows, Vectors, E>(acc, block);
 }
 
-using Micro = void (*)(const Block<float>&);
+using Micro = void (*)(const Block<float>&, PrefetchAhead&);
 
 template <int Vectors, Edge E, bool UnitRow, int... I>
 constexpr Micro pick_rows(int rows, std::integer_sequence<int, I...>) {
@@ -70,11 +73,11 @@ struct VectorKernel {
     pack_along(panels, FloatElements{a}, g.a_row, mc, kc);
   }
 
-  static void run(Block<float>& block, std::int64_t rows, std::int64_t cols) {
+  static void run(Block<float>& block, std::int64_t rows, std::int64_t cols, PrefetchAhead& ahead) {
     const bool two = cols > L;
     block.last = two ? cols - L : cols;
     const auto count = static_cast<int>(rows);
-    (block.a_row == 1 ? pick<true> : pick<false>)(count, two, cols % L != 0)(block);
+    (block.a_row == 1 ? pick<true> : pick<false>)(count, two, cols % L != 0)(block, ahead);
   }
 };
 

@@ -5,8 +5,6 @@
 #include "kernels/simd/matmul/gemm_pack.h"
 #include "kernels/simd/vector/pairs_bf16.h"
 
-#define ONDINE_MEMBER inline __attribute__((always_inline))
-
 namespace ondine::math::ONDINE_ISA {
 
 ONDINE_INLINE std::int64_t pairs_of(std::int64_t k) { return (k + 1) / 2; }

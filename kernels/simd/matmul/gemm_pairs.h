@@ -7,6 +7,7 @@
 #include "kernels/simd/isa_tables.h"
 #include "kernels/simd/matmul/gemm_micro.h"
 #include "kernels/simd/matmul/gemm_pack_bf16.h"
+#include "kernels/simd/matmul/prefetch_ahead.h"
 
 namespace ondine::math::ONDINE_FULL_ISA {
 extern const GemmKernels<float> gemm_f32;
@@ -32,12 +33,15 @@ struct PackedRows {
 //   a_elements(m, pairs)        pairs that a packed block of A takes at most
 //   packed_rows(mr, pairs)
 //   pack_a(to, g, i, mc, mr, p, kc)
-//   run(block, rows, cols)      block.k counts pairs
+//   run(block, rows, cols, ahead)
+//                               block.k counts pairs; takes ahead.steps(block.k) steps of `ahead`
 template <class Kernel>
 struct PairGemm {
   static constexpr std::int64_t nr = Kernel::nr;
-  static constexpr std::int64_t block_k = 512;
-  static constexpr std::int64_t block_n = 512;
+  // A block of B, with one of A, stays in a second cache of 1 MB. C is passed over once for each
+  // block of k, so that these are large.
+  static constexpr std::int64_t block_k = 768;
+  static constexpr std::int64_t block_pairs = 96 << 10;
   static constexpr std::int64_t padding = 64;
 
   static bool is_empty(const GemmCall<float>& g) { return g.m == 0 || g.n == 0 || g.k == 0; }
@@ -50,8 +54,14 @@ struct PairGemm {
     cut.pack_b = !g.b_packed;
     cut.mr = Kernel::rows_of(g.m);
     cut.mc = divide_up(even_chunk(g.m, Kernel::block_m), cut.mr) * cut.mr;
-    cut.kc = block_k;
+    cut.kc = divide_up(even_chunk(g.k, block_k), 16) * 16;
     return cut;
+  }
+
+  // Columns of B that are packed together, just before they are multiplied the first time.
+  static constexpr std::int64_t group_n = 4 * nr;
+  static std::int64_t block_n(std::int64_t kc) {
+    return block_pairs / pairs_of(kc) / group_n * group_n;
   }
 
   // Bounds that grow with m, n and k, so that the largest tile of a product says what all need.
@@ -62,7 +72,8 @@ struct PairGemm {
   }
   static std::int64_t b_elements(const GemmCall<float>& g) {
     if (g.b_packed) return 0;
-    return divide_up(min_of(g.n, block_n), nr) * nr * pairs_of(min_of(g.k, block_k)) + padding;
+    const std::int64_t all = divide_up(g.n, nr) * nr * pairs_of(min_of(g.k, block_k));
+    return min_of(all, block_pairs) + padding;
   }
   static std::int64_t scratch_bytes(const GemmCall<float>& g) {
     if (is_empty(g) || g.alpha == 0) return 0;
@@ -102,7 +113,8 @@ struct PairGemm {
   };
 
   static void run_part(Kernel& kernel, const GemmCall<float>& g, std::int64_t mr,
-                       const Pair* a_packed, const Pair* b_panels, const Part& at) {
+                       const Pair* a_packed, const Pair* b_panels, const Part& at,
+                       PrefetchAhead& ahead) {
     const bool first = at.p == 0;
     const bool last = at.p + at.kc == g.k;
     const std::int64_t pairs = pairs_of(at.kc);
@@ -126,8 +138,77 @@ struct PairGemm {
                           last && g.row_bias ? g.row_bias + i : nullptr,
                           last ? g.activation : Activation::none,
                           first && g.addend ? g.addend + c : nullptr};
-        kernel.run(block, min_of(mr, at.mc - ii), min_of(nr, at.nc - jj));
+        kernel.run(block, min_of(mr, at.mc - ii), min_of(nr, at.nc - jj), ahead);
       }
+    }
+  }
+
+  // Goes over the blocks of B. Along k first, so that a block of C stays in a cache, but where A is
+  // so large that it would come from memory for each block of columns.
+  class Blocks {
+   public:
+    Blocks(const GemmCall<float>& g, std::int64_t kc)
+        : g_(&g), kc_(kc), nc_(block_n(kc)), columns_first_(g.m * pairs_of(g.k) > large_a) {}
+
+    std::int64_t j() const { return j_; }
+    std::int64_t p() const { return p_; }
+    std::int64_t nc() const { return min_of(nc_, g_->n - j_); }
+    std::int64_t kc() const { return min_of(kc_, g_->k - p_); }
+    bool left() const { return j_ < g_->n && p_ < g_->k; }
+    void next() {
+      if (columns_first_) {
+        step(j_, nc_, g_->n, p_, kc_);
+      } else {
+        step(p_, kc_, g_->k, j_, nc_);
+      }
+    }
+
+   private:
+    static constexpr std::int64_t large_a = std::int64_t{2} << 20;  // pairs
+
+    static void step(std::int64_t& inner, std::int64_t by, std::int64_t end, std::int64_t& outer,
+                     std::int64_t outer_by) {
+      inner += by;
+      if (inner < end) return;
+      inner = 0;
+      outer += outer_by;
+    }
+
+    const GemmCall<float>* g_;
+    std::int64_t kc_, nc_;
+    bool columns_first_;
+    std::int64_t j_ = 0, p_ = 0;
+  };
+
+  // Rows [p, p + kc) and columns [j, j + nc) of B, which often comes from memory.
+  static PrefetchAhead prefetch_b(const GemmCall<float>& g, std::int64_t p, std::int64_t kc,
+                                  std::int64_t j, std::int64_t nc, std::int64_t steps) {
+    const std::int64_t size = g.b_rounded ? 2 : 4;
+    const bool by_rows = g.b_col == 1;
+    return {b_element(g, p * g.b_row + j * g.b_col), by_rows ? kc : nc, (by_rows ? nc : kc) * size,
+            (by_rows ? g.b_row : g.b_col) * size, steps};
+  }
+
+  // The first block of rows, for which B is packed by groups of columns.
+  static void run_packing(Kernel& kernel, const GemmCall<float>& g, std::int64_t mr,
+                          const Pair* a_block, Pair* b_block, const Part& at, Blocks following) {
+    const std::int64_t steps =
+        divide_up(at.mc, mr) * (group_n / nr) * PrefetchAhead::steps(pairs_of(at.kc));
+    following.next();
+    for (std::int64_t jj = 0; jj < at.nc; jj += group_n) {
+      const std::int64_t width = min_of(group_n, at.nc - jj);
+      Pair* const panels = b_block + jj / nr * at.b_step;
+      pack_b_block(panels, at.b_step, g, at.p, at.kc, at.j + jj, width);
+      const std::int64_t j = at.j + jj + group_n;
+      PrefetchAhead ahead;
+      if (jj + group_n < at.nc) {
+        ahead = prefetch_b(g, at.p, at.kc, j, min_of(group_n, at.j + at.nc - j), steps);
+      } else if (following.left()) {
+        ahead = prefetch_b(g, following.p(), following.kc(), following.j(),
+                           min_of(group_n, following.nc()), steps);
+      }
+      run_part(kernel, g, mr, a_block, panels,
+               {at.i, at.mc, at.j + jj, width, at.p, at.kc, at.b_step}, ahead);
     }
   }
 
@@ -135,21 +216,18 @@ struct PairGemm {
     Kernel kernel;
     Pair* const b_block = static_cast<Pair*>(scratch);
     Pair* const a_block = b_block + b_elements(g);
-    for (std::int64_t j = 0; j < g.n; j += block_n) {
-      const std::int64_t nc = min_of(block_n, g.n - j);
-      for (std::int64_t p = 0; p < g.k; p += cut.kc) {
-        const std::int64_t kc = min_of(cut.kc, g.k - p);
-        const std::int64_t b_step = nr * pairs_of(g.b_packed ? g.k : kc);
-        const Pair* b_panels = b_block;
-        if (g.b_packed) {
-          b_panels = g.b + j / nr * b_step + p / 2 * nr;
+    for (Blocks at(g, cut.kc); at.left(); at.next()) {
+      const std::int64_t b_step = nr * pairs_of(g.b_packed ? g.k : at.kc());
+      const Pair* const b_panels =
+          g.b_packed ? g.b + at.j() / nr * b_step + at.p() / 2 * nr : b_block;
+      for (std::int64_t i = 0; i < g.m; i += cut.mc) {
+        const Part part{i, min_of(cut.mc, g.m - i), at.j(), at.nc(), at.p(), at.kc(), b_step};
+        if (cut.pack_a) Kernel::pack_a(a_block, g, i, part.mc, cut.mr, part.p, part.kc);
+        if (i == 0 && !g.b_packed) {
+          run_packing(kernel, g, cut.mr, a_block, b_block, part, at);
         } else {
-          pack_b_block(b_block, b_step, g, p, kc, j, nc);
-        }
-        for (std::int64_t i = 0; i < g.m; i += cut.mc) {
-          const std::int64_t mc = min_of(cut.mc, g.m - i);
-          if (cut.pack_a) Kernel::pack_a(a_block, g, i, mc, cut.mr, p, kc);
-          run_part(kernel, g, cut.mr, a_block, b_panels, {i, mc, j, nc, p, kc, b_step});
+          PrefetchAhead nothing;
+          run_part(kernel, g, cut.mr, a_block, b_panels, part, nothing);
         }
       }
     }

@@ -17,6 +17,7 @@
 #endif
 
 #define ONDINE_INLINE static inline __attribute__((always_inline))
+#define ONDINE_MEMBER inline __attribute__((always_inline))
 
 namespace ondine::math::ONDINE_ISA {
 

@@ -1,0 +1,44 @@
+// Memory that is read soon, asked for a little at a time between multiplications: a burst of
+// requests would make their loads wait.
+#pragma once
+
+#include "kernels/simd/vector/simd.h"
+
+namespace ondine::math::ONDINE_ISA {
+
+class PrefetchAhead {
+ public:
+  // Asks for nothing.
+  PrefetchAhead() = default;
+  // `rows` of `bytes` each, `stride` bytes apart, within `steps` steps.
+  PrefetchAhead(const void* from, std::int64_t rows, std::int64_t bytes, std::int64_t stride,
+                std::int64_t steps)
+      : at_(static_cast<const char*>(from)),
+        rows_(rows),
+        bytes_(bytes),
+        stride_(stride),
+        each_((rows * ((bytes + line - 1) / line) + steps - 1) / steps) {}
+
+  // A micro kernel takes a step before every `terms` of its terms.
+  static constexpr std::int64_t terms = 16;
+  static constexpr std::int64_t steps(std::int64_t k) { return (k + terms - 1) / terms; }
+
+  ONDINE_MEMBER void step() {
+    for (std::int64_t i = 0; i < each_ && rows_ > 0; ++i) {
+      __builtin_prefetch(at_ + byte_, 0, 2);
+      byte_ += line;
+      if (byte_ < bytes_) continue;
+      byte_ = 0;
+      at_ += stride_;
+      --rows_;
+    }
+  }
+
+ private:
+  static constexpr std::int64_t line = 64;
+
+  const char* at_ = nullptr;
+  std::int64_t rows_ = 0, bytes_ = 0, stride_ = 0, each_ = 0, byte_ = 0;
+};
+
+}  // namespace ondine::math::ONDINE_ISA
