@@ -161,7 +161,7 @@ static void micro(const Block<T>& block) {
   const T* a = block.a;
   const T* b = block.b;
   T* keep = block.keep;
-  constexpr std::int64_t ahead = 12;
+  constexpr std::int64_t ahead = 24;
   const std::int64_t a_row = UnitRow ? 1 : block.a_row;
   const std::int64_t a_col = block.a_col;
   const std::int64_t b_row = block.b_row;

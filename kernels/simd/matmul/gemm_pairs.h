@@ -143,43 +143,6 @@ struct PairGemm {
     }
   }
 
-  // Goes over the blocks of B. Along k first, so that a block of C stays in a cache, but where A is
-  // so large that it would come from memory for each block of columns.
-  class Blocks {
-   public:
-    Blocks(const GemmCall<float>& g, std::int64_t kc)
-        : g_(&g), kc_(kc), nc_(block_n(kc)), columns_first_(g.m * pairs_of(g.k) > large_a) {}
-
-    std::int64_t j() const { return j_; }
-    std::int64_t p() const { return p_; }
-    std::int64_t nc() const { return min_of(nc_, g_->n - j_); }
-    std::int64_t kc() const { return min_of(kc_, g_->k - p_); }
-    bool left() const { return j_ < g_->n && p_ < g_->k; }
-    void next() {
-      if (columns_first_) {
-        step(j_, nc_, g_->n, p_, kc_);
-      } else {
-        step(p_, kc_, g_->k, j_, nc_);
-      }
-    }
-
-   private:
-    static constexpr std::int64_t large_a = std::int64_t{2} << 20;  // pairs
-
-    static void step(std::int64_t& inner, std::int64_t by, std::int64_t end, std::int64_t& outer,
-                     std::int64_t outer_by) {
-      inner += by;
-      if (inner < end) return;
-      inner = 0;
-      outer += outer_by;
-    }
-
-    const GemmCall<float>* g_;
-    std::int64_t kc_, nc_;
-    bool columns_first_;
-    std::int64_t j_ = 0, p_ = 0;
-  };
-
   // Rows [p, p + kc) and columns [j, j + nc) of B, which often comes from memory.
   static PrefetchAhead prefetch_b(const GemmCall<float>& g, std::int64_t p, std::int64_t kc,
                                   std::int64_t j, std::int64_t nc, std::int64_t steps) {
@@ -191,22 +154,19 @@ struct PairGemm {
 
   // The first block of rows, for which B is packed by groups of columns.
   static void run_packing(Kernel& kernel, const GemmCall<float>& g, std::int64_t mr,
-                          const Pair* a_block, Pair* b_block, const Part& at, Blocks following) {
+                          const Pair* a_block, Pair* b_block, const Part& at) {
     const std::int64_t steps =
         divide_up(at.mc, mr) * (group_n / nr) * PrefetchAhead::steps(pairs_of(at.kc));
-    following.next();
     for (std::int64_t jj = 0; jj < at.nc; jj += group_n) {
       const std::int64_t width = min_of(group_n, at.nc - jj);
       Pair* const panels = b_block + jj / nr * at.b_step;
       pack_b_block(panels, at.b_step, g, at.p, at.kc, at.j + jj, width);
-      const std::int64_t j = at.j + jj + group_n;
-      PrefetchAhead ahead;
-      if (jj + group_n < at.nc) {
-        ahead = prefetch_b(g, at.p, at.kc, j, min_of(group_n, at.j + at.nc - j), steps);
-      } else if (following.left()) {
-        ahead = prefetch_b(g, following.p(), following.kc(), following.j(),
-                           min_of(group_n, following.nc()), steps);
-      }
+      // The next group, or the first of the next block of k.
+      const bool more = jj + group_n < at.nc;
+      const std::int64_t p = more ? at.p : at.p + at.kc;
+      const std::int64_t j = more ? jj + group_n : 0;
+      PrefetchAhead ahead =
+          prefetch_b(g, p, min_of(at.kc, g.k - p), at.j + j, min_of(group_n, at.nc - j), steps);
       run_part(kernel, g, mr, a_block, panels,
                {at.i, at.mc, at.j + jj, width, at.p, at.kc, at.b_step}, ahead);
     }
@@ -216,18 +176,22 @@ struct PairGemm {
     Kernel kernel;
     Pair* const b_block = static_cast<Pair*>(scratch);
     Pair* const a_block = b_block + b_elements(g);
-    for (Blocks at(g, cut.kc); at.left(); at.next()) {
-      const std::int64_t b_step = nr * pairs_of(g.b_packed ? g.k : at.kc());
-      const Pair* const b_panels =
-          g.b_packed ? g.b + at.j() / nr * b_step + at.p() / 2 * nr : b_block;
-      for (std::int64_t i = 0; i < g.m; i += cut.mc) {
-        const Part part{i, min_of(cut.mc, g.m - i), at.j(), at.nc(), at.p(), at.kc(), b_step};
-        if (cut.pack_a) Kernel::pack_a(a_block, g, i, part.mc, cut.mr, part.p, part.kc);
-        if (i == 0 && !g.b_packed) {
-          run_packing(kernel, g, cut.mr, a_block, b_block, part, at);
-        } else {
-          PrefetchAhead nothing;
-          run_part(kernel, g, cut.mr, a_block, b_panels, part, nothing);
+    const std::int64_t block = block_n(cut.kc);
+    for (std::int64_t j = 0; j < g.n; j += block) {
+      const std::int64_t nc = min_of(block, g.n - j);
+      for (std::int64_t p = 0; p < g.k; p += cut.kc) {
+        const std::int64_t kc = min_of(cut.kc, g.k - p);
+        const std::int64_t b_step = nr * pairs_of(g.b_packed ? g.k : kc);
+        const Pair* const b_panels = g.b_packed ? g.b + j / nr * b_step + p / 2 * nr : b_block;
+        for (std::int64_t i = 0; i < g.m; i += cut.mc) {
+          const Part part{i, min_of(cut.mc, g.m - i), j, nc, p, kc, b_step};
+          if (cut.pack_a) Kernel::pack_a(a_block, g, i, part.mc, cut.mr, p, kc);
+          if (i == 0 && !g.b_packed) {
+            run_packing(kernel, g, cut.mr, a_block, b_block, part);
+          } else {
+            PrefetchAhead nothing;
+            run_part(kernel, g, cut.mr, a_block, b_panels, part, nothing);
+          }
         }
       }
     }
