@@ -64,10 +64,9 @@ std::int64_t chunk_of(std::int64_t m) { return m <= few_rows ? chunk_work_vector
 // seen between. A batch has more, since its products are not spread evenly over the threads.
 std::int64_t wanted_tiles(double work, std::int64_t chunk, std::int64_t batch_count, int threads) {
   constexpr double longest = 1u << 31;
-  const double most =
-      threads <= 1 ? 1.0
-                   : std::max(1.0, (batch_count == 1 ? 2.0 : 8.0) * threads /
-                                       static_cast<double>(batch_count));
+  const double most = threads <= 1 ? 1.0
+                                   : std::max(1.0, (batch_count == 1 ? 2.0 : 8.0) * threads /
+                                                       static_cast<double>(batch_count));
   const double fair = std::clamp(work / static_cast<double>(chunk), 1.0, most);
   return static_cast<std::int64_t>(std::max(fair, std::min(work / longest, 1e6)));
 }
