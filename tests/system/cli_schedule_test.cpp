@@ -207,7 +207,7 @@ TEST_CASE("a schedule in a model asks for the steps that it needs") {
   CHECK(shop.run(with + "--warmup 0.1 --warmup-steps 3 --schedule-steps 9").exit_code == 2);
   CHECK(shop.run(with + "--schedule cosine --schedule-steps 0").exit_code == 2);
   CHECK_FALSE(std::filesystem::exists(shop / "train.onnx"));
-  shop.succeed(with + "--warmup-steps 3");
+  CHECK_THAT(shop.succeed(with + "--warmup-steps 3").out, Catch::Contains("warm-up of 3 steps"));
   shop.succeed(with + "--schedule step --epoch-steps 43 --step-every 2 --step-factor 0.5");
   shop.succeed(train + "--epochs 3 --metrics m.jsonl");
   CHECK(records(shop, "m.jsonl").back().at("learning_rate").get<double>() == Approx(0.01));

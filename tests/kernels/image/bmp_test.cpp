@@ -66,8 +66,8 @@ Bytes head_of(const Form& form) {
 
 // The bits of the pixel in column x of row y, counted from the top.
 std::uint32_t bits_at(const Form& form, std::int64_t x, std::int64_t y) {
-  const auto some = static_cast<std::uint32_t>(2654435761U * static_cast<std::uint32_t>(
-                                                                 101 * x + 7 * y + 1));
+  const auto some =
+      static_cast<std::uint32_t>(2654435761U * static_cast<std::uint32_t>(101 * x + 7 * y + 1));
   if (form.depth > 8) return form.depth == 32 ? some : some >> (32 - form.depth);
   return (some >> 16) % palette_size(form);
 }
@@ -287,10 +287,8 @@ void check_runs(const Form& form, const Bytes& runs, const std::vector<std::uint
 TEST_CASE("runs of pixels fill rows, skip pixels and end lines and images") {
   constexpr std::uint32_t skipped = 99;
   for (const bool wide : {true, false}) {
-    const Form form{.width = 5,
-                    .height = 2,
-                    .depth = wide ? 8U : 4U,
-                    .compression = wide ? 1U : 2U};
+    const Form form{
+        .width = 5, .height = 2, .depth = wide ? 8U : 4U, .compression = wide ? 1U : 2U};
     CAPTURE(wide);
     const auto twice = [&](int i) { return static_cast<std::uint8_t>(wide ? i : 17 * i); };
     // Full rows, without ends of lines where a jump goes on.
@@ -302,8 +300,9 @@ TEST_CASE("runs of pixels fill rows, skip pixels and end lines and images") {
     check_runs(form, {0, 2, 4, 0, 1, twice(6), 0, 0, 1, twice(7), 0, 1},
                {7, skipped, skipped, skipped, skipped, skipped, skipped, skipped, skipped, 6});
     // A jump behind the last row ends the image.
-    check_runs(form, {1, twice(5), 0, 2, 0, 2},
-               {skipped, skipped, skipped, skipped, skipped, 5, skipped, skipped, skipped, skipped});
+    check_runs(
+        form, {1, twice(5), 0, 2, 0, 2},
+        {skipped, skipped, skipped, skipped, skipped, 5, skipped, skipped, skipped, skipped});
     refuse(head_of(form) + Bytes{6, twice(1), 0, 1}, "a run leaves the image");
     refuse(head_of(form) + Bytes{0, 2, 5, 0, 1, twice(1), 0, 1}, "a run leaves the image");
     refuse(head_of(form) + Bytes{0, 2, 4, 0, 2, twice(1), 0, 1}, "a run leaves the image");

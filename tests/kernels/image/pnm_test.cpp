@@ -87,9 +87,9 @@ TEST_CASE("each row of a packed bitmap begins with a byte of its own") {
 
 TEST_CASE("numbers stand between white space and comments") {
   const Tensor image = decode("P2 2 1 9 3 9");
-  for (const char* text :
-       {"P2\n2\n1\n9\n3\n9\n", "P2\t2\t1\t9\t3\t9", "P2\r2\r1\r9\r3\r9", "P2#no number 7\n2 1 9 3 9",
-        "P2 2#\n1 9 3 #9\n9", "P2 2 1 9 3 9#", "P2 002 1 09 3 0009", "P2 # one # two\n# 3\n2 1 9 3 9"}) {
+  for (const char* text : {"P2\n2\n1\n9\n3\n9\n", "P2\t2\t1\t9\t3\t9", "P2\r2\r1\r9\r3\r9",
+                           "P2#no number 7\n2 1 9 3 9", "P2 2#\n1 9 3 #9\n9", "P2 2 1 9 3 9#",
+                           "P2 002 1 09 3 0009", "P2 # one # two\n# 3\n2 1 9 3 9"}) {
     CAPTURE(text);
     CHECK(decode(text).identical(image));
   }
@@ -123,8 +123,8 @@ TEST_CASE("no image asks for more pixels than its file has bytes for") {
   const auto budget = std::make_shared<MemoryBudget>(1);
   // Bytes of a row of 11 pixels: text has at least one for each number.
   const std::vector<std::pair<std::string, std::size_t>> kinds{
-      {"P1 11 3 ", 11},     {"P2 11 3 255 ", 11},     {"P3 11 3 255 ", 33}, {"P4 11 3 ", 2},
-      {"P5 11 3 255 ", 11}, {"P6 11 3 255 ", 33}};
+      {"P1 11 3 ", 11}, {"P2 11 3 255 ", 11}, {"P3 11 3 255 ", 33},
+      {"P4 11 3 ", 2},  {"P5 11 3 255 ", 11}, {"P6 11 3 255 ", 33}};
   for (const auto& [head, row] : kinds) {
     CAPTURE(head);
     // Text is read up to its last number, bytes up to one white space behind it.
