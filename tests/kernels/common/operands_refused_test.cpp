@@ -12,6 +12,12 @@ Value one() { return Tensor::scalar(0.5F); }
 Value zero() { return Tensor::scalar(std::uint8_t{2}); }
 const Value none;
 
+// A node of a derivative.
+OpCase inner(const std::string& op, const std::vector<Value>& inputs,
+             const graph::Attributes& attributes = {}, std::size_t outputs = 1) {
+  return {op, inputs, attributes, outputs, "ai.ondine", 1};
+}
+
 OpCase call(const std::string& op, const std::vector<Value>& inputs,
             const graph::Attributes& attributes = {}) {
   return {op, inputs, attributes};
@@ -175,5 +181,70 @@ TEST_CASE("operators with indices refuse operands of other types and sizes") {
       {call("MatMulInteger", {u8({2, 3}), u8({3, 2}), zero(), u8({3})}),
        "columns of B and of its zero point", true},
       {call("Dropout", {x, f32({2}), Tensor::scalar(true)}), "input 1 must be a scalar, found [2]"},
+  });
+}
+
+TEST_CASE("nodes of derivatives refuse operands that are not those of their operators") {
+  const Value x = f32({2, 3});
+  const Value shape = ints({1, 1, 4, 4});
+  const Value row = f32({3});
+  const graph::Attributes kernel{list("kernel_shape", {2, 2})};
+  check_refusals({
+      {inner("MaxPoolGrad", {f32({1, 1, 2, 2}), i32({1, 1, 2, 2}), shape}),
+       "indices must be int64"},
+      {inner("MaxPoolGrad", {f32({1, 1, 2}), i64({1, 1, 2}), shape}),
+       "indices [1, 1, 2] do not fit ["},
+      {inner("MaxPoolGrad", {f32({2, 1, 2, 2}), i64({2, 1, 2, 2}), shape}),
+       "batches differ: 2 and 1"},
+      {inner("MaxPoolGrad", {f32({1, 2, 2, 2}), i64({1, 2, 2, 2}), shape}),
+       "channels differ: 2 and 1"},
+      {inner("MaxPoolGrad", {f32({1, 1, 2, 2}), i64({1, 1, 2, 3}), shape}),
+       "dy and indices differ in shape"},
+      {inner("AveragePoolGrad", {f32({1, 1, 2, 2}), shape}, kernel), "expected dims [1, 1, 3, 3]"},
+      {inner("ConvGradInput", {f32({1, 1, 3, 3}), f64({1, 1, 2, 2}), shape}),
+       "inputs 0 and 1 differ in dtype: "},
+      {inner("ConvGradInput", {f32({1, 1, 2, 2}), f32({1, 1, 2, 2}), shape}),
+       "dy has shape [1, 1, 2, 2], expected [1, 1, 3, 3]"},
+      {inner("SoftmaxGrad", {x, f32({2, 4})}),
+       "dy is tensor(float)[2, 3] but y is tensor(float)[2, 4]"},
+      {inner("LogSoftmaxGrad", {x, f64({2, 3})}),
+       "dy is tensor(float)[2, 3] but y is tensor(double)[2, 3]"},
+      {inner("LayerNormalizationGrad", {x, f64({2, 3}), row}, {}, 3),
+       "inputs 0 and 1 differ in dtype: "},
+      {inner("LayerNormalizationGrad", {x, f32({2, 4}), f32({4})}, {}, 3),
+       "dy is tensor(float)[2, 3], x is tensor(float)[2, 4]"},
+      {inner("LayerNormalizationGrad", {x, x, f32({2})}, {}, 3),
+       "scale of shape [2] does not broadcast to [3]"},
+      {inner("SoftmaxCrossEntropyLossGrad", {one(), f64({2, 3}), i64({2})}),
+       "inputs 0 and 1 differ in dtype: "},
+      {inner("AffineGridGrad", {f32({1, 2, 2, 3})}),
+       "coordinates and spatial axes differ: 3 and 2"},
+  });
+}
+
+TEST_CASE("quantized products and optimizers refuse scales and rates of other sizes") {
+  const auto product = [](const std::vector<std::pair<std::size_t, Value>>& changes) {
+    std::vector<Value> inputs{u8({2, 3}), one(), zero(), u8({3, 2}), one(), zero(), one(), zero()};
+    for (const auto& [i, value] : changes) inputs[i] = value;
+    return call("QLinearMatMul", inputs);
+  };
+  const auto adam = [](const Value& rate, const Value& step) {
+    return OpCase{"Adam",
+                  {rate, step, f32({2}), f32({2}), f32({2}), f32({2})},
+                  {},
+                  3,
+                  "ai.onnx.preview.training",
+                  1};
+  };
+  CHECK_NOTHROW(run_op(product({})));
+  check_refusals({
+      {product({{1, f32({3})}}), "rows of a and of its scale and zero point", true},
+      {product({{2, u8({3})}}), "rows of a and of its scale and zero point", true},
+      {product({{4, f32({3})}}), "columns of b and of its scale and zero point", true},
+      {product({{5, u8({3})}}), "columns of b and of its scale and zero point", true},
+      {adam(f32({2}), Tensor::scalar(std::int64_t{1})), "input 0 must be a scalar, found [2]"},
+      {adam(one(), i64({2})), "input 1 must be a scalar, found [2]"},
+      {call("DynamicQuantizeLinear", {i32({2})}), "x is int32, needed: float"},
+      {{"Inverse", {i32({2, 2})}, {}, 1, "com.microsoft"}, "X is int32, needed: float"},
   });
 }
