@@ -30,7 +30,8 @@ TEST_CASE("import-ort writes a training model that trains and exports") {
 
 TEST_CASE("import-ort prints what it tolerates in the artifacts, each once") {
   const Workshop shop;
-  const std::filesystem::path data = ondine::test::source_folder() / "tests/trainer/import_ort/data";
+  const std::filesystem::path data =
+      ondine::test::source_folder() / "tests/trainer/import_ort/data";
   std::filesystem::copy(data, shop / "artifacts", std::filesystem::copy_options::recursive);
   ondine::graph::ModelDef model = ondine::load_model(data / "eval_model.onnx");
   REQUIRE(model.graph.inputs[0].name == "x");
