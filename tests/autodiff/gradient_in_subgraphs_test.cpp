@@ -70,6 +70,13 @@ TEST_CASE("a Gradient two subgraphs deep follows the nodes of both graphs around
   // y = a b a b, by a: 2 a b^2.
   check(run({node("Mul", {"a", "b"}, {"m"}), if_node("d", middle, middle)}, {"d"})[0],
         {32, 100, 216});
+  // No other tensor is captured that m depends on: y = a^6.
+  const auto square =
+      body({}, {node("Mul", {"h", "h"}, {"y"}), gradient({"a"}, {"da"}, {"a"}, "y")}, {"da"});
+  const auto around =
+      body({}, {node("Mul", {"m", "a"}, {"h"}), if_node("dd", square, square)}, {"dd"});
+  check(run({node("Mul", {"a", "a"}, {"m"}), if_node("d", around, around)}, {"d"})[0],
+        {6, 192, 1458});
 }
 
 TEST_CASE("a Gradient in a branch follows an outer If that captures the named tensor") {

@@ -1,5 +1,7 @@
 #include "core/parallel.h"
 
+#include <pthread.h>
+
 #include <atomic>
 #include <chrono>
 #include <set>
@@ -135,3 +137,19 @@ TEST_CASE("no chunk begins after one has failed, and the next loop is whole agai
     CHECK(runs_at_once(pool));
   }
 }
+
+#ifdef __GLIBC__
+TEST_CASE("a thread that the system does not start is an error that names it") {
+  pthread_attr_t usual;
+  REQUIRE(pthread_getattr_default_np(&usual) == 0);
+  pthread_attr_t huge = usual;
+  // A stack larger than the address space of a program.
+  REQUIRE(pthread_attr_setstacksize(&huge, std::size_t{1} << 47) == 0);
+  REQUIRE(pthread_setattr_default_np(&huge) == 0);
+  CHECK_NOTHROW(ThreadPool(1));
+  CHECK_THROWS_WITH(ThreadPool(4), Catch::StartsWith("cannot start thread 2 of 4: "));
+  REQUIRE(pthread_setattr_default_np(&usual) == 0);
+  ThreadPool pool(2);
+  CHECK(runs_at_once(pool));
+}
+#endif

@@ -2,6 +2,8 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 
+#include "proto/import.h"
+#include "tests/support/models.h"
 #include "tests/support/paths.h"
 #include "tests/system/cli_run.h"
 
@@ -24,4 +26,21 @@ TEST_CASE("import-ort writes a training model that trains and exports") {
   shop.refuse("import-ort . -o none.onnx", "no file eval_model.onnx");
   CHECK(shop.run("import-ort " + data).exit_code == 2);
   CHECK_FALSE(std::filesystem::exists(shop / "none.onnx"));
+}
+
+TEST_CASE("import-ort prints what it tolerates in the artifacts, each once") {
+  const Workshop shop;
+  const std::filesystem::path data =
+      ondine::test::source_folder() / "tests/trainer/import_ort/data";
+  std::filesystem::copy(data, shop / "artifacts", std::filesystem::copy_options::recursive);
+  ondine::graph::ModelDef model = ondine::load_model(data / "eval_model.onnx");
+  REQUIRE(model.graph.inputs[0].name == "x");
+  model.graph.inputs[0].type.dims->front() = std::int64_t{-1};
+  const std::vector<std::byte> bytes = ondine::test::encode(model);
+  shop.write("artifacts/eval_model.onnx",
+             {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  const std::string said = shop.succeed("import-ort artifacts -o train.onnx").err;
+  CHECK_THAT(said,
+             Catch::StartsWith("warning: dimension -1 is negative, in value 'x', in graph '"));
+  CHECK(said.find("warning: ", 1) == std::string::npos);
 }

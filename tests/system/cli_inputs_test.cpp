@@ -217,6 +217,10 @@ TEST_CASE("a deadline ends commands that take too long") {
   shop.refuse("infer endless.onnx --input x=x.npy --deadline 0.2", late);
   shop.refuse("train endless.onnx --data rows.npy --batch-size 2 --epochs 1 --deadline 0.2", late);
   shop.refuse("bench endless.onnx --steps 1 --deadline 0.2", late);
+  // Milliseconds count: so many iterations take longer than one.
+  model.graph.initializers[0].value = Tensor::of<std::int64_t>({}, {2'000'000});
+  shop.write("short.onnx", text_of(test::encode(model)));
+  shop.refuse("infer short.onnx --input x=x.npy --deadline 0.001", late);
   CHECK(shop.run("infer endless.onnx --deadline 0").exit_code == 2);
   CHECK(shop.run("infer net.onnx --deadline soon").exit_code == 2);
   std::filesystem::create_directories(shop / "case/test_data_set_0");

@@ -120,6 +120,54 @@ TEST_CASE("eval prints the metrics of the loss that the model was prepared with"
   CHECK_THAT(shop.succeed("eval net.onnx --data x.npy label.npy").err, Catch::Contains("note: "));
 }
 
+TEST_CASE("each schedule takes the options that its description names and refuses the others") {
+  const Workshop shop;
+  shop.succeed(prepare_adam);
+  const std::vector<std::pair<std::string, std::string>> options{
+      {"--warmup 0.5", "constant step cosine polynomial one-cycle plateau"},
+      {"--final-rate 0.001", "cosine polynomial one-cycle plateau"},
+      {"--step-factor 0.5", "step plateau"},
+      {"--step-every 2", "step"},
+      {"--power 2", "polynomial"},
+      {"--plateau-patience 1", "plateau"},
+      {"--plateau-monitor loss", "plateau"}};
+  for (const std::string kind :
+       {"constant", "step", "cosine", "polynomial", "one-cycle", "plateau"}) {
+    for (const auto& [option, kinds] : options) {
+      CAPTURE(kind, option);
+      const std::string run = train + "--epochs 1 --schedule " + kind + " " + option;
+      if ((" " + kinds + " ").find(" " + kind + " ") != std::string::npos) {
+        shop.succeed(run);
+      } else {
+        shop.refuse(run, option.substr(0, option.find(' ')) + " does not apply to this --schedule");
+      }
+    }
+  }
+}
+
+TEST_CASE("a plateau falls by its factor after epochs without improvement, to its least rate") {
+  const Workshop shop;
+  shop.succeed(prepare_adam);
+  // No data is better than the first epoch's at a rate that does nothing.
+  const auto rates = [&](const std::string& options) {
+    shop.succeed(train + "--epochs 7 --schedule plateau --learning-rate 1e-30 --metrics m.jsonl " +
+                 options);
+    std::vector<double> result;
+    for (const auto& line : records(shop, "m.jsonl")) {
+      result.push_back(line.at("learning_rate").get<double>() * 1e30);
+    }
+    return result;
+  };
+  const auto check = [](const std::vector<double>& got, const std::vector<double>& want) {
+    REQUIRE(got.size() == want.size());
+    for (std::size_t i = 0; i < got.size(); ++i) CHECK(got[i] == Approx(want[i]));
+  };
+  check(rates(""), {1, 1, 1, 0.1, 0.1, 0.01, 0.01});
+  check(rates("--plateau-patience 1"), {1, 1, 0.1, 0.01, 0.001, 1e-4, 1e-5});
+  check(rates("--plateau-patience 3 --step-factor 0.5"), {1, 1, 1, 1, 0.5, 0.5, 0.5});
+  check(rates("--plateau-patience 1 --final-rate 2e-32"), {1, 1, 0.1, 0.02, 0.02, 0.02, 0.02});
+}
+
 TEST_CASE("a schedule of the model sets the rates of a run that names none") {
   const Workshop shop;
   // 43 steps an epoch.
@@ -159,7 +207,7 @@ TEST_CASE("a schedule in a model asks for the steps that it needs") {
   CHECK(shop.run(with + "--warmup 0.1 --warmup-steps 3 --schedule-steps 9").exit_code == 2);
   CHECK(shop.run(with + "--schedule cosine --schedule-steps 0").exit_code == 2);
   CHECK_FALSE(std::filesystem::exists(shop / "train.onnx"));
-  shop.succeed(with + "--warmup-steps 3");
+  CHECK_THAT(shop.succeed(with + "--warmup-steps 3").out, Catch::Contains("warm-up of 3 steps"));
   shop.succeed(with + "--schedule step --epoch-steps 43 --step-every 2 --step-factor 0.5");
   shop.succeed(train + "--epochs 3 --metrics m.jsonl");
   CHECK(records(shop, "m.jsonl").back().at("learning_rate").get<double>() == Approx(0.01));

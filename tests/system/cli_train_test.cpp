@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
+#include <ondine/build.h>
 #include <ondine/data.h>
 
 #include "tests/system/cli_run.h"
@@ -120,4 +121,42 @@ TEST_CASE("a loss that is not finite stops the run unless it is told to continue
               "first tensor that is not finite");
   CHECK(shop.read("run.ckpt") == before);
   CHECK(shop.run(train + "--epochs 1 --on-nan continue --stop-on-nan").exit_code == 2);
+}
+
+TEST_CASE("a run begins with the weights of the model, or with drawn ones by --initialize") {
+  const Workshop shop;
+  shop.succeed(prepare_adam + " --init he-uniform");
+  const auto weights = [&](const std::string& options) {
+    shop.succeed(
+        "train train.onnx --data data --batch-size 300 --epochs 1 --set learning_rate=0 "
+        "-o after.safetensors " +
+        options);
+    return shop.read("after.safetensors");
+  };
+  shop.succeed("export train.onnx -o before.safetensors");
+  const std::string before = shop.read("before.safetensors");
+  CHECK(weights("--seed 3") == before);
+  CHECK(weights("--seed 4") == before);
+  const std::string drawn = weights("--seed 3 --initialize");
+  CHECK(drawn != before);
+  CHECK(weights("--seed 3 --initialize") == drawn);
+  CHECK(weights("--seed 4 --initialize") != drawn);
+}
+
+TEST_CASE("prepare names the only parameter that is updated in float32, and of several the first") {
+  const Workshop shop;
+  const auto said = [&](const std::vector<std::string>& names) {
+    ModelBuilder b("half");
+    std::string x = b.input("x", DType::float16, {"N", std::int64_t{2}});
+    for (const std::string& name : names) {
+      x = b.node("MatMul", {x, b.initializer(name, Tensor(DType::float16, {2, 2}))});
+    }
+    b.node("Identity", {x}, {}, "y");
+    b.output("y", DType::float16, {"N", std::int64_t{2}});
+    b.save(shop / "half.onnx");
+    return shop.succeed("prepare half.onnx -o train.onnx --loss mse --init keep").out;
+  };
+  const std::string rest = " parameters of low precision are updated in float32: ";
+  CHECK_THAT(said({"w"}), Catch::Contains("master  1" + rest + "'w.master'\n"));
+  CHECK_THAT(said({"v", "w"}), Catch::Contains("master  2" + rest + "'v.master', ...\n"));
 }

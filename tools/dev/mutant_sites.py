@@ -13,6 +13,9 @@ OPERATORS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==",
 OPERATOR = re.compile(r" (<|<=|>|>=|==|!=|\+|-|\*|/) ")
 LEFT_END = re.compile(r"(?:return|&&|\|\||[-+*/|&]?=|\?|(?<!:):|<<|[(,;{\[])$")
 RIGHT_END = re.compile(r" ?(?:&&|\|\||\?|(?<!:):(?!:)|<<|[),;}\]])")
+# What is fetched early, and into how many pieces threads cut a loop, change no result.
+PREFETCH = re.compile(r"\bprefetch_row\(|__builtin_prefetch")
+GRAIN = re.compile(r"\bgrain_of\(")
 FILES_OF_A_SEED = 6  # of a module; the fewer, the faster the build
 
 
@@ -50,7 +53,10 @@ def bounds(code, at, end):
 
 
 def operators(code):
+    grain = GRAIN.search(code)
     for found in OPERATOR.finditer(code):
+        if grain and found.start() > grain.end():
+            continue
         span = bounds(code, found.start(), found.end())
         if span is None or '"' in code[span[0]:span[1]]:
             continue
@@ -70,7 +76,8 @@ def mutations(lines, at):
     text = code.strip()
     indent = code[:len(code) - len(code.lstrip())]
     if (not indent or "@" in code or "//" in code or "constexpr" in code or "operator" in code
-            or text.startswith(("#", "static_assert", "template")) or ".reserve(" in code):
+            or text.startswith(("#", "static_assert", "template")) or ".reserve(" in code
+            or PREFETCH.search(code)):
         return
     found = re.match(r"( *(?:\} else )?if \()(.*)(\)(?: \{| [^{]*;)?)$", code)
     declares = found and re.search(r"[^=!<>]=[^=]", found[2])

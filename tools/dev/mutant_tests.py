@@ -1,4 +1,4 @@
-"""The units of the tests that are run for mutants: a test file each, or a folder of cases."""
+"""The units of the tests that are run for mutants: a test file each, a folder of cases, a script."""
 import hashlib
 import json
 import mmap
@@ -19,8 +19,43 @@ CASES = ["training", "hostile", "backend"]
 TESTS_OF = {"tools": "system"}  # where the folder of tests has another name than the module
 
 
+def node_cases(options):
+    """The folder of the node cases of the package `onnx`, as ctest has them; None without it."""
+    python = options.build / "python"
+    cases = options.build / "node_cases"
+    for command in (
+            [ROOT / "scripts/python_packages.sh", python, "-r",
+             ROOT / "tests/conformance/requirements.txt"],
+            [python / "bin/python", ROOT / "tools/dev/export_node_cases.py", cases]):
+        if subprocess.run(command).returncode != 0:
+            print("not used, no package onnx: cases/node", flush=True)
+            return None
+    return cases
+
+
+def other_units(options):
+    """What ctest runs beside the test programs and takes seconds."""
+    program = str(options.work / "bin/ondine")
+    maker = options.work / "bin/example_make_cnn"
+    maker.unlink(missing_ok=True)
+    maker.symlink_to(options.build / "bin/example_make_cnn")
+    units = [("cases/conformance", [sys.executable, "-B", str(ROOT / "conformance/run.py"),
+                                    "--program", program]),
+             ("docs/readme", [sys.executable, str(ROOT / "tests/system/readme.py"),
+                              str(ROOT / "README.md"), str(options.work / "bin"), "readme"]),
+             ("checkpoints/golden", [str(options.work / "bin/golden"), *sorted(
+                 map(str, (ROOT / "tests/fuzz/corpus/checkpoint").iterdir()))])]
+    cases = pathlib.Path(os.environ.get("ONDINE_CASES", ROOT.parent / "shared/cases"))
+    folders = {name: cases / name for name in CASES if (cases / name).is_dir()}
+    node = node_cases(options)
+    if node is not None:
+        folders["node"] = node
+    return units + [(f"cases/{name}", [program, "verify", str(folder)])
+                    for name, folder in folders.items()]
+
+
 def test_units(options):
-    """(name, command, digest of what it tests with): a test file each, then conformance cases."""
+    """(name, command, digest of what it tests with): a test file each, then the other tests."""
     units = []
     for executable in options.tests:
         for path in sorted((ROOT / "tests" / executable).rglob("*_test.cpp")):
@@ -28,12 +63,7 @@ def test_units(options):
                        f"[#{path.stem}]~[.]"]
             name = str(path.relative_to(ROOT / "tests"))
             units.append((name, command, hashlib.sha256(path.read_bytes()).hexdigest()))
-    program = str(options.work / "bin/ondine")
-    units.append(("cases/conformance", [sys.executable, "-B", str(ROOT / "conformance/run.py"),
-                                        "--program", program], ""))
-    cases = pathlib.Path(os.environ.get("ONDINE_CASES", ROOT.parent / "shared/cases"))
-    units += [(f"cases/{name}", [program, "verify", str(cases / name)], "") for name in CASES
-              if (cases / name).is_dir()]
+    units += [(name, command, "") for name, command in other_units(options)]
     return units
 
 
@@ -105,7 +135,7 @@ class Survey:
         """Of the last run, else a guess."""
         if unit[0] in self.known:
             return self.known[unit[0]]["seconds"]
-        return 6 if unit[0].startswith(("system", "cases")) else 1
+        return 6 if unit[0].startswith(("system", "cases", "docs")) else 1
 
 
 def nearness(unit, mutant):

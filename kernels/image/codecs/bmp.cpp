@@ -39,8 +39,8 @@ class Reader {
     const std::size_t header = number(14, 4);
     const bool core = header == 12;
     if (!core && header < 40) bad_image(name, "its header has an unknown size");
-    width_ = core ? number(18, 2) : static_cast<std::int32_t>(number(18, 4));
-    height_ = core ? number(20, 2) : static_cast<std::int32_t>(number(22, 4));
+    width_ = core ? std::int64_t{number(18, 2)} : static_cast<std::int32_t>(number(18, 4));
+    height_ = core ? std::int64_t{number(20, 2)} : static_cast<std::int32_t>(number(22, 4));
     depth_ = core ? number(24, 2) : number(28, 2);
     compression_ = core ? 0 : number(30, 4);
     top_down_ = height_ < 0;

@@ -111,6 +111,21 @@ TEST_CASE("nodes on constants are computed, through chains, within the bound") {
   CHECK_FALSE(without.run(fold_constants));
 }
 
+TEST_CASE("a result of just as many bytes as may be folded is, one more is not") {
+  for (const std::uint64_t most : {2, 3, 4}) {
+    CAPTURE(most);
+    PassContext context;
+    context.fold_bytes = most;
+    context.evaluate = [](const Node& node, const Graph& graph) {
+      return std::vector{*graph[node.inputs[0]].constant};
+    };
+    ToyGraph toy;
+    const Val bytes = toy.builder.constant(Tensor::of<std::uint8_t>({3}, {1, 2, 3}));
+    toy.output(toy.builder.node("Plus", {bytes, bytes}));
+    CHECK(toy.run(fold_constants, context) == (most >= 3));
+  }
+}
+
 // Takes the dims that its second input holds.
 const OpDef toy_reshape{.name = "Reshape",
                         .infer =

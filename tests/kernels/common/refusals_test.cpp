@@ -1,11 +1,5 @@
 // What operators refuse says what is wrong: inputs and attributes just beyond what they take.
-#include <catch2/catch.hpp>
-
-#include <ondine/error.h>
-
-#include "tests/support/known_types.h"
-#include "tests/support/op_harness.h"
-#include "tests/support/tensors.h"
+#include "tests/kernels/common/refusals.h"
 
 using namespace ondine;        // NOLINT
 using namespace ondine::test;  // NOLINT
@@ -14,38 +8,10 @@ namespace {
 
 using Ints = std::vector<std::int64_t>;
 
-Value f32(const Shape& shape) { return Tensor(DType::float32, shape); }
-Value f64(const Shape& shape) { return Tensor(DType::float64, shape); }
-Value i32(const Shape& shape) { return Tensor(DType::int32, shape); }
-Value i64(const Shape& shape) { return Tensor(DType::int64, shape); }
 Value ints(Ints values) { return int64s(std::move(values)); }
 Value flag() { return Tensor(DType::boolean, {2, 3}); }
-graph::Attribute number(const std::string& name, std::int64_t value) { return {name, value}; }
-graph::Attribute word(const std::string& name, const std::string& value) { return {name, value}; }
-graph::Attribute list(const std::string& name, Ints values) { return {name, std::move(values)}; }
 
-struct Row {
-  OpCase call;
-  const char* message;
-};
-
-void check(const std::vector<Row>& rows) {
-  for (const Row& row : rows) {
-    INFO(row.call.op << ": " << row.message);
-    try {
-      run_op(row.call);
-      FAIL_CHECK("was run");
-    } catch (const Error& error) {
-      CHECK(error.code() != ErrorCode::internal);
-      CHECK_THAT(error.what(), Catch::Contains(row.message));
-    }
-    // It is refused when the model is loaded or when it runs, as early as enough is known.
-    for (const Known known : {Known::values, Known::ranks, Known::kinds}) {
-      if (known != Known::values && row.call.domain == "ai.ondine") continue;
-      CHECK_THROWS_AS(run_known(row.call, row.call.version, known), Error);
-    }
-  }
-}
+void check(const std::vector<Refusal>& rows) { check_refusals(rows); }
 
 }  // namespace
 

@@ -127,6 +127,30 @@ std::vector<Call> calls() {
        {f({1, 2, 4, 4}), f({1, 4}), ids({1}), Tensor::of<std::int32_t>({2}, {2, 2})},
        {0, 1, 2, 3},
        {{0, 1}}},
+      {"DynamicQuantizeLSTM",
+       {f({2, 1, 3}), u8({1, 3, 8}), u8({1, 2, 8}), f({1, 16}), ids({1}), f({1, 1, 2}),
+        f({1, 1, 2}), f({1, 6}), f({1}), u8({1}), f({1}), u8({1})},
+       {0, 1, 2, 8, 9, 10, 11},
+       {{0, 3, 5, 6, 7, 8, 10}},
+       {1, 2, 9, 11},
+       {},
+       3},
+      {"QAttention",
+       {u8({2, 3, 4}), u8({4, 12}), f({12}), one, one, ids({2}), zero, zero},
+       {0, 1, 2, 3, 4},
+       {{2, 3, 4}},
+       {0, 1, 6, 7},
+       {{"num_heads", std::int64_t{2}}},
+       2,
+       1},
+      {"Attention",
+       {x, f({4, 12}), f({12})},
+       {0, 1},
+       {{0, 1, 2}},
+       {},
+       {{"num_heads", std::int64_t{2}}},
+       2,
+       3},
       {"Unique", {f({4})}, {0}, {}, {}, {}, 3},
       {"Trilu", {f({3, 3}), Tensor::scalar(std::int64_t{1})}, {}, {}, {}, {}, 1, 0, false},
   };
@@ -196,11 +220,14 @@ TEST_CASE("operands of operators of com.microsoft have one type of floats") {
   for (const Call& call : calls()) {
     for (const Positions& group : call.floats) {
       CAPTURE(call.op, group);
-      CHECK_THAT(refusal(call, with(call, group, DType::int32)), Contains("int32"));
+      CHECK_THAT(refusal(call, with(call, group, DType::int32)),
+                 Contains(" is int32, needed: float, double, float16 or bfloat16"));
       for (const std::size_t i : group) {
         CAPTURE(i);
         if (group.size() > 1) {
-          CHECK_FALSE(refusal(call, with(call, {i}, DType::float64)).empty());
+          const std::size_t other = i == group[0] ? group[1] : i;
+          CHECK_THAT(refusal(call, with(call, {i}, DType::float64)),
+                     Contains(cat("inputs ", group[0], " and ", other, " differ in dtype: ")));
         }
         CHECK_THAT(refusal(call, with(call, {i}, DType::int32)), Contains("input"));
       }
@@ -212,8 +239,11 @@ TEST_CASE("quantized operands of operators of com.microsoft have 8 bits") {
   for (const Call& call : calls()) {
     for (const std::size_t i : call.bytes) {
       CAPTURE(call.op, i);
-      CHECK_FALSE(refusal(call, with(call, {i}, DType::int32)).empty());
-      CHECK_FALSE(refusal(call, with(call, {i}, DType::float32)).empty());
+      for (const DType dtype : {DType::int32, DType::float32}) {
+        const std::string text = refusal(call, with(call, {i}, dtype));
+        CHECK_THAT(text, Contains(cat(" is ", dtype, ", needed: ")) ||
+                             Contains(cat(", its zero point ", dtype)));
+      }
     }
   }
 }

@@ -196,6 +196,28 @@ TEST_CASE("Cut and damaged images give an error or an image, never anything else
   CHECK(budget->used() == 0);
 }
 
+TEST_CASE("an image whose data is cut is refused for what its library says") {
+  struct Row {
+    std::string_view sample;
+    std::size_t lacking;  // bytes
+    const char* message;
+  };
+  for (const Row& row :
+       {Row{samples::tiff_raw, 1, "expected 60"},
+        Row{samples::tiff_raw, 80, "Failed to read directory"},
+        Row{samples::tiff_lzw, 5, "IO error"}, Row{samples::png_rgb, 30, "it ends early"},
+        Row{samples::jpeg, 30, "Premature end of JPEG file"},
+        Row{samples::jpeg, 300, "Premature end of JPEG file"},
+        Row{samples::webp_lossless, 30, "broken or end early"},
+        Row{samples::jp2_lossless, 30, "codestream"}, Row{samples::j2k_lossless, 100, "too short"},
+        Row{samples::bmp_24, 3, "it ends early"}}) {
+    Encoded bytes = bytes_of(row.sample);
+    bytes.resize(bytes.size() - row.lacking);
+    CHECK_THROWS_WITH(kernels::decode_image(bytes, nullptr),
+                      Catch::Contains(" image: ") && Catch::Contains(row.message));
+  }
+}
+
 TEST_CASE("The size of an image is charged before it is decoded") {
   const auto small = std::make_shared<MemoryBudget>(59);
   for (const std::string_view sample : lossless) {

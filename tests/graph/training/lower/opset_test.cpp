@@ -107,6 +107,33 @@ TEST_CASE("a node is renumbered within a meaning and not beyond it, in either di
   }
 }
 
+TEST_CASE("nodes of branches are converted like those around them") {
+  Graph branch;
+  Builder inside(branch, catalogue());
+  const std::vector input{inside.constant(floats({2, 3}))};
+  const Val relu = inside.nodes("Relu", input, {}, 1, "", 6)[0];
+  branch.outputs = {relu.id()};
+  Graph graph;
+  Builder builder(graph, catalogue());
+  Node choice;
+  choice.op = catalogue().find("", "If");
+  choice.version = 11;
+  choice.inputs = {builder.constant(Tensor::scalar(true)).id()};
+  const auto shared = std::make_shared<const Graph>(branch);
+  choice.subgraphs = {{"then_branch", shared, {}}, {"else_branch", shared, {}}};
+  choice.outputs = {graph.add_temporary("y", relu.type())};
+  graph.nodes.push_back(choice);
+  graph.outputs = choice.outputs;
+  const Graph converted = convert_opset(graph, 13, catalogue());
+  REQUIRE(converted.nodes.size() == 1);
+  CHECK(converted.nodes[0].version == 13);
+  REQUIRE(converted.nodes[0].subgraphs.size() == 2);
+  for (const Subgraph& one : converted.nodes[0].subgraphs) {
+    REQUIRE(one.graph->nodes.size() == 1);
+    CHECK(one.graph->nodes[0].version == 13);
+  }
+}
+
 TEST_CASE("rules hold from before their version up to it") {
   for (const auto& [op, version] : std::vector<std::pair<std::string, std::int64_t>>{
            {"Clip", 11}, {"Upsample", 10}, {"Split", 18}}) {

@@ -17,6 +17,7 @@
 using namespace ondine;
 using namespace ondine::test;
 using Catch::Contains;
+using Dims = std::vector<std::int64_t>;
 namespace fs = std::filesystem;
 
 namespace {
@@ -227,4 +228,100 @@ TEST_CASE("batches of recordings are the same with any number of threads") {
     CHECK(found.back().size() == 90);
   }
   CHECK(found[0] == found[1]);
+}
+
+TEST_CASE("the rate and the length that options ask for have bounds") {
+  if (!can_read()) return;
+  const TemporaryFolder folder;
+  write(folder / "1.wav", wave(8000, {1, 2, 3}));
+  const auto open = [&](const AudioOptions& audio) {
+    return Dataset::open(folder.path(), {.audio = audio});
+  };
+  CHECK_THROWS_WITH(open({.rate = -1}), Contains("a rate of -1 samples"));
+  CHECK_THROWS_WITH(open({.rate = 10'000'001}), Contains("a rate of 10000001 samples"));
+  CHECK(open({.rate = 10'000'000}).sample_rate() == 10'000'000);
+  CHECK(open({.rate = 1}).sample_rate() == 1);
+  CHECK(open({.rate = 0}).sample_rate() == 8000);
+  for (const double seconds : {-0.5, 1e6, std::numeric_limits<double>::quiet_NaN()}) {
+    CHECK_THROWS_WITH(open({.seconds = seconds}), Contains("recordings of "));
+  }
+  CHECK(open({.seconds = 999'999}).columns()[0].dims == Dims{-1, 7'999'992'000});
+  // To the nearest sample; without a length it is open.
+  CHECK(open({.seconds = 2.49 / 8000}).columns()[0].dims == Dims{-1, 2});
+  CHECK(open({.seconds = 2.51 / 8000}).columns()[0].dims == Dims{-1, 3});
+  CHECK(open({}).columns()[0].dims == Dims{-1, -1});
+}
+
+TEST_CASE("one channel may have an axis on either side of the samples") {
+  if (!can_read()) return;
+  const TemporaryFolder folder;
+  write(folder / "1.wav", wave(8000, {3277, -3277, 6554}));
+  const Dataset data = Dataset::open(folder.path());
+  const auto fits = [&](const Dims& dims, DType dtype = DType::float32) {
+    const std::vector inputs{port("x", dtype, dims)};
+    try {
+      Feeder feeder(inputs, data);
+      const std::vector<std::uint64_t> row{0};
+      return feeder.take(row)[0].second.tensor().dtype() == dtype;
+    } catch (const Error&) {
+      return false;
+    }
+  };
+  for (const Dims& dims :
+       {Dims{-1, 3}, Dims{-1, 1, 3}, Dims{-1, 3, 1}, Dims{-1, 1, 1}, Dims{1, 2}}) {
+    CAPTURE(dims);
+    CHECK(fits(dims));
+  }
+  for (const Dims& dims : {Dims{-1}, Dims{-1, 3, 2}, Dims{-1, 2, 3}, Dims{-1, 1, 3, 1}, Dims{-1, 0},
+                           Dims{-1, -1, 2}}) {
+    CAPTURE(dims);
+    CHECK_FALSE(fits(dims));
+  }
+  for (const DType dtype : {DType::float64, DType::float16, DType::bfloat16, DType::int16}) {
+    CAPTURE(dtype);
+    CHECK(fits({-1, 3}, dtype));
+  }
+  for (const DType dtype : {DType::int32, DType::uint8, DType::int64, DType::string}) {
+    CAPTURE(dtype);
+    CHECK_FALSE(fits({-1, 3}, dtype));
+  }
+  // The length that options give must be the model's.
+  const Dataset timed = Dataset::open(folder.path(), {.audio = {.seconds = 2.0 / 8000}});
+  CHECK_NOTHROW(Feeder(std::vector{port("x", DType::float32, {-1, 2, 1})}, timed));
+  CHECK_NOTHROW(Feeder(std::vector{port("x", DType::float32, {-1, -1, 1})}, timed));
+  CHECK_THROWS_WITH(Feeder(std::vector{port("x", DType::float32, {-1, 3, 1})}, timed),
+                    Contains("2 samples"));
+}
+
+TEST_CASE("a recording has the bytes that its header promises, if the writer knew how many") {
+  if (!can_read()) return;
+  const TemporaryFolder folder;
+  const std::string whole = wave(8000, {1, 2, 3});
+  const auto opened = [&](std::uint32_t promised, std::size_t more = 0) {
+    std::string bytes = whole + std::string(more, '\0');
+    for (std::size_t i = 0; i < 4; ++i) bytes[4 + i] = static_cast<char>(promised >> 8 * i);
+    write(folder / "1.wav", bytes);
+    return data::sound_info((folder / "1.wav").string()).frames == 3;
+  };
+  const auto size = static_cast<std::uint32_t>(whole.size());
+  CHECK(opened(size - 8));
+  CHECK(opened(size - 8, 4));
+  CHECK_THROWS_WITH(opened(size - 7),
+                    Contains("the file has " + std::to_string(size) + " bytes, its header says " +
+                             std::to_string(size + 1)));
+  CHECK_THROWS_WITH(opened(0x7ffffffe), Contains("its header says 2147483654"));
+  CHECK(opened(0x7fffffff));
+  CHECK(opened(0xffffffff));
+}
+
+TEST_CASE("the rate of recordings is that of the first that can be read") {
+  if (!can_read()) return;
+  const TemporaryFolder folder;
+  write(folder / "1.wav", "no recording");
+  write(folder / "2.wav", wave(4000, {1, 2}));
+  write(folder / "3.wav", wave(8000, {1, 2}));
+  const Dataset data = Dataset::open(folder.path());
+  CHECK(data.sample_rate() == 4000);
+  REQUIRE(data.notes().size() == 1);
+  CHECK_THAT(data.notes()[0], Contains("1 of 3 recordings") && Contains("3.wav"));
 }
