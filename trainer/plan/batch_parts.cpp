@@ -72,7 +72,7 @@ class Finder {
       const std::uint64_t bytes =
           std::max(widest + read_bytes(first, last) / parts_ + result_bytes(first, last),
                    std::max(widest_of(0, first), widest_of(last + 1, graph_.nodes.size())));
-      if (bytes < best.peak) best = {first, last, bytes};
+      if (bytes < best.peak - best.peak / least_share_of_peak) best = {first, last, bytes};
     }
     return best;
   }
