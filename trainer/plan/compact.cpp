@@ -146,10 +146,9 @@ std::vector<bool> flags_of(std::span<const ValueId> ids, const Graph& graph) {
 
 }  // namespace
 
-bool compact_values(Graph& graph, std::span<const ValueId> outside,
-                    std::span<const InPlace> in_place, bool commit_last) {
+bool compact_values(Graph& graph, std::span<const ValueId> outside) {
   if (!conversion_node(no_value, no_value, DType::bfloat16)) return false;
-  order_nodes(graph, flags_of(outside, graph), in_place, commit_last);
+  order_nodes(graph, flags_of(outside, graph), {});
   bool changed = false;
   for (int round = 0; round < max_rounds; ++round) {
     const std::vector<bool> flags = flags_of(outside, graph);

@@ -5,17 +5,14 @@
 #include <span>
 
 #include "graph/ir/graph.h"
-#include "trainer/plan/order.h"
 
 namespace ondine::trainer {
 
 // Large float32 values that are alive but not read where most bytes are alive are rounded to
 // bfloat16 after their last use before and widened before their first use behind: a Cast each.
 // What reads them before reads what was computed. Gradients that an update reads stay as they are.
-// `outside` marks values that are not in the arena. The graph must be typed; it is ordered by this,
-// as order_nodes() does. Returns whether it changed values; it does not where the build lacks
-// conversions.
-bool compact_values(graph::Graph& graph, std::span<const graph::ValueId> outside,
-                    std::span<const InPlace> in_place, bool commit_last);
+// `outside` marks values that are not in the arena. The graph must be typed; it is ordered by this.
+// Returns whether it changed values; it does not where the build lacks conversions.
+bool compact_values(graph::Graph& graph, std::span<const graph::ValueId> outside);
 
 }  // namespace ondine::trainer
