@@ -1,5 +1,6 @@
 #include <ondine/model.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -184,6 +185,34 @@ void Model::Impl::store_result(Value& result, const Value& value) {
   }
 }
 
+namespace {
+
+// Whether the result, which a step overwrites, lies where the step reads an input.
+bool is_fed(const Value& result, std::span<const NamedValue> feeds) {
+  if (!result.is_tensor() || result.tensor().dtype() == DType::string) return false;
+  const void* const data = result.tensor().data();
+  return std::ranges::any_of(feeds, [&](const NamedValue& feed) {
+    return feed.second.is_tensor() && feed.second.tensor().dtype() != DType::string &&
+           feed.second.tensor().data() == data;
+  });
+}
+
+// Gives the commit section the memory of the variables that it updates: that of the current version
+// where a node may write over it and there are no readers.
+void set_committed(const trainer::Function& step, trainer::StateStore& state, bool no_readers,
+                   trainer::Executor& executor) {
+  const trainer::Plan& plan = executor.plan();
+  for (std::size_t i = 0; i < step.updates.size(); ++i) {
+    if (!plan.committed[i]) continue;
+    const std::size_t variable = step.updates[i].variable;
+    Tensor& next =
+        no_readers && plan.in_place[i] ? state.overwrite(variable) : state.next(variable);
+    executor.set_target(step.updates[i].value, next.mutable_data());
+  }
+}
+
+}  // namespace
+
 void Model::Impl::run_step(std::span<const NamedValue> feeds, std::size_t algorithm,
                            std::span<NamedValue> results) {
   const trainer::Function& step = require_algorithm(algorithm).step;
@@ -216,28 +245,29 @@ void Model::Impl::run_step(std::span<const NamedValue> feeds, std::size_t algori
                          value.tensor().data() == state.next(step.updates[i].variable).data();
     if (!written) assign(step, step.updates[i], value);
   }
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    store_result(results[i].second, executor->value(selected.output(i)));
-  }
-  if (require_finite) check_finite(step, *executor, call, results);
+  const auto store_results = [&](bool fed) {
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      Value& result = results[i].second;
+      if (is_fed(result, feeds) == fed) store_result(result, executor->value(selected.output(i)));
+    }
+  };
+  store_results(false);
+  if (require_finite) check_finite(step, selected, *executor, call);
   auto hold = state.hold_readers();
-  for (std::size_t i = 0; i < step.updates.size(); ++i) {
-    if (!plan.committed[i]) continue;
-    const std::size_t variable = step.updates[i].variable;
-    Tensor& next =
-        hold.owns_lock() && plan.in_place[i] ? state.overwrite(variable) : state.next(variable);
-    executor->set_target(step.updates[i].value, next.mutable_data());
-  }
+  set_committed(step, state, hold.owns_lock(), *executor);
   // No failure is possible from here on.
   finish(*executor, call);
+  store_results(true);  // over what the commit section reads
   state.commit(std::move(hold));
   ++steps;
   ++algorithm_steps[algorithm];
 }
 
-void Model::Impl::check_finite(const trainer::Function& function, trainer::Executor& executor,
-                               graph::CallState& call, std::span<const NamedValue> results) {
-  for (const auto& [name, value] : results) {
+void Model::Impl::check_finite(const trainer::Function& function, const trainer::Call& selected,
+                               trainer::Executor& executor, graph::CallState& call) {
+  for (std::size_t i = 0; i < selected.names().size(); ++i) {
+    const std::string& name = selected.names()[i];
+    const Value value = executor.value(selected.output(i));
     if (!value.is_tensor() || value.tensor().size() != 1) continue;
     const auto number = to_doubles(value.tensor());
     if (!number || std::isfinite(number->front())) continue;

@@ -65,8 +65,8 @@ struct ONDINE_HIDDEN Model::Impl {
   graph::CallState call_state(std::uint64_t step) const;
   void run(trainer::Executor& executor, graph::CallState& call) const;
   // Fails unless all results of one element are finite.
-  void check_finite(const trainer::Function& function, trainer::Executor& executor,
-                    graph::CallState& call, std::span<const NamedValue> results);
+  void check_finite(const trainer::Function& function, const trainer::Call& selected,
+                    trainer::Executor& executor, graph::CallState& call);
   // Runs the executor's commit section.
   void finish(trainer::Executor& executor, graph::CallState& call) const noexcept;
   void forget_plans();

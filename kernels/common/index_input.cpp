@@ -18,15 +18,25 @@ IndexInput::IndexInput(graph::BindContext& context, std::size_t input, std::size
   context.request_workspace(offset + static_cast<std::size_t>(count_) * sizeof(std::int64_t));
 }
 
-const std::int64_t* IndexInput::read(graph::KernelContext& call, std::int64_t size) const {
+template <class F>
+const std::int64_t* IndexInput::read_as(graph::KernelContext& call, const F& index_of) const {
   auto* out = reinterpret_cast<std::int64_t*>(call.workspace<std::byte>() + offset_);
   visit(dtype_, Types<std::int32_t, std::int64_t>{}, [&]<class I>() {
     const I* in = call.in<I>(input_);
     call.pool().for_chunks(count_, 16384, [&](std::int64_t first, std::int64_t last) {
-      for (auto i = first; i < last; ++i) out[i] = checked_index(in[i], size);
+      for (auto i = first; i < last; ++i) out[i] = index_of(in[i]);
     });
   });
   return out;
+}
+
+const std::int64_t* IndexInput::read(graph::KernelContext& call, std::int64_t size) const {
+  return read_as(call, [size](std::int64_t index) { return checked_index(index, size); });
+}
+
+const std::int64_t* IndexInput::read_unchecked(graph::KernelContext& call,
+                                               std::int64_t size) const {
+  return read_as(call, [size](std::int64_t index) { return index < 0 ? index + size : index; });
 }
 
 }  // namespace ondine::kernels

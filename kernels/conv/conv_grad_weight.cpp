@@ -9,6 +9,7 @@ extern const OpDef conv_grad_weight{.name = "ConvGradWeight",
                                     .infer = infer_conv_grad_weight,
                                     .bind = bind_conv_grad_weight,
                                     .grad = grad_of_conv_grad_weight,
-                                    .expand = expand_conv_grad_weight};
+                                    .expand = expand_conv_grad_weight,
+                                    .traits = {.cannot_fail = true}};
 
 }  // namespace ondine::kernels::ops

@@ -1,6 +1,8 @@
 // gather_grad.cpp — ai.ondine GatherGrad(dy, indices, shape, base): `base`, or zeros of `shape`
 // where it is omitted, to which the slices of dy are added at their indices along `axis`, in the
-// order of the indices, 16-bit floats in float;  d dy = Gather(ddx, indices), d base = ddx.
+// order of the indices, 16-bit floats in float;  d dy = Gather(ddx, indices), d base = ddx. Slices
+// at indices outside of the axis, which Gather rejects before, are left out: so it cannot fail, and
+// the update of a table may follow it in the commit section of a step.
 #include <algorithm>
 
 #include "kernels/common/element_conversion.h"
@@ -88,7 +90,7 @@ Kernel bind(BindContext& context) {
       context.request_workspace(sums_at + static_cast<std::size_t>(shape->size()) * sizeof(float));
     }
     return [=](KernelContext& call) {
-      const std::int64_t* index = indices.read(call, view.dim);
+      const std::int64_t* index = indices.read_unchecked(call, view.dim);
       const T* from = has_base ? call.in<T>(base) : nullptr;
       T* dx = call.out<T>(0);
       auto* sums = reinterpret_cast<compute_t<T>*>(dx);
@@ -149,7 +151,7 @@ extern const OpDef gather_grad{.name = "GatherGrad",
                                .bind = bind,
                                .grad = grad,
                                .expand = expand_gather,
-                               .traits = {.inplace = 1U << base},
+                               .traits = {.inplace = 1U << base, .cannot_fail = true},
                                .no_gradient = 0b110};
 
 }  // namespace ondine::kernels::ops

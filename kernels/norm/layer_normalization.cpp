@@ -270,8 +270,11 @@ std::vector<Val> expand_normalize(ExpandContext& context) {
 
 }  // namespace
 
-extern const OpDef layer_normalization{
-    .name = "LayerNormalization", .infer = infer, .bind = bind, .grad = grad};
+extern const OpDef layer_normalization{.name = "LayerNormalization",
+                                       .infer = infer,
+                                       .bind = bind,
+                                       .grad = grad,
+                                       .traits = {.cheap = true}};
 extern const OpDef normalize{.name = "Normalize",
                              .domain = ondine_domain,
                              .infer = infer,

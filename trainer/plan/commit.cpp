@@ -79,60 +79,114 @@ constexpr std::size_t least_saved = std::size_t{1} << 20;
 class GradientChooser {
  public:
   GradientChooser(const Graph& graph, const std::vector<bool>& targets,
-                  const std::vector<bool>& commits)
+                  std::span<const InPlace> in_place, const std::vector<bool>& updates)
       : graph_(graph),
         targets_(targets),
-        commits_(commits),
+        updates_(updates),
+        commits_(updates),
         readers_(graph),
+        producer_(graph.values.size(), none),
         root_(graph.values.size(), no_value),
-        is_output_(output_flags(graph)) {
-    for (const Node& node : graph.nodes) {
+        is_output_(output_flags(graph)),
+        is_fixed_(graph.values.size()) {
+    for (std::size_t i = 0; i < graph.values.size(); ++i) {
+      is_fixed_[i] = graph.values[i].constant->defined();
+    }
+    for (const ValueId id : graph.inputs) is_fixed_[index(id)] = true;
+    for (const InPlace& pair : in_place) {
+      if (pair.input != no_value) is_fixed_[index(pair.input)] = false;
+    }
+    for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+      const Node& node = graph.nodes[i];
       for (const ValueId id : node.outputs) {
-        if (id != no_value && !targets[index(id)]) root_[index(id)] = id;
+        if (id == no_value) continue;
+        producer_[index(id)] = i;
+        if (!targets[index(id)]) root_[index(id)] = id;
       }
       const ValueId viewed = viewed_input(node);
-      if (viewed != no_value) root_[index(node.outputs[0])] = root_[index(viewed)];
+      if (viewed == no_value) continue;
+      root_[index(node.outputs[0])] = root_[index(viewed)];
+      is_fixed_[index(node.outputs[0])] = is_fixed_[index(viewed)];
     }
   }
 
-  // Whether the node saves memory there, given what those chosen before hold already.
-  bool operator()(const Node& node) {
-    if (!node.op->traits.cannot_fail || viewed_input(node) != no_value || !is_static(node, graph_))
-      return false;
-    std::size_t saved = 0;
-    for (const ValueId id : node.outputs) {
-      if (id == no_value) continue;
-      if (!is_for_commits(id) || !is_full_float(graph_[id].type)) return false;
-      saved += bytes_of(graph_[id].type);
-    }
+  // Chooses the node, with those whose results it only adds to, if that saves memory given what
+  // those chosen before hold already.
+  void consider(std::size_t last) {
+    std::vector<std::size_t> chain;
     std::set<ValueId> roots;
-    std::size_t held = 0;
-    for (const ValueId id : node.inputs) {
-      if (id == no_value) continue;
-      const ValueId root = root_[index(id)];
-      if (root == no_value) return false;  // not in the arena
-      if (held_.contains(root) || !roots.insert(root).second) continue;
-      held += bytes_of(graph_[root].type);
+    for (std::size_t next = last; next != none;) {
+      const std::size_t node = next;
+      if (!is_for_commits(graph_.nodes[node], chain.empty())) return;
+      chain.push_back(node);
+      next = none;
+      for (const ValueId id : graph_.nodes[node].inputs) {
+        if (id == no_value || is_fixed_[index(id)]) continue;
+        const ValueId root = root_[index(id)];
+        if (root == no_value) return;  // not in the arena
+        if (next == none && is_base(graph_.nodes[node], id)) {
+          next = producer_[index(id)];
+        } else if (!held_.contains(root)) {
+          roots.insert(root);
+        }
+      }
     }
-    if (saved < held + least_saved) return false;
+    std::size_t held = 0;
+    for (const ValueId root : roots) held += bytes_of(graph_[root].type);
+    if (result_bytes(graph_.nodes[last]) < held + least_saved) return;
     held_.merge(roots);
-    return true;
+    for (const std::size_t node : chain) commits_[node] = true;
   }
+
+  // One flag per node: the updates and what was chosen.
+  std::vector<bool> take_commits() { return std::move(commits_); }
 
  private:
-  bool is_for_commits(ValueId id) const {
-    if (targets_[index(id)] || is_output_[index(id)]) return false;
-    const auto readers = readers_.of(id);
-    return !readers.empty() &&
-           std::ranges::all_of(readers, [&](std::size_t reader) { return commits_[reader]; });
+  static constexpr std::size_t none = static_cast<std::size_t>(-1);
+
+  std::size_t result_bytes(const Node& node) const {
+    std::size_t bytes = 0;
+    for (const ValueId id : node.outputs) {
+      if (id != no_value) bytes += bytes_of(graph_[id].type);
+    }
+    return bytes;
+  }
+
+  // `by_updates`: whether only updates may read its results.
+  bool is_for_commits(const Node& node, bool by_updates) const {
+    if (!node.op->traits.cannot_fail || viewed_input(node) != no_value || !is_static(node, graph_))
+      return false;
+    return std::ranges::all_of(node.outputs, [&](ValueId id) {
+      if (id == no_value) return true;
+      if (targets_[index(id)] || is_output_[index(id)] || !is_full_float(graph_[id].type))
+        return false;
+      const auto readers = readers_.of(id);
+      return !by_updates ||
+             (!readers.empty() &&
+              std::ranges::all_of(readers, [&](std::size_t reader) { return updates_[reader]; }));
+    });
+  }
+
+  // Whether the node writes its result over this input, which only it reads.
+  bool is_base(const Node& node, ValueId id) const {
+    const std::size_t producer = producer_[index(id)];
+    if (producer == none || is_output_[index(id)] || readers_.of(id).size() != 1) return false;
+    if (std::ranges::count_if(graph_.nodes[producer].outputs,
+                              [](ValueId output) { return output != no_value; }) != 1)
+      return false;
+    return may_overwrite(graph_, node, {node.outputs[0], id}) &&
+           is_for_commits(graph_.nodes[producer], false);
   }
 
   const Graph& graph_;
   const std::vector<bool>& targets_;
-  const std::vector<bool>& commits_;
+  const std::vector<bool>& updates_;  // by node
+  std::vector<bool> commits_;         // by node
   Readers readers_;
+  std::vector<std::size_t> producer_;  // by value
   std::vector<ValueId> root_;  // by value: what it is a view of, no_value outside of the arena
   std::vector<bool> is_output_;
+  std::vector<bool> is_fixed_;  // by value: outside of the arena, where no update writes
   std::set<ValueId> held_;
 };
 
@@ -143,11 +197,9 @@ std::vector<bool> choose_commits(const Graph& graph, const std::vector<bool>& ta
   const Chooser chosen(graph, targets, in_place);
   std::vector<bool> commits;
   for (const Node& node : graph.nodes) commits.push_back(chosen(node));
-  GradientChooser saves(graph, targets, commits);
-  std::vector<bool> gradients;
-  for (const Node& node : graph.nodes) gradients.push_back(saves(node));
-  for (std::size_t i = 0; i < commits.size(); ++i) commits[i] = commits[i] || gradients[i];
-  return commits;
+  GradientChooser gradients(graph, targets, in_place, commits);
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) gradients.consider(i);
+  return gradients.take_commits();
 }
 
 }  // namespace ondine::trainer

@@ -17,9 +17,10 @@ namespace ondine::trainer {
 //    that must be kept for it until then;
 // and so may a node whose results only such updates read, if
 //  - its kernel cannot fail once bound,
-//  - its inputs are made in the arena, by nodes,
+//  - its inputs are made in the arena, by nodes, or lie where no update writes,
 //  - its results are larger than what must be kept for it until then, by 1 MiB or more.
-// Gradients are then computed one after the other and reuse the same memory.
+// Gradients are then computed one after the other and reuse the same memory. A node that adds to
+// the result of another, in place, is taken with it.
 std::vector<bool> choose_commits(const graph::Graph& graph, const std::vector<bool>& targets,
                                  std::span<const InPlace> in_place);
 

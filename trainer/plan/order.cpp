@@ -101,7 +101,9 @@ class Order {
     }
     const std::size_t others = order_.size();
     last_.assign(graph_.nodes.size(), false);
-    for (const std::size_t i : ready_) schedule(i);
+    for (const std::size_t i : ready_) {
+      if (!is_base(i)) schedule(i);
+    }
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) schedule(i);
     permute(graph_.nodes, order_);
     return others;
@@ -180,6 +182,18 @@ class Order {
     bool held = false;
     before_.for_each(i, [&](std::size_t) { held = true; });
     return held;
+  }
+
+  // Whether a node adds to its result that is no update itself: the sum may have become possible
+  // long after it, when less is held.
+  bool is_base(std::size_t i) const {
+    const auto writes_outside = [&](std::size_t node) {
+      return std::ranges::any_of(graph_.nodes[node].outputs,
+                                 [&](ValueId id) { return id != no_value && outside_[index(id)]; });
+    };
+    return std::ranges::any_of(graph_.nodes[i].outputs, [&](ValueId id) {
+      return id != no_value && !std::ranges::all_of(readers_.of(id), writes_outside);
+    });
   }
 
   // The node, after what it waits for, and then whatever can follow it that frees memory.

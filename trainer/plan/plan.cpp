@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/message.h"
+#include "trainer/plan/batch_parts.h"
 #include "trainer/plan/compact.h"
 #include "trainer/plan/planner.h"
 #include "trainer/plan/recompute.h"
@@ -118,6 +119,18 @@ void store_in_lower_precision(Draft& draft) {
   if (compacted.plan.total_bytes < draft.plan.total_bytes) draft = std::move(compacted);
 }
 
+// Under a lower precision layers that compute every sample by itself may run for a part of the
+// batch at a time. In float32 they do not: a kernel's choice may depend on the batch, and so may
+// bits.
+void compute_in_parts(Draft& draft) {
+  const PlanOptions& options = draft.options();
+  if (options.precision != Precision::bfloat16 || draft.plan.arena_bytes < small_arena) return;
+  Graph lean = draft.graph();
+  if (!split_batch(lean, options.targets)) return;
+  Draft split = draft.next(std::move(lean));
+  if (split.plan.total_bytes < draft.plan.total_bytes) draft = std::move(split);
+}
+
 // Without a budget what costs little to compute again is not kept either.
 Plan without_cheap_values(Draft draft) {
   Plan& plain = draft.plan;
@@ -136,6 +149,7 @@ Plan make_plan(const std::shared_ptr<const Graph>& graph, std::span<const Type> 
   const std::span<const ValueId> outputs = options.outputs.value_or(graph->outputs);
   const OriginalNodes originals(graph);
   Draft draft(specialize(*graph, inputs, outputs, *options.limits), originals, options);
+  compute_in_parts(draft);
   store_in_lower_precision(draft);
   if (!options.memory_budget) return without_cheap_values(std::move(draft));
   const std::uint64_t without = draft.plan.total_bytes;

@@ -106,6 +106,15 @@ TEST_CASE("GatherGrad adds to its base in the order of the indices") {
   CHECK(run_op_tensor(lookup_sum(small, int64s({0, 0}), {1}, large)).item<float>() == 1e8F);
 }
 
+TEST_CASE("GatherGrad leaves out slices at indices outside of the axis, which Gather rejects") {
+  const Tensor dy = Tensor::of<float>({4, 1}, {1, 2, 4, 8});
+  const Tensor sum = run_op_tensor(lookup_sum(dy, int64s({3, -4, 1, -3}), {3, 1}, Value()));
+  CHECK(sum.identical(Tensor::of<float>({3, 1}, {8, 4, 0})));
+  const Tensor x = random_floats({3, 1}, 1);
+  CHECK_THROWS_WITH(run_op_tensor({.op = "Gather", .inputs = {x, int64s({3})}}),
+                    Catch::Contains("index 3"));
+}
+
 TEST_CASE("GatherGrad adds 16-bit floats to its base in float") {
   const std::int64_t n = 300;
   const std::vector<bfloat16> ones(static_cast<std::size_t>(n), to_bfloat16(1));

@@ -124,14 +124,15 @@ TEST_CASE("a gradient stays in its place that fails, is a view or has other read
   CHECK(several.run() == Flags{false, false, true, true, true});
 }
 
-TEST_CASE("a gradient stays in its place if what it reads lies outside of the arena") {
-  Step fed;
-  fed.build();
-  fed.graph.nodes[2].inputs[0] = fed.x;
-  CHECK_FALSE(fed.run()[2]);
+TEST_CASE("a gradient stays in its place if updates may write over what it reads") {
+  Step weight;
+  weight.build();
+  weight.graph.nodes[2].inputs[0] = weight.w;
+  CHECK_FALSE(weight.run()[2]);
   Step viewed;
   viewed.build();
   viewed.graph.nodes[1].op = &sure_view;
+  viewed.graph.nodes[1].inputs = {viewed.w};
   CHECK_FALSE(viewed.run()[2]);
   viewed.graph.nodes[1].inputs = {viewed.a};
   CHECK(viewed.run()[2]);
@@ -139,6 +140,37 @@ TEST_CASE("a gradient stays in its place if what it reads lies outside of the ar
   target.build();
   target.targets[static_cast<std::size_t>(target.a)] = true;
   CHECK_FALSE(target.run()[2]);
+}
+
+TEST_CASE("what a call is fed with and constants wait for the commit section for nothing") {
+  Step fed;
+  fed.rows = 2 * mebi;
+  fed.build();
+  CHECK_FALSE(fed.run()[2]);
+  fed.graph.nodes[2].inputs[0] = fed.x;
+  CHECK(fed.run()[2]);
+  fed.graph.inputs.clear();
+  CHECK_FALSE(fed.run()[2]);
+  fed.graph[fed.x].constant = Tensor(DType::float32, {1});
+  CHECK(fed.run()[2]);
+}
+
+TEST_CASE("a sum of gradients is made in the commit section with the product it adds to") {
+  Step step;
+  step.multiply = &product;
+  step.w = step.input(step.weights);
+  step.a = step.node(plain, {step.x}, step.rows);
+  step.g = step.node(product, {step.a}, step.weights);
+  step.b = step.node(plain, {step.x}, step.rows);
+  const ValueId sum = step.node(update, {step.g, step.b}, step.weights);
+  step.update_by(step.w, sum, step.weights);
+  CHECK(step.run() == Flags{false, true, false, true, true});
+  // What is not written over is held beside the sum.
+  step.graph.nodes[3].op = &product;
+  CHECK(step.run() == Flags{false, false, false, false, true});
+  step.graph.nodes[3].op = &update;
+  step.graph.nodes[1].op = &plain;
+  CHECK(step.run() == Flags{false, false, false, false, true});
 }
 
 TEST_CASE("a gradient of another dtype or of unknown size stays in its place") {

@@ -1,0 +1,165 @@
+// Batches that run through the widest layers in parts.
+#include "trainer/plan/batch_parts.h"
+
+#include <cmath>
+
+#include <catch2/catch.hpp>
+
+#include <ondine/build.h>
+#include <ondine/model.h>
+
+#include "graph/contract/op_def.h"
+#include "tests/support/op_harness.h"
+#include "tests/trainer/plan/toy_operators.h"
+
+using namespace ondine;        // NOLINT
+using namespace ondine::test;  // NOLINT
+
+namespace {
+
+using namespace ondine::graph;  // NOLINT
+
+const OpDef layer{.name = "Conv", .infer = infer_nothing};
+const OpDef sum{.name = "Add", .infer = infer_nothing};
+
+// Values of 8 samples of `width` KiB each.
+struct Network {
+  Graph graph;
+  std::vector<ValueId> outside;
+
+  ValueId add(std::int64_t batch, std::int64_t width) {
+    return graph.add_temporary("value", Type::tensor(DType::uint8, Shape{batch, width << 10}));
+  }
+  ValueId input(std::int64_t batch, std::int64_t width) {
+    graph.inputs.push_back(add(batch, width));
+    return graph.inputs.back();
+  }
+  ValueId node(const OpDef& op, std::vector<ValueId> inputs, std::int64_t width) {
+    Node node;
+    node.op = &op;
+    node.inputs = std::move(inputs);
+    node.outputs = {add(8, width)};
+    graph.nodes.push_back(node);
+    return node.outputs[0];
+  }
+  bool run() { return trainer::split_batch(graph, outside); }
+  std::string operators() const {
+    std::string names;
+    for (const Node& node : graph.nodes) names += std::string(node.op->name) + " ";
+    return names;
+  }
+};
+
+// x -> a -> wide -> b, which the end reads.
+struct Chain : Network {
+  ValueId x = input(8, 10);
+  ValueId w = input(8, 1);
+  ValueId a = node(layer, {x, w}, 100);
+  ValueId wide = node(layer, {a, w}, 1000);
+  ValueId b = node(layer, {wide, w}, 20);
+  ValueId end = node(plain, {b}, 1);
+  Chain() { graph.outputs = {end}; }
+};
+
+}  // namespace
+
+TEST_CASE("the widest layers run for a part of the batch at a time") {
+  Chain chain;
+  REQUIRE(chain.run());
+  std::string want;
+  for (int part = 0; part < 4; ++part) want += "Slice Conv Conv Conv ";
+  CHECK(chain.operators() == want + "Concat Plain ");
+  const Node& slice = chain.graph.nodes[4];
+  CHECK(slice.inputs[0] == chain.x);
+  CHECK(chain.graph[slice.inputs[1]].constant->item<std::int64_t>() == 2);
+  CHECK(chain.graph[slice.inputs[2]].constant->item<std::int64_t>() == 4);
+  CHECK(chain.graph.nodes[5].inputs == std::vector<ValueId>{slice.outputs[0], chain.w});
+  CHECK(chain.graph[chain.graph.nodes[6].outputs[0]].type.shape() == Shape{2, 1000 << 10});
+  CHECK(chain.graph.nodes[16].outputs[0] == chain.b);
+  CHECK(chain.graph.nodes[16].inputs.size() == 4);
+}
+
+TEST_CASE("a batch of three has three parts, and one sample none") {
+  for (const std::int64_t batch : {3, 1}) {
+    Chain chain;
+    for (GraphValue& value : chain.graph.values) value.type.dims->front() = Dim(batch);
+    CHECK(chain.run() == (batch == 3));
+    CHECK(chain.graph.nodes.size() == (batch == 3 ? 3 * 4 + 2 : 4));
+  }
+}
+
+TEST_CASE("a batch stays whole where that saves little") {
+  Chain read;  // the backward pass, say, reads what is wide
+  read.graph.outputs.push_back(read.node(plain, {read.wide, read.end}, 1));
+  CHECK_FALSE(read.run());
+  Chain held;  // as much waits meanwhile
+  const ValueId other = held.node(plain, {held.x}, 20000);
+  std::rotate(held.graph.nodes.begin(), held.graph.nodes.end() - 1, held.graph.nodes.end());
+  held.graph.outputs.push_back(held.node(plain, {other, held.end}, 1));
+  CHECK_FALSE(held.run());
+  Chain heavy;  // weights that every part reads
+  heavy.graph[heavy.w].type = Type::tensor(DType::uint8, Shape{8, 1000 << 10});
+  CHECK_FALSE(heavy.run());
+}
+
+TEST_CASE("a batch stays whole where samples are not computed one by one") {
+  Chain whole;
+  whole.graph.nodes[1].op = &plain;
+  CHECK_FALSE(whole.run());
+  Chain target;
+  target.outside = {target.wide};
+  CHECK_FALSE(target.run());
+  Chain mixed;  // the second term is not of the batch, nor a single number
+  mixed.graph.nodes[1].op = &sum;
+  mixed.graph[mixed.w].type = Type::tensor(DType::uint8, Shape{1, 2});
+  CHECK_FALSE(mixed.run());
+  mixed.graph[mixed.w].type = Type::tensor(DType::uint8, Shape{1, 1});
+  CHECK(mixed.run());
+}
+
+namespace {
+
+// Three convolutions, wide in the middle, and a residual sum.
+std::vector<std::byte> network() {
+  ModelBuilder b("network", 13);
+  b.input("x", DType::float32, {"N", 16, 48, 48});
+  b.initializer("w0", random_floats({64, 16, 1, 1}, 1));
+  b.initializer("w1", random_floats({64, 1, 3, 3}, 2));
+  b.initializer("w2", random_floats({16, 64, 1, 1}, 3));
+  b.node("Conv", "", {"x", "w0"}, {"a"});
+  b.node("Relu", "", {"a"}, {"b"});
+  b.node("Conv", "", {"b", "w1"}, {"c"},
+         {{"group", std::int64_t{64}}, {"pads", std::vector<std::int64_t>{1, 1, 1, 1}}});
+  b.node("Conv", "", {"c", "w2"}, {"d"});
+  b.node("Add", "", {"d", "x"}, {"y"});
+  b.output("y", DType::float32, {"N", 16, 48, 48});
+  return b.bytes();
+}
+
+std::vector<float> outputs(const Tensor& x, Precision precision, int threads, std::size_t& arena) {
+  Model model = Model::load(network(), {.threads = threads, .precision = precision});
+  PlanRequest request;
+  request.shapes = {{"x", x.shape()}};
+  arena = model.plan_report(request).arena_bytes;
+  const Tensor y = model.infer({{"x", x}})["y"].tensor();
+  const auto values = y.values<float>();
+  return {values.begin(), values.end()};
+}
+
+}  // namespace
+
+TEST_CASE("parts of a batch give what the whole gives, for any number of threads") {
+  std::size_t whole = 0, split = 0, arena = 0;
+  const Tensor x = random_floats({16, 16, 48, 48}, 4);
+  const auto full = outputs(x, Precision::float32, 1, whole);
+  const auto lower = outputs(x, Precision::bfloat16, 1, split);
+  CHECK(2 * split < whole);
+  CHECK(outputs(x, Precision::bfloat16, 3, arena) == lower);
+  REQUIRE(full.size() == lower.size());
+  double error = 0, most = 0;
+  for (std::size_t i = 0; i < full.size(); ++i) {
+    error = std::max(error, std::abs(double{full[i]} - double{lower[i]}));
+    most = std::max(most, std::abs(double{full[i]}));
+  }
+  CHECK(error < 0.02 * most);
+}

@@ -1,0 +1,273 @@
+#include "trainer/plan/batch_parts.h"
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+#include "graph/contract/op_def.h"
+#include "trainer/plan/lifetimes.h"
+#include "trainer/plan/order.h"
+#include "trainer/plan/recompute.h"
+#include "trainer/sample_nodes.h"
+
+namespace ondine::trainer {
+namespace {
+
+using namespace graph;  // NOLINT
+
+constexpr std::int64_t max_parts = 4;
+// The share of the nodes' memory traffic that reading their other inputs again may take.
+constexpr std::uint64_t max_share_of_traffic = 20;
+// The share of the peak that must be saved.
+constexpr std::uint64_t least_share_of_peak = 8;
+
+std::size_t index(ValueId id) { return static_cast<std::size_t>(id); }
+
+// The dim of axis 0, or 0.
+std::int64_t batch_of(const Type& type) {
+  return has_fixed_size(type) && !type.dims->empty() ? type.dims->front().size() : 0;
+}
+
+bool is_per_sample(const Node& node, std::size_t i) {
+  return i < 32 && ((per_sample_inputs(*node.op) >> i) & 1U) != 0;
+}
+
+// Nodes [first, last] of an ordered graph, and the peak with them in parts.
+struct Segment {
+  std::size_t first = 0;
+  std::size_t last = 0;
+  std::uint64_t peak = 0;
+};
+
+class Finder {
+ public:
+  Finder(const Graph& graph, const Lifetimes& lives, const std::vector<bool>& outside)
+      : graph_(graph),
+        lives_(lives),
+        outside_(outside),
+        alive_(graph.nodes.size()),
+        inside_(graph.nodes.size()) {
+    const Node& widest = graph.nodes[lives.peak_position()];
+    if (widest.outputs[0] != no_value) batch_ = batch_of(graph[widest.outputs[0]].type);
+    parts_ = static_cast<std::uint64_t>(std::min(batch_, max_parts));
+  }
+
+  std::int64_t batch() const { return batch_; }
+
+  // Of those around the peak that one with the lowest peak; that of the graph if there is none.
+  Segment best() {
+    Segment best{0, 0, lives_.peak_bytes()};
+    const std::size_t peak = lives_.peak_position();
+    if (batch_ < 2 || !fits(peak)) return best;
+    std::size_t first = peak;
+    while (first > 0 && fits(first - 1)) --first;
+    count_alive(first);
+    std::uint64_t traffic = 0, others = 0, widest = 0;
+    for (std::size_t last = first; last < graph_.nodes.size() && fits(last); ++last) {
+      traffic += traffic_of(graph_.nodes[last], graph_);
+      others += other_bytes(graph_.nodes[last]) * (parts_ - 1);
+      if (others > traffic / max_share_of_traffic) break;
+      widest = std::max(widest, alive_[last] - inside_[last] + inside_[last] / parts_);
+      if (last < peak) continue;
+      const std::uint64_t bytes =
+          std::max(widest + read_bytes(first, last) / parts_ + result_bytes(first, last),
+                   std::max(widest_of(0, first), widest_of(last + 1, graph_.nodes.size())));
+      if (bytes < best.peak - best.peak / least_share_of_peak) best = {first, last, bytes};
+    }
+    return best;
+  }
+
+  bool has_samples(const Node& node, std::size_t i) const {
+    if (!is_per_sample(node, i) || node.inputs[i] == no_value) return false;
+    const Type& type = graph_[node.inputs[i]].type;
+    return batch_of(type) == batch_ && type.rank() == graph_[node.outputs[0]].type.rank();
+  }
+
+  // Values that nodes [first, last] read the samples of and others make.
+  std::vector<ValueId> read(std::size_t first, std::size_t last) const {
+    std::set<ValueId> ids;
+    for (std::size_t n = first; n <= last; ++n) {
+      const Node& node = graph_.nodes[n];
+      for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+        if (has_samples(node, i) && !is_made(node.inputs[i], first, last))
+          ids.insert(node.inputs[i]);
+      }
+    }
+    return {ids.begin(), ids.end()};
+  }
+
+  // Values that nodes [first, last] make and others read.
+  std::vector<ValueId> results(std::size_t first, std::size_t last) const {
+    std::vector<ValueId> ids;
+    for (std::size_t n = first; n <= last; ++n) {
+      const ValueId id = graph_.nodes[n].outputs[0];
+      if (lives_.last_use(id) > last) ids.push_back(id);
+    }
+    return ids;
+  }
+
+ private:
+  bool is_made(ValueId id, std::size_t first, std::size_t last) const {
+    const std::size_t made = lives_.made(lives_.root(id));
+    return made != Lifetimes::none && made >= first && made <= last;
+  }
+
+  // Whether the node computes each sample by itself.
+  bool fits(std::size_t position) const {
+    const Node& node = graph_.nodes[position];
+    if (per_sample_inputs(*node.op) == 0 || !node.subgraphs.empty()) return false;
+    const auto used = [](ValueId id) { return id != no_value; };
+    if (std::ranges::count_if(node.outputs, used) != 1 || !used(node.outputs[0])) return false;
+    if (outside_[index(node.outputs[0])] || batch_of(graph_[node.outputs[0]].type) != batch_)
+      return false;
+    bool any = false;
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      if (node.inputs[i] == no_value) continue;
+      if (has_samples(node, i)) {
+        any = true;
+      } else if (!is_whole(node, i)) {
+        return false;
+      }
+    }
+    return any;
+  }
+
+  // Whether every part may read all of the input.
+  bool is_whole(const Node& node, std::size_t i) const {
+    const Type& type = graph_[node.inputs[i]].type;
+    if (!has_fixed_size(type) || lives_.made(lives_.root(node.inputs[i])) != Lifetimes::none)
+      return false;
+    return !is_per_sample(node, i) || type.shape()->size() == 1;
+  }
+
+  void count_alive(std::size_t first) {
+    for (std::size_t v = 0; v < graph_.values.size(); ++v) {
+      const auto id = static_cast<ValueId>(v);
+      const std::size_t made = lives_.made(id);
+      if (made == Lifetimes::none || outside_[v]) continue;
+      const std::uint64_t bytes = bytes_of(graph_[id].type);
+      const std::size_t end = std::min(lives_.last_use(id) + 1, graph_.nodes.size());
+      for (std::size_t n = made; n < end; ++n) {
+        alive_[n] += bytes;
+        if (made >= first) inside_[n] += bytes;
+      }
+    }
+  }
+
+  std::uint64_t other_bytes(const Node& node) const {
+    std::uint64_t bytes = 0;
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      if (node.inputs[i] != no_value && !has_samples(node, i))
+        bytes += bytes_of(graph_[node.inputs[i]].type);
+    }
+    return bytes;
+  }
+  std::uint64_t sum_of(const std::vector<ValueId>& ids) const {
+    std::uint64_t bytes = 0;
+    for (const ValueId id : ids) bytes += bytes_of(graph_[id].type);
+    return bytes;
+  }
+  std::uint64_t read_bytes(std::size_t first, std::size_t last) const {
+    return sum_of(read(first, last));
+  }
+  std::uint64_t result_bytes(std::size_t first, std::size_t last) const {
+    return sum_of(results(first, last));
+  }
+  std::uint64_t widest_of(std::size_t begin, std::size_t end) const {
+    std::uint64_t bytes = 0;
+    for (std::size_t n = begin; n < end; ++n) bytes = std::max(bytes, alive_[n]);
+    return bytes;
+  }
+
+  const Graph& graph_;
+  const Lifetimes& lives_;
+  const std::vector<bool>& outside_;
+  std::vector<std::uint64_t> alive_;   // by node: bytes of the arena
+  std::vector<std::uint64_t> inside_;  // by node: of these what the segment makes
+  std::int64_t batch_ = 0;
+  std::uint64_t parts_ = 1;
+};
+
+// Rebuilds the list of nodes with a segment in parts.
+class Splitter {
+ public:
+  Splitter(Graph& graph, const Finder& finder, const Segment& segment)
+      : graph_(graph), finder_(finder), segment_(segment) {}
+
+  // False where the build lacks the operators.
+  bool run() {
+    const std::vector<ValueId> read = finder_.read(segment_.first, segment_.last);
+    const std::vector<ValueId> results = finder_.results(segment_.first, segment_.last);
+    std::vector<std::vector<ValueId>> parts(results.size());
+    std::vector<Node> nodes;
+    const std::int64_t count = std::min(finder_.batch(), max_parts);
+    for (std::int64_t part = 0; part < count; ++part) {
+      first_ = finder_.batch() * part / count;
+      last_ = finder_.batch() * (part + 1) / count;
+      part_of_.assign(graph_.values.size(), no_value);
+      for (const ValueId id : read) {
+        const ValueId samples = add_part(id);
+        auto node = slice_node(graph_, id, samples, first_, last_);
+        if (!node) return false;
+        nodes.push_back(std::move(*node));
+      }
+      for (std::size_t n = segment_.first; n <= segment_.last; ++n) nodes.push_back(copy(n));
+      for (std::size_t r = 0; r < results.size(); ++r) parts[r].push_back(part_of(results[r]));
+    }
+    for (std::size_t r = 0; r < results.size(); ++r) {
+      auto node = concat_node(std::move(parts[r]), results[r]);
+      if (!node) return false;
+      nodes.push_back(std::move(*node));
+    }
+    const auto at = [&](std::size_t n) {
+      return graph_.nodes.begin() + static_cast<std::ptrdiff_t>(n);
+    };
+    graph_.nodes.erase(at(segment_.first), at(segment_.last + 1));
+    graph_.nodes.insert(at(segment_.first), std::make_move_iterator(nodes.begin()),
+                        std::make_move_iterator(nodes.end()));
+    return true;
+  }
+
+ private:
+  ValueId& part_of(ValueId id) { return part_of_[index(id)]; }
+
+  ValueId add_part(ValueId id) {
+    Type type = graph_[id].type;
+    type.dims->front() = Dim(last_ - first_);
+    const std::string hint = graph_[id].name + "_part";
+    return part_of(id) = graph_.add_temporary(hint, std::move(type));
+  }
+
+  Node copy(std::size_t position) {
+    Node node = graph_.nodes[position];
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      if (finder_.has_samples(graph_.nodes[position], i)) node.inputs[i] = part_of(node.inputs[i]);
+    }
+    node.outputs[0] = add_part(node.outputs[0]);
+    return node;
+  }
+
+  Graph& graph_;
+  const Finder& finder_;
+  Segment segment_;
+  std::int64_t first_ = 0;  // samples of the part
+  std::int64_t last_ = 0;
+  std::vector<ValueId> part_of_;  // by value: the samples of the part
+};
+
+}  // namespace
+
+bool split_batch(Graph& graph, std::span<const ValueId> outside) {
+  std::vector<bool> flags(graph.values.size());
+  for (const ValueId id : outside) flags[index(id)] = true;
+  order_nodes(graph, flags, {});
+  if (graph.nodes.empty()) return false;
+  const Lifetimes lives(graph, flags);
+  Finder finder(graph, lives, flags);
+  const Segment segment = finder.best();
+  const std::uint64_t peak = lives.peak_bytes();
+  if (segment.peak > peak - peak / least_share_of_peak) return false;
+  return Splitter(graph, finder, segment).run();
+}
+
+}  // namespace ondine::trainer
