@@ -6,6 +6,10 @@
 
 namespace ondine::math::ONDINE_ISA {
 
+// Elements of a plane that are asked for ahead: planes are more streams than the hardware follows.
+template <class T>
+inline constexpr std::int64_t planes_ahead = 512 / std::int64_t{sizeof(T)};
+
 // One vector of positions of `channels` planes; r[j] becomes position j.
 template <class T>
 ONDINE_INLINE void load_channels(Vec<T>* r, const T* src, std::int64_t plane, std::int64_t channels,
@@ -13,7 +17,10 @@ ONDINE_INLINE void load_channels(Vec<T>* r, const T* src, std::int64_t plane, st
   constexpr int L = lanes<T>;
   if (count == L && channels == L) {
 #pragma GCC unroll 16
-    for (int c = 0; c < L; ++c) r[c] = load(src + c * plane);
+    for (int c = 0; c < L; ++c) {
+      __builtin_prefetch(src + c * plane + planes_ahead<T>);
+      r[c] = load(src + c * plane);
+    }
   } else {
     for (int c = 0; c < L; ++c) r[c] = c < channels ? load_n(src + c * plane, count) : Vec<T>{};
   }
