@@ -16,6 +16,7 @@
 //   strided             stride 2 (by at least one axis), float: rows of output channels from padded
 //                       copies
 //   depthwise_channels  depthwise, planes that fit a cache: channels in the lanes of vectors
+//   depthwise_3x3       depthwise, 3 x 3, stride 1: each plane alone, two rows at a time
 //   depthwise_rows      any other depthwise: each plane alone
 //   pointwise           1 x 1, stride 1: a matrix product without rearranging
 //   im2col              anything: a matrix product with gathered columns

@@ -33,6 +33,11 @@ class BatchNorm : public Implementation<BatchNormArgs<T>> {
       for (Index c = first; c < last; ++c) channel(c);
     });
   }
+  // Those that were read last are still in a cache.
+  template <class Image>
+  void for_images_back(Image&& image) const {
+    for (Index n = shape_.batch - 1; n >= 0; --n) image(n);
+  }
   // Offset of the elements of channel c in sample n.
   Index offset(Index n, Index c) const { return (n * shape_.channels + c) * shape_.spatial; }
   double count() const { return static_cast<double>(shape_.batch * shape_.spatial); }
@@ -46,11 +51,11 @@ class BatchNorm : public Implementation<BatchNormArgs<T>> {
   void normalize_channel(Index c, T mean, T variance, const BatchNormArgs<T>& args) const {
     const double a = inverse_deviation(variance) * static_cast<double>(args.scale[c]);
     const NormRow<T> row = norm_row(mean, a, args.bias[c]);
-    for (Index n = 0; n < shape_.batch; ++n) {
+    for_images_back([&](Index n) {
       const Index at = offset(n, c);
       set_.batch_norm->normalize(row, args.y + at, args.x + at,
                                  args.addend ? args.addend + at : nullptr, shape_.spatial);
-    }
+    });
   }
 
   ChannelShape shape_;
@@ -138,9 +143,7 @@ class Backward final : public BatchNorm<T> {
     const double count = this->count();
     const auto by_x = static_cast<T>(-a * product * inverse * inverse / count);
     const auto shift = static_cast<T>(-a * total / count);
-    for (Index n = 0; n < this->shape_.batch; ++n) {
-      write_dx(row, this->offset(n, c), by_x, shift, args);
-    }
+    this->for_images_back([&](Index n) { write_dx(row, this->offset(n, c), by_x, shift, args); });
   }
 
   void add_sums(const NormRow<T>& row, Index at, const BatchNormArgs<T>& args, double* total,

@@ -49,6 +49,7 @@ struct KernelSet {
   const OptimizerKernels<T>* optimizer;
   const PoolKernels<T>* pool;
   const Im2colKernels<T>* im2col;
+  const DepthwiseRowKernels<T>* depthwise_3x3;
   const DepthwiseRowKernels<T>* depthwise_rows;
   const DepthwiseChannelKernels<T>* depthwise_channels;
   const WinogradKernels<T>* winograd;  // null in double

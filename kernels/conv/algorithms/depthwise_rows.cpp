@@ -1,4 +1,5 @@
-// Depthwise convolutions plane by plane, whatever their size.
+// Depthwise convolutions plane by plane: depthwise_3x3 for the usual windows, depthwise_rows for
+// any.
 #include "kernels/conv/algorithms/depthwise.h"
 
 namespace ondine::math {
@@ -9,10 +10,11 @@ using Index = std::int64_t;
 template <class T>
 class DepthwiseRowsConv final : public ConvAlgorithm<T> {
  public:
-  DepthwiseRowsConv(const ConvDesc& desc, const Kernels& kernels)
+  DepthwiseRowsConv(const ConvDesc& desc, const Kernels& kernels,
+                    const DepthwiseRowKernels<T>& table)
       : ConvAlgorithm<T>(desc, kernels),
         direction_(desc.direction),
-        table_(*this->set_.depthwise_rows),
+        table_(table),
         plane_(plane_of(desc.shape)),
         in_(plane_.in_h * plane_.in_w),
         out_(plane_.out_h * plane_.out_w),
@@ -80,9 +82,26 @@ bool supports_depthwise_rows(const ConvDesc& desc, const Kernels&) {
 
 template <class T>
 MadeConv<T> make_depthwise_rows(const ConvDesc& desc, const Kernels& kernels) {
-  return std::make_unique<DepthwiseRowsConv<T>>(desc, kernels);
+  return std::make_unique<DepthwiseRowsConv<T>>(desc, kernels,
+                                                *kernel_set<T>(kernels).depthwise_rows);
+}
+
+template <class T>
+bool supports_depthwise_3x3(const ConvDesc& desc, const Kernels& kernels) {
+  const ConvShape& s = desc.shape;
+  const SpatialDims ones{1, 1, 1};
+  return is_depthwise(s) && s.kernel == SpatialDims{1, 3, 3} && s.stride == ones &&
+         s.dilation == ones && std::max(s.pad[1], s.pad[2]) <= 2 &&
+         s.out[2] >= kernel_set<T>(kernels).depthwise_channels->lanes;
+}
+
+template <class T>
+MadeConv<T> make_depthwise_3x3(const ConvDesc& desc, const Kernels& kernels) {
+  return std::make_unique<DepthwiseRowsConv<T>>(desc, kernels,
+                                                *kernel_set<T>(kernels).depthwise_3x3);
 }
 
 ONDINE_INSTANTIATE_CONV(depthwise_rows);
+ONDINE_INSTANTIATE_CONV(depthwise_3x3);
 
 }  // namespace ondine::math

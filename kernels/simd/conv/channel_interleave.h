@@ -20,14 +20,19 @@ ONDINE_INLINE void load_channels(Vec<T>* r, const T* src, std::int64_t plane, st
 }
 
 // Position p < n of the planes, p being row-major over rows of `width`, goes to
-// dst[(p / width pitch + p % width) L].
-template <class T>
+// dst[(p / width pitch + p % width) L]. Ahead: planes come from memory, and are more streams than
+// the hardware follows.
+template <class T, bool Ahead = false>
 static void interleave_channels(T* dst, const T* src, std::int64_t plane, std::int64_t channels,
                                 std::int64_t n, std::int64_t width, std::int64_t pitch) {
   constexpr int L = lanes<T>;
   std::int64_t column = 0;
   for (std::int64_t p = 0; p < n; p += L) {
     const std::int64_t count = n - p < L ? n - p : L;
+    if constexpr (Ahead) {
+      constexpr std::int64_t ahead = 512 / std::int64_t{sizeof(T)};
+      for (std::int64_t c = 0; c < channels; ++c) __builtin_prefetch(src + c * plane + p + ahead);
+    }
     Vec<T> r[L];
     load_channels(r, src + p, plane, channels, count);
     transpose<T>(r);

@@ -105,8 +105,9 @@ void convolve(const ConvPlane& p, const ChannelBlock& b, N x_image, N y_image, c
   const Vec<T> start = spread_bias(bias, b.channels);
   const N step = p.stride_w * L;
   for (N image = 0; image < b.images; ++image) {
-    interleave_channels(padded + (p.pad_h * layout.pitch + p.pad_w) * L, x + image * x_image,
-                        p.in_h * p.in_w, b.channels, p.in_h * p.in_w, p.in_w, layout.pitch);
+    interleave_channels<T, true>(padded + (p.pad_h * layout.pitch + p.pad_w) * L,
+                                 x + image * x_image, p.in_h * p.in_w, b.channels, p.in_h * p.in_w,
+                                 p.in_w, layout.pitch);
     T* to = results;
     for (N h = 0; h < p.out_h; ++h) {
       const T* at = padded + h * p.stride_h * layout.pitch * L;
@@ -156,8 +157,8 @@ void backward_data(const ConvPlane& p, const ChannelBlock& b, const T* dy, const
   const N step = p.stride_w * L;
   for (N image = 0; image < b.images; ++image) {
     for (N i = 0; i < layout.padded; i += L) store(padded + i, start);
-    interleave_channels(dy_copy, dy + image * b.y_image, p.out_h * p.out_w, b.channels,
-                        p.out_h * p.out_w, p.out_w, p.out_w);
+    interleave_channels<T, true>(dy_copy, dy + image * b.y_image, p.out_h * p.out_w, b.channels,
+                                 p.out_h * p.out_w, p.out_w, p.out_w);
     for (N h = 0; h < p.out_h; ++h) {
       const T* const row = dy_copy + h * p.out_w * L;
       for (N k = 0; k < layout.taps; ++k) {
@@ -219,10 +220,11 @@ void backward_weights(const ConvPlane& p, const ChannelBlock& b, const T* x, con
   set_zero(padded, layout.padded);
   set_zero(sums, layout.taps * L);
   for (N image = 0; image < b.images; ++image) {
-    interleave_channels(padded + (p.pad_h * layout.pitch + p.pad_w) * L, x + image * b.x_image,
-                        p.in_h * p.in_w, b.channels, p.in_h * p.in_w, p.in_w, layout.pitch);
-    interleave_channels(dy_copy, dy + image * b.y_image, p.out_h * p.out_w, b.channels,
-                        p.out_h * p.out_w, p.out_w, p.out_w);
+    interleave_channels<T, true>(padded + (p.pad_h * layout.pitch + p.pad_w) * L,
+                                 x + image * b.x_image, p.in_h * p.in_w, b.channels,
+                                 p.in_h * p.in_w, p.in_w, layout.pitch);
+    interleave_channels<T, true>(dy_copy, dy + image * b.y_image, p.out_h * p.out_w, b.channels,
+                                 p.out_h * p.out_w, p.out_w, p.out_w);
     for (N k = 0; k < layout.taps;) {
       const N left = layout.taps - k;
       if (left >= 9) {

@@ -10,6 +10,7 @@ namespace {
 
 // A panel of B and a block of A fit into a first cache of 48 kB, the other blocks together into a
 // second one of 1 MB.
+constexpr std::int64_t second_cache = std::int64_t{1} << 20;
 constexpr std::int64_t block_k = 256;
 constexpr std::int64_t block_n = 1024;
 constexpr std::int64_t block_m = 144;
@@ -248,6 +249,8 @@ ONDINE_INLINE void run_block(const GemmCall<T>& g, const GemmBlocking& cut, T* b
                              const T* a_panels, const GemmBlock& at) {
   constexpr int L = lanes<T>;
   constexpr std::int64_t nr = panel<T>;
+  const bool in_place = !cut.pack_b && !g.b_packed && g.b_col == 1;
+  const bool far = in_place && g.k * g.n * std::int64_t{sizeof(T)} > second_cache / 2;
   for (std::int64_t jj = 0; jj < at.nc; jj += nr) {
     const std::int64_t cols = min_of(nr, at.nc - jj);
     const T* const raw = g.b_packed ? g.b + (at.j + jj) * g.k + at.p * nr
@@ -263,6 +266,7 @@ ONDINE_INLINE void run_block(const GemmCall<T>& g, const GemmBlocking& cut, T* b
     block.b = cut.pack_b ? packed : raw;
     block.b_row = cut.pack_b || g.b_packed ? nr : g.b_row;
     block.keep = packed;
+    if (far && jj + nr < at.nc) ask_for_rows(raw + nr, g.b_row, at.kc, nr);
     const bool two = cols > L;
     const bool tail = cols % L != 0;
     block.last = two ? cols - L : cols;

@@ -100,6 +100,25 @@ ONDINE_INLINE void turn(T* dst, std::int64_t step, Row&& row) {
   }
 }
 
+// Asks for what lies further on in the rows of a vector of them: so many rows are more streams than
+// the hardware follows.
+template <class T>
+ONDINE_INLINE void ask_ahead(const T* rows, std::int64_t ld) {
+  constexpr std::int64_t ahead = 512 / std::int64_t{sizeof(T)};
+#pragma GCC unroll 16
+  for (int i = 0; i < lanes<T>; ++i) __builtin_prefetch(rows + i * ld + ahead);
+}
+
+// Asks for `count` elements of each row.
+template <class T>
+ONDINE_INLINE void ask_for_rows(const T* src, std::int64_t ld, std::int64_t rows,
+                                std::int64_t count) {
+  constexpr std::int64_t line = 64 / std::int64_t{sizeof(T)};
+  for (std::int64_t p = 0; p < rows; ++p) {
+    for (std::int64_t c = 0; c < count; c += line) __builtin_prefetch(src + p * ld + c);
+  }
+}
+
 // src[r ld + p], r < count; rows from `count` to the next whole vector are zeros or, with
 // `any_rest`, anything.
 template <class T>
@@ -108,6 +127,8 @@ ONDINE_INLINE void pack_rows(T* dst, const T* src, std::int64_t ld, std::int64_t
   constexpr int L = lanes<T>;
   const std::int64_t groups = (width + L - 1) / L;
   const std::int64_t whole = k / L * L;
+  // Rows on pages of their own.
+  const bool far = ld * std::int64_t{sizeof(T)} >= 8192;
   // The last vector of rows spills over; what it spoils is written later.
   for (std::int64_t g = groups - 1; g >= 0; --g) {
     T* const to = dst + g * L;
@@ -117,6 +138,7 @@ ONDINE_INLINE void pack_rows(T* dst, const T* src, std::int64_t ld, std::int64_t
     if (left >= L) {
       for (; p < whole; p += L) {
         const T* const at = hidden(from + p);
+        if (far) ask_ahead(at, ld);
         turn(
             hidden(to + p * width),
             width, [&](int i) __attribute__((always_inline)) { return at + i * ld; });

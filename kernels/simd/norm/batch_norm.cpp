@@ -10,6 +10,8 @@ namespace {
 using N = std::int64_t;
 
 constexpr N block = 2048;
+// Elements ahead that are asked for: streams of the hardware end where pages do.
+constexpr N ahead = 1024;
 
 // Sum over i < n of term(i, get), for terms that are 0 where get gives 0 for elements past the end.
 template <class T, class F>
@@ -44,9 +46,12 @@ void moments(const T* x, N n, Moments* m) {
     // Elements past the end, being 0, give mean^2 each in the last vector.
     constexpr int L = lanes<T>;
     const N missing = count % L == 0 ? 0 : L - count % L;
+    // The next block comes from memory while this one is read again.
+    const bool more = from + block < n;
     const T squares = lane_sum<T>(sum_block<T>(
         count - (missing ? L - missing : 0),
-        [ row, mean ](N i, auto get) __attribute__((always_inline)) {
+        [ row, mean, more ](N i, auto get) __attribute__((always_inline)) {
+          if (more) __builtin_prefetch(row + i + block);
           const Vec<T> d = get(row + i) - mean;
           return d * d;
         }));
@@ -69,9 +74,9 @@ void moments(const T* x, N n, Moments* m) {
 }
 
 // slope(dy, x) is what is summed in place of dy.
-template <class T, class F>
-ONDINE_INLINE void add_sums(const T* dy, const T* x, T mean, N n, double* total, double* product,
-                            F&& slope) {
+template <class T, bool Far, class F>
+ONDINE_INLINE void add_block_sums(const T* dy, const T* x, T mean, N n, double* total,
+                                  double* product, F&& slope) {
   constexpr int L = lanes<T>;
   for (N from = 0; from < n; from += block) {
     const N end = n - from < block ? n : from + block;
@@ -81,6 +86,10 @@ ONDINE_INLINE void add_sums(const T* dy, const T* x, T mean, N n, double* total,
     for (; i + 4 * L <= end; i += 4 * L) {
 #pragma GCC unroll 4
       for (int v = 0; v < 4; ++v) {
+        if constexpr (Far) {
+          __builtin_prefetch(x + i + v * L + ahead);
+          __builtin_prefetch(dy + i + v * L + ahead);
+        }
         const Vec<T> value = load(x + i + v * L);
         const Vec<T> d = slope(load(dy + i + v * L), value);
         sum[v] += d;
@@ -99,6 +108,13 @@ ONDINE_INLINE void add_sums(const T* dy, const T* x, T mean, N n, double* total,
   }
 }
 
+template <class T, class F>
+ONDINE_INLINE void add_sums(const T* dy, const T* x, T mean, N n, double* total, double* product,
+                            F&& slope) {
+  if (n >= 2 * ahead) return add_block_sums<T, true>(dy, x, mean, n, total, product, slope);
+  add_block_sums<T, false>(dy, x, mean, n, total, product, slope);
+}
+
 template <class T>
 void sums(const T* dy, const T* x, T mean, N n, double* total, double* product) {
   add_sums(
@@ -112,7 +128,11 @@ ONDINE_INLINE Vec<T> normal(const NormRow<T>& row, const Vec<T>& x) {
 }
 
 template <class T>
-ONDINE_INLINE Vec<T> masked(const NormRow<T>& row, const Vec<T>& d, const Vec<T>& x) {
+ONDINE_INLINE Vec<T> masked(const NormRow<T>& row, Vec<T> d, const Vec<T>& x) {
+#if defined(__AVX512F__)
+  // Loaded as a whole: a load under the mask would wait for x.
+  asm("" : "+v"(d));
+#endif
   const Vec<T> v = normal(row, x);
   return (v < row.low) | (v > row.high) ? Vec<T>{} : d;
 }

@@ -37,6 +37,13 @@ std::vector<Limit> limits() {
                             {1, 1, 64}, {1, 1, 64}, {1, 1, 2}, {1, 1, 1}, {0, 0, 0}};
   const ConvShape twelve = shape2(2, 22, 21, 1, 3, 4, 3, 3, 1, 1, 1, 1);
   const ConvShape channels = shape2(3, 16, 16, 16, 7, 7, 3, 3, 1, 1, 1, 1);
+  // An odd number of rows, more than the ring holds, and columns around whole vectors; without and
+  // with as many zeros around them as are supported.
+  const ConvShape rows = shape2(2, 3, 3, 3, 19, 37, 3, 3, 1, 1, 1, 1);
+  const ConvShape unpadded = shape2(1, 2, 2, 2, 12, 34, 3, 3, 1, 1, 0, 0);
+  const ConvShape all_padded = shape2(1, 2, 2, 2, 1, 14, 3, 3, 1, 1, 2, 2);
+  const ConvShape layers{2,         2,          2,         2,         {3, 4, 40},
+                         {1, 3, 3}, {3, 4, 39}, {1, 1, 1}, {1, 1, 1}, {0, 1, 0}};
   const ConvShape two = shape2(2, 2, 2, 2, 9, 5, 3, 2, 2, 2, 2, 1);
   const ConvShape dots = shape2(2, 20, 33, 1, 5, 7, 1, 1, 1, 1, 0, 0);
   const ConvShape group_dots = shape2(2, 8, 12, 4, 5, 7, 1, 1, 1, 1, 0, 0);
@@ -69,6 +76,18 @@ std::vector<Limit> limits() {
           {"depthwise_channels", forward, channels},
           {"depthwise_channels", backward_data, channels},
           {"depthwise_channels", backward_weights, channels},
+          {"depthwise_3x3", forward, rows},
+          {"depthwise_3x3", backward_data, rows},
+          {"depthwise_3x3", backward_weights, rows},
+          {"depthwise_3x3", forward, unpadded},
+          {"depthwise_3x3", backward_data, unpadded},
+          {"depthwise_3x3", backward_weights, unpadded},
+          {"depthwise_3x3", forward, all_padded},
+          {"depthwise_3x3", backward_data, all_padded},
+          {"depthwise_3x3", backward_weights, all_padded},
+          {"depthwise_3x3", forward, layers},
+          {"depthwise_3x3", backward_data, layers},
+          {"depthwise_3x3", backward_weights, layers},
           {"depthwise_rows", forward, two},
           {"depthwise_rows", backward_data, two},
           {"depthwise_rows", backward_weights, two},
@@ -136,14 +155,22 @@ std::vector<Choice> choices() {
   add(shape2(8, 96, 24, 2, 56, 56, 1, 1, 1, 1, 0, 0), "im2col", "im2col", "pointwise");
   add(shape2(8, 96, 96, 96, 28, 28, 3, 3, 1, 1, 1, 1), "depthwise_channels", "depthwise_channels",
       "depthwise_channels");
-  add(shape2(8, 2, 2, 2, 28, 28, 3, 3, 1, 1, 1, 1), "depthwise_rows", "depthwise_rows",
+  add(shape2(8, 2, 2, 2, 28, 28, 3, 3, 1, 1, 1, 1), "depthwise_3x3", "depthwise_3x3",
+      "depthwise_3x3");
+  add(shape2(8, 2, 2, 2, 28, 28, 5, 5, 1, 1, 2, 2), "depthwise_rows", "depthwise_rows",
+      "depthwise_rows");
+  add(shape2(8, 2, 2, 2, 28, 28, 3, 3, 2, 1, 1, 1), "depthwise_rows", "depthwise_rows",
       "depthwise_rows");
   add(shape2(0, 64, 64, 1, 32, 32, 3, 3, 1, 1, 1, 1), "bias_only", "bias_only", "bias_only");
   // By the number of lanes, and of channels that fill them.
   const std::string_view channels = "depthwise_channels";
-  const std::string_view rows = "depthwise_rows";
+  const std::string_view rows = "depthwise_3x3";
   all.push_back({shape2(8, 9, 9, 9, 28, 28, 3, 3, 1, 1, 1, 1), forward, channels, channels, rows});
   all.push_back({shape2(8, 5, 5, 5, 28, 28, 3, 3, 1, 1, 1, 1), forward, channels, rows, rows});
+  const ConvShape large = shape2(8, 32, 32, 32, 112, 112, 3, 3, 1, 1, 1, 1);
+  for (const ConvDirection direction : {forward, backward_data, backward_weights}) {
+    all.push_back({large, direction, channels, rows, rows});
+  }
   const std::string_view strided = "strided";
   const std::string_view im2col = "im2col";
   all.push_back({shape2(8, 8, 11, 1, 32, 32, 3, 3, 2, 1, 1, 1), forward, strided, im2col, im2col});
