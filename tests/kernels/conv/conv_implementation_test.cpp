@@ -29,6 +29,8 @@ std::vector<Limit> limits() {
   const ConvShape wide_groups = shape2(2, 32, 8, 2, 6, 30, 3, 2, 1, 2, 2, 1);
   const ConvShape deep = shape2(1, 16, 113, 1, 8, 8, 3, 3, 1, 1, 1, 1);
   const ConvShape tiles = shape2(1, 16, 17, 1, 8, 8, 3, 3, 1, 1, 1, 1);
+  // More transformed tiles, and output channels, than gradients by the weights take at a time.
+  const ConvShape chunks = shape2(3, 17, 300, 1, 20, 19, 3, 3, 1, 1, 1, 1);
   const ConvShape panels = shape2(1, 128, 19, 1, 16, 16, 3, 3, 1, 1, 1, 1);
   const ConvShape panels_back = shape2(1, 19, 128, 1, 16, 16, 3, 3, 1, 1, 1, 1);
   const ConvShape strided = shape2(1, 16, 12, 1, 16, 16, 2, 2, 2, 1, 0, 0);
@@ -58,6 +60,7 @@ std::vector<Limit> limits() {
           {"winograd", forward, tiles, true},
           {"winograd", backward_data, tiles, true},
           {"winograd", backward_weights, tiles, true},
+          {"winograd", backward_weights, chunks, true},
           {"winograd_panels", forward, panels, true},
           {"winograd_panels", backward_data, panels_back, true},
           {"few_positions", forward, twelve, true},
