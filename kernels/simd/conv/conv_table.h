@@ -14,8 +14,9 @@ namespace ondine::math {
 struct Im2colBlock {
   SpatialDims in, kernel, out, stride, dilation, pad;
   std::int64_t channels;     // of the block
-  std::int64_t first, last;  // output positions
+  std::int64_t first, last;  // output positions, those of further images behind those of the first
   std::int64_t width;
+  std::int64_t image = 0;  // elements from an image of x to the next
 };
 
 template <class T>

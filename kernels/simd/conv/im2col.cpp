@@ -10,12 +10,13 @@ struct Run {
   N d, h, w;  // output coordinates of the first
   N length;
   N panel, at;  // where its column is
+  N image;      // where its image starts
 };
 
 // Which of the run's elements lie inside of x for one tap of the window, and where the first is.
 struct Tap {
   N begin, end;  // within the run
-  N offset;      // in a plane of x, of the element `begin`
+  N offset;      // in x, of the element `begin` of the first plane
 };
 
 Tap tap_of(const Im2colBlock& b, const Run& run, N kd, N kh, N kw) {
@@ -26,7 +27,7 @@ Tap tap_of(const Im2colBlock& b, const Run& run, N kd, N kh, N kw) {
   const N s = b.stride[2];
   const N begin = w >= 0 ? 0 : min(run.length, (-w + s - 1) / s);
   const N end = w >= b.in[2] ? begin : min(run.length, (b.in[2] - 1 - w) / s + 1);
-  return {begin, max(begin, end), (d * b.in[1] + h) * b.in[2] + w + begin * s};
+  return {begin, max(begin, end), run.image + (d * b.in[1] + h) * b.in[2] + w + begin * s};
 }
 
 template <class Body>
@@ -35,7 +36,8 @@ ONDINE_INLINE void for_runs(const Im2colBlock& b, Body&& body) {
     Run run;
     run.w = p % b.out[2];
     run.h = p / b.out[2] % b.out[1];
-    run.d = p / (b.out[2] * b.out[1]);
+    run.d = p / (b.out[2] * b.out[1]) % b.out[0];
+    run.image = p / (b.out[2] * b.out[1] * b.out[0]) * b.image;
     const N column = p - b.first;
     run.panel = column / b.width;
     run.at = column % b.width;

@@ -244,6 +244,7 @@ TEST_CASE("convolutions of lower precision sum products of factors rounded to bf
   check_all(shape2(2, 24, 40, 1, 9, 9, 1, 1, 1, 1, 0, 0), {"pointwise_bf16"});
   check_all(shape2(2, 3, 64, 1, 19, 17, 7, 7, 2, 1, 3, 3), {"im2col_bf16"});
   check_all(shape2(3, 20, 70, 1, 11, 10, 3, 3, 2, 1, 1, 1), {"im2col_bf16"});
+  check_all(shape2(13, 20, 70, 1, 9, 10, 3, 3, 2, 1, 1, 1), {"im2col_bf16"});
   check_all(shape2(2, 40, 66, 2, 9, 10, 3, 3, 1, 1, 1, 1), {"im2col_bf16"});
   check_all(shape2(1, 70, 65, 1, 17, 18, 3, 3, 1, 2, 2, 2), {"im2col_bf16"});
   check_all({2, 17, 32, 1, {3, 6, 7}, {3, 3, 3}, {3, 6, 7}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}},
