@@ -72,10 +72,14 @@ class WinogradConvWeights final : public ConvAlgorithm<T> {
         lanes_(this->set_.depthwise_channels->lanes) {
     cut_channels();
     cut_tiles();
-    const Index groups_bytes = components * chunk_elements_ * Index{sizeof(T)};
-    x_bytes_ = align_up(static_cast<std::size_t>(groups_bytes * inner_.group * inner_.width));
-    dy_bytes_ = align_up(static_cast<std::size_t>(groups_bytes * outer_.group * outer_.width));
-    const auto sums = bytes_of<T>(components * inner_.width * outer_.width);
+    const auto group_bytes = [&](const ChannelBlocks& blocks) {
+      const Index step = component_step<T>(chunk_elements_ * blocks.width);
+      return bytes_of<T>(blocks.group * components * step);
+    };
+    x_bytes_ = group_bytes(inner_);
+    dy_bytes_ = group_bytes(outer_);
+    sums_step_ = component_step<T>(inner_.width * outer_.width);
+    const auto sums = bytes_of<T>(components * sums_step_);
     this->shared_bytes_ = x_bytes_ + dy_bytes_;
     if (keeps_sums()) {
       this->shared_bytes_ += sums * static_cast<std::size_t>(inner_.group * outer_.group);
@@ -180,7 +184,7 @@ class WinogradConvWeights final : public ConvAlgorithm<T> {
                    std::byte* scratch) const {
     const ConvShape& s = this->shape_;
     const Index block = part.inner + which;
-    const Index component = elements_of(part) * inner_.width;
+    const Index component = component_step<T>(elements_of(part) * inner_.width);
     TileRows rows = runs_.at(run);
     set_planes(rows, s.in, inner_.channels_of(block), inner_.width, component);
     to += which * components * component +
@@ -194,7 +198,7 @@ class WinogradConvWeights final : public ConvAlgorithm<T> {
                     std::byte* scratch) const {
     const ConvShape& s = this->shape_;
     const Index block = part.outer + which;
-    const Index component = elements_of(part) * outer_.width;
+    const Index component = component_step<T>(elements_of(part) * outer_.width);
     TileRows rows = runs_.at(run);
     set_planes(rows, s.out, outer_.channels_of(block), outer_.width, component);
     to += which * components * component +
@@ -214,23 +218,24 @@ class WinogradConvWeights final : public ConvAlgorithm<T> {
     const Index outer = (part.outer + o) * outer_.width;
     const Index inner_channels = inner_.channels_of(part.inner + i);
     const Index outer_channels = outer_.channels_of(part.outer + o);
-    const Index component = inner_.width * outer_.width;
+    const Index x_step = component_step<T>(elements * inner_.width);
+    const Index dy_step = component_step<T>(elements * outer_.width);
     T* const dy = shared + x_bytes_ / sizeof(T);
     T* sums = reinterpret_cast<T*>(slot);
     if (keeps_sums()) {
-      sums = dy + dy_bytes_ / sizeof(T) + (i * outer_.group + o) * components * component;
+      sums = dy + dy_bytes_ / sizeof(T) + (i * outer_.group + o) * components * sums_step_;
     }
     auto call = product(inner_channels, round_up(outer_channels, lanes_), elements);
     call.beta = part.first == 0 ? T{0} : T{1};
     for (Index c = 0; c < components; ++c) {
-      call.a = shared + (i * components + c) * elements * inner_.width;
-      call.b = dy + (o * components + c) * elements * outer_.width;
-      call.c = sums + c * component;
+      call.a = shared + (i * components + c) * x_step;
+      call.b = dy + (o * components + c) * dy_step;
+      call.c = sums + c * sums_step_;
       this->set_.gemm->run(call, slot + sums_bytes_);
     }
     if (part.last < runs_.count) return;
     const TileWeights weights{tile,         inner_channels, outer_channels, 9, s.in_channels * 9,
-                              outer_.width, component};
+                              outer_.width, sums_step_};
     winograd_.backward_weights(weights, sums, args.result + (outer * s.in_channels + inner) * 9);
   }
 
@@ -241,6 +246,7 @@ class WinogradConvWeights final : public ConvAlgorithm<T> {
   ChannelBlocks inner_, outer_;
   Index chunk_ = 1;           // runs whose tiles are transformed at a time
   Index chunk_elements_ = 1;  // at most
+  Index sums_step_ = 0;       // from a component to the next
   std::size_t x_bytes_ = 0, dy_bytes_ = 0;
   std::size_t sums_bytes_ = 0;  // of a slot; 0 where sums are shared
 };
