@@ -58,31 +58,52 @@ ONDINE_INLINE void for_taps(const Im2colBlock& b, const Run& run, Body&& body) {
   }
 }
 
+// What a tap of a run takes from each channel.
+struct Piece {
+  Tap tap;
+  N to;      // where the run is in the columns
+  N length;  // of the run
+};
+constexpr N max_pieces = 256;
+
+// Channel by channel, so that planes and columns are in the first cache.
+template <class T>
+void gather_pieces(const Im2colBlock& b, const Piece* pieces, N count, const T* x, T* columns) {
+  const N plane = b.in[0] * b.in[1] * b.in[2];
+  const N rows = b.kernel[0] * b.kernel[1] * b.kernel[2] * b.width;
+  const N s = b.stride[2];
+  for (N c = 0; c < b.channels; ++c, x += plane, columns += rows) {
+    for (const Piece* piece = pieces; piece != pieces + count; ++piece) {
+      const Tap& tap = piece->tap;
+      T* const dst = columns + piece->to;
+      const T* const src = x + tap.offset;
+      for (N i = 0; i < tap.begin; ++i) dst[i] = 0;
+      if (s == 1) {
+        copy_short(dst + tap.begin, src, tap.end - tap.begin);
+      } else if (s == 2) {
+        take_even(dst + tap.begin, src, tap.end - tap.begin);
+      } else {
+        for (N i = tap.begin; i < tap.end; ++i) dst[i] = src[(i - tap.begin) * s];
+      }
+      for (N i = tap.end; i < piece->length; ++i) dst[i] = 0;
+    }
+  }
+}
+
 template <class T>
 void gather(const Im2colBlock& b, const T* x, T* columns) {
-  const N taps = b.kernel[0] * b.kernel[1] * b.kernel[2];
-  const N rows = b.channels * taps;
-  const N plane = b.in[0] * b.in[1] * b.in[2];
-  const N s = b.stride[2];
+  const N rows = b.channels * b.kernel[0] * b.kernel[1] * b.kernel[2];
+  Piece pieces[max_pieces];
+  N count = 0;
   for_runs(b, [&](const Run& run) {
     for_taps(b, run, [&](const Tap& tap, N k) {
-      T* dst = columns + (run.panel * rows + k) * b.width + run.at;
-      const T* src = x + tap.offset;
-      for (N c = 0; c < b.channels; ++c) {
-        for (N i = 0; i < tap.begin; ++i) dst[i] = 0;
-        if (s == 1) {
-          copy_short(dst + tap.begin, src, tap.end - tap.begin);
-        } else if (s == 2) {
-          take_even(dst + tap.begin, src, tap.end - tap.begin);
-        } else {
-          for (N i = tap.begin; i < tap.end; ++i) dst[i] = src[(i - tap.begin) * s];
-        }
-        for (N i = tap.end; i < run.length; ++i) dst[i] = 0;
-        dst += taps * b.width;
-        src += plane;
-      }
+      pieces[count++] = {tap, (run.panel * rows + k) * b.width + run.at, run.length};
+      if (count < max_pieces) return;
+      gather_pieces(b, pieces, count, x, columns);
+      count = 0;
     });
   });
+  gather_pieces(b, pieces, count, x, columns);
   const N rest = (b.last - b.first) % b.width;
   if (rest == 0) return;
   T* dst = columns + (b.last - b.first) / b.width * rows * b.width;
