@@ -10,6 +10,7 @@ constexpr typename PoolPrimitive<T>::Entry list[] = {
     {"max_scatter", &supports_max_scatter, &make_max_scatter<T>},
     {"max_squares", &supports_max_squares, &make_max_squares<T>},
     {"max_lines", &supports_max_lines, &make_max_lines<T>},
+    {"max_windows", &supports_max_windows, &make_max_windows<T>},
     {"max_rows", &supports_max_rows, &make_max_rows<T>},
     {"mean_global", &supports_mean_global, &make_mean_global<T>},
     {"sum_lines", &supports_sum_lines, &make_sum_lines<T>},

@@ -7,6 +7,7 @@
 //   max_scatter   backward max: dx[index] += dy
 //   max_squares   max of 2 x 2 windows side by side
 //   max_lines     max without indices: the lines of windows of stride 1 or 2 joined at once
+//   max_windows   max with few outputs in a row, windows inside of small planes
 //   max_rows      any other max: the taps of a row of outputs, joined line by line
 //   mean_global   average or sum, one window that is the whole plane
 //   sum_lines     average or sum forward: lines joined as in max_lines

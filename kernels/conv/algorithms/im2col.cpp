@@ -1,10 +1,12 @@
 // Any convolution as products with matrices that have a column for each output position, in blocks:
 // some input channels times their taps by a tile of positions.
-//   forward           y = w columns(x); a task owns a tile of an image
+//   forward           y = w columns(x); a task owns a tile of an image, or some images of few
+//                     positions
 //   backward_data     dx = scattered w^T dy; a task owns some channels of an image, so that tasks
 //                     never write to the same place
 //   backward_weights  dw = sum over images and tiles of dy columns(x)^T; a task owns some rows and
 //                     columns of dw and adds all images in order
+// Images of few positions are joined: weights are packed, and sums read, once for all of them.
 // The number of threads changes no bit.
 #include "kernels/conv/algorithms/im2col.h"
 
@@ -52,14 +54,18 @@ class Im2colConv final : public ConvAlgorithm<T> {
     out_plane_ = volume(s.out);
     channels_ = even_chunk(in_group_, std::max<Index>(1, limits.rows / taps_));
     blocks_ = divide_up(in_group_, channels_);
-    tile_ = round_up(even_chunk(out_plane_, limits.positions), limits.unit);
-    tiles_ = divide_up(out_plane_, tile_);
     rows_ = even_chunk(out_group_, 512);
     row_blocks_ = divide_up(out_group_, rows_);
+    if (gathers_) join_images();
+    tile_ = round_up(even_chunk(images_ * out_plane_, limits.positions), limits.unit);
+    tiles_ = divide_up(images_ * out_plane_, tile_);
     set_tasks();
     const Index columns = channels_ * taps_ * tile_ + (packs_ ? 64 : 0);
     columns_bytes_ = gathers_ ? bytes_of<T>(columns) : 0;
-    this->slot_bytes_ = columns_bytes_ + scratch_of(product(rows_, channels_, tile_), this->set_);
+    const Index joined_rows = direction_ == ConvDirection::backward_weights ? rows_ : out_group_;
+    joined_bytes_ = images_ > 1 ? bytes_of<T>(joined_rows * tile_) : 0;
+    this->slot_bytes_ =
+        columns_bytes_ + joined_bytes_ + scratch_of(product(rows_, channels_, tile_), this->set_);
   }
 
   void run(ThreadPool& pool, const ConvArgs<T>& args, Workspace workspace) const override {
@@ -76,15 +82,30 @@ class Im2colConv final : public ConvAlgorithm<T> {
   }
 
  private:
+  // As many as have the positions of a small tile, but not so many that few tasks are left.
+  void join_images() {
+    constexpr Index positions = 256;
+    constexpr Index wanted_tasks = 4;
+    const ConvShape& s = this->shape_;
+    images_ = std::clamp<Index>(positions / out_plane_, 1, s.batch);
+    if (direction_ == ConvDirection::backward_weights) return;
+    const Index others = s.groups * (direction_ == ConvDirection::forward ? 1 : blocks_);
+    while (images_ > 1 && divide_up(s.batch, images_) * others < wanted_tasks) {
+      images_ = divide_up(images_, 2);
+    }
+    images_ = even_chunk(s.batch, images_);
+  }
+
   void set_tasks() {
     const ConvShape& s = this->shape_;
+    const Index joined = divide_up(s.batch, images_);
     Index work = 0;
     if (direction_ == ConvDirection::forward) {
-      tasks_ = s.batch * s.groups * tiles_;
+      tasks_ = joined * s.groups * tiles_;
       work = out_group_ * depth_ * tile_;
     } else if (direction_ == ConvDirection::backward_data) {
-      tasks_ = s.batch * s.groups * blocks_;
-      work = out_group_ * channels_ * taps_ * out_plane_;
+      tasks_ = joined * s.groups * blocks_;
+      work = out_group_ * channels_ * taps_ * out_plane_ * images_;
     } else {
       tasks_ = s.groups * row_blocks_ * blocks_;
       work = rows_ * channels_ * taps_ * out_plane_ * s.batch;
@@ -106,7 +127,7 @@ class Im2colConv final : public ConvAlgorithm<T> {
         call.b_row = tile_;
         call.b_col = 1;
         call.b_packed = packs_;
-        call.ldc = out_plane_;
+        call.ldc = images_ > 1 ? tile_ : out_plane_;
         break;
       case ConvDirection::backward_data:
         call.m = channels * taps_;
@@ -114,7 +135,7 @@ class Im2colConv final : public ConvAlgorithm<T> {
         call.k = out_group_;
         call.a_row = 1;
         call.a_col = depth_;
-        call.b_row = out_plane_;
+        call.b_row = images_ > 1 ? tile_ : out_plane_;
         call.b_col = 1;
         call.ldc = tile_;
         break;
@@ -122,7 +143,7 @@ class Im2colConv final : public ConvAlgorithm<T> {
         call.m = rows;
         call.n = channels * taps_;
         call.k = positions;
-        call.a_row = out_plane_;
+        call.a_row = images_ > 1 ? tile_ : out_plane_;
         call.a_col = 1;
         call.b_row = 1;
         call.b_col = gathers_ ? tile_ : in_plane_;
@@ -134,7 +155,17 @@ class Im2colConv final : public ConvAlgorithm<T> {
 
   Im2colBlock block(Index channels, Index first, Index last, Index width) const {
     const ConvShape& s = this->shape_;
-    return {s.in, s.kernel, s.out, s.stride, s.dilation, s.pad, channels, first, last, width};
+    return {s.in,
+            s.kernel,
+            s.out,
+            s.stride,
+            s.dilation,
+            s.pad,
+            channels,
+            first,
+            last,
+            width,
+            s.in_channels * in_plane_};
   }
   // Elements before a channel of a group of an image.
   Index x_offset(Index image, Index group, Index channel) const {
@@ -144,12 +175,32 @@ class Im2colConv final : public ConvAlgorithm<T> {
     return (image * this->shape_.out_channels + group * out_group_ + channel) * out_plane_;
   }
 
+  Index images_from(Index image) const { return std::min(images_, this->shape_.batch - image); }
+  T* joined_of(std::byte* slot) const { return reinterpret_cast<T*>(slot + columns_bytes_); }
+  // Rows of y of `count` images side by side, or y from them.
+  void join_rows(const T* y, Index rows, Index count, T* joined) const {
+    for (Index r = 0; r < rows; ++r) {
+      for (Index i = 0; i < count; ++i) {
+        std::copy_n(y + y_offset(i, 0, r), out_plane_, joined + r * tile_ + i * out_plane_);
+      }
+    }
+  }
+  void part_rows(const T* joined, Index rows, Index count, T* y) const {
+    for (Index r = 0; r < rows; ++r) {
+      for (Index i = 0; i < count; ++i) {
+        std::copy_n(joined + r * tile_ + i * out_plane_, out_plane_, y + y_offset(i, 0, r));
+      }
+    }
+  }
+
   void forward(const ConvArgs<T>& args, Index task, std::byte* slot) const {
     T* const columns = reinterpret_cast<T*>(slot);
-    const Index image = task / (tiles_ * this->shape_.groups);
+    const Index image = task / (tiles_ * this->shape_.groups) * images_;
+    const Index images = images_from(image);
     const Index group = task / tiles_ % this->shape_.groups;
     const Index first = task % tiles_ * tile_;
-    const Index last = std::min(out_plane_, first + tile_);
+    const Index last = std::min(images * out_plane_, first + tile_);
+    T* const y = args.result + y_offset(image, group, 0);
     for (Index channel = 0; channel < in_group_; channel += channels_) {
       const Index count = std::min(channels_, in_group_ - channel);
       const bool done = channel + count == in_group_;
@@ -158,32 +209,40 @@ class Im2colConv final : public ConvAlgorithm<T> {
       auto call = product(rows_, count, last - first);
       call.a = args.w + group * out_group_ * depth_ + channel * taps_;
       call.b = columns;
-      call.c = args.result + y_offset(image, group, 0) + first;
+      call.c = images_ > 1 ? joined_of(slot) : y + first;
       call.beta = channel == 0 ? T{0} : T{1};
       call.row_bias = done && args.bias ? args.bias + group * out_group_ : nullptr;
       call.activation = done ? this->activation_ : Activation::none;
-      this->set_.gemm->run(call, slot + columns_bytes_);
+      this->set_.gemm->run(call, slot + columns_bytes_ + joined_bytes_);
     }
+    if (images_ > 1) part_rows(joined_of(slot), out_group_, images, y);
   }
 
   void backward_data(const ConvArgs<T>& args, Index task, std::byte* slot) const {
     T* const columns = reinterpret_cast<T*>(slot);
-    const Index image = task / (blocks_ * this->shape_.groups);
+    const Index image = task / (blocks_ * this->shape_.groups) * images_;
+    const Index images = images_from(image);
     const Index group = task / blocks_ % this->shape_.groups;
     const Index channel = task % blocks_ * channels_;
     const Index count = std::min(channels_, in_group_ - channel);
     const T* const bias = args.bias ? args.bias + group * in_group_ + channel : nullptr;
     T* const dx = args.result + x_offset(image, group, channel);
-    for (Index c = 0; c < count; ++c) {
-      this->set_.vector->fill(dx + c * in_plane_, bias ? bias[c] : T{0}, in_plane_);
+    for (Index i = 0; i < images * count; ++i) {
+      const T start = bias ? bias[i % count] : T{0};
+      this->set_.vector->fill(dx + x_offset(i / count, 0, i % count), start, in_plane_);
     }
-    for (Index first = 0; first < out_plane_; first += tile_) {
-      const Index last = std::min(out_plane_, first + tile_);
+    const T* dy = args.dy + y_offset(image, group, 0);
+    if (images_ > 1) {
+      join_rows(dy, out_group_, images, joined_of(slot));
+      dy = joined_of(slot);
+    }
+    for (Index first = 0; first < images * out_plane_; first += tile_) {
+      const Index last = std::min(images * out_plane_, first + tile_);
       auto call = product(rows_, count, last - first);
       call.a = args.w + group * out_group_ * depth_ + channel * taps_;
-      call.b = args.dy + y_offset(image, group, 0) + first;
+      call.b = dy + first;
       call.c = columns;
-      this->set_.gemm->run(call, slot + columns_bytes_);
+      this->set_.gemm->run(call, slot + columns_bytes_ + joined_bytes_);
       this->set_.im2col->scatter(block(count, first, last, tile_), columns, dx);
     }
   }
@@ -195,17 +254,23 @@ class Im2colConv final : public ConvAlgorithm<T> {
     const Index channel = task % blocks_ * channels_;
     const Index count = std::min(channels_, in_group_ - channel);
     T* const columns = reinterpret_cast<T*>(slot);
-    for (Index image = 0; image < this->shape_.batch; ++image) {
+    for (Index image = 0; image < this->shape_.batch; image += images_) {
+      const Index images = images_from(image);
       const T* const x = args.x + x_offset(image, group, channel);
-      for (Index first = 0; first < out_plane_; first += tile_) {
-        const Index last = std::min(out_plane_, first + tile_);
+      const T* dy = args.dy + y_offset(image, group, row);
+      if (images_ > 1) {
+        join_rows(dy, rows, images, joined_of(slot));
+        dy = joined_of(slot);
+      }
+      for (Index first = 0; first < images * out_plane_; first += tile_) {
+        const Index last = std::min(images * out_plane_, first + tile_);
         auto call = product(rows, count, last - first);
         if (gathers_) this->set_.im2col->gather(block(count, first, last, tile_), x, columns);
-        call.a = args.dy + y_offset(image, group, row) + first;
+        call.a = dy + first;
         call.b = gathers_ ? columns : x + first;
         call.c = args.result + (group * out_group_ + row) * depth_ + channel * taps_;
         call.beta = image == 0 && first == 0 ? T{0} : T{1};
-        this->set_.gemm->run(call, slot + columns_bytes_);
+        this->set_.gemm->run(call, slot + columns_bytes_ + joined_bytes_);
       }
     }
   }
@@ -218,10 +283,12 @@ class Im2colConv final : public ConvAlgorithm<T> {
   Index depth_;                 // weights of an output channel
   Index in_plane_, out_plane_;
   Index channels_, blocks_;  // input channels of a block, and how many blocks
+  Index images_ = 1;         // joined
   Index tile_, tiles_;       // positions
   Index rows_, row_blocks_;  // output channels of a task of backward_weights
   Index tasks_ = 0, grain_ = 1;
   std::size_t columns_bytes_;
+  std::size_t joined_bytes_;  // of y or dy of joined images
 };
 
 }  // namespace

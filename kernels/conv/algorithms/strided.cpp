@@ -13,6 +13,7 @@ constexpr Index chunk_depth = 192;          // channels x taps at a time: weight
 constexpr Index max_weight_bytes = Index{4} << 20;
 constexpr Index wanted_tasks = 8;
 constexpr Index min_positions = 64;       // fewer do not pay for packing the weights
+constexpr Index min_plane = 32;           // im2col joins images of fewer positions
 constexpr Index min_rows = 64;            // of dw: fewer do not pay for transposing dy
 constexpr Index max_backward_inner = 64;  // channels that backward_data sums over
 
@@ -216,7 +217,7 @@ class StridedConv final : public ConvAlgorithm<T> {
 // Whether channels and positions are enough, for what the direction has to rearrange.
 bool is_worth_it(const ConvDesc& desc, const DirectedShape& d, Index panel) {
   const ConvShape& s = desc.shape;
-  if (s.batch * volume(s.out) < min_positions) return false;
+  if (s.batch * volume(s.out) < min_positions || volume(s.out) < min_plane) return false;
   if (desc.direction == ConvDirection::backward_weights &&
       s.in_channels * volume(s.kernel) < min_rows) {
     return false;

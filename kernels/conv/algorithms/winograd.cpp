@@ -21,10 +21,11 @@ class WinogradConv final : public ConvAlgorithm<T> {
         channels_(this->set_, d_.inner) {
     const Index panel_bytes = tiling_.components * channels_.rows * panel_ * Index{sizeof(T)};
     chunk_ = even_chunk(panels_, std::max<Index>(1, max_weight_bytes / panel_bytes));
-    this->shared_bytes_ = bytes_of<T>(tiling_.components * channels_.rows * chunk_ * panel_);
+    this->shared_bytes_ =
+        bytes_of<T>(tiling_.components * component_step<T>(channels_.rows * chunk_ * panel_));
     const Index tiles = tiling_.block * tiling_.across;
-    source_bytes_ = bytes_of<T>(tiling_.components * tiles * channels_.ld);
-    result_bytes_ = bytes_of<T>(tiling_.components * tiles * chunk_ * panel_);
+    source_bytes_ = bytes_of<T>(tiling_.components * component_step<T>(tiles * channels_.ld));
+    result_bytes_ = bytes_of<T>(tiling_.components * component_step<T>(tiles * chunk_ * panel_));
     this->slot_bytes_ = source_bytes_ + result_bytes_ +
                         winograd_scratch(this->set_, tiling_, product(tiles, chunk_));
   }
@@ -45,13 +46,13 @@ class WinogradConv final : public ConvAlgorithm<T> {
   struct Chunk {
     Index panels;
     Index channel, channels;
-    Index component;  // elements of a component of the weights
+    Index component;  // of the weights: elements to the next
   };
   Chunk chunk_from(Index first) const {
     const Index panels = std::min(chunk_, panels_ - first);
     const Index channel = first * panel_;
     return {panels, channel, std::min(panels * panel_, d_.outer - channel),
-            channels_.rows * panels * panel_};
+            component_step<T>(channels_.rows * panels * panel_)};
   }
   GemmCall<T> product(Index tiles, Index panels) const {
     return component_product<T>(tiles, panels * panel_, d_.inner, channels_, panel_,
@@ -78,22 +79,24 @@ class WinogradConv final : public ConvAlgorithm<T> {
     T* const m = reinterpret_cast<T*>(slot + source_bytes_);
     std::byte* const scratch = slot + source_bytes_ + result_bytes_;
     const Index tiles = tiling_.tiles_in(block);
+    auto call = product(tiles, chunk.panels);
+    const Index source_step = component_step<T>(tiles * channels_.ld);
+    const Index result_step = component_step<T>(tiles * call.ldc);
     tiling_.for_runs(block, [&](Index image, TileRows run, Index before) {
-      set_planes(run, d_.in, d_.inner, channels_.ld, tiles * channels_.ld);
+      set_planes(run, d_.in, d_.inner, channels_.ld, source_step);
       winograd.input(run, d_.pad_h, d_.pad_w, d_.source(args) + image * d_.source_image(),
                      v + before * channels_.ld, scratch);
     });
-    auto call = product(tiles, chunk.panels);
     for (Index c = 0; c < tiling_.components; ++c) {
-      call.a = v + c * tiles * channels_.ld;
+      call.a = v + c * source_step;
       call.b = u + c * chunk.component;
-      call.c = m + c * tiles * call.ldc;
+      call.c = m + c * result_step;
       this->set_.gemm->run(call, scratch);
     }
     const T* const bias = args.bias ? args.bias + chunk.channel : nullptr;
     T* const result = args.result + chunk.channel * volume(d_.out);
     tiling_.for_runs(block, [&](Index image, TileRows run, Index before) {
-      set_planes(run, d_.out, chunk.channels, call.ldc, tiles * call.ldc);
+      set_planes(run, d_.out, chunk.channels, call.ldc, result_step);
       winograd.output(run, m + before * call.ldc, bias, this->activation_,
                       result + image * d_.result_image(), scratch);
     });

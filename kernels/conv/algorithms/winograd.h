@@ -56,6 +56,14 @@ struct WinogradTiling {
   std::int64_t blocks;
 };
 
+// From a component of so many elements to the next: an odd number of cache lines, so that the
+// components of a tile do not share sets of a cache.
+template <class T>
+std::int64_t component_step(std::int64_t elements) {
+  constexpr std::int64_t line = 64 / std::int64_t{sizeof(T)};
+  return (divide_up(elements, line) | 1) * line;
+}
+
 // Sets the planes of a run of tiles and the layout of its components.
 inline void set_planes(TileRows& run, const SpatialDims& plane, std::int64_t channels,
                        std::int64_t ld, std::int64_t component) {

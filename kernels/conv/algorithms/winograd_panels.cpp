@@ -25,9 +25,12 @@ class WinogradPanelsConv final : public ConvAlgorithm<T> {
     tiling_.block = tiling_.rows;
     tiling_.blocks = 1;
     product_ = component_product<T>(tiles_, panel_, d_.inner, channels_, panel_, panel_);
-    this->shared_bytes_ = bytes_of<T>(tiling_.components * tiles_ * channels_.ld);
-    weight_bytes_ = bytes_of<T>(tiling_.components * channels_.rows * panel_);
-    result_bytes_ = bytes_of<T>(tiling_.components * tiles_ * panel_);
+    source_step_ = component_step<T>(tiles_ * channels_.ld);
+    weight_step_ = component_step<T>(channels_.rows * panel_);
+    result_step_ = component_step<T>(tiles_ * panel_);
+    this->shared_bytes_ = bytes_of<T>(tiling_.components * source_step_);
+    weight_bytes_ = bytes_of<T>(tiling_.components * weight_step_);
+    result_bytes_ = bytes_of<T>(tiling_.components * result_step_);
     this->slot_bytes_ =
         weight_bytes_ + result_bytes_ + winograd_scratch(this->set_, tiling_, product_);
   }
@@ -37,7 +40,7 @@ class WinogradPanelsConv final : public ConvAlgorithm<T> {
     const T* const source = d_.source(args);
     this->for_tasks(pool, workspace, this->shape_.batch, 1, [&](Index image, std::byte* slot) {
       TileRows run = tiling_.largest_run();
-      set_planes(run, d_.in, d_.inner, channels_.ld, tiles_ * channels_.ld);
+      set_planes(run, d_.in, d_.inner, channels_.ld, source_step_);
       this->set_.winograd->input(run, d_.pad_h, d_.pad_w, source + image * d_.source_image(),
                                  v + image * tiling_.down * tiling_.across * channels_.ld, slot);
     });
@@ -52,24 +55,23 @@ class WinogradPanelsConv final : public ConvAlgorithm<T> {
     T* const m = reinterpret_cast<T*>(slot + weight_bytes_);
     std::byte* const scratch = slot + weight_bytes_ + result_bytes_;
     const Index channel = panel * panel_;
-    const Index component = channels_.rows * panel_;
     TileWeights weights = weights_of(this->shape_, d_);
     weights.tile = tiling_.tile;
     weights.outer = std::min(panel_, d_.outer - channel);
-    weights.component = component;
+    weights.component = weight_step_;
     winograd.weights(weights, 0, 1, panel_, d_.backward, args.w + channel * weights.outer_stride,
                      u);
     auto call = product_;
     for (Index c = 0; c < tiling_.components; ++c) {
-      call.a = v + c * tiles_ * channels_.ld;
-      call.b = u + c * component;
-      call.c = m + c * tiles_ * panel_;
+      call.a = v + c * source_step_;
+      call.b = u + c * weight_step_;
+      call.c = m + c * result_step_;
       this->set_.gemm->run(call, scratch);
     }
     const T* const bias = args.bias ? args.bias + channel : nullptr;
     T* const result = args.result + channel * volume(d_.out);
     tiling_.for_runs(0, [&](Index image, TileRows run, Index before) {
-      set_planes(run, d_.out, weights.outer, panel_, tiles_ * panel_);
+      set_planes(run, d_.out, weights.outer, panel_, result_step_);
       winograd.output(run, m + before * panel_, bias, this->activation_,
                       result + image * d_.result_image(), scratch);
     });
@@ -80,6 +82,7 @@ class WinogradPanelsConv final : public ConvAlgorithm<T> {
   Index panel_, panels_;  // outer channels of a panel, and how many
   Index tiles_;
   InnerChannels<T> channels_;
+  Index source_step_, weight_step_, result_step_;  // from a component to the next
   GemmCall<T> product_{};
   std::size_t weight_bytes_, result_bytes_;
 };

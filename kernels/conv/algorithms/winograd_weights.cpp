@@ -1,5 +1,6 @@
 // backward_weights of a Winograd convolution: both operands are transformed, their products summed
-// over all tiles in order, and the sums transformed back once. A task computes a block of dw.
+// over all tiles, and the sums transformed back once. What is transformed at a time, rows of tiles
+// of some channels, is shared; a task then computes a block of dw from it.
 #include "kernels/conv/algorithms/winograd.h"
 
 namespace ondine::math {
@@ -7,95 +8,247 @@ namespace {
 
 using Index = std::int64_t;
 
+constexpr Index tile = 2;
+constexpr Index components = 16;
+constexpr Index run_tiles = 64;              // transformed at a time
+constexpr Index max_block = 64;              // channels
+constexpr Index max_group = 256;             // channels whose sums wait for further tiles
+constexpr Index max_bytes = Index{2} << 20;  // of transformed tiles of an operand
+constexpr Index min_blocks = 4;
+
+// Runs of rows of tiles of an image, all runs of all images one after another. An element of the
+// transformed space is a tile, or two where these are paired; a run has a whole number of elements.
+struct TileRuns {
+  TileRuns(const ConvShape& s, Index tiles_of_element)
+      : paired(tiles_of_element),
+        down(divide_up(s.out[1], tile)),
+        across(divide_up(s.out[2], tile)),
+        rows(even_chunk(down, std::max<Index>(1, run_tiles / across))),
+        of_image(divide_up(down, rows)),
+        count(s.batch * of_image),
+        elements(elements_of(rows)) {}
+
+  Index elements_of(Index tile_rows) const { return divide_up(tile_rows * across, paired); }
+  Index rows_of(Index run) const { return std::min(rows, down - run % of_image * rows); }
+  // Elements of all runs before.
+  Index before(Index run) const {
+    const Index last = elements_of(rows_of(of_image - 1));
+    return run / of_image * ((of_image - 1) * elements + last) + run % of_image * elements;
+  }
+  TileRows at(Index run) const {
+    TileRows r{};
+    r.tile = tile;
+    r.first = run % of_image * rows;
+    r.rows = rows_of(run);
+    r.across = across;
+    return r;
+  }
+
+  Index paired;
+  Index down, across;
+  Index rows;      // of a run, the last of an image may have fewer
+  Index of_image;  // runs
+  Index count;
+  Index elements;  // of a run
+};
+
+// Channels in blocks of whole vectors, and in groups of blocks.
+struct ChannelBlocks {
+  Index channels, width;
+  Index group;  // blocks
+
+  Index count() const { return divide_up(channels, width); }
+  Index channels_of(Index block) const { return std::min(width, channels - block * width); }
+};
+
 template <class T>
 class WinogradConvWeights final : public ConvAlgorithm<T> {
  public:
   WinogradConvWeights(const ConvDesc& desc, const Kernels& kernels)
       : ConvAlgorithm<T>(desc, kernels),
         winograd_(*kernel_set<T>(full_precision(kernels)).winograd),
-        tiling_(desc.shape.batch, desc.shape.out),
+        paired_(this->set_.gemm->takes_pairs && this->set_.winograd->input_pairs != nullptr),
+        runs_(desc.shape, paired_ ? 2 : 1),
         lanes_(this->set_.depthwise_channels->lanes) {
-    const ConvShape& s = desc.shape;
-    inner_ = round_up(even_chunk(s.in_channels, 64), lanes_);
-    outer_ = round_up(even_chunk(s.out_channels, 128), lanes_);
-    while (divide_up(s.in_channels, inner_) * divide_up(s.out_channels, outer_) < 4 &&
-           std::max(inner_, outer_) > 32) {
-      Index& max = outer_ > inner_ ? outer_ : inner_;
-      max = round_up(divide_up(max, 2), lanes_);
+    cut_channels();
+    cut_tiles();
+    const auto group_bytes = [&](const ChannelBlocks& blocks) {
+      const Index step = component_step<T>(chunk_elements_ * blocks.width);
+      return bytes_of<T>(blocks.group * components * step);
+    };
+    x_bytes_ = group_bytes(inner_);
+    dy_bytes_ = group_bytes(outer_);
+    sums_step_ = component_step<T>(inner_.width * outer_.width);
+    const auto sums = bytes_of<T>(components * sums_step_);
+    this->shared_bytes_ = x_bytes_ + dy_bytes_;
+    if (keeps_sums()) {
+      this->shared_bytes_ += sums * static_cast<std::size_t>(inner_.group * outer_.group);
+    } else {
+      sums_bytes_ = sums;
     }
-    outers_ = divide_up(s.out_channels, outer_);
-    blocks_ = divide_up(s.in_channels, inner_) * outers_;
-    const Index tiles = tiling_.block * tiling_.across;
-    x_bytes_ = bytes_of<T>(tiling_.components * tiles * inner_);
-    dy_bytes_ = bytes_of<T>(tiling_.components * tiles * outer_);
-    dw_bytes_ = bytes_of<T>(tiling_.components * inner_ * outer_);
-    this->slot_bytes_ = x_bytes_ + dy_bytes_ + dw_bytes_ +
-                        winograd_scratch(this->set_, tiling_, product(inner_, tiles));
+    const auto rows = static_cast<std::size_t>(winograd_.scratch_bytes(runs_.at(0)));
+    const GemmCall<T> largest = product(inner_.width, outer_.width, chunk_elements_);
+    this->slot_bytes_ = sums_bytes_ + std::max(align_up(rows), scratch_of(largest, this->set_));
   }
 
   void run(ThreadPool& pool, const ConvArgs<T>& args, Workspace workspace) const override {
-    this->for_tasks(pool, workspace, blocks_, 1,
-                    [&](Index block, std::byte* slot) { run_block(args, block, slot); });
+    for (Index inner = 0; inner < inner_.count(); inner += inner_.group) {
+      for (Index outer = 0; outer < outer_.count(); outer += outer_.group) {
+        for (Index first = 0; first < runs_.count; first += chunk_) {
+          run_part(pool, args, {inner, outer, first, std::min(runs_.count, first + chunk_)},
+                   workspace);
+        }
+      }
+    }
   }
 
  private:
-  GemmCall<T> product(Index channels, Index tiles) const {
+  // The groups from two blocks on, and runs of tiles [first, last).
+  struct Part {
+    Index inner, outer;
+    Index first, last;
+  };
+
+  void cut_channels() {
+    const ConvShape& s = this->shape_;
+    inner_.channels = s.in_channels;
+    outer_.channels = s.out_channels;
+    inner_.width = round_up(even_chunk(s.in_channels, max_block), lanes_);
+    outer_.width = round_up(even_chunk(s.out_channels, max_block), lanes_);
+    while (inner_.count() * outer_.count() < min_blocks &&
+           std::max(inner_.width, outer_.width) > 32) {
+      Index& wider = outer_.width > inner_.width ? outer_.width : inner_.width;
+      wider = round_up(divide_up(wider, 2), lanes_);
+    }
+    inner_.group = inner_.count();
+    outer_.group = outer_.count();
+  }
+  // All tiles at once where they are few; else in chunks, and the channels in groups whose sums
+  // stay in a cache meanwhile.
+  void cut_tiles() {
+    const auto fitting = [&] {
+      const Index wide = std::max(inner_.group * inner_.width, outer_.group * outer_.width);
+      const Index run_bytes = components * runs_.elements * wide * Index{sizeof(T)};
+      return std::max<Index>(1, max_bytes / run_bytes);
+    };
+    if (runs_.count > fitting()) {
+      for (ChannelBlocks* blocks : {&inner_, &outer_}) {
+        blocks->group = even_chunk(blocks->count(), std::max<Index>(1, max_group / blocks->width));
+      }
+    }
+    chunk_ = even_chunk(runs_.count, fitting());
+    chunk_elements_ = chunk_ * runs_.elements;
+  }
+  bool keeps_sums() const { return chunk_ < runs_.count; }
+
+  GemmCall<T> product(Index channels, Index outer_channels, Index elements) const {
     GemmCall<T> call{};
+    call.pairs = paired_;
     call.m = channels;
-    call.n = outer_;
-    call.k = tiles;
+    call.n = outer_channels;
+    call.k = elements * runs_.paired;
     call.a_row = 1;
-    call.a_col = inner_;
-    call.b_row = outer_;
+    call.a_col = inner_.width;
+    call.b_row = outer_.width;
     call.b_col = 1;
-    call.ldc = outer_;
+    call.ldc = outer_.width;
     call.alpha = 1;
     return call;
   }
 
-  void run_block(const ConvArgs<T>& args, Index block, std::byte* slot) const {
-    const ConvShape& s = this->shape_;
-    T* const v = reinterpret_cast<T*>(slot);
-    T* const m = reinterpret_cast<T*>(slot + x_bytes_);
-    T* const u = reinterpret_cast<T*>(slot + x_bytes_ + dy_bytes_);
-    std::byte* const scratch = slot + x_bytes_ + dy_bytes_ + dw_bytes_;
-    const Index inner = block / outers_ * inner_;
-    const Index outer = block % outers_ * outer_;
-    const Index inner_channels = std::min(inner_, s.in_channels - inner);
-    const Index outer_channels = std::min(outer_, s.out_channels - outer);
-    const Index component = inner_ * outer_;
-    for (Index which = 0; which < tiling_.blocks; ++which) {
-      const Index tiles = tiling_.tiles_in(which);
-      tiling_.for_runs(which, [&](Index image, TileRows run, Index before) {
-        set_planes(run, s.in, inner_channels, inner_, tiles * inner_);
-        winograd_.input(run, s.pad[1], s.pad[2],
-                        args.x + (image * s.in_channels + inner) * volume(s.in),
-                        v + before * inner_, scratch);
-        set_planes(run, s.out, outer_channels, outer_, tiles * outer_);
-        winograd_.output_gradient(run, args.dy + (image * s.out_channels + outer) * volume(s.out),
-                                  m + before * outer_, scratch);
-      });
-      auto call = product(inner_channels, tiles);
-      call.n = round_up(outer_channels, lanes_);
-      call.beta = which == 0 ? T{0} : T{1};
-      for (Index c = 0; c < tiling_.components; ++c) {
-        call.a = v + c * tiles * inner_;
-        call.b = m + c * tiles * outer_;
-        call.c = u + c * component;
-        this->set_.gemm->run(call, scratch);
+  void run_part(ThreadPool& pool, const ConvArgs<T>& args, const Part& part,
+                Workspace workspace) const {
+    const Index inner = std::min(inner_.group, inner_.count() - part.inner);
+    const Index outer = std::min(outer_.group, outer_.count() - part.outer);
+    const Index runs = part.last - part.first;
+    this->for_tasks(pool, workspace, runs * (inner + outer), 1, [&](Index task, std::byte* slot) {
+      const Index which = task / runs;
+      const Index run = part.first + task % runs;
+      T* const shared = this->shared_of(workspace);
+      if (which < inner) {
+        transform_x(args.x, part, which, run, shared, slot);
+      } else {
+        transform_dy(args.dy, part, which - inner, run, shared + x_bytes_ / sizeof(T), slot);
       }
-    }
-    const TileWeights weights{tiling_.tile,      inner_channels, outer_channels, 9,
-                              s.in_channels * 9, outer_,         component};
-    winograd_.backward_weights(weights, u, args.result + (outer * s.in_channels + inner) * 9);
+    });
+    this->for_tasks(pool, workspace, inner * outer, 1, [&](Index task, std::byte* slot) {
+      multiply(args, part, task / outer, task % outer, this->shared_of(workspace), slot);
+    });
   }
 
-  const WinogradKernels<T>& winograd_;  // in float: pairs are of tiles, which the product rounds
-  WinogradTiling tiling_;
+  Index elements_of(const Part& part) const {
+    return runs_.before(part.last) - runs_.before(part.first);
+  }
+
+  void transform_x(const T* x, const Part& part, Index which, Index run, T* to,
+                   std::byte* scratch) const {
+    const ConvShape& s = this->shape_;
+    const Index block = part.inner + which;
+    const Index component = component_step<T>(elements_of(part) * inner_.width);
+    TileRows rows = runs_.at(run);
+    set_planes(rows, s.in, inner_.channels_of(block), inner_.width, component);
+    to += which * components * component +
+          (runs_.before(run) - runs_.before(part.first)) * inner_.width;
+    const Index channel = run / runs_.of_image * s.in_channels + block * inner_.width;
+    const auto transform = paired_ ? this->set_.winograd->input_pairs : winograd_.input;
+    transform(rows, s.pad[1], s.pad[2], x + channel * volume(s.in), to, scratch);
+  }
+
+  void transform_dy(const T* dy, const Part& part, Index which, Index run, T* to,
+                    std::byte* scratch) const {
+    const ConvShape& s = this->shape_;
+    const Index block = part.outer + which;
+    const Index component = component_step<T>(elements_of(part) * outer_.width);
+    TileRows rows = runs_.at(run);
+    set_planes(rows, s.out, outer_.channels_of(block), outer_.width, component);
+    to += which * components * component +
+          (runs_.before(run) - runs_.before(part.first)) * outer_.width;
+    const Index channel = run / runs_.of_image * s.out_channels + block * outer_.width;
+    const auto transform =
+        paired_ ? this->set_.winograd->output_gradient_pairs : winograd_.output_gradient;
+    transform(rows, dy + channel * volume(s.out), to, scratch);
+  }
+
+  // The block of dw of the input channels `i` and the output channels `o` of the groups.
+  void multiply(const ConvArgs<T>& args, const Part& part, Index i, Index o, T* shared,
+                std::byte* slot) const {
+    const ConvShape& s = this->shape_;
+    const Index elements = elements_of(part);
+    const Index inner = (part.inner + i) * inner_.width;
+    const Index outer = (part.outer + o) * outer_.width;
+    const Index inner_channels = inner_.channels_of(part.inner + i);
+    const Index outer_channels = outer_.channels_of(part.outer + o);
+    const Index x_step = component_step<T>(elements * inner_.width);
+    const Index dy_step = component_step<T>(elements * outer_.width);
+    T* const dy = shared + x_bytes_ / sizeof(T);
+    T* sums = reinterpret_cast<T*>(slot);
+    if (keeps_sums()) {
+      sums = dy + dy_bytes_ / sizeof(T) + (i * outer_.group + o) * components * sums_step_;
+    }
+    auto call = product(inner_channels, round_up(outer_channels, lanes_), elements);
+    call.beta = part.first == 0 ? T{0} : T{1};
+    for (Index c = 0; c < components; ++c) {
+      call.a = shared + (i * components + c) * x_step;
+      call.b = dy + (o * components + c) * dy_step;
+      call.c = sums + c * sums_step_;
+      this->set_.gemm->run(call, slot + sums_bytes_);
+    }
+    if (part.last < runs_.count) return;
+    const TileWeights weights{tile,         inner_channels, outer_channels, 9, s.in_channels * 9,
+                              outer_.width, sums_step_};
+    winograd_.backward_weights(weights, sums, args.result + (outer * s.in_channels + inner) * 9);
+  }
+
+  const WinogradKernels<T>& winograd_;  // in T
+  bool paired_;                         // tiles, rounded to bfloat16
+  TileRuns runs_;
   Index lanes_;
-  Index inner_, outer_;    // channels of a block
-  Index outers_, blocks_;  // blocks of output channels, and of both
-  std::size_t x_bytes_, dy_bytes_, dw_bytes_;
+  ChannelBlocks inner_, outer_;
+  Index chunk_ = 1;           // runs whose tiles are transformed at a time
+  Index chunk_elements_ = 1;  // at most
+  Index sums_step_ = 0;       // from a component to the next
+  std::size_t x_bytes_ = 0, dy_bytes_ = 0;
+  std::size_t sums_bytes_ = 0;  // of a slot; 0 where sums are shared
 };
 
 }  // namespace

@@ -18,6 +18,7 @@ using MadePool = std::unique_ptr<const Implementation<PoolArgs<T>>>;
 ONDINE_POOL_ALGORITHM(max_scatter);
 ONDINE_POOL_ALGORITHM(max_squares);
 ONDINE_POOL_ALGORITHM(max_lines);
+ONDINE_POOL_ALGORITHM(max_windows);
 ONDINE_POOL_ALGORITHM(max_rows);
 ONDINE_POOL_ALGORITHM(mean_global);
 ONDINE_POOL_ALGORITHM(sum_lines);

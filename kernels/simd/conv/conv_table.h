@@ -14,8 +14,9 @@ namespace ondine::math {
 struct Im2colBlock {
   SpatialDims in, kernel, out, stride, dilation, pad;
   std::int64_t channels;     // of the block
-  std::int64_t first, last;  // output positions
+  std::int64_t first, last;  // output positions, those of further images behind those of the first
   std::int64_t width;
+  std::int64_t image = 0;  // elements from an image of x to the next
 };
 
 template <class T>
@@ -108,6 +109,12 @@ struct WinogradKernels {
   void (*output)(const TileRows& rows, const T* v, const T* bias, Activation activation, T* y,
                  void* scratch);
   void (*output_gradient)(const TileRows& rows, const T* dy, T* v, void* scratch);
+  // `input` and `output_gradient` with pairs of tiles, rounded to bfloat16, in the place of a T: 2q
+  // and 2q + 1 of the rows at q ld, an odd number with zeros behind it. Null where components are
+  // not rounded.
+  void (*input_pairs)(const TileRows& rows, std::int64_t pad_h, std::int64_t pad_w, const T* x,
+                      T* v, void* scratch) = nullptr;
+  void (*output_gradient_pairs)(const TileRows& rows, const T* dy, T* v, void* scratch) = nullptr;
 };
 
 // Windows of stride 1 over planes of few channels: every product reads the planes themselves,

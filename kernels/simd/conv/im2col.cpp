@@ -10,12 +10,13 @@ struct Run {
   N d, h, w;  // output coordinates of the first
   N length;
   N panel, at;  // where its column is
+  N image;      // where its image starts
 };
 
 // Which of the run's elements lie inside of x for one tap of the window, and where the first is.
 struct Tap {
   N begin, end;  // within the run
-  N offset;      // in a plane of x, of the element `begin`
+  N offset;      // in x, of the element `begin` of the first plane
 };
 
 Tap tap_of(const Im2colBlock& b, const Run& run, N kd, N kh, N kw) {
@@ -26,7 +27,7 @@ Tap tap_of(const Im2colBlock& b, const Run& run, N kd, N kh, N kw) {
   const N s = b.stride[2];
   const N begin = w >= 0 ? 0 : min(run.length, (-w + s - 1) / s);
   const N end = w >= b.in[2] ? begin : min(run.length, (b.in[2] - 1 - w) / s + 1);
-  return {begin, max(begin, end), (d * b.in[1] + h) * b.in[2] + w + begin * s};
+  return {begin, max(begin, end), run.image + (d * b.in[1] + h) * b.in[2] + w + begin * s};
 }
 
 template <class Body>
@@ -35,7 +36,8 @@ ONDINE_INLINE void for_runs(const Im2colBlock& b, Body&& body) {
     Run run;
     run.w = p % b.out[2];
     run.h = p / b.out[2] % b.out[1];
-    run.d = p / (b.out[2] * b.out[1]);
+    run.d = p / (b.out[2] * b.out[1]) % b.out[0];
+    run.image = p / (b.out[2] * b.out[1] * b.out[0]) * b.image;
     const N column = p - b.first;
     run.panel = column / b.width;
     run.at = column % b.width;
@@ -56,31 +58,52 @@ ONDINE_INLINE void for_taps(const Im2colBlock& b, const Run& run, Body&& body) {
   }
 }
 
+// What a tap of a run takes from each channel.
+struct Piece {
+  Tap tap;
+  N to;      // where the run is in the columns
+  N length;  // of the run
+};
+constexpr N max_pieces = 256;
+
+// Channel by channel, so that planes and columns are in the first cache.
+template <class T>
+void gather_pieces(const Im2colBlock& b, const Piece* pieces, N count, const T* x, T* columns) {
+  const N plane = b.in[0] * b.in[1] * b.in[2];
+  const N rows = b.kernel[0] * b.kernel[1] * b.kernel[2] * b.width;
+  const N s = b.stride[2];
+  for (N c = 0; c < b.channels; ++c, x += plane, columns += rows) {
+    for (const Piece* piece = pieces; piece != pieces + count; ++piece) {
+      const Tap& tap = piece->tap;
+      T* const dst = columns + piece->to;
+      const T* const src = x + tap.offset;
+      for (N i = 0; i < tap.begin; ++i) dst[i] = 0;
+      if (s == 1) {
+        copy_short(dst + tap.begin, src, tap.end - tap.begin);
+      } else if (s == 2) {
+        take_even(dst + tap.begin, src, tap.end - tap.begin);
+      } else {
+        for (N i = tap.begin; i < tap.end; ++i) dst[i] = src[(i - tap.begin) * s];
+      }
+      for (N i = tap.end; i < piece->length; ++i) dst[i] = 0;
+    }
+  }
+}
+
 template <class T>
 void gather(const Im2colBlock& b, const T* x, T* columns) {
-  const N taps = b.kernel[0] * b.kernel[1] * b.kernel[2];
-  const N rows = b.channels * taps;
-  const N plane = b.in[0] * b.in[1] * b.in[2];
-  const N s = b.stride[2];
+  const N rows = b.channels * b.kernel[0] * b.kernel[1] * b.kernel[2];
+  Piece pieces[max_pieces];
+  N count = 0;
   for_runs(b, [&](const Run& run) {
     for_taps(b, run, [&](const Tap& tap, N k) {
-      T* dst = columns + (run.panel * rows + k) * b.width + run.at;
-      const T* src = x + tap.offset;
-      for (N c = 0; c < b.channels; ++c) {
-        for (N i = 0; i < tap.begin; ++i) dst[i] = 0;
-        if (s == 1) {
-          copy_short(dst + tap.begin, src, tap.end - tap.begin);
-        } else if (s == 2) {
-          take_even(dst + tap.begin, src, tap.end - tap.begin);
-        } else {
-          for (N i = tap.begin; i < tap.end; ++i) dst[i] = src[(i - tap.begin) * s];
-        }
-        for (N i = tap.end; i < run.length; ++i) dst[i] = 0;
-        dst += taps * b.width;
-        src += plane;
-      }
+      pieces[count++] = {tap, (run.panel * rows + k) * b.width + run.at, run.length};
+      if (count < max_pieces) return;
+      gather_pieces(b, pieces, count, x, columns);
+      count = 0;
     });
   });
+  gather_pieces(b, pieces, count, x, columns);
   const N rest = (b.last - b.first) % b.width;
   if (rest == 0) return;
   T* dst = columns + (b.last - b.first) / b.width * rows * b.width;

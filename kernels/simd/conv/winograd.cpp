@@ -22,7 +22,7 @@ void weights_of(const TileWeights& s, N first, N last, N panel, bool flip, const
         V taps[9] = {};
         if (count > 0) {
           load_taps(taps, w + outer * s.outer_stride + i * s.inner_stride, s.outer_stride, count,
-                    flip);
+                    channels_ahead * s.inner_stride, flip);
         }
         V all[size * size];
         apply_both<WeightMatrix<M>, size, 3>(all, taps);
@@ -122,28 +122,11 @@ void output(const TileRows& r, const float* v, const float* bias, Activation act
 
 template <int M>
 void output_gradient_of(const TileRows& r, const float* dy, float* v, float* rows) {
-  constexpr int size = M + 2;
-  const N pitch = r.across * M;
-  const N count = min(r.rows * M, r.height - r.first * M);
-  const N plane = r.height * r.width;
-  for (N c = 0; c < r.channels; c += L) {
-    set_zero(rows, r.rows * M * pitch * L);
-    interleave_channels(rows, dy + c * plane + r.first * M * r.width, plane, min(L, r.channels - c),
-                        count * r.width, r.width, pitch);
-    for_tiles<M>(r, pitch, [&](N tile, N at) {
-      V d[M * M];
-#pragma GCC unroll 4
-      for (int i = 0; i < M; ++i) {
-#pragma GCC unroll 4
-        for (int j = 0; j < M; ++j) d[i * M + j] = load(rows + at + (i * pitch + j) * L);
-      }
-      V all[size * size];
-      apply_both<Adjoint<OutputMatrix<M>>, size, M>(all, d);
-      float* const to = v + tile * r.ld + c;
+  transform_gradient<M>(r, dy, rows, [&](N tile, N c, const V* all) {
+    float* const to = v + tile * r.ld + c;
 #pragma GCC unroll 36
-      for (int i = 0; i < size * size; ++i) store(to + i * r.component, all[i]);
-    });
-  }
+    for (int i = 0; i < (M + 2) * (M + 2); ++i) store(to + i * r.component, all[i]);
+  });
 }
 
 void output_gradient(const TileRows& r, const float* dy, float* v, void* scratch) {

@@ -16,7 +16,7 @@ ONDINE_INLINE void transform_weights(const TileWeights& s, N inner, N outer, boo
   const N count = min(L, s.outer - outer);
   if (count > 0 && inner < s.inner) {
     load_taps(taps, w + outer * s.outer_stride + inner * s.inner_stride, s.outer_stride, count,
-              flip);
+              channels_ahead * s.inner_stride, flip);
   }
   apply_both<WeightMatrix<tile>, tile + 2, 3>(all, taps);
 }
@@ -49,12 +49,52 @@ void input(const TileRows& r, N pad_h, N pad_w, const float* x, float* v, void* 
   });
 }
 
+// Puts components of tiles 2q and 2q + 1 together, an odd last one with zeros.
+class PairedTiles {
+ public:
+  PairedTiles(const TileRows& rows, Pair* to)
+      : to_(to), ld_(rows.ld), component_(rows.component), last_(rows.rows * rows.across - 1) {}
+
+  inline __attribute__((always_inline)) void put(N which, N channel, const V* all) {
+    const bool odd = which % 2 != 0;
+    if (!odd) {
+#pragma GCC unroll 16
+      for (int i = 0; i < components; ++i) even_[i] = all[i];
+      if (which != last_) return;
+    }
+    Pair* const to = to_ + which / 2 * ld_ + channel;
+#pragma GCC unroll 16
+    for (int i = 0; i < components; ++i) {
+      store(to + i * component_, pair_lanes(even_[i], odd ? all[i] : V{}));
+    }
+  }
+
+ private:
+  Pair* to_;
+  N ld_, component_, last_;
+  V even_[components];
+};
+
+void input_pairs(const TileRows& r, N pad_h, N pad_w, const float* x, float* v, void* scratch) {
+  PairedTiles tiles(r, v);
+  transform_input<tile>(r, pad_h, pad_w, x, static_cast<float*>(scratch),
+                        [&](N which, N c, const V* all) { tiles.put(which, c, all); });
+}
+
+void output_gradient_pairs(const TileRows& r, const float* dy, float* v, void* scratch) {
+  PairedTiles tiles(r, v);
+  transform_gradient<tile>(r, dy, static_cast<float*>(scratch),
+                           [&](N which, N c, const V* all) { tiles.put(which, c, all); });
+}
+
 }  // namespace
 
 void round_components(WinogradKernels<float>& table) noexcept {
   table.channels = 2;
   table.weights = &weights;
   table.input = &input;
+  table.input_pairs = &input_pairs;
+  table.output_gradient_pairs = &output_gradient_pairs;
 }
 
 }  // namespace ondine::math::ONDINE_ISA

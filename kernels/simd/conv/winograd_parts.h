@@ -13,14 +13,19 @@ namespace {
 using V = Vec<float>;
 
 constexpr int L = lanes<float>;
+constexpr N channels_ahead = 8;  // of weights that are asked for early
 
-// The nine taps of `count` rows `stride` apart as vectors over the rows.
-ONDINE_INLINE void load_taps(V* taps, const float* w, N stride, N count, bool flip) {
+// The nine taps of `count` rows `stride` apart as vectors over the rows. Those `next` elements
+// behind are wanted later: rows lie too far apart for the processor to foresee it.
+ONDINE_INLINE void load_taps(V* taps, const float* w, N stride, N count, N next, bool flip) {
   float rows[L < 9 ? 12 * L : L * L];  // tap by tap
   if constexpr (L == 16) {
     V r[L];
 #pragma GCC unroll 16
-    for (int l = 0; l < L; ++l) r[l] = l < count ? load_n(w + l * stride, 9) : V{};
+    for (int l = 0; l < L; ++l) {
+      r[l] = l < count ? load_n(w + l * stride, 9) : V{};
+      __builtin_prefetch(w + l * stride + next);
+    }
     transpose<float>(r);
 #pragma GCC unroll 9
     for (int k = 0; k < 9; ++k) taps[k] = flip ? r[8 - k] : r[k];
@@ -66,6 +71,31 @@ ONDINE_INLINE void transform_input(const TileRows& r, N pad_h, N pad_w, const fl
       }
       V all[size * size];
       apply_both<InputMatrix<M>, size, size>(all, d);
+      put(tile, c, all);
+    });
+  }
+}
+
+// The same of the gradient of the result: what the adjoint of the output transform gives.
+template <int M, class Put>
+ONDINE_INLINE void transform_gradient(const TileRows& r, const float* dy, float* rows, Put&& put) {
+  constexpr int size = M + 2;
+  const N pitch = r.across * M;
+  const N count = min(r.rows * M, r.height - r.first * M);
+  const N plane = r.height * r.width;
+  for (N c = 0; c < r.channels; c += L) {
+    set_zero(rows, r.rows * M * pitch * L);
+    interleave_channels(rows, dy + c * plane + r.first * M * r.width, plane, min(L, r.channels - c),
+                        count * r.width, r.width, pitch);
+    for_tiles<M>(r, pitch, [&](N tile, N at) {
+      V d[M * M];
+#pragma GCC unroll 4
+      for (int i = 0; i < M; ++i) {
+#pragma GCC unroll 4
+        for (int j = 0; j < M; ++j) d[i * M + j] = load(rows + at + (i * pitch + j) * L);
+      }
+      V all[size * size];
+      apply_both<Adjoint<OutputMatrix<M>>, size, M>(all, d);
       put(tile, c, all);
     });
   }

@@ -8,6 +8,7 @@ namespace {
 
 class TileKernel {
  public:
+  static constexpr bool takes_pairs = false;  // tiles hold rows of A
   static constexpr std::int64_t nr = 2 * tile_width;
   // A block of A stays in a second cache of 2 MB together with one of B.
   static constexpr std::int64_t block_m = 256;

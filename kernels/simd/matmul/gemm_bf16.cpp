@@ -55,6 +55,7 @@ Micro pick(int rows, bool two, bool tail) {
 }
 
 struct VectorKernel {
+  static constexpr bool takes_pairs = true;
   static constexpr std::int64_t nr = panel<float>;
   // A block of A stays in a second cache of 1 MB together with one of B.
   static constexpr std::int64_t block_m = 144;

@@ -28,6 +28,7 @@ struct PackedRows {
 };
 
 // Kernel:
+//   takes_pairs                 of A that lie beside each other (GemmCall::pairs)
 //   nr, block_m                 columns of a panel of B, rows of a block of A
 //   rows_of(m)                  rows that a micro kernel takes
 //   a_elements(m, pairs)        pairs that a packed block of A takes at most
@@ -50,8 +51,8 @@ struct PairGemm {
     GemmBlocking cut;
     if (is_empty(g)) return cut;
     cut.path = GemmPath::blocked_bf16;
-    cut.pack_a = !g.a_rounded;
-    cut.pack_b = !g.b_packed;
+    cut.pack_a = !g.a_rounded && !g.pairs;
+    cut.pack_b = !g.b_packed && !g.pairs;
     cut.mr = Kernel::rows_of(g.m);
     cut.mc = divide_up(even_chunk(g.m, Kernel::block_m), cut.mr) * cut.mr;
     cut.kc = divide_up(even_chunk(g.k, block_k), 16) * 16;
@@ -66,12 +67,12 @@ struct PairGemm {
 
   // Bounds that grow with m, n and k, so that the largest tile of a product says what all need.
   static std::int64_t a_elements(const GemmCall<float>& g) {
-    if (g.a_rounded) return 0;
+    if (g.a_rounded || g.pairs) return 0;
     return Kernel::a_elements(min_of(g.m, Kernel::block_m), pairs_of(min_of(g.k, block_k))) +
            padding;
   }
   static std::int64_t b_elements(const GemmCall<float>& g) {
-    if (g.b_packed) return 0;
+    if (g.b_packed || g.pairs) return 0;
     const std::int64_t all = divide_up(g.n, nr) * nr * pairs_of(min_of(g.k, block_k));
     return min_of(all, block_pairs) + padding;
   }
@@ -112,6 +113,11 @@ struct PairGemm {
     std::int64_t i, mc, j, nc, p, kc, b_step;
   };
 
+  // Where the pairs of A lie.
+  static const Pair* place_a(const GemmCall<float>& g, std::int64_t i, std::int64_t p) {
+    return g.pairs ? g.a + i + p / 2 * g.a_col : g.a + i * g.a_row + p / 2;
+  }
+
   static void run_part(Kernel& kernel, const GemmCall<float>& g, std::int64_t mr,
                        const Pair* a_packed, const Pair* b_panels, const Part& at,
                        PrefetchAhead& ahead) {
@@ -122,15 +128,16 @@ struct PairGemm {
     Block<float> block{};
     block.k = pairs;
     block.ldc = g.ldc;
-    block.a_row = g.a_rounded ? g.a_row : packed.row;
-    block.a_col = g.a_rounded ? 1 : packed.col;
-    block.b_row = nr;
+    const bool in_place = g.a_rounded || g.pairs;
+    block.a_row = in_place ? g.a_row : packed.row;
+    block.a_col = in_place ? g.a_col : packed.col;
+    block.b_row = g.pairs ? g.b_row : nr;
     for (std::int64_t jj = 0; jj < at.nc; jj += nr) {
       block.b = b_panels + jj / nr * at.b_step;
       for (std::int64_t ii = 0; ii < at.mc; ii += mr) {
         const std::int64_t i = at.i + ii;
         const std::int64_t c = i * g.ldc + at.j + jj;
-        block.a = g.a_rounded ? g.a + i * g.a_row + at.p / 2 : a_packed + ii * packed.step;
+        block.a = in_place ? place_a(g, i, at.p) : a_packed + ii * packed.step;
         block.c = g.c + c;
         block.epilogue = {g.alpha,
                           first ? g.beta : 1.0F,
@@ -181,12 +188,17 @@ struct PairGemm {
       const std::int64_t nc = min_of(block, g.n - j);
       for (std::int64_t p = 0; p < g.k; p += cut.kc) {
         const std::int64_t kc = min_of(cut.kc, g.k - p);
-        const std::int64_t b_step = nr * pairs_of(g.b_packed ? g.k : kc);
-        const Pair* const b_panels = g.b_packed ? g.b + j / nr * b_step + p / 2 * nr : b_block;
+        const std::int64_t b_step = g.pairs ? nr : nr * pairs_of(g.b_packed ? g.k : kc);
+        const Pair* b_panels = b_block;
+        if (g.pairs) {
+          b_panels = g.b + j + p / 2 * g.b_row;
+        } else if (g.b_packed) {
+          b_panels = g.b + j / nr * b_step + p / 2 * nr;
+        }
         for (std::int64_t i = 0; i < g.m; i += cut.mc) {
           const Part part{i, min_of(cut.mc, g.m - i), j, nc, p, kc, b_step};
           if (cut.pack_a) Kernel::pack_a(a_block, g, i, part.mc, cut.mr, p, kc);
-          if (i == 0 && !g.b_packed) {
+          if (i == 0 && cut.pack_b) {
             run_packing(kernel, g, cut.mr, a_block, b_block, part);
           } else {
             PrefetchAhead nothing;
@@ -208,8 +220,9 @@ struct PairGemm {
     run_blocking(g, blocking(g), scratch);
   }
 
-  static constexpr GemmKernels<float> table = {
-      nr, &blocking, &scratch_bytes, &run, &run_blocking, &pack_whole_b, &round_a};
+  static constexpr GemmKernels<float> table = {nr,       &blocking,          &scratch_bytes,
+                                               &run,     &run_blocking,      &pack_whole_b,
+                                               &round_a, Kernel::takes_pairs};
 };
 
 }  // namespace ondine::math::ONDINE_ISA

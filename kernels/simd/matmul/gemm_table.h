@@ -31,6 +31,10 @@ struct GemmCall {
   bool a_rounded = false;
   // For kernels of bfloat16 alone: B holds bfloat16 elements, which b_row and b_col count.
   bool b_rounded = false;
+  // For kernels of bfloat16 alone, where they say `takes_pairs`: A and B hold pairs of elements 2p
+  // and 2p + 1 of k in the place of a T. a_row and b_col are 1; a_col and b_row count from a pair
+  // to the next; k is even.
+  bool pairs = false;
 };
 
 // Element i of the memory of B.
@@ -69,6 +73,7 @@ struct GemmKernels {
   // Rounds A, of which a_col is 1, to rows that a_rounded wants, `row` elements apart. Null where
   // products read A as it is.
   void (*round_a)(const GemmCall<T>& call, T* rounded, std::int64_t row) = nullptr;
+  bool takes_pairs = false;  // calls with `pairs`
 };
 
 }  // namespace ondine::math

@@ -236,12 +236,30 @@ void sum_window(const PoolRow& r, const T* first, N step, N lines, T* y) {
   join_taps(r, line, y, join);
 }
 
+template <class T, int... I>
+ONDINE_INLINE IVec<T> lane_numbers(std::integer_sequence<int, I...>) {
+  return IVec<T>{I...};
+}
+
 // a if it comes first of equals or is NaN, else b; `where` likewise.
 template <class T>
 ONDINE_INLINE void take_max(Vec<T>& a, IVec<T>& where, const Vec<T>& b, const IVec<T>& there) {
   const IVec<T> take = (b > a) | ((b != b) & (a == a));
   a = take ? b : a;
   where = take ? there : where;
+}
+
+// index[j] = position + where[j], j < count
+template <class T>
+ONDINE_INLINE void store_positions(N* index, const IVec<T>& where, N position, N count) {
+  constexpr int L = lanes<T>;
+  PoolCode<T> codes[L];
+  __builtin_memcpy(codes, &where, sizeof(where));
+  if (count == L) {
+    for (N j = 0; j < L; ++j) index[j] = position + codes[j];
+  } else {
+    for (N j = 0; j < count; ++j) index[j] = position + codes[j];
+  }
 }
 
 // Columns 2 j and 2 j + 1 of `count` outputs.
@@ -280,15 +298,39 @@ void max_squares(const T* upper, const T* lower, N n, N position, N width, T* y,
       store_n(y + i, best_value, count);
     }
     if (!index) continue;
-    Code codes[L];
-    __builtin_memcpy(codes, &where, sizeof(where));
-    for (N j = 0; j < count; ++j) index[i + j] = position + 2 * (i + j) + codes[j];
+    where += 2 * lane_numbers<T>(every);
+    store_positions<T>(index + i, where, position + 2 * i, count);
   }
 }
 
 template <class T>
-constexpr PoolKernels<T> kernels_of = {&max_line<T>,  &sum_line<T>,   &spread_line<T>,
-                                       &max_plane<T>, &sum_window<T>, &max_squares<T>};
+void max_windows(const PoolWindows<T>& w, const T* plane, N position, T* y, N* index) {
+  constexpr int L = lanes<T>;
+  alignas(64) T taps[max_window_taps * L];  // all first: what was just stored is not read at once
+  for (N i = 0; i < w.outputs; i += L) {
+    const PoolCode<T>* const starts = w.starts + i;
+    for (N k = 0; k < w.count; ++k) {
+      const T* const from = plane + w.taps[k];
+      for (int l = 0; l < L; ++l) taps[k * L + l] = from[starts[l]];
+    }
+    Vec<T> best_value = load(taps);
+    IVec<T> where = w.taps[0] - IVec<T>{};
+    for (N k = 1; k < w.count; ++k) {
+      take_max<T>(best_value, where, load(taps + k * L), w.taps[k] - IVec<T>{});
+    }
+    const N count = min(L, w.outputs - i);
+    store_n(y + i, best_value, count);
+    if (!index) continue;
+    IVec<T> first;
+    __builtin_memcpy(&first, starts, sizeof(first));
+    store_positions<T>(index + i, where + first, position, count);
+  }
+}
+
+template <class T>
+constexpr PoolKernels<T> kernels_of = {&max_line<T>,   &sum_line<T>,   &spread_line<T>,
+                                       &max_plane<T>,  &sum_window<T>, &max_squares<T>,
+                                       &max_windows<T>};
 
 }  // namespace
 

@@ -22,6 +22,16 @@ inline constexpr std::int64_t pool_span = 1024;
 template <class T>
 using PoolCode = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
 
+// Windows that lie inside of a plane: that of output i has its elements at starts[i] + taps[k].
+inline constexpr std::int64_t max_window_taps = 64;
+template <class T>
+struct PoolWindows {
+  const PoolCode<T>* starts;  // pool_padding more can be read, all of windows inside
+  std::int64_t outputs;
+  const PoolCode<T>* taps;  // in ascending order
+  std::int64_t count;       // at most max_window_taps
+};
+
 template <class T>
 struct PoolKernels {
   // best[j] = max(best[j], taps of output j); code, unless null, where that is: `position` + column
@@ -40,6 +50,9 @@ struct PoolKernels {
   // maximum is, `upper` being at `position` and `lower` `width` later.
   void (*max_squares)(const T* upper, const T* lower, std::int64_t n, std::int64_t position,
                       std::int64_t width, T* y, std::int64_t* index);
+  // The maxima of a plane and, unless null, where they are, the plane being at `position`.
+  void (*max_windows)(const PoolWindows<T>& windows, const T* plane, std::int64_t position, T* y,
+                      std::int64_t* index);
 };
 
 }  // namespace ondine::math

@@ -214,13 +214,16 @@ void check(const ConvCase<float>& c, const ConvDesc& desc, bool with_bias, std::
 }
 
 // Every implementation of lower precision that supports the shape; those named must.
-void check_all(const ConvShape& s, const std::vector<std::string_view>& wanted) {
-  using enum ConvDirection;
+using enum ConvDirection;
+
+void check_all(const ConvShape& s, const std::vector<std::string_view>& wanted,
+               const std::vector<ConvDirection>& directions = {forward, backward_data,
+                                                               backward_weights}) {
   const ConvCase<float> c = coarse_case(s);
   for (const std::string_view name : wanted) {
     INFO(to_string(s) << ", " << name);
     bool found = false;
-    for (const ConvDirection direction : {forward, backward_data, backward_weights}) {
+    for (const ConvDirection direction : directions) {
       for (const auto& entry : lower_conv_implementations<float>()) {
         const ConvDesc desc{s, direction};
         if (entry.name != name || !entry.supports(desc, *lower_kernels())) continue;
@@ -241,6 +244,7 @@ TEST_CASE("convolutions of lower precision sum products of factors rounded to bf
   check_all(shape2(2, 24, 40, 1, 9, 9, 1, 1, 1, 1, 0, 0), {"pointwise_bf16"});
   check_all(shape2(2, 3, 64, 1, 19, 17, 7, 7, 2, 1, 3, 3), {"im2col_bf16"});
   check_all(shape2(3, 20, 70, 1, 11, 10, 3, 3, 2, 1, 1, 1), {"im2col_bf16"});
+  check_all(shape2(13, 20, 70, 1, 9, 10, 3, 3, 2, 1, 1, 1), {"im2col_bf16"});
   check_all(shape2(2, 40, 66, 2, 9, 10, 3, 3, 1, 1, 1, 1), {"im2col_bf16"});
   check_all(shape2(1, 70, 65, 1, 17, 18, 3, 3, 1, 2, 2, 2), {"im2col_bf16"});
   check_all({2, 17, 32, 1, {3, 6, 7}, {3, 3, 3}, {3, 6, 7}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}},
@@ -260,6 +264,8 @@ TEST_CASE("Winograd convolutions of lower precision round transformed components
   // More channels than a block of the product has.
   check_all(shape2(1, 518, 20, 1, 8, 9, 3, 3, 1, 1, 1, 1),
             {"winograd_bf16", "winograd_panels_bf16"});
+  // An odd number of tiles in an image; more tiles and channels than are transformed at a time.
+  check_all(shape2(3, 17, 300, 1, 22, 18, 3, 3, 1, 1, 1, 1), {"winograd_bf16"}, {backward_weights});
 }
 
 TEST_CASE("convolutions of lower precision are chosen where they pay, and only there") {

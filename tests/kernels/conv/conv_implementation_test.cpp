@@ -29,6 +29,8 @@ std::vector<Limit> limits() {
   const ConvShape wide_groups = shape2(2, 32, 8, 2, 6, 30, 3, 2, 1, 2, 2, 1);
   const ConvShape deep = shape2(1, 16, 113, 1, 8, 8, 3, 3, 1, 1, 1, 1);
   const ConvShape tiles = shape2(1, 16, 17, 1, 8, 8, 3, 3, 1, 1, 1, 1);
+  // More transformed tiles, and output channels, than gradients by the weights take at a time.
+  const ConvShape chunks = shape2(3, 17, 300, 1, 20, 19, 3, 3, 1, 1, 1, 1);
   const ConvShape panels = shape2(1, 128, 19, 1, 16, 16, 3, 3, 1, 1, 1, 1);
   const ConvShape panels_back = shape2(1, 19, 128, 1, 16, 16, 3, 3, 1, 1, 1, 1);
   const ConvShape strided = shape2(1, 16, 12, 1, 16, 16, 2, 2, 2, 1, 0, 0);
@@ -49,6 +51,10 @@ std::vector<Limit> limits() {
   const ConvShape group_dots = shape2(2, 8, 12, 4, 5, 7, 1, 1, 1, 1, 0, 0);
   const ConvShape volumes{2,         4,         6,         2,         {5, 6, 7},
                           {3, 2, 3}, {3, 3, 4}, {2, 2, 2}, {1, 1, 1}, {1, 0, 1}};
+  // Images of few positions, the last of which are fewer than those joined before.
+  const ConvShape joined = shape2(11, 40, 20, 1, 9, 7, 3, 3, 2, 1, 1, 1);
+  const ConvShape joined_groups{19,        12,        6,         3,         {3, 5, 4},
+                                {2, 2, 3}, {2, 3, 2}, {1, 2, 2}, {1, 1, 1}, {0, 1, 1}};
   return {{"bias_only", forward, with_batch(few, 0)},
           {"bias_only", forward, {2, 0, 3, 1, {1, 4, 4}, {1, 3, 3}, {1, 2, 2}}},
           {"bias_only", backward_data, {2, 3, 0, 1, {1, 4, 4}, {1, 3, 3}, {1, 2, 2}}},
@@ -65,6 +71,7 @@ std::vector<Limit> limits() {
           {"winograd", forward, tiles, true},
           {"winograd", backward_data, tiles, true},
           {"winograd", backward_weights, tiles, true},
+          {"winograd", backward_weights, chunks, true},
           {"winograd_panels", forward, panels, true},
           {"winograd_panels", backward_data, panels_back, true},
           {"few_positions", forward, twelve, true},
@@ -96,7 +103,13 @@ std::vector<Limit> limits() {
           {"pointwise", backward_weights, group_dots},
           {"im2col", forward, volumes},
           {"im2col", backward_data, volumes},
-          {"im2col", backward_weights, volumes}};
+          {"im2col", backward_weights, volumes},
+          {"im2col", forward, joined},
+          {"im2col", backward_data, joined},
+          {"im2col", backward_weights, joined},
+          {"im2col", forward, joined_groups},
+          {"im2col", backward_data, joined_groups},
+          {"im2col", backward_weights, joined_groups}};
 }
 
 template <class T>
@@ -149,6 +162,8 @@ std::vector<Choice> choices() {
   add(shape2(1, 64, 64, 1, 1, 13, 1, 1, 1, 1, 0, 0), "pointwise", "pointwise", "pointwise");
   add(shape2(8, 64, 64, 1, 32, 32, 3, 3, 2, 1, 1, 1), "strided", "strided", "strided");
   add(shape2(8, 64, 65, 1, 32, 32, 3, 3, 2, 1, 1, 1), "strided", "im2col", "strided");
+  add(shape2(8, 64, 64, 1, 10, 10, 3, 3, 2, 1, 1, 1), "im2col", "im2col", "im2col");
+  add(shape2(8, 64, 64, 1, 12, 12, 3, 3, 2, 1, 1, 1), "strided", "strided", "strided");
   add(shape2(8, 64, 128, 1, 32, 32, 3, 3, 3, 1, 1, 1), "im2col", "im2col", "im2col");
   add(shape2(8, 64, 128, 1, 32, 32, 1, 1, 2, 1, 0, 0), "im2col", "im2col", "im2col");
   add(shape2(8, 96, 24, 1, 56, 56, 1, 1, 1, 1, 0, 0), "pointwise", "pointwise", "pointwise");

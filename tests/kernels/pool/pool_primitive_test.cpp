@@ -141,6 +141,9 @@ TEMPLATE_TEST_CASE("pooling and its gradients follow the definition", "", float,
   check_all<T>(shape2(2, 20, 22, 3, 3, 2, 1, 0, 0, true));
   check_all<T>(shape2(2, 20, 23, 3, 2, 1, 1, 1, 0));
   check_all<T>(shape2(2, 20, 23, 2, 3, 3, 2, 1, 1));
+  check_all<T>(shape2(40, 14, 14, 3, 3, 3, 1, 0, 0));
+  check_all<T>(shape2(3, 40, 25, 4, 3, 4, 2, 0, 0));
+  check_all<T>({2, {7, 6, 8}, {2, 3, 1}, {3, 3, 4}, {2, 1, 2}, {2, 1, 1}, {0, 0, 0}});
   check_all<T>(shape2(2, 9, 700, 3, 3, 2, 1, 1, 1));
   check_all<T>(shape2(2, 9, 700, 3, 5, 1, 1, 2, 0));
   check_all<T>(shape2(30, 7, 7, 7, 7, 1, 1, 0, 0));
@@ -151,7 +154,8 @@ TEMPLATE_TEST_CASE("pooling and its gradients follow the definition", "", float,
 
 TEMPLATE_TEST_CASE("the first of equal maxima counts and NaN is the maximum", "", float, double) {
   using T = TestType;
-  for (const auto& s : {shape2(1, 6, 9, 3, 3, 2, 1, 1, 1), shape2(1, 6, 9, 2, 2, 2, 1, 0, 0)}) {
+  for (const auto& s : {shape2(1, 6, 9, 3, 3, 2, 1, 1, 1), shape2(1, 6, 9, 2, 2, 2, 1, 0, 0),
+                        shape2(1, 6, 9, 3, 3, 3, 1, 0, 0)}) {
     std::vector<T> x(54, T(1));
     check_all(s, x);
     x.assign(54, -INFINITY);
@@ -177,7 +181,10 @@ TEMPLATE_TEST_CASE("the first implementation of pooling that supports a descript
   CHECK(chosen({.shape = squares}) == "max_squares");
   CHECK(chosen({.shape = overlapping}) == "max_lines");
   CHECK(chosen({.shape = overlapping, .indices = true}) == "max_rows");
-  CHECK(chosen({.shape = distant}) == "max_rows");
+  CHECK(chosen({.shape = distant}) == "max_windows");
+  CHECK(chosen({.shape = distant, .indices = true}) == "max_windows");
+  CHECK(chosen({.shape = shape2(3, 9, 28, 3, 3, 3, 1, 0, 0)}) == "max_rows");
+  CHECK(chosen({.shape = shape2(3, 9, 9, 3, 3, 3, 1, 1, 1)}) == "max_rows");
   CHECK(chosen({.shape = squares, .backward = true}) == "max_scatter");
   for (const PoolKind kind : {PoolKind::average, PoolKind::sum}) {
     CHECK(chosen({squares, kind}) == "sum_lines");
