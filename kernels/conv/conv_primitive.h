@@ -13,8 +13,8 @@
 //                       tiles and many channels, so that the transformed input is shared
 //   winograd            the same with more tiles, and the gradient by the weights
 //   few_positions       forward, float, at most 12 positions: dot products along the channels
-//   strided             stride 2 (by at least one axis), at least 32 positions, float: rows of output
-//                       channels from padded copies
+//   strided             stride 2 (by at least one axis), at least 32 positions of an image, float:
+//                       rows of output channels from padded copies
 //   depthwise_channels  depthwise, planes that fit a cache: channels in the lanes of vectors
 //   depthwise_3x3       depthwise, 3 x 3, stride 1: each plane alone, two rows at a time
 //   depthwise_rows      any other depthwise: each plane alone
