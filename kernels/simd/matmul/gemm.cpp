@@ -1,9 +1,10 @@
 // C = alpha A B + beta C on one thread: B is packed once for all rows, panel by panel where each is
 // used first, and a panel stays in the first cache; blocks of A and of C stay in the second while k
-// is passed over.
+// is passed over. What is read next is prefetched between multiplications.
 #include "kernels/simd/isa_tables.h"
-#include "kernels/simd/matmul/gemm_micro.h"
+#include "kernels/simd/matmul/chunks.h"
 #include "kernels/simd/matmul/gemm_pack.h"
+#include "kernels/simd/matmul/gemm_pick.h"
 
 namespace ondine::math::ONDINE_ISA {
 namespace {
@@ -15,54 +16,9 @@ constexpr std::int64_t block_k = 256;
 constexpr std::int64_t block_n = 1024;
 constexpr std::int64_t block_m = 144;
 constexpr std::int64_t max_k = 1024;  // of B that is packed at once
-constexpr std::int64_t padding = 64;  // elements, behind each packed matrix
-
 template <class T>
-using Micro = void (*)(const Block<T>&);
-
-// Where there are no masked loads, a matrix B whose last vector is not whole is packed.
-constexpr Edge partial_edge = has_masks ? Edge::masked : Edge::padded;
-
-template <class T, int Vectors, Edge E, bool UnitRow, int... I>
-constexpr Micro<T> pick_rows(int rows, std::integer_sequence<int, I...>) {
-  constexpr Micro<T> all[] = {&micro<T, I + 1, Vectors, E, UnitRow>...};
-  return all[rows - 1];
-}
-
-template <class T, int Rows, int Vectors>
-ONDINE_INLINE Micro<T> pick_wide(bool tail) {
-  return tail ? &micro<T, Rows, Vectors, Edge::masked, false>
-              : &micro<T, Rows, Vectors, Edge::whole, false>;
-}
-
-template <class T, int Vectors>
-ONDINE_INLINE Micro<T> pick(int rows, bool tail, bool unit_row) {
-  constexpr auto every = std::make_integer_sequence<int, max_rows>();
-  if (tail) {
-    return unit_row ? pick_rows<T, Vectors, partial_edge, true>(rows, every)
-                    : pick_rows<T, Vectors, partial_edge, false>(rows, every);
-  }
-  return unit_row ? pick_rows<T, Vectors, Edge::whole, true>(rows, every)
-                  : pick_rows<T, Vectors, Edge::whole, false>(rows, every);
-}
-
-// Blocks that pack B have nearly all rows.
-constexpr int least_keeping = max_rows > 2 ? max_rows - 2 : 1;
-
-template <class T, bool UnitRow>
-ONDINE_INLINE Micro<T> pick_keeping(int rows) {
-  constexpr auto whole = Edge::whole;
-  if (rows == max_rows) return &micro<T, max_rows, panel_vectors, whole, UnitRow, true>;
-  if (rows == max_rows - 1) return &micro<T, max_rows - 1, panel_vectors, whole, UnitRow, true>;
-  return &micro<T, least_keeping, panel_vectors, whole, UnitRow, true>;
-}
-
-ONDINE_INLINE std::int64_t min_of(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
-ONDINE_INLINE std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-// Chunks of nearly the same size, none larger than `max`.
-ONDINE_INLINE std::int64_t even_chunk(std::int64_t n, std::int64_t max) {
-  return divide_up(n, divide_up(n, max));
-}
+constexpr std::int64_t group_n = 2 * panel<T>;  // columns of B that are prefetched together
+constexpr std::int64_t padding = 64;            // elements, behind each packed matrix
 
 template <class T>
 ONDINE_INLINE Epilogue<T> epilogue_of(const GemmCall<T>& g, bool first, bool last, std::int64_t i,
@@ -108,17 +64,18 @@ void run_all_dots(const GemmCall<T>& g) {
 template <class T, int Rows, int Vectors>
 void run_wide(const GemmCall<T>& g) {
   constexpr int L = lanes<T>;
+  PrefetchAhead nothing;
   for (std::int64_t j = 0; j < g.n;) {
     const std::int64_t left = g.n - j;
     const std::int64_t width = min_of(left, Vectors * L);
     Block<T> block{g.k,     g.a,     g.a_row, g.a_col, g.b + j,
                    g.b_row, g.c + j, g.ldc,   0,       epilogue_of(g, true, true, 0, j)};
     if (width == Vectors * L) {
-      micro<T, Rows, Vectors, Edge::whole, false>(block);
+      micro<T, Rows, Vectors, Edge::whole, false>(block, nothing);
       j += width;
     } else {
       block.last = min_of(left, L);
-      pick_wide<T, Rows, 1>(left < L)(block);
+      pick_wide<T, Rows, 1>(left < L)(block, nothing);
       j += block.last;
     }
   }
@@ -244,13 +201,35 @@ struct GemmBlock {
   bool fresh;           // B is to be packed
 };
 
+// The columns of B from j on of this block, or the first ones of the next block of k.
+template <class T>
+PrefetchAhead next_of_b(const GemmCall<T>& g, const GemmBlocking& cut, const T* b_panels,
+                        const GemmBlock& at, std::int64_t j, std::int64_t steps) {
+  constexpr std::int64_t nr = panel<T>, size = sizeof(T);
+  const bool more = j < at.nc;
+  const std::int64_t cols = min_of(group_n<T>, more ? at.nc - j : at.nc);
+  if (g.b_packed || (cut.pack_b && !at.fresh)) {
+    if (!more) return {};
+    const std::int64_t step = g.b_packed ? g.k : at.b_step;  // of a column
+    const T* const next = g.b_packed ? g.b + (at.j + j) * step + at.p * nr : b_panels + j * step;
+    return {next, divide_up(cols, nr), at.kc * nr * size, nr * step * size, steps};
+  }
+  const std::int64_t p = more ? at.p : at.p + at.kc;
+  const T* const next = g.b + p * g.b_row + (at.j + (more ? j : 0)) * g.b_col;
+  return PrefetchAhead::matrix(next, size, min_of(at.kc, g.k - p), cols, g.b_row, g.b_col, steps);
+}
+
 template <class T>
 ONDINE_INLINE void run_block(const GemmCall<T>& g, const GemmBlocking& cut, T* b_panels,
-                             const T* a_panels, const GemmBlock& at) {
+                             const T* a_panels, const GemmBlock& at, PrefetchAhead& ahead_a) {
   constexpr int L = lanes<T>;
   constexpr std::int64_t nr = panel<T>;
-  const bool in_place = !cut.pack_b && !g.b_packed && g.b_col == 1;
-  const bool far = in_place && g.k * g.n * std::int64_t{sizeof(T)} > second_cache / 2;
+  // Few rows leave no time for it; where they pack rows of B on the way, those are asked for there.
+  const bool far =
+      g.k * g.n * std::int64_t{sizeof(T)} > second_cache && (g.b_col != 1 || at.mc > 6 * cut.mr);
+  const std::int64_t steps =
+      divide_up(at.mc, cut.mr) * (group_n<T> / nr) * PrefetchAhead::steps(at.kc);
+  PrefetchAhead ahead;
   for (std::int64_t jj = 0; jj < at.nc; jj += nr) {
     const std::int64_t cols = min_of(nr, at.nc - jj);
     const T* const raw = g.b_packed ? g.b + (at.j + jj) * g.k + at.p * nr
@@ -266,7 +245,9 @@ ONDINE_INLINE void run_block(const GemmCall<T>& g, const GemmBlocking& cut, T* b
     block.b = cut.pack_b ? packed : raw;
     block.b_row = cut.pack_b || g.b_packed ? nr : g.b_row;
     block.keep = packed;
-    if (far && jj + nr < at.nc) ask_for_rows(raw + nr, g.b_row, at.kc, nr);
+    if (far && jj % group_n<T> == 0) {
+      ahead = next_of_b(g, cut, b_panels, at, jj + group_n<T>, steps);
+    }
     const bool two = cols > L;
     const bool tail = cols % L != 0;
     block.last = two ? cols - L : cols;
@@ -285,13 +266,25 @@ ONDINE_INLINE void run_block(const GemmCall<T>& g, const GemmBlocking& cut, T* b
         Block<T> first = block;
         first.b = raw;
         first.b_row = g.b_row;
-        (unit_row ? pick_keeping<T, true>(rows) : pick_keeping<T, false>(rows))(first);
+        (unit_row ? pick_keeping<T, true>(rows) : pick_keeping<T, false>(rows))(first, ahead);
         keep = false;
       } else {
-        (rows == cut.mr ? whole : kernel(rows))(block);
+        (rows == cut.mr ? whole : kernel(rows))(block, ahead);
       }
+      ahead_a.step();
     }
   }
+}
+
+// Rows of A that are packed next, asked for at every block of registers. Rows close to each other
+// come by themselves.
+template <class T>
+PrefetchAhead next_of_a(const GemmCall<T>& g, const GemmBlocking& cut, std::int64_t i,
+                        std::int64_t mc, std::int64_t p, std::int64_t nc) {
+  constexpr std::int64_t size = sizeof(T), far = 2048;
+  if (!cut.pack_a || g.a_col != 1 || p >= g.k || g.a_row * size < far) return {};
+  return {g.a + i * g.a_row + p, mc, min_of(cut.kc, g.k - p) * size, g.a_row * size,
+          divide_up(nc, panel<T>) * divide_up(mc, cut.mr)};
 }
 
 template <class T>
@@ -301,7 +294,7 @@ void run_blocks(const GemmCall<T>& g, const GemmBlocking& cut, void* scratch) {
   T* const a_panels = b_panels + b_elements(g, cut);
   // All rows at once: a panel of B is not wanted again.
   const bool once = g.m <= cut.mc;
-  const std::int64_t block_cols = once ? g.n : block_n;
+  const std::int64_t block_cols = once && g.k <= cut.kc ? g.n : block_n;
   const std::int64_t packed_k = max_k / cut.kc * cut.kc;
   for (std::int64_t j = 0; j < g.n; j += block_cols) {
     const std::int64_t nc = min_of(block_cols, g.n - j);
@@ -314,8 +307,9 @@ void run_blocks(const GemmCall<T>& g, const GemmBlocking& cut, void* scratch) {
           const std::int64_t kc = min_of(cut.kc, end - p);
           if (cut.pack_a) pack_a_block(a_panels, g, i, mc, cut.mr, p, kc);
           T* const panels = once ? b_panels : b_panels + (p - start) * width;
+          PrefetchAhead ahead_a = next_of_a(g, cut, i, mc, p + kc, nc);
           run_block(g, cut, panels, a_panels,
-                    {i, mc, j, nc, p, kc, once ? 0 : kc, cut.pack_b && i == 0});
+                    {i, mc, j, nc, p, kc, once ? 0 : kc, cut.pack_b && i == 0}, ahead_a);
         }
       }
     }

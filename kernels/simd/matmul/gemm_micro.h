@@ -4,6 +4,7 @@
 #include "kernels/simd/matmul/activation.h"
 #include "kernels/simd/matmul/gemm_table.h"
 #include "kernels/simd/matmul/lane_products.h"
+#include "kernels/simd/matmul/prefetch_ahead.h"
 #include "kernels/simd/vector/simd.h"
 
 namespace ondine::math::ONDINE_ISA {
@@ -152,32 +153,43 @@ ONDINE_INLINE void finish_block(Vec<T> (&acc)[Rows][Vectors], const Block<T>& bl
 }
 
 // Rows x (Vectors lanes) elements of C. UnitRow: a_row is 1. Keep: what is read of B, in rows far
-// apart, is packed on the way; the stores are hidden behind the multiplications.
+// apart, is packed on the way; the stores are hidden behind the multiplications. Takes
+// ahead.steps(block.k) steps of `ahead`.
 template <class T, int Rows, int Vectors, Edge E, bool UnitRow, bool Keep = false>
-static void micro(const Block<T>& block) {
+static void micro(const Block<T>& block, PrefetchAhead& ahead) {
   static_assert(!Keep || E == Edge::whole);
   constexpr int L = lanes<T>;
   Vec<T> acc[Rows][Vectors] = {};
   const T* a = block.a;
   const T* b = block.b;
   T* keep = block.keep;
-  constexpr std::int64_t ahead = 24;
   const std::int64_t a_row = UnitRow ? 1 : block.a_row;
   const std::int64_t a_col = block.a_col;
   const std::int64_t b_row = block.b_row;
   // C is asked for shortly before it is wanted: rows that lie 4 kB apart share a set of the first
   // cache and would not stay.
   constexpr std::int64_t late = 48;
-  std::int64_t p = block.k;
-  for (std::int64_t stop = p < late ? p : late;; stop = 0) {
-    for (; p > stop; --p) {
+  constexpr std::int64_t ahead_rows = 24;
+  for (std::int64_t left = block.k; left > 0;) {
+    if (left == late || (left == block.k && left < late)) {
+#pragma GCC unroll 16
+      for (int i = 0; i < Rows; ++i) {
+#pragma GCC unroll 16
+        for (int v = 0; v < Vectors; ++v) __builtin_prefetch(block.c + i * block.ldc + v * L, 1);
+      }
+    }
+    std::int64_t terms = left > late ? left - late : left;
+    if (!ahead.is_done() && terms > PrefetchAhead::terms) terms = PrefetchAhead::terms;
+    ahead.step();
+    left -= terms;
+    for (; terms > 0; --terms) {
       Vec<T> row[Vectors];
 #pragma GCC unroll 16
       for (int v = 0; v < Vectors; ++v) {
         row[v] =
             E == Edge::masked && v == Vectors - 1 ? load_n(b + v * L, block.last) : load(b + v * L);
         if constexpr (Keep) {
-          __builtin_prefetch(b + ahead * b_row + v * L);
+          __builtin_prefetch(b + ahead_rows * b_row + v * L);
           store(keep + v * L, row[v]);
         }
       }
@@ -189,12 +201,6 @@ static void micro(const Block<T>& block) {
       }
       a += a_col;
       b += b_row;
-    }
-    if (stop == 0) break;
-#pragma GCC unroll 16
-    for (int i = 0; i < Rows; ++i) {
-#pragma GCC unroll 16
-      for (int v = 0; v < Vectors; ++v) __builtin_prefetch(block.c + i * block.ldc + v * L, 1);
     }
   }
   finish_block<T, Rows, Vectors, E>(acc, block);

@@ -109,16 +109,6 @@ ONDINE_INLINE void ask_ahead(const T* rows, std::int64_t ld) {
   for (int i = 0; i < lanes<T>; ++i) __builtin_prefetch(rows + i * ld + ahead);
 }
 
-// Asks for `count` elements of each row.
-template <class T>
-ONDINE_INLINE void ask_for_rows(const T* src, std::int64_t ld, std::int64_t rows,
-                                std::int64_t count) {
-  constexpr std::int64_t line = 64 / std::int64_t{sizeof(T)};
-  for (std::int64_t p = 0; p < rows; ++p) {
-    for (std::int64_t c = 0; c < count; c += line) __builtin_prefetch(src + p * ld + c);
-  }
-}
-
 // src[r ld + p], r < count; rows from `count` to the next whole vector are zeros or, with
 // `any_rest`, anything.
 template <class T>

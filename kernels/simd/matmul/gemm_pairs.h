@@ -5,6 +5,7 @@
 #pragma once
 
 #include "kernels/simd/isa_tables.h"
+#include "kernels/simd/matmul/chunks.h"
 #include "kernels/simd/matmul/gemm_micro.h"
 #include "kernels/simd/matmul/gemm_pack_bf16.h"
 #include "kernels/simd/matmul/prefetch_ahead.h"
@@ -14,12 +15,6 @@ extern const GemmKernels<float> gemm_f32;
 }
 
 namespace ondine::math::ONDINE_ISA {
-
-ONDINE_INLINE std::int64_t min_of(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
-ONDINE_INLINE std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-ONDINE_INLINE std::int64_t even_chunk(std::int64_t n, std::int64_t max) {
-  return divide_up(n, divide_up(n, max));
-}
 
 // Where packed pairs of A lie: (row i, pair q) of the row `ii` of a block and those that a micro
 // kernel takes with it is at ii step + i row + q col.
@@ -153,10 +148,8 @@ struct PairGemm {
   // Rows [p, p + kc) and columns [j, j + nc) of B, which often comes from memory.
   static PrefetchAhead prefetch_b(const GemmCall<float>& g, std::int64_t p, std::int64_t kc,
                                   std::int64_t j, std::int64_t nc, std::int64_t steps) {
-    const std::int64_t size = g.b_rounded ? 2 : 4;
-    const bool by_rows = g.b_col == 1;
-    return {b_element(g, p * g.b_row + j * g.b_col), by_rows ? kc : nc, (by_rows ? nc : kc) * size,
-            (by_rows ? g.b_row : g.b_col) * size, steps};
+    return PrefetchAhead::matrix(b_element(g, p * g.b_row + j * g.b_col), g.b_rounded ? 2 : 4, kc,
+                                 nc, g.b_row, g.b_col, steps);
   }
 
   // The first block of rows, for which B is packed by groups of columns.

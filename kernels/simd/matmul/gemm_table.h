@@ -37,9 +37,9 @@ struct GemmCall {
   bool pairs = false;
 };
 
-// Element i of the memory of B.
+// Element i of the memory of B. Inlined, since code of every instruction set calls it.
 template <class T>
-const T* b_element(const GemmCall<T>& call, std::int64_t i) {
+[[gnu::always_inline]] inline const T* b_element(const GemmCall<T>& call, std::int64_t i) {
   if (!call.b_rounded) return call.b + i;
   return reinterpret_cast<const T*>(reinterpret_cast<const std::uint16_t*>(call.b) + i);
 }

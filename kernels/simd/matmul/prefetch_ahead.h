@@ -19,10 +19,18 @@ class PrefetchAhead {
         stride_(stride),
         each_((rows * ((bytes + line - 1) / line) + steps - 1) / steps) {}
 
+  // k x n elements of `size` bytes, `row` and `col` of them apart, one of which is 1.
+  static PrefetchAhead matrix(const void* from, std::int64_t size, std::int64_t k, std::int64_t n,
+                              std::int64_t row, std::int64_t col, std::int64_t steps) {
+    const bool by_rows = col == 1;
+    return {from, by_rows ? k : n, (by_rows ? n : k) * size, (by_rows ? row : col) * size, steps};
+  }
+
   // A micro kernel takes a step before every `terms` of its terms.
   static constexpr std::int64_t terms = 16;
   static constexpr std::int64_t steps(std::int64_t k) { return (k + terms - 1) / terms; }
 
+  ONDINE_MEMBER bool is_done() const { return rows_ <= 0; }
   ONDINE_MEMBER void step() {
     for (std::int64_t i = 0; i < each_ && rows_ > 0; ++i) {
       __builtin_prefetch(at_ + byte_, 0, 2);

@@ -153,11 +153,12 @@ TEMPLATE_TEST_CASE("alpha, beta, biases and activation are applied once", "", fl
 TEMPLATE_TEST_CASE("panels that are packed on the way serve all rows, blocks and edges", "", float,
                    double) {
   Numbers numbers(11);
-  const auto bias = numbers.row<TestType>(1000);
+  const auto bias = numbers.row<TestType>(1100);
   // One block of rows and several; one chunk of k, several, and more than is packed at once; whole
   // panels and partial ones; factors beyond the second cache.
-  const Index shapes[][3] = {{48, 64, 784},  {57, 33, 300},   {64, 100, 17},  {121, 96, 257},
-                             {128, 128, 96}, {130, 40, 2100}, {247, 520, 300}};
+  const Index shapes[][3] = {{48, 64, 784},   {57, 33, 300},    {64, 100, 17},
+                             {121, 96, 257},  {128, 128, 96},   {130, 40, 2100},
+                             {247, 520, 300}, {160, 1100, 530}, {72, 1100, 300}};
   for (const auto& [m, n, k] : shapes) {
     for (const bool trans_a : {false, true}) {
       for (const bool trans_b : {false, true}) {
