@@ -180,33 +180,41 @@ class WinogradConvWeights final : public ConvAlgorithm<T> {
     return runs_.before(part.last) - runs_.before(part.first);
   }
 
+  // Tiles of a run and of a block of channels, and where their transform goes.
+  struct Placed {
+    TileRows rows;
+    T* to;
+  };
+  // The block `block` of `side`, whose planes have the extents `plane`; `which` of those that are
+  // transformed together.
+  Placed place(const Part& part, Index run, const ChannelBlocks& side, Index block, Index which,
+               const SpatialDims& plane, T* to) const {
+    const Index component = component_step<T>(elements_of(part) * side.width);
+    TileRows rows = runs_.at(run);
+    set_planes(rows, plane, side.channels_of(block), side.width, component);
+    return {rows, to + which * components * component +
+                      (runs_.before(run) - runs_.before(part.first)) * side.width};
+  }
+
   void transform_x(const T* x, const Part& part, Index which, Index run, T* to,
                    std::byte* scratch) const {
     const ConvShape& s = this->shape_;
     const Index block = part.inner + which;
-    const Index component = component_step<T>(elements_of(part) * inner_.width);
-    TileRows rows = runs_.at(run);
-    set_planes(rows, s.in, inner_.channels_of(block), inner_.width, component);
-    to += which * components * component +
-          (runs_.before(run) - runs_.before(part.first)) * inner_.width;
+    const Placed at = place(part, run, inner_, block, which, s.in, to);
     const Index channel = run / runs_.of_image * s.in_channels + block * inner_.width;
     const auto transform = paired_ ? this->set_.winograd->input_pairs : winograd_.input;
-    transform(rows, s.pad[1], s.pad[2], x + channel * volume(s.in), to, scratch);
+    transform(at.rows, s.pad[1], s.pad[2], x + channel * volume(s.in), at.to, scratch);
   }
 
   void transform_dy(const T* dy, const Part& part, Index which, Index run, T* to,
                     std::byte* scratch) const {
     const ConvShape& s = this->shape_;
     const Index block = part.outer + which;
-    const Index component = component_step<T>(elements_of(part) * outer_.width);
-    TileRows rows = runs_.at(run);
-    set_planes(rows, s.out, outer_.channels_of(block), outer_.width, component);
-    to += which * components * component +
-          (runs_.before(run) - runs_.before(part.first)) * outer_.width;
+    const Placed at = place(part, run, outer_, block, which, s.out, to);
     const Index channel = run / runs_.of_image * s.out_channels + block * outer_.width;
     const auto transform =
         paired_ ? this->set_.winograd->output_gradient_pairs : winograd_.output_gradient;
-    transform(rows, dy + channel * volume(s.out), to, scratch);
+    transform(at.rows, dy + channel * volume(s.out), at.to, scratch);
   }
 
   // The block of dw of the input channels `i` and the output channels `o` of the groups.

@@ -45,6 +45,15 @@ ONDINE_INLINE void for_tiles(const TileRows& r, N pitch, Body&& body) {
   }
 }
 
+template <int Size>
+ONDINE_INLINE void load_square(V (&d)[Size * Size], const float* from, N pitch) {
+#pragma GCC unroll 6
+  for (int i = 0; i < Size; ++i) {
+#pragma GCC unroll 6
+    for (int j = 0; j < Size; ++j) d[i * Size + j] = load(from + (i * pitch + j) * L);
+  }
+}
+
 // put(tile, channel, components) for each tile of each vector of channels.
 template <int M, class Put>
 ONDINE_INLINE void transform_input(const TileRows& r, N pad_h, N pad_w, const float* x, float* rows,
@@ -64,11 +73,7 @@ ONDINE_INLINE void transform_input(const TileRows& r, N pad_h, N pad_w, const fl
     }
     for_tiles<M>(r, pitch, [&](N tile, N at) {
       V d[size * size];
-#pragma GCC unroll 6
-      for (int i = 0; i < size; ++i) {
-#pragma GCC unroll 6
-        for (int j = 0; j < size; ++j) d[i * size + j] = load(rows + at + (i * pitch + j) * L);
-      }
+      load_square<size>(d, rows + at, pitch);
       V all[size * size];
       apply_both<InputMatrix<M>, size, size>(all, d);
       put(tile, c, all);
@@ -89,11 +94,7 @@ ONDINE_INLINE void transform_gradient(const TileRows& r, const float* dy, float*
                         count * r.width, r.width, pitch);
     for_tiles<M>(r, pitch, [&](N tile, N at) {
       V d[M * M];
-#pragma GCC unroll 4
-      for (int i = 0; i < M; ++i) {
-#pragma GCC unroll 4
-        for (int j = 0; j < M; ++j) d[i * M + j] = load(rows + at + (i * pitch + j) * L);
-      }
+      load_square<M>(d, rows + at, pitch);
       V all[size * size];
       apply_both<Adjoint<OutputMatrix<M>>, size, M>(all, d);
       put(tile, c, all);

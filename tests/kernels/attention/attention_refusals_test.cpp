@@ -16,19 +16,40 @@ graph::Attributes rule(const std::string& name) {
   return attributes;
 }
 
+// Four heads of queries share two of keys and values.
+struct Operands {
+  Value q = f32({2, 4, 3, 8});
+  Value k = f32({2, 2, 5, 8});
+  Value v = f32({2, 2, 5, 6});
+};
+
+// call(inputs) makes the case of an operator of attention.
+template <class Call>
+void check_mismatched_operands(const Call& call) {
+  const auto [q, k, v] = Operands();
+  CHECK_NOTHROW(run_op(call({q, k, v})));
+  check_refusals({
+      {call({q, f32({3, 2, 5, 8}), v}), "batches differ: 2 and 3"},
+      {call({q, k, f32({1, 2, 5, 6})}), "batches differ: 2 and 1", true},
+      {call({q, f32({2, 2, 5, 7}), v}), "head sizes of Q and K differ: 8 and 7"},
+      {call({q, k, f32({2, 4, 5, 6})}), "heads of K and V differ: 2 and 4"},
+      {call({q, k, f32({2, 2, 4, 6})}), "sequence lengths of K and V differ: 5 and 4"},
+      {call({q, f32({2, 3, 5, 8}), f32({2, 3, 5, 6})}),
+       "4 heads of Q are not a multiple of 3 heads of K"},
+  });
+}
+
 }  // namespace
 
 TEST_CASE("Attention refuses queries, keys, values and pasts that do not belong together") {
-  const Value q = f32({2, 4, 3, 8});
-  const Value k = f32({2, 2, 5, 8});
-  const Value v = f32({2, 2, 5, 6});
+  const auto [q, k, v] = Operands();
   const Value none;
   const Value past_k = f32({2, 2, 1, 8});
   const Value past_v = f32({2, 2, 1, 6});
   const auto call = [](const std::vector<Value>& inputs, const graph::Attributes& attributes = {}) {
     return OpCase{.op = "Attention", .inputs = inputs, .attributes = attributes, .outputs = 1};
   };
-  CHECK_NOTHROW(run_op(call({q, k, v})));
+  check_mismatched_operands([&](const std::vector<Value>& inputs) { return call(inputs); });
   OpCase with_past = call({q, k, v, none, past_k, past_v});
   with_past.outputs = 3;
   CHECK_NOTHROW(run_op(with_past));
@@ -43,13 +64,6 @@ TEST_CASE("Attention refuses queries, keys, values and pasts that do not belong 
       {call({q, k, v}, {number("right_window_size", -2)}), "right_window_size is below -1"},
       {call({q, f32({2, 5, 16}), v}), "Q, K and V differ in rank"},
       {call({f32({3, 8}), f32({5, 8}), f32({5, 8})}), "Q, K and V must have rank 3 or 4, found 2"},
-      {call({q, f32({3, 2, 5, 8}), v}), "batches differ: 2 and 3"},
-      {call({q, k, f32({1, 2, 5, 6})}), "batches differ: 2 and 1", true},
-      {call({q, f32({2, 2, 5, 7}), v}), "head sizes of Q and K differ: 8 and 7"},
-      {call({q, k, f32({2, 4, 5, 6})}), "heads of K and V differ: 2 and 4"},
-      {call({q, k, f32({2, 2, 4, 6})}), "sequence lengths of K and V differ: 5 and 4"},
-      {call({q, f32({2, 3, 5, 8}), f32({2, 3, 5, 6})}),
-       "4 heads of Q are not a multiple of 3 heads of K"},
       {call({q, k, v, none, f32({2, 1, 1, 8}), past_v}), "heads of the past differ: 1 and 2"},
       {call({q, k, v, none, past_k, f32({2, 2, 1, 8})}), "head sizes of the past differ: 8 and 6"},
       {call({q, k, v, none, f32({2, 1, 8}), past_v}), "past_key must have rank 4, found "},
@@ -63,25 +77,17 @@ TEST_CASE("Attention refuses queries, keys, values and pasts that do not belong 
 }
 
 TEST_CASE("FlexAttention refuses queries, keys and values that do not belong together") {
-  const Value q = f32({2, 4, 3, 8});
-  const Value k = f32({2, 2, 5, 8});
-  const Value v = f32({2, 2, 5, 6});
+  const auto [q, k, v] = Operands();
   const auto call = [](const std::vector<Value>& inputs) {
     return OpCase{.op = "FlexAttention", .inputs = inputs, .domain = "ai.onnx.preview"};
   };
+  check_mismatched_operands(call);
   check_refusals({
       {call({q, f64({2, 2, 5, 8}), v}), "inputs 0 and 1 differ in dtype: float and double"},
       {call({q, k, f64({2, 2, 5, 6})}), "inputs 0 and 2 differ in dtype: float and double"},
       {call({f32({4, 3, 8}), k, v}), "Q must have rank 4, found "},
       {call({q, f32({2, 5, 8}), v}), "K must have rank 4, found "},
       {call({q, k, f32({2, 5, 6})}), "V must have rank 4, found "},
-      {call({q, f32({3, 2, 5, 8}), v}), "batches differ: 2 and 3"},
-      {call({q, k, f32({1, 2, 5, 6})}), "batches differ: 2 and 1", true},
-      {call({q, f32({2, 2, 5, 7}), v}), "head sizes of Q and K differ: 8 and 7"},
-      {call({q, k, f32({2, 4, 5, 6})}), "heads of K and V differ: 2 and 4"},
-      {call({q, k, f32({2, 2, 4, 6})}), "sequence lengths of K and V differ: 5 and 4"},
-      {call({q, f32({2, 3, 5, 8}), f32({2, 3, 5, 6})}),
-       "4 heads of Q are not a multiple of 3 heads of K"},
   });
 }
 
