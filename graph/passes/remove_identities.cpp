@@ -4,6 +4,7 @@
 
 #include "graph/contract/node_view.h"
 #include "graph/contract/op_def.h"
+#include "graph/passes/fuse.h"
 #include "graph/passes/rewrite.h"
 
 namespace ondine::graph {
@@ -43,14 +44,21 @@ bool keeps_order(const Candidate& candidate) {
   return same_type(candidate.in(), candidate.out());
 }
 
-// Whether a Dropout is in inference mode: by attribute up to opset 6, by training_mode from 12.
+// Whether a Dropout is in inference mode, by attribute up to opset 6, by training_mode from 12; or
+// drops with a probability of 0, as exporters write nn.Dropout(0).
 bool drops_nothing(const Candidate& candidate) {
   const NodeView& view = candidate.view;
-  if (view.version() < 7) return view.attr_int("is_test", 0) != 0;
+  if (view.version() < 7) {
+    return view.attr_int("is_test", 0) != 0 || view.attr_float("ratio", 0.5F) == 0;
+  }
   if (!view.has_input(2)) return true;
-  const Tensor& training = candidate.graph[view.node().inputs[2]].constant;
-  return training.defined() && training.dtype() == DType::boolean && training.size() == 1 &&
-         !training.values<bool>()[0];
+  const auto& inputs = view.node().inputs;
+  const Tensor& training = candidate.graph[inputs[2]].constant;
+  if (training.defined() && training.dtype() == DType::boolean && training.size() == 1 &&
+      !training.values<bool>()[0]) {
+    return true;
+  }
+  return view.has_input(1) && constant_number(candidate.graph, inputs[1]) == 0.0;
 }
 
 struct Rule {

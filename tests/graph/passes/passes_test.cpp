@@ -295,6 +295,24 @@ TEST_CASE("nodes that return their input are removed") {
   CHECK(toy.graph.nodes[2].inputs == std::vector<ValueId>{on.id()});
 }
 
+TEST_CASE("a Dropout that drops with a probability of 0 is removed") {
+  for (const bool attribute : {false, true}) {
+    ToyGraph toy;
+    auto& b = toy.builder;
+    const Val training = b.constant(Tensor::scalar(true));
+    Val last = toy.x;
+    for (const float ratio : {0.0F, 0.25F, 0.0F}) {
+      last = attribute ? b.node("Dropout", {last}, {{"ratio", ratio}})
+                       : b.node("Dropout", {last, b.constant(Tensor::scalar(ratio)), training});
+      if (attribute) toy.graph.nodes.back().version = 6;
+    }
+    toy.output(b.node("Minus", {last, toy.x}));
+    CHECK(toy.run(remove_identities));
+    CHECK(toy.ops() == Ops{"Dropout", "Minus"});
+    CHECK(toy.graph.nodes[0].inputs[0] == toy.x.id());
+  }
+}
+
 TEST_CASE("a view with dynamic dims may not be an identity") {
   for (const bool named : {false, true}) {
     ToyGraph toy;
