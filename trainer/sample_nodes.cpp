@@ -16,23 +16,6 @@ ValueId constant(Graph& graph, std::int64_t number) {
 
 }  // namespace
 
-std::uint32_t per_sample_inputs(const OpDef& op) {
-  struct Entry {
-    std::string_view domain;
-    std::string_view name;
-    std::uint32_t inputs;
-  };
-  static constexpr Entry entries[] = {
-      {"", "Add", 3},  {"", "AveragePool", 1}, {"", "Clip", 1},
-      {"", "Conv", 1}, {"", "MaxPool", 1},     {"", "Mul", 3},
-      {"", "Relu", 1}, {"", "Sub", 3},         {ondine_domain, "ConvActivation", 1},
-  };
-  for (const Entry& entry : entries) {
-    if (op.name == entry.name && op.domain == entry.domain) return entry.inputs;
-  }
-  return 0;
-}
-
 std::optional<Node> slice_node(Graph& graph, ValueId x, ValueId y, std::int64_t first,
                                std::int64_t last) {
   static const OpDef* const slice = kernels::catalogue().find("", "Slice");

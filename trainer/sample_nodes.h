@@ -10,11 +10,6 @@
 
 namespace ondine::trainer {
 
-// A mask of the inputs that have the batch along axis 0, as output 0 has: sample i of it follows
-// from sample i of each of them, or from all of those that have one element, and from the other
-// inputs. 0 where that is not known of an operator.
-std::uint32_t per_sample_inputs(const graph::OpDef& op);
-
 // y = samples [first, last) of x, which become constants of the graph; nullopt where the build
 // lacks the operator.
 std::optional<graph::Node> slice_node(graph::Graph& graph, graph::ValueId x, graph::ValueId y,

@@ -26,8 +26,12 @@ using Kernel = std::function<void(KernelContext&)>;
 struct OpTraits {
   std::uint32_t inplace = 0;     // output 0 may overwrite these inputs, element by element
   std::uint32_t shape_only = 0;  // only the types of these inputs are read
-  bool view = false;             // output 0 has the elements of input 0 in the same order
-  bool cheap = false;            // recomputed instead of stored where that saves memory
+  // Inputs that have the batch along axis 0, as output 0 has: sample i of output 0 follows from
+  // sample i of each of them, or from all of those that have one element, and from the other
+  // inputs.
+  std::uint32_t per_sample = 0;
+  bool view = false;   // output 0 has the elements of input 0 in the same order
+  bool cheap = false;  // recomputed instead of stored where that saves memory
   bool commutative = false;
   bool random = false;  // depends on the random state
   // A run takes one of the subgraphs: the others need not fit the shapes of the inputs.

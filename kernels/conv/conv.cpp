@@ -5,7 +5,10 @@
 
 namespace ondine::kernels::ops {
 
-extern const OpDef conv{
-    .name = "Conv", .infer = infer_conv, .bind = bind_conv, .grad = grad_of_conv};
+extern const OpDef conv{.name = "Conv",
+                        .infer = infer_conv,
+                        .bind = bind_conv,
+                        .grad = grad_of_conv,
+                        .traits = {.per_sample = 1}};
 
 }  // namespace ondine::kernels::ops

@@ -12,6 +12,7 @@ extern const OpDef conv_activation{.name = "ConvActivation",
                                    .infer = infer_conv,
                                    .bind = bind_conv,
                                    .grad = grad_of_expansion,
-                                   .expand = expand_fused_activation};
+                                   .expand = expand_fused_activation,
+                                   .traits = {.per_sample = 1}};
 
 }  // namespace ondine::kernels::ops

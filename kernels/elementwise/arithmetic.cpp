@@ -90,7 +90,11 @@ constexpr OpDef arithmetic(std::string_view name, void (*infer_rule)(InferContex
           .infer = infer_rule,
           .bind = bind,
           .grad = grad,
-          .traits = {.inplace = 3, .cheap = true, .commutative = commutative, .cannot_fail = true}};
+          .traits = {.inplace = 3,
+                     .per_sample = 3,
+                     .cheap = true,
+                     .commutative = commutative,
+                     .cannot_fail = true}};
 }
 
 }  // namespace

@@ -187,6 +187,6 @@ extern const OpDef clip_op{.name = "Clip",
                            .infer = infer,
                            .bind = bind,
                            .grad = grad,
-                           .traits = {.inplace = 1, .cheap = true}};
+                           .traits = {.inplace = 1, .per_sample = 1, .cheap = true}};
 
 }  // namespace ondine::kernels::ops

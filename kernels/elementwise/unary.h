@@ -86,7 +86,7 @@ constexpr OpDef unary_op(std::string_view name, Kernel (*bind)(BindContext&),
           .infer = infer_same_as_input,
           .bind = bind,
           .grad = grad,
-          .traits = {.inplace = 1, .cheap = cheap}};
+          .traits = {.inplace = 1, .per_sample = 1, .cheap = cheap}};
 }
 
 // One whose derivative is zero everywhere or does not exist.

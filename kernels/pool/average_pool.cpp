@@ -138,8 +138,11 @@ std::vector<Val> expand_grad(ExpandContext& context) {
 
 }  // namespace
 
-extern const OpDef average_pool{
-    .name = "AveragePool", .infer = infer_pool, .bind = bind<false>, .grad = grad<false>};
+extern const OpDef average_pool{.name = "AveragePool",
+                                .infer = infer_pool,
+                                .bind = bind<false>,
+                                .grad = grad<false>,
+                                .traits = {.per_sample = 1}};
 extern const OpDef average_pool_grad{.name = "AveragePoolGrad",
                                      .domain = ondine_domain,
                                      .infer = infer_pool_gradient,

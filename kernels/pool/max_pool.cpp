@@ -160,7 +160,8 @@ std::vector<Val> expand_gather(ExpandContext& context) {
 
 }  // namespace
 
-extern const OpDef max_pool{.name = "MaxPool", .infer = infer, .bind = bind, .grad = grad};
+extern const OpDef max_pool{
+    .name = "MaxPool", .infer = infer, .bind = bind, .grad = grad, .traits = {.per_sample = 1}};
 extern const OpDef max_pool_grad{.name = "MaxPoolGrad",
                                  .domain = ondine_domain,
                                  .infer = infer_grad,

@@ -29,7 +29,7 @@ std::int64_t batch_of(const Type& type) {
 }
 
 bool is_per_sample(const Node& node, std::size_t i) {
-  return i < 32 && ((per_sample_inputs(*node.op) >> i) & 1U) != 0;
+  return i < 32 && ((node.op->traits.per_sample >> i) & 1U) != 0;
 }
 
 // Nodes [first, last] of an ordered graph, and the peak with them in parts.
@@ -115,7 +115,7 @@ class Finder {
   // Whether the node computes each sample by itself.
   bool fits(std::size_t position) const {
     const Node& node = graph_.nodes[position];
-    if (per_sample_inputs(*node.op) == 0 || !node.subgraphs.empty()) return false;
+    if (node.op->traits.per_sample == 0 || !node.subgraphs.empty()) return false;
     const auto used = [](ValueId id) { return id != no_value; };
     if (std::ranges::count_if(node.outputs, used) != 1 || !used(node.outputs[0])) return false;
     if (outside_[index(node.outputs[0])] || batch_of(graph_[node.outputs[0]].type) != batch_)
