@@ -11,7 +11,7 @@
 namespace ondine::math {
 namespace {
 
-// Rows of queries of a tile: its scores stay in a second cache.
+// Rows of queries of a tile that sees all keys: its scores stay in a second cache.
 std::int64_t tile_rows(const AttentionShape& s) {
   constexpr std::int64_t elements = 32768;
   const std::int64_t rows =
@@ -20,31 +20,68 @@ std::int64_t tile_rows(const AttentionShape& s) {
 }
 
 template <class T>
-void fill_zeros(T* to, std::int64_t n) {
-  if (to != nullptr) std::fill_n(to, n, T{0});
+void fill_zeros(T* to, std::int64_t first, std::int64_t n) {
+  if (to != nullptr) std::fill_n(to + first, n, T{0});
 }
 
 }  // namespace
 
-// A thread computes a tile alone.
+// `keys` beside each other of all keys of a head.
 template <class T>
-AttentionPrimitive<T>::TileProducts::TileProducts(const AttentionShape& s, std::int64_t rows,
-                                                  const Kernels& kernels)
-    : scores({.m = rows, .n = s.keys, .k = s.head_size, .trans_b = s.key_rows}, 1, 1, kernels),
-      y({.m = rows, .n = s.v_head_size, .k = s.keys}, 1, 1, kernels),
-      dv({.m = s.keys, .n = s.v_head_size, .k = rows, .trans_a = true}, 1, 1, kernels),
-      ds({.m = rows, .n = s.keys, .k = s.v_head_size, .trans_b = true}, 1, 1, kernels),
-      dq({.m = rows, .n = s.head_size, .k = s.keys, .trans_b = !s.key_rows}, 1, 1, kernels),
-      dk({.m = s.key_rows ? s.keys : s.head_size,
-          .n = s.key_rows ? s.head_size : s.keys,
-          .k = rows,
-          .trans_a = true},
-         1, 1, kernels) {}
+GemmShape AttentionPrimitive<T>::product_shape(Product product, const AttentionShape& s,
+                                               std::int64_t rows, std::int64_t keys) {
+  const std::int64_t key_row = s.key_rows ? s.head_size : s.keys;
+  switch (product) {
+    case scores_product:
+      return {.m = rows, .n = keys, .k = s.head_size, .trans_b = s.key_rows, .ldb = key_row};
+    case y_product:
+      return {.m = rows, .n = s.v_head_size, .k = keys};
+    case dv_product:
+      return {.m = keys, .n = s.v_head_size, .k = rows, .trans_a = true};
+    case ds_product:
+      return {.m = rows, .n = keys, .k = s.v_head_size, .trans_b = true};
+    case dq_product:
+      return {.m = rows, .n = s.head_size, .k = keys, .trans_b = !s.key_rows, .ldb = key_row};
+    default:
+      return {.m = s.key_rows ? keys : s.head_size,
+              .n = s.key_rows ? s.head_size : keys,
+              .k = rows,
+              .trans_a = true,
+              .ldc = key_row};
+  }
+}
 
 template <class T>
-std::size_t AttentionPrimitive<T>::TileProducts::workspace() const {
-  return std::max({scores.workspace(), y.workspace(), dv.workspace(), ds.workspace(),
-                   dq.workspace(), dk.workspace()});
+typename AttentionPrimitive<T>::Products AttentionPrimitive<T>::make_products(
+    const AttentionShape& s, std::int64_t rows, const Kernels& kernels) {
+  const auto make = [&](Product product) {
+    return GemmPrimitive<T>(product_shape(product, s, rows, s.keys), 1, 1, kernels);
+  };
+  return {make(scores_product), make(y_product),  make(dv_product),
+          make(ds_product),     make(dq_product), make(dk_product)};
+}
+
+// Of every product of any tile.
+template <class T>
+std::size_t AttentionPrimitive<T>::product_bytes() const {
+  std::size_t bytes = 0;
+  for (const Products& products : *products_) {
+    for (const GemmPrimitive<T>& product : products) {
+      bytes = std::max(bytes, product.workspace());
+    }
+  }
+  if (shape_.masks == 0) return bytes;
+  const std::int64_t rows = VisibleKeys<T>::tile_rows(shape_);
+  for (std::int64_t keys = 0; keys < shape_.keys;) {
+    keys = std::min(keys + VisibleKeys<T>::block, shape_.keys);
+    for (const std::int64_t some : {rows, shape_.queries % rows}) {
+      for (int product = 0; product < product_count; ++product) {
+        const GemmShape shape = product_shape(static_cast<Product>(product), shape_, some, keys);
+        bytes = std::max(bytes, GemmPrimitive<T>(shape, 1, 1, *kernels_).workspace());
+      }
+    }
+  }
+  return bytes;
 }
 
 template <class T>
@@ -52,34 +89,88 @@ AttentionPrimitive<T>::AttentionPrimitive(const AttentionShape& shape, int threa
                                           const Kernels& kernels)
     : shape_(shape), kernels_(&kernels), tile_rows_(tile_rows(shape)) {
   if (shape.count == 0 || shape.keys == 0) return;
+  const std::int64_t rows =
+      shape.masks > 0 ? std::max(tile_rows_, VisibleKeys<T>::tile_rows(shape)) : tile_rows_;
   const auto bytes =
-      checked_mul(checked_mul(tile_rows_, shape.keys), static_cast<std::int64_t>(sizeof(T)));
+      checked_mul(checked_mul(rows, shape.keys), static_cast<std::int64_t>(sizeof(T)));
   tile_bytes_ = align_up(static_cast<std::size_t>(bytes));
-  products_ = std::make_shared<const std::array<TileProducts, 2>>(
-      std::array{TileProducts(shape, tile_rows_, kernels),
-                 TileProducts(shape, shape.queries % tile_rows_, kernels)});
-  product_bytes_ = std::max((*products_)[0].workspace(), (*products_)[1].workspace());
-  workspace_ = ScratchPool::bytes(slot_bytes(), threads);
+  products_ = std::make_shared<const std::array<Products, 2>>(
+      std::array{make_products(shape, tile_rows_, kernels),
+                 make_products(shape, shape.queries % tile_rows_, kernels)});
+  product_bytes_ = product_bytes();
+  if (shape.masks > 0) mask_bytes_ = align_up(VisibleKeys<T>::bytes(shape));
+  workspace_ = mask_bytes_ + ScratchPool::bytes(slot_bytes(), threads);
 }
 
 template <class T>
-void AttentionPrimitive<T>::weights(ThreadPool& pool, const AttentionScores<T>& scores,
-                                    const AttentionOperands<T>& operands, const Tile& tile,
-                                    std::byte* at) const {
+void AttentionPrimitive<T>::multiply(ThreadPool& pool, Product product, const Tile& tile,
+                                     const T* a, const T* b, T* c, const GemmOptions<T>& options,
+                                     std::byte* at) const {
+  const std::int64_t rest = shape_.queries % tile_rows_;
+  if (tile.keys.size == shape_.keys && (tile.rows == tile_rows_ || tile.rows == rest)) {
+    const Products& products = (*products_)[tile.rows == tile_rows_ ? 0 : 1];
+    return products[product].run(pool, {}, a, b, c, options, products_at(at));
+  }
+  const GemmShape shape = product_shape(product, shape_, tile.rows, tile.keys.size);
+  GemmPrimitive<T>(shape, 1, 1, *kernels_).run(pool, {}, a, b, c, options, products_at(at));
+}
+
+// Where the keys of the tile begin in K or dK.
+template <class T>
+std::int64_t AttentionPrimitive<T>::key_offset(const Tile& tile) const {
+  const AttentionShape& s = shape_;
+  return tile.head * s.keys * s.head_size + tile.keys.begin * (s.key_rows ? s.head_size : 1);
+}
+
+template <class T>
+typename AttentionPrimitive<T>::Run AttentionPrimitive<T>::begin(
+    ThreadPool& pool, const AttentionScores<T>& scores, const AttentionOperands<T>& operands,
+    const T* dy, void* workspace) const {
+  Run run{pool, scores, operands, {}};
+  if (scores.mask == nullptr) return run;
+  run.visible.emplace(shape_, scores, *kernels_, workspace);
+  if (!run.visible->find(pool, operands, dy)) run.visible.reset();
+  return run;
+}
+
+// Of a head, whether it hides keys or not.
+template <class T>
+std::int64_t AttentionPrimitive<T>::max_tiles(const Run& run) const {
+  const std::int64_t rows =
+      run.visible ? std::min(tile_rows_, VisibleKeys<T>::tile_rows(shape_)) : tile_rows_;
+  return (shape_.queries + rows - 1) / rows;
+}
+
+template <class T>
+typename AttentionPrimitive<T>::Tile AttentionPrimitive<T>::tile_of(const Run& run,
+                                                                    std::int64_t head,
+                                                                    std::int64_t index) const {
+  const bool hides = run.hides(head);
+  const std::int64_t rows = hides ? VisibleKeys<T>::tile_rows(shape_) : tile_rows_;
+  const std::int64_t first = index * rows;
+  if (first >= shape_.queries) return {};
+  return {head, first, std::min(rows, shape_.queries - first),
+          hides ? run.visible->range(head, index) : KeyRange{0, shape_.keys}};
+}
+
+template <class T>
+void AttentionPrimitive<T>::weights(const Run& run, const Tile& tile, std::byte* at) const {
   const AttentionShape& s = shape_;
   T* const to = scores_at(at);
-  products_of(tile).scores.run(
-      pool, {}, operands.q + (tile.head * s.queries + tile.first) * s.head_size,
-      operands.k + tile.head * s.keys * s.head_size, to, {.alpha = scores.scale}, products_at(at));
+  multiply(run.pool, scores_product, tile,
+           run.operands.q + (tile.head * s.queries + tile.first) * s.head_size,
+           run.operands.k + key_offset(tile), to, {.alpha = run.scores.scale}, at);
   const auto softmax = kernel_set<T>(*kernels_).softmax->softmax;
   const auto axpy = kernel_set<T>(*kernels_).vector->axpy;
+  const auto [begin, n] = tile.keys;
   for (std::int64_t i = 0; i < tile.rows; ++i) {
-    T* row = to + i * s.keys;
-    if (scores.mask != nullptr) {
-      axpy(row, T{1}, scores.mask + scores.offsets[tile.head] + (tile.first + i) * scores.row,
-           s.keys);
+    T* row = to + i * n;
+    if (run.scores.mask != nullptr) {
+      const std::int64_t mask_row = s.mask_per_query ? tile.first + i : 0;
+      axpy(row, T{1}, run.scores.mask + run.scores.offsets[tile.head] + mask_row * s.keys + begin,
+           n);
     }
-    softmax(row, row, s.keys);
+    softmax(row, row, n);
   }
 }
 
@@ -88,56 +179,76 @@ void AttentionPrimitive<T>::run(ThreadPool& pool, const AttentionScores<T>& scor
                                 const AttentionOperands<T>& operands, T* y, void* workspace) const {
   const AttentionShape& s = shape_;
   if (s.count == 0 || s.queries == 0) return;
-  if (s.keys == 0) return fill_zeros(y, s.count * s.queries * s.v_head_size);
-  const std::int64_t tiles = (s.queries + tile_rows_ - 1) / tile_rows_;
-  ScratchPool slots({workspace, workspace_}, slot_bytes());
-  slots.for_chunks(
-      pool, s.count * tiles, 1, [&](std::byte* at, std::int64_t begin, std::int64_t end) {
-        for (auto index = begin; index < end; ++index) {
-          const std::int64_t first = index % tiles * tile_rows_;
-          const Tile tile{index / tiles, first, std::min(tile_rows_, s.queries - first)};
-          weights(pool, scores, operands, tile, at);
-          products_of(tile).y.run(
-              pool, {}, scores_at(at), operands.v + tile.head * s.keys * s.v_head_size,
-              y + (tile.head * s.queries + first) * s.v_head_size, {}, products_at(at));
-        }
-      });
+  if (s.keys == 0) return fill_zeros(y, 0, s.count * s.queries * s.v_head_size);
+  const Run run = begin(pool, scores, operands, nullptr, workspace);
+  const std::int64_t tiles = max_tiles(run);
+  ScratchPool slots(slots_of(workspace), slot_bytes());
+  slots.for_chunks(pool, s.count * tiles, 1,
+                   [&](std::byte* at, std::int64_t begin, std::int64_t end) {
+                     for (auto index = begin; index < end; ++index) {
+                       const Tile tile = tile_of(run, index / tiles, index % tiles);
+                       if (tile.rows == 0) continue;
+                       weights(run, tile, at);
+                       multiply(pool, y_product, tile, scores_at(at),
+                                operands.v + (tile.head * s.keys + tile.keys.begin) * s.v_head_size,
+                                y + (tile.head * s.queries + tile.first) * s.v_head_size, {}, at);
+                     }
+                   });
 }
 
 template <class T>
-void AttentionPrimitive<T>::tile_gradient(ThreadPool& pool, const AttentionScores<T>& scores,
-                                          const AttentionOperands<T>& operands, const T* dy,
+void AttentionPrimitive<T>::tile_gradient(const Run& run, const T* dy,
                                           const AttentionGradients<T>& gradients, const Tile& tile,
-                                          std::byte* at) const {
+                                          T beta, std::byte* at) const {
   const AttentionShape& s = shape_;
-  const auto [head, first, n] = tile;
   const auto [dq, dk, dv] = gradients;
   T* const p = scores_at(at);
   T* const ds = derivatives_at(at);
-  const TileProducts& products = products_of(tile);
-  const Workspace work = products_at(at);
-  const std::int64_t keys = head * s.keys * s.head_size;
-  const std::int64_t queries = (head * s.queries + first) * s.head_size;
-  const std::int64_t values = head * s.keys * s.v_head_size;
-  const T* const tile_dy = dy + (head * s.queries + first) * s.v_head_size;
-  const T beta = first == 0 ? T{0} : T{1};
-  weights(pool, scores, operands, tile, at);
+  const std::int64_t queries = (tile.head * s.queries + tile.first) * s.head_size;
+  const std::int64_t values = (tile.head * s.keys + tile.keys.begin) * s.v_head_size;
+  const T* const tile_dy = dy + (tile.head * s.queries + tile.first) * s.v_head_size;
+  const T scale = run.scores.scale;
+  weights(run, tile, at);
   if (dv != nullptr) {
-    products.dv.run(pool, {}, p, tile_dy, dv + values, {.beta = beta}, work);
+    multiply(run.pool, dv_product, tile, p, tile_dy, dv + values, {.beta = beta}, at);
   }
   if (dq == nullptr && dk == nullptr) return;
-  products.ds.run(pool, {}, tile_dy, operands.v + values, ds, {}, work);
+  multiply(run.pool, ds_product, tile, tile_dy, run.operands.v + values, ds, {}, at);
   const auto softmax_gradient = kernel_set<T>(*kernels_).softmax->softmax_gradient;
-  for (std::int64_t i = 0; i < n; ++i) {
-    softmax_gradient(ds + i * s.keys, ds + i * s.keys, p + i * s.keys, s.keys);
+  const std::int64_t n = tile.keys.size;
+  for (std::int64_t i = 0; i < tile.rows; ++i) {
+    softmax_gradient(ds + i * n, ds + i * n, p + i * n, n);
   }
   if (dq != nullptr) {
-    products.dq.run(pool, {}, ds, operands.k + keys, dq + queries, {.alpha = scores.scale}, work);
+    multiply(run.pool, dq_product, tile, ds, run.operands.k + key_offset(tile), dq + queries,
+             {.alpha = scale}, at);
   }
   if (dk == nullptr) return;
-  const T* const tile_q = operands.q + queries;
-  products.dk.run(pool, {}, s.key_rows ? ds : tile_q, s.key_rows ? tile_q : ds, dk + keys,
-                  {.alpha = scores.scale, .beta = beta}, work);
+  const T* const tile_q = run.operands.q + queries;
+  multiply(run.pool, dk_product, tile, s.key_rows ? ds : tile_q, s.key_rows ? tile_q : ds,
+           dk + key_offset(tile), {.alpha = scale, .beta = beta}, at);
+}
+
+template <class T>
+void AttentionPrimitive<T>::head_gradient(const Run& run, const T* dy,
+                                          const AttentionGradients<T>& gradients, std::int64_t head,
+                                          std::byte* at) const {
+  const AttentionShape& s = shape_;
+  const std::int64_t tiles = max_tiles(run);
+  // In causal attention the last queries see all keys.
+  const bool backwards = run.hides(head);
+  bool begun = false;
+  for (std::int64_t i = 0; i < tiles; ++i) {
+    const Tile tile = tile_of(run, head, backwards ? tiles - 1 - i : i);
+    if (tile.rows == 0) continue;
+    if (!begun && tile.keys.size < s.keys) {
+      fill_zeros(gradients.dk, head * s.keys * s.head_size, s.keys * s.head_size);
+      fill_zeros(gradients.dv, head * s.keys * s.v_head_size, s.keys * s.v_head_size);
+      begun = true;
+    }
+    tile_gradient(run, dy, gradients, tile, begun ? T{1} : T{0}, at);
+    begun = true;
+  }
 }
 
 template <class T>
@@ -148,19 +259,15 @@ void AttentionPrimitive<T>::run_gradient(ThreadPool& pool, const AttentionScores
   const AttentionShape& s = shape_;
   if (s.count == 0) return;
   if (s.keys == 0 || s.queries == 0) {
-    fill_zeros(gradients.dq, s.count * s.queries * s.head_size);
-    fill_zeros(gradients.dk, s.count * s.keys * s.head_size);
-    fill_zeros(gradients.dv, s.count * s.keys * s.v_head_size);
+    fill_zeros(gradients.dq, 0, s.count * s.queries * s.head_size);
+    fill_zeros(gradients.dk, 0, s.count * s.keys * s.head_size);
+    fill_zeros(gradients.dv, 0, s.count * s.keys * s.v_head_size);
     return;
   }
-  ScratchPool slots({workspace, workspace_}, slot_bytes());
+  const Run run = begin(pool, scores, operands, dy, workspace);
+  ScratchPool slots(slots_of(workspace), slot_bytes());
   slots.for_chunks(pool, s.count, 1, [&](std::byte* at, std::int64_t begin, std::int64_t end) {
-    for (auto head = begin; head < end; ++head) {
-      for (std::int64_t first = 0; first < s.queries; first += tile_rows_) {
-        const Tile tile{head, first, std::min(tile_rows_, s.queries - first)};
-        tile_gradient(pool, scores, operands, dy, gradients, tile, at);
-      }
-    }
+    for (auto head = begin; head < end; ++head) head_gradient(run, dy, gradients, head, at);
   });
 }
 

@@ -4,14 +4,17 @@
 // all scores is kept.
 //
 // Implementation:
-//   tiled   matrix products and softmax rows of the scores of one tile
+//   tiled   matrix products and softmax rows of the scores of one tile, which has fewer queries and
+//           only the keys that they see where a mask hides many (visible_keys.h)
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 
+#include "kernels/attention/visible_keys.h"
 #include "kernels/matmul/gemm_primitive.h"
 
 namespace ondine::math {
@@ -25,16 +28,16 @@ struct AttentionShape {
   std::int64_t head_size = 0;
   std::int64_t v_head_size = 0;
   bool key_rows = true;
+  std::int64_t masks = 0;       // that heads share; 0: no mask
+  bool mask_per_query = false;  // else one row for all queries
 };
 
-// S = scale Q K^T + mask. The mask of head i starts at offsets[i]; its rows lie `row` apart, 0 for
-// one row for all queries.
+// S = scale Q K^T + mask. The masks lie one after the other; that of head i starts at offsets[i].
 template <class T>
 struct AttentionScores {
   T scale = 1;
   const T* mask = nullptr;
   const std::int64_t* offsets = nullptr;
-  std::int64_t row = 0;
 };
 
 template <class T>
@@ -72,38 +75,70 @@ class AttentionPrimitive {
   std::string_view isa() const noexcept { return isa_name(*kernels_); }
 
  private:
-  // The queries [first, first + rows) of a head.
+  enum Product : std::uint8_t {
+    scores_product,
+    y_product,
+    dv_product,
+    ds_product,
+    dq_product,
+    dk_product,
+    product_count
+  };
+  using Products = std::array<GemmPrimitive<T>, product_count>;
+
+  // The queries [first, first + rows) of a head and the keys that they see; rows is 0 behind the
+  // last one.
   struct Tile {
-    std::int64_t head, first, rows;
+    std::int64_t head = 0, first = 0, rows = 0;
+    KeyRange keys;
   };
-  // Of a tile of so many queries.
-  struct TileProducts {
-    TileProducts(const AttentionShape& s, std::int64_t rows, const Kernels& kernels);
-    std::size_t workspace() const;
-    GemmPrimitive<T> scores, y, dv, ds, dq, dk;
+  // What the tasks of a run share.
+  struct Run {
+    ThreadPool& pool;
+    const AttentionScores<T>& scores;
+    const AttentionOperands<T>& operands;
+    std::optional<VisibleKeys<T>> visible;  // where keys are hidden
+
+    bool hides(std::int64_t head) const { return visible && visible->hides(head); }
   };
-  // The last tile of a head may have fewer queries than the others.
-  const TileProducts& products_of(const Tile& tile) const {
-    return (*products_)[tile.rows == tile_rows_ ? 0 : 1];
-  }
+  static GemmShape product_shape(Product product, const AttentionShape& s, std::int64_t rows,
+                                 std::int64_t keys);
+  static Products make_products(const AttentionShape& s, std::int64_t rows, const Kernels& kernels);
+  std::size_t product_bytes() const;
+  // A thread computes a tile alone.
+  void multiply(ThreadPool& pool, Product product, const Tile& tile, const T* a, const T* b, T* c,
+                const GemmOptions<T>& options, std::byte* at) const;
+  std::int64_t key_offset(const Tile& tile) const;
+
+  Run begin(ThreadPool& pool, const AttentionScores<T>& scores,
+            const AttentionOperands<T>& operands, const T* dy, void* workspace) const;
+  std::int64_t max_tiles(const Run& run) const;
+  Tile tile_of(const Run& run, std::int64_t head, std::int64_t index) const;
+
   // Scratch memory of a thread: two tiles of scores, then that of its products.
   T* scores_at(std::byte* at) const { return reinterpret_cast<T*>(at); }
   T* derivatives_at(std::byte* at) const { return reinterpret_cast<T*>(at + tile_bytes_); }
   Workspace products_at(std::byte* at) const { return {at + 2 * tile_bytes_, product_bytes_}; }
   std::size_t slot_bytes() const { return 2 * tile_bytes_ + product_bytes_; }
+  // The workspace: what VisibleKeys needs, then that of the threads.
+  Workspace slots_of(void* workspace) const {
+    return {static_cast<std::byte*>(workspace) + mask_bytes_, workspace_ - mask_bytes_};
+  }
 
   // softmax(S) of a tile.
-  void weights(ThreadPool& pool, const AttentionScores<T>& scores,
-               const AttentionOperands<T>& operands, const Tile& tile, std::byte* at) const;
-  // Adds to dk and dv, after the first tile of a head, and writes dq.
-  void tile_gradient(ThreadPool& pool, const AttentionScores<T>& scores,
-                     const AttentionOperands<T>& operands, const T* dy,
-                     const AttentionGradients<T>& gradients, const Tile& tile, std::byte* at) const;
+  void weights(const Run& run, const Tile& tile, std::byte* at) const;
+  // Writes dq; beta is that of dk and dv.
+  void tile_gradient(const Run& run, const T* dy, const AttentionGradients<T>& gradients,
+                     const Tile& tile, T beta, std::byte* at) const;
+  void head_gradient(const Run& run, const T* dy, const AttentionGradients<T>& gradients,
+                     std::int64_t head, std::byte* at) const;
 
   AttentionShape shape_;
   const Kernels* kernels_;
   std::int64_t tile_rows_ = 1;
-  std::shared_ptr<const std::array<TileProducts, 2>> products_;
+  // Of tiles that see all keys; the last tile of a head may have fewer queries than the others.
+  std::shared_ptr<const std::array<Products, 2>> products_;
+  std::size_t mask_bytes_ = 0;
   std::size_t tile_bytes_ = 0;
   std::size_t product_bytes_ = 0;
   std::size_t workspace_ = 0;

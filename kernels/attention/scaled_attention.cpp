@@ -76,7 +76,6 @@ struct AttentionCall {
   math::AttentionShape shape;
   double scale;
   std::vector<std::int64_t> offsets;  // of the mask of each head
-  std::int64_t mask_row = 0;
   std::int64_t mask_keys = 0;
 
   AttentionCall(const BindContext& context, std::size_t at) {
@@ -97,7 +96,8 @@ struct AttentionCall {
     const std::size_t n = mask.rank();
     mask_keys = n > 0 ? mask[n - 1] : 1;
     const std::int64_t rows = n > 1 ? mask[n - 2] : 1;
-    mask_row = rows == 1 ? 0 : shape.keys;
+    shape.masks = mask.size(0, n > 2 ? n - 2 : 0);
+    shape.mask_per_query = rows > 1;
     // A mask of one key is repeated for all keys.
     offsets = broadcast_offsets(mask.span().first(n > 2 ? n - 2 : 0), heads, rows * shape.keys);
   }
@@ -131,7 +131,7 @@ class MaskIn {
 
 template <class C>
 math::AttentionScores<C> scores_of(const AttentionCall& layout, const C* mask) {
-  return {static_cast<C>(layout.scale), mask, layout.offsets.data(), layout.mask_row};
+  return {static_cast<C>(layout.scale), mask, layout.offsets.data()};
 }
 
 Kernel bind(BindContext& context) {

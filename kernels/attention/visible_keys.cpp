@@ -1,0 +1,185 @@
+#include "kernels/attention/visible_keys.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <limits>
+
+#include "core/checked.h"
+#include "kernels/attention/attention_primitive.h"
+#include "kernels/simd/tables.h"
+#include "kernels/simd/vector/vector_table.h"
+
+namespace ondine::math {
+namespace {
+
+template <class T>
+constexpr T infinity = std::numeric_limits<T>::infinity();
+
+// exp(x) is 0 for every x below.
+template <class T>
+constexpr T underflow = sizeof(T) == sizeof(float) ? T{-104} : T{-746};
+
+std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+// Whether a mask of at most `largest` puts all scores out of sight of a query for whose best key
+// the mask is `best` or more.
+template <class T>
+bool is_hidden(T largest, T best, T bound) {
+  return (largest + bound) - (best - bound) < underflow<T>;
+}
+
+// The largest magnitude; not finite if an element is not.
+template <class T>
+T largest_magnitude(const VectorKernels<T>& vector, const T* x, std::int64_t n) {
+  if (n == 0) return 0;
+  const T high = vector.max_of(x, n);
+  const T low = vector.min_of(x, n);
+  if (high != high || low != low) return infinity<T>;
+  return std::max(high, -low);
+}
+
+// Tiles of one mask, which are one if it has one row for all queries.
+std::int64_t mask_tiles(const AttentionShape& s, std::int64_t rows) {
+  return s.mask_per_query ? divide_up(s.queries, rows) : 1;
+}
+
+}  // namespace
+
+template <class T>
+std::int64_t VisibleKeys<T>::tile_rows(const AttentionShape& s) {
+  constexpr std::int64_t elements = 65536;
+  const std::int64_t rows =
+      std::clamp<std::int64_t>(elements / std::max<std::int64_t>(1, s.keys), 16, 64);
+  return std::clamp<std::int64_t>(s.queries, 1, rows);
+}
+
+template <class T>
+std::size_t VisibleKeys<T>::bytes(const AttentionShape& s) {
+  const std::int64_t kept =
+      checked_mul(checked_mul(s.masks, mask_tiles(s, tile_rows(s))), divide_up(s.keys, block) + 1);
+  return static_cast<std::size_t>(
+      checked_mul(checked_add(s.count, kept), static_cast<std::int64_t>(sizeof(T))));
+}
+
+template <class T>
+VisibleKeys<T>::VisibleKeys(const AttentionShape& shape, const AttentionScores<T>& scores,
+                            const Kernels& kernels, void* memory)
+    : shape_(&shape),
+      scores_(&scores),
+      kernels_(&kernels),
+      blocks_(divide_up(shape.keys, block)),
+      rows_(tile_rows(shape)),
+      tiles_(mask_tiles(shape, rows_)),
+      bounds_(static_cast<T*>(memory)),
+      kept_(bounds_ + shape.count) {}
+
+template <class T>
+const T* VisibleKeys<T>::kept_of(std::int64_t head, std::int64_t tile) const {
+  const std::int64_t mask =
+      scores_->offsets[head] / (shape_->keys * (shape_->mask_per_query ? shape_->queries : 1));
+  return kept_ + (mask * tiles_ + std::min(tile, tiles_ - 1)) * kept();
+}
+
+// Returns whether anything may be hidden from all queries of the tile. Rows are read until it is
+// known that nothing is.
+template <class T>
+bool VisibleKeys<T>::read_tile(std::int64_t mask, std::int64_t tile) {
+  const AttentionShape& s = *shape_;
+  const auto max_of = kernel_set<T>(*kernels_).vector->max_of;
+  const std::int64_t rows = s.mask_per_query ? s.queries : 1;
+  const std::int64_t first = tile * rows_;
+  T* const least = kept_ + (mask * tiles_ + tile) * kept();
+  T* const largest = least + 1;
+  *least = infinity<T>;
+  std::fill_n(largest, blocks_, -infinity<T>);
+  for (std::int64_t i = first; i < std::min(rows, first + rows_); ++i) {
+    const T* const row = scores_->mask + (mask * rows + i) * s.keys;
+    T best = -infinity<T>;
+    bool finite = true;  // else the row's weights are NaN
+    for (std::int64_t j = 0; j < blocks_; ++j) {
+      const T here = max_of(row + j * block, std::min(block, s.keys - j * block));
+      finite = finite && here < infinity<T>;
+      best = std::max(best, here);
+      largest[j] = std::max(largest[j], here);
+    }
+    *least = std::min(*least, best);
+    if (!finite ||
+        (!is_hidden(largest[0], *least, T{0}) && !is_hidden(largest[blocks_ - 1], *least, T{0}))) {
+      *least = -infinity<T>;
+      return false;
+    }
+  }
+  return true;
+}
+
+template <class T>
+T VisibleKeys<T>::bound(std::int64_t head, const AttentionOperands<T>& operands,
+                        const T* dy) const {
+  const AttentionShape& s = *shape_;
+  const VectorKernels<T>& vector = *kernel_set<T>(*kernels_).vector;
+  // A weight of 0 times what is not finite is NaN; squares tell it, if not by how much.
+  const auto is_finite = [&](const T* x, std::int64_t n) {
+    return x == nullptr || vector.sum_squares(x + head * n, n) < infinity<T>;
+  };
+  if (!is_finite(operands.v, s.keys * s.v_head_size)) return infinity<T>;
+  if (!is_finite(dy, s.queries * s.v_head_size)) return infinity<T>;
+  // More than the factors' and the sums' rounding, in bfloat16 too.
+  constexpr T rounding = T{1.0625};
+  const std::int64_t queries = s.queries * s.head_size;
+  const std::int64_t keys = s.keys * s.head_size;
+  const T q = largest_magnitude(vector, operands.q + head * queries, queries);
+  const T k = largest_magnitude(vector, operands.k + head * keys, keys);
+  return rounding * static_cast<T>(s.head_size) * std::abs(scores_->scale) * q * k;
+}
+
+template <class T>
+bool VisibleKeys<T>::pays(std::int64_t head) const {
+  std::int64_t seen = 0;
+  const std::int64_t tiles = divide_up(shape_->queries, rows_);
+  for (std::int64_t tile = 0; tile < tiles; ++tile) seen += range(head, tile).size;
+  return 8 * seen <= 7 * tiles * shape_->keys;
+}
+
+template <class T>
+bool VisibleKeys<T>::find(ThreadPool& pool, const AttentionOperands<T>& operands, const T* dy) {
+  std::atomic<bool> any = false;
+  pool.for_chunks(shape_->masks * tiles_, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (auto i = begin; i < end; ++i) {
+      if (read_tile(i / tiles_, i % tiles_)) any.store(true, std::memory_order_relaxed);
+    }
+  });
+  if (!any.load()) return false;
+  pool.for_chunks(shape_->count, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (auto head = begin; head < end; ++head) {
+      bounds_[head] = bound(head, operands, dy);
+      if (!pays(head)) bounds_[head] = infinity<T>;
+    }
+  });
+  return std::any_of(bounds_, bounds_ + shape_->count, [](T bound) { return bound < infinity<T>; });
+}
+
+template <class T>
+bool VisibleKeys<T>::hides(std::int64_t head) const {
+  return bounds_[head] < infinity<T>;
+}
+
+template <class T>
+KeyRange VisibleKeys<T>::range(std::int64_t head, std::int64_t tile) const {
+  const T* const largest = kept_of(head, tile) + 1;
+  const T least = largest[-1];
+  const T bound = bounds_[head];
+  std::int64_t first = 0;
+  std::int64_t last = blocks_;
+  while (first < last && is_hidden(largest[first], least, bound)) ++first;
+  while (first < last && is_hidden(largest[last - 1], least, bound)) --last;
+  if (first == last) return {0, shape_->keys};
+  const std::int64_t end = std::min(last * block, shape_->keys);
+  const std::int64_t size = std::min((last - first) * block, shape_->keys);
+  return {end - size, size};
+}
+
+template class VisibleKeys<float>;
+template class VisibleKeys<double>;
+
+}  // namespace ondine::math

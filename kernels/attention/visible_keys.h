@@ -1,0 +1,70 @@
+// Which keys the queries of a tile see under a mask, so that attention passes over the others, as
+// those after a position in causal attention.
+//
+// A key is passed over where its weight is exactly 0 for every query of the tile: where the mask
+// puts its score so far below that of another key that the softmax's exp gives 0, whatever Q and K
+// are. Scores differ from the mask by at most B = head_size |scale| max|q| max|k|. Queries that see
+// no key at all, learned biases and operands that are not finite thus hide nothing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/parallel.h"
+#include "kernels/simd/isa.h"
+
+namespace ondine::math {
+
+struct AttentionShape;
+template <class T>
+struct AttentionScores;
+template <class T>
+struct AttentionOperands;
+
+struct KeyRange {
+  std::int64_t begin = 0;
+  std::int64_t size = 0;
+};
+
+// Of one run. Results do not depend on threads.
+template <class T>
+class VisibleKeys {
+ public:
+  // Ranges have a multiple of so many keys, or all of them.
+  static constexpr std::int64_t block = 64;
+
+  // Queries of a tile where keys are hidden.
+  static std::int64_t tile_rows(const AttentionShape& shape);
+  static std::size_t bytes(const AttentionShape& shape);
+
+  // `memory`: bytes(shape), for as long as this lives.
+  VisibleKeys(const AttentionShape& shape, const AttentionScores<T>& scores, const Kernels& kernels,
+              void* memory);
+
+  // Returns whether any head hides keys. dy: null, or the derivative that is multiplied by the
+  // weights too.
+  bool find(ThreadPool& pool, const AttentionOperands<T>& operands, const T* dy);
+
+  // Whether enough is hidden from the queries of a head to be worth smaller tiles.
+  bool hides(std::int64_t head) const;
+  // Of tile `tile` of tile_rows queries.
+  KeyRange range(std::int64_t head, std::int64_t tile) const;
+
+ private:
+  // What is kept of a mask for each tile: the maximum of each block of keys over all rows, and
+  // before them the least of the maxima of the rows, or minus infinity where nothing is hidden.
+  std::int64_t kept() const { return blocks_ + 1; }
+  const T* kept_of(std::int64_t head, std::int64_t tile) const;
+  bool read_tile(std::int64_t mask, std::int64_t tile);
+  T bound(std::int64_t head, const AttentionOperands<T>& operands, const T* dy) const;
+  bool pays(std::int64_t head) const;
+
+  const AttentionShape* shape_;
+  const AttentionScores<T>* scores_;
+  const Kernels* kernels_;
+  std::int64_t blocks_, rows_, tiles_;
+  T* bounds_;  // of each head
+  T* kept_;    // of each mask and tile
+};
+
+}  // namespace ondine::math
