@@ -1,8 +1,9 @@
 // matmul.cpp — y = a b over the last two dims, the others broadcast; a vector gets a leading (a) or
 // trailing (b) dim that the result does not have. da = dy b^T, db = a^T dy, summed over what was
 // broadcast. Version 9 added integers, 13 bfloat16.
-// MatMulT (ai.ondine): y = op(a) op(b), op being the transposition of the last two dims where
-// transA or transB says so. No vectors. Its derivatives are products of the same kind.
+// MatMulT (ai.ondine): y = op(a) op(b) + bias, op being the transposition of the last two dims
+// where transA or transB says so. No vectors. The bias, if there is one, has one number for each
+// column. Its derivatives are products of the same kind.
 #include "kernels/matmul/matmul.h"
 
 #include <algorithm>
@@ -67,6 +68,8 @@ MatmulBatches matmul_batches(const Shape& a_shape, const Shape& b_shape, bool tr
 
 namespace {
 
+constexpr std::size_t bias_input = 2;  // of MatMulT
+
 struct Sides {
   bool trans_a = false;
   bool trans_b = false;
@@ -92,7 +95,15 @@ void infer_transposed(InferContext& context) {
       context.reject("input ", i, " must have rank 2 or more, found ", to_string(context.dims(i)));
     }
   }
+  if (context.has_input(bias_input)) require_same_dtype(context, {0, bias_input});
   infer(context);
+  if (context.has_input(bias_input) && context.ranked(bias_input) && context.ranked(0) &&
+      context.ranked(1)) {
+    const Dims bias = dims_of_rank(context, bias_input, 1, "the bias");
+    const std::size_t rank = context.rank(1);
+    unify(bias[0], context.dims(1)[sides(context).trans_b ? rank - 2 : rank - 1],
+          "columns and numbers of the bias");
+  }
 }
 
 template <class C>
@@ -100,6 +111,7 @@ Kernel bind_float(BindContext& context, MatmulBatches batches) {
   Scratch scratch;
   const ComputeIn<C> a(context, scratch, 0);
   const ComputeIn<C> b(context, scratch, 1);
+  const ComputeIn<C> bias(context, scratch, bias_input);
   const ComputeOut<C> y(context, scratch, 0, batches.count * batches.shape.m * batches.shape.n);
   const math::GemmPrimitive<C> gemm(batches.shape, batches.count, context.threads(),
                                     product_kernels(context));
@@ -112,7 +124,7 @@ Kernel bind_float(BindContext& context, MatmulBatches batches) {
                                 .offsets_a = batches.a.data(),
                                 .offsets_b = batches.b.data()};
     if (batches.count == 0) return;
-    gemm.run(call.pool(), batch, a(call), b(call), y.data(call), {},
+    gemm.run(call.pool(), batch, a(call), b(call), y.data(call), {.col_bias = bias(call)},
              Scratch::at<std::byte>(call, work));
     y.store(call);
   };
@@ -193,6 +205,7 @@ std::vector<Val> grad(GradContext& g) {
     if (!single) db = sum_to(db, b);
     result[1] = column ? reshape_like(db, g.x(1)) : db;
   }
+  if (g.has_input(bias_input)) result.push_back(sum_to(dy, g.x(bias_input)));
   return result;
 }
 
@@ -205,7 +218,8 @@ std::vector<Val> expand_transposed(ExpandContext& context) {
     std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
     return graph::transpose(x, perm);
   };
-  return {graph::matmul(transposed(context.x(0), ta), transposed(context.x(1), tb))};
+  const Val y = graph::matmul(transposed(context.x(0), ta), transposed(context.x(1), tb));
+  return {context.x(bias_input) ? y + context.x(bias_input) : y};
 }
 
 }  // namespace

@@ -208,7 +208,25 @@ TEST_CASE("MatMulT transposes without copies and differentiates") {
                       .inputs = {a, b},
                       .attributes = {{"transA", ta}, {"transB", tb}},
                       .domain = "ai.ondine"});
+      OpCase biased{.op = "MatMulT",
+                    .inputs = {a, b, random_tensor({5}, 3)},
+                    .attributes = {{"transA", ta}, {"transB", tb}},
+                    .domain = "ai.ondine"};
+      check_gradient(biased);
+      const Tensor y = run_op_tensor(biased);
+      biased.inputs.pop_back();
+      check_close(y, run_op_tensor({"Add", {run_op_tensor(biased), random_tensor({5}, 3)}}));
     }
+  }
+}
+
+TEST_CASE("MatMulT rejects biases that are not one number for each column") {
+  for (const Shape& bias : {Shape{4}, Shape{1}, Shape{}, Shape{1, 5}}) {
+    CHECK_THROWS_AS(run_op({.op = "MatMulT",
+                            .inputs = {random_tensor({3, 4}, 1), random_tensor({4, 5}, 2),
+                                       random_tensor(bias, 3)},
+                            .domain = "ai.ondine"}),
+                    Error);
   }
 }
 
