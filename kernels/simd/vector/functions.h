@@ -88,10 +88,16 @@ ONDINE_INLINE Vf exp_of(const Vf& value) {
   Vf rest[] = {at_least(at_most(value, 89.0f), -176.0f)};
   Vi shifted[1];
   exp_parts(rest, shifted);
+#if defined(__AVX512F__)
+  const Vf n = from_bits<float>(shifted[0]) - 12582912.0f;
+  return reinterpret_cast<Vf>(_mm512_maskz_scalef_ps(
+      0xffff, reinterpret_cast<__m512>(rest[0] + 1.0f), reinterpret_cast<__m512>(n)));
+#else
   const Vi whole = shifted[0] - 0x4b400000;
   const Vi half = whole >> 1;
   return (rest[0] + 1.0f) * from_bits<float>((half + 127) << 23) *
          from_bits<float>((whole - half + 127) << 23);
+#endif
 }
 
 // 2 ulp. log x = e ln 2 + log(1 + f), 1 + f in [sqrt(1/2), sqrt(2)).
