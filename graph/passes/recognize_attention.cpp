@@ -1,4 +1,5 @@
-// softmax(q k * number + mask) v over the last two dims becomes ScaledAttention.
+// softmax(q k * number + mask) v over the last two dims becomes ScaledAttention, and with its
+// transposed operands and result one of interleaved heads.
 #include <algorithm>
 #include "graph/passes/fuse.h"
 
@@ -18,6 +19,11 @@ class Recognizer {
         attention_(catalogue.find(ondine_domain, "ScaledAttention")) {}
 
   bool operator()(Node& node) const {
+    return attention_ != nullptr && (fuse_product(node) || fuse_transposed(node));
+  }
+
+ private:
+  bool fuse_product(Node& node) const {
     if (attention_ == nullptr || node.op->name != "MatMul" || !node.op->domain.empty())
       return false;
     if (!is_full_float(*graph_, node.outputs[0])) return false;
@@ -30,7 +36,36 @@ class Recognizer {
     return fuse(node, sum->inputs[0], sum->inputs[1]) || fuse(node, sum->inputs[1], sum->inputs[0]);
   }
 
- private:
+  // What a Transpose of four dims by `perm` makes `value` of, unless a Gradient node names that.
+  ValueId transposed(ValueId value, const std::vector<std::int64_t>& perm) const {
+    const Node* node = uses_->producer_for(value, uses_->readers(value), "Transpose");
+    if (node == nullptr || NodeView(*node).attr_ints("perm") != perm) return no_value;
+    return node->inputs[0];
+  }
+  ValueId rows_first(ValueId value) const { return transposed(value, {0, 2, 1, 3}); }
+
+  // A Transpose of attention over transposed operands.
+  bool fuse_transposed(Node& node) const {
+    if (node.op->name != "Transpose" || !node.op->domain.empty()) return false;
+    const Node* attention =
+        uses_->producer_for(node.inputs[0], 1, "ScaledAttention", ondine_domain);
+    if (attention == nullptr || NodeView(*attention).attr_int("transK", 0) == 0) return false;
+    if (NodeView(node).attr_ints("perm") != std::vector<std::int64_t>{0, 2, 1, 3}) return false;
+    std::vector<ValueId> inputs = attention->inputs;
+    inputs[0] = rows_first(inputs[0]);
+    inputs[2] = rows_first(inputs[2]);
+    const ValueId keys = transposed(inputs[1], {0, 2, 3, 1});
+    const ValueId rows = transposed(inputs[1], {0, 1, 3, 2});
+    inputs[1] = keys != no_value ? keys : rows != no_value ? rows_first(rows) : no_value;
+    if (std::count(inputs.begin(), inputs.begin() + 3, no_value) > 0) return false;
+    node.op = attention_;
+    node.version = 1;
+    node.attributes = {{"scale", NodeView(*attention).attr_float("scale", 1)},
+                       {"interleaved", std::int64_t{1}}};
+    node.inputs = std::move(inputs);
+    return true;
+  }
+
   bool over_last(const Node& softmax) const {
     const Type& type = (*graph_)[softmax.inputs[0]].type;
     if (!type.ranked() || type.dims->size() < 2) return false;

@@ -20,8 +20,18 @@ std::int64_t tile_rows(const AttentionShape& s) {
 }
 
 template <class T>
-void fill_zeros(T* to, std::int64_t first, std::int64_t n) {
-  if (to != nullptr) std::fill_n(to + first, n, T{0});
+void fill_zeros(T* to, std::int64_t n) {
+  if (to != nullptr) std::fill_n(to, n, T{0});
+}
+
+// dK or dV of a head.
+template <class T>
+void clear_head(T* to, const AttentionShape& s, std::int64_t head, std::int64_t size) {
+  if (to == nullptr) return;
+  const std::int64_t rows = s.interleaved > 1 ? s.keys : 1;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    fill_zeros(to + s.offset(head, s.keys, row, size), s.keys / rows * size);
+  }
 }
 
 }  // namespace
@@ -30,25 +40,39 @@ void fill_zeros(T* to, std::int64_t first, std::int64_t n) {
 template <class T>
 GemmShape AttentionPrimitive<T>::product_shape(Product product, const AttentionShape& s,
                                                std::int64_t rows, std::int64_t keys) {
-  const std::int64_t key_row = s.key_rows ? s.head_size : s.keys;
+  const std::int64_t row = s.interleaved * s.head_size;
+  const std::int64_t v_row = s.interleaved * s.v_head_size;
+  const std::int64_t key_row = s.key_rows ? row : s.keys;
   switch (product) {
     case scores_product:
-      return {.m = rows, .n = keys, .k = s.head_size, .trans_b = s.key_rows, .ldb = key_row};
+      return {.m = rows,
+              .n = keys,
+              .k = s.head_size,
+              .trans_b = s.key_rows,
+              .lda = row,
+              .ldb = key_row};
     case y_product:
-      return {.m = rows, .n = s.v_head_size, .k = keys};
+      return {.m = rows, .n = s.v_head_size, .k = keys, .ldb = v_row, .ldc = v_row};
     case dv_product:
-      return {.m = keys, .n = s.v_head_size, .k = rows, .trans_a = true};
+      return {
+          .m = keys, .n = s.v_head_size, .k = rows, .trans_a = true, .ldb = v_row, .ldc = v_row};
     case ds_product:
-      return {.m = rows, .n = keys, .k = s.v_head_size, .trans_b = true};
+      return {
+          .m = rows, .n = keys, .k = s.v_head_size, .trans_b = true, .lda = v_row, .ldb = v_row};
     case dq_product:
-      return {.m = rows, .n = s.head_size, .k = keys, .trans_b = !s.key_rows, .ldb = key_row};
+      return {.m = rows,
+              .n = s.head_size,
+              .k = keys,
+              .trans_b = !s.key_rows,
+              .ldb = key_row,
+              .ldc = row};
     default:
-      return {.m = s.key_rows ? keys : s.head_size,
-              .n = s.key_rows ? s.head_size : keys,
-              .k = rows,
-              .trans_a = true,
-              .ldc = key_row};
+      break;
   }
+  if (!s.key_rows) {
+    return {.m = s.head_size, .n = keys, .k = rows, .trans_a = true, .lda = row, .ldc = key_row};
+  }
+  return {.m = keys, .n = s.head_size, .k = rows, .trans_a = true, .ldb = row, .ldc = row};
 }
 
 template <class T>
@@ -119,7 +143,8 @@ void AttentionPrimitive<T>::multiply(ThreadPool& pool, Product product, const Ti
 template <class T>
 std::int64_t AttentionPrimitive<T>::key_offset(const Tile& tile) const {
   const AttentionShape& s = shape_;
-  return tile.head * s.keys * s.head_size + tile.keys.begin * (s.key_rows ? s.head_size : 1);
+  if (s.key_rows) return s.offset(tile.head, s.keys, tile.keys.begin, s.head_size);
+  return tile.head * s.keys * s.head_size + tile.keys.begin;
 }
 
 template <class T>
@@ -158,7 +183,7 @@ void AttentionPrimitive<T>::weights(const Run& run, const Tile& tile, std::byte*
   const AttentionShape& s = shape_;
   T* const to = scores_at(at);
   multiply(run.pool, scores_product, tile,
-           run.operands.q + (tile.head * s.queries + tile.first) * s.head_size,
+           run.operands.q + s.offset(tile.head, s.queries, tile.first, s.head_size),
            run.operands.k + key_offset(tile), to, {.alpha = run.scores.scale}, at);
   const auto softmax = kernel_set<T>(*kernels_).softmax->softmax;
   const auto axpy = kernel_set<T>(*kernels_).vector->axpy;
@@ -179,21 +204,21 @@ void AttentionPrimitive<T>::run(ThreadPool& pool, const AttentionScores<T>& scor
                                 const AttentionOperands<T>& operands, T* y, void* workspace) const {
   const AttentionShape& s = shape_;
   if (s.count == 0 || s.queries == 0) return;
-  if (s.keys == 0) return fill_zeros(y, 0, s.count * s.queries * s.v_head_size);
+  if (s.keys == 0) return fill_zeros(y, s.count * s.queries * s.v_head_size);
   const Run run = begin(pool, scores, operands, nullptr, workspace);
   const std::int64_t tiles = max_tiles(run);
   ScratchPool slots(slots_of(workspace), slot_bytes());
-  slots.for_chunks(pool, s.count * tiles, 1,
-                   [&](std::byte* at, std::int64_t begin, std::int64_t end) {
-                     for (auto index = begin; index < end; ++index) {
-                       const Tile tile = tile_of(run, index / tiles, index % tiles);
-                       if (tile.rows == 0) continue;
-                       weights(run, tile, at);
-                       multiply(pool, y_product, tile, scores_at(at),
-                                operands.v + (tile.head * s.keys + tile.keys.begin) * s.v_head_size,
-                                y + (tile.head * s.queries + tile.first) * s.v_head_size, {}, at);
-                     }
-                   });
+  slots.for_chunks(
+      pool, s.count * tiles, 1, [&](std::byte* at, std::int64_t begin, std::int64_t end) {
+        for (auto index = begin; index < end; ++index) {
+          const Tile tile = tile_of(run, index / tiles, index % tiles);
+          if (tile.rows == 0) continue;
+          weights(run, tile, at);
+          multiply(pool, y_product, tile, scores_at(at),
+                   operands.v + s.offset(tile.head, s.keys, tile.keys.begin, s.v_head_size),
+                   y + s.offset(tile.head, s.queries, tile.first, s.v_head_size), {}, at);
+        }
+      });
 }
 
 template <class T>
@@ -204,9 +229,9 @@ void AttentionPrimitive<T>::tile_gradient(const Run& run, const T* dy,
   const auto [dq, dk, dv] = gradients;
   T* const p = scores_at(at);
   T* const ds = derivatives_at(at);
-  const std::int64_t queries = (tile.head * s.queries + tile.first) * s.head_size;
-  const std::int64_t values = (tile.head * s.keys + tile.keys.begin) * s.v_head_size;
-  const T* const tile_dy = dy + (tile.head * s.queries + tile.first) * s.v_head_size;
+  const std::int64_t queries = s.offset(tile.head, s.queries, tile.first, s.head_size);
+  const std::int64_t values = s.offset(tile.head, s.keys, tile.keys.begin, s.v_head_size);
+  const T* const tile_dy = dy + s.offset(tile.head, s.queries, tile.first, s.v_head_size);
   const T scale = run.scores.scale;
   weights(run, tile, at);
   if (dv != nullptr) {
@@ -242,8 +267,8 @@ void AttentionPrimitive<T>::head_gradient(const Run& run, const T* dy,
     const Tile tile = tile_of(run, head, backwards ? tiles - 1 - i : i);
     if (tile.rows == 0) continue;
     if (!begun && tile.keys.size < s.keys) {
-      fill_zeros(gradients.dk, head * s.keys * s.head_size, s.keys * s.head_size);
-      fill_zeros(gradients.dv, head * s.keys * s.v_head_size, s.keys * s.v_head_size);
+      clear_head(gradients.dk, s, head, s.head_size);
+      clear_head(gradients.dv, s, head, s.v_head_size);
       begun = true;
     }
     tile_gradient(run, dy, gradients, tile, begun ? T{1} : T{0}, at);
@@ -259,9 +284,9 @@ void AttentionPrimitive<T>::run_gradient(ThreadPool& pool, const AttentionScores
   const AttentionShape& s = shape_;
   if (s.count == 0) return;
   if (s.keys == 0 || s.queries == 0) {
-    fill_zeros(gradients.dq, 0, s.count * s.queries * s.head_size);
-    fill_zeros(gradients.dk, 0, s.count * s.keys * s.head_size);
-    fill_zeros(gradients.dv, 0, s.count * s.keys * s.v_head_size);
+    fill_zeros(gradients.dq, s.count * s.queries * s.head_size);
+    fill_zeros(gradients.dk, s.count * s.keys * s.head_size);
+    fill_zeros(gradients.dv, s.count * s.keys * s.v_head_size);
     return;
   }
   const Run run = begin(pool, scores, operands, dy, workspace);

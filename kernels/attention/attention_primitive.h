@@ -19,8 +19,10 @@
 
 namespace ondine::math {
 
-// For each of `count` heads, one after the other in memory: Q queries x head_size, K keys x
-// head_size (key_rows) or head_size x keys, V keys x v_head_size, Y queries x v_head_size.
+// For each of `count` heads: Q queries x head_size, K keys x head_size (key_rows) or head_size x
+// keys, V keys x v_head_size, Y queries x v_head_size. `interleaved` heads lie beside each other:
+// row i of each, then row i + 1 of each, and 1 means one matrix after the other. More than 1 need
+// key_rows.
 struct AttentionShape {
   std::int64_t count = 0;
   std::int64_t queries = 0;
@@ -30,6 +32,13 @@ struct AttentionShape {
   bool key_rows = true;
   std::int64_t masks = 0;       // that heads share; 0: no mask
   bool mask_per_query = false;  // else one row for all queries
+  std::int64_t interleaved = 1;
+
+  // The first element of row `row` of a head, in an operand of `rows` rows of `size`.
+  std::int64_t offset(std::int64_t head, std::int64_t rows, std::int64_t row,
+                      std::int64_t size) const {
+    return ((head / interleaved * rows + row) * interleaved + head % interleaved) * size;
+  }
 };
 
 // S = scale Q K^T + mask. The masks lie one after the other; that of head i starts at offsets[i].

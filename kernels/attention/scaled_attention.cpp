@@ -1,11 +1,16 @@
 // scaled_attention.cpp — y = softmax(scale q k^T + mask) v over the last two dims (ai.ondine); the
 // dims before them are the same for q, k and v, the mask broadcasts to the scores. transK: k is
-// stored transposed, head_size x keys. Attributes scale (1), transK (0).
+// stored transposed, head_size x keys; with interleaved the dims of q, k, v and y are ..., rows,
+// heads, size, as layers compute them. Attributes scale (1), transK (0), interleaved (0; not with
+// transK).
 // ScaledAttentionGrad (dy, q, k, v, mask?) -> dq, dk, dv recomputes the scores tile by tile:
 //   P = softmax(S);  dv = P^T dy;  dS = P (dy v^T - sum P dy v^T)
 //   dq = scale dS k;  dk = scale dS^T q
 // Neither keeps a matrix of all scores.
+#include <numeric>
+
 #include "kernels/attention/attention_primitive.h"
+#include "kernels/attention/interleaved_heads.h"
 #include "kernels/common/broadcast.h"
 #include "kernels/common/compute_type.h"
 #include "kernels/common/expansion.h"
@@ -18,12 +23,27 @@ namespace {
 
 bool stores_transposed_keys(const NodeView& node) { return node.attr_int("transK", 0) != 0; }
 
+bool is_interleaved(const NodeView& node) { return node.attr_int("interleaved", 0) != 0; }
+
+// Those with the heads before the rows, or back.
+Dims swap_heads(Dims dims) {
+  if (dims.size() >= 3) std::swap(dims[dims.size() - 3], dims[dims.size() - 2]);
+  return dims;
+}
+
 // Checks q, k, v and the mask, which are the inputs from `at` on, and returns the dims of y.
 Dims check(InferContext& context, std::size_t at) {
   require_same_dtype(context, {at, at + 1, at + 2, at + 3});
-  Dims q = context.dims(at);
-  const Dims& k = context.dims(at + 1);
-  const Dims& v = context.dims(at + 2);
+  const bool interleaved = is_interleaved(context);
+  const auto dims = [&](std::size_t i) {
+    return interleaved ? swap_heads(context.dims(i)) : context.dims(i);
+  };
+  Dims q = dims(at);
+  const Dims k = dims(at + 1);
+  const Dims v = dims(at + 2);
+  if (interleaved && (q.size() < 3 || stores_transposed_keys(context))) {
+    context.reject("interleaved heads need a rank of 3 or more and keys as they are");
+  }
   if (q.size() < 2 || k.size() != q.size() || v.size() != q.size()) {
     context.reject("q, k and v must have one rank of 2 or more, found ", q.size(), ", ", k.size(),
                    " and ", v.size());
@@ -51,7 +71,7 @@ Dims check(InferContext& context, std::size_t at) {
     }
   }
   q.back() = v.back();
-  return q;
+  return interleaved ? swap_heads(std::move(q)) : q;
 }
 
 void infer(InferContext& context) {
@@ -77,10 +97,18 @@ struct AttentionCall {
   double scale;
   std::vector<std::int64_t> offsets;  // of the mask of each head
   std::int64_t mask_keys = 0;
+  std::int64_t copied_heads = 1;  // interleaved in the operands, copied apart
+
+  // Keys beyond which operands are read so often that copies pay.
+  static constexpr std::int64_t max_interleaved = 512;
 
   AttentionCall(const BindContext& context, std::size_t at) {
-    const Shape q = context.shape(at);
-    const Shape v = context.shape(at + 2);
+    const bool interleaved = is_interleaved(context);
+    const auto heads_first = [&](const Shape& given) {
+      return interleaved ? *to_shape(swap_heads(to_dims(given))) : given;
+    };
+    const Shape q = heads_first(context.shape(at));
+    const Shape v = heads_first(context.shape(at + 2));
     const std::size_t n = q.rank();
     shape = {.count = q.size(0, n - 2),
              .queries = q[n - 2],
@@ -88,6 +116,10 @@ struct AttentionCall {
              .head_size = q[n - 1],
              .v_head_size = v[n - 1],
              .key_rows = !stores_transposed_keys(context)};
+    if (interleaved) {
+      (shape.keys > max_interleaved ? copied_heads : shape.interleaved) =
+          std::max<std::int64_t>(1, q[n - 3]);
+    }
     scale = double{context.attr_float("scale", 1)};
     if (context.has_input(at + 3)) locate_mask(context.shape(at + 3), q.span().first(n - 2));
   }
@@ -102,6 +134,14 @@ struct AttentionCall {
     offsets = broadcast_offsets(mask.span().first(n > 2 ? n - 2 : 0), heads, rows * shape.keys);
   }
   bool repeats() const { return mask_keys != shape.keys; }
+
+  HeadRows rows_of(std::int64_t rows, std::int64_t size) const {
+    return {shape.count / std::max<std::int64_t>(1, copied_heads), rows, copied_heads, size};
+  }
+  HeadRows q_rows() const { return rows_of(shape.queries, shape.head_size); }
+  HeadRows k_rows() const { return rows_of(shape.keys, shape.head_size); }
+  HeadRows v_rows() const { return rows_of(shape.keys, shape.v_head_size); }
+  HeadRows y_rows() const { return rows_of(shape.queries, shape.v_head_size); }
 };
 
 // The mask with all its keys.
@@ -138,10 +178,11 @@ Kernel bind(BindContext& context) {
   return visit_compute(context.dtype(0), [&]<class C>() -> Kernel {
     AttentionCall layout(context, 0);
     Scratch scratch;
-    const ComputeIn<C> q(context, scratch, 0), k(context, scratch, 1), v(context, scratch, 2);
+    const HeadsIn<C> q(context, scratch, 0, layout.q_rows());
+    const HeadsIn<C> k(context, scratch, 1, layout.k_rows());
+    const HeadsIn<C> v(context, scratch, 2, layout.v_rows());
     const MaskIn<C> mask(context, scratch, 3, layout);
-    const ComputeOut<C> y(context, scratch, 0,
-                          layout.shape.count * layout.shape.queries * layout.shape.v_head_size);
+    const HeadsOut<C> y(context, scratch, 0, layout.y_rows());
     const math::AttentionPrimitive<C> attention(layout.shape, context.threads(),
                                                 product_kernels(context));
     const std::size_t work = scratch.add_bytes(attention.workspace());
@@ -159,12 +200,14 @@ Kernel bind_grad(BindContext& context) {
   return visit_compute(context.dtype(0), [&]<class C>() -> Kernel {
     AttentionCall layout(context, 1);
     Scratch scratch;
-    const ComputeIn<C> dy(context, scratch, 0), q(context, scratch, 1), k(context, scratch, 2),
-        v(context, scratch, 3);
+    const HeadsIn<C> dy(context, scratch, 0, layout.y_rows());
+    const HeadsIn<C> q(context, scratch, 1, layout.q_rows());
+    const HeadsIn<C> k(context, scratch, 2, layout.k_rows());
+    const HeadsIn<C> v(context, scratch, 3, layout.v_rows());
     const MaskIn<C> mask(context, scratch, 4, layout);
-    const ComputeOut<C> dq(context, scratch, 0, context.shape(1).size());
-    const ComputeOut<C> dk(context, scratch, 1, context.shape(2).size());
-    const ComputeOut<C> dv(context, scratch, 2, context.shape(3).size());
+    const HeadsOut<C> dq(context, scratch, 0, layout.q_rows());
+    const HeadsOut<C> dk(context, scratch, 1, layout.k_rows());
+    const HeadsOut<C> dv(context, scratch, 2, layout.v_rows());
     const math::AttentionPrimitive<C> attention(layout.shape, context.threads(),
                                                 product_kernels(context));
     const std::size_t work = scratch.add_bytes(attention.workspace());
@@ -185,6 +228,7 @@ struct Operands {
   Val q, k, v, mask;
   double scale;
   bool transposed;
+  bool interleaved;
 
   Operands(const NodeView& node, Val q_in, Val k_in, Val v_in, Val mask_in)
       : q(q_in),
@@ -192,12 +236,25 @@ struct Operands {
         v(v_in),
         mask(mask_in),
         scale(double{node.attr_float("scale", 1)}),
-        transposed(stores_transposed_keys(node)) {}
+        transposed(stores_transposed_keys(node)),
+        interleaved(is_interleaved(node)) {
+    if (!interleaved) return;
+    for (Val* x : {&q, &k, &v}) *x = swapped(*x);
+  }
+  // Of y or a derivative, as it is to be returned, or of dy, as it is given.
+  Val arranged(Val x) const { return interleaved ? swapped(x) : x; }
 
   static Val product(Val a, Val b, bool trans_a, bool trans_b) {
     return a.builder().node("MatMulT", {a, b},
                             {{"transA", std::int64_t{trans_a}}, {"transB", std::int64_t{trans_b}}},
                             ondine_domain);
+  }
+  // Swaps rows and heads.
+  static Val swapped(Val x) {
+    std::vector<std::int64_t> perm(x.rank());
+    std::iota(perm.begin(), perm.end(), 0);
+    std::swap(perm[perm.size() - 3], perm[perm.size() - 2]);
+    return graph::transpose(x, perm);
   }
   Val weights() const {
     Val scores = product(q, k, false, !transposed) * scale;
@@ -208,7 +265,7 @@ struct Operands {
 
 std::vector<Val> expand(ExpandContext& context) {
   const Operands in(context, context.x(0), context.x(1), context.x(2), context.x(3));
-  return {Operands::product(in.weights(), in.v, false, false)};
+  return {in.arranged(Operands::product(in.weights(), in.v, false, false))};
 }
 
 std::vector<Val> grad(GradContext& g) {
@@ -221,16 +278,16 @@ std::vector<Val> grad(GradContext& g) {
 }
 
 std::vector<Val> expand_grad(ExpandContext& context) {
-  const Val dy = context.x(0);
   const Operands in(context, context.x(1), context.x(2), context.x(3), context.x(4));
+  const Val dy = in.arranged(context.x(0));
   const Val weights = in.weights();
   const Val by_weights = Operands::product(dy, in.v, false, true);
   const Val scores =
       weights * (by_weights - graph::reduce_sum(by_weights * weights, {-1}, true)) * in.scale;
   const Val dk = in.transposed ? Operands::product(in.q, scores, true, false)
                                : Operands::product(scores, in.q, true, false);
-  return {Operands::product(scores, in.k, false, in.transposed), dk,
-          Operands::product(weights, dy, true, false)};
+  return {in.arranged(Operands::product(scores, in.k, false, in.transposed)), in.arranged(dk),
+          in.arranged(Operands::product(weights, dy, true, false))};
 }
 
 }  // namespace

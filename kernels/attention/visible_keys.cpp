@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "core/checked.h"
@@ -39,6 +40,9 @@ T largest_magnitude(const VectorKernels<T>& vector, const T* x, std::int64_t n) 
   return std::max(high, -low);
 }
 
+// Parts in which the operands of interleaved heads are measured.
+std::int64_t parts_of(const AttentionShape& s) { return s.interleaved > 1 ? 8 : 1; }
+
 // Tiles of one mask, which are one if it has one row for all queries.
 std::int64_t mask_tiles(const AttentionShape& s, std::int64_t rows) {
   return s.mask_per_query ? divide_up(s.queries, rows) : 1;
@@ -58,8 +62,9 @@ template <class T>
 std::size_t VisibleKeys<T>::bytes(const AttentionShape& s) {
   const std::int64_t kept =
       checked_mul(checked_mul(s.masks, mask_tiles(s, tile_rows(s))), divide_up(s.keys, block) + 1);
-  return static_cast<std::size_t>(
-      checked_mul(checked_add(s.count, kept), static_cast<std::int64_t>(sizeof(T))));
+  const std::int64_t sizes = checked_mul(s.count / s.interleaved, 3 * parts_of(s));
+  return static_cast<std::size_t>(checked_mul(checked_add(checked_add(s.count, kept), sizes),
+                                              static_cast<std::int64_t>(sizeof(T))));
 }
 
 template <class T>
@@ -72,7 +77,8 @@ VisibleKeys<T>::VisibleKeys(const AttentionShape& shape, const AttentionScores<T
       rows_(tile_rows(shape)),
       tiles_(mask_tiles(shape, rows_)),
       bounds_(static_cast<T*>(memory)),
-      kept_(bounds_ + shape.count) {}
+      kept_(bounds_ + shape.count),
+      sizes_(reinterpret_cast<Size*>(kept_ + shape.masks * tiles_ * kept())) {}
 
 template <class T>
 const T* VisibleKeys<T>::kept_of(std::int64_t head, std::int64_t tile) const {
@@ -114,49 +120,94 @@ bool VisibleKeys<T>::read_tile(std::int64_t mask, std::int64_t tile) {
 }
 
 template <class T>
-T VisibleKeys<T>::bound(std::int64_t head, const AttentionOperands<T>& operands,
-                        const T* dy) const {
+template <class Measure>
+void VisibleKeys<T>::measure(ThreadPool& pool, const AttentionOperands<T>& operands, const T* dy,
+                             Measure norm) {
   const AttentionShape& s = *shape_;
-  const VectorKernels<T>& vector = *kernel_set<T>(*kernels_).vector;
-  // A weight of 0 times what is not finite is NaN; squares tell it, if not by how much.
-  const auto is_finite = [&](const T* x, std::int64_t n) {
-    return x == nullptr || vector.sum_squares(x + head * n, n) < infinity<T>;
-  };
-  if (!is_finite(operands.v, s.keys * s.v_head_size)) return infinity<T>;
-  if (!is_finite(dy, s.queries * s.v_head_size)) return infinity<T>;
-  // More than the factors' and the sums' rounding, in bfloat16 too.
-  constexpr T rounding = T{1.0625};
-  const std::int64_t queries = s.queries * s.head_size;
-  const std::int64_t keys = s.keys * s.head_size;
-  const T q = largest_magnitude(vector, operands.q + head * queries, queries);
-  const T k = largest_magnitude(vector, operands.k + head * keys, keys);
-  return rounding * static_cast<T>(s.head_size) * std::abs(scores_->scale) * q * k;
+  const std::int64_t parts = parts_of(s);
+  pool.for_chunks(s.count / s.interleaved * parts, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (auto i = begin; i < end; ++i) {
+      const auto part = [&](const T* x, std::int64_t rows, std::int64_t size) {
+        const std::int64_t n = rows * size * s.interleaved;
+        const std::int64_t first = n * (i % parts) / parts;
+        const std::int64_t last = n * (i % parts + 1) / parts;
+        return x == nullptr ? T{0} : norm(x + i / parts * n + first, last - first);
+      };
+      sizes_[i] = {part(operands.q, s.queries, s.head_size), part(operands.k, s.keys, s.head_size),
+                   part(operands.v, s.keys, s.v_head_size) + part(dy, s.queries, s.v_head_size)};
+    }
+  });
 }
 
 template <class T>
-bool VisibleKeys<T>::pays(std::int64_t head) const {
-  std::int64_t seen = 0;
+template <class Join>
+typename VisibleKeys<T>::Size VisibleKeys<T>::size_of(std::int64_t head, Join join) const {
+  const std::int64_t parts = parts_of(*shape_);
+  const Size* const first = sizes_ + head / shape_->interleaved * parts;
+  Size all = *first;
+  for (std::int64_t i = 1; i < parts; ++i) {
+    all = {join(all.q, first[i].q), join(all.k, first[i].k), join(all.others, first[i].others)};
+  }
+  return all;
+}
+
+template <class T>
+bool VisibleKeys<T>::pays(std::int64_t head, T bound) {
+  // More than the factors' and the sums' rounding, in bfloat16 too.
+  constexpr T rounding = T{1.0625};
+  bounds_[head] = rounding * std::abs(scores_->scale) * bound;
   const std::int64_t tiles = divide_up(shape_->queries, rows_);
+  std::int64_t seen = 0;
   for (std::int64_t tile = 0; tile < tiles; ++tile) seen += range(head, tile).size;
   return 8 * seen <= 7 * tiles * shape_->keys;
 }
 
 template <class T>
 bool VisibleKeys<T>::find(ThreadPool& pool, const AttentionOperands<T>& operands, const T* dy) {
+  const AttentionShape& s = *shape_;
   std::atomic<bool> any = false;
-  pool.for_chunks(shape_->masks * tiles_, 1, [&](std::int64_t begin, std::int64_t end) {
+  pool.for_chunks(s.masks * tiles_, 1, [&](std::int64_t begin, std::int64_t end) {
     for (auto i = begin; i < end; ++i) {
       if (read_tile(i / tiles_, i % tiles_)) any.store(true, std::memory_order_relaxed);
     }
   });
   if (!any.load()) return false;
-  pool.for_chunks(shape_->count, 1, [&](std::int64_t begin, std::int64_t end) {
-    for (auto head = begin; head < end; ++head) {
-      bounds_[head] = bound(head, operands, dy);
-      if (!pays(head)) bounds_[head] = infinity<T>;
+  const VectorKernels<T>& vector = *kernel_set<T>(*kernels_).vector;
+  measure(pool, operands, dy, vector.sum_squares);
+  bool found = false;
+  bool exact = false;
+  for (std::int64_t head = 0; head < s.count; ++head) {
+    const Size sum = size_of(head, std::plus<T>());
+    // A weight of 0 times what is not finite is NaN.
+    if (!(sum.others < infinity<T>) || !pays(head, T{0})) {
+      bounds_[head] = std::numeric_limits<T>::quiet_NaN();
+    } else if (pays(head, std::sqrt(sum.q) * std::sqrt(sum.k))) {
+      found = true;
+    } else {
+      bounds_[head] = infinity<T>;
+      exact = true;
     }
-  });
-  return std::any_of(bounds_, bounds_ + shape_->count, [](T bound) { return bound < infinity<T>; });
+  }
+  return exact ? find_exactly(pool, operands) || found : found;
+}
+
+// The heads whose bounds are infinite, by the largest elements.
+template <class T>
+bool VisibleKeys<T>::find_exactly(ThreadPool& pool, const AttentionOperands<T>& operands) {
+  const VectorKernels<T>& vector = *kernel_set<T>(*kernels_).vector;
+  measure(pool, {operands.q, operands.k, nullptr}, nullptr,
+          [&](const T* x, std::int64_t n) { return largest_magnitude(vector, x, n); });
+  bool found = false;
+  for (std::int64_t head = 0; head < shape_->count; ++head) {
+    if (bounds_[head] != infinity<T>) continue;
+    const Size most = size_of(head, [](T a, T b) { return std::max(a, b); });
+    if (pays(head, static_cast<T>(shape_->head_size) * most.q * most.k)) {
+      found = true;
+    } else {
+      bounds_[head] = std::numeric_limits<T>::quiet_NaN();
+    }
+  }
+  return found;
 }
 
 template <class T>

@@ -3,8 +3,9 @@
 //
 // A key is passed over where its weight is exactly 0 for every query of the tile: where the mask
 // puts its score so far below that of another key that the softmax's exp gives 0, whatever Q and K
-// are. Scores differ from the mask by at most B = head_size |scale| max|q| max|k|. Queries that see
-// no key at all, learned biases and operands that are not finite thus hide nothing.
+// are. Scores differ from the mask by at most |scale| |q| |k|, with |q| |k| no more than the root
+// of the sums of all squares and than head_size max|q| max|k|. Queries that see no key at all,
+// learned biases and operands that are not finite thus hide nothing.
 #pragma once
 
 #include <cstddef>
@@ -56,15 +57,25 @@ class VisibleKeys {
   std::int64_t kept() const { return blocks_ + 1; }
   const T* kept_of(std::int64_t head, std::int64_t tile) const;
   bool read_tile(std::int64_t mask, std::int64_t tile);
-  T bound(std::int64_t head, const AttentionOperands<T>& operands, const T* dy) const;
-  bool pays(std::int64_t head) const;
+  // What is measured of the operands of interleaved heads, in parts.
+  struct Size {
+    T q, k, others;
+  };
+  template <class Measure>
+  void measure(ThreadPool& pool, const AttentionOperands<T>& operands, const T* dy, Measure norm);
+  template <class Join>
+  Size size_of(std::int64_t head, Join join) const;
+  bool find_exactly(ThreadPool& pool, const AttentionOperands<T>& operands);
+  // Whether passing over keys of the head pays under a bound on |q| |k|, which becomes its own.
+  bool pays(std::int64_t head, T bound);
 
   const AttentionShape* shape_;
   const AttentionScores<T>* scores_;
   const Kernels* kernels_;
   std::int64_t blocks_, rows_, tiles_;
-  T* bounds_;  // of each head
+  T* bounds_;  // of each head; NaN where nothing is hidden
   T* kept_;    // of each mask and tile
+  Size* sizes_;
 };
 
 }  // namespace ondine::math

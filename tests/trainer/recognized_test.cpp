@@ -188,6 +188,8 @@ TEST_CASE("exporters' normalization, attention, Gelu and losses become operators
     CHECK(count(text, "LayerNormalizationGrad-") == 2);
     CHECK(count(text, "ScaledAttention-") == 2);
     CHECK(count(text, "ScaledAttentionGrad-") == 2);
+    CHECK(count(text, "interleaved = 1") == 4);
+    CHECK(count(text, " Transpose-") == 0);
     CHECK(count(text, "GeluGrad-") == 2);
     CHECK(count(text, "SoftmaxCrossEntropyLossGrad-") == 1);
     CHECK(count(text, "Erf") + count(text, "Tanh") + count(text, "Sqrt") == 0);

@@ -116,6 +116,59 @@ TEST_CASE("ScaledAttentionGrad is what its expansion is") {
                  {.order = 1, .elements = 6});
 }
 
+namespace {
+
+// N x heads x rows x size as N x rows x heads x size, or back.
+Tensor swapped(const Tensor& x) {
+  return run_op_tensor({"Transpose", {x}, {{"perm", std::vector<std::int64_t>{0, 2, 1, 3}}}});
+}
+
+OpCase interleaved_case(const Setting& s) {
+  OpCase one = op_case(s);
+  for (std::size_t i = 0; i < 3; ++i) one.inputs[i] = swapped(one.inputs[i].tensor());
+  one.attributes = {{"scale", 0.5F}, {"interleaved", std::int64_t{1}}};
+  return one;
+}
+
+}  // namespace
+
+TEST_CASE("ScaledAttention takes heads that lie beside each other, row by row") {
+  for (const Setting& s : {Setting{3, 4, 5, 2, 3},
+                           {3, 4, 5, 2, 3, false, {3, 2, 4, 5}},
+                           {3, 4, 5, 2, 3, false, {1, 2, 4, 1}},
+                           {1, 1, 1, 1, 1},
+                           {2, 3, 0, 2, 2},
+                           {0, 3, 4, 2, 2},
+                           {1, 270, 7, 3, 2},
+                           {2, 5, 600, 2, 3},  // copied apart
+                           {1, 3, 600, 2, 2, false, {1, 1, 1, 600}}}) {
+    INFO(s.queries << " x " << s.keys << " mask of rank " << s.mask.rank());
+    check_close(swapped(run_op_tensor(interleaved_case(s))), expected(s));
+  }
+}
+
+TEST_CASE("derivatives of attention with interleaved heads are those of separate ones") {
+  check_gradient(interleaved_case({2, 3, 4, 2, 3}));
+  check_gradient(interleaved_case({2, 3, 4, 2, 3, false, {2, 1, 3, 4}}));
+  for (const Setting& s : {Setting{2, 3, 4, 2, 3, false, {1, 2, 3, 4}}, {2, 3, 600, 2, 3}}) {
+    OpCase apart = op_case(s);
+    OpCase beside = interleaved_case(s);
+    const Tensor dy = random_tensor({s.outer, 2, s.queries, s.values}, 9);
+    apart.inputs.insert(apart.inputs.begin(), dy);
+    beside.inputs.insert(beside.inputs.begin(), swapped(dy));
+    apart.op = beside.op = "ScaledAttentionGrad";
+    apart.outputs = beside.outputs = 3;
+    const auto wanted = run_op(apart);
+    const auto found = run_op(beside);
+    for (std::size_t i = 0; i < 3; ++i) check_close(swapped(found[i].tensor()), wanted[i].tensor());
+  }
+  OpCase gradient = interleaved_case({2, 3, 4, 2, 3, false, {2, 1, 3, 4}});
+  gradient.inputs.insert(gradient.inputs.begin(), random_tensor({2, 3, 2, 3}, 9));
+  gradient.op = "ScaledAttentionGrad";
+  gradient.outputs = 3;
+  check_gradient(gradient, {.order = 1, .elements = 6});
+}
+
 TEST_CASE("ScaledAttention rejects what does not fit") {
   const auto throws = [](std::size_t i, Value value) {
     auto one = op_case({2, 3, 4, 2, 3, false, {2, 2, 3, 4}});
@@ -128,6 +181,13 @@ TEST_CASE("ScaledAttention rejects what does not fit") {
   throws(2, random_tensor({2, 2, 5, 3}, 1));
   throws(3, random_tensor({2, 2, 2, 4}, 1));
   throws(3, random_tensor({1, 2, 2, 3, 4}, 1));
+  OpCase transposed = interleaved_case({2, 3, 4, 2, 3});
+  transposed.attributes.emplace_back("transK", std::int64_t{1});
+  CHECK_THROWS_AS(run_op(transposed), Error);
+  OpCase flat = transposed;
+  flat.inputs = {random_tensor({3, 2}, 1), random_tensor({4, 2}, 2), random_tensor({4, 2}, 3)};
+  flat.attributes = {{"interleaved", std::int64_t{1}}};
+  CHECK_THROWS_AS(run_op(flat), Error);
 }
 
 }  // namespace ondine::test

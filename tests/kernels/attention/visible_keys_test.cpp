@@ -61,10 +61,17 @@ struct Masked {
     return y;
   }
 
+  // Element `f` of row `i` of a head, of an operand of so many rows of `size`.
+  std::size_t element(Index head, Index rows, Index i, Index size, Index f) const {
+    return at(shape.interleaved > 1 ? (i * shape.count + head) * size + f
+                                    : (head * rows + i) * size + f);
+  }
+  std::size_t key_place(Index head, Index j, Index f) const {
+    return shape.key_rows ? element(head, shape.keys, j, shape.head_size, f)
+                          : at((head * shape.head_size + f) * shape.keys + j);
+  }
   double key(Index head, Index j, Index f) const {
-    const Index of_head = head * shape.keys * shape.head_size;
-    return static_cast<double>(
-        k[at(of_head + (shape.key_rows ? j * shape.head_size + f : f * shape.keys + j))]);
+    return static_cast<double>(k[key_place(head, j, f)]);
   }
   std::vector<double> weights(Index head, Index i) const {
     std::vector<double> row;
@@ -72,7 +79,7 @@ struct Masked {
     for (Index j = 0; j < shape.keys; ++j) {
       double score = 0;
       for (Index f = 0; f < shape.head_size; ++f) {
-        score += static_cast<double>(q[at((head * shape.queries + i) * shape.head_size + f)]) *
+        score += static_cast<double>(q[element(head, shape.queries, i, shape.head_size, f)]) *
                  key(head, j, f);
       }
       const T masked =
@@ -91,27 +98,27 @@ struct Masked {
     std::vector<double> y(dy.size()), dq(q.size()), dk(k.size()), dv(v.size());
     for (Index row = 0; row < s.count * s.queries; ++row) {
       const Index head = row / s.queries;
-      const auto p = weights(head, row % s.queries);
+      const Index i = row % s.queries;
+      const auto p = weights(head, i);
       std::vector<double> dp(p.size());
       double product = 0;
       for (Index j = 0; j < s.keys; ++j) {
         for (Index f = 0; f < s.v_head_size; ++f) {
-          const Index value = (head * s.keys + j) * s.v_head_size + f;
-          const auto d = static_cast<double>(dy[at(row * s.v_head_size + f)]);
-          y[at(row * s.v_head_size + f)] += p[at(j)] * static_cast<double>(v[at(value)]);
-          dv[at(value)] += p[at(j)] * d;
-          dp[at(j)] += d * static_cast<double>(v[at(value)]);
+          const std::size_t value = element(head, s.keys, j, s.v_head_size, f);
+          const std::size_t result = element(head, s.queries, i, s.v_head_size, f);
+          const auto d = static_cast<double>(dy[result]);
+          y[result] += p[at(j)] * static_cast<double>(v[value]);
+          dv[value] += p[at(j)] * d;
+          dp[at(j)] += d * static_cast<double>(v[value]);
         }
         product += p[at(j)] * dp[at(j)];
       }
       for (Index j = 0; j < s.keys; ++j) {
         const double ds = p[at(j)] * (dp[at(j)] - product) / 2;
         for (Index f = 0; f < s.head_size; ++f) {
-          const Index query = row * s.head_size + f;
-          const Index of_head = head * s.keys * s.head_size;
-          const Index place = s.key_rows ? j * s.head_size + f : f * s.keys + j;
-          dq[at(query)] += ds * key(head, j, f);
-          dk[at(of_head + place)] += ds * static_cast<double>(q[at(query)]);
+          const std::size_t query = element(head, s.queries, i, s.head_size, f);
+          dq[query] += ds * key(head, j, f);
+          dk[key_place(head, j, f)] += ds * static_cast<double>(q[query]);
         }
       }
     }
@@ -177,6 +184,15 @@ TEMPLATE_TEST_CASE("attention under masks follows its definition", "", float, do
         check<T>(m.expected(), sizeof(T) == 4 ? 2e-5 : 1e-12,
                  [&](ThreadPool& pool, const Kernels& kernels) { return m.run(pool, kernels); });
       }
+    }
+  }
+  for (const double hidden : {-1e9, -1e4, 0.0}) {
+    for (const auto& [queries, keys] : {std::pair<Index, Index>{256, 256}, {200, 230}, {70, 130}}) {
+      INFO("interleaved heads, " << hidden << ", " << queries << " x " << keys);
+      Masked<T> m(queries, keys, causal(hidden));
+      m.shape.interleaved = m.shape.count;
+      check<T>(m.expected(), sizeof(T) == 4 ? 2e-5 : 1e-12,
+               [&](ThreadPool& pool, const Kernels& kernels) { return m.run(pool, kernels); });
     }
   }
   const Masked<T> padded(
