@@ -1,6 +1,7 @@
 // w - g * rate becomes SgdUpdate(w, g, rate); SgdUpdate(w, op(a) op(b), rate), with op the identity
-// or a transposition, becomes GemmSgdUpdate(w, a, b, rate).
+// or a transposition, becomes GemmSgdUpdate(w, a, b, rate); so does Adam, GemmAdam.
 #include "graph/passes/fuse.h"
+#include "graph/passes/fuse_gemm_adam.h"
 
 namespace ondine::graph {
 namespace {
@@ -59,7 +60,8 @@ bool run_sgd_update(Graph& graph, const PassContext& context) {
 }
 
 bool run_gemm_sgd_update(Graph& graph, const PassContext& context) {
-  return run(graph, context, fuse_gemm_sgd_update, "GemmSgdUpdate", to_product);
+  const bool descends = run(graph, context, fuse_gemm_sgd_update, "GemmSgdUpdate", to_product);
+  return fuse_gemm_adam(graph, fuse_gemm_sgd_update, context) || descends;
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "kernels/common/expansion.h"
-#include "kernels/optimizer/optimizer.h"
+#include "kernels/optimizer/adam.h"
 
 namespace ondine::kernels::ops {
 namespace {
@@ -13,22 +13,11 @@ namespace {
 constexpr std::size_t groups = 4;
 
 struct Step {
-  double alpha, beta, epsilon, norm, norm_post;
+  AdamOptions options;
 
   template <class T>
   void operator()(ThreadPool& pool, const Iteration& at, const Variable<T>& v) const {
-    double rate = at.rate;
-    if (at.count > 0) {
-      const auto t = static_cast<double>(at.count);
-      rate *= std::sqrt(1 - std::pow(beta, t)) / (1 - std::pow(alpha, t));
-    }
-    const math::Adam<T> options{.rate = static_cast<T>(rate),
-                                .alpha = static_cast<T>(alpha),
-                                .beta = static_cast<T>(beta),
-                                .norm = static_cast<T>(norm),
-                                .norm_post = static_cast<T>(norm_post),
-                                .epsilon = static_cast<T>(epsilon)};
-    math::adam(pool, options, v.n, v.in(0), v.in(1), v.in(2), v.in(3), v.out(0), v.out(1),
+    math::adam(pool, options.at<T>(at), v.n, v.in(0), v.in(1), v.in(2), v.in(3), v.out(0), v.out(1),
                v.out(2));
   }
 };
@@ -36,12 +25,7 @@ struct Step {
 void infer(InferContext& context) { infer_optimizer(context, groups, {0, 2, 3}); }
 
 Kernel bind(BindContext& context) {
-  return bind_optimizer(context, groups,
-                        Step{.alpha = context.attr_float("alpha", 0.9F),
-                             .beta = context.attr_float("beta", 0.999F),
-                             .epsilon = context.attr_float("epsilon", 1e-6F),
-                             .norm = context.attr_float("norm_coefficient", 0.0F),
-                             .norm_post = context.attr_float("norm_coefficient_post", 0.0F)});
+  return bind_optimizer(context, groups, Step{AdamOptions(context)});
 }
 
 std::vector<Val> expand(ExpandContext& context) {
@@ -70,6 +54,19 @@ std::vector<Val> expand(ExpandContext& context) {
 }
 
 }  // namespace
+
+AdamOptions::AdamOptions(const NodeView& node)
+    : alpha(node.attr_float("alpha", 0.9F)),
+      beta(node.attr_float("beta", 0.999F)),
+      epsilon(node.attr_float("epsilon", 1e-6F)),
+      norm(node.attr_float("norm_coefficient", 0.0F)),
+      norm_post(node.attr_float("norm_coefficient_post", 0.0F)) {}
+
+double AdamOptions::rate(const Iteration& at) const {
+  if (at.count <= 0) return at.rate;
+  const auto t = static_cast<double>(at.count);
+  return at.rate * (std::sqrt(1 - std::pow(beta, t)) / (1 - std::pow(alpha, t)));
+}
 
 extern const OpDef adam{.name = "Adam",
                         .domain = "ai.onnx.preview.training",

@@ -1,0 +1,172 @@
+// adam_update.cpp — ai.ondine GemmAdam(R, T, X, V, H, A, B, dy, indices): Adam of one variable X
+// [m, n] with the gradient op(A) op(B), to which the rows of dy are added at their indices where
+// given, as GatherGrad does. It is computed for a strip of rows at a time, each just before its
+// update, so that it is never held as a whole and its elements are still in a cache. Attributes:
+// those of Adam, transA and transB. The results have the bits of Gemm, GatherGrad and Adam.
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "kernels/common/expansion.h"
+#include "kernels/common/index_input.h"
+#include "kernels/common/op.h"
+#include "kernels/common/workspace.h"
+#include "kernels/matmul/gemm_primitive.h"
+#include "kernels/optimizer/adam.h"
+
+namespace ondine::kernels::ops {
+namespace {
+
+enum Input : std::size_t { rate_in, count_in, x_in, v_in, h_in, a_in, b_in, dy_in, indices_in };
+
+void infer(InferContext& context) {
+  for (std::size_t k = 0; k < 3; ++k) {
+    if (!compatible(context.input(x_in), context.input(x_in + k))) {
+      context.reject("the tensors of the variable differ: ", to_string(context.input(x_in)),
+                     " and ", to_string(context.input(x_in + k)));
+    }
+    context.set_output(k, context.input(x_in + k));
+  }
+}
+
+// Rows of a strip: few MB, and none so few at the end that their product is computed in another
+// way than that of many.
+std::int64_t strip_rows(std::int64_t m, std::int64_t n, std::size_t element) {
+  constexpr std::int64_t step = 48;
+  constexpr std::int64_t bytes = std::int64_t{2} << 20;
+  const std::int64_t row = std::max<std::int64_t>(1, n * static_cast<std::int64_t>(element));
+  std::int64_t rows = std::max<std::int64_t>(1, bytes / row / step) * step;
+  while (rows < m && m % rows > 0 && m % rows < step) rows += step;
+  return std::min(rows, m);
+}
+
+template <class T>
+class Strips {
+ public:
+  Strips(BindContext& context, math::GemmShape shape)
+      : shape_(strip_of(shape)),
+        m_(shape.m),
+        rows_(shape_.m),
+        adam_(context),
+        read_(iteration_reader(context.dtype(rate_in))),
+        product_(shape_, 1, context.threads(), math::kernels(context.precision())),
+        rest_(rest_of(shape_, m_), 1, context.threads(), math::kernels(context.precision())) {
+    if (context.has_input(indices_in)) indices_.emplace(context, indices_in);
+    const auto place = [&](std::size_t bytes) {
+      return std::exchange(end_, end_ + math::align_up(bytes));
+    };
+    if (indices_) place(static_cast<std::size_t>(indices_->count()) * sizeof(std::int64_t));
+    const std::size_t strip = static_cast<std::size_t>(rows_ * shape_.n) * sizeof(T);
+    gradient_ = place(strip);
+    for (std::size_t k = 0; k < 3; ++k) {
+      wanted_[k] = context.has_output(k);
+      if (!wanted_[k]) unused_[k] = place(strip);
+    }
+    work_ = place(std::max(product_.workspace(), rest_.workspace()));
+    context.request_workspace(end_);
+    context.set_implementation(product_.name(), product_.isa());
+  }
+
+  void operator()(KernelContext& call) const {
+    const math::Adam<T> options = adam_.at<T>(read_(call));
+    const std::int64_t* index = indices_ ? indices_->read_unchecked(call, m_) : nullptr;
+    auto* const workspace = call.workspace<std::byte>();
+    T* const gradient = reinterpret_cast<T*>(workspace + gradient_);
+    for (std::int64_t first = 0; first < m_; first += rows_) {
+      const std::int64_t last = std::min(m_, first + rows_);
+      const math::GemmPrimitive<T>& product = last - first == rows_ ? product_ : rest_;
+      const T* a = call.in<T>(a_in) + first * (shape_.trans_a ? 1 : shape_.k);
+      product.run(call.pool(), {}, a, call.in<T>(b_in), gradient, {}, workspace + work_);
+      if (indices_) add_rows(call, index, first, last, gradient);
+      const std::int64_t at = first * shape_.n;
+      const auto out = [&](std::size_t k) {
+        return wanted_[k] ? call.out<T>(k) + at : reinterpret_cast<T*>(workspace + unused_[k]);
+      };
+      math::adam(call.pool(), options, (last - first) * shape_.n, call.in<T>(x_in) + at, gradient,
+                 call.in<T>(v_in) + at, call.in<T>(h_in) + at, out(0), out(1), out(2));
+    }
+  }
+
+ private:
+  static math::GemmShape strip_of(math::GemmShape shape) {
+    shape.lda = shape.trans_a ? shape.m : shape.k;
+    shape.m = strip_rows(shape.m, shape.n, sizeof(T));
+    return shape;
+  }
+  static math::GemmShape rest_of(math::GemmShape strip, std::int64_t m) {
+    if (strip.m > 0) strip.m = m % strip.m;
+    return strip;
+  }
+
+  // In the order of the indices.
+  void add_rows(KernelContext& call, const std::int64_t* index, std::int64_t first,
+                std::int64_t last, T* gradient) const {
+    const T* dy = call.in<T>(dy_in);
+    for (std::int64_t i = 0; i < indices_->count(); ++i, dy += shape_.n) {
+      if (index[i] < first || index[i] >= last) continue;
+      T* row = gradient + (index[i] - first) * shape_.n;
+      for (std::int64_t k = 0; k < shape_.n; ++k) row[k] += dy[k];
+    }
+  }
+
+  math::GemmShape shape_;  // of a strip
+  std::int64_t m_;
+  std::int64_t rows_;
+  AdamOptions adam_;
+  ReadIteration read_;
+  math::GemmPrimitive<T> product_;
+  math::GemmPrimitive<T> rest_;  // of the last strip, if it has fewer rows
+  std::optional<IndexInput> indices_;
+  std::size_t end_ = 0;  // of the workspace, where the indices lie first
+  std::size_t gradient_ = 0;
+  std::array<bool, 3> wanted_{};
+  std::array<std::size_t, 3> unused_{};
+  std::size_t work_ = 0;
+};
+
+Kernel bind(BindContext& context) {
+  const Shape x = context.shape(x_in);
+  const bool trans_a = context.attr_int("transA", 0) != 0;
+  const math::GemmShape shape{.m = x[0],
+                              .n = x[1],
+                              .k = context.shape(a_in)[trans_a ? 0 : 1],
+                              .trans_a = trans_a,
+                              .trans_b = context.attr_int("transB", 0) != 0};
+  return visit(context.dtype(x_in), Types<float, double>{},
+               [&]<class T>() -> Kernel { return Strips<T>(context, shape); });
+}
+
+std::vector<Val> expand(ExpandContext& context) {
+  graph::Builder& b = context.builder();
+  Val gradient = b.node(
+      "Gemm", {context.x(a_in), context.x(b_in)},
+      {{"transA", context.attr_int("transA", 0)}, {"transB", context.attr_int("transB", 0)}});
+  if (context.x(dy_in)) {
+    gradient = b.node(
+        "GatherGrad",
+        {context.x(dy_in), context.x(indices_in), graph::shape_of(context.x(x_in)), gradient},
+        {{"axis", std::int64_t{0}}}, ondine_domain);
+  }
+  graph::Attributes attributes;
+  for (const char* name :
+       {"alpha", "beta", "epsilon", "norm_coefficient", "norm_coefficient_post"}) {
+    if (context.has_attr(name)) attributes.emplace_back(name, context.attr_float(name, 0));
+  }
+  const std::vector<Val> inputs{context.x(rate_in), context.x(count_in), context.x(x_in),
+                                gradient,           context.x(v_in),     context.x(h_in)};
+  return b.nodes("Adam", inputs, attributes, 3, "ai.onnx.preview.training");
+}
+
+}  // namespace
+
+extern const OpDef gemm_adam{
+    .name = "GemmAdam",
+    .domain = ondine_domain,
+    .infer = infer,
+    .bind = bind,
+    .grad = grad_of_expansion,
+    .expand = expand,
+    .traits = {.inplace = 0b11100, .cannot_fail = true, .inplace_every_output = true}};
+
+}  // namespace ondine::kernels::ops
