@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t least = std::size_t{1} << 20;
 // Fewer misses of the page table. Smaller blocks would become resident for nothing.
 constexpr std::size_t huge_from = std::size_t{16} << 20;
-[[maybe_unused]] constexpr std::size_t much_freed = std::size_t{16} << 20;
+[[maybe_unused]] constexpr std::size_t much_freed = std::size_t{1} << 20;
 
 }  // namespace
 

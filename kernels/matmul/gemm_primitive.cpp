@@ -154,7 +154,7 @@ template <class T>
 std::int64_t GemmPrimitive<T>::rounded_row(std::int64_t batch_count) const {
   // Fewer columns are one block, for which A is packed once anyway.
   constexpr std::int64_t most_once = 512;
-  constexpr std::int64_t most_bytes = std::int64_t{32} << 20;
+  constexpr std::int64_t most_bytes = std::int64_t{8} << 20;
   constexpr std::int64_t line = 64 / std::int64_t{sizeof(T)};
   if (kernel_set<T>(*kernels_).gemm->round_a == nullptr) return 0;
   if (batch_count > 1 || whole_.a_col != 1 || whole_.n <= most_once) return 0;
