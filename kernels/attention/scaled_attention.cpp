@@ -303,6 +303,7 @@ extern const OpDef scaled_attention_grad{.name = "ScaledAttentionGrad",
                                          .infer = infer_grad,
                                          .bind = bind_grad,
                                          .grad = grad_of_expansion,
-                                         .expand = expand_grad};
+                                         .expand = expand_grad,
+                                         .traits = {.cannot_fail = true}};
 
 }  // namespace ondine::kernels::ops

@@ -64,7 +64,7 @@ extern const OpDef cast_op{.name = "Cast",
                            .infer = infer_cast,
                            .bind = bind,
                            .grad = grad,
-                           .traits = {.inplace = 1, .cheap = true}};
+                           .traits = {.inplace = 1, .cheap = true, .cannot_fail = true}};
 extern const OpDef cast_like{.name = "CastLike",
                              .infer = infer_cast_like,
                              .bind = bind,

@@ -9,6 +9,7 @@ extern const OpDef conv_grad_input{.name = "ConvGradInput",
                                    .infer = infer_conv_grad_input,
                                    .bind = bind_conv_grad_input,
                                    .grad = grad_of_conv_grad_input,
-                                   .expand = expand_conv_grad_input};
+                                   .expand = expand_conv_grad_input,
+                                   .traits = {.cannot_fail = true}};
 
 }  // namespace ondine::kernels::ops

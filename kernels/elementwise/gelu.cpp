@@ -81,8 +81,11 @@ std::vector<Val> expand_grad(ExpandContext& context) {
 
 }  // namespace
 
-extern const OpDef gelu{
-    .name = "Gelu", .infer = infer, .bind = bind, .grad = grad, .traits = {.inplace = 1}};
+extern const OpDef gelu{.name = "Gelu",
+                        .infer = infer,
+                        .bind = bind,
+                        .grad = grad,
+                        .traits = {.inplace = 1, .cheap = true, .cannot_fail = true}};
 // dx from (dy, x): a dozen passes over memory in one.
 extern const OpDef gelu_grad{.name = "GeluGrad",
                              .domain = ondine_domain,
@@ -90,6 +93,6 @@ extern const OpDef gelu_grad{.name = "GeluGrad",
                              .bind = bind_grad,
                              .grad = grad_of_expansion,
                              .expand = expand_grad,
-                             .traits = {.inplace = 3}};
+                             .traits = {.inplace = 3, .cannot_fail = true}};
 
 }  // namespace ondine::kernels::ops

@@ -36,11 +36,12 @@ std::vector<Val> mean_grad(GradContext& g) {
 
 }  // namespace
 
-extern const OpDef sum_op{.name = "Sum",
-                          .infer = infer_variadic,
-                          .bind = bind_sum,
-                          .grad = sum_grad,
-                          .traits = {.inplace = 3, .cheap = true, .commutative = true}};
+extern const OpDef sum_op{
+    .name = "Sum",
+    .infer = infer_variadic,
+    .bind = bind_sum,
+    .grad = sum_grad,
+    .traits = {.inplace = 3, .cheap = true, .commutative = true, .cannot_fail = true}};
 extern const OpDef mean_op{.name = "Mean",
                            .infer = infer_variadic,
                            .bind = bind_mean,

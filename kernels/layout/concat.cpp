@@ -106,7 +106,10 @@ std::vector<Val> grad(GradContext& g) {
 
 }  // namespace
 
-extern const OpDef concat_op{
-    .name = "Concat", .infer = infer, .bind = bind, .grad = grad, .traits = {.cheap = true}};
+extern const OpDef concat_op{.name = "Concat",
+                             .infer = infer,
+                             .bind = bind,
+                             .grad = grad,
+                             .traits = {.cheap = true, .cannot_fail = true}};
 
 }  // namespace ondine::kernels::ops

@@ -53,7 +53,10 @@ std::vector<Val> grad(GradContext& g) {
 
 }  // namespace
 
-extern const OpDef transpose_op{
-    .name = "Transpose", .infer = infer, .bind = bind, .grad = grad, .traits = {.cheap = true}};
+extern const OpDef transpose_op{.name = "Transpose",
+                                .infer = infer,
+                                .bind = bind,
+                                .grad = grad,
+                                .traits = {.cheap = true, .cannot_fail = true}};
 
 }  // namespace ondine::kernels::ops

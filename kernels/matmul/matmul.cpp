@@ -224,12 +224,14 @@ std::vector<Val> expand_transposed(ExpandContext& context) {
 
 }  // namespace
 
-extern const OpDef matmul_op{.name = "MatMul", .infer = infer, .bind = bind, .grad = grad};
+extern const OpDef matmul_op{
+    .name = "MatMul", .infer = infer, .bind = bind, .grad = grad, .traits = {.cannot_fail = true}};
 extern const OpDef matmul_t{.name = "MatMulT",
                             .domain = ondine_domain,
                             .infer = infer_transposed,
                             .bind = bind,
                             .grad = grad,
-                            .expand = expand_transposed};
+                            .expand = expand_transposed,
+                            .traits = {.cannot_fail = true}};
 
 }  // namespace ondine::kernels::ops

@@ -303,11 +303,12 @@ std::vector<Val> expand(ExpandContext& context) {
 
 }  // namespace
 
-extern const OpDef batch_normalization{.name = "BatchNormalization",
-                                       .infer = infer_batch_normalization,
-                                       .bind = bind_batch_normalization,
-                                       .grad = grad,
-                                       .expand = expand,
-                                       .traits = {.inplace = 0b1, .cheap = true},
-                                       .make_repeatable = repeat_batch_normalization};
+extern const OpDef batch_normalization{
+    .name = "BatchNormalization",
+    .infer = infer_batch_normalization,
+    .bind = bind_batch_normalization,
+    .grad = grad,
+    .expand = expand,
+    .traits = {.inplace = 0b1, .cheap = true, .cannot_fail = true},
+    .make_repeatable = repeat_batch_normalization};
 }  // namespace ondine::kernels::ops

@@ -62,21 +62,23 @@ std::vector<Val> expand_grad(ExpandContext& context) {
 
 }  // namespace
 
-extern const OpDef batch_normalization_activation{.name = "BatchNormalizationActivation",
-                                                  .domain = ondine_domain,
-                                                  .infer = infer_batch_normalization,
-                                                  .bind = bind_batch_normalization,
-                                                  .grad = grad_of_expansion,
-                                                  .expand = expand,
-                                                  .traits = {.inplace = 0b100001, .cheap = true},
-                                                  .make_repeatable = repeat_batch_normalization};
-extern const OpDef batch_normalization_activation_grad{.name = "BatchNormalizationActivationGrad",
-                                                       .domain = ondine_domain,
-                                                       .infer = infer_batch_normalization_grad,
-                                                       .bind = bind_batch_normalization_grad,
-                                                       .grad = grad_of_expansion,
-                                                       .expand = expand_grad,
-                                                       .traits = {.inplace = 0b11},
-                                                       .no_gradient = 0b100000};
+extern const OpDef batch_normalization_activation{
+    .name = "BatchNormalizationActivation",
+    .domain = ondine_domain,
+    .infer = infer_batch_normalization,
+    .bind = bind_batch_normalization,
+    .grad = grad_of_expansion,
+    .expand = expand,
+    .traits = {.inplace = 0b100001, .cheap = true, .cannot_fail = true},
+    .make_repeatable = repeat_batch_normalization};
+extern const OpDef batch_normalization_activation_grad{
+    .name = "BatchNormalizationActivationGrad",
+    .domain = ondine_domain,
+    .infer = infer_batch_normalization_grad,
+    .bind = bind_batch_normalization_grad,
+    .grad = grad_of_expansion,
+    .expand = expand_grad,
+    .traits = {.inplace = 0b11, .cannot_fail = true},
+    .no_gradient = 0b100000};
 
 }  // namespace ondine::kernels::ops

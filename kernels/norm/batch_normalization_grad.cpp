@@ -108,6 +108,6 @@ extern const OpDef batch_normalization_grad{.name = "BatchNormalizationGrad",
                                             .bind = bind_batch_normalization_grad,
                                             .grad = grad_of_expansion,
                                             .expand = expand_grad,
-                                            .traits = {.inplace = 0b11}};
+                                            .traits = {.inplace = 0b11, .cannot_fail = true}};
 
 }  // namespace ondine::kernels::ops

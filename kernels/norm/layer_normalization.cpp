@@ -274,7 +274,7 @@ extern const OpDef layer_normalization{.name = "LayerNormalization",
                                        .infer = infer,
                                        .bind = bind,
                                        .grad = grad,
-                                       .traits = {.cheap = true}};
+                                       .traits = {.cheap = true, .cannot_fail = true}};
 extern const OpDef normalize{.name = "Normalize",
                              .domain = ondine_domain,
                              .infer = infer,
@@ -286,6 +286,7 @@ extern const OpDef layer_normalization_grad{.name = "LayerNormalizationGrad",
                                             .infer = infer_grad,
                                             .bind = bind_grad,
                                             .grad = grad_of_expansion,
-                                            .expand = expand_grad};
+                                            .expand = expand_grad,
+                                            .traits = {.cannot_fail = true}};
 
 }  // namespace ondine::kernels::ops

@@ -39,8 +39,9 @@ Kernel bind(BindContext& context) {
       reduction.reduce(call.pool(), call.in<T>(0), output.memory<T>(call, y), SumRows<T>(),
                        scratch);
     };
-    if (given.known()) {
-      const Shape y(given.values());
+    const std::optional<Shape> planned = context.output_shape(0);
+    if (planned || given.known()) {
+      const Shape y = planned ? *planned : Shape(given.values());
       const Reduction reduction(x, broadcast_axes(x, y));
       context.request_workspace(static_cast<std::size_t>(reduction.partials()) * sizeof(double));
       return [=](KernelContext& call) { run(call, y, reduction, call.workspace<void>()); };
@@ -97,6 +98,7 @@ extern const OpDef sum_to_op{.name = "SumTo",
                              .bind = bind,
                              .grad = grad,
                              .expand = expand_sum,
+                             .traits = {.cannot_fail = true},
                              .no_gradient = 0b10};
 
 }  // namespace ondine::kernels::ops

@@ -42,26 +42,37 @@ class Chooser {
     }
   }
 
-  bool operator()(const Node& node) const {
-    std::size_t saved = 0;
-    for (const ValueId id : node.outputs) {
-      if (id == no_value) continue;
-      if (!(*targets_)[index(id)] || read_[index(id)]) return false;
-      if (!is_full_float((*graph_)[id].type)) return false;
-      if (replaces_[index(id)] != no_value &&
-          may_overwrite(*graph_, node, {id, replaces_[index(id)]}))
-        saved += bytes_of((*graph_)[id].type);
+  // Whether the node is an update that may wait for the commit section.
+  bool is_update(const Node& node) const {
+    return std::ranges::all_of(node.outputs,
+                               [&](ValueId id) {
+                                 return id == no_value ||
+                                        ((*targets_)[index(id)] && !read_[index(id)] &&
+                                         is_full_float((*graph_)[id].type));
+                               }) &&
+           cannot_fail(node, *graph_) && saved_bytes(node) > 0;
+  }
+
+  // Whether its inputs take no more memory while they wait than writing in place saves.
+  bool saves_memory(const Node& node) const {
+    std::size_t waiting = 0;
+    for (const ValueId id : node.inputs) {
+      if (in_arena(id)) waiting += bytes_of((*graph_)[id].type);
     }
-    return saved > 0 && node.op->traits.cannot_fail && is_static(node, *graph_) &&
-           waiting_bytes(node) <= saved;
+    return waiting <= saved_bytes(node);
+  }
+
+  bool in_arena(ValueId id) const {
+    return id != no_value && produced_[index(id)] && !(*targets_)[index(id)];
   }
 
  private:
-  std::size_t waiting_bytes(const Node& node) const {
+  std::size_t saved_bytes(const Node& node) const {
     std::size_t bytes = 0;
-    for (const ValueId id : node.inputs) {
-      const bool in_arena = id != no_value && produced_[index(id)] && !(*targets_)[index(id)];
-      if (in_arena) bytes += bytes_of((*graph_)[id].type);
+    for (const ValueId id : node.outputs) {
+      if (id == no_value || replaces_[index(id)] == no_value) continue;
+      if (may_overwrite(*graph_, node, {id, replaces_[index(id)]}))
+        bytes += bytes_of((*graph_)[id].type);
     }
     return bytes;
   }
@@ -154,8 +165,7 @@ class GradientChooser {
 
   // `by_updates`: whether only updates may read its results.
   bool is_for_commits(const Node& node, bool by_updates) const {
-    if (!node.op->traits.cannot_fail || viewed_input(node) != no_value || !is_static(node, graph_))
-      return false;
+    if (!cannot_fail(node, graph_) || viewed_input(node) != no_value) return false;
     return std::ranges::all_of(node.outputs, [&](ValueId id) {
       if (id == no_value) return true;
       if (targets_[index(id)] || is_output_[index(id)] || !is_full_float(graph_[id].type))
@@ -190,13 +200,81 @@ class GradientChooser {
   std::set<ValueId> held_;
 };
 
+// One flag per node: whether nothing that can fail and no result of the call needs it. `updates`
+// are those of the nodes that may wait.
+std::vector<bool> find_late(const Graph& graph, const std::vector<bool>& targets,
+                            const std::vector<bool>& updates) {
+  std::vector<bool> early_value = output_flags(graph);
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    if (targets[i]) early_value[i] = false;
+  }
+  std::vector<bool> late(graph.nodes.size());
+  for (std::size_t i = graph.nodes.size(); i-- > 0;) {
+    const Node& node = graph.nodes[i];
+    late[i] =
+        cannot_fail(node, graph) && std::ranges::all_of(node.outputs, [&](ValueId id) {
+          return id == no_value || (!early_value[index(id)] && (!targets[index(id)] || updates[i]));
+        });
+    if (late[i]) continue;
+    for (const ValueId id : node.all_inputs()) {
+      if (id != no_value) early_value[index(id)] = true;
+    }
+  }
+  return late;
+}
+
+std::vector<bool> choose_all(const Graph& graph, const std::vector<bool>& targets,
+                             const Chooser& chooser) {
+  std::vector<bool> updates;
+  for (const Node& node : graph.nodes) updates.push_back(chooser.is_update(node));
+  for (;;) {
+    std::vector<bool> late = find_late(graph, targets, updates);
+    std::vector<bool> late_value(graph.values.size());
+    for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+      for (const ValueId id : graph.nodes[i].outputs) {
+        if (id != no_value) late_value[index(id)] = late[i];
+      }
+    }
+    bool same = true;
+    for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+      const Node& node = graph.nodes[i];
+      const auto comes_late = [&](ValueId id) {
+        return chooser.in_arena(id) && late_value[index(id)];
+      };
+      if (!updates[i] || std::ranges::any_of(node.inputs, comes_late)) continue;
+      if (chooser.saves_memory(node)) continue;
+      updates[i] = same = false;
+    }
+    if (same) return late;
+  }
+}
+
 }  // namespace
 
+bool cannot_fail(const Node& node, const Graph& graph) {
+  if (!is_static(node, graph)) return false;
+  if (!node.op->traits.cannot_fail) {
+    // A view is a shape, which the kernel knows if it need not read it.
+    const auto is_known = [&](ValueId id) {
+      return id == no_value || graph[id].constant->defined();
+    };
+    const auto others =
+        std::span(node.inputs).subspan(std::min<std::size_t>(node.inputs.size(), 1));
+    if (!node.op->traits.view || !std::ranges::all_of(others, is_known)) return false;
+  }
+  return std::ranges::all_of(
+      node.outputs, [&](ValueId id) { return id == no_value || is_float(graph[id].type.dtype); });
+}
+
 std::vector<bool> choose_commits(const Graph& graph, const std::vector<bool>& targets,
-                                 std::span<const InPlace> in_place) {
-  const Chooser chosen(graph, targets, in_place);
+                                 std::span<const InPlace> in_place, CommitScope scope) {
+  if (scope == CommitScope::none) return std::vector<bool>(graph.nodes.size());
+  const Chooser chooser(graph, targets, in_place);
+  if (scope == CommitScope::all) return choose_all(graph, targets, chooser);
   std::vector<bool> commits;
-  for (const Node& node : graph.nodes) commits.push_back(chosen(node));
+  for (const Node& node : graph.nodes) {
+    commits.push_back(chooser.is_update(node) && chooser.saves_memory(node));
+  }
   GradientChooser gradients(graph, targets, in_place, commits);
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) gradients.consider(i);
   return gradients.take_commits();

@@ -7,6 +7,7 @@
 #include "graph/contract/aliasing.h"
 #include "graph/passes/rewrite.h"
 #include "trainer/plan/commit.h"
+#include "trainer/plan/commit_scope.h"
 #include "trainer/plan/inputs.h"
 #include "trainer/plan/node_lists.h"
 #include "trainer/plan/postpone.h"
@@ -29,6 +30,12 @@ void permute(std::vector<Node>& nodes, std::vector<std::size_t> order) {
     nodes[at] = std::move(first);
     order[at] = at;
   }
+}
+
+bool writes_outside(const Node& node, const std::vector<bool>& outside) {
+  return std::ranges::any_of(node.outputs, [&](ValueId id) {
+    return id != no_value && outside[static_cast<std::size_t>(id)];
+  });
 }
 
 class Order {
@@ -83,10 +90,23 @@ class Order {
   // Of the node that computes the value, or none.
   std::size_t producer(ValueId id) const { return id == no_value ? none : producer_[index(id)]; }
 
-  // Nodes that are `last` (a flag for each) come after all others, in the order in which they could
-  // have run: a step's first weight is then updated just before the next step reads it. Returns how
-  // many are not.
-  std::size_t run(const std::vector<bool>& last) {
+  // Of nodes that may come after all others, those that do: updates, and what comes behind the last
+  // of the others anyway. The rest keeps its place, as what shrinks a value in the forward pass.
+  std::vector<bool> last_of(std::vector<bool> late) const {
+    std::size_t end = 0;  // behind the last node that comes before
+    for (std::size_t i = 0; i < late.size(); ++i) {
+      if (!late[i] && !is_small(graph_.nodes[i])) end = i + 1;
+    }
+    for (std::size_t i = 0; i < end; ++i) {
+      late[i] = late[i] && writes_outside(graph_.nodes[i], outside_);
+    }
+    return late;
+  }
+
+  // Nodes that are `last` (a flag for each) come after all others. With `as_ready` they do in the
+  // order in which they could have run: a step's first weight is then updated just before the next
+  // step reads it. Returns how many are not last.
+  std::size_t run(const std::vector<bool>& last, bool as_ready) {
     done_.assign(graph_.nodes.size(), false);
     order_.reserve(graph_.nodes.size());
     last_ = last;
@@ -102,7 +122,7 @@ class Order {
     const std::size_t others = order_.size();
     last_.assign(graph_.nodes.size(), false);
     for (const std::size_t i : ready_) {
-      if (!is_base(i)) schedule(i);
+      if (as_ready && !is_base(i)) schedule(i);
     }
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) schedule(i);
     permute(graph_.nodes, order_);
@@ -187,12 +207,11 @@ class Order {
   // Whether a node adds to its result that is no update itself: the sum may have become possible
   // long after it, when less is held.
   bool is_base(std::size_t i) const {
-    const auto writes_outside = [&](std::size_t node) {
-      return std::ranges::any_of(graph_.nodes[node].outputs,
-                                 [&](ValueId id) { return id != no_value && outside_[index(id)]; });
+    const auto is_update = [&](std::size_t node) {
+      return writes_outside(graph_.nodes[node], outside_);
     };
     return std::ranges::any_of(graph_.nodes[i].outputs, [&](ValueId id) {
-      return id != no_value && !std::ranges::all_of(readers_.of(id), writes_outside);
+      return id != no_value && !std::ranges::all_of(readers_.of(id), is_update);
     });
   }
 
@@ -273,33 +292,11 @@ class Order {
   std::vector<std::size_t> order_;
 };
 
-constexpr std::int64_t max_elements = std::int64_t{1} << 56;
-
 std::size_t position(const std::vector<ValueId>& ids, ValueId id) {
   return static_cast<std::size_t>(std::find(ids.begin(), ids.end(), id) - ids.begin());
 }
 
 }  // namespace
-
-std::size_t bytes_of(const Type& type) {
-  if (!has_fixed_size(type)) return 0;
-  std::int64_t size = 1;
-  for (const Dim dim : *type.dims) {
-    // Shape::size says what does not fit.
-    const bool fits = !__builtin_mul_overflow(size, dim.size(), &size);
-    if (dim.size() == 0 || !fits || size > max_elements) {
-      size = type.shape()->size();
-      break;
-    }
-  }
-  return static_cast<std::size_t>(size) * ondine::size_of(type.dtype);
-}
-
-bool has_fixed_size(const Type& type) {
-  return type.is_tensor() && type.dtype != DType::string && type.dims &&
-         type.dims->size() <= Shape::max_rank &&
-         std::all_of(type.dims->begin(), type.dims->end(), [](Dim dim) { return dim.known(); });
-}
 
 bool may_overwrite(const Graph& graph, const Node& node, const InPlace& pair) {
   const Type& from = graph[pair.input].type;
@@ -311,21 +308,32 @@ bool may_overwrite(const Graph& graph, const Node& node, const InPlace& pair) {
 }
 
 Ordering order_nodes(Graph& graph, const std::vector<bool>& outside,
-                     std::span<const InPlace> in_place, bool commit_last) {
+                     std::span<const InPlace> in_place, CommitScope scope) {
   Order order(graph, outside);
-  std::vector<bool> commits(graph.nodes.size());
-  if (commit_last) commits = choose_commits(graph, outside, in_place);
+  const std::vector<bool> commits = choose_commits(graph, outside, in_place, scope);
+  const bool any_node = scope == CommitScope::none;
   Ordering result;
   for (const InPlace& pair : in_place) {
     const std::size_t node = order.producer(pair.value);
     const bool committed = node != Order::none && commits[node];
     result.committed.push_back(committed);
-    result.in_place.push_back((committed || !commit_last) && order.hold_back(pair));
+    result.in_place.push_back((committed || any_node) && order.hold_back(pair));
   }
-  result.commit_begin = order.run(commits);
+  const bool all = scope == CommitScope::all;
+  result.commit_begin = order.run(all ? order.last_of(commits) : commits, !all);
   result.former = order.take_order();
-  postpone_nodes(graph, outside, result.commit_begin, result.former);
+  postpone_nodes(graph, outside, result.commit_begin, result.former, all);
+  while (result.commit_begin < graph.nodes.size() &&
+         !writes_outside(graph.nodes[result.commit_begin], outside)) {
+    ++result.commit_begin;
+  }
   return result;
+}
+
+Ordering order_nodes(Graph& graph, const std::vector<bool>& outside,
+                     std::span<const InPlace> in_place, bool commit_last) {
+  return order_nodes(graph, outside, in_place,
+                     commit_last ? CommitScope::updates : CommitScope::none);
 }
 
 }  // namespace ondine::trainer

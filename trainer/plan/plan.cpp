@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/message.h"
+#include "core/pages.h"
 #include "trainer/plan/batch_parts.h"
 #include "trainer/plan/compact.h"
 #include "trainer/plan/planner.h"
@@ -18,8 +19,8 @@ using namespace graph;  // NOLINT
 class Draft {
  public:
   // Originals and options must outlive it.
-  Draft(Graph graph, const OriginalNodes& originals, const PlanOptions& options)
-      : Draft(Planner(std::move(graph), originals, options), originals, options) {}
+  Draft(Graph graph, const OriginalNodes& originals, const PlanOptions& options, CommitScope scope)
+      : Draft(Planner(std::move(graph), originals, options, scope), originals, options, scope) {}
 
   Graph graph() const {
     Graph graph = plan.graph;
@@ -31,8 +32,10 @@ class Draft {
   }
 
   // Of a graph that was made of graph().
-  Draft next(Graph lean) const {
-    return {Planner(std::move(lean), *originals_, *options_, kernels_), *originals_, *options_};
+  Draft next(Graph lean) const { return next(std::move(lean), scope_); }
+  Draft next(Graph lean, CommitScope scope) const {
+    return {Planner(std::move(lean), *originals_, *options_, scope, kernels_), *originals_,
+            *options_, scope};
   }
 
   const PlanOptions& options() const noexcept { return *options_; }
@@ -40,17 +43,20 @@ class Draft {
   Plan plan;
 
  private:
-  Draft(Planner planner, const OriginalNodes& originals, const PlanOptions& options)
+  Draft(Planner planner, const OriginalNodes& originals, const PlanOptions& options,
+        CommitScope scope)
       : plan(planner.run()),
         former_(planner.take_former()),
         kernels_(planner.take_kernels()),
         originals_(&originals),
-        options_(&options) {}
+        options_(&options),
+        scope_(scope) {}
 
   std::vector<std::size_t> former_;  // by node of the plan: its position in the graph
   KernelTable kernels_;
   const OriginalNodes* originals_;
   const PlanOptions* options_;
+  CommitScope scope_;
 };
 
 // Whether the plan meets the budget, where needed by streaming constants. If not, total_bytes is
@@ -132,29 +138,67 @@ void compute_in_parts(Draft& draft) {
 }
 
 // Without a budget what costs little to compute again is not kept either.
-Plan without_cheap_values(Draft draft) {
-  Plan& plain = draft.plan;
-  if (plain.arena_bytes < small_arena) return std::move(plain);
+Draft without_cheap_values(Draft draft) {
+  if (draft.plan.arena_bytes < small_arena) return draft;
   Graph lean = draft.graph();
   const Recomputation cheap{.max_traffic = cheap_traffic(lean)};
-  if (!recompute_values(lean, draft.options().targets, cheap)) return std::move(plain);
-  Plan plan = draft.next(std::move(lean)).plan;
-  return plan.total_bytes < plain.total_bytes ? std::move(plan) : std::move(plain);
+  if (!recompute_values(lean, draft.options().targets, cheap)) return draft;
+  Draft next = draft.next(std::move(lean));
+  return next.plan.total_bytes < draft.plan.total_bytes ? std::move(next) : std::move(draft);
+}
+
+// In bfloat16 what is rounded, and with it the bits, must not depend on the budget.
+bool recomputes_later(const PlanOptions& options) {
+  return options.memory_budget.has_value() || options.precision == Precision::bfloat16;
+}
+
+Draft improved(Draft draft) {
+  compute_in_parts(draft);
+  store_in_lower_precision(draft);
+  return recomputes_later(draft.options()) ? std::move(draft)
+                                           : without_cheap_values(std::move(draft));
+}
+
+// While the commit section runs, new readers of variables wait and nothing stops the call: it is
+// longer than it must be only where that saves so much of the arena.
+constexpr std::size_t least_share_by_commits = 16;
+
+Draft with_commits(Draft plain) {
+  const PlanOptions& options = plain.options();
+  if (!options.commit_last || plain.plan.arena_bytes < small_arena)
+    return improved(std::move(plain));
+  Draft extended = improved(plain.next(plain.graph(), CommitScope::all));
+  Draft shortest = improved(std::move(plain));
+  const std::size_t bytes = shortest.plan.arena_bytes;
+  const bool saves = extended.plan.arena_bytes <= bytes - bytes / least_share_by_commits &&
+                     extended.plan.total_bytes < shortest.plan.total_bytes;
+  return saves ? std::move(extended) : std::move(shortest);
+}
+
+Plan choose_plan(const std::shared_ptr<const Graph>& graph, std::span<const Type> inputs,
+                 const PlanOptions& options) {
+  const std::span<const ValueId> outputs = options.outputs.value_or(graph->outputs);
+  const OriginalNodes originals(graph);
+  const CommitScope scope = options.commit_last ? CommitScope::updates : CommitScope::none;
+  Draft draft = with_commits(
+      {specialize(*graph, inputs, outputs, *options.limits), originals, options, scope});
+  if (!options.memory_budget) {
+    if (recomputes_later(options)) draft = without_cheap_values(std::move(draft));
+    return std::move(draft.plan);
+  }
+  const std::uint64_t without = draft.plan.total_bytes;
+  if (meets_budget(draft.plan, options)) return std::move(draft.plan);
+  return fit_budget(draft, without);
 }
 
 }  // namespace
 
 Plan make_plan(const std::shared_ptr<const Graph>& graph, std::span<const Type> inputs,
                const PlanOptions& options) {
-  const std::span<const ValueId> outputs = options.outputs.value_or(graph->outputs);
-  const OriginalNodes originals(graph);
-  Draft draft(specialize(*graph, inputs, outputs, *options.limits), originals, options);
-  compute_in_parts(draft);
-  store_in_lower_precision(draft);
-  if (!options.memory_budget) return without_cheap_values(std::move(draft));
-  const std::uint64_t without = draft.plan.total_bytes;
-  if (meets_budget(draft.plan, options)) return std::move(draft.plan);
-  return fit_budget(draft, without);
+  Plan plan = choose_plan(graph, inputs, options);
+  // Of the plans that were not chosen: they would otherwise lie beside the arena.
+  if (plan.arena_bytes >= small_arena) return_freed_memory();
+  return plan;
 }
 
 }  // namespace ondine::trainer

@@ -19,8 +19,8 @@ using namespace graph;  // NOLINT
 constexpr std::size_t many_nodes = std::size_t{1} << 16;
 
 Planner::Planner(Graph graph, const OriginalNodes& originals, const PlanOptions& options,
-                 KernelTable known)
-    : originals_(&originals), options_(&options), kernels_(std::move(known)) {
+                 CommitScope scope, KernelTable known)
+    : originals_(&originals), options_(&options), scope_(scope), kernels_(std::move(known)) {
   plan_.graph = std::move(graph);
   plan_.precision = options.precision;
   plan_.buffer_of.assign(plan_.graph.values.size(), no_buffer);
@@ -29,7 +29,7 @@ Planner::Planner(Graph graph, const OriginalNodes& originals, const PlanOptions&
 }
 
 Plan Planner::run() {
-  Ordering ordering = order_nodes(plan_.graph, targets_, options_->in_place, options_->commit_last);
+  Ordering ordering = order_nodes(plan_.graph, targets_, options_->in_place, scope_);
   former_ = std::move(ordering.former);
   end_ = static_cast<std::int32_t>(plan_.graph.nodes.size());
   plan_.in_place = std::move(ordering.in_place);

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "trainer/plan/commit_scope.h"
 #include "trainer/plan/kernel_table.h"
 #include "trainer/plan/original_nodes.h"
 #include "trainer/plan/plan.h"
@@ -16,7 +17,7 @@ class Planner {
   // `known`: kernels of a graph from which this one was made by repeating nodes, converting values
   // and removing nodes. Originals and options must outlive the planner.
   Planner(graph::Graph graph, const OriginalNodes& originals, const PlanOptions& options,
-          KernelTable known = {});
+          CommitScope scope, KernelTable known = {});
 
   // Once. Throws as make_plan does.
   Plan run();
@@ -46,6 +47,7 @@ class Planner {
 
   const OriginalNodes* originals_;
   const PlanOptions* options_;
+  CommitScope scope_;
   KernelTable kernels_;
   Plan plan_;
   std::int32_t end_ = 0;  // the position after the last node

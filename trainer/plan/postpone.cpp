@@ -30,13 +30,13 @@ class Chooser {
       : graph_(graph), outside_(outside), lives_(lives), peak_(lives.peak_position()) {}
 
   // The move after which least is held at the peak.
-  std::optional<Move> best(std::size_t end) const {
+  std::optional<Move> best(std::size_t commit_begin, bool within_commits) const {
     std::optional<Move> best;
-    for (std::size_t i = 0; i <= peak_ && i < end; ++i) {
+    for (std::size_t i = 0; i <= peak_ && (within_commits || i < commit_begin); ++i) {
       const std::optional<Move> move = move_of(i);
       if (move && (!best || move->bytes > best->bytes)) best = move;
     }
-    if (best) best->before = std::min(best->before, end);
+    if (best && best->from < commit_begin) best->before = std::min(best->before, commit_begin);
     return best;
   }
 
@@ -107,11 +107,11 @@ void move_back(std::vector<T>& list, const Move& move) {
 }  // namespace
 
 void postpone_nodes(Graph& graph, const std::vector<bool>& outside, std::size_t commit_begin,
-                    std::vector<std::size_t>& former) {
+                    std::vector<std::size_t>& former, bool within_commits) {
   if (!has_large_value(graph, outside)) return;
   Lifetimes lives(graph, outside);
   for (;;) {
-    const auto move = Chooser(graph, outside, lives).best(commit_begin);
+    const auto move = Chooser(graph, outside, lives).best(commit_begin, within_commits);
     if (!move) return;
     move_item(graph.nodes, *move);
     Lifetimes next(graph, outside);

@@ -164,13 +164,15 @@ void check_commit(const Plan& plan) {
     if (id == no_value) return true;
     const std::size_t buffer = plan.buffer_of[static_cast<std::size_t>(id)];
     if (buffer == no_buffer || plan.buffers[buffer].kind == BufferKind::target) return true;
-    return plan.buffers[buffer].kind == BufferKind::arena &&
+    return plan.buffers[buffer].kind != BufferKind::dynamic &&
            !is_output[static_cast<std::size_t>(id)];
   };
   for (std::size_t i = plan.commit_begin; i < plan.nodes.size(); ++i) {
     const PlannedNode& planned = plan.nodes[i];
     const Node& node = *planned.node;
-    if (!planned.dynamic && node.op->traits.cannot_fail && all_outputs(node, fits)) continue;
+    const OpTraits& traits = node.op->traits;
+    const bool is_sure = traits.cannot_fail || traits.view;
+    if (!planned.dynamic && is_sure && all_outputs(node, fits)) continue;
     fail(ErrorCode::internal, "plan: ", describe(node, plan.graph),
          " does not belong into the commit section");
   }

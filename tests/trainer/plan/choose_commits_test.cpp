@@ -73,6 +73,10 @@ struct Step {
 
 using Flags = std::vector<bool>;
 
+Flags choose_all(const Step& step) {
+  return choose_commits(step.graph, step.targets, step.pairs, CommitScope::all);
+}
+
 }  // namespace
 
 TEST_CASE("a gradient is made in the commit section if that saves a megabyte or more") {
@@ -182,4 +186,37 @@ TEST_CASE("a gradient of another dtype or of unknown size stays in its place") {
   dynamic.build();
   dynamic.graph[dynamic.a].type = Type::tensor(DType::float32);
   CHECK_FALSE(dynamic.run()[2]);
+}
+
+TEST_CASE("the whole section takes what no node that can fail and no output waits for") {
+  Step step;
+  step.rows = 2 * mebi;  // more than the gradient takes: it would not be taken alone
+  step.build();
+  CHECK(step.run() == Flags{false, false, false, true});
+  CHECK(choose_all(step) == Flags{false, false, true, true});
+  step.graph.nodes[1].op = &product;
+  CHECK(choose_all(step) == Flags{false, true, true, true});
+  // A view is sure to succeed, whatever its operator promises of kernels that copy.
+  step.graph.nodes[1].op = &view;
+  CHECK(choose_all(step) == Flags{false, true, true, true});
+  Step returned = step;
+  returned.graph.outputs.push_back(returned.b);
+  CHECK(choose_all(returned) == Flags{false, false, true, true});
+  Step read = step;
+  read.graph.outputs.push_back(read.node(plain, {read.g}, 1));
+  CHECK(choose_all(read) == Flags{false, false, false, true, false});
+}
+
+TEST_CASE("an update whose inputs come early waits for the whole section if they are small") {
+  Step step;
+  step.build();
+  step.graph.nodes[2].op = &plain;
+  CHECK(choose_all(step) == Flags{false, false, false, true});
+  const ValueId other = step.input(mebi);
+  const ValueId next = step.node(update, {other, step.node(plain, {step.x}, mebi)}, mebi);
+  step.graph.nodes.back().inputs.push_back(step.a);
+  step.targets[static_cast<std::size_t>(next)] = true;
+  step.graph.outputs.push_back(next);
+  step.pairs.push_back({next, other});
+  CHECK(choose_all(step) == Flags{false, false, false, true, false, false});
 }
