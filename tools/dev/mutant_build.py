@@ -155,7 +155,7 @@ def build(options, mutants, commands, pool, keep):
     mutants that do not compile are dropped and `keep` is called."""
     commands = dict(commands)
     commands[SWITCH_FILE] = commands[NEIGHBOUR][:1]
-    for _ in range(6):
+    for _ in range(30):
         jobs = [(name, entry, number) for name in write_sources(options, mutants)
                 for number, entry in enumerate(commands[name])]
         results = list(pool.map(lambda job: compile_file(options, *job), jobs))
@@ -165,7 +165,7 @@ def build(options, mutants, commands, pool, keep):
             link(options, {SWITCH_FILE if job[0] == SWITCH_FILE else old: new
                            for job, (old, new, _) in zip(jobs, results)})
             return
-        wrong = mutant_sites.wrong_lines(log, options.work / "source", ROOT)
+        wrong = mutant_sites.wrong_lines(log, options.work / "source", ROOT, mutants.values())
         bad = [n for n, mutant in mutants.items() if (mutant["file"], mutant["line"]) in wrong]
         if not bad:
             sys.exit(log[-3000:])

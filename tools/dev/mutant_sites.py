@@ -139,11 +139,21 @@ def sample(root, listed, modules, count, seed):
     return chosen
 
 
-def wrong_lines(log, source, root):
-    """(file, line) of the errors that the compiler reported in files below `source`, whose lines
-    it may know by the names below `root`."""
-    result = set()
-    for found in re.finditer(r"^(\S+\.cpp):(\d+):\d+: error", log, re.M):
+def wrong_lines(log, source, root, mutants):
+    """(file, line) of the mutants that the compiler's errors are about, in files below `source`,
+    whose lines it may know by the names below `root`. Where no error is on a mutant's line, it is
+    the mutant before it, or the nearest: what is left out on one line is missed on another."""
+    places = {}
+    for found in re.finditer(r"(?:^|from |at )(\S+\.cpp):(\d+)(:\d+: error)?", log, re.M):
         folder = source if found[1].startswith(f"{source}/") else root
-        result.add((os.path.relpath(found[1], folder), int(found[2])))
+        errors, others = places.setdefault(os.path.relpath(found[1], folder), ([], []))
+        (errors if found[3] else others).append(int(found[2]))
+    result = set()
+    for name, (errors, others) in places.items():
+        lines = {mutant["line"] for mutant in mutants if mutant["file"] == name}
+        own = lines.intersection(errors)
+        if not own and lines:
+            at = (errors or others)[0]
+            own = {min(lines, key=lambda line: (line > at, abs(line - at)))}
+        result.update((name, line) for line in own)
     return result
