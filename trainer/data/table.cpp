@@ -23,7 +23,7 @@ struct Table {
 class TableReader {
  public:
   TableReader(const DatasetOptions& options, std::string file) : options_(options) {
-    table_.targets.file = std::move(file);
+    table_.targets.begin(std::move(file));
   }
 
   void take(std::span<const std::string> fields, std::uint64_t line) {
@@ -39,8 +39,7 @@ class TableReader {
       fail(ErrorCode::corrupt, "line ", line, ", column ", quoted(names_[target_]),
            ": the target is missing");
     }
-    table_.targets.texts.push_back(fields[target_]);
-    table_.targets.lines.push_back(line);
+    table_.targets.add(fields[target_], line);
   }
 
   Table finish() {
@@ -107,8 +106,8 @@ bool is_empty(const Table& table) { return table.targets.texts.empty(); }
 
 void require_same_columns(const Table& table, const Table& other) {
   if (table.features == other.features && table.targets.column == other.targets.column) return;
-  fail(ErrorCode::mismatch, "the columns of ", quoted(other.targets.file), " are not those of ",
-       quoted(table.targets.file));
+  fail(ErrorCode::mismatch, "the columns of ", quoted(other.targets.files[0].name),
+       " are not those of ", quoted(table.targets.files[0].name));
 }
 
 void append(Table& table, Table more) {

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "core/message.h"
 
@@ -23,22 +25,44 @@ std::optional<Number> parse(std::string_view text) {
   return value;
 }
 
-// All values as numbers, or nothing.
+// The numbers that begin the texts; all of them where there are as many.
 template <class Number>
-std::optional<std::vector<Number>> parse_all(const std::vector<std::string>& texts) {
+std::vector<Number> parse_all(const std::vector<std::string>& texts) {
   std::vector<Number> result;
   result.reserve(texts.size());
   for (const std::string& text : texts) {
     const auto value = parse<Number>(text);
-    if (!value) return {};
+    if (!value) break;
     result.push_back(*value);
   }
   return result;
 }
 
+template <class Number>
+bool are_all(const std::vector<std::string>& texts) {
+  return std::all_of(texts.begin(), texts.end(),
+                     [](const std::string& text) { return parse<Number>(text).has_value(); });
+}
+
 }  // namespace
 
+void Targets::begin(std::string file) { files.push_back({std::move(file), texts.size()}); }
+
+void Targets::add(std::string text, std::uint64_t line) {
+  texts.push_back(std::move(text));
+  lines.push_back(line);
+}
+
+const std::string& Targets::file_of(std::size_t row) const {
+  const auto after = std::find_if(files.begin() + 1, files.end(),
+                                  [&](const File& file) { return file.first_row > row; });
+  return std::prev(after)->name;
+}
+
 void append(Targets& targets, const Targets& more) {
+  for (const Targets::File& file : more.files) {
+    targets.files.push_back({file.name, targets.texts.size() + file.first_row});
+  }
   targets.texts.insert(targets.texts.end(), more.texts.begin(), more.texts.end());
   targets.lines.insert(targets.lines.end(), more.lines.begin(), more.lines.end());
 }
@@ -56,9 +80,9 @@ TargetReader::TargetReader(const Targets& training, const std::vector<std::strin
   const std::set<std::string> found(training.texts.begin(), training.texts.end());
   const std::set<std::string> named(classes.begin(), classes.end());
   given_ = std::includes(named.begin(), named.end(), found.begin(), found.end());
-  if (!given_ && parse_all<std::int64_t>(training.texts)) {
+  if (!given_ && are_all<std::int64_t>(training.texts)) {
     kind_ = Kind::integers;
-  } else if (!given_ && parse_all<double>(training.texts)) {
+  } else if (!given_ && are_all<double>(training.texts)) {
     kind_ = Kind::numbers;
   } else {
     kind_ = Kind::classes;
@@ -76,7 +100,7 @@ std::vector<std::int64_t> TargetReader::positions(const Targets& targets) const 
   for (std::size_t i = 0; i < targets.texts.size(); ++i) {
     const auto found = known.find(targets.texts[i]);
     if (found == known.end()) {
-      fail(ErrorCode::mismatch, "file ", quoted(targets.file), ", line ", targets.lines[i],
+      fail(ErrorCode::mismatch, "file ", quoted(targets.file_of(i)), ", line ", targets.lines[i],
            ": class ", quoted(targets.texts[i]), " is none of the ",
            given_ ? "model's classes" : "training data");
     }
@@ -88,11 +112,11 @@ std::vector<std::int64_t> TargetReader::positions(const Targets& targets) const 
 Tensor TargetReader::read(const Targets& targets) const {
   const Shape rows{static_cast<std::int64_t>(targets.texts.size())};
   const auto require = [&](const auto& values) {
-    if (!values) {
-      fail(ErrorCode::mismatch, "column ", quoted(targets.column), " of ", quoted(targets.file),
-           " holds other values than in the training data");
+    if (values.size() < targets.texts.size()) {
+      fail(ErrorCode::mismatch, "column ", quoted(targets.column), " of ",
+           quoted(targets.file_of(values.size())), " holds other values than in the training data");
     }
-    return Tensor::of(rows, *values);
+    return Tensor::of(rows, values);
   };
   if (kind_ == Kind::integers) return require(parse_all<std::int64_t>(targets.texts));
   if (kind_ == Kind::numbers) return require(parse_all<double>(targets.texts));

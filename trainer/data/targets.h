@@ -1,6 +1,7 @@
 // The target column of a file of text.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,10 +12,20 @@
 
 namespace ondine::data {
 
-// As it is written, with the lines that say it.
+// As it is written, with the files and lines that say it.
 struct Targets {
+  struct File {
+    std::string name;
+    std::size_t first_row = 0;
+  };
+
+  // What is added from now on is of this file.
+  void begin(std::string file);
+  void add(std::string text, std::uint64_t line);
+  const std::string& file_of(std::size_t row) const;
+
   std::string column;
-  std::string file;
+  std::vector<File> files;  // at least one where there are texts
   std::vector<std::string> texts;
   std::vector<std::uint64_t> lines;
 };

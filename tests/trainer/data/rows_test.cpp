@@ -49,7 +49,7 @@ std::pair<Split, std::string> cut(std::string name) {
 
 Targets targets(std::vector<std::string> texts) {
   Targets result;
-  result.file = "f.csv";
+  result.begin("f.csv");
   result.column = "y";
   for (std::size_t i = 0; i < texts.size(); ++i) result.lines.push_back(i + 2);
   result.texts = std::move(texts);
@@ -132,13 +132,39 @@ TEST_CASE("fields are divided by the separator, quoted ones hold it, and rows kn
   CHECK_THROWS_WITH(rows_of("a\n\"b\"c"), Contains("line 2: text follows a quoted field"));
 }
 
+TEST_CASE("of several files that which holds an unknown target is named") {
+  Targets all = targets({"cat", "dog"});
+  Targets more = targets({"dog", "cow", "eel"});
+  more.files[0].name = "g.csv";
+  more.lines = {7, 9, 11};
+  append(all, more);
+  const TargetReader pets(targets({"cat", "dog"}), {});
+  CHECK_THROWS_WITH(pets.read(all),
+                    "file 'g.csv', line 9: class 'cow' is none of the training data");
+  const TargetReader more_pets(targets({"cat", "dog", "cow"}), {});
+  append(all, targets({"fox"}));
+  CHECK_THROWS_WITH(more_pets.read(all),
+                    "file 'g.csv', line 11: class 'eel' is none of the training data");
+  CHECK(all.file_of(1) == "f.csv");
+  CHECK(all.file_of(2) == "g.csv");
+  CHECK(all.file_of(5) == "f.csv");
+  const TargetReader numbers(targets({"1", "2.5"}), {});
+  Targets mixed = targets({"3"});
+  mixed.begin("h.csv");
+  mixed.add("four", 2);
+  CHECK_THROWS_WITH(numbers.read(mixed),
+                    "column 'y' of 'h.csv' holds other values than in the training data");
+}
+
 TEST_CASE("targets are whole numbers, numbers or classes, as those of the training data are") {
   const auto read = [](const TargetReader& reader, std::vector<std::string> texts) {
     return reader.read(targets(std::move(texts)));
   };
   const TargetReader whole(targets({"1", " +20 ", "-3"}), {});
   CHECK(read(whole, {"1", " +20 ", "-3"}).identical(Tensor::of<std::int64_t>({3}, {1, 20, -3})));
-  CHECK_THROWS_WITH(read(whole, {"1.5"}), Contains("column 'y' of 'f.csv' holds other values"));
+  CHECK_THROWS_WITH(read(whole, {"1.5"}),
+                    "column 'y' of 'f.csv' holds other values than in the "
+                    "training data");
   const TargetReader numbers(targets({"1", "2.5"}), {});
   CHECK(read(numbers, {"4", "1e-2"}).identical(Tensor::of<double>({2}, {4, 0.01})));
   const TargetReader classes(targets({"dog", "cat", "dog"}), {});

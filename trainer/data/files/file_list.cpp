@@ -47,7 +47,7 @@ class ListReader {
       : kind_(&kind), options_(&options), list_(&list) {
     const fs::path folder = file.parent_path();
     list.files.add_folder(folder.empty() ? "." : folder.string());
-    if (list.targets.file.empty()) list.targets.file = file.string();
+    list.targets.begin(file.string());
   }
 
   void take(std::span<const std::string> fields, std::uint64_t line) {
@@ -69,8 +69,7 @@ class ListReader {
            ": the target is missing");
     }
     list_->files.add(fields[path_]);
-    list_->targets.texts.push_back(fields[target_]);
-    list_->targets.lines.push_back(line);
+    list_->targets.add(fields[target_], line);
   }
 
  private:

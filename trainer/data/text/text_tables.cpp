@@ -52,7 +52,7 @@ class TextTableReader {
  public:
   TextTableReader(const DatasetOptions& options, const fs::path& file, TextTable& table)
       : options_(&options), table_(&table), column_(text_column_of(options)) {
-    if (table.targets.file.empty()) table.targets.file = file.string();
+    table.targets.begin(file.string());
   }
 
   void take_fields(std::span<const std::string> fields, std::uint64_t line) {
@@ -122,7 +122,7 @@ class TextTableReader {
     if (table_->targets.column == name) return;
     const auto shown = [](const std::string& one) { return one.empty() ? "nothing" : quoted(one); };
     fail(ErrorCode::mismatch, "its target is ", shown(name), ", that of ",
-         quoted(table_->targets.file), " is ", shown(table_->targets.column));
+         quoted(table_->targets.files[0].name), " is ", shown(table_->targets.column));
   }
 
   void add_target(const std::string& text, bool is_missing, std::uint64_t line) {
@@ -130,8 +130,7 @@ class TextTableReader {
       fail(ErrorCode::corrupt, "line ", line, ", column ", quoted(table_->targets.column),
            ": the target is missing");
     }
-    table_->targets.texts.push_back(text);
-    table_->targets.lines.push_back(line);
+    table_->targets.add(text, line);
   }
 
   const DatasetOptions* options_;
@@ -196,8 +195,8 @@ Parts open_text_tables(std::span<const fs::path> files, const DatasetOptions& op
   std::optional<TargetReader> reader;
   if (!first.targets.column.empty()) reader.emplace(first.targets, options.classes);
   if (validation.texts.size() != 0 && validation.targets.column != first.targets.column) {
-    fail(ErrorCode::mismatch, "the target of ", quoted(validation.targets.file), " is not that of ",
-         quoted(first.targets.file));
+    fail(ErrorCode::mismatch, "the target of ", quoted(validation.targets.files[0].name),
+         " is not that of ", quoted(first.targets.files[0].name));
   }
   const TargetReader* const targets = reader ? &*reader : nullptr;
   return {part_of(std::move(train), targets, options),

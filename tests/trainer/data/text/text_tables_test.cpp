@@ -122,4 +122,21 @@ TEST_CASE("rows of validation have the target of those of training") {
       Contains("the target of 'mail_test.csv' is not that of 'mail_train.csv'"));
 }
 
+TEST_CASE("a class that training lacks is named with the file and line that have it") {
+  for (const std::string header : {"text,x", "z,x"}) {  // texts and numbers
+    const std::string one = header + "\n1,b\n2,d\n";
+    const std::string other = header + "\n3,d\n5,e\n";
+    DatasetOptions options;
+    if (header == "text,x") options.text.column = "text";
+    const Tables tables{{"mail_train.csv", one}, {"a_test.csv", one}, {"b_test.csv", other}};
+    CHECK_THAT(tables.refusal(options),
+               StartsWith("file 'b_test.csv', line 3: class 'e' is none of the training data"));
+    const Tables numbers{{"mail_train.csv", header + "\n1,2\n"},
+                         {"a_test.csv", header + "\n1,2\n"},
+                         {"b_test.csv", other}};
+    CHECK_THAT(numbers.refusal(options),
+               StartsWith("column 'x' of 'b_test.csv' holds other values than in the training"));
+  }
+}
+
 }  // namespace ondine::test
