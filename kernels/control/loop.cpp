@@ -15,8 +15,12 @@
 namespace ondine::kernels::ops {
 namespace {
 
+// How often a body is inferred, each time with types that hold for one more iteration.
+constexpr int most_rounds = 8;
+
 Type without_dims(Type type) {
   type.dims.reset();
+  if (type.element) type.element = without_dims(*type.element);
   return type;
 }
 
@@ -52,15 +56,13 @@ std::size_t collected_from(const NodeView& node) {
       std::clamp<std::int64_t>(node.attr_int("collect_from", last), 0, last));
 }
 
-void infer(InferContext& context) {
-  const std::size_t carried = context.input_count() < 2 ? 0 : context.input_count() - 2;
-  std::vector<Type> formals{Type::tensor(DType::int64, Dims{}),
-                            Type::tensor(DType::boolean, Dims{})};
-  for (std::size_t i = 0; i < carried; ++i) formals.push_back(context.input(i + 2));
+// The types that the body returns. `formals` becomes those that hold before and after each
+// iteration.
+std::vector<Type> infer_body(InferContext& context, std::vector<Type>& formals) {
+  const std::size_t carried = formals.size() - 2;
   const std::size_t body = context.subgraph_index("body");
   std::vector<Type> outputs;
-  // A carried value has the type that holds before and after each iteration.
-  for (int round = 0; round < 3; ++round) {
+  for (int round = 0; round <= most_rounds; ++round) {
     outputs = context.infer_subgraph(body, formals);
     if (outputs.size() < 1 + carried || context.output_count() > outputs.size() - 1) {
       context.reject("the body has ", outputs.size(), " outputs, the node ", carried,
@@ -80,7 +82,19 @@ void infer(InferContext& context) {
       formal = round == 0 ? std::move(*both) : without_dims(std::move(*both));
     }
     if (settled) break;
+    // What changes one value changes another an iteration later, and so in the end maybe each.
+    const bool all = round + 1 == most_rounds;
+    for (std::size_t i = 2; all && i < formals.size(); ++i) formals[i] = without_dims(formals[i]);
   }
+  return outputs;
+}
+
+void infer(InferContext& context) {
+  const std::size_t carried = context.input_count() < 2 ? 0 : context.input_count() - 2;
+  std::vector<Type> formals{Type::tensor(DType::int64, Dims{}),
+                            Type::tensor(DType::boolean, Dims{})};
+  for (std::size_t i = 0; i < carried; ++i) formals.push_back(context.input(i + 2));
+  const std::vector<Type> outputs = infer_body(context, formals);
   const Dim trips = trip_count(context);
   const std::size_t collected = collected_from(context);
   for (std::size_t k = 0; k < context.output_count(); ++k) {
