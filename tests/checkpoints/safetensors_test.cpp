@@ -94,6 +94,7 @@ TEST_CASE("safetensors that another program wrote are read") {
 
 TEST_CASE("safetensors that break a rule are refused with the reason") {
   REQUIRE(outcome(file(one, eight)) == "");
+  REQUIRE(outcome(file("{}", "")) == "");
   const auto refuses = [](const std::string& bytes, const std::string& reason) {
     INFO(bytes);
     CHECK_THAT(outcome(bytes), Catch::StartsWith("corrupt") && Catch::Contains(reason));
@@ -121,6 +122,7 @@ TEST_CASE("safetensors that break a rule are refused with the reason") {
   header(R"({"__metadata__":{"k":1}})", "a number at key 'k'");
   header(R"({"__metadata__":{"k":{}}})", "an object");
   header(R"({"a":{"dtype":"F32","shape":[2]}})", "without dtype, shape and two");
+  header(R"({"b":{"dtype":"F32","shape":[2]},)" + one.substr(1), "without dtype");
   header(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0]}})", "without dtype");
   header(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8,8]}})", "a number at key 'data_of");
   header(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8],"x":"y"}})",
@@ -144,12 +146,18 @@ TEST_CASE("safetensors that break a rule are refused with the reason") {
 TEST_CASE("safetensors above a limit or with an unknown type are refused as such") {
   CHECK_THAT(outcome(file(R"({"a":{"dtype":"F6","shape":[],"data_offsets":[0,8]}})", eight)),
              Catch::StartsWith("unsupported") && Catch::Contains("'F6'"));
-  CHECK_THAT(outcome(file(one, eight), {.manifest_bytes = 10}), Catch::StartsWith("limit"));
+  CHECK_THAT(outcome(file(one, eight), {.manifest_bytes = one.size() - 1}),
+             Catch::StartsWith("limit"));
+  CHECK(outcome(file(one, eight), {.manifest_bytes = one.size()}).empty());
   CHECK_THAT(outcome(file(one, eight), {.tensor_bytes = 7}), Catch::StartsWith("limit"));
   CHECK_THAT(outcome(file(one, eight), {.weight_bytes = 7}), Catch::StartsWith("limit"));
   const std::string whole = file(one, eight);
   CHECK(outcome(whole, {.tensor_bytes = 8, .weight_bytes = whole.size()}).empty());
   CHECK_THAT(outcome(whole, {.weight_bytes = whole.size() - 1}), Catch::StartsWith("limit"));
+  CHECK_THAT(
+      outcome(file(R"({"a":{"dtype":"F32","shape":[9223372036854775807],"data_offsets":[0,8]}})",
+                   eight)),
+      Catch::StartsWith("limit: shape [9223372036854775807] has more than 2^56 elements"));
   std::string ones = "1";
   for (int i = 0; i < 40; ++i) ones += ",1";
   CHECK_THAT(

@@ -75,6 +75,9 @@ TEST_CASE("a model or message of 2 GiB is refused before its bytes are read") {
   CHECK(refusal(bytes, limits) == message);
   LeftOut left_out;
   CHECK_THROWS_WITH(load_operator_set(bytes, limits, {}, left_out), message);
+  // One byte less is decoded, here up to a tag of 0.
+  REQUIRE(mprotect(none, size, PROT_READ) == 0);
+  CHECK_THAT(refusal(bytes.first(size - 1), limits), Catch::Contains("field number 0 at byte 1"));
   munmap(none, size);
 }
 

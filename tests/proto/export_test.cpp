@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <iterator>
 #include <string>
 
 #include <ondine/error.h>
@@ -11,6 +12,7 @@
 #include "proto/import.h"
 #include "tests/proto/full_model.h"
 #include "tests/proto/model_difference.h"
+#include "tests/proto/wire.h"
 #include "tests/support/cases.h"
 #include "tests/support/temporary_folder.h"
 
@@ -120,6 +122,27 @@ TEST_CASE("tensors above a size go to a file beside the model, at page boundarie
   CHECK(names[1].ends_with(".data"));
   CHECK(std::filesystem::file_size(folder / names[1]) > 4096);
   CHECK(model_difference(model, load_model(folder / "m.onnx")).empty());
+}
+
+TEST_CASE("a tensor of just the size goes to the file, one byte less stays") {
+  const auto model = weights(1);
+  const std::uint64_t bytes = model.graph.initializers[0].value.bytes();
+  for (const std::uint64_t more : {0, 1}) {
+    const test::TemporaryFolder folder;
+    save_model(model, folder / "m.onnx", bytes + more);
+    CHECK(names_in(folder.path()).size() == 2 - more);
+  }
+}
+
+TEST_CASE("an external tensor has the length of its elements, not all that follows") {
+  const test::TemporaryFolder folder;
+  const auto model = weights(1);
+  save_model(model, folder / "m.onnx", 0);
+  std::ifstream file(folder / "m.onnx", std::ios::binary);
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  const std::string bytes = std::to_string(model.graph.initializers[0].value.bytes());
+  CHECK_THAT(text, Catch::Contains(test::Wire().block(1, "length").block(2, bytes).text()));
+  CHECK_THAT(text, Catch::Contains(test::Wire().block(1, "offset").block(2, "0").text()));
 }
 
 TEST_CASE("without a size the model is one file") {

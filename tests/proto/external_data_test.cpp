@@ -85,6 +85,9 @@ TEST_CASE("a view is exactly the bytes that the reference denotes") {
   const auto check = [&](const ExternalReference& reference, std::uint64_t size) {
     CHECK_THROWS_AS(data.view(reference, size), Error);
   };
+  std::filesystem::create_directories(folder / "sub/deep/er");
+  write(folder / "sub/deep/er/w.bin", "abc");
+  CHECK(text_of(data.view({"sub/deep/er/w.bin", 1, 2, ""}, 2)) == "bc");
   check({"sub/w..bin", 8, 3, ""}, 3);
   check({"sub/w..bin", 11, 0, ""}, 0);
   check({"sub/w..bin", UINT64_MAX, 3, ""}, 3);

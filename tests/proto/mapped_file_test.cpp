@@ -99,6 +99,17 @@ TEST_CASE("a copied file is independent of the file, also after releasing its pa
 }
 
 #ifdef __linux__
+TEST_CASE("a mapping ends with its object") {
+  const TemporaryFolder folder;
+  write(folder / "ends.bin", text);
+  {
+    const MappedFile file(open_file(folder / "ends.bin"), "ends.bin");
+    CHECK(content_of(file) == text);
+    CHECK(resident_pages("ends.bin") <= 13);
+  }
+  CHECK(resident_pages("ends.bin") == SIZE_MAX);
+}
+
 TEST_CASE("released pages are not resident, and are read again when they are needed") {
   const TemporaryFolder folder;
   const auto file = folder / "large.bin";

@@ -108,6 +108,15 @@ TEST_CASE("stored values that contradict themselves are refused") {
   check(Wire().number(2, 3).number(3, 7), "a map has 1 keys and 2 values");
   check(Wire().number(2, 3).number(3, 7).number(3, 7), "a map has the same key twice");
   check(Wire().number(2, 8).block(4, "k").block(4, "k"), "a map has the same key twice");
+  CHECK_THROWS_WITH(load_value(Wire()
+                                   .number(2, 3)
+                                   .number(3, 7)
+                                   .number(3, 8)
+                                   .number(3, 7)
+                                   .message(5, Wire(two).message(3, tensor))
+                                   .bytes(),
+                               map),
+                    "a map has the same key twice");
   check(Wire().number(2, 3).number(3, 7).number(3, 200), "key 200 is outside the range of int8");
   check(Wire().number(2, 1).number(3, 7).number(3, 8), "a map cannot have keys of type float");
   check(Wire().number(2, 8).number(3, 7).number(3, 8), "a map with keys of type string has others");
@@ -126,4 +135,15 @@ TEST_CASE("an empty sequence and an empty optional say that they have no element
   };
   CHECK(text(export_value("v", Value::optional())) == said);
   CHECK(text(export_value("v", Value::sequence({}))) == said);
+}
+
+TEST_CASE("a stored value has its name, a sparse one in its values") {
+  const auto text = [](const Value& value) {
+    const std::vector<std::byte> bytes = export_value("name", value);
+    return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  };
+  const auto indices = Tensor::of(Shape{1}, std::vector<std::int64_t>{1});
+  CHECK_THAT(text(floats({1})), Catch::Contains(Wire().block(8, "name").text()));
+  CHECK_THAT(text(Value::sparse(floats({1}), indices, {2})),
+             Catch::Contains(Wire().block(8, "name").text()));
 }

@@ -92,3 +92,19 @@ TEST_CASE("activations and gradients of a chain share the arena as tightly as th
   check(intervals);
   CHECK(pack_intervals(intervals).bytes == (depth + 2) * 64);
 }
+
+TEST_CASE("small blocks that live as long as all others or longer take the holes among them") {
+  std::mt19937 random(11);
+  std::vector<Interval> intervals;
+  for (int i = 0; i < 900; ++i) {
+    const auto first = static_cast<std::int32_t>(100 + random() % 10);
+    const auto last = first + static_cast<std::int32_t>(random() % 4);
+    intervals.push_back({500 + random() % 1500, first, last});
+  }
+  for (int i = 0; i < 300; ++i) {
+    const auto first = static_cast<std::int32_t>(random() % 104);
+    const auto last = static_cast<std::int32_t>(104 + random() % 104);
+    intervals.push_back({1 + random() % 500, first, last});
+  }
+  check(intervals);
+}
