@@ -63,6 +63,20 @@ std::optional<std::string> tensor_difference(const Tensor& got, const Tensor& wa
          ", want " + show(want, first);
 }
 
+template <class Leaf>
+std::optional<std::string> walk(const Value& got, const Value& want, const Leaf& leaf);
+
+template <class Leaf>
+std::optional<std::string> walk_sparse(const Value& got, const Value& want, const Leaf& leaf) {
+  if (!(got.dense_shape() == want.dense_shape())) {
+    return "got a sparse tensor of shape " + got.dense_shape().to_string() + ", want one of " +
+           want.dense_shape().to_string();
+  }
+  if (auto text = walk(Value(got.keys()), Value(want.keys()), leaf)) return "indices: " + *text;
+  if (auto text = walk(Value(got.tensor()), Value(want.tensor()), leaf)) return "values: " + *text;
+  return {};
+}
+
 // Walks both values in parallel; `leaf` compares two tensors of equal type.
 template <class Leaf>
 std::optional<std::string> walk(const Value& got, const Value& want, const Leaf& leaf) {
@@ -78,12 +92,13 @@ std::optional<std::string> walk(const Value& got, const Value& want, const Leaf&
     return leaf(a, b);
   }
   if (want.kind() == Value::Kind::none) return {};
+  if (want.kind() == Value::Kind::sparse_tensor) return walk_sparse(got, want, leaf);
   const auto& a = got.elements();
   const auto& b = want.elements();
   if (a.size() != b.size()) {
     return "got " + std::to_string(a.size()) + " elements, want " + std::to_string(b.size());
   }
-  if (want.kind() == Value::Kind::map || want.kind() == Value::Kind::sparse_tensor) {
+  if (want.kind() == Value::Kind::map) {
     if (auto text = walk(Value(got.keys()), Value(want.keys()), leaf)) return "keys: " + *text;
   }
   for (std::size_t i = 0; i < b.size(); ++i) {
