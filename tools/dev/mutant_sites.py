@@ -16,6 +16,7 @@ RIGHT_END = re.compile(r" ?(?:&&|\|\||\?|(?<!:):(?!:)|<<|[),;}\]])")
 # What is fetched early, and into how many pieces threads cut a loop, change no result.
 PREFETCH = re.compile(r"\bprefetch_row\(|__builtin_prefetch")
 GRAIN = re.compile(r"\bgrain_of\(")
+RAW_STRING = re.compile(r'R"(\w*)\(.*?\)\1"', re.S)
 FILES_OF_A_SEED = 6  # of a module; the fewer, the faster the build
 
 
@@ -56,6 +57,8 @@ def operators(code):
     grain = GRAIN.search(code)
     for found in OPERATOR.finditer(code):
         if grain and found.start() > grain.end():
+            continue
+        if code[:found.start()].replace('\\"', "").count('"') % 2 != 0:  # within a text
             continue
         span = bounds(code, found.start(), found.end())
         if span is None or '"' in code[span[0]:span[1]]:
@@ -102,10 +105,24 @@ def mutations(lines, at):
     yield from operators(code)
 
 
+def lines_in_strings(text):
+    """The numbers, from 0 on, of lines that a raw string of several lines is on."""
+    result = set()
+    for found in RAW_STRING.finditer(text):
+        first, last = (text.count("\n", 0, at) for at in found.span())
+        if first < last:
+            result.update(range(first, last + 1))
+    return result
+
+
 def sites(root, name):
-    lines = (root / name).read_text(encoding="utf-8").split("\n")
+    text = (root / name).read_text(encoding="utf-8")
+    lines = text.split("\n")
+    strings = lines_in_strings(text)
     result = []
     for at in range(len(lines)):
+        if at in strings:
+            continue
         for kind, code in mutations(lines, at):
             result.append({"file": name, "module": name.split("/")[0], "line": at + 1,
                            "kind": kind, "text": lines[at], "code": code})
