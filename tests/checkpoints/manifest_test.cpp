@@ -124,6 +124,7 @@ TEST_CASE("a manifest with right hashes and hostile content is refused without h
   CHECK_THAT(one_tensor({"w", "", 1, {2}, 8, crc + 1}), Catch::Contains("CRC-32C"));
   CHECK_THAT(one_tensor({"w", "", 1, {2}, 8, crc | std::uint64_t{1} << 32}),
              Catch::Contains("not a CRC-32C"));
+  CHECK_THAT(one_tensor({"w", "", 1, {2}, 8, UINT32_MAX}), !Catch::Contains("not a CRC-32C"));
   CHECK_THAT(one_tensor({"w", "", 8, {1000000000}, 8, crc}), Catch::Contains("cannot hold"));
   const std::int64_t large = std::int64_t{1} << 40;
   CHECK_THAT(one_tensor({"w", "", 1, {large, large, large}, 8, crc}), Catch::Contains("w"));

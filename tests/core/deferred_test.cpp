@@ -110,6 +110,9 @@ TEST_CASE("held elements go when nobody holds them any more, and come again") {
     CHECK(calls == 2);
     CHECK(static_cast<const float*>(held.data())[100'000] == 100'000);
   }
+#ifdef __linux__
+  CHECK(values[100'000] == 0);
+#endif
   CHECK_FALSE(elements.computed());
 }
 

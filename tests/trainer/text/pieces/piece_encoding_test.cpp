@@ -170,6 +170,19 @@ TEST_CASE("a long text has the pieces of its words") {
   }
 }
 
+TEST_CASE("a long text keeps its runs of spaces, wherever it is cut") {
+  PieceFile file = words();
+  file.normalizer = number_field(4, 0);
+  const TextEncoding encoding = file.encoding();
+  std::string text = "hello";
+  Ids wanted{4, 5};
+  for (int i = 0; i < 1000; ++i) {
+    text += "   hello";
+    wanted.insert(wanted.end(), {3, 3, 4, 5});
+  }
+  CHECK(encoding.encode(text) == wanted);
+}
+
 TEST_CASE("encodings are equal when their files are") {
   CHECK(words().encoding() == words().encoding());
   CHECK_FALSE(words().encoding() == merges().encoding());
