@@ -88,3 +88,18 @@ TEST_CASE("recordings that do not fit are named") {
              Contains("1 broken recordings are left out") && Contains("broken.wav"));
   shop.refuse("prepare net.onnx -o t.onnx --loss mse --preprocess rate=8000", "mel=BANDS");
 }
+
+TEST_CASE("recordings of another rate than the model's are resampled to it, also all of them") {
+  const Workshop shop;
+  fill(shop);
+  shop.succeed(prepare_arguments);
+  for (const std::string name : {"high", "low"}) {
+    for (int i = 0; i < 6; ++i) {
+      shop.write("tones/" + name + "/" + std::to_string(i) + ".wav", tone(8000, 900));
+    }
+  }
+  for (const std::string rate : {"", " --sample-rate 4000", " --sample-rate 0"}) {
+    CHECK_THAT(shop.succeed(train_arguments + ("--epochs 1" + rate)).err,
+               Contains("12 of 12 recordings are resampled to 4000"));
+  }
+}
