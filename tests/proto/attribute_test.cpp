@@ -149,6 +149,25 @@ TEST_CASE("a dimension is a size, a name or neither") {
   CHECK(std::holds_alternative<std::monostate>(dims[3]));
 }
 
+TEST_CASE("a dim of -1 and the name ? stand for an unknown size, where that is tolerated") {
+  const Wire shape = Wire()
+                         .message(1, Wire().number(1, UINT64_MAX))
+                         .message(1, Wire().block(2, "?"))
+                         .message(1, Wire().number(1, 4));
+  const Wire holder = Wire().number(1, 1).message(2, shape);
+  for (const std::uint32_t kind : {1, 8}) {  // tensor and sparse tensor
+    LeftOut left_out;
+    const Wire wire = with_input(Wire().message(kind, holder));
+    const auto dims = *load_model(wire.bytes(), {}, {}, left_out).graph.inputs[0].type.dims;
+    REQUIRE(dims.size() == 3);
+    CHECK(std::holds_alternative<std::monostate>(dims[0]));
+    CHECK(std::holds_alternative<std::monostate>(dims[1]));
+    CHECK(std::get<std::int64_t>(dims[2]) == 4);
+    REQUIRE(left_out.tolerable.size() == 1);
+    CHECK_THAT(left_out.tolerable[0].what(), Catch::Contains("dimension -1 is negative"));
+  }
+}
+
 TEST_CASE("the standard's domain has one spelling after import") {
   const Wire node = Wire().block(4, "Relu").block(7, "ai.onnx");
   const Wire wire =

@@ -168,6 +168,10 @@ TEST_CASE("data that does not fit the shape exactly is refused") {
     typed.raw(encoding.typed.text());
     check_refused(typed, "entries in");
   }
+  for (const std::int64_t count : {1, 3}) {
+    Wire texts = header(DType::string, {count});
+    check_refused(texts.block(6, "a").block(6, "b"), "entries in string_data, there are 2");
+  }
 }
 
 TEST_CASE("data in two fields or in the wrong one is refused") {
