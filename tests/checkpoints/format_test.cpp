@@ -141,10 +141,13 @@ TEST_CASE("limits bound the memory of loading a checkpoint") {
   CHECK(code({.manifest_bytes = manifest - 1}) == "limit");
 }
 
-TEST_CASE("tensors without elements and of rank 0 come back") {
+TEST_CASE("tensors without elements, of rank 0 and of the largest rank come back") {
   Checkpoint checkpoint = sample_checkpoint(1);
   checkpoint.state.push_back({"nothing", "weight", Tensor(DType::float32, {0, 3})});
   checkpoint.state.push_back({"one", "weight", Tensor::scalar(2.5)});
+  Shape deep;
+  while (deep.rank() < Shape::max_rank) deep.push_back(1);
+  checkpoint.state.push_back({"deep", "weight", Tensor(DType::float32, deep)});
   CHECK(identical(decoded(encoded(checkpoint)), checkpoint));
 }
 

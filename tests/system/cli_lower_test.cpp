@@ -45,6 +45,20 @@ TEST_CASE("lower writes large tensors of a step to a file of their own if asked"
   CHECK(shop.run("check step.onnx").exit_code == 0);
 }
 
+TEST_CASE("differentiate writes large constants to a file of their own if asked") {
+  const Workshop shop;
+  const std::string command = "differentiate net.onnx --of logits --by x -o d.onnx";
+  const auto has_data = [](const auto& entry) { return entry.path().extension() == ".data"; };
+  const auto data_files = [&] {
+    const std::filesystem::directory_iterator files(shop / ".");
+    return std::count_if(begin(files), end(files), has_data);
+  };
+  shop.succeed(command);
+  CHECK(data_files() == 0);
+  shop.succeed(command + " --external-data-from 1");
+  CHECK(data_files() == 1);
+}
+
 TEST_CASE("differentiate writes each kind of derivative") {
   const Workshop shop;
   const std::string command = "differentiate net.onnx --of logits --by fc1.w,x -o d.onnx";

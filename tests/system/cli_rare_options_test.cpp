@@ -69,6 +69,13 @@ TEST_CASE("a memory budget and immediate updates reach the plan") {
   }
 }
 
+TEST_CASE("eval maps inputs of training whose names have an equals sign") {
+  const Workshop shop;
+  shop.succeed("prepare net.onnx -o train.onnx --loss softmax-cross-entropy --label l=1");
+  CHECK_THAT(shop.succeed("eval train.onnx --data data --map l=1=y").out, Contains("over 90 rows"));
+  shop.refuse("eval train.onnx --data data --map l=1=z", "'z'");
+}
+
 TEST_CASE("only algorithms that a model has are trained and examined") {
   const Workshop shop;
   shop.succeed(prepare);

@@ -241,7 +241,16 @@ TEST_CASE("operators with indices, parts and tiles refuse more than there is") {
 
 TEST_CASE("nodes on packed weights refuse other types and shapes") {
   const Value s = real(0.5F);
+  const Value wide = Tensor::scalar(0.5);
+  const Value zero = Tensor::scalar(std::uint8_t{0});
+  const auto add = [&](const Shape& a, const Value& scale, const Shape& b, const Value& other) {
+    return inner("Int8Add", {u8(a), scale, zero, u8(b), other, zero, s, zero});
+  };
+  CHECK_NOTHROW(run_op(add({2}, s, {2}, s)));
   check_refusals({
+      {add({2}, wide, {2}, s), "scales must be float32"},
+      {add({2}, s, {2}, wide), "scales must be float32"},
+      {add({2}, s, {1, 2}, s), "a and b differ in rank"},
       {inner("Int8Lookup", {f32({2}), u8({256})}), "x and table must be int8 or uint8"},
       {inner("Int8Lookup", {u8({2}), u8({255})}), "table must have 256 elements"},
       {inner("DequantizeGather", {i64({2}), u8({2, 3, 4}), s}), ", needed: a matrix"},

@@ -38,6 +38,17 @@ TEST_CASE("rows of more than one stored block are all in the file") {
   const std::string file = png_file(pixels, 300, 200, 3);
   const std::size_t raw = 200 * (1 + 300 * 3);
   CHECK(big_endian(file, 33) == 2 + raw + 5 * 3 + 4);
+  std::size_t at = 43;
+  for (const std::size_t size : {std::size_t{65535}, std::size_t{65535}, raw - 2 * 65535}) {
+    const auto little_endian = [&](std::size_t place) {
+      return static_cast<std::uint8_t>(file[place]) +
+             256U * static_cast<std::uint8_t>(file[place + 1]);
+    };
+    CHECK(file[at] == (size == 65535 ? 0 : 1));  // whether it is the last block
+    CHECK(little_endian(at + 1) == size);
+    CHECK(little_endian(at + 3) == 65535 - size);
+    at += 5 + size;
+  }
   CHECK(big_endian(file, 16) == 300);
   CHECK(big_endian(file, 20) == 200);
 }
