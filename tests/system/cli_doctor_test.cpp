@@ -68,6 +68,19 @@ TEST_CASE("doctor counts one finding as one, and examines batches of the size th
   shop.refuse("doctor fixed_train.onnx --data x.npy label.npy", "the data has no batch of 5 rows");
 }
 
+TEST_CASE("doctor says of synthetic data neither how it is scaled nor what its loss is") {
+  const Workshop shop;
+  ModelBuilder b("steep");
+  b.input("x", DType::float32, {"N", std::int64_t{4}});
+  b.node("MatMul", {"x", b.initializer("w", test::random_floats({4, 3}, 1, -90, 90))}, {},
+         "logits");
+  b.output("logits", DType::float32, {"N", std::int64_t{3}});
+  b.save(shop / "steep.onnx");
+  shop.succeed("prepare steep.onnx -o t.onnx --loss softmax-cross-entropy --label y --init keep");
+  CHECK_THAT(shop.run("doctor t.onnx" + rows_of_task).out, Catch::Contains("initial-loss: "));
+  CHECK_THAT(shop.run("doctor t.onnx").out, !Catch::Contains("initial-loss: "));
+}
+
 TEST_CASE("doctor rejects models without training and shapes that do not fit") {
   const Workshop shop;
   shop.refuse("doctor net.onnx", "there is no algorithm 0");
