@@ -73,10 +73,10 @@ set_source_files_properties(kernels/matmul/det.cpp kernels/matmul/integer_gemm.c
   SKIP_PRECOMPILE_HEADERS ON)
 # Quantization (granularity.h).
 ondine_family(quantize KNOWS matmul)
-# Convolutions (conv_primitive.h).
-ondine_family(conv KNOWS matmul quantize)
-ondine_family(pool KNOWS common)
 ondine_family(norm KNOWS elementwise)
+# Convolutions (conv_primitive.h).
+ondine_family(conv KNOWS matmul quantize norm)
+ondine_family(pool KNOWS common)
 # Losses (loss.h).
 ondine_family(loss KNOWS norm)
 # Attention (attention_primitive.h).

@@ -27,6 +27,7 @@ ONDINE_TABLE(Im2colKernels, im2col)
 ONDINE_TABLE(DepthwiseRowKernels, depthwise_3x3)
 ONDINE_TABLE(DepthwiseRowKernels, depthwise_rows)
 ONDINE_TABLE(DepthwiseChannelKernels, depthwise_channels)
+ONDINE_TABLE(DepthwiseNormKernels, depthwise_norm)
 ONDINE_TABLE(DirectKernels, direct)
 ONDINE_TABLE(CellKernels, cells)
 #undef ONDINE_TABLE

@@ -27,6 +27,8 @@ struct DepthwiseRowKernels;
 template <class T>
 struct DepthwiseChannelKernels;
 template <class T>
+struct DepthwiseNormKernels;
+template <class T>
 struct WinogradKernels;
 template <class T>
 struct DirectKernels;
@@ -52,6 +54,7 @@ struct KernelSet {
   const DepthwiseRowKernels<T>* depthwise_3x3;
   const DepthwiseRowKernels<T>* depthwise_rows;
   const DepthwiseChannelKernels<T>* depthwise_channels;
+  const DepthwiseNormKernels<T>* depthwise_norm;
   const WinogradKernels<T>* winograd;  // null in double
   const DirectKernels<T>* direct;
   const StridedConvKernels<T>* strided_conv;  // null in double

@@ -4,6 +4,7 @@
 
 #include "kernels/simd/conv/spatial_dims.h"
 #include "kernels/simd/matmul/gemm_table.h"
+#include "kernels/simd/norm/batch_norm_table.h"
 #include "kernels/simd/tables.h"
 
 namespace ondine::math {
@@ -65,6 +66,30 @@ struct DepthwiseChannelKernels {
                         const T* bias, T* dx, void* scratch);
   void (*backward_weights)(const ConvPlane& plane, const ChannelBlock& block, const T* x,
                            const T* dy, T* dw, void* scratch);
+};
+
+// How a plane is normalized: `floor` takes the place of what lies below row.low, which is the first
+// value that counts.
+template <class T>
+struct Normalization {
+  NormRow<T> row;
+  T floor;
+};
+
+// Elements from a plane of x and of y to those that come next.
+struct PlaneStrides {
+  std::int64_t x, y;
+};
+
+// Depthwise convolutions of normalized planes, z = min(max(v, floor), high), by 3 x 3 taps with
+// stride 1 or 2 for both dims and one row and column of padding at the beginning.
+template <class T>
+struct DepthwiseNormKernels {
+  std::int64_t (*scratch_bytes)(const ConvPlane& plane);
+  // dx = what dy says of z, 0 where v is not in [low, high]. sums[k] += sum of dy and tap k of z,
+  // sums[9] += sum dx, sums[10] += sum dx (x - mean).
+  void (*backward)(const ConvPlane& plane, const PlaneStrides& next, const Normalization<T>& by,
+                   const T* x, const T* dy, const T* w, T* dx, double* sums, void* scratch);
 };
 
 // Rows of tiles of an image: each tile is `tile` x `tile` outputs of a 3 x 3 window, and has
