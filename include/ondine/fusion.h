@@ -22,6 +22,7 @@ enum class Fusion : std::uint8_t {
   fold_normalization,           // by constants, into the convolution before it
   fuse_normalization_gradient,  // takes the derivative of its activation
   fuse_normalization,           // takes what is added to it and its activation
+  fuse_depthwise_gradient,      // takes that of the normalization before it
   fuse_activation,              // into Conv and Gemm
   fuse_gather_gradient,         // adds to the sum that it is part of
   fuse_sgd_update,              // w - rate * g

@@ -62,8 +62,60 @@ class Network {
   std::uint64_t seed_ = 0;
 };
 
-NamedValues feeds(std::uint64_t seed) {
-  return {{"x", random_floats({4, 3, 8, 8}, seed)},
+// Two blocks of a pointwise, a normalization, a bound and a depthwise convolution, of stride 1 and
+// 2, and one of rows for which the gradients stay apart.
+class DepthwiseNetwork {
+ public:
+  static constexpr std::int64_t size = 66;
+
+  explicit DepthwiseNetwork(const std::filesystem::path& file) {
+    b_.initializer("zero", Tensor::scalar(0.0F));
+    b_.initializer("six", Tensor::scalar(6.0F));
+    const std::string x = b_.input("x", DType::float32, {"N", 3, size, size});
+    const std::string first = block(x, "first", 3, 1);
+    const std::string second = block(first, "second", 5, 2);
+    const std::string third = block(second, "third", 5, 3);
+    const std::string last = b_.node("Relu", {normal(third, "last.norm")});
+    const std::string flat = b_.node("Flatten", {b_.node("GlobalAveragePool", {last})});
+    b_.output(b_.node("Gemm", {flat, random("last.w", {5, 4}), random("last.b", {4})}),
+              DType::float32, {"N", 4});
+    b_.save(file);
+    PrepareOptions options;
+    options.train = {"*.w", "*.b"};
+    prepare(file, file, options);
+  }
+
+ private:
+  std::string random(const std::string& name, const Shape& shape, float low = -0.5F,
+                     float high = 0.5F) {
+    return b_.initializer(name, random_floats(shape, ++seed_, low, high));
+  }
+  std::string normal(const std::string& x, const std::string& name) {
+    return b_.node("BatchNormalization",
+                   {x, random(name + ".w", {5}, 0.5F, 1.5F), random(name + ".b", {5}),
+                    random(name + ".mean", {5}), random(name + ".var", {5}, 0.5F, 2)});
+  }
+  std::string block(const std::string& x, const std::string& name, std::int64_t in,
+                    std::int64_t stride) {
+    const std::string wide = b_.node("Conv", {x, random(name + ".wide.w", {5, in, 1, 1})});
+    const std::string bounded = b_.node("Clip", {normal(wide, name + ".norm"), "zero", "six"});
+    return b_.node(
+        "Conv", {bounded, random(name + ".deep.w", {5, 1, 3, 3})},
+        {{"group", std::int64_t{5}}, {"pads", Int64s(4, 1)}, {"strides", Int64s(2, stride)}});
+  }
+
+  ModelBuilder b_{"network"};
+  std::uint64_t seed_ = 100;
+};
+
+std::size_t count(const std::string& text, const std::string& what) {
+  std::size_t found = 0;
+  for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++found;
+  return found;
+}
+
+NamedValues feeds(std::uint64_t seed, std::int64_t size = 8) {
+  return {{"x", random_floats({4, 3, size, size}, seed)},
           {"label", Tensor::of<std::int64_t>({4}, {0, 1, 2, 3})}};
 }
 
@@ -72,10 +124,11 @@ struct Trained {
   std::vector<float> logits;
 };
 
-Trained trained(const std::filesystem::path& file, const LoadOptions& options) {
+Trained trained(const std::filesystem::path& file, const LoadOptions& options,
+                std::int64_t size = 8) {
   Model model = Model::load(file, options);
-  for (std::uint64_t i = 0; i < 3; ++i) model.train_step(feeds(i));
-  const NamedValues input{feeds(9)[0]};
+  for (std::uint64_t i = 0; i < 3; ++i) model.train_step(feeds(i, size));
+  const NamedValues input{feeds(9, size)[0]};
   const NamedValues results = model.infer(input);
   const Tensor& last = results[0].second.tensor();
   const auto logits = last.values<float>();
@@ -114,23 +167,42 @@ TEST_CASE("convolutional networks train alike with each fusion left out") {
   }
 }
 
+TEST_CASE("networks of depthwise convolutions train alike whether their gradients are fused") {
+  const TemporaryFolder folder;
+  const auto file = folder / "network.onnx";
+  DepthwiseNetwork{file};
+  if (fusions_run()) {
+    const std::string text = Model::load(file).inspect("optimized");
+    CHECK(count(text, "NormalizedDepthwiseConvGrad-") == 2);
+    CHECK(count(text, "BatchNormalizationActivationGrad-") == 2);
+  }
+  LoadOptions apart;
+  apart.no_fusion = {Fusion::fuse_depthwise_gradient};
+  const Trained want = trained(file, apart, DepthwiseNetwork::size);
+  Trained last;
+  for (const int threads : {1, 3}) {
+    LoadOptions options;
+    options.threads = threads;
+    const Trained got = trained(file, options, DepthwiseNetwork::size);
+    check_near(got.parameters, want.parameters);
+    check_near(got.logits, want.logits);
+    if (threads > 1) CHECK(got.parameters == last.parameters);
+    last = got;
+  }
+}
+
 TEST_CASE("activations and residual sums go into the normalization before them") {
   if (!fusions_run()) return;
   const TemporaryFolder folder;
   const auto file = folder / "network.onnx";
   Network{file};
   const std::string text = Model::load(file).inspect("optimized");
-  const auto count = [&](const std::string& what) {
-    std::size_t found = 0;
-    for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++found;
-    return found;
-  };
   // Inference and training.
-  CHECK(count("BatchNormalizationActivation-") == 6);
-  CHECK(count("BatchNormalizationActivationGrad-") == 2);
-  CHECK(count("ClipGrad") == 0);
-  CHECK(count("ConvActivation-") == 2);
-  CHECK(count("GemmActivation-") == 2);
+  CHECK(count(text, "BatchNormalizationActivation-") == 6);
+  CHECK(count(text, "BatchNormalizationActivationGrad-") == 2);
+  CHECK(count(text, "ClipGrad") == 0);
+  CHECK(count(text, "ConvActivation-") == 2);
+  CHECK(count(text, "GemmActivation-") == 2);
 }
 
 TEST_CASE(
