@@ -58,14 +58,18 @@ static void interleave_channels(T* dst, const T* src, std::int64_t plane, std::i
   }
 }
 
-// The reverse of interleave_channels.
-template <class T>
+// The reverse of interleave_channels. Ahead: planes go to memory.
+template <class T, bool Ahead = false>
 static void deinterleave_channels(T* dst, const T* src, std::int64_t plane, std::int64_t channels,
                                   std::int64_t n, std::int64_t width, std::int64_t pitch) {
   constexpr int L = lanes<T>;
   std::int64_t column = 0;
   for (std::int64_t p = 0; p < n; p += L) {
     const std::int64_t count = n - p < L ? n - p : L;
+    if constexpr (Ahead) {
+      constexpr std::int64_t ahead = 512 / std::int64_t{sizeof(T)};
+      for (std::int64_t c = 0; c < channels; ++c) __builtin_prefetch(dst + c * plane + p + ahead, 1);
+    }
     Vec<T> r[L];
     if (column + L <= width && count == L) {
 #pragma GCC unroll 16
