@@ -60,11 +60,11 @@ extern const Pass fuse_normalization_gradient;  // with the derivative of its ac
 extern const Pass fuse_normalization;           // with an addend and its activation
 extern const Pass fuse_depthwise_gradient;      // with that of the normalization before it
 extern const Pass fold_normalization;           // BatchNormalization by constants into Conv
-extern const Pass fuse_activation;              // Relu and Clip into Conv and Gemm
-extern const Pass fuse_gather_gradient;         // into the sum that it is added to
-extern const Pass fuse_sgd_update;              // w - rate * g into SgdUpdate
-extern const Pass fuse_gemm_sgd_update;         // SgdUpdate, large Adam by a product
-extern const Pass fuse_elementwise;             // element-wise operators before outputs
+extern const Pass fuse_activation;       // Relu and Clip into Conv and Gemm, a bias into MatMul
+extern const Pass fuse_gather_gradient;  // into the sum that it is added to
+extern const Pass fuse_sgd_update;       // w - rate * g into SgdUpdate
+extern const Pass fuse_gemm_sgd_update;  // SgdUpdate, large Adam by a product
+extern const Pass fuse_elementwise;      // element-wise operators before outputs
 
 // fuse_quantized comes first and is to run before the others and fold_constants.
 std::span<const Pass> fusion_passes();
