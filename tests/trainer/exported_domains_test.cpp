@@ -25,7 +25,8 @@ bool imports_training(const ModelDef& model) {
 
 // A step of k by itself.
 NodeDef adagrad() {
-  return node("Adagrad", {"speed", "count", "k", "k", "k"}, {"k_new", "h_new"}, {}, training_domain);
+  return node("Adagrad", {"speed", "count", "k", "k", "k"}, {"k_new", "h_new"}, {},
+              training_domain);
 }
 
 ModelDef with_constants() {
