@@ -68,7 +68,8 @@ static void deinterleave_channels(T* dst, const T* src, std::int64_t plane, std:
     const std::int64_t count = n - p < L ? n - p : L;
     if constexpr (Ahead) {
       constexpr std::int64_t ahead = 512 / std::int64_t{sizeof(T)};
-      for (std::int64_t c = 0; c < channels; ++c) __builtin_prefetch(dst + c * plane + p + ahead, 1);
+      for (std::int64_t c = 0; c < channels; ++c)
+        __builtin_prefetch(dst + c * plane + p + ahead, 1);
     }
     Vec<T> r[L];
     if (column + L <= width && count == L) {

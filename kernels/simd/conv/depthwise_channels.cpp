@@ -129,7 +129,7 @@ void convolve(const ConvPlane& p, const ChannelBlock& b, N x_image, N y_image, c
       }
     }
     deinterleave_channels<T, true>(y + image * y_image, results, p.out_h * p.out_w, b.channels,
-                          p.out_h * p.out_w, p.out_w, p.out_w);
+                                   p.out_h * p.out_w, p.out_w, p.out_w);
   }
 }
 
@@ -171,8 +171,9 @@ void backward_data(const ConvPlane& p, const ChannelBlock& b, const T* dy, const
         }
       }
     }
-    deinterleave_channels<T, true>(dx + image * b.x_image, padded + (p.pad_h * layout.pitch + p.pad_w) * L,
-                          p.in_h * p.in_w, b.channels, p.in_h * p.in_w, p.in_w, layout.pitch);
+    deinterleave_channels<T, true>(dx + image * b.x_image,
+                                   padded + (p.pad_h * layout.pitch + p.pad_w) * L, p.in_h * p.in_w,
+                                   b.channels, p.in_h * p.in_w, p.in_w, layout.pitch);
   }
 }
 
