@@ -43,11 +43,13 @@ class Im2colConv final : public ConvAlgorithm<T> {
       : ConvAlgorithm<T>(desc, kernels),
         direction_(desc.direction),
         gathers_(gathers),
+        turned_(false),
         packs_(direction_ == ConvDirection::forward && !rounds_factors<T>(kernels)) {
     const ConvShape& s = desc.shape;
     const BlockLimits limits = block_limits(desc, this->set_.gemm->nr);
     in_group_ = s.in_channels / s.groups;
     out_group_ = s.out_channels / s.groups;
+    turned_ = !gathers && in_group_ >= 4 * out_group_;
     taps_ = volume(s.kernel);
     depth_ = in_group_ * taps_;
     in_plane_ = volume(s.in);
@@ -62,6 +64,7 @@ class Im2colConv final : public ConvAlgorithm<T> {
     set_tasks();
     const Index columns = channels_ * taps_ * tile_ + (packs_ ? 64 : 0);
     columns_bytes_ = gathers_ ? bytes_of<T>(columns) : 0;
+    if (turned_) columns_bytes_ = bytes_of<T>(channels_ * rows_);
     const Index joined_rows = direction_ == ConvDirection::backward_weights ? rows_ : out_group_;
     joined_bytes_ = images_ > 1 ? bytes_of<T>(joined_rows * tile_) : 0;
     this->slot_bytes_ =
@@ -148,9 +151,17 @@ class Im2colConv final : public ConvAlgorithm<T> {
         call.b_row = 1;
         call.b_col = gathers_ ? tile_ : in_plane_;
         call.ldc = depth_;
+        if (turned_) turn(call);
         break;
     }
     return call;
+  }
+
+  // C^T = B^T A^T
+  void turn(GemmCall<T>& call) const {
+    std::swap(call.m, call.n);
+    std::swap(call.a_row, call.b_col);
+    call.ldc = rows_;
   }
 
   Im2colBlock block(Index channels, Index first, Index last, Index width) const {
@@ -254,6 +265,7 @@ class Im2colConv final : public ConvAlgorithm<T> {
     const Index channel = task % blocks_ * channels_;
     const Index count = std::min(channels_, in_group_ - channel);
     T* const columns = reinterpret_cast<T*>(slot);
+    T* const dw = args.result + (group * out_group_ + row) * depth_ + channel * taps_;
     for (Index image = 0; image < this->shape_.batch; image += images_) {
       const Index images = images_from(image);
       const T* const x = args.x + x_offset(image, group, channel);
@@ -268,15 +280,21 @@ class Im2colConv final : public ConvAlgorithm<T> {
         if (gathers_) this->set_.im2col->gather(block(count, first, last, tile_), x, columns);
         call.a = dy + first;
         call.b = gathers_ ? columns : x + first;
-        call.c = args.result + (group * out_group_ + row) * depth_ + channel * taps_;
+        call.c = turned_ ? columns : dw;
+        if (turned_) std::swap(call.a, call.b);
         call.beta = image == 0 && first == 0 ? T{0} : T{1};
         this->set_.gemm->run(call, slot + columns_bytes_ + joined_bytes_);
       }
+    }
+    for (Index r = 0; turned_ && r < rows; ++r) {
+      for (Index c = 0; c < count; ++c) dw[r * depth_ + c] = columns[c * rows_ + r];
     }
   }
 
   ConvDirection direction_;
   bool gathers_;
+  // Gradient by the weights without columns: computed as its transpose, of many more rows.
+  bool turned_;
   bool packs_;                  // columns, as the product reads them
   Index in_group_, out_group_;  // channels of a group
   Index taps_;                  // of the window

@@ -49,6 +49,8 @@ std::vector<Limit> limits() {
   const ConvShape two = shape2(2, 2, 2, 2, 9, 5, 3, 2, 2, 2, 2, 1);
   const ConvShape dots = shape2(2, 20, 33, 1, 5, 7, 1, 1, 1, 1, 0, 0);
   const ConvShape group_dots = shape2(2, 8, 12, 4, 5, 7, 1, 1, 1, 1, 0, 0);
+  // Many more columns of weights than rows, in blocks.
+  const ConvShape narrow = shape2(3, 701, 13, 1, 5, 31, 1, 1, 1, 1, 0, 0);
   const ConvShape volumes{2,         4,         6,         2,         {5, 6, 7},
                           {3, 2, 3}, {3, 3, 4}, {2, 2, 2}, {1, 1, 1}, {1, 0, 1}};
   // Images of few positions, the last of which are fewer than those joined before.
@@ -101,6 +103,7 @@ std::vector<Limit> limits() {
           {"pointwise", forward, dots},
           {"pointwise", backward_data, dots},
           {"pointwise", backward_weights, group_dots},
+          {"pointwise", backward_weights, narrow},
           {"im2col", forward, volumes},
           {"im2col", backward_data, volumes},
           {"im2col", backward_weights, volumes},
