@@ -19,8 +19,8 @@ namespace {
 
 using namespace ondine::graph;  // NOLINT
 
-const OpDef layer{.name = "Conv", .infer = infer_nothing};
-const OpDef sum{.name = "Add", .infer = infer_nothing};
+const OpDef layer{.name = "Layer", .infer = infer_nothing, .traits = {.per_sample = 1}};
+const OpDef sum{.name = "Sum", .infer = infer_nothing, .traits = {.per_sample = 3}};
 
 // Values of 8 samples of `width` KiB each.
 struct Network {
@@ -67,7 +67,7 @@ TEST_CASE("the widest layers run for a part of the batch at a time") {
   Chain chain;
   REQUIRE(chain.run());
   std::string want;
-  for (int part = 0; part < 4; ++part) want += "Slice Conv Conv Conv ";
+  for (int part = 0; part < 4; ++part) want += "Slice Layer Layer Layer ";
   CHECK(chain.operators() == want + "Concat Plain ");
   const Node& slice = chain.graph.nodes[4];
   CHECK(slice.inputs[0] == chain.x);
