@@ -23,7 +23,8 @@ CHART = ROOT / "docs/images/comparison.svg"
 
 WIDTH, ROW, TOP, LEFT = 960, 30, 108, 290
 COLORS = {"ondine": "#0b6e99", "pytorch": "#d9480f", "pytorch_compiled": "#e8a33d",
-          "jax": "#7b4fb5", "ort": "#3f8f4f", "mnn": "#b03a6f"}
+          "jax": "#7b4fb5", "ort": "#3f8f4f", "mnn": "#b03a6f",
+          "tensorflow": "#6b6b6b"}
 
 
 class Axis:

@@ -15,6 +15,8 @@ import time
 
 CHECKED_STEPS = 3
 BLOCK_MS = 200
+# Before each block: threads of the other program may still wait actively for work.
+REST_S = 0.3
 TOLERANCE = {"float32": 1e-4, "bf16": 1e-2}
 
 
@@ -137,6 +139,7 @@ def time_in_turns(ours, theirs, slower, blocks):
     ours.steps(block), theirs.steps(block)
     times, their_times = [], []
     for _ in range(blocks):
-        times += ours.steps(block)[0]
-        their_times += theirs.steps(block)[0]
+        for process, kept in ((ours, times), (theirs, their_times)):
+            time.sleep(REST_S)
+            kept += process.steps(block)[0]
     return statistics.median(times), statistics.median(their_times)
