@@ -139,6 +139,15 @@ TEST_CASE("outputs whose shape only a run tells are compared, too") {
   refuse(model, {{"x", Tensor::of<float>({2}, {0, 1})}}, "value 'y' has 1 for dim 'N'");
 }
 
+TEST_CASE("elements of outputs whose shape only a run tells are compared, too") {
+  const TypeDef element = tensor_value("", DType::int64, {std::int64_t{1}, named("N")}).type;
+  const ModelDef model =
+      model_of({floats("x", {named("N")})}, {holding(TypeKind::sequence, "s", element)},
+               {node("NonZero", {"x"}, {"found"}), node("SequenceConstruct", {"found"}, {"s"})});
+  infer(model, {{"x", Tensor::of<float>({2}, {1, 1})}});
+  refuse(model, {{"x", Tensor::of<float>({2}, {0, 1})}}, "value 's' has 1 for dim 'N'");
+}
+
 TEST_CASE("value_info relates variables, also where passes remove the value") {
   ModelDef model = model_of(
       {floats("x", {named("N")}), floats("z", {named("M")})},
