@@ -1,5 +1,5 @@
 // w - g * rate becomes SgdUpdate(w, g, rate); SgdUpdate(w, op(a) op(b), rate), with op the identity
-// or a transposition, becomes GemmSgdUpdate(w, a, b, rate); so does Adam, GemmAdam.
+// or a transposition, becomes GemmSgdUpdate(w, a, b, rate). For Adam, see fuse_gemm_adam.h.
 #include "graph/passes/fuse.h"
 #include "graph/passes/fuse_gemm_adam.h"
 
