@@ -125,12 +125,10 @@ void store_in_lower_precision(Draft& draft) {
   if (compacted.plan.total_bytes < draft.plan.total_bytes) draft = std::move(compacted);
 }
 
-// Under a lower precision layers that compute every sample by itself may run for a part of the
-// batch at a time. In float32 they do not: a kernel's choice may depend on the batch, and so may
-// bits.
+// Layers that compute every sample by itself may run for a part of the batch at a time.
 void compute_in_parts(Draft& draft) {
   const PlanOptions& options = draft.options();
-  if (options.precision != Precision::bfloat16 || draft.plan.arena_bytes < small_arena) return;
+  if (draft.plan.arena_bytes < small_arena) return;
   Graph lean = draft.graph();
   if (!split_batch(lean, options.targets)) return;
   Draft split = draft.next(std::move(lean));
