@@ -17,7 +17,7 @@ constexpr std::int64_t block_n = 1024;
 constexpr std::int64_t block_m = 144;
 constexpr std::int64_t max_k = 1024;  // of B that is packed at once
 template <class T>
-constexpr std::int64_t group_n = 2 * panel<T>;  // columns of B that are prefetched together
+constexpr std::int64_t group_n = 4 * panel<T>;  // columns of B that are prefetched together
 constexpr std::int64_t padding = 64;            // elements, behind each packed matrix
 
 template <class T>
@@ -224,9 +224,9 @@ ONDINE_INLINE void run_block(const GemmCall<T>& g, const GemmBlocking& cut, T* b
                              const T* a_panels, const GemmBlock& at, PrefetchAhead& ahead_a) {
   constexpr int L = lanes<T>;
   constexpr std::int64_t nr = panel<T>;
-  // Few rows leave no time for it; where they pack rows of B on the way, those are asked for there.
-  const bool far =
-      g.k * g.n * std::int64_t{sizeof(T)} > second_cache && (g.b_col != 1 || at.mc > 6 * cut.mr);
+  // Few rows that pack rows of B on the way ask for them there.
+  const bool far = g.k * g.n * std::int64_t{sizeof(T)} > second_cache &&
+                   (g.b_col != 1 || !cut.pack_b || at.mc > 6 * cut.mr);
   const std::int64_t steps =
       divide_up(at.mc, cut.mr) * (group_n<T> / nr) * PrefetchAhead::steps(at.kc);
   PrefetchAhead ahead;
