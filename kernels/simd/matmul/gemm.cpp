@@ -12,6 +12,8 @@ namespace {
 // A panel of B and a block of A fit into a first cache of 48 kB, the other blocks together into a
 // second one of 1 MB.
 constexpr std::int64_t second_cache = std::int64_t{1} << 20;
+// Larger matrices B are read from memory at every product.
+constexpr std::int64_t last_cache = std::int64_t{8} << 20;
 constexpr std::int64_t block_k = 256;
 constexpr std::int64_t block_n = 1024;
 constexpr std::int64_t block_m = 144;
@@ -64,18 +66,24 @@ void run_all_dots(const GemmCall<T>& g) {
 template <class T, int Rows, int Vectors>
 void run_wide(const GemmCall<T>& g) {
   constexpr int L = lanes<T>;
-  PrefetchAhead nothing;
+  constexpr std::int64_t cols = Vectors * L, size = sizeof(T);
+  const bool far = g.k * g.n * size > last_cache;
   for (std::int64_t j = 0; j < g.n;) {
     const std::int64_t left = g.n - j;
+    PrefetchAhead ahead;
+    if (far && left > cols) {
+      ahead = PrefetchAhead::matrix(g.b + j + cols, size, g.k, min_of(left - cols, cols), g.b_row,
+                                    1, PrefetchAhead::steps(g.k));
+    }
     const std::int64_t width = min_of(left, Vectors * L);
     Block<T> block{g.k,     g.a,     g.a_row, g.a_col, g.b + j,
                    g.b_row, g.c + j, g.ldc,   0,       epilogue_of(g, true, true, 0, j)};
     if (width == Vectors * L) {
-      micro<T, Rows, Vectors, Edge::whole, false>(block, nothing);
+      micro<T, Rows, Vectors, Edge::whole, false>(block, ahead);
       j += width;
     } else {
       block.last = min_of(left, L);
-      pick_wide<T, Rows, 1>(left < L)(block, nothing);
+      pick_wide<T, Rows, 1>(left < L)(block, ahead);
       j += block.last;
     }
   }
