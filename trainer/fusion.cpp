@@ -26,6 +26,7 @@ constexpr std::array names{
     Named{"fuse_gather_gradient", Fusion::fuse_gather_gradient},
     Named{"fuse_sgd_update", Fusion::fuse_sgd_update},
     Named{"fuse_gemm_sgd_update", Fusion::fuse_gemm_sgd_update},
+    Named{"fuse_gemm_adam", Fusion::fuse_gemm_adam},
     Named{"fuse_elementwise", Fusion::fuse_elementwise},
 };
 

@@ -1,5 +1,6 @@
-#include "graph/passes/fuse_gemm_adam.h"
-
+// Adam of a large variable whose gradient is a product that nothing else reads, or one to which
+// GatherGrad adds rows, becomes GemmAdam: the gradient is then computed and consumed strip by strip
+// and never held as a whole. Small ones stay as they are: they fit into a cache.
 #include "graph/passes/fuse.h"
 
 namespace ondine::graph {
@@ -53,13 +54,15 @@ class AdamFuser {
   const OpDef* gemm_adam_;
 };
 
-}  // namespace
-
-bool fuse_gemm_adam(Graph& graph, const Pass& pass, const PassContext& context) {
+bool run(Graph& graph, const PassContext& context) {
   if (context.catalogue == nullptr) return false;
   const AdamFuser fuser(graph, *context.catalogue);
-  return fuse_nodes(graph, pass, context,
+  return fuse_nodes(graph, fuse_gemm_adam, context,
                     [&](Node& node, const Uses& uses) { return fuser.fuse(node, uses); });
 }
+
+}  // namespace
+
+const Pass fuse_gemm_adam{"fuse_gemm_adam", run};
 
 }  // namespace ondine::graph

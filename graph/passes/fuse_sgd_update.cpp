@@ -1,7 +1,6 @@
 // w - g * rate becomes SgdUpdate(w, g, rate); SgdUpdate(w, op(a) op(b), rate), with op the identity
-// or a transposition, becomes GemmSgdUpdate(w, a, b, rate). For Adam, see fuse_gemm_adam.h.
+// or a transposition, becomes GemmSgdUpdate(w, a, b, rate).
 #include "graph/passes/fuse.h"
-#include "graph/passes/fuse_gemm_adam.h"
 
 namespace ondine::graph {
 namespace {
@@ -60,8 +59,7 @@ bool run_sgd_update(Graph& graph, const PassContext& context) {
 }
 
 bool run_gemm_sgd_update(Graph& graph, const PassContext& context) {
-  const bool descends = run(graph, context, fuse_gemm_sgd_update, "GemmSgdUpdate", to_product);
-  return fuse_gemm_adam(graph, fuse_gemm_sgd_update, context) || descends;
+  return run(graph, context, fuse_gemm_sgd_update, "GemmSgdUpdate", to_product);
 }
 
 }  // namespace

@@ -63,7 +63,8 @@ extern const Pass fold_normalization;           // BatchNormalization by constan
 extern const Pass fuse_activation;       // Relu and Clip into Conv and Gemm, a bias into MatMul
 extern const Pass fuse_gather_gradient;  // into the sum that it is added to
 extern const Pass fuse_sgd_update;       // w - rate * g into SgdUpdate
-extern const Pass fuse_gemm_sgd_update;  // SgdUpdate, large Adam by a product
+extern const Pass fuse_gemm_sgd_update;  // SgdUpdate by a product
+extern const Pass fuse_gemm_adam;        // Adam of a large variable by a product
 extern const Pass fuse_elementwise;      // element-wise operators before outputs
 
 // fuse_quantized comes first and is to run before the others and fold_constants.

@@ -26,7 +26,8 @@ enum class Fusion : std::uint8_t {
   fuse_activation,              // into Conv and Gemm; a bias into MatMul
   fuse_gather_gradient,         // adds to the sum that it is part of
   fuse_sgd_update,              // w - rate * g
-  fuse_gemm_sgd_update,         // w - rate * A B; Adam of a large product A B too
+  fuse_gemm_sgd_update,         // w - rate * A B
+  fuse_gemm_adam,               // Adam of a large variable by a product A B
   fuse_elementwise,             // element-wise ends of the graph
 };
 
