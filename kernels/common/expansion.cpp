@@ -35,6 +35,13 @@ const graph::Type& result_type(const graph::ExpandContext& context) {
   return context.builder().graph()[context.node().outputs.at(0)].type;
 }
 
+graph::Val of_rank(graph::Val x, std::vector<std::int64_t> ranks, std::string needed) {
+  if (x.ranked()) return x;
+  return x.builder().node("RequireRank", {x},
+                          {{"ranks", std::move(ranks)}, {"needed", std::move(needed)}},
+                          ondine_domain);
+}
+
 graph::Val zeros(graph::Val shape, DType dtype) {
   return graph::expand(shape.builder().scalar(0, dtype), shape);
 }

@@ -1,6 +1,9 @@
 // Expansions: derivatives of fused operators, and what expansions share.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "graph/contract/builder.h"
 
 namespace ondine::kernels {
@@ -11,6 +14,9 @@ std::vector<graph::Val> grad_of_expansion(graph::GradContext& g);
 
 // For an expansion: the type of the node's first output.
 const graph::Type& result_type(const graph::ExpandContext& context);
+// x. Where its rank is not known yet, running it refuses ranks that are not among `ranks`, with the
+// text `needed`.
+graph::Val of_rank(graph::Val x, std::vector<std::int64_t> ranks, std::string needed);
 // Zeros of a shape that is an int64 vector.
 graph::Val zeros(graph::Val shape, DType dtype);
 // The adjoint of an operator that copies elements: `offsets`, in the shape of dy, is what the

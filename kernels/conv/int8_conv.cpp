@@ -20,6 +20,13 @@ namespace {
 constexpr std::size_t first_scale = 5;
 
 void infer(InferContext& context) {
+  const Dim channels = context.ranked(2) && context.rank(2) > 0 ? context.dims(2)[0] : Dim();
+  check_conv_parameter(context, 1, 1, "the zero point of x");
+  check_conv_parameter(context, 3, channels, "the zero point of w");
+  check_conv_parameter(context, first_scale, 1, "the scale of x");
+  check_conv_parameter(context, first_scale + 1, channels, "the scale of w");
+  check_conv_parameter(context, first_scale + 2, 1, "the scale of y");
+  check_conv_parameter(context, first_scale + 3, 1, "the zero point of y");
   infer_integer_conv(context, 2, context.has_input(8) ? context.dtype(8) : DType::int32);
 }
 

@@ -1,5 +1,6 @@
 // normalizer.cpp — each row divided by its greatest element (MAX), the sum of magnitudes (L1) or
 // the root of the sum of squares (L2); unchanged where that is 0. Composed of reductions and Div.
+#include "kernels/common/expansion.h"
 #include "kernels/common/op.h"
 #include "kernels/ml/row_model.h"
 
@@ -14,10 +15,12 @@ std::string norm_of(const NodeView& node) {
   return norm;
 }
 
+constexpr const char* needed = "x must have shape [N, C] or [C]";
+
 void infer(InferContext& context) {
   norm_of(context);
   if (context.ranked(0) && context.rank(0) != 1 && context.rank(0) != 2) {
-    context.reject("x must have shape [N, C] or [C], found ", graph::to_string(context.dims(0)));
+    context.reject(needed, ", found ", graph::to_string(context.dims(0)));
   }
   context.set_output(0, DType::float32, context.input(0).dims);
 }
@@ -25,7 +28,7 @@ void infer(InferContext& context) {
 std::vector<Val> expand(ExpandContext& context) {
   const std::string norm = norm_of(context);
   const DType dtype = context.x(0).dtype() == DType::float32 ? DType::float32 : DType::float64;
-  const Val x = cast(context.x(0), dtype);
+  const Val x = cast(of_rank(context.x(0), {1, 2}, needed), dtype);
   Val size;
   if (norm == "MAX") {
     size = reduce_max(x, {-1}, true);

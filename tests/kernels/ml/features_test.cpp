@@ -55,6 +55,7 @@ TEST_CASE("ArrayFeatureExtractor takes elements of the last axis") {
   CHECK(run_op_tensor(ml("ArrayFeatureExtractor", {iota({2, 3}), Tensor(DType::int64, {0})}))
             .shape() == Shape{2, 0});
   check_gradient(ml("ArrayFeatureExtractor", {random_tensor({2, 3}, 1), y}));
+  check_gradient(ml("ArrayFeatureExtractor", {random_tensor({3}, 2), y}));
   check_refused(ml("ArrayFeatureExtractor", {Tensor::scalar(1.0F), y}), ErrorCode::mismatch,
                 "found a scalar");
 }
