@@ -13,7 +13,8 @@ void CallState::check(std::size_t done, std::size_t all) {
   const auto now = std::chrono::steady_clock::now();
   if (now - reported < std::chrono::milliseconds(10)) return;
   reported = now;
-  if (!(*progress)(static_cast<double>(done) / static_cast<double>(all))) {
+  const double fraction = all == 0 ? 1 : static_cast<double>(done) / static_cast<double>(all);
+  if (!(*progress)(fraction)) {
     fail(ErrorCode::cancelled, "the call was cancelled");
   }
 }

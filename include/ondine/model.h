@@ -154,8 +154,8 @@ struct ProfileEntry {
   double seconds = 0;
 };
 
-// Called between nodes of a running call, at most about every 10 ms, on the calling thread. Return
-// false to stop: the call throws Error(cancelled) and changes nothing.
+// Called before and after nodes of a running call, at most about every 10 ms, on the thread of the
+// call. Return false to stop: the call throws Error(cancelled) and changes nothing.
 using ProgressCallback = std::function<bool(double fraction)>;
 
 // Not copyable. infer(), eval_step() and the other const methods may run in any number of threads
@@ -250,7 +250,7 @@ class ONDINE_API Model {
   // The setters below are not for use while another call runs.
   void set_threads(int threads);
   void set_progress(ProgressCallback callback);
-  // Checked between nodes and loop iterations; nullptr for none.
+  // Checked before and after nodes and between loop iterations; nullptr for none.
   void set_cancel_flag(std::shared_ptr<const CancelFlag> flag);
   // Every call that takes longer fails with Error(limit).
   void set_deadline(std::optional<std::chrono::milliseconds> per_call);

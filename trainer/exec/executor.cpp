@@ -46,6 +46,15 @@ class Ahead {
   std::span<const KernelContext::Slot> slots_;
 };
 
+// Whether nodes before the commit section write over variables. Such a step is not undone, so that
+// nothing stops it any more when they have run.
+bool updates_early(const Plan& plan) noexcept {
+  for (std::size_t i = 0; i < plan.in_place.size(); ++i) {
+    if (plan.in_place[i] && !plan.committed[i]) return true;
+  }
+  return false;
+}
+
 // The context of the static node that runs.
 class Executor::StaticContext final : public KernelContext {
  public:
@@ -252,6 +261,7 @@ void Executor::run(CallState& call, Profile* profile) {
     ahead.fetch_after(i);
     run_timed(call, i, profile);
   }
+  if (!updates_early(*plan_)) call.check(plan_->commit_begin, plan_->nodes.size());
   for (std::size_t i = plan_->commit_begin; i < plan_->nodes.size() && profile != nullptr; ++i) {
     const std::string_view op = plan_->nodes[i].node->op->name;
     (*profile)[op].op = op;

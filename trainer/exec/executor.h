@@ -38,7 +38,8 @@ class Executor {
   // Sets the memory of a value with BufferKind::target.
   void set_target(graph::ValueId id, void* data);
 
-  // Runs the nodes before the plan's commit section. With a profile, adds the time of each node to
+  // Runs the nodes before the plan's commit section, with a check of the call before each and, as
+  // long as it can still be stopped, after the last. With a profile, adds the time of each node to
   // the entry of its operator.
   void run(graph::CallState& call, Profile* profile = nullptr);
   // Runs the commit section, after run() with the same arguments. Does not throw.

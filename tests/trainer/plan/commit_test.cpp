@@ -179,9 +179,7 @@ TEST_CASE("a commit section does not stop for a call around the step") {
   Model inner = Model::load(folder / file);
   const Tensor before = inner.get_state("w");
 
-  // Of two nodes.
-  Model outer =
-      Model::load(encode(linear_regression(0.1F)), {.no_fusion = {Fusion::fuse_activation}});
+  Model outer = Model::load(encode(linear_regression(0.1F)));
   const auto flag = std::make_shared<CancelFlag>(false);
   outer.set_cancel_flag(flag);
   outer.set_progress([&](double) {
