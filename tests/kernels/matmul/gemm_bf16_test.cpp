@@ -201,6 +201,23 @@ TEST_CASE("a factor rounded once for all tiles gives the bits of one that each t
   }
 }
 
+TEST_CASE("a factor of up to 8 MB is rounded once where more than 512 columns read it") {
+  const Kernels* lower = each_lower_kernels();
+  if (lower == nullptr) return;
+  // Rows of 129 cache lines: 1016 of them are the last that fit.
+  constexpr Index k = 4096;
+  constexpr std::size_t row = 129 * 64;
+  const auto workspace = [&](Index m, Index n, Index batch = 1, bool trans_a = false) {
+    return GemmPrimitive<float>({m, n, k, trans_a}, batch, 1, *lower).workspace();
+  };
+  constexpr std::size_t rounded = 1016 * row;
+  CHECK(workspace(1016, 513) > rounded);
+  CHECK(workspace(1017, 513) < rounded / 4);
+  CHECK(workspace(1016, 512) < rounded / 4);
+  CHECK(workspace(1016, 513, 2) < rounded / 4);
+  CHECK(workspace(1016, 513, 1, true) < rounded / 4);
+}
+
 TEST_CASE("products of lower precision scale, add and activate as others do") {
   const Kernels* lower = each_lower_kernels();
   if (lower == nullptr) return;
