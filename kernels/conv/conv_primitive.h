@@ -18,7 +18,8 @@
 //   depthwise_channels  depthwise, planes that fit a cache: channels in the lanes of vectors
 //   depthwise_3x3       depthwise, 3 x 3, stride 1: each plane alone, two rows at a time
 //   depthwise_rows      any other depthwise: each plane alone
-//   pointwise           1 x 1, stride 1: a matrix product without rearranging
+//   pointwise           1 x 1, stride 1: matrix products without columns; images of few positions
+//                       are joined
 //   im2col              anything: a matrix product with gathered columns
 // Kernels of lower precision (Precision::bfloat16) first try those whose products round their
 // factors to bfloat16; where none pays, all is computed in float32:

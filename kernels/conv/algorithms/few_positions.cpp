@@ -96,6 +96,8 @@ bool pays(Index depth, Index positions) {
 template <class T>
 bool supports_few_positions(const ConvDesc& desc, const Kernels& kernels) {
   const ConvShape& s = desc.shape;
+  // Images of one position are the rows of a matrix.
+  if (s.batch > 1 && is_pointwise(s) && volume(s.out) == 1) return false;
   return sizeof(T) == sizeof(float) && desc.direction == ConvDirection::forward && !is_empty(s) &&
          s.groups == 1 && volume(s.out) <= kernels.few_positions->max_positions &&
          pays(s.in_channels * volume(s.kernel), volume(s.out));

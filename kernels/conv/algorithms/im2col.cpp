@@ -8,7 +8,7 @@
 //                     columns of dw and adds all images in order
 // Images of few positions are joined: weights are packed, and sums read, once for all of them.
 // The number of threads changes no bit.
-#include "kernels/conv/algorithms/im2col.h"
+#include "kernels/conv/algorithms/algorithm.h"
 
 namespace ondine::math {
 namespace {
@@ -38,18 +38,14 @@ BlockLimits block_limits(const ConvDesc& desc, Index panel) {
 template <class T>
 class Im2colConv final : public ConvAlgorithm<T> {
  public:
-  // gathers: false for backward_weights of a pointwise convolution.
-  Im2colConv(const ConvDesc& desc, const Kernels& kernels, bool gathers = true)
+  Im2colConv(const ConvDesc& desc, const Kernels& kernels)
       : ConvAlgorithm<T>(desc, kernels),
         direction_(desc.direction),
-        gathers_(gathers),
-        turned_(false),
         packs_(direction_ == ConvDirection::forward && !rounds_factors<T>(kernels)) {
     const ConvShape& s = desc.shape;
     const BlockLimits limits = block_limits(desc, this->set_.gemm->nr);
     in_group_ = s.in_channels / s.groups;
     out_group_ = s.out_channels / s.groups;
-    turned_ = !gathers && in_group_ >= 4 * out_group_;
     taps_ = volume(s.kernel);
     depth_ = in_group_ * taps_;
     in_plane_ = volume(s.in);
@@ -58,13 +54,12 @@ class Im2colConv final : public ConvAlgorithm<T> {
     blocks_ = divide_up(in_group_, channels_);
     rows_ = even_chunk(out_group_, 512);
     row_blocks_ = divide_up(out_group_, rows_);
-    if (gathers_) join_images();
+    join_images();
     tile_ = round_up(even_chunk(images_ * out_plane_, limits.positions), limits.unit);
     tiles_ = divide_up(images_ * out_plane_, tile_);
     set_tasks();
     const Index columns = channels_ * taps_ * tile_ + (packs_ ? 64 : 0);
-    columns_bytes_ = gathers_ ? bytes_of<T>(columns) : 0;
-    if (turned_) columns_bytes_ = bytes_of<T>(channels_ * rows_);
+    columns_bytes_ = bytes_of<T>(columns);
     const Index joined_rows = direction_ == ConvDirection::backward_weights ? rows_ : out_group_;
     joined_bytes_ = images_ > 1 ? bytes_of<T>(joined_rows * tile_) : 0;
     this->slot_bytes_ =
@@ -149,19 +144,11 @@ class Im2colConv final : public ConvAlgorithm<T> {
         call.a_row = images_ > 1 ? tile_ : out_plane_;
         call.a_col = 1;
         call.b_row = 1;
-        call.b_col = gathers_ ? tile_ : in_plane_;
+        call.b_col = tile_;
         call.ldc = depth_;
-        if (turned_) turn(call);
         break;
     }
     return call;
-  }
-
-  // C^T = B^T A^T
-  void turn(GemmCall<T>& call) const {
-    std::swap(call.m, call.n);
-    std::swap(call.a_row, call.b_col);
-    call.ldc = rows_;
   }
 
   Im2colBlock block(Index channels, Index first, Index last, Index width) const {
@@ -277,24 +264,17 @@ class Im2colConv final : public ConvAlgorithm<T> {
       for (Index first = 0; first < images * out_plane_; first += tile_) {
         const Index last = std::min(images * out_plane_, first + tile_);
         auto call = product(rows, count, last - first);
-        if (gathers_) this->set_.im2col->gather(block(count, first, last, tile_), x, columns);
+        this->set_.im2col->gather(block(count, first, last, tile_), x, columns);
         call.a = dy + first;
-        call.b = gathers_ ? columns : x + first;
-        call.c = turned_ ? columns : dw;
-        if (turned_) std::swap(call.a, call.b);
+        call.b = columns;
+        call.c = dw;
         call.beta = image == 0 && first == 0 ? T{0} : T{1};
         this->set_.gemm->run(call, slot + columns_bytes_ + joined_bytes_);
       }
     }
-    for (Index r = 0; turned_ && r < rows; ++r) {
-      for (Index c = 0; c < count; ++c) dw[r * depth_ + c] = columns[c * rows_ + r];
-    }
   }
 
   ConvDirection direction_;
-  bool gathers_;
-  // Gradient by the weights without columns: computed as its transpose, of many more rows.
-  bool turned_;
   bool packs_;                  // columns, as the product reads them
   Index in_group_, out_group_;  // channels of a group
   Index taps_;                  // of the window
@@ -321,13 +301,6 @@ MadeConv<T> make_im2col(const ConvDesc& desc, const Kernels& kernels) {
   return std::make_unique<Im2colConv<T>>(desc, kernels);
 }
 
-template <class T>
-MadeConv<T> make_pointwise_weights(const ConvDesc& desc, const Kernels& kernels) {
-  return std::make_unique<Im2colConv<T>>(desc, kernels, false);
-}
-
 ONDINE_INSTANTIATE_CONV(im2col);
-template MadeConv<float> make_pointwise_weights(const ConvDesc&, const Kernels&);
-template MadeConv<double> make_pointwise_weights(const ConvDesc&, const Kernels&);
 
 }  // namespace ondine::math

@@ -23,7 +23,8 @@ bool supports_winograd_panels_bf16(const ConvDesc& desc, const Kernels& kernels)
 template <class T>
 bool supports_pointwise_bf16(const ConvDesc& desc, const Kernels& kernels) {
   const ConvShape& s = desc.shape;
-  const std::int64_t smallest = std::min({s.in_channels, s.out_channels, volume(s.out)});
+  const std::int64_t positions = s.batch * volume(s.out);  // few of an image are joined
+  const std::int64_t smallest = std::min({s.in_channels, s.out_channels, positions});
   return rounds_factors<T>(kernels) && smallest >= least && s.groups == 1 &&
          supports_pointwise<T>(desc, kernels);
 }

@@ -1,50 +1,83 @@
-// Windows of one element and stride 1: a product for each image, the weights being shared. The
-// gradient by the weights sums products over the images, as im2col does.
-#include "kernels/conv/algorithms/im2col.h"
+// Windows of one element and stride 1: a product for each image, or for images of few positions
+// joined, the weights being shared.
+#include "kernels/conv/algorithms/pointwise.h"
+
+#include "kernels/conv/algorithms/directed_shape.h"
+#include "kernels/conv/algorithms/joined_images.h"
 
 namespace ondine::math {
 namespace {
+
+using Index = std::int64_t;
 
 template <class T>
 class PointwiseConv final : public ConvImplementation<T> {
  public:
   PointwiseConv(const ConvDesc& desc, const Kernels& kernels)
-      : backward_(desc.direction == ConvDirection::backward_data),
+      : d_(desc),
         activation_(desc.activation),
-        kernels_(kernels) {
-    const ConvShape& s = desc.shape;
-    const std::int64_t x_image = s.in_channels * volume(s.in);
-    const std::int64_t y_image = s.out_channels * volume(s.out);
-    product_ = {backward_ ? s.in_channels : s.out_channels,
-                volume(s.out),
-                backward_ ? s.out_channels : s.in_channels,
-                backward_,
-                false,
-                0,
-                0,
-                0};
-    images_.count = s.batch;
-    images_.stride_b = backward_ ? y_image : x_image;
-    images_.stride_c = backward_ ? x_image : y_image;
+        kernels_(kernels),
+        batch_(desc.shape.batch),
+        plane_(volume(desc.shape.out)),
+        joined_(batch_, plane_) {
+    if (joined_.images() == 1 || plane_ == 1) return;
+    source_bytes_ = bytes_of<T>(d_.inner * joined_.row());
+    result_bytes_ = bytes_of<T>(d_.outer * joined_.row());
   }
 
   std::size_t workspace(int threads) const override {
-    return gemm_workspace<T>(product_, images_.count, threads, kernels_);
+    if (plane_ == 1) return gemm_workspace<T>(rows_product(), 1, threads, kernels_);
+    if (source_bytes_ == 0) return gemm_workspace<T>(product(1), batch_, threads, kernels_);
+    return source_bytes_ + result_bytes_ +
+           std::max(gemm_workspace<T>(product(joined_.images()), 1, threads, kernels_),
+                    gemm_workspace<T>(product(joined_.last()), 1, threads, kernels_));
   }
+
   void run(ThreadPool& pool, const ConvArgs<T>& args, Workspace workspace) const override {
     GemmOptions<T> options;
-    options.row_bias = args.bias;
     options.activation = activation_;
-    gemm(pool, product_, images_, args.w, backward_ ? args.dy : args.x, args.result, options,
-         workspace, kernels_);
+    (plane_ == 1 ? options.col_bias : options.row_bias) = args.bias;
+    if (plane_ == 1) {
+      return gemm(pool, rows_product(), d_.source(args), args.w, args.result, options, workspace,
+                  kernels_);
+    }
+    if (source_bytes_ > 0) return run_joined(pool, args, options, workspace);
+    const GemmBatch images{batch_, 0, d_.source_image(), d_.result_image()};
+    gemm(pool, product(1), images, args.w, d_.source(args), args.result, options, workspace,
+         kernels_);
   }
 
  private:
-  bool backward_;
+  // Of images of one position, which are the rows of matrices.
+  GemmShape rows_product() const { return {batch_, d_.outer, d_.inner, false, !d_.backward}; }
+  GemmShape product(Index images) const {
+    const Index row = joined_.row();
+    return {d_.outer, images * plane_, d_.inner, d_.backward, false, 0, row, row};
+  }
+
+  void run_joined(ThreadPool& pool, const ConvArgs<T>& args, const GemmOptions<T>& options,
+                  Workspace workspace) const {
+    auto* const memory = static_cast<std::byte*>(workspace.data);
+    const std::size_t rows_bytes = source_bytes_ + result_bytes_;
+    const Workspace rest{memory + rows_bytes, workspace.bytes - rows_bytes};
+    T* const source = reinterpret_cast<T*>(memory);
+    T* const result = reinterpret_cast<T*>(memory + source_bytes_);
+    const auto& vector = *kernel_set<T>(kernels_).vector;
+    for (Index image = 0; image < batch_; image += joined_.images()) {
+      const Index count = joined_.images_from(image);
+      joined_.join(pool, vector, d_.source(args) + image * d_.source_image(), d_.inner, count,
+                   source);
+      gemm(pool, product(count), args.w, source, result, options, rest, kernels_);
+      joined_.part(pool, vector, result, d_.outer, count, args.result + image * d_.result_image());
+    }
+  }
+
+  DirectedShape d_;
   Activation activation_;
   const Kernels& kernels_;
-  GemmShape product_;
-  GemmBatch images_;
+  Index batch_, plane_;
+  JoinedImages joined_;
+  std::size_t source_bytes_ = 0, result_bytes_ = 0;
 };
 
 }  // namespace

@@ -49,8 +49,13 @@ std::vector<Limit> limits() {
   const ConvShape two = shape2(2, 2, 2, 2, 9, 5, 3, 2, 2, 2, 2, 1);
   const ConvShape dots = shape2(2, 20, 33, 1, 5, 7, 1, 1, 1, 1, 0, 0);
   const ConvShape group_dots = shape2(2, 8, 12, 4, 5, 7, 1, 1, 1, 1, 0, 0);
-  // Many more columns of weights than rows, in blocks.
-  const ConvShape narrow = shape2(3, 701, 13, 1, 5, 31, 1, 1, 1, 1, 0, 0);
+  const ConvShape large_dots = shape2(3, 30, 21, 1, 5, 31, 1, 1, 1, 1, 0, 0);
+  const ConvShape large_group_dots = shape2(2, 9, 21, 3, 13, 11, 1, 1, 1, 1, 0, 0);
+  // More images than are joined, of one position and of more.
+  const ConvShape joined_dots = shape2(11, 30, 21, 1, 8, 13, 1, 1, 1, 1, 0, 0);
+  const ConvShape joined_group_dots = shape2(11, 6, 9, 3, 8, 13, 1, 1, 1, 1, 0, 0);
+  const ConvShape single = shape2(19, 21, 34, 1, 1, 1, 1, 1, 1, 1, 0, 0);
+  const ConvShape single_groups = shape2(600, 6, 9, 3, 1, 1, 1, 1, 1, 1, 0, 0);
   const ConvShape volumes{2,         4,         6,         2,         {5, 6, 7},
                           {3, 2, 3}, {3, 3, 4}, {2, 2, 2}, {1, 1, 1}, {1, 0, 1}};
   // Images of few positions, the last of which are fewer than those joined before.
@@ -103,7 +108,17 @@ std::vector<Limit> limits() {
           {"pointwise", forward, dots},
           {"pointwise", backward_data, dots},
           {"pointwise", backward_weights, group_dots},
-          {"pointwise", backward_weights, narrow},
+          {"pointwise", forward, large_dots},
+          {"pointwise", backward_data, large_dots},
+          {"pointwise", backward_weights, large_group_dots},
+          {"pointwise", forward, joined_dots},
+          {"pointwise", backward_data, joined_dots},
+          {"pointwise", backward_weights, joined_dots},
+          {"pointwise", backward_weights, joined_group_dots},
+          {"pointwise", forward, single},
+          {"pointwise", backward_data, single},
+          {"pointwise", backward_weights, single},
+          {"pointwise", backward_weights, single_groups},
           {"im2col", forward, volumes},
           {"im2col", backward_data, volumes},
           {"im2col", backward_weights, volumes},
@@ -161,6 +176,8 @@ std::vector<Choice> choices() {
   add(shape2(1, 192, 64, 1, 3, 4, 1, 1, 1, 1, 0, 0), "few_positions", "pointwise", "pointwise");
   add(shape2(1, 191, 64, 1, 3, 4, 1, 1, 1, 1, 0, 0), "pointwise", "pointwise", "pointwise");
   add(shape2(1, 32, 64, 1, 2, 2, 1, 1, 1, 1, 0, 0), "few_positions", "pointwise", "pointwise");
+  add(shape2(1, 32, 64, 1, 1, 1, 1, 1, 1, 1, 0, 0), "few_positions", "pointwise", "pointwise");
+  add(shape2(2, 32, 64, 1, 1, 1, 1, 1, 1, 1, 0, 0), "pointwise", "pointwise", "pointwise");
   add(shape2(1, 64, 64, 2, 3, 4, 3, 3, 1, 1, 1, 1), "im2col", "im2col", "im2col");
   add(shape2(1, 64, 64, 1, 1, 13, 1, 1, 1, 1, 0, 0), "pointwise", "pointwise", "pointwise");
   add(shape2(8, 64, 64, 1, 32, 32, 3, 3, 2, 1, 1, 1), "strided", "strided", "strided");
@@ -212,7 +229,8 @@ TEST_CASE("each implementation of convolution follows the definition at its limi
 // Blocks in registers have other numbers of channels for other numbers of positions.
 TEST_CASE("a convolution with few positions follows the definition for each number of them") {
   for (Index positions = 1; positions <= 12; ++positions) {
-    const ConvShape pointwise = shape2(2, 193, 11, 1, 1, positions, 1, 1, 1, 1, 0, 0);
+    const Index batch = positions == 1 ? 1 : 2;
+    const ConvShape pointwise = shape2(batch, 193, 11, 1, 1, positions, 1, 1, 1, 1, 0, 0);
     check_limit<float>({"few_positions", forward, pointwise});
     ConvShape line = shape2(1, 49, 37, 1, 1, 2 * positions, 1, 4, 1, 1, 0, 0);
     line.stride = {1, 1, 2};

@@ -1,0 +1,58 @@
+// Images of few positions side by side as one matrix, with a row for each channel: one product then
+// reads the weights once for all of them.
+#pragma once
+
+#include "kernels/conv/algorithms/algorithm.h"
+
+namespace ondine::math {
+
+class JoinedImages {
+ public:
+  JoinedImages(std::int64_t batch, std::int64_t plane) : batch_(batch), plane_(plane) {
+    // Larger planes are columns enough, and copying them costs more than packing weights again.
+    constexpr std::int64_t max_plane = 128;
+    constexpr std::int64_t positions = 512;
+    if (plane <= max_plane) images_ = even_chunk(batch, positions / plane);
+  }
+
+  std::int64_t images() const { return images_; }        // 1: nothing is joined
+  std::int64_t row() const { return images_ * plane_; }  // elements of a row
+  // That are joined from an image on; fewer at the end.
+  std::int64_t images_from(std::int64_t image) const { return std::min(images_, batch_ - image); }
+
+  std::int64_t last() const { return images_from((batch_ - 1) / images_ * images_); }
+
+  // The planes of `count` images of so many channels, and back.
+  template <class T>
+  void join(ThreadPool& pool, const VectorKernels<T>& vector, const T* planes,
+            std::int64_t channels, std::int64_t count, T* rows) const {
+    move(pool, channels, [&](std::int64_t c) {
+      for (std::int64_t i = 0; i < count; ++i) {
+        vector.copy(rows + c * row() + i * plane_, planes + (i * channels + c) * plane_, plane_);
+      }
+    });
+  }
+  template <class T>
+  void part(ThreadPool& pool, const VectorKernels<T>& vector, const T* rows, std::int64_t channels,
+            std::int64_t count, T* planes) const {
+    move(pool, channels, [&](std::int64_t c) {
+      for (std::int64_t i = 0; i < count; ++i) {
+        vector.copy(planes + (i * channels + c) * plane_, rows + c * row() + i * plane_, plane_);
+      }
+    });
+  }
+
+ private:
+  template <class Body>
+  void move(ThreadPool& pool, std::int64_t channels, const Body& body) const {
+    const std::int64_t grain = grain_of(row(), std::int64_t{1} << 15);
+    pool.for_chunks(channels, grain, [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t c = first; c < last; ++c) body(c);
+    });
+  }
+
+  std::int64_t batch_, plane_;
+  std::int64_t images_ = 1;
+};
+
+}  // namespace ondine::math
