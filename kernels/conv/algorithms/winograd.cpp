@@ -25,9 +25,10 @@ class WinogradConv final : public ConvAlgorithm<T> {
         bytes_of<T>(tiling_.components * component_step<T>(channels_.rows * chunk_ * panel_));
     const Index tiles = tiling_.block * tiling_.across;
     source_bytes_ = bytes_of<T>(tiling_.components * component_step<T>(tiles * channels_.ld));
-    result_bytes_ = bytes_of<T>(tiling_.components * component_step<T>(tiles * chunk_ * panel_));
+    width_ = std::min(chunk_ * panel_, whole_lanes(this->set_, d_.outer));
+    result_bytes_ = bytes_of<T>(tiling_.components * component_step<T>(tiles * width_));
     this->slot_bytes_ = source_bytes_ + result_bytes_ +
-                        winograd_scratch(this->set_, tiling_, product(tiles, chunk_));
+                        winograd_scratch(this->set_, tiling_, product(tiles, width_));
   }
 
   void run(ThreadPool& pool, const ConvArgs<T>& args, Workspace workspace) const override {
@@ -54,9 +55,9 @@ class WinogradConv final : public ConvAlgorithm<T> {
     return {panels, channel, std::min(panels * panel_, d_.outer - channel),
             component_step<T>(channels_.rows * panels * panel_)};
   }
-  GemmCall<T> product(Index tiles, Index panels) const {
-    return component_product<T>(tiles, panels * panel_, d_.inner, channels_, panel_,
-                                chunk_ * panel_);
+  GemmCall<T> product(Index tiles, Index channels) const {
+    return component_product<T>(tiles, whole_lanes(this->set_, channels), d_.inner, channels_,
+                                panel_, width_);
   }
 
   void transform_weights(ThreadPool& pool, const ConvArgs<T>& args, const Chunk& chunk,
@@ -79,7 +80,7 @@ class WinogradConv final : public ConvAlgorithm<T> {
     T* const m = reinterpret_cast<T*>(slot + source_bytes_);
     std::byte* const scratch = slot + source_bytes_ + result_bytes_;
     const Index tiles = tiling_.tiles_in(block);
-    auto call = product(tiles, chunk.panels);
+    auto call = product(tiles, chunk.channels);
     const Index source_step = component_step<T>(tiles * channels_.ld);
     const Index result_step = component_step<T>(tiles * call.ldc);
     tiling_.for_runs(block, [&](Index image, TileRows run, Index before) {
@@ -107,6 +108,7 @@ class WinogradConv final : public ConvAlgorithm<T> {
   Index panel_, panels_;  // outer channels of a panel, and how many
   InnerChannels<T> channels_;
   Index chunk_;  // panels whose weights are transformed at once
+  Index width_;  // of their results
   std::size_t source_bytes_, result_bytes_;
 };
 

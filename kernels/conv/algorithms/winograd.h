@@ -74,6 +74,12 @@ inline void set_planes(TileRows& run, const SpatialDims& plane, std::int64_t cha
   run.component = component;
 }
 
+// Channels of the result that products compute: the last panel may have fewer than its width.
+template <class T>
+std::int64_t whole_lanes(const KernelSet<T>& set, std::int64_t channels) {
+  return round_up(channels, set.depthwise_channels->lanes);
+}
+
 // How inner channels lie in components: elements of a tile, and rows of a panel of weights.
 template <class T>
 struct InnerChannels {

@@ -62,6 +62,7 @@ class WinogradPanelsConv final : public ConvAlgorithm<T> {
     winograd.weights(weights, 0, 1, panel_, d_.backward, args.w + channel * weights.outer_stride,
                      u);
     auto call = product_;
+    call.n = whole_lanes(this->set_, weights.outer);
     for (Index c = 0; c < tiling_.components; ++c) {
       call.a = v + c * source_step_;
       call.b = u + c * weight_step_;
