@@ -30,7 +30,7 @@ class TileKernel {
     turn_rows(to, row, a, g.a_col, mc, kc);
   }
 
-  void run(const Block<float>& block, std::int64_t rows, std::int64_t cols, PrefetchAhead& ahead) {
+  void run(const Block<float>& block, std::int64_t rows, std::int64_t cols, NextFactors& ahead) {
     for (std::int64_t i = PrefetchAhead::steps(block.k); i > 0; --i) ahead.step();
     shape(rows);
     const bool low = rows > tile_rows;

@@ -6,15 +6,24 @@ namespace ondine::math::ONDINE_ISA {
 namespace {
 
 constexpr int L = lanes<float>;
+constexpr std::int64_t least_asking = 16;  // pairs of terms, of which each row of C is asked for
 
 // Rows x (Vectors lanes) elements of C. Panels of A are `mr` wide, those of B `nr`. UnitRow: a_row
 // is 1.
 template <int Rows, int Vectors, Edge E, bool UnitRow>
-void micro_pairs(const Block<float>& block, PrefetchAhead& ahead) {
+void micro_pairs(const Block<float>& block, NextFactors& ahead) {
   Vec<float> acc[Rows][Vectors] = {};
   const std::int64_t a_row = UnitRow ? 1 : block.a_row;
   const Pair* a = block.a;
   const Pair* b = block.b;
+  // Lines of C that are in no cache.
+  if (block.k >= least_asking) {
+#pragma GCC unroll 16
+    for (int i = 0; i < Rows; ++i) {
+#pragma GCC unroll 16
+      for (int v = 0; v < Vectors; ++v) __builtin_prefetch(block.c + i * block.ldc + v * L, 1);
+    }
+  }
   for (std::int64_t left = block.k; left > 0; left -= PrefetchAhead::terms) {
     ahead.step();
     for (std::int64_t q = min_of(left, PrefetchAhead::terms); q > 0; --q) {
@@ -34,7 +43,7 @@ void micro_pairs(const Block<float>& block, PrefetchAhead& ahead) {
   finish_block<float, Rows, Vectors, E>(acc, block);
 }
 
-using Micro = void (*)(const Block<float>&, PrefetchAhead&);
+using Micro = void (*)(const Block<float>&, NextFactors&);
 
 template <int Vectors, Edge E, bool UnitRow, int... I>
 constexpr Micro pick_rows(int rows, std::integer_sequence<int, I...>) {
@@ -74,7 +83,7 @@ struct VectorKernel {
     pack_along(panels, FloatElements{a}, g.a_row, mc, kc);
   }
 
-  static void run(Block<float>& block, std::int64_t rows, std::int64_t cols, PrefetchAhead& ahead) {
+  static void run(Block<float>& block, std::int64_t rows, std::int64_t cols, NextFactors& ahead) {
     const bool two = cols > L;
     block.last = two ? cols - L : cols;
     const auto count = static_cast<int>(rows);

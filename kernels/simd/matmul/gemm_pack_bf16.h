@@ -105,7 +105,12 @@ static void pack_beside(const Panels& panels, Elements src, std::int64_t ld, std
       __builtin_prefetch(second.at + ahead * ld + c, 0, 2);
     }
     c = 0;
-    if (both && width == 2 * L) {
+    if (q + 1 < pairs && width <= L) {
+      // What spills over is written later.
+      for (; c + L <= count; c += width, to += panels.step) {
+        store(to, first.from(c).beside(second.from(c)));
+      }
+    } else if (both && width == 2 * L) {
       for (; c + width <= count; c += width, to += panels.step) {
         store(to, first.from(c).beside(second.from(c)));
         store(to + L, first.from(c + L).beside(second.from(c + L)));

@@ -22,6 +22,16 @@ struct PackedRows {
   std::int64_t step, row, col;
 };
 
+// What is packed next of both factors.
+struct NextFactors {
+  PrefetchAhead a, b;
+
+  ONDINE_MEMBER void step() {
+    a.step();
+    b.step();
+  }
+};
+
 // Kernel:
 //   takes_pairs                 of A that lie beside each other (GemmCall::pairs)
 //   nr, block_m                 columns of a panel of B, rows of a block of A
@@ -115,7 +125,7 @@ struct PairGemm {
 
   static void run_part(Kernel& kernel, const GemmCall<float>& g, std::int64_t mr,
                        const Pair* a_packed, const Pair* b_panels, const Part& at,
-                       PrefetchAhead& ahead) {
+                       NextFactors& ahead) {
     const bool first = at.p == 0;
     const bool last = at.p + at.kc == g.k;
     const std::int64_t pairs = pairs_of(at.kc);
@@ -152,9 +162,22 @@ struct PairGemm {
                                  nc, g.b_row, g.b_col, steps);
   }
 
+  // The block of A after that of a part: further rows, or the first of the next block of k.
+  static PrefetchAhead prefetch_a(const GemmCall<float>& g, const GemmBlocking& cut,
+                                  const Part& at) {
+    const bool more = at.i + at.mc < g.m;
+    const std::int64_t i = more ? at.i + at.mc : 0;
+    const std::int64_t p = more ? at.p : at.p + at.kc;
+    if (!cut.pack_a || p >= g.k) return {};
+    const std::int64_t steps =
+        divide_up(at.mc, cut.mr) * divide_up(at.nc, nr) * PrefetchAhead::steps(pairs_of(at.kc));
+    return PrefetchAhead::matrix(g.a + i * g.a_row + p * g.a_col, 4, min_of(at.mc, g.m - i),
+                                 min_of(at.kc, g.k - p), g.a_row, g.a_col, steps);
+  }
+
   // The first block of rows, for which B is packed by groups of columns.
   static void run_packing(Kernel& kernel, const GemmCall<float>& g, std::int64_t mr,
-                          const Pair* a_block, Pair* b_block, const Part& at) {
+                          const Pair* a_block, Pair* b_block, const Part& at, NextFactors& ahead) {
     const std::int64_t steps =
         divide_up(at.mc, mr) * (group_n / nr) * PrefetchAhead::steps(pairs_of(at.kc));
     for (std::int64_t jj = 0; jj < at.nc; jj += group_n) {
@@ -165,7 +188,7 @@ struct PairGemm {
       const bool more = jj + group_n < at.nc;
       const std::int64_t p = more ? at.p : at.p + at.kc;
       const std::int64_t j = more ? jj + group_n : 0;
-      PrefetchAhead ahead =
+      ahead.b =
           prefetch_b(g, p, min_of(at.kc, g.k - p), at.j + j, min_of(group_n, at.nc - j), steps);
       run_part(kernel, g, mr, a_block, panels,
                {at.i, at.mc, at.j + jj, width, at.p, at.kc, at.b_step}, ahead);
@@ -191,11 +214,12 @@ struct PairGemm {
         for (std::int64_t i = 0; i < g.m; i += cut.mc) {
           const Part part{i, min_of(cut.mc, g.m - i), j, nc, p, kc, b_step};
           if (cut.pack_a) Kernel::pack_a(a_block, g, i, part.mc, cut.mr, p, kc);
+          NextFactors ahead;
+          ahead.a = prefetch_a(g, cut, part);
           if (i == 0 && cut.pack_b) {
-            run_packing(kernel, g, cut.mr, a_block, b_block, part);
+            run_packing(kernel, g, cut.mr, a_block, b_block, part, ahead);
           } else {
-            PrefetchAhead nothing;
-            run_part(kernel, g, cut.mr, a_block, b_panels, part, nothing);
+            run_part(kernel, g, cut.mr, a_block, b_panels, part, ahead);
           }
         }
       }
