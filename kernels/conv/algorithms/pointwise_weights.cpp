@@ -1,5 +1,5 @@
-// backward_weights of a pointwise convolution: dw = sum over images of dy x^T. Images of one position
-// are the rows of matrices.
+// backward_weights of a pointwise convolution: dw = sum over images of dy x^T. Images of one
+// position are the rows of matrices.
 #include "kernels/conv/algorithms/joined_images.h"
 #include "kernels/conv/algorithms/pointwise.h"
 
@@ -22,8 +22,9 @@ class PointwiseWeights final : public ConvImplementation<T> {
   }
 
   std::size_t workspace(int threads) const override {
-    return x_bytes_ + dy_bytes_ + std::max(product_workspace(joined_.images(), threads),
-                                           product_workspace(joined_.last(), threads));
+    return x_bytes_ + dy_bytes_ +
+           std::max(product_workspace(joined_.images(), threads),
+                    product_workspace(joined_.last(), threads));
   }
 
   void run(ThreadPool& pool, const ConvArgs<T>& args, Workspace workspace) const override {
