@@ -26,6 +26,7 @@ template <class T>
 std::span<const ConvEntry<T>> conv_implementations() {
   static constexpr ConvEntry<T> list[] = {
       {"bias_only", &supports_bias_only<T>, &make_bias_only<T>},
+      {"grouped", &supports_grouped<T>, &make_grouped<T>},
       {"direct", &supports_direct<T>, &make_direct<T>},
       {"winograd_panels", &supports_winograd_panels<T>, &make_winograd_panels<T>},
       {"winograd", &supports_winograd<T>, &make_winograd<T>},
@@ -43,6 +44,7 @@ std::span<const ConvEntry<T>> conv_implementations() {
 template <class T>
 std::span<const ConvEntry<T>> lower_conv_implementations() {
   static constexpr ConvEntry<T> list[] = {
+      {"grouped_bf16", &supports_grouped_bf16<T>, &make_grouped<T>},
       {"winograd_panels_bf16", &supports_winograd_panels_bf16<T>, &make_winograd_panels<T>},
       {"winograd_bf16", &supports_winograd_bf16<T>, &make_winograd<T>},
       {"pointwise_bf16", &supports_pointwise_bf16<T>, &make_pointwise<T>},

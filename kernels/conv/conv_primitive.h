@@ -7,6 +7,8 @@
 // The implementations, in the order in which they are tried. The first that supports the descriptor
 // is used; the order is the same for every direction.
 //   bias_only           an operand has no elements
+//   grouped             groups of 2 to 128 channels, float: channels of one position of up to 4
+//                       groups in the lanes of vectors
 //   direct              stride 1, few channels: every product reads copies of the planes in place
 //   winograd_panels     3 x 3, stride 1, float, at least 16 channels, at least 64 positions (49
 //   forward); few
@@ -23,6 +25,7 @@
 //   im2col              anything: a matrix product with gathered columns
 // Kernels of lower precision (Precision::bfloat16) first try those whose products round their
 // factors to bfloat16; where none pays, all is computed in float32:
+//   grouped_bf16        not the gradient by the weights of one image
 //   winograd_panels_bf16, winograd_bf16   factors are transformed components
 //   pointwise_bf16
 //   im2col_bf16         not where direct serves, and strided only with at least 64 output channels

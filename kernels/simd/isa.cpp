@@ -55,6 +55,7 @@ Kernels with_bf16_products(Isa isa, const char* name, const GemmKernels<float>& 
     return table;
   }();
   kernels.f32.winograd = &winograd;
+  kernels.f32.grouped_conv = &avx512_bf16::grouped_conv_f32;
   return kernels;
 }
 #endif

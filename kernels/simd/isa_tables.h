@@ -34,6 +34,7 @@ ONDINE_TABLE(CellKernels, cells)
 extern const GemmKernels<float> tile_gemm_f32;
 extern const WinogradKernels<float> winograd_f32;
 extern const StridedConvKernels<float> strided_conv_f32;
+extern const GroupedConvKernels<float> grouped_conv_f32;
 extern const QuantizeKernels quantize_kernels;
 extern const Int8GemmKernels int8_gemm;
 extern const FewPositionsKernels few_positions;

@@ -35,6 +35,8 @@ struct DirectKernels;
 template <class T>
 struct StridedConvKernels;
 template <class T>
+struct GroupedConvKernels;
+template <class T>
 struct CellKernels;
 struct QuantizeKernels;
 struct Int8GemmKernels;
@@ -58,6 +60,7 @@ struct KernelSet {
   const WinogradKernels<T>* winograd;  // null in double
   const DirectKernels<T>* direct;
   const StridedConvKernels<T>* strided_conv;  // null in double
+  const GroupedConvKernels<T>* grouped_conv;  // null in double
   const CellKernels<T>* cells;
 };
 
@@ -92,7 +95,8 @@ extern const Kernels table;
 }
 namespace avx512_bf16 {
 extern const GemmKernels<float> gemm_f32;
-}
+extern const GroupedConvKernels<float> grouped_conv_f32;
+}  // namespace avx512_bf16
 namespace amx_bf16 {
 extern const GemmKernels<float> tile_gemm_f32;
 }

@@ -18,6 +18,7 @@ using MadeConv = std::unique_ptr<const ConvImplementation<T>>;
   MadeConv<T> make_##name(const ConvDesc& desc, const Kernels& kernels)
 
 ONDINE_CONV_ALGORITHM(bias_only);
+ONDINE_CONV_ALGORITHM(grouped);
 ONDINE_CONV_ALGORITHM(direct);
 ONDINE_CONV_ALGORITHM(winograd_panels);
 ONDINE_CONV_ALGORITHM(winograd);
@@ -35,6 +36,7 @@ ONDINE_CONV_ALGORITHM(im2col);
 #define ONDINE_LOWER_ALGORITHM(name) \
   template <class T>                 \
   bool supports_##name##_bf16(const ConvDesc& desc, const Kernels& kernels)
+ONDINE_LOWER_ALGORITHM(grouped);
 ONDINE_LOWER_ALGORITHM(winograd_panels);
 ONDINE_LOWER_ALGORITHM(winograd);
 ONDINE_LOWER_ALGORITHM(pointwise);

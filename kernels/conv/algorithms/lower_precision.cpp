@@ -9,6 +9,13 @@ constexpr std::int64_t least_gathered = 64;  // output channels for which stride
 
 }  // namespace
 
+// Gradients by the weights pair images.
+template <class T>
+bool supports_grouped_bf16(const ConvDesc& desc, const Kernels& kernels) {
+  if (desc.direction == ConvDirection::backward_weights && desc.shape.batch == 1) return false;
+  return rounds_factors<T>(kernels) && supports_grouped<T>(desc, kernels);
+}
+
 template <class T>
 bool supports_winograd_bf16(const ConvDesc& desc, const Kernels& kernels) {
   return rounds_factors<T>(kernels) && supports_winograd<T>(desc, kernels) &&
@@ -43,6 +50,7 @@ bool supports_im2col_bf16(const ConvDesc& desc, const Kernels& kernels) {
 #define ONDINE_INSTANTIATE(name)                                                \
   template bool supports_##name##_bf16<float>(const ConvDesc&, const Kernels&); \
   template bool supports_##name##_bf16<double>(const ConvDesc&, const Kernels&)
+ONDINE_INSTANTIATE(grouped);
 ONDINE_INSTANTIATE(winograd_panels);
 ONDINE_INSTANTIATE(winograd);
 ONDINE_INSTANTIATE(pointwise);

@@ -208,6 +208,65 @@ struct StridedConvKernels {
                             const T* bias, T* y, std::int64_t ld);
 };
 
+// Groups of few channels, interleaved: a cell holds channels of one position of as many groups as
+// fill the lanes of a vector, lane c G + g being channel c of group g of G. One load then spreads a
+// channel of each group over the lanes of its output channels.
+
+// Rows of planes and where the cells of their positions lie, in elements.
+struct CellRows {
+  std::int64_t rows, width;     // of the planes
+  const std::int64_t* columns;  // of each column from the first cell of its row on
+  std::int64_t row_step;
+};
+
+// A tap of the channels of a cell: where its cell lies from a position on, and the weights of the
+// first of `steps` factors.
+struct CellTap {
+  std::int64_t x, w;
+  std::int64_t steps;
+};
+
+// Positions whose cells follow each other in a row; distances in elements.
+struct CellPositions {
+  std::int64_t groups;  // of a cell: 1, 2 or 4
+  std::int64_t rows, width;
+  std::int64_t x_row, y_row;  // from a row to the next
+  std::int64_t w_step;        // from the weights of a factor to those of the next
+};
+
+template <class T>
+struct GroupedConvKernels {
+  std::int64_t lanes;
+  // Channels that a factor of `positions` stands for, and images that one of `taps` does: 1, or 2
+  // where pairs rounded to bfloat16 lie in the place of a T. Such a pair of channels takes the
+  // place of one of them in the order of the lanes.
+  std::int64_t paired;
+  std::int64_t cell;  // elements of a cell of `positions`; other cells have `lanes`
+  // Lane j of a cell is x[planes[j] + position], 0 where planes[j] is negative.
+  void (*interleave)(const CellRows& rows, const std::int64_t* planes, const T* x, T* cells);
+  void (*interleave_factors)(const CellRows& rows, const std::int64_t* planes, const T* x,
+                             T* cells);
+  // Of `next` too, which may be null, where images are paired.
+  void (*interleave_images)(const CellRows& rows, const std::int64_t* planes, const T* x,
+                            const T* next, T* cells);
+  // In place: `inner` x taps vectors of weights become those of pairs of inner channels. Null where
+  // channels are not paired.
+  void (*pair_weights)(std::int64_t inner, std::int64_t taps, T* w);
+  // y[planes[j] + position] = activation(lane j + bias[j]); bias may be null.
+  void (*deinterleave)(const CellRows& rows, const std::int64_t* planes, const T* cells,
+                       const T* bias, Activation activation, T* y);
+  // Cells of y = sums over the factors of all taps, for `vectors` vectors of output channels; those
+  // of w and of y lie w_vector and y_vector apart.
+  void (*positions)(const CellPositions& positions, const CellTap* taps, std::int64_t count,
+                    const T* x, const T* w, std::int64_t vectors, std::int64_t w_vector, T* y,
+                    std::int64_t y_vector);
+  // sums of each factor of each tap += its products with the cells of dy, over `images` images
+  // whose cells lie x_image and dy_image apart.
+  void (*taps)(const CellPositions& positions, const CellTap* taps, std::int64_t count,
+               std::int64_t images, const T* x, std::int64_t x_image, const T* dy,
+               std::int64_t dy_image, T* sums);
+};
+
 // Convolutions of float with few positions: dot products of weights and of what lies under the
 // window at each position, both contiguous.
 struct FewPositionsKernels {

@@ -256,6 +256,15 @@ TEST_CASE("convolutions of lower precision sum products of factors rounded to bf
   check_all(shape2(1, 24, 600, 1, 20, 20, 3, 3, 3, 1, 1, 1), {"im2col_bf16"});
 }
 
+TEST_CASE("grouped convolutions of lower precision sum products of factors rounded to bfloat16") {
+  if (lower_kernels() == nullptr) return;
+  check_all(shape2(3, 42, 70, 7, 9, 8, 3, 2, 2, 1, 1, 0), {"grouped_bf16"});
+  check_all(shape2(4, 40, 40, 5, 7, 7, 3, 3, 1, 1, 1, 1), {"grouped_bf16"});
+  check_all(shape2(2, 33, 66, 3, 4, 5, 3, 3, 1, 2, 2, 2), {"grouped_bf16"});
+  check_all(shape2(1, 128, 128, 4, 14, 15, 3, 3, 2, 1, 1, 1), {"grouped_bf16"});
+  check_all(shape2(5, 20, 20, 5, 30, 90, 3, 3, 1, 1, 1, 1), {"grouped_bf16"});
+}
+
 TEST_CASE("Winograd convolutions of lower precision round transformed components") {
   if (lower_kernels() == nullptr) return;
   for (const auto& [pad, pad_end] : {std::pair(0, 0), {1, 1}, {0, 2}, {2, 1}}) {
@@ -286,6 +295,9 @@ TEST_CASE("convolutions of lower precision are chosen where they pay, and only t
     CHECK(
         name(shape2(4, 32, 32, 32, 28, 28, 3, 3, 1, 1, 1, 1), direction).starts_with("depthwise"));
     CHECK(name(shape2(4, 8, 16, 1, 14, 14, 5, 5, 1, 1, 2, 2), direction) == "direct");
+    CHECK(name(shape2(4, 64, 64, 8, 14, 14, 3, 3, 2, 1, 1, 1), direction) == "grouped_bf16");
+    CHECK(name(shape2(1, 64, 64, 8, 14, 14, 3, 3, 2, 1, 1, 1), direction) ==
+          (direction == backward_weights ? "grouped" : "grouped_bf16"));
     CHECK(name(shape2(4, 64, 128, 1, 1, 1, 1, 1, 1, 1, 0, 0), direction) == "pointwise");
     for (const auto& entry : lower_conv_implementations<double>()) {
       CHECK_FALSE(entry.supports({square, direction}, *lower));

@@ -27,6 +27,9 @@ std::vector<Limit> limits() {
   const ConvShape square = shape2(2, 16, 20, 1, 14, 14, 3, 3, 1, 1, 1, 1);
   const ConvShape groups = shape2(2, 24, 40, 4, 7, 5, 3, 3, 1, 1, 1, 1);
   const ConvShape wide_groups = shape2(2, 32, 8, 2, 6, 30, 3, 2, 1, 2, 2, 1);
+  // A block of groups is not full, nor are the vectors of a group.
+  const ConvShape few_groups = shape2(3, 42, 70, 7, 9, 8, 3, 2, 2, 1, 1, 0);
+  const ConvShape groups_in_bands = shape2(2, 96, 128, 2, 19, 63, 3, 3, 2, 1, 1, 1);
   const ConvShape deep = shape2(1, 16, 113, 1, 8, 8, 3, 3, 1, 1, 1, 1);
   const ConvShape tiles = shape2(1, 16, 17, 1, 8, 8, 3, 3, 1, 1, 1, 1);
   // More transformed tiles, and output channels, than gradients by the weights take at a time.
@@ -75,6 +78,12 @@ std::vector<Limit> limits() {
           {"direct", backward_data, groups},
           {"direct", forward, wide_groups},
           {"direct", backward_data, wide_groups},
+          {"grouped", forward, few_groups, true},
+          {"grouped", backward_data, few_groups, true},
+          {"grouped", backward_weights, few_groups, true},
+          {"grouped", forward, groups_in_bands, true},
+          {"grouped", backward_data, groups_in_bands, true},
+          {"grouped", backward_weights, groups_in_bands, true},
           {"winograd", forward, tiles, true},
           {"winograd", backward_data, tiles, true},
           {"winograd", backward_weights, tiles, true},
@@ -167,18 +176,18 @@ std::vector<Choice> choices() {
   add(shape2(8, 16, 16, 1, 14, 14, 3, 3, 1, 1, 1, 1), "direct", "direct", "direct");
   add(shape2(8, 17, 17, 1, 14, 14, 3, 3, 1, 1, 1, 1), "winograd", "winograd", "winograd");
   add(shape2(32, 1, 8, 1, 28, 28, 5, 5, 1, 1, 2, 2), "direct", "direct", "direct");
-  add(shape2(8, 64, 32, 4, 14, 14, 3, 3, 1, 1, 1, 1), "direct", "direct", "im2col");
-  add(shape2(8, 68, 68, 4, 14, 14, 3, 3, 1, 1, 1, 1), "im2col", "im2col", "im2col");
-  add(shape2(8, 12, 12, 4, 14, 14, 3, 3, 1, 1, 1, 1), "im2col", "im2col", "im2col");
-  add(shape2(8, 64, 64, 4, 14, 4, 3, 3, 1, 1, 1, 1), "im2col", "im2col", "im2col");
-  add(shape2(8, 64, 64, 4, 56, 56, 3, 3, 1, 1, 1, 1), "im2col", "im2col", "im2col");
+  add(shape2(8, 64, 32, 4, 14, 14, 3, 3, 1, 1, 1, 1), "grouped", "grouped", "grouped");
+  add(shape2(8, 256, 256, 2, 7, 7, 3, 3, 2, 1, 1, 1), "grouped", "grouped", "grouped");
+  add(shape2(8, 258, 256, 2, 7, 7, 3, 3, 2, 1, 1, 1), "im2col", "im2col", "im2col");
+  add(shape2(8, 4, 8, 4, 14, 14, 3, 3, 1, 1, 1, 1), "im2col", "im2col", "im2col");
+  add(shape2(8, 8, 8, 4, 56, 56, 3, 3, 1, 1, 1, 1), "grouped", "grouped", "grouped");
   add(shape2(1, 64, 64, 1, 3, 4, 3, 3, 1, 1, 1, 1), "few_positions", "im2col", "im2col");
   add(shape2(1, 192, 64, 1, 3, 4, 1, 1, 1, 1, 0, 0), "few_positions", "pointwise", "pointwise");
   add(shape2(1, 191, 64, 1, 3, 4, 1, 1, 1, 1, 0, 0), "pointwise", "pointwise", "pointwise");
   add(shape2(1, 32, 64, 1, 2, 2, 1, 1, 1, 1, 0, 0), "few_positions", "pointwise", "pointwise");
   add(shape2(1, 32, 64, 1, 1, 1, 1, 1, 1, 1, 0, 0), "few_positions", "pointwise", "pointwise");
   add(shape2(2, 32, 64, 1, 1, 1, 1, 1, 1, 1, 0, 0), "pointwise", "pointwise", "pointwise");
-  add(shape2(1, 64, 64, 2, 3, 4, 3, 3, 1, 1, 1, 1), "im2col", "im2col", "im2col");
+  add(shape2(1, 64, 64, 2, 3, 4, 3, 3, 1, 1, 1, 1), "grouped", "grouped", "grouped");
   add(shape2(1, 64, 64, 1, 1, 13, 1, 1, 1, 1, 0, 0), "pointwise", "pointwise", "pointwise");
   add(shape2(8, 64, 64, 1, 32, 32, 3, 3, 2, 1, 1, 1), "strided", "strided", "strided");
   add(shape2(8, 64, 65, 1, 32, 32, 3, 3, 2, 1, 1, 1), "strided", "im2col", "strided");
@@ -187,6 +196,7 @@ std::vector<Choice> choices() {
   add(shape2(8, 64, 128, 1, 32, 32, 3, 3, 3, 1, 1, 1), "im2col", "im2col", "im2col");
   add(shape2(8, 64, 128, 1, 32, 32, 1, 1, 2, 1, 0, 0), "im2col", "im2col", "im2col");
   add(shape2(8, 96, 24, 1, 56, 56, 1, 1, 1, 1, 0, 0), "pointwise", "pointwise", "pointwise");
+  add(shape2(8, 32, 32, 4, 14, 14, 1, 1, 1, 1, 0, 0), "grouped", "grouped", "grouped");
   add(shape2(8, 96, 24, 2, 56, 56, 1, 1, 1, 1, 0, 0), "im2col", "im2col", "pointwise");
   add(shape2(8, 96, 96, 96, 28, 28, 3, 3, 1, 1, 1, 1), "depthwise_channels", "depthwise_channels",
       "depthwise_channels");

@@ -107,6 +107,26 @@ TEMPLATE_TEST_CASE("convolution and both gradients follow the definition", "", f
     check_all<T>(shape2(2, 4, 7, 1, 12, 19, 3, 3, 1, 2, 4, 1));
     check_all<T>({3, 2, 5, 1, {1, 1, 50}, {1, 1, 7}, {1, 1, 48}, {1, 1, 1}, {1, 1, 1}, {0, 0, 1}});
   }
+  SECTION("groups of few channels") {
+    for (const Index channels : {2, 3, 4, 6, 8, 12, 17, 24, 33}) {
+      check_all<T>(shape2(3, 3 * channels, 3 * channels, 3, 7, 5, 3, 3, 1, 1, 1, 1));
+      check_all<T>(shape2(2, 5 * channels, 10 * channels, 5, 6, 7, 3, 3, 2, 1, 1, 1));
+    }
+    for (const auto& [pad, pad_end] : {std::pair(0, 0), {2, 1}, {0, 2}, {4, 4}, {1, 7}}) {
+      check_all<T>(shape2(2, 40, 30, 5, 9, 8, 3, 3, 1, 1, pad, pad_end));
+      check_all<T>(shape2(2, 24, 40, 4, 8, 11, 3, 4, 2, 1, pad, pad_end));
+      check_all<T>(shape2(2, 16, 16, 2, 10, 13, 3, 2, 3, 1, pad, pad_end));
+    }
+    check_all<T>(shape2(2, 32, 32, 4, 17, 16, 3, 3, 1, 3, 3, 2));
+    check_all<T>(shape2(2, 32, 32, 4, 17, 16, 3, 3, 2, 2, 2, 2));
+    check_all<T>(shape2(2, 16, 24, 2, 6, 9, 5, 5, 1, 1, 2, 2));
+    check_all<T>(shape2(2, 16, 24, 2, 6, 9, 1, 1, 2, 1, 0, 0));
+    check_all<T>(shape2(17, 16, 16, 2, 1, 1, 3, 3, 1, 1, 1, 1));
+    check_all<T>(shape2(1, 16, 16, 2, 90, 61, 3, 3, 2, 1, 1, 1));
+    check_all<T>(shape2(1, 64, 32, 2, 40, 40, 3, 3, 1, 1, 1, 1));
+    check_all<T>(
+        {2, 16, 32, 2, {1, 1, 50}, {1, 1, 7}, {1, 1, 22}, {1, 1, 2}, {1, 1, 1}, {0, 0, 1}});
+  }
   SECTION("depthwise over small planes with many channels") {
     check_all<T>(shape2(3, 20, 20, 20, 7, 7, 3, 3, 1, 1, 1, 1));
     check_all<T>(shape2(2, 37, 37, 37, 14, 14, 3, 3, 2, 1, 1, 1));

@@ -1,0 +1,236 @@
+// Groups of few channels: a task packs the weights of a block of groups, then computes their
+// results in bands of rows of some of the images.
+#include "kernels/conv/algorithms/grouped.h"
+
+namespace ondine::math {
+namespace {
+
+using Index = std::int64_t;
+
+constexpr Index max_copy = Index{1} << 15;  // elements, where a row of positions needs no more
+constexpr Index max_row = Index{1} << 16;   // elements of the copies that a row of positions needs
+constexpr Index max_distance = Index{1} << 20;
+constexpr Index wanted_tasks = 8;
+constexpr Index max_lanes = 16;
+constexpr Index max_taps = 64;
+constexpr Index max_channels = 128;      // of a group
+constexpr Index max_point_channels = 8;  // the same of windows of one element
+
+template <class T>
+class GroupedConv final : public ConvAlgorithm<T> {
+ public:
+  GroupedConv(const ConvDesc& desc, const Kernels& kernels)
+      : ConvAlgorithm<T>(desc, kernels),
+        table_(*this->set_.grouped_conv),
+        group_(group_of(desc.shape)),
+        d_(group_, desc.direction),
+        taps_(volume(group_.kernel)),
+        block_groups_(groups_of_block(desc.shape, d_.outer, table_.lanes)),
+        inner_(block_groups_, d_.inner, table_.cell * table_.paired, table_.paired),
+        outer_(block_groups_, d_.outer, table_.lanes, 1),
+        copy_(StridedAxis(group_, 1, d_.backward), StridedAxis(group_, 2, d_.backward), d_.in,
+              table_.cell),
+        blocks_(divide_up(desc.shape.groups, block_groups_)) {
+    const Index last = desc.shape.groups - (blocks_ - 1) * block_groups_;
+    set_planes(block_groups_, full_);
+    set_planes(last, last_);
+    set_bands();
+    const Index factors = divide_up(d_.inner, table_.paired);
+    const Index steps = table_.cell / block_groups_;
+    for (Index a = 0; a < copy_.down.phases; ++a) {
+      for (Index b = 0; b < copy_.across.phases; ++b) {
+        phases_.push_back(
+            copy_.taps(a, b, copy_vector_, inner_.vectors, steps, factors, table_.lanes));
+      }
+    }
+    const Index width = copy_.across.positions(0);
+    for (Index w = 0; w < d_.out[2]; ++w) {
+      const Index phase = w % copy_.across.phases;
+      result_columns_.push_back((phase * width + w / copy_.across.phases) * table_.lanes);
+    }
+    result_row_ = copy_.across.phases * width * table_.lanes;
+    result_vector_ = band_ * copy_.down.phases * result_row_;
+    weight_columns_ = cells_in_turn(d_.inner * taps_, table_.lanes);
+    weights_vector_ = d_.inner * taps_ * table_.lanes;
+    copy_bytes_ = bytes_of<T>(inner_.vectors * copy_vector_);
+    result_bytes_ = bytes_of<T>(outer_.vectors * result_vector_);
+    this->slot_bytes_ = copy_bytes_ + result_bytes_ + bytes_of<T>(outer_.vectors * weights_vector_);
+  }
+
+  void run(ThreadPool& pool, const ConvArgs<T>& args, Workspace workspace) const override {
+    this->for_tasks(pool, workspace, blocks_ * parts_, grain_, [&](Index task, std::byte* slot) {
+      run_part(args, task / parts_, task % parts_, slot);
+    });
+  }
+
+ private:
+  // Of the channels of a block.
+  struct Planes {
+    std::vector<Index> source, result, weights;
+  };
+
+  void set_planes(Index groups, Planes& planes) const {
+    const Index weights = group_.out_channels * group_.in_channels * taps_;
+    planes.source = inner_.planes(groups, d_.source_image(), volume(d_.in));
+    planes.result = outer_.planes(groups, d_.result_image(), volume(d_.out));
+    planes.weights =
+        outer_.planes(groups, weights, d_.backward ? taps_ : group_.in_channels * taps_);
+  }
+
+  void set_bands() {
+    const Index rows = copy_.down.positions(0);
+    Index max_rows = rows;
+    while (max_rows > 1 && inner_.vectors * copy_.elements(max_rows) > max_copy) {
+      max_rows = std::max<Index>(1, max_rows * 3 / 4);
+    }
+    band_ = even_chunk(rows, max_rows);
+    bands_ = divide_up(rows, band_);
+    copy_vector_ = copy_.elements(band_);
+    const Index units = this->shape_.batch * bands_;
+    part_ = even_chunk(units, std::max<Index>(1, units * blocks_ / wanted_tasks));
+    parts_ = divide_up(units, part_);
+    grain_ = grain_of(part_ * band_ * copy_.down.phases * d_.out[2] * d_.inner * taps_ *
+                          outer_.vectors * table_.lanes,
+                      Index{1} << 20);
+  }
+
+  void run_part(const ConvArgs<T>& args, Index block, Index part, std::byte* slot) const {
+    T* const copy = reinterpret_cast<T*>(slot);
+    T* const result = reinterpret_cast<T*>(slot + copy_bytes_);
+    T* const weights = reinterpret_cast<T*>(slot + copy_bytes_ + result_bytes_);
+    const Planes& planes = block + 1 == blocks_ ? last_ : full_;
+    const Index first = block * block_groups_;
+    pack_weights(planes, args.w + first * group_.out_channels * group_.in_channels * taps_,
+                 weights);
+    std::fill_n(copy, inner_.vectors * copy_vector_, T{0});
+    const Index groups = this->shape_.groups;
+    const Index units = this->shape_.batch * bands_;
+    for (Index unit = part * part_; unit < std::min(units, (part + 1) * part_); ++unit) {
+      const Index plane = unit / bands_ * groups + first;
+      const Index start = unit % bands_ * band_;
+      copy_band(planes, d_.source(args) + plane * d_.source_image(), start, copy);
+      multiply(copy, weights, start, result);
+      store(planes, result, start, args.bias ? args.bias + first * d_.outer : nullptr,
+            args.result + plane * d_.result_image());
+    }
+  }
+
+  void pack_weights(const Planes& planes, const T* w, T* to) const {
+    const Index lanes = table_.lanes;
+    for (Index v = 0; v < outer_.vectors; ++v, to += weights_vector_) {
+      const Index* const rows = planes.weights.data() + v * lanes;
+      if (d_.backward) {
+        const CellRows cells{1, taps_, weight_columns_.data(), 0};
+        for (Index inner = 0; inner < d_.inner; ++inner) {
+          table_.interleave(cells, rows, w + inner * group_.in_channels * taps_,
+                            to + inner * taps_ * lanes);
+        }
+      } else {
+        table_.interleave({1, d_.inner * taps_, weight_columns_.data(), 0}, rows, w, to);
+      }
+      if (table_.pair_weights) table_.pair_weights(d_.inner, taps_, to);
+    }
+  }
+
+  void copy_band(const Planes& planes, const T* source, Index start, T* copy) const {
+    const Index rows = copy_.down.span(std::min(band_, copy_.down.positions(0) - start));
+    const Index first = copy_.first_row(start);
+    const Index begin = std::clamp<Index>(-first, 0, rows);
+    const Index end = std::clamp<Index>(d_.in[1] - first, begin, rows);
+    for (Index v = 0; v < inner_.vectors; ++v, copy += copy_vector_) {
+      std::fill_n(copy, begin * copy_.row, T{0});
+      std::fill_n(copy + end * copy_.row, (rows - end) * copy_.row, T{0});
+      if (begin == end) continue;
+      table_.interleave_factors({end - begin, d_.in[2], copy_.columns.data(), copy_.row},
+                                planes.source.data() + v * table_.cell * table_.paired,
+                                source + (first + begin) * d_.in[2], copy + begin * copy_.row);
+    }
+  }
+
+  void multiply(const T* copy, const T* weights, Index start, T* result) const {
+    const StridedAxis& down = copy_.down;
+    const StridedAxis& across = copy_.across;
+    CellPositions p{block_groups_,       0, 0, down.step * copy_.row, down.phases * result_row_,
+                    taps_ * table_.lanes};
+    for (Index a = 0; a < down.phases; ++a) {
+      p.rows = std::min(band_, down.positions(a) - start);
+      for (Index b = 0; b < across.phases; ++b) {
+        p.width = across.positions(b);
+        const auto& taps = phases_[static_cast<std::size_t>(a * across.phases + b)];
+        T* const y = result + a * result_row_ + b * across.positions(0) * table_.lanes;
+        table_.positions(p, taps.data(), static_cast<Index>(taps.size()), copy, weights,
+                         outer_.vectors, weights_vector_, y, result_vector_);
+      }
+    }
+  }
+
+  void store(const Planes& planes, const T* result, Index start, const T* bias, T* y) const {
+    const Index first = start * copy_.down.phases;
+    const Index rows = std::min(band_ * copy_.down.phases, d_.out[1] - first);
+    const CellRows cells{rows, d_.out[2], result_columns_.data(), result_row_};
+    for (Index v = 0; v < outer_.vectors; ++v, result += result_vector_) {
+      const Index* const lanes = planes.result.data() + v * table_.lanes;
+      T biases[max_lanes] = {};
+      for (Index i = 0; bias && i < table_.lanes; ++i) {
+        if (lanes[i] >= 0) biases[i] = bias[lanes[i] / volume(d_.out)];
+      }
+      table_.deinterleave(cells, lanes, result, bias ? biases : nullptr, this->activation_,
+                          y + first * d_.out[2]);
+    }
+  }
+
+  const GroupedConvKernels<T>& table_;
+  ConvShape group_;
+  DirectedShape d_;  // of a group
+  Index taps_;
+  Index block_groups_;
+  CellLanes inner_, outer_;
+  CellCopy copy_;
+  Index blocks_;
+  Planes full_, last_;
+  std::vector<std::vector<CellTap>> phases_;
+  std::vector<Index> result_columns_, weight_columns_;
+  Index band_, bands_;  // rows of positions of a phase
+  Index part_, parts_;  // bands of a task
+  Index grain_;
+  Index copy_vector_, result_row_, result_vector_, weights_vector_;  // elements
+  std::size_t copy_bytes_, result_bytes_;
+};
+
+// Whether a row of the copy of a block stays small.
+bool fits_copies(const ConvShape& s, const DirectedShape& d) {
+  if (std::max({s.pad[1], s.pad[2], s.dilation[1], s.dilation[2]}) > max_distance) return false;
+  const StridedAxis across(s, 2, d.backward);
+  const StridedAxis down(s, 1, d.backward);
+  const Index row = across.span(across.positions(0));
+  return row <= max_row && down.reach < max_row &&
+         down.span(1) <= max_row / row / std::max<Index>(1, divide_up(d.inner, 4));
+}
+
+}  // namespace
+
+template <class T>
+bool supports_grouped(const ConvDesc& desc, const Kernels& kernels) {
+  const ConvShape& s = desc.shape;
+  const auto& set = kernel_set<T>(kernels);
+  if (!set.grouped_conv || s.groups == 1 || is_empty(s) || !is_planar(s)) return false;
+  const ConvShape group = group_of(s);
+  const auto [few, many] = std::minmax(group.in_channels, group.out_channels);
+  const Index taps = volume(s.kernel);
+  if (few < 2 || many > (taps > 1 ? max_channels : max_point_channels) || taps > max_taps) {
+    return false;
+  }
+  return fits_copies(group, DirectedShape(group, desc.direction));
+}
+
+template <class T>
+MadeConv<T> make_grouped(const ConvDesc& desc, const Kernels& kernels) {
+  if (desc.direction == ConvDirection::backward_weights) {
+    return make_grouped_weights<T>(desc, kernels);
+  }
+  return std::make_unique<GroupedConv<T>>(desc, kernels);
+}
+
+ONDINE_INSTANTIATE_CONV(grouped);
+
+}  // namespace ondine::math

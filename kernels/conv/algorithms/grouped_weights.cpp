@@ -1,0 +1,219 @@
+// backward_weights of groups of few channels: a task adds up the products of bands of some of the
+// images for a block of groups. Where blocks are few, each shard has sums of its own.
+#include "kernels/conv/algorithms/grouped.h"
+
+namespace ondine::math {
+namespace {
+
+using Index = std::int64_t;
+
+constexpr Index max_copy = Index{1} << 15;  // elements, where a row of positions needs no more
+constexpr Index wanted_tasks = 4;
+
+template <class T>
+class GroupedConvWeights final : public ConvAlgorithm<T> {
+ public:
+  GroupedConvWeights(const ConvDesc& desc, const Kernels& kernels)
+      : ConvAlgorithm<T>(desc, kernels),
+        table_(*this->set_.grouped_conv),
+        group_(group_of(desc.shape)),
+        taps_(volume(group_.kernel)),
+        block_groups_(groups_of_block(desc.shape, group_.out_channels, table_.lanes)),
+        inner_(block_groups_, group_.in_channels, table_.lanes, 1),
+        outer_(block_groups_, group_.out_channels, table_.lanes, 1),
+        copy_(StridedAxis(group_, 1, false), StridedAxis(group_, 2, false), group_.in,
+              table_.lanes),
+        blocks_(divide_up(desc.shape.groups, block_groups_)) {
+    set_planes(block_groups_, full_);
+    set_planes(desc.shape.groups - (blocks_ - 1) * block_groups_, last_);
+    set_bands();
+    const Index steps = table_.lanes / block_groups_;
+    list_ = copy_.taps(0, 0, copy_vector_, inner_.vectors, steps, group_.in_channels, table_.lanes);
+    dy_columns_ = cells_in_turn(group_.out[2], table_.lanes);
+    weight_columns_ = cells_in_turn(group_.in_channels * taps_, table_.lanes);
+    sums_vector_ = inner_.vectors * steps * taps_ * table_.lanes;
+    sums_bytes_ = bytes_of<T>(outer_.vectors * sums_vector_);
+    copy_bytes_ = bytes_of<T>(images_ * inner_.vectors * copy_vector_);
+    const std::size_t dy_bytes = bytes_of<T>(images_ * outer_.vectors * dy_vector_);
+    if (shards_ > 1) {
+      this->shared_bytes_ = sums_bytes_ * static_cast<std::size_t>(shards_ * blocks_);
+    }
+    this->slot_bytes_ = copy_bytes_ + dy_bytes + (shards_ > 1 ? 0 : sums_bytes_);
+    sums_offset_ = copy_bytes_ + dy_bytes;
+  }
+
+  void run(ThreadPool& pool, const ConvArgs<T>& args, Workspace workspace) const override {
+    if (shards_ == 1) {
+      return this->for_tasks(pool, workspace, blocks_, grain_, [&](Index block, std::byte* slot) {
+        T* const sums = reinterpret_cast<T*>(slot + sums_offset_);
+        run_shard(args, block, 0, sums, slot);
+        store(block, sums, args.result);
+      });
+    }
+    auto* const all = static_cast<std::byte*>(workspace.data);
+    const auto sums_of = [&](Index block, Index shard) {
+      return reinterpret_cast<T*>(all +
+                                  static_cast<std::size_t>(block * shards_ + shard) * sums_bytes_);
+    };
+    this->for_tasks(pool, workspace, blocks_ * shards_, grain_, [&](Index task, std::byte* slot) {
+      const Index block = task / shards_;
+      run_shard(args, block, task % shards_, sums_of(block, task % shards_), slot);
+    });
+    for (Index block = 0; block < blocks_; ++block) {
+      T* const sums = sums_of(block, 0);
+      for (Index shard = 1; shard < shards_; ++shard) {
+        this->set_.vector->add.vv(sums, sums, sums_of(block, shard), outer_.vectors * sums_vector_);
+      }
+      store(block, sums, args.result);
+    }
+  }
+
+ private:
+  // Of the channels of a block.
+  struct Planes {
+    std::vector<Index> x, dy, weights;
+  };
+
+  void set_planes(Index groups, Planes& planes) const {
+    const Index row = group_.in_channels * taps_;
+    planes.x = inner_.planes(groups, group_.in_channels * volume(group_.in), volume(group_.in));
+    planes.dy = outer_.planes(groups, group_.out_channels * volume(group_.out), volume(group_.out));
+    planes.weights = outer_.planes(groups, group_.out_channels * row, row);
+  }
+
+  // Bands of rows of an image, or several images (or pairs of them) at a time.
+  void set_bands() {
+    const Index rows = group_.out[1];
+    Index max_rows = rows;
+    while (max_rows > 1 && inner_.vectors * copy_.elements(max_rows) > max_copy) {
+      max_rows = std::max<Index>(1, max_rows * 3 / 4);
+    }
+    band_ = even_chunk(rows, max_rows);
+    bands_ = divide_up(rows, band_);
+    copy_vector_ = copy_.elements(band_);
+    dy_vector_ = band_ * group_.out[2] * table_.lanes;
+    const Index steps = divide_up(this->shape_.batch, table_.paired);
+    images_ =
+        bands_ > 1
+            ? 1
+            : even_chunk(steps, std::max<Index>(1, max_copy / (inner_.vectors * copy_vector_)));
+    const Index units = divide_up(steps, images_) * bands_;
+    shard_ = even_chunk(units, std::max<Index>(1, units * blocks_ / wanted_tasks));
+    shards_ = divide_up(units, shard_);
+    grain_ = grain_of(shard_ * images_ * band_ * group_.out[2] * group_.in_channels * taps_ *
+                          outer_.vectors * table_.lanes,
+                      Index{1} << 20);
+  }
+
+  void run_shard(const ConvArgs<T>& args, Index block, Index shard, T* sums,
+                 std::byte* slot) const {
+    T* const copy = reinterpret_cast<T*>(slot);
+    T* const dy_copy = reinterpret_cast<T*>(slot + copy_bytes_);
+    const Planes& planes = block + 1 == blocks_ ? last_ : full_;
+    std::fill_n(sums, outer_.vectors * sums_vector_, T{0});
+    std::fill_n(copy, images_ * inner_.vectors * copy_vector_, T{0});
+    const Index steps = divide_up(this->shape_.batch, table_.paired);
+    const Index units = divide_up(steps, images_) * bands_;
+    CellPositions p{block_groups_,
+                    0,
+                    group_.out[2],
+                    copy_.down.step * copy_.row,
+                    group_.out[2] * table_.lanes,
+                    taps_ * table_.lanes};
+    for (Index unit = shard * shard_; unit < std::min(units, (shard + 1) * shard_); ++unit) {
+      const Index step = unit / bands_ * images_;
+      const Index start = unit % bands_ * band_;
+      const Index count = std::min(images_, steps - step);
+      p.rows = std::min(band_, group_.out[1] - start);
+      for (Index i = 0; i < count; ++i) {
+        copy_x(args.x, planes, block, step + i, start, p.rows,
+               copy + i * inner_.vectors * copy_vector_);
+        copy_dy(args.dy, planes, block, step + i, start, p.rows,
+                dy_copy + i * outer_.vectors * dy_vector_);
+      }
+      for (Index v = 0; v < outer_.vectors; ++v) {
+        table_.taps(p, list_.data(), static_cast<Index>(list_.size()), count, copy,
+                    inner_.vectors * copy_vector_, dy_copy + v * dy_vector_,
+                    outer_.vectors * dy_vector_, sums + v * sums_vector_);
+      }
+    }
+  }
+
+  // The first image of a step from a block and `row` on, and the second or null.
+  std::pair<const T*, const T*> images_of(const T* data, Index channels, Index plane, Index block,
+                                          Index step, Index row) const {
+    const Index image = step * table_.paired;
+    const Index size = this->shape_.groups * channels * plane;
+    const T* const first = data + image * size + block * block_groups_ * channels * plane + row;
+    const bool has_next = table_.paired > 1 && image + 1 < this->shape_.batch;
+    return {first, has_next ? first + size : nullptr};
+  }
+
+  void copy_x(const T* x, const Planes& planes, Index block, Index step, Index start, Index rows,
+              T* copy) const {
+    const Index copied = copy_.down.span(rows);
+    const Index first = copy_.first_row(start);
+    const Index begin = std::clamp<Index>(-first, 0, copied);
+    const Index end = std::clamp<Index>(group_.in[1] - first, begin, copied);
+    const auto [from, next] = images_of(x, group_.in_channels, volume(group_.in), block, step,
+                                        (first + begin) * group_.in[2]);
+    for (Index v = 0; v < inner_.vectors; ++v, copy += copy_vector_) {
+      std::fill_n(copy, begin * copy_.row, T{0});
+      std::fill_n(copy + end * copy_.row, (copied - end) * copy_.row, T{0});
+      if (begin == end) continue;
+      table_.interleave_images({end - begin, group_.in[2], copy_.columns.data(), copy_.row},
+                               planes.x.data() + v * table_.lanes, from, next,
+                               copy + begin * copy_.row);
+    }
+  }
+
+  void copy_dy(const T* dy, const Planes& planes, Index block, Index step, Index start, Index rows,
+               T* copy) const {
+    const Index width = group_.out[2];
+    const auto [from, next] =
+        images_of(dy, group_.out_channels, volume(group_.out), block, step, start * width);
+    for (Index v = 0; v < outer_.vectors; ++v, copy += dy_vector_) {
+      table_.interleave_images({rows, width, dy_columns_.data(), width * table_.lanes},
+                               planes.dy.data() + v * table_.lanes, from, next, copy);
+    }
+  }
+
+  void store(Index block, const T* sums, T* dw) const {
+    const Planes& planes = block + 1 == blocks_ ? last_ : full_;
+    const Index row = group_.in_channels * taps_;
+    for (Index v = 0; v < outer_.vectors; ++v, sums += sums_vector_) {
+      table_.deinterleave({1, row, weight_columns_.data(), 0},
+                          planes.weights.data() + v * table_.lanes, sums, nullptr, Activation::none,
+                          dw + block * block_groups_ * group_.out_channels * row);
+    }
+  }
+
+  const GroupedConvKernels<T>& table_;
+  ConvShape group_;
+  Index taps_;
+  Index block_groups_;
+  CellLanes inner_, outer_;
+  CellCopy copy_;
+  Index blocks_;
+  Planes full_, last_;
+  std::vector<CellTap> list_;
+  std::vector<Index> dy_columns_, weight_columns_;
+  Index band_, bands_;    // rows of positions
+  Index images_;          // or pairs of them, at a time
+  Index shard_, shards_;  // bands, or times, of one, and how many
+  Index grain_;
+  Index copy_vector_, dy_vector_, sums_vector_;  // elements
+  std::size_t copy_bytes_, sums_bytes_, sums_offset_;
+};
+
+}  // namespace
+
+template <class T>
+MadeConv<T> make_grouped_weights(const ConvDesc& desc, const Kernels& kernels) {
+  return std::make_unique<GroupedConvWeights<T>>(desc, kernels);
+}
+
+template MadeConv<float> make_grouped_weights(const ConvDesc&, const Kernels&);
+template MadeConv<double> make_grouped_weights(const ConvDesc&, const Kernels&);
+
+}  // namespace ondine::math
