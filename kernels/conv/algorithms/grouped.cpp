@@ -8,7 +8,7 @@ namespace {
 using Index = std::int64_t;
 
 constexpr Index max_copy = Index{1} << 15;  // elements, where a row of positions needs no more
-constexpr Index max_row = Index{1} << 16;   // elements of the copies that a row of positions needs
+constexpr Index max_row = Index{1} << 18;   // elements of the copy that a row of positions needs
 constexpr Index max_distance = Index{1} << 20;
 constexpr Index wanted_tasks = 8;
 constexpr Index max_lanes = 16;
@@ -16,12 +16,11 @@ constexpr Index max_taps = 64;
 constexpr Index max_channels = 128;      // of a group
 constexpr Index max_point_channels = 8;  // the same of windows of one element
 
-template <class T>
-class GroupedConv final : public ConvAlgorithm<T> {
+class GroupedConv final : public ConvAlgorithm<float> {
  public:
   GroupedConv(const ConvDesc& desc, const Kernels& kernels)
-      : ConvAlgorithm<T>(desc, kernels),
-        table_(*this->set_.grouped_conv),
+      : ConvAlgorithm(desc, kernels),
+        table_(*set_.grouped_conv),
         group_(group_of(desc.shape)),
         d_(group_, desc.direction),
         taps_(volume(group_.kernel)),
@@ -52,13 +51,13 @@ class GroupedConv final : public ConvAlgorithm<T> {
     result_vector_ = band_ * copy_.down.phases * result_row_;
     weight_columns_ = cells_in_turn(d_.inner * taps_, table_.lanes);
     weights_vector_ = d_.inner * taps_ * table_.lanes;
-    copy_bytes_ = bytes_of<T>(inner_.vectors * copy_vector_);
-    result_bytes_ = bytes_of<T>(outer_.vectors * result_vector_);
-    this->slot_bytes_ = copy_bytes_ + result_bytes_ + bytes_of<T>(outer_.vectors * weights_vector_);
+    copy_bytes_ = bytes_of<float>(inner_.vectors * copy_vector_);
+    result_bytes_ = bytes_of<float>(outer_.vectors * result_vector_);
+    slot_bytes_ = copy_bytes_ + result_bytes_ + bytes_of<float>(outer_.vectors * weights_vector_);
   }
 
-  void run(ThreadPool& pool, const ConvArgs<T>& args, Workspace workspace) const override {
-    this->for_tasks(pool, workspace, blocks_ * parts_, grain_, [&](Index task, std::byte* slot) {
+  void run(ThreadPool& pool, const ConvArgs<float>& args, Workspace workspace) const override {
+    for_tasks(pool, workspace, blocks_ * parts_, grain_, [&](Index task, std::byte* slot) {
       run_part(args, task / parts_, task % parts_, slot);
     });
   }
@@ -86,7 +85,7 @@ class GroupedConv final : public ConvAlgorithm<T> {
     band_ = even_chunk(rows, max_rows);
     bands_ = divide_up(rows, band_);
     copy_vector_ = copy_.elements(band_);
-    const Index units = this->shape_.batch * bands_;
+    const Index units = shape_.batch * bands_;
     part_ = even_chunk(units, std::max<Index>(1, units * blocks_ / wanted_tasks));
     parts_ = divide_up(units, part_);
     grain_ = grain_of(part_ * band_ * copy_.down.phases * d_.out[2] * d_.inner * taps_ *
@@ -94,17 +93,17 @@ class GroupedConv final : public ConvAlgorithm<T> {
                       Index{1} << 20);
   }
 
-  void run_part(const ConvArgs<T>& args, Index block, Index part, std::byte* slot) const {
-    T* const copy = reinterpret_cast<T*>(slot);
-    T* const result = reinterpret_cast<T*>(slot + copy_bytes_);
-    T* const weights = reinterpret_cast<T*>(slot + copy_bytes_ + result_bytes_);
+  void run_part(const ConvArgs<float>& args, Index block, Index part, std::byte* slot) const {
+    float* const copy = reinterpret_cast<float*>(slot);
+    float* const result = reinterpret_cast<float*>(slot + copy_bytes_);
+    float* const weights = reinterpret_cast<float*>(slot + copy_bytes_ + result_bytes_);
     const Planes& planes = block + 1 == blocks_ ? last_ : full_;
     const Index first = block * block_groups_;
     pack_weights(planes, args.w + first * group_.out_channels * group_.in_channels * taps_,
                  weights);
-    std::fill_n(copy, inner_.vectors * copy_vector_, T{0});
-    const Index groups = this->shape_.groups;
-    const Index units = this->shape_.batch * bands_;
+    std::fill_n(copy, inner_.vectors * copy_vector_, float{0});
+    const Index groups = shape_.groups;
+    const Index units = shape_.batch * bands_;
     for (Index unit = part * part_; unit < std::min(units, (part + 1) * part_); ++unit) {
       const Index plane = unit / bands_ * groups + first;
       const Index start = unit % bands_ * band_;
@@ -115,7 +114,7 @@ class GroupedConv final : public ConvAlgorithm<T> {
     }
   }
 
-  void pack_weights(const Planes& planes, const T* w, T* to) const {
+  void pack_weights(const Planes& planes, const float* w, float* to) const {
     const Index lanes = table_.lanes;
     for (Index v = 0; v < outer_.vectors; ++v, to += weights_vector_) {
       const Index* const rows = planes.weights.data() + v * lanes;
@@ -132,14 +131,14 @@ class GroupedConv final : public ConvAlgorithm<T> {
     }
   }
 
-  void copy_band(const Planes& planes, const T* source, Index start, T* copy) const {
+  void copy_band(const Planes& planes, const float* source, Index start, float* copy) const {
     const Index rows = copy_.down.span(std::min(band_, copy_.down.positions(0) - start));
     const Index first = copy_.first_row(start);
     const Index begin = std::clamp<Index>(-first, 0, rows);
     const Index end = std::clamp<Index>(d_.in[1] - first, begin, rows);
     for (Index v = 0; v < inner_.vectors; ++v, copy += copy_vector_) {
-      std::fill_n(copy, begin * copy_.row, T{0});
-      std::fill_n(copy + end * copy_.row, (rows - end) * copy_.row, T{0});
+      std::fill_n(copy, begin * copy_.row, float{0});
+      std::fill_n(copy + end * copy_.row, (rows - end) * copy_.row, float{0});
       if (begin == end) continue;
       table_.interleave_factors({end - begin, d_.in[2], copy_.columns.data(), copy_.row},
                                 planes.source.data() + v * table_.cell * table_.paired,
@@ -147,7 +146,7 @@ class GroupedConv final : public ConvAlgorithm<T> {
     }
   }
 
-  void multiply(const T* copy, const T* weights, Index start, T* result) const {
+  void multiply(const float* copy, const float* weights, Index start, float* result) const {
     const StridedAxis& down = copy_.down;
     const StridedAxis& across = copy_.across;
     CellPositions p{block_groups_,       0, 0, down.step * copy_.row, down.phases * result_row_,
@@ -157,29 +156,30 @@ class GroupedConv final : public ConvAlgorithm<T> {
       for (Index b = 0; b < across.phases; ++b) {
         p.width = across.positions(b);
         const auto& taps = phases_[static_cast<std::size_t>(a * across.phases + b)];
-        T* const y = result + a * result_row_ + b * across.positions(0) * table_.lanes;
+        float* const y = result + a * result_row_ + b * across.positions(0) * table_.lanes;
         table_.positions(p, taps.data(), static_cast<Index>(taps.size()), copy, weights,
                          outer_.vectors, weights_vector_, y, result_vector_);
       }
     }
   }
 
-  void store(const Planes& planes, const T* result, Index start, const T* bias, T* y) const {
+  void store(const Planes& planes, const float* result, Index start, const float* bias,
+             float* y) const {
     const Index first = start * copy_.down.phases;
     const Index rows = std::min(band_ * copy_.down.phases, d_.out[1] - first);
     const CellRows cells{rows, d_.out[2], result_columns_.data(), result_row_};
     for (Index v = 0; v < outer_.vectors; ++v, result += result_vector_) {
       const Index* const lanes = planes.result.data() + v * table_.lanes;
-      T biases[max_lanes] = {};
+      float biases[max_lanes] = {};
       for (Index i = 0; bias && i < table_.lanes; ++i) {
         if (lanes[i] >= 0) biases[i] = bias[lanes[i] / volume(d_.out)];
       }
-      table_.deinterleave(cells, lanes, result, bias ? biases : nullptr, this->activation_,
+      table_.deinterleave(cells, lanes, result, bias ? biases : nullptr, activation_,
                           y + first * d_.out[2]);
     }
   }
 
-  const GroupedConvKernels<T>& table_;
+  const GroupedConvKernels<float>& table_;
   ConvShape group_;
   DirectedShape d_;  // of a group
   Index taps_;
@@ -197,14 +197,13 @@ class GroupedConv final : public ConvAlgorithm<T> {
   std::size_t copy_bytes_, result_bytes_;
 };
 
-// Whether a row of the copy of a block stays small.
-bool fits_copies(const ConvShape& s, const DirectedShape& d) {
+// Whether the copy for a row of positions stays small.
+bool fits_copies(const ConvShape& s, const DirectedShape& d, Index channels) {
   if (std::max({s.pad[1], s.pad[2], s.dilation[1], s.dilation[2]}) > max_distance) return false;
   const StridedAxis across(s, 2, d.backward);
   const StridedAxis down(s, 1, d.backward);
   const Index row = across.span(across.positions(0));
-  return row <= max_row && down.reach < max_row &&
-         down.span(1) <= max_row / row / std::max<Index>(1, divide_up(d.inner, 4));
+  return row <= max_row && down.reach < max_row && down.span(1) <= max_row / row / channels;
 }
 
 }  // namespace
@@ -212,23 +211,32 @@ bool fits_copies(const ConvShape& s, const DirectedShape& d) {
 template <class T>
 bool supports_grouped(const ConvDesc& desc, const Kernels& kernels) {
   const ConvShape& s = desc.shape;
-  const auto& set = kernel_set<T>(kernels);
-  if (!set.grouped_conv || s.groups == 1 || is_empty(s) || !is_planar(s)) return false;
+  const auto* const table = kernel_set<T>(kernels).grouped_conv;
+  if (table == nullptr || s.groups == 1 || is_empty(s) || !is_planar(s)) return false;
   const ConvShape group = group_of(s);
   const auto [few, many] = std::minmax(group.in_channels, group.out_channels);
   const Index taps = volume(s.kernel);
   if (few < 2 || many > (taps > 1 ? max_channels : max_point_channels) || taps > max_taps) {
     return false;
   }
-  return fits_copies(group, DirectedShape(group, desc.direction));
+  // Blocks in registers have two rows of positions.
+  const bool is_line = s.in[1] == 1 && s.out[1] == 1;
+  if (is_line && !rounds_factors<T>(kernels) && supports_direct<T>(desc, kernels)) return false;
+  const DirectedShape d(group, desc.direction);
+  const Index groups = groups_of_block(s, d.outer, table->lanes);
+  return fits_copies(group, d, round_up(d.inner * groups, table->lanes));
 }
 
 template <class T>
 MadeConv<T> make_grouped(const ConvDesc& desc, const Kernels& kernels) {
-  if (desc.direction == ConvDirection::backward_weights) {
-    return make_grouped_weights<T>(desc, kernels);
+  if constexpr (sizeof(T) == sizeof(float)) {
+    if (desc.direction == ConvDirection::backward_weights) {
+      return make_grouped_weights(desc, kernels);
+    }
+    return std::make_unique<GroupedConv>(desc, kernels);
+  } else {
+    return nullptr;
   }
-  return std::make_unique<GroupedConv<T>>(desc, kernels);
 }
 
 ONDINE_INSTANTIATE_CONV(grouped);

@@ -50,7 +50,6 @@ struct CellCopy {
 std::vector<std::int64_t> cells_in_turn(std::int64_t n, std::int64_t cell);
 
 // backward_weights.
-template <class T>
-MadeConv<T> make_grouped_weights(const ConvDesc& desc, const Kernels& kernels);
+MadeConv<float> make_grouped_weights(const ConvDesc& desc, const Kernels& kernels);
 
 }  // namespace ondine::math

@@ -10,12 +10,11 @@ using Index = std::int64_t;
 constexpr Index max_copy = Index{1} << 15;  // elements, where a row of positions needs no more
 constexpr Index wanted_tasks = 4;
 
-template <class T>
-class GroupedConvWeights final : public ConvAlgorithm<T> {
+class GroupedConvWeights final : public ConvAlgorithm<float> {
  public:
   GroupedConvWeights(const ConvDesc& desc, const Kernels& kernels)
-      : ConvAlgorithm<T>(desc, kernels),
-        table_(*this->set_.grouped_conv),
+      : ConvAlgorithm(desc, kernels),
+        table_(*set_.grouped_conv),
         group_(group_of(desc.shape)),
         taps_(volume(group_.kernel)),
         block_groups_(groups_of_block(desc.shape, group_.out_channels, table_.lanes)),
@@ -32,37 +31,37 @@ class GroupedConvWeights final : public ConvAlgorithm<T> {
     dy_columns_ = cells_in_turn(group_.out[2], table_.lanes);
     weight_columns_ = cells_in_turn(group_.in_channels * taps_, table_.lanes);
     sums_vector_ = inner_.vectors * steps * taps_ * table_.lanes;
-    sums_bytes_ = bytes_of<T>(outer_.vectors * sums_vector_);
-    copy_bytes_ = bytes_of<T>(images_ * inner_.vectors * copy_vector_);
-    const std::size_t dy_bytes = bytes_of<T>(images_ * outer_.vectors * dy_vector_);
+    sums_bytes_ = bytes_of<float>(outer_.vectors * sums_vector_);
+    copy_bytes_ = bytes_of<float>(images_ * inner_.vectors * copy_vector_);
+    const std::size_t dy_bytes = bytes_of<float>(images_ * outer_.vectors * dy_vector_);
     if (shards_ > 1) {
-      this->shared_bytes_ = sums_bytes_ * static_cast<std::size_t>(shards_ * blocks_);
+      shared_bytes_ = sums_bytes_ * static_cast<std::size_t>(shards_ * blocks_);
     }
-    this->slot_bytes_ = copy_bytes_ + dy_bytes + (shards_ > 1 ? 0 : sums_bytes_);
+    slot_bytes_ = copy_bytes_ + dy_bytes + (shards_ > 1 ? 0 : sums_bytes_);
     sums_offset_ = copy_bytes_ + dy_bytes;
   }
 
-  void run(ThreadPool& pool, const ConvArgs<T>& args, Workspace workspace) const override {
+  void run(ThreadPool& pool, const ConvArgs<float>& args, Workspace workspace) const override {
     if (shards_ == 1) {
-      return this->for_tasks(pool, workspace, blocks_, grain_, [&](Index block, std::byte* slot) {
-        T* const sums = reinterpret_cast<T*>(slot + sums_offset_);
+      return for_tasks(pool, workspace, blocks_, grain_, [&](Index block, std::byte* slot) {
+        float* const sums = reinterpret_cast<float*>(slot + sums_offset_);
         run_shard(args, block, 0, sums, slot);
         store(block, sums, args.result);
       });
     }
     auto* const all = static_cast<std::byte*>(workspace.data);
     const auto sums_of = [&](Index block, Index shard) {
-      return reinterpret_cast<T*>(all +
-                                  static_cast<std::size_t>(block * shards_ + shard) * sums_bytes_);
+      return reinterpret_cast<float*>(all + static_cast<std::size_t>(block * shards_ + shard) *
+                                                sums_bytes_);
     };
-    this->for_tasks(pool, workspace, blocks_ * shards_, grain_, [&](Index task, std::byte* slot) {
+    for_tasks(pool, workspace, blocks_ * shards_, grain_, [&](Index task, std::byte* slot) {
       const Index block = task / shards_;
       run_shard(args, block, task % shards_, sums_of(block, task % shards_), slot);
     });
     for (Index block = 0; block < blocks_; ++block) {
-      T* const sums = sums_of(block, 0);
+      float* const sums = sums_of(block, 0);
       for (Index shard = 1; shard < shards_; ++shard) {
-        this->set_.vector->add.vv(sums, sums, sums_of(block, shard), outer_.vectors * sums_vector_);
+        set_.vector->add.vv(sums, sums, sums_of(block, shard), outer_.vectors * sums_vector_);
       }
       store(block, sums, args.result);
     }
@@ -92,7 +91,7 @@ class GroupedConvWeights final : public ConvAlgorithm<T> {
     bands_ = divide_up(rows, band_);
     copy_vector_ = copy_.elements(band_);
     dy_vector_ = band_ * group_.out[2] * table_.lanes;
-    const Index steps = divide_up(this->shape_.batch, table_.paired);
+    const Index steps = divide_up(shape_.batch, table_.paired);
     images_ =
         bands_ > 1
             ? 1
@@ -105,14 +104,14 @@ class GroupedConvWeights final : public ConvAlgorithm<T> {
                       Index{1} << 20);
   }
 
-  void run_shard(const ConvArgs<T>& args, Index block, Index shard, T* sums,
+  void run_shard(const ConvArgs<float>& args, Index block, Index shard, float* sums,
                  std::byte* slot) const {
-    T* const copy = reinterpret_cast<T*>(slot);
-    T* const dy_copy = reinterpret_cast<T*>(slot + copy_bytes_);
+    float* const copy = reinterpret_cast<float*>(slot);
+    float* const dy_copy = reinterpret_cast<float*>(slot + copy_bytes_);
     const Planes& planes = block + 1 == blocks_ ? last_ : full_;
-    std::fill_n(sums, outer_.vectors * sums_vector_, T{0});
-    std::fill_n(copy, images_ * inner_.vectors * copy_vector_, T{0});
-    const Index steps = divide_up(this->shape_.batch, table_.paired);
+    std::fill_n(sums, outer_.vectors * sums_vector_, float{0});
+    std::fill_n(copy, images_ * inner_.vectors * copy_vector_, float{0});
+    const Index steps = divide_up(shape_.batch, table_.paired);
     const Index units = divide_up(steps, images_) * bands_;
     CellPositions p{block_groups_,
                     0,
@@ -140,17 +139,17 @@ class GroupedConvWeights final : public ConvAlgorithm<T> {
   }
 
   // The first image of a step from a block and `row` on, and the second or null.
-  std::pair<const T*, const T*> images_of(const T* data, Index channels, Index plane, Index block,
-                                          Index step, Index row) const {
+  std::pair<const float*, const float*> images_of(const float* data, Index channels, Index plane,
+                                                  Index block, Index step, Index row) const {
     const Index image = step * table_.paired;
-    const Index size = this->shape_.groups * channels * plane;
-    const T* const first = data + image * size + block * block_groups_ * channels * plane + row;
-    const bool has_next = table_.paired > 1 && image + 1 < this->shape_.batch;
+    const Index size = shape_.groups * channels * plane;
+    const float* const first = data + image * size + block * block_groups_ * channels * plane + row;
+    const bool has_next = table_.paired > 1 && image + 1 < shape_.batch;
     return {first, has_next ? first + size : nullptr};
   }
 
-  void copy_x(const T* x, const Planes& planes, Index block, Index step, Index start, Index rows,
-              T* copy) const {
+  void copy_x(const float* x, const Planes& planes, Index block, Index step, Index start,
+              Index rows, float* copy) const {
     const Index copied = copy_.down.span(rows);
     const Index first = copy_.first_row(start);
     const Index begin = std::clamp<Index>(-first, 0, copied);
@@ -158,8 +157,8 @@ class GroupedConvWeights final : public ConvAlgorithm<T> {
     const auto [from, next] = images_of(x, group_.in_channels, volume(group_.in), block, step,
                                         (first + begin) * group_.in[2]);
     for (Index v = 0; v < inner_.vectors; ++v, copy += copy_vector_) {
-      std::fill_n(copy, begin * copy_.row, T{0});
-      std::fill_n(copy + end * copy_.row, (copied - end) * copy_.row, T{0});
+      std::fill_n(copy, begin * copy_.row, float{0});
+      std::fill_n(copy + end * copy_.row, (copied - end) * copy_.row, float{0});
       if (begin == end) continue;
       table_.interleave_images({end - begin, group_.in[2], copy_.columns.data(), copy_.row},
                                planes.x.data() + v * table_.lanes, from, next,
@@ -167,8 +166,8 @@ class GroupedConvWeights final : public ConvAlgorithm<T> {
     }
   }
 
-  void copy_dy(const T* dy, const Planes& planes, Index block, Index step, Index start, Index rows,
-               T* copy) const {
+  void copy_dy(const float* dy, const Planes& planes, Index block, Index step, Index start,
+               Index rows, float* copy) const {
     const Index width = group_.out[2];
     const auto [from, next] =
         images_of(dy, group_.out_channels, volume(group_.out), block, step, start * width);
@@ -178,7 +177,7 @@ class GroupedConvWeights final : public ConvAlgorithm<T> {
     }
   }
 
-  void store(Index block, const T* sums, T* dw) const {
+  void store(Index block, const float* sums, float* dw) const {
     const Planes& planes = block + 1 == blocks_ ? last_ : full_;
     const Index row = group_.in_channels * taps_;
     for (Index v = 0; v < outer_.vectors; ++v, sums += sums_vector_) {
@@ -188,7 +187,7 @@ class GroupedConvWeights final : public ConvAlgorithm<T> {
     }
   }
 
-  const GroupedConvKernels<T>& table_;
+  const GroupedConvKernels<float>& table_;
   ConvShape group_;
   Index taps_;
   Index block_groups_;
@@ -208,12 +207,8 @@ class GroupedConvWeights final : public ConvAlgorithm<T> {
 
 }  // namespace
 
-template <class T>
-MadeConv<T> make_grouped_weights(const ConvDesc& desc, const Kernels& kernels) {
-  return std::make_unique<GroupedConvWeights<T>>(desc, kernels);
+MadeConv<float> make_grouped_weights(const ConvDesc& desc, const Kernels& kernels) {
+  return std::make_unique<GroupedConvWeights>(desc, kernels);
 }
-
-template MadeConv<float> make_grouped_weights(const ConvDesc&, const Kernels&);
-template MadeConv<double> make_grouped_weights(const ConvDesc&, const Kernels&);
 
 }  // namespace ondine::math

@@ -197,6 +197,12 @@ std::vector<Choice> choices() {
   add(shape2(8, 64, 128, 1, 32, 32, 1, 1, 2, 1, 0, 0), "im2col", "im2col", "im2col");
   add(shape2(8, 96, 24, 1, 56, 56, 1, 1, 1, 1, 0, 0), "pointwise", "pointwise", "pointwise");
   add(shape2(8, 32, 32, 4, 14, 14, 1, 1, 1, 1, 0, 0), "grouped", "grouped", "grouped");
+  const auto line = [](Index width) {
+    return ConvShape{1,         64,        64,       8, {1, 1, width}, {1, 1, 9}, {1, 1, width},
+                     {1, 1, 1}, {1, 1, 1}, {0, 0, 4}};
+  };
+  add(line(500), "direct", "direct", "grouped");
+  add(line(40000), "im2col", "im2col", "im2col");
   add(shape2(8, 96, 24, 2, 56, 56, 1, 1, 1, 1, 0, 0), "im2col", "im2col", "pointwise");
   add(shape2(8, 96, 96, 96, 28, 28, 3, 3, 1, 1, 1, 1), "depthwise_channels", "depthwise_channels",
       "depthwise_channels");
