@@ -7,8 +7,7 @@ namespace {
 
 using Index = std::int64_t;
 
-constexpr Index max_copy = Index{1} << 15;  // elements, where a row of positions needs no more
-constexpr Index max_row = Index{1} << 18;   // elements of the copy that a row of positions needs
+constexpr Index max_row = Index{1} << 18;  // elements of the copy that a row of positions needs
 constexpr Index max_distance = Index{1} << 20;
 constexpr Index wanted_tasks = 8;
 constexpr Index max_lanes = 16;
@@ -77,13 +76,8 @@ class GroupedConv final : public ConvAlgorithm<float> {
   }
 
   void set_bands() {
-    const Index rows = copy_.down.positions(0);
-    Index max_rows = rows;
-    while (max_rows > 1 && inner_.vectors * copy_.elements(max_rows) > max_copy) {
-      max_rows = std::max<Index>(1, max_rows * 3 / 4);
-    }
-    band_ = even_chunk(rows, max_rows);
-    bands_ = divide_up(rows, band_);
+    band_ = copy_.band(inner_.vectors);
+    bands_ = divide_up(copy_.down.positions(0), band_);
     copy_vector_ = copy_.elements(band_);
     const Index units = shape_.batch * bands_;
     part_ = even_chunk(units, std::max<Index>(1, units * blocks_ / wanted_tasks));
@@ -132,17 +126,14 @@ class GroupedConv final : public ConvAlgorithm<float> {
   }
 
   void copy_band(const Planes& planes, const float* source, Index start, float* copy) const {
-    const Index rows = copy_.down.span(std::min(band_, copy_.down.positions(0) - start));
-    const Index first = copy_.first_row(start);
-    const Index begin = std::clamp<Index>(-first, 0, rows);
-    const Index end = std::clamp<Index>(d_.in[1] - first, begin, rows);
+    const Index rows = std::min(band_, copy_.down.positions(0) - start);
+    const CellCopy::Inside in = copy_.inside(start, rows, d_.in[1]);
     for (Index v = 0; v < inner_.vectors; ++v, copy += copy_vector_) {
-      std::fill_n(copy, begin * copy_.row, float{0});
-      std::fill_n(copy + end * copy_.row, (rows - end) * copy_.row, float{0});
-      if (begin == end) continue;
-      table_.interleave_factors({end - begin, d_.in[2], copy_.columns.data(), copy_.row},
+      copy_.clear_outside(in, rows, copy);
+      if (in.begin == in.end) continue;
+      table_.interleave_factors({in.end - in.begin, d_.in[2], copy_.columns.data(), copy_.row},
                                 planes.source.data() + v * table_.cell * table_.paired,
-                                source + (first + begin) * d_.in[2], copy + begin * copy_.row);
+                                source + in.row * d_.in[2], copy + in.begin * copy_.row);
     }
   }
 

@@ -31,8 +31,15 @@ struct CellCopy {
            std::int64_t cell);
 
   std::int64_t elements(std::int64_t rows) const { return down.span(rows) * row; }  // of a vector
-  // Which rows of the plane the copy of `rows` rows of positions from `first` on holds.
-  std::int64_t first_row(std::int64_t first) const { return first * down.step + down.low; }
+  // Rows of positions of a band, so that the copy for `vectors` vectors stays in a cache.
+  std::int64_t band(std::int64_t vectors) const;
+  // Of the copy for `rows` rows of positions from `first` on: those that lie in the plane, and
+  // which row of the plane the first of them is. The others are set to 0.
+  struct Inside {
+    std::int64_t begin, end, row;
+  };
+  Inside inside(std::int64_t first, std::int64_t rows, std::int64_t height) const;
+  void clear_outside(const Inside& rows_inside, std::int64_t rows, float* copy) const;
   // The taps of phase (a, b): `vectors` of the copy `plane` elements apart, each with `steps`
   // factors of `factors`, whose weights are vectors of `lanes` elements by factor and tap.
   std::vector<CellTap> taps(std::int64_t a, std::int64_t b, std::int64_t plane,

@@ -45,6 +45,27 @@ CellCopy::CellCopy(const StridedAxis& down_, const StridedAxis& across_, const S
   }
 }
 
+Index CellCopy::band(Index vectors) const {
+  constexpr Index max_elements = Index{1} << 15;
+  const Index rows = down.positions(0);
+  Index max_rows = rows;
+  while (max_rows > 1 && vectors * elements(max_rows) > max_elements) {
+    max_rows = std::max<Index>(1, max_rows * 3 / 4);
+  }
+  return even_chunk(rows, max_rows);
+}
+
+CellCopy::Inside CellCopy::inside(Index first, Index rows, Index height) const {
+  const Index start = first * down.step + down.low;
+  const Index begin = std::clamp<Index>(-start, 0, down.span(rows));
+  return {begin, std::clamp<Index>(height - start, begin, down.span(rows)), start + begin};
+}
+
+void CellCopy::clear_outside(const Inside& rows_inside, Index rows, float* copy) const {
+  std::fill_n(copy, rows_inside.begin * row, 0.0F);
+  std::fill(copy + rows_inside.end * row, copy + elements(rows), 0.0F);
+}
+
 std::vector<CellTap> CellCopy::taps(Index a, Index b, Index plane, Index vectors, Index steps,
                                     Index factors, Index lanes) const {
   std::vector<CellTap> all;

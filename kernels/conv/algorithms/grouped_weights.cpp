@@ -7,7 +7,7 @@ namespace {
 
 using Index = std::int64_t;
 
-constexpr Index max_copy = Index{1} << 15;  // elements, where a row of positions needs no more
+constexpr Index max_copy = Index{1} << 15;  // elements of several images
 constexpr Index wanted_tasks = 4;
 
 class GroupedConvWeights final : public ConvAlgorithm<float> {
@@ -82,13 +82,8 @@ class GroupedConvWeights final : public ConvAlgorithm<float> {
 
   // Bands of rows of an image, or several images (or pairs of them) at a time.
   void set_bands() {
-    const Index rows = group_.out[1];
-    Index max_rows = rows;
-    while (max_rows > 1 && inner_.vectors * copy_.elements(max_rows) > max_copy) {
-      max_rows = std::max<Index>(1, max_rows * 3 / 4);
-    }
-    band_ = even_chunk(rows, max_rows);
-    bands_ = divide_up(rows, band_);
+    band_ = copy_.band(inner_.vectors);
+    bands_ = divide_up(group_.out[1], band_);
     copy_vector_ = copy_.elements(band_);
     dy_vector_ = band_ * group_.out[2] * table_.lanes;
     const Index steps = divide_up(shape_.batch, table_.paired);
@@ -150,19 +145,15 @@ class GroupedConvWeights final : public ConvAlgorithm<float> {
 
   void copy_x(const float* x, const Planes& planes, Index block, Index step, Index start,
               Index rows, float* copy) const {
-    const Index copied = copy_.down.span(rows);
-    const Index first = copy_.first_row(start);
-    const Index begin = std::clamp<Index>(-first, 0, copied);
-    const Index end = std::clamp<Index>(group_.in[1] - first, begin, copied);
-    const auto [from, next] = images_of(x, group_.in_channels, volume(group_.in), block, step,
-                                        (first + begin) * group_.in[2]);
+    const CellCopy::Inside in = copy_.inside(start, rows, group_.in[1]);
+    const auto [from, next] =
+        images_of(x, group_.in_channels, volume(group_.in), block, step, in.row * group_.in[2]);
     for (Index v = 0; v < inner_.vectors; ++v, copy += copy_vector_) {
-      std::fill_n(copy, begin * copy_.row, float{0});
-      std::fill_n(copy + end * copy_.row, (copied - end) * copy_.row, float{0});
-      if (begin == end) continue;
-      table_.interleave_images({end - begin, group_.in[2], copy_.columns.data(), copy_.row},
+      copy_.clear_outside(in, rows, copy);
+      if (in.begin == in.end) continue;
+      table_.interleave_images({in.end - in.begin, group_.in[2], copy_.columns.data(), copy_.row},
                                planes.x.data() + v * table_.lanes, from, next,
-                               copy + begin * copy_.row);
+                               copy + in.begin * copy_.row);
     }
   }
 
