@@ -36,6 +36,7 @@ std::span<const ConvEntry<T>> conv_implementations() {
       {"depthwise_3x3", &supports_depthwise_3x3<T>, &make_depthwise_3x3<T>},
       {"depthwise_rows", &supports_depthwise_rows<T>, &make_depthwise_rows<T>},
       {"pointwise", &supports_pointwise<T>, &make_pointwise<T>},
+      {"joined_columns", &supports_joined_columns<T>, &make_joined_columns<T>},
       {"im2col", &supports_im2col<T>, &make_im2col<T>},
   };
   return list;
@@ -48,6 +49,7 @@ std::span<const ConvEntry<T>> lower_conv_implementations() {
       {"winograd_panels_bf16", &supports_winograd_panels_bf16<T>, &make_winograd_panels<T>},
       {"winograd_bf16", &supports_winograd_bf16<T>, &make_winograd<T>},
       {"pointwise_bf16", &supports_pointwise_bf16<T>, &make_pointwise<T>},
+      {"joined_columns_bf16", &supports_joined_columns_bf16<T>, &make_joined_columns<T>},
       {"im2col_bf16", &supports_im2col_bf16<T>, &make_im2col<T>},
   };
   return list;

@@ -22,12 +22,15 @@
 //   depthwise_rows      any other depthwise: each plane alone
 //   pointwise           1 x 1, stride 1: matrix products without columns; images of few positions
 //                       are joined
+//   joined_columns      AVX-512, float, one group, at most 256 positions: products over columns of
+//                       joined images, which shuffles gather; not backward_data
 //   im2col              anything: a matrix product with gathered columns
 // Kernels of lower precision (Precision::bfloat16) first try those whose products round their
 // factors to bfloat16; where none pays, all is computed in float32:
 //   grouped_bf16        not the gradient by the weights of one image
 //   winograd_panels_bf16, winograd_bf16   factors are transformed components
 //   pointwise_bf16
+//   joined_columns_bf16 as im2col_bf16, backward_data too
 //   im2col_bf16         not where direct serves, and strided only with at least 64 output channels
 #pragma once
 

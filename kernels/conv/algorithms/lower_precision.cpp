@@ -38,6 +38,13 @@ bool supports_pointwise_bf16(const ConvDesc& desc, const Kernels& kernels) {
 
 // Columns are gathered in float32 and rounded while they are packed.
 template <class T>
+bool supports_joined_columns_bf16(const ConvDesc& desc, const Kernels& kernels) {
+  return rounds_factors<T>(kernels) && supports_joined_columns<T>(desc, kernels) &&
+         !supports_direct<T>(desc, kernels) &&
+         (desc.shape.out_channels >= least_gathered || !supports_strided<T>(desc, kernels));
+}
+
+template <class T>
 bool supports_im2col_bf16(const ConvDesc& desc, const Kernels& kernels) {
   const ConvShape& s = desc.shape;
   if (!rounds_factors<T>(kernels) || is_empty(s)) return false;
@@ -54,6 +61,7 @@ ONDINE_INSTANTIATE(grouped);
 ONDINE_INSTANTIATE(winograd_panels);
 ONDINE_INSTANTIATE(winograd);
 ONDINE_INSTANTIATE(pointwise);
+ONDINE_INSTANTIATE(joined_columns);
 ONDINE_INSTANTIATE(im2col);
 #undef ONDINE_INSTANTIATE
 

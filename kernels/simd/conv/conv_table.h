@@ -20,12 +20,34 @@ struct Im2colBlock {
   std::int64_t image = 0;  // elements from an image of x to the next
 };
 
+// What the lanes of a vector take from the elements [start, start + 2 lanes) of a plane: the bits
+// of `lanes` say which do, `from` where. Others are zeros.
+struct GatherWindow {
+  std::int32_t start;
+  std::uint16_t lanes;
+  std::uint8_t from[16];
+};
+
+// The columns of a plane: `counts` windows for each vector of positions of each tap.
+struct GatherTable {
+  std::int64_t taps, vectors;
+  const std::uint8_t* counts;
+  const GatherWindow* windows;
+};
+
 template <class T>
 struct Im2colKernels {
   // x: the first channel of the block. The last panel is filled up with zeros.
   void (*gather)(const Im2colBlock& block, const T* x, T* columns);
   // x += what gather would have read from there.
   void (*scatter)(const Im2colBlock& block, const T* columns, T* x);
+
+  // The columns of planes of so many elements, at most max_plane, one behind the other: whole
+  // vectors, in rows of `row` elements. Null where the instruction set has no such shuffles.
+  void (*gather_planes)(const GatherTable& table, std::int64_t plane, std::int64_t planes,
+                        const T* x, T* columns, std::int64_t row) = nullptr;
+  std::int64_t lanes = 0;  // of gather_planes
+  static constexpr std::int64_t max_plane = 1024;
 };
 
 // One plane and its window: dims of a convolution of rank 2.

@@ -141,9 +141,46 @@ void scatter(const Im2colBlock& b, const T* columns, T* x) {
   });
 }
 
+#if defined(__AVX512F__)
+void gather_plane(const GatherTable& table, const float* x, float* columns, N row) {
+  const std::uint8_t* count = table.counts;
+  const GatherWindow* window = table.windows;
+  for (N tap = 0; tap < table.taps; ++tap, columns += row) {
+    for (N v = 0; v < table.vectors; ++v) {
+      __m512 lanes = _mm512_setzero_ps();
+      for (const GatherWindow* end = window + *count++; window != end; ++window) {
+        const float* const from = x + window->start;
+        const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(window->from));
+        const __m512i index = _mm512_maskz_cvtepu8_epi32(0xffff, bytes);
+        lanes = _mm512_mask_mov_ps(
+            lanes, window->lanes,
+            _mm512_permutex2var_ps(_mm512_loadu_ps(from), index, _mm512_loadu_ps(from + 16)));
+      }
+      _mm512_storeu_ps(columns + v * 16, lanes);
+    }
+  }
+}
+
+void gather_planes(const GatherTable& table, N plane, N planes, const float* x, float* columns,
+                   N row) {
+  for (N i = 0; i + 1 < planes; ++i, x += plane, columns += table.taps * row) {
+    gather_plane(table, x, columns, row);
+  }
+  // Windows reach beyond the last one.
+  float last[Im2colKernels<float>::max_plane + 2 * lanes<float>];
+  copy_short(last, x, plane);
+  gather_plane(table, last, columns, row);
+}
+
+constexpr Im2colKernels<float> kernels_f32 = {&gather<float>, &scatter<float>, &gather_planes,
+                                              lanes<float>};
+#else
+constexpr Im2colKernels<float> kernels_f32 = {&gather<float>, &scatter<float>};
+#endif
+
 }  // namespace
 
-constinit const Im2colKernels<float> im2col_f32 = {&gather<float>, &scatter<float>};
+constinit const Im2colKernels<float> im2col_f32 = kernels_f32;
 constinit const Im2colKernels<double> im2col_f64 = {&gather<double>, &scatter<double>};
 
 }  // namespace ondine::math::ONDINE_ISA

@@ -265,6 +265,16 @@ TEST_CASE("grouped convolutions of lower precision sum products of factors round
   check_all(shape2(5, 20, 20, 5, 30, 90, 3, 3, 1, 1, 1, 1), {"grouped_bf16"});
 }
 
+TEST_CASE("joined columns of lower precision sum products of factors rounded to bfloat16") {
+  if (lower_kernels() == nullptr) return;
+  check_all(shape2(13, 20, 70, 1, 9, 10, 3, 3, 2, 1, 1, 1), {"joined_columns_bf16"});
+  check_all(shape2(4, 300, 18, 1, 5, 5, 3, 3, 1, 1, 1, 1), {"joined_columns_bf16"});
+  check_all(shape2(4, 40, 18, 1, 3, 3, 3, 3, 1, 1, 1, 1), {"joined_columns_bf16"});
+  check_all(shape2(2, 17, 66, 1, 31, 31, 1, 1, 2, 1, 0, 0), {"joined_columns_bf16"});
+  check_all({2, 4, 32, 1, {3, 6, 7}, {3, 3, 3}, {3, 6, 7}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}},
+            {"joined_columns_bf16"});
+}
+
 TEST_CASE("Winograd convolutions of lower precision round transformed components") {
   if (lower_kernels() == nullptr) return;
   for (const auto& [pad, pad_end] : {std::pair(0, 0), {1, 1}, {0, 2}, {2, 1}}) {
@@ -291,7 +301,9 @@ TEST_CASE("convolutions of lower precision are chosen where they pay, and only t
   const ConvShape square = shape2(8, 64, 64, 1, 32, 32, 3, 3, 1, 1, 1, 1);
   for (const auto direction : {forward, backward_data, backward_weights}) {
     CHECK(name(square, direction) == "winograd_bf16");
-    CHECK(name(shape2(8, 64, 128, 1, 32, 32, 3, 3, 2, 1, 1, 1), direction) == "im2col_bf16");
+    CHECK(name(shape2(8, 64, 128, 1, 32, 32, 3, 3, 2, 1, 1, 1), direction) ==
+          "joined_columns_bf16");
+    CHECK(name(shape2(8, 64, 128, 1, 36, 36, 3, 3, 2, 1, 1, 1), direction) == "im2col_bf16");
     CHECK(
         name(shape2(4, 32, 32, 32, 28, 28, 3, 3, 1, 1, 1, 1), direction).starts_with("depthwise"));
     CHECK(name(shape2(4, 8, 16, 1, 14, 14, 5, 5, 1, 1, 2, 2), direction) == "direct");

@@ -65,6 +65,12 @@ std::vector<Limit> limits() {
   const ConvShape joined = shape2(11, 40, 20, 1, 9, 7, 3, 3, 2, 1, 1, 1);
   const ConvShape joined_groups{19,        12,        6,         3,         {3, 5, 4},
                                 {2, 2, 3}, {2, 3, 2}, {1, 2, 2}, {1, 1, 1}, {0, 1, 1}};
+  // More images than are joined, and more channels than a block has.
+  const ConvShape columns = shape2(13, 300, 18, 1, 9, 11, 3, 3, 2, 1, 1, 1);
+  const ConvShape large_columns = shape2(2, 5, 19, 1, 32, 32, 5, 3, 2, 1, 1, 1);
+  const ConvShape dilated_columns = shape2(3, 7, 16, 1, 17, 31, 3, 2, 3, 2, 2, 0);
+  const ConvShape deep_columns{2,         4,         17,        1,         {5, 6, 7},
+                               {3, 2, 3}, {3, 3, 4}, {2, 2, 2}, {1, 1, 1}, {1, 0, 1}};
   return {{"bias_only", forward, with_batch(few, 0)},
           {"bias_only", forward, {2, 0, 3, 1, {1, 4, 4}, {1, 3, 3}, {1, 2, 2}}},
           {"bias_only", backward_data, {2, 3, 0, 1, {1, 4, 4}, {1, 3, 3}, {1, 2, 2}}},
@@ -128,6 +134,14 @@ std::vector<Limit> limits() {
           {"pointwise", backward_data, single},
           {"pointwise", backward_weights, single},
           {"pointwise", backward_weights, single_groups},
+          {"joined_columns", forward, columns, true},
+          {"joined_columns", backward_weights, columns, true},
+          {"joined_columns", forward, large_columns, true},
+          {"joined_columns", backward_weights, large_columns, true},
+          {"joined_columns", forward, dilated_columns, true},
+          {"joined_columns", backward_weights, dilated_columns, true},
+          {"joined_columns", forward, deep_columns, true},
+          {"joined_columns", backward_weights, deep_columns, true},
           {"im2col", forward, volumes},
           {"im2col", backward_data, volumes},
           {"im2col", backward_weights, volumes},
@@ -143,6 +157,7 @@ template <class T>
 void check_limit(const Limit& limit) {
   const ConvCase<T> c(limit.shape);
   for (const auto* kernels : all_kernels()) {
+    if (limit.name == "joined_columns" && kernels != kernels_for(Isa::avx512)) continue;
     INFO(limit.name << " direction " << static_cast<int>(limit.direction) << " on "
                     << isa_name(*kernels) << ", " << to_string(limit.shape));
     check_implementation(c, {limit.shape, limit.direction}, limit.name,
@@ -167,10 +182,20 @@ std::vector<Choice> choices() {
     all.push_back({s, backward_data, dx, dx, dx});
     all.push_back({s, backward_weights, dw, dw, dw});
   };
+  // The same, but for small planes, of which AVX-512 gathers columns in another way.
+  const auto add_small = [&](const ConvShape& s, std::string_view y, std::string_view dx,
+                             std::string_view dw) {
+    const auto in_avx512 = [](std::string_view name) {
+      return name == "im2col" ? "joined_columns" : name;
+    };
+    all.push_back({s, forward, y, y, in_avx512(y)});
+    all.push_back({s, backward_data, dx, dx, dx});
+    all.push_back({s, backward_weights, dw, dw, in_avx512(dw)});
+  };
   add(shape2(8, 64, 64, 1, 32, 32, 3, 3, 1, 1, 1, 1), "winograd", "winograd", "winograd");
   add(shape2(1, 256, 64, 1, 8, 8, 3, 3, 1, 1, 1, 1), "winograd_panels", "winograd", "winograd");
-  add(shape2(1, 64, 64, 1, 7, 9, 3, 3, 1, 1, 1, 1), "winograd_panels", "im2col", "im2col");
-  add(shape2(1, 64, 64, 1, 6, 8, 3, 3, 1, 1, 1, 1), "im2col", "im2col", "im2col");
+  add_small(shape2(1, 64, 64, 1, 7, 9, 3, 3, 1, 1, 1, 1), "winograd_panels", "im2col", "im2col");
+  add_small(shape2(1, 64, 64, 1, 6, 8, 3, 3, 1, 1, 1, 1), "im2col", "im2col", "im2col");
   add(shape2(8, 15, 64, 1, 32, 32, 3, 3, 1, 1, 2, 2), "im2col", "im2col", "im2col");
   add(shape2(8, 64, 64, 1, 32, 32, 3, 3, 1, 1, 3, 3), "im2col", "im2col", "im2col");
   add(shape2(8, 16, 16, 1, 14, 14, 3, 3, 1, 1, 1, 1), "direct", "direct", "direct");
@@ -191,10 +216,10 @@ std::vector<Choice> choices() {
   add(shape2(1, 64, 64, 1, 1, 13, 1, 1, 1, 1, 0, 0), "pointwise", "pointwise", "pointwise");
   add(shape2(8, 64, 64, 1, 32, 32, 3, 3, 2, 1, 1, 1), "strided", "strided", "strided");
   add(shape2(8, 64, 65, 1, 32, 32, 3, 3, 2, 1, 1, 1), "strided", "im2col", "strided");
-  add(shape2(8, 64, 64, 1, 10, 10, 3, 3, 2, 1, 1, 1), "im2col", "im2col", "im2col");
+  add_small(shape2(8, 64, 64, 1, 10, 10, 3, 3, 2, 1, 1, 1), "im2col", "im2col", "im2col");
   add(shape2(8, 64, 64, 1, 12, 12, 3, 3, 2, 1, 1, 1), "strided", "strided", "strided");
-  add(shape2(8, 64, 128, 1, 32, 32, 3, 3, 3, 1, 1, 1), "im2col", "im2col", "im2col");
-  add(shape2(8, 64, 128, 1, 32, 32, 1, 1, 2, 1, 0, 0), "im2col", "im2col", "im2col");
+  add_small(shape2(8, 64, 128, 1, 32, 32, 3, 3, 3, 1, 1, 1), "im2col", "im2col", "im2col");
+  add_small(shape2(8, 64, 128, 1, 32, 32, 1, 1, 2, 1, 0, 0), "im2col", "im2col", "im2col");
   add(shape2(8, 96, 24, 1, 56, 56, 1, 1, 1, 1, 0, 0), "pointwise", "pointwise", "pointwise");
   add(shape2(8, 32, 32, 4, 14, 14, 1, 1, 1, 1, 0, 0), "grouped", "grouped", "grouped");
   const auto line = [](Index width) {
@@ -225,7 +250,8 @@ std::vector<Choice> choices() {
   const std::string_view strided = "strided";
   const std::string_view im2col = "im2col";
   all.push_back({shape2(8, 8, 11, 1, 32, 32, 3, 3, 2, 1, 1, 1), forward, strided, im2col, im2col});
-  all.push_back({shape2(8, 8, 22, 1, 32, 32, 3, 3, 2, 1, 1, 1), forward, strided, strided, im2col});
+  all.push_back(
+      {shape2(8, 8, 22, 1, 32, 32, 3, 3, 2, 1, 1, 1), forward, strided, strided, "joined_columns"});
   return all;
 }
 
@@ -284,6 +310,7 @@ TEST_CASE("every implementation of convolution has a limit of every direction") 
   for (const auto& entry : conv_implementations<float>()) {
     for (const ConvDirection direction : {forward, backward_data, backward_weights}) {
       const bool none = (entry.name == "winograd_panels" && direction == backward_weights) ||
+                        (entry.name == "joined_columns" && direction == backward_data) ||
                         (entry.name == "few_positions" && direction != forward);
       const auto all = limits();
       const auto count = std::count_if(all.begin(), all.end(), [&](const Limit& limit) {
