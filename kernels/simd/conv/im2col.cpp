@@ -163,13 +163,14 @@ void gather_plane(const GatherTable& table, const float* x, float* columns, N ro
 
 void gather_planes(const GatherTable& table, N plane, N planes, const float* x, float* columns,
                    N row) {
-  for (N i = 0; i + 1 < planes; ++i, x += plane, columns += table.taps * row) {
-    gather_plane(table, x, columns, row);
+  constexpr N window = 2 * lanes<float>;
+  float copy[Im2colKernels<float>::max_plane + window];
+  for (N i = 0; i < planes; ++i, x += plane, columns += table.taps * row) {
+    // Windows reach behind a plane.
+    const bool inside = plane + window <= (planes - i) * plane;
+    if (!inside) copy_short(copy, x, plane);
+    gather_plane(table, inside ? x : copy, columns, row);
   }
-  // Windows reach beyond the last one.
-  float last[Im2colKernels<float>::max_plane + 2 * lanes<float>];
-  copy_short(last, x, plane);
-  gather_plane(table, last, columns, row);
 }
 
 constexpr Im2colKernels<float> kernels_f32 = {&gather<float>, &scatter<float>, &gather_planes,
