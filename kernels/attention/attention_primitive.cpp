@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "core/checked.h"
-#include "kernels/common/scratch_pool.h"
 #include "kernels/simd/norm/softmax_table.h"
 #include "kernels/simd/tables.h"
 #include "kernels/simd/vector/vector_table.h"
@@ -19,19 +18,13 @@ std::int64_t tile_rows(const AttentionShape& s) {
   return std::clamp<std::int64_t>(s.queries, 1, rows);
 }
 
-template <class T>
-void fill_zeros(T* to, std::int64_t n) {
-  if (to != nullptr) std::fill_n(to, n, T{0});
-}
-
-// dK or dV of a head.
-template <class T>
-void clear_head(T* to, const AttentionShape& s, std::int64_t head, std::int64_t size) {
-  if (to == nullptr) return;
-  const std::int64_t rows = s.interleaved > 1 ? s.keys : 1;
-  for (std::int64_t row = 0; row < rows; ++row) {
-    fill_zeros(to + s.offset(head, s.keys, row, size), s.keys / rows * size);
-  }
+// Groups of heads of each mask that sum its gradient: enough for many threads, and so many heads
+// each that the sums are few beside the scores.
+std::int64_t groups_of_heads(const AttentionShape& s) {
+  constexpr std::int64_t tasks = 24;
+  constexpr std::int64_t min_heads = 4;
+  const std::int64_t wanted = (tasks + s.masks - 1) / s.masks;
+  return std::clamp<std::int64_t>(s.count / s.masks / min_heads, 1, wanted);
 }
 
 }  // namespace
@@ -110,7 +103,7 @@ std::size_t AttentionPrimitive<T>::product_bytes() const {
 
 template <class T>
 AttentionPrimitive<T>::AttentionPrimitive(const AttentionShape& shape, int threads,
-                                          const Kernels& kernels)
+                                          const Kernels& kernels, bool trains_mask)
     : shape_(shape), kernels_(&kernels), tile_rows_(tile_rows(shape)) {
   if (shape.count == 0 || shape.keys == 0) return;
   const std::int64_t rows =
@@ -123,7 +116,13 @@ AttentionPrimitive<T>::AttentionPrimitive(const AttentionShape& shape, int threa
                  make_products(shape, shape.queries % tile_rows_, kernels)});
   product_bytes_ = product_bytes();
   if (shape.masks > 0) mask_bytes_ = align_up(VisibleKeys<T>::bytes(shape));
-  workspace_ = mask_bytes_ + ScratchPool::bytes(slot_bytes(), threads);
+  if (trains_mask && shape.masks > 0) {
+    groups_ = groups_of_heads(shape);
+    // The first group of a mask writes its gradient.
+    const auto sums = checked_mul(shape.masks * (groups_ - 1), mask_elements());
+    sum_bytes_ = align_up(static_cast<std::size_t>(checked_mul(sums, sizeof(T))));
+  }
+  workspace_ = mask_bytes_ + sum_bytes_ + ScratchPool::bytes(slot_bytes(), threads);
 }
 
 template <class T>
@@ -204,7 +203,10 @@ void AttentionPrimitive<T>::run(ThreadPool& pool, const AttentionScores<T>& scor
                                 const AttentionOperands<T>& operands, T* y, void* workspace) const {
   const AttentionShape& s = shape_;
   if (s.count == 0 || s.queries == 0) return;
-  if (s.keys == 0) return fill_zeros(y, s.count * s.queries * s.v_head_size);
+  if (s.keys == 0) {
+    std::fill_n(y, s.count * s.queries * s.v_head_size, T{0});
+    return;
+  }
   const Run run = begin(pool, scores, operands, nullptr, workspace);
   const std::int64_t tiles = max_tiles(run);
   ScratchPool slots(slots_of(workspace), slot_bytes());
@@ -219,81 +221,6 @@ void AttentionPrimitive<T>::run(ThreadPool& pool, const AttentionScores<T>& scor
                    y + s.offset(tile.head, s.queries, tile.first, s.v_head_size), {}, at);
         }
       });
-}
-
-template <class T>
-void AttentionPrimitive<T>::tile_gradient(const Run& run, const T* dy,
-                                          const AttentionGradients<T>& gradients, const Tile& tile,
-                                          T beta, std::byte* at) const {
-  const AttentionShape& s = shape_;
-  const auto [dq, dk, dv] = gradients;
-  T* const p = scores_at(at);
-  T* const ds = derivatives_at(at);
-  const std::int64_t queries = s.offset(tile.head, s.queries, tile.first, s.head_size);
-  const std::int64_t values = s.offset(tile.head, s.keys, tile.keys.begin, s.v_head_size);
-  const T* const tile_dy = dy + s.offset(tile.head, s.queries, tile.first, s.v_head_size);
-  const T scale = run.scores.scale;
-  weights(run, tile, at);
-  if (dv != nullptr) {
-    multiply(run.pool, dv_product, tile, p, tile_dy, dv + values, {.beta = beta}, at);
-  }
-  if (dq == nullptr && dk == nullptr) return;
-  multiply(run.pool, ds_product, tile, tile_dy, run.operands.v + values, ds, {}, at);
-  const auto softmax_gradient = kernel_set<T>(*kernels_).softmax->softmax_gradient;
-  const std::int64_t n = tile.keys.size;
-  for (std::int64_t i = 0; i < tile.rows; ++i) {
-    softmax_gradient(ds + i * n, ds + i * n, p + i * n, n);
-  }
-  if (dq != nullptr) {
-    multiply(run.pool, dq_product, tile, ds, run.operands.k + key_offset(tile), dq + queries,
-             {.alpha = scale}, at);
-  }
-  if (dk == nullptr) return;
-  const T* const tile_q = run.operands.q + queries;
-  multiply(run.pool, dk_product, tile, s.key_rows ? ds : tile_q, s.key_rows ? tile_q : ds,
-           dk + key_offset(tile), {.alpha = scale, .beta = beta}, at);
-}
-
-template <class T>
-void AttentionPrimitive<T>::head_gradient(const Run& run, const T* dy,
-                                          const AttentionGradients<T>& gradients, std::int64_t head,
-                                          std::byte* at) const {
-  const AttentionShape& s = shape_;
-  const std::int64_t tiles = max_tiles(run);
-  // In causal attention the last queries see all keys.
-  const bool backwards = run.hides(head);
-  bool begun = false;
-  for (std::int64_t i = 0; i < tiles; ++i) {
-    const Tile tile = tile_of(run, head, backwards ? tiles - 1 - i : i);
-    if (tile.rows == 0) continue;
-    if (!begun && tile.keys.size < s.keys) {
-      clear_head(gradients.dk, s, head, s.head_size);
-      clear_head(gradients.dv, s, head, s.v_head_size);
-      begun = true;
-    }
-    tile_gradient(run, dy, gradients, tile, begun ? T{1} : T{0}, at);
-    begun = true;
-  }
-}
-
-template <class T>
-void AttentionPrimitive<T>::run_gradient(ThreadPool& pool, const AttentionScores<T>& scores,
-                                         const AttentionOperands<T>& operands, const T* dy,
-                                         const AttentionGradients<T>& gradients,
-                                         void* workspace) const {
-  const AttentionShape& s = shape_;
-  if (s.count == 0) return;
-  if (s.keys == 0 || s.queries == 0) {
-    fill_zeros(gradients.dq, s.count * s.queries * s.head_size);
-    fill_zeros(gradients.dk, s.count * s.keys * s.head_size);
-    fill_zeros(gradients.dv, s.count * s.keys * s.v_head_size);
-    return;
-  }
-  const Run run = begin(pool, scores, operands, dy, workspace);
-  ScratchPool slots(slots_of(workspace), slot_bytes());
-  slots.for_chunks(pool, s.count, 1, [&](std::byte* at, std::int64_t begin, std::int64_t end) {
-    for (auto head = begin; head < end; ++head) head_gradient(run, dy, gradients, head, at);
-  });
 }
 
 template class AttentionPrimitive<float>;

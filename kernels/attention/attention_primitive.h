@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "kernels/attention/visible_keys.h"
+#include "kernels/common/scratch_pool.h"
 #include "kernels/matmul/gemm_primitive.h"
 
 namespace ondine::math {
@@ -47,6 +48,8 @@ struct AttentionScores {
   T scale = 1;
   const T* mask = nullptr;
   const std::int64_t* offsets = nullptr;
+  // All heads, those of each mask one after the other; read where the mask has a gradient.
+  const std::int64_t* heads_by_mask = nullptr;
 };
 
 template <class T>
@@ -56,12 +59,14 @@ struct AttentionOperands {
   const T* v = nullptr;
 };
 
-// Those that are null are not computed.
+// Those that are null are not computed. The gradient of a mask is the sum of those of the scores of
+// all heads that have it.
 template <class T>
 struct AttentionGradients {
   T* dq = nullptr;
   T* dk = nullptr;
   T* dv = nullptr;
+  T* dmask = nullptr;
 };
 
 // Immutable; may run on several threads at once, each with a workspace of its own.
@@ -69,8 +74,9 @@ template <class T>
 class AttentionPrimitive {
  public:
   // `threads`: of the pool that will run it. Only the size of the workspace depends on it.
+  // `trains_mask`: whether gradients of masks will be asked for.
   AttentionPrimitive(const AttentionShape& shape, int threads,
-                     const Kernels& kernels = math::kernels());
+                     const Kernels& kernels = math::kernels(), bool trains_mask = false);
 
   std::size_t workspace() const noexcept { return workspace_; }  // bytes, of either direction
   // Y = softmax(S) V
@@ -112,6 +118,9 @@ class AttentionPrimitive {
   };
   static GemmShape product_shape(Product product, const AttentionShape& s, std::int64_t rows,
                                  std::int64_t keys);
+  std::int64_t mask_elements() const {
+    return shape_.keys * (shape_.mask_per_query ? shape_.queries : 1);
+  }
   static Products make_products(const AttentionShape& s, std::int64_t rows, const Kernels& kernels);
   std::size_t product_bytes() const;
   // A thread computes a tile alone.
@@ -129,25 +138,35 @@ class AttentionPrimitive {
   T* derivatives_at(std::byte* at) const { return reinterpret_cast<T*>(at + tile_bytes_); }
   Workspace products_at(std::byte* at) const { return {at + 2 * tile_bytes_, product_bytes_}; }
   std::size_t slot_bytes() const { return 2 * tile_bytes_ + product_bytes_; }
-  // The workspace: what VisibleKeys needs, then that of the threads.
+  // The workspace: what VisibleKeys needs, the sums of groups of heads, then that of the threads.
+  T* sums_of(void* workspace) const {
+    return reinterpret_cast<T*>(static_cast<std::byte*>(workspace) + mask_bytes_);
+  }
   Workspace slots_of(void* workspace) const {
-    return {static_cast<std::byte*>(workspace) + mask_bytes_, workspace_ - mask_bytes_};
+    const std::size_t before = mask_bytes_ + sum_bytes_;
+    return {static_cast<std::byte*>(workspace) + before, workspace_ - before};
   }
 
   // softmax(S) of a tile.
   void weights(const Run& run, const Tile& tile, std::byte* at) const;
-  // Writes dq; beta is that of dk and dv.
+  // Writes dq and adds to dmask; beta is that of dk and dv.
   void tile_gradient(const Run& run, const T* dy, const AttentionGradients<T>& gradients,
                      const Tile& tile, T beta, std::byte* at) const;
   void head_gradient(const Run& run, const T* dy, const AttentionGradients<T>& gradients,
                      std::int64_t head, std::byte* at) const;
+  // The same for all heads, group by group: each group has a sum, and those of a mask are added in
+  // order.
+  void mask_gradient(const Run& run, const T* dy, const AttentionGradients<T>& gradients, T* sums,
+                     ScratchPool& slots) const;
 
   AttentionShape shape_;
   const Kernels* kernels_;
   std::int64_t tile_rows_ = 1;
   // Of tiles that see all keys; the last tile of a head may have fewer queries than the others.
   std::shared_ptr<const std::array<Products, 2>> products_;
+  std::int64_t groups_ = 1;  // of the heads of each mask, where the mask has a gradient
   std::size_t mask_bytes_ = 0;
+  std::size_t sum_bytes_ = 0;
   std::size_t tile_bytes_ = 0;
   std::size_t product_bytes_ = 0;
   std::size_t workspace_ = 0;

@@ -3,15 +3,16 @@
 // stored transposed, head_size x keys; with interleaved the dims of q, k, v and y are ..., rows,
 // heads, size, as layers compute them. Attributes scale (1), transK (0), interleaved (0; not with
 // transK).
-// ScaledAttentionGrad (dy, q, k, v, mask?) -> dq, dk, dv recomputes the scores tile by tile:
+// ScaledAttentionGrad (dy, q, k, v, mask?) -> dq, dk, dv, dmask? recomputes the scores tile by
+// tile:
 //   P = softmax(S);  dv = P^T dy;  dS = P (dy v^T - sum P dy v^T)
-//   dq = scale dS k;  dk = scale dS^T q
+//   dq = scale dS k;  dk = scale dS^T q;  dmask = dS, summed to the shape of the mask
 // Neither keeps a matrix of all scores.
 #include <numeric>
 
+#include "kernels/attention/attention_call.h"
 #include "kernels/attention/attention_primitive.h"
 #include "kernels/attention/interleaved_heads.h"
-#include "kernels/common/broadcast.h"
 #include "kernels/common/compute_type.h"
 #include "kernels/common/expansion.h"
 #include "kernels/common/infer_checks.h"
@@ -20,16 +21,6 @@
 
 namespace ondine::kernels::ops {
 namespace {
-
-bool stores_transposed_keys(const NodeView& node) { return node.attr_int("transK", 0) != 0; }
-
-bool is_interleaved(const NodeView& node) { return node.attr_int("interleaved", 0) != 0; }
-
-// Those with the heads before the rows, or back.
-Dims swap_heads(Dims dims) {
-  if (dims.size() >= 3) std::swap(dims[dims.size() - 3], dims[dims.size() - 2]);
-  return dims;
-}
 
 // Checks q, k, v and the mask, which are the inputs from `at` on, and returns the dims of y.
 Dims check(InferContext& context, std::size_t at) {
@@ -88,90 +79,15 @@ void infer_grad(InferContext& context) {
     const Dims dy = dims_of_rank(context, 0, y.size(), "dy");
     for (std::size_t i = 0; i < y.size(); ++i) unify(dy[i], y[i], "dims of dy and y");
   }
-  for (std::size_t i = 0; i < 3; ++i) context.set_output(i, context.input(i + 1));
+  if (context.has_output(3) && !context.has_input(4)) context.reject("there is no mask");
+  for (std::size_t i = 0; i < context.output_count(); ++i) {
+    context.set_output(i, context.input(i + 1));
+  }
 }
-
-// Shape and mask of a node whose q, k, v and mask begin at `at`.
-struct AttentionCall {
-  math::AttentionShape shape;
-  double scale;
-  std::vector<std::int64_t> offsets;  // of the mask of each head
-  std::int64_t mask_keys = 0;
-  std::int64_t copied_heads = 1;  // interleaved in the operands, copied apart
-
-  // Keys beyond which operands are read so often that copies pay.
-  static constexpr std::int64_t max_interleaved = 512;
-
-  AttentionCall(const BindContext& context, std::size_t at) {
-    const bool interleaved = is_interleaved(context);
-    const auto heads_first = [&](const Shape& given) {
-      return interleaved ? *to_shape(swap_heads(to_dims(given))) : given;
-    };
-    const Shape q = heads_first(context.shape(at));
-    const Shape v = heads_first(context.shape(at + 2));
-    const std::size_t n = q.rank();
-    shape = {.count = q.size(0, n - 2),
-             .queries = q[n - 2],
-             .keys = v[n - 2],
-             .head_size = q[n - 1],
-             .v_head_size = v[n - 1],
-             .key_rows = !stores_transposed_keys(context)};
-    if (interleaved) {
-      (shape.keys > max_interleaved ? copied_heads : shape.interleaved) =
-          std::max<std::int64_t>(1, q[n - 3]);
-    }
-    scale = double{context.attr_float("scale", 1)};
-    if (context.has_input(at + 3)) locate_mask(context.shape(at + 3), q.span().first(n - 2));
-  }
-
-  void locate_mask(const Shape& mask, std::span<const std::int64_t> heads) {
-    const std::size_t n = mask.rank();
-    mask_keys = n > 0 ? mask[n - 1] : 1;
-    const std::int64_t rows = n > 1 ? mask[n - 2] : 1;
-    shape.masks = mask.size(0, n > 2 ? n - 2 : 0);
-    shape.mask_per_query = rows > 1;
-    // A mask of one key is repeated for all keys.
-    offsets = broadcast_offsets(mask.span().first(n > 2 ? n - 2 : 0), heads, rows * shape.keys);
-  }
-  bool repeats() const { return mask_keys != shape.keys; }
-
-  HeadRows rows_of(std::int64_t rows, std::int64_t size) const {
-    return {shape.count / std::max<std::int64_t>(1, copied_heads), rows, copied_heads, size};
-  }
-  HeadRows q_rows() const { return rows_of(shape.queries, shape.head_size); }
-  HeadRows k_rows() const { return rows_of(shape.keys, shape.head_size); }
-  HeadRows v_rows() const { return rows_of(shape.keys, shape.v_head_size); }
-  HeadRows y_rows() const { return rows_of(shape.queries, shape.v_head_size); }
-};
-
-// The mask with all its keys.
-template <class C>
-class MaskIn {
- public:
-  MaskIn(const BindContext& context, Scratch& scratch, std::size_t index,
-         const AttentionCall& layout)
-      : source_(context, scratch, index), keys_(layout.shape.keys) {
-    if (!source_ || !layout.repeats()) return;
-    rows_ = context.shape(index).size();
-    offset_ = scratch.add<C>(checked_mul(rows_, keys_));
-  }
-  const C* operator()(KernelContext& call) const {
-    const C* from = source_(call);
-    if (rows_ == 0 || from == nullptr) return from;
-    C* to = Scratch::at<C>(call, offset_);
-    for (std::int64_t i = 0; i < rows_; ++i) std::fill_n(to + i * keys_, keys_, from[i]);
-    return to;
-  }
-
- private:
-  ComputeIn<C> source_;
-  std::int64_t keys_ = 0, rows_ = 0;
-  std::size_t offset_ = 0;
-};
 
 template <class C>
 math::AttentionScores<C> scores_of(const AttentionCall& layout, const C* mask) {
-  return {static_cast<C>(layout.scale), mask, layout.offsets.data()};
+  return {static_cast<C>(layout.scale), mask, layout.offsets.data(), nullptr};
 }
 
 Kernel bind(BindContext& context) {
@@ -199,6 +115,7 @@ Kernel bind(BindContext& context) {
 Kernel bind_grad(BindContext& context) {
   return visit_compute(context.dtype(0), [&]<class C>() -> Kernel {
     AttentionCall layout(context, 1);
+    const bool trains_mask = context.has_output(3);
     Scratch scratch;
     const HeadsIn<C> dy(context, scratch, 0, layout.y_rows());
     const HeadsIn<C> q(context, scratch, 1, layout.q_rows());
@@ -208,18 +125,23 @@ Kernel bind_grad(BindContext& context) {
     const HeadsOut<C> dq(context, scratch, 0, layout.q_rows());
     const HeadsOut<C> dk(context, scratch, 1, layout.k_rows());
     const HeadsOut<C> dv(context, scratch, 2, layout.v_rows());
+    const MaskOut<C> dmask(context, scratch, 3, trains_mask ? context.shape(4) : Shape{0}, layout);
     const math::AttentionPrimitive<C> attention(layout.shape, context.threads(),
-                                                product_kernels(context));
+                                                product_kernels(context), trains_mask);
     const std::size_t work = scratch.add_bytes(attention.workspace());
     context.set_implementation(attention.name(), attention.isa());
     scratch.request(context);
-    return [=, layout = std::move(layout)](KernelContext& call) {
-      attention.run_gradient(
-          call.pool(), scores_of<C>(layout, mask(call)), {q(call), k(call), v(call)}, dy(call),
-          {dq.data(call), dk.data(call), dv.data(call)}, Scratch::at<std::byte>(call, work));
+    auto heads = trains_mask ? layout.heads_by_mask() : std::vector<std::int64_t>();
+    return [=, layout = std::move(layout), heads = std::move(heads)](KernelContext& call) {
+      auto scores = scores_of<C>(layout, mask(call));
+      scores.heads_by_mask = heads.data();
+      attention.run_gradient(call.pool(), scores, {q(call), k(call), v(call)}, dy(call),
+                             {dq.data(call), dk.data(call), dv.data(call), dmask.data(call)},
+                             Scratch::at<std::byte>(call, work));
       dq.store(call);
       dk.store(call);
       dv.store(call);
+      dmask.store(call);
     };
   });
 }
@@ -269,10 +191,9 @@ std::vector<Val> expand(ExpandContext& context) {
 }
 
 std::vector<Val> grad(GradContext& g) {
-  if (g.has_input(3) && g.wants(3)) return grad_of_expansion(g);
   const Val operands[] = {g.dy(0), g.x(0), g.x(1), g.x(2), g.x(3)};
-  auto parts =
-      g.builder().nodes("ScaledAttentionGrad", operands, g.node().attributes, 3, ondine_domain);
+  auto parts = g.builder().nodes("ScaledAttentionGrad", operands, g.node().attributes,
+                                 g.has_input(3) && g.wants(3) ? 4 : 3, ondine_domain);
   parts.resize(g.input_count());
   return parts;
 }
@@ -282,12 +203,15 @@ std::vector<Val> expand_grad(ExpandContext& context) {
   const Val dy = in.arranged(context.x(0));
   const Val weights = in.weights();
   const Val by_weights = Operands::product(dy, in.v, false, true);
-  const Val scores =
-      weights * (by_weights - graph::reduce_sum(by_weights * weights, {-1}, true)) * in.scale;
+  const Val by_scores =
+      weights * (by_weights - graph::reduce_sum(by_weights * weights, {-1}, true));
+  const Val scores = by_scores * in.scale;
   const Val dk = in.transposed ? Operands::product(in.q, scores, true, false)
                                : Operands::product(scores, in.q, true, false);
-  return {in.arranged(Operands::product(scores, in.k, false, in.transposed)), in.arranged(dk),
-          in.arranged(Operands::product(weights, dy, true, false))};
+  std::vector<Val> parts{in.arranged(Operands::product(scores, in.k, false, in.transposed)),
+                         in.arranged(dk), in.arranged(Operands::product(weights, dy, true, false))};
+  if (context.has_output(3)) parts.push_back(graph::sum_to(by_scores, in.mask));
+  return parts;
 }
 
 }  // namespace

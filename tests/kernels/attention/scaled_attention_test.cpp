@@ -101,19 +101,32 @@ TEST_CASE("Derivatives of ScaledAttention") {
   check_gradient(op_case({2, 3, 4, 2, 3}));
   check_gradient(op_case({2, 3, 4, 2, 3, true}));
   check_gradient(op_case({2, 3, 4, 2, 3, false, {2, 1, 3, 4}}));
-  check_gradient(op_case({2, 3, 4, 2, 3, true, {1, 2, 1, 4}}));
+  for (const Shape& mask :
+       {Shape{2, 2, 3, 4}, {1, 1, 3, 4}, {1, 2, 1, 4}, {2, 1, 3, 1}, {3, 4}, {4}, {1, 1, 1, 1}}) {
+    CAPTURE(mask.rank());
+    check_gradient(op_case({2, 3, 4, 2, 3, true, mask}));
+  }
   check_gradient(op_case({1, 270, 5, 2, 2}), {.order = 1, .dynamic_dims = false, .elements = 4});
 }
 
 TEST_CASE("ScaledAttentionGrad is what its expansion is") {
   auto in = operands({2, 3, 4, 2, 3, true, {2, 1, 3, 4}});
   in.insert(in.begin(), random_tensor({2, 2, 3, 3}, 9));
-  check_gradient({.op = "ScaledAttentionGrad",
-                  .inputs = in,
-                  .attributes = {{"scale", 0.5F}, {"transK", std::int64_t{1}}},
-                  .outputs = 3,
-                  .domain = domain},
-                 {.order = 1, .elements = 6});
+  for (const std::size_t outputs : {3, 4}) {
+    check_gradient({.op = "ScaledAttentionGrad",
+                    .inputs = in,
+                    .attributes = {{"scale", 0.5F}, {"transK", std::int64_t{1}}},
+                    .outputs = outputs,
+                    .domain = domain},
+                   {.order = 1, .elements = 6});
+  }
+}
+
+TEST_CASE("ScaledAttentionGrad gives the derivative of no mask that is not there") {
+  auto in = operands({2, 3, 4, 2, 3});
+  in.insert(in.begin(), random_tensor({2, 2, 3, 3}, 9));
+  CHECK_THROWS_AS(
+      run_op({.op = "ScaledAttentionGrad", .inputs = in, .outputs = 4, .domain = domain}), Error);
 }
 
 namespace {

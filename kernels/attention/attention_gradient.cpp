@@ -1,0 +1,164 @@
+// The gradients of attention, tile by tile.
+#include <algorithm>
+
+#include "kernels/attention/attention_primitive.h"
+#include "kernels/simd/norm/softmax_table.h"
+#include "kernels/simd/tables.h"
+#include "kernels/simd/vector/vector_table.h"
+
+namespace ondine::math {
+namespace {
+
+template <class T>
+void fill_zeros(T* to, std::int64_t n) {
+  if (to != nullptr) std::fill_n(to, n, T{0});
+}
+
+// dK or dV of a head.
+template <class T>
+void clear_head(T* to, const AttentionShape& s, std::int64_t head, std::int64_t size) {
+  if (to == nullptr) return;
+  const std::int64_t rows = s.interleaved > 1 ? s.keys : 1;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    fill_zeros(to + s.offset(head, s.keys, row, size), s.keys / rows * size);
+  }
+}
+
+}  // namespace
+
+template <class T>
+void AttentionPrimitive<T>::tile_gradient(const Run& run, const T* dy,
+                                          const AttentionGradients<T>& gradients, const Tile& tile,
+                                          T beta, std::byte* at) const {
+  const AttentionShape& s = shape_;
+  const auto [dq, dk, dv, dmask] = gradients;
+  T* const p = scores_at(at);
+  T* const ds = derivatives_at(at);
+  const std::int64_t queries = s.offset(tile.head, s.queries, tile.first, s.head_size);
+  const std::int64_t values = s.offset(tile.head, s.keys, tile.keys.begin, s.v_head_size);
+  const T* const tile_dy = dy + s.offset(tile.head, s.queries, tile.first, s.v_head_size);
+  const T scale = run.scores.scale;
+  weights(run, tile, at);
+  if (dv != nullptr) {
+    multiply(run.pool, dv_product, tile, p, tile_dy, dv + values, {.beta = beta}, at);
+  }
+  if (dq == nullptr && dk == nullptr && dmask == nullptr) return;
+  multiply(run.pool, ds_product, tile, tile_dy, run.operands.v + values, ds, {}, at);
+  const auto softmax_gradient = kernel_set<T>(*kernels_).softmax->softmax_gradient;
+  const auto axpy = kernel_set<T>(*kernels_).vector->axpy;
+  const std::int64_t n = tile.keys.size;
+  for (std::int64_t i = 0; i < tile.rows; ++i) {
+    softmax_gradient(ds + i * n, ds + i * n, p + i * n, n);
+    if (dmask != nullptr) {
+      const std::int64_t mask_row = s.mask_per_query ? tile.first + i : 0;
+      axpy(dmask + mask_row * s.keys + tile.keys.begin, T{1}, ds + i * n, n);
+    }
+  }
+  if (dq != nullptr) {
+    multiply(run.pool, dq_product, tile, ds, run.operands.k + key_offset(tile), dq + queries,
+             {.alpha = scale}, at);
+  }
+  if (dk == nullptr) return;
+  const T* const tile_q = run.operands.q + queries;
+  multiply(run.pool, dk_product, tile, s.key_rows ? ds : tile_q, s.key_rows ? tile_q : ds,
+           dk + key_offset(tile), {.alpha = scale, .beta = beta}, at);
+}
+
+template <class T>
+void AttentionPrimitive<T>::head_gradient(const Run& run, const T* dy,
+                                          const AttentionGradients<T>& gradients, std::int64_t head,
+                                          std::byte* at) const {
+  const AttentionShape& s = shape_;
+  const std::int64_t tiles = max_tiles(run);
+  // In causal attention the last queries see all keys.
+  const bool backwards = run.hides(head);
+  bool begun = false;
+  for (std::int64_t i = 0; i < tiles; ++i) {
+    const Tile tile = tile_of(run, head, backwards ? tiles - 1 - i : i);
+    if (tile.rows == 0) continue;
+    if (!begun && tile.keys.size < s.keys) {
+      clear_head(gradients.dk, s, head, s.head_size);
+      clear_head(gradients.dv, s, head, s.v_head_size);
+      begun = true;
+    }
+    tile_gradient(run, dy, gradients, tile, begun ? T{1} : T{0}, at);
+    begun = true;
+  }
+}
+
+template <class T>
+void AttentionPrimitive<T>::mask_gradient(const Run& run, const T* dy,
+                                          const AttentionGradients<T>& gradients, T* sums,
+                                          ScratchPool& slots) const {
+  const AttentionShape& s = shape_;
+  const std::int64_t elements = mask_elements();
+  const std::int64_t heads = s.count / s.masks;  // of each mask
+  const auto sum_of = [&](std::int64_t mask, std::int64_t group) {
+    return group == 0 ? gradients.dmask + mask * elements
+                      : sums + (mask * (groups_ - 1) + group - 1) * elements;
+  };
+  const auto run_group = [&](std::int64_t mask, std::int64_t group, std::byte* at) {
+    const std::int64_t* const of_mask = run.scores.heads_by_mask + mask * heads;
+    AttentionGradients<T> own = gradients;
+    own.dmask = sum_of(run.scores.offsets[*of_mask] / elements, group);
+    fill_zeros(own.dmask, elements);
+    for (auto i = heads * group / groups_; i < heads * (group + 1) / groups_; ++i) {
+      head_gradient(run, dy, own, of_mask[i], at);
+    }
+  };
+  slots.for_chunks(run.pool, s.masks * groups_, 1,
+                   [&](std::byte* at, std::int64_t begin, std::int64_t end) {
+                     for (auto i = begin; i < end; ++i) run_group(i / groups_, i % groups_, at);
+                   });
+  if (groups_ == 1) return;
+  constexpr std::int64_t grain = 4096;
+  const auto axpy = kernel_set<T>(*kernels_).vector->axpy;
+  const std::int64_t chunks = (elements + grain - 1) / grain;
+  run.pool.for_chunks(s.masks * chunks, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (auto i = begin; i < end; ++i) {
+      const std::int64_t first = i % chunks * grain;
+      for (std::int64_t group = 1; group < groups_; ++group) {
+        axpy(sum_of(i / chunks, 0) + first, T{1}, sum_of(i / chunks, group) + first,
+             std::min(grain, elements - first));
+      }
+    }
+  });
+}
+
+template <class T>
+void AttentionPrimitive<T>::run_gradient(ThreadPool& pool, const AttentionScores<T>& scores,
+                                         const AttentionOperands<T>& operands, const T* dy,
+                                         const AttentionGradients<T>& gradients,
+                                         void* workspace) const {
+  const AttentionShape& s = shape_;
+  if (s.count == 0 || s.keys == 0 || s.queries == 0) {
+    fill_zeros(gradients.dq, s.count * s.queries * s.head_size);
+    fill_zeros(gradients.dk, s.count * s.keys * s.head_size);
+    fill_zeros(gradients.dv, s.count * s.keys * s.v_head_size);
+    fill_zeros(gradients.dmask, s.masks * mask_elements());
+    return;
+  }
+  const Run run = begin(pool, scores, operands, dy, workspace);
+  ScratchPool slots(slots_of(workspace), slot_bytes());
+  if (gradients.dmask != nullptr) {
+    return mask_gradient(run, dy, gradients, sums_of(workspace), slots);
+  }
+  slots.for_chunks(pool, s.count, 1, [&](std::byte* at, std::int64_t begin, std::int64_t end) {
+    for (auto head = begin; head < end; ++head) head_gradient(run, dy, gradients, head, at);
+  });
+}
+
+template void AttentionPrimitive<float>::run_gradient(ThreadPool& pool,
+                                                      const AttentionScores<float>& scores,
+                                                      const AttentionOperands<float>& operands,
+                                                      const float* dy,
+                                                      const AttentionGradients<float>& gradients,
+                                                      void* workspace) const;
+template void AttentionPrimitive<double>::run_gradient(ThreadPool& pool,
+                                                       const AttentionScores<double>& scores,
+                                                       const AttentionOperands<double>& operands,
+                                                       const double* dy,
+                                                       const AttentionGradients<double>& gradients,
+                                                       void* workspace) const;
+
+}  // namespace ondine::math
