@@ -45,24 +45,32 @@ void fuse(graph::Graph& graph, const graph::PassContext& context,
   graph::CatalogueTrace::note(graph);
 }
 
-}  // namespace
-
-void recognize(graph::Graph& graph, const graph::Catalogue& catalogue, const LoadOptions& options) {
-  graph::PassContext context;
-  context.catalogue = &catalogue;
-  fuse(graph, context, chosen(graph::recognition_passes(), options));
-}
-
-void optimize(graph::Graph& graph, const graph::Catalogue& catalogue, const LoadOptions& options,
-              graph::FoldedConvolutions& folded, RoundedWeights* rounded) {
+// Without fusion. Constant folding at load time is bounded like a call.
+graph::PassContext folding(const LoadOptions& options) {
   graph::PassContext context;
   context.fold_bytes = options.limits.fold_bytes;
-  // Constant folding at load time is bounded like a call.
   Limits narrow = options.limits;
   narrow.einsum_points = std::min(narrow.einsum_points, narrow.fold_bytes);
   context.evaluate = [narrow](const graph::Node& node, const graph::Graph& owner) {
     return graph::evaluate_node(node, owner, narrow);
   };
+  return context;
+}
+
+}  // namespace
+
+void recognize(graph::Graph& graph, const graph::Catalogue& catalogue, const LoadOptions& options) {
+  graph::PassContext context = folding(options);
+  context.catalogue = &catalogue;
+  const auto preparation = graph::preparation_passes();
+  std::vector<graph::Pass> passes(preparation.begin(), preparation.end());
+  std::ranges::copy(chosen(graph::recognition_passes(), options), std::back_inserter(passes));
+  fuse(graph, context, passes);
+}
+
+void optimize(graph::Graph& graph, const graph::Catalogue& catalogue, const LoadOptions& options,
+              graph::FoldedConvolutions& folded, RoundedWeights* rounded) {
+  graph::PassContext context = folding(options);
   context.catalogue = &catalogue;
   context.folded = &folded;
   if (rounded != nullptr) {

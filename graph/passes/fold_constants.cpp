@@ -1,4 +1,5 @@
-// Evaluates nodes whose inputs are constant and infers the types of their readers again.
+// Evaluates nodes whose inputs are constant and infers the types of their readers again. Before
+// derivatives are appended only small results are worth it, as shapes and factors are.
 #include <algorithm>
 
 #include "core/message.h"
@@ -11,16 +12,31 @@
 namespace ondine::graph {
 namespace {
 
+// The elements that fold_shapes may compute.
+constexpr std::int64_t max_integers = 256;
+constexpr std::int64_t max_floats = 1;
+
+bool is_small(const Type& type) {
+  const auto shape = type.shape();
+  if (!shape) return false;
+  return shape->size() <= (is_float(type.dtype) ? max_floats : max_integers);
+}
+
 class Folder {
  public:
-  Folder(Graph& graph, const PassContext& context)
-      : graph_(graph), context_(context), refined_(graph.values.size()) {}
+  Folder(Graph& graph, const PassContext& context, const Pass& pass)
+      : graph_(graph),
+        context_(context),
+        pass_(pass),
+        small_(pass.name == fold_shapes.name),
+        refined_(graph.values.size()),
+        named_(named_flags(graph)) {}
 
   bool run() {
     keep_nodes(graph_, [&](Node& node, std::size_t) {
       check_stop();
       if (reads_refined(node)) infer_again(node);
-      changed_ = run_on_subgraphs(node, fold_constants, context_) || changed_;
+      changed_ = run_on_subgraphs(node, pass_, context_) || changed_;
       const bool folded = fold(node);
       changed_ = changed_ || folded;
       return !folded;
@@ -29,7 +45,11 @@ class Folder {
   }
 
  private:
-  bool constant(ValueId id) const { return id == no_value || graph_[id].constant->defined(); }
+  // A derivative may be asked for where a named value is another.
+  bool constant(ValueId id) const {
+    if (id == no_value) return true;
+    return graph_[id].constant->defined() && !named_[static_cast<std::size_t>(id)];
+  }
 
   bool reads_refined(const Node& node) const {
     const auto inputs = node.all_inputs();
@@ -83,6 +103,7 @@ class Folder {
   bool foldable(const Node& node) const {
     return node.op->bind != nullptr && !node.op->traits.random && node.subgraphs.empty() &&
            node.references.empty() && !node.outputs.empty() &&
+           (!small_ || all_outputs(node, [&](ValueId id) { return is_small(graph_[id].type); })) &&
            std::all_of(node.inputs.begin(), node.inputs.end(),
                        [&](ValueId id) { return constant(id); });
   }
@@ -136,15 +157,25 @@ class Folder {
 
   Graph& graph_;
   const PassContext& context_;
+  const Pass& pass_;
+  const bool small_;           // results alone
   std::vector<bool> refined_;  // values with a more precise type than before the pass
+  std::vector<bool> named_;    // values that Gradient nodes name
   std::uint64_t added_ = 0;
   bool changed_ = false;
 };
 
-bool run(Graph& graph, const PassContext& context) { return Folder(graph, context).run(); }
+bool run(Graph& graph, const PassContext& context) {
+  return Folder(graph, context, fold_constants).run();
+}
+
+bool run_small(Graph& graph, const PassContext& context) {
+  return Folder(graph, context, fold_shapes).run();
+}
 
 }  // namespace
 
 const Pass fold_constants{"fold_constants", run};
+const Pass fold_shapes{"fold_shapes", run_small};
 
 }  // namespace ondine::graph

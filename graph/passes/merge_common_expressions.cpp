@@ -44,14 +44,18 @@ bool covers(const Node& first, const Node& second) {
 class Merger {
  public:
   Merger(Graph& graph, const PassContext& context)
-      : graph_(graph), context_(context), outputs_(output_flags(graph)), substitution_(graph) {}
+      : graph_(graph),
+        context_(context),
+        outputs_(output_flags(graph)),
+        named_(named_flags(graph)),
+        substitution_(graph) {}
 
   bool run() {
     merge_constants();
     keep_nodes(graph_, [&](Node& node, std::size_t position) {
       changed_ = substitution_.apply(node) || changed_;
       changed_ = run_on_subgraphs(node, merge_common_expressions, context_) || changed_;
-      if (!pure(node)) return true;
+      if (!pure(node) || is_named(node)) return true;
       const std::size_t hash = hash_of(node);
       if (replaced_by_previous(node, hash)) return false;
       seen_.emplace(hash, position);
@@ -61,12 +65,18 @@ class Merger {
   }
 
  private:
+  // Of values that a Gradient node names each has a derivative of its own.
+  bool is_named(const Node& node) const {
+    return !all_outputs(node, [&](ValueId id) { return !named_[static_cast<std::size_t>(id)]; });
+  }
+
   void merge_constants() {
     const auto produced = produced_flags(graph_);
     std::unordered_multimap<std::size_t, ValueId> known;
     for (std::size_t i = 0; i < graph_.values.size(); ++i) {
       const Tensor& constant = graph_.values[i].constant;
-      if (!constant.defined() || produced[i] || constant.bytes() > small_bytes) continue;
+      if (!constant.defined() || produced[i] || named_[i]) continue;
+      if (constant.bytes() > small_bytes) continue;
       const auto id = static_cast<ValueId>(i);
       const std::size_t hash = graph::hash_of(constant);
       const auto [first, last] = known.equal_range(hash);
@@ -106,6 +116,7 @@ class Merger {
   Graph& graph_;
   const PassContext& context_;
   std::vector<bool> outputs_;
+  std::vector<bool> named_;
   Substitution substitution_;
   std::unordered_multimap<std::size_t, std::size_t> seen_;  // hash -> position
   bool changed_ = false;

@@ -21,6 +21,12 @@ std::span<const Pass> fusion_passes() {
   return passes;
 }
 
+std::span<const Pass> preparation_passes() {
+  static const std::array passes{remove_dead_nodes, fold_shapes, remove_identities,
+                                 merge_common_expressions, remove_dead_nodes};
+  return passes;
+}
+
 std::span<const Pass> recognition_passes() {
   static const std::array passes{recognize_layer_normalization, recognize_gelu,
                                  recognize_cross_entropy, recognize_attention};

@@ -48,6 +48,10 @@ extern const Pass remove_identities;         // nodes that return an input uncha
 extern const Pass merge_common_expressions;  // equal operators on equal inputs
 extern const Pass remove_dead_nodes;         // nodes on which no output depends
 
+// Before derivatives are appended: fold_constants for small results alone, so that recognition
+// knows shapes and factors that exporters compute step by step.
+extern const Pass fold_shapes;
+
 // Before fold_constants: products of large constants that are transposed first take the constants
 // as they are stored.
 extern const Pass absorb_transposes;
@@ -78,6 +82,9 @@ extern const Pass recognize_cross_entropy;  // LogSoftmax and NegativeLogLikelih
 extern const Pass recognize_attention;      // ScaledAttention
 
 std::span<const Pass> recognition_passes();
+// What is to run before them: they find shapes known and nothing in between that changes nothing,
+// and what a step and inference share has one reader.
+std::span<const Pass> preparation_passes();
 
 // In the order in which one enables the next.
 std::span<const Pass> standard_passes();

@@ -7,17 +7,6 @@
 namespace ondine::graph {
 namespace {
 
-std::vector<bool> read_flags(const Graph& graph) {
-  auto flags = output_flags(graph);
-  for (const Node& node : graph.nodes) {
-    for (const ValueId id : node.all_inputs()) {
-      if (id != no_value) flags[static_cast<std::size_t>(id)] = true;
-    }
-    for (const ValueId id : node.references) flags[static_cast<std::size_t>(id)] = true;
-  }
-  return flags;
-}
-
 bool drop_captures(Subgraph& subgraph) {
   const auto read = read_flags(*subgraph.graph);
   const std::size_t formal = subgraph.formal_inputs();

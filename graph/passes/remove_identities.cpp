@@ -61,6 +61,23 @@ bool drops_nothing(const Candidate& candidate) {
   return view.has_input(1) && constant_number(candidate.graph, inputs[1]) == 0.0;
 }
 
+// Whether a Pad pads nothing.
+bool pads_nothing(const Candidate& candidate) {
+  if (!keeps_type(candidate) || !candidate.view.has_input(1)) return false;
+  const Tensor& pads = candidate.graph[candidate.view.node().inputs[1]].constant;
+  return pads.defined() && pads.dtype() == DType::int64 &&
+         std::ranges::all_of(pads.values<std::int64_t>(), [](auto size) { return size == 0; });
+}
+
+// Whether a Slice takes everything: it goes forwards and no axis gets shorter.
+bool takes_all(const Candidate& candidate) {
+  if (!keeps_type(candidate)) return false;
+  if (!candidate.view.has_input(4)) return true;
+  const Tensor& steps = candidate.graph[candidate.view.node().inputs[4]].constant;
+  return steps.defined() && steps.dtype() == DType::int64 &&
+         std::ranges::all_of(steps.values<std::int64_t>(), [](auto step) { return step > 0; });
+}
+
 struct Rule {
   std::string_view name;
   bool (*holds)(const Candidate&);
@@ -76,14 +93,18 @@ constexpr std::array rules{
     Rule{"Expand", keeps_type},
     Rule{"Transpose", keeps_order},
     Rule{"Dropout", drops_nothing},
+    Rule{"Pad", pads_nothing},
+    Rule{"Slice", takes_all},
     Rule{"SumTo", keeps_type, ondine_domain},
 };
 
-bool is_identity(const Node& node, const Graph& graph) {
+bool is_identity(const Node& node, const Graph& graph, const std::vector<bool>& read) {
   const NodeView view(node);
   if (!view.has_input(0) || !view.has_output(0)) return false;
   for (std::size_t i = 1; i < node.outputs.size(); ++i) {
-    if (node.outputs[i] != no_value) return false;
+    if (node.outputs[i] != no_value && read[static_cast<std::size_t>(node.outputs[i])]) {
+      return false;
+    }
   }
   const Candidate candidate{view, graph};
   if (node.op->traits.view && keeps_type(candidate)) return true;
@@ -95,6 +116,8 @@ bool is_identity(const Node& node, const Graph& graph) {
 
 bool run(Graph& graph, const PassContext& context) {
   const auto outputs = output_flags(graph);
+  const auto read = read_flags(graph);
+  const auto named = named_flags(graph);  // whose derivatives are not those of their sources
   std::vector<bool> fed(graph.values.size());
   for (const ValueId input : graph.inputs) fed[static_cast<std::size_t>(input)] = true;
   Substitution substitution(graph);
@@ -102,9 +125,10 @@ bool run(Graph& graph, const PassContext& context) {
   const auto drop = [&](Node& node) {
     changed = substitution.apply(node) || changed;
     changed = run_on_subgraphs(node, remove_identities, context) || changed;
-    if (!is_identity(node, graph)) return false;
+    if (!is_identity(node, graph, read)) return false;
     const ValueId from = node.inputs[0];
     const ValueId to = node.outputs[0];
+    if (named[static_cast<std::size_t>(to)]) return false;
     // The declared type of an input binds the caller and must not become stricter.
     if (!fed[static_cast<std::size_t>(from)] && compatible(graph[from].type, graph[to].type)) {
       graph[from].type = merge(graph[from].type, graph[to].type);

@@ -6,6 +6,17 @@
 #include <span>
 
 namespace ondine::graph {
+namespace {
+
+bool names_values(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes, [](const Node& node) {
+    return !node.references.empty() ||
+           std::any_of(node.subgraphs.begin(), node.subgraphs.end(),
+                       [](const Subgraph& subgraph) { return names_values(*subgraph.graph); });
+  });
+}
+
+}  // namespace
 
 Substitution::Substitution(const Graph& graph) : targets_(graph.values.size()) {
   std::iota(targets_.begin(), targets_.end(), 0);
@@ -46,6 +57,34 @@ std::vector<bool> produced_flags(const Graph& graph) {
   for (const Node& node : graph.nodes) {
     for (const ValueId output : node.outputs) {
       if (output != no_value) flags[static_cast<std::size_t>(output)] = true;
+    }
+  }
+  return flags;
+}
+
+std::vector<bool> read_flags(const Graph& graph) {
+  auto flags = output_flags(graph);
+  for (const Node& node : graph.nodes) {
+    for (const ValueId id : node.all_inputs()) {
+      if (id != no_value) flags[static_cast<std::size_t>(id)] = true;
+    }
+    for (const ValueId id : node.references) {
+      if (id != no_value) flags[static_cast<std::size_t>(id)] = true;
+    }
+  }
+  return flags;
+}
+
+std::vector<bool> named_flags(const Graph& graph) {
+  std::vector<bool> flags(graph.values.size());
+  const auto mark = [&](ValueId id) {
+    if (id != no_value) flags[static_cast<std::size_t>(id)] = true;
+  };
+  for (const Node& node : graph.nodes) {
+    std::for_each(node.references.begin(), node.references.end(), mark);
+    for (const Subgraph& subgraph : node.subgraphs) {
+      if (!names_values(*subgraph.graph)) continue;
+      std::for_each(subgraph.captures.begin(), subgraph.captures.end(), mark);
     }
   }
   return flags;
@@ -113,15 +152,7 @@ Graph without_unused_values(Graph graph) {
 }
 
 void drop_unread_constants(Graph& graph) {
-  std::vector<bool> read = output_flags(graph);
-  for (const Node& node : graph.nodes) {
-    for (const ValueId id : node.all_inputs()) {
-      if (id != no_value) read[static_cast<std::size_t>(id)] = true;
-    }
-    for (const ValueId id : node.references) {
-      if (id != no_value) read[static_cast<std::size_t>(id)] = true;
-    }
-  }
+  const std::vector<bool> read = read_flags(graph);
   for (std::size_t i = 0; i < graph.values.size(); ++i) {
     if (!read[i]) graph.values[i].constant = {};
   }

@@ -14,9 +14,14 @@ const OpDef cast{.name = "Cast"};
 const OpDef expand{.name = "Expand"};
 const OpDef transpose{.name = "Transpose"};
 const OpDef dropout{.name = "Dropout"};
+const OpDef pad{.name = "Pad"};
+const OpDef slice{.name = "Slice"};
 const OpDef sum_to{.name = "SumTo", .domain = "ai.ondine"};
 const OpDef foreign_sum_to{.name = "SumTo"};
 const OpDef squeeze{.name = "Squeeze", .traits = {.view = true}};
+
+// What there is of a node's last output.
+enum class Last { none, unread, read };
 
 struct Row {
   const OpDef& op;
@@ -27,7 +32,8 @@ struct Row {
   std::int64_t version = 13;
   std::vector<Tensor> constants = {};  // inputs from 1 on; none where it is undefined
   std::size_t masks = 0;               // further outputs
-  bool used = false;                   // the last of them is there
+  Last last = Last::none;              // of them; the others are not there
+  bool named = false;                  // by a Gradient node
 };
 
 Type floats(Dims dims) { return Type::tensor(DType::float32, std::move(dims)); }
@@ -54,7 +60,7 @@ bool is_removed(const Row& row) {
     node.inputs.back() = id;
   }
   for (std::size_t i = 1; i <= row.masks; ++i) {
-    const bool there = row.used && i == row.masks;
+    const bool there = row.last != Last::none && i == row.masks;
     node.outputs.push_back(there ? graph.add_value("mask", floats({2})) : no_value);
   }
   const auto noise = [](ValueId from, ValueId to) {
@@ -68,6 +74,8 @@ bool is_removed(const Row& row) {
   graph.inputs = {x};
   graph.nodes = {noise(x, h), node, noise(y, z)};
   graph.outputs = {z};
+  if (row.last == Last::read) graph.outputs.push_back(node.outputs.back());
+  if (row.named) graph.nodes.back().references = {y, z};
   const Limits limits;
   ToyGraph context;
   context.graph = graph;
@@ -77,6 +85,9 @@ bool is_removed(const Row& row) {
   return gone;
 }
 
+Tensor int64s(std::vector<std::int64_t> values) {
+  return Tensor::of<std::int64_t>({static_cast<std::int64_t>(values.size())}, values);
+}
 Attributes perm(std::vector<std::int64_t> axes) { return {{"perm", std::move(axes)}}; }
 Attributes number(const char* name, std::int64_t value) { return {{name, value}}; }
 
@@ -129,9 +140,26 @@ TEST_CASE("of nodes that may return their input those go that certainly do") {
       {dropout, two, two, false, {}, 12, {Tensor(), Tensor(DType::boolean, {2})}},
       {dropout, two, two, false, {}, 12, {Tensor(), Tensor::scalar(0.0F)}},
       {dropout, two, two, true, {}, 12, {}, 1},
-      {dropout, two, two, false, {}, 12, {}, 1, true},
+      {dropout, two, two, true, {}, 12, {}, 1, Last::unread},
+      {dropout, two, two, false, {}, 12, {}, 1, Last::read},
       {dropout, two, two, true, {}, 12, {}, 2},
-      {dropout, two, two, false, {}, 12, {}, 2, true},
+      {dropout, two, two, true, {}, 12, {}, 2, Last::unread},
+      {dropout, two, two, false, {}, 12, {}, 2, Last::read},
+      {dropout, two, two, false, {}, 12, {}, 1, Last::unread, true},
+      {identity, two, two, false, {}, 13, {}, 0, Last::none, true},
+      {pad, two, two, true, {}, 13, {int64s({0, 0})}},
+      {pad, two, two, false, {}, 13, {int64s({1, -1})}},
+      {pad, two, floats({3}), false, {}, 13, {int64s({0, 1})}},
+      {pad, two, open, false, {}, 13, {int64s({0, 0})}},
+      {pad, two, two, false, {}, 13, {Tensor()}},
+      {pad, two, two, false, {}, 2},
+      {slice, two, two, true, {}, 9},
+      {slice, two, two, true, {}, 13, {int64s({0}), int64s({9}), int64s({0}), int64s({1})}},
+      {slice, two, two, false, {}, 13, {int64s({-1}), int64s({-9}), int64s({0}), int64s({-1})}},
+      {slice, two, two, true, {}, 13, {int64s({0}), int64s({9})}},
+      {slice, two, floats({1}), false, {}, 13, {int64s({0}), int64s({1})}},
+      {slice, two, open, false, {}, 13, {int64s({0}), int64s({9})}},
+      {slice, named, named, true, {}, 13, {int64s({0}), int64s({9})}},
   };
   for (std::size_t i = 0; i < rows.size(); ++i) {
     INFO("row " << i << ": " << rows[i].op.name);
