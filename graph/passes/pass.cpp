@@ -22,8 +22,8 @@ std::span<const Pass> fusion_passes() {
 }
 
 std::span<const Pass> preparation_passes() {
-  static const std::array passes{remove_dead_nodes, fold_shapes, remove_identities,
-                                 merge_common_expressions, remove_dead_nodes};
+  static const std::array passes{remove_dead_nodes,        fold_shapes,  remove_identities,
+                                 merge_common_expressions, merge_slices, remove_dead_nodes};
   return passes;
 }
 

@@ -51,6 +51,8 @@ extern const Pass remove_dead_nodes;         // nodes on which no output depends
 // Before derivatives are appended: fold_constants for small results alone, so that recognition
 // knows shapes and factors that exporters compute step by step.
 extern const Pass fold_shapes;
+// The same: Slices that share out an axis into one Split.
+extern const Pass merge_slices;
 
 // Before fold_constants: products of large constants that are transposed first take the constants
 // as they are stored.
