@@ -1,6 +1,10 @@
 // softmax(q k * number + mask) v over the last two dims becomes ScaledAttention, and with its
-// transposed operands and result one of interleaved heads.
+// transposed operands and result one of interleaved heads. Two masks are added first, which are
+// small where heads or samples share them. One may be added to the scores seen as ..., windows,
+// heads, queries, keys, as that of shifted windows is.
 #include <algorithm>
+
+#include "graph/passes/attention_heads.h"
 #include "graph/passes/fuse.h"
 
 namespace ondine::graph {
@@ -11,59 +15,53 @@ struct Factor {
   double number;
 };
 
+// What is added to scores.
+struct Masks {
+  std::vector<ValueId> values;
+  const Node* sum = nullptr;  // of two
+  Dims dims;                  // of the scores where they are added; empty: those of the product
+
+  Masks with(ValueId mask, const Node& add) const {
+    Masks more = *this;
+    more.values.push_back(mask);
+    more.sum = &add;
+    return more;
+  }
+};
+
 class Recognizer {
  public:
-  Recognizer(const Graph& graph, const Catalogue& catalogue, const Uses& uses)
+  Recognizer(Graph& graph, const Catalogue& catalogue, const Uses& uses)
       : graph_(&graph),
         uses_(&uses),
-        attention_(catalogue.find(ondine_domain, "ScaledAttention")) {}
+        attention_(catalogue.find(ondine_domain, "ScaledAttention")),
+        reshape_(graph, catalogue) {}
 
-  bool operator()(Node& node) const {
-    return attention_ != nullptr && (fuse_product(node) || fuse_transposed(node));
-  }
-
- private:
-  bool fuse_product(Node& node) const {
+  bool operator()(Node& node, std::vector<Node>& before) const {
     if (attention_ == nullptr || node.op->name != "MatMul" || !node.op->domain.empty())
       return false;
     if (!is_full_float(*graph_, node.outputs[0])) return false;
     const Node* weights = uses_->producer_for(node.inputs[0], 1, "Softmax");
     if (weights == nullptr || !over_last(*weights)) return false;
     const ValueId scores = weights->inputs[0];
-    if (fuse(node, scores, no_value)) return true;
-    const Node* sum = uses_->producer_for(scores, 1, "Add");
-    if (sum == nullptr) return false;
-    return fuse(node, sum->inputs[0], sum->inputs[1]) || fuse(node, sum->inputs[1], sum->inputs[0]);
+    return fuse(node, scores, {}, before) || fuse_windows(node, scores, before);
   }
 
-  // What a Transpose of four dims by `perm` makes `value` of, unless a Gradient node names that.
-  ValueId transposed(ValueId value, const std::vector<std::int64_t>& perm) const {
-    const Node* node = uses_->producer_for(value, uses_->readers(value), "Transpose");
-    if (node == nullptr || NodeView(*node).attr_ints("perm") != perm) return no_value;
-    return node->inputs[0];
-  }
-  ValueId rows_first(ValueId value) const { return transposed(value, {0, 2, 1, 3}); }
-
-  // A Transpose of attention over transposed operands.
-  bool fuse_transposed(Node& node) const {
-    if (node.op->name != "Transpose" || !node.op->domain.empty()) return false;
-    const Node* attention =
-        uses_->producer_for(node.inputs[0], 1, "ScaledAttention", ondine_domain);
-    if (attention == nullptr || NodeView(*attention).attr_int("transK", 0) == 0) return false;
-    if (NodeView(node).attr_ints("perm") != std::vector<std::int64_t>{0, 2, 1, 3}) return false;
-    std::vector<ValueId> inputs = attention->inputs;
-    inputs[0] = rows_first(inputs[0]);
-    inputs[2] = rows_first(inputs[2]);
-    const ValueId keys = transposed(inputs[1], {0, 2, 3, 1});
-    const ValueId rows = transposed(inputs[1], {0, 1, 3, 2});
-    inputs[1] = keys != no_value ? keys : rows != no_value ? rows_first(rows) : no_value;
-    if (std::count(inputs.begin(), inputs.begin() + 3, no_value) > 0) return false;
-    node.op = attention_;
-    node.version = 1;
-    node.attributes = {{"scale", NodeView(*attention).attr_float("scale", 1)},
-                       {"interleaved", std::int64_t{1}}};
-    node.inputs = std::move(inputs);
-    return true;
+ private:
+  // Scores that were seen with their first dim as two when a mask was added.
+  bool fuse_windows(Node& node, ValueId scores, std::vector<Node>& before) const {
+    const Node* back = uses_->producer_for(scores, 1, "Reshape");
+    const Node* sum = back != nullptr ? uses_->producer_for(back->inputs[0], 1, "Add") : nullptr;
+    if (sum == nullptr || !reshape_) return false;
+    for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+      const Node* view = uses_->producer_for(sum->inputs[side], 1, "Reshape");
+      if (view == nullptr || !same_tensor_type(*graph_, view->inputs[0], scores)) continue;
+      const Type& type = (*graph_)[sum->inputs[side]].type;
+      if (!splits_first((*graph_)[scores].type, type)) continue;
+      const Masks masks{{sum->inputs[1 - side]}, sum, *type.dims};
+      if (fuse(node, view->inputs[0], masks, before)) return true;
+    }
+    return false;
   }
 
   bool over_last(const Node& softmax) const {
@@ -103,45 +101,105 @@ class Recognizer {
                                             [](Dim p, Dim q) { return p.same(q); });
   }
 
-  // Whether the mask broadcasts to the shape of the scores.
-  bool fits(ValueId mask, ValueId scores) const {
+  // Whether the mask broadcasts to the scores.
+  bool fits(ValueId mask, const Dims& scores, DType dtype) const {
     const Type& m = (*graph_)[mask].type;
-    const Type& s = (*graph_)[scores].type;
-    if (!m.ranked() || !s.ranked() || m.dtype != s.dtype || m.dims->size() > s.dims->size()) {
-      return false;
-    }
-    return std::equal(m.dims->rbegin(), m.dims->rend(), s.dims->rbegin(),
+    if (!m.ranked() || m.dtype != dtype || m.dims->size() > scores.size()) return false;
+    return std::equal(m.dims->rbegin(), m.dims->rend(), scores.rbegin(),
                       [](Dim p, Dim q) { return p.same(1) || p.same(q); });
   }
 
-  bool fuse(Node& node, ValueId scores, ValueId mask) const {
+  // As fuse_product, or with a mask that is added first.
+  bool fuse(Node& node, ValueId scores, const Masks& masks, std::vector<Node>& before) const {
+    if (fuse_product(node, scores, masks, before)) return true;
+    const Node* sum = masks.values.size() < 2 ? uses_->producer_for(scores, 1, "Add") : nullptr;
+    if (sum == nullptr) return false;
+    return fuse(node, sum->inputs[0], masks.with(sum->inputs[1], *sum), before) ||
+           fuse(node, sum->inputs[1], masks.with(sum->inputs[0], *sum), before);
+  }
+
+  bool fuse_product(Node& node, ValueId scores, const Masks& masks,
+                    std::vector<Node>& before) const {
     const Factor outer = factor(scores);
     const Node* product = uses_->producer_for(outer.value, 1, "MatMul");
-    if (product == nullptr || (mask != no_value && !fits(mask, outer.value))) return false;
+    if (product == nullptr) return false;
+    const Type& type = (*graph_)[outer.value].type;
+    if (!type.ranked()) return false;
+    const bool in_windows = !masks.dims.empty();
+    const Dims& dims = in_windows ? masks.dims : *type.dims;
+    if (!std::ranges::all_of(masks.values,
+                             [&](ValueId mask) { return fits(mask, dims, type.dtype); })) {
+      return false;
+    }
     if (!same_outer(product->inputs[0], product->inputs[1]) ||
         !same_outer(product->inputs[0], node.inputs[1])) {
       return false;
     }
     const Factor q = factor(product->inputs[0]);
-    const double scale = outer.number * q.number;
-    node.inputs = {q.value, product->inputs[1], node.inputs[1]};
-    if (mask != no_value) node.inputs.push_back(mask);
+    const Factor k = factor(product->inputs[1]);
+    const ValueId rows = rows_of(k.value);
+    const double scale = outer.number * q.number * k.number;
+    const Attributes attributes{{"scale", static_cast<float>(scale)},
+                                {"transK", std::int64_t{rows == no_value}}};
+    std::vector<ValueId> inputs{q.value, rows == no_value ? k.value : rows, node.inputs[1]};
+    if (in_windows) {
+      for (ValueId& input : inputs) input = split(input, dims, before);
+    }
+    if (masks.values.size() == 1) inputs.push_back(masks.values[0]);
+    if (masks.values.size() == 2) {
+      inputs.push_back(append_node(*graph_, before, *masks.sum->op, masks.sum->version,
+                                   {masks.values[1], masks.values[0]}));
+    }
+    if (in_windows) {
+      reshape_.make_view(
+          node, append_node(*graph_, before, *attention_, 1, std::move(inputs), attributes));
+      return true;
+    }
+    node.inputs = std::move(inputs);
     node.op = attention_;
     node.version = 1;
-    node.attributes = {{"scale", static_cast<float>(scale)}, {"transK", std::int64_t{1}}};
+    node.attributes = attributes;
     return true;
   }
 
-  const Graph* graph_;
+  // The keys as rows, of which `value` is the transposition; no_value if it is none.
+  ValueId rows_of(ValueId value) const {
+    const Node* node = uses_->producer_for(value, uses_->readers(value), "Transpose");
+    if (node == nullptr) return no_value;
+    const Type& type = (*graph_)[value].type;
+    return type.ranked() && swaps_last_two(NodeView(*node), type.rank()) ? node->inputs[0]
+                                                                         : no_value;
+  }
+
+  // Whether `split` is `type` with its first dim as two, all of them known.
+  static bool splits_first(const Type& type, const Type& split) {
+    return type.shape() && split.shape() && type.rank() >= 3 && type.rank() + 1 == split.rank() &&
+           std::equal(type.dims->begin() + 1, type.dims->end(), split.dims->begin() + 2,
+                      [](Dim a, Dim b) { return a.same(b); });
+  }
+
+  // An operand with its first dim as that of `scores`.
+  ValueId split(ValueId value, const Dims& scores, std::vector<Node>& before) const {
+    const Dims& own = *(*graph_)[value].type.dims;
+    Dims dims{scores[0], scores[1]};
+    dims.insert(dims.end(), own.begin() + 1, own.end());
+    return reshape_.view(value, dims, before);
+  }
+
+  Graph* graph_;
   const Uses* uses_;
   const OpDef* attention_;
+  Reshaper reshape_;
 };
 
 bool run(Graph& graph, const PassContext& context) {
   if (context.catalogue == nullptr) return false;
-  return fuse_nodes(graph, recognize_attention, context, [&](Node& node, const Uses& uses) {
-    return Recognizer(graph, *context.catalogue, uses)(node);
-  });
+  const bool recognized =
+      fuse_inserting(graph, recognize_attention, context,
+                     [&](Node& node, const Uses& uses, std::vector<Node>& before) {
+                       return Recognizer(graph, *context.catalogue, uses)(node, before);
+                     });
+  return interleave_heads(graph, recognize_attention, context) || recognized;
 }
 
 }  // namespace

@@ -1,0 +1,35 @@
+// The second half of recognize_attention: operands and results that are only transposed are read
+// and written as they lie, with the heads beside each other.
+#pragma once
+
+#include <vector>
+
+#include "graph/passes/fuse.h"
+
+namespace ondine::graph {
+
+// Appends a node of `op` with one output to `nodes` and returns that.
+ValueId append_node(Graph& graph, std::vector<Node>& nodes, const OpDef& op, std::int64_t version,
+                    std::vector<ValueId> inputs, Attributes attributes = {});
+
+// Views with a given shape.
+class Reshaper {
+ public:
+  Reshaper(Graph& graph, const Catalogue& catalogue);
+
+  explicit operator bool() const noexcept { return op_ != nullptr; }
+  // `value` itself where it has these dims. They are known.
+  ValueId view(ValueId value, const Dims& dims, std::vector<Node>& nodes) const;
+  // Turns `node` into a view of `value` with the dims of its output.
+  void make_view(Node& node, ValueId value) const;
+
+ private:
+  ValueId constant(const Dims& dims) const;
+
+  Graph* graph_;
+  const OpDef* op_;
+};
+
+bool interleave_heads(Graph& graph, const Pass& pass, const PassContext& context);
+
+}  // namespace ondine::graph
