@@ -17,9 +17,16 @@ constexpr std::int64_t max_integers = 256;
 constexpr std::int64_t max_floats = 1;
 
 bool is_small(const Type& type) {
-  const auto shape = type.shape();
-  if (!shape) return false;
-  return shape->size() <= (is_float(type.dtype) ? max_floats : max_integers);
+  if (!type.is_tensor() || !type.ranked()) return false;
+  const std::int64_t most = is_float(type.dtype) ? max_floats : max_integers;
+  std::int64_t elements = 1;
+  for (const Dim dim : *type.dims) {
+    // Also of shapes that no tensor could have.
+    if (!dim.known() || dim.size() > most) return false;
+    elements *= dim.size();
+    if (elements > most) return false;
+  }
+  return true;
 }
 
 class Folder {
