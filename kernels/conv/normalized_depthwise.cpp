@@ -5,6 +5,7 @@
 
 #include "kernels/common/scratch_pool.h"
 #include "kernels/conv/algorithms/depthwise.h"
+#include "kernels/norm/rounded_elements.h"
 #include "kernels/simd/norm/layer_norm_table.h"
 
 namespace ondine::math {
@@ -33,8 +34,9 @@ NormalizedDepthwiseGrad<T>::NormalizedDepthwiseGrad(const NormalizedDepthwiseDes
          "strides of 1 or 2 and a padding of 1");
   }
   isa_ = isa_name(kernels);
-  set_ = &kernel_set<T>(kernels);
-  slot_bytes_ = static_cast<std::size_t>(set_->depthwise_norm->scratch_bytes(plane_of(desc.shape)));
+  kernels_ = &kernels;
+  const auto scratch_bytes = kernel_set<T>(kernels).depthwise_norm->scratch_bytes;
+  slot_bytes_ = static_cast<std::size_t>(scratch_bytes(plane_of(desc.shape)));
   workspace_ = ScratchPool::bytes(slot_bytes_, threads);
 }
 
@@ -45,14 +47,25 @@ void NormalizedDepthwiseGrad<T>::run(ThreadPool& pool, const NormalizedDepthwise
   const Index grain = grain_of(s.batch * in_ * 2 * taps, depthwise_work);
   ScratchPool(workspace, slot_bytes_)
       .for_chunks(pool, s.groups, grain, [&](std::byte* slot, Index first, Index last) {
-        for (Index c = first; c < last; ++c) run_channel(args, c, slot);
+        for (Index c = first; c < last; ++c) {
+          if constexpr (sizeof(T) == sizeof(float)) {
+            if (desc_.rounded) {
+              run_channel<std::uint16_t>(args, c, slot);
+              continue;
+            }
+          }
+          run_channel<T>(args, c, slot);
+        }
       });
 }
 
 template <class T>
+template <class X>
 void NormalizedDepthwiseGrad<T>::run_channel(const NormalizedDepthwiseArgs<T>& args, Index c,
                                              std::byte* slot) const {
   const ConvShape& s = desc_.shape;
+  const NormKernels<T, X> kernels = norm_kernels<T, X>(*kernels_);
+  const X* const x = elements_of<X>(args.x);
   const auto epsilon = static_cast<double>(static_cast<T>(desc_.epsilon));
   const double inverse = 1.0 / std::sqrt(static_cast<double>(args.variance[c]) + epsilon);
   const double a = inverse * static_cast<double>(args.scale[c]);
@@ -65,9 +78,9 @@ void NormalizedDepthwiseGrad<T>::run_channel(const NormalizedDepthwiseArgs<T>& a
     // Behind the last plane of a channel comes the first of the next.
     const Index images = n + 1 < s.batch ? s.groups : 1 - n * s.groups;
     const Index plane = n * s.groups + c;
-    set_->depthwise_norm->backward(plane_of(s), {images * in_, images * out_}, by,
-                                   args.x + plane * in_, args.dy + plane * out_, args.w + c * taps,
-                                   args.dx + plane * in_, sums, slot);
+    kernels.depthwise_norm->backward(plane_of(s), {images * in_, images * out_}, by,
+                                     x + plane * in_, args.dy + plane * out_, args.w + c * taps,
+                                     args.dx + plane * in_, sums, slot);
   }
   for (int k = 0; k < taps && args.dw; ++k) args.dw[c * taps + k] = static_cast<T>(sums[k]);
   const double total = sums[taps];
@@ -80,8 +93,8 @@ void NormalizedDepthwiseGrad<T>::run_channel(const NormalizedDepthwiseArgs<T>& a
   // Those that were read last are still in a cache.
   for (Index n = s.batch - 1; n >= 0; --n) {
     const Index at = (n * s.groups + c) * in_;
-    set_->layer_norm->norm_gradient(args.dx + at, args.dx + at, args.x + at, mean, by.row.a, by_x,
-                                    shift, in_);
+    kernels.layer_norm->norm_gradient(args.dx + at, args.dx + at, x + at, mean, by.row.a, by_x,
+                                      shift, in_);
   }
 }
 

@@ -24,6 +24,7 @@ struct NormalizedDepthwiseDesc {
   double floor = 0;
   double low = 0;
   double high = 0;
+  bool rounded = false;  // x is bfloat16, given as if it were of T, which is float
 };
 
 // Results are null where they are left out.
@@ -61,11 +62,12 @@ class NormalizedDepthwiseGrad {
   std::string_view isa() const noexcept { return isa_; }
 
  private:
+  template <class X>
   void run_channel(const NormalizedDepthwiseArgs<T>& args, std::int64_t c, std::byte* slot) const;
 
   NormalizedDepthwiseDesc desc_;
   std::string_view isa_;
-  const KernelSet<T>* set_;
+  const Kernels* kernels_;
   std::int64_t in_, out_;  // elements of a plane
   std::size_t slot_bytes_;
   std::size_t workspace_;

@@ -11,6 +11,7 @@
 #include "kernels/common/expansion.h"
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
+#include "kernels/common/stored_input.h"
 #include "kernels/conv/conv_shape.h"
 #include "kernels/conv/normalized_depthwise.h"
 #include "kernels/norm/batch_normalization.h"
@@ -46,7 +47,8 @@ math::NormalizedDepthwiseDesc desc_of(const BindContext& context) {
           .epsilon = context.attr_float("epsilon", 1e-5F),
           .floor = bounds.low,
           .low = bounds.above_low ? double{std::numeric_limits<C>::denorm_min()} : bounds.low,
-          .high = bounds.high};
+          .high = bounds.high,
+          .rounded = is_rounded<C>(context, 2)};
 }
 
 template <class C>
@@ -57,7 +59,7 @@ Kernel bind_as(BindContext& context) {
   Scratch scratch;
   const ComputeIn<C> dy(context, scratch, 0);
   const ComputeIn<C> w(context, scratch, 1);
-  const ComputeIn<C> x(context, scratch, 2);
+  const StoredIn<C> x(context, scratch, 2);
   const ComputeIn<C> scale(context, scratch, 3);
   const ComputeIn<C> mean(context, scratch, 4);
   const ComputeIn<C> variance(context, scratch, 5);

@@ -11,6 +11,7 @@
 #include "kernels/common/expansion.h"
 #include "kernels/common/index_input.h"
 #include "kernels/common/op.h"
+#include "kernels/common/stored_input.h"
 #include "kernels/common/workspace.h"
 #include "kernels/matmul/gemm_primitive.h"
 #include "kernels/optimizer/adam.h"
@@ -76,7 +77,9 @@ class Strips {
     for (std::int64_t first = 0; first < m_; first += rows_) {
       const std::int64_t last = std::min(m_, first + rows_);
       const math::GemmPrimitive<T>& product = last - first == rows_ ? product_ : rest_;
-      const T* a = call.in<T>(a_in) + first * (shape_.trans_a ? 1 : shape_.k);
+      const std::int64_t at_a = first * (shape_.trans_a ? 1 : shape_.k);
+      const T* a = call.in<T>(a_in) + at_a;
+      if (shape_.a_rounded) a = reinterpret_cast<const T*>(call.in<bfloat16>(a_in) + at_a);
       product.run(call.pool(), {}, a, call.in<T>(b_in), gradient, {}, workspace + work_);
       if (indices_) add_rows(call, index, first, last, gradient);
       const std::int64_t at = first * shape_.n;
@@ -128,13 +131,17 @@ class Strips {
 Kernel bind(BindContext& context) {
   const Shape x = context.shape(x_in);
   const bool trans_a = context.attr_int("transA", 0) != 0;
-  const math::GemmShape shape{.m = x[0],
-                              .n = x[1],
-                              .k = context.shape(a_in)[trans_a ? 0 : 1],
-                              .trans_a = trans_a,
-                              .trans_b = context.attr_int("transB", 0) != 0};
-  return visit(context.dtype(x_in), Types<float, double>{},
-               [&]<class T>() -> Kernel { return Strips<T>(context, shape); });
+  math::GemmShape shape{.m = x[0],
+                        .n = x[1],
+                        .k = context.shape(a_in)[trans_a ? 0 : 1],
+                        .trans_a = trans_a,
+                        .trans_b = context.attr_int("transB", 0) != 0};
+  return visit(context.dtype(x_in), Types<float, double>{}, [&]<class T>() -> Kernel {
+    // A plan stores factors in bfloat16 only where the product takes them.
+    shape.a_rounded = is_rounded<T>(context, a_in);
+    shape.b_rounded = is_rounded<T>(context, b_in);
+    return Strips<T>(context, shape);
+  });
 }
 
 std::vector<Val> expand(ExpandContext& context) {

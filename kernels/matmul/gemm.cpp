@@ -10,6 +10,7 @@
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
 #include "kernels/common/require_broadcast.h"
+#include "kernels/common/stored_input.h"
 #include "kernels/matmul/fused_activation.h"
 #include "kernels/matmul/gemm_primitive.h"
 #include "kernels/matmul/integer_gemm.h"
@@ -76,11 +77,14 @@ Steps c_steps(BindContext& context) {
 template <class C>
 Kernel bind_float(BindContext& context) {
   const Factors f = factors(context);
-  const math::GemmShape shape = product_shape(context, f);
+  math::GemmShape shape = product_shape(context, f);
   const Steps steps = c_steps(context);
   Scratch scratch;
-  const ComputeIn<C> a(context, scratch, 0);
-  const ComputeIn<C> b(context, scratch, 1);
+  const bool rounds = math::GemmPrimitive<C>::takes_rounded(shape, product_kernels(context));
+  const StoredIn<C> a(context, scratch, 0, rounds);
+  const StoredIn<C> b(context, scratch, 1, rounds);
+  shape.a_rounded = rounds && is_rounded<C>(context, 0);
+  shape.b_rounded = rounds && is_rounded<C>(context, 1);
   const ComputeIn<C> c(context, scratch, 2);
   const ComputeOut<C> y(context, scratch, 0, shape.m * shape.n);
   const math::GemmPrimitive<C> gemm(shape, 1, context.threads(), product_kernels(context));

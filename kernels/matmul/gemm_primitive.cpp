@@ -19,6 +19,9 @@ constexpr std::int64_t chunk_work_vector = std::int64_t{1} << 18;
 // Few rows are computed in another way: where C has more rows, no tile may have so few.
 constexpr std::int64_t few_rows = 4;
 
+// So few columns are one block, for which A is packed once anyway.
+constexpr std::int64_t most_once = 512;
+
 // One column as one row: C^T = op(B)^T op(A)^T.
 bool is_column(const GemmShape& s) { return s.n == 1 && s.m > 1 && s.ldc <= 1; }
 
@@ -29,6 +32,7 @@ GemmCall<T> call_of(const GemmShape& s) {
   const std::int64_t ldb = s.ldb ? s.ldb : s.trans_b ? s.k : s.n;
   call.b_row = s.trans_b ? 1 : ldb;
   call.b_col = s.trans_b ? ldb : 1;
+  call.a_rounded = s.a_rounded;
   call.b_rounded = s.b_rounded;
   if (is_column(s)) {
     std::swap(call.m, call.n);
@@ -87,7 +91,7 @@ typename GemmPrimitive<T>::Tiles GemmPrimitive<T>::make_tiles(const GemmCall<T>&
   // Each row of tiles packs B again: that costs most where B is large and few rows use it.
   constexpr std::int64_t most_rows = 288;
   constexpr std::int64_t large_b = std::int64_t{1} << 23;
-  if (call.a_rounded || (m <= most_rows && n * k >= large_b)) {
+  if ((call.a_paired && n > most_once) || (m <= most_rows && n * k >= large_b)) {
     tiles.cols = std::min(n, std::max<std::int64_t>(64, divide_up(divide_up(n, wanted), 32) * 32));
   }
   const auto recount = [&] {
@@ -128,9 +132,16 @@ GemmPrimitive<T>::GemmPrimitive(const GemmShape& shape, std::int64_t batch_count
   if (shape.m == 0 || shape.n == 0 || batch_count == 0) return;
   whole_ = call_of<T>(shape);
   const GemmKernels<T>& gemm = *kernel_set<T>(kernels).gemm;
+  if (reads_pairs()) {
+    whole_.a_paired = true;
+    whole_.a_rounded = false;
+    whole_.a_row /= 2;
+    in_pairs_ = 2;
+  }
   rounded_row_ = rounded_row(batch_count);
   if (rounded_row_ > 0) {
-    whole_.a_rounded = true;
+    whole_.a_paired = true;
+    a_rounded_ = std::exchange(whole_.a_rounded, false);
     a_row_ = std::exchange(whole_.a_row, rounded_row_);
     rounded_bytes_ = align_up(static_cast<std::size_t>(whole_.m * rounded_row_) * sizeof(T));
   }
@@ -151,13 +162,19 @@ GemmPrimitive<T>::GemmPrimitive(const GemmShape& shape, std::int64_t batch_count
 }
 
 template <class T>
+bool GemmPrimitive<T>::reads_pairs() const {
+  if (!whole_.a_rounded || whole_.a_col != 1 || whole_.k % 2 != 0) return false;
+  // Rows that share sets of the cache are copied.
+  constexpr std::int64_t page = 4096 / 2;
+  return whole_.a_row % 2 == 0 && whole_.a_row % page != 0;
+}
+
+template <class T>
 std::int64_t GemmPrimitive<T>::rounded_row(std::int64_t batch_count) const {
-  // Fewer columns are one block, for which A is packed once anyway.
-  constexpr std::int64_t most_once = 512;
   constexpr std::int64_t most_bytes = std::int64_t{8} << 20;
   constexpr std::int64_t line = 64 / std::int64_t{sizeof(T)};
   if (kernel_set<T>(*kernels_).gemm->round_a == nullptr) return 0;
-  if (batch_count > 1 || whole_.a_col != 1 || whole_.n <= most_once) return 0;
+  if (batch_count > 1 || whole_.a_paired || whole_.a_col != 1 || whole_.n <= most_once) return 0;
   // An odd number of cache lines, so that rows do not share sets of the cache.
   const std::int64_t row = (divide_up(whole_.k, 2 * line) | 1) * line;
   return whole_.m * row * std::int64_t{sizeof(T)} <= most_bytes ? row : 0;
@@ -170,7 +187,10 @@ void GemmPrimitive<T>::round_a(ThreadPool& pool, const T* a, T* rounded) const {
     GemmCall<T> rows = whole_;
     rows.m = last - first;
     rows.a_row = a_row_;
-    rows.a = a + first * a_row_;
+    rows.a_paired = false;
+    rows.a_rounded = a_rounded_;
+    rows.a = a;
+    rows.a = a_element(rows, first * a_row_);
     kernel_set<T>(*kernels_).gemm->round_a(rows, rounded + first * rounded_row_, rounded_row_);
   });
 }
@@ -220,11 +240,13 @@ void GemmPrimitive<T>::run(ThreadPool& pool, const GemmBatch& batch, const T* a,
       const std::int64_t i = down * tiles_.rows;
       const std::int64_t j = across * tiles_.cols;
       GemmCall<T> call = tile_call(down, across);
-      call.a = a + (batch.offsets_a ? batch.offsets_a[which] : which * batch.stride_a);
+      call.a = a;
+      call.a = a_element(
+          call, (batch.offsets_a ? batch.offsets_a[which] : which * batch.stride_a) / in_pairs_);
       call.b = b;
       call.b = b_element(call, batch.offsets_b ? batch.offsets_b[which] : which * batch.stride_b);
       if (is_column_) std::swap(call.a, call.b);
-      call.a += i * call.a_row;
+      call.a = a_element(call, i * call.a_row);
       call.b = b_element(call, j * call.b_col);
       const std::int64_t at = which * batch.stride_c + i * call.ldc + j;
       call.c = c + at;

@@ -32,7 +32,9 @@ struct GemmShape {
   std::int64_t lda = 0;
   std::int64_t ldb = 0;
   std::int64_t ldc = 0;
-  bool b_rounded = false;  // B holds bfloat16 elements; see GemmPrimitive::takes_rounded
+  // A or B holds bfloat16 elements; see GemmPrimitive::takes_rounded.
+  bool a_rounded = false;
+  bool b_rounded = false;
 };
 
 // `count` products of one shape. Element offsets from the pointers given: i * stride, or, where
@@ -63,7 +65,7 @@ struct GemmOptions {
 template <class T>
 class GemmPrimitive {
  public:
-  // Whether the kernels round the factors of the product anyway, so that B may be bfloat16.
+  // Whether the kernels round the factors of the product anyway, so that they may be bfloat16.
   static bool takes_rounded(const GemmShape& shape, const Kernels& kernels);
 
   // `threads`: of the pool that will run it. Tiles and workspace depend on it, results do not; a
@@ -72,7 +74,7 @@ class GemmPrimitive {
                 const Kernels& kernels = math::kernels());
 
   std::size_t workspace() const noexcept { return workspace_; }  // bytes
-  // batch.count is what the primitive was made for. A rounded B is given as if it were of T.
+  // batch.count is what the primitive was made for. Rounded factors are given as if they were of T.
   void run(ThreadPool& pool, const GemmBatch& batch, const T* a, const T* b, T* c,
            const GemmOptions<T>& options, Workspace workspace) const;
   void run(ThreadPool& pool, const GemmBatch& batch, const T* a, const T* b, T* c,
@@ -95,6 +97,8 @@ class GemmPrimitive {
     std::int64_t count() const { return down * across; }
   };
   static Tiles make_tiles(const GemmCall<T>& call, std::int64_t batch_count, int threads);
+  // Rows of A in bfloat16 that are read where they lie, as pairs.
+  bool reads_pairs() const;
   // Rows of A that are rounded once for all tiles lie so many elements apart; 0: tiles do it.
   std::int64_t rounded_row(std::int64_t batch_count) const;
   void round_a(ThreadPool& pool, const T* a, T* rounded) const;
@@ -111,7 +115,9 @@ class GemmPrimitive {
   std::array<GemmBlocking, 4> blockings_;
   const Kernels* kernels_;
   std::int64_t rounded_row_ = 0;
-  std::int64_t a_row_ = 0;         // of A as it is given
+  std::int64_t a_row_ = 0;  // of A as it is given
+  bool a_rounded_ = false;
+  std::int64_t in_pairs_ = 1;      // elements of A as it is given in one of the call
   std::size_t rounded_bytes_ = 0;  // of the workspace, before the slots
   std::size_t slot_bytes_ = 0;
   std::size_t workspace_ = 0;

@@ -13,6 +13,7 @@
 #include "kernels/common/compute_type.h"
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
+#include "kernels/common/stored_input.h"
 #include "kernels/matmul/gemm_primitive.h"
 #include "kernels/matmul/integer_gemm.h"
 #include "kernels/matmul/product_kernels.h"
@@ -109,8 +110,12 @@ void infer_transposed(InferContext& context) {
 template <class C>
 Kernel bind_float(BindContext& context, MatmulBatches batches) {
   Scratch scratch;
-  const ComputeIn<C> a(context, scratch, 0);
-  const ComputeIn<C> b(context, scratch, 1);
+  const bool rounds =
+      math::GemmPrimitive<C>::takes_rounded(batches.shape, product_kernels(context));
+  const StoredIn<C> a(context, scratch, 0, rounds);
+  const StoredIn<C> b(context, scratch, 1, rounds);
+  batches.shape.a_rounded = rounds && is_rounded<C>(context, 0);
+  batches.shape.b_rounded = rounds && is_rounded<C>(context, 1);
   const ComputeIn<C> bias(context, scratch, bias_input);
   const ComputeOut<C> y(context, scratch, 0, batches.count * batches.shape.m * batches.shape.n);
   const math::GemmPrimitive<C> gemm(batches.shape, batches.count, context.threads(),

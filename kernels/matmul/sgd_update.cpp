@@ -4,6 +4,7 @@
 // The gradient of a weight that nothing else reads is then never stored.
 #include "kernels/common/expansion.h"
 #include "kernels/common/op.h"
+#include "kernels/common/stored_input.h"
 #include "kernels/matmul/gemm_primitive.h"
 #include "kernels/matmul/product_kernels.h"
 #include "kernels/optimizer/optimizer_primitive.h"
@@ -48,12 +49,15 @@ Kernel bind_thin(const math::GemmShape& s) {
 
 template <class T>
 Kernel bind_product(BindContext& context) {
-  const math::GemmShape s = product_shape(context);
+  math::GemmShape s = product_shape(context);
   const bool thin = s.k <= math::ThinSgdUpdate<T>::max_terms && (!s.trans_b || s.k == 1);
   if (thin && s.k > 0) {
     context.set_implementation("thin_sgd", math::isa_name(math::kernels()));
     return bind_thin<T>(s);
   }
+  // A plan stores factors in bfloat16 only where the product takes them.
+  s.a_rounded = is_rounded<T>(context, 1);
+  s.b_rounded = is_rounded<T>(context, 2);
   const math::GemmPrimitive<T> gemm(s, 1, context.threads(), product_kernels(context));
   context.request_workspace(gemm.workspace());
   context.set_implementation(gemm.name(), gemm.isa());

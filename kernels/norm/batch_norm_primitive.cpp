@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "kernels/elementwise/vector.h"
+#include "kernels/norm/rounded_elements.h"
 #include "kernels/simd/norm/batch_norm_table.h"
 #include "kernels/simd/norm/layer_norm_table.h"
 #include "kernels/simd/tables.h"
@@ -13,7 +14,7 @@ namespace {
 
 using Index = std::int64_t;
 
-template <class T>
+template <class T, class X>
 class BatchNorm : public Implementation<BatchNormArgs<T>> {
  public:
   BatchNorm(const BatchNormDesc& desc, const Kernels& kernels)
@@ -22,7 +23,9 @@ class BatchNorm : public Implementation<BatchNormArgs<T>> {
         low_(static_cast<T>(desc.low)),
         high_(static_cast<T>(desc.high)),
         constant_statistics_(desc.pass == BatchNormPass::backward_constant_statistics),
-        set_(kernel_set<T>(kernels)) {}
+        set_(kernel_set<T>(kernels)),
+        norm_(norm_kernels<T, X>(kernels)),
+        copy_(kernels) {}
 
  protected:
   template <class Channel>
@@ -53,8 +56,9 @@ class BatchNorm : public Implementation<BatchNormArgs<T>> {
     const NormRow<T> row = norm_row(mean, a, args.bias[c]);
     for_images_back([&](Index n) {
       const Index at = offset(n, c);
-      set_.batch_norm->normalize(row, args.y + at, args.x + at,
-                                 args.addend ? args.addend + at : nullptr, shape_.spatial);
+      if (args.rounded_x) copy_(args.rounded_x + at, elements_of<X>(args.x) + at, shape_.spatial);
+      norm_.batch_norm->normalize(row, args.y + at, elements_of<X>(args.x) + at,
+                                  args.addend ? args.addend + at : nullptr, shape_.spatial);
     });
   }
 
@@ -63,12 +67,14 @@ class BatchNorm : public Implementation<BatchNormArgs<T>> {
   T low_, high_;
   bool constant_statistics_;
   const KernelSet<T>& set_;
+  NormKernels<T, X> norm_;
+  RoundedCopy copy_;
 };
 
-template <class T>
-class Inference final : public BatchNorm<T> {
+template <class T, class X>
+class Inference final : public BatchNorm<T, X> {
  public:
-  using BatchNorm<T>::BatchNorm;
+  using BatchNorm<T, X>::BatchNorm;
   void run(ThreadPool& pool, const BatchNormArgs<T>& args) const override {
     this->for_channels(
         pool, [&](Index c) { this->normalize_channel(c, args.mean[c], args.variance[c], args); });
@@ -76,10 +82,10 @@ class Inference final : public BatchNorm<T> {
 };
 
 // A channel is normalized while it may still be in a cache.
-template <class T, bool Columns>
-class Training final : public BatchNorm<T> {
+template <class T, class X, bool Columns>
+class Training final : public BatchNorm<T, X> {
  public:
-  using BatchNorm<T>::BatchNorm;
+  using BatchNorm<T, X>::BatchNorm;
   void run(ThreadPool& pool, const BatchNormArgs<T>& args) const override {
     this->for_channels(pool, [&](Index c) {
       if constexpr (Columns) {
@@ -95,11 +101,14 @@ class Training final : public BatchNorm<T> {
   void column_statistics(Index c, const BatchNormArgs<T>& args) const {
     const auto [batch, channels, spatial] = this->shape_;
     const auto elements = static_cast<double>(batch);
+    const auto element = [&, x = elements_of<X>(args.x)](Index n) {
+      return static_cast<double>(widened(x[n * channels + c]));
+    };
     double sum = 0;
-    for (Index n = 0; n < batch; ++n) sum += static_cast<double>(args.x[n * channels + c]);
+    for (Index n = 0; n < batch; ++n) sum += element(n);
     double squares = 0;
     for (Index n = 0; n < batch; ++n) {
-      const double d = static_cast<double>(args.x[n * channels + c]) - sum / elements;
+      const double d = element(n) - sum / elements;
       squares += d * d;
     }
     args.batch_mean[c] = static_cast<T>(sum / elements);
@@ -108,7 +117,8 @@ class Training final : public BatchNorm<T> {
   void plane_statistics(Index c, const BatchNormArgs<T>& args) const {
     Moments moments;
     for (Index n = 0; n < this->shape_.batch; ++n) {
-      this->set_.batch_norm->moments(args.x + this->offset(n, c), this->shape_.spatial, &moments);
+      this->norm_.batch_norm->moments(elements_of<X>(args.x) + this->offset(n, c),
+                                      this->shape_.spatial, &moments);
     }
     // Of nothing: NaN, as any mean.
     const double count = this->count();
@@ -117,10 +127,10 @@ class Training final : public BatchNorm<T> {
   }
 };
 
-template <class T, bool Masked>
-class Backward final : public BatchNorm<T> {
+template <class T, class X, bool Masked>
+class Backward final : public BatchNorm<T, X> {
  public:
-  using BatchNorm<T>::BatchNorm;
+  using BatchNorm<T, X>::BatchNorm;
   void run(ThreadPool& pool, const BatchNormArgs<T>& args) const override {
     this->for_channels(pool, [&](Index c) { differentiate(c, args); });
   }
@@ -148,22 +158,23 @@ class Backward final : public BatchNorm<T> {
 
   void add_sums(const NormRow<T>& row, Index at, const BatchNormArgs<T>& args, double* total,
                 double* product) const {
-    const BatchNormKernels<T>& channels = *this->set_.batch_norm;
+    const BatchNormKernels<T, X>& channels = *this->norm_.batch_norm;
     const Index n = this->shape_.spatial;
+    const X* const x = elements_of<X>(args.x) + at;
     if constexpr (Masked) {
-      channels.masked_sums(row, args.dy + at, args.x + at, n, total, product);
+      channels.masked_sums(row, args.dy + at, x, n, total, product);
     } else {
-      channels.sums(args.dy + at, args.x + at, row.mean, n, total, product);
+      channels.sums(args.dy + at, x, row.mean, n, total, product);
     }
   }
 
   void write_dx(const NormRow<T>& row, Index at, T by_x, T shift,
                 const BatchNormArgs<T>& args) const {
-    const BatchNormKernels<T>& channels = *this->set_.batch_norm;
+    const BatchNormKernels<T, X>& channels = *this->norm_.batch_norm;
     const Index n = this->shape_.spatial;
     T* const dx = args.dx + at;
     const T* const dy = args.dy + at;
-    const T* const x = args.x + at;
+    const X* const x = elements_of<X>(args.x) + at;
     if (Masked && this->constant_statistics_) {
       channels.masked_scale(row, dx, dy, x, n);
     } else if (Masked) {
@@ -171,7 +182,7 @@ class Backward final : public BatchNorm<T> {
     } else if (this->constant_statistics_) {
       this->set_.vector->scale(dx, dy, row.a, n);
     } else {
-      this->set_.layer_norm->norm_gradient(dx, dy, x, row.mean, row.a, by_x, shift, n);
+      this->norm_.layer_norm->norm_gradient(dx, dy, x, row.mean, row.a, by_x, shift, n);
     }
   }
 };
@@ -190,21 +201,45 @@ bool supports_planes(const BatchNormDesc& desc, const Kernels&) {
   return !is_backward(desc) || !desc.masked;
 }
 
-template <class Algorithm, class T>
-constexpr auto make = &make_implementation<Algorithm, BatchNormDesc, BatchNormArgs<T>>;
+template <class T>
+using Made = std::unique_ptr<const Implementation<BatchNormArgs<T>>>;
+
+// make.template operator()<X>() with the type of the elements of x.
+template <class T, class Make>
+Made<T> visit_elements(const BatchNormDesc& desc, Make&& make) {
+  if constexpr (sizeof(T) == sizeof(float)) {
+    if (desc.rounded) return make.template operator()<std::uint16_t>();
+  }
+  return make.template operator()<T>();
+}
 
 template <class T>
-std::unique_ptr<const Implementation<BatchNormArgs<T>>> make_planes(const BatchNormDesc& desc,
-                                                                    const Kernels& kernels) {
-  if (is_backward(desc)) return make<Backward<T, false>, T>(desc, kernels);
-  if (desc.pass == BatchNormPass::training) return make<Training<T, false>, T>(desc, kernels);
-  return make<Inference<T>, T>(desc, kernels);
+Made<T> make_columns(const BatchNormDesc& desc, const Kernels& kernels) {
+  return visit_elements<T>(desc, [&]<class X>() -> Made<T> {
+    return std::make_unique<const Training<T, X, true>>(desc, kernels);
+  });
+}
+template <class T>
+Made<T> make_masked_planes(const BatchNormDesc& desc, const Kernels& kernels) {
+  return visit_elements<T>(desc, [&]<class X>() -> Made<T> {
+    return std::make_unique<const Backward<T, X, true>>(desc, kernels);
+  });
+}
+template <class T>
+Made<T> make_planes(const BatchNormDesc& desc, const Kernels& kernels) {
+  return visit_elements<T>(desc, [&]<class X>() -> Made<T> {
+    if (is_backward(desc)) return std::make_unique<const Backward<T, X, false>>(desc, kernels);
+    if (desc.pass == BatchNormPass::training) {
+      return std::make_unique<const Training<T, X, false>>(desc, kernels);
+    }
+    return std::make_unique<const Inference<T, X>>(desc, kernels);
+  });
 }
 
 template <class T>
 constexpr typename BatchNormPrimitive<T>::Entry list[] = {
-    {"columns", &supports_columns, make<Training<T, true>, T>},
-    {"masked_planes", &supports_masked_planes, make<Backward<T, true>, T>},
+    {"columns", &supports_columns, &make_columns<T>},
+    {"masked_planes", &supports_masked_planes, &make_masked_planes<T>},
     {"planes", &supports_planes, &make_planes<T>},
 };
 

@@ -40,7 +40,8 @@ struct BatchNormDesc {
   double epsilon = 1e-5;
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
-  bool masked = false;  // backward: low and high count; needs the bias
+  bool masked = false;   // backward: low and high count; needs the bias
+  bool rounded = false;  // x is bfloat16, given as if it were of T, which is float
 };
 
 // Optional operands and results are null where they are left out.
@@ -48,17 +49,18 @@ template <class T>
 struct BatchNormArgs {
   const T* x = nullptr;
   const T* scale = nullptr;
-  const T* bias = nullptr;      // forward and masked
-  const T* mean = nullptr;      // all but training
-  const T* variance = nullptr;  // all but training; divided by the count
-  const T* addend = nullptr;    // forward, optional; of x's shape
-  const T* dy = nullptr;        // backward
-  T* y = nullptr;               // forward; may be x or the addend
-  T* batch_mean = nullptr;      // training; as exact as in two passes, NaN of no elements
-  T* batch_variance = nullptr;  // training
-  T* dx = nullptr;              // backward, optional; may be dy or x
-  T* dscale = nullptr;          // backward, optional
-  T* dbias = nullptr;           // backward, optional
+  const T* bias = nullptr;             // forward and masked
+  const T* mean = nullptr;             // all but training
+  const T* variance = nullptr;         // all but training; divided by the count
+  const T* addend = nullptr;           // forward, optional; of x's shape
+  const T* dy = nullptr;               // backward
+  T* y = nullptr;                      // forward; may be x or the addend
+  std::uint16_t* rounded_x = nullptr;  // forward, optional: x as bfloat16; not of double
+  T* batch_mean = nullptr;             // training; as exact as in two passes, NaN of no elements
+  T* batch_variance = nullptr;         // training
+  T* dx = nullptr;                     // backward, optional; may be dy or x
+  T* dscale = nullptr;                 // backward, optional
+  T* dbias = nullptr;                  // backward, optional
 };
 
 template <class T>

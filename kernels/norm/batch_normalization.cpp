@@ -12,6 +12,7 @@
 #include "kernels/common/expansion.h"
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
+#include "kernels/common/stored_input.h"
 #include "kernels/norm/batch_norm_primitive.h"
 
 namespace ondine::kernels::ops {
@@ -104,26 +105,27 @@ struct RunningStatistic {
   }
 };
 
-math::BatchNormDesc forward_desc(BindContext& context) {
+math::BatchNormDesc forward_desc(BindContext& context, bool rounded) {
   const ActivationBounds bounds = activation_bounds(context);
   return {
       .shape = channel_shape(context.shape(0), spatial(context)),
       .pass = training(context) ? math::BatchNormPass::training : math::BatchNormPass::inference,
       .epsilon = context.attr_float("epsilon", 1e-5F),
       .low = bounds.low,
-      .high = bounds.high};
+      .high = bounds.high,
+      .rounded = rounded};
 }
 
 template <class C>
 Kernel bind_as(BindContext& context) {
   const bool train = training(context);
-  const math::BatchNormDesc desc = forward_desc(context);
+  const math::BatchNormDesc desc = forward_desc(context, is_rounded<C>(context, 0));
   const std::int64_t n = desc.shape.channels;
   const RunningStatistic<C> running{train, static_cast<C>(context.attr_float("momentum", 0.9F)), n};
   const math::BatchNormPrimitive<C> batch_norm(desc);
   context.set_implementation(batch_norm.name(), batch_norm.isa());
   Scratch scratch;
-  const ComputeIn<C> x(context, scratch, 0);
+  const StoredIn<C> x(context, scratch, 0);
   const ComputeIn<C> scale(context, scratch, 1);
   const ComputeIn<C> bias(context, scratch, 2);
   const ComputeIn<C> mean(context, scratch, 3);
@@ -135,6 +137,7 @@ Kernel bind_as(BindContext& context) {
   const ComputeOut<C> used_mean(context, scratch, 3, n, true);
   const ComputeOut<C> used_variance(context, scratch, 4, n, true);
   scratch.request(context);
+  const bool copies = context.has_output(5);
   return [=](KernelContext& call) {
     const C* old_mean = mean(call);
     const C* old_variance = variance(call);
@@ -148,6 +151,7 @@ Kernel bind_as(BindContext& context) {
                                    .variance = v,
                                    .addend = addend(call),
                                    .y = y.data(call),
+                                   .rounded_x = copies ? call.out<std::uint16_t>(5) : nullptr,
                                    .batch_mean = m,
                                    .batch_variance = v});
     };

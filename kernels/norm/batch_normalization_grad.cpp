@@ -6,6 +6,7 @@
 #include "kernels/common/expansion.h"
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
+#include "kernels/common/stored_input.h"
 #include "kernels/norm/batch_norm_primitive.h"
 #include "kernels/norm/batch_normalization.h"
 
@@ -40,11 +41,12 @@ Kernel bind_batch_normalization_grad(BindContext& context) {
          .epsilon = context.attr_float("epsilon", 1e-5F),
          .low = bounds.above_low ? double{std::numeric_limits<C>::denorm_min()} : bounds.low,
          .high = bounds.high,
-         .masked = context.has_input(5)});
+         .masked = context.has_input(5),
+         .rounded = is_rounded<C>(context, 1)});
     context.set_implementation(batch_norm.name(), batch_norm.isa());
     Scratch scratch;
     const ComputeIn<C> dy(context, scratch, 0);
-    const ComputeIn<C> x(context, scratch, 1);
+    const StoredIn<C> x(context, scratch, 1);
     const ComputeIn<C> scale(context, scratch, 2);
     const ComputeIn<C> mean(context, scratch, 3);
     const ComputeIn<C> variance(context, scratch, 4);

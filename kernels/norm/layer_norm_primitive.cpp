@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "kernels/elementwise/vector.h"
+#include "kernels/norm/rounded_elements.h"
 #include "kernels/simd/norm/layer_norm_table.h"
 #include "kernels/simd/tables.h"
 
@@ -21,26 +22,27 @@ void for_rows(ThreadPool& pool, const LayerNormDesc& desc, Body&& body) {
   });
 }
 
-template <class T>
+template <class T, class X>
 class Forward final : public Implementation<LayerNormArgs<T>> {
  public:
   Forward(const LayerNormDesc& desc, const Kernels& kernels)
       : desc_(desc),
         epsilon_(static_cast<double>(static_cast<T>(desc.epsilon))),
-        set_(kernel_set<T>(kernels)) {}
+        rows_(*norm_kernels<T, X>(kernels).layer_norm),
+        copy_(kernels) {}
 
   void run(ThreadPool& pool, const LayerNormArgs<T>& args) const override {
     const Index length = desc_.length;
     if (length == 0) return;
     for_rows(pool, desc_, [&](Index i, Index at) {
-      const T* const row = args.x + at;
-      const T mean = set_.vector->sum(row, length) / static_cast<T>(length);
-      const T variance =
-          set_.vector->sum_squared_deviation(row, mean, length) / static_cast<T>(length);
+      const X* const row = elements_of<X>(args.x) + at;
+      const T mean = rows_.sum(row, length) / static_cast<T>(length);
+      const T variance = rows_.sum_squared_deviation(row, mean, length) / static_cast<T>(length);
       const auto inv_std =
           static_cast<T>(1.0 / std::sqrt(static_cast<double>(variance) + epsilon_));
+      if (args.rounded_x) copy_(args.rounded_x + at, row, length);
       if (args.y) {
-        set_.layer_norm->normalize(args.y + at, row, mean, inv_std, args.scale, args.bias, length);
+        rows_.normalize(args.y + at, row, mean, inv_std, args.scale, args.bias, length);
       }
       if (args.saved_mean) args.saved_mean[i] = mean;
       if (args.saved_inv_std) args.saved_inv_std[i] = inv_std;
@@ -50,14 +52,15 @@ class Forward final : public Implementation<LayerNormArgs<T>> {
  private:
   LayerNormDesc desc_;
   double epsilon_;
-  const KernelSet<T>& set_;
+  const LayerNormKernels<T, X>& rows_;
+  RoundedCopy copy_;
 };
 
-template <class T, bool Scaled>
+template <class T, class X, bool Scaled>
 class Backward final : public Implementation<LayerNormArgs<T>> {
  public:
   Backward(const LayerNormDesc& desc, const Kernels& kernels)
-      : desc_(desc), kernels_(kernels), rows_(*kernel_set<T>(kernels).layer_norm) {}
+      : desc_(desc), kernels_(kernels), rows_(*norm_kernels<T, X>(kernels).layer_norm) {}
 
   void run(ThreadPool& pool, const LayerNormArgs<T>& args) const override {
     if (desc_.length == 0) return;
@@ -78,16 +81,16 @@ class Backward final : public Implementation<LayerNormArgs<T>> {
     const Index grain = std::max<Index>(1, elementwise_grain / (strip * (desc_.rows + 1)));
     pool.for_chunks(strips, grain, [&](Index first, Index last) {
       const Index from = first * strip;
-      rows_.normal_column_sums(args.dscale + from, args.dy + from, args.x + from, args.mean,
-                               args.inv_std, desc_.rows, std::min(length, last * strip) - from,
-                               length);
+      rows_.normal_column_sums(args.dscale + from, args.dy + from, elements_of<X>(args.x) + from,
+                               args.mean, args.inv_std, desc_.rows,
+                               std::min(length, last * strip) - from, length);
     });
   }
 
   void write_dx(Index i, Index at, const LayerNormArgs<T>& args) const {
     const Index length = desc_.length;
     const T* const dy = args.dy + at;
-    const T* const x = args.x + at;
+    const X* const x = elements_of<X>(args.x) + at;
     const T mean = args.mean[i];
     T total = 0;
     T product = 0;
@@ -108,7 +111,7 @@ class Backward final : public Implementation<LayerNormArgs<T>> {
 
   LayerNormDesc desc_;
   const Kernels& kernels_;
-  const LayerNormKernels<T>& rows_;
+  const LayerNormKernels<T, X>& rows_;
 };
 
 bool supports_scaled_rows(const LayerNormDesc& desc, const Kernels&) {
@@ -118,20 +121,28 @@ bool supports_rows(const LayerNormDesc& desc, const Kernels&) {
   return !desc.backward || !desc.scaled;
 }
 
-template <class Algorithm, class T>
-constexpr auto make = &make_implementation<Algorithm, LayerNormDesc, LayerNormArgs<T>>;
+template <class T>
+using Made = std::unique_ptr<const Implementation<LayerNormArgs<T>>>;
+
+template <class T, class X>
+Made<T> make_of(const LayerNormDesc& desc, const Kernels& kernels) {
+  if (!desc.backward) return std::make_unique<const Forward<T, X>>(desc, kernels);
+  if (desc.scaled) return std::make_unique<const Backward<T, X, true>>(desc, kernels);
+  return std::make_unique<const Backward<T, X, false>>(desc, kernels);
+}
 
 template <class T>
-std::unique_ptr<const Implementation<LayerNormArgs<T>>> make_rows(const LayerNormDesc& desc,
-                                                                  const Kernels& kernels) {
-  if (desc.backward) return make<Backward<T, false>, T>(desc, kernels);
-  return make<Forward<T>, T>(desc, kernels);
+Made<T> make(const LayerNormDesc& desc, const Kernels& kernels) {
+  if constexpr (sizeof(T) == sizeof(float)) {
+    if (desc.rounded) return make_of<T, std::uint16_t>(desc, kernels);
+  }
+  return make_of<T, T>(desc, kernels);
 }
 
 template <class T>
 constexpr typename LayerNormPrimitive<T>::Entry list[] = {
-    {"scaled_rows", &supports_scaled_rows, make<Backward<T, true>, T>},
-    {"rows", &supports_rows, &make_rows<T>},
+    {"scaled_rows", &supports_scaled_rows, &make<T>},
+    {"rows", &supports_rows, &make<T>},
 };
 
 }  // namespace

@@ -20,24 +20,26 @@ struct LayerNormDesc {
   std::int64_t length = 1;
   double epsilon = 1e-5;  // forward
   bool backward = false;
-  bool scaled = false;  // backward: there is a scale
+  bool scaled = false;   // backward: there is a scale
+  bool rounded = false;  // x is bfloat16, given as if it were of T, which is float
 };
 
 // Optional operands and results are null where they are left out.
 template <class T>
 struct LayerNormArgs {
   const T* x = nullptr;
-  const T* scale = nullptr;    // a row; forward: optional
-  const T* bias = nullptr;     // a row; forward, optional
-  const T* dy = nullptr;       // backward
-  const T* mean = nullptr;     // backward; one value for each row
-  const T* inv_std = nullptr;  // backward
-  T* y = nullptr;              // forward, optional
-  T* saved_mean = nullptr;     // forward, optional
-  T* saved_inv_std = nullptr;  // forward, optional
-  T* dx = nullptr;             // backward, optional; may be dy only if dscale and dbias are null
-  T* dscale = nullptr;         // backward, optional
-  T* dbias = nullptr;          // backward, optional
+  const T* scale = nullptr;            // a row; forward: optional
+  const T* bias = nullptr;             // a row; forward, optional
+  const T* dy = nullptr;               // backward
+  const T* mean = nullptr;             // backward; one value for each row
+  const T* inv_std = nullptr;          // backward
+  T* y = nullptr;                      // forward, optional
+  std::uint16_t* rounded_x = nullptr;  // forward, optional: x as bfloat16; not of double
+  T* saved_mean = nullptr;             // forward, optional
+  T* saved_inv_std = nullptr;          // forward, optional
+  T* dx = nullptr;      // backward, optional; may be dy only if dscale and dbias are null
+  T* dscale = nullptr;  // backward, optional
+  T* dbias = nullptr;   // backward, optional
 };
 
 template <class T>

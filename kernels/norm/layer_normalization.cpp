@@ -9,6 +9,7 @@
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
 #include "kernels/common/require_broadcast.h"
+#include "kernels/common/stored_input.h"
 #include "kernels/norm/layer_norm_primitive.h"
 
 namespace ondine::kernels::ops {
@@ -86,22 +87,26 @@ Kernel bind(BindContext& context) {
   const Rows rows = rows_of(context, shape);
   const double epsilon = context.attr_float("epsilon", 1e-5F);
   return visit_compute(context.dtype(0), [&]<class C>() -> Kernel {
-    const math::LayerNormPrimitive<C> layer_norm(
-        {.rows = rows.count, .length = rows.length, .epsilon = epsilon});
+    const math::LayerNormPrimitive<C> layer_norm({.rows = rows.count,
+                                                  .length = rows.length,
+                                                  .epsilon = epsilon,
+                                                  .rounded = is_rounded<C>(context, 0)});
     context.set_implementation(layer_norm.name(), layer_norm.isa());
     Scratch scratch;
-    const ComputeIn<C> x(context, scratch, 0);
+    const StoredIn<C> x(context, scratch, 0);
     const RowIn<C> scale(context, scratch, 1, shape, rows.axis);
     const RowIn<C> bias(context, scratch, 2, shape, rows.axis);
     const ComputeOut<C> y(context, scratch, 0, shape.size(), true);
     const ComputeOut<C> mean(context, scratch, 1, rows.count);
     const ComputeOut<C> inv_std(context, scratch, 2, rows.count);
     scratch.request(context);
+    const bool copies = context.has_output(3);
     return [=](KernelContext& call) {
       layer_norm.run(call.pool(), {.x = x(call),
                                    .scale = scale(call),
                                    .bias = bias(call),
                                    .y = y.data(call),
+                                   .rounded_x = copies ? call.out<std::uint16_t>(3) : nullptr,
                                    .saved_mean = mean.data(call),
                                    .saved_inv_std = inv_std.data(call)});
       y.store(call);
@@ -190,13 +195,16 @@ Kernel bind_grad(BindContext& context) {
     const math::LayerNormPrimitive<C> layer_norm({.rows = rows.count,
                                                   .length = rows.length,
                                                   .backward = true,
-                                                  .scaled = context.has_input(2)});
-    const math::LayerNormPrimitive<C> statistics(
-        {.rows = rows.count, .length = rows.length, .epsilon = epsilon});
+                                                  .scaled = context.has_input(2),
+                                                  .rounded = is_rounded<C>(context, 1)});
+    const math::LayerNormPrimitive<C> statistics({.rows = rows.count,
+                                                  .length = rows.length,
+                                                  .epsilon = epsilon,
+                                                  .rounded = is_rounded<C>(context, 1)});
     context.set_implementation(layer_norm.name(), layer_norm.isa());
     Scratch scratch;
     const ComputeIn<C> dy(context, scratch, 0);
-    const ComputeIn<C> x(context, scratch, 1);
+    const StoredIn<C> x(context, scratch, 1);
     const RowIn<C> scale(context, scratch, 2, shape, rows.axis);
     const ComputeIn<C> mean(context, scratch, 3);
     const ComputeIn<C> inv_std(context, scratch, 4);

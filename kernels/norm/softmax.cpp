@@ -7,6 +7,7 @@
 #include "kernels/common/compute_type.h"
 #include "kernels/common/expansion.h"
 #include "kernels/common/op.h"
+#include "kernels/common/stored_input.h"
 #include "kernels/norm/softmax_primitive.h"
 
 namespace ondine::kernels::ops {
@@ -69,13 +70,14 @@ Kernel bind(BindContext& context) {
 template <bool logarithm>
 Kernel bind_grad(BindContext& context) {
   const Shape shape = context.shape(0);
-  const math::SoftmaxDesc desc = softmax_desc(context, shape, logarithm, true);
+  math::SoftmaxDesc desc = softmax_desc(context, shape, logarithm, true);
   return visit_compute(context.dtype(0), [&]<class C>() -> Kernel {
+    desc.rounded = is_rounded<C>(context, 1) && math::SoftmaxPrimitive<C>::takes_rounded(desc);
     const math::SoftmaxPrimitive<C> softmax(desc);
     context.set_implementation(softmax.name(), softmax.isa());
     Scratch scratch;
     const ComputeIn<C> dy(context, scratch, 0);
-    const ComputeIn<C> y(context, scratch, 1);
+    const StoredIn<C> y(context, scratch, 1, desc.rounded);
     const ComputeOut<C> dx(context, scratch, 0, shape.size());
     scratch.request(context);
     return [=](KernelContext& call) {

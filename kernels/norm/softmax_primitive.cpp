@@ -15,10 +15,11 @@ template <class T>
 class SoftmaxRows final : public Implementation<SoftmaxArgs<T>> {
  public:
   SoftmaxRows(const SoftmaxDesc& desc, const Kernels& kernels)
-      : rows_(desc.outer), length_(desc.length), backward_(desc.backward) {
+      : rows_(desc.outer), length_(desc.length), backward_(desc.backward), rounded_(desc.rounded) {
     const SoftmaxKernels<T>& set = *kernel_set<T>(kernels).softmax;
     forward_row_ = desc.logarithm ? set.log_softmax : set.softmax;
     backward_row_ = desc.logarithm ? set.log_softmax_gradient : set.softmax_gradient;
+    rounded_row_ = set.rounded_softmax_gradient;
   }
 
   void run(ThreadPool& pool, const SoftmaxArgs<T>& args) const override {
@@ -27,7 +28,10 @@ class SoftmaxRows final : public Implementation<SoftmaxArgs<T>> {
     pool.for_chunks(rows_, grain, [&](std::int64_t first, std::int64_t last) {
       for (std::int64_t i = first; i < last; ++i) {
         const std::int64_t at = i * length_;
-        if (backward_) {
+        if (rounded_) {
+          const auto* const y = reinterpret_cast<const std::uint16_t*>(args.y);
+          rounded_row_(args.result + at, args.dy + at, y + at, length_);
+        } else if (backward_) {
           backward_row_(args.result + at, args.dy + at, args.y + at, length_);
         } else {
           forward_row_(args.result + at, args.x + at, length_);
@@ -38,9 +42,10 @@ class SoftmaxRows final : public Implementation<SoftmaxArgs<T>> {
 
  private:
   std::int64_t rows_, length_;
-  bool backward_;
+  bool backward_, rounded_;
   void (*forward_row_)(T* y, const T* x, std::int64_t n);
   void (*backward_row_)(T* dx, const T* dy, const T* y, std::int64_t n);
+  void (*rounded_row_)(T* dx, const T* dy, const std::uint16_t* y, std::int64_t n);
 };
 
 // Element (o, k, i) lies at (o * length + k) * inner + i. A block is up to 256 columns i of one o.
@@ -150,6 +155,10 @@ constexpr typename SoftmaxPrimitive<T>::Entry list[] = {
 
 }  // namespace
 
+template <class T>
+bool SoftmaxPrimitive<T>::takes_rounded(const SoftmaxDesc& desc) {
+  return sizeof(T) == sizeof(float) && desc.backward && !desc.logarithm && desc.inner == 1;
+}
 template <class T>
 SoftmaxPrimitive<T>::SoftmaxPrimitive(const SoftmaxDesc& desc, const Kernels& kernels)
     : Primitive<SoftmaxDesc, SoftmaxArgs<T>>(list<T>, desc, kernels) {}

@@ -23,6 +23,7 @@ struct SoftmaxDesc {
   std::int64_t inner = 1;
   bool logarithm = false;
   bool backward = false;
+  bool rounded = false;  // y is bfloat16, given as if it were of T; see takes_rounded
 };
 
 template <class T>
@@ -36,6 +37,9 @@ struct SoftmaxArgs {
 template <class T>
 class SoftmaxPrimitive : public Primitive<SoftmaxDesc, SoftmaxArgs<T>> {
  public:
+  // Whether y of the derivative may be bfloat16.
+  static bool takes_rounded(const SoftmaxDesc& desc);
+
   explicit SoftmaxPrimitive(const SoftmaxDesc& desc, const Kernels& kernels = math::kernels());
   SoftmaxPrimitive(const SoftmaxDesc& desc, std::string_view name, const Kernels& kernels);
 };

@@ -39,5 +39,8 @@ extern const QuantizeKernels quantize_kernels;
 extern const Int8GemmKernels int8_gemm;
 extern const FewPositionsKernels few_positions;
 extern const ConvertKernels convert_kernels;
+extern const LayerNormKernels<float, std::uint16_t> rounded_layer_norm;
+extern const BatchNormKernels<float, std::uint16_t> rounded_batch_norm;
+extern const DepthwiseNormKernels<float, std::uint16_t> rounded_depthwise_norm;
 
 }  // namespace ondine::math::ONDINE_ISA

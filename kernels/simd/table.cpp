@@ -16,6 +16,7 @@ constinit const Kernels table = {
     &int8_gemm,
     &few_positions,
     &convert_kernels,
+    {&rounded_layer_norm, &rounded_batch_norm, &rounded_depthwise_norm},
 };
 
 }  // namespace ondine::math::ONDINE_ISA

@@ -2,6 +2,8 @@
 // family (matmul/gemm_table.h, conv/conv_table.h, ...).
 #pragma once
 
+#include <cstdint>
+
 #include "kernels/simd/isa.h"
 
 namespace ondine::math {
@@ -12,9 +14,9 @@ template <class T>
 struct GemmKernels;
 template <class T>
 struct SoftmaxKernels;
-template <class T>
+template <class T, class X = T>
 struct LayerNormKernels;
-template <class T>
+template <class T, class X = T>
 struct BatchNormKernels;
 template <class T>
 struct OptimizerKernels;
@@ -26,7 +28,7 @@ template <class T>
 struct DepthwiseRowKernels;
 template <class T>
 struct DepthwiseChannelKernels;
-template <class T>
+template <class T, class X = T>
 struct DepthwiseNormKernels;
 template <class T>
 struct WinogradKernels;
@@ -42,6 +44,13 @@ struct QuantizeKernels;
 struct Int8GemmKernels;
 struct FewPositionsKernels;
 struct ConvertKernels;
+
+// Of a normalization whose x is held in bfloat16.
+struct RoundedNormKernels {
+  const LayerNormKernels<float, std::uint16_t>* layer_norm;
+  const BatchNormKernels<float, std::uint16_t>* batch_norm;
+  const DepthwiseNormKernels<float, std::uint16_t>* depthwise_norm;
+};
 
 template <class T>
 struct KernelSet {
@@ -73,6 +82,7 @@ struct Kernels {
   const Int8GemmKernels* int8_gemm;
   const FewPositionsKernels* few_positions;
   const ConvertKernels* convert;
+  RoundedNormKernels rounded_norm;
 };
 
 template <class T>

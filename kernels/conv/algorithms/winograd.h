@@ -97,7 +97,7 @@ GemmCall<T> component_product(std::int64_t tiles, std::int64_t outer, std::int64
                               const InnerChannels<T>& channels, std::int64_t panel,
                               std::int64_t ldc) {
   GemmCall<T> call{};
-  call.a_rounded = channels.rounded;
+  call.a_paired = channels.rounded;
   call.m = tiles;
   call.n = outer;
   call.k = inner;

@@ -104,14 +104,15 @@ struct PlaneStrides {
 };
 
 // Depthwise convolutions of normalized planes, z = min(max(v, floor), high), by 3 x 3 taps with
-// stride 1 or 2 for both dims and one row and column of padding at the beginning.
-template <class T>
+// stride 1 or 2 for both dims and one row and column of padding at the beginning. The elements of x
+// are X: T, or bfloat16 by their bits.
+template <class T, class X>
 struct DepthwiseNormKernels {
   std::int64_t (*scratch_bytes)(const ConvPlane& plane);
   // dx = what dy says of z, 0 where v is not in [low, high]. sums[k] += sum of dy and tap k of z,
   // sums[9] += sum dx, sums[10] += sum dx (x - mean).
   void (*backward)(const ConvPlane& plane, const PlaneStrides& next, const Normalization<T>& by,
-                   const T* x, const T* dy, const T* w, T* dx, double* sums, void* scratch);
+                   const X* x, const T* dy, const T* w, T* dx, double* sums, void* scratch);
 };
 
 // Rows of tiles of an image: each tile is `tile` x `tile` outputs of a 3 x 3 window, and has

@@ -3,6 +3,7 @@
 // summed while it is in registers.
 #include "kernels/simd/conv/conv_parts.h"
 #include "kernels/simd/vector/strided.h"
+#include "kernels/simd/vector/widened.h"
 
 namespace ondine::math::ONDINE_ISA {
 namespace {
@@ -106,10 +107,11 @@ ONDINE_INLINE Vec<T> add_to_sums(const Normal<T, Part>& normal, const NormRow<T>
 }
 
 // A vector of a row of x with stride 1; dy[kh] is the row that tap kh leads to.
-template <class T, bool Part>
+template <class T, bool Part, class X>
 ONDINE_INLINE void add_vector(const T* const (&dy)[3], const Normalization<T>& by, const T* w,
-                              const T* x, T* dx, N j, N count, Sums<T>& sums) {
-  const Normal<T, Part> normal(by, Part ? load_n(x + j, count) : load(x + j), count);
+                              const X* x, T* dx, N j, N count, Sums<T>& sums) {
+  const Normal<T, Part> normal(by, Part ? load_widened_n(x + j, count) : load_widened(x + j),
+                               count);
   Vec<T> slope{};
 #pragma GCC unroll 9
   for (int k = 0; k < 9; ++k) {
@@ -125,9 +127,9 @@ ONDINE_INLINE void add_vector(const T* const (&dy)[3], const Normalization<T>& b
   }
 }
 
-template <class T>
+template <class T, class X>
 __attribute__((noinline)) void add_row(const T* const (&dy)[3], const Normalization<T>& given,
-                                       const T* window, const T* x, T* dx, N n, Sums<T>& all) {
+                                       const T* window, const X* x, T* dx, N n, Sums<T>& all) {
   constexpr int L = lanes<T>;
   const Normalization<T> by = given;
   T w[9];
@@ -158,16 +160,16 @@ ONDINE_INLINE void join(Vec<T>& a, Vec<T>& b, std::integer_sequence<int, I...>) 
 // the window at a row of dy, dy[0], an odd one under its last row there and under its first at
 // dy[1]; an even column is under the middle column, an odd one under the last and, at the next
 // element of dy, under the first.
-template <class T, bool Odd, bool Part>
+template <class T, bool Odd, bool Part, class X>
 ONDINE_INLINE void add_pairs(const T* const (&dy)[2], const Normalization<T>& by, const T* w,
-                             const T* x, T* dx, N j, N count, Sums<T>& sums) {
+                             const X* x, T* dx, N j, N count, Sums<T>& sums) {
   constexpr int L = lanes<T>;
   constexpr auto every = std::make_integer_sequence<int, L>();
   const N low = count < L ? count : L;
-  Vec<T> even = Part ? load_n(x + 2 * j, low) : load(x + 2 * j);
+  Vec<T> even = Part ? load_widened_n(x + 2 * j, low) : load_widened(x + 2 * j);
   Vec<T> odd{};
-  if (!Part) odd = load(x + 2 * j + L);
-  if (Part && count > L) odd = load_n(x + 2 * j + L, count - L);
+  if (!Part) odd = load_widened(x + 2 * j + L);
+  if (Part && count > L) odd = load_widened_n(x + 2 * j + L, count - L);
   split<T>(even, odd, every);
   const Normal<T, Part> at_even(by, even, (count + 1) / 2);
   const Normal<T, Part> at_odd(by, odd, count / 2);
@@ -196,10 +198,10 @@ ONDINE_INLINE void add_pairs(const T* const (&dy)[2], const Normalization<T>& by
   if (count > L) store_n(dx + 2 * j + L, odd, count - L);
 }
 
-template <class T, bool Odd>
+template <class T, bool Odd, class X>
 __attribute__((noinline)) void add_row_of_pairs(const T* const (&dy)[2],
                                                 const Normalization<T>& given, const T* window,
-                                                const T* x, T* dx, N n, Sums<T>& all) {
+                                                const X* x, T* dx, N n, Sums<T>& all) {
   constexpr int L = lanes<T>;
   const Normalization<T> by = given;
   T w[9];
@@ -251,8 +253,8 @@ ONDINE_INLINE void ask_ahead(const T* plane, N at, N n, N size, N image) {
   for (N i = at; i < at + n; i += line) __builtin_prefetch(plane + i, Write);
 }
 
-template <class T>
-void backward(const ConvPlane& p, const PlaneStrides& next, const Normalization<T>& by, const T* x,
+template <class T, class X>
+void backward(const ConvPlane& p, const PlaneStrides& next, const Normalization<T>& by, const X* x,
               const T* dy, const T* w, T* dx, double* sums, void* scratch) {
   GradientRows<T> rows(dy, p, scratch);
   PlaneSums<T> of(p, sums);
@@ -281,12 +283,14 @@ void backward(const ConvPlane& p, const PlaneStrides& next, const Normalization<
   of.flush();
 }
 
-template <class T>
-constexpr DepthwiseNormKernels<T> kernels_of = {&scratch_bytes<T>, &backward<T>};
+template <class T, class X = T>
+constexpr DepthwiseNormKernels<T, X> kernels_of = {&scratch_bytes<T>, &backward<T, X>};
 
 }  // namespace
 
 constinit const DepthwiseNormKernels<float> depthwise_norm_f32 = kernels_of<float>;
 constinit const DepthwiseNormKernels<double> depthwise_norm_f64 = kernels_of<double>;
+constinit const DepthwiseNormKernels<float, std::uint16_t> rounded_depthwise_norm =
+    kernels_of<float, std::uint16_t>;
 
 }  // namespace ondine::math::ONDINE_ISA

@@ -24,10 +24,11 @@ class TileKernel {
   // Rows of pairs.
   static void pack_a(Pair* to, const GemmCall<float>& g, std::int64_t i, std::int64_t mc,
                      std::int64_t, std::int64_t p, std::int64_t kc) {
-    const float* const a = g.a + i * g.a_row + p * g.a_col;
     const std::int64_t row = row_of(pairs_of(kc));
-    if (g.a_col == 1) return round_rows(to, row, a, g.a_row, mc, kc);
-    turn_rows(to, row, a, g.a_col, mc, kc);
+    visit_a(g, i, p, [&](auto a) {
+      if (g.a_col == 1) return round_rows(to, row, a, g.a_row, mc, kc);
+      turn_rows(to, row, a, g.a_col, mc, kc);
+    });
   }
 
   void run(const Block<float>& block, std::int64_t rows, std::int64_t cols, NextFactors& ahead) {
@@ -53,7 +54,8 @@ class TileKernel {
   }
 
   // `count` columns of a matrix of k rows, `ld` apart, as rows of pairs.
-  static void turn_rows(Pair* to, std::int64_t row, const float* src, std::int64_t ld,
+  template <class Elements>
+  static void turn_rows(Pair* to, std::int64_t row, Elements src, std::int64_t ld,
                         std::int64_t count, std::int64_t k) {
     constexpr int L = lanes<float>;
     const std::int64_t pairs = pairs_of(k);
@@ -63,10 +65,8 @@ class TileKernel {
         Vec<Pair> block[L];
         for (std::int64_t h = 0; h < L; ++h) {
           const std::int64_t at = 2 * (q + h);
-          const float* const from = src + at * ld + c;
-          const Vec<float> x = at < k ? load_n(from, some) : Vec<float>{};
-          const Vec<float> y = at + 1 < k ? load_n(from + ld, some) : Vec<float>{};
-          block[h] = pair_lanes(x, y);
+          const Elements from = src.from(at * ld + c);
+          block[h] = from.beside(from.from(ld), at < k ? some : 0, at + 1 < k ? some : 0);
         }
         transpose<Pair>(block);
         for (std::int64_t r = 0; r < some; ++r) {

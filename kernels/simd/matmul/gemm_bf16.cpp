@@ -77,10 +77,11 @@ struct VectorKernel {
 
   static void pack_a(Pair* to, const GemmCall<float>& g, std::int64_t i, std::int64_t mc,
                      std::int64_t mr, std::int64_t p, std::int64_t kc) {
-    const float* const a = g.a + i * g.a_row + p * g.a_col;
     const Panels panels{to, mr, mr * pairs_of(kc)};
-    if (g.a_row == 1) return pack_beside(panels, FloatElements{a}, g.a_col, mc, kc);
-    pack_along(panels, FloatElements{a}, g.a_row, mc, kc);
+    visit_a(g, i, p, [&](auto a) {
+      if (g.a_row == 1) return pack_beside(panels, a, g.a_col, mc, kc);
+      pack_along(panels, a, g.a_row, mc, kc);
+    });
   }
 
   static void run(Block<float>& block, std::int64_t rows, std::int64_t cols, NextFactors& ahead) {

@@ -3,7 +3,9 @@
 #pragma once
 
 #include "kernels/simd/matmul/gemm_pack.h"
+#include "kernels/simd/matmul/gemm_table.h"
 #include "kernels/simd/vector/pairs_bf16.h"
+#include "kernels/simd/vector/widened.h"
 
 namespace ondine::math::ONDINE_ISA {
 
@@ -54,33 +56,33 @@ struct RoundedElements {
   RoundedElements from(std::int64_t i) const { return {at + i}; }
   ONDINE_MEMBER Vec<Pair> along() const { return load(pairs()); }
   ONDINE_MEMBER Vec<Pair> along(std::int64_t count) const {
+#if defined(__AVX512F__)
+    const auto mask = static_cast<__mmask32>(count < 32 ? (1u << count) - 1u : ~0u);
+    return reinterpret_cast<Vec<Pair>>(_mm512_maskz_loadu_epi16(mask, at));
+#else
     std::uint16_t some[2 * lanes<float>] = {};
     for (std::int64_t i = 0; i < count && i < 2 * lanes<float>; ++i) some[i] = at[i];
     return RoundedElements{some}.along();
+#endif
   }
   ONDINE_MEMBER Vec<Pair> halves(const RoundedElements& other) const {
     return load_halves(pairs(), other.pairs());
   }
   ONDINE_MEMBER Vec<Pair> beside(const RoundedElements& other) const {
-    return reinterpret_cast<Vec<Pair>>(wide(at) | wide(other.at) << 16);
+    return reinterpret_cast<Vec<Pair>>(bits_of(load_widened(at)) >> 16 |
+                                       bits_of(load_widened(other.at)));
   }
   ONDINE_MEMBER Vec<Pair> beside(const RoundedElements& other, std::int64_t count,
                                  std::int64_t others) const {
-    std::uint16_t first[lanes<float>] = {};
-    std::uint16_t second[lanes<float>] = {};
-    for (std::int64_t i = 0; i < count; ++i) first[i] = at[i];
-    for (std::int64_t i = 0; i < others; ++i) second[i] = other.at[i];
-    return RoundedElements{first}.beside({second});
+    return reinterpret_cast<Vec<Pair>>(bits_of(load_widened_n(at, count)) >> 16 |
+                                       bits_of(load_widened_n(other.at, others)));
   }
 
  private:
-  typedef std::uint16_t Narrow __attribute__((vector_size(vector_bytes / 2)));
   // Only loaded from, by way of bytes.
   ONDINE_MEMBER const Pair* pairs() const { return reinterpret_cast<const Pair*>(at); }
-  ONDINE_MEMBER static Vec<std::uint32_t> wide(const std::uint16_t* from) {
-    Narrow v;
-    __builtin_memcpy(&v, from, sizeof(v));
-    return __builtin_convertvector(v, Vec<std::uint32_t>);
+  ONDINE_MEMBER static Vec<std::uint32_t> bits_of(const Vec<float>& v) {
+    return reinterpret_cast<Vec<std::uint32_t>>(v);
   }
 };
 
@@ -167,19 +169,29 @@ static void pack_along(const Panels& panels, Elements src, std::int64_t ld, std:
   }
 }
 
+// body(elements of A from row i and term p on).
+template <class Body>
+ONDINE_INLINE void visit_a(const GemmCall<float>& g, std::int64_t i, std::int64_t p, Body&& body) {
+  const float* const a = a_element(g, i * g.a_row + p * g.a_col);
+  if (g.a_rounded) {
+    body(RoundedElements{reinterpret_cast<const std::uint16_t*>(a)});
+  } else {
+    body(FloatElements{a});
+  }
+}
+
 // Rows of k elements as rows of pairs.
-static void round_rows(Pair* dst, std::int64_t dst_ld, const float* src, std::int64_t ld,
+template <class Elements>
+static void round_rows(Pair* dst, std::int64_t dst_ld, Elements src, std::int64_t ld,
                        std::int64_t rows, std::int64_t k) {
   constexpr int L = lanes<float>;
   const std::int64_t pairs = pairs_of(k);
   for (std::int64_t r = 0; r < rows; ++r) {
-    const float* const from = src + r * ld;
+    const Elements from = src.from(r * ld);
     Pair* const to = dst + r * dst_ld;
     std::int64_t q = 0;
-    for (; 2 * (q + L) <= k; q += L) {
-      store(to + q, join_pairs(load(from + 2 * q), load(from + 2 * q + L)));
-    }
-    if (q < pairs) store_n(to + q, load_pairs(from + 2 * q, k - 2 * q), pairs - q);
+    for (; 2 * (q + L) <= k; q += L) store(to + q, from.from(2 * q).along());
+    if (q < pairs) store_n(to + q, from.from(2 * q).along(k - 2 * q), pairs - q);
   }
 }
 

@@ -1,7 +1,7 @@
 // C = alpha A B + beta C on one thread, with A and B rounded to bfloat16 (to nearest, ties to even)
 // and products accumulated in float32: the loops over blocks. A and B are rounded while they are
 // packed, as pairs of elements that follow each other in k. Denormal numbers count as zeros. A may
-// have been rounded before; then it is read where it lies. B may be held in bfloat16.
+// have been rounded before; then it is read where it lies. A and B may be held in bfloat16.
 #pragma once
 
 #include "kernels/simd/isa_tables.h"
@@ -56,7 +56,7 @@ struct PairGemm {
     GemmBlocking cut;
     if (is_empty(g)) return cut;
     cut.path = GemmPath::blocked_bf16;
-    cut.pack_a = !g.a_rounded && !g.pairs;
+    cut.pack_a = !g.a_paired && !g.pairs;
     cut.pack_b = !g.b_packed && !g.pairs;
     cut.mr = Kernel::rows_of(g.m);
     cut.mc = divide_up(even_chunk(g.m, Kernel::block_m), cut.mr) * cut.mr;
@@ -72,7 +72,7 @@ struct PairGemm {
 
   // Bounds that grow with m, n and k, so that the largest tile of a product says what all need.
   static std::int64_t a_elements(const GemmCall<float>& g) {
-    if (g.a_rounded || g.pairs) return 0;
+    if (g.a_paired || g.pairs) return 0;
     return Kernel::a_elements(min_of(g.m, Kernel::block_m), pairs_of(min_of(g.k, block_k))) +
            padding;
   }
@@ -109,7 +109,7 @@ struct PairGemm {
   }
 
   static void round_a(const GemmCall<float>& g, float* rounded, std::int64_t row) {
-    round_rows(rounded, row, g.a, g.a_row, g.m, g.k);
+    visit_a(g, 0, 0, [&](auto a) { round_rows(rounded, row, a, g.a_row, g.m, g.k); });
   }
 
   // Rows [i, i + mc) and columns [j, j + nc) of C, with [p, p + kc) of k. Panels of B are b_step
@@ -133,7 +133,7 @@ struct PairGemm {
     Block<float> block{};
     block.k = pairs;
     block.ldc = g.ldc;
-    const bool in_place = g.a_rounded || g.pairs;
+    const bool in_place = g.a_paired || g.pairs;
     block.a_row = in_place ? g.a_row : packed.row;
     block.a_col = in_place ? g.a_col : packed.col;
     block.b_row = g.pairs ? g.b_row : nr;

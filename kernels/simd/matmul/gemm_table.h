@@ -28,8 +28,9 @@ struct GemmCall {
   const T* addend = nullptr;  // what beta multiplies; C when null
   // For kernels of bfloat16 alone: A holds pairs of them in the place of a T, elements 2p and 2p +
   // 1 of a row. a_row counts pairs; a_col is 1; an odd k has a zero behind it.
+  bool a_paired = false;
+  // For kernels of bfloat16 alone: A or B holds bfloat16 elements, which their strides count.
   bool a_rounded = false;
-  // For kernels of bfloat16 alone: B holds bfloat16 elements, which b_row and b_col count.
   bool b_rounded = false;
   // For kernels of bfloat16 alone, where they say `takes_pairs`: A and B hold pairs of elements 2p
   // and 2p + 1 of k in the place of a T. a_row and b_col are 1; a_col and b_row count from a pair
@@ -37,7 +38,12 @@ struct GemmCall {
   bool pairs = false;
 };
 
-// Element i of the memory of B. Inlined, since code of every instruction set calls it.
+// Element i of the memory of A and of B. Inlined, since code of every instruction set calls them.
+template <class T>
+[[gnu::always_inline]] inline const T* a_element(const GemmCall<T>& call, std::int64_t i) {
+  if (!call.a_rounded) return call.a + i;
+  return reinterpret_cast<const T*>(reinterpret_cast<const std::uint16_t*>(call.a) + i);
+}
 template <class T>
 [[gnu::always_inline]] inline const T* b_element(const GemmCall<T>& call, std::int64_t i) {
   if (!call.b_rounded) return call.b + i;
@@ -70,7 +76,7 @@ struct GemmKernels {
   // All of B (n, k and its strides are read) in panels, as b_packed wants them; writes up to a
   // vector behind them.
   void (*pack_b)(const GemmCall<T>& call, T* panels);
-  // Rounds A, of which a_col is 1, to rows that a_rounded wants, `row` elements apart. Null where
+  // Rounds A, of which a_col is 1, to rows that a_paired wants, `row` elements apart. Null where
   // products read A as it is.
   void (*round_a)(const GemmCall<T>& call, T* rounded, std::int64_t row) = nullptr;
   bool takes_pairs = false;  // calls with `pairs`

@@ -18,7 +18,7 @@ template <class T, class F>
 ONDINE_INLINE Vec<T> sum_block(N n, F&& term) {
   constexpr int L = lanes<T>;
   Vec<T> acc[4] = {};
-  const auto whole = [](const T* p) __attribute__((always_inline)) { return load(p); };
+  const auto whole = [](const auto* p) __attribute__((always_inline)) { return load_widened(p); };
   N i = 0;
   for (; i + 4 * L <= n; i += 4 * L) {
 #pragma GCC unroll 4
@@ -28,16 +28,17 @@ ONDINE_INLINE Vec<T> sum_block(N n, F&& term) {
   if (i < n) {
     const N rest = n - i;
     acc[1] += term(
-        i, [rest](const T* p) __attribute__((always_inline)) { return load_n(p, rest); });
+        i, [rest](const auto* p)
+               __attribute__((always_inline)) { return load_widened_n(p, rest); });
   }
   return (acc[0] + acc[1]) + (acc[2] + acc[3]);
 }
 
-template <class T>
-void moments(const T* x, N n, Moments* m) {
+template <class T, class X>
+void moments(const X* x, N n, Moments* m) {
   for (N from = 0; from < n; from += block) {
     const N count = n - from < block ? n - from : block;
-    const T* const row = x + from;
+    const X* const row = x + from;
     const auto elements = static_cast<double>(count);
     const T total = lane_sum<T>(sum_block<T>(
         count, [row](N i, auto get) __attribute__((always_inline)) { return get(row + i); }));
@@ -57,7 +58,7 @@ void moments(const T* x, N n, Moments* m) {
         }));
     double square = static_cast<double>(squares);
     for (N i = count - (missing ? L - missing : 0); i < count; ++i) {
-      const double d = static_cast<double>(row[i]) - static_cast<double>(mean);
+      const double d = static_cast<double>(widened(row[i])) - static_cast<double>(mean);
       square += d * d;
     }
     // About the rounded mean: moved to the exact one.
@@ -74,8 +75,8 @@ void moments(const T* x, N n, Moments* m) {
 }
 
 // slope(dy, x) is what is summed in place of dy.
-template <class T, bool Far, class F>
-ONDINE_INLINE void add_block_sums(const T* dy, const T* x, T mean, N n, double* total,
+template <class T, bool Far, class X, class F>
+ONDINE_INLINE void add_block_sums(const T* dy, const X* x, T mean, N n, double* total,
                                   double* product, F&& slope) {
   constexpr int L = lanes<T>;
   for (N from = 0; from < n; from += block) {
@@ -90,7 +91,7 @@ ONDINE_INLINE void add_block_sums(const T* dy, const T* x, T mean, N n, double* 
           __builtin_prefetch(x + i + v * L + ahead);
           __builtin_prefetch(dy + i + v * L + ahead);
         }
-        const Vec<T> value = load(x + i + v * L);
+        const Vec<T> value = load_widened(x + i + v * L);
         const Vec<T> d = slope(load(dy + i + v * L), value);
         sum[v] += d;
         with[v] += d * (value - mean);
@@ -98,7 +99,7 @@ ONDINE_INLINE void add_block_sums(const T* dy, const T* x, T mean, N n, double* 
     }
     for (; i < end; i += L) {
       const N rest = end - i < L ? end - i : L;
-      const Vec<T> value = load_n(x + i, rest);
+      const Vec<T> value = load_widened_n(x + i, rest);
       const Vec<T> d = slope(load_n(dy + i, rest), value);
       sum[0] += d;
       with[0] += d * (value - mean);
@@ -108,15 +109,15 @@ ONDINE_INLINE void add_block_sums(const T* dy, const T* x, T mean, N n, double* 
   }
 }
 
-template <class T, class F>
-ONDINE_INLINE void add_sums(const T* dy, const T* x, T mean, N n, double* total, double* product,
+template <class T, class X, class F>
+ONDINE_INLINE void add_sums(const T* dy, const X* x, T mean, N n, double* total, double* product,
                             F&& slope) {
   if (n >= 2 * ahead) return add_block_sums<T, true>(dy, x, mean, n, total, product, slope);
   add_block_sums<T, false>(dy, x, mean, n, total, product, slope);
 }
 
-template <class T>
-void sums(const T* dy, const T* x, T mean, N n, double* total, double* product) {
+template <class T, class X>
+void sums(const T* dy, const X* x, T mean, N n, double* total, double* product) {
   add_sums(
       dy, x, mean, n, total, product,
       [](const Vec<T>& d, const Vec<T>&) __attribute__((always_inline)) { return d; });
@@ -137,8 +138,8 @@ ONDINE_INLINE Vec<T> masked(const NormRow<T>& row, Vec<T> d, const Vec<T>& x) {
   return (v < row.low) | (v > row.high) ? Vec<T>{} : d;
 }
 
-template <class T>
-void normalize(const NormRow<T>& given, T* y, const T* x, const T* addend, N n) {
+template <class T, class X>
+void normalize(const NormRow<T>& given, T* y, const X* x, const T* addend, N n) {
   const NormRow<T> row = given;
   const Vec<T> low = broadcast<T>(row.low);
   const Vec<T> high = broadcast<T>(row.high);
@@ -158,8 +159,8 @@ void normalize(const NormRow<T>& given, T* y, const T* x, const T* addend, N n) 
   }
 }
 
-template <class T>
-void masked_sums(const NormRow<T>& given, const T* dy, const T* x, N n, double* total,
+template <class T, class X>
+void masked_sums(const NormRow<T>& given, const T* dy, const X* x, N n, double* total,
                  double* product) {
   const NormRow<T> row = given;
   add_sums(
@@ -169,8 +170,8 @@ void masked_sums(const NormRow<T>& given, const T* dy, const T* x, N n, double* 
       });
 }
 
-template <class T>
-void masked_gradient(const NormRow<T>& given, T* dx, const T* dy, const T* x, T by_x, T shift,
+template <class T, class X>
+void masked_gradient(const NormRow<T>& given, T* dx, const T* dy, const X* x, T by_x, T shift,
                      N n) {
   const NormRow<T> row = given;
   map(
@@ -179,8 +180,8 @@ void masked_gradient(const NormRow<T>& given, T* dx, const T* dy, const T* x, T 
       });
 }
 
-template <class T>
-void masked_scale(const NormRow<T>& given, T* dx, const T* dy, const T* x, N n) {
+template <class T, class X>
+void masked_scale(const NormRow<T>& given, T* dx, const T* dy, const X* x, N n) {
   const NormRow<T> row = given;
   map(
       dx, dy, x, n, [=](const Vec<T>& d, const Vec<T>& v) __attribute__((always_inline)) {
@@ -188,15 +189,17 @@ void masked_scale(const NormRow<T>& given, T* dx, const T* dy, const T* x, N n) 
       });
 }
 
-template <class T>
-constexpr BatchNormKernels<T> make() {
-  return {&moments<T>,         &sums<T>,        &normalize<T>, &masked_sums<T>,
-          &masked_gradient<T>, &masked_scale<T>};
+template <class T, class X = T>
+constexpr BatchNormKernels<T, X> make() {
+  return {&moments<T, X>,         &sums<T, X>,        &normalize<T, X>, &masked_sums<T, X>,
+          &masked_gradient<T, X>, &masked_scale<T, X>};
 }
 
 }  // namespace
 
 constinit const BatchNormKernels<float> batch_norm_f32 = make<float>();
 constinit const BatchNormKernels<double> batch_norm_f64 = make<double>();
+constinit const BatchNormKernels<float, std::uint16_t> rounded_batch_norm =
+    make<float, std::uint16_t>();
 
 }  // namespace ondine::math::ONDINE_ISA

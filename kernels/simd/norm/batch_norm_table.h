@@ -1,7 +1,10 @@
-// Batch normalization of one row of a channel.
+// Batch normalization of one row of a channel. The elements of x are X: T, or bfloat16 by their
+// bits.
 #pragma once
 
 #include <cstdint>
+
+#include "kernels/simd/tables.h"
 
 namespace ondine::math {
 
@@ -18,21 +21,21 @@ struct NormRow {
   T mean, a, bias, low, high;
 };
 
-template <class T>
+template <class T, class X>
 struct BatchNormKernels {
   // Joins n more elements.
-  void (*moments)(const T* x, std::int64_t n, Moments* moments);
+  void (*moments)(const X* x, std::int64_t n, Moments* moments);
   // Adds sum dy and sum dy (x - mean).
-  void (*sums)(const T* dy, const T* x, T mean, std::int64_t n, double* total, double* product);
+  void (*sums)(const T* dy, const X* x, T mean, std::int64_t n, double* total, double* product);
   // y = min(max(v + addend, low), high); the addend may be null. NaN stays.
-  void (*normalize)(const NormRow<T>& row, T* y, const T* x, const T* addend, std::int64_t n);
+  void (*normalize)(const NormRow<T>& row, T* y, const X* x, const T* addend, std::int64_t n);
   // The same sums, a dy + by_x (x - mean) + shift and a dy, dy counting as 0 where v is not in
   // [low, high].
-  void (*masked_sums)(const NormRow<T>& row, const T* dy, const T* x, std::int64_t n, double* total,
+  void (*masked_sums)(const NormRow<T>& row, const T* dy, const X* x, std::int64_t n, double* total,
                       double* product);
-  void (*masked_gradient)(const NormRow<T>& row, T* dx, const T* dy, const T* x, T by_x, T shift,
+  void (*masked_gradient)(const NormRow<T>& row, T* dx, const T* dy, const X* x, T by_x, T shift,
                           std::int64_t n);
-  void (*masked_scale)(const NormRow<T>& row, T* dx, const T* dy, const T* x, std::int64_t n);
+  void (*masked_scale)(const NormRow<T>& row, T* dx, const T* dy, const X* x, std::int64_t n);
 };
 
 }  // namespace ondine::math

@@ -57,8 +57,8 @@ bool all_zero(const T* x, N n) {
   return true;
 }
 
-template <class T>
-void softmax_gradient(T* dx, const T* dy, const T* y, N n) {
+template <class T, class Y>
+void softmax_gradient(T* dx, const T* dy, const Y* y, N n) {
   const T product =
       sum_terms<T>(0, n, [=](N i, auto get) ONDINE_LAMBDA { return get(dy + i) * get(y + i); });
   if (product != product && all_zero(dy, n)) {
@@ -78,12 +78,17 @@ void log_softmax_gradient(T* dx, const T* dy, const T* y, N n) {
 }
 
 template <class T>
-constexpr SoftmaxKernels<T> kernels_of = {&softmax<T>, &log_softmax<T>, &softmax_gradient<T>,
+constexpr SoftmaxKernels<T> kernels_of = {&softmax<T>, &log_softmax<T>, &softmax_gradient<T, T>,
                                           &log_softmax_gradient<T>};
+
+constexpr SoftmaxKernels<float> with_rounded(SoftmaxKernels<float> kernels) {
+  kernels.rounded_softmax_gradient = &softmax_gradient<float, std::uint16_t>;
+  return kernels;
+}
 
 }  // namespace
 
-constinit const SoftmaxKernels<float> softmax_f32 = kernels_of<float>;
+constinit const SoftmaxKernels<float> softmax_f32 = with_rounded(kernels_of<float>);
 constinit const SoftmaxKernels<double> softmax_f64 = kernels_of<double>;
 
 }  // namespace ondine::math::ONDINE_ISA

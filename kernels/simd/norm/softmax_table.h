@@ -12,6 +12,9 @@ struct SoftmaxKernels {
   // 0 where all of dy is 0, even if y is NaN, as that of scores of minus infinity alone is.
   void (*softmax_gradient)(T* dx, const T* dy, const T* y, std::int64_t n);
   void (*log_softmax_gradient)(T* dx, const T* dy, const T* y, std::int64_t n);
+  // That of a y in bfloat16, by its bits. Null in double.
+  void (*rounded_softmax_gradient)(T* dx, const T* dy, const std::uint16_t* y,
+                                   std::int64_t n) = nullptr;
 };
 
 }  // namespace ondine::math

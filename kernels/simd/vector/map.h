@@ -1,7 +1,8 @@
-// Loops over rows: whole vectors, then a part of one, through the same function.
+// Loops over rows: whole vectors, then a part of one, through the same function. Operands may be
+// bfloat16.
 #pragma once
 
-#include "kernels/simd/vector/simd.h"
+#include "kernels/simd/vector/widened.h"
 
 namespace ondine::math::ONDINE_ISA {
 
@@ -12,26 +13,27 @@ ONDINE_INLINE void for_vectors(std::int64_t n, F&& f) {
   std::int64_t i = 0;
   for (; i + L <= n; i += L) {
     f(
-        [i](const T* p) __attribute__((always_inline)) { return load(p + i); },
+        [i](const auto* p) __attribute__((always_inline)) { return load_widened(p + i); },
         [i](T * p, const Vec<T>& v) __attribute__((always_inline)) { store(p + i, v); });
   }
   if (i < n) {
     const std::int64_t rest = n - i;
     f(
-        [ i, rest ](const T* p) __attribute__((always_inline)) { return load_n(p + i, rest); },
+        [ i, rest ](const auto* p)
+            __attribute__((always_inline)) { return load_widened_n(p + i, rest); },
         [ i, rest ](T * p, const Vec<T>& v)
             __attribute__((always_inline)) { store_n(p + i, v, rest); });
   }
 }
 
-template <class T, class F>
-ONDINE_INLINE void map(T* dst, const T* a, std::int64_t n, F&& f) {
+template <class T, class A, class F>
+ONDINE_INLINE void map(T* dst, const A* a, std::int64_t n, F&& f) {
   for_vectors<T>(
       n, [&](auto get, auto put) __attribute__((always_inline)) { put(dst, f(get(a))); });
 }
 
-template <class T, class F>
-ONDINE_INLINE void map(T* dst, const T* a, const T* b, std::int64_t n, F&& f) {
+template <class T, class A, class B, class F>
+ONDINE_INLINE void map(T* dst, const A* a, const B* b, std::int64_t n, F&& f) {
   for_vectors<T>(
       n, [&](auto get, auto put) __attribute__((always_inline)) { put(dst, f(get(a), get(b))); });
 }

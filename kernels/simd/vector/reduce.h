@@ -2,7 +2,7 @@
 // grows with the logarithm of n, and the order depends on n alone.
 #pragma once
 
-#include "kernels/simd/vector/simd.h"
+#include "kernels/simd/vector/widened.h"
 
 namespace ondine::math::ONDINE_ISA {
 
@@ -21,7 +21,7 @@ template <class T, class F>
 ONDINE_INLINE T sum_one_block(std::int64_t from, std::int64_t n, F&& term) {
   constexpr int L = lanes<T>;
   Vec<T> acc[4] = {};
-  const auto whole = [](const T* p) __attribute__((always_inline)) { return load(p); };
+  const auto whole = [](const auto* p) __attribute__((always_inline)) { return load_widened(p); };
   std::int64_t i = from;
   const std::int64_t end = from + n;
   for (; i + 4 * L <= end; i += 4 * L) {
@@ -35,7 +35,8 @@ ONDINE_INLINE T sum_one_block(std::int64_t from, std::int64_t n, F&& term) {
     // Lanes past the end must not count, whatever the term makes of the zeros that fill them.
     const std::int64_t rest = end - i;
     const Vec<T> last = term(
-        i, [rest](const T* p) __attribute__((always_inline)) { return load_n(p, rest); });
+        i, [rest](const auto* p)
+               __attribute__((always_inline)) { return load_widened_n(p, rest); });
     total += first_lanes<T>(last, rest, std::make_integer_sequence<int, L>());
   }
   return lane_sum<T>(total);
@@ -103,7 +104,7 @@ static Strip<T, Vectors> sum_strip(std::int64_t from, std::int64_t rows, Get get
 template <class T, class F>
 ONDINE_INLINE void sum_columns(T* dst, std::int64_t rows, std::int64_t cols, F&& term) {
   constexpr int L = lanes<T>;
-  const auto whole = [](const T* p) __attribute__((always_inline)) { return load(p); };
+  const auto whole = [](const auto* p) __attribute__((always_inline)) { return load_widened(p); };
   std::int64_t j = 0;
   const auto at =
       [&j, &term ](std::int64_t i, std::int64_t offset, auto get) __attribute__((always_inline)) {
@@ -116,7 +117,9 @@ ONDINE_INLINE void sum_columns(T* dst, std::int64_t rows, std::int64_t cols, F&&
   for (; j + L <= cols; j += L) store(dst + j, sum_strip<T, 1>(0, rows, whole, at).v[0]);
   if (j < cols) {
     const std::int64_t rest = cols - j;
-    const auto part = [rest](const T* p) __attribute__((always_inline)) { return load_n(p, rest); };
+    const auto part = [rest](const auto* p) __attribute__((always_inline)) {
+      return load_widened_n(p, rest);
+    };
     store_n(dst + j, sum_strip<T, 1>(0, rows, part, at).v[0], rest);
   }
 }

@@ -31,8 +31,16 @@ struct Product {
   std::vector<float> a, b, c;
   GemmOptions<float> options = {};
 
-  Product(Index m, Index n, Index k, bool trans_a, bool trans_b)
-      : shape{m, n, k, trans_a, trans_b, (trans_a ? m : k) + 3, (trans_b ? k : n) + 1, n + 2} {
+  // An lda of 0: a little more than a row.
+  Product(Index m, Index n, Index k, bool trans_a, bool trans_b, Index lda = 0)
+      : shape{m,
+              n,
+              k,
+              trans_a,
+              trans_b,
+              lda > 0 ? lda : (trans_a ? m : k) + 3,
+              (trans_b ? k : n) + 1,
+              n + 2} {
     Numbers numbers(static_cast<std::uint64_t>(m * 7919 + n * 31 + k));
     a = numbers.row<float>((trans_a ? k : m) * shape.lda);
     b = numbers.row<float>((trans_b ? n : k) * shape.ldb);
@@ -136,33 +144,49 @@ TEST_CASE("products of lower precision round their factors to bfloat16 and sum i
   }
 }
 
-TEST_CASE("a B that is held in bfloat16 gives the bits of one that is rounded while it is packed") {
+TEST_CASE("factors held in bfloat16 give the bits of those that are rounded while being packed") {
   const Kernels* lower = each_lower_kernels();
   if (lower == nullptr) return;
-  for (const auto& [m, n, k] : {std::tuple<Index, Index, Index>{16, 16, 16},
-                                {23, 33, 17},
-                                {150, 70, 65},
-                                {40, 600, 33},
-                                {20, 31, 1030}}) {
+  // The first count elements: just as long as it has to be, so that reading behind it shows.
+  const auto narrow = [](const std::vector<float>& wide, Index count) {
+    std::vector<bfloat16> elements(static_cast<std::size_t>(count));
+    std::transform(wide.begin(), wide.begin() + count, elements.begin(), to_bfloat16);
+    return elements;
+  };
+  for (const auto& [m, n, k, lda] : {std::tuple<Index, Index, Index, Index>{16, 16, 16, 0},
+                                     {23, 33, 17, 0},
+                                     {150, 70, 65, 0},
+                                     {150, 70, 64, 64},
+                                     {40, 600, 33, 0},
+                                     {40, 600, 62, 64},
+                                     {40, 600, 64, 2048},
+                                     {40, 600, 64, 67},
+                                     {301, 200, 1030, 1030},
+                                     {20, 31, 1030, 0}}) {
     for (const int transposed : {0, 1, 2, 3}) {
-      CAPTURE(m, n, k, transposed);
-      Product t(m, n, k, transposed % 2 != 0, transposed / 2 != 0);
-      const auto wanted = t.run(1, *lower);
-      // Just as long as it has to be, so that reading behind it shows.
-      const auto count = static_cast<std::size_t>(t.shape.trans_b ? (n - 1) * t.shape.ldb + k
-                                                                  : (k - 1) * t.shape.ldb + n);
-      std::vector<bfloat16> narrow(count);
-      std::transform(t.b.begin(), t.b.begin() + static_cast<std::ptrdiff_t>(count), narrow.begin(),
-                     to_bfloat16);
-      t.shape.b_rounded = true;
-      for (const int threads : {1, 3}) {
-        ThreadPool pool(threads);
-        Scratch scratch(gemm_workspace<float>(t.shape, 1, threads, *lower));
-        auto result = t.c;
-        gemm(pool, t.shape, t.a.data(), reinterpret_cast<const float*>(narrow.data()),
-             result.data(), t.options, scratch, *lower);
-        CHECK(scratch.intact());
-        CHECK(result == wanted);
+      CAPTURE(m, n, k, lda, transposed);
+      const bool trans_a = transposed % 2 != 0;
+      const Product wide(m, n, k, trans_a, transposed / 2 != 0, trans_a ? 0 : lda);
+      const auto wanted = wide.run(1, *lower);
+      const GemmShape& s = wide.shape;
+      const auto a = narrow(wide.a, s.trans_a ? (k - 1) * s.lda + m : (m - 1) * s.lda + k);
+      const auto b = narrow(wide.b, s.trans_b ? (n - 1) * s.ldb + k : (k - 1) * s.ldb + n);
+      for (const int which : {1, 2, 3}) {
+        Product t = wide;
+        t.shape.a_rounded = which % 2 != 0;
+        t.shape.b_rounded = which / 2 != 0;
+        CAPTURE(which);
+        for (const int threads : {1, 3}) {
+          ThreadPool pool(threads);
+          Scratch scratch(gemm_workspace<float>(t.shape, 1, threads, *lower));
+          auto result = t.c;
+          gemm(pool, t.shape,
+               t.shape.a_rounded ? reinterpret_cast<const float*>(a.data()) : t.a.data(),
+               t.shape.b_rounded ? reinterpret_cast<const float*>(b.data()) : t.b.data(),
+               result.data(), t.options, scratch, *lower);
+          CHECK(scratch.intact());
+          CHECK(result == wanted);
+        }
       }
     }
   }
