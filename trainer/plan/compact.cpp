@@ -4,11 +4,12 @@
 #include <vector>
 
 #include "graph/contract/aliasing.h"
-#include "graph/passes/rewrite.h"
+#include "kernels/rounded_storage.h"
 #include "trainer/conversion_node.h"
 #include "trainer/plan/lifetimes.h"
 #include "trainer/plan/order.h"
 #include "trainer/plan/recompute.h"
+#include "trainer/plan/rounded_values.h"
 
 namespace ondine::trainer {
 namespace {
@@ -59,21 +60,60 @@ std::vector<Wait> find_waits(const Graph& graph, const Lifetimes& lives,
   return waits;
 }
 
-// Rebuilds the list of nodes with the Casts of all waits.
+// Which values of a graph could be bfloat16 from where they are computed, with the same results.
+class Birth {
+ public:
+  Birth(const Graph& graph, const Lifetimes& lives, const BindOptions& options)
+      : graph_(graph), readers_(graph.values.size()) {
+    for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+      const Node& node = graph.nodes[i];
+      const std::uint32_t rounded = rounded_inputs(node, graph, options).rounded;
+      for (std::size_t k = 0; k < node.all_inputs().size(); ++k) {
+        const ValueId id = node.all_inputs()[k];
+        if (id == no_value || (k == 0 && viewed_input(node) == id)) continue;
+        if (k >= 32 || (rounded >> k & 1U) == 0) readers_[index(lives.root(id))].push_back(i);
+      }
+    }
+  }
+  // The node that computes the value can round it, and whoever reads it up to the node `last`
+  // rounds it, too.
+  bool is_rounded(ValueId id, std::size_t made, std::size_t last) const {
+    const Node& maker = graph_.nodes[made];
+    if (!kernels::rounded_storage(*maker.op).writes || maker.outputs[0] != id) return false;
+    return std::none_of(readers_[index(id)].begin(), readers_[index(id)].end(),
+                        [&](std::size_t reader) { return reader <= last; });
+  }
+
+ private:
+  const Graph& graph_;
+  std::vector<std::vector<std::size_t>>
+      readers_;  // by value, views included: those that do not round
+};
+
+// Rebuilds the list of nodes with what is read of waiting values.
 class Rewriter {
  public:
-  Rewriter(Graph& graph, const Lifetimes& lives, std::vector<Wait> waits)
+  Rewriter(Graph& graph, const Lifetimes& lives, std::vector<Wait> waits,
+           const BindOptions& options)
       : graph_(graph),
         lives_(lives),
         waits_(std::move(waits)),
         wait_of_(graph.values.size(), -1),
-        renamed_(graph) {
+        rounded_(graph, nodes_, options) {
+    births_.resize(graph.nodes.size());
     starts_.resize(graph.nodes.size());
     ends_.resize(graph.nodes.size());
+    const Birth birth(graph, lives, options);
     for (std::size_t w = 0; w < waits_.size(); ++w) {
-      wait_of_[index(waits_[w].value)] = static_cast<int>(w);
-      starts_[waits_[w].first].push_back(w);
-      ends_[waits_[w].last].push_back(w);
+      const Wait& wait = waits_[w];
+      const std::size_t made = lives.made(wait.value);
+      if (birth.is_rounded(wait.value, made, wait.first)) {
+        births_[made].push_back(w);
+        continue;
+      }
+      wait_of_[index(wait.value)] = static_cast<int>(w);
+      starts_[wait.first].push_back(w);
+      ends_[wait.last].push_back(w);
     }
     views_.resize(waits_.size());
   }
@@ -81,9 +121,14 @@ class Rewriter {
   void run() {
     std::vector<Node> old = std::move(graph_.nodes);
     for (std::size_t i = 0; i < old.size(); ++i) {
-      for (const std::size_t w : ends_[i]) widen(waits_[w], views_[w]);
+      for (const std::size_t w : ends_[i]) end(w);
+      if (rounded_.contains(viewed_input(old[i]))) {
+        rounded_.add_view(std::move(old[i]));
+        continue;
+      }
       note_view(old[i]);
-      renamed_.apply(old[i]);
+      rounded_.rewrite(old[i]);
+      for (const std::size_t w : births_[i]) begin_rounded(waits_[w], old[i]);
       nodes_.push_back(std::move(old[i]));
       for (const std::size_t w : starts_[i]) round(waits_[w]);
     }
@@ -91,7 +136,7 @@ class Rewriter {
   }
 
  private:
-  // Views of a waiting value are made again of what is widened.
+  // Views of a waiting value are made again of what is stored.
   void note_view(const Node& node) {
     const ValueId viewed = viewed_input(node);
     if (viewed == no_value || index(viewed) >= wait_of_.size()) return;
@@ -99,42 +144,38 @@ class Rewriter {
     if (wait >= 0) views_[static_cast<std::size_t>(wait)].push_back(node);
   }
 
-  ValueId copy_of(ValueId id, const char* suffix) {
-    return copy_of(id, suffix, graph_[id].type.dtype);
-  }
-  ValueId copy_of(ValueId id, const char* suffix, DType dtype) {
-    Type type = graph_[id].type;
-    type.dtype = dtype;
-    return graph_.add_temporary(graph_[id].name + suffix, std::move(type));
+  void begin_rounded(const Wait& wait, Node& maker) {
+    maker.outputs[0] = rounded_.copy_of(wait.value, "_rounded", DType::bfloat16);
+    rounded_.add(wait.value, maker.outputs[0]);
   }
 
   void round(Wait& wait) {
-    wait.rounded = copy_of(wait.value, "_rounded", DType::bfloat16);
+    wait.rounded = rounded_.copy_of(wait.value, "_rounded", DType::bfloat16);
+    Node& last = nodes_.back();
+    const std::size_t copy = kernels::rounded_storage(*last.op).copy;
+    if (copy > 0 && last.inputs[0] == wait.value && last.outputs.size() <= copy) {
+      last.outputs.resize(copy, no_value);
+      last.outputs.push_back(wait.rounded);
+      return;
+    }
     nodes_.push_back(*conversion_node(wait.value, wait.rounded, DType::bfloat16));
   }
 
-  void widen(const Wait& wait, const std::vector<Node>& views) {
-    const ValueId wide = copy_of(wait.value, "_widened");
-    nodes_.push_back(*conversion_node(wait.rounded, wide, DType::float32));
-    renamed_.replace(wait.value, wide);
-    for (const Node& view : views) {
-      Node copy = view;
-      renamed_.apply(copy);
-      copy.outputs[0] = copy_of(view.outputs[0], "_widened");
-      renamed_.replace(view.outputs[0], copy.outputs[0]);
-      nodes_.push_back(std::move(copy));
-    }
+  void end(std::size_t w) {
+    rounded_.add(waits_[w].value, waits_[w].rounded);
+    for (Node& view : views_[w]) rounded_.add_view(std::move(view));
   }
 
   Graph& graph_;
   const Lifetimes& lives_;
   std::vector<Wait> waits_;
   std::vector<int> wait_of_;                      // by value
-  std::vector<std::vector<std::size_t>> starts_;  // waits by node
+  std::vector<std::vector<std::size_t>> births_;  // waits by node
+  std::vector<std::vector<std::size_t>> starts_;
   std::vector<std::vector<std::size_t>> ends_;
   std::vector<std::vector<Node>> views_;  // by wait
-  Substitution renamed_;
   std::vector<Node> nodes_;
+  RoundedValues rounded_;
 };
 
 // A flag for each value of the graph.
@@ -146,7 +187,7 @@ std::vector<bool> flags_of(std::span<const ValueId> ids, const Graph& graph) {
 
 }  // namespace
 
-bool compact_values(Graph& graph, std::span<const ValueId> outside) {
+bool compact_values(Graph& graph, std::span<const ValueId> outside, const BindOptions& options) {
   if (!conversion_node(no_value, no_value, DType::bfloat16)) return false;
   order_nodes(graph, flags_of(outside, graph), {});
   bool changed = false;
@@ -155,7 +196,7 @@ bool compact_values(Graph& graph, std::span<const ValueId> outside) {
     const Lifetimes lives(graph, flags);
     std::vector<Wait> waits = find_waits(graph, lives, flags);
     if (waits.empty()) break;
-    Rewriter(graph, lives, std::move(waits)).run();
+    Rewriter(graph, lives, std::move(waits), options).run();
     drop_unread_views(graph);
     changed = true;
   }

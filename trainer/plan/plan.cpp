@@ -120,7 +120,10 @@ void store_in_lower_precision(Draft& draft) {
   if (options.precision != Precision::bfloat16 || draft.plan.arena_bytes < small_arena) return;
   Graph lean = draft.graph();
   recompute_values(lean, options.targets, {.max_traffic = cheap_traffic(lean)});
-  if (!compact_values(lean, options.targets)) return;
+  if (!compact_values(lean, options.targets,
+                      {*options.limits, options.threads, options.precision})) {
+    return;
+  }
   Draft compacted = draft.next(std::move(lean));
   if (compacted.plan.total_bytes < draft.plan.total_bytes) draft = std::move(compacted);
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "core/message.h"
+#include "kernels/rounded_storage.h"
+#include "trainer/plan/specialize.h"
 
 namespace ondine::trainer {
 namespace {
@@ -68,6 +70,16 @@ std::optional<BoundNode> bind_static(const Node& node, const Graph& graph,
     error.add_context(describe(node, graph));
     throw;
   }
+}
+
+RoundedInputs rounded_inputs(const Node& node, const Graph& graph, const BindOptions& options) {
+  if (!is_static(node, graph)) return {};
+  const kernels::RoundedStorage storage = kernels::rounded_storage(*node.op);
+  RoundedInputs inputs{.read = storage.reads};
+  if (storage.rounds == nullptr) return inputs;
+  inputs.rounded = storage.rounds(StaticBind(node, graph, options));
+  inputs.read |= inputs.rounded;
+  return inputs;
 }
 
 }  // namespace ondine::trainer

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include <catch2/catch.hpp>
@@ -7,6 +8,7 @@
 #include <ondine/prepare.h>
 
 #include "core/float_formats.h"
+#include "kernels/simd/tables.h"
 #include "tests/support/models.h"
 #include "tests/support/op_harness.h"
 
@@ -17,6 +19,7 @@ constexpr std::int64_t rows = 1024;
 constexpr std::int64_t cols = 1024;
 constexpr std::int64_t wide = 4096;
 constexpr std::int64_t depth = 64;
+constexpr std::int64_t narrow = 48;  // columns of factors that are too small to be held rounded
 
 // Integers from 0 to `max`, whose sums of products are exact.
 Tensor integers(const Shape& shape, int max) {
@@ -98,6 +101,83 @@ Training train(Precision precision, int threads, std::int64_t batch) {
   return result;
 }
 
+// Nodes between which `waiting` is not read, while larger values are computed of x: to a number r.
+void add_large_values(ModelBuilder& b) {
+  b.initializer("zeros", Tensor(DType::float32, {depth, wide}));
+  b.node("MatMul", "", {"x", "zeros"}, {"p"});
+  b.node("Exp", "", {"p"}, {"e"});
+  b.node("Sub", "", {"e", "p"}, {"d"});
+  b.node("Mul", "", {"d", "p"}, {"s"});
+  b.node("ReduceMax", "", {"s"}, {"r"}, {{"keepdims", std::int64_t{0}}});
+}
+
+std::size_t casts(const PlanReport& report) {
+  return static_cast<std::size_t>(
+      std::count_if(report.nodes.begin(), report.nodes.end(),
+                    [](const auto& each) { return each.op == "Cast"; }));
+}
+
+struct Planned {
+  std::vector<float> y;
+  std::size_t casts = 0;
+};
+Planned run(const std::vector<std::byte>& network, Precision precision, int threads = 1) {
+  const Model model = Model::load(network, {.threads = threads, .precision = precision});
+  const Tensor y = model.infer({{"x", integers({rows, depth}, 1)}})["y"].tensor();
+  const auto values = y.values<float>();
+  return {{values.begin(), values.end()}, casts(model.plan_report({}))};
+}
+
+// h = x w waits for `op`, of h and of w2, and is read before by a sum.
+std::vector<std::byte> read_late(const std::string& op, bool viewed) {
+  ModelBuilder b("network", 17);
+  b.input("x", DType::float32, {rows, depth});
+  b.initializer("w", random_floats({depth, cols}, 2));
+  b.initializer("w2", integers({cols, narrow}, 3));
+  b.initializer("scale", integers({cols}, 3));
+  b.initializer("shape", Tensor::of<std::int64_t>({2}, {rows, cols}));
+  b.initializer("flat", Tensor::of<std::int64_t>({1}, {rows * cols}));
+  b.node("MatMul", "", {"x", "w"}, {"h"});
+  b.node("ReduceMean", "", {"h"}, {"m"}, {{"keepdims", std::int64_t{0}}});
+  add_large_values(b);
+  b.node("Add", "", {"r", "m"}, {"rm"});
+  std::string h = "h";
+  if (viewed) {
+    b.node("Reshape", "", {"h", "flat"}, {"v"});
+    b.node("Reshape", "", {"v", "shape"}, {"vv"});
+    h = "vv";
+  }
+  b.node("Add", "", {op == "MatMul" ? "w2" : "scale", "r"}, {"late"});
+  b.node(op, "", {h, "late"}, {"q"});
+  b.node("Add", "", {"q", "rm"}, {"y"});
+  b.output("y", DType::float32, {rows, op == "MatMul" ? narrow : cols});
+  return b.bytes();
+}
+
+// h = sigmoid(x w) is read by one product before and by one behind.
+std::vector<std::byte> read_by_products() {
+  ModelBuilder b("network", 17);
+  b.input("x", DType::float32, {rows, depth});
+  b.initializer("w", random_floats({depth, cols}, 2));
+  b.initializer("w2", random_floats({cols, narrow}, 3));
+  b.initializer("w3", random_floats({cols, narrow}, 4));
+  b.node("MatMul", "", {"x", "w"}, {"g"});
+  b.node("Sigmoid", "", {"g"}, {"h"});
+  b.node("MatMul", "", {"h", "w3"}, {"first"});
+  b.node("ReduceMean", "", {"first"}, {"m"}, {{"keepdims", std::int64_t{0}}});
+  add_large_values(b);
+  b.node("Add", "", {"r", "m"}, {"rm"});
+  b.node("Add", "", {"w2", "r"}, {"late"});
+  b.node("MatMul", "", {"h", "late"}, {"q"});
+  b.node("Add", "", {"q", "rm"}, {"y"});
+  b.output("y", DType::float32, {rows, narrow});
+  return b.bytes();
+}
+
+bool has_rounding_products() {
+  return math::rounds_products(math::kernels(Precision::bfloat16).isa);
+}
+
 }  // namespace
 
 TEST_CASE("what waits while most memory is used is rounded to bfloat16 under that precision") {
@@ -115,6 +195,43 @@ TEST_CASE("what waits while most memory is used is rounded to bfloat16 under tha
     CHECK(differs);
     CHECK(run(viewed, Precision::bfloat16, 3) == lower);
   }
+}
+
+TEST_CASE("operators that widen what they read, and products that round it, need no Cast before") {
+  for (const bool viewed : {false, true}) {
+    for (const char* op : {"LayerNormalization", "MatMul"}) {
+      CAPTURE(op, viewed);
+      const auto network = read_late(op, viewed);
+      const Planned lower = run(network, Precision::bfloat16);
+      // The first rounds h.
+      const bool widened = std::string(op) == "MatMul" && !has_rounding_products();
+      CHECK(lower.casts == (widened ? 2 : 1));
+      CHECK(run(network, Precision::bfloat16, 3).y == lower.y);
+      const Planned full = run(network, Precision::float32);
+      CHECK(full.casts == 0);
+      double difference = 0;
+      double size = 0;
+      for (std::size_t i = 0; i < full.y.size(); ++i) {
+        difference = std::max(difference, std::abs(double{full.y[i]} - double{lower.y[i]}));
+        size = std::max(size, std::abs(double{full.y[i]}));
+      }
+      CHECK(difference > 0);
+      CHECK(difference < 0.02 * size);
+    }
+  }
+}
+
+TEST_CASE("what only products read that round it is stored in bfloat16 with the same results") {
+  if (!has_rounding_products()) return;
+  const auto network = read_by_products();
+  const Planned lower = run(network, Precision::bfloat16);
+  CHECK(lower.casts == 0);
+  CHECK(run(network, Precision::bfloat16, 3).y == lower.y);
+  const Model model = Model::load(network, {.precision = Precision::bfloat16});
+  const PlanReport report = model.plan_report({});
+  CHECK(std::any_of(report.nodes.begin(), report.nodes.end(), [](const PlannedOperator& node) {
+    return node.op == "Sigmoid" && node.outputs[0].type == "tensor(bfloat16)[1024, 1024]";
+  }));
 }
 
 TEST_CASE("training under a lower precision keeps activations in half the memory") {
