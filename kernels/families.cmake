@@ -86,10 +86,8 @@ ondine_family(recurrent KNOWS matmul elementwise)
 ondine_family(contrib KNOWS attention conv pool)
 
 # What knows all of them: the list of operators.
-set(_all core graph kernels/operators.h kernels/operators.inc kernels/catalogue.h
-  kernels/rounded_storage.h kernels/matmul/rounded_factors.h)
-ondine_module(kernels SOURCES ${PROJECT_SOURCE_DIR}/kernels/catalogue.cpp
-  ${PROJECT_SOURCE_DIR}/kernels/rounded_storage.cpp KNOWS ${_all})
+set(_all core graph kernels/operators.h kernels/operators.inc kernels/catalogue.h)
+ondine_module(kernels SOURCES ${PROJECT_SOURCE_DIR}/kernels/catalogue.cpp KNOWS ${_all})
 
 # Files of element-wise loops. Neither errno nor the flags of floating point exceptions are read, so
 # the loops may be vectorised.

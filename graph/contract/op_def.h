@@ -45,6 +45,22 @@ struct OpTraits {
   std::uint8_t variable_lists = 0;
 };
 
+// Storage in bfloat16 of values that a graph has in float32. In masks, bit i stands for input i.
+struct RoundedStorage {
+  // Float32 inputs that may be bfloat16 while others are not: they are widened on the way, by rows
+  // or blocks.
+  std::uint32_t reads = 0;
+  // Output 0 may be bfloat16: it is rounded on the way.
+  bool writes = false;
+  // Where not 0: the number of an output that a plan may add, behind those of inference. It is
+  // input 0, which is float32, rounded while it is read.
+  std::uint8_t copy = 0;
+  // Where not null: the mask of float32 inputs that the kernel rounds to bfloat16 before it
+  // computes with them, so that each may have that dtype with the same results. Asks for types,
+  // attributes and precision.
+  std::uint32_t (*rounds)(const BindContext&) = nullptr;
+};
+
 inline constexpr std::uint32_t any_input = 0xffffffffU;
 
 struct OpDef {
@@ -70,6 +86,7 @@ struct OpDef {
   // outputs of the original; false when that is impossible. The caller then drops the copy's other
   // outputs. Absent: the node recomputes output 0 even without its other outputs.
   bool (*make_repeatable)(Node& copy) = nullptr;
+  RoundedStorage rounded = {};
 };
 
 }  // namespace ondine::graph

@@ -130,6 +130,7 @@ extern const OpDef normalized_depthwise_conv_grad{.name = "NormalizedDepthwiseCo
                                                   .infer = infer,
                                                   .bind = bind,
                                                   .grad = grad_of_expansion,
-                                                  .expand = expand};
+                                                  .expand = expand,
+                                                  .rounded = {.reads = 0b100}};
 
 }  // namespace ondine::kernels::ops

@@ -34,7 +34,8 @@ std::vector<Val> reciprocal_grad(GradContext& g) {
 
 }  // namespace
 
-extern const OpDef abs_op = unary_op("Abs", bind_unary_op<abs_of, Computed>, abs_grad, true);
+extern const OpDef abs_op =
+    unary_op("Abs", bind_unary_op<abs_of, Computed>, abs_grad, true, rounded_unary);
 extern const OpDef neg = unary_op("Neg", bind_unary_op<neg_of, Computed>, neg_grad, true);
 extern const OpDef sqrt_op = unary_op("Sqrt", bind_vector_op<sqrt_rows>, sqrt_grad, true);
 extern const OpDef reciprocal =

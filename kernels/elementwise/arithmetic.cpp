@@ -94,7 +94,8 @@ constexpr OpDef arithmetic(std::string_view name, void (*infer_rule)(InferContex
                      .per_sample = 3,
                      .cheap = true,
                      .commutative = commutative,
-                     .cannot_fail = true}};
+                     .cannot_fail = true},
+          .rounded = {.reads = 0b11, .writes = true}};
 }
 
 }  // namespace

@@ -85,7 +85,8 @@ extern const OpDef gelu{.name = "Gelu",
                         .infer = infer,
                         .bind = bind,
                         .grad = grad,
-                        .traits = {.inplace = 1, .cheap = true, .cannot_fail = true}};
+                        .traits = {.inplace = 1, .cheap = true, .cannot_fail = true},
+                        .rounded = {.reads = 0b1, .writes = true}};
 // dx from (dy, x): a dozen passes over memory in one.
 extern const OpDef gelu_grad{.name = "GeluGrad",
                              .domain = ondine_domain,
@@ -93,6 +94,7 @@ extern const OpDef gelu_grad{.name = "GeluGrad",
                              .bind = bind_grad,
                              .grad = grad_of_expansion,
                              .expand = expand_grad,
-                             .traits = {.inplace = 3, .cannot_fail = true}};
+                             .traits = {.inplace = 3, .cannot_fail = true},
+                             .rounded = {.reads = 0b11, .writes = true}};
 
 }  // namespace ondine::kernels::ops

@@ -39,7 +39,8 @@ std::vector<Val> atanh_grad(GradContext& g) {
 
 extern const OpDef sinh_op = unary_op("Sinh", bind_unary_op<sinh_of>, sinh_grad);
 extern const OpDef cosh_op = unary_op("Cosh", bind_unary_op<cosh_of>, cosh_grad);
-extern const OpDef tanh_op = unary_op("Tanh", bind_vector_op<tanh_rows>, tanh_grad);
+extern const OpDef tanh_op =
+    unary_op("Tanh", bind_vector_op<tanh_rows>, tanh_grad, false, rounded_unary);
 extern const OpDef asinh_op = unary_op("Asinh", bind_unary_op<asinh_of>, asinh_grad);
 extern const OpDef acosh_op = unary_op("Acosh", bind_unary_op<acosh_of>, acosh_grad);
 extern const OpDef atanh_op = unary_op("Atanh", bind_unary_op<atanh_of>, atanh_grad);

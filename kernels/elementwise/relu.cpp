@@ -51,7 +51,8 @@ std::vector<Val> thresholded_grad(GradContext& g) {
 
 }  // namespace
 
-extern const OpDef relu = unary_op("Relu", bind_unary_op<relu_of, ReluTypes>, relu_grad, true);
+extern const OpDef relu =
+    unary_op("Relu", bind_unary_op<relu_of, ReluTypes>, relu_grad, true, rounded_unary);
 extern const OpDef leaky_relu = unary_op("LeakyRelu", bind_leaky, leaky_grad, true);
 extern const OpDef thresholded_relu =
     unary_op("ThresholdedRelu", bind_thresholded, thresholded_grad, true);

@@ -72,13 +72,15 @@ extern const OpDef relu_gradient{.name = "ReluGrad",
                                  .bind = bind<ReluRow>,
                                  .grad = grad_of_expansion,
                                  .expand = expand_relu,
-                                 .traits = {.inplace = 1, .cheap = true, .cannot_fail = true}};
+                                 .traits = {.inplace = 1, .cheap = true, .cannot_fail = true},
+                                 .rounded = {.reads = 0b10, .writes = true}};
 extern const OpDef clip_gradient{.name = "ClipGrad",
                                  .domain = ondine_domain,
                                  .infer = infer_equal_inputs,
                                  .bind = bind<ClipRow>,
                                  .grad = grad_of_expansion,
                                  .expand = expand_clip,
-                                 .traits = {.inplace = 1, .cheap = true, .cannot_fail = true}};
+                                 .traits = {.inplace = 1, .cheap = true, .cannot_fail = true},
+                                 .rounded = {.reads = 0b10, .writes = true}};
 
 }  // namespace ondine::kernels::ops

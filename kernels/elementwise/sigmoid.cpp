@@ -73,7 +73,8 @@ std::vector<Val> swish_grad(GradContext& g) {
 
 }  // namespace
 
-extern const OpDef sigmoid = unary_op("Sigmoid", bind_vector_op<sigmoid_rows>, sigmoid_grad);
+extern const OpDef sigmoid =
+    unary_op("Sigmoid", bind_vector_op<sigmoid_rows>, sigmoid_grad, false, rounded_unary);
 extern const OpDef hard_sigmoid =
     unary_op("HardSigmoid", bind_hard_sigmoid, hard_sigmoid_grad, true);
 extern const OpDef hard_swish =

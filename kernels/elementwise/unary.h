@@ -79,14 +79,19 @@ Kernel bind_vector_op(BindContext& context) {
   return elementwise(context, pick_row<VectorRows<Member, nullptr>>(dtype, FullFloats{}));
 }
 
+// Those whose kernels convert bfloat16 by blocks.
+inline constexpr graph::RoundedStorage rounded_unary{.reads = 0b1, .writes = true};
+
 // One differentiable unary operator without attributes.
 constexpr OpDef unary_op(std::string_view name, Kernel (*bind)(BindContext&),
-                         std::vector<Val> (*grad)(GradContext&), bool cheap = false) {
+                         std::vector<Val> (*grad)(GradContext&), bool cheap = false,
+                         graph::RoundedStorage rounded = {}) {
   return {.name = name,
           .infer = infer_same_as_input,
           .bind = bind,
           .grad = grad,
-          .traits = {.inplace = 1, .per_sample = 1, .cheap = cheap}};
+          .traits = {.inplace = 1, .per_sample = 1, .cheap = cheap},
+          .rounded = rounded};
 }
 
 // One whose derivative is zero everywhere or does not exist.

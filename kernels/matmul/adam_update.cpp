@@ -14,6 +14,7 @@
 #include "kernels/common/stored_input.h"
 #include "kernels/common/workspace.h"
 #include "kernels/matmul/gemm_primitive.h"
+#include "kernels/matmul/rounded_factors.h"
 #include "kernels/optimizer/adam.h"
 
 namespace ondine::kernels::ops {
@@ -174,6 +175,7 @@ extern const OpDef gemm_adam{
     .bind = bind,
     .grad = grad_of_expansion,
     .expand = expand,
-    .traits = {.inplace = 0b11100, .cannot_fail = true, .inplace_every_output = true}};
+    .traits = {.inplace = 0b11100, .cannot_fail = true, .inplace_every_output = true},
+    .rounded = rounds_factors<5>};
 
 }  // namespace ondine::kernels::ops

@@ -15,6 +15,7 @@
 #include "kernels/matmul/gemm_primitive.h"
 #include "kernels/matmul/integer_gemm.h"
 #include "kernels/matmul/product_kernels.h"
+#include "kernels/matmul/rounded_factors.h"
 
 namespace ondine::kernels::ops {
 namespace {
@@ -196,6 +197,7 @@ extern const OpDef gemm{.name = "Gemm",
                         .infer = infer_gemm,
                         .bind = bind_gemm,
                         .grad = grad,
-                        .traits = {.cannot_fail = true}};
+                        .traits = {.cannot_fail = true},
+                        .rounded = rounds_factors<0>};
 
 }  // namespace ondine::kernels::ops

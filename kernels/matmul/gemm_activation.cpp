@@ -4,6 +4,7 @@
 #include "kernels/common/op.h"
 #include "kernels/matmul/fused_activation.h"
 #include "kernels/matmul/gemm.h"
+#include "kernels/matmul/rounded_factors.h"
 
 namespace ondine::kernels::ops {
 
@@ -12,6 +13,7 @@ extern const OpDef gemm_activation{.name = "GemmActivation",
                                    .infer = infer_gemm,
                                    .bind = bind_gemm,
                                    .grad = grad_of_expansion,
-                                   .expand = expand_fused_activation};
+                                   .expand = expand_fused_activation,
+                                   .rounded = rounds_factors<0>};
 
 }  // namespace ondine::kernels::ops

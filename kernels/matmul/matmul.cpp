@@ -17,6 +17,7 @@
 #include "kernels/matmul/gemm_primitive.h"
 #include "kernels/matmul/integer_gemm.h"
 #include "kernels/matmul/product_kernels.h"
+#include "kernels/matmul/rounded_factors.h"
 
 namespace ondine::kernels::ops {
 
@@ -229,14 +230,19 @@ std::vector<Val> expand_transposed(ExpandContext& context) {
 
 }  // namespace
 
-extern const OpDef matmul_op{
-    .name = "MatMul", .infer = infer, .bind = bind, .grad = grad, .traits = {.cannot_fail = true}};
+extern const OpDef matmul_op{.name = "MatMul",
+                             .infer = infer,
+                             .bind = bind,
+                             .grad = grad,
+                             .traits = {.cannot_fail = true},
+                             .rounded = rounds_factors<0>};
 extern const OpDef matmul_t{.name = "MatMulT",
                             .domain = ondine_domain,
                             .infer = infer_transposed,
                             .bind = bind,
                             .grad = grad,
                             .expand = expand_transposed,
-                            .traits = {.cannot_fail = true}};
+                            .traits = {.cannot_fail = true},
+                            .rounded = rounds_factors<0>};
 
 }  // namespace ondine::kernels::ops

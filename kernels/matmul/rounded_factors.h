@@ -2,6 +2,7 @@
 #pragma once
 
 #include "graph/contract/kernel.h"
+#include "graph/contract/op_def.h"
 
 namespace ondine::kernels::ops {
 
@@ -9,5 +10,10 @@ namespace ondine::kernels::ops {
 // float32 or bfloat16 and a product of their shapes, with the attributes transA and transB, rounds
 // them in the precision that was asked for.
 std::uint32_t rounded_factors(const graph::BindContext& context, std::size_t first);
+
+// Of operators whose factors are the inputs First and First + 1.
+template <std::size_t First>
+inline constexpr graph::RoundedStorage rounds_factors{
+    .rounds = [](const graph::BindContext& context) { return rounded_factors(context, First); }};
 
 }  // namespace ondine::kernels::ops

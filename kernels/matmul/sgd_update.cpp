@@ -7,6 +7,7 @@
 #include "kernels/common/stored_input.h"
 #include "kernels/matmul/gemm_primitive.h"
 #include "kernels/matmul/product_kernels.h"
+#include "kernels/matmul/rounded_factors.h"
 #include "kernels/optimizer/optimizer_primitive.h"
 
 namespace ondine::kernels::ops {
@@ -106,6 +107,7 @@ extern const OpDef gemm_sgd_update{.name = "GemmSgdUpdate",
                                    .bind = bind_gemm,
                                    .grad = grad_of_expansion,
                                    .expand = expand_gemm,
-                                   .traits = {.inplace = 1, .cannot_fail = true}};
+                                   .traits = {.inplace = 1, .cannot_fail = true},
+                                   .rounded = rounds_factors<1>};
 
 }  // namespace ondine::kernels::ops

@@ -314,5 +314,6 @@ extern const OpDef batch_normalization{
     .grad = grad,
     .expand = expand,
     .traits = {.inplace = 0b1, .cheap = true, .cannot_fail = true},
-    .make_repeatable = repeat_batch_normalization};
+    .make_repeatable = repeat_batch_normalization,
+    .rounded = {.reads = 0b1, .copy = 5}};
 }  // namespace ondine::kernels::ops

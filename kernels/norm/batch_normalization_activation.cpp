@@ -70,7 +70,8 @@ extern const OpDef batch_normalization_activation{
     .grad = grad_of_expansion,
     .expand = expand,
     .traits = {.inplace = 0b100001, .cheap = true, .cannot_fail = true},
-    .make_repeatable = repeat_batch_normalization};
+    .make_repeatable = repeat_batch_normalization,
+    .rounded = {.reads = 0b1, .copy = 5}};
 extern const OpDef batch_normalization_activation_grad{
     .name = "BatchNormalizationActivationGrad",
     .domain = ondine_domain,
@@ -79,6 +80,7 @@ extern const OpDef batch_normalization_activation_grad{
     .grad = grad_of_expansion,
     .expand = expand_grad,
     .traits = {.inplace = 0b11, .cannot_fail = true},
-    .no_gradient = 0b100000};
+    .no_gradient = 0b100000,
+    .rounded = {.reads = 0b10}};
 
 }  // namespace ondine::kernels::ops

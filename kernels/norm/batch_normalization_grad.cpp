@@ -110,6 +110,7 @@ extern const OpDef batch_normalization_grad{.name = "BatchNormalizationGrad",
                                             .bind = bind_batch_normalization_grad,
                                             .grad = grad_of_expansion,
                                             .expand = expand_grad,
-                                            .traits = {.inplace = 0b11, .cannot_fail = true}};
+                                            .traits = {.inplace = 0b11, .cannot_fail = true},
+                                            .rounded = {.reads = 0b10}};
 
 }  // namespace ondine::kernels::ops

@@ -282,19 +282,22 @@ extern const OpDef layer_normalization{.name = "LayerNormalization",
                                        .infer = infer,
                                        .bind = bind,
                                        .grad = grad,
-                                       .traits = {.cheap = true, .cannot_fail = true}};
+                                       .traits = {.cheap = true, .cannot_fail = true},
+                                       .rounded = {.reads = 0b1, .copy = 3}};
 extern const OpDef normalize{.name = "Normalize",
                              .domain = ondine_domain,
                              .infer = infer,
                              .bind = bind,
                              .grad = grad,
-                             .expand = expand_normalize};
+                             .expand = expand_normalize,
+                             .rounded = {.reads = 0b1}};
 extern const OpDef layer_normalization_grad{.name = "LayerNormalizationGrad",
                                             .domain = ondine_domain,
                                             .infer = infer_grad,
                                             .bind = bind_grad,
                                             .grad = grad_of_expansion,
                                             .expand = expand_grad,
-                                            .traits = {.cannot_fail = true}};
+                                            .traits = {.cannot_fail = true},
+                                            .rounded = {.reads = 0b10}};
 
 }  // namespace ondine::kernels::ops

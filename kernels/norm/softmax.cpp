@@ -131,7 +131,8 @@ extern const OpDef softmax_grad{.name = "SoftmaxGrad",
                                 .bind = bind_grad<false>,
                                 .grad = grad_of_expansion,
                                 .expand = expand_grad<false>,
-                                .traits = {.inplace = 1}};
+                                .traits = {.inplace = 1},
+                                .rounded = {.reads = 0b10}};
 extern const OpDef log_softmax_grad{.name = "LogSoftmaxGrad",
                                     .domain = ondine_domain,
                                     .infer = infer_grad,

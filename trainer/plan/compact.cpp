@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "graph/contract/aliasing.h"
-#include "kernels/rounded_storage.h"
 #include "trainer/conversion_node.h"
 #include "trainer/plan/lifetimes.h"
 #include "trainer/plan/order.h"
@@ -79,7 +78,7 @@ class Birth {
   // rounds it, too.
   bool is_rounded(ValueId id, std::size_t made, std::size_t last) const {
     const Node& maker = graph_.nodes[made];
-    if (!kernels::rounded_storage(*maker.op).writes || maker.outputs[0] != id) return false;
+    if (!maker.op->rounded.writes || maker.outputs[0] != id) return false;
     return std::none_of(readers_[index(id)].begin(), readers_[index(id)].end(),
                         [&](std::size_t reader) { return reader <= last; });
   }
@@ -152,7 +151,7 @@ class Rewriter {
   void round(Wait& wait) {
     wait.rounded = rounded_.copy_of(wait.value, "_rounded", DType::bfloat16);
     Node& last = nodes_.back();
-    const std::size_t copy = kernels::rounded_storage(*last.op).copy;
+    const std::size_t copy = last.op->rounded.copy;
     if (copy > 0 && last.inputs[0] == wait.value && last.outputs.size() <= copy) {
       last.outputs.resize(copy, no_value);
       last.outputs.push_back(wait.rounded);

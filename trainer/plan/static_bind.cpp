@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "core/message.h"
-#include "kernels/rounded_storage.h"
 #include "trainer/plan/specialize.h"
 
 namespace ondine::trainer {
@@ -74,7 +73,7 @@ std::optional<BoundNode> bind_static(const Node& node, const Graph& graph,
 
 RoundedInputs rounded_inputs(const Node& node, const Graph& graph, const BindOptions& options) {
   if (!is_static(node, graph)) return {};
-  const kernels::RoundedStorage storage = kernels::rounded_storage(*node.op);
+  const RoundedStorage& storage = node.op->rounded;
   RoundedInputs inputs{.read = storage.reads};
   if (storage.rounds == nullptr) return inputs;
   inputs.rounded = storage.rounds(StaticBind(node, graph, options));
