@@ -1,0 +1,234 @@
+// Operators that state in their OpDef that they take values in bfloat16 (OpDef::rounded).
+#include <algorithm>
+#include <cstring>
+
+#include <catch2/catch.hpp>
+
+#include "core/float_formats.h"
+#include "graph/contract/catalogue.h"
+#include "graph/contract/infer_node.h"
+#include "tests/support/op_harness.h"
+#include "tests/support/random_tensor.h"
+#include "trainer/plan/static_bind.h"
+
+using namespace ondine;        // NOLINT
+using namespace ondine::test;  // NOLINT
+
+namespace {
+
+using namespace ondine::graph;  // NOLINT
+
+Tensor rounded(const Tensor& x) {
+  Tensor y(DType::bfloat16, x.shape());
+  std::ranges::transform(x.values<float>(), y.mutable_values<bfloat16>().begin(), to_bfloat16);
+  return y;
+}
+
+Tensor widened(const Tensor& x) {
+  Tensor y(DType::float32, x.shape());
+  std::ranges::transform(x.values<bfloat16>(), y.mutable_values<float>().begin(),
+                         [](bfloat16 value) { return to_float(value); });
+  return y;
+}
+
+// A call of a kernel whose shapes are known.
+class Call final : public KernelContext {
+ public:
+  Call(const std::vector<Slot>& inputs, const std::vector<Slot>& outputs, void* workspace,
+       ThreadPool& pool) {
+    inputs_ = inputs;
+    outputs_ = outputs;
+    workspace_ = workspace;
+    pool_ = &pool;
+  }
+  Value value(std::size_t) const override { return {}; }
+  Value owned_value(std::size_t) const override { return {}; }
+  void* allocate(std::size_t, const Shape&) override { return nullptr; }
+  void set_value(std::size_t, Value) override {}
+  void check_cancelled() const override {}
+  void count_iteration() override {}
+  const std::shared_ptr<MemoryBudget>& budget() const override { return budget_; }
+
+ private:
+  std::shared_ptr<MemoryBudget> budget_;
+};
+
+// An operator with float32 inputs that bfloat16 holds.
+struct Case {
+  std::string_view name, domain;
+  std::int64_t version;
+  std::vector<Shape> inputs;
+  std::size_t outputs = 1;
+  Attributes attributes = {};
+};
+
+const Shape plane{2, 3, 9, 9}, channels{3}, rows{6, 41};
+const Attributes relu{{"relu", std::int64_t{1}}}, bounds{{"low", -0.5F}, {"high", 0.5F}};
+const Attributes training{{"training_mode", std::int64_t{1}}};
+const Attributes relu_in_training{{"relu", std::int64_t{1}}, {"training_mode", std::int64_t{1}}};
+const Attributes depthwise{{"group", std::int64_t{3}},
+                           {"pads", std::vector<std::int64_t>{1, 1, 1, 1}},
+                           {"relu", std::int64_t{1}}};
+
+const std::vector<Case>& cases() {
+  static const std::vector<Case> all{
+      {"Abs", "", 13, {rows}},
+      {"Relu", "", 14, {rows}},
+      {"Sigmoid", "", 13, {rows}},
+      {"Tanh", "", 13, {rows}},
+      {"Gelu", "", 20, {rows}},
+      {"Add", "", 14, {rows, rows}},
+      {"Add", "", 14, {rows, Shape{41}}},
+      {"Sub", "", 14, {Shape{6, 1}, rows}},
+      {"Mul", "", 14, {rows, Shape{1}}},
+      {"Div", "", 14, {rows, rows}},
+      {"GeluGrad", ondine_domain, 1, {rows, rows}},
+      {"ReluGrad", ondine_domain, 1, {rows, rows}},
+      {"ClipGrad", ondine_domain, 1, {rows, rows}, 1, bounds},
+      {"SoftmaxGrad", ondine_domain, 1, {rows, rows}, 1, {{"axis", std::int64_t{-1}}}},
+      {"SoftmaxGrad", ondine_domain, 1, {plane, plane}, 1, {{"axis", std::int64_t{1}}}},
+      {"LayerNormalization", "", 17, {rows, Shape{41}, Shape{41}}, 3},
+      {"LayerNormalization", "", 17, {rows, Shape{1}}},
+      {"LayerNormalizationGrad", ondine_domain, 1, {rows, rows, Shape{41}}, 3},
+      {"Normalize", ondine_domain, 1, {rows}, 3},
+      {"BatchNormalization", "", 15, {plane, channels, channels, channels, channels}},
+      {"BatchNormalization", "", 15, {plane, channels, channels, channels, channels}, 3, training},
+      {"BatchNormalizationGrad", ondine_domain, 1, {plane, plane, channels, channels, channels}, 3},
+      {"BatchNormalizationActivation",
+       ondine_domain,
+       1,
+       {plane, channels, channels, channels, channels, plane},
+       3,
+       relu_in_training},
+      {"BatchNormalizationActivationGrad",
+       ondine_domain,
+       1,
+       {plane, plane, channels, channels, channels, channels},
+       3,
+       relu},
+      {"NormalizedDepthwiseConvGrad",
+       ondine_domain,
+       1,
+       {plane, Shape{3, 1, 3, 3}, plane, channels, channels, channels, channels},
+       4,
+       depthwise},
+  };
+  return all;
+}
+
+struct Operator {
+  Graph graph;
+  Node node;
+  std::vector<Tensor> inputs;
+
+  explicit Operator(const Case& one) {
+    node.op = test::catalogue().find(one.domain, one.name);
+    REQUIRE(node.op != nullptr);
+    node.version = one.version;
+    node.attributes = one.attributes;
+    std::uint64_t seed = 1;
+    for (const Shape& shape : one.inputs) {
+      // Of variances, among others.
+      inputs.push_back(widened(rounded(random_floats(shape, seed++, 0.25F, 2))));
+      node.inputs.push_back(graph.add_temporary("x", Type::tensor(DType::float32, shape)));
+    }
+    for (std::size_t i = 0; i < one.outputs; ++i) node.outputs.push_back(graph.add_temporary("y"));
+    infer_node(node, graph);
+  }
+
+  // Outputs with the inputs of `narrow` in bfloat16.
+  std::vector<Tensor> run(std::uint32_t narrow, int threads) {
+    std::vector<Tensor> given = inputs;
+    for (std::size_t i = 0; i < given.size(); ++i) {
+      const bool is_narrow = (narrow >> i & 1U) != 0;
+      if (is_narrow) given[i] = rounded(given[i]);
+      graph[node.inputs[i]].type.dtype = given[i].dtype();
+    }
+    const Limits limits;
+    const auto bound = trainer::bind_static(node, graph, {.limits = limits, .threads = threads});
+    REQUIRE(bound);
+    std::vector<Tensor> results;
+    std::vector<KernelContext::Slot> in, out;
+    for (const Tensor& tensor : given) in.push_back({const_cast<void*>(tensor.data()), nullptr});
+    for (const ValueId id : node.outputs) {
+      results.emplace_back();
+      if (id != no_value) results.back() = Tensor(graph[id].type.dtype, *graph[id].type.shape());
+      out.push_back({id != no_value ? results.back().mutable_data() : nullptr, nullptr});
+    }
+    std::vector<std::max_align_t> workspace(bound->workspace_bytes / sizeof(std::max_align_t) + 8);
+    void* memory = workspace.data();
+    std::size_t room = workspace.size() * sizeof(std::max_align_t);
+    std::align(64, bound->workspace_bytes, memory, room);
+    ThreadPool pool(threads);
+    Call call(in, out, memory, pool);
+    bound->kernel(call);
+    return results;
+  }
+};
+
+void check_same(const std::vector<Tensor>& got, const std::vector<Tensor>& want) {
+  for (std::size_t i = 0; i < want.size(); ++i) {
+    CAPTURE(i);
+    CHECK(got[i].identical(want[i]));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("operators that read bfloat16 give what they give for the same numbers in float32") {
+  for (const Case& one : cases()) {
+    CAPTURE(one.name, one.inputs.size());
+    Operator op(one);
+    const std::vector<Tensor> want = op.run(0, 1);
+    for (std::uint32_t mask = op.node.op->rounded.reads; mask != 0;
+         mask = (mask - 1) & op.node.op->rounded.reads) {
+      CAPTURE(mask);
+      for (const int threads : {1, 3}) check_same(op.run(mask, threads), want);
+    }
+  }
+}
+
+TEST_CASE("operators that write bfloat16 round what they compute") {
+  for (const Case& one : cases()) {
+    CAPTURE(one.name, one.inputs.size());
+    Operator op(one);
+    if (!op.node.op->rounded.writes) continue;
+    const Tensor want = rounded(op.run(0, 1)[0]);
+    op.graph[op.node.outputs[0]].type.dtype = DType::bfloat16;
+    for (const std::uint32_t mask : {0U, op.node.op->rounded.reads}) {
+      for (const int threads : {1, 3}) CHECK(op.run(mask, threads)[0].identical(want));
+    }
+  }
+}
+
+TEST_CASE("operators that copy their input in bfloat16 round each element of it") {
+  for (const Case& one : cases()) {
+    CAPTURE(one.name, one.inputs.size());
+    Operator op(one);
+    const std::size_t copy = op.node.op->rounded.copy;
+    if (copy == 0) continue;
+    op.inputs[0] = random_floats(one.inputs[0], 9);
+    std::vector<Tensor> want = op.run(0, 1);
+    want.resize(copy);
+    want.push_back(rounded(op.inputs[0]));
+    op.node.outputs.resize(copy, no_value);
+    op.node.outputs.push_back(
+        op.graph.add_temporary("copy", Type::tensor(DType::bfloat16, one.inputs[0])));
+    for (const int threads : {1, 3}) {
+      const std::vector<Tensor> got = op.run(0, threads);
+      CHECK(got[copy].identical(want[copy]));
+      for (std::size_t i = 0; i < one.outputs; ++i) CHECK(got[i].identical(want[i]));
+    }
+  }
+}
+
+TEST_CASE("every operator that takes values in bfloat16 is tested here") {
+  for (const OpDef* op : test::catalogue().all()) {
+    CAPTURE(op->name);
+    const RoundedStorage& storage = op->rounded;
+    if (storage.reads == 0 && !storage.writes && storage.copy == 0) continue;
+    CHECK(std::ranges::any_of(cases(), [&](const Case& one) {
+      return one.name == op->name && one.domain == op->domain;
+    }));
+  }
+}
