@@ -43,7 +43,10 @@ class Folder {
     keep_nodes(graph_, [&](Node& node, std::size_t) {
       check_stop();
       if (reads_refined(node)) infer_again(node);
-      changed_ = run_on_subgraphs(node, pass_, context_) || changed_;
+      // A captured value is constant in a body, but the body is to be differentiated by it.
+      if (!captures_flagged(node, named_)) {
+        changed_ = run_on_subgraphs(node, pass_, context_) || changed_;
+      }
       const bool folded = fold(node);
       changed_ = changed_ || folded;
       return !folded;

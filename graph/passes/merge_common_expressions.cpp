@@ -54,7 +54,10 @@ class Merger {
     merge_constants();
     keep_nodes(graph_, [&](Node& node, std::size_t position) {
       changed_ = substitution_.apply(node) || changed_;
-      changed_ = run_on_subgraphs(node, merge_common_expressions, context_) || changed_;
+      // In a body the named value must not become one with another constant.
+      if (!captures_flagged(node, named_)) {
+        changed_ = run_on_subgraphs(node, merge_common_expressions, context_) || changed_;
+      }
       if (!pure(node) || is_named(node)) return true;
       const std::size_t hash = hash_of(node);
       if (replaced_by_previous(node, hash)) return false;

@@ -90,6 +90,14 @@ std::vector<bool> named_flags(const Graph& graph) {
   return flags;
 }
 
+bool captures_flagged(const Node& node, const std::vector<bool>& flags) {
+  return std::ranges::any_of(node.subgraphs, [&](const Subgraph& subgraph) {
+    return std::ranges::any_of(subgraph.captures, [&](ValueId id) {
+      return id != no_value && flags[static_cast<std::size_t>(id)];
+    });
+  });
+}
+
 bool run_on_subgraphs(Node& node, const Pass& pass, const PassContext& context) {
   bool changed = false;
   for (Subgraph& subgraph : node.subgraphs) {

@@ -29,6 +29,8 @@ std::vector<bool> produced_flags(const Graph& graph);  // outputs of nodes
 std::vector<bool> read_flags(const Graph& graph);
 // Values that a Gradient node names, or may name in a subgraph.
 std::vector<bool> named_flags(const Graph& graph);
+// Whether a subgraph of the node captures a value that has the flag.
+bool captures_flagged(const Node& node, const std::vector<bool>& flags);
 
 // Runs `pass` on a copy of each subgraph of the node and keeps the copy when it changed.
 bool run_on_subgraphs(Node& node, const Pass& pass, const PassContext& context);

@@ -1,4 +1,5 @@
 // Passes before derivatives are made keep what a Gradient node names.
+#include <array>
 #include <catch2/catch.hpp>
 
 #include "tests/graph/passes/toy.h"
@@ -64,6 +65,46 @@ TEST_CASE("what follows from values that a Gradient node names is not folded") {
       CHECK_FALSE(pass->run(toy.graph, context));
       CHECK(toy.graph.nodes.size() == 2);
     }
+  }
+}
+
+TEST_CASE("bodies that read a value that a Gradient node names stay as they are") {
+  PassContext context;
+  context.evaluate = first_input;
+  ToyGraph toy;
+  const Val named = toy.floats({1});
+  Graph body;
+  const auto add = [&](const char* name) {
+    const ValueId id = body.add_value(name, named.type());
+    body[id].constant = toy.graph[named.id()].constant;
+    return id;
+  };
+  body.inputs = {add("named"), add("other")};  // equal numbers
+  Node sum;
+  sum.op = &toy_plus;
+  sum.inputs = body.inputs;
+  sum.outputs = {body.add_value("sum", named.type())};
+  body.nodes = {sum};
+  body.outputs = sum.outputs;
+  const Val other = toy.floats({1});
+  Node call;
+  call.op = &toy_call;
+  call.subgraphs = {{"body", std::make_shared<Graph>(body), {named.id(), other.id()}}};
+  call.outputs = {toy.graph.add_temporary("called", named.type())};
+  toy.graph.nodes.push_back(call);
+  toy.graph.outputs = call.outputs;
+  const std::array passes{&fold_shapes, &merge_common_expressions};
+  Graph without = toy.graph;
+  Node gradient;
+  gradient.op = &toy_noise;
+  gradient.inputs = {toy.x.id()};
+  gradient.references = {named.id(), call.outputs[0]};
+  gradient.outputs = {toy.graph.add_temporary("derivative")};
+  toy.graph.nodes.push_back(gradient);
+  for (const Pass* pass : passes) {
+    CHECK_FALSE(pass->run(toy.graph, context));
+    Graph copy = without;
+    CHECK(pass->run(copy, context));
   }
 }
 
