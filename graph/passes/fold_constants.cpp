@@ -43,7 +43,7 @@ class Folder {
     keep_nodes(graph_, [&](Node& node, std::size_t) {
       check_stop();
       if (reads_refined(node)) infer_again(node);
-      // A captured value is constant in a body, but the body is to be differentiated by it.
+      // The body sees a captured constant, but is differentiated with respect to it.
       if (!captures_flagged(node, named_)) {
         changed_ = run_on_subgraphs(node, pass_, context_) || changed_;
       }
@@ -55,7 +55,7 @@ class Folder {
   }
 
  private:
-  // A derivative may be asked for where a named value is another.
+  // A Gradient node may be given another value for what it names.
   bool constant(ValueId id) const {
     if (id == no_value) return true;
     return graph_[id].constant->defined() && !named_[static_cast<std::size_t>(id)];

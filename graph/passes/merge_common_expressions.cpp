@@ -54,7 +54,7 @@ class Merger {
     merge_constants();
     keep_nodes(graph_, [&](Node& node, std::size_t position) {
       changed_ = substitution_.apply(node) || changed_;
-      // In a body the named value must not become one with another constant.
+      // The body would merge the captured constant with another one that is equal.
       if (!captures_flagged(node, named_)) {
         changed_ = run_on_subgraphs(node, merge_common_expressions, context_) || changed_;
       }

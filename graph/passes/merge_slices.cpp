@@ -1,4 +1,4 @@
-// Slices that share out an axis of a value become one Split, whose derivative is one Concat instead
+// Slices that partition an axis of a value become one Split, whose derivative is one Concat instead
 // of a sum of tensors of zeros: the parts of a product, and the two that torch.roll exchanges.
 #include <algorithm>
 #include <map>

@@ -51,7 +51,7 @@ extern const Pass remove_dead_nodes;         // nodes on which no output depends
 // Before derivatives are appended: fold_constants for small results alone, so that recognition
 // knows shapes and factors that exporters compute step by step.
 extern const Pass fold_shapes;
-// The same: Slices that share out an axis into one Split.
+// The same: Slices that partition an axis into one Split.
 extern const Pass merge_slices;
 
 // Before fold_constants: products of large constants that are transposed first take the constants
@@ -84,8 +84,8 @@ extern const Pass recognize_cross_entropy;  // LogSoftmax and NegativeLogLikelih
 extern const Pass recognize_attention;      // ScaledAttention
 
 std::span<const Pass> recognition_passes();
-// What is to run before them: they find shapes known and nothing in between that changes nothing,
-// and what a step and inference share has one reader.
+// Run before them: they fold shapes, remove nodes that return their input and merge what a step and
+// inference both compute, so that composed forms are recognized.
 std::span<const Pass> preparation_passes();
 
 // In the order in which one enables the next.

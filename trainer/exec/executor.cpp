@@ -46,8 +46,8 @@ class Ahead {
   std::span<const KernelContext::Slot> slots_;
 };
 
-// Whether nodes before the commit section write over variables. Such a step is not undone, so that
-// nothing stops it any more when they have run.
+// Whether nodes before the commit section write over variables. Such a step is not undone, so
+// nothing stops it once they have run.
 bool updates_early(const Plan& plan) noexcept {
   for (std::size_t i = 0; i < plan.in_place.size(); ++i) {
     if (plan.in_place[i] && !plan.committed[i]) return true;
@@ -96,6 +96,7 @@ class Executor::StaticContext final : public KernelContext {
 
 Executor::Executor(std::shared_ptr<const Plan> plan, const Limits& limits, int threads)
     : plan_(std::move(plan)),
+      updates_early_(updates_early(*plan_)),
       memory_(plan_->buffers.size(), nullptr),
       context_(std::make_unique<StaticContext>(plan_->graph)) {
   hold_values();
@@ -261,7 +262,7 @@ void Executor::run(CallState& call, Profile* profile) {
     ahead.fetch_after(i);
     run_timed(call, i, profile);
   }
-  if (!updates_early(*plan_)) call.check(plan_->commit_begin, plan_->nodes.size());
+  if (!updates_early_) call.check(plan_->commit_begin, plan_->nodes.size());
   for (std::size_t i = plan_->commit_begin; i < plan_->nodes.size() && profile != nullptr; ++i) {
     const std::string_view op = plan_->nodes[i].node->op->name;
     (*profile)[op].op = op;

@@ -73,6 +73,8 @@ class Executor {
   void run_timed(graph::CallState& call, std::size_t position, Profile* profile);
 
   std::shared_ptr<const Plan> plan_;
+  // Whether nodes before the commit section write over variables.
+  bool updates_early_;
   std::byte* arena_ = nullptr;
   std::vector<void*> memory_;  // by buffer
   // Of all static nodes one after the other the memory of inputs and outputs. Those of node i begin

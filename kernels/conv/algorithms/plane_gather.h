@@ -1,4 +1,4 @@
-// Tables for StridedKernels: where the columns of a plane come from.
+// Tables for Im2colKernels::gather_planes: where the columns of a plane come from.
 #pragma once
 
 #include <vector>
