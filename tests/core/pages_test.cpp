@@ -25,6 +25,10 @@ TEST_CASE("blocks of a megabyte and more come as pages of their own") {
 #if __GLIBC_PREREQ(2, 33)
 namespace {
 
+// mallinfo2 adds up the arenas of all threads, and a thread can take memory only from its own. Set
+// before the first thread starts.
+[[maybe_unused]] const int one_arena = mallopt(M_ARENA_MAX, 1);
+
 constexpr std::size_t block = 64 << 10;
 
 // Blocks of the heap, used and then freed; another one behind them stays, so that the allocator
@@ -67,7 +71,7 @@ class FreedBlocks {
 class TakenMemory {
  public:
   TakenMemory() {
-    for (std::size_t size = block; size >= 64; size /= 2) {
+    for (std::size_t size = block; size >= 16; size /= 2) {
       const std::size_t most = (std::size_t{4} << 20) / size;
       for (std::size_t i = 0; i < most && mallinfo2().fordblks > (256 << 10); ++i) {
         taken_.push_back(std::malloc(size));
