@@ -34,6 +34,7 @@ GemmCall<T> call_of(const GemmShape& s) {
   call.b_col = s.trans_b ? ldb : 1;
   call.a_rounded = s.a_rounded;
   call.b_rounded = s.b_rounded;
+  call.block_k = s.block_k;
   if (is_column(s)) {
     std::swap(call.m, call.n);
     std::swap(call.a_row, call.b_col);

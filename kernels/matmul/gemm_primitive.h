@@ -35,6 +35,8 @@ struct GemmShape {
   // A or B holds bfloat16 elements; see GemmPrimitive::takes_rounded.
   bool a_rounded = false;
   bool b_rounded = false;
+  // For a part of a product, some terms of all of k: GemmPrimitive::block_k of the whole.
+  std::int64_t block_k = 0;
 };
 
 // `count` products of one shape. Element offsets from the pointers given: i * stride, or, where
@@ -81,6 +83,10 @@ class GemmPrimitive {
            const GemmOptions<T>& options, void* workspace) const {
     run(pool, batch, a, b, c, options, Workspace{workspace, workspace_});
   }
+  // Terms of k that are summed at once. Products of whole blocks of k, each added to those before
+  // by a beta of 1, the biases and the activation in the last, have the bits of this one. 0: this
+  // product cannot be cut so.
+  std::int64_t block_k() const noexcept { return blockings_[blocking_index(0, 0)].kc; }
   std::string_view name() const noexcept;
   std::string_view isa() const noexcept { return isa_name(*kernels_); }
 

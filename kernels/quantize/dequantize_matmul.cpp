@@ -3,9 +3,11 @@
 // and block_size; without a scale b is float16 or bfloat16. transB: b is stored transposed. b may
 // be packed (stored_matrix.h), and with the attribute levels its elements are indices of 16 numbers
 // that the scale multiplies. a, the bias (one number for each column) and the result are float32.
-// Strips of b' are dequantized where they are multiplied, so that b' is never held whole; products
+// Pieces of b' are dequantized where they are multiplied, so that b' is never held whole; products
 // that round their factors to bfloat16 read one of that type where it lies. No derivative:
 // fuse_quantized makes the operator of frozen weights, after differentiation.
+#include <vector>
+
 #include "kernels/common/op.h"
 #include "kernels/common/scratch_pool.h"
 #include "kernels/matmul/gemm_primitive.h"
@@ -40,12 +42,35 @@ void infer(InferContext& context) {
   context.set_output(0, DType::float32, std::move(y));
 }
 
-// Columns of a strip, whatever the number of threads: about 1 MB of b'.
-std::int64_t strip_width(const math::GemmShape& s) {
+// A dimension in parts of equal size; a rest of less than products of lower precision want joins
+// the part before it.
+struct Cut {
+  std::int64_t size, count, last;
+
+  Cut(std::int64_t whole, std::int64_t part) : size(std::min(whole, part)) {
+    constexpr std::int64_t joined = 15;
+    count = std::max<std::int64_t>(1, (whole - joined + part - 1) / part);
+    last = whole - (count - 1) * size;
+  }
+  std::int64_t size_of(std::int64_t i) const { return i == count - 1 ? last : size; }
+};
+
+// How b' is cut, whatever the number of threads: strips of columns, and where those would be too
+// narrow pieces of their rows. A piece has about 1 MB.
+struct Cuts {
+  Cut columns, rows;
+};
+
+// `block_k`: terms that the product sums at once (math::GemmPrimitive).
+Cuts cut_matrix(const math::GemmShape& s, std::int64_t block_k) {
   constexpr std::int64_t elements = std::int64_t{1} << 18;
   constexpr std::int64_t least = 64;
+  constexpr std::int64_t of_pieces = 128;
   const std::int64_t fitting = elements / std::max<std::int64_t>(1, s.k) / least * least;
-  return std::min(s.n, std::max(least, fitting));
+  if (fitting >= least || block_k == 0) {
+    return {{s.n, std::max(least, fitting)}, {s.k, std::max<std::int64_t>(1, s.k)}};
+  }
+  return {{s.n, of_pieces}, {s.k, elements / of_pieces / block_k * block_k}};
 }
 
 // One product, since b has no batches.
@@ -59,16 +84,20 @@ class Product {
  public:
   explicit Product(BindContext& context)
       : shape_(product_shape(context)),
-        width_(strip_width(shape_)),
+        whole_(shape_, 1, 1, product_kernels(context)),
+        cuts_(cut_matrix(shape_, whole_.block_k())),
         rows_(context, scratch_, weight),
-        strip_(of_width(width_), 1, 1, product_kernels(context)),
-        last_(of_width(width_ > 0 ? (shape_.n - 1) % width_ + 1 : 0), 1, 1,
-              product_kernels(context)),
         biased_(context.has_input(bias)) {
-    context.set_implementation(strip_.name(), strip_.isa());
-    weights_bytes_ = math::align_up(static_cast<std::size_t>(
-        checked_mul(checked_mul(shape_.k, width_), static_cast<std::int64_t>(sizeof(float)))));
-    workspace_ = std::max(strip_.workspace(), last_.workspace());
+    context.set_implementation(whole_.name(), whole_.isa());
+    std::int64_t largest = 0;
+    for (const std::int64_t depth : {cuts_.rows.size, cuts_.rows.last}) {
+      for (const std::int64_t width : {cuts_.columns.size, cuts_.columns.last}) {
+        pieces_.emplace_back(shape_of_piece(width, depth), 1, 1, product_kernels(context));
+        workspace_ = std::max(workspace_, pieces_.back().workspace());
+        largest = std::max(largest, checked_mul(width, depth));
+      }
+    }
+    weights_bytes_ = math::align_up(static_cast<std::size_t>(largest) * sizeof(float));
     slot_ = weights_bytes_ + math::align_up(workspace_) + 64;
     slots_ = math::ScratchPool::bytes(slot_, context.threads());
     slots_at_ = scratch_.add_bytes(slots_);
@@ -78,48 +107,73 @@ class Product {
   void operator()(KernelContext& call) const {
     if (shape_.m == 0 || shape_.n == 0) return;
     const DequantizedRows::Source source = rows_.source(call);
-    const std::int64_t strips = (shape_.n + width_ - 1) / width_;
     math::ScratchPool({Scratch::at<std::byte>(call, slots_at_), slots_}, slot_)
-        .for_chunks(call.pool(), strips, 1,
+        .for_chunks(call.pool(), cuts_.columns.count, 1,
                     [&](std::byte* slot, std::int64_t first, std::int64_t last) {
-                      for (auto i = first; i < last; ++i) run_strip(call, source, slot, i * width_);
+                      for (auto i = first; i < last; ++i) run_strip(call, source, slot, i);
                     });
   }
 
  private:
-  math::GemmShape of_width(std::int64_t width) const {
-    math::GemmShape strip = shape_;
-    strip.n = width;
-    strip.ldc = shape_.n;
-    return strip;
+  math::GemmShape shape_of_piece(std::int64_t width, std::int64_t depth) const {
+    math::GemmShape piece = shape_;
+    piece.n = width;
+    piece.k = depth;
+    piece.lda = shape_.k;
+    piece.ldc = shape_.n;
+    if (cuts_.rows.count > 1) piece.block_k = whole_.block_k();
+    return piece;
   }
 
-  // Columns from `column` on.
   void run_strip(KernelContext& call, const DequantizedRows::Source& source, std::byte* slot,
-                 std::int64_t column) const {
+                 std::int64_t strip) const {
+    for (std::int64_t i = 0; i < cuts_.rows.count; ++i) run_piece(call, source, slot, strip, i);
+  }
+
+  void run_piece(KernelContext& call, const DequantizedRows::Source& source, std::byte* slot,
+                 std::int64_t strip, std::int64_t piece) const {
     auto* const b = reinterpret_cast<float*>(slot);
-    const std::int64_t k = shape_.k;
-    const std::int64_t n = shape_.n;
-    const std::int64_t width = std::min(width_, n - column);
+    const std::int64_t row = piece * cuts_.rows.size;
+    const std::int64_t depth = cuts_.rows.size_of(piece);
+    const std::int64_t column = strip * cuts_.columns.size;
+    const std::int64_t width = cuts_.columns.size_of(strip);
     if (shape_.trans_b) {
-      rows_.read(b, source, column * k, (column + width) * k);
+      read_block(b, source, {column, width}, {row, depth}, shape_.k);
     } else {
-      for (std::int64_t p = 0; p < k; ++p) {
-        rows_.read(b + p * width, source, p * n + column, p * n + column + width);
-      }
+      read_block(b, source, {row, depth}, {column, width}, shape_.n);
     }
-    const auto& gemm = column + width_ < n ? strip_ : last_;
-    const float* const row = biased_ ? call.in<float>(bias) + column : nullptr;
-    gemm.run(call.pool(), {}, call.in<float>(0), b, call.out<float>(0) + column, {.col_bias = row},
-             math::Workspace{slot + weights_bytes_, workspace_});
+    const bool last = piece == cuts_.rows.count - 1;
+    math::GemmOptions<float> options;
+    options.beta = piece == 0 ? 0 : 1;
+    if (biased_ && last) options.col_bias = call.in<float>(bias) + column;
+    const std::size_t which = (last ? 2 : 0) + (strip == cuts_.columns.count - 1 ? 1 : 0);
+    pieces_[which].run(call.pool(), {}, call.in<float>(0) + row, b, call.out<float>(0) + column,
+                       options, math::Workspace{slot + weights_bytes_, workspace_});
+  }
+
+  // A range of the rows and one of the columns of b as it is stored, with `step` columns.
+  struct Range {
+    std::int64_t first, count;
+  };
+  void read_block(float* to, const DequantizedRows::Source& source, Range rows, Range columns,
+                  std::int64_t step) const {
+    if (columns.count == step) {
+      return rows_.read(to, source, rows.first * step, (rows.first + rows.count) * step);
+    }
+    for (std::int64_t i = 0; i < rows.count; ++i) {
+      const std::int64_t from = (rows.first + i) * step + columns.first;
+      rows_.read(to + i * columns.count, source, from, from + columns.count);
+    }
   }
 
   Scratch scratch_;
   math::GemmShape shape_;
-  std::int64_t width_;
+  math::GemmPrimitive<float> whole_;  // what it would do with all of b'
+  Cuts cuts_;
   DequantizedRows rows_;
-  math::GemmPrimitive<float> strip_;
-  math::GemmPrimitive<float> last_;
+  // Of a piece that is neither the last of its row nor of its column, of the last column, of the
+  // last row, of both.
+  std::vector<math::GemmPrimitive<float>> pieces_;
   bool biased_;
   std::size_t weights_bytes_ = 0, workspace_ = 0, slot_ = 0, slots_ = 0, slots_at_ = 0;
 };

@@ -105,7 +105,7 @@ GemmBlocking cut_of(const GemmCall<T>& g) {
   cut.pack_a = g.m > max_rows && g.n > (g.a_col == 1 ? rows_in_place(g) : 4) * nr;
   cut.mr = even_chunk(g.m, cut.pack_a || g.a_row == 1 ? max_rows : max_separate_rows);
   cut.mc = divide_up(even_chunk(g.m, block_m), cut.mr) * cut.mr;
-  cut.kc = divide_up(even_chunk(g.k, block_k), 8) * 8;
+  cut.kc = g.block_k > 0 ? min_of(g.block_k, block_k) : divide_up(even_chunk(g.k, block_k), 8) * 8;
   // Packing B costs about as much as a few rows of C; a matrix with a small stride is read in
   // place.
   cut.pack_b = !g.b_packed && (g.b_col != 1 || (g.m >= 48 && g.b_row > 2 * nr) ||

@@ -60,7 +60,8 @@ struct PairGemm {
     cut.pack_b = !g.b_packed && !g.pairs;
     cut.mr = Kernel::rows_of(g.m);
     cut.mc = divide_up(even_chunk(g.m, Kernel::block_m), cut.mr) * cut.mr;
-    cut.kc = divide_up(even_chunk(g.k, block_k), 16) * 16;
+    cut.kc =
+        g.block_k > 0 ? min_of(g.block_k, block_k) : divide_up(even_chunk(g.k, block_k), 16) * 16;
     return cut;
   }
 

@@ -36,6 +36,9 @@ struct GemmCall {
   // and 2p + 1 of k in the place of a T. a_row and b_col are 1; a_col and b_row count from a pair
   // to the next; k is even.
   bool pairs = false;
+  // Where more than 0: sums over k are cut into blocks of so many terms, GemmBlocking::kc of a
+  // product of which this is a part. C then has the bits of that product.
+  std::int64_t block_k = 0;
 };
 
 // Element i of the memory of A and of B. Inlined, since code of every instruction set calls them.

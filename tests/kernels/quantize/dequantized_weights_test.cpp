@@ -124,26 +124,35 @@ TEST_CASE("DequantizeMatMul takes one scale, and one for each row or column") {
   check_product(run_op_tensor(product_of(a, each, {}, {{"axis", axis}})), a, each, k, n, false, {});
 }
 
-TEST_CASE("strips of a deep matrix have the bits of the product with all of it") {
-  constexpr std::int64_t k = 4100;  // strips of 64 columns
-  constexpr std::int64_t n = 150;
+TEST_CASE("pieces of a deep matrix have the bits of the product with all of it") {
+  // Several of rows and of columns, with a rest that is a piece and one that joins another.
+  const std::int64_t k = GENERATE(4100, 5990);
+  const std::int64_t n = GENERATE(130, 150);
   const std::int64_t m = GENERATE(1, 3, 4, 5, 33);
   const bool transposed = GENERATE(false, true);
   const Shape shape = transposed ? Shape{n, k} : Shape{k, n};
   const std::int64_t axis = transposed ? 1 : 0;
-  const Weights w =
-      weights(DType::int8, shape, transposed ? Shape{n, k / 32 + 1} : Shape{k / 32 + 1, n}, axis,
-              32, false);
+  const std::int64_t blocks = (k + 31) / 32;
+  const Weights w = weights(DType::int8, shape, transposed ? Shape{n, blocks} : Shape{blocks, n},
+                            axis, 32, false);
   const Tensor a = random_floats({m, k}, 4);
+  const Tensor bias = random_floats({n}, 5);
   const Tensor y = run_op_tensor(product_of(
-      a, w, {},
+      a, w, bias,
       {{"axis", axis}, {"block_size", 32L}, {"transB", static_cast<std::int64_t>(transposed)}}));
   Tensor b(DType::float32, shape);
   for (std::size_t i = 0; i < w.numbers.size(); ++i) {
     b.mutable_values<float>()[i] = static_cast<float>(w.numbers[i]);
   }
-  OpCase whole{"Gemm", {a, b}, {{"transB", static_cast<std::int64_t>(transposed)}}};
+  OpCase whole{"Gemm", {a, b, bias}, {{"transB", static_cast<std::int64_t>(transposed)}}};
   CHECK(y.identical(run_op_tensor(whole)));
+}
+
+TEST_CASE("DequantizeMatMul of a matrix without rows is its bias") {
+  const Weights none{Tensor(DType::int8, {0, 3}), Tensor::scalar(1.0F), {}, {}};
+  const Tensor bias = Tensor::of<float>({3}, {1, 2, 3});
+  const Tensor y = run_op_tensor(product_of(Tensor(DType::float32, {2, 0}), none, bias, {}));
+  CHECK(y.identical(Tensor::of<float>({2, 3}, {1, 2, 3, 1, 2, 3})));
 }
 
 TEST_CASE("DequantizeMatMul widens float16 and bfloat16 without a scale") {
