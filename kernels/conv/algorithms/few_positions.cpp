@@ -1,28 +1,21 @@
 // Few positions of the window, as deep layers of small images have: what lies under the window is
 // laid out position by position, then weights and positions are multiplied as dot products.
-#include "kernels/conv/algorithms/algorithm.h"
+#include "kernels/conv/algorithms/dot_columns.h"
 
 namespace ondine::math {
 namespace {
 
 using Index = std::int64_t;
 
-constexpr Index task_channels = 32;
-constexpr Index task_work = Index{1} << 18;
-
 class FewPositionsConv final : public ConvAlgorithm<float> {
  public:
   FewPositionsConv(const ConvDesc& desc, const Kernels& kernels)
       : ConvAlgorithm(desc, kernels),
-        kernels_(*kernels.few_positions),
         pointwise_(is_pointwise(desc.shape)),
         taps_(volume(desc.shape.kernel)),
-        depth_(desc.shape.in_channels * taps_),
-        row_(round_up(depth_, kernels_.unit)),
         positions_(volume(desc.shape.out)),
-        tasks_(divide_up(desc.shape.out_channels, task_channels)),
-        grain_(grain_of(task_channels * depth_ * positions_, task_work)) {
-    shared_bytes_ = bytes_of<float>(positions_ * row_);
+        columns_(desc.shape.out_channels, desc.shape.in_channels * taps_, positions_, kernels) {
+    shared_bytes_ = columns_.bytes();
   }
 
   void run(ThreadPool& pool, const ConvArgs<float>& args, Workspace workspace) const override {
@@ -32,16 +25,11 @@ class FewPositionsConv final : public ConvAlgorithm<float> {
       const float* const x = args.x + image * s.in_channels * volume(s.in);
       float* const y = args.result + image * s.out_channels * positions_;
       if (pointwise_) {
-        kernels_.transpose(depth_, positions_, x, rows);
+        columns_.transpose(x, positions_, rows);
       } else {
         gather(x, rows);
       }
-      for_tasks(pool, workspace, tasks_, grain_, [&](Index task, std::byte*) {
-        const Index channel = task * task_channels;
-        kernels_.forward(depth_, positions_, std::min(task_channels, s.out_channels - channel),
-                         args.w + channel * depth_, rows, args.bias ? args.bias + channel : nullptr,
-                         activation_, y + channel * positions_);
-      });
+      columns_.multiply(pool, args.w, rows, args.bias, activation_, y, positions_);
     }
   }
 
@@ -49,8 +37,8 @@ class FewPositionsConv final : public ConvAlgorithm<float> {
   // What lies under the window at each position.
   void gather(const float* x, float* rows) const {
     const ConvShape& s = shape_;
-    std::fill_n(rows, positions_ * row_, 0.0F);
-    for (Index p = 0; p < positions_; ++p, rows += row_) {
+    std::fill_n(rows, columns_.elements(), 0.0F);
+    for (Index p = 0; p < positions_; ++p, rows += columns_.row()) {
       const Index at[] = {p / (s.out[2] * s.out[1]), p / s.out[2] % s.out[1], p % s.out[2]};
       const auto from = [&](std::size_t dim) { return at[dim] * s.stride[dim] - s.pad[dim]; };
       for (Index kd = 0; kd < s.kernel[0]; ++kd) {
@@ -75,21 +63,11 @@ class FewPositionsConv final : public ConvAlgorithm<float> {
     }
   }
 
-  const FewPositionsKernels& kernels_;
   bool pointwise_;  // x is the matrix of columns
   Index taps_;      // of the window
-  Index depth_;     // weights of an output channel
-  Index row_;       // elements from a position to the next
   Index positions_;
-  Index tasks_, grain_;
+  DotColumns columns_;
 };
-
-// Whether the lanes that a product with positions in them would leave idle cost more than adding up
-// the lanes of the dot products.
-bool pays(Index depth, Index positions) {
-  constexpr Index lanes = 16;
-  return depth >= 2 * lanes && depth * (lanes - positions) >= 4 * lanes * positions;
-}
 
 }  // namespace
 
@@ -100,7 +78,7 @@ bool supports_few_positions(const ConvDesc& desc, const Kernels& kernels) {
   if (s.batch > 1 && is_pointwise(s) && volume(s.out) == 1) return false;
   return sizeof(T) == sizeof(float) && desc.direction == ConvDirection::forward && !is_empty(s) &&
          s.groups == 1 && volume(s.out) <= kernels.few_positions->max_positions &&
-         pays(s.in_channels * volume(s.kernel), volume(s.out));
+         DotColumns::pays(s.in_channels * volume(s.kernel), volume(s.out));
 }
 
 template <class T>

@@ -1,8 +1,10 @@
 // Windows of one element and stride 1: a product for each image, or for images of few positions
-// joined, the weights being shared.
+// joined, the weights being shared. Positions that would leave most lanes of a last vector idle are
+// dot products.
 #include "kernels/conv/algorithms/pointwise.h"
 
 #include "kernels/conv/algorithms/directed_shape.h"
+#include "kernels/conv/algorithms/dot_columns.h"
 #include "kernels/conv/algorithms/joined_images.h"
 
 namespace ondine::math {
@@ -20,17 +22,25 @@ class PointwiseConv final : public ConvImplementation<T> {
         batch_(desc.shape.batch),
         plane_(volume(desc.shape.out)),
         joined_(batch_, plane_) {
-    if (joined_.images() == 1 || plane_ == 1) return;
+    if (plane_ == 1) return;
+    for (const Index images : {joined_.images(), joined_.last()}) {
+      if (const Index edge = edge_of(images * plane_); edge > 0) {
+        edge_bytes_ = std::max(edge_bytes_, DotColumns(d_.outer, d_.inner, edge, kernels).bytes());
+      }
+    }
+    if (joined_.images() == 1) return;
     source_bytes_ = bytes_of<T>(d_.inner * joined_.row());
     result_bytes_ = bytes_of<T>(d_.outer * joined_.row());
   }
 
   std::size_t workspace(int threads) const override {
     if (plane_ == 1) return gemm_workspace<T>(rows_product(), 1, threads, kernels_);
-    if (source_bytes_ == 0) return gemm_workspace<T>(product(1), batch_, threads, kernels_);
-    return source_bytes_ + result_bytes_ +
-           std::max(gemm_workspace<T>(product(joined_.images()), 1, threads, kernels_),
-                    gemm_workspace<T>(product(joined_.last()), 1, threads, kernels_));
+    std::size_t product_bytes = 0;
+    for (const Index images : {joined_.images(), joined_.last()}) {
+      product_bytes = std::max(product_bytes,
+                               gemm_workspace<T>(product(images), products(), threads, kernels_));
+    }
+    return edge_bytes_ + source_bytes_ + result_bytes_ + product_bytes;
   }
 
   void run(ThreadPool& pool, const ConvArgs<T>& args, Workspace workspace) const override {
@@ -42,9 +52,7 @@ class PointwiseConv final : public ConvImplementation<T> {
                   kernels_);
     }
     if (source_bytes_ > 0) return run_joined(pool, args, options, workspace);
-    const GemmBatch images{batch_, 0, d_.source_image(), d_.result_image()};
-    gemm(pool, product(1), images, args.w, d_.source(args), args.result, options, workspace,
-         kernels_);
+    multiply(pool, 1, args.w, d_.source(args), args.result, options, workspace);
   }
 
  private:
@@ -52,7 +60,41 @@ class PointwiseConv final : public ConvImplementation<T> {
   GemmShape rows_product() const { return {batch_, d_.outer, d_.inner, false, !d_.backward}; }
   GemmShape product(Index images) const {
     const Index row = joined_.row();
-    return {d_.outer, images * plane_, d_.inner, d_.backward, false, 0, row, row};
+    const Index columns = images * plane_;
+    return {d_.outer, columns - edge_of(columns), d_.inner, d_.backward, false, 0, row, row};
+  }
+  // Of one call.
+  Index products() const { return joined_.images() == 1 ? batch_ : 1; }
+
+  // How many of the last columns are dot products.
+  Index edge_of(Index columns) const {
+    if (sizeof(T) != sizeof(float) || d_.backward || rounds_factors<T>(kernels_)) return 0;
+    const Index lanes = kernels_.few_positions->unit;
+    const Index edge = columns % lanes;
+    const bool pays = columns > lanes && edge <= lanes / 4 && DotColumns::pays(d_.inner, edge);
+    return pays ? edge : 0;
+  }
+
+  // `images` joined ones, or every image by itself.
+  void multiply(ThreadPool& pool, Index images, const T* w, const T* source, T* result,
+                const GemmOptions<T>& options, Workspace workspace) const {
+    const Workspace rest{static_cast<std::byte*>(workspace.data) + edge_bytes_,
+                         workspace.bytes - edge_bytes_};
+    const GemmBatch batch{products(), 0, d_.source_image(), d_.result_image()};
+    gemm(pool, product(images), batch, w, source, result, options, rest, kernels_);
+    if constexpr (sizeof(T) == sizeof(float)) {
+      const Index row = joined_.row();
+      const Index edge = edge_of(images * plane_);
+      if (edge == 0) return;
+      const DotColumns dots(d_.outer, d_.inner, edge, kernels_);
+      auto* const rows = static_cast<float*>(workspace.data);
+      for (Index i = 0; i < batch.count; ++i) {
+        const Index first = images * plane_ - edge;
+        dots.transpose(source + i * batch.stride_b + first, row, rows);
+        dots.multiply(pool, w, rows, options.row_bias, activation_,
+                      result + i * batch.stride_c + first, row);
+      }
+    }
   }
 
   void run_joined(ThreadPool& pool, const ConvArgs<T>& args, const GemmOptions<T>& options,
@@ -67,7 +109,7 @@ class PointwiseConv final : public ConvImplementation<T> {
       const Index count = joined_.images_from(image);
       joined_.join(pool, vector, d_.source(args) + image * d_.source_image(), d_.inner, count,
                    source);
-      gemm(pool, product(count), args.w, source, result, options, rest, kernels_);
+      multiply(pool, count, args.w, source, result, options, rest);
       joined_.part(pool, vector, result, d_.outer, count, args.result + image * d_.result_image());
     }
   }
@@ -77,7 +119,7 @@ class PointwiseConv final : public ConvImplementation<T> {
   const Kernels& kernels_;
   Index batch_, plane_;
   JoinedImages joined_;
-  std::size_t source_bytes_ = 0, result_bytes_ = 0;
+  std::size_t source_bytes_ = 0, result_bytes_ = 0, edge_bytes_ = 0;
 };
 
 }  // namespace

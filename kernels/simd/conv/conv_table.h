@@ -295,12 +295,14 @@ struct GroupedConvKernels {
 struct FewPositionsKernels {
   std::int64_t max_positions;
   std::int64_t unit;  // rows are filled up with zeros to whole units
-  // rows[p ld + k] = columns[k positions + p], k < depth; ld is `depth` in whole units.
-  void (*transpose)(std::int64_t depth, std::int64_t positions, const float* columns, float* rows);
-  // y[o positions + p] = activation(bias[o] + sum over k of w[o depth + k] rows[p ld + k]),
-  // o < outer; bias may be null.
+  // rows[p row + k] = columns[k ld + p], k < depth; row is `depth` in whole units.
+  void (*transpose)(std::int64_t depth, std::int64_t positions, const float* columns,
+                    std::int64_t ld, float* rows);
+  // y[o ld + p] = activation(bias[o] + sum over k of w[o depth + k] rows[p row + k]), o < outer;
+  // bias may be null.
   void (*forward)(std::int64_t depth, std::int64_t positions, std::int64_t outer, const float* w,
-                  const float* rows, const float* bias, Activation activation, float* y);
+                  const float* rows, const float* bias, Activation activation, float* y,
+                  std::int64_t ld);
 };
 
 namespace avx512_bf16 {

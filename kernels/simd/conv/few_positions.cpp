@@ -22,18 +22,18 @@ constexpr int rows_of(int positions) { return positions <= 2 ? 4 : 2; }
 #endif
 constexpr N prefetch_distance = 1024;  // elements, at least
 
-void transpose_columns(N depth, N positions, const float* columns, float* rows) {
-  const N ld = (depth + L - 1) / L * L;
-  for (N k = 0; k < ld; k += L) {
+void transpose_columns(N depth, N positions, const float* columns, N ld, float* rows) {
+  const N row = (depth + L - 1) / L * L;
+  for (N k = 0; k < row; k += L) {
     const N steps = min(L, depth - k);
     for (N p = 0; p < positions; p += L) {
       const N count = min(L, positions - p);
       V block[L];
       for (N i = 0; i < L; ++i) {
-        block[i] = i < steps ? load_n(columns + (k + i) * positions + p, count) : V{};
+        block[i] = i < steps ? load_n(columns + (k + i) * ld + p, count) : V{};
       }
       transpose<float>(block);
-      for (N i = 0; i < count; ++i) store(rows + (p + i) * ld + k, block[i]);
+      for (N i = 0; i < count; ++i) store(rows + (p + i) * row + k, block[i]);
     }
   }
 }
@@ -139,9 +139,9 @@ constexpr Run pick_run(N positions, std::integer_sequence<int, I...>) {
 }
 
 void forward(N depth, N positions, N outer, const float* w, const float* rows, const float* bias,
-             Activation activation, float* y) {
+             Activation activation, float* y, N ld) {
   const float infinity = __builtin_inff();
-  Dots d{depth, (depth + L - 1) / L * L, outer, w, rows, bias, -infinity, infinity, y, positions};
+  Dots d{depth, (depth + L - 1) / L * L, outer, w, rows, bias, -infinity, infinity, y, ld};
   if (activation != Activation::none) d.low = 0;
   if (activation == Activation::relu6) d.high = 6;
   const N blocks = (positions + max_block - 1) / max_block;

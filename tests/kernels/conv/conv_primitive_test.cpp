@@ -45,6 +45,16 @@ TEMPLATE_TEST_CASE("convolution and both gradients follow the definition", "", f
     check_all<T>(shape2(2, 8, 12, 4, 5, 7, 1, 1, 1, 1, 0, 0));
     check_all<T>(shape2(2, 70, 50, 1, 30, 31, 1, 1, 1, 1, 0, 0));
   }
+  // One to four columns behind whole vectors of 16 or of 4, five, and other images joined last.
+  SECTION("pointwise with few columns more than vectors hold") {
+    check_all<T>(shape2(1, 40, 33, 1, 7, 7, 1, 1, 1, 1, 0, 0));
+    check_all<T>(shape2(4, 150, 70, 1, 7, 7, 1, 1, 1, 1, 0, 0));
+    check_all<T>(shape2(11, 33, 70, 1, 7, 7, 1, 1, 1, 1, 0, 0));
+    check_all<T>(shape2(3, 32, 20, 1, 14, 14, 1, 1, 1, 1, 0, 0));
+    check_all<T>(shape2(1, 34, 20, 1, 5, 10, 1, 1, 1, 1, 0, 0));
+    check_all<T>(shape2(1, 34, 20, 1, 1, 19, 1, 1, 1, 1, 0, 0));
+    check_all<T>(shape2(1, 40, 33, 1, 3, 7, 1, 1, 1, 1, 0, 0));
+  }
   SECTION("pointwise with a stride or padding") {
     check_all<T>(shape2(2, 6, 5, 1, 9, 8, 1, 1, 2, 1, 0, 0));
     check_all<T>(shape2(2, 6, 5, 1, 4, 4, 1, 1, 1, 1, 1, 2));
