@@ -39,7 +39,9 @@ void print_quantized(const std::vector<QuantizedWeight>& quantized) {
   }
   constexpr double megabyte = 1e6;
   std::cout << "  quantized " << quantized.size() << " frozen weights";
-  if (worst != nullptr) {
+  if (worst == nullptr) {
+    std::cout << ": products and lookups read no frozen matrix of 1,024 elements and more";
+  } else {
     std::cout << ", " << static_cast<double>(before) / megabyte << " to "
               << static_cast<double>(after) / megabyte << " MB; largest relative error "
               << worst->error << ", of '" << worst->name << '\'';
