@@ -180,9 +180,9 @@ ONDINE_INLINE Vf erf_of(const Vf& x) {
 // e^(-z^2 / 2) w p(u), w = 1 / (z + 3.75), u = 9.375 w - 1.5: p minimizes the largest relative
 // error for z <= 15, 1.5e-8.
 ONDINE_INLINE Vf normal_cdf(const Vf& x, Vf& density) {
-  constexpr float c[] = {8.833208124e-01f,  5.989828734e-01f,  2.896970333e-01f,
-                         9.233775376e-02f,  1.380269767e-02f,  -2.107741821e-03f,
-                         -1.149720103e-03f, 4.192014992e-05f,  7.439850413e-05f};
+  constexpr float c[] = {8.833208124e-01f,  5.989828734e-01f, 2.896970333e-01f,
+                         9.233775376e-02f,  1.380269767e-02f, -2.107741821e-03f,
+                         -1.149720103e-03f, 4.192014992e-05f, 7.439850413e-05f};
   const Vf w = 1.0f / (absolute(x) + 3.75f);
   density = exp_of(-0.5f * x * x);
   const Vf lower = density * (w * polynomial(9.375f * w - 1.5f, c));
