@@ -8,6 +8,7 @@
 // fuse_quantized makes the operator of frozen weights, after differentiation.
 #include <vector>
 
+#include "kernels/common/convert_rows.h"
 #include "kernels/common/op.h"
 #include "kernels/common/scratch_pool.h"
 #include "kernels/matmul/gemm_primitive.h"
@@ -55,22 +56,28 @@ struct Cut {
   std::int64_t size_of(std::int64_t i) const { return i == count - 1 ? last : size; }
 };
 
-// How b' is cut, whatever the number of threads: strips of columns, and where those would be too
-// narrow pieces of their rows. A piece has about 1 MB.
+std::int64_t round_up(std::int64_t a, std::int64_t unit) { return (a + unit - 1) / unit * unit; }
+
+// How b' is cut, whatever the number of threads: strips of columns, and deep ones into pieces of
+// their rows. a is packed once for each strip, so that these are wide.
 struct Cuts {
   Cut columns, rows;
 };
 
 // `block_k`: terms that the product sums at once (math::GemmPrimitive).
 Cuts cut_matrix(const math::GemmShape& s, std::int64_t block_k) {
-  constexpr std::int64_t elements = std::int64_t{1} << 18;
-  constexpr std::int64_t least = 64;
-  constexpr std::int64_t of_pieces = 128;
-  const std::int64_t fitting = elements / std::max<std::int64_t>(1, s.k) / least * least;
-  if (fitting >= least || block_k == 0) {
-    return {{s.n, std::max(least, fitting)}, {s.k, std::max<std::int64_t>(1, s.k)}};
-  }
-  return {{s.n, of_pieces}, {s.k, elements / of_pieces / block_k * block_k}};
+  constexpr std::int64_t elements = std::int64_t{1} << 18;  // of a piece, about
+  constexpr std::int64_t unit = 64;
+  const std::int64_t k = std::max<std::int64_t>(1, s.k);
+  const std::int64_t fitting = std::max(unit, elements / k / unit * unit);
+  if (block_k == 0) return {{s.n, fitting}, {s.k, k}};
+  constexpr std::int64_t wide = 256;
+  constexpr std::int64_t together = 4;  // strips: for two and for four threads
+  const std::int64_t strips =
+      round_up(std::max<std::int64_t>(1, round_up(s.n, wide) / wide), together);
+  const std::int64_t width = std::max(fitting, round_up((s.n + strips - 1) / strips, unit));
+  return {{s.n, width},
+          {s.k, std::min(k, std::max<std::int64_t>(1, elements / width / block_k) * block_k)}};
 }
 
 // One product, since b has no batches.
@@ -80,12 +87,23 @@ math::GemmShape product_shape(BindContext& context) {
       .shape;
 }
 
+// Elements from a row of a to the next where a is rounded once for all strips, an odd number of
+// cache lines, so that rows do not share sets of the cache; 0: each product rounds its part.
+std::int64_t rounded_row(const math::GemmShape& s, const Cuts& cuts, const math::Kernels& kernels) {
+  constexpr std::int64_t line = 64 / sizeof(bfloat16);
+  constexpr std::int64_t most = std::int64_t{4} << 20;  // elements
+  if (cuts.columns.count == 1 || !math::GemmPrimitive<float>::takes_rounded(s, kernels)) return 0;
+  const std::int64_t row = (round_up(s.k, line) / line | 1) * line;
+  return s.m <= most / row ? row : 0;
+}
+
 class Product {
  public:
   explicit Product(BindContext& context)
       : shape_(product_shape(context)),
         whole_(shape_, 1, 1, product_kernels(context)),
         cuts_(cut_matrix(shape_, whole_.block_k())),
+        rounded_row_(rounded_row(shape_, cuts_, product_kernels(context))),
         rows_(context, scratch_, weight),
         biased_(context.has_input(bias)) {
     context.set_implementation(whole_.name(), whole_.isa());
@@ -101,12 +119,14 @@ class Product {
     slot_ = weights_bytes_ + math::align_up(workspace_) + 64;
     slots_ = math::ScratchPool::bytes(slot_, context.threads());
     slots_at_ = scratch_.add_bytes(slots_);
+    rounded_at_ = scratch_.add<bfloat16>(shape_.m * rounded_row_);
     scratch_.request(context);
   }
 
   void operator()(KernelContext& call) const {
     if (shape_.m == 0 || shape_.n == 0) return;
     const DequantizedRows::Source source = rows_.source(call);
+    if (rounded_row_ > 0) round_a(call);
     math::ScratchPool({Scratch::at<std::byte>(call, slots_at_), slots_}, slot_)
         .for_chunks(call.pool(), cuts_.columns.count, 1,
                     [&](std::byte* slot, std::int64_t first, std::int64_t last) {
@@ -119,10 +139,28 @@ class Product {
     math::GemmShape piece = shape_;
     piece.n = width;
     piece.k = depth;
-    piece.lda = shape_.k;
+    piece.lda = rounded_row_ > 0 ? rounded_row_ : shape_.k;
+    piece.a_rounded = rounded_row_ > 0;
     piece.ldc = shape_.n;
     if (cuts_.rows.count > 1) piece.block_k = whole_.block_k();
     return piece;
+  }
+
+  void round_a(KernelContext& call) const {
+    const float* const a = call.in<float>(0);
+    auto* const rounded = Scratch::at<bfloat16>(call, rounded_at_);
+    const std::int64_t grain = std::max<std::int64_t>(1, (1 << 16) / shape_.k);
+    call.pool().for_chunks(shape_.m, grain, [&](std::int64_t first, std::int64_t last) {
+      for (auto i = first; i < last; ++i) {
+        convert_row(rounded + i * rounded_row_, a + i * shape_.k, shape_.k);
+      }
+    });
+  }
+
+  // a from a column on, as the products take it.
+  const float* columns_of_a(KernelContext& call, std::int64_t column) const {
+    if (rounded_row_ == 0) return call.in<float>(0) + column;
+    return reinterpret_cast<const float*>(Scratch::at<bfloat16>(call, rounded_at_) + column);
   }
 
   void run_strip(KernelContext& call, const DequantizedRows::Source& source, std::byte* slot,
@@ -147,7 +185,7 @@ class Product {
     options.beta = piece == 0 ? 0 : 1;
     if (biased_ && last) options.col_bias = call.in<float>(bias) + column;
     const std::size_t which = (last ? 2 : 0) + (strip == cuts_.columns.count - 1 ? 1 : 0);
-    pieces_[which].run(call.pool(), {}, call.in<float>(0) + row, b, call.out<float>(0) + column,
+    pieces_[which].run(call.pool(), {}, columns_of_a(call, row), b, call.out<float>(0) + column,
                        options, math::Workspace{slot + weights_bytes_, workspace_});
   }
 
@@ -170,12 +208,14 @@ class Product {
   math::GemmShape shape_;
   math::GemmPrimitive<float> whole_;  // what it would do with all of b'
   Cuts cuts_;
+  std::int64_t rounded_row_;
   DequantizedRows rows_;
   // Of a piece that is neither the last of its row nor of its column, of the last column, of the
   // last row, of both.
   std::vector<math::GemmPrimitive<float>> pieces_;
   bool biased_;
-  std::size_t weights_bytes_ = 0, workspace_ = 0, slot_ = 0, slots_ = 0, slots_at_ = 0;
+  std::size_t weights_bytes_ = 0, workspace_ = 0, slot_ = 0, slots_ = 0, slots_at_ = 0,
+              rounded_at_ = 0;
 };
 
 bool reads_rounded(BindContext& context) {

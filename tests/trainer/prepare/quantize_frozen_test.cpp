@@ -109,15 +109,38 @@ TEST_CASE("training beside frozen weights of few bits follows that beside float3
 }
 
 TEST_CASE("weights read as they are stored give the bits of weights dequantized first") {
+  LoadOptions load;
+  load.precision = GENERATE(Precision::float32, Precision::bfloat16);
   for (const FrozenFormat& format : {FrozenFormat(DType::int8), FrozenFormat(DType::int4),
                                      FrozenFormat::nf4(), FrozenFormat(DType::bfloat16)}) {
-    Model fused = prepare(network(21), options(format));
-    LoadOptions load;
+    load.no_fusion = {};
+    Model fused = prepare(network(21), options(format), load);
     load.no_fusion = {Fusion::fuse_quantized};
     Model plain = prepare(network(21), options(format), load);
     CHECK(losses(fused) == losses(plain));
     CHECK(fused.get_state("head").identical(plain.get_state("head")));
   }
+}
+
+TEST_CASE("a deep matrix read as it is stored gives the bits of one dequantized first") {
+  constexpr std::int64_t depth = 4500;
+  ModelBuilder b("deep", 21);
+  const std::string x = b.input("x", DType::float32, {"N", depth});
+  const std::string y =
+      b.node("MatMul", {x, b.initializer("frozen", random_floats({depth, 270}, 1, -0.1F, 0.1F))});
+  b.output(b.node("MatMul", {y, b.initializer("head", random_floats({270, 7}, 2, -0.1F, 0.1F))}),
+           DType::float32, {"N", 7});
+  PrepareOptions prepared = options(FrozenFormat(DType::int8));
+  prepared.train = {"head"};
+  LoadOptions load;
+  load.precision = GENERATE(Precision::float32, Precision::bfloat16);
+  Model fused = prepare(b.bytes(), prepared, load);
+  load.no_fusion = {Fusion::fuse_quantized};
+  Model plain = prepare(b.bytes(), prepared, load);
+  const NamedValues rows{{"x", random_floats({24, depth}, 3)}, {"label", batch()[1].second}};
+  const float loss = fused.train_step(rows)["loss"].tensor().item<float>();
+  CHECK(loss == plain.train_step(rows)["loss"].tensor().item<float>());
+  CHECK(fused.get_state("head").identical(plain.get_state("head")));
 }
 
 TEST_CASE("weights of 4 bits that lie in a file are read there, and written as they are") {
