@@ -98,8 +98,8 @@ TEST_CASE("DeformConv refuses channels, offsets and masks of other sizes") {
 
 TEST_CASE("convolutions refuse parameters that are not one, or one for each channel") {
   const auto conv = [](const std::vector<std::pair<std::size_t, Value>>& changes) {
-    std::vector<Value> inputs{u8({1, 2, 3, 3}), one(),   zero(), u8({3, 2, 2, 2}),
-                              f32({3}),         u8({3}), one(),  zero()};
+    std::vector<Value> inputs{u8({1, 2, 3, 3}), one(), zero(), u8({3, 2, 2, 2}), f32({3}),
+                              u8({3}),          one(), zero(), i32({3})};
     for (const auto& [i, value] : changes) inputs[i] = value;
     return call("QLinearConv", inputs);
   };
@@ -111,6 +111,9 @@ TEST_CASE("convolutions refuse parameters that are not one, or one for each chan
       {conv({{5, u8({2})}}), "the zero point of w"},
       {conv({{6, f32({2})}}), "the scale of y"},
       {conv({{7, u8({2})}}), "the zero point of y"},
+      {conv({{8, i32({2})}}), "output channels differ: 2 and 3"},
+      {conv({{8, i32({1})}}), "output channels differ: 1 and 3"},
+      {conv({{8, i32({1, 3})}}), "B must have rank 1"},
       {call("ConvInteger", {u8({1, 2, 3, 3}), u8({3, 2, 2, 2}), u8({2})}), "the zero point of x"},
       {call("ConvInteger", {u8({1, 2, 3, 3}), u8({3, 2, 2, 2}), zero(), u8({2})}),
        "the zero point of w"},
@@ -178,7 +181,10 @@ TEST_CASE("operators with indices refuse operands of other types and sizes") {
       {call("STFT", {f32({1, 8, 3}), ints({2}), none, ints({4})}),
        "the last dim of the signal has 3 elements, needed: 1 or 2"},
       {call("MatMulInteger", {u8({2, 3}), u8({3, 2}), zero(), u8({3})}),
-       "columns of B and of its zero point", true},
+       "columns of B and of its zero point"},
+      {call("MatMulInteger", {u8({2, 3}), u8({3, 4}), zero(), u8({2})}),
+       "columns of B and of its zero point"},
+      {call("MatMulInteger", {u8({3, 3}), u8({3, 2}), u8({2})}), "rows of A and of its zero point"},
       {call("Dropout", {x, f32({2}), Tensor::scalar(true)}), "input 1 must be a scalar, found [2]"},
   });
 }
@@ -237,10 +243,10 @@ TEST_CASE("quantized products and optimizers refuse scales and rates of other si
   };
   CHECK_NOTHROW(run_op(product({})));
   check_refusals({
-      {product({{1, f32({3})}}), "rows of a and of its scale and zero point", true},
-      {product({{2, u8({3})}}), "rows of a and of its scale and zero point", true},
-      {product({{4, f32({3})}}), "columns of b and of its scale and zero point", true},
-      {product({{5, u8({3})}}), "columns of b and of its scale and zero point", true},
+      {product({{1, f32({3})}}), "rows of a and of its scale and zero point"},
+      {product({{2, u8({3})}}), "rows of a and of its scale and zero point"},
+      {product({{4, f32({3})}}), "columns of b and of its scale and zero point"},
+      {product({{5, u8({3})}}), "columns of b and of its scale and zero point"},
       {adam(f32({2}), Tensor::scalar(std::int64_t{1})), "input 0 must be a scalar, found [2]"},
       {adam(one(), i64({2})), "input 1 must be a scalar, found [2]"},
       {call("DynamicQuantizeLinear", {i32({2})}), "x is int32, needed: float"},
