@@ -49,7 +49,8 @@ Val part_of_past(Val past, std::int64_t which) {
 
 Val add_projection_bias(Val projected, Val bias) {
   if (!bias) return projected;
-  return projected + with_dims_of(bias, {-1}, projected, {-1}, "columns of bias and weights");
+  return projected +
+         with_dims_of(bias, {-1}, projected, {-1}, "hidden sizes of the bias and the projection");
 }
 
 Val to_heads(Val x, std::int64_t heads) { return transpose(split_heads(x, heads), {0, 2, 1, 3}); }

@@ -79,7 +79,9 @@ std::vector<Val> expand(ExpandContext& context) {
   const Val shape[] = {graph::dim_of(columns, 0), graph::dim_of(w, 0),
                        graph::slice(graph::shape_of(context.x(2)), 2, 4, 0)};
   const Val image = graph::reshape(y, graph::concat(shape, 0));
-  return {context.x(3) ? image + graph::unsqueeze(context.x(3), {1, 2}) : image};
+  if (!context.x(3)) return {image};
+  const Val bias = with_dims_of(context.x(3), {0}, w, {0}, "output channels");
+  return {image + graph::unsqueeze(bias, {1, 2})};
 }
 
 }  // namespace

@@ -91,6 +91,7 @@ TEST_CASE("DeformConv refuses channels, offsets and masks of other sizes") {
       {conv(x, w, offset, f32({1, 4, 3, 2})), "dims of mask differ: 3 and 2"},
       {conv(x, w, offset, f32({1, 4, 2, 3})), "dims of mask differ: 3 and 2"},
       {conv(x, w, offset, none, f32({3})), "output channels differ: 3 and 2"},
+      {conv(x, w, offset, none, f32({1})), "output channels differ: 1 and 2"},
       {conv(x, w, offset, none, none, {list("kernel_shape", {2, 3})}),
        "kernel_shape differs from the kernel dims of W"},
   });

@@ -104,6 +104,10 @@ TEST_CASE("MultiHeadAttention and RotaryEmbedding refuse heads and ranks that do
   const Value angles = f32({3, 2});
   check_refusals({
       {attention({q, q, q}, 3), "hidden size 8 is not a multiple of 3 heads"},
+      {attention({q, q, f32({2, 3, 1}), f32({18})}, 2),
+       "hidden size 1 is not a multiple of 2 heads"},
+      {attention({q, q, f32({2, 3, 2}), f32({17})}, 2),
+       "hidden sizes of the bias and the projection differ: 1 and 2"},
       {attention({q, q, q, none, none, none, f32({2, 2, 1, 4})}, 2),
        "past_key and past_value must be given together"},
       {attention({q, q, f64({2, 3, 8})}, 2), "inputs 0 and 2 differ in dtype: float and double"},
@@ -134,6 +138,9 @@ TEST_CASE("products and convolutions of com.microsoft refuse operands of other s
       {lstm({1, 4, 8}, {1, 2, 8}), "rows of W and the size of the input differ: 4 and 3"},
       {lstm({2, 3, 8}, {1, 2, 8}), "directions differ: 2 and 1"},
       {lstm({1, 3, 4}, {1, 2, 8}), "columns of W and R differ: 4 and 8"},
+      {call("DynamicQuantizeLSTM", {f32({2, 1, 3}), u8({1, 3, 1}), u8({1, 2, 8}), none, none, none,
+                                    none, none, f32({1, 8}), u8({1, 8}), f32({1}), u8({1})}),
+       "columns of W and R differ: 1 and 8"},
       {lstm({1, 3, 8}, {1, 2, 8}, {number("hidden_size", 3)}),
        "rows of R and hidden_size differ: 2 and 3"},
       {lstm({1, 3, 12}, {1, 2, 12}), "columns of R and hidden_size differ: 12 and 8"},
