@@ -72,14 +72,14 @@ std::vector<Val> expand(ExpandContext& context) { return {unary("Identity", cont
 
 }  // namespace
 
-extern const OpDef require_dims{
-    .name = "RequireDims",
-    .domain = ondine_domain,
-    .infer = infer,
-    .bind = bind,
-    .grad = grad,
-    .expand = expand,
-    .traits = {.inplace = 1, .shape_only = 0b10, .view = true, .cheap = true},
-    .no_gradient = 0b10};
+// Not a view: passes drop views of constants and views that keep the type.
+extern const OpDef require_dims{.name = "RequireDims",
+                                .domain = ondine_domain,
+                                .infer = infer,
+                                .bind = bind,
+                                .grad = grad,
+                                .expand = expand,
+                                .traits = {.inplace = 1, .shape_only = 0b10, .cheap = true},
+                                .no_gradient = 0b10};
 
 }  // namespace ondine::kernels::ops

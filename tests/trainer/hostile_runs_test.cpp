@@ -155,6 +155,30 @@ TEST_CASE("a step that needs only the second output of a node computes it") {
   CHECK(kept < 90);
 }
 
+TEST_CASE("an operator that is only expanded refuses dims that do not fit when it runs") {
+  ModelDef model = one_node(
+      node("GroupNormalization", {"x", "scale", "bias"}, {"y"}, {{"num_groups", std::int64_t{2}}}),
+      {floats("x", {"N", "C", "L"}), floats("scale", {"S"}), floats("bias", {"B"})},
+      floats("y", {"N", "C", "L"}));
+  model.opsets[0].version = 21;
+  const auto message = [&](std::int64_t channels, std::int64_t scales) {
+    return refusal(model,
+                   {{"x", Tensor(DType::float32, {1, channels, 3})},
+                    {"scale", Tensor(DType::float32, {scales})},
+                    {"bias", Tensor(DType::float32, {channels})}},
+                   ErrorCode::mismatch);
+  };
+  CHECK(message(4, 4).empty());
+  CHECK_THAT(message(4, 1), Catch::Contains("lengths of scale and bias differ: 1 and 4"));
+  ModelDef constant = model;
+  constant.graph.inputs.resize(1);
+  constant.graph.initializers = {{"scale", Tensor(DType::float32, {1}), "", {}},
+                                 {"bias", Tensor(DType::float32, {4}), "", {}}};
+  CHECK_THAT(refusal(constant, {{"x", Tensor(DType::float32, {1, 4, 3})}}, ErrorCode::mismatch),
+             Catch::Contains("lengths of scale and bias differ: 1 and 4"));
+  CHECK_THAT(message(3, 3), Catch::Contains("3 is not a multiple of 2"));
+}
+
 TEST_CASE("pads beyond the limits are refused before anything is prepared for them") {
   const std::string mode = GENERATE("constant", "wrap", "reflect", "edge");
   const ModelDef model = one_node(
@@ -174,13 +198,12 @@ TEST_CASE("pads beyond the limits are refused before anything is prepared for th
 TEST_CASE("the time of a window depends on the elements it covers, not on its size") {
   const std::int64_t half = std::int64_t{1} << 40;
   const std::string op = GENERATE("AveragePool", "MaxPool", "LpPool");
-  const ModelDef model =
-      one_node(node(op, {"x"}, {"y"},
-                    {{"kernel_shape", Int64s{2 * half}},
-                     {"pads", Int64s{half, half}},
-                     {"strides", Int64s{2}}}),
-               {floats("x", {std::int64_t{1}, std::int64_t{1}, std::int64_t{4}})},
-               floats("y", {"N", "C", "M"}));
+  ModelDef model = one_node(node(op, {"x"}, {"y"},
+                                 {{"kernel_shape", Int64s{2 * half}},
+                                  {"pads", Int64s{half, half}},
+                                  {"strides", Int64s{2}}}),
+                            {floats("x", {std::int64_t{1}, std::int64_t{1}, std::int64_t{4}})},
+                            floats("y", {"N", "C", "M"}));
   Model loaded = Model::load(encode(model), narrow());
   const auto y = loaded.infer(
       NamedValues{{"x", Tensor::of<float>({1, 1, 4}, std::array{1.0F, 2.0F, 3.0F, 6.0F})}});
