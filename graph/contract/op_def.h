@@ -45,19 +45,21 @@ struct OpTraits {
   std::uint8_t variable_lists = 0;
 };
 
-// Storage in bfloat16 of values that a graph has in float32. In masks, bit i stands for input i.
+// Where the kernel takes bfloat16 in place of the float32 of its graph. With Precision::bfloat16
+// the planner stores values that wait in memory so (trainer/plan/compact.h): it changes the dtype
+// of inputs and outputs that these members permit. In masks, bit i stands for input i.
 struct RoundedStorage {
-  // Float32 inputs that may be bfloat16 while others are not: they are widened on the way, by rows
-  // or blocks.
+  // Inputs that the kernel can read as bfloat16, each independently of the others. It widens the
+  // elements and computes in float32.
   std::uint32_t reads = 0;
-  // Output 0 may be bfloat16: it is rounded on the way.
+  // The kernel can write output 0 as bfloat16. It computes in float32 and rounds the results.
   bool writes = false;
-  // Where not 0: the number of an output that a plan may add, behind those of inference. It is
-  // input 0, which is float32, rounded while it is read.
+  // Where not 0, the index of an extra output, after those that `infer` knows: the kernel writes
+  // input 0 there as bfloat16 while it reads it, if the planner asks for that output.
   std::uint8_t copy = 0;
-  // Where not null: the mask of float32 inputs that the kernel rounds to bfloat16 before it
-  // computes with them, so that each may have that dtype with the same results. Asks for types,
-  // attributes and precision.
+  // Where not null, returns the mask of the inputs whose float32 elements the kernel rounds to
+  // bfloat16 itself before it computes. It can read these as bfloat16 too, with the same results.
+  // Depends on the types, attributes and precision of the node.
   std::uint32_t (*rounds)(const BindContext&) = nullptr;
 };
 

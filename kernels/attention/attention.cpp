@@ -7,6 +7,7 @@
 
 #include "kernels/attention/grouped_heads.h"
 #include "kernels/common/dtype_attribute.h"
+#include "kernels/common/expansion.h"
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
 
@@ -110,6 +111,8 @@ class Expansion {
       k_ = split(k_, "kv_num_heads");
       v_ = split(v_, "kv_num_heads");
     }
+    k_ = with_dims_of(k_, {0}, q_, {0}, "batches");
+    v_ = with_dims_of(v_, {0, 1, 2}, k_, {0, 1, 2}, "batches, heads or lengths of V and K");
     join_past();
   }
 
@@ -132,7 +135,7 @@ class Expansion {
     if (bias) {
       // Fully masked rows are replaced by 0 before the softmax, whose derivative would be NaN.
       fully_masked = fully_masked_rows(bias);
-      scores = scores + bias;
+      scores = with_dims_of(scores + bias, scores, "dims of the scores with and without the mask");
       if (mode == 2) shown = scores;
       scores = graph::where(fully_masked, graph::scalar_like(scores, 0), scores);
     } else if (mode == 2) {

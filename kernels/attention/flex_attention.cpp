@@ -3,6 +3,7 @@
 // the same type. k and v may have fewer heads than q. An expansion with the graphs inlined.
 #include "kernels/attention/grouped_heads.h"
 #include "kernels/common/dtype_attribute.h"
+#include "kernels/common/expansion.h"
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/inline_subgraph.h"
 #include "kernels/common/op.h"
@@ -53,8 +54,9 @@ std::vector<Val> expand(ExpandContext& context) {
   const DType dtype = context.x(0).dtype();
   const DType compute = precision(context, dtype);
   const Val q = graph::cast(context.x(0), compute);
-  const Val k = graph::cast(context.x(1), compute);
-  const Val v = graph::cast(context.x(2), compute);
+  const Val k = with_dims_of(graph::cast(context.x(1), compute), {0}, q, {0}, "batches");
+  const Val v = with_dims_of(graph::cast(context.x(2), compute), {0, 1, 2}, k, {0, 1, 2},
+                             "batches, heads or lengths of V and K");
   const SharedHeads heads(q, k);
   Val scores = heads.join(b.node("MatMulT", {heads.split(q), heads.keys(k)},
                                  {{"transB", std::int64_t{1}}}, ondine_domain));

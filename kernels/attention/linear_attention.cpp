@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "graph/contract/subgraph_builder.h"
+#include "kernels/common/expansion.h"
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
 
@@ -126,17 +127,23 @@ std::vector<Val> expand(ExpandContext& context) {
   const DType compute = dtype == DType::float64 ? dtype : DType::float32;
   const std::int64_t group = rule.q_heads / rule.kv_heads;
   const std::int64_t heads = rule.kv_heads;
-  std::vector<Val> scanned{split(context.x(q_in), {heads, group}, compute),
-                           split(context.x(k_in), {heads}, compute),
-                           split(context.x(v_in), {heads}, compute)};
-  if (rule.gated) scanned.push_back(split(context.x(decay_in), {heads}, compute));
+  const Val q = context.x(q_in);
+  const auto input = [&](std::size_t i) {
+    return with_dims_of(context.x(i), {0, 1}, q, {0, 1}, "batches or sequence lengths");
+  };
+  std::vector<Val> scanned{split(q, {heads, group}, compute), split(input(k_in), {heads}, compute),
+                           split(input(v_in), {heads}, compute)};
+  if (rule.gated) scanned.push_back(split(input(decay_in), {heads}, compute));
   if (rule.delta) {
     // [batch, sequence_length, heads or 1, 1]
-    scanned.push_back(graph::unsqueeze(graph::cast(context.x(beta_in), compute), {3}));
+    scanned.push_back(graph::unsqueeze(graph::cast(input(beta_in), compute), {3}));
   }
   Val state;
   if (context.x(past_in)) {
-    state = graph::cast(context.x(past_in), compute);
+    const std::string what = "dims of the state";
+    state =
+        with_dims_of(graph::cast(context.x(past_in), compute), {0, 2}, scanned[1], {0, 3}, what);
+    state = with_dim(with_dims_of(state, {3}, scanned[2], {3}, what), 1, heads, what);
   } else {
     const Val shape[] = {graph::dim_of(scanned[1], 0), b.int64s({heads}),
                          graph::dim_of(scanned[1], 3), graph::dim_of(scanned[2], 3)};

@@ -42,6 +42,58 @@ graph::Val of_rank(graph::Val x, std::vector<std::int64_t> ranks, std::string ne
                           ondine_domain);
 }
 
+namespace {
+
+// Whether the dim is known and `test` of its size holds.
+template <class Test>
+bool known_dim(const Val& x, std::int64_t axis, const Test& test) {
+  if (!x.ranked()) return false;
+  const Dim dim = x.dims()[NodeView::normalize_axis(axis, x.rank())];
+  return dim.known() && test(dim.size());
+}
+
+Val require_dims(Val x, Val like, Attributes attributes, std::string what) {
+  attributes.emplace_back("what", std::move(what));
+  const Val operands[] = {x, like};
+  return x.builder().nodes("RequireDims", std::span(operands).first(like ? 2 : 1),
+                           std::move(attributes), 1, ondine_domain)[0];
+}
+
+}  // namespace
+
+Val with_dims_of(Val x, std::vector<std::int64_t> axes, Val like,
+                 std::vector<std::int64_t> like_axes, std::string what) {
+  bool same = x.ranked() && like.ranked();
+  for (std::size_t i = 0; same && i < axes.size(); ++i) {
+    const Dim dim = x.dims()[NodeView::normalize_axis(axes[i], x.rank())];
+    same = dim.same(like.dims()[NodeView::normalize_axis(like_axes[i], like.rank())]);
+  }
+  if (same) return x;
+  return require_dims(x, like, {{"axes", std::move(axes)}, {"like_axes", std::move(like_axes)}},
+                      std::move(what));
+}
+
+Val with_dims_of(Val x, Val like, std::string what) {
+  const bool same =
+      x.ranked() && like.ranked() &&
+      std::ranges::equal(x.dims(), like.dims(), [](Dim a, Dim b) { return a.same(b); });
+  return same ? x : require_dims(x, like, {}, std::move(what));
+}
+
+Val with_dim(Val x, std::int64_t axis, std::int64_t size, std::string what) {
+  if (known_dim(x, axis, [&](std::int64_t found) { return found == size; })) return x;
+  return require_dims(
+      x, {},
+      {{"axes", std::vector<std::int64_t>{axis}}, {"sizes", std::vector<std::int64_t>{size}}},
+      std::move(what));
+}
+
+Val with_multiple(Val x, std::int64_t axis, std::int64_t of, std::string what) {
+  if (known_dim(x, axis, [&](std::int64_t found) { return found % of == 0; })) return x;
+  return require_dims(x, {}, {{"axes", std::vector<std::int64_t>{axis}}, {"multiple_of", of}},
+                      std::move(what));
+}
+
 graph::Val zeros(graph::Val shape, DType dtype) {
   return graph::expand(shape.builder().scalar(0, dtype), shape);
 }

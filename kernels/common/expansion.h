@@ -17,6 +17,15 @@ const graph::Type& result_type(const graph::ExpandContext& context);
 // x. Where its rank is not known yet, running it refuses ranks that are not among `ranks`, with the
 // text `needed`.
 graph::Val of_rank(graph::Val x, std::vector<std::int64_t> ranks, std::string needed);
+// x. Where dims are not known yet, running it refuses an x whose dims `axes` are not the dims
+// `like_axes` of `like`, with a message that begins with `what`.
+graph::Val with_dims_of(graph::Val x, std::vector<std::int64_t> axes, graph::Val like,
+                        std::vector<std::int64_t> like_axes, std::string what);
+// The same of all dims.
+graph::Val with_dims_of(graph::Val x, graph::Val like, std::string what);
+// The same of one dim, which must have this size or be a multiple of it.
+graph::Val with_dim(graph::Val x, std::int64_t axis, std::int64_t size, std::string what);
+graph::Val with_multiple(graph::Val x, std::int64_t axis, std::int64_t of, std::string what);
 // Zeros of a shape that is an int64 vector.
 graph::Val zeros(graph::Val shape, DType dtype);
 // The adjoint of an operator that copies elements: `offsets`, in the shape of dy, is what the

@@ -42,10 +42,11 @@ void infer(InferContext& context) {
 
 std::vector<Val> expand(ExpandContext& context) {
   const Val projected = graph::matmul(context.x(x_in), context.x(weights_in));
-  return self_attention(context, {.projected = add_if(projected, context.x(projection_bias_in)),
-                                  .mask = context.x(mask_in),
-                                  .past = context.x(past_in),
-                                  .bias = context.x(bias_in)});
+  return self_attention(context,
+                        {.projected = add_projection_bias(projected, context.x(projection_bias_in)),
+                         .mask = context.x(mask_in),
+                         .past = context.x(past_in),
+                         .bias = context.x(bias_in)});
 }
 
 }  // namespace

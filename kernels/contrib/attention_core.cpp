@@ -1,6 +1,7 @@
 #include "kernels/contrib/attention_core.h"
 
 #include "kernels/attention/grouped_heads.h"
+#include "kernels/common/expansion.h"
 #include "kernels/common/infer_checks.h"
 #include "kernels/contrib/contrib.h"
 
@@ -45,6 +46,12 @@ Val part_of_past(Val past, std::int64_t which) {
 }
 
 }  // namespace
+
+Val add_projection_bias(Val projected, Val bias) {
+  if (!bias) return projected;
+  return projected +
+         with_dims_of(bias, {-1}, projected, {-1}, "hidden sizes of the bias and the projection");
+}
 
 Val to_heads(Val x, std::int64_t heads) { return transpose(split_heads(x, heads), {0, 2, 1, 3}); }
 
@@ -99,8 +106,9 @@ std::vector<Val> self_attention(const ExpandContext& context, const SelfAttentio
                               .v = to_heads(parts[2], heads),
                               .bias = inputs.bias};
   if (inputs.past) {
-    attention.past_k = part_of_past(inputs.past, 0);
-    attention.past_v = part_of_past(inputs.past, 1);
+    const Val past = with_dim(inputs.past, 0, 2, "the first dim of past");
+    attention.past_k = part_of_past(past, 0);
+    attention.past_v = part_of_past(past, 1);
   }
   if (inputs.mask) {
     Val keys = attention.k;

@@ -7,6 +7,8 @@
 
 namespace ondine::kernels {
 
+// Queries, keys, values or all of them plus the bias of their projection, which may be omitted.
+graph::Val add_projection_bias(graph::Val projected, graph::Val bias);
 // [batch, sequence_length, heads head_size] -> [batch, heads, sequence_length, head_size].
 graph::Val to_heads(graph::Val x, std::int64_t heads);
 

@@ -1,4 +1,5 @@
 // bias_gelu.cpp — com.microsoft BiasGelu: y = Gelu(a + b), b being a vector over the last axis.
+#include "kernels/common/expansion.h"
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
 #include "kernels/common/require_broadcast.h"
@@ -15,7 +16,8 @@ void infer(InferContext& context) {
 }
 
 std::vector<Val> expand(ExpandContext& context) {
-  return {unary("Gelu", context.x(0) + context.x(1))};
+  return {unary("Gelu",
+                with_dims_of(context.x(0) + context.x(1), context.x(0), "dims of A and A + B"))};
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 // crop_size points from corner to corner (in the middle where that is 1). Written as products of
 // the image with matrices of sampling weights: bilinear ones max(0, 1 - |row - sample|). Points
 // outside of the image give extrapolation_value.
+#include "kernels/common/expansion.h"
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
 #include "kernels/contrib/contrib.h"
@@ -42,15 +43,12 @@ void infer(InferContext& context) {
 class Sampling {
  public:
   // Along axis 2 or 3 of x, rows or columns.
-  Sampling(ExpandContext& context, std::int64_t axis) : b_(context.builder()) {
-    const Val x = context.x(x_in);
+  Sampling(Val x, Val regions, Val crop_size, std::int64_t axis) : b_(x.builder()) {
     const DType dtype = x.dtype();
     const Val size = graph::squeeze(graph::dim_of(x, axis), {0});
     const Val count = graph::squeeze(
-        graph::cast(graph::slice(context.x(size_in), axis - 2, axis - 1, 0), DType::int64), {0});
-    const auto column = [&](std::int64_t i) {
-      return graph::slice(context.x(regions_in), i, i + 1, 1);
-    };
+        graph::cast(graph::slice(crop_size, axis - 2, axis - 1, 0), DType::int64), {0});
+    const auto column = [&](std::int64_t i) { return graph::slice(regions, i, i + 1, 1); };
     const Val begin = column(axis - 2);
     const Val end = column(axis);
     const Val last = graph::cast(size, dtype) - 1.0;
@@ -81,10 +79,15 @@ class Sampling {
 };
 
 std::vector<Val> expand(ExpandContext& context) {
-  const Sampling rows(context, 2);
-  const Sampling columns(context, 3);
+  const Val x = context.x(x_in);
+  const Val batch = context.x(batch_in);
+  const Val boxes = with_dim(context.x(regions_in), 1, 4, "columns of rois");
+  const Val regions = with_dims_of(boxes, {0}, batch, {0}, "regions");
+  const Val crop_size = with_dim(context.x(size_in), 0, 2, "elements of crop_size");
+  const Sampling rows(x, regions, crop_size, 2);
+  const Sampling columns(x, regions, crop_size, 3);
   const bool nearest = mode(context) == "nearest";
-  const Val images = graph::gather(context.x(x_in), context.x(batch_in), 0);
+  const Val images = graph::gather(x, batch, 0);
   const Val tall = graph::matmul(graph::unsqueeze(rows.weights(nearest), {1}), images);
   const Val y =
       context.builder().node("MatMulT", {tall, graph::unsqueeze(columns.weights(nearest), {1})},

@@ -2,6 +2,7 @@
 // weights W [directions, input_size, 4 hidden_size] and R [directions, hidden_size, 4 hidden_size],
 // whose scales and zero points are per direction or per column. X is rounded to 8 bits by
 // DynamicQuantizeLinear; states, which onnxruntime rounds in every step, are not.
+#include "kernels/common/expansion.h"
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
 #include "kernels/contrib/contrib.h"
@@ -58,9 +59,10 @@ Val weights(ExpandContext& context, std::size_t q, std::size_t scale, std::size_
         p, p.rank() == 1 ? std::vector<std::int64_t>{1, 2} : std::vector<std::int64_t>{1});
   };
   const Val s = context.x(scale);
-  const Val centred =
-      graph::cast(context.x(q), s.dtype()) - graph::cast(spread(context.x(point)), s.dtype());
-  return graph::transpose(centred * spread(s), {0, 2, 1});
+  const Val elements = graph::cast(context.x(q), s.dtype());
+  const Val centred = elements - graph::cast(spread(context.x(point)), s.dtype());
+  const Val y = with_dims_of(centred * spread(s), elements, "dims of weights and of their scales");
+  return graph::transpose(y, {0, 2, 1});
 }
 
 std::vector<Val> expand(ExpandContext& context) {

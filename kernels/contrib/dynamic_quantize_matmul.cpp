@@ -1,5 +1,6 @@
 // dynamic_quantize_matmul.cpp — com.microsoft DynamicQuantizeMatMul: y = a b + bias with a rounded
 // to 8 bits by DynamicQuantizeLinear and b quantized, by one scale or one for each column.
+#include "kernels/common/expansion.h"
 #include "kernels/common/op.h"
 #include "kernels/common/require_broadcast.h"
 #include "kernels/contrib/contrib.h"
@@ -29,7 +30,7 @@ std::vector<Val> expand(ExpandContext& context) {
   const Val y =
       graph::matmul(dequantize(rounded[0], rounded[1], rounded[2]),
                     dequantize(context.x(b_in), context.x(scale_in), context.x(point_in)));
-  return {add_if(y, context.x(bias_in))};
+  return {with_dims_of(add_if(y, context.x(bias_in)), y, "dims with and without bias")};
 }
 
 }  // namespace

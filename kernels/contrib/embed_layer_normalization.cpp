@@ -2,6 +2,7 @@
 // LayerNormalization of the sum of the embeddings of words, positions and segments. Outputs: the
 // result, the number of ones of each row of the mask, and the sum. QEmbedLayerNormalization has
 // quantized tables, gamma and beta, and not the last output.
+#include "kernels/common/expansion.h"
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
 #include "kernels/contrib/contrib.h"
@@ -68,7 +69,9 @@ void infer_quantized(InferContext& context) {
 
 // Input i, or its rows, as floats.
 Val value(ExpandContext& context, std::size_t i, Val rows, bool quantized) {
-  const Val x = rows ? graph::gather(context.x(i), rows, 0) : context.x(i);
+  Val x = context.x(i);
+  if (i != words_in) x = with_dims_of(x, {-1}, context.x(words_in), {1}, "hidden sizes");
+  if (rows) x = graph::gather(x, rows, 0);
   if (!quantized) return x;
   return dequantize(x, context.x(i + scale_after), context.x(i + point_after));
 }

@@ -1,5 +1,6 @@
 // fast_gelu.cpp — com.microsoft FastGelu: Gelu with tanh of x, or of x plus a vector over the last
 // axis.
+#include "kernels/common/expansion.h"
 #include "kernels/common/op.h"
 #include "kernels/common/require_broadcast.h"
 #include "kernels/contrib/contrib.h"
@@ -15,7 +16,8 @@ void infer(InferContext& context) {
 }
 
 std::vector<Val> expand(ExpandContext& context) {
-  const Val x = add_if(context.x(0), context.x(1));
+  const Val x =
+      with_dims_of(add_if(context.x(0), context.x(1)), context.x(0), "dims of X and X + bias");
   return {context.builder().node("Gelu", {x}, {{"approximate", std::string("tanh")}})};
 }
 

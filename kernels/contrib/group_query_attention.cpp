@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "kernels/attention/grouped_heads.h"
+#include "kernels/common/expansion.h"
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
 #include "kernels/contrib/attention_core.h"
@@ -151,9 +152,14 @@ class Expansion {
   void unpack() {
     q_ = context_.x(q_in);
     require_rank(context_, q_);
-    k_ = context_.x(k_in);
-    v_ = context_.x(v_in);
-    if (k_) return;
+    if (context_.x(k_in)) {
+      const auto input = [&](std::size_t i) {
+        return with_dims_of(context_.x(i), {0, 1}, q_, {0, 1}, "batches or sequence lengths");
+      };
+      k_ = input(k_in);
+      v_ = input(v_in);
+      return;
+    }
     const Val heads = split_heads(q_, heads_.q + 2 * heads_.kv);
     const Val operands[] = {heads, b_.int64s({heads_.q, heads_.kv, heads_.kv})};
     const auto parts = b_.nodes("Split", operands, {{"axis", std::int64_t{2}}}, 3);

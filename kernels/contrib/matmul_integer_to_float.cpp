@@ -1,5 +1,6 @@
 // matmul_integer_to_float.cpp — com.microsoft MatMulIntegerToFloat: the float product of quantized
 // a and b, plus a bias; b has one scale, or one for each column.
+#include "kernels/common/expansion.h"
 #include "kernels/common/op.h"
 #include "kernels/common/require_broadcast.h"
 #include "kernels/contrib/contrib.h"
@@ -28,7 +29,7 @@ std::vector<Val> expand(ExpandContext& context) {
   const Val y =
       graph::matmul(dequantize(context.x(a_in), context.x(a_scale_in), context.x(a_point_in)),
                     dequantize(context.x(b_in), context.x(b_scale_in), context.x(b_point_in)));
-  return {add_if(y, context.x(bias_in))};
+  return {with_dims_of(add_if(y, context.x(bias_in)), y, "dims with and without bias")};
 }
 
 }  // namespace

@@ -91,15 +91,15 @@ class Expansion {
     }
     require_rank(context, k);
     split_bias(k.rank() == 4);
-    const Val queries = to_heads(add_if(q, q_bias_), heads_);
+    const Val queries = to_heads(add_projection_bias(q, q_bias_), heads_);
     if (k.rank() == 5) {
       const auto parts = unpack(k, 2);
       set(queries, parts[0], parts[1]);
     } else if (k.rank() == 4) {
       set(queries, k, context.x(v_in));
     } else {
-      set(queries, to_heads(add_if(k, k_bias_), heads_),
-          to_heads(add_if(context.x(v_in), v_bias_), heads_));
+      set(queries, to_heads(add_projection_bias(k, k_bias_), heads_),
+          to_heads(add_projection_bias(context.x(v_in), v_bias_), heads_));
     }
   }
 

@@ -46,10 +46,11 @@ std::vector<Val> expand(ExpandContext& context) {
   const Val projected = graph::matmul(
       dequantize(context.x(x_in), context.x(x_scale_in), context.x(x_point_in)),
       dequantize(context.x(weights_in), context.x(weights_scale_in), context.x(weights_point_in)));
-  return self_attention(context, {.projected = projected + context.x(projection_bias_in),
-                                  .mask = context.x(mask_in),
-                                  .past = context.x(past_in),
-                                  .bias = {}});
+  return self_attention(context,
+                        {.projected = add_projection_bias(projected, context.x(projection_bias_in)),
+                         .mask = context.x(mask_in),
+                         .past = context.x(past_in),
+                         .bias = {}});
 }
 
 }  // namespace

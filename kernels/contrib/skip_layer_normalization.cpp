@@ -1,6 +1,7 @@
 // skip_layer_normalization.cpp — com.microsoft SkipLayerNormalization: the standard's
 // LayerNormalization over the last axis of s = x + skip + bias; SkipSimplifiedLayerNormalization:
 // RMSNormalization of s. The statistics and s are optional outputs.
+#include "kernels/common/expansion.h"
 #include "kernels/common/op.h"
 #include "kernels/common/require_broadcast.h"
 #include "kernels/contrib/contrib.h"
@@ -42,8 +43,14 @@ void infer_simplified(InferContext& context) {
   infer(context, {2, 3});
 }
 
+// Of the input, the skip and the bias, the input `bias`.
+Val skip_sum(const ExpandContext& context, std::size_t bias) {
+  const Val sum = add_if(context.x(0) + context.x(1), context.x(bias));
+  return with_dims_of(sum, context.x(0), "dims of the input and of the sum");
+}
+
 std::vector<Val> expand_layer(ExpandContext& context) {
-  const Val sum = add_if(context.x(0) + context.x(1), context.x(4));
+  const Val sum = skip_sum(context, 4);
   const Val operands[] = {sum, context.x(2), context.x(3)};
   const bool statistics = context.has_output(mean_out) || context.has_output(inv_std_out);
   auto ys = context.builder().nodes("LayerNormalization", operands,
@@ -55,7 +62,7 @@ std::vector<Val> expand_layer(ExpandContext& context) {
 }
 
 std::vector<Val> expand_simplified(ExpandContext& context) {
-  const Val sum = add_if(context.x(0) + context.x(1), context.x(3));
+  const Val sum = skip_sum(context, 3);
   const Val y = context.builder().node("RMSNormalization", {sum, context.x(2)},
                                        {{"axis", std::int64_t{-1}}, {"epsilon", epsilon(context)}});
   Val inverse;

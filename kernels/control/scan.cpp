@@ -1,5 +1,6 @@
 // scan.cpp — (state, outs_i) = body(state, slice i of each scan input). Written as a Loop, from
 // which the derivative follows. Version 8 has a batch axis 0 and sequence_lens: scan8.cpp.
+#include "kernels/common/expansion.h"
 #include "kernels/control/scan8.h"
 
 #include <algorithm>
@@ -119,7 +120,9 @@ std::vector<Val> expand(ExpandContext& context) {
     if (form.input_directions[j] != 0) {
       at = squeeze(body.capture(length), {0}) - inner.int64(1) - at;
     }
-    const Val scanned = body.capture(context.x(form.states + j));
+    const Val scanned = body.capture(with_dims_of(context.x(form.states + j), {form.input_axes[j]},
+                                                  context.x(form.states), {form.input_axes[0]},
+                                                  "lengths of the scan inputs"));
     inner.alias(gather(scanned, at, form.input_axes[j]), body.inputs[form.states + j]);
   }
   body.append_nodes();

@@ -1,5 +1,7 @@
 // deform_columns.cpp — DeformColumns (ai.ondine): (x, offset, mask, kernel dims) -> [N, C kernel,
 // outputs], the columns whose product with W is DeformConv. The mask may be omitted.
+#include <array>
+
 #include "kernels/common/compute_type.h"
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/integer_parameters.h"
@@ -16,6 +18,14 @@ void infer(InferContext& context) {
   const auto kernel = dims_from_input(context, 3);
   if (kernel && kernel->size() != 2) context.reject("two kernel dims are needed");
   const Dim elements = kernel ? product(*kernel) : Dim();
+  if (elements.known()) {
+    const std::array window_dims{(*kernel)[0].size(), (*kernel)[1].size()};
+    const Window window = read_window(context, window_dims);
+    for (std::size_t i = 0; i < 2; ++i) {
+      unify(offset[2 + i], output_dim(window.axes[i], x[2 + i], AutoPad::notset, false),
+            "output dims and those of offset");
+    }
+  }
   context.set_output(0, context.dtype(0),
                      Dims{x[0], multiply(x[1], elements), multiply(offset[2], offset[3])});
 }

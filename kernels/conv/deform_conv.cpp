@@ -2,6 +2,7 @@
 // weighted by `mask`; between pixels x is interpolated linearly, outside it is 0. It expands into
 // DeformColumns and a product with W. Version 22 added bfloat16.
 #include "core/checked.h"
+#include "kernels/common/expansion.h"
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
 #include "kernels/conv/deformed_columns.h"
@@ -55,7 +56,12 @@ void infer(InferContext& context) {
 
 std::vector<Val> expand(ExpandContext& context) {
   Builder& b = context.builder();
-  const Val w = context.x(1);
+  Val w = context.x(1);
+  const auto kernel_shape = context.attr_ints("kernel_shape");
+  for (std::size_t i = 0; i < kernel_shape.size(); ++i) {
+    w = with_dim(w, static_cast<std::int64_t>(2 + i), kernel_shape[i],
+                 "kernel dims of W and kernel_shape");
+  }
   const std::int64_t group = count_attribute(context, "group");
   Attributes attributes = context.node().attributes;
   std::erase_if(attributes,
@@ -73,7 +79,9 @@ std::vector<Val> expand(ExpandContext& context) {
   const Val shape[] = {graph::dim_of(columns, 0), graph::dim_of(w, 0),
                        graph::slice(graph::shape_of(context.x(2)), 2, 4, 0)};
   const Val image = graph::reshape(y, graph::concat(shape, 0));
-  return {context.x(3) ? image + graph::unsqueeze(context.x(3), {1, 2}) : image};
+  if (!context.x(3)) return {image};
+  const Val bias = with_dims_of(context.x(3), {0}, w, {0}, "output channels");
+  return {image + graph::unsqueeze(bias, {1, 2})};
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
 #include "kernels/conv/algorithms/algorithm.h"
 #include "kernels/conv/conv_shape.h"
@@ -23,6 +24,7 @@ void infer(InferContext& context) {
   const Dim channels = context.ranked(2) && context.rank(2) > 0 ? context.dims(2)[0] : Dim();
   check_conv_parameter(context, 1, 1, "the zero point of x");
   check_conv_parameter(context, 3, channels, "the zero point of w");
+  if (context.has_input(4)) unify(dims_of_rank(context, 4, 1, "B")[0], channels, "output channels");
   check_conv_parameter(context, first_scale, 1, "the scale of x");
   check_conv_parameter(context, first_scale + 1, channels, "the scale of w");
   check_conv_parameter(context, first_scale + 2, 1, "the scale of y");

@@ -1,4 +1,5 @@
 // swiglu.cpp — y = a sigmoid(alpha a) b, a and b of one shape. An expansion into Swish and Mul.
+#include "kernels/common/expansion.h"
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
 
@@ -22,8 +23,9 @@ void infer(InferContext& context) {
 }
 
 std::vector<Val> expand(ExpandContext& context) {
-  const Val gate = context.builder().node("Swish", {context.x(0)},
-                                          {{"alpha", context.attr_float("alpha", 1.0F)}});
+  const Val a = with_dims_of(context.x(0), context.x(1), "dims of A and B");
+  const Val gate =
+      context.builder().node("Swish", {a}, {{"alpha", context.attr_float("alpha", 1.0F)}});
   return {gate * context.x(1)};
 }
 

@@ -1,5 +1,6 @@
 // feature_vectorizer.cpp — the inputs as floats side by side; a vector is one row. Composed of Cast
 // and Concat.
+#include "kernels/common/expansion.h"
 #include "kernels/common/op.h"
 #include "kernels/ml/row_model.h"
 
@@ -32,10 +33,12 @@ void infer(InferContext& context) {
 }
 
 std::vector<Val> expand(ExpandContext& context) {
+  const auto sizes = context.attr_ints("inputdimensions");
   std::vector<Val> parts;
   for (std::size_t i = 0; i < context.input_count(); ++i) {
     Val x = context.x(i);
     if (!x.ranked()) fail(ErrorCode::unsupported, "the rank of input ", i, " must be known");
+    if (!sizes.empty()) x = with_dim(x, -1, sizes[i], "input and inputdimensions");
     if (x.rank() == 1) x = unsqueeze(x, {0});
     parts.push_back(cast(x, DType::float32));
   }

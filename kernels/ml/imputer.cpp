@@ -2,6 +2,7 @@
 // of their feature on the last axis. Composed of Where, so dx = dy where x is kept.
 #include <cmath>
 
+#include "kernels/common/expansion.h"
 #include "kernels/common/op.h"
 #include "kernels/ml/row_model.h"
 
@@ -27,6 +28,10 @@ void infer(InferContext& context) {
   }
 }
 
+Val replace(Val found, Val imputed, Val x) {
+  return with_dims_of(graph::where(found, imputed, x), x, "features of x and imputed values");
+}
+
 std::vector<Val> expand(ExpandContext& context) {
   const Val x = context.x(0);
   Builder& builder = context.builder();
@@ -38,7 +43,7 @@ std::vector<Val> expand(ExpandContext& context) {
     const Val replaced =
         builder.constant(Tensor::scalar(context.attr_int("replaced_value_int64", 0)));
     const Val found = graph::equal(x, cast(replaced, x.dtype()));
-    return {graph::where(found, cast(imputed, x.dtype()), x)};
+    return {replace(found, cast(imputed, x.dtype()), x)};
   }
   const Val imputed = cast(
       builder.constant(Tensor::of(shape, context.attr_floats("imputed_value_floats"))), x.dtype());
@@ -46,7 +51,7 @@ std::vector<Val> expand(ExpandContext& context) {
   const Val found = std::isnan(replaced)
                         ? unary("IsNaN", x)
                         : graph::equal(x, builder.scalar(static_cast<double>(replaced), x.dtype()));
-  return {graph::where(found, imputed, x)};
+  return {replace(found, imputed, x)};
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // scaler.cpp — y = (x - offset) * scale, one of each for all or for each feature on the last axis.
 // Composed of Sub and Mul.
+#include "kernels/common/expansion.h"
 #include "kernels/common/op.h"
 #include "kernels/ml/row_model.h"
 
@@ -31,7 +32,7 @@ std::vector<Val> expand(ExpandContext& context) {
   const Val x = cast(context.x(0), dtype);
   const Val y = (x - constant(context.attr_floats("offset", {0}))) *
                 constant(context.attr_floats("scale", {1}));
-  return {cast(y, DType::float32)};
+  return {cast(with_dims_of(y, x, "features of X and of scale or offset"), DType::float32)};
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // group_normalization.cpp — InstanceNormalization: each channel of each sample normalized, then
 // multiplied by its scale and shifted by its bias; GroupNormalization: each group of channels.
 // Scale and bias are per group in version 18, per channel from 21 on. Both expand into Normalize.
+#include "kernels/common/expansion.h"
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
 
@@ -61,29 +62,37 @@ Val trailing_ones(Val v, std::size_t more) {
 }
 
 std::vector<Val> expand_instance(ExpandContext& context) {
-  Val x = context.x(0);
+  const Val x = context.x(0);
   require_ranked(context, x);
   const std::size_t more = x.rank() - 2;
   // Without spatial axes every channel has one element.
   const Val spatial = more == 0 ? graph::unsqueeze(x, {2}) : x;
   Val y = normalize_from(context, spatial, 2);
   if (more == 0) y = graph::squeeze(y, {2});
-  return {y * trailing_ones(context.x(1), more) + trailing_ones(context.x(2), more)};
+  const auto row = [&](std::size_t i) {
+    return trailing_ones(with_dims_of(context.x(i), {0}, x, {1}, "numbers of channels"), more);
+  };
+  return {y * row(1) + row(2)};
 }
 
 std::vector<Val> expand_group(ExpandContext& context) {
-  const Val x = context.x(0);
-  require_ranked(context, x);
+  require_ranked(context, context.x(0));
   const std::int64_t count = groups(context);
+  const Val x = with_multiple(context.x(0), 1, count, "channels in groups");
   const std::size_t more = x.rank() - 2;
   const Val grouped = graph::reshape(x, {0, count, -1});
   const Val y = normalize_from(context, grouped, 2);
   if (context.version() < 21) {
-    const Val scaled = y * trailing_ones(context.x(1), 1) + trailing_ones(context.x(2), 1);
-    return {graph::reshape_like(scaled, x)};
+    const auto row = [&](std::size_t i) {
+      return trailing_ones(with_dim(context.x(i), 0, count, "lengths of scale and bias"), 1);
+    };
+    return {graph::reshape_like(y * row(1) + row(2), x)};
   }
-  return {graph::reshape_like(y, x) * trailing_ones(context.x(1), more) +
-          trailing_ones(context.x(2), more)};
+  const auto row = [&](std::size_t i) {
+    return trailing_ones(with_dims_of(context.x(i), {0}, x, {1}, "lengths of scale and bias"),
+                         more);
+  };
+  return {graph::reshape_like(y, x) * row(1) + row(2)};
 }
 
 }  // namespace

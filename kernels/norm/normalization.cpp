@@ -3,6 +3,7 @@
 // LpNormalization: y = x / |x|_p along an axis, 0 where all elements are 0.
 // MeanVarianceNormalization: y = (x - mean) / (std + 1e-9) over `axes`.
 // LRN: y = x / (bias + alpha / size sum x^2)^beta, the sum over `size` channels around.
+#include "kernels/common/expansion.h"
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
 #include "kernels/common/require_broadcast.h"
@@ -34,7 +35,8 @@ std::vector<Val> expand_rms(ExpandContext& context) {
   const Val compute = graph::cast(x, x.dtype() == DType::float64 ? DType::float64 : DType::float32);
   const Val square = graph::reduce_mean(compute * compute, axes, true);
   const Val root = unary("Sqrt", square + double{context.attr_float("epsilon", 1e-5F)});
-  return {graph::cast(compute / root, context.x(1).dtype()) * context.x(1)};
+  const Val y = graph::cast(compute / root, context.x(1).dtype()) * context.x(1);
+  return {with_dims_of(y, x, "dims of X and of X times scale")};
 }
 
 void infer_lp(InferContext& context) {

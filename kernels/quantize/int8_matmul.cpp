@@ -19,7 +19,23 @@ constexpr std::size_t first_scale = 5;
 
 bool is_transposed(const NodeView& node) { return node.attr_int("transB", 0) != 0; }
 
+// Kernels read as many elements as there are rows and columns.
+void check_parameters(const InferContext& context) {
+  const int columns = is_transposed(context) ? -2 : -1;
+  for (const std::size_t i : {std::size_t{1}, first_scale}) {
+    check_product_parameter(context, i, 0, -2, "rows of a and of its scale or zero point");
+  }
+  for (const std::size_t i : {std::size_t{3}, first_scale + 1}) {
+    check_product_parameter(context, i, 2, columns, "columns of b and of its scale or zero point");
+  }
+  if (!context.has_input(4) || !context.ranked(4) || !context.ranked(2)) return;
+  const Dims& b = context.dims(2);
+  unify(product(context.dims(4)), b.size() < 2 ? Dim(1) : b.end()[columns],
+        "elements of the bias and columns of b");
+}
+
 void infer(InferContext& context) {
+  check_parameters(context);
   const DType result = context.has_input(8) ? context.dtype(8) : DType::int32;
   if (!context.ranked(0) || !context.ranked(2)) {
     return context.set_output(0, result, std::nullopt);

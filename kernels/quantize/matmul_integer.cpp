@@ -10,16 +10,6 @@
 namespace ondine::kernels::ops {
 namespace {
 
-// `p` of a (rows) or b (columns) has one element, or as many as there are rows or columns.
-void check_parameter(const InferContext& context, std::size_t p, std::size_t matrix, bool rows,
-                     std::string_view what) {
-  if (!context.has_input(p) || !context.ranked(p) || !context.ranked(matrix)) return;
-  const Dims& dims = context.dims(p);
-  const Dims& x = context.dims(matrix);
-  if (dims.size() != 1 || dims[0].same(Dim(1)) || x.size() < 2) return;
-  unify(dims[0], rows ? x[x.size() - 2] : x.back(), what);
-}
-
 void infer_product(InferContext& context, std::size_t b, DType result) {
   if (!context.ranked(0) || !context.ranked(b)) {
     return context.set_output(0, result, std::nullopt);
@@ -28,17 +18,17 @@ void infer_product(InferContext& context, std::size_t b, DType result) {
 }
 
 void infer_integer(InferContext& context) {
-  check_parameter(context, 2, 0, true, "rows of A and of its zero point");
-  check_parameter(context, 3, 1, false, "columns of B and of its zero point");
+  check_product_parameter(context, 2, 0, -2, "rows of A and of its zero point");
+  check_product_parameter(context, 3, 1, -1, "columns of B and of its zero point");
   infer_product(context, 1, DType::int32);
 }
 
 void infer_quantized(InferContext& context) {
   for (const std::size_t i : {std::size_t{1}, std::size_t{2}}) {
-    check_parameter(context, i, 0, true, "rows of a and of its scale and zero point");
+    check_product_parameter(context, i, 0, -2, "rows of a and of its scale and zero point");
   }
   for (const std::size_t i : {std::size_t{4}, std::size_t{5}}) {
-    check_parameter(context, i, 3, false, "columns of b and of its scale and zero point");
+    check_product_parameter(context, i, 3, -1, "columns of b and of its scale and zero point");
   }
   infer_product(context, 3, context.dtype(7));
 }

@@ -9,6 +9,16 @@ DType exact_dtype(Dim terms) {
   return few ? DType::float32 : DType::float64;
 }
 
+void check_product_parameter(const InferContext& context, std::size_t parameter, std::size_t matrix,
+                             int axis, std::string_view what) {
+  if (!context.has_input(parameter)) return;
+  if (!context.ranked(parameter) || !context.ranked(matrix)) return;
+  const Dims& dims = context.dims(parameter);
+  const Dims& x = context.dims(matrix);
+  if (dims.size() != 1 || dims[0].same(Dim(1)) || x.size() < 2) return;
+  unify(dims[0], x.end()[axis], what);
+}
+
 Val centred(Val x, Val zero_point, DType dtype) {
   const Val compute = cast(x, dtype);
   return zero_point ? compute - cast(zero_point, dtype) : compute;

@@ -2,6 +2,7 @@
 // QLinearConv.
 #pragma once
 
+#include "graph/contract/infer.h"
 #include "graph/contract/ops.h"
 #include "kernels/simd/matmul/gemm_table.h"
 
@@ -9,6 +10,11 @@ namespace ondine::kernels {
 
 // The type in which sums of `terms` products of 8-bit numbers are exact.
 DType exact_dtype(graph::Dim terms);
+
+// Rejects the vector `parameter`, a zero point or scale, unless it has one element or one for each
+// row (axis -2) or column (-1) of the matrices of input `matrix`. `what` names both.
+void check_product_parameter(const graph::InferContext& context, std::size_t parameter,
+                             std::size_t matrix, int axis, std::string_view what);
 
 // x - zero point (may be empty) in `dtype`.
 graph::Val centred(graph::Val x, graph::Val zero_point, DType dtype);

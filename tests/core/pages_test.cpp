@@ -72,7 +72,7 @@ class TakenMemory {
  public:
   TakenMemory() {
     for (std::size_t size = block; size >= 16; size /= 2) {
-      const std::size_t most = (std::size_t{4} << 20) / size;
+      const std::size_t most = (std::size_t{size == block ? 256U : 4U} << 20) / size;
       for (std::size_t i = 0; i < most && mallinfo2().fordblks > (256 << 10); ++i) {
         taken_.push_back(std::malloc(size));
       }

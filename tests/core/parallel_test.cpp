@@ -144,7 +144,7 @@ TEST_CASE("a thread that the system does not start is an error that names it") {
   REQUIRE(pthread_getattr_default_np(&usual) == 0);
   pthread_attr_t huge = usual;
   // A stack larger than the address space of a program.
-  REQUIRE(pthread_attr_setstacksize(&huge, std::size_t{1} << 47) == 0);
+  REQUIRE(pthread_attr_setstacksize(&huge, std::size_t{1} << 56) == 0);
   REQUIRE(pthread_setattr_default_np(&huge) == 0);
   CHECK_NOTHROW(ThreadPool(1));
   CHECK_THROWS_WITH(ThreadPool(4), Catch::StartsWith("cannot start thread 2 of 4: "));

@@ -103,11 +103,12 @@ TEST_CASE("a loop on several threads begins no chunk on a thread that is to stop
   std::atomic<int> chunks_here{0};
   const auto body = [&](std::int64_t, std::int64_t) {
     if (std::this_thread::get_id() == here) ++chunks_here;
-    std::this_thread::sleep_for(std::chrono::microseconds(100));
+    if (chunks_here == 0) std::this_thread::sleep_for(std::chrono::microseconds(100));
   };
   {
     const StopScope scope({&flag, {}});
-    CHECK(code_of([&] { pool.for_chunks(1000, 1, body); }) == ErrorCode::cancelled);
+    // More chunks than the other thread works off before this one gets a processor.
+    CHECK(code_of([&] { pool.for_chunks(1'000'000, 1, body); }) == ErrorCode::cancelled);
   }
   CHECK(chunks_here == 0);
 }

@@ -1,28 +1,38 @@
 // How many threads the process has, on Linux.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <filesystem>
+#include <fstream>
 #include <iterator>
-#include <thread>
+#include <sstream>
+#include <string>
 
 namespace ondine::test {
 
-inline std::ptrdiff_t listed_threads() {
-  const std::filesystem::directory_iterator tasks("/proc/self/task");
-  return std::distance(begin(tasks), end(tasks));
+// Whether the thread with this folder in /proc has not begun to end. A thread that was joined may
+// be listed for a moment, which is long on a busy machine.
+inline bool is_alive(const std::filesystem::path& task) {
+  std::ifstream file(task / "stat");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  // proc(5): pid (comm) state ppid pgrp session tty_nr tpgid flags
+  const std::size_t name_end = text.rfind(')');
+  if (name_end == std::string::npos) return false;
+  std::istringstream fields(text.substr(name_end + 1));
+  std::string skipped;
+  for (int i = 0; i < 6; ++i) fields >> skipped;
+  unsigned flags = 0;
+  fields >> flags;
+  constexpr unsigned exiting = 4;  // PF_EXITING
+  return (flags & exiting) == 0;
 }
 
-// Threads that were joined are still listed for a moment.
 inline std::ptrdiff_t thread_count() {
-  std::ptrdiff_t count = listed_threads();
-  for (;;) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    const std::ptrdiff_t again = listed_threads();
-    if (again == count) return count;
-    count = again;
+  std::ptrdiff_t count = 0;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    if (is_alive(task.path())) ++count;
   }
+  return count;
 }
 
 }  // namespace ondine::test

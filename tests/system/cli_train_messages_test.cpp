@@ -147,7 +147,7 @@ TEST_CASE("a second interrupt ends a run at once, in the middle of a step") {
                 test::node("Identity", {"v"}, {"loss"})};
   write_model(shop, "long.onnx", model);
   const Result result =
-      shop.run("train long.onnx --epochs 1 --set rate=1 --deadline 10 --metrics m.jsonl",
+      shop.run("train long.onnx --epochs 1 --set rate=1 --deadline 100 --metrics m.jsonl",
                "% & pid=$!; while ! test -e m.jsonl; do sleep 0.01; done; sleep 0.1; "
                "while kill -INT $pid 2>none; do sleep 0.05; done; wait $pid");
   CHECK(result.exit_code == 130);

@@ -105,9 +105,13 @@ TEST_CASE("the cost of a node is the same in a model of sixteen times the size")
   CHECK(many.bytes < 1.1 * few.bytes);
   // Weights, definition, graph, plan and kernels of three nodes.
   CHECK(many.bytes < 14'000);
-  // Whatever visits all nodes for each node would cost sixteen times as much; caches and other
-  // programs on the machine explain much less.
-  CHECK(many.seconds < 6 * few.seconds);
+  // Whatever visits all nodes for each node would cost sixteen times as much; caches explain much
+  // less. Other programs on the machine may slow a measurement down, but hardly each of several.
+  bool is_linear = many.seconds < 6 * few.seconds;
+  for (int attempt = 0; attempt < 4 && !is_linear; ++attempt) {
+    is_linear = cost_of(4000).seconds < 6 * cost_of(250).seconds;
+  }
+  CHECK(is_linear);
 }
 
 // Large graphs choose several values for one analysis of lifetimes.

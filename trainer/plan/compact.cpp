@@ -23,7 +23,7 @@ std::size_t index(ValueId id) { return static_cast<std::size_t>(id); }
 // A value that waits from one node to another.
 struct Wait {
   ValueId value = no_value;
-  std::size_t first = 0;  // the last node before that reads or makes it
+  std::size_t first = 0;  // the last node before that defines or reads it
   std::size_t last = 0;   // the next one that reads it
   ValueId rounded = no_value;
 };
@@ -59,34 +59,34 @@ std::vector<Wait> find_waits(const Graph& graph, const Lifetimes& lives,
   return waits;
 }
 
-// Which values of a graph could be bfloat16 from where they are computed, with the same results.
-class Birth {
+// Which definitions of values could round them to bfloat16 with the same results.
+class RoundableDefinitions {
  public:
-  Birth(const Graph& graph, const Lifetimes& lives, const BindOptions& options)
-      : graph_(graph), readers_(graph.values.size()) {
+  RoundableDefinitions(const Graph& graph, const Lifetimes& lives, const BindOptions& options)
+      : graph_(graph), uses_(graph.values.size()) {
     for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
       const Node& node = graph.nodes[i];
       const std::uint32_t rounded = rounded_inputs(node, graph, options).rounded;
       for (std::size_t k = 0; k < node.all_inputs().size(); ++k) {
         const ValueId id = node.all_inputs()[k];
         if (id == no_value || (k == 0 && viewed_input(node) == id)) continue;
-        if (k >= 32 || (rounded >> k & 1U) == 0) readers_[index(lives.root(id))].push_back(i);
+        if (k >= 32 || (rounded >> k & 1U) == 0) uses_[index(lives.root(id))].push_back(i);
       }
     }
   }
-  // The node that computes the value can round it, and whoever reads it up to the node `last`
-  // rounds it, too.
-  bool is_rounded(ValueId id, std::size_t made, std::size_t last) const {
-    const Node& maker = graph_.nodes[made];
-    if (!maker.op->rounded.writes || maker.outputs[0] != id) return false;
-    return std::none_of(readers_[index(id)].begin(), readers_[index(id)].end(),
-                        [&](std::size_t reader) { return reader <= last; });
+  // Whether node `definition` can round the value that it computes, and every use up to the node
+  // `last` rounds it anyway.
+  bool contains(ValueId id, std::size_t definition, std::size_t last) const {
+    const Node& node = graph_.nodes[definition];
+    if (!node.op->rounded.writes || node.outputs[0] != id) return false;
+    return std::none_of(uses_[index(id)].begin(), uses_[index(id)].end(),
+                        [&](std::size_t use) { return use <= last; });
   }
 
  private:
   const Graph& graph_;
-  std::vector<std::vector<std::size_t>>
-      readers_;  // by value, views included: those that do not round
+  // By value: the nodes that read it or a view of it and do not round it.
+  std::vector<std::vector<std::size_t>> uses_;
 };
 
 // Rebuilds the list of nodes with what is read of waiting values.
@@ -99,15 +99,15 @@ class Rewriter {
         waits_(std::move(waits)),
         wait_of_(graph.values.size(), -1),
         rounded_(graph, nodes_, options) {
-    births_.resize(graph.nodes.size());
+    definitions_.resize(graph.nodes.size());
     starts_.resize(graph.nodes.size());
     ends_.resize(graph.nodes.size());
-    const Birth birth(graph, lives, options);
+    const RoundableDefinitions roundable(graph, lives, options);
     for (std::size_t w = 0; w < waits_.size(); ++w) {
       const Wait& wait = waits_[w];
-      const std::size_t made = lives.made(wait.value);
-      if (birth.is_rounded(wait.value, made, wait.first)) {
-        births_[made].push_back(w);
+      const std::size_t definition = lives.made(wait.value);
+      if (roundable.contains(wait.value, definition, wait.first)) {
+        definitions_[definition].push_back(w);
         continue;
       }
       wait_of_[index(wait.value)] = static_cast<int>(w);
@@ -127,7 +127,7 @@ class Rewriter {
       }
       note_view(old[i]);
       rounded_.rewrite(old[i]);
-      for (const std::size_t w : births_[i]) begin_rounded(waits_[w], old[i]);
+      for (const std::size_t w : definitions_[i]) define_rounded(waits_[w], old[i]);
       nodes_.push_back(std::move(old[i]));
       for (const std::size_t w : starts_[i]) round(waits_[w]);
     }
@@ -143,9 +143,9 @@ class Rewriter {
     if (wait >= 0) views_[static_cast<std::size_t>(wait)].push_back(node);
   }
 
-  void begin_rounded(const Wait& wait, Node& maker) {
-    maker.outputs[0] = rounded_.copy_of(wait.value, "_rounded", DType::bfloat16);
-    rounded_.add(wait.value, maker.outputs[0]);
+  void define_rounded(const Wait& wait, Node& node) {
+    node.outputs[0] = rounded_.copy_of(wait.value, "_rounded", DType::bfloat16);
+    rounded_.add(wait.value, node.outputs[0]);
   }
 
   void round(Wait& wait) {
@@ -168,8 +168,10 @@ class Rewriter {
   Graph& graph_;
   const Lifetimes& lives_;
   std::vector<Wait> waits_;
-  std::vector<int> wait_of_;                      // by value
-  std::vector<std::vector<std::size_t>> births_;  // waits by node
+  std::vector<int> wait_of_;  // by value
+  // Waits by node: those of a value that the node defines as bfloat16, those that start after it
+  // and those that end before it.
+  std::vector<std::vector<std::size_t>> definitions_;
   std::vector<std::vector<std::size_t>> starts_;
   std::vector<std::vector<std::size_t>> ends_;
   std::vector<std::vector<Node>> views_;  // by wait

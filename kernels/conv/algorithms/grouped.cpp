@@ -23,18 +23,18 @@ class GroupedConv final : public ConvAlgorithm<float> {
         group_(group_of(desc.shape)),
         d_(group_, desc.direction),
         taps_(volume(group_.kernel)),
-        block_groups_(groups_of_block(desc.shape, d_.outer, table_.lanes)),
-        inner_(block_groups_, d_.inner, table_.cell * table_.paired, table_.paired),
-        outer_(block_groups_, d_.outer, table_.lanes, 1),
+        blocks_(desc.shape, d_.outer, table_.lanes),
+        inner_(blocks_.groups, d_.inner, table_.cell * table_.paired, table_.paired),
+        outer_(blocks_.groups, d_.outer, table_.lanes, 1),
+        source_planes_(inner_, blocks_, d_.source_image(), volume(d_.in)),
+        result_planes_(outer_, blocks_, d_.result_image(), volume(d_.out)),
+        weight_planes_(outer_, blocks_, group_weights(),
+                       d_.backward ? taps_ : group_.in_channels * taps_),
         copy_(StridedAxis(group_, 1, d_.backward), StridedAxis(group_, 2, d_.backward), d_.in,
-              table_.cell),
-        blocks_(divide_up(desc.shape.groups, block_groups_)) {
-    const Index last = desc.shape.groups - (blocks_ - 1) * block_groups_;
-    set_planes(block_groups_, full_);
-    set_planes(last, last_);
+              table_.cell) {
     set_bands();
     const Index factors = divide_up(d_.inner, table_.paired);
-    const Index steps = table_.cell / block_groups_;
+    const Index steps = table_.cell / blocks_.groups;
     for (Index a = 0; a < copy_.down.phases; ++a) {
       for (Index b = 0; b < copy_.across.phases; ++b) {
         phases_.push_back(
@@ -56,31 +56,20 @@ class GroupedConv final : public ConvAlgorithm<float> {
   }
 
   void run(ThreadPool& pool, const ConvArgs<float>& args, Workspace workspace) const override {
-    for_tasks(pool, workspace, blocks_ * parts_, grain_, [&](Index task, std::byte* slot) {
+    for_tasks(pool, workspace, blocks_.count * parts_, grain_, [&](Index task, std::byte* slot) {
       run_part(args, task / parts_, task % parts_, slot);
     });
   }
 
  private:
-  // Of the channels of a block.
-  struct Planes {
-    std::vector<Index> source, result, weights;
-  };
-
-  void set_planes(Index groups, Planes& planes) const {
-    const Index weights = group_.out_channels * group_.in_channels * taps_;
-    planes.source = inner_.planes(groups, d_.source_image(), volume(d_.in));
-    planes.result = outer_.planes(groups, d_.result_image(), volume(d_.out));
-    planes.weights =
-        outer_.planes(groups, weights, d_.backward ? taps_ : group_.in_channels * taps_);
-  }
+  Index group_weights() const { return group_.out_channels * group_.in_channels * taps_; }
 
   void set_bands() {
     band_ = copy_.band(inner_.vectors);
     bands_ = divide_up(copy_.down.positions(0), band_);
     copy_vector_ = copy_.elements(band_);
     const Index units = shape_.batch * bands_;
-    part_ = even_chunk(units, std::max<Index>(1, units * blocks_ / wanted_tasks));
+    part_ = even_chunk(units, std::max<Index>(1, units * blocks_.count / wanted_tasks));
     parts_ = divide_up(units, part_);
     grain_ = grain_of(part_ * band_ * copy_.down.phases * d_.out[2] * d_.inner * taps_ *
                           outer_.vectors * table_.lanes,
@@ -91,27 +80,25 @@ class GroupedConv final : public ConvAlgorithm<float> {
     float* const copy = reinterpret_cast<float*>(slot);
     float* const result = reinterpret_cast<float*>(slot + copy_bytes_);
     float* const weights = reinterpret_cast<float*>(slot + copy_bytes_ + result_bytes_);
-    const Planes& planes = block + 1 == blocks_ ? last_ : full_;
-    const Index first = block * block_groups_;
-    pack_weights(planes, args.w + first * group_.out_channels * group_.in_channels * taps_,
-                 weights);
+    const Index first = block * blocks_.groups;
+    pack_weights(block, args.w + first * group_weights(), weights);
     std::fill_n(copy, inner_.vectors * copy_vector_, float{0});
     const Index groups = shape_.groups;
     const Index units = shape_.batch * bands_;
     for (Index unit = part * part_; unit < std::min(units, (part + 1) * part_); ++unit) {
       const Index plane = unit / bands_ * groups + first;
       const Index start = unit % bands_ * band_;
-      copy_band(planes, d_.source(args) + plane * d_.source_image(), start, copy);
+      copy_band(block, d_.source(args) + plane * d_.source_image(), start, copy);
       multiply(copy, weights, start, result);
-      store(planes, result, start, args.bias ? args.bias + first * d_.outer : nullptr,
+      store(block, result, start, args.bias ? args.bias + first * d_.outer : nullptr,
             args.result + plane * d_.result_image());
     }
   }
 
-  void pack_weights(const Planes& planes, const float* w, float* to) const {
+  void pack_weights(Index block, const float* w, float* to) const {
     const Index lanes = table_.lanes;
     for (Index v = 0; v < outer_.vectors; ++v, to += weights_vector_) {
-      const Index* const rows = planes.weights.data() + v * lanes;
+      const Index* const rows = weight_planes_.of(block, v);
       if (d_.backward) {
         const CellRows cells{1, taps_, weight_columns_.data(), 0};
         for (Index inner = 0; inner < d_.inner; ++inner) {
@@ -125,22 +112,22 @@ class GroupedConv final : public ConvAlgorithm<float> {
     }
   }
 
-  void copy_band(const Planes& planes, const float* source, Index start, float* copy) const {
+  void copy_band(Index block, const float* source, Index start, float* copy) const {
     const Index rows = std::min(band_, copy_.down.positions(0) - start);
     const CellCopy::Inside in = copy_.inside(start, rows, d_.in[1]);
     for (Index v = 0; v < inner_.vectors; ++v, copy += copy_vector_) {
       copy_.clear_outside(in, rows, copy);
       if (in.begin == in.end) continue;
       table_.interleave_factors({in.end - in.begin, d_.in[2], copy_.columns.data(), copy_.row},
-                                planes.source.data() + v * table_.cell * table_.paired,
-                                source + in.row * d_.in[2], copy + in.begin * copy_.row);
+                                source_planes_.of(block, v), source + in.row * d_.in[2],
+                                copy + in.begin * copy_.row);
     }
   }
 
   void multiply(const float* copy, const float* weights, Index start, float* result) const {
     const StridedAxis& down = copy_.down;
     const StridedAxis& across = copy_.across;
-    CellPositions p{block_groups_,       0, 0, down.step * copy_.row, down.phases * result_row_,
+    CellPositions p{blocks_.groups,      0, 0, down.step * copy_.row, down.phases * result_row_,
                     taps_ * table_.lanes};
     for (Index a = 0; a < down.phases; ++a) {
       p.rows = std::min(band_, down.positions(a) - start);
@@ -154,13 +141,12 @@ class GroupedConv final : public ConvAlgorithm<float> {
     }
   }
 
-  void store(const Planes& planes, const float* result, Index start, const float* bias,
-             float* y) const {
+  void store(Index block, const float* result, Index start, const float* bias, float* y) const {
     const Index first = start * copy_.down.phases;
     const Index rows = std::min(band_ * copy_.down.phases, d_.out[1] - first);
     const CellRows cells{rows, d_.out[2], result_columns_.data(), result_row_};
     for (Index v = 0; v < outer_.vectors; ++v, result += result_vector_) {
-      const Index* const lanes = planes.result.data() + v * table_.lanes;
+      const Index* const lanes = result_planes_.of(block, v);
       float biases[max_lanes] = {};
       for (Index i = 0; bias && i < table_.lanes; ++i) {
         if (lanes[i] >= 0) biases[i] = bias[lanes[i] / volume(d_.out)];
@@ -174,11 +160,10 @@ class GroupedConv final : public ConvAlgorithm<float> {
   ConvShape group_;
   DirectedShape d_;  // of a group
   Index taps_;
-  Index block_groups_;
+  GroupBlocks blocks_;
   CellLanes inner_, outer_;
+  BlockPlanes source_planes_, result_planes_, weight_planes_;
   CellCopy copy_;
-  Index blocks_;
-  Planes full_, last_;
   std::vector<std::vector<CellTap>> phases_;
   std::vector<Index> result_columns_, weight_columns_;
   Index band_, bands_;  // rows of positions of a phase

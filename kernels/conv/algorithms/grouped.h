@@ -24,6 +24,32 @@ struct CellLanes {
 // Groups of a block, so that few lanes of the result are idle.
 std::int64_t groups_of_block(const ConvShape& s, std::int64_t outer, std::int64_t lanes);
 
+// The blocks of all groups. The last may have fewer.
+struct GroupBlocks {
+  GroupBlocks(const ConvShape& s, std::int64_t outer, std::int64_t lanes);
+
+  std::int64_t groups;  // of a block
+  std::int64_t count;
+  std::int64_t last;  // groups of the last block
+};
+
+// The offsets of CellLanes::planes for each block, from its first group on.
+class BlockPlanes {
+ public:
+  BlockPlanes(const CellLanes& lanes, const GroupBlocks& blocks, std::int64_t group,
+              std::int64_t channel);
+
+  // Those of the lanes of a vector.
+  const std::int64_t* of(std::int64_t block, std::int64_t vector) const {
+    return (block == last_block_ ? last_ : full_).data() + vector * lanes_;
+  }
+
+ private:
+  std::int64_t lanes_;
+  std::int64_t last_block_;
+  std::vector<std::int64_t> full_, last_;
+};
+
 // The copy of bands of rows as cells, columns by their remainder modulo the step, and how the taps
 // of one phase of the result read it.
 struct CellCopy {

@@ -31,6 +31,18 @@ Index groups_of_block(const ConvShape& s, Index outer, Index lanes) {
   return best;
 }
 
+GroupBlocks::GroupBlocks(const ConvShape& s, Index outer, Index lanes)
+    : groups(groups_of_block(s, outer, lanes)),
+      count(divide_up(s.groups, groups)),
+      last(s.groups - (count - 1) * groups) {}
+
+BlockPlanes::BlockPlanes(const CellLanes& lanes, const GroupBlocks& blocks, Index group,
+                         Index channel)
+    : lanes_(lanes.lanes),
+      last_block_(blocks.count - 1),
+      full_(lanes.planes(blocks.groups, group, channel)),
+      last_(lanes.planes(blocks.last, group, channel)) {}
+
 CellCopy::CellCopy(const StridedAxis& down_, const StridedAxis& across_, const SpatialDims& in,
                    Index cell_)
     : down(down_),

@@ -17,25 +17,25 @@ class GroupedConvWeights final : public ConvAlgorithm<float> {
         table_(*set_.grouped_conv),
         group_(group_of(desc.shape)),
         taps_(volume(group_.kernel)),
-        block_groups_(groups_of_block(desc.shape, group_.out_channels, table_.lanes)),
-        inner_(block_groups_, group_.in_channels, table_.lanes, 1),
-        outer_(block_groups_, group_.out_channels, table_.lanes, 1),
+        blocks_(desc.shape, group_.out_channels, table_.lanes),
+        inner_(blocks_.groups, group_.in_channels, table_.lanes, 1),
+        outer_(blocks_.groups, group_.out_channels, table_.lanes, 1),
+        x_planes_(inner_, blocks_, group_.in_channels * volume(group_.in), volume(group_.in)),
+        dy_planes_(outer_, blocks_, group_.out_channels * volume(group_.out), volume(group_.out)),
+        weight_planes_(outer_, blocks_, group_.out_channels * weight_row(), weight_row()),
         copy_(StridedAxis(group_, 1, false), StridedAxis(group_, 2, false), group_.in,
-              table_.lanes),
-        blocks_(divide_up(desc.shape.groups, block_groups_)) {
-    set_planes(block_groups_, full_);
-    set_planes(desc.shape.groups - (blocks_ - 1) * block_groups_, last_);
+              table_.lanes) {
     set_bands();
-    const Index steps = table_.lanes / block_groups_;
+    const Index steps = table_.lanes / blocks_.groups;
     list_ = copy_.taps(0, 0, copy_vector_, inner_.vectors, steps, group_.in_channels, table_.lanes);
     dy_columns_ = cells_in_turn(group_.out[2], table_.lanes);
-    weight_columns_ = cells_in_turn(group_.in_channels * taps_, table_.lanes);
+    weight_columns_ = cells_in_turn(weight_row(), table_.lanes);
     sums_vector_ = inner_.vectors * steps * taps_ * table_.lanes;
     sums_bytes_ = bytes_of<float>(outer_.vectors * sums_vector_);
     copy_bytes_ = bytes_of<float>(images_ * inner_.vectors * copy_vector_);
     const std::size_t dy_bytes = bytes_of<float>(images_ * outer_.vectors * dy_vector_);
     if (shards_ > 1) {
-      shared_bytes_ = sums_bytes_ * static_cast<std::size_t>(shards_ * blocks_);
+      shared_bytes_ = sums_bytes_ * static_cast<std::size_t>(shards_ * blocks_.count);
     }
     slot_bytes_ = copy_bytes_ + dy_bytes + (shards_ > 1 ? 0 : sums_bytes_);
     sums_offset_ = copy_bytes_ + dy_bytes;
@@ -43,7 +43,7 @@ class GroupedConvWeights final : public ConvAlgorithm<float> {
 
   void run(ThreadPool& pool, const ConvArgs<float>& args, Workspace workspace) const override {
     if (shards_ == 1) {
-      return for_tasks(pool, workspace, blocks_, grain_, [&](Index block, std::byte* slot) {
+      return for_tasks(pool, workspace, blocks_.count, grain_, [&](Index block, std::byte* slot) {
         float* const sums = reinterpret_cast<float*>(slot + sums_offset_);
         run_shard(args, block, 0, sums, slot);
         store(block, sums, args.result);
@@ -54,11 +54,11 @@ class GroupedConvWeights final : public ConvAlgorithm<float> {
       return reinterpret_cast<float*>(all + static_cast<std::size_t>(block * shards_ + shard) *
                                                 sums_bytes_);
     };
-    for_tasks(pool, workspace, blocks_ * shards_, grain_, [&](Index task, std::byte* slot) {
+    for_tasks(pool, workspace, blocks_.count * shards_, grain_, [&](Index task, std::byte* slot) {
       const Index block = task / shards_;
       run_shard(args, block, task % shards_, sums_of(block, task % shards_), slot);
     });
-    for (Index block = 0; block < blocks_; ++block) {
+    for (Index block = 0; block < blocks_.count; ++block) {
       float* const sums = sums_of(block, 0);
       for (Index shard = 1; shard < shards_; ++shard) {
         set_.vector->add.vv(sums, sums, sums_of(block, shard), outer_.vectors * sums_vector_);
@@ -68,17 +68,7 @@ class GroupedConvWeights final : public ConvAlgorithm<float> {
   }
 
  private:
-  // Of the channels of a block.
-  struct Planes {
-    std::vector<Index> x, dy, weights;
-  };
-
-  void set_planes(Index groups, Planes& planes) const {
-    const Index row = group_.in_channels * taps_;
-    planes.x = inner_.planes(groups, group_.in_channels * volume(group_.in), volume(group_.in));
-    planes.dy = outer_.planes(groups, group_.out_channels * volume(group_.out), volume(group_.out));
-    planes.weights = outer_.planes(groups, group_.out_channels * row, row);
-  }
+  Index weight_row() const { return group_.in_channels * taps_; }  // of an output channel
 
   // Bands of rows of an image, or several images (or pairs of them) at a time.
   void set_bands() {
@@ -92,7 +82,7 @@ class GroupedConvWeights final : public ConvAlgorithm<float> {
             ? 1
             : even_chunk(steps, std::max<Index>(1, max_copy / (inner_.vectors * copy_vector_)));
     const Index units = divide_up(steps, images_) * bands_;
-    shard_ = even_chunk(units, std::max<Index>(1, units * blocks_ / wanted_tasks));
+    shard_ = even_chunk(units, std::max<Index>(1, units * blocks_.count / wanted_tasks));
     shards_ = divide_up(units, shard_);
     grain_ = grain_of(shard_ * images_ * band_ * group_.out[2] * group_.in_channels * taps_ *
                           outer_.vectors * table_.lanes,
@@ -103,12 +93,11 @@ class GroupedConvWeights final : public ConvAlgorithm<float> {
                  std::byte* slot) const {
     float* const copy = reinterpret_cast<float*>(slot);
     float* const dy_copy = reinterpret_cast<float*>(slot + copy_bytes_);
-    const Planes& planes = block + 1 == blocks_ ? last_ : full_;
     std::fill_n(sums, outer_.vectors * sums_vector_, float{0});
     std::fill_n(copy, images_ * inner_.vectors * copy_vector_, float{0});
     const Index steps = divide_up(shape_.batch, table_.paired);
     const Index units = divide_up(steps, images_) * bands_;
-    CellPositions p{block_groups_,
+    CellPositions p{blocks_.groups,
                     0,
                     group_.out[2],
                     copy_.down.step * copy_.row,
@@ -120,10 +109,8 @@ class GroupedConvWeights final : public ConvAlgorithm<float> {
       const Index count = std::min(images_, steps - step);
       p.rows = std::min(band_, group_.out[1] - start);
       for (Index i = 0; i < count; ++i) {
-        copy_x(args.x, planes, block, step + i, start, p.rows,
-               copy + i * inner_.vectors * copy_vector_);
-        copy_dy(args.dy, planes, block, step + i, start, p.rows,
-                dy_copy + i * outer_.vectors * dy_vector_);
+        copy_x(args.x, block, step + i, start, p.rows, copy + i * inner_.vectors * copy_vector_);
+        copy_dy(args.dy, block, step + i, start, p.rows, dy_copy + i * outer_.vectors * dy_vector_);
       }
       for (Index v = 0; v < outer_.vectors; ++v) {
         table_.taps(p, list_.data(), static_cast<Index>(list_.size()), count, copy,
@@ -138,13 +125,13 @@ class GroupedConvWeights final : public ConvAlgorithm<float> {
                                                   Index block, Index step, Index row) const {
     const Index image = step * table_.paired;
     const Index size = shape_.groups * channels * plane;
-    const float* const first = data + image * size + block * block_groups_ * channels * plane + row;
+    const float* const first =
+        data + image * size + block * blocks_.groups * channels * plane + row;
     const bool has_next = table_.paired > 1 && image + 1 < shape_.batch;
     return {first, has_next ? first + size : nullptr};
   }
 
-  void copy_x(const float* x, const Planes& planes, Index block, Index step, Index start,
-              Index rows, float* copy) const {
+  void copy_x(const float* x, Index block, Index step, Index start, Index rows, float* copy) const {
     const CellCopy::Inside in = copy_.inside(start, rows, group_.in[1]);
     const auto [from, next] =
         images_of(x, group_.in_channels, volume(group_.in), block, step, in.row * group_.in[2]);
@@ -152,40 +139,36 @@ class GroupedConvWeights final : public ConvAlgorithm<float> {
       copy_.clear_outside(in, rows, copy);
       if (in.begin == in.end) continue;
       table_.interleave_images({in.end - in.begin, group_.in[2], copy_.columns.data(), copy_.row},
-                               planes.x.data() + v * table_.lanes, from, next,
-                               copy + in.begin * copy_.row);
+                               x_planes_.of(block, v), from, next, copy + in.begin * copy_.row);
     }
   }
 
-  void copy_dy(const float* dy, const Planes& planes, Index block, Index step, Index start,
-               Index rows, float* copy) const {
+  void copy_dy(const float* dy, Index block, Index step, Index start, Index rows,
+               float* copy) const {
     const Index width = group_.out[2];
     const auto [from, next] =
         images_of(dy, group_.out_channels, volume(group_.out), block, step, start * width);
     for (Index v = 0; v < outer_.vectors; ++v, copy += dy_vector_) {
       table_.interleave_images({rows, width, dy_columns_.data(), width * table_.lanes},
-                               planes.dy.data() + v * table_.lanes, from, next, copy);
+                               dy_planes_.of(block, v), from, next, copy);
     }
   }
 
   void store(Index block, const float* sums, float* dw) const {
-    const Planes& planes = block + 1 == blocks_ ? last_ : full_;
-    const Index row = group_.in_channels * taps_;
+    const Index first = block * blocks_.groups * group_.out_channels;
     for (Index v = 0; v < outer_.vectors; ++v, sums += sums_vector_) {
-      table_.deinterleave({1, row, weight_columns_.data(), 0},
-                          planes.weights.data() + v * table_.lanes, sums, nullptr, Activation::none,
-                          dw + block * block_groups_ * group_.out_channels * row);
+      table_.deinterleave({1, weight_row(), weight_columns_.data(), 0}, weight_planes_.of(block, v),
+                          sums, nullptr, Activation::none, dw + first * weight_row());
     }
   }
 
   const GroupedConvKernels<float>& table_;
   ConvShape group_;
   Index taps_;
-  Index block_groups_;
+  GroupBlocks blocks_;
   CellLanes inner_, outer_;
+  BlockPlanes x_planes_, dy_planes_, weight_planes_;
   CellCopy copy_;
-  Index blocks_;
-  Planes full_, last_;
   std::vector<CellTap> list_;
   std::vector<Index> dy_columns_, weight_columns_;
   Index band_, bands_;    // rows of positions

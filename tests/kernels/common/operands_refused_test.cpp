@@ -83,23 +83,24 @@ TEST_CASE("DeformConv refuses channels, offsets and masks of other sizes") {
        "3 output channels are not a multiple of 2 groups"},
       {conv(x, w, {1, 24, 2, 2}, none, none, {number("offset_group", 3)}),
        "4 channels are not a multiple of 3 offset groups"},
-      {conv(x, w, {2, 8, 2, 2}), "batches differ: 1 and 2", true},
+      {conv(x, w, {2, 8, 2, 2}), "batches differ: 1 and 2"},
       {conv(x, w, {1, 9, 2, 2}), "channels of offset differ: 9 and 8"},
-      {conv(x, w, {1, 8, 3, 2}), "output dims and those of offset differ", true},
-      {conv(x, w, offset, f32({2, 4, 2, 2})), "batches differ: 2 and 1", true},
+      {conv(x, w, {1, 8, 3, 2}), "output dims and those of offset differ"},
+      {conv(x, w, offset, f32({2, 4, 2, 2})), "batches differ: 2 and 1"},
       {conv(x, w, offset, f32({1, 5, 2, 2})), "channels of mask differ: 5 and 4"},
-      {conv(x, w, offset, f32({1, 4, 3, 2})), "dims of mask differ: 3 and 2", true},
-      {conv(x, w, offset, f32({1, 4, 2, 3})), "dims of mask differ: 3 and 2", true},
+      {conv(x, w, offset, f32({1, 4, 3, 2})), "dims of mask differ: 3 and 2"},
+      {conv(x, w, offset, f32({1, 4, 2, 3})), "dims of mask differ: 3 and 2"},
       {conv(x, w, offset, none, f32({3})), "output channels differ: 3 and 2"},
+      {conv(x, w, offset, none, f32({1})), "output channels differ: 1 and 2"},
       {conv(x, w, offset, none, none, {list("kernel_shape", {2, 3})}),
-       "kernel_shape differs from the kernel dims of W", true},
+       "kernel_shape differs from the kernel dims of W"},
   });
 }
 
 TEST_CASE("convolutions refuse parameters that are not one, or one for each channel") {
   const auto conv = [](const std::vector<std::pair<std::size_t, Value>>& changes) {
-    std::vector<Value> inputs{u8({1, 2, 3, 3}), one(),   zero(), u8({3, 2, 2, 2}),
-                              f32({3}),         u8({3}), one(),  zero()};
+    std::vector<Value> inputs{u8({1, 2, 3, 3}), one(), zero(), u8({3, 2, 2, 2}), f32({3}),
+                              u8({3}),          one(), zero(), i32({3})};
     for (const auto& [i, value] : changes) inputs[i] = value;
     return call("QLinearConv", inputs);
   };
@@ -111,6 +112,9 @@ TEST_CASE("convolutions refuse parameters that are not one, or one for each chan
       {conv({{5, u8({2})}}), "the zero point of w"},
       {conv({{6, f32({2})}}), "the scale of y"},
       {conv({{7, u8({2})}}), "the zero point of y"},
+      {conv({{8, i32({2})}}), "output channels differ: 2 and 3"},
+      {conv({{8, i32({1})}}), "output channels differ: 1 and 3"},
+      {conv({{8, i32({1, 3})}}), "B must have rank 1"},
       {call("ConvInteger", {u8({1, 2, 3, 3}), u8({3, 2, 2, 2}), u8({2})}), "the zero point of x"},
       {call("ConvInteger", {u8({1, 2, 3, 3}), u8({3, 2, 2, 2}), zero(), u8({2})}),
        "the zero point of w"},
@@ -138,9 +142,48 @@ TEST_CASE("normalizations refuse scales and biases of other sizes") {
       {call("GroupNormalization", {x, row, f32({3})}, two),
        "lengths of scale and bias differ: 4 and 3"},
       {call("GroupNormalization", {x, row, row}, {number("num_groups", 3)}),
-       "4 channels do not divide into 3 groups", true},
+       "4 channels do not divide into 3 groups"},
       {call("LayerNormalization", {f32({2, 4}), f32({3}), row}), "scale"},
       {call("LayerNormalization", {f32({2, 4}), row, f32({3})}), "bias"},
+  });
+}
+
+TEST_CASE("dims of 1 do not broadcast where the operator does not") {
+  const auto contrib = [](const std::string& op, const std::vector<Value>& inputs,
+                          const graph::Attributes& attributes = {}) {
+    return OpCase{op, inputs, attributes, 1, "com.microsoft", 1};
+  };
+  const auto ml = [](const std::string& op, const graph::Attribute& attribute) {
+    return OpCase{op, {f32({2, 1})}, {attribute}, 1, "ai.onnx.ml", 1};
+  };
+  const Value x = f32({2, 4, 3});
+  const Value row = f32({4});
+  const graph::Attributes two{number("num_groups", 2)};
+  const graph::Attributes heads{number("num_heads", 2)};
+  check_refusals({
+      {call("InstanceNormalization", {x, f32({1}), row}), "numbers of channels differ: 4 and 1"},
+      {call("InstanceNormalization", {x, row, f32({1})}), "numbers of channels differ: 4 and 1"},
+      {call("GroupNormalization", {x, f32({1}), row}, two), "lengths of scale and bias differ"},
+      {call("GroupNormalization", {x, row, f32({1})}, two), "lengths of scale and bias differ"},
+      {{"GroupNormalization", {x, f32({1}), f32({2})}, two, 1, "", 18},
+       "lengths of scale and bias differ: 2 and 1"},
+      {call("RMSNormalization", {f32({2, 1}), row}), "does not broadcast to [1]"},
+      {{"SwiGLU", {f32({2, 3}), f32({1, 3})}}, "dims of A and B differ: 2 and 1"},
+      {{"SwiGLU", {f32({1, 3}), f32({2, 3})}}, "dims of A and B differ: 1 and 2"},
+      {contrib("BiasGelu", {f32({2, 1}), row}), "does not broadcast to [2, 1]"},
+      {contrib("FastGelu", {f32({2, 1}), row}), "does not broadcast to [2, 1]"},
+      {contrib("SkipLayerNormalization", {f32({1, 3, 4}), f32({2, 3, 4}), row}),
+       "does not broadcast to [1, 3, 4]"},
+      {contrib("SkipSimplifiedLayerNormalization", {f32({1, 3, 4}), f32({2, 3, 4}), row}),
+       "does not broadcast to [1, 3, 4]"},
+      {contrib("Attention", {f32({1, 2, 4}), f32({4, 12}), f32({1})}, heads),
+       "columns of weights and bias differ: 12 and 1"},
+      {contrib("EmbedLayerNormalization",
+               {i32({1, 2}), none, f32({3, 4}), f32({2, 1}), none, row, row}),
+       "hidden sizes differ: 4 and 1"},
+      {ml("Scaler", {"scale", std::vector<float>{1, 2, 3}}), "one for each feature"},
+      {ml("Imputer", {"imputed_value_floats", std::vector<float>{1, 2, 3}}),
+       "one for each feature"},
   });
 }
 
@@ -178,7 +221,10 @@ TEST_CASE("operators with indices refuse operands of other types and sizes") {
       {call("STFT", {f32({1, 8, 3}), ints({2}), none, ints({4})}),
        "the last dim of the signal has 3 elements, needed: 1 or 2"},
       {call("MatMulInteger", {u8({2, 3}), u8({3, 2}), zero(), u8({3})}),
-       "columns of B and of its zero point", true},
+       "columns of B and of its zero point"},
+      {call("MatMulInteger", {u8({2, 3}), u8({3, 4}), zero(), u8({2})}),
+       "columns of B and of its zero point"},
+      {call("MatMulInteger", {u8({3, 3}), u8({3, 2}), u8({2})}), "rows of A and of its zero point"},
       {call("Dropout", {x, f32({2}), Tensor::scalar(true)}), "input 1 must be a scalar, found [2]"},
   });
 }
@@ -237,10 +283,10 @@ TEST_CASE("quantized products and optimizers refuse scales and rates of other si
   };
   CHECK_NOTHROW(run_op(product({})));
   check_refusals({
-      {product({{1, f32({3})}}), "rows of a and of its scale and zero point", true},
-      {product({{2, u8({3})}}), "rows of a and of its scale and zero point", true},
-      {product({{4, f32({3})}}), "columns of b and of its scale and zero point", true},
-      {product({{5, u8({3})}}), "columns of b and of its scale and zero point", true},
+      {product({{1, f32({3})}}), "rows of a and of its scale and zero point"},
+      {product({{2, u8({3})}}), "rows of a and of its scale and zero point"},
+      {product({{4, f32({3})}}), "columns of b and of its scale and zero point"},
+      {product({{5, u8({3})}}), "columns of b and of its scale and zero point"},
       {adam(f32({2}), Tensor::scalar(std::int64_t{1})), "input 0 must be a scalar, found [2]"},
       {adam(one(), i64({2})), "input 1 must be a scalar, found [2]"},
       {call("DynamicQuantizeLinear", {i32({2})}), "x is int32, needed: float"},

@@ -19,6 +19,31 @@ TEST_CASE("Shape gives the dims between start and end") {
   CHECK(shape.identical(Tensor::of<std::int64_t>({2}, {0, 5})));
 }
 
+TEST_CASE("RequireDims gives back what has the dims of its other input, or given ones") {
+  const auto checked = [](std::vector<Value> inputs, graph::Attributes attributes) {
+    attributes.emplace_back("what", std::string("sizes"));
+    return OpCase{"RequireDims", std::move(inputs), std::move(attributes), 1, "ai.ondine", 1};
+  };
+  const Tensor x = random_tensor({2, 1, 3}, 1);
+  const graph::Attributes rows{list("axes", {0, -1}), list("like_axes", {1, 0})};
+  const graph::Attributes sizes{list("axes", {1, 2}), list("sizes", {1, 3})};
+  const graph::Attributes multiple{list("axes", {2}), number("multiple_of", 3)};
+  for (const OpCase& fits : {checked({x, f32({2, 1, 3})}, {}), checked({x, i64({3, 2})}, rows),
+                             checked({x}, sizes), checked({x}, multiple)}) {
+    CHECK(run_op_tensor(fits).identical(x));
+  }
+  const Tensor words = Tensor::of<std::string>({2}, {"a", "b"});
+  CHECK(run_op_tensor(checked({words, f32({2})}, {})).identical(words));
+  check_gradient(checked({x, f32({2, 1, 3})}, {}));
+  check_refusals({
+      {checked({x, f32({2, 1, 1})}, {}), "sizes differ: 3 and 1"},
+      {checked({x, f32({2, 1})}, {}), "sizes differ: [2, 1, 3] and [2, 1]"},
+      {checked({x, i64({3, 1})}, rows), "sizes differ: 2 and 1"},
+      {checked({f32({2, 2, 3})}, sizes), "sizes differ: 2 and 1"},
+      {checked({f32({2, 1, 4})}, multiple), "sizes: 4 is not a multiple of 3"},
+  });
+}
+
 TEST_CASE("RequireRank gives back what has one of its ranks") {
   const auto checked = [](const Value& x) {
     return OpCase{.op = "RequireRank",

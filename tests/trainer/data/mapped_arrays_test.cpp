@@ -6,6 +6,7 @@
 
 #include <ondine/data.h>
 
+#include "tests/support/resident_bytes.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace ondine;
@@ -49,23 +50,13 @@ std::string stored_npz(const std::string& name, const std::string& member, std::
          number(entry.size(), 4) + number(local.size(), 4) + number(0, 2);
 }
 
-// Of this process, in kB; 0 where the system does not say.
-std::uint64_t resident() {
-  std::ifstream status("/proc/self/status");
-  for (std::string word; status >> word;) {
-    std::uint64_t kilobytes = 0;
-    if (word == "VmRSS:" && status >> kilobytes) return kilobytes;
-  }
-  return 0;
-}
-
 }  // namespace
 
 TEST_CASE("a large array takes memory only where it is read") {
   const TemporaryFolder folder;
   const fs::path file = folder / "x.npy";
   write_zeros(file, 64 << 20);  // 256 MB
-  const std::uint64_t before = resident();
+  const std::size_t before = resident_bytes();
   const Dataset data = Dataset::open(file);
   CHECK(data.rows() == 16 << 20);
   PortInfo input;
@@ -75,7 +66,7 @@ TEST_CASE("a large array takes memory only where it is read") {
   Feeder feeder(std::vector{input}, data);
   const std::vector<std::uint64_t> rows{0, 12'345'678, (16 << 20) - 1};
   CHECK(feeder.take(rows)[0].second.tensor().item<float>(11) == 0);
-  CHECK(resident() < before + 20'000);
+  CHECK(resident_bytes() < before + (std::size_t{20} << 20));
 }
 
 TEST_CASE("what is written to a mapped array does not reach its file") {
