@@ -14,6 +14,7 @@ using Named = std::pair<std::string_view, Fusion>;
 constexpr std::array names{
     Named{"recognize_layer_normalization", Fusion::recognize_layer_normalization},
     Named{"recognize_gelu", Fusion::recognize_gelu},
+    Named{"recognize_swish", Fusion::recognize_swish},
     Named{"recognize_cross_entropy", Fusion::recognize_cross_entropy},
     Named{"recognize_attention", Fusion::recognize_attention},
     Named{"fuse_quantized", Fusion::fuse_quantized},

@@ -28,7 +28,7 @@ std::span<const Pass> preparation_passes() {
 }
 
 std::span<const Pass> recognition_passes() {
-  static const std::array passes{recognize_layer_normalization, recognize_gelu,
+  static const std::array passes{recognize_layer_normalization, recognize_gelu, recognize_swish,
                                  recognize_cross_entropy, recognize_attention};
   return passes;
 }

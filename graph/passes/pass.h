@@ -80,6 +80,7 @@ std::span<const Pass> fusion_passes();
 // derivatives are appended and unless a Gradient node names a value in between.
 extern const Pass recognize_layer_normalization;
 extern const Pass recognize_gelu;
+extern const Pass recognize_swish;
 extern const Pass recognize_cross_entropy;  // LogSoftmax and NegativeLogLikelihoodLoss
 extern const Pass recognize_attention;      // ScaledAttention
 

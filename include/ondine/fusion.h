@@ -15,6 +15,7 @@ namespace ondine {
 enum class Fusion : std::uint8_t {
   recognize_layer_normalization,
   recognize_gelu,
+  recognize_swish,
   recognize_cross_entropy,  // LogSoftmax and NegativeLogLikelihoodLoss
   recognize_attention,
   fuse_quantized,               // DequantizeLinear, a product, QuantizeLinear: in integers

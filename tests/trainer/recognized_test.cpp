@@ -79,6 +79,10 @@ class Composer {
         op("Mul", {number(std::sqrt(2 / 3.14159265358979)), op("Add", {x, cube})});
     return op("Mul", {op("Mul", {number(0.5), x}), op("Add", {number(1), op("Tanh", {inner})})});
   }
+  std::string swish(const std::string& x, double alpha) {
+    const std::string scaled = alpha == 1 ? x : op("Mul", {number(alpha), x});
+    return op("Mul", {x, op("Sigmoid", {scaled})});
+  }
 
  private:
   ModelBuilder b_;
@@ -98,6 +102,7 @@ void write_transformer(const std::filesystem::path& file, std::int64_t opset) {
   x = c.layer_norm(c.op("Add", {x, c.attention(x, "")}), false);
   x = c.linear(c.gelu(c.linear(x)));
   x = c.linear(c.gelu_tanh(c.linear(x)));
+  x = c.linear(c.swish(c.swish(c.linear(x), 1), 1.702));
   x = c.op("MatMul", {c.op("Flatten", {x}), c.random({steps * width, 4})});
   const std::string logs = c.op("LogSoftmax", {x}, {{"axis", std::int64_t{1}}});
   const std::string target = c.builder().input("target", DType::int64, {"N"});
@@ -176,7 +181,7 @@ TEST_CASE("a layer whose first output is left out trains") {
   CHECK(model.train_step(feeds)[0].second.tensor().item<float>() < 0.9F * first);
 }
 
-TEST_CASE("exporters' normalization, attention, Gelu and losses become operators") {
+TEST_CASE("exporters' normalization, attention, Gelu, Swish and losses become operators") {
   if (!fusions_run()) return;
   const TemporaryFolder folder;
   const auto file = folder / "network.onnx";
@@ -191,8 +196,10 @@ TEST_CASE("exporters' normalization, attention, Gelu and losses become operators
     CHECK(count(text, "interleaved = 1") == 4);
     CHECK(count(text, " Transpose-") == 0);
     CHECK(count(text, "GeluGrad-") == 2);
+    CHECK(count(text, "SwishGrad-") == 2);
     CHECK(count(text, "SoftmaxCrossEntropyLossGrad-") == 1);
-    CHECK(count(text, "Erf") + count(text, "Tanh") + count(text, "Sqrt") == 0);
+    CHECK(count(text, "Erf") + count(text, "Tanh") + count(text, "Sigmoid") == 0);
+    CHECK(count(text, "Sqrt") == 0);
   }
 }
 

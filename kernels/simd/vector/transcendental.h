@@ -104,4 +104,34 @@ ONDINE_SLOPE(gelu)
 ONDINE_SLOPE(gelu_tanh)
 #undef ONDINE_SLOPE
 
+ONDINE_INLINE Vf sigmoid_at(const Vf& x) { return sigmoid_of(x); }
+ONDINE_INLINE double sigmoid_at(double x) { return sigmoid_scalar(x); }
+
+// f(x...) for vectors of float and for single numbers of double.
+template <class T, class F, class... S>
+ONDINE_INLINE void map_elements(T* dst, std::int64_t n, F&& f, const S*... src) {
+  if constexpr (sizeof(T) == 4) {
+    map(dst, src..., n, f);
+  } else {
+    for (std::int64_t i = 0; i < n; ++i) dst[i] = f(src[i]...);
+  }
+}
+
+template <class T>
+static void swish_row(T* y, const T* x, T a, std::int64_t n) {
+  map_elements(
+      y, n, [a](const auto& v) __attribute__((always_inline)) { return v * sigmoid_at(a * v); }, x);
+}
+
+template <class T>
+static void swish_gradient_row(T* dx, const T* dy, const T* x, T a, std::int64_t n) {
+  map_elements(
+      dx, n,
+      [a](const auto& d, const auto& v) __attribute__((always_inline)) {
+        const auto s = sigmoid_at(a * v);
+        return d * s * (T{1} + a * v * (T{1} - s));
+      },
+      dy, x);
+}
+
 }  // namespace ondine::math::ONDINE_ISA

@@ -86,6 +86,12 @@ constexpr VectorKernels<T> make() {
   k.cos = &cos_row<T>;
   k.gelu = &gelu_row<T>;
   k.gelu_tanh = &gelu_tanh_row<T>;
+  k.hard_swish = [](T* dst, const T* src, N n) {
+    map(dst, src, n, [](const V& x) ONDINE_LAMBDA {
+      const V inner = x <= T{-3} ? V{} : x * (x * T(1.0 / 6) + T(0.5));
+      return x >= T{3} ? x : inner;
+    });
+  };
   k.sqrt = [](T* dst, const T* src, N n) {
     map(dst, src, n, [](const V& x) ONDINE_LAMBDA { return square_root<T>(x); });
   };
@@ -145,6 +151,14 @@ constexpr VectorKernels<T> make() {
   };
   k.gelu_gradient = &gelu_gradient<T>;
   k.gelu_tanh_gradient = &gelu_tanh_gradient<T>;
+  k.hard_swish_gradient = [](T* dx, const T* dy, const T* x, N n) {
+    map(dx, dy, x, n, [](const V& d, const V& v) ONDINE_LAMBDA {
+      const V inner = v > T{-3} ? d * (v * T(1.0 / 3) + T(0.5)) : V{};
+      return v < T{3} ? inner : d;
+    });
+  };
+  k.swish = &swish_row<T>;
+  k.swish_gradient = &swish_gradient_row<T>;
   k.sum = [](const T* src, N n) {
     return sum_terms<T>(0, n, [=](N i, auto get) ONDINE_LAMBDA { return get(src + i); });
   };

@@ -21,8 +21,9 @@ struct VectorKernels {
 
   // Right for infinities, NaN and subnormal numbers; about 2 ulp in float, libm's in double.
   Unary exp, log, tanh, sigmoid, erf, softplus, sin, cos;
-  Unary gelu;       // x (1 + erf(x / sqrt 2)) / 2
-  Unary gelu_tanh;  // x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2
+  Unary gelu;        // x (1 + erf(x / sqrt 2)) / 2
+  Unary gelu_tanh;   // x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2
+  Unary hard_swish;  // x (x / 6 + 1 / 2) between -3, from where it is 0, and 3, from where it is x
   Unary sqrt, reciprocal, neg, abs, square, relu;
 
   // max and min give NaN when an element is NaN.
@@ -36,11 +37,16 @@ struct VectorKernels {
   void (*multiply_add)(T* dst, const T* a, const T* b, std::int64_t n);    // dst + a b
   void (*affine)(T* dst, const T* src, T mean, T a, T b, std::int64_t n);  // (src - mean) a + b
 
-  Gradient relu_gradient;       // dy where y > 0, else 0 (y: input or output)
-  Gradient sigmoid_gradient;    // dy y (1 - y), y: output
-  Gradient tanh_gradient;       // dy (1 - y^2), y: output
-  Gradient gelu_gradient;       // y: input
-  Gradient gelu_tanh_gradient;  // y: input
+  Gradient relu_gradient;        // dy where y > 0, else 0 (y: input or output)
+  Gradient sigmoid_gradient;     // dy y (1 - y), y: output
+  Gradient tanh_gradient;        // dy (1 - y^2), y: output
+  Gradient gelu_gradient;        // y: input
+  Gradient gelu_tanh_gradient;   // y: input
+  Gradient hard_swish_gradient;  // y: input
+
+  // y = x sigmoid(a x), and dx from dy and x.
+  void (*swish)(T* y, const T* x, T a, std::int64_t n);
+  void (*swish_gradient)(T* dx, const T* dy, const T* x, T a, std::int64_t n);
 
   // The error grows with the logarithm of n. Of no elements: 0; max_of: -inf; min_of: +inf.
   Reduction sum, sum_squares, sum_abs, max_of, min_of;

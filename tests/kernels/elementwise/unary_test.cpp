@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 #include <numbers>
 
 #include "tests/kernels/common/numbers.h"
@@ -180,6 +181,50 @@ TEST_CASE("The fused derivative of Gelu is that of its formula in every float fo
                     .domain = "ai.ondine"},
                    {.order = 1});
   }
+}
+
+TEST_CASE("The fused derivatives of Swish and HardSwish are those of their formulas") {
+  struct Case {
+    std::string op;
+    graph::Attributes attributes;
+    std::function<double(double)> slope;
+  };
+  const auto swish = [](double alpha) {
+    return [alpha](double x) {
+      const double s = sigmoid(alpha * x);
+      return s * (1 + alpha * x * (1 - s));
+    };
+  };
+  for (const Case& one :
+       {Case{"SwishGrad", {}, swish(1)}, Case{"SwishGrad", {{"alpha", 1.5F}}, swish(1.5)},
+        Case{"HardSwishGrad", {}, [](double x) {
+               return x <= -3 ? 0 : x >= 3 ? 1 : x / 3 + 0.5;
+             }}}) {
+    OpCase fused{one.op, {}, one.attributes};
+    fused.domain = "ai.ondine";
+    for (const DType dtype : float_dtypes) {
+      INFO(one.op << " " << to_string(dtype));
+      const Tensor x = as_dtype(random_tensor({3, 300}, 1, -5, 5), dtype);
+      const Tensor dy = as_dtype(random_tensor({3, 300}, 2), dtype);
+      const Tensor want =
+          reference(x.shape(), {dy, x}, [&](const auto& v) { return v[0] * one.slope(v[1]); });
+      Closeness closeness = closeness_of(dtype);
+      closeness.atol = std::max(closeness.atol, closeness.rtol);
+      fused.inputs = {dy, x};
+      check_close(run_op_tensor(fused), as_dtype(want, dtype), closeness);
+    }
+    fused.inputs = {random_tensor({4}, 1), random_tensor({4}, 2)};
+    check_gradient(fused, {.order = 1});
+  }
+}
+
+TEST_CASE("HardSwish bends at -3 and 3") {
+  const Tensor x = numbers({4}, {-3, -2.9, 2.9, 3});
+  const Tensor dy = numbers({4}, {1, 1, 1, 1});
+  check_close(run_op_tensor({.op = "HardSwish", .inputs = {x}}),
+              numbers({4}, {0, -2.9 * 0.1 / 6, 2.9 * 5.9 / 6, 3}));
+  check_close(run_op_tensor({.op = "HardSwishGrad", .inputs = {dy, x}, .domain = "ai.ondine"}),
+              numbers({4}, {0, 0.5 - 2.9 / 3, 0.5 + 2.9 / 3, 1}));
 }
 
 TEST_CASE("Round goes to even at halves") {

@@ -1,0 +1,52 @@
+// hard_swish.cpp — y = x min(1, max(0, x / 6 + 1/2));  dx = 0 to -3, dy (x / 3 + 1/2) to 3, then
+// dy.
+#include "kernels/common/expansion.h"
+#include "kernels/common/infer_checks.h"
+#include "kernels/elementwise/unary.h"
+
+namespace ondine::kernels::ops {
+namespace {
+
+constexpr auto rows = [](const auto& kernels) { return kernels.hard_swish; };
+
+struct GradientRows {
+  template <class T>
+  static RowFunction make() {
+    return [](const Row& row) {
+      math::vector_kernels<T>().hard_swish_gradient(row.out<T>(), row.in<T>(0), row.in<T>(1),
+                                                    row.n);
+    };
+  }
+};
+
+std::vector<Val> grad(GradContext& g) {
+  return {g.builder().node("HardSwishGrad", {g.dy(0), g.x(0)}, {}, ondine_domain)};
+}
+
+Kernel bind_grad(BindContext& context) {
+  return elementwise(context,
+                     pick_row<GradientRows>(compute_dtype(context.dtype(0)), FullFloats{}));
+}
+
+std::vector<Val> expand_grad(ExpandContext& context) {
+  const Val dy = context.x(0);
+  const Val x = context.x(1);
+  const Val inner = where(greater(x, scalar_like(x, -3)), dy * (x / 3.0 + 0.5), scalar_like(x, 0));
+  return {where(less(x, scalar_like(x, 3)), inner, dy)};
+}
+
+}  // namespace
+
+extern const OpDef hard_swish =
+    unary_op("HardSwish", bind_vector_op<rows>, grad, true, rounded_unary);
+// dx from (dy, x).
+extern const OpDef hard_swish_grad{.name = "HardSwishGrad",
+                                   .domain = ondine_domain,
+                                   .infer = infer_equal_inputs,
+                                   .bind = bind_grad,
+                                   .grad = grad_of_expansion,
+                                   .expand = expand_grad,
+                                   .traits = {.inplace = 3, .cannot_fail = true},
+                                   .rounded = {.reads = 0b11, .writes = true}};
+
+}  // namespace ondine::kernels::ops

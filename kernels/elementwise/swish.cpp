@@ -1,0 +1,72 @@
+// swish.cpp — y = x s, s = 1 / (1 + e^(-alpha x));  dx = dy s (1 + alpha x (1 - s)).
+#include "kernels/common/expansion.h"
+#include "kernels/common/infer_checks.h"
+#include "kernels/elementwise/unary.h"
+
+namespace ondine::kernels::ops {
+namespace {
+
+Params params_of(const NodeView& node) { return {node.attr_float("alpha", 1.0F)}; }
+
+struct SwishRows {
+  template <class T>
+  static RowFunction make() {
+    return [](const Row& row) {
+      math::vector_kernels<T>().swish(row.out<T>(), row.in<T>(0), static_cast<T>(row.params.a),
+                                      row.n);
+    };
+  }
+};
+
+struct GradientRows {
+  template <class T>
+  static RowFunction make() {
+    return [](const Row& row) {
+      math::vector_kernels<T>().swish_gradient(row.out<T>(), row.in<T>(0), row.in<T>(1),
+                                               static_cast<T>(row.params.a), row.n);
+    };
+  }
+};
+
+Kernel bind(BindContext& context) {
+  return elementwise(context, pick_row<SwishRows>(compute_dtype(context.dtype(0)), FullFloats{}),
+                     params_of(context));
+}
+
+std::vector<Val> grad(GradContext& g) {
+  return {g.builder().node("SwishGrad", {g.dy(0), g.x(0)}, {{"alpha", g.attr_float("alpha", 1.0F)}},
+                           ondine_domain)};
+}
+
+Kernel bind_grad(BindContext& context) {
+  return elementwise(context, pick_row<GradientRows>(compute_dtype(context.dtype(0)), FullFloats{}),
+                     params_of(context));
+}
+
+std::vector<Val> expand_grad(ExpandContext& context) {
+  const double alpha = params_of(context).a;
+  const Val scaled = alpha == 1 ? context.x(1) : context.x(1) * alpha;
+  const Val s = unary("Sigmoid", scaled);
+  return {context.x(0) * s * (1.0 + scaled * (1.0 - s))};
+}
+
+}  // namespace
+
+extern const OpDef swish{
+    .name = "Swish",
+    .infer = infer_same_as_input,
+    .bind = bind,
+    .grad = grad,
+    .traits = {.inplace = 1, .per_sample = 1, .cheap = true, .cannot_fail = true},
+    .rounded = rounded_unary};
+// dx from (dy, x).
+extern const OpDef swish_grad{.name = "SwishGrad",
+                              .domain = ondine_domain,
+                              .infer = infer_equal_inputs,
+                              .bind = bind_grad,
+                              .grad = grad_of_expansion,
+                              .expand = expand_grad,
+                              .traits = {.inplace = 3, .cannot_fail = true},
+                              .rounded = {.reads = 0b11, .writes = true}};
+
+}  // namespace ondine::kernels::ops
