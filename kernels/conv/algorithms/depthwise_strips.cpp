@@ -72,6 +72,10 @@ bool supports_depthwise_strips(const ConvDesc& desc, const Kernels& kernels) {
   const SpatialDims ones{1, 1, 1}, twos{1, 2, 2};
   const bool strided = desc.direction == ConvDirection::forward && s.stride == twos;
   if (!strided && s.stride != ones) return false;
+  // A plane should stay in a second cache while its strips are walked; other implementations of
+  // stride 2 are so slow that larger ones pay.
+  const Index max_bytes = (strided ? 4096 : 512) * 1024;
+  if (volume(s.in) * Index{sizeof(T)} > max_bytes) return false;
   const SpatialDims out{1, divide_up(s.in[1], s.stride[1]), divide_up(s.in[2], s.stride[2])};
   return is_depthwise(s) && is_planar(s) && s.kernel == SpatialDims{1, 3, 3} &&
          s.dilation == ones && s.pad == SpatialDims{0, 1, 1} && s.out == out;

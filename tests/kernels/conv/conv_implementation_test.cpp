@@ -261,6 +261,8 @@ std::vector<Choice> choices() {
       "depthwise_channels");
   add(shape2(8, 2, 2, 2, 28, 28, 3, 3, 1, 1, 2, 2), "depthwise_3x3", "depthwise_3x3",
       "depthwise_3x3");
+  add(shape2(1, 2, 2, 2, 400, 400, 3, 3, 1, 1, 1, 1), "depthwise_3x3", "depthwise_3x3",
+      "depthwise_3x3");
   add(shape2(8, 2, 2, 2, 28, 28, 5, 5, 1, 1, 2, 2), "depthwise_rows", "depthwise_rows",
       "depthwise_rows");
   add(shape2(8, 2, 2, 2, 28, 28, 3, 3, 2, 1, 0, 0), "depthwise_rows", "depthwise_rows",
