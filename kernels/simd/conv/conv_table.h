@@ -90,15 +90,15 @@ struct DepthwiseChannelKernels {
                            const T* dy, T* dw, void* scratch);
 };
 
-// Depthwise convolutions of float by 3 x 3 taps with a padding of 1 before rows and columns, stride
-// 1 or, of `forward`, 2: strips of columns as wide as a vector, from row to row.
+// Depthwise convolutions of float by 3 x 3 taps around each position, of `forward` by 5 x 5 too or
+// by 3 x 3 with stride 2 for both dims: strips of columns as wide as a vector, from row to row.
 struct DepthwiseStripKernels {
   std::int64_t lanes;  // 0 where loads take no masks; there is nothing else then
-  // Of `planes` channels of an image; w: planes x 9, bias: planes values or null. flip: taps in
+  // Of `planes` channels of an image; w: planes x taps, bias: planes values or null. flip: taps in
   // reverse order.
   void (*forward)(const ConvPlane& plane, std::int64_t planes, bool flip, const float* x,
                   const float* w, const float* bias, Activation activation, float* y);
-  // dw of a channel, stride 1. Elements from an image to the next: `image`.
+  // dw of a channel, 3 x 3, stride 1. Elements from an image to the next: `image`.
   void (*backward_weights)(const ConvPlane& plane, std::int64_t images, std::int64_t image,
                            const float* x, const float* dy, float* dw);
 };

@@ -1,7 +1,7 @@
-// Depthwise convolution of planes by 3 x 3 taps, where loads take masks of lanes: a strip of
-// columns as wide as a vector is walked from row to row. What is loaded of a row is added to the
-// sums of all results whose windows it lies in, and lanes outside of the plane read zeros, so that
-// nothing is copied and no row is loaded twice.
+// Depthwise convolution of planes by 3 x 3 or 5 x 5 taps, where loads take masks of lanes: a strip
+// of columns as wide as a vector is walked from row to row. What is loaded of a row is added to the
+// sums of all results in whose windows it lies. Lanes outside of the plane read zeros, so that
+// nothing is copied.
 #include "kernels/simd/conv/conv_parts.h"
 #include "kernels/simd/matmul/activation.h"
 
@@ -27,14 +27,25 @@ ONDINE_INLINE Mask first_lanes(N n) {
   return static_cast<Mask>(n >= L ? 0xffffU : n > 0 ? (1U << n) - 1 : 0U);
 }
 
-// Lanes of a strip from column j on whose left tap, middle tap and right tap lie in the row.
+// For each column of K taps, the lanes of a strip from column j on whose tap lies in the row.
+template <int K>
 struct StripMasks {
-  ONDINE_MEMBER StripMasks(N j, N width)
-      : left(static_cast<Mask>(first_lanes(width + 1 - j) & (j == 0 ? 0xfffeU : 0xffffU))),
-        middle(first_lanes(width - j)),
-        right(first_lanes(width - 1 - j)) {}
-  Mask left, middle, right;
+  ONDINE_MEMBER StripMasks(N j, N width) {
+    for (int k = 0; k < K; ++k) {
+      const N shift = k - K / 2;
+      of[k] = static_cast<Mask>(first_lanes(width - j - shift) & ~first_lanes(-shift - j));
+    }
+  }
+  ONDINE_MEMBER Mask middle() const { return of[K / 2]; }
+  Mask of[K];
 };
+
+// What lies under each column of taps.
+template <int K>
+ONDINE_INLINE void load_row(const float* at, const StripMasks<K>& masks, V (&row)[K]) {
+#pragma GCC unroll 8
+  for (int k = 0; k < K; ++k) row[k] = load_masked(at + k - K / 2, masks.of[k]);
+}
 
 // Asks for a row some way behind this one. The first strips of wide rows touch all of a plane, with
 // gaps that the hardware does not follow.
@@ -45,48 +56,53 @@ ONDINE_INLINE void ask_ahead(const float* row, N width) {
 }
 
 // acc + the products of a row of taps and what lies under it.
-ONDINE_INLINE V add_taps(V acc, const V* w, const V (&row)[3]) {
-#pragma GCC unroll 3
-  for (int k = 0; k < 3; ++k) acc += w[k] * row[k];
+template <int K>
+ONDINE_INLINE V add_taps(V acc, const V* w, const V (&row)[K]) {
+#pragma GCC unroll 8
+  for (int k = 0; k < K; ++k) acc += w[k] * row[k];
   return acc;
 }
 
-// S strips side by side, from column j on.
-template <int S>
-ONDINE_INLINE void convolve_strips(const ConvPlane& p, const float* x, const V (&w)[taps],
+// S strips side by side, from column j on, by K x K taps.
+template <int K, int S>
+ONDINE_INLINE void convolve_strips(const ConvPlane& p, const float* x, const V (&w)[K * K],
                                    const V& bias, Activation activation, N j, float* y) {
-  const StripMasks first(j, p.in_w), last(j + (S - 1) * L, p.in_w);
+  constexpr int half = K / 2;
+  const StripMasks<K> first(j, p.in_w), last(j + (S - 1) * L, p.in_w);
   const N width = p.in_w;
-  V above[S], here[S];  // sums of the row before, and of the row that is read
+  const bool asks = j == 0 && width > 2 * L;
+  V sums[S][K - 1];  // of the results from row r - half on
 #pragma GCC unroll 2
   for (int s = 0; s < S; ++s) {
-    above[s] = V{};
-    here[s] = bias;
+#pragma GCC unroll 8
+    for (int k = 0; k < K - 1; ++k) sums[s][k] = bias;
   }
-  const bool asks = j == 0 && width > 2 * L;
-  x += j;
-  y += j - width;
-  for (N r = 0; r < p.in_h; ++r, x += width, y += width) {
+  const auto finish = [&](N row, int s, const V& sum) __attribute__((always_inline)) {
+    if (row < 0) return;
+    store_masked(y + row * width + j + s * L, activate<float>(sum, activation),
+                 s == 0 ? first.middle() : last.middle());
+  };
+  for (N r = 0; r < p.in_h; ++r) {
     if (asks) {
-      ask_ahead<0>(x, width);
-      ask_ahead<1>(y + width, width);
+      ask_ahead<0>(x + r * width, width);
+      ask_ahead<1>(y + r * width, width);
     }
 #pragma GCC unroll 2
     for (int s = 0; s < S; ++s) {
-      const StripMasks& masks = s == 0 ? first : last;
-      const float* const at = x + s * L;
-      const V row[] = {load_masked(at - 1, masks.left), load_masked(at, masks.middle),
-                       load_masked(at + 1, masks.right)};
-      above[s] = add_taps(above[s], w + 6, row);
-      if (r > 0) store_masked(y + s * L, activate<float>(above[s], activation), masks.middle);
-      above[s] = add_taps(here[s], w + 3, row);
-      here[s] = add_taps(bias, w, row);
+      V row[K];
+      load_row<K>(x + r * width + j + s * L, s == 0 ? first : last, row);
+      finish(r - half, s, add_taps<K>(sums[s][0], w + (K - 1) * K, row));
+#pragma GCC unroll 8
+      for (int k = 1; k < K - 1; ++k) {
+        sums[s][k - 1] = add_taps<K>(sums[s][k], w + (K - 1 - k) * K, row);
+      }
+      sums[s][K - 2] = add_taps<K>(bias, w, row);
     }
   }
 #pragma GCC unroll 2
   for (int s = 0; s < S; ++s) {
-    store_masked(y + s * L, activate<float>(above[s], activation),
-                 s == 0 ? first.middle : last.middle);
+#pragma GCC unroll 8
+    for (int k = 0; k < half; ++k) finish(p.in_h - half + k, s, sums[s][k]);
   }
 }
 
@@ -118,7 +134,7 @@ ONDINE_INLINE void load_pairs(const float* at, const PairMasks& masks, V (&row)[
 
 // A strip of results from column j on, with stride 2. An even row is under the middle row of a
 // window, an odd one under the last row of a window and the first of the next.
-ONDINE_INLINE void convolve_pairs(const ConvPlane& p, const float* x, const V (&w)[taps],
+ONDINE_INLINE void convolve_pairs(const ConvPlane& p, const float* x, const V (&w)[9],
                                   const V& bias, Activation activation, N j, float* y) {
   const PairMasks masks(j, p.in_w);
   const Mask results = first_lanes(p.out_w - j);
@@ -133,40 +149,50 @@ ONDINE_INLINE void convolve_pairs(const ConvPlane& p, const float* x, const V (&
     }
     V row[3];
     load_pairs(x, masks, row);
-    here = add_taps(here, w + 3, row);
+    here = add_taps<3>(here, w + 3, row);
     V next = bias;
     if (r + 1 < p.in_h) {
       load_pairs(x + p.in_w, masks, row);
-      here = add_taps(here, w + 6, row);
-      next = add_taps(bias, w, row);
+      here = add_taps<3>(here, w + 6, row);
+      next = add_taps<3>(bias, w, row);
     }
     store_masked(y, activate<float>(here, activation), results);
     here = next;
   }
 }
 
-void forward(const ConvPlane& p, N planes, bool flip, const float* x, const float* weights,
-             const float* biases, Activation activation, float* y) {
+template <int K>
+void convolve(const ConvPlane& p, N planes, bool flip, const float* x, const float* weights,
+              const float* biases, Activation activation, float* y) {
+  constexpr int size = K * K;
   const N in = p.in_h * p.in_w, out = p.out_h * p.out_w;
-  for (N c = 0; c < planes; ++c, x += in, y += out, weights += taps) {
-    V w[taps];
-    for (int k = 0; k < taps; ++k) w[k] = broadcast(weights[flip ? taps - 1 - k : k]);
+  for (N c = 0; c < planes; ++c, x += in, y += out, weights += size) {
+    V w[size];
+    for (int k = 0; k < size; ++k) w[k] = broadcast(weights[flip ? size - 1 - k : k]);
     const V bias = broadcast(biases ? biases[c] : 0.0F);
     N j = 0;
-    for (; p.stride_w == 2 && j < p.out_w; j += L) {
-      convolve_pairs(p, x, w, bias, activation, j, y);
+    if constexpr (K == 3) {
+      for (; p.stride_w == 2 && j < p.out_w; j += L) {
+        convolve_pairs(p, x, w, bias, activation, j, y);
+      }
+      if (p.stride_w == 2) continue;
+      for (; p.in_w - j > L; j += 2 * L) convolve_strips<K, 2>(p, x, w, bias, activation, j, y);
     }
-    if (p.stride_w == 2) continue;
-    for (; p.in_w - j > L; j += 2 * L) convolve_strips<2>(p, x, w, bias, activation, j, y);
-    if (j < p.in_w) convolve_strips<1>(p, x, w, bias, activation, j, y);
+    for (; j < p.in_w; j += L) convolve_strips<K, 1>(p, x, w, bias, activation, j, y);
   }
+}
+
+void forward(const ConvPlane& p, N planes, bool flip, const float* x, const float* w,
+             const float* bias, Activation activation, float* y) {
+  if (p.kernel_w == 5) return convolve<5>(p, planes, flip, x, w, bias, activation, y);
+  convolve<3>(p, planes, flip, x, w, bias, activation, y);
 }
 
 // acc[k] += sum over S strips of dy and tap k of x, from column j on.
 template <int S>
 ONDINE_INLINE void correlate_strips(const ConvPlane& p, const float* x, const float* dy, N j,
                                     V (&acc)[taps]) {
-  const StripMasks first(j, p.in_w), last(j + (S - 1) * L, p.in_w);
+  const StripMasks<3> first(j, p.in_w), last(j + (S - 1) * L, p.in_w);
   const N width = p.in_w;
   const bool asks = j == 0 && width > 2 * L;
   x += j;
@@ -178,7 +204,7 @@ ONDINE_INLINE void correlate_strips(const ConvPlane& p, const float* x, const fl
 #pragma GCC unroll 2
   for (int s = 0; s < S; ++s) {
     above[s] = V{};
-    here[s] = load_masked(dy + s * L, s == 0 ? first.middle : last.middle);
+    here[s] = load_masked(dy + s * L, s == 0 ? first.middle() : last.middle());
   }
   for (N left = p.in_h; left > 0; --left, x += width) {
     if (asks) {
@@ -188,11 +214,10 @@ ONDINE_INLINE void correlate_strips(const ConvPlane& p, const float* x, const fl
     dy += width;
 #pragma GCC unroll 2
     for (int s = 0; s < S; ++s) {
-      const StripMasks& masks = s == 0 ? first : last;
-      const float* const at = x + s * L;
-      const V below = load_masked(dy + s * L, left > 1 ? masks.middle : Mask{0});
-      const V row[] = {load_masked(at - 1, masks.left), load_masked(at, masks.middle),
-                       load_masked(at + 1, masks.right)};
+      const StripMasks<3>& masks = s == 0 ? first : last;
+      const V below = load_masked(dy + s * L, left > 1 ? masks.middle() : Mask{0});
+      V row[3];
+      load_row<3>(x + s * L, masks, row);
 #pragma GCC unroll 3
       for (int k = 0; k < 3; ++k) {
         sum[k] += below * row[k];

@@ -52,6 +52,10 @@ std::vector<Limit> limits() {
   const ConvShape strided_column = shape2(2, 3, 3, 3, 8, 1, 3, 3, 2, 1, 1, 1);
   const ConvShape strided_row = shape2(2, 3, 3, 3, 1, 33, 3, 3, 2, 1, 1, 1);
   const ConvShape wide_strided_strips = shape2(2, 3, 3, 3, 20, 67, 3, 3, 2, 1, 1, 1);
+  const ConvShape large_taps = shape2(3, 5, 5, 5, 7, 8, 5, 5, 1, 1, 2, 2);
+  const ConvShape large_taps_row = shape2(2, 3, 3, 3, 1, 17, 5, 5, 1, 1, 2, 2);
+  const ConvShape large_taps_rows = shape2(2, 3, 3, 3, 2, 15, 5, 5, 1, 1, 2, 2);
+  const ConvShape many_large_taps = shape2(2, 3, 3, 3, 20, 49, 5, 5, 1, 1, 2, 2);
   // An odd number of rows, more than the ring holds, and columns around whole vectors; without and
   // with as many zeros around them as are supported.
   const ConvShape rows = shape2(2, 3, 3, 3, 19, 37, 3, 3, 1, 1, 1, 1);
@@ -129,6 +133,14 @@ std::vector<Limit> limits() {
           {"depthwise_strips", forward, strided_column, true},
           {"depthwise_strips", forward, strided_row, true},
           {"depthwise_strips", forward, wide_strided_strips, true},
+          {"depthwise_strips", forward, large_taps, true},
+          {"depthwise_strips", backward_data, large_taps, true},
+          {"depthwise_strips", forward, large_taps_row, true},
+          {"depthwise_strips", backward_data, large_taps_row, true},
+          {"depthwise_strips", forward, large_taps_rows, true},
+          {"depthwise_strips", backward_data, large_taps_rows, true},
+          {"depthwise_strips", forward, many_large_taps, true},
+          {"depthwise_strips", backward_data, many_large_taps, true},
           {"depthwise_channels", forward, channels},
           {"depthwise_channels", backward_data, channels},
           {"depthwise_channels", backward_weights, channels},
@@ -257,13 +269,13 @@ std::vector<Choice> choices() {
   add(line(500), "direct", "direct", "grouped");
   add(line(40000), "im2col", "im2col", "im2col");
   add(shape2(8, 96, 24, 2, 56, 56, 1, 1, 1, 1, 0, 0), "im2col", "im2col", "pointwise");
-  add(shape2(8, 96, 96, 96, 28, 28, 5, 5, 1, 1, 2, 2), "depthwise_channels", "depthwise_channels",
+  add(shape2(8, 96, 96, 96, 7, 7, 5, 5, 1, 1, 2, 2), "depthwise_channels", "depthwise_channels",
       "depthwise_channels");
   add(shape2(8, 2, 2, 2, 28, 28, 3, 3, 1, 1, 2, 2), "depthwise_3x3", "depthwise_3x3",
       "depthwise_3x3");
   add(shape2(1, 2, 2, 2, 400, 400, 3, 3, 1, 1, 1, 1), "depthwise_3x3", "depthwise_3x3",
       "depthwise_3x3");
-  add(shape2(8, 2, 2, 2, 28, 28, 5, 5, 1, 1, 2, 2), "depthwise_rows", "depthwise_rows",
+  add(shape2(8, 2, 2, 2, 28, 28, 5, 5, 1, 1, 1, 1), "depthwise_rows", "depthwise_rows",
       "depthwise_rows");
   add(shape2(8, 2, 2, 2, 28, 28, 3, 3, 2, 1, 0, 0), "depthwise_rows", "depthwise_rows",
       "depthwise_rows");
@@ -277,9 +289,12 @@ std::vector<Choice> choices() {
   const ConvShape large = shape2(8, 32, 32, 32, 112, 112, 3, 3, 1, 1, 1, 1);
   const ConvShape small = shape2(8, 32, 32, 32, 28, 28, 3, 3, 1, 1, 1, 1);
   const ConvShape halved = shape2(8, 32, 32, 32, 28, 28, 3, 3, 2, 1, 1, 1);
+  const ConvShape taps = shape2(8, 32, 32, 32, 28, 28, 5, 5, 1, 1, 2, 2);
   for (const ConvDirection direction : {forward, backward_data, backward_weights}) {
     all.push_back({large, direction, channels, rows, strips});
     all.push_back({small, direction, channels, channels, strips});
+    const bool weights = direction == backward_weights;
+    all.push_back({taps, direction, channels, channels, weights ? channels : strips});
     all.push_back(
         {halved, direction, channels, channels, direction == forward ? strips : channels});
   }
