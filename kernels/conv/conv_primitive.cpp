@@ -32,6 +32,7 @@ std::span<const ConvEntry<T>> conv_implementations() {
       {"winograd", &supports_winograd<T>, &make_winograd<T>},
       {"few_positions", &supports_few_positions<T>, &make_few_positions<T>},
       {"strided", &supports_strided<T>, &make_strided<T>},
+      {"depthwise_strips", &supports_depthwise_strips<T>, &make_depthwise_strips<T>},
       {"depthwise_channels", &supports_depthwise_channels<T>, &make_depthwise_channels<T>},
       {"depthwise_3x3", &supports_depthwise_3x3<T>, &make_depthwise_3x3<T>},
       {"depthwise_rows", &supports_depthwise_rows<T>, &make_depthwise_rows<T>},

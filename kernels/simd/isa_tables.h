@@ -38,6 +38,7 @@ extern const GroupedConvKernels<float> grouped_conv_f32;
 extern const QuantizeKernels quantize_kernels;
 extern const Int8GemmKernels int8_gemm;
 extern const FewPositionsKernels few_positions;
+extern const DepthwiseStripKernels depthwise_strips;
 extern const ConvertKernels convert_kernels;
 extern const LayerNormKernels<float, std::uint16_t> rounded_layer_norm;
 extern const BatchNormKernels<float, std::uint16_t> rounded_batch_norm;

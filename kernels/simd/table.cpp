@@ -15,6 +15,7 @@ constinit const Kernels table = {
     &quantize_kernels,
     &int8_gemm,
     &few_positions,
+    &depthwise_strips,
     &convert_kernels,
     {&rounded_layer_norm, &rounded_batch_norm, &rounded_depthwise_norm},
 };

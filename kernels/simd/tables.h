@@ -28,6 +28,7 @@ template <class T>
 struct DepthwiseRowKernels;
 template <class T>
 struct DepthwiseChannelKernels;
+struct DepthwiseStripKernels;
 template <class T, class X = T>
 struct DepthwiseNormKernels;
 template <class T>
@@ -81,6 +82,7 @@ struct Kernels {
   const QuantizeKernels* quantize;
   const Int8GemmKernels* int8_gemm;
   const FewPositionsKernels* few_positions;
+  const DepthwiseStripKernels* depthwise_strips;
   const ConvertKernels* convert;
   RoundedNormKernels rounded_norm;
 };

@@ -24,6 +24,7 @@ ONDINE_CONV_ALGORITHM(winograd_panels);
 ONDINE_CONV_ALGORITHM(winograd);
 ONDINE_CONV_ALGORITHM(few_positions);
 ONDINE_CONV_ALGORITHM(strided);
+ONDINE_CONV_ALGORITHM(depthwise_strips);
 ONDINE_CONV_ALGORITHM(depthwise_channels);
 ONDINE_CONV_ALGORITHM(depthwise_3x3);
 ONDINE_CONV_ALGORITHM(depthwise_rows);

@@ -90,6 +90,19 @@ struct DepthwiseChannelKernels {
                            const T* dy, T* dw, void* scratch);
 };
 
+// Depthwise convolutions of float by 3 x 3 taps around each position, of `forward` by 5 x 5 too or
+// by 3 x 3 with stride 2 for both dims: strips of columns as wide as a vector, from row to row.
+struct DepthwiseStripKernels {
+  std::int64_t lanes;  // 0 where loads take no masks; there is nothing else then
+  // Of `planes` channels of an image; w: planes x taps, bias: planes values or null. flip: taps in
+  // reverse order.
+  void (*forward)(const ConvPlane& plane, std::int64_t planes, bool flip, const float* x,
+                  const float* w, const float* bias, Activation activation, float* y);
+  // dw of a channel, 3 x 3, stride 1. Elements from an image to the next: `image`.
+  void (*backward_weights)(const ConvPlane& plane, std::int64_t images, std::int64_t image,
+                           const float* x, const float* dy, float* dw);
+};
+
 // How a plane is normalized: `floor` takes the place of what lies below row.low, which is the first
 // value that counts.
 template <class T>

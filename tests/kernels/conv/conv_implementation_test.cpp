@@ -42,6 +42,20 @@ std::vector<Limit> limits() {
                             {1, 1, 64}, {1, 1, 64}, {1, 1, 2}, {1, 1, 1}, {0, 0, 0}};
   const ConvShape twelve = shape2(2, 22, 21, 1, 3, 4, 3, 3, 1, 1, 1, 1);
   const ConvShape channels = shape2(3, 16, 16, 16, 7, 7, 3, 3, 1, 1, 1, 1);
+  // Columns around whole vectors and pairs of them, rows that are asked for ahead.
+  const ConvShape strips = shape2(3, 5, 5, 5, 6, 16, 3, 3, 1, 1, 1, 1);
+  const ConvShape column = shape2(2, 3, 3, 3, 9, 1, 3, 3, 1, 1, 1, 1);
+  const ConvShape row = shape2(2, 3, 3, 3, 1, 17, 3, 3, 1, 1, 1, 1);
+  const ConvShape wide_strips = shape2(2, 7, 7, 7, 19, 65, 3, 3, 1, 1, 1, 1);
+  const ConvShape many_strips = shape2(3, 2, 2, 2, 200, 47, 3, 3, 1, 1, 1, 1);
+  const ConvShape strided_strips = shape2(3, 5, 5, 5, 7, 14, 3, 3, 2, 1, 1, 1);
+  const ConvShape strided_column = shape2(2, 3, 3, 3, 8, 1, 3, 3, 2, 1, 1, 1);
+  const ConvShape strided_row = shape2(2, 3, 3, 3, 1, 33, 3, 3, 2, 1, 1, 1);
+  const ConvShape wide_strided_strips = shape2(2, 3, 3, 3, 20, 67, 3, 3, 2, 1, 1, 1);
+  const ConvShape large_taps = shape2(3, 5, 5, 5, 7, 8, 5, 5, 1, 1, 2, 2);
+  const ConvShape large_taps_row = shape2(2, 3, 3, 3, 1, 17, 5, 5, 1, 1, 2, 2);
+  const ConvShape large_taps_rows = shape2(2, 3, 3, 3, 2, 15, 5, 5, 1, 1, 2, 2);
+  const ConvShape many_large_taps = shape2(2, 3, 3, 3, 20, 49, 5, 5, 1, 1, 2, 2);
   // An odd number of rows, more than the ring holds, and columns around whole vectors; without and
   // with as many zeros around them as are supported.
   const ConvShape rows = shape2(2, 3, 3, 3, 19, 37, 3, 3, 1, 1, 1, 1);
@@ -102,6 +116,31 @@ std::vector<Limit> limits() {
           {"strided", backward_data, strided_back, true},
           {"strided", backward_weights, strided, true},
           {"strided", backward_weights, many_taps, true},
+          {"depthwise_strips", forward, strips, true},
+          {"depthwise_strips", backward_data, strips, true},
+          {"depthwise_strips", backward_weights, strips, true},
+          {"depthwise_strips", forward, column, true},
+          {"depthwise_strips", backward_data, column, true},
+          {"depthwise_strips", backward_weights, column, true},
+          {"depthwise_strips", forward, row, true},
+          {"depthwise_strips", backward_data, row, true},
+          {"depthwise_strips", backward_weights, row, true},
+          {"depthwise_strips", forward, wide_strips, true},
+          {"depthwise_strips", backward_data, wide_strips, true},
+          {"depthwise_strips", backward_weights, wide_strips, true},
+          {"depthwise_strips", backward_weights, many_strips, true},
+          {"depthwise_strips", forward, strided_strips, true},
+          {"depthwise_strips", forward, strided_column, true},
+          {"depthwise_strips", forward, strided_row, true},
+          {"depthwise_strips", forward, wide_strided_strips, true},
+          {"depthwise_strips", forward, large_taps, true},
+          {"depthwise_strips", backward_data, large_taps, true},
+          {"depthwise_strips", forward, large_taps_row, true},
+          {"depthwise_strips", backward_data, large_taps_row, true},
+          {"depthwise_strips", forward, large_taps_rows, true},
+          {"depthwise_strips", backward_data, large_taps_rows, true},
+          {"depthwise_strips", forward, many_large_taps, true},
+          {"depthwise_strips", backward_data, many_large_taps, true},
           {"depthwise_channels", forward, channels},
           {"depthwise_channels", backward_data, channels},
           {"depthwise_channels", backward_weights, channels},
@@ -157,7 +196,8 @@ template <class T>
 void check_limit(const Limit& limit) {
   const ConvCase<T> c(limit.shape);
   for (const auto* kernels : all_kernels()) {
-    if (limit.name == "joined_columns" && kernels != kernels_for(Isa::avx512)) continue;
+    const bool masked = limit.name == "joined_columns" || limit.name == "depthwise_strips";
+    if (masked && kernels != kernels_for(Isa::avx512)) continue;
     INFO(limit.name << " direction " << static_cast<int>(limit.direction) << " on "
                     << isa_name(*kernels) << ", " << to_string(limit.shape));
     check_implementation(c, {limit.shape, limit.direction}, limit.name,
@@ -229,23 +269,34 @@ std::vector<Choice> choices() {
   add(line(500), "direct", "direct", "grouped");
   add(line(40000), "im2col", "im2col", "im2col");
   add(shape2(8, 96, 24, 2, 56, 56, 1, 1, 1, 1, 0, 0), "im2col", "im2col", "pointwise");
-  add(shape2(8, 96, 96, 96, 28, 28, 3, 3, 1, 1, 1, 1), "depthwise_channels", "depthwise_channels",
+  add(shape2(8, 96, 96, 96, 7, 7, 5, 5, 1, 1, 2, 2), "depthwise_channels", "depthwise_channels",
       "depthwise_channels");
-  add(shape2(8, 2, 2, 2, 28, 28, 3, 3, 1, 1, 1, 1), "depthwise_3x3", "depthwise_3x3",
+  add(shape2(8, 2, 2, 2, 28, 28, 3, 3, 1, 1, 2, 2), "depthwise_3x3", "depthwise_3x3",
       "depthwise_3x3");
-  add(shape2(8, 2, 2, 2, 28, 28, 5, 5, 1, 1, 2, 2), "depthwise_rows", "depthwise_rows",
+  add(shape2(1, 2, 2, 2, 400, 400, 3, 3, 1, 1, 1, 1), "depthwise_3x3", "depthwise_3x3",
+      "depthwise_3x3");
+  add(shape2(8, 2, 2, 2, 28, 28, 5, 5, 1, 1, 1, 1), "depthwise_rows", "depthwise_rows",
       "depthwise_rows");
-  add(shape2(8, 2, 2, 2, 28, 28, 3, 3, 2, 1, 1, 1), "depthwise_rows", "depthwise_rows",
+  add(shape2(8, 2, 2, 2, 28, 28, 3, 3, 2, 1, 0, 0), "depthwise_rows", "depthwise_rows",
       "depthwise_rows");
   add(shape2(0, 64, 64, 1, 32, 32, 3, 3, 1, 1, 1, 1), "bias_only", "bias_only", "bias_only");
   // By the number of lanes, and of channels that fill them.
   const std::string_view channels = "depthwise_channels";
   const std::string_view rows = "depthwise_3x3";
-  all.push_back({shape2(8, 9, 9, 9, 28, 28, 3, 3, 1, 1, 1, 1), forward, channels, channels, rows});
-  all.push_back({shape2(8, 5, 5, 5, 28, 28, 3, 3, 1, 1, 1, 1), forward, channels, rows, rows});
+  const std::string_view strips = "depthwise_strips";
+  all.push_back({shape2(8, 9, 9, 9, 28, 28, 3, 3, 1, 1, 2, 2), forward, channels, channels, rows});
+  all.push_back({shape2(8, 5, 5, 5, 28, 28, 3, 3, 1, 1, 2, 2), forward, channels, rows, rows});
   const ConvShape large = shape2(8, 32, 32, 32, 112, 112, 3, 3, 1, 1, 1, 1);
+  const ConvShape small = shape2(8, 32, 32, 32, 28, 28, 3, 3, 1, 1, 1, 1);
+  const ConvShape halved = shape2(8, 32, 32, 32, 28, 28, 3, 3, 2, 1, 1, 1);
+  const ConvShape taps = shape2(8, 32, 32, 32, 28, 28, 5, 5, 1, 1, 2, 2);
   for (const ConvDirection direction : {forward, backward_data, backward_weights}) {
-    all.push_back({large, direction, channels, rows, rows});
+    all.push_back({large, direction, channels, rows, strips});
+    all.push_back({small, direction, channels, channels, strips});
+    const bool weights = direction == backward_weights;
+    all.push_back({taps, direction, channels, channels, weights ? channels : strips});
+    all.push_back(
+        {halved, direction, channels, channels, direction == forward ? strips : channels});
   }
   const std::string_view strided = "strided";
   const std::string_view im2col = "im2col";

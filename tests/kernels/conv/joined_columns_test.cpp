@@ -1,41 +1,8 @@
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include "tests/kernels/conv/conv_oracle.h"
+#include "tests/kernels/conv/guarded_elements.h"
 
 using namespace ondine;
 using namespace ondine::math;
 using namespace ondine::math::test;
-
-namespace {
-
-// Elements right before memory that nobody may read.
-class GuardedRow {
- public:
-  explicit GuardedRow(const std::vector<float>& elements)
-      : bytes_((elements.size() * sizeof(float) + page - 1) / page * page) {
-    memory_ =
-        mmap(nullptr, bytes_ + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    REQUIRE(memory_ != MAP_FAILED);
-    auto* const end = static_cast<std::byte*>(memory_) + bytes_;
-    REQUIRE(mprotect(end, page, PROT_NONE) == 0);
-    data_ = reinterpret_cast<float*>(end) - elements.size();
-    std::copy(elements.begin(), elements.end(), data_);
-  }
-  ~GuardedRow() { munmap(memory_, bytes_ + page); }
-  GuardedRow(const GuardedRow&) = delete;
-  GuardedRow& operator=(const GuardedRow&) = delete;
-
-  const float* data() const { return data_; }
-
- private:
-  const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  std::size_t bytes_;
-  void* memory_;
-  float* data_;
-};
-
-}  // namespace
 
 // Windows of two vectors begin anywhere in a plane.
 TEST_CASE("joined columns read nothing behind the last plane") {
@@ -44,7 +11,7 @@ TEST_CASE("joined columns read nothing behind the last plane") {
   for (const Index size : {1, 2, 3, 4, 5, 6, 7, 8}) {
     const ConvShape s = shape2(17, 21, 18, 1, size, size, 3, 3, 1, 1, 1, 1);
     const ConvCase<float> c(s);
-    const GuardedRow x(c.x);
+    const GuardedElements x(c.x, GuardedElements::Guard::behind);
     for (const auto direction : {ConvDirection::forward, ConvDirection::backward_weights}) {
       const ConvDesc desc{s, direction};
       INFO(to_string(s) << " direction " << static_cast<int>(direction));

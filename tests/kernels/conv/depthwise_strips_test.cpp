@@ -1,0 +1,42 @@
+#include "tests/kernels/conv/guarded_elements.h"
+
+using namespace ondine;
+using namespace ondine::math;
+using namespace ondine::math::test;
+
+// Strips begin before the first column of a plane and end behind its last.
+TEST_CASE("strips of depthwise convolutions read nothing before or behind the planes") {
+  const Kernels* const kernels = kernels_for(Isa::avx512);
+  if (kernels == nullptr) return;
+  struct Form {
+    Index taps, stride;
+  };
+  for (const auto [taps, stride] : {Form{3, 1}, Form{3, 2}, Form{5, 1}}) {
+    for (const Index width : {1, 7, 8, 15, 16, 17, 31, 32, 33, 49}) {
+      if (taps == 5 && width < 8) continue;
+      const Index pad = taps / 2;
+      const ConvShape s = shape2(2, 3, 3, 3, 5, width, taps, taps, stride, 1, pad, pad);
+      const ConvCase<float> c(s);
+      for (const auto guard : {GuardedElements::Guard::before, GuardedElements::Guard::behind}) {
+        const GuardedElements x(c.x, guard);
+        const GuardedElements dy(c.dy, guard);
+        for (const auto direction : {ConvDirection::forward, ConvDirection::backward_weights}) {
+          const bool any_direction = taps == 3 && stride == 1;
+          if (!any_direction && direction != ConvDirection::forward) continue;
+          const ConvDesc desc{s, direction};
+          INFO(to_string(s) << " direction " << static_cast<int>(direction));
+          const auto primitive = ConvPrimitive<float>::make(desc, 1, "depthwise_strips", *kernels);
+          ThreadPool pool(1);
+          Scratch scratch(primitive.workspace());
+          const std::vector<double> expected = c.expected(desc, false);
+          std::vector<float> result(expected.size());
+          ConvArgs<float> args = c.args(false, result.data());
+          args.x = x.data();
+          args.dy = dy.data();
+          primitive.run(pool, args, scratch);
+          CHECK(worst_error(result, expected) < 2 * tolerance<float>);
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,40 @@
+// Elements right before or behind memory that nobody may read.
+#pragma once
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "tests/kernels/conv/conv_oracle.h"
+
+namespace ondine::math::test {
+
+class GuardedElements {
+ public:
+  enum class Guard { before, behind };
+
+  GuardedElements(const std::vector<float>& elements, Guard guard)
+      : bytes_((elements.size() * sizeof(float) + page - 1) / page * page) {
+    memory_ =
+        mmap(nullptr, bytes_ + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(memory_ != MAP_FAILED);
+    auto* const start = static_cast<std::byte*>(memory_);
+    const bool before = guard == Guard::before;
+    REQUIRE(mprotect(before ? start : start + bytes_, page, PROT_NONE) == 0);
+    data_ = before ? reinterpret_cast<float*>(start + page)
+                   : reinterpret_cast<float*>(start + bytes_) - elements.size();
+    std::copy(elements.begin(), elements.end(), data_);
+  }
+  ~GuardedElements() { munmap(memory_, bytes_ + page); }
+  GuardedElements(const GuardedElements&) = delete;
+  GuardedElements& operator=(const GuardedElements&) = delete;
+
+  const float* data() const { return data_; }
+
+ private:
+  const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  std::size_t bytes_;
+  void* memory_;
+  float* data_;
+};
+
+}  // namespace ondine::math::test
