@@ -8,6 +8,12 @@ namespace ondine::math {
 // What a product or a convolution does to its results before they are stored.
 enum class Activation : std::uint8_t { none, relu, relu6 };  // relu6: min(max(x, 0), 6)
 
+// Rows in memory that are wanted soon.
+struct RowsAhead {
+  const void* first = nullptr;
+  std::int64_t rows = 0, bytes = 0, stride = 0;  // bytes of a row, and from one to the next
+};
+
 // One product on one thread. Element (i, p) of A is a[i a_row + p a_col], of B (p, j)
 // b[p b_row + j b_col]; of the two strides of a matrix one is 1.
 template <class T>
@@ -36,6 +42,9 @@ struct GemmCall {
   // and 2p + 1 of k in the place of a T. a_row and b_col are 1; a_col and b_row count from a pair
   // to the next; k is even.
   bool pairs = false;
+  // What the caller reads or writes next: asked for meanwhile, where the product does not ask for
+  // operands of its own.
+  RowsAhead next = {};
 };
 
 // Element i of the memory of A and of B. Inlined, since code of every instruction set calls them.
