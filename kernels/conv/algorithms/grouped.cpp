@@ -1,5 +1,5 @@
-// Groups of few channels: a task packs the weights of a block of groups, then computes their
-// results in bands of rows of some of the images.
+// Groups of few channels, or a single one: a task packs the weights of a block of groups, then
+// computes their results in bands of rows of some of the images.
 #include "kernels/conv/algorithms/grouped.h"
 
 namespace ondine::math {
@@ -182,13 +182,25 @@ bool fits_copies(const ConvShape& s, const DirectedShape& d, Index channels) {
   return row <= max_row && down.reach < max_row && down.span(1) <= max_row / row / channels;
 }
 
+// A single group pays where its channels fill vectors, and `direct` either leaves lanes behind the
+// rows idle or, for weights, adds up vectors of partial sums.
+template <class T>
+bool pays_for_single_group(const ConvDesc& desc, const Kernels& kernels, Index lanes) {
+  const DirectedShape d(desc);
+  if (d.inner % 8 != 0 || d.outer % 16 != 0 || !supports_direct<T>(desc, kernels)) return false;
+  if (rounds_factors<T>(kernels)) return true;
+  if (desc.direction == ConvDirection::backward_weights) return lanes >= 8;
+  return 8 * d.out[2] <= 7 * round_up(d.out[2], lanes);
+}
+
 }  // namespace
 
 template <class T>
 bool supports_grouped(const ConvDesc& desc, const Kernels& kernels) {
   const ConvShape& s = desc.shape;
   const auto* const table = kernel_set<T>(kernels).grouped_conv;
-  if (table == nullptr || s.groups == 1 || is_empty(s) || !is_planar(s)) return false;
+  if (table == nullptr || is_empty(s) || !is_planar(s)) return false;
+  if (s.groups == 1 && !pays_for_single_group<T>(desc, kernels, table->lanes)) return false;
   const ConvShape group = group_of(s);
   const auto [few, many] = std::minmax(group.in_channels, group.out_channels);
   const Index taps = volume(s.kernel);

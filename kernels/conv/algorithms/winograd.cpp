@@ -63,7 +63,6 @@ class WinogradConv final : public ConvAlgorithm<T> {
   void transform_weights(ThreadPool& pool, const ConvArgs<T>& args, const Chunk& chunk,
                          T* u) const {
     TileWeights weights = weights_of(this->shape_, d_);
-    weights.tile = tiling_.tile;
     weights.outer = chunk.channels;
     weights.component = chunk.component;
     const T* const w = args.w + chunk.channel * weights.outer_stride;

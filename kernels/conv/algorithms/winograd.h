@@ -28,7 +28,6 @@ struct WinogradTiling {
     std::int64_t before = 0;
     for (std::int64_t row = which * block; row < end;) {
       TileRows run{};
-      run.tile = tile;
       run.first = row % down;
       run.rows = std::min(end - row, down - run.first);
       run.across = across;
@@ -43,7 +42,6 @@ struct WinogradTiling {
   }
   TileRows largest_run() const {
     TileRows run{};
-    run.tile = tile;
     run.rows = std::min(block, down);
     run.across = across;
     return run;
@@ -109,6 +107,16 @@ GemmCall<T> component_product(std::int64_t tiles, std::int64_t outer, std::int64
   call.ldc = ldc;
   call.alpha = 1;
   return call;
+}
+
+// The share of part `part` of `parts` in `rows` of `row` elements each, `stride` apart.
+template <class T>
+RowsAhead part_of_rows(const T* first, std::int64_t rows, std::int64_t row, std::int64_t stride,
+                       std::int64_t part, std::int64_t parts) {
+  constexpr std::int64_t size = sizeof(T);
+  const std::int64_t begin = rows * part / parts;
+  const std::int64_t end = rows * (part + 1) / parts;
+  return {first + begin * stride, end - begin, row * size, stride * size};
 }
 
 // Scratch memory of a task: for transforming rows of tiles or for a product.

@@ -1,5 +1,6 @@
 // Winograd convolution of few tiles with many channels: the transformed input is shared, and a task
-// computes a panel of output channels, whose weights it transforms just before they are used.
+// computes a panel of output channels, whose weights it transforms just before they are used. Those
+// of the next panel are asked for while it multiplies.
 #include "kernels/conv/algorithms/winograd.h"
 
 namespace ondine::math {
@@ -44,21 +45,41 @@ class WinogradPanelsConv final : public ConvAlgorithm<T> {
       this->set_.winograd->input(run, d_.pad_h, d_.pad_w, source + image * d_.source_image(),
                                  v + image * tiling_.down * tiling_.across * channels_.ld, slot);
     });
-    this->for_tasks(pool, workspace, panels_, 1,
-                    [&](Index panel, std::byte* slot) { run_panel(args, v, panel, slot); });
+    const Index ahead = pool.threads();
+    this->for_tasks(pool, workspace, panels_, 1, [&](Index panel, std::byte* slot) {
+      run_panel(args, v, panel, panel + ahead, slot);
+    });
   }
 
  private:
-  void run_panel(const ConvArgs<T>& args, const T* v, Index panel, std::byte* slot) const {
+  TileWeights weights_of_panel(Index panel) const {
+    TileWeights weights = weights_of(this->shape_, d_);
+    weights.outer = std::min(panel_, d_.outer - panel * panel_);
+    weights.component = weight_step_;
+    return weights;
+  }
+  // The part of a panel's weights that is asked for with the product of a component.
+  RowsAhead part_of_panel(const T* w, Index panel, Index component) const {
+    if (panel >= panels_) return {};
+    const TileWeights s = weights_of_panel(panel);
+    const bool by_outer = s.outer_stride > s.inner_stride;
+    const auto [rows, columns] =
+        by_outer ? std::pair(s.outer, s.inner) : std::pair(s.inner, s.outer);
+    const auto [row, column] = by_outer ? std::pair(s.outer_stride, s.inner_stride)
+                                        : std::pair(s.inner_stride, s.outer_stride);
+    return part_of_rows(w + panel * panel_ * s.outer_stride, rows, columns * column, row, component,
+                        tiling_.components);
+  }
+
+  // next: the panel that this thread may compute next.
+  void run_panel(const ConvArgs<T>& args, const T* v, Index panel, Index next,
+                 std::byte* slot) const {
     const auto& winograd = *this->set_.winograd;
     T* const u = reinterpret_cast<T*>(slot);
     T* const m = reinterpret_cast<T*>(slot + weight_bytes_);
     std::byte* const scratch = slot + weight_bytes_ + result_bytes_;
     const Index channel = panel * panel_;
-    TileWeights weights = weights_of(this->shape_, d_);
-    weights.tile = tiling_.tile;
-    weights.outer = std::min(panel_, d_.outer - channel);
-    weights.component = weight_step_;
+    const TileWeights weights = weights_of_panel(panel);
     winograd.weights(weights, 0, 1, panel_, d_.backward, args.w + channel * weights.outer_stride,
                      u);
     auto call = product_;
@@ -67,6 +88,7 @@ class WinogradPanelsConv final : public ConvAlgorithm<T> {
       call.a = v + c * source_step_;
       call.b = u + c * weight_step_;
       call.c = m + c * result_step_;
+      call.next = part_of_panel(args.w, next, c);
       this->set_.gemm->run(call, scratch);
     }
     const T* const bias = args.bias ? args.bias + channel : nullptr;

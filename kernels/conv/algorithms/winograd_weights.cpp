@@ -37,7 +37,6 @@ struct TileRuns {
   }
   TileRows at(Index run) const {
     TileRows r{};
-    r.tile = tile;
     r.first = run % of_image * rows;
     r.rows = rows_of(run);
     r.across = across;
@@ -87,7 +86,7 @@ class WinogradConvWeights final : public ConvAlgorithm<T> {
       sums_bytes_ = sums;
     }
     const auto rows = static_cast<std::size_t>(winograd_.scratch_bytes(runs_.at(0)));
-    const GemmCall<T> largest = product(inner_.width, outer_.width, chunk_elements_);
+    const GemmCall<T> largest = product(outer_.width, inner_.width, chunk_elements_);
     this->slot_bytes_ = sums_bytes_ + std::max(align_up(rows), scratch_of(largest, this->set_));
   }
 
@@ -141,17 +140,17 @@ class WinogradConvWeights final : public ConvAlgorithm<T> {
   }
   bool keeps_sums() const { return chunk_ < runs_.count; }
 
-  GemmCall<T> product(Index channels, Index outer_channels, Index elements) const {
+  GemmCall<T> product(Index outer, Index inner, Index elements) const {
     GemmCall<T> call{};
     call.pairs = paired_;
-    call.m = channels;
-    call.n = outer_channels;
+    call.m = outer;
+    call.n = inner;
     call.k = elements * runs_.paired;
     call.a_row = 1;
-    call.a_col = inner_.width;
-    call.b_row = outer_.width;
+    call.a_col = outer_.width;
+    call.b_row = inner_.width;
     call.b_col = 1;
-    call.ldc = outer_.width;
+    call.ldc = inner_.width;
     call.alpha = 1;
     return call;
   }
@@ -233,18 +232,24 @@ class WinogradConvWeights final : public ConvAlgorithm<T> {
     if (keeps_sums()) {
       sums = dy + dy_bytes_ / sizeof(T) + (i * outer_.group + o) * components * sums_step_;
     }
-    auto call = product(inner_channels, round_up(outer_channels, lanes_), elements);
+    auto call = product(outer_channels, round_up(inner_channels, lanes_), elements);
     call.beta = part.first == 0 ? T{0} : T{1};
+    T* const dw = args.result + (outer * s.in_channels + inner) * 9;
+    const bool last = part.last == runs_.count;
     for (Index c = 0; c < components; ++c) {
-      call.a = shared + (i * components + c) * x_step;
-      call.b = dy + (o * components + c) * dy_step;
+      if (last) {  // dw comes from memory
+        call.next =
+            part_of_rows(dw, outer_channels, inner_channels * 9, s.in_channels * 9, c, components);
+      }
+      call.a = dy + (o * components + c) * dy_step;
+      call.b = shared + (i * components + c) * x_step;
       call.c = sums + c * sums_step_;
       this->set_.gemm->run(call, slot + sums_bytes_);
     }
-    if (part.last < runs_.count) return;
-    const TileWeights weights{tile,         inner_channels, outer_channels, 9, s.in_channels * 9,
-                              outer_.width, sums_step_};
-    winograd_.backward_weights(weights, sums, args.result + (outer * s.in_channels + inner) * 9);
+    if (!last) return;
+    const TileWeights weights{inner_channels,    outer_channels, 9,
+                              s.in_channels * 9, inner_.width,   sums_step_};
+    winograd_.backward_weights(weights, sums, dw);
   }
 
   const WinogradKernels<T>& winograd_;  // in T

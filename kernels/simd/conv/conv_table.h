@@ -128,11 +128,10 @@ struct DepthwiseNormKernels {
                    const X* x, const T* dy, const T* w, T* dx, double* sums, void* scratch);
 };
 
-// Rows of tiles of an image: each tile is `tile` x `tile` outputs of a 3 x 3 window, and has
-// (tile + 2)^2 components in the transformed space. Component i of tile t and channel c is at
+// Rows of tiles of an image: each tile is 2 x 2 outputs of a 3 x 3 window, and has 4 x 4 components
+// in the transformed space. Component i of tile t and channel c is at
 // i component + t ld + c; channels are filled up to whole vectors.
 struct TileRows {
-  std::int64_t tile;         // 2 or 4
   std::int64_t first, rows;  // of tiles
   std::int64_t across;       // tiles of a row
   std::int64_t channels;
@@ -143,7 +142,6 @@ struct TileRows {
 // The weights of a 3 x 3 window: element (outer, inner, tap) is at w[outer outer_stride + inner
 // inner_stride + tap].
 struct TileWeights {
-  std::int64_t tile;
   std::int64_t inner, outer;
   std::int64_t inner_stride, outer_stride;
   std::int64_t ld, component;
@@ -153,16 +151,15 @@ template <class T>
 struct WinogradKernels {
   // Inner channels that an element of v and of u stands for: 1, or 2 where components are rounded
   // to bfloat16 and a pair of channels lies in the place of a T. `ld` and `component` count
-  // elements; panels have one row for so many channels, the last filled with zeros. Tiles are 2 x 2
-  // then.
+  // elements; panels have one row for so many channels, the last filled with zeros.
   std::int64_t channels;
   std::int64_t (*scratch_bytes)(const TileRows& rows);  // of the three that take rows
   // Panels [first, last) of `panel` outer channels, each inner x panel, the last filled with zeros:
   // b of a packed product. Component i starts at i component. flip: taps in reverse order.
   void (*weights)(const TileWeights& weights, std::int64_t first, std::int64_t last,
                   std::int64_t panel, bool flip, const T* w, T* u);
-  // dw from products whose component i has element (inner, outer) at i component + inner ld +
-  // outer.
+  // dw from products whose component i has element (outer, inner) at i component + outer ld +
+  // inner. The weights of inner channels lie one after the other.
   void (*backward_weights)(const TileWeights& weights, const T* u, T* dw);
   // x is padded by pad_h, pad_w zeros at its beginning.
   void (*input)(const TileRows& rows, std::int64_t pad_h, std::int64_t pad_w, const T* x, T* v,

@@ -1,39 +1,29 @@
 // 3 x 3 windows in Winograd's transformed space, components rounded to bfloat16: pairs of channels,
 // which a product sums up together, lie in the place of a float.
-#include "kernels/simd/conv/winograd_parts.h"
+#include "kernels/simd/conv/winograd_taps.h"
 #include "kernels/simd/vector/pairs_bf16.h"
 
 namespace ondine::math::ONDINE_ISA {
 namespace {
 
-constexpr int tile = 2;
-constexpr int components = (tile + 2) * (tile + 2);
-
-// The components of one inner channel's weights; zeros beyond the last channel.
-ONDINE_INLINE void transform_weights(const TileWeights& s, N inner, N outer, bool flip,
-                                     const float* w, V* all) {
-  V taps[9] = {};
-  const N count = min(L, s.outer - outer);
-  if (count > 0 && inner < s.inner) {
-    load_taps(taps, w + outer * s.outer_stride + inner * s.inner_stride, s.outer_stride, count,
-              channels_ahead * s.inner_stride, flip);
-  }
-  apply_both<WeightMatrix<tile>, tile + 2, 3>(all, taps);
-}
-
-void weights(const TileWeights& s, N first, N last, N panel, bool flip, const float* w, float* u) {
+void weights(const TileWeights& s, N first, N last, N panel, bool flip, const float* w, Pair* u) {
   const N pairs = (s.inner + 1) / 2;
   for (N p = first; p < last; ++p) {
-    for (N q = 0; q < pairs; ++q) {
-      for (N lane = 0; lane < panel; lane += L) {
+    for (N lane = 0; lane < panel; lane += L) {
+      WeightTaps source(s, p * panel + lane, w);
+      Pair* to = u + p * pairs * panel + lane;
+      for (N q = 0; q < pairs; ++q, to += panel) {
+        V taps[window];
         V even[components];
         V odd[components];
-        transform_weights(s, 2 * q, p * panel + lane, flip, w, even);
-        transform_weights(s, 2 * q + 1, p * panel + lane, flip, w, odd);
-        Pair* const to = u + (p * pairs + q) * panel + lane;
+        source.get(taps, 2 * q);
+        transform_taps(even, taps);
+        source.get(taps, 2 * q + 1);
+        transform_taps(odd, taps);
 #pragma GCC unroll 16
         for (int c = 0; c < components; ++c) {
-          store(to + c * s.component, pair_lanes(even[c], odd[c]));
+          const int at = mirrored_component(c);
+          store(to + (flip ? at : c) * s.component, pair_lanes(even[c], odd[c]));
         }
       }
     }
@@ -42,7 +32,7 @@ void weights(const TileWeights& s, N first, N last, N panel, bool flip, const fl
 
 void input(const TileRows& r, N pad_h, N pad_w, const float* x, float* v, void* scratch) {
   float* const rows = static_cast<float*>(scratch);
-  transform_input<tile>(r, pad_h, pad_w, x, rows, [&](N which, N c, const V* all) {
+  transform_input(r, pad_h, pad_w, x, rows, [&](N which, N c, const V* all) {
     Pair* const to = v + which * r.ld + c / 2;
 #pragma GCC unroll 16
     for (int i = 0; i < components; ++i) store_pairs(to + i * r.component, all[i]);
@@ -77,14 +67,14 @@ class PairedTiles {
 
 void input_pairs(const TileRows& r, N pad_h, N pad_w, const float* x, float* v, void* scratch) {
   PairedTiles tiles(r, v);
-  transform_input<tile>(r, pad_h, pad_w, x, static_cast<float*>(scratch),
-                        [&](N which, N c, const V* all) { tiles.put(which, c, all); });
+  transform_input(r, pad_h, pad_w, x, static_cast<float*>(scratch),
+                  [&](N which, N c, const V* all) { tiles.put(which, c, all); });
 }
 
 void output_gradient_pairs(const TileRows& r, const float* dy, float* v, void* scratch) {
   PairedTiles tiles(r, v);
-  transform_gradient<tile>(r, dy, static_cast<float*>(scratch),
-                           [&](N which, N c, const V* all) { tiles.put(which, c, all); });
+  transform_gradient(r, dy, static_cast<float*>(scratch),
+                     [&](N which, N c, const V* all) { tiles.put(which, c, all); });
 }
 
 }  // namespace

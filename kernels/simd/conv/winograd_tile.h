@@ -1,36 +1,15 @@
-// Winograd's minimal filtering F(M, 3) in two dimensions: y = A^T ((G g G^T) (B^T d B)) A, the
-// matrices for the points 0, 1, -1, (2, -2,) infinity. A. Lavin, S. Gray, Fast Algorithms for
-// Convolutional Neural Networks, 2015.
+// Winograd's minimal filtering F(2, 3) in two dimensions: y = A^T ((G g G^T) (B^T d B)) A, the
+// matrices for the points 0, 1, -1, infinity. A. Lavin, S. Gray, Fast Algorithms for Convolutional
+// Neural Networks, 2015. winograd_taps.h has G.
 #pragma once
 
 #include "kernels/simd/vector/simd.h"
 
 namespace ondine::math::ONDINE_ISA {
 
-template <int M>
-struct Winograd;
-
-template <>
-struct Winograd<2> {
-  static constexpr float B[4][4] = {{1, 0, -1, 0}, {0, 1, 1, 0}, {0, -1, 1, 0}, {0, 1, 0, -1}};
-  static constexpr float G[4][3] = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
-  static constexpr float A[2][4] = {{1, 1, 1, 0}, {0, 1, -1, -1}};
-};
-
-template <>
-struct Winograd<4> {
-  static constexpr float B[6][6] = {{4, 0, -5, 0, 1, 0},  {0, -4, -4, 1, 1, 0},
-                                    {0, 4, -4, -1, 1, 0}, {0, -2, -1, 2, 1, 0},
-                                    {0, 2, -1, -2, 1, 0}, {0, 4, 0, -5, 0, 1}};
-  static constexpr float G[6][3] = {{1.0F / 4, 0, 0},
-                                    {-1.0F / 6, -1.0F / 6, -1.0F / 6},
-                                    {-1.0F / 6, 1.0F / 6, -1.0F / 6},
-                                    {1.0F / 24, 1.0F / 12, 1.0F / 6},
-                                    {1.0F / 24, -1.0F / 12, 1.0F / 6},
-                                    {0, 0, 1}};
-  static constexpr float A[4][6] = {
-      {1, 1, 1, 1, 1, 0}, {0, 1, -1, 2, -2, 0}, {0, 1, 1, 4, 4, 0}, {0, 1, -1, 8, -8, 1}};
-};
+inline constexpr int tile = 2;
+inline constexpr int tile_edge = tile + 2;  // of its input and of its components
+inline constexpr int components = tile_edge * tile_edge;
 
 // to[i to_step] = sum over j of m(i, j) from[j from_step]
 template <class Matrix, int Rows, int Cols>
@@ -69,17 +48,13 @@ ONDINE_INLINE void apply_both(Vec<float>* to, const Vec<float>* from) {
   for (int i = 0; i < Rows; ++i) apply<Matrix, Rows, Cols>(to + i * Rows, 1, half + i * Cols, 1);
 }
 
-template <int M>
 struct InputMatrix {
-  static constexpr float at(int i, int j) { return Winograd<M>::B[i][j]; }
+  static constexpr float at(int i, int j) { return rows[i][j]; }
+  static constexpr float rows[4][4] = {{1, 0, -1, 0}, {0, 1, 1, 0}, {0, -1, 1, 0}, {0, 1, 0, -1}};
 };
-template <int M>
-struct WeightMatrix {
-  static constexpr float at(int i, int j) { return Winograd<M>::G[i][j]; }
-};
-template <int M>
 struct OutputMatrix {
-  static constexpr float at(int i, int j) { return Winograd<M>::A[i][j]; }
+  static constexpr float at(int i, int j) { return rows[i][j]; }
+  static constexpr float rows[2][4] = {{1, 1, 1, 0}, {0, 1, -1, -1}};
 };
 template <class Matrix>
 struct Adjoint {

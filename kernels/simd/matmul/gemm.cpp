@@ -238,6 +238,9 @@ ONDINE_INLINE void run_block(const GemmCall<T>& g, const GemmBlocking& cut, T* b
   const std::int64_t steps =
       divide_up(at.mc, cut.mr) * (group_n<T> / nr) * PrefetchAhead::steps(at.kc);
   PrefetchAhead ahead;
+  if (at.i == 0 && at.j == 0 && at.p == 0 && g.next.rows > 0) {
+    ahead = {g.next, divide_up(at.mc, cut.mr) * PrefetchAhead::steps(at.kc)};
+  }
   for (std::int64_t jj = 0; jj < at.nc; jj += nr) {
     const std::int64_t cols = min_of(nr, at.nc - jj);
     const T* const raw = g.b_packed ? g.b + (at.j + jj) * g.k + at.p * nr

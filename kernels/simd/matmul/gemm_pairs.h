@@ -217,6 +217,10 @@ struct PairGemm {
           if (cut.pack_a) Kernel::pack_a(a_block, g, i, part.mc, cut.mr, p, kc);
           NextFactors ahead;
           ahead.a = prefetch_a(g, cut, part);
+          if (i == 0 && j == 0 && p == 0 && g.next.rows > 0) {
+            ahead.b = {g.next, divide_up(part.mc, cut.mr) * divide_up(nc, nr) *
+                                   PrefetchAhead::steps(pairs_of(kc))};
+          }
           if (i == 0 && cut.pack_b) {
             run_packing(kernel, g, cut.mr, a_block, b_block, part, ahead);
           } else {

@@ -8,6 +8,12 @@ namespace ondine::math {
 // What a product or a convolution does to its results before they are stored.
 enum class Activation : std::uint8_t { none, relu, relu6 };  // relu6: min(max(x, 0), 6)
 
+// Rows in memory that are wanted soon.
+struct RowsAhead {
+  const void* first = nullptr;
+  std::int64_t rows = 0, bytes = 0, stride = 0;  // bytes of a row, and from one to the next
+};
+
 // One product on one thread. Element (i, p) of A is a[i a_row + p a_col], of B (p, j)
 // b[p b_row + j b_col]; of the two strides of a matrix one is 1.
 template <class T>
@@ -39,6 +45,9 @@ struct GemmCall {
   // Where more than 0: sums over k are cut into blocks of so many terms, GemmBlocking::kc of a
   // product of which this is a part. C then has the bits of that product.
   std::int64_t block_k = 0;
+  // What the caller reads or writes next: asked for meanwhile, where the product does not ask for
+  // operands of its own.
+  RowsAhead next = {};
 };
 
 // Element i of the memory of A and of B. Inlined, since code of every instruction set calls them.

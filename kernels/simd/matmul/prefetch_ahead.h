@@ -2,6 +2,7 @@
 // requests would make their loads wait.
 #pragma once
 
+#include "kernels/simd/matmul/gemm_table.h"
 #include "kernels/simd/vector/simd.h"
 
 namespace ondine::math::ONDINE_ISA {
@@ -18,6 +19,9 @@ class PrefetchAhead {
         bytes_(bytes),
         stride_(stride),
         each_((rows * ((bytes + line - 1) / line) + steps - 1) / steps) {}
+
+  PrefetchAhead(const RowsAhead& next, std::int64_t steps)
+      : PrefetchAhead(next.first, next.rows, next.bytes, next.stride, steps) {}
 
   // k x n elements of `size` bytes, `row` and `col` of them apart, one of which is 1.
   static PrefetchAhead matrix(const void* from, std::int64_t size, std::int64_t k, std::int64_t n,

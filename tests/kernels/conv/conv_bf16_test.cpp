@@ -263,6 +263,7 @@ TEST_CASE("grouped convolutions of lower precision sum products of factors round
   check_all(shape2(2, 33, 66, 3, 4, 5, 3, 3, 1, 2, 2, 2), {"grouped_bf16"});
   check_all(shape2(1, 128, 128, 4, 14, 15, 3, 3, 2, 1, 1, 1), {"grouped_bf16"});
   check_all(shape2(5, 20, 20, 5, 30, 90, 3, 3, 1, 1, 1, 1), {"grouped_bf16"});
+  check_all(shape2(5, 16, 32, 1, 12, 10, 3, 5, 1, 1, 1, 2), {"grouped_bf16"});
 }
 
 TEST_CASE("joined columns of lower precision sum products of factors rounded to bfloat16") {
@@ -306,7 +307,9 @@ TEST_CASE("convolutions of lower precision are chosen where they pay, and only t
     CHECK(name(shape2(8, 64, 128, 1, 36, 36, 3, 3, 2, 1, 1, 1), direction) == "im2col_bf16");
     CHECK(
         name(shape2(4, 32, 32, 32, 28, 28, 3, 3, 1, 1, 1, 1), direction).starts_with("depthwise"));
-    CHECK(name(shape2(4, 8, 16, 1, 14, 14, 5, 5, 1, 1, 2, 2), direction) == "direct");
+    CHECK(name(shape2(4, 8, 16, 1, 14, 14, 5, 5, 1, 1, 2, 2), direction) ==
+          (direction == backward_data ? "direct" : "grouped_bf16"));
+    CHECK(name(shape2(4, 12, 16, 1, 14, 14, 5, 5, 1, 1, 2, 2), direction) == "direct");
     CHECK(name(shape2(4, 64, 64, 8, 14, 14, 3, 3, 2, 1, 1, 1), direction) == "grouped_bf16");
     CHECK(name(shape2(1, 64, 64, 8, 14, 14, 3, 3, 2, 1, 1, 1), direction) ==
           (direction == backward_weights ? "grouped" : "grouped_bf16"));

@@ -30,6 +30,7 @@ std::vector<Limit> limits() {
   // A block of groups is not full, nor are the vectors of a group.
   const ConvShape few_groups = shape2(3, 42, 70, 7, 9, 8, 3, 2, 2, 1, 1, 0);
   const ConvShape groups_in_bands = shape2(2, 96, 128, 2, 19, 63, 3, 3, 2, 1, 1, 1);
+  const ConvShape single_group = shape2(5, 16, 32, 1, 12, 10, 3, 5, 1, 1, 1, 2);
   const ConvShape deep = shape2(1, 16, 113, 1, 8, 8, 3, 3, 1, 1, 1, 1);
   const ConvShape tiles = shape2(1, 16, 17, 1, 8, 8, 3, 3, 1, 1, 1, 1);
   // More transformed tiles, and output channels, than gradients by the weights take at a time.
@@ -104,6 +105,8 @@ std::vector<Limit> limits() {
           {"grouped", forward, groups_in_bands, true},
           {"grouped", backward_data, groups_in_bands, true},
           {"grouped", backward_weights, groups_in_bands, true},
+          {"grouped", forward, single_group, true},
+          {"grouped", backward_data, shape2(2, 16, 16, 1, 9, 10, 3, 3, 1, 1, 1, 1), true},
           {"winograd", forward, tiles, true},
           {"winograd", backward_data, tiles, true},
           {"winograd", backward_weights, tiles, true},
@@ -238,7 +241,18 @@ std::vector<Choice> choices() {
   add_small(shape2(1, 64, 64, 1, 6, 8, 3, 3, 1, 1, 1, 1), "im2col", "im2col", "im2col");
   add(shape2(8, 15, 64, 1, 32, 32, 3, 3, 1, 1, 2, 2), "im2col", "im2col", "im2col");
   add(shape2(8, 64, 64, 1, 32, 32, 3, 3, 1, 1, 3, 3), "im2col", "im2col", "im2col");
-  add(shape2(8, 16, 16, 1, 14, 14, 3, 3, 1, 1, 1, 1), "direct", "direct", "direct");
+  // A single group whose channels fill vectors, on rows that fill them and that do not.
+  const auto add_wide = [&](const ConvShape& s, std::string_view y, std::string_view dx,
+                            std::string_view dw) {
+    all.push_back({s, forward, y, y, y});
+    all.push_back({s, backward_data, dx, dx, dx});
+    all.push_back({s, backward_weights, "direct", dw, dw});
+  };
+  add_wide(shape2(8, 16, 16, 1, 14, 14, 3, 3, 1, 1, 1, 1), "grouped", "grouped", "grouped");
+  add_wide(shape2(8, 16, 16, 1, 16, 16, 3, 3, 1, 1, 1, 1), "direct", "direct", "grouped");
+  add_wide(shape2(32, 8, 16, 1, 14, 14, 5, 5, 1, 1, 2, 2), "grouped", "direct", "grouped");
+  add(shape2(8, 12, 16, 1, 14, 14, 3, 3, 1, 1, 1, 1), "direct", "direct", "direct");
+  add(shape2(8, 16, 24, 1, 14, 14, 3, 3, 1, 1, 1, 1), "direct", "grouped", "direct");
   add(shape2(8, 17, 17, 1, 14, 14, 3, 3, 1, 1, 1, 1), "winograd", "winograd", "winograd");
   add(shape2(32, 1, 8, 1, 28, 28, 5, 5, 1, 1, 2, 2), "direct", "direct", "direct");
   add(shape2(8, 64, 32, 4, 14, 14, 3, 3, 1, 1, 1, 1), "grouped", "grouped", "grouped");
@@ -316,6 +330,15 @@ TEST_CASE("each implementation of convolution follows the definition at its limi
   for (const Limit& limit : limits()) {
     check_limit<float>(limit);
     if (!limit.float_only) check_limit<double>(limit);
+  }
+}
+
+TEST_CASE("gradients by the weights of a single group follow the definition in wide vectors") {
+  const ConvShape s = shape2(5, 16, 32, 1, 12, 10, 3, 5, 1, 1, 1, 2);
+  for (const Isa isa : {Isa::avx2, Isa::avx512}) {
+    const auto* kernels = kernels_for(isa);
+    if (kernels == nullptr) continue;
+    check_implementation(ConvCase<float>(s), {s, backward_weights}, "grouped", false, *kernels);
   }
 }
 
