@@ -21,6 +21,8 @@ double gelu(double x) { return 0.5 * x * std::erfc(-x * M_SQRT1_2); }
 double gelu_tanh(double x) {
   return x * sigmoid(2 * std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x));
 }
+double swish(double x) { return x * sigmoid(1.5 * x); }
+double hard_swish(double x) { return x * std::clamp(x / 6 + 0.5, 0.0, 1.0); }
 double relu(double x) { return x < 0 ? 0 : x; }
 double square(double x) { return x * x; }
 double reciprocal(double x) { return 1 / x; }
@@ -295,5 +297,18 @@ TEMPLATE_TEST_CASE("combinations and gradients of rows follow their formulas", "
     CHECK(worst_error(y, expect([&](double a, double b, double) {
                         return a * slope(gelu_tanh, b);
                       })) < 2e-6);
+    k.hard_swish(y.data(), x.data(), length);
+    CHECK(worst_error(y, expect([](double, double b, double) { return hard_swish(b); })) <
+          tolerance<T>);
+    k.hard_swish_gradient(y.data(), d.data(), x.data(), length);
+    CHECK(worst_error(y, expect([&](double a, double b, double) {
+                        return a * slope(hard_swish, b);
+                      })) < 2e-6);
+    k.swish(y.data(), x.data(), T(1.5), length);
+    CHECK(worst_error(y, expect([](double, double b, double) { return swish(b); })) <
+          2 * tolerance<T>);
+    k.swish_gradient(y.data(), d.data(), x.data(), T(1.5), length);
+    CHECK(worst_error(y, expect([&](double a, double b, double) { return a * slope(swish, b); })) <
+          2e-6);
   }
 }
