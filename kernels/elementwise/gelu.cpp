@@ -4,8 +4,6 @@
 //                                            dx = dy (P + x (1 - t^2) u' / 2)
 #include <numbers>
 
-#include "kernels/common/expansion.h"
-#include "kernels/common/infer_checks.h"
 #include "kernels/elementwise/unary.h"
 
 namespace ondine::kernels::ops {
@@ -87,14 +85,7 @@ extern const OpDef gelu{.name = "Gelu",
                         .grad = grad,
                         .traits = {.inplace = 1, .cheap = true, .cannot_fail = true},
                         .rounded = {.reads = 0b1, .writes = true}};
-// dx from (dy, x): a dozen passes over memory in one.
-extern const OpDef gelu_grad{.name = "GeluGrad",
-                             .domain = ondine_domain,
-                             .infer = infer_grad,
-                             .bind = bind_grad,
-                             .grad = grad_of_expansion,
-                             .expand = expand_grad,
-                             .traits = {.inplace = 3, .cannot_fail = true},
-                             .rounded = {.reads = 0b11, .writes = true}};
+// A dozen passes over memory in one.
+extern const OpDef gelu_grad = unary_grad_op("GeluGrad", bind_grad, expand_grad, infer_grad);
 
 }  // namespace ondine::kernels::ops

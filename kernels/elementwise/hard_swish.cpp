@@ -1,7 +1,5 @@
 // hard_swish.cpp — y = x min(1, max(0, x / 6 + 1/2));  dx = 0 to -3, dy (x / 3 + 1/2) to 3, then
 // dy.
-#include "kernels/common/expansion.h"
-#include "kernels/common/infer_checks.h"
 #include "kernels/elementwise/unary.h"
 
 namespace ondine::kernels::ops {
@@ -39,14 +37,6 @@ std::vector<Val> expand_grad(ExpandContext& context) {
 
 extern const OpDef hard_swish =
     unary_op("HardSwish", bind_vector_op<rows>, grad, true, rounded_unary);
-// dx from (dy, x).
-extern const OpDef hard_swish_grad{.name = "HardSwishGrad",
-                                   .domain = ondine_domain,
-                                   .infer = infer_equal_inputs,
-                                   .bind = bind_grad,
-                                   .grad = grad_of_expansion,
-                                   .expand = expand_grad,
-                                   .traits = {.inplace = 3, .cannot_fail = true},
-                                   .rounded = {.reads = 0b11, .writes = true}};
+extern const OpDef hard_swish_grad = unary_grad_op("HardSwishGrad", bind_grad, expand_grad);
 
 }  // namespace ondine::kernels::ops

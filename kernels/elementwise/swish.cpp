@@ -1,6 +1,4 @@
 // swish.cpp — y = x s, s = 1 / (1 + e^(-alpha x));  dx = dy s (1 + alpha x (1 - s)).
-#include "kernels/common/expansion.h"
-#include "kernels/common/infer_checks.h"
 #include "kernels/elementwise/unary.h"
 
 namespace ondine::kernels::ops {
@@ -59,14 +57,6 @@ extern const OpDef swish{
     .grad = grad,
     .traits = {.inplace = 1, .per_sample = 1, .cheap = true, .cannot_fail = true},
     .rounded = rounded_unary};
-// dx from (dy, x).
-extern const OpDef swish_grad{.name = "SwishGrad",
-                              .domain = ondine_domain,
-                              .infer = infer_equal_inputs,
-                              .bind = bind_grad,
-                              .grad = grad_of_expansion,
-                              .expand = expand_grad,
-                              .traits = {.inplace = 3, .cannot_fail = true},
-                              .rounded = {.reads = 0b11, .writes = true}};
+extern const OpDef swish_grad = unary_grad_op("SwishGrad", bind_grad, expand_grad);
 
 }  // namespace ondine::kernels::ops

@@ -3,6 +3,8 @@
 
 #include <type_traits>
 
+#include "kernels/common/expansion.h"
+#include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
 #include "kernels/elementwise/elementwise.h"
 #include "kernels/elementwise/vector.h"
@@ -92,6 +94,20 @@ constexpr OpDef unary_op(std::string_view name, Kernel (*bind)(BindContext&),
           .grad = grad,
           .traits = {.inplace = 1, .per_sample = 1, .cheap = cheap},
           .rounded = rounded};
+}
+
+// The derivative of a unary operator in one pass: dx from (dy, x).
+constexpr OpDef unary_grad_op(std::string_view name, Kernel (*bind)(BindContext&),
+                              std::vector<Val> (*expand)(ExpandContext&),
+                              void (*infer)(InferContext&) = infer_equal_inputs) {
+  return {.name = name,
+          .domain = ondine_domain,
+          .infer = infer,
+          .bind = bind,
+          .grad = grad_of_expansion,
+          .expand = expand,
+          .traits = {.inplace = 3, .cannot_fail = true},
+          .rounded = {.reads = 0b11, .writes = true}};
 }
 
 // One whose derivative is zero everywhere or does not exist.

@@ -2,10 +2,9 @@
 // of x (by default all) are not the dims `like_axes` of `like`, or `sizes`, or where they are no
 // multiples of `multiple_of`; the message begins with the text `what`. Expansions put it where only
 // a run tells dims, as nothing else of the operator is left then;  dx = dy.
-#include <cstring>
 #include <numeric>
 
-#include "kernels/common/op.h"
+#include "kernels/layout/checked_identity.h"
 
 namespace ondine::kernels::ops {
 namespace {
@@ -54,31 +53,15 @@ void infer(InferContext& context) {
   context.set_output(0, std::move(type));
 }
 
-Kernel bind(BindContext& context) {
-  if (context.dtype(0) == DType::string) {
-    return [](KernelContext& call) { call.set_value(0, call.value(0)); };
-  }
-  const auto bytes = static_cast<std::size_t>(context.shape(0).size()) * size_of(context.dtype(0));
-  return [bytes](KernelContext& call) {
-    if (bytes > 0 && call.out<void>(0) != call.in<void>(0)) {
-      std::memcpy(call.out<void>(0), call.in<void>(0), bytes);
-    }
-  };
-}
-
-std::vector<Val> grad(GradContext& g) { return {g.dy(0)}; }
-
-std::vector<Val> expand(ExpandContext& context) { return {unary("Identity", context.x(0))}; }
-
 }  // namespace
 
 // Not a view: passes drop views of constants and views that keep the type.
 extern const OpDef require_dims{.name = "RequireDims",
                                 .domain = ondine_domain,
                                 .infer = infer,
-                                .bind = bind,
-                                .grad = grad,
-                                .expand = expand,
+                                .bind = bind_identity,
+                                .grad = identity_grad,
+                                .expand = expand_to_identity,
                                 .traits = {.inplace = 1, .shape_only = 0b10, .cheap = true},
                                 .no_gradient = 0b10};
 
