@@ -8,6 +8,7 @@
 
 #include "core/checked.h"
 #include "kernels/attention/attention_primitive.h"
+#include "kernels/common/rounding.h"
 #include "kernels/simd/tables.h"
 #include "kernels/simd/vector/vector_table.h"
 
@@ -20,8 +21,6 @@ constexpr T infinity = std::numeric_limits<T>::infinity();
 // exp(x) is 0 for every x below.
 template <class T>
 constexpr T underflow = sizeof(T) == sizeof(float) ? T{-104} : T{-746};
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 // Whether a mask of at most `largest` puts all scores out of sight of a query for whose best key
 // the mask is `best` or more.

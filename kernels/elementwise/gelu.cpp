@@ -15,6 +15,8 @@ constexpr double inv_sqrt_2 = std::numbers::sqrt2 / 2;
 
 constexpr auto exact_rows = [](const auto& rows) { return rows.gelu; };
 constexpr auto tanh_rows = [](const auto& rows) { return rows.gelu_tanh; };
+constexpr auto exact_gradients = [](const auto& rows) { return rows.gelu_gradient; };
+constexpr auto tanh_gradients = [](const auto& rows) { return rows.gelu_tanh_gradient; };
 
 bool by_tanh(const NodeView& node) {
   const std::string kind = node.attr_string("approximate", "none");
@@ -45,23 +47,9 @@ void infer_grad(InferContext& context) {
   infer_equal_inputs(context);
 }
 
-template <bool Tanh>
-struct GradientRows {
-  template <class T>
-  static RowFunction make() {
-    return [](const Row& row) {
-      const auto& rows = math::vector_kernels<T>();
-      const auto gradient = Tanh ? rows.gelu_tanh_gradient : rows.gelu_gradient;
-      gradient(row.out<T>(), row.in<T>(0), row.in<T>(1), row.n);
-    };
-  }
-};
-
 Kernel bind_grad(BindContext& context) {
-  const DType dtype = compute_dtype(context.dtype(0));
-  return elementwise(context, by_tanh(context)
-                                  ? pick_row<GradientRows<true>>(dtype, FullFloats{})
-                                  : pick_row<GradientRows<false>>(dtype, FullFloats{}));
+  return by_tanh(context) ? bind_vector_grad<tanh_gradients>(context)
+                          : bind_vector_grad<exact_gradients>(context);
 }
 
 std::vector<Val> expand_grad(ExpandContext& context) {

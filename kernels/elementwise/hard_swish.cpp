@@ -6,24 +6,10 @@ namespace ondine::kernels::ops {
 namespace {
 
 constexpr auto rows = [](const auto& kernels) { return kernels.hard_swish; };
-
-struct GradientRows {
-  template <class T>
-  static RowFunction make() {
-    return [](const Row& row) {
-      math::vector_kernels<T>().hard_swish_gradient(row.out<T>(), row.in<T>(0), row.in<T>(1),
-                                                    row.n);
-    };
-  }
-};
+constexpr auto gradients = [](const auto& kernels) { return kernels.hard_swish_gradient; };
 
 std::vector<Val> grad(GradContext& g) {
   return {g.builder().node("HardSwishGrad", {g.dy(0), g.x(0)}, {}, ondine_domain)};
-}
-
-Kernel bind_grad(BindContext& context) {
-  return elementwise(context,
-                     pick_row<GradientRows>(compute_dtype(context.dtype(0)), FullFloats{}));
 }
 
 std::vector<Val> expand_grad(ExpandContext& context) {
@@ -37,6 +23,7 @@ std::vector<Val> expand_grad(ExpandContext& context) {
 
 extern const OpDef hard_swish =
     unary_op("HardSwish", bind_vector_op<rows>, grad, true, rounded_unary);
-extern const OpDef hard_swish_grad = unary_grad_op("HardSwishGrad", bind_grad, expand_grad);
+extern const OpDef hard_swish_grad =
+    unary_grad_op("HardSwishGrad", bind_vector_grad<gradients>, expand_grad);
 
 }  // namespace ondine::kernels::ops

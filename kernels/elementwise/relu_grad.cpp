@@ -2,23 +2,12 @@
 // ClipGrad (ai.ondine), attributes low and high: dx = dy where neither x < low nor x > high.
 #include <limits>
 
-#include "kernels/common/expansion.h"
-#include "kernels/common/infer_checks.h"
-#include "kernels/common/op.h"
-#include "kernels/elementwise/elementwise.h"
-#include "kernels/elementwise/vector.h"
+#include "kernels/elementwise/unary.h"
 
 namespace ondine::kernels::ops {
 namespace {
 
-struct ReluRow {
-  template <class T>
-  static RowFunction make() {
-    return [](const Row& row) {
-      math::vector_kernels<T>().relu_gradient(row.out<T>(), row.in<T>(0), row.in<T>(1), row.n);
-    };
-  }
-};
+constexpr auto relu_gradients = [](const auto& rows) { return rows.relu_gradient; };
 
 struct ClipRow {
   template <class T>
@@ -69,7 +58,7 @@ std::vector<Val> expand_clip(ExpandContext& context) {
 extern const OpDef relu_gradient{.name = "ReluGrad",
                                  .domain = ondine_domain,
                                  .infer = infer_equal_inputs,
-                                 .bind = bind<ReluRow>,
+                                 .bind = bind<GradientRows<relu_gradients>>,
                                  .grad = grad_of_expansion,
                                  .expand = expand_relu,
                                  .traits = {.inplace = 1, .cheap = true, .cannot_fail = true},

@@ -81,6 +81,23 @@ Kernel bind_vector_op(BindContext& context) {
   return elementwise(context, pick_row<VectorRows<Member, nullptr>>(dtype, FullFloats{}));
 }
 
+// Member(vector_kernels<T>()) is the row of dx from dy and x or y.
+template <auto Member>
+struct GradientRows {
+  template <class T>
+  static RowFunction make() {
+    return [](const Row& row) {
+      Member(math::vector_kernels<T>())(row.out<T>(), row.in<T>(0), row.in<T>(1), row.n);
+    };
+  }
+};
+
+template <auto Member>
+Kernel bind_vector_grad(BindContext& context) {
+  const DType dtype = compute_dtype(context.dtype(0));
+  return elementwise(context, pick_row<GradientRows<Member>>(dtype, FullFloats{}));
+}
+
 // Those whose kernels convert bfloat16 by blocks.
 inline constexpr graph::RoundedStorage rounded_unary{.reads = 0b1, .writes = true};
 

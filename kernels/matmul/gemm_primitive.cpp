@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/common/rounding.h"
 #include "kernels/common/scratch_pool.h"
 #include "kernels/matmul/gemm_call.h"
 #include "kernels/simd/tables.h"
 
 namespace ondine::math {
 namespace {
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 // A chunk should be worth waking a thread: this many multiplications, fewer if memory is the limit.
 constexpr std::int64_t chunk_work = std::int64_t{1} << 21;
@@ -77,6 +76,12 @@ std::int64_t wanted_tiles(double work, std::int64_t chunk, std::int64_t batch_co
 }
 
 }  // namespace
+
+std::int64_t rounded_row(std::int64_t m, std::int64_t k) {
+  constexpr std::int64_t most = std::int64_t{4} << 20;  // elements
+  const std::int64_t row = odd_lines(k, 32);
+  return m <= most / row ? row : 0;
+}
 
 template <class T>
 typename GemmPrimitive<T>::Tiles GemmPrimitive<T>::make_tiles(const GemmCall<T>& call,
@@ -172,13 +177,10 @@ bool GemmPrimitive<T>::reads_pairs() const {
 
 template <class T>
 std::int64_t GemmPrimitive<T>::rounded_row(std::int64_t batch_count) const {
-  constexpr std::int64_t most_bytes = std::int64_t{8} << 20;
-  constexpr std::int64_t line = 64 / std::int64_t{sizeof(T)};
   if (kernel_set<T>(*kernels_).gemm->round_a == nullptr) return 0;
   if (batch_count > 1 || whole_.a_paired || whole_.a_col != 1 || whole_.n <= most_once) return 0;
-  // An odd number of cache lines, so that rows do not share sets of the cache.
-  const std::int64_t row = (divide_up(whole_.k, 2 * line) | 1) * line;
-  return whole_.m * row * std::int64_t{sizeof(T)} <= most_bytes ? row : 0;
+  constexpr std::int64_t in_element = sizeof(T) / 2;  // bfloat16
+  return math::rounded_row(whole_.m, whole_.k) / in_element;
 }
 
 template <class T>

@@ -62,6 +62,10 @@ struct GemmOptions {
   const T* addend = nullptr;
 };
 
+// Elements from a row of an m x k matrix to the next where all of it is rounded to bfloat16 once,
+// for several products; 0: it is too large.
+std::int64_t rounded_row(std::int64_t m, std::int64_t k);
+
 // A product of known shape. Tiles, packing and the paths of the kernel are decided when it is made.
 // Immutable; may run on several threads at once, each with a workspace of its own.
 template <class T>

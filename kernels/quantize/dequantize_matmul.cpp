@@ -10,6 +10,7 @@
 
 #include "kernels/common/convert_rows.h"
 #include "kernels/common/op.h"
+#include "kernels/common/rounding.h"
 #include "kernels/common/scratch_pool.h"
 #include "kernels/matmul/gemm_primitive.h"
 #include "kernels/matmul/matmul.h"
@@ -56,8 +57,6 @@ struct Cut {
   std::int64_t size_of(std::int64_t i) const { return i == count - 1 ? last : size; }
 };
 
-std::int64_t round_up(std::int64_t a, std::int64_t unit) { return (a + unit - 1) / unit * unit; }
-
 // How b' is cut, whatever the number of threads: strips of columns, and deep ones into pieces of
 // their rows. a is packed once for each strip, so that these are wide.
 struct Cuts {
@@ -74,8 +73,8 @@ Cuts cut_matrix(const math::GemmShape& s, std::int64_t block_k) {
   constexpr std::int64_t wide = 256;
   constexpr std::int64_t together = 4;  // strips: for two and for four threads
   const std::int64_t strips =
-      round_up(std::max<std::int64_t>(1, round_up(s.n, wide) / wide), together);
-  const std::int64_t width = std::max(fitting, round_up((s.n + strips - 1) / strips, unit));
+      math::round_up(std::max<std::int64_t>(1, math::divide_up(s.n, wide)), together);
+  const std::int64_t width = std::max(fitting, math::round_up(math::divide_up(s.n, strips), unit));
   return {{s.n, width},
           {s.k, std::min(k, std::max<std::int64_t>(1, elements / width / block_k) * block_k)}};
 }
@@ -87,14 +86,11 @@ math::GemmShape product_shape(BindContext& context) {
       .shape;
 }
 
-// Elements from a row of a to the next where a is rounded once for all strips, an odd number of
-// cache lines, so that rows do not share sets of the cache; 0: each product rounds its part.
+// Elements from a row of a to the next where a is rounded once for all strips; 0: each product
+// rounds its part.
 std::int64_t rounded_row(const math::GemmShape& s, const Cuts& cuts, const math::Kernels& kernels) {
-  constexpr std::int64_t line = 64 / sizeof(bfloat16);
-  constexpr std::int64_t most = std::int64_t{4} << 20;  // elements
-  if (cuts.columns.count == 1 || !math::GemmPrimitive<float>::takes_rounded(s, kernels)) return 0;
-  const std::int64_t row = (round_up(s.k, line) / line | 1) * line;
-  return s.m <= most / row ? row : 0;
+  const bool rounds = math::GemmPrimitive<float>::takes_rounded(s, kernels);
+  return rounds && cuts.columns.count > 1 ? math::rounded_row(s.m, s.k) : 0;
 }
 
 class Product {

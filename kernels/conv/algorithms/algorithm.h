@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "kernels/common/rounding.h"
 #include "kernels/common/scratch_pool.h"
 #include "kernels/conv/algorithms/algorithms.h"
 #include "kernels/simd/conv/conv_table.h"
@@ -11,10 +12,6 @@
 
 namespace ondine::math {
 
-inline std::int64_t round_up(std::int64_t a, std::int64_t unit) {
-  return (a + unit - 1) / unit * unit;
-}
-inline std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 template <class T>
 std::size_t bytes_of(std::int64_t elements) {
   return align_up(static_cast<std::size_t>(elements) * sizeof(T));

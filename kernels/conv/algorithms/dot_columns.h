@@ -14,7 +14,6 @@ class DotColumns {
     return depth >= 2 * lanes && depth * (lanes - columns) >= 4 * lanes * columns;
   }
 
-  DotColumns() = default;
   // `outer` weights of each term, `depth` terms.
   DotColumns(std::int64_t outer, std::int64_t depth, std::int64_t columns, const Kernels& kernels)
       : kernels_(kernels.few_positions),
@@ -48,8 +47,9 @@ class DotColumns {
   }
 
  private:
-  const FewPositionsKernels* kernels_ = nullptr;
-  std::int64_t outer_ = 0, depth_ = 0, columns_ = 0, row_ = 0;
+  const FewPositionsKernels* kernels_;
+  std::int64_t outer_, depth_, columns_;
+  std::int64_t row_;
 };
 
 }  // namespace ondine::math

@@ -9,13 +9,11 @@ namespace ondine::math {
 
 // Rows of tiles, those of all images one after another, in blocks.
 struct WinogradTiling {
+  static constexpr std::int64_t tile = 2;
+  static constexpr std::int64_t components = (tile + 2) * (tile + 2);
   static constexpr std::int64_t max_tiles = 64;  // of a task
   WinogradTiling(std::int64_t batch, const SpatialDims& out)
-      : tile(2),
-        components((tile + 2) * (tile + 2)),
-        down(divide_up(out[1], tile)),
-        across(divide_up(out[2], tile)),
-        rows(batch * down) {
+      : down(divide_up(out[1], tile)), across(divide_up(out[2], tile)), rows(batch * down) {
     const std::int64_t tiles = std::clamp<std::int64_t>(rows * across / 4, 16, max_tiles);
     block = even_chunk(rows, std::max<std::int64_t>(1, tiles / across));
     blocks = divide_up(rows, block);
@@ -47,7 +45,6 @@ struct WinogradTiling {
     return run;
   }
 
-  std::int64_t tile, components;
   std::int64_t down, across;
   std::int64_t rows;   // of tiles, of all images
   std::int64_t block;  // rows of a task
@@ -58,8 +55,7 @@ struct WinogradTiling {
 // components of a tile do not share sets of a cache.
 template <class T>
 std::int64_t component_step(std::int64_t elements) {
-  constexpr std::int64_t line = 64 / std::int64_t{sizeof(T)};
-  return (divide_up(elements, line) | 1) * line;
+  return odd_lines(elements, 64 / std::int64_t{sizeof(T)});
 }
 
 // Sets the planes of a run of tiles and the layout of its components.

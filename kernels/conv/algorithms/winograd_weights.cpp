@@ -8,8 +8,8 @@ namespace {
 
 using Index = std::int64_t;
 
-constexpr Index tile = 2;
-constexpr Index components = 16;
+constexpr Index tile = WinogradTiling::tile;
+constexpr Index components = WinogradTiling::components;
 constexpr Index run_tiles = 64;              // transformed at a time
 constexpr Index max_block = 64;              // channels
 constexpr Index max_group = 256;             // channels whose sums wait for further tiles

@@ -154,15 +154,13 @@ ONDINE_INLINE Vf exp_minus_square(const Vf& t) {
 }
 
 // erfc t = e^(-t^2) p(u) / (1 + 2 t), u = (t - 2) / (t + 2) (Shepherd, Laframboise 1981); t >= 0.
-// `e` receives e^(-t^2).
-ONDINE_INLINE Vf erfc_positive(const Vf& value, Vf& e) {
+ONDINE_INLINE Vf erfc_positive(const Vf& value) {
   constexpr float c[] = {1.276978374e+00f,  -9.276389331e-02f, -1.660314649e-01f, 1.640529186e-01f,
                          -5.420406908e-02f, -8.042228408e-03f, 8.635114878e-03f,  1.264795777e-03f,
                          -1.252337825e-03f, -3.545350046e-04f, 3.142940113e-05f};
   const Vf t = value > 10.5f ? splat(10.5f) : value;
   const Vf u = (t - 2.0f) / (t + 2.0f);
-  e = exp_minus_square(t);
-  return e * polynomial(u, c) / (1.0f + t + t);
+  return exp_minus_square(t) * polynomial(u, c) / (1.0f + t + t);
 }
 
 // 2 ulp.
@@ -171,8 +169,7 @@ ONDINE_INLINE Vf erf_of(const Vf& x) {
                          5.201021675e-03f, -8.142583538e-04f, 8.369589341e-05f};
   const Vf t = absolute(x);
   const Vf z = x * x;
-  Vf e;
-  const Vf large = 1.0f - erfc_positive(t, e);
+  const Vf large = 1.0f - erfc_positive(t);
   return t < 0.921875f ? x + x * polynomial(z, c) : with_sign(large, x);
 }
 

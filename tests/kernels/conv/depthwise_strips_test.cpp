@@ -18,23 +18,10 @@ TEST_CASE("strips of depthwise convolutions read nothing before or behind the pl
       const ConvShape s = shape2(2, 3, 3, 3, 5, width, taps, taps, stride, 1, pad, pad);
       const ConvCase<float> c(s);
       for (const auto guard : {GuardedElements::Guard::before, GuardedElements::Guard::behind}) {
-        const GuardedElements x(c.x, guard);
-        const GuardedElements dy(c.dy, guard);
         for (const auto direction : {ConvDirection::forward, ConvDirection::backward_weights}) {
           const bool any_direction = taps == 3 && stride == 1;
           if (!any_direction && direction != ConvDirection::forward) continue;
-          const ConvDesc desc{s, direction};
-          INFO(to_string(s) << " direction " << static_cast<int>(direction));
-          const auto primitive = ConvPrimitive<float>::make(desc, 1, "depthwise_strips", *kernels);
-          ThreadPool pool(1);
-          Scratch scratch(primitive.workspace());
-          const std::vector<double> expected = c.expected(desc, false);
-          std::vector<float> result(expected.size());
-          ConvArgs<float> args = c.args(false, result.data());
-          args.x = x.data();
-          args.dy = dy.data();
-          primitive.run(pool, args, scratch);
-          CHECK(worst_error(result, expected) < 2 * tolerance<float>);
+          check_guarded(c, {s, direction}, "depthwise_strips", guard, *kernels);
         }
       }
     }

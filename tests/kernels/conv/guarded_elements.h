@@ -37,4 +37,22 @@ class GuardedElements {
   float* data_;
 };
 
+// What the implementation `name` computes from x and dy beside such memory.
+inline void check_guarded(const ConvCase<float>& c, const ConvDesc& desc, std::string_view name,
+                          GuardedElements::Guard guard, const Kernels& kernels) {
+  INFO(to_string(desc.shape) << " direction " << static_cast<int>(desc.direction));
+  const GuardedElements x(c.x, guard);
+  const GuardedElements dy(c.dy, guard);
+  const auto primitive = ConvPrimitive<float>::make(desc, 1, name, kernels);
+  ThreadPool pool(1);
+  Scratch scratch(primitive.workspace());
+  const std::vector<double> expected = c.expected(desc, false);
+  std::vector<float> result(expected.size());
+  ConvArgs<float> args = c.args(false, result.data());
+  args.x = x.data();
+  args.dy = dy.data();
+  primitive.run(pool, args, scratch);
+  CHECK(worst_error(result, expected) < 2 * tolerance<float>);
+}
+
 }  // namespace ondine::math::test
