@@ -83,6 +83,7 @@ class Backward {
       wants = wants || wanted.back() != 0;
     }
     if (!wants) return;
+    const MadeFrom origin(*builder_, node, "the derivative of ");
     with_context([&] { apply_rule(node, position, dy, wanted); },
                  [&] { return describe(node, graph()); });
     // Nobody asks for those again: only leaves are results.

@@ -35,10 +35,12 @@ void Builder::append(Node node) {
   if (expand_when_ && node.op->expand != nullptr && expand_when_(node)) return expand(node);
   require_room(*graph_);
   infer_node(node, *graph_);
+  if (node.origin == nullptr) node.origin = origin_;
   graph_->nodes.push_back(std::move(node));
 }
 
 void Builder::expand(const Node& node) {
+  const MadeFrom origin(*this, node);
   with_context(
       [&] {
         // The rule of the operator itself may reject inputs that its expansion would accept.
@@ -60,7 +62,17 @@ void Builder::expand(const Node& node) {
 Builder Builder::inside(Graph& subgraph) const {
   Builder inner(subgraph, *catalogue_);
   inner.expand_when_ = expand_when_;
+  inner.origin_ = origin_;
   return inner;
+}
+
+MadeFrom::MadeFrom(Builder& builder, const Node& node, std::string_view part)
+    : builder_(&builder), outermost_(builder.origin_ == nullptr) {
+  if (!outermost_) return;
+  builder.origin_ =
+      part.empty() && node.origin
+          ? node.origin
+          : std::make_shared<const std::string>(cat(part, describe(node, *builder.graph_)));
 }
 
 void Builder::alias(Val source, ValueId target) {

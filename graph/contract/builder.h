@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <initializer_list>
+#include <memory>
 #include <string_view>
 
 #include "graph/contract/catalogue.h"
@@ -62,17 +63,36 @@ class Builder {
   static constexpr std::int64_t latest_version = 28;
   // Nodes for which `when` is true are replaced by their operator's expansion, recursively.
   void set_expand(std::function<bool(const Node&)> when) { expand_when_ = std::move(when); }
-  // A builder for a subgraph, with the same catalogue and the same expansion rule.
+  // A builder for a subgraph, with the same catalogue, expansion rule and origin.
   Builder inside(Graph& subgraph) const;
   // Defines `target` as the value of `source` by an Identity node.
   void alias(Val source, ValueId target);
 
  private:
+  friend class MadeFrom;
+
   void expand(const Node& node);
 
   Graph* graph_;
   const Catalogue* catalogue_;
   std::function<bool(const Node&)> expand_when_;
+  std::shared_ptr<const std::string> origin_;  // of the nodes that are appended now
+};
+
+// While it lives, appended nodes have the origin `part` + describe(node). Within another, the outer
+// one counts.
+class MadeFrom {
+ public:
+  MadeFrom(Builder& builder, const Node& node, std::string_view part = {});
+  MadeFrom(const MadeFrom&) = delete;
+  MadeFrom& operator=(const MadeFrom&) = delete;
+  ~MadeFrom() {
+    if (outermost_) builder_->origin_ = nullptr;
+  }
+
+ private:
+  Builder* builder_;
+  bool outermost_;
 };
 
 // Differentiates within a subgraph: appends to `builder` the derivatives of sum_k <ys[k], dys[k]>

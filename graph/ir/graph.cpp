@@ -44,6 +44,7 @@ ValueId Graph::find(std::string_view value_name) const noexcept {
 }
 
 std::string describe(const Node& node, const Graph& graph) {
+  if (node.origin) return cat(node.op->name, " of ", *node.origin);
   std::string label = node.name;
   for (const auto output : node.outputs) {
     if (label.empty() && output != no_value) label = graph[output].name;

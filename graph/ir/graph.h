@@ -61,6 +61,9 @@ struct Node {
   // Gradient only: the tensors its attributes name: xs, then zs, then y.
   BoxedList<ValueId> references;
   std::uint32_t stream = 0;  // random stream; a copy of the node draws the same numbers
+  // "node 'q1' (QLinearMatMul-21)" or "the derivative of node 'fc1' (Gemm-13)": what the node was
+  // made from, for messages. nullptr for nodes of the model.
+  std::shared_ptr<const std::string> origin;
 
   AllInputs all_inputs() const { return {inputs, subgraphs}; }
 };
@@ -100,7 +103,8 @@ struct Graph {
   std::uint64_t temporaries_ = 0;
 };
 
-// "node 'fc1' (Gemm-13)"; unnamed nodes by their first output.
+// "node 'fc1' (Gemm-13)"; unnamed nodes by their first output. "MatMul of node 'fc1' (Gemm-13)" for
+// nodes that were made from another.
 std::string describe(const Node& node, const Graph& graph);
 
 }  // namespace ondine::graph

@@ -145,3 +145,17 @@ TEST_CASE("a derivative of another type than its value is an error inside the li
                     Catch::Contains("the derivative with respect to input 0 is tensor(float)[3], "
                                     "the input is tensor(double)[3]"));
 }
+
+TEST_CASE("the nodes of a derivative name the node that was differentiated") {
+  GraphWriter w;
+  const Val x = w.input("x");
+  const Val y = unary("Exp", x);
+  const std::string forward = describe(w.graph.nodes.back(), w.graph);
+  const std::size_t before = w.graph.nodes.size();
+  REQUIRE(derivative(w, y, x).first);
+  REQUIRE(w.graph.nodes.size() > before);
+  for (std::size_t i = before; i < w.graph.nodes.size(); ++i) {
+    CHECK_THAT(describe(w.graph.nodes[i], w.graph),
+               Catch::Contains(" of the derivative of " + forward));
+  }
+}

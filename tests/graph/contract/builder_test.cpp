@@ -118,6 +118,49 @@ TEST_CASE("nodes are expanded where the rule says so, through any depth and in s
   CHECK(n.graph.nodes.size() == 5);
 }
 
+TEST_CASE("the nodes of an expansion name the node of the model that they were made from") {
+  Network n;
+  Node node = n.made(whole, {n.graph.add_temporary("y")});
+  node.name = "w1";
+  n.builder.append(node);
+  CHECK(n.graph.nodes[0].origin == nullptr);
+  CHECK(describe(n.graph.nodes[0], n.graph) == "node 'w1' (Whole-3)");
+  n.graph.nodes.clear();
+  n.builder.set_expand([](const Node&) { return true; });
+  n.builder.append(node);
+  REQUIRE(n.ops() == Names{"Simple", "Simple", "Identity", "Identity"});
+  for (const Node& one : n.graph.nodes) {
+    CHECK(describe(one, n.graph) == std::string(one.op->name) + " of node 'w1' (Whole-3)");
+  }
+  // Nodes that come later were not.
+  n.builder.node("Simple", {n.x});
+  CHECK(n.graph.nodes.back().origin == nullptr);
+}
+
+TEST_CASE("the outermost origin counts, also in subgraphs and of what already has one") {
+  Network n;
+  Node outer = n.made(simple, {});
+  outer.name = "outer";
+  Node inner = outer;
+  inner.name = "inner";
+  {
+    const MadeFrom first(n.builder, outer, "the derivative of ");
+    const MadeFrom second(n.builder, inner);
+    n.builder.node("Simple", {n.x});
+    Graph inside;
+    Builder below = n.builder.inside(inside);
+    below.node("Simple", {below.value(inside.add_value("y", n.x.type()))});
+    CHECK(describe(inside.nodes[0], inside) ==
+          "Simple of the derivative of node 'outer' (Simple-3)");
+  }
+  Node derived = n.graph.nodes[0];
+  CHECK(describe(derived, n.graph) == "Simple of the derivative of node 'outer' (Simple-3)");
+  n.builder.set_expand([](const Node& node) { return node.op->name == "Nested"; });
+  derived.op = &nested;
+  n.builder.append(derived);
+  CHECK(n.graph.nodes.back().origin == derived.origin);
+}
+
 TEST_CASE("an output that an expansion lacks, or a node that its operator rejects, is refused") {
   Network n;
   n.builder.set_expand([](const Node&) { return true; });
