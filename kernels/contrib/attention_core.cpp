@@ -11,6 +11,15 @@ using namespace graph;  // NOLINT
 
 namespace {
 
+// The numbers of keys, or ends and beginnings, of each sample: [1 or 2, batch].
+Val rows_of_samples(Val mask, Val keys) {
+  Builder& b = mask.builder();
+  const Val shape[] = {b.int64s({-1}), dim_of(keys, 0)};
+  const Val rows = reshape(mask, concat(shape, 0));
+  return with_dims_of(rows, {0}, slice(rows, 0, 2, 0), {0},
+                      "the numbers for each sample in a padding mask and the 2 that it may have");
+}
+
 // The numbers of keys, or ends and beginnings, as a condition [batch, 1, 1, keys].
 Val within(Val mask, Val keys) {
   Builder& b = mask.builder();
@@ -18,26 +27,15 @@ Val within(Val mask, Val keys) {
       b.node("Range", {b.scalar(0, DType::int32), cast(squeeze(dim_of(keys, 2), {0}), DType::int32),
                        b.scalar(1, DType::int32)});
   const auto column = [](Val x) { return unsqueeze(x, {1, 2, 3}); };
-  const Dim batch = keys.dims()[0];
-  const Dim length = mask.dims()[0];
-  const bool is_known = length.same(batch) || (batch.known() && length.known());
-  if (!is_known) {
-    // The beginnings, or zeros where the mask ends before them.
-    const Val rows = dim_of(keys, 0);
-    const Val padded[] = {mask, expand(scalar_like(mask, 0), rows)};
-    const Val whole = concat(padded, 0);
-    const auto part = [&](Val from, Val to) {
-      return column(b.node("Slice", {whole, from, to, b.int64s({0})}));
-    };
-    return logical_and(less(positions, part(b.int64s({0}), rows)),
-                       logical_not(less(positions, part(rows, rows + rows))));
-  }
-  const bool both = batch.known() && length.size() == 2 * batch.size();
-  if (!both) return less(positions, column(mask));
-  const auto halves = b.nodes("Split", {&mask, 1},
-                              {{"axis", std::int64_t{0}}, {"num_outputs", std::int64_t{2}}}, 2);
-  return logical_and(less(positions, column(halves[0])),
-                     logical_not(less(positions, column(halves[1]))));
+  if (mask.dims()[0].same(keys.dims()[0])) return less(positions, column(mask));
+  const Val rows = rows_of_samples(mask, keys);
+  const auto row = [&](Val x, std::int64_t i) {
+    return column(squeeze(slice(x, i, i + 1, 0), {0}));
+  };
+  // Zeros where there are no beginnings.
+  const Val padded[] = {rows, scalar_like(mask, 0) * slice(rows, 0, 1, 0)};
+  return logical_and(less(positions, row(rows, 0)),
+                     logical_not(less(positions, row(concat(padded, 0), 1))));
 }
 
 // [batch, heads, length, size] of keys (0) or values (1).

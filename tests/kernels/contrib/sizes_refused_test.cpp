@@ -31,6 +31,7 @@ TEST_CASE("Attention and QAttention refuse weights, biases and pasts of other si
     return call("Attention", inputs, more);
   };
   const auto past = [&](const Shape& shape) { return attention({x, w, bias, none, f32(shape)}); };
+  const auto mask = [&](const Shape& shape) { return attention({x, w, bias, i32(shape)}); };
   const auto quantized = [&](const Shape& weights, const Shape& columns) {
     return call("QAttention", {u8({2, 3, 4}), u8(weights), f32(columns), one(), one()}, two);
   };
@@ -52,6 +53,11 @@ TEST_CASE("Attention and QAttention refuse weights, biases and pasts of other si
       {past({3, 2, 2, 1, 2}), "the first dim of past differ: 3 and 2"},
       {past({2, 1, 2, 1, 2}), "batches differ: 1 and 2"},
       {past({2, 2, 1, 1, 2}), "heads of the past differ: 1 and 2"},
+      {mask({1}), "cannot"},
+      {mask({3}), "cannot"},
+      {mask({6}), "the 2 that it may have differ: 3 and 2"},
+      {mask({2, 4}), "differ"},
+      {mask({3, 3}), "differ"},
       {quantized({5, 12}, {12}), "inner dimensions of input and weights differ: 4 and 5"},
       {quantized({4, 12}, {11}), "columns and bias differ: 12 and 11"},
       {quantized({4, 11}, {11}), "11 columns are not 3 parts"},
