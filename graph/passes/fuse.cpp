@@ -29,12 +29,14 @@ Uses::Uses(const Graph& graph)
   for (const ValueId id : graph.outputs) read(id);
 }
 
+const Node* Uses::producer(ValueId id) const {
+  const std::int32_t position = id == no_value ? -1 : producer_[static_cast<std::size_t>(id)];
+  return position < 0 ? nullptr : &graph_->nodes[static_cast<std::size_t>(position)];
+}
+
 const Node* Uses::producer(ValueId id, std::string_view op, std::string_view domain) const {
-  if (id == no_value) return nullptr;
-  const std::int32_t position = producer_[static_cast<std::size_t>(id)];
-  if (position < 0) return nullptr;
-  const Node& node = graph_->nodes[static_cast<std::size_t>(position)];
-  return node.op->name == op && node.op->domain == domain ? &node : nullptr;
+  const Node* const node = producer(id);
+  return node != nullptr && node->op->name == op && node->op->domain == domain ? node : nullptr;
 }
 
 const Node* Uses::sole_producer(ValueId id, std::string_view op, std::string_view domain) const {

@@ -15,7 +15,9 @@ class Uses {
  public:
   explicit Uses(const Graph& graph);
 
-  // The node whose output 0 is `id` if it is operator `op`; nullptr otherwise.
+  // The node whose output 0 is `id`; nullptr where there is none.
+  const Node* producer(ValueId id) const;
+  // The same if it is operator `op`; nullptr otherwise.
   const Node* producer(ValueId id, std::string_view op, std::string_view domain = {}) const;
   // The same, provided that the value has one reader.
   const Node* sole_producer(ValueId id, std::string_view op, std::string_view domain = {}) const;

@@ -1,7 +1,10 @@
 // Quantized networks write DequantizeLinear before and QuantizeLinear after each operator. Here
 //   Conv, MatMul, Gemm   with constant quantized weights, and Relu or Clip to [0, 6] behind them,
 //                        become Int8Conv and Int8MatMul, which compute in integers;
-//   Add                  of equal shapes, with such an activation, becomes Int8Add;
+//   Add, Mul             of equal shapes, or by one element for each row, with such an activation,
+//                        become Int8Add and Int8Mul;
+//   element-wise operators on one tensor
+//                        become Int8Lookup, a table of their results;
 //   MaxPool, Reshape, Flatten, Transpose, Squeeze, Unsqueeze, Concat
 //                        between equal scales work on the quantized elements themselves. Concat
 //                        reads inputs of other scales through Int8Lookup.
@@ -158,13 +161,14 @@ bool fuse_product(Node& node, Graph& graph, const Uses& uses, const Catalogue& c
 bool run(Graph& graph, const PassContext& context) {
   if (context.catalogue == nullptr) return false;
   const Catalogue& catalogue = *context.catalogue;
-  for (const char* op : {"Int8Conv", "Int8MatMul", "Int8Add", "Int8Lookup"}) {
+  for (const char* op : {"Int8Conv", "Int8MatMul", "Int8Add", "Int8Mul", "Int8Lookup"}) {
     if (catalogue.find(ondine_domain, op) == nullptr) return false;
   }
   const auto fuse = [&](Node& node, const Uses& uses, std::vector<Node>& before) {
     if (node.op->name != "QuantizeLinear" || !node.op->domain.empty()) return false;
-    return fuse_product(node, graph, uses, catalogue) || fuse_sum(node, graph, uses, catalogue) ||
-           move_quantized(node, graph, uses) ||
+    return fuse_product(node, graph, uses, catalogue) ||
+           tabulate_quantized(node, graph, uses, context) ||
+           fuse_pair(node, graph, uses, catalogue) || move_quantized(node, graph, uses) ||
            join_quantized(node, graph, uses, catalogue, before);
   };
   const bool changed = fuse_inserting(graph, fuse_quantized, context, fuse);

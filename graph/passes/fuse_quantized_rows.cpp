@@ -17,24 +17,38 @@ const Node* mover_before(ValueId id, const Uses& uses) {
   return nullptr;
 }
 
-// The nodes before a QuantizeLinear node.
-struct Sum {
-  const Node* add = nullptr;
+// A sum or product before a QuantizeLinear node.
+struct Pair {
+  const Node* node = nullptr;
   const char* activation = nullptr;
 };
 
-Sum sum_before(ValueId id, const Graph& graph, const Uses& uses) {
-  Sum sum;
+Pair pair_before(ValueId id, const Graph& graph, const Uses& uses) {
+  Pair pair;
   for (const char* op : {"Relu", "Clip"}) {
     const Node* node = uses.producer_for(id, 1, op);
     const auto activation = node == nullptr ? std::nullopt : read_activation(*node, graph);
-    sum.activation = activation ? integer_activation(*activation) : nullptr;
-    if (sum.activation == nullptr) continue;
+    pair.activation = activation ? integer_activation(*activation) : nullptr;
+    if (pair.activation == nullptr) continue;
     id = node->inputs[0];
     break;
   }
-  sum.add = uses.producer_for(id, 1, "Add");
-  return sum;
+  for (const char* op : {"Add", "Mul"}) {
+    if (pair.node == nullptr) pair.node = uses.producer_for(id, 1, op);
+  }
+  return pair;
+}
+
+// Whether b has the shape of a, or 1 in place of its last dims.
+bool is_row_of(const Graph& graph, ValueId a, ValueId b) {
+  const Type& whole = graph[a].type;
+  const Type& part = graph[b].type;
+  if (!whole.ranked() || !part.ranked() || whole.rank() != part.rank()) return false;
+  const Dim one(1);
+  std::size_t equal = part.rank();
+  while (equal > 0 && (*part.dims)[equal - 1].same(one)) --equal;
+  return std::equal(whole.dims->begin(), whole.dims->begin() + static_cast<std::ptrdiff_t>(equal),
+                    part.dims->begin(), [](Dim p, Dim q) { return p.same(q); });
 }
 
 bool is_scalar_int8(const std::optional<Quantization>& q) {
@@ -75,22 +89,23 @@ bool move_quantized(Node& node, Graph& graph, const Uses& uses) {
   return true;
 }
 
-bool fuse_sum(Node& node, Graph& graph, const Uses& uses, const Catalogue& catalogue) {
+bool fuse_pair(Node& node, Graph& graph, const Uses& uses, const Catalogue& catalogue) {
   const auto y = quantized(node, graph, uses);
   if (!is_scalar_int8(y)) return false;
-  const Sum sum = sum_before(y->input, graph, uses);
-  if (sum.add == nullptr || sum.add->version < 7) return false;
-  const auto a = dequantized(sum.add->inputs[0], graph, uses);
-  const auto b = dequantized(sum.add->inputs[1], graph, uses);
+  const Pair pair = pair_before(y->input, graph, uses);
+  if (pair.node == nullptr || pair.node->version < 7) return false;
+  auto a = dequantized(pair.node->inputs[0], graph, uses);
+  auto b = dequantized(pair.node->inputs[1], graph, uses);
   if (!is_scalar_int8(a) || !is_scalar_int8(b)) return false;
-  if (!same_tensor_type(graph, sum.add->inputs[0], sum.add->inputs[1])) return false;
-  node.op = catalogue.find(ondine_domain, "Int8Add");
+  if (!is_row_of(graph, a->input, b->input)) std::swap(a, b);
+  if (!is_row_of(graph, a->input, b->input)) return false;
+  node.op = catalogue.find(ondine_domain, pair.node->op->name == "Add" ? "Int8Add" : "Int8Mul");
   node.version = 1;
   node.inputs = {a->input, a->scale,      a->zero_point, b->input,
                  b->scale, b->zero_point, y->scale,      zero_point_of(*y, graph)};
   node.attributes.clear();
-  if (sum.activation != nullptr) {
-    node.attributes.emplace_back("activation", std::string(sum.activation));
+  if (pair.activation != nullptr) {
+    node.attributes.emplace_back("activation", std::string(pair.activation));
   }
   return true;
 }

@@ -39,8 +39,10 @@ ValueId add_constant(Graph& graph, const std::string& hint, Tensor tensor);
 const char* integer_activation(const ActivationNode& activation);
 
 // Each rewrites a QuantizeLinear node that ends such a group, or returns false.
-// Add, perhaps with an activation, to Int8Add.
-bool fuse_sum(Node& node, Graph& graph, const Uses& uses, const Catalogue& catalogue);
+// Add and Mul, perhaps with an activation, to Int8Add and Int8Mul.
+bool fuse_pair(Node& node, Graph& graph, const Uses& uses, const Catalogue& catalogue);
+// Element-wise operators on one quantized tensor, to Int8Lookup.
+bool tabulate_quantized(Node& node, Graph& graph, const Uses& uses, const PassContext& context);
 // Operators that move elements or compare them, between equal scales.
 bool move_quantized(Node& node, Graph& graph, const Uses& uses);
 // Concat. Appends the nodes that are to be inserted before `node`.

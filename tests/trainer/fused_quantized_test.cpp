@@ -206,6 +206,35 @@ TEST_CASE("Concat of quantized tensors of other scales has the bits of its opera
   }
 }
 
+TEST_CASE("products of quantized tensors, by one number for each channel too, have the same bits") {
+  const TemporaryFolder folder;
+  const auto file = folder / "network.onnx";
+  for (const DType activations : {DType::uint8, DType::int8}) {
+    Network n(activations);
+    ModelBuilder& b = n.b_;
+    const int middle = activations == DType::uint8 ? 128 : 0;
+    const std::string x = b.input("x", DType::float32, {"N", 3, 12, 12});
+    const std::string features = n.quantized(x, 0.02F, middle);
+    const std::string pooled = n.quantized(b.node("GlobalAveragePool", {features}), 0.02F, middle);
+    const std::string scaled = n.quantized(b.node("Mul", {pooled, features}), 0.015F, middle);
+    const std::string product =
+        n.quantized(b.node("Relu", {b.node("Mul", {scaled, features})}), 0.015F, middle);
+    const std::string shifted = b.node("Add", {product, pooled});
+    b.output(n.quantized(shifted, 0.015F, middle), DType::float32, {"N", 3, 12, 12});
+    b.save(file);
+    LoadOptions unfused;
+    unfused.no_fusion = {Fusion::fuse_quantized};
+    if (std::getenv("ONDINE_NO_FUSION") == nullptr) {
+      const std::string text = Model::load(file).inspect("optimized");
+      CHECK(count(text, "Int8Mul-") == 2);
+      CHECK(count(text, "Int8Add-") == 1);
+    }
+    for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+      CHECK(logits(file, {}, seed) == logits(file, unfused, seed));
+    }
+  }
+}
+
 TEST_CASE("a quantized product that anything else reads keeps its operators") {
   const TemporaryFolder folder;
   const auto file = folder / "network.onnx";

@@ -90,6 +90,7 @@ constinit const QuantizeKernels quantize_kernels = {
     &dequantize<std::int16_t>,
     &requantize,
     &add_quantized,
+    &multiply_quantized,
     &look_up_bytes,
     &maximum_bytes,
     &unpack_4bits,

@@ -27,14 +27,15 @@ struct RequantizeRow {
   std::int32_t zero_point;
 };
 
-// Sums of two rows of quantized numbers. An element ^ flip is an unsigned number.
-struct QuantizedSum {
+// Of two rows of quantized numbers. An element ^ flip is an unsigned number.
+struct QuantizedPair {
   float scale_a, zero_point_a;  // of the unsigned numbers
   float scale_b, zero_point_b;
   std::uint8_t flip_a, flip_b;
   float scale;            // of the results
   float lowest, highest;  // of the results without the zero point
   std::int32_t zero_point;
+  bool one_b;  // b is one element, for all of a
 };
 
 struct QuantizeKernels {
@@ -59,10 +60,12 @@ struct QuantizeKernels {
   void (*requantize)(std::uint8_t* y, const std::int32_t* sums, const RequantizeRow& row,
                      std::int64_t n);
 
-  // y = the quantized sum of the dequantized a and b, every step rounded as by operators of its
-  // own.
-  void (*add)(std::uint8_t* y, const std::uint8_t* a, const std::uint8_t* b,
-              const QuantizedSum& sum, std::int64_t n);
+  // y = the quantized sum or product of the dequantized a and b, every step rounded as by operators
+  // of its own.
+  using Pair = void (*)(std::uint8_t* y, const std::uint8_t* a, const std::uint8_t* b,
+                        const QuantizedPair& by, std::int64_t n);
+  Pair add;
+  Pair multiply;
   // y[i] = table[x[i]]
   void (*look_up)(std::uint8_t* y, const std::uint8_t* x, const std::uint8_t* table,
                   std::int64_t n);

@@ -28,22 +28,38 @@ ONDINE_INLINE std::int64_t maximum_vectors(std::uint8_t* y, const std::uint8_t* 
   return j;
 }
 
-}  // namespace
-
-void add_quantized(std::uint8_t* __restrict y, const std::uint8_t* __restrict a,
-                   const std::uint8_t* __restrict b, const QuantizedSum& sum, std::int64_t n) {
-  const QuantizedSum s = sum;
+template <bool product, bool one_b>
+ONDINE_INLINE void combine(std::uint8_t* __restrict y, const std::uint8_t* __restrict a,
+                           const std::uint8_t* __restrict b, const QuantizedPair& by,
+                           std::int64_t n) {
+  const QuantizedPair s = by;
+  const auto number_b = [&](std::int64_t i) {
+    const auto from = static_cast<std::uint8_t>(b[i] ^ s.flip_b);
+    return (static_cast<float>(from) - s.zero_point_b) * s.scale_b;
+  };
+  const float only_b = one_b ? number_b(0) : 0;
   for (std::int64_t i = 0; i < n; ++i) {
     const auto from_a = static_cast<std::uint8_t>(a[i] ^ s.flip_a);
-    const auto from_b = static_cast<std::uint8_t>(b[i] ^ s.flip_b);
-    const float product_a = (static_cast<float>(from_a) - s.zero_point_a) * s.scale_a;
-    const float product_b = (static_cast<float>(from_b) - s.zero_point_b) * s.scale_b;
-    float v = (product_a + product_b) / s.scale;
+    const float number_a = (static_cast<float>(from_a) - s.zero_point_a) * s.scale_a;
+    const float other = one_b ? only_b : number_b(i);
+    float v = (product ? number_a * other : number_a + other) / s.scale;
     v = v == v ? v : 0;
     v = v < s.lowest ? s.lowest : v;
     v = v > s.highest ? s.highest : v;
     y[i] = static_cast<std::uint8_t>(__builtin_bit_cast(std::int32_t, v + rounder) + s.zero_point);
   }
+}
+
+}  // namespace
+
+void add_quantized(std::uint8_t* y, const std::uint8_t* a, const std::uint8_t* b,
+                   const QuantizedPair& by, std::int64_t n) {
+  by.one_b ? combine<false, true>(y, a, b, by, n) : combine<false, false>(y, a, b, by, n);
+}
+
+void multiply_quantized(std::uint8_t* y, const std::uint8_t* a, const std::uint8_t* b,
+                        const QuantizedPair& by, std::int64_t n) {
+  by.one_b ? combine<true, true>(y, a, b, by, n) : combine<true, false>(y, a, b, by, n);
 }
 
 void look_up_bytes(std::uint8_t* __restrict y, const std::uint8_t* __restrict x,

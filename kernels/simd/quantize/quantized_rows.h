@@ -6,7 +6,9 @@
 namespace ondine::math::ONDINE_ISA {
 
 void add_quantized(std::uint8_t* y, const std::uint8_t* a, const std::uint8_t* b,
-                   const QuantizedSum& sum, std::int64_t n);
+                   const QuantizedPair& by, std::int64_t n);
+void multiply_quantized(std::uint8_t* y, const std::uint8_t* a, const std::uint8_t* b,
+                        const QuantizedPair& by, std::int64_t n);
 void look_up_bytes(std::uint8_t* y, const std::uint8_t* x, const std::uint8_t* table,
                    std::int64_t n);
 void maximum_bytes(std::uint8_t* y, const std::uint8_t* const* rows, std::int64_t count,

@@ -129,7 +129,8 @@ TEST_CASE("sums are requantized in float, with the same bits for every instructi
 }
 
 TEST_CASE(
-    "the maxima of rows of bytes, and sums of quantized rows, have the same bits everywhere") {
+    "the maxima of rows of bytes, and sums and products of quantized rows, have the same bits "
+    "everywhere") {
   test::Numbers numbers(8);
   std::vector<std::vector<std::uint8_t>> x(3, std::vector<std::uint8_t>(200));
   for (auto& row : x) {
@@ -138,7 +139,7 @@ TEST_CASE(
   const std::uint8_t* const rows[] = {x[0].data(), x[1].data(), x[2].data()};
   std::vector<std::uint8_t> table(256);
   for (auto& each : table) each = static_cast<std::uint8_t>(static_cast<int>(numbers.next() * 999));
-  const QuantizedSum sum{0.0423F, 141, 0.0625F, 100, 0x80, 0, 0.0371F, -120, 100, -8};
+  QuantizedPair pair{0.0423F, 141, 0.0625F, 100, 0x80, 0, 0.0371F, -120, 100, -8, false};
   for (const Kernels* kernels : test::all_kernels()) {
     for (const std::int64_t n : {1, 15, 16, 17, 63, 64, 65, 127, 200}) {
       INFO(isa_name(*kernels) << ", " << n);
@@ -161,16 +162,23 @@ TEST_CASE(
         CHECK(found[i] == table[x[0][i]]);
       }
       CHECK(found[static_cast<std::size_t>(n)] == 99);
-      std::vector<std::uint8_t> y(201, 99);
-      kernels->quantize->add(y.data(), rows[0], rows[1], sum, n);
-      for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) {
-        const volatile float a =
-            static_cast<float>(static_cast<std::int8_t>(x[0][i]) - 13) * 0.0423F;
-        const volatile float b = static_cast<float>(x[1][i] - 100) * 0.0625F;
-        const float v = std::nearbyint((a + b) / 0.0371F);
-        CHECK(static_cast<std::int8_t>(y[i]) == std::min(std::max(v, -120.0F), 100.0F) - 8);
+      for (const bool product : {false, true}) {
+        for (const bool one_b : {false, true}) {
+          pair.one_b = one_b;
+          std::vector<std::uint8_t> y(201, 99);
+          (product ? kernels->quantize->multiply : kernels->quantize->add)(y.data(), rows[0],
+                                                                           rows[1], pair, n);
+          for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) {
+            const volatile float a =
+                static_cast<float>(static_cast<std::int8_t>(x[0][i]) - 13) * 0.0423F;
+            const volatile float b = static_cast<float>(x[1][one_b ? 0 : i] - 100) * 0.0625F;
+            const volatile float both = product ? a * b : a + b;
+            const float v = std::nearbyint(both / 0.0371F);
+            CHECK(static_cast<std::int8_t>(y[i]) == std::min(std::max(v, -120.0F), 100.0F) - 8);
+          }
+          CHECK(y[static_cast<std::size_t>(n)] == 99);
+        }
       }
-      CHECK(y[static_cast<std::size_t>(n)] == 99);
     }
   }
 }
