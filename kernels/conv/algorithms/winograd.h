@@ -1,19 +1,36 @@
-// Winograd convolution: the tiles of 3 x 3 windows and the products in the transformed space. A
-// tile of the result is 2 x 2; it has 4 x 4 components, and each of these is a matrix product of
-// its own.
+// Winograd convolution: the tiles of 3 x 3 windows and the products in the transformed space.
+// winograd_form.h says which products: those of stride 1, of stride 2 and of its gradient by x.
 #pragma once
 
 #include "kernels/conv/algorithms/directed_shape.h"
+#include "kernels/simd/conv/winograd_form.h"
 
 namespace ondine::math {
 
+inline const WinogradForm& winograd_form(const ConvDesc& desc) {
+  if (desc.shape.stride[1] == 1) return winograd_unit;
+  return desc.direction == ConvDirection::backward_data ? winograd_strided_back : winograd_strided;
+}
+template <class T>
+const WinogradTransforms<T>& winograd_transforms(const ConvDesc& desc, const KernelSet<T>& set) {
+  const WinogradForm& form = winograd_form(desc);
+  return &form == &winograd_unit      ? set.winograd->unit
+         : &form == &winograd_strided ? set.winograd->strided
+                                      : set.winograd->strided_back;
+}
+
 // Rows of tiles, those of all images one after another, in blocks.
 struct WinogradTiling {
-  static constexpr std::int64_t tile = 2;
-  static constexpr std::int64_t components = (tile + 2) * (tile + 2);
   static constexpr std::int64_t max_tiles = 64;  // of a task
-  WinogradTiling(std::int64_t batch, const SpatialDims& out)
-      : down(divide_up(out[1], tile)), across(divide_up(out[2], tile)), rows(batch * down) {
+  WinogradTiling(const ConvDesc& desc, const DirectedShape& d)
+      : form(winograd_form(desc)),
+        down(divide_up(d.out[1], form.tile())),
+        across(divide_up(d.out[2], form.tile())),
+        rows(desc.shape.batch * down),
+        pad_h(d.backward ? d.pad_h / desc.shape.stride[1] : d.pad_h),
+        pad_w(d.backward ? d.pad_w / desc.shape.stride[2] : d.pad_w),
+        odd_h(desc.shape.pad[1] % 2 != 0),
+        odd_w(desc.shape.pad[2] % 2 != 0) {
     const std::int64_t tiles = std::clamp<std::int64_t>(rows * across / 4, 16, max_tiles);
     block = even_chunk(rows, std::max<std::int64_t>(1, tiles / across));
     blocks = divide_up(rows, block);
@@ -25,10 +42,8 @@ struct WinogradTiling {
     const std::int64_t end = std::min(rows, (which + 1) * block);
     std::int64_t before = 0;
     for (std::int64_t row = which * block; row < end;) {
-      TileRows run{};
-      run.first = row % down;
-      run.rows = std::min(end - row, down - run.first);
-      run.across = across;
+      const std::int64_t first = row % down;
+      const TileRows run = run_of(first, std::min(end - row, down - first));
       body(row / down, run, before);
       before += run.rows * across;
       row += run.rows;
@@ -38,17 +53,27 @@ struct WinogradTiling {
   std::int64_t tiles_in(std::int64_t which) const {
     return (std::min(rows, (which + 1) * block) - which * block) * across;
   }
-  TileRows largest_run() const {
-    TileRows run{};
-    run.rows = std::min(block, down);
-    run.across = across;
-    return run;
-  }
+  TileRows largest_run() const { return run_of(0, std::min(block, down)); }
 
+  const WinogradForm& form;
   std::int64_t down, across;
   std::int64_t rows;   // of tiles, of all images
   std::int64_t block;  // rows of a task
   std::int64_t blocks;
+  std::int64_t pad_h, pad_w;  // of the source
+
+ private:
+  TileRows run_of(std::int64_t first, std::int64_t count) const {
+    TileRows run{};
+    run.first = first;
+    run.rows = count;
+    run.across = across;
+    run.odd_h = odd_h;
+    run.odd_w = odd_w;
+    return run;
+  }
+
+  bool odd_h, odd_w;
 };
 
 // From a component of so many elements to the next: an odd number of cache lines, so that the
@@ -117,9 +142,11 @@ RowsAhead part_of_rows(const T* first, std::int64_t rows, std::int64_t row, std:
 
 // Scratch memory of a task: for transforming rows of tiles or for a product.
 template <class T>
-std::size_t winograd_scratch(const KernelSet<T>& set, const WinogradTiling& tiling,
+std::size_t winograd_scratch(const WinogradTransforms<T>& transforms, TileRows largest,
+                             const SpatialDims& source, const KernelSet<T>& set,
                              const GemmCall<T>& product) {
-  const auto rows = static_cast<std::size_t>(set.winograd->scratch_bytes(tiling.largest_run()));
+  largest.width = source[2];
+  const auto rows = static_cast<std::size_t>(transforms.scratch_bytes(largest));
   return std::max(align_up(rows), scratch_of(product, set));
 }
 
