@@ -128,18 +128,21 @@ class WinogradConvWeights final : public ConvAlgorithm<T> {
   // All tiles at once where they are few; else in chunks, and the channels in groups whose sums
   // stay in a cache meanwhile.
   void cut_tiles() {
-    const auto fitting = [&] {
+    const auto fitting = [&](Index bytes) {
       const Index elements = std::max(inner_.group * inner_.width * inner_.components,
                                       outer_.group * outer_.width * outer_.components);
       const Index run_bytes = runs_.elements * elements * Index{sizeof(T)};
-      return std::max<Index>(1, max_bytes / run_bytes);
+      return std::max<Index>(1, bytes / run_bytes);
     };
-    if (runs_.count > fitting()) {
+    chunk_ = runs_.count;
+    if (runs_.count > fitting(max_bytes)) {
       for (ChannelBlocks* blocks : {&inner_, &outer_}) {
         blocks->group = even_chunk(blocks->count(), std::max<Index>(1, max_group / blocks->width));
       }
+      // With stride 2, smaller chunks take as long.
+      const bool strided = &form_ != &winograd_unit;
+      chunk_ = even_chunk(runs_.count, fitting(strided ? max_bytes / 2 : max_bytes));
     }
-    chunk_ = even_chunk(runs_.count, fitting());
     chunk_elements_ = chunk_ * runs_.elements;
   }
   bool keeps_sums() const { return chunk_ < runs_.count; }
