@@ -84,26 +84,27 @@ class WinogradConv final : public ConvAlgorithm<T> {
     auto call = product(tiles, chunk.channels);
     const Index source_step = component_step<T>(tiles * channels_.ld);
     const Index result_step = component_step<T>(tiles * call.ldc);
-    tiling_.for_runs(block, [&](Index image, TileRows run, Index before) {
+    tiling_.for_runs(block, [&](Index image, TileRows run) {
       set_planes(run, d_.in, d_.inner, channels_.ld, source_step);
       transforms_.input(run, tiling_.pad_h, tiling_.pad_w,
-                        d_.source(args) + image * d_.source_image(), v + before * channels_.ld,
-                        scratch);
+                        d_.source(args) + image * d_.source_image(), v, scratch);
     });
     for (Index i = 0; i < tiling_.form.terms(); ++i) {
       const WinogradTerm& term = tiling_.form.term(i);
-      call.a = v + term.source * source_step;
+      const auto range = tiling_.range_of(block, term.result);
+      call.m = range.count;
+      call.a = v + term.source * source_step + range.first * call.a_row;
       call.b = u + term.weight * chunk.component;
-      call.c = m + term.result * result_step;
+      call.c = m + term.result * result_step + range.first * call.ldc;
       call.beta = term.starts_result ? T{0} : T{1};
       this->set_.gemm->run(call, scratch);
     }
     const T* const bias = args.bias ? args.bias + chunk.channel : nullptr;
     T* const result = args.result + chunk.channel * volume(d_.out);
-    tiling_.for_runs(block, [&](Index image, TileRows run, Index before) {
+    tiling_.for_runs(block, [&](Index image, TileRows run) {
       set_planes(run, d_.out, chunk.channels, call.ldc, result_step);
-      transforms_.output(run, m + before * call.ldc, bias, this->activation_,
-                         result + image * d_.result_image(), scratch);
+      transforms_.output(run, m, bias, this->activation_, result + image * d_.result_image(),
+                         scratch);
     });
   }
 

@@ -19,8 +19,11 @@ const WinogradTransforms<T>& winograd_transforms(const ConvDesc& desc, const Ker
                                       : set.winograd->strided_back;
 }
 
-// Rows of tiles, those of all images one after another, in blocks.
-struct WinogradTiling {
+// Rows of tiles, those of all images one after another, in blocks. Tiles that reach behind the
+// right edge of a plane lie first in a block, those behind the lower edge last: a component of
+// which only results there are part counts for the others, side by side.
+class WinogradTiling {
+ public:
   static constexpr std::int64_t max_tiles = 64;  // of a task
   WinogradTiling(const ConvDesc& desc, const DirectedShape& d)
       : form(winograd_form(desc)),
@@ -29,29 +32,60 @@ struct WinogradTiling {
         rows(desc.shape.batch * down),
         pad_h(d.backward ? d.pad_h / desc.shape.stride[1] : d.pad_h),
         pad_w(d.backward ? d.pad_w / desc.shape.stride[2] : d.pad_w),
-        odd_h(desc.shape.pad[1] % 2 != 0),
-        odd_w(desc.shape.pad[2] % 2 != 0) {
+        odd_h_(desc.shape.pad[1] % 2 != 0),
+        odd_w_(desc.shape.pad[2] % 2 != 0),
+        last_h_(d.out[1] - (down - 1) * form.tile()),
+        last_w_(d.out[2] - (across - 1) * form.tile()) {
     const std::int64_t tiles = std::clamp<std::int64_t>(rows * across / 4, 16, max_tiles);
     block = even_chunk(rows, std::max<std::int64_t>(1, tiles / across));
     blocks = divide_up(rows, block);
   }
 
-  // body(image, rows of tiles of that image, tiles before them in the block)
+  // body(image, rows of tiles of that image)
   template <class Body>
   void for_runs(std::int64_t which, Body&& body) const {
     const std::int64_t end = std::min(rows, (which + 1) * block);
-    std::int64_t before = 0;
+    const Tiles tiles = tiles_of(which);
+    std::int64_t whole = 0, below = 0;  // rows before
     for (std::int64_t row = which * block; row < end;) {
-      const std::int64_t first = row % down;
-      const TileRows run = run_of(first, std::min(end - row, down - first));
-      body(row / down, run, before);
-      before += run.rows * across;
+      TileRows run = run_of(row % down, std::min(end - row, down - row % down));
+      const std::int64_t last = tiles.whole + tiles.right;
+      run.start[0][0] = tiles.right + whole * run.whole_columns;
+      run.start[0][1] = whole;
+      run.start[1][0] = last + below * run.whole_columns;
+      run.start[1][1] = last + tiles.below + below;
+      body(row / down, run);
+      whole += run.whole_rows;
+      below += run.rows - run.whole_rows;
       row += run.rows;
     }
   }
   std::int64_t tiles() const { return rows * across; }
   std::int64_t tiles_in(std::int64_t which) const {
     return (std::min(rows, (which + 1) * block) - which * block) * across;
+  }
+  // Tiles of a block of whose results the component `result` is part.
+  struct Range {
+    std::int64_t first, count;
+  };
+  Range range_of(std::int64_t which, std::int64_t result) const {
+    const Tiles tiles = tiles_of(which);
+    const std::int64_t edge = form.axis().results;
+    const bool below = form.is_part(result / edge, last_h_, odd_h_);
+    const bool right = form.is_part(result % edge, last_w_, odd_w_);
+    std::int64_t count = tiles.whole;
+    if (right) count += tiles.right;
+    if (below) count += tiles.below;
+    if (right && below) count += tiles.corner;
+    return {right ? 0 : tiles.right, count};
+  }
+  // Products of a pair of channels.
+  std::int64_t products() const {
+    std::int64_t sum = 0;
+    for (std::int64_t i = 0; i < form.terms(); ++i) {
+      for (std::int64_t b = 0; b < blocks; ++b) sum += range_of(b, form.term(i).result).count;
+    }
+    return sum;
   }
   TileRows largest_run() const { return run_of(0, std::min(block, down)); }
 
@@ -63,17 +97,35 @@ struct WinogradTiling {
   std::int64_t pad_h, pad_w;  // of the source
 
  private:
+  // Tiles of a block that are whole, and that reach behind the right edge, the lower one and both.
+  struct Tiles {
+    std::int64_t whole, right, below, corner;
+  };
+  Tiles tiles_of(std::int64_t which) const {
+    const std::int64_t begin = which * block, end = std::min(rows, begin + block);
+    const std::int64_t columns = whole_columns();
+    const std::int64_t below = reaches_below() ? end / down - begin / down : 0;
+    const std::int64_t whole = end - begin - below;
+    return {whole * columns, whole * (across - columns), below * columns,
+            below * (across - columns)};
+  }
+  bool reaches_below() const { return last_h_ < form.tile(); }
+  std::int64_t whole_columns() const { return last_w_ < form.tile() ? across - 1 : across; }
+
   TileRows run_of(std::int64_t first, std::int64_t count) const {
     TileRows run{};
     run.first = first;
     run.rows = count;
     run.across = across;
-    run.odd_h = odd_h;
-    run.odd_w = odd_w;
+    run.whole_rows = reaches_below() && first + count == down ? count - 1 : count;
+    run.whole_columns = whole_columns();
+    run.odd_h = odd_h_;
+    run.odd_w = odd_w_;
     return run;
   }
 
-  bool odd_h, odd_w;
+  bool odd_h_, odd_w_;
+  std::int64_t last_h_, last_w_;  // results of the last tiles along the axes
 };
 
 // From a component of so many elements to the next: an odd number of cache lines, so that the

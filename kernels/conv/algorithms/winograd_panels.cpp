@@ -41,11 +41,13 @@ class WinogradPanelsConv final : public ConvAlgorithm<T> {
   void run(ThreadPool& pool, const ConvArgs<T>& args, Workspace workspace) const override {
     T* const v = this->shared_of(workspace);
     const T* const source = d_.source(args);
-    this->for_tasks(pool, workspace, this->shape_.batch, 1, [&](Index image, std::byte* slot) {
-      TileRows run = tiling_.largest_run();
-      set_planes(run, d_.in, d_.inner, channels_.ld, source_step_);
-      transforms_.input(run, tiling_.pad_h, tiling_.pad_w, source + image * d_.source_image(),
-                        v + image * tiling_.down * tiling_.across * channels_.ld, slot);
+    this->for_tasks(pool, workspace, this->shape_.batch, 1, [&](Index task, std::byte* slot) {
+      tiling_.for_runs(0, [&](Index image, TileRows run) {
+        if (image != task) return;
+        set_planes(run, d_.in, d_.inner, channels_.ld, source_step_);
+        transforms_.input(run, tiling_.pad_h, tiling_.pad_w, source + image * d_.source_image(), v,
+                          slot);
+      });
     });
     const Index ahead = pool.threads();
     this->for_tasks(pool, workspace, panels_, 1, [&](Index panel, std::byte* slot) {
@@ -87,19 +89,21 @@ class WinogradPanelsConv final : public ConvAlgorithm<T> {
     call.n = whole_lanes(this->set_, weights.outer);
     for (Index i = 0; i < tiling_.form.terms(); ++i) {
       const WinogradTerm& term = tiling_.form.term(i);
-      call.a = v + term.source * source_step_;
+      const auto range = tiling_.range_of(0, term.result);
+      call.m = range.count;
+      call.a = v + term.source * source_step_ + range.first * call.a_row;
       call.b = u + term.weight * weight_step_;
-      call.c = m + term.result * result_step_;
+      call.c = m + term.result * result_step_ + range.first * call.ldc;
       call.beta = term.starts_result ? T{0} : T{1};
       call.next = part_of_panel(args.w, next, i);
       this->set_.gemm->run(call, scratch);
     }
     const T* const bias = args.bias ? args.bias + channel : nullptr;
     T* const result = args.result + channel * volume(d_.out);
-    tiling_.for_runs(0, [&](Index image, TileRows run, Index before) {
+    tiling_.for_runs(0, [&](Index image, TileRows run) {
       set_planes(run, d_.out, weights.outer, panel_, result_step_);
-      transforms_.output(run, m + before * panel_, bias, this->activation_,
-                         result + image * d_.result_image(), scratch);
+      transforms_.output(run, m, bias, this->activation_, result + image * d_.result_image(),
+                         scratch);
     });
   }
 

@@ -37,7 +37,8 @@ struct TileRuns {
     TileRows r{};
     r.first = run % of_image * rows;
     r.rows = rows_of(run);
-    r.across = across;
+    r.across = r.whole_columns = across;
+    r.whole_rows = r.rows;
     return r;
   }
 

@@ -129,10 +129,13 @@ struct DepthwiseNormKernels {
 };
 
 // Rows of tiles of an image. Component i of tile t and channel c is at i component + t ld + c;
-// channels are filled up to whole vectors.
+// channels are filled up to whole vectors. The last row and the last column may be places apart.
 struct TileRows {
-  std::int64_t first, rows;  // of tiles
-  std::int64_t across;       // tiles of a row
+  std::int64_t first, rows;                // of tiles
+  std::int64_t across;                     // tiles of a row
+  std::int64_t whole_rows, whole_columns;  // before the last ones, or all
+  // The tile t that comes first: [in the last row][in the last column], 0 being before these.
+  std::int64_t start[2][2];
   std::int64_t channels;
   std::int64_t height, width;  // of the planes
   std::int64_t ld, component;

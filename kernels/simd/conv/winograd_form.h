@@ -21,6 +21,8 @@ struct WinogradAxis {
   std::int64_t sources, weights, results;  // components
   std::int64_t count;                      // of terms
   std::array<WinogradTerm, 5> terms;
+  // The first element of a tile of the result that a component of the result is part of.
+  std::array<std::int64_t, 5> first;
 };
 
 class WinogradForm {
@@ -47,6 +49,12 @@ class WinogradForm {
   constexpr std::int64_t sources() const { return axis_.sources * axis_.sources; }
   constexpr std::int64_t weights() const { return axis_.weights * axis_.weights; }
   constexpr std::int64_t results() const { return axis_.results * axis_.results; }
+  // Whether a component of the result along an axis is part of the first `elements` of a tile. odd:
+  // as TileRows::odd_h.
+  constexpr bool is_part(std::int64_t result, std::int64_t elements, bool odd) const {
+    const std::int64_t first = axis_.first[static_cast<std::size_t>(result)];
+    return (tile_ < 4 || odd ? first : (first + 3) % 4) < elements;
+  }
   constexpr std::int64_t terms() const { return count_; }
   constexpr const WinogradTerm& term(std::int64_t i) const {
     return terms_[static_cast<std::size_t>(i)];
@@ -61,7 +69,7 @@ class WinogradForm {
 
 // F(2, 3), stride 1: a component of each for every term.
 inline constexpr WinogradForm winograd_unit{
-    2, {4, 4, 4, 4, {{{0, 0, 0}, {1, 1, 1}, {2, 2, 2}, {3, 3, 3}, {}}}}};
+    2, {4, 4, 4, 4, {{{0, 0, 0}, {1, 1, 1}, {2, 2, 2}, {3, 3, 3}, {}}}, {0, 0, 0, 1}}};
 
 // Stride 2, of x0 to x4 and taps g0, g1, g2: F(2, 2) of the even elements and the taps g0 and g2,
 //   y0 = (x0 - x2) g0 + x1 g1 + x2 (g0 + g2)
@@ -69,14 +77,15 @@ inline constexpr WinogradForm winograd_unit{
 // Components of the result are the sums for y0 alone, for both and for y1 alone, those of the
 // weights g0, g1, g2 and g0 + g2.
 inline constexpr WinogradForm winograd_strided{
-    2, {5, 4, 3, 5, {{{0, 0, 0}, {1, 1, 0}, {2, 3, 1}, {3, 1, 2}, {4, 2, 2}}}}};
+    2, {5, 4, 3, 5, {{{0, 0, 0}, {1, 1, 0}, {2, 3, 1}, {3, 1, 2}, {4, 2, 2}}}, {0, 0, 1}}};
 
 // The gradient by x of a convolution of stride 2, of e0, e1 and e2 of dy, the taps in reverse order
 // (g0 being the last):
 //   even results    (e0 - e1) g0 + e1 (g0 + g2)
 //                   (e2 - e1) g2 + e1 (g0 + g2)
 //   odd results     e1 g1, and e0 g1 before the even ones or e2 g1 behind
+// `first` is of tiles that begin with an odd result; others are these, moved on by one.
 inline constexpr WinogradForm winograd_strided_back{
-    4, {4, 4, 5, 5, {{{0, 0, 0}, {1, 3, 1}, {2, 2, 2}, {1, 1, 3}, {3, 1, 4}}}}};
+    4, {4, 4, 5, 5, {{{0, 0, 0}, {1, 3, 1}, {2, 2, 2}, {1, 1, 3}, {3, 1, 4}}}, {1, 1, 3, 2, 0}}};
 
 }  // namespace ondine::math

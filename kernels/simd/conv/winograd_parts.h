@@ -42,7 +42,13 @@ ONDINE_INLINE void load_taps(V* taps, const float* w, N stride, N count, N next)
 template <class Body>
 ONDINE_INLINE void for_tiles(const TileRows& r, N pitch, N step, Body&& body) {
   for (N h = 0; h < r.rows; ++h) {
-    for (N w = 0; w < r.across; ++w) body(h * r.across + w, (h * pitch + w) * step * L);
+    const auto& start = r.start[h >= r.whole_rows];
+    const N row = h < r.whole_rows ? h : 0;
+    N at = h * pitch * step * L;
+    for (N w = 0; w < r.whole_columns; ++w, at += step * L) {
+      body(start[0] + row * r.whole_columns + w, at);
+    }
+    if (r.whole_columns < r.across) body(start[1] + row, at);
   }
 }
 
