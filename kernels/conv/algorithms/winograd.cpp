@@ -130,20 +130,27 @@ bool is_strided_window(const ConvShape& s) {
   return true;
 }
 
-// Whether the tiles are filled well enough, and are enough for transforming the weights: what
-// computes such convolutions otherwise is faster than columns of stride 1.
+// Whether channels and tiles are enough for what is transformed. Gradients by the weights need
+// tiles that are full, since they compute products of results behind the edges too.
 template <class T>
 bool strided_tiles_pay(const ConvDesc& desc, const Kernels& kernels) {
+  constexpr Index results = 4;  // of a tile, in y
   const ConvShape& s = desc.shape;
   const bool rounds = rounds_factors<T>(kernels);
-  const bool forward = desc.direction == ConvDirection::forward;
   const Index channels = std::min(s.in_channels, s.out_channels);
+  const Index least_channels = rounds ? 16 : 32;
   const Index tiles = WinogradTiling(desc, DirectedShape(desc)).tiles();
   const Index positions = s.batch * volume(s.out);
-  const double filled = static_cast<double>(positions) / static_cast<double>(4 * tiles);
-  if (rounds) return channels >= 16 && tiles >= 16 && filled > 0.7;
-  const Index least_tiles = desc.direction == ConvDirection::backward_data ? 16 : 32;
-  return channels >= 32 && tiles >= least_tiles && filled > (forward ? 0.8 : 0.7);
+  if (channels < least_channels || tiles < 16) return false;
+  switch (desc.direction) {
+    case ConvDirection::forward:  // `strided` has fewer products to make up for
+      return rounds || (tiles >= 32 && positions >= least_channels * results * tiles / channels);
+    case ConvDirection::backward_data:
+      return true;
+    case ConvDirection::backward_weights:
+      break;
+  }
+  return positions >= 128 && positions > 7 * results * tiles / 10;
 }
 
 }  // namespace
