@@ -134,14 +134,16 @@ bool is_strided_window(const ConvShape& s) {
 // tiles that are full, since they compute products of results behind the edges too.
 template <class T>
 bool strided_tiles_pay(const ConvDesc& desc, const Kernels& kernels) {
-  constexpr Index results = 4;  // of a tile, in y
+  constexpr Index results = 4;       // of a tile, in y
+  constexpr Index max_across = 256;  // a task takes whole rows of tiles
   const ConvShape& s = desc.shape;
   const bool rounds = rounds_factors<T>(kernels);
   const Index channels = std::min(s.in_channels, s.out_channels);
   const Index least_channels = rounds ? 16 : 32;
-  const Index tiles = WinogradTiling(desc, DirectedShape(desc)).tiles();
+  const WinogradTiling tiling(desc, DirectedShape(desc));
+  const Index tiles = tiling.tiles();
   const Index positions = s.batch * volume(s.out);
-  if (channels < least_channels || tiles < 16) return false;
+  if (channels < least_channels || tiles < 16 || tiling.across > max_across) return false;
   switch (desc.direction) {
     case ConvDirection::forward:  // `strided` has fewer products to make up for
       return rounds || (tiles >= 32 && positions >= least_channels * results * tiles / channels);

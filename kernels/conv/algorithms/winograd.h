@@ -79,14 +79,6 @@ class WinogradTiling {
     if (right && below) count += tiles.corner;
     return {right ? 0 : tiles.right, count};
   }
-  // Products of a pair of channels.
-  std::int64_t products() const {
-    std::int64_t sum = 0;
-    for (std::int64_t i = 0; i < form.terms(); ++i) {
-      for (std::int64_t b = 0; b < blocks; ++b) sum += range_of(b, form.term(i).result).count;
-    }
-    return sum;
-  }
   TileRows largest_run() const { return run_of(0, std::min(block, down)); }
 
   const WinogradForm& form;
