@@ -10,9 +10,10 @@
 //   grouped             groups of 2 to 128 channels, float: channels of one position of up to 4
 //                       groups in the lanes of vectors
 //   direct              stride 1, few channels: every product reads copies of the planes in place
-//   winograd_panels     3 x 3, stride 1, float, at least 16 channels, at least 64 positions (49
-//   forward); few
-//                       tiles and many channels, so that the transformed input is shared
+//   winograd_panels     3 x 3, float; stride 1: at least 16 channels, at least 64 positions (49
+//                       forward); stride 2 along both axes: at least 32 channels (bfloat16: 16) and
+//                       16 or 32 tiles; few tiles and many channels, so that the transformed input
+//                       is shared
 //   winograd            the same with more tiles, and the gradient by the weights
 //   few_positions       forward, float, at most 12 positions: dot products along the channels
 //   strided             stride 2 (by at least one axis), at least 32 positions of an image, float:

@@ -14,21 +14,24 @@ class WinogradConv final : public ConvAlgorithm<T> {
  public:
   WinogradConv(const ConvDesc& desc, const Kernels& kernels)
       : ConvAlgorithm<T>(desc, kernels),
+        transforms_(winograd_transforms(desc, this->set_)),
         d_(desc),
-        tiling_(desc.shape.batch, d_.out),
+        tiling_(desc, d_),
         panel_(this->set_.gemm->nr),
         panels_(divide_up(d_.outer, panel_)),
         channels_(this->set_, d_.inner) {
-    const Index panel_bytes = tiling_.components * channels_.rows * panel_ * Index{sizeof(T)};
+    const WinogradForm& form = tiling_.form;
+    const Index panel_bytes = form.weights() * channels_.rows * panel_ * Index{sizeof(T)};
     chunk_ = even_chunk(panels_, std::max<Index>(1, max_weight_bytes / panel_bytes));
     this->shared_bytes_ =
-        bytes_of<T>(tiling_.components * component_step<T>(channels_.rows * chunk_ * panel_));
+        bytes_of<T>(form.weights() * component_step<T>(channels_.rows * chunk_ * panel_));
     const Index tiles = tiling_.block * tiling_.across;
-    source_bytes_ = bytes_of<T>(tiling_.components * component_step<T>(tiles * channels_.ld));
+    source_bytes_ = bytes_of<T>(form.sources() * component_step<T>(tiles * channels_.ld));
     width_ = std::min(chunk_ * panel_, whole_lanes(this->set_, d_.outer));
-    result_bytes_ = bytes_of<T>(tiling_.components * component_step<T>(tiles * width_));
+    result_bytes_ = bytes_of<T>(form.results() * component_step<T>(tiles * width_));
     this->slot_bytes_ = source_bytes_ + result_bytes_ +
-                        winograd_scratch(this->set_, tiling_, product(tiles, width_));
+                        winograd_scratch(transforms_, tiling_.largest_run(), d_.in, this->set_,
+                                         product(tiles, width_));
   }
 
   void run(ThreadPool& pool, const ConvArgs<T>& args, Workspace workspace) const override {
@@ -68,13 +71,12 @@ class WinogradConv final : public ConvAlgorithm<T> {
     const T* const w = args.w + chunk.channel * weights.outer_stride;
     const Index grain = grain_of(d_.inner * panel_, Index{1} << 13);
     pool.for_chunks(chunk.panels, grain, [&](Index first, Index last) {
-      this->set_.winograd->weights(weights, first, last, panel_, d_.backward, w, u);
+      transforms_.weights(weights, first, last, panel_, d_.backward, w, u);
     });
   }
 
   void run_block(const ConvArgs<T>& args, const Chunk& chunk, const T* u, Index block,
                  std::byte* slot) const {
-    const auto& winograd = *this->set_.winograd;
     T* const v = reinterpret_cast<T*>(slot);
     T* const m = reinterpret_cast<T*>(slot + source_bytes_);
     std::byte* const scratch = slot + source_bytes_ + result_bytes_;
@@ -82,26 +84,31 @@ class WinogradConv final : public ConvAlgorithm<T> {
     auto call = product(tiles, chunk.channels);
     const Index source_step = component_step<T>(tiles * channels_.ld);
     const Index result_step = component_step<T>(tiles * call.ldc);
-    tiling_.for_runs(block, [&](Index image, TileRows run, Index before) {
+    tiling_.for_runs(block, [&](Index image, TileRows run) {
       set_planes(run, d_.in, d_.inner, channels_.ld, source_step);
-      winograd.input(run, d_.pad_h, d_.pad_w, d_.source(args) + image * d_.source_image(),
-                     v + before * channels_.ld, scratch);
+      transforms_.input(run, tiling_.pad_h, tiling_.pad_w,
+                        d_.source(args) + image * d_.source_image(), v, scratch);
     });
-    for (Index c = 0; c < tiling_.components; ++c) {
-      call.a = v + c * source_step;
-      call.b = u + c * chunk.component;
-      call.c = m + c * result_step;
+    for (Index i = 0; i < tiling_.form.terms(); ++i) {
+      const WinogradTerm& term = tiling_.form.term(i);
+      const auto range = tiling_.range_of(block, term.result);
+      call.m = range.count;
+      call.a = v + term.source * source_step + range.first * call.a_row;
+      call.b = u + term.weight * chunk.component;
+      call.c = m + term.result * result_step + range.first * call.ldc;
+      call.beta = term.starts_result ? T{0} : T{1};
       this->set_.gemm->run(call, scratch);
     }
     const T* const bias = args.bias ? args.bias + chunk.channel : nullptr;
     T* const result = args.result + chunk.channel * volume(d_.out);
-    tiling_.for_runs(block, [&](Index image, TileRows run, Index before) {
+    tiling_.for_runs(block, [&](Index image, TileRows run) {
       set_planes(run, d_.out, chunk.channels, call.ldc, result_step);
-      winograd.output(run, m + before * call.ldc, bias, this->activation_,
-                      result + image * d_.result_image(), scratch);
+      transforms_.output(run, m, bias, this->activation_, result + image * d_.result_image(),
+                         scratch);
     });
   }
 
+  const WinogradTransforms<T>& transforms_;
   DirectedShape d_;
   WinogradTiling tiling_;
   Index panel_, panels_;  // outer channels of a panel, and how many
@@ -111,14 +118,52 @@ class WinogradConv final : public ConvAlgorithm<T> {
   std::size_t source_bytes_, result_bytes_;
 };
 
+// Stride 2 along both axes, with at most 2 zeros around a plane.
+bool is_strided_window(const ConvShape& s) {
+  if (s.groups != 1 || s.stride != SpatialDims{1, 2, 2} || !is_planar(s) || is_empty(s)) {
+    return false;
+  }
+  for (std::size_t i = 1; i < 3; ++i) {
+    const Index end = 2 * (s.out[i] - 1) + 3 - s.pad[i] - s.in[i];
+    if (s.pad[i] > 2 || end > 2) return false;
+  }
+  return true;
+}
+
+// Whether channels and tiles are enough for what is transformed. Gradients by the weights need
+// tiles that are full, since they compute products of results behind the edges too.
+template <class T>
+bool strided_tiles_pay(const ConvDesc& desc, const Kernels& kernels) {
+  constexpr Index results = 4;       // of a tile, in y
+  constexpr Index max_across = 256;  // a task takes whole rows of tiles
+  const ConvShape& s = desc.shape;
+  const bool rounds = rounds_factors<T>(kernels);
+  const Index channels = std::min(s.in_channels, s.out_channels);
+  const Index least_channels = rounds ? 16 : 32;
+  const WinogradTiling tiling(desc, DirectedShape(desc));
+  const Index tiles = tiling.tiles();
+  const Index positions = s.batch * volume(s.out);
+  if (channels < least_channels || tiles < 16 || tiling.across > max_across) return false;
+  switch (desc.direction) {
+    case ConvDirection::forward:  // `strided` has fewer products to make up for
+      return rounds || (tiles >= 32 && positions >= least_channels * results * tiles / channels);
+    case ConvDirection::backward_data:
+      return true;
+    case ConvDirection::backward_weights:
+      break;
+  }
+  return positions >= 128 && positions > 7 * results * tiles / 10;
+}
+
 }  // namespace
 
 template <class T>
 bool supports_winograd(const ConvDesc& desc, const Kernels& kernels) {
   const ConvShape& s = desc.shape;
   if (!kernel_set<T>(kernels).winograd) return false;
-  const bool square = s.kernel == SpatialDims{1, 3, 3} && s.dilation == SpatialDims{1, 1, 1};
-  if (!square || !is_mirrorable(s) || std::min(s.in_channels, s.out_channels) < 16) return false;
+  if (s.kernel != SpatialDims{1, 3, 3} || s.dilation != SpatialDims{1, 1, 1}) return false;
+  if (is_strided_window(s)) return strided_tiles_pay<T>(desc, kernels);
+  if (!is_mirrorable(s) || std::min(s.in_channels, s.out_channels) < 16) return false;
   // Few positions do not pay for transforming the weights.
   const Index least = desc.direction == ConvDirection::forward ? 49 : 64;
   return s.batch * volume(s.out) >= least;

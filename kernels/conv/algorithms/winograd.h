@@ -1,36 +1,62 @@
-// Winograd convolution: the tiles of 3 x 3 windows and the products in the transformed space. A
-// tile of the result is 2 x 2; it has 4 x 4 components, and each of these is a matrix product of
-// its own.
+// Winograd convolution: the tiles of 3 x 3 windows and the products in the transformed space.
+// winograd_form.h says which products: those of stride 1, of stride 2 and of its gradient by x.
 #pragma once
 
 #include "kernels/conv/algorithms/directed_shape.h"
+#include "kernels/simd/conv/winograd_form.h"
 
 namespace ondine::math {
 
-// Rows of tiles, those of all images one after another, in blocks.
-struct WinogradTiling {
-  static constexpr std::int64_t tile = 2;
-  static constexpr std::int64_t components = (tile + 2) * (tile + 2);
+inline const WinogradForm& winograd_form(const ConvDesc& desc) {
+  if (desc.shape.stride[1] == 1) return winograd_unit;
+  return desc.direction == ConvDirection::backward_data ? winograd_strided_back : winograd_strided;
+}
+template <class T>
+const WinogradTransforms<T>& winograd_transforms(const ConvDesc& desc, const KernelSet<T>& set) {
+  const WinogradForm& form = winograd_form(desc);
+  return &form == &winograd_unit      ? set.winograd->unit
+         : &form == &winograd_strided ? set.winograd->strided
+                                      : set.winograd->strided_back;
+}
+
+// Rows of tiles, those of all images one after another, in blocks. Tiles that reach behind the
+// right edge of a plane lie first in a block, those behind the lower edge last: a component of
+// which only results there are part counts for the others, side by side.
+class WinogradTiling {
+ public:
   static constexpr std::int64_t max_tiles = 64;  // of a task
-  WinogradTiling(std::int64_t batch, const SpatialDims& out)
-      : down(divide_up(out[1], tile)), across(divide_up(out[2], tile)), rows(batch * down) {
+  WinogradTiling(const ConvDesc& desc, const DirectedShape& d)
+      : form(winograd_form(desc)),
+        down(divide_up(d.out[1], form.tile())),
+        across(divide_up(d.out[2], form.tile())),
+        rows(desc.shape.batch * down),
+        pad_h(d.backward ? d.pad_h / desc.shape.stride[1] : d.pad_h),
+        pad_w(d.backward ? d.pad_w / desc.shape.stride[2] : d.pad_w),
+        odd_h_(desc.shape.pad[1] % 2 != 0),
+        odd_w_(desc.shape.pad[2] % 2 != 0),
+        last_h_(d.out[1] - (down - 1) * form.tile()),
+        last_w_(d.out[2] - (across - 1) * form.tile()) {
     const std::int64_t tiles = std::clamp<std::int64_t>(rows * across / 4, 16, max_tiles);
     block = even_chunk(rows, std::max<std::int64_t>(1, tiles / across));
     blocks = divide_up(rows, block);
   }
 
-  // body(image, rows of tiles of that image, tiles before them in the block)
+  // body(image, rows of tiles of that image)
   template <class Body>
   void for_runs(std::int64_t which, Body&& body) const {
     const std::int64_t end = std::min(rows, (which + 1) * block);
-    std::int64_t before = 0;
+    const Tiles tiles = tiles_of(which);
+    std::int64_t whole = 0, below = 0;  // rows before
     for (std::int64_t row = which * block; row < end;) {
-      TileRows run{};
-      run.first = row % down;
-      run.rows = std::min(end - row, down - run.first);
-      run.across = across;
-      body(row / down, run, before);
-      before += run.rows * across;
+      TileRows run = run_of(row % down, std::min(end - row, down - row % down));
+      const std::int64_t last = tiles.whole + tiles.right;
+      run.start[0][0] = tiles.right + whole * run.whole_columns;
+      run.start[0][1] = whole;
+      run.start[1][0] = last + below * run.whole_columns;
+      run.start[1][1] = last + tiles.below + below;
+      body(row / down, run);
+      whole += run.whole_rows;
+      below += run.rows - run.whole_rows;
       row += run.rows;
     }
   }
@@ -38,17 +64,60 @@ struct WinogradTiling {
   std::int64_t tiles_in(std::int64_t which) const {
     return (std::min(rows, (which + 1) * block) - which * block) * across;
   }
-  TileRows largest_run() const {
-    TileRows run{};
-    run.rows = std::min(block, down);
-    run.across = across;
-    return run;
+  // Tiles of a block of whose results the component `result` is part.
+  struct Range {
+    std::int64_t first, count;
+  };
+  Range range_of(std::int64_t which, std::int64_t result) const {
+    const Tiles tiles = tiles_of(which);
+    const std::int64_t edge = form.axis().results;
+    const bool below = form.is_part(result / edge, last_h_, odd_h_);
+    const bool right = form.is_part(result % edge, last_w_, odd_w_);
+    std::int64_t count = tiles.whole;
+    if (right) count += tiles.right;
+    if (below) count += tiles.below;
+    if (right && below) count += tiles.corner;
+    return {right ? 0 : tiles.right, count};
   }
+  TileRows largest_run() const { return run_of(0, std::min(block, down)); }
 
+  const WinogradForm& form;
   std::int64_t down, across;
   std::int64_t rows;   // of tiles, of all images
   std::int64_t block;  // rows of a task
   std::int64_t blocks;
+  std::int64_t pad_h, pad_w;  // of the source
+
+ private:
+  // Tiles of a block that are whole, and that reach behind the right edge, the lower one and both.
+  struct Tiles {
+    std::int64_t whole, right, below, corner;
+  };
+  Tiles tiles_of(std::int64_t which) const {
+    const std::int64_t begin = which * block, end = std::min(rows, begin + block);
+    const std::int64_t columns = whole_columns();
+    const std::int64_t below = reaches_below() ? end / down - begin / down : 0;
+    const std::int64_t whole = end - begin - below;
+    return {whole * columns, whole * (across - columns), below * columns,
+            below * (across - columns)};
+  }
+  bool reaches_below() const { return last_h_ < form.tile(); }
+  std::int64_t whole_columns() const { return last_w_ < form.tile() ? across - 1 : across; }
+
+  TileRows run_of(std::int64_t first, std::int64_t count) const {
+    TileRows run{};
+    run.first = first;
+    run.rows = count;
+    run.across = across;
+    run.whole_rows = reaches_below() && first + count == down ? count - 1 : count;
+    run.whole_columns = whole_columns();
+    run.odd_h = odd_h_;
+    run.odd_w = odd_w_;
+    return run;
+  }
+
+  bool odd_h_, odd_w_;
+  std::int64_t last_h_, last_w_;  // results of the last tiles along the axes
 };
 
 // From a component of so many elements to the next: an odd number of cache lines, so that the
@@ -117,9 +186,11 @@ RowsAhead part_of_rows(const T* first, std::int64_t rows, std::int64_t row, std:
 
 // Scratch memory of a task: for transforming rows of tiles or for a product.
 template <class T>
-std::size_t winograd_scratch(const KernelSet<T>& set, const WinogradTiling& tiling,
+std::size_t winograd_scratch(const WinogradTransforms<T>& transforms, TileRows largest,
+                             const SpatialDims& source, const KernelSet<T>& set,
                              const GemmCall<T>& product) {
-  const auto rows = static_cast<std::size_t>(set.winograd->scratch_bytes(tiling.largest_run()));
+  largest.width = source[2];
+  const auto rows = static_cast<std::size_t>(transforms.scratch_bytes(largest));
   return std::max(align_up(rows), scratch_of(product, set));
 }
 

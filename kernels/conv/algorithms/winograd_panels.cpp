@@ -17,8 +17,9 @@ class WinogradPanelsConv final : public ConvAlgorithm<T> {
  public:
   WinogradPanelsConv(const ConvDesc& desc, const Kernels& kernels)
       : ConvAlgorithm<T>(desc, kernels),
+        transforms_(winograd_transforms(desc, this->set_)),
         d_(desc),
-        tiling_(desc.shape.batch, d_.out),
+        tiling_(desc, d_),
         panel_(this->set_.gemm->nr),
         panels_(divide_up(d_.outer, panel_)),
         tiles_(tiling_.tiles()),
@@ -29,21 +30,24 @@ class WinogradPanelsConv final : public ConvAlgorithm<T> {
     source_step_ = component_step<T>(tiles_ * channels_.ld);
     weight_step_ = component_step<T>(channels_.rows * panel_);
     result_step_ = component_step<T>(tiles_ * panel_);
-    this->shared_bytes_ = bytes_of<T>(tiling_.components * source_step_);
-    weight_bytes_ = bytes_of<T>(tiling_.components * weight_step_);
-    result_bytes_ = bytes_of<T>(tiling_.components * result_step_);
+    this->shared_bytes_ = bytes_of<T>(tiling_.form.sources() * source_step_);
+    weight_bytes_ = bytes_of<T>(tiling_.form.weights() * weight_step_);
+    result_bytes_ = bytes_of<T>(tiling_.form.results() * result_step_);
     this->slot_bytes_ =
-        weight_bytes_ + result_bytes_ + winograd_scratch(this->set_, tiling_, product_);
+        weight_bytes_ + result_bytes_ +
+        winograd_scratch(transforms_, tiling_.largest_run(), d_.in, this->set_, product_);
   }
 
   void run(ThreadPool& pool, const ConvArgs<T>& args, Workspace workspace) const override {
     T* const v = this->shared_of(workspace);
     const T* const source = d_.source(args);
-    this->for_tasks(pool, workspace, this->shape_.batch, 1, [&](Index image, std::byte* slot) {
-      TileRows run = tiling_.largest_run();
-      set_planes(run, d_.in, d_.inner, channels_.ld, source_step_);
-      this->set_.winograd->input(run, d_.pad_h, d_.pad_w, source + image * d_.source_image(),
-                                 v + image * tiling_.down * tiling_.across * channels_.ld, slot);
+    this->for_tasks(pool, workspace, this->shape_.batch, 1, [&](Index task, std::byte* slot) {
+      tiling_.for_runs(0, [&](Index image, TileRows run) {
+        if (image != task) return;
+        set_planes(run, d_.in, d_.inner, channels_.ld, source_step_);
+        transforms_.input(run, tiling_.pad_h, tiling_.pad_w, source + image * d_.source_image(), v,
+                          slot);
+      });
     });
     const Index ahead = pool.threads();
     this->for_tasks(pool, workspace, panels_, 1, [&](Index panel, std::byte* slot) {
@@ -58,8 +62,8 @@ class WinogradPanelsConv final : public ConvAlgorithm<T> {
     weights.component = weight_step_;
     return weights;
   }
-  // The part of a panel's weights that is asked for with the product of a component.
-  RowsAhead part_of_panel(const T* w, Index panel, Index component) const {
+  // The part of a panel's weights that is asked for with the product of a term.
+  RowsAhead part_of_panel(const T* w, Index panel, Index term) const {
     if (panel >= panels_) return {};
     const TileWeights s = weights_of_panel(panel);
     const bool by_outer = s.outer_stride > s.inner_stride;
@@ -67,39 +71,43 @@ class WinogradPanelsConv final : public ConvAlgorithm<T> {
         by_outer ? std::pair(s.outer, s.inner) : std::pair(s.inner, s.outer);
     const auto [row, column] = by_outer ? std::pair(s.outer_stride, s.inner_stride)
                                         : std::pair(s.inner_stride, s.outer_stride);
-    return part_of_rows(w + panel * panel_ * s.outer_stride, rows, columns * column, row, component,
-                        tiling_.components);
+    return part_of_rows(w + panel * panel_ * s.outer_stride, rows, columns * column, row, term,
+                        tiling_.form.terms());
   }
 
   // next: the panel that this thread may compute next.
   void run_panel(const ConvArgs<T>& args, const T* v, Index panel, Index next,
                  std::byte* slot) const {
-    const auto& winograd = *this->set_.winograd;
     T* const u = reinterpret_cast<T*>(slot);
     T* const m = reinterpret_cast<T*>(slot + weight_bytes_);
     std::byte* const scratch = slot + weight_bytes_ + result_bytes_;
     const Index channel = panel * panel_;
     const TileWeights weights = weights_of_panel(panel);
-    winograd.weights(weights, 0, 1, panel_, d_.backward, args.w + channel * weights.outer_stride,
-                     u);
+    transforms_.weights(weights, 0, 1, panel_, d_.backward, args.w + channel * weights.outer_stride,
+                        u);
     auto call = product_;
     call.n = whole_lanes(this->set_, weights.outer);
-    for (Index c = 0; c < tiling_.components; ++c) {
-      call.a = v + c * source_step_;
-      call.b = u + c * weight_step_;
-      call.c = m + c * result_step_;
-      call.next = part_of_panel(args.w, next, c);
+    for (Index i = 0; i < tiling_.form.terms(); ++i) {
+      const WinogradTerm& term = tiling_.form.term(i);
+      const auto range = tiling_.range_of(0, term.result);
+      call.m = range.count;
+      call.a = v + term.source * source_step_ + range.first * call.a_row;
+      call.b = u + term.weight * weight_step_;
+      call.c = m + term.result * result_step_ + range.first * call.ldc;
+      call.beta = term.starts_result ? T{0} : T{1};
+      call.next = part_of_panel(args.w, next, i);
       this->set_.gemm->run(call, scratch);
     }
     const T* const bias = args.bias ? args.bias + channel : nullptr;
     T* const result = args.result + channel * volume(d_.out);
-    tiling_.for_runs(0, [&](Index image, TileRows run, Index before) {
+    tiling_.for_runs(0, [&](Index image, TileRows run) {
       set_planes(run, d_.out, weights.outer, panel_, result_step_);
-      winograd.output(run, m + before * panel_, bias, this->activation_,
-                      result + image * d_.result_image(), scratch);
+      transforms_.output(run, m, bias, this->activation_, result + image * d_.result_image(),
+                         scratch);
     });
   }
 
+  const WinogradTransforms<T>& transforms_;
   DirectedShape d_;
   WinogradTiling tiling_;
   Index panel_, panels_;  // outer channels of a panel, and how many
@@ -118,7 +126,7 @@ bool supports_winograd_panels(const ConvDesc& desc, const Kernels& kernels) {
     return false;
   }
   const DirectedShape d(desc);
-  return WinogradTiling(desc.shape.batch, d.out).tiles() <= max_tiles &&
+  return WinogradTiling(desc, d).tiles() <= max_tiles &&
          (d.inner >= min_inner || desc.shape.batch * volume(d.out) < few_positions);
 }
 

@@ -8,8 +8,6 @@ namespace {
 
 using Index = std::int64_t;
 
-constexpr Index tile = WinogradTiling::tile;
-constexpr Index components = WinogradTiling::components;
 constexpr Index run_tiles = 64;              // transformed at a time
 constexpr Index max_block = 64;              // channels
 constexpr Index max_group = 256;             // channels whose sums wait for further tiles
@@ -19,7 +17,7 @@ constexpr Index min_blocks = 4;
 // Runs of rows of tiles of an image, all runs of all images one after another. An element of the
 // transformed space is a tile, or two where these are paired; a run has a whole number of elements.
 struct TileRuns {
-  TileRuns(const ConvShape& s, Index tiles_of_element)
+  TileRuns(const ConvShape& s, Index tile, Index tiles_of_element)
       : paired(tiles_of_element),
         down(divide_up(s.out[1], tile)),
         across(divide_up(s.out[2], tile)),
@@ -39,7 +37,8 @@ struct TileRuns {
     TileRows r{};
     r.first = run % of_image * rows;
     r.rows = rows_of(run);
-    r.across = across;
+    r.across = r.whole_columns = across;
+    r.whole_rows = r.rows;
     return r;
   }
 
@@ -53,6 +52,7 @@ struct TileRuns {
 
 // Channels in blocks of whole vectors, and in groups of blocks.
 struct ChannelBlocks {
+  Index components;  // of a tile
   Index channels, width;
   Index group;  // blocks
 
@@ -65,29 +65,31 @@ class WinogradConvWeights final : public ConvAlgorithm<T> {
  public:
   WinogradConvWeights(const ConvDesc& desc, const Kernels& kernels)
       : ConvAlgorithm<T>(desc, kernels),
-        winograd_(*kernel_set<T>(full_precision(kernels)).winograd),
-        paired_(this->set_.gemm->takes_pairs && this->set_.winograd->input_pairs != nullptr),
-        runs_(desc.shape, paired_ ? 2 : 1),
+        form_(winograd_form(desc)),
+        transforms_(winograd_transforms(desc, this->set_)),
+        full_(winograd_transforms(desc, kernel_set<T>(full_precision(kernels)))),
+        paired_(this->set_.gemm->takes_pairs && transforms_.input_pairs != nullptr),
+        runs_(desc.shape, form_.tile(), paired_ ? 2 : 1),
         lanes_(this->set_.depthwise_channels->lanes) {
     cut_channels();
     cut_tiles();
     const auto group_bytes = [&](const ChannelBlocks& blocks) {
       const Index step = component_step<T>(chunk_elements_ * blocks.width);
-      return bytes_of<T>(blocks.group * components * step);
+      return bytes_of<T>(blocks.group * blocks.components * step);
     };
     x_bytes_ = group_bytes(inner_);
     dy_bytes_ = group_bytes(outer_);
     sums_step_ = component_step<T>(inner_.width * outer_.width);
-    const auto sums = bytes_of<T>(components * sums_step_);
+    const auto sums = bytes_of<T>(form_.weights() * sums_step_);
     this->shared_bytes_ = x_bytes_ + dy_bytes_;
     if (keeps_sums()) {
       this->shared_bytes_ += sums * static_cast<std::size_t>(inner_.group * outer_.group);
     } else {
       sums_bytes_ = sums;
     }
-    const auto rows = static_cast<std::size_t>(winograd_.scratch_bytes(runs_.at(0)));
     const GemmCall<T> largest = product(outer_.width, inner_.width, chunk_elements_);
-    this->slot_bytes_ = sums_bytes_ + std::max(align_up(rows), scratch_of(largest, this->set_));
+    this->slot_bytes_ =
+        sums_bytes_ + winograd_scratch(full_, runs_.at(0), desc.shape.in, this->set_, largest);
   }
 
   void run(ThreadPool& pool, const ConvArgs<T>& args, Workspace workspace) const override {
@@ -110,6 +112,8 @@ class WinogradConvWeights final : public ConvAlgorithm<T> {
 
   void cut_channels() {
     const ConvShape& s = this->shape_;
+    inner_.components = form_.sources();
+    outer_.components = form_.results();
     inner_.channels = s.in_channels;
     outer_.channels = s.out_channels;
     inner_.width = round_up(even_chunk(s.in_channels, max_block), lanes_);
@@ -125,17 +129,21 @@ class WinogradConvWeights final : public ConvAlgorithm<T> {
   // All tiles at once where they are few; else in chunks, and the channels in groups whose sums
   // stay in a cache meanwhile.
   void cut_tiles() {
-    const auto fitting = [&] {
-      const Index wide = std::max(inner_.group * inner_.width, outer_.group * outer_.width);
-      const Index run_bytes = components * runs_.elements * wide * Index{sizeof(T)};
-      return std::max<Index>(1, max_bytes / run_bytes);
+    const auto fitting = [&](Index bytes) {
+      const Index elements = std::max(inner_.group * inner_.width * inner_.components,
+                                      outer_.group * outer_.width * outer_.components);
+      const Index run_bytes = runs_.elements * elements * Index{sizeof(T)};
+      return std::max<Index>(1, bytes / run_bytes);
     };
-    if (runs_.count > fitting()) {
+    chunk_ = runs_.count;
+    if (runs_.count > fitting(max_bytes)) {
       for (ChannelBlocks* blocks : {&inner_, &outer_}) {
         blocks->group = even_chunk(blocks->count(), std::max<Index>(1, max_group / blocks->width));
       }
+      // With stride 2, smaller chunks take as long.
+      const bool strided = &form_ != &winograd_unit;
+      chunk_ = even_chunk(runs_.count, fitting(strided ? max_bytes / 2 : max_bytes));
     }
-    chunk_ = even_chunk(runs_.count, fitting());
     chunk_elements_ = chunk_ * runs_.elements;
   }
   bool keeps_sums() const { return chunk_ < runs_.count; }
@@ -191,7 +199,7 @@ class WinogradConvWeights final : public ConvAlgorithm<T> {
     const Index component = component_step<T>(elements_of(part) * side.width);
     TileRows rows = runs_.at(run);
     set_planes(rows, plane, side.channels_of(block), side.width, component);
-    return {rows, to + which * components * component +
+    return {rows, to + which * side.components * component +
                       (runs_.before(run) - runs_.before(part.first)) * side.width};
   }
 
@@ -201,7 +209,7 @@ class WinogradConvWeights final : public ConvAlgorithm<T> {
     const Index block = part.inner + which;
     const Placed at = place(part, run, inner_, block, which, s.in, to);
     const Index channel = run / runs_.of_image * s.in_channels + block * inner_.width;
-    const auto transform = paired_ ? this->set_.winograd->input_pairs : winograd_.input;
+    const auto transform = paired_ ? transforms_.input_pairs : full_.input;
     transform(at.rows, s.pad[1], s.pad[2], x + channel * volume(s.in), at.to, scratch);
   }
 
@@ -211,8 +219,7 @@ class WinogradConvWeights final : public ConvAlgorithm<T> {
     const Index block = part.outer + which;
     const Placed at = place(part, run, outer_, block, which, s.out, to);
     const Index channel = run / runs_.of_image * s.out_channels + block * outer_.width;
-    const auto transform =
-        paired_ ? this->set_.winograd->output_gradient_pairs : winograd_.output_gradient;
+    const auto transform = paired_ ? transforms_.output_gradient_pairs : full_.output_gradient;
     transform(at.rows, dy + channel * volume(s.out), at.to, scratch);
   }
 
@@ -230,30 +237,33 @@ class WinogradConvWeights final : public ConvAlgorithm<T> {
     T* const dy = shared + x_bytes_ / sizeof(T);
     T* sums = reinterpret_cast<T*>(slot);
     if (keeps_sums()) {
-      sums = dy + dy_bytes_ / sizeof(T) + (i * outer_.group + o) * components * sums_step_;
+      sums = dy + dy_bytes_ / sizeof(T) + (i * outer_.group + o) * form_.weights() * sums_step_;
     }
     auto call = product(outer_channels, round_up(inner_channels, lanes_), elements);
-    call.beta = part.first == 0 ? T{0} : T{1};
     T* const dw = args.result + (outer * s.in_channels + inner) * 9;
     const bool last = part.last == runs_.count;
-    for (Index c = 0; c < components; ++c) {
+    for (Index t = 0; t < form_.terms(); ++t) {
       if (last) {  // dw comes from memory
-        call.next =
-            part_of_rows(dw, outer_channels, inner_channels * 9, s.in_channels * 9, c, components);
+        call.next = part_of_rows(dw, outer_channels, inner_channels * 9, s.in_channels * 9, t,
+                                 form_.terms());
       }
-      call.a = dy + (o * components + c) * dy_step;
-      call.b = shared + (i * components + c) * x_step;
-      call.c = sums + c * sums_step_;
+      const WinogradTerm& term = form_.term(t);
+      call.a = dy + (o * outer_.components + term.result) * dy_step;
+      call.b = shared + (i * inner_.components + term.source) * x_step;
+      call.c = sums + term.weight * sums_step_;
+      call.beta = part.first == 0 && term.starts_weight ? T{0} : T{1};
       this->set_.gemm->run(call, slot + sums_bytes_);
     }
     if (!last) return;
     const TileWeights weights{inner_channels,    outer_channels, 9,
                               s.in_channels * 9, inner_.width,   sums_step_};
-    winograd_.backward_weights(weights, sums, dw);
+    full_.backward_weights(weights, sums, dw);
   }
 
-  const WinogradKernels<T>& winograd_;  // in T
-  bool paired_;                         // tiles, rounded to bfloat16
+  const WinogradForm& form_;
+  const WinogradTransforms<T>& transforms_;
+  const WinogradTransforms<T>& full_;  // in T
+  bool paired_;                        // tiles, rounded to bfloat16
   TileRuns runs_;
   Index lanes_;
   ChannelBlocks inner_, outer_;

@@ -128,15 +128,19 @@ struct DepthwiseNormKernels {
                    const X* x, const T* dy, const T* w, T* dx, double* sums, void* scratch);
 };
 
-// Rows of tiles of an image: each tile is 2 x 2 outputs of a 3 x 3 window, and has 4 x 4 components
-// in the transformed space. Component i of tile t and channel c is at
-// i component + t ld + c; channels are filled up to whole vectors.
+// Rows of tiles of an image. Component i of tile t and channel c is at i component + t ld + c;
+// channels are filled up to whole vectors. The last row and the last column may be places apart.
 struct TileRows {
-  std::int64_t first, rows;  // of tiles
-  std::int64_t across;       // tiles of a row
+  std::int64_t first, rows;                // of tiles
+  std::int64_t across;                     // tiles of a row
+  std::int64_t whole_rows, whole_columns;  // before the last ones, or all
+  // The tile t that comes first: [in the last row][in the last column], 0 being before these.
+  std::int64_t start[2][2];
   std::int64_t channels;
   std::int64_t height, width;  // of the planes
   std::int64_t ld, component;
+  // winograd_strided_back: whether the first result of a tile is odd, padding counted.
+  bool odd_h, odd_w;
 };
 
 // The weights of a 3 x 3 window: element (outer, inner, tap) is at w[outer outer_stride + inner
@@ -147,19 +151,18 @@ struct TileWeights {
   std::int64_t ld, component;
 };
 
+// The transforms of a form.
 template <class T>
-struct WinogradKernels {
-  // Inner channels that an element of v and of u stands for: 1, or 2 where components are rounded
-  // to bfloat16 and a pair of channels lies in the place of a T. `ld` and `component` count
-  // elements; panels have one row for so many channels, the last filled with zeros.
-  std::int64_t channels;
-  std::int64_t (*scratch_bytes)(const TileRows& rows);  // of the three that take rows
+struct WinogradTransforms {
+  // Of the functions that take rows; `width` is that of the source. Padding is at most 2.
+  std::int64_t (*scratch_bytes)(const TileRows& rows);
   // Panels [first, last) of `panel` outer channels, each inner x panel, the last filled with zeros:
   // b of a packed product. Component i starts at i component. flip: taps in reverse order.
   void (*weights)(const TileWeights& weights, std::int64_t first, std::int64_t last,
                   std::int64_t panel, bool flip, const T* w, T* u);
   // dw from products whose component i has element (outer, inner) at i component + outer ld +
-  // inner. The weights of inner channels lie one after the other.
+  // inner. The weights of inner channels lie one after the other. Like `output_gradient` not of
+  // strided_back, whose gradient by the weights is that of `strided`.
   void (*backward_weights)(const TileWeights& weights, const T* u, T* dw);
   // x is padded by pad_h, pad_w zeros at its beginning.
   void (*input)(const TileRows& rows, std::int64_t pad_h, std::int64_t pad_w, const T* x, T* v,
@@ -173,6 +176,15 @@ struct WinogradKernels {
   void (*input_pairs)(const TileRows& rows, std::int64_t pad_h, std::int64_t pad_w, const T* x,
                       T* v, void* scratch) = nullptr;
   void (*output_gradient_pairs)(const TileRows& rows, const T* dy, T* v, void* scratch) = nullptr;
+};
+
+template <class T>
+struct WinogradKernels {
+  // Inner channels that an element of v and of u stands for: 1, or 2 where components are rounded
+  // to bfloat16 and a pair of channels lies in the place of a T. `ld` and `component` count
+  // elements; panels have one row for so many channels, the last filled with zeros.
+  std::int64_t channels;
+  WinogradTransforms<T> unit, strided, strided_back;  // of the forms of winograd_form.h
 };
 
 // Windows of stride 1 over planes of few channels: every product reads the planes themselves,

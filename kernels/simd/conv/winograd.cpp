@@ -6,10 +6,21 @@
 namespace ondine::math::ONDINE_ISA {
 namespace {
 
+template <class Form>
 N scratch_bytes(const TileRows& r) {
-  return (r.rows * tile + 2) * (r.across * tile + 2) * L * N{sizeof(float)};
+  constexpr N max_pad = 2;
+  const N source = source_rows<Form>(r) * source_pitch<Form>(r, max_pad);
+  const N result = r.rows * r.across * Form::tile * Form::tile;
+  return max(source, result) * L * N{sizeof(float)};
 }
 
+template <int Count>
+ONDINE_INLINE void store_components(float* to, N step, const V* all) {
+#pragma GCC unroll 25
+  for (int i = 0; i < Count; ++i) store(to + i * step, all[i]);
+}
+
+template <class Taps>
 void weights(const TileWeights& s, N first, N last, N panel, bool flip, const float* w, float* u) {
   for (N p = first; p < last; ++p) {
     for (N lane = 0; lane < panel; lane += L) {
@@ -17,28 +28,29 @@ void weights(const TileWeights& s, N first, N last, N panel, bool flip, const fl
       float* to = u + p * s.inner * panel + lane;
       for (N i = 0; i < s.inner; ++i, to += panel) {
         V taps[window];
-        V all[components];
+        V all[weight_components];
         source.get(taps, i);
-        transform_taps(all, taps);
+        transform_taps<Taps>(all, taps);
 #pragma GCC unroll 16
-        for (int c = 0; c < components; ++c) {
-          store(to + (flip ? mirrored_component(c) : c) * s.component, all[c]);
+        for (int c = 0; c < weight_components; ++c) {
+          store(to + (flip ? mirrored_component<Taps>(c) : c) * s.component, all[c]);
         }
       }
     }
   }
 }
 
+template <class Taps>
 void backward_weights(const TileWeights& s, const float* u, float* dw) {
   for (N outer = 0; outer < s.outer; ++outer) {
     for (N inner = 0; inner < s.inner; inner += L) {
       const N count = min(L, s.inner - inner);
       const float* const from = u + outer * s.ld + inner;
-      V all[components];
+      V all[weight_components];
 #pragma GCC unroll 16
-      for (int c = 0; c < components; ++c) all[c] = load(from + c * s.component);
+      for (int c = 0; c < weight_components; ++c) all[c] = load(from + c * s.component);
       V taps[window];
-      transform_back(taps, all);
+      transform_back<Taps>(taps, all);
       float* const to = dw + outer * s.outer_stride + inner * window;
 #if defined(__AVX512F__)
       join_taps(to, taps, count);
@@ -51,17 +63,18 @@ void backward_weights(const TileWeights& s, const float* u, float* dw) {
   }
 }
 
+template <class Form>
 void input(const TileRows& r, N pad_h, N pad_w, const float* x, float* v, void* scratch) {
-  transform_input(r, pad_h, pad_w, x, static_cast<float*>(scratch),
-                  [&](N which, N c, const V* all) {
-                    float* const to = v + which * r.ld + c;
-#pragma GCC unroll 16
-                    for (int i = 0; i < components; ++i) store(to + i * r.component, all[i]);
-                  });
+  transform_input<Form>(
+      r, pad_h, pad_w, x, static_cast<float*>(scratch), [&](N which, N c, const V* all) {
+        store_components<Form::sources * Form::sources>(v + which * r.ld + c, r.component, all);
+      });
 }
 
+template <class Form>
 void output(const TileRows& r, const float* v, const float* bias, Activation activation, float* y,
             void* scratch) {
+  constexpr int tile = Form::tile, results = Form::results;
   float* const rows = static_cast<float*>(scratch);
   const N pitch = r.across * tile;
   const N count = min(r.rows * tile, r.height - r.first * tile);
@@ -69,20 +82,21 @@ void output(const TileRows& r, const float* v, const float* bias, Activation act
   for (N c = 0; c < r.channels; c += L) {
     const N channels = min(L, r.channels - c);
     const V start = bias ? load_n(bias + c, channels) : V{};
-    for_tiles(r, pitch, [&](N which, N at) {
+    for_tiles(r, pitch, tile, [&](N which, N at) {
       const float* const from = v + which * r.ld + c;
-      V all[components];
-#pragma GCC unroll 16
-      for (int i = 0; i < components; ++i) all[i] = load(from + i * r.component);
+      V all[results * results];
+#pragma GCC unroll 25
+      for (int i = 0; i < results * results; ++i) all[i] = load(from + i * r.component);
       V d[tile * tile];
-      apply_both<OutputMatrix, tile, tile_edge>(d, all);
-#pragma GCC unroll 2
+      apply_both<typename Form::Output, tile, results>(d, all);
+#pragma GCC unroll 4
       for (int i = 0; i < tile; ++i) {
-#pragma GCC unroll 2
+#pragma GCC unroll 4
         for (int j = 0; j < tile; ++j) {
           V result = d[i * tile + j] + start;
           result = activate<float>(result, activation);
-          store(rows + at + (i * pitch + j) * L, result);
+          const N to = Form::place(i, r.odd_h) * pitch + Form::place(j, r.odd_w);
+          store(rows + at + to * L, result);
         }
       }
     });
@@ -91,17 +105,25 @@ void output(const TileRows& r, const float* v, const float* bias, Activation act
   }
 }
 
+template <class Form>
 void output_gradient(const TileRows& r, const float* dy, float* v, void* scratch) {
-  transform_gradient(r, dy, static_cast<float*>(scratch), [&](N which, N c, const V* all) {
-    float* const to = v + which * r.ld + c;
-#pragma GCC unroll 16
-    for (int i = 0; i < components; ++i) store(to + i * r.component, all[i]);
+  transform_gradient<Form>(r, dy, static_cast<float*>(scratch), [&](N which, N c, const V* all) {
+    store_components<Form::results * Form::results>(v + which * r.ld + c, r.component, all);
   });
 }
+
+template <class Form, class Taps>
+constexpr WinogradTransforms<float> transforms = {&scratch_bytes<Form>,    &weights<Taps>,
+                                                  &backward_weights<Taps>, &input<Form>,
+                                                  &output<Form>,           &output_gradient<Form>};
 
 }  // namespace
 
 constinit const WinogradKernels<float> winograd_f32 = {
-    1, &scratch_bytes, &weights, &backward_weights, &input, &output, &output_gradient};
+    1,
+    transforms<UnitTiles, UnitTaps>,
+    transforms<StridedTiles, StridedTaps>,
+    {&scratch_bytes<StridedBackTiles>, &weights<StridedTaps>, nullptr, &input<StridedBackTiles>,
+     &output<StridedBackTiles>, nullptr}};
 
 }  // namespace ondine::math::ONDINE_ISA

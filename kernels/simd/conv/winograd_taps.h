@@ -1,5 +1,5 @@
-// Weights of 3 x 3 windows as vectors over the outer channels, and their transform to Winograd's
-// space for tiles of 2 x 2.
+// Weights of 3 x 3 windows as vectors over the outer channels, and their transform to the
+// components of Winograd convolutions.
 #pragma once
 
 #include "kernels/simd/conv/winograd_parts.h"
@@ -9,46 +9,67 @@ namespace {
 
 constexpr int window = 9;  // taps
 
-// Where component i of taps in reverse order is among those of the taps as they are: G exchanges
-// its first and its last row with them.
-constexpr int mirrored_component(int i) {
-  constexpr int mirrored[4] = {3, 1, 2, 0};
-  return mirrored[i / 4] * 4 + mirrored[i % 4];
-}
+constexpr int weight_edge = 4;
+constexpr int weight_components = weight_edge * weight_edge;
 
-// to[i to_step] = row i of G times from[j from_step].
-ONDINE_INLINE void expand_taps(V* to, int to_step, const V* from, int from_step) {
-  const V ends = (from[0] + from[2 * from_step]) * 0.5F;
-  to[0] = from[0];
-  to[to_step] = ends + from[from_step] * 0.5F;
-  to[2 * to_step] = ends - from[from_step] * 0.5F;
-  to[3 * to_step] = from[2 * from_step];
+// Of stride 1. expand: to[i to_step] = row i of G times from[j from_step]; reduce: of G^T.
+// mirrored: where the components of the taps in reverse order are among those of the taps as they
+// are.
+struct UnitTaps {
+  static constexpr int mirrored[weight_edge] = {3, 1, 2, 0};
+  ONDINE_MEMBER static void expand(V* to, int to_step, const V* from, int from_step) {
+    const V ends = (from[0] + from[2 * from_step]) * 0.5F;
+    to[0] = from[0];
+    to[to_step] = ends + from[from_step] * 0.5F;
+    to[2 * to_step] = ends - from[from_step] * 0.5F;
+    to[3 * to_step] = from[2 * from_step];
+  }
+  ONDINE_MEMBER static void reduce(V* to, int to_step, const V* from, int from_step) {
+    const V middle = (from[from_step] + from[2 * from_step]) * 0.5F;
+    to[0] = from[0] + middle;
+    to[to_step] = (from[from_step] - from[2 * from_step]) * 0.5F;
+    to[2 * to_step] = middle + from[3 * from_step];
+  }
+};
+
+// Of stride 2.
+struct StridedTaps {
+  static constexpr int mirrored[weight_edge] = {2, 1, 0, 3};
+  ONDINE_MEMBER static void expand(V* to, int to_step, const V* from, int from_step) {
+#pragma GCC unroll 3
+    for (int i = 0; i < 3; ++i) to[i * to_step] = from[i * from_step];
+    to[3 * to_step] = from[0] + from[2 * from_step];
+  }
+  ONDINE_MEMBER static void reduce(V* to, int to_step, const V* from, int from_step) {
+    to[0] = from[0] + from[3 * from_step];
+    to[to_step] = from[from_step];
+    to[2 * to_step] = from[2 * from_step] + from[3 * from_step];
+  }
+};
+
+template <class Taps>
+constexpr int mirrored_component(int i) {
+  return Taps::mirrored[i / weight_edge] * weight_edge + Taps::mirrored[i % weight_edge];
 }
 
 // G g G^T of the taps g.
+template <class Taps>
 ONDINE_INLINE void transform_taps(V* all, const V* taps) {
   V half[12];
 #pragma GCC unroll 3
-  for (int j = 0; j < 3; ++j) expand_taps(half + j, 3, taps + j, 3);
+  for (int j = 0; j < 3; ++j) Taps::expand(half + j, 3, taps + j, 3);
 #pragma GCC unroll 4
-  for (int i = 0; i < 4; ++i) expand_taps(all + 4 * i, 1, half + 3 * i, 1);
-}
-
-// to[i to_step] = row i of G^T times from[j from_step].
-ONDINE_INLINE void reduce_to_taps(V* to, int to_step, const V* from, int from_step) {
-  const V middle = (from[from_step] + from[2 * from_step]) * 0.5F;
-  to[0] = from[0] + middle;
-  to[to_step] = (from[from_step] - from[2 * from_step]) * 0.5F;
-  to[2 * to_step] = middle + from[3 * from_step];
+  for (int i = 0; i < 4; ++i) Taps::expand(all + 4 * i, 1, half + 3 * i, 1);
 }
 
 // G^T u G of the components u: the gradient of the taps.
+template <class Taps>
 ONDINE_INLINE void transform_back(V* taps, const V* all) {
   V half[12];
 #pragma GCC unroll 4
-  for (int j = 0; j < 4; ++j) reduce_to_taps(half + j, 4, all + j, 4);
+  for (int j = 0; j < 4; ++j) Taps::reduce(half + j, 4, all + j, 4);
 #pragma GCC unroll 3
-  for (int i = 0; i < 3; ++i) reduce_to_taps(taps + 3 * i, 1, half + 4 * i, 1);
+  for (int i = 0; i < 3; ++i) Taps::reduce(taps + 3 * i, 1, half + 4 * i, 1);
 }
 
 #if defined(__AVX512F__)

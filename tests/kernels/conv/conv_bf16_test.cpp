@@ -1,8 +1,6 @@
-#include <array>
 #include <cmath>
 
-#include "core/float_formats.h"
-#include "tests/kernels/conv/conv_oracle.h"
+#include "tests/kernels/conv/rounded_oracle.h"
 
 using namespace ondine;
 using namespace ondine::math;
@@ -11,8 +9,6 @@ using namespace ondine::math::test;
 namespace {
 
 const Kernels* lower_kernels() { return kernels_for(Isa::avx512_bf16); }
-
-double rounded(double value) { return double{to_float(to_bfloat16(static_cast<float>(value)))}; }
 
 // Multiples of 1/256, so that transformed components are exact before they are rounded.
 std::vector<float> coarse(std::vector<float> values) {
@@ -26,151 +22,6 @@ ConvCase<float> coarse_case(const ConvShape& s) {
   c.w = coarse(std::move(c.w));
   c.dy = coarse(std::move(c.dy));
   return c;
-}
-
-// The sum of products of factors rounded to bfloat16, and the sum of their sizes.
-struct Sums {
-  std::vector<double> value, size;
-  explicit Sums(std::size_t n) : value(n), size(n) {}
-  void add(std::size_t i, double product) {
-    value[i] += product;
-    size[i] += std::abs(product);
-  }
-};
-
-Sums rounded_factors(const ConvCase<float>& c, ConvDirection direction) {
-  using enum ConvDirection;
-  Sums sums(direction == forward         ? c.y.size()
-            : direction == backward_data ? c.dx.size()
-                                         : c.dw.size());
-  for_products(c.shape, [&](std::size_t i, std::size_t j, std::size_t k) {
-    if (direction == forward) sums.add(k, rounded(c.x[i]) * rounded(c.w[j]));
-    if (direction == backward_data) sums.add(i, rounded(c.dy[k]) * rounded(c.w[j]));
-    if (direction == backward_weights) sums.add(j, rounded(c.dy[k]) * rounded(c.x[i]));
-  });
-  return sums;
-}
-
-using Tile = std::array<std::array<double, 4>, 4>;
-
-// to = m from m^T for a rows x cols matrix m.
-Tile both(const double* m, std::size_t rows, std::size_t cols, const Tile& from) {
-  Tile to{};
-  for (std::size_t i = 0; i < rows; ++i) {
-    for (std::size_t j = 0; j < rows; ++j) {
-      for (std::size_t a = 0; a < cols; ++a) {
-        for (std::size_t b = 0; b < cols; ++b) {
-          to[i][j] += m[i * cols + a] * from[a][b] * m[j * cols + b];
-        }
-      }
-    }
-  }
-  return to;
-}
-
-constexpr double input_matrix[] = {1, 0, -1, 0, 0, 1, 1, 0, 0, -1, 1, 0, 0, 1, 0, -1};
-constexpr double weight_matrix[] = {1, 0, 0, .5, .5, .5, .5, -.5, .5, 0, 0, 1};
-constexpr double weight_adjoint[] = {1, .5, .5, 0, 0, .5, -.5, 0, 0, .5, .5, 1};
-constexpr double output_matrix[] = {1, 1, 1, 0, 0, 1, -1, -1};
-constexpr double output_adjoint[] = {1, 0, 1, 1, 1, -1, 0, -1};
-
-void round_all(Tile& tile) {
-  for (auto& row : tile) {
-    for (double& v : row) v = rounded(v);
-  }
-}
-
-// Elements [h, h + n) x [w, w + n) of a plane, zeros outside.
-Tile part_of(const float* plane, Index height, Index width, Index h, Index w, Index n) {
-  Tile part{};
-  for (Index i = 0; i < n; ++i) {
-    for (Index j = 0; j < n; ++j) {
-      const bool inside = h + i >= 0 && h + i < height && w + j >= 0 && w + j < width;
-      if (inside) {
-        part[static_cast<std::size_t>(i)][static_cast<std::size_t>(j)] =
-            double{plane[(h + i) * width + w + j]};
-      }
-    }
-  }
-  return part;
-}
-
-// Winograd's convolution by its definition: a product of rounded components for each pair of
-// channels and each tile of 2 x 2.
-Sums rounded_components(const ConvCase<float>& c, ConvDirection direction) {
-  const ConvShape& s = c.shape;
-  const bool back = direction == ConvDirection::backward_data;
-  const bool by_weights = direction == ConvDirection::backward_weights;
-  const Index inner = back ? s.out_channels : s.in_channels;
-  const Index outer = back ? s.in_channels : s.out_channels;
-  const SpatialDims in = back ? s.out : s.in;
-  const SpatialDims out = back ? s.in : s.out;
-  const Index pad_h = back ? 2 - s.pad[1] : s.pad[1];
-  const Index pad_w = back ? 2 - s.pad[2] : s.pad[2];
-  const std::vector<float>& source = back ? c.dy : c.x;
-  Sums sums(by_weights ? c.dw.size() : back ? c.dx.size() : c.y.size());
-  const auto weights_of = [&](Index o, Index i) {
-    Tile taps{};
-    const Index at = (back ? i * outer + o : o * inner + i) * 9;
-    for (Index k = 0; k < 9; ++k) {
-      const Index from = at + (back ? 8 - k : k);
-      taps[static_cast<std::size_t>(k / 3)][static_cast<std::size_t>(k % 3)] =
-          double{c.w[static_cast<std::size_t>(from)]};
-    }
-    Tile all = both(weight_matrix, 4, 3, taps);
-    round_all(all);
-    return all;
-  };
-  for (Index o = 0; o < outer; ++o) {
-    for (Index i = 0; i < inner; ++i) {
-      const Tile u = by_weights ? Tile{} : weights_of(o, i);
-      Tile gradient{};
-      double gradient_size = 0;
-      for (Index n = 0; n < s.batch; ++n) {
-        const float* const plane = source.data() + (n * inner + i) * volume(in);
-        for (Index h = 0; h < out[1]; h += 2) {
-          for (Index w = 0; w < out[2]; w += 2) {
-            Tile v =
-                both(input_matrix, 4, 4, part_of(plane, in[1], in[2], h - pad_h, w - pad_w, 4));
-            round_all(v);
-            Tile factor = u;
-            if (by_weights) {
-              const float* const dy = c.dy.data() + (n * outer + o) * volume(out);
-              factor = both(output_adjoint, 4, 2, part_of(dy, out[1], out[2], h, w, 2));
-              round_all(factor);
-            }
-            double size = 0;
-            for (std::size_t a = 0; a < 4; ++a) {
-              for (std::size_t b = 0; b < 4; ++b) {
-                v[a][b] *= factor[a][b];
-                gradient[a][b] += v[a][b];
-                size += std::abs(v[a][b]);
-              }
-            }
-            gradient_size += size;
-            if (by_weights) continue;
-            const Tile y = both(output_matrix, 2, 4, v);
-            for (Index a = 0; a < 2 && h + a < out[1]; ++a) {
-              for (Index b = 0; b < 2 && w + b < out[2]; ++b) {
-                const auto at = static_cast<std::size_t>((n * outer + o) * volume(out) +
-                                                         (h + a) * out[2] + w + b);
-                sums.value[at] += y[static_cast<std::size_t>(a)][static_cast<std::size_t>(b)];
-                sums.size[at] += size;
-              }
-            }
-          }
-        }
-      }
-      if (!by_weights) continue;
-      const Tile dw = both(weight_adjoint, 3, 4, gradient);
-      for (std::size_t k = 0; k < 9; ++k) {
-        const auto at = static_cast<std::size_t>(o * inner + i) * 9 + k;
-        sums.value[at] = dw[k / 3][k % 3];
-        sums.size[at] = gradient_size;
-      }
-    }
-  }
-  return sums;
 }
 
 bool is_winograd(std::string_view name) { return name.starts_with("winograd"); }
@@ -292,6 +143,18 @@ TEST_CASE("Winograd convolutions of lower precision round transformed components
   check_all(shape2(3, 17, 300, 1, 22, 18, 3, 3, 1, 1, 1, 1), {"winograd_bf16"}, {backward_weights});
 }
 
+TEST_CASE("Winograd convolutions of stride 2 and lower precision round transformed components") {
+  if (lower_kernels() == nullptr) return;
+  for (const auto& [pad, pad_end] : {std::pair(0, 0), {1, 1}, {0, 1}, {2, 1}}) {
+    check_all(shape2(3, 17, 19, 1, 13, 12, 3, 3, 2, 1, pad, pad_end), {"winograd_bf16"});
+    check_all(shape2(2, 37, 18, 1, 16, 11, 3, 3, 2, 1, pad, pad_end), {"winograd_bf16"});
+  }
+  check_all(shape2(8, 70, 90, 1, 8, 8, 3, 3, 2, 1, 1, 1), {"winograd_bf16"});
+  check_all(shape2(7, 141, 150, 1, 8, 7, 3, 3, 2, 1, 1, 1),
+            {"winograd_bf16", "winograd_panels_bf16"});
+  check_all(shape2(3, 17, 300, 1, 22, 18, 3, 3, 2, 1, 1, 1), {"winograd_bf16"}, {backward_weights});
+}
+
 TEST_CASE("convolutions of lower precision are chosen where they pay, and only there") {
   const Kernels* lower = lower_kernels();
   if (lower == nullptr) return;
@@ -302,9 +165,10 @@ TEST_CASE("convolutions of lower precision are chosen where they pay, and only t
   const ConvShape square = shape2(8, 64, 64, 1, 32, 32, 3, 3, 1, 1, 1, 1);
   for (const auto direction : {forward, backward_data, backward_weights}) {
     CHECK(name(square, direction) == "winograd_bf16");
-    CHECK(name(shape2(8, 64, 128, 1, 32, 32, 3, 3, 2, 1, 1, 1), direction) ==
+    CHECK(name(shape2(8, 64, 128, 1, 32, 32, 3, 3, 2, 1, 1, 1), direction) == "winograd_bf16");
+    CHECK(name(shape2(8, 64, 128, 1, 32, 32, 4, 4, 2, 1, 1, 1), direction) ==
           "joined_columns_bf16");
-    CHECK(name(shape2(8, 64, 128, 1, 36, 36, 3, 3, 2, 1, 1, 1), direction) == "im2col_bf16");
+    CHECK(name(shape2(8, 64, 128, 1, 36, 36, 4, 4, 2, 1, 1, 1), direction) == "im2col_bf16");
     CHECK(
         name(shape2(4, 32, 32, 32, 28, 28, 3, 3, 1, 1, 1, 1), direction).starts_with("depthwise"));
     CHECK(name(shape2(4, 8, 16, 1, 14, 14, 5, 5, 1, 1, 2, 2), direction) ==

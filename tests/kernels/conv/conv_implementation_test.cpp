@@ -67,10 +67,20 @@ std::vector<Choice> choices() {
   add(shape2(2, 32, 64, 1, 1, 1, 1, 1, 1, 1, 0, 0), "pointwise", "pointwise", "pointwise");
   add(shape2(1, 64, 64, 2, 3, 4, 3, 3, 1, 1, 1, 1), "grouped", "grouped", "grouped");
   add(shape2(1, 64, 64, 1, 1, 13, 1, 1, 1, 1, 0, 0), "pointwise", "pointwise", "pointwise");
-  add(shape2(8, 64, 64, 1, 32, 32, 3, 3, 2, 1, 1, 1), "strided", "strided", "strided");
-  add(shape2(8, 64, 65, 1, 32, 32, 3, 3, 2, 1, 1, 1), "strided", "im2col", "strided");
-  add_small(shape2(8, 64, 64, 1, 10, 10, 3, 3, 2, 1, 1, 1), "im2col", "im2col", "im2col");
-  add(shape2(8, 64, 64, 1, 12, 12, 3, 3, 2, 1, 1, 1), "strided", "strided", "strided");
+  add(shape2(8, 64, 64, 1, 32, 32, 3, 3, 2, 1, 1, 1), "winograd", "winograd", "winograd");
+  add(shape2(8, 32, 32, 1, 16, 16, 3, 3, 2, 1, 1, 1), "winograd", "winograd", "winograd");
+  add(shape2(8, 31, 65, 1, 32, 32, 3, 3, 2, 1, 1, 1), "strided", "im2col", "strided");
+  add(shape2(8, 31, 64, 1, 12, 12, 3, 3, 2, 1, 1, 1), "strided", "strided", "strided");
+  add(shape2(8, 64, 64, 1, 32, 32, 3, 4, 2, 1, 1, 1), "strided", "strided", "strided");
+  // Tiles that reach behind the edges.
+  add(shape2(8, 64, 64, 1, 14, 14, 3, 3, 2, 1, 1, 1), "winograd", "winograd", "winograd");
+  add(shape2(8, 40, 40, 1, 14, 14, 3, 3, 2, 1, 1, 1), "strided", "winograd", "winograd");
+  add_small(shape2(8, 64, 64, 1, 10, 10, 3, 3, 2, 1, 1, 1), "winograd", "winograd", "im2col");
+  // As many tiles as pay, and fewer.
+  add(shape2(8, 128, 128, 1, 8, 8, 3, 3, 2, 1, 1, 1), "winograd_panels", "winograd_panels",
+      "winograd");
+  add_small(shape2(4, 128, 128, 1, 8, 8, 3, 3, 2, 1, 1, 1), "im2col", "winograd_panels", "im2col");
+  add_small(shape2(3, 128, 128, 1, 8, 8, 3, 3, 2, 1, 1, 1), "im2col", "im2col", "im2col");
   add_small(shape2(8, 64, 128, 1, 32, 32, 3, 3, 3, 1, 1, 1), "im2col", "im2col", "im2col");
   add_small(shape2(8, 64, 128, 1, 32, 32, 1, 1, 2, 1, 0, 0), "im2col", "im2col", "im2col");
   add(shape2(8, 96, 24, 1, 56, 56, 1, 1, 1, 1, 0, 0), "pointwise", "pointwise", "pointwise");
@@ -164,6 +174,8 @@ TEST_CASE("biases and weights belong to their channel in every chunk of panels")
   };
   const Chunks all[] = {{"winograd", shape2(2, 1024, 150, 1, 16, 17, 3, 3, 1, 1, 1, 1)},
                         {"winograd_panels", shape2(1, 1024, 150, 1, 8, 9, 3, 3, 1, 1, 1, 1)},
+                        {"winograd", shape2(2, 1024, 150, 1, 23, 24, 3, 3, 2, 1, 1, 1)},
+                        {"winograd_panels", shape2(2, 1024, 150, 1, 16, 15, 3, 3, 2, 1, 1, 1)},
                         {"strided", shape2(1, 1024, 208, 1, 17, 17, 3, 3, 2, 1, 1, 1)}};
   for (const auto& [name, s] : all) {
     Numbers numbers(3);

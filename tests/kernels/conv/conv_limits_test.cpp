@@ -34,6 +34,8 @@ std::vector<Limit> limits() {
   const ConvShape tiles = shape2(1, 16, 17, 1, 8, 8, 3, 3, 1, 1, 1, 1);
   // More transformed tiles, and output channels, than gradients by the weights take at a time.
   const ConvShape chunks = shape2(3, 17, 300, 1, 20, 19, 3, 3, 1, 1, 1, 1);
+  const ConvShape strided_tiles = shape2(2, 32, 33, 1, 16, 16, 3, 3, 2, 1, 1, 1);
+  const ConvShape strided_panels = shape2(2, 128, 130, 1, 16, 16, 3, 3, 2, 1, 1, 1);
   const ConvShape panels = shape2(1, 128, 19, 1, 16, 16, 3, 3, 1, 1, 1, 1);
   const ConvShape panels_back = shape2(1, 19, 128, 1, 16, 16, 3, 3, 1, 1, 1, 1);
   const ConvShape strided = shape2(1, 16, 12, 1, 16, 16, 2, 2, 2, 1, 0, 0);
@@ -110,6 +112,11 @@ std::vector<Limit> limits() {
           {"winograd", backward_data, tiles, true},
           {"winograd", backward_weights, tiles, true},
           {"winograd", backward_weights, chunks, true},
+          {"winograd", forward, strided_tiles, true},
+          {"winograd", backward_data, strided_tiles, true},
+          {"winograd", backward_weights, strided_tiles, true},
+          {"winograd_panels", forward, strided_panels, true},
+          {"winograd_panels", backward_data, strided_panels, true},
           {"winograd_panels", forward, panels, true},
           {"winograd_panels", backward_data, panels_back, true},
           {"few_positions", forward, twelve, true},
