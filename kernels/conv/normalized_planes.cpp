@@ -121,6 +121,12 @@ class NormalizedPlanes final : public NormalizedDepthwiseImplementation<T> {
       for (Index n = begin; n < end; ++n) {
         T* const to = z + ((n - begin) * block.channels + c) * in_;
         const X* const from = x + offset(n, block.first + c);
+        // Streams of the hardware end with a plane.
+        if (n + 1 < desc_.shape.batch) {
+          const Index next = (n + 1) * groups + block.first + c;
+          rows.ask_for(x + next * in_, in_ * Index{sizeof(X)});
+          rows.ask_for(args.dy + next * out_, out_ * Index{sizeof(T)});
+        }
         if (rows.has_bounds()) {
           rows.normalize(row, to, from, nullptr, nullptr, in_);
         } else {
