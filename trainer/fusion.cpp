@@ -23,6 +23,7 @@ constexpr std::array names{
     Named{"fuse_normalization_gradient", Fusion::fuse_normalization_gradient},
     Named{"fuse_normalization", Fusion::fuse_normalization},
     Named{"fuse_depthwise_gradient", Fusion::fuse_depthwise_gradient},
+    Named{"fuse_depthwise", Fusion::fuse_depthwise},
     Named{"fuse_activation", Fusion::fuse_activation},
     Named{"fuse_gather_gradient", Fusion::fuse_gather_gradient},
     Named{"fuse_sgd_update", Fusion::fuse_sgd_update},

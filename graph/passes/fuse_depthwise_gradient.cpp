@@ -3,7 +3,6 @@
 //   dz = ConvGradInput(dy, w, ...)         dx, dscale, dbias, dw =
 //   dw = ConvGradWeight(z, dy, ...)          NormalizedDepthwiseConvGrad(dy, w, x, scale, ...)
 //   dx, dscale, dbias = BatchNormalizationActivationGrad(dz, x, scale, ...)
-// where it pays: 3 x 3 taps over rows of some vectors.
 #include <algorithm>
 #include <unordered_map>
 
@@ -14,28 +13,14 @@ namespace ondine::graph {
 namespace {
 
 constexpr std::string_view grad_name = "BatchNormalizationActivationGrad";
-constexpr std::int64_t least_width = 32;
 
-bool are(std::span<const std::int64_t> values, std::int64_t value, std::size_t count) {
-  return values.size() == count &&
-         std::all_of(values.begin(), values.end(), [&](std::int64_t v) { return v == value; });
-}
-
-// What math::NormalizedDepthwiseGrad supports, with rows for which it is the fastest.
+// What math::NormalizedDepthwiseGrad supports: planes, one channel for each group.
 bool is_supported(const Node& conv, const Type& x, const Type& w) {
-  const NodeView view(conv);
-  if (!x.dims || x.dims->size() != 4 || !w.shape() || view.has_attr("auto_pad")) return false;
-  const Dims& dims = *x.dims;
-  const Shape taps = *w.shape();
-  const bool wide = dims[3].known() && dims[3].size() >= least_width;
-  const std::int64_t groups = view.attr_int("group", 1);
-  const bool depthwise =
-      dims[1].known() && groups > 1 && groups == dims[1].size() && taps == Shape{groups, 1, 3, 3};
-  const auto strides = view.attr_ints("strides");
-  const auto dilations = view.attr_ints("dilations");
-  return wide && depthwise && are(view.attr_ints("pads"), 1, 4) &&
-         (strides.empty() || are(strides, 1, 2) || are(strides, 2, 2)) &&
-         (dilations.empty() || are(dilations, 1, 2));
+  const auto taps = w.shape();
+  if (!x.dims || x.dims->size() != 4 || !taps || taps->size() == 0) return false;
+  const std::int64_t groups = NodeView(conv).attr_int("group", 1);
+  const Dim channels = (*x.dims)[1];
+  return groups > 1 && channels.known() && channels.size() == groups && (*taps)[0] == groups;
 }
 
 bool same_attribute(const NodeView& a, const NodeView& b, std::string_view name, float missing) {
@@ -49,7 +34,8 @@ bool is_derivative(const Node& grad, const Node& norm) {
   if (norm.outputs.size() < 5 || view.has_input(5)) return false;
   return of.attr_int("constant_statistics", 0) == 0 && view.attr_int("training_mode", 0) != 0 &&
          of.attr_int("relu", 0) == view.attr_int("relu", 0) && same_attribute(of, view, "low", 0) &&
-         same_attribute(of, view, "high", 0) &&
+         same_attribute(of, view, "high", 0) && same_attribute(of, view, "alpha", 1) &&
+         of.attr_string("activation", "") == view.attr_string("activation", "") &&
          of.attr_float("epsilon", 1e-5F) == view.attr_float("epsilon", 1e-5F) &&
          grad.inputs[1] == norm.inputs[0] && grad.inputs[2] == norm.inputs[1] &&
          grad.inputs[3] == norm.outputs[3] && grad.inputs[4] == norm.outputs[4] &&

@@ -1,4 +1,4 @@
-// Relu or Clip of a BatchNormalization, or of its sum with an addend, becomes
+// Relu, Clip, HardSwish or Swish of a BatchNormalization, or of its sum with an addend, becomes
 // BatchNormalizationActivation(x, ..., addend). BatchNormalizationGrad(ReluGrad or ClipGrad(dy, v),
 // x, ...), where v is the normalized x or its Relu, becomes BatchNormalizationActivationGrad(dy, x,
 // ...), which does not need v.
@@ -10,6 +10,18 @@ namespace ondine::graph {
 namespace {
 
 constexpr std::string_view plain = "BatchNormalization";
+
+// The activation whose derivative makes `id`, and that node; unchanged where there is none.
+std::string_view smooth_activation(ValueId id, const Uses& uses, const Node** slope) {
+  for (const std::string_view name : {"HardSwish", "Swish"}) {
+    const Node* found =
+        uses.sole_producer(id, name == "Swish" ? "SwishGrad" : "HardSwishGrad", ondine_domain);
+    if (found == nullptr) continue;
+    *slope = found;
+    return name;
+  }
+  return {};
+}
 
 bool run_gradient(Graph& graph, const PassContext& context) {
   if (context.catalogue == nullptr) return false;
@@ -28,6 +40,7 @@ bool run_gradient(Graph& graph, const PassContext& context) {
     const Node* slope = uses.sole_producer(node.inputs[0], "ReluGrad", ondine_domain);
     const bool relu = slope != nullptr;
     if (!relu) slope = uses.sole_producer(node.inputs[0], "ClipGrad", ondine_domain);
+    const std::string_view smooth = smooth_activation(node.inputs[0], uses, &slope);
     if (slope == nullptr || view.attr_int("spatial", 1) == 0) return false;
     const Node* norm = source(*slope, uses);
     if (norm == nullptr || norm->outputs.size() < 5 || !is_full_float(graph, norm->outputs[0])) {
@@ -43,6 +56,7 @@ bool run_gradient(Graph& graph, const PassContext& context) {
     if (relu) {
       attributes.emplace_back("relu", std::int64_t{1});
     } else {
+      if (!smooth.empty()) attributes.emplace_back("activation", std::string(smooth));
       attributes.insert(attributes.end(), slope->attributes.begin(), slope->attributes.end());
     }
     node.inputs[0] = slope->inputs[0];
@@ -74,6 +88,25 @@ Chain find_chain(const Graph& graph, ValueId id, const Uses& uses) {
   return {};
 }
 
+bool is_smooth(const Node& node) {
+  return node.op->domain.empty() && (node.op->name == "HardSwish" || node.op->name == "Swish");
+}
+
+std::optional<Attributes> activation_attributes(const Node& node, const Graph& graph) {
+  Attributes attributes;
+  if (is_smooth(node)) {
+    attributes = node.attributes;
+    attributes.emplace_back("activation", std::string(node.op->name));
+    return attributes;
+  }
+  const auto activation = read_activation(node, graph);
+  if (!activation) return std::nullopt;
+  if (activation->relu) attributes.emplace_back("relu", std::int64_t{1});
+  if (activation->low) attributes.emplace_back("low", *activation->low);
+  if (activation->high) attributes.emplace_back("high", *activation->high);
+  return attributes;
+}
+
 // Whether a node in between reads another output of the normalization at `first` than its result.
 bool is_read_between(const Graph& graph, std::size_t first, std::size_t last) {
   const auto& made = graph.nodes[first].outputs;
@@ -92,19 +125,17 @@ bool run(Graph& graph, const PassContext& context) {
   const bool changed =
       fuse_nodes(graph, fuse_normalization, context, [&](Node& node, const Uses& uses) {
         if (fused == nullptr || !is_full_float(graph, node.outputs[0])) return false;
-        const auto activation = read_activation(node, graph);
+        const auto activation = activation_attributes(node, graph);
         if (!activation) return false;
         const Chain chain = find_chain(graph, node.inputs[0], uses);
         if (chain.norm == nullptr || chain.norm->version < 7) return false;
         if (!normalizes_channels(*chain.norm)) return false;
+        if (chain.sum != nullptr && is_smooth(node)) return false;
         const auto first = static_cast<std::size_t>(chain.norm - graph.nodes.data());
         const auto last = static_cast<std::size_t>(&node - graph.nodes.data());
         if (is_read_between(graph, first, last)) return false;
         const NodeView view(*chain.norm);
-        Attributes attributes;
-        if (activation->relu) attributes.emplace_back("relu", std::int64_t{1});
-        if (activation->low) attributes.emplace_back("low", *activation->low);
-        if (activation->high) attributes.emplace_back("high", *activation->high);
+        Attributes attributes = *activation;
         attributes.emplace_back("epsilon", view.attr_float("epsilon", 1e-5F));
         attributes.emplace_back("momentum", view.attr_float("momentum", 0.9F));
         attributes.emplace_back("training_mode", std::int64_t{trains_normalization(*chain.norm)});

@@ -65,6 +65,7 @@ extern const Pass fuse_activation_gradient;     // comparison and Where into Rel
 extern const Pass fuse_normalization_gradient;  // with the derivative of its activation
 extern const Pass fuse_normalization;           // with an addend and its activation
 extern const Pass fuse_depthwise_gradient;      // with that of the normalization before it
+extern const Pass fuse_depthwise;               // with the normalization before it
 extern const Pass fold_normalization;           // BatchNormalization by constants into Conv
 extern const Pass fuse_activation;       // Relu and Clip into Conv and Gemm, a bias into MatMul
 extern const Pass fuse_gather_gradient;  // into the sum that it is added to

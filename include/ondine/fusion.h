@@ -24,6 +24,7 @@ enum class Fusion : std::uint8_t {
   fuse_normalization_gradient,  // takes the derivative of its activation
   fuse_normalization,           // takes what is added to it and its activation
   fuse_depthwise_gradient,      // takes that of the normalization before it
+  fuse_depthwise,               // takes the normalization before it
   fuse_activation,              // into Conv and Gemm; a bias into MatMul
   fuse_gather_gradient,         // adds to the sum that it is part of
   fuse_sgd_update,              // w - rate * g

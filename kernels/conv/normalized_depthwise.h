@@ -1,23 +1,29 @@
 // The derivative of a depthwise convolution of normalized planes, in float and double: the
-// primitive of NormalizedDepthwiseConvGrad. Of each channel, the planes of all images are read once
-// from memory and once from a cache; neither the normalized planes nor their derivatives are
-// stored.
+// primitive of NormalizedDepthwiseConvGrad. Of some channels at a time, the planes of all images
+// are read once from memory and once from a cache; the normalized planes are not stored.
+//
+// Implementations, in the order in which they are tried:
+//   rows_3x3   3 x 3 taps over rows of some vectors, bounds: planes are normalized in registers
+//   planes     anything: the kernels of depthwise convolutions, on normalized planes of an image in
+//              scratch memory
 #pragma once
 
 #include <memory>
 #include <string_view>
 
 #include "core/parallel.h"
+#include "kernels/common/implementation_list.h"
 #include "kernels/common/workspace.h"
 #include "kernels/conv/conv_desc.h"
+#include "kernels/norm/batch_norm_primitive.h"
 #include "kernels/simd/isa.h"
 #include "kernels/simd/tables.h"
 
 namespace ondine::math {
 
 // With v = (x - mean[c]) / sqrt(variance[c] + epsilon) scale[c] + bias[c] by the statistics of the
-// batch and z = min(max(v, floor), high), of y = convolution of z and w. dz counts as 0 unless low
-// <= v <= high.
+// batch and z = activation(v), of y = convolution of z and w. With bounds, z = min(max(v, floor),
+// high), and dz counts as 0 unless low <= v <= high.
 struct NormalizedDepthwiseDesc {
   ConvShape shape;
   double epsilon = 1e-5;
@@ -25,6 +31,8 @@ struct NormalizedDepthwiseDesc {
   double low = 0;
   double high = 0;
   bool rounded = false;  // x is bfloat16, given as if it were of T, which is float
+  NormActivation activation = NormActivation::bounds;
+  double alpha = 1;
 };
 
 // Results are null where they are left out.
@@ -43,34 +51,54 @@ struct NormalizedDepthwiseArgs {
   T* dw = nullptr;
 };
 
+// What one implementation computes for one descriptor. Immutable once made.
+template <class T>
+class NormalizedDepthwiseImplementation {
+ public:
+  virtual ~NormalizedDepthwiseImplementation() = default;
+  virtual std::size_t workspace(int threads) const = 0;
+  virtual void run(ThreadPool& pool, const NormalizedDepthwiseArgs<T>& args,
+                   Workspace workspace) const = 0;
+};
+
 // Const and safe to run from several threads, each with a workspace of its own.
 template <class T>
 class NormalizedDepthwiseGrad {
  public:
-  // Whether there is an implementation for the shape: one channel of x and y for each group,
-  // planes, 3 x 3 taps, the same stride of 1 or 2 for both dims and a padding of 1 at their
-  // beginning.
-  static bool supports(const ConvShape& shape);
+  using Entry = ImplementationEntry<NormalizedDepthwiseDesc, NormalizedDepthwiseImplementation<T>>;
 
-  // Error(unsupported) where it is not supported.
+  // Error(unsupported) unless each group has one channel of x and of y, over planes with elements.
   NormalizedDepthwiseGrad(const NormalizedDepthwiseDesc& desc, int threads,
                           const Kernels& kernels = math::kernels());
+  // By the implementation of that name; Error(unsupported) where it does not support `desc`.
+  NormalizedDepthwiseGrad(const NormalizedDepthwiseDesc& desc, int threads, std::string_view name,
+                          const Kernels& kernels);
 
   std::size_t workspace() const noexcept { return workspace_; }  // bytes
-  void run(ThreadPool& pool, const NormalizedDepthwiseArgs<T>& args, Workspace workspace) const;
-  std::string_view name() const noexcept { return "rows_3x3"; }
+  void run(ThreadPool& pool, const NormalizedDepthwiseArgs<T>& args, Workspace workspace) const {
+    implementation_->run(pool, args, workspace);
+  }
+  std::string_view name() const noexcept { return name_; }
   std::string_view isa() const noexcept { return isa_; }
 
  private:
-  template <class X>
-  void run_channel(const NormalizedDepthwiseArgs<T>& args, std::int64_t c, std::byte* slot) const;
+  NormalizedDepthwiseGrad(const Entry& entry, const NormalizedDepthwiseDesc& desc, int threads,
+                          const Kernels& kernels);
 
-  NormalizedDepthwiseDesc desc_;
-  std::string_view isa_;
-  const Kernels* kernels_;
-  std::int64_t in_, out_;  // elements of a plane
-  std::size_t slot_bytes_;
+  std::string_view name_, isa_;
+  std::shared_ptr<const NormalizedDepthwiseImplementation<T>> implementation_;
   std::size_t workspace_;
 };
+
+template <class T>
+using MadeNormalizedDepthwise = std::unique_ptr<const NormalizedDepthwiseImplementation<T>>;
+bool supports_rows_3x3(const NormalizedDepthwiseDesc& desc, const Kernels& kernels);
+template <class T>
+MadeNormalizedDepthwise<T> make_rows_3x3(const NormalizedDepthwiseDesc& desc,
+                                         const Kernels& kernels);
+bool supports_normalized_planes(const NormalizedDepthwiseDesc& desc, const Kernels& kernels);
+template <class T>
+MadeNormalizedDepthwise<T> make_normalized_planes(const NormalizedDepthwiseDesc& desc,
+                                                  const Kernels& kernels);
 
 }  // namespace ondine::math

@@ -3,8 +3,7 @@
 // statistics of the batch.
 //   (dy, w, x, scale, mean, variance, bias) -> dx, dscale, dbias, dw
 // z is recomputed from x and neither z nor its derivative is stored. Attributes: those of Conv;
-// epsilon; relu = 1, or low and high.
-#include <algorithm>
+// epsilon; those of an activation as in BatchNormalizationActivation.
 #include <limits>
 
 #include "kernels/common/compute_type.h"
@@ -13,6 +12,7 @@
 #include "kernels/common/op.h"
 #include "kernels/common/stored_input.h"
 #include "kernels/conv/conv_shape.h"
+#include "kernels/conv/normalized_attributes.h"
 #include "kernels/conv/normalized_depthwise.h"
 #include "kernels/norm/batch_normalization.h"
 
@@ -42,13 +42,16 @@ void infer(InferContext& context) {
 
 template <class C>
 math::NormalizedDepthwiseDesc desc_of(const BindContext& context) {
-  const ActivationBounds bounds = activation_bounds(context);
+  const math::BatchNormDesc norm = normalization_desc(context);
+  const bool above_low = activation_bounds(context).above_low;
   return {.shape = conv_shape(context, context.shape(2), context.shape(1), context.shape(0)),
-          .epsilon = context.attr_float("epsilon", 1e-5F),
-          .floor = bounds.low,
-          .low = bounds.above_low ? double{std::numeric_limits<C>::denorm_min()} : bounds.low,
-          .high = bounds.high,
-          .rounded = is_rounded<C>(context, 2)};
+          .epsilon = norm.epsilon,
+          .floor = norm.low,
+          .low = above_low ? double{std::numeric_limits<C>::denorm_min()} : norm.low,
+          .high = norm.high,
+          .rounded = is_rounded<C>(context, 2),
+          .activation = norm.activation,
+          .alpha = norm.alpha};
 }
 
 template <class C>
@@ -96,22 +99,13 @@ Kernel bind(BindContext& context) {
   return visit_compute(context.dtype(2), [&]<class C>() -> Kernel { return bind_as<C>(context); });
 }
 
-Attributes only(const NodeView& node, std::initializer_list<std::string_view> names) {
-  Attributes chosen;
-  for (const auto& each : node.node().attributes) {
-    if (std::find(names.begin(), names.end(), each.name) != names.end()) chosen.push_back(each);
-  }
-  return chosen;
-}
-
 std::vector<Val> expand(ExpandContext& context) {
   Builder& b = context.builder();
   const Val dy = context.x(0);
   const Val w = context.x(1);
   const Val x = context.x(2);
-  const Attributes conv =
-      only(context, {"auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"});
-  Attributes norm = only(context, {"epsilon", "relu", "low", "high"});
+  const Attributes conv = convolution_attributes(context);
+  const Attributes norm = normalization_attributes(context);
   const std::vector<Val> inputs{x, context.x(3), context.x(6), context.x(4), context.x(5)};
   const Val z = b.nodes("BatchNormalizationActivation", inputs, norm, 1, ondine_domain)[0];
   const Val dz = b.node("ConvGradInput", {dy, w, graph::shape_of(x)}, conv, ondine_domain);

@@ -1,12 +1,9 @@
 #include "kernels/norm/batch_norm_primitive.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "kernels/elementwise/vector.h"
-#include "kernels/norm/rounded_elements.h"
-#include "kernels/simd/norm/batch_norm_table.h"
-#include "kernels/simd/norm/layer_norm_table.h"
+#include "kernels/norm/normalized_rows.h"
 #include "kernels/simd/tables.h"
 
 namespace ondine::math {
@@ -19,13 +16,10 @@ class BatchNorm : public Implementation<BatchNormArgs<T>> {
  public:
   BatchNorm(const BatchNormDesc& desc, const Kernels& kernels)
       : shape_(desc.shape),
-        epsilon_(static_cast<double>(static_cast<T>(desc.epsilon))),
-        low_(static_cast<T>(desc.low)),
-        high_(static_cast<T>(desc.high)),
+        rows_(desc, kernels),
         constant_statistics_(desc.pass == BatchNormPass::backward_constant_statistics),
         set_(kernel_set<T>(kernels)),
-        norm_(norm_kernels<T, X>(kernels)),
-        copy_(kernels) {}
+        norm_(norm_kernels<T, X>(kernels)) {}
 
  protected:
   template <class Channel>
@@ -44,31 +38,21 @@ class BatchNorm : public Implementation<BatchNormArgs<T>> {
   // Offset of the elements of channel c in sample n.
   Index offset(Index n, Index c) const { return (n * shape_.channels + c) * shape_.spatial; }
   double count() const { return static_cast<double>(shape_.batch * shape_.spatial); }
-  double inverse_deviation(T variance) const {
-    return 1.0 / std::sqrt(static_cast<double>(variance) + epsilon_);
-  }
-  NormRow<T> norm_row(T mean, double a, T bias) const {
-    return {mean, static_cast<T>(a), bias, low_, high_};
-  }
-
   void normalize_channel(Index c, T mean, T variance, const BatchNormArgs<T>& args) const {
-    const double a = inverse_deviation(variance) * static_cast<double>(args.scale[c]);
-    const NormRow<T> row = norm_row(mean, a, args.bias[c]);
+    const NormRow<T> row = rows_.row(mean, variance, args.scale[c], args.bias[c]);
     for_images_back([&](Index n) {
       const Index at = offset(n, c);
-      if (args.rounded_x) copy_(args.rounded_x + at, elements_of<X>(args.x) + at, shape_.spatial);
-      norm_.batch_norm->normalize(row, args.y + at, elements_of<X>(args.x) + at,
-                                  args.addend ? args.addend + at : nullptr, shape_.spatial);
+      rows_.normalize(row, args.y + at, elements_of<X>(args.x) + at,
+                      args.addend ? args.addend + at : nullptr,
+                      args.rounded_x ? args.rounded_x + at : nullptr, shape_.spatial);
     });
   }
 
   ChannelShape shape_;
-  double epsilon_;
-  T low_, high_;
+  NormalizedRows<T, X> rows_;
   bool constant_statistics_;
   const KernelSet<T>& set_;
   NormKernels<T, X> norm_;
-  RoundedCopy copy_;
 };
 
 template <class T, class X>
@@ -115,15 +99,9 @@ class Training final : public BatchNorm<T, X> {
     args.batch_variance[c] = static_cast<T>(squares / elements);
   }
   void plane_statistics(Index c, const BatchNormArgs<T>& args) const {
-    Moments moments;
-    for (Index n = 0; n < this->shape_.batch; ++n) {
-      this->norm_.batch_norm->moments(elements_of<X>(args.x) + this->offset(n, c),
-                                      this->shape_.spatial, &moments);
-    }
-    // Of nothing: NaN, as any mean.
-    const double count = this->count();
-    args.batch_mean[c] = static_cast<T>(count > 0 ? moments.mean : moments.mean / count);
-    args.batch_variance[c] = static_cast<T>(moments.squares / count);
+    const auto [batch, channels, spatial] = this->shape_;
+    this->rows_.statistics(elements_of<X>(args.x) + c * spatial, batch, channels * spatial, spatial,
+                           args.batch_mean + c, args.batch_variance + c);
   }
 };
 
@@ -137,15 +115,17 @@ class Backward final : public BatchNorm<T, X> {
 
  private:
   void differentiate(Index c, const BatchNormArgs<T>& args) const {
-    const double inverse = this->inverse_deviation(args.variance[c]);
+    const double inverse = this->rows_.inverse_deviation(args.variance[c]);
     const double a = inverse * static_cast<double>(args.scale[c]);
-    const NormRow<T> row = this->norm_row(args.mean[c], a, Masked ? args.bias[c] : T{0});
+    const NormRow<T> row = this->rows_.row(args.mean[c], args.variance[c], args.scale[c],
+                                           Masked ? args.bias[c] : T{0});
     double total = 0;
     double product = 0;  // sum of dy (x - mean)
-    if (args.dscale || args.dbias || !this->constant_statistics_) {
-      for (Index n = 0; n < this->shape_.batch; ++n) {
-        add_sums(row, this->offset(n, c), args, &total, &product);
-      }
+    const bool sums = args.dscale || args.dbias || !this->constant_statistics_;
+    // Sums leave dv in the place of dx, unless x is there.
+    T* const dv = sums && static_cast<const void*>(args.dx) != args.x ? args.dx : nullptr;
+    for (Index n = 0; sums && n < this->shape_.batch; ++n) {
+      add_sums(row, this->offset(n, c), dv, args, &total, &product);
     }
     if (args.dscale) args.dscale[c] = static_cast<T>(product * inverse);
     if (args.dbias) args.dbias[c] = static_cast<T>(total);
@@ -153,32 +133,32 @@ class Backward final : public BatchNorm<T, X> {
     const double count = this->count();
     const auto by_x = static_cast<T>(-a * product * inverse * inverse / count);
     const auto shift = static_cast<T>(-a * total / count);
-    this->for_images_back([&](Index n) { write_dx(row, this->offset(n, c), by_x, shift, args); });
+    this->for_images_back(
+        [&](Index n) { write_dx(row, this->offset(n, c), dv != nullptr, by_x, shift, args); });
   }
 
-  void add_sums(const NormRow<T>& row, Index at, const BatchNormArgs<T>& args, double* total,
+  void add_sums(const NormRow<T>& row, Index at, T* dv, const BatchNormArgs<T>& args, double* total,
                 double* product) const {
-    const BatchNormKernels<T, X>& channels = *this->norm_.batch_norm;
     const Index n = this->shape_.spatial;
     const X* const x = elements_of<X>(args.x) + at;
     if constexpr (Masked) {
-      channels.masked_sums(row, args.dy + at, x, n, total, product);
+      this->rows_.add_sums(row, dv ? dv + at : nullptr, args.dy + at, x, n, total, product);
     } else {
-      channels.sums(args.dy + at, x, row.mean, n, total, product);
+      this->norm_.batch_norm->sums(args.dy + at, x, row.mean, n, total, product);
     }
   }
 
-  void write_dx(const NormRow<T>& row, Index at, T by_x, T shift,
+  void write_dx(const NormRow<T>& row, Index at, bool has_dv, T by_x, T shift,
                 const BatchNormArgs<T>& args) const {
-    const BatchNormKernels<T, X>& channels = *this->norm_.batch_norm;
     const Index n = this->shape_.spatial;
     T* const dx = args.dx + at;
-    const T* const dy = args.dy + at;
     const X* const x = elements_of<X>(args.x) + at;
+    const bool from_dx = has_dv && !this->rows_.has_bounds();
+    const T* const dy = Masked && from_dx ? dx : args.dy + at;
     if (Masked && this->constant_statistics_) {
-      channels.masked_scale(row, dx, dy, x, n);
+      this->rows_.write_scaled(row, dx, dy, from_dx, x, n);
     } else if (Masked) {
-      channels.masked_gradient(row, dx, dy, x, by_x, shift, n);
+      this->rows_.write_gradient(row, dx, dy, from_dx, x, by_x, shift, n);
     } else if (this->constant_statistics_) {
       this->set_.vector->scale(dx, dy, row.a, n);
     } else {

@@ -55,7 +55,7 @@ math::ChannelShape channel_shape(const Shape& x, bool per_channel) {
   return {x[0], x[1], x.size(2, x.rank())};
 }
 
-void infer_batch_normalization(InferContext& context) {
+void infer_batch_statistics(InferContext& context) {
   const bool per_channel = spatial(context);
   Dim count;
   if (context.ranked(0)) count = channel_count(context.dims(0), per_channel);
@@ -66,16 +66,20 @@ void infer_batch_normalization(InferContext& context) {
     }
     count = unify(count, product(context.dims(i)), "numbers of channels");
   }
-  if (context.has_input(5) && !compatible(context.input(0), context.input(5))) {
-    context.reject("x is ", graph::to_string(context.input(0)), ", the addend is ",
-                   graph::to_string(context.input(5)));
-  }
-  context.set_output(0, context.input(0));
   for (std::size_t i = 1; i < 5; ++i) {
     Type type = context.input(i == 1 || i == 3 ? 3 : 4);
     if (i >= 3) type.dtype = saved_dtype(type.dtype);
     context.set_output(i, type);
   }
+}
+
+void infer_batch_normalization(InferContext& context) {
+  infer_batch_statistics(context);
+  if (context.has_input(5) && !compatible(context.input(0), context.input(5))) {
+    context.reject("x is ", graph::to_string(context.input(0)), ", the addend is ",
+                   graph::to_string(context.input(5)));
+  }
+  context.set_output(0, context.input(0));
 }
 
 ActivationBounds activation_bounds(const NodeView& node) {
@@ -85,35 +89,27 @@ ActivationBounds activation_bounds(const NodeView& node) {
           .above_low = relu};
 }
 
+math::BatchNormDesc normalization_desc(const NodeView& node) {
+  const ActivationBounds bounds = activation_bounds(node);
+  const std::string activation = node.attr_string("activation", "");
+  math::BatchNormDesc desc;
+  desc.epsilon = node.attr_float("epsilon", 1e-5F);
+  desc.low = bounds.low;
+  desc.high = bounds.high;
+  if (activation == "HardSwish") desc.activation = math::NormActivation::hard_swish;
+  if (activation == "Swish") desc.activation = math::NormActivation::swish;
+  desc.alpha = node.attr_float("alpha", 1.0F);
+  return desc;
+}
+
 namespace {
 
-// running = old momentum + batch (1 - momentum), where it is an output; outside of training the
-// old.
-template <class C>
-struct RunningStatistic {
-  bool train;
-  C momentum;
-  std::int64_t channels;
-
-  void write(KernelContext& call, const ComputeOut<C>& out, const C* old, const C* batch) const {
-    C* to = out.data(call);
-    if (to == nullptr) return;
-    for (std::int64_t i = 0; i < channels; ++i) {
-      to[i] = train ? old[i] * momentum + batch[i] * (1 - momentum) : old[i];
-    }
-    out.store(call);
-  }
-};
-
 math::BatchNormDesc forward_desc(BindContext& context, bool rounded) {
-  const ActivationBounds bounds = activation_bounds(context);
-  return {
-      .shape = channel_shape(context.shape(0), spatial(context)),
-      .pass = training(context) ? math::BatchNormPass::training : math::BatchNormPass::inference,
-      .epsilon = context.attr_float("epsilon", 1e-5F),
-      .low = bounds.low,
-      .high = bounds.high,
-      .rounded = rounded};
+  math::BatchNormDesc desc = normalization_desc(context);
+  desc.shape = channel_shape(context.shape(0), spatial(context));
+  desc.pass = training(context) ? math::BatchNormPass::training : math::BatchNormPass::inference;
+  desc.rounded = rounded;
+  return desc;
 }
 
 template <class C>

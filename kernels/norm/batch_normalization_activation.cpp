@@ -1,10 +1,11 @@
 // batch_normalization_activation.cpp — ai.ondine, the results of fusion passes:
-//   BatchNormalizationActivation      y = Relu or Clip of (BatchNormalization of x, plus addend),
+//   BatchNormalizationActivation      y = activation of (BatchNormalization of x, plus addend),
 //                                     with the other outputs of BatchNormalization
 //   BatchNormalizationActivationGrad  BatchNormalizationGrad through the activation, without
 //                                     addend: (dy, x, scale, mean, variance, bias). Which side of
 //                                     its bounds an element was on is recomputed from x.
-// Attributes: relu = 1, or low and high; those of BatchNormalization-15, of the derivative
+// Attributes: relu = 1, or low and high of Clip, or activation = HardSwish or Swish with alpha;
+// those of BatchNormalization-15, of the derivative
 // constant_statistics = 1 without training_mode.
 #include "kernels/common/expansion.h"
 #include "kernels/common/op.h"
@@ -19,8 +20,15 @@ Attributes normalization_attributes(const NodeView& node, bool train) {
           {"training_mode", std::int64_t{train}}};
 }
 
+Attributes smooth_attributes(const NodeView& node) {
+  if (!node.has_attr("alpha")) return {};
+  return {{"alpha", node.attr_float("alpha", 1.0F)}};
+}
+
 Val activation_of(const NodeView& node, Val v) {
   if (node.attr_int("relu", 0) != 0) return unary("Relu", v);
+  const std::string smooth = node.attr_string("activation", "");
+  if (!smooth.empty()) return v.builder().node(smooth, {v}, smooth_attributes(node));
   const auto bound = [&](std::string_view name) {
     return node.has_attr(name) ? scalar_like(v, double{node.attr_float(name, 0)}) : Val();
   };
@@ -46,7 +54,10 @@ std::vector<Val> expand_grad(ExpandContext& context) {
       b.nodes("BatchNormalization", inputs, normalization_attributes(context, false), 1)[0];
   const Val zero = scalar_like(v, 0);
   Val dy = context.x(0);
-  if (context.attr_int("relu", 0) != 0) {
+  const std::string smooth = context.attr_string("activation", "");
+  if (!smooth.empty()) {
+    dy = b.node(smooth + "Grad", {dy, v}, smooth_attributes(context), ondine_domain);
+  } else if (context.attr_int("relu", 0) != 0) {
     dy = where(greater(v, zero), dy, zero);
   } else {
     const ActivationBounds bounds = activation_bounds(context);
@@ -80,7 +91,6 @@ extern const OpDef batch_normalization_activation_grad{
     .grad = grad_of_expansion,
     .expand = expand_grad,
     .traits = {.inplace = 0b11, .cannot_fail = true},
-    .no_gradient = 0b100000,
     .rounded = {.reads = 0b10}};
 
 }  // namespace ondine::kernels::ops

@@ -32,17 +32,16 @@ Kernel bind_batch_normalization_grad(BindContext& context) {
   const bool constant = context.attr_int("constant_statistics", 0) != 0;
   const math::ChannelShape shape =
       channel_shape(context.shape(1), context.attr_int("spatial", 1) != 0);
-  const ActivationBounds bounds = activation_bounds(context);
+  math::BatchNormDesc desc = normalization_desc(context);
+  desc.shape = shape;
+  desc.pass =
+      constant ? math::BatchNormPass::backward_constant_statistics : math::BatchNormPass::backward;
+  desc.masked = context.has_input(5);
+  const bool above_low = activation_bounds(context).above_low;
   return visit_compute(context.dtype(1), [&]<class C>() -> Kernel {
-    const math::BatchNormPrimitive<C> batch_norm(
-        {.shape = shape,
-         .pass = constant ? math::BatchNormPass::backward_constant_statistics
-                          : math::BatchNormPass::backward,
-         .epsilon = context.attr_float("epsilon", 1e-5F),
-         .low = bounds.above_low ? double{std::numeric_limits<C>::denorm_min()} : bounds.low,
-         .high = bounds.high,
-         .masked = context.has_input(5),
-         .rounded = is_rounded<C>(context, 1)});
+    if (above_low) desc.low = double{std::numeric_limits<C>::denorm_min()};
+    desc.rounded = is_rounded<C>(context, 1);
+    const math::BatchNormPrimitive<C> batch_norm(desc);
     context.set_implementation(batch_norm.name(), batch_norm.isa());
     Scratch scratch;
     const ComputeIn<C> dy(context, scratch, 0);

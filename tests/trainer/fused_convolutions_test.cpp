@@ -62,8 +62,8 @@ class Network {
   std::uint64_t seed_ = 0;
 };
 
-// Two blocks of a pointwise, a normalization, a bound and a depthwise convolution, of stride 1 and
-// 2, and one of rows for which the gradients stay apart.
+// Blocks of a pointwise convolution, a normalization, an activation and a depthwise convolution, of
+// stride 1, 2 and 3.
 class DepthwiseNetwork {
  public:
   static constexpr std::int64_t size = 66;
@@ -98,9 +98,11 @@ class DepthwiseNetwork {
   std::string block(const std::string& x, const std::string& name, std::int64_t in,
                     std::int64_t stride) {
     const std::string wide = b_.node("Conv", {x, random(name + ".wide.w", {5, in, 1, 1})});
-    const std::string bounded = b_.node("Clip", {normal(wide, name + ".norm"), "zero", "six"});
+    const std::string normalized = normal(wide, name + ".norm");
+    const std::string z = stride == 3 ? b_.node("HardSwish", {normalized})
+                                      : b_.node("Clip", {normalized, "zero", "six"});
     return b_.node(
-        "Conv", {bounded, random(name + ".deep.w", {5, 1, 3, 3})},
+        "Conv", {z, random(name + ".deep.w", {5, 1, 3, 3})},
         {{"group", std::int64_t{5}}, {"pads", Int64s(4, 1)}, {"strides", Int64s(2, stride)}});
   }
 
@@ -167,17 +169,24 @@ TEST_CASE("convolutional networks train alike with each fusion left out") {
   }
 }
 
-TEST_CASE("networks of depthwise convolutions train alike whether their gradients are fused") {
+TEST_CASE("networks of depthwise convolutions train alike whether these take normalizations") {
   const TemporaryFolder folder;
   const auto file = folder / "network.onnx";
   DepthwiseNetwork{file};
   if (fusions_run()) {
     const std::string text = Model::load(file).inspect("optimized");
-    CHECK(count(text, "NormalizedDepthwiseConvGrad-") == 2);
-    CHECK(count(text, "BatchNormalizationActivationGrad-") == 2);
+    CHECK(count(text, "NormalizedDepthwiseConvGrad-") == 3);
+    CHECK(count(text, "BatchNormalizationActivationGrad-") == 1);
+    CHECK(count(text, "NormalizedDepthwiseConv-") == 3);
+    CHECK(count(text, "HardSwish-") == 0);
   }
+  // With the gradients apart, these read the normalized values.
   LoadOptions apart;
   apart.no_fusion = {Fusion::fuse_depthwise_gradient};
+  if (fusions_run()) {
+    CHECK(count(Model::load(file, apart).inspect("optimized"), "NormalizedDepthwiseConv-") == 0);
+  }
+  apart.no_fusion.push_back(Fusion::fuse_depthwise);
   const Trained want = trained(file, apart, DepthwiseNetwork::size);
   Trained last;
   for (const int threads : {1, 3}) {

@@ -8,16 +8,11 @@ namespace {
 using Index = std::int64_t;
 
 template <class T>
-class DepthwiseChannelsConv final : public ConvAlgorithm<T> {
+class DepthwiseChannelsConv final : public DepthwiseConv<T> {
  public:
   DepthwiseChannelsConv(const ConvDesc& desc, const Kernels& kernels)
-      : ConvAlgorithm<T>(desc, kernels),
-        direction_(desc.direction),
+      : DepthwiseConv<T>(desc, kernels),
         table_(*this->set_.depthwise_channels),
-        plane_(plane_of(desc.shape)),
-        in_(volume(desc.shape.in)),
-        out_(volume(desc.shape.out)),
-        taps_(volume(desc.shape.kernel)),
         blocks_(divide_up(desc.shape.groups, table_.lanes)),
         grain_(grain_of(desc.shape.batch * table_.lanes * taps_ * std::max(in_, out_),
                         depthwise_work)) {
@@ -25,35 +20,38 @@ class DepthwiseChannelsConv final : public ConvAlgorithm<T> {
   }
 
   void run(ThreadPool& pool, const ConvArgs<T>& args, Workspace workspace) const override {
+    const Index channels = this->shape_.groups;
     this->for_tasks(pool, workspace, blocks_, grain_, [&](Index task, std::byte* slot) {
-      run_block(args, task * table_.lanes, slot);
+      const Index c = task * table_.lanes;
+      const ChannelBlock block{this->shape_.batch, std::min(table_.lanes, channels - c),
+                               channels * in_, channels * out_};
+      run_block(block, this->from(args, 0, c), slot);
     });
   }
 
- private:
-  void run_block(const ConvArgs<T>& args, Index c, std::byte* slot) const {
-    const Index channels = this->shape_.groups;
-    const ChannelBlock block{this->shape_.batch, std::min(table_.lanes, channels - c),
-                             channels * in_, channels * out_};
-    const T* const bias = args.bias ? args.bias + c : nullptr;
+  Index block_channels() const override { return table_.lanes; }
+
+  void run_block(const ChannelBlock& block, const ConvArgs<T>& args,
+                 std::byte* slot) const override {
     switch (direction_) {
       case ConvDirection::forward:
-        return table_.forward(plane_, block, args.x + c * in_, args.w + c * taps_, bias,
-                              this->activation_, args.result + c * out_, slot);
+        return table_.forward(plane_, block, args.x, args.w, args.bias, this->activation_,
+                              args.result, slot);
       case ConvDirection::backward_data:
-        return table_.backward_data(plane_, block, args.dy + c * out_, args.w + c * taps_, bias,
-                                    args.result + c * in_, slot);
+        return table_.backward_data(plane_, block, args.dy, args.w, args.bias, args.result, slot);
       case ConvDirection::backward_weights:
-        return table_.backward_weights(plane_, block, args.x + c * in_, args.dy + c * out_,
-                                       args.result + c * taps_, slot);
+        return table_.backward_weights(plane_, block, args.x, args.dy, args.result, slot);
     }
   }
 
-  ConvDirection direction_;
+ private:
+  using DepthwiseConv<T>::direction_;
+  using DepthwiseConv<T>::plane_;
+  using DepthwiseConv<T>::in_;
+  using DepthwiseConv<T>::out_;
+  using DepthwiseConv<T>::taps_;
+
   const DepthwiseChannelKernels<T>& table_;
-  ConvPlane plane_;
-  Index in_, out_;  // elements of a plane
-  Index taps_;
   Index blocks_, grain_;
 };
 

@@ -8,18 +8,11 @@ namespace {
 using Index = std::int64_t;
 
 template <class T>
-class DepthwiseRowsConv final : public ConvAlgorithm<T> {
+class DepthwiseRowsConv final : public DepthwiseConv<T> {
  public:
   DepthwiseRowsConv(const ConvDesc& desc, const Kernels& kernels,
                     const DepthwiseRowKernels<T>& table)
-      : ConvAlgorithm<T>(desc, kernels),
-        direction_(desc.direction),
-        table_(table),
-        plane_(plane_of(desc.shape)),
-        in_(plane_.in_h * plane_.in_w),
-        out_(plane_.out_h * plane_.out_w),
-        taps_(volume(desc.shape.kernel)),
-        layers_(desc.shape.in[0]) {
+      : DepthwiseConv<T>(desc, kernels), table_(table), layers_(desc.shape.in[0]) {
     const ConvShape& s = desc.shape;
     const bool by_weights = direction_ == ConvDirection::backward_weights;
     tasks_ = by_weights ? s.groups : s.batch * s.groups * layers_;
@@ -40,7 +33,36 @@ class DepthwiseRowsConv final : public ConvAlgorithm<T> {
     });
   }
 
+  void run_block(const ChannelBlock& b, const ConvArgs<T>& args, std::byte* slot) const override {
+    if (direction_ == ConvDirection::backward_weights) {
+      std::fill_n(args.result, b.channels * taps_, T{0});
+    }
+    for (Index image = 0; image < b.images; ++image) {
+      for (Index c = 0; c < b.channels; ++c) {
+        const Index x = image * b.x_image + c * in_, y = image * b.y_image + c * out_;
+        const T* const w = args.w + c * taps_;
+        const T bias = args.bias ? args.bias[c] : T{0};
+        switch (direction_) {
+          case ConvDirection::forward:
+            table_.forward(plane_, args.x + x, w, bias, this->activation_, args.result + y, slot);
+            break;
+          case ConvDirection::backward_data:
+            table_.backward_data(plane_, args.dy + y, w, bias, args.result + x, slot);
+            break;
+          case ConvDirection::backward_weights:
+            table_.backward_weights(plane_, args.x + x, args.dy + y, args.result + c * taps_, slot);
+        }
+      }
+    }
+  }
+
  private:
+  using DepthwiseConv<T>::direction_;
+  using DepthwiseConv<T>::plane_;
+  using DepthwiseConv<T>::in_;
+  using DepthwiseConv<T>::out_;
+  using DepthwiseConv<T>::taps_;
+
   void run_plane(const ConvArgs<T>& args, Index i, std::byte* slot) const {
     const Index channel = i / layers_ % this->shape_.groups;
     const T* const w = args.w + channel * taps_;
@@ -64,11 +86,7 @@ class DepthwiseRowsConv final : public ConvAlgorithm<T> {
     }
   }
 
-  ConvDirection direction_;
   const DepthwiseRowKernels<T>& table_;
-  ConvPlane plane_;
-  Index in_, out_;  // elements of a plane
-  Index taps_;
   Index layers_;  // planes of a channel
   Index tasks_, grain_;
 };

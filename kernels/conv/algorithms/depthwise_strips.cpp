@@ -9,59 +9,59 @@ namespace {
 using Index = std::int64_t;
 
 template <class T>
-class DepthwiseStrips final : public ConvImplementation<T> {
+class DepthwiseStrips final : public DepthwiseConv<T> {
  public:
   DepthwiseStrips(const ConvDesc& desc, const Kernels& kernels)
-      : desc_(desc),
-        table_(*kernels.depthwise_strips),
-        plane_(plane_of(desc.shape)),
-        in_(volume(desc.shape.in)),
-        out_(volume(desc.shape.out)),
-        taps_(volume(desc.shape.kernel)) {}
-
-  std::size_t workspace(int) const override { return 0; }
+      : DepthwiseConv<T>(desc, kernels), table_(*kernels.depthwise_strips) {}
 
   void run(ThreadPool& pool, const ConvArgs<T>& args, Workspace) const override {
-    if constexpr (sizeof(T) == sizeof(float)) {
-      const Index batch = desc_.shape.batch, channels = desc_.shape.groups;
-      if (desc_.direction == ConvDirection::backward_weights) {
-        const Index grain = grain_of(batch * out_ * taps_, depthwise_work);
-        return pool.for_chunks(channels, grain, [&](Index first, Index last) {
-          for (Index c = first; c < last; ++c) backward_weights(args, c);
-        });
+    const Index batch = this->shape_.batch, channels = this->shape_.groups;
+    if (direction_ == ConvDirection::backward_weights) {
+      const Index grain = grain_of(batch * out_ * taps_, depthwise_work);
+      return pool.for_chunks(channels, grain, [&](Index first, Index last) {
+        const ChannelBlock block{batch, last - first, channels * in_, channels * out_};
+        run_block(block, this->from(args, 0, first), nullptr);
+      });
+    }
+    // Planes of all images.
+    const Index grain = grain_of(out_ * taps_, depthwise_work);
+    pool.for_chunks(batch * channels, grain, [&](Index first, Index last) {
+      while (first < last) {
+        const Index image = first / channels, c = first % channels;
+        const Index planes = std::min(last - first, channels - c);
+        run_block({1, planes, 0, 0}, this->from(args, image, c), nullptr);
+        first += planes;
       }
-      const Index grain = grain_of(out_ * taps_, depthwise_work);
-      pool.for_chunks(batch * channels, grain,
-                      [&](Index first, Index last) { convolve(args, first, last); });
+    });
+  }
+
+  void run_block(const ChannelBlock& b, const ConvArgs<T>& args, std::byte*) const override {
+    if constexpr (sizeof(T) == sizeof(float)) {
+      if (direction_ == ConvDirection::backward_weights) {
+        for (Index c = 0; c < b.channels; ++c) {
+          table_.backward_weights(plane_, b.images, {b.x_image, b.y_image}, args.x + c * in_,
+                                  args.dy + c * out_, args.result + c * taps_);
+        }
+        return;
+      }
+      const bool flip = direction_ == ConvDirection::backward_data;
+      const T* const source = flip ? args.dy : args.x;
+      for (Index image = 0; image < b.images; ++image) {
+        const Index x = image * b.x_image, y = image * b.y_image;
+        table_.forward(plane_, b.channels, flip, source + (flip ? y : x), args.w, args.bias,
+                       this->activation_, args.result + (flip ? x : y));
+      }
     }
   }
 
  private:
-  // Planes [first, last) of all images.
-  void convolve(const ConvArgs<T>& args, Index first, Index last) const {
-    const Index channels = desc_.shape.groups;
-    const bool flip = desc_.direction == ConvDirection::backward_data;
-    const T* const source = flip ? args.dy : args.x;
-    while (first < last) {
-      const Index c = first % channels;
-      const Index planes = std::min(last - first, channels - c);
-      table_.forward(plane_, planes, flip, source + first * in_, args.w + c * taps_,
-                     args.bias ? args.bias + c : nullptr, desc_.activation,
-                     args.result + first * out_);
-      first += planes;
-    }
-  }
+  using DepthwiseConv<T>::direction_;
+  using DepthwiseConv<T>::plane_;
+  using DepthwiseConv<T>::in_;
+  using DepthwiseConv<T>::out_;
+  using DepthwiseConv<T>::taps_;
 
-  void backward_weights(const ConvArgs<T>& args, Index c) const {
-    table_.backward_weights(plane_, desc_.shape.batch, desc_.shape.groups * in_, args.x + c * in_,
-                            args.dy + c * in_, args.result + c * taps_);
-  }
-
-  ConvDesc desc_;
   const DepthwiseStripKernels& table_;
-  ConvPlane plane_;
-  Index in_, out_;  // elements of a plane
-  Index taps_;
 };
 
 }  // namespace

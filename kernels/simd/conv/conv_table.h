@@ -90,6 +90,11 @@ struct DepthwiseChannelKernels {
                            const T* dy, T* dw, void* scratch);
 };
 
+// Elements from a plane of x and of y to those that come next.
+struct PlaneStrides {
+  std::int64_t x, y;
+};
+
 // Depthwise convolutions of float by 3 x 3 taps around each position, of `forward` by 5 x 5 too or
 // by 3 x 3 with stride 2 for both dims: strips of columns as wide as a vector, from row to row.
 struct DepthwiseStripKernels {
@@ -98,8 +103,8 @@ struct DepthwiseStripKernels {
   // reverse order.
   void (*forward)(const ConvPlane& plane, std::int64_t planes, bool flip, const float* x,
                   const float* w, const float* bias, Activation activation, float* y);
-  // dw of a channel, 3 x 3, stride 1. Elements from an image to the next: `image`.
-  void (*backward_weights)(const ConvPlane& plane, std::int64_t images, std::int64_t image,
+  // dw of a channel, 3 x 3, stride 1. `next`: from an image to the next.
+  void (*backward_weights)(const ConvPlane& plane, std::int64_t images, const PlaneStrides& next,
                            const float* x, const float* dy, float* dw);
 };
 
@@ -109,11 +114,6 @@ template <class T>
 struct Normalization {
   NormRow<T> row;
   T floor;
-};
-
-// Elements from a plane of x and of y to those that come next.
-struct PlaneStrides {
-  std::int64_t x, y;
 };
 
 // Depthwise convolutions of normalized planes, z = min(max(v, floor), high), by 3 x 3 taps with

@@ -232,13 +232,13 @@ ONDINE_INLINE void correlate_strips(const ConvPlane& p, const float* x, const fl
   for (int k = 0; k < taps; ++k) acc[k] = sum[k];
 }
 
-void backward_weights(const ConvPlane& p, N images, N image, const float* x, const float* dy,
-                      float* dw) {
+void backward_weights(const ConvPlane& p, N images, const PlaneStrides& next, const float* x,
+                      const float* dy, float* dw) {
   // A sum in a register takes about so many terms.
   constexpr N most = 512;
   V total[taps] = {}, acc[taps] = {};
   N terms = 0;
-  for (N i = 0; i < images; ++i, x += image, dy += image) {
+  for (N i = 0; i < images; ++i, x += next.x, dy += next.y) {
     for (N j = 0; j < p.in_w; j += 2 * L) {
       const bool two = p.in_w - j > L;
       two ? correlate_strips<2>(p, x, dy, j, acc) : correlate_strips<1>(p, x, dy, j, acc);

@@ -3,6 +3,7 @@
 #include "kernels/simd/isa_tables.h"
 #include "kernels/simd/norm/batch_norm_table.h"
 #include "kernels/simd/vector/map.h"
+#include "kernels/simd/vector/transcendental.h"
 
 namespace ondine::math::ONDINE_ISA {
 namespace {
@@ -159,6 +160,48 @@ void normalize(const NormRow<T>& given, T* y, const X* x, const T* addend, N n) 
   }
 }
 
+// y and slope, which may be null, of f(v) with both results.
+template <class T, class X, class F>
+ONDINE_INLINE void smooth(const NormRow<T>& given, T* y, T* slope, const X* x, N n, F&& f) {
+  const NormRow<T> row = given;
+  for_vectors<T>(
+      n, [&](auto get, auto put) __attribute__((always_inline)) {
+        Vec<T> value, derivative;
+        f(normal(row, get(x)), value, derivative);
+        if (y) put(y, value);
+        if (slope) put(slope, derivative);
+      });
+}
+
+ONDINE_INLINE Vec<float> sigmoid_lanes(const Vec<float>& v) { return sigmoid_at(v); }
+ONDINE_INLINE Vec<double> sigmoid_lanes(Vec<double> v) {
+  for (int i = 0; i < lanes<double>; ++i) v[i] = sigmoid_at(v[i]);
+  return v;
+}
+
+template <class T, class X>
+void swish(const NormRow<T>& row, T alpha, T* y, T* slope, const X* x, N n) {
+  smooth(
+      row, y, slope, x, n,
+      [alpha](const Vec<T>& v, Vec<T>& value, Vec<T>& derivative) __attribute__((always_inline)) {
+        const Vec<T> s = sigmoid_lanes(alpha * v);
+        value = v * s;
+        derivative = s * (T{1} + alpha * v * (T{1} - s));
+      });
+}
+
+template <class T, class X>
+void hard_swish(const NormRow<T>& row, T* y, T* slope, const X* x, N n) {
+  smooth(
+      row, y, slope, x, n,
+      [](const Vec<T>& v, Vec<T>& value, Vec<T>& derivative) __attribute__((always_inline)) {
+        value = v <= T{-3} ? Vec<T>{} : v * (v * T(1.0 / 6) + T(0.5));
+        value = v >= T{3} ? v : value;
+        derivative = v > T{-3} ? v * T(1.0 / 3) + T(0.5) : Vec<T>{};
+        derivative = v < T{3} ? derivative : broadcast<T>(1);
+      });
+}
+
 template <class T, class X>
 void masked_sums(const NormRow<T>& given, const T* dy, const X* x, N n, double* total,
                  double* product) {
@@ -191,8 +234,8 @@ void masked_scale(const NormRow<T>& given, T* dx, const T* dy, const X* x, N n) 
 
 template <class T, class X = T>
 constexpr BatchNormKernels<T, X> make() {
-  return {&moments<T, X>,         &sums<T, X>,        &normalize<T, X>, &masked_sums<T, X>,
-          &masked_gradient<T, X>, &masked_scale<T, X>};
+  return {&moments<T, X>,    &sums<T, X>,        &normalize<T, X>,       &swish<T, X>,
+          &hard_swish<T, X>, &masked_sums<T, X>, &masked_gradient<T, X>, &masked_scale<T, X>};
 }
 
 }  // namespace

@@ -29,8 +29,12 @@ struct BatchNormKernels {
   void (*sums)(const T* dy, const X* x, T mean, std::int64_t n, double* total, double* product);
   // y = min(max(v + addend, low), high); the addend may be null. NaN stays.
   void (*normalize)(const NormRow<T>& row, T* y, const X* x, const T* addend, std::int64_t n);
-  // The same sums, a dy + by_x (x - mean) + shift and a dy, dy counting as 0 where v is not in
-  // [low, high].
+  // y = f(v) and slope = f'(v); both may be null. Of v / (1 + e^(-alpha v)), and of
+  // v min(1, max(0, v / 6 + 1 / 2)).
+  void (*swish)(const NormRow<T>& row, T alpha, T* y, T* slope, const X* x, std::int64_t n);
+  void (*hard_swish)(const NormRow<T>& row, T* y, T* slope, const X* x, std::int64_t n);
+  // The same sums as `sums`, a dy + by_x (x - mean) + shift and a dy, dy counting as 0 where v is
+  // not in [low, high].
   void (*masked_sums)(const NormRow<T>& row, const T* dy, const X* x, std::int64_t n, double* total,
                       double* product);
   void (*masked_gradient)(const NormRow<T>& row, T* dx, const T* dy, const X* x, T by_x, T shift,

@@ -17,10 +17,13 @@ const OpDef fused_op{
     .name = "BatchNormalizationActivation", .domain = ondine_domain, .infer = infer_like};
 const OpDef relu_op{.name = "Relu", .infer = infer_like};
 const OpDef clip_op{.name = "Clip", .infer = infer_like};
+const OpDef hard_swish_op{.name = "HardSwish", .infer = infer_like};
+const OpDef swish_op{.name = "Swish", .infer = infer_like};
 const OpDef add_op{.name = "Add", .infer = infer_like};
 
 const Catalogue& operators() {
-  static const std::vector<const OpDef*> list{&norm_op, &fused_op, &relu_op, &clip_op, &add_op};
+  static const std::vector<const OpDef*> list{&norm_op, &fused_op, &relu_op,      &clip_op,
+                                              &add_op,  &swish_op, &hard_swish_op};
   static const Catalogue catalogue(list);
   return catalogue;
 }
@@ -109,6 +112,25 @@ TEST_CASE("a normalization that takes in a Clip keeps its attributes, statistics
     CHECK(view.attr_float("epsilon", 0) == 0.25F);
     CHECK(view.attr_float("momentum", 0) == 0.5F);
     CHECK(view.attr_int("training_mode", 0) == 1);
+  }
+}
+
+TEST_CASE("a normalization takes in a HardSwish or a Swish, but not behind a sum") {
+  for (const std::string name : {"HardSwish", "Swish"}) {
+    CAPTURE(name);
+    Attributes own;
+    if (name == "Swish") own.emplace_back("alpha", 0.5F);
+    Network n;
+    const Val y = n.builder.node(name, {n.normalized(15)[0]}, own);
+    CHECK(n.run(y));
+    CHECK(n.only().outputs == std::vector{y.id()});
+    const NodeView view(n.only());
+    CHECK(view.attr_string("activation", "") == name);
+    CHECK(view.attr_float("alpha", 1) == (name == "Swish" ? 0.5F : 1.0F));
+    Network added;
+    const Val other = added.input(Type::tensor(DType::float32, Shape{2, 3, 4}));
+    const Val sum = added.builder.node("Add", {added.normalized(15)[0], other});
+    CHECK_FALSE(added.run(added.builder.node(name, {sum}, own)));
   }
 }
 

@@ -12,16 +12,17 @@ using namespace ondine::math::test;
 
 namespace {
 
-constexpr double floor_of_z = -0.4, high = 0.9, epsilon = 0.1;
+constexpr double floor_of_z = -0.4, high = 0.9, epsilon = 0.1, alpha = 1.5;
 
 // Operands, and what the definition makes of them in double.
 template <class T>
 struct Case {
-  Case(const ConvShape& of, bool at_floor) : s(of), low(at_floor ? floor_of_z : -0.3) {
+  Case(const ConvShape& of, bool at_floor, NormActivation with = NormActivation::bounds)
+      : s(of), activation(with), low(at_floor ? floor_of_z : above_floor()) {
     Numbers numbers(static_cast<std::uint64_t>(s.in[2] + s.batch));
     x = numbers.row<T>(s.batch * s.groups * volume(s.in));
     dy = numbers.row<T>(s.batch * s.groups * volume(s.out));
-    w = numbers.row<T>(s.groups * 9);
+    w = numbers.row<T>(s.groups * volume(s.kernel));
     scale = numbers.row<T>(s.groups);
     bias = numbers.row<T>(s.groups);
     const auto channels = static_cast<std::size_t>(s.groups);
@@ -53,14 +54,14 @@ struct Case {
     for (std::size_t i = 0; i < x.size(); ++i) {
       const std::size_t c = channel(i);
       v[i] = centred(i) * inverse(c) * static_cast<double>(scale[c]) + static_cast<double>(bias[c]);
-      z[i] = v[i] < low ? floor_of_z : std::min(v[i], high);
+      z[i] = value_at(v[i]);
     }
     for_products(s, [&](std::size_t i, std::size_t k, std::size_t o) {
       dz[i] += static_cast<double>(w[k]) * static_cast<double>(dy[o]);
       dw[k] += static_cast<double>(dy[o]) * z[i];
     });
     for (std::size_t i = 0; i < x.size(); ++i) {
-      if (v[i] < low || v[i] > high) dz[i] = 0;
+      dz[i] *= slope_at(v[i]);
       dbias[channel(i)] += dz[i];
       dscale[channel(i)] += dz[i] * centred(i) * inverse(channel(i));
     }
@@ -72,11 +73,31 @@ struct Case {
     }
   }
 
-  // dx, dscale, dbias and dw one after the other.
-  std::vector<T> run(ThreadPool& pool, const Kernels& kernels) const {
-    const NormalizedDepthwiseGrad<T> primitive(
-        {.shape = s, .epsilon = epsilon, .floor = floor_of_z, .low = low, .high = high},
-        pool.threads(), kernels);
+  static double above_floor() {
+    return static_cast<double>(std::nextafter(static_cast<T>(floor_of_z), T(1)));
+  }
+  double value_at(double v) const {
+    if (activation == NormActivation::swish) return v / (1 + std::exp(-alpha * v));
+    if (activation == NormActivation::hard_swish) return v * std::clamp(v / 6 + 0.5, 0.0, 1.0);
+    return v < low ? floor_of_z : std::min(v, high);
+  }
+  double slope_at(double v) const {
+    const double sigmoid = 1 / (1 + std::exp(-alpha * v));
+    if (activation == NormActivation::swish) return sigmoid * (1 + alpha * v * (1 - sigmoid));
+    if (activation == NormActivation::hard_swish) return v <= -3 ? 0 : v >= 3 ? 1 : v / 3 + 0.5;
+    return v < low || v > high ? 0 : 1;
+  }
+
+  // dx, dscale, dbias and dw one after the other, by the implementation of a name.
+  std::vector<T> run(ThreadPool& pool, const Kernels& kernels, std::string_view name) const {
+    const NormalizedDepthwiseGrad<T> primitive({.shape = s,
+                                                .epsilon = epsilon,
+                                                .floor = floor_of_z,
+                                                .low = low,
+                                                .high = high,
+                                                .activation = activation,
+                                                .alpha = alpha},
+                                               pool.threads(), name, kernels);
     const Scratch scratch(primitive.workspace());
     std::vector<T> results(x.size() + 2 * scale.size() + w.size());
     T* const to = results.data();
@@ -106,6 +127,7 @@ struct Case {
   }
 
   ConvShape s;
+  NormActivation activation;
   double low;
   std::vector<T> x, dy, w, scale, bias, mean, variance;
   std::vector<double> dx, dscale, dbias, dw;
@@ -139,23 +161,48 @@ TEMPLATE_TEST_CASE("gradients of depthwise convolutions of normalized planes fol
     for (const bool at_floor : {false, true}) {
       CAPTURE(s.in[1], s.in[2], s.stride[1], s.out[2], at_floor);
       const Case<T> one(s, at_floor);
+      for (const std::string_view name : {"rows_3x3", "planes"}) {
+        if (name == "rows_3x3" && !supports_rows_3x3({.shape = s}, kernels())) continue;
+        CAPTURE(name);
+        check<T>(one.wanted(), sizeof(T) == 4 ? 1e-5 : 1e-13,
+                 [&](ThreadPool& pool, const Kernels& set) { return one.run(pool, set, name); });
+      }
+    }
+  }
+}
+
+TEMPLATE_TEST_CASE("gradients of other windows and activations follow the definition", "", float,
+                   double) {
+  using T = TestType;
+  for (const ConvShape& s : {shape2(2, 3, 3, 3, 9, 17, 5, 5, 1, 1, 2, 2),
+                             shape2(3, 21, 21, 21, 14, 14, 5, 5, 1, 1, 2, 2),
+                             shape2(2, 20, 20, 20, 13, 15, 5, 5, 2, 1, 2, 2),
+                             shape2(2, 40, 40, 40, 7, 7, 5, 5, 1, 1, 2, 2),
+                             shape2(2, 33, 33, 33, 56, 40, 3, 3, 2, 1, 1, 1),
+                             shape2(2, 5, 5, 5, 40, 41, 3, 3, 1, 1, 1, 1),
+                             shape2(2, 17, 17, 17, 12, 12, 3, 3, 1, 2, 2, 2),
+                             shape2(2, 4, 4, 4, 9, 8, 2, 3, 3, 1, 0, 0)}) {
+    for (const NormActivation activation :
+         {NormActivation::bounds, NormActivation::hard_swish, NormActivation::swish}) {
+      CAPTURE(s.in[1], s.in[2], s.kernel[1], s.stride[1], static_cast<int>(activation));
+      const Case<T> one(s, false, activation);
       check<T>(one.wanted(), sizeof(T) == 4 ? 1e-5 : 1e-13,
-               [&](ThreadPool& pool, const Kernels& kernels) { return one.run(pool, kernels); });
+               [&](ThreadPool& pool, const Kernels& set) { return one.run(pool, set, "planes"); });
     }
   }
 }
 
 TEST_CASE("gradients of depthwise convolutions of normalized planes name what they need") {
-  const auto supports = [](const ConvShape& s) {
-    return NormalizedDepthwiseGrad<float>::supports(s);
+  const auto name = [](const ConvShape& s) {
+    return NormalizedDepthwiseGrad<float>({.shape = s}, 1).name();
   };
-  CHECK(supports(shape2(2, 3, 3, 3, 9, 40, 3, 3, 2, 1, 1, 1)));
-  CHECK_FALSE(supports(shape2(2, 4, 4, 2, 9, 40, 3, 3, 1, 1, 1, 1)));
-  CHECK_FALSE(supports(shape2(2, 3, 3, 3, 9, 40, 5, 5, 1, 1, 1, 1)));
-  CHECK_FALSE(supports(shape2(2, 3, 3, 3, 9, 40, 3, 3, 3, 1, 1, 1)));
-  CHECK_FALSE(supports(shape2(2, 3, 3, 3, 9, 40, 3, 3, 1, 2, 1, 1)));
-  CHECK_FALSE(supports(shape2(2, 3, 3, 3, 9, 40, 3, 3, 1, 1, 2, 2)));
+  CHECK(name(shape2(2, 3, 3, 3, 9, 40, 3, 3, 2, 1, 1, 1)) == "rows_3x3");
+  CHECK(name(shape2(2, 3, 3, 3, 9, 31, 3, 3, 1, 1, 1, 1)) == "planes");
+  CHECK(name(shape2(2, 3, 3, 3, 9, 40, 5, 5, 1, 1, 1, 1)) == "planes");
+  CHECK(name(shape2(2, 3, 3, 3, 9, 40, 3, 3, 3, 1, 1, 1)) == "planes");
+  CHECK(name(shape2(2, 3, 3, 3, 9, 40, 3, 3, 1, 2, 1, 1)) == "planes");
+  CHECK(name(shape2(2, 3, 3, 3, 9, 40, 3, 3, 1, 1, 2, 2)) == "planes");
   CHECK_THROWS_WITH(
-      NormalizedDepthwiseGrad<float>({.shape = shape2(2, 3, 3, 3, 9, 40, 5, 5, 1, 1, 2, 2)}, 1),
-      Catch::Contains("3 x 3"));
+      NormalizedDepthwiseGrad<float>({.shape = shape2(2, 4, 4, 2, 9, 40, 3, 3, 1, 1, 1, 1)}, 1),
+      Catch::Contains("for each group"));
 }

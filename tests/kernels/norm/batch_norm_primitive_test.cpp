@@ -248,3 +248,77 @@ TEST_CASE("batch normalization is chosen by its pass and the elements of a chann
     CHECK(chosen({.shape = {4, 3, 1}, .pass = pass, .masked = true}) == "masked_planes");
   }
 }
+
+TEMPLATE_TEST_CASE("gradients through smooth activations follow the definition wherever dx lies",
+                   "", float, double) {
+  using T = TestType;
+  constexpr double epsilon = 0.1, alpha = 1.5;
+  for (const ChannelShape s : {ChannelShape{2, 3, 1}, {3, 4, 49}, {2, 2, 2501}}) {
+    for (const bool swish : {false, true}) {
+      for (const bool constant : {false, true}) {
+        CAPTURE(s.spatial, swish, constant);
+        Numbers numbers(static_cast<std::uint64_t>(s.spatial));
+        auto x = numbers.row<T>(s.batch * s.channels * s.spatial);
+        for (T& value : x) value *= 5;
+        const auto dy = numbers.row<T>(s.batch * s.channels * s.spatial);
+        const auto scale = numbers.row<T>(s.channels), bias = numbers.row<T>(s.channels);
+        const std::vector<T> mean(scale.size(), T(0.25)), variance(scale.size(), T(0.5));
+        const auto channel = [&](std::size_t i) {
+          return i / static_cast<std::size_t>(s.spatial) % scale.size();
+        };
+        const double inverse = 1 / std::sqrt(0.5 + epsilon);
+        const double count = static_cast<double>(s.batch * s.spatial);
+        std::vector<double> dv(x.size()), total(scale.size()), product(scale.size());
+        for (std::size_t i = 0; i < x.size(); ++i) {
+          const double hat = (static_cast<double>(x[i]) - 0.25) * inverse;
+          const std::size_t c = channel(i);
+          const double v = hat * static_cast<double>(scale[c]) + static_cast<double>(bias[c]);
+          const double sigmoid = 1 / (1 + std::exp(-alpha * v));
+          const double slope = swish       ? sigmoid * (1 + alpha * v * (1 - sigmoid))
+                               : v <= -3.0 ? 0
+                               : v >= 3.0  ? 1
+                                           : v / 3 + 0.5;
+          dv[i] = slope * static_cast<double>(dy[i]);
+          total[c] += dv[i];
+          product[c] += dv[i] * hat;
+        }
+        std::vector<double> want(x.size());
+        for (std::size_t i = 0; i < x.size(); ++i) {
+          const std::size_t c = channel(i);
+          const double hat = (static_cast<double>(x[i]) - 0.25) * inverse;
+          const double through = constant ? 0 : total[c] / count + hat * product[c] / count;
+          want[i] = static_cast<double>(scale[c]) * inverse * (dv[i] - through);
+        }
+        want.insert(want.end(), product.begin(), product.end());
+        want.insert(want.end(), total.begin(), total.end());
+        BatchNormDesc desc{.shape = s,
+                           .pass = constant ? BatchNormPass::backward_constant_statistics
+                                            : BatchNormPass::backward,
+                           .epsilon = epsilon};
+        desc.activation = swish ? NormActivation::swish : NormActivation::hard_swish;
+        desc.alpha = alpha;
+        desc.masked = true;
+        for (const int place : {0, 1, 2}) {  // of dx: its own, that of dy, that of x
+          CAPTURE(place);
+          check<T>(want, sizeof(T) == 4 ? 1e-5 : 1e-13,
+                   [&](ThreadPool& pool, const Kernels& kernels) {
+                     std::vector<T> out = place == 2 ? x : dy;
+                     out.resize(want.size());
+                     T* const sums = out.data() + x.size();
+                     BatchNormPrimitive<T>(desc, kernels)
+                         .run(pool, {.x = place == 2 ? out.data() : x.data(),
+                                     .scale = scale.data(),
+                                     .bias = bias.data(),
+                                     .mean = mean.data(),
+                                     .variance = variance.data(),
+                                     .dy = place == 1 ? out.data() : dy.data(),
+                                     .dx = out.data(),
+                                     .dscale = sums,
+                                     .dbias = sums + scale.size()});
+                     return out;
+                   });
+        }
+      }
+    }
+  }
+}

@@ -68,26 +68,31 @@ TEST_CASE("batch normalization of an x in bfloat16 has the bits of the widened x
          {BatchNormPass::inference, BatchNormPass::training, BatchNormPass::backward,
           BatchNormPass::backward_constant_statistics}) {
       for (const bool bounded : {false, true}) {
-        CAPTURE(static_cast<int>(pass), bounded);
-        check_same([&](bool rounded, ThreadPool& pool, const Kernels& kernels) {
-          BatchNormDesc desc{.shape = s, .pass = pass, .masked = bounded, .rounded = rounded};
-          if (bounded) desc.low = -0.5, desc.high = 0.5;
-          Floats out(dy.size()), first(scale.size()), second(scale.size());
-          BatchNormPrimitive<float>(desc, kernels)
-              .run(pool, {.x = x.elements(rounded),
-                          .scale = scale.data(),
-                          .bias = bias.data(),
-                          .mean = mean.data(),
-                          .variance = variance.data(),
-                          .dy = dy.data(),
-                          .y = out.data(),
-                          .batch_mean = first.data(),
-                          .batch_variance = second.data(),
-                          .dx = out.data(),
-                          .dscale = first.data(),
-                          .dbias = second.data()});
-          return joined({&out, &first, &second});
-        });
+        for (const NormActivation activation :
+             {NormActivation::bounds, NormActivation::hard_swish, NormActivation::swish}) {
+          if (!bounded && activation != NormActivation::bounds) continue;
+          CAPTURE(static_cast<int>(pass), bounded, static_cast<int>(activation));
+          check_same([&](bool rounded, ThreadPool& pool, const Kernels& kernels) {
+            BatchNormDesc desc{.shape = s, .pass = pass, .masked = bounded, .rounded = rounded};
+            desc.activation = activation;
+            if (bounded) desc.low = -0.5, desc.high = 0.5;
+            Floats out(dy.size()), first(scale.size()), second(scale.size());
+            BatchNormPrimitive<float>(desc, kernels)
+                .run(pool, {.x = x.elements(rounded),
+                            .scale = scale.data(),
+                            .bias = bias.data(),
+                            .mean = mean.data(),
+                            .variance = variance.data(),
+                            .dy = dy.data(),
+                            .y = out.data(),
+                            .batch_mean = first.data(),
+                            .batch_variance = second.data(),
+                            .dx = out.data(),
+                            .dscale = first.data(),
+                            .dbias = second.data()});
+            return joined({&out, &first, &second});
+          });
+        }
       }
     }
   }
@@ -162,35 +167,39 @@ TEST_CASE("depthwise gradients of a normalized x in bfloat16 have the bits of th
     shape.stride = {1, stride, stride};
     shape.dilation = {1, 1, 1};
     shape.pad = {0, 1, 1};
-    REQUIRE(NormalizedDepthwiseGrad<float>::supports(shape));
     Numbers numbers(static_cast<std::uint64_t>(size));
     const Both x(numbers, batch * channels * size * size);
     const Floats dy = numbers.row<float>(batch * channels * out * out);
     const Floats w = numbers.row<float>(channels * 9), scale = numbers.row<float>(channels);
     const Floats bias = numbers.row<float>(channels), mean = numbers.row<float>(channels);
     const Floats variance(scale.size(), 0.5F);
-    check_same([&](bool rounded, ThreadPool& pool, const Kernels& kernels) {
-      const NormalizedDepthwiseGrad<float> gradient(
-          {.shape = shape, .floor = 0, .low = 0, .high = 0.7, .rounded = rounded}, pool.threads(),
-          kernels);
-      Floats dx(x.wide.size()), dscale(scale.size()), dbias(scale.size()), dw(w.size());
-      Scratch scratch(gradient.workspace());
-      gradient.run(pool,
-                   {.dy = dy.data(),
-                    .w = w.data(),
-                    .x = x.elements(rounded),
-                    .scale = scale.data(),
-                    .bias = bias.data(),
-                    .mean = mean.data(),
-                    .variance = variance.data(),
-                    .dx = dx.data(),
-                    .dscale = dscale.data(),
-                    .dbias = dbias.data(),
-                    .dw = dw.data()},
-                   scratch);
-      CHECK(scratch.intact());
-      return joined({&dx, &dscale, &dbias, &dw});
-    });
+    for (const NormActivation activation : {NormActivation::bounds, NormActivation::swish})
+      check_same([&](bool rounded, ThreadPool& pool, const Kernels& kernels) {
+        const NormalizedDepthwiseGrad<float> gradient({.shape = shape,
+                                                       .floor = 0,
+                                                       .low = 0,
+                                                       .high = 0.7,
+                                                       .rounded = rounded,
+                                                       .activation = activation},
+                                                      pool.threads(), kernels);
+        Floats dx(x.wide.size()), dscale(scale.size()), dbias(scale.size()), dw(w.size());
+        Scratch scratch(gradient.workspace());
+        gradient.run(pool,
+                     {.dy = dy.data(),
+                      .w = w.data(),
+                      .x = x.elements(rounded),
+                      .scale = scale.data(),
+                      .bias = bias.data(),
+                      .mean = mean.data(),
+                      .variance = variance.data(),
+                      .dx = dx.data(),
+                      .dscale = dscale.data(),
+                      .dbias = dbias.data(),
+                      .dw = dw.data()},
+                     scratch);
+        CHECK(scratch.intact());
+        return joined({&dx, &dscale, &dbias, &dw});
+      });
   }
 }
 
