@@ -28,7 +28,7 @@ class GuardedElements {
   GuardedElements(const GuardedElements&) = delete;
   GuardedElements& operator=(const GuardedElements&) = delete;
 
-  const float* data() const { return data_; }
+  float* data() const { return data_; }
 
  private:
   const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
@@ -37,22 +37,28 @@ class GuardedElements {
   float* data_;
 };
 
-// What the implementation `name` computes from x and dy beside such memory.
+// What the implementation `name` computes from operands beside such memory, with a result there.
 inline void check_guarded(const ConvCase<float>& c, const ConvDesc& desc, std::string_view name,
-                          GuardedElements::Guard guard, const Kernels& kernels) {
-  INFO(to_string(desc.shape) << " direction " << static_cast<int>(desc.direction));
-  const GuardedElements x(c.x, guard);
-  const GuardedElements dy(c.dy, guard);
+                          GuardedElements::Guard guard, const Kernels& kernels,
+                          double most = 2 * tolerance<float>) {
+  INFO(name << " " << isa_name(kernels) << " " << to_string(desc.shape) << " direction "
+            << static_cast<int>(desc.direction) << " guard " << static_cast<int>(guard));
+  const bool biased = desc.direction != ConvDirection::backward_weights;
+  const std::vector<double> expected = c.expected(desc, biased);
+  const GuardedElements x(c.x, guard), w(c.w, guard), dy(c.dy, guard);
+  const auto channels =
+      desc.direction == ConvDirection::forward ? desc.shape.out_channels : desc.shape.in_channels;
+  const GuardedElements bias({c.bias.begin(), c.bias.begin() + channels}, guard);
+  const GuardedElements result(std::vector<float>(expected.size(), 5), guard);
   const auto primitive = ConvPrimitive<float>::make(desc, 1, name, kernels);
   ThreadPool pool(1);
   Scratch scratch(primitive.workspace());
-  const std::vector<double> expected = c.expected(desc, false);
-  std::vector<float> result(expected.size());
-  ConvArgs<float> args = c.args(false, result.data());
-  args.x = x.data();
-  args.dy = dy.data();
-  primitive.run(pool, args, scratch);
-  CHECK(worst_error(result, expected) < 2 * tolerance<float>);
+  primitive.run(pool,
+                {x.data(), w.data(), dy.data(), biased ? bias.data() : nullptr, result.data()},
+                scratch);
+  CHECK(scratch.intact());
+  const std::vector<float> found(result.data(), result.data() + expected.size());
+  CHECK(worst_error(found, expected) < most);
 }
 
 }  // namespace ondine::math::test
