@@ -1,5 +1,5 @@
 #include "kernels/simd/tables.h"
-#include "tests/kernels/conv/guarded_elements.h"
+#include "tests/kernels/conv/guarded_conv.h"
 
 using namespace ondine;
 using namespace ondine::math;
@@ -57,8 +57,7 @@ TEST_CASE("no implementation of convolution reads or writes beside its operands"
         const ConvDesc desc{s, direction};
         const auto check = [&](const ConvEntry<float>& entry, double most) {
           if (!entry.supports(desc, *kernels)) return;
-          for (const auto guard :
-               {GuardedElements::Guard::before, GuardedElements::Guard::behind}) {
+          for (const auto guard : both_guards) {
             check_guarded(c, desc, entry.name, guard, *kernels, most);
           }
         };
