@@ -1,6 +1,7 @@
 #include "kernels/conv/conv_shape.h"
 
 #include "core/checked.h"
+#include "graph/contract/op_def.h"
 #include "kernels/common/window/sliding_window.h"
 
 namespace ondine::kernels::ops {
