@@ -1,5 +1,8 @@
 // attention.cpp — com.microsoft Attention: the projection x w + b to queries, keys and values, then
 // attention. Masks are added to the scores as mask_filter_value.
+#include <algorithm>
+
+#include "core/checked.h"
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
 #include "kernels/contrib/attention_core.h"
@@ -26,12 +29,14 @@ void infer(InferContext& context) {
           "columns of weights and bias");
   }
   const auto sizes = context.attr_ints("qkv_hidden_sizes");
-  if (!sizes.empty() && (sizes.size() != 3 || sizes[0] != sizes[1])) {
+  if (!sizes.empty() &&
+      (sizes.size() != 3 || sizes[0] != sizes[1] || std::ranges::min(sizes) < 0)) {
     context.reject("qkv_hidden_sizes must be three sizes, those of Q and K the same");
   }
   Dim hidden;
   if (!sizes.empty()) {
-    unify(weights[1], sizes[0] + sizes[1] + sizes[2], "columns of weights and qkv_hidden_sizes");
+    const std::int64_t columns = checked_add(checked_add(sizes[0], sizes[1]), sizes[2]);
+    unify(weights[1], columns, "columns of weights and qkv_hidden_sizes");
     hidden = sizes[2];
   } else if (weights[1].known()) {
     if (weights[1].size() % 3 != 0) context.reject(weights[1].size(), " columns are not 3 parts");

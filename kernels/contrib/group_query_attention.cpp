@@ -7,6 +7,7 @@
 // one more key without a value.
 #include <limits>
 
+#include "core/checked.h"
 #include "kernels/attention/grouped_heads.h"
 #include "kernels/common/expansion.h"
 #include "kernels/common/infer_checks.h"
@@ -69,6 +70,9 @@ void check(const InferContext& context) {
 
 struct Heads {
   std::int64_t q, kv;
+
+  // Of queries, keys and values.
+  std::int64_t all() const { return checked_add(q, checked_mul(2, kv)); }
 };
 
 Heads heads(const NodeView& node) {
@@ -94,7 +98,7 @@ void infer(InferContext& context) {
   const Heads count = heads(context);
   const Dims q = dims_of_rank(context, q_in, 3, "query");
   const bool packed = !context.has_input(k_in);
-  const std::int64_t parts = packed ? count.q + 2 * count.kv : count.q;
+  const std::int64_t parts = packed ? count.all() : count.q;
   Dim size;
   if (q[2].known()) {
     if (q[2].size() % parts != 0) {
@@ -160,7 +164,7 @@ class Expansion {
       v_ = input(v_in);
       return;
     }
-    const Val heads = split_heads(q_, heads_.q + 2 * heads_.kv);
+    const Val heads = split_heads(q_, heads_.all());
     const Val operands[] = {heads, b_.int64s({heads_.q, heads_.kv, heads_.kv})};
     const auto parts = b_.nodes("Split", operands, {{"axis", std::int64_t{2}}}, 3);
     q_ = join_heads(parts[0]);
@@ -195,7 +199,7 @@ class Expansion {
       }
       const std::int64_t part = 2 * cos.dims()[1].size();
       const Dim hidden = x.dims()[2];
-      const bool whole = hidden.known() && hidden.size() == part * count;
+      const bool whole = hidden.known() && hidden.size() == checked_mul(part, count);
       if (!whole) attributes.emplace_back("rotary_embedding_dim", part);
       const Val shape[] = {graph::dim_of(x, 0), steps_};
       const Val places = graph::expand(positions, graph::concat(shape, 0));

@@ -2,6 +2,7 @@
 // bits: w = (q - zero point) scale, one zero point and scale for each block of K. Bytes hold the
 // lower numbers in their lower bits. Zero points are packed like q, or unpacked in a's dtype. g_idx
 // names the block of each of the K.
+#include "core/checked.h"
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
 #include "kernels/contrib/contrib.h"
@@ -50,7 +51,7 @@ class Weights {
         n_(context.attr_int("N", 0)),
         k_(context.attr_int("K", 0)),
         block_(context.attr_int("block_size", 0)),
-        blocks_((k_ + block_ - 1) / block_) {}
+        blocks_((k_ - 1) / block_ + 1) {}
 
   // [N, K]
   Val value() {
@@ -68,8 +69,9 @@ class Weights {
     if (shift.rank() == 2) shift = graph::unsqueeze(shift, {2});
     const Val blocks = graph::reshape(q, {n_, blocks_, block_});
     const Val w = (blocks - shift) * graph::unsqueeze(scales, {2});
-    const Val rows = graph::reshape(w, {n_, blocks_ * block_});
-    return k_ == blocks_ * block_ ? rows : graph::slice(rows, 0, k_, 1);
+    const std::int64_t length = checked_mul(blocks_, block_);
+    const Val rows = graph::reshape(w, {n_, length});
+    return k_ == length ? rows : graph::slice(rows, 0, k_, 1);
   }
 
  private:

@@ -1,6 +1,7 @@
 #include "kernels/conv/conv_shape.h"
 
 #include "core/checked.h"
+#include "graph/contract/op_def.h"
 #include "kernels/common/window/sliding_window.h"
 
 namespace ondine::kernels::ops {
@@ -26,6 +27,7 @@ std::int64_t resolve_transposed(WindowAxis& axis, std::int64_t in, std::int64_t 
   if (wanted == 0 && same) wanted = checked_mul(in, axis.stride);
   if (wanted > 0) {
     const std::int64_t total = std::max<std::int64_t>(0, full - wanted);
+    check_length(total);
     axis.begin = auto_pad == AutoPad::same_upper ? total / 2 : total - total / 2;
     axis.end = total - axis.begin;
     return wanted;

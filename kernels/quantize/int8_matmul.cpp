@@ -28,6 +28,7 @@ void check_parameters(const InferContext& context) {
   for (const std::size_t i : {std::size_t{3}, first_scale + 1}) {
     check_product_parameter(context, i, 2, columns, "columns of b and of its scale or zero point");
   }
+  check_result_parameters(context, first_scale + 2);
   if (!context.has_input(4) || !context.ranked(4) || !context.ranked(2)) return;
   const Dims& b = context.dims(2);
   unify(product(context.dims(4)), b.size() < 2 ? Dim(1) : b.end()[columns],

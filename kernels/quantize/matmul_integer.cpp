@@ -1,8 +1,8 @@
 // matmul_integer.cpp — MatMulInteger: y = (a - za) (b - zb) in int32; QLinearMatMul: the same
 // product times a_scale b_scale / y_scale, rounded to even, plus the zero point of y, saturated.
-// Zero points and scales are one for all, or one for each row of a and column of b. Version 21 of
-// QLinearMatMul adds float8 and 16-bit scales. Expansions, into Int8MatMul where the parameters are
-// those of rows and columns; no derivatives.
+// Zero points and scales are one for all, or one for each row of a and column of b; those of y are
+// one. Version 21 of QLinearMatMul adds float8 and 16-bit scales. Expansions, into Int8MatMul where
+// the parameters are those of rows and columns; no derivatives.
 #include "kernels/common/op.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/quantize/requantize.h"
@@ -30,6 +30,7 @@ void infer_quantized(InferContext& context) {
   for (const std::size_t i : {std::size_t{4}, std::size_t{5}}) {
     check_product_parameter(context, i, 3, -1, "columns of b and of its scale and zero point");
   }
+  check_result_parameters(context, 6);
   infer_product(context, 3, context.dtype(7));
 }
 

@@ -19,6 +19,14 @@ void check_product_parameter(const InferContext& context, std::size_t parameter,
   unify(dims[0], x.end()[axis], what);
 }
 
+void check_result_parameters(const InferContext& context, std::size_t scale) {
+  for (const std::size_t i : {scale, scale + 1}) {
+    if (!context.has_input(i) || !context.ranked(i)) continue;
+    unify(product(context.dims(i)), 1,
+          i == scale ? "elements of the scale of y" : "elements of the zero point of y");
+  }
+}
+
 Val centred(Val x, Val zero_point, DType dtype) {
   const Val compute = cast(x, dtype);
   return zero_point ? compute - cast(zero_point, dtype) : compute;

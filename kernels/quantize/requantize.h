@@ -16,6 +16,10 @@ DType exact_dtype(graph::Dim terms);
 void check_product_parameter(const graph::InferContext& context, std::size_t parameter,
                              std::size_t matrix, int axis, std::string_view what);
 
+// Rejects parameters of the result, a scale in input `scale` and a zero point in the next, that are
+// not one number each.
+void check_result_parameters(const graph::InferContext& context, std::size_t scale);
+
 // x - zero point (may be empty) in `dtype`.
 graph::Val centred(graph::Val x, graph::Val zero_point, DType dtype);
 

@@ -12,9 +12,6 @@ std::int64_t WindowAxis::span() const { return checked_add(checked_mul(dilation,
 
 namespace {
 
-// Sums of a few of these do not overflow.
-constexpr std::int64_t max_length = std::int64_t{1} << 48;
-
 AutoPad auto_pad_of(const NodeView& node) {
   const std::string name = node.attr_string("auto_pad", "NOTSET");
   if (name == "NOTSET" || name.empty()) return AutoPad::notset;
@@ -43,6 +40,14 @@ std::vector<std::int64_t> list(const NodeView& node, std::string_view name, std:
 
 }  // namespace
 
+void check_length(std::int64_t length) {
+  // Sums of a few of these do not overflow.
+  constexpr std::int64_t max_length = std::int64_t{1} << 48;
+  if (length <= max_length) return;
+  fail(ErrorCode::limit, "a window with a span, stride or pad of ", length,
+       " elements; the limit is ", max_length);
+}
+
 std::vector<std::int64_t> kernel_shape(const NodeView& node) {
   if (!node.has_attr("kernel_shape")) {
     fail(ErrorCode::invalid_model, "attribute kernel_shape is missing");
@@ -61,10 +66,7 @@ Window read_window(const NodeView& node, std::span<const std::int64_t> kernel) {
     window.axes.push_back({kernel[i], strides[i], dilations[i], pads[i], pads[n + i]});
     if (window.auto_pad != AutoPad::notset) window.axes[i].begin = window.axes[i].end = 0;
     for (const std::int64_t length : {window.axes[i].span(), strides[i], pads[i], pads[n + i]}) {
-      if (length > max_length) {
-        fail(ErrorCode::limit, "a window with a span, stride or pad of ", length,
-             " elements; the limit is ", max_length);
-      }
+      check_length(length);
     }
   }
   return window;

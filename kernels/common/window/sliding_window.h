@@ -29,6 +29,9 @@ struct Window {
 // below 1 and negative pads.
 Window read_window(const graph::NodeView& node, std::span<const std::int64_t> kernel);
 
+// Error(limit) for a span, stride or pad with which sums may overflow.
+void check_length(std::int64_t length);
+
 // The required attribute kernel_shape.
 std::vector<std::int64_t> kernel_shape(const graph::NodeView& node);
 

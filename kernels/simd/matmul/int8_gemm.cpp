@@ -23,19 +23,20 @@ struct Pair {
 
   ONDINE_INLINE Lanes dot(const Lanes& acc, const Lanes& b, std::int32_t a) {
 #if defined(__AVX512BW__)
-    return acc + reinterpret_cast<Lanes>(
-                     _mm512_madd_epi16(reinterpret_cast<__m512i>(b), _mm512_set1_epi32(a)));
+    const Lanes products = reinterpret_cast<Lanes>(
+        _mm512_madd_epi16(reinterpret_cast<__m512i>(b), _mm512_set1_epi32(a)));
 #elif defined(__AVX2__)
-    return acc + reinterpret_cast<Lanes>(
-                     _mm256_madd_epi16(reinterpret_cast<__m256i>(b), _mm256_set1_epi32(a)));
+    const Lanes products = reinterpret_cast<Lanes>(
+        _mm256_madd_epi16(reinterpret_cast<__m256i>(b), _mm256_set1_epi32(a)));
 #elif defined(__SSE2__)
-    return acc +
-           reinterpret_cast<Lanes>(_mm_madd_epi16(reinterpret_cast<__m128i>(b), _mm_set1_epi32(a)));
+    const Lanes products =
+        reinterpret_cast<Lanes>(_mm_madd_epi16(reinterpret_cast<__m128i>(b), _mm_set1_epi32(a)));
 #else
     const std::int32_t low = static_cast<std::int16_t>(a & 0xffff);
     const std::int32_t high = a >> 16;
-    return acc + (b & 0xffff) * low + (b >> 16) * high;
+    const Lanes products = (b & 0xffff) * low + (b >> 16) * high;
 #endif
+    return wrapping_sum(acc, products);
   }
 };
 
@@ -54,7 +55,7 @@ ONDINE_INLINE void taps_of(std::int32_t* c, const std::int32_t* a, const std::ui
   for (std::int64_t p = 0; p < k; ++p) {
 #pragma GCC unroll 4
     for (int v = 0; v < Vectors; ++v) {
-      acc[v] += widen_bytes(rows[p] + at + v * int8_lanes, flip) * a[p];
+      acc[v] = wrapping_sum(acc[v], widen_bytes(rows[p] + at + v * int8_lanes, flip) * a[p]);
     }
   }
 #pragma GCC unroll 4
@@ -65,17 +66,19 @@ ONDINE_INLINE void taps_of(std::int32_t* c, const std::int32_t* a, const std::ui
 
 std::int32_t sign_int8_row(std::int8_t* to, const std::uint8_t* from, std::int64_t n,
                            std::uint8_t flip) {
-  std::int32_t sum = 0;
+  std::uint32_t sum = 0;
   if (to == nullptr) {
-    for (std::int64_t i = 0; i < n; ++i) sum += static_cast<std::int8_t>(from[i] ^ flip);
-    return sum;
+    for (std::int64_t i = 0; i < n; ++i) {
+      sum += static_cast<std::uint32_t>(static_cast<std::int8_t>(from[i] ^ flip));
+    }
+    return static_cast<std::int32_t>(sum);
   }
   for (std::int64_t i = 0; i < n; ++i) {
     const auto element = static_cast<std::int8_t>(from[i] ^ flip);
     to[i] = element;
-    sum += element;
+    sum += static_cast<std::uint32_t>(element);
   }
-  return sum;
+  return static_cast<std::int32_t>(sum);
 }
 
 void int8_taps(std::int32_t* c, const std::int32_t* a, const std::uint8_t* const* rows,
@@ -89,11 +92,12 @@ void int8_taps(std::int32_t* c, const std::int32_t* a, const std::uint8_t* const
     return taps_of<1>(c + j, a, rows, first + j, k, flip);
   }
   for (; j < n; ++j) {
-    std::int32_t sum = 0;
+    std::uint32_t sum = 0;
     for (std::int64_t p = 0; p < k; ++p) {
-      sum += a[p] * static_cast<std::uint8_t>(rows[p][first + j] ^ flip);
+      sum +=
+          static_cast<std::uint32_t>(a[p] * static_cast<std::uint8_t>(rows[p][first + j] ^ flip));
     }
-    c[j] = sum;
+    c[j] = static_cast<std::int32_t>(sum);
   }
 }
 

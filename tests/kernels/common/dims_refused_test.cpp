@@ -76,6 +76,10 @@ TEST_CASE("convolutions refuse kernels, channels and paddings that do not fit") 
        "padding removes all of a dim of 3"},
       {transposed(t, {4, 2, 2, 2}, {list("output_padding", {0, -1})}),
        "output_padding is negative"},
+      {transposed(
+           t, {4, 2, 2, 2},
+           {list("output_padding", {0, std::int64_t{1} << 62}), list("output_shape", {8, 8})}),
+       "stride or pad of 4611686018427387"},
       {transposed(t, {4, 2, 2, 2}, {list("output_shape", {3, 0})}), "output_shape holds 0"},
       {transposed(t, {4, 2, 2, 2}, {list("output_shape", {3})}),
        "output_padding and output_shape need 2 values"},

@@ -1,5 +1,7 @@
 // Operators of com.microsoft refuse operands whose sizes do not belong together, and values of
 // attributes that they do not have.
+#include <limits>
+
 #include "tests/kernels/common/refusals.h"
 
 #include "tests/kernels/contrib/waves.h"
@@ -13,6 +15,8 @@ Value u8(const Shape& shape) { return Tensor(DType::uint8, shape); }
 Value one() { return Tensor::scalar(0.5F); }
 Value zero() { return Tensor::scalar(std::uint8_t{2}); }
 const Value none;
+// Three times as much is no size.
+constexpr std::int64_t large = std::int64_t{1} << 62;
 
 OpCase call(const std::string& op, const std::vector<Value>& inputs,
             const graph::Attributes& attributes = {}, std::size_t outputs = 1) {
@@ -42,6 +46,9 @@ TEST_CASE("Attention and QAttention refuse weights, biases and pasts of other si
        "qkv_hidden_sizes must be three sizes, those of Q and K the same"},
       {attention({x, w, bias}, {list("qkv_hidden_sizes", {4, 2, 6})}),
        "qkv_hidden_sizes must be three sizes, those of Q and K the same"},
+      {attention({x, w, bias}, {list("qkv_hidden_sizes", {10, 10, -8})}),
+       "qkv_hidden_sizes must be three sizes, those of Q and K the same"},
+      {attention({x, w, bias}, {list("qkv_hidden_sizes", {large, large, large})}), "overflows"},
       {attention({x, w, bias}, {list("qkv_hidden_sizes", {4, 4, 2})}),
        "columns of weights and qkv_hidden_sizes differ: 12 and 10"},
       {attention({x, f32({4, 11}), f32({11})}), "11 columns are not 3 parts"},
@@ -99,6 +106,9 @@ TEST_CASE("GroupQueryAttention refuses inputs without their partners and other s
       {call("GroupQueryAttention", {q, k, k, none, none, lengths, total},
             {number("num_heads", 3), number("kv_num_heads", 2)}),
        "3 query heads are not a multiple of 2 heads of keys"},
+      {call("GroupQueryAttention", {q, none, none, none, none, lengths, total},
+            {number("num_heads", large), number("kv_num_heads", large)}),
+       "overflows"},
   });
 }
 
@@ -140,6 +150,8 @@ TEST_CASE("products and convolutions of com.microsoft refuse operands of other s
   const graph::Attributes bits{number("N", 2), number("K", 16), number("block_size", 16)};
   graph::Attributes packed = bits;
   packed.push_back(number("weight_prepacked", 1));
+  const graph::Attributes blocks{number("N", 2), number("K", 16),
+                                 number("block_size", std::numeric_limits<std::int64_t>::max())};
   check_refusals({
       {lstm({1, 4, 8}, {1, 2, 8}), "rows of W and the size of the input differ: 4 and 3"},
       {lstm({2, 3, 8}, {1, 2, 8}), "directions differ: 2 and 1"},
@@ -164,6 +176,7 @@ TEST_CASE("products and convolutions of com.microsoft refuse operands of other s
        "C is float, needed: int32"},
       {call("MatMulNBits", {f32({1, 15}), four_bits, f32({2, 1})}, bits),
        "the last dim of A and K differ: 15 and 16"},
+      {call("MatMulNBits", {f32({1, 16}), four_bits, f32({2})}, blocks), "more than 2^56"},
       {call("MatMulNBits", {f32({1, 16}), four_bits, f32({2, 1})}, packed),
        "weight_prepacked is 1, only 0 is supported"},
       {call("NhwcConv", {f32({1, 5, 5, 2}), f32({3, 2, 3, 3}), f32({4})}),

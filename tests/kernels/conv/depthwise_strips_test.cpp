@@ -1,4 +1,4 @@
-#include "tests/kernels/conv/guarded_elements.h"
+#include "tests/kernels/conv/guarded_conv.h"
 
 using namespace ondine;
 using namespace ondine::math;
@@ -17,7 +17,7 @@ TEST_CASE("strips of depthwise convolutions read nothing before or behind the pl
       const Index pad = taps / 2;
       const ConvShape s = shape2(2, 3, 3, 3, 5, width, taps, taps, stride, 1, pad, pad);
       const ConvCase<float> c(s);
-      for (const auto guard : {GuardedElements::Guard::before, GuardedElements::Guard::behind}) {
+      for (const auto guard : both_guards) {
         for (const auto direction : {ConvDirection::forward, ConvDirection::backward_weights}) {
           const bool any_direction = taps == 3 && stride == 1;
           if (!any_direction && direction != ConvDirection::forward) continue;

@@ -1,4 +1,4 @@
-#include "tests/kernels/conv/guarded_elements.h"
+#include "tests/kernels/conv/guarded_conv.h"
 
 using namespace ondine;
 using namespace ondine::math;
@@ -12,7 +12,7 @@ TEST_CASE("joined columns read nothing behind the last plane") {
     const ConvShape s = shape2(17, 21, 18, 1, size, size, 3, 3, 1, 1, 1, 1);
     const ConvCase<float> c(s);
     for (const auto direction : {ConvDirection::forward, ConvDirection::backward_weights}) {
-      check_guarded(c, {s, direction}, "joined_columns", GuardedElements::Guard::behind, *kernels);
+      check_guarded(c, {s, direction}, "joined_columns", Guard::behind, *kernels);
     }
   }
 }

@@ -157,6 +157,37 @@ TEST_CASE("the largest products of 8-bit integers do not saturate") {
   }
 }
 
+TEST_CASE("sums of 8-bit integers beyond 32 bits wrap around") {
+  const auto wrapped = [](Index sum) { return static_cast<std::int32_t>(sum); };
+  for (const Int8GemmKernels* gemm : every_implementation()) {
+    INFO(gemm->isa << " " << gemm->name);
+    constexpr Index k = 70000, n = 21;
+    const std::vector<std::int8_t> a(k, 127);
+    const std::vector<std::uint8_t> b(k * n, 255);
+    const test::Scratch panels(static_cast<std::size_t>(gemm->packed_bytes(k, n)));
+    auto* const packed = static_cast<std::byte*>(Workspace(panels).data);
+    gemm->pack_b(packed, b.data(), n, 1, k, n, 0);
+    std::vector<std::int32_t> c(static_cast<std::size_t>((n + gemm->nr - 1) / gemm->nr * gemm->nr));
+    gemm->run({1, n, k, a.data(), k, packed, c.data(), static_cast<Index>(c.size())});
+    c.resize(n);
+    CHECK(c == std::vector<std::int32_t>(n, wrapped(k * 127 * 255)));
+
+    const std::vector<const std::uint8_t*> rows(k, b.data());
+    const std::vector<std::int32_t> factors(k, -255);
+    for (const Index columns : {n, Index{3}}) {
+      c.resize(static_cast<std::size_t>(columns));
+      gemm->taps(c.data(), factors.data(), rows.data(), 0, k, columns, 0);
+      CHECK(c == std::vector<std::int32_t>(c.size(), wrapped(k * -255 * 255)));
+    }
+
+    constexpr Index length = (Index{1} << 24) + 300000;
+    const std::vector<std::uint8_t> row(length, 127);
+    std::vector<std::int8_t> numbers(row.size());
+    CHECK(gemm->sign_row(nullptr, row.data(), length, 0) == wrapped(length * 127));
+    CHECK(gemm->sign_row(numbers.data(), row.data(), length, 0) == wrapped(length * 127));
+  }
+}
+
 TEST_CASE("rows of taps, signed rows and scaled rows follow their definitions") {
   for (const Int8GemmKernels* gemm : every_implementation()) {
     for (const std::uint8_t flip : {std::uint8_t{0}, std::uint8_t{0x80}}) {

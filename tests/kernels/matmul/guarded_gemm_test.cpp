@@ -1,0 +1,89 @@
+#include <cmath>
+
+#include "core/float_formats.h"
+#include "kernels/matmul/gemm_primitive.h"
+#include "kernels/simd/tables.h"
+#include "tests/kernels/common/guarded.h"
+#include "tests/kernels/common/math_test.h"
+
+using namespace ondine;
+using namespace ondine::math;
+using namespace ondine::math::test;
+
+namespace {
+
+using Index = std::int64_t;
+
+// A factor as it is and in bfloat16.
+class Factor {
+ public:
+  Factor(const std::vector<float>& elements, Guard guard)
+      : whole_(elements, guard), rounded_(rounded(elements), guard) {}
+  const float* data(bool is_rounded) const {
+    return is_rounded ? reinterpret_cast<const float*>(rounded_.data()) : whole_.data();
+  }
+
+ private:
+  static std::vector<bfloat16> rounded(const std::vector<float>& elements) {
+    std::vector<bfloat16> result;
+    for (const float x : elements) result.push_back(to_bfloat16(x));
+    return result;
+  }
+  Guarded<float> whole_;
+  Guarded<bfloat16> rounded_;
+};
+
+void check_product(const GemmShape& s, const Kernels& kernels, Guard guard) {
+  INFO(isa_name(kernels) << " " << s.m << " x " << s.n << " x " << s.k << " transposed "
+                         << s.trans_a << s.trans_b << " rounded " << s.a_rounded << s.b_rounded);
+  Numbers numbers(static_cast<std::uint64_t>(s.m + s.n + s.k));
+  const auto a = numbers.row<float>(s.m * s.k);
+  const auto b = numbers.row<float>(s.k * s.n);
+  const Factor left(a, guard), right(b, guard);
+  const Guarded<float> rows(std::vector<float>(static_cast<std::size_t>(s.m), 1), guard);
+  const Guarded<float> columns(std::vector<float>(static_cast<std::size_t>(s.n), 2), guard);
+  const Guarded<float> c(std::vector<float>(static_cast<std::size_t>(s.m * s.n), 9), guard);
+  const GemmPrimitive<float> gemm(s, 1, 1, kernels);
+  ThreadPool pool(1);
+  const Scratch scratch(gemm.workspace());
+  gemm.run(pool, {}, left.data(s.a_rounded), right.data(s.b_rounded), c.data(),
+           {.col_bias = columns.data(), .row_bias = rows.data()}, Workspace(scratch));
+  CHECK(scratch.intact());
+  double worst = 0;
+  for (Index i = 0; i < s.m; ++i) {
+    for (Index j = 0; j < s.n; ++j) {
+      double sum = 3;
+      for (Index p = 0; p < s.k; ++p) {
+        sum += double{a[static_cast<std::size_t>(s.trans_a ? p * s.m + i : i * s.k + p)]} *
+               double{b[static_cast<std::size_t>(s.trans_b ? j * s.k + p : p * s.n + j)]};
+      }
+      worst = std::max(worst, std::abs(sum - double{c.data()[i * s.n + j]}));
+    }
+  }
+  const bool rounds = GemmPrimitive<float>::takes_rounded(s, kernels);
+  CHECK(worst < (rounds ? 0.01 : 1e-5) * (1 + std::sqrt(static_cast<double>(s.k))));
+}
+
+}  // namespace
+
+TEST_CASE("products read and write nothing beside their operands") {
+  std::vector<const Kernels*> sets = all_kernels();
+  if (const auto* lower = kernels_for(Isa::avx512_bf16)) sets.push_back(lower);
+  for (const Kernels* kernels : sets) {
+    for (const Index m : {1, 3, 4, 13, 17, 50}) {
+      for (const Index n : {1, 7, 16, 17, 33, 65}) {
+        for (const Index k : {1, 5, 16, 17, 33, 47}) {
+          for (unsigned form = 0; form < 16; ++form) {
+            GemmShape s{.m = m, .n = n, .k = k};
+            s.trans_a = (form & 1) != 0;
+            s.trans_b = (form & 2) != 0;
+            if (form >= 4 && !GemmPrimitive<float>::takes_rounded(s, *kernels)) continue;
+            s.a_rounded = (form & 4) != 0;
+            s.b_rounded = (form & 8) != 0;
+            for (const Guard guard : both_guards) check_product(s, *kernels, guard);
+          }
+        }
+      }
+    }
+  }
+}
