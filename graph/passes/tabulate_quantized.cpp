@@ -11,13 +11,14 @@
 namespace ondine::graph {
 namespace {
 
-constexpr std::array<std::string_view, 43> elementwise{
-    "Abs",     "Acos",  "Acosh", "Add",  "Asin",        "Asinh",     "Atan",  "Atanh",
-    "Ceil",    "Celu",  "Clip",  "Cos",  "Cosh",        "Div",       "Elu",   "Erf",
-    "Exp",     "Floor", "Gelu",  "Log",  "HardSigmoid", "HardSwish", "Max",   "Min",
-    "Mul",     "Neg",   "PRelu", "Pow",  "LeakyRelu",   "Relu",      "Round", "Selu",
-    "Sigmoid", "Sign",  "Sin",   "Sinh", "Softplus",    "Softsign",  "Sqrt",  "Sub",
-    "Swish",   "Tan",   "Tanh"};
+// clang-format off
+constexpr std::array<std::string_view, 45> elementwise{
+    "Abs", "Acos", "Acosh", "Add", "Asin", "Asinh", "Atan", "Atanh", "Ceil", "Celu", "Clip",
+    "Cos", "Cosh", "Div", "Elu", "Erf", "Exp", "Floor", "Gelu", "HardSigmoid", "HardSwish",
+    "LeakyRelu", "Log", "Max", "Min", "Mish", "Mul", "Neg", "PRelu", "Pow", "Relu", "Round",
+    "Selu", "Sigmoid", "Sign", "Sin", "Sinh", "Softplus", "Softsign", "Sqrt", "Sub", "Swish",
+    "Tan", "Tanh", "ThresholdedRelu"};
+// clang-format on
 
 bool is_elementwise(const Node& node) {
   return node.op->domain.empty() && node.outputs.size() == 1 &&

@@ -62,6 +62,10 @@ Val padding_bias(Val mask, Val keys, double filter) {
   if (rank == 1) {
     counts = within(mask, keys);
   } else {
+    // A mask of rank 4 may be longer, for keys to come.
+    if (rank < 4) {
+      mask = with_dims_of(mask, {-1}, keys, {2}, "keys of the padding mask and all keys");
+    }
     counts = greater(mask, scalar_like(mask, 0));
     if (rank == 2) counts = unsqueeze(counts, {1, 2});
     if (rank == 3) counts = unsqueeze(counts, {1});

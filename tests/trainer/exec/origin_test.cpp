@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include <ondine/build.h>
+#include <ondine/model.h>
 
 using namespace ondine;
 using Catch::Contains;
