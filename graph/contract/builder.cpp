@@ -69,10 +69,13 @@ Builder Builder::inside(Graph& subgraph) const {
 MadeFrom::MadeFrom(Builder& builder, const Node& node, std::string_view part)
     : builder_(&builder), outermost_(builder.origin_ == nullptr) {
   if (!outermost_) return;
-  builder.origin_ =
-      part.empty() && node.origin
-          ? node.origin
-          : std::make_shared<const std::string>(cat(part, describe(node, *builder.graph_)));
+  if (part.empty() && node.origin) {
+    builder.origin_ = node.origin;
+    return;
+  }
+  const std::string text = cat(part, describe(node, *builder.graph_));
+  // A copy has no more room than it needs; a model may have very many.
+  builder.origin_ = std::make_shared<const std::string>(std::string_view(text));
 }
 
 void Builder::alias(Val source, ValueId target) {
