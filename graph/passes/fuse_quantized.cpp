@@ -90,18 +90,11 @@ struct Product {
 };
 
 std::optional<Product> product_before(ValueId id, const Graph& graph, const Uses& uses) {
+  const Activated before = before_activation(id, graph, uses);
   Product product;
-  for (const char* op : {"Relu", "Clip"}) {
-    const Node* node = uses.producer_for(id, 1, op);
-    const auto activation = node == nullptr ? std::nullopt : read_activation(*node, graph);
-    const char* const name = activation ? integer_activation(*activation) : nullptr;
-    if (name == nullptr) continue;
-    product.activation = name;
-    id = node->inputs[0];
-    break;
-  }
+  product.activation = before.activation;
   for (const char* op : {"Conv", "MatMul", "Gemm"}) {
-    product.node = uses.producer_for(id, 1, op);
+    product.node = uses.producer_for(before.value, 1, op);
     if (product.node == nullptr) continue;
     product.convolves = product.node->op->name == "Conv";
     if (product.node->op->name == "Gemm") {
@@ -126,7 +119,7 @@ Attributes attributes_of(const Product& product) {
 
 bool fuse_product(Node& node, Graph& graph, const Uses& uses, const Catalogue& catalogue) {
   const auto y = quantized(node, graph, uses);
-  if (!y || !y->per_tensor() || !is_int8(y->dtype)) return false;
+  if (!is_scalar_int8(y)) return false;
   const auto product = product_before(y->input, graph, uses);
   if (!product) return false;
   const Node& before = *product->node;

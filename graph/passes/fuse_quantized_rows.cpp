@@ -24,17 +24,10 @@ struct Pair {
 };
 
 Pair pair_before(ValueId id, const Graph& graph, const Uses& uses) {
-  Pair pair;
-  for (const char* op : {"Relu", "Clip"}) {
-    const Node* node = uses.producer_for(id, 1, op);
-    const auto activation = node == nullptr ? std::nullopt : read_activation(*node, graph);
-    pair.activation = activation ? integer_activation(*activation) : nullptr;
-    if (pair.activation == nullptr) continue;
-    id = node->inputs[0];
-    break;
-  }
+  const Activated before = before_activation(id, graph, uses);
+  Pair pair{nullptr, before.activation};
   for (const char* op : {"Add", "Mul"}) {
-    if (pair.node == nullptr) pair.node = uses.producer_for(id, 1, op);
+    if (pair.node == nullptr) pair.node = uses.producer_for(before.value, 1, op);
   }
   return pair;
 }
@@ -49,10 +42,6 @@ bool is_row_of(const Graph& graph, ValueId a, ValueId b) {
   while (equal > 0 && (*part.dims)[equal - 1].same(one)) --equal;
   return std::equal(whole.dims->begin(), whole.dims->begin() + static_cast<std::ptrdiff_t>(equal),
                     part.dims->begin(), [](Dim p, Dim q) { return p.same(q); });
-}
-
-bool is_scalar_int8(const std::optional<Quantization>& q) {
-  return q && q->per_tensor() && is_int8(q->dtype);
 }
 
 // What becomes of each element from one scale to another, as DequantizeLinear and QuantizeLinear

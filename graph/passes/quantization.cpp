@@ -35,6 +35,11 @@ std::optional<Quantization> read(const Node* node, const Graph& graph, const Use
   return usual ? std::optional(q) : std::nullopt;
 }
 
+const char* integer_activation(const ActivationNode& activation) {
+  if (activation.relu) return "Relu";
+  return activation.low == 0.0F && activation.high == 6.0F ? "Relu6" : nullptr;
+}
+
 }  // namespace
 
 std::optional<Quantization> quantized(const Node& node, const Graph& graph, const Uses& uses) {
@@ -68,9 +73,18 @@ ValueId add_constant(Graph& graph, const std::string& hint, Tensor tensor) {
   return id;
 }
 
-const char* integer_activation(const ActivationNode& activation) {
-  if (activation.relu) return "Relu";
-  return activation.low == 0.0F && activation.high == 6.0F ? "Relu6" : nullptr;
+bool is_scalar_int8(const std::optional<Quantization>& q) {
+  return q && q->per_tensor() && is_int8(q->dtype);
+}
+
+Activated before_activation(ValueId id, const Graph& graph, const Uses& uses) {
+  for (const char* op : {"Relu", "Clip"}) {
+    const Node* node = uses.producer_for(id, 1, op);
+    const auto activation = node == nullptr ? std::nullopt : read_activation(*node, graph);
+    const char* const name = activation ? integer_activation(*activation) : nullptr;
+    if (name != nullptr) return {node->inputs[0], name};
+  }
+  return {id, nullptr};
 }
 
 }  // namespace ondine::graph

@@ -35,8 +35,16 @@ ValueId zero_point_of(const Quantization& q, Graph& graph);
 
 ValueId add_constant(Graph& graph, const std::string& hint, Tensor tensor);
 
-// The attribute `activation` of the integer operators; nullptr where they have none like it.
-const char* integer_activation(const ActivationNode& activation);
+// 8 bits with one scale.
+bool is_scalar_int8(const std::optional<Quantization>& q);
+
+// Before a Relu, or Clip to [0, 6], whose result `id` is and has one reader: its input, and what
+// the attribute `activation` of the integer operators calls it. Else `id` and nullptr.
+struct Activated {
+  ValueId value = no_value;
+  const char* activation = nullptr;
+};
+Activated before_activation(ValueId id, const Graph& graph, const Uses& uses);
 
 // Each rewrites a QuantizeLinear node that ends such a group, or returns false.
 // Add and Mul, perhaps with an activation, to Int8Add and Int8Mul.

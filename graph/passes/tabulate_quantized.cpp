@@ -101,8 +101,7 @@ class Function {
     if (is_table) {
       if (!uses_->constant(node.inputs[1]).defined()) return false;
     } else if (node.op->name == "DequantizeLinear") {
-      const auto q = dequantized(node.outputs[0], *graph_, *uses_);
-      if (!q || !q->per_tensor() || !is_int8(q->dtype)) return false;
+      if (!is_scalar_int8(dequantized(node.outputs[0], *graph_, *uses_))) return false;
     } else if (is_elementwise(node)) {
       inputs = node.inputs.size();
     } else {
@@ -129,7 +128,7 @@ bool same_dims(const Type& a, const Type& b) {
 
 bool tabulate_quantized(Node& node, Graph& graph, const Uses& uses, const PassContext& context) {
   const auto y = quantized(node, graph, uses);
-  if (!y || !y->per_tensor() || !is_int8(y->dtype) || !context.evaluate) return false;
+  if (!is_scalar_int8(y) || !context.evaluate) return false;
   Function function(graph, uses);
   if (!function.trace(y->input) || function.root == no_value) return false;
   if (!same_dims(graph[function.root].type, graph[y->input].type)) return false;
