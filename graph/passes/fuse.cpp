@@ -132,6 +132,24 @@ bool normalizes_channels(const Node& node) {
   return node.version >= 9 || NodeView(node).attr_int("spatial", 1) != 0;
 }
 
+bool is_depthwise(const NodeView& conv, const Type& x, const Type& w) {
+  const auto taps = w.shape();
+  if (!x.dims || x.dims->size() != 4 || !taps || taps->size() == 0) return false;
+  const std::int64_t groups = conv.attr_int("group", 1);
+  const Dim channels = (*x.dims)[1];
+  return groups > 1 && channels.known() && channels.size() == groups && (*taps)[0] == groups;
+}
+
+bool is_read_between(const Node& from, const Node& to, std::size_t first) {
+  const std::span<const ValueId> made = std::span(from.outputs).subspan(first);
+  return std::any_of(&from + 1, &to, [&](const Node& node) {
+    const auto inputs = node.all_inputs();
+    return std::any_of(made.begin(), made.end(), [&](ValueId id) {
+      return id != no_value && std::find(inputs.begin(), inputs.end(), id) != inputs.end();
+    });
+  });
+}
+
 bool same_tensor_type(const Graph& graph, ValueId a, ValueId b) {
   const Type& x = graph[a].type;
   const Type& y = graph[b].type;

@@ -63,6 +63,13 @@ bool is_plain_gemm(const NodeView& gemm);
 bool trains_normalization(const Node& node);
 bool normalizes_channels(const Node& node);
 
+// Whether a convolution of x by w is one of planes with a channel of x and of y for each group.
+bool is_depthwise(const NodeView& conv, const Type& x, const Type& w);
+
+// Whether a node after `from` and before `to` reads an output of `from`, from number `first` on.
+// Both are nodes of one graph.
+bool is_read_between(const Node& from, const Node& to, std::size_t first);
+
 // Whether both are tensors of the same dtype and shape; symbolic dims are equal by name.
 bool same_tensor_type(const Graph& graph, ValueId a, ValueId b);
 bool is_full_float(const Graph& graph, ValueId id);  // float32 or float64; an omitted output is not

@@ -3,7 +3,6 @@
 //   dz = ConvGradInput(dy, w, ...)         dx, dscale, dbias, dw =
 //   dw = ConvGradWeight(z, dy, ...)          NormalizedDepthwiseConvGrad(dy, w, x, scale, ...)
 //   dx, dscale, dbias = BatchNormalizationActivationGrad(dz, x, scale, ...)
-#include <algorithm>
 #include <unordered_map>
 
 #include "graph/passes/fuse.h"
@@ -13,15 +12,6 @@ namespace ondine::graph {
 namespace {
 
 constexpr std::string_view grad_name = "BatchNormalizationActivationGrad";
-
-// What math::NormalizedDepthwiseGrad supports: planes, one channel for each group.
-bool is_supported(const Node& conv, const Type& x, const Type& w) {
-  const auto taps = w.shape();
-  if (!x.dims || x.dims->size() != 4 || !taps || taps->size() == 0) return false;
-  const std::int64_t groups = NodeView(conv).attr_int("group", 1);
-  const Dim channels = (*x.dims)[1];
-  return groups > 1 && channels.known() && channels.size() == groups && (*taps)[0] == groups;
-}
 
 bool same_attribute(const NodeView& a, const NodeView& b, std::string_view name, float missing) {
   return a.has_attr(name) == b.has_attr(name) &&
@@ -65,8 +55,9 @@ class Fuser {
     if (norm == nullptr || !is_derivative(node, *norm)) return false;
     const Type& x = (*graph_)[node.inputs[1]].type;
     const Type& w = (*graph_)[data->inputs[1]].type;
-    if (!same_attributes(data->attributes, weights.attributes) || !is_supported(*data, x, w) ||
-        is_read_between(weights, node)) {
+    if (!same_attributes(data->attributes, weights.attributes) ||
+        !is_depthwise(NodeView(*data), x, w) || &weights > &node ||
+        is_read_between(weights, node, 0)) {
       return false;
     }
     replace(node, *data, weights);
@@ -74,20 +65,9 @@ class Fuser {
     return true;
   }
 
-  void erase_gone() {
-    std::size_t i = 0;
-    std::erase_if(graph_->nodes, [&](const Node&) { return gone_[i++]; });
-  }
+  const std::vector<bool>& gone() const { return gone_; }
 
  private:
-  bool is_read_between(const Node& from, const Node& to) const {
-    if (&from > &to) return true;
-    return std::any_of(&from, &to, [&](const Node& node) {
-      const auto inputs = node.all_inputs();
-      return std::find(inputs.begin(), inputs.end(), from.outputs[0]) != inputs.end();
-    });
-  }
-
   void replace(Node& node, const Node& data, const Node& weights) const {
     Attributes attributes = data.attributes;
     for (const auto& each : node.attributes) {
@@ -116,7 +96,7 @@ bool run(Graph& graph, const PassContext& context) {
   const bool changed =
       fuse_nodes(graph, fuse_depthwise_gradient, context,
                  [&](Node& node, const Uses& uses) { return fuser.fuse(node, uses); });
-  fuser.erase_gone();
+  erase_nodes(graph, fuser.gone());
   return changed;
 }
 

@@ -42,8 +42,7 @@ class Fuser {
       if (taken_[i] || root.outputs.size() != 1 || root.outputs[0] == no_value) continue;
       if (is_output_[index(root.outputs[0])] && is_step(root)) changed = fuse(i) || changed;
     }
-    std::size_t i = 0;
-    std::erase_if(graph_->nodes, [&](const Node&) { return replaced_[i++]; });
+    erase_nodes(*graph_, replaced_);
     return changed;
   }
 

@@ -107,17 +107,6 @@ std::optional<Attributes> activation_attributes(const Node& node, const Graph& g
   return attributes;
 }
 
-// Whether a node in between reads another output of the normalization at `first` than its result.
-bool is_read_between(const Graph& graph, std::size_t first, std::size_t last) {
-  const auto& made = graph.nodes[first].outputs;
-  for (std::size_t i = first + 1; i < last; ++i) {
-    for (const ValueId id : graph.nodes[i].all_inputs()) {
-      if (id != no_value && std::find(made.begin() + 1, made.end(), id) != made.end()) return true;
-    }
-  }
-  return false;
-}
-
 bool run(Graph& graph, const PassContext& context) {
   if (context.catalogue == nullptr) return false;
   const OpDef* fused = context.catalogue->find(ondine_domain, "BatchNormalizationActivation");
@@ -131,9 +120,8 @@ bool run(Graph& graph, const PassContext& context) {
         if (chain.norm == nullptr || chain.norm->version < 7) return false;
         if (!normalizes_channels(*chain.norm)) return false;
         if (chain.sum != nullptr && is_smooth(node)) return false;
-        const auto first = static_cast<std::size_t>(chain.norm - graph.nodes.data());
-        const auto last = static_cast<std::size_t>(&node - graph.nodes.data());
-        if (is_read_between(graph, first, last)) return false;
+        // Nobody reads a statistic before the activation.
+        if (is_read_between(*chain.norm, node, 1)) return false;
         const NodeView view(*chain.norm);
         Attributes attributes = *activation;
         attributes.emplace_back("epsilon", view.attr_float("epsilon", 1e-5F));
@@ -147,13 +135,12 @@ bool run(Graph& graph, const PassContext& context) {
         node.op = fused;
         node.version = 1;
         node.attributes = std::move(attributes);
-        gone[first] = true;
-        if (chain.sum != nullptr)
-          gone[static_cast<std::size_t>(chain.sum - graph.nodes.data())] = true;
+        for (const Node* one : {chain.norm, chain.sum}) {
+          if (one != nullptr) gone[static_cast<std::size_t>(one - graph.nodes.data())] = true;
+        }
         return true;
       });
-  std::size_t i = 0;
-  std::erase_if(graph.nodes, [&](const Node&) { return gone[i++]; });
+  erase_nodes(graph, gone);
   return changed;
 }
 

@@ -109,6 +109,11 @@ bool run_on_subgraphs(Node& node, const Pass& pass, const PassContext& context) 
   return changed;
 }
 
+void erase_nodes(Graph& graph, const std::vector<bool>& gone) {
+  std::size_t i = 0;
+  std::erase_if(graph.nodes, [&](const Node&) { return gone[i++]; });
+}
+
 Graph without_unused_values(Graph graph) {
   std::vector<bool> used = output_flags(graph);
   const auto for_each_list = [](Node& node, const auto& visit) {

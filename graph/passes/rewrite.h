@@ -55,6 +55,9 @@ void keep_nodes(Graph& graph, Keep keep) {
   graph.nodes.resize(kept);
 }
 
+// Removes the nodes whose positions are flagged.
+void erase_nodes(Graph& graph, const std::vector<bool>& gone);
+
 // Nodes that are to stand before the node at `position`.
 struct Insertion {
   std::size_t position = 0;
