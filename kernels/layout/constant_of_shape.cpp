@@ -32,13 +32,23 @@ void infer(InferContext& context) {
   context.set_output(0, value.dtype(), std::move(dims));
 }
 
-// Copies the filled part to double it until all is filled.
-void fill(std::byte* y, std::size_t bytes, const void* element, std::size_t size) {
+// Doubles what is filled up to a pattern that stays in a cache, then copies the pattern.
+void fill(ThreadPool& pool, std::byte* y, std::size_t bytes, const void* element,
+          std::size_t size) {
+  constexpr std::size_t most = 64 * 1024;  // a multiple of the size of all elements
   if (bytes == 0) return;
+  const std::size_t pattern = std::min(bytes, most);
   std::memcpy(y, element, size);
-  for (std::size_t done = size; done < bytes; done *= 2) {
-    std::memcpy(y + done, y, std::min(done, bytes - done));
+  for (std::size_t done = size; done < pattern; done *= 2) {
+    std::memcpy(y + done, y, std::min(done, pattern - done));
   }
+  const auto copies = static_cast<std::int64_t>((bytes - 1) / most);
+  pool.for_chunks(copies, 16, [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t i = first; i < last; ++i) {
+      const std::size_t at = static_cast<std::size_t>(i + 1) * most;
+      std::memcpy(y + at, y, std::min(most, bytes - at));
+    }
+  });
 }
 
 Kernel bind(BindContext& context) {
@@ -46,13 +56,15 @@ Kernel bind(BindContext& context) {
   const std::size_t size = size_of(value.dtype());
   if (const auto shape = context.output_shape(0)) {
     const auto bytes = static_cast<std::size_t>(shape->size()) * size;
-    return [=](KernelContext& call) { fill(call.out<std::byte>(0), bytes, value.data(), size); };
+    return [=](KernelContext& call) {
+      fill(call.pool(), call.out<std::byte>(0), bytes, value.data(), size);
+    };
   }
   const auto rank = static_cast<std::size_t>(context.shape(0).size());
   return [=](KernelContext& call) {
     const Shape shape(std::span(call.in<std::int64_t>(0), rank));
     auto* y = static_cast<std::byte*>(call.allocate(0, shape));
-    fill(y, static_cast<std::size_t>(shape.size()) * size, value.data(), size);
+    fill(call.pool(), y, static_cast<std::size_t>(shape.size()) * size, value.data(), size);
   };
 }
 

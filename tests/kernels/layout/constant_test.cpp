@@ -1,3 +1,4 @@
+#include "core/stop.h"
 #include "tests/kernels/common/numbers.h"
 
 using namespace ondine;
@@ -48,4 +49,21 @@ TEST_CASE("ConstantOfShape fills a shape that is known or read") {
                           .inputs = {shape},
                           .attributes = {{"value", random_tensor({2}, 1)}}}),
                   Error);
+}
+
+TEST_CASE("ConstantOfShape fills large shapes to their last element, unless it is stopped") {
+  for (const std::int64_t size : {65535, 65536, 65537, 3 * 65536 - 1, 20 * 65536 + 7}) {
+    for (const DType dtype : {DType::int8, DType::float64}) {
+      const Tensor y = run_op_tensor({.op = "ConstantOfShape",
+                                      .inputs = {Tensor::of<std::int64_t>({1}, {size})},
+                                      .attributes = {{"value", numbers({1}, {3}, dtype)}}});
+      CHECK(y.identical(
+          numbers({size}, std::vector<double>(static_cast<std::size_t>(size), 3), dtype)));
+    }
+  }
+  CancelFlag cancelled = true;
+  const StopScope scope({&cancelled, {}});
+  CHECK_THROWS_WITH(run_op({.op = "ConstantOfShape",
+                            .inputs = {Tensor::of<std::int64_t>({2}, {1 << 10, 1 << 12})}}),
+                    Catch::Contains("cancelled"));
 }
