@@ -52,13 +52,7 @@ void backward_weights(const TileWeights& s, const float* u, float* dw) {
       V taps[window];
       transform_back<Taps>(taps, all);
       float* const to = dw + outer * s.outer_stride + inner * window;
-#if defined(__AVX512F__)
       join_taps(to, taps, count);
-#else
-      for (N k = 0; k < window; ++k) {
-        for (N l = 0; l < count; ++l) to[l * window + k] = taps[k][l];
-      }
-#endif
     }
   }
 }

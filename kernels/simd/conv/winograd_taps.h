@@ -2,12 +2,11 @@
 // components of Winograd convolutions.
 #pragma once
 
+#include "kernels/simd/conv/window_taps.h"
 #include "kernels/simd/conv/winograd_parts.h"
 
 namespace ondine::math::ONDINE_ISA {
 namespace {
-
-constexpr int window = 9;  // taps
 
 constexpr int weight_edge = 4;
 constexpr int weight_components = weight_edge * weight_edge;
@@ -72,70 +71,6 @@ ONDINE_INLINE void transform_back(V* taps, const V* all) {
   for (int i = 0; i < 3; ++i) Taps::reduce(taps + 3 * i, 1, half + 4 * i, 1);
 }
 
-#if defined(__AVX512F__)
-constexpr IVec<float> each_lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-
-ONDINE_INLINE V permute_lanes(const V& x, const IVec<float>& from) {
-  return reinterpret_cast<V>(_mm512_maskz_permutexvar_ps(0xffff, reinterpret_cast<__m512i>(from),
-                                                         reinterpret_cast<__m512>(x)));
-}
-
-// Moves position p of nine vectors on by p Places vectors, in a circle. b is scratch memory.
-template <int Places>
-ONDINE_INLINE void turn_positions(V* a, V* b) {
-  const auto turn =
-      [](V * to, const V* from, int times, unsigned mask) __attribute__((always_inline)) {
-#pragma GCC unroll 9
-    for (int m = 0; m < window; ++m) {
-      const V& other = from[(m + times * Places) % window];
-      to[m] = reinterpret_cast<V>(_mm512_mask_blend_ps(static_cast<__mmask16>(mask),
-                                                       reinterpret_cast<__m512>(from[m]),
-                                                       reinterpret_cast<__m512>(other)));
-    }
-  };
-  // Bit p of a mask: whether p % 9 has the bit of that value.
-  turn(b, a, 1, 0b0101010010101010);
-  turn(a, b, 2, 0b1001100011001100);
-  turn(b, a, 4, 0b1110000011110000);
-  turn(a, b, 8, 0b0000000100000000);
-}
-
-// Lane l of taps[k] is w[9 l + k]. Position p of vector v of w is of tap 7 v + p modulo 9: with the
-// vectors in the order of their first taps and position p of each moved on by p vectors, a vector
-// holds one tap, lane l of tap k at position 9 l + k modulo 16.
-ONDINE_INLINE void split_taps(V* taps, const float* w) {
-  static_assert(L == 16);
-  V a[window];
-  V b[window];
-#pragma GCC unroll 9
-  for (int m = 0; m < window; ++m) a[m] = load(w + 4 * m % window * L);
-  turn_positions<window - 1>(a, b);
-#pragma GCC unroll 9
-  for (int k = 0; k < window; ++k)
-    taps[k] = permute_lanes(a[k], (each_lane * window + k) & (L - 1));
-}
-
-// The reverse: taps of at most `count` channels.
-ONDINE_INLINE void join_taps(float* w, const V* taps, N count) {
-  V a[window];
-  V b[window];
-#pragma GCC unroll 9
-  for (int k = 0; k < window; ++k) {
-    a[k] = permute_lanes(taps[k], (each_lane - k) * window & (L - 1));
-  }
-  turn_positions<1>(a, b);
-#pragma GCC unroll 9
-  for (int m = 0; m < window; ++m) {
-    const N from = 4 * m % window * L;
-    if (count == L) {
-      store(w + from, a[m]);
-    } else {
-      store_n(w + from, a[m], max(0, min(L, count * window - from)));
-    }
-  }
-}
-#endif
-
 // The taps of a vector of outer channels, for inner channels in turn. Forward, the inner channels
 // lie beside each other in memory, backward the outer ones.
 class WeightTaps {
@@ -143,18 +78,18 @@ class WeightTaps {
   // From the outer channel `outer` on; zeros beyond the last channels.
   ONDINE_MEMBER WeightTaps(const TileWeights& s, N outer, const float* w)
       : s_(s), w_(w + outer * s.outer_stride), count_(min(L, s.outer - outer)) {
-    if (count_ < L || L != 16) return;
+    if (count_ < L) return;
     beside_ = s.outer_stride == window;
     along_ = s.inner_stride == window;
   }
 
   ONDINE_MEMBER void get(V* taps, N inner) {
     const float* const from = w_ + inner * s_.inner_stride;
-#if defined(__AVX512F__)
     if (beside_ && inner < s_.inner) {
 #pragma GCC unroll 9
-      for (int i = 0; i < window; ++i)
-        __builtin_prefetch(from + rows_ahead * s_.inner_stride + i * L, 0, 2);
+      for (int i = 0; i < window * L; i += line) {
+        __builtin_prefetch(from + rows_ahead * s_.inner_stride + i, 0, 2);
+      }
       return split_taps(taps, from);
     }
     if (along_ && inner < s_.inner / L * L) {
@@ -163,7 +98,6 @@ class WeightTaps {
       for (int k = 0; k < window; ++k) taps[k] = gathered_[inner % L * window + k];
       return;
     }
-#endif
     if (count_ > 0 && inner < s_.inner) {
       load_taps(taps, from, s_.outer_stride, count_, channels_ahead * s_.inner_stride);
       return;
@@ -173,8 +107,8 @@ class WeightTaps {
   }
 
  private:
-#if defined(__AVX512F__)
   static constexpr N rows_ahead = 32;  // of weights that come from memory
+  static constexpr int line = 16;      // elements of one of a cache
 
   // Of as many inner channels as a vector has lanes, which lie beside each other.
   void gather(const float* from) {
@@ -193,7 +127,6 @@ class WeightTaps {
     }
   }
   V gathered_[L * window];
-#endif
 
   const TileWeights& s_;
   const float* w_;
