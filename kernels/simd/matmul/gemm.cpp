@@ -14,6 +14,11 @@ namespace {
 constexpr std::int64_t second_cache = std::int64_t{1} << 20;
 // Larger matrices B are read from memory at every product.
 constexpr std::int64_t last_cache = std::int64_t{8} << 20;
+// Processors with short vectors bring rows of A that follow each other too late by themselves:
+// those of this length or more are asked for, and those of larger matrices that are read in place.
+constexpr bool is_short = vector_bytes < 64;
+constexpr std::int64_t far_row = is_short ? 256 : 2048;
+constexpr std::int64_t far_a = std::int64_t{128} << 10;
 constexpr std::int64_t block_k = 256;
 constexpr std::int64_t block_n = 1024;
 constexpr std::int64_t block_m = 144;
@@ -227,6 +232,17 @@ PrefetchAhead next_of_b(const GemmCall<T>& g, const GemmBlocking& cut, const T* 
   return PrefetchAhead::matrix(next, size, min_of(at.kc, g.k - p), cols, g.b_row, g.b_col, steps);
 }
 
+// Rows of a large A that is read in place, behind those that the first panel of B begins with.
+template <class T>
+PrefetchAhead rows_of_a(const GemmCall<T>& g, const GemmBlocking& cut, const GemmBlock& at) {
+  constexpr std::int64_t size = sizeof(T);
+  if (!is_short || cut.pack_a || g.a_col != 1 || g.m * g.k * size < far_a) return {};
+  if (at.mc <= cut.mr) return {};
+  const T* const from = g.a + (at.i + cut.mr) * g.a_row + at.p;
+  return PrefetchAhead::matrix(from, size, at.mc - cut.mr, at.kc, g.a_row, 1,
+                               divide_up(at.mc - cut.mr, cut.mr) * PrefetchAhead::steps(at.kc));
+}
+
 template <class T>
 ONDINE_INLINE void run_block(const GemmCall<T>& g, const GemmBlocking& cut, T* b_panels,
                              const T* a_panels, const GemmBlock& at, PrefetchAhead& ahead_a) {
@@ -258,6 +274,8 @@ ONDINE_INLINE void run_block(const GemmCall<T>& g, const GemmBlocking& cut, T* b
     block.keep = packed;
     if (far && jj % group_n<T> == 0) {
       ahead = next_of_b(g, cut, b_panels, at, jj + group_n<T>, steps);
+    } else if (jj == 0 && ahead.is_done()) {
+      ahead = rows_of_a(g, cut, at);
     }
     const bool two = cols > L;
     const bool tail = cols % L != 0;
@@ -287,13 +305,12 @@ ONDINE_INLINE void run_block(const GemmCall<T>& g, const GemmBlocking& cut, T* b
   }
 }
 
-// Rows of A that are packed next, asked for at every block of registers. Rows close to each other
-// come by themselves.
+// Rows of A that are packed next, asked for at every block of registers.
 template <class T>
 PrefetchAhead next_of_a(const GemmCall<T>& g, const GemmBlocking& cut, std::int64_t i,
                         std::int64_t mc, std::int64_t p, std::int64_t nc) {
-  constexpr std::int64_t size = sizeof(T), far = 2048;
-  if (!cut.pack_a || g.a_col != 1 || p >= g.k || g.a_row * size < far) return {};
+  constexpr std::int64_t size = sizeof(T);
+  if (!cut.pack_a || g.a_col != 1 || p >= g.k || g.a_row * size < far_row) return {};
   return {g.a + i * g.a_row + p, mc, min_of(cut.kc, g.k - p) * size, g.a_row * size,
           divide_up(nc, panel<T>) * divide_up(mc, cut.mr)};
 }
