@@ -18,8 +18,8 @@
 //   few_positions       forward, float, at most 12 positions: dot products along the channels
 //   strided             stride 2 (by at least one axis), at least 32 positions of an image, float:
 //                       rows of output channels from padded copies
-//   depthwise_strips    AVX-512, float, depthwise, 3 x 3 around each position, stride 1 (forward:
-//                       or 2), and 5 x 5: strips of columns, planes read where they lie
+//   depthwise_strips    AVX2 and AVX-512, float, depthwise, 3 x 3 around each position, stride 1
+//                       (forward: or 2), and 5 x 5: strips of columns, planes read where they lie
 //   depthwise_channels  depthwise, planes that fit a cache: channels in the lanes of vectors
 //   depthwise_3x3       depthwise, 3 x 3, stride 1: each plane alone, two rows at a time
 //   depthwise_rows      any other depthwise: each plane alone

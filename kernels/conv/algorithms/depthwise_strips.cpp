@@ -69,20 +69,18 @@ class DepthwiseStrips final : public DepthwiseConv<T> {
 template <class T>
 bool supports_depthwise_strips(const ConvDesc& desc, const Kernels& kernels) {
   const ConvShape& s = desc.shape;
-  if (sizeof(T) != sizeof(float) || kernels.depthwise_strips->lanes == 0) return false;
+  const DepthwiseStripKernels& strips = *kernels.depthwise_strips;
+  if (sizeof(T) != sizeof(float) || strips.lanes == 0) return false;
   const SpatialDims ones{1, 1, 1}, twos{1, 2, 2};
   const Index taps = s.kernel[1];
-  // Of narrower planes, more lanes are idle than the taps pay for.
-  const bool wide = 2 * s.in[2] >= kernels.depthwise_strips->lanes;
-  const bool larger =
-      taps == 5 && wide && s.stride == ones && desc.direction != ConvDirection::backward_weights;
-  if (taps != 3 && !larger) return false;
-  const bool strided = desc.direction == ConvDirection::forward && s.stride == twos;
-  if (!strided && s.stride != ones) return false;
-  // A plane should stay in a second cache while its strips are walked; other implementations of
-  // stride 2 are so slow that larger ones pay.
-  const Index max_bytes = (strided ? 4096 : 512) * 1024;
-  if (volume(s.in) * Index{sizeof(T)} > max_bytes) return false;
+  const bool forward = desc.direction == ConvDirection::forward;
+  const bool strided = taps == 3 && s.stride == twos && forward;
+  const bool larger = taps == 5 && desc.direction != ConvDirection::backward_weights;
+  if (!strided && (s.stride != ones || (taps != 3 && !larger))) return false;
+  const StripLimits& pays = strided  ? strips.strided
+                            : larger ? strips.window_5x5
+                                     : strips.window_3x3;
+  if (s.in[2] < pays.min_width || volume(s.in) * Index{sizeof(T)} > pays.max_bytes) return false;
   const SpatialDims out{1, divide_up(s.in[1], s.stride[1]), divide_up(s.in[2], s.stride[2])};
   return is_depthwise(s) && is_planar(s) && s.kernel == SpatialDims{1, taps, taps} &&
          s.dilation == ones && s.pad == SpatialDims{0, taps / 2, taps / 2} && s.out == out;

@@ -100,7 +100,7 @@ static void deinterleave_channels(T* dst, const T* src, std::int64_t plane, std:
 #pragma GCC unroll 16
       for (int c = 0; c < L; ++c) store(dst + c * plane + p, r[c]);
     } else {
-      for (std::int64_t c = 0; c < channels; ++c) store_n(dst + c * plane + p, r[c], count);
+      for (int c = 0; c < L && c < channels; ++c) store_n(dst + c * plane + p, r[c], count);
     }
   }
 }

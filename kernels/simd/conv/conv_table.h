@@ -95,10 +95,18 @@ struct PlaneStrides {
   std::int64_t x, y;
 };
 
+// The planes for which strips pay. Of narrow ones, too many lanes are idle; large ones leave a
+// cache while their strips are walked one after the other.
+struct StripLimits {
+  std::int64_t min_width;  // columns
+  std::int64_t max_bytes;
+};
+
 // Depthwise convolutions of float by 3 x 3 taps around each position, of `forward` by 5 x 5 too or
 // by 3 x 3 with stride 2 for both dims: strips of columns as wide as a vector, from row to row.
 struct DepthwiseStripKernels {
   std::int64_t lanes;  // 0 where loads take no masks; there is nothing else then
+  StripLimits window_3x3, window_5x5, strided;
   // Of `planes` channels of an image; w: planes x taps, bias: planes values or null. flip: taps in
   // reverse order.
   void (*forward)(const ConvPlane& plane, std::int64_t planes, bool flip, const float* x,

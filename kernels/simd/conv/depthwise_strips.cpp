@@ -2,50 +2,31 @@
 // of columns as wide as a vector is walked from row to row. What is loaded of a row is added to the
 // sums of all results in whose windows it lies. Lanes outside of the plane read zeros, so that
 // nothing is copied.
+#include <type_traits>
+
 #include "kernels/simd/conv/conv_parts.h"
+#include "kernels/simd/conv/plane_strips.h"
+#include "kernels/simd/conv/strip_pairs.h"
 #include "kernels/simd/matmul/activation.h"
 
 namespace ondine::math::ONDINE_ISA {
 
-#if defined(__AVX512F__)
+#if defined(__AVX2__)
 namespace {
 
 using V = Vec<float>;
-using Mask = __mmask16;
 constexpr int L = lanes<float>;
 constexpr int taps = 9;
 
-ONDINE_INLINE V load_masked(const float* p, Mask mask) {
-  return reinterpret_cast<V>(_mm512_maskz_loadu_ps(mask, p));
-}
-ONDINE_INLINE void store_masked(float* p, const V& v, Mask mask) {
-  _mm512_mask_storeu_ps(p, mask, reinterpret_cast<__m512>(v));
-}
-
-// The first n lanes, of those that there are.
-ONDINE_INLINE Mask first_lanes(N n) {
-  return static_cast<Mask>(n >= L ? 0xffffU : n > 0 ? (1U << n) - 1 : 0U);
-}
-
-// For each column of K taps, the lanes of a strip from column j on whose tap lies in the row.
-template <int K>
-struct StripMasks {
-  ONDINE_MEMBER StripMasks(N j, N width) {
-    for (int k = 0; k < K; ++k) {
-      const N shift = k - K / 2;
-      of[k] = static_cast<Mask>(first_lanes(width - j - shift) & ~first_lanes(-shift - j));
-    }
-  }
-  ONDINE_MEMBER Mask middle() const { return of[K / 2]; }
-  Mask of[K];
-};
-
-// What lies under each column of taps.
-template <int K>
-ONDINE_INLINE void load_row(const float* at, const StripMasks<K>& masks, V (&row)[K]) {
-#pragma GCC unroll 8
-  for (int k = 0; k < K; ++k) row[k] = load_masked(at + k - K / 2, masks.of[k]);
-}
+#if defined(__AVX512F__)
+constexpr StripLimits window_3x3 = {1, N{512} << 10};
+constexpr StripLimits window_5x5 = {8, N{512} << 10};
+constexpr StripLimits strided = {1, N{4} << 20};
+#else
+constexpr StripLimits window_3x3 = {5, 40 * 40 * sizeof(float)};
+constexpr StripLimits window_5x5 = {10, N{512} << 10};
+constexpr StripLimits strided = {5, N{16} << 10};
+#endif
 
 // Asks for a row some way behind this one. The first strips of wide rows touch all of a plane, with
 // gaps that the hardware does not follow.
@@ -57,18 +38,21 @@ ONDINE_INLINE void ask_ahead(const float* row, N width) {
 
 // acc + the products of a row of taps and what lies under it.
 template <int K>
-ONDINE_INLINE V add_taps(V acc, const V* w, const V (&row)[K]) {
+ONDINE_INLINE V add_taps(const V& acc, const V* w, const V (&row)[K]) {
+  // With one strip at a time, sums of a row by itself: the next row waits for one addition then.
+  constexpr bool apart = L < 16;
+  V sum = apart ? w[0] * row[0] : acc + w[0] * row[0];
 #pragma GCC unroll 8
-  for (int k = 0; k < K; ++k) acc += w[k] * row[k];
-  return acc;
+  for (int k = 1; k < K; ++k) sum += w[k] * row[k];
+  return apart ? acc + sum : sum;
 }
 
 // S strips side by side, from column j on, by K x K taps.
-template <int K, int S>
-ONDINE_INLINE void convolve_strips(const ConvPlane& p, const float* x, const V (&w)[K * K],
-                                   const V& bias, Activation activation, N j, float* y) {
+template <int K, int S, class Strip>
+ONDINE_INLINE void convolve_strips(const ConvPlane& p, const Strip (&strips)[S], const float* x,
+                                   const V (&w)[K * K], const V& bias, Activation activation, N j,
+                                   float* y) {
   constexpr int half = K / 2;
-  const StripMasks<K> first(j, p.in_w), last(j + (S - 1) * L, p.in_w);
   const N width = p.in_w;
   const bool asks = j == 0 && width > 2 * L;
   V sums[S][K - 1];  // of the results from row r - half on
@@ -79,8 +63,7 @@ ONDINE_INLINE void convolve_strips(const ConvPlane& p, const float* x, const V (
   }
   const auto finish = [&](N row, int s, const V& sum) __attribute__((always_inline)) {
     if (row < 0) return;
-    store_masked(y + row * width + j + s * L, activate<float>(sum, activation),
-                 s == 0 ? first.middle() : last.middle());
+    strips[s].store_middle(y + row * width + j + s * L, activate<float>(sum, activation));
   };
   for (N r = 0; r < p.in_h; ++r) {
     if (asks) {
@@ -90,7 +73,7 @@ ONDINE_INLINE void convolve_strips(const ConvPlane& p, const float* x, const V (
 #pragma GCC unroll 2
     for (int s = 0; s < S; ++s) {
       V row[K];
-      load_row<K>(x + r * width + j + s * L, s == 0 ? first : last, row);
+      strips[s].load_row(x + r * width + j + s * L, row);
       finish(r - half, s, add_taps<K>(sums[s][0], w + (K - 1) * K, row));
 #pragma GCC unroll 8
       for (int k = 1; k < K - 1; ++k) {
@@ -106,38 +89,12 @@ ONDINE_INLINE void convolve_strips(const ConvPlane& p, const float* x, const V (
   }
 }
 
-// What a row of taps with stride 2 reads for a vector of results: two vectors of a row, the
-// elements of which are under the middle and the right tap in turns, and under the left one what is
-// before.
-struct PairMasks {
-  ONDINE_MEMBER PairMasks(N j, N width)
-      : low(first_lanes(width - 2 * j)), high(first_lanes(width - 2 * j - L)), before(j > 0) {}
-  Mask low, high;
-  bool before;  // whether there is an element before the strip
-};
-
-ONDINE_INLINE void load_pairs(const float* at, const PairMasks& masks, V (&row)[3]) {
-  constexpr auto pick = [](const V& a, const V& b, int odd) __attribute__((always_inline)) {
-    const __m512i even =
-        _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
-    const __m512i which = _mm512_or_si512(even, _mm512_set1_epi32(odd));
-    return reinterpret_cast<V>(
-        _mm512_permutex2var_ps(reinterpret_cast<__m512>(a), which, reinterpret_cast<__m512>(b)));
-  };
-  const V low = load_masked(at, masks.low), high = load_masked(at + L, masks.high);
-  row[1] = pick(low, high, 0);
-  row[2] = pick(low, high, 1);
-  const auto before = reinterpret_cast<__m512i>(broadcast(masks.before ? at[-1] : 0.0F));
-  row[0] = reinterpret_cast<V>(
-      _mm512_maskz_alignr_epi32(0xffff, reinterpret_cast<__m512i>(row[2]), before, L - 1));
-}
-
 // A strip of results from column j on, with stride 2. An even row is under the middle row of a
 // window, an odd one under the last row of a window and the first of the next.
-ONDINE_INLINE void convolve_pairs(const ConvPlane& p, const float* x, const V (&w)[9],
-                                  const V& bias, Activation activation, N j, float* y) {
-  const PairMasks masks(j, p.in_w);
-  const Mask results = first_lanes(p.out_w - j);
+template <class Pairs>
+ONDINE_INLINE void convolve_pairs(const ConvPlane& p, const Pairs& pairs, const float* x,
+                                  const V (&w)[9], const V& bias, Activation activation, N j,
+                                  float* y) {
   const bool asks = j == 0 && p.out_w > L;
   V here = bias;
   x += 2 * j;
@@ -148,18 +105,78 @@ ONDINE_INLINE void convolve_pairs(const ConvPlane& p, const float* x, const V (&
       ask_ahead<1>(y, p.out_w);
     }
     V row[3];
-    load_pairs(x, masks, row);
+    pairs.load_row(x, row);
     here = add_taps<3>(here, w + 3, row);
     V next = bias;
     if (r + 1 < p.in_h) {
-      load_pairs(x + p.in_w, masks, row);
+      pairs.load_row(x + p.in_w, row);
       here = add_taps<3>(here, w + 6, row);
       next = add_taps<3>(bias, w, row);
     }
-    store_masked(y, activate<float>(here, activation), results);
+    pairs.store_results(y, activate<float>(here, activation));
     here = next;
   }
 }
+
+#if defined(__AVX512F__)
+template <int K>
+ONDINE_INLINE void convolve_plane(const ConvPlane& p, const float* x, const V (&w)[K * K],
+                                  const V& bias, Activation activation, float* y) {
+  using Strip = MaskedStrip<K>;
+  N j = 0;
+  if constexpr (K == 3) {
+    for (; p.in_w - j > L; j += 2 * L) {
+      const Strip two[] = {Strip(j, p.in_w), Strip(j + L, p.in_w)};
+      convolve_strips<K>(p, two, x, w, bias, activation, j, y);
+    }
+  }
+  for (; j < p.in_w; j += L) {
+    const Strip one[] = {Strip(j, p.in_w)};
+    convolve_strips<K>(p, one, x, w, bias, activation, j, y);
+  }
+}
+ONDINE_INLINE void convolve_plane_of_pairs(const ConvPlane& p, const float* x, const V (&w)[9],
+                                           const V& bias, Activation activation, float* y) {
+  for (N j = 0; j < p.out_w; j += L) {
+    convolve_pairs(p, MaskedPairs(p, j), x, w, bias, activation, j, y);
+  }
+}
+#else
+// body(j) for the columns where strips begin. The last strip ends with the row: where it meets the
+// one before, both compute the same.
+template <class Body>
+ONDINE_INLINE void for_strips(N width, Body&& body) {
+  for (N j = 0; j < width; j += L) body(max(0, min(j, width - L)));
+}
+
+template <int K>
+ONDINE_INLINE void convolve_plane(const ConvPlane& p, const float* x, const V (&w)[K * K],
+                                  const V& bias, Activation activation, float* y) {
+  for_strips(
+      p.in_w, [&](N j) __attribute__((always_inline)) {
+        with_strip<K>(
+            j, p.in_w, [&](const auto& strip) __attribute__((always_inline)) {
+              const std::remove_cvref_t<decltype(strip)> one[] = {strip};
+              convolve_strips<K>(p, one, x, w, bias, activation, j, y);
+            });
+      });
+}
+ONDINE_INLINE void convolve_plane_of_pairs(const ConvPlane& p, const float* x, const V (&w)[9],
+                                           const V& bias, Activation activation, float* y) {
+  for_strips(
+      p.out_w, [&](N j) __attribute__((always_inline)) {
+        const auto convolve = [&](const auto& pairs) __attribute__((always_inline)) {
+          convolve_pairs(p, pairs, x, w, bias, activation, j, y);
+        };
+        const bool last = 2 * (j + L) > p.in_w;
+        if (j == 0) {
+          last ? convolve(EdgePairs<true, true>(p, j)) : convolve(EdgePairs<true, false>(p, j));
+        } else {
+          last ? convolve(EdgePairs<false, true>(p, j)) : convolve(EdgePairs<false, false>(p, j));
+        }
+      });
+}
+#endif
 
 template <int K>
 void convolve(const ConvPlane& p, N planes, bool flip, const float* x, const float* weights,
@@ -170,15 +187,13 @@ void convolve(const ConvPlane& p, N planes, bool flip, const float* x, const flo
     V w[size];
     for (int k = 0; k < size; ++k) w[k] = broadcast(weights[flip ? size - 1 - k : k]);
     const V bias = broadcast(biases ? biases[c] : 0.0F);
-    N j = 0;
     if constexpr (K == 3) {
-      for (; p.stride_w == 2 && j < p.out_w; j += L) {
-        convolve_pairs(p, x, w, bias, activation, j, y);
+      if (p.stride_w == 2) {
+        convolve_plane_of_pairs(p, x, w, bias, activation, y);
+        continue;
       }
-      if (p.stride_w == 2) continue;
-      for (; p.in_w - j > L; j += 2 * L) convolve_strips<K, 2>(p, x, w, bias, activation, j, y);
     }
-    for (; j < p.in_w; j += L) convolve_strips<K, 1>(p, x, w, bias, activation, j, y);
+    convolve_plane<K>(p, x, w, bias, activation, y);
   }
 }
 
@@ -189,10 +204,9 @@ void forward(const ConvPlane& p, N planes, bool flip, const float* x, const floa
 }
 
 // acc[k] += sum over S strips of dy and tap k of x, from column j on.
-template <int S>
-ONDINE_INLINE void correlate_strips(const ConvPlane& p, const float* x, const float* dy, N j,
-                                    V (&acc)[taps]) {
-  const StripMasks<3> first(j, p.in_w), last(j + (S - 1) * L, p.in_w);
+template <int S, class Strip>
+ONDINE_INLINE void correlate_strips(const ConvPlane& p, const Strip (&strips)[S], const float* x,
+                                    const float* dy, N j, V (&acc)[taps]) {
   const N width = p.in_w;
   const bool asks = j == 0 && width > 2 * L;
   x += j;
@@ -204,7 +218,7 @@ ONDINE_INLINE void correlate_strips(const ConvPlane& p, const float* x, const fl
 #pragma GCC unroll 2
   for (int s = 0; s < S; ++s) {
     above[s] = V{};
-    here[s] = load_masked(dy + s * L, s == 0 ? first.middle() : last.middle());
+    here[s] = strips[s].load_middle(dy + s * L);
   }
   for (N left = p.in_h; left > 0; --left, x += width) {
     if (asks) {
@@ -214,10 +228,9 @@ ONDINE_INLINE void correlate_strips(const ConvPlane& p, const float* x, const fl
     dy += width;
 #pragma GCC unroll 2
     for (int s = 0; s < S; ++s) {
-      const StripMasks<3>& masks = s == 0 ? first : last;
-      const V below = load_masked(dy + s * L, left > 1 ? masks.middle() : Mask{0});
+      const V below = left > 1 ? strips[s].load_middle(dy + s * L) : V{};
       V row[3];
-      load_row<3>(x + s * L, masks, row);
+      strips[s].load_row(x + s * L, row);
 #pragma GCC unroll 3
       for (int k = 0; k < 3; ++k) {
         sum[k] += below * row[k];
@@ -232,6 +245,28 @@ ONDINE_INLINE void correlate_strips(const ConvPlane& p, const float* x, const fl
   for (int k = 0; k < taps; ++k) acc[k] = sum[k];
 }
 
+// Of as many strips as are walked together; returns how many.
+ONDINE_INLINE N correlate_some(const ConvPlane& p, const float* x, const float* dy, N j,
+                               V (&acc)[taps]) {
+#if defined(__AVX512F__)
+  using Strip = MaskedStrip<3>;
+  if (p.in_w - j > L) {
+    const Strip two[] = {Strip(j, p.in_w), Strip(j + L, p.in_w)};
+    correlate_strips(p, two, x, dy, j, acc);
+    return 2;
+  }
+  const Strip one[] = {Strip(j, p.in_w)};
+  correlate_strips(p, one, x, dy, j, acc);
+#else
+  with_strip<3>(
+      j, p.in_w, [&](const auto& strip) __attribute__((always_inline)) {
+        const std::remove_cvref_t<decltype(strip)> one[] = {strip};
+        correlate_strips(p, one, x, dy, j, acc);
+      });
+#endif
+  return 1;
+}
+
 void backward_weights(const ConvPlane& p, N images, const PlaneStrides& next, const float* x,
                       const float* dy, float* dw) {
   // A sum in a register takes about so many terms.
@@ -239,10 +274,10 @@ void backward_weights(const ConvPlane& p, N images, const PlaneStrides& next, co
   V total[taps] = {}, acc[taps] = {};
   N terms = 0;
   for (N i = 0; i < images; ++i, x += next.x, dy += next.y) {
-    for (N j = 0; j < p.in_w; j += 2 * L) {
-      const bool two = p.in_w - j > L;
-      two ? correlate_strips<2>(p, x, dy, j, acc) : correlate_strips<1>(p, x, dy, j, acc);
-      terms += two ? 2 * p.in_h : p.in_h;
+    for (N j = 0; j < p.in_w;) {
+      const N strips = correlate_some(p, x, dy, j, acc);
+      j += strips * L;
+      terms += strips * p.in_h;
       if (terms < most) continue;
       for (int k = 0; k < taps; ++k) total[k] += acc[k];
       for (int k = 0; k < taps; ++k) acc[k] = V{};
@@ -254,7 +289,8 @@ void backward_weights(const ConvPlane& p, N images, const PlaneStrides& next, co
 
 }  // namespace
 
-constinit const DepthwiseStripKernels depthwise_strips = {L, &forward, &backward_weights};
+constinit const DepthwiseStripKernels depthwise_strips = {L,       window_3x3, window_5x5,
+                                                          strided, &forward,   &backward_weights};
 #else
 constinit const DepthwiseStripKernels depthwise_strips = {};
 #endif

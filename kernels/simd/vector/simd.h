@@ -156,7 +156,30 @@ ONDINE_INLINE void store_n(T* p, const Vec<T>& v, std::int64_t n) {
     _mm512_mask_storeu_pd(p, static_cast<__mmask8>(mask), reinterpret_cast<__m512d>(v));
   }
 #elif defined(__AVX2__)
-  for (std::int64_t i = 0; i < n; ++i) p[i] = v[i];
+  // By parts: stores with masks are slow on some processors, lanes one by one on all.
+  if (n >= lanes<T>) return store(p, v);
+  if constexpr (sizeof(T) == 4) {
+    __m128 part = _mm256_castps256_ps128(reinterpret_cast<__m256>(v));
+    if (n & 4) {
+      _mm_storeu_ps(p, part);
+      part = _mm256_extractf128_ps(reinterpret_cast<__m256>(v), 1);
+      p += 4;
+    }
+    if (n & 2) {
+      _mm_storel_pi(reinterpret_cast<__m64*>(p), part);
+      part = _mm_movehl_ps(part, part);
+      p += 2;
+    }
+    if (n & 1) _mm_store_ss(p, part);
+  } else {
+    __m128d part = _mm256_castpd256_pd128(reinterpret_cast<__m256d>(v));
+    if (n & 2) {
+      _mm_storeu_pd(p, part);
+      part = _mm256_extractf128_pd(reinterpret_cast<__m256d>(v), 1);
+      p += 2;
+    }
+    if (n & 1) _mm_store_sd(p, part);
+  }
 #else
   if (n >= lanes<T>) return store(p, v);
   if constexpr (lanes<T> == 2) {

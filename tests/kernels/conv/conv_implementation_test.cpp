@@ -115,11 +115,11 @@ std::vector<Choice> choices() {
   const ConvShape taps = shape2(8, 32, 32, 32, 28, 28, 5, 5, 1, 1, 2, 2);
   for (const ConvDirection direction : {forward, backward_data, backward_weights}) {
     all.push_back({large, direction, channels, rows, strips});
-    all.push_back({small, direction, channels, channels, strips});
-    const bool weights = direction == backward_weights;
-    all.push_back({taps, direction, channels, channels, weights ? channels : strips});
-    all.push_back(
-        {halved, direction, channels, channels, direction == forward ? strips : channels});
+    all.push_back({small, direction, channels, strips, strips});
+    const std::string_view larger = direction == backward_weights ? channels : strips;
+    all.push_back({taps, direction, channels, larger, larger});
+    const std::string_view strided = direction == forward ? strips : channels;
+    all.push_back({halved, direction, channels, strided, strided});
   }
   const std::string_view strided = "strided";
   const std::string_view im2col = "im2col";

@@ -1,0 +1,91 @@
+// What windows of 3 x 3 taps with stride 2 read of a row for a strip of results as wide as a
+// vector: two vectors of the row, whose elements are under the middle and the right tap in turns,
+// and under the left one what is before.
+#pragma once
+
+#include "kernels/simd/conv/conv_parts.h"
+#include "kernels/simd/vector/lane_mask.h"
+
+namespace ondine::math::ONDINE_ISA {
+namespace {
+
+using V = Vec<float>;
+
+#if defined(__AVX512F__)
+// For the results from column j on.
+class MaskedPairs {
+ public:
+  ONDINE_MEMBER MaskedPairs(const ConvPlane& p, N j)
+      : low_(lanes_between(0, p.in_w - 2 * j)),
+        high_(lanes_between(0, p.in_w - 2 * j - lanes<float>)),
+        results_(lanes_between(0, p.out_w - j)),
+        before_(j > 0) {}
+
+  ONDINE_MEMBER void load_row(const float* at, V (&row)[3]) const {
+    constexpr auto pick = [](const V& a, const V& b, int odd) __attribute__((always_inline)) {
+      const __m512i even =
+          _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+      const __m512i which = _mm512_or_si512(even, _mm512_set1_epi32(odd));
+      return reinterpret_cast<V>(
+          _mm512_permutex2var_ps(reinterpret_cast<__m512>(a), which, reinterpret_cast<__m512>(b)));
+    };
+    const V low = load_masked(at, low_), high = load_masked(at + lanes<float>, high_);
+    row[1] = pick(low, high, 0);
+    row[2] = pick(low, high, 1);
+    const auto before = reinterpret_cast<__m512i>(broadcast(before_ ? at[-1] : 0.0F));
+    row[0] = reinterpret_cast<V>(_mm512_maskz_alignr_epi32(
+        0xffff, reinterpret_cast<__m512i>(row[2]), before, lanes<float> - 1));
+  }
+  ONDINE_MEMBER void store_results(float* to, const V& v) const { store_masked(to, v, results_); }
+
+ private:
+  LaneMask low_, high_, results_;
+  bool before_;  // whether there is an element before the strip
+};
+#elif defined(__AVX2__)
+// First: there is no element before the strip. Last: it may reach beyond the row.
+template <bool First, bool Last>
+class EdgePairs {
+ public:
+  ONDINE_MEMBER EdgePairs(const ConvPlane& p, N j)
+      : low_(lanes_between(0, p.in_w - 2 * j)),
+        high_(lanes_between(0, p.in_w - 2 * j - lanes<float>)),
+        results_(min(p.out_w - j, lanes<float>)) {}
+
+  ONDINE_MEMBER void load_row(const float* at, V (&row)[3]) const {
+    constexpr N L = lanes<float>;
+    // Quarters 0 and 2 of the elements, then 1 and 3: of these, a shuffle takes every other in
+    // order.
+    __m256 a, b;
+    if constexpr (Last) {
+      const auto low = reinterpret_cast<__m256>(load_masked(at, low_));
+      const auto high = reinterpret_cast<__m256>(load_masked(at + L, high_));
+      a = _mm256_permute2f128_ps(low, high, 0x20);
+      b = _mm256_permute2f128_ps(low, high, 0x31);
+    } else {
+      a = reinterpret_cast<__m256>(load_halves(at, at + L));
+      b = reinterpret_cast<__m256>(load_halves(at + L / 2, at + L + L / 2));
+    }
+    const __m256 odd = _mm256_shuffle_ps(a, b, 0xdd);
+    row[1] = reinterpret_cast<V>(_mm256_shuffle_ps(a, b, 0x88));
+    row[2] = reinterpret_cast<V>(odd);
+    // What is before, in lane 3, then the lower half of `odd`.
+    const __m256 before =
+        First ? _mm256_permute2f128_ps(odd, odd, 0x08)
+              : _mm256_insertf128_ps(_mm256_broadcast_ss(at - 1), _mm256_castps256_ps128(odd), 1);
+    row[0] = reinterpret_cast<V>(
+        _mm256_alignr_epi8(_mm256_castps_si256(odd), _mm256_castps_si256(before), 12));
+  }
+  ONDINE_MEMBER void store_results(float* to, const V& v) const {
+    if constexpr (Last) return store_n(to, v, results_);
+    store(to, v);
+  }
+
+ private:
+  LaneMask low_, high_;
+  N results_;
+};
+#endif
+
+}  // namespace
+}  // namespace ondine::math::ONDINE_ISA
