@@ -82,22 +82,34 @@ ONDINE_INLINE void exp_parts(Vf (&x)[Count], Vi (&shifted)[Count]) {
   times<Count>([&](int i) __attribute__((always_inline)) { x[i] += square[i] * y[i]; });
 }
 
-// 2 ulp. 2^n in two factors, for subnormal results and overflow. Both are 0 far below, where a
-// product that underflows would take many times as long.
-ONDINE_INLINE Vf exp_of(const Vf& value) {
-  Vf rest[] = {at_least(at_most(value, 89.0f), -176.0f)};
-  Vi shifted[1];
-  exp_parts(rest, shifted);
+// Of each x, e^x. 2 ulp. 2^n in two factors, for subnormal results and overflow. Both are 0 far
+// below, where a product that underflows would take many times as long.
+template <int Count>
+ONDINE_INLINE void exp_in_place(Vf (&x)[Count]) {
+  Vi shifted[Count];
+  times<Count>([&](int i) __attribute__((always_inline)) {
+    x[i] = at_least(at_most(x[i], 89.0f), -176.0f);
+  });
+  exp_parts(x, shifted);
 #if defined(__AVX512F__)
-  const Vf n = from_bits<float>(shifted[0]) - 12582912.0f;
-  return reinterpret_cast<Vf>(_mm512_maskz_scalef_ps(
-      0xffff, reinterpret_cast<__m512>(rest[0] + 1.0f), reinterpret_cast<__m512>(n)));
+  times<Count>([&](int i) __attribute__((always_inline)) {
+    const Vf n = from_bits<float>(shifted[i]) - 12582912.0f;
+    x[i] = reinterpret_cast<Vf>(_mm512_maskz_scalef_ps(
+        0xffff, reinterpret_cast<__m512>(x[i] + 1.0f), reinterpret_cast<__m512>(n)));
+  });
 #else
-  const Vi whole = shifted[0] - 0x4b400000;
-  const Vi half = whole >> 1;
-  return (rest[0] + 1.0f) * from_bits<float>((half + 127) << 23) *
-         from_bits<float>((whole - half + 127) << 23);
+  times<Count>([&](int i) __attribute__((always_inline)) {
+    const Vi whole = shifted[i] - 0x4b400000;
+    const Vi half = whole >> 1;
+    x[i] = (x[i] + 1.0f) * from_bits<float>((half + 127) << 23) *
+           from_bits<float>((whole - half + 127) << 23);
+  });
 #endif
+}
+ONDINE_INLINE Vf exp_of(const Vf& value) {
+  Vf x[] = {value};
+  exp_in_place(x);
+  return x[0];
 }
 
 // 2 ulp. log x = e ln 2 + log(1 + f), 1 + f in [sqrt(1/2), sqrt(2)).
@@ -129,10 +141,20 @@ ONDINE_INLINE Vf softplus_of(const Vf& x) {
   return (x > 0.0f ? x : Vf{}) + log1p_unit(exp_of(-absolute(x)));
 }
 
-// 3 ulp.
-ONDINE_INLINE Vf sigmoid_of(const Vf& x) {
-  const Vf e = exp_of(-absolute(x));
-  return (x < 0.0f ? e : splat(1.0f)) / (1.0f + e);
+// Of each x, 1 / (1 + e^-x). 3 ulp.
+template <int Count>
+ONDINE_INLINE void sigmoids_in_place(Vf (&x)[Count]) {
+  Vf e[Count];
+  times<Count>([&](int i) __attribute__((always_inline)) { e[i] = -absolute(x[i]); });
+  exp_in_place(e);
+  times<Count>([&](int i) __attribute__((always_inline)) {
+    x[i] = (x[i] < 0.0f ? e[i] : splat(1.0f)) / (1.0f + e[i]);
+  });
+}
+ONDINE_INLINE Vf sigmoid_of(const Vf& value) {
+  Vf x[] = {value};
+  sigmoids_in_place(x);
+  return x[0];
 }
 
 // 2.5 ulp. Small |x|: x + x^3 Q(x^2), else 1 - 2 / (e^2|x| + 1).

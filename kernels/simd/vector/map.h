@@ -32,6 +32,28 @@ ONDINE_INLINE void map(T* dst, const A* a, std::int64_t n, F&& f) {
       n, [&](auto get, auto put) __attribute__((always_inline)) { put(dst, f(get(a))); });
 }
 
+// dst = f(src), f being applied to four vectors in place at a time, then to one: the processor
+// overlaps only what is near.
+template <class F>
+ONDINE_INLINE void map_groups(float* dst, const float* src, std::int64_t n, F&& f) {
+  constexpr int L = lanes<float>, count = 4;
+  std::int64_t i = 0;
+  for (; i + count * L <= n; i += count * L) {
+    Vec<float> group[count];
+#pragma GCC unroll 4
+    for (int k = 0; k < count; ++k) group[k] = load(src + i + k * L);
+    f(group);
+#pragma GCC unroll 4
+    for (int k = 0; k < count; ++k) store(dst + i + k * L, group[k]);
+  }
+  for (; i < n; i += L) {
+    const std::int64_t rest = n - i;
+    Vec<float> one[] = {load_n(src + i, rest < L ? rest : L)};
+    f(one);
+    store_n(dst + i, one[0], rest < L ? rest : L);
+  }
+}
+
 template <class T, class A, class B, class F>
 ONDINE_INLINE void map(T* dst, const A* a, const B* b, std::int64_t n, F&& f) {
   for_vectors<T>(

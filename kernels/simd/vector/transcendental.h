@@ -9,10 +9,8 @@ namespace ondine::math::ONDINE_ISA {
 #define ONDINE_FLOAT_ROW(name, function) \
   ONDINE_INLINE Vf name##_vector(const Vf& x) { return function; }
 
-ONDINE_FLOAT_ROW(exp, exp_of(x))
 ONDINE_FLOAT_ROW(log, log_of(x))
 ONDINE_FLOAT_ROW(tanh, tanh_of(x))
-ONDINE_FLOAT_ROW(sigmoid, sigmoid_of(x))
 ONDINE_FLOAT_ROW(erf, erf_of(x))
 ONDINE_FLOAT_ROW(softplus, softplus_of(x))
 ONDINE_FLOAT_ROW(gelu, gelu_of(x))
@@ -64,6 +62,20 @@ ONDINE_INLINE double gelu_tanh_slope_scalar(double x) {
   return s + x * s * (1 - s) * gelu_rate_double * (1 + 0.134145 * x * x);
 }
 
+#define ONDINE_GROUP_ROW(name, function)                                             \
+  template <class T>                                                                 \
+  static void name##_row(T* dst, const T* src, std::int64_t n) {                     \
+    if constexpr (sizeof(T) == 4) {                                                  \
+      map_groups(                                                                    \
+          dst, src, n, [](auto& x) __attribute__((always_inline)) { function(x); }); \
+    } else {                                                                         \
+      for (std::int64_t i = 0; i < n; ++i) dst[i] = name##_scalar(src[i]);           \
+    }                                                                                \
+  }
+ONDINE_GROUP_ROW(exp, exp_in_place)
+ONDINE_GROUP_ROW(sigmoid, sigmoids_in_place)
+#undef ONDINE_GROUP_ROW
+
 // name_row<T>: dst = f(src); name_gradient<T>: dx = dy f'(x).
 #define ONDINE_ROW(name)                                                                \
   template <class T>                                                                    \
@@ -76,10 +88,8 @@ ONDINE_INLINE double gelu_tanh_slope_scalar(double x) {
       for (std::int64_t i = 0; i < n; ++i) dst[i] = name##_scalar(src[i]);              \
     }                                                                                   \
   }
-ONDINE_ROW(exp)
 ONDINE_ROW(log)
 ONDINE_ROW(tanh)
-ONDINE_ROW(sigmoid)
 ONDINE_ROW(erf)
 ONDINE_ROW(softplus)
 ONDINE_ROW(sin)
@@ -119,8 +129,17 @@ ONDINE_INLINE void map_elements(T* dst, std::int64_t n, F&& f, const S*... src) 
 
 template <class T>
 static void swish_row(T* y, const T* x, T a, std::int64_t n) {
-  map_elements(
-      y, n, [a](const auto& v) __attribute__((always_inline)) { return v * sigmoid_at(a * v); }, x);
+  if constexpr (sizeof(T) == 4) {
+    map_groups(
+        y, x, n, [a]<int Count>(Vf(&v)[Count]) __attribute__((always_inline)) {
+          Vf s[Count];
+          times<Count>([&](int i) __attribute__((always_inline)) { s[i] = a * v[i]; });
+          sigmoids_in_place(s);
+          times<Count>([&](int i) __attribute__((always_inline)) { v[i] *= s[i]; });
+        });
+  } else {
+    for (std::int64_t i = 0; i < n; ++i) y[i] = x[i] * sigmoid_scalar(a * x[i]);
+  }
 }
 
 template <class T>

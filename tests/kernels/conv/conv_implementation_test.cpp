@@ -92,8 +92,6 @@ std::vector<Choice> choices() {
   add(line(500), "direct", "direct", "grouped");
   add(line(40000), "im2col", "im2col", "im2col");
   add(shape2(8, 96, 24, 2, 56, 56, 1, 1, 1, 1, 0, 0), "im2col", "im2col", "pointwise");
-  add(shape2(8, 96, 96, 96, 7, 7, 5, 5, 1, 1, 2, 2), "depthwise_channels", "depthwise_channels",
-      "depthwise_channels");
   add(shape2(8, 2, 2, 2, 28, 28, 3, 3, 1, 1, 2, 2), "depthwise_3x3", "depthwise_3x3",
       "depthwise_3x3");
   add(shape2(1, 2, 2, 2, 400, 400, 3, 3, 1, 1, 1, 1), "depthwise_3x3", "depthwise_3x3",
@@ -113,11 +111,15 @@ std::vector<Choice> choices() {
   const ConvShape small = shape2(8, 32, 32, 32, 28, 28, 3, 3, 1, 1, 1, 1);
   const ConvShape halved = shape2(8, 32, 32, 32, 28, 28, 3, 3, 2, 1, 1, 1);
   const ConvShape taps = shape2(8, 32, 32, 32, 28, 28, 5, 5, 1, 1, 2, 2);
+  const ConvShape narrow = shape2(8, 96, 96, 96, 7, 7, 5, 5, 1, 1, 2, 2);
+  const ConvShape narrowest = shape2(8, 96, 96, 96, 4, 4, 3, 3, 1, 1, 1, 1);
   for (const ConvDirection direction : {forward, backward_data, backward_weights}) {
     all.push_back({large, direction, channels, rows, strips});
     all.push_back({small, direction, channels, strips, strips});
     const std::string_view larger = direction == backward_weights ? channels : strips;
     all.push_back({taps, direction, channels, larger, larger});
+    all.push_back({narrow, direction, channels, larger, channels});
+    all.push_back({narrowest, direction, channels, channels, strips});
     const std::string_view strided = direction == forward ? strips : channels;
     all.push_back({halved, direction, channels, strided, strided});
   }
