@@ -9,6 +9,8 @@
 namespace ondine::math {
 namespace {
 
+// Bytes of windows of the input itself; where they take more, padded planes are read.
+constexpr double max_windows = 16 << 20;
 constexpr std::int64_t row_block = 64;             // output channels of sums that are stored
 constexpr std::int64_t packed_limit = 320 * 1024;  // bytes of B of a product
 constexpr std::int64_t product_tile = 512;
@@ -52,9 +54,8 @@ Int8ConvPrimitive::Int8ConvPrimitive(const Int8ConvDesc& desc, int threads, cons
       depth_(in_group_ * taps_),
       out_(volume(shape_.out)),
       way_(choose(desc)) {
-  if (way_ == Way::depthwise_taps || (way_ == Way::product && has_strides(shape_))) {
-    planes_.emplace(shape_);
-  }
+  const bool pads = has_strides(shape_) || Int8BlockWindows::bytes_by_tap(shape_) > max_windows;
+  if (way_ == Way::depthwise_taps || (way_ == Way::product && pads)) planes_.emplace(shape_);
   if (way_ == Way::product) {
     planes_ ? windows_.emplace(*planes_, shape_) : windows_.emplace(shape_);
   }

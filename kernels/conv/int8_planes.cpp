@@ -100,6 +100,13 @@ void Int8BlockWindows::for_rows(const SpatialDims& out, std::int64_t i, Row&& ro
   }
 }
 
+double Int8BlockWindows::bytes_by_tap(const ConvShape& s) {
+  const std::int64_t rows_of_block = divide_up(int8_block, std::max<std::int64_t>(1, s.out[2]));
+  const std::int64_t list = rows_of_block * std::int64_t{sizeof(Int8Segment)} + 4;
+  const auto taps = static_cast<double>(volume(s.kernel));
+  return taps * static_cast<double>(divide_up(volume(s.out), int8_block) * list);
+}
+
 Int8BlockWindows::Int8BlockWindows(const ConvShape& s) : by_tap_(true) {
   tap_offsets_.assign(static_cast<std::size_t>(volume(s.kernel)), 0);
   for (std::int64_t i = 0; i < divide_up(volume(s.out), int8_block); ++i) {

@@ -38,11 +38,14 @@ class Int8Planes {
 };
 
 // Int8Windows for each block of an output plane, without gaps: from padded planes, or from the
-// input itself where all strides are 1.
+// input itself where all strides are 1, for each tap then.
 class Int8BlockWindows {
  public:
   explicit Int8BlockWindows(const ConvShape& shape);  // of the input
   explicit Int8BlockWindows(const Int8Planes& planes, const ConvShape& shape);
+
+  // About what those of the input take.
+  static double bytes_by_tap(const ConvShape& shape);
 
   // Of block i; planes, plane_size, channels, outside and flip are left to the caller.
   Int8Windows of_block(std::int64_t i) const;

@@ -145,6 +145,12 @@ TEST_CASE("convolutions of 8-bit integers are exact") {
     check_shape(shape2(1, 2, 3, 1, 4, 4, 3, 3, 1, 1, 5, 5));
     check_shape(shape2(1, 2, 3, 1, 1, 1, 1, 1, 4, 1, 2, 3));
   }
+  SECTION("so many taps and positions that tables of windows would be large") {
+    const ConvShape s{1,         2,         1,        1, {1, 4099, 3}, {1, 100, 2}, {1, 4000, 2},
+                      {1, 1, 1}, {1, 1, 1}, {0, 0, 0}};
+    CHECK(Int8BlockWindows::bytes_by_tap(s) > 16 << 20);
+    check_shape(s);
+  }
   SECTION("depthwise") {
     check_shape(shape2(2, 5, 5, 5, 9, 12, 3, 3, 1, 1, 1, 1));
     check_shape(shape2(1, 4, 8, 4, 9, 12, 3, 5, 2, 1, 1, 2));
