@@ -8,6 +8,7 @@ namespace {
 using Index = std::int64_t;
 
 constexpr Index max_weight_bytes = Index{4} << 20;  // of transformed weights at a time
+constexpr double max_row_bytes = 64 << 20;          // of a row of tiles, which a task takes whole
 
 template <class T>
 class WinogradConv final : public ConvAlgorithm<T> {
@@ -130,6 +131,13 @@ bool is_strided_window(const ConvShape& s) {
   return true;
 }
 
+// What the components of a row of tiles take, with stride 1.
+double row_bytes(const ConvShape& s) {
+  constexpr double tile_bytes = 16 * sizeof(float);
+  const auto tiles = static_cast<double>(divide_up(s.out[2], 2));
+  return tiles * static_cast<double>(std::max(s.in_channels, s.out_channels)) * tile_bytes;
+}
+
 // Whether channels and tiles are enough for what is transformed. Gradients by the weights need
 // tiles that are full, since they compute products of results behind the edges too.
 template <class T>
@@ -164,6 +172,7 @@ bool supports_winograd(const ConvDesc& desc, const Kernels& kernels) {
   if (s.kernel != SpatialDims{1, 3, 3} || s.dilation != SpatialDims{1, 1, 1}) return false;
   if (is_strided_window(s)) return strided_tiles_pay<T>(desc, kernels);
   if (!is_mirrorable(s) || std::min(s.in_channels, s.out_channels) < 16) return false;
+  if (row_bytes(s) > max_row_bytes) return false;
   // Few positions do not pay for transforming the weights.
   const Index least = desc.direction == ConvDirection::forward ? 49 : 64;
   return s.batch * volume(s.out) >= least;

@@ -35,6 +35,8 @@ std::vector<Choice> choices() {
     all.push_back({s, backward_weights, dw, dw, in_avx512(dw)});
   };
   add(shape2(8, 64, 64, 1, 32, 32, 3, 3, 1, 1, 1, 1), "winograd", "winograd", "winograd");
+  add(shape2(1, 64, 64, 1, 8, 32768, 3, 3, 1, 1, 1, 1), "winograd", "winograd", "winograd");
+  add(shape2(1, 64, 64, 1, 8, 32770, 3, 3, 1, 1, 1, 1), "im2col", "im2col", "im2col");
   add(shape2(1, 256, 64, 1, 8, 8, 3, 3, 1, 1, 1, 1), "winograd_panels", "winograd", "winograd");
   add_small(shape2(1, 64, 64, 1, 7, 9, 3, 3, 1, 1, 1, 1), "winograd_panels", "im2col", "im2col");
   add_small(shape2(1, 64, 64, 1, 6, 8, 3, 3, 1, 1, 1, 1), "im2col", "im2col", "im2col");
