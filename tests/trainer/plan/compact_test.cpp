@@ -237,7 +237,9 @@ TEST_CASE("what only products read that round it is stored in bfloat16 with the 
 TEST_CASE("training under a lower precision keeps activations in half the memory") {
   const Training full = train(Precision::float32, 1, 4096);
   const Training lower = train(Precision::bfloat16, 1, 4096);
-  CHECK(static_cast<double>(lower.arena) < 0.75 * static_cast<double>(full.arena));
+  // Products that do not round what they read get a widened copy of it.
+  const double most = has_rounding_products() ? 0.75 : 0.85;
+  CHECK(static_cast<double>(lower.arena) < most * static_cast<double>(full.arena));
   CHECK(lower.losses.back() < lower.losses.front());
   for (std::size_t i = 0; i < full.losses.size(); ++i) {
     CHECK(std::abs(lower.losses[i] - full.losses[i]) <= 0.01 * full.losses[i]);
