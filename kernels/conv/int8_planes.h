@@ -44,7 +44,7 @@ class Int8BlockWindows {
   explicit Int8BlockWindows(const ConvShape& shape);  // of the input
   explicit Int8BlockWindows(const Int8Planes& planes, const ConvShape& shape);
 
-  // About what those of the input take.
+  // Estimated bytes of the windows of the input itself.
   static double bytes_by_tap(const ConvShape& shape);
 
   // Of block i; planes, plane_size, channels, outside and flip are left to the caller.

@@ -44,8 +44,8 @@ class MaskedStrip {
   StripMasks<K> masks_;
 };
 #else
-// Masks take registers: only loads that may leave the row on the Left or the Right have them, and
-// others only where a strip is Narrow: ends with the row before the vector does.
+// Masks take registers, so a load has one only where it may leave the row: at its Left or Right
+// end, or anywhere in a Narrow strip, whose row ends before the vector does.
 template <int K, bool Left, bool Right, bool Narrow>
 class EdgeStrip {
  public:

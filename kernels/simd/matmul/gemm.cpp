@@ -14,10 +14,10 @@ namespace {
 constexpr std::int64_t second_cache = std::int64_t{1} << 20;
 // Larger matrices B are read from memory at every product.
 constexpr std::int64_t last_cache = std::int64_t{8} << 20;
-// Processors with short vectors bring rows of A that follow each other too late by themselves:
-// those of this length or more are asked for, and those of larger matrices that are read in place.
-constexpr bool is_short = vector_bytes < 64;
-constexpr std::int64_t far_row = is_short ? 256 : 2048;
+// Where vectors are short, hardware prefetchers bring A too late: shorter rows that will be packed
+// are prefetched too, and an A of far_a bytes or more that is read in place.
+constexpr bool has_short_vectors = vector_bytes < 64;
+constexpr std::int64_t far_row = has_short_vectors ? 256 : 2048;  // bytes
 constexpr std::int64_t far_a = std::int64_t{128} << 10;
 constexpr std::int64_t block_k = 256;
 constexpr std::int64_t block_n = 1024;
@@ -232,11 +232,11 @@ PrefetchAhead next_of_b(const GemmCall<T>& g, const GemmBlocking& cut, const T* 
   return PrefetchAhead::matrix(next, size, min_of(at.kc, g.k - p), cols, g.b_row, g.b_col, steps);
 }
 
-// Rows of a large A that is read in place, behind those that the first panel of B begins with.
+// The rows of a large A that is read in place, after those of the first register block.
 template <class T>
 PrefetchAhead rows_of_a(const GemmCall<T>& g, const GemmBlocking& cut, const GemmBlock& at) {
   constexpr std::int64_t size = sizeof(T);
-  if (!is_short || cut.pack_a || g.a_col != 1 || g.m * g.k * size < far_a) return {};
+  if (!has_short_vectors || cut.pack_a || g.a_col != 1 || g.m * g.k * size < far_a) return {};
   if (at.mc <= cut.mr) return {};
   const T* const from = g.a + (at.i + cut.mr) * g.a_row + at.p;
   return PrefetchAhead::matrix(from, size, at.mc - cut.mr, at.kc, g.a_row, 1,

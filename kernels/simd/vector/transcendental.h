@@ -62,6 +62,7 @@ ONDINE_INLINE double gelu_tanh_slope_scalar(double x) {
   return s + x * s * (1 - s) * gelu_rate_double * (1 + 0.134145 * x * x);
 }
 
+// name_row<T> of functions that take several vectors at a time.
 #define ONDINE_GROUP_ROW(name, function)                                             \
   template <class T>                                                                 \
   static void name##_row(T* dst, const T* src, std::int64_t n) {                     \
