@@ -29,6 +29,12 @@ const char* to_string(ErrorCode code) noexcept {
 Error::Error(ErrorCode code, std::string message)
     : code_(code), message_(std::move(message)), what_(message_) {}
 
+Error::Error(const Error&) = default;
+Error::Error(Error&&) noexcept = default;
+Error& Error::operator=(const Error&) = default;
+Error& Error::operator=(Error&&) noexcept = default;
+Error::~Error() = default;
+
 void Error::add_context(std::string frame) {
   if (!context_.empty() && context_.back() == frame) return;
   what_ += "\n  in " + frame;

@@ -11,6 +11,11 @@ void message::append(std::string& out, double value) {
   out.append(text.data(), end.ptr);
 }
 
+void message::append_integer(std::string& out, std::int64_t value) { out += std::to_string(value); }
+void message::append_integer(std::string& out, std::uint64_t value) {
+  out += std::to_string(value);
+}
+
 std::string quoted(std::string_view text) {
   constexpr std::size_t longest = 120;
   constexpr std::string_view hex = "0123456789abcdef";

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <concepts>
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include <ondine/dtype.h>
 #include <ondine/error.h>
@@ -17,9 +19,12 @@ inline void append(std::string& out, char c) { out += c; }
 void append(std::string& out, double value);
 inline void append(std::string& out, DType dtype) { out += to_string(dtype); }
 inline void append(std::string& out, const Shape& shape) { out += shape.to_string(); }
+void append_integer(std::string& out, std::int64_t value);
+void append_integer(std::string& out, std::uint64_t value);
 template <std::integral T>
 void append(std::string& out, T value) {
-  out += std::to_string(value);
+  using Wide = std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>;
+  append_integer(out, static_cast<Wide>(value));
 }
 }  // namespace message
 

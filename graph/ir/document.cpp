@@ -26,6 +26,14 @@ std::int64_t linear_index(const SparseTensorDef& sparse, std::int64_t i) {
 
 }  // namespace
 
+ONDINE_DEFINE_SPECIAL_MEMBERS(TypeDef);
+ONDINE_DEFINE_SPECIAL_MEMBERS(Attribute);
+ONDINE_DEFINE_SPECIAL_MEMBERS(NodeDef);
+ONDINE_DEFINE_SPECIAL_MEMBERS(GraphDef);
+ONDINE_DEFINE_SPECIAL_MEMBERS(FunctionDef);
+ONDINE_DEFINE_SPECIAL_MEMBERS(TrainingInfoDef);
+ONDINE_DEFINE_SPECIAL_MEMBERS(ModelDef);
+
 void check(const SparseTensorDef& sparse) {
   const auto reject = [&](const auto&... parts) {
     fail(ErrorCode::invalid_model, "sparse tensor ", quoted(sparse.name), " ", parts...);

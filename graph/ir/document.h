@@ -14,6 +14,7 @@
 
 #include <ondine/tensor.h>
 
+#include "core/special_members.h"
 #include "graph/ir/boxed.h"
 #include "graph/ir/devices.h"
 #include "graph/ir/dim.h"
@@ -32,6 +33,8 @@ struct TypeDef {
   Boxed<std::vector<std::string>> dim_denotations;  // empty, or one for each dim
   // Domain and name of an opaque type; its kind is unknown.
   Boxed<std::optional<std::pair<std::string, std::string>>> opaque;
+
+  ONDINE_DECLARE_SPECIAL_MEMBERS(TypeDef);
 };
 
 struct SparseTensorDef {
@@ -80,7 +83,7 @@ struct Attribute {
   Boxed<std::string> ref;  // in a function: the function's attribute that supplies the value
   Boxed<std::string> doc;
 
-  Attribute() = default;
+  ONDINE_DECLARE_SPECIAL_MEMBERS(Attribute);
   Attribute(std::string name, Data data);  // kind follows from data
 };
 using Attributes = std::vector<Attribute>;
@@ -101,6 +104,8 @@ struct NodeDef {
   Boxed<std::string> doc;
   Properties metadata;
   Boxed<std::vector<NodeDevicesDef>> devices;
+
+  ONDINE_DECLARE_SPECIAL_MEMBERS(NodeDef);
 };
 
 struct ValueDef {
@@ -133,6 +138,8 @@ struct GraphDef {
   std::vector<QuantizationDef> quantization;
   std::string doc;
   Properties metadata;
+
+  ONDINE_DECLARE_SPECIAL_MEMBERS(GraphDef);
 };
 
 struct OpsetImport {
@@ -153,6 +160,8 @@ struct FunctionDef {
   std::vector<ValueDef> value_infos;
   std::string doc;
   Properties metadata;
+
+  ONDINE_DECLARE_SPECIAL_MEMBERS(FunctionDef);
 };
 
 struct TrainingInfoDef {
@@ -160,6 +169,8 @@ struct TrainingInfoDef {
   std::optional<GraphDef> algorithm;
   Properties initialization_binding;  // state variable <- output
   Properties update_binding;
+
+  ONDINE_DECLARE_SPECIAL_MEMBERS(TrainingInfoDef);
 };
 
 struct ModelDef {
@@ -175,6 +186,8 @@ struct ModelDef {
   std::vector<FunctionDef> functions;
   std::vector<DeviceConfigurationDef> device_configurations;
   Properties metadata;
+
+  ONDINE_DECLARE_SPECIAL_MEMBERS(ModelDef);
 };
 
 }  // namespace ondine::graph

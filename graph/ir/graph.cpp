@@ -7,6 +7,9 @@
 
 namespace ondine::graph {
 
+ONDINE_DEFINE_SPECIAL_MEMBERS(Node);
+ONDINE_DEFINE_SPECIAL_MEMBERS(Graph);
+
 Dim Symbols::get(std::string_view name) {
   const auto index =
       static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());

@@ -11,6 +11,7 @@
 
 #include <ondine/tensor.h>
 
+#include "core/special_members.h"
 #include "graph/ir/boxed.h"
 #include "graph/ir/boxed_list.h"
 #include "graph/ir/document.h"
@@ -65,6 +66,8 @@ struct Node {
   // made from, for messages. nullptr for nodes of the model.
   std::shared_ptr<const std::string> origin;
 
+  ONDINE_DECLARE_SPECIAL_MEMBERS(Node);
+
   AllInputs all_inputs() const { return {inputs, subgraphs}; }
 };
 
@@ -89,6 +92,8 @@ struct Graph {
   std::vector<Node> nodes;  // in topological order
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
+
+  ONDINE_DECLARE_SPECIAL_MEMBERS(Graph);
 
   ValueId add_value(std::string name, Type type = {});
   // Under an unused name: `hint`, or `hint` with a number.

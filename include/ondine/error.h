@@ -30,6 +30,11 @@ ONDINE_API const char* to_string(ErrorCode code) noexcept;
 class ONDINE_API Error : public std::exception {
  public:
   Error(ErrorCode code, std::string message);
+  Error(const Error&);
+  Error(Error&&) noexcept;
+  Error& operator=(const Error&);
+  Error& operator=(Error&&) noexcept;
+  ~Error() override;
 
   ErrorCode code() const noexcept { return code_; }
   const std::string& message() const noexcept { return message_; }
