@@ -21,6 +21,7 @@ constexpr std::array names{
     Named{"fuse_activation_gradient", Fusion::fuse_activation_gradient},
     Named{"fold_normalization", Fusion::fold_normalization},
     Named{"fuse_normalization_gradient", Fusion::fuse_normalization_gradient},
+    Named{"move_relu_gradient", Fusion::move_relu_gradient},
     Named{"fuse_normalization", Fusion::fuse_normalization},
     Named{"fuse_depthwise_gradient", Fusion::fuse_depthwise_gradient},
     Named{"fuse_depthwise", Fusion::fuse_depthwise},

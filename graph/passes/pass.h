@@ -63,6 +63,7 @@ extern const Pass absorb_transposes;
 extern const Pass fuse_quantized;  // DequantizeLinear, product, QuantizeLinear: within one quantum
 extern const Pass fuse_activation_gradient;     // comparison and Where into ReluGrad, ClipGrad
 extern const Pass fuse_normalization_gradient;  // with the derivative of its activation
+extern const Pass move_relu_gradient;           // before the derivative of MaxPool
 extern const Pass fuse_normalization;           // with an addend and its activation
 extern const Pass fuse_depthwise_gradient;      // with that of the normalization before it
 extern const Pass fuse_depthwise;               // with the normalization before it

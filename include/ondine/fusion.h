@@ -22,6 +22,7 @@ enum class Fusion : std::uint8_t {
   fuse_activation_gradient,     // comparison and Where to ReluGrad, ClipGrad
   fold_normalization,           // by constants, into the convolution before it
   fuse_normalization_gradient,  // takes the derivative of its activation
+  move_relu_gradient,           // before the derivative of MaxPool, where elements are fewer
   fuse_normalization,           // takes what is added to it and its activation
   fuse_depthwise_gradient,      // takes that of the normalization before it
   fuse_depthwise,               // takes the normalization before it
