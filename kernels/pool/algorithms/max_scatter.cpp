@@ -12,13 +12,16 @@ class MaxScatter final : public PoolAlgorithm<T> {
   void run(ThreadPool& pool, const PoolArgs<T>& args) const override {
     const std::int64_t in = this->in_plane();
     const std::int64_t out = this->out_plane();
+    const bool column_major = this->desc_.column_major;
     this->for_planes(pool, [&](std::int64_t i) {
       T* const plane = args.result + i * in;
+      const T* const dy = args.dy + i * out;
+      const std::int64_t* const indices = args.indices + i * out;
       std::fill_n(plane, in, T{0});
-      for (std::int64_t o = i * out; o < (i + 1) * out; ++o) {
-        const std::int64_t at = args.indices[o] - i * in;
+      for (std::int64_t o = 0; o < out; ++o) {
+        const std::int64_t at = indices[o] - i * in;
         if (at < 0 || at >= in) continue;
-        plane[this->desc_.column_major ? to_row_major(this->desc_.shape.in, at) : at] += args.dy[o];
+        plane[column_major ? to_row_major(this->desc_.shape.in, at) : at] += dy[o];
       }
     });
   }
