@@ -220,7 +220,7 @@ def segmentation(threads, data):
 
 
 class Mails(torch.utils.data.Dataset):
-    """Texts by bytes, cut off at 512 or filled up with 0 behind."""
+    """Texts by bytes, cut off at 512 or padded with 0 at the end."""
 
     def __init__(self, path):
         with open(path, encoding="utf-8") as file:

@@ -85,7 +85,7 @@ Tensor read_strings(Source& source, const Shape& shape, std::uint64_t bytes,
     left -= n;
     crc = crc32c(bytes_of(text), crc32c(length, crc));
   }
-  if (left != 0) fail(ErrorCode::corrupt, left, " bytes behind the last string");
+  if (left != 0) fail(ErrorCode::corrupt, left, " bytes after the last string");
   check_crc(expected_crc, crc);
   return result;
 }

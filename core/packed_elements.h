@@ -31,7 +31,7 @@ struct PackedElements {
 
 // A tensor of packed elements: packed_size(dtype, shape.size()) bytes. They are unpacked when one
 // of its copies is first asked for its data, after which `unpacked` is called, which must not
-// throw; at once where they are few, or where bits behind the last element are set.
+// throw; at once where they are few, or where bits past the last element are set.
 Tensor share_packed(DType dtype, const Shape& shape, PackedElements packed,
                     std::function<void()> unpacked = {});
 

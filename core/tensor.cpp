@@ -18,7 +18,7 @@ constexpr std::size_t alignment = 64;
 
 std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
-// Allocates an object with room for elements behind it, aligned.
+// Allocates an object with room for elements after it, aligned.
 template <class T>
 struct WithElements {
   using value_type = T;
@@ -39,7 +39,7 @@ struct WithElements {
   std::size_t room;
 };
 
-// The owner of the elements behind it. Many tensors are so small that a block of memory of its own
+// The owner of the elements after it. Many tensors are so small that a block of memory of its own
 // would be as large as they are.
 class Elements {
  public:

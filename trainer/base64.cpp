@@ -56,7 +56,7 @@ std::string from_base64(std::string_view text) {
       is_valid = is_valid && value >= 0;
       bits = bits << 6 | (static_cast<std::uint32_t>(value) & 63U);
     }
-    // Bits behind the last byte are zero.
+    // Bits past the last byte are zero.
     is_valid = is_valid && (bits & ((1U << 8 * (4 - used)) - 1)) == 0;
     if (!is_valid) fail(ErrorCode::corrupt, "no base64 at byte ", i);
     for (std::size_t k = 0; k + 1 < used; ++k) {

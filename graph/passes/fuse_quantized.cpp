@@ -1,5 +1,5 @@
 // Quantized networks write DequantizeLinear before and QuantizeLinear after each operator. Here
-//   Conv, MatMul, Gemm   with constant quantized weights, and Relu or Clip to [0, 6] behind them,
+//   Conv, MatMul, Gemm   with constant quantized weights, and Relu or Clip to [0, 6] after them,
 //                        become Int8Conv and Int8MatMul, which compute in integers;
 //   Add, Mul             of equal shapes, or by one element for each row, with such an activation,
 //                        become Int8Add and Int8Mul;

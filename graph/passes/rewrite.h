@@ -43,7 +43,7 @@ void drop_unread_constants(Graph& graph);
 Graph without_unused_values(Graph graph);
 
 // Removes, in order and in place, the nodes for which keep(node, position) is false. `position` is
-// where the node goes if it stays, behind the nodes that stayed; keep may change the node.
+// where the node goes if it stays, after the nodes that stayed; keep may change the node.
 template <class Keep>
 void keep_nodes(Graph& graph, Keep keep) {
   std::size_t kept = 0;

@@ -224,7 +224,7 @@ struct PrepareOptions {
   // scale for each column or row. nf4: the levels that Gather nodes look up times a scale for 64
   // neighbours, from 21 on. bfloat16: Cast nodes, from 13 on. Error(unsupported) for older models.
   std::optional<FrozenFormat> quantize_frozen = {};
-  // int8 or uint8: quantization-aware training. BatchNormalization behind a Conv is folded into it,
+  // int8 or uint8: quantization-aware training. BatchNormalization after a Conv is folded into it,
   // and every Conv, Gemm and MatMul of float32 weights reads weights (a scale for each channel) and
   // activations (one scale; uint8 where they cannot be negative, else int8) through QuantizeLinear
   // and DequantizeLinear. Scales are state: those of activations fit the first batch and follow

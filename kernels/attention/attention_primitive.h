@@ -101,7 +101,7 @@ class AttentionPrimitive {
   };
   using Products = std::array<GemmPrimitive<T>, product_count>;
 
-  // The queries [first, first + rows) of a head and the keys that they see; rows is 0 behind the
+  // The queries [first, first + rows) of a head and the keys that they see; rows is 0 beyond the
   // last one.
   struct Tile {
     std::int64_t head = 0, first = 0, rows = 0;

@@ -1,5 +1,5 @@
 // fused_matmul.cpp — com.microsoft FusedMatMul: y = alpha op(a) op(b). transA and transB exchange
-// the last two axes; transBatchA and transBatchB first move axis 0 behind the batch axes, to the
+// the last two axes; transBatchA and transBatchB first move axis 0 after the batch axes, to the
 // place before the last.
 #include <algorithm>
 

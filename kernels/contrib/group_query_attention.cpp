@@ -2,7 +2,7 @@
 // heads share a head of keys and values, with a cache [batch, kv heads, length, size] of past keys
 // and values. Sample b has seqlens_k[b] + 1 tokens, the last sequence_length of which are new; in
 // the first call all are, and what follows a shorter sequence is padding. New keys are written
-// behind the past ones; a query sees the keys before and at its own position, or the last
+// after the past ones; a query sees the keys before and at its own position, or the last
 // local_window_size of them. head_sink (0 for every head with smooth_softmax) is the score of
 // one more key without a value.
 #include <limits>

@@ -5,7 +5,7 @@
 namespace ondine::math {
 namespace {
 
-// A convolution along columns, as models of one spatial dim have where a dim of 1 is behind it, as
+// A convolution along columns, as models of one spatial dim have where a dim of 1 follows it, as
 // the same along rows: implementations walk along rows.
 ConvDesc along_rows(ConvDesc desc) {
   ConvShape& s = desc.shape;

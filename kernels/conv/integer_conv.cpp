@@ -20,10 +20,10 @@ void infer_integer_conv(InferContext& context, std::size_t w, DType result) {
   context.set_output(0, result, conv_dims(context, dims_of(0), dims_of(w)));
 }
 
-Val over_channels(Val p, std::size_t behind) {
+Val over_channels(Val p, std::size_t trailing) {
   if (!p || !p.ranked() || p.rank() != 1 || p.dims()[0].same(Dim(1))) return p;
   std::vector<std::int64_t> axes;
-  for (std::size_t i = 0; i < behind; ++i) axes.push_back(static_cast<std::int64_t>(i) + 1);
+  for (std::size_t i = 0; i < trailing; ++i) axes.push_back(static_cast<std::int64_t>(i) + 1);
   return graph::unsqueeze(p, axes);
 }
 

@@ -14,7 +14,7 @@ void check_conv_parameter(const graph::InferContext& context, std::size_t p, gra
 // The output of a convolution of input 0 by input w.
 void infer_integer_conv(graph::InferContext& context, std::size_t w, DType result);
 
-// A vector over axis 0 of w, or over the channels of y, with `behind` dims of 1 appended.
-graph::Val over_channels(graph::Val p, std::size_t behind);
+// A vector over axis 0 of w, or over the channels of y, with `trailing` dims of 1 appended.
+graph::Val over_channels(graph::Val p, std::size_t trailing);
 
 }  // namespace ondine::kernels::ops

@@ -190,7 +190,7 @@ class NormalizedPlanes final : public NormalizedDepthwiseImplementation<T> {
   std::unique_ptr<const DepthwiseConv<T>> data_, weights_;
   Index in_, out_, taps_;            // elements of a plane, of a window
   Index channels_ = 1, images_ = 1;  // of a block; at once
-  Index slopes_;                     // where they lie behind z, of smooth activations
+  Index slopes_;                     // where they lie after z, of smooth activations
   std::size_t z_bytes_, dw_bytes_, sum_bytes_, slot_bytes_;
 };
 

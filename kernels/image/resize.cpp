@@ -103,7 +103,7 @@ void fill_outside(const ResizePlan& plan, const Shape& y, C value, C* to) {
 }
 
 // The index of the one tap of each coordinate, for elements of any kind: rows of the last axis that
-// is not merely copied, in pieces of the axes behind it.
+// is not merely copied, in pieces of the axes after it.
 template <class T>
 Kernel bind_nearest(const ResizePlan& plan, const Shape& x, const Shape& y) {
   std::size_t sampled = y.rank();  // axes

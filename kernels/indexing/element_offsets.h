@@ -22,7 +22,7 @@ class ElementOffsets {
   // replaced.
   static ElementOffsets of_elements(graph::BindContext& context, std::size_t input,
                                     const Shape& tensor, std::int64_t axis);
-  // GatherND, ScatterND: the last axis of the indices holds coordinates behind `batch_dims` axes
+  // GatherND, ScatterND: the last axis of the indices holds coordinates after `batch_dims` axes
   // that indices and tensor have in common.
   static ElementOffsets of_slices(graph::BindContext& context, std::size_t input,
                                   const Shape& tensor, std::size_t batch_dims);

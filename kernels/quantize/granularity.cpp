@@ -80,11 +80,11 @@ Val broadcastable(const NodeView& node, Val scale, Val x) {
   const std::size_t axis = axis_of(node, x.rank());
   const std::int64_t block = block_of(node);
   if (block == 0) {
-    std::vector<std::int64_t> behind;
+    std::vector<std::int64_t> trailing;
     for (std::size_t i = axis + 1; i < x.rank(); ++i) {
-      behind.push_back(static_cast<std::int64_t>(behind.size()) + 1);
+      trailing.push_back(static_cast<std::int64_t>(trailing.size()) + 1);
     }
-    return behind.empty() ? scale : unsqueeze(scale, behind);
+    return trailing.empty() ? scale : unsqueeze(scale, trailing);
   }
   Builder& b = x.builder();
   const auto at = static_cast<std::int64_t>(axis);

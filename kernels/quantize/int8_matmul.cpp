@@ -134,7 +134,7 @@ class Product {
   std::int64_t width() const { return static_cast<std::int64_t>(width_); }
   std::size_t b_bytes() const { return math::align_up(packed_) + width_ * sizeof(std::int32_t); }
 
-  // B in panels, and behind them the sums of its columns: the product with ones.
+  // B in panels, and after them the sums of its columns: the product with ones.
   void pack(std::byte* to, const std::uint8_t* b) const {
     const auto& s = shape();
     gemm_.pack_b(to, b, s.trans_b ? 1 : s.n, s.trans_b ? s.k : 1, s.k, s.n, b_flip_);

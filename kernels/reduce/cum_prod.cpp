@@ -21,9 +21,9 @@ std::vector<Val> grad(GradContext& g) {
   const std::int64_t reverse = g.attr_int("reverse", 0) != 0;
   const Val before =
       b.node("CumProd", {x, axis}, {{"exclusive", std::int64_t{1}}, {"reverse", reverse}});
-  const Val behind = b.node("LinearRecurrence", {x, exclusive ? dy : x * dy, axis},
-                            {{"reverse", 1 - reverse}}, ondine_domain);
-  return {before * (exclusive ? behind : dy + behind)};
+  const Val after = b.node("LinearRecurrence", {x, exclusive ? dy : x * dy, axis},
+                           {{"reverse", 1 - reverse}}, ondine_domain);
+  return {before * (exclusive ? after : dy + after)};
 }
 
 // The product of the elements that a triangular mask leaves; the others count as 1.
@@ -44,11 +44,11 @@ std::vector<Val> expand_products(ExpandContext& context) {
   const Val second = reverse ? j : i;
   const bool exclusive = context.attr_int("exclusive", 0) != 0;
   Val mask = less(first, exclusive ? second : second + b.int64(1));
-  std::vector<std::int64_t> behind;
+  std::vector<std::int64_t> after;
   for (auto k = axis + 1; k < static_cast<std::int64_t>(x.rank()); ++k) {
-    behind.push_back(k - axis + 1);
+    after.push_back(k - axis + 1);
   }
-  if (!behind.empty()) mask = unsqueeze(mask, behind);
+  if (!after.empty()) mask = unsqueeze(mask, after);
   const Val factors = where(mask, unsqueeze(x, {axis}), scalar_like(x, 1));
   return {b.node("ReduceProd", {factors, b.int64s({axis + 1})}, {{"keepdims", std::int64_t{0}}})};
 }

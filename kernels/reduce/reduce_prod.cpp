@@ -1,5 +1,5 @@
 // reduce_prod.cpp — y = product of x over axes, 1 over no elements;  dx = dy times the product of
-// the other elements: those before times those behind, axis by axis, so that zeros are no
+// the other elements: those before times those after, axis by axis, so that zeros are no
 // exception. Axes are an attribute before version 18, then an input; 11 allows negative ones.
 #include "kernels/reduce/reduce_node.h"
 #include "kernels/reduce/reducers.h"

@@ -73,12 +73,12 @@ TEST_CASE("stored strings that do not fill their bytes are refused, naming what 
   CHECK(check(text(8, "abcdefgh"), 2) == "a string has no length");
   CHECK(check(text(2, "abcdefgh"), 2) == "a string has no length");
   CHECK(check(text(3, "ab"), 1) == "a string of 3 bytes, but only 2 left");
-  CHECK(check(text(2, "abc"), 1) == "1 bytes behind the last string");
+  CHECK(check(text(2, "abc"), 1) == "1 bytes after the last string");
   auto two = text(1, "a");
   const auto second = text(3, "bcd");
   two.insert(two.end(), second.begin(), second.end());
   CHECK(check(two, 2).empty());
-  CHECK(check(two, 1) == "11 bytes behind the last string");
+  CHECK(check(two, 1) == "11 bytes after the last string");
 }
 
 TEST_CASE("stored elements are little-endian, with the length before each string") {

@@ -72,7 +72,7 @@ class Tokens {
   }
   std::string string() {
     const std::uint64_t length = natural();
-    require(at_ < text_.size() && text_[at_] == ' ', "no space behind a length");
+    require(at_ < text_.size() && text_[at_] == ' ', "no space after a length");
     ++at_;
     require(length <= text_.size() - at_, "a length beyond the end");
     const std::string out(text_.substr(at_, length));
@@ -222,7 +222,7 @@ GrammarFile read_by_grammar(std::span<const std::byte> input) {
     require(tensor.crc == checksum(tensor.elements), "not the checksum of elements");
     at += gap + tensor.bytes;
   }
-  require(at == bytes.size(), "bytes behind the last tensor");
+  require(at == bytes.size(), "bytes after the last tensor");
   return out;
 }
 

@@ -39,7 +39,7 @@ int element(const Bytes& bytes, std::size_t i, int bits, bool is_signed) {
 }  // namespace
 
 TEST_CASE(
-    "elements of less than 8 bits are packed, the first in the lowest bits, with zeros behind") {
+    "elements of less than 8 bits are packed, the first in the lowest bits, with zeros after") {
   const auto packed = [](DType dtype, const std::vector<int>& elements) {
     Bytes bytes;
     for (const int one : elements) bytes.push_back(static_cast<std::byte>(one));

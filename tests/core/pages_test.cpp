@@ -31,7 +31,7 @@ namespace {
 
 constexpr std::size_t block = 64 << 10;
 
-// Blocks of the heap, used and then freed; another one behind them stays, so that the allocator
+// Blocks of the heap, used and then freed; another one after them stays, so that the allocator
 // does not give them back by itself.
 class FreedBlocks {
  public:

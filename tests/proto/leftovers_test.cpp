@@ -24,7 +24,7 @@ Wire model(const Wire& graph) {
 }
 
 // An initializer of this type and number of elements; `data` are the fields with its elements that
-// come before the name, `after` those behind.
+// come before the name, `after` those after it.
 std::string round_trip(std::uint64_t dtype, std::uint64_t count, const Wire& data,
                        const Wire& after = {}) {
   Wire tensor = Wire().number(1, count).number(2, dtype).raw(data.text()).block(8, "w");

@@ -59,7 +59,7 @@ TEST_CASE("groups are refused, known and unknown") {
   check_refused(Wire().raw("\xdb\x06\xdc\x06"), ErrorCode::invalid_model, "a group");
 }
 
-TEST_CASE("a block that reaches behind its message is refused") {
+TEST_CASE("a block that reaches beyond its message is refused") {
   // The graph has four bytes; its name claims ten, which the model still has.
   const Wire wire = Wire()
                         .block(7,

@@ -142,7 +142,7 @@ TEST_CASE("only the logits of a cross-entropy become probabilities") {
   CHECK(printed("mse", "y") == scores);
 }
 
-TEST_CASE("an output that is not what the model declares is told behind the rows") {
+TEST_CASE("an output that is not what the model declares is told after the rows") {
   const Workshop shop;
   graph::ModelDef def = scores_model(any, {graph::DimName("C")});
   def.graph.outputs = {tensor_value("y", DType::float32, {any, std::int64_t{4}})};

@@ -95,7 +95,7 @@ TEST_CASE("elements of sequences and optionals have one size per variable") {
          "input 'o' has 3 for dim 'N'");
 }
 
-TEST_CASE("a tensor gives the size for sequences before and behind it; sequences give none") {
+TEST_CASE("a tensor gives the size for sequences before and after it; sequences give none") {
   const TypeDef element = floats("", {named("N")}).type;
   ModelDef model =
       model_of({holding(TypeKind::sequence, "s", element)}, {tensor_value("y", DType::int64, {})},

@@ -31,7 +31,7 @@ void put_row(std::uint64_t r, float* x, std::int64_t* label) {
   *label = static_cast<std::int64_t>(r % 4);
 }
 
-// One batch in the shuffled order of the cursor's epoch, which then stands behind it.
+// One batch in the shuffled order of the cursor's epoch, which then stands after it.
 void step(Model& model, TrainingCursor& cursor) {
   const auto order = shuffled(rows, cursor.shuffle_seed, cursor.epoch);
   Tensor x(DType::float32, {batch, 8});

@@ -22,7 +22,7 @@ constexpr std::int64_t hidden = 384;
 constexpr std::int64_t classes = 300;
 constexpr std::size_t frozen_elements = width * hidden + hidden * classes;
 
-// Two frozen layers behind a trained scale; the second is stored transposed.
+// Two frozen layers after a trained scale; the second is stored transposed.
 std::filesystem::path save_network(const TemporaryFolder& folder, bool external) {
   ModelBuilder b("network");
   const auto x = b.input("x", DType::float32, {"N", width});

@@ -36,7 +36,7 @@ MODELS = {
     "own rules": {"normalization_rule_tsv": "rules.tsv"},
     "own pieces": {"user_defined_symbols": ["ing", "<x>", "日本", "▁the▁"],
                    "control_symbols": ["<c>"]},
-    "spaces behind": {"treat_whitespace_as_suffix": True},
+    "spaces after": {"treat_whitespace_as_suffix": True},
     "across words": {"split_by_whitespace": False, "add_dummy_prefix": False},
 }
 FIXED = [

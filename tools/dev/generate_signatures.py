@@ -58,7 +58,7 @@ def type_set(members):
 
 
 class Pool:
-    """Lists stored one behind the other; an equal list, or a part of one, is stored once."""
+    """Lists stored one after the other; an equal list, or a part of one, is stored once."""
 
     def __init__(self):
         self.items = []

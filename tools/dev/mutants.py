@@ -21,7 +21,7 @@ several instruction sets has its mutants in each of its objects.
 
 A mutant negates a condition, leaves out a statement, changes a comparison, an arithmetic or logical
 operator, a returned truth value, or a 1 that is added or subtracted. The files that have mutants
-are compiled with the assertions of the standard library, since an access just behind the end of a
+are compiled with the assertions of the standard library, since an access just past the end of a
 container is what the tests notice in the build with sanitizers.
 """
 import argparse

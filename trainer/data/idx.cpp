@@ -42,7 +42,7 @@ Tensor read_idx(SharedSource& source, const Limits& limits) {
   }
   Tensor result = read_tensor(source, dtype, shape, true, limits);
   if (source.position() != source.size()) {
-    fail(ErrorCode::corrupt, source.size() - source.position(), " bytes behind the array");
+    fail(ErrorCode::corrupt, source.size() - source.position(), " bytes after the array");
   }
   return result;
 }

@@ -9,7 +9,7 @@
 
 namespace ondine::trainer {
 
-// Product of the sizes of all indices of the equation, those behind "..." included. The equation
+// Product of the sizes of all indices of the equation, those after "..." included. The equation
 // must fit the operands. Saturates.
 std::uint64_t einsum_size(std::string_view equation, std::span<const Shape> operands);
 

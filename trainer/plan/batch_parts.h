@@ -8,7 +8,7 @@
 namespace ondine::trainer {
 
 // Where most bytes are alive between nodes that compute every sample of a batch by itself
-// (OpTraits::per_sample), and few of them behind, runs these nodes for a part of the batch at a
+// (OpTraits::per_sample), and few of them later, runs these nodes for a part of the batch at a
 // time: a Slice of what they read, their copies, and a Concat of each result. An example are the
 // first layers of a frozen network, whose activations nothing else reads. Which nodes and how many
 // parts follows from the graph alone. `outside` marks values that are not in the arena. The graph

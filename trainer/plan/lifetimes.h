@@ -8,7 +8,7 @@
 
 namespace ondine::trainer {
 
-// Views count as what they show. Positions are those of nodes; the graph's outputs are read behind
+// Views count as what they show. Positions are those of nodes; the graph's outputs are read after
 // the last one. The graph must outlive it.
 class Lifetimes {
  public:

@@ -90,10 +90,10 @@ class Order {
   // Of the node that computes the value, or none.
   std::size_t producer(ValueId id) const { return id == no_value ? none : producer_[index(id)]; }
 
-  // Of nodes that may come after all others, those that do: updates, and what comes behind the last
+  // Of nodes that may come after all others, those that do: updates, and what comes after the last
   // of the others anyway. The rest keeps its place, as what shrinks a value in the forward pass.
   std::vector<bool> last_of(std::vector<bool> late) const {
-    std::size_t end = 0;  // behind the last node that comes before
+    std::size_t end = 0;  // after the last node that comes before
     for (std::size_t i = 0; i < late.size(); ++i) {
       if (!late[i] && !is_small(graph_.nodes[i])) end = i + 1;
     }

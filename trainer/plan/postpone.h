@@ -8,7 +8,7 @@
 
 namespace ondine::trainer {
 
-// While it lowers the peak of the arena, moves a node behind the peak, to just before its first
+// While it lowers the peak of the arena, moves a node after the peak, to just before its first
 // reader: at the peak its inputs are alive instead of its results. An example is the gradient of a
 // table that the last layer multiplies by and the first layer looks up. `outside` marks
 // values that are not in the arena (one flag per value). No node moves past commit_begin, and nodes

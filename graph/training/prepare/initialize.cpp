@@ -46,7 +46,7 @@ class Readers {
     }
   }
 
-  // The first reader of `name` among the nodes from `first` on; moves `first` behind it.
+  // The first reader of `name` among the nodes from `first` on; moves `first` after it.
   const NodeDef* next(std::string_view name, std::size_t& first) const {
     const auto found = readers_.find(name);
     if (found == readers_.end()) return nullptr;

@@ -29,7 +29,7 @@ struct QuantizedNetwork {
   std::size_t layers = 0;
 };
 
-// Folds the BatchNormalization behind each Conv into it, and puts QuantizeLinear and
+// Folds the BatchNormalization after each Conv into it, and puts QuantizeLinear and
 // DequantizeLinear in front of both factors of every Conv, Gemm and MatMul whose second factor is a
 // float32 initializer: weights with a scale for each channel, activations with one scale, as uint8
 // where they cannot be negative and else as int8. `weights`: the type that they will be stored in;

@@ -182,8 +182,8 @@ bool fits_copies(const ConvShape& s, const DirectedShape& d, Index channels) {
   return row <= max_row && down.reach < max_row && down.span(1) <= max_row / row / channels;
 }
 
-// A single group pays where its channels fill vectors, and `direct` either leaves lanes behind the
-// rows idle or, for weights, adds up vectors of partial sums.
+// A single group pays where its channels fill vectors, and `direct` either leaves lanes beyond
+// the rows idle or, for weights, adds up vectors of partial sums.
 template <class T>
 bool pays_for_single_group(const ConvDesc& desc, const Kernels& kernels, Index lanes) {
   const DirectedShape d(desc);

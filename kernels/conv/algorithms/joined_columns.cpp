@@ -29,7 +29,7 @@ class JoinedColumns final : public ConvImplementation<T> {
         taps_(volume(s_.kernel)),
         depth_(s_.in_channels * taps_),
         in_plane_(volume(s_.in)) {
-    // The last vector of a plane may reach behind it.
+    // The last vector of a plane may reach beyond it.
     row_ = round_up(joined_.row(), im2col().lanes) + im2col().lanes;
     channels_ = even_chunk(s_.in_channels, std::max<Index>(1, block_elements / (taps_ * row_)));
     columns_bytes_ = bytes_of<T>(channels_ * taps_ * row_);

@@ -139,7 +139,7 @@ double row_bytes(const ConvShape& s) {
 }
 
 // Whether channels and tiles are enough for what is transformed. Gradients by the weights need
-// tiles that are full, since they compute products of results behind the edges too.
+// tiles that are full, since they compute products of results beyond the edges too.
 template <class T>
 bool strided_tiles_pay(const ConvDesc& desc, const Kernels& kernels) {
   constexpr Index results = 4;       // of a tile, in y

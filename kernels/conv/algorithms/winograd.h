@@ -19,8 +19,8 @@ const WinogradTransforms<T>& winograd_transforms(const ConvDesc& desc, const Ker
                                       : set.winograd->strided_back;
 }
 
-// Rows of tiles, those of all images one after another, in blocks. Tiles that reach behind the
-// right edge of a plane lie first in a block, those behind the lower edge last: a component of
+// Rows of tiles, those of all images one after another, in blocks. Tiles that reach beyond the
+// right edge of a plane lie first in a block, those beyond the lower edge last: a component of
 // which only results there are part counts for the others, side by side.
 class WinogradTiling {
  public:
@@ -89,7 +89,7 @@ class WinogradTiling {
   std::int64_t pad_h, pad_w;  // of the source
 
  private:
-  // Tiles of a block that are whole, and that reach behind the right edge, the lower one and both.
+  // Tiles of a block that are whole, and that reach beyond the right edge, the lower one and both.
   struct Tiles {
     std::int64_t whole, right, below, corner;
   };

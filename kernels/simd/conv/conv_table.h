@@ -15,7 +15,7 @@ namespace ondine::math {
 struct Im2colBlock {
   SpatialDims in, kernel, out, stride, dilation, pad;
   std::int64_t channels;     // of the block
-  std::int64_t first, last;  // output positions, those of further images behind those of the first
+  std::int64_t first, last;  // output positions, those of further images after those of the first
   std::int64_t width;
   std::int64_t image = 0;  // elements from an image of x to the next
 };
@@ -42,7 +42,7 @@ struct Im2colKernels {
   // x += what gather would have read from there.
   void (*scatter)(const Im2colBlock& block, const T* columns, T* x);
 
-  // The columns of planes of so many elements, at most max_plane, one behind the other: whole
+  // The columns of planes of so many elements, at most max_plane, one after the other: whole
   // vectors, in rows of `row` elements. Null where the instruction set has no such shuffles.
   void (*gather_planes)(const GatherTable& table, std::int64_t plane, std::int64_t planes,
                         const T* x, T* columns, std::int64_t row) = nullptr;
@@ -179,7 +179,7 @@ struct WinogradTransforms {
                  void* scratch);
   void (*output_gradient)(const TileRows& rows, const T* dy, T* v, void* scratch);
   // `input` and `output_gradient` with pairs of tiles, rounded to bfloat16, in the place of a T: 2q
-  // and 2q + 1 of the rows at q ld, an odd number with zeros behind it. Null where components are
+  // and 2q + 1 of the rows at q ld, an odd number with zeros after it. Null where components are
   // not rounded.
   void (*input_pairs)(const TileRows& rows, std::int64_t pad_h, std::int64_t pad_w, const T* x,
                       T* v, void* scratch) = nullptr;
@@ -221,7 +221,7 @@ struct DirectKernels {
                            T* dw);
 };
 
-// Rows [first, first + rows) of planes of height x width, `left` zeros before each and zeros behind
+// Rows [first, first + rows) of planes of height x width, `left` zeros before each and zeros after
 // up to `pitch`; rows outside of the plane are zeros. `left` may be negative.
 struct PlaneCopy {
   std::int64_t height, width;

@@ -14,7 +14,7 @@ constexpr N max_terms = 128;  // of a sum in a register
 // Columns of x that are computed together: all, or pairs of them.
 N column_steps(const ConvPlane& p) { return divide_up(p.in_w, p.stride_w); }
 
-// The rows of dy, each copied before it is read, with zeros before and behind its elements.
+// The rows of dy, each copied before it is read, with zeros before and after its elements.
 template <class T>
 class GradientRows {
  public:
@@ -33,7 +33,7 @@ class GradientRows {
       copy_short(at(next_), dy_ + next_ * width_, min(width_, pitch_ - left));
     }
   }
-  // Elements -1 to a vector behind the columns of x can be read.
+  // Elements -1 to a vector past the columns of x can be read.
   const T* operator[](N row) const {
     return row >= 0 && row < height_ ? at(row) : ring_ + ring_rows * pitch_;
   }
@@ -244,7 +244,7 @@ N scratch_bytes(const ConvPlane& p) {
   return GradientRows<T>::elements(p) * static_cast<N>(sizeof(T));
 }
 
-// Asks for n elements some way behind element `at` of a plane, or of that of the next image:
+// Asks for n elements some way ahead of element `at` of a plane, or of that of the next image:
 // streams of the hardware end where pages do.
 template <int Write, class T>
 ONDINE_INLINE void ask_ahead(const T* plane, N at, N n, N size, N image) {

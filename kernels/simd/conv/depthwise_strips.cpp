@@ -28,8 +28,8 @@ constexpr StripLimits window_5x5 = {5, N{512} << 10};
 constexpr StripLimits strided = {5, N{4} << 20};
 #endif
 
-// Asks for a row some way behind this one. The first strips of wide rows touch all of a plane, with
-// gaps that the hardware does not follow.
+// Asks for a row some way ahead of this one. The first strips of wide rows touch all of a plane,
+// with gaps that the hardware does not follow.
 template <int Write>
 ONDINE_INLINE void ask_ahead(const float* row, N width) {
   constexpr N ahead = 1024;

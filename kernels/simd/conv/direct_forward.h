@@ -73,9 +73,9 @@ ONDINE_INLINE void sum_taps(const Rows<T>& rows, const T* const (&at)[V], const 
     for (int v = 0; v < V; ++v) acc[r][v] = start;
   }
   for (N channel = 0; channel < range.channels; ++channel) {
-    const N behind = channel * range.taps + range.last;
+    const N end = channel * range.taps + range.last;
     N k = channel * range.taps + range.first;
-    for (const T* w = rows.weights + k * block_rows; k < behind; ++k, w += block_rows) {
+    for (const T* w = rows.weights + k * block_rows; k < end; ++k, w += block_rows) {
       Vec<T> x[V];
 #pragma GCC unroll 4
       for (int v = 0; v < V; ++v) x[v] = load(at[v] + offsets[k]);
@@ -85,7 +85,7 @@ ONDINE_INLINE void sum_taps(const Rows<T>& rows, const T* const (&at)[V], const 
 }
 
 // V vectors of positions, of which none holds positions of two rows, from row h and `column` on,
-// which move behind them.
+// which move past them.
 template <class T, int V>
 ONDINE_INLINE void in_rows(const ConvPlane& p, const Rows<T>& rows, const T* copies,
                            const N* offsets, N channels, N& h, N& column) {

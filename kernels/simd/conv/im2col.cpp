@@ -166,7 +166,7 @@ void gather_planes(const GatherTable& table, N plane, N planes, const float* x, 
   constexpr N window = 2 * lanes<float>;
   float copy[Im2colKernels<float>::max_plane + window];
   for (N i = 0; i < planes; ++i, x += plane, columns += table.taps * row) {
-    // Windows reach behind a plane.
+    // Windows reach past a plane.
     const bool inside = plane + window <= (planes - i) * plane;
     if (!inside) copy_short(copy, x, plane);
     gather_plane(table, inside ? x : copy, columns, row);

@@ -51,7 +51,7 @@ ONDINE_INLINE void add_taps(const Taps<T>& taps, N i, N last, bool first, T bias
   }
 }
 
-// Reads up to a vector behind the end of each tap.
+// Reads up to a vector past the end of each tap.
 template <class T>
 static void sum_taps(const Taps<T>& taps, N n, bool first, T bias, Activation activation, T* dst) {
   constexpr int L = lanes<T>;

@@ -83,7 +83,7 @@ inline constexpr WinogradForm winograd_strided{
 // (g0 being the last):
 //   even results    (e0 - e1) g0 + e1 (g0 + g2)
 //                   (e2 - e1) g2 + e1 (g0 + g2)
-//   odd results     e1 g1, and e0 g1 before the even ones or e2 g1 behind
+//   odd results     e1 g1, and e0 g1 before the even ones or e2 g1 after
 // `first` is of tiles that begin with an odd result; others are these, moved on by one.
 inline constexpr WinogradForm winograd_strided_back{
     4, {4, 4, 5, 5, {{{0, 0, 0}, {1, 3, 1}, {2, 2, 2}, {1, 1, 3}, {3, 1, 4}}}, {1, 1, 3, 2, 0}}};

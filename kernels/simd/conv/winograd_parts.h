@@ -16,7 +16,7 @@ constexpr int L = lanes<float>;
 constexpr N channels_ahead = 8;  // of weights that are asked for early
 
 // The nine taps of `count` rows `stride` apart as vectors over the rows. Those `next` elements
-// behind are wanted later: rows lie too far apart for the processor to foresee it.
+// further on are wanted later: rows lie too far apart for the processor to foresee it.
 ONDINE_INLINE void load_taps(V* taps, const float* w, N stride, N count, N next) {
   float rows[L < 9 ? 12 * L : L * L];  // tap by tap
   if constexpr (L == 16) {

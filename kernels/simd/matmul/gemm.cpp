@@ -25,7 +25,7 @@ constexpr std::int64_t block_m = 144;
 constexpr std::int64_t max_k = 1024;  // of B that is packed at once
 template <class T>
 constexpr std::int64_t group_n = 4 * panel<T>;  // columns of B that are prefetched together
-constexpr std::int64_t padding = 64;            // elements, behind each packed matrix
+constexpr std::int64_t padding = 64;            // elements, after each packed matrix
 
 template <class T>
 ONDINE_INLINE Epilogue<T> epilogue_of(const GemmCall<T>& g, bool first, bool last, std::int64_t i,

@@ -116,7 +116,7 @@ class TileKernel {
     if constexpr (Down == 2 && Across == 2) tiles_.store<3>(sums + tile_rows * nr + tile_width, nr);
   }
 
-  // Fewer pairs than a tile is wide, zeros behind them: what follows in A may be NaN.
+  // Fewer pairs than a tile is wide, zeros after them: what follows in A may be NaN.
   template <int Down, int Across>
   void last_step(const Block<float>& block, std::int64_t rows, std::int64_t q) {
     alignas(64) Pair a[most_rows * tile_width] = {};

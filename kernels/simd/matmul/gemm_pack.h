@@ -1,4 +1,4 @@
-// Packing of panels: dst[p width + r], p < k, r < width. May write up to a vector behind the end of
+// Packing of panels: dst[p width + r], p < k, r < width. May write up to a vector past the end of
 // dst.
 #pragma once
 

@@ -11,14 +11,14 @@ namespace ondine::math::ONDINE_ISA {
 
 ONDINE_INLINE std::int64_t pairs_of(std::int64_t k) { return (k + 1) / 2; }
 
-// Where panels of a matrix go: `width` rows or columns each, the next `step` pairs behind. Panels
+// Where panels of a matrix go: `width` rows or columns each, the next `step` pairs later. Panels
 // may have anything beyond the last row or column, which reaches no element of C that is stored.
 struct Panels {
   Pair* to;
   std::int64_t width, step;
 };
 
-// Pairs of the first `count` of 2 L elements, zeros behind them.
+// Pairs of the first `count` of 2 L elements, zeros after them.
 ONDINE_INLINE Vec<Pair> load_pairs(const float* from, std::int64_t count) {
   constexpr int L = lanes<float>;
   const Vec<float> low = load_n(from, count < L ? count : L);
@@ -98,7 +98,7 @@ static void pack_beside(const Panels& panels, Elements src, std::int64_t ld, std
   for (std::int64_t q = 0; q < pairs; ++q) {
     const Elements first = src.from(2 * q * ld);
     const bool both = 2 * q + 1 < k;
-    // An odd k has a row of zeros behind it, by way of a mask.
+    // An odd k has a row of zeros after it, by way of a mask.
     const Elements second = both ? first.from(ld) : first;
     Pair* to = panels.to + q * width;
     std::int64_t c = 0;

@@ -33,7 +33,7 @@ struct GemmCall {
   Activation activation;
   const T* addend = nullptr;  // what beta multiplies; C when null
   // For kernels of bfloat16 alone: A holds pairs of them in the place of a T, elements 2p and 2p +
-  // 1 of a row. a_row counts pairs; a_col is 1; an odd k has a zero behind it.
+  // 1 of a row. a_row counts pairs; a_col is 1; an odd k has a zero after it.
   bool a_paired = false;
   // For kernels of bfloat16 alone: A or B holds bfloat16 elements, which their strides count.
   bool a_rounded = false;
@@ -86,7 +86,7 @@ struct GemmKernels {
   // `run` of a call whose blocking is known.
   void (*run_blocking)(const GemmCall<T>& call, const GemmBlocking& blocking, void* scratch);
   // All of B (n, k and its strides are read) in panels, as b_packed wants them; writes up to a
-  // vector behind them.
+  // vector past them.
   void (*pack_b)(const GemmCall<T>& call, T* panels);
   // Rounds A, of which a_col is 1, to rows that a_paired wants, `row` elements apart. Null where
   // products read A as it is.

@@ -157,7 +157,7 @@ ONDINE_INLINE N span_of(const PoolRow& r) {
 }
 
 // line[i] = the lines from `first` on, `step` apart, joined at column i - pad; `outside` stands for
-// padding. Writes up to 3 vectors behind the span.
+// padding. Writes up to 3 vectors past the span.
 template <class T, class Join>
 ONDINE_INLINE void join_lines(const PoolRow& r, const T* first, N step, N lines, T outside, T* line,
                               Join&& join) {

@@ -47,7 +47,7 @@ ONDINE_INLINE void split_pairs(T* even, T* odd, const T* src, std::int64_t n,
   }
 }
 
-// dst[i] = src[2 i]; reads nothing behind src[2 n - 2].
+// dst[i] = src[2 i]; reads nothing past src[2 n - 2].
 template <class T, int... I>
 ONDINE_INLINE void take_even(T* dst, const T* src, std::int64_t n,
                              std::integer_sequence<int, I...>) {
@@ -73,7 +73,7 @@ ONDINE_INLINE void take_even(T* dst, const T* src, std::int64_t n) {
   take_even(dst, src, n, std::make_integer_sequence<int, lanes<T>>());
 }
 
-// dst[2 i] += src[i]; touches nothing behind dst[2 n - 2].
+// dst[2 i] += src[i]; touches nothing past dst[2 n - 2].
 template <class T, int... I>
 ONDINE_INLINE void add_even(T* dst, const T* src, std::int64_t n,
                             std::integer_sequence<int, I...>) {

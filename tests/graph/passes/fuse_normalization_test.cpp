@@ -1,4 +1,4 @@
-// Normalizations that take in the activation and the sum behind them.
+// Normalizations that take in the activation and the sum after them.
 #include <catch2/catch.hpp>
 
 #include "tests/graph/passes/toy.h"
@@ -115,7 +115,7 @@ TEST_CASE("a normalization that takes in a Clip keeps its attributes, statistics
   }
 }
 
-TEST_CASE("a normalization takes in a HardSwish or a Swish, but not behind a sum") {
+TEST_CASE("a normalization takes in a HardSwish or a Swish, but not after a sum") {
   for (const std::string name : {"HardSwish", "Swish"}) {
     CAPTURE(name);
     Attributes own;

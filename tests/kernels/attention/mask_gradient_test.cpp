@@ -24,7 +24,7 @@ struct Shared {
   std::vector<T> q, k, v, dy, mask;
   std::vector<Index> offsets, heads;
 
-  // Keys behind a query are hidden where `hidden` is not 0.
+  // Keys after a query are hidden where `hidden` is not 0.
   Shared(Index count, Index masks, Index queries, Index keys, bool one_row, double hidden = 0)
       : shape{count, queries, keys, 5, 3, true, masks, !one_row}, heads(at(count)) {
     Numbers numbers(static_cast<std::uint64_t>(count * 100 + keys));

@@ -1,4 +1,4 @@
-// Elements right before or behind memory that nobody may read or write. Loads under masks, which no
+// Elements right before or after memory that nobody may read or write. Loads under masks, which no
 // sanitizer sees, end there too.
 #pragma once
 
@@ -12,8 +12,8 @@
 
 namespace ondine::math::test {
 
-enum class Guard { before, behind };
-inline constexpr Guard both_guards[] = {Guard::before, Guard::behind};
+enum class Guard { before, after };
+inline constexpr Guard both_guards[] = {Guard::before, Guard::after};
 
 template <class T>
 class Guarded {

@@ -44,7 +44,7 @@ class Numbers {
   std::uint64_t state_;
 };
 
-// Scratch memory with canaries behind it.
+// Scratch memory with canaries after it.
 class Scratch {
  public:
   explicit Scratch(std::size_t bytes) : bytes_(bytes) {

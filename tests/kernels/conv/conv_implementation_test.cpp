@@ -74,7 +74,7 @@ std::vector<Choice> choices() {
   add(shape2(8, 31, 65, 1, 32, 32, 3, 3, 2, 1, 1, 1), "strided", "im2col", "strided");
   add(shape2(8, 31, 64, 1, 12, 12, 3, 3, 2, 1, 1, 1), "strided", "strided", "strided");
   add(shape2(8, 64, 64, 1, 32, 32, 3, 4, 2, 1, 1, 1), "strided", "strided", "strided");
-  // Tiles that reach behind the edges.
+  // Tiles that reach beyond the edges.
   add(shape2(8, 64, 64, 1, 14, 14, 3, 3, 2, 1, 1, 1), "winograd", "winograd", "winograd");
   add(shape2(8, 40, 40, 1, 14, 14, 3, 3, 2, 1, 1, 1), "strided", "winograd", "winograd");
   add_small(shape2(8, 64, 64, 1, 10, 10, 3, 3, 2, 1, 1, 1), "winograd", "winograd", "im2col");

@@ -45,7 +45,7 @@ TEMPLATE_TEST_CASE("convolution and both gradients follow the definition", "", f
     check_all<T>(shape2(2, 8, 12, 4, 5, 7, 1, 1, 1, 1, 0, 0));
     check_all<T>(shape2(2, 70, 50, 1, 30, 31, 1, 1, 1, 1, 0, 0));
   }
-  // One to four columns behind whole vectors of 16 or of 4, five, and other images joined last.
+  // One to four columns beyond whole vectors of 16 or of 4, five, and other images joined last.
   SECTION("pointwise with few columns more than vectors hold") {
     check_all<T>(shape2(1, 40, 33, 1, 7, 7, 1, 1, 1, 1, 0, 0));
     check_all<T>(shape2(4, 150, 70, 1, 7, 7, 1, 1, 1, 1, 0, 0));

@@ -5,8 +5,8 @@ using namespace ondine;
 using namespace ondine::math;
 using namespace ondine::math::test;
 
-// Strips begin before the first column of a plane and end behind its last.
-TEST_CASE("strips of depthwise convolutions read nothing before or behind the planes") {
+// Strips begin before the first column of a plane and end beyond its last.
+TEST_CASE("strips of depthwise convolutions read nothing before or beyond the planes") {
   struct Form {
     Index taps, stride;
   };

@@ -15,7 +15,7 @@ std::vector<ConvShape> edge_shapes() {
       shape2(3, 34, 18, 2, 7, 9, 3, 3, 2, 1, 1, 1),
       shape2(1, 20, 20, 5, 6, 6, 1, 1, 1, 1, 0, 0),
       shape2(3, 8, 32, 1, 5, 14, 3, 3, 1, 1, 1, 1),
-      // Tiles of Winograd convolutions behind the edges.
+      // Tiles of Winograd convolutions beyond the edges.
       shape2(2, 17, 19, 1, 9, 7, 3, 3, 1, 1, 1, 1),
       shape2(1, 16, 33, 1, 8, 11, 3, 3, 1, 1, 0, 2),
       shape2(1, 131, 18, 1, 8, 9, 3, 3, 1, 1, 1, 1),

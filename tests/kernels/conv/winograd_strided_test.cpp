@@ -30,7 +30,7 @@ int check_tiles(const ConvShape& s, std::string_view name) {
   return supported;
 }
 
-// With other padding along columns than along rows, and `end` behind both.
+// With other padding along columns than along rows, and `end` beyond both.
 ConvShape padded(Index batch, Index height, Index width, Index pad_h, Index pad_w, Index end) {
   ConvShape s = shape2(batch, 48, 41, 1, height, width, 3, 3, 2, 1, 0, 0);
   s.pad = {0, pad_h, pad_w};
@@ -58,16 +58,16 @@ TEST_CASE("Winograd convolutions of stride 2 follow the definition for odd and e
     CHECK(check_tiles(s, "winograd") == 3);
   }
   CHECK(check_tiles(shape2(3, 32, 32, 1, 13, 13, 3, 3, 2, 1, 1, 1), "winograd") == 2);
-  // Most tiles, or all, reach behind an edge.
+  // Most tiles, or all, reach beyond an edge.
   CHECK(check_tiles(shape2(8, 64, 70, 1, 10, 9, 3, 3, 2, 1, 1, 1), "winograd") == 2);
   CHECK(check_tiles(shape2(16, 70, 64, 1, 6, 5, 3, 3, 2, 1, 1, 1), "winograd") == 2);
   CHECK(check_tiles(shape2(8, 80, 64, 1, 2, 29, 3, 3, 2, 1, 1, 1), "winograd") >= 1);
   CHECK(check_tiles(shape2(9, 80, 64, 1, 29, 2, 3, 3, 2, 1, 1, 1), "winograd") >= 1);
   CHECK(check_tiles(shape2(40, 128, 64, 1, 1, 2, 3, 3, 2, 1, 1, 1), "winograd") >= 1);
-  // Rows and columns behind the last window.
-  ConvShape behind = shape2(6, 32, 32, 1, 16, 19, 3, 3, 2, 1, 0, 0);
-  behind.out = {1, 6, 8};
-  CHECK(check_tiles(behind, "winograd") == 3);
+  // Rows and columns beyond the last window.
+  ConvShape beyond = shape2(6, 32, 32, 1, 16, 19, 3, 3, 2, 1, 0, 0);
+  beyond.out = {1, 6, 8};
+  CHECK(check_tiles(beyond, "winograd") == 3);
   // More tiles than a task takes, more channels than are transformed together.
   CHECK(check_tiles(shape2(2, 40, 290, 1, 37, 40, 3, 3, 2, 1, 1, 1), "winograd") == 3);
   CHECK(check_tiles(shape2(1, 32, 32, 1, 8, 300, 3, 3, 2, 1, 1, 1), "winograd") == 3);

@@ -299,7 +299,7 @@ TEST_CASE("runs of pixels fill rows, skip pixels and end lines and images") {
                {skipped, skipped, skipped, 1, 1, 4, skipped, skipped, skipped, skipped});
     check_runs(form, {0, 2, 4, 0, 1, twice(6), 0, 0, 1, twice(7), 0, 1},
                {7, skipped, skipped, skipped, skipped, skipped, skipped, skipped, skipped, 6});
-    // A jump behind the last row ends the image.
+    // A jump beyond the last row ends the image.
     check_runs(
         form, {1, twice(5), 0, 2, 0, 2},
         {skipped, skipped, skipped, skipped, skipped, 5, skipped, skipped, skipped, skipped});

@@ -127,7 +127,7 @@ TEST_CASE("no image asks for more pixels than its file has bytes for") {
       {"P4 11 3 ", 2},  {"P5 11 3 255 ", 11}, {"P6 11 3 255 ", 33}};
   for (const auto& [head, row] : kinds) {
     CAPTURE(head);
-    // Text is read up to its last number, bytes up to one white space behind it.
+    // Text is read up to its last number, bytes up to one white space after it.
     const std::size_t space = head[1] <= '3' ? 1 : 0;
     const auto decoded = [&, &head = head](std::size_t count) {
       const std::string text = head + std::string(count, '1');

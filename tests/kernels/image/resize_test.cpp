@@ -51,7 +51,7 @@ TEST_CASE("Resize of a row by the formulas of each mode") {
 
 TEST_CASE("half_pixel_symmetric keeps the centre of the image where it is") {
   // 4 elements times 0.6 are 2.4, of which 2 are made: the sampled span of 2 / 0.6 elements lies in
-  // the middle, from 1/3 on, with the first sample half a step behind its start.
+  // the middle, from 1/3 on, with the first sample half a step past its start.
   const double first = 1.0 / 3 + 0.5 / 0.6 - 0.5;
   const double second = first + 1 / 0.6;
   const auto between = [](double at, double low, double high, double base) {

@@ -147,7 +147,7 @@ TEST_CASE("products of lower precision round their factors to bfloat16 and sum i
 TEST_CASE("factors held in bfloat16 give the bits of those that are rounded while being packed") {
   const Kernels* lower = each_lower_kernels();
   if (lower == nullptr) return;
-  // The first count elements: just as long as it has to be, so that reading behind it shows.
+  // The first count elements: just as long as it has to be, so that reading beyond it shows.
   const auto narrow = [](const std::vector<float>& wide, Index count) {
     std::vector<bfloat16> elements(static_cast<std::size_t>(count));
     std::transform(wide.begin(), wide.begin() + count, elements.begin(), to_bfloat16);

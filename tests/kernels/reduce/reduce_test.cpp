@@ -18,7 +18,7 @@ namespace {
 
 using Int64s = std::vector<std::int64_t>;
 
-// The elements behind each output, in a loop over all indices.
+// The elements that each output combines, in a loop over all indices.
 std::vector<std::vector<double>> groups(const Tensor& x, const Int64s& axes, Shape* kept) {
   std::vector<bool> reduced(x.shape().rank());
   for (const auto a : axes) reduced[static_cast<std::size_t>(a)] = true;

@@ -128,7 +128,7 @@ TEST_CASE("IDX files hold big-endian elements of six types") {
   CHECK(read(0x0e, std::string("\x3f\xf0\0\0\0\0\0\0\xc0\0\0\0\0\0\0\0", 16))
             .identical(Tensor::of<double>({2}, {1, -2})));
   CHECK_THROWS_WITH(read(0x0a, "ab"), Catch::Contains("unknown IDX element type 10"));
-  CHECK_THROWS_WITH(read(0x08, "abc"), Catch::StartsWith("1 bytes behind the array"));
+  CHECK_THROWS_WITH(read(0x08, "abc"), Catch::StartsWith("1 bytes after the array"));
   CHECK_THROWS_WITH(load_array(folder.write("b.idx", "abcdef")),
                     Catch::Contains("neither IDX nor .npy"));
   CHECK_THROWS_WITH(load_array(folder.write("b.idx", "abcde")),

@@ -48,7 +48,7 @@ class FlatWriter {
   void refer(std::size_t at, std::size_t target) {
     set(at, static_cast<std::uint32_t>(target - at));
   }
-  // A vector of `count` references, to be set; returns its place, the first is 4 bytes behind.
+  // A vector of `count` references, to be set; returns its place, the first is 4 bytes after it.
   std::size_t references(std::uint32_t count) {
     const std::size_t at = bytes_.size();
     number(count);

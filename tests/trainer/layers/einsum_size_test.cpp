@@ -15,7 +15,7 @@ TEST_CASE("the index space of an Einsum is the product of the sizes of its indic
   CHECK(einsum_size("ij->", std::vector<Shape>{{4, 0}}) == 0);
 }
 
-TEST_CASE("axes behind the ellipsis of an Einsum are aligned from the right and broadcast") {
+TEST_CASE("axes after the ellipsis of an Einsum are aligned from the right and broadcast") {
   CHECK(einsum_size("...ij,...jk->...ik", std::vector<Shape>{{7, 2, 3}, {3, 5}}) == 7 * 2 * 3 * 5);
   CHECK(einsum_size("...ij,...jk->...ik", std::vector<Shape>{{7, 1, 2, 3}, {11, 3, 5}}) ==
         7 * 11 * 2 * 3 * 5);

@@ -154,7 +154,7 @@ std::vector<std::byte> read_late(const std::string& op, bool viewed) {
   return b.bytes();
 }
 
-// h = sigmoid(x w) is read by one product before and by one behind.
+// h = sigmoid(x w) is read by one product before and by one after.
 std::vector<std::byte> read_by_products() {
   ModelBuilder b("network", 17);
   b.input("x", DType::float32, {rows, depth});

@@ -1,4 +1,4 @@
-// Large results that are made behind the peak of the arena.
+// Large results that are made after the peak of the arena.
 #include "trainer/plan/postpone.h"
 
 #include <catch2/catch.hpp>

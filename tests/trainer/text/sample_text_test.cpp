@@ -134,7 +134,7 @@ TEST_CASE("text is continued piece by piece, with the spaces and characters that
   const Model model = table_model(successors(encoding.size()), "T", false);
   SampleOptions greedy{.tokens = 4, .temperature = 0, .encoding = encoding};
   CHECK(sample_text(model, "a", greedy) == " b cde");
-  // The first piece of a text loses its space; the same one behind a prompt does not.
+  // The first piece of a text loses its space; the same one after a prompt does not.
   greedy.tokens = 1;
   CHECK(sample_text(model, "aa", greedy) == " b");
   CHECK(sample_text(model, "b cd", greedy) == "e");

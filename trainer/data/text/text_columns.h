@@ -46,7 +46,7 @@ struct RunningText {
   std::shared_ptr<const void> owner;
   StoredIds ids;
 
-  // Windows of `length` ids that have another id behind them.
+  // Windows of `length` ids that have another id after them.
   std::uint64_t windows(std::int64_t length) const;
 };
 

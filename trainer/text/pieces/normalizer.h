@@ -22,7 +22,7 @@ class Normalizer {
   Normalizer(const NormalizerRules& rules, const PieceTrie& kept);
 
   // Replaces characters, removes spaces at both ends and runs of them, adds one in front (or
-  // behind), and writes spaces as space_symbol, as the rules say. `text` is UTF-8 without a zero
+  // after), and writes spaces as space_symbol, as the rules say. `text` is UTF-8 without a zero
   // byte.
   std::string normalize(std::string_view text) const;
 

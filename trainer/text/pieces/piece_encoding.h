@@ -49,7 +49,7 @@ class PieceEncoding {
   PieceTables tables_;
   Normalizer normalizer_;
   UnigramSegmenter unigram_;
-  bool stay_in_words_;  // no piece has a space behind another character
+  bool stay_in_words_;  // no piece has a space after another character
   std::int64_t padding_;
 };
 

@@ -149,7 +149,7 @@ TEST_CASE("the classes of a linear layer's scores of many positions are the last
       model.graph.nodes.push_back(
           named_node("Transpose", {"m"}, {"p"}, {{"perm", std::vector<std::int64_t>{0, 3, 1, 2}}}));
     }
-    SECTION("behind an activation") {
+    SECTION("after an activation") {
       model.graph.nodes.push_back(named_node("MatMul", {"n", "head.w"}, {"m"}));
       model.graph.nodes.push_back(named_node("Relu", {"m"}, {"p"}));
     }

@@ -63,7 +63,7 @@ TEST_CASE("quantization moves in front of a chain, whose inner values are declar
   CHECK(model.graph.value_infos[1].name == "q");
 }
 
-TEST_CASE("quantization stays behind what computes, what others read and what has many scales") {
+TEST_CASE("quantization stays after what computes, what others read and what has many scales") {
   check_unchanged(quantized({node("Exp", {"r"}, {"m"})}, "m"));
   check_unchanged(quantized({node("Flatten", {"r"}, {"m"}, {}, "org.example")}, "m"));
   check_unchanged(quantized({node("MaxPool", {"r"}, {"m", "indices"})}, "m"));

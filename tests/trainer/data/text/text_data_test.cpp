@@ -80,8 +80,8 @@ std::vector<std::string> members_of(const std::string& text) {
 
 TEST_CASE("a text file is windows of bytes and, as labels, the bytes that follow each") {
   const TemporaryFolder folder;
-  write(folder / "a_train.txt", "abcdefghij");  // 3 windows of 3 and one byte behind them
-  write(folder / "b_train.txt", "xyz");         // no byte behind the window
+  write(folder / "a_train.txt", "abcdefghij");  // 3 windows of 3 and one byte after them
+  write(folder / "b_train.txt", "xyz");         // no byte after the window
   write(folder / "c_train.txt", "\xef\xbb\xbfK\xc3\xb6ln");
   write(folder / "test.txt", "12345");
   const Dataset data = Dataset::open(folder.path(), windows(3));
