@@ -42,17 +42,9 @@ struct Sums {
     graph.outputs.push_back(builder.nodes(op, parts, {}, 1, domain)[0].id());
   }
   bool run(const Catalogue* catalogue = &lookups()) {
-    PassContext context;
-    context.catalogue = catalogue;
-    return run_passes(graph, context, std::array{fuse_gather_gradient, remove_dead_nodes})
-        .front()
-        .changed;
+    return fuse(graph, fuse_gather_gradient, catalogue);
   }
-  Ops ops() const {
-    Ops out;
-    for (const Node& node : graph.nodes) out.emplace_back(node.op->name);
-    return out;
-  }
+  Ops ops() const { return operators(graph); }
   const Node& last() const { return graph.nodes.back(); }
 };
 

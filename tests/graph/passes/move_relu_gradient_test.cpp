@@ -61,17 +61,9 @@ struct Pooling {
   }
   void output(const Val& value) { graph.outputs.push_back(value.id()); }
   bool run(const Catalogue* catalogue = &pools()) {
-    PassContext context;
-    context.catalogue = catalogue;
-    return run_passes(graph, context, std::array{move_relu_gradient, remove_dead_nodes})
-        .front()
-        .changed;
+    return fuse(graph, move_relu_gradient, catalogue);
   }
-  Ops ops() const {
-    Ops out;
-    for (const Node& node : graph.nodes) out.emplace_back(node.op->name);
-    return out;
-  }
+  Ops ops() const { return operators(graph); }
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Toy operators and graphs for the passes.
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -62,6 +63,23 @@ inline const graph::Catalogue& toy_catalogue() {
   return catalogue;
 }
 
+using Ops = std::vector<std::string>;
+
+// The operators of the nodes, in order.
+inline Ops operators(const graph::Graph& graph) {
+  Ops out;
+  for (const auto& node : graph.nodes) out.emplace_back(node.op->name);
+  return out;
+}
+
+// Runs the fusion, then removes what it left; whether the fusion changed the graph.
+inline bool fuse(graph::Graph& graph, const graph::Pass& fusion,
+                 const graph::Catalogue* catalogue) {
+  graph::PassContext context;
+  context.catalogue = catalogue;
+  return run_passes(graph, context, std::array{fusion, graph::remove_dead_nodes}).front().changed;
+}
+
 // A graph with input "x", float[2, 3].
 struct ToyGraph {
   graph::Graph graph;
@@ -80,13 +98,7 @@ struct ToyGraph {
     const std::vector<graph::PassReport> reports = run_passes(graph, context, std::span(&pass, 1));
     return reports.at(0).changed;
   }
-  std::vector<std::string> ops() const {
-    std::vector<std::string> out;
-    for (const auto& node : graph.nodes) out.emplace_back(node.op->name);
-    return out;
-  }
+  Ops ops() const { return operators(graph); }
 };
-
-using Ops = std::vector<std::string>;
 
 }  // namespace ondine::test
