@@ -1,7 +1,8 @@
 // ReluGrad(MaxPoolGrad(dy, indices, shape), x), where MaxPool(x) gave y and the indices, becomes
-// MaxPoolGrad(ReluGrad(dy, y), indices, shape): an element of x is positive where the elements of y
-// are that were taken from it. The same bits from fewer elements, and x may go after the forward
-// pass. A ReduceSum of the result over all places of a plane sums ReluGrad(dy, y) instead.
+// MaxPoolGrad(ReluGrad(dy, y), indices, shape): each element of y is a copy of the element of x at
+// its index, so either both are positive or neither is. This computes the same bits from fewer
+// elements, and the backward pass no longer reads x. A ReduceSum of the result over whole planes
+// sums ReluGrad(dy, y) instead; it adds in another order.
 #include <algorithm>
 #include <unordered_map>
 
