@@ -18,10 +18,10 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-const std::filesystem::path data = test::source_folder() / "tests/trainer/import_ort/data";
+const std::filesystem::path files = test::source_folder() / "tests/trainer/import_ort/data";
 
 Bytes bytes_of(const std::string& name) {
-  std::ifstream stream(data / name, std::ios::binary);
+  std::ifstream stream(files / name, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(stream), {}};
   REQUIRE_FALSE(text.empty());
   const auto* const first = reinterpret_cast<const std::byte*>(text.data());
@@ -164,8 +164,8 @@ TEST_CASE("limits, versions and identifiers of checkpoints are checked") {
   future.set(test::FlatWriter::field(root, 0), std::int32_t{9});
   CHECK_THAT(message_of(future.bytes()),
              Catch::StartsWith("unsupported: ") && Catch::Contains("version 9"));
-  CHECK_THROWS_WITH(trainer::load_ort_checkpoint(data, {}), Catch::Contains("is a folder"));
-  CHECK_THROWS_WITH(trainer::load_ort_checkpoint(data / "absent", {}), Catch::Contains("absent"));
+  CHECK_THROWS_WITH(trainer::load_ort_checkpoint(files, {}), Catch::Contains("is a folder"));
+  CHECK_THROWS_WITH(trainer::load_ort_checkpoint(files / "absent", {}), Catch::Contains("absent"));
 }
 
 TEST_CASE("nominal checkpoints and those with external data are refused by name") {

@@ -16,12 +16,12 @@ using Catch::Contains;
 
 namespace {
 
-struct Batch {
+struct Samples {
   std::vector<float> xs;
   std::vector<float> ts;
 };
 
-const std::vector<Batch> batches{{{1, -2, 0.5F}, {2, 1, -1}}, {{3}, {-1}}, {{0.25F, 2}, {1, 4}}};
+const std::vector<Samples> batches{{{1, -2, 0.5F}, {2, 1, -1}}, {{3}, {-1}}, {{0.25F, 2}, {1, 4}}};
 
 // y = x a b, trained on the mean squared error.
 std::vector<std::byte> product_model() {
@@ -33,7 +33,7 @@ std::vector<std::byte> product_model() {
   return b.bytes();
 }
 
-NamedValues feeds_of(const Batch& batch) {
+NamedValues feeds_of(const Samples& batch) {
   const auto n = static_cast<std::int64_t>(batch.xs.size());
   Tensor x(DType::float32, {n, 1});
   Tensor t(DType::float32, {n, 1});
@@ -48,7 +48,7 @@ struct Weights {
 };
 
 // Sum over rows of the derivatives of (x a b - t)^2.
-Weights gradient_sum(const Batch& batch, const Weights& w) {
+Weights gradient_sum(const Samples& batch, const Weights& w) {
   Weights sum{0, 0};
   for (std::size_t i = 0; i < batch.xs.size(); ++i) {
     const double x = double{batch.xs[i]};
@@ -59,10 +59,10 @@ Weights gradient_sum(const Batch& batch, const Weights& w) {
   return sum;
 }
 
-Weights mean_gradient(const std::vector<Batch>& group, const Weights& w) {
+Weights mean_gradient(const std::vector<Samples>& group, const Weights& w) {
   Weights mean{0, 0};
   double rows = 0;
-  for (const Batch& batch : group) {
+  for (const Samples& batch : group) {
     const Weights sum = gradient_sum(batch, w);
     mean.a += sum.a;
     mean.b += sum.b;
@@ -93,10 +93,10 @@ TEST_CASE("accumulated gradients update by their mean over the rows of all batch
     REQUIRE(model.algorithm_count() == 2);
     Weights w;
     Weights v{0, 0};
-    const std::vector<std::vector<Batch>> groups{
+    const std::vector<std::vector<Samples>> groups{
         {batches[0], batches[1]}, {batches[2]}, {batches[1], batches[2], batches[0]}};
     for (const auto& group : groups) {
-      for (const Batch& batch : group) {
+      for (const Samples& batch : group) {
         const double before = number(model, "a");
         model.train_step(feeds_of(batch), 0);
         CHECK(number(model, "a") == before);

@@ -12,7 +12,7 @@ using namespace ondine::graph;  // NOLINT
 
 namespace {
 
-Tensor text(const std::string& content) {
+Tensor text_of(const std::string& content) {
   return Tensor::of<std::string>({1}, std::array{content});
 }
 
@@ -29,9 +29,9 @@ Model keeper(std::uint64_t arena_bytes) {
   model.graph.inputs = {text_value("x")};
   model.graph.outputs = {text_value("y")};
   model.graph.nodes = {node("Identity", {"x"}, {"y"})};
-  model.graph.initializers = {{"nothing", text(""), "", {}}};
+  model.graph.initializers = {{"nothing", text_of(""), "", {}}};
   for (const std::string name : {"a", "b", "c"}) {
-    model.graph.initializers.push_back({name, text("empty"), "", {}});
+    model.graph.initializers.push_back({name, text_of("empty"), "", {}});
     TrainingInfoDef& info = model.training.emplace_back();
     info.algorithm.emplace();
     info.algorithm->name = "step";
@@ -51,15 +51,15 @@ TEST_CASE("strings of the state count against the bound of memory") {
   // Each step makes one text and keeps one.
   Model roomy = keeper(300'000);
   for (const std::size_t algorithm : {0U, 1U, 2U}) {
-    roomy.train_step({{"x", text(content)}}, algorithm);
+    roomy.train_step({{"x", text_of(content)}}, algorithm);
   }
   CHECK(roomy.get_state("c").item<std::string>() == content);
   Model tight = keeper(100'000);
-  tight.train_step({{"x", text(content)}}, 0);
+  tight.train_step({{"x", text_of(content)}}, 0);
   CHECK(tight.get_state("a").item<std::string>() == content);
   try {
-    tight.train_step({{"x", text(content)}}, 1);
-    tight.train_step({{"x", text(content)}}, 2);
+    tight.train_step({{"x", text_of(content)}}, 1);
+    tight.train_step({{"x", text_of(content)}}, 2);
     FAIL_CHECK("nothing was refused");
   } catch (const Error& error) {
     CHECK(error.code() == ErrorCode::limit);
@@ -67,15 +67,15 @@ TEST_CASE("strings of the state count against the bound of memory") {
   CHECK(tight.get_state("c").item<std::string>() == "empty");
   // What is given up is free again.
   Model turning = keeper(200'000);
-  for (int i = 0; i < 20; ++i) turning.train_step({{"x", text(content)}}, 0);
+  for (int i = 0; i < 20; ++i) turning.train_step({{"x", text_of(content)}}, 0);
   CHECK(turning.get_state("a").item<std::string>() == content);
 }
 
 TEST_CASE("a text that is set counts, too") {
   Model model = keeper(100'000);
-  model.set_state("a", text(std::string(60'000, 'x')));
-  CHECK_THROWS_AS(model.set_state("b", text(std::string(60'000, 'x'))), Error);
+  model.set_state("a", text_of(std::string(60'000, 'x')));
+  CHECK_THROWS_AS(model.set_state("b", text_of(std::string(60'000, 'x'))), Error);
   CHECK(model.get_state("b").item<std::string>() == "empty");
-  model.set_state("a", text("short"));
-  model.set_state("b", text(std::string(60'000, 'x')));
+  model.set_state("a", text_of("short"));
+  model.set_state("b", text_of(std::string(60'000, 'x')));
 }
