@@ -15,11 +15,13 @@ namespace {
 
 using namespace graph;  // NOLINT
 
-constexpr std::int64_t max_parts = 4;
+constexpr std::int64_t max_parts = 16;
 // The share of the nodes' memory traffic that reading their other inputs again may take.
 constexpr std::uint64_t max_share_of_traffic = 20;
 // The share of the peak that must be saved.
 constexpr std::uint64_t least_share_of_peak = 8;
+// The share of the peak that a longer segment may cost, which keeps more values in the caches.
+constexpr std::uint64_t share_of_peak_for_caches = 16;
 
 std::size_t index(ValueId id) { return static_cast<std::size_t>(id); }
 
@@ -47,32 +49,28 @@ class Finder {
         outside_(outside),
         alive_(graph.nodes.size()),
         inside_(graph.nodes.size()) {
-    const Node& widest = graph.nodes[lives.peak_position()];
-    if (widest.outputs[0] != no_value) batch_ = batch_of(graph[widest.outputs[0]].type);
-    parts_ = static_cast<std::uint64_t>(std::min(batch_, max_parts));
+    const std::size_t peak = lives.peak_position();
+    const ValueId widest = graph.nodes[peak].outputs[0];
+    if (widest != no_value) batch_ = batch_of(graph[widest].type);
+    if (batch_ < 2 || !fits(peak)) return;
+    first_ = peak;
+    while (first_ > 0 && fits(first_ - 1)) --first_;
+    count_alive();
   }
 
   std::int64_t batch() const { return batch_; }
 
-  // Of those around the peak that one with the lowest peak; that of the graph if there is none.
-  Segment best() {
+  // Of those around the peak the longest whose peak is near the lowest one; that of the graph if
+  // there is none.
+  Segment best(std::int64_t parts) const {
+    const std::vector<Segment> segments = around_peak(static_cast<std::uint64_t>(parts));
     Segment best{0, 0, lives_.peak_bytes()};
-    const std::size_t peak = lives_.peak_position();
-    if (batch_ < 2 || !fits(peak)) return best;
-    std::size_t first = peak;
-    while (first > 0 && fits(first - 1)) --first;
-    count_alive(first);
-    std::uint64_t traffic = 0, others = 0, widest = 0;
-    for (std::size_t last = first; last < graph_.nodes.size() && fits(last); ++last) {
-      traffic += traffic_of(graph_.nodes[last], graph_);
-      others += other_bytes(graph_.nodes[last]) * (parts_ - 1);
-      if (others > traffic / max_share_of_traffic) break;
-      widest = std::max(widest, alive_[last] - inside_[last] + inside_[last] / parts_);
-      if (last < peak) continue;
-      const std::uint64_t bytes =
-          std::max(widest + read_bytes(first, last) / parts_ + result_bytes(first, last),
-                   std::max(widest_of(0, first), widest_of(last + 1, graph_.nodes.size())));
-      if (bytes < best.peak - best.peak / least_share_of_peak) best = {first, last, bytes};
+    for (const Segment& segment : segments) {
+      if (segment.peak < best.peak) best = segment;
+    }
+    const std::uint64_t most = best.peak + lives_.peak_bytes() / share_of_peak_for_caches;
+    for (const Segment& segment : segments) {
+      if (segment.last > best.last && segment.peak <= most) best = segment;
     }
     return best;
   }
@@ -107,6 +105,36 @@ class Finder {
   }
 
  private:
+  // With few bytes that every part reads again.
+  std::vector<Segment> around_peak(std::uint64_t parts) const {
+    std::vector<Segment> segments;
+    const std::size_t peak = lives_.peak_position();
+    std::uint64_t traffic = 0, others = 0, widest = 0, results = 0, read = 0;
+    std::set<ValueId> ids;                                 // that are read
+    std::vector<std::uint64_t> ends(graph_.nodes.size());  // bytes that no later node reads
+    for (std::size_t last = first_; last < graph_.nodes.size() && fits(last); ++last) {
+      const Node& node = graph_.nodes[last];
+      traffic += traffic_of(node, graph_);
+      others += other_bytes(node) * (parts - 1);
+      widest = std::max(widest, alive_[last] - inside_[last] + inside_[last] / parts);
+      for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+        const ValueId id = node.inputs[i];
+        if (has_samples(node, i) && !is_made(id, first_, last) && ids.insert(id).second)
+          read += bytes_of(graph_[id].type);
+      }
+      const std::uint64_t made = bytes_of(graph_[node.outputs[0]].type);
+      const std::size_t end = lives_.last_use(node.outputs[0]);
+      if (end < ends.size()) ends[end] += made;
+      results += made;
+      results -= ends[last];
+      if (last < peak || others > traffic / max_share_of_traffic) continue;
+      const std::uint64_t apart =
+          std::max(before_, last + 1 < after_.size() ? after_[last + 1] : 0);
+      segments.push_back({first_, last, std::max(widest + read / parts + results, apart)});
+    }
+    return segments;
+  }
+
   bool is_made(ValueId id, std::size_t first, std::size_t last) const {
     const std::size_t made = lives_.made(lives_.root(id));
     return made != Lifetimes::none && made >= first && made <= last;
@@ -140,18 +168,28 @@ class Finder {
     return !is_per_sample(node, i) || type.shape()->size() == 1;
   }
 
-  void count_alive(std::size_t first) {
+  void count_alive() {
+    const std::size_t count = graph_.nodes.size();
+    std::vector<std::uint64_t> gone(count), gone_inside(count);  // after each node
     for (std::size_t v = 0; v < graph_.values.size(); ++v) {
       const auto id = static_cast<ValueId>(v);
       const std::size_t made = lives_.made(id);
       if (made == Lifetimes::none || outside_[v]) continue;
       const std::uint64_t bytes = bytes_of(graph_[id].type);
-      const std::size_t end = std::min(lives_.last_use(id) + 1, graph_.nodes.size());
-      for (std::size_t n = made; n < end; ++n) {
-        alive_[n] += bytes;
-        if (made >= first) inside_[n] += bytes;
-      }
+      const std::size_t end = lives_.last_use(id);
+      alive_[made] += bytes;
+      if (end < count) gone[end] += bytes;
+      if (made < first_) continue;
+      inside_[made] += bytes;
+      if (end < count) gone_inside[end] += bytes;
     }
+    for (std::size_t n = 1; n < count; ++n) {
+      alive_[n] += alive_[n - 1] - gone[n - 1];
+      inside_[n] += inside_[n - 1] - gone_inside[n - 1];
+    }
+    for (std::size_t n = 0; n < first_; ++n) before_ = std::max(before_, alive_[n]);
+    after_ = alive_;
+    for (std::size_t n = count - 1; n-- > 0;) after_[n] = std::max(after_[n], after_[n + 1]);
   }
 
   std::uint64_t other_bytes(const Node& node) const {
@@ -162,37 +200,23 @@ class Finder {
     }
     return bytes;
   }
-  std::uint64_t sum_of(const std::vector<ValueId>& ids) const {
-    std::uint64_t bytes = 0;
-    for (const ValueId id : ids) bytes += bytes_of(graph_[id].type);
-    return bytes;
-  }
-  std::uint64_t read_bytes(std::size_t first, std::size_t last) const {
-    return sum_of(read(first, last));
-  }
-  std::uint64_t result_bytes(std::size_t first, std::size_t last) const {
-    return sum_of(results(first, last));
-  }
-  std::uint64_t widest_of(std::size_t begin, std::size_t end) const {
-    std::uint64_t bytes = 0;
-    for (std::size_t n = begin; n < end; ++n) bytes = std::max(bytes, alive_[n]);
-    return bytes;
-  }
 
   const Graph& graph_;
   const Lifetimes& lives_;
   const std::vector<bool>& outside_;
   std::vector<std::uint64_t> alive_;   // by node: bytes of the arena
   std::vector<std::uint64_t> inside_;  // by node: of these what the segment makes
+  std::vector<std::uint64_t> after_;   // by node: the most alive from it on
+  std::uint64_t before_ = 0;           // the most alive before first_
   std::int64_t batch_ = 0;
-  std::uint64_t parts_ = 1;
+  std::size_t first_ = 0;  // of all segments
 };
 
 // Rebuilds the list of nodes with a segment in parts.
 class Splitter {
  public:
-  Splitter(Graph& graph, const Finder& finder, const Segment& segment)
-      : graph_(graph), finder_(finder), segment_(segment) {}
+  Splitter(Graph& graph, const Finder& finder, const Segment& segment, std::int64_t count)
+      : graph_(graph), finder_(finder), segment_(segment), count_(count) {}
 
   // False where the build lacks the operators.
   bool run() {
@@ -200,10 +224,9 @@ class Splitter {
     const std::vector<ValueId> results = finder_.results(segment_.first, segment_.last);
     std::vector<std::vector<ValueId>> parts(results.size());
     std::vector<Node> nodes;
-    const std::int64_t count = std::min(finder_.batch(), max_parts);
-    for (std::int64_t part = 0; part < count; ++part) {
-      first_ = finder_.batch() * part / count;
-      last_ = finder_.batch() * (part + 1) / count;
+    for (std::int64_t part = 0; part < count_; ++part) {
+      first_ = finder_.batch() * part / count_;
+      last_ = finder_.batch() * (part + 1) / count_;
       part_of_.assign(graph_.values.size(), no_value);
       for (const ValueId id : read) {
         const ValueId samples = add_part(id);
@@ -250,6 +273,7 @@ class Splitter {
   Graph& graph_;
   const Finder& finder_;
   Segment segment_;
+  std::int64_t count_;      // of parts
   std::int64_t first_ = 0;  // samples of the part
   std::int64_t last_ = 0;
   std::vector<ValueId> part_of_;  // by value: the samples of the part
@@ -263,11 +287,15 @@ bool split_batch(Graph& graph, std::span<const ValueId> outside) {
   order_nodes(graph, flags, {});
   if (graph.nodes.empty()) return false;
   const Lifetimes lives(graph, flags);
-  Finder finder(graph, lives, flags);
-  const Segment segment = finder.best();
+  const Finder finder(graph, lives, flags);
   const std::uint64_t peak = lives.peak_bytes();
-  if (segment.peak > peak - peak / least_share_of_peak) return false;
-  return Splitter(graph, finder, segment).run();
+  // With fewer parts less is read again.
+  for (std::int64_t parts = std::min(finder.batch(), max_parts); parts > 1; parts /= 2) {
+    const Segment segment = finder.best(parts);
+    if (segment.peak <= peak - peak / least_share_of_peak)
+      return Splitter(graph, finder, segment, parts).run();
+  }
+  return false;
 }
 
 }  // namespace ondine::trainer

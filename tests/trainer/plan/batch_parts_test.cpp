@@ -67,24 +67,43 @@ TEST_CASE("the widest layers run for a part of the batch at a time") {
   Chain chain;
   REQUIRE(chain.run());
   std::string want;
-  for (int part = 0; part < 4; ++part) want += "Slice Layer Layer Layer ";
+  for (int part = 0; part < 8; ++part) want += "Slice Layer Layer Layer ";
   CHECK(chain.operators() == want + "Concat Plain ");
   const Node& slice = chain.graph.nodes[4];
   CHECK(slice.inputs[0] == chain.x);
-  CHECK(chain.graph[slice.inputs[1]].constant->item<std::int64_t>() == 2);
-  CHECK(chain.graph[slice.inputs[2]].constant->item<std::int64_t>() == 4);
+  CHECK(chain.graph[slice.inputs[1]].constant->item<std::int64_t>() == 1);
+  CHECK(chain.graph[slice.inputs[2]].constant->item<std::int64_t>() == 2);
   CHECK(chain.graph.nodes[5].inputs == std::vector<ValueId>{slice.outputs[0], chain.w});
-  CHECK(chain.graph[chain.graph.nodes[6].outputs[0]].type.shape() == Shape{2, 1000 << 10});
-  CHECK(chain.graph.nodes[16].outputs[0] == chain.b);
-  CHECK(chain.graph.nodes[16].inputs.size() == 4);
+  CHECK(chain.graph[chain.graph.nodes[6].outputs[0]].type.shape() == Shape{1, 1000 << 10});
+  CHECK(chain.graph.nodes[32].outputs[0] == chain.b);
+  CHECK(chain.graph.nodes[32].inputs.size() == 8);
 }
 
-TEST_CASE("a batch of three has three parts, and one sample none") {
-  for (const std::int64_t batch : {3, 1}) {
+TEST_CASE("a part is one sample or a sixteenth of the batch, and one sample has no parts") {
+  for (const std::int64_t batch : {1, 3, 40}) {
     Chain chain;
     for (GraphValue& value : chain.graph.values) value.type.dims->front() = Dim(batch);
-    CHECK(chain.run() == (batch == 3));
-    CHECK(chain.graph.nodes.size() == (batch == 3 ? 3 * 4 + 2 : 4));
+    CHECK(chain.run() == (batch > 1));
+    const std::size_t parts = batch == 3 ? 3 : 16;
+    CHECK(chain.graph.nodes.size() == (batch == 1 ? 4 : parts * 4 + 2));
+  }
+}
+
+TEST_CASE("parts go on through later layers while that costs little memory") {
+  for (const std::int64_t width : {30, 200}) {
+    Chain chain;
+    Node& end = chain.graph.nodes.back();
+    const ValueId c = chain.graph.add_temporary("c", chain.graph[chain.b].type);
+    chain.graph[c].type.dims->back() = Dim(width << 10);
+    Node later = chain.graph.nodes[2];
+    later.inputs[0] = chain.b;
+    later.outputs = {c};
+    end.inputs = {c};
+    chain.graph.nodes.insert(chain.graph.nodes.end() - 1, later);
+    REQUIRE(chain.run());
+    const bool goes_on = width == 30;
+    CHECK(chain.graph.nodes.size() == (goes_on ? 8 * 5 + 2 : 8 * 4 + 3));
+    CHECK(chain.graph.nodes[goes_on ? 40 : 32].outputs[0] == (goes_on ? c : chain.b));
   }
 }
 
