@@ -15,6 +15,7 @@ class KernelContext;
 class GradContext;
 class ExpandContext;
 class Val;
+struct Graph;
 struct Node;
 
 // Runs a bound operator once. Reads and writes only through the context; allocates nothing when all
@@ -27,9 +28,11 @@ struct OpTraits {
   std::uint32_t inplace = 0;     // output 0 may overwrite these inputs, element by element
   std::uint32_t shape_only = 0;  // only the types of these inputs are read
   // Inputs that have the batch along axis 0, as output 0 has: sample i of output 0 follows from
-  // sample i of each of them, or from all of those that have one element, and from the other
-  // inputs.
+  // sample i of each of them, or from all of those that have fewer dims or a dim of 1 there, and
+  // from the other inputs.
   std::uint32_t per_sample = 0;
+  // Where not null: whether `per_sample` holds for a node of a typed graph.
+  bool (*is_per_sample)(const Node&, const Graph&) = nullptr;
   bool view = false;   // output 0 has the elements of input 0 in the same order
   bool cheap = false;  // recomputed instead of stored where that saves memory
   bool commutative = false;

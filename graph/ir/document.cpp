@@ -85,6 +85,20 @@ Attribute::Attribute(std::string attribute_name, Data value)
     : name(std::move(attribute_name)),
       kind(static_cast<AttributeKind>(value.index())),
       data(std::move(value)) {}
+Attribute::Attribute(std::string attribute_name, float value)
+    : Attribute(std::move(attribute_name), Data(value)) {}
+Attribute::Attribute(std::string attribute_name, std::int64_t value)
+    : Attribute(std::move(attribute_name), Data(value)) {}
+Attribute::Attribute(std::string attribute_name, std::string value)
+    : Attribute(std::move(attribute_name), Data(std::move(value))) {}
+Attribute::Attribute(std::string attribute_name, Tensor value)
+    : Attribute(std::move(attribute_name), Data(std::move(value))) {}
+Attribute::Attribute(std::string attribute_name, std::vector<float> value)
+    : Attribute(std::move(attribute_name), Data(std::move(value))) {}
+Attribute::Attribute(std::string attribute_name, std::vector<std::int64_t> value)
+    : Attribute(std::move(attribute_name), Data(std::move(value))) {}
+Attribute::Attribute(std::string attribute_name, std::vector<std::string> value)
+    : Attribute(std::move(attribute_name), Data(std::move(value))) {}
 
 const Attribute* find(const Attributes& attributes, std::string_view name) noexcept {
   for (const auto& attribute : attributes) {

@@ -84,7 +84,16 @@ struct Attribute {
   Boxed<std::string> doc;
 
   ONDINE_DECLARE_SPECIAL_MEMBERS(Attribute);
-  Attribute(std::string name, Data data);  // kind follows from data
+  // The kind follows from the data.
+  Attribute(std::string attribute_name, Data value);
+  // The usual kinds by themselves: callers need not compile how Data is made.
+  Attribute(std::string attribute_name, float value);
+  Attribute(std::string attribute_name, std::int64_t value);
+  Attribute(std::string attribute_name, std::string value);
+  Attribute(std::string attribute_name, Tensor value);
+  Attribute(std::string attribute_name, std::vector<float> value);
+  Attribute(std::string attribute_name, std::vector<std::int64_t> value);
+  Attribute(std::string attribute_name, std::vector<std::string> value);
 };
 using Attributes = std::vector<Attribute>;
 const Attribute* find(const Attributes& attributes, std::string_view name) noexcept;

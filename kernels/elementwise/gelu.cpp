@@ -67,12 +67,13 @@ std::vector<Val> expand_grad(ExpandContext& context) {
 
 }  // namespace
 
-extern const OpDef gelu{.name = "Gelu",
-                        .infer = infer,
-                        .bind = bind,
-                        .grad = grad,
-                        .traits = {.inplace = 1, .cheap = true, .cannot_fail = true},
-                        .rounded = {.reads = 0b1, .writes = true}};
+extern const OpDef gelu{
+    .name = "Gelu",
+    .infer = infer,
+    .bind = bind,
+    .grad = grad,
+    .traits = {.inplace = 1, .per_sample = 1, .cheap = true, .cannot_fail = true},
+    .rounded = {.reads = 0b1, .writes = true}};
 // A dozen passes over memory in one.
 extern const OpDef gelu_grad = unary_grad_op("GeluGrad", bind_grad, expand_grad, infer_grad);
 

@@ -106,10 +106,11 @@ std::vector<Val> grad(GradContext& g) {
 
 }  // namespace
 
-extern const OpDef concat_op{.name = "Concat",
-                             .infer = infer,
-                             .bind = bind,
-                             .grad = grad,
-                             .traits = {.cheap = true, .cannot_fail = true}};
+extern const OpDef concat_op{
+    .name = "Concat",
+    .infer = infer,
+    .bind = bind,
+    .grad = grad,
+    .traits = {.per_sample = any_input, .cheap = true, .cannot_fail = true}};
 
 }  // namespace ondine::kernels::ops

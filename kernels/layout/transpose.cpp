@@ -51,12 +51,19 @@ std::vector<Val> grad(GradContext& g) {
   return {transpose(g.dy(0), inverse)};
 }
 
+bool keeps_samples(const Node& node, const Graph& graph) {
+  const auto perm = permutation(NodeView(node), graph[node.inputs[0]].type.rank());
+  return !perm.empty() && perm[0] == 0;
+}
+
 }  // namespace
 
-extern const OpDef transpose_op{.name = "Transpose",
-                                .infer = infer,
-                                .bind = bind,
-                                .grad = grad,
-                                .traits = {.cheap = true, .cannot_fail = true}};
+extern const OpDef transpose_op{
+    .name = "Transpose",
+    .infer = infer,
+    .bind = bind,
+    .grad = grad,
+    .traits = {
+        .per_sample = 1, .is_per_sample = keeps_samples, .cheap = true, .cannot_fail = true}};
 
 }  // namespace ondine::kernels::ops

@@ -228,21 +228,30 @@ std::vector<Val> expand_transposed(ExpandContext& context) {
   return {context.x(bias_input) ? y + context.x(bias_input) : y};
 }
 
+// Rows of every sample times the same matrix, plus the same bias.
+bool multiplies_samples(const Node& node, const Graph& graph) {
+  const auto rank = [&](std::size_t i) { return graph[node.inputs[i]].type.rank(); };
+  const bool has_bias = node.inputs.size() > bias_input && node.inputs[bias_input] != no_value;
+  return rank(0) > 2 && rank(1) == 2 && !(has_bias && rank(bias_input) > 1);
+}
+
 }  // namespace
 
-extern const OpDef matmul_op{.name = "MatMul",
-                             .infer = infer,
-                             .bind = bind,
-                             .grad = grad,
-                             .traits = {.cannot_fail = true},
-                             .rounded = rounds_factors<0>};
-extern const OpDef matmul_t{.name = "MatMulT",
-                            .domain = ondine_domain,
-                            .infer = infer_transposed,
-                            .bind = bind,
-                            .grad = grad,
-                            .expand = expand_transposed,
-                            .traits = {.cannot_fail = true},
-                            .rounded = rounds_factors<0>};
+extern const OpDef matmul_op{
+    .name = "MatMul",
+    .infer = infer,
+    .bind = bind,
+    .grad = grad,
+    .traits = {.per_sample = 1, .is_per_sample = multiplies_samples, .cannot_fail = true},
+    .rounded = rounds_factors<0>};
+extern const OpDef matmul_t{
+    .name = "MatMulT",
+    .domain = ondine_domain,
+    .infer = infer_transposed,
+    .bind = bind,
+    .grad = grad,
+    .expand = expand_transposed,
+    .traits = {.per_sample = 1, .is_per_sample = multiplies_samples, .cannot_fail = true},
+    .rounded = rounds_factors<0>};
 
 }  // namespace ondine::kernels::ops

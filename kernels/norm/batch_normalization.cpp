@@ -172,6 +172,10 @@ Kernel bind_batch_normalization(BindContext& context) {
   return visit_compute(context.dtype(0), [&]<class C>() -> Kernel { return bind_as<C>(context); });
 }
 
+bool normalizes_samples(const graph::Node& node, const graph::Graph&) {
+  return !training(NodeView(node));
+}
+
 bool repeat_batch_normalization(graph::Node& copy) {
   const NodeView view(copy);
   const bool by_outputs = !is_fused(view) && view.version() >= 7 && view.version() < 14;
@@ -303,13 +307,16 @@ std::vector<Val> expand(ExpandContext& context) {
 
 }  // namespace
 
-extern const OpDef batch_normalization{
-    .name = "BatchNormalization",
-    .infer = infer_batch_normalization,
-    .bind = bind_batch_normalization,
-    .grad = grad,
-    .expand = expand,
-    .traits = {.inplace = 0b1, .cheap = true, .cannot_fail = true},
-    .make_repeatable = repeat_batch_normalization,
-    .rounded = {.reads = 0b1, .copy = 5}};
+extern const OpDef batch_normalization{.name = "BatchNormalization",
+                                       .infer = infer_batch_normalization,
+                                       .bind = bind_batch_normalization,
+                                       .grad = grad,
+                                       .expand = expand,
+                                       .traits = {.inplace = 0b1,
+                                                  .per_sample = 0b1,
+                                                  .is_per_sample = normalizes_samples,
+                                                  .cheap = true,
+                                                  .cannot_fail = true},
+                                       .make_repeatable = repeat_batch_normalization,
+                                       .rounded = {.reads = 0b1, .copy = 5}};
 }  // namespace ondine::kernels::ops

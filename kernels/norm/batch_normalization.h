@@ -55,6 +55,8 @@ void infer_batch_normalization(graph::InferContext& context);
 graph::Kernel bind_batch_normalization(graph::BindContext& context);
 // OpDef::make_repeatable: a copy computes y from the statistics that outputs 3 and 4 keep.
 bool repeat_batch_normalization(graph::Node& copy);
+// OpTraits::is_per_sample: with given statistics.
+bool normalizes_samples(const graph::Node& node, const graph::Graph& graph);
 // (dy, x, scale, mean, variance, bias): with the bias, dy counts within the bounds alone.
 void infer_batch_normalization_grad(graph::InferContext& context);
 graph::Kernel bind_batch_normalization_grad(graph::BindContext& context);

@@ -73,16 +73,19 @@ std::vector<Val> expand_grad(ExpandContext& context) {
 
 }  // namespace
 
-extern const OpDef batch_normalization_activation{
-    .name = "BatchNormalizationActivation",
-    .domain = ondine_domain,
-    .infer = infer_batch_normalization,
-    .bind = bind_batch_normalization,
-    .grad = grad_of_expansion,
-    .expand = expand,
-    .traits = {.inplace = 0b100001, .cheap = true, .cannot_fail = true},
-    .make_repeatable = repeat_batch_normalization,
-    .rounded = {.reads = 0b1, .copy = 5}};
+extern const OpDef batch_normalization_activation{.name = "BatchNormalizationActivation",
+                                                  .domain = ondine_domain,
+                                                  .infer = infer_batch_normalization,
+                                                  .bind = bind_batch_normalization,
+                                                  .grad = grad_of_expansion,
+                                                  .expand = expand,
+                                                  .traits = {.inplace = 0b100001,
+                                                             .per_sample = 0b100001,
+                                                             .is_per_sample = normalizes_samples,
+                                                             .cheap = true,
+                                                             .cannot_fail = true},
+                                                  .make_repeatable = repeat_batch_normalization,
+                                                  .rounded = {.reads = 0b1, .copy = 5}};
 extern const OpDef batch_normalization_activation_grad{
     .name = "BatchNormalizationActivationGrad",
     .domain = ondine_domain,

@@ -276,13 +276,25 @@ std::vector<Val> expand_normalize(ExpandContext& context) {
   return {graph::cast(centred * inverse, x.dtype()), mean, inverse};
 }
 
+// Rows within samples, with the same scale and bias.
+bool normalizes_rows_of_samples(const Node& node, const Graph& graph) {
+  const std::size_t rank = graph[node.outputs[0]].type.rank();
+  for (std::size_t i = 1; i < node.inputs.size(); ++i) {
+    if (node.inputs[i] != no_value && graph[node.inputs[i]].type.rank() >= rank) return false;
+  }
+  return NodeView::normalize_axis(NodeView(node).attr_int("axis", -1), rank) > 0;
+}
+
 }  // namespace
 
 extern const OpDef layer_normalization{.name = "LayerNormalization",
                                        .infer = infer,
                                        .bind = bind,
                                        .grad = grad,
-                                       .traits = {.cheap = true, .cannot_fail = true},
+                                       .traits = {.per_sample = 1,
+                                                  .is_per_sample = normalizes_rows_of_samples,
+                                                  .cheap = true,
+                                                  .cannot_fail = true},
                                        .rounded = {.reads = 0b1, .copy = 3}};
 extern const OpDef normalize{.name = "Normalize",
                              .domain = ondine_domain,

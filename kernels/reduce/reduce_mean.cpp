@@ -51,6 +51,7 @@ extern const OpDef reduce_mean_op{.name = "ReduceMean",
                                   .infer = [](InferContext& c) { infer_reduce(c, axes_input); },
                                   .bind = bind,
                                   .grad = grad,
+                                  .traits = {.per_sample = 1},
                                   .no_gradient = 0b10};
 
 }  // namespace ondine::kernels::ops

@@ -34,6 +34,12 @@ bool is_per_sample(const Node& node, std::size_t i) {
   return i < 32 && ((node.op->traits.per_sample >> i) & 1U) != 0;
 }
 
+bool computes_samples(const Node& node, const Graph& graph) {
+  const OpTraits& traits = node.op->traits;
+  return traits.per_sample != 0 &&
+         (traits.is_per_sample == nullptr || traits.is_per_sample(node, graph));
+}
+
 // Nodes [first, last] of an ordered graph, and the peak with them in parts.
 struct Segment {
   std::size_t first = 0;
@@ -140,10 +146,16 @@ class Finder {
     return made != Lifetimes::none && made >= first && made <= last;
   }
 
+  bool has_fixed_sizes(const std::vector<ValueId>& ids) const {
+    return std::ranges::all_of(
+        ids, [&](ValueId id) { return id == no_value || has_fixed_size(graph_[id].type); });
+  }
+
   // Whether the node computes each sample by itself.
   bool fits(std::size_t position) const {
     const Node& node = graph_.nodes[position];
-    if (node.op->traits.per_sample == 0 || !node.subgraphs.empty()) return false;
+    if (!node.subgraphs.empty() || !has_fixed_sizes(node.inputs) || !computes_samples(node, graph_))
+      return false;
     const auto used = [](ValueId id) { return id != no_value; };
     if (std::ranges::count_if(node.outputs, used) != 1 || !used(node.outputs[0])) return false;
     if (outside_[index(node.outputs[0])] || batch_of(graph_[node.outputs[0]].type) != batch_)
@@ -163,9 +175,9 @@ class Finder {
   // Whether every part may read all of the input.
   bool is_whole(const Node& node, std::size_t i) const {
     const Type& type = graph_[node.inputs[i]].type;
-    if (!has_fixed_size(type) || lives_.made(lives_.root(node.inputs[i])) != Lifetimes::none)
-      return false;
-    return !is_per_sample(node, i) || type.shape()->size() == 1;
+    if (lives_.made(lives_.root(node.inputs[i])) != Lifetimes::none) return false;
+    return !is_per_sample(node, i) || type.rank() < graph_[node.outputs[0]].type.rank() ||
+           type.dims->front().size() == 1;
   }
 
   void count_alive() {

@@ -47,8 +47,8 @@ struct Pooling {
     return builder.value(graph.inputs.back());
   }
   Val spread(const Val& indices) {
-    return builder.node("MaxPoolGrad", {dy, indices, input({4})}, {{"storage_order", 0}},
-                        ondine_domain);
+    return builder.node("MaxPoolGrad", {dy, indices, input({4})},
+                        {{"storage_order", std::int64_t{0}}}, ondine_domain);
   }
   Val masked(const Val& dx, const Val& of) {
     return builder.node("ReluGrad", {dx, of}, {}, ondine_domain);
@@ -57,7 +57,7 @@ struct Pooling {
     const auto count = static_cast<std::int64_t>(axes.size());
     return builder.node("ReduceSum",
                         {of, builder.constant(Tensor::of(Shape{count}, std::move(axes)))},
-                        {{"keepdims", 0}});
+                        {{"keepdims", std::int64_t{0}}});
   }
   void output(const Val& value) { graph.outputs.push_back(value.id()); }
   bool run(const Catalogue* catalogue = &pools()) {
