@@ -104,6 +104,8 @@ Plan fit_budget(const Draft& draft, std::uint64_t without) {
 
 // Smaller arenas are not worth a second plan.
 constexpr std::size_t small_arena = std::size_t{16} << 20;
+// Values of fewer bytes stay in the caches anyway.
+constexpr std::size_t cached_arena = std::size_t{4} << 20;
 // The share of a call's memory traffic that computing values again may add.
 constexpr std::uint64_t max_share_of_traffic = 20;
 
@@ -131,7 +133,7 @@ void store_in_lower_precision(Draft& draft) {
 // Layers that compute every sample by itself may run for a part of the batch at a time.
 void compute_in_parts(Draft& draft) {
   const PlanOptions& options = draft.options();
-  if (draft.plan.arena_bytes < small_arena) return;
+  if (draft.plan.arena_bytes < cached_arena) return;
   Graph lean = draft.graph();
   if (!split_batch(lean, options.targets)) return;
   Draft split = draft.next(std::move(lean));
