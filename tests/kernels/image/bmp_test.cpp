@@ -12,7 +12,7 @@ using Bytes = std::vector<std::uint8_t>;
 using Colour = std::array<std::uint8_t, 3>;
 
 void append(Bytes& to, std::uint32_t value, int count) {
-  for (int i = 0; i < count; ++i) to.push_back(static_cast<std::uint8_t>(value >> 8 * i));
+  for (; count > 0; --count, value >>= 8) to.push_back(static_cast<std::uint8_t>(value));
 }
 
 // How a bitmap is written.
