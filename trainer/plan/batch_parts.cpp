@@ -30,7 +30,7 @@ std::int64_t batch_of(const Type& type) {
   return has_fixed_size(type) && !type.dims->empty() ? type.dims->front().size() : 0;
 }
 
-bool is_per_sample(const Node& node, std::size_t i) {
+bool is_batched(const Node& node, std::size_t i) {
   return i < 32 && ((node.op->traits.per_sample >> i) & 1U) != 0;
 }
 
@@ -82,7 +82,7 @@ class Finder {
   }
 
   bool has_samples(const Node& node, std::size_t i) const {
-    if (!is_per_sample(node, i) || node.inputs[i] == no_value) return false;
+    if (!is_batched(node, i) || node.inputs[i] == no_value) return false;
     const Type& type = graph_[node.inputs[i]].type;
     return batch_of(type) == batch_ && type.rank() == graph_[node.outputs[0]].type.rank();
   }
@@ -176,7 +176,7 @@ class Finder {
   bool is_whole(const Node& node, std::size_t i) const {
     const Type& type = graph_[node.inputs[i]].type;
     if (lives_.made(lives_.root(node.inputs[i])) != Lifetimes::none) return false;
-    return !is_per_sample(node, i) || type.rank() < graph_[node.outputs[0]].type.rank() ||
+    return !is_batched(node, i) || type.rank() < graph_[node.outputs[0]].type.rank() ||
            type.dims->front().size() == 1;
   }
 
