@@ -18,9 +18,10 @@ std::span<const Pass> fusion_passes() {
                                  fold_normalization,      fuse_normalization_gradient,
                                  move_relu_gradient,      fuse_normalization,
                                  fuse_depthwise_gradient, fuse_depthwise,
-                                 fuse_activation,         fuse_gather_gradient,
-                                 fuse_sgd_update,         fuse_gemm_sgd_update,
-                                 fuse_gemm_adam,          fuse_elementwise};
+                                 fuse_activation,         fuse_pointwise,
+                                 fuse_gather_gradient,    fuse_sgd_update,
+                                 fuse_gemm_sgd_update,    fuse_gemm_adam,
+                                 fuse_elementwise};
   return passes;
 }
 

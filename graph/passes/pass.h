@@ -69,6 +69,7 @@ extern const Pass fuse_depthwise_gradient;      // with that of the normalizatio
 extern const Pass fuse_depthwise;               // with the normalization before it
 extern const Pass fold_normalization;           // BatchNormalization by constants into Conv
 extern const Pass fuse_activation;       // Relu and Clip into Conv and Gemm, a bias into MatMul
+extern const Pass fuse_pointwise;        // with the depthwise convolution after it
 extern const Pass fuse_gather_gradient;  // into the sum that it is added to
 extern const Pass fuse_sgd_update;       // w - rate * g into SgdUpdate
 extern const Pass fuse_gemm_sgd_update;  // SgdUpdate by a product

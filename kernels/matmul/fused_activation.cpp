@@ -15,6 +15,18 @@ math::Activation fused_activation(const NodeView& node) {
   return math::Activation::none;
 }
 
+Val activated(ExpandContext& context, const Val& y, math::Activation activation) {
+  switch (activation) {
+    case math::Activation::relu:
+      return unary("Relu", y);
+    case math::Activation::relu6:
+      return context.builder().node("Clip", {y, scalar_like(y, 0), scalar_like(y, 6)});
+    case math::Activation::none:
+      break;
+  }
+  return y;
+}
+
 std::vector<Val> expand_fused_activation(ExpandContext& context) {
   std::string_view op = context.node().op->name;
   op.remove_suffix(std::string_view("Activation").size());
@@ -23,15 +35,7 @@ std::vector<Val> expand_fused_activation(ExpandContext& context) {
   Attributes attributes = context.node().attributes;
   std::erase_if(attributes, [](const Attribute& each) { return each.name == "activation"; });
   const Val y = context.builder().nodes(op, inputs, std::move(attributes), 1)[0];
-  switch (fused_activation(context)) {
-    case math::Activation::relu:
-      return {unary("Relu", y)};
-    case math::Activation::relu6:
-      return {context.builder().node("Clip", {y, scalar_like(y, 0), scalar_like(y, 6)})};
-    case math::Activation::none:
-      break;
-  }
-  return {y};
+  return {activated(context, y, fused_activation(context))};
 }
 
 }  // namespace ondine::kernels::ops

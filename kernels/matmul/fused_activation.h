@@ -1,4 +1,4 @@
-// The attribute `activation` of ConvActivation and GemmActivation.
+// The attribute `activation` of ConvActivation, GemmActivation and PointwiseDepthwiseConv.
 #pragma once
 
 #include "graph/contract/builder.h"
@@ -9,6 +9,9 @@ namespace ondine::kernels::ops {
 
 // "Relu", "Relu6" (bounds 0 and 6), or no attribute: none.
 math::Activation fused_activation(const graph::NodeView& node);
+// The nodes that compute the activation of y.
+graph::Val activated(graph::ExpandContext& context, const graph::Val& y,
+                     math::Activation activation);
 
 // Expands into the operator named without the suffix "Activation", then the activation.
 std::vector<graph::Val> expand_fused_activation(graph::ExpandContext& context);

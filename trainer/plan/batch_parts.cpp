@@ -17,7 +17,7 @@ using namespace graph;  // NOLINT
 
 constexpr std::int64_t max_parts = 16;
 // The share of the nodes' memory traffic that reading their other inputs again may take.
-constexpr std::uint64_t max_share_of_traffic = 20;
+constexpr std::uint64_t max_share_of_traffic = 16;
 // The share of the peak that must be saved.
 constexpr std::uint64_t least_share_of_peak = 8;
 // The share of the peak that a longer segment may cost, which keeps more values in the caches.

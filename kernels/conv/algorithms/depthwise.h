@@ -65,5 +65,8 @@ struct MadeDepthwise {
 };
 template <class T>
 MadeDepthwise<T> make_depthwise(const ConvDesc& desc, const Kernels& kernels);
+// The first of those that convolve one channel at a time.
+template <class T>
+MadeDepthwise<T> make_depthwise_of_planes(const ConvDesc& desc, const Kernels& kernels);
 
 }  // namespace ondine::math

@@ -1,6 +1,6 @@
 // Depthwise convolutions by 3 x 3 taps, and 5 x 5 but for gradients by the weights: strips of
 // columns that read planes where they lie. Stride 1 over planes of the size of their results or,
-// forward by 3 x 3 taps, stride 2.
+// forward by 3 x 3 taps, stride 2. Forward, planes may be bands of rows of larger ones.
 #include "kernels/conv/algorithms/depthwise.h"
 
 namespace ondine::math {
@@ -64,6 +64,16 @@ class DepthwiseStrips final : public DepthwiseConv<T> {
   const DepthwiseStripKernels& table_;
 };
 
+// Whether rows are padded as the kernels take it.
+bool has_rows_of_strips(const ConvShape& s, bool forward) {
+  const Index half = s.kernel[1] / 2, before = s.pad[1];
+  if (s.stride[1] == 2) {
+    return before <= 1 && s.out[1] == divide_up(s.in[1] + before - 1, Index{2});
+  }
+  const Index after = s.out[1] + 2 * half - s.in[1] - before;
+  return forward ? before <= half && after <= half : before == half && after == half;
+}
+
 }  // namespace
 
 template <class T>
@@ -81,9 +91,9 @@ bool supports_depthwise_strips(const ConvDesc& desc, const Kernels& kernels) {
                             : larger ? strips.window_5x5
                                      : strips.window_3x3;
   if (s.in[2] < pays.min_width || volume(s.in) * Index{sizeof(T)} > pays.max_bytes) return false;
-  const SpatialDims out{1, divide_up(s.in[1], s.stride[1]), divide_up(s.in[2], s.stride[2])};
   return is_depthwise(s) && is_planar(s) && s.kernel == SpatialDims{1, taps, taps} &&
-         s.dilation == ones && s.pad == SpatialDims{0, taps / 2, taps / 2} && s.out == out;
+         s.dilation == ones && s.pad[2] == taps / 2 &&
+         s.out[2] == divide_up(s.in[2], s.stride[2]) && has_rows_of_strips(s, forward);
 }
 
 template <class T>

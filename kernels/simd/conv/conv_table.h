@@ -104,6 +104,8 @@ struct StripLimits {
 
 // Depthwise convolutions of float by 3 x 3 taps around each position, of `forward` by 5 x 5 too or
 // by 3 x 3 with stride 2 for both dims: strips of columns as wide as a vector, from row to row.
+// `forward` also takes planes that are some rows of a larger one: with stride 1, pad_h and the rows
+// after the plane that windows reach are at most half a window; with stride 2, pad_h is 0 or 1.
 struct DepthwiseStripKernels {
   std::int64_t lanes;  // 0 where loads take no masks; there is nothing else then
   StripLimits window_3x3, window_5x5, strided;

@@ -55,7 +55,8 @@ ONDINE_INLINE void convolve_strips(const ConvPlane& p, const Strip (&strips)[S],
   constexpr int half = K / 2;
   const N width = p.in_w;
   const bool asks = j == 0 && width > 2 * L;
-  V sums[S][K - 1];  // of the results from row r - half on
+  const N above = K - 1 - p.pad_h;  // rows that the window of the first result has before its last
+  V sums[S][K - 1];                 // of the results from row r - above on
 #pragma GCC unroll 2
   for (int s = 0; s < S; ++s) {
 #pragma GCC unroll 8
@@ -74,7 +75,7 @@ ONDINE_INLINE void convolve_strips(const ConvPlane& p, const Strip (&strips)[S],
     for (int s = 0; s < S; ++s) {
       V row[K];
       strips[s].load_row(x + r * width + j + s * L, row);
-      finish(r - half, s, add_taps<K>(sums[s][0], w + (K - 1) * K, row));
+      finish(r - above, s, add_taps<K>(sums[s][0], w + (K - 1) * K, row));
 #pragma GCC unroll 8
       for (int k = 1; k < K - 1; ++k) {
         sums[s][k - 1] = add_taps<K>(sums[s][k], w + (K - 1 - k) * K, row);
@@ -85,12 +86,16 @@ ONDINE_INLINE void convolve_strips(const ConvPlane& p, const Strip (&strips)[S],
 #pragma GCC unroll 2
   for (int s = 0; s < S; ++s) {
 #pragma GCC unroll 8
-    for (int k = 0; k < half; ++k) finish(p.in_h - half + k, s, sums[s][k]);
+    for (int k = 0; k < half; ++k) {
+      const N row = p.in_h - above + k;
+      if (row < p.out_h) finish(row, s, sums[s][k]);
+    }
   }
 }
 
-// A strip of results from column j on, with stride 2. An even row is under the middle row of a
-// window, an odd one under the last row of a window and the first of the next.
+// A strip of results from column j on, with stride 2. Below a first row without padding, an even
+// row is under the middle row of a window, an odd one under the last row of a window and the first
+// of the next.
 template <class Pairs>
 ONDINE_INLINE void convolve_pairs(const ConvPlane& p, const Pairs& pairs, const float* x,
                                   const V (&w)[9], const V& bias, Activation activation, N j,
@@ -99,7 +104,15 @@ ONDINE_INLINE void convolve_pairs(const ConvPlane& p, const Pairs& pairs, const 
   V here = bias;
   x += 2 * j;
   y += j;
-  for (N r = 0; r < p.in_h; r += 2, x += 2 * p.in_w, y += p.out_w) {
+  N rows = p.in_h;
+  if (p.pad_h == 0) {
+    V row[3];
+    pairs.load_row(x, row);
+    here = add_taps<3>(bias, w, row);
+    x += p.in_w;
+    --rows;
+  }
+  for (N r = 0; r < rows; r += 2, x += 2 * p.in_w, y += p.out_w) {
     if (asks) {
       ask_ahead<0>(x, 2 * p.in_w);
       ask_ahead<1>(y, p.out_w);
@@ -108,7 +121,7 @@ ONDINE_INLINE void convolve_pairs(const ConvPlane& p, const Pairs& pairs, const 
     pairs.load_row(x, row);
     here = add_taps<3>(here, w + 3, row);
     V next = bias;
-    if (r + 1 < p.in_h) {
+    if (r + 1 < rows) {
       pairs.load_row(x + p.in_w, row);
       here = add_taps<3>(here, w + 6, row);
       next = add_taps<3>(bias, w, row);

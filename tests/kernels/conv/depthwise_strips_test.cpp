@@ -29,3 +29,49 @@ TEST_CASE("strips of depthwise convolutions read nothing before or beyond the pl
     }
   }
 }
+
+TEST_CASE("strips convolve bands of rows of a plane, which windows leave by half at most") {
+  struct Form {
+    Index taps, stride, pad, pad_end;
+  };
+  std::size_t tried = 0;
+  for (const Kernels* const kernels : all_kernels()) {
+    for (const auto [taps, stride, pad, pad_end] :
+         {Form{3, 1, 0, 0}, Form{3, 1, 1, 0}, Form{3, 1, 0, 1}, Form{5, 1, 0, 0}, Form{5, 1, 1, 2},
+          Form{5, 1, 2, 0}, Form{3, 2, 0, 0}, Form{3, 2, 0, 1}, Form{3, 2, 1, 0}}) {
+      for (const Index height : {5, 8, 9}) {
+        ConvShape s = shape2(2, 3, 3, 3, height, 21, taps, taps, stride, 1, taps / 2, taps / 2);
+        s.pad[1] = pad;
+        s.out[1] = (height + pad + pad_end - taps) / stride + 1;
+        CAPTURE(taps, stride, pad, pad_end, height);
+        const ConvDesc desc{.shape = s, .activation = Activation::relu};
+        if (!supports_depthwise_strips<float>(desc, *kernels)) continue;
+        ++tried;
+        check_implementation(ConvCase<float>(s), desc, "depthwise_strips", true, *kernels);
+      }
+    }
+  }
+  if (kernels_for(Isa::avx2) != nullptr) CHECK(tried >= 23);
+}
+
+TEST_CASE("strips leave other paddings of rows to other implementations") {
+  const Kernels* const kernels = kernels_for(Isa::avx2);
+  if (kernels == nullptr) return;
+  const auto supported = [&](Index stride, Index pad, Index out, ConvDirection direction) {
+    ConvShape s = shape2(2, 3, 3, 3, 9, 21, 3, 3, stride, 1, 1, 1);
+    s.pad[1] = pad;
+    s.out[1] = out;
+    return supports_depthwise_strips<float>({.shape = s, .direction = direction}, *kernels);
+  };
+  using enum ConvDirection;
+  CHECK(supported(1, 1, 9, forward));
+  CHECK(supported(1, 0, 7, forward));
+  CHECK_FALSE(supported(1, 2, 9, forward));
+  CHECK_FALSE(supported(1, 1, 10, forward));
+  CHECK_FALSE(supported(1, 0, 7, backward_data));
+  CHECK_FALSE(supported(1, 0, 7, backward_weights));
+  CHECK(supported(2, 1, 5, forward));
+  CHECK(supported(2, 0, 4, forward));
+  CHECK_FALSE(supported(2, 1, 4, forward));
+  CHECK_FALSE(supported(2, 2, 5, forward));
+}
