@@ -11,6 +11,7 @@ conformance/run.py --check-table    fails when a sentence has no case or SENTENC
 import argparse
 import collections
 import concurrent.futures
+import itertools
 import os
 import shlex
 import subprocess
@@ -23,24 +24,41 @@ from suite import cases, judge, sentences
 HERE = Path(__file__).resolve().parent
 
 
-def command_of(options):
-    """The words of the command; {case} and {results} stand for folders."""
-    if options.command:
-        return shlex.split(options.command)
-    if options.runner == "reference":
-        return [options.python, str(HERE / "reference" / "runner.py"), "{case}", "{results}"]
-    return [options.program, "replay", "{case}", "{results}"]
+class Runner:
+    """How cases are run: in batches, each by one process."""
 
+    def __init__(self, options):
+        self.seconds = options.seconds
+        self.prefix = []
+        self.words = [options.program, "replay", "{case}", "{results}"]
+        self.batch = 1
+        if options.command:
+            self.words = shlex.split(options.command)
+        elif options.runner == "reference":
+            # It takes longer to start than to run a case.
+            self.prefix = [options.python, str(HERE / "reference" / "runner.py")]
+            self.words = ["{case}", "{results}"]
+            self.batch = 20
 
-def run_case(case, command, seconds):
-    with tempfile.TemporaryDirectory() as folder:
-        results = Path(folder)
-        words = [word.format(case=case.folder, results=results) for word in command]
-        try:
-            done = subprocess.run(words, capture_output=True, timeout=seconds, check=False)
-        except subprocess.TimeoutExpired:
-            return judge.FAILED, f"still running after {seconds} s"
-        if done.returncode != 0:
+    def run(self, batch):
+        """Verdict and reason of each case."""
+        with tempfile.TemporaryDirectory() as folder:
+            results = [Path(folder) / str(index) for index in range(len(batch))]
+            words = list(self.prefix)
+            for case, one in zip(batch, results):
+                one.mkdir()
+                words += [word.format(case=case.folder, results=one) for word in self.words]
+            seconds = self.seconds * len(batch)
+            try:
+                done = subprocess.run(words, capture_output=True, timeout=seconds, check=False)
+            except subprocess.TimeoutExpired:
+                return [(judge.FAILED, f"still running after {seconds} s")] * len(batch)
+            return [self.verdict(case, one, done) for case, one in zip(batch, results)]
+
+    def verdict(self, case, results, done):
+        # In a batch those without a report are the ones that went wrong.
+        reported = self.batch > 1 and (results / "report.json").exists()
+        if done.returncode != 0 and not reported:
             text = (done.stderr or done.stdout).decode(errors="replace").strip()
             return judge.FAILED, f"ended with {done.returncode}: {text[-500:]}"
         return judge.judge(case, judge.Results(results))
@@ -94,10 +112,11 @@ def main():
     todo = chosen(options)
     if not todo:
         sys.exit("no cases found")
-    command = command_of(options)
+    runner = Runner(options)
+    batches = [todo[at : at + runner.batch] for at in range(0, len(todo), runner.batch)]
     counts = collections.Counter()
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        verdicts = pool.map(lambda case: run_case(case, command, options.seconds), todo)
+        verdicts = itertools.chain.from_iterable(pool.map(runner.run, batches))
         for case, (verdict, reason) in zip(todo, verdicts):
             counts[verdict] += 1
             if verdict != judge.PASSED:

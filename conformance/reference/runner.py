@@ -1,8 +1,12 @@
 #!/usr/bin/env python3
-"""runner.py CASE RESULTS: runs a conformance case with the reference runtime."""
+"""runner.py CASE RESULTS [CASE RESULTS]...: runs conformance cases with the reference runtime.
+
+A case that it cannot run gets no report, and the exit code is then 1.
+"""
 
 import json
 import sys
+import traceback
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -54,8 +58,7 @@ def replay(case, results):
         save(results / name, "state", state, session.types)
 
 
-def main():
-    case, results = map(Path, sys.argv[1:3])
+def run_case(case, results):
     results.mkdir(parents=True, exist_ok=True)
     report = {"status": "done"}
     try:
@@ -65,5 +68,19 @@ def main():
     (results / "report.json").write_text(json.dumps(report))
 
 
+def main():
+    folders = [Path(one) for one in sys.argv[1:]]
+    if not folders or len(folders) % 2 != 0:
+        sys.exit(__doc__)
+    status = 0
+    for case, results in zip(folders[::2], folders[1::2]):
+        try:
+            run_case(case, results)
+        except Exception:  # pylint: disable=broad-except
+            print(f"{case}:\n{traceback.format_exc()}", file=sys.stderr)
+            status = 1
+    return status
+
+
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
