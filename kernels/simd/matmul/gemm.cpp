@@ -1,42 +1,19 @@
 // C = alpha A B + beta C on one thread: B is packed once for all rows, panel by panel where each is
 // used first, and a panel stays in the first cache; blocks of A and of C stay in the second while k
-// is passed over. What is read next is prefetched between multiplications.
+// is passed over.
 #include "kernels/simd/isa_tables.h"
-#include "kernels/simd/matmul/chunks.h"
-#include "kernels/simd/matmul/gemm_pack.h"
-#include "kernels/simd/matmul/gemm_pick.h"
+#include "kernels/simd/matmul/gemm_block.h"
 
 namespace ondine::math::ONDINE_ISA {
 namespace {
 
-// A panel of B and a block of A fit into a first cache of 48 kB, the other blocks together into a
-// second one of 1 MB.
-constexpr std::int64_t second_cache = std::int64_t{1} << 20;
-// Larger matrices B are read from memory at every product.
-constexpr std::int64_t last_cache = std::int64_t{8} << 20;
-// Where vectors are short, hardware prefetchers bring A too late: shorter rows that will be packed
-// are prefetched too, and an A of far_a bytes or more that is read in place.
-constexpr bool has_short_vectors = vector_bytes < 64;
-constexpr std::int64_t far_row = has_short_vectors ? 256 : 2048;  // bytes
-constexpr std::int64_t far_a = std::int64_t{128} << 10;
 constexpr std::int64_t block_k = 256;
 constexpr std::int64_t block_n = 1024;
 constexpr std::int64_t block_m = 144;
 constexpr std::int64_t max_k = 1024;  // of B that is packed at once
-template <class T>
-constexpr std::int64_t group_n = 4 * panel<T>;  // columns of B that are prefetched together
-constexpr std::int64_t padding = 64;            // elements, after each packed matrix
-
-template <class T>
-ONDINE_INLINE Epilogue<T> epilogue_of(const GemmCall<T>& g, bool first, bool last, std::int64_t i,
-                                      std::int64_t j) {
-  return {g.alpha,
-          first ? g.beta : T{1},
-          last && g.col_bias ? g.col_bias + j : nullptr,
-          last && g.row_bias ? g.row_bias + i : nullptr,
-          last ? g.activation : Activation::none,
-          first && g.addend ? g.addend + i * g.ldc + j : nullptr};
-}
+constexpr std::int64_t padding = 64;  // elements, after each packed matrix
+// Larger matrices B are read from memory at every product.
+constexpr std::int64_t last_cache = std::int64_t{8} << 20;
 
 // GemmPath::dots
 template <class T, int Rows>
@@ -182,17 +159,6 @@ void run_without_product(const GemmCall<T>& g) {
 }
 
 template <class T>
-void pack_b_block(T* panels, const GemmCall<T>& g, std::int64_t p, std::int64_t kc, std::int64_t j,
-                  std::int64_t nc) {
-  constexpr std::int64_t nr = panel<T>;
-  const T* const b = g.b + p * g.b_row + j * g.b_col;
-  if (g.b_col == 1) return pack_columns(panels, b, g.b_row, nc, nr, kc);
-  for (std::int64_t jj = 0; jj < nc; jj += nr) {
-    pack_rows(panels + jj * kc, b + jj * g.b_col, g.b_col, min_of(nr, nc - jj), nr, kc, false);
-  }
-}
-
-template <class T>
 void pack_a_block(T* panels, const GemmCall<T>& g, std::int64_t i, std::int64_t mc, std::int64_t mr,
                   std::int64_t p, std::int64_t kc) {
   const T* const a = g.a + i * g.a_row + p * g.a_col;
@@ -205,104 +171,6 @@ void pack_a_block(T* panels, const GemmCall<T>& g, std::int64_t i, std::int64_t 
 template <class T>
 void pack_whole_b(const GemmCall<T>& g, T* panels) {
   pack_b_block(panels, g, 0, g.k, 0, g.n);
-}
-
-// Rows [i, i + mc) and columns [j, j + nc) of C, with [p, p + kc) of k.
-struct GemmBlock {
-  std::int64_t i, mc, j, nc, p, kc;
-  std::int64_t b_step;  // elements from one packed column of B to the next
-  bool fresh;           // B is to be packed
-};
-
-// The columns of B from j on of this block, or the first ones of the next block of k.
-template <class T>
-PrefetchAhead next_of_b(const GemmCall<T>& g, const GemmBlocking& cut, const T* b_panels,
-                        const GemmBlock& at, std::int64_t j, std::int64_t steps) {
-  constexpr std::int64_t nr = panel<T>, size = sizeof(T);
-  const bool more = j < at.nc;
-  const std::int64_t cols = min_of(group_n<T>, more ? at.nc - j : at.nc);
-  if (g.b_packed || (cut.pack_b && !at.fresh)) {
-    if (!more) return {};
-    const std::int64_t step = g.b_packed ? g.k : at.b_step;  // of a column
-    const T* const next = g.b_packed ? g.b + (at.j + j) * step + at.p * nr : b_panels + j * step;
-    return {next, divide_up(cols, nr), at.kc * nr * size, nr * step * size, steps};
-  }
-  const std::int64_t p = more ? at.p : at.p + at.kc;
-  const T* const next = g.b + p * g.b_row + (at.j + (more ? j : 0)) * g.b_col;
-  return PrefetchAhead::matrix(next, size, min_of(at.kc, g.k - p), cols, g.b_row, g.b_col, steps);
-}
-
-// The rows of a large A that is read in place, after those of the first register block.
-template <class T>
-PrefetchAhead rows_of_a(const GemmCall<T>& g, const GemmBlocking& cut, const GemmBlock& at) {
-  constexpr std::int64_t size = sizeof(T);
-  if (!has_short_vectors || cut.pack_a || g.a_col != 1 || g.m * g.k * size < far_a) return {};
-  if (at.mc <= cut.mr) return {};
-  const T* const from = g.a + (at.i + cut.mr) * g.a_row + at.p;
-  return PrefetchAhead::matrix(from, size, at.mc - cut.mr, at.kc, g.a_row, 1,
-                               divide_up(at.mc - cut.mr, cut.mr) * PrefetchAhead::steps(at.kc));
-}
-
-template <class T>
-ONDINE_INLINE void run_block(const GemmCall<T>& g, const GemmBlocking& cut, T* b_panels,
-                             const T* a_panels, const GemmBlock& at, PrefetchAhead& ahead_a) {
-  constexpr int L = lanes<T>;
-  constexpr std::int64_t nr = panel<T>;
-  // Few rows that pack rows of B on the way ask for them there.
-  const bool far = g.k * g.n * std::int64_t{sizeof(T)} > second_cache &&
-                   (g.b_col != 1 || !cut.pack_b || at.mc > 6 * cut.mr);
-  const std::int64_t steps =
-      divide_up(at.mc, cut.mr) * (group_n<T> / nr) * PrefetchAhead::steps(at.kc);
-  PrefetchAhead ahead;
-  if (at.i == 0 && at.j == 0 && at.p == 0 && g.next.rows > 0) {
-    ahead = {g.next, divide_up(at.mc, cut.mr) * PrefetchAhead::steps(at.kc)};
-  }
-  for (std::int64_t jj = 0; jj < at.nc; jj += nr) {
-    const std::int64_t cols = min_of(nr, at.nc - jj);
-    const T* const raw = g.b_packed ? g.b + (at.j + jj) * g.k + at.p * nr
-                                    : g.b + at.p * g.b_row + (at.j + jj) * g.b_col;
-    T* const packed = b_panels + jj * at.b_step;
-    bool keep = at.fresh && g.b_col == 1 && cols == nr && min_of(at.mc, cut.mr) >= least_keeping;
-    if (at.fresh && !keep) pack_b_block(packed, g, at.p, at.kc, at.j + jj, cols);
-    Block<T> block;
-    block.k = at.kc;
-    block.ldc = g.ldc;
-    block.a_row = cut.pack_a ? 1 : g.a_row;
-    block.a_col = cut.pack_a ? cut.mr : g.a_col;
-    block.b = cut.pack_b ? packed : raw;
-    block.b_row = cut.pack_b || g.b_packed ? nr : g.b_row;
-    block.keep = packed;
-    if (far && jj % group_n<T> == 0) {
-      ahead = next_of_b(g, cut, b_panels, at, jj + group_n<T>, steps);
-    } else if (jj == 0 && ahead.is_done()) {
-      ahead = rows_of_a(g, cut, at);
-    }
-    const bool two = cols > L;
-    const bool tail = cols % L != 0;
-    block.last = two ? cols - L : cols;
-    const bool unit_row = block.a_row == 1;
-    const auto kernel = [&](int rows) {
-      return two ? pick<T, 2>(rows, tail, unit_row) : pick<T, 1>(rows, tail, unit_row);
-    };
-    const Micro<T> whole = kernel(static_cast<int>(cut.mr));
-    for (std::int64_t ii = 0; ii < at.mc; ii += cut.mr) {
-      const int rows = static_cast<int>(min_of(cut.mr, at.mc - ii));
-      const std::int64_t i = at.i + ii;
-      block.a = cut.pack_a ? a_panels + ii * at.kc : g.a + i * g.a_row + at.p * g.a_col;
-      block.c = g.c + i * g.ldc + at.j + jj;
-      block.epilogue = epilogue_of(g, at.p == 0, at.p + at.kc == g.k, i, at.j + jj);
-      if (keep) {
-        Block<T> first = block;
-        first.b = raw;
-        first.b_row = g.b_row;
-        (unit_row ? pick_keeping<T, true>(rows) : pick_keeping<T, false>(rows))(first, ahead);
-        keep = false;
-      } else {
-        (rows == cut.mr ? whole : kernel(rows))(block, ahead);
-      }
-      ahead_a.step();
-    }
-  }
 }
 
 // Rows of A that are packed next, asked for at every block of registers.
@@ -335,9 +203,13 @@ void run_blocks(const GemmCall<T>& g, const GemmBlocking& cut, void* scratch) {
           const std::int64_t kc = min_of(cut.kc, end - p);
           if (cut.pack_a) pack_a_block(a_panels, g, i, mc, cut.mr, p, kc);
           T* const panels = once ? b_panels : b_panels + (p - start) * width;
+          const GemmBlock at{i, mc, j, nc, p, kc, once ? 0 : kc, cut.pack_b && i == 0};
+          if (const std::int64_t together = panels_together(g, cut, at); together > 1) {
+            run_panels_together(g, cut, panels, a_panels, at, together);
+            continue;
+          }
           PrefetchAhead ahead_a = next_of_a(g, cut, i, mc, p + kc, nc);
-          run_block(g, cut, panels, a_panels,
-                    {i, mc, j, nc, p, kc, once ? 0 : kc, cut.pack_b && i == 0}, ahead_a);
+          run_block(g, cut, panels, a_panels, at, ahead_a);
         }
       }
     }

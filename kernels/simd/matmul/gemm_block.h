@@ -1,0 +1,214 @@
+// One block of a product on one thread: panels of B, packed where they are used first, and the
+// register blocks over them. What is read next is prefetched between multiplications.
+#pragma once
+
+#include "kernels/simd/matmul/chunks.h"
+#include "kernels/simd/matmul/gemm_pack.h"
+#include "kernels/simd/matmul/gemm_pick.h"
+
+namespace ondine::math::ONDINE_ISA {
+
+// A panel of B and a block of A fit into a first cache of 48 kB, the other blocks together into a
+// second one of 1 MB.
+inline constexpr std::int64_t second_cache = std::int64_t{1} << 20;
+// Where vectors are short, hardware prefetchers bring A too late: shorter rows that will be packed
+// are prefetched too, and an A of far_a bytes or more that is read in place.
+inline constexpr bool has_short_vectors = vector_bytes < 64;
+inline constexpr std::int64_t far_row = has_short_vectors ? 256 : 2048;  // bytes
+inline constexpr std::int64_t far_a = std::int64_t{128} << 10;
+template <class T>
+inline constexpr std::int64_t group_n = 4 * panel<T>;  // columns of B that are prefetched together
+
+template <class T>
+ONDINE_INLINE Epilogue<T> epilogue_of(const GemmCall<T>& g, bool first, bool last, std::int64_t i,
+                                      std::int64_t j) {
+  return {g.alpha,
+          first ? g.beta : T{1},
+          last && g.col_bias ? g.col_bias + j : nullptr,
+          last && g.row_bias ? g.row_bias + i : nullptr,
+          last ? g.activation : Activation::none,
+          first && g.addend ? g.addend + i * g.ldc + j : nullptr};
+}
+
+template <class T>
+ONDINE_INLINE void pack_b_block(T* panels, const GemmCall<T>& g, std::int64_t p, std::int64_t kc,
+                                std::int64_t j, std::int64_t nc) {
+  constexpr std::int64_t nr = panel<T>;
+  const T* const b = g.b + p * g.b_row + j * g.b_col;
+  if (g.b_col == 1) return pack_columns(panels, b, g.b_row, nc, nr, kc);
+  for (std::int64_t jj = 0; jj < nc; jj += nr) {
+    pack_rows(panels + jj * kc, b + jj * g.b_col, g.b_col, min_of(nr, nc - jj), nr, kc, false);
+  }
+}
+
+// Rows [i, i + mc) and columns [j, j + nc) of C, with [p, p + kc) of k.
+struct GemmBlock {
+  std::int64_t i, mc, j, nc, p, kc;
+  std::int64_t b_step;  // elements from one packed column of B to the next
+  bool fresh;           // B is to be packed
+};
+
+// The columns of B from j on of this block, or the first ones of the next block of k.
+template <class T>
+ONDINE_INLINE PrefetchAhead next_of_b(const GemmCall<T>& g, const GemmBlocking& cut,
+                                      const T* b_panels, const GemmBlock& at, std::int64_t j,
+                                      std::int64_t steps) {
+  constexpr std::int64_t nr = panel<T>, size = sizeof(T);
+  const bool more = j < at.nc;
+  const std::int64_t cols = min_of(group_n<T>, more ? at.nc - j : at.nc);
+  if (g.b_packed || (cut.pack_b && !at.fresh)) {
+    if (!more) return {};
+    const std::int64_t step = g.b_packed ? g.k : at.b_step;  // of a column
+    const T* const next = g.b_packed ? g.b + (at.j + j) * step + at.p * nr : b_panels + j * step;
+    return {next, divide_up(cols, nr), at.kc * nr * size, nr * step * size, steps};
+  }
+  const std::int64_t p = more ? at.p : at.p + at.kc;
+  const T* const next = g.b + p * g.b_row + (at.j + (more ? j : 0)) * g.b_col;
+  return PrefetchAhead::matrix(next, size, min_of(at.kc, g.k - p), cols, g.b_row, g.b_col, steps);
+}
+
+// The rows of a large A that is read in place, after those of the first register block.
+template <class T>
+ONDINE_INLINE PrefetchAhead rows_of_a(const GemmCall<T>& g, const GemmBlocking& cut,
+                                      const GemmBlock& at) {
+  constexpr std::int64_t size = sizeof(T);
+  if (!has_short_vectors || cut.pack_a || g.a_col != 1 || g.m * g.k * size < far_a) return {};
+  if (at.mc <= cut.mr) return {};
+  const T* const from = g.a + (at.i + cut.mr) * g.a_row + at.p;
+  return PrefetchAhead::matrix(from, size, at.mc - cut.mr, at.kc, g.a_row, 1,
+                               divide_up(at.mc - cut.mr, cut.mr) * PrefetchAhead::steps(at.kc));
+}
+
+// The register blocks of a panel of B, from column jj of the block on, but for what changes with
+// the rows. `raw`: the panel where it is not packed.
+template <class T>
+ONDINE_INLINE Block<T> register_block(const GemmCall<T>& g, const GemmBlocking& cut,
+                                      const GemmBlock& at, std::int64_t jj, const T* raw,
+                                      T* packed) {
+  const std::int64_t cols = min_of(panel<T>, at.nc - jj);
+  Block<T> block;
+  block.k = at.kc;
+  block.ldc = g.ldc;
+  block.a_row = cut.pack_a ? 1 : g.a_row;
+  block.a_col = cut.pack_a ? cut.mr : g.a_col;
+  block.b = cut.pack_b ? packed : raw;
+  block.b_row = cut.pack_b || g.b_packed ? panel<T> : g.b_row;
+  block.keep = packed;
+  block.last = cols > lanes<T> ? cols - lanes<T> : cols;
+  return block;
+}
+
+template <class T>
+ONDINE_INLINE Micro<T> kernel_of(std::int64_t rows, std::int64_t cols, bool unit_row) {
+  const bool tail = cols % lanes<T> != 0;
+  const int count = static_cast<int>(rows);
+  return cols > lanes<T> ? pick<T, 2>(count, tail, unit_row) : pick<T, 1>(count, tail, unit_row);
+}
+
+// Rows from ii on, for the columns of the register block from jj on.
+template <class T>
+ONDINE_INLINE void move_to(Block<T>& block, const GemmCall<T>& g, const GemmBlocking& cut,
+                           const T* a_panels, const GemmBlock& at, std::int64_t ii,
+                           std::int64_t jj) {
+  const std::int64_t i = at.i + ii;
+  block.a = cut.pack_a ? a_panels + ii * at.kc : g.a + i * g.a_row + at.p * g.a_col;
+  block.c = g.c + i * g.ldc + at.j + jj;
+  block.epilogue = epilogue_of(g, at.p == 0, at.p + at.kc == g.k, i, at.j + jj);
+}
+
+template <class T>
+ONDINE_INLINE const T* raw_panel(const GemmCall<T>& g, const GemmBlock& at, std::int64_t jj) {
+  return g.b_packed ? g.b + (at.j + jj) * g.k + at.p * panel<T>
+                    : g.b + at.p * g.b_row + (at.j + jj) * g.b_col;
+}
+
+// Panel after panel, each with all rows.
+template <class T>
+ONDINE_INLINE void run_block(const GemmCall<T>& g, const GemmBlocking& cut, T* b_panels,
+                             const T* a_panels, const GemmBlock& at, PrefetchAhead& ahead_a) {
+  constexpr std::int64_t nr = panel<T>;
+  // Few rows that pack rows of B on the way ask for them there.
+  const bool far = g.k * g.n * std::int64_t{sizeof(T)} > second_cache &&
+                   (g.b_col != 1 || !cut.pack_b || at.mc > 6 * cut.mr);
+  const std::int64_t steps =
+      divide_up(at.mc, cut.mr) * (group_n<T> / nr) * PrefetchAhead::steps(at.kc);
+  PrefetchAhead ahead;
+  if (at.i == 0 && at.j == 0 && at.p == 0 && g.next.rows > 0) {
+    ahead = {g.next, divide_up(at.mc, cut.mr) * PrefetchAhead::steps(at.kc)};
+  }
+  for (std::int64_t jj = 0; jj < at.nc; jj += nr) {
+    const std::int64_t cols = min_of(nr, at.nc - jj);
+    const T* const raw = raw_panel(g, at, jj);
+    T* const packed = b_panels + jj * at.b_step;
+    bool keep = at.fresh && g.b_col == 1 && cols == nr && min_of(at.mc, cut.mr) >= least_keeping;
+    if (at.fresh && !keep) pack_b_block(packed, g, at.p, at.kc, at.j + jj, cols);
+    Block<T> block = register_block(g, cut, at, jj, raw, packed);
+    if (far && jj % group_n<T> == 0) {
+      ahead = next_of_b(g, cut, b_panels, at, jj + group_n<T>, steps);
+    } else if (jj == 0 && ahead.is_done()) {
+      ahead = rows_of_a(g, cut, at);
+    }
+    const bool unit_row = block.a_row == 1;
+    const Micro<T> whole = kernel_of<T>(cut.mr, cols, unit_row);
+    for (std::int64_t ii = 0; ii < at.mc; ii += cut.mr) {
+      const std::int64_t rows = min_of(cut.mr, at.mc - ii);
+      move_to(block, g, cut, a_panels, at, ii, jj);
+      if (keep) {
+        Block<T> first = block;
+        first.b = raw;
+        first.b_row = g.b_row;
+        const int count = static_cast<int>(rows);
+        (unit_row ? pick_keeping<T, true>(count) : pick_keeping<T, false>(count))(first, ahead);
+        keep = false;
+      } else {
+        (rows == cut.mr ? whole : kernel_of<T>(rows, cols, unit_row))(block, ahead);
+      }
+      ahead_a.step();
+    }
+  }
+}
+
+// Panels of B that each block of rows passes over before the next does. Products of few terms write
+// a large C faster than caches and prefetchers follow many rows at once: rows are then written over
+// several panels, which stay in the first cache.
+inline constexpr std::int64_t most_together = 16;
+inline constexpr std::int64_t together_bytes = std::int64_t{16} << 10;
+template <class T>
+ONDINE_INLINE std::int64_t panels_together(const GemmCall<T>& g, const GemmBlocking& cut,
+                                           const GemmBlock& at) {
+  constexpr std::int64_t size = sizeof(T);
+  if (g.m * g.n * size <= second_cache || at.mc <= cut.mr) return 1;
+  std::int64_t count = most_together;
+  while (count > 1 && count * panel<T> * at.kc * size > together_bytes) count /= 2;
+  return count;
+}
+
+// Rows after rows, each with `together` panels of B, which are packed before.
+template <class T>
+static void run_panels_together(const GemmCall<T>& g, const GemmBlocking& cut, T* b_panels,
+                                const T* a_panels, const GemmBlock& at, std::int64_t together) {
+  constexpr std::int64_t nr = panel<T>;
+  PrefetchAhead none;
+  Block<T> blocks[most_together];
+  for (std::int64_t begin = 0; begin < at.nc; begin += together * nr) {
+    const std::int64_t end = min_of(at.nc, begin + together * nr);
+    for (std::int64_t jj = begin; jj < end; jj += nr) {
+      T* const packed = b_panels + (at.b_step > 0 ? jj * at.b_step : (jj - begin) * at.kc);
+      if (at.fresh) pack_b_block(packed, g, at.p, at.kc, at.j + jj, min_of(nr, at.nc - jj));
+      blocks[(jj - begin) / nr] = register_block(g, cut, at, jj, raw_panel(g, at, jj), packed);
+    }
+    for (std::int64_t ii = 0; ii < at.mc; ii += cut.mr) {
+      const std::int64_t rows = min_of(cut.mr, at.mc - ii);
+      const bool unit_row = blocks[0].a_row == 1;
+      const Micro<T> whole = kernel_of<T>(rows, nr, unit_row);
+      for (std::int64_t jj = begin; jj < end; jj += nr) {
+        Block<T>& block = blocks[(jj - begin) / nr];
+        const std::int64_t cols = min_of(nr, at.nc - jj);
+        move_to(block, g, cut, a_panels, at, ii, jj);
+        (cols == nr ? whole : kernel_of<T>(rows, cols, unit_row))(block, none);
+      }
+    }
+  }
+}
+
+}  // namespace ondine::math::ONDINE_ISA
