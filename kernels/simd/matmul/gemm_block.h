@@ -168,19 +168,20 @@ ONDINE_INLINE void run_block(const GemmCall<T>& g, const GemmBlocking& cut, T* b
   }
 }
 
-// Panels of B that each block of rows passes over before the next does. Products of few terms write
-// a large C faster than caches and prefetchers follow many rows at once: rows are then written over
-// several panels, which stay in the first cache.
+// Panels of B that each block of rows passes over before the next does; 1: all rows pass over a
+// panel. Products of few terms write a C larger than B faster than caches and prefetchers follow
+// many rows at once: rows are then written over several panels, which stay in the first cache.
 inline constexpr std::int64_t most_together = 16;
 inline constexpr std::int64_t together_bytes = std::int64_t{16} << 10;
+inline constexpr std::int64_t least_run = 256;  // bytes of a row
 template <class T>
 ONDINE_INLINE std::int64_t panels_together(const GemmCall<T>& g, const GemmBlocking& cut,
                                            const GemmBlock& at) {
   constexpr std::int64_t size = sizeof(T);
-  if (g.m * g.n * size <= second_cache || at.mc <= cut.mr) return 1;
-  std::int64_t count = most_together;
-  while (count > 1 && count * panel<T> * at.kc * size > together_bytes) count /= 2;
-  return count;
+  if (g.m <= g.k || g.m * g.n * size <= second_cache || at.mc <= cut.mr) return 1;
+  const std::int64_t fit = together_bytes / (panel<T> * at.kc * size);
+  const std::int64_t count = min_of(fit, most_together);
+  return count * panel<T> * size >= least_run ? count : 1;
 }
 
 // Rows after rows, each with `together` panels of B, which are packed before.

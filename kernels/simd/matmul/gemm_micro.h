@@ -156,7 +156,7 @@ ONDINE_INLINE void finish_block(Vec<T> (&acc)[Rows][Vectors], const Block<T>& bl
 // apart, is packed on the way; the stores are hidden behind the multiplications. Takes
 // ahead.steps(block.k) steps of `ahead`.
 template <class T, int Rows, int Vectors, Edge E, bool UnitRow, bool Keep = false>
-static void micro(const Block<T>& block, PrefetchAhead& ahead) {
+static __attribute__((aligned(64))) void micro(const Block<T>& block, PrefetchAhead& ahead) {
   static_assert(!Keep || E == Edge::whole);
   constexpr int L = lanes<T>;
   Vec<T> acc[Rows][Vectors] = {};
