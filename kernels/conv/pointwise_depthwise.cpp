@@ -84,6 +84,7 @@ void PointwiseDepthwise<T>::make_bands(Index results, const Kernels& kernels) {
     conv.shape.in[1] = band.end - band.begin;
     conv.shape.out[1] = count;
     conv.shape.pad[1] = band.begin - top;
+    conv.shape.batch = 1;
     MadeDepthwise<T> made = make_depthwise_of_planes<T>(conv, kernels);
     name_ = made.name;
     band.conv = std::move(made.conv);

@@ -90,7 +90,10 @@ bool supports_depthwise_strips(const ConvDesc& desc, const Kernels& kernels) {
   const StripLimits& pays = strided  ? strips.strided
                             : larger ? strips.window_5x5
                                      : strips.window_3x3;
-  if (s.in[2] < pays.min_width || volume(s.in) * Index{sizeof(T)} > pays.max_bytes) return false;
+  const Index plane = volume(s.in) * Index{sizeof(T)};
+  const bool cached = plane * s.batch * s.groups <= StripLimits::cached_bytes;
+  if (s.in[2] < pays.min_width) return false;
+  if (plane > (cached ? pays.max_cached_bytes : pays.max_bytes)) return false;
   return is_depthwise(s) && is_planar(s) && s.kernel == SpatialDims{1, taps, taps} &&
          s.dilation == ones && s.pad[2] == taps / 2 &&
          s.out[2] == divide_up(s.in[2], s.stride[2]) && has_rows_of_strips(s, forward);

@@ -96,10 +96,13 @@ struct PlaneStrides {
 };
 
 // The planes for which strips pay. Of narrow ones, too many lanes are idle; large ones leave a
-// cache while their strips are walked one after the other.
+// cache while their strips are walked one after the other, larger ones where all of them together
+// are in one.
 struct StripLimits {
   std::int64_t min_width;  // columns
   std::int64_t max_bytes;
+  std::int64_t max_cached_bytes;  // of planes that take at most cached_bytes together
+  static constexpr std::int64_t cached_bytes = std::int64_t{8} << 20;
 };
 
 // Depthwise convolutions of float by 3 x 3 taps around each position, of `forward` by 5 x 5 too or

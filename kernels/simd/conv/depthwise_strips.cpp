@@ -19,13 +19,13 @@ constexpr int L = lanes<float>;
 constexpr int taps = 9;
 
 #if defined(__AVX512F__)
-constexpr StripLimits window_3x3 = {1, N{512} << 10};
-constexpr StripLimits window_5x5 = {8, N{512} << 10};
-constexpr StripLimits strided = {1, N{4} << 20};
+constexpr StripLimits window_3x3 = {1, N{512} << 10, N{512} << 10};
+constexpr StripLimits window_5x5 = {8, N{512} << 10, N{512} << 10};
+constexpr StripLimits strided = {1, N{4} << 20, N{4} << 20};
 #else
-constexpr StripLimits window_3x3 = {5, 40 * 40 * sizeof(float)};
-constexpr StripLimits window_5x5 = {5, N{512} << 10};
-constexpr StripLimits strided = {5, N{4} << 20};
+constexpr StripLimits window_3x3 = {5, 40 * 40 * sizeof(float), 80 * 80 * sizeof(float)};
+constexpr StripLimits window_5x5 = {5, N{512} << 10, N{512} << 10};
+constexpr StripLimits strided = {5, N{4} << 20, N{4} << 20};
 #endif
 
 // Asks for a row some way ahead of this one. The first strips of wide rows touch all of a plane,
