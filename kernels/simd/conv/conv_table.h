@@ -95,9 +95,9 @@ struct PlaneStrides {
   std::int64_t x, y;
 };
 
-// The planes for which strips pay. Of narrow ones, too many lanes are idle; large ones leave a
-// cache while their strips are walked one after the other, larger ones where all of them together
-// are in one.
+// The planes for which strips pay. Narrow ones leave too many lanes idle. Large ones leave a cache
+// while their strips are walked one after the other; the limit is higher where all planes together
+// fit a cache.
 struct StripLimits {
   std::int64_t min_width;  // columns
   std::int64_t max_bytes;

@@ -79,8 +79,8 @@ ONDINE_INLINE PrefetchAhead rows_of_a(const GemmCall<T>& g, const GemmBlocking& 
                                divide_up(at.mc - cut.mr, cut.mr) * PrefetchAhead::steps(at.kc));
 }
 
-// The register blocks of a panel of B, from column jj of the block on, but for what changes with
-// the rows. `raw`: the panel where it is not packed.
+// What the register blocks of a panel of B have in common; move_to sets the rest. The panel begins
+// at column jj of the block; `raw` is where it lies in B.
 template <class T>
 ONDINE_INLINE Block<T> register_block(const GemmCall<T>& g, const GemmBlocking& cut,
                                       const GemmBlock& at, std::int64_t jj, const T* raw,
@@ -105,7 +105,7 @@ ONDINE_INLINE Micro<T> kernel_of(std::int64_t rows, std::int64_t cols, bool unit
   return cols > lanes<T> ? pick<T, 2>(count, tail, unit_row) : pick<T, 1>(count, tail, unit_row);
 }
 
-// Rows from ii on, for the columns of the register block from jj on.
+// Sets what depends on the rows, which begin at ii.
 template <class T>
 ONDINE_INLINE void move_to(Block<T>& block, const GemmCall<T>& g, const GemmBlocking& cut,
                            const T* a_panels, const GemmBlock& at, std::int64_t ii,
@@ -122,7 +122,7 @@ ONDINE_INLINE const T* raw_panel(const GemmCall<T>& g, const GemmBlock& at, std:
                     : g.b + at.p * g.b_row + (at.j + jj) * g.b_col;
 }
 
-// Panel after panel, each with all rows.
+// One panel of B after the other, each with all rows.
 template <class T>
 ONDINE_INLINE void run_block(const GemmCall<T>& g, const GemmBlocking& cut, T* b_panels,
                              const T* a_panels, const GemmBlock& at, PrefetchAhead& ahead_a) {
@@ -168,9 +168,9 @@ ONDINE_INLINE void run_block(const GemmCall<T>& g, const GemmBlocking& cut, T* b
   }
 }
 
-// Panels of B that each block of rows passes over before the next does; 1: all rows pass over a
-// panel. Products of few terms write a C larger than B faster than caches and prefetchers follow
-// many rows at once: rows are then written over several panels, which stay in the first cache.
+// How many panels of B are multiplied by a few rows before the next rows follow. Where k is small
+// and C is large, more than 1: prefetchers do not follow many rows of C that are written in turns,
+// so each row is written in longer runs. The panels stay in the first cache.
 inline constexpr std::int64_t most_together = 16;
 inline constexpr std::int64_t together_bytes = std::int64_t{16} << 10;
 inline constexpr std::int64_t least_run = 256;  // bytes of a row
@@ -184,7 +184,7 @@ ONDINE_INLINE std::int64_t panels_together(const GemmCall<T>& g, const GemmBlock
   return count * panel<T> * size >= least_run ? count : 1;
 }
 
-// Rows after rows, each with `together` panels of B, which are packed before.
+// Packs `together` panels of B, then multiplies all of them by the first rows, the next rows, ...
 template <class T>
 static void run_panels_together(const GemmCall<T>& g, const GemmBlocking& cut, T* b_panels,
                                 const T* a_panels, const GemmBlock& at, std::int64_t together) {
