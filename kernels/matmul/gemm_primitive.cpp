@@ -213,6 +213,8 @@ std::string_view GemmPrimitive<T>::name() const noexcept {
       return "few_rows";
     case GemmPath::dots:
       return "dots";
+    case GemmPath::transposed:
+      return "transposed";
     case GemmPath::blocked:
       return "blocked";
     case GemmPath::blocked_bf16:

@@ -2,7 +2,7 @@
 // GemmActivation, GemmSgdUpdate and Einsum, and inside of attention, convolution and recurrence.
 //
 // Implementations:
-//   few_rows, dots, blocked, no_product
+//   few_rows, dots, transposed, blocked, no_product
 //                 any product by tiles, after how the kernel computes a tile (GemmPath)
 //   packed_gemm   B packed once for many products (packed_gemm.h)
 //   thin_sgd      w - rate A B of up to four terms (optimizer_primitive.h), for GemmSgdUpdate

@@ -3,6 +3,7 @@
 // is passed over.
 #include "kernels/simd/isa_tables.h"
 #include "kernels/simd/matmul/gemm_block.h"
+#include "kernels/simd/matmul/gemm_transposed.h"
 
 namespace ondine::math::ONDINE_ISA {
 namespace {
@@ -78,6 +79,14 @@ std::int64_t rows_in_place(const GemmCall<T>& g) {
   return g.a_row * std::int64_t{sizeof(T)} % 2048 == 0 ? 2 : 8;
 }
 
+// Packing B by rows costs about as much as a few rows of C, and less where B is read from memory:
+// rows far apart that are read in place wait for it.
+template <class T>
+std::int64_t least_packing(const GemmCall<T>& g) {
+  const bool far = g.n * g.k * std::int64_t{sizeof(T)} > second_cache;
+  return has_short_vectors && far ? 4 * max_rows : 48;
+}
+
 // How a product is cut into blocks and what is packed.
 template <class T>
 GemmBlocking cut_of(const GemmCall<T>& g) {
@@ -88,9 +97,8 @@ GemmBlocking cut_of(const GemmCall<T>& g) {
   cut.mr = even_chunk(g.m, cut.pack_a || g.a_row == 1 ? max_rows : max_separate_rows);
   cut.mc = divide_up(even_chunk(g.m, block_m), cut.mr) * cut.mr;
   cut.kc = g.block_k > 0 ? min_of(g.block_k, block_k) : divide_up(even_chunk(g.k, block_k), 8) * 8;
-  // Packing B costs about as much as a few rows of C; a matrix with a small stride is read in
-  // place.
-  cut.pack_b = !g.b_packed && (g.b_col != 1 || (g.m >= 48 && g.b_row > 2 * nr) ||
+  // A matrix with a small stride is read in place.
+  cut.pack_b = !g.b_packed && (g.b_col != 1 || (g.m >= least_packing(g) && g.b_row > 2 * nr) ||
                                (!has_masks && g.n % lanes<T> != 0));
   return cut;
 }
@@ -104,6 +112,29 @@ template <class T>
 std::int64_t b_elements(const GemmCall<T>& g, const GemmBlocking& cut) {
   constexpr std::int64_t nr = panel<T>;
   return cut.pack_b ? divide_up(min_of(g.n, block_n), nr) * nr * min_of(g.k, max_k) + padding : 0;
+}
+
+// Of GemmPath::transposed: all of A^T in panels, and a block of C^T.
+template <class T>
+std::int64_t a_panels_elements(const GemmCall<T>& g) {
+  return transposed_row(g) * g.k + padding;
+}
+template <class T>
+std::int64_t transposed_elements(const GemmCall<T>& g) {
+  return a_panels_elements(g) + transposed_n * transposed_row(g);
+}
+
+// Rows of C up to which packing B would cost more than C^T does. More rows of A^T would have B
+// packed; columns of C^T that fill up a panel would cost as much as others.
+template <class T>
+std::int64_t most_transposed(const GemmCall<T>& g) {
+  return min_of(32, rows_in_place(transposed_call(g)) * panel<T>);
+}
+template <class T>
+bool pays_transposed(const GemmCall<T>& g) {
+  constexpr std::int64_t least_n = 48, least_k = 64;
+  if (g.b_packed || g.b_row != 1 || g.b_col == 1 || g.a_col != 1) return false;
+  return g.m % panel<T> == 0 && g.m <= most_transposed(g) && g.n >= least_n && g.k >= least_k;
 }
 
 template <class T>
@@ -123,7 +154,9 @@ GemmBlocking blocking(const GemmCall<T>& g) {
     unblocked.path = GemmPath::dots;
     return unblocked;
   }
-  return cut_of(g);
+  GemmBlocking cut = cut_of(g);
+  if (pays_transposed(g)) cut.path = GemmPath::transposed;
+  return cut;
 }
 
 template <class T>
@@ -141,7 +174,14 @@ std::int64_t scratch_bytes(const GemmCall<T>& g) {
   cut.pack_a = cut.pack_a || (g.m > max_rows && g.n > 2 * panel<T>);  // for any stride
   cut.pack_b =
       cut.pack_b || (!has_masks && !g.b_packed);  // a smaller tile may have a partial vector
-  return (a_elements(g, cut) + b_elements(g, cut)) * std::int64_t{sizeof(T)};
+  std::int64_t elements = a_elements(g, cut) + b_elements(g, cut);
+  if (g.b_row == 1) {  // fewer rows may be computed as columns
+    GemmCall<T> few = g;
+    few.m = min_of(g.m, most_transposed(g));
+    const std::int64_t transposed = transposed_elements(few);
+    if (elements < transposed) elements = transposed;
+  }
+  return elements * std::int64_t{sizeof(T)};
 }
 
 template <class T>
@@ -216,11 +256,37 @@ void run_blocks(const GemmCall<T>& g, const GemmBlocking& cut, void* scratch) {
   }
 }
 
+// GemmPath::transposed
+template <class T>
+void run_transposed(const GemmCall<T>& g, void* scratch) {
+  T* const panels = static_cast<T*>(scratch);
+  T* const block = panels + a_panels_elements(g);
+  GemmCall<T> t = transposed_call(g);
+  pack_whole_b(t, panels);
+  t.b = panels;
+  t.b_packed = true;
+  t.c = block;
+  const T* const addend = g.addend ? g.addend : g.c;
+  for (std::int64_t j = 0; j < g.n; j += transposed_n) {
+    t.m = min_of(transposed_n, g.n - j);
+    t.a = g.b + j * g.b_col;
+    t.row_bias = g.col_bias ? g.col_bias + j : nullptr;
+    if (g.beta != 0) transpose_block(block, t.ldc, addend + j, g.ldc, g.m, t.m);
+    run_blocks(t, cut_of(t), nullptr);
+    transpose_block(g.c + j, g.ldc, block, t.ldc, t.m, g.m);
+    t.next = {};
+  }
+}
+
 template <class T>
 void run_blocking(const GemmCall<T>& g, const GemmBlocking& chosen, void* scratch) {
   if (chosen.path == GemmPath::no_product || g.alpha == 0) return run_without_product(g);
   if (chosen.path == GemmPath::blocked) return run_blocks(g, chosen, scratch);
   if (chosen.path == GemmPath::dots) return run_all_dots(g);
+  if (chosen.path == GemmPath::transposed) {
+    // Biases of both kinds are added in one order.
+    return g.col_bias && g.row_bias ? run_blocks(g, chosen, scratch) : run_transposed(g, scratch);
+  }
   if (g.m == 1) return run_wide<T, 1, 8>(g);
   if (g.m == 2) return run_wide<T, 2, 4>(g);
   run_wide<T, 3, 3>(g);

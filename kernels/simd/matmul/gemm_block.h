@@ -129,7 +129,7 @@ ONDINE_INLINE void run_block(const GemmCall<T>& g, const GemmBlocking& cut, T* b
   constexpr std::int64_t nr = panel<T>;
   // Few rows that pack rows of B on the way ask for them there.
   const bool far = g.k * g.n * std::int64_t{sizeof(T)} > second_cache &&
-                   (g.b_col != 1 || !cut.pack_b || at.mc > 6 * cut.mr);
+                   (g.b_col != 1 || !cut.pack_b || has_short_vectors || at.mc > 6 * cut.mr);
   const std::int64_t steps =
       divide_up(at.mc, cut.mr) * (group_n<T> / nr) * PrefetchAhead::steps(at.kc);
   PrefetchAhead ahead;

@@ -67,6 +67,7 @@ enum class GemmPath : std::uint8_t {
   no_product,   // an operand has no elements: beta, biases and activation alone
   few_rows,     // up to 3 rows and B stored by rows: wide blocks, nothing packed
   dots,         // up to 4 rows and B stored by columns: dot products, nothing packed
+  transposed,   // few rows and B stored by columns: C^T, with B read in place; bits of `blocked`
   blocked,      // anything else
   blocked_bf16  // A and B rounded to bfloat16 while they are packed
 };

@@ -33,7 +33,8 @@ class Factor {
   Guarded<bfloat16> rounded_;
 };
 
-void check_product(const GemmShape& s, const Kernels& kernels, Guard guard) {
+void check_product(const GemmShape& s, const Kernels& kernels, Guard guard,
+                   bool has_row_bias = true) {
   INFO(isa_name(kernels) << " " << s.m << " x " << s.n << " x " << s.k << " transposed "
                          << s.trans_a << s.trans_b << " rounded " << s.a_rounded << s.b_rounded);
   Numbers numbers(static_cast<std::uint64_t>(s.m + s.n + s.k));
@@ -47,12 +48,13 @@ void check_product(const GemmShape& s, const Kernels& kernels, Guard guard) {
   ThreadPool pool(1);
   const Scratch scratch(gemm.workspace());
   gemm.run(pool, {}, left.data(s.a_rounded), right.data(s.b_rounded), c.data(),
-           {.col_bias = columns.data(), .row_bias = rows.data()}, Workspace(scratch));
+           {.col_bias = columns.data(), .row_bias = has_row_bias ? rows.data() : nullptr},
+           Workspace(scratch));
   CHECK(scratch.intact());
   double worst = 0;
   for (Index i = 0; i < s.m; ++i) {
     for (Index j = 0; j < s.n; ++j) {
-      double sum = 3;
+      double sum = has_row_bias ? 3 : 2;
       for (Index p = 0; p < s.k; ++p) {
         sum += double{a[static_cast<std::size_t>(s.trans_a ? p * s.m + i : i * s.k + p)]} *
                double{b[static_cast<std::size_t>(s.trans_b ? j * s.k + p : p * s.n + j)]};
@@ -82,6 +84,19 @@ TEST_CASE("products read and write nothing beside their operands") {
             s.b_rounded = (form & 8) != 0;
             for (const Guard guard : both_guards) check_product(s, *kernels, guard);
           }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("few rows by a transposed factor read and write nothing beside their operands") {
+  for (const Kernels* kernels : all_kernels()) {
+    for (const Index m : {8, 16, 32}) {
+      for (const Index n : {48, 65, 151}) {
+        for (const Index k : {64, 77, 300}) {
+          const GemmShape s{.m = m, .n = n, .k = k, .trans_b = true};
+          for (const Guard guard : both_guards) check_product(s, *kernels, guard, false);
         }
       }
     }
