@@ -130,11 +130,16 @@ template <class T>
 std::int64_t most_transposed(const GemmCall<T>& g) {
   return min_of(32, rows_in_place(transposed_call(g)) * panel<T>);
 }
+// Whether some rows of a product are computed so.
 template <class T>
-bool pays_transposed(const GemmCall<T>& g) {
+bool has_transposed(const GemmCall<T>& g) {
   constexpr std::int64_t least_n = 48, least_k = 64;
   if (g.b_packed || g.b_row != 1 || g.b_col == 1 || g.a_col != 1) return false;
-  return g.m % panel<T> == 0 && g.m <= most_transposed(g) && g.n >= least_n && g.k >= least_k;
+  return g.m >= panel<T> && g.n >= least_n && g.k >= least_k;
+}
+template <class T>
+bool is_transposed(const GemmCall<T>& g) {
+  return has_transposed(g) && g.m % panel<T> == 0 && g.m <= most_transposed(g);
 }
 
 template <class T>
@@ -155,7 +160,7 @@ GemmBlocking blocking(const GemmCall<T>& g) {
     return unblocked;
   }
   GemmBlocking cut = cut_of(g);
-  if (pays_transposed(g)) cut.path = GemmPath::transposed;
+  if (is_transposed(g)) cut.path = GemmPath::transposed;
   return cut;
 }
 
@@ -175,7 +180,7 @@ std::int64_t scratch_bytes(const GemmCall<T>& g) {
   cut.pack_b =
       cut.pack_b || (!has_masks && !g.b_packed);  // a smaller tile may have a partial vector
   std::int64_t elements = a_elements(g, cut) + b_elements(g, cut);
-  if (g.b_row == 1) {  // fewer rows may be computed as columns
+  if (has_transposed(g)) {
     GemmCall<T> few = g;
     few.m = min_of(g.m, most_transposed(g));
     const std::int64_t transposed = transposed_elements(few);

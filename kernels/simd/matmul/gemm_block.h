@@ -95,6 +95,7 @@ ONDINE_INLINE Block<T> register_block(const GemmCall<T>& g, const GemmBlocking& 
   block.b_row = cut.pack_b || g.b_packed ? panel<T> : g.b_row;
   block.keep = packed;
   block.last = cols > lanes<T> ? cols - lanes<T> : cols;
+  block.epilogue = epilogue_of(g, at.p == 0, at.p + at.kc == g.k, 0, at.j + jj);
   return block;
 }
 
@@ -111,9 +112,11 @@ ONDINE_INLINE void move_to(Block<T>& block, const GemmCall<T>& g, const GemmBloc
                            const T* a_panels, const GemmBlock& at, std::int64_t ii,
                            std::int64_t jj) {
   const std::int64_t i = at.i + ii;
+  const std::int64_t c = i * g.ldc + at.j + jj;
   block.a = cut.pack_a ? a_panels + ii * at.kc : g.a + i * g.a_row + at.p * g.a_col;
-  block.c = g.c + i * g.ldc + at.j + jj;
-  block.epilogue = epilogue_of(g, at.p == 0, at.p + at.kc == g.k, i, at.j + jj);
+  block.c = g.c + c;
+  if (block.epilogue.row_bias) block.epilogue.row_bias = g.row_bias + i;
+  if (block.epilogue.addend) block.epilogue.addend = g.addend + c;
 }
 
 template <class T>

@@ -142,12 +142,15 @@ ONDINE_INLINE void finish_block(Vec<T> (&acc)[Rows][Vectors], const Block<T>& bl
       r = r > high ? high : r;
     });
   }
+  // Read once: as far as the compiler knows, masked stores change anything.
+  T* const c = block.c;
+  const std::int64_t ldc = block.ldc, last = block.last;
   each([&](const Vec<T>& r, int i, int v) __attribute__((always_inline)) {
-    T* const c = block.c + i * block.ldc + v * L;
+    T* const to = c + i * ldc + v * L;
     if (part && v == Vectors - 1) {
-      store_n(c, r, block.last);
+      store_n(to, r, last);
     } else {
-      store(c, r);
+      store(to, r);
     }
   });
 }

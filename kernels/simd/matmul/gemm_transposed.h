@@ -47,8 +47,8 @@ static void transpose_block(T* to, std::int64_t to_row, const T* from, std::int6
       T* const target = to + j * to_row + i;
       if (high == L && wide == L) {
         turn(
-            target, to_row,
-            [&](int r) __attribute__((always_inline)) { return source + r * from_row; });
+            target,
+            to_row, [&](int r) __attribute__((always_inline)) { return source + r * from_row; });
         continue;
       }
       Vec<T> square[L];

@@ -76,9 +76,12 @@ ONDINE_INLINE Vec<T> load_halves(const T* low, const T* high) {
 #endif
 }
 
+// Of its type, unlike a copy of bytes: fields of descriptors, which it cannot change, stay in
+// registers.
 template <class T>
 ONDINE_INLINE void store(T* p, const Vec<T>& v) {
-  __builtin_memcpy(p, &v, sizeof(v));
+  typedef T Placed __attribute__((vector_size(vector_bytes), aligned(alignof(T))));
+  *reinterpret_cast<Placed*>(p) = v;
 }
 
 template <class T>
