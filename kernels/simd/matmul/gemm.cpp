@@ -117,20 +117,20 @@ std::int64_t b_elements(const GemmCall<T>& g, const GemmBlocking& cut) {
 // Of GemmPath::transposed: all of A^T in panels, and a block of C^T.
 template <class T>
 std::int64_t a_panels_elements(const GemmCall<T>& g) {
-  return transposed_row(g) * g.k + padding;
+  return g.m * g.k + padding;
 }
 template <class T>
 std::int64_t transposed_elements(const GemmCall<T>& g) {
-  return a_panels_elements(g) + transposed_n * transposed_row(g);
+  return a_panels_elements(g) + transposed_n * g.m;
 }
 
-// Rows of C up to which packing B would cost more than C^T does. More rows of A^T would have B
-// packed; columns of C^T that fill up a panel would cost as much as others.
+// Up to this many rows, in whole panels, C^T costs less than packing B does. With more, B would be
+// packed for C^T too.
 template <class T>
 std::int64_t most_transposed(const GemmCall<T>& g) {
   return min_of(32, rows_in_place(transposed_call(g)) * panel<T>);
 }
-// Whether some rows of a product are computed so.
+// Whether a tile of some rows of this product may be computed so.
 template <class T>
 bool has_transposed(const GemmCall<T>& g) {
   constexpr std::int64_t least_n = 48, least_k = 64;
@@ -261,7 +261,8 @@ void run_blocks(const GemmCall<T>& g, const GemmBlocking& cut, void* scratch) {
   }
 }
 
-// GemmPath::transposed
+// GemmPath::transposed. The products of C^T need no scratch: A^T is packed here, and B is read in
+// place.
 template <class T>
 void run_transposed(const GemmCall<T>& g, void* scratch) {
   T* const panels = static_cast<T*>(scratch);

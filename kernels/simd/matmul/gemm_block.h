@@ -130,7 +130,7 @@ template <class T>
 ONDINE_INLINE void run_block(const GemmCall<T>& g, const GemmBlocking& cut, T* b_panels,
                              const T* a_panels, const GemmBlock& at, PrefetchAhead& ahead_a) {
   constexpr std::int64_t nr = panel<T>;
-  // Few rows that pack rows of B on the way ask for them there.
+  // Where vectors are long, few rows that pack rows of B on the way ask for them there.
   const bool far = g.k * g.n * std::int64_t{sizeof(T)} > second_cache &&
                    (g.b_col != 1 || !cut.pack_b || has_short_vectors || at.mc > 6 * cut.mr);
   const std::int64_t steps =

@@ -12,13 +12,8 @@ namespace ondine::math::ONDINE_ISA {
 // Columns of C that are computed at once.
 inline constexpr std::int64_t transposed_n = 144;
 
-// Elements of the block of C^T from one column of C to the next.
-template <class T>
-ONDINE_INLINE std::int64_t transposed_row(const GemmCall<T>& g) {
-  return divide_up(g.m, panel<T>) * panel<T>;
-}
-
-// The call of C^T, whose right factor A^T is to be packed. Its C and block of rows are to be set.
+// The call of C^T in rows of g.m elements; the caller packs its right factor A^T and sets its C and
+// its rows.
 template <class T>
 ONDINE_INLINE GemmCall<T> transposed_call(const GemmCall<T>& g) {
   GemmCall<T> t = g;
@@ -30,7 +25,7 @@ ONDINE_INLINE GemmCall<T> transposed_call(const GemmCall<T>& g) {
   t.b_col = g.a_row;
   std::swap(t.col_bias, t.row_bias);
   t.addend = nullptr;
-  t.ldc = transposed_row(g);
+  t.ldc = g.m;
   return t;
 }
 
