@@ -76,8 +76,8 @@ ONDINE_INLINE Vec<T> load_halves(const T* low, const T* high) {
 #endif
 }
 
-// Of its type, unlike a copy of bytes: fields of descriptors, which it cannot change, stay in
-// registers.
+// A store of type T rather than a copy of bytes: the compiler knows that it changes no field of a
+// descriptor and keeps those in registers.
 template <class T>
 ONDINE_INLINE void store(T* p, const Vec<T>& v) {
   typedef T Placed __attribute__((vector_size(vector_bytes), aligned(alignof(T))));
