@@ -18,6 +18,11 @@ ValueId add_constant(Graph& graph, Tensor tensor) {
   return id;
 }
 
+bool is_transpose(const Node& node, const std::vector<std::int64_t>& perm) {
+  return node.op->name == "Transpose" && node.op->domain.empty() &&
+         NodeView(node).attr_ints("perm") == perm;
+}
+
 class Interleaver {
  public:
   Interleaver(Graph& graph, const Catalogue& catalogue, const Uses& uses)
@@ -28,10 +33,9 @@ class Interleaver {
         squeeze_(catalogue.find("", "Squeeze")),
         reshape_(graph, catalogue) {}
 
-  // A Transpose of attention over transposed operands.
+  // A Transpose by {0, 2, 1, 3}, if it is of attention over transposed operands.
   bool fuse(Node& node, std::vector<Node>& before) const {
     if (attention_ == nullptr || !reshape_) return false;
-    if (!is_transpose(node, {0, 2, 1, 3})) return false;
     const Node* attention = attention_of(node.inputs[0]);
     if (attention == nullptr) return false;
     std::vector<ValueId> inputs = attention->inputs;
@@ -55,11 +59,6 @@ class Interleaver {
   }
 
  private:
-  static bool is_transpose(const Node& node, const std::vector<std::int64_t>& perm) {
-    return node.op->name == "Transpose" && node.op->domain.empty() &&
-           NodeView(node).attr_ints("perm") == perm;
-  }
-
   // Attention of four dims, or of five whose first two are one dim of `value`.
   const Node* attention_of(ValueId value) const {
     const Node* view = uses_.producer_for(value, 1, "Reshape");
@@ -213,7 +212,8 @@ void Reshaper::make_view(Node& node, ValueId value) const {
 bool interleave_heads(Graph& graph, const Pass& pass, const PassContext& context) {
   return fuse_inserting(graph, pass, context,
                         [&](Node& node, const Uses& uses, std::vector<Node>& before) {
-                          return Interleaver(graph, *context.catalogue, uses).fuse(node, before);
+                          return is_transpose(node, {0, 2, 1, 3}) &&
+                                 Interleaver(graph, *context.catalogue, uses).fuse(node, before);
                         });
 }
 

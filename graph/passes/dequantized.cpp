@@ -172,13 +172,15 @@ void read_as_held(Node& node, std::size_t input, Graph& graph, const Uses& uses,
                                std::vector<std::int64_t>{tensor.shape()[0], tensor.shape()[1]});
 }
 
-bool fuse_product(Node& node, Graph& graph, const Uses& uses, const OpDef* fused,
-                  const PassContext& context, StoredForms& forms) {
+bool fuse_product(Node& node, Graph& graph, const Uses& uses, const PassContext& context,
+                  StoredForms& forms) {
   const bool standard = node.op->domain.empty();
   const bool gemm = standard && node.op->name == "Gemm";
   const bool matmul = (standard && node.op->name == "MatMul") ||
                       (node.op->domain == ondine_domain && node.op->name == "MatMulT");
   if (!gemm && !matmul) return false;
+  const OpDef* const fused = context.catalogue->find(ondine_domain, "DequantizeMatMul");
+  if (fused == nullptr) return false;
   const NodeView view(node);
   if (gemm ? !is_plain_gemm(view) : view.attr_int("transA", 0) != 0) return false;
   const Type& a = graph[node.inputs[0]].type;
@@ -209,9 +211,11 @@ bool is_row_lookup(const Node& node) {
          NodeView(node).attr_int("axis", 0) == 0;
 }
 
-bool fuse_lookup(Node& node, Graph& graph, const Uses& uses, const OpDef* fused,
+bool fuse_lookup(Node& node, Graph& graph, const Uses& uses, const PassContext& context,
                  StoredForms& forms) {
   if (!is_row_lookup(node)) return false;
+  const OpDef* const fused = context.catalogue->find(ondine_domain, "DequantizeGather");
+  if (fused == nullptr) return false;
   const auto table = read_frozen(node.inputs[0], graph, uses);
   if (!table || table->transposed) return false;
   node.op = fused;
@@ -226,15 +230,14 @@ bool fuse_lookup(Node& node, Graph& graph, const Uses& uses, const OpDef* fused,
 
 bool fuse_dequantized(Node& node, Graph& graph, const Uses& uses, const PassContext& context,
                       StoredForms& forms) {
-  const OpDef* product = context.catalogue->find(ondine_domain, "DequantizeMatMul");
-  const OpDef* lookup = context.catalogue->find(ondine_domain, "DequantizeGather");
-  return (product != nullptr && fuse_product(node, graph, uses, product, context, forms)) ||
-         (lookup != nullptr && fuse_lookup(node, graph, uses, lookup, forms));
+  return fuse_product(node, graph, uses, context, forms) ||
+         fuse_lookup(node, graph, uses, context, forms);
 }
 
 bool fuse_rounded_lookup(Node& node, const PassContext& context, const StoredForms& forms) {
-  const OpDef* lookup = context.catalogue->find(ondine_domain, "DequantizeGather");
-  if (lookup == nullptr || !is_row_lookup(node)) return false;
+  if (!is_row_lookup(node)) return false;
+  const OpDef* const lookup = context.catalogue->find(ondine_domain, "DequantizeGather");
+  if (lookup == nullptr) return false;
   const auto rounded = forms.rounded.find(node.inputs[0]);
   if (rounded == forms.rounded.end() || rounded->second == no_value) return false;
   node.op = lookup;

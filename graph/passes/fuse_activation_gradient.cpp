@@ -7,15 +7,12 @@ namespace {
 
 class Fuser {
  public:
-  Fuser(const Graph& graph, const Catalogue& catalogue, const Uses& uses)
-      : graph_(&graph),
-        uses_(&uses),
-        relu_(catalogue.find(ondine_domain, "ReluGrad")),
-        clip_(catalogue.find(ondine_domain, "ClipGrad")) {}
+  Fuser(const Graph& graph, const OpDef* relu, const OpDef* clip, const Uses& uses)
+      : graph_(&graph), uses_(&uses), relu_(relu), clip_(clip) {}
 
   bool operator()(Node& node) const {
-    if (relu_ == nullptr || clip_ == nullptr || node.op->name != "Where") return false;
-    if (!node.op->domain.empty() || !is_full_float(*graph_, node.outputs[0])) return false;
+    if (node.op->name != "Where" || !node.op->domain.empty()) return false;
+    if (!is_full_float(*graph_, node.outputs[0])) return false;
     return relu(node) || clip(node);
   }
 
@@ -79,8 +76,11 @@ class Fuser {
 
 bool run(Graph& graph, const PassContext& context) {
   if (context.catalogue == nullptr) return false;
+  const OpDef* const relu = context.catalogue->find(ondine_domain, "ReluGrad");
+  const OpDef* const clip = context.catalogue->find(ondine_domain, "ClipGrad");
+  if (relu == nullptr || clip == nullptr) return false;
   return fuse_nodes(graph, fuse_activation_gradient, context, [&](Node& node, const Uses& uses) {
-    return Fuser(graph, *context.catalogue, uses)(node);
+    return Fuser(graph, relu, clip, uses)(node);
   });
 }
 

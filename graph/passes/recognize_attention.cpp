@@ -37,10 +37,9 @@ class Recognizer {
         attention_(catalogue.find(ondine_domain, "ScaledAttention")),
         reshape_(graph, catalogue) {}
 
+  // A MatMul of the weights and the values.
   bool operator()(Node& node, std::vector<Node>& before) const {
-    if (attention_ == nullptr || node.op->name != "MatMul" || !node.op->domain.empty())
-      return false;
-    if (!is_full_float(*graph_, node.outputs[0])) return false;
+    if (attention_ == nullptr || !is_full_float(*graph_, node.outputs[0])) return false;
     const Node* weights = uses_->producer_for(node.inputs[0], 1, "Softmax");
     if (weights == nullptr || !over_last(*weights)) return false;
     const ValueId scores = weights->inputs[0];
@@ -192,13 +191,15 @@ class Recognizer {
   Reshaper reshape_;
 };
 
+bool is_product(const Node& node) { return node.op->name == "MatMul" && node.op->domain.empty(); }
+
 bool run(Graph& graph, const PassContext& context) {
   if (context.catalogue == nullptr) return false;
-  const bool recognized =
-      fuse_inserting(graph, recognize_attention, context,
-                     [&](Node& node, const Uses& uses, std::vector<Node>& before) {
-                       return Recognizer(graph, *context.catalogue, uses)(node, before);
-                     });
+  const bool recognized = fuse_inserting(
+      graph, recognize_attention, context,
+      [&](Node& node, const Uses& uses, std::vector<Node>& before) {
+        return is_product(node) && Recognizer(graph, *context.catalogue, uses)(node, before);
+      });
   return interleave_heads(graph, recognize_attention, context) || recognized;
 }
 

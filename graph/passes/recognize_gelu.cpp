@@ -22,11 +22,11 @@ struct Product {
 
 class Recognizer {
  public:
-  Recognizer(const Graph& graph, const Catalogue& catalogue, const Uses& uses)
-      : graph_(&graph), uses_(&uses), gelu_(catalogue.find("", "Gelu")) {}
+  Recognizer(const Graph& graph, const OpDef* gelu, const Uses& uses)
+      : graph_(&graph), uses_(&uses), gelu_(gelu) {}
 
   bool operator()(Node& node) const {
-    if (gelu_ == nullptr || node.op->name != "Mul" || !node.op->domain.empty()) return false;
+    if (node.op->name != "Mul" || !node.op->domain.empty()) return false;
     if (!is_full_float(*graph_, node.outputs[0])) return false;
     Product all;
     for (const ValueId id : node.inputs) multiply(all, id, 0);
@@ -117,8 +117,10 @@ class Recognizer {
 
 bool run(Graph& graph, const PassContext& context) {
   if (context.catalogue == nullptr) return false;
+  const OpDef* const gelu = context.catalogue->find("", "Gelu");
+  if (gelu == nullptr) return false;
   return fuse_nodes(graph, recognize_gelu, context, [&](Node& node, const Uses& uses) {
-    return Recognizer(graph, *context.catalogue, uses)(node);
+    return Recognizer(graph, gelu, uses)(node);
   });
 }
 

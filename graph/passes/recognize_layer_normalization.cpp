@@ -8,16 +8,16 @@ namespace {
 
 class Recognizer {
  public:
-  Recognizer(const Graph& graph, const Catalogue& catalogue, const Uses& uses)
+  Recognizer(const Graph& graph, const OpDef* normalize, const OpDef* layer_normalization,
+             const Uses& uses)
       : graph_(&graph),
         uses_(&uses),
-        normalize_op_(catalogue.find(ondine_domain, "Normalize")),
-        layer_normalization_(catalogue.find("", "LayerNormalization")) {}
+        normalize_op_(normalize),
+        layer_normalization_(layer_normalization) {}
 
   bool operator()(Node& node) const {
-    if (normalize_op_ == nullptr || layer_normalization_ == nullptr || !node.op->domain.empty())
-      return false;
-    if (node.outputs.size() != 1 || !is_full_float(*graph_, node.outputs[0])) return false;
+    if (!node.op->domain.empty() || node.outputs.size() != 1) return false;
+    if (!is_full_float(*graph_, node.outputs[0])) return false;
     if (node.op->name == "Div") return normalize(node);
     if (node.op->name == "Mul") return either(node, [&](auto i) { return scale(node, i); });
     if (node.op->name == "Add") return either(node, [&](auto i) { return bias(node, i); });
@@ -142,9 +142,12 @@ class Recognizer {
 
 bool run(Graph& graph, const PassContext& context) {
   if (context.catalogue == nullptr) return false;
+  const OpDef* const normalize = context.catalogue->find(ondine_domain, "Normalize");
+  const OpDef* const layer_normalization = context.catalogue->find("", "LayerNormalization");
+  if (normalize == nullptr || layer_normalization == nullptr) return false;
   return fuse_nodes(graph, recognize_layer_normalization, context,
                     [&](Node& node, const Uses& uses) {
-                      return Recognizer(graph, *context.catalogue, uses)(node);
+                      return Recognizer(graph, normalize, layer_normalization, uses)(node);
                     });
 }
 

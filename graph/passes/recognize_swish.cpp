@@ -6,11 +6,11 @@ namespace {
 
 class Recognizer {
  public:
-  Recognizer(const Graph& graph, const Catalogue& catalogue, const Uses& uses)
-      : graph_(&graph), uses_(&uses), swish_(catalogue.find("", "Swish")) {}
+  Recognizer(const Graph& graph, const OpDef* swish, const Uses& uses)
+      : graph_(&graph), uses_(&uses), swish_(swish) {}
 
   bool operator()(Node& node) const {
-    if (swish_ == nullptr || node.op->name != "Mul" || !node.op->domain.empty()) return false;
+    if (node.op->name != "Mul" || !node.op->domain.empty()) return false;
     if (!is_full_float(*graph_, node.outputs[0])) return false;
     return swish(node, node.inputs[0], node.inputs[1]) ||
            swish(node, node.inputs[1], node.inputs[0]);
@@ -47,8 +47,10 @@ class Recognizer {
 
 bool run(Graph& graph, const PassContext& context) {
   if (context.catalogue == nullptr) return false;
+  const OpDef* const swish = context.catalogue->find("", "Swish");
+  if (swish == nullptr) return false;
   return fuse_nodes(graph, recognize_swish, context, [&](Node& node, const Uses& uses) {
-    return Recognizer(graph, *context.catalogue, uses)(node);
+    return Recognizer(graph, swish, uses)(node);
   });
 }
 
