@@ -6,60 +6,17 @@
 
 #include "core/message.h"
 #include "graph/training/prepare/constants.h"
+#include "graph/training/prepare/merged.h"
+#include "graph/training/prepare/modules.h"
 #include "graph/training/prepare/names.h"
+#include "graph/training/prepare/notes.h"
 #include "graph/training/prepare/origin.h"
 #include "graph/training/prepare/paths.h"
+#include "graph/training/prepare/signature.h"
 #include "graph/training/prepare/uses.h"
 
 namespace ondine::graph {
 namespace {
-
-constexpr std::string_view scopes_key = "pkg.torch.onnx.name_scopes";
-constexpr std::size_t most_named = 6;
-
-// The last but one of "['', 'layers.0', 'layers.0.fc', 'linear']".
-std::string module_of_scopes(std::string_view scopes) {
-  std::vector<std::string_view> names;
-  while (true) {
-    const std::size_t first = scopes.find_first_of("'\"");
-    if (first == std::string_view::npos) break;
-    const std::size_t last = scopes.find(scopes[first], first + 1);
-    if (last == std::string_view::npos) break;
-    names.push_back(scopes.substr(first + 1, last - first - 1));
-    scopes.remove_prefix(last + 1);
-  }
-  return names.size() < 2 ? std::string() : std::string(names[names.size() - 2]);
-}
-
-// "layers.0.fc" of "/layers/layers.0/fc/MatMul".
-std::string module_of_name(std::string_view name) {
-  if (!name.starts_with('/')) return {};
-  std::vector<std::string> parts;
-  while (!name.empty()) {
-    name.remove_prefix(1);
-    const std::size_t end = std::min(name.find('/'), name.size());
-    if (end == name.size()) break;  // the operator
-    std::string part(name.substr(0, end));
-    if (!parts.empty() && part.starts_with(parts.back() + ".")) parts.pop_back();
-    parts.push_back(std::move(part));
-    name.remove_prefix(end);
-  }
-  std::string module;
-  for (const std::string& part : parts) module += (module.empty() ? "" : ".") + part;
-  return module;
-}
-
-std::string module_of(const NodeDef& node) {
-  for (const auto& [key, text] : node.metadata) {
-    if (key == scopes_key) return module_of_scopes(text);
-  }
-  return module_of_name(node.name);
-}
-
-bool has_scopes(const NodeDef& node) {
-  return std::any_of(node.metadata.begin(), node.metadata.end(),
-                     [](const auto& one) { return one.first == scopes_key; });
-}
 
 struct Findings {
   std::vector<std::string> merged;
@@ -68,16 +25,15 @@ struct Findings {
   std::vector<std::string> computed;
 };
 
-void add(std::vector<std::string>& list, std::string text) {
-  if (std::find(list.begin(), list.end(), text) == list.end()) list.push_back(std::move(text));
-}
-
 class Search {
  public:
   explicit Search(const GraphDef& graph)
-      : graph_(&graph), producers_(producers_of(graph)), uses_(graph) {
+      : graph_(&graph), producers_(producers_of(graph)), uses_(graph), signature_(graph) {
     for (const InitializerDef& one : graph.initializers) {
       if (is_differentiable(one.value.dtype())) weights_.emplace(one.name, &one);
+    }
+    for (const MergedUse& use : merged_uses(graph)) {
+      merged_.emplace(&graph.nodes[use.node], use.input);
     }
   }
 
@@ -111,14 +67,14 @@ class Search {
       if (weight.empty()) continue;
       has_weight = true;
       if (is_generated_name(weight)) {
-        add(found_.renamed, quoted(module) + " (" + quoted(weight) + ")");
+        add_once(found_.renamed, quoted(module) + " (" + quoted(weight) + ")");
       } else if (weight.find('.') != std::string::npos && !weight.starts_with(module + ".") &&
-                 !shares_module(weight, module)) {
-        add(found_.merged, quoted(module) + " (" + quoted(weight) + ")");
+                 !shares_module(weight, module) && !merged_.contains({&node, i})) {
+        add_once(found_.merged, quoted(module) + " (" + quoted(weight) + ")");
       }
     }
     if (has_weight && has_scopes(node) && !has_bias(node, module)) {
-      add(found_.without_bias, quoted(module));
+      add_once(found_.without_bias, quoted(module));
     }
   }
 
@@ -129,11 +85,11 @@ class Search {
     if (weight == weights_.end()) return;
     const std::vector<std::string> sources = folded_from(metadata);
     if (sources.size() < 2 && weight->second->value.size() > 1) return;
-    const auto parameter = std::find_if(sources.begin(), sources.end(), [](const auto& source) {
-      return is_parameter_name(source, {});
+    const auto parameter = std::find_if(sources.begin(), sources.end(), [&](const auto& source) {
+      return signature_.is_parameter(source) || is_parameter_name(source, {});
     });
     if (parameter != sources.end()) {
-      add(found_.computed, quoted(name) + " (from " + quoted(*parameter) + ")");
+      add_once(found_.computed, quoted(name) + " (from " + quoted(*parameter) + ")");
     }
   }
 
@@ -155,7 +111,9 @@ class Search {
   const GraphDef* graph_;
   Producers producers_;
   Uses uses_;
+  Signature signature_;
   std::unordered_map<std::string_view, const InitializerDef*> weights_;
+  std::set<std::pair<const NodeDef*, std::size_t>> merged_;  // of which other notes speak
   Findings found_;
 };
 
@@ -178,15 +136,6 @@ bool is_optimized(const GraphDef& graph) {
   };
   return std::any_of(graph.nodes.begin(), graph.nodes.end(), is_marked) ||
          std::any_of(graph.value_infos.begin(), graph.value_infos.end(), is_marked);
-}
-
-std::string listed(const std::vector<std::string>& names) {
-  std::string text;
-  for (std::size_t i = 0; i < names.size() && i < most_named; ++i) {
-    text += (i == 0 ? "" : ", ") + names[i];
-  }
-  if (names.size() > most_named) text += cat(" and ", names.size() - most_named, " more");
-  return text;
 }
 
 }  // namespace
@@ -213,10 +162,21 @@ std::vector<std::string> lost_parameters(const ModelDef& model) {
         "their place: " +
         listed(found.computed));
   }
-  if (!found.without_bias.empty() && is_optimized(model.graph)) {
-    notes.push_back(
-        "modules without a bias, which they never had or which was zero and left out: " +
-        listed(found.without_bias));
+  if (is_optimized(model.graph)) {
+    if (Signature(model.graph).has_parameters()) {
+      std::vector<std::string> missing = missing_parameters(model.graph);
+      for (std::string& name : missing) name = quoted(name);
+      if (!missing.empty()) {
+        notes.push_back(
+            "parameters that the file does not have, since they are unused, were zero and left "
+            "out, or are tied to others: " +
+            listed(missing));
+      }
+    } else if (!found.without_bias.empty()) {
+      notes.push_back(
+          "modules without a bias, which they never had or which was zero and left out: " +
+          listed(found.without_bias));
+    }
   }
   if (notes.empty()) return notes;
   notes.emplace_back(

@@ -5,37 +5,15 @@
 #include <vector>
 
 #include "graph/training/prepare/constants.h"
+#include "graph/training/prepare/metadata.h"
 #include "graph/training/prepare/names.h"
+#include "graph/training/prepare/signature.h"
 
 namespace ondine::graph {
 namespace {
 
 constexpr std::string_view kind_key = "pkg.torch.export.graph_signature.InputSpec.kind";
 constexpr std::string_view folded_key = "pkg.onnxscript.optimizer.folded_from";
-constexpr std::string_view signature_key = "pkg.torch.export.ExportedProgram.graph_signature";
-
-// `key` may be the last part of the name.
-std::string_view property(const Properties& properties, std::string_view key) {
-  for (const auto& [name, text] : properties) {
-    if (name == key || (name.ends_with(key) && name[name.size() - key.size() - 1] == '.')) {
-      return text;
-    }
-  }
-  return {};
-}
-
-// The names of "['a', 'b']".
-std::vector<std::string_view> listed_names(std::string_view text) {
-  std::vector<std::string_view> names;
-  while (true) {
-    const std::size_t first = text.find_first_of("'\"");
-    if (first == std::string_view::npos) return names;
-    const std::size_t last = text.find(text[first], first + 1);
-    if (last == std::string_view::npos) return names;
-    names.push_back(text.substr(first + 1, last - first - 1));
-    text.remove_prefix(last + 1);
-  }
-}
 
 // "arange_12": "arange".
 std::string_view without_number(std::string_view name) {
@@ -73,56 +51,27 @@ bool folded_from_statistics(std::string_view text) {
   });
 }
 
-bool folded_from_parameters(std::string_view text) {
+bool folded_from_parameters(const Signature& signature, std::string_view text) {
   const std::vector<std::string_view> names = listed_names(text);
-  return std::any_of(names.begin(), names.end(),
-                     [](std::string_view name) { return is_parameter_name(name, {}); });
+  return std::any_of(names.begin(), names.end(), [&](std::string_view name) {
+    return signature.is_parameter(name) || is_parameter_name(name, {});
+  });
 }
 
 // As the exporter's optimizer folds Exp of a logit scale.
-bool folded_from_parameter(std::string_view text) {
-  return listed_names(text).size() == 1 && folded_from_parameters(text);
+bool folded_from_parameter(const Signature& signature, std::string_view text) {
+  return listed_names(text).size() == 1 && folded_from_parameters(signature, text);
 }
 
-// Names in the module, from lines such as "b_norm_scale: BUFFER target='norm.scale'".
-class Signature {
- public:
-  explicit Signature(const GraphDef& graph) {
-    std::string_view text = property(graph.metadata, signature_key);
-    while (!text.empty()) {
-      const std::size_t end = std::min(text.find('\n'), text.size());
-      read(text.substr(0, end));
-      text.remove_prefix(std::min(end + 1, text.size()));
-    }
-  }
-
-  // Whether the names of "['a', 'b']" hold a buffer or constant and no parameter.
-  bool is_of_buffers(std::string_view list) const {
-    const std::vector<std::string_view> names = listed_names(list);
-    const auto any_in = [&](const std::set<std::string_view>& set) {
-      return std::any_of(names.begin(), names.end(),
-                         [&](std::string_view name) { return set.contains(name); });
-    };
-    return any_in(buffers_) && !any_in(parameters_);
-  }
-
- private:
-  void read(std::string_view line) {
-    const auto target = [&](std::string_view kind) {
-      const std::size_t start = line.find(kind);
-      if (start == std::string_view::npos) return std::string_view();
-      line.remove_prefix(start + kind.size());
-      return line.substr(0, line.find('\''));
-    };
-    for (const std::string_view kind : {": BUFFER target='", ": CONSTANT_TENSOR target='"}) {
-      if (const auto name = target(kind); !name.empty()) buffers_.insert(name);
-    }
-    if (const auto name = target(": PARAMETER target='"); !name.empty()) parameters_.insert(name);
-  }
-
-  std::set<std::string_view> buffers_;
-  std::set<std::string_view> parameters_;
-};
+// Where the list of parameters is known. Names with a dot that it does not have say nothing.
+bool folded_from_others(const Signature& signature, std::string_view text) {
+  const std::vector<std::string_view> names = listed_names(text);
+  return !names.empty() && signature.has_parameters() &&
+         std::none_of(names.begin(), names.end(), [&](std::string_view name) {
+           return signature.is_parameter(name) ||
+                  (signature.place(name) < 0 && name.find('.') != std::string_view::npos);
+         });
+}
 
 }  // namespace
 
@@ -135,13 +84,13 @@ Origins origins_of(const GraphDef& graph) {
     const std::string_view folded = property(properties, folded_key);
     if (one_of(kind, {"BUFFER", "CONSTANT_TENSOR"}) || one_of(trained, {"False", "false", "0"}) ||
         folded_from_constants(name, folded) || folded_from_statistics(folded) ||
-        signature.is_of_buffers(folded)) {
+        folded_from_others(signature, folded)) {
       origins.constants.insert(name);
     } else if (kind == "PARAMETER" || one_of(trained, {"True", "true", "1"}) ||
-               folded_from_parameter(folded)) {
+               folded_from_parameter(signature, folded)) {
       origins.parameters.insert(name);
     }
-    if (folded_from_parameters(folded)) origins.derived.insert(name);
+    if (folded_from_parameters(signature, folded)) origins.derived.insert(name);
   };
   for (const ValueDef& value : graph.value_infos) read(value.name, value.metadata);
   for (const InitializerDef& one : graph.initializers) read(one.name, one.metadata);

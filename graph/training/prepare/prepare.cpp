@@ -17,6 +17,7 @@
 #include "graph/training/prepare/losses/losses.h"
 #include "graph/training/prepare/lost.h"
 #include "graph/training/prepare/paths.h"
+#include "graph/training/prepare/separate.h"
 #include "graph/training/prepare/ties.h"
 #include "graph/training/prepare/training_mode.h"
 #include "graph/training/prepare/updates/check_settings.h"
@@ -202,7 +203,7 @@ struct Network {
   PrepareOptions options;  // those of the caller, and the output of a new head
   PlacedHead head;
   QuantizedNetwork quantized;
-  std::vector<std::string> ties;  // notes
+  std::vector<std::string> notes;
 };
 
 // Brings the main graph into the form that is trained: without classical operators, with the new
@@ -221,7 +222,10 @@ Network adapt_network(ModelDef& model, const PrepareOptions& asked, const ValueT
     network.options.output = network.head.output;
   }
   if (asked.untie) untie_parameters(model.graph);
-  if (!asked.quantize_frozen) network.ties = tie_copies(model.graph);
+  network.notes = separate_merged(model, asked.untie);
+  if (!asked.quantize_frozen) {
+    for (std::string& note : tie_copies(model.graph)) network.notes.push_back(std::move(note));
+  }
   set_inference_mode(model.graph);
   if (asked.qat) network.quantized = insert_quantization(model, *asked.qat);
   return network;
@@ -340,7 +344,7 @@ PrepareReport prepare(ModelDef& given, const PrepareOptions& asked, const ValueT
   check_quantization(asked);
   if (asked.quantize_frozen) check_frozen_format(*asked.quantize_frozen, imported(given, ""));
   ModelDef model = given;
-  const auto [options, head, quantized, ties] = adapt_network(model, asked, types);
+  const auto [options, head, quantized, notes] = adapt_network(model, asked, types);
   Names names(model);
   const LossInputs inputs =
       find_loss_inputs(model, names, types, options, loss_model, head.class_axis);
@@ -356,7 +360,7 @@ PrepareReport prepare(ModelDef& given, const PrepareOptions& asked, const ValueT
       write_initial_values(model, info, names, parameters, written.updates.optimizer.masters,
                            head.weight, options.init, quantized);
   PrepareReport report = report_of(written, parameters, inputs.prediction, head, init, options);
-  report.notes = ties;
+  report.notes = notes;
   for (std::string& note : lost_parameters(given)) report.notes.push_back(std::move(note));
   report.quantized_layers = quantized.layers;
   if (options.quantize_frozen) {

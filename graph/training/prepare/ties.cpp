@@ -7,14 +7,13 @@
 #include <utility>
 
 #include "core/message.h"
+#include "graph/training/prepare/notes.h"
 #include "graph/training/prepare/origin.h"
 #include "graph/training/prepare/paths.h"
 #include "graph/training/prepare/values.h"
 
 namespace ondine::graph {
 namespace {
-
-constexpr std::size_t most_named = 6;
 
 bool is_matrix(const Tensor& tensor) {
   return tensor.shape().rank() == 2 && tensor.shape()[0] > 1 && tensor.shape()[1] > 1;
@@ -148,22 +147,19 @@ std::vector<std::string> tie_copies(GraphDef& graph) {
   if (copies.empty()) return {};
   Strings removed;
   std::vector<NodeDef> nodes;
-  std::string text;
+  std::vector<std::string> tied;
   for (const Copy& copy : copies) {
     const std::string& name = graph.initializers[copy.index].name;
     const std::string& original = graph.initializers[copy.original].name;
-    if (nodes.size() < most_named) {
-      text += (nodes.empty() ? "" : ", ") + quoted(name) + " (" + quoted(original) +
-              (copy.transposed ? " transposed)" : ")");
-    }
+    tied.push_back(quoted(name) + " (" + quoted(original) +
+                   (copy.transposed ? " transposed)" : ")"));
     nodes.push_back(replacement(name, original, copy.transposed));
     removed.insert(name);
   }
-  if (nodes.size() > most_named) text += cat(" and ", nodes.size() - most_named, " more");
   std::erase_if(graph.initializers, [&](const auto& one) { return removed.contains(one.name); });
   std::move(graph.nodes.begin(), graph.nodes.end(), std::back_inserter(nodes));
   graph.nodes = std::move(nodes);
-  return {"parameters that the exporter wrote twice, which train as one: " + text};
+  return {"parameters that the exporter wrote twice, which train as one: " + listed(tied)};
 }
 
 }  // namespace ondine::graph

@@ -1,0 +1,287 @@
+#include "graph/training/prepare/merged.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "core/to_doubles.h"
+#include "graph/training/prepare/modules.h"
+#include "graph/training/prepare/names.h"
+#include "graph/training/prepare/origin.h"
+#include "graph/training/prepare/signature.h"
+#include "graph/training/prepare/uses.h"
+
+namespace ondine::graph {
+namespace {
+
+// The exporter's optimizer leaves larger tensors alone.
+constexpr std::int64_t most_merged_elements = 1024;
+
+enum class Role : std::uint8_t { weight, bias, running_mean, running_var };
+
+bool is_normalization(const NodeDef& node) {
+  return node.domain.empty() && one_of(node.op, {"BatchNormalization", "GroupNormalization",
+                                                 "InstanceNormalization", "LayerNormalization"});
+}
+
+Role role_of(const NodeDef& node, std::size_t input) {
+  if (is_standard(node, "BatchNormalization") && input >= 3) {
+    return input == 3 ? Role::running_mean : Role::running_var;
+  }
+  const bool has_bias =
+      is_normalization(node) || one_of(node.op, {"Gemm", "Conv", "ConvTranspose"});
+  return (has_bias && input == 2) || one_of(node.op, {"Add", "Sub"}) ? Role::bias : Role::weight;
+}
+
+bool is_statistic(Role role) noexcept {
+  return role == Role::running_mean || role == Role::running_var;
+}
+
+Role role_of_name(std::string_view name) {
+  const std::string_view last = name.substr(name.rfind('.') + 1);
+  if (last == "running_mean") return Role::running_mean;
+  if (last == "running_var") return Role::running_var;
+  const bool is_bias =
+      last.find("bias") != std::string_view::npos || last.find("beta") != std::string_view::npos;
+  return is_bias ? Role::bias : Role::weight;
+}
+
+// Whether normalization by the tensor changes nothing.
+bool is_neutral(const Tensor& tensor, Role role) {
+  const auto values = to_doubles(tensor);
+  const double wanted = role == Role::bias ? 0 : 1;
+  return values &&
+         std::all_of(values->begin(), values->end(), [&](double one) { return one == wanted; });
+}
+
+// How many of the last parts between dots are equal.
+std::size_t common_path(std::string_view a, std::string_view b) {
+  std::size_t count = 0;
+  while (true) {
+    const std::string_view last_a = a.substr(a.rfind('.') + 1);
+    const std::string_view last_b = b.substr(b.rfind('.') + 1);
+    if (last_a != last_b) return count;
+    ++count;
+    if (last_a.size() == a.size() || last_b.size() == b.size()) return count;
+    a.remove_suffix(last_a.size() + 1);
+    b.remove_suffix(last_b.size() + 1);
+  }
+}
+
+struct Input {
+  std::size_t node = 0;
+  std::size_t index = 0;
+};
+
+class Search {
+ public:
+  explicit Search(const GraphDef& graph) : graph_(&graph), signature_(graph) {
+    for (const ValueDef& one : graph.inputs) inputs_.insert(one.name);
+    for (const InitializerDef& one : graph.initializers) {
+      if (!is_differentiable(one.value.dtype()) || inputs_.contains(one.name)) continue;
+      initializers_.emplace(one.name, &one);
+      if (signature_.place(one.name) >= 0) source_.emplace(one.name, one.name);
+      note_source(one.name, one.metadata);
+    }
+    for (const ValueDef& one : graph.value_infos) note_source(one.name, one.metadata);
+    find_missing();
+  }
+
+  std::vector<MergedUse> run() {
+    if (signature_.has_parameters()) find_by_modules();
+    find_statistics();
+    std::sort(found_.begin(), found_.end(), [](const MergedUse& a, const MergedUse& b) {
+      return std::tie(a.node, a.input) < std::tie(b.node, b.input);
+    });
+    return std::move(found_);
+  }
+
+  std::vector<std::string> missing() const {
+    std::vector<std::string> names;
+    for (const std::size_t place : missing_) {
+      const Signature::Entry& entry = signature_.entries()[place];
+      if (entry.is_parameter) names.push_back(entry.name);
+    }
+    return names;
+  }
+
+ private:
+  // Of what was folded from one parameter and constants.
+  void note_source(const std::string& name, const Properties& metadata) {
+    for (const std::string& source : folded_from(metadata)) {
+      if (signature_.place(source) < 0) continue;
+      folded_.insert(source);
+      if (initializers_.contains(name)) source_.emplace(name, source);
+    }
+  }
+
+  void find_missing() {
+    const std::vector<Signature::Entry>& entries = signature_.entries();
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      const std::string& name = entries[i].name;
+      const bool trains_or_follows = entries[i].is_parameter || graph::is_statistic(name);
+      if (trains_or_follows && !initializers_.contains(name) && !inputs_.contains(name) &&
+          !folded_.contains(name)) {
+        missing_.push_back(i);
+      }
+    }
+  }
+
+  void find_by_modules() {
+    std::map<std::tuple<std::string, std::string, Role>, std::vector<Input>> groups;
+    for (std::size_t i = 0; i < graph_->nodes.size(); ++i) {
+      const NodeDef& node = graph_->nodes[i];
+      if (!has_scopes(node)) continue;
+      for (std::size_t j = 0; j < node.inputs.size(); ++j) {
+        if (!initializers_.contains(node.inputs[j])) continue;
+        groups[{module_of(node), node.inputs[j], role_of(node, j)}].push_back({i, j});
+      }
+    }
+    // What is known to come from a parameter first: a module has each of its own only once.
+    for (const bool has_source : {true, false}) {
+      for (const auto& [key, uses] : groups) {
+        const auto& [module, kept, role] = key;
+        if (source_.contains(kept) == has_source) assign(module, kept, role, uses);
+      }
+    }
+  }
+
+  static bool is_in(std::string_view name, std::string_view module) {
+    return owner_of(name) == module ||
+           (!module.empty() && name.starts_with(std::string(module) + "."));
+  }
+
+  // Parameters of `module` that were merged into `source`, and "" for the source if it is one of
+  // them. Those with the longest path in common with it go before those of the module itself.
+  std::vector<std::string> candidates(std::string_view module, std::string_view source, Role role,
+                                      bool by_name) const {
+    const auto fits = [&](std::string_view name) {
+      if (!is_in(name, module)) return false;
+      const Role named = role_of_name(name);
+      return by_name ? named == role
+                     : !is_statistic(named) && name.find("weight") == std::string_view::npos;
+    };
+    std::vector<std::string> names;
+    std::size_t best = 0;
+    for (const std::size_t place : missing_) {
+      const std::string& name = signature_.entries()[place].name;
+      const auto taken = taken_.find(name);
+      if (!fits(name) || static_cast<std::ptrdiff_t>(place) < signature_.place(source) ||
+          (taken != taken_.end() && taken->second != source)) {
+        continue;
+      }
+      const std::size_t common = common_path(name, source);
+      const std::size_t rank = common > 1 ? common + 1 : owner_of(name) == module ? 2 : 1;
+      if (rank > best) names.clear();
+      best = std::max(best, rank);
+      if (rank == best) names.push_back(name);
+    }
+    if (!names.empty() && fits(source)) names.insert(names.begin(), std::string());
+    return names;
+  }
+
+  void assign(const std::string& module, const std::string& kept, Role role,
+              const std::vector<Input>& uses) {
+    const Tensor& value = initializers_.at(kept)->value;
+    if (value.size() == 0 || value.size() > most_merged_elements) return;
+    const auto known = source_.find(kept);
+    const std::string source = known == source_.end() ? std::string() : known->second;
+    if (source.empty() && !may_be_parameter(value, role, uses)) return;
+    std::vector<std::string> names = candidates(module, source, role, true);
+    // Add reads terms of any name.
+    if (names.empty() && role == Role::bias && !source.empty() && owner_of(source) != module &&
+        !is_normalization(graph_->nodes[uses[0].node])) {
+      names = candidates(module, source, role, false);
+    }
+    if (names.empty()) {
+      find_constants(module, kept, source, role, uses);
+      return;
+    }
+    // A module may read each of its parameters more than once, in the same order.
+    if (uses.size() % names.size() != 0) return;
+    const Merged kind = is_statistic(role) ? Merged::statistic : Merged::parameter;
+    for (std::size_t i = 0; i < uses.size(); ++i) {
+      const std::string& own = names[i % names.size()];
+      if (own.empty()) continue;
+      taken_.emplace(own, source);
+      found_.push_back({uses[i].node, uses[i].index, kind, kept, own});
+    }
+  }
+
+  // Whether a constant may be a parameter too. Those of one element belong to formulas;
+  // GroupNormalization is written with constants in an InstanceNormalization.
+  bool may_be_parameter(const Tensor& value, Role role, const std::vector<Input>& uses) const {
+    return value.size() > 1 && is_neutral(value, role) &&
+           std::none_of(uses.begin(), uses.end(), [&](const Input& use) {
+             return is_standard(graph_->nodes[use.node], "InstanceNormalization");
+           });
+  }
+
+  // Ones and zeros of normalizations without parameters.
+  void find_constants(const std::string& module, const std::string& kept, const std::string& source,
+                      Role role, const std::vector<Input>& uses) {
+    if (!signature_.is_parameter(source) || is_in(source, module) || is_statistic(role)) return;
+    if (!is_neutral(initializers_.at(kept)->value, role)) return;
+    const bool is_tied = std::any_of(missing_.begin(), missing_.end(), [&](std::size_t place) {
+      const std::string& name = signature_.entries()[place].name;
+      return is_in(name, module) && role_of_name(name) == role;
+    });
+    if (is_tied) return;
+    for (const Input& use : uses) {
+      if (is_normalization(graph_->nodes[use.node])) {
+        found_.push_back({use.node, use.index, Merged::constant, kept, {}});
+      }
+    }
+  }
+
+  // Of any exporter.
+  void find_statistics() {
+    std::optional<Uses> readers;
+    std::set<std::pair<std::size_t, std::size_t>> known;
+    for (const MergedUse& use : found_) known.emplace(use.node, use.input);
+    for (std::size_t i = 0; i < graph_->nodes.size(); ++i) {
+      const NodeDef& node = graph_->nodes[i];
+      if (!is_standard(node, "BatchNormalization") || node.inputs.size() < 5) continue;
+      for (const std::size_t j : {std::size_t{3}, std::size_t{4}}) {
+        const std::string& name = node.inputs[j];
+        if (!initializers_.contains(name) || known.contains({i, j}) || graph::is_statistic(name)) {
+          continue;
+        }
+        if (!readers) readers.emplace(*graph_);
+        const std::vector<Use> uses = readers->of(name);
+        const bool is_shared = std::any_of(uses.begin(), uses.end(), [&](const Use& use) {
+          return role_of(*use.node, use.input) != role_of(node, j);
+        });
+        if (is_shared) found_.push_back({i, j, Merged::statistic, name, {}});
+      }
+    }
+  }
+
+  const GraphDef* graph_;
+  Signature signature_;
+  std::set<std::string_view> inputs_;
+  std::unordered_map<std::string_view, const InitializerDef*> initializers_;
+  std::map<std::string, std::string, std::less<>> source_;  // the parameter that one was
+  std::set<std::string> folded_;
+  std::vector<std::size_t> missing_;                       // places in the list
+  std::map<std::string, std::string, std::less<>> taken_;  // parameters that were found, by source
+  std::vector<MergedUse> found_;
+};
+
+}  // namespace
+
+std::vector<MergedUse> merged_uses(const GraphDef& graph) { return Search(graph).run(); }
+
+std::vector<std::string> missing_parameters(const GraphDef& graph) {
+  Search search(graph);
+  std::vector<std::string> names = search.missing();
+  for (const MergedUse& use : search.run()) std::erase(names, use.own);
+  return names;
+}
+
+}  // namespace ondine::graph
