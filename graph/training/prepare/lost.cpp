@@ -20,6 +20,7 @@ namespace {
 
 struct Findings {
   std::vector<std::string> merged;
+  std::vector<std::string> folded;
   std::vector<std::string> renamed;
   std::vector<std::string> without_bias;
   std::vector<std::string> computed;
@@ -70,7 +71,8 @@ class Search {
         add_once(found_.renamed, quoted(module) + " (" + quoted(weight) + ")");
       } else if (weight.find('.') != std::string::npos && !weight.starts_with(module + ".") &&
                  !shares_module(weight, module) && !merged_.contains({&node, i})) {
-        add_once(found_.merged, quoted(module) + " (" + quoted(weight) + ")");
+        add_once(is_read_by_owner(weight) ? found_.merged : found_.folded,
+                 quoted(module) + " (" + quoted(weight) + ")");
       }
     }
     if (has_weight && has_scopes(node) && !has_bias(node, module)) {
@@ -97,6 +99,12 @@ class Search {
   static bool shares_module(std::string_view weight, std::string_view module) {
     const std::string_view owner = weight.substr(0, weight.rfind('.'));
     return module == owner || module.starts_with(std::string(owner) + ".");
+  }
+
+  bool is_read_by_owner(std::string_view weight) const {
+    const std::vector<Use> readers = uses_.of(weight);
+    return std::any_of(readers.begin(), readers.end(),
+                       [&](const Use& use) { return module_of(*use.node) == owner_of(weight); });
   }
 
   bool has_bias(const NodeDef& node, const std::string& module) const {
@@ -150,6 +158,10 @@ std::vector<std::string> lost_parameters(const ModelDef& model) {
         "model was exported, and train as one: " +
         listed(found.merged));
   }
+  if (!found.folded.empty()) {
+    notes.push_back("modules that were folded into parameters of others, and train in that form: " +
+                    listed(found.folded));
+  }
   if (!found.renamed.empty()) {
     notes.push_back(
         "modules whose parameters were transposed or folded into others under new "
@@ -169,7 +181,7 @@ std::vector<std::string> lost_parameters(const ModelDef& model) {
       if (!missing.empty()) {
         notes.push_back(
             "parameters that the file does not have, since they are unused, were zero and left "
-            "out, or are tied to others: " +
+            "out, or are tied to others or folded into them: " +
             listed(missing));
       }
     } else if (!found.without_bias.empty()) {

@@ -137,9 +137,13 @@ class Search {
     for (std::size_t i = 0; i < graph_->nodes.size(); ++i) {
       const NodeDef& node = graph_->nodes[i];
       if (!has_scopes(node)) continue;
+      if (is_normalization(node)) normalizing_.insert(module_of(node));
       for (std::size_t j = 0; j < node.inputs.size(); ++j) {
         if (!initializers_.contains(node.inputs[j])) continue;
-        groups[{module_of(node), node.inputs[j], role_of(node, j)}].push_back({i, j});
+        const std::string module = module_of(node);
+        groups[{module, node.inputs[j], role_of(node, j)}].push_back({i, j});
+        const auto source = source_.find(node.inputs[j]);
+        if (source != source_.end() && is_in(source->second, module)) read_.insert(source->second);
       }
     }
     // What is known to come from a parameter first: a module has each of its own only once.
@@ -192,6 +196,8 @@ class Search {
     const auto known = source_.find(kept);
     const std::string source = known == source_.end() ? std::string() : known->second;
     if (source.empty() && !may_be_parameter(value, role, uses)) return;
+    // Else the exporter moved a node to another module, as it does to fold BatchNormalization.
+    if (!source.empty() && !read_.contains(source)) return;
     std::vector<std::string> names = candidates(module, source, role, true);
     // Add reads terms of any name.
     if (names.empty() && role == Role::bias && !source.empty() && owner_of(source) != module &&
@@ -225,18 +231,18 @@ class Search {
   // Ones and zeros of normalizations without parameters.
   void find_constants(const std::string& module, const std::string& kept, const std::string& source,
                       Role role, const std::vector<Input>& uses) {
-    if (!signature_.is_parameter(source) || is_in(source, module) || is_statistic(role)) return;
+    if (!signature_.is_parameter(source) || is_in(source, module) || is_statistic(role) ||
+        !normalizing_.contains(module)) {
+      return;
+    }
     if (!is_neutral(initializers_.at(kept)->value, role)) return;
     const bool is_tied = std::any_of(missing_.begin(), missing_.end(), [&](std::size_t place) {
       const std::string& name = signature_.entries()[place].name;
       return is_in(name, module) && role_of_name(name) == role;
     });
     if (is_tied) return;
-    for (const Input& use : uses) {
-      if (is_normalization(graph_->nodes[use.node])) {
-        found_.push_back({use.node, use.index, Merged::constant, kept, {}});
-      }
-    }
+    for (const Input& use : uses)
+      found_.push_back({use.node, use.index, Merged::constant, kept, {}});
   }
 
   // Of any exporter.
@@ -268,6 +274,8 @@ class Search {
   std::unordered_map<std::string_view, const InitializerDef*> initializers_;
   std::map<std::string, std::string, std::less<>> source_;  // the parameter that one was
   std::set<std::string> folded_;
+  std::set<std::string> normalizing_;                      // modules with a normalization
+  std::set<std::string, std::less<>> read_;                // parameters that their own modules read
   std::vector<std::size_t> missing_;                       // places in the list
   std::map<std::string, std::string, std::less<>> taken_;  // parameters that were found, by source
   std::vector<MergedUse> found_;

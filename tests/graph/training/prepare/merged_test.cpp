@@ -212,6 +212,19 @@ TEST_CASE("one tensor of two modules stays one when untied") {
   CHECK(missing_parameters(model.graph) == std::vector<std::string>{"a.weight", "c.weight"});
 }
 
+TEST_CASE("layers into which a normalization was folded keep the names of their parameters") {
+  ModelDef model = exported();
+  add_parameter(model, "0.weight", {4, 4}, 0.5F);
+  add_parameter(model, "0.bias", {4}, 0.5F);
+  list(model, {"0.weight", "0.bias", "1.weight", "1.bias"});
+  then(model, "Gemm", {"0.weight", "0.bias"}, "1", true);  // where the normalization was
+  CHECK(merged_uses(model.graph).empty());
+  CHECK(missing_parameters(model.graph) == std::vector<std::string>{"1.weight", "1.bias"});
+  CHECK_THAT(text_of(lost_parameters(model)), Catch::Contains("folded into parameters of others") &&
+                                                  Catch::Contains("'1' ('0.weight')") &&
+                                                  !Catch::Contains("as one"));
+}
+
 TEST_CASE("constants merged with a parameter do not train") {
   ModelDef model = exported();
   add_parameter(model, "0.weight", {4}, 1);
@@ -272,11 +285,13 @@ TEST_CASE("a parameter merged with a constant is told from the constants of its 
   then(model, "Mul", {"val_4"}, "1");
   then(model, "InstanceNormalization", {"val_2", "zeros"}, "2");
   then(model, "Mul", {"val_4"}, "2");
+  then(model, "Add", {"zeros"}, "2");
   then(model, "Add", {"zeros"}, "", true);
   model.graph.nodes.back().metadata[0].second = "['', 'add']";
   CHECK(prepared(model, true).trained == std::vector<std::string>{"zeros", "val_4_1"});
   CHECK(model.graph.nodes[2].inputs[1] == "val_2");
   CHECK(model.graph.nodes[3].inputs[1] == "val_4_1");
+  CHECK(model.graph.nodes[4].inputs[1] == "zeros.constant");
 }
 
 TEST_CASE("what was computed from a listed parameter is named, whatever its name") {
