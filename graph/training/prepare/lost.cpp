@@ -28,8 +28,12 @@ struct Findings {
 
 class Search {
  public:
-  explicit Search(const GraphDef& graph)
-      : graph_(&graph), producers_(producers_of(graph)), uses_(graph), signature_(graph) {
+  Search(const GraphDef& graph, const std::set<std::string_view>& restored)
+      : graph_(&graph),
+        restored_(&restored),
+        producers_(producers_of(graph)),
+        uses_(graph),
+        signature_(graph) {
     for (const InitializerDef& one : graph.initializers) {
       if (is_differentiable(one.value.dtype())) weights_.emplace(one.name, &one);
     }
@@ -84,7 +88,7 @@ class Search {
   // when their indices do not depend on the inputs, or of a number, which cannot have been moved.
   void find_source(const std::string& name, const Properties& metadata) {
     const auto weight = weights_.find(name);
-    if (weight == weights_.end()) return;
+    if (weight == weights_.end() || restored_->contains(name)) return;
     const std::vector<std::string> sources = folded_from(metadata);
     if (sources.size() < 2 && weight->second->value.size() > 1) return;
     const auto parameter = std::find_if(sources.begin(), sources.end(), [&](const auto& source) {
@@ -117,6 +121,7 @@ class Search {
   }
 
   const GraphDef* graph_;
+  const std::set<std::string_view>* restored_;
   Producers producers_;
   Uses uses_;
   Signature signature_;
@@ -148,9 +153,11 @@ bool is_optimized(const GraphDef& graph) {
 
 }  // namespace
 
-std::vector<std::string> lost_parameters(const ModelDef& model) {
+std::vector<std::string> lost_parameters(const ModelDef& model,
+                                         const std::vector<std::string>& restored) {
   if (!tells_of_modules(model.graph)) return {};
-  const Findings found = Search(model.graph).run();
+  const std::set<std::string_view> excluded(restored.begin(), restored.end());
+  const Findings found = Search(model.graph, excluded).run();
   std::vector<std::string> notes;
   if (!found.merged.empty()) {
     notes.push_back(
@@ -177,6 +184,7 @@ std::vector<std::string> lost_parameters(const ModelDef& model) {
   if (is_optimized(model.graph)) {
     if (Signature(model.graph).has_parameters()) {
       std::vector<std::string> missing = missing_parameters(model.graph);
+      std::erase_if(missing, [&](const auto& name) { return excluded.contains(name); });
       for (std::string& name : missing) name = quoted(name);
       if (!missing.empty()) {
         notes.push_back(

@@ -14,6 +14,7 @@
 #include "graph/training/prepare/names.h"
 #include "graph/training/prepare/origin.h"
 #include "graph/training/prepare/signature.h"
+#include "graph/training/prepare/sources.h"
 #include "graph/training/prepare/uses.h"
 
 namespace ondine::graph {
@@ -80,15 +81,13 @@ struct Input {
 
 class Search {
  public:
-  explicit Search(const GraphDef& graph) : graph_(&graph), signature_(graph) {
+  explicit Search(const GraphDef& graph)
+      : graph_(&graph), signature_(graph), sources_(graph, signature_) {
     for (const ValueDef& one : graph.inputs) inputs_.insert(one.name);
     for (const InitializerDef& one : graph.initializers) {
       if (!is_differentiable(one.value.dtype()) || inputs_.contains(one.name)) continue;
       initializers_.emplace(one.name, &one);
-      if (signature_.place(one.name) >= 0) source_.emplace(one.name, one.name);
-      note_source(one.name, one.metadata);
     }
-    for (const ValueDef& one : graph.value_infos) note_source(one.name, one.metadata);
     find_missing();
   }
 
@@ -111,22 +110,13 @@ class Search {
   }
 
  private:
-  // Of what was folded from one parameter and constants.
-  void note_source(const std::string& name, const Properties& metadata) {
-    for (const std::string& source : folded_from(metadata)) {
-      if (signature_.place(source) < 0) continue;
-      folded_.insert(source);
-      if (initializers_.contains(name)) source_.emplace(name, source);
-    }
-  }
-
   void find_missing() {
     const std::vector<Signature::Entry>& entries = signature_.entries();
     for (std::size_t i = 0; i < entries.size(); ++i) {
       const std::string& name = entries[i].name;
       const bool trains_or_follows = entries[i].is_parameter || graph::is_statistic(name);
       if (trains_or_follows && !initializers_.contains(name) && !inputs_.contains(name) &&
-          !folded_.contains(name)) {
+          !sources_.is_folded(name)) {
         missing_.push_back(i);
       }
     }
@@ -137,20 +127,21 @@ class Search {
     for (std::size_t i = 0; i < graph_->nodes.size(); ++i) {
       const NodeDef& node = graph_->nodes[i];
       if (!has_scopes(node)) continue;
+      modules_.insert(module_of(node));
       if (is_normalization(node)) normalizing_.insert(module_of(node));
       for (std::size_t j = 0; j < node.inputs.size(); ++j) {
         if (!initializers_.contains(node.inputs[j])) continue;
         const std::string module = module_of(node);
         groups[{module, node.inputs[j], role_of(node, j)}].push_back({i, j});
-        const auto source = source_.find(node.inputs[j]);
-        if (source != source_.end() && is_in(source->second, module)) read_.insert(source->second);
+        const std::string& source = sources_.of(node.inputs[j]);
+        if (!source.empty() && is_in(source, module)) read_.insert(source);
       }
     }
     // What is known to come from a parameter first: a module has each of its own only once.
     for (const bool has_source : {true, false}) {
       for (const auto& [key, uses] : groups) {
         const auto& [module, kept, role] = key;
-        if (source_.contains(kept) == has_source) assign(module, kept, role, uses);
+        if (sources_.of(kept).empty() != has_source) assign(module, kept, role, uses);
       }
     }
   }
@@ -164,8 +155,10 @@ class Search {
   // them. Those with the longest path in common with it go before those of the module itself.
   std::vector<std::string> candidates(std::string_view module, std::string_view source, Role role,
                                       bool by_name) const {
+    // Nodes of inner modules read their own.
     const auto fits = [&](std::string_view name) {
       if (!is_in(name, module)) return false;
+      if (owner_of(name) != module && modules_.contains(owner_of(name))) return false;
       const Role named = role_of_name(name);
       return by_name ? named == role
                      : !is_statistic(named) && name.find("weight") == std::string_view::npos;
@@ -193,8 +186,7 @@ class Search {
               const std::vector<Input>& uses) {
     const Tensor& value = initializers_.at(kept)->value;
     if (value.size() == 0 || value.size() > most_merged_elements) return;
-    const auto known = source_.find(kept);
-    const std::string source = known == source_.end() ? std::string() : known->second;
+    const std::string& source = sources_.of(kept);
     if (source.empty() && !may_be_parameter(value, role, uses)) return;
     // Else the exporter moved a node to another module, as it does to fold BatchNormalization.
     if (!source.empty() && !read_.contains(source)) return;
@@ -270,10 +262,10 @@ class Search {
 
   const GraphDef* graph_;
   Signature signature_;
+  Sources sources_;
   std::set<std::string_view> inputs_;
   std::unordered_map<std::string_view, const InitializerDef*> initializers_;
-  std::map<std::string, std::string, std::less<>> source_;  // the parameter that one was
-  std::set<std::string> folded_;
+  std::set<std::string, std::less<>> modules_;             // with nodes
   std::set<std::string> normalizing_;                      // modules with a normalization
   std::set<std::string, std::less<>> read_;                // parameters that their own modules read
   std::vector<std::size_t> missing_;                       // places in the list

@@ -1,5 +1,7 @@
 #include "graph/training/prepare/metadata.h"
 
+#include <utility>
+
 namespace ondine::graph {
 
 std::string_view property(const Properties& properties, std::string_view key) {
@@ -21,6 +23,12 @@ std::vector<std::string_view> listed_names(std::string_view text) {
     names.push_back(text.substr(first + 1, last - first - 1));
     text.remove_prefix(last + 1);
   }
+}
+
+Properties kind_metadata(std::string kind) { return {{std::string(kind_key), std::move(kind)}}; }
+
+Properties folded_metadata(const std::string& parameter) {
+  return {{std::string(folded_key), "['" + parameter + "']"}};
 }
 
 }  // namespace ondine::graph

@@ -12,9 +12,6 @@
 namespace ondine::graph {
 namespace {
 
-constexpr std::string_view kind_key = "pkg.torch.export.graph_signature.InputSpec.kind";
-constexpr std::string_view folded_key = "pkg.onnxscript.optimizer.folded_from";
-
 // "arange_12": "arange".
 std::string_view without_number(std::string_view name) {
   const std::size_t end = name.find_last_not_of("0123456789");

@@ -1,6 +1,7 @@
 #include "graph/training/prepare/prepare.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string_view>
 #include <unordered_map>
 
@@ -17,6 +18,7 @@
 #include "graph/training/prepare/losses/losses.h"
 #include "graph/training/prepare/lost.h"
 #include "graph/training/prepare/paths.h"
+#include "graph/training/prepare/repeated.h"
 #include "graph/training/prepare/separate.h"
 #include "graph/training/prepare/ties.h"
 #include "graph/training/prepare/training_mode.h"
@@ -25,6 +27,7 @@
 #include "graph/training/prepare/updates/schedule.h"
 #include "graph/training/prepare/updates/updates.h"
 #include "graph/training/prepare/uses.h"
+#include "graph/training/prepare/zero_biases.h"
 #include "graph/training/quantize/frozen_weights.h"
 
 namespace ondine::graph {
@@ -204,12 +207,27 @@ struct Network {
   PlacedHead head;
   QuantizedNetwork quantized;
   std::vector<std::string> notes;
+  std::vector<std::string> restored;  // parameters, and values that were computed from one
 };
+
+// Undoes what exporters do to parameters.
+void repair_export(ModelDef& model, const PrepareOptions& asked, Network& network) {
+  network.notes = separate_merged(model, asked.untie);
+  RestoredBiases biases = restore_zero_biases(model.graph);
+  RepeatedParameters repeated = store_repeated_once(model);
+  for (std::vector<std::string>* notes : {&biases.notes, &repeated.notes}) {
+    std::move(notes->begin(), notes->end(), std::back_inserter(network.notes));
+  }
+  network.restored = std::move(biases.names);
+  std::move(repeated.values.begin(), repeated.values.end(), std::back_inserter(network.restored));
+  if (asked.quantize_frozen) return;
+  for (std::string& note : tie_copies(model.graph)) network.notes.push_back(std::move(note));
+}
 
 // Brings the main graph into the form that is trained: without classical operators, with the new
 // head, in inference mode.
 Network adapt_network(ModelDef& model, const PrepareOptions& asked, const ValueTypes& types) {
-  Network network{asked, {}, {}, {}};
+  Network network{asked, {}, {}, {}, {}};
   const auto is_linear_model = [](const NodeDef& node) {
     return one_of(node.op, {"LinearRegressor", "LinearClassifier"});
   };
@@ -222,10 +240,7 @@ Network adapt_network(ModelDef& model, const PrepareOptions& asked, const ValueT
     network.options.output = network.head.output;
   }
   if (asked.untie) untie_parameters(model.graph);
-  network.notes = separate_merged(model, asked.untie);
-  if (!asked.quantize_frozen) {
-    for (std::string& note : tie_copies(model.graph)) network.notes.push_back(std::move(note));
-  }
+  repair_export(model, asked, network);
   set_inference_mode(model.graph);
   if (asked.qat) network.quantized = insert_quantization(model, *asked.qat);
   return network;
@@ -344,7 +359,7 @@ PrepareReport prepare(ModelDef& given, const PrepareOptions& asked, const ValueT
   check_quantization(asked);
   if (asked.quantize_frozen) check_frozen_format(*asked.quantize_frozen, imported(given, ""));
   ModelDef model = given;
-  const auto [options, head, quantized, notes] = adapt_network(model, asked, types);
+  const auto [options, head, quantized, notes, restored] = adapt_network(model, asked, types);
   Names names(model);
   const LossInputs inputs =
       find_loss_inputs(model, names, types, options, loss_model, head.class_axis);
@@ -361,7 +376,8 @@ PrepareReport prepare(ModelDef& given, const PrepareOptions& asked, const ValueT
                            head.weight, options.init, quantized);
   PrepareReport report = report_of(written, parameters, inputs.prediction, head, init, options);
   report.notes = notes;
-  for (std::string& note : lost_parameters(given)) report.notes.push_back(std::move(note));
+  for (std::string& note : lost_parameters(given, restored))
+    report.notes.push_back(std::move(note));
   report.quantized_layers = quantized.layers;
   if (options.quantize_frozen) {
     report.quantized = quantize_frozen(model, report.trained, *options.quantize_frozen);

@@ -6,6 +6,7 @@
 
 #include "core/message.h"
 #include "graph/training/prepare/merged.h"
+#include "graph/training/prepare/metadata.h"
 #include "graph/training/prepare/modules.h"
 #include "graph/training/prepare/names.h"
 #include "graph/training/prepare/notes.h"
@@ -16,11 +17,10 @@ namespace {
 
 // What the exporter writes for a tensor that it did not merge.
 Properties metadata_of(const MergedUse& use, bool is_folded) {
-  if (is_folded) return {{"pkg.onnxscript.optimizer.folded_from", "['" + use.own + "']"}};
-  const char* const kind = use.kind == Merged::parameter   ? "PARAMETER"
-                           : use.kind == Merged::statistic ? "BUFFER"
-                                                           : "CONSTANT_TENSOR";
-  return {{"pkg.torch.export.graph_signature.InputSpec.kind", kind}};
+  if (is_folded) return folded_metadata(use.own);
+  return kind_metadata(use.kind == Merged::parameter   ? "PARAMETER"
+                       : use.kind == Merged::statistic ? "BUFFER"
+                                                       : "CONSTANT_TENSOR");
 }
 
 std::string name_hint(const MergedUse& use, bool is_folded) {

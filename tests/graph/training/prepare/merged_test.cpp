@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-#include "core/message.h"
 #include "graph/training/prepare/lost.h"
-#include "graph/training/prepare/parameters.h"
 #include "graph/training/prepare/prepare.h"
-#include "graph/training/prepare/separate.h"
+#include "tests/graph/training/exported_network.h"
 #include "tests/graph/training/small_network.h"
 
 using namespace ondine;
@@ -15,71 +13,6 @@ using namespace ondine::graph;
 using namespace ondine::test;
 
 namespace {
-
-constexpr const char* folded = "pkg.onnxscript.optimizer.folded_from";
-
-void add_parameter(ModelDef& model, const std::string& name, const Shape& shape, float fill) {
-  weight(model, name, shape);
-  Tensor& tensor = model.graph.initializers.back().value;
-  std::fill_n(tensor.mutable_values<float>().begin(), tensor.size(), fill);
-  ValueDef& said = model.graph.value_infos.emplace_back();
-  said.name = name;
-  said.metadata = {{"pkg.torch.export.graph_signature.InputSpec.kind", "PARAMETER"}};
-}
-
-void add_folded(ModelDef& model, const std::string& name, const Shape& shape, float fill,
-                const std::string& sources) {
-  add_parameter(model, name, shape, fill);
-  model.graph.value_infos.back().metadata = {{folded, sources}};
-}
-
-// Lists names in the signature; those with "running" in them are buffers.
-void list(ModelDef& model, const std::vector<std::string>& names) {
-  std::string text = "\n# inputs\n";
-  for (const std::string& name : names) {
-    const bool is_buffer = name.find("running") != std::string::npos;
-    text += cat("x_", name, is_buffer ? ": BUFFER" : ": PARAMETER", " target='", name, "'\n");
-  }
-  model.graph.metadata = {{"pkg.torch.export.ExportedProgram.graph_signature", text}};
-}
-
-ModelDef exported() {
-  ModelDef model;
-  model.ir_version = 10;
-  model.opsets = {{"", 20}};
-  model.producer_name = "pytorch";
-  model.graph.name = "network";
-  model.graph.inputs = {value("x", {std::string("N"), std::int64_t{4}})};
-  model.graph.outputs = {value("y", {std::string("N"), std::int64_t{4}})};
-  return model;
-}
-
-// The next node of a chain from x; `last` gives y.
-void then(ModelDef& model, const std::string& op, const std::vector<std::string>& others,
-          const std::string& module, bool last = false) {
-  GraphDef& graph = model.graph;
-  std::vector<std::string> inputs{graph.nodes.empty() ? "x" : graph.nodes.back().outputs[0]};
-  inputs.insert(inputs.end(), others.begin(), others.end());
-  graph.nodes.push_back(named_node(op, inputs, {last ? "y" : cat("v", graph.nodes.size())}, {}));
-  graph.nodes.back().metadata = {
-      {"pkg.torch.onnx.name_scopes", cat("['', '", module, "', 'call']")}};
-  if (op == "LayerNormalization") {
-    graph.nodes.back().attributes = {{"axis", std::int64_t{-1}}};
-  }
-}
-
-PrepareReport prepared(ModelDef& model, bool untie) {
-  PrepareOptions options;
-  options.loss = Loss::mse;
-  options.untie = untie;
-  return prepare(model, options);
-}
-
-std::string text_of(const std::vector<std::string>& notes) {
-  std::string text;
-  for (const std::string& note : notes) text += note + "\n";
-  return text;
-}
 
 // A linear layer, a fresh BatchNormalization whose statistics are merged with its parameters, and
 // a second one merged with it.
@@ -223,6 +156,17 @@ TEST_CASE("layers into which a normalization was folded keep the names of their 
   CHECK_THAT(text_of(lost_parameters(model)), Catch::Contains("folded into parameters of others") &&
                                                   Catch::Contains("'1' ('0.weight')") &&
                                                   !Catch::Contains("as one"));
+}
+
+TEST_CASE("a parameter of an inner module is not taken for one that the outer module reads") {
+  ModelDef model = exported();
+  add_folded(model, "embedding_1", {4}, 0, "['a.types.weight', 'val_0']");
+  add_parameter(model, "a.fc.weight", {4, 4}, 0.5F);
+  list(model, {"a.types.weight", "a.fc.weight", "a.fc.bias"});
+  then(model, "Add", {"embedding_1"}, "a");
+  then(model, "MatMul", {"a.fc.weight"}, "a.fc", true);
+  CHECK(merged_uses(model.graph).empty());
+  CHECK(missing_parameters(model.graph) == std::vector<std::string>{"a.fc.bias"});
 }
 
 TEST_CASE("constants merged with a parameter do not train") {
