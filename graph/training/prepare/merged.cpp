@@ -13,6 +13,7 @@
 #include "graph/training/prepare/modules.h"
 #include "graph/training/prepare/names.h"
 #include "graph/training/prepare/origin.h"
+#include "graph/training/prepare/paths.h"
 #include "graph/training/prepare/signature.h"
 #include "graph/training/prepare/sources.h"
 #include "graph/training/prepare/uses.h"
@@ -82,7 +83,10 @@ struct Input {
 class Search {
  public:
   explicit Search(const GraphDef& graph)
-      : graph_(&graph), signature_(graph), sources_(graph, signature_) {
+      : graph_(&graph),
+        signature_(graph),
+        sources_(graph, signature_),
+        producers_(signature_.has_parameters() ? producers_of(graph) : Producers()) {
     for (const ValueDef& one : graph.inputs) inputs_.insert(one.name);
     for (const InitializerDef& one : graph.initializers) {
       if (!is_differentiable(one.value.dtype()) || inputs_.contains(one.name)) continue;
@@ -137,6 +141,7 @@ class Search {
         if (!source.empty() && is_in(source, module)) read_.insert(source);
       }
     }
+    for (auto& [key, uses] : groups) find_layer_biases(std::get<1>(key), uses);
     // What is known to come from a parameter first: a module has each of its own only once.
     for (const bool has_source : {true, false}) {
       for (const auto& [key, uses] : groups) {
@@ -144,6 +149,45 @@ class Search {
         if (sources_.of(kept).empty() != has_source) assign(module, kept, role, uses);
       }
     }
+  }
+
+  // The bias "fc.bias" of a layer that multiplies by "fc.weight", or by what was folded from it.
+  void find_layer_biases(const std::string& kept, std::vector<Input>& uses) {
+    const std::string& source = sources_.of(kept);
+    if (!may_be_merged(kept) || source.empty()) return;
+    std::erase_if(uses, [&](const Input& use) {
+      const std::string& weight = sources_.of(weight_beside(use));
+      if (owner_of(weight).empty()) return false;
+      const std::string name = std::string(owner_of(weight)) + ".bias";
+      const bool is_missing = std::any_of(missing_.begin(), missing_.end(), [&](std::size_t place) {
+        return signature_.entries()[place].name == name;
+      });
+      if (!is_missing || signature_.place(name) < signature_.place(source)) return false;
+      taken_.emplace(name, source);
+      found_.push_back({use.node, use.index, Merged::parameter, kept, name});
+      return true;
+    });
+  }
+
+  // The weight of the layer whose bias an input is; "" if it is none.
+  std::string weight_beside(const Input& use) const {
+    const NodeDef* node = &graph_->nodes[use.node];
+    if (is_standard(*node, "Add") && node->inputs.size() == 2) {
+      node = standard_producer(producers_, node->inputs[1 - use.index]);
+      if (node == nullptr || node->op != "MatMul") return {};
+    } else if (use.index != 2 || !makes_products(node->op)) {
+      return {};
+    }
+    return node->inputs.size() < 2 ? std::string() : node->inputs[1];
+  }
+
+  // Whether a parameter of another module may have been merged into the initializer. Where its own
+  // module does not read it, the exporter moved a node, as it does to fold BatchNormalization.
+  bool may_be_merged(const std::string& kept) const {
+    const Tensor& value = initializers_.at(kept)->value;
+    const std::string& source = sources_.of(kept);
+    return value.size() > 0 && value.size() <= most_merged_elements &&
+           (source.empty() || read_.contains(source));
   }
 
   static bool is_in(std::string_view name, std::string_view module) {
@@ -184,12 +228,9 @@ class Search {
 
   void assign(const std::string& module, const std::string& kept, Role role,
               const std::vector<Input>& uses) {
-    const Tensor& value = initializers_.at(kept)->value;
-    if (value.size() == 0 || value.size() > most_merged_elements) return;
+    if (uses.empty() || !may_be_merged(kept)) return;
     const std::string& source = sources_.of(kept);
-    if (source.empty() && !may_be_parameter(value, role, uses)) return;
-    // Else the exporter moved a node to another module, as it does to fold BatchNormalization.
-    if (!source.empty() && !read_.contains(source)) return;
+    if (source.empty() && !may_be_parameter(initializers_.at(kept)->value, role, uses)) return;
     std::vector<std::string> names = candidates(module, source, role, true);
     // Add reads terms of any name.
     if (names.empty() && role == Role::bias && !source.empty() && owner_of(source) != module &&
@@ -263,6 +304,7 @@ class Search {
   const GraphDef* graph_;
   Signature signature_;
   Sources sources_;
+  Producers producers_;
   std::set<std::string_view> inputs_;
   std::unordered_map<std::string_view, const InitializerDef*> initializers_;
   std::set<std::string, std::less<>> modules_;             // with nodes
@@ -278,6 +320,7 @@ class Search {
 std::vector<MergedUse> merged_uses(const GraphDef& graph) { return Search(graph).run(); }
 
 std::vector<std::string> missing_parameters(const GraphDef& graph) {
+  if (!Signature(graph).has_parameters()) return {};
   Search search(graph);
   std::vector<std::string> names = search.missing();
   for (const MergedUse& use : search.run()) std::erase(names, use.own);

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <map>
 #include <set>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -12,23 +13,27 @@
 #include "graph/training/prepare/metadata.h"
 #include "graph/training/prepare/names.h"
 #include "graph/training/prepare/notes.h"
+#include "graph/training/prepare/origin.h"
 #include "graph/training/prepare/signature.h"
 #include "graph/training/prepare/sources.h"
 
 namespace ondine::graph {
 namespace {
 
-// An axis of a tensor as [outer, slices, inner].
+// Axes `first` to `first + count - 1` of a tensor as one: [outer, slices, inner].
 struct Axis {
+  std::size_t first = 0;
+  std::size_t count = 1;
   std::size_t outer = 1;
   std::size_t slices = 1;
   std::size_t inner = 1;  // bytes
 
-  Axis(const Tensor& tensor, std::size_t axis) : inner(size_of(tensor.dtype())) {
+  Axis(const Tensor& tensor, std::size_t first_axis, std::size_t axes)
+      : first(first_axis), count(axes), inner(size_of(tensor.dtype())) {
     const Shape& shape = tensor.shape();
     for (std::size_t i = 0; i < shape.rank(); ++i) {
       const auto dim = static_cast<std::size_t>(shape[i]);
-      (i < axis ? outer : i == axis ? slices : inner) *= dim;
+      (i < first ? outer : i < first + count ? slices : inner) *= dim;
     }
   }
 };
@@ -67,10 +72,12 @@ Repetition repetition_of(const Tensor& tensor, const Axis& axis, bool may_be_uni
   return result;
 }
 
-Tensor selected(const Tensor& tensor, std::size_t at, const Axis& axis,
-                const std::vector<std::size_t>& slices) {
-  std::vector<std::int64_t> dims(tensor.shape().begin(), tensor.shape().end());
-  dims[at] = static_cast<std::int64_t>(slices.size());
+// The axes become one.
+Tensor selected(const Tensor& tensor, const Axis& axis, const std::vector<std::size_t>& slices) {
+  const Shape& shape = tensor.shape();
+  std::vector<std::int64_t> dims(shape.begin(), shape.begin() + axis.first);
+  dims.push_back(static_cast<std::int64_t>(slices.size()));
+  dims.insert(dims.end(), shape.begin() + axis.first + axis.count, shape.end());
   Tensor result(tensor.dtype(), Shape(dims));
   char* to = static_cast<char*>(result.mutable_data());
   const char* const from = static_cast<const char*>(tensor.data());
@@ -131,12 +138,13 @@ class Storing {
   std::vector<std::pair<std::string, std::string>> candidates() const {
     const Signature signature(model_->graph);
     const Sources sources(model_->graph, signature);
+    const std::set<std::string> repeating = repeating_values();
     std::set<std::string_view> inputs;
     for (const ValueDef& one : model_->graph.inputs) inputs.insert(one.name);
     std::vector<std::pair<std::string, std::string>> result;
     for (const InitializerDef& one : model_->graph.initializers) {
       const std::string& source = sources.of(one.name);
-      if (may_repeat(one.name) && signature.is_parameter(source) && source != one.name &&
+      if (repeating.contains(one.name) && signature.is_parameter(source) && source != one.name &&
           is_differentiable(one.value.dtype()) && one.value.size() > 0 &&
           !inputs.contains(one.name)) {
         result.emplace_back(one.name, source);
@@ -145,41 +153,68 @@ class Storing {
     return result;
   }
 
+  // What such an operator gave, or was computed from it.
+  std::set<std::string> repeating_values() const {
+    std::set<std::string> result;
+    const auto note = [&](const std::string& name, const Properties& metadata) {
+      const std::vector<std::string> sources = folded_from(metadata);
+      if (may_repeat(name) || std::any_of(sources.begin(), sources.end(), may_repeat)) {
+        result.insert(name);
+      }
+    };
+    for (const ValueDef& one : model_->graph.value_infos) note(one.name, one.metadata);
+    for (const InitializerDef& one : model_->graph.initializers) note(one.name, one.metadata);
+    return result;
+  }
+
   bool store(const std::string& name, const std::string& source) {
     std::vector<InitializerDef>& all = model_->graph.initializers;
     const auto found =
         std::find_if(all.begin(), all.end(), [&](auto& one) { return one.name == name; });
-    Tensor value = found->value;
+    Stored stored{found->value, name, {}, {}};
+    for (std::size_t i = 0; i < stored.value.shape().rank(); ++i) {
+      const Axis axis(stored.value, i, 1);
+      const bool is_batch = i == 0 && name.starts_with("expand") && axis.slices == batch_;
+      const Repetition repetition = repetition_of(stored.value, axis, is_batch);
+      if (repetition.firsts.size() < axis.slices) gather(name, axis, repetition, stored);
+    }
+    // Indices of two axes, such as those of relative positions.
+    for (std::size_t i = 0; stored.nodes.empty() && i + 1 < stored.value.shape().rank(); ++i) {
+      const Axis axis(stored.value, i, 2);
+      const Repetition repetition = repetition_of(stored.value, axis, false);
+      if (repetition.firsts.size() <= axis.slices / 2) gather(name, axis, repetition, stored);
+    }
+    if (stored.nodes.empty()) return false;
+    found->name = stored.name;
+    found->value = stored.value;
+    found->metadata = folded_metadata(source);
+    std::move(stored.indices.begin(), stored.indices.end(), std::back_inserter(all));
+    nodes_.insert(nodes_.end(), stored.nodes.rbegin(), stored.nodes.rend());
+    return true;
+  }
+
+  // What is left of a value, and the nodes that make the value of it, the last one first.
+  struct Stored {
+    Tensor value;
+    std::string name;
     std::vector<NodeDef> nodes;
     std::vector<InitializerDef> indices;
-    std::string result = name;
-    for (std::size_t i = 0; i < value.shape().rank(); ++i) {
-      const Axis axis(value, i);
-      const bool is_batch = i == 0 && name.starts_with("expand") && axis.slices == batch_;
-      const Repetition repetition = repetition_of(value, axis, is_batch);
-      if (repetition.firsts.size() == axis.slices) continue;
-      value = selected(value, i, axis, repetition.firsts);
-      InitializerDef& index = indices.emplace_back();
-      index.name = names_.fresh(name + ".index");
-      index.value =
-          Tensor::of<std::int64_t>({static_cast<std::int64_t>(axis.slices)}, repetition.index);
-      NodeDef node;
-      node.op = "Gather";
-      node.inputs = {names_.fresh(name + ".slices"), index.name};
-      node.outputs = {result};
-      node.attributes = {{"axis", static_cast<std::int64_t>(i)}};
-      result = node.inputs[0];
-      nodes.insert(nodes.begin(), std::move(node));
-    }
-    if (nodes.empty()) return false;
-    InitializerDef stored = *found;
-    stored.name = result;
-    stored.value = value;
-    stored.metadata = folded_metadata(source);
-    *found = std::move(stored);
-    std::move(indices.begin(), indices.end(), std::back_inserter(all));
-    std::move(nodes.begin(), nodes.end(), std::back_inserter(nodes_));
-    return true;
+  };
+
+  void gather(const std::string& name, const Axis& axis, const Repetition& repetition,
+              Stored& stored) {
+    const Shape& shape = stored.value.shape();
+    InitializerDef& index = stored.indices.emplace_back();
+    index.name = names_.fresh(name + ".index");
+    index.value = Tensor::of<std::int64_t>(Shape(std::span(shape.begin() + axis.first, axis.count)),
+                                           repetition.index);
+    NodeDef& node = stored.nodes.emplace_back();
+    node.op = "Gather";
+    node.inputs = {names_.fresh(name + ".slices"), index.name};
+    node.outputs = {stored.name};
+    node.attributes = {{"axis", static_cast<std::int64_t>(axis.first)}};
+    stored.name = node.inputs[0];
+    stored.value = selected(stored.value, axis, repetition.firsts);
   }
 
   ModelDef* model_;

@@ -158,6 +158,22 @@ TEST_CASE("layers into which a normalization was folded keep the names of their 
                                                   !Catch::Contains("as one"));
 }
 
+TEST_CASE("biases of functions inside a module belong to the weights beside them") {
+  ModelDef model = exported();
+  add_parameter(model, "norm.bias", {4}, 0);
+  add_folded(model, "val_1", {4, 4}, 0.5F, "['attn.proj.weight']");
+  add_parameter(model, "attn.qkv.weight", {4, 4}, 0.5F);
+  list(model,
+       {"norm.bias", "attn.qkv.weight", "attn.qkv.bias", "attn.proj.weight", "attn.proj.bias"});
+  then(model, "Add", {"norm.bias"}, "norm");
+  then(model, "Gemm", {"attn.qkv.weight", "norm.bias"}, "attn");
+  then(model, "MatMul", {"val_1"}, "attn");
+  then(model, "Add", {"norm.bias"}, "attn", true);
+  prepared(model, true);
+  CHECK(model.graph.nodes[1].inputs[2] == "attn.qkv.bias");
+  CHECK(model.graph.nodes[3].inputs[1] == "attn.proj.bias");
+}
+
 TEST_CASE("a parameter of an inner module is not taken for one that the outer module reads") {
   ModelDef model = exported();
   add_folded(model, "embedding_1", {4}, 0, "['a.types.weight', 'val_0']");

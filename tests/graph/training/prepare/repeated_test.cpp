@@ -67,6 +67,35 @@ TEST_CASE("rows of an embedding that occur again are stored once, along every ax
   require_single_assignment(model);
 }
 
+TEST_CASE("a table of relative positions is stored once") {
+  // [heads, i, j] of a table with a row for each i - j.
+  Tensor bias(DType::float32, {2, 3, 3});
+  const auto values = bias.mutable_values<float>();
+  for (std::size_t h = 0; h < 2; ++h) {
+    for (std::size_t i = 0; i < 3; ++i) {
+      for (std::size_t j = 0; j < 3; ++j) {
+        values[(h * 3 + i) * 3 + j] = static_cast<float>(h * 10 + 3 + i - j);
+      }
+    }
+  }
+  ModelDef model = network_with("unsqueeze_2", bias);
+  CHECK(store_repeated_once(model).values.empty());  // no operator that repeats
+  model.graph.value_infos.back().metadata[0].second = "['index', 'm.p', 'permute_1']";
+  CHECK(store_repeated_once(model).values.empty());  // more than half of the pairs differ
+  Tensor large(DType::float32, {2, 4, 4});
+  const auto all = large.mutable_values<float>();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i] = static_cast<float>(i / 16 * 10 + 4 + i / 4 % 4 - i % 4);
+  }
+  model.graph.initializers[0].value = large;
+  CHECK(store_repeated_once(model).values == std::vector<std::string>{"unsqueeze_2"});
+  CHECK(model.graph.initializers[0].value.shape() == Shape{2, 7});
+  CHECK(model.graph.initializers.back().value.shape() == Shape{4, 4});
+  const NodeDef& gather = model.graph.nodes[0];
+  CHECK(gather.op == "Gather");
+  CHECK(std::get<std::int64_t>(find(gather.attributes, "axis")->data) == 1);
+}
+
 TEST_CASE("slices that may be equal by chance stay apart") {
   const Tensor zeros(DType::float32, {2, 1, 4});
   ModelDef embedded = network_with("embedding", zeros);
