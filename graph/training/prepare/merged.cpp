@@ -120,7 +120,7 @@ class Search {
       const std::string& name = entries[i].name;
       const bool trains_or_follows = entries[i].is_parameter || graph::is_statistic(name);
       if (trains_or_follows && !initializers_.contains(name) && !inputs_.contains(name) &&
-          !sources_.is_folded(name)) {
+          !sources_.is_folded(name) && !producers_.contains(name)) {
         missing_.push_back(i);
       }
     }

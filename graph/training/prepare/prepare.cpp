@@ -213,7 +213,7 @@ struct Network {
 // Undoes what exporters do to parameters.
 void repair_export(ModelDef& model, const PrepareOptions& asked, Network& network) {
   network.notes = separate_merged(model, asked.untie);
-  RestoredBiases biases = restore_zero_biases(model.graph);
+  RestoredBiases biases = restore_zero_biases(model);
   RepeatedParameters repeated = store_repeated_once(model);
   for (std::vector<std::string>* notes : {&biases.notes, &repeated.notes}) {
     std::move(notes->begin(), notes->end(), std::back_inserter(network.notes));

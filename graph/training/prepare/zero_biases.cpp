@@ -9,6 +9,7 @@
 #include "core/message.h"
 #include "graph/training/prepare/merged.h"
 #include "graph/training/prepare/metadata.h"
+#include "graph/training/prepare/names.h"
 #include "graph/training/prepare/notes.h"
 #include "graph/training/prepare/origin.h"
 #include "graph/training/prepare/signature.h"
@@ -40,10 +41,12 @@ std::optional<std::int64_t> bias_size(const NodeDef& node, const Shape& weight) 
 
 }  // namespace
 
-RestoredBiases restore_zero_biases(GraphDef& graph) {
+RestoredBiases restore_zero_biases(ModelDef& model) {
+  GraphDef& graph = model.graph;
   const std::vector<std::string> missing = missing_parameters(graph);
   if (missing.empty()) return {};
   const std::set<std::string> candidates(missing.begin(), missing.end());
+  const Names names(model);
   const Sources sources(graph, Signature(graph));
   std::unordered_map<std::string_view, const Tensor*> weights;
   for (const InitializerDef& one : graph.initializers) weights.emplace(one.name, &one.value);
@@ -56,7 +59,7 @@ RestoredBiases restore_zero_biases(GraphDef& graph) {
     if (!size || source.empty()) continue;
     std::string name(owner_of(source));
     name += name.empty() ? "bias" : ".bias";
-    if (!candidates.contains(name)) continue;
+    if (!candidates.contains(name) || names.contains(name)) continue;
     node.inputs.resize(2);
     node.inputs.push_back(name);
     if (std::any_of(added.begin(), added.end(), [&](auto& one) { return one.name == name; })) {

@@ -16,6 +16,6 @@ struct RestoredBiases {
 // The optimizer of PyTorch's exporter (dynamo=True) removes biases of zeros from Gemm and
 // convolutions. Where the metadata lists a bias of the module whose weight such a layer reads,
 // gives the layer one of zeros again, under the name that it had.
-RestoredBiases restore_zero_biases(GraphDef& graph);
+RestoredBiases restore_zero_biases(ModelDef& model);
 
 }  // namespace ondine::graph

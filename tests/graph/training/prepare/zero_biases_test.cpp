@@ -51,15 +51,24 @@ TEST_CASE("convolutions get a bias for each of their channels") {
   model.graph.nodes.back().attributes = {{"group", std::int64_t{3}}};
   then(model, "ConvTranspose", {"b.weight", ""}, "b", true);
   model.graph.nodes.back().attributes = {{"group", std::int64_t{3}}};
-  CHECK(restore_zero_biases(model.graph).names == std::vector<std::string>{"a.bias", "b.bias"});
+  CHECK(restore_zero_biases(model).names == std::vector<std::string>{"a.bias", "b.bias"});
   REQUIRE(model.graph.initializers.size() == 4);
   CHECK(model.graph.initializers[2].value.shape() == Shape{6});
   CHECK(model.graph.initializers[3].value.shape() == Shape{6});
   CHECK(model.graph.nodes[2].inputs == std::vector<std::string>{"v1", "b.weight", "b.bias"});
 }
 
+TEST_CASE("a name that the graph uses for something else is left alone") {
+  ModelDef model = two_layers();
+  model.graph.nodes[0].outputs[0] = "a.bias";
+  model.graph.nodes[1].inputs[0] = "a.bias";
+  CHECK(restore_zero_biases(model).names.empty());
+  prepared(model, true);
+  require_single_assignment(model);
+}
+
 TEST_CASE("a Gemm that scales its last input gets no bias") {
   ModelDef model = two_layers();
   model.graph.nodes[0].attributes[0] = {"beta", 0.5F};
-  CHECK(restore_zero_biases(model.graph).names.empty());
+  CHECK(restore_zero_biases(model).names.empty());
 }
