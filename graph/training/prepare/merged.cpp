@@ -195,10 +195,11 @@ class Search {
            (!module.empty() && name.starts_with(std::string(module) + "."));
   }
 
-  // Parameters of `module` that were merged into `source`, and "" for the source if it is one of
+  // Parameters of `module` that were merged into `kept`, and "" for its source if that is one of
   // them. Those with the longest path in common with it go before those of the module itself.
-  std::vector<std::string> candidates(std::string_view module, std::string_view source, Role role,
+  std::vector<std::string> candidates(std::string_view module, const std::string& kept, Role role,
                                       bool by_name) const {
+    const std::string& source = sources_.of(kept);
     // Nodes of inner modules read their own.
     const auto fits = [&](std::string_view name) {
       if (!is_in(name, module)) return false;
@@ -212,7 +213,11 @@ class Search {
     for (const std::size_t place : missing_) {
       const std::string& name = signature_.entries()[place].name;
       const auto taken = taken_.find(name);
-      if (!fits(name) || static_cast<std::ptrdiff_t>(place) < signature_.place(source) ||
+      // What was folded is merged in the order of the nodes; two parameters of one module are
+      // never one tensor.
+      const bool may_precede = kept != source && owner_of(name) == owner_of(source);
+      const bool precedes = static_cast<std::ptrdiff_t>(place) < signature_.place(source);
+      if (!fits(name) || (precedes && !may_precede) ||
           (taken != taken_.end() && taken->second != source)) {
         continue;
       }
@@ -231,11 +236,11 @@ class Search {
     if (uses.empty() || !may_be_merged(kept)) return;
     const std::string& source = sources_.of(kept);
     if (source.empty() && !may_be_parameter(initializers_.at(kept)->value, role, uses)) return;
-    std::vector<std::string> names = candidates(module, source, role, true);
+    std::vector<std::string> names = candidates(module, kept, role, true);
     // Add reads terms of any name.
     if (names.empty() && role == Role::bias && !source.empty() && owner_of(source) != module &&
         !is_normalization(graph_->nodes[uses[0].node])) {
-      names = candidates(module, source, role, false);
+      names = candidates(module, kept, role, false);
     }
     if (names.empty()) {
       find_constants(module, kept, source, role, uses);

@@ -120,6 +120,17 @@ TEST_CASE("two equal parameters of one module are told by their order") {
   CHECK(nodes[3].inputs[1] == "1.gamma_2");
 }
 
+TEST_CASE("scale and bias of one module that are folded and merged are told by what reads them") {
+  ModelDef model = exported();
+  add_folded(model, "view", {1, 4}, 0, "['grn.bias', 'val_0']");
+  list(model, {"grn.weight", "grn.bias"});
+  then(model, "Mul", {"view"}, "grn");
+  then(model, "Add", {"view"}, "grn", true);
+  CHECK(prepared(model, true).trained == std::vector<std::string>{"view", "view_1"});
+  CHECK(model.graph.nodes[0].inputs[1] == "view_1");
+  CHECK(model.graph.nodes[1].inputs[1] == "view");
+}
+
 TEST_CASE("one tensor of two modules stays one when untied") {
   ModelDef model = exported();
   add_parameter(model, "b.weight", {4, 4}, 0.25F);
