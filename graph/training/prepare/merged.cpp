@@ -196,7 +196,8 @@ class Search {
   }
 
   // Parameters of `module` that were merged into `kept`, and "" for its source if that is one of
-  // them. Those with the longest path in common with it go before those of the module itself.
+  // them. Those further in, with the longest path in common with it, go before those of the module
+  // itself, and these before others.
   std::vector<std::string> candidates(std::string_view module, const std::string& kept, Role role,
                                       bool by_name) const {
     const std::string& source = sources_.of(kept);
@@ -222,7 +223,7 @@ class Search {
         continue;
       }
       const std::size_t common = common_path(name, source);
-      const std::size_t rank = common > 1 ? common + 1 : owner_of(name) == module ? 2 : 1;
+      const std::size_t rank = owner_of(name) == module ? 2 : common > 1 ? common + 1 : 1;
       if (rank > best) names.clear();
       best = std::max(best, rank);
       if (rank == best) names.push_back(name);

@@ -104,10 +104,11 @@ TEST_CASE("untied parameters of modules have the names that they had") {
 TEST_CASE("two equal parameters of one module are told by their order") {
   ModelDef model = exported();
   add_parameter(model, "0.gamma_1", {4}, 0.5F);
-  list(model, {"0.gamma_1", "0.gamma_2", "1.gamma_1", "1.gamma_2"});
-  for (const char* module : {"0", "1"}) {
+  const std::string other = GENERATE("1", "token.0");
+  list(model, {"0.gamma_1", "0.gamma_2", other + ".gamma_1", other + ".gamma_2"});
+  for (const std::string& module : {std::string("0"), other}) {
     then(model, "Mul", {"0.gamma_1"}, module);
-    then(model, "Mul", {"0.gamma_1"}, module, *module == '1');
+    then(model, "Mul", {"0.gamma_1"}, module, module == other);
   }
   model.graph.nodes[2].outputs[0] = "z";
   model.graph.nodes[3].inputs[0] = "z";
@@ -116,8 +117,8 @@ TEST_CASE("two equal parameters of one module are told by their order") {
   const std::vector<NodeDef>& nodes = model.graph.nodes;
   CHECK(nodes[0].inputs[1] == "0.gamma_1");
   CHECK(nodes[1].inputs[1] == "0.gamma_2");
-  CHECK(nodes[2].inputs[1] == "1.gamma_1");
-  CHECK(nodes[3].inputs[1] == "1.gamma_2");
+  CHECK(nodes[2].inputs[1] == other + ".gamma_1");
+  CHECK(nodes[3].inputs[1] == other + ".gamma_2");
 }
 
 TEST_CASE("scale and bias of one module that are folded and merged are told by what reads them") {
