@@ -25,7 +25,8 @@ class Findings {
     count(code);
     if (count_ <= max_texts_) texts_.push_back(cat(parts...));
   }
-  // Puts message and context in one line.
+  // Puts message and context in one line. Ignores what is known, as from a graph that is part of
+  // several.
   void add(const Error& error);
   // A finding when strict, otherwise a warning.
   template <class... Parts>
