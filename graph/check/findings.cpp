@@ -1,7 +1,6 @@
 #include "graph/check/findings.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace ondine::graph {
 namespace {
@@ -30,10 +29,7 @@ void Findings::count(ErrorCode code) noexcept {
   ++count_;
 }
 
-void Findings::add(const Error& error) {
-  std::string line = in_one_line(error);
-  if (std::ranges::find(texts_, line) == texts_.end()) add(error.code(), std::move(line));
-}
+void Findings::add(const Error& error) { add(error.code(), in_one_line(error)); }
 
 void Findings::warn(const Error& error) { warn(error.code(), in_one_line(error)); }
 

@@ -25,8 +25,7 @@ class Findings {
     count(code);
     if (count_ <= max_texts_) texts_.push_back(cat(parts...));
   }
-  // Puts message and context in one line. Ignores what is known, as from a graph that is part of
-  // several.
+  // Puts message and context in one line.
   void add(const Error& error);
   // A finding when strict, otherwise a warning.
   template <class... Parts>

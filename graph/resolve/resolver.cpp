@@ -78,11 +78,9 @@ Graph Resolver::resolve(GraphParts parts) {
     }
   }
   add_initializers(scope, parts, inputs);
-  const bool complete = std::all_of(parts.begin(), parts.end(), [&](const GraphDef* part) {
-    return add_nodes(scope, part->nodes);
-  });
-  // What a node that failed would have given is no defect of its own.
-  if (!complete) return graph;
+  for (const GraphDef* part : parts) {
+    if (!add_nodes(scope, part->nodes)) break;
+  }
   for (const GraphDef* part : parts) set_outputs(scope, *part);
   return graph;
 }
