@@ -10,8 +10,18 @@ class TileKernel {
  public:
   static constexpr bool takes_pairs = false;  // tiles hold rows of A
   static constexpr std::int64_t nr = 2 * tile_width;
-  // A block of A stays in a second cache of 2 MB together with one of B.
+  // The rows of A that a tile takes and a panel of B stay in a first cache of 48 kB, the blocks in
+  // a second one of 2 MB. Where rows of C are far from each other, passing over them again costs
+  // more than panels that leave the first cache.
   static constexpr std::int64_t block_m = 256;
+  static constexpr std::int64_t most_k = 768;
+  static std::int64_t block_k(std::int64_t ldc) { return ldc < 16384 ? 256 : most_k; }
+  static constexpr std::int64_t block_pairs = 128 << 10;
+  static constexpr std::int64_t apart = tile_width;  // so that panels share no sets of a cache
+  static constexpr bool by_rows = true;              // C is read and written in long rows
+  static constexpr std::int64_t rows_ahead = 8;
+  // Tiles keep the buffers for lines on their way busy: asking for more makes them wait.
+  static constexpr bool prefetches = false;
 
   static std::int64_t rows_of(std::int64_t) { return most_rows; }
   static std::int64_t a_elements(std::int64_t m, std::int64_t pairs) {
@@ -31,18 +41,27 @@ class TileKernel {
     });
   }
 
+  // What C held, times a beta of 1, is where the tiles begin. Follows from the call alone, so that
+  // every element has the same bits wherever a call is cut.
   void run(const Block<float>& block, std::int64_t rows, std::int64_t cols, NextFactors& ahead) {
-    for (std::int64_t i = PrefetchAhead::steps(block.k); i > 0; --i) ahead.step();
+    const Epilogue<float>& f = block.epilogue;
+    const bool adds = f.alpha == 1 && f.beta == 1;
+    const bool plain = f.alpha == 1 && (adds || f.beta == 0) && !f.col_bias && !f.row_bias &&
+                       f.activation == Activation::none;
+    const float* const from = f.addend ? f.addend : block.c;
     shape(rows);
-    const bool low = rows > tile_rows;
-    const bool right = cols > tile_width;
-    alignas(64) float sums[most_rows * nr];
-    if (low) {
-      right ? multiply<2, 2>(block, rows, sums) : multiply<2, 1>(block, rows, sums);
-    } else {
-      right ? multiply<1, 2>(block, rows, sums) : multiply<1, 1>(block, rows, sums);
+    if (plain && cols == nr) {
+      return multiply(block, rows, cols, {adds ? from : nullptr, block.ldc, block.c, block.ldc},
+                      ahead);
     }
-    finish_stored<float>(sums, rows, nr / lanes<float>, cols, block);
+    alignas(64) float sums[most_rows * nr];
+    if (adds) {
+      for (std::int64_t i = 0; i < rows; ++i) copy_row(sums + i * nr, from + i * block.ldc, cols);
+    }
+    multiply(block, rows, cols, {adds ? sums : nullptr, nr, sums, nr}, ahead);
+    Block<float> rest = block;
+    if (adds) rest.epilogue.beta = 0;
+    finish_stored<float>(sums, rows, nr / lanes<float>, cols, rest);
   }
 
  private:
@@ -99,21 +118,62 @@ class TileKernel {
     }
   }
 
+  // Where sums begin, at zero if null, and where they go.
+  struct Sums {
+    const float* from;
+    std::int64_t from_row;
+    float* to;
+    std::int64_t to_row;
+  };
+
+  static void copy_row(float* to, const float* from, std::int64_t cols) {
+    constexpr int L = lanes<float>;
+    for (std::int64_t j = 0; j < cols; j += L) store(to + j, load_n(from + j, min_of(L, cols - j)));
+  }
+
+  template <int T>
+  void begin(const float* from, std::int64_t row, std::int64_t offset) {
+    if (from) {
+      tiles_.load<T>(from + offset, row);
+    } else {
+      tiles_.clear<T>();
+    }
+  }
+
+  void multiply(const Block<float>& block, std::int64_t rows, std::int64_t cols, const Sums& sums,
+                NextFactors& ahead) {
+    const bool right = cols > tile_width;
+    if (rows > tile_rows) {
+      right ? multiply<2, 2>(block, rows, sums, ahead) : multiply<2, 1>(block, rows, sums, ahead);
+    } else {
+      right ? multiply<1, 2>(block, rows, sums, ahead) : multiply<1, 1>(block, rows, sums, ahead);
+    }
+  }
+
   template <int Down, int Across>
-  void multiply(const Block<float>& block, std::int64_t rows, float* sums) {
-    tiles_.clear<0>();
-    if constexpr (Across == 2) tiles_.clear<1>();
-    if constexpr (Down == 2) tiles_.clear<2>();
-    if constexpr (Down == 2 && Across == 2) tiles_.clear<3>();
+  void multiply(const Block<float>& block, std::int64_t rows, const Sums& sums,
+                NextFactors& ahead) {
+    begin<0>(sums.from, sums.from_row, 0);
+    if constexpr (Across == 2) begin<1>(sums.from, sums.from_row, tile_width);
+    if constexpr (Down == 2) begin<2>(sums.from, sums.from_row, tile_rows * sums.from_row);
+    if constexpr (Down == 2 && Across == 2) {
+      begin<3>(sums.from, sums.from_row, tile_rows * sums.from_row + tile_width);
+    }
     std::int64_t q = 0;
     for (; q + tile_width <= block.k; q += tile_width) {
       step<Down, Across>(block.a + q, block.a_row, block.b + q * nr);
+      ahead.step();
     }
-    if (q < block.k) last_step<Down, Across>(block, rows, q);
-    tiles_.store<0>(sums, nr);
-    if constexpr (Across == 2) tiles_.store<1>(sums + tile_width, nr);
-    if constexpr (Down == 2) tiles_.store<2>(sums + tile_rows * nr, nr);
-    if constexpr (Down == 2 && Across == 2) tiles_.store<3>(sums + tile_rows * nr + tile_width, nr);
+    if (q < block.k) {
+      last_step<Down, Across>(block, rows, q);
+      ahead.step();
+    }
+    tiles_.store<0>(sums.to, sums.to_row);
+    if constexpr (Across == 2) tiles_.store<1>(sums.to + tile_width, sums.to_row);
+    if constexpr (Down == 2) tiles_.store<2>(sums.to + tile_rows * sums.to_row, sums.to_row);
+    if constexpr (Down == 2 && Across == 2) {
+      tiles_.store<3>(sums.to + tile_rows * sums.to_row + tile_width, sums.to_row);
+    }
   }
 
   // Fewer pairs than a tile is wide, zeros after them: what follows in A may be NaN.

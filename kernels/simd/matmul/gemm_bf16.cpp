@@ -66,8 +66,16 @@ Micro pick(int rows, bool two, bool tail) {
 struct VectorKernel {
   static constexpr bool takes_pairs = true;
   static constexpr std::int64_t nr = panel<float>;
-  // A block of A stays in a second cache of 1 MB together with one of B.
+  // A block of A stays in a second cache of 1 MB together with one of B. C is passed over once for
+  // each block of k, so that these are large.
   static constexpr std::int64_t block_m = 144;
+  static constexpr std::int64_t most_k = 768;
+  static std::int64_t block_k(std::int64_t) { return most_k; }
+  static constexpr std::int64_t block_pairs = 96 << 10;
+  static constexpr std::int64_t apart = 0;
+  static constexpr bool by_rows = false;
+  static constexpr std::int64_t rows_ahead = 24;
+  static constexpr bool prefetches = true;
 
   static std::int64_t rows_of(std::int64_t m) { return even_chunk(m, max_rows); }
   static std::int64_t a_elements(std::int64_t m, std::int64_t pairs) {

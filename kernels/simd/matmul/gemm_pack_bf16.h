@@ -16,6 +16,7 @@ ONDINE_INLINE std::int64_t pairs_of(std::int64_t k) { return (k + 1) / 2; }
 struct Panels {
   Pair* to;
   std::int64_t width, step;
+  std::int64_t rows_ahead = 24;  // prefetched before they are packed
 };
 
 // Pairs of the first `count` of 2 L elements, zeros after them.
@@ -92,7 +93,8 @@ template <class Elements>
 static void pack_beside(const Panels& panels, Elements src, std::int64_t ld, std::int64_t count,
                         std::int64_t k) {
   constexpr int L = lanes<float>;
-  constexpr std::int64_t ahead = 24, line = 64 / std::int64_t{sizeof(*src.at)};
+  constexpr std::int64_t line = 64 / std::int64_t{sizeof(*src.at)};
+  const std::int64_t ahead = panels.rows_ahead * ld;
   const std::int64_t pairs = pairs_of(k);
   const std::int64_t width = panels.width;
   for (std::int64_t q = 0; q < pairs; ++q) {
@@ -103,8 +105,8 @@ static void pack_beside(const Panels& panels, Elements src, std::int64_t ld, std
     Pair* to = panels.to + q * width;
     std::int64_t c = 0;
     for (; c < count; c += line) {
-      __builtin_prefetch(first.at + ahead * ld + c, 0, 2);
-      __builtin_prefetch(second.at + ahead * ld + c, 0, 2);
+      __builtin_prefetch(first.at + ahead + c, 0, 2);
+      __builtin_prefetch(second.at + ahead + c, 0, 2);
     }
     c = 0;
     if (q + 1 < pairs && width <= L) {

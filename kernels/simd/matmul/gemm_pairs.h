@@ -35,6 +35,12 @@ struct NextFactors {
 // Kernel:
 //   takes_pairs                 of A that lie beside each other (GemmCall::pairs)
 //   nr, block_m                 columns of a panel of B, rows of a block of A
+//   block_k(ldc), most_k        terms of a block, and most of them
+//   block_pairs                 of a block of B
+//   apart                       pairs between two panels of B
+//   by_rows                     whether the rows of a block stay while panels of B change
+//   rows_ahead                  of B that are prefetched while it is packed
+//   prefetches                  whether what is packed next is asked for between multiplications
 //   rows_of(m)                  rows that a micro kernel takes
 //   a_elements(m, pairs)        pairs that a packed block of A takes at most
 //   packed_rows(mr, pairs)
@@ -44,10 +50,8 @@ struct NextFactors {
 template <class Kernel>
 struct PairGemm {
   static constexpr std::int64_t nr = Kernel::nr;
-  // A block of B, with one of A, stays in a second cache of 1 MB. C is passed over once for each
-  // block of k, so that these are large.
-  static constexpr std::int64_t block_k = 768;
-  static constexpr std::int64_t block_pairs = 96 << 10;
+  static constexpr std::int64_t most_k = Kernel::most_k;
+  static constexpr std::int64_t block_pairs = Kernel::block_pairs;
   static constexpr std::int64_t padding = 64;
 
   static bool is_empty(const GemmCall<float>& g) { return g.m == 0 || g.n == 0 || g.k == 0; }
@@ -60,27 +64,30 @@ struct PairGemm {
     cut.pack_b = !g.b_packed && !g.pairs;
     cut.mr = Kernel::rows_of(g.m);
     cut.mc = divide_up(even_chunk(g.m, Kernel::block_m), cut.mr) * cut.mr;
-    cut.kc =
-        g.block_k > 0 ? min_of(g.block_k, block_k) : divide_up(even_chunk(g.k, block_k), 16) * 16;
+    cut.kc = g.block_k > 0 ? min_of(g.block_k, most_k)
+                           : divide_up(even_chunk(g.k, Kernel::block_k(g.ldc)), 16) * 16;
     return cut;
   }
 
-  // Columns of B that are packed together, just before they are multiplied the first time.
-  static constexpr std::int64_t group_n = 4 * nr;
+  // Columns of B that are packed together, just before they are multiplied the first time. Without
+  // prefetching all of a block are, since the processor prefetches long rows by itself.
+  static constexpr std::int64_t group_n = Kernel::prefetches ? 4 * nr : Kernel::block_pairs;
   static std::int64_t block_n(std::int64_t kc) {
-    return block_pairs / pairs_of(kc) / group_n * group_n;
+    constexpr std::int64_t unit = 4 * nr;
+    return block_pairs / pairs_of(kc) / unit * unit;
   }
 
   // Bounds that grow with m, n and k, so that the largest tile of a product says what all need.
   static std::int64_t a_elements(const GemmCall<float>& g) {
     if (g.a_paired || g.pairs) return 0;
-    return Kernel::a_elements(min_of(g.m, Kernel::block_m), pairs_of(min_of(g.k, block_k))) +
+    return Kernel::a_elements(min_of(g.m, Kernel::block_m), pairs_of(min_of(g.k, most_k))) +
            padding;
   }
   static std::int64_t b_elements(const GemmCall<float>& g) {
     if (g.b_packed || g.pairs) return 0;
-    const std::int64_t all = divide_up(g.n, nr) * nr * pairs_of(min_of(g.k, block_k));
-    return min_of(all, block_pairs) + padding;
+    const std::int64_t panels = divide_up(g.n, nr);
+    const std::int64_t all = panels * nr * pairs_of(min_of(g.k, most_k));
+    return min_of(all, block_pairs) + panels * Kernel::apart + padding;
   }
   static std::int64_t scratch_bytes(const GemmCall<float>& g) {
     if (is_empty(g) || g.alpha == 0) return 0;
@@ -91,7 +98,7 @@ struct PairGemm {
   static void pack_b_block(Pair* to, std::int64_t step, const GemmCall<float>& g, std::int64_t p,
                            std::int64_t kc, std::int64_t j, std::int64_t nc) {
     const float* const b = b_element(g, p * g.b_row + j * g.b_col);
-    const Panels panels{to, nr, step};
+    const Panels panels{to, nr, step, Kernel::rows_ahead};
     if (!g.b_rounded) return pack_b_elements(panels, FloatElements{b}, g, kc, nc);
     pack_b_elements(panels, RoundedElements{reinterpret_cast<const std::uint16_t*>(b)}, g, kc, nc);
   }
@@ -104,8 +111,8 @@ struct PairGemm {
 
   // All of B: panels of pairs_of(k) x nr, as those of float32 are k x nr.
   static void pack_whole_b(const GemmCall<float>& g, float* panels) {
-    for (std::int64_t p = 0; p < g.k; p += block_k) {
-      pack_b_block(panels + p / 2 * nr, nr * pairs_of(g.k), g, p, min_of(block_k, g.k - p), 0, g.n);
+    for (std::int64_t p = 0; p < g.k; p += most_k) {
+      pack_b_block(panels + p / 2 * nr, nr * pairs_of(g.k), g, p, min_of(most_k, g.k - p), 0, g.n);
     }
   }
 
@@ -138,20 +145,27 @@ struct PairGemm {
     block.a_row = in_place ? g.a_row : packed.row;
     block.a_col = in_place ? g.a_col : packed.col;
     block.b_row = g.pairs ? g.b_row : nr;
-    for (std::int64_t jj = 0; jj < at.nc; jj += nr) {
+    const auto run = [&](std::int64_t ii, std::int64_t jj) {
+      const std::int64_t i = at.i + ii;
+      const std::int64_t c = i * g.ldc + at.j + jj;
+      block.a = in_place ? place_a(g, i, at.p) : a_packed + ii * packed.step;
       block.b = b_panels + jj / nr * at.b_step;
+      block.c = g.c + c;
+      block.epilogue = {g.alpha,
+                        first ? g.beta : 1.0F,
+                        last && g.col_bias ? g.col_bias + at.j + jj : nullptr,
+                        last && g.row_bias ? g.row_bias + i : nullptr,
+                        last ? g.activation : Activation::none,
+                        first && g.addend ? g.addend + c : nullptr};
+      kernel.run(block, min_of(mr, at.mc - ii), min_of(nr, at.nc - jj), ahead);
+    };
+    if constexpr (Kernel::by_rows) {
       for (std::int64_t ii = 0; ii < at.mc; ii += mr) {
-        const std::int64_t i = at.i + ii;
-        const std::int64_t c = i * g.ldc + at.j + jj;
-        block.a = in_place ? place_a(g, i, at.p) : a_packed + ii * packed.step;
-        block.c = g.c + c;
-        block.epilogue = {g.alpha,
-                          first ? g.beta : 1.0F,
-                          last && g.col_bias ? g.col_bias + at.j + jj : nullptr,
-                          last && g.row_bias ? g.row_bias + i : nullptr,
-                          last ? g.activation : Activation::none,
-                          first && g.addend ? g.addend + c : nullptr};
-        kernel.run(block, min_of(mr, at.mc - ii), min_of(nr, at.nc - jj), ahead);
+        for (std::int64_t jj = 0; jj < at.nc; jj += nr) run(ii, jj);
+      }
+    } else {
+      for (std::int64_t jj = 0; jj < at.nc; jj += nr) {
+        for (std::int64_t ii = 0; ii < at.mc; ii += mr) run(ii, jj);
       }
     }
   }
@@ -163,13 +177,17 @@ struct PairGemm {
                                  nc, g.b_row, g.b_col, steps);
   }
 
+  // Rows so many elements apart are prefetched by no processor.
+  static bool is_far(std::int64_t row) { return row >= 16384; }
+
   // The block of A after that of a part: further rows, or the first of the next block of k.
   static PrefetchAhead prefetch_a(const GemmCall<float>& g, const GemmBlocking& cut,
                                   const Part& at) {
     const bool more = at.i + at.mc < g.m;
     const std::int64_t i = more ? at.i + at.mc : 0;
     const std::int64_t p = more ? at.p : at.p + at.kc;
-    if (!cut.pack_a || p >= g.k) return {};
+    const bool wanted = Kernel::prefetches || is_far(g.a_row);
+    if (!wanted || !cut.pack_a || p >= g.k) return {};
     const std::int64_t steps =
         divide_up(at.mc, cut.mr) * divide_up(at.nc, nr) * PrefetchAhead::steps(pairs_of(at.kc));
     return PrefetchAhead::matrix(g.a + i * g.a_row + p * g.a_col, 4, min_of(at.mc, g.m - i),
@@ -189,8 +207,10 @@ struct PairGemm {
       const bool more = jj + group_n < at.nc;
       const std::int64_t p = more ? at.p : at.p + at.kc;
       const std::int64_t j = more ? jj + group_n : 0;
-      ahead.b =
-          prefetch_b(g, p, min_of(at.kc, g.k - p), at.j + j, min_of(group_n, at.nc - j), steps);
+      if (Kernel::prefetches) {
+        ahead.b =
+            prefetch_b(g, p, min_of(at.kc, g.k - p), at.j + j, min_of(group_n, at.nc - j), steps);
+      }
       run_part(kernel, g, mr, a_block, panels,
                {at.i, at.mc, at.j + jj, width, at.p, at.kc, at.b_step}, ahead);
     }
@@ -205,7 +225,9 @@ struct PairGemm {
       const std::int64_t nc = min_of(block, g.n - j);
       for (std::int64_t p = 0; p < g.k; p += cut.kc) {
         const std::int64_t kc = min_of(cut.kc, g.k - p);
-        const std::int64_t b_step = g.pairs ? nr : nr * pairs_of(g.b_packed ? g.k : kc);
+        const std::int64_t b_step = g.pairs      ? nr
+                                    : g.b_packed ? nr * pairs_of(g.k)
+                                                 : nr * pairs_of(kc) + Kernel::apart;
         const Pair* b_panels = b_block;
         if (g.pairs) {
           b_panels = g.b + j + p / 2 * g.b_row;

@@ -91,7 +91,8 @@ void check(const Product& t, const std::vector<float>& result) {
         sum += product;
         size += std::abs(product);
       }
-      const double old = double{t.options.beta} * double{t.c[at]};
+      const float before = t.options.addend ? t.options.addend[at] : t.c[at];
+      const double old = double{t.options.beta} * double{before};
       double wanted = double{t.options.alpha} * sum + old;
       if (t.options.col_bias) wanted += double{t.options.col_bias[j]};
       if (t.options.row_bias) wanted += double{t.options.row_bias[i]};
@@ -200,6 +201,33 @@ TEST_CASE("products of lower precision have more than one block in every directi
     const auto result = t.run(1, *lower);
     check(t, result);
     CHECK(t.run(3, *lower) == result);
+  }
+}
+
+TEST_CASE("what is added to comes first in every block, whether rows of C are near or far apart") {
+  const Kernels* lower = each_lower_kernels();
+  if (lower == nullptr) return;
+  for (const Index ldc : {520, 523, 16384}) {
+    for (const int transposed : {0, 1, 2, 3}) {
+      CAPTURE(ldc, transposed);
+      Product t(70, 520, 900, transposed % 2 != 0, transposed / 2 != 0);
+      Numbers numbers(static_cast<std::uint64_t>(ldc));
+      t.shape.ldc = ldc;
+      t.c = numbers.row<float>(70 * ldc);
+      const auto columns = numbers.row<float>(520);
+      const auto addend = numbers.row<float>(70 * ldc);
+      for (const GemmOptions<float>& options :
+           {GemmOptions<float>{},
+            {.beta = 1},
+            {.beta = 1, .addend = addend.data()},
+            {.beta = 1, .col_bias = columns.data(), .addend = addend.data()},
+            {.beta = 0.5F, .activation = Activation::relu, .addend = addend.data()}}) {
+        t.options = options;
+        const auto result = t.run(1, *lower);
+        check(t, result);
+        CHECK(t.run(3, *lower) == result);
+      }
+    }
   }
 }
 
