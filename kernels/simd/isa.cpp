@@ -55,7 +55,8 @@ Kernels with_bf16_products(Isa isa, const char* name, const GemmKernels<float>& 
     return table;
   }();
   kernels.f32.winograd = &winograd;
-  kernels.f32.grouped_conv = &avx512_bf16::grouped_conv_f32;
+  // Processors with tiles multiply pairs in vectors more slowly than float32.
+  if (isa == Isa::avx512_bf16) kernels.f32.grouped_conv = &avx512_bf16::grouped_conv_f32;
   return kernels;
 }
 #endif
