@@ -70,7 +70,7 @@ struct PairGemm {
   }
 
   // Columns of B that are packed together, just before they are multiplied the first time. Without
-  // prefetching all of a block are, since the processor prefetches long rows by itself.
+  // prefetching all of a block are: processors prefetch long rows by themselves.
   static constexpr std::int64_t group_n = Kernel::prefetches ? 4 * nr : Kernel::block_pairs;
   static std::int64_t block_n(std::int64_t kc) {
     constexpr std::int64_t unit = 4 * nr;
@@ -177,7 +177,13 @@ struct PairGemm {
                                  nc, g.b_row, g.b_col, steps);
   }
 
-  // Rows so many elements apart are prefetched by no processor.
+  // From a panel of B to the next.
+  static std::int64_t panel_step(const GemmCall<float>& g, std::int64_t kc) {
+    if (g.pairs) return nr;
+    return g.b_packed ? nr * pairs_of(g.k) : nr * pairs_of(kc) + Kernel::apart;
+  }
+
+  // Whether rows are so many elements apart that no processor prefetches them by itself.
   static bool is_far(std::int64_t row) { return row >= 16384; }
 
   // The block of A after that of a part: further rows, or the first of the next block of k.
@@ -225,9 +231,7 @@ struct PairGemm {
       const std::int64_t nc = min_of(block, g.n - j);
       for (std::int64_t p = 0; p < g.k; p += cut.kc) {
         const std::int64_t kc = min_of(cut.kc, g.k - p);
-        const std::int64_t b_step = g.pairs      ? nr
-                                    : g.b_packed ? nr * pairs_of(g.k)
-                                                 : nr * pairs_of(kc) + Kernel::apart;
+        const std::int64_t b_step = panel_step(g, kc);
         const Pair* b_panels = b_block;
         if (g.pairs) {
           b_panels = g.b + j + p / 2 * g.b_row;
