@@ -17,8 +17,6 @@ namespace ondine {
 namespace {
 
 constexpr std::size_t least = std::size_t{1} << 20;
-// Fewer misses of the page table. Smaller blocks would become resident for nothing.
-constexpr std::size_t huge_from = std::size_t{16} << 20;
 [[maybe_unused]] constexpr std::size_t much_freed = std::size_t{1} << 20;
 
 }  // namespace
@@ -29,7 +27,8 @@ void* map_pages(std::size_t bytes) {
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) fail_out_of_memory(cat("map ", bytes, " bytes"));
 #ifdef MADV_HUGEPAGE
-  if (bytes >= huge_from) madvise(memory, bytes, MADV_HUGEPAGE);  // a hint
+  // Fewer misses of the page table: a hint. Blocks that lie side by side share huge pages.
+  madvise(memory, bytes, MADV_HUGEPAGE);
 #endif
   return memory;
 }

@@ -7,6 +7,14 @@ namespace {
 constexpr std::int64_t least = 16;           // of each dim of a product
 constexpr std::int64_t least_gathered = 64;  // output channels for which strided columns pay
 
+// Products in tiles are so fast that gradients by the weights cost less without transforming
+// factors and results.
+template <class T>
+bool prefers_columns(const ConvDesc& desc, const Kernels& kernels) {
+  return kernels.isa == Isa::amx_bf16 && desc.direction == ConvDirection::backward_weights &&
+         (supports_joined_columns_bf16<T>(desc, kernels) || supports_im2col_bf16<T>(desc, kernels));
+}
+
 }  // namespace
 
 // Gradients by the weights pair images.
@@ -19,7 +27,7 @@ bool supports_grouped_bf16(const ConvDesc& desc, const Kernels& kernels) {
 template <class T>
 bool supports_winograd_bf16(const ConvDesc& desc, const Kernels& kernels) {
   return rounds_factors<T>(kernels) && supports_winograd<T>(desc, kernels) &&
-         !supports_direct<T>(desc, kernels);
+         !supports_direct<T>(desc, kernels) && !prefers_columns<T>(desc, kernels);
 }
 
 template <class T>
