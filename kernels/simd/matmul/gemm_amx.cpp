@@ -49,7 +49,7 @@ class TileKernel {
     const bool plain = f.alpha == 1 && (adds || f.beta == 0) && !f.col_bias && !f.row_bias &&
                        f.activation == Activation::none;
     const float* const from = f.addend ? f.addend : block.c;
-    shape(rows);
+    shape(rows, min_of(block.k, tile_width));
     if (plain && cols == nr) {
       return multiply(block, rows, cols, {adds ? from : nullptr, block.ldc, block.c, block.ldc},
                       ahead);
@@ -95,13 +95,18 @@ class TileKernel {
     }
   }
 
-  // C in tiles 0 to 3, two to a row; A in 4 and 5, B in 6 and 7.
-  void shape(std::int64_t rows) {
-    if (rows == shaped_) return;
+  // C in tiles 0 to 3, two to a row; A in 4 and 5, B in 6 and 7. A and B are of fewer pairs than
+  // tiles are wide where there are no more.
+  void shape(std::int64_t rows, std::int64_t pairs) {
+    if (rows == shaped_ && pairs == pairs_) return;
     shaped_ = rows;
+    pairs_ = pairs;
+    constexpr std::uint8_t whole = tile_width;
     const auto first = static_cast<std::uint8_t>(min_of(rows, tile_rows));
     const auto second = static_cast<std::uint8_t>(rows - first);
-    tiles_.shape({first, first, second, second, first, second, tile_rows, tile_rows});
+    const auto deep = static_cast<std::uint8_t>(pairs);
+    tiles_.shape({first, first, second, second, first, second, deep, deep},
+                 {whole, whole, whole, whole, deep, deep, whole, whole});
   }
 
   template <int Down, int Across>
@@ -160,7 +165,7 @@ class TileKernel {
       begin<3>(sums.from, sums.from_row, tile_rows * sums.from_row + tile_width);
     }
     std::int64_t q = 0;
-    for (; q + tile_width <= block.k; q += tile_width) {
+    for (; q + pairs_ <= block.k; q += pairs_) {
       step<Down, Across>(block.a + q, block.a_row, block.b + q * nr);
       ahead.step();
     }
@@ -190,7 +195,7 @@ class TileKernel {
   }
 
   Tiles tiles_;
-  std::int64_t shaped_ = 0;
+  std::int64_t shaped_ = 0, pairs_ = 0;
 };
 
 }  // namespace

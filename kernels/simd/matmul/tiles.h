@@ -19,8 +19,8 @@ class Tiles {
   Tiles& operator=(const Tiles&) = delete;
   ~Tiles() { asm volatile("tilerelease" ::: "memory"); }
 
-  // Rows of each tile; all lose what they held.
-  void shape(const std::uint8_t (&rows)[8]) {
+  // Rows of each tile and floats or pairs in them; all lose what they held.
+  void shape(const std::uint8_t (&rows)[8], const std::uint8_t (&widths)[8]) {
     struct alignas(64) {
       std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
       std::uint16_t row_bytes[16] = {};
@@ -29,7 +29,7 @@ class Tiles {
     static_assert(sizeof(config) == 64);
     for (int t = 0; t < 8; ++t) {
       config.rows[t] = rows[t];
-      config.row_bytes[t] = rows[t] > 0 ? 64 : 0;
+      config.row_bytes[t] = static_cast<std::uint16_t>(rows[t] > 0 ? 4 * widths[t] : 0);
     }
     asm volatile("ldtilecfg %0" ::"m"(config) : "memory");
   }
@@ -60,25 +60,25 @@ class Tiles {
 // numbers, which it counts as zeros.
 class Tiles {
  public:
-  void shape(const std::uint8_t (&rows)[8]) {
-    for (int t = 0; t < 8; ++t) tiles_[t] = {rows[t], {}};
+  void shape(const std::uint8_t (&rows)[8], const std::uint8_t (&widths)[8]) {
+    for (int t = 0; t < 8; ++t) tiles_[t] = {rows[t], widths[t], {}};
   }
 
   template <int T>
   void clear() {
-    tiles_[T] = {tiles_[T].rows, {}};
+    tiles_[T] = {tiles_[T].rows, tiles_[T].width, {}};
   }
   template <int T>
   void load(const Pair* from, std::int64_t step) {
     clear<T>();
     for (int i = 0; i < tiles_[T].rows; ++i) {
-      __builtin_memcpy(tiles_[T].at[i], from + i * step, sizeof(tiles_[T].at[i]));
+      __builtin_memcpy(tiles_[T].at[i], from + i * step, tiles_[T].bytes());
     }
   }
   template <int T>
   void store(float* to, std::int64_t step) {
     for (int i = 0; i < tiles_[T].rows; ++i) {
-      __builtin_memcpy(to + i * step, tiles_[T].at[i], sizeof(tiles_[T].at[i]));
+      __builtin_memcpy(to + i * step, tiles_[T].at[i], tiles_[T].bytes());
     }
   }
   template <int C, int A, int B>
@@ -105,7 +105,8 @@ class Tiles {
 
  private:
   struct Tile {
-    int rows = 0;
+    int rows = 0, width = 0;
+    std::size_t bytes() const { return std::size_t{4} * static_cast<std::size_t>(width); }
     std::uint32_t at[tile_rows][tile_width] = {};
   };
 
