@@ -21,8 +21,15 @@ constexpr std::int64_t few_rows = 4;
 // So few columns are one block, for which A is packed once anyway.
 constexpr std::int64_t most_once = 512;
 
+// Elements of a factor that are rounded at once.
+constexpr std::int64_t most_rounded = std::int64_t{4} << 20;
+
 // One column as one row: C^T = op(B)^T op(A)^T.
 bool is_column(const GemmShape& s) { return s.n == 1 && s.m > 1 && s.ldc <= 1; }
+
+// Elements of bfloat16 in one.
+template <class T>
+constexpr std::int64_t rounded_in = sizeof(T) / 2;
 
 // Without pointers.
 template <class T>
@@ -75,12 +82,27 @@ std::int64_t wanted_tiles(double work, std::int64_t chunk, std::int64_t batch_co
   return static_cast<std::int64_t>(std::max(fair, std::min(work / longest, 1e6)));
 }
 
+// What a part of a product does of that.
+template <class T>
+GemmOptions<T> own_options(GemmOptions<T> options, bool biases_first) {
+  const GemmPart part = options.part;
+  if (!part.is_first) {
+    options.beta = 1;
+    options.addend = nullptr;
+  }
+  if (!part.is_last) options.activation = Activation::none;
+  if (!(biases_first ? part.is_first : part.is_last)) {
+    options.col_bias = nullptr;
+    options.row_bias = nullptr;
+  }
+  return options;
+}
+
 }  // namespace
 
 std::int64_t rounded_row(std::int64_t m, std::int64_t k) {
-  constexpr std::int64_t most = std::int64_t{4} << 20;  // elements
   const std::int64_t row = odd_lines(k, 32);
-  return m <= most / row ? row : 0;
+  return m <= most_rounded / row ? row : 0;
 }
 
 template <class T>
@@ -144,8 +166,9 @@ GemmPrimitive<T>::GemmPrimitive(const GemmShape& shape, std::int64_t batch_count
     whole_.a_row /= 2;
     in_pairs_ = 2;
   }
-  rounded_row_ = rounded_row(batch_count);
-  if (rounded_row_ > 0) {
+  rounded_terms_ = rounded_terms(batch_count);
+  if (rounded_terms_ > 0) {
+    rounded_row_ = odd_lines(rounded_terms_, 32) / rounded_in<T>;
     whole_.a_paired = true;
     a_rounded_ = std::exchange(whole_.a_rounded, false);
     a_row_ = std::exchange(whole_.a_row, rounded_row_);
@@ -176,19 +199,22 @@ bool GemmPrimitive<T>::reads_pairs() const {
 }
 
 template <class T>
-std::int64_t GemmPrimitive<T>::rounded_row(std::int64_t batch_count) const {
-  if (kernel_set<T>(*kernels_).gemm->round_a == nullptr) return 0;
-  if (batch_count > 1 || whole_.a_paired || whole_.a_col != 1 || whole_.n <= most_once) return 0;
-  constexpr std::int64_t in_element = sizeof(T) / 2;  // bfloat16
-  return math::rounded_row(whole_.m, whole_.k) / in_element;
+std::int64_t GemmPrimitive<T>::rounded_terms(std::int64_t batch_count) const {
+  const GemmKernels<T>& gemm = *kernel_set<T>(*kernels_).gemm;
+  if (gemm.round_a == nullptr || batch_count > 1) return 0;
+  if (whole_.a_paired || whole_.a_col != 1 || whole_.n <= most_once) return 0;
+  if (math::rounded_row(whole_.m, whole_.k) > 0) return whole_.k;
+  const std::int64_t block = gemm.blocking(whole_).kc;
+  return most_rounded / whole_.m / block * block;
 }
 
 template <class T>
-void GemmPrimitive<T>::round_a(ThreadPool& pool, const T* a, T* rounded) const {
-  const std::int64_t grain = std::max<std::int64_t>(1, (1 << 16) / whole_.k);
+void GemmPrimitive<T>::round_a(ThreadPool& pool, const T* a, std::int64_t terms, T* rounded) const {
+  const std::int64_t grain = std::max<std::int64_t>(1, (1 << 16) / terms);
   pool.for_chunks(whole_.m, grain, [&](std::int64_t first, std::int64_t last) {
     GemmCall<T> rows = whole_;
     rows.m = last - first;
+    rows.k = terms;
     rows.a_row = a_row_;
     rows.a_paired = false;
     rows.a_rounded = a_rounded_;
@@ -229,14 +255,30 @@ template <class T>
 void GemmPrimitive<T>::run(ThreadPool& pool, const GemmBatch& batch, const T* a, const T* b, T* c,
                            const GemmOptions<T>& options, Workspace workspace) const {
   if (tiles_.count() == 0) return;
-  if (rounded_row_ > 0) {
-    T* const rounded = static_cast<T*>(workspace.data);
-    round_a(pool, a, rounded);
-    a = rounded;
-    workspace.data = static_cast<std::byte*>(workspace.data) + rounded_bytes_;
-    workspace.bytes -= rounded_bytes_;
+  if (rounded_terms_ == 0) return run_tiles(pool, batch, whole_.k, a, b, c, options, workspace);
+  T* const rounded = static_cast<T*>(workspace.data);
+  workspace.data = static_cast<std::byte*>(workspace.data) + rounded_bytes_;
+  workspace.bytes -= rounded_bytes_;
+  for (std::int64_t p = 0; p < whole_.k; p += rounded_terms_) {
+    const std::int64_t terms = std::min(rounded_terms_, whole_.k - p);
+    GemmOptions<T> part = options;
+    part.part.is_first &= p == 0;
+    part.part.is_last &= p + terms == whole_.k;
+    GemmCall<T> call = whole_;
+    call.a = a;
+    call.a_rounded = a_rounded_;
+    call.b = b;
+    round_a(pool, a_element(call, p), terms, rounded);
+    run_tiles(pool, batch, terms, rounded, b_element(call, p * whole_.b_row), c, part, workspace);
   }
-  const auto run_tile = kernel_set<T>(*kernels_).gemm->run_blocking;
+}
+
+template <class T>
+void GemmPrimitive<T>::run_tiles(ThreadPool& pool, const GemmBatch& batch, std::int64_t terms,
+                                 const T* a, const T* b, T* c, const GemmOptions<T>& options,
+                                 Workspace workspace) const {
+  const GemmKernels<T>& kernels = *kernel_set<T>(*kernels_).gemm;
+  const GemmOptions<T> own = own_options(options, kernels.biases_first);
   const auto chunk = [&](std::byte* scratch, std::int64_t first, std::int64_t last) {
     for (std::int64_t index = first; index < last; ++index) {
       const std::int64_t which = index / tiles_.count();
@@ -245,6 +287,7 @@ void GemmPrimitive<T>::run(ThreadPool& pool, const GemmBatch& batch, const T* a,
       const std::int64_t i = down * tiles_.rows;
       const std::int64_t j = across * tiles_.cols;
       GemmCall<T> call = tile_call(down, across);
+      call.k = terms;
       call.a = a;
       call.a = a_element(
           call, (batch.offsets_a ? batch.offsets_a[which] : which * batch.stride_a) / in_pairs_);
@@ -255,15 +298,15 @@ void GemmPrimitive<T>::run(ThreadPool& pool, const GemmBatch& batch, const T* a,
       call.b = b_element(call, j * call.b_col);
       const std::int64_t at = which * batch.stride_c + i * call.ldc + j;
       call.c = c + at;
-      call.addend = options.addend ? options.addend + at : nullptr;
-      call.col_bias = is_column_ ? options.row_bias : options.col_bias;
-      call.row_bias = is_column_ ? options.col_bias : options.row_bias;
+      call.addend = own.addend ? own.addend + at : nullptr;
+      call.col_bias = is_column_ ? own.row_bias : own.col_bias;
+      call.row_bias = is_column_ ? own.col_bias : own.row_bias;
       if (call.col_bias) call.col_bias += j;
       if (call.row_bias) call.row_bias += i;
-      call.alpha = options.alpha;
-      call.beta = options.beta;
-      call.activation = options.activation;
-      run_tile(call, blockings_[blocking_index(down, across)], scratch);
+      call.alpha = own.alpha;
+      call.beta = own.beta;
+      call.activation = own.activation;
+      kernels.run_blocking(call, blockings_[blocking_index(down, across)], scratch);
     }
   };
   ScratchPool slots(workspace, slot_bytes_);

@@ -50,6 +50,14 @@ struct GemmBatch {
   const std::int64_t* offsets_b = nullptr;
 };
 
+// Which terms of k a product has, where one is computed in parts that follow each other: whole
+// blocks of block_k terms (GemmPrimitive), each added to C. The parts take the options of the whole
+// and together give its bits.
+struct GemmPart {
+  bool is_first = true;
+  bool is_last = true;
+};
+
 // C = activation(alpha op(A) op(B) + beta D + bias). D is C or `addend`, which lies in memory like
 // C and must not overlap it; with beta 0 it is not read.
 template <class T>
@@ -60,6 +68,7 @@ struct GemmOptions {
   const T* row_bias = nullptr;  // m values, added to every column
   Activation activation = Activation::none;
   const T* addend = nullptr;
+  GemmPart part = {};
 };
 
 // Elements from a row of an m x k matrix to the next where all of it is rounded to bfloat16 once,
@@ -87,9 +96,7 @@ class GemmPrimitive {
            const GemmOptions<T>& options, void* workspace) const {
     run(pool, batch, a, b, c, options, Workspace{workspace, workspace_});
   }
-  // Terms of k that are summed at once. Products of whole blocks of k, each added to those before
-  // by a beta of 1, the biases and the activation in the last, have the bits of this one. 0: this
-  // product cannot be cut so.
+  // Terms of k that are summed at once (GemmPart). 0: this product cannot be cut into parts.
   std::int64_t block_k() const noexcept { return blockings_[blocking_index(0, 0)].kc; }
   std::string_view name() const noexcept;
   std::string_view isa() const noexcept { return isa_name(*kernels_); }
@@ -109,9 +116,12 @@ class GemmPrimitive {
   static Tiles make_tiles(const GemmCall<T>& call, std::int64_t batch_count, int threads);
   // Rows of A in bfloat16 that are read where they lie, as pairs.
   bool reads_pairs() const;
-  // Rows of A that are rounded once for all tiles lie so many elements apart; 0: tiles do it.
-  std::int64_t rounded_row(std::int64_t batch_count) const;
-  void round_a(ThreadPool& pool, const T* a, T* rounded) const;
+  // Terms of k of which A is rounded once for all tiles, and then the next; 0: tiles round it.
+  std::int64_t rounded_terms(std::int64_t batch_count) const;
+  void round_a(ThreadPool& pool, const T* a, std::int64_t terms, T* rounded) const;
+  // The first `terms` of k.
+  void run_tiles(ThreadPool& pool, const GemmBatch& batch, std::int64_t terms, const T* a,
+                 const T* b, T* c, const GemmOptions<T>& options, Workspace workspace) const;
   // The call of the tile in row i and column j of tiles, without pointers.
   GemmCall<T> tile_call(std::int64_t i, std::int64_t j) const;
   // Tiles of the last row and column may be smaller and computed in another way.
@@ -124,8 +134,9 @@ class GemmPrimitive {
   Tiles tiles_;
   std::array<GemmBlocking, 4> blockings_;
   const Kernels* kernels_;
-  std::int64_t rounded_row_ = 0;
-  std::int64_t a_row_ = 0;  // of A as it is given
+  std::int64_t rounded_terms_ = 0;
+  std::int64_t rounded_row_ = 0;  // elements of T from a row of rounded A to the next
+  std::int64_t a_row_ = 0;        // of A as it is given
   bool a_rounded_ = false;
   std::int64_t in_pairs_ = 1;      // elements of A as it is given in one of the call
   std::size_t rounded_bytes_ = 0;  // of the workspace, before the slots

@@ -178,8 +178,8 @@ class Product {
     }
     const bool last = piece == cuts_.rows.count - 1;
     math::GemmOptions<float> options;
-    options.beta = piece == 0 ? 0 : 1;
-    if (biased_ && last) options.col_bias = call.in<float>(bias) + column;
+    options.part = {.is_first = piece == 0, .is_last = last};
+    if (biased_) options.col_bias = call.in<float>(bias) + column;
     const std::size_t which = (last ? 2 : 0) + (strip == cuts_.columns.count - 1 ? 1 : 0);
     pieces_[which].run(call.pool(), {}, columns_of_a(call, row), b, call.out<float>(0) + column,
                        options, math::Workspace{slot + weights_bytes_, workspace_});

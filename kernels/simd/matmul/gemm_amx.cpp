@@ -19,6 +19,7 @@ class TileKernel {
   static constexpr std::int64_t block_pairs = 128 << 10;
   static constexpr std::int64_t apart = tile_width;  // so that panels share no sets of a cache
   static constexpr bool by_rows = true;              // C is read and written in long rows
+  static constexpr bool biases_first = true;
   static constexpr std::int64_t rows_ahead = 8;
   // Tiles keep the buffers for lines on their way busy: asking for more makes them wait.
   static constexpr bool prefetches = false;
@@ -41,27 +42,25 @@ class TileKernel {
     });
   }
 
-  // What C held, times a beta of 1, is where the tiles begin. Follows from the call alone, so that
-  // every element has the same bits wherever a call is cut.
+  // Where the tiles begin, what is added is there already: C times a beta of 1, and biases. Follows
+  // from the call alone, so that every element has the same bits wherever a call is cut.
   void run(const Block<float>& block, std::int64_t rows, std::int64_t cols, NextFactors& ahead) {
     const Epilogue<float>& f = block.epilogue;
-    const bool adds = f.alpha == 1 && f.beta == 1;
-    const bool plain = f.alpha == 1 && (adds || f.beta == 0) && !f.col_bias && !f.row_bias &&
-                       f.activation == Activation::none;
-    const float* const from = f.addend ? f.addend : block.c;
+    const bool begun = f.alpha == 1 && (f.beta == 0 || f.beta == 1);
+    const bool stored = begun && f.activation == Activation::none && cols == nr;
+    alignas(64) float buffer[most_rows * nr];
+    Sums sums{nullptr, nr, buffer, nr};
+    if (begun) begin_sums(sums, buffer, block, rows, cols);
+    if (stored) {
+      sums.to = block.c;
+      sums.to_row = block.ldc;
+    }
     shape(rows, min_of(block.k, tile_width));
-    if (plain && cols == nr) {
-      return multiply(block, rows, cols, {adds ? from : nullptr, block.ldc, block.c, block.ldc},
-                      ahead);
-    }
-    alignas(64) float sums[most_rows * nr];
-    if (adds) {
-      for (std::int64_t i = 0; i < rows; ++i) copy_row(sums + i * nr, from + i * block.ldc, cols);
-    }
-    multiply(block, rows, cols, {adds ? sums : nullptr, nr, sums, nr}, ahead);
+    multiply(block, rows, cols, sums, ahead);
+    if (stored) return;
     Block<float> rest = block;
-    if (adds) rest.epilogue.beta = 0;
-    finish_stored<float>(sums, rows, nr / lanes<float>, cols, rest);
+    if (begun) rest.epilogue = {1, 0, nullptr, nullptr, f.activation, nullptr};
+    finish_stored<float>(buffer, rows, nr / lanes<float>, cols, rest);
   }
 
  private:
@@ -131,9 +130,28 @@ class TileKernel {
     std::int64_t to_row;
   };
 
-  static void copy_row(float* to, const float* from, std::int64_t cols) {
-    constexpr int L = lanes<float>;
-    for (std::int64_t j = 0; j < cols; j += L) store(to + j, load_n(from + j, min_of(L, cols - j)));
+  static void begin_sums(Sums& sums, float* buffer, const Block<float>& block, std::int64_t rows,
+                         std::int64_t cols) {
+    const Epilogue<float>& f = block.epilogue;
+    const float* const c = f.addend ? f.addend : block.c;
+    const bool adds = f.beta == 1;
+    if (!adds && !f.col_bias && !f.row_bias) return;
+    if (cols == nr && !f.row_bias && adds != (f.col_bias != nullptr)) {
+      sums.from = adds ? c : f.col_bias;
+      sums.from_row = adds ? block.ldc : 0;
+      return;
+    }
+    sums.from = buffer;
+    for (std::int64_t i = 0; i < rows; ++i) {
+      const Vec<float> row_bias = broadcast(f.row_bias ? f.row_bias[i] : -0.0F);
+      for (std::int64_t j = 0; j < cols; j += lanes<float>) {
+        const std::int64_t some = min_of(lanes<float>, cols - j);
+        Vec<float> start = row_bias;
+        if (f.col_bias) start += load_n(f.col_bias + j, some);
+        if (adds) start += load_n(c + i * block.ldc + j, some);
+        store(buffer + i * nr + j, start);
+      }
+    }
   }
 
   template <int T>

@@ -39,6 +39,7 @@ struct NextFactors {
 //   block_pairs                 of a block of B
 //   apart                       pairs between two panels of B
 //   by_rows                     whether the rows of a block stay while panels of B change
+//   biases_first                whether the first block of k adds the biases (GemmKernels)
 //   rows_ahead                  of B that are prefetched while it is packed
 //   prefetches                  whether what is packed next is asked for between multiplications
 //   rows_of(m)                  rows that a micro kernel takes
@@ -136,6 +137,7 @@ struct PairGemm {
                        NextFactors& ahead) {
     const bool first = at.p == 0;
     const bool last = at.p + at.kc == g.k;
+    const bool biased = Kernel::biases_first ? first : last;
     const std::int64_t pairs = pairs_of(at.kc);
     const PackedRows packed = Kernel::packed_rows(mr, pairs);
     Block<float> block{};
@@ -153,8 +155,8 @@ struct PairGemm {
       block.c = g.c + c;
       block.epilogue = {g.alpha,
                         first ? g.beta : 1.0F,
-                        last && g.col_bias ? g.col_bias + at.j + jj : nullptr,
-                        last && g.row_bias ? g.row_bias + i : nullptr,
+                        biased && g.col_bias ? g.col_bias + at.j + jj : nullptr,
+                        biased && g.row_bias ? g.row_bias + i : nullptr,
                         last ? g.activation : Activation::none,
                         first && g.addend ? g.addend + c : nullptr};
       kernel.run(block, min_of(mr, at.mc - ii), min_of(nr, at.nc - jj), ahead);
@@ -268,9 +270,9 @@ struct PairGemm {
     run_blocking(g, blocking(g), scratch);
   }
 
-  static constexpr GemmKernels<float> table = {nr,       &blocking,          &scratch_bytes,
-                                               &run,     &run_blocking,      &pack_whole_b,
-                                               &round_a, Kernel::takes_pairs};
+  static constexpr GemmKernels<float> table = {nr,       &blocking,           &scratch_bytes,
+                                               &run,     &run_blocking,       &pack_whole_b,
+                                               &round_a, Kernel::takes_pairs, Kernel::biases_first};
 };
 
 }  // namespace ondine::math::ONDINE_ISA

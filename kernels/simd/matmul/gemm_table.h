@@ -93,6 +93,8 @@ struct GemmKernels {
   // products read A as it is.
   void (*round_a)(const GemmCall<T>& call, T* rounded, std::int64_t row) = nullptr;
   bool takes_pairs = false;  // calls with `pairs`
+  // Of the blocks of k, whether the first adds the biases; else the last does.
+  bool biases_first = false;
 };
 
 }  // namespace ondine::math

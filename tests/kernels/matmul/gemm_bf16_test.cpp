@@ -253,7 +253,7 @@ TEST_CASE("a factor rounded once for all tiles gives the bits of one that each t
   }
 }
 
-TEST_CASE("a factor of up to 8 MB is rounded once where more than 512 columns read it") {
+TEST_CASE("a factor is rounded once, up to 8 MB at a time, where more than 512 columns read it") {
   const Kernels* lower = each_lower_kernels();
   if (lower == nullptr) return;
   // Rows of 129 cache lines: 1016 of them are the last that fit.
@@ -264,10 +264,46 @@ TEST_CASE("a factor of up to 8 MB is rounded once where more than 512 columns re
   };
   constexpr std::size_t rounded = 1016 * row;
   CHECK(workspace(1016, 513) > rounded);
-  CHECK(workspace(1017, 513) < rounded / 4);
+  for (const Index m : {1017, 4000, 5000}) {
+    CAPTURE(m);
+    CHECK(workspace(m, 513) > rounded / 2);
+    CHECK(workspace(m, 513) < rounded / 4 * 5);
+  }
+  CHECK(workspace(Index{1} << 20, 513) < rounded / 4);  // less than a block of terms
   CHECK(workspace(1016, 512) < rounded / 4);
   CHECK(workspace(1016, 513, 2) < rounded / 4);
   CHECK(workspace(1016, 513, 1, true) < rounded / 4);
+}
+
+TEST_CASE("a factor rounded in parts gives the bits of one that each tile rounds") {
+  const Kernels* lower = each_lower_kernels();
+  if (lower == nullptr) return;
+  const Index m = 2100, n = 513, k = 2055;
+  Numbers numbers(11);
+  const auto a = numbers.row<float>(m * k);
+  const auto b = numbers.row<float>(k * n);
+  const auto bias = numbers.row<float>(n);
+  const auto run = [&](Index rows, Index first, Index cols) {
+    std::vector<float> c(static_cast<std::size_t>(rows * cols), 0.5F);
+    const GemmShape shape{.m = rows, .n = cols, .k = k, .ldb = n};
+    ThreadPool pool(2);
+    const GemmPrimitive<float> gemm(shape, 1, 2, *lower);
+    Scratch scratch(gemm.workspace());
+    gemm.run(pool, {}, a.data() + first * k, b.data(), c.data(),
+             {.beta = 1, .col_bias = bias.data(), .activation = Activation::relu}, scratch);
+    CHECK(scratch.intact());
+    return c;
+  };
+  const auto whole = run(m, 0, n);
+  for (const Index first : {Index{0}, m - 40}) {
+    const auto some = run(40, first, 48);
+    for (Index i = 0; i < 40; ++i) {
+      for (Index j = 0; j < 48; ++j) {
+        REQUIRE(whole[static_cast<std::size_t>((first + i) * n + j)] ==
+                some[static_cast<std::size_t>(i * 48 + j)]);
+      }
+    }
+  }
 }
 
 TEST_CASE("products of lower precision scale, add and activate as others do") {

@@ -38,9 +38,9 @@ void check_parts(const GemmShape& whole, std::int64_t blocks, const Kernels& ker
   const auto b = numbers.row<T>(whole.n * whole.k);
   const auto bias = numbers.row<T>(whole.n);
   const std::vector<T> c(static_cast<std::size_t>(whole.m * whole.n), T{7});
-  const GemmOptions<T> last{.col_bias = bias.data(), .activation = Activation::relu};
+  GemmOptions<T> options{.beta = 1, .col_bias = bias.data(), .activation = Activation::relu};
   auto wanted = c;
-  run(whole, a.data(), b.data(), wanted, last, kernels);
+  run(whole, a.data(), b.data(), wanted, options, kernels);
 
   const std::int64_t block_k = GemmPrimitive<T>(whole, 1, 2, kernels).block_k();
   REQUIRE(block_k > 0);
@@ -52,8 +52,7 @@ void check_parts(const GemmShape& whole, std::int64_t blocks, const Kernels& ker
     part.lda = whole.trans_a ? whole.m : whole.k;
     part.ldb = whole.trans_b ? whole.k : whole.n;
     part.block_k = block_k;
-    GemmOptions<T> options = p + part.k == whole.k ? last : GemmOptions<T>{};
-    options.beta = p == 0 ? 0 : 1;
+    options.part = {.is_first = p == 0, .is_last = p + part.k == whole.k};
     run(part, a.data() + p * (whole.trans_a ? whole.m : 1),
         b.data() + p * (whole.trans_b ? 1 : whole.n), got, options, kernels);
   }
