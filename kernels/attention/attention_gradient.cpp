@@ -30,6 +30,11 @@ template <class T>
 void AttentionPrimitive<T>::tile_gradient(const Run& run, const T* dy,
                                           const AttentionGradients<T>& gradients, const Tile& tile,
                                           T beta, std::byte* at) const {
+  if constexpr (sizeof(T) == sizeof(float)) {
+    if (rounded_) {
+      return rounded_->run_gradient(tile, run.scores, run.operands, dy, gradients, beta, at);
+    }
+  }
   const AttentionShape& s = shape_;
   const auto [dq, dk, dv, dmask] = gradients;
   T* const p = scores_at(at);
@@ -70,6 +75,9 @@ void AttentionPrimitive<T>::head_gradient(const Run& run, const T* dy,
                                           std::byte* at) const {
   const AttentionShape& s = shape_;
   const std::int64_t tiles = max_tiles(run);
+  if constexpr (sizeof(T) == sizeof(float)) {
+    if (rounded_) rounded_->pack_gradient(run.operands, head, at);
+  }
   // In causal attention the last queries see all keys.
   const bool backwards = run.hides(head);
   bool begun = false;

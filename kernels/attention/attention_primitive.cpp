@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/checked.h"
+#include "kernels/common/rounding.h"
 #include "kernels/simd/norm/softmax_table.h"
 #include "kernels/simd/tables.h"
 #include "kernels/simd/vector/vector_table.h"
@@ -108,13 +109,17 @@ AttentionPrimitive<T>::AttentionPrimitive(const AttentionShape& shape, int threa
   if (shape.count == 0 || shape.keys == 0) return;
   const std::int64_t rows =
       shape.masks > 0 ? std::max(tile_rows_, VisibleKeys<T>::tile_rows(shape)) : tile_rows_;
-  const auto bytes =
-      checked_mul(checked_mul(rows, shape.keys), static_cast<std::int64_t>(sizeof(T)));
-  tile_bytes_ = align_up(static_cast<std::size_t>(bytes));
-  products_ = std::make_shared<const std::array<Products, 2>>(
-      std::array{make_products(shape, tile_rows_, kernels),
-                 make_products(shape, shape.queries % tile_rows_, kernels)});
-  product_bytes_ = product_bytes();
+  if (sizeof(T) == sizeof(float) && RoundedHeads::takes(shape, kernels)) {
+    rounded_ = std::make_shared<const RoundedHeads>(shape, rows, kernels);
+  } else {
+    const auto bytes =
+        checked_mul(checked_mul(rows, shape.keys), static_cast<std::int64_t>(sizeof(T)));
+    tile_bytes_ = align_up(static_cast<std::size_t>(bytes));
+    products_ = std::make_shared<const std::array<Products, 2>>(
+        std::array{make_products(shape, tile_rows_, kernels),
+                   make_products(shape, shape.queries % tile_rows_, kernels)});
+    product_bytes_ = product_bytes();
+  }
   if (shape.masks > 0) mask_bytes_ = align_up(VisibleKeys<T>::bytes(shape));
   if (trains_mask && shape.masks > 0) {
     groups_ = groups_of_heads(shape);
@@ -151,7 +156,7 @@ typename AttentionPrimitive<T>::Run AttentionPrimitive<T>::begin(
     ThreadPool& pool, const AttentionScores<T>& scores, const AttentionOperands<T>& operands,
     const T* dy, void* workspace) const {
   Run run{pool, scores, operands, {}};
-  if (scores.mask == nullptr) return run;
+  if (scores.mask == nullptr || shape_.keys <= VisibleKeys<T>::block) return run;
   run.visible.emplace(shape_, scores, *kernels_, workspace);
   if (!run.visible->find(pool, operands, dy)) run.visible.reset();
   return run;
@@ -184,7 +189,7 @@ void AttentionPrimitive<T>::weights(const Run& run, const Tile& tile, std::byte*
   multiply(run.pool, scores_product, tile,
            run.operands.q + s.offset(tile.head, s.queries, tile.first, s.head_size),
            run.operands.k + key_offset(tile), to, {.alpha = run.scores.scale}, at);
-  const auto softmax = kernel_set<T>(*kernels_).softmax->softmax;
+  const auto weights = kernel_set<T>(*kernels_).softmax->weights;
   const auto axpy = kernel_set<T>(*kernels_).vector->axpy;
   const auto [begin, n] = tile.keys;
   for (std::int64_t i = 0; i < tile.rows; ++i) {
@@ -194,7 +199,7 @@ void AttentionPrimitive<T>::weights(const Run& run, const Tile& tile, std::byte*
       axpy(row, T{1}, run.scores.mask + run.scores.offsets[tile.head] + mask_row * s.keys + begin,
            n);
     }
-    softmax(row, row, n);
+    weights(row, row, n);
   }
 }
 
@@ -209,18 +214,40 @@ void AttentionPrimitive<T>::run(ThreadPool& pool, const AttentionScores<T>& scor
   }
   const Run run = begin(pool, scores, operands, nullptr, workspace);
   const std::int64_t tiles = max_tiles(run);
+  // Tiles of a head share packed factors, so that heads are cut only to keep all threads busy.
+  const std::int64_t wanted = divide_up(2 * pool.threads(), s.count);
+  const std::int64_t parts = rounded_ ? std::clamp<std::int64_t>(wanted, 1, tiles) : tiles;
   ScratchPool slots(slots_of(workspace), slot_bytes());
   slots.for_chunks(
-      pool, s.count * tiles, 1, [&](std::byte* at, std::int64_t begin, std::int64_t end) {
+      pool, s.count * parts, 1, [&](std::byte* at, std::int64_t begin, std::int64_t end) {
         for (auto index = begin; index < end; ++index) {
-          const Tile tile = tile_of(run, index / tiles, index % tiles);
-          if (tile.rows == 0) continue;
-          weights(run, tile, at);
-          multiply(pool, y_product, tile, scores_at(at),
-                   operands.v + s.offset(tile.head, s.keys, tile.keys.begin, s.v_head_size),
-                   y + s.offset(tile.head, s.queries, tile.first, s.v_head_size), {}, at);
+          const std::int64_t part = index % parts;
+          run_tiles(run, index / parts, tiles * part / parts, tiles * (part + 1) / parts, y, at);
         }
       });
+}
+
+template <class T>
+void AttentionPrimitive<T>::run_tiles(const Run& run, std::int64_t head, std::int64_t first,
+                                      std::int64_t last, T* y, std::byte* at) const {
+  const AttentionShape& s = shape_;
+  if constexpr (sizeof(T) == sizeof(float)) {
+    if (rounded_) rounded_->pack(run.operands, head, at);
+  }
+  for (std::int64_t i = first; i < last; ++i) {
+    const Tile tile = tile_of(run, head, i);
+    if (tile.rows == 0) continue;
+    if constexpr (sizeof(T) == sizeof(float)) {
+      if (rounded_) {
+        rounded_->run(tile, run.scores, run.operands, y, at);
+        continue;
+      }
+    }
+    weights(run, tile, at);
+    multiply(run.pool, y_product, tile, scores_at(at),
+             run.operands.v + s.offset(head, s.keys, tile.keys.begin, s.v_head_size),
+             y + s.offset(head, s.queries, tile.first, s.v_head_size), {}, at);
+  }
 }
 
 template class AttentionPrimitive<float>;

@@ -3,9 +3,11 @@
 // ScaledAttention and its gradient, in float and double, by tiles of queries, so that no matrix of
 // all scores is kept.
 //
-// Implementation:
-//   tiled   matrix products and softmax rows of the scores of one tile, which has fewer queries and
-//           only the keys that they see where a mask hides many (visible_keys.h)
+// Implementations:
+//   tiled       matrix products and softmax rows of the scores of one tile, which has fewer queries
+//               and only the keys that they see where a mask hides many (visible_keys.h)
+//   tiled_bf16  the same with products that round their factors to bfloat16, which are packed once
+//               for a head (rounded_heads.h)
 #pragma once
 
 #include <array>
@@ -14,60 +16,13 @@
 #include <optional>
 #include <string_view>
 
+#include "kernels/attention/attention_shape.h"
+#include "kernels/attention/rounded_heads.h"
 #include "kernels/attention/visible_keys.h"
 #include "kernels/common/scratch_pool.h"
 #include "kernels/matmul/gemm_primitive.h"
 
 namespace ondine::math {
-
-// For each of `count` heads: Q queries x head_size, K keys x head_size (key_rows) or head_size x
-// keys, V keys x v_head_size, Y queries x v_head_size. `interleaved` heads lie beside each other:
-// row i of each, then row i + 1 of each, and 1 means one matrix after the other. More than 1 need
-// key_rows.
-struct AttentionShape {
-  std::int64_t count = 0;
-  std::int64_t queries = 0;
-  std::int64_t keys = 0;
-  std::int64_t head_size = 0;
-  std::int64_t v_head_size = 0;
-  bool key_rows = true;
-  std::int64_t masks = 0;       // that heads share; 0: no mask
-  bool mask_per_query = false;  // else one row for all queries
-  std::int64_t interleaved = 1;
-
-  // The first element of row `row` of a head, in an operand of `rows` rows of `size`.
-  std::int64_t offset(std::int64_t head, std::int64_t rows, std::int64_t row,
-                      std::int64_t size) const {
-    return ((head / interleaved * rows + row) * interleaved + head % interleaved) * size;
-  }
-};
-
-// S = scale Q K^T + mask. The masks lie one after the other; that of head i starts at offsets[i].
-template <class T>
-struct AttentionScores {
-  T scale = 1;
-  const T* mask = nullptr;
-  const std::int64_t* offsets = nullptr;
-  // All heads, those of each mask one after the other; read where the mask has a gradient.
-  const std::int64_t* heads_by_mask = nullptr;
-};
-
-template <class T>
-struct AttentionOperands {
-  const T* q = nullptr;
-  const T* k = nullptr;
-  const T* v = nullptr;
-};
-
-// Those that are null are not computed. The gradient of a mask is the sum of those of the scores of
-// all heads that have it.
-template <class T>
-struct AttentionGradients {
-  T* dq = nullptr;
-  T* dk = nullptr;
-  T* dv = nullptr;
-  T* dmask = nullptr;
-};
 
 // Immutable; may run on several threads at once, each with a workspace of its own.
 template <class T>
@@ -86,7 +41,7 @@ class AttentionPrimitive {
   void run_gradient(ThreadPool& pool, const AttentionScores<T>& scores,
                     const AttentionOperands<T>& operands, const T* dy,
                     const AttentionGradients<T>& gradients, void* workspace) const;
-  std::string_view name() const noexcept { return "tiled"; }
+  std::string_view name() const noexcept { return rounded_ ? "tiled_bf16" : "tiled"; }
   std::string_view isa() const noexcept { return isa_name(*kernels_); }
 
  private:
@@ -101,12 +56,7 @@ class AttentionPrimitive {
   };
   using Products = std::array<GemmPrimitive<T>, product_count>;
 
-  // The queries [first, first + rows) of a head and the keys that they see; rows is 0 beyond the
-  // last one.
-  struct Tile {
-    std::int64_t head = 0, first = 0, rows = 0;
-    KeyRange keys;
-  };
+  using Tile = AttentionTile;
   // What the tasks of a run share.
   struct Run {
     ThreadPool& pool;
@@ -137,7 +87,9 @@ class AttentionPrimitive {
   T* scores_at(std::byte* at) const { return reinterpret_cast<T*>(at); }
   T* derivatives_at(std::byte* at) const { return reinterpret_cast<T*>(at + tile_bytes_); }
   Workspace products_at(std::byte* at) const { return {at + 2 * tile_bytes_, product_bytes_}; }
-  std::size_t slot_bytes() const { return 2 * tile_bytes_ + product_bytes_; }
+  std::size_t slot_bytes() const {
+    return rounded_ ? rounded_->bytes() : 2 * tile_bytes_ + product_bytes_;
+  }
   // The workspace: what VisibleKeys needs, the sums of groups of heads, then that of the threads.
   T* sums_of(void* workspace) const {
     return reinterpret_cast<T*>(static_cast<std::byte*>(workspace) + mask_bytes_);
@@ -147,6 +99,8 @@ class AttentionPrimitive {
     return {static_cast<std::byte*>(workspace) + before, workspace_ - before};
   }
 
+  void run_tiles(const Run& run, std::int64_t head, std::int64_t first, std::int64_t last, T* y,
+                 std::byte* at) const;
   // softmax(S) of a tile.
   void weights(const Run& run, const Tile& tile, std::byte* at) const;
   // Writes dq and adds to dmask; beta is that of dk and dv.
@@ -164,6 +118,7 @@ class AttentionPrimitive {
   std::int64_t tile_rows_ = 1;
   // Of tiles that see all keys; the last tile of a head may have fewer queries than the others.
   std::shared_ptr<const std::array<Products, 2>> products_;
+  std::shared_ptr<const RoundedHeads> rounded_;  // instead of the products, in float alone
   std::int64_t groups_ = 1;  // of the heads of each mask, where the mask has a gradient
   std::size_t mask_bytes_ = 0;
   std::size_t sum_bytes_ = 0;

@@ -12,20 +12,10 @@
 #include <cstdint>
 
 #include "core/parallel.h"
+#include "kernels/attention/attention_shape.h"
 #include "kernels/simd/isa.h"
 
 namespace ondine::math {
-
-struct AttentionShape;
-template <class T>
-struct AttentionScores;
-template <class T>
-struct AttentionOperands;
-
-struct KeyRange {
-  std::int64_t begin = 0;
-  std::int64_t size = 0;
-};
 
 // Of one run. Results do not depend on threads.
 template <class T>

@@ -49,6 +49,7 @@ Kernels with_bf16_products(Isa isa, const char* name, const GemmKernels<float>& 
   kernels.isa = isa;
   kernels.name = name;
   kernels.f32.gemm = &gemm;
+  kernels.attention_rows = &avx512_bf16::attention_rows;
   static const WinogradKernels<float> winograd = [&] {
     WinogradKernels<float> table = *kernels.f32.winograd;
     avx512_bf16::round_components(table);

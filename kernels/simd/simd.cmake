@@ -1,7 +1,7 @@
 # kernels/simd: everything but the dispatch (isa.cpp) is compiled once for each instruction set,
 # each in a namespace of its own; NAME_bf16.cpp for AVX512-BF16 only, NAME_amx.cpp for AMX only,
-# NAME_vnni.cpp for AVX512-VNNI only. Matrix products of the first two compile once more without
-# their instructions, for tests on any processor.
+# NAME_vnni.cpp for AVX512-VNNI only. Matrix products and attention of the first two compile once
+# more without their instructions, for tests on any processor.
 include(CheckCXXCompilerFlag)
 
 file(GLOB_RECURSE _simd_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/simd/*.cpp)
@@ -81,6 +81,7 @@ endif()
 if(ONDINE_TESTS)
   set(_objects ${ONDINE_OBJECTS})
   ondine_isa(bf16_reference FULL baseline SOURCES
+    ${PROJECT_SOURCE_DIR}/kernels/simd/attention/attention_rows_bf16.cpp
     ${PROJECT_SOURCE_DIR}/kernels/simd/matmul/gemm_bf16.cpp ${_amx_sources})
   set(ONDINE_OBJECTS ${_objects})
 endif()

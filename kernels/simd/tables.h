@@ -45,6 +45,7 @@ struct QuantizeKernels;
 struct Int8GemmKernels;
 struct FewPositionsKernels;
 struct ConvertKernels;
+struct AttentionRowKernels;
 
 // Of a normalization whose x is held in bfloat16.
 struct RoundedNormKernels {
@@ -85,6 +86,7 @@ struct Kernels {
   const DepthwiseStripKernels* depthwise_strips;
   const ConvertKernels* convert;
   RoundedNormKernels rounded_norm;
+  const AttentionRowKernels* attention_rows = nullptr;  // where products round their factors
 };
 
 template <class T>
@@ -108,6 +110,7 @@ extern const Kernels table;
 namespace avx512_bf16 {
 extern const GemmKernels<float> gemm_f32;
 extern const GroupedConvKernels<float> grouped_conv_f32;
+extern const AttentionRowKernels attention_rows;
 }  // namespace avx512_bf16
 namespace amx_bf16 {
 extern const GemmKernels<float> tile_gemm_f32;

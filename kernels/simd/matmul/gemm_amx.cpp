@@ -20,6 +20,7 @@ class TileKernel {
   static constexpr std::int64_t apart = tile_width;  // so that panels share no sets of a cache
   static constexpr bool by_rows = true;              // C is read and written in long rows
   static constexpr bool biases_first = true;
+  static constexpr std::int64_t unit_k = 2 * tile_width;
   static constexpr std::int64_t rows_ahead = 8;
   // Tiles keep the buffers for lines on their way busy: asking for more makes them wait.
   static constexpr bool prefetches = false;
@@ -81,9 +82,17 @@ class TileKernel {
       const std::int64_t some = min_of(L, count - c);
       for (std::int64_t q = 0; q < pairs; q += L) {
         Vec<Pair> block[L];
+        const Elements first = src.from(2 * q * ld + c);
+        if (some == L && 2 * (q + L) <= k) {
+          for (int h = 0; h < L; ++h)
+            block[h] = first.from(2 * h * ld).beside(first.from((2 * h + 1) * ld));
+          transpose<Pair>(block);
+          for (int r = 0; r < L; ++r) store(to + (c + r) * row + q, block[r]);
+          continue;
+        }
         for (std::int64_t h = 0; h < L; ++h) {
           const std::int64_t at = 2 * (q + h);
-          const Elements from = src.from(at * ld + c);
+          const Elements from = first.from(2 * h * ld);
           block[h] = from.beside(from.from(ld), at < k ? some : 0, at + 1 < k ? some : 0);
         }
         transpose<Pair>(block);

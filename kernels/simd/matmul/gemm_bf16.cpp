@@ -75,6 +75,7 @@ struct VectorKernel {
   static constexpr std::int64_t apart = 0;
   static constexpr bool by_rows = false;
   static constexpr bool biases_first = false;
+  static constexpr std::int64_t unit_k = 2;
   static constexpr std::int64_t rows_ahead = 24;
   static constexpr bool prefetches = true;
 

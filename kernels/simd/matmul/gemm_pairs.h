@@ -39,6 +39,7 @@ struct NextFactors {
 //   block_pairs                 of a block of B
 //   apart                       pairs between two panels of B
 //   by_rows                     whether the rows of a block stay while panels of B change
+//   unit_k                      terms that are multiplied together (GemmKernels)
 //   biases_first                whether the first block of k adds the biases (GemmKernels)
 //   rows_ahead                  of B that are prefetched while it is packed
 //   prefetches                  whether what is packed next is asked for between multiplications
@@ -182,7 +183,8 @@ struct PairGemm {
   // From a panel of B to the next.
   static std::int64_t panel_step(const GemmCall<float>& g, std::int64_t kc) {
     if (g.pairs) return nr;
-    return g.b_packed ? nr * pairs_of(g.k) : nr * pairs_of(kc) + Kernel::apart;
+    if (g.b_packed) return nr * pairs_of(g.packed_k > 0 ? g.packed_k : g.k);
+    return nr * pairs_of(kc) + Kernel::apart;
   }
 
   // Whether rows are so many elements apart that no processor prefetches them by itself.
@@ -270,9 +272,16 @@ struct PairGemm {
     run_blocking(g, blocking(g), scratch);
   }
 
-  static constexpr GemmKernels<float> table = {nr,       &blocking,           &scratch_bytes,
-                                               &run,     &run_blocking,       &pack_whole_b,
-                                               &round_a, Kernel::takes_pairs, Kernel::biases_first};
+  static constexpr GemmKernels<float> table = {nr,
+                                               &blocking,
+                                               &scratch_bytes,
+                                               &run,
+                                               &run_blocking,
+                                               &pack_whole_b,
+                                               &round_a,
+                                               Kernel::takes_pairs,
+                                               Kernel::biases_first,
+                                               Kernel::unit_k};
 };
 
 }  // namespace ondine::math::ONDINE_ISA

@@ -35,6 +35,8 @@ struct GemmCall {
   // For kernels of bfloat16 alone: A holds pairs of them in the place of a T, elements 2p and 2p +
   // 1 of a row. a_row counts pairs; a_col is 1; an odd k has a zero after it.
   bool a_paired = false;
+  // For kernels of bfloat16 alone: the terms of a packed B of which this product has some; 0: k.
+  std::int64_t packed_k = 0;
   // For kernels of bfloat16 alone: A or B holds bfloat16 elements, which their strides count.
   bool a_rounded = false;
   bool b_rounded = false;
@@ -95,6 +97,8 @@ struct GemmKernels {
   bool takes_pairs = false;  // calls with `pairs`
   // Of the blocks of k, whether the first adds the biases; else the last does.
   bool biases_first = false;
+  // Terms of k that are multiplied together. Of a last group with fewer, the others cost time.
+  std::int64_t unit_k = 1;
 };
 
 }  // namespace ondine::math

@@ -32,10 +32,16 @@ T sum(const T* x, N n) {
   return sum_terms<T>(0, n, [=](N i, auto get) ONDINE_LAMBDA { return get(x + i); });
 }
 
-template <class T>
+template <class T, bool Cut>
 void softmax(T* y, const T* x, N n) {
   const T largest = maximum(x, n);
-  map(y, x, n, [largest](const Vec<T>& v) ONDINE_LAMBDA { return exp_any<T>(v - largest); });
+  map(y, x, n, [largest](const Vec<T>& v) ONDINE_LAMBDA {
+    if constexpr (Cut && sizeof(T) == 4) {
+      return weight_of(v - largest);
+    } else {
+      return exp_any<T>(v - largest);
+    }
+  });
   const T factor = T{1} / sum(y, n);
   map(y, y, n, [factor](const Vec<T>& v) ONDINE_LAMBDA { return v * factor; });
 }
@@ -78,8 +84,8 @@ void log_softmax_gradient(T* dx, const T* dy, const T* y, N n) {
 }
 
 template <class T>
-constexpr SoftmaxKernels<T> kernels_of = {&softmax<T>, &log_softmax<T>, &softmax_gradient<T, T>,
-                                          &log_softmax_gradient<T>};
+constexpr SoftmaxKernels<T> kernels_of = {&softmax<T, false>, &softmax<T, true>, &log_softmax<T>,
+                                          &softmax_gradient<T, T>, &log_softmax_gradient<T>};
 
 constexpr SoftmaxKernels<float> with_rounded(SoftmaxKernels<float> kernels) {
   kernels.rounded_softmax_gradient = &softmax_gradient<float, std::uint16_t>;

@@ -114,6 +114,10 @@ ONDINE_INLINE Vf exp_of(const Vf& value) {
   return x[0];
 }
 
+// e^x for x up to 0, but 0 below -69: subnormal numbers, and products that become such, take many
+// times as long.
+ONDINE_INLINE Vf weight_of(const Vf& x) { return exp_of(x < -69.0f ? splat(-200.0f) : x); }
+
 // 2 ulp. log x = e ln 2 + log(1 + f), 1 + f in [sqrt(1/2), sqrt(2)).
 ONDINE_INLINE Vf log_of(const Vf& value) {
   constexpr float c[] = {3.333331347e-01f,  -2.500000894e-01f, 2.000214309e-01f,

@@ -8,13 +8,7 @@
 #include "kernels/matmul/gemm_primitive.h"
 #include "kernels/matmul/packed_gemm.h"
 #include "kernels/simd/tables.h"
-#include "tests/kernels/common/math_test.h"
-
-// Without the instructions, in the build of the tests only.
-namespace ondine::math::bf16_reference {
-extern const GemmKernels<float> gemm_f32;
-extern const GemmKernels<float> tile_gemm_f32;
-}  // namespace ondine::math::bf16_reference
+#include "tests/kernels/common/lower_kernels.h"
 
 using namespace ondine;
 using namespace ondine::math;
@@ -107,24 +101,6 @@ void check(const Product& t, const std::vector<float>& result) {
 const Kernels* lower_kernels() {
   const Kernels* const tiles = kernels_for(Isa::amx_bf16);
   return tiles != nullptr ? tiles : kernels_for(Isa::avx512_bf16);
-}
-
-Kernels with_products(const char* name, const GemmKernels<float>& gemm) {
-  Kernels kernels = *kernels_for(Isa::baseline);
-  kernels.name = name;
-  kernels.f32.gemm = &gemm;
-  return kernels;
-}
-
-// Runs the rest of the test for the instructions that the processor has, and for both kinds of
-// products without them.
-const Kernels* each_lower_kernels() {
-  static const Kernels vectors = with_products("vectors", bf16_reference::gemm_f32);
-  static const Kernels tiles = with_products("tiles", bf16_reference::tile_gemm_f32);
-  const Kernels* const lower = GENERATE_COPY(
-      values({&vectors, &tiles, kernels_for(Isa::avx512_bf16), kernels_for(Isa::amx_bf16)}));
-  UNSCOPED_INFO(std::string("products by ") + (lower != nullptr ? lower->name : "nothing"));
-  return lower;
 }
 
 }  // namespace

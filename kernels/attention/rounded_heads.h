@@ -1,0 +1,87 @@
+// Attention by kernels that round the factors of products to bfloat16. Those of a head are rounded
+// and packed once for all its tiles, and weights and their derivatives while they are computed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/attention/attention_shape.h"
+#include "kernels/simd/isa.h"
+#include "kernels/simd/matmul/gemm_table.h"
+
+namespace ondine::math {
+
+// Immutable. `memory`: bytes() of a thread, aligned to 64.
+class RoundedHeads {
+ public:
+  // Whether the kernels round all products of the shape, and a head's packed factors are not large.
+  static bool takes(const AttentionShape& shape, const Kernels& kernels);
+
+  // `rows`: the most queries of a tile. Tiles begin at any key.
+  RoundedHeads(const AttentionShape& shape, std::int64_t rows, const Kernels& kernels);
+
+  std::size_t bytes() const noexcept { return bytes_; }
+
+  // Y of a tile, after the keys and values of its head were packed.
+  void pack(const AttentionOperands<float>& operands, std::int64_t head, std::byte* memory) const;
+  void run(const AttentionTile& tile, const AttentionScores<float>& scores,
+           const AttentionOperands<float>& operands, float* y, std::byte* memory) const;
+
+  // What a tile adds to the gradients: dK and dV times `beta`, 0 or 1, and dmask if there is one.
+  void pack_gradient(const AttentionOperands<float>& operands, std::int64_t head,
+                     std::byte* memory) const;
+  void run_gradient(const AttentionTile& tile, const AttentionScores<float>& scores,
+                    const AttentionOperands<float>& operands, const float* dy,
+                    const AttentionGradients<float>& gradients, float beta,
+                    std::byte* memory) const;
+
+ private:
+  // In `memory`, as bytes from its beginning.
+  struct Places {
+    std::size_t keys, values;          // right factors of scores and of y
+    std::size_t key_rows, value_rows;  // and of dQ and of the derivatives of weights
+    std::size_t left, right;           // rows of a strip, and of a tile, as factors
+    std::size_t scores, derivatives;   // of a strip in float32 ...
+    std::size_t weights, rounded;      // ... and of a tile in bfloat16
+    std::size_t scratch;
+  };
+  struct Matrix {
+    const float* first;
+    std::int64_t row, col;  // elements between rows and columns
+  };
+
+  std::int64_t depth(std::int64_t terms) const;
+  std::int64_t packed_elements(std::int64_t k, std::int64_t n) const;
+  void pack_right(const Matrix& b, std::int64_t k, std::int64_t n, float* to) const;
+  void round_left(const Matrix& a, std::int64_t rows, std::int64_t k, float* to) const;
+  GemmCall<float> product(std::int64_t m, std::int64_t n, std::int64_t k, float* c,
+                          std::int64_t ldc) const;
+  AttentionTile aligned(AttentionTile tile) const;
+  Matrix queries_of(const AttentionTile& tile, const float* from, std::int64_t size) const;
+  template <class Body>
+  void for_strips(const AttentionTile& tile, Body&& body) const;
+  void compute_weights(const AttentionTile& strip, std::int64_t row,
+                       const AttentionScores<float>& scores,
+                       const AttentionOperands<float>& operands, std::byte* memory) const;
+  void derive_scores(const AttentionTile& strip, std::int64_t row,
+                     const AttentionScores<float>& scores, const float* dy, float* dmask,
+                     std::byte* memory) const;
+  void multiply_queries(const AttentionTile& strip, const Matrix& left, std::size_t right,
+                        std::int64_t size, float* to, std::byte* memory) const;
+  void multiply_keys(const AttentionTile& tile, std::size_t left, std::size_t right,
+                     std::int64_t size, float* to, std::byte* memory) const;
+  void add_queries(const AttentionTile& tile, std::size_t left, const Matrix& right,
+                   std::int64_t size, float* to, float beta, std::byte* memory) const;
+
+  AttentionShape shape_;
+  std::int64_t rows_;
+  const Kernels* kernels_;
+  const GemmKernels<float>* gemm_;
+  std::int64_t score_row_ = 0;   // floats
+  std::int64_t weight_row_ = 0;  // elements of bfloat16
+  std::int64_t strip_ = 0;       // rows
+  Places places_{};
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace ondine::math

@@ -1,0 +1,37 @@
+// Kernels whose products round their factors to bfloat16.
+#pragma once
+
+#include <string>
+
+#include "kernels/simd/tables.h"
+#include "tests/kernels/common/math_test.h"
+
+// Without the instructions, in the build of the tests only.
+namespace ondine::math::bf16_reference {
+extern const GemmKernels<float> gemm_f32;
+extern const GemmKernels<float> tile_gemm_f32;
+extern const AttentionRowKernels attention_rows;
+}  // namespace ondine::math::bf16_reference
+
+namespace ondine::math::test {
+
+inline Kernels with_products(const char* name, const GemmKernels<float>& gemm) {
+  Kernels kernels = *kernels_for(Isa::baseline);
+  kernels.name = name;
+  kernels.f32.gemm = &gemm;
+  kernels.attention_rows = &bf16_reference::attention_rows;
+  return kernels;
+}
+
+// Runs the rest of the test for the instructions that the processor has, and for both kinds of
+// products without them. Null: the processor lacks them.
+inline const Kernels* each_lower_kernels() {
+  static const Kernels vectors = with_products("vectors", bf16_reference::gemm_f32);
+  static const Kernels tiles = with_products("tiles", bf16_reference::tile_gemm_f32);
+  const Kernels* const lower = GENERATE_COPY(
+      values({&vectors, &tiles, kernels_for(Isa::avx512_bf16), kernels_for(Isa::amx_bf16)}));
+  UNSCOPED_INFO(std::string("products by ") + (lower != nullptr ? lower->name : "nothing"));
+  return lower;
+}
+
+}  // namespace ondine::math::test
