@@ -43,15 +43,21 @@ class TileKernel {
     });
   }
 
-  // Where the tiles begin, what is added is there already: C times a beta of 1, and biases. Follows
-  // from the call alone, so that every element has the same bits wherever a call is cut.
+  // Tiles begin with C times a beta of 1, and with biases of columns where nothing else follows the
+  // multiplications. Follows from the call alone, so that every element has the same bits wherever
+  // a call is cut.
   void run(const Block<float>& block, std::int64_t rows, std::int64_t cols, NextFactors& ahead) {
-    const Epilogue<float>& f = block.epilogue;
-    const bool begun = f.alpha == 1 && (f.beta == 0 || f.beta == 1);
-    const bool stored = begun && f.activation == Activation::none && cols == nr;
+    Epilogue<float> rest = block.epilogue;
+    const bool begun = rest.alpha == 1 && (rest.beta == 0 || rest.beta == 1);
+    const bool plain = begun && !rest.row_bias && rest.activation == Activation::none;
+    const bool stored = plain && cols == nr;
     alignas(64) float buffer[most_rows * nr];
     Sums sums{nullptr, nr, buffer, nr};
-    if (begun) begin_sums(sums, buffer, block, rows, cols);
+    if (begun) {
+      begin_sums(sums, buffer, block, plain ? rest.col_bias : nullptr, rows, cols);
+      rest.beta = 0;
+      if (plain) rest.col_bias = nullptr;
+    }
     if (stored) {
       sums.to = block.c;
       sums.to_row = block.ldc;
@@ -59,9 +65,9 @@ class TileKernel {
     shape(rows, min_of(block.k, tile_width));
     multiply(block, rows, cols, sums, ahead);
     if (stored) return;
-    Block<float> rest = block;
-    if (begun) rest.epilogue = {1, 0, nullptr, nullptr, f.activation, nullptr};
-    finish_stored<float>(buffer, rows, nr / lanes<float>, cols, rest);
+    Block<float> result = block;
+    result.epilogue = rest;
+    finish_stored<float>(buffer, rows, nr / lanes<float>, cols, result);
   }
 
  private:
@@ -139,25 +145,23 @@ class TileKernel {
     std::int64_t to_row;
   };
 
-  static void begin_sums(Sums& sums, float* buffer, const Block<float>& block, std::int64_t rows,
-                         std::int64_t cols) {
+  static void begin_sums(Sums& sums, float* buffer, const Block<float>& block, const float* bias,
+                         std::int64_t rows, std::int64_t cols) {
     const Epilogue<float>& f = block.epilogue;
     const float* const c = f.addend ? f.addend : block.c;
     const bool adds = f.beta == 1;
-    if (!adds && !f.col_bias && !f.row_bias) return;
-    if (cols == nr && !f.row_bias && adds != (f.col_bias != nullptr)) {
-      sums.from = adds ? c : f.col_bias;
+    if (!adds && !bias) return;
+    if (cols == nr && (!adds || !bias)) {
+      sums.from = adds ? c : bias;
       sums.from_row = adds ? block.ldc : 0;
       return;
     }
     sums.from = buffer;
     for (std::int64_t i = 0; i < rows; ++i) {
-      const Vec<float> row_bias = broadcast(f.row_bias ? f.row_bias[i] : -0.0F);
       for (std::int64_t j = 0; j < cols; j += lanes<float>) {
         const std::int64_t some = min_of(lanes<float>, cols - j);
-        Vec<float> start = row_bias;
-        if (f.col_bias) start += load_n(f.col_bias + j, some);
-        if (adds) start += load_n(c + i * block.ldc + j, some);
+        Vec<float> start = adds ? load_n(c + i * block.ldc + j, some) : load_n(bias + j, some);
+        if (adds && bias) start += load_n(bias + j, some);
         store(buffer + i * nr + j, start);
       }
     }
