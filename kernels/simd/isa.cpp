@@ -122,8 +122,11 @@ const Kernels* kernels_for(Isa isa) noexcept {
 #ifdef ONDINE_WITH_AMX_BF16
       if (kernels_for(Isa::avx512_bf16) != nullptr) {
         static const bool has = has_amx_bf16();
-        static const Kernels table =
-            with_bf16_products(Isa::amx_bf16, "amx_bf16", amx_bf16::tile_gemm_f32);
+        static const Kernels table = [] {
+          Kernels kernels = with_bf16_products(Isa::amx_bf16, "amx_bf16", amx_bf16::tile_gemm_f32);
+          kernels.shifted_conv = &amx_bf16::shifted_conv;
+          return kernels;
+        }();
         return has ? &table : nullptr;
       }
 #endif

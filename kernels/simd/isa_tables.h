@@ -33,6 +33,7 @@ ONDINE_TABLE(CellKernels, cells)
 #undef ONDINE_TABLE
 extern const GemmKernels<float> tile_gemm_f32;
 extern const AttentionRowKernels attention_rows;
+extern const ShiftedConvKernels shifted_conv;
 extern const WinogradKernels<float> winograd_f32;
 extern const StridedConvKernels<float> strided_conv_f32;
 extern const GroupedConvKernels<float> grouped_conv_f32;

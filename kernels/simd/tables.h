@@ -46,6 +46,7 @@ struct Int8GemmKernels;
 struct FewPositionsKernels;
 struct ConvertKernels;
 struct AttentionRowKernels;
+struct ShiftedConvKernels;
 
 // Of a normalization whose x is held in bfloat16.
 struct RoundedNormKernels {
@@ -87,6 +88,7 @@ struct Kernels {
   const ConvertKernels* convert;
   RoundedNormKernels rounded_norm;
   const AttentionRowKernels* attention_rows = nullptr;  // where products round their factors
+  const ShiftedConvKernels* shifted_conv = nullptr;     // where they have tiles
 };
 
 template <class T>
@@ -114,7 +116,8 @@ extern const AttentionRowKernels attention_rows;
 }  // namespace avx512_bf16
 namespace amx_bf16 {
 extern const GemmKernels<float> tile_gemm_f32;
-}
+extern const ShiftedConvKernels shifted_conv;
+}  // namespace amx_bf16
 namespace avx512_vnni {
 extern const Int8GemmKernels int8_gemm;
 }

@@ -38,6 +38,7 @@ ONDINE_CONV_ALGORITHM(im2col);
 #define ONDINE_LOWER_ALGORITHM(name) \
   template <class T>                 \
   bool supports_##name##_bf16(const ConvDesc& desc, const Kernels& kernels)
+ONDINE_LOWER_ALGORITHM(shifted);
 ONDINE_LOWER_ALGORITHM(grouped);
 ONDINE_LOWER_ALGORITHM(winograd_panels);
 ONDINE_LOWER_ALGORITHM(winograd);
@@ -45,6 +46,9 @@ ONDINE_LOWER_ALGORITHM(pointwise);
 ONDINE_LOWER_ALGORITHM(joined_columns);
 ONDINE_LOWER_ALGORITHM(im2col);
 #undef ONDINE_LOWER_ALGORITHM
+
+template <class T>
+MadeConv<T> make_shifted(const ConvDesc& desc, const Kernels& kernels);
 
 // At the end of NAME.cpp.
 #define ONDINE_INSTANTIATE_CONV(name)                                           \

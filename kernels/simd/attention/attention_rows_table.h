@@ -8,8 +8,8 @@ namespace ondine::math {
 // Of n scores; what is rounded to bfloat16 (its bits) has zeros after them, up to `padded`
 // elements.
 struct AttentionRowKernels {
-  // Scores become weights, softmax(scale scores + mask), 0 where they are e^-69 times the largest or
-  // less. The mask may be null.
+  // Scores become weights, softmax(scale scores + mask), 0 where they are e^-69 times the largest
+  // or less. The mask may be null.
   void (*weights)(std::uint16_t* rounded, float* scores, const float* mask, float scale,
                   std::int64_t n, std::int64_t padded);
   // Derivatives of weights become those of scaled scores; rounded are those of the scores, scale

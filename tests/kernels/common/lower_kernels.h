@@ -11,6 +11,7 @@ namespace ondine::math::bf16_reference {
 extern const GemmKernels<float> gemm_f32;
 extern const GemmKernels<float> tile_gemm_f32;
 extern const AttentionRowKernels attention_rows;
+extern const ShiftedConvKernels shifted_conv;
 }  // namespace ondine::math::bf16_reference
 
 namespace ondine::math::test {
@@ -21,6 +22,16 @@ inline Kernels with_products(const char* name, const GemmKernels<float>& gemm) {
   kernels.f32.gemm = &gemm;
   kernels.attention_rows = &bf16_reference::attention_rows;
   return kernels;
+}
+
+// Those with tiles, of the processor if it has them; else null.
+inline const Kernels* each_tile_kernels() {
+  static const Kernels tiles = [] {
+    Kernels kernels = with_products("tiles", bf16_reference::tile_gemm_f32);
+    kernels.shifted_conv = &bf16_reference::shifted_conv;
+    return kernels;
+  }();
+  return GENERATE_COPY(values({&tiles, kernels_for(Isa::amx_bf16)}));
 }
 
 // Runs the rest of the test for the instructions that the processor has, and for both kinds of
