@@ -74,6 +74,11 @@ struct PairGemm {
   // Columns of B that are packed together, just before they are multiplied the first time. Without
   // prefetching all of a block are: processors prefetch long rows by themselves.
   static constexpr std::int64_t group_n = Kernel::prefetches ? 4 * nr : Kernel::block_pairs;
+  // Terms of B that are packed together.
+  static std::int64_t deep_of(const GemmCall<float>& g, const GemmBlocking& cut) {
+    if (!cut.pack_b || g.b_row != 1 || Kernel::prefetches) return cut.kc;
+    return most_k / cut.kc * cut.kc;
+  }
   static std::int64_t block_n(std::int64_t kc) {
     constexpr std::int64_t unit = 4 * nr;
     return block_pairs / pairs_of(kc) / unit * unit;
@@ -206,13 +211,14 @@ struct PairGemm {
 
   // The first block of rows, for which B is packed by groups of columns.
   static void run_packing(Kernel& kernel, const GemmCall<float>& g, std::int64_t mr,
-                          const Pair* a_block, Pair* b_block, const Part& at, NextFactors& ahead) {
+                          const Pair* a_block, Pair* b_block, const Part& at, std::int64_t depth,
+                          NextFactors& ahead) {
     const std::int64_t steps =
         divide_up(at.mc, mr) * (group_n / nr) * PrefetchAhead::steps(pairs_of(at.kc));
     for (std::int64_t jj = 0; jj < at.nc; jj += group_n) {
       const std::int64_t width = min_of(group_n, at.nc - jj);
       Pair* const panels = b_block + jj / nr * at.b_step;
-      pack_b_block(panels, at.b_step, g, at.p, at.kc, at.j + jj, width);
+      pack_b_block(panels, at.b_step, g, at.p, depth, at.j + jj, width);
       // The next group, or the first of the next block of k.
       const bool more = jj + group_n < at.nc;
       const std::int64_t p = more ? at.p : at.p + at.kc;
@@ -230,13 +236,16 @@ struct PairGemm {
     Kernel kernel;
     Pair* const b_block = static_cast<Pair*>(scratch);
     Pair* const a_block = b_block + b_elements(g);
-    const std::int64_t block = block_n(cut.kc);
+    const std::int64_t deep = deep_of(g, cut);
+    const std::int64_t block = block_n(deep);
     for (std::int64_t j = 0; j < g.n; j += block) {
       const std::int64_t nc = min_of(block, g.n - j);
       for (std::int64_t p = 0; p < g.k; p += cut.kc) {
         const std::int64_t kc = min_of(cut.kc, g.k - p);
-        const std::int64_t b_step = panel_step(g, kc);
-        const Pair* b_panels = b_block;
+        const std::int64_t start = p / deep * deep;
+        const std::int64_t depth = min_of(deep, g.k - start);
+        const std::int64_t b_step = panel_step(g, depth);
+        const Pair* b_panels = b_block + (p - start) / 2 * nr;
         if (g.pairs) {
           b_panels = g.b + j + p / 2 * g.b_row;
         } else if (g.b_packed) {
@@ -251,8 +260,8 @@ struct PairGemm {
             ahead.b = {g.next, divide_up(part.mc, cut.mr) * divide_up(nc, nr) *
                                    PrefetchAhead::steps(pairs_of(kc))};
           }
-          if (i == 0 && cut.pack_b) {
-            run_packing(kernel, g, cut.mr, a_block, b_block, part, ahead);
+          if (i == 0 && cut.pack_b && p == start) {
+            run_packing(kernel, g, cut.mr, a_block, b_block, part, depth, ahead);
           } else {
             run_part(kernel, g, cut.mr, a_block, b_panels, part, ahead);
           }
