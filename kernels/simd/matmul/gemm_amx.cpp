@@ -15,7 +15,7 @@ class TileKernel {
   // more than panels that leave the first cache.
   static constexpr std::int64_t block_m = 256;
   static constexpr std::int64_t most_k = 768;
-  static std::int64_t block_k(std::int64_t ldc) { return ldc < 16384 ? 256 : most_k; }
+  static std::int64_t block_k(std::int64_t ldc) { return is_far(ldc) ? most_k : 256; }
   static constexpr std::int64_t block_pairs = 128 << 10;
   static constexpr std::int64_t apart = tile_width;  // so that panels share no sets of a cache
   static constexpr bool by_rows = true;              // C is read and written in long rows

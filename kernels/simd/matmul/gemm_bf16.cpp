@@ -87,7 +87,7 @@ struct VectorKernel {
 
   static void pack_a(Pair* to, const GemmCall<float>& g, std::int64_t i, std::int64_t mc,
                      std::int64_t mr, std::int64_t p, std::int64_t kc) {
-    const Panels panels{to, mr, mr * pairs_of(kc)};
+    const Panels panels{to, mr, mr * pairs_of(kc), rows_ahead};
     visit_a(g, i, p, [&](auto a) {
       if (g.a_row == 1) return pack_beside(panels, a, g.a_col, mc, kc);
       pack_along(panels, a, g.a_row, mc, kc);

@@ -16,7 +16,7 @@ ONDINE_INLINE std::int64_t pairs_of(std::int64_t k) { return (k + 1) / 2; }
 struct Panels {
   Pair* to;
   std::int64_t width, step;
-  std::int64_t rows_ahead = 24;  // prefetched before they are packed
+  std::int64_t rows_ahead;  // prefetched before they are packed
 };
 
 // Pairs of the first `count` of 2 L elements, zeros after them.

@@ -32,6 +32,10 @@ struct NextFactors {
   }
 };
 
+// Whether rows are so many elements apart that no processor prefetches them by itself, and that
+// passing over them again costs more than anything else.
+ONDINE_INLINE bool is_far(std::int64_t row) { return row >= 16384; }
+
 // Kernel:
 //   takes_pairs                 of A that lie beside each other (GemmCall::pairs)
 //   nr, block_m                 columns of a panel of B, rows of a block of A
@@ -191,9 +195,6 @@ struct PairGemm {
     if (g.b_packed) return nr * pairs_of(g.packed_k > 0 ? g.packed_k : g.k);
     return nr * pairs_of(kc) + Kernel::apart;
   }
-
-  // Whether rows are so many elements apart that no processor prefetches them by itself.
-  static bool is_far(std::int64_t row) { return row >= 16384; }
 
   // The block of A after that of a part: further rows, or the first of the next block of k.
   static PrefetchAhead prefetch_a(const GemmCall<float>& g, const GemmBlocking& cut,
