@@ -119,14 +119,18 @@ bool supports_shifted_bf16(const ConvDesc& desc, const Kernels& kernels) {
   constexpr Index least = 16;  // channels
   constexpr Index most_row = 4096;
   constexpr Index most_sums = Index{2} << 20;
+  constexpr Index most_elements = Index{2} << 20;  // of the planes of a task of few rows
   const ConvShape& s = desc.shape;
   if (sizeof(T) != sizeof(float) || kernels.shifted_conv == nullptr || !is_mirrorable(s)) {
     return false;
   }
   if (std::min(s.in_channels, s.out_channels) < least || volume(s.kernel) == 1) return false;
   if (std::max(s.in[2], s.out[2]) > most_row) return false;
-  const Index channels = s.in_channels * s.out_channels;
   const DirectedShape d(desc);
+  const ShiftedWindows windows(s, d);
+  const Index rows = 3 * windows.reach_h + 1;
+  if (d.inner > most_elements / (rows * windows.planes.row)) return false;
+  const Index channels = s.in_channels * s.out_channels;
   if (desc.direction == ConvDirection::backward_weights) {
     return volume(s.out) >= 256 && 4 * channels * volume(s.kernel) <= most_sums;
   }

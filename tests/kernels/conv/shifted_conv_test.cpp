@@ -79,6 +79,11 @@ TEST_CASE("planes are moved where that pays") {
     CHECK(name(shape2(2, 64, 64, 1, 13, 15, 3, 3, 1, 1, 1, 1), direction) != "shifted_bf16");
     CHECK(name(shape2(2, 64, 64, 1, 16, 16, 1, 1, 1, 1, 0, 0), direction) != "shifted_bf16");
   }
+  // Planes of few rows that are too large are not copied.
+  for (const auto& [channels, moved] : {std::pair(40, true), {41, false}}) {
+    const ConvShape wide = shape2(1, channels, 20, 1, 9, 4000, 5, 5, 1, 1, 2, 2);
+    CHECK((name(wide, forward) == "shifted_bf16") == moved);
+  }
   // Many channels are left to Winograd, sums of too many weights to columns.
   const ConvShape many = shape2(2, 65, 64, 1, 16, 16, 3, 3, 1, 1, 1, 1);
   CHECK(name(many, backward_weights) == "shifted_bf16");
