@@ -73,8 +73,10 @@ template <class T>
 ConvPrimitive<T> ConvPrimitive<T>::make(const ConvDesc& given, int threads,
                                         const Kernels& kernels) {
   const ConvDesc desc = along_rows(given);
-  for (const ConvEntry<T>& lower : lower_conv_implementations<T>()) {
-    if (lower.supports(desc, kernels)) return {lower, desc, threads, kernels};
+  if (!keeps_full_precision<T>(desc, kernels)) {
+    for (const ConvEntry<T>& lower : lower_conv_implementations<T>()) {
+      if (lower.supports(desc, kernels)) return {lower, desc, threads, kernels};
+    }
   }
   const Kernels& full = full_precision(kernels);
   return {first_supporting(conv_implementations<T>(), desc, full), desc, threads, full};

@@ -34,7 +34,8 @@
 //   gradients
 //                       by the weights), few channels where Winograd serves: a product for each
 //                       tap, which reads the planes in place
-//   grouped_bf16        not the gradient by the weights of one image
+//   grouped_bf16        not the gradient by the weights of one image, and not with AMX, where
+//                       `grouped` takes less time in float32
 //   winograd_panels_bf16, winograd_bf16   factors are transformed components
 //   pointwise_bf16
 //   joined_columns_bf16 as im2col_bf16, backward_data too

@@ -50,6 +50,10 @@ ONDINE_LOWER_ALGORITHM(im2col);
 template <class T>
 MadeConv<T> make_shifted(const ConvDesc& desc, const Kernels& kernels);
 
+// Whether none of them is tried.
+template <class T>
+bool keeps_full_precision(const ConvDesc& desc, const Kernels& kernels);
+
 // At the end of NAME.cpp.
 #define ONDINE_INSTANTIATE_CONV(name)                                           \
   template bool supports_##name<float>(const ConvDesc&, const Kernels&);        \

@@ -17,9 +17,19 @@ bool prefers_columns(const ConvDesc& desc, const Kernels& kernels) {
 
 }  // namespace
 
+// Processors with tiles multiply pairs in vectors more slowly than float32.
+template <class T>
+bool keeps_full_precision(const ConvDesc& desc, const Kernels& kernels) {
+  return kernels.isa == Isa::amx_bf16 && supports_grouped<T>(desc, kernels) &&
+         !supports_shifted_bf16<T>(desc, kernels);
+}
+template bool keeps_full_precision<float>(const ConvDesc&, const Kernels&);
+template bool keeps_full_precision<double>(const ConvDesc&, const Kernels&);
+
 // Gradients by the weights pair images.
 template <class T>
 bool supports_grouped_bf16(const ConvDesc& desc, const Kernels& kernels) {
+  if (kernels.isa == Isa::amx_bf16) return false;
   if (desc.direction == ConvDirection::backward_weights && desc.shape.batch == 1) return false;
   return rounds_factors<T>(kernels) && supports_grouped<T>(desc, kernels);
 }

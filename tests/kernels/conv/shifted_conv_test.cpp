@@ -91,3 +91,14 @@ TEST_CASE("planes are moved where that pays") {
   CHECK(name(shape2(2, 65, 64, 1, 16, 16, 5, 5, 1, 1, 2, 2), forward) == "shifted_bf16");
   CHECK(name(shape2(1, 256, 256, 1, 16, 16, 3, 3, 1, 1, 1, 1), backward_weights) != "shifted_bf16");
 }
+
+TEST_CASE("small groups of channels keep their precision where products have tiles") {
+  const Kernels* const tiles = kernels_for(Isa::amx_bf16);
+  if (tiles == nullptr) return;
+  for (const auto direction : {forward, backward_data, backward_weights}) {
+    const ConvDesc groups{shape2(4, 64, 64, 4, 14, 14, 3, 3, 1, 1, 1, 1), direction};
+    const auto chosen = ConvPrimitive<float>::make(groups, 1, *tiles);
+    CHECK(chosen.name() == "grouped");
+    CHECK(chosen.isa() == "avx512");
+  }
+}
