@@ -11,6 +11,8 @@
 #include "kernels/common/expansion.h"
 #include "kernels/common/index_input.h"
 #include "kernels/common/op.h"
+#include "kernels/common/rounding.h"
+#include "kernels/common/scratch_pool.h"
 #include "kernels/common/stored_input.h"
 #include "kernels/common/workspace.h"
 #include "kernels/matmul/gemm_primitive.h"
@@ -50,15 +52,21 @@ class Strips {
       : shape_(strip_of(shape)),
         m_(shape.m),
         rows_(shape_.m),
+        strips_(math::divide_up(m_, std::max<std::int64_t>(1, rows_))),
+        apart_(strips_ >= 2 * context.threads()),
         adam_(context),
         read_(iteration_reader(context.dtype(rate_in))),
-        product_(shape_, 1, context.threads(), math::kernels(context.precision())),
-        rest_(rest_of(shape_, m_), 1, context.threads(), math::kernels(context.precision())) {
+        product_(shape_, 1, product_threads(context), math::kernels(context.precision())),
+        rest_(rest_of(shape_, m_), 1, product_threads(context),
+              math::kernels(context.precision())) {
     if (context.has_input(indices_in)) indices_.emplace(context, indices_in);
+    if (indices_) {
+      index_bytes_ =
+          math::align_up(static_cast<std::size_t>(indices_->count()) * sizeof(std::int64_t));
+    }
     const auto place = [&](std::size_t bytes) {
-      return std::exchange(end_, end_ + math::align_up(bytes));
+      return std::exchange(slot_bytes_, slot_bytes_ + math::align_up(bytes));
     };
-    if (indices_) place(static_cast<std::size_t>(indices_->count()) * sizeof(std::int64_t));
     const std::size_t strip = static_cast<std::size_t>(rows_ * shape_.n) * sizeof(T);
     gradient_ = place(strip);
     for (std::size_t k = 0; k < 3; ++k) {
@@ -66,33 +74,49 @@ class Strips {
       if (!wanted_[k]) unused_[k] = place(strip);
     }
     work_ = place(std::max(product_.workspace(), rest_.workspace()));
-    context.request_workspace(end_);
+    slots_ = math::ScratchPool::bytes(slot_bytes_, apart_ ? context.threads() : 1);
+    context.request_workspace(index_bytes_ + slots_);
     context.set_implementation(product_.name(), product_.isa());
   }
 
   void operator()(KernelContext& call) const {
     const math::Adam<T> options = adam_.at<T>(read_(call));
     const std::int64_t* index = indices_ ? indices_->read_unchecked(call, m_) : nullptr;
-    auto* const workspace = call.workspace<std::byte>();
-    T* const gradient = reinterpret_cast<T*>(workspace + gradient_);
-    for (std::int64_t first = 0; first < m_; first += rows_) {
-      const std::int64_t last = std::min(m_, first + rows_);
-      const math::GemmPrimitive<T>& product = last - first == rows_ ? product_ : rest_;
-      const std::int64_t at_a = first * (shape_.trans_a ? 1 : shape_.k);
-      const T* a = call.in<T>(a_in) + at_a;
-      if (shape_.a_rounded) a = reinterpret_cast<const T*>(call.in<bfloat16>(a_in) + at_a);
-      product.run(call.pool(), {}, a, call.in<T>(b_in), gradient, {}, workspace + work_);
-      if (indices_) add_rows(call, index, first, last, gradient);
-      const std::int64_t at = first * shape_.n;
-      const auto out = [&](std::size_t k) {
-        return wanted_[k] ? call.out<T>(k) + at : reinterpret_cast<T*>(workspace + unused_[k]);
-      };
-      math::adam(call.pool(), options, (last - first) * shape_.n, call.in<T>(x_in) + at, gradient,
-                 call.in<T>(v_in) + at, call.in<T>(h_in) + at, out(0), out(1), out(2));
+    auto* const slots = call.workspace<std::byte>() + index_bytes_;
+    if (!apart_) {
+      for (std::int64_t i = 0; i < strips_; ++i) run_strip(call, options, index, i, slots);
+      return;
     }
+    // What a task calls runs on its thread, where the gradient stays in a cache.
+    math::ScratchPool({slots, slots_}, slot_bytes_)
+        .for_chunks(call.pool(), strips_, 1,
+                    [&](std::byte* slot, std::int64_t first, std::int64_t last) {
+                      for (auto i = first; i < last; ++i) run_strip(call, options, index, i, slot);
+                    });
   }
 
  private:
+  int product_threads(const BindContext& context) const { return apart_ ? 1 : context.threads(); }
+
+  void run_strip(KernelContext& call, const math::Adam<T>& options, const std::int64_t* index,
+                 std::int64_t strip, std::byte* slot) const {
+    T* const gradient = reinterpret_cast<T*>(slot + gradient_);
+    const std::int64_t first = strip * rows_;
+    const std::int64_t last = std::min(m_, first + rows_);
+    const math::GemmPrimitive<T>& product = last - first == rows_ ? product_ : rest_;
+    const std::int64_t at_a = first * (shape_.trans_a ? 1 : shape_.k);
+    const T* a = call.in<T>(a_in) + at_a;
+    if (shape_.a_rounded) a = reinterpret_cast<const T*>(call.in<bfloat16>(a_in) + at_a);
+    product.run(call.pool(), {}, a, call.in<T>(b_in), gradient, {}, slot + work_);
+    if (indices_) add_rows(call, index, first, last, gradient);
+    const std::int64_t at = first * shape_.n;
+    const auto out = [&](std::size_t k) {
+      return wanted_[k] ? call.out<T>(k) + at : reinterpret_cast<T*>(slot + unused_[k]);
+    };
+    math::adam(call.pool(), options, (last - first) * shape_.n, call.in<T>(x_in) + at, gradient,
+               call.in<T>(v_in) + at, call.in<T>(h_in) + at, out(0), out(1), out(2));
+  }
+
   static math::GemmShape strip_of(math::GemmShape shape) {
     shape.lda = shape.trans_a ? shape.m : shape.k;
     shape.m = strip_rows(shape.m, shape.n, sizeof(T));
@@ -117,12 +141,15 @@ class Strips {
   math::GemmShape shape_;  // of a strip
   std::int64_t m_;
   std::int64_t rows_;
+  std::int64_t strips_;
+  bool apart_;  // each strip on one thread
   AdamOptions adam_;
   ReadIteration read_;
   math::GemmPrimitive<T> product_;
   math::GemmPrimitive<T> rest_;  // of the last strip, if it has fewer rows
   std::optional<IndexInput> indices_;
-  std::size_t end_ = 0;  // of the workspace, where the indices lie first
+  // The workspace: the indices, then slots of strips.
+  std::size_t index_bytes_ = 0, slots_ = 0, slot_bytes_ = 0;
   std::size_t gradient_ = 0;
   std::array<bool, 3> wanted_{};
   std::array<std::size_t, 3> unused_{};

@@ -71,9 +71,9 @@ void check_same_bits(const Step& step) {
 }  // namespace
 
 TEST_CASE("GemmAdam has the bits of a product, a lookup's derivative and Adam, in any strips") {
-  // One strip, several, and a last one of few rows.
-  for (const std::int64_t rows :
-       {std::int64_t{5}, std::int64_t{700}, std::int64_t{2690}, std::int64_t{5386}}) {
+  // One strip, several, a last one of few rows, and enough for each thread to take whole ones.
+  for (const std::int64_t rows : {std::int64_t{5}, std::int64_t{700}, std::int64_t{2690},
+                                  std::int64_t{5386}, std::int64_t{16200}}) {
     for (const bool trans_a : {false, true}) {
       for (const bool lookup : {false, true}) {
         check_same_bits(
