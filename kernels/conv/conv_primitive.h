@@ -30,10 +30,9 @@
 //   im2col              anything: a matrix product with gathered columns
 // Kernels of lower precision (Precision::bfloat16) first try those whose products round their
 // factors to bfloat16; where none pays, all is computed in float32:
-//   shifted_bf16        AMX, stride 1, at least 16 channels, at least 196 positions (256 of
-//   gradients
-//                       by the weights), few channels where Winograd serves: a product for each
-//                       tap, which reads the planes in place
+//   shifted_bf16        AMX, stride 1, at least 16 channels, at least 196 positions (256 for
+//                       gradients by the weights), few channels where Winograd serves: a product
+//                       for each tap, which reads the planes from the position that it sees
 //   grouped_bf16        not the gradient by the weights of one image, and not with AMX, where
 //                       `grouped` takes less time in float32
 //   winograd_panels_bf16, winograd_bf16   factors are transformed components

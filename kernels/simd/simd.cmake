@@ -1,7 +1,7 @@
 # kernels/simd: everything but the dispatch (isa.cpp) is compiled once for each instruction set,
 # each in a namespace of its own; NAME_bf16.cpp for AVX512-BF16 only, NAME_amx.cpp for AMX only,
-# NAME_vnni.cpp for AVX512-VNNI only. Matrix products and attention of the first two compile once
-# more without their instructions, for tests on any processor.
+# NAME_vnni.cpp for AVX512-VNNI only. Those of matrix products, attention and moved planes compile
+# once more without the instructions, for tests on any processor.
 include(CheckCXXCompilerFlag)
 
 file(GLOB_RECURSE _simd_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/simd/*.cpp)

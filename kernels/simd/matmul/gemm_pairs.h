@@ -32,8 +32,8 @@ struct NextFactors {
   }
 };
 
-// Whether rows are so many elements apart that no processor prefetches them by itself, and that
-// passing over them again costs more than anything else.
+// Whether rows are so many elements apart that no processor prefetches them by itself: passing over
+// them again is slow.
 ONDINE_INLINE bool is_far(std::int64_t row) { return row >= 16384; }
 
 // Kernel:
@@ -78,7 +78,8 @@ struct PairGemm {
   // Columns of B that are packed together, just before they are multiplied the first time. Without
   // prefetching all of a block are: processors prefetch long rows by themselves.
   static constexpr std::int64_t group_n = Kernel::prefetches ? 4 * nr : Kernel::block_pairs;
-  // Terms of B that are packed together.
+  // Terms of B that are packed together: those of several blocks where they follow each other in
+  // memory, which is then read in longer rows, unless columns are packed just before they are used.
   static std::int64_t deep_of(const GemmCall<float>& g, const GemmBlocking& cut) {
     if (!cut.pack_b || g.b_row != 1 || Kernel::prefetches) return cut.kc;
     return most_k / cut.kc * cut.kc;

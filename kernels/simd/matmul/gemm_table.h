@@ -97,7 +97,7 @@ struct GemmKernels {
   bool takes_pairs = false;  // calls with `pairs`
   // Of the blocks of k, whether the first adds the biases; else the last does.
   bool biases_first = false;
-  // Terms of k that are multiplied together. Of a last group with fewer, the others cost time.
+  // Terms of k that are multiplied together. A last group of fewer takes longer than a whole one.
   std::int64_t unit_k = 1;
 };
 

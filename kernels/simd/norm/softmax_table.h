@@ -8,7 +8,8 @@ namespace ondine::math {
 template <class T>
 struct SoftmaxKernels {
   void (*softmax)(T* y, const T* x, std::int64_t n);
-  // The same of attention: in float, 0 where it would be e^-69 times the largest or less.
+  // The same for scores of attention: in float, 0 where it would be e^-69 times the largest or
+  // less.
   void (*weights)(T* y, const T* x, std::int64_t n);
   void (*log_softmax)(T* y, const T* x, std::int64_t n);
   // 0 where all of dy is 0, even if y is NaN, as that of scores of minus infinity alone is.

@@ -24,7 +24,8 @@ inline Kernels with_products(const char* name, const GemmKernels<float>& gemm) {
   return kernels;
 }
 
-// Those with tiles, of the processor if it has them; else null.
+// Runs the rest of the test for tiles without their instructions, and for those of the processor.
+// Null: it has none.
 inline const Kernels* each_tile_kernels() {
   static const Kernels tiles = [] {
     Kernels kernels = with_products("tiles", bf16_reference::tile_gemm_f32);
