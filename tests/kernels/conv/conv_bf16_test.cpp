@@ -50,18 +50,7 @@ void check(const ConvCase<float>& c, const ConvDesc& desc, bool with_bias, std::
   }
   CHECK(same_bits(results[0], results[1]));
   CHECK(same_bits(results[0], results[2]));
-  const bool forward = desc.direction == ConvDirection::forward;
-  const auto plane = static_cast<std::size_t>(volume(forward ? c.shape.out : c.shape.in));
-  const auto channels =
-      static_cast<std::size_t>(forward ? c.shape.out_channels : c.shape.in_channels);
-  double worst = 0;
-  for (std::size_t i = 0; i < sums.value.size(); ++i) {
-    double wanted = sums.value[i];
-    if (with_bias) wanted += double{c.bias[i / plane % channels]};
-    if (desc.activation == Activation::relu) wanted = std::max(wanted, 0.0);
-    worst = std::max(worst, std::abs(double{results[0][i]} - wanted) / (sums.size[i] + 1));
-  }
-  CHECK(worst < 1e-6);
+  CHECK(worst_error(c, desc, with_bias, sums, results[0]) < 1e-6);
 }
 
 // Every implementation of lower precision that supports the shape; those named must.

@@ -25,6 +25,26 @@ struct Sums {
   }
 };
 
+// The largest error of a result over the sizes that were added up for its element; NaN where one
+// is.
+inline double worst_error(const ConvCase<float>& c, const ConvDesc& desc, bool with_bias,
+                          const Sums& sums, const std::vector<float>& result) {
+  const bool forward = desc.direction == ConvDirection::forward;
+  const auto plane = static_cast<std::size_t>(volume(forward ? c.shape.out : c.shape.in));
+  const auto channels =
+      static_cast<std::size_t>(forward ? c.shape.out_channels : c.shape.in_channels);
+  double worst = 0;
+  for (std::size_t i = 0; i < sums.value.size(); ++i) {
+    double wanted = sums.value[i];
+    if (with_bias) wanted += double{c.bias[i / plane % channels]};
+    if (desc.activation == Activation::relu) wanted = std::max(wanted, 0.0);
+    const double error = std::abs(double{result[i]} - wanted) / (sums.size[i] + 1);
+    if (std::isnan(error)) return error;
+    worst = std::max(worst, error);
+  }
+  return worst;
+}
+
 inline Sums rounded_factors(const ConvCase<float>& c, ConvDirection direction) {
   using enum ConvDirection;
   Sums sums(direction == forward         ? c.y.size()

@@ -27,19 +27,7 @@ void check(const ConvCase<float>& c, const ConvDesc& desc, bool with_bias, const
     CHECK(scratch.intact());
   }
   CHECK(same_bits(results[0], results[1]));
-  const bool forwards = desc.direction == forward;
-  const auto plane = static_cast<std::size_t>(volume(forwards ? c.shape.out : c.shape.in));
-  const auto channels =
-      static_cast<std::size_t>(forwards ? c.shape.out_channels : c.shape.in_channels);
-  double worst = 0;
-  for (std::size_t i = 0; i < sums.value.size(); ++i) {
-    double wanted = sums.value[i];
-    if (with_bias) wanted += double{c.bias[i / plane % channels]};
-    if (desc.activation == Activation::relu) wanted = std::max(wanted, 0.0);
-    const double error = std::abs(double{results[0][i]} - wanted) / (sums.size[i] + 1);
-    if (!(error <= worst)) worst = error;
-  }
-  CHECK(worst < 1e-6);
+  CHECK(worst_error(c, desc, with_bias, sums, results[0]) < 1e-6);
 }
 
 void check_all(const ConvShape& s, const Kernels& kernels) {
