@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::int64_t lane_group = 32;  // elements that row kernels may write past a row
 constexpr std::int64_t spare = 64;       // floats that packing may write past panels
-constexpr std::int64_t strip_rows = 32;  // or a multiple of it, whose scores stay in a first cache
+// A strip has a multiple of so many rows, of so many scores, which stay in a first cache.
+constexpr std::int64_t strip_rows = 32;
 constexpr std::int64_t strip_floats = 6144;
 
 // Elements from a row of a left factor to the next.
@@ -47,7 +48,7 @@ std::int64_t RoundedHeads::packed_elements(std::int64_t k, std::int64_t n) const
 }
 
 RoundedHeads::RoundedHeads(const AttentionShape& s, std::int64_t rows, const Kernels& kernels)
-    : shape_(s), rows_(rows), kernels_(&kernels), gemm_(kernels.f32.gemm) {
+    : shape_(s), kernels_(&kernels), gemm_(kernels.f32.gemm) {
   score_row_ = odd_lines(round_up(s.keys, std::max(gemm_->nr, lane_group)), 16);
   weight_row_ = left_row(s.keys);
   strip_ = std::max<std::int64_t>(1, strip_floats / score_row_ / strip_rows) * strip_rows;
@@ -68,7 +69,7 @@ RoundedHeads::RoundedHeads(const AttentionShape& s, std::int64_t rows, const Ker
   places_.derivatives = place(strip_ * score_row_);
   places_.weights = place(deep * weight_row_ / 2);
   places_.rounded = place(deep * weight_row_ / 2);
-  GemmCall<float> largest = product(s.keys, std::max(s.head_size, s.v_head_size), deep, nullptr, 0);
+  GemmCall<float> largest = product(s.keys, widest, deep, nullptr, 0);
   largest.a_row = 1;
   largest.a_col = weight_row_;
   largest.a_rounded = true;
@@ -76,7 +77,7 @@ RoundedHeads::RoundedHeads(const AttentionShape& s, std::int64_t rows, const Ker
   places_.scratch = place(gemm_->scratch_bytes(largest) / std::int64_t{sizeof(float)} + spare);
 }
 
-// The first of `k` terms of B, of n columns, in panels with zeros after the terms.
+// B of k terms and n columns, in panels with zeros after the terms.
 void RoundedHeads::pack_right(const Matrix& b, std::int64_t k, std::int64_t n, float* to) const {
   const std::int64_t nr = gemm_->nr;
   const std::int64_t step = nr * depth(k) / 2;

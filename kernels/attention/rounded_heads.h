@@ -1,5 +1,6 @@
-// Attention by kernels that round the factors of products to bfloat16. Those of a head are rounded
-// and packed once for all its tiles, and weights and their derivatives while they are computed.
+// Attention by kernels that round the factors of products to bfloat16. The factors of a head are
+// rounded and packed once for all its tiles; weights and their derivatives are rounded while they
+// are computed.
 #pragma once
 
 #include <cstddef>
@@ -74,7 +75,6 @@ class RoundedHeads {
                    std::int64_t size, float* to, float beta, std::byte* memory) const;
 
   AttentionShape shape_;
-  std::int64_t rows_;
   const Kernels* kernels_;
   const GemmKernels<float>* gemm_;
   std::int64_t score_row_ = 0;   // floats

@@ -23,6 +23,9 @@ struct ConvShape {
   SpatialDims stride{1, 1, 1};
   SpatialDims dilation{1, 1, 1};
   SpatialDims pad{0, 0, 0};
+
+  // Elements from the first that a window sees along a dim to the last.
+  std::int64_t reach(std::size_t dim) const { return (kernel[dim] - 1) * dilation[dim]; }
 };
 
 enum class ConvDirection : std::uint8_t { forward, backward_data, backward_weights };

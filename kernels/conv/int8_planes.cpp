@@ -37,9 +37,8 @@ void copy_short_row(std::uint8_t* to, const std::uint8_t* from, std::int64_t n) 
 
 Int8Planes::Int8Planes(const ConvShape& s) : shape_(s) {
   for (std::size_t i = 0; i < 3; ++i) {
-    const std::int64_t reach = (s.kernel[i] - 1) * s.dilation[i];
-    phases_[i] = std::min(s.stride[i], reach + 1);
-    dims_[i] = s.out[i] + reach / s.stride[i];
+    phases_[i] = std::min(s.stride[i], s.reach(i) + 1);
+    dims_[i] = s.out[i] + s.reach(i) / s.stride[i];
     in_place_ = in_place_ && s.stride[i] == 1 && s.pad[i] == 0 && dims_[i] == s.in[i];
   }
   size_ = volume(phases_) * volume(dims_);

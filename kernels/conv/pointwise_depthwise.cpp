@@ -11,7 +11,7 @@ constexpr Index most_bytes = 256 * 1024;  // of a band, which is to stay in a se
 constexpr Index most_channels = 24;       // more leave a band few rows
 
 // Rows under a window.
-Index reach(const ConvShape& s) { return (s.kernel[1] - 1) * s.dilation[1] + 1; }
+Index rows_of_window(const ConvShape& s) { return s.reach(1) + 1; }
 
 // What the product does to its results.
 Activation epilogue_of(InnerActivation inner) {
@@ -34,7 +34,7 @@ template <class T>
 bool PointwiseDepthwise<T>::supports(const ConvShape& s) {
   if (s.batch == 0 || s.out_channels == 0 || volume(s.out) == 0) return true;
   const bool reaches_rows =
-      s.pad[1] < reach(s) && (s.out[1] - 1) * s.stride[1] - s.pad[1] < s.in[1];
+      s.pad[1] < rows_of_window(s) && (s.out[1] - 1) * s.stride[1] - s.pad[1] < s.in[1];
   return is_planar(s) && is_depthwise(s) && reaches_rows;
 }
 
@@ -58,7 +58,8 @@ PointwiseDepthwise<T>::PointwiseDepthwise(const PointwiseDepthwiseDesc& desc, in
   if (is_empty(s)) return;
   channels_ = even_chunk(s.groups, most_channels);
   const Index most_rows = most_bytes / (channels_ * s.in[2] * Index{sizeof(T)});
-  const Index results = std::clamp<Index>((most_rows - reach(s)) / s.stride[1] + 1, 1, s.out[1]);
+  const Index results =
+      std::clamp<Index>((most_rows - rows_of_window(s)) / s.stride[1] + 1, 1, s.out[1]);
   make_bands(even_chunk(s.out[1], results), full_precision(given));
   band_bytes_ = bytes_of<T>(channels_ * rows_ * s.in[2]);
   product_bytes_ = align_up(scratch_of(product(channels_, rows_), kernel_set<T>(*kernels_)));
@@ -74,7 +75,7 @@ void PointwiseDepthwise<T>::make_bands(Index results, const Kernels& kernels) {
   for (Index first = 0; first < s.out[1]; first += results) {
     const Index count = std::min(results, s.out[1] - first);
     const Index top = first * s.stride[1] - s.pad[1];  // may lie in the padding, as the bottom may
-    const Index bottom = top + (count - 1) * s.stride[1] + reach(s);
+    const Index bottom = top + (count - 1) * s.stride[1] + rows_of_window(s);
     Band band;
     band.begin = std::clamp<Index>(top, 0, s.in[1]);
     band.end = std::clamp<Index>(bottom, band.begin, s.in[1]);

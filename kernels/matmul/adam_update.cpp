@@ -59,8 +59,8 @@ class Strips {
         product_(shape_, 1, product_threads(context), math::kernels(context.precision())),
         rest_(rest_of(shape_, m_), 1, product_threads(context),
               math::kernels(context.precision())) {
-    if (context.has_input(indices_in)) indices_.emplace(context, indices_in);
-    if (indices_) {
+    if (context.has_input(indices_in)) {
+      indices_.emplace(context, indices_in);
       index_bytes_ =
           math::align_up(static_cast<std::size_t>(indices_->count()) * sizeof(std::int64_t));
     }

@@ -82,7 +82,7 @@ std::int64_t wanted_tiles(double work, std::int64_t chunk, std::int64_t batch_co
   return static_cast<std::int64_t>(std::max(fair, std::min(work / longest, 1e6)));
 }
 
-// What a part of a product does of that.
+// What a part of a product does of the options of the whole.
 template <class T>
 GemmOptions<T> own_options(GemmOptions<T> options, bool biases_first) {
   const GemmPart part = options.part;
@@ -259,17 +259,17 @@ void GemmPrimitive<T>::run(ThreadPool& pool, const GemmBatch& batch, const T* a,
   T* const rounded = static_cast<T*>(workspace.data);
   workspace.data = static_cast<std::byte*>(workspace.data) + rounded_bytes_;
   workspace.bytes -= rounded_bytes_;
+  GemmCall<T> given = whole_;
+  given.a = a;
+  given.a_rounded = a_rounded_;
+  given.b = b;
   for (std::int64_t p = 0; p < whole_.k; p += rounded_terms_) {
     const std::int64_t terms = std::min(rounded_terms_, whole_.k - p);
     GemmOptions<T> part = options;
     part.part.is_first &= p == 0;
     part.part.is_last &= p + terms == whole_.k;
-    GemmCall<T> call = whole_;
-    call.a = a;
-    call.a_rounded = a_rounded_;
-    call.b = b;
-    round_a(pool, a_element(call, p), terms, rounded);
-    run_tiles(pool, batch, terms, rounded, b_element(call, p * whole_.b_row), c, part, workspace);
+    round_a(pool, a_element(given, p), terms, rounded);
+    run_tiles(pool, batch, terms, rounded, b_element(given, p * given.b_row), c, part, workspace);
   }
 }
 

@@ -12,8 +12,8 @@ struct DirectedShape {
         outer(backward ? s.in_channels : s.out_channels),
         in(backward ? s.out : s.in),
         out(backward ? s.in : s.out),
-        pad_h(backward ? (s.kernel[1] - 1) * s.dilation[1] - s.pad[1] : s.pad[1]),
-        pad_w(backward ? (s.kernel[2] - 1) * s.dilation[2] - s.pad[2] : s.pad[2]) {}
+        pad_h(backward ? s.reach(1) - s.pad[1] : s.pad[1]),
+        pad_w(backward ? s.reach(2) - s.pad[2] : s.pad[2]) {}
   explicit DirectedShape(const ConvDesc& desc) : DirectedShape(desc.shape, desc.direction) {}
 
   template <class T>
@@ -55,9 +55,8 @@ inline bool is_mirrorable(const ConvShape& s) {
     return false;
   }
   for (std::size_t i = 1; i < 3; ++i) {
-    const std::int64_t reach = (s.kernel[i] - 1) * s.dilation[i];
-    const std::int64_t end = s.out[i] + reach - s.in[i] - s.pad[i];
-    if (s.pad[i] > reach || end < 0 || end > reach) return false;
+    const std::int64_t end = s.out[i] + s.reach(i) - s.in[i] - s.pad[i];
+    if (s.pad[i] > s.reach(i) || end < 0 || end > s.reach(i)) return false;
   }
   return true;
 }

@@ -15,13 +15,18 @@ bool prefers_columns(const ConvDesc& desc, const Kernels& kernels) {
          (supports_joined_columns_bf16<T>(desc, kernels) || supports_im2col_bf16<T>(desc, kernels));
 }
 
+// Where pairs in vectors are slower than float32, a set has the kernels of full precision for
+// groups.
+bool rounds_groups(const Kernels& kernels) {
+  return kernels.f32.grouped_conv != full_precision(kernels).f32.grouped_conv;
+}
+
 }  // namespace
 
-// Processors with tiles multiply pairs in vectors more slowly than float32.
 template <class T>
 bool keeps_full_precision(const ConvDesc& desc, const Kernels& kernels) {
-  return kernels.isa == Isa::amx_bf16 && supports_grouped<T>(desc, kernels) &&
-         !supports_shifted_bf16<T>(desc, kernels);
+  return rounds_factors<T>(kernels) && !rounds_groups(kernels) &&
+         supports_grouped<T>(desc, kernels) && !supports_shifted_bf16<T>(desc, kernels);
 }
 template bool keeps_full_precision<float>(const ConvDesc&, const Kernels&);
 template bool keeps_full_precision<double>(const ConvDesc&, const Kernels&);
@@ -29,9 +34,8 @@ template bool keeps_full_precision<double>(const ConvDesc&, const Kernels&);
 // Gradients by the weights pair images.
 template <class T>
 bool supports_grouped_bf16(const ConvDesc& desc, const Kernels& kernels) {
-  if (kernels.isa == Isa::amx_bf16) return false;
   if (desc.direction == ConvDirection::backward_weights && desc.shape.batch == 1) return false;
-  return rounds_factors<T>(kernels) && supports_grouped<T>(desc, kernels);
+  return rounds_factors<T>(kernels) && rounds_groups(kernels) && supports_grouped<T>(desc, kernels);
 }
 
 template <class T>

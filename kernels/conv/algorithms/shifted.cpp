@@ -18,28 +18,28 @@ class ShiftedConv final : public ConvAlgorithm<float> {
       : ConvAlgorithm(desc, kernels),
         d_(desc),
         conv_(*kernels.shifted_conv),
-        windows_(desc.shape, d_),
-        planes_(windows_.planes) {
-    planes_.pairs = divide_up(d_.inner, 2);
-    if (planes_.pairs > tile) planes_.pairs = round_up(planes_.pairs, tile);
+        windows_(desc.shape, d_) {
+    PairedPlanes& planes = windows_.planes;
+    planes.pairs = divide_up(d_.inner, 2);
+    if (planes.pairs > tile) planes.pairs = round_up(planes.pairs, tile);
     panels_ = divide_up(d_.outer, tile);
     product_.taps = volume(desc.shape.kernel);
-    product_.deep = std::min(planes_.pairs, tile);
-    product_.blocks = divide_up(planes_.pairs, tile);
+    product_.deep = std::min(planes.pairs, tile);
+    product_.blocks = divide_up(planes.pairs, tile);
     product_.panel = product_.taps * product_.blocks * tile * tile;
     product_.offsets = windows_.offsets.data();
-    rows_ = even_chunk(d_.out[1], std::max<Index>(1, most_positions / planes_.row));
+    rows_ = even_chunk(d_.out[1], std::max<Index>(1, most_positions / planes.row));
     // Rows above and below are paired again for the next task, so that a task has many.
-    const Index fitting = most_source / (planes_.pairs * planes_.row) - windows_.reach_h;
+    const Index fitting = most_source / (planes.pairs * planes.row) - windows_.reach_h;
     task_rows_ =
         even_chunk(d_.out[1], std::max({rows_, fitting / rows_ * rows_, 2 * windows_.reach_h}));
-    const Index positions = round_up(rows_ * planes_.row, together);
-    planes_.plane = odd_lines(
-        (task_rows_ + windows_.reach_h) * planes_.row + together + windows_.reach_w, tile);
-    product_.plane = planes_.plane;
+    const Index positions = round_up(rows_ * planes.row, together);
+    planes.plane =
+        odd_lines((task_rows_ + windows_.reach_h) * planes.row + together + windows_.reach_w, tile);
+    product_.plane = planes.plane;
     product_.ld = odd_lines(positions, tile);
     shared_bytes_ = bytes_of<float>(panels_ * product_.panel);
-    source_bytes_ = bytes_of<float>(planes_.pairs * planes_.plane);
+    source_bytes_ = bytes_of<float>(planes.pairs * planes.plane);
     slot_bytes_ = source_bytes_ + bytes_of<float>(together * product_.ld);
   }
 
@@ -63,22 +63,23 @@ class ShiftedConv final : public ConvAlgorithm<float> {
     auto* const pairs = reinterpret_cast<float*>(slot);
     auto* const sums = reinterpret_cast<float*>(slot + source_bytes_);
     const Index end = std::min(begin + task_rows_, d_.out[1]);
-    conv_.pair_channels(planes_, begin, end - begin + windows_.reach_h,
+    conv_.pair_channels(windows_.planes, begin, end - begin + windows_.reach_h,
                         d_.source(args) + image * d_.source_image(), pairs);
     float* const result = args.result + image * d_.result_image();
     for (Index row = begin; row < end; row += rows_) {
       const Index rows = std::min(rows_, end - row);
       ShiftedProduct product = product_;
-      product.positions = round_up(rows * planes_.row, together);
+      product.positions = round_up(rows * windows_.planes.row, together);
       for (Index panel = 0; panel < panels_; panel += 2) {
         const Index channel = panel * tile;
         conv_.positions(product, std::min<Index>(2, panels_ - panel),
-                        weights + panel * product.panel, pairs + (row - begin) * planes_.row, sums);
+                        weights + panel * product.panel,
+                        pairs + (row - begin) * windows_.planes.row, sums);
         conv_.store({.channels = std::min(together, d_.outer - channel),
                      .rows = rows,
                      .width = d_.out[2],
                      .ld = product.ld,
-                     .row = planes_.row,
+                     .row = windows_.planes.row,
                      .plane = volume(d_.out),
                      .result_row = d_.out[2]},
                     sums, args.bias ? args.bias + channel : nullptr, activation_,
@@ -90,7 +91,6 @@ class ShiftedConv final : public ConvAlgorithm<float> {
   DirectedShape d_;
   const ShiftedConvKernels& conv_;
   ShiftedWindows windows_;
-  PairedPlanes planes_;
   ShiftedProduct product_{};
   Index panels_ = 0;     // of outer channels
   Index rows_ = 0;       // of a product
@@ -112,8 +112,9 @@ MadeConv<T> make_shifted(const ConvDesc& desc, const Kernels& kernels) {
   }
 }
 
-// Products reach beyond the rows of small planes. Winograd has fewer of them, which pays for its
-// transforms where there are many channels; sums of gradients have to stay in a cache.
+// Products cover the zeros between rows too, which costs most where planes are small. Winograd has
+// fewer multiplications, which pay for its transforms where there are many channels. The sums of
+// gradients by the weights have to stay in a cache.
 template <class T>
 bool supports_shifted_bf16(const ConvDesc& desc, const Kernels& kernels) {
   constexpr Index least = 16;  // channels

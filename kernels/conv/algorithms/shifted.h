@@ -8,28 +8,23 @@
 
 namespace ondine::math {
 
-// The windows over padded planes.
+// The windows over padded planes, of which `pairs` and `plane` are left to set.
 struct ShiftedWindows {
-  ShiftedWindows(const ConvShape& s, const DirectedShape& d)
-      : reach_h((s.kernel[1] - 1) * s.dilation[1]),
-        reach_w((s.kernel[2] - 1) * s.dilation[2]),
+  // Padded rows have a multiple of `unit` positions.
+  ShiftedWindows(const ConvShape& s, const DirectedShape& d, std::int64_t unit = 1)
+      : reach_h(s.reach(1)),
+        reach_w(s.reach(2)),
         planes{.channels = d.inner,
                .height = d.in[1],
                .width = d.in[2],
                .top = d.pad_h,
                .left = d.pad_w,
-               .row = 0,
+               .row = round_up(d.out[2] + reach_w, unit),
                .pairs = 0,
                .plane = 0} {
-    set_row(s, d.out[2] + reach_w);
-  }
-
-  void set_row(const ConvShape& s, std::int64_t row) {
-    planes.row = row;
-    offsets.clear();
     for (std::int64_t i = 0; i < s.kernel[1]; ++i) {
       for (std::int64_t j = 0; j < s.kernel[2]; ++j) {
-        offsets.push_back(i * s.dilation[1] * row + j * s.dilation[2]);
+        offsets.push_back(i * s.dilation[1] * planes.row + j * s.dilation[2]);
       }
     }
   }

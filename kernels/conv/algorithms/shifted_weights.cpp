@@ -18,26 +18,24 @@ class ShiftedWeights final : public ConvAlgorithm<float> {
   ShiftedWeights(const ConvDesc& desc, const Kernels& kernels)
       : ConvAlgorithm(desc, kernels),
         conv_(*kernels.shifted_conv),
-        windows_(desc.shape, DirectedShape(desc)),
+        windows_(desc.shape, DirectedShape(desc), 2),
         rows_(round_up(desc.shape.out_channels, tile)) {
     const ConvShape& s = desc.shape;
-    planes_ = windows_.planes;
-    planes_.row = round_up(planes_.row, 2);
-    windows_.set_row(s, planes_.row);
+    const Index row = windows_.planes.row;
     sums_.taps = volume(s.kernel);
     sums_.offsets = windows_.offsets.data();
     sums_.blocks = divide_up(s.in_channels, tile);
     sums_.ld = odd_lines(sums_.taps * sums_.blocks * tile, tile);
-    const Index halo = windows_.reach_h * planes_.row + windows_.reach_w;
-    const Index fitting = (most_source / (sums_.blocks * tile) - halo) / planes_.row;
+    const Index halo = windows_.reach_h * row + windows_.reach_w;
+    const Index fitting = (most_source / (sums_.blocks * tile) - halo) / row;
     band_rows_ = even_chunk(s.out[1], std::max({fitting, windows_.reach_h, Index{1}}));
     bands_ = divide_up(s.out[1], band_rows_);
     dy_ = {.channels = s.out_channels,
            .width = s.out[2],
            .plane = volume(s.out),
            .source_row = s.out[2],
-           .row = planes_.row,
-           .positions = round_up(band_rows_ * planes_.row, together),
+           .row = row,
+           .positions = round_up(band_rows_ * row, together),
            .ld = 0};
     dy_.ld = odd_lines(dy_.positions + together, 2 * tile) / 2;
     sums_.dy_row = dy_.ld;
@@ -88,7 +86,7 @@ class ShiftedWeights final : public ConvAlgorithm<float> {
     std::fill(dy + shape_.out_channels * dy_.ld, dy + rows_ * dy_.ld, 0.0F);
     const float* const x = args.x + image * shape_.in_channels * volume(shape_.in);
     for (Index b = 0; b < sums_.blocks; ++b) {
-      conv_.transpose_positions(planes_, b * tile, begin, rows + windows_.reach_h, pairs_,
+      conv_.transpose_positions(windows_.planes, b * tile, begin, rows + windows_.reach_h, pairs_,
                                 sums_.parity, x, source + b * sums_.block, scratch);
     }
     for (Index p = 0; p < band.positions; p += most_positions) {
@@ -115,7 +113,6 @@ class ShiftedWeights final : public ConvAlgorithm<float> {
   const ShiftedConvKernels& conv_;
   ShiftedWindows windows_;
   Index rows_;  // of sums
-  PairedPlanes planes_{};
   PairedPositions dy_{};
   ShiftedSums sums_{};
   Index band_rows_ = 0, bands_ = 0;  // of an image

@@ -29,17 +29,6 @@ ONDINE_INLINE float lane_maximum(const Vec<float>& v) {
   }
 }
 
-// The first n lanes, `other` in those after them.
-template <int... I>
-ONDINE_INLINE Vec<float> fill_lanes(const Vec<float>& v, std::int64_t n, float other,
-                                    std::integer_sequence<int, I...>) {
-  const IVec<float> lane{I...};
-  return lane < static_cast<std::int32_t>(n) ? v : broadcast(other);
-}
-ONDINE_INLINE Vec<float> fill_lanes(const Vec<float>& v, std::int64_t n, float other) {
-  return fill_lanes(v, n, other, std::make_integer_sequence<int, L>());
-}
-
 // Stores 2 L elements.
 ONDINE_INLINE void store_rounded(std::uint16_t* to, const Vec<float>& low, const Vec<float>& high) {
   const Vec<Pair> pairs = join_pairs(low, high);
@@ -82,7 +71,7 @@ void short_weights(std::uint16_t* rounded, float* scores, const float* mask, flo
     x[v] = (v < last ? load(scores + v * L) : load_n(scores + v * L, rest)) * scale;
     if (mask) x[v] += v < last ? load(mask + v * L) : load_n(mask + v * L, rest);
   }
-  x[last] = fill_lanes(x[last], rest, -__builtin_inff());
+  x[last] = first_lanes<float>(x[last], rest, -__builtin_inff());
   Vec<float> most = x[0];
 #pragma GCC unroll 8
   for (int v = 1; v < Vectors; ++v) most = larger(most, x[v]);
@@ -90,14 +79,14 @@ void short_weights(std::uint16_t* rounded, float* scores, const float* mask, flo
 #pragma GCC unroll 8
   for (int v = 0; v < Vectors; ++v) x[v] = weight_of(x[v] - largest);
   // Lanes past the end must stay 0, whatever the others are.
-  x[last] = fill_lanes(x[last], rest, 0);
+  x[last] = first_lanes<float>(x[last], rest);
   const float factor = 1 / lane_sum<float>(total_of(x));
 #pragma GCC unroll 8
   for (int v = 0; v < Vectors; ++v) {
     x[v] *= factor;
     if (v < last) store(scores + v * L, x[v]);
   }
-  x[last] = fill_lanes(x[last], rest, 0);
+  x[last] = first_lanes<float>(x[last], rest);
   store_n(scores + last * L, x[last], rest);
   store_all(rounded, x, padded);
 }
@@ -119,7 +108,7 @@ void short_gradient(std::uint16_t* rounded, float* derivatives, const float* wei
   for (std::int64_t i = 0; !any && i < n; ++i) any = derivatives[i] != 0;
 #pragma GCC unroll 8
   for (int v = 0; v < Vectors; ++v) d[v] = any ? w[v] * (d[v] - product) : Vec<float>{};
-  d[last] = fill_lanes(d[last], rest, 0);
+  d[last] = first_lanes<float>(d[last], rest);
 #pragma GCC unroll 8
   for (int v = 0; v < last; ++v) store(derivatives + v * L, d[v]);
   store_n(derivatives + last * L, d[last], rest);
@@ -148,8 +137,9 @@ ONDINE_INLINE void for_vectors(std::int64_t n, float rest, Body&& body) {
   }
   if (i == n) return;
   const std::int64_t count = n - i;
-  const auto load_some = [=](const float* p)
-                             ONDINE_LAMBDA { return fill_lanes(load_n(p, count), count, rest); };
+  const auto load_some = [=](const float* p) ONDINE_LAMBDA {
+    return first_lanes<float>(load_n(p, count), count, rest);
+  };
   const auto store_some = [=](float* p, const Vec<float>& x)
                               ONDINE_LAMBDA { store_n(p, x, count); };
   body(i, 3, load_some, store_some);
@@ -163,7 +153,7 @@ ONDINE_INLINE void round_row(std::uint16_t* to, std::int64_t n, std::int64_t pad
   Vec<float> low{};
   for_vectors(n, 0, [&](std::int64_t i, int v, auto get, auto put) ONDINE_LAMBDA {
     Vec<float> x = value(i, get, put);
-    if (n - i < L) x = fill_lanes(x, n - i, 0);
+    if (n - i < L) x = first_lanes<float>(x, n - i);
     if (v % 2 == 0) {
       low = x;
       at = i;

@@ -90,8 +90,9 @@ class TileKernel {
         Vec<Pair> block[L];
         const Elements first = src.from(2 * q * ld + c);
         if (some == L && 2 * (q + L) <= k) {
-          for (int h = 0; h < L; ++h)
+          for (int h = 0; h < L; ++h) {
             block[h] = first.from(2 * h * ld).beside(first.from((2 * h + 1) * ld));
+          }
           transpose<Pair>(block);
           for (int r = 0; r < L; ++r) store(to + (c + r) * row + q, block[r]);
           continue;

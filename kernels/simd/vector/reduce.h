@@ -8,13 +8,17 @@ namespace ondine::math::ONDINE_ISA {
 
 inline constexpr std::int64_t sum_block = 2048;
 
-// The first n lanes of v; zeros in the others.
+// The first n lanes of v; `other` in those after them.
 template <class T, int... I>
-ONDINE_INLINE Vec<T> first_lanes(const Vec<T>& v, std::int64_t n,
+ONDINE_INLINE Vec<T> first_lanes(const Vec<T>& v, std::int64_t n, T other,
                                  std::integer_sequence<int, I...>) {
   using Lane = typename IntOf<T>::type;
   const IVec<T> lane{static_cast<Lane>(I)...};
-  return lane < static_cast<Lane>(n) ? v : Vec<T>{};
+  return lane < static_cast<Lane>(n) ? v : broadcast<T>(other);
+}
+template <class T>
+ONDINE_INLINE Vec<T> first_lanes(const Vec<T>& v, std::int64_t n, T other = 0) {
+  return first_lanes<T>(v, n, other, std::make_integer_sequence<int, lanes<T>>());
 }
 
 template <class T, class F>
@@ -37,7 +41,7 @@ ONDINE_INLINE T sum_one_block(std::int64_t from, std::int64_t n, F&& term) {
     const Vec<T> last = term(
         i, [rest](const auto* p)
                __attribute__((always_inline)) { return load_widened_n(p, rest); });
-    total += first_lanes<T>(last, rest, std::make_integer_sequence<int, L>());
+    total += first_lanes<T>(last, rest);
   }
   return lane_sum<T>(total);
 }
