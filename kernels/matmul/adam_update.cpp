@@ -34,13 +34,20 @@ void infer(InferContext& context) {
   }
 }
 
-// Rows of a strip: few MB, and none so few at the end that their product is computed in another
-// way than that of many.
-std::int64_t strip_rows(std::int64_t m, std::int64_t n, std::size_t element) {
-  constexpr std::int64_t step = 48;
-  constexpr std::int64_t bytes = std::int64_t{2} << 20;
+// Rows of a strip of few MB. Threads get equally many strips, unless these had few rows then. The
+// last strip has enough rows for its product to be computed like those of others.
+std::int64_t strip_rows(std::int64_t m, std::int64_t n, std::size_t element, std::int64_t threads) {
+  constexpr std::int64_t step = 48, least = 192;
+  constexpr std::int64_t most_bytes = std::int64_t{4} << 20, most_together = 4 * most_bytes;
+  const std::int64_t bytes = std::min(most_bytes, most_together / threads);
   const std::int64_t row = std::max<std::int64_t>(1, n * static_cast<std::int64_t>(element));
-  std::int64_t rows = std::max<std::int64_t>(1, bytes / row / step) * step;
+  const std::int64_t most_rows = std::max<std::int64_t>(1, bytes / row / step) * step;
+  const auto rows_of = [m](std::int64_t strips) {
+    return math::divide_up(math::divide_up(m, strips), step) * step;
+  };
+  const std::int64_t strips = std::max<std::int64_t>(1, math::divide_up(m, most_rows));
+  std::int64_t rows = rows_of(math::divide_up(strips, threads) * threads);
+  if (rows < std::min(least, most_rows)) rows = rows_of(strips);
   while (rows < m && m % rows > 0 && m % rows < step) rows += step;
   return std::min(rows, m);
 }
@@ -49,11 +56,11 @@ template <class T>
 class Strips {
  public:
   Strips(BindContext& context, math::GemmShape shape)
-      : shape_(strip_of(shape)),
+      : shape_(strip_of(shape, context.threads())),
         m_(shape.m),
         rows_(shape_.m),
         strips_(math::divide_up(m_, std::max<std::int64_t>(1, rows_))),
-        apart_(strips_ >= 2 * context.threads()),
+        apart_(strips_ % context.threads() == 0 || strips_ >= 2 * context.threads()),
         adam_(context),
         read_(iteration_reader(context.dtype(rate_in))),
         product_(shape_, 1, product_threads(context), math::kernels(context.precision())),
@@ -117,9 +124,9 @@ class Strips {
                call.in<T>(v_in) + at, call.in<T>(h_in) + at, out(0), out(1), out(2));
   }
 
-  static math::GemmShape strip_of(math::GemmShape shape) {
+  static math::GemmShape strip_of(math::GemmShape shape, std::int64_t threads) {
     shape.lda = shape.trans_a ? shape.m : shape.k;
-    shape.m = strip_rows(shape.m, shape.n, sizeof(T));
+    shape.m = strip_rows(shape.m, shape.n, sizeof(T), threads);
     return shape;
   }
   static math::GemmShape rest_of(math::GemmShape strip, std::int64_t m) {

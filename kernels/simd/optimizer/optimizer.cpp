@@ -74,7 +74,9 @@ void adam(const Adam<T>& options, N n, const T* x, const T* g, const T* v, const
           T* v_new, T* h_new) {
   const Adam<T> o = options;
   const T keep = T{1} - o.norm_post;
-  for_vectors<T>(n, [=](auto get, auto put) ONDINE_LAMBDA {
+  // More streams than prefetchers of processors keep up with.
+  constexpr N ahead = 1024 / sizeof(T);
+  for_vectors<T, ahead>(n, [=](auto get, auto put) ONDINE_LAMBDA {
     const Vec<T> old = get(x);
     const Vec<T> slope = get(g) + o.norm * old;
     const Vec<T> first = o.alpha * get(v) + (T{1} - o.alpha) * slope;

@@ -6,14 +6,18 @@
 
 namespace ondine::math::ONDINE_ISA {
 
-// f(i, load, store): load(p) gives p[i...], store(p, v) writes there.
-template <class T, class F>
+// f(load, store): load(p) gives p[i...], store(p, v) writes there. Loads ask for the line that is
+// Ahead elements later, if more than 0.
+template <class T, std::int64_t Ahead = 0, class F>
 ONDINE_INLINE void for_vectors(std::int64_t n, F&& f) {
   constexpr int L = lanes<T>;
   std::int64_t i = 0;
   for (; i + L <= n; i += L) {
     f(
-        [i](const auto* p) __attribute__((always_inline)) { return load_widened(p + i); },
+        [i](const auto* p) __attribute__((always_inline)) {
+          if constexpr (Ahead > 0) __builtin_prefetch(p + i + Ahead);
+          return load_widened(p + i);
+        },
         [i](T * p, const Vec<T>& v) __attribute__((always_inline)) { store(p + i, v); });
   }
   if (i < n) {
