@@ -57,21 +57,29 @@ void observe(const StageObserver& observer, std::string_view stage, const Graph&
 GraphAssembler::GraphAssembler(const ModelDef& model, const LoadOptions& options)
     : model_(&model), options_(&options), symbols_(std::make_shared<Symbols>()) {}
 
-Graph GraphAssembler::resolve(GraphParts parts, const Names& variables, Findings& findings) const {
+std::optional<Graph> GraphAssembler::resolve(GraphParts parts, const Names& variables,
+                                             Findings& findings) const {
+  const std::size_t before = findings.count();
+  bool has_errors = false;
   ResolveContext context;
   context.model = model_;
   context.catalogue = &all_operators();
   context.limits = &options_->limits;
   context.symbols = symbols_;
   context.variables = &variables;
-  context.report = [&](const Error& error) { findings.add(error); };
+  context.report = [&](const Error& error) {
+    findings.add_once(error);
+    has_errors = true;
+  };
   context.check_types = [&](const Node& node, const Graph& graph) {
     check_types(node, graph, findings);
   };
   if (findings.rigor() == Rigor::lenient) {
     context.warn = [&](const Error& error) { findings.warn(error); };
   }
-  return ondine::graph::resolve(parts, context);
+  Graph graph = ondine::graph::resolve(parts, context);
+  if (has_errors || findings.count() > before) return std::nullopt;
+  return graph;
 }
 
 void GraphAssembler::rewrite(Graph& graph, GraphUse use, const StageObserver& observer) {
@@ -91,12 +99,12 @@ void GraphAssembler::rewrite(Graph& graph, GraphUse use, const StageObserver& ob
 AssembledGraph GraphAssembler::make(GraphParts parts, const Names& variables,
                                     std::string_view stage, GraphUse use, Findings& findings,
                                     const StageObserver& observer) {
-  const std::size_t before = findings.count();
   const NodeLimit limit(options_->limits.nodes);
   AssembledGraph result;
   findings.collect([&] {
-    Graph graph = resolve(parts, variables, findings);
-    if (findings.count() > before) return;
+    std::optional<Graph> resolved = resolve(parts, variables, findings);
+    if (!resolved) return;
+    Graph& graph = *resolved;
     const bool lenient = findings.rigor() == Rigor::lenient;
     result.dims = lenient ? compare_dims(graph, findings) : dim_classes(graph);
     observe(observer, stage.empty() ? "graph" : stage, graph);

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -54,8 +55,9 @@ class GraphAssembler {
                       GraphUse use, graph::Findings& findings, const StageObserver& observer);
 
  private:
-  graph::Graph resolve(graph::GraphParts parts, const Names& variables,
-                       graph::Findings& findings) const;
+  // Nothing where there are findings.
+  std::optional<graph::Graph> resolve(graph::GraphParts parts, const Names& variables,
+                                      graph::Findings& findings) const;
   void rewrite(graph::Graph& graph, GraphUse use, const StageObserver& observer);
 
   const graph::ModelDef* model_;

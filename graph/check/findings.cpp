@@ -31,6 +31,10 @@ void Findings::count(ErrorCode code) noexcept {
 
 void Findings::add(const Error& error) { add(error.code(), in_one_line(error)); }
 
+void Findings::add_once(const Error& error) {
+  if (std::ranges::find(texts_, in_one_line(error)) == texts_.end()) add(error);
+}
+
 void Findings::warn(const Error& error) { warn(error.code(), in_one_line(error)); }
 
 void Findings::keep_warning(std::string text) {

@@ -27,6 +27,8 @@ class Findings {
   }
   // Puts message and context in one line.
   void add(const Error& error);
+  // Unless it is known, as from a graph that is part of several.
+  void add_once(const Error& error);
   // A finding when strict, otherwise a warning.
   template <class... Parts>
   void warn(ErrorCode code, const Parts&... parts) {

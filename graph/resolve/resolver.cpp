@@ -20,11 +20,13 @@ std::uint32_t stream_of(std::string_view name) {
   return hash;
 }
 
-std::string label(const NodeDef& def) {
+// As describe() names the node once it is resolved.
+std::string label(const NameScope& scope, const NodeDef& def) {
   const auto named = std::find_if(def.outputs.begin(), def.outputs.end(),
                                   [](const std::string& output) { return !output.empty(); });
   const std::string& name = !def.name.empty() || named == def.outputs.end() ? def.name : *named;
-  return cat("node ", quoted(name), " (", def.op, ")");
+  const auto version = scope.opsets().version(canonical_domain(def.domain));
+  return cat("node ", quoted(name), " (", def.op, version ? cat("-", *version) : "", ")");
 }
 
 // The node's attributes with the values that references stand for. An attribute that refers to one
@@ -79,7 +81,8 @@ Graph Resolver::resolve(GraphParts parts) {
   }
   add_initializers(scope, parts, inputs);
   for (const GraphDef* part : parts) {
-    if (!add_nodes(scope, part->nodes)) break;
+    // What a node that failed would have given is no defect of its own.
+    if (!add_nodes(scope, part->nodes)) return graph;
   }
   for (const GraphDef* part : parts) set_outputs(scope, *part);
   return graph;
@@ -151,7 +154,7 @@ void Resolver::add_initializer(NameScope& scope, const NameSet& inputs, const st
 bool Resolver::add_nodes(NameScope& scope, const std::vector<NodeDef>& nodes) {
   for (const NodeDef& def : nodes) {
     try {
-      with_context([&] { add_node(scope, def); }, [&] { return label(def); });
+      with_context([&] { add_node(scope, def); }, [&] { return label(scope, def); });
     } catch (const Error& error) {
       // Errors in a subgraph are reported for the outer node, which cannot be typed without it.
       if (depth_ > 0) throw;

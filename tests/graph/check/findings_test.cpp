@@ -35,6 +35,13 @@ TEST_CASE("a finding is one line, whatever the names in it") {
   CHECK(findings.texts() == std::vector<std::string>{"one two, in node 'a'"});
 }
 
+TEST_CASE("an error of a graph that is part of several is one finding") {
+  Findings findings;
+  for (int i = 0; i < 2; ++i) findings.add_once(Error(ErrorCode::mismatch, "dims differ"));
+  CHECK(findings.texts() == std::vector<std::string>{"dims differ"});
+  CHECK(findings.count() == 1);
+}
+
 TEST_CASE("errors about the model become findings, others pass through") {
   Findings findings;
   CHECK(findings.collect([] {}));
