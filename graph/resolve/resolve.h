@@ -21,7 +21,7 @@ struct ResolveContext {
   const ModelDef* model = nullptr;  // opset imports, functions
   const Catalogue* catalogue = nullptr;
   const Limits* limits = nullptr;
-  std::shared_ptr<Symbols> symbols;
+  std::shared_ptr<Symbols> symbols;  // required; errors and warnings name their dims
   // Initializers that change between calls; they become inputs without a constant.
   const std::set<std::string, std::less<>>* variables = nullptr;
   // Called for each error; resolution continues with what does not depend on it. The result is

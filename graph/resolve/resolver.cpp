@@ -9,6 +9,7 @@
 #include "graph/contract/signature.h"
 #include "graph/evaluate/evaluate_node.h"
 #include "graph/ir/declared_type.h"
+#include "graph/print/dim_names.h"
 
 namespace ondine::graph {
 namespace {
@@ -27,6 +28,12 @@ std::string label(const NameScope& scope, const NodeDef& def) {
   const std::string& name = !def.name.empty() || named == def.outputs.end() ? def.name : *named;
   const auto version = scope.opsets().version(canonical_domain(def.domain));
   return cat("node ", quoted(name), " (", def.op, version ? cat("-", *version) : "", ")");
+}
+
+Error with_names(const Error& error, const Symbols& symbols) {
+  Error named(error.code(), with_dim_names(error.message(), symbols));
+  for (const std::string& frame : error.context()) named.add_context(frame);
+  return named;
 }
 
 // The node's attributes with the values that references stand for. An attribute that refers to one
@@ -89,8 +96,9 @@ Graph Resolver::resolve(GraphParts parts) {
 }
 
 void Resolver::report(const Error& error) {
-  if (!context_->report) throw Error(error);
-  context_->report(error);
+  const Error named = with_names(error, *context_->symbols);
+  if (!context_->report) throw Error(named);
+  context_->report(named);
 }
 
 void Resolver::declare_types(NameScope& scope, GraphParts parts) {
@@ -258,9 +266,9 @@ void Resolver::compare(NameScope& scope, const std::string& name, ValueId id) {
   GraphValue& value = scope.graph()[id];
   const Type& said = *declared;
   if (!compatible(value.type, said)) {
-    context_->warn(
-        Error(ErrorCode::mismatch, cat("value ", quoted(value.name), " is declared as ",
-                                       to_string(said), " but is ", to_string(value.type))));
+    const Error error(ErrorCode::mismatch, cat("value ", quoted(value.name), " is declared as ",
+                                               to_string(said), " but is ", to_string(value.type)));
+    context_->warn(with_names(error, *context_->symbols));
     return;
   }
   value.declared = said;

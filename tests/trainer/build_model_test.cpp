@@ -32,17 +32,17 @@ TEST_CASE("a built model is read back as it was written") {
 
 TEST_CASE("a node that cannot be computed is one line of the error, whatever reads its output") {
   ModelBuilder builder("broken", 13);
-  const auto x = builder.input("x", DType::float32, {2, 4});
+  const auto x = builder.input("x", DType::float32, {"N", 4});
   const auto w = builder.initializer("w", Tensor(DType::float32, {3}));
   const auto sum = builder.node("Add", {x, w}, {}, "sum");
   builder.node("Relu", {sum}, {}, "y");
-  builder.output("y", DType::float32, {2, 4});
-  builder.output("sum", DType::float32, {2, 4});
+  builder.output("y", DType::float32, {"N", 4});
+  builder.output("sum", DType::float32, {"N", 4});
   std::string message;
   try {
     Model::load(builder.bytes());
   } catch (const Error& error) {
     message = error.message();
   }
-  CHECK(message == "shapes [2, 4] and [3] do not broadcast: dims 4 and 3, in node 'sum' (Add-13)");
+  CHECK(message == "shapes [N, 4] and [3] do not broadcast: dims 4 and 3, in node 'sum' (Add-13)");
 }
