@@ -7,6 +7,7 @@
 
 #include "core/float_formats.h"
 #include "kernels/attention/attention_primitive.h"
+#include "tests/kernels/attention/attention_definition.h"
 #include "tests/kernels/common/lower_kernels.h"
 
 using namespace ondine;
@@ -23,37 +24,22 @@ double rounded(double x) {
   return static_cast<double>(to_float(to_bfloat16(static_cast<float>(x))));
 }
 
-struct Heads {
-  AttentionShape shape;
+struct Heads : AttentionHeads<float> {
   double hidden;  // the mask of keys after a query; 0: none are hidden
-  std::vector<float> q, k, v, dy, mask;
-  std::vector<Index> offsets, heads;
-  static constexpr float scale = 0.25F;
+  std::vector<Index> heads;
 
   explicit Heads(const AttentionShape& s, double hidden_keys = 0)
-      : shape(s), hidden(hidden_keys), heads(at(s.count)) {
-    Numbers numbers(static_cast<std::uint64_t>(s.queries * 1000 + s.keys));
-    q = numbers.row<float>(s.count * s.queries * s.head_size);
-    k = numbers.row<float>(s.count * s.keys * s.head_size);
-    v = numbers.row<float>(s.count * s.keys * s.v_head_size);
-    dy = numbers.row<float>(s.count * s.queries * s.v_head_size);
-    mask = numbers.row<float>(s.masks * mask_elements());
+      : AttentionHeads<float>(s, 0.25F, rounded), hidden(hidden_keys), heads(at(s.count)) {
+    const Index mask_elements = s.keys * (s.mask_per_query ? s.queries : 1);
+    mask = numbers.row<float>(s.masks * mask_elements);
     for (Index i = 0; hidden != 0 && i < static_cast<Index>(mask.size()); ++i) {
       if (i % s.keys > i / s.keys % s.queries) mask[at(i)] = static_cast<float>(hidden);
     }
     for (Index head = 0; head < s.count; ++head) {
-      offsets.push_back(s.masks > 0 ? head % s.masks * mask_elements() : 0);
+      offsets.push_back(s.masks > 0 ? head % s.masks * mask_elements : 0);
     }
     std::iota(heads.begin(), heads.end(), 0);
     std::ranges::stable_sort(heads, {}, [&](Index head) { return offsets[at(head)]; });
-  }
-
-  Index mask_elements() const { return shape.keys * (shape.mask_per_query ? shape.queries : 1); }
-  std::size_t mask_place(Index head, Index i, Index j) const {
-    return at(offsets[at(head)] + (shape.mask_per_query ? i * shape.keys : 0) + j);
-  }
-  std::size_t place(Index head, Index rows, Index i, Index size, Index f) const {
-    return at(shape.offset(head, rows, i, size) + f);
   }
 
   // y, dq, dk, dv and dmask.
@@ -75,60 +61,6 @@ struct Heads {
     for (const auto& more : {dq, dk, dv, dmask}) y.insert(y.end(), more.begin(), more.end());
     return y;
   }
-
-  std::vector<double> weights(Index head, Index i) const {
-    std::vector<double> row;
-    for (Index j = 0; j < shape.keys; ++j) {
-      double score = 0;
-      for (Index f = 0; f < shape.head_size; ++f) {
-        score += rounded(double{q[place(head, shape.queries, i, shape.head_size, f)]}) *
-                 rounded(double{k[place(head, shape.keys, j, shape.head_size, f)]});
-      }
-      row.push_back(score * double{scale} +
-                    (mask.empty() ? 0 : double{mask[mask_place(head, i, j)]}));
-    }
-    const double largest = *std::ranges::max_element(row);
-    double sum = 0;
-    for (double& x : row) sum += x = std::exp(x - largest);
-    for (double& x : row) x /= sum;
-    return row;
-  }
-
-  // What run returns, score by score from the definition, with all factors rounded.
-  std::vector<double> expected() const {
-    const auto& s = shape;
-    std::vector<double> y(dy.size()), dq(q.size()), dk(k.size()), dv(v.size()), dmask(mask.size());
-    for (Index row = 0; row < s.count * s.queries; ++row) {
-      const Index head = row / s.queries;
-      const Index i = row % s.queries;
-      const auto p = weights(head, i);
-      std::vector<double> dp(p.size());
-      double product = 0;
-      for (Index j = 0; j < s.keys; ++j) {
-        for (Index f = 0; f < s.v_head_size; ++f) {
-          const std::size_t value = place(head, s.keys, j, s.v_head_size, f);
-          const std::size_t result = place(head, s.queries, i, s.v_head_size, f);
-          const double d = rounded(double{dy[result]});
-          y[result] += rounded(p[at(j)]) * rounded(double{v[value]});
-          dv[value] += rounded(p[at(j)]) * d;
-          dp[at(j)] += d * rounded(double{v[value]});
-        }
-        product += p[at(j)] * dp[at(j)];
-      }
-      for (Index j = 0; j < s.keys; ++j) {
-        const double ds = p[at(j)] * (dp[at(j)] - product);
-        if (!mask.empty()) dmask[mask_place(head, i, j)] += ds;
-        for (Index f = 0; f < s.head_size; ++f) {
-          const std::size_t query = place(head, s.queries, i, s.head_size, f);
-          const std::size_t key = place(head, s.keys, j, s.head_size, f);
-          dq[query] += rounded(ds * double{scale}) * rounded(double{k[key]});
-          dk[key] += rounded(ds * double{scale}) * rounded(double{q[query]});
-        }
-      }
-    }
-    for (const auto& more : {dq, dk, dv, dmask}) y.insert(y.end(), more.begin(), more.end());
-    return y;
-  }
 };
 
 void check(const Heads& heads, const Kernels& kernels) {
@@ -138,7 +70,7 @@ void check(const Heads& heads, const Kernels& kernels) {
   ThreadPool one(1), three(3);
   const auto result = heads.run(one, kernels);
   // A number in the middle between two of bfloat16 may be rounded to either.
-  CHECK(worst_error(result, heads.expected()) < 5e-4);
+  CHECK(worst_error(result, heads.expected(!heads.mask.empty())) < 5e-4);
   CHECK(same_bits(heads.run(three, kernels), result));
 }
 

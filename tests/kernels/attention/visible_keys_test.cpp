@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "kernels/attention/attention_primitive.h"
+#include "tests/kernels/attention/attention_definition.h"
 #include "tests/kernels/common/row_test.h"
 
 using namespace ondine;
@@ -26,25 +27,20 @@ Mask causal(double hidden) {
 }
 
 template <class T>
-struct Masked {
-  AttentionShape shape;
-  std::vector<T> q, k, v, dy, mask;
-  std::vector<Index> offsets;
+struct Masked : AttentionHeads<T> {
+  using AttentionHeads<T>::shape, AttentionHeads<T>::scale, AttentionHeads<T>::q,
+      AttentionHeads<T>::k, AttentionHeads<T>::v, AttentionHeads<T>::dy, AttentionHeads<T>::mask,
+      AttentionHeads<T>::offsets;
 
   Masked(Index queries, Index keys, const Mask& element, bool key_rows = true, bool one_row = false)
-      : shape{3, queries, keys, 20, 17, key_rows, 1, !one_row} {
-    Numbers numbers(static_cast<std::uint64_t>(queries * 1000 + keys));
-    q = numbers.row<T>(shape.count * queries * shape.head_size);
-    k = numbers.row<T>(shape.count * keys * shape.head_size);
-    v = numbers.row<T>(shape.count * keys * shape.v_head_size);
-    dy = numbers.row<T>(shape.count * queries * shape.v_head_size);
+      : AttentionHeads<T>({3, queries, keys, 20, 17, key_rows, 1, !one_row}, T{0.5}) {
     for (Index i = 0; i < (one_row ? 1 : queries); ++i) {
       for (Index j = 0; j < keys; ++j) mask.push_back(static_cast<T>(element(i, j)));
     }
     offsets.assign(at(shape.count), 0);
   }
 
-  AttentionScores<T> scores() const { return {T{0.5}, mask.data(), offsets.data()}; }
+  AttentionScores<T> scores() const { return {scale, mask.data(), offsets.data()}; }
   AttentionOperands<T> operands() const { return {q.data(), k.data(), v.data()}; }
 
   // y, dq, dk and dv.
@@ -61,70 +57,8 @@ struct Masked {
     return y;
   }
 
-  // Element `f` of row `i` of a head, of an operand of so many rows of `size`.
-  std::size_t element(Index head, Index rows, Index i, Index size, Index f) const {
-    return at(shape.interleaved > 1 ? (i * shape.count + head) * size + f
-                                    : (head * rows + i) * size + f);
-  }
-  std::size_t key_place(Index head, Index j, Index f) const {
-    return shape.key_rows ? element(head, shape.keys, j, shape.head_size, f)
-                          : at((head * shape.head_size + f) * shape.keys + j);
-  }
-  double key(Index head, Index j, Index f) const {
-    return static_cast<double>(k[key_place(head, j, f)]);
-  }
-  std::vector<double> weights(Index head, Index i) const {
-    std::vector<double> row;
-    double largest = -infinity, sum = 0;
-    for (Index j = 0; j < shape.keys; ++j) {
-      double score = 0;
-      for (Index f = 0; f < shape.head_size; ++f) {
-        score += static_cast<double>(q[element(head, shape.queries, i, shape.head_size, f)]) *
-                 key(head, j, f);
-      }
-      const T masked =
-          static_cast<T>(score / 2) + mask[at((shape.mask_per_query ? i * shape.keys : 0) + j)];
-      row.push_back(static_cast<double>(masked));
-      largest = std::max(largest, row.back());
-    }
-    for (double& x : row) sum += x = std::exp(x - largest);
-    for (double& x : row) x /= sum;
-    return row;
-  }
-
-  // What run returns, score by score from the definition.
-  std::vector<double> expected() const {
-    const auto& s = shape;
-    std::vector<double> y(dy.size()), dq(q.size()), dk(k.size()), dv(v.size());
-    for (Index row = 0; row < s.count * s.queries; ++row) {
-      const Index head = row / s.queries;
-      const Index i = row % s.queries;
-      const auto p = weights(head, i);
-      std::vector<double> dp(p.size());
-      double product = 0;
-      for (Index j = 0; j < s.keys; ++j) {
-        for (Index f = 0; f < s.v_head_size; ++f) {
-          const std::size_t value = element(head, s.keys, j, s.v_head_size, f);
-          const std::size_t result = element(head, s.queries, i, s.v_head_size, f);
-          const auto d = static_cast<double>(dy[result]);
-          y[result] += p[at(j)] * static_cast<double>(v[value]);
-          dv[value] += p[at(j)] * d;
-          dp[at(j)] += d * static_cast<double>(v[value]);
-        }
-        product += p[at(j)] * dp[at(j)];
-      }
-      for (Index j = 0; j < s.keys; ++j) {
-        const double ds = p[at(j)] * (dp[at(j)] - product) / 2;
-        for (Index f = 0; f < s.head_size; ++f) {
-          const std::size_t query = element(head, s.queries, i, s.head_size, f);
-          dq[query] += ds * key(head, j, f);
-          dk[key_place(head, j, f)] += ds * static_cast<double>(q[query]);
-        }
-      }
-    }
-    for (const auto& more : {dq, dk, dv}) y.insert(y.end(), more.begin(), more.end());
-    return y;
-  }
+  // What run returns.
+  std::vector<double> expected() const { return AttentionHeads<T>::expected(false); }
 
   // The keys that each tile of a head sees, or nothing if none are hidden.
   std::vector<std::pair<Index, Index>> ranges(Index head = 0) const {
