@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "kernels/attention/attention_primitive.h"
-#include "kernels/simd/norm/softmax_table.h"
 #include "kernels/simd/tables.h"
 #include "kernels/simd/vector/vector_table.h"
 
@@ -27,69 +26,25 @@ void clear_head(T* to, const AttentionShape& s, std::int64_t head, std::int64_t 
 }  // namespace
 
 template <class T>
-void AttentionPrimitive<T>::tile_gradient(const Run& run, const T* dy,
-                                          const AttentionGradients<T>& gradients, const Tile& tile,
-                                          T beta, std::byte* at) const {
-  if constexpr (sizeof(T) == sizeof(float)) {
-    if (rounded_) {
-      return rounded_->run_gradient(tile, run.scores, run.operands, dy, gradients, beta, at);
-    }
-  }
-  const AttentionShape& s = shape_;
-  const auto [dq, dk, dv, dmask] = gradients;
-  T* const p = scores_at(at);
-  T* const ds = derivatives_at(at);
-  const std::int64_t queries = s.offset(tile.head, s.queries, tile.first, s.head_size);
-  const std::int64_t values = s.offset(tile.head, s.keys, tile.keys.begin, s.v_head_size);
-  const T* const tile_dy = dy + s.offset(tile.head, s.queries, tile.first, s.v_head_size);
-  const T scale = run.scores.scale;
-  weights(run, tile, at);
-  if (dv != nullptr) {
-    multiply(run.pool, dv_product, tile, p, tile_dy, dv + values, {.beta = beta}, at);
-  }
-  if (dq == nullptr && dk == nullptr && dmask == nullptr) return;
-  multiply(run.pool, ds_product, tile, tile_dy, run.operands.v + values, ds, {}, at);
-  const auto softmax_gradient = kernel_set<T>(*kernels_).softmax->softmax_gradient;
-  const auto axpy = kernel_set<T>(*kernels_).vector->axpy;
-  const std::int64_t n = tile.keys.size;
-  for (std::int64_t i = 0; i < tile.rows; ++i) {
-    softmax_gradient(ds + i * n, ds + i * n, p + i * n, n);
-    if (dmask != nullptr) {
-      const std::int64_t mask_row = s.mask_per_query ? tile.first + i : 0;
-      axpy(dmask + mask_row * s.keys + tile.keys.begin, T{1}, ds + i * n, n);
-    }
-  }
-  if (dq != nullptr) {
-    multiply(run.pool, dq_product, tile, ds, run.operands.k + key_offset(tile), dq + queries,
-             {.alpha = scale}, at);
-  }
-  if (dk == nullptr) return;
-  const T* const tile_q = run.operands.q + queries;
-  multiply(run.pool, dk_product, tile, s.key_rows ? ds : tile_q, s.key_rows ? tile_q : ds,
-           dk + key_offset(tile), {.alpha = scale, .beta = beta}, at);
-}
-
-template <class T>
 void AttentionPrimitive<T>::head_gradient(const Run& run, const T* dy,
                                           const AttentionGradients<T>& gradients, std::int64_t head,
                                           std::byte* at) const {
   const AttentionShape& s = shape_;
   const std::int64_t tiles = max_tiles(run);
-  if constexpr (sizeof(T) == sizeof(float)) {
-    if (rounded_) rounded_->pack_gradient(run.operands, head, at);
-  }
+  heads_->pack_gradient(run.operands, head, at);
   // In causal attention the last queries see all keys.
   const bool backwards = run.hides(head);
   bool begun = false;
   for (std::int64_t i = 0; i < tiles; ++i) {
-    const Tile tile = tile_of(run, head, backwards ? tiles - 1 - i : i);
+    const AttentionTile tile = tile_of(run, head, backwards ? tiles - 1 - i : i);
     if (tile.rows == 0) continue;
     if (!begun && tile.keys.size < s.keys) {
       clear_head(gradients.dk, s, head, s.head_size);
       clear_head(gradients.dv, s, head, s.v_head_size);
       begun = true;
     }
-    tile_gradient(run, dy, gradients, tile, begun ? T{1} : T{0}, at);
+    heads_->run_gradient(run.pool, tile, run.scores, run.operands, dy, gradients,
+                         begun ? T{1} : T{0}, at);
     begun = true;
   }
 }

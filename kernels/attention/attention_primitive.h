@@ -4,23 +4,22 @@
 // all scores is kept.
 //
 // Implementations:
-//   tiled       matrix products and softmax rows of the scores of one tile, which has fewer queries
-//               and only the keys that they see where a mask hides many (visible_keys.h)
+//   tiled       matrix products and softmax rows of the scores of one tile (plain_heads.h)
 //   tiled_bf16  the same with products that round their factors to bfloat16, which are packed once
 //               for a head (rounded_heads.h)
+// Where a mask hides many keys, a tile has fewer queries and only the keys that they see
+// (visible_keys.h).
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string_view>
 
 #include "kernels/attention/attention_shape.h"
-#include "kernels/attention/rounded_heads.h"
+#include "kernels/attention/head_kernel.h"
 #include "kernels/attention/visible_keys.h"
 #include "kernels/common/scratch_pool.h"
-#include "kernels/matmul/gemm_primitive.h"
 
 namespace ondine::math {
 
@@ -41,22 +40,10 @@ class AttentionPrimitive {
   void run_gradient(ThreadPool& pool, const AttentionScores<T>& scores,
                     const AttentionOperands<T>& operands, const T* dy,
                     const AttentionGradients<T>& gradients, void* workspace) const;
-  std::string_view name() const noexcept { return rounded_ ? "tiled_bf16" : "tiled"; }
+  std::string_view name() const noexcept { return heads_ ? heads_->name() : "tiled"; }
   std::string_view isa() const noexcept { return isa_name(*kernels_); }
 
  private:
-  enum Product : std::uint8_t {
-    scores_product,
-    y_product,
-    dv_product,
-    ds_product,
-    dq_product,
-    dk_product,
-    product_count
-  };
-  using Products = std::array<GemmPrimitive<T>, product_count>;
-
-  using Tile = AttentionTile;
   // What the tasks of a run share.
   struct Run {
     ThreadPool& pool;
@@ -66,30 +53,16 @@ class AttentionPrimitive {
 
     bool hides(std::int64_t head) const { return visible && visible->hides(head); }
   };
-  static GemmShape product_shape(Product product, const AttentionShape& s, std::int64_t rows,
-                                 std::int64_t keys);
   std::int64_t mask_elements() const {
     return shape_.keys * (shape_.mask_per_query ? shape_.queries : 1);
   }
-  static Products make_products(const AttentionShape& s, std::int64_t rows, const Kernels& kernels);
-  std::size_t product_bytes() const;
-  // A thread computes a tile alone.
-  void multiply(ThreadPool& pool, Product product, const Tile& tile, const T* a, const T* b, T* c,
-                const GemmOptions<T>& options, std::byte* at) const;
-  std::int64_t key_offset(const Tile& tile) const;
 
   Run begin(ThreadPool& pool, const AttentionScores<T>& scores,
             const AttentionOperands<T>& operands, const T* dy, void* workspace) const;
   std::int64_t max_tiles(const Run& run) const;
-  Tile tile_of(const Run& run, std::int64_t head, std::int64_t index) const;
+  AttentionTile tile_of(const Run& run, std::int64_t head, std::int64_t index) const;
 
-  // Scratch memory of a thread: two tiles of scores, then that of its products.
-  T* scores_at(std::byte* at) const { return reinterpret_cast<T*>(at); }
-  T* derivatives_at(std::byte* at) const { return reinterpret_cast<T*>(at + tile_bytes_); }
-  Workspace products_at(std::byte* at) const { return {at + 2 * tile_bytes_, product_bytes_}; }
-  std::size_t slot_bytes() const {
-    return rounded_ ? rounded_->bytes() : 2 * tile_bytes_ + product_bytes_;
-  }
+  std::size_t slot_bytes() const { return heads_->bytes(); }
   // The workspace: what VisibleKeys needs, the sums of groups of heads, then that of the threads.
   T* sums_of(void* workspace) const {
     return reinterpret_cast<T*>(static_cast<std::byte*>(workspace) + mask_bytes_);
@@ -101,11 +74,6 @@ class AttentionPrimitive {
 
   void run_tiles(const Run& run, std::int64_t head, std::int64_t first, std::int64_t last, T* y,
                  std::byte* at) const;
-  // softmax(S) of a tile.
-  void weights(const Run& run, const Tile& tile, std::byte* at) const;
-  // Writes dq and adds to dmask; beta is that of dk and dv.
-  void tile_gradient(const Run& run, const T* dy, const AttentionGradients<T>& gradients,
-                     const Tile& tile, T beta, std::byte* at) const;
   void head_gradient(const Run& run, const T* dy, const AttentionGradients<T>& gradients,
                      std::int64_t head, std::byte* at) const;
   // The same for all heads, group by group: each group has a sum, and those of a mask are added in
@@ -116,14 +84,10 @@ class AttentionPrimitive {
   AttentionShape shape_;
   const Kernels* kernels_;
   std::int64_t tile_rows_ = 1;
-  // Of tiles that see all keys; the last tile of a head may have fewer queries than the others.
-  std::shared_ptr<const std::array<Products, 2>> products_;
-  std::shared_ptr<const RoundedHeads> rounded_;  // instead of the products, in float alone
+  std::shared_ptr<const HeadKernel<T>> heads_;  // null where there is nothing to compute
   std::int64_t groups_ = 1;  // of the heads of each mask, where the mask has a gradient
   std::size_t mask_bytes_ = 0;
   std::size_t sum_bytes_ = 0;
-  std::size_t tile_bytes_ = 0;
-  std::size_t product_bytes_ = 0;
   std::size_t workspace_ = 0;
 };
 

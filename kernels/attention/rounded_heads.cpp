@@ -228,7 +228,8 @@ void RoundedHeads::pack(const AttentionOperands<float>& operands, std::int64_t h
       s.keys, s.v_head_size, floats(memory, places_.values));
 }
 
-void RoundedHeads::run(const AttentionTile& given, const AttentionScores<float>& scores,
+void RoundedHeads::run(ThreadPool&, const AttentionTile& given,
+                       const AttentionScores<float>& scores,
                        const AttentionOperands<float>& operands, float* y,
                        std::byte* memory) const {
   const AttentionShape& s = shape_;
@@ -272,7 +273,8 @@ void RoundedHeads::derive_scores(const AttentionTile& strip, std::int64_t row,
   }
 }
 
-void RoundedHeads::run_gradient(const AttentionTile& given, const AttentionScores<float>& scores,
+void RoundedHeads::run_gradient(ThreadPool&, const AttentionTile& given,
+                                const AttentionScores<float>& scores,
                                 const AttentionOperands<float>& operands, const float* dy,
                                 const AttentionGradients<float>& gradients, float beta,
                                 std::byte* memory) const {

@@ -6,14 +6,13 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/attention/attention_shape.h"
+#include "kernels/attention/head_kernel.h"
 #include "kernels/simd/isa.h"
 #include "kernels/simd/matmul/gemm_table.h"
 
 namespace ondine::math {
 
-// Immutable. `memory`: bytes() of a thread, aligned to 64.
-class RoundedHeads {
+class RoundedHeads final : public HeadKernel<float> {
  public:
   // Whether the kernels round all products of the shape, and a head's packed factors are not large.
   static bool takes(const AttentionShape& shape, const Kernels& kernels);
@@ -21,20 +20,21 @@ class RoundedHeads {
   // `rows`: the most queries of a tile. Tiles begin at any key.
   RoundedHeads(const AttentionShape& shape, std::int64_t rows, const Kernels& kernels);
 
-  std::size_t bytes() const noexcept { return bytes_; }
+  std::string_view name() const noexcept override { return "tiled_bf16"; }
+  std::size_t bytes() const noexcept override { return bytes_; }
+  bool packs() const noexcept override { return true; }
 
-  // Y of a tile, after the keys and values of its head were packed.
-  void pack(const AttentionOperands<float>& operands, std::int64_t head, std::byte* memory) const;
-  void run(const AttentionTile& tile, const AttentionScores<float>& scores,
-           const AttentionOperands<float>& operands, float* y, std::byte* memory) const;
+  void pack(const AttentionOperands<float>& operands, std::int64_t head,
+            std::byte* memory) const override;
+  void run(ThreadPool& pool, const AttentionTile& tile, const AttentionScores<float>& scores,
+           const AttentionOperands<float>& operands, float* y, std::byte* memory) const override;
 
-  // What a tile adds to the gradients: dK and dV times `beta`, 0 or 1, and dmask if there is one.
   void pack_gradient(const AttentionOperands<float>& operands, std::int64_t head,
-                     std::byte* memory) const;
-  void run_gradient(const AttentionTile& tile, const AttentionScores<float>& scores,
-                    const AttentionOperands<float>& operands, const float* dy,
-                    const AttentionGradients<float>& gradients, float beta,
-                    std::byte* memory) const;
+                     std::byte* memory) const override;
+  void run_gradient(ThreadPool& pool, const AttentionTile& tile,
+                    const AttentionScores<float>& scores, const AttentionOperands<float>& operands,
+                    const float* dy, const AttentionGradients<float>& gradients, float beta,
+                    std::byte* memory) const override;
 
  private:
   // In `memory`, as bytes from its beginning.

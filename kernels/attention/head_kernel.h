@@ -1,0 +1,40 @@
+// How the tiles of a head of attention are computed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "core/parallel.h"
+#include "kernels/attention/attention_shape.h"
+
+namespace ondine::math {
+
+// Immutable. `memory`: bytes() of a thread, aligned to 64.
+template <class T>
+class HeadKernel {
+ public:
+  virtual ~HeadKernel() = default;
+
+  virtual std::string_view name() const noexcept = 0;
+  virtual std::size_t bytes() const noexcept = 0;
+  // Whether the tiles of a head share what is packed in `memory`, so that heads are better not cut.
+  virtual bool packs() const noexcept = 0;
+
+  // Y of a tile, after `pack` of its head.
+  virtual void pack(const AttentionOperands<T>& operands, std::int64_t head,
+                    std::byte* memory) const = 0;
+  virtual void run(ThreadPool& pool, const AttentionTile& tile, const AttentionScores<T>& scores,
+                   const AttentionOperands<T>& operands, T* y, std::byte* memory) const = 0;
+
+  // After `pack_gradient` of its head, dQ of a tile and what it adds to dK and dV times `beta`, 0
+  // or 1, and to dmask. What is null is not wanted.
+  virtual void pack_gradient(const AttentionOperands<T>& operands, std::int64_t head,
+                             std::byte* memory) const = 0;
+  virtual void run_gradient(ThreadPool& pool, const AttentionTile& tile,
+                            const AttentionScores<T>& scores, const AttentionOperands<T>& operands,
+                            const T* dy, const AttentionGradients<T>& gradients, T beta,
+                            std::byte* memory) const = 0;
+};
+
+}  // namespace ondine::math

@@ -1,0 +1,197 @@
+#include "kernels/attention/plain_heads.h"
+
+#include <algorithm>
+
+#include "core/checked.h"
+#include "kernels/attention/visible_keys.h"
+#include "kernels/simd/norm/softmax_table.h"
+#include "kernels/simd/tables.h"
+#include "kernels/simd/vector/vector_table.h"
+
+namespace ondine::math {
+
+// `keys` beside each other of all keys of a head.
+template <class T>
+GemmShape PlainHeads<T>::product_shape(Product product, const AttentionShape& s, std::int64_t rows,
+                                       std::int64_t keys) {
+  const std::int64_t row = s.interleaved * s.head_size;
+  const std::int64_t v_row = s.interleaved * s.v_head_size;
+  const std::int64_t key_row = s.key_rows ? row : s.keys;
+  switch (product) {
+    case scores_product:
+      return {.m = rows,
+              .n = keys,
+              .k = s.head_size,
+              .trans_b = s.key_rows,
+              .lda = row,
+              .ldb = key_row};
+    case y_product:
+      return {.m = rows, .n = s.v_head_size, .k = keys, .ldb = v_row, .ldc = v_row};
+    case dv_product:
+      return {
+          .m = keys, .n = s.v_head_size, .k = rows, .trans_a = true, .ldb = v_row, .ldc = v_row};
+    case ds_product:
+      return {
+          .m = rows, .n = keys, .k = s.v_head_size, .trans_b = true, .lda = v_row, .ldb = v_row};
+    case dq_product:
+      return {.m = rows,
+              .n = s.head_size,
+              .k = keys,
+              .trans_b = !s.key_rows,
+              .ldb = key_row,
+              .ldc = row};
+    default:
+      break;
+  }
+  if (!s.key_rows) {
+    return {.m = s.head_size, .n = keys, .k = rows, .trans_a = true, .lda = row, .ldc = key_row};
+  }
+  return {.m = keys, .n = s.head_size, .k = rows, .trans_a = true, .ldb = row, .ldc = row};
+}
+
+template <class T>
+typename PlainHeads<T>::Products PlainHeads<T>::make_products(const AttentionShape& s,
+                                                              std::int64_t rows,
+                                                              const Kernels& kernels) {
+  const auto make = [&](Product product) {
+    return GemmPrimitive<T>(product_shape(product, s, rows, s.keys), 1, 1, kernels);
+  };
+  return {make(scores_product), make(y_product),  make(dv_product),
+          make(ds_product),     make(dq_product), make(dk_product)};
+}
+
+// Of every product of any tile.
+template <class T>
+std::size_t PlainHeads<T>::product_bytes() const {
+  std::size_t bytes = 0;
+  for (const Products& products : products_) {
+    for (const GemmPrimitive<T>& product : products) {
+      bytes = std::max(bytes, product.workspace());
+    }
+  }
+  if (shape_.masks == 0) return bytes;
+  const std::int64_t rows = VisibleKeys<T>::tile_rows(shape_);
+  for (std::int64_t keys = 0; keys < shape_.keys;) {
+    keys = std::min(keys + VisibleKeys<T>::block, shape_.keys);
+    for (const std::int64_t some : {rows, shape_.queries % rows}) {
+      for (int product = 0; product < product_count; ++product) {
+        const GemmShape shape = product_shape(static_cast<Product>(product), shape_, some, keys);
+        bytes = std::max(bytes, GemmPrimitive<T>(shape, 1, 1, *kernels_).workspace());
+      }
+    }
+  }
+  return bytes;
+}
+
+template <class T>
+PlainHeads<T>::PlainHeads(const AttentionShape& shape, std::int64_t tile_rows, std::int64_t rows,
+                          const Kernels& kernels)
+    : shape_(shape),
+      kernels_(&kernels),
+      tile_rows_(tile_rows),
+      products_{make_products(shape, tile_rows, kernels),
+                make_products(shape, shape.queries % tile_rows, kernels)} {
+  const auto bytes =
+      checked_mul(checked_mul(rows, shape.keys), static_cast<std::int64_t>(sizeof(T)));
+  tile_bytes_ = align_up(static_cast<std::size_t>(bytes));
+  product_bytes_ = product_bytes();
+}
+
+template <class T>
+void PlainHeads<T>::multiply(ThreadPool& pool, Product product, const AttentionTile& tile,
+                             const T* a, const T* b, T* c, const GemmOptions<T>& options,
+                             std::byte* memory) const {
+  const std::int64_t rest = shape_.queries % tile_rows_;
+  if (tile.keys.size == shape_.keys && (tile.rows == tile_rows_ || tile.rows == rest)) {
+    const Products& products = products_[tile.rows == tile_rows_ ? 0 : 1];
+    return products[product].run(pool, {}, a, b, c, options, products_at(memory));
+  }
+  const GemmShape shape = product_shape(product, shape_, tile.rows, tile.keys.size);
+  GemmPrimitive<T>(shape, 1, 1, *kernels_).run(pool, {}, a, b, c, options, products_at(memory));
+}
+
+// Where the keys of the tile begin in K or dK.
+template <class T>
+std::int64_t PlainHeads<T>::key_offset(const AttentionTile& tile) const {
+  const AttentionShape& s = shape_;
+  if (s.key_rows) return s.offset(tile.head, s.keys, tile.keys.begin, s.head_size);
+  return tile.head * s.keys * s.head_size + tile.keys.begin;
+}
+
+template <class T>
+void PlainHeads<T>::weights(ThreadPool& pool, const AttentionTile& tile,
+                            const AttentionScores<T>& scores, const AttentionOperands<T>& operands,
+                            std::byte* memory) const {
+  const AttentionShape& s = shape_;
+  T* const to = scores_at(memory);
+  multiply(pool, scores_product, tile,
+           operands.q + s.offset(tile.head, s.queries, tile.first, s.head_size),
+           operands.k + key_offset(tile), to, {.alpha = scores.scale}, memory);
+  const auto weights = kernel_set<T>(*kernels_).softmax->weights;
+  const auto axpy = kernel_set<T>(*kernels_).vector->axpy;
+  const auto [begin, n] = tile.keys;
+  for (std::int64_t i = 0; i < tile.rows; ++i) {
+    T* row = to + i * n;
+    if (scores.mask != nullptr) {
+      const std::int64_t mask_row = s.mask_per_query ? tile.first + i : 0;
+      axpy(row, T{1}, scores.mask + scores.offsets[tile.head] + mask_row * s.keys + begin, n);
+    }
+    weights(row, row, n);
+  }
+}
+
+template <class T>
+void PlainHeads<T>::run(ThreadPool& pool, const AttentionTile& tile,
+                        const AttentionScores<T>& scores, const AttentionOperands<T>& operands,
+                        T* y, std::byte* memory) const {
+  const AttentionShape& s = shape_;
+  weights(pool, tile, scores, operands, memory);
+  multiply(pool, y_product, tile, scores_at(memory),
+           operands.v + s.offset(tile.head, s.keys, tile.keys.begin, s.v_head_size),
+           y + s.offset(tile.head, s.queries, tile.first, s.v_head_size), {}, memory);
+}
+
+template <class T>
+void PlainHeads<T>::run_gradient(ThreadPool& pool, const AttentionTile& tile,
+                                 const AttentionScores<T>& scores,
+                                 const AttentionOperands<T>& operands, const T* dy,
+                                 const AttentionGradients<T>& gradients, T beta,
+                                 std::byte* memory) const {
+  const AttentionShape& s = shape_;
+  const auto [dq, dk, dv, dmask] = gradients;
+  T* const p = scores_at(memory);
+  T* const ds = derivatives_at(memory);
+  const std::int64_t queries = s.offset(tile.head, s.queries, tile.first, s.head_size);
+  const std::int64_t values = s.offset(tile.head, s.keys, tile.keys.begin, s.v_head_size);
+  const T* const tile_dy = dy + s.offset(tile.head, s.queries, tile.first, s.v_head_size);
+  const T scale = scores.scale;
+  weights(pool, tile, scores, operands, memory);
+  if (dv != nullptr) {
+    multiply(pool, dv_product, tile, p, tile_dy, dv + values, {.beta = beta}, memory);
+  }
+  if (dq == nullptr && dk == nullptr && dmask == nullptr) return;
+  multiply(pool, ds_product, tile, tile_dy, operands.v + values, ds, {}, memory);
+  const auto softmax_gradient = kernel_set<T>(*kernels_).softmax->softmax_gradient;
+  const auto axpy = kernel_set<T>(*kernels_).vector->axpy;
+  const std::int64_t n = tile.keys.size;
+  for (std::int64_t i = 0; i < tile.rows; ++i) {
+    softmax_gradient(ds + i * n, ds + i * n, p + i * n, n);
+    if (dmask != nullptr) {
+      const std::int64_t mask_row = s.mask_per_query ? tile.first + i : 0;
+      axpy(dmask + mask_row * s.keys + tile.keys.begin, T{1}, ds + i * n, n);
+    }
+  }
+  if (dq != nullptr) {
+    multiply(pool, dq_product, tile, ds, operands.k + key_offset(tile), dq + queries,
+             {.alpha = scale}, memory);
+  }
+  if (dk == nullptr) return;
+  const T* const tile_q = operands.q + queries;
+  multiply(pool, dk_product, tile, s.key_rows ? ds : tile_q, s.key_rows ? tile_q : ds,
+           dk + key_offset(tile), {.alpha = scale, .beta = beta}, memory);
+}
+
+template class PlainHeads<float>;
+template class PlainHeads<double>;
+
+}  // namespace ondine::math
