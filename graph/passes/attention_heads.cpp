@@ -12,17 +12,6 @@ constexpr std::int64_t reshape_version = 14;
 constexpr std::int64_t split_version = 18;
 constexpr std::int64_t squeeze_version = 13;
 
-ValueId add_constant(Graph& graph, Tensor tensor) {
-  const ValueId id = graph.add_temporary("constant", Type::tensor(tensor.dtype(), tensor.shape()));
-  graph[id].constant = std::move(tensor);
-  return id;
-}
-
-bool is_transpose(const Node& node, const std::vector<std::int64_t>& perm) {
-  return node.op->name == "Transpose" && node.op->domain.empty() &&
-         NodeView(node).attr_ints("perm") == perm;
-}
-
 class Interleaver {
  public:
   Interleaver(Graph& graph, const Catalogue& catalogue, const Uses& uses)
@@ -124,17 +113,10 @@ class Interleaver {
     const ValueId whole = turned->inputs[0];
     const Type& type = graph_[whole].type;
     if (!type.ranked() || type.rank() != 5 || !(*type.dims)[2].same(3)) return false;
-    Node parts;
-    parts.op = split_;
-    parts.version = split_version;
-    parts.inputs = {whole};
-    parts.attributes = {{"axis", std::int64_t{2}}, {"num_outputs", std::int64_t{3}}};
-    for (std::size_t i = 0; i < 3; ++i) parts.outputs.push_back(graph_.add_temporary("part"));
-    infer_node(parts, graph_);
-    before.push_back(parts);
+    const auto parts = append_split(graph_, before, *split_, whole, 2, 3);
     const ValueId axes = add_constant(graph_, Tensor::of<std::int64_t>({1}, {2}));
     for (std::size_t i = 0; i < 3; ++i) {
-      inputs[i] = append_node(graph_, before, *squeeze_, squeeze_version, {parts.outputs[i], axes});
+      inputs[i] = append_node(graph_, before, *squeeze_, squeeze_version, {parts[i], axes});
     }
     return true;
   }
@@ -179,6 +161,30 @@ ValueId append_node(Graph& graph, std::vector<Node>& nodes, const OpDef& op, std
   infer_node(node, graph);
   nodes.push_back(std::move(node));
   return nodes.back().outputs[0];
+}
+
+std::vector<ValueId> append_split(Graph& graph, std::vector<Node>& nodes, const OpDef& op,
+                                  ValueId value, std::int64_t axis, std::int64_t count) {
+  Node node;
+  node.op = &op;
+  node.version = split_version;
+  node.inputs = {value};
+  node.attributes = {{"axis", axis}, {"num_outputs", count}};
+  for (std::int64_t i = 0; i < count; ++i) node.outputs.push_back(graph.add_temporary("part"));
+  infer_node(node, graph);
+  nodes.push_back(std::move(node));
+  return nodes.back().outputs;
+}
+
+ValueId add_constant(Graph& graph, Tensor tensor) {
+  const ValueId id = graph.add_temporary("constant", Type::tensor(tensor.dtype(), tensor.shape()));
+  graph[id].constant = std::move(tensor);
+  return id;
+}
+
+bool is_transpose(const Node& node, const std::vector<std::int64_t>& perm) {
+  return node.op->name == "Transpose" && node.op->domain.empty() &&
+         NodeView(node).attr_ints("perm") == perm;
 }
 
 Reshaper::Reshaper(Graph& graph, const Catalogue& catalogue)

@@ -12,6 +12,14 @@ namespace ondine::graph {
 ValueId append_node(Graph& graph, std::vector<Node>& nodes, const OpDef& op, std::int64_t version,
                     std::vector<ValueId> inputs, Attributes attributes = {});
 
+// The same with a Split into `count` equal parts.
+std::vector<ValueId> append_split(Graph& graph, std::vector<Node>& nodes, const OpDef& op,
+                                  ValueId value, std::int64_t axis, std::int64_t count);
+// A new constant.
+ValueId add_constant(Graph& graph, Tensor tensor);
+
+bool is_transpose(const Node& node, const std::vector<std::int64_t>& perm);
+
 // Views with a given shape.
 class Reshaper {
  public:
