@@ -112,7 +112,7 @@ Dim unify(Dim a, Dim b, std::string_view what) {
     fail(ErrorCode::mismatch, what, " differ: ", a.size(), " and ", b.size());
   }
   if (a.known() || b.known()) return a.known() ? a : b;
-  return a.is_symbolic() ? a : b;
+  return a.has_symbol() ? a : b;
 }
 
 Dims broadcast(const Dims& a, const Dims& b) {
@@ -165,8 +165,13 @@ Dim multiply(Dim a, Dim b) {
   if (a.same(0) || b.same(0)) return 0;
   if (a.same(1)) return b;
   if (b.same(1)) return a;
-  if (!a.known() || !b.known()) return {};
   std::int64_t result = 0;
+  if (!a.known() || !b.known()) {
+    if (a.known()) std::swap(a, b);
+    if (!a.has_symbol() || !b.known()) return {};
+    if (__builtin_mul_overflow(a.factor(), b.size(), &result)) return {};
+    return Dim::multiple(result, a.symbol());
+  }
   if (__builtin_mul_overflow(a.size(), b.size(), &result)) {
     fail(ErrorCode::limit, "size of a dim overflows: ", a.size(), " * ", b.size());
   }

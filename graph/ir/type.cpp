@@ -76,7 +76,7 @@ Type merge(const Type& a, const Type& b) {
   } else if (b.dims) {
     out.dims = combine_dims(a.dims, b.dims, [](Dim x, Dim y) {
       if (x.known() || y.known()) return x.known() ? x : y;
-      return x.is_symbolic() ? x : y;
+      return x.has_symbol() ? x : y;
     });
   }
   if (!a.element) {
@@ -112,7 +112,8 @@ std::string to_string(const Dims& dims) {
     if (dim.known()) {
       out += std::to_string(dim.size());
     } else {
-      out += dim.is_symbolic() ? "?" + std::to_string(dim.symbol()) : "?";
+      if (dim.has_symbol() && !dim.is_symbolic()) out += std::to_string(dim.factor()) + "*";
+      out += dim.has_symbol() ? "?" + std::to_string(dim.symbol()) : "?";
     }
   }
   return out + "]";

@@ -20,14 +20,21 @@ class Dim {
  public:
   Dim() = default;                         // dynamic
   Dim(std::int64_t size) : code_(size) {}  // NOLINT: implicit. size >= 0
-  static Dim symbolic(std::uint32_t symbol) { return Dim(Code{-2 - std::int64_t{symbol}}); }
+  static Dim symbolic(std::uint32_t symbol) { return multiple(1, symbol); }
+  // `factor` times the size of a symbol; dynamic unless 0 < factor < 2^30.
+  static Dim multiple(std::int64_t factor, std::uint32_t symbol) {
+    if (factor <= 0 || factor >> 30 != 0) return {};
+    return Dim(Code{-2 - std::int64_t{symbol} - ((factor - 1) << 32)});
+  }
 
   bool known() const noexcept { return code_ >= 0; }
   std::int64_t size() const noexcept { return code_; }  // known() only
-  bool is_symbolic() const noexcept { return code_ <= -2; }
+  bool is_symbolic() const noexcept { return has_symbol() && factor() == 1; }
+  bool has_symbol() const noexcept { return code_ <= -2; }  // times a factor
   std::uint32_t symbol() const noexcept { return static_cast<std::uint32_t>(-2 - code_); }
+  std::int64_t factor() const noexcept { return ((-2 - code_) >> 32) + 1; }
 
-  // Whether both certainly have the same size: known and equal, or the same symbol.
+  // Whether both certainly have the same size: known and equal, or the same multiple of a symbol.
   bool same(Dim other) const noexcept { return code_ != -1 && code_ == other.code_; }
   // Equality of the representation; two dynamic dims compare equal.
   friend bool operator==(Dim, Dim) = default;
@@ -80,7 +87,7 @@ Type merge(const Type& a, const Type& b);
 // dtypes differ.
 std::optional<Type> join(const Type& a, const Type& b);
 
-// "tensor(float)[?0, 3, ?]": symbolic dims as "?k", dynamic ones as "?".
+// "tensor(float)[?0, 3, 4*?0, ?]": symbolic dims as "?k", dynamic ones as "?".
 std::string to_string(const Type& type);
 std::string to_string(const Dims& dims);
 

@@ -171,8 +171,15 @@ class SamplesFirst {
     const Dim rows = turned ? second : first;
     const Dim size = turned ? first : second;
     ValueId apart = viewed(value);
-    if (turned) apart = turned_by(apart, {0, 2, 1});
-    const ValueId beside = apart != no_value ? turned_by(apart, {1, 0, 2}) : no_value;
+    if (turned) {
+      apart = turned_by(apart, {0, 2, 1});
+      const auto keys = apart != no_value ? dims_of<3>(apart) : std::nullopt;
+      if (!keys || !same<2>(Sizes<2>{(*keys)[1], (*keys)[2]}, {rows, size})) return no_value;
+    }
+    for (int views = 0; views < 2 && producer(apart, "Transpose") == nullptr; ++views) {
+      apart = viewed(apart);
+    }
+    const ValueId beside = turned_by(apart, {1, 0, 2});
     const auto merged = beside != no_value ? dims_of<3>(beside) : std::nullopt;
     // Samples and heads are one dim here, which may be unknown.
     if (!merged || !same<2>(Sizes<2>{(*merged)[0], (*merged)[2]}, {rows, size})) return no_value;

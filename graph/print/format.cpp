@@ -96,11 +96,12 @@ std::string printed_dims(const Dims& dims, const Symbols* symbols) {
          printed_list(dims,
                       [&](Dim dim) -> std::string {
                         if (dim.known()) return std::to_string(dim.size());
-                        if (!dim.is_symbolic()) return "?";
+                        if (!dim.has_symbol()) return "?";
                         const bool has_name =
                             symbols != nullptr && dim.symbol() < symbols->names.size();
-                        return has_name ? printed_name(symbols->names[dim.symbol()])
-                                        : cat("?", dim.symbol());
+                        return cat(dim.is_symbolic() ? "" : cat(dim.factor(), "*"),
+                                   has_name ? printed_name(symbols->names[dim.symbol()])
+                                            : cat("?", dim.symbol()));
                       }) +
          "]";
 }

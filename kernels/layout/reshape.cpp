@@ -1,6 +1,10 @@
 // reshape.cpp — y has x's elements in a new shape: -1 is inferred, 0 copies x's dim; dx = dy in x's
 // shape. Version 1 has the shape as an attribute, 5 as an input; 14 adds allowzero (0 is a dim).
 #include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
 
 #include "core/checked.h"
 #include "kernels/common/reshape_kernel.h"
@@ -46,32 +50,42 @@ Shape resolve(const Shape& x, std::span<const std::int64_t> target, bool allow_z
   return out;
 }
 
+// How many elements dims have: a number times the sizes of symbols; nothing if one is dynamic.
+struct Elements {
+  Dim number = 1;
+  std::vector<std::uint32_t> symbols;
+
+  static std::optional<Elements> of(std::span<const Dim> dims) {
+    Elements elements;
+    for (const Dim dim : dims) {
+      if (!dim.known() && !dim.has_symbol()) return std::nullopt;
+      elements.number = multiply(elements.number, dim.known() ? dim : Dim(dim.factor()));
+      if (dim.has_symbol()) elements.symbols.push_back(dim.symbol());
+    }
+    return elements;
+  }
+};
+
 // The one dim of the result that is not given: the input's dims over the other ones, after
 // cancelling those that are the same.
-Dim remaining(Dims have, const Dims& others) {
-  Dims rest;
-  for (const Dim dim : others) {
-    const auto same = std::find_if(have.begin(), have.end(), [&](Dim d) { return d.same(dim); });
-    if (same == have.end()) {
-      rest.push_back(dim);
-    } else {
-      have.erase(same);
-    }
+Dim remaining(Dims have, Dims others) {
+  std::erase_if(others, [&](Dim dim) {
+    const auto same = std::ranges::find_if(have, [&](Dim d) { return d.same(dim); });
+    if (same == have.end()) return false;
+    have.erase(same);
+    return true;
+  });
+  auto above = Elements::of(have);
+  const auto below = Elements::of(others);
+  if (!above || !below || below->number.same(0)) return {};
+  for (const std::uint32_t symbol : below->symbols) {
+    const auto same = std::ranges::find(above->symbols, symbol);
+    if (same == above->symbols.end()) return {};
+    above->symbols.erase(same);
   }
-  const Dim divisor = product(rest);
-  Dims unknown;
-  Dim known = 1;
-  for (const Dim dim : have) {
-    if (dim.known()) {
-      known = multiply(known, dim);
-    } else {
-      unknown.push_back(dim);
-    }
-  }
-  if (!divisor.known() || divisor.size() == 0) return {};
-  if (unknown.empty() && known.size() % divisor.size() == 0) return known.size() / divisor.size();
-  if (unknown.size() == 1 && known.same(divisor)) return unknown[0];
-  return {};
+  if (above->symbols.size() > 1 || above->number.size() % below->number.size() != 0) return {};
+  const std::int64_t quotient = above->number.size() / below->number.size();
+  return above->symbols.empty() ? Dim(quotient) : Dim::multiple(quotient, above->symbols[0]);
 }
 
 Dims infer_dims(const InferContext& context, const Dims& target,
@@ -80,7 +94,7 @@ Dims infer_dims(const InferContext& context, const Dims& target,
   Dims others;
   for (std::size_t i = 0; i < dims.size(); ++i) {
     if (inferred && i == *inferred) continue;
-    if (!inferred && !dims[i].known() && !dims[i].is_symbolic()) {
+    if (!inferred && !dims[i].known() && !dims[i].has_symbol()) {
       inferred = i;  // an unknown dim is inferred like a -1
       continue;
     }
@@ -88,7 +102,7 @@ Dims infer_dims(const InferContext& context, const Dims& target,
   }
   if (inferred && context.ranked(0)) {
     const Dim left = remaining(context.dims(0), others);
-    if (left.known() || left.is_symbolic()) dims[*inferred] = left;
+    if (left.known() || left.has_symbol()) dims[*inferred] = left;
   }
   return dims;
 }

@@ -23,7 +23,8 @@ struct Form {
   Projection projection = Projection::packed;
   std::int64_t keys = queries;
   bool fixed_batch = false;
-  bool turned_keys = false;  // before the heads are made a dim of their own
+  bool inferred_batch = false;  // by Reshape
+  bool turned_keys = false;     // before the heads are made a dim of their own
   bool masked = false;
   bool biased = true;
   bool shape_read = false;        // of the projected input, by something that remains
@@ -99,6 +100,7 @@ class Exported {
   }
   // -1 stands for the number of samples.
   std::string reshape_samples(const std::string& x, const Int64s& shape) {
+    if (form_.inferred_batch) return reshape(x, shape);
     const std::string count =
         b_.node("Shape", {"x"}, {{"start", std::int64_t{0}}, {"end", std::int64_t{1}}});
     std::vector<std::string> dims;
@@ -169,7 +171,8 @@ bool holds(const std::string& text, const char* part) {
 TEST_CASE("attention between transpositions of samples and rows has none") {
   if (!fusions_run()) return;
   for (const Form& form :
-       {Form{}, Form{.fixed_batch = true}, Form{.turned_keys = true},
+       {Form{}, Form{.fixed_batch = true}, Form{.inferred_batch = true}, Form{.turned_keys = true},
+        Form{.inferred_batch = true, .turned_keys = true},
         Form{.fixed_batch = true, .masked = true}, Form{.biased = false}, Form{.shape_read = true},
         Form{.projection = Projection::apart, .keys = 7},
         Form{.projection = Projection::apart,

@@ -79,7 +79,7 @@ TEST_CASE("shapes broadcast from their ends, whatever is known of them") {
   CHECK_THROWS_WITH(broadcast({0}, {2}), Catch::Contains("dims 0 and 2"));
 }
 
-TEST_CASE("dims are multiplied and added where they are known, up to 2^63") {
+TEST_CASE("dims are multiplied and added where they are known or times a symbol, up to 2^63") {
   struct Row {
     Dim a, b, product, sum;
   };
@@ -88,7 +88,11 @@ TEST_CASE("dims are multiplied and added where they are known, up to 2^63") {
            Row{0, n, 0, n},
            Row{1, n, n, open},
            Row{1, open, open, open},
-           Row{2, n, open, open},
+           Row{2, n, Dim::multiple(2, 0), open},
+           Row{3, Dim::multiple(2, 0), Dim::multiple(6, 0), open},
+           Row{most, n, open, open},
+           Row{most, Dim::multiple(2, 0), open, open},
+           Row{2, open, open, open},
            Row{n, n, open, open},
            Row{0, 0, 0, 0},
            Row{0, most, 0, most},
@@ -102,7 +106,7 @@ TEST_CASE("dims are multiplied and added where they are known, up to 2^63") {
   CHECK_THROWS_WITH(multiply(2, most), Catch::Contains("size of a dim overflows: 2 * "));
   CHECK_THROWS_WITH(add(1, most), Catch::Contains("size of a dim overflows: 1 + "));
   const Dims dims{2, 3, n, 1};
-  CHECK(product(dims) == open);
+  CHECK(product(dims) == Dim::multiple(6, 0));
   CHECK(product(std::span(dims).first(2)) == Dim(6));
   CHECK(product(std::span(dims).subspan(2)) == n);
   CHECK(product({}) == Dim(1));

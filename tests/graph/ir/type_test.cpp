@@ -151,3 +151,26 @@ TEST_CASE("types are written with what is known of them") {
   open.kind = TypeKind::sequence;
   CHECK(to_string(open) == "seq(?)");
 }
+
+TEST_CASE("a multiple of a symbol is the same as no other one") {
+  const Dim n = Dim::symbolic(7);
+  const Dim some = Dim::multiple(12, 7);
+  CHECK(Dim::multiple(1, 7).same(n));
+  CHECK(n.is_symbolic());
+  CHECK((some.has_symbol() && !some.is_symbolic() && !some.known()));
+  CHECK((some.symbol() == 7 && some.factor() == 12));
+  CHECK(some.same(Dim::multiple(12, 7)));
+  for (const Dim other : {n, Dim(), Dim(12), Dim::multiple(13, 7), Dim::multiple(12, 8)}) {
+    CHECK_FALSE(some.same(other));
+  }
+  const std::uint32_t last = 0xffffffff;
+  const Dim large = Dim::multiple((1 << 30) - 1, last);
+  CHECK((large.symbol() == last && large.factor() == (1 << 30) - 1));
+  for (const std::int64_t factor :
+       {std::int64_t{-1}, std::int64_t{0}, std::int64_t{1} << 30, std::int64_t{1} << 62}) {
+    CHECK(Dim::multiple(factor, 0) == Dim());
+  }
+  CHECK(merge(tensor({some}), tensor({Dim()})) == tensor({some}));
+  CHECK(merge(tensor({Dim()}), tensor({some})) == tensor({some}));
+  CHECK(to_string(Dims{some, n, 3, Dim()}) == "[12*?7, ?7, 3, ?]");
+}

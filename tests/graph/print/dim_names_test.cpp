@@ -9,7 +9,7 @@ TEST_CASE("symbolic dims in a message get their names") {
   Symbols symbols;
   symbols.get("N");
   symbols.get("2 N");
-  CHECK(with_dim_names("[?0, 3] and [?1, ?]: 4", symbols) == "[N, 3] and ['2 N', ?]: 4");
+  CHECK(with_dim_names("[?0, 3] and [4*?1, ?]: 4", symbols) == "[N, 3] and [4*'2 N', ?]: 4");
 }
 
 TEST_CASE("quoted text and numbers of no symbol stay") {

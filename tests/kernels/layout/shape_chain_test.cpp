@@ -44,7 +44,8 @@ TEST_CASE("Reshape finds the dim of -1 when the others cancel") {
   CHECK(reshape(s.x, {0, 0, 0, 2, -1}).dims() == Dims{s.n, 3, s.t, 2, 4});
   const Val flat = s.b.value(s.graph.add_value("f", Type::tensor(DType::float32, Dims{s.n, 4, 5})));
   CHECK(reshape(flat, {-1, 20}).dims() == Dims{s.n, 20});
-  CHECK(reshape(flat, {-1, 10}).dims() == Dims{Dim(), 10});
+  CHECK(reshape(flat, {-1, 10}).dims() == Dims{Dim::multiple(2, 0), 10});
+  CHECK(reshape(flat, {-1, 40}).dims() == Dims{Dim(), 40});
 }
 
 TEST_CASE("Dims stay known through Squeeze, ReduceProd, Split and Range") {
