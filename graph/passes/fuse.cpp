@@ -30,7 +30,7 @@ Uses::Uses(const Graph& graph)
 }
 
 const Node* Uses::producer(ValueId id) const {
-  const std::int32_t position = id == no_value ? -1 : producer_[static_cast<std::size_t>(id)];
+  const std::int32_t position = knows(id) ? producer_[static_cast<std::size_t>(id)] : -1;
   return position < 0 ? nullptr : &graph_->nodes[static_cast<std::size_t>(position)];
 }
 
@@ -63,7 +63,7 @@ Tensor Uses::constant(ValueId id) const {
 }
 
 std::optional<double> Uses::number(ValueId id) const {
-  if (id == no_value || named_[static_cast<std::size_t>(id)]) return std::nullopt;
+  if (id == no_value || (knows(id) && named_[static_cast<std::size_t>(id)])) return std::nullopt;
   return number_of(constant(id));
 }
 

@@ -10,7 +10,8 @@
 namespace ondine::graph {
 
 // Producers and readers of each value. Valid while nodes keep their positions: a pass replaces the
-// last fused node in place and leaves the others to remove_dead_nodes.
+// last fused node in place and leaves the others to remove_dead_nodes. Values that were added since
+// have neither.
 class Uses {
  public:
   explicit Uses(const Graph& graph);
@@ -22,7 +23,7 @@ class Uses {
   // The same, provided that the value has one reader.
   const Node* sole_producer(ValueId id, std::string_view op, std::string_view domain = {}) const;
   // How many inputs of nodes and outputs of the graph are this value.
-  int readers(ValueId id) const { return readers_[static_cast<std::size_t>(id)]; }
+  int readers(ValueId id) const { return knows(id) ? readers_[static_cast<std::size_t>(id)] : 0; }
 
   // As producer(), provided that the value has `readers` readers and no Gradient node names it.
   const Node* producer_for(ValueId id, int readers, std::string_view op,
@@ -35,6 +36,10 @@ class Uses {
   Tensor constant(ValueId id) const;
 
  private:
+  bool knows(ValueId id) const {
+    return id != no_value && static_cast<std::size_t>(id) < producer_.size();
+  }
+
   const Graph* graph_;
   std::vector<std::int32_t> producer_;
   std::vector<int> readers_;

@@ -1,8 +1,8 @@
 // softmax(q k * number + mask) v over the last two dims becomes ScaledAttention, and with its
 // transposed operands and result one of interleaved heads, also where samples and rows are
-// transposed around it. Two masks are added first, which are
-// small where heads or samples share them. One may be added to the scores seen as ..., windows,
-// heads, queries, keys, as that of shifted windows is.
+// transposed around it. Two masks are added first, which are small where heads or samples share
+// them. One may be added to the scores seen as ..., windows, heads, queries, keys, as that of
+// shifted windows is.
 #include <algorithm>
 
 #include "graph/passes/attention_heads.h"

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 
+#include "graph/contract/infer.h"
 #include "graph/passes/attention_heads.h"
 #include "graph/passes/fuse.h"
 
@@ -23,7 +24,7 @@ bool same(const std::optional<Sizes<N>>& a, const Sizes<N>& b) {
 }
 
 // The product of two known dims.
-Dim times(Dim a, Dim b) { return a.known() && b.known() ? Dim(a.size() * b.size()) : Dim(); }
+Dim times(Dim a, Dim b) { return a.known() && b.known() ? multiply(a, b) : Dim(); }
 
 // How many Shape nodes read each value. They need not keep it: what is replaced here has the shapes
 // of what replaces it.
@@ -138,7 +139,8 @@ class SamplesFirst {
 
   // Of a value with one reader beside those of its shape.
   const Node* sole_producer(ValueId id, std::string_view op, std::string_view domain = {}) const {
-    const int of_shape = shape_readers_[static_cast<std::size_t>(id)];
+    const auto index = static_cast<std::size_t>(id);
+    const int of_shape = index < shape_readers_.size() ? shape_readers_[index] : 0;
     return uses_.producer_for(id, 1 + of_shape, op, domain);
   }
   // Of the first input of `node`.
@@ -239,6 +241,7 @@ class SamplesFirst {
     }
     return {};
   }
+
   Graph& graph_;
   const Uses& uses_;
   const std::vector<int>& shape_readers_;

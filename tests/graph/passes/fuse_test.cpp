@@ -231,4 +231,16 @@ TEST_CASE("tensor types are the same when every dim certainly is") {
   CHECK_FALSE(is_full_float(graph, no_value));
 }
 
+TEST_CASE("values that a pass has added have no producer and no readers") {
+  Graph graph;
+  graph.inputs = {graph.add_value("x")};
+  const Uses uses(graph);
+  const ValueId added = graph.add_temporary("added");
+  CHECK(uses.producer(added) == nullptr);
+  CHECK(uses.readers(added) == 0);
+  CHECK(uses.producer_for(added, uses.readers(added), "Relu") == nullptr);
+  CHECK(uses.readers(graph.inputs[0]) == 0);
+  CHECK_FALSE(uses.number(added));
+}
+
 }  // namespace ondine::test
