@@ -1,6 +1,8 @@
 // What a product can do to its results before it stores them, if nothing else reads them: Relu, and
 // Clip to [0, 6], of a Conv or Gemm become ConvActivation and GemmActivation, and the sum of a
-// MatMul and one number for each column MatMulT. DequantizeMatMul takes such a bias too.
+// MatMul and one number for each column MatMulT. MatMulT and DequantizeMatMul take such a bias too.
+#include <utility>
+
 #include "graph/passes/fuse.h"
 
 namespace ondine::graph {
@@ -41,31 +43,38 @@ bool is_batch_of_matrices(const Graph& graph, ValueId id) {
   return graph[id].type.ranked() && graph[id].type.rank() >= 2;
 }
 
+// A product that can take a bias.
+struct BiasedProduct {
+  const Node* node = nullptr;
+  const OpDef* fused = nullptr;
+  std::size_t bias = 0;  // the index of that input
+};
+
+BiasedProduct product_of(ValueId y, const Graph& graph, const Uses& uses,
+                         const Catalogue& catalogue) {
+  for (const auto& [op, bias] : {std::pair("DequantizeMatMul", 4), std::pair("MatMulT", 2)}) {
+    const Node* product = uses.sole_producer(y, op, ondine_domain);
+    if (product != nullptr) return {product, product->op, static_cast<std::size_t>(bias)};
+  }
+  const Node* product = uses.sole_producer(y, "MatMul");
+  if (product == nullptr || !is_batch_of_matrices(graph, product->inputs[0]) ||
+      !is_batch_of_matrices(graph, product->inputs[1])) {
+    return {};
+  }
+  return {product, catalogue.find(ondine_domain, "MatMulT"), 2};
+}
+
 bool take_bias(Node& node, ValueId y, ValueId bias, const Graph& graph, const Uses& uses,
                const Catalogue& catalogue) {
   if (!is_bias(graph, bias, y) || !same_tensor_type(graph, y, node.outputs[0])) return false;
-  constexpr std::size_t dequantized_bias = 4;
-  const Node* product = uses.sole_producer(y, "DequantizeMatMul", ondine_domain);
-  if (product != nullptr) {
-    if (NodeView(*product).has_input(dequantized_bias)) return false;
-    node.op = product->op;
-    node.inputs = product->inputs;
-    node.inputs.resize(dequantized_bias, no_value);
-    node.attributes = product->attributes;
-  } else {
-    product = uses.sole_producer(y, "MatMul");
-    const OpDef* fused = catalogue.find(ondine_domain, "MatMulT");
-    if (product == nullptr || fused == nullptr ||
-        !is_batch_of_matrices(graph, product->inputs[0]) ||
-        !is_batch_of_matrices(graph, product->inputs[1])) {
-      return false;
-    }
-    node.op = fused;
-    node.inputs = product->inputs;
-    node.attributes = {};
-  }
+  const BiasedProduct product = product_of(y, graph, uses, catalogue);
+  if (product.fused == nullptr || NodeView(*product.node).has_input(product.bias)) return false;
+  node.op = product.fused;
   node.version = 1;
+  node.inputs = product.node->inputs;
+  node.inputs.resize(product.bias, no_value);
   node.inputs.push_back(bias);
+  node.attributes = product.node->attributes;
   return true;
 }
 

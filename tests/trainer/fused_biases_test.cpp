@@ -15,7 +15,8 @@ namespace {
 constexpr std::int64_t width = 256;
 const NamedValues feeds{{"x", random_floats({2, 5, width}, 7)}};
 
-// A frozen layer whose matrix is stored in int8, and one that is not, each with a bias.
+// A frozen layer whose matrix is stored in int8, and two that are not, the second of which is
+// transposed as PyTorch exports it, each with a bias.
 std::filesystem::path save_layers(const TemporaryFolder& folder, bool trained) {
   ModelBuilder b("network");
   const auto x = b.input("x", DType::float32, {"N", 5, width});
@@ -30,14 +31,17 @@ std::filesystem::path save_layers(const TemporaryFolder& folder, bool trained) {
   const auto first = b.node("Add", {frozen, b.initializer("bias1", random_floats({width}, 2))});
   const auto up = b.initializer("up", random_floats({width, 3}, 3));
   const auto second = b.node("MatMul", {b.node("Tanh", {first}), up});
-  b.output(b.node("Add", {b.initializer("bias2", random_floats({3}, 4)), second}), DType::float32,
-           {"N", 5, 3});
+  const auto sum = b.node("Add", {b.initializer("bias2", random_floats({3}, 4)), second});
+  const auto out = b.initializer("out", random_floats({4, 3}, 5));
+  const auto third = b.node("MatMul", {b.node("Tanh", {sum}), b.node("Transpose", {out})});
+  b.output(b.node("Add", {b.initializer("bias3", random_floats({4}, 6)), third}), DType::float32,
+           {"N", 5, 4});
   auto file = folder / "network.onnx";
   b.save(file);
   if (!trained) return file;
   PrepareOptions options;
   options.init = WeightInit::keep;
-  options.train = {"bias1", "up", "bias2"};
+  options.train = {"bias1", "up", "bias2", "out", "bias3"};
   options.loss = Loss::mse;
   options.optimizer = Sgd{.learning_rate = 0.1F};
   prepare(file, file, options);
@@ -54,6 +58,12 @@ std::string optimized(const ModelBuilder& b, const TemporaryFolder& folder) {
 
 bool holds(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
+}
+
+int count(const std::string& text, const std::string& part) {
+  int found = 0;
+  for (auto at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++found;
+  return found;
 }
 
 }  // namespace
@@ -84,7 +94,9 @@ TEST_CASE("layers with biases train as before") {
   Model fused = Model::load(file);
   Model plain = Model::load(file, unfused());
   NamedValues batch = feeds;
-  batch.emplace_back("label", random_floats({2, 5, 3}, 8));
+  batch.emplace_back("label", random_floats({2, 5, 4}, 8));
+  CHECK(count(fused.inspect("optimized"), " Add-") + 3 ==
+        count(plain.inspect("optimized"), " Add-"));
   for (int step = 0; step < 4; ++step) {
     CHECK(fused.train_step(batch)["loss"].tensor().item<float>() ==
           plain.train_step(batch)["loss"].tensor().item<float>());
