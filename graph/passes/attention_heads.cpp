@@ -190,9 +190,7 @@ bool is_transpose(const Node& node, const std::vector<std::int64_t>& perm) {
 Reshaper::Reshaper(Graph& graph, const Catalogue& catalogue)
     : graph_(&graph), op_(catalogue.find("", "Reshape")) {}
 
-ValueId Reshaper::constant(const Dims& dims) const {
-  std::vector<std::int64_t> sizes;
-  for (const Dim dim : dims) sizes.push_back(dim.size());
+ValueId Reshaper::constant(const std::vector<std::int64_t>& sizes) const {
   return add_constant(*graph_,
                       Tensor::of<std::int64_t>({static_cast<std::int64_t>(sizes.size())}, sizes));
 }
@@ -203,15 +201,35 @@ ValueId Reshaper::view(ValueId value, const Dims& dims, std::vector<Node>& nodes
                                   [](Dim a, Dim b) { return a.same(b); })) {
     return value;
   }
-  return append_node(*graph_, nodes, *op_, reshape_version, {value, constant(dims)},
-                     {{"allowzero", std::int64_t{1}}});
+  std::vector<std::int64_t> sizes;
+  int empty = 0;
+  int copied = 0;
+  int inferred = 0;
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    if (dims[i].known()) {
+      sizes.push_back(dims[i].size());
+      empty += dims[i].size() == 0 ? 1 : 0;
+    } else if (type.ranked() && i < type.rank() && dims[i].same((*type.dims)[i])) {
+      sizes.push_back(0);
+      ++copied;
+    } else {
+      sizes.push_back(-1);
+      ++inferred;
+    }
+  }
+  const bool literal = copied + inferred == 0;
+  if (inferred > 1 || (empty > 0 && !literal)) return no_value;
+  return append_node(*graph_, nodes, *op_, reshape_version, {value, constant(sizes)},
+                     {{"allowzero", std::int64_t{literal}}});
 }
 
 void Reshaper::make_view(Node& node, ValueId value) const {
   const Dims dims = *(*graph_)[node.outputs[0]].type.dims;
   node.op = op_;
   node.version = reshape_version;
-  node.inputs = {value, constant(dims)};
+  std::vector<std::int64_t> sizes;
+  for (const Dim dim : dims) sizes.push_back(dim.size());
+  node.inputs = {value, constant(sizes)};
   node.attributes = {{"allowzero", std::int64_t{1}}};
 }
 

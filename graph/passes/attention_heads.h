@@ -26,13 +26,14 @@ class Reshaper {
   Reshaper(Graph& graph, const Catalogue& catalogue);
 
   explicit operator bool() const noexcept { return op_ != nullptr; }
-  // `value` itself where it has these dims. They are known.
+  // `value` itself where it has these dims. One dim may be unknown or symbolic, and more that
+  // `value` has at the same place; no_value where there are others.
   ValueId view(ValueId value, const Dims& dims, std::vector<Node>& nodes) const;
   // Turns `node` into a view of `value` with the dims of its output.
   void make_view(Node& node, ValueId value) const;
 
  private:
-  ValueId constant(const Dims& dims) const;
+  ValueId constant(const std::vector<std::int64_t>& sizes) const;
 
   Graph* graph_;
   const OpDef* op_;

@@ -25,6 +25,8 @@ class Uses {
   // How many inputs of nodes and outputs of the graph are this value.
   int readers(ValueId id) const { return knows(id) ? readers_[static_cast<std::size_t>(id)] : 0; }
 
+  // Whether a Gradient node names the value, which must then be computed.
+  bool is_named(ValueId id) const { return knows(id) && named_[static_cast<std::size_t>(id)]; }
   // As producer(), provided that the value has `readers` readers and no Gradient node names it.
   const Node* producer_for(ValueId id, int readers, std::string_view op,
                            std::string_view domain = {}) const;

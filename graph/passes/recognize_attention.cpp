@@ -1,12 +1,13 @@
 // softmax(q k * number + mask) v over the last two dims becomes ScaledAttention, and with its
 // transposed operands and result one of interleaved heads, also where samples and rows are
-// transposed around it. Two masks are added first, which are small where heads or samples share
-// them. One may be added to the scores seen as ..., windows, heads, queries, keys, as that of
-// shifted windows is.
+// transposed around it, and then PackedAttention where it reads the parts of one product. Two masks
+// are added first, which are small where heads or samples share them. One may be added to the
+// scores seen as ..., windows, heads, queries, keys, as that of shifted windows is.
 #include <algorithm>
 
 #include "graph/passes/attention_heads.h"
 #include "graph/passes/fuse.h"
+#include "graph/passes/packed_attention.h"
 #include "graph/passes/samples_first.h"
 
 namespace ondine::graph {
@@ -203,7 +204,9 @@ bool run(Graph& graph, const PassContext& context) {
         return is_product(node) && Recognizer(graph, *context.catalogue, uses)(node, before);
       });
   const bool turned = put_samples_first(graph, recognize_attention, context);
-  return interleave_heads(graph, recognize_attention, context) || turned || recognized;
+  const bool interleaved = interleave_heads(graph, recognize_attention, context);
+  if (interleaved || turned) pack_operands(graph, recognize_attention, context);
+  return interleaved || turned || recognized;
 }
 
 }  // namespace

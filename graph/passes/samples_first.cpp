@@ -13,7 +13,6 @@ namespace ondine::graph {
 namespace {
 
 constexpr std::int64_t add_version = 14;
-constexpr std::int64_t reshape_version = 14;
 
 template <std::size_t N>
 using Sizes = std::array<Dim, N>;
@@ -52,14 +51,15 @@ class SamplesFirst {
         attention_(catalogue.find(ondine_domain, "ScaledAttention")),
         product_(catalogue.find(ondine_domain, "MatMulT")),
         add_(catalogue.find("", "Add")),
-        reshape_(catalogue.find("", "Reshape")),
-        split_(catalogue.find("", "Split")) {}
+        split_(catalogue.find("", "Split")),
+        reshape_(graph, catalogue) {}
 
   // A Transpose by {1, 0, 2} of the projected result.
   bool fuse(Node& node, std::vector<Node>& before) {
-    for (const OpDef* op : {attention_, product_, add_, reshape_, split_}) {
+    for (const OpDef* op : {attention_, product_, add_, split_}) {
       if (op == nullptr) return false;
     }
+    if (!reshape_) return false;
     const Node* rows = producer_of(&node, "Reshape");
     const Node* projection = producer_of(rows, "Gemm");
     if (projection == nullptr || !is_plain_gemm(NodeView(*projection))) return false;
@@ -77,7 +77,8 @@ class SamplesFirst {
     const auto [samples, heads, queries, size] = *result;
     const Dim columns = (*lines)[1];
     const auto projected = dims_of<3>(rows->outputs[0]);
-    if (!projected || !same<2>(Sizes<2>{(*projected)[0], (*projected)[1]}, {queries, samples}) ||
+    if (!columns.known() || !projected ||
+        !same<2>(Sizes<2>{(*projected)[0], (*projected)[1]}, {queries, samples}) ||
         !columns.same(times(heads, size))) {
       return false;
     }
@@ -92,7 +93,8 @@ class SamplesFirst {
         {{"scale", NodeView(*attention).attr_float("scale", 1)}, {"interleaved", std::int64_t{1}}});
     Attributes attributes;
     attributes.emplace_back("transB", NodeView(*projection).attr_int("transB", 0));
-    std::vector<ValueId> factors{view(y, {0, 0, columns.size()}), projection->inputs[1]};
+    std::vector<ValueId> factors{reshape_.view(y, {samples, queries, columns}, nodes_),
+                                 projection->inputs[1]};
     if (biased) {
       const ValueId bias = projection->inputs[2];
       const ValueId sum = append(*product_, 1, std::move(factors), std::move(attributes));
@@ -130,11 +132,6 @@ class SamplesFirst {
     node.version = version;
     node.inputs = std::move(inputs);
     node.attributes = std::move(attributes);
-  }
-  // 0: as the dim of `value`.
-  ValueId view(ValueId value, const std::vector<std::int64_t>& sizes) {
-    Tensor shape = Tensor::of<std::int64_t>({static_cast<std::int64_t>(sizes.size())}, sizes);
-    return append(*reshape_, reshape_version, {value, add_constant(graph_, std::move(shape))});
   }
 
   // Of a value with one reader beside those of its shape.
@@ -188,8 +185,9 @@ class SamplesFirst {
     const ValueId source = viewed(beside);
     if (!same<3>(dims_of<3>(source), {rows, samples, times(heads, size)})) return no_value;
     const ValueId samples_first = turn(source);
-    return samples_first == no_value ? no_value
-                                     : view(samples_first, {0, 0, heads.size(), size.size()});
+    return samples_first == no_value
+               ? no_value
+               : reshape_.view(samples_first, {samples, rows, heads, size}, nodes_);
   }
 
   // `rows` x samples x columns with the samples first.
@@ -248,8 +246,8 @@ class SamplesFirst {
   const OpDef* attention_;
   const OpDef* product_;
   const OpDef* add_;
-  const OpDef* reshape_;
   const OpDef* split_;
+  Reshaper reshape_;
   std::vector<Node> nodes_;  // that replace those found
   std::map<ValueId, std::vector<ValueId>> parts_;
 };

@@ -1,7 +1,9 @@
-// What ScaledAttention and its gradient read of their node: shape, mask and its gradient.
+// What ScaledAttention, PackedAttention and their gradients read of their node: shape, operands,
+// mask and its gradient.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <span>
 #include <vector>
@@ -28,10 +30,12 @@ inline graph::Dims swap_heads(graph::Dims dims) {
   return dims;
 }
 
-// Shape and mask of a node whose q, k, v and mask begin at `at`.
+// Shape and mask of a node whose operands begin at `at`, before the mask.
 struct AttentionCall {
   math::AttentionShape shape;
-  double scale;
+  double scale = 1;
+  std::size_t at = 0;
+  std::size_t operands = 3;           // or 1, of which q, k and v are parts
   std::vector<std::int64_t> offsets;  // of the mask of each head
   std::int64_t mask_keys = 0;
   std::int64_t copied_heads = 1;  // interleaved in the operands, copied apart
@@ -39,27 +43,26 @@ struct AttentionCall {
   // Keys beyond which operands are read so often that copies pay.
   static constexpr std::int64_t max_interleaved = 512;
 
-  AttentionCall(const graph::BindContext& context, std::size_t at) {
+  // Of q, k and v.
+  static AttentionCall separate(const graph::BindContext& context, std::size_t at) {
     const bool interleaved = is_interleaved(context);
     const auto heads_first = [&](const Shape& given) {
       return interleaved ? *graph::to_shape(swap_heads(graph::to_dims(given))) : given;
     };
-    const Shape q = heads_first(context.shape(at));
-    const Shape v = heads_first(context.shape(at + 2));
-    const std::size_t n = q.rank();
-    shape = {.count = q.size(0, n - 2),
-             .queries = q[n - 2],
-             .keys = v[n - 2],
-             .head_size = q[n - 1],
-             .v_head_size = v[n - 1],
-             .key_rows = !stores_transposed_keys(context)};
-    if (interleaved) {
-      (shape.keys > max_interleaved ? copied_heads : shape.interleaved) =
-          std::max<std::int64_t>(1, q[n - 3]);
-    }
-    scale = double{context.attr_float("scale", 1)};
-    if (context.has_input(at + 3)) locate_mask(context.shape(at + 3), q.span().first(n - 2));
+    return AttentionCall(context, at, 3, heads_first(context.shape(at)),
+                         heads_first(context.shape(at + 2)), interleaved);
   }
+  // Of ..., rows, 3, heads, size.
+  static AttentionCall packed(const graph::BindContext& context, std::size_t at) {
+    graph::Dims dims = graph::to_dims(context.shape(at));
+    dims.erase(dims.end() - 3);
+    const Shape part = *graph::to_shape(swap_heads(std::move(dims)));
+    AttentionCall call(context, at, 1, part, part, true);
+    if (call.copied_heads == 1) call.shape.packed = 3;
+    return call;
+  }
+
+  std::size_t mask_input() const { return at + operands; }
 
   void locate_mask(const Shape& mask, std::span<const std::int64_t> heads) {
     const std::size_t n = mask.rank();
@@ -79,24 +82,51 @@ struct AttentionCall {
     return heads;
   }
 
-  HeadRows rows_of(std::int64_t rows, std::int64_t size) const {
-    return {shape.count / std::max<std::int64_t>(1, copied_heads), rows, copied_heads, size};
+  // Of q, k and v, as they lie in memory.
+  std::array<HeadRows, 3> operand_rows() const {
+    const auto packed = static_cast<std::int64_t>(3 / operands);
+    return {rows_of(shape.queries, shape.head_size, packed),
+            rows_of(shape.keys, shape.head_size, packed),
+            rows_of(shape.keys, shape.v_head_size, packed)};
   }
-  HeadRows q_rows() const { return rows_of(shape.queries, shape.head_size); }
-  HeadRows k_rows() const { return rows_of(shape.keys, shape.head_size); }
-  HeadRows v_rows() const { return rows_of(shape.keys, shape.v_head_size); }
-  HeadRows y_rows() const { return rows_of(shape.queries, shape.v_head_size); }
+  HeadRows y_rows() const { return rows_of(shape.queries, shape.v_head_size, 1); }
+  // From the first element of a part of a packed operand to that of the next.
+  std::int64_t part_elements() const { return shape.interleaved * copied_heads * shape.head_size; }
+
+ private:
+  HeadRows rows_of(std::int64_t rows, std::int64_t size, std::int64_t packed) const {
+    return {shape.count / copied_heads, rows, copied_heads, size, packed};
+  }
+
+  // Of operands with the heads before the rows.
+  AttentionCall(const graph::BindContext& context, std::size_t first, std::size_t count,
+                const Shape& q, const Shape& v, bool interleaved)
+      : scale(double{context.attr_float("scale", 1)}), at(first), operands(count) {
+    const std::size_t n = q.rank();
+    shape = {.count = q.size(0, n - 2),
+             .queries = q[n - 2],
+             .keys = v[n - 2],
+             .head_size = q[n - 1],
+             .v_head_size = v[n - 1],
+             .key_rows = !stores_transposed_keys(context)};
+    if (interleaved) {
+      (shape.keys > max_interleaved ? copied_heads : shape.interleaved) =
+          std::max<std::int64_t>(1, q[n - 3]);
+    }
+    if (context.has_input(mask_input())) {
+      locate_mask(context.shape(mask_input()), q.span().first(n - 2));
+    }
+  }
 };
 
 // The mask with all its keys.
 template <class C>
 class MaskIn {
  public:
-  MaskIn(const graph::BindContext& context, Scratch& scratch, std::size_t index,
-         const AttentionCall& layout)
-      : source_(context, scratch, index), keys_(layout.shape.keys) {
+  MaskIn(const graph::BindContext& context, Scratch& scratch, const AttentionCall& layout)
+      : source_(context, scratch, layout.mask_input()), keys_(layout.shape.keys) {
     if (!source_ || !layout.repeats()) return;
-    rows_ = context.shape(index).size();
+    rows_ = context.shape(layout.mask_input()).size();
     offset_ = scratch.add<C>(checked_mul(rows_, keys_));
   }
   const C* operator()(graph::KernelContext& call) const {
@@ -117,11 +147,12 @@ class MaskIn {
 template <class C>
 class MaskOut {
  public:
-  MaskOut(const graph::BindContext& context, Scratch& scratch, std::size_t index, const Shape& mask,
-          const AttentionCall& layout)
-      : target_(context, scratch, index, mask.size()), keys_(layout.shape.keys) {
+  // The output after those of the operands.
+  MaskOut(const graph::BindContext& context, Scratch& scratch, const AttentionCall& layout)
+      : target_(context, scratch, layout.operands, size_of_mask(context, layout)),
+        keys_(layout.shape.keys) {
     if (!target_ || !layout.repeats()) return;
-    rows_ = mask.size();
+    rows_ = size_of_mask(context, layout);
     offset_ = scratch.add<C>(checked_mul(rows_, keys_));
   }
   C* data(graph::KernelContext& call) const {
@@ -139,6 +170,10 @@ class MaskOut {
   }
 
  private:
+  static std::int64_t size_of_mask(const graph::BindContext& context, const AttentionCall& layout) {
+    return context.has_input(layout.mask_input()) ? context.shape(layout.mask_input()).size() : 0;
+  }
+
   ComputeOut<C> target_;
   std::int64_t keys_ = 0, rows_ = 0;
   std::size_t offset_ = 0;

@@ -1,5 +1,6 @@
 // The gradients of attention, tile by tile.
 #include <algorithm>
+#include <utility>
 
 #include "kernels/attention/attention_primitive.h"
 #include "kernels/simd/tables.h"
@@ -13,14 +14,18 @@ void fill_zeros(T* to, std::int64_t n) {
   if (to != nullptr) std::fill_n(to, n, T{0});
 }
 
-// dK or dV of a head.
+// Those of the keys and values of a head.
 template <class T>
-void clear_head(T* to, const AttentionShape& s, std::int64_t head, std::int64_t size) {
-  if (to == nullptr) return;
-  const std::int64_t rows = s.interleaved > 1 ? s.keys : 1;
-  for (std::int64_t row = 0; row < rows; ++row) {
-    fill_zeros(to + s.offset(head, s.keys, row, size), s.keys / rows * size);
+void clear_keys(const AttentionGradients<T>& to, const AttentionShape& s, std::int64_t head) {
+  const auto clear = [](T* first, std::int64_t rows, std::int64_t step, std::int64_t size) {
+    for (std::int64_t row = 0; row < rows; ++row) std::fill_n(first + row * step, size, T{0});
+  };
+  if (to.dk != nullptr) {
+    const auto [rows, size] =
+        s.key_rows ? std::pair(s.keys, s.head_size) : std::pair(s.head_size, s.keys);
+    clear(to.dk + s.k_offset(head, 0), rows, s.k_row(), size);
   }
+  if (to.dv != nullptr) clear(to.dv + s.v_offset(head, 0), s.keys, s.v_row(), s.v_head_size);
 }
 
 }  // namespace
@@ -39,8 +44,7 @@ void AttentionPrimitive<T>::head_gradient(const Run& run, const T* dy,
     const AttentionTile tile = tile_of(run, head, backwards ? tiles - 1 - i : i);
     if (tile.rows == 0) continue;
     if (!begun && tile.keys.size < s.keys) {
-      clear_head(gradients.dk, s, head, s.head_size);
-      clear_head(gradients.dv, s, head, s.v_head_size);
+      clear_keys(gradients, s, head);
       begun = true;
     }
     heads_->run_gradient(run.pool, tile, run.scores, run.operands, dy, gradients,

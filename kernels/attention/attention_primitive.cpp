@@ -31,7 +31,7 @@ template <class T>
 std::shared_ptr<const HeadKernel<T>> heads_of(const AttentionShape& shape, std::int64_t tile_rows,
                                               std::int64_t rows, const Kernels& kernels) {
   if constexpr (sizeof(T) == sizeof(float)) {
-    if (RoundedHeads::takes(shape, kernels)) {
+    if (AttentionPrimitive<T>::takes_rounded(shape, kernels)) {
       return std::make_shared<const RoundedHeads>(shape, rows, kernels);
     }
   }
@@ -39,6 +39,11 @@ std::shared_ptr<const HeadKernel<T>> heads_of(const AttentionShape& shape, std::
 }
 
 }  // namespace
+
+template <class T>
+bool AttentionPrimitive<T>::takes_rounded(const AttentionShape& shape, const Kernels& kernels) {
+  return sizeof(T) == sizeof(float) && shape.count > 0 && RoundedHeads::takes(shape, kernels);
+}
 
 template <class T>
 AttentionPrimitive<T>::AttentionPrimitive(const AttentionShape& shape, int threads,

@@ -1,7 +1,7 @@
-// Attention: Attention and FlexAttention, which are fused into ScaledAttention (ai.ondine),
-// LinearAttention with LinearRecurrence, and RotaryEmbedding. This header: the primitive of
-// ScaledAttention and its gradient, in float and double, by tiles of queries, so that no matrix of
-// all scores is kept.
+// Attention: Attention and FlexAttention, which are fused into ScaledAttention and PackedAttention
+// (ai.ondine), LinearAttention with LinearRecurrence, and RotaryEmbedding. This header: the
+// primitive of ScaledAttention, PackedAttention and their gradients, in float and double, by tiles
+// of queries, so that no matrix of all scores is kept.
 //
 // Implementations:
 //   tiled       matrix products and softmax rows of the scores of one tile (plain_heads.h)
@@ -27,6 +27,9 @@ namespace ondine::math {
 template <class T>
 class AttentionPrimitive {
  public:
+  // Whether operands may be rounded.
+  static bool takes_rounded(const AttentionShape& shape, const Kernels& kernels);
+
   // `threads`: of the pool that will run it. Only the size of the workspace depends on it.
   // `trains_mask`: whether gradients of masks will be asked for.
   AttentionPrimitive(const AttentionShape& shape, int threads,

@@ -9,6 +9,9 @@ namespace ondine::math {
 // keys, V keys x v_head_size, Y queries x v_head_size. `interleaved` heads lie beside each other:
 // row i of each, then row i + 1 of each, and 1 means one matrix after the other. More than 1 need
 // key_rows.
+//
+// With `packed` 3, Q, K and V are parts of one operand: row i of the heads of Q, then of K, then of
+// V, then row i + 1 of each. They have equal rows and sizes and need key_rows. Otherwise it is 1.
 struct AttentionShape {
   std::int64_t count = 0;
   std::int64_t queries = 0;
@@ -19,11 +22,32 @@ struct AttentionShape {
   std::int64_t masks = 0;       // that heads share; 0: no mask
   bool mask_per_query = false;  // else one row for all queries
   std::int64_t interleaved = 1;
+  std::int64_t packed = 1;
 
-  // The first element of row `row` of a head, in an operand of `rows` rows of `size`.
-  std::int64_t offset(std::int64_t head, std::int64_t rows, std::int64_t row,
+  // Elements from a row of a head to its next.
+  std::int64_t q_row() const { return packed * interleaved * head_size; }
+  std::int64_t k_row() const { return key_rows ? q_row() : keys; }
+  std::int64_t v_row() const { return packed * interleaved * v_head_size; }
+  std::int64_t y_row() const { return interleaved * v_head_size; }
+
+  // The first element of row `row` of a head, or without key_rows of column `row` of K.
+  std::int64_t q_offset(std::int64_t head, std::int64_t row) const {
+    return offset(head, queries, row, q_row(), head_size);
+  }
+  std::int64_t k_offset(std::int64_t head, std::int64_t row) const {
+    return key_rows ? offset(head, keys, row, q_row(), head_size) : head * head_size * keys + row;
+  }
+  std::int64_t v_offset(std::int64_t head, std::int64_t row) const {
+    return offset(head, keys, row, v_row(), v_head_size);
+  }
+  std::int64_t y_offset(std::int64_t head, std::int64_t row) const {
+    return offset(head, queries, row, y_row(), v_head_size);
+  }
+
+ private:
+  std::int64_t offset(std::int64_t head, std::int64_t rows, std::int64_t row, std::int64_t step,
                       std::int64_t size) const {
-    return ((head / interleaved * rows + row) * interleaved + head % interleaved) * size;
+    return (head / interleaved * rows + row) * step + head % interleaved * size;
   }
 };
 
@@ -37,11 +61,24 @@ struct AttentionScores {
   const std::int64_t* heads_by_mask = nullptr;
 };
 
+// One that is `rounded` holds bfloat16 in the place of T, for primitives that take those.
+template <class T>
+struct AttentionOperand {
+  const T* first = nullptr;
+  bool rounded = false;
+
+  AttentionOperand() = default;
+  AttentionOperand(const T* at, bool holds_bfloat16 = false)  // NOLINT: implicit
+      : first(at), rounded(holds_bfloat16) {}
+  // The operand from element n on.
+  AttentionOperand from(std::int64_t n) const {
+    if (!rounded) return first + n;
+    return {reinterpret_cast<const T*>(reinterpret_cast<const std::uint16_t*>(first) + n), true};
+  }
+};
 template <class T>
 struct AttentionOperands {
-  const T* q = nullptr;
-  const T* k = nullptr;
-  const T* v = nullptr;
+  AttentionOperand<T> q, k, v;
 };
 
 // Those that are null are not computed. The gradient of a mask is the sum of those of the scores of

@@ -12,6 +12,7 @@ namespace ondine::kernels::ops {
 // 1 where the operand is used as it lies.
 struct HeadRows {
   std::int64_t samples, rows, heads, size;
+  std::int64_t packed = 1;  // operands that lie beside each other, row by row
 
   std::int64_t count() const { return samples * rows * heads * size; }
   // body(first element of a row of a head as it lies, the same in a matrix of that head)
@@ -21,11 +22,48 @@ struct HeadRows {
     pool.for_chunks(samples * rows, grain, [&](std::int64_t first, std::int64_t last) {
       for (auto i = first; i < last; ++i) {
         for (std::int64_t head = 0; head < heads; ++head) {
-          body((i * heads + head) * size, ((i / rows * heads + head) * rows + i % rows) * size);
+          body((i * packed * heads + head) * size,
+               ((i / rows * heads + head) * rows + i % rows) * size);
         }
       }
     });
   }
+};
+
+// Memory for the matrices of each head, where they are copied.
+template <class C>
+class HeadMatrices {
+ public:
+  HeadMatrices() = default;
+  HeadMatrices(Scratch& scratch, const HeadRows& rows, bool wanted) : rows_(rows) {
+    copied_ = rows.heads > 1 && wanted;
+    if (copied_) offset_ = scratch.add<C>(rows.count());
+  }
+  // An operand that lies at `from`.
+  const C* read(graph::KernelContext& call, const C* from) const {
+    if (!copied_) return from;
+    C* const to = Scratch::at<C>(call, offset_);
+    rows_.for_rows(call.pool(), [&](std::int64_t lies, std::int64_t apart) {
+      std::copy_n(from + lies, rows_.size, to + apart);
+    });
+    return to;
+  }
+  // Where a result is computed that `store` then writes to `to`.
+  C* data(graph::KernelContext& call, C* to) const {
+    return copied_ ? Scratch::at<C>(call, offset_) : to;
+  }
+  void store(graph::KernelContext& call, C* to) const {
+    if (!copied_) return;
+    const C* const from = Scratch::at<C>(call, offset_);
+    rows_.for_rows(call.pool(), [&](std::int64_t lies, std::int64_t apart) {
+      std::copy_n(from + apart, rows_.size, to + lies);
+    });
+  }
+
+ private:
+  HeadRows rows_{};
+  bool copied_ = false;
+  std::size_t offset_ = 0;
 };
 
 template <class C>
@@ -33,23 +71,14 @@ class HeadsIn {
  public:
   HeadsIn(const graph::BindContext& context, Scratch& scratch, std::size_t index,
           const HeadRows& rows)
-      : source_(context, scratch, index), rows_(rows) {
-    if (rows.heads > 1) offset_ = scratch.add<C>(rows.count());
-  }
+      : source_(context, scratch, index), matrices_(scratch, rows, true) {}
   const C* operator()(graph::KernelContext& call) const {
-    const C* const from = source_(call);
-    if (rows_.heads <= 1) return from;
-    C* const to = Scratch::at<C>(call, offset_);
-    rows_.for_rows(call.pool(), [&](std::int64_t lies, std::int64_t apart) {
-      std::copy_n(from + lies, rows_.size, to + apart);
-    });
-    return to;
+    return matrices_.read(call, source_(call));
   }
 
  private:
   ComputeIn<C> source_;
-  HeadRows rows_;
-  std::size_t offset_ = 0;
+  HeadMatrices<C> matrices_;
 };
 
 // Write to data(), then call store().
@@ -58,27 +87,16 @@ class HeadsOut {
  public:
   HeadsOut(const graph::BindContext& context, Scratch& scratch, std::size_t index,
            const HeadRows& rows)
-      : target_(context, scratch, index, rows.count()), rows_(rows) {
-    if (rows.heads > 1 && target_) offset_ = scratch.add<C>(rows.count());
-  }
-  C* data(graph::KernelContext& call) const {
-    return rows_.heads > 1 && target_ ? Scratch::at<C>(call, offset_) : target_.data(call);
-  }
+      : target_(context, scratch, index, rows.count()), matrices_(scratch, rows, bool{target_}) {}
+  C* data(graph::KernelContext& call) const { return matrices_.data(call, target_.data(call)); }
   void store(graph::KernelContext& call) const {
-    if (rows_.heads > 1 && target_) {
-      const C* const from = Scratch::at<C>(call, offset_);
-      C* const to = target_.data(call);
-      rows_.for_rows(call.pool(), [&](std::int64_t lies, std::int64_t apart) {
-        std::copy_n(from + apart, rows_.size, to + lies);
-      });
-    }
+    matrices_.store(call, target_.data(call));
     target_.store(call);
   }
 
  private:
   ComputeOut<C> target_;
-  HeadRows rows_;
-  std::size_t offset_ = 0;
+  HeadMatrices<C> matrices_;
 };
 
 }  // namespace ondine::kernels::ops

@@ -14,39 +14,50 @@ namespace ondine::math {
 template <class T>
 GemmShape PlainHeads<T>::product_shape(Product product, const AttentionShape& s, std::int64_t rows,
                                        std::int64_t keys) {
-  const std::int64_t row = s.interleaved * s.head_size;
-  const std::int64_t v_row = s.interleaved * s.v_head_size;
-  const std::int64_t key_row = s.key_rows ? row : s.keys;
   switch (product) {
     case scores_product:
       return {.m = rows,
               .n = keys,
               .k = s.head_size,
               .trans_b = s.key_rows,
-              .lda = row,
-              .ldb = key_row};
+              .lda = s.q_row(),
+              .ldb = s.k_row()};
     case y_product:
-      return {.m = rows, .n = s.v_head_size, .k = keys, .ldb = v_row, .ldc = v_row};
+      return {.m = rows, .n = s.v_head_size, .k = keys, .ldb = s.v_row(), .ldc = s.y_row()};
     case dv_product:
-      return {
-          .m = keys, .n = s.v_head_size, .k = rows, .trans_a = true, .ldb = v_row, .ldc = v_row};
+      return {.m = keys,
+              .n = s.v_head_size,
+              .k = rows,
+              .trans_a = true,
+              .ldb = s.y_row(),
+              .ldc = s.v_row()};
     case ds_product:
-      return {
-          .m = rows, .n = keys, .k = s.v_head_size, .trans_b = true, .lda = v_row, .ldb = v_row};
+      return {.m = rows,
+              .n = keys,
+              .k = s.v_head_size,
+              .trans_b = true,
+              .lda = s.y_row(),
+              .ldb = s.v_row()};
     case dq_product:
       return {.m = rows,
               .n = s.head_size,
               .k = keys,
               .trans_b = !s.key_rows,
-              .ldb = key_row,
-              .ldc = row};
+              .ldb = s.k_row(),
+              .ldc = s.q_row()};
     default:
       break;
   }
   if (!s.key_rows) {
-    return {.m = s.head_size, .n = keys, .k = rows, .trans_a = true, .lda = row, .ldc = key_row};
+    return {.m = s.head_size,
+            .n = keys,
+            .k = rows,
+            .trans_a = true,
+            .lda = s.q_row(),
+            .ldc = s.k_row()};
   }
-  return {.m = keys, .n = s.head_size, .k = rows, .trans_a = true, .ldb = row, .ldc = row};
+  return {
+      .m = keys, .n = s.head_size, .k = rows, .trans_a = true, .ldb = s.q_row(), .ldc = s.k_row()};
 }
 
 template <class T>
@@ -110,23 +121,15 @@ void PlainHeads<T>::multiply(ThreadPool& pool, Product product, const AttentionT
   GemmPrimitive<T>(shape, 1, 1, *kernels_).run(pool, {}, a, b, c, options, products_at(memory));
 }
 
-// Where the keys of the tile begin in K or dK.
-template <class T>
-std::int64_t PlainHeads<T>::key_offset(const AttentionTile& tile) const {
-  const AttentionShape& s = shape_;
-  if (s.key_rows) return s.offset(tile.head, s.keys, tile.keys.begin, s.head_size);
-  return tile.head * s.keys * s.head_size + tile.keys.begin;
-}
-
 template <class T>
 void PlainHeads<T>::weights(ThreadPool& pool, const AttentionTile& tile,
                             const AttentionScores<T>& scores, const AttentionOperands<T>& operands,
                             std::byte* memory) const {
   const AttentionShape& s = shape_;
   T* const to = scores_at(memory);
-  multiply(pool, scores_product, tile,
-           operands.q + s.offset(tile.head, s.queries, tile.first, s.head_size),
-           operands.k + key_offset(tile), to, {.alpha = scores.scale}, memory);
+  multiply(pool, scores_product, tile, operands.q.first + s.q_offset(tile.head, tile.first),
+           operands.k.first + s.k_offset(tile.head, tile.keys.begin), to, {.alpha = scores.scale},
+           memory);
   const auto weights = kernel_set<T>(*kernels_).softmax->weights;
   const auto axpy = kernel_set<T>(*kernels_).vector->axpy;
   const auto [begin, n] = tile.keys;
@@ -147,8 +150,8 @@ void PlainHeads<T>::run(ThreadPool& pool, const AttentionTile& tile,
   const AttentionShape& s = shape_;
   weights(pool, tile, scores, operands, memory);
   multiply(pool, y_product, tile, scores_at(memory),
-           operands.v + s.offset(tile.head, s.keys, tile.keys.begin, s.v_head_size),
-           y + s.offset(tile.head, s.queries, tile.first, s.v_head_size), {}, memory);
+           operands.v.first + s.v_offset(tile.head, tile.keys.begin),
+           y + s.y_offset(tile.head, tile.first), {}, memory);
 }
 
 template <class T>
@@ -161,16 +164,17 @@ void PlainHeads<T>::run_gradient(ThreadPool& pool, const AttentionTile& tile,
   const auto [dq, dk, dv, dmask] = gradients;
   T* const p = scores_at(memory);
   T* const ds = derivatives_at(memory);
-  const std::int64_t queries = s.offset(tile.head, s.queries, tile.first, s.head_size);
-  const std::int64_t values = s.offset(tile.head, s.keys, tile.keys.begin, s.v_head_size);
-  const T* const tile_dy = dy + s.offset(tile.head, s.queries, tile.first, s.v_head_size);
+  const std::int64_t queries = s.q_offset(tile.head, tile.first);
+  const std::int64_t keys = s.k_offset(tile.head, tile.keys.begin);
+  const std::int64_t values = s.v_offset(tile.head, tile.keys.begin);
+  const T* const tile_dy = dy + s.y_offset(tile.head, tile.first);
   const T scale = scores.scale;
   weights(pool, tile, scores, operands, memory);
   if (dv != nullptr) {
     multiply(pool, dv_product, tile, p, tile_dy, dv + values, {.beta = beta}, memory);
   }
   if (dq == nullptr && dk == nullptr && dmask == nullptr) return;
-  multiply(pool, ds_product, tile, tile_dy, operands.v + values, ds, {}, memory);
+  multiply(pool, ds_product, tile, tile_dy, operands.v.first + values, ds, {}, memory);
   const auto softmax_gradient = kernel_set<T>(*kernels_).softmax->softmax_gradient;
   const auto axpy = kernel_set<T>(*kernels_).vector->axpy;
   const std::int64_t n = tile.keys.size;
@@ -182,13 +186,13 @@ void PlainHeads<T>::run_gradient(ThreadPool& pool, const AttentionTile& tile,
     }
   }
   if (dq != nullptr) {
-    multiply(pool, dq_product, tile, ds, operands.k + key_offset(tile), dq + queries,
-             {.alpha = scale}, memory);
+    multiply(pool, dq_product, tile, ds, operands.k.first + keys, dq + queries, {.alpha = scale},
+             memory);
   }
   if (dk == nullptr) return;
-  const T* const tile_q = operands.q + queries;
-  multiply(pool, dk_product, tile, s.key_rows ? ds : tile_q, s.key_rows ? tile_q : ds,
-           dk + key_offset(tile), {.alpha = scale, .beta = beta}, memory);
+  const T* const tile_q = operands.q.first + queries;
+  multiply(pool, dk_product, tile, s.key_rows ? ds : tile_q, s.key_rows ? tile_q : ds, dk + keys,
+           {.alpha = scale, .beta = beta}, memory);
 }
 
 template class PlainHeads<float>;

@@ -49,7 +49,6 @@ class PlainHeads final : public HeadKernel<T> {
   // A thread computes a tile alone.
   void multiply(ThreadPool& pool, Product product, const AttentionTile& tile, const T* a,
                 const T* b, T* c, const GemmOptions<T>& options, std::byte* memory) const;
-  std::int64_t key_offset(const AttentionTile& tile) const;
   void weights(ThreadPool& pool, const AttentionTile& tile, const AttentionScores<T>& scores,
                const AttentionOperands<T>& operands, std::byte* memory) const;
 

@@ -85,7 +85,8 @@ void RoundedHeads::pack_right(const Matrix& b, std::int64_t k, std::int64_t n, f
     GemmCall<float> call{};
     call.n = std::min(nr, n - j);
     call.k = k;
-    call.b = b.first + j * b.col;
+    call.b = b.elements.from(j * b.col).first;
+    call.b_rounded = b.elements.rounded;
     call.b_row = b.row;
     call.b_col = b.col;
     if (call.n < nr) std::fill_n(to, step, 0.0F);
@@ -99,7 +100,8 @@ void RoundedHeads::round_left(const Matrix& a, std::int64_t rows, std::int64_t k
   GemmCall<float> call{};
   call.m = rows;
   call.k = k;
-  call.a = a.first;
+  call.a = a.elements.first;
+  call.a_rounded = a.elements.rounded;
   call.a_row = a.row;
   call.a_col = 1;
   gemm_->round_a(call, to, row);
@@ -150,9 +152,8 @@ void RoundedHeads::multiply_queries(const AttentionTile& strip, const Matrix& le
 
 // Weights or their derivatives times rows that are packed for each key: y, dQ.
 void RoundedHeads::multiply_keys(const AttentionTile& tile, std::size_t left, std::size_t right,
-                                 std::int64_t size, float* to, std::byte* memory) const {
-  GemmCall<float> call =
-      product(tile.rows, size, depth(tile.keys.size), to, shape_.interleaved * size);
+                                 std::int64_t size, const Rows& to, std::byte* memory) const {
+  GemmCall<float> call = product(tile.rows, size, depth(tile.keys.size), to.first, to.step);
   call.a = floats(memory, left);
   call.a_row = weight_row_ / 2;
   call.a_col = 1;
@@ -165,13 +166,14 @@ void RoundedHeads::multiply_keys(const AttentionTile& tile, std::size_t left, st
 
 // Their transpose times rows of the tile: dK, dV.
 void RoundedHeads::add_queries(const AttentionTile& tile, std::size_t left, const Matrix& right,
-                               std::int64_t size, float* to, float beta, std::byte* memory) const {
+                               std::int64_t size, const Rows& to, float beta,
+                               std::byte* memory) const {
   const std::int64_t deep = depth(tile.rows);
   std::fill(elements(memory, left) + tile.rows * weight_row_,
             elements(memory, left) + deep * weight_row_, std::uint16_t{0});
   float* const packed = floats(memory, places_.right);
   pack_right(right, tile.rows, size, packed);
-  GemmCall<float> call = product(tile.keys.size, size, deep, to, shape_.interleaved * size);
+  GemmCall<float> call = product(tile.keys.size, size, deep, to.first, to.step);
   call.a = floats(memory, left);
   call.a_row = 1;
   call.a_col = weight_row_;
@@ -189,8 +191,7 @@ void RoundedHeads::compute_weights(const AttentionTile& strip, std::int64_t row,
                                    std::byte* memory) const {
   const AttentionShape& s = shape_;
   float* const to = floats(memory, places_.scores);
-  multiply_queries(strip, queries_of(strip, operands.q, s.head_size), places_.keys, s.head_size, to,
-                   memory);
+  multiply_queries(strip, q_of(strip, operands.q), places_.keys, s.head_size, to, memory);
   const auto [begin, n] = strip.keys;
   const float* mask = nullptr;
   if (scores.mask != nullptr) mask = scores.mask + scores.offsets[strip.head] + begin;
@@ -202,11 +203,13 @@ void RoundedHeads::compute_weights(const AttentionTile& strip, std::int64_t row,
   }
 }
 
-// The rows of a tile or a strip in Q or dy.
-RoundedHeads::Matrix RoundedHeads::queries_of(const AttentionTile& tile, const float* from,
-                                              std::int64_t size) const {
-  return {from + shape_.offset(tile.head, shape_.queries, tile.first, size),
-          shape_.interleaved * size, 1};
+// The rows of a tile or a strip.
+RoundedHeads::Matrix RoundedHeads::q_of(const AttentionTile& tile,
+                                        const AttentionOperand<float>& q) const {
+  return {q.from(shape_.q_offset(tile.head, tile.first)), shape_.q_row(), 1};
+}
+RoundedHeads::Matrix RoundedHeads::dy_of(const AttentionTile& tile, const float* dy) const {
+  return {dy + shape_.y_offset(tile.head, tile.first), shape_.y_row(), 1};
 }
 
 // body(strip, its first row in the tile)
@@ -221,11 +224,10 @@ void RoundedHeads::for_strips(const AttentionTile& tile, Body&& body) const {
 void RoundedHeads::pack(const AttentionOperands<float>& operands, std::int64_t head,
                         std::byte* memory) const {
   const AttentionShape& s = shape_;
-  pack_right({operands.k + s.offset(head, s.keys, 0, s.head_size), 1, s.interleaved * s.head_size},
-             s.head_size, s.keys, floats(memory, places_.keys));
-  pack_right(
-      {operands.v + s.offset(head, s.keys, 0, s.v_head_size), s.interleaved * s.v_head_size, 1},
-      s.keys, s.v_head_size, floats(memory, places_.values));
+  pack_right({operands.k.from(s.k_offset(head, 0)), 1, s.k_row()}, s.head_size, s.keys,
+             floats(memory, places_.keys));
+  pack_right({operands.v.from(s.v_offset(head, 0)), s.v_row(), 1}, s.keys, s.v_head_size,
+             floats(memory, places_.values));
 }
 
 void RoundedHeads::run(ThreadPool&, const AttentionTile& given,
@@ -238,19 +240,17 @@ void RoundedHeads::run(ThreadPool&, const AttentionTile& given,
     compute_weights(strip, row, scores, operands, memory);
   });
   multiply_keys(tile, places_.weights, places_.values, s.v_head_size,
-                y + s.offset(tile.head, s.queries, tile.first, s.v_head_size), memory);
+                {y + s.y_offset(tile.head, tile.first), s.y_row()}, memory);
 }
 
 void RoundedHeads::pack_gradient(const AttentionOperands<float>& operands, std::int64_t head,
                                  std::byte* memory) const {
   const AttentionShape& s = shape_;
-  const std::int64_t row = s.interleaved * s.head_size;
-  const std::int64_t v_row = s.interleaved * s.v_head_size;
-  const float* const k = operands.k + s.offset(head, s.keys, 0, s.head_size);
-  const float* const v = operands.v + s.offset(head, s.keys, 0, s.v_head_size);
-  pack_right({k, 1, row}, s.head_size, s.keys, floats(memory, places_.keys));
-  pack_right({k, row, 1}, s.keys, s.head_size, floats(memory, places_.key_rows));
-  pack_right({v, 1, v_row}, s.v_head_size, s.keys, floats(memory, places_.value_rows));
+  const AttentionOperand<float> k = operands.k.from(s.k_offset(head, 0));
+  const AttentionOperand<float> v = operands.v.from(s.v_offset(head, 0));
+  pack_right({k, 1, s.k_row()}, s.head_size, s.keys, floats(memory, places_.keys));
+  pack_right({k, s.k_row(), 1}, s.keys, s.head_size, floats(memory, places_.key_rows));
+  pack_right({v, 1, s.v_row()}, s.v_head_size, s.keys, floats(memory, places_.value_rows));
 }
 
 // The derivatives of the scores of a strip whose weights are computed.
@@ -259,8 +259,7 @@ void RoundedHeads::derive_scores(const AttentionTile& strip, std::int64_t row,
                                  float* dmask, std::byte* memory) const {
   const AttentionShape& s = shape_;
   float* const derivatives = floats(memory, places_.derivatives);
-  multiply_queries(strip, queries_of(strip, dy, s.v_head_size), places_.value_rows, s.v_head_size,
-                   derivatives, memory);
+  multiply_queries(strip, dy_of(strip, dy), places_.value_rows, s.v_head_size, derivatives, memory);
   const auto [begin, n] = strip.keys;
   for (std::int64_t i = 0; i < strip.rows; ++i) {
     float* const to = derivatives + i * score_row_;
@@ -288,16 +287,16 @@ void RoundedHeads::run_gradient(ThreadPool&, const AttentionTile& given,
     if (wants_scores) derive_scores(strip, row, scores, dy, dmask, memory);
   });
   if (dv != nullptr) {
-    add_queries(tile, places_.weights, queries_of(tile, dy, s.v_head_size), s.v_head_size,
-                dv + s.offset(tile.head, s.keys, begin, s.v_head_size), beta, memory);
+    add_queries(tile, places_.weights, dy_of(tile, dy), s.v_head_size,
+                {dv + s.v_offset(tile.head, begin), s.v_row()}, beta, memory);
   }
   if (dq != nullptr) {
     multiply_keys(tile, places_.rounded, places_.key_rows, s.head_size,
-                  dq + s.offset(tile.head, s.queries, tile.first, s.head_size), memory);
+                  {dq + s.q_offset(tile.head, tile.first), s.q_row()}, memory);
   }
   if (dk != nullptr) {
-    add_queries(tile, places_.rounded, queries_of(tile, operands.q, s.head_size), s.head_size,
-                dk + s.offset(tile.head, s.keys, begin, s.head_size), beta, memory);
+    add_queries(tile, places_.rounded, q_of(tile, operands.q), s.head_size,
+                {dk + s.k_offset(tile.head, begin), s.k_row()}, beta, memory);
   }
 }
 

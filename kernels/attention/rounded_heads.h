@@ -47,8 +47,13 @@ class RoundedHeads final : public HeadKernel<float> {
     std::size_t scratch;
   };
   struct Matrix {
-    const float* first;
+    AttentionOperand<float> elements;
     std::int64_t row, col;  // elements between rows and columns
+  };
+  // Of results.
+  struct Rows {
+    float* first;
+    std::int64_t step;  // elements from one to the next
   };
 
   std::int64_t depth(std::int64_t terms) const;
@@ -58,7 +63,8 @@ class RoundedHeads final : public HeadKernel<float> {
   GemmCall<float> product(std::int64_t m, std::int64_t n, std::int64_t k, float* c,
                           std::int64_t ldc) const;
   AttentionTile aligned(AttentionTile tile) const;
-  Matrix queries_of(const AttentionTile& tile, const float* from, std::int64_t size) const;
+  Matrix q_of(const AttentionTile& tile, const AttentionOperand<float>& q) const;
+  Matrix dy_of(const AttentionTile& tile, const float* dy) const;
   template <class Body>
   void for_strips(const AttentionTile& tile, Body&& body) const;
   void compute_weights(const AttentionTile& strip, std::int64_t row,
@@ -70,9 +76,9 @@ class RoundedHeads final : public HeadKernel<float> {
   void multiply_queries(const AttentionTile& strip, const Matrix& left, std::size_t right,
                         std::int64_t size, float* to, std::byte* memory) const;
   void multiply_keys(const AttentionTile& tile, std::size_t left, std::size_t right,
-                     std::int64_t size, float* to, std::byte* memory) const;
+                     std::int64_t size, const Rows& to, std::byte* memory) const;
   void add_queries(const AttentionTile& tile, std::size_t left, const Matrix& right,
-                   std::int64_t size, float* to, float beta, std::byte* memory) const;
+                   std::int64_t size, const Rows& to, float beta, std::byte* memory) const;
 
   AttentionShape shape_;
   const Kernels* kernels_;

@@ -10,14 +10,11 @@
 // Neither keeps a matrix of all scores.
 #include <numeric>
 
-#include "kernels/attention/attention_call.h"
-#include "kernels/attention/attention_primitive.h"
-#include "kernels/attention/interleaved_heads.h"
-#include "kernels/common/compute_type.h"
+#include "kernels/attention/attention_kernels.h"
+#include "kernels/attention/attention_mask.h"
 #include "kernels/common/expansion.h"
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
-#include "kernels/matmul/product_kernels.h"
 
 namespace ondine::kernels::ops {
 namespace {
@@ -47,20 +44,9 @@ Dims check(InferContext& context, std::size_t at) {
   const bool transposed = stores_transposed_keys(context);
   unify(q[n - 1], k[transposed ? n - 2 : n - 1], "head sizes of q and k");
   const Dim keys = unify(k[transposed ? n - 1 : n - 2], v[n - 2], "keys of k and v");
-  if (context.has_input(at + 3)) {
-    Dims scores = q;
-    scores.back() = keys;
-    const Dims& mask = context.dims(at + 3);
-    bool fits = mask.size() <= n;
-    for (std::size_t i = 0; fits && i < mask.size(); ++i) {
-      const Dim want = scores[n - mask.size() + i];
-      fits = mask[i].same(1) || !mask[i].known() || !want.known() || mask[i].same(want);
-    }
-    if (!fits) {
-      context.reject("the mask is ", graph::to_string(mask), ", the scores are ",
-                     graph::to_string(scores));
-    }
-  }
+  Dims scores = q;
+  scores.back() = keys;
+  check_mask(context, at + 3, scores);
   q.back() = v.back();
   return interleaved ? swap_heads(std::move(q)) : q;
 }
@@ -85,65 +71,12 @@ void infer_grad(InferContext& context) {
   }
 }
 
-template <class C>
-math::AttentionScores<C> scores_of(const AttentionCall& layout, const C* mask) {
-  return {static_cast<C>(layout.scale), mask, layout.offsets.data(), nullptr};
-}
-
 Kernel bind(BindContext& context) {
-  return visit_compute(context.dtype(0), [&]<class C>() -> Kernel {
-    AttentionCall layout(context, 0);
-    Scratch scratch;
-    const HeadsIn<C> q(context, scratch, 0, layout.q_rows());
-    const HeadsIn<C> k(context, scratch, 1, layout.k_rows());
-    const HeadsIn<C> v(context, scratch, 2, layout.v_rows());
-    const MaskIn<C> mask(context, scratch, 3, layout);
-    const HeadsOut<C> y(context, scratch, 0, layout.y_rows());
-    const math::AttentionPrimitive<C> attention(layout.shape, context.threads(),
-                                                product_kernels(context));
-    const std::size_t work = scratch.add_bytes(attention.workspace());
-    context.set_implementation(attention.name(), attention.isa());
-    scratch.request(context);
-    return [=, layout = std::move(layout)](KernelContext& call) {
-      attention.run(call.pool(), scores_of<C>(layout, mask(call)), {q(call), k(call), v(call)},
-                    y.data(call), Scratch::at<std::byte>(call, work));
-      y.store(call);
-    };
-  });
+  return bind_attention(context, AttentionCall::separate(context, 0));
 }
 
 Kernel bind_grad(BindContext& context) {
-  return visit_compute(context.dtype(0), [&]<class C>() -> Kernel {
-    AttentionCall layout(context, 1);
-    const bool trains_mask = context.has_output(3);
-    Scratch scratch;
-    const HeadsIn<C> dy(context, scratch, 0, layout.y_rows());
-    const HeadsIn<C> q(context, scratch, 1, layout.q_rows());
-    const HeadsIn<C> k(context, scratch, 2, layout.k_rows());
-    const HeadsIn<C> v(context, scratch, 3, layout.v_rows());
-    const MaskIn<C> mask(context, scratch, 4, layout);
-    const HeadsOut<C> dq(context, scratch, 0, layout.q_rows());
-    const HeadsOut<C> dk(context, scratch, 1, layout.k_rows());
-    const HeadsOut<C> dv(context, scratch, 2, layout.v_rows());
-    const MaskOut<C> dmask(context, scratch, 3, trains_mask ? context.shape(4) : Shape{0}, layout);
-    const math::AttentionPrimitive<C> attention(layout.shape, context.threads(),
-                                                product_kernels(context), trains_mask);
-    const std::size_t work = scratch.add_bytes(attention.workspace());
-    context.set_implementation(attention.name(), attention.isa());
-    scratch.request(context);
-    auto heads = trains_mask ? layout.heads_by_mask() : std::vector<std::int64_t>();
-    return [=, layout = std::move(layout), heads = std::move(heads)](KernelContext& call) {
-      auto scores = scores_of<C>(layout, mask(call));
-      scores.heads_by_mask = heads.data();
-      attention.run_gradient(call.pool(), scores, {q(call), k(call), v(call)}, dy(call),
-                             {dq.data(call), dk.data(call), dv.data(call), dmask.data(call)},
-                             Scratch::at<std::byte>(call, work));
-      dq.store(call);
-      dk.store(call);
-      dv.store(call);
-      dmask.store(call);
-    };
-  });
+  return bind_attention_gradient(context, AttentionCall::separate(context, 1));
 }
 
 struct Operands {
@@ -228,6 +161,7 @@ extern const OpDef scaled_attention_grad{.name = "ScaledAttentionGrad",
                                          .bind = bind_grad,
                                          .grad = grad_of_expansion,
                                          .expand = expand_grad,
-                                         .traits = {.cannot_fail = true}};
+                                         .traits = {.cannot_fail = true},
+                                         .rounded = {.reads = 0b1110}};
 
 }  // namespace ondine::kernels::ops

@@ -1,6 +1,7 @@
 #include "kernels/attention/visible_keys.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <functional>
@@ -8,6 +9,7 @@
 
 #include "core/checked.h"
 #include "kernels/attention/attention_primitive.h"
+#include "kernels/common/compute_type.h"
 #include "kernels/common/rounding.h"
 #include "kernels/simd/tables.h"
 #include "kernels/simd/vector/vector_table.h"
@@ -119,21 +121,44 @@ bool VisibleKeys<T>::read_tile(std::int64_t mask, std::int64_t tile) {
 }
 
 template <class T>
-template <class Measure>
+template <class Measure, class Join>
 void VisibleKeys<T>::measure(ThreadPool& pool, const AttentionOperands<T>& operands, const T* dy,
-                             Measure norm) {
+                             Measure norm, Join join) {
   const AttentionShape& s = *shape_;
   const std::int64_t parts = parts_of(s);
+  const auto widen = kernels::read_row<T>(DType::bfloat16);
+  const auto norm_of = [&](const AttentionOperand<T>& x, std::int64_t n) {
+    if (!x.rounded) return norm(x.first, n);
+    std::array<T, 1024> widened;
+    T all = 0;
+    for (std::int64_t i = 0; i < n; i += std::ssize(widened)) {
+      const std::int64_t some = std::min<std::int64_t>(n - i, std::ssize(widened));
+      widen(widened.data(), x.from(i).first, some);
+      all = join(all, norm(widened.data(), some));
+    }
+    return all;
+  };
+  // Of `rows` rows of the interleaved heads of `size`, `packed` operands each.
+  const auto part = [&](std::int64_t i, AttentionOperand<T> x, std::int64_t rows, std::int64_t size,
+                        std::int64_t packed) {
+    if (x.first == nullptr) return T{0};
+    const std::int64_t row = s.interleaved * size;
+    const std::int64_t first = rows * (i % parts) / parts;
+    const std::int64_t last = rows * (i % parts + 1) / parts;
+    x = x.from((i / parts * rows + first) * packed * row);
+    if (packed == 1) return norm_of(x, (last - first) * row);
+    T all = 0;
+    for (auto at = first; at < last; ++at, x = x.from(packed * row)) {
+      all = join(all, norm_of(x, row));
+    }
+    return all;
+  };
   pool.for_chunks(s.count / s.interleaved * parts, 1, [&](std::int64_t begin, std::int64_t end) {
     for (auto i = begin; i < end; ++i) {
-      const auto part = [&](const T* x, std::int64_t rows, std::int64_t size) {
-        const std::int64_t n = rows * size * s.interleaved;
-        const std::int64_t first = n * (i % parts) / parts;
-        const std::int64_t last = n * (i % parts + 1) / parts;
-        return x == nullptr ? T{0} : norm(x + i / parts * n + first, last - first);
-      };
-      sizes_[i] = {part(operands.q, s.queries, s.head_size), part(operands.k, s.keys, s.head_size),
-                   part(operands.v, s.keys, s.v_head_size) + part(dy, s.queries, s.v_head_size)};
+      sizes_[i] = {part(i, operands.q, s.queries, s.head_size, s.packed),
+                   part(i, operands.k, s.keys, s.head_size, s.packed),
+                   part(i, operands.v, s.keys, s.v_head_size, s.packed) +
+                       part(i, dy, s.queries, s.v_head_size, 1)};
     }
   });
 }
@@ -172,7 +197,7 @@ bool VisibleKeys<T>::find(ThreadPool& pool, const AttentionOperands<T>& operands
   });
   if (!any.load()) return false;
   const VectorKernels<T>& vector = *kernel_set<T>(*kernels_).vector;
-  measure(pool, operands, dy, vector.sum_squares);
+  measure(pool, operands, dy, vector.sum_squares, std::plus<T>());
   bool found = false;
   bool exact = false;
   for (std::int64_t head = 0; head < s.count; ++head) {
@@ -194,12 +219,14 @@ bool VisibleKeys<T>::find(ThreadPool& pool, const AttentionOperands<T>& operands
 template <class T>
 bool VisibleKeys<T>::find_exactly(ThreadPool& pool, const AttentionOperands<T>& operands) {
   const VectorKernels<T>& vector = *kernel_set<T>(*kernels_).vector;
-  measure(pool, {operands.q, operands.k, nullptr}, nullptr,
-          [&](const T* x, std::int64_t n) { return largest_magnitude(vector, x, n); });
+  const auto larger = [](T a, T b) { return std::max(a, b); };
+  measure(
+      pool, {operands.q, operands.k, {}}, nullptr,
+      [&](const T* x, std::int64_t n) { return largest_magnitude(vector, x, n); }, larger);
   bool found = false;
   for (std::int64_t head = 0; head < shape_->count; ++head) {
     if (bounds_[head] != infinity<T>) continue;
-    const Size most = size_of(head, [](T a, T b) { return std::max(a, b); });
+    const Size most = size_of(head, larger);
     if (pays(head, static_cast<T>(shape_->head_size) * most.q * most.k)) {
       found = true;
     } else {

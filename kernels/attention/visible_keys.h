@@ -51,8 +51,9 @@ class VisibleKeys {
   struct Size {
     T q, k, others;
   };
-  template <class Measure>
-  void measure(ThreadPool& pool, const AttentionOperands<T>& operands, const T* dy, Measure norm);
+  template <class Measure, class Join>
+  void measure(ThreadPool& pool, const AttentionOperands<T>& operands, const T* dy, Measure norm,
+               Join join);
   template <class Join>
   Size size_of(std::int64_t head, Join join) const;
   bool find_exactly(ThreadPool& pool, const AttentionOperands<T>& operands);

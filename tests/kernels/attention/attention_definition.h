@@ -37,9 +37,10 @@ struct AttentionHeads {
         dy(numbers.row<T>(s.count * s.queries * s.v_head_size)) {}
 
   static std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-  // Element `f` of row `i` of a head, of an operand with so many rows of `size`.
+  // Element `f` of row `i` of a head, of an operand with so many rows of `size` that is not packed.
   std::size_t place(Index head, Index rows, Index i, Index size, Index f) const {
-    return at(shape.offset(head, rows, i, size) + f);
+    const Index beside = shape.interleaved;
+    return at(((head / beside * rows + i) * beside + head % beside) * size + f);
   }
   std::size_t key_place(Index head, Index j, Index f) const {
     return shape.key_rows ? place(head, shape.keys, j, shape.head_size, f)

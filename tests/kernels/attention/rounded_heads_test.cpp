@@ -144,7 +144,7 @@ TEST_CASE("a query whose weights are NaN spoils no other one") {
   if (kernels == nullptr) return;
   const Heads plain({.count = 2, .queries = 49, .keys = 49, .head_size = 32, .v_head_size = 32});
   Heads spoiled = plain;
-  spoiled.q[at(plain.shape.offset(1, 49, 7, 32))] = std::numeric_limits<float>::quiet_NaN();
+  spoiled.q[plain.place(1, 49, 7, 32, 0)] = std::numeric_limits<float>::quiet_NaN();
   ThreadPool pool(1);
   const auto wanted = plain.run(pool, *kernels);
   const auto got = spoiled.run(pool, *kernels);

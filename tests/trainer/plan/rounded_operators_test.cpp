@@ -63,6 +63,8 @@ struct Case {
 };
 
 const Shape plane{2, 3, 9, 9}, channels{3}, rows{6, 41};
+const Shape heads{2, 3, 20, 16}, long_heads{1, 520, 2, 16};
+const Attributes beside{{"interleaved", std::int64_t{1}}};
 const Attributes relu{{"relu", std::int64_t{1}}}, bounds{{"low", -0.5F}, {"high", 0.5F}};
 const Attributes training{{"training_mode", std::int64_t{1}}};
 const Attributes relu_in_training{{"relu", std::int64_t{1}}, {"training_mode", std::int64_t{1}}};
@@ -110,6 +112,19 @@ const std::vector<Case>& cases() {
        {plane, plane, channels, channels, channels, channels},
        3,
        relu},
+      {"ScaledAttentionGrad", ondine_domain, 1, {heads, heads, heads, heads}, 3},
+      {"ScaledAttentionGrad",
+       ondine_domain,
+       1,
+       {long_heads, long_heads, long_heads, long_heads},
+       3,
+       beside},
+      {"PackedAttentionGrad", ondine_domain, 1, {Shape{2, 20, 3, 16}, Shape{2, 20, 3, 3, 16}}},
+      {"PackedAttentionGrad",
+       ondine_domain,
+       1,
+       {Shape{1, 140, 2, 16}, Shape{1, 140, 3, 2, 16}, Shape{140, 140}},
+       2},
       {"NormalizedDepthwiseConv",
        ondine_domain,
        1,
@@ -147,7 +162,8 @@ struct Operator {
   }
 
   // Outputs with the inputs of `narrow` in bfloat16.
-  std::vector<Tensor> run(std::uint32_t narrow, int threads) {
+  std::vector<Tensor> run(std::uint32_t narrow, int threads,
+                          Precision precision = Precision::float32) {
     std::vector<Tensor> given = inputs;
     for (std::size_t i = 0; i < given.size(); ++i) {
       const bool is_narrow = (narrow >> i & 1U) != 0;
@@ -155,7 +171,8 @@ struct Operator {
       graph[node.inputs[i]].type.dtype = given[i].dtype();
     }
     const Limits limits;
-    const auto bound = trainer::bind_static(node, graph, {.limits = limits, .threads = threads});
+    const auto bound = trainer::bind_static(
+        node, graph, {.limits = limits, .threads = threads, .precision = precision});
     REQUIRE(bound);
     std::vector<Tensor> results;
     std::vector<KernelContext::Slot> in, out;
@@ -189,11 +206,13 @@ TEST_CASE("operators that read bfloat16 give what they give for the same numbers
   for (const Case& one : cases()) {
     CAPTURE(one.name, one.inputs.size());
     Operator op(one);
-    const std::vector<Tensor> want = op.run(0, 1);
-    for (std::uint32_t mask = op.node.op->rounded.reads; mask != 0;
-         mask = (mask - 1) & op.node.op->rounded.reads) {
-      CAPTURE(mask);
-      for (const int threads : {1, 3}) check_same(op.run(mask, threads), want);
+    for (const Precision precision : {Precision::float32, Precision::bfloat16}) {
+      const std::vector<Tensor> want = op.run(0, 1, precision);
+      for (std::uint32_t mask = op.node.op->rounded.reads; mask != 0;
+           mask = (mask - 1) & op.node.op->rounded.reads) {
+        CAPTURE(mask);
+        for (const int threads : {1, 3}) check_same(op.run(mask, threads, precision), want);
+      }
     }
   }
 }

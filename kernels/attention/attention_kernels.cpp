@@ -1,0 +1,72 @@
+#include "kernels/attention/attention_kernels.h"
+
+#include <utility>
+
+#include "kernels/attention/attention_operands.h"
+#include "kernels/matmul/product_kernels.h"
+
+namespace ondine::kernels::ops {
+namespace {
+
+using namespace graph;  // NOLINT
+
+template <class C>
+math::AttentionScores<C> scores_of(const AttentionCall& layout, const C* mask) {
+  return {static_cast<C>(layout.scale), mask, layout.offsets.data(), nullptr};
+}
+
+template <class C>
+bool takes_rounded(const BindContext& context, const AttentionCall& layout) {
+  return math::AttentionPrimitive<C>::takes_rounded(layout.shape, product_kernels(context));
+}
+
+}  // namespace
+
+Kernel bind_attention(BindContext& context, AttentionCall layout) {
+  return visit_compute(context.dtype(0), [&]<class C>() -> Kernel {
+    Scratch scratch;
+    const OperandsIn<C> operands(context, scratch, layout, takes_rounded<C>(context, layout));
+    const MaskIn<C> mask(context, scratch, layout);
+    const HeadsOut<C> y(context, scratch, 0, layout.y_rows());
+    const math::AttentionPrimitive<C> attention(layout.shape, context.threads(),
+                                                product_kernels(context));
+    const std::size_t work = scratch.add_bytes(attention.workspace());
+    context.set_implementation(attention.name(), attention.isa());
+    scratch.request(context);
+    return [=, layout = std::move(layout)](KernelContext& call) {
+      attention.run(call.pool(), scores_of<C>(layout, mask(call)), operands(call), y.data(call),
+                    Scratch::at<std::byte>(call, work));
+      y.store(call);
+    };
+  });
+}
+
+Kernel bind_attention_gradient(BindContext& context, AttentionCall layout) {
+  return visit_compute(context.dtype(0), [&]<class C>() -> Kernel {
+    const bool trains_mask = context.has_output(layout.operands);
+    Scratch scratch;
+    const HeadsIn<C> dy(context, scratch, 0, layout.y_rows());
+    const OperandsIn<C> operands(context, scratch, layout, takes_rounded<C>(context, layout));
+    const MaskIn<C> mask(context, scratch, layout);
+    const OperandsOut<C> derivatives(context, scratch, layout);
+    const MaskOut<C> dmask(context, scratch, layout);
+    const math::AttentionPrimitive<C> attention(layout.shape, context.threads(),
+                                                product_kernels(context), trains_mask);
+    const std::size_t work = scratch.add_bytes(attention.workspace());
+    context.set_implementation(attention.name(), attention.isa());
+    scratch.request(context);
+    auto heads = trains_mask ? layout.heads_by_mask() : std::vector<std::int64_t>();
+    return [=, layout = std::move(layout), heads = std::move(heads)](KernelContext& call) {
+      auto scores = scores_of<C>(layout, mask(call));
+      scores.heads_by_mask = heads.data();
+      auto gradients = derivatives.data(call);
+      gradients.dmask = dmask.data(call);
+      attention.run_gradient(call.pool(), scores, operands(call), dy(call), gradients,
+                             Scratch::at<std::byte>(call, work));
+      derivatives.store(call);
+      dmask.store(call);
+    };
+  });
+}
+
+}  // namespace ondine::kernels::ops

@@ -1,0 +1,116 @@
+// packed_attention.cpp — ScaledAttention of interleaved heads whose q, k and v are parts of one
+// operand, ..., rows, 3, heads, size, as one product computes them (ai.ondine): y is ..., rows,
+// heads, size. Attribute scale (1). Inputs: the operand and a mask, which broadcasts to the scores.
+// PackedAttentionGrad (dy, operand, mask?) -> derivatives of operand and mask, by those of
+// ScaledAttention.
+#include <vector>
+
+#include "kernels/attention/attention_kernels.h"
+#include "kernels/attention/attention_mask.h"
+#include "kernels/common/expansion.h"
+#include "kernels/common/infer_checks.h"
+#include "kernels/common/op.h"
+
+namespace ondine::kernels::ops {
+namespace {
+
+// Checks the operand, which is input `at`, and the mask after it, and returns the dims of y.
+Dims check(InferContext& context, std::size_t at) {
+  require_same_dtype(context, {at, at + 1});
+  Dims dims = context.dims(at);
+  const bool has_parts = dims.size() >= 4;
+  if (!has_parts || (dims[dims.size() - 3].known() && !dims[dims.size() - 3].same(3))) {
+    context.reject("q, k and v must be ..., rows, 3, heads, size, found ", to_string(dims));
+  }
+  dims.erase(dims.end() - 3);
+  Dims scores = swap_heads(dims);
+  scores.back() = scores[scores.size() - 2];
+  check_mask(context, at + 1, scores);
+  return dims;
+}
+
+void infer(InferContext& context) {
+  if (!context.ranked(0)) return context.set_output(0, context.dtype(0), std::nullopt);
+  context.set_output(0, context.dtype(0), check(context, 0));
+}
+
+void infer_grad(InferContext& context) {
+  require_same_dtype(context, {0, 1});
+  if (context.ranked(1)) {
+    const Dims y = check(context, 1);
+    const Dims dy = dims_of_rank(context, 0, y.size(), "dy");
+    for (std::size_t i = 0; i < y.size(); ++i) unify(dy[i], y[i], "dims of dy and y");
+  }
+  if (context.has_output(1) && !context.has_input(2)) context.reject("there is no mask");
+  for (std::size_t i = 0; i < context.output_count(); ++i) {
+    context.set_output(i, context.input(i + 1));
+  }
+}
+
+Kernel bind(BindContext& context) {
+  return bind_attention(context, AttentionCall::packed(context, 0));
+}
+
+Kernel bind_grad(BindContext& context) {
+  return bind_attention_gradient(context, AttentionCall::packed(context, 1));
+}
+
+Attributes attributes_of(const NodeView& node) {
+  return {{"scale", node.attr_float("scale", 1)}, {"interleaved", std::int64_t{1}}};
+}
+
+// q, k, v and the mask, after `before`.
+std::vector<Val> separated(Val operand, Val mask, std::vector<Val> before = {}) {
+  const auto axis = static_cast<std::int64_t>(operand.rank()) - 3;
+  const auto parts = operand.builder().nodes("Split", {&operand, 1},
+                                             {{"axis", axis}, {"num_outputs", std::int64_t{3}}}, 3);
+  for (const Val part : parts) before.push_back(graph::squeeze(part, {axis}));
+  if (mask) before.push_back(mask);
+  return before;
+}
+
+std::vector<Val> expand(ExpandContext& context) {
+  return context.builder().nodes("ScaledAttention", separated(context.x(0), context.x(1)),
+                                 attributes_of(context), 1, ondine_domain);
+}
+
+std::vector<Val> grad(GradContext& g) {
+  std::vector<Val> operands{g.dy(0), g.x(0)};
+  if (g.has_input(1)) operands.push_back(g.x(1));
+  auto parts = g.builder().nodes("PackedAttentionGrad", operands, g.node().attributes,
+                                 g.has_input(1) && g.wants(1) ? 2 : 1, ondine_domain);
+  parts.resize(g.input_count());
+  return parts;
+}
+
+std::vector<Val> expand_grad(ExpandContext& context) {
+  const bool trains_mask = context.has_output(1);
+  auto parts = context.builder().nodes("ScaledAttentionGrad",
+                                       separated(context.x(1), context.x(2), {context.x(0)}),
+                                       attributes_of(context), trains_mask ? 4 : 3, ondine_domain);
+  const auto axis = static_cast<std::int64_t>(context.x(1).rank()) - 3;
+  std::vector<Val> apart;
+  for (std::size_t i = 0; i < 3; ++i) apart.push_back(graph::unsqueeze(parts[i], {axis}));
+  std::vector<Val> results{graph::concat(apart, axis)};
+  if (trains_mask) results.push_back(parts[3]);
+  return results;
+}
+
+}  // namespace
+
+extern const OpDef packed_attention{.name = "PackedAttention",
+                                    .domain = ondine_domain,
+                                    .infer = infer,
+                                    .bind = bind,
+                                    .grad = grad,
+                                    .expand = expand};
+extern const OpDef packed_attention_grad{.name = "PackedAttentionGrad",
+                                         .domain = ondine_domain,
+                                         .infer = infer_grad,
+                                         .bind = bind_grad,
+                                         .grad = grad_of_expansion,
+                                         .expand = expand_grad,
+                                         .traits = {.cannot_fail = true},
+                                         .rounded = {.reads = 0b10}};
+
+}  // namespace ondine::kernels::ops
