@@ -103,7 +103,8 @@ extern const OpDef packed_attention{.name = "PackedAttention",
                                     .infer = infer,
                                     .bind = bind,
                                     .grad = grad,
-                                    .expand = expand};
+                                    .expand = expand,
+                                    .rounded = {.writes = true}};
 extern const OpDef packed_attention_grad{.name = "PackedAttentionGrad",
                                          .domain = ondine_domain,
                                          .infer = infer_grad,

@@ -154,7 +154,8 @@ extern const OpDef scaled_attention{.name = "ScaledAttention",
                                     .infer = infer,
                                     .bind = bind,
                                     .grad = grad,
-                                    .expand = expand};
+                                    .expand = expand,
+                                    .rounded = {.writes = true}};
 extern const OpDef scaled_attention_grad{.name = "ScaledAttentionGrad",
                                          .domain = ondine_domain,
                                          .infer = infer_grad,

@@ -1,4 +1,5 @@
-// Inputs that a kernel in float reads as they are stored, in float32 or in bfloat16.
+// Inputs and outputs that a kernel in float reads and writes as they are stored, in float32 or in
+// bfloat16.
 #pragma once
 
 #include <optional>
@@ -30,6 +31,31 @@ class StoredIn {
  private:
   std::size_t index_;
   std::optional<ComputeIn<C>> converted_;
+};
+
+// ComputeOut, but bfloat16 is written by the kernel.
+template <class C>
+class RoundableOut {
+ public:
+  RoundableOut(const graph::BindContext& context, Scratch& scratch, std::size_t index,
+               std::int64_t count)
+      : index_(index) {
+    const bool rounds = sizeof(C) == sizeof(float) && context.has_output(index) &&
+                        context.output_dtype(index) == DType::bfloat16;
+    if (!rounds) computed_.emplace(context, scratch, index, count);
+  }
+  // One of them is null.
+  C* data(graph::KernelContext& call) const { return computed_ ? computed_->data(call) : nullptr; }
+  std::uint16_t* rounded(graph::KernelContext& call) const {
+    return computed_ ? nullptr : call.out<std::uint16_t>(index_);
+  }
+  void store(graph::KernelContext& call) const {
+    if (computed_) computed_->store(call);
+  }
+
+ private:
+  std::size_t index_;
+  std::optional<ComputeOut<C>> computed_;
 };
 
 }  // namespace ondine::kernels

@@ -5,7 +5,13 @@
 namespace ondine::kernels {
 namespace {
 
-constexpr std::int64_t block = 256;  // elements converted at a time
+constexpr std::int64_t block = 256;    // elements converted at a time
+constexpr std::int64_t copied = 1024;  // elements copied at a time
+
+template <class T>
+void copy_row(void* to, const void* from, std::int64_t n) {
+  std::copy_n(static_cast<const T*>(from), n, static_cast<T*>(to));
+}
 
 // What a running kernel needs, fixed when it is bound.
 struct ElementwiseLoop {
@@ -19,8 +25,12 @@ struct ElementwiseLoop {
   std::array<std::size_t, Broadcast::max_operands> sizes{};
   std::array<ConvertRow, Broadcast::max_operands> converts{};
   bool converting = false;
+  ConvertRow copy = nullptr;
+  std::size_t copy_size = 0;
 
+  void run(const Row& part) const { converting ? run_converted(part) : function(part); }
   void run_converted(Row part) const;
+  void run_copying(Row part, void* to) const;
   void operator()(graph::KernelContext& call) const;
 };
 
@@ -52,9 +62,24 @@ void ElementwiseLoop::run_converted(Row whole) const {
   }
 }
 
+// One run that copies operand 0, which y may overwrite.
+void ElementwiseLoop::run_copying(Row part, void* to) const {
+  const Row whole = part;
+  for (std::int64_t done = 0; done < whole.n; done += copied) {
+    part.n = std::min(copied, whole.n - done);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (!whole.repeated[i]) part.x[i] = skip(whole.x[i], done, sizes[i]);
+    }
+    part.y = skip(whole.y, done, out_size);
+    copy(skip(to, done, copy_size), part.x[0], part.n);
+    run(part);
+  }
+}
+
 void ElementwiseLoop::operator()(graph::KernelContext& call) const {
   Row whole = row;
   whole.y = call.out<void>(0);
+  void* const copies = copy != nullptr ? call.out<void>(1) : nullptr;
   for (std::size_t i = 0; i < count; ++i) whole.x[i] = call.in<void>(inputs[i]);
   call.pool().for_chunks(
       broadcast.size(), elementwise_grain, [&](std::int64_t first, std::int64_t last) {
@@ -63,10 +88,10 @@ void ElementwiseLoop::operator()(graph::KernelContext& call) const {
           part.n = n;
           part.y = skip(whole.y, y, out_size);
           for (std::size_t i = 0; i < count; ++i) part.x[i] = skip(whole.x[i], x[i], sizes[i]);
-          if (converting) {
-            run_converted(part);
+          if (copy != nullptr) {
+            run_copying(part, skip(copies, y, copy_size));
           } else {
-            function(part);
+            run(part);
           }
         });
       });
@@ -83,7 +108,9 @@ Kernel elementwise(const graph::BindContext& context, const Elementwise& what) {
                       .function = what.row,
                       .narrow = what.narrow,
                       .count = shapes.size(),
-                      .out_size = size_of(context.output_dtype(0))});
+                      .out_size = size_of(context.output_dtype(0)),
+                      .copy = what.copy});
+  if (what.copy != nullptr) walk->copy_size = size_of(context.output_dtype(1));
   walk->row.params = what.params;
   walk->converting = what.narrow != nullptr;
   for (std::size_t i = 0; i < shapes.size(); ++i) {
@@ -107,6 +134,10 @@ Kernel elementwise(const graph::BindContext& context, RowFunction row, Params pa
   what.out = *context.output_shape(0);
   const DType out = context.output_dtype(0);
   if (compute_dtype(out) != out) what.narrow = row_from_float(out);
+  if (context.has_output(1)) {
+    const bool is_rounded = context.dtype(0) == DType::bfloat16;
+    what.copy = is_rounded ? &copy_row<std::uint16_t> : row_from_float(context.output_dtype(1));
+  }
   return elementwise(context, what);
 }
 

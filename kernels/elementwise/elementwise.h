@@ -65,6 +65,7 @@ struct Elementwise {
   std::vector<Operand> operands;
   Shape out;
   ConvertRow narrow = nullptr;  // from the type that `row` writes to the output's
+  ConvertRow copy = nullptr;    // of operand 0, of the shape of the output, to output 1
 };
 
 using math::elementwise_grain;
@@ -73,7 +74,7 @@ Kernel elementwise(const graph::BindContext& context, const Elementwise& what);
 
 // The same for all inputs of the node with their own shapes. `row` computes in compute_dtype of
 // input 0: floats of 16 bits or fewer are converted on the way, and back if the output has the same
-// dtype.
+// dtype. Output 1, if there is one, receives input 0 (RoundedStorage::copy).
 Kernel elementwise(const graph::BindContext& context, RowFunction row, Params params = {});
 
 // float for float formats of 16 bits or fewer, the dtype itself otherwise.

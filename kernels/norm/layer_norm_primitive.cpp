@@ -44,12 +44,24 @@ class Forward final : public Implementation<LayerNormArgs<T>> {
       if (args.y) {
         rows_.normalize(args.y + at, row, mean, inv_std, args.scale, args.bias, length);
       }
+      if (args.rounded_y) round(args, at, row, mean, inv_std);
       if (args.saved_mean) args.saved_mean[i] = mean;
       if (args.saved_inv_std) args.saved_inv_std[i] = inv_std;
     });
   }
 
  private:
+  void round(const LayerNormArgs<T>& args, Index at, const X* row, T mean, T inv_std) const {
+    constexpr Index block = 512;
+    alignas(64) T y[block];
+    for (Index j = 0; j < desc_.length; j += block) {
+      const Index n = std::min(block, desc_.length - j);
+      const auto part = [j](const T* of_row) { return of_row != nullptr ? of_row + j : nullptr; };
+      rows_.normalize(y, row + j, mean, inv_std, part(args.scale), part(args.bias), n);
+      copy_(args.rounded_y + at + j, y, n);
+    }
+  }
+
   LayerNormDesc desc_;
   double epsilon_;
   const LayerNormKernels<T, X>& rows_;

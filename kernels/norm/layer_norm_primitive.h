@@ -34,6 +34,7 @@ struct LayerNormArgs {
   const T* mean = nullptr;             // backward; one value for each row
   const T* inv_std = nullptr;          // backward
   T* y = nullptr;                      // forward, optional
+  std::uint16_t* rounded_y = nullptr;  // forward, optional: y as bfloat16; not of double
   std::uint16_t* rounded_x = nullptr;  // forward, optional: x as bfloat16; not of double
   T* saved_mean = nullptr;             // forward, optional
   T* saved_inv_std = nullptr;          // forward, optional

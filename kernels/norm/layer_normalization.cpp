@@ -96,7 +96,7 @@ Kernel bind(BindContext& context) {
     const StoredIn<C> x(context, scratch, 0);
     const RowIn<C> scale(context, scratch, 1, shape, rows.axis);
     const RowIn<C> bias(context, scratch, 2, shape, rows.axis);
-    const ComputeOut<C> y(context, scratch, 0, shape.size(), true);
+    const RoundableOut<C> y(context, scratch, 0, shape.size());
     const ComputeOut<C> mean(context, scratch, 1, rows.count);
     const ComputeOut<C> inv_std(context, scratch, 2, rows.count);
     scratch.request(context);
@@ -106,6 +106,7 @@ Kernel bind(BindContext& context) {
                                    .scale = scale(call),
                                    .bias = bias(call),
                                    .y = y.data(call),
+                                   .rounded_y = y.rounded(call),
                                    .rounded_x = copies ? call.out<std::uint16_t>(3) : nullptr,
                                    .saved_mean = mean.data(call),
                                    .saved_inv_std = inv_std.data(call)});
@@ -295,7 +296,7 @@ extern const OpDef layer_normalization{.name = "LayerNormalization",
                                                   .is_per_sample = normalizes_rows_of_samples,
                                                   .cheap = true,
                                                   .cannot_fail = true},
-                                       .rounded = {.reads = 0b1, .copy = 3}};
+                                       .rounded = {.reads = 0b1, .writes = true, .copy = 3}};
 extern const OpDef normalize{.name = "Normalize",
                              .domain = ondine_domain,
                              .infer = infer,

@@ -8,6 +8,7 @@
 #include "trainer/plan/lifetimes.h"
 #include "trainer/plan/order.h"
 #include "trainer/plan/recompute.h"
+#include "trainer/plan/roundable.h"
 #include "trainer/plan/rounded_values.h"
 
 namespace ondine::trainer {
@@ -59,36 +60,6 @@ std::vector<Wait> find_waits(const Graph& graph, const Lifetimes& lives,
   return waits;
 }
 
-// Which definitions of values could round them to bfloat16 with the same results.
-class RoundableDefinitions {
- public:
-  RoundableDefinitions(const Graph& graph, const Lifetimes& lives, const BindOptions& options)
-      : graph_(graph), uses_(graph.values.size()) {
-    for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
-      const Node& node = graph.nodes[i];
-      const std::uint32_t rounded = rounded_inputs(node, graph, options).rounded;
-      for (std::size_t k = 0; k < node.all_inputs().size(); ++k) {
-        const ValueId id = node.all_inputs()[k];
-        if (id == no_value || (k == 0 && viewed_input(node) == id)) continue;
-        if (k >= 32 || (rounded >> k & 1U) == 0) uses_[index(lives.root(id))].push_back(i);
-      }
-    }
-  }
-  // Whether node `definition` can round the value that it computes, and every use up to the node
-  // `last` rounds it anyway.
-  bool contains(ValueId id, std::size_t definition, std::size_t last) const {
-    const Node& node = graph_.nodes[definition];
-    if (!node.op->rounded.writes || node.outputs[0] != id) return false;
-    return std::none_of(uses_[index(id)].begin(), uses_[index(id)].end(),
-                        [&](std::size_t use) { return use <= last; });
-  }
-
- private:
-  const Graph& graph_;
-  // By value: the nodes that read it or a view of it and do not round it.
-  std::vector<std::vector<std::size_t>> uses_;
-};
-
 // Rebuilds the list of nodes with what is read of waiting values.
 class Rewriter {
  public:
@@ -111,7 +82,7 @@ class Rewriter {
         continue;
       }
       wait_of_[index(wait.value)] = static_cast<int>(w);
-      starts_[wait.first].push_back(w);
+      starts_[copying_node(wait, definition)].push_back(w);
       ends_[wait.last].push_back(w);
     }
     views_.resize(waits_.size());
@@ -143,6 +114,19 @@ class Rewriter {
     if (wait >= 0) views_[static_cast<std::size_t>(wait)].push_back(node);
   }
 
+  // The first node that writes the rounded value while it reads it, or else the last before the
+  // wait.
+  std::size_t copying_node(const Wait& wait, std::size_t definition) const {
+    for (auto at = definition; at < wait.first; at = lives_.next_use(wait.value, at)) {
+      if (at > definition && can_copy(graph_.nodes[at], wait.value)) return at;
+    }
+    return wait.first;
+  }
+  static bool can_copy(const Node& node, ValueId value) {
+    const std::size_t copy = node.op->rounded.copy;
+    return copy > 0 && node.inputs[0] == value && node.outputs.size() <= copy;
+  }
+
   void define_rounded(const Wait& wait, Node& node) {
     node.outputs[0] = rounded_.copy_of(wait.value, "_rounded", DType::bfloat16);
     rounded_.add(wait.value, node.outputs[0]);
@@ -151,9 +135,8 @@ class Rewriter {
   void round(Wait& wait) {
     wait.rounded = rounded_.copy_of(wait.value, "_rounded", DType::bfloat16);
     Node& last = nodes_.back();
-    const std::size_t copy = last.op->rounded.copy;
-    if (copy > 0 && last.inputs[0] == wait.value && last.outputs.size() <= copy) {
-      last.outputs.resize(copy, no_value);
+    if (can_copy(last, wait.value)) {
+      last.outputs.resize(last.op->rounded.copy, no_value);
       last.outputs.push_back(wait.rounded);
       return;
     }
