@@ -47,7 +47,7 @@ template <class T>
 void momentum(const Momentum<T>& options, N n, const T* x, const T* g, const T* v, T* x_new,
               T* v_new) {
   const Momentum<T> o = options;
-  for_vectors<T>(n, [=](auto get, auto put) ONDINE_LAMBDA {
+  for_vectors<T, far_ahead<T>>(n, [=](auto get, auto put) ONDINE_LAMBDA {
     const Vec<T> old = get(x);
     const Vec<T> slope = get(g) + o.norm * old;
     const Vec<T> speed = o.alpha * get(v) + o.beta * slope;
@@ -60,7 +60,7 @@ template <class T>
 void adagrad(const Adagrad<T>& options, N n, const T* x, const T* g, const T* h, T* x_new,
              T* h_new) {
   const Adagrad<T> o = options;
-  for_vectors<T>(n, [=](auto get, auto put) ONDINE_LAMBDA {
+  for_vectors<T, far_ahead<T>>(n, [=](auto get, auto put) ONDINE_LAMBDA {
     const Vec<T> old = get(x);
     const Vec<T> slope = get(g) + o.norm * old;
     const Vec<T> squares = get(h) + slope * slope;
@@ -74,9 +74,7 @@ void adam(const Adam<T>& options, N n, const T* x, const T* g, const T* v, const
           T* v_new, T* h_new) {
   const Adam<T> o = options;
   const T keep = T{1} - o.norm_post;
-  // More streams than prefetchers of processors keep up with.
-  constexpr N ahead = 1024 / sizeof(T);
-  for_vectors<T, ahead>(n, [=](auto get, auto put) ONDINE_LAMBDA {
+  for_vectors<T, far_ahead<T>>(n, [=](auto get, auto put) ONDINE_LAMBDA {
     const Vec<T> old = get(x);
     const Vec<T> slope = get(g) + o.norm * old;
     const Vec<T> first = o.alpha * get(v) + (T{1} - o.alpha) * slope;

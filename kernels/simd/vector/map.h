@@ -6,6 +6,11 @@
 
 namespace ondine::math::ONDINE_ISA {
 
+// How far ahead to ask for elements where a vector takes so many instructions that the processor
+// meets few of them at a time, or where there are more streams than its prefetchers keep up with.
+template <class T>
+inline constexpr std::int64_t far_ahead = 1024 / sizeof(T);
+
 // f(load, store): load(p) gives p[i...], store(p, v) writes there. Loads ask for the line that is
 // Ahead elements later, if more than 0.
 template <class T, std::int64_t Ahead = 0, class F>
@@ -30,14 +35,14 @@ ONDINE_INLINE void for_vectors(std::int64_t n, F&& f) {
   }
 }
 
-template <class T, class A, class F>
+template <std::int64_t Ahead = 0, class T, class A, class F>
 ONDINE_INLINE void map(T* dst, const A* a, std::int64_t n, F&& f) {
-  for_vectors<T>(
+  for_vectors<T, Ahead>(
       n, [&](auto get, auto put) __attribute__((always_inline)) { put(dst, f(get(a))); });
 }
 
 // dst = f(src), f being applied to four vectors in place at a time, then to one: the processor
-// overlaps only what is near.
+// overlaps only what is near. Asks for what is far ahead.
 template <class F>
 ONDINE_INLINE void map_groups(float* dst, const float* src, std::int64_t n, F&& f) {
   constexpr int L = lanes<float>, count = 4;
@@ -45,7 +50,10 @@ ONDINE_INLINE void map_groups(float* dst, const float* src, std::int64_t n, F&& 
   for (; i + count * L <= n; i += count * L) {
     Vec<float> group[count];
 #pragma GCC unroll 4
-    for (int k = 0; k < count; ++k) group[k] = load(src + i + k * L);
+    for (int k = 0; k < count; ++k) {
+      __builtin_prefetch(src + i + k * L + far_ahead<float>);
+      group[k] = load(src + i + k * L);
+    }
     f(group);
 #pragma GCC unroll 4
     for (int k = 0; k < count; ++k) store(dst + i + k * L, group[k]);
@@ -58,9 +66,9 @@ ONDINE_INLINE void map_groups(float* dst, const float* src, std::int64_t n, F&& 
   }
 }
 
-template <class T, class A, class B, class F>
+template <std::int64_t Ahead = 0, class T, class A, class B, class F>
 ONDINE_INLINE void map(T* dst, const A* a, const B* b, std::int64_t n, F&& f) {
-  for_vectors<T>(
+  for_vectors<T, Ahead>(
       n, [&](auto get, auto put) __attribute__((always_inline)) { put(dst, f(get(a), get(b))); });
 }
 

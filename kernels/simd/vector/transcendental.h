@@ -82,7 +82,7 @@ ONDINE_GROUP_ROW(sigmoid, sigmoids_in_place)
   template <class T>                                                                    \
   static void name##_row(T* dst, const T* src, std::int64_t n) {                        \
     if constexpr (sizeof(T) == 4) {                                                     \
-      map(                                                                              \
+      map<far_ahead<float>>(                                                            \
           dst, src, n,                                                                  \
           [](const Vf& x) __attribute__((always_inline)) { return name##_vector(x); }); \
     } else {                                                                            \
@@ -103,7 +103,7 @@ ONDINE_ROW(gelu_tanh)
   template <class T>                                                                  \
   static void name##_gradient(T* dx, const T* dy, const T* x, std::int64_t n) {       \
     if constexpr (sizeof(T) == 4) {                                                   \
-      map(                                                                            \
+      map<far_ahead<float>>(                                                          \
           dx, dy, x, n, [](const Vf& d, const Vf& v) __attribute__((always_inline)) { \
             return d * name##_slope_vector(v);                                        \
           });                                                                         \
@@ -122,7 +122,7 @@ ONDINE_INLINE double sigmoid_at(double x) { return sigmoid_scalar(x); }
 template <class T, class F, class... S>
 ONDINE_INLINE void map_elements(T* dst, std::int64_t n, F&& f, const S*... src) {
   if constexpr (sizeof(T) == 4) {
-    map(dst, src..., n, f);
+    map<far_ahead<T>>(dst, src..., n, f);
   } else {
     for (std::int64_t i = 0; i < n; ++i) dst[i] = f(src[i]...);
   }
