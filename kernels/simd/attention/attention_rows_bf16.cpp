@@ -15,18 +15,9 @@ constexpr std::int64_t most_vectors = 8;
 
 ONDINE_INLINE Vec<float> larger(const Vec<float>& a, const Vec<float>& b) { return b > a ? b : a; }
 
-template <int Half = L / 2, int... I>
-ONDINE_INLINE Vec<float> swap_halves(const Vec<float>& v, std::integer_sequence<int, I...>) {
-  return __builtin_shufflevector(v, v, ((I + Half) % L)...);
-}
-template <int Half = L / 2>
 ONDINE_INLINE float lane_maximum(const Vec<float>& v) {
-  if constexpr (Half == 0) {
-    return v[0];
-  } else {
-    constexpr auto every = std::make_integer_sequence<int, L>();
-    return lane_maximum<Half / 2>(larger(v, swap_halves<Half>(v, every)));
-  }
+  return join_lanes<float>(v,
+                           [](const auto& a, const auto& b) ONDINE_LAMBDA { return larger(a, b); });
 }
 
 // Stores 2 L elements.

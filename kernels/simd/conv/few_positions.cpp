@@ -48,8 +48,8 @@ ONDINE_INLINE V add_pairs(V a, V b) {
 // The sums of the lanes of four vectors.
 ONDINE_INLINE void store_lane_sums(const V& a, const V& b, const V& c, const V& d, float* sums) {
   V total = add_pairs<2>(add_pairs<1>(a, b), add_pairs<1>(c, d));
-  if constexpr (L > 8) total = fold_lanes<float, 8>(total, every);
-  if constexpr (L > 4) total = fold_lanes<float, 4>(total, every);
+  if constexpr (L > 8) total += rotate_lanes<float, 8>(total, every);
+  if constexpr (L > 4) total += rotate_lanes<float, 4>(total, every);
   __builtin_memcpy(sums, &total, 4 * sizeof(float));
 }
 

@@ -217,7 +217,7 @@ template <class T, class X>
 void masked_gradient(const NormRow<T>& given, T* dx, const T* dy, const X* x, T by_x, T shift,
                      N n) {
   const NormRow<T> row = given;
-  map(
+  map<far_ahead<T>>(
       dx, dy, x, n, [=](const Vec<T>& d, const Vec<T>& v) __attribute__((always_inline)) {
         return row.a * masked(row, d, v) + (by_x * (v - row.mean) + shift);
       });
@@ -226,7 +226,7 @@ void masked_gradient(const NormRow<T>& given, T* dx, const T* dy, const X* x, T 
 template <class T, class X>
 void masked_scale(const NormRow<T>& given, T* dx, const T* dy, const X* x, N n) {
   const NormRow<T> row = given;
-  map(
+  map<far_ahead<T>>(
       dx, dy, x, n, [=](const Vec<T>& d, const Vec<T>& v) __attribute__((always_inline)) {
         return row.a * masked(row, d, v);
       });

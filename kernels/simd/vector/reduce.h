@@ -55,30 +55,30 @@ static T sum_terms(std::int64_t from, std::int64_t n, const F& term) {
   return sum_terms<T>(from, half, term) + sum_terms<T>(from + half, n - half, term);
 }
 
-// The better of all elements; NaN wins. better(a, b) is a > b or a < b on vectors and numbers.
+// The better of all elements, `start` where there are none; NaN wins. better(a, b) is a > b or a <
+// b on vectors.
 template <class T, class Better>
 ONDINE_INLINE T select_row(const T* src, std::int64_t n, T start, Better&& better) {
   constexpr int L = lanes<T>;
-  Vec<T> best = broadcast<T>(start);
+  const auto choose = [&](const Vec<T>& a, const Vec<T>& b) __attribute__((always_inline)) {
+    return better(b, a) ? b : a;
+  };
+  Vec<T> best[4], spoiled{};
+  for (Vec<T>& each : best) each = broadcast<T>(start);
+  const auto add = [&](Vec<T> & to, const Vec<T>& x) __attribute__((always_inline)) {
+    to = choose(to, x);
+    spoiled = x == x ? spoiled : x;
+  };
   std::int64_t i = 0;
-  IVec<T> nan{};
-  for (; i + L <= n; i += L) {
-    const Vec<T> x = load(src + i);
-    best = better(x, best) ? x : best;
-    nan |= x != x;
+  for (; i + 4 * L <= n; i += 4 * L) {
+#pragma GCC unroll 4
+    for (int v = 0; v < 4; ++v) add(best[v], load(src + i + v * L));
   }
-  T result = start;
-  bool any = false;
-  for (int l = 0; l < L; ++l) {
-    if (better(best[l], result)) result = best[l];
-    any |= nan[l] != 0;
-  }
-  for (; i < n; ++i) {
-    if (better(src[i], result)) result = src[i];
-    any |= src[i] != src[i];
-  }
-  if (any) return static_cast<T>(__builtin_nanf(""));
-  return result;
+  int v = 0;
+  for (; i + L <= n; i += L, ++v) add(best[v], load(src + i));
+  if (i < n) add(best[3], first_lanes<T>(load_n(src + i, n - i), n - i, start));
+  if (const T any = lane_sum<T>(spoiled); any != any) return any;
+  return join_lanes<T>(choose(choose(best[0], best[1]), choose(best[2], best[3])), choose);
 }
 
 template <class T, int Vectors>

@@ -241,20 +241,25 @@ ONDINE_INLINE Vec<T> square_root(const Vec<T>& v) {
 #endif
 }
 
-template <class T, int Half, int... I>
-ONDINE_INLINE Vec<T> fold_lanes(const Vec<T>& v, std::integer_sequence<int, I...>) {
-  return v + __builtin_shufflevector(v, v, ((I + Half) % lanes<T>)...);
+template <class T, int By, int... I>
+ONDINE_INLINE Vec<T> rotate_lanes(const Vec<T>& v, std::integer_sequence<int, I...>) {
+  return __builtin_shufflevector(v, v, ((I + By) % lanes<T>)...);
 }
 
-// Sum of the lanes, by halves.
-template <class T, int Half = lanes<T> / 2>
-ONDINE_INLINE T lane_sum(const Vec<T>& v) {
+// The lanes joined by halves; join(a, b) of vectors.
+template <class T, int Half = lanes<T> / 2, class Join>
+ONDINE_INLINE T join_lanes(const Vec<T>& v, Join&& join) {
   if constexpr (Half == 0) {
     return v[0];
   } else {
     constexpr auto every = std::make_integer_sequence<int, lanes<T>>();
-    return lane_sum<T, Half / 2>(fold_lanes<T, Half>(v, every));
+    return join_lanes<T, Half / 2>(join(v, rotate_lanes<T, Half>(v, every)), join);
   }
+}
+template <class T>
+ONDINE_INLINE T lane_sum(const Vec<T>& v) {
+  return join_lanes<T>(
+      v, [](const Vec<T>& a, const Vec<T>& b) __attribute__((always_inline)) { return a + b; });
 }
 
 // One stage of the transposition: rows i and i + D exchange the lanes where bit D differs.
