@@ -1,4 +1,5 @@
-// softmax(q k * number + mask) v over the last two dims becomes ScaledAttention, and with its
+// softmax(q k * number + mask) v over the last two dims, and ONNX's Attention, become
+// ScaledAttention, and with its
 // transposed operands and result one of interleaved heads, also where samples and rows are
 // transposed around it, and then PackedAttention where it reads the parts of one product. Two masks
 // are added first, which are small where heads or samples share them. One may be added to the
@@ -6,6 +7,7 @@
 #include <algorithm>
 
 #include "graph/passes/attention_heads.h"
+#include "graph/passes/attention_operator.h"
 #include "graph/passes/fuse.h"
 #include "graph/passes/packed_attention.h"
 #include "graph/passes/samples_first.h"
@@ -203,10 +205,11 @@ bool run(Graph& graph, const PassContext& context) {
       [&](Node& node, const Uses& uses, std::vector<Node>& before) {
         return is_product(node) && Recognizer(graph, *context.catalogue, uses)(node, before);
       });
+  const bool read = read_attention_operators(graph, recognize_attention, context);
   const bool turned = put_samples_first(graph, recognize_attention, context);
   const bool interleaved = interleave_heads(graph, recognize_attention, context);
   if (interleaved || turned) pack_operands(graph, recognize_attention, context);
-  return interleaved || turned || recognized;
+  return interleaved || turned || read || recognized;
 }
 
 }  // namespace
