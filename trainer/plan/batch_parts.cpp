@@ -293,6 +293,11 @@ class Splitter {
 
 }  // namespace
 
+bool computes_batch(const Node& node, const Graph& graph) {
+  const ValueId y = node.outputs.empty() ? no_value : node.outputs[0];
+  return y != no_value && batch_of(graph[y].type) > 1 && computes_samples(node, graph);
+}
+
 bool split_batch(Graph& graph, std::span<const ValueId> outside) {
   std::vector<bool> flags(graph.values.size());
   for (const ValueId id : outside) flags[index(id)] = true;

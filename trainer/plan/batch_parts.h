@@ -15,4 +15,8 @@ namespace ondine::trainer {
 // must be typed; it is ordered by this. Returns whether it changed nodes.
 bool split_batch(graph::Graph& graph, std::span<const graph::ValueId> outside);
 
+// Whether the node computes each of several samples by itself. Without such nodes split_batch
+// changes nothing.
+bool computes_batch(const graph::Node& node, const graph::Graph& graph);
+
 }  // namespace ondine::trainer

@@ -134,7 +134,10 @@ void store_in_lower_precision(Draft& draft) {
 // Layers that compute every sample by itself may run for a part of the batch at a time.
 void compute_in_parts(Draft& draft) {
   const PlanOptions& options = draft.options();
-  if (draft.plan.arena_bytes < cached_arena) return;
+  const Plan& plan = draft.plan;
+  if (plan.arena_bytes < cached_arena) return;
+  const auto has_batch = [&](const auto& each) { return computes_batch(*each.node, plan.graph); };
+  if (std::ranges::none_of(plan.nodes, has_batch)) return;
   Graph lean = draft.graph();
   if (!split_batch(lean, options.targets)) return;
   Draft split = draft.next(std::move(lean));
