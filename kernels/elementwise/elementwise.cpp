@@ -41,6 +41,15 @@ void* skip(void* p, std::int64_t elements, std::size_t size) {
   return static_cast<std::byte*>(p) + static_cast<std::size_t>(elements) * size;
 }
 
+// Asks for elements that are read soon: between long computations the hardware does not.
+void ask_ahead(const void* x, std::int64_t elements, std::size_t size) {
+  constexpr std::int64_t line = 64;
+  const std::int64_t bytes = elements * static_cast<std::int64_t>(size);
+  for (std::int64_t i = 0; i < bytes; i += line) {
+    __builtin_prefetch(static_cast<const std::byte*>(x) + i);
+  }
+}
+
 // One run by blocks, through buffers of the type that the row function computes in.
 void ElementwiseLoop::run_converted(Row whole) const {
   alignas(64) std::byte buffers[Broadcast::max_operands + 1][block * sizeof(double)];
@@ -51,6 +60,7 @@ void ElementwiseLoop::run_converted(Row whole) const {
       const bool repeated = whole.repeated[i];
       const void* x = repeated ? whole.x[i] : skip(whole.x[i], done, sizes[i]);
       part.x[i] = x;
+      if (!repeated) ask_ahead(skip(x, 2 * block, sizes[i]), block, sizes[i]);
       if (converts[i] == nullptr) continue;
       if (!repeated || done == 0) converts[i](buffers[i], x, repeated ? 1 : part.n);
       part.x[i] = buffers[i];
