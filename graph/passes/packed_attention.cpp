@@ -88,6 +88,7 @@ class Packer {
     if (found == parts_.end() || uses_.readers(of) != 1 || uses_.is_named(of)) return nullptr;
     const Node& split = graph_.nodes[found->second.split];
     const Type& type = graph_[of].type;
+    if (!type.ranked()) return nullptr;
     const auto axis =
         NodeView::normalize_axis(NodeView(split).attr_int("axis", 0), type.dims->size());
     return elements_from(*type.dims, axis).same(elements_from(dims, dims.size() - 2))
