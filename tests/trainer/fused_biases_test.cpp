@@ -8,6 +8,7 @@
 #include "tests/support/fusions_run.h"
 #include "tests/support/random_tensor.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/support/text.h"
 
 namespace ondine::test {
 namespace {
@@ -54,16 +55,6 @@ std::string optimized(const ModelBuilder& b, const TemporaryFolder& folder) {
   const auto file = folder / "model.onnx";
   b.save(file);
   return Model::load(file).inspect("optimized");
-}
-
-bool holds(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-int count(const std::string& text, const std::string& part) {
-  int found = 0;
-  for (auto at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++found;
-  return found;
 }
 
 }  // namespace

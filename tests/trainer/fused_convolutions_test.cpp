@@ -8,6 +8,7 @@
 #include "tests/support/fusions_run.h"
 #include "tests/support/op_harness.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/support/text.h"
 
 namespace ondine::test {
 namespace {
@@ -109,12 +110,6 @@ class DepthwiseNetwork {
   ModelBuilder b_{"network"};
   std::uint64_t seed_ = 100;
 };
-
-std::size_t count(const std::string& text, const std::string& what) {
-  std::size_t found = 0;
-  for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++found;
-  return found;
-}
 
 NamedValues feeds(std::uint64_t seed, std::int64_t size = 8) {
   return {{"x", random_floats({4, 3, size, size}, seed)},

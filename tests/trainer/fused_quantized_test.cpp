@@ -9,6 +9,7 @@
 #include "tests/support/fusions_run.h"
 #include "tests/support/op_harness.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/support/text.h"
 
 namespace ondine::test {
 namespace {
@@ -88,12 +89,6 @@ void save_network(const std::filesystem::path& file, DType activations) {
   b.output(n.quantized(b.node("MatMul", {hidden, n.weights({20, 10}, 1)}), 0.1F, middle),
            DType::float32, {"N", 10});
   b.save(file);
-}
-
-std::size_t count(const std::string& text, const std::string& what) {
-  std::size_t found = 0;
-  for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++found;
-  return found;
 }
 
 std::vector<float> logits(const std::filesystem::path& file, const LoadOptions& options,

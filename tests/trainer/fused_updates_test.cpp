@@ -9,6 +9,7 @@
 
 #include "tests/support/models.h"
 #include "tests/support/op_harness.h"
+#include "tests/support/text.h"
 
 namespace ondine::test {
 namespace {
@@ -90,12 +91,6 @@ graph::ModelDef entangled() {
        node("Mul", {"a_new", "a"}, {"both"}), node("Mul", {"both", "rate"}, {"change"}),
        node("Sub", {"w", "change"}, {"moved"}), node("Sub", {"moved", "a_new"}, {"w_new"})},
       {{"w", "w_new"}, {"a", "a_new"}});
-}
-
-std::size_t count(const std::string& text, const std::string& word) {
-  std::size_t found = 0;
-  for (auto at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++found;
-  return found;
 }
 
 }  // namespace

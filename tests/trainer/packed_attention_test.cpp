@@ -8,6 +8,7 @@
 #include "tests/support/fusions_run.h"
 #include "tests/support/random_tensor.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/support/text.h"
 
 namespace ondine::test {
 namespace {
@@ -62,12 +63,6 @@ std::filesystem::path save(const TemporaryFolder& folder, const Form& form) {
   const auto file = folder / "network.onnx";
   b.save(file);
   return file;
-}
-
-std::size_t count(const std::string& text, const std::string& what) {
-  std::size_t found = 0;
-  for (auto at = text.find(what); at != text.npos; at = text.find(what, at + 1)) ++found;
-  return found;
 }
 
 std::vector<float> trained(const std::filesystem::path& file, const LoadOptions& options) {

@@ -10,6 +10,7 @@
 #include "tests/support/fusions_run.h"
 #include "tests/support/op_harness.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/support/text.h"
 
 namespace ondine::test {
 namespace {
@@ -125,12 +126,6 @@ std::vector<float> trained(const std::filesystem::path& file, const LoadOptions&
     model.train_step(batch);
   }
   return model.parameters();
-}
-
-std::size_t count(const std::string& text, const std::string& what) {
-  std::size_t found = 0;
-  for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++found;
-  return found;
 }
 
 }  // namespace

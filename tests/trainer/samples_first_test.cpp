@@ -9,6 +9,7 @@
 #include "tests/support/fusions_run.h"
 #include "tests/support/random_tensor.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/support/text.h"
 
 namespace ondine::test {
 namespace {
@@ -161,10 +162,6 @@ class Exported {
   ModelBuilder b_{"model"};
   int constants_ = 0;
 };
-
-bool holds(const std::string& text, const char* part) {
-  return text.find(part) != std::string::npos;
-}
 
 }  // namespace
 

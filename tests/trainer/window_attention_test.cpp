@@ -9,6 +9,7 @@
 #include "tests/support/fusions_run.h"
 #include "tests/support/random_tensor.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/support/text.h"
 
 namespace ondine::test {
 namespace {
@@ -114,12 +115,6 @@ std::vector<float> trained(const std::filesystem::path& file, const LoadOptions&
     model.train_step(batch);
   }
   return model.parameters();
-}
-
-std::size_t count(const std::string& text, const std::string& what) {
-  std::size_t found = 0;
-  for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++found;
-  return found;
 }
 
 // What the optimized graph holds, after a check that it trains like the plain one.

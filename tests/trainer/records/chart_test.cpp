@@ -1,10 +1,12 @@
 // Figures whose coordinates are computed by hand: the plot is 1000 wide and 400 high, from the top.
 #include <catch2/catch.hpp>
 
+#include "tests/support/text.h"
 #include "trainer/records/html.h"
 
 using namespace ondine::records;
 using Catch::Contains;
+using ondine::test::count;
 
 namespace {
 
@@ -13,12 +15,6 @@ std::string tick_y(const std::string& percent, const std::string& number) {
 }
 std::string tick_x(const std::string& percent, const std::string& number) {
   return "<span style=\"left:" + percent + "%\">" + number + "</span>";
-}
-
-std::size_t count(const std::string& text, const std::string& part) {
-  std::size_t found = 0;
-  for (std::size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++found;
-  return found;
 }
 
 }  // namespace
