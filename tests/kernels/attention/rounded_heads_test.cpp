@@ -61,6 +61,43 @@ struct Heads : AttentionHeads<float> {
     for (const auto& more : {dq, dk, dv, dmask}) y.insert(y.end(), more.begin(), more.end());
     return y;
   }
+
+  // The same with q, k and v, of equal shapes, as parts of one operand, in bfloat16 if `narrow`;
+  // without dmask.
+  std::vector<float> run_packed(ThreadPool& pool, const Kernels& kernels, bool narrow) const {
+    AttentionShape packed = shape;
+    packed.packed = 3;
+    const AttentionPrimitive<float> primitive(packed, pool.threads(), kernels);
+    REQUIRE(AttentionPrimitive<float>::takes_rounded(packed, kernels));
+    const Index row = shape.interleaved * shape.head_size;
+    const auto size = static_cast<Index>(q.size());
+    std::vector<float> wide(at(3 * size));
+    for (Index i = 0; i < size; ++i) {
+      float* const to = wide.data() + i / row * 3 * row + i % row;
+      to[0] = q[at(i)];
+      to[row] = k[at(i)];
+      to[2 * row] = v[at(i)];
+    }
+    std::vector<bfloat16> rounds(wide.size());
+    std::ranges::transform(wide, rounds.begin(), to_bfloat16);
+    const AttentionOperand<float> first(
+        narrow ? reinterpret_cast<const float*>(rounds.data()) : wide.data(), narrow);
+    const AttentionOperands<float> operands{first, first.from(row), first.from(2 * row)};
+    std::vector<float> y(dy.size()), derivatives(wide.size());
+    float* const dq = derivatives.data();
+    const AttentionScores<float> scores{scale, mask.empty() ? nullptr : mask.data(), offsets.data(),
+                                        heads.data()};
+    Scratch scratch(primitive.workspace());
+    const Workspace work = scratch;
+    primitive.run(pool, scores, operands, y.data(), work.data);
+    primitive.run_gradient(pool, scores, operands, dy.data(), {dq, dq + row, dq + 2 * row, nullptr},
+                           work.data);
+    CHECK(scratch.intact());
+    for (Index part = 0; part < 3; ++part) {
+      for (Index i = 0; i < size; ++i) y.push_back(dq[i / row * 3 * row + part * row + i % row]);
+    }
+    return y;
+  }
 };
 
 void check(const Heads& heads, const Kernels& kernels) {
@@ -137,6 +174,34 @@ TEST_CASE("attention with rounded factors passes over hidden keys, from any key 
               .mask_per_query = false});
   std::fill_n(last.mask.begin(), 140, -1e9F);  // 166 is where the last three blocks of keys begin
   check(last, *kernels);
+}
+
+TEST_CASE("attention with rounded factors reads parts of one operand, with the same bits") {
+  const Kernels* kernels = each_lower_kernels();
+  if (kernels == nullptr) return;
+  const AttentionShape plain{
+      .count = 6, .queries = 49, .keys = 49, .head_size = 32, .v_head_size = 32, .interleaved = 3};
+  const AttentionShape causal{.count = 4,
+                              .queries = 200,
+                              .keys = 200,
+                              .head_size = 33,
+                              .v_head_size = 33,
+                              .masks = 1,
+                              .mask_per_query = true,
+                              .interleaved = 2};
+  for (const AttentionShape& shape : {plain, causal}) {
+    Heads heads(shape, shape.masks > 0 ? -1e9 : 0);
+    for (auto* operand : {&heads.q, &heads.k, &heads.v}) {
+      for (float& x : *operand) x = to_float(to_bfloat16(x));
+    }
+    ThreadPool one(1), three(3);
+    auto wanted = heads.run(one, *kernels);
+    wanted.resize(wanted.size() - heads.mask.size());
+    for (const bool narrow : {false, true}) {
+      CHECK(same_bits(heads.run_packed(one, *kernels, narrow), wanted));
+      CHECK(same_bits(heads.run_packed(three, *kernels, narrow), wanted));
+    }
+  }
 }
 
 TEST_CASE("a query whose weights are NaN spoils no other one") {
