@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "kernels/attention/attention_kernels.h"
-#include "kernels/attention/attention_mask.h"
+#include "kernels/attention/attention_rules.h"
 #include "kernels/common/expansion.h"
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
@@ -29,22 +29,14 @@ Dims check(InferContext& context, std::size_t at) {
   return dims;
 }
 
-void infer(InferContext& context) {
-  if (!context.ranked(0)) return context.set_output(0, context.dtype(0), std::nullopt);
-  context.set_output(0, context.dtype(0), check(context, 0));
+std::optional<Dims> checked(InferContext& context, std::size_t at) {
+  return context.ranked(at) ? std::optional(check(context, at)) : std::nullopt;
 }
 
+void infer(InferContext& context) { context.set_output(0, context.dtype(0), checked(context, 0)); }
+
 void infer_grad(InferContext& context) {
-  require_same_dtype(context, {0, 1});
-  if (context.ranked(1)) {
-    const Dims y = check(context, 1);
-    const Dims dy = dims_of_rank(context, 0, y.size(), "dy");
-    for (std::size_t i = 0; i < y.size(); ++i) unify(dy[i], y[i], "dims of dy and y");
-  }
-  if (context.has_output(1) && !context.has_input(2)) context.reject("there is no mask");
-  for (std::size_t i = 0; i < context.output_count(); ++i) {
-    context.set_output(i, context.input(i + 1));
-  }
+  infer_attention_gradient(context, checked(context, 1), 1);
 }
 
 Kernel bind(BindContext& context) {
@@ -74,14 +66,7 @@ std::vector<Val> expand(ExpandContext& context) {
                                  attributes_of(context), 1, ondine_domain);
 }
 
-std::vector<Val> grad(GradContext& g) {
-  std::vector<Val> operands{g.dy(0), g.x(0)};
-  if (g.has_input(1)) operands.push_back(g.x(1));
-  auto parts = g.builder().nodes("PackedAttentionGrad", operands, g.node().attributes,
-                                 g.has_input(1) && g.wants(1) ? 2 : 1, ondine_domain);
-  parts.resize(g.input_count());
-  return parts;
-}
+std::vector<Val> grad(GradContext& g) { return attention_gradient(g, "PackedAttentionGrad", 1); }
 
 std::vector<Val> expand_grad(ExpandContext& context) {
   const bool trains_mask = context.has_output(1);

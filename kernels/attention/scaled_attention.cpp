@@ -11,7 +11,7 @@
 #include <numeric>
 
 #include "kernels/attention/attention_kernels.h"
-#include "kernels/attention/attention_mask.h"
+#include "kernels/attention/attention_rules.h"
 #include "kernels/common/expansion.h"
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
@@ -51,24 +51,15 @@ Dims check(InferContext& context, std::size_t at) {
   return interleaved ? swap_heads(std::move(q)) : q;
 }
 
-void infer(InferContext& context) {
-  if (!context.ranked(0) || !context.ranked(1) || !context.ranked(2)) {
-    return context.set_output(0, context.dtype(0), std::nullopt);
-  }
-  context.set_output(0, context.dtype(0), check(context, 0));
+std::optional<Dims> checked(InferContext& context, std::size_t at) {
+  const bool known = context.ranked(at) && context.ranked(at + 1) && context.ranked(at + 2);
+  return known ? std::optional(check(context, at)) : std::nullopt;
 }
 
+void infer(InferContext& context) { context.set_output(0, context.dtype(0), checked(context, 0)); }
+
 void infer_grad(InferContext& context) {
-  require_same_dtype(context, {0, 1});
-  if (context.ranked(1) && context.ranked(2) && context.ranked(3)) {
-    const Dims y = check(context, 1);
-    const Dims dy = dims_of_rank(context, 0, y.size(), "dy");
-    for (std::size_t i = 0; i < y.size(); ++i) unify(dy[i], y[i], "dims of dy and y");
-  }
-  if (context.has_output(3) && !context.has_input(4)) context.reject("there is no mask");
-  for (std::size_t i = 0; i < context.output_count(); ++i) {
-    context.set_output(i, context.input(i + 1));
-  }
+  infer_attention_gradient(context, checked(context, 1), 3);
 }
 
 Kernel bind(BindContext& context) {
@@ -123,13 +114,7 @@ std::vector<Val> expand(ExpandContext& context) {
   return {in.arranged(Operands::product(in.weights(), in.v, false, false))};
 }
 
-std::vector<Val> grad(GradContext& g) {
-  const Val operands[] = {g.dy(0), g.x(0), g.x(1), g.x(2), g.x(3)};
-  auto parts = g.builder().nodes("ScaledAttentionGrad", operands, g.node().attributes,
-                                 g.has_input(3) && g.wants(3) ? 4 : 3, ondine_domain);
-  parts.resize(g.input_count());
-  return parts;
-}
+std::vector<Val> grad(GradContext& g) { return attention_gradient(g, "ScaledAttentionGrad", 3); }
 
 std::vector<Val> expand_grad(ExpandContext& context) {
   const Operands in(context, context.x(1), context.x(2), context.x(3), context.x(4));

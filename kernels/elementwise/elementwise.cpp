@@ -41,8 +41,8 @@ void* skip(void* p, std::int64_t elements, std::size_t size) {
   return static_cast<std::byte*>(p) + static_cast<std::size_t>(elements) * size;
 }
 
-// Asks for elements that are read soon: between long computations the hardware does not.
-void ask_ahead(const void* x, std::int64_t elements, std::size_t size) {
+// Long computations between loads keep hardware prefetchers from doing this in time.
+void prefetch(const void* x, std::int64_t elements, std::size_t size) {
   constexpr std::int64_t line = 64;
   const std::int64_t bytes = elements * static_cast<std::int64_t>(size);
   for (std::int64_t i = 0; i < bytes; i += line) {
@@ -60,7 +60,7 @@ void ElementwiseLoop::run_converted(Row whole) const {
       const bool repeated = whole.repeated[i];
       const void* x = repeated ? whole.x[i] : skip(whole.x[i], done, sizes[i]);
       part.x[i] = x;
-      if (!repeated) ask_ahead(skip(x, 2 * block, sizes[i]), block, sizes[i]);
+      if (!repeated) prefetch(skip(x, 2 * block, sizes[i]), block, sizes[i]);
       if (converts[i] == nullptr) continue;
       if (!repeated || done == 0) converts[i](buffers[i], x, repeated ? 1 : part.n);
       part.x[i] = buffers[i];

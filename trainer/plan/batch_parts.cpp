@@ -299,8 +299,7 @@ bool computes_batch(const Node& node, const Graph& graph) {
 }
 
 bool split_batch(Graph& graph, std::span<const ValueId> outside) {
-  std::vector<bool> flags(graph.values.size());
-  for (const ValueId id : outside) flags[index(id)] = true;
+  const std::vector<bool> flags = flags_of(outside, graph);
   order_nodes(graph, flags, {});
   if (graph.nodes.empty()) return false;
   const Lifetimes lives(graph, flags);

@@ -162,13 +162,6 @@ class Rewriter {
   RoundedValues rounded_;
 };
 
-// A flag for each value of the graph.
-std::vector<bool> flags_of(std::span<const ValueId> ids, const Graph& graph) {
-  std::vector<bool> flags(graph.values.size());
-  for (const ValueId id : ids) flags[index(id)] = true;
-  return flags;
-}
-
 }  // namespace
 
 bool compact_values(Graph& graph, std::span<const ValueId> outside, const BindOptions& options) {

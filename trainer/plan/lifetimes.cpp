@@ -10,6 +10,12 @@ namespace ondine::trainer {
 
 using namespace graph;  // NOLINT
 
+std::vector<bool> flags_of(std::span<const ValueId> ids, const Graph& graph) {
+  std::vector<bool> flags(graph.values.size());
+  for (const ValueId id : ids) flags[static_cast<std::size_t>(id)] = true;
+  return flags;
+}
+
 Lifetimes::Lifetimes(const Graph& graph, const std::vector<bool>& outside)
     : graph_(&graph),
       root_(graph.values.size()),

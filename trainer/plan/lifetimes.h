@@ -2,11 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "graph/ir/graph.h"
 
 namespace ondine::trainer {
+
+// A flag for each value of the graph, set for these.
+std::vector<bool> flags_of(std::span<const graph::ValueId> ids, const graph::Graph& graph);
 
 // Views count as what they show. Positions are those of nodes; the graph's outputs are read after
 // the last one. The graph must outlive it.

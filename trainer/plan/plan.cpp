@@ -199,11 +199,11 @@ Plan choose_plan(const std::shared_ptr<const Graph>& graph, std::span<const Type
   const CommitScope scope = options.commit_last ? CommitScope::updates : CommitScope::none;
   Draft draft = with_commits(
       {specialize(*graph, inputs, outputs, *options.limits), originals, options, scope});
-  if (!options.memory_budget) {
-    if (recomputes_later(options)) draft = without_cheap_values(std::move(draft));
-    return std::move(with_rounded_results(std::move(draft)).plan);
+  if (!options.memory_budget && recomputes_later(options)) {
+    draft = without_cheap_values(std::move(draft));
   }
   draft = with_rounded_results(std::move(draft));
+  if (!options.memory_budget) return std::move(draft.plan);
   const std::uint64_t without = draft.plan.total_bytes;
   if (meets_budget(draft.plan, options)) return std::move(draft.plan);
   return fit_budget(draft, without);

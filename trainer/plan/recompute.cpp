@@ -221,8 +221,7 @@ std::uint64_t traffic_of(const Node& node, const Graph& graph) {
 
 bool recompute_values(Graph& graph, std::span<const ValueId> outside,
                       const Recomputation& options) {
-  std::vector<bool> flags(graph.values.size());
-  for (const ValueId id : outside) flags[index(id)] = true;
+  std::vector<bool> flags = flags_of(outside, graph);
   order_nodes(graph, flags, {});
   const std::size_t max_rounds = 4 * graph.nodes.size();
   Recomputation left = options;

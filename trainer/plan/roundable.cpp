@@ -44,8 +44,7 @@ bool RoundableDefinitions::contains(ValueId id, std::size_t definition, std::siz
 
 bool round_results(Graph& graph, std::span<const ValueId> outside, const BindOptions& options) {
   if (!conversion_node(no_value, no_value, DType::bfloat16)) return false;
-  std::vector<bool> kept(graph.values.size());
-  for (const ValueId id : outside) kept[index(id)] = true;
+  const std::vector<bool> kept = flags_of(outside, graph);
   order_nodes(graph, kept, {});
   const Lifetimes lives(graph, kept);
   const RoundableDefinitions roundable(graph, lives, options);

@@ -117,7 +117,7 @@ ONDINE_INLINE void pack_rows(T* dst, const T* src, std::int64_t ld, std::int64_t
   constexpr int L = lanes<T>;
   const std::int64_t groups = (width + L - 1) / L;
   const std::int64_t whole = k / L * L;
-  // Rows so far apart that the hardware does not bring the next one.
+  // Rows so far apart that hardware prefetchers do not bring the next one.
   const bool far = ld * std::int64_t{sizeof(T)} >= 1024;
   // The last vector of rows spills over; what it spoils is written later.
   for (std::int64_t g = groups - 1; g >= 0; --g) {

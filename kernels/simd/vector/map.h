@@ -6,8 +6,8 @@
 
 namespace ondine::math::ONDINE_ISA {
 
-// How far ahead to ask for elements where a vector takes so many instructions that the processor
-// meets few of them at a time, or where there are more streams than its prefetchers keep up with.
+// The prefetch distance of loops that take so many instructions for a vector that few loads are in
+// flight, or that read more streams than hardware prefetchers follow.
 template <class T>
 inline constexpr std::int64_t far_ahead = 1024 / sizeof(T);
 
@@ -42,7 +42,7 @@ ONDINE_INLINE void map(T* dst, const A* a, std::int64_t n, F&& f) {
 }
 
 // dst = f(src), f being applied to four vectors in place at a time, then to one: the processor
-// overlaps only what is near. Asks for what is far ahead.
+// overlaps only what is near. Prefetches what is far ahead.
 template <class F>
 ONDINE_INLINE void map_groups(float* dst, const float* src, std::int64_t n, F&& f) {
   constexpr int L = lanes<float>, count = 4;

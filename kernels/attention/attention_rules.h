@@ -1,0 +1,24 @@
+// What the rules of ScaledAttention and PackedAttention share. `operands`: 3, q, k and v, or 1 that
+// holds them; the mask follows them.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "kernels/common/op.h"
+
+namespace ondine::kernels::ops {
+
+// Rejects a mask, if there is one at `index`, that does not broadcast to the scores.
+void check_mask(InferContext& context, std::size_t index, const Dims& scores);
+
+// Infers the derivatives of the operands and the mask, which follow dy. `y`: what dy must be, where
+// that is known.
+void infer_attention_gradient(InferContext& context, const std::optional<Dims>& y,
+                              std::size_t operands);
+
+// The gradient rule: one node of `op`.
+std::vector<Val> attention_gradient(GradContext& g, std::string_view op, std::size_t operands);
+
+}  // namespace ondine::kernels::ops
