@@ -53,10 +53,10 @@ void run_wide(const GemmCall<T>& g) {
   const bool far = g.k * g.n * size > last_cache;
   for (std::int64_t j = 0; j < g.n;) {
     const std::int64_t left = g.n - j;
-    PrefetchAhead ahead;
+    NextFactors ahead;
     if (far && left > cols) {
-      ahead = PrefetchAhead::matrix(g.b + j + cols, size, g.k, min_of(left - cols, cols), g.b_row,
-                                    1, PrefetchAhead::steps(g.k));
+      ahead.b = PrefetchAhead::matrix(g.b + j + cols, size, g.k, min_of(left - cols, cols), g.b_row,
+                                      1, PrefetchAhead::steps(g.k));
     }
     const std::int64_t width = min_of(left, Vectors * L);
     Block<T> block{g.k,     g.a,     g.a_row, g.a_col, g.b + j,
@@ -73,10 +73,13 @@ void run_wide(const GemmCall<T>& g) {
 }
 
 // A stored by rows is transposed when it is packed; up to this many panels of B read it in place
-// faster. Rows a power of two apart share few lines of the first cache.
+// faster. Rows a power of two apart share few lines of the first cache, and a large A is read from
+// memory.
 template <class T>
 std::int64_t rows_in_place(const GemmCall<T>& g) {
-  return g.a_row * std::int64_t{sizeof(T)} % 2048 == 0 ? 2 : 8;
+  constexpr std::int64_t size = sizeof(T);
+  const bool far = !has_short_vectors && g.m * g.k * size >= far_bytes;
+  return far || g.a_row * size % 2048 == 0 ? 2 : 8;
 }
 
 // Packing B by rows costs about as much as a few rows of C, and less where B is read from memory:
@@ -218,14 +221,25 @@ void pack_whole_b(const GemmCall<T>& g, T* panels) {
   pack_b_block(panels, g, 0, g.k, 0, g.n);
 }
 
-// Rows of A that are packed next, asked for at every block of registers.
+// The block of A that is packed after that of `at`, of which panels of B are multiplied from
+// `start` to `end` of k before the next rows.
 template <class T>
-PrefetchAhead next_of_a(const GemmCall<T>& g, const GemmBlocking& cut, std::int64_t i,
-                        std::int64_t mc, std::int64_t p, std::int64_t nc) {
+PrefetchAhead next_of_a(const GemmCall<T>& g, const GemmBlocking& cut, const GemmBlock& at,
+                        std::int64_t start, std::int64_t end) {
+  std::int64_t i = at.i, p = at.p + at.kc;
+  if (p == end && i + at.mc < g.m) {
+    i += at.mc;
+    p = start;
+  } else if (p == end) {
+    i = 0;
+  }
   constexpr std::int64_t size = sizeof(T);
-  if (!cut.pack_a || g.a_col != 1 || p >= g.k || g.a_row * size < far_row) return {};
-  return {g.a + i * g.a_row + p, mc, min_of(cut.kc, g.k - p) * size, g.a_row * size,
-          divide_up(nc, panel<T>) * divide_up(mc, cut.mr)};
+  const bool far = !has_short_vectors || g.a_row * size >= far_row;
+  if (!cut.pack_a || !far || p == g.k) return {};
+  const std::int64_t steps =
+      divide_up(at.nc, panel<T>) * divide_up(at.mc, cut.mr) * PrefetchAhead::steps(at.kc);
+  return PrefetchAhead::matrix(g.a + i * g.a_row + p * g.a_col, size, min_of(cut.mc, g.m - i),
+                               min_of(cut.kc, g.k - p), g.a_row, g.a_col, steps);
 }
 
 template <class T>
@@ -249,12 +263,12 @@ void run_blocks(const GemmCall<T>& g, const GemmBlocking& cut, void* scratch) {
           if (cut.pack_a) pack_a_block(a_panels, g, i, mc, cut.mr, p, kc);
           T* const panels = once ? b_panels : b_panels + (p - start) * width;
           const GemmBlock at{i, mc, j, nc, p, kc, once ? 0 : kc, cut.pack_b && i == 0};
+          NextFactors ahead{next_of_a(g, cut, at, start, end), {}};
           if (const std::int64_t together = panels_together(g, cut, at); together > 1) {
-            run_panels_together(g, cut, panels, a_panels, at, together);
-            continue;
+            run_panels_together(g, cut, panels, a_panels, at, together, ahead);
+          } else {
+            run_block(g, cut, panels, a_panels, at, ahead);
           }
-          PrefetchAhead ahead_a = next_of_a(g, cut, i, mc, p + kc, nc);
-          run_block(g, cut, panels, a_panels, at, ahead_a);
         }
       }
     }

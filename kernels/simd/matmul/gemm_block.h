@@ -11,11 +11,12 @@ namespace ondine::math::ONDINE_ISA {
 // A panel of B and a block of A fit into a first cache of 48 kB, the other blocks together into a
 // second one of 1 MB.
 inline constexpr std::int64_t second_cache = std::int64_t{1} << 20;
-// Where vectors are short, hardware prefetchers bring A too late: shorter rows that will be packed
-// are prefetched too, and an A of far_a bytes or more that is read in place.
+// A matrix of so many bytes is worth asking for before it is read.
+inline constexpr std::int64_t far_bytes = std::int64_t{128} << 10;
 inline constexpr bool has_short_vectors = vector_bytes < 64;
-inline constexpr std::int64_t far_row = has_short_vectors ? 256 : 2048;  // bytes
-inline constexpr std::int64_t far_a = std::int64_t{128} << 10;
+// A request costs short vectors more of their time: of what is packed next, they only ask for rows
+// that hardware prefetchers do not follow.
+inline constexpr std::int64_t far_row = 2048;  // bytes from one to the next
 template <class T>
 inline constexpr std::int64_t group_n = 4 * panel<T>;  // columns of B that are prefetched together
 
@@ -72,11 +73,20 @@ template <class T>
 ONDINE_INLINE PrefetchAhead rows_of_a(const GemmCall<T>& g, const GemmBlocking& cut,
                                       const GemmBlock& at) {
   constexpr std::int64_t size = sizeof(T);
-  if (!has_short_vectors || cut.pack_a || g.a_col != 1 || g.m * g.k * size < far_a) return {};
+  if (cut.pack_a || g.a_col != 1 || g.m * g.k * size < far_bytes) return {};
   if (at.mc <= cut.mr) return {};
   const T* const from = g.a + (at.i + cut.mr) * g.a_row + at.p;
   return PrefetchAhead::matrix(from, size, at.mc - cut.mr, at.kc, g.a_row, 1,
                                divide_up(at.mc - cut.mr, cut.mr) * PrefetchAhead::steps(at.kc));
+}
+
+// Rows of C that a register block of k terms prefetches at a time: all within three quarters of its
+// terms, or at once where C stays in the caches.
+template <class T>
+ONDINE_INLINE std::int64_t c_rows_each(const GemmCall<T>& g, std::int64_t k) {
+  const bool far = !has_short_vectors && g.m * g.n * std::int64_t{sizeof(T)} >= far_bytes;
+  if (!far) return max_rows;
+  return divide_up(4 * PrefetchAhead::terms * max_rows, 3 * k);
 }
 
 // What the register blocks of a panel of B have in common; move_to sets the rest. The panel begins
@@ -94,6 +104,7 @@ ONDINE_INLINE Block<T> register_block(const GemmCall<T>& g, const GemmBlocking& 
   block.b = cut.pack_b ? packed : raw;
   block.b_row = cut.pack_b || g.b_packed ? panel<T> : g.b_row;
   block.keep = packed;
+  block.rows_each = c_rows_each(g, at.kc);
   block.last = cols > lanes<T> ? cols - lanes<T> : cols;
   block.epilogue = epilogue_of(g, at.p == 0, at.p + at.kc == g.k, 0, at.j + jj);
   return block;
@@ -128,16 +139,16 @@ ONDINE_INLINE const T* raw_panel(const GemmCall<T>& g, const GemmBlock& at, std:
 // One panel of B after the other, each with all rows.
 template <class T>
 ONDINE_INLINE void run_block(const GemmCall<T>& g, const GemmBlocking& cut, T* b_panels,
-                             const T* a_panels, const GemmBlock& at, PrefetchAhead& ahead_a) {
+                             const T* a_panels, const GemmBlock& at, NextFactors& ahead) {
   constexpr std::int64_t nr = panel<T>;
   // Where vectors are long, few rows that pack rows of B on the way ask for them there.
-  const bool far = g.k * g.n * std::int64_t{sizeof(T)} > second_cache &&
+  const std::int64_t least = at.fresh && !has_short_vectors ? far_bytes : second_cache;
+  const bool far = g.k * g.n * std::int64_t{sizeof(T)} > least &&
                    (g.b_col != 1 || !cut.pack_b || has_short_vectors || at.mc > 6 * cut.mr);
   const std::int64_t steps =
       divide_up(at.mc, cut.mr) * (group_n<T> / nr) * PrefetchAhead::steps(at.kc);
-  PrefetchAhead ahead;
   if (at.i == 0 && at.j == 0 && at.p == 0 && g.next.rows > 0) {
-    ahead = {g.next, divide_up(at.mc, cut.mr) * PrefetchAhead::steps(at.kc)};
+    ahead.b = {g.next, divide_up(at.mc, cut.mr) * PrefetchAhead::steps(at.kc)};
   }
   for (std::int64_t jj = 0; jj < at.nc; jj += nr) {
     const std::int64_t cols = min_of(nr, at.nc - jj);
@@ -147,9 +158,9 @@ ONDINE_INLINE void run_block(const GemmCall<T>& g, const GemmBlocking& cut, T* b
     if (at.fresh && !keep) pack_b_block(packed, g, at.p, at.kc, at.j + jj, cols);
     Block<T> block = register_block(g, cut, at, jj, raw, packed);
     if (far && jj % group_n<T> == 0) {
-      ahead = next_of_b(g, cut, b_panels, at, jj + group_n<T>, steps);
-    } else if (jj == 0 && ahead.is_done()) {
-      ahead = rows_of_a(g, cut, at);
+      ahead.b = next_of_b(g, cut, b_panels, at, jj + group_n<T>, steps);
+    } else if (jj == 0 && ahead.b.is_done()) {
+      ahead.b = rows_of_a(g, cut, at);
     }
     const bool unit_row = block.a_row == 1;
     const Micro<T> whole = kernel_of<T>(cut.mr, cols, unit_row);
@@ -166,7 +177,6 @@ ONDINE_INLINE void run_block(const GemmCall<T>& g, const GemmBlocking& cut, T* b
       } else {
         (rows == cut.mr ? whole : kernel_of<T>(rows, cols, unit_row))(block, ahead);
       }
-      ahead_a.step();
     }
   }
 }
@@ -190,9 +200,9 @@ ONDINE_INLINE std::int64_t panels_together(const GemmCall<T>& g, const GemmBlock
 // Packs `together` panels of B, then multiplies all of them by the first rows, the next rows, ...
 template <class T>
 static void run_panels_together(const GemmCall<T>& g, const GemmBlocking& cut, T* b_panels,
-                                const T* a_panels, const GemmBlock& at, std::int64_t together) {
+                                const T* a_panels, const GemmBlock& at, std::int64_t together,
+                                NextFactors& ahead) {
   constexpr std::int64_t nr = panel<T>;
-  PrefetchAhead none;
   Block<T> blocks[most_together];
   for (std::int64_t begin = 0; begin < at.nc; begin += together * nr) {
     const std::int64_t end = min_of(at.nc, begin + together * nr);
@@ -209,7 +219,7 @@ static void run_panels_together(const GemmCall<T>& g, const GemmBlocking& cut, T
         Block<T>& block = blocks[(jj - begin) / nr];
         const std::int64_t cols = min_of(nr, at.nc - jj);
         move_to(block, g, cut, a_panels, at, ii, jj);
-        (cols == nr ? whole : kernel_of<T>(rows, cols, unit_row))(block, none);
+        (cols == nr ? whole : kernel_of<T>(rows, cols, unit_row))(block, ahead);
       }
     }
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/simd/matmul/activation.h"
+#include "kernels/simd/matmul/chunks.h"
 #include "kernels/simd/matmul/gemm_table.h"
 #include "kernels/simd/matmul/lane_products.h"
 #include "kernels/simd/matmul/prefetch_ahead.h"
@@ -59,6 +60,8 @@ struct Block {
   std::int64_t last;  // columns of the last vector, where not all
   Epilogue<T> epilogue;
   T* keep = nullptr;  // where to pack the panel of B, if so
+  // Of C that are prefetched before every PrefetchAhead::terms terms.
+  std::int64_t rows_each = max_rows;
 };
 
 // The uncommon part of finishing, on a block that was stored to memory: one copy for all shapes.
@@ -159,7 +162,7 @@ ONDINE_INLINE void finish_block(Vec<T> (&acc)[Rows][Vectors], const Block<T>& bl
 // apart, is packed on the way; the stores are hidden behind the multiplications. Takes
 // ahead.steps(block.k) steps of `ahead`.
 template <class T, int Rows, int Vectors, Edge E, bool UnitRow, bool Keep = false>
-static __attribute__((aligned(64))) void micro(const Block<T>& block, PrefetchAhead& ahead) {
+static __attribute__((aligned(64))) void micro(const Block<T>& block, NextFactors& ahead) {
   static_assert(!Keep || E == Edge::whole);
   constexpr int L = lanes<T>;
   Vec<T> acc[Rows][Vectors] = {};
@@ -169,21 +172,21 @@ static __attribute__((aligned(64))) void micro(const Block<T>& block, PrefetchAh
   const std::int64_t a_row = UnitRow ? 1 : block.a_row;
   const std::int64_t a_col = block.a_col;
   const std::int64_t b_row = block.b_row;
-  // C is asked for shortly before it is wanted: rows that lie 4 kB apart share a set of the first
-  // cache and would not stay.
-  constexpr std::int64_t late = 48;
   constexpr std::int64_t ahead_rows = 24;
+  // Rows of C, for the second cache: those 4 kB apart share a set of the first. All at once, they
+  // would keep what the multiplications wait for from being fetched.
+  std::int64_t asked = 0;
   for (std::int64_t left = block.k; left > 0;) {
-    if (left == late || (left == block.k && left < late)) {
+    const bool asks = asked < Rows || !ahead.is_done();
+    const std::int64_t until = min_of(asked + block.rows_each, Rows);
+    for (; asked < until; ++asked) {
 #pragma GCC unroll 16
-      for (int i = 0; i < Rows; ++i) {
-#pragma GCC unroll 16
-        for (int v = 0; v < Vectors; ++v) __builtin_prefetch(block.c + i * block.ldc + v * L, 1);
+      for (int v = 0; v < Vectors; ++v) {
+        __builtin_prefetch(block.c + asked * block.ldc + v * L, 1, 2);
       }
     }
-    std::int64_t terms = left > late ? left - late : left;
-    if (!ahead.is_done() && terms > PrefetchAhead::terms) terms = PrefetchAhead::terms;
     ahead.step();
+    std::int64_t terms = asks ? min_of(left, PrefetchAhead::terms) : left;
     left -= terms;
     for (; terms > 0; --terms) {
       Vec<T> row[Vectors];

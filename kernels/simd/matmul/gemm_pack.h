@@ -153,36 +153,46 @@ ONDINE_INLINE void pack_rows(T* dst, const T* src, std::int64_t ld, std::int64_t
 }
 
 // Panels of `width` side by side, each k x width: src[p ld + c], c < count; the last one is filled
-// up with zeros to the next whole vector. Rows of src are read once, from their beginning to their
-// end.
+// up with zeros to the next whole vector.
 template <class T>
 static void pack_columns(T* dst, const T* src, std::int64_t ld, std::int64_t count,
                          std::int64_t width, std::int64_t k) {
   constexpr int L = lanes<T>;
-  constexpr std::int64_t ahead = 8, line = 64 / std::int64_t{sizeof(T)};
-  const std::int64_t panel = width * k;
-  for (std::int64_t p = 0; p < k; ++p) {
-    const T* const from = src + p * ld;
-    T* to = dst + p * width;
-    std::int64_t c = 0;
-    for (; c < count; c += line) __builtin_prefetch(from + ahead * ld + c);
-    c = 0;
-    if (p + 1 < k && width <= L) {
-      // What spills over is written later.
-      for (; c + L <= count; c += width, to += panel) store(to, load(from + c));
-    } else if (width == 2 * L) {
-      for (; c + width <= count; c += width, to += panel) {
-        store(to, load(from + c));
-        store(to + L, load(from + c + L));
+  // Of one panel after the other: panels often lie apart by whole pages, which share sets of the
+  // first cache. The same rows of the next panel are in the same lines.
+  constexpr std::int64_t rows = 8, line = 64 / std::int64_t{sizeof(T)};
+  for (std::int64_t begin = 0; begin < k; begin += rows) {
+    const std::int64_t end = begin + rows < k ? begin + rows : k;
+    for (std::int64_t c = 0; c < count; c += width) {
+      T* to = dst + c * k + begin * width;
+      if (width <= L && c + L <= count && end < k && end - begin == rows) {
+        const T* from = src + begin * ld + c;
+#pragma GCC unroll 8
+        for (int p = 0; p < rows; ++p, from += ld, to += width) {
+          __builtin_prefetch(from + rows * ld);
+          store(to, load(from));  // what spills over is written later
+        }
+        continue;
       }
-    }
-    for (; c < count; c += width, to += panel) {
-      for (std::int64_t r = 0; r < width; r += L) {
-        const std::int64_t left = count - c - r, room = width - r;
-        const Vec<T> v = left >= L  ? load(from + c + r)
-                         : left > 0 ? load_n(from + c + r, left)
-                                    : Vec<T>{};
-        store_n(to + r, v, room < L ? room : L);
+      for (std::int64_t p = begin; p < end; ++p, to += width) {
+        const T* const from = src + p * ld + c;
+        for (std::int64_t r = 0; r < width; r += line) __builtin_prefetch(from + rows * ld + r);
+        if (width <= L && p + 1 < k && c + L <= count) {
+          store(to, load(from));  // what spills over is written later
+          continue;
+        }
+        if (width == 2 * L && c + width <= count) {
+          store(to, load(from));
+          store(to + L, load(from + L));
+          continue;
+        }
+        for (std::int64_t r = 0; r < width; r += L) {
+          const std::int64_t left = count - c - r, room = width - r;
+          const Vec<T> v = left >= L  ? load(from + r)
+                           : left > 0 ? load_n(from + r, left)
+                                      : Vec<T>{};
+          store_n(to + r, v, room < L ? room : L);
+        }
       }
     }
   }

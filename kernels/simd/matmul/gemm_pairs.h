@@ -22,16 +22,6 @@ struct PackedRows {
   std::int64_t step, row, col;
 };
 
-// What is packed next of both factors.
-struct NextFactors {
-  PrefetchAhead a, b;
-
-  ONDINE_MEMBER void step() {
-    a.step();
-    b.step();
-  }
-};
-
 // Whether rows are so many elements apart that no processor prefetches them by itself: passing over
 // them again is slow.
 ONDINE_INLINE bool is_far(std::int64_t row) { return row >= 16384; }

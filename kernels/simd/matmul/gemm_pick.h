@@ -6,7 +6,7 @@
 namespace ondine::math::ONDINE_ISA {
 
 template <class T>
-using Micro = void (*)(const Block<T>&, PrefetchAhead&);
+using Micro = void (*)(const Block<T>&, NextFactors&);
 
 // Where there are no masked loads, a matrix B whose last vector is not whole is packed.
 constexpr Edge partial_edge = has_masks ? Edge::masked : Edge::padded;

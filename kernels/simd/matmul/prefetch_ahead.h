@@ -31,7 +31,7 @@ class PrefetchAhead {
   }
 
   // A micro kernel takes a step before every `terms` of its terms.
-  static constexpr std::int64_t terms = 16;
+  static constexpr std::int64_t terms = vector_bytes < 64 ? 32 : 16;  // takes about as long
   static constexpr std::int64_t steps(std::int64_t k) { return (k + terms - 1) / terms; }
 
   ONDINE_MEMBER bool is_done() const { return rows_ <= 0; }
@@ -51,6 +51,17 @@ class PrefetchAhead {
 
   const char* at_ = nullptr;
   std::int64_t rows_ = 0, bytes_ = 0, stride_ = 0, each_ = 0, byte_ = 0;
+};
+
+// What is packed next of both factors of a product.
+struct NextFactors {
+  PrefetchAhead a, b;
+
+  ONDINE_MEMBER bool is_done() const { return a.is_done() && b.is_done(); }
+  ONDINE_MEMBER void step() {
+    a.step();
+    b.step();
+  }
 };
 
 }  // namespace ondine::math::ONDINE_ISA
