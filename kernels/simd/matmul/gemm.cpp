@@ -72,14 +72,27 @@ void run_wide(const GemmCall<T>& g) {
   }
 }
 
-// A stored by rows is transposed when it is packed; up to this many panels of B read it in place
-// faster. Rows a power of two apart share few lines of the first cache, and a large A is read from
+// Columns of C up to which A is read in place. One that is stored by rows is transposed when it is
+// packed. Rows a power of two apart share few lines of the first cache, and a large A is read from
 // memory.
 template <class T>
-std::int64_t rows_in_place(const GemmCall<T>& g) {
+std::int64_t most_by_rows(const GemmCall<T>& g) {
   constexpr std::int64_t size = sizeof(T);
   const bool far = !has_short_vectors && g.m * g.k * size >= far_bytes;
-  return far || g.a_row * size % 2048 == 0 ? 2 : 8;
+  return (far || g.a_row * size % 2048 == 0 ? 2 : 8) * panel<T>;
+}
+
+// The same for an A that is stored by columns. A few elements of each of many far rows are the
+// slowest way to read memory.
+template <class T>
+bool is_far_by_columns(const GemmCall<T>& g) {
+  constexpr std::int64_t size = sizeof(T), least_row = 256;
+  const std::int64_t least = has_short_vectors ? second_cache : far_bytes;
+  return g.a_col * size >= least_row && g.m * g.k * size >= least;
+}
+template <class T>
+std::int64_t most_by_columns(const GemmCall<T>& g) {
+  return is_far_by_columns(g) ? panel<T> / 2 - 1 : 4 * panel<T>;
 }
 
 // Packing B by rows costs about as much as a few rows of C, and less where B is read from memory:
@@ -96,7 +109,7 @@ GemmBlocking cut_of(const GemmCall<T>& g) {
   constexpr std::int64_t nr = panel<T>;
   GemmBlocking cut;
   cut.path = GemmPath::blocked;
-  cut.pack_a = g.m > max_rows && g.n > (g.a_col == 1 ? rows_in_place(g) : 4) * nr;
+  cut.pack_a = g.m > max_rows && g.n > (g.a_col == 1 ? most_by_rows(g) : most_by_columns(g));
   cut.mr = even_chunk(g.m, cut.pack_a || g.a_row == 1 ? max_rows : max_separate_rows);
   cut.mc = divide_up(even_chunk(g.m, block_m), cut.mr) * cut.mr;
   cut.kc = g.block_k > 0 ? min_of(g.block_k, block_k) : divide_up(even_chunk(g.k, block_k), 8) * 8;
@@ -131,7 +144,7 @@ std::int64_t transposed_elements(const GemmCall<T>& g) {
 // packed for C^T too.
 template <class T>
 std::int64_t most_transposed(const GemmCall<T>& g) {
-  return min_of(32, rows_in_place(transposed_call(g)) * panel<T>);
+  return min_of(32, most_by_rows(transposed_call(g)));
 }
 // Whether a tile of some rows of this product may be computed so.
 template <class T>
@@ -179,7 +192,8 @@ std::int64_t scratch_bytes(const GemmCall<T>& g) {
   }
   GemmBlocking cut = cut_of(g);
   cut.kc = divide_up(min_of(g.k, block_k), 8) * 8;  // a smaller k may be cut into larger chunks
-  cut.pack_a = cut.pack_a || (g.m > max_rows && g.n > 2 * panel<T>);  // for any stride
+  // For any stride.
+  cut.pack_a |= g.m > max_rows && (g.n > 2 * panel<T> || is_far_by_columns(g));
   cut.pack_b =
       cut.pack_b || (!has_masks && !g.b_packed);  // a smaller tile may have a partial vector
   std::int64_t elements = a_elements(g, cut) + b_elements(g, cut);

@@ -136,15 +136,23 @@ ONDINE_INLINE const T* raw_panel(const GemmCall<T>& g, const GemmBlock& at, std:
                     : g.b + at.p * g.b_row + (at.j + jj) * g.b_col;
 }
 
+// Whether B is prefetched. Few rows have no time to ask for one that may be near; where vectors are
+// long and they pack rows of B on the way, they ask for them there.
+template <class T>
+ONDINE_INLINE bool asks_for_b(const GemmCall<T>& g, const GemmBlocking& cut, const GemmBlock& at) {
+  const std::int64_t bytes = g.k * g.n * std::int64_t{sizeof(T)};
+  const bool many = at.mc > 6 * cut.mr;
+  if (has_short_vectors) return bytes > second_cache;
+  if (many && at.fresh) return bytes > far_bytes;
+  return bytes > second_cache && (many || g.b_col != 1 || !cut.pack_b);
+}
+
 // One panel of B after the other, each with all rows.
 template <class T>
 ONDINE_INLINE void run_block(const GemmCall<T>& g, const GemmBlocking& cut, T* b_panels,
                              const T* a_panels, const GemmBlock& at, NextFactors& ahead) {
   constexpr std::int64_t nr = panel<T>;
-  // Where vectors are long, few rows that pack rows of B on the way ask for them there.
-  const std::int64_t least = at.fresh && !has_short_vectors ? far_bytes : second_cache;
-  const bool far = g.k * g.n * std::int64_t{sizeof(T)} > least &&
-                   (g.b_col != 1 || !cut.pack_b || has_short_vectors || at.mc > 6 * cut.mr);
+  const bool far = asks_for_b(g, cut, at);
   const std::int64_t steps =
       divide_up(at.mc, cut.mr) * (group_n<T> / nr) * PrefetchAhead::steps(at.kc);
   if (at.i == 0 && at.j == 0 && at.p == 0 && g.next.rows > 0) {

@@ -177,7 +177,6 @@ static __attribute__((aligned(64))) void micro(const Block<T>& block, NextFactor
   // would keep what the multiplications wait for from being fetched.
   std::int64_t asked = 0;
   for (std::int64_t left = block.k; left > 0;) {
-    const bool asks = asked < Rows || !ahead.is_done();
     const std::int64_t until = min_of(asked + block.rows_each, Rows);
     for (; asked < until; ++asked) {
 #pragma GCC unroll 16
@@ -185,7 +184,8 @@ static __attribute__((aligned(64))) void micro(const Block<T>& block, NextFactor
         __builtin_prefetch(block.c + asked * block.ldc + v * L, 1, 2);
       }
     }
-    ahead.step();
+    const bool asks = asked < Rows || !ahead.is_done();
+    if (!ahead.is_done()) ahead.step();
     std::int64_t terms = asks ? min_of(left, PrefetchAhead::terms) : left;
     left -= terms;
     for (; terms > 0; --terms) {
