@@ -16,6 +16,7 @@
 #include "kernels/common/stored_input.h"
 #include "kernels/common/workspace.h"
 #include "kernels/matmul/gemm_primitive.h"
+#include "kernels/matmul/packed_gemm.h"
 #include "kernels/matmul/rounded_factors.h"
 #include "kernels/optimizer/adam.h"
 
@@ -52,6 +53,9 @@ std::int64_t strip_rows(std::int64_t m, std::int64_t n, std::size_t element, std
   return std::min(rows, m);
 }
 
+// Smaller products are not rounded, nor do they take long to pack.
+constexpr std::int64_t least_packed = 16;
+
 template <class T>
 class Strips {
  public:
@@ -61,11 +65,12 @@ class Strips {
         rows_(shape_.m),
         strips_(math::divide_up(m_, std::max<std::int64_t>(1, rows_))),
         apart_(strips_ % context.threads() == 0 || strips_ >= 2 * context.threads()),
+        packs_(apart_ && strips_ > 1 && std::min(shape.n, shape.k) >= least_packed),
+        kernels_(&math::kernels(context.precision())),
         adam_(context),
         read_(iteration_reader(context.dtype(rate_in))),
-        product_(shape_, 1, product_threads(context), math::kernels(context.precision())),
-        rest_(rest_of(shape_, m_), 1, product_threads(context),
-              math::kernels(context.precision())) {
+        product_(shape_, 1, product_threads(context), *kernels_),
+        rest_(rest_of(shape_, m_), 1, product_threads(context), *kernels_) {
     if (context.has_input(indices_in)) {
       indices_.emplace(context, indices_in);
       index_bytes_ =
@@ -80,16 +85,25 @@ class Strips {
       wanted_[k] = context.has_output(k);
       if (!wanted_[k]) unused_[k] = place(strip);
     }
-    work_ = place(std::max(product_.workspace(), rest_.workspace()));
+    work_ = place(packs_ ? math::packed_gemm_scratch<T>(shape_, *kernels_)
+                         : std::max(product_.workspace(), rest_.workspace()));
+    if (packs_) {
+      const std::int64_t elements = math::packed_elements<T>(shape.n, shape.k, *kernels_);
+      packed_bytes_ = math::align_up(static_cast<std::size_t>(elements) * sizeof(T));
+    }
     slots_ = math::ScratchPool::bytes(slot_bytes_, apart_ ? context.threads() : 1);
-    context.request_workspace(index_bytes_ + slots_);
+    context.request_workspace(index_bytes_ + packed_bytes_ + slots_);
     context.set_implementation(product_.name(), product_.isa());
   }
 
   void operator()(KernelContext& call) const {
     const math::Adam<T> options = adam_.at<T>(read_(call));
     const std::int64_t* index = indices_ ? indices_->read_unchecked(call, m_) : nullptr;
-    auto* const slots = call.workspace<std::byte>() + index_bytes_;
+    auto* const packed = call.workspace<std::byte>() + index_bytes_;
+    auto* const slots = packed + packed_bytes_;
+    if (packs_) {
+      math::pack(call.pool(), shape_, call.in<T>(b_in), reinterpret_cast<T*>(packed), *kernels_);
+    }
     if (!apart_) {
       for (std::int64_t i = 0; i < strips_; ++i) run_strip(call, options, index, i, slots);
       return;
@@ -110,11 +124,10 @@ class Strips {
     T* const gradient = reinterpret_cast<T*>(slot + gradient_);
     const std::int64_t first = strip * rows_;
     const std::int64_t last = std::min(m_, first + rows_);
-    const math::GemmPrimitive<T>& product = last - first == rows_ ? product_ : rest_;
     const std::int64_t at_a = first * (shape_.trans_a ? 1 : shape_.k);
     const T* a = call.in<T>(a_in) + at_a;
     if (shape_.a_rounded) a = reinterpret_cast<const T*>(call.in<bfloat16>(a_in) + at_a);
-    product.run(call.pool(), {}, a, call.in<T>(b_in), gradient, {}, slot + work_);
+    multiply(call, a, last - first, gradient, slot + work_);
     if (indices_) add_rows(call, index, first, last, gradient);
     const std::int64_t at = first * shape_.n;
     const auto out = [&](std::size_t k) {
@@ -122,6 +135,19 @@ class Strips {
     };
     math::adam(call.pool(), options, (last - first) * shape_.n, call.in<T>(x_in) + at, gradient,
                call.in<T>(v_in) + at, call.in<T>(h_in) + at, out(0), out(1), out(2));
+  }
+
+  void multiply(KernelContext& call, const T* a, std::int64_t rows, T* gradient,
+                std::byte* work) const {
+    if (!packs_) {
+      const math::GemmPrimitive<T>& product = rows == rows_ ? product_ : rest_;
+      return product.run(call.pool(), {}, a, call.in<T>(b_in), gradient, {}, work);
+    }
+    math::GemmShape shape = shape_;
+    shape.m = rows;
+    const auto* const packed =
+        reinterpret_cast<const T*>(call.workspace<std::byte>() + index_bytes_);
+    math::packed_gemm(shape, a, packed, gradient, {}, work, *kernels_);
   }
 
   static math::GemmShape strip_of(math::GemmShape shape, std::int64_t threads) {
@@ -150,13 +176,15 @@ class Strips {
   std::int64_t rows_;
   std::int64_t strips_;
   bool apart_;  // each strip on one thread
+  bool packs_;  // B, once for all strips
+  const math::Kernels* kernels_;
   AdamOptions adam_;
   ReadIteration read_;
   math::GemmPrimitive<T> product_;
   math::GemmPrimitive<T> rest_;  // of the last strip, if it has fewer rows
   std::optional<IndexInput> indices_;
-  // The workspace: the indices, then slots of strips.
-  std::size_t index_bytes_ = 0, slots_ = 0, slot_bytes_ = 0;
+  // The workspace: the indices, packed B, then slots of strips.
+  std::size_t index_bytes_ = 0, packed_bytes_ = 0, slots_ = 0, slot_bytes_ = 0;
   std::size_t gradient_ = 0;
   std::array<bool, 3> wanted_{};
   std::array<std::size_t, 3> unused_{};

@@ -1,6 +1,9 @@
 #include "kernels/matmul/packed_gemm.h"
 
+#include <algorithm>
+
 #include "core/checked.h"
+#include "kernels/common/rounding.h"
 #include "kernels/matmul/gemm_call.h"
 #include "kernels/simd/tables.h"
 
@@ -10,6 +13,7 @@ namespace {
 template <class T>
 GemmCall<T> call_of(const GemmShape& s, const GemmOptions<T>& o) {
   GemmCall<T> call = call_without_b(s, o);
+  call.a_rounded = s.a_rounded;
   call.b_packed = true;
   call.b_row = s.n;
   call.b_col = 1;
@@ -18,26 +22,50 @@ GemmCall<T> call_of(const GemmShape& s, const GemmOptions<T>& o) {
   return call;
 }
 
+// Of B that is to be packed.
+template <class T>
+GemmCall<T> source_of(const GemmShape& s, const T* b) {
+  GemmCall<T> call{};
+  call.n = s.n;
+  call.k = s.k;
+  call.b = b;
+  call.b_rounded = s.b_rounded;
+  const std::int64_t ldb = s.ldb ? s.ldb : s.trans_b ? s.k : s.n;
+  call.b_row = s.trans_b ? 1 : ldb;
+  call.b_col = s.trans_b ? ldb : 1;
+  if (call.b_row != 1 && call.b_col != 1) call.b_col = 1;  // one column
+  return call;
+}
+
 }  // namespace
 
 template <class T>
 std::int64_t packed_elements(std::int64_t n, std::int64_t k, const Kernels& kernels) {
   constexpr std::int64_t padding = 64;  // the last store of a panel may spill over
-  const std::int64_t nr = kernel_set<T>(kernels).gemm->nr;
-  return checked_add(checked_mul(checked_mul(checked_add(n, nr - 1) / nr, nr), k), padding);
+  const GemmKernels<T>& gemm = *kernel_set<T>(kernels).gemm;
+  const std::int64_t columns = checked_add(n, gemm.nr - 1) / gemm.nr * gemm.nr;
+  return checked_add(checked_mul(columns, divide_up(k, gemm.terms_in_packed)), padding);
 }
 
 template <class T>
 void pack(const GemmShape& s, const T* b, T* packed, const Kernels& kernels) {
-  GemmCall<T> call{};
-  call.n = s.n;
-  call.k = s.k;
-  call.b = b;
-  const std::int64_t ldb = s.ldb ? s.ldb : s.trans_b ? s.k : s.n;
-  call.b_row = s.trans_b ? 1 : ldb;
-  call.b_col = s.trans_b ? ldb : 1;
-  if (call.b_row != 1 && call.b_col != 1) call.b_col = 1;  // one column
-  kernel_set<T>(kernels).gemm->pack_b(call, packed);
+  kernel_set<T>(kernels).gemm->pack_b(source_of(s, b), packed);
+}
+
+template <class T>
+void pack(ThreadPool& pool, const GemmShape& s, const T* b, T* packed, const Kernels& kernels) {
+  const GemmKernels<T>& gemm = *kernel_set<T>(kernels).gemm;
+  const GemmCall<T> whole = source_of(s, b);
+  const std::int64_t rows = divide_up(s.k, gemm.terms_in_packed);
+  const std::int64_t panels = divide_up(s.n, gemm.nr);
+  // Panels are whole vectors, so that chunks write nothing of each other.
+  pool.for_chunks(panels, divide_up(panels, pool.threads()), [&](auto first, auto last) {
+    GemmCall<T> part = whole;
+    const std::int64_t j = first * gemm.nr;
+    part.n = std::min(s.n, last * gemm.nr) - j;
+    part.b = b_element(whole, j * whole.b_col);
+    gemm.pack_b(part, packed + j * rows);
+  });
 }
 
 template <class T>
@@ -59,6 +87,7 @@ void packed_gemm(const GemmShape& shape, const T* a, const T* packed, T* c,
 #define ONDINE_INSTANTIATE(T)                                                                   \
   template std::int64_t packed_elements<T>(std::int64_t, std::int64_t, const Kernels&);         \
   template void pack<T>(const GemmShape&, const T*, T*, const Kernels&);                        \
+  template void pack<T>(ThreadPool&, const GemmShape&, const T*, T*, const Kernels&);           \
   template std::size_t packed_gemm_scratch<T>(const GemmShape&, const Kernels&);                \
   template void packed_gemm<T>(const GemmShape&, const T*, const T*, T*, const GemmOptions<T>&, \
                                void*, const Kernels&);

@@ -1,5 +1,6 @@
 // Products with a matrix B that is used many times: packed once in the layout that the register
-// blocks read. They run on the calling thread. float and double.
+// blocks read. They run on the calling thread. float and double; factors may be bfloat16 where
+// GemmPrimitive::takes_rounded.
 #pragma once
 
 #include "kernels/matmul/gemm_primitive.h"
@@ -11,15 +12,19 @@ template <class T>
 std::int64_t packed_elements(std::int64_t n, std::int64_t k,
                              const Kernels& kernels = math::kernels());
 
-// Of `shape`, n, k, trans_b and ldb are read.
+// Of `shape`, n, k, trans_b, ldb and b_rounded are read.
 template <class T>
 void pack(const GemmShape& shape, const T* b, T* packed, const Kernels& kernels = math::kernels());
+// The same by all threads.
+template <class T>
+void pack(ThreadPool& pool, const GemmShape& shape, const T* b, T* packed,
+          const Kernels& kernels = math::kernels());
 
 // Bytes of scratch memory of one product of up to shape.m rows.
 template <class T>
 std::size_t packed_gemm_scratch(const GemmShape& shape, const Kernels& kernels = math::kernels());
 
-// As gemm, with B packed; trans_b and ldb are not read.
+// As gemm, with B packed; trans_b, ldb and b_rounded are not read.
 template <class T>
 void packed_gemm(const GemmShape& shape, const T* a, const T* packed, T* c,
                  const GemmOptions<T>& options, void* scratch,

@@ -282,7 +282,8 @@ struct PairGemm {
                                                &round_a,
                                                Kernel::takes_pairs,
                                                Kernel::biases_first,
-                                               Kernel::unit_k};
+                                               Kernel::unit_k,
+                                               2};
 };
 
 }  // namespace ondine::math::ONDINE_ISA

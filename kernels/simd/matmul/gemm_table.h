@@ -99,6 +99,7 @@ struct GemmKernels {
   bool biases_first = false;
   // Terms of k that are multiplied together. A last group of fewer takes longer than a whole one.
   std::int64_t unit_k = 1;
+  std::int64_t terms_in_packed = 1;  // of k that an element of a packed B holds
 };
 
 }  // namespace ondine::math

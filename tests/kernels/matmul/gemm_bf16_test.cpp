@@ -153,15 +153,25 @@ TEST_CASE("factors held in bfloat16 give the bits of those that are rounded whil
         t.shape.a_rounded = which % 2 != 0;
         t.shape.b_rounded = which / 2 != 0;
         CAPTURE(which);
+        const float* const left =
+            t.shape.a_rounded ? reinterpret_cast<const float*>(a.data()) : t.a.data();
+        const float* const right =
+            t.shape.b_rounded ? reinterpret_cast<const float*>(b.data()) : t.b.data();
         for (const int threads : {1, 3}) {
           ThreadPool pool(threads);
           Scratch scratch(gemm_workspace<float>(t.shape, 1, threads, *lower));
           auto result = t.c;
-          gemm(pool, t.shape,
-               t.shape.a_rounded ? reinterpret_cast<const float*>(a.data()) : t.a.data(),
-               t.shape.b_rounded ? reinterpret_cast<const float*>(b.data()) : t.b.data(),
-               result.data(), t.options, scratch, *lower);
+          gemm(pool, t.shape, left, right, result.data(), t.options, scratch, *lower);
           CHECK(scratch.intact());
+          CHECK(result == wanted);
+
+          std::vector<float> packed(static_cast<std::size_t>(packed_elements<float>(n, k, *lower)));
+          pack(pool, t.shape, right, packed.data(), *lower);
+          Scratch rows(packed_gemm_scratch<float>(t.shape, *lower));
+          result = t.c;
+          packed_gemm(t.shape, left, packed.data(), result.data(), t.options, Workspace(rows).data,
+                      *lower);
+          CHECK(rows.intact());
           CHECK(result == wanted);
         }
       }

@@ -300,6 +300,11 @@ TEMPLATE_TEST_CASE("a packed matrix is multiplied as one that is not", "", float
             std::vector<TestType> packed(static_cast<std::size_t>(elements) + 1, 7);
             pack(t.shape, t.b.data(), packed.data(), *kernels);
             CHECK(packed.back() == 7);
+            ThreadPool pool(3);
+            auto together = std::vector<TestType>(packed.size(), 7);
+            pack(pool, t.shape, t.b.data(), together.data(), *kernels);
+            CHECK(std::equal(packed.begin(), packed.end() - 65, together.begin()));
+            CHECK(together.back() == 7);
             Scratch scratch(packed_gemm_scratch<TestType>(t.shape, *kernels));
             auto c = t.c;
             packed_gemm(t.shape, t.a.data(), packed.data(), c.data(), t.options,
