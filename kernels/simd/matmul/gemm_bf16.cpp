@@ -6,7 +6,6 @@ namespace ondine::math::ONDINE_ISA {
 namespace {
 
 constexpr int L = lanes<float>;
-constexpr std::int64_t least_asking = 16;  // pairs of terms, of which each row of C is asked for
 
 // Rows x (Vectors lanes) elements of C. Panels of A are `mr` wide, those of B `nr`. UnitRow: a_row
 // is 1.
@@ -16,15 +15,9 @@ void micro_pairs(const Block<float>& block, NextFactors& ahead) {
   const std::int64_t a_row = UnitRow ? 1 : block.a_row;
   const Pair* a = block.a;
   const Pair* b = block.b;
-  // Lines of C that are in no cache.
-  if (block.k >= least_asking) {
-#pragma GCC unroll 16
-    for (int i = 0; i < Rows; ++i) {
-#pragma GCC unroll 16
-      for (int v = 0; v < Vectors; ++v) __builtin_prefetch(block.c + i * block.ldc + v * L, 1);
-    }
-  }
+  std::int64_t asked = 0;
   for (std::int64_t left = block.k; left > 0; left -= PrefetchAhead::terms) {
+    ask_for_c<float, Rows, Vectors>(block, asked);
     ahead.step();
     for (std::int64_t q = min_of(left, PrefetchAhead::terms); q > 0; --q) {
       Vec<Pair> row[Vectors];

@@ -11,9 +11,6 @@ namespace ondine::math::ONDINE_ISA {
 // A panel of B and a block of A fit into a first cache of 48 kB, the other blocks together into a
 // second one of 1 MB.
 inline constexpr std::int64_t second_cache = std::int64_t{1} << 20;
-// A matrix of so many bytes is worth asking for before it is read.
-inline constexpr std::int64_t far_bytes = std::int64_t{128} << 10;
-inline constexpr bool has_short_vectors = vector_bytes < 64;
 // A request costs short vectors more of their time: of what is packed next, they only ask for rows
 // that hardware prefetchers do not follow.
 inline constexpr std::int64_t far_row = 2048;  // bytes from one to the next
@@ -78,15 +75,6 @@ ONDINE_INLINE PrefetchAhead rows_of_a(const GemmCall<T>& g, const GemmBlocking& 
   const T* const from = g.a + (at.i + cut.mr) * g.a_row + at.p;
   return PrefetchAhead::matrix(from, size, at.mc - cut.mr, at.kc, g.a_row, 1,
                                divide_up(at.mc - cut.mr, cut.mr) * PrefetchAhead::steps(at.kc));
-}
-
-// Rows of C that a register block of k terms prefetches at a time: all within three quarters of its
-// terms, or at once where C stays in the caches.
-template <class T>
-ONDINE_INLINE std::int64_t c_rows_each(const GemmCall<T>& g, std::int64_t k) {
-  const bool far = !has_short_vectors && g.m * g.n * std::int64_t{sizeof(T)} >= far_bytes;
-  if (!far) return max_rows;
-  return divide_up(4 * PrefetchAhead::terms * max_rows, 3 * k);
 }
 
 // What the register blocks of a panel of B have in common; move_to sets the rest. The panel begins

@@ -64,6 +64,33 @@ struct Block {
   std::int64_t rows_each = max_rows;
 };
 
+// A matrix of so many bytes is worth asking for before it is read.
+inline constexpr std::int64_t far_bytes = std::int64_t{128} << 10;
+inline constexpr bool has_short_vectors = vector_bytes < 64;
+
+// Rows of C that a register block of k terms prefetches at a time: all within three quarters of its
+// terms, or at once where C stays in the caches.
+template <class T>
+ONDINE_INLINE std::int64_t c_rows_each(const GemmCall<T>& g, std::int64_t k) {
+  const bool far = !has_short_vectors && g.m * g.n * std::int64_t{sizeof(T)} >= far_bytes;
+  if (!far) return max_rows;
+  return divide_up(4 * PrefetchAhead::terms * max_rows, 3 * k);
+}
+
+// Asks for the next rows of C, of which `asked` were asked for, for the second cache: rows 4 kB
+// apart share a set of the first. All at once, they would keep what the multiplications wait for
+// from being fetched.
+template <class T, int Rows, int Vectors>
+ONDINE_INLINE void ask_for_c(const Block<T>& block, std::int64_t& asked) {
+  const std::int64_t until = min_of(asked + block.rows_each, Rows);
+  for (; asked < until; ++asked) {
+#pragma GCC unroll 16
+    for (int v = 0; v < Vectors; ++v) {
+      __builtin_prefetch(block.c + asked * block.ldc + v * lanes<T>, 1, 2);
+    }
+  }
+}
+
 // The uncommon part of finishing, on a block that was stored to memory: one copy for all shapes.
 template <class T>
 static __attribute__((noinline)) void finish_stored(const T* acc, std::int64_t rows,
@@ -173,17 +200,9 @@ static __attribute__((aligned(64))) void micro(const Block<T>& block, NextFactor
   const std::int64_t a_col = block.a_col;
   const std::int64_t b_row = block.b_row;
   constexpr std::int64_t ahead_rows = 24;
-  // Rows of C, for the second cache: those 4 kB apart share a set of the first. All at once, they
-  // would keep what the multiplications wait for from being fetched.
   std::int64_t asked = 0;
   for (std::int64_t left = block.k; left > 0;) {
-    const std::int64_t until = min_of(asked + block.rows_each, Rows);
-    for (; asked < until; ++asked) {
-#pragma GCC unroll 16
-      for (int v = 0; v < Vectors; ++v) {
-        __builtin_prefetch(block.c + asked * block.ldc + v * L, 1, 2);
-      }
-    }
+    ask_for_c<T, Rows, Vectors>(block, asked);
     const bool asks = asked < Rows || !ahead.is_done();
     if (!ahead.is_done()) ahead.step();
     std::int64_t terms = asks ? min_of(left, PrefetchAhead::terms) : left;

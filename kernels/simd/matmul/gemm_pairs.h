@@ -144,6 +144,7 @@ struct PairGemm {
     Block<float> block{};
     block.k = pairs;
     block.ldc = g.ldc;
+    block.rows_each = c_rows_each(g, pairs);
     const bool in_place = g.a_paired || g.pairs;
     block.a_row = in_place ? g.a_row : packed.row;
     block.a_col = in_place ? g.a_col : packed.col;
