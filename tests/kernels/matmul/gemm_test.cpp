@@ -3,6 +3,7 @@
 #include <array>
 
 #include "kernels/matmul/packed_gemm.h"
+#include "kernels/simd/tables.h"
 #include "tests/kernels/common/math_test.h"
 
 using namespace ondine;
@@ -237,6 +238,28 @@ TEMPLATE_TEST_CASE("a product is named after how its tiles are computed", "", fl
   CHECK(name({.m = 5, .n = 100, .k = 50, .trans_b = true}) == "blocked");
   CHECK(name({.m = 4, .n = 100, .k = 0}) == "no_product");
   CHECK(GemmPrimitive<TestType>({.m = 0, .n = 100, .k = 5}, 1, 2).workspace() == 0);
+}
+
+TEST_CASE("a large factor by columns is packed, unless its rows are short or few columns read it") {
+  const auto packs = [](const Kernels& kernels, Index m, Index n, Index k) {
+    GemmCall<float> call{};
+    call.m = m;
+    call.n = n;
+    call.k = k;
+    call.a_row = 1;
+    call.a_col = m;
+    call.b_row = n;
+    call.b_col = 1;
+    call.ldc = n;
+    return kernel_set<float>(kernels).gemm->blocking(call).pack_a;
+  };
+  for (const auto* kernels : all_kernels()) {
+    INFO(isa_name(*kernels));
+    CHECK(packs(*kernels, 512, 40, 1600));
+    CHECK_FALSE(packs(*kernels, 512, 2, 1600));
+    CHECK_FALSE(packs(*kernels, 32, 16, 25600));
+    CHECK_FALSE(packs(*kernels, 64, 16, 64));
+  }
 }
 
 TEMPLATE_TEST_CASE("a product with an alpha of 0 reads no factor", "", float, double) {

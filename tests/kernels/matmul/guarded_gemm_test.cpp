@@ -102,3 +102,14 @@ TEST_CASE("few rows by a transposed factor read and write nothing beside their o
     }
   }
 }
+
+TEST_CASE("large factors by columns are packed within their bounds") {
+  for (const Kernels* kernels : all_kernels()) {
+    for (const Guard guard : both_guards) {
+      for (const Index n : {17, 40}) {
+        check_product({.m = 133, .n = n, .k = 300, .trans_a = true}, *kernels, guard);
+        check_product({.m = 133, .n = n, .k = 2003, .trans_a = true}, *kernels, guard);
+      }
+    }
+  }
+}
