@@ -53,9 +53,6 @@ std::int64_t strip_rows(std::int64_t m, std::int64_t n, std::size_t element, std
   return std::min(rows, m);
 }
 
-// Smaller products are not rounded, nor do they take long to pack.
-constexpr std::int64_t least_packed = 16;
-
 template <class T>
 class Strips {
  public:
@@ -65,7 +62,7 @@ class Strips {
         rows_(shape_.m),
         strips_(math::divide_up(m_, std::max<std::int64_t>(1, rows_))),
         apart_(strips_ % context.threads() == 0 || strips_ >= 2 * context.threads()),
-        packs_(apart_ && strips_ > 1 && std::min(shape.n, shape.k) >= least_packed),
+        packs_(apart_ && strips_ > 1 && std::min(shape.n, shape.k) >= math::least_rounded),
         kernels_(&math::kernels(context.precision())),
         adam_(context),
         read_(iteration_reader(context.dtype(rate_in))),
@@ -99,11 +96,8 @@ class Strips {
   void operator()(KernelContext& call) const {
     const math::Adam<T> options = adam_.at<T>(read_(call));
     const std::int64_t* index = indices_ ? indices_->read_unchecked(call, m_) : nullptr;
-    auto* const packed = call.workspace<std::byte>() + index_bytes_;
-    auto* const slots = packed + packed_bytes_;
-    if (packs_) {
-      math::pack(call.pool(), shape_, call.in<T>(b_in), reinterpret_cast<T*>(packed), *kernels_);
-    }
+    auto* const slots = call.workspace<std::byte>() + index_bytes_ + packed_bytes_;
+    if (packs_) math::pack(call.pool(), shape_, call.in<T>(b_in), packed_b(call), *kernels_);
     if (!apart_) {
       for (std::int64_t i = 0; i < strips_; ++i) run_strip(call, options, index, i, slots);
       return;
@@ -137,6 +131,10 @@ class Strips {
                call.in<T>(v_in) + at, call.in<T>(h_in) + at, out(0), out(1), out(2));
   }
 
+  T* packed_b(KernelContext& call) const {
+    return reinterpret_cast<T*>(call.workspace<std::byte>() + index_bytes_);
+  }
+
   void multiply(KernelContext& call, const T* a, std::int64_t rows, T* gradient,
                 std::byte* work) const {
     if (!packs_) {
@@ -145,9 +143,7 @@ class Strips {
     }
     math::GemmShape shape = shape_;
     shape.m = rows;
-    const auto* const packed =
-        reinterpret_cast<const T*>(call.workspace<std::byte>() + index_bytes_);
-    math::packed_gemm(shape, a, packed, gradient, {}, work, *kernels_);
+    math::packed_gemm<T>(shape, a, packed_b(call), gradient, {}, work, *kernels_);
   }
 
   static math::GemmShape strip_of(math::GemmShape shape, std::int64_t threads) {

@@ -63,9 +63,8 @@ GemmCall<T> call_of(const GemmShape& s) {
 // Of lower precision only where rounding and packing cost less than they save.
 template <class T>
 const Kernels& suited(const Kernels& kernels, const GemmShape& shape) {
-  constexpr std::int64_t least = 16;
   const bool large =
-      sizeof(T) == sizeof(float) && shape.m >= least && shape.n >= least && shape.k >= least;
+      sizeof(T) == sizeof(float) && std::min({shape.m, shape.n, shape.k}) >= least_rounded;
   return large ? kernels : full_precision(kernels);
 }
 

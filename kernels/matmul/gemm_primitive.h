@@ -39,6 +39,9 @@ struct GemmShape {
   std::int64_t block_k = 0;
 };
 
+// Products with m, n or k below this keep their precision.
+inline constexpr std::int64_t least_rounded = 16;
+
 // `count` products of one shape. Element offsets from the pointers given: i * stride, or, where
 // given, offsets_x[i] (broadcast batches). Products must not overlap in C.
 struct GemmBatch {

@@ -15,9 +15,9 @@ void micro_pairs(const Block<float>& block, NextFactors& ahead) {
   const std::int64_t a_row = UnitRow ? 1 : block.a_row;
   const Pair* a = block.a;
   const Pair* b = block.b;
-  std::int64_t asked = 0;
+  std::int64_t fetched = 0;
   for (std::int64_t left = block.k; left > 0; left -= PrefetchAhead::terms) {
-    ask_for_c<float, Rows, Vectors>(block, asked);
+    prefetch_c<float, Rows, Vectors>(block, fetched);
     ahead.step();
     for (std::int64_t q = min_of(left, PrefetchAhead::terms); q > 0; --q) {
       Vec<Pair> row[Vectors];

@@ -11,8 +11,8 @@ namespace ondine::math::ONDINE_ISA {
 // A panel of B and a block of A fit into a first cache of 48 kB, the other blocks together into a
 // second one of 1 MB.
 inline constexpr std::int64_t second_cache = std::int64_t{1} << 20;
-// A request costs short vectors more of their time: of what is packed next, they only ask for rows
-// that hardware prefetchers do not follow.
+// With short vectors a prefetch takes more of the time: of what is packed next, only rows that
+// hardware prefetchers do not follow are prefetched.
 inline constexpr std::int64_t far_row = 2048;  // bytes from one to the next
 template <class T>
 inline constexpr std::int64_t group_n = 4 * panel<T>;  // columns of B that are prefetched together
@@ -124,10 +124,12 @@ ONDINE_INLINE const T* raw_panel(const GemmCall<T>& g, const GemmBlock& at, std:
                     : g.b + at.p * g.b_row + (at.j + jj) * g.b_col;
 }
 
-// Whether B is prefetched. Few rows have no time to ask for one that may be near; where vectors are
-// long and they pack rows of B on the way, they ask for them there.
+// Whether B is prefetched. For few rows that costs more than it saves, unless B is too large for
+// the second cache; with long vectors, register blocks that pack a row-major B prefetch it
+// themselves.
 template <class T>
-ONDINE_INLINE bool asks_for_b(const GemmCall<T>& g, const GemmBlocking& cut, const GemmBlock& at) {
+ONDINE_INLINE bool prefetches_b(const GemmCall<T>& g, const GemmBlocking& cut,
+                                const GemmBlock& at) {
   const std::int64_t bytes = g.k * g.n * std::int64_t{sizeof(T)};
   const bool many = at.mc > 6 * cut.mr;
   if (has_short_vectors) return bytes > second_cache;
@@ -140,7 +142,7 @@ template <class T>
 ONDINE_INLINE void run_block(const GemmCall<T>& g, const GemmBlocking& cut, T* b_panels,
                              const T* a_panels, const GemmBlock& at, NextFactors& ahead) {
   constexpr std::int64_t nr = panel<T>;
-  const bool far = asks_for_b(g, cut, at);
+  const bool far = prefetches_b(g, cut, at);
   const std::int64_t steps =
       divide_up(at.mc, cut.mr) * (group_n<T> / nr) * PrefetchAhead::steps(at.kc);
   if (at.i == 0 && at.j == 0 && at.p == 0 && g.next.rows > 0) {

@@ -64,9 +64,8 @@ struct Block {
   std::int64_t rows_each = max_rows;
 };
 
-// A matrix of so many bytes is worth asking for before it is read.
+// A matrix of this size or larger is prefetched: it may have left the caches.
 inline constexpr std::int64_t far_bytes = std::int64_t{128} << 10;
-inline constexpr bool has_short_vectors = vector_bytes < 64;
 
 // Rows of C that a register block of k terms prefetches at a time: all within three quarters of its
 // terms, or at once where C stays in the caches.
@@ -77,16 +76,16 @@ ONDINE_INLINE std::int64_t c_rows_each(const GemmCall<T>& g, std::int64_t k) {
   return divide_up(4 * PrefetchAhead::terms * max_rows, 3 * k);
 }
 
-// Asks for the next rows of C, of which `asked` were asked for, for the second cache: rows 4 kB
-// apart share a set of the first. All at once, they would keep what the multiplications wait for
-// from being fetched.
+// Prefetches the next rows of C after the first `fetched` ones, into the second cache: rows 4 kB
+// apart share a set of the first. All rows at once would occupy the buffers that loads of A and B
+// need.
 template <class T, int Rows, int Vectors>
-ONDINE_INLINE void ask_for_c(const Block<T>& block, std::int64_t& asked) {
-  const std::int64_t until = min_of(asked + block.rows_each, Rows);
-  for (; asked < until; ++asked) {
+ONDINE_INLINE void prefetch_c(const Block<T>& block, std::int64_t& fetched) {
+  const std::int64_t until = min_of(fetched + block.rows_each, Rows);
+  for (; fetched < until; ++fetched) {
 #pragma GCC unroll 16
     for (int v = 0; v < Vectors; ++v) {
-      __builtin_prefetch(block.c + asked * block.ldc + v * lanes<T>, 1, 2);
+      __builtin_prefetch(block.c + fetched * block.ldc + v * lanes<T>, 1, 2);
     }
   }
 }
@@ -200,12 +199,14 @@ static __attribute__((aligned(64))) void micro(const Block<T>& block, NextFactor
   const std::int64_t a_col = block.a_col;
   const std::int64_t b_row = block.b_row;
   constexpr std::int64_t ahead_rows = 24;
-  std::int64_t asked = 0;
+  std::int64_t fetched = 0;
   for (std::int64_t left = block.k; left > 0;) {
-    ask_for_c<T, Rows, Vectors>(block, asked);
-    const bool asks = asked < Rows || !ahead.is_done();
-    if (!ahead.is_done()) ahead.step();
-    std::int64_t terms = asks ? min_of(left, PrefetchAhead::terms) : left;
+    prefetch_c<T, Rows, Vectors>(block, fetched);
+    std::int64_t terms = left;
+    if (fetched < Rows || !ahead.is_done()) {
+      ahead.step();
+      terms = min_of(terms, PrefetchAhead::terms);
+    }
     left -= terms;
     for (; terms > 0; --terms) {
       Vec<T> row[Vectors];

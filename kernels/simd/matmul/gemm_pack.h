@@ -165,7 +165,7 @@ static void pack_columns(T* dst, const T* src, std::int64_t ld, std::int64_t cou
     const std::int64_t end = begin + rows < k ? begin + rows : k;
     for (std::int64_t c = 0; c < count; c += width) {
       T* to = dst + c * k + begin * width;
-      if (width <= L && c + L <= count && end < k && end - begin == rows) {
+      if (width <= L && c + L <= count && end < k) {
         const T* from = src + begin * ld + c;
 #pragma GCC unroll 8
         for (int p = 0; p < rows; ++p, from += ld, to += width) {

@@ -7,6 +7,8 @@
 
 namespace ondine::math::ONDINE_ISA {
 
+inline constexpr bool has_short_vectors = vector_bytes < 64;
+
 class PrefetchAhead {
  public:
   // Asks for nothing.
@@ -31,7 +33,7 @@ class PrefetchAhead {
   }
 
   // A micro kernel takes a step before every `terms` of its terms.
-  static constexpr std::int64_t terms = vector_bytes < 64 ? 32 : 16;  // takes about as long
+  static constexpr std::int64_t terms = has_short_vectors ? 32 : 16;  // takes about as long
   static constexpr std::int64_t steps(std::int64_t k) { return (k + terms - 1) / terms; }
 
   ONDINE_MEMBER bool is_done() const { return rows_ <= 0; }
