@@ -3,31 +3,63 @@
 // mean) a + bias.
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <utility>
+#include <vector>
 
+#include "core/deferred.h"
 #include "graph/passes/fuse.h"
 
 namespace ondine::graph {
 namespace {
 
+// Weights of fewer bytes are folded at once: they would leave most of a page empty.
+constexpr std::size_t least_deferred = std::size_t{16} << 10;
+
+template <class T>
+void scale_channels(const Tensor& weights, std::span<const double> factors, T* to) {
+  const HeldElements held(weights);
+  const auto* from = static_cast<const T*>(held.data());
+  const std::size_t depth = static_cast<std::size_t>(weights.size()) / factors.size();
+  for (const double factor : factors) {
+    for (const T* const end = from + depth; from != end; ++from) {
+      *to++ = static_cast<T>(double{*from} * factor);
+    }
+  }
+}
+
+// Large results are computed when they are first asked for, into pages that lie side by side and
+// share huge pages. The source stays where it is.
+template <class T>
+Tensor scaled(const Tensor& weights, std::vector<double> factors) {
+  if (weights.bytes() >= least_deferred) {
+    const std::size_t bytes = weights.bytes();
+    const auto compute = [weights, factors = std::move(factors)](std::span<std::byte> memory) {
+      scale_channels(weights, factors, reinterpret_cast<T*>(memory.data()));
+    };
+    return Tensor::share(weights.dtype(), weights.shape(),
+                         std::make_shared<DeferredElements>(bytes, compute));
+  }
+  Tensor result(weights.dtype(), weights.shape());
+  if (!factors.empty()) scale_channels(weights, factors, result.mutable_values<T>().data());
+  return result;
+}
+
 template <class T>
 void fold(FoldedConvolution& folded) {
   const auto& from = folded.sources;
   const auto values = [&](std::size_t i) { return from[i].values<T>(); };
-  const auto old_weights = values(0);
-  folded.weights = Tensor(from[0].dtype(), from[0].shape());
   folded.bias = Tensor(from[0].dtype(), {from[0].shape()[0]});
-  const auto w = folded.weights.mutable_values<T>();
   const auto b = folded.bias.mutable_values<T>();
-  const std::size_t depth = b.empty() ? 0 : w.size() / b.size();
+  std::vector<double> factors;
   for (std::size_t c = 0; c < b.size(); ++c) {
     const double deviation = std::sqrt(double{values(5)[c]} + double{folded.epsilon});
     const double a = double{values(2)[c]} / deviation;
-    for (std::size_t i = c * depth; i < (c + 1) * depth; ++i) {
-      w[i] = static_cast<T>(double{old_weights[i]} * a);
-    }
     const double old = from[1].defined() ? double{values(1)[c]} : 0;
     b[c] = static_cast<T>((old - double{values(4)[c]}) * a + double{values(3)[c]});
+    factors.push_back(a);
   }
+  folded.weights = scaled<T>(from[0], std::move(factors));
 }
 
 // Weights and bias of the convolution, scale, bias, mean and variance of the normalization.
