@@ -173,6 +173,9 @@ GemmPrimitive<T>::GemmPrimitive(const GemmShape& shape, std::int64_t batch_count
     a_row_ = std::exchange(whole_.a_row, rounded_row_);
     rounded_bytes_ = align_up(static_cast<std::size_t>(whole_.m * rounded_row_) * sizeof(T));
   }
+  if (whole_.block_k == 0 && gemm.whole_block_k != nullptr) {
+    whole_.block_k = gemm.whole_block_k(whole_);
+  }
   tiles_ = make_tiles(whole_, batch_count, threads);
   // The first and the last of a row and of a column.
   const std::int64_t step_i = std::max<std::int64_t>(1, tiles_.down - 1);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kernels/simd/matmul/gemm_table.h"
-#include "kernels/simd/vector/simd.h"
+#include "kernels/simd/vector/functions.h"
 
 namespace ondine::math::ONDINE_ISA {
 
@@ -10,10 +10,8 @@ namespace ondine::math::ONDINE_ISA {
 template <class T>
 ONDINE_INLINE Vec<T> activate(const Vec<T>& v, Activation activation) {
   if (activation == Activation::none) return v;
-  const Vec<T> raised = v < Vec<T>{} ? Vec<T>{} : v;
-  if (activation == Activation::relu) return raised;
-  const Vec<T> six = broadcast<T>(6);
-  return raised > six ? six : raised;
+  const Vec<T> raised = at_least(v, T{0});
+  return activation == Activation::relu6 ? at_most(raised, T{6}) : raised;
 }
 
 template <class T>

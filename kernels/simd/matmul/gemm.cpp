@@ -11,8 +11,9 @@ namespace {
 constexpr std::int64_t block_k = 256;
 constexpr std::int64_t block_n = 1024;
 constexpr std::int64_t block_m = 144;
-constexpr std::int64_t max_k = 1024;  // of B that is packed at once
-constexpr std::int64_t padding = 64;  // elements, after each packed matrix
+constexpr std::int64_t max_k = 1024;   // of B that is packed at once
+constexpr std::int64_t long_k = 2048;  // of a block, where that is given
+constexpr std::int64_t padding = 64;   // elements, after each packed matrix
 // Larger matrices B are read from memory at every product.
 constexpr std::int64_t last_cache = std::int64_t{8} << 20;
 
@@ -103,6 +104,18 @@ std::int64_t least_packing(const GemmCall<T>& g) {
   return has_short_vectors && far ? 4 * max_rows : 48;
 }
 
+// Terms of a block of a product of few columns whose factors are both read along k. A large A is
+// read once, from memory: the hardware prefetchers need long runs of each row. With short vectors,
+// panels of B that leave the first cache cost more.
+template <class T>
+std::int64_t whole_block_k(const GemmCall<T>& g) {
+  constexpr std::int64_t size = sizeof(T);
+  const bool along_k = g.a_col == 1 && g.b_row == 1 && g.b_col != 1 && !g.b_packed;
+  const bool few = g.n <= 2 * panel<T> && g.n <= most_by_rows(g);
+  if (has_short_vectors || !along_k || !few || g.m * g.k * size < second_cache) return 0;
+  return divide_up(even_chunk(g.k, long_k), 8) * 8;
+}
+
 // How a product is cut into blocks and what is packed.
 template <class T>
 GemmBlocking cut_of(const GemmCall<T>& g) {
@@ -112,7 +125,7 @@ GemmBlocking cut_of(const GemmCall<T>& g) {
   cut.pack_a = g.m > max_rows && g.n > (g.a_col == 1 ? most_by_rows(g) : most_by_columns(g));
   cut.mr = even_chunk(g.m, cut.pack_a || g.a_row == 1 ? max_rows : max_separate_rows);
   cut.mc = divide_up(even_chunk(g.m, block_m), cut.mr) * cut.mr;
-  cut.kc = g.block_k > 0 ? min_of(g.block_k, block_k) : divide_up(even_chunk(g.k, block_k), 8) * 8;
+  cut.kc = g.block_k > 0 ? min_of(g.block_k, long_k) : divide_up(even_chunk(g.k, block_k), 8) * 8;
   // A matrix with a small stride is read in place.
   cut.pack_b = !g.b_packed && (g.b_col != 1 || (g.m >= least_packing(g) && g.b_row > 2 * nr) ||
                                (!has_masks && g.n % lanes<T> != 0));
@@ -127,7 +140,8 @@ std::int64_t a_elements(const GemmCall<T>& g, const GemmBlocking& cut) {
 template <class T>
 std::int64_t b_elements(const GemmCall<T>& g, const GemmBlocking& cut) {
   constexpr std::int64_t nr = panel<T>;
-  return cut.pack_b ? divide_up(min_of(g.n, block_n), nr) * nr * min_of(g.k, max_k) + padding : 0;
+  const std::int64_t terms = min_of(g.k, cut.kc > max_k ? cut.kc : max_k);
+  return cut.pack_b ? divide_up(min_of(g.n, block_n), nr) * nr * terms + padding : 0;
 }
 
 // Of GemmPath::transposed: all of A^T in panels, and a block of C^T.
@@ -191,7 +205,8 @@ std::int64_t scratch_bytes(const GemmCall<T>& g) {
     return scratch_bytes(shorter);
   }
   GemmBlocking cut = cut_of(g);
-  cut.kc = divide_up(min_of(g.k, block_k), 8) * 8;  // a smaller k may be cut into larger chunks
+  // A smaller k may be cut into larger chunks.
+  cut.kc = divide_up(min_of(g.k, g.block_k > 0 ? g.block_k : block_k), 8) * 8;
   // For any stride.
   cut.pack_a |= g.m > max_rows && (g.n > 2 * panel<T> || is_far_by_columns(g));
   cut.pack_b =
@@ -264,7 +279,7 @@ void run_blocks(const GemmCall<T>& g, const GemmBlocking& cut, void* scratch) {
   // All rows at once: a panel of B is not wanted again.
   const bool once = g.m <= cut.mc;
   const std::int64_t block_cols = once && g.k <= cut.kc ? g.n : block_n;
-  const std::int64_t packed_k = max_k / cut.kc * cut.kc;
+  const std::int64_t packed_k = cut.kc > max_k ? cut.kc : max_k / cut.kc * cut.kc;
   for (std::int64_t j = 0; j < g.n; j += block_cols) {
     const std::int64_t nc = min_of(block_cols, g.n - j);
     const std::int64_t width = divide_up(nc, nr) * nr;
@@ -333,11 +348,19 @@ void run(const GemmCall<T>& g, void* scratch) {
 
 }  // namespace
 
-constinit const GemmKernels<float> gemm_f32 = {panel<float>,          &blocking<float>,
-                                               &scratch_bytes<float>, &run<float>,
-                                               &run_blocking<float>,  &pack_whole_b<float>};
-constinit const GemmKernels<double> gemm_f64 = {panel<double>,          &blocking<double>,
-                                                &scratch_bytes<double>, &run<double>,
-                                                &run_blocking<double>,  &pack_whole_b<double>};
+constinit const GemmKernels<float> gemm_f32 = {.nr = panel<float>,
+                                               .blocking = &blocking<float>,
+                                               .scratch_bytes = &scratch_bytes<float>,
+                                               .run = &run<float>,
+                                               .run_blocking = &run_blocking<float>,
+                                               .pack_b = &pack_whole_b<float>,
+                                               .whole_block_k = &whole_block_k<float>};
+constinit const GemmKernels<double> gemm_f64 = {.nr = panel<double>,
+                                                .blocking = &blocking<double>,
+                                                .scratch_bytes = &scratch_bytes<double>,
+                                                .run = &run<double>,
+                                                .run_blocking = &run_blocking<double>,
+                                                .pack_b = &pack_whole_b<double>,
+                                                .whole_block_k = &whole_block_k<double>};
 
 }  // namespace ondine::math::ONDINE_ISA

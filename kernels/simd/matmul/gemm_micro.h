@@ -164,12 +164,10 @@ ONDINE_INLINE void finish_block(Vec<T> (&acc)[Rows][Vectors], const Block<T>& bl
     each([&](Vec<T> & r, int i, int) __attribute__((always_inline)) { r += f.row_bias[i]; });
   }
   if (f.activation != Activation::none) {
-    const Vec<T> high =
-        broadcast<T>(f.activation == Activation::relu6 ? T{6} : static_cast<T>(__builtin_inff()));
-    each([&](Vec<T> & r, int, int) __attribute__((always_inline)) {
-      r = r < Vec<T>{} ? Vec<T>{} : r;
-      r = r > high ? high : r;
-    });
+    each([&](Vec<T> & r, int, int) __attribute__((always_inline)) { r = at_least(r, T{0}); });
+    if (f.activation == Activation::relu6) {
+      each([&](Vec<T> & r, int, int) __attribute__((always_inline)) { r = at_most(r, T{6}); });
+    }
   }
   // Read once: as far as the compiler knows, masked stores change anything.
   T* const c = block.c;

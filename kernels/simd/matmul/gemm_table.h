@@ -100,6 +100,8 @@ struct GemmKernels {
   // Terms of k that are multiplied together. A last group of fewer takes longer than a whole one.
   std::int64_t unit_k = 1;
   std::int64_t terms_in_packed = 1;  // of k that an element of a packed B holds
+  // GemmCall::block_k for the parts of this product; 0: as each part would be cut. Null: always 0.
+  std::int64_t (*whole_block_k)(const GemmCall<T>& call) = nullptr;
 };
 
 }  // namespace ondine::math

@@ -48,6 +48,13 @@ ONDINE_INLINE Vf at_least(const Vf& x, float bound) {
 #endif
 }
 
+ONDINE_INLINE Vec<double> at_most(const Vec<double>& x, double bound) {
+  return x > bound ? broadcast<double>(bound) : x;
+}
+ONDINE_INLINE Vec<double> at_least(const Vec<double>& x, double bound) {
+  return x < bound ? broadcast<double>(bound) : x;
+}
+
 // f(0), f(1), ...
 template <int Count, class F>
 ONDINE_INLINE void times(F&& f) {

@@ -75,6 +75,13 @@ TEST_CASE("whole blocks of terms, added one after the other, give the bits of th
   }
 }
 
+TEST_CASE("long blocks of terms, added one after the other, give the bits of the product") {
+  for (const auto* kernels : kernels_of_all_precisions()) {
+    check_parts<float>({150, 40, 5000, false, true}, 1, *kernels);
+    check_parts<double>({150, 20, 5000, false, true}, 1, *kernels);
+  }
+}
+
 TEST_CASE("products of few rows have no blocks of terms") {
   for (const auto* kernels : kernels_of_all_precisions()) {
     CHECK(GemmPrimitive<float>({3, 200, 5000}, 1, 1, *kernels).block_k() == 0);

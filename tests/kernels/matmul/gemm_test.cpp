@@ -1,6 +1,9 @@
 #include "kernels/matmul/gemm_primitive.h"
 
+#include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 
 #include "kernels/matmul/packed_gemm.h"
 #include "kernels/simd/tables.h"
@@ -259,6 +262,60 @@ TEST_CASE("a large factor by columns is packed, unless its rows are short or few
     CHECK_FALSE(packs(*kernels, 512, 2, 1600));
     CHECK_FALSE(packs(*kernels, 32, 16, 25600));
     CHECK_FALSE(packs(*kernels, 64, 16, 64));
+  }
+}
+
+TEMPLATE_TEST_CASE("a large factor that few rows along k multiply has the same bits in any tile",
+                   "", float, double) {
+  for (const Index n : {16, 27, 64}) {
+    check(make_case<TestType>(150, n, 5003, false, true, 1), true);
+    check(make_case<TestType>(301, n, 2100, false, true, 0, 2), true);
+  }
+  check(make_case<TestType>(32, 64, 9000, false, true, 0), true);
+}
+
+TEST_CASE("blocks of a large factor that few rows along k multiply are long where vectors are") {
+  const auto terms = [](const Kernels& kernels, Index m, Index n, Index k, bool trans_b) {
+    return GemmPrimitive<float>({.m = m, .n = n, .k = k, .trans_b = trans_b}, 1, 2, kernels)
+        .block_k();
+  };
+  for (const auto* kernels : all_kernels()) {
+    INFO(isa_name(*kernels));
+    const bool is_long = kernels->isa == Isa::avx512;
+    CHECK(terms(*kernels, 96, 16, 12544, true) == (is_long ? 1792 : 256));
+    CHECK(terms(*kernels, 96, 16, 2048, true) == 256);
+    CHECK(terms(*kernels, 96, 80, 12544, true) == 256);
+    CHECK(terms(*kernels, 96, 16, 12544, false) == 256);
+  }
+}
+
+TEMPLATE_TEST_CASE("the activation of a product has bounds and passes on NaN", "", float, double) {
+  for (const Activation activation : {Activation::relu, Activation::relu6}) {
+    for (const bool adds : {false, true}) {
+      auto t = make_case<TestType>(14, 45, 9, false, false, 0);
+      for (TestType& x : t.a) x *= 9;
+      t.a[2 * 9 + 4] = std::numeric_limits<TestType>::quiet_NaN();
+      t.options.beta = adds ? TestType{1} : TestType{0};
+      const auto sums = reference(t);
+      t.options.activation = activation;
+      const double high = activation == Activation::relu6 ? 6 : HUGE_VAL;
+      for (const auto* kernels : all_kernels()) {
+        INFO(isa_name(*kernels) << " relu6 " << (activation == Activation::relu6) << adds);
+        const auto c = run(t, 1, *kernels);
+        double worst = 0;
+        bool nan_stays = true;
+        for (std::size_t i = 0; i < c.size(); ++i) {
+          if (i / 45 == 2) {
+            nan_stays = nan_stays && std::isnan(c[i]);
+          } else {
+            const double want = std::clamp(sums[i], 0.0, high);
+            worst = std::max(worst, std::abs(static_cast<double>(c[i]) - want));
+          }
+        }
+        CHECK(nan_stays);
+        CHECK(worst < 60 * tolerance<TestType>);
+      }
+    }
   }
 }
 

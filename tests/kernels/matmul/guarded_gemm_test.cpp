@@ -113,3 +113,14 @@ TEST_CASE("large factors by columns are packed within their bounds") {
     }
   }
 }
+
+TEST_CASE("blocks of many terms are packed within their bounds") {
+  for (const Kernels* kernels : all_kernels()) {
+    for (const Guard guard : both_guards) {
+      for (const Index n : {17, 40}) {
+        check_product({.m = 133, .n = n, .k = 2003, .trans_b = true}, *kernels, guard);
+        check_product({.m = 133, .n = n, .k = 4500, .trans_b = true}, *kernels, guard);
+      }
+    }
+  }
+}
