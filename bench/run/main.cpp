@@ -30,7 +30,7 @@ class Runner {
   Runner(const std::string& model, const std::string& x, const std::string& label,
          const ondine::LoadOptions& options)
       : model_(ondine::Model::load(model, options)),
-        feeds_{{"x", ondine::load_array(x)}, {"label", ondine::load_array(label)}},
+        feeds_{{"x", ondine::load_array(x).clone()}, {"label", ondine::load_array(label)}},
         results_{{"loss", ondine::Value()}} {}
 
   void steps(int count) {
