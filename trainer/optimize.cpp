@@ -73,6 +73,7 @@ void optimize(graph::Graph& graph, const graph::Catalogue& catalogue, const Load
   graph::PassContext context = folding(options);
   context.catalogue = &catalogue;
   context.folded = &folded;
+  context.keeps_precision = options.precision == Precision::float32;
   if (rounded != nullptr) {
     context.round_weights = [=](const Tensor& weights) { return rounded->of(weights); };
   }

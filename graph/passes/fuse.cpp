@@ -140,6 +140,18 @@ bool is_depthwise(const NodeView& conv, const Type& x, const Type& w) {
   return groups > 1 && channels.known() && channels.size() == groups && (*taps)[0] == groups;
 }
 
+bool all_are(const NodeView& node, std::string_view attribute, std::int64_t value) {
+  const auto values = node.attr_ints(attribute);
+  return std::all_of(values.begin(), values.end(),
+                     [&](std::int64_t each) { return each == value; });
+}
+
+bool is_pointwise(const NodeView& conv, const Type& w) {
+  const auto taps = w.shape();
+  return taps && taps->rank() == 4 && (*taps)[2] == 1 && (*taps)[3] == 1 &&
+         conv.attr_int("group", 1) == 1 && all_are(conv, "strides", 1) && all_are(conv, "pads", 0);
+}
+
 bool is_read_between(const Node& from, const Node& to, std::size_t first) {
   const std::span<const ValueId> made = std::span(from.outputs).subspan(first);
   return std::any_of(&from + 1, &to, [&](const Node& node) {

@@ -72,6 +72,11 @@ bool normalizes_channels(const Node& node);
 
 // Whether a convolution of x by w is one of planes with a channel of x and of y for each group.
 bool is_depthwise(const NodeView& conv, const Type& x, const Type& w);
+// Whether a convolution by w is one of planes by windows of one element, with stride 1, no padding
+// and one group.
+bool is_pointwise(const NodeView& conv, const Type& w);
+// Whether every number of an attribute, if there is any, is this one.
+bool all_are(const NodeView& node, std::string_view attribute, std::int64_t value);
 
 // Whether a node after `from` and before `to` reads an output of `from`, from number `first` on.
 // Both are nodes of one graph.

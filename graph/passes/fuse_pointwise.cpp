@@ -10,18 +10,6 @@ namespace {
 // Where the planes of an image take less, they stay in a cache in any case.
 constexpr std::int64_t least_bytes = 512 * 1024;
 
-bool all_are(const NodeView& node, std::string_view attribute, std::int64_t value) {
-  const auto values = node.attr_ints(attribute);
-  return std::all_of(values.begin(), values.end(),
-                     [&](std::int64_t each) { return each == value; });
-}
-
-bool is_pointwise(const NodeView& conv, const Type& w) {
-  const auto taps = w.shape();
-  return taps && taps->rank() == 4 && (*taps)[2] == 1 && (*taps)[3] == 1 &&
-         conv.attr_int("group", 1) == 1 && all_are(conv, "strides", 1) && all_are(conv, "pads", 0);
-}
-
 // Windows that depthwise convolutions of rows of a plane are made for, none of them in the padding.
 bool has_usual_window(const NodeView& conv, const Shape& taps) {
   if (taps[2] != taps[3]) return false;

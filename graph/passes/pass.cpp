@@ -14,13 +14,21 @@ std::span<const Pass> standard_passes() {
 }
 
 std::span<const Pass> fusion_passes() {
-  static const std::array passes{fuse_quantized,          fuse_activation_gradient,
-                                 fold_normalization,      fuse_normalization_gradient,
-                                 move_relu_gradient,      fuse_normalization,
-                                 fuse_depthwise_gradient, fuse_depthwise,
-                                 fuse_activation,         fuse_pointwise,
-                                 fuse_gather_gradient,    fuse_sgd_update,
-                                 fuse_gemm_sgd_update,    fuse_gemm_adam,
+  static const std::array passes{fuse_quantized,
+                                 fuse_activation_gradient,
+                                 fold_normalization,
+                                 fuse_normalization_gradient,
+                                 move_relu_gradient,
+                                 fuse_normalization,
+                                 fuse_depthwise_gradient,
+                                 fuse_depthwise,
+                                 fuse_normalized_pointwise,
+                                 fuse_activation,
+                                 fuse_pointwise,
+                                 fuse_gather_gradient,
+                                 fuse_sgd_update,
+                                 fuse_gemm_sgd_update,
+                                 fuse_gemm_adam,
                                  fuse_elementwise};
   return passes;
 }

@@ -31,6 +31,9 @@ struct PassContext {
   // Holds the fused operators. Absent: no fusion.
   const Catalogue* catalogue = nullptr;
   FoldedConvolutions* folded = nullptr;
+  // Whether products keep the precision of float32. Otherwise values are best stored as rounded
+  // factors of products.
+  bool keeps_precision = true;
   // Gives frozen float32 weights in bfloat16, for products that round them anyway; an undefined
   // tensor for those that stay as they are. Absent: all do.
   std::function<Tensor(const Tensor& weights)> round_weights;
@@ -67,6 +70,7 @@ extern const Pass move_relu_gradient;           // before the derivative of MaxP
 extern const Pass fuse_normalization;           // with an addend and its activation
 extern const Pass fuse_depthwise_gradient;      // with that of the normalization before it
 extern const Pass fuse_depthwise;               // with the normalization before it
+extern const Pass fuse_normalized_pointwise;    // a pointwise convolution, with the same
 extern const Pass fold_normalization;           // BatchNormalization by constants into Conv
 extern const Pass fuse_activation;       // Relu and Clip into Conv and Gemm, a bias into MatMul
 extern const Pass fuse_pointwise;        // with the depthwise convolution after it

@@ -26,6 +26,7 @@ enum class Fusion : std::uint8_t {
   fuse_normalization,           // takes what is added to it and its activation
   fuse_depthwise_gradient,      // takes that of the normalization before it
   fuse_depthwise,               // takes the normalization before it
+  fuse_normalized_pointwise,    // a pointwise convolution and its gradient take the same
   fuse_activation,              // into Conv and Gemm; a bias into MatMul
   fuse_pointwise,               // takes the depthwise convolution after it
   fuse_gather_gradient,         // adds to the sum that it is part of

@@ -5,25 +5,15 @@
 // Attributes: those of Conv and of BatchNormalizationActivation.
 #include "kernels/common/compute_type.h"
 #include "kernels/common/expansion.h"
-#include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
 #include "kernels/common/stored_input.h"
 #include "kernels/conv/conv_shape.h"
-#include "kernels/conv/normalized_attributes.h"
+#include "kernels/conv/normalized_conv.h"
 #include "kernels/conv/normalized_depthwise_forward.h"
 #include "kernels/norm/batch_normalization.h"
 
 namespace ondine::kernels::ops {
 namespace {
-
-void infer(InferContext& context) {
-  require_same_dtype(context, {0, 5});
-  const auto dims = [&](std::size_t i) {
-    return context.ranked(i) ? std::optional(context.dims(i)) : std::nullopt;
-  };
-  infer_batch_statistics(context);
-  context.set_output(0, context.dtype(0), conv_dims(context, dims(0), dims(5)));
-}
 
 template <class C>
 Kernel bind_as(BindContext& context) {
@@ -79,24 +69,14 @@ Kernel bind(BindContext& context) {
   return visit_compute(context.dtype(0), [&]<class C>() -> Kernel { return bind_as<C>(context); });
 }
 
-std::vector<Val> expand(ExpandContext& context) {
-  Builder& b = context.builder();
-  std::vector<Val> inputs;
-  for (std::size_t i = 0; i < 5; ++i) inputs.push_back(context.x(i));
-  std::vector<Val> results = b.nodes("BatchNormalizationActivation", inputs,
-                                     normalization_attributes(context), 5, ondine_domain);
-  results[0] = b.node("Conv", {results[0], context.x(5)}, convolution_attributes(context));
-  return results;
-}
-
 }  // namespace
 
 extern const OpDef normalized_depthwise_conv{.name = "NormalizedDepthwiseConv",
                                              .domain = ondine_domain,
-                                             .infer = infer,
+                                             .infer = infer_normalized_conv,
                                              .bind = bind,
                                              .grad = grad_of_expansion,
-                                             .expand = expand,
+                                             .expand = expand_normalized_conv,
                                              .rounded = {.reads = 0b1, .copy = 5}};
 
 }  // namespace ondine::kernels::ops

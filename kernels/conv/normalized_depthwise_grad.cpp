@@ -12,7 +12,7 @@
 #include "kernels/common/op.h"
 #include "kernels/common/stored_input.h"
 #include "kernels/conv/conv_shape.h"
-#include "kernels/conv/normalized_attributes.h"
+#include "kernels/conv/normalized_conv.h"
 #include "kernels/conv/normalized_depthwise.h"
 #include "kernels/norm/batch_normalization.h"
 

@@ -8,7 +8,7 @@
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
 #include "kernels/conv/conv_shape.h"
-#include "kernels/conv/normalized_attributes.h"
+#include "kernels/conv/normalized_conv.h"
 #include "kernels/conv/pointwise_depthwise.h"
 #include "kernels/matmul/fused_activation.h"
 #include "kernels/matmul/product_kernels.h"

@@ -1,0 +1,122 @@
+// A pointwise convolution of z = BatchNormalizationActivation(x, ...) by the statistics of the
+// batch, and its derivative by the weights, read x and normalize it themselves, provided that
+// nothing else reads z but its shape, which is that of x:
+//   y = Conv(z, w)                  y, ... = NormalizedPointwiseConv(x, ..., w)
+//   dw = ConvGradWeight(z, dy, s)   dw = NormalizedPointwiseConvGradWeight(x, ..., dy, s)
+#include <iterator>
+#include <unordered_map>
+
+#include "graph/passes/fuse.h"
+
+namespace ondine::graph {
+namespace {
+
+// Smaller planes of several images are joined for one product, which needs z.
+constexpr std::int64_t least_positions = 196;
+
+bool are_large_planes(const Type& x) {
+  if (!x.dims || x.dims->size() != 4) return false;
+  const Dim height = (*x.dims)[2], width = (*x.dims)[3];
+  return height.known() && width.known() && height.size() * width.size() >= least_positions;
+}
+
+class Fuser {
+ public:
+  Fuser(Graph& graph, const OpDef* forward, const OpDef* weights)
+      : graph_(&graph), forward_(forward), weights_(weights), gone_(graph.nodes.size()) {
+    for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+      const Node& node = graph.nodes[i];
+      if (node.op->name == "ConvGradWeight" && node.op->domain == ondine_domain) {
+        weights_of_.emplace(node.inputs[0], i);
+      } else if (node.op->name == "Shape" && node.op->domain.empty()) {
+        shapes_of_.emplace(node.inputs[0], i);
+      }
+    }
+  }
+
+  bool fuse(Node& node, const Uses& uses) {
+    if (node.op->name != "Conv" || !node.op->domain.empty()) return false;
+    const ValueId z = node.inputs[0];
+    const Node* norm = uses.producer(z, "BatchNormalizationActivation", ondine_domain);
+    if (norm == nullptr || !is_full_float(*graph_, z) || !are_large_planes((*graph_)[z].type)) {
+      return false;
+    }
+    const NodeView view(*norm), conv(node);
+    if (view.attr_int("training_mode", 0) == 0 || view.has_input(5)) return false;
+    if (conv.has_input(2) || !is_pointwise(conv, (*graph_)[node.inputs[1]].type)) return false;
+    // Nobody reads a statistic before the convolution.
+    if (is_read_between(*norm, node, 1)) return false;
+    const auto found = weights_of_.find(z);
+    Node* const derivative = found == weights_of_.end() ? nullptr : &graph_->nodes[found->second];
+    const auto shapes = shapes_of_.equal_range(z);
+    const auto others = std::distance(shapes.first, shapes.second) + (derivative ? 1 : 0);
+    if (uses.readers(z) != 1 + others) return false;
+    if (derivative != nullptr) {
+      if (derivative < &node || !is_derivative(*derivative, *norm)) return false;
+      replace_derivative(*derivative, *norm);
+    }
+    for (auto each = shapes.first; each != shapes.second; ++each) {
+      graph_->nodes[each->second].inputs[0] = norm->inputs[0];
+    }
+    replace(node, *norm);
+    gone_[static_cast<std::size_t>(norm - graph_->nodes.data())] = true;
+    return true;
+  }
+
+  const std::vector<bool>& gone() const { return gone_; }
+
+ private:
+  bool is_derivative(const Node& node, const Node& norm) const {
+    const bool has_statistics =
+        norm.outputs.size() >= 5 && norm.outputs[3] != no_value && norm.outputs[4] != no_value;
+    return has_statistics && node.inputs[1] != node.inputs[0] &&
+           is_pointwise(NodeView(node), (*graph_)[node.outputs[0]].type);
+  }
+
+  void replace_derivative(Node& node, const Node& norm) const {
+    node.attributes.insert(node.attributes.end(), norm.attributes.begin(), norm.attributes.end());
+    node.inputs = {norm.inputs[0],  norm.inputs[1], norm.inputs[2], norm.outputs[3],
+                   norm.outputs[4], node.inputs[1], node.inputs[2]};
+    node.op = weights_;
+    node.version = 1;
+  }
+
+  void replace(Node& node, const Node& norm) const {
+    const ValueId w = node.inputs[1], result = node.outputs[0];
+    node.attributes.insert(node.attributes.end(), norm.attributes.begin(), norm.attributes.end());
+    node.inputs = norm.inputs;
+    node.inputs.resize(5);
+    node.inputs.push_back(w);
+    node.outputs = norm.outputs;
+    node.outputs[0] = result;
+    node.op = forward_;
+    node.version = 1;
+  }
+
+  Graph* graph_;
+  const OpDef* forward_;
+  const OpDef* weights_;
+  std::vector<bool> gone_;
+  std::unordered_map<ValueId, std::size_t> weights_of_;      // by z
+  std::unordered_multimap<ValueId, std::size_t> shapes_of_;  // by z
+};
+
+bool run(Graph& graph, const PassContext& context) {
+  if (context.catalogue == nullptr || !context.keeps_precision) return false;
+  const OpDef* forward = context.catalogue->find(ondine_domain, "NormalizedPointwiseConv");
+  const OpDef* weights =
+      context.catalogue->find(ondine_domain, "NormalizedPointwiseConvGradWeight");
+  if (forward == nullptr || weights == nullptr) return false;
+  Fuser fuser(graph, forward, weights);
+  const bool changed =
+      fuse_nodes(graph, fuse_normalized_pointwise, context,
+                 [&](Node& node, const Uses& uses) { return fuser.fuse(node, uses); });
+  erase_nodes(graph, fuser.gone());
+  return changed;
+}
+
+}  // namespace
+
+const Pass fuse_normalized_pointwise{"fuse_normalized_pointwise", run};
+
+}  // namespace ondine::graph
