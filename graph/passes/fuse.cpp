@@ -152,6 +152,23 @@ bool is_pointwise(const NodeView& conv, const Type& w) {
          conv.attr_int("group", 1) == 1 && all_are(conv, "strides", 1) && all_are(conv, "pads", 0);
 }
 
+bool is_taken_by_convolution(const Node& norm) {
+  const NodeView view(norm);
+  return view.attr_int("training_mode", 0) != 0 && !view.has_input(5);
+}
+
+void take_normalization(Node& conv, const Node& norm, const OpDef& fused) {
+  const ValueId w = conv.inputs[1], y = conv.outputs[0];
+  conv.attributes.insert(conv.attributes.end(), norm.attributes.begin(), norm.attributes.end());
+  conv.inputs = norm.inputs;
+  conv.inputs.resize(5);
+  conv.inputs.push_back(w);
+  conv.outputs = norm.outputs;
+  conv.outputs[0] = y;
+  conv.op = &fused;
+  conv.version = 1;
+}
+
 bool is_read_between(const Node& from, const Node& to, std::size_t first) {
   const std::span<const ValueId> made = std::span(from.outputs).subspan(first);
   return std::any_of(&from + 1, &to, [&](const Node& node) {

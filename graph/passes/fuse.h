@@ -78,6 +78,13 @@ bool is_pointwise(const NodeView& conv, const Type& w);
 // Whether every number of an attribute, if there is any, is this one.
 bool all_are(const NodeView& node, std::string_view attribute, std::int64_t value);
 
+// Whether a BatchNormalizationActivation uses the statistics of the batch and has no addend: what
+// a convolution of its result can do itself.
+bool is_taken_by_convolution(const Node& norm);
+// Makes a convolution of the result of such a normalization one operator with it: (x, scale, bias,
+// mean, variance, w), with the outputs of the normalization after y.
+void take_normalization(Node& conv, const Node& norm, const OpDef& fused);
+
 // Whether a node after `from` and before `to` reads an output of `from`, from number `first` on.
 // Both are nodes of one graph.
 bool is_read_between(const Node& from, const Node& to, std::size_t first);

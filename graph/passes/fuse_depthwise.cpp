@@ -15,25 +15,15 @@ class Fuser {
     const Node* norm =
         uses.sole_producer(node.inputs[0], "BatchNormalizationActivation", ondine_domain);
     if (norm == nullptr || !is_full_float(*graph_, node.inputs[0])) return false;
-    const NodeView view(*norm);
-    if (view.attr_int("training_mode", 0) == 0 || view.has_input(5)) return false;
-    const ValueId w = node.inputs[1];
     const NodeView conv(node);
-    if (conv.has_input(2) ||
-        !is_depthwise(conv, (*graph_)[node.inputs[0]].type, (*graph_)[w].type)) {
+    const Type& w = (*graph_)[node.inputs[1]].type;
+    if (!is_taken_by_convolution(*norm) || conv.has_input(2) ||
+        !is_depthwise(conv, (*graph_)[node.inputs[0]].type, w)) {
       return false;
     }
     // Nobody reads a statistic before the convolution.
     if (is_read_between(*norm, node, 1)) return false;
-    const ValueId result = node.outputs[0];
-    node.attributes.insert(node.attributes.end(), norm->attributes.begin(), norm->attributes.end());
-    node.inputs = norm->inputs;
-    node.inputs.resize(5);
-    node.inputs.push_back(w);
-    node.outputs = norm->outputs;
-    node.outputs[0] = result;
-    node.op = fused_;
-    node.version = 1;
+    take_normalization(node, *norm, *fused_);
     gone_[static_cast<std::size_t>(norm - graph_->nodes.data())] = true;
     return true;
   }

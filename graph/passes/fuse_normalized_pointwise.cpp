@@ -41,8 +41,8 @@ class Fuser {
     if (norm == nullptr || !is_full_float(*graph_, z) || !are_large_planes((*graph_)[z].type)) {
       return false;
     }
-    const NodeView view(*norm), conv(node);
-    if (view.attr_int("training_mode", 0) == 0 || view.has_input(5)) return false;
+    const NodeView conv(node);
+    if (!is_taken_by_convolution(*norm)) return false;
     if (conv.has_input(2) || !is_pointwise(conv, (*graph_)[node.inputs[1]].type)) return false;
     // Nobody reads a statistic before the convolution.
     if (is_read_between(*norm, node, 1)) return false;
@@ -58,7 +58,7 @@ class Fuser {
     for (auto each = shapes.first; each != shapes.second; ++each) {
       graph_->nodes[each->second].inputs[0] = norm->inputs[0];
     }
-    replace(node, *norm);
+    take_normalization(node, *norm, *forward_);
     gone_[static_cast<std::size_t>(norm - graph_->nodes.data())] = true;
     return true;
   }
@@ -78,18 +78,6 @@ class Fuser {
     node.inputs = {norm.inputs[0],  norm.inputs[1], norm.inputs[2], norm.outputs[3],
                    norm.outputs[4], node.inputs[1], node.inputs[2]};
     node.op = weights_;
-    node.version = 1;
-  }
-
-  void replace(Node& node, const Node& norm) const {
-    const ValueId w = node.inputs[1], result = node.outputs[0];
-    node.attributes.insert(node.attributes.end(), norm.attributes.begin(), norm.attributes.end());
-    node.inputs = norm.inputs;
-    node.inputs.resize(5);
-    node.inputs.push_back(w);
-    node.outputs = norm.outputs;
-    node.outputs[0] = result;
-    node.op = forward_;
     node.version = 1;
   }
 

@@ -9,6 +9,7 @@
 #include "kernels/conv/algorithms/algorithm.h"
 #include "kernels/conv/conv_shape.h"
 #include "kernels/conv/normalized_conv.h"
+#include "kernels/conv/normalized_conv_operands.h"
 #include "kernels/conv/normalized_pointwise.h"
 #include "kernels/norm/batch_normalization.h"
 
@@ -18,52 +19,25 @@ namespace {
 template <class C>
 Kernel bind_as(BindContext& context) {
   const Shape in = context.shape(0);
-  const std::int64_t n = in[1];
   const auto shape = conv_shape(context, in, context.shape(5), *context.output_shape(0));
   if (!math::is_pointwise(shape) || shape.groups != 1) {
     fail(ErrorCode::unsupported,
          "a convolution of normalized planes by windows of one element needs stride 1, no padding "
          "and one group");
   }
-  const math::NormalizedPointwiseDesc desc{shape.batch, n, shape.out_channels,
+  const math::NormalizedPointwiseDesc desc{shape.batch, shape.in_channels, shape.out_channels,
                                            math::volume(shape.in), normalization_desc(context)};
   const math::NormalizedPointwiseConv<C> primitive(desc, context.threads());
   context.set_implementation("normalized_pointwise", primitive.isa());
-  const RunningStatistic<C> running{true, static_cast<C>(context.attr_float("momentum", 0.9F)), n};
   Scratch scratch;
-  const ComputeIn<C> x(context, scratch, 0);
-  const ComputeIn<C> scale(context, scratch, 1);
-  const ComputeIn<C> bias(context, scratch, 2);
-  const ComputeIn<C> mean(context, scratch, 3);
-  const ComputeIn<C> variance(context, scratch, 4);
-  const ComputeIn<C> w(context, scratch, 5);
-  const ComputeOut<C> y(context, scratch, 0, context.output_shape(0)->size(), true);
-  const ComputeOut<C> new_mean(context, scratch, 1, n);
-  const ComputeOut<C> new_variance(context, scratch, 2, n);
-  const ComputeOut<C> used_mean(context, scratch, 3, n, true);
-  const ComputeOut<C> used_variance(context, scratch, 4, n, true);
+  const NormalizedConvOperands<C> operands(context, scratch, false);
   const std::size_t bytes = primitive.workspace();
   const std::size_t work = scratch.add_bytes(bytes);
   scratch.request(context);
   return [=](KernelContext& call) {
-    const C* const old_mean = mean(call);
-    const C* const old_variance = variance(call);
-    C* const m = used_mean.data(call);
-    C* const v = used_variance.data(call);
-    primitive.run(call.pool(),
-                  {.x = x(call),
-                   .scale = scale(call),
-                   .bias = bias(call),
-                   .w = w(call),
-                   .y = y.data(call),
-                   .batch_mean = m,
-                   .batch_variance = v},
-                  {Scratch::at<std::byte>(call, work), bytes});
-    running.write(call, new_mean, old_mean, m);
-    running.write(call, new_variance, old_variance, v);
-    y.store(call);
-    used_mean.store(call);
-    used_variance.store(call);
+    operands.run(call, math::NormalizedPointwiseArgs<C>(), [&](const auto& all) {
+      primitive.run(call.pool(), all, {Scratch::at<std::byte>(call, work), bytes});
+    });
   };
 }
 
