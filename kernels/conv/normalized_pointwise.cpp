@@ -17,9 +17,23 @@ constexpr Index most_channels = 144;       // of a block of the derivative
 constexpr Index least_tasks = 16;          // of the derivative, where there are images enough
 constexpr Index work_of_task = Index{1} << 18;
 
-template <class T>
-NormalizedRows<T, T> rows_of(const NormalizedPointwiseDesc& desc, const Kernels& kernels) {
-  return {desc.norm, kernels};
+// Some positions of some channels of an image.
+struct Block {
+  Index image, channel, channels, first, count;
+};
+
+// Normalizes a block into rows of z that are `ld` elements apart. Args are those of one of the
+// primitives.
+template <class T, class Args>
+void normalize_block(const NormalizedPointwiseDesc& desc, const Kernels& kernels, const Args& args,
+                     const T* mean, const T* variance, const Block& block, T* z, Index ld) {
+  const NormalizedRows<T, T> rows(desc.norm, kernels);
+  for (Index i = 0; i < block.channels; ++i) {
+    const Index c = block.channel + i;
+    const auto row = rows.row(mean[c], variance[c], args.scale[c], args.bias[c]);
+    const Index at = (block.image * desc.in_channels + c) * desc.positions + block.first;
+    rows.normalize(row, z + i * ld, args.x + at, nullptr, nullptr, block.count);
+  }
 }
 
 }  // namespace
@@ -66,7 +80,7 @@ GemmCall<T> NormalizedPointwiseConv<T>::product(Index count) const {
 template <class T>
 void NormalizedPointwiseConv<T>::run(ThreadPool& pool, const NormalizedPointwiseArgs<T>& args,
                                      Workspace workspace) const {
-  const auto rows = rows_of<T>(desc_, *kernels_);
+  const NormalizedRows<T, T> rows(desc_.norm, *kernels_);
   const Index elements = desc_.batch * desc_.positions;
   pool.for_chunks(desc_.in_channels, grain_of(elements, work_of_task), [&](Index c, Index last) {
     for (; c < last; ++c) {
@@ -89,16 +103,11 @@ void NormalizedPointwiseConv<T>::run(ThreadPool& pool, const NormalizedPointwise
 template <class T>
 void NormalizedPointwiseConv<T>::run_block(const NormalizedPointwiseArgs<T>& args, Index image,
                                            Index block, std::byte* slot) const {
-  const auto rows = rows_of<T>(desc_, *kernels_);
   const Index first = block * block_;
   const Index count = std::min(block_, desc_.positions - first);
   T* const z = reinterpret_cast<T*>(slot);
-  for (Index c = 0; c < desc_.in_channels; ++c) {
-    const auto row =
-        rows.row(args.batch_mean[c], args.batch_variance[c], args.scale[c], args.bias[c]);
-    const Index at = (image * desc_.in_channels + c) * desc_.positions + first;
-    rows.normalize(row, z + c * block_, args.x + at, nullptr, nullptr, count);
-  }
+  normalize_block<T>(desc_, *kernels_, args, args.batch_mean, args.batch_variance,
+                     {image, 0, desc_.in_channels, first, count}, z, block_);
   GemmCall<T> call = product(count);
   call.a = args.w;
   call.b = z;
@@ -179,18 +188,13 @@ template <class T>
 void NormalizedPointwiseWeights<T>::run_block(const NormalizedPointwiseWeightsArgs<T>& args,
                                               Index first, Index last, Index channel,
                                               std::byte* slot, T* sums) const {
-  const auto rows = rows_of<T>(desc_, *kernels_);
   const Index channels = std::min(channels_, desc_.in_channels - channel);
   T* const z = reinterpret_cast<T*>(slot);
   for (Index image = first; image < last; ++image) {
     for (Index begin = 0; begin < desc_.positions; begin += run_) {
       const Index count = std::min(run_, desc_.positions - begin);
-      for (Index i = 0; i < channels; ++i) {
-        const Index c = channel + i;
-        const auto row = rows.row(args.mean[c], args.variance[c], args.scale[c], args.bias[c]);
-        const Index at = (image * desc_.in_channels + c) * desc_.positions + begin;
-        rows.normalize(row, z + i * run_, args.x + at, nullptr, nullptr, count);
-      }
+      normalize_block<T>(desc_, *kernels_, args, args.mean, args.variance,
+                         {image, channel, channels, begin, count}, z, run_);
       GemmCall<T> call = product(channels, count);
       call.a = args.dy + image * desc_.out_channels * desc_.positions + begin;
       call.b = z;
