@@ -3,6 +3,7 @@
 // nothing else reads z but its shape, which is that of x:
 //   y = Conv(z, w)                  y, ... = NormalizedPointwiseConv(x, ..., w)
 //   dw = ConvGradWeight(z, dy, s)   dw = NormalizedPointwiseConvGradWeight(x, ..., dy, s)
+// A depthwise convolution that made x finds its statistics, while it has x in a cache.
 #include <iterator>
 #include <unordered_map>
 
@@ -59,6 +60,10 @@ class Fuser {
       graph_->nodes[each->second].inputs[0] = norm->inputs[0];
     }
     take_normalization(node, *norm, *forward_);
+    if (const Node* deep =
+            uses.producer(node.inputs[0], "NormalizedDepthwiseConv", ondine_domain)) {
+      take_statistics(node, *deep);
+    }
     gone_[static_cast<std::size_t>(norm - graph_->nodes.data())] = true;
     return true;
   }
@@ -71,6 +76,18 @@ class Fuser {
         norm.outputs.size() >= 5 && norm.outputs[3] != no_value && norm.outputs[4] != no_value;
     return has_statistics && node.inputs[1] != node.inputs[0] &&
            is_pointwise(NodeView(node), (*graph_)[node.outputs[0]].type);
+  }
+
+  void take_statistics(Node& node, const Node& deep) const {
+    auto& outputs = graph_->nodes[static_cast<std::size_t>(&deep - graph_->nodes.data())].outputs;
+    if (outputs.size() <= 5) {
+      const Type& x = (*graph_)[node.inputs[0]].type;
+      const Type statistic = Type::tensor(x.dtype, Dims{(*x.dims)[1]});
+      outputs.resize(5, no_value);
+      outputs.push_back(graph_->add_temporary("mean", statistic));
+      outputs.push_back(graph_->add_temporary("variance", statistic));
+    }
+    node.inputs.insert(node.inputs.end(), {outputs[5], outputs[6]});
   }
 
   void replace_derivative(Node& node, const Node& norm) const {

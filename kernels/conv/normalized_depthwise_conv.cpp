@@ -1,7 +1,8 @@
 // NormalizedDepthwiseConv (ai.ondine), a result of fuse_depthwise: y = Conv(z, w), depthwise, with
 // z = BatchNormalizationActivation(x, scale, bias, mean, variance) by the statistics of the batch,
 // which is not stored.
-//   (x, scale, bias, mean, variance, w) -> y and the other outputs of BatchNormalization
+//   (x, scale, bias, mean, variance, w) -> y, the other outputs of BatchNormalization, and mean and
+//   variance of each channel of y, for the operator that normalizes y
 // Attributes: those of Conv and of BatchNormalizationActivation.
 #include "kernels/common/compute_type.h"
 #include "kernels/common/expansion.h"
@@ -15,6 +16,16 @@
 namespace ondine::kernels::ops {
 namespace {
 
+void infer(InferContext& context) {
+  infer_normalized_conv(context);
+  for (const std::size_t i : {std::size_t{5}, std::size_t{6}}) {
+    if (!context.has_output(i)) continue;
+    Type type = context.input(3);
+    type.dtype = saved_dtype(context.dtype(0));
+    context.set_output(i, type);
+  }
+}
+
 template <class C>
 Kernel bind_as(BindContext& context) {
   const Shape in = context.shape(0);
@@ -26,16 +37,23 @@ Kernel bind_as(BindContext& context) {
   context.set_implementation(primitive.name(), primitive.isa());
   Scratch scratch;
   const NormalizedConvOperands<C> operands(context, scratch, true);
+  const bool finds_statistics = context.has_output(5) || context.has_output(6);
+  const ComputeOut<C> y_mean(context, scratch, 5, in[1], finds_statistics);
+  const ComputeOut<C> y_variance(context, scratch, 6, in[1], finds_statistics);
   const std::size_t bytes = primitive.workspace();
   const std::size_t work = scratch.add_bytes(bytes);
   scratch.request(context);
-  const bool copies = context.has_output(5);
+  const bool copies = context.has_output(7);
   return [=](KernelContext& call) {
     math::NormalizedDepthwiseConvArgs<C> args;
-    if (copies) args.rounded_x = call.out<std::uint16_t>(5);
+    if (copies) args.rounded_x = call.out<std::uint16_t>(7);
+    args.y_mean = y_mean.data(call);
+    args.y_variance = y_variance.data(call);
     operands.run(call, args, [&](const auto& all) {
       primitive.run(call.pool(), all, {Scratch::at<std::byte>(call, work), bytes});
     });
+    y_mean.store(call);
+    y_variance.store(call);
   };
 }
 
@@ -43,14 +61,24 @@ Kernel bind(BindContext& context) {
   return visit_compute(context.dtype(0), [&]<class C>() -> Kernel { return bind_as<C>(context); });
 }
 
+std::vector<Val> expand(ExpandContext& context) {
+  std::vector<Val> results = expand_normalized_conv(context);
+  if (!context.has_output(5) && !context.has_output(6)) return results;
+  const Val y = results[0];
+  const auto [mean, variance] = batch_statistics(y, saved_dtype(y.dtype()));
+  results.push_back(mean);
+  results.push_back(variance);
+  return results;
+}
+
 }  // namespace
 
 extern const OpDef normalized_depthwise_conv{.name = "NormalizedDepthwiseConv",
                                              .domain = ondine_domain,
-                                             .infer = infer_normalized_conv,
+                                             .infer = infer,
                                              .bind = bind,
                                              .grad = grad_of_expansion,
-                                             .expand = expand_normalized_conv,
-                                             .rounded = {.reads = 0b1, .copy = 5}};
+                                             .expand = expand,
+                                             .rounded = {.reads = 0b1, .copy = 7}};
 
 }  // namespace ondine::kernels::ops

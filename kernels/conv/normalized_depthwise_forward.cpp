@@ -88,9 +88,8 @@ void NormalizedDepthwiseConv<T>::run_block(const NormalizedDepthwiseConvArgs<T>&
     rows.statistics(x + c * in_, s.batch, s.groups * in_, in_, &mean, &variance);
     if (conv_) row[i] = rows.row(mean, variance, args.scale[c], args.bias[c]);
   }
-  if (conv_ == nullptr) return;
   // Images that were read last are still in a cache.
-  for (Index end = s.batch; end > 0; end -= images_) {
+  for (Index end = conv_ ? s.batch : 0; end > 0; end -= images_) {
     const Index begin = std::max<Index>(0, end - images_);
     for (Index n = begin; n < end; ++n) {
       for (Index i = 0; i < channels; ++i) {
@@ -103,6 +102,12 @@ void NormalizedDepthwiseConv<T>::run_block(const NormalizedDepthwiseConvArgs<T>&
         {end - begin, channels, channels * in_, s.groups * out_},
         {.x = z, .w = args.w + first * taps_, .result = args.y + (begin * s.groups + first) * out_},
         slot + z_bytes_ + row_bytes_);
+  }
+  if (args.y_mean == nullptr) return;
+  const NormalizedRows<T, T> results(desc_.norm, *kernels_);
+  for (Index c = first; c < first + channels; ++c) {
+    results.statistics(args.y + c * out_, s.batch, s.groups * out_, out_, args.y_mean + c,
+                       args.y_variance + c);
   }
 }
 

@@ -30,8 +30,10 @@ struct NormalizedDepthwiseConvArgs {
   const T* w = nullptr;
   T* y = nullptr;                      // not x
   std::uint16_t* rounded_x = nullptr;  // optional: x as bfloat16; not of double
-  T* batch_mean = nullptr;
+  T* batch_mean = nullptr;             // of x
   T* batch_variance = nullptr;
+  T* y_mean = nullptr;  // optional, both or neither: of y, as a normalization of y computes them
+  T* y_variance = nullptr;
 };
 
 // Const and safe to run from several threads, each with a workspace of its own.

@@ -80,15 +80,7 @@ GemmCall<T> NormalizedPointwiseConv<T>::product(Index count) const {
 template <class T>
 void NormalizedPointwiseConv<T>::run(ThreadPool& pool, const NormalizedPointwiseArgs<T>& args,
                                      Workspace workspace) const {
-  const NormalizedRows<T, T> rows(desc_.norm, *kernels_);
-  const Index elements = desc_.batch * desc_.positions;
-  pool.for_chunks(desc_.in_channels, grain_of(elements, work_of_task), [&](Index c, Index last) {
-    for (; c < last; ++c) {
-      rows.statistics(args.x + c * desc_.positions, desc_.batch,
-                      desc_.in_channels * desc_.positions, desc_.positions, args.batch_mean + c,
-                      args.batch_variance + c);
-    }
-  });
+  find_statistics(pool, args);
   if (blocks_ == 0) return;
   const Index work = desc_.in_channels * desc_.out_channels * block_;
   ScratchPool(workspace, slot_bytes_)
@@ -98,6 +90,25 @@ void NormalizedPointwiseConv<T>::run(ThreadPool& pool, const NormalizedPointwise
                       run_block(args, task / blocks_, task % blocks_, slot);
                     }
                   });
+}
+
+template <class T>
+void NormalizedPointwiseConv<T>::find_statistics(ThreadPool& pool,
+                                                 const NormalizedPointwiseArgs<T>& args) const {
+  if (args.mean != nullptr) {
+    std::copy_n(args.mean, desc_.in_channels, args.batch_mean);
+    std::copy_n(args.variance, desc_.in_channels, args.batch_variance);
+    return;
+  }
+  const NormalizedRows<T, T> rows(desc_.norm, *kernels_);
+  const Index elements = desc_.batch * desc_.positions;
+  pool.for_chunks(desc_.in_channels, grain_of(elements, work_of_task), [&](Index c, Index last) {
+    for (; c < last; ++c) {
+      rows.statistics(args.x + c * desc_.positions, desc_.batch,
+                      desc_.in_channels * desc_.positions, desc_.positions, args.batch_mean + c,
+                      args.batch_variance + c);
+    }
+  });
 }
 
 template <class T>

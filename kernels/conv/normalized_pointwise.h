@@ -32,6 +32,8 @@ struct NormalizedPointwiseArgs {
   const T* scale = nullptr;  // of each channel
   const T* bias = nullptr;
   const T* w = nullptr;     // [out_channels, in_channels]
+  const T* mean = nullptr;  // optional, both or neither: the statistics of x, where they are known
+  const T* variance = nullptr;
   T* y = nullptr;           // [batch, out_channels, positions]
   T* batch_mean = nullptr;  // results, NaN of no elements
   T* batch_variance = nullptr;
@@ -49,6 +51,7 @@ class NormalizedPointwiseConv {
   std::string_view isa() const noexcept;
 
  private:
+  void find_statistics(ThreadPool& pool, const NormalizedPointwiseArgs<T>& args) const;
   void run_block(const NormalizedPointwiseArgs<T>& args, std::int64_t image, std::int64_t block,
                  std::byte* slot) const;
   // The product of so many positions, without pointers.

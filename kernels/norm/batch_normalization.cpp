@@ -7,6 +7,7 @@
 #include "kernels/norm/batch_normalization.h"
 
 #include <limits>
+#include <tuple>
 
 #include "kernels/common/compute_type.h"
 #include "kernels/common/expansion.h"
@@ -36,12 +37,11 @@ bool spatial(const NodeView& node) {
   return is_fused(node) || node.version() >= 9 || node.attr_int("spatial", 1) != 0;
 }
 
-// Statistics of 16-bit inputs are kept in float.
-DType saved_dtype(DType mean) {
-  return mean == DType::float16 || mean == DType::bfloat16 ? DType::float32 : mean;
-}
-
 }  // namespace
+
+DType saved_dtype(DType dtype) {
+  return dtype == DType::float16 || dtype == DType::bfloat16 ? DType::float32 : dtype;
+}
 
 Dim channel_count(const Dims& x, bool per_channel) {
   if (x.empty()) fail(ErrorCode::mismatch, "X must have rank 1 or more");
@@ -208,6 +208,14 @@ std::vector<std::int64_t> batch_axes(Val x, bool spatial_statistics) {
   return axes;
 }
 
+std::pair<Val, Val> batch_statistics(Val x, DType dtype) {
+  const Val compute = graph::cast(x, dtype);
+  const auto axes = batch_axes(x, true);
+  const Val mean = graph::reduce_mean(compute, axes, true);
+  const Val centred = compute - mean;
+  return {graph::reshape(mean, {-1}), graph::reduce_mean(centred * centred, axes, false)};
+}
+
 namespace {
 
 Val sum_or_none(Val a, Val b) { return a && b ? a + b : a ? a : b; }
@@ -296,12 +304,7 @@ std::vector<Val> expand(ExpandContext& context) {
     return result;
   }
   if (!context.has_output(3) && !context.has_output(4)) return result;
-  const Val compute = graph::cast(x, saved_dtype(inputs[3].dtype()));
-  const auto axes = batch_axes(x, true);
-  const Val mean = graph::reduce_mean(compute, axes, true);
-  const Val centred = compute - mean;
-  result[3] = graph::reshape(mean, {-1});
-  result[4] = graph::reduce_mean(centred * centred, axes, false);
+  std::tie(result[3], result[4]) = batch_statistics(x, saved_dtype(inputs[3].dtype()));
   return result;
 }
 

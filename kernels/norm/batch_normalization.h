@@ -2,6 +2,8 @@
 // BatchNormalizationActivation, which has a sixth input and bounds.
 #pragma once
 
+#include <utility>
+
 #include "graph/contract/infer.h"
 #include "graph/contract/kernel.h"
 #include "graph/contract/ops.h"
@@ -28,6 +30,10 @@ math::ChannelShape channel_shape(const Shape& x, bool per_channel);
 graph::Val per_channel(graph::Val v, graph::Val x, bool spatial_statistics);
 // The axes that statistics are computed over. Error(unsupported) for an unknown rank.
 std::vector<std::int64_t> batch_axes(graph::Val x, bool spatial_statistics);
+// Mean and variance of each channel, [C] of this dtype.
+std::pair<graph::Val, graph::Val> batch_statistics(graph::Val x, DType dtype);
+// The dtype in which statistics are saved: float32 for 16-bit dtypes.
+DType saved_dtype(DType dtype);
 
 // running = old momentum + batch (1 - momentum), where it is an output; outside of training the
 // old.

@@ -19,7 +19,8 @@ using Int64s = std::vector<std::int64_t>;
 constexpr std::int64_t size = 16;
 
 // Normalization, an activation and a pointwise convolution: one that takes them, one that has a
-// bias, one whose input is added to its result, one of planes that are too small.
+// bias, one whose input is added to its result, one after a depthwise convolution, one of planes
+// that are too small.
 void save_network(const std::filesystem::path& file, std::vector<std::string> trained) {
   ModelBuilder b("network");
   std::uint64_t seed = 0;
@@ -47,8 +48,12 @@ void save_network(const std::filesystem::path& file, std::vector<std::string> tr
   const std::string biased = conv(b.node("Relu", {first}), "biased", 6, 6, 1, true);
   const std::string z = b.node("HardSwish", {normal(biased, "sum.norm", 6)});
   const std::string sum = b.node("Add", {conv(z, "sum", 6, 6, 1), z});
+  const std::string deep = b.node(
+      "Conv", {relu6(normal(sum, "deep.norm", 6)), random("deep.w", {6, 1, 3, 3}, -0.5F, 0.5F)},
+      {{"group", std::int64_t{6}}, {"pads", Int64s(4, 1)}});
+  const std::string after = conv(relu6(normal(deep, "after.norm", 6)), "after", 6, 6, 1);
   const std::string pooled =
-      b.node("MaxPool", {sum}, {{"kernel_shape", Int64s(2, 2)}, {"strides", Int64s(2, 2)}});
+      b.node("MaxPool", {after}, {{"kernel_shape", Int64s(2, 2)}, {"strides", Int64s(2, 2)}});
   const std::string wide = conv(pooled, "wide", 6, 6, 3);
   const std::string small = conv(b.node("Relu", {normal(wide, "small.norm", 6)}), "small", 6, 8, 1);
   const std::string flat = b.node("Flatten", {b.node("GlobalAveragePool", {small})});
@@ -93,8 +98,8 @@ TEST_CASE("pointwise convolutions of large planes take the normalization that th
   const auto file = folder / "network.onnx";
   save_network(file, {"*.w", "*.b"});
   const std::string text = Model::load(file).inspect("optimized");
-  CHECK(count(text, "NormalizedPointwiseConv-") == 1);
-  CHECK(count(text, "NormalizedPointwiseConvGradWeight-") == 1);
+  CHECK(count(text, "NormalizedPointwiseConv-") == 2);
+  CHECK(count(text, "NormalizedPointwiseConvGradWeight-") == 2);
   LoadOptions without;
   without.no_fusion = {Fusion::fuse_normalized_pointwise};
   CHECK(count(Model::load(file, without).inspect("optimized"), "NormalizedPointwise") == 0);

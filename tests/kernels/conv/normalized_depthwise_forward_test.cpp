@@ -21,7 +21,19 @@ double activated(double v, NormActivation activation) {
   return std::clamp(v, low, high);
 }
 
-// Operands, and y, the means and the variances by their definition in double.
+// The means and then the variances of each channel.
+std::vector<double> statistics(const std::vector<double>& v, Index channels, Index plane) {
+  const auto c = static_cast<std::size_t>(channels), p = static_cast<std::size_t>(plane);
+  const double count = static_cast<double>(v.size() / c);
+  std::vector<double> result(2 * c);
+  for (std::size_t i = 0; i < v.size(); ++i) result[i / p % c] += v[i] / count;
+  for (std::size_t i = 0; i < v.size(); ++i) {
+    result[c + i / p % c] += std::pow(v[i] - result[i / p % c], 2) / count;
+  }
+  return result;
+}
+
+// Operands, and y and the statistics of x and of y by their definition in double.
 template <class T>
 struct Case {
   Case(const ConvShape& of, NormActivation with) : s(of), activation(with) {
@@ -33,18 +45,12 @@ struct Case {
     bias = numbers.row<T>(s.groups);
     const auto plane = static_cast<std::size_t>(volume(s.in));
     const auto channels = static_cast<std::size_t>(s.groups);
-    const double count = static_cast<double>(s.batch * volume(s.in));
-    const auto channel = [&](std::size_t i) { return i / plane % channels; };
-    std::vector<double> mean(channels), variance(channels), z(x.size());
+    const auto of_x = statistics({x.begin(), x.end()}, s.groups, volume(s.in));
+    std::vector<double> z(x.size());
     for (std::size_t i = 0; i < x.size(); ++i) {
-      mean[channel(i)] += static_cast<double>(x[i]) / count;
-    }
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      variance[channel(i)] += std::pow(static_cast<double>(x[i]) - mean[channel(i)], 2) / count;
-    }
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      const std::size_t c = channel(i);
-      const double hat = (static_cast<double>(x[i]) - mean[c]) / std::sqrt(variance[c] + epsilon);
+      const std::size_t c = i / plane % channels;
+      const double hat =
+          (static_cast<double>(x[i]) - of_x[c]) / std::sqrt(of_x[channels + c] + epsilon);
       z[i] =
           activated(hat * static_cast<double>(scale[c]) + static_cast<double>(bias[c]), activation);
     }
@@ -52,7 +58,8 @@ struct Case {
     for_products(s, [&](std::size_t i, std::size_t k, std::size_t o) {
       wanted[o] += static_cast<double>(w[k]) * z[i];
     });
-    for (const auto* v : {&mean, &variance}) wanted.insert(wanted.end(), v->begin(), v->end());
+    const auto of_y = statistics(wanted, s.groups, volume(s.out));
+    for (const auto* v : {&of_x, &of_y}) wanted.insert(wanted.end(), v->begin(), v->end());
   }
 
   std::vector<T> run(ThreadPool& pool, const Kernels& kernels) const {
@@ -66,7 +73,8 @@ struct Case {
     const Scratch scratch(primitive.workspace());
     std::vector<T> results(wanted.size());
     std::vector<std::uint16_t> copy(sizeof(T) == sizeof(float) ? x.size() : 0);
-    T* const statistics = results.data() + (results.size() - 2 * scale.size());
+    T* const of_x = results.data() + (results.size() - 4 * scale.size());
+    T* const of_y = of_x + 2 * scale.size();
     primitive.run(pool,
                   {.x = x.data(),
                    .scale = scale.data(),
@@ -74,8 +82,10 @@ struct Case {
                    .w = w.data(),
                    .y = results.data(),
                    .rounded_x = copy.empty() ? nullptr : copy.data(),
-                   .batch_mean = statistics,
-                   .batch_variance = statistics + scale.size()},
+                   .batch_mean = of_x,
+                   .batch_variance = of_x + scale.size(),
+                   .y_mean = of_y,
+                   .y_variance = of_y + scale.size()},
                   scratch);
     CHECK(scratch.intact());
     for (std::size_t i = 0; i < copy.size(); ++i) {
@@ -121,11 +131,15 @@ TEST_CASE("statistics of a batch of no images are NaN, other groups are rejected
   ThreadPool pool(2);
   const NormalizedDepthwiseConv<float> none(
       {.shape = shape2(0, 3, 3, 3, 9, 9, 3, 3, 1, 1, 1, 1), .norm = {}}, 2);
-  std::vector<float> mean(3, 1), variance(3, 1);
+  std::vector<float> results(12, 1);
   const Scratch scratch(none.workspace());
-  none.run(pool, {.batch_mean = mean.data(), .batch_variance = variance.data()}, scratch);
-  for (const float v : mean) CHECK(std::isnan(v));
-  for (const float v : variance) CHECK(std::isnan(v));
+  none.run(pool,
+           {.batch_mean = results.data(),
+            .batch_variance = results.data() + 3,
+            .y_mean = results.data() + 6,
+            .y_variance = results.data() + 9},
+           scratch);
+  for (const float v : results) CHECK(std::isnan(v));
   CHECK_THROWS_WITH(NormalizedDepthwiseConv<float>(
                         {.shape = shape2(2, 4, 4, 2, 9, 40, 3, 3, 1, 1, 1, 1), .norm = {}}, 1),
                     Catch::Contains("for each group"));

@@ -79,6 +79,10 @@ TEST_CASE("NormalizedPointwiseConv is what its operators are one after the other
       const auto got = run_op(o.forward());
       check_close(got[0].tensor(), y);
       for (std::size_t k = 1; k < 5; ++k) check_close(got[k].tensor(), want[k].tensor());
+      OpCase given = o.forward();
+      for (const std::size_t k : {3, 4}) given.inputs.push_back(got[k].tensor());
+      const auto same = run_op(given);
+      for (std::size_t k = 0; k < 5; ++k) CHECK(same[k].tensor().identical(got[k].tensor()));
     }
   }
 }
@@ -110,6 +114,11 @@ TEST_CASE("pointwise convolutions of normalized planes reject operands of other 
   const Operands o({2, 3, 8, 8}, 4, "Relu");
   OpCase wrong = o.forward();
   wrong.inputs[1] = random_tensor({4}, 1);
+  CHECK_THROWS_WITH(run_op(wrong), Catch::Contains("numbers of channels"));
+  wrong = o.forward();
+  wrong.inputs.emplace_back(random_tensor({3}, 1));
+  CHECK_THROWS_WITH(run_op(wrong), Catch::Contains("given together"));
+  wrong.inputs.emplace_back(random_tensor({4}, 1));
   CHECK_THROWS_WITH(run_op(wrong), Catch::Contains("numbers of channels"));
   wrong = o.forward();
   wrong.inputs[5] = random_tensor({4, 3, 3, 3}, 1);
