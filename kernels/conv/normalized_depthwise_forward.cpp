@@ -61,13 +61,8 @@ void NormalizedDepthwiseConv<T>::run(ThreadPool& pool, const NormalizedDepthwise
                     for (Index block = first; block < last; ++block) {
                       const Index c = block * channels_;
                       const Index channels = std::min(channels_, s.groups - c);
-                      if constexpr (sizeof(T) == sizeof(float)) {
-                        if (desc_.norm.rounded) {
-                          run_block<std::uint16_t>(args, c, channels, slot);
-                          continue;
-                        }
-                      }
-                      run_block<T>(args, c, channels, slot);
+                      visit_elements<T>(desc_.norm.rounded,
+                                        [&]<class X>() { run_block<X>(args, c, channels, slot); });
                     }
                   });
 }

@@ -61,13 +61,8 @@ class NormalizedPlanes final : public NormalizedDepthwiseImplementation<T> {
                       for (Index block = first; block < last; ++block) {
                         const Index c = block * channels_;
                         const Block of{c, std::min(channels_, s.groups - c), slot};
-                        if constexpr (sizeof(T) == sizeof(float)) {
-                          if (desc_.rounded) {
-                            run_block<std::uint16_t>(args, of);
-                            continue;
-                          }
-                        }
-                        run_block<T>(args, of);
+                        visit_elements<T>(desc_.rounded,
+                                          [&]<class X>() { run_block<X>(args, of); });
                       }
                     });
   }

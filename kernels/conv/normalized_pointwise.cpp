@@ -13,6 +13,7 @@ using Index = std::int64_t;
 constexpr Index block_bytes = 512 * 1024;  // of what is to stay in a second cache
 constexpr Index least_positions = 64;      // of a block, for products need some columns
 constexpr Index longest_run = 2048;        // positions
+constexpr Index asked_bytes = 2048;        // of the next row
 constexpr Index most_channels = 144;       // of a block of the derivative
 constexpr Index least_tasks = 16;          // of the derivative, where there are images enough
 constexpr Index work_of_task = Index{1} << 18;
@@ -27,11 +28,16 @@ struct Block {
 template <class T, class Args>
 void normalize_block(const NormalizedPointwiseDesc& desc, const Kernels& kernels, const Args& args,
                      const T* mean, const T* variance, const Block& block, T* z, Index ld) {
+  constexpr Index size = sizeof(T);
   const NormalizedRows<T, T> rows(desc.norm, kernels);
   for (Index i = 0; i < block.channels; ++i) {
     const Index c = block.channel + i;
     const auto row = rows.row(mean[c], variance[c], args.scale[c], args.bias[c]);
     const Index at = (block.image * desc.in_channels + c) * desc.positions + block.first;
+    // Streams of the hardware end with a row.
+    if (i + 1 < block.channels) {
+      rows.ask_for(args.x + at + desc.positions, std::min(block.count * size, asked_bytes));
+    }
     rows.normalize(row, z + i * ld, args.x + at, nullptr, nullptr, block.count);
   }
 }

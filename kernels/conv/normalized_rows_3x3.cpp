@@ -36,13 +36,7 @@ class Rows3x3 final : public NormalizedDepthwiseImplementation<T> {
     ScratchPool(workspace, slot_bytes_)
         .for_chunks(pool, s.groups, grain, [&](std::byte* slot, Index first, Index last) {
           for (Index c = first; c < last; ++c) {
-            if constexpr (sizeof(T) == sizeof(float)) {
-              if (desc_.rounded) {
-                run_channel<std::uint16_t>(args, c, slot);
-                continue;
-              }
-            }
-            run_channel<T>(args, c, slot);
+            visit_elements<T>(desc_.rounded, [&]<class X>() { run_channel<X>(args, c, slot); });
           }
         });
   }

@@ -184,30 +184,21 @@ bool supports_planes(const BatchNormDesc& desc, const Kernels&) {
 template <class T>
 using Made = std::unique_ptr<const Implementation<BatchNormArgs<T>>>;
 
-// make.template operator()<X>() with the type of the elements of x.
-template <class T, class Make>
-Made<T> visit_elements(const BatchNormDesc& desc, Make&& make) {
-  if constexpr (sizeof(T) == sizeof(float)) {
-    if (desc.rounded) return make.template operator()<std::uint16_t>();
-  }
-  return make.template operator()<T>();
-}
-
 template <class T>
 Made<T> make_columns(const BatchNormDesc& desc, const Kernels& kernels) {
-  return visit_elements<T>(desc, [&]<class X>() -> Made<T> {
+  return visit_elements<T>(desc.rounded, [&]<class X>() -> Made<T> {
     return std::make_unique<const Training<T, X, true>>(desc, kernels);
   });
 }
 template <class T>
 Made<T> make_masked_planes(const BatchNormDesc& desc, const Kernels& kernels) {
-  return visit_elements<T>(desc, [&]<class X>() -> Made<T> {
+  return visit_elements<T>(desc.rounded, [&]<class X>() -> Made<T> {
     return std::make_unique<const Backward<T, X, true>>(desc, kernels);
   });
 }
 template <class T>
 Made<T> make_planes(const BatchNormDesc& desc, const Kernels& kernels) {
-  return visit_elements<T>(desc, [&]<class X>() -> Made<T> {
+  return visit_elements<T>(desc.rounded, [&]<class X>() -> Made<T> {
     if (is_backward(desc)) return std::make_unique<const Backward<T, X, false>>(desc, kernels);
     if (desc.pass == BatchNormPass::training) {
       return std::make_unique<const Training<T, X, false>>(desc, kernels);

@@ -145,10 +145,7 @@ Made<T> make_of(const LayerNormDesc& desc, const Kernels& kernels) {
 
 template <class T>
 Made<T> make(const LayerNormDesc& desc, const Kernels& kernels) {
-  if constexpr (sizeof(T) == sizeof(float)) {
-    if (desc.rounded) return make_of<T, std::uint16_t>(desc, kernels);
-  }
-  return make_of<T, T>(desc, kernels);
+  return visit_elements<T>(desc.rounded, [&]<class X>() { return make_of<T, X>(desc, kernels); });
 }
 
 template <class T>

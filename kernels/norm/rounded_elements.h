@@ -16,6 +16,15 @@ const X* elements_of(const T* x) {
   return reinterpret_cast<const X*>(x);
 }
 
+// body.template operator()<X>() with the type of the elements of an x that is `rounded` or not.
+template <class T, class Body>
+decltype(auto) visit_elements(bool rounded, Body&& body) {
+  if constexpr (sizeof(T) == sizeof(float)) {
+    if (rounded) return body.template operator()<std::uint16_t>();
+  }
+  return body.template operator()<T>();
+}
+
 template <class T>
 T widened(T x) {
   return x;

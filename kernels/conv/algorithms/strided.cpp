@@ -14,7 +14,7 @@ constexpr Index max_weight_bytes = Index{4} << 20;
 constexpr Index wanted_tasks = 8;
 constexpr Index min_positions = 64;       // fewer do not pay for packing the weights
 constexpr Index min_plane = 32;           // im2col joins images of fewer positions
-constexpr Index min_rows = 64;            // of dw: fewer do not pay for transposing dy
+constexpr Index min_rows = 24;            // of dw: fewer do not pay for transposing dy
 constexpr Index max_backward_inner = 64;  // channels that backward_data sums over
 
 template <class T>
