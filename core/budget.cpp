@@ -3,6 +3,7 @@
 #include <new>
 
 #include "core/message.h"
+#include "core/out_of_memory.h"
 
 namespace ondine {
 
@@ -18,7 +19,7 @@ void MemoryBudget::charge(std::uint64_t bytes) {
 void* allocate_aligned(std::size_t bytes) {
   if (bytes == 0) return nullptr;
   void* memory = ::operator new (bytes, std::align_val_t{64}, std::nothrow);
-  if (memory == nullptr) fail(ErrorCode::limit, "the system has no ", bytes, " bytes left");
+  if (memory == nullptr) fail_out_of_memory(cat("hold ", bytes, " bytes"));
   return memory;
 }
 

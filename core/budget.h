@@ -47,7 +47,7 @@ class BudgetShare {
   std::uint64_t bytes_ = 0;
 };
 
-// 64-byte aligned memory, nullptr for 0 bytes. Throws Error(limit) when the system has no more.
+// 64-byte aligned memory, nullptr for 0 bytes. Throws OutOfMemory when the system has no more.
 void* allocate_aligned(std::size_t bytes);
 void free_aligned(void* memory) noexcept;
 

@@ -26,6 +26,7 @@ constexpr std::array names{
     Named{"fuse_depthwise_gradient", Fusion::fuse_depthwise_gradient},
     Named{"fuse_depthwise", Fusion::fuse_depthwise},
     Named{"fuse_normalized_pointwise", Fusion::fuse_normalized_pointwise},
+    Named{"fuse_pointwise_gradient", Fusion::fuse_pointwise_gradient},
     Named{"fuse_activation", Fusion::fuse_activation},
     Named{"fuse_pointwise", Fusion::fuse_pointwise},
     Named{"fuse_gather_gradient", Fusion::fuse_gather_gradient},

@@ -23,6 +23,7 @@ std::span<const Pass> fusion_passes() {
                                  fuse_depthwise_gradient,
                                  fuse_depthwise,
                                  fuse_normalized_pointwise,
+                                 fuse_pointwise_gradient,
                                  fuse_activation,
                                  fuse_pointwise,
                                  fuse_gather_gradient,

@@ -71,6 +71,7 @@ extern const Pass fuse_normalization;           // with an addend and its activa
 extern const Pass fuse_depthwise_gradient;      // with that of the normalization before it
 extern const Pass fuse_depthwise;               // with the normalization before it
 extern const Pass fuse_normalized_pointwise;    // a pointwise convolution, with the same
+extern const Pass fuse_pointwise_gradient;      // both derivatives, which share dy
 extern const Pass fold_normalization;           // BatchNormalization by constants into Conv
 extern const Pass fuse_activation;       // Relu and Clip into Conv and Gemm, a bias into MatMul
 extern const Pass fuse_pointwise;        // with the depthwise convolution after it

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/conv/algorithms/algorithm.h"
+#include "kernels/conv/grouped_sums.h"
 #include "kernels/norm/normalized_rows.h"
 
 namespace ondine::math {
@@ -142,7 +143,7 @@ NormalizedPointwiseWeights<T>::NormalizedPointwiseWeights(const NormalizedPointw
   const Index fitting = block_bytes / (channels_ * Index{sizeof(T)});
   run_ = even_chunk(desc.positions, std::min(fitting, longest_run));
   groups_ = std::min(divide_up(least_tasks, blocks_), desc.batch);
-  sums_bytes_ = bytes_of<T>(groups_ * desc.in_channels * desc.out_channels);
+  sums_bytes_ = bytes_of<T>((groups_ - 1) * desc.in_channels * desc.out_channels);
   z_bytes_ = bytes_of<T>(channels_ * run_);
   slot_bytes_ = z_bytes_ + align_up(scratch_of(product(channels_, run_), kernel_set<T>(*kernels_)));
   workspace_ = sums_bytes_ + ScratchPool::bytes(slot_bytes_, threads);
@@ -179,6 +180,9 @@ void NormalizedPointwiseWeights<T>::run(ThreadPool& pool,
   }
   auto* const memory = static_cast<std::byte*>(workspace.data);
   T* const sums = reinterpret_cast<T*>(memory);
+  const auto sums_of = [&](Index group) {
+    return group == 0 ? args.dw : sums + (group - 1) * in * out;
+  };
   const Index work = channels_ * out * desc_.positions;
   ScratchPool({memory + sums_bytes_, workspace.bytes - sums_bytes_}, slot_bytes_)
       .for_chunks(pool, groups_ * blocks_, grain_of(work, work_of_task),
@@ -188,17 +192,10 @@ void NormalizedPointwiseWeights<T>::run(ThreadPool& pool,
                       const Index channel = task % blocks_ * channels_;
                       run_block(args, desc_.batch * group / groups_,
                                 desc_.batch * (group + 1) / groups_, channel, slot,
-                                sums + group * in * out + channel);
+                                sums_of(group) + channel);
                     }
                   });
-  const auto& vector = *kernel_set<T>(*kernels_).vector;
-  pool.for_chunks(in * out, work_of_task, [&](Index first, Index last) {
-    std::copy(sums + first, sums + last, args.dw + first);
-    for (Index group = 1; group < groups_; ++group) {
-      vector.add.vv(args.dw + first, args.dw + first, sums + group * in * out + first,
-                    last - first);
-    }
-  });
+  add_groups(pool, kernel_set<T>(*kernels_), sums, groups_ - 1, in * out, args.dw);
 }
 
 template <class T>
