@@ -74,6 +74,21 @@ std::optional<std::vector<std::int64_t>> Uses::integers(ValueId id) const {
   return std::vector<std::int64_t>(values.begin(), values.end());
 }
 
+ReadersByInput::ReadersByInput(const Graph& graph, std::string_view op, std::string_view domain,
+                               std::size_t input) {
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Node& node = graph.nodes[i];
+    if (node.op->name == op && node.op->domain == domain) {
+      positions_[node.inputs[input]].push_back(i);
+    }
+  }
+}
+
+std::span<const std::size_t> ReadersByInput::of(ValueId id) const {
+  const auto found = positions_.find(id);
+  return found == positions_.end() ? std::span<const std::size_t>() : found->second;
+}
+
 std::optional<double> number_of(const Tensor& tensor) {
   if (!tensor.defined() || tensor.size() != 1) return std::nullopt;
   if (tensor.dtype() == DType::float32) return double{tensor.values<float>()[0]};

@@ -1,6 +1,8 @@
 // Helpers of fusion passes: producers and readers of values, and patterns that passes share.
 #pragma once
 
+#include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "graph/contract/node_view.h"
@@ -46,6 +48,19 @@ class Uses {
   std::vector<std::int32_t> producer_;
   std::vector<int> readers_;
   std::vector<bool> named_;
+};
+
+// The nodes of one operator by what they read as one of their inputs, in the order of the graph.
+class ReadersByInput {
+ public:
+  ReadersByInput(const Graph& graph, std::string_view op, std::string_view domain,
+                 std::size_t input);
+
+  // Their positions in the graph.
+  std::span<const std::size_t> of(ValueId id) const;
+
+ private:
+  std::unordered_map<ValueId, std::vector<std::size_t>> positions_;
 };
 
 // The number in a floating point tensor or constant of one element.

@@ -3,8 +3,6 @@
 //   dz = ConvGradInput(dy, w, ...)         dx, dscale, dbias, dw =
 //   dw = ConvGradWeight(z, dy, ...)          NormalizedDepthwiseConvGrad(dy, w, x, scale, ...)
 //   dx, dscale, dbias = BatchNormalizationActivationGrad(dz, x, scale, ...)
-#include <unordered_map>
-
 #include "graph/passes/fuse.h"
 #include "graph/passes/same_attributes.h"
 
@@ -35,21 +33,18 @@ bool is_derivative(const Node& grad, const Node& norm) {
 class Fuser {
  public:
   Fuser(Graph& graph, const OpDef* fused)
-      : graph_(&graph), fused_(fused), gone_(graph.nodes.size()) {
-    for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
-      const Node& node = graph.nodes[i];
-      if (node.op->name != "ConvGradWeight" || node.op->domain != ondine_domain) continue;
-      weights_of_.emplace(node.inputs[1], i);
-    }
-  }
+      : graph_(&graph),
+        fused_(fused),
+        gone_(graph.nodes.size()),
+        weights_(graph, "ConvGradWeight", ondine_domain, 1) {}
 
   bool fuse(Node& node, const Uses& uses) {
     if (node.op->name != grad_name || node.op->domain != ondine_domain) return false;
     const Node* data = uses.sole_producer(node.inputs[0], "ConvGradInput", ondine_domain);
     if (data == nullptr || !is_full_float(*graph_, node.inputs[1])) return false;
-    const auto found = weights_of_.find(data->inputs[0]);
-    if (found == weights_of_.end() || gone_[found->second]) return false;
-    const Node& weights = graph_->nodes[found->second];
+    const auto found = weights_.of(data->inputs[0]);
+    if (found.empty() || gone_[found.front()]) return false;
+    const Node& weights = graph_->nodes[found.front()];
     const Node* norm =
         uses.producer(weights.inputs[0], "BatchNormalizationActivation", ondine_domain);
     if (norm == nullptr || !is_derivative(node, *norm)) return false;
@@ -61,7 +56,7 @@ class Fuser {
       return false;
     }
     replace(node, *data, weights);
-    gone_[found->second] = true;
+    gone_[found.front()] = true;
     return true;
   }
 
@@ -85,7 +80,7 @@ class Fuser {
   Graph* graph_;
   const OpDef* fused_;
   std::vector<bool> gone_;
-  std::unordered_map<ValueId, std::size_t> weights_of_;  // by dy
+  ReadersByInput weights_;  // by dy
 };
 
 bool run(Graph& graph, const PassContext& context) {

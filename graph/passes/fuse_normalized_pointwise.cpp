@@ -4,9 +4,6 @@
 //   y = Conv(z, w)                  y, ... = NormalizedPointwiseConv(x, ..., w)
 //   dw = ConvGradWeight(z, dy, s)   dw = NormalizedPointwiseConvGradWeight(x, ..., dy, s)
 // A depthwise convolution that made x finds its statistics, while it has x in a cache.
-#include <iterator>
-#include <unordered_map>
-
 #include "graph/passes/fuse.h"
 
 namespace ondine::graph {
@@ -24,16 +21,12 @@ bool are_large_planes(const Type& x) {
 class Fuser {
  public:
   Fuser(Graph& graph, const OpDef* forward, const OpDef* weights)
-      : graph_(&graph), forward_(forward), weights_(weights), gone_(graph.nodes.size()) {
-    for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
-      const Node& node = graph.nodes[i];
-      if (node.op->name == "ConvGradWeight" && node.op->domain == ondine_domain) {
-        weights_of_.emplace(node.inputs[0], i);
-      } else if (node.op->name == "Shape" && node.op->domain.empty()) {
-        shapes_of_.emplace(node.inputs[0], i);
-      }
-    }
-  }
+      : graph_(&graph),
+        forward_(forward),
+        weights_(weights),
+        gone_(graph.nodes.size()),
+        derivatives_(graph, "ConvGradWeight", ondine_domain, 0),
+        shapes_(graph, "Shape", {}, 0) {}
 
   bool fuse(Node& node, const Uses& uses) {
     if (node.op->name != "Conv" || !node.op->domain.empty()) return false;
@@ -47,18 +40,16 @@ class Fuser {
     if (conv.has_input(2) || !is_pointwise(conv, (*graph_)[node.inputs[1]].type)) return false;
     // Nobody reads a statistic before the convolution.
     if (is_read_between(*norm, node, 1)) return false;
-    const auto found = weights_of_.find(z);
-    Node* const derivative = found == weights_of_.end() ? nullptr : &graph_->nodes[found->second];
-    const auto shapes = shapes_of_.equal_range(z);
-    const auto others = std::distance(shapes.first, shapes.second) + (derivative ? 1 : 0);
-    if (uses.readers(z) != 1 + others) return false;
+    const auto derivatives = derivatives_.of(z);
+    Node* const derivative = derivatives.empty() ? nullptr : &graph_->nodes[derivatives.front()];
+    const auto shapes = shapes_.of(z);
+    const std::size_t others = shapes.size() + (derivative ? 1 : 0);
+    if (static_cast<std::size_t>(uses.readers(z)) != 1 + others) return false;
     if (derivative != nullptr) {
       if (derivative < &node || !is_derivative(*derivative, *norm)) return false;
       replace_derivative(*derivative, *norm);
     }
-    for (auto each = shapes.first; each != shapes.second; ++each) {
-      graph_->nodes[each->second].inputs[0] = norm->inputs[0];
-    }
+    for (const std::size_t each : shapes) graph_->nodes[each].inputs[0] = norm->inputs[0];
     take_normalization(node, *norm, *forward_);
     if (const Node* deep =
             uses.producer(node.inputs[0], "NormalizedDepthwiseConv", ondine_domain)) {
@@ -102,8 +93,7 @@ class Fuser {
   const OpDef* forward_;
   const OpDef* weights_;
   std::vector<bool> gone_;
-  std::unordered_map<ValueId, std::size_t> weights_of_;      // by z
-  std::unordered_multimap<ValueId, std::size_t> shapes_of_;  // by z
+  ReadersByInput derivatives_, shapes_;  // by z
 };
 
 bool run(Graph& graph, const PassContext& context) {

@@ -4,8 +4,6 @@
 //   dw = ConvGradWeight(x, dy, shape of w)
 // Where dy has fewer channels than x, or so many that a block of positions is short, two products
 // are as fast.
-#include <unordered_map>
-
 #include "graph/passes/fuse.h"
 
 namespace ondine::graph {
@@ -27,13 +25,10 @@ bool gains(const Type& x, const Type& dy) {
 class Fuser {
  public:
   Fuser(Graph& graph, const OpDef* fused)
-      : graph_(&graph), fused_(fused), gone_(graph.nodes.size()) {
-    for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
-      const Node& node = graph.nodes[i];
-      if (node.op->name != "ConvGradWeight" || node.op->domain != ondine_domain) continue;
-      weights_of_.emplace(node.inputs[1], i);
-    }
-  }
+      : graph_(&graph),
+        fused_(fused),
+        gone_(graph.nodes.size()),
+        weights_(graph, "ConvGradWeight", ondine_domain, 1) {}
 
   bool fuse(Node& data) {
     if (data.op->name != "ConvGradInput" || data.op->domain != ondine_domain) return false;
@@ -43,17 +38,15 @@ class Fuser {
       return false;
     }
     // Derivatives of other convolutions with the same dy and the same shapes are as good.
-    const auto [first, last] = weights_of_.equal_range(data.inputs[0]);
-    for (auto each = first; each != last; ++each) {
-      Node& weights = graph_->nodes[each->second];
-      if (!belong_together(data, weights)) continue;
+    for (const std::size_t each : weights_.of(data.inputs[0])) {
+      Node& weights = graph_->nodes[each];
+      if (weights.op == fused_ || gone_[each] || !belong_together(data, weights)) continue;
       const bool weights_first = &weights < &data;
       Node& former = weights_first ? weights : data;
       Node& latter = weights_first ? data : weights;
       if (is_read_between(former, latter, 0)) continue;
       replace(latter, data, weights);
       gone_[static_cast<std::size_t>(&former - graph_->nodes.data())] = true;
-      weights_of_.erase(each);
       return true;
     }
     return false;
@@ -83,7 +76,7 @@ class Fuser {
   Graph* graph_;
   const OpDef* fused_;
   std::vector<bool> gone_;
-  std::unordered_multimap<ValueId, std::size_t> weights_of_;  // by dy
+  ReadersByInput weights_;  // by dy
 };
 
 bool run(Graph& graph, const PassContext& context) {

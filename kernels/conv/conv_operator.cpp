@@ -74,10 +74,6 @@ Kernel bind_operand(BindContext& context, Operand result) {
                        [&]<class C>() -> Kernel { return bind_as<C>(context, desc, result); });
 }
 
-std::optional<Dims> dims_if_ranked(const InferContext& context, std::size_t i) {
-  return context.ranked(i) ? std::optional(context.dims(i)) : std::nullopt;
-}
-
 // (dy, w, shape of x) or (x, dy, shape of w).
 void infer_gradient(InferContext& context, Operand of) {
   require_same_dtype(context, {0, 1});

@@ -66,6 +66,17 @@ TransposedAttributes transposed_attributes(const NodeView& node, std::size_t axe
 
 }  // namespace
 
+std::optional<Dims> dims_if_ranked(const InferContext& context, std::size_t i) {
+  return context.ranked(i) ? std::optional(context.dims(i)) : std::nullopt;
+}
+
+void require_derivative(const InferContext& context, const std::optional<Dims>& y) {
+  if (y && !compatible(Type::tensor(context.dtype(0), *y), context.input(0))) {
+    context.reject("dy is ", graph::to_string(context.input(0)), ", expected ",
+                   graph::to_string(*y));
+  }
+}
+
 bool is_transposed_conv(const NodeView& node) {
   return node.node().op->name.starts_with("ConvTranspose");
 }

@@ -14,10 +14,8 @@ void check_conv_parameter(const InferContext& context, std::size_t p, Dim count,
 }
 
 void infer_integer_conv(InferContext& context, std::size_t w, DType result) {
-  const auto dims_of = [&](std::size_t i) {
-    return context.ranked(i) ? std::optional(context.dims(i)) : std::nullopt;
-  };
-  context.set_output(0, result, conv_dims(context, dims_of(0), dims_of(w)));
+  context.set_output(0, result,
+                     conv_dims(context, dims_if_ranked(context, 0), dims_if_ranked(context, w)));
 }
 
 Val over_channels(Val p, std::size_t trailing) {

@@ -33,11 +33,9 @@ graph::Attributes normalization_attributes(const graph::NodeView& node) {
 
 void infer_normalized_conv(InferContext& context) {
   require_same_dtype(context, {0, 5});
-  const auto dims = [&](std::size_t i) {
-    return context.ranked(i) ? std::optional(context.dims(i)) : std::nullopt;
-  };
   infer_batch_statistics(context);
-  context.set_output(0, context.dtype(0), conv_dims(context, dims(0), dims(5)));
+  context.set_output(0, context.dtype(0),
+                     conv_dims(context, dims_if_ranked(context, 0), dims_if_ranked(context, 5)));
 }
 
 std::vector<Val> expand_normalized_conv(ExpandContext& context) {

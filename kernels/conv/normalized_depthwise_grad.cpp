@@ -21,14 +21,8 @@ namespace {
 
 void infer(InferContext& context) {
   require_same_dtype(context, {0, 1, 2});
-  const auto dims = [&](std::size_t i) {
-    return context.ranked(i) ? std::optional(context.dims(i)) : std::nullopt;
-  };
-  const auto y = conv_dims(context, dims(2), dims(1));
-  if (y && !compatible(Type::tensor(context.dtype(0), *y), context.input(0))) {
-    context.reject("dy is ", graph::to_string(context.input(0)), ", expected ",
-                   graph::to_string(*y));
-  }
+  require_derivative(context,
+                     conv_dims(context, dims_if_ranked(context, 2), dims_if_ranked(context, 1)));
   Dim count;
   if (context.ranked(2)) count = channel_count(context.dims(2), true);
   for (std::size_t i = 3; i < 7; ++i) {

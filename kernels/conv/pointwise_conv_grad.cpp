@@ -13,23 +13,16 @@ namespace {
 
 void infer(InferContext& context) {
   require_same_dtype(context, {0, 1, 2});
-  const auto dims = [&](std::size_t i) {
-    return context.ranked(i) ? std::optional(context.dims(i)) : std::nullopt;
-  };
   for (const std::size_t i : {0U, 1U, 2U}) {
     if (context.ranked(i) && context.dims(i).size() != 4) {
       context.reject("input ", i, " is ", graph::to_string(context.input(i)), ", not planes");
     }
   }
-  const auto w = dims(1);
+  const auto w = dims_if_ranked(context, 1);
   for (const std::size_t axis : {2U, 3U}) {
     if (w) unify((*w)[axis], Dim(1), "sizes of a pointwise window");
   }
-  const auto y = conv_dims(context, dims(2), w);
-  if (y && !compatible(Type::tensor(context.dtype(0), *y), context.input(0))) {
-    context.reject("dy is ", graph::to_string(context.input(0)), ", expected ",
-                   graph::to_string(*y));
-  }
+  require_derivative(context, conv_dims(context, dims_if_ranked(context, 2), w));
   context.set_output(0, context.input(2));
   context.set_output(1, context.input(1));
 }

@@ -43,11 +43,8 @@ void require_bias(InferContext& context, std::size_t i, Dim channels, std::strin
 
 void infer(InferContext& context) {
   require_same_dtype(context, {x_in, pointwise_in, inner_bias_in, depthwise_in, bias_in});
-  const auto dims = [&](std::size_t i) {
-    return context.ranked(i) ? std::optional(context.dims(i)) : std::nullopt;
-  };
-  std::optional<Dims> z = dims(x_in);
-  const auto pointwise = dims(pointwise_in);
+  std::optional<Dims> z = dims_if_ranked(context, x_in);
+  const auto pointwise = dims_if_ranked(context, pointwise_in);
   Dim channels;
   if (pointwise) {
     if (pointwise->size() != 4 || is_other_than_one((*pointwise)[2]) ||
@@ -62,7 +59,7 @@ void infer(InferContext& context) {
     if (pointwise) unify((*z)[1], (*pointwise)[1], "channels of x and of the pointwise weights");
     (*z)[1] = channels;
   }
-  const auto y = conv_dims(context, z, dims(depthwise_in));
+  const auto y = conv_dims(context, z, dims_if_ranked(context, depthwise_in));
   require_bias(context, inner_bias_in, channels, "numbers of channels of the first B and W");
   if (y) require_bias(context, bias_in, (*y)[1], "numbers of channels of the second B and W");
   context.set_output(0, context.dtype(x_in), y);
