@@ -54,7 +54,8 @@ std::vector<double> best_of(std::size_t candidates, Body&& body) {
 
 std::vector<const Kernels*> sets() {
   std::vector<const Kernels*> all;
-  for (const Isa isa : {Isa::baseline, Isa::avx2, Isa::avx512, Isa::avx512_bf16, Isa::amx_bf16}) {
+  for (const Isa isa :
+       {Isa::baseline, Isa::avx2, Isa::avx512, Isa::amx, Isa::avx512_bf16, Isa::amx_bf16}) {
     const auto* k = kernels_for(isa);
     const char* const only = std::getenv("ONDINE_ISA");
     if (k && (!only || std::strcmp(only, isa_name(*k)) == 0)) all.push_back(k);

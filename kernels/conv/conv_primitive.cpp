@@ -61,8 +61,8 @@ template <class T>
 ConvPrimitive<T>::ConvPrimitive(const ConvEntry<T>& entry, const ConvDesc& desc, int threads,
                                 const Kernels& kernels)
     : name_(entry.name),
-      isa_(isa_name(kernels)),
       implementation_(entry.make(desc, kernels)),
+      isa_(isa_name(implementation_->splits() ? kernels : without_tiles(kernels))),
       workspace_(implementation_->workspace(threads)) {
   if (desc.direction != ConvDirection::forward && desc.activation != Activation::none) {
     fail(ErrorCode::mismatch, "a gradient of a convolution has no activation");

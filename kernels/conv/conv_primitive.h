@@ -68,6 +68,8 @@ class ConvImplementation {
   virtual ~ConvImplementation() = default;
   virtual std::size_t workspace(int threads) const = 0;
   virtual void run(ThreadPool& pool, const ConvArgs<T>& args, Workspace workspace) const = 0;
+  // Whether its products split their factors (GemmPrimitive).
+  virtual bool splits() const { return false; }
 };
 
 template <class T>
@@ -106,8 +108,8 @@ class ConvPrimitive {
                 const Kernels& kernels);
 
   std::string_view name_;
-  std::string_view isa_;
   std::shared_ptr<const ConvImplementation<T>> implementation_;
+  std::string_view isa_;
   std::size_t workspace_ = 0;
 };
 

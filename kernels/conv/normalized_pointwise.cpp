@@ -66,15 +66,17 @@ NormalizedPointwiseConv<T>::NormalizedPointwiseConv(const NormalizedPointwiseDes
 
 template <class T>
 std::string_view NormalizedPointwiseConv<T>::isa() const noexcept {
-  return isa_name(*kernels_);
+  return isa_name(product(block_).splits ? *kernels_ : without_tiles(*kernels_));
 }
 
 template <class T>
 GemmCall<T> NormalizedPointwiseConv<T>::product(Index count) const {
   GemmCall<T> call{};
   call.m = desc_.out_channels;
-  call.n = count;
+  call.n = desc_.positions;
   call.k = desc_.in_channels;
+  call.splits = splits_factors(call, kernel_set<T>(*kernels_));
+  call.n = count;
   call.a_row = call.k;
   call.a_col = 1;
   call.b_row = block_;
@@ -151,13 +153,16 @@ NormalizedPointwiseWeights<T>::NormalizedPointwiseWeights(const NormalizedPointw
 
 template <class T>
 std::string_view NormalizedPointwiseWeights<T>::isa() const noexcept {
-  return isa_name(*kernels_);
+  return isa_name(product(channels_, run_).splits ? *kernels_ : without_tiles(*kernels_));
 }
 
 template <class T>
 GemmCall<T> NormalizedPointwiseWeights<T>::product(Index channels, Index count) const {
   GemmCall<T> call{};
   call.m = desc_.out_channels;
+  call.n = channels_;
+  call.k = run_;
+  call.splits = splits_factors(call, kernel_set<T>(*kernels_));
   call.n = channels;
   call.k = count;
   call.a_row = desc_.positions;

@@ -37,7 +37,8 @@ PointwiseGrad<T>::PointwiseGrad(const PointwiseGradDesc& desc, int threads, cons
 
 template <class T>
 std::string_view PointwiseGrad<T>::isa() const noexcept {
-  return isa_name(*kernels_);
+  const bool splits = weights_product(block_).splits || data_product(block_).splits;
+  return isa_name(splits ? *kernels_ : without_tiles(*kernels_));
 }
 
 template <class T>
@@ -45,6 +46,8 @@ GemmCall<T> PointwiseGrad<T>::weights_product(Index count) const {
   GemmCall<T> call{};
   call.m = desc_.out_channels;
   call.n = desc_.in_channels;
+  call.k = block_;
+  call.splits = splits_factors(call, kernel_set<T>(*kernels_));
   call.k = count;
   call.a_row = desc_.positions;
   call.a_col = 1;
@@ -59,8 +62,10 @@ template <class T>
 GemmCall<T> PointwiseGrad<T>::data_product(Index count) const {
   GemmCall<T> call{};
   call.m = desc_.in_channels;
-  call.n = count;
+  call.n = desc_.positions;
   call.k = desc_.out_channels;
+  call.splits = splits_factors(call, kernel_set<T>(*kernels_));
+  call.n = count;
   call.a_row = 1;
   call.a_col = desc_.in_channels;
   call.b_row = desc_.positions;

@@ -62,11 +62,12 @@ class Strips {
         rows_(shape_.m),
         strips_(math::divide_up(m_, std::max<std::int64_t>(1, rows_))),
         apart_(strips_ % context.threads() == 0 || strips_ >= 2 * context.threads()),
-        packs_(apart_ && strips_ > 1 && std::min(shape.n, shape.k) >= math::least_rounded),
         kernels_(&math::kernels(context.precision())),
         adam_(context),
         read_(iteration_reader(context.dtype(rate_in))),
         product_(shape_, 1, product_threads(context), *kernels_),
+        packs_(apart_ && strips_ > 1 && !product_.splits() &&
+               std::min(shape.n, shape.k) >= math::least_rounded),
         rest_(rest_of(shape_, m_), 1, product_threads(context), *kernels_) {
     if (context.has_input(indices_in)) {
       indices_.emplace(context, indices_in);
@@ -148,6 +149,7 @@ class Strips {
 
   static math::GemmShape strip_of(math::GemmShape shape, std::int64_t threads) {
     shape.lda = shape.trans_a ? shape.m : shape.k;
+    shape.whole_m = shape.m;
     shape.m = strip_rows(shape.m, shape.n, sizeof(T), threads);
     return shape;
   }
@@ -172,11 +174,11 @@ class Strips {
   std::int64_t rows_;
   std::int64_t strips_;
   bool apart_;  // each strip on one thread
-  bool packs_;  // B, once for all strips
   const math::Kernels* kernels_;
   AdamOptions adam_;
   ReadIteration read_;
   math::GemmPrimitive<T> product_;
+  bool packs_;                   // B, once for all strips
   math::GemmPrimitive<T> rest_;  // of the last strip, if it has fewer rows
   std::optional<IndexInput> indices_;
   // The workspace: the indices, packed B, then slots of strips.

@@ -60,12 +60,24 @@ GemmCall<T> call_of(const GemmShape& s) {
   return call;
 }
 
-// Of lower precision only where rounding and packing cost less than they save.
+// Whether the tiles of split factors compute a product, and all parts of one.
+template <class T>
+bool is_split(const Kernels& kernels, const GemmShape& s) {
+  const auto splits = kernel_set<T>(kernels).gemm->splits;
+  return splits != nullptr &&
+         splits(s.whole_m > 0 ? s.whole_m : s.m, s.whole_n > 0 ? s.whole_n : s.n,
+                s.block_k > 0 ? s.block_k : s.k);
+}
+
+// Of lower precision, and in tiles, only where rounding or splitting and packing cost less than
+// they save.
 template <class T>
 const Kernels& suited(const Kernels& kernels, const GemmShape& shape) {
   const bool large =
       sizeof(T) == sizeof(float) && std::min({shape.m, shape.n, shape.k}) >= least_rounded;
-  return large ? kernels : full_precision(kernels);
+  if (large && rounds_products(kernels.isa)) return kernels;
+  const Kernels& full = full_precision(kernels);
+  return is_split<T>(full, shape) ? full : without_tiles(full);
 }
 
 std::int64_t chunk_of(std::int64_t m) { return m <= few_rows ? chunk_work_vector : chunk_work; }
@@ -115,6 +127,7 @@ typename GemmPrimitive<T>::Tiles GemmPrimitive<T>::make_tiles(const GemmCall<T>&
   const double work = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
   const std::int64_t wanted = wanted_tiles(work, chunk, batch_count, threads);
   Tiles tiles{m, n, 0, 0, 1};
+  const std::int64_t unit = call.splits ? 32 : 12;  // rows that a kernel takes
   // Each row of tiles packs B again: that costs most where B is large and few rows use it.
   constexpr std::int64_t most_rows = 288;
   constexpr std::int64_t large_b = std::int64_t{1} << 23;
@@ -130,14 +143,14 @@ typename GemmPrimitive<T>::Tiles GemmPrimitive<T>::make_tiles(const GemmCall<T>&
     if (tiles.cols > 64 && (tiles.cols >= tiles.rows || tiles.rows <= 96)) {
       tiles.cols = divide_up(divide_up(tiles.cols, 2), 64) * 64;
     } else if (tiles.rows > 48) {
-      tiles.rows = divide_up(divide_up(tiles.rows, 2), 12) * 12;
+      tiles.rows = divide_up(divide_up(tiles.rows, 2), unit) * unit;
     } else {
       break;
     }
     recount();
   }
   while (m > few_rows && m % tiles.rows <= few_rows && m % tiles.rows > 0) {
-    tiles.rows += 12;
+    tiles.rows += unit;
     recount();
   }
   const double tile_work = work / static_cast<double>(tiles.count());
@@ -149,6 +162,11 @@ typename GemmPrimitive<T>::Tiles GemmPrimitive<T>::make_tiles(const GemmCall<T>&
 template <class T>
 bool GemmPrimitive<T>::takes_rounded(const GemmShape& shape, const Kernels& kernels) {
   return rounds_products(suited<T>(kernels, shape).isa);
+}
+
+template <class T>
+bool GemmPrimitive<T>::splits(const GemmShape& shape, const Kernels& kernels) {
+  return is_split<T>(suited<T>(kernels, shape), shape);
 }
 
 template <class T>
@@ -173,6 +191,7 @@ GemmPrimitive<T>::GemmPrimitive(const GemmShape& shape, std::int64_t batch_count
     a_row_ = std::exchange(whole_.a_row, rounded_row_);
     rounded_bytes_ = align_up(static_cast<std::size_t>(whole_.m * rounded_row_) * sizeof(T));
   }
+  whole_.splits = is_split<T>(kernels, shape);
   if (whole_.block_k == 0 && gemm.whole_block_k != nullptr) {
     whole_.block_k = gemm.whole_block_k(whole_);
   }
@@ -245,6 +264,8 @@ std::string_view GemmPrimitive<T>::name() const noexcept {
       return "transposed";
     case GemmPath::blocked:
       return "blocked";
+    case GemmPath::split:
+      return "split";
     case GemmPath::blocked_bf16:
       return "blocked_bf16";
     case GemmPath::no_product:

@@ -4,6 +4,8 @@
 // Implementations:
 //   few_rows, dots, transposed, blocked, no_product
 //                 any product by tiles, after how the kernel computes a tile (GemmPath)
+//   split         large products of float32 where the processor has AMX, in float32's precision
+//                 (kernels/simd/matmul/split_factors.h)
 //   packed_gemm   B packed once for many products (packed_gemm.h)
 //   thin_sgd      w - rate A B of up to four terms (optimizer_primitive.h), for GemmSgdUpdate
 //   int8_vnni, int8_pairs
@@ -37,6 +39,10 @@ struct GemmShape {
   bool b_rounded = false;
   // For a part of a product, some terms of all of k: GemmPrimitive::block_k of the whole.
   std::int64_t block_k = 0;
+  // For a part that has some rows or columns: those of the whole, so that it is computed in the
+  // same way. 0: it has all.
+  std::int64_t whole_m = 0;
+  std::int64_t whole_n = 0;
 };
 
 // Products with m, n or k below this keep their precision.
@@ -101,6 +107,9 @@ class GemmPrimitive {
   }
   // Terms of k that are summed at once (GemmPart). 0: this product cannot be cut into parts.
   std::int64_t block_k() const noexcept { return blockings_[blocking_index(0, 0)].kc; }
+  // Whether it splits its factors and reads B as it is given.
+  bool splits() const noexcept { return whole_.splits; }
+  static bool splits(const GemmShape& shape, const Kernels& kernels);
   std::string_view name() const noexcept;
   std::string_view isa() const noexcept { return isa_name(*kernels_); }
 

@@ -134,6 +134,7 @@ class Product {
   math::GemmShape shape_of_piece(std::int64_t width, std::int64_t depth) const {
     math::GemmShape piece = shape_;
     piece.n = width;
+    piece.whole_n = shape_.n;
     piece.k = depth;
     piece.lda = rounded_row_ > 0 ? rounded_row_ : shape_.k;
     piece.a_rounded = rounded_row_ > 0;

@@ -24,21 +24,22 @@ std::string_view wanted_isa() noexcept {
 }
 
 const Kernels& choose() noexcept {
-  const std::string_view wanted = wanted_isa();
-  for (const Isa isa : {Isa::avx512, Isa::avx2}) {
-    const Kernels* const candidate = kernels_for(isa);
-    if (!candidate) continue;
-    if (wanted == "baseline" || (wanted == "avx2" && isa == Isa::avx512)) continue;
-    return *candidate;
+  Isa best = Isa::amx;
+  for (const Isa lower : {Isa::avx512, Isa::avx2, Isa::baseline}) {
+    const Kernels* const table = kernels_for(lower);
+    if (table != nullptr && wanted_isa() == table->name) best = lower;
+  }
+  for (const Isa isa : {Isa::amx, Isa::avx512, Isa::avx2}) {
+    const Kernels* const table = kernels_for(isa);
+    if (table != nullptr && isa <= best) return *table;
   }
   return baseline::table;
 }
 
 const Kernels& choose_lower() noexcept {
   const Kernels& full = kernels();
+  if (full.isa == Isa::amx) return *kernels_for(Isa::amx_bf16);
   if (full.isa != Isa::avx512) return full;
-  const Kernels* const tiles = wanted_isa() == "avx512" ? nullptr : kernels_for(Isa::amx_bf16);
-  if (tiles != nullptr) return *tiles;
   const Kernels* const vectors = kernels_for(Isa::avx512_bf16);
   return vectors != nullptr ? *vectors : full;
 }
@@ -109,6 +110,20 @@ const Kernels* kernels_for(Isa isa) noexcept {
       }
 #endif
       return nullptr;
+    case Isa::amx:
+#ifdef ONDINE_WITH_AMX_BF16
+      if (kernels_for(Isa::amx_bf16) != nullptr) {
+        static const Kernels table = [] {
+          Kernels kernels = avx512::table;
+          kernels.isa = Isa::amx;
+          kernels.name = "amx";
+          kernels.f32.gemm = &amx_bf16::split_gemm_f32;
+          return kernels;
+        }();
+        return &table;
+      }
+#endif
+      return nullptr;
     case Isa::avx512_bf16:
 #ifdef ONDINE_WITH_AVX512_BF16
       if (kernels_for(Isa::avx512) != nullptr && __builtin_cpu_supports("avx512bf16")) {
@@ -142,7 +157,12 @@ const Kernels& kernels(Precision precision) noexcept {
 }
 
 const Kernels& full_precision(const Kernels& kernels) noexcept {
-  return rounds_products(kernels.isa) ? *kernels_for(Isa::avx512) : kernels;
+  if (!rounds_products(kernels.isa)) return kernels;
+  return *kernels_for(kernels.isa == Isa::amx_bf16 ? Isa::amx : Isa::avx512);
+}
+
+const Kernels& without_tiles(const Kernels& kernels) noexcept {
+  return kernels.isa == Isa::amx ? *kernels_for(Isa::avx512) : kernels;
 }
 
 const Kernels& kernels() noexcept {
@@ -152,7 +172,7 @@ const Kernels& kernels() noexcept {
 
 Int8GemmList int8_gemm_implementations(const Kernels& kernels) noexcept {
 #ifdef ONDINE_WITH_AVX512_VNNI
-  const bool wide = kernels.isa == Isa::avx512 || rounds_products(kernels.isa);
+  const bool wide = kernels.isa >= Isa::avx512;
   if (wide && __builtin_cpu_supports("avx512vnni")) {
     return {&avx512_vnni::int8_gemm, kernels.int8_gemm};
   }
@@ -171,6 +191,7 @@ const ExactKernels& exact_kernels(const Kernels& kernels) noexcept {
       break;
 #endif
     case Isa::avx512:
+    case Isa::amx:
     case Isa::avx512_bf16:
     case Isa::amx_bf16:
 #ifdef ONDINE_WITH_AVX512

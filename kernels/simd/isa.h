@@ -8,9 +8,10 @@
 
 namespace ondine::math {
 
-// avx512_bf16: avx512, with products of float32 that round their factors to bfloat16; amx_bf16: the
-// same with matrix products in tiles. Chosen by kernels(Precision) only.
-enum class Isa : std::uint8_t { baseline, avx2, avx512, avx512_bf16, amx_bf16 };
+// amx: avx512, with large products of float32 in tiles, in their precision. avx512_bf16: avx512,
+// with products of float32 that round their factors to bfloat16; amx_bf16: the same with matrix
+// products in tiles. The last two are chosen by kernels(Precision) only.
+enum class Isa : std::uint8_t { baseline, avx2, avx512, amx, avx512_bf16, amx_bf16 };
 
 // Whether products of float32 round their factors.
 constexpr bool rounds_products(Isa isa) noexcept {
@@ -21,17 +22,20 @@ constexpr bool rounds_products(Isa isa) noexcept {
 struct Kernels;
 
 // The functions of the best set that the processor has, chosen at the first call. The environment
-// variable ONDINE_ISA (baseline, avx2 or avx512) selects a lower one; a set that the processor
-// lacks is ignored. avx512 excludes the tiles of AMX.
+// variable ONDINE_ISA (baseline, avx2, avx512 or amx) selects a lower one; a set that the processor
+// lacks is ignored.
 const Kernels& kernels() noexcept;
 
 // The same for products of a lower precision, where the processor has the instructions and
 // ONDINE_ISA does not exclude them; else kernels().
 const Kernels& kernels(Precision precision) noexcept;
 
-// Those that compute everything in the precision of its type: `kernels` itself, or avx512 for
-// those that round products.
+// Those that compute everything in the precision of its type: `kernels` itself, or amx or avx512
+// for those that round products.
 const Kernels& full_precision(const Kernels& kernels) noexcept;
+
+// Those that compute products of float32 in vectors alone: `kernels` itself, or avx512 for amx.
+const Kernels& without_tiles(const Kernels& kernels) noexcept;
 
 // Exact products of 8-bit integers: all that `kernels` and the processor allow, the fastest first.
 struct Int8GemmKernels;

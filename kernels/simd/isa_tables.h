@@ -32,6 +32,7 @@ ONDINE_TABLE(DirectKernels, direct)
 ONDINE_TABLE(CellKernels, cells)
 #undef ONDINE_TABLE
 extern const GemmKernels<float> tile_gemm_f32;
+extern const GemmKernels<float> split_gemm_f32;
 extern const AttentionRowKernels attention_rows;
 extern const ShiftedConvKernels shifted_conv;
 extern const WinogradKernels<float> winograd_f32;

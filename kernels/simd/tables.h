@@ -116,6 +116,7 @@ extern const AttentionRowKernels attention_rows;
 }  // namespace avx512_bf16
 namespace amx_bf16 {
 extern const GemmKernels<float> tile_gemm_f32;
+extern const GemmKernels<float> split_gemm_f32;
 extern const ShiftedConvKernels shifted_conv;
 }  // namespace amx_bf16
 namespace avx512_vnni {

@@ -56,6 +56,13 @@ std::size_t scratch_of(const GemmCall<T>& call, const KernelSet<T>& set) {
   return static_cast<std::size_t>(set.gemm->scratch_bytes(call));
 }
 
+// Whether a product of float32 of this size takes less time with split factors. What may be cut
+// depending on the number of threads decides by the whole.
+template <class T>
+bool splits_factors(const GemmCall<T>& call, const KernelSet<T>& set) {
+  return set.gemm->splits != nullptr && set.gemm->splits(call.m, call.n, call.k);
+}
+
 // The workspace of an implementation is memory that all tasks share, then a slot for each thread.
 template <class T>
 class ConvAlgorithm : public ConvImplementation<T> {

@@ -60,11 +60,14 @@ class Im2colConv final : public ConvAlgorithm<T> {
     set_tasks();
     const Index columns = channels_ * taps_ * tile_ + (packs_ ? 64 : 0);
     columns_bytes_ = bytes_of<T>(columns);
+    splits_ = splits_factors(product(rows_, channels_, tile_), this->set_);
     const Index joined_rows = direction_ == ConvDirection::backward_weights ? rows_ : out_group_;
     joined_bytes_ = images_ > 1 ? bytes_of<T>(joined_rows * tile_) : 0;
     this->slot_bytes_ =
         columns_bytes_ + joined_bytes_ + scratch_of(product(rows_, channels_, tile_), this->set_);
   }
+
+  bool splits() const override { return splits_; }
 
   void run(ThreadPool& pool, const ConvArgs<T>& args, Workspace workspace) const override {
     this->for_tasks(pool, workspace, tasks_, grain_, [&](Index task, std::byte* slot) {
@@ -115,6 +118,7 @@ class Im2colConv final : public ConvAlgorithm<T> {
   GemmCall<T> product(Index rows, Index channels, Index positions) const {
     GemmCall<T> call{};
     call.alpha = 1;
+    call.splits = splits_;
     switch (direction_) {
       case ConvDirection::forward:
         call.m = out_group_;
@@ -275,7 +279,8 @@ class Im2colConv final : public ConvAlgorithm<T> {
   }
 
   ConvDirection direction_;
-  bool packs_;                  // columns, as the product reads them
+  bool packs_;  // columns, as the product reads them
+  bool splits_ = false;
   Index in_group_, out_group_;  // channels of a group
   Index taps_;                  // of the window
   Index depth_;                 // weights of an output channel

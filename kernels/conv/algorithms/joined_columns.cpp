@@ -48,6 +48,10 @@ class JoinedColumns final : public ConvImplementation<T> {
     return columns_bytes_ + joined_bytes_ + product_bytes;
   }
 
+  bool splits() const override {
+    return GemmPrimitive<T>::splits(product(channels_, joined_.images()), kernels_);
+  }
+
   void run(ThreadPool& pool, const ConvArgs<T>& args, Workspace workspace) const override {
     auto* const memory = static_cast<std::byte*>(workspace.data);
     const std::size_t used = columns_bytes_ + joined_bytes_;

@@ -43,6 +43,11 @@ class PointwiseConv final : public ConvImplementation<T> {
     return edge_bytes_ + source_bytes_ + result_bytes_ + product_bytes;
   }
 
+  bool splits() const override {
+    const GemmShape shape = plane_ == 1 ? rows_product() : product(joined_.images());
+    return GemmPrimitive<T>::splits(shape, kernels_);
+  }
+
   void run(ThreadPool& pool, const ConvArgs<T>& args, Workspace workspace) const override {
     GemmOptions<T> options;
     options.activation = activation_;

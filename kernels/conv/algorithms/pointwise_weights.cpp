@@ -27,6 +27,10 @@ class PointwiseWeights final : public ConvImplementation<T> {
                     product_workspace(joined_.last(), threads));
   }
 
+  bool splits() const override {
+    return GemmPrimitive<T>::splits(product(joined_.images()), kernels_);
+  }
+
   void run(ThreadPool& pool, const ConvArgs<T>& args, Workspace workspace) const override {
     auto* const memory = static_cast<std::byte*>(workspace.data);
     const Workspace rest{memory + x_bytes_ + dy_bytes_, workspace.bytes - x_bytes_ - dy_bytes_};

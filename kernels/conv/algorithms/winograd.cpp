@@ -30,10 +30,13 @@ class WinogradConv final : public ConvAlgorithm<T> {
     source_bytes_ = bytes_of<T>(form.sources() * component_step<T>(tiles * channels_.ld));
     width_ = std::min(chunk_ * panel_, whole_lanes(this->set_, d_.outer));
     result_bytes_ = bytes_of<T>(form.results() * component_step<T>(tiles * width_));
+    splits_ = splits_factors(product(tiles, width_), this->set_);
     this->slot_bytes_ = source_bytes_ + result_bytes_ +
                         winograd_scratch(transforms_, tiling_.largest_run(), d_.in, this->set_,
                                          product(tiles, width_));
   }
+
+  bool splits() const override { return splits_; }
 
   void run(ThreadPool& pool, const ConvArgs<T>& args, Workspace workspace) const override {
     T* const u = this->shared_of(workspace);
@@ -60,8 +63,10 @@ class WinogradConv final : public ConvAlgorithm<T> {
             component_step<T>(channels_.rows * panels * panel_)};
   }
   GemmCall<T> product(Index tiles, Index channels) const {
-    return component_product<T>(tiles, whole_lanes(this->set_, channels), d_.inner, channels_,
-                                panel_, width_);
+    auto call = component_product<T>(tiles, whole_lanes(this->set_, channels), d_.inner, channels_,
+                                     panel_, width_);
+    call.splits = splits_;
+    return call;
   }
 
   void transform_weights(ThreadPool& pool, const ConvArgs<T>& args, const Chunk& chunk,
@@ -116,6 +121,7 @@ class WinogradConv final : public ConvAlgorithm<T> {
   InnerChannels<T> channels_;
   Index chunk_;  // panels whose weights are transformed at once
   Index width_;  // of their results
+  bool splits_ = false;
   std::size_t source_bytes_, result_bytes_;
 };
 

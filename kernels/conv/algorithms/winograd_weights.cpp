@@ -87,10 +87,13 @@ class WinogradConvWeights final : public ConvAlgorithm<T> {
     } else {
       sums_bytes_ = sums;
     }
+    splits_ = splits_factors(product(outer_.width, inner_.width, chunk_elements_), this->set_);
     const GemmCall<T> largest = product(outer_.width, inner_.width, chunk_elements_);
     this->slot_bytes_ =
         sums_bytes_ + winograd_scratch(full_, runs_.at(0), desc.shape.in, this->set_, largest);
   }
+
+  bool splits() const override { return splits_; }
 
   void run(ThreadPool& pool, const ConvArgs<T>& args, Workspace workspace) const override {
     for (Index inner = 0; inner < inner_.count(); inner += inner_.group) {
@@ -151,6 +154,7 @@ class WinogradConvWeights final : public ConvAlgorithm<T> {
   GemmCall<T> product(Index outer, Index inner, Index elements) const {
     GemmCall<T> call{};
     call.pairs = paired_;
+    call.splits = splits_;
     call.m = outer;
     call.n = inner;
     call.k = elements * runs_.paired;
@@ -263,7 +267,8 @@ class WinogradConvWeights final : public ConvAlgorithm<T> {
   const WinogradForm& form_;
   const WinogradTransforms<T>& transforms_;
   const WinogradTransforms<T>& full_;  // in T
-  bool paired_;                        // tiles, rounded to bfloat16
+  bool splits_ = false;
+  bool paired_;  // tiles, rounded to bfloat16
   TileRuns runs_;
   Index lanes_;
   ChannelBlocks inner_, outer_;

@@ -47,6 +47,9 @@ struct GemmCall {
   // Where more than 0: sums over k are cut into blocks of so many terms, GemmBlocking::kc of a
   // product of which this is a part. C then has the bits of that product.
   std::int64_t block_k = 0;
+  // Of float32 where GemmKernels::splits, decided on the whole product of which this is a part: the
+  // tiles of split factors compute it.
+  bool splits = false;
   // What the caller reads or writes next: asked for meanwhile, where the product does not ask for
   // operands of its own.
   RowsAhead next = {};
@@ -71,6 +74,7 @@ enum class GemmPath : std::uint8_t {
   dots,         // up to 4 rows and B stored by columns: dot products, nothing packed
   transposed,   // few rows and B stored by columns: C^T, with B read in place; bits of `blocked`
   blocked,      // anything else
+  split,        // A and B split into three bfloat16 each while they are packed
   blocked_bf16  // A and B rounded to bfloat16 while they are packed
 };
 struct GemmBlocking {
@@ -102,6 +106,8 @@ struct GemmKernels {
   std::int64_t terms_in_packed = 1;  // of k that an element of a packed B holds
   // GemmCall::block_k for the parts of this product; 0: as each part would be cut. Null: always 0.
   std::int64_t (*whole_block_k)(const GemmCall<T>& call) = nullptr;
+  // Whether a product of m x k by k x n elements takes less time with split factors. Null: never.
+  bool (*splits)(std::int64_t m, std::int64_t n, std::int64_t k) = nullptr;
 };
 
 }  // namespace ondine::math

@@ -1,4 +1,4 @@
-// Kernels whose products round their factors to bfloat16.
+// Kernels whose products round their factors to bfloat16, or split them.
 #pragma once
 
 #include <string>
@@ -10,6 +10,7 @@
 namespace ondine::math::bf16_reference {
 extern const GemmKernels<float> gemm_f32;
 extern const GemmKernels<float> tile_gemm_f32;
+extern const GemmKernels<float> split_gemm_f32;
 extern const AttentionRowKernels attention_rows;
 extern const ShiftedConvKernels shifted_conv;
 }  // namespace ondine::math::bf16_reference

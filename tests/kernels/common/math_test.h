@@ -17,9 +17,16 @@ namespace ondine::math::test {
 
 inline std::vector<const Kernels*> all_kernels() {
   std::vector<const Kernels*> all;
-  for (const Isa isa : {Isa::baseline, Isa::avx2, Isa::avx512}) {
+  for (const Isa isa : {Isa::baseline, Isa::avx2, Isa::avx512, Isa::amx}) {
     if (const auto* kernels = kernels_for(isa)) all.push_back(kernels);
   }
+  return all;
+}
+
+// Those that compute products in vectors alone.
+inline std::vector<const Kernels*> vector_kernels() {
+  std::vector<const Kernels*> all = all_kernels();
+  std::erase(all, kernels_for(Isa::amx));
   return all;
 }
 

@@ -335,7 +335,7 @@ TEST_CASE("a factor packed once gives the same product in lower precision") {
 TEST_CASE("small products and those in double keep their precision") {
   const Kernels* lower = lower_kernels();
   if (lower == nullptr) return;
-  const Kernels& full = *kernels_for(Isa::avx512);
+  const Kernels& full = *kernels_for(lower->isa == Isa::amx_bf16 ? Isa::amx : Isa::avx512);
   CHECK(&full_precision(*lower) == &full);
   CHECK(&full_precision(full) == &full);
   for (const auto& [m, n, k] : {std::tuple{15, 64, 64}, {64, 15, 64}, {64, 64, 15}}) {
@@ -367,6 +367,6 @@ TEST_CASE("without the instructions a lower precision is that of float32") {
   const Kernels& full = kernels();
   const Kernels& lower = kernels(Precision::bfloat16);
   CHECK(&kernels(Precision::float32) == &full);
-  const bool has = full.isa == Isa::avx512 && lower_kernels() != nullptr;
+  const bool has = full.isa >= Isa::avx512 && lower_kernels() != nullptr;
   CHECK(&lower == (has ? lower_kernels() : &full));
 }

@@ -279,7 +279,7 @@ TEST_CASE("blocks of a large factor that few rows along k multiply are long wher
     return GemmPrimitive<float>({.m = m, .n = n, .k = k, .trans_b = trans_b}, 1, 2, kernels)
         .block_k();
   };
-  for (const auto* kernels : all_kernels()) {
+  for (const auto* kernels : vector_kernels()) {
     INFO(isa_name(*kernels));
     const bool is_long = kernels->isa == Isa::avx512;
     CHECK(terms(*kernels, 96, 16, 12544, true) == (is_long ? 1792 : 256));

@@ -73,7 +73,7 @@ TEMPLATE_TEST_CASE("few rows by a transposed factor have the bits of more rows",
   const Index sizes[][2] = {{48, 64}, {144, 96}, {150, 300}, {301, 77}, {64, 1023}, {100, 509}};
   for (const auto& [n, k] : sizes) {
     const Product<T> product(n, k);
-    for (const Kernels* const kernels : all_kernels()) {
+    for (const Kernels* const kernels : vector_kernels()) {
       for (const GemmOptions<T>& options : product.every_option()) {
         const std::vector<T> whole = product.run(all_rows, options, 1, *kernels);
         for (const Index m : {8, 16, 32}) {
