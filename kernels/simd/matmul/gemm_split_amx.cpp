@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::int64_t width = split_width;
 
-// A block of B and two of A stay in a second cache of 2 MB, from which tiles are loaded.
-constexpr std::int64_t block_m = 128;
+// A block of B and two panels of A stay in a second cache of 2 MB, from which tiles are loaded.
+// Larger blocks are slower: sources and results pass through it too.
 constexpr std::int64_t block_n = 256;
 constexpr std::int64_t block_k = 384;
 constexpr std::int64_t padding = 64;
@@ -29,160 +29,136 @@ GemmBlocking blocking(const GemmCall<float>& g) {
   cut.pack_a = true;
   cut.pack_b = true;
   cut.mr = width;
-  cut.mc = divide_up(even_chunk(g.m, block_m), width) * width;
+  cut.mc = width;
   cut.kc = g.block_k > 0 ? min_of(g.block_k, block_k)
                          : divide_up(even_chunk(g.k, block_k), split_terms) * split_terms;
   return cut;
 }
 
+std::int64_t most_pairs(const GemmCall<float>& g) { return panel_pairs(min_of(g.k, block_k)); }
 // Panels of B: those of a block, and the first of the next.
 std::int64_t panels_of_b(const GemmCall<float>& g) {
   return divide_up(min_of(g.n, block_n), width) + 1;
 }
-std::int64_t most_pairs(const GemmCall<float>& g) { return panel_pairs(min_of(g.k, block_k)); }
-std::int64_t a_pairs(const GemmCall<float>& g) {
-  return divide_up(min_of(g.m, block_m), width) * most_pairs(g);
-}
 std::int64_t scratch_bytes(const GemmCall<float>& g) {
   if (!g.splits) return full().scratch_bytes(g);
   if (g.m == 0 || g.n == 0 || g.k == 0 || g.alpha == 0) return 0;
-  const std::int64_t pairs = panels_of_b(g) * most_pairs(g) + 2 * a_pairs(g) + padding;
-  return pairs * std::int64_t{sizeof(Pair)};
+  return ((panels_of_b(g) + 2) * most_pairs(g) + padding) * std::int64_t{sizeof(Pair)};
 }
 
 class SplitGemm {
  public:
   SplitGemm(const GemmCall<float>& g, const GemmBlocking& cut, void* scratch)
-      : g_(g), cut_(cut), slots_(panels_of_b(g)), slot_pairs_(most_pairs(g)), sums_(g) {
-    b_panels_ = static_cast<Pair*>(scratch);
-    a_panels_[0] = b_panels_ + slots_ * slot_pairs_;
-    a_panels_[1] = a_panels_[0] + a_pairs(g);
-  }
+      : g_(g),
+        kc_(cut.kc),
+        panels_(static_cast<Pair*>(scratch)),
+        panel_(most_pairs(g)),
+        b_panels_(panels_of_b(g)),
+        sums_(g) {}
 
   void run() {
-    const bool once = g_.m <= cut_.mc && g_.k <= cut_.kc;  // A is one block
-    begin_a(block_of_a(0, 0), a_panels_[current_], 1);
-    end_a();
-    begin_b(panel_of_b(0, 0), slot(0), 1);
-    end_b();
+    for (begin_a(0, 0, current_a_, 1), a_due_ = a_left_.take(); a_due_ > 0;) work();
+    for (begin_b(0, 0, 0, 1), b_due_ = b_left_.take(); b_due_ > 0;) work();
     for (std::int64_t j = 0; j < g_.n; j += block_n) {
-      const std::int64_t nc = min_of(block_n, g_.n - j);
-      for (std::int64_t p = 0; p < g_.k; p += cut_.kc) {
-        const std::int64_t next_p = p + cut_.kc < g_.k ? p + cut_.kc : 0;
-        const std::int64_t next_j = next_p > 0 ? j : j + nc;
-        for (std::int64_t i = 0; i < g_.m; i += cut_.mc) {
-          const bool more = i + cut_.mc < g_.m;
-          const Part part{i, min_of(cut_.mc, g_.m - i), j, nc, p, min_of(cut_.kc, g_.k - p)};
-          if (!once && (more || next_j < g_.n)) {
-            begin_a(block_of_a(more ? i + cut_.mc : 0, more ? p : next_p), a_panels_[1 - current_],
-                    part.slots() * divide_up(nc, width));
+      for (std::int64_t p = 0; p < g_.k; p += kc_) {
+        const Part at{j, min_of(block_n, g_.n - j), p, min_of(kc_, g_.k - p)};
+        const std::int64_t next_p = p + kc_ < g_.k ? p + kc_ : 0;
+        const std::int64_t next_j = next_p > 0 ? j : j + block_n;
+        for (std::int64_t i = 0; i < g_.m; i += width) {
+          const bool more = i + width < g_.m;
+          if (more || next_j < g_.n) {
+            begin_a(more ? i + width : 0, more ? p : next_p, 1 - current_a_, at.across());
           }
-          run_part(part, more ? PanelOfB{} : panel_of_b(next_p, next_j));
-          end_a();
-          if (!once) current_ = 1 - current_;
+          if (i > 0 && !more) begin_b(next_j, next_p, at.across(), at.across());
+          for (std::int64_t t = 0; t < at.across(); ++t) {
+            // While the first rows are multiplied, the panel after this one.
+            if (i == 0 && t + 1 < at.across()) begin_b(j + (t + 1) * width, p, t + 1, 1);
+            if (i == 0 && t + 1 == at.across() && !more) begin_b(next_j, next_p, t + 1, 1);
+            run_tiles(at, i, t);
+          }
+          current_a_ = 1 - current_a_;
         }
-        first_slot_ = (first_slot_ + divide_up(nc, width)) % slots_;
+        first_b_ = (first_b_ + at.across()) % b_panels_;
       }
     }
-    end_sums();
+    while (sums_.units() > 0) sums_.finish_next();
   }
 
  private:
-  // Rows [i, i + mc) and columns [j, j + nc) of C, with [p, p + kc) of k.
+  // Columns [j, j + nc) of C, with [p, p + kc) of k.
   struct Part {
-    std::int64_t i, mc, j, nc, p, kc;
+    std::int64_t j, nc, p, kc;
 
-    // Between the multiplications for a panel of B.
-    std::int64_t slots() const {
-      return divide_up(mc, width) * split_steps(kc) * SplitTiles::slots;
+    std::int64_t across() const { return divide_up(nc, width); }
+  };
+
+  // Units of work that are to be done while so many blocks of tiles are multiplied.
+  struct Left {
+    std::int64_t units = 0, blocks = 0;
+
+    // Those of the next block.
+    std::int64_t take() {
+      if (units == 0 || blocks == 0) return 0;
+      const std::int64_t some = divide_up(units, blocks--);
+      units -= some;
+      return some;
     }
   };
 
-  BlockOfA block_of_a(std::int64_t i, std::int64_t p) const {
-    return {g_, p, min_of(cut_.kc, g_.k - p), i, min_of(cut_.mc, g_.m - i)};
-  }
-  // Of columns beyond the last: empty.
-  PanelOfB panel_of_b(std::int64_t p, std::int64_t j) const {
-    if (j >= g_.n) return {};
-    return {g_, p, min_of(cut_.kc, g_.k - p), j, min_of(width, g_.n - j)};
-  }
-  Pair* slot(std::int64_t panel) const {
-    return b_panels_ + (first_slot_ + panel) % slots_ * slot_pairs_;
+  Pair* a_panel(int which) const { return panels_ + which * panel_; }
+  // Panel t of those of this block, and the one after them.
+  Pair* b_panel(std::int64_t t) const {
+    return panels_ + (2 + (first_b_ + t) % b_panels_) * panel_;
   }
 
-  // `next`: the first panel after those of this block, empty while further rows need them. B is
-  // split while the first rows are multiplied.
-  void run_part(const Part& at, const PanelOfB& next) {
-    const std::int64_t panels = divide_up(at.nc, width);
-    if (at.i > 0) {
-      begin_b(next, slot(panels), at.slots() * panels);
-      for (std::int64_t t = 0; t < panels; ++t) {
-        for (std::int64_t ii = 0; ii < at.mc; ii += width) run_tiles(at, ii, t);
-      }
-      end_b();
-      return;
-    }
-    for (std::int64_t t = 0; t < panels; ++t) {
-      const bool last = t + 1 == panels;
-      begin_b(last ? next : panel_of_b(at.p, at.j + (t + 1) * width), slot(t + 1), at.slots());
-      for (std::int64_t ii = 0; ii < at.mc; ii += width) run_tiles(at, ii, t);
-      end_b();
-    }
+  // The panel of A from row i and term p on is split while so many blocks are multiplied.
+  void begin_a(std::int64_t i, std::int64_t p, int which, std::int64_t blocks) {
+    a_next_ = {g_, p, min_of(kc_, g_.k - p), i, min_of(width, g_.m - i), a_panel(which)};
+    a_left_ = {a_next_.units(), blocks};
   }
-  void begin_a(const BlockOfA& next, Pair* to, std::int64_t slots) {
-    a_next_ = next;
-    a_next_.start(to);
-    a_shares_ = {next.units(), slots};
-  }
-  void end_a() {
-    a_shares_.finish([&] { a_next_.split_next(turned_a_); });
-  }
-  void begin_b(const PanelOfB& next, Pair* to, std::int64_t slots) {
-    b_next_ = next;
-    b_next_.start(to);
-    b_shares_ = {next.units(), slots};
-  }
-  void end_b() {
-    b_shares_.finish([&] { b_next_.split_next(turned_b_); });
+  // The same of B, from column j on, if there are any.
+  void begin_b(std::int64_t j, std::int64_t p, std::int64_t t, std::int64_t blocks) {
+    if (j >= g_.n) return;
+    b_next_ = {g_, p, min_of(kc_, g_.k - p), j, min_of(width, g_.n - j), b_panel(t)};
+    b_left_ = {b_next_.units(), blocks};
   }
 
-  void run_tiles(const Part& at, std::int64_t ii, std::int64_t t) {
-    const std::int64_t steps = split_steps(at.kc);
-    const SplitBlock block{at.i + ii,
-                           min_of(width, at.mc - ii),
-                           at.j + t * width,
-                           min_of(width, at.nc - t * width),
-                           at.p,
-                           at.kc};
+  void run_tiles(const Part& at, std::int64_t i, std::int64_t t) {
+    const SplitBlock block{
+        i,    min_of(width, g_.m - i), at.j + t * width, min_of(width, at.nc - t * width), at.p,
+        at.kc};
+    a_due_ = a_left_.take();
+    b_due_ = b_left_.take();
     tiles_.multiply(
-        sums_.next(), a_panels_[current_] + ii / width * steps * step_pairs, slot(t), steps,
-        block.rows, block.cols, [this]() __attribute__((always_inline)) { work(); });
-    end_sums();
+        sums_.next(), a_panel(current_a_), b_panel(t), split_steps(at.kc), block.rows, block.cols,
+        a_due_ + b_due_ + sums_.units(), [this]() __attribute__((always_inline)) { work(); });
     sums_.start(block);
-    // They leave the tiles before.
-    const std::int64_t slots = steps * SplitTiles::slots;
-    c_shares_ = {sums_.units(), slots, steps > 1 ? SplitTiles::slots : 2};
-  }
-  void end_sums() {
-    c_shares_.finish([&] { sums_.finish_next(); });
   }
 
+  // The sums of the block before come last: they have left the tiles then.
   __attribute__((noinline)) void work() {
-    c_shares_.spend([&] { sums_.finish_next(); });
-    b_shares_.spend([&] { b_next_.split_next(turned_b_); });
-    a_shares_.spend([&] { a_next_.split_next(turned_a_); });
+    if (b_due_ > 0) {
+      --b_due_;
+      return b_next_.split_next(turned_b_);
+    }
+    if (a_due_ > 0) {
+      --a_due_;
+      return a_next_.split_next(turned_a_);
+    }
+    sums_.finish_next();
   }
 
   const GemmCall<float>& g_;
-  const GemmBlocking& cut_;
-  Pair* b_panels_;
-  Pair* a_panels_[2];
-  std::int64_t slots_, slot_pairs_;
-  std::int64_t first_slot_ = 0;
-  int current_ = 0;  // of A's panels
-  BlockOfA a_next_;
+  std::int64_t kc_;
+  Pair* panels_;           // two of A, then those of B in a ring
+  std::int64_t panel_;     // pairs of one
+  std::int64_t b_panels_;  // how many
+  std::int64_t first_b_ = 0;
+  int current_a_ = 0;
+  PanelOfA a_next_;
   PanelOfB b_next_;
-  Shares a_shares_, b_shares_, c_shares_;
+  Left a_left_, b_left_;
+  std::int64_t a_due_ = 0, b_due_ = 0;  // of this block of tiles
   alignas(64) Turned turned_a_, turned_b_;
   SplitSums sums_;
   SplitTiles tiles_;

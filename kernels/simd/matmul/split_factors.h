@@ -72,8 +72,9 @@ ONDINE_INLINE void store_along(Pair* to, const Vec<float>& low, const Vec<float>
 static void turn_square(float* to, const float* from, std::int64_t ld, std::int64_t rows,
                         std::int64_t terms, std::int64_t ahead) {
   constexpr int L = lanes<float>;
-  for (std::int64_t r = 0; r < tile_rows && r < rows; ++r)
+  for (std::int64_t r = 0; r < min_of(tile_rows, rows); ++r) {
     __builtin_prefetch(from + r * ld + ahead);
+  }
   for (std::int64_t r = 0; r < tile_rows; r += L) {
     for (std::int64_t p = 0; p < tile_width; p += L) {
       const float* const at = from + r * ld + p;
@@ -105,7 +106,7 @@ class PanelOfB {
  public:
   PanelOfB() = default;
   PanelOfB(const GemmCall<float>& g, std::int64_t p, std::int64_t kc, std::int64_t j,
-           std::int64_t cols)
+           std::int64_t cols, Pair* to)
       : from_(g.b_packed ? g.b + j / packed * packed * g.k + p * packed + j % packed
                          : g.b + p * g.b_row + j * g.b_col),
         row_(g.b_packed ? packed : g.b_row),
@@ -113,14 +114,11 @@ class PanelOfB {
         panel_(g.b_packed ? packed * g.k : packed),
         terms_(kc),
         cols_(cols),
-        unit_(first_unit()) {}
+        unit_(first_unit()),
+        to_(to) {}
 
-  // What is left.
-  std::int64_t units() const {
-    return terms_ > 0 ? split_steps(terms_) * (tile_rows - first_unit()) : 0;
-  }
-  // Where the panel goes.
-  void start(Pair* to) { to_ = to; }
+  // Calls of split_next until nothing is left.
+  std::int64_t units() const { return split_steps(terms_) * (tile_rows - first_unit()); }
   void split_next(Turned& turned) {
     if (unit_ < 0) {
       turn_columns(turned, unit_ + squares);
@@ -140,7 +138,9 @@ class PanelOfB {
             return at(r, c);
           });
     }
-    if (++unit_ == tile_rows) next_step();
+    if (++unit_ < tile_rows) return;
+    to_ += step_pairs;
+    next_step();
   }
 
   // The next step in rows of 32 floats, zeros beyond the last term and column.
@@ -164,7 +164,6 @@ class PanelOfB {
   void next_step() {
     from_ += split_terms * row_;
     terms_ -= split_terms;
-    to_ += step_pairs;
     unit_ = first_unit();
   }
 
@@ -207,26 +206,21 @@ class PanelOfB {
   Pair* to_ = nullptr;
 };
 
-// Terms [p, p + kc) of rows [i, i + mc) of A, as panels that follow each other.
-class BlockOfA {
+// Terms [p, p + kc) of rows [i, i + rows) of A, up to 32, as a panel.
+class PanelOfA {
  public:
-  BlockOfA() = default;
-  BlockOfA(const GemmCall<float>& g, std::int64_t p, std::int64_t kc, std::int64_t i,
-           std::int64_t mc)
-      : panel_(g.a + i * g.a_row + p * g.a_col),
-        from_(panel_),
+  PanelOfA() = default;
+  PanelOfA(const GemmCall<float>& g, std::int64_t p, std::int64_t kc, std::int64_t i,
+           std::int64_t rows, Pair* to)
+      : from_(g.a + i * g.a_row + p * g.a_col),
         row_(g.a_row),
         col_(g.a_col),
-        kc_(kc),
         terms_(kc),
-        rows_(mc),
-        unit_(first_unit()) {}
+        rows_(rows),
+        unit_(first_unit()),
+        to_(to) {}
 
-  // What is left, before the first.
-  std::int64_t units() const {
-    return divide_up(rows_, split_width) * split_steps(kc_) * (tile_rows - first_unit());
-  }
-  void start(Pair* to) { to_ = to; }
+  std::int64_t units() const { return split_steps(terms_) * (tile_rows - first_unit()); }
   void split_next(Turned& turned) {
     if (unit_ < 0) {
       const std::int64_t square = unit_ + squares;
@@ -247,22 +241,15 @@ class BlockOfA {
         split_row(to + s * tile_width, from, terms_);
       }
     }
-    if (++unit_ == tile_rows) next_step();
-  }
-
- private:
-  std::int64_t first_unit() const { return col_ != 1 ? -squares : 0; }
-  void next_step() {
+    if (++unit_ < tile_rows) return;
     from_ += split_terms * col_;
     terms_ -= split_terms;
     to_ += step_pairs;
     unit_ = first_unit();
-    if (terms_ > 0) return;
-    panel_ += split_width * row_;
-    rows_ -= split_width;
-    from_ = panel_;
-    terms_ = kc_;
   }
+
+ private:
+  std::int64_t first_unit() const { return col_ != 1 ? -squares : 0; }
 
   // `terms` terms of a row, 32 at most, into a row of a tile of each part; zeros beyond.
   ONDINE_MEMBER static void split_row(Pair* to, const float* from, std::int64_t terms) {
@@ -279,9 +266,8 @@ class BlockOfA {
     }
   }
 
-  const float* panel_ = nullptr;
   const float* from_ = nullptr;  // of the next step
-  std::int64_t row_ = 0, col_ = 1, kc_ = 0, terms_ = 0, rows_ = 0;
+  std::int64_t row_ = 0, col_ = 1, terms_ = 0, rows_ = 0;
   std::int64_t unit_ = 0;  // of a step; below 0: squares
   Pair* to_ = nullptr;
 };

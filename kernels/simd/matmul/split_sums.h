@@ -36,7 +36,7 @@ class SplitSums {
   }
 
   // Calls of finish_next until all rows are added.
-  std::int64_t units() const { return divide_up(block_.rows, unit_rows); }
+  std::int64_t units() const { return divide_up(block_.rows - finished_, unit_rows); }
   void finish_next() {
     constexpr int L = lanes<float>, vectors = split_width / L;
     if (finished_ == 0 && !are_finite()) repair();
@@ -90,7 +90,7 @@ class SplitSums {
     constexpr int L = lanes<float>;
     alignas(64) float again[split_width * split_width] = {};
     alignas(64) Turned b;
-    PanelOfB panel(g_, block_.p, block_.kc, block_.j, block_.cols);
+    PanelOfB panel(g_, block_.p, block_.kc, block_.j, block_.cols, nullptr);
     for (std::int64_t p = 0; p < block_.kc; p += split_terms) {
       panel.read_next(b);
       const std::int64_t terms = min_of(split_terms, block_.kc - p);

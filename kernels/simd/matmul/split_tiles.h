@@ -6,51 +6,34 @@
 
 namespace ondine::math::ONDINE_ISA {
 
-// Work in even shares between the multiplications of tiles.
-class Shares {
- public:
-  Shares() = default;
-  // `units` within `slots`, none in the first `wait`.
-  Shares(std::int64_t units, std::int64_t slots, std::int64_t wait = 0)
-      : left_(units), units_(units), slots_(slots - wait), spent_(-wait * units) {}
-
-  bool is_done() const { return left_ == 0; }
-  // Does the units that are due in this slot.
-  template <class Unit>
-  ONDINE_MEMBER void spend(Unit&& unit) {
-    if (left_ == 0) return;
-    spent_ += units_;
-    for (; spent_ >= slots_ && left_ > 0; spent_ -= slots_, --left_) unit();
-  }
-  template <class Unit>
-  ONDINE_MEMBER void finish(Unit&& unit) {
-    for (; left_ > 0; --left_) unit();
-  }
-
- private:
-  std::int64_t left_ = 0, units_ = 0, slots_ = 1, spent_ = 0;
-};
-
-// Up to 32 x 32 elements of C. Vectors work meanwhile: tiles are multiplied in order, and the
-// processor looks only some hundred instructions ahead, so that work comes in small pieces.
+// Up to 32 x 32 elements of C. Vectors work meanwhile, in small units in even shares: the processor
+// looks only some hundred instructions ahead for tiles to multiply.
 class SplitTiles {
  public:
-  static constexpr std::int64_t slots = 6;  // in a step, in each of which `work` is called
-
-  // The sums of all steps of both panels, in rows of 32.
+  // The sums of all steps of both panels, in rows of 32. Calls `work` so many times.
   template <class Work>
   void multiply(float* sums, const Pair* a, const Pair* b, std::int64_t steps, std::int64_t rows,
-                std::int64_t cols, Work&& work) {
+                std::int64_t cols, std::int64_t units, const Work& work) {
     shape(rows);
+    Shares shares{0, units, steps * slots};
+    const auto spend = [&]() __attribute__((always_inline)) {
+      for (shares.spent += shares.units; shares.spent >= shares.slots; shares.spent -= shares.slots)
+        work();
+    };
     const bool right = cols > tile_width;
     if (rows > tile_rows) {
-      right ? multiply<2, 2>(sums, a, b, steps, work) : multiply<2, 1>(sums, a, b, steps, work);
+      right ? multiply<2, 2>(sums, a, b, steps, spend) : multiply<2, 1>(sums, a, b, steps, spend);
     } else {
-      right ? multiply<1, 2>(sums, a, b, steps, work) : multiply<1, 1>(sums, a, b, steps, work);
+      right ? multiply<1, 2>(sums, a, b, steps, spend) : multiply<1, 1>(sums, a, b, steps, spend);
     }
   }
 
  private:
+  static constexpr std::int64_t slots = 6;  // for units in a step
+  struct Shares {
+    std::int64_t spent, units, slots;
+  };
+
   // C in tiles 0 to 3, two to a row; A in 4 and 5, B in 6 and 7.
   void shape(std::int64_t rows) {
     if (rows == shaped_) return;
@@ -72,7 +55,7 @@ class SplitTiles {
     if constexpr (Across == 2) tiles_.load<7>(part + tile_pairs, tile_width);
   }
   template <int Down, int Across, class Work>
-  ONDINE_MEMBER void add_products(Work& work) {
+  ONDINE_MEMBER void add_products(const Work& work) {
     tiles_.add_products<0, 4, 6>();
     if constexpr (Across == 2) tiles_.add_products<1, 4, 7>();
     if constexpr (Down == 2) tiles_.add_products<2, 5, 6>();
@@ -82,7 +65,7 @@ class SplitTiles {
 
   // Of the products of parts the largest comes last. Each changes the part of one factor.
   template <int Down, int Across, class Work>
-  ONDINE_MEMBER void multiply_step(const Pair* a, const Pair* b, Work& work) {
+  ONDINE_MEMBER void multiply_step(const Pair* a, const Pair* b, const Work& work) {
     const Pair* const second = a + part_pairs;
     load_b<Across>(b);
     load_a<Down>(second + part_pairs);
@@ -103,7 +86,7 @@ class SplitTiles {
   static constexpr std::int64_t awake_steps = 3;
 
   template <int Down, int Across, class Work>
-  void multiply(float* sums, const Pair* a, const Pair* b, std::int64_t steps, Work& work) {
+  void multiply(float* sums, const Pair* a, const Pair* b, std::int64_t steps, const Work& work) {
     tiles_.clear<0>();
     if constexpr (Across == 2) tiles_.clear<1>();
     if constexpr (Down == 2) tiles_.clear<2>();
