@@ -1,6 +1,6 @@
 #include "kernels/conv/conv_primitive.h"
 
-#include "kernels/conv/algorithms/algorithms.h"
+#include "kernels/conv/algorithms/algorithm.h"
 
 namespace ondine::math {
 namespace {
@@ -62,7 +62,7 @@ ConvPrimitive<T>::ConvPrimitive(const ConvEntry<T>& entry, const ConvDesc& desc,
                                 const Kernels& kernels)
     : name_(entry.name),
       implementation_(entry.make(desc, kernels)),
-      isa_(isa_name(implementation_->splits() ? kernels : without_tiles(kernels))),
+      isa_(product_isa(kernels, implementation_->splits())),
       workspace_(implementation_->workspace(threads)) {
   if (desc.direction != ConvDirection::forward && desc.activation != Activation::none) {
     fail(ErrorCode::mismatch, "a gradient of a convolution has no activation");

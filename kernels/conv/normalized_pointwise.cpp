@@ -66,7 +66,7 @@ NormalizedPointwiseConv<T>::NormalizedPointwiseConv(const NormalizedPointwiseDes
 
 template <class T>
 std::string_view NormalizedPointwiseConv<T>::isa() const noexcept {
-  return isa_name(product(block_).splits ? *kernels_ : without_tiles(*kernels_));
+  return product_isa(*kernels_, product(block_).splits);
 }
 
 template <class T>
@@ -153,7 +153,7 @@ NormalizedPointwiseWeights<T>::NormalizedPointwiseWeights(const NormalizedPointw
 
 template <class T>
 std::string_view NormalizedPointwiseWeights<T>::isa() const noexcept {
-  return isa_name(product(channels_, run_).splits ? *kernels_ : without_tiles(*kernels_));
+  return product_isa(*kernels_, product(channels_, run_).splits);
 }
 
 template <class T>

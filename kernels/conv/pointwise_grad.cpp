@@ -37,8 +37,7 @@ PointwiseGrad<T>::PointwiseGrad(const PointwiseGradDesc& desc, int threads, cons
 
 template <class T>
 std::string_view PointwiseGrad<T>::isa() const noexcept {
-  const bool splits = weights_product(block_).splits || data_product(block_).splits;
-  return isa_name(splits ? *kernels_ : without_tiles(*kernels_));
+  return product_isa(*kernels_, weights_product(block_).splits || data_product(block_).splits);
 }
 
 template <class T>

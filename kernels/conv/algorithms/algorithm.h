@@ -63,6 +63,11 @@ bool splits_factors(const GemmCall<T>& call, const KernelSet<T>& set) {
   return set.gemm->splits != nullptr && set.gemm->splits(call.m, call.n, call.k);
 }
 
+// The instruction set of products that split their factors or not.
+inline const char* product_isa(const Kernels& kernels, bool splits) {
+  return isa_name(splits ? kernels : without_tiles(kernels));
+}
+
 // The workspace of an implementation is memory that all tasks share, then a slot for each thread.
 template <class T>
 class ConvAlgorithm : public ConvImplementation<T> {

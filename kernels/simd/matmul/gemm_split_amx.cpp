@@ -57,8 +57,10 @@ class SplitGemm {
         sums_(g) {}
 
   void run() {
-    for (begin_a(0, 0, current_a_, 1), a_due_ = a_left_.take(); a_due_ > 0;) work();
-    for (begin_b(0, 0, 0, 1), b_due_ = b_left_.take(); b_due_ > 0;) work();
+    begin_a(0, 0, current_a_, 1);
+    begin_b(0, 0, 0, 1);
+    take_due();
+    while (a_due_ + b_due_ > 0) work();
     for (std::int64_t j = 0; j < g_.n; j += block_n) {
       for (std::int64_t p = 0; p < g_.k; p += kc_) {
         const Part at{j, min_of(block_n, g_.n - j), p, min_of(kc_, g_.k - p)};
@@ -123,12 +125,16 @@ class SplitGemm {
     b_left_ = {b_next_.units(), blocks};
   }
 
+  void take_due() {
+    a_due_ = a_left_.take();
+    b_due_ = b_left_.take();
+  }
+
   void run_tiles(const Part& at, std::int64_t i, std::int64_t t) {
     const SplitBlock block{
         i,    min_of(width, g_.m - i), at.j + t * width, min_of(width, at.nc - t * width), at.p,
         at.kc};
-    a_due_ = a_left_.take();
-    b_due_ = b_left_.take();
+    take_due();
     tiles_.multiply(
         sums_.next(), a_panel(current_a_), b_panel(t), split_steps(at.kc), block.rows, block.cols,
         a_due_ + b_due_ + sums_.units(), [this]() __attribute__((always_inline)) { work(); });

@@ -2,7 +2,7 @@
 // at a time, while the next ones are computed.
 #pragma once
 
-#include "kernels/simd/matmul/gemm_micro.h"
+#include "kernels/simd/matmul/gemm_block.h"
 #include "kernels/simd/matmul/split_factors.h"
 
 namespace ondine::math::ONDINE_ISA {
@@ -23,16 +23,9 @@ class SplitSums {
     last_ = 1 - last_;
     block_ = block;
     finished_ = 0;
-    const bool first = block.p == 0, last = block.p + block.kc == g_.k;
-    const std::int64_t c = block.i * g_.ldc + block.j;
     result_.ldc = g_.ldc;
-    result_.c = g_.c + c;
-    result_.epilogue = {g_.alpha,
-                        first ? g_.beta : 1.0F,
-                        last && g_.col_bias ? g_.col_bias + block.j : nullptr,
-                        last && g_.row_bias ? g_.row_bias + block.i : nullptr,
-                        last ? g_.activation : Activation::none,
-                        first && g_.addend ? g_.addend + c : nullptr};
+    result_.c = g_.c + block.i * g_.ldc + block.j;
+    result_.epilogue = epilogue_of(g_, block.p == 0, block.p + block.kc == g_.k, block.i, block.j);
   }
 
   // Calls of finish_next until all rows are added.

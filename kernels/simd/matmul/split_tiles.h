@@ -15,10 +15,10 @@ class SplitTiles {
   void multiply(float* sums, const Pair* a, const Pair* b, std::int64_t steps, std::int64_t rows,
                 std::int64_t cols, std::int64_t units, const Work& work) {
     shape(rows);
-    Shares shares{0, units, steps * slots};
-    const auto spend = [&]() __attribute__((always_inline)) {
-      for (shares.spent += shares.units; shares.spent >= shares.slots; shares.spent -= shares.slots)
-        work();
+    const std::int64_t slots = steps * slots_each;
+    std::int64_t due = 0;  // in parts of a unit
+    const auto spend = [&due, &work, units, slots ]() __attribute__((always_inline)) {
+      for (due += units; due >= slots; due -= slots) work();
     };
     const bool right = cols > tile_width;
     if (rows > tile_rows) {
@@ -29,10 +29,7 @@ class SplitTiles {
   }
 
  private:
-  static constexpr std::int64_t slots = 6;  // for units in a step
-  struct Shares {
-    std::int64_t spent, units, slots;
-  };
+  static constexpr std::int64_t slots_each = 6;  // for units in a step
 
   // C in tiles 0 to 3, two to a row; A in 4 and 5, B in 6 and 7.
   void shape(std::int64_t rows) {
