@@ -36,7 +36,8 @@ class Reduction {
   //   Item map(T x, int64 o), Item combine(Item, Item), Total widen(Item),
   //   Total merge(Total, Total), Y finish(Total, int64 o),
   // and may have Item of_row(const T*, int64 n), all elements of a row combined, and
-  //   void add_row(Item*, const T*, int64 n), each element combined with an item.
+  //   void add_rows(Item*, const T*, int64 rows, int64 n, int64 stride), the elements of rows that
+  //   are `stride` apart combined with n items, in the order of rows.
   // Does not allocate.
   template <class T, class Y, class Reducer>
   void reduce(ThreadPool& pool, const T* x, Y* y, const Reducer& reducer, void* scratch) const;
@@ -61,6 +62,10 @@ class Reduction {
   static typename Reducer::Total row_of_two(const T* x, const Reducer& r, std::int64_t o);
   template <class T, class Sink, class Reducer>
   void rows(ThreadPool& pool, const T* x, const Reducer& r, const Sink& sink) const;
+  template <class T, class Reducer>
+  std::int64_t combine_rows(typename Reducer::Item* items, const T* x, BoxWalk& walk,
+                            std::int64_t most, std::int64_t width, const Reducer& r,
+                            std::int64_t o) const;
   template <class T, class Sink, class Reducer>
   void column_tasks(ThreadPool& pool, const T* x, const Reducer& r, const Sink& sink) const;
 
@@ -176,6 +181,26 @@ void Reduction::rows(ThreadPool& pool, const T* x, const Reducer& r, const Sink&
   });
 }
 
+// Combines the row that `walk` is at with items, and those after it that are equally far apart, at
+// most `most`; returns how many.
+template <class T, class Reducer>
+std::int64_t Reduction::combine_rows(typename Reducer::Item* items, const T* x, BoxWalk& walk,
+                                     std::int64_t most, std::int64_t width, const Reducer& r,
+                                     std::int64_t o) const {
+  const T* row = x + walk.from;
+  if constexpr (requires { r.add_rows(items, row, most, width, most); }) {
+    const std::size_t last = reduced_.size() - 1;
+    const bool one = reduced_.empty();
+    const auto rows = one ? 1 : std::min(most, reduced_[last].size - walk.index(last));
+    r.add_rows(items, row, rows, width, one ? 0 : reduced_[last].from);
+    for (std::int64_t i = 0; i < rows; ++i) walk.next();
+    return rows;
+  }
+  for (std::int64_t k = 0; k < width; ++k) items[k] = r.combine(items[k], r.map(row[k], o + k));
+  walk.next();
+  return 1;
+}
+
 // The innermost axis is kept: one task is a block of rows of a strip of columns.
 template <class T, class Sink, class Reducer>
 void Reduction::column_tasks(ThreadPool& pool, const T* x, const Reducer& r,
@@ -201,16 +226,8 @@ void Reduction::column_tasks(ThreadPool& pool, const T* x, const Reducer& r,
       BoxWalk walk(reduced_, block * units_per_block_);
       for (auto u = block * units_per_block_; u < end;) {
         std::fill_n(items.begin(), width, Reducer::identity);
-        for (const auto stop = std::min(end, u + block_rows); u < stop; ++u, walk.next()) {
-          const T* source = base + walk.from;
-          if constexpr (requires { r.add_row(items.data(), source, width); }) {
-            r.add_row(items.data(), source, width);
-            continue;
-          }
-          for (std::int64_t k = 0; k < width; ++k) {
-            Item& item = items[static_cast<std::size_t>(k)];
-            item = r.combine(item, r.map(source[k], o + k));
-          }
+        for (const auto stop = std::min(end, u + block_rows); u < stop;) {
+          u += combine_rows(items.data(), base, walk, stop - u, width, r, o);
         }
         for (std::size_t k = 0; k < static_cast<std::size_t>(width); ++k) {
           totals[k] = r.merge(totals[k], r.widen(items[k]));

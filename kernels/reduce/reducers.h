@@ -5,6 +5,8 @@
 
 #include "kernels/common/element_conversion.h"
 #include "kernels/elementwise/vector.h"
+#include "kernels/simd/tables.h"
+#include "kernels/simd/vector/convert_table.h"
 
 namespace ondine::kernels {
 
@@ -63,14 +65,20 @@ struct SumReducer {
   static T finish(Total total, std::int64_t) { return from_total<T>(total); }
 };
 
-// Rows of float and double by the vectorised numerics: for reducers that map nothing.
+// Rows of float, double and bfloat16 by the vectorised numerics: for reducers that map nothing.
 template <class T>
 struct SumRows : SumReducer<T> {
   static T of_row(const T* x, std::int64_t n) requires std::is_floating_point_v<T> {
     return math::vector_kernels<T>().sum(x, n);
   }
-  static void add_row(T* items, const T* x, std::int64_t n) requires std::is_floating_point_v<T> {
-    math::vector_kernels<T>().add.vv(items, items, x, n);
+  static void add_rows(T* items, const T* x, std::int64_t rows, std::int64_t n,
+                       std::int64_t stride) requires std::is_floating_point_v<T> {
+    math::vector_kernels<T>().add_rows(items, x, rows, n, stride);
+  }
+  static void add_rows(float* items, const T* x, std::int64_t rows, std::int64_t n,
+                       std::int64_t stride) requires std::is_same_v<T, bfloat16> {
+    const auto* bits = reinterpret_cast<const std::uint16_t*>(x);
+    math::kernels().convert->add_bfloat16_rows(items, bits, rows, n, stride);
   }
 };
 

@@ -3,7 +3,7 @@
 #include "kernels/simd/vector/convert_table.h"
 
 #include "kernels/simd/isa_tables.h"
-#include "kernels/simd/vector/simd.h"
+#include "kernels/simd/vector/reduce.h"
 
 namespace ondine::math::ONDINE_ISA {
 namespace {
@@ -52,6 +52,7 @@ void float_to_float16(std::uint16_t* __restrict dst, const float* __restrict src
 }  // namespace
 
 constinit const ConvertKernels convert_kernels = {&bfloat16_to_float, &float_to_bfloat16,
-                                                  &float16_to_float, &float_to_float16};
+                                                  &float16_to_float, &float_to_float16,
+                                                  &add_rows<float, std::uint16_t>};
 
 }  // namespace ondine::math::ONDINE_ISA

@@ -11,6 +11,9 @@ struct ConvertKernels {
   void (*float_to_bfloat16)(std::uint16_t* dst, const float* src, std::int64_t n);
   void (*float16_to_float)(float* dst, const std::uint16_t* src, std::int64_t n);
   void (*float_to_float16)(std::uint16_t* dst, const float* src, std::int64_t n);
+  // VectorKernels::add_rows of bfloat16.
+  void (*add_bfloat16_rows)(float* dst, const std::uint16_t* src, std::int64_t rows,
+                            std::int64_t cols, std::int64_t ld);
 };
 
 }  // namespace ondine::math

@@ -128,4 +128,27 @@ ONDINE_INLINE void sum_columns(T* dst, std::int64_t rows, std::int64_t cols, F&&
   }
 }
 
+// dst[j] += the elements j of rows that are ld apart, in the order of rows.
+template <class T, class X>
+static void add_rows(T* dst, const X* src, std::int64_t rows, std::int64_t cols, std::int64_t ld) {
+  constexpr int L = lanes<T>, count = 4;
+  std::int64_t j = 0;
+  for (; j + count * L <= cols; j += count * L) {
+    Vec<T> sum[count];
+    for (int v = 0; v < count; ++v) sum[v] = load(dst + j + v * L);
+    for (std::int64_t i = 0; i < rows; ++i) {
+      const X* const row = src + i * ld + j;
+#pragma GCC unroll 4
+      for (int v = 0; v < count; ++v) sum[v] += load_widened(row + v * L);
+    }
+    for (int v = 0; v < count; ++v) store(dst + j + v * L, sum[v]);
+  }
+  for (; j < cols; j += L) {
+    const std::int64_t some = cols - j < L ? cols - j : L;
+    Vec<T> sum = load_n(dst + j, some);
+    for (std::int64_t i = 0; i < rows; ++i) sum += load_widened_n(src + i * ld + j, some);
+    store_n(dst + j, sum, some);
+  }
+}
+
 }  // namespace ondine::math::ONDINE_ISA

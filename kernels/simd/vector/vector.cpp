@@ -193,6 +193,7 @@ constexpr VectorKernels<T> make() {
     sum_columns(dst, rows, cols,
                 [=](N i, N j, auto get) ONDINE_LAMBDA { return get(src + i * ld + j); });
   };
+  k.add_rows = &add_rows<T, T>;
   return k;
 }
 

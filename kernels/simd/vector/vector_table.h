@@ -55,6 +55,8 @@ struct VectorKernels {
   T (*sum_squared_deviation)(const T* src, T mean, std::int64_t n);
   // dst[j] = sum over i < rows of src[i ld + j], j < cols; pairwise over rows.
   void (*column_sums)(T* dst, const T* src, std::int64_t rows, std::int64_t cols, std::int64_t ld);
+  // dst[j] + src[j] + src[ld + j] + ..., j < cols: in the order of rows.
+  void (*add_rows)(T* dst, const T* src, std::int64_t rows, std::int64_t cols, std::int64_t ld);
 };
 
 }  // namespace ondine::math

@@ -243,6 +243,28 @@ TEMPLATE_TEST_CASE("column sums equal the sums of the columns for any number of 
   }
 }
 
+TEMPLATE_TEST_CASE("rows are added in their order on every instruction set", "", float, double) {
+  for (const Index rows : {0, 1, 5, 33}) {
+    for (const Index cols : {1, 7, 16, 50, 64, 300}) {
+      const Index ld = cols + 3;
+      Numbers numbers(static_cast<std::uint64_t>(rows + cols));
+      const auto x = numbers.row<TestType>(rows * ld + 1);
+      const auto start = numbers.row<TestType>(cols);
+      auto expected = start;
+      for (Index i = 0; i < rows; ++i) {
+        for (Index j = 0; j < cols; ++j) {
+          expected[static_cast<std::size_t>(j)] += x[static_cast<std::size_t>(i * ld + j)];
+        }
+      }
+      for (const auto* kernels : all_kernels()) {
+        auto sums = start;
+        vector_kernels<TestType>(*kernels).add_rows(sums.data(), x.data(), rows, cols, ld);
+        CHECK(same_bits(sums, expected));
+      }
+    }
+  }
+}
+
 TEMPLATE_TEST_CASE("combinations and gradients of rows follow their formulas", "", float, double) {
   using T = TestType;
   const std::size_t n = 93;

@@ -126,6 +126,24 @@ TEST_CASE("Reductions of large tensors give what a loop gives") {
   check_reduce(op, random_floats({1000, 2, 50, 3}, 1, 0, 1), {0, 2});
 }
 
+TEST_CASE("A sum of bfloat16 is that of its numbers, rounded once") {
+  const Tensor x = run_op_tensor({.op = "Cast",
+                                  .inputs = {random_floats({40, 3, 300}, 1, 0, 1)},
+                                  .attributes = {{"to", std::int64_t{16}}}});
+  const Tensor exact =
+      run_op_tensor({.op = "Cast", .inputs = {x}, .attributes = {{"to", std::int64_t{1}}}});
+  for (const Int64s& axes : {Int64s{0}, Int64s{0, 1}, Int64s{1}, Int64s{2}}) {
+    const auto got = as_doubles(run_op_tensor({.op = "ReduceSum", .inputs = {x, int64s(axes)}}));
+    const auto want =
+        as_doubles(run_op_tensor({.op = "ReduceSum", .inputs = {exact, int64s(axes)}}));
+    CAPTURE(axes);
+    REQUIRE(got.size() == want.size());
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      CHECK(std::abs(got[i] - want[i]) <= std::abs(want[i]) * 0x1p-8);
+    }
+  }
+}
+
 TEST_CASE("Reductions of pairs give what a loop gives") {
   const std::string op =
       GENERATE(as<std::string>(), "ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd",

@@ -56,3 +56,21 @@ TEST_CASE("float32 is rounded to 16 bits in the same way on every instruction se
     check(kernels->convert->float_to_float16, [](float x) { return to_float16(x); });
   }
 }
+
+TEST_CASE("rows of bfloat16 are added as the numbers that they hold") {
+  constexpr std::size_t cols = 77, rows = 3, ld = 80;
+  std::vector<std::uint16_t> bits(rows * ld);
+  for (std::size_t i = 0; i < bits.size(); ++i) {
+    bits[i] = to_bfloat16(static_cast<float>(i) - 100).bits;
+  }
+  for (const Kernels* kernels : math::test::all_kernels()) {
+    CAPTURE(kernels->name);
+    std::vector<float> sums(cols, 0.5F);
+    kernels->convert->add_bfloat16_rows(sums.data(), bits.data(), rows, cols, ld);
+    for (std::size_t j = 0; j < cols; ++j) {
+      float expected = 0.5F;
+      for (std::size_t i = 0; i < rows; ++i) expected += to_float(bfloat16{bits[i * ld + j]});
+      CHECK(sums[j] == expected);
+    }
+  }
+}
