@@ -28,7 +28,7 @@ enum class Fusion : std::uint8_t {
   fuse_depthwise,               // takes the normalization before it
   fuse_normalized_pointwise,    // a pointwise convolution and its gradient take the same
   fuse_pointwise_gradient,      // both derivatives of a pointwise convolution
-  fuse_activation,              // into Conv and Gemm; a bias into MatMul
+  fuse_activation,              // into Conv, Gemm, MatMul; a bias or a sum into MatMul
   fuse_pointwise,               // takes the depthwise convolution after it
   fuse_gather_gradient,         // adds to the sum that it is part of
   fuse_sgd_update,              // w - rate * g

@@ -96,6 +96,7 @@ Kernel bind_float(BindContext& context) {
   const bool plain = bool(c) && f.beta == 1;
   const bool column_bias = plain && steps.row == 0 && steps.column == 1;
   const bool row_bias = plain && !column_bias && steps.column == 0 && steps.row == 1;
+  const bool is_whole = steps.row == shape.n && steps.column == 1;
   return [=](KernelContext& call) {
     C* to = y.data(call);
     math::GemmOptions<C> options{.alpha = static_cast<C>(f.alpha), .activation = activation};
@@ -103,6 +104,9 @@ Kernel bind_float(BindContext& context) {
       options.col_bias = c(call);
     } else if (row_bias) {
       options.row_bias = c(call);
+    } else if (c && f.beta != 0 && is_whole) {
+      options.beta = static_cast<C>(f.beta);
+      options.addend = c(call);
     } else if (c && f.beta != 0) {
       options.beta = static_cast<C>(f.beta);
       const C* from = c(call);

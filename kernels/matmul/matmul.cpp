@@ -1,9 +1,10 @@
 // matmul.cpp — y = a b over the last two dims, the others broadcast; a vector gets a leading (a) or
 // trailing (b) dim that the result does not have. da = dy b^T, db = a^T dy, summed over what was
 // broadcast. Version 9 added integers, 13 bfloat16.
-// MatMulT (ai.ondine): y = op(a) op(b) + bias, op being the transposition of the last two dims
-// where transA or transB says so. No vectors. The bias, if there is one, has one number for each
-// column. Its derivatives are products of the same kind.
+// MatMulT (ai.ondine): y = activation of (op(a) op(b) + addend + bias), op being the transposition
+// of the last two dims where transA or transB says so. No vectors. The bias, if there is one, has
+// one number for each column, the addend the shape of y; the attribute `activation` names Relu or
+// Relu6. Its derivatives are products of the same kind.
 #include "kernels/matmul/matmul.h"
 
 #include <algorithm>
@@ -11,9 +12,11 @@
 
 #include "kernels/common/broadcast.h"
 #include "kernels/common/compute_type.h"
+#include "kernels/common/expansion.h"
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
 #include "kernels/common/stored_input.h"
+#include "kernels/matmul/fused_activation.h"
 #include "kernels/matmul/gemm_primitive.h"
 #include "kernels/matmul/integer_gemm.h"
 #include "kernels/matmul/product_kernels.h"
@@ -71,6 +74,7 @@ MatmulBatches matmul_batches(const Shape& a_shape, const Shape& b_shape, bool tr
 namespace {
 
 constexpr std::size_t bias_input = 2;  // of MatMulT
+constexpr std::size_t addend_input = 3;
 
 struct Sides {
   bool trans_a = false;
@@ -97,14 +101,21 @@ void infer_transposed(InferContext& context) {
       context.reject("input ", i, " must have rank 2 or more, found ", to_string(context.dims(i)));
     }
   }
-  if (context.has_input(bias_input)) require_same_dtype(context, {0, bias_input});
+  require_same_dtype(context, {0, bias_input, addend_input});
   infer(context);
-  if (context.has_input(bias_input) && context.ranked(bias_input) && context.ranked(0) &&
-      context.ranked(1)) {
+  if (!context.ranked(0) || !context.ranked(1)) return;
+  const Sides trans = sides(context);
+  if (context.has_input(bias_input) && context.ranked(bias_input)) {
     const Dims bias = dims_of_rank(context, bias_input, 1, "the bias");
     const std::size_t rank = context.rank(1);
-    unify(bias[0], context.dims(1)[sides(context).trans_b ? rank - 2 : rank - 1],
+    unify(bias[0], context.dims(1)[trans.trans_b ? rank - 2 : rank - 1],
           "columns and numbers of the bias");
+  }
+  const Type y = Type::tensor(context.dtype(0), matmul_dims(context.dims(0), context.dims(1),
+                                                            trans.trans_a, trans.trans_b));
+  if (context.has_input(addend_input) && !compatible(context.input(addend_input), y)) {
+    context.reject("the addend is ", to_string(context.input(addend_input)),
+                   ", needed: ", to_string(y));
   }
 }
 
@@ -118,20 +129,28 @@ Kernel bind_float(BindContext& context, MatmulBatches batches) {
   batches.shape.a_rounded = rounds && is_rounded<C>(context, 0);
   batches.shape.b_rounded = rounds && is_rounded<C>(context, 1);
   const ComputeIn<C> bias(context, scratch, bias_input);
+  const ComputeIn<C> addend(context, scratch, addend_input);
   const ComputeOut<C> y(context, scratch, 0, batches.count * batches.shape.m * batches.shape.n);
   const math::GemmPrimitive<C> gemm(batches.shape, batches.count, context.threads(),
                                     product_kernels(context));
   const std::size_t work = scratch.add_bytes(gemm.workspace());
   context.set_implementation(gemm.name(), gemm.isa());
   scratch.request(context);
+  const math::Activation activation = fused_activation(context);
   return [=, batches = std::move(batches)](KernelContext& call) {
     const math::GemmBatch batch{.count = batches.count,
                                 .stride_c = batches.shape.m * batches.shape.n,
                                 .offsets_a = batches.a.data(),
                                 .offsets_b = batches.b.data()};
     if (batches.count == 0) return;
-    gemm.run(call.pool(), batch, a(call), b(call), y.data(call), {.col_bias = bias(call)},
-             Scratch::at<std::byte>(call, work));
+    C* const to = y.data(call);
+    math::GemmOptions<C> options{.col_bias = bias(call), .activation = activation};
+    if (addend) {
+      const C* const more = addend(call);
+      options.beta = 1;
+      options.addend = more == to ? nullptr : more;
+    }
+    gemm.run(call.pool(), batch, a(call), b(call), to, options, Scratch::at<std::byte>(call, work));
     y.store(call);
   };
 }
@@ -215,6 +234,11 @@ std::vector<Val> grad(GradContext& g) {
   return result;
 }
 
+std::vector<Val> grad_transposed(GradContext& g) {
+  const bool is_linear = fused_activation(g) == math::Activation::none;
+  return is_linear && !g.has_input(addend_input) ? grad(g) : grad_of_expansion(g);
+}
+
 std::vector<Val> expand_transposed(ExpandContext& context) {
   const auto [ta, tb] = sides(context);
   const auto transposed = [](Val x, bool trans) {
@@ -224,8 +248,11 @@ std::vector<Val> expand_transposed(ExpandContext& context) {
     std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
     return graph::transpose(x, perm);
   };
-  const Val y = graph::matmul(transposed(context.x(0), ta), transposed(context.x(1), tb));
-  return {context.x(bias_input) ? y + context.x(bias_input) : y};
+  Val y = graph::matmul(transposed(context.x(0), ta), transposed(context.x(1), tb));
+  for (const std::size_t more : {bias_input, addend_input}) {
+    if (context.x(more)) y = y + context.x(more);
+  }
+  return {activated(context, y, fused_activation(context))};
 }
 
 // Rows of every sample times the same matrix, plus the same bias.
@@ -244,14 +271,16 @@ extern const OpDef matmul_op{
     .grad = grad,
     .traits = {.per_sample = 1, .is_per_sample = multiplies_samples, .cannot_fail = true},
     .rounded = rounds_factors<0>};
-extern const OpDef matmul_t{
-    .name = "MatMulT",
-    .domain = ondine_domain,
-    .infer = infer_transposed,
-    .bind = bind,
-    .grad = grad,
-    .expand = expand_transposed,
-    .traits = {.per_sample = 1, .is_per_sample = multiplies_samples, .cannot_fail = true},
-    .rounded = rounds_factors<0>};
+extern const OpDef matmul_t{.name = "MatMulT",
+                            .domain = ondine_domain,
+                            .infer = infer_transposed,
+                            .bind = bind,
+                            .grad = grad_transposed,
+                            .expand = expand_transposed,
+                            .traits = {.inplace = 1U << addend_input,
+                                       .per_sample = 1U | 1U << addend_input,
+                                       .is_per_sample = multiplies_samples,
+                                       .cannot_fail = true},
+                            .rounded = rounds_factors<0>};
 
 }  // namespace ondine::kernels::ops

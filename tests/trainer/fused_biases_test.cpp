@@ -1,4 +1,5 @@
-// Biases that are added while a product stores its results change speed, not results.
+// Biases, other tensors and activations that a product adds and applies while it stores its results
+// change speed, not results.
 #include <ondine/build.h>
 #include <ondine/model.h>
 #include <ondine/prepare.h>
@@ -94,6 +95,58 @@ TEST_CASE("layers with biases train as before") {
   }
 }
 
+namespace {
+
+// A layer with Relu around which its input passes, whose result three projections multiply, and
+// their sum with it.
+std::filesystem::path save_residual(const TemporaryFolder& folder) {
+  ModelBuilder b("network");
+  const auto x = b.input("x", DType::float32, {"N", 5, width});
+  const auto weights = [&](const std::string& name, const Shape& shape, int seed) {
+    return b.initializer(name, random_floats(shape, static_cast<std::uint64_t>(seed), -0.1F, 0.1F));
+  };
+  const auto up = b.node("MatMul", {x, weights("up", {width, width}, 1)});
+  const auto hidden = b.node("Relu", {b.node("Add", {up, weights("bias", {width}, 2)})});
+  const auto down = b.node("MatMul", {hidden, weights("down", {width, width}, 3)});
+  const auto y = b.node("Add", {x, down});
+  std::vector<std::string> parts{y};
+  for (int i = 0; i < 3; ++i) {
+    parts.push_back(b.node("MatMul", {y, weights(cat("part", i), {width, width}, 4 + i)}));
+  }
+  b.output(b.node("Sum", parts), DType::float32, {"N", 5, width});
+  auto file = folder / "network.onnx";
+  b.save(file);
+  PrepareOptions options;
+  options.init = WeightInit::keep;
+  options.loss = Loss::mse;
+  options.optimizer = Sgd{.learning_rate = 0.1F};
+  prepare(file, file, options);
+  return file;
+}
+
+}  // namespace
+
+TEST_CASE("products add tensors of the shape of their results and apply Relu") {
+  if (!fusions_run()) return;
+  const TemporaryFolder folder;
+  const auto file = save_residual(folder);
+  Model fused = Model::load(file);
+  Model plain = Model::load(file, unfused());
+  const std::string text = fused.inspect("optimized");
+  INFO(text);
+  CHECK(count(plain.inspect("optimized"), " Relu-") == 1);
+  CHECK(count(plain.inspect("optimized"), " Sum-") == 2);  // forward and backward
+  CHECK(count(text, " Relu-") == 0);
+  CHECK(count(text, " Sum-") == 0);
+  CHECK(count(text, " Add-") == 1);  // the derivative of the loss
+  NamedValues batch = feeds;
+  batch.emplace_back("label", random_floats({2, 5, width}, 8));
+  for (int step = 0; step < 4; ++step) {
+    const float loss = fused.train_step(batch)["loss"].tensor().item<float>();
+    CHECK(loss == Approx(plain.train_step(batch)["loss"].tensor().item<float>()).epsilon(1e-5));
+  }
+}
+
 TEST_CASE("sums that are no biases stay") {
   if (!fusions_run()) return;
   const TemporaryFolder folder;
@@ -109,11 +162,11 @@ TEST_CASE("sums that are no biases stay") {
     return holds(optimized(b, folder), " Add-");
   };
   CHECK_FALSE(sum({2, 3}, {3, 4}, {4}, false));
-  CHECK(sum({2, 3}, {3, 4}, {4}, true));      // something else reads the product
-  CHECK(sum({2, 3}, {3, 4}, {1}, false));     // one number for all columns
-  CHECK(sum({2, 3}, {3, 4}, {2, 4}, false));  // one for each element
-  CHECK(sum({2, 3}, {3, 1}, {4}, false));     // the product is repeated
-  CHECK(sum({3}, {3, 4}, {4}, false));        // no matrix
+  CHECK_FALSE(sum({2, 3}, {3, 4}, {2, 4}, false));
+  CHECK(sum({2, 3}, {3, 4}, {4}, true));   // something else reads the product
+  CHECK(sum({2, 3}, {3, 4}, {1}, false));  // one number for all columns
+  CHECK(sum({2, 3}, {3, 1}, {4}, false));  // the product is repeated
+  CHECK(sum({3}, {3, 4}, {4}, false));     // no matrix
   CHECK(sum({4, 3}, {3}, {4}, false));
 }
 

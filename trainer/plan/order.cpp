@@ -171,6 +171,15 @@ class Order {
     return id != no_value && producer_[index(id)] != none && !outside_[index(id)];
   }
 
+  // Whether views of the value still have readers, which keep its memory.
+  bool is_viewed(ValueId id) const {
+    return std::ranges::any_of(readers_.of(id), [&](std::size_t reader) {
+      const Node& node = graph_.nodes[reader];
+      if (!done_[reader] || viewed_input(node) != id) return false;
+      return pending_readers_[index(node.outputs[0])] > 0 || is_viewed(node.outputs[0]);
+    });
+  }
+
   bool frees_memory(std::size_t i) const {
     std::size_t taken = 0;
     std::size_t freed = 0;
@@ -178,7 +187,9 @@ class Order {
       if (in_arena(id)) taken += bytes_of(graph_[id].type);
     }
     for (const ValueId id : graph_.nodes[i].inputs) {
-      if (in_arena(id) && pending_readers_[index(id)] == 1) freed += bytes_of(graph_[id].type);
+      if (in_arena(id) && pending_readers_[index(id)] == 1 && !is_viewed(id)) {
+        freed += bytes_of(graph_[id].type);
+      }
     }
     return freed > 0 && freed >= taken;
   }

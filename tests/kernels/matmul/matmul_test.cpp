@@ -220,6 +220,50 @@ TEST_CASE("MatMulT transposes without copies and differentiates") {
   }
 }
 
+TEST_CASE("MatMulT adds a tensor and a bias and applies an activation") {
+  const std::string activation = GENERATE(as<std::string>(), "", "Relu", "Relu6");
+  for (const Shape& b : {Shape{4, 5}, Shape{2, 4, 5}}) {
+    const Tensor addend = random_tensor({2, 3, 5}, 4);
+    const Tensor bias = random_tensor({5}, 3);
+    for (const bool biased : {false, true}) {
+      OpCase fused{.op = "MatMulT",
+                   .inputs = {random_tensor({2, 3, 4}, 1), random_tensor(b, 2), Value(), addend},
+                   .domain = "ai.ondine"};
+      if (biased) fused.inputs[2] = bias;
+      if (!activation.empty()) fused.attributes = {{"activation", activation}};
+      Tensor wanted = run_op_tensor({"MatMul", {fused.inputs[0], fused.inputs[1]}});
+      wanted = run_op_tensor({"Add", {wanted, addend}});
+      if (biased) wanted = run_op_tensor({"Add", {wanted, bias}});
+      if (!activation.empty()) wanted = run_op_tensor({"Relu", {wanted}});
+      if (activation == "Relu6") {
+        wanted = run_op_tensor({"Min", {wanted, Tensor::scalar(6.0)}});
+      }
+      check_close(run_op_tensor(fused), wanted);
+      check_gradient(fused);
+    }
+  }
+}
+
+TEST_CASE("MatMulT of no terms is its addend and its bias") {
+  const Tensor addend = random_tensor({2, 3}, 1);
+  const Tensor bias = random_tensor({3}, 2);
+  check_close(run_op_tensor({.op = "MatMulT",
+                             .inputs = {Tensor(DType::float64, {2, 0}),
+                                        Tensor(DType::float64, {0, 3}), bias, addend},
+                             .domain = "ai.ondine"}),
+              run_op_tensor({"Add", {addend, bias}}));
+}
+
+TEST_CASE("MatMulT rejects addends that are not of the shape of its result") {
+  for (const Shape& addend : {Shape{5}, Shape{1, 5}, Shape{3, 1}, Shape{5, 3}, Shape{1, 3, 5}}) {
+    CHECK_THROWS_AS(run_op({.op = "MatMulT",
+                            .inputs = {random_tensor({3, 4}, 1), random_tensor({4, 5}, 2), Value(),
+                                       random_tensor(addend, 3)},
+                            .domain = "ai.ondine"}),
+                    Error);
+  }
+}
+
 TEST_CASE("MatMulT rejects biases that are not one number for each column") {
   for (const Shape& bias : {Shape{4}, Shape{1}, Shape{}, Shape{1, 5}}) {
     CHECK_THROWS_AS(run_op({.op = "MatMulT",
