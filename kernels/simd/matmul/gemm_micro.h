@@ -76,16 +76,18 @@ ONDINE_INLINE std::int64_t c_rows_each(const GemmCall<T>& g, std::int64_t k) {
   return divide_up(4 * PrefetchAhead::terms * max_rows, 3 * k);
 }
 
-// Prefetches the next rows of C after the first `fetched` ones, into the second cache: rows 4 kB
-// apart share a set of the first. All rows at once would occupy the buffers that loads of A and B
-// need.
+// Prefetches the next rows of C after the first `fetched` ones, and of what is added to it, into
+// the second cache: rows 4 kB apart share a set of the first. All rows at once would occupy the
+// buffers that loads of A and B need.
 template <class T, int Rows, int Vectors>
 ONDINE_INLINE void prefetch_c(const Block<T>& block, std::int64_t& fetched) {
+  const T* const addend = block.epilogue.addend;
   const std::int64_t until = min_of(fetched + block.rows_each, Rows);
   for (; fetched < until; ++fetched) {
 #pragma GCC unroll 16
     for (int v = 0; v < Vectors; ++v) {
       __builtin_prefetch(block.c + fetched * block.ldc + v * lanes<T>, 1, 2);
+      if (addend) __builtin_prefetch(addend + fetched * block.ldc + v * lanes<T>, 0, 2);
     }
   }
 }

@@ -35,10 +35,13 @@ class SplitSums {
     if (finished_ == 0 && !are_finite()) repair();
     const std::int64_t rows = min_of(unit_rows, block_.rows - finished_);
     const float* const from = sums_[last_] + finished_ * split_width;
+    const float* const addend = result_.epilogue.addend;
     for (int r = 0; r < unit_rows; ++r) {
-      const float* const ahead = result_.c + (unit_rows + r) * result_.ldc;
-      __builtin_prefetch(ahead, 1);
-      __builtin_prefetch(ahead + split_width / 2, 1);
+      const std::int64_t ahead = (unit_rows + r) * result_.ldc;
+      for (const std::int64_t half : {std::int64_t{0}, split_width / 2}) {
+        __builtin_prefetch(result_.c + ahead + half, 1);
+        if (addend) __builtin_prefetch(addend + ahead + half);
+      }
     }
     if (rows < unit_rows || block_.cols < split_width) {
       finish_stored<float>(from, rows, vectors, block_.cols, result_);
