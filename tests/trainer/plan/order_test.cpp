@@ -11,23 +11,10 @@ using namespace ondine::graph;  // NOLINT
 
 namespace {
 
-struct Nodes {
-  Graph graph;
-
-  ValueId add(std::int64_t size) {
-    return graph.add_temporary("value", Type::tensor(DType::uint8, Shape{size << 20}));
-  }
-  ValueId node(std::vector<ValueId> inputs, std::int64_t mebibytes, const OpDef& op = plain) {
-    Node node;
-    node.op = &op;
-    node.inputs = std::move(inputs);
-    node.outputs = {add(mebibytes)};
-    graph.nodes.push_back(node);
-    return node.outputs[0];
-  }
+struct Nodes : ToyGraph {
   // The first output of each node, in their new order.
   std::vector<ValueId> ordered() {
-    ondine::trainer::order_nodes(graph, std::vector<bool>(graph.values.size()), {});
+    ondine::trainer::order_nodes(graph, outside, {});
     std::vector<ValueId> outputs;
     for (const Node& node : graph.nodes) outputs.push_back(node.outputs[0]);
     return outputs;
@@ -38,9 +25,9 @@ struct Nodes {
 
 TEST_CASE("a node that frees memory runs as soon as it can") {
   Nodes n;
-  n.graph.inputs = {n.add(1)};
-  const ValueId large = n.node({n.graph.inputs[0]}, 8);
-  const ValueId other = n.node({n.graph.inputs[0]}, 4);
+  const ValueId x = n.input(1);
+  const ValueId large = n.node({x}, 8);
+  const ValueId other = n.node({x}, 4);
   const ValueId small = n.node({large}, 2);
   n.graph.outputs = {n.node({other, small}, 1)};
   CHECK(n.ordered() == std::vector<ValueId>{large, small, other, n.graph.outputs[0]});
@@ -48,9 +35,9 @@ TEST_CASE("a node that frees memory runs as soon as it can") {
 
 TEST_CASE("the last reader of a value frees nothing while a view of it has readers") {
   Nodes n;
-  n.graph.inputs = {n.add(1)};
-  const ValueId value = n.node({n.graph.inputs[0]}, 8);
-  const ValueId large = n.node({n.graph.inputs[0]}, 20);
+  const ValueId x = n.input(1);
+  const ValueId value = n.node({x}, 8);
+  const ValueId large = n.node({x}, 20);
   const ValueId first = n.node({value, large}, 8);
   const ValueId viewed = n.node({value}, 8, view);
   const ValueId second = n.node({viewed, large}, 1);

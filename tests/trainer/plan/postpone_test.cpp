@@ -13,30 +13,9 @@ using namespace ondine::graph;  // NOLINT
 
 namespace {
 
-constexpr std::int64_t mebi = 1 << 20;
-
-// A graph whose nodes are made one by one; values are counted in MiB.
-struct Nodes {
-  Graph graph;
-  std::vector<bool> outside;
+struct Nodes : ToyGraph {
   std::vector<std::size_t> former;
 
-  ValueId add(std::int64_t size, bool is_outside = false) {
-    outside.push_back(is_outside);
-    return graph.add_temporary("value", Type::tensor(DType::uint8, Shape{size * mebi}));
-  }
-  ValueId input(std::int64_t size) {
-    graph.inputs.push_back(add(size));
-    return graph.inputs.back();
-  }
-  ValueId node(std::vector<ValueId> inputs, std::int64_t size, const OpDef& op = plain) {
-    Node node;
-    node.op = &op;
-    node.inputs = std::move(inputs);
-    node.outputs = {add(size)};
-    graph.nodes.push_back(node);
-    return node.outputs[0];
-  }
   // Their positions before.
   std::vector<std::size_t> run(std::optional<std::size_t> commit_begin = {}) {
     former.resize(graph.nodes.size());
