@@ -16,29 +16,34 @@ const char* name_of(const ActivationNode& activation) {
   return activation.low == 0.0F && activation.high == 6.0F ? "Relu6" : nullptr;
 }
 
+// Makes the node the product, as a version of the operator `fused`.
+void become(Node& node, const Node& product, const OpDef* fused, std::int64_t version) {
+  node.op = fused;
+  node.version = version;
+  node.inputs = product.inputs;
+  node.attributes = product.attributes;
+}
+
 bool fuse_activation_of(Node& node, const Graph& graph, const Uses& uses,
                         const PassContext& context) {
   const auto activation = read_activation(node, graph);
   const char* name = activation ? name_of(*activation) : nullptr;
   if (name == nullptr || !is_full_float(graph, node.outputs[0])) return false;
-  const auto become = [&](const Node& product, const OpDef* fused) {
-    node.op = fused;
-    node.version = product.version;
-    node.inputs = product.inputs;
-    node.attributes = product.attributes;
+  const auto apply_in = [&](const Node& product, const OpDef* fused) {
+    become(node, product, fused, product.version);
     node.attributes.emplace_back("activation", std::string(name));
     return true;
   };
   for (const char* op : {"Conv", "Gemm"}) {
     const Node* product = uses.sole_producer(node.inputs[0], op);
     const OpDef* fused = context.catalogue->find(ondine_domain, cat(op, "Activation"));
-    if (product != nullptr && fused != nullptr) return become(*product, fused);
+    if (product != nullptr && fused != nullptr) return apply_in(*product, fused);
   }
   // In bfloat16 an activation stores its result rounded, which a product does not.
   if (!context.keeps_precision) return false;
   const Node* product = uses.sole_producer(node.inputs[0], "MatMulT", ondine_domain);
   if (product == nullptr || NodeView(*product).has_attr("activation")) return false;
-  return become(*product, product->op);
+  return apply_in(*product, product->op);
 }
 
 bool is_bias(const Graph& graph, ValueId bias, ValueId y) {
@@ -55,7 +60,7 @@ bool is_batch_of_matrices(const Graph& graph, ValueId id) {
 constexpr std::size_t matmul_bias = 2;  // the inputs of MatMulT
 constexpr std::size_t matmul_addend = 3;
 
-// A product that can take a bias: the index of that input.
+// A product that can take a bias, and the index of that input.
 struct BiasedProduct {
   const Node* node = nullptr;
   const OpDef* fused = nullptr;
@@ -87,12 +92,9 @@ BiasedProduct product_of(ValueId y, const Graph& graph, const Uses& uses,
 
 // Makes the node the product with one more input.
 void become_product(Node& node, const BiasedProduct& product, std::size_t index, ValueId input) {
-  node.op = product.fused;
-  node.version = 1;
-  node.inputs = product.node->inputs;
+  become(node, *product.node, product.fused, 1);
   node.inputs.resize(std::max(node.inputs.size(), index + 1), no_value);
   node.inputs[index] = input;
-  node.attributes = product.node->attributes;
 }
 
 bool take_bias(Node& node, ValueId y, ValueId bias, const Graph& graph, const Uses& uses,

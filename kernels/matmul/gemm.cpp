@@ -75,6 +75,18 @@ Steps c_steps(BindContext& context) {
   return {rows == 1 ? 0 : columns, columns == 1 ? 0 : 1};
 }
 
+// c broadcast to y.
+template <class C>
+void spread(ThreadPool& pool, const C* c, Steps steps, C* y, const math::GemmShape& shape) {
+  pool.for_chunks(shape.m, 64, [&](std::int64_t first, std::int64_t last) {
+    for (auto i = first; i < last; ++i) {
+      for (std::int64_t j = 0; j < shape.n; ++j) {
+        y[i * shape.n + j] = c[i * steps.row + j * steps.column];
+      }
+    }
+  });
+}
+
 template <class C>
 Kernel bind_float(BindContext& context) {
   const Factors f = factors(context);
@@ -104,19 +116,13 @@ Kernel bind_float(BindContext& context) {
       options.col_bias = c(call);
     } else if (row_bias) {
       options.row_bias = c(call);
-    } else if (c && f.beta != 0 && is_whole) {
-      options.beta = static_cast<C>(f.beta);
-      options.addend = c(call);
     } else if (c && f.beta != 0) {
       options.beta = static_cast<C>(f.beta);
-      const C* from = c(call);
-      call.pool().for_chunks(shape.m, 64, [&](std::int64_t first, std::int64_t last) {
-        for (auto i = first; i < last; ++i) {
-          for (std::int64_t j = 0; j < shape.n; ++j) {
-            to[i * shape.n + j] = from[i * steps.row + j * steps.column];
-          }
-        }
-      });
+      if (is_whole) {
+        options.addend = c(call);
+      } else {
+        spread(call.pool(), c(call), steps, to, shape);
+      }
     }
     gemm.run(call.pool(), {}, a(call), b(call), to, options, Scratch::at<std::byte>(call, work));
     y.store(call);

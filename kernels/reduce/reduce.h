@@ -189,10 +189,12 @@ std::int64_t Reduction::combine_rows(typename Reducer::Item* items, const T* x, 
                                      std::int64_t o) const {
   const T* row = x + walk.from;
   if constexpr (requires { r.add_rows(items, row, most, width, most); }) {
-    const std::size_t last = reduced_.size() - 1;
-    const bool one = reduced_.empty();
-    const auto rows = one ? 1 : std::min(most, reduced_[last].size - walk.index(last));
-    r.add_rows(items, row, rows, width, one ? 0 : reduced_[last].from);
+    std::int64_t rows = 1, stride = 0;
+    if (!reduced_.empty()) {
+      rows = std::min(most, reduced_.back().size - walk.index(reduced_.size() - 1));
+      stride = reduced_.back().from;
+    }
+    r.add_rows(items, row, rows, width, stride);
     for (std::int64_t i = 0; i < rows; ++i) walk.next();
     return rows;
   }

@@ -17,6 +17,14 @@ namespace {
 constexpr std::int64_t width = 256;
 const NamedValues feeds{{"x", random_floats({2, 5, width}, 7)}};
 
+PrepareOptions plain_training() {
+  PrepareOptions options;
+  options.init = WeightInit::keep;
+  options.loss = Loss::mse;
+  options.optimizer = Sgd{.learning_rate = 0.1F};
+  return options;
+}
+
 // A frozen layer whose matrix is stored in int8, and two that are not, the second of which is
 // transposed as PyTorch exports it, each with a bias.
 std::filesystem::path save_layers(const TemporaryFolder& folder, bool trained) {
@@ -41,11 +49,8 @@ std::filesystem::path save_layers(const TemporaryFolder& folder, bool trained) {
   auto file = folder / "network.onnx";
   b.save(file);
   if (!trained) return file;
-  PrepareOptions options;
-  options.init = WeightInit::keep;
+  PrepareOptions options = plain_training();
   options.train = {"bias1", "up", "bias2", "out", "bias3"};
-  options.loss = Loss::mse;
-  options.optimizer = Sgd{.learning_rate = 0.1F};
   prepare(file, file, options);
   return file;
 }
@@ -116,11 +121,7 @@ std::filesystem::path save_residual(const TemporaryFolder& folder) {
   b.output(b.node("Sum", parts), DType::float32, {"N", 5, width});
   auto file = folder / "network.onnx";
   b.save(file);
-  PrepareOptions options;
-  options.init = WeightInit::keep;
-  options.loss = Loss::mse;
-  options.optimizer = Sgd{.learning_rate = 0.1F};
-  prepare(file, file, options);
+  prepare(file, file, plain_training());
   return file;
 }
 
