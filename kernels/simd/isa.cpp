@@ -6,6 +6,7 @@
 #include "kernels/simd/conv/conv_table.h"
 #include "kernels/simd/exact/exact_kernels.h"
 #include "kernels/simd/tables.h"
+#include "kernels/simd/vector/convert_table.h"
 
 #ifdef ONDINE_WITH_AMX_BF16
 #include <cpuid.h>
@@ -44,9 +45,27 @@ const Kernels& choose_lower() noexcept {
   return vectors != nullptr ? *vectors : full;
 }
 
+#ifdef ONDINE_WITH_AVX512
+// With the instructions of the processor that give the same results.
+Kernels avx512_kernels() noexcept {
+  Kernels kernels = avx512::table;
+#ifdef ONDINE_WITH_AVX512_BF16
+  if (__builtin_cpu_supports("avx512bf16")) {
+    static const ConvertKernels convert = [&] {
+      ConvertKernels table = *kernels.convert;
+      avx512_bf16::round_by_instruction(table);
+      return table;
+    }();
+    kernels.convert = &convert;
+  }
+#endif
+  return kernels;
+}
+#endif
+
 #ifdef ONDINE_WITH_AVX512_BF16
 Kernels with_bf16_products(Isa isa, const char* name, const GemmKernels<float>& gemm) noexcept {
-  Kernels kernels = avx512::table;
+  Kernels kernels = avx512_kernels();
   kernels.isa = isa;
   kernels.name = name;
   kernels.f32.gemm = &gemm;
@@ -106,7 +125,8 @@ const Kernels* kernels_for(Isa isa) noexcept {
       if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
           __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) {
-        return &avx512::table;
+        static const Kernels table = avx512_kernels();
+        return &table;
       }
 #endif
       return nullptr;
@@ -114,7 +134,7 @@ const Kernels* kernels_for(Isa isa) noexcept {
 #ifdef ONDINE_WITH_AMX_BF16
       if (kernels_for(Isa::amx_bf16) != nullptr) {
         static const Kernels table = [] {
-          Kernels kernels = avx512::table;
+          Kernels kernels = avx512_kernels();
           kernels.isa = Isa::amx;
           kernels.name = "amx";
           kernels.f32.gemm = &amx_bf16::split_gemm_f32;

@@ -16,4 +16,9 @@ struct ConvertKernels {
                             std::int64_t cols, std::int64_t ld);
 };
 
+namespace avx512_bf16 {
+// Replaces what an instruction does in a table of avx512, with the same results.
+void round_by_instruction(ConvertKernels& table) noexcept;
+}  // namespace avx512_bf16
+
 }  // namespace ondine::math

@@ -26,7 +26,13 @@ ONDINE_INLINE float widened(std::uint16_t x) {
 typedef std::uint16_t Narrow __attribute__((vector_size(vector_bytes / 2)));
 
 ONDINE_INLINE Vec<float> widened_lanes(const Narrow& v) {
+#if defined(__AVX512F__)
+  // The compiler would widen halves, and take an operand without a mask for uninitialized.
+  const __m512i wide = _mm512_maskz_cvtepu16_epi32(0xffff, reinterpret_cast<__m256i>(v));
+  return reinterpret_cast<Vec<float>>(reinterpret_cast<Vec<std::uint32_t>>(wide) << 16);
+#else
   return reinterpret_cast<Vec<float>>(__builtin_convertvector(v, Vec<std::uint32_t>) << 16);
+#endif
 }
 ONDINE_INLINE Vec<float> load_widened(const std::uint16_t* p) {
   Narrow v;
