@@ -337,7 +337,7 @@ Functions assemble(const ModelDef& model, const LoadOptions& options, const Stag
                    const RoundedWeights::Files& files) {
   Assembler assembler(model, options, observe);
   const bool rounds = options.precision == Precision::bfloat16 && has_precision(options.precision);
-  if (rounds && !files.empty()) assembler.set_rounded(std::make_shared<RoundedWeights>(files));
+  if (rounds) assembler.set_rounded(std::make_shared<RoundedWeights>(files));
   return assembler.run();
 }
 

@@ -203,6 +203,7 @@ Plan Call::plan(std::span<const Type> inputs) const {
   options.limits = &runtime_->limits;
   options.threads = runtime_->threads;
   options.precision = runtime_->precision;
+  options.rounded = runtime_->rounded.get();
   Plan plan = make_plan(graph_, inputs, options);
   if (verifies_plans()) verify_plan(plan, in_place_);
   return plan;

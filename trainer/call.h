@@ -31,6 +31,7 @@ struct Runtime {
   UpdatePolicy updates = UpdatePolicy::atomic;
   std::optional<std::uint64_t> memory_budget;
   std::vector<std::weak_ptr<const MappedFile>> files;  // that weights may lie in
+  std::shared_ptr<RoundedWeights> rounded;             // null where no product rounds
   std::uint64_t state_bytes = 0;                       // of one version of all variables
   std::shared_ptr<MemoryBudget> budget;
   std::unique_ptr<ArenaPool> arenas = std::make_unique<ArenaPool>();

@@ -39,6 +39,7 @@ std::unique_ptr<Model::Impl> Model::Impl::make(graph::ModelDef def, const LoadOp
   auto impl = std::make_unique<Impl>();
   impl->options = options;
   impl->functions = trainer::assemble(def, options, {}, files);
+  impl->runtime.rounded = impl->functions.rounded;
   impl->state = trainer::StateStore(std::move(impl->functions.variables));
   impl->def = std::move(def);
   impl->seed = options.seed;

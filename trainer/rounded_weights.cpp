@@ -35,6 +35,13 @@ void round_file(const MappedFile& file, std::span<const std::byte> stored,
   file.release(stored);
 }
 
+void round_held(const Tensor& weights, std::span<std::byte> rounded) {
+  const HeldElements held(weights);
+  math::kernels().convert->float_to_bfloat16(reinterpret_cast<std::uint16_t*>(rounded.data()),
+                                             static_cast<const float*>(held.data()),
+                                             weights.size());
+}
+
 }  // namespace
 
 RoundedWeights::RoundedWeights(const Files& files) : files_(files.begin(), files.end()) {}
@@ -53,13 +60,13 @@ Tensor RoundedWeights::of(const Tensor& weights) {
   const std::span<const std::byte> stored =
       copy != nullptr ? copy->source()
                       : std::span(static_cast<const std::byte*>(weights.data()), weights.bytes());
-  auto file = file_of(stored);
-  if (!file) return {};
+  const auto file = stored.empty() ? nullptr : file_of(stored);
+  if (!file && (copy == nullptr || !stored.empty())) return {};
   const std::lock_guard lock(mutex_);
   Tensor& rounded = known_[copy != nullptr ? copy->memory() : weights.data()];
   if (rounded.defined()) return rounded;
   const auto round = [stored, file, owner = weights](std::span<std::byte> memory) {
-    round_file(*file, stored, memory);
+    file ? round_file(*file, stored, memory) : round_held(owner, memory);
   };
   rounded = Tensor::share(
       DType::bfloat16, weights.shape(),

@@ -22,8 +22,8 @@ class RoundedWeights {
   explicit RoundedWeights(const Files& files);
 
   // The elements of `weights`, float32, in bfloat16: to nearest, ties to even. They are computed
-  // when they are first asked for, and the pages of the file go back to the system. Undefined where
-  // the weights are not in a file, since then both would be in memory.
+  // when they are first asked for, and the pages of the weights go back to the system. Undefined
+  // where the weights are neither in a file nor deferred, since then both would be in memory.
   Tensor of(const Tensor& weights);
 
  private:

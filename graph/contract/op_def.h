@@ -48,22 +48,37 @@ struct OpTraits {
   std::uint8_t variable_lists = 0;
 };
 
+// Float32 inputs of a node that may be bfloat16 instead: bit i stands for input i.
+struct RoundedInputs {
+  std::uint32_t read = 0;     // what the kernel accepts
+  std::uint32_t rounded = 0;  // of these, what it rounds itself, so that results keep their bits
+};
+
+// When the result of a node may be stored as bfloat16.
+enum class RoundedResult : std::uint8_t {
+  never,
+  where_rounded,  // where all that reads it rounds it itself: with the same results
+  where_read      // where all that reads it takes bfloat16
+};
+
 // Where the kernel takes bfloat16 in place of the float32 of its graph. With Precision::bfloat16
-// the planner stores values that wait in memory so (trainer/plan/compact.h): it changes the dtype
-// of inputs and outputs that these members permit. In masks, bit i stands for input i.
+// the planner stores values so (trainer/plan/roundable.h, compact.h): it changes the dtype of
+// inputs and outputs that these members permit. The kernel computes in float32.
 struct RoundedStorage {
-  // Inputs that the kernel can read as bfloat16, each independently of the others. It widens the
-  // elements and computes in float32.
+  // Inputs that the kernel can read as bfloat16, each independently of the others, as a mask.
   std::uint32_t reads = 0;
-  // The kernel can write output 0 as bfloat16. It computes in float32 and rounds the results.
+  // The kernel can write output 0 as bfloat16.
   bool writes = false;
+  // Output 0 has the precision of the inputs that `reads` names: it is rounded where all of them
+  // are bfloat16 and what reads it takes that.
+  bool follows = false;
   // Where not 0, the index of an extra output, after those that `infer` knows: the kernel writes
   // input 0 there as bfloat16 while it reads it, if the planner asks for that output.
   std::uint8_t copy = 0;
-  // Where not null, returns the mask of the inputs whose float32 elements the kernel rounds to
-  // bfloat16 itself before it computes. It can read these as bfloat16 too, with the same results.
-  // Depends on the types, attributes and precision of the node.
-  std::uint32_t (*rounds)(const BindContext&) = nullptr;
+  // Where not null, in place of `reads` and of `writes`. They depend on the types, attributes and
+  // precision of the node.
+  RoundedInputs (*inputs)(const BindContext&) = nullptr;
+  RoundedResult (*result)(const BindContext&) = nullptr;
 };
 
 inline constexpr std::uint32_t any_input = 0xffffffffU;

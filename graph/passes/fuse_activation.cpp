@@ -39,8 +39,6 @@ bool fuse_activation_of(Node& node, const Graph& graph, const Uses& uses,
     const OpDef* fused = context.catalogue->find(ondine_domain, cat(op, "Activation"));
     if (product != nullptr && fused != nullptr) return apply_in(*product, fused);
   }
-  // In bfloat16 an activation stores its result rounded, which a product does not.
-  if (!context.keeps_precision) return false;
   const Node* product = uses.sole_producer(node.inputs[0], "MatMulT", ondine_domain);
   if (product == nullptr || NodeView(*product).has_attr("activation")) return false;
   return apply_in(*product, product->op);

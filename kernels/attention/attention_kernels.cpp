@@ -22,6 +22,16 @@ bool takes_rounded(const BindContext& context, const AttentionCall& layout) {
 
 }  // namespace
 
+RoundedInputs rounded_operands(const BindContext& context, const AttentionCall& layout) {
+  const std::uint32_t operands = ((1U << layout.operands) - 1) << layout.at;
+  for (std::size_t i = 0; i < layout.operands; ++i) {
+    const DType dtype = context.dtype(layout.at + i);
+    if (dtype != DType::float32 && dtype != DType::bfloat16) return {};
+  }
+  const bool rounds = layout.copied_heads == 1 && takes_rounded<float>(context, layout);
+  return {operands, rounds ? operands : 0};
+}
+
 Kernel bind_attention(BindContext& context, AttentionCall layout) {
   return visit_compute(context.dtype(0), [&]<class C>() -> Kernel {
     Scratch scratch;

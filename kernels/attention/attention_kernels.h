@@ -5,6 +5,10 @@
 
 namespace ondine::kernels::ops {
 
+// The operands that the kernel reads as bfloat16, and whether it rounds float32 to that.
+graph::RoundedInputs rounded_operands(const graph::BindContext& context,
+                                      const AttentionCall& layout);
+
 graph::Kernel bind_attention(graph::BindContext& context, AttentionCall layout);
 // dy is input 0.
 graph::Kernel bind_attention_gradient(graph::BindContext& context, AttentionCall layout);

@@ -61,6 +61,11 @@ std::vector<Val> separated(Val operand, Val mask, std::vector<Val> before = {}) 
   return before;
 }
 
+template <std::size_t At>
+RoundedInputs rounded_at(const BindContext& context) {
+  return rounded_operands(context, AttentionCall::packed(context, At));
+}
+
 std::vector<Val> expand(ExpandContext& context) {
   return context.builder().nodes("ScaledAttention", separated(context.x(0), context.x(1)),
                                  attributes_of(context), 1, ondine_domain);
@@ -89,7 +94,7 @@ extern const OpDef packed_attention{.name = "PackedAttention",
                                     .bind = bind,
                                     .grad = grad,
                                     .expand = expand,
-                                    .rounded = {.writes = true}};
+                                    .rounded = {.writes = true, .inputs = rounded_at<0>}};
 extern const OpDef packed_attention_grad{.name = "PackedAttentionGrad",
                                          .domain = ondine_domain,
                                          .infer = infer_grad,
@@ -97,6 +102,6 @@ extern const OpDef packed_attention_grad{.name = "PackedAttentionGrad",
                                          .grad = grad_of_expansion,
                                          .expand = expand_grad,
                                          .traits = {.cannot_fail = true},
-                                         .rounded = {.reads = 0b10}};
+                                         .rounded = {.inputs = rounded_at<1>}};
 
 }  // namespace ondine::kernels::ops

@@ -70,6 +70,11 @@ Kernel bind_grad(BindContext& context) {
   return bind_attention_gradient(context, AttentionCall::separate(context, 1));
 }
 
+template <std::size_t At>
+RoundedInputs rounded_at(const BindContext& context) {
+  return rounded_operands(context, AttentionCall::separate(context, At));
+}
+
 struct Operands {
   Val q, k, v, mask;
   double scale;
@@ -140,7 +145,7 @@ extern const OpDef scaled_attention{.name = "ScaledAttention",
                                     .bind = bind,
                                     .grad = grad,
                                     .expand = expand,
-                                    .rounded = {.writes = true}};
+                                    .rounded = {.writes = true, .inputs = rounded_at<0>}};
 extern const OpDef scaled_attention_grad{.name = "ScaledAttentionGrad",
                                          .domain = ondine_domain,
                                          .infer = infer_grad,
@@ -148,6 +153,6 @@ extern const OpDef scaled_attention_grad{.name = "ScaledAttentionGrad",
                                          .grad = grad_of_expansion,
                                          .expand = expand_grad,
                                          .traits = {.cannot_fail = true},
-                                         .rounded = {.reads = 0b1110}};
+                                         .rounded = {.inputs = rounded_at<1>}};
 
 }  // namespace ondine::kernels::ops

@@ -33,17 +33,18 @@ class StoredIn {
   std::optional<ComputeIn<C>> converted_;
 };
 
-// ComputeOut, but bfloat16 is written by the kernel.
+// ComputeOut, but where `as_stored` bfloat16 is written by the kernel.
 template <class C>
 class RoundableOut {
  public:
   RoundableOut(const graph::BindContext& context, Scratch& scratch, std::size_t index,
-               std::int64_t count)
+               std::int64_t count, bool as_stored = true)
       : index_(index) {
-    const bool rounds = sizeof(C) == sizeof(float) && context.has_output(index) &&
+    const bool rounds = as_stored && sizeof(C) == sizeof(float) && context.has_output(index) &&
                         context.output_dtype(index) == DType::bfloat16;
     if (!rounds) computed_.emplace(context, scratch, index, count);
   }
+  bool is_rounded() const noexcept { return !computed_; }
   // One of them is null.
   C* data(graph::KernelContext& call) const { return computed_ ? computed_->data(call) : nullptr; }
   std::uint16_t* rounded(graph::KernelContext& call) const {

@@ -9,6 +9,7 @@ extern const OpDef conv{.name = "Conv",
                         .infer = infer_conv,
                         .bind = bind_conv,
                         .grad = grad_of_conv,
-                        .traits = {.per_sample = 1}};
+                        .traits = {.per_sample = 1},
+                        .rounded = rounds_conv};
 
 }  // namespace ondine::kernels::ops

@@ -13,6 +13,7 @@ extern const OpDef conv_activation{.name = "ConvActivation",
                                    .bind = bind_conv,
                                    .grad = grad_of_expansion,
                                    .expand = expand_fused_activation,
-                                   .traits = {.per_sample = 1}};
+                                   .traits = {.per_sample = 1},
+                                   .rounded = rounds_conv};
 
 }  // namespace ondine::kernels::ops

@@ -34,6 +34,11 @@ struct ConvDesc {
   ConvShape shape;
   ConvDirection direction = ConvDirection::forward;
   Activation activation = Activation::none;  // of the epilogue; only forward has one
+  // x, w and y of a forward convolution hold bfloat16, where the implementation takes that
+  // (ConvRounding).
+  bool x_rounded = false;
+  bool w_rounded = false;
+  bool y_rounded = false;
 };
 
 }  // namespace ondine::math

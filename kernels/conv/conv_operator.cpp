@@ -25,14 +25,29 @@ math::ConvDirection direction_of(Operand result, bool transposed) {
                                               : math::ConvDirection::backward_data;
 }
 
+// Of a forward convolution from input 0 to output 0.
 template <class C>
-Kernel bind_as(BindContext& context, const math::ConvDesc& desc, Operand result) {
+math::ConvRounding rounding_of(const BindContext& context, const math::ConvDesc& desc) {
+  if (desc.direction != math::ConvDirection::forward) return {};
+  return math::ConvPrimitive<C>::make(desc, 1, product_kernels(context)).rounding();
+}
+
+template <class C>
+Kernel bind_as(BindContext& context, math::ConvDesc desc, Operand result) {
   Scratch scratch;
-  const ComputeIn<C> first(context, scratch, 0);
-  const ComputeIn<C> second(context, scratch, 1);
+  const bool is_stored_rounded = context.dtype(0) == DType::bfloat16 ||
+                                 context.dtype(1) == DType::bfloat16 ||
+                                 context.output_dtype(0) == DType::bfloat16;
+  const auto rounding = is_stored_rounded ? rounding_of<C>(context, desc) : math::ConvRounding();
+  const StoredIn<C> first(context, scratch, 0, rounding.reads_x);
+  const StoredIn<C> second(context, scratch, 1, rounding.rounds_factors);
   std::optional<ComputeIn<C>> bias;
   if (result == Operand::y) bias.emplace(context, scratch, 2);
-  const ComputeOut<C> out(context, scratch, 0, context.output_shape(0)->size());
+  const RoundableOut<C> out(context, scratch, 0, context.output_shape(0)->size(),
+                            rounding.writes_y);
+  desc.x_rounded = rounding.reads_x && is_rounded<C>(context, 0);
+  desc.w_rounded = rounding.rounds_factors && is_rounded<C>(context, 1);
+  desc.y_rounded = out.is_rounded();
   const auto primitive =
       math::ConvPrimitive<C>::make(desc, context.threads(), product_kernels(context));
   context.set_implementation(primitive.name(), primitive.isa());
@@ -54,13 +69,13 @@ Kernel bind_as(BindContext& context, const math::ConvDesc& desc, Operand result)
       args.w = b;
     }
     args.bias = bias ? (*bias)(call) : nullptr;
-    args.result = out.data(call);
+    args.result = product_memory(out, call);
     primitive.run(call.pool(), args, {Scratch::at<std::byte>(call, work), bytes});
     out.store(call);
   };
 }
 
-Kernel bind_operand(BindContext& context, Operand result) {
+math::ConvDesc descriptor(const BindContext& context, Operand result) {
   const Shape out = *context.output_shape(0);
   const Shape first = context.shape(0);
   const Shape second = context.shape(1);
@@ -70,6 +85,11 @@ Kernel bind_operand(BindContext& context, Operand result) {
                                       : conv_shape(context, first, out, second);
   desc.direction = direction_of(result, is_transposed_conv(context));
   if (desc.direction == math::ConvDirection::forward) desc.activation = fused_activation(context);
+  return desc;
+}
+
+Kernel bind_operand(BindContext& context, Operand result) {
+  const math::ConvDesc desc = descriptor(context, result);
   return visit_compute(context.dtype(0),
                        [&]<class C>() -> Kernel { return bind_as<C>(context, desc, result); });
 }
@@ -142,6 +162,27 @@ void infer_conv_grad_input(InferContext& context) { infer_gradient(context, Oper
 void infer_conv_grad_weight(InferContext& context) { infer_gradient(context, Operand::w); }
 
 Kernel bind_conv(BindContext& context) { return bind_operand(context, Operand::y); }
+
+namespace {
+
+// Of a node of y in float32 or bfloat16; none of others.
+math::ConvRounding conv_rounding(const BindContext& context) {
+  const DType dtype = context.dtype(0);
+  if (dtype != DType::float32 && dtype != DType::bfloat16) return {};
+  return rounding_of<float>(context, descriptor(context, Operand::y));
+}
+
+}  // namespace
+
+graph::RoundedInputs rounded_conv_inputs(const BindContext& context) {
+  const math::ConvRounding rounding = conv_rounding(context);
+  if (rounding.rounds_factors) return {0b11, 0b11};
+  return {rounding.reads_x ? 1U : 0U, 0};
+}
+graph::RoundedResult rounded_conv_result(const BindContext& context) {
+  return conv_rounding(context).writes_y ? graph::RoundedResult::where_read
+                                         : graph::RoundedResult::never;
+}
 Kernel bind_conv_grad_input(BindContext& context) { return bind_operand(context, Operand::x); }
 Kernel bind_conv_grad_weight(BindContext& context) { return bind_operand(context, Operand::w); }
 

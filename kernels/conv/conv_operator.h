@@ -8,6 +8,7 @@
 #include "graph/contract/builder.h"
 #include "graph/contract/infer.h"
 #include "graph/contract/kernel.h"
+#include "graph/contract/op_def.h"
 
 namespace ondine::kernels::ops {
 
@@ -15,6 +16,11 @@ namespace ondine::kernels::ops {
 void infer_conv(graph::InferContext& context);
 graph::Kernel bind_conv(graph::BindContext& context);
 std::vector<graph::Val> grad_of_conv(graph::GradContext& g);
+// Where P takes bfloat16.
+graph::RoundedInputs rounded_conv_inputs(const graph::BindContext& context);
+graph::RoundedResult rounded_conv_result(const graph::BindContext& context);
+inline constexpr graph::RoundedStorage rounds_conv{.inputs = rounded_conv_inputs,
+                                                   .result = rounded_conv_result};
 
 // PGradInput.
 void infer_conv_grad_input(graph::InferContext& context);

@@ -51,7 +51,15 @@
 
 namespace ondine::math {
 
-// The operands of one call. A direction reads two of x, w and dy and overwrites `result`.
+// Where a forward convolution takes bfloat16 (ConvDesc::x_rounded, w_rounded, y_rounded).
+struct ConvRounding {
+  bool rounds_factors = false;  // x and w, in any case, before it multiplies, and reads them so
+  bool reads_x = false;
+  bool writes_y = false;
+};
+
+// The operands of one call. Those that hold bfloat16 are given as if they were of T. A direction
+// reads two of x, w and dy and overwrites `result`.
 template <class T>
 struct ConvArgs {
   const T* x = nullptr;     // forward, backward_weights
@@ -70,6 +78,7 @@ class ConvImplementation {
   virtual void run(ThreadPool& pool, const ConvArgs<T>& args, Workspace workspace) const = 0;
   // Whether its products split their factors (GemmPrimitive).
   virtual bool splits() const { return false; }
+  virtual ConvRounding rounding() const { return {}; }
 };
 
 template <class T>
@@ -100,6 +109,8 @@ class ConvPrimitive {
   void run(ThreadPool& pool, const ConvArgs<T>& args, Workspace workspace) const {
     implementation_->run(pool, args, workspace);
   }
+  // Does not depend on whether the operands of the descriptor are rounded.
+  ConvRounding rounding() const { return implementation_->rounding(); }
   std::string_view name() const noexcept { return name_; }
   std::string_view isa() const noexcept { return isa_; }
 

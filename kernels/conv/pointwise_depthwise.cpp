@@ -1,6 +1,7 @@
 #include "kernels/conv/pointwise_depthwise.h"
 
 #include "kernels/conv/algorithms/depthwise.h"
+#include "kernels/simd/vector/convert_table.h"
 
 namespace ondine::math {
 namespace {
@@ -56,6 +57,7 @@ PointwiseDepthwise<T>::PointwiseDepthwise(const PointwiseDepthwiseDesc& desc, in
          "y for each group, and windows that do not lie in the padding");
   }
   if (is_empty(s)) return;
+  rounds_factors_ = math::rounds_factors<T>(*kernels_);
   channels_ = even_chunk(s.groups, most_channels);
   const Index most_rows = most_bytes / (channels_ * s.in[2] * Index{sizeof(T)});
   const Index results =
@@ -63,9 +65,14 @@ PointwiseDepthwise<T>::PointwiseDepthwise(const PointwiseDepthwiseDesc& desc, in
   make_bands(even_chunk(s.out[1], results), full_precision(given));
   band_bytes_ = bytes_of<T>(channels_ * rows_ * s.in[2]);
   product_bytes_ = align_up(scratch_of(product(channels_, rows_), kernel_set<T>(*kernels_)));
+  if (desc.y_rounded) {
+    Index rows = 0;  // of results of a band
+    for (const Band& band : bands_) rows = std::max(rows, band.results);
+    result_bytes_ = bytes_of<T>(rows * s.out[2]);
+  }
   std::size_t conv_bytes = 0;
   for (const Band& band : bands_) conv_bytes = std::max(conv_bytes, band.conv->slot_bytes());
-  slot_bytes_ = band_bytes_ + product_bytes_ + conv_bytes;
+  slot_bytes_ = band_bytes_ + result_bytes_ + product_bytes_ + conv_bytes;
   workspace_ = ScratchPool::bytes(slot_bytes_, threads);
 }
 
@@ -81,6 +88,7 @@ void PointwiseDepthwise<T>::make_bands(Index results, const Kernels& kernels) {
     band.end = std::clamp<Index>(bottom, band.begin, s.in[1]);
     if (!bands_.empty()) band.kept = std::max<Index>(0, bands_.back().end - band.begin);
     band.first_result = first;
+    band.results = count;
     ConvDesc conv{.shape = s, .activation = desc_.activation};
     conv.shape.in[1] = band.end - band.begin;
     conv.shape.out[1] = count;
@@ -108,6 +116,8 @@ GemmCall<T> PointwiseDepthwise<T>::product(Index channels, Index rows) const {
   call.ldc = rows_ * width;
   call.alpha = 1;
   call.activation = epilogue_of(desc_.inner);
+  call.a_rounded = desc_.pointwise_rounded;
+  call.b_rounded = desc_.x_rounded;
   return call;
 }
 
@@ -149,8 +159,6 @@ void PointwiseDepthwise<T>::run_channels(const PointwiseDepthwiseArgs<T>& args, 
   const Index width = s.in[2];
   const Index plane = rows_ * width;  // of a band
   T* const z = reinterpret_cast<T*>(slot);
-  const T* const x = args.x + image * desc_.in_channels * in_;
-  T* const y = args.y + (image * s.groups + first) * out_;
   Index begin = 0;  // of the rows of z
   for (const Band& band : bands_) {
     if (band.kept > 0 && band.begin > begin) {
@@ -163,20 +171,43 @@ void PointwiseDepthwise<T>::run_channels(const PointwiseDepthwiseArgs<T>& args, 
     const Index missing = begin + band.kept;
     if (missing < band.end) {
       GemmCall<T> call = product(channels, band.end - missing);
-      call.a = args.pointwise + first * desc_.in_channels;
-      call.b = x + missing * width;
+      call.a = args.pointwise;
+      call.a = a_element(call, first * desc_.in_channels);
+      call.b = args.x;
+      call.b = b_element(call, image * desc_.in_channels * in_ + missing * width);
       call.c = z + band.kept * width;
       call.row_bias = args.inner_bias ? args.inner_bias + first : nullptr;
-      make_rows(call, slot + band_bytes_);
+      if (call.a_rounded && call.k % 2 == 0) {
+        call.a_rounded = false;
+        call.a_paired = true;
+        call.a_row /= 2;
+      }
+      make_rows(call, slot + band_bytes_ + result_bytes_);
     }
     for (Index c = 0; c < channels; ++c) {
-      band.conv->run_block({1, 1, 0, 0},
-                           {.x = z + c * plane,
-                            .w = args.depthwise + (first + c) * taps_,
-                            .bias = args.bias ? args.bias + first + c : nullptr,
-                            .result = y + c * out_ + band.first_result * s.out[2]},
-                           slot + band_bytes_ + product_bytes_);
+      convolve_band(band, z + c * plane, args, image, first + c, slot);
     }
+  }
+}
+
+// One channel, from rows z.
+template <class T>
+void PointwiseDepthwise<T>::convolve_band(const Band& band, const T* z,
+                                          const PointwiseDepthwiseArgs<T>& args, Index image,
+                                          Index channel, std::byte* slot) const {
+  const ConvShape& s = desc_.shape;
+  const Index at = (image * s.groups + channel) * out_ + band.first_result * s.out[2];
+  T* const wide = reinterpret_cast<T*>(slot + band_bytes_);
+  band.conv->run_block({1, 1, 0, 0},
+                       {.x = z,
+                        .w = args.depthwise + channel * taps_,
+                        .bias = args.bias ? args.bias + channel : nullptr,
+                        .result = desc_.y_rounded ? wide : args.y + at},
+                       slot + band_bytes_ + result_bytes_ + product_bytes_);
+  if constexpr (sizeof(T) == sizeof(float)) {
+    if (!desc_.y_rounded) return;
+    auto* const y = reinterpret_cast<std::uint16_t*>(args.y) + at;
+    kernels_->convert->float_to_bfloat16(y, wide, band.results * s.out[2]);
   }
 }
 

@@ -30,6 +30,10 @@ struct PointwiseDepthwiseDesc {
   InnerActivation inner = InnerActivation::none;  // between the two
   double alpha = 1;                               // of swish
   Activation activation = Activation::none;       // of y
+  // They hold bfloat16: the factors of the product where it rounds them anyway.
+  bool x_rounded = false;
+  bool pointwise_rounded = false;
+  bool y_rounded = false;
 };
 
 template <class T>
@@ -42,7 +46,8 @@ struct PointwiseDepthwiseArgs {
   T* y = nullptr;                 // not x
 };
 
-// Const and safe to run from several threads, each with a workspace of its own.
+// Operands that hold bfloat16 are given as if they were of T. Const and safe to run from several
+// threads, each with a workspace of its own.
 template <class T>
 class PointwiseDepthwise {
  public:
@@ -54,6 +59,9 @@ class PointwiseDepthwise {
   PointwiseDepthwise(const PointwiseDepthwiseDesc& desc, int threads,
                      const Kernels& kernels = math::kernels());
 
+  // Whether the product rounds its factors, which does not depend on whether they are rounded.
+  bool rounds_factors() const noexcept { return rounds_factors_; }
+
   std::size_t workspace() const noexcept { return workspace_; }  // bytes
   void run(ThreadPool& pool, const PointwiseDepthwiseArgs<T>& args, Workspace workspace) const;
   std::string_view name() const noexcept { return name_; }  // of the depthwise convolution
@@ -64,7 +72,7 @@ class PointwiseDepthwise {
   struct Band {
     std::int64_t begin = 0, end = 0;
     std::int64_t kept = 0;  // of these rows the first, which the band before has
-    std::int64_t first_result = 0;
+    std::int64_t first_result = 0, results = 0;
     std::shared_ptr<const DepthwiseConv<T>> conv;
   };
 
@@ -75,15 +83,19 @@ class PointwiseDepthwise {
   void run_channels(const PointwiseDepthwiseArgs<T>& args, std::int64_t image, std::int64_t first,
                     std::int64_t channels, std::byte* slot) const;
   void make_rows(const GemmCall<T>& call, std::byte* scratch) const;
+  void convolve_band(const Band& band, const T* z, const PointwiseDepthwiseArgs<T>& args,
+                     std::int64_t image, std::int64_t channel, std::byte* slot) const;
 
   PointwiseDepthwiseDesc desc_;
   const Kernels* kernels_;  // of the product
+  bool rounds_factors_ = false;
   std::string_view name_ = "empty", isa_;
   std::int64_t in_, out_, taps_;  // elements of a plane between, of one of y, of a window
   std::int64_t channels_ = 1;     // of a band
   std::int64_t rows_ = 0;         // of the largest band
   std::vector<Band> bands_;       // of a plane; none where there are no results
-  std::size_t band_bytes_ = 0, product_bytes_ = 0, slot_bytes_ = 0, workspace_ = 0;
+  std::size_t band_bytes_ = 0, result_bytes_ = 0, product_bytes_ = 0, slot_bytes_ = 0,
+              workspace_ = 0;
 };
 
 }  // namespace ondine::math

@@ -65,8 +65,7 @@ void infer(InferContext& context) {
   context.set_output(0, context.dtype(x_in), y);
 }
 
-template <class C>
-Kernel bind_as(BindContext& context) {
+math::PointwiseDepthwiseDesc descriptor(const BindContext& context) {
   const Shape weights = context.shape(pointwise_in);
   Shape z = context.shape(x_in);
   z[1] = weights[0];
@@ -77,15 +76,44 @@ Kernel bind_as(BindContext& context) {
   desc.inner = inner.activation;
   desc.alpha = static_cast<double>(inner.alpha);
   desc.activation = fused_activation(context);
-  const math::PointwiseDepthwise<C> primitive(desc, context.threads(), product_kernels(context));
-  context.set_implementation(primitive.name(), primitive.isa());
+  return desc;
+}
+
+// Whether the factors of the product may be bfloat16.
+template <class C>
+bool rounds_factors(const BindContext& context) {
+  return math::PointwiseDepthwise<C>(descriptor(context), 1, product_kernels(context))
+      .rounds_factors();
+}
+
+RoundedInputs rounded_inputs(const BindContext& context) {
+  const DType dtype = context.dtype(x_in);
+  if (dtype != DType::float32 && dtype != DType::bfloat16) return {};
+  const std::uint32_t factors =
+      rounds_factors<float>(context) ? 1U << x_in | 1U << pointwise_in : 0;
+  return {factors, factors};
+}
+
+RoundedResult rounded_result(const BindContext& context) {
+  return rounded_inputs(context).read != 0 ? RoundedResult::where_read : RoundedResult::never;
+}
+
+template <class C>
+Kernel bind_as(BindContext& context) {
+  math::PointwiseDepthwiseDesc desc = descriptor(context);
+  const bool rounds = rounds_factors<C>(context);
+  desc.x_rounded = rounds && is_rounded<C>(context, x_in);
+  desc.pointwise_rounded = rounds && is_rounded<C>(context, pointwise_in);
   Scratch scratch;
-  const ComputeIn<C> x(context, scratch, x_in);
-  const ComputeIn<C> pointwise(context, scratch, pointwise_in);
+  const StoredIn<C> x(context, scratch, x_in, rounds);
+  const StoredIn<C> pointwise(context, scratch, pointwise_in, rounds);
   const ComputeIn<C> inner_bias(context, scratch, inner_bias_in);
   const ComputeIn<C> depthwise(context, scratch, depthwise_in);
   const ComputeIn<C> bias(context, scratch, bias_in);
-  const ComputeOut<C> y(context, scratch, 0, context.output_shape(0)->size());
+  const RoundableOut<C> y(context, scratch, 0, context.output_shape(0)->size());
+  desc.y_rounded = y.is_rounded();
+  const math::PointwiseDepthwise<C> primitive(desc, context.threads(), product_kernels(context));
+  context.set_implementation(primitive.name(), primitive.isa());
   const std::size_t bytes = primitive.workspace();
   const std::size_t work = scratch.add_bytes(bytes);
   scratch.request(context);
@@ -96,7 +124,7 @@ Kernel bind_as(BindContext& context) {
                    .inner_bias = inner_bias(call),
                    .depthwise = depthwise(call),
                    .bias = bias(call),
-                   .y = y.data(call)},
+                   .y = product_memory(y, call)},
                   {Scratch::at<std::byte>(call, work), bytes});
     y.store(call);
   };
@@ -135,12 +163,14 @@ std::vector<Val> expand(ExpandContext& context) {
 
 }  // namespace
 
-extern const OpDef pointwise_depthwise_conv{.name = "PointwiseDepthwiseConv",
-                                            .domain = ondine_domain,
-                                            .infer = infer,
-                                            .bind = bind,
-                                            .grad = grad_of_expansion,
-                                            .expand = expand,
-                                            .traits = {.per_sample = 1}};
+extern const OpDef pointwise_depthwise_conv{
+    .name = "PointwiseDepthwiseConv",
+    .domain = ondine_domain,
+    .infer = infer,
+    .bind = bind,
+    .grad = grad_of_expansion,
+    .expand = expand,
+    .traits = {.per_sample = 1},
+    .rounded = {.inputs = rounded_inputs, .result = rounded_result}};
 
 }  // namespace ondine::kernels::ops

@@ -95,7 +95,7 @@ constexpr OpDef arithmetic(std::string_view name, void (*infer_rule)(InferContex
                      .cheap = true,
                      .commutative = commutative,
                      .cannot_fail = true},
-          .rounded = {.reads = 0b11, .writes = true}};
+          .rounded = {.reads = 0b11, .writes = true, .follows = true}};
 }
 
 }  // namespace

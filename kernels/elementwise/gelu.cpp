@@ -73,7 +73,7 @@ extern const OpDef gelu{
     .bind = bind,
     .grad = grad,
     .traits = {.inplace = 1, .per_sample = 1, .cheap = true, .cannot_fail = true},
-    .rounded = {.reads = 0b1, .writes = true, .copy = 1}};
+    .rounded = {.reads = 0b1, .writes = true, .follows = true, .copy = 1}};
 // A dozen passes over memory in one.
 extern const OpDef gelu_grad = unary_grad_op("GeluGrad", bind_grad, expand_grad, infer_grad);
 

@@ -36,7 +36,8 @@ Params bounds(const NodeView& node) {
 
 template <class Rows>
 Kernel bind(BindContext& context) {
-  return elementwise(context, pick_row<Rows>(context.dtype(0), Types<float, double>{}),
+  return elementwise(context,
+                     pick_row<Rows>(compute_dtype(context.dtype(0)), Types<float, double>{}),
                      bounds(context));
 }
 
@@ -62,7 +63,7 @@ extern const OpDef relu_gradient{.name = "ReluGrad",
                                  .grad = grad_of_expansion,
                                  .expand = expand_relu,
                                  .traits = {.inplace = 1, .cheap = true, .cannot_fail = true},
-                                 .rounded = {.reads = 0b10, .writes = true}};
+                                 .rounded = {.reads = 0b11, .writes = true, .follows = true}};
 extern const OpDef clip_gradient{.name = "ClipGrad",
                                  .domain = ondine_domain,
                                  .infer = infer_equal_inputs,
@@ -70,6 +71,6 @@ extern const OpDef clip_gradient{.name = "ClipGrad",
                                  .grad = grad_of_expansion,
                                  .expand = expand_clip,
                                  .traits = {.inplace = 1, .cheap = true, .cannot_fail = true},
-                                 .rounded = {.reads = 0b10, .writes = true}};
+                                 .rounded = {.reads = 0b11, .writes = true, .follows = true}};
 
 }  // namespace ondine::kernels::ops

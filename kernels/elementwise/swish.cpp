@@ -56,7 +56,7 @@ extern const OpDef swish{
     .bind = bind,
     .grad = grad,
     .traits = {.inplace = 1, .per_sample = 1, .cheap = true, .cannot_fail = true},
-    .rounded = {.reads = 0b1, .writes = true, .copy = 1}};
+    .rounded = {.reads = 0b1, .writes = true, .follows = true, .copy = 1}};
 extern const OpDef swish_grad = unary_grad_op("SwishGrad", bind_grad, expand_grad);
 
 }  // namespace ondine::kernels::ops

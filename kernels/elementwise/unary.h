@@ -99,7 +99,7 @@ Kernel bind_vector_grad(BindContext& context) {
 }
 
 // Those whose kernels convert bfloat16 by blocks.
-inline constexpr graph::RoundedStorage rounded_unary{.reads = 0b1, .writes = true};
+inline constexpr graph::RoundedStorage rounded_unary{.reads = 0b1, .writes = true, .follows = true};
 
 // One differentiable unary operator without attributes.
 constexpr OpDef unary_op(std::string_view name, Kernel (*bind)(BindContext&),
@@ -124,7 +124,7 @@ constexpr OpDef unary_grad_op(std::string_view name, Kernel (*bind)(BindContext&
           .grad = grad_of_expansion,
           .expand = expand,
           .traits = {.inplace = 3, .cannot_fail = true},
-          .rounded = {.reads = 0b11, .writes = true}};
+          .rounded = {.reads = 0b11, .writes = true, .follows = true}};
 }
 
 // One whose derivative is zero everywhere or does not exist.

@@ -99,18 +99,22 @@ Kernel bind_float(BindContext& context) {
   shape.a_rounded = rounds && is_rounded<C>(context, 0);
   shape.b_rounded = rounds && is_rounded<C>(context, 1);
   const ComputeIn<C> c(context, scratch, 2);
-  const ComputeOut<C> y(context, scratch, 0, shape.m * shape.n);
+  const bool plain = bool(c) && f.beta == 1;
+  const bool column_bias = plain && steps.row == 0 && steps.column == 1;
+  const bool row_bias = plain && !column_bias && steps.column == 0 && steps.row == 1;
+  const bool is_whole = steps.row == shape.n && steps.column == 1;
+  const bool spreads = c && f.beta != 0 && !column_bias && !row_bias && !is_whole;
+  const RoundableOut<C> y(
+      context, scratch, 0, shape.m * shape.n,
+      !spreads && math::GemmPrimitive<C>::rounds_result(shape, product_kernels(context)));
+  shape.c_rounded = y.is_rounded();
   const math::GemmPrimitive<C> gemm(shape, 1, context.threads(), product_kernels(context));
   const std::size_t work = scratch.add_bytes(gemm.workspace());
   context.set_implementation(gemm.name(), gemm.isa());
   scratch.request(context);
   const math::Activation activation = fused_activation(context);
-  const bool plain = bool(c) && f.beta == 1;
-  const bool column_bias = plain && steps.row == 0 && steps.column == 1;
-  const bool row_bias = plain && !column_bias && steps.column == 0 && steps.row == 1;
-  const bool is_whole = steps.row == shape.n && steps.column == 1;
   return [=](KernelContext& call) {
-    C* to = y.data(call);
+    C* const to = product_memory(y, call);
     math::GemmOptions<C> options{.alpha = static_cast<C>(f.alpha), .activation = activation};
     if (column_bias) {
       options.col_bias = c(call);
@@ -118,10 +122,10 @@ Kernel bind_float(BindContext& context) {
       options.row_bias = c(call);
     } else if (c && f.beta != 0) {
       options.beta = static_cast<C>(f.beta);
-      if (is_whole) {
-        options.addend = c(call);
-      } else {
+      if (spreads) {
         spread(call.pool(), c(call), steps, to, shape);
+      } else {
+        options.addend = c(call);
       }
     }
     gemm.run(call.pool(), {}, a(call), b(call), to, options, Scratch::at<std::byte>(call, work));
@@ -208,6 +212,6 @@ extern const OpDef gemm{.name = "Gemm",
                         .bind = bind_gemm,
                         .grad = grad,
                         .traits = {.cannot_fail = true},
-                        .rounded = rounds_factors<0>};
+                        .rounded = rounds_product<2>};
 
 }  // namespace ondine::kernels::ops

@@ -14,6 +14,6 @@ extern const OpDef gemm_activation{.name = "GemmActivation",
                                    .bind = bind_gemm,
                                    .grad = grad_of_expansion,
                                    .expand = expand_fused_activation,
-                                   .rounded = rounds_factors<0>};
+                                   .rounded = rounds_product<2>};
 
 }  // namespace ondine::kernels::ops

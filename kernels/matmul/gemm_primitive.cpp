@@ -40,6 +40,7 @@ GemmCall<T> call_of(const GemmShape& s) {
   call.b_col = s.trans_b ? ldb : 1;
   call.a_rounded = s.a_rounded;
   call.b_rounded = s.b_rounded;
+  call.c_rounded = s.c_rounded;
   call.block_k = s.block_k;
   if (is_column(s)) {
     std::swap(call.m, call.n);
@@ -162,6 +163,12 @@ typename GemmPrimitive<T>::Tiles GemmPrimitive<T>::make_tiles(const GemmCall<T>&
 template <class T>
 bool GemmPrimitive<T>::takes_rounded(const GemmShape& shape, const Kernels& kernels) {
   return rounds_products(suited<T>(kernels, shape).isa);
+}
+
+template <class T>
+bool GemmPrimitive<T>::rounds_result(const GemmShape& shape, const Kernels& kernels) {
+  const auto rounds = kernel_set<T>(suited<T>(kernels, shape)).gemm->rounds_result;
+  return rounds != nullptr && rounds(call_of<T>(shape));
 }
 
 template <class T>
@@ -320,7 +327,8 @@ void GemmPrimitive<T>::run_tiles(ThreadPool& pool, const GemmBatch& batch, std::
       call.a = a_element(call, i * call.a_row);
       call.b = b_element(call, j * call.b_col);
       const std::int64_t at = which * batch.stride_c + i * call.ldc + j;
-      call.c = c + at;
+      call.c = c;
+      call.c = c_element(call, at);
       call.addend = own.addend ? own.addend + at : nullptr;
       call.col_bias = is_column_ ? own.row_bias : own.col_bias;
       call.row_bias = is_column_ ? own.col_bias : own.row_bias;

@@ -37,6 +37,8 @@ struct GemmShape {
   // A or B holds bfloat16 elements; see GemmPrimitive::takes_rounded.
   bool a_rounded = false;
   bool b_rounded = false;
+  // C holds bfloat16 elements, to which results are rounded; see GemmPrimitive::rounds_result.
+  bool c_rounded = false;
   // For a part of a product, some terms of all of k: GemmPrimitive::block_k of the whole.
   std::int64_t block_k = 0;
   // For a part that has some rows or columns: those of the whole, so that it is computed in the
@@ -68,7 +70,7 @@ struct GemmPart {
 };
 
 // C = activation(alpha op(A) op(B) + beta D + bias). D is C or `addend`, which lies in memory like
-// C and must not overlap it; with beta 0 it is not read.
+// C, in T, and must not overlap it; with beta 0 it is not read. Where C is rounded, D is `addend`.
 template <class T>
 struct GemmOptions {
   T alpha = 1;
@@ -91,6 +93,8 @@ class GemmPrimitive {
  public:
   // Whether the kernels round the factors of the product anyway, so that they may be bfloat16.
   static bool takes_rounded(const GemmShape& shape, const Kernels& kernels);
+  // Whether they can round its results to bfloat16 while they store them: all of k is one block.
+  static bool rounds_result(const GemmShape& shape, const Kernels& kernels);
 
   // `threads`: of the pool that will run it. Tiles and workspace depend on it, results do not; a
   // pool of more threads runs it on one.
@@ -98,7 +102,8 @@ class GemmPrimitive {
                 const Kernels& kernels = math::kernels());
 
   std::size_t workspace() const noexcept { return workspace_; }  // bytes
-  // batch.count is what the primitive was made for. Rounded factors are given as if they were of T.
+  // batch.count is what the primitive was made for. Rounded factors and results are given as if
+  // they were of T.
   void run(ThreadPool& pool, const GemmBatch& batch, const T* a, const T* b, T* c,
            const GemmOptions<T>& options, Workspace workspace) const;
   void run(ThreadPool& pool, const GemmBatch& batch, const T* a, const T* b, T* c,

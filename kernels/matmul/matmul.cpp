@@ -102,6 +102,11 @@ void infer_transposed(InferContext& context) {
     }
   }
   require_same_dtype(context, {0, bias_input, addend_input});
+  for (const std::size_t i : {bias_input, addend_input}) {
+    if (context.has_input(i) && is_integer(context.dtype(0))) {
+      context.reject("a product of ", context.dtype(0), " takes neither a bias nor an addend");
+    }
+  }
   infer(context);
   if (!context.ranked(0) || !context.ranked(1)) return;
   const Sides trans = sides(context);
@@ -130,7 +135,10 @@ Kernel bind_float(BindContext& context, MatmulBatches batches) {
   batches.shape.b_rounded = rounds && is_rounded<C>(context, 1);
   const ComputeIn<C> bias(context, scratch, bias_input);
   const ComputeIn<C> addend(context, scratch, addend_input);
-  const ComputeOut<C> y(context, scratch, 0, batches.count * batches.shape.m * batches.shape.n);
+  const RoundableOut<C> y(
+      context, scratch, 0, batches.count * batches.shape.m * batches.shape.n,
+      math::GemmPrimitive<C>::rounds_result(batches.shape, product_kernels(context)));
+  batches.shape.c_rounded = y.is_rounded();
   const math::GemmPrimitive<C> gemm(batches.shape, batches.count, context.threads(),
                                     product_kernels(context));
   const std::size_t work = scratch.add_bytes(gemm.workspace());
@@ -143,7 +151,7 @@ Kernel bind_float(BindContext& context, MatmulBatches batches) {
                                 .offsets_a = batches.a.data(),
                                 .offsets_b = batches.b.data()};
     if (batches.count == 0) return;
-    C* const to = y.data(call);
+    C* const to = product_memory(y, call);
     math::GemmOptions<C> options{.col_bias = bias(call), .activation = activation};
     if (addend) {
       const C* const more = addend(call);
@@ -270,7 +278,7 @@ extern const OpDef matmul_op{
     .bind = bind,
     .grad = grad,
     .traits = {.per_sample = 1, .is_per_sample = multiplies_samples, .cannot_fail = true},
-    .rounded = rounds_factors<0>};
+    .rounded = rounds_product<2>};
 extern const OpDef matmul_t{.name = "MatMulT",
                             .domain = ondine_domain,
                             .infer = infer_transposed,
@@ -281,6 +289,6 @@ extern const OpDef matmul_t{.name = "MatMulT",
                                        .per_sample = 1U | 1U << addend_input,
                                        .is_per_sample = multiplies_samples,
                                        .cannot_fail = true},
-                            .rounded = rounds_factors<0>};
+                            .rounded = rounds_product<addend_input>};
 
 }  // namespace ondine::kernels::ops

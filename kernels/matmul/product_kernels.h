@@ -1,7 +1,8 @@
-// The kernels of an operator's products.
+// The kernels of an operator's products, and where their results go.
 #pragma once
 
 #include "graph/contract/kernel.h"
+#include "kernels/common/stored_input.h"
 #include "kernels/simd/isa.h"
 
 namespace ondine::kernels {
@@ -11,6 +12,12 @@ inline const math::Kernels& product_kernels(const graph::BindContext& context) {
   const DType dtype = context.dtype(0);
   const bool rounds = dtype == DType::float32 || dtype == DType::bfloat16;
   return math::kernels(rounds ? context.precision() : Precision::float32);
+}
+
+// As GemmPrimitive takes it (GemmShape::c_rounded).
+template <class C>
+C* product_memory(const RoundableOut<C>& y, graph::KernelContext& call) {
+  return y.is_rounded() ? reinterpret_cast<C*>(y.rounded(call)) : y.data(call);
 }
 
 }  // namespace ondine::kernels

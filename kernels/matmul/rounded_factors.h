@@ -1,4 +1,5 @@
-// Which factors of a product are rounded to bfloat16 before they are multiplied.
+// Which factors of a product are rounded to bfloat16 before they are multiplied, and where its
+// result can be.
 #pragma once
 
 #include "graph/contract/kernel.h"
@@ -6,14 +7,25 @@
 
 namespace ondine::kernels::ops {
 
-// Bits `first` and first + 1 where the factors a and b, which are these inputs of the node, are
-// float32 or bfloat16 and a product of their shapes, with the attributes transA and transB, rounds
-// them in the precision that was asked for.
-std::uint32_t rounded_factors(const graph::BindContext& context, std::size_t first);
+// Inputs `first` and first + 1, the factors a and b of the node, where they are float32 or bfloat16
+// and a product of their shapes, with the attributes transA and transB, rounds them in the
+// precision that was asked for.
+graph::RoundedInputs rounded_factors(const graph::BindContext& context, std::size_t first);
+
+// How the product of the inputs 0 and 1 may be rounded: where the kernel sums all terms at once.
+// Its sum with input `addend`, where that has the same shape, keeps its precision for what reads
+// it.
+graph::RoundedResult rounded_product(const graph::BindContext& context, std::size_t addend);
 
 // Of operators whose factors are the inputs First and First + 1.
 template <std::size_t First>
 inline constexpr graph::RoundedStorage rounds_factors{
-    .rounds = [](const graph::BindContext& context) { return rounded_factors(context, First); }};
+    .inputs = [](const graph::BindContext& context) { return rounded_factors(context, First); }};
+
+// Of operators whose factors are the inputs 0 and 1 and whose output 0 is their product.
+template <std::size_t Addend>
+inline constexpr graph::RoundedStorage rounds_product{
+    .inputs = rounds_factors<0>.inputs,
+    .result = [](const graph::BindContext& context) { return rounded_product(context, Addend); }};
 
 }  // namespace ondine::kernels::ops

@@ -80,7 +80,7 @@ Cuts cut_matrix(const math::GemmShape& s, std::int64_t block_k) {
 }
 
 // One product, since b has no batches.
-math::GemmShape product_shape(BindContext& context) {
+math::GemmShape product_shape(const BindContext& context) {
   return matmul_batches(context.shape(0), matrix_shape(context, weight), false,
                         is_transposed(context))
       .shape;
@@ -215,24 +215,41 @@ class Product {
               rounded_at_ = 0;
 };
 
-bool reads_rounded(BindContext& context) {
+// Whether b is read where it lies.
+bool reads_rounded(const BindContext& context) {
   return !context.has_input(scale) && context.dtype(weight) == DType::bfloat16 &&
          math::GemmPrimitive<float>::takes_rounded(product_shape(context),
                                                    product_kernels(context));
 }
 
+RoundedInputs rounded_inputs(const BindContext& context) {
+  const std::uint32_t a = reads_rounded(context) ? 1 : 0;
+  return {a, a};
+}
+
+RoundedResult rounded_result(const BindContext& context) {
+  const bool rounds =
+      reads_rounded(context) &&
+      math::GemmPrimitive<float>::rounds_result(product_shape(context), product_kernels(context));
+  return rounds ? RoundedResult::where_read : RoundedResult::never;
+}
+
 Kernel bind_rounded(BindContext& context) {
   math::GemmShape shape = product_shape(context);
-  shape.b_rounded = true;
-  const math::GemmPrimitive<float> gemm(shape, 1, context.threads(), product_kernels(context));
   Scratch scratch;
+  const StoredIn<float> a(context, scratch, 0);
+  const RoundableOut<float> y(context, scratch, 0, shape.m * shape.n);
+  shape.a_rounded = is_rounded<float>(context, 0);
+  shape.b_rounded = true;
+  shape.c_rounded = y.is_rounded();
+  const math::GemmPrimitive<float> gemm(shape, 1, context.threads(), product_kernels(context));
   const std::size_t work = scratch.add_bytes(gemm.workspace());
   context.set_implementation(gemm.name(), gemm.isa());
   scratch.request(context);
   const bool biased = context.has_input(bias);
   return [=](KernelContext& call) {
     const auto* const b = reinterpret_cast<const float*>(call.in<bfloat16>(weight));
-    gemm.run(call.pool(), {}, call.in<float>(0), b, call.out<float>(0),
+    gemm.run(call.pool(), {}, a(call), b, product_memory(y, call),
              {.col_bias = biased ? call.in<float>(bias) : nullptr},
              Scratch::at<std::byte>(call, work));
   };
@@ -254,11 +271,13 @@ std::vector<Val> expand(ExpandContext& context) {
 
 }  // namespace
 
-extern const OpDef dequantize_matmul{.name = "DequantizeMatMul",
-                                     .domain = ondine_domain,
-                                     .infer = infer,
-                                     .bind = bind,
-                                     .expand = expand,
-                                     .no_gradient = any_input};
+extern const OpDef dequantize_matmul{
+    .name = "DequantizeMatMul",
+    .domain = ondine_domain,
+    .infer = infer,
+    .bind = bind,
+    .expand = expand,
+    .no_gradient = any_input,
+    .rounded = {.inputs = rounded_inputs, .result = rounded_result}};
 
 }  // namespace ondine::kernels::ops

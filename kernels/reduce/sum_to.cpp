@@ -29,30 +29,41 @@ std::vector<bool> broadcast_axes(const Shape& x, const Shape& target) {
   return summed;
 }
 
-Kernel bind(BindContext& context) {
+// bfloat16 that a plan stores in the place of float.
+struct WidenedSum : SumRows<bfloat16> {
+  static float finish(double total, std::int64_t) { return static_cast<float>(total); }
+};
+
+template <class T, class Y, class Reducer>
+Kernel bind_sum(BindContext& context) {
   const Shape x = context.shape(0);
   const IntegerParameter given(context, 1);
   const Output output(context, 0);
-  return visit(context.dtype(0), ReducedTypes{}, [&]<class T>() -> Kernel {
-    const auto run = [output](KernelContext& call, const Shape& y, const Reduction& reduction,
-                              void* scratch) {
-      reduction.reduce(call.pool(), call.in<T>(0), output.memory<T>(call, y), SumRows<T>(),
-                       scratch);
-    };
-    const std::optional<Shape> planned = context.output_shape(0);
-    if (planned || given.known()) {
-      const Shape y = planned ? *planned : Shape(given.values());
-      const Reduction reduction(x, broadcast_axes(x, y));
-      context.request_workspace(static_cast<std::size_t>(reduction.partials()) * sizeof(double));
-      return [=](KernelContext& call) { run(call, y, reduction, call.workspace<void>()); };
-    }
-    return [=](KernelContext& call) {
-      const Shape y(given.read(call));
-      const Reduction reduction(x, broadcast_axes(x, y));
-      std::vector<double> scratch(static_cast<std::size_t>(reduction.partials()));
-      run(call, y, reduction, scratch.data());
-    };
-  });
+  const auto run = [output](KernelContext& call, const Shape& y, const Reduction& reduction,
+                            void* scratch) {
+    reduction.reduce(call.pool(), call.in<T>(0), output.memory<Y>(call, y), Reducer(), scratch);
+  };
+  const std::optional<Shape> planned = context.output_shape(0);
+  if (planned || given.known()) {
+    const Shape y = planned ? *planned : Shape(given.values());
+    const Reduction reduction(x, broadcast_axes(x, y));
+    context.request_workspace(static_cast<std::size_t>(reduction.partials()) * sizeof(double));
+    return [=](KernelContext& call) { run(call, y, reduction, call.workspace<void>()); };
+  }
+  return [=](KernelContext& call) {
+    const Shape y(given.read(call));
+    const Reduction reduction(x, broadcast_axes(x, y));
+    std::vector<double> scratch(static_cast<std::size_t>(reduction.partials()));
+    run(call, y, reduction, scratch.data());
+  };
+}
+
+Kernel bind(BindContext& context) {
+  if (context.dtype(0) == DType::bfloat16 && context.output_dtype(0) == DType::float32) {
+    return bind_sum<bfloat16, float, WidenedSum>(context);
+  }
+  return visit(context.dtype(0), ReducedTypes{},
+               [&]<class T>() { return bind_sum<T, T, SumRows<T>>(context); });
 }
 
 std::vector<Val> grad(GradContext& g) { return {expand_like(g.dy(0), g.x(0))}; }
@@ -99,6 +110,7 @@ extern const OpDef sum_to_op{.name = "SumTo",
                              .grad = grad,
                              .expand = expand_sum,
                              .traits = {.cannot_fail = true},
-                             .no_gradient = 0b10};
+                             .no_gradient = 0b10,
+                             .rounded = {.reads = 0b1}};
 
 }  // namespace ondine::kernels::ops

@@ -163,3 +163,42 @@ TEST_CASE("a table that a product reads rounded is looked up rounded") {
   }
   CHECK(right);
 }
+
+TEST_CASE(
+    "weights that a normalization was folded into are held rounded where products read them") {
+  if (!has_precision(Precision::bfloat16)) return;
+  constexpr std::int64_t in = 64, out = 96;
+  ModelBuilder b("network", 17);
+  b.input("x", DType::float32, {2, in, 14, 14});
+  b.initializer("w", random_floats({out, in, 1, 1}, 1));
+  for (const char* name : {"scale", "bias", "mean", "variance"}) {
+    b.initializer(name, random_floats({out}, 3, 0.5F, 1));
+  }
+  std::string h = b.node("Conv", {"x", "w"});
+  h = b.node("BatchNormalization", {h, "scale", "bias", "mean", "variance"});
+  b.output(b.node("Relu", {h}), DType::float32, {2, out, 14, 14});
+  const TemporaryFolder folder;
+  b.save(folder / "network.onnx");
+  const Model full = Model::load(folder / "network.onnx");
+  const auto bytes = [](const Model& model) { return model.plan_report({}).constant_bytes; };
+  const auto run = [](const Model& model) {
+    const NamedValues feeds{{"x", random_floats({2, in, 14, 14}, 4)}};
+    const Tensor y = model.infer(feeds)[0].second.tensor();
+    return std::vector<float>(y.values<float>().begin(), y.values<float>().end());
+  };
+  for (const int threads : {1, 3}) {
+    const Model lower = load(folder / "network.onnx", Precision::bfloat16, threads);
+    CHECK(bytes(lower) == bytes(full) - 2 * in * out);
+    const auto wanted = run(full);
+    const auto found = run(lower);
+    CHECK(run(lower) == found);
+    float most = 0;
+    float difference = 0;
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      most = std::max(most, std::abs(wanted[i]));
+      difference = std::max(difference, std::abs(wanted[i] - found[i]));
+    }
+    CHECK(difference > 0);
+    CHECK(difference < 0.02F * most);
+  }
+}

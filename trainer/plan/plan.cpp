@@ -116,6 +116,17 @@ std::uint64_t cheap_traffic(const Graph& graph) {
   return traffic / max_share_of_traffic;
 }
 
+// Under a lower precision values are stored in it where what reads them takes it.
+void round_results(Draft& draft, RoundedResult which) {
+  const PlanOptions& options = draft.options();
+  if (options.precision != Precision::bfloat16) return;
+  Graph lean = draft.graph();
+  const BindOptions bind{*options.limits, options.threads, options.precision};
+  const bool constants = options.rounded && round_constants(lean, *options.rounded, bind);
+  const bool results = round_results(lean, options.targets, which, bind);
+  if (constants || results) draft = draft.next(std::move(lean));
+}
+
 // Under a lower precision values that wait for the backward pass are kept in it. Which ones does
 // not depend on a budget.
 void store_in_lower_precision(Draft& draft) {
@@ -154,16 +165,6 @@ Draft without_cheap_values(Draft draft) {
   return next.plan.total_bytes < draft.plan.total_bytes ? std::move(next) : std::move(draft);
 }
 
-// The same bits in less memory traffic.
-Draft with_rounded_results(Draft draft) {
-  const PlanOptions& options = draft.options();
-  if (options.precision != Precision::bfloat16) return draft;
-  Graph lean = draft.graph();
-  const BindOptions bind{*options.limits, options.threads, options.precision};
-  if (!round_results(lean, options.targets, bind)) return draft;
-  return draft.next(std::move(lean));
-}
-
 // In bfloat16 what is rounded, and with it the bits, must not depend on the budget.
 bool recomputes_later(const PlanOptions& options) {
   return options.memory_budget.has_value() || options.precision == Precision::bfloat16;
@@ -171,6 +172,7 @@ bool recomputes_later(const PlanOptions& options) {
 
 Draft improved(Draft draft) {
   compute_in_parts(draft);
+  round_results(draft, RoundedResult::where_read);
   store_in_lower_precision(draft);
   return recomputes_later(draft.options()) ? std::move(draft)
                                            : without_cheap_values(std::move(draft));
@@ -202,7 +204,8 @@ Plan choose_plan(const std::shared_ptr<const Graph>& graph, std::span<const Type
   if (!options.memory_budget && recomputes_later(options)) {
     draft = without_cheap_values(std::move(draft));
   }
-  draft = with_rounded_results(std::move(draft));
+  // Of values that are computed again, with the same bits whether or not they are.
+  round_results(draft, RoundedResult::where_rounded);
   if (!options.memory_budget) return std::move(draft.plan);
   const std::uint64_t without = draft.plan.total_bytes;
   if (meets_budget(draft.plan, options)) return std::move(draft.plan);

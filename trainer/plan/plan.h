@@ -18,6 +18,8 @@
 
 namespace ondine::trainer {
 
+class RoundedWeights;
+
 // The storage of a value's elements during a call.
 enum class BufferKind : std::uint8_t {
   none,      // nothing reads it
@@ -87,6 +89,7 @@ struct PlanOptions {
   const Limits* limits = nullptr;
   int threads = 1;
   Precision precision = Precision::float32;
+  RoundedWeights* rounded = nullptr;  // of constants that all products of the plan round
 };
 
 // `inputs` are the types of graph.inputs; dims of tensors must be known. Removes nodes that no

@@ -1,4 +1,4 @@
-// Values that may be bfloat16 with the same results.
+// Values that may be bfloat16 where they are computed.
 #pragma once
 
 #include <span>
@@ -7,10 +7,11 @@
 #include "graph/ir/graph.h"
 #include "trainer/plan/lifetimes.h"
 #include "trainer/plan/static_bind.h"
+#include "trainer/rounded_weights.h"
 
 namespace ondine::trainer {
 
-// Which definitions of values could round them to bfloat16 with the same results.
+// Which definitions of values could round them to bfloat16.
 class RoundableDefinitions {
  public:
   // The graph must be typed and ordered. Both must outlive it.
@@ -18,20 +19,35 @@ class RoundableDefinitions {
                        const BindOptions& options);
 
   // Whether node `definition` can round the value that it computes, and every use up to the node
-  // `last` rounds it anyway.
+  // `last` rounds it anyway: the results are the same.
   bool contains(graph::ValueId id, std::size_t definition, std::size_t last) const;
+  // Whether all that reads the value rounds it.
+  bool rounds_uses(graph::ValueId id) const;
+  // Whether the node can round the value, and every use of it takes it so.
+  bool can_round(graph::ValueId id, std::size_t definition) const;
 
  private:
+  struct Use {
+    std::size_t node;
+    bool reads;  // bfloat16
+  };
+
   const graph::Graph& graph_;
+  BindOptions options_;
   // By value: the nodes that read it or a view of it and do not round it.
-  std::vector<std::vector<std::size_t>> uses_;
+  std::vector<std::vector<Use>> uses_;
 };
 
 // Lets the nodes that can round what they compute do so where every reader rounds it anyway: the
-// same bits in half the memory traffic. `outside` marks values that are not in the arena. The graph
-// must be typed; it is ordered by this. Returns whether it changed values; it does not where the
-// build lacks conversions.
+// same bits in half the memory traffic. With `which` where_read, products, and operators that
+// compute each element from rounded ones, do so where every reader takes bfloat16. `outside` marks
+// values that are not in the arena. The graph must be typed; it is ordered by this. Returns whether
+// it changed values; it does not where the build lacks conversions.
 bool round_results(graph::Graph& graph, std::span<const graph::ValueId> outside,
-                   const BindOptions& options);
+                   graph::RoundedResult which, const BindOptions& options);
+
+// Holds large constants in bfloat16 where all that reads them rounds them: with the same results.
+// The graph must be typed and ordered. Returns whether it changed any.
+bool round_constants(graph::Graph& graph, RoundedWeights& weights, const BindOptions& options);
 
 }  // namespace ondine::trainer

@@ -72,13 +72,19 @@ std::optional<BoundNode> bind_static(const Node& node, const Graph& graph,
 }
 
 RoundedInputs rounded_inputs(const Node& node, const Graph& graph, const BindOptions& options) {
-  if (!is_static(node, graph)) return {};
   const RoundedStorage& storage = node.op->rounded;
-  RoundedInputs inputs{.read = storage.reads};
-  if (storage.rounds == nullptr) return inputs;
-  inputs.rounded = storage.rounds(StaticBind(node, graph, options));
-  inputs.read |= inputs.rounded;
-  return inputs;
+  if ((storage.reads == 0 && storage.inputs == nullptr) || !is_static(node, graph)) return {};
+  if (storage.inputs != nullptr) return storage.inputs(StaticBind(node, graph, options));
+  return {.read = storage.reads};
+}
+
+RoundedResult rounded_result(const Node& node, const Graph& graph, const BindOptions& options) {
+  const RoundedStorage& storage = node.op->rounded;
+  if ((!storage.writes && storage.result == nullptr) || !is_static(node, graph)) {
+    return RoundedResult::never;
+  }
+  if (storage.result != nullptr) return storage.result(StaticBind(node, graph, options));
+  return RoundedResult::where_rounded;
 }
 
 }  // namespace ondine::trainer

@@ -27,13 +27,11 @@ struct BindOptions {
 std::optional<BoundNode> bind_static(const graph::Node& node, const graph::Graph& graph,
                                      const BindOptions& options);
 
-// Float32 inputs of a node that may be bfloat16 instead: bit i stands for input i.
-struct RoundedInputs {
-  std::uint32_t read = 0;     // what the kernel accepts
-  std::uint32_t rounded = 0;  // what it rounds itself, so that results keep their bits
-};
-// None unless all shapes are known.
-RoundedInputs rounded_inputs(const graph::Node& node, const graph::Graph& graph,
-                             const BindOptions& options);
+// Which inputs of a node may be bfloat16. None unless all shapes are known.
+graph::RoundedInputs rounded_inputs(const graph::Node& node, const graph::Graph& graph,
+                                    const BindOptions& options);
+// How output 0 of a node may be rounded. Never unless all shapes are known.
+graph::RoundedResult rounded_result(const graph::Node& node, const graph::Graph& graph,
+                                    const BindOptions& options);
 
 }  // namespace ondine::trainer

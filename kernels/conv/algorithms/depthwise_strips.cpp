@@ -2,6 +2,7 @@
 // columns that read planes where they lie. Stride 1 over planes of the size of their results or,
 // forward by 3 x 3 taps, stride 2. Forward, planes may be bands of rows of larger ones.
 #include "kernels/conv/algorithms/depthwise.h"
+#include "kernels/simd/vector/convert_table.h"
 
 namespace ondine::math {
 namespace {
@@ -12,9 +13,25 @@ template <class T>
 class DepthwiseStrips final : public DepthwiseConv<T> {
  public:
   DepthwiseStrips(const ConvDesc& desc, const Kernels& kernels)
-      : DepthwiseConv<T>(desc, kernels), table_(*kernels.depthwise_strips) {}
+      : DepthwiseConv<T>(desc, kernels),
+        x_rounded_(desc.x_rounded),
+        y_rounded_(desc.y_rounded),
+        table_(*kernels.depthwise_strips),
+        convert_(*kernels.convert) {
+    constexpr Index elements = 4096;  // of planes at a time
+    planes_ = std::clamp<Index>(elements / in_, 1, this->shape_.groups);
+    if (x_rounded_) x_bytes_ = bytes_of<T>(planes_ * in_);
+    if (y_rounded_) this->slot_bytes_ = bytes_of<T>(planes_ * out_);
+    this->slot_bytes_ += x_bytes_;
+  }
 
-  void run(ThreadPool& pool, const ConvArgs<T>& args, Workspace) const override {
+  ConvRounding rounding() const override {
+    const bool forward = direction_ == ConvDirection::forward;
+    return {.reads_x = forward, .writes_y = forward};
+  }
+
+  void run(ThreadPool& pool, const ConvArgs<T>& args, Workspace workspace) const override {
+    if (x_rounded_ || y_rounded_) return run_rounded(pool, args, workspace);
     const Index batch = this->shape_.batch, channels = this->shape_.groups;
     if (direction_ == ConvDirection::backward_weights) {
       const Index grain = grain_of(batch * out_ * taps_, depthwise_work);
@@ -55,13 +72,44 @@ class DepthwiseStrips final : public DepthwiseConv<T> {
   }
 
  private:
+  // Some planes at a time in float32: what is rounded stays in a first or second cache.
+  void run_rounded(ThreadPool& pool, const ConvArgs<T>& args, Workspace workspace) const {
+    if constexpr (sizeof(T) == sizeof(float)) {
+      const Index channels = this->shape_.groups;
+      const Index blocks = divide_up(channels, planes_);
+      const auto run = [&](Index task, std::byte* slot) {
+        const Index c = task % blocks * planes_;
+        const Index planes = std::min(planes_, channels - c);
+        const Index first = task / blocks * channels + c;
+        const auto* const x = reinterpret_cast<const std::uint16_t*>(args.x) + first * in_;
+        auto* const y = reinterpret_cast<std::uint16_t*>(args.result) + first * out_;
+        auto* const wide_x = reinterpret_cast<float*>(slot);
+        auto* const wide_y = reinterpret_cast<float*>(slot + x_bytes_);
+        ConvArgs<T> block;
+        block.w = args.w + c * taps_;
+        block.bias = args.bias ? args.bias + c : nullptr;
+        block.x = x_rounded_ ? wide_x : args.x + first * in_;
+        block.result = y_rounded_ ? wide_y : args.result + first * out_;
+        if (x_rounded_) convert_.bfloat16_to_float(wide_x, x, planes * in_);
+        run_block({1, planes, 0, 0}, block, nullptr);
+        if (y_rounded_) convert_.float_to_bfloat16(y, wide_y, planes * out_);
+      };
+      this->for_tasks(pool, workspace, this->shape_.batch * blocks,
+                      grain_of(planes_ * out_ * taps_, depthwise_work), run);
+    }
+  }
+
   using DepthwiseConv<T>::direction_;
   using DepthwiseConv<T>::plane_;
   using DepthwiseConv<T>::in_;
   using DepthwiseConv<T>::out_;
   using DepthwiseConv<T>::taps_;
 
+  bool x_rounded_, y_rounded_;
   const DepthwiseStripKernels& table_;
+  const ConvertKernels& convert_;
+  Index planes_ = 1;         // at a time, where operands are rounded
+  std::size_t x_bytes_ = 0;  // of a slot, before planes of y
 };
 
 // Whether rows are padded as the kernels take it.

@@ -18,6 +18,9 @@ class PointwiseConv final : public ConvImplementation<T> {
   PointwiseConv(const ConvDesc& desc, const Kernels& kernels)
       : d_(desc),
         activation_(desc.activation),
+        x_rounded_(desc.x_rounded),
+        w_rounded_(desc.w_rounded),
+        y_rounded_(desc.y_rounded),
         kernels_(kernels),
         batch_(desc.shape.batch),
         plane_(volume(desc.shape.out)),
@@ -48,6 +51,12 @@ class PointwiseConv final : public ConvImplementation<T> {
     return GemmPrimitive<T>::splits(shape, kernels_);
   }
 
+  ConvRounding rounding() const override {
+    if (plane_ == 1 || d_.backward || source_bytes_ > 0) return {};
+    const bool rounds = GemmPrimitive<T>::takes_rounded(product(1), kernels_);
+    return {rounds, rounds, GemmPrimitive<T>::rounds_result(product(1), kernels_)};
+  }
+
   void run(ThreadPool& pool, const ConvArgs<T>& args, Workspace workspace) const override {
     GemmOptions<T> options;
     options.activation = activation_;
@@ -66,7 +75,15 @@ class PointwiseConv final : public ConvImplementation<T> {
   GemmShape product(Index images) const {
     const Index row = joined_.row();
     const Index columns = images * plane_;
-    return {d_.outer, columns - edge_of(columns), d_.inner, d_.backward, false, 0, row, row};
+    return {.m = d_.outer,
+            .n = columns - edge_of(columns),
+            .k = d_.inner,
+            .trans_a = d_.backward,
+            .ldb = row,
+            .ldc = row,
+            .a_rounded = w_rounded_,
+            .b_rounded = x_rounded_,
+            .c_rounded = y_rounded_};
   }
   // Of one call.
   Index products() const { return joined_.images() == 1 ? batch_ : 1; }
@@ -121,6 +138,7 @@ class PointwiseConv final : public ConvImplementation<T> {
 
   DirectedShape d_;
   Activation activation_;
+  bool x_rounded_, w_rounded_, y_rounded_;
   const Kernels& kernels_;
   Index batch_, plane_;
   JoinedImages joined_;

@@ -50,7 +50,7 @@ class TileKernel {
     Epilogue<float> rest = block.epilogue;
     const bool begun = rest.alpha == 1 && (rest.beta == 0 || rest.beta == 1);
     const bool plain = begun && !rest.row_bias && rest.activation == Activation::none;
-    const bool stored = plain && cols == nr;
+    const bool stored = plain && cols == nr && block.rounded == nullptr;
     alignas(64) float buffer[most_rows * nr];
     Sums sums{nullptr, nr, buffer, nr};
     if (begun) {
@@ -67,7 +67,7 @@ class TileKernel {
     if (stored) return;
     Block<float> result = block;
     result.epilogue = rest;
-    finish_stored<float>(buffer, rows, nr / lanes<float>, cols, result);
+    finish_stored<float, true>(buffer, rows, nr / lanes<float>, cols, result);
   }
 
  private:

@@ -17,7 +17,7 @@ void micro_pairs(const Block<float>& block, NextFactors& ahead) {
   const Pair* b = block.b;
   std::int64_t fetched = 0;
   for (std::int64_t left = block.k; left > 0; left -= PrefetchAhead::terms) {
-    prefetch_c<float, Rows, Vectors>(block, fetched);
+    prefetch_c<float, Rows, Vectors, true>(block, fetched);
     ahead.step();
     for (std::int64_t q = min_of(left, PrefetchAhead::terms); q > 0; --q) {
       Vec<Pair> row[Vectors];
@@ -33,7 +33,7 @@ void micro_pairs(const Block<float>& block, NextFactors& ahead) {
       b += block.b_row;
     }
   }
-  finish_block<float, Rows, Vectors, E>(acc, block);
+  finish_block<float, Rows, Vectors, E, true>(acc, block);
 }
 
 using Micro = void (*)(const Block<float>&, NextFactors&);

@@ -6,6 +6,7 @@
 #include "kernels/simd/matmul/gemm_table.h"
 #include "kernels/simd/matmul/lane_products.h"
 #include "kernels/simd/matmul/prefetch_ahead.h"
+#include "kernels/simd/vector/pairs_bf16.h"
 #include "kernels/simd/vector/simd.h"
 
 namespace ondine::math::ONDINE_ISA {
@@ -60,6 +61,8 @@ struct Block {
   std::int64_t last;  // columns of the last vector, where not all
   Epilogue<T> epilogue;
   T* keep = nullptr;  // where to pack the panel of B, if so
+  // Where results go as bfloat16, instead of C: for kernels that may round them.
+  std::uint16_t* rounded = nullptr;
   // Of C that are prefetched before every PrefetchAhead::terms terms.
   std::int64_t rows_each = max_rows;
 };
@@ -79,21 +82,29 @@ ONDINE_INLINE std::int64_t c_rows_each(const GemmCall<T>& g, std::int64_t k) {
 // Prefetches the next rows of C after the first `fetched` ones, and of what is added to it, into
 // the second cache: rows 4 kB apart share a set of the first. All rows at once would occupy the
 // buffers that loads of A and B need.
-template <class T, int Rows, int Vectors>
+template <class T, int Rows, int Vectors, bool MayRound = false>
 ONDINE_INLINE void prefetch_c(const Block<T>& block, std::int64_t& fetched) {
   const T* const addend = block.epilogue.addend;
   const std::int64_t until = min_of(fetched + block.rows_each, Rows);
+  if (MayRound && block.rounded != nullptr && !addend) {
+    for (; fetched < until; ++fetched) {
+      __builtin_prefetch(block.rounded + fetched * block.ldc, 1, 2);
+    }
+    return;
+  }
   for (; fetched < until; ++fetched) {
 #pragma GCC unroll 16
     for (int v = 0; v < Vectors; ++v) {
-      __builtin_prefetch(block.c + fetched * block.ldc + v * lanes<T>, 1, 2);
+      if (!MayRound || block.rounded == nullptr) {
+        __builtin_prefetch(block.c + fetched * block.ldc + v * lanes<T>, 1, 2);
+      }
       if (addend) __builtin_prefetch(addend + fetched * block.ldc + v * lanes<T>, 0, 2);
     }
   }
 }
 
 // The uncommon part of finishing, on a block that was stored to memory: one copy for all shapes.
-template <class T>
+template <class T, bool MayRound = false>
 static __attribute__((noinline)) void finish_stored(const T* acc, std::int64_t rows,
                                                     std::int64_t vectors, std::int64_t cols,
                                                     const Block<T>& block) {
@@ -109,6 +120,12 @@ static __attribute__((noinline)) void finish_stored(const T* acc, std::int64_t r
       if (f.col_bias) r += left < L ? load_n(f.col_bias + j, left) : load(f.col_bias + j);
       if (f.row_bias) r += f.row_bias[i];
       r = activate<T>(r, f.activation);
+      if constexpr (MayRound) {
+        if (block.rounded != nullptr) {
+          store_rounded_n(block.rounded + i * block.ldc + j, r, left < L ? left : L);
+          continue;
+        }
+      }
       if (left < L) {
         store_n(c + j, r, left);
       } else {
@@ -125,7 +142,7 @@ inline constexpr bool stores_masked = true;
 inline constexpr bool stores_masked = false;
 #endif
 
-template <class T, int Rows, int Vectors, Edge E>
+template <class T, int Rows, int Vectors, Edge E, bool MayRound = false>
 ONDINE_INLINE void finish_block(Vec<T> (&acc)[Rows][Vectors], const Block<T>& block) {
   constexpr int L = lanes<T>;
   const Epilogue<T>& f = block.epilogue;
@@ -138,7 +155,7 @@ ONDINE_INLINE void finish_block(Vec<T> (&acc)[Rows][Vectors], const Block<T>& bl
       for (int v = 0; v < Vectors; ++v) store(stored + (i * Vectors + v) * L, acc[i][v]);
     }
     const std::int64_t cols = E == Edge::whole ? Vectors * L : (Vectors - 1) * L + block.last;
-    finish_stored<T>(stored, Rows, Vectors, cols, block);
+    finish_stored<T, MayRound>(stored, Rows, Vectors, cols, block);
     return;
   }
   constexpr bool part = E != Edge::whole;
@@ -174,6 +191,18 @@ ONDINE_INLINE void finish_block(Vec<T> (&acc)[Rows][Vectors], const Block<T>& bl
   // Read once: as far as the compiler knows, masked stores change anything.
   T* const c = block.c;
   const std::int64_t ldc = block.ldc, last = block.last;
+  if constexpr (MayRound) {
+    if (std::uint16_t* const rounded = block.rounded) {
+      return each([&](const Vec<T>& r, int i, int v) __attribute__((always_inline)) {
+        std::uint16_t* const to = rounded + i * ldc + v * L;
+        if (part && v == Vectors - 1) {
+          store_rounded_n(to, r, last);
+        } else {
+          store_rounded(to, r);
+        }
+      });
+    }
+  }
   each([&](const Vec<T>& r, int i, int v) __attribute__((always_inline)) {
     T* const to = c + i * ldc + v * L;
     if (part && v == Vectors - 1) {

@@ -48,6 +48,12 @@ struct FloatElements {
                                  std::int64_t others) const {
     return pair_lanes(load_n(at, count), load_n(other.at, others));
   }
+  // 2 L of them.
+  ONDINE_MEMBER void store_beside(Pair* to, const FloatElements& other) const {
+    constexpr int L = lanes<float>;
+    store(to, beside(other));
+    store(to + L, from(L).beside(other.from(L)));
+  }
 };
 
 // Elements that are bfloat16 already.
@@ -77,6 +83,22 @@ struct RoundedElements {
                                  std::int64_t others) const {
     return reinterpret_cast<Vec<Pair>>(bits_of(load_widened_n(at, count)) >> 16 |
                                        bits_of(load_widened_n(other.at, others)));
+  }
+  ONDINE_MEMBER void store_beside(Pair* to, const RoundedElements& other) const {
+    constexpr int L = lanes<float>;
+#if defined(__AVX512F__)
+    const __m512i first =
+        _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39, 7, 38, 6,
+                         37, 5, 36, 4, 35, 3, 34, 2, 33, 1, 32, 0);
+    const __m512i second = _mm512_add_epi16(first, _mm512_set1_epi16(16));
+    const auto mine = reinterpret_cast<__m512i>(load(pairs()));
+    const auto others = reinterpret_cast<__m512i>(load(other.pairs()));
+    store(to, reinterpret_cast<Vec<Pair>>(_mm512_permutex2var_epi16(mine, first, others)));
+    store(to + L, reinterpret_cast<Vec<Pair>>(_mm512_permutex2var_epi16(mine, second, others)));
+#else
+    store(to, beside(other));
+    store(to + L, from(L).beside(other.from(L)));
+#endif
   }
 
  private:
@@ -116,8 +138,7 @@ static void pack_beside(const Panels& panels, Elements src, std::int64_t ld, std
       }
     } else if (both && width == 2 * L) {
       for (; c + width <= count; c += width, to += panels.step) {
-        store(to, first.from(c).beside(second.from(c)));
-        store(to + L, first.from(c + L).beside(second.from(c + L)));
+        first.from(c).store_beside(to, second.from(c));
       }
     }
     for (; c < count; c += width, to += panels.step) {

@@ -65,6 +65,11 @@ struct PairGemm {
     return cut;
   }
 
+  // Sums of several blocks of k are added in float32.
+  static bool rounds_result(const GemmCall<float>& g) {
+    return !is_empty(g) && blocking(g).kc >= g.k;
+  }
+
   // Columns of B that are packed together, just before they are multiplied the first time. Without
   // prefetching all of a block are: processors prefetch long rows by themselves.
   static constexpr std::int64_t group_n = Kernel::prefetches ? 4 * nr : Kernel::block_pairs;
@@ -154,7 +159,11 @@ struct PairGemm {
       const std::int64_t c = i * g.ldc + at.j + jj;
       block.a = in_place ? place_a(g, i, at.p) : a_packed + ii * packed.step;
       block.b = b_panels + jj / nr * at.b_step;
-      block.c = g.c + c;
+      if (g.c_rounded) {
+        block.rounded = reinterpret_cast<std::uint16_t*>(g.c) + c;
+      } else {
+        block.c = g.c + c;
+      }
       block.epilogue = {g.alpha,
                         first ? g.beta : 1.0F,
                         biased && g.col_bias ? g.col_bias + at.j + jj : nullptr,
@@ -284,7 +293,9 @@ struct PairGemm {
                                                Kernel::takes_pairs,
                                                Kernel::biases_first,
                                                Kernel::unit_k,
-                                               2};
+                                               2,
+                                               nullptr,
+                                               &rounds_result};
 };
 
 }  // namespace ondine::math::ONDINE_ISA

@@ -40,6 +40,9 @@ struct GemmCall {
   // For kernels of bfloat16 alone: A or B holds bfloat16 elements, which their strides count.
   bool a_rounded = false;
   bool b_rounded = false;
+  // Where GemmKernels::rounds_result: C holds bfloat16 elements, to which results are rounded. What
+  // beta multiplies is then the addend.
+  bool c_rounded = false;
   // For kernels of bfloat16 alone, where they say `takes_pairs`: A and B hold pairs of elements 2p
   // and 2p + 1 of k in the place of a T. a_row and b_col are 1; a_col and b_row count from a pair
   // to the next; k is even.
@@ -55,7 +58,8 @@ struct GemmCall {
   RowsAhead next = {};
 };
 
-// Element i of the memory of A and of B. Inlined, since code of every instruction set calls them.
+// Element i of the memory of A, of B and of C. Inlined, since code of every instruction set calls
+// them.
 template <class T>
 [[gnu::always_inline]] inline const T* a_element(const GemmCall<T>& call, std::int64_t i) {
   if (!call.a_rounded) return call.a + i;
@@ -65,6 +69,11 @@ template <class T>
 [[gnu::always_inline]] inline const T* b_element(const GemmCall<T>& call, std::int64_t i) {
   if (!call.b_rounded) return call.b + i;
   return reinterpret_cast<const T*>(reinterpret_cast<const std::uint16_t*>(call.b) + i);
+}
+template <class T>
+[[gnu::always_inline]] inline T* c_element(const GemmCall<T>& call, std::int64_t i) {
+  if (!call.c_rounded) return call.c + i;
+  return reinterpret_cast<T*>(reinterpret_cast<std::uint16_t*>(call.c) + i);
 }
 
 // How a product is computed. Follows from its sizes, its strides and whether B is packed.
@@ -106,6 +115,8 @@ struct GemmKernels {
   std::int64_t terms_in_packed = 1;  // of k that an element of a packed B holds
   // GemmCall::block_k for the parts of this product; 0: as each part would be cut. Null: always 0.
   std::int64_t (*whole_block_k)(const GemmCall<T>& call) = nullptr;
+  // Whether it can store the results of a call rounded (GemmCall::c_rounded). Null: never.
+  bool (*rounds_result)(const GemmCall<T>& call) = nullptr;
   // Whether a product of m x k by k x n elements takes less time with split factors. Null: never.
   bool (*splits)(std::int64_t m, std::int64_t n, std::int64_t k) = nullptr;
 };

@@ -33,6 +33,17 @@ ONDINE_INLINE void store_pairs(Pair* to, const Vec<float>& x) {
   __builtin_memcpy(to, &pairs, sizeof(pairs));
 }
 
+// Elements one after the other; of `store_rounded_n` the first n.
+ONDINE_INLINE void store_rounded(std::uint16_t* to, const Vec<float>& x) {
+  const __m256bh elements = _mm512_cvtneps_pbh(reinterpret_cast<__m512>(x));
+  __builtin_memcpy(to, &elements, sizeof(elements));
+}
+ONDINE_INLINE void store_rounded_n(std::uint16_t* to, const Vec<float>& x, std::int64_t n) {
+  const auto mask = static_cast<__mmask16>((1u << n) - 1u);
+  const __m256bh elements = _mm512_cvtneps_pbh(reinterpret_cast<__m512>(x));
+  _mm256_mask_storeu_epi16(to, mask, reinterpret_cast<__m256i>(elements));
+}
+
 // acc and the products of the pairs in `factor` and `row`, of which denormal numbers count as
 // zeros.
 ONDINE_INLINE Vec<float> add_pair_products(const Vec<float>& acc, const Vec<Pair>& factor,
@@ -57,6 +68,14 @@ ONDINE_INLINE PairBits upper_halves(const Vec<float>& x) {
 
 ONDINE_INLINE Vec<Pair> pair_lanes(const Vec<float>& x, const Vec<float>& y) {
   return reinterpret_cast<Vec<Pair>>((upper_halves(x) >> 16) | upper_halves(y));
+}
+
+ONDINE_INLINE void store_rounded_n(std::uint16_t* to, const Vec<float>& x, std::int64_t n) {
+  const PairBits halves = upper_halves(x) >> 16;
+  for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<std::uint16_t>(halves[i]);
+}
+ONDINE_INLINE void store_rounded(std::uint16_t* to, const Vec<float>& x) {
+  store_rounded_n(to, x, lanes<float>);
 }
 
 template <int... I>

@@ -121,6 +121,48 @@ TEST_CASE("products of lower precision round their factors to bfloat16 and sum i
   }
 }
 
+TEST_CASE("results of one block of terms are rounded while they are stored") {
+  const Kernels* lower = each_lower_kernels();
+  if (lower == nullptr) return;
+  for (const auto& [m, n, k] : {std::tuple<Index, Index, Index>{16, 16, 16},
+                                {23, 33, 17},
+                                {150, 70, 65},
+                                {40, 600, 250},
+                                {301, 200, 256}}) {
+    for (const int form : {0, 1, 2, 3}) {
+      CAPTURE(m, n, k, form);
+      Product t(m, n, k, false, false);
+      std::vector<float> bias(static_cast<std::size_t>(std::max(m, n)), 0.25F);
+      const std::vector<float> addend = t.c;
+      if (form == 1) t.options.col_bias = bias.data();
+      if (form == 2) t.options.row_bias = bias.data();
+      if (form > 0) t.options.activation = Activation::relu;
+      if (form == 3) {
+        t.options.beta = 1;
+        t.options.addend = addend.data();
+      }
+      REQUIRE(GemmPrimitive<float>::rounds_result(t.shape, *lower));
+      std::vector<bfloat16> wanted;
+      for (const float value : t.run(1, *lower)) wanted.push_back(to_bfloat16(value));
+      t.shape.c_rounded = true;
+      for (const int threads : {1, 3}) {
+        ThreadPool pool(threads);
+        Scratch scratch(gemm_workspace<float>(t.shape, 1, threads, *lower));
+        std::vector<bfloat16> result;
+        for (const float value : t.c) result.push_back(to_bfloat16(value));
+        gemm(pool, t.shape, t.a.data(), t.b.data(), reinterpret_cast<float*>(result.data()),
+             t.options, scratch, *lower);
+        CHECK(scratch.intact());
+        CHECK(std::ranges::equal(result, wanted, {}, &bfloat16::bits, &bfloat16::bits));
+      }
+    }
+  }
+  CHECK(!GemmPrimitive<float>::rounds_result({20, 40, 5000}, *lower));
+  if (!rounds_products(lower->isa)) return;
+  CHECK(!GemmPrimitive<float>::rounds_result({8, 40, 64}, *lower));
+  CHECK(!GemmPrimitive<float>::rounds_result({40, 40, 64}, full_precision(*lower)));
+}
+
 TEST_CASE("factors held in bfloat16 give the bits of those that are rounded while being packed") {
   const Kernels* lower = each_lower_kernels();
   if (lower == nullptr) return;

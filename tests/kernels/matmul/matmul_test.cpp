@@ -274,6 +274,19 @@ TEST_CASE("MatMulT rejects biases that are not one number for each column") {
   }
 }
 
+TEST_CASE("MatMulT of integers rejects a bias and an addend") {
+  const Tensor a = Tensor::of<std::int64_t>({2, 1}, {1, 2});
+  const Tensor b = Tensor::of<std::int64_t>({1, 2}, {3, 4});
+  const Tensor bias = Tensor::of<std::int64_t>({2}, {5, 6});
+  const Tensor addend = Tensor::of<std::int64_t>({2, 2}, {1, 1, 1, 1});
+  const auto run = [&](std::vector<Value> inputs) {
+    return run_op({.op = "MatMulT", .inputs = std::move(inputs), .domain = "ai.ondine"});
+  };
+  CHECK_NOTHROW(run({a, b}));
+  CHECK_THROWS_AS(run({a, b, bias}), Error);
+  CHECK_THROWS_AS(run({a, b, Value(), addend}), Error);
+}
+
 TEST_CASE("Gemm's derivatives") {
   for (const std::int64_t ta : {0, 1}) {
     for (const std::int64_t tb : {0, 1}) {

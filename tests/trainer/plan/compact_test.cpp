@@ -154,13 +154,16 @@ std::vector<std::byte> read_late(const std::string& op, bool viewed) {
   return b.bytes();
 }
 
-// h = x w is read by Gelu, then by a sum, and waits for a normalization.
+// h = x w + more, in the precision of the sum, is read by Gelu, then by a product of elements, and
+// waits for a normalization.
 std::vector<std::byte> read_by_gelu() {
   ModelBuilder b("network", 20);
   b.input("x", DType::float32, {rows, depth});
   b.initializer("w", random_floats({depth, cols}, 2));
   b.initializer("scale", integers({cols}, 3));
-  b.node("MatMul", "", {"x", "w"}, {"h"});
+  b.initializer("more", random_floats({rows, cols}, 4));
+  b.node("MatMul", "", {"x", "w"}, {"xw"});
+  b.node("Add", "", {"xw", "more"}, {"h"});
   b.node("Gelu", "", {"h"}, {"g"});
   b.node("Mul", "", {"g", "h"}, {"gh"});
   b.node("ReduceMean", "", {"gh"}, {"m"}, {{"keepdims", std::int64_t{0}}});

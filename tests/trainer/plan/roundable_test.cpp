@@ -84,4 +84,69 @@ TEST_CASE("what others read too, outputs and small values stay as they are compu
   CHECK(run(network("Gelu", Reader::none, 32), 1, 32).type == "tensor(float)[32, 256]");
 }
 
+namespace {
+
+// What follows the product h = x w, before another product.
+enum class After { elementwise, normalization, exponent, sum };
+
+// The type in which a plan stores h.
+std::string type_of_product(After after, Precision precision = Precision::bfloat16,
+                            std::int64_t terms = cols) {
+  ModelBuilder b("network", 20);
+  b.input("x", DType::float32, {rows, terms});
+  b.initializer("w", random_floats({terms, cols}, 2));
+  b.initializer("w2", random_floats({cols, columns}, 3));
+  b.initializer("scale", random_floats({cols}, 4));
+  b.initializer("rest", random_floats({rows, cols}, 5));
+  std::string h = b.node("MatMul", {"x", "w"});
+  if (after == After::elementwise) h = b.node("Mul", {b.node("Gelu", {h}), b.node("Relu", {h})});
+  if (after == After::normalization) h = b.node("LayerNormalization", {h, "scale"});
+  if (after == After::exponent) h = b.node("Exp", {h});
+  if (after == After::sum) h = b.node("Gelu", {b.node("Add", {h, "rest"})});
+  b.output(b.node("MatMul", {h, "w2"}), DType::float32, {rows, columns});
+  const Model model =
+      Model::load(b.bytes(), {.precision = precision, .no_fusion = {Fusion::fuse_elementwise}});
+  return model.plan_report({}).nodes[0].outputs[0].type;
+}
+
+}  // namespace
+
+TEST_CASE("products are stored rounded where all that reads them takes bfloat16") {
+  if (!rounds_products()) return;
+  CHECK(type_of_product(After::elementwise) == rounded);
+  CHECK(type_of_product(After::normalization) == rounded);
+}
+
+TEST_CASE("products that something reads in float32, sums and long products keep their precision") {
+  if (!rounds_products()) return;
+  CHECK(type_of_product(After::exponent) == full);
+  CHECK(type_of_product(After::sum) == full);
+  CHECK(type_of_product(After::elementwise, Precision::bfloat16, 4096) == full);
+  CHECK(type_of_product(After::elementwise, Precision::float32) == full);
+}
+
+TEST_CASE("what is computed by elements from rounded products is stored rounded, too") {
+  if (!rounds_products()) return;
+  ModelBuilder b("network", 20);
+  b.input("x", DType::float32, {rows, cols});
+  b.initializer("w", random_floats({cols, cols}, 2));
+  b.initializer("scale", random_floats({cols}, 4));
+  const std::string h = b.node("MatMul", {"x", "w"});
+  const std::string g = b.node("Mul", {b.node("Gelu", {h}), b.node("Sigmoid", {h})});
+  b.output(b.node("LayerNormalization", {g, "scale"}), DType::float32, {rows, cols});
+  const auto run = [&](int threads) {
+    const Model model = Model::load(b.bytes(), {.threads = threads,
+                                                .precision = Precision::bfloat16,
+                                                .no_fusion = {Fusion::fuse_elementwise}});
+    std::size_t narrow = 0;
+    for (const PlannedOperator& node : model.plan_report({}).nodes) {
+      if (node.outputs[0].type == rounded) ++narrow;
+    }
+    CHECK(narrow == 4);  // all but the last
+    const Tensor y = model.infer({{"x", random_floats({rows, cols}, 1)}})[0].second.tensor();
+    return std::vector<float>(y.values<float>().begin(), y.values<float>().end());
+  };
+  CHECK(run(1) == run(3));
+}
+
 }  // namespace ondine::test
