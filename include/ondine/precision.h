@@ -14,11 +14,14 @@ enum class Precision : std::uint8_t {
   // Factors are rounded to bfloat16 (8 bits of precision) and the products accumulated in
   // float32, where the processor has AVX512-BF16; all else, weights and their updates among it, is
   // computed in float32. Small products, depthwise convolutions, those of few channels, subgraphs
-  // of control flow and processors without it use float32. Frozen matrices of a mapped model file
-  // that such products read are held in bfloat16; small products and lookups (Gather) of the same
-  // matrix then get its rounded elements, exports those of the file. Large values that wait while
-  // most memory is in use, as activations do for the backward pass, are stored as bfloat16 on every
-  // processor.
+  // of control flow and processors without it use float32. Results of 64 kB and more of matrix
+  // products, pointwise and depthwise convolutions are rounded, too, where all that reads them
+  // (products, normalizations, element-wise operators) takes that, and with them what element-wise
+  // operators compute of rounded values alone; sums with a float32 tensor stay in float32. Frozen
+  // matrices of a mapped model file that such products read are held in bfloat16; small products
+  // and lookups (Gather) of the same matrix then get its rounded elements, exports those of the
+  // file. Large values that wait while most memory is in use, as activations do for the backward
+  // pass, are stored as bfloat16 on every processor.
   // Results have the same bits for any number of threads.
   bfloat16,
 };

@@ -2,8 +2,10 @@
 //   exact  P = (1 + erf(x / sqrt 2)) / 2     dx = dy (P + x e^(-x^2 / 2) / sqrt(2 pi))
 //   tanh   P = (1 + t) / 2, t = tanh u, u = sqrt(2 / pi) (x + 0.044715 x^3)
 //                                            dx = dy (P + x (1 - t^2) u' / 2)
+// GeluGrad (ai.ondine): (dy, x) -> dx and, where there is an output 1, y again (OpDef::repeats).
 #include <numbers>
 
+#include "kernels/common/compute_type.h"
 #include "kernels/elementwise/unary.h"
 
 namespace ondine::kernels::ops {
@@ -17,6 +19,8 @@ constexpr auto exact_rows = [](const auto& rows) { return rows.gelu; };
 constexpr auto tanh_rows = [](const auto& rows) { return rows.gelu_tanh; };
 constexpr auto exact_gradients = [](const auto& rows) { return rows.gelu_gradient; };
 constexpr auto tanh_gradients = [](const auto& rows) { return rows.gelu_tanh_gradient; };
+constexpr auto exact_both = [](const auto& rows) { return rows.gelu_gradient_and_value; };
+constexpr auto tanh_both = [](const auto& rows) { return rows.gelu_tanh_gradient_and_value; };
 
 bool by_tanh(const NodeView& node) {
   const std::string kind = node.attr_string("approximate", "none");
@@ -38,31 +42,99 @@ Kernel bind(BindContext& context) {
 }
 
 std::vector<Val> grad(GradContext& g) {
-  return {g.builder().node("GeluGrad", {g.dy(0), g.x(0)},
-                           {{"approximate", g.attr_string("approximate", "none")}}, ondine_domain)};
+  return {g.builder().node("GeluGrad", {g.dy(0), g.x(0)}, g.node().attributes, ondine_domain)};
 }
 
 void infer_grad(InferContext& context) {
   by_tanh(context);
   infer_equal_inputs(context);
+  if (context.has_output(1)) context.set_output(1, context.input(1));
+}
+
+// dx and y. Elements are converted by chunks, which stay in a first cache.
+template <class C, auto Member>
+class GradientAndValue {
+ public:
+  explicit GradientAndValue(const BindContext& context) : count_(context.shape(0).size()) {
+    for (const std::size_t i : {0U, 1U}) {
+      read_[i] = read_row<C>(context.dtype(i));
+      read_size_[i] = element_size(context.dtype(i));
+      write_[i] = write_row<C>(context.output_dtype(i));
+      written_size_[i] = element_size(context.output_dtype(i));
+    }
+  }
+
+  void operator()(KernelContext& call) const {
+    call.pool().for_chunks(count_, math::elementwise_grain,
+                           [&](std::int64_t first, std::int64_t last) {
+                             for (std::int64_t at = first; at < last; at += row_chunk) {
+                               run(call, at, std::min(row_chunk, last - at));
+                             }
+                           });
+  }
+
+ private:
+  static std::int64_t element_size(DType dtype) {
+    return static_cast<std::int64_t>(size_of(dtype));
+  }
+
+  void run(KernelContext& call, std::int64_t at, std::int64_t n) const {
+    alignas(64) C wide[4][row_chunk];
+    const C* in[2];
+    C* out[2];
+    std::byte* stored[2];
+    for (const std::size_t i : {0U, 1U}) {
+      const std::byte* const from = call.in<std::byte>(i) + at * read_size_[i];
+      if (read_[i] != nullptr) read_[i](wide[i], from, n);
+      in[i] = read_[i] != nullptr ? wide[i] : reinterpret_cast<const C*>(from);
+      stored[i] = call.out<std::byte>(i) + at * written_size_[i];
+      out[i] = write_[i] != nullptr ? wide[2 + i] : reinterpret_cast<C*>(stored[i]);
+    }
+    Member(math::vector_kernels<C>())(out[0], out[1], in[0], in[1], n);
+    for (const std::size_t i : {0U, 1U}) {
+      if (write_[i] != nullptr) write_[i](stored[i], out[i], n);
+    }
+  }
+
+  std::int64_t count_;
+  ReadRow<C> read_[2];
+  WriteRow<C> write_[2];
+  std::int64_t read_size_[2], written_size_[2];
+};
+
+Kernel bind_both(BindContext& context) {
+  return visit_compute(context.dtype(0), [&]<class C>() -> Kernel {
+    if (by_tanh(context)) return GradientAndValue<C, tanh_both>(context);
+    return GradientAndValue<C, exact_both>(context);
+  });
 }
 
 Kernel bind_grad(BindContext& context) {
+  if (context.has_output(1)) return bind_both(context);
   return by_tanh(context) ? bind_vector_grad<tanh_gradients>(context)
                           : bind_vector_grad<exact_gradients>(context);
 }
 
-std::vector<Val> expand_grad(ExpandContext& context) {
+Val expand_dx(ExpandContext& context) {
   const Val dy = context.x(0);
   const Val x = context.x(1);
   const Val square = x * x;
   if (by_tanh(context)) {
     const Val t = unary("Tanh", x * (square * (cubic * sqrt_2_over_pi) + sqrt_2_over_pi));
     const Val slope = square * (3 * cubic * sqrt_2_over_pi / 2) + sqrt_2_over_pi / 2;
-    return {dy * ((t + 1.0) * 0.5 + x * (1.0 - t * t) * slope)};
+    return dy * ((t + 1.0) * 0.5 + x * (1.0 - t * t) * slope);
   }
   const Val p = (unary("Erf", x * inv_sqrt_2) + 1.0) * 0.5;
-  return {dy * (p + x * unary("Exp", square * -0.5) * (sqrt_2_over_pi / 2))};
+  return dy * (p + x * unary("Exp", square * -0.5) * (sqrt_2_over_pi / 2));
+}
+
+std::vector<Val> expand_grad(ExpandContext& context) {
+  std::vector<Val> results{expand_dx(context)};
+  if (context.has_output(1)) {
+    results.push_back(context.builder().node(
+        "Gelu", {context.x(1)}, {{"approximate", context.attr_string("approximate", "none")}}));
+  }
+  return results;
 }
 
 }  // namespace
@@ -74,7 +146,19 @@ extern const OpDef gelu{
     .grad = grad,
     .traits = {.inplace = 1, .per_sample = 1, .cheap = true, .cannot_fail = true},
     .rounded = {.reads = 0b1, .writes = true, .follows = true, .copy = 1}};
+
+namespace {
+
 // A dozen passes over memory in one.
-extern const OpDef gelu_grad = unary_grad_op("GeluGrad", bind_grad, expand_grad, infer_grad);
+constexpr OpDef grad_op() {
+  OpDef op = unary_grad_op("GeluGrad", bind_grad, expand_grad, infer_grad);
+  op.traits.inplace_every_output = true;
+  op.repeats = &gelu;
+  return op;
+}
+
+}  // namespace
+
+extern const OpDef gelu_grad = grad_op();
 
 }  // namespace ondine::kernels::ops

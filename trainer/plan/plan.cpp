@@ -6,6 +6,7 @@
 #include "core/pages.h"
 #include "trainer/plan/batch_parts.h"
 #include "trainer/plan/compact.h"
+#include "trainer/plan/join_repeats.h"
 #include "trainer/plan/planner.h"
 #include "trainer/plan/recompute.h"
 #include "trainer/plan/roundable.h"
@@ -127,6 +128,14 @@ void round_results(Draft& draft, RoundedResult which) {
   if (constants || results) draft = draft.next(std::move(lean));
 }
 
+// The same bits in one pass where that takes no more memory.
+void join_repeats(Draft& draft) {
+  Graph lean = draft.graph();
+  if (!trainer::join_repeats(lean, draft.options().targets)) return;
+  Draft joined = draft.next(std::move(lean));
+  if (joined.plan.total_bytes <= draft.plan.total_bytes) draft = std::move(joined);
+}
+
 // Under a lower precision values that wait for the backward pass are kept in it. Which ones does
 // not depend on a budget.
 void store_in_lower_precision(Draft& draft) {
@@ -206,6 +215,7 @@ Plan choose_plan(const std::shared_ptr<const Graph>& graph, std::span<const Type
   }
   // Of values that are computed again, with the same bits whether or not they are.
   round_results(draft, RoundedResult::where_rounded);
+  join_repeats(draft);
   if (!options.memory_budget) return std::move(draft.plan);
   const std::uint64_t without = draft.plan.total_bytes;
   if (meets_budget(draft.plan, options)) return std::move(draft.plan);

@@ -65,6 +65,9 @@ class TileKernel {
     shape(rows, min_of(block.k, tile_width));
     multiply(block, rows, cols, sums, ahead);
     if (stored) return;
+    if (block.rounded != nullptr && begun && !rest.row_bias && cols == nr) {
+      return store_rounded_rows(buffer, block, rest, rows);
+    }
     Block<float> result = block;
     result.epilogue = rest;
     finish_stored<float, true>(buffer, rows, nr / lanes<float>, cols, result);
@@ -72,6 +75,25 @@ class TileKernel {
 
  private:
   static constexpr std::int64_t most_rows = 2 * tile_rows;
+
+  // Whole rows of a panel, with biases of columns and an activation.
+  static void store_rounded_rows(const float* sums, const Block<float>& block,
+                                 const Epilogue<float>& rest, std::int64_t rows) {
+    constexpr int L = lanes<float>;
+    for (std::int64_t j = 0; j < nr; j += 2 * L) {
+      Vec<float> bias[2] = {};
+      if (rest.col_bias) {
+        for (int v = 0; v < 2; ++v) bias[v] = load(rest.col_bias + j + v * L);
+      }
+      for (std::int64_t i = 0; i < rows; ++i) {
+        const float* const from = sums + i * nr + j;
+        const Vec<float> low = activate<float>(load(from) + bias[0], rest.activation);
+        const Vec<float> high = activate<float>(load(from + L) + bias[1], rest.activation);
+        const Vec<Pair> pairs = join_pairs(low, high);
+        __builtin_memcpy(block.rounded + i * block.ldc + j, &pairs, sizeof(pairs));
+      }
+    }
+  }
 
   // An odd number of cache lines, so that rows do not share sets of the cache.
   static std::int64_t row_of(std::int64_t pairs) {

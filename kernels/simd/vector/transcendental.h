@@ -50,14 +50,15 @@ ONDINE_INLINE double softplus_scalar(double x) {
 }
 ONDINE_INLINE double normal_cdf(double x) { return 0.5 * __builtin_erfc(-x * 0.70710678118654752); }
 ONDINE_INLINE double gelu_scalar(double x) { return x * normal_cdf(x); }
-ONDINE_INLINE double gelu_slope_scalar(double x) {
+// Not inlined: rounded in the same way wherever it is used.
+[[maybe_unused, gnu::noinline]] static double gelu_slope_scalar(double x) {
   return normal_cdf(x) + x * __builtin_exp(-0.5 * x * x) * 0.39894228040143268;
 }
 inline constexpr double gelu_rate_double = 1.5957691216057308;  // 2 sqrt(2 / pi)
 ONDINE_INLINE double gelu_tanh_scalar(double x) {
   return x * sigmoid_scalar(gelu_rate_double * x * (1 + 0.044715 * x * x));
 }
-ONDINE_INLINE double gelu_tanh_slope_scalar(double x) {
+[[maybe_unused, gnu::noinline]] static double gelu_tanh_slope_scalar(double x) {
   const double s = sigmoid_scalar(gelu_rate_double * x * (1 + 0.044715 * x * x));
   return s + x * s * (1 - s) * gelu_rate_double * (1 + 0.134145 * x * x);
 }
@@ -114,6 +115,30 @@ ONDINE_ROW(gelu_tanh)
 ONDINE_SLOPE(gelu)
 ONDINE_SLOPE(gelu_tanh)
 #undef ONDINE_SLOPE
+
+// name_gradient_and_value<T>: dx = dy f'(x), y = f(x), which have much in common.
+#define ONDINE_SLOPE_AND_VALUE(name)                                                            \
+  template <class T>                                                                            \
+  static void name##_gradient_and_value(T* dx, T* y, const T* dy, const T* x, std::int64_t n) { \
+    if constexpr (sizeof(T) == 4) {                                                             \
+      for_vectors<T>(                                                                           \
+          n, [&](auto get, auto put) __attribute__((always_inline)) {                           \
+            const Vf d = get(dy), v = get(x);                                                   \
+            const Vf value = name##_vector(v);                                                  \
+            put(dx, d* name##_slope_vector(v));                                                 \
+            put(y, value);                                                                      \
+          });                                                                                   \
+    } else {                                                                                    \
+      for (std::int64_t i = 0; i < n; ++i) {                                                    \
+        const T d = dy[i], v = x[i];                                                            \
+        dx[i] = d * name##_slope_scalar(v);                                                     \
+        y[i] = name##_scalar(v);                                                                \
+      }                                                                                         \
+    }                                                                                           \
+  }
+ONDINE_SLOPE_AND_VALUE(gelu)
+ONDINE_SLOPE_AND_VALUE(gelu_tanh)
+#undef ONDINE_SLOPE_AND_VALUE
 
 ONDINE_INLINE Vf sigmoid_at(const Vf& x) { return sigmoid_of(x); }
 ONDINE_INLINE double sigmoid_at(double x) { return sigmoid_scalar(x); }

@@ -151,6 +151,8 @@ constexpr VectorKernels<T> make() {
   };
   k.gelu_gradient = &gelu_gradient<T>;
   k.gelu_tanh_gradient = &gelu_tanh_gradient<T>;
+  k.gelu_gradient_and_value = &gelu_gradient_and_value<T>;
+  k.gelu_tanh_gradient_and_value = &gelu_tanh_gradient_and_value<T>;
   k.hard_swish_gradient = [](T* dx, const T* dy, const T* x, N n) {
     map(dx, dy, x, n, [](const V& d, const V& v) ONDINE_LAMBDA {
       const V inner = v > T{-3} ? d * (v * T(1.0 / 3) + T(0.5)) : V{};

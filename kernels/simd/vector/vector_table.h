@@ -13,6 +13,7 @@ struct VectorKernels {
   using Reduction = T (*)(const T* src, std::int64_t n);
   // dx from dy and what the name says.
   using Gradient = void (*)(T* dx, const T* dy, const T* y, std::int64_t n);
+  using GradientAndValue = void (*)(T* dx, T* y, const T* dy, const T* x, std::int64_t n);
   struct Binary {
     void (*vv)(T* dst, const T* a, const T* b, std::int64_t n);
     void (*vs)(T* dst, const T* a, T b, std::int64_t n);
@@ -43,6 +44,8 @@ struct VectorKernels {
   Gradient gelu_gradient;        // y: input
   Gradient gelu_tanh_gradient;   // y: input
   Gradient hard_swish_gradient;  // y: input
+  // The gradient, and y from x again. Results may overwrite what is read.
+  GradientAndValue gelu_gradient_and_value, gelu_tanh_gradient_and_value;
 
   // y = x sigmoid(a x), and dx from dy and x.
   void (*swish)(T* y, const T* x, T a, std::int64_t n);

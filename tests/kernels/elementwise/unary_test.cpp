@@ -148,6 +148,28 @@ TEST_CASE("Exponential rectifiers keep small numbers") {
               {5e-7, 0});
 }
 
+TEST_CASE("the derivative of Gelu gives Gelu again with the same bits") {
+  for (const DType dtype : float_dtypes) {
+    for (const char* approximate : {"none", "tanh"}) {
+      for (const Shape& shape : {Shape{3, 700}, Shape{5}, Shape{0}}) {
+        CAPTURE(dtype, approximate, shape);
+        const Tensor dy = as_dtype(random_tensor(shape, 1), dtype);
+        const Tensor x = as_dtype(random_tensor(shape, 2, -4, 4), dtype);
+        OpCase gradient{.op = "GeluGrad",
+                        .inputs = {dy, x},
+                        .attributes = {{"approximate", std::string(approximate)}},
+                        .domain = "ai.ondine"};
+        const Tensor dx = run_op_tensor(gradient);
+        gradient.outputs = 2;
+        const std::vector<Value> both = run_op(gradient);
+        CHECK(both[0].tensor().identical(dx));
+        CHECK(both[1].tensor().identical(
+            run_op_tensor({.op = "Gelu", .inputs = {x}, .attributes = gradient.attributes})));
+      }
+    }
+  }
+}
+
 TEST_CASE("The fused derivative of Gelu is that of its formula in every float format") {
   for (const std::string approximate : {"none", "tanh"}) {
     const graph::Attributes attributes{{"approximate", approximate}};

@@ -97,6 +97,7 @@ const std::vector<Case>& cases() {
       {"Mul", "", 14, {rows, Shape{1}}},
       {"Div", "", 14, {rows, rows}},
       {"GeluGrad", ondine_domain, 1, {rows, rows}},
+      {"GeluGrad", ondine_domain, 1, {rows, rows}, 2},
       {"SwishGrad", ondine_domain, 1, {rows, rows}},
       {"HardSwishGrad", ondine_domain, 1, {rows, rows}},
       {"ReluGrad", ondine_domain, 1, {rows, rows}},
