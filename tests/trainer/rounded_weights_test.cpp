@@ -202,3 +202,18 @@ TEST_CASE(
     CHECK(difference < 0.02F * most);
   }
 }
+
+TEST_CASE("weights that a model also gives as an output stay float32") {
+  constexpr std::int64_t channels = 96;
+  ModelBuilder b("network", 17);
+  b.input("x", DType::float32, {2, channels, 14, 14});
+  const Tensor w = random_floats({channels, channels, 1, 1}, 1);
+  b.initializer("w", w);
+  b.output(b.node("Conv", {"x", "w"}), DType::float32, {2, channels, 14, 14});
+  b.output(b.node("Identity", {"w"}), DType::float32, {channels, channels, 1, 1});
+  const TemporaryFolder folder;
+  b.save(folder / "network.onnx");
+  const Model model = load(folder / "network.onnx", Precision::bfloat16);
+  const auto results = model.infer({{"x", random_floats({2, channels, 14, 14}, 2)}});
+  CHECK(results[1].second.tensor().identical(w));
+}

@@ -168,6 +168,7 @@ bool round_constants(Graph& graph, RoundedWeights& weights, const BindOptions& o
       is_read[index(viewed)] = false;  // under another shape
     }
   }
+  for (const ValueId id : graph.outputs) is_read[index(id)] = false;  // in float32
   bool changed = false;
   for (std::size_t i = 0; i < graph.values.size(); ++i) {
     GraphValue& value = graph.values[i];
