@@ -12,6 +12,7 @@
 #include "kernels/conv/conv_shape.h"
 #include "kernels/matmul/fused_activation.h"
 #include "kernels/matmul/product_kernels.h"
+#include "kernels/simd/tables.h"
 
 namespace ondine::kernels::ops {
 namespace {
@@ -165,10 +166,11 @@ Kernel bind_conv(BindContext& context) { return bind_operand(context, Operand::y
 
 namespace {
 
-// Of a node of y in float32 or bfloat16; none of others.
+// Of a node of y in float32 or bfloat16 where products round their factors; none of others.
 math::ConvRounding conv_rounding(const BindContext& context) {
   const DType dtype = context.dtype(0);
   if (dtype != DType::float32 && dtype != DType::bfloat16) return {};
+  if (!math::rounds_products(product_kernels(context).isa)) return {};
   return rounding_of<float>(context, descriptor(context, Operand::y));
 }
 
