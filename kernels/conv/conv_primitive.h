@@ -53,7 +53,7 @@ namespace ondine::math {
 
 // Where a forward convolution takes bfloat16 (ConvDesc::x_rounded, w_rounded, y_rounded).
 struct ConvRounding {
-  bool rounds_factors = false;  // x and w, in any case, before it multiplies, and reads them so
+  bool rounds_factors = false;  // it rounds float32 x and w before it multiplies, and reads both
   bool reads_x = false;
   bool writes_y = false;
 };

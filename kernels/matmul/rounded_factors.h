@@ -12,9 +12,8 @@ namespace ondine::kernels::ops {
 // precision that was asked for.
 graph::RoundedInputs rounded_factors(const graph::BindContext& context, std::size_t first);
 
-// How the product of the inputs 0 and 1 may be rounded: where the kernel sums all terms at once.
-// Its sum with input `addend`, where that has the same shape, keeps its precision for what reads
-// it.
+// How the product of the inputs 0 and 1 may be rounded: not at all where the kernel sums its terms
+// in several blocks; a sum with input `addend`, of the same shape, only where all readers round it.
 graph::RoundedResult rounded_product(const graph::BindContext& context, std::size_t addend);
 
 // Of operators whose factors are the inputs First and First + 1.
