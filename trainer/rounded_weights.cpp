@@ -35,6 +35,7 @@ void round_file(const MappedFile& file, std::span<const std::byte> stored,
   file.release(stored);
 }
 
+// Deferred elements, which are in memory only meanwhile.
 void round_held(const Tensor& weights, std::span<std::byte> rounded) {
   const HeldElements held(weights);
   math::kernels().convert->float_to_bfloat16(reinterpret_cast<std::uint16_t*>(rounded.data()),

@@ -25,8 +25,7 @@ bool takes_rounded(const BindContext& context, const AttentionCall& layout) {
 RoundedInputs rounded_operands(const BindContext& context, const AttentionCall& layout) {
   const std::uint32_t operands = ((1U << layout.operands) - 1) << layout.at;
   for (std::size_t i = 0; i < layout.operands; ++i) {
-    const DType dtype = context.dtype(layout.at + i);
-    if (dtype != DType::float32 && dtype != DType::bfloat16) return {};
+    if (!may_round(context.dtype(layout.at + i))) return {};
   }
   const bool rounds = layout.copied_heads == 1 && takes_rounded<float>(context, layout);
   return {operands, rounds ? operands : 0};

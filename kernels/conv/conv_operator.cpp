@@ -163,14 +163,16 @@ void infer_conv_grad_input(InferContext& context) { infer_gradient(context, Oper
 void infer_conv_grad_weight(InferContext& context) { infer_gradient(context, Operand::w); }
 
 Kernel bind_conv(BindContext& context) { return bind_operand(context, Operand::y); }
+Kernel bind_conv_grad_input(BindContext& context) { return bind_operand(context, Operand::x); }
+Kernel bind_conv_grad_weight(BindContext& context) { return bind_operand(context, Operand::w); }
 
 namespace {
 
 // Of a node of y in float32 or bfloat16 where products round their factors; none of others.
 math::ConvRounding conv_rounding(const BindContext& context) {
-  const DType dtype = context.dtype(0);
-  if (dtype != DType::float32 && dtype != DType::bfloat16) return {};
-  if (!math::rounds_products(product_kernels(context).isa)) return {};
+  if (!may_round(context.dtype(0)) || !math::rounds_products(product_kernels(context).isa)) {
+    return {};
+  }
   return rounding_of<float>(context, descriptor(context, Operand::y));
 }
 
@@ -185,8 +187,6 @@ graph::RoundedResult rounded_conv_result(const BindContext& context) {
   return conv_rounding(context).writes_y ? graph::RoundedResult::where_read
                                          : graph::RoundedResult::never;
 }
-Kernel bind_conv_grad_input(BindContext& context) { return bind_operand(context, Operand::x); }
-Kernel bind_conv_grad_weight(BindContext& context) { return bind_operand(context, Operand::w); }
 
 std::vector<Val> grad_of_conv(GradContext& g) {
   const Val x = g.x(0);

@@ -57,7 +57,6 @@ PointwiseDepthwise<T>::PointwiseDepthwise(const PointwiseDepthwiseDesc& desc, in
          "y for each group, and windows that do not lie in the padding");
   }
   if (is_empty(s)) return;
-  rounds_factors_ = math::rounds_factors<T>(*kernels_);
   channels_ = even_chunk(s.groups, most_channels);
   const Index most_rows = most_bytes / (channels_ * s.in[2] * Index{sizeof(T)});
   const Index results =
@@ -74,6 +73,11 @@ PointwiseDepthwise<T>::PointwiseDepthwise(const PointwiseDepthwiseDesc& desc, in
   for (const Band& band : bands_) conv_bytes = std::max(conv_bytes, band.conv->slot_bytes());
   slot_bytes_ = band_bytes_ + result_bytes_ + product_bytes_ + conv_bytes;
   workspace_ = ScratchPool::bytes(slot_bytes_, threads);
+}
+
+template <class T>
+bool PointwiseDepthwise<T>::rounds_factors() const noexcept {
+  return !bands_.empty() && math::rounds_factors<T>(*kernels_);
 }
 
 template <class T>

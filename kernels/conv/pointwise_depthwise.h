@@ -60,7 +60,7 @@ class PointwiseDepthwise {
                      const Kernels& kernels = math::kernels());
 
   // Whether the product rounds its factors, which does not depend on whether they are rounded.
-  bool rounds_factors() const noexcept { return rounds_factors_; }
+  bool rounds_factors() const noexcept;
 
   std::size_t workspace() const noexcept { return workspace_; }  // bytes
   void run(ThreadPool& pool, const PointwiseDepthwiseArgs<T>& args, Workspace workspace) const;
@@ -88,7 +88,6 @@ class PointwiseDepthwise {
 
   PointwiseDepthwiseDesc desc_;
   const Kernels* kernels_;  // of the product
-  bool rounds_factors_ = false;
   std::string_view name_ = "empty", isa_;
   std::int64_t in_, out_, taps_;  // elements of a plane between, of one of y, of a window
   std::int64_t channels_ = 1;     // of a band

@@ -87,8 +87,7 @@ bool rounds_factors(const BindContext& context) {
 }
 
 RoundedInputs rounded_inputs(const BindContext& context) {
-  const DType dtype = context.dtype(x_in);
-  if (dtype != DType::float32 && dtype != DType::bfloat16) return {};
+  if (!may_round(context.dtype(x_in))) return {};
   const std::uint32_t factors =
       rounds_factors<float>(context) ? 1U << x_in | 1U << pointwise_in : 0;
   return {factors, factors};

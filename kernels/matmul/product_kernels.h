@@ -7,11 +7,12 @@
 
 namespace ondine::kernels {
 
+// Whether products of elements of the type may round them to bfloat16.
+inline bool may_round(DType dtype) { return dtype == DType::float32 || dtype == DType::bfloat16; }
+
 // Of the precision that was asked for; float16 has more digits than bfloat16 and keeps them.
 inline const math::Kernels& product_kernels(const graph::BindContext& context) {
-  const DType dtype = context.dtype(0);
-  const bool rounds = dtype == DType::float32 || dtype == DType::bfloat16;
-  return math::kernels(rounds ? context.precision() : Precision::float32);
+  return math::kernels(may_round(context.dtype(0)) ? context.precision() : Precision::float32);
 }
 
 // As GemmPrimitive takes it (GemmShape::c_rounded).

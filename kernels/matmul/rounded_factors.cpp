@@ -12,8 +12,7 @@ namespace {
 // Without factors of other types than float32 and bfloat16.
 std::optional<MatmulBatches> float_product(const graph::BindContext& context, std::size_t first) {
   for (const std::size_t i : {first, first + 1}) {
-    const DType dtype = context.dtype(i);
-    if (dtype != DType::float32 && dtype != DType::bfloat16) return std::nullopt;
+    if (!may_round(context.dtype(i))) return std::nullopt;
   }
   const bool trans_a = context.attr_int("transA", 0) != 0;
   const bool trans_b = context.attr_int("transB", 0) != 0;

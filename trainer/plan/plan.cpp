@@ -123,7 +123,9 @@ void round_results(Draft& draft, RoundedResult which) {
   if (options.precision != Precision::bfloat16) return;
   Graph lean = draft.graph();
   const BindOptions bind{*options.limits, options.threads, options.precision};
-  const bool constants = options.rounded && round_constants(lean, *options.rounded, bind);
+  // Once: who reads a constant rounds it or not, also where results are computed again.
+  const bool constants = which == RoundedResult::where_read && options.rounded != nullptr &&
+                         round_constants(lean, *options.rounded, bind);
   const bool results = round_results(lean, options.targets, which, bind);
   if (constants || results) draft = draft.next(std::move(lean));
 }

@@ -47,12 +47,8 @@ bool RoundableDefinitions::contains(ValueId id, std::size_t definition, std::siz
 
 bool RoundableDefinitions::rounds_uses(ValueId id) const { return uses_[index(id)].empty(); }
 
-bool RoundableDefinitions::can_round(ValueId id, std::size_t definition) const {
-  const Node& node = graph_.nodes[definition];
-  if (node.outputs[0] != id) return false;
-  const auto& uses = uses_[index(id)];
-  return std::ranges::all_of(uses, &Use::reads) &&
-         rounded_result(node, graph_, options_) != RoundedResult::never;
+bool RoundableDefinitions::reads_uses(ValueId id) const {
+  return std::ranges::all_of(uses_[index(id)], &Use::reads);
 }
 
 namespace {
@@ -95,12 +91,10 @@ class RoundedNodes {
   bool rounds_result(ValueId id, std::size_t definition) const {
     const Node& node = graph_.nodes[definition];
     if (roundable_.contains(id, definition, lives_.last_use(id))) return true;
-    if (which_ == RoundedResult::where_rounded) return false;
-    if (node.op->rounded.follows) {
-      return reads_rounded(node) && roundable_.can_round(id, definition);
-    }
-    return roundable_.can_round(id, definition) &&
-           rounded_result(node, graph_, options_) == RoundedResult::where_read;
+    if (which_ == RoundedResult::where_rounded || !roundable_.reads_uses(id)) return false;
+    const RoundedResult result = rounded_result(node, graph_, options_);
+    const bool follows = node.op->rounded.follows && reads_rounded(node);
+    return result == RoundedResult::where_read || (follows && result != RoundedResult::never);
   }
   // Whether all that the node can read rounded is.
   bool reads_rounded(const Node& node) const {

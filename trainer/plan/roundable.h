@@ -23,8 +23,8 @@ class RoundableDefinitions {
   bool contains(graph::ValueId id, std::size_t definition, std::size_t last) const;
   // Whether all that reads the value rounds it.
   bool rounds_uses(graph::ValueId id) const;
-  // Whether the node can round the value, and every use of it takes it so.
-  bool can_round(graph::ValueId id, std::size_t definition) const;
+  // Whether all that reads the value takes it rounded.
+  bool reads_uses(graph::ValueId id) const;
 
  private:
   struct Use {
