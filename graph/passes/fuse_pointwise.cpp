@@ -1,5 +1,7 @@
-// A pointwise convolution, and the activation after it, go into the depthwise convolution of the
-// result, where its planes are large and nothing else reads them: PointwiseDepthwiseConv.
+// Chains around depthwise convolutions whose results nothing else reads. A pointwise convolution,
+// the depthwise convolution of its result and the pointwise convolution of that, with the
+// activations after them, become InvertedBottleneckConv; the first two alone
+// PointwiseDepthwiseConv, where the planes between are large.
 #include <algorithm>
 
 #include "graph/passes/fuse.h"
@@ -57,35 +59,77 @@ Inner inner_of(ValueId z, const Uses& uses) {
   return {uses.producer(z, "Conv"), {}};
 }
 
-bool fuse(Node& node, const Graph& graph, const Uses& uses, const OpDef& fused) {
-  if (!is_convolution(node)) return false;
-  const ValueId z = node.inputs[0];
+ValueId bias_of(const Node& conv) {
+  return NodeView(conv).has_input(2) ? conv.inputs[2] : no_value;
+}
+
+bool is_pointwise(const Node& conv, const Graph& graph) {
+  return is_convolution(conv) && is_pointwise(NodeView(conv), graph[conv.inputs[1]].type);
+}
+
+// What PointwiseDepthwiseConv has in the place of a depthwise convolution, but for the operator.
+std::optional<Node> with_inner(const Node& depthwise, const Graph& graph, const Uses& uses) {
+  if (!is_convolution(depthwise)) return std::nullopt;
+  const ValueId z = depthwise.inputs[0];
   const Inner inner = inner_of(z, uses);
-  if (inner.convolution == nullptr || !is_full_float(graph, z)) return false;
+  if (inner.convolution == nullptr || !is_full_float(graph, z)) return std::nullopt;
   const Node& first = *inner.convolution;
-  const Type& planes = graph[z].type;
-  const Type& w = graph[node.inputs[1]].type;
-  const NodeView conv(node);
-  if (!is_depthwise(conv, planes, w) || !has_usual_window(conv, *w.shape()) || !are_large(planes) ||
-      !is_pointwise(NodeView(first), graph[first.inputs[1]].type)) {
-    return false;
+  const Type& w = graph[depthwise.inputs[1]].type;
+  const NodeView conv(depthwise);
+  if (!is_depthwise(conv, graph[z].type, w) || !has_usual_window(conv, *w.shape()) ||
+      !is_pointwise(first, graph)) {
+    return std::nullopt;
   }
-  const auto bias = [](const Node& of) {
-    return NodeView(of).has_input(2) ? of.inputs[2] : no_value;
-  };
-  node.inputs = {first.inputs[0], first.inputs[1], bias(first), node.inputs[1], bias(node)};
-  node.attributes.insert(node.attributes.end(), inner.activation.begin(), inner.activation.end());
-  node.op = &fused;
+  Node fused = depthwise;
+  fused.inputs = {first.inputs[0], first.inputs[1], bias_of(first), depthwise.inputs[1],
+                  bias_of(depthwise)};
+  fused.attributes.insert(fused.attributes.end(), inner.activation.begin(), inner.activation.end());
+  fused.version = 1;
+  return fused;
+}
+
+bool fuse_pair(Node& node, const Graph& graph, const Uses& uses, const OpDef& op) {
+  std::optional<Node> fused = with_inner(node, graph, uses);
+  if (!fused || !are_large(graph[node.inputs[0]].type)) return false;
+  node = *std::move(fused);
+  node.op = &op;
+  return true;
+}
+
+bool fuse_bottleneck(Node& node, const Graph& graph, const Uses& uses, const OpDef& op) {
+  if (!is_pointwise(node, graph)) return false;
+  const ValueId results = node.inputs[0];
+  const Node* const depthwise = uses.readers(results) == 1 ? uses.producer(results) : nullptr;
+  if (depthwise == nullptr) return false;
+  std::optional<Node> fused = with_inner(*depthwise, graph, uses);
+  if (!fused) return false;
+  for (Attribute& each : fused->attributes) {
+    if (each.name == "activation") each.name = "depthwise_activation";
+  }
+  const std::string activation = NodeView(node).attr_string("activation", "");
+  if (!activation.empty()) fused->attributes.emplace_back("activation", activation);
+  fused->inputs.push_back(node.inputs[1]);
+  fused->inputs.push_back(bias_of(node));
+  node.inputs = std::move(fused->inputs);
+  node.attributes = std::move(fused->attributes);
+  node.op = &op;
   node.version = 1;
   return true;
 }
 
 bool run(Graph& graph, const PassContext& context) {
   if (context.catalogue == nullptr) return false;
-  const OpDef* const fused = context.catalogue->find(ondine_domain, "PointwiseDepthwiseConv");
-  if (fused == nullptr) return false;
-  return fuse_nodes(graph, fuse_pointwise, context,
-                    [&](Node& node, const Uses& uses) { return fuse(node, graph, uses, *fused); });
+  const OpDef* const pair = context.catalogue->find(ondine_domain, "PointwiseDepthwiseConv");
+  const OpDef* const bottleneck = context.catalogue->find(ondine_domain, "InvertedBottleneckConv");
+  if (pair == nullptr || bottleneck == nullptr) return false;
+  const auto fuse_all = [&](auto fuse, const OpDef& op) {
+    return fuse_nodes(graph, fuse_pointwise, context,
+                      [&](Node& node, const Uses& uses) { return fuse(node, graph, uses, op); });
+  };
+  // Packing factors of float32 apart from their product takes longer than storing what is between.
+  const bool rounds = context.round_weights != nullptr;
+  const bool chains = rounds && fuse_all(fuse_bottleneck, *bottleneck);
+  return fuse_all(fuse_pair, *pair) || chains;
 }
 
 }  // namespace

@@ -2,79 +2,26 @@
 // depthwise convolution of its result z, which is not stored.
 //   (x, pointwise weights, B, depthwise weights, B) -> y; both biases are optional
 // Attributes: those of the depthwise Conv; `activation` of y, Relu or Relu6, and `inner_activation`
-// of z, these or HardSwish or Swish, the latter by `inner_alpha`.
+// of z (pointwise_depthwise_operator.h).
+#include "kernels/conv/pointwise_depthwise.h"
+
 #include "kernels/common/compute_type.h"
 #include "kernels/common/expansion.h"
-#include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
-#include "kernels/conv/conv_shape.h"
-#include "kernels/conv/normalized_conv.h"
-#include "kernels/conv/pointwise_depthwise.h"
+#include "kernels/conv/pointwise_depthwise_operator.h"
 #include "kernels/matmul/fused_activation.h"
 #include "kernels/matmul/product_kernels.h"
 
 namespace ondine::kernels::ops {
 namespace {
 
-enum Input : std::size_t { x_in, pointwise_in, inner_bias_in, depthwise_in, bias_in };
-
-struct Inner {
-  math::InnerActivation activation;
-  float alpha;
-};
-
-Inner inner_activation(const NodeView& node) {
-  using enum math::InnerActivation;
-  const std::string name = node.attr_string("inner_activation", "");
-  const float alpha = node.attr_float("inner_alpha", 1.0F);
-  if (name.empty()) return {none, alpha};
-  if (name == "Relu") return {relu, alpha};
-  if (name == "Relu6") return {relu6, alpha};
-  if (name == "HardSwish") return {hard_swish, alpha};
-  if (name == "Swish") return {swish, alpha};
-  fail(ErrorCode::mismatch, "unknown activation ", quoted(name));
-}
-
-bool is_other_than_one(Dim dim) { return dim.known() && dim.size() != 1; }
-
-void require_bias(InferContext& context, std::size_t i, Dim channels, std::string_view what) {
-  if (context.has_input(i)) unify(dims_of_rank(context, i, 1, "B")[0], channels, what);
-}
-
 void infer(InferContext& context) {
-  require_same_dtype(context, {x_in, pointwise_in, inner_bias_in, depthwise_in, bias_in});
-  std::optional<Dims> z = dims_if_ranked(context, x_in);
-  const auto pointwise = dims_if_ranked(context, pointwise_in);
-  Dim channels;
-  if (pointwise) {
-    if (pointwise->size() != 4 || is_other_than_one((*pointwise)[2]) ||
-        is_other_than_one((*pointwise)[3])) {
-      context.reject("pointwise weights have shape ", graph::to_string(*pointwise),
-                     ", expected [channels, channels of x, 1, 1]");
-    }
-    channels = (*pointwise)[0];
-  }
-  if (z) {
-    if (z->size() != 4) context.reject("x has rank ", z->size(), ", expected 4");
-    if (pointwise) unify((*z)[1], (*pointwise)[1], "channels of x and of the pointwise weights");
-    (*z)[1] = channels;
-  }
-  const auto y = conv_dims(context, z, dims_if_ranked(context, depthwise_in));
-  require_bias(context, inner_bias_in, channels, "numbers of channels of the first B and W");
-  if (y) require_bias(context, bias_in, (*y)[1], "numbers of channels of the second B and W");
+  const auto y = pointwise_depthwise_dims(context);
   context.set_output(0, context.dtype(x_in), y);
 }
 
 math::PointwiseDepthwiseDesc descriptor(const BindContext& context) {
-  const Shape weights = context.shape(pointwise_in);
-  Shape z = context.shape(x_in);
-  z[1] = weights[0];
-  math::PointwiseDepthwiseDesc desc;
-  desc.shape = conv_shape(context, z, context.shape(depthwise_in), *context.output_shape(0));
-  desc.in_channels = weights[1];
-  const Inner inner = inner_activation(context);
-  desc.inner = inner.activation;
-  desc.alpha = static_cast<double>(inner.alpha);
+  math::PointwiseDepthwiseDesc desc = pointwise_depthwise_desc(context, *context.output_shape(0));
   desc.activation = fused_activation(context);
   return desc;
 }
@@ -133,31 +80,8 @@ Kernel bind(BindContext& context) {
   return visit_compute(context.dtype(0), [&]<class C>() -> Kernel { return bind_as<C>(context); });
 }
 
-Val with_inner_activation(ExpandContext& context, const Val& z) {
-  const Inner inner = inner_activation(context);
-  switch (inner.activation) {
-    case math::InnerActivation::relu:
-      return activated(context, z, math::Activation::relu);
-    case math::InnerActivation::relu6:
-      return activated(context, z, math::Activation::relu6);
-    case math::InnerActivation::hard_swish:
-      return unary("HardSwish", z);
-    case math::InnerActivation::swish:
-      return context.builder().node("Swish", {z}, {{"alpha", inner.alpha}});
-    case math::InnerActivation::none:
-      break;
-  }
-  return z;
-}
-
 std::vector<Val> expand(ExpandContext& context) {
-  Builder& b = context.builder();
-  const Val z =
-      b.node("Conv", {context.x(x_in), context.x(pointwise_in), context.x(inner_bias_in)});
-  const Val y = b.node(
-      "Conv", {with_inner_activation(context, z), context.x(depthwise_in), context.x(bias_in)},
-      convolution_attributes(context));
-  return {activated(context, y, fused_activation(context))};
+  return {activated(context, expand_pointwise_depthwise(context), fused_activation(context))};
 }
 
 }  // namespace

@@ -7,8 +7,8 @@
 
 namespace ondine::kernels::ops {
 
-math::Activation fused_activation(const NodeView& node) {
-  const std::string name = node.attr_string("activation", "");
+math::Activation fused_activation(const NodeView& node, std::string_view attribute) {
+  const std::string name = node.attr_string(attribute, "");
   if (name == "Relu") return math::Activation::relu;
   if (name == "Relu6") return math::Activation::relu6;
   if (!name.empty()) fail(ErrorCode::mismatch, "unknown activation ", quoted(name));

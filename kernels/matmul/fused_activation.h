@@ -1,4 +1,5 @@
-// The attribute `activation` of ConvActivation, GemmActivation and PointwiseDepthwiseConv.
+// The attribute `activation` of ConvActivation, GemmActivation, PointwiseDepthwiseConv and
+// InvertedBottleneckConv.
 #pragma once
 
 #include "graph/contract/builder.h"
@@ -8,7 +9,8 @@
 namespace ondine::kernels::ops {
 
 // "Relu", "Relu6" (bounds 0 and 6), or no attribute: none.
-math::Activation fused_activation(const graph::NodeView& node);
+math::Activation fused_activation(const graph::NodeView& node,
+                                  std::string_view attribute = "activation");
 // The nodes that compute the activation of y.
 graph::Val activated(graph::ExpandContext& context, const graph::Val& y,
                      math::Activation activation);

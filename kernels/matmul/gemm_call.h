@@ -26,4 +26,13 @@ GemmCall<T> call_without_b(const GemmShape& s, const GemmOptions<T>& o) {
   return call;
 }
 
+// Dense rows of A that hold bfloat16, read by pairs.
+template <class T>
+void pair_rows(GemmCall<T>& call) {
+  if (!call.a_rounded || call.k % 2 != 0) return;
+  call.a_rounded = false;
+  call.a_paired = true;
+  call.a_row /= 2;
+}
+
 }  // namespace ondine::math

@@ -5,6 +5,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "kernels/simd/isa.h"
 #include "tests/support/fusions_run.h"
 #include "tests/support/op_harness.h"
 
@@ -21,6 +22,7 @@ struct Form {
   std::int64_t group = 40;
   bool read_twice = false;
   bool known_size = true;
+  bool projects = false;  // to 24 channels, and back
 };
 
 // An inverted residual block of 40 channels and a classifier.
@@ -45,6 +47,10 @@ std::vector<std::byte> network(const Form& f) {
   std::string y = activated(b.node(
       "Conv", {z, random("deep.w", {40, 40 / f.group, f.kernel, f.kernel}), random("deep.b", {40})},
       {{"group", f.group}, {"strides", Int64s(2, f.stride)}, {"pads", Int64s(4, f.pad)}}));
+  if (f.projects) {
+    y = b.node("Conv", {y, random("narrow.w", {24, 40, 1, 1}), random("narrow.b", {24})});
+    y = activated(b.node("Conv", {y, random("again.w", {40, 24, 1, 1}), random("again.b", {40})}));
+  }
   y = b.node("GlobalAveragePool", {y});
   if (f.read_twice) y = b.node("Add", {y, b.node("GlobalAveragePool", {z})});
   b.output(b.node("Gemm", {b.node("Flatten", {y}), random("last.w", {40, 3})}), DType::float32,
@@ -54,10 +60,10 @@ std::vector<std::byte> network(const Form& f) {
 
 NamedValues image(std::int64_t size) { return {{"x", random_floats({3, 5, size, size}, 9)}}; }
 
-std::size_t fused(const Model& model) {
+std::size_t fused(const Model& model, const std::string& op = "PointwiseDepthwiseConv") {
   const std::string text = model.inspect("optimized");
   std::size_t found = 0;
-  const std::string name = "PointwiseDepthwiseConv-";
+  const std::string name = op + "-";
   for (auto at = text.find(name); at != text.npos; at = text.find(name, at + 1)) ++found;
   return found;
 }
@@ -105,6 +111,29 @@ TEST_CASE("pointwise convolutions that others read, small planes and other windo
   CHECK(fused_of({.first_kernel = 3}) == 0);
   CHECK(fused_of({.size = 128, .first_stride = 2}) == 0);
   CHECK(fused_of({.group = 20}) == 0);
+}
+
+TEST_CASE("chains of three convolutions are one operator where products round their factors") {
+  LoadOptions narrow;
+  narrow.precision = Precision::bfloat16;
+  LoadOptions apart = narrow;
+  apart.no_fusion = {Fusion::fuse_pointwise};
+  const std::size_t wanted =
+      fusions_run() && &math::kernels(Precision::bfloat16) != &math::kernels() ? 1 : 0;
+  for (const Form& form :
+       {Form{.activation = "Clip", .projects = true}, Form{.size = 14, .projects = true},
+        Form{.activation = "", .stride = 2, .projects = true},
+        Form{.activation = "Relu", .size = 16, .known_size = false, .projects = true}}) {
+    CAPTURE(form.activation, form.size, form.stride);
+    const std::vector<std::byte> bytes = network(form);
+    CHECK(fused(Model::load(bytes, narrow), "InvertedBottleneckConv") == wanted);
+    CHECK(fused(Model::load(bytes), "InvertedBottleneckConv") == 0);
+    const Tensor want = Model::load(bytes, apart).infer(image(form.size))[0].second.tensor();
+    check_close(Model::load(bytes, narrow).infer(image(form.size))[0].second.tensor(), want,
+                {1e-5, 1e-5});
+  }
+  const Form twice{.read_twice = true, .projects = true};
+  CHECK(fused(Model::load(network(twice), narrow), "InvertedBottleneckConv") == 0);
 }
 
 TEST_CASE("a network whose frozen pointwise convolutions are fused trains as without fusion") {

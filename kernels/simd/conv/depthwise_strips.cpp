@@ -29,12 +29,25 @@ constexpr StripLimits strided = {5, N{4} << 20, N{4} << 20};
 #endif
 
 // Asks for a row some way ahead of this one. The first strips of wide rows touch all of a plane,
-// with gaps that the hardware does not follow.
+// with gaps that the hardware does not follow. Bands of few rows are in a cache.
+ONDINE_INLINE bool asks(const ConvPlane& p, N j, N width) {
+  constexpr N least = 2048;  // elements of a plane
+  return j == 0 && width > 2 * L && p.in_h * p.in_w >= least;
+}
 template <int Write>
 ONDINE_INLINE void ask_ahead(const float* row, N width) {
   constexpr N ahead = 1024;
   for (N i = 0; i < width; i += L) __builtin_prefetch(row + ahead + i, Write);
 }
+
+// What an activation keeps results between. NaN stays NaN.
+struct Bounds {
+  ONDINE_MEMBER explicit Bounds(Activation activation)
+      : low(activation == Activation::none ? -__builtin_inff() : 0.0F),
+        high(activation == Activation::relu6 ? 6.0F : __builtin_inff()) {}
+  ONDINE_MEMBER V operator()(const V& v) const { return at_most(at_least(v, low), high); }
+  float low, high;
+};
 
 // acc + the products of a row of taps and what lies under it.
 template <int K>
@@ -50,11 +63,11 @@ ONDINE_INLINE V add_taps(const V& acc, const V* w, const V (&row)[K]) {
 // S strips side by side, from column j on, by K x K taps.
 template <int K, int S, class Strip>
 ONDINE_INLINE void convolve_strips(const ConvPlane& p, const Strip (&strips)[S], const float* x,
-                                   const V (&w)[K * K], const V& bias, Activation activation, N j,
+                                   const V (&w)[K * K], const V& bias, const Bounds& bounds, N j,
                                    float* y) {
   constexpr int half = K / 2;
   const N width = p.in_w;
-  const bool asks = j == 0 && width > 2 * L;
+  const bool is_asking = asks(p, j, width);
   const N above = K - 1 - p.pad_h;  // rows that the window of the first result has before its last
   V sums[S][K - 1];                 // of the results from row r - above on
 #pragma GCC unroll 2
@@ -64,10 +77,10 @@ ONDINE_INLINE void convolve_strips(const ConvPlane& p, const Strip (&strips)[S],
   }
   const auto finish = [&](N row, int s, const V& sum) __attribute__((always_inline)) {
     if (row < 0) return;
-    strips[s].store_middle(y + row * width + j + s * L, activate<float>(sum, activation));
+    strips[s].store_middle(y + row * width + j + s * L, bounds(sum));
   };
   for (N r = 0; r < p.in_h; ++r) {
-    if (asks) {
+    if (is_asking) {
       ask_ahead<0>(x + r * width, width);
       ask_ahead<1>(y + r * width, width);
     }
@@ -98,9 +111,9 @@ ONDINE_INLINE void convolve_strips(const ConvPlane& p, const Strip (&strips)[S],
 // of the next.
 template <class Pairs>
 ONDINE_INLINE void convolve_pairs(const ConvPlane& p, const Pairs& pairs, const float* x,
-                                  const V (&w)[9], const V& bias, Activation activation, N j,
+                                  const V (&w)[9], const V& bias, const Bounds& bounds, N j,
                                   float* y) {
-  const bool asks = j == 0 && p.out_w > L;
+  const bool is_asking = asks(p, j, p.in_w);
   V here = bias;
   x += 2 * j;
   y += j;
@@ -113,7 +126,7 @@ ONDINE_INLINE void convolve_pairs(const ConvPlane& p, const Pairs& pairs, const 
     --rows;
   }
   for (N r = 0; r < rows; r += 2, x += 2 * p.in_w, y += p.out_w) {
-    if (asks) {
+    if (is_asking) {
       ask_ahead<0>(x, 2 * p.in_w);
       ask_ahead<1>(y, p.out_w);
     }
@@ -126,7 +139,7 @@ ONDINE_INLINE void convolve_pairs(const ConvPlane& p, const Pairs& pairs, const 
       here = add_taps<3>(here, w + 6, row);
       next = add_taps<3>(bias, w, row);
     }
-    pairs.store_results(y, activate<float>(here, activation));
+    pairs.store_results(y, bounds(here));
     here = next;
   }
 }
@@ -134,24 +147,28 @@ ONDINE_INLINE void convolve_pairs(const ConvPlane& p, const Pairs& pairs, const 
 #if defined(__AVX512F__)
 template <int K>
 ONDINE_INLINE void convolve_plane(const ConvPlane& p, const float* x, const V (&w)[K * K],
-                                  const V& bias, Activation activation, float* y) {
+                                  const V& bias, const Bounds& bounds, float* y) {
   using Strip = MaskedStrip<K>;
   N j = 0;
   if constexpr (K == 3) {
     for (; p.in_w - j > L; j += 2 * L) {
       const Strip two[] = {Strip(j, p.in_w), Strip(j + L, p.in_w)};
-      convolve_strips<K>(p, two, x, w, bias, activation, j, y);
+      convolve_strips<K>(p, two, x, w, bias, bounds, j, y);
     }
   }
   for (; j < p.in_w; j += L) {
     const Strip one[] = {Strip(j, p.in_w)};
-    convolve_strips<K>(p, one, x, w, bias, activation, j, y);
+    convolve_strips<K>(p, one, x, w, bias, bounds, j, y);
   }
 }
 ONDINE_INLINE void convolve_plane_of_pairs(const ConvPlane& p, const float* x, const V (&w)[9],
-                                           const V& bias, Activation activation, float* y) {
-  for (N j = 0; j < p.out_w; j += L) {
-    convolve_pairs(p, MaskedPairs(p, j), x, w, bias, activation, j, y);
+                                           const V& bias, const Bounds& bounds, float* y) {
+  N j = 0;
+  for (; StripPairs<false>::fits(p, j); j += L) {
+    convolve_pairs(p, StripPairs<false>(p, j), x, w, bias, bounds, j, y);
+  }
+  for (; j < p.out_w; j += L) {
+    convolve_pairs(p, StripPairs<true>(p, j), x, w, bias, bounds, j, y);
   }
 }
 #else
@@ -164,22 +181,22 @@ ONDINE_INLINE void for_strips(N width, Body&& body) {
 
 template <int K>
 ONDINE_INLINE void convolve_plane(const ConvPlane& p, const float* x, const V (&w)[K * K],
-                                  const V& bias, Activation activation, float* y) {
+                                  const V& bias, const Bounds& bounds, float* y) {
   for_strips(
       p.in_w, [&](N j) __attribute__((always_inline)) {
         with_strip<K>(
             j, p.in_w, [&](const auto& strip) __attribute__((always_inline)) {
               const std::remove_cvref_t<decltype(strip)> one[] = {strip};
-              convolve_strips<K>(p, one, x, w, bias, activation, j, y);
+              convolve_strips<K>(p, one, x, w, bias, bounds, j, y);
             });
       });
 }
 ONDINE_INLINE void convolve_plane_of_pairs(const ConvPlane& p, const float* x, const V (&w)[9],
-                                           const V& bias, Activation activation, float* y) {
+                                           const V& bias, const Bounds& bounds, float* y) {
   for_strips(
       p.out_w, [&](N j) __attribute__((always_inline)) {
         const auto convolve = [&](const auto& pairs) __attribute__((always_inline)) {
-          convolve_pairs(p, pairs, x, w, bias, activation, j, y);
+          convolve_pairs(p, pairs, x, w, bias, bounds, j, y);
         };
         const bool last = 2 * (j + L) > p.in_w;
         if (j == 0) {
@@ -193,7 +210,7 @@ ONDINE_INLINE void convolve_plane_of_pairs(const ConvPlane& p, const float* x, c
 
 template <int K>
 void convolve(const ConvPlane& p, N planes, bool flip, const float* x, const float* weights,
-              const float* biases, Activation activation, float* y) {
+              const float* biases, const Bounds& bounds, float* y) {
   constexpr int size = K * K;
   const N in = p.in_h * p.in_w, out = p.out_h * p.out_w;
   for (N c = 0; c < planes; ++c, x += in, y += out, weights += size) {
@@ -202,18 +219,19 @@ void convolve(const ConvPlane& p, N planes, bool flip, const float* x, const flo
     const V bias = broadcast(biases ? biases[c] : 0.0F);
     if constexpr (K == 3) {
       if (p.stride_w == 2) {
-        convolve_plane_of_pairs(p, x, w, bias, activation, y);
+        convolve_plane_of_pairs(p, x, w, bias, bounds, y);
         continue;
       }
     }
-    convolve_plane<K>(p, x, w, bias, activation, y);
+    convolve_plane<K>(p, x, w, bias, bounds, y);
   }
 }
 
 void forward(const ConvPlane& p, N planes, bool flip, const float* x, const float* w,
              const float* bias, Activation activation, float* y) {
-  if (p.kernel_w == 5) return convolve<5>(p, planes, flip, x, w, bias, activation, y);
-  convolve<3>(p, planes, flip, x, w, bias, activation, y);
+  const Bounds bounds(activation);
+  if (p.kernel_w == 5) return convolve<5>(p, planes, flip, x, w, bias, bounds, y);
+  convolve<3>(p, planes, flip, x, w, bias, bounds, y);
 }
 
 // acc[k] += sum over S strips of dy and tap k of x, from column j on.
@@ -221,7 +239,7 @@ template <int S, class Strip>
 ONDINE_INLINE void correlate_strips(const ConvPlane& p, const Strip (&strips)[S], const float* x,
                                     const float* dy, N j, V (&acc)[taps]) {
   const N width = p.in_w;
-  const bool asks = j == 0 && width > 2 * L;
+  const bool is_asking = asks(p, j, width);
   x += j;
   dy += j;
   V sum[taps];
@@ -234,7 +252,7 @@ ONDINE_INLINE void correlate_strips(const ConvPlane& p, const Strip (&strips)[S]
     here[s] = strips[s].load_middle(dy + s * L);
   }
   for (N left = p.in_h; left > 0; --left, x += width) {
-    if (asks) {
+    if (is_asking) {
       ask_ahead<0>(x, width);
       ask_ahead<0>(dy, width);
     }

@@ -12,33 +12,42 @@ namespace {
 using V = Vec<float>;
 
 #if defined(__AVX512F__)
-// For the results from column j on.
-class MaskedPairs {
+// For the results from column j on. Masked: the strip may reach beyond the row.
+template <bool Masked>
+class StripPairs {
  public:
-  ONDINE_MEMBER MaskedPairs(const ConvPlane& p, N j)
+  ONDINE_MEMBER StripPairs(const ConvPlane& p, N j)
       : low_(lanes_between(0, p.in_w - 2 * j)),
         high_(lanes_between(0, p.in_w - 2 * j - lanes<float>)),
         results_(lanes_between(0, p.out_w - j)),
         before_(j > 0) {}
 
+  static bool fits(const ConvPlane& p, N j) {
+    return 2 * (j + lanes<float>) <= p.in_w && j + lanes<float> <= p.out_w;
+  }
+
   ONDINE_MEMBER void load_row(const float* at, V (&row)[3]) const {
-    constexpr auto pick = [](const V& a, const V& b, int odd) __attribute__((always_inline)) {
-      const __m512i even =
-          _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
-      const __m512i which = _mm512_or_si512(even, _mm512_set1_epi32(odd));
-      return reinterpret_cast<V>(
-          _mm512_permutex2var_ps(reinterpret_cast<__m512>(a), which, reinterpret_cast<__m512>(b)));
-    };
-    const V low = load_masked(at, low_), high = load_masked(at + lanes<float>, high_);
-    row[1] = pick(low, high, 0);
-    row[2] = pick(low, high, 1);
+    const float* const next = at + lanes<float>;
+    const auto low = reinterpret_cast<__m512>(Masked ? load_masked(at, low_) : load(at));
+    const auto high = reinterpret_cast<__m512>(Masked ? load_masked(next, high_) : load(next));
+    row[1] = in_order(_mm512_maskz_shuffle_ps(0xffff, low, high, 0x88));
+    row[2] = in_order(_mm512_maskz_shuffle_ps(0xffff, low, high, 0xdd));
     const auto before = reinterpret_cast<__m512i>(broadcast(before_ ? at[-1] : 0.0F));
     row[0] = reinterpret_cast<V>(_mm512_maskz_alignr_epi32(
         0xffff, reinterpret_cast<__m512i>(row[2]), before, lanes<float> - 1));
   }
-  ONDINE_MEMBER void store_results(float* to, const V& v) const { store_masked(to, v, results_); }
+  ONDINE_MEMBER void store_results(float* to, const V& v) const {
+    Masked ? store_masked(to, v, results_) : store(to, v);
+  }
 
  private:
+  // Of pairs from `low` and from `high` in turns, those of `low` first.
+  ONDINE_MEMBER static V in_order(const __m512& pairs) {
+    const __m512i order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
+    return reinterpret_cast<V>(
+        _mm512_maskz_permutexvar_epi64(0xff, order, _mm512_castps_si512(pairs)));
+  }
+
   LaneMask low_, high_, results_;
   bool before_;  // whether there is an element before the strip
 };

@@ -239,7 +239,7 @@ template <class T>
 void pack_a_block(T* panels, const GemmCall<T>& g, std::int64_t i, std::int64_t mc, std::int64_t mr,
                   std::int64_t p, std::int64_t kc) {
   const T* const a = g.a + i * g.a_row + p * g.a_col;
-  if (g.a_row == 1) return pack_columns(panels, a, g.a_col, mc, mr, kc);
+  if (g.a_row == 1) return pack_columns(panels, a, g.a_col, mc, mr, kc, mr * kc);
   for (std::int64_t ii = 0; ii < mc; ii += mr) {
     pack_rows(panels + ii * kc, a + ii * g.a_row, g.a_row, min_of(mr, mc - ii), mr, kc, true);
   }
@@ -247,7 +247,7 @@ void pack_a_block(T* panels, const GemmCall<T>& g, std::int64_t i, std::int64_t 
 
 template <class T>
 void pack_whole_b(const GemmCall<T>& g, T* panels) {
-  pack_b_block(panels, g, 0, g.k, 0, g.n);
+  pack_b_block(panels, g, 0, g.k, 0, g.n, g.packed_k > 0 ? g.packed_k : g.k);
 }
 
 // The block of A that is packed after that of `at`, of which panels of B are multiplied from

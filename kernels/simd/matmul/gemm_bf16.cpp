@@ -11,7 +11,8 @@ constexpr int L = lanes<float>;
 // is 1.
 template <int Rows, int Vectors, Edge E, bool UnitRow>
 void micro_pairs(const Block<float>& block, NextFactors& ahead) {
-  Vec<float> acc[Rows][Vectors] = {};
+  Vec<float> acc[Rows][Vectors];
+  const bool has_biases = begin_block<float, Rows, Vectors, E>(acc, block);
   const std::int64_t a_row = UnitRow ? 1 : block.a_row;
   const Pair* a = block.a;
   const Pair* b = block.b;
@@ -33,7 +34,7 @@ void micro_pairs(const Block<float>& block, NextFactors& ahead) {
       b += block.b_row;
     }
   }
-  finish_block<float, Rows, Vectors, E, true>(acc, block);
+  finish_block<float, Rows, Vectors, E, true>(acc, block, has_biases);
 }
 
 using Micro = void (*)(const Block<float>&, NextFactors&);
@@ -87,12 +88,22 @@ struct VectorKernel {
     });
   }
 
-  static void run(Block<float>& block, std::int64_t rows, std::int64_t cols, NextFactors& ahead) {
+  // Most calls are of blocks as large as the one before; A lies in one way in all of a product.
+  void run(Block<float>& block, std::int64_t rows, std::int64_t cols, NextFactors& ahead) {
     const bool two = cols > L;
     block.last = two ? cols - L : cols;
-    const auto count = static_cast<int>(rows);
-    (block.a_row == 1 ? pick<true> : pick<false>)(count, two, cols % L != 0)(block, ahead);
+    if (rows != rows_ || cols != cols_) {
+      const auto count = static_cast<int>(rows);
+      micro_ = (block.a_row == 1 ? pick<true> : pick<false>)(count, two, cols % L != 0);
+      rows_ = rows;
+      cols_ = cols;
+    }
+    micro_(block, ahead);
   }
+
+ private:
+  Micro micro_ = nullptr;
+  std::int64_t rows_ = 0, cols_ = 0;
 };
 
 }  // namespace

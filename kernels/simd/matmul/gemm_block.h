@@ -28,14 +28,15 @@ ONDINE_INLINE Epilogue<T> epilogue_of(const GemmCall<T>& g, bool first, bool las
           first && g.addend ? g.addend + i * g.ldc + j : nullptr};
 }
 
+// `packed`: terms of the panels, of which these are some.
 template <class T>
 ONDINE_INLINE void pack_b_block(T* panels, const GemmCall<T>& g, std::int64_t p, std::int64_t kc,
-                                std::int64_t j, std::int64_t nc) {
+                                std::int64_t j, std::int64_t nc, std::int64_t packed) {
   constexpr std::int64_t nr = panel<T>;
   const T* const b = g.b + p * g.b_row + j * g.b_col;
-  if (g.b_col == 1) return pack_columns(panels, b, g.b_row, nc, nr, kc);
+  if (g.b_col == 1) return pack_columns(panels, b, g.b_row, nc, nr, kc, nr * packed);
   for (std::int64_t jj = 0; jj < nc; jj += nr) {
-    pack_rows(panels + jj * kc, b + jj * g.b_col, g.b_col, min_of(nr, nc - jj), nr, kc, false);
+    pack_rows(panels + jj * packed, b + jj * g.b_col, g.b_col, min_of(nr, nc - jj), nr, kc, false);
   }
 }
 
@@ -153,7 +154,7 @@ ONDINE_INLINE void run_block(const GemmCall<T>& g, const GemmBlocking& cut, T* b
     const T* const raw = raw_panel(g, at, jj);
     T* const packed = b_panels + jj * at.b_step;
     bool keep = at.fresh && g.b_col == 1 && cols == nr && min_of(at.mc, cut.mr) >= least_keeping;
-    if (at.fresh && !keep) pack_b_block(packed, g, at.p, at.kc, at.j + jj, cols);
+    if (at.fresh && !keep) pack_b_block(packed, g, at.p, at.kc, at.j + jj, cols, at.kc);
     Block<T> block = register_block(g, cut, at, jj, raw, packed);
     if (far && jj % group_n<T> == 0) {
       ahead.b = next_of_b(g, cut, b_panels, at, jj + group_n<T>, steps);
@@ -206,7 +207,9 @@ static void run_panels_together(const GemmCall<T>& g, const GemmBlocking& cut, T
     const std::int64_t end = min_of(at.nc, begin + together * nr);
     for (std::int64_t jj = begin; jj < end; jj += nr) {
       T* const packed = b_panels + (at.b_step > 0 ? jj * at.b_step : (jj - begin) * at.kc);
-      if (at.fresh) pack_b_block(packed, g, at.p, at.kc, at.j + jj, min_of(nr, at.nc - jj));
+      if (at.fresh) {
+        pack_b_block(packed, g, at.p, at.kc, at.j + jj, min_of(nr, at.nc - jj), at.kc);
+      }
       blocks[(jj - begin) / nr] = register_block(g, cut, at, jj, raw_panel(g, at, jj), packed);
     }
     for (std::int64_t ii = 0; ii < at.mc; ii += cut.mr) {

@@ -142,8 +142,38 @@ inline constexpr bool stores_masked = true;
 inline constexpr bool stores_masked = false;
 #endif
 
+// Sums begin with biases where nothing multiplies the sums or is added before: what adds biases
+// later takes as long as a term of k. Returns whether they have them.
+template <class T, int Rows, int Vectors, Edge E>
+ONDINE_INLINE bool begin_block(Vec<T> (&acc)[Rows][Vectors], const Block<T>& block) {
+  constexpr int L = lanes<T>;
+  const Epilogue<T>& f = block.epilogue;
+  const bool begins = f.alpha == 1 && f.beta == 0 && !(f.row_bias && f.col_bias);
+  const bool by_rows = begins && f.row_bias, by_columns = begins && f.col_bias;
+#pragma GCC unroll 16
+  for (int v = 0; v < Vectors; ++v) {
+    Vec<T> column{};
+    if (by_columns) {
+      const T* const from = f.col_bias + v * L;
+      column = E != Edge::whole && v == Vectors - 1 ? load_n(from, block.last) : load(from);
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < Rows; ++i) acc[i][v] = column;
+  }
+  if (by_rows) {
+#pragma GCC unroll 16
+    for (int i = 0; i < Rows; ++i) {
+#pragma GCC unroll 16
+      for (int v = 0; v < Vectors; ++v) acc[i][v] = broadcast(f.row_bias[i]);
+    }
+  }
+  return begins;
+}
+
+// `has_biases`: the sums began with them.
 template <class T, int Rows, int Vectors, Edge E, bool MayRound = false>
-ONDINE_INLINE void finish_block(Vec<T> (&acc)[Rows][Vectors], const Block<T>& block) {
+ONDINE_INLINE void finish_block(Vec<T> (&acc)[Rows][Vectors], const Block<T>& block,
+                                bool has_biases = false) {
   constexpr int L = lanes<T>;
   const Epilogue<T>& f = block.epilogue;
   const bool rare = f.activation != Activation::none && f.beta != 0;
@@ -155,8 +185,12 @@ ONDINE_INLINE void finish_block(Vec<T> (&acc)[Rows][Vectors], const Block<T>& bl
       for (int v = 0; v < Vectors; ++v) store(stored + (i * Vectors + v) * L, acc[i][v]);
     }
     const std::int64_t cols = E == Edge::whole ? Vectors * L : (Vectors - 1) * L + block.last;
-    finish_stored<T, MayRound>(stored, Rows, Vectors, cols, block);
-    return;
+    if (has_biases) {
+      Block<T> rest = block;
+      rest.epilogue.row_bias = rest.epilogue.col_bias = nullptr;
+      return finish_stored<T, MayRound>(stored, Rows, Vectors, cols, rest);
+    }
+    return finish_stored<T, MayRound>(stored, Rows, Vectors, cols, block);
   }
   constexpr bool part = E != Edge::whole;
   const auto get = [&](const T* p, int v) __attribute__((always_inline)) {
@@ -176,10 +210,10 @@ ONDINE_INLINE void finish_block(Vec<T> (&acc)[Rows][Vectors], const Block<T>& bl
     each([&](Vec<T> & r, int i, int v)
              __attribute__((always_inline)) { r += f.beta * get(from + i * block.ldc, v); });
   }
-  if (f.col_bias) {
+  if (f.col_bias && !has_biases) {
     each([&](Vec<T> & r, int, int v) __attribute__((always_inline)) { r += get(f.col_bias, v); });
   }
-  if (f.row_bias) {
+  if (f.row_bias && !has_biases) {
     each([&](Vec<T> & r, int i, int) __attribute__((always_inline)) { r += f.row_bias[i]; });
   }
   if (f.activation != Activation::none) {

@@ -152,19 +152,20 @@ ONDINE_INLINE void pack_rows(T* dst, const T* src, std::int64_t ld, std::int64_t
   }
 }
 
-// Panels of `width` side by side, each k x width: src[p ld + c], c < count; the last one is filled
-// up with zeros to the next whole vector.
+// Panels of `width` side by side, each k x width, `step` elements from one to the next: src[p ld +
+// c], c < count; the last one is filled up with zeros to the next whole vector.
 template <class T>
 static void pack_columns(T* dst, const T* src, std::int64_t ld, std::int64_t count,
-                         std::int64_t width, std::int64_t k) {
+                         std::int64_t width, std::int64_t k, std::int64_t step) {
   constexpr int L = lanes<T>;
   // Of one panel after the other: panels often lie apart by whole pages, which share sets of the
   // first cache. The same rows of the next panel are in the same lines.
   constexpr std::int64_t rows = 8, line = 64 / std::int64_t{sizeof(T)};
   for (std::int64_t begin = 0; begin < k; begin += rows) {
     const std::int64_t end = begin + rows < k ? begin + rows : k;
-    for (std::int64_t c = 0; c < count; c += width) {
-      T* to = dst + c * k + begin * width;
+    T* panel = dst + begin * width;
+    for (std::int64_t c = 0; c < count; c += width, panel += step) {
+      T* to = panel;
       if (width <= L && c + L <= count && end < k) {
         const T* from = src + begin * ld + c;
 #pragma GCC unroll 8

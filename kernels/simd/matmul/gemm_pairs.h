@@ -118,8 +118,9 @@ struct PairGemm {
 
   // All of B: panels of pairs_of(k) x nr, as those of float32 are k x nr.
   static void pack_whole_b(const GemmCall<float>& g, float* panels) {
+    const std::int64_t step = nr * pairs_of(g.packed_k > 0 ? g.packed_k : g.k);
     for (std::int64_t p = 0; p < g.k; p += most_k) {
-      pack_b_block(panels + p / 2 * nr, nr * pairs_of(g.k), g, p, min_of(most_k, g.k - p), 0, g.n);
+      pack_b_block(panels + p / 2 * nr, step, g, p, min_of(most_k, g.k - p), 0, g.n);
     }
   }
 

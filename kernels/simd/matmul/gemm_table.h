@@ -35,7 +35,8 @@ struct GemmCall {
   // For kernels of bfloat16 alone: A holds pairs of them in the place of a T, elements 2p and 2p +
   // 1 of a row. a_row counts pairs; a_col is 1; an odd k has a zero after it.
   bool a_paired = false;
-  // For kernels of bfloat16 alone: the terms of a packed B of which this product has some; 0: k.
+  // The terms of a packed B of which this product (for kernels of bfloat16 alone) has some, or of
+  // the panels of which pack_b writes some; 0: k.
   std::int64_t packed_k = 0;
   // For kernels of bfloat16 alone: A or B holds bfloat16 elements, which their strides count.
   bool a_rounded = false;
@@ -102,7 +103,7 @@ struct GemmKernels {
   // `run` of a call whose blocking is known.
   void (*run_blocking)(const GemmCall<T>& call, const GemmBlocking& blocking, void* scratch);
   // All of B (n, k and its strides are read) in panels, as b_packed wants them; writes up to a
-  // vector past them.
+  // vector past them, but where b_col is 1.
   void (*pack_b)(const GemmCall<T>& call, T* panels);
   // Rounds A, of which a_col is 1, to rows that a_paired wants, `row` elements apart. Null where
   // products read A as it is.

@@ -173,6 +173,13 @@ const std::vector<Case>& cases() {
        {image, Shape{20, 18, 1, 1}, Shape{20}, Shape{20, 1, 3, 3}, Shape{20}},
        1,
        padded_channels},
+      {"InvertedBottleneckConv",
+       ondine_domain,
+       1,
+       {image, Shape{20, 18, 1, 1}, Shape{20}, Shape{20, 1, 3, 3}, Shape{20}, Shape{17, 20, 1, 1},
+        Shape{17}},
+       1,
+       padded_channels},
   };
   return all;
 }

@@ -1,0 +1,104 @@
+#include "kernels/conv/pointwise_depthwise_operator.h"
+
+#include "kernels/common/infer_checks.h"
+#include "kernels/common/op.h"
+#include "kernels/conv/conv_shape.h"
+#include "kernels/conv/normalized_conv.h"
+#include "kernels/matmul/fused_activation.h"
+
+namespace ondine::kernels::ops {
+namespace {
+
+struct Inner {
+  math::InnerActivation activation;
+  float alpha;
+};
+
+Inner inner_activation(const NodeView& node) {
+  using enum math::InnerActivation;
+  const std::string name = node.attr_string("inner_activation", "");
+  const float alpha = node.attr_float("inner_alpha", 1.0F);
+  if (name.empty()) return {none, alpha};
+  if (name == "Relu") return {relu, alpha};
+  if (name == "Relu6") return {relu6, alpha};
+  if (name == "HardSwish") return {hard_swish, alpha};
+  if (name == "Swish") return {swish, alpha};
+  fail(ErrorCode::mismatch, "unknown activation ", quoted(name));
+}
+
+Val with_inner_activation(ExpandContext& context, const Val& z) {
+  const Inner inner = inner_activation(context);
+  switch (inner.activation) {
+    case math::InnerActivation::relu:
+      return activated(context, z, math::Activation::relu);
+    case math::InnerActivation::relu6:
+      return activated(context, z, math::Activation::relu6);
+    case math::InnerActivation::hard_swish:
+      return unary("HardSwish", z);
+    case math::InnerActivation::swish:
+      return context.builder().node("Swish", {z}, {{"alpha", inner.alpha}});
+    case math::InnerActivation::none:
+      break;
+  }
+  return z;
+}
+
+bool is_other_than_one(Dim dim) { return dim.known() && dim.size() != 1; }
+
+}  // namespace
+
+void require_pointwise(InferContext& context, const Dims& weights, std::string_view what) {
+  if (weights.size() == 4 && !is_other_than_one(weights[2]) && !is_other_than_one(weights[3])) {
+    return;
+  }
+  context.reject(what, " weights have shape ", graph::to_string(weights),
+                 ", expected [channels, channels of x, 1, 1]");
+}
+
+void require_bias(InferContext& context, std::size_t i, Dim channels, std::string_view what) {
+  if (context.has_input(i)) unify(dims_of_rank(context, i, 1, "B")[0], channels, what);
+}
+
+std::optional<Dims> pointwise_depthwise_dims(InferContext& context) {
+  require_same_dtype(context, {x_in, pointwise_in, inner_bias_in, depthwise_in, bias_in});
+  std::optional<Dims> z = dims_if_ranked(context, x_in);
+  const auto pointwise = dims_if_ranked(context, pointwise_in);
+  Dim channels;
+  if (pointwise) {
+    require_pointwise(context, *pointwise, "pointwise");
+    channels = (*pointwise)[0];
+  }
+  if (z) {
+    if (z->size() != 4) context.reject("x has rank ", z->size(), ", expected 4");
+    if (pointwise) unify((*z)[1], (*pointwise)[1], "channels of x and of the pointwise weights");
+    (*z)[1] = channels;
+  }
+  const auto y = conv_dims(context, z, dims_if_ranked(context, depthwise_in));
+  require_bias(context, inner_bias_in, channels, "numbers of channels of the first B and W");
+  if (y) require_bias(context, bias_in, (*y)[1], "numbers of channels of the second B and W");
+  return y;
+}
+
+math::PointwiseDepthwiseDesc pointwise_depthwise_desc(const BindContext& context, const Shape& y) {
+  const Shape weights = context.shape(pointwise_in);
+  Shape z = context.shape(x_in);
+  z[1] = weights[0];
+  math::PointwiseDepthwiseDesc desc;
+  desc.shape = conv_shape(context, z, context.shape(depthwise_in), y);
+  desc.in_channels = weights[1];
+  const Inner inner = inner_activation(context);
+  desc.inner = inner.activation;
+  desc.alpha = static_cast<double>(inner.alpha);
+  return desc;
+}
+
+Val expand_pointwise_depthwise(ExpandContext& context) {
+  Builder& b = context.builder();
+  const Val z =
+      b.node("Conv", {context.x(x_in), context.x(pointwise_in), context.x(inner_bias_in)});
+  return b.node("Conv",
+                {with_inner_activation(context, z), context.x(depthwise_in), context.x(bias_in)},
+                convolution_attributes(context));
+}
+
+}  // namespace ondine::kernels::ops

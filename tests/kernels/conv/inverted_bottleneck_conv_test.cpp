@@ -1,0 +1,91 @@
+// InvertedBottleneckConv against the operators that it stands for.
+#include <catch2/catch.hpp>
+
+#include "graph/contract/catalogue.h"
+#include "tests/support/op_harness.h"
+
+namespace ondine::test {
+namespace {
+
+const std::string domain(graph::ondine_domain);
+using Int64s = std::vector<std::int64_t>;
+
+struct Operands {
+  explicit Operands(std::int64_t size, std::int64_t stride = 1)
+      : window{{"group", std::int64_t{6}}, {"pads", Int64s(4, 1)}, {"strides", Int64s(2, stride)}},
+        x(random_tensor({2, 3, size, size}, 1)) {}
+
+  OpCase fused(const std::string& inner, const std::string& between,
+               const std::string& last) const {
+    graph::Attributes attributes = window;
+    if (!inner.empty()) attributes.emplace_back("inner_activation", inner);
+    if (!between.empty()) attributes.emplace_back("depthwise_activation", between);
+    if (!last.empty()) attributes.emplace_back("activation", last);
+    return {.op = "InvertedBottleneckConv",
+            .inputs = {x, pointwise, inner_bias, depthwise, bias, projection, projection_bias},
+            .attributes = attributes,
+            .domain = domain};
+  }
+
+  Tensor apart(const std::string& inner, const std::string& between,
+               const std::string& last) const {
+    graph::Attributes attributes = window;
+    if (!inner.empty()) attributes.emplace_back("inner_activation", inner);
+    if (!between.empty()) attributes.emplace_back("activation", between);
+    const Tensor z = run_op_tensor({.op = "PointwiseDepthwiseConv",
+                                    .inputs = {x, pointwise, inner_bias, depthwise, bias},
+                                    .attributes = attributes,
+                                    .domain = domain});
+    OpCase conv{.op = "Conv", .inputs = {z, projection, projection_bias}};
+    if (!last.empty()) {
+      conv.op = "ConvActivation";
+      conv.domain = domain;
+      conv.attributes = {{"activation", last}};
+    }
+    return run_op_tensor(conv);
+  }
+
+  graph::Attributes window;
+  Tensor x;
+  Tensor pointwise = random_tensor({6, 3, 1, 1}, 2), inner_bias = random_tensor({6}, 3);
+  Tensor depthwise = random_tensor({6, 1, 3, 3}, 4), bias = random_tensor({6}, 5);
+  Tensor projection = random_tensor({4, 6, 1, 1}, 6), projection_bias = random_tensor({4}, 7);
+};
+
+}  // namespace
+
+TEST_CASE("InvertedBottleneckConv is what its operators are one after the other") {
+  for (const std::string inner : {"", "Relu", "HardSwish"}) {
+    for (const std::string between : {"", "Relu6"}) {
+      for (const std::string last : {"", "Relu"}) {
+        for (const std::int64_t stride : {1, 2}) {
+          CAPTURE(inner, between, last, stride);
+          const Operands o(20, stride);
+          check_close(run_op_tensor(o.fused(inner, between, last)), o.apart(inner, between, last));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("the derivatives of InvertedBottleneckConv are those of its expansion") {
+  check_gradient(Operands(4, 2).fused("Swish", "Relu", ""), {.variants = false});
+  check_gradient(Operands(4).fused("", "", "Relu6"), {.variants = false});
+}
+
+TEST_CASE("InvertedBottleneckConv rejects operands of other sizes and activations it lacks") {
+  const auto rejects = [](std::size_t input, const Shape& shape, const std::string& message) {
+    OpCase wrong = Operands(8).fused("Relu", "", "");
+    wrong.inputs[input] = random_tensor(shape, 1);
+    CHECK_THROWS_WITH(run_op(wrong), Catch::Contains(message));
+  };
+  rejects(0, {2, 4, 8, 8}, "channels of x and of the pointwise weights");
+  rejects(1, {6, 3}, "pointwise weights have shape [6, 3], expected");
+  rejects(5, {4, 5, 1, 1}, "channels of the depthwise and of the last weights");
+  rejects(5, {4, 6, 3, 3}, "last weights have shape [4, 6, 3, 3], expected");
+  rejects(6, {5}, "numbers of channels of the last B and W");
+  CHECK_THROWS_WITH(run_op(Operands(8).fused("", "Selu", "")), Catch::Contains("Selu"));
+  CHECK_THROWS_WITH(run_op(Operands(8).fused("", "", "Elu")), Catch::Contains("Elu"));
+}
+
+}  // namespace ondine::test
