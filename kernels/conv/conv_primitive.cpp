@@ -48,6 +48,7 @@ std::span<const ConvEntry<T>> lower_conv_implementations() {
   static constexpr ConvEntry<T> list[] = {
       {"shifted_bf16", &supports_shifted_bf16<T>, &make_shifted<T>},
       {"grouped_bf16", &supports_grouped_bf16<T>, &make_grouped<T>},
+      {"strided_bf16", &supports_strided_bf16<T>, &make_strided<T>},
       {"winograd_panels_bf16", &supports_winograd_panels_bf16<T>, &make_winograd_panels<T>},
       {"winograd_bf16", &supports_winograd_bf16<T>, &make_winograd<T>},
       {"pointwise_bf16", &supports_pointwise_bf16<T>, &make_pointwise<T>},

@@ -35,6 +35,8 @@
 //                       for each tap, which reads the planes from the position that it sees
 //   grouped_bf16        not the gradient by the weights of one image, and not with AMX, where
 //                       `grouped` takes less time in float32
+//   strided_bf16        forward, not with AMX: pairs of channels; not more than 32 channels where
+//                       Winograd serves, nor few terms where im2col_bf16 does
 //   winograd_panels_bf16, winograd_bf16   factors are transformed components
 //   pointwise_bf16
 //   joined_columns_bf16 as im2col_bf16, backward_data too

@@ -77,7 +77,15 @@ Kernels with_bf16_products(Isa isa, const char* name, const GemmKernels<float>& 
   }();
   kernels.f32.winograd = &winograd;
   // Processors with tiles multiply pairs in vectors more slowly than float32.
-  if (isa == Isa::avx512_bf16) kernels.f32.grouped_conv = &avx512_bf16::grouped_conv_f32;
+  if (isa == Isa::avx512_bf16) {
+    kernels.f32.grouped_conv = &avx512_bf16::grouped_conv_f32;
+    static const StridedConvKernels<float> strided = [&] {
+      StridedConvKernels<float> table = *kernels.f32.strided_conv;
+      avx512_bf16::pair_channels(table);
+      return table;
+    }();
+    kernels.f32.strided_conv = &strided;
+  }
   return kernels;
 }
 #endif

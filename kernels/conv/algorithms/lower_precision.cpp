@@ -6,6 +6,10 @@ namespace {
 
 constexpr std::int64_t least = 16;           // of each dim of a product
 constexpr std::int64_t least_gathered = 64;  // output channels for which strided columns pay
+// Channels up to which multiplying what lies under strided windows costs less than transforming it,
+// and terms below which gathering it does.
+constexpr std::int64_t most_strided = 32;
+constexpr std::int64_t least_strided = 64;
 
 // Products in tiles are so fast that gradients by the weights cost less without transforming
 // factors and results.
@@ -19,6 +23,9 @@ bool prefers_columns(const ConvDesc& desc, const Kernels& kernels) {
 // groups.
 bool rounds_groups(const Kernels& kernels) {
   return kernels.f32.grouped_conv != full_precision(kernels).f32.grouped_conv;
+}
+bool rounds_strided(const Kernels& kernels) {
+  return kernels.f32.strided_conv != full_precision(kernels).f32.strided_conv;
 }
 
 }  // namespace
@@ -76,6 +83,16 @@ bool supports_im2col_bf16(const ConvDesc& desc, const Kernels& kernels) {
   return s.out_channels >= least_gathered || !supports_strided<T>(desc, kernels);
 }
 
+template <class T>
+bool supports_strided_bf16(const ConvDesc& desc, const Kernels& kernels) {
+  const ConvShape& s = desc.shape;
+  if (desc.direction != ConvDirection::forward || !rounds_factors<T>(kernels)) return false;
+  if (!rounds_strided(kernels) || !supports_strided<T>(desc, kernels)) return false;
+  if (s.in_channels > most_strided && supports_winograd_bf16<T>(desc, kernels)) return false;
+  return s.in_channels * volume(s.kernel) >= least_strided ||
+         !supports_im2col_bf16<T>(desc, kernels);
+}
+
 #define ONDINE_INSTANTIATE(name)                                                \
   template bool supports_##name##_bf16<float>(const ConvDesc&, const Kernels&); \
   template bool supports_##name##_bf16<double>(const ConvDesc&, const Kernels&)
@@ -83,6 +100,7 @@ ONDINE_INSTANTIATE(grouped);
 ONDINE_INSTANTIATE(winograd_panels);
 ONDINE_INSTANTIATE(winograd);
 ONDINE_INSTANTIATE(pointwise);
+ONDINE_INSTANTIATE(strided);
 ONDINE_INSTANTIATE(joined_columns);
 ONDINE_INSTANTIATE(im2col);
 #undef ONDINE_INSTANTIATE

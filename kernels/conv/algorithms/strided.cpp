@@ -26,7 +26,9 @@ class StridedConv final : public ConvAlgorithm<T> {
         d_(desc),
         down_(desc.shape, 1, d_.backward),
         across_(desc.shape, 2, d_.backward),
+        pack_(*kernel_set<T>(full_precision(kernels)).gemm),
         taps_(volume(desc.shape.kernel)),
+        factors_(divide_up(d_.inner, table_.channels)),
         panel_(table_.panel),
         panels_(divide_up(d_.outer, panel_)),
         panel_weights_((d_.inner * taps_ + 1) * panel_),
@@ -77,7 +79,7 @@ class StridedConv final : public ConvAlgorithm<T> {
     const T* weights;
   };
 
-  Index copy_elements(Index rows) const { return d_.inner * down_.span(rows) * pitch_; }
+  Index copy_elements(Index rows) const { return factors_ * down_.span(rows) * pitch_; }
 
   // Weights of a panel: for each phase those of its taps, (inner channel, tap) x panel.
   void pack_panel(const T* w, Index which, T* to) const {
@@ -88,7 +90,8 @@ class StridedConv final : public ConvAlgorithm<T> {
     if (d_.backward) return pack_phases(call, w + first * taps_, to);
     call.k = call.b_col = d_.inner * taps_;
     call.b = w + first * call.b_col;
-    this->set_.gemm->pack_b(call, to);
+    pack_.pack_b(call, to);
+    if (table_.pair_weights != nullptr) table_.pair_weights(d_.inner, taps_, to);
   }
 
   void pack_phases(GemmCall<T> call, const T* w, T* to) const {
@@ -112,7 +115,7 @@ class StridedConv final : public ConvAlgorithm<T> {
     alignas(64) T all[(max_strided_taps + 1) * max_strided_panel];
     for (Index inner = 0; inner < d_.inner; ++inner) {
       call.b = w + inner * d_.outer * taps_;
-      this->set_.gemm->pack_b(call, all);
+      pack_.pack_b(call, all);
       for (Index k = 0; k < taps_; ++k) {
         std::copy_n(all + k * panel_, panel_, to + offset[k] + inner * step[k]);
       }
@@ -137,21 +140,21 @@ class StridedConv final : public ConvAlgorithm<T> {
       std::fill(sums, sums + rows * r.width * panel_, T{0});
       return 0;
     }
-    if (r.width == 0) return d_.inner * taps * panel_;
+    if (r.width == 0) return factors_ * taps * panel_;
     const Index channels = std::max<Index>(1, chunk_depth / taps);
     Index offsets[std::max(chunk_depth, max_strided_taps)];
     Index depth = 0;
-    for (Index c = 0; c < std::min(channels, d_.inner); ++c) {
+    for (Index c = 0; c < std::min(channels, factors_); ++c) {
       for (Index k = 0; k < taps_; ++k) {
         const Index offset = tap_offset(a, b, k, c * plane);
         if (offset >= 0) offsets[depth++] = offset;
       }
     }
-    for (Index c = 0; c < d_.inner; c += channels) {
-      r.depth = std::min(channels, d_.inner - c) * taps;
+    for (Index c = 0; c < factors_; c += channels) {
+      r.depth = std::min(channels, factors_ - c) * taps;
       table_.positions(r, copy + c * plane, offsets, weights + c * taps * panel_, c == 0, sums);
     }
-    return d_.inner * taps * panel_;
+    return factors_ * taps * panel_;
   }
 
   void run_band(const ConvArgs<T>& args, Index image, Index band, const Panels& panels,
@@ -202,7 +205,9 @@ class StridedConv final : public ConvAlgorithm<T> {
   const StridedConvKernels<T>& table_;
   DirectedShape d_;
   StridedAxis down_, across_;
+  const GemmKernels<T>& pack_;  // of weights as they are
   Index taps_;
+  Index factors_;         // inner channels, or pairs of them
   Index panel_, panels_;  // outer channels of a panel, and how many
   Index panel_weights_;   // elements, including what packing writes after them
   Index width_, pitch_;

@@ -264,6 +264,13 @@ struct StridedConvKernels {
   // The same of n elements taken from two sums in turns.
   void (*store_interleaved)(const T* even, const T* odd, std::int64_t n, std::int64_t channels,
                             const T* bias, T* y, std::int64_t ld);
+  // Channels of x that an element of a copy stands for, to `positions` too: 1, or 2 where a pair of
+  // them, rounded to bfloat16, lies in the place of a T, with zeros after an odd number. `taps` has
+  // no such copies.
+  std::int64_t channels = 1;
+  // In place: the weights of `channels` x taps, a panel each, become those of pairs of channels.
+  // Null where channels are not paired.
+  void (*pair_weights)(std::int64_t channels, std::int64_t taps, T* w) = nullptr;
 };
 
 // Groups of few channels, interleaved: a cell holds channels of one position of as many groups as
@@ -343,6 +350,7 @@ struct FewPositionsKernels {
 namespace avx512_bf16 {
 // Replaces what rounds in a table of avx512.
 void round_components(WinogradKernels<float>& table) noexcept;
+void pair_channels(StridedConvKernels<float>& table) noexcept;
 }  // namespace avx512_bf16
 
 }  // namespace ondine::math

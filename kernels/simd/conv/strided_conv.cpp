@@ -1,7 +1,7 @@
 // Convolutions as products whose one factor is read where it lies in copied planes: a row of the
 // product is a position of the window (or, for the gradient by the weights, a tap), lanes are
 // output channels. Nothing is gathered, whatever the stride.
-#include "kernels/simd/conv/conv_parts.h"
+#include "kernels/simd/conv/strided_parts.h"
 #include "kernels/simd/matmul/activation.h"
 #include "kernels/simd/matmul/lane_products.h"
 #include "kernels/simd/vector/strided.h"
@@ -10,26 +10,35 @@ namespace ondine::math::ONDINE_ISA {
 namespace {
 
 using V = Vec<float>;
+using strided::panel;
 
 constexpr int L = lanes<float>;
-constexpr N panel = 2 * L;
 #if defined(__AVX512F__)
-constexpr int max_positions = 14;
 constexpr int max_taps = 6;
 constexpr N tap_panels = 2;
 #elif defined(__AVX2__)
-constexpr int max_positions = 6;
 constexpr int max_taps = 6;
 constexpr N tap_panels = 1;
 #elif defined(__aarch64__)
-constexpr int max_positions = 8;
 constexpr int max_taps = 5;
 constexpr N tap_panels = 2;
 #else
-constexpr int max_positions = 4;
 constexpr int max_taps = 4;
 constexpr N tap_panels = 1;
 #endif
+
+struct Products {
+  template <int P, int Vectors, int Step>
+  static ONDINE_MEMBER void add(V (&acc)[P][Vectors], const float* x, const V (&weights)[Vectors]) {
+    if constexpr (Step == 1) return add_products<float, P, Vectors>(acc, x, weights);
+#pragma GCC unroll 16
+    for (int i = 0; i < P; ++i) {
+      const V factor = broadcast(x[i * Step]);
+#pragma GCC unroll 2
+      for (int v = 0; v < Vectors; ++v) acc[i][v] += factor * weights[v];
+    }
+  }
+};
 
 void copy(const PlaneCopy& c, N channels, const float* x, float* to) {
   const N begin = min(c.pitch, max(0, c.left));
@@ -45,70 +54,6 @@ void copy(const PlaneCopy& c, N channels, const float* x, float* to) {
       copy_short(to + begin, x + from * c.width + begin - c.left, end - begin);
       for (N i = end; i < c.pitch; ++i) to[i] = 0;
     }
-  }
-}
-
-template <int P, int Vectors, int Step>
-void position_block(const float* x, const N* offsets, N depth, const float* w, bool first,
-                    float* sums) {
-  V acc[P][Vectors];
-#pragma GCC unroll 16
-  for (int i = 0; i < P; ++i) {
-#pragma GCC unroll 2
-    for (int v = 0; v < Vectors; ++v) acc[i][v] = first ? V{} : load(sums + i * panel + v * L);
-  }
-  for (N k = 0; k < depth; ++k, w += panel) {
-    const float* const at = x + offsets[k];
-    V b[Vectors];
-#pragma GCC unroll 2
-    for (int v = 0; v < Vectors; ++v) b[v] = load(w + v * L);
-    if constexpr (Step == 1) {
-      add_products<float, P, Vectors>(acc, at, b);
-    } else {
-#pragma GCC unroll 16
-      for (int i = 0; i < P; ++i) {
-        const V factor = broadcast(at[i * Step]);
-#pragma GCC unroll 2
-        for (int v = 0; v < Vectors; ++v) acc[i][v] += factor * b[v];
-      }
-    }
-  }
-#pragma GCC unroll 16
-  for (int i = 0; i < P; ++i) {
-#pragma GCC unroll 2
-    for (int v = 0; v < Vectors; ++v) store(sums + i * panel + v * L, acc[i][v]);
-  }
-}
-
-using PositionBlock = void (*)(const float*, const N*, N, const float*, bool, float*);
-template <int Vectors, int Step, int... I>
-PositionBlock pick_positions(N count, std::integer_sequence<int, I...>) {
-  constexpr PositionBlock all[] = {&position_block<I + 1, Vectors, Step>...};
-  return all[count - 1];
-}
-template <int Vectors>
-PositionBlock pick_positions(N count, N step) {
-  constexpr auto every = std::make_integer_sequence<int, max_positions>();
-  return step == 1 ? pick_positions<Vectors, 1>(count, every)
-                   : pick_positions<Vectors, 2>(count, every);
-}
-
-void positions(const StridedRows& r, const float* x, const N* offsets, const float* weights,
-               bool first, float* sums) {
-  const bool one = r.lanes <= L;
-  const N blocks = (r.width + max_positions - 1) / max_positions;
-  const N full = (r.width + blocks - 1) / blocks;
-  const N last = r.width - (blocks - 1) * full;
-  const auto pick = one ? &pick_positions<1> : &pick_positions<2>;
-  const PositionBlock full_block = pick(full, r.step);
-  const PositionBlock last_block = pick(last, r.step);
-  for (N h = 0; h < r.rows; ++h, x += r.row_step) {
-    const float* at = x;
-    for (N b = 1; b < blocks; ++b, at += full * r.step, sums += full * panel) {
-      full_block(at, offsets, r.depth, weights, first, sums);
-    }
-    last_block(at, offsets, r.depth, weights, first, sums);
-    sums += last * panel;
   }
 }
 
@@ -240,6 +185,7 @@ void store_interleaved(const float* even, const float* odd, N n, N channels, con
 }  // namespace
 
 constinit const StridedConvKernels<float> strided_conv_f32 = {
-    panel, tap_panels, &copy, &positions, &taps, &store_channels, &store_interleaved};
+    panel,           tap_panels,        &copy, &strided::positions<Products>, &taps,
+    &store_channels, &store_interleaved};
 
 }  // namespace ondine::math::ONDINE_ISA

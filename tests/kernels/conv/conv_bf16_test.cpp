@@ -96,6 +96,16 @@ TEST_CASE("convolutions of lower precision sum products of factors rounded to bf
   check_all(shape2(1, 24, 600, 1, 20, 20, 3, 3, 3, 1, 1, 1), {"im2col_bf16"});
 }
 
+TEST_CASE("strided convolutions of lower precision sum products of factors rounded to bfloat16") {
+  if (lower_kernels() == nullptr) return;
+  check_all(shape2(2, 3, 32, 1, 40, 37, 3, 3, 2, 1, 1, 1), {"strided_bf16"}, {forward});
+  check_all(shape2(1, 3, 64, 1, 65, 64, 7, 7, 2, 1, 3, 2), {"strided_bf16"}, {forward});
+  check_all(shape2(3, 17, 14, 1, 21, 30, 3, 3, 2, 1, 0, 1), {"strided_bf16"}, {forward});
+  check_all(shape2(2, 41, 70, 1, 20, 19, 4, 2, 2, 1, 1, 1), {"strided_bf16"}, {forward});
+  check_all(shape2(1, 2, 30, 1, 33, 40, 5, 5, 2, 2, 4, 4), {"strided_bf16"}, {forward});
+  check_all(shape2(9, 1, 27, 1, 12, 12, 2, 2, 2, 1, 0, 0), {"strided_bf16"}, {forward});
+}
+
 TEST_CASE("grouped convolutions of lower precision sum products of factors rounded to bfloat16") {
   if (lower_kernels() == nullptr) return;
   check_all(shape2(3, 42, 70, 7, 9, 8, 3, 2, 2, 1, 1, 0), {"grouped_bf16"});
@@ -156,8 +166,11 @@ TEST_CASE("convolutions of lower precision are chosen where they pay, and only t
     CHECK(name(square, direction) == "winograd_bf16");
     CHECK(name(shape2(8, 64, 128, 1, 32, 32, 3, 3, 2, 1, 1, 1), direction) == "winograd_bf16");
     CHECK(name(shape2(8, 64, 128, 1, 32, 32, 4, 4, 2, 1, 1, 1), direction) ==
-          "joined_columns_bf16");
-    CHECK(name(shape2(8, 64, 128, 1, 36, 36, 4, 4, 2, 1, 1, 1), direction) == "im2col_bf16");
+          (direction == forward ? "strided_bf16" : "joined_columns_bf16"));
+    CHECK(name(shape2(8, 64, 128, 1, 36, 36, 4, 4, 2, 1, 1, 1), direction) ==
+          (direction == forward ? "strided_bf16" : "im2col_bf16"));
+    CHECK(name(shape2(8, 32, 64, 1, 32, 32, 3, 3, 2, 1, 1, 1), direction) ==
+          (direction == forward ? "strided_bf16" : "winograd_bf16"));
     CHECK(
         name(shape2(4, 32, 32, 32, 28, 28, 3, 3, 1, 1, 1, 1), direction).starts_with("depthwise"));
     CHECK(name(shape2(4, 8, 16, 1, 14, 14, 5, 5, 1, 1, 2, 2), direction) ==
@@ -167,6 +180,7 @@ TEST_CASE("convolutions of lower precision are chosen where they pay, and only t
     CHECK(name(shape2(1, 64, 64, 8, 14, 14, 3, 3, 2, 1, 1, 1), direction) ==
           (direction == backward_weights ? "grouped" : "grouped_bf16"));
     CHECK(name(shape2(4, 64, 128, 1, 1, 1, 1, 1, 1, 1, 0, 0), direction) == "pointwise");
+    CHECK(name(shape2(4, 3, 64, 1, 64, 64, 3, 3, 2, 1, 1, 1), direction) == "im2col_bf16");
     for (const auto& entry : lower_conv_implementations<double>()) {
       CHECK_FALSE(entry.supports({square, direction}, *lower));
     }
