@@ -1,7 +1,7 @@
 // Chains around depthwise convolutions whose results nothing else reads. A pointwise convolution,
 // the depthwise convolution of its result and the pointwise convolution of that, with the
-// activations after them, become InvertedBottleneckConv; the first two alone
-// PointwiseDepthwiseConv, where the planes between are large.
+// activations after them, become InvertedBottleneckConv, also without the first; the first two
+// alone PointwiseDepthwiseConv, where the planes between are large.
 #include <algorithm>
 
 #include "graph/passes/fuse.h"
@@ -67,31 +67,34 @@ bool is_pointwise(const Node& conv, const Graph& graph) {
   return is_convolution(conv) && is_pointwise(NodeView(conv), graph[conv.inputs[1]].type);
 }
 
-// What PointwiseDepthwiseConv has in the place of a depthwise convolution, but for the operator.
-std::optional<Node> with_inner(const Node& depthwise, const Graph& graph, const Uses& uses) {
-  if (!is_convolution(depthwise)) return std::nullopt;
-  const ValueId z = depthwise.inputs[0];
-  const Inner inner = inner_of(z, uses);
-  if (inner.convolution == nullptr || !is_full_float(graph, z)) return std::nullopt;
-  const Node& first = *inner.convolution;
-  const Type& w = graph[depthwise.inputs[1]].type;
-  const NodeView conv(depthwise);
-  if (!is_depthwise(conv, graph[z].type, w) || !has_usual_window(conv, *w.shape()) ||
-      !is_pointwise(first, graph)) {
-    return std::nullopt;
-  }
+bool is_fusable_depthwise(const Node& node, const Graph& graph) {
+  if (!is_convolution(node) || !is_full_float(graph, node.inputs[0])) return false;
+  const Type& w = graph[node.inputs[1]].type;
+  const NodeView conv(node);
+  return is_depthwise(conv, graph[node.inputs[0]].type, w) && has_usual_window(conv, *w.shape());
+}
+
+// A fusable depthwise convolution with the inputs and attributes of PointwiseDepthwiseConv: those
+// of a pointwise convolution are absent where none lies before it.
+Node with_inner(const Node& depthwise, const Graph& graph, const Uses& uses) {
   Node fused = depthwise;
-  fused.inputs = {first.inputs[0], first.inputs[1], bias_of(first), depthwise.inputs[1],
-                  bias_of(depthwise)};
-  fused.attributes.insert(fused.attributes.end(), inner.activation.begin(), inner.activation.end());
   fused.version = 1;
+  fused.inputs = {depthwise.inputs[0], no_value, no_value, depthwise.inputs[1], bias_of(depthwise)};
+  const Inner inner = inner_of(depthwise.inputs[0], uses);
+  if (inner.convolution == nullptr || !is_pointwise(*inner.convolution, graph)) return fused;
+  const Node& first = *inner.convolution;
+  fused.inputs[0] = first.inputs[0];
+  fused.inputs[1] = first.inputs[1];
+  fused.inputs[2] = bias_of(first);
+  fused.attributes.insert(fused.attributes.end(), inner.activation.begin(), inner.activation.end());
   return fused;
 }
 
 bool fuse_pair(Node& node, const Graph& graph, const Uses& uses, const OpDef& op) {
-  std::optional<Node> fused = with_inner(node, graph, uses);
-  if (!fused || !are_large(graph[node.inputs[0]].type)) return false;
-  node = *std::move(fused);
+  if (!is_fusable_depthwise(node, graph) || !are_large(graph[node.inputs[0]].type)) return false;
+  Node fused = with_inner(node, graph, uses);
+  if (fused.inputs[1] == no_value) return false;
+  node = std::move(fused);
   node.op = &op;
   return true;
 }
@@ -100,18 +103,17 @@ bool fuse_bottleneck(Node& node, const Graph& graph, const Uses& uses, const OpD
   if (!is_pointwise(node, graph)) return false;
   const ValueId results = node.inputs[0];
   const Node* const depthwise = uses.readers(results) == 1 ? uses.producer(results) : nullptr;
-  if (depthwise == nullptr) return false;
-  std::optional<Node> fused = with_inner(*depthwise, graph, uses);
-  if (!fused) return false;
-  for (Attribute& each : fused->attributes) {
+  if (depthwise == nullptr || !is_fusable_depthwise(*depthwise, graph)) return false;
+  Node fused = with_inner(*depthwise, graph, uses);
+  for (Attribute& each : fused.attributes) {
     if (each.name == "activation") each.name = "depthwise_activation";
   }
   const std::string activation = NodeView(node).attr_string("activation", "");
-  if (!activation.empty()) fused->attributes.emplace_back("activation", activation);
-  fused->inputs.push_back(node.inputs[1]);
-  fused->inputs.push_back(bias_of(node));
-  node.inputs = std::move(fused->inputs);
-  node.attributes = std::move(fused->attributes);
+  if (!activation.empty()) fused.attributes.emplace_back("activation", activation);
+  fused.inputs.push_back(node.inputs[1]);
+  fused.inputs.push_back(bias_of(node));
+  node.inputs = std::move(fused.inputs);
+  node.attributes = std::move(fused.attributes);
   node.op = &op;
   node.version = 1;
   return true;

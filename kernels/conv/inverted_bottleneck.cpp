@@ -6,6 +6,7 @@
 #include "kernels/conv/algorithms/depthwise.h"
 #include "kernels/matmul/gemm_call.h"
 #include "kernels/matmul/packed_gemm.h"
+#include "kernels/simd/vector/convert_table.h"
 
 namespace ondine::math {
 namespace {
@@ -55,7 +56,9 @@ InvertedBottleneck<T>::InvertedBottleneck(const InvertedBottleneckDesc& desc, in
     const Index images = std::min(2 * most / (row * s.in[1]), most_positions / volume(s.out));
     images_ = even_chunk(s.batch, std::max<Index>(1, images));
   }
-  for (const Band& band : bands_.bands()) kept_rows_ = std::max(kept_rows_, band.kept);
+  if (expands()) {
+    for (const Band& band : bands_.bands()) kept_rows_ = std::max(kept_rows_, band.kept);
+  }
   plan_memory(threads);
 }
 
@@ -79,7 +82,11 @@ void InvertedBottleneck<T>::plan_memory(int threads) {
 
 template <class T>
 bool InvertedBottleneck<T>::rounds_expansion() const noexcept {
-  return !bands_.bands().empty() && rounds_factors<T>(bands_.kernels());
+  return expands() && !bands_.bands().empty() && rounds_factors<T>(bands_.kernels());
+}
+template <class T>
+bool InvertedBottleneck<T>::reads_x() const noexcept {
+  return rounds_expansion() || (!expands() && sizeof(T) == sizeof(float));
 }
 template <class T>
 bool InvertedBottleneck<T>::rounds_projection() const noexcept {
@@ -134,7 +141,8 @@ void InvertedBottleneck<T>::run_tile(ThreadPool& pool, const InvertedBottleneckA
   const auto at = [&](std::size_t bytes) { return reinterpret_cast<T*>(memory + bytes); };
   const Shared shared{at(0), at(kept_at_), at(panels_at_), at(y_at_)};
   const Workspace slots{memory + slots_at_, workspace.bytes - slots_at_};
-  const GemmCall<T> rows = pack_x(pool, args, tile, shared, slots);
+  GemmCall<T> rows{};
+  if (expands()) rows = pack_x(pool, args, tile, shared, slots);
   const Index work = channels_ * (rows.n * rows.k + columns_of(tile) * volume(s.kernel));
   ScratchPool(slots, slot_bytes_)
       .for_chunks(pool, divide_up(s.groups, channels_), grain_of(work, depthwise_work),
@@ -195,14 +203,13 @@ GemmCall<T> InvertedBottleneck<T>::pack_x(ThreadPool& pool, const InvertedBottle
 }
 
 template <class T>
-void InvertedBottleneck<T>::run_channels(const InvertedBottleneckArgs<T>& args, const Tile& tile,
-                                         const GemmCall<T>& rows, Index first, Index channels,
-                                         const Shared& shared, std::byte* slot) const {
-  const ConvShape& s = desc_.inner.shape;
+void InvertedBottleneck<T>::expand_channels(const InvertedBottleneckArgs<T>& args, const Tile& tile,
+                                            const GemmCall<T>& rows, Index first, Index channels,
+                                            const Shared& shared, std::byte* slot) const {
   const std::span<const Band> bands = bands_.bands();
   const Band& band = bands[tile.band];
-  const Index width = s.in[2], plane = bands_.plane(), keeping = kept_rows_ * width;
-  const Index step = tile.images * plane;  // from a channel to the next
+  const Index width = desc_.inner.shape.in[2], keeping = kept_rows_ * width;
+  const Index step = tile.images * bands_.plane();  // from a channel to the next
   T* const z = reinterpret_cast<T*>(slot);
   T* const kept = shared.kept + first * keeping;
   for (Index c = 0; c < channels; ++c) {
@@ -212,13 +219,43 @@ void InvertedBottleneck<T>::run_channels(const InvertedBottleneckArgs<T>& args, 
     bands_.expand(rows, args.inner, first, channels, z + band.kept * width, step,
                   slot + scratch_at_);
   }
-  if (tile.band + 1 < bands.size()) {
-    const Band& next = bands[tile.band + 1];
-    const T* const from = z + (next.begin - band.begin) * width;
-    for (Index c = 0; c < channels; ++c) {
-      std::copy_n(from + c * step, next.kept * width, kept + c * keeping);
+  if (tile.band + 1 == bands.size()) return;
+  const Band& next = bands[tile.band + 1];
+  const T* const from = z + (next.begin - band.begin) * width;
+  for (Index c = 0; c < channels; ++c) {
+    std::copy_n(from + c * step, next.kept * width, kept + c * keeping);
+  }
+}
+
+template <class T>
+const T* InvertedBottleneck<T>::rows_of_x(const InvertedBottleneckArgs<T>& args, const Tile& tile,
+                                          Index image, Index channel, T* wide) const {
+  const ConvShape& s = desc_.inner.shape;
+  const Band& band = bands_.bands()[tile.band];
+  const Index plane = (tile.image + image) * s.groups + channel;
+  const Index at = plane * volume(s.in) + band.begin * s.in[2];
+  if constexpr (sizeof(T) == sizeof(float)) {
+    if (desc_.inner.x_rounded) {
+      const auto* const x = reinterpret_cast<const std::uint16_t*>(args.inner.x) + at;
+      kernels_->convert->bfloat16_to_float(wide, x, (band.end - band.begin) * s.in[2]);
+      return wide;
     }
   }
+  return args.inner.x + at;
+}
+
+template <class T>
+void InvertedBottleneck<T>::run_channels(const InvertedBottleneckArgs<T>& args, const Tile& tile,
+                                         const GemmCall<T>& rows, Index first, Index channels,
+                                         const Shared& shared, std::byte* slot) const {
+  const ConvShape& s = desc_.inner.shape;
+  const Band& band = bands_.bands()[tile.band];
+  if (expands()) expand_channels(args, tile, rows, first, channels, shared, slot);
+  T* const z = reinterpret_cast<T*>(slot);
+  const auto rows_between = [&](Index c, Index image) -> const T* {
+    if (!expands()) return rows_of_x(args, tile, image, first + c, z);
+    return z + (c * tile.images + image) * bands_.plane();
+  };
   const GemmKernels<T>& gemm = this->gemm();
   T* const results = reinterpret_cast<T*>(slot + rows_at_);
   GemmCall<T> factor{};
@@ -232,7 +269,7 @@ void InvertedBottleneck<T>::run_channels(const InvertedBottleneckArgs<T>& args, 
     T* to = results;
     for (Index each = c; each < c + factor.k; ++each) {
       for (Index image = 0; image < tile.images; ++image, to += band.results * s.out[2]) {
-        bands_.convolve(band, z + each * step + image * plane, args.inner, first + each, to,
+        bands_.convolve(band, rows_between(each, image), args.inner, first + each, to,
                         slot + scratch_at_);
       }
     }

@@ -11,7 +11,9 @@
 namespace ondine::math {
 
 struct InvertedBottleneckDesc {
-  PointwiseDepthwiseDesc inner;  // up to the depthwise results; not y_rounded
+  // Up to the depthwise results; not y_rounded. in_channels 0: no first convolution, x has the
+  // channels of the depthwise one.
+  PointwiseDepthwiseDesc inner;
   std::int64_t out_channels = 1;
   Activation activation = Activation::none;  // of y
   // They hold bfloat16: the weights where the last product rounds them anyway, y where it can.
@@ -39,7 +41,8 @@ class InvertedBottleneck {
   // Whether the products round their factors, which does not depend on whether they are rounded.
   bool rounds_expansion() const noexcept;
   bool rounds_projection() const noexcept;
-  // Whether y may be rounded.
+  // Whether x may be rounded, and whether y may be.
+  bool reads_x() const noexcept;
   bool rounds_result() const;
 
   std::size_t workspace() const noexcept { return workspace_; }  // bytes
@@ -69,7 +72,15 @@ class InvertedBottleneck {
                 Workspace workspace) const;
   GemmCall<T> pack_x(ThreadPool& pool, const InvertedBottleneckArgs<T>& args, const Tile& tile,
                      const Shared& shared, Workspace slots) const;
-  // Depthwise results of the channels [first, first + channels), in panels.
+  // The rows between of the channels [first, first + channels), which begin at z, as far as x has
+  // to be multiplied for them.
+  void expand_channels(const InvertedBottleneckArgs<T>& args, const Tile& tile,
+                       const GemmCall<T>& rows, std::int64_t first, std::int64_t channels,
+                       const Shared& shared, std::byte* slot) const;
+  // Rows of x, where it is convolved itself; `wide` is memory for them.
+  const T* rows_of_x(const InvertedBottleneckArgs<T>& args, const Tile& tile, std::int64_t image,
+                     std::int64_t channel, T* wide) const;
+  // Depthwise results of the channels, in panels.
   void run_channels(const InvertedBottleneckArgs<T>& args, const Tile& tile,
                     const GemmCall<T>& rows, std::int64_t first, std::int64_t channels,
                     const Shared& shared, std::byte* slot) const;
@@ -78,6 +89,7 @@ class InvertedBottleneck {
   // The product of columns of a tile, without pointers.
   GemmCall<T> projection(std::int64_t columns) const;
   std::int64_t columns_of(const Tile& tile) const;  // of the depthwise results
+  bool expands() const { return desc_.inner.in_channels > 0; }
   const GemmKernels<T>& gemm() const { return *kernel_set<T>(*kernels_).gemm; }
   std::size_t y_element() const { return desc_.y_rounded ? sizeof(std::uint16_t) : sizeof(T); }
 

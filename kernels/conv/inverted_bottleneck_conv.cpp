@@ -2,7 +2,7 @@
 // depthwise convolution of its result and the pointwise convolution of that. Neither result between
 // is stored.
 //   (x, pointwise weights, B, depthwise weights, B, weights of the last convolution, B) -> y;
-//   biases are optional
+//   biases are optional, and so is the first convolution: without it x is convolved itself
 // Attributes: those of the depthwise Conv; `activation` of y and `depthwise_activation`, Relu or
 // Relu6, and `inner_activation` (pointwise_depthwise_operator.h).
 #include "kernels/common/compute_type.h"
@@ -56,7 +56,7 @@ RoundedInputs rounded_inputs(const BindContext& context) {
   std::uint32_t factors = 0;
   if (primitive.rounds_expansion()) factors |= 1U << x_in | 1U << pointwise_in;
   if (primitive.rounds_projection()) factors |= 1U << projection_in;
-  return {factors, factors};
+  return {factors, primitive.reads_x() ? factors | 1U << x_in : factors};
 }
 
 RoundedResult rounded_result(const BindContext& context) {
@@ -70,11 +70,11 @@ Kernel bind_as(BindContext& context) {
   math::InvertedBottleneckDesc desc = descriptor(context);
   const auto full = primitive_of<C>(context);
   const bool expands = full.rounds_expansion(), projects = full.rounds_projection();
-  desc.inner.x_rounded = expands && is_rounded<C>(context, x_in);
+  desc.inner.x_rounded = full.reads_x() && is_rounded<C>(context, x_in);
   desc.inner.pointwise_rounded = expands && is_rounded<C>(context, pointwise_in);
   desc.projection_rounded = projects && is_rounded<C>(context, projection_in);
   Scratch scratch;
-  const StoredIn<C> x(context, scratch, x_in, expands);
+  const StoredIn<C> x(context, scratch, x_in, full.reads_x());
   const StoredIn<C> pointwise(context, scratch, pointwise_in, expands);
   const ComputeIn<C> inner_bias(context, scratch, inner_bias_in);
   const ComputeIn<C> depthwise(context, scratch, depthwise_in);

@@ -16,6 +16,7 @@ namespace ondine::kernels::ops {
 namespace {
 
 void infer(InferContext& context) {
+  if (!context.has_input(pointwise_in)) context.reject("the pointwise weights are missing");
   const auto y = pointwise_depthwise_dims(context);
   context.set_output(0, context.dtype(x_in), y);
 }

@@ -62,17 +62,16 @@ void require_bias(InferContext& context, std::size_t i, Dim channels, std::strin
 std::optional<Dims> pointwise_depthwise_dims(InferContext& context) {
   require_same_dtype(context, {x_in, pointwise_in, inner_bias_in, depthwise_in, bias_in});
   std::optional<Dims> z = dims_if_ranked(context, x_in);
-  const auto pointwise = dims_if_ranked(context, pointwise_in);
+  if (z && z->size() != 4) context.reject("x has rank ", z->size(), ", expected 4");
   Dim channels;
-  if (pointwise) {
+  if (!context.has_input(pointwise_in)) {
+    if (z) channels = (*z)[1];
+  } else if (const auto pointwise = dims_if_ranked(context, pointwise_in)) {
     require_pointwise(context, *pointwise, "pointwise");
     channels = (*pointwise)[0];
+    if (z) unify((*z)[1], (*pointwise)[1], "channels of x and of the pointwise weights");
   }
-  if (z) {
-    if (z->size() != 4) context.reject("x has rank ", z->size(), ", expected 4");
-    if (pointwise) unify((*z)[1], (*pointwise)[1], "channels of x and of the pointwise weights");
-    (*z)[1] = channels;
-  }
+  if (z) (*z)[1] = channels;
   const auto y = conv_dims(context, z, dims_if_ranked(context, depthwise_in));
   require_bias(context, inner_bias_in, channels, "numbers of channels of the first B and W");
   if (y) require_bias(context, bias_in, (*y)[1], "numbers of channels of the second B and W");
@@ -80,12 +79,15 @@ std::optional<Dims> pointwise_depthwise_dims(InferContext& context) {
 }
 
 math::PointwiseDepthwiseDesc pointwise_depthwise_desc(const BindContext& context, const Shape& y) {
-  const Shape weights = context.shape(pointwise_in);
   Shape z = context.shape(x_in);
-  z[1] = weights[0];
   math::PointwiseDepthwiseDesc desc;
+  desc.in_channels = 0;
+  if (context.has_input(pointwise_in)) {
+    const Shape weights = context.shape(pointwise_in);
+    z[1] = weights[0];
+    desc.in_channels = weights[1];
+  }
   desc.shape = conv_shape(context, z, context.shape(depthwise_in), y);
-  desc.in_channels = weights[1];
   const Inner inner = inner_activation(context);
   desc.inner = inner.activation;
   desc.alpha = static_cast<double>(inner.alpha);
@@ -94,10 +96,12 @@ math::PointwiseDepthwiseDesc pointwise_depthwise_desc(const BindContext& context
 
 Val expand_pointwise_depthwise(ExpandContext& context) {
   Builder& b = context.builder();
-  const Val z =
-      b.node("Conv", {context.x(x_in), context.x(pointwise_in), context.x(inner_bias_in)});
-  return b.node("Conv",
-                {with_inner_activation(context, z), context.x(depthwise_in), context.x(bias_in)},
+  Val z = context.x(x_in);
+  if (context.node().inputs[pointwise_in] != graph::no_value) {
+    z = b.node("Conv", {z, context.x(pointwise_in), context.x(inner_bias_in)});
+    z = with_inner_activation(context, z);
+  }
+  return b.node("Conv", {z, context.x(depthwise_in), context.x(bias_in)},
                 convolution_attributes(context));
 }
 

@@ -1,5 +1,5 @@
 // Shared by PointwiseDepthwiseConv and InvertedBottleneckConv, whose first inputs are
-//   (x, pointwise weights, B, depthwise weights, B); both biases are optional
+//   (x, pointwise weights, B, depthwise weights, B); biases are optional
 // z is the result of the pointwise convolution, to which `inner_activation` is applied: Relu,
 // Relu6, HardSwish or Swish, the latter by `inner_alpha`.
 #pragma once
@@ -22,7 +22,8 @@ enum PointwiseDepthwiseInput : std::size_t {
 // The dims of the depthwise results, where those of the inputs are known.
 std::optional<graph::Dims> pointwise_depthwise_dims(graph::InferContext& context);
 
-// `y`: the shape of the depthwise results. What is rounded is not set.
+// `y`: the shape of the depthwise results. What is rounded is not set. Without pointwise weights
+// in_channels is 0.
 math::PointwiseDepthwiseDesc pointwise_depthwise_desc(const graph::BindContext& context,
                                                       const Shape& y);
 

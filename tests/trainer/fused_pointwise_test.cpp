@@ -133,7 +133,9 @@ TEST_CASE("chains of three convolutions are one operator where products round th
                 {1e-5, 1e-5});
   }
   const Form twice{.read_twice = true, .projects = true};
-  CHECK(fused(Model::load(network(twice), narrow), "InvertedBottleneckConv") == 0);
+  CHECK(fused(Model::load(network(twice), narrow), "InvertedBottleneckConv") == wanted);
+  const Form grouped{.group = 20, .projects = true};
+  CHECK(fused(Model::load(network(grouped), narrow), "InvertedBottleneckConv") == 0);
 }
 
 TEST_CASE("a network whose frozen pointwise convolutions are fused trains as without fusion") {

@@ -68,6 +68,30 @@ TEST_CASE("InvertedBottleneckConv is what its operators are one after the other"
   }
 }
 
+TEST_CASE("InvertedBottleneckConv without a first convolution convolves x itself") {
+  for (const std::int64_t stride : {1, 2}) {
+    Operands o(13, stride);
+    o.x = random_tensor({2, 6, 9, 9}, 1);
+    OpCase fused = o.fused("", "Relu", "Relu6");
+    fused.inputs[1] = fused.inputs[2] = Value();
+    graph::Attributes attributes = o.window;
+    attributes.emplace_back("activation", std::string("Relu"));
+    const Tensor z = run_op_tensor({.op = "ConvActivation",
+                                    .inputs = {o.x, o.depthwise, o.bias},
+                                    .attributes = attributes,
+                                    .domain = domain});
+    check_close(run_op_tensor(fused),
+                run_op_tensor({.op = "ConvActivation",
+                               .inputs = {z, o.projection, o.projection_bias},
+                               .attributes = {{"activation", std::string("Relu6")}},
+                               .domain = domain}));
+    if (stride == 2) check_gradient(fused, {.variants = false});
+    fused.inputs[0] = random_tensor({2, 5, 9, 9}, 1);
+    CHECK_THROWS_WITH(run_op(fused),
+                      Catch::Contains("channels of X and of W times group differ: 5 and 6"));
+  }
+}
+
 TEST_CASE("the derivatives of InvertedBottleneckConv are those of its expansion") {
   check_gradient(Operands(4, 2).fused("Swish", "Relu", ""), {.variants = false});
   check_gradient(Operands(4).fused("", "", "Relu6"), {.variants = false});

@@ -20,7 +20,7 @@ struct Case {
   Case(const ConvShape& s, Index in, Index out)
       : desc{.inner = {s, in, InnerActivation::relu6, 1, Activation::relu6}, .out_channels = out} {
     Numbers numbers(static_cast<std::uint64_t>(s.in[1] + s.in[2] + s.groups));
-    x = numbers.row<T>(s.batch * in * volume(s.in));
+    x = numbers.row<T>(s.batch * (in > 0 ? in : s.groups) * volume(s.in));
     pointwise = numbers.row<T>(s.groups * in);
     inner_bias = numbers.row<T>(s.groups);
     depthwise = numbers.row<T>(s.groups * volume(s.kernel));
@@ -41,9 +41,19 @@ struct Case {
 
   // The depthwise results, which the primitive does not store.
   std::vector<T> inner(ThreadPool& pool, const Kernels& kernels) const {
+    std::vector<T> y(static_cast<std::size_t>(results() * desc.inner.shape.groups));
+    if (desc.inner.in_channels == 0) {
+      const auto conv =
+          ConvPrimitive<T>::make({.shape = desc.inner.shape, .activation = desc.inner.activation},
+                                 pool.threads(), kernels);
+      const Scratch memory(conv.workspace());
+      conv.run(pool,
+               {.x = x.data(), .w = depthwise.data(), .bias = bias.data(), .result = y.data()},
+               memory);
+      return y;
+    }
     const PointwiseDepthwise<T> primitive(desc.inner, pool.threads(), kernels);
     const Scratch scratch(primitive.workspace());
-    std::vector<T> y(static_cast<std::size_t>(results() * desc.inner.shape.groups));
     PointwiseDepthwiseArgs<T> args = inner_args();
     args.y = y.data();
     primitive.run(pool, args, scratch);
@@ -134,68 +144,72 @@ TEMPLATE_TEST_CASE("inverted bottlenecks are their convolutions one after the ot
   using T = TestType;
   ThreadPool pool(1);
   for (const ConvShape& s : shapes()) {
-    CAPTURE(s.batch, s.groups, s.in[1], s.in[2], s.kernel[1], s.stride[1]);
-    Case<T> one(s, 9, 11);
-    one.desc.activation = s.batch > 1 ? Activation::relu : Activation::none;
-    const Case<double> exact = in_double(one);
-    const std::vector<double> wanted = exact.wanted(exact.inner(pool, *all_kernels()[0]));
-    check<T>(wanted, 8 * tolerance<T>, [&](ThreadPool& threads, const Kernels& kernels) {
-      return one.run(threads, kernels);
-    });
+    for (const Index in : {9, 0}) {
+      CAPTURE(s.batch, s.groups, s.in[1], s.in[2], s.kernel[1], s.stride[1], in);
+      Case<T> one(s, in, 11);
+      one.desc.activation = s.batch > 1 ? Activation::relu : Activation::none;
+      const Case<double> exact = in_double(one);
+      const std::vector<double> wanted = exact.wanted(exact.inner(pool, *all_kernels()[0]));
+      check<T>(wanted, 8 * tolerance<T>, [&](ThreadPool& threads, const Kernels& kernels) {
+        return one.run(threads, kernels);
+      });
+    }
   }
 }
 
 TEST_CASE("inverted bottlenecks that round factors have the bits of their convolutions") {
   ThreadPool pool(3);
-  for (const Isa isa : {Isa::avx512_bf16, Isa::amx_bf16}) {
-    const Kernels* const kernels = kernels_for(isa);
-    if (kernels == nullptr) continue;
-    for (const ConvShape& s : {planes(2, 48, 30, 62), planes(9, 40, 7, 7), planes(3, 64, 14, 14),
-                               planes(1, 100, 60, 112, 3, 2), planes(2, 33, 20, 20)}) {
-      CAPTURE(s.batch, s.groups, s.in[1], s.in[2], s.stride[1]);
-      const Case<float> one(s, 24, 20);
-      ConvDesc last;
-      last.shape.batch = s.batch;
-      last.shape.in_channels = s.groups;
-      last.shape.out_channels = 20;
-      last.shape.in = last.shape.out = s.out;
-      const auto conv = ConvPrimitive<float>::make(last, 3, "pointwise_bf16", *kernels);
-      const Scratch scratch(conv.workspace());
-      const std::vector<float> z = one.inner(pool, *kernels);
-      std::vector<float> wanted(static_cast<std::size_t>(one.results() * 20));
-      conv.run(pool,
-               {.x = z.data(),
-                .w = one.projection.data(),
-                .bias = one.projection_bias.data(),
-                .result = wanted.data()},
-               scratch);
-      CHECK(same_bits(one.run(pool, *kernels), wanted));
+  const Isa isa = GENERATE(Isa::avx512_bf16, Isa::amx_bf16);
+  const Index in = GENERATE(Index{24}, Index{0});
+  const Kernels* const kernels = kernels_for(isa);
+  if (kernels == nullptr) return;
+  for (const ConvShape& s :
+       {planes(2, 48, 30, 62), planes(9, 40, 7, 7), planes(3, 64, 14, 14),
+        planes(1, 100, 60, 112, 3, 2), planes(2, 33, 20, 20), planes(1, 20, 90, 120)}) {
+    CAPTURE(s.batch, s.groups, s.in[1], s.in[2], s.stride[1], in);
+    const Case<float> one(s, in, 20);
+    ConvDesc last;
+    last.shape.batch = s.batch;
+    last.shape.in_channels = s.groups;
+    last.shape.out_channels = 20;
+    last.shape.in = last.shape.out = s.out;
+    const auto conv = ConvPrimitive<float>::make(last, 3, "pointwise_bf16", *kernels);
+    const Scratch scratch(conv.workspace());
+    const std::vector<float> z = one.inner(pool, *kernels);
+    std::vector<float> wanted(static_cast<std::size_t>(one.results() * 20));
+    conv.run(pool,
+             {.x = z.data(),
+              .w = one.projection.data(),
+              .bias = one.projection_bias.data(),
+              .result = wanted.data()},
+             scratch);
+    CHECK(same_bits(one.run(pool, *kernels), wanted));
 
-      // From and to bfloat16.
-      Case<float> narrow = one;
-      for (auto* values : {&narrow.x, &narrow.pointwise, &narrow.projection}) {
-        for (float& v : *values) v = static_cast<float>(rounded(double{v}));
-      }
-      const std::vector<std::uint16_t> y = rounded_elements(narrow.run(pool, *kernels));
-      const auto x = rounded_elements(narrow.x), first = rounded_elements(narrow.pointwise),
-                 second = rounded_elements(narrow.projection);
-      narrow.desc.inner.x_rounded = narrow.desc.inner.pointwise_rounded = true;
-      narrow.desc.projection_rounded = narrow.desc.y_rounded = true;
-      const InvertedBottleneck<float> primitive(narrow.desc, 3, *kernels);
-      REQUIRE((primitive.rounds_expansion() && primitive.rounds_projection()));
-      REQUIRE(primitive.rounds_result());
-      const Scratch memory(primitive.workspace());
-      InvertedBottleneckArgs<float> args{.inner = narrow.inner_args()};
-      args.inner.x = reinterpret_cast<const float*>(x.data());
-      args.inner.pointwise = reinterpret_cast<const float*>(first.data());
-      args.projection = reinterpret_cast<const float*>(second.data());
-      args.projection_bias = narrow.projection_bias.data();
-      std::vector<std::uint16_t> got(y.size());
-      args.y = reinterpret_cast<float*>(got.data());
-      primitive.run(pool, args, memory);
-      CHECK(memory.intact());
-      CHECK(got == y);
+    // From and to bfloat16.
+    Case<float> narrow = one;
+    for (auto* values : {&narrow.x, &narrow.pointwise, &narrow.projection}) {
+      for (float& v : *values) v = static_cast<float>(rounded(double{v}));
     }
+    const std::vector<std::uint16_t> y = rounded_elements(narrow.run(pool, *kernels));
+    const auto x = rounded_elements(narrow.x), first = rounded_elements(narrow.pointwise),
+               second = rounded_elements(narrow.projection);
+    narrow.desc.inner.x_rounded = true;
+    narrow.desc.inner.pointwise_rounded = in > 0;
+    narrow.desc.projection_rounded = narrow.desc.y_rounded = true;
+    const InvertedBottleneck<float> primitive(narrow.desc, 3, *kernels);
+    REQUIRE(primitive.rounds_expansion() == (in > 0));
+    REQUIRE((primitive.rounds_projection() && primitive.rounds_result() && primitive.reads_x()));
+    const Scratch memory(primitive.workspace());
+    InvertedBottleneckArgs<float> args{.inner = narrow.inner_args()};
+    args.inner.x = reinterpret_cast<const float*>(x.data());
+    args.inner.pointwise = reinterpret_cast<const float*>(first.data());
+    args.projection = reinterpret_cast<const float*>(second.data());
+    args.projection_bias = narrow.projection_bias.data();
+    std::vector<std::uint16_t> got(y.size());
+    args.y = reinterpret_cast<float*>(got.data());
+    primitive.run(pool, args, memory);
+    CHECK(memory.intact());
+    CHECK(got == y);
   }
 }
 

@@ -86,6 +86,9 @@ TEST_CASE("PointwiseDepthwiseConv rejects operands of other sizes and activation
   rejects(3, {5, 1, 3, 3}, "groups");
   rejects(4, {5}, "numbers of channels of the second B and W");
   CHECK_THROWS_WITH(run_op(Operands(8).fused("Selu", "")), Catch::Contains("Selu"));
+  OpCase without = Operands(8).fused("Relu", "");
+  without.inputs[1] = without.inputs[2] = Value();
+  CHECK_THROWS_WITH(run_op(without), Catch::Contains("the pointwise weights are missing"));
 }
 
 }  // namespace ondine::test
