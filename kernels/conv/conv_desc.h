@@ -39,6 +39,8 @@ struct ConvDesc {
   bool x_rounded = false;
   bool w_rounded = false;
   bool y_rounded = false;
+  // Rows of x have their even columns first, then the odd ones: DepthwiseStripKernels::split.
+  bool x_split = false;
 };
 
 }  // namespace ondine::math

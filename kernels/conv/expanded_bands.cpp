@@ -57,7 +57,14 @@ Index ExpandedBands<T>::results_of(Index elements) const {
 }
 
 template <class T>
-void ExpandedBands<T>::cut(Index results) {
+bool ExpandedBands<T>::takes_split_rows() const {
+  const ConvShape& s = desc_.shape;
+  return s.stride[2] == 2 && full_->depthwise_strips->forward_split != nullptr &&
+         supports_depthwise_strips<T>({.shape = s}, *full_);
+}
+
+template <class T>
+void ExpandedBands<T>::cut(Index results, bool split) {
   const ConvShape& s = desc_.shape;
   if (is_empty(s)) return;
   for (Index first = 0; first < s.out[1]; first += results) {
@@ -75,6 +82,7 @@ void ExpandedBands<T>::cut(Index results) {
     conv.shape.out[1] = count;
     conv.shape.pad[1] = band.begin - top;
     conv.shape.batch = 1;
+    conv.x_split = split;
     MadeDepthwise<T> made = make_depthwise_of_planes<T>(conv, *full_);
     name_ = made.name;
     band.conv = std::move(made.conv);

@@ -64,8 +64,11 @@ class ExpandedBands {
   // the product where it is large enough.
   ExpandedBands(const PointwiseDepthwiseDesc& desc, const Kernels& kernels);
 
-  // Cuts planes into bands of `results` rows of results. None where there are no results.
-  void cut(std::int64_t results);
+  // Cuts planes into bands of `results` rows of results. None where there are no results. `split`:
+  // the rows between have their even columns first.
+  void cut(std::int64_t results, bool split = false);
+  // Whether they may.
+  bool takes_split_rows() const;
   // Rows of results for which the rows between of one channel take so many elements at most.
   std::int64_t results_of(std::int64_t elements) const;
 

@@ -16,7 +16,7 @@ using Index = std::int64_t;
 constexpr Index most_bytes =
     640 * 1024;                        // of what a tile needs, which is to stay in a second cache
 constexpr Index most_channels = 24;    // that a task expands
-constexpr Index packed_channels = 8;   // rows of so many stay in a first cache until packed
+constexpr Index packed_channels = 4;   // rows of so many stay in a first cache until packed
 constexpr Index most_positions = 512;  // of images that are joined
 
 ConvDesc projection_of(const InvertedBottleneckDesc& desc) {
@@ -50,7 +50,9 @@ InvertedBottleneck<T>::InvertedBottleneck(const InvertedBottleneckDesc& desc, in
   const Index row = desc.inner.in_channels * s.in[2] + channels_ * s.in[2] +
                     divide_up(s.groups * s.out[2], s.stride[1]);
   const Index most = most_bytes * gemm().terms_in_packed / Index{sizeof(T)};
-  bands_.cut(whole_panels(bands_.results_of(most / row * s.in[2]), s.out[2], gemm().nr));
+  splits_rows_ = expands() && bands_.takes_split_rows();
+  bands_.cut(whole_panels(bands_.results_of(most / row * s.in[2]), s.out[2], gemm().nr),
+             splits_rows_);
   if (bands_.bands().size() == 1) {
     // Partial panels cost more than a tile that leaves a cache.
     const Index images = std::min(2 * most / (row * s.in[1]), most_positions / volume(s.out));
@@ -170,36 +172,44 @@ GemmCall<T> InvertedBottleneck<T>::pack_x(ThreadPool& pool, const InvertedBottle
   packed.b_packed = true;
   packed.b_rounded = false;
   if (source.n == 0) return packed;
-  if (tile.images == 1) {
+  if (tile.images == 1 && !splits_rows_) {
     gemm.pack_b(source, shared.x);
     return packed;
   }
-  const std::size_t element = source.b_rounded ? sizeof(std::uint16_t) : sizeof(T);
-  const auto plane = static_cast<std::size_t>(source.n) * element;
-  const auto* const from = reinterpret_cast<const std::byte*>(source.b);
   const Index grain = grain_of(packed_channels * packed.n, depthwise_work);
   ScratchPool(slots, slot_bytes_)
       .for_chunks(pool, divide_up(source.k, packed_channels), grain,
                   [&](std::byte* slot, Index first, Index last) {
-                    for (Index k = first * packed_channels;
-                         k < std::min(last * packed_channels, source.k); k += packed_channels) {
+                    const Index end = std::min(last * packed_channels, source.k);
+                    for (Index k = first * packed_channels; k < end; k += packed_channels) {
                       GemmCall<T> some = source;
-                      some.k = std::min(packed_channels, source.k - k);
-                      some.n = packed.n;
-                      some.b_row = packed.n;
+                      some.k = std::min(packed_channels, end - k);
+                      some.n = some.b_row = packed.n;
                       some.packed_k = source.k;
-                      std::byte* to = slot + rows_at_;
-                      some.b = reinterpret_cast<const T*>(to);
-                      for (Index c = k; c < k + some.k; ++c) {
-                        for (Index image = 0; image < tile.images; ++image, to += plane) {
-                          const auto which = static_cast<std::size_t>(image * source.k + c);
-                          std::memcpy(to, from + which * plane, plane);
-                        }
-                      }
+                      some.b = reinterpret_cast<const T*>(slot + rows_at_);
+                      join_rows(source, tile, k, some.k, slot + rows_at_);
                       gemm.pack_b(some, shared.x + k / gemm.terms_in_packed * gemm.nr);
                     }
                   });
   return packed;
+}
+
+template <class T>
+void InvertedBottleneck<T>::join_rows(const GemmCall<T>& source, const Tile& tile, Index first,
+                                      Index channels, std::byte* to) const {
+  const Index width = desc_.inner.shape.in[2];
+  const Index element = source.b_rounded ? Index{sizeof(std::uint16_t)} : Index{sizeof(T)};
+  const auto* const from = reinterpret_cast<const std::byte*>(source.b);
+  for (Index c = first; c < first + channels; ++c) {
+    for (Index image = 0; image < tile.images; ++image, to += source.n * element) {
+      const std::byte* const rows = from + (image * source.k + c) * source.b_row * element;
+      if (splits_rows_) {
+        kernels_->depthwise_strips->split_rows(to, rows, source.n / width, width, element);
+      } else {
+        std::memcpy(to, rows, static_cast<std::size_t>(source.n * element));
+      }
+    }
+  }
 }
 
 template <class T>

@@ -72,6 +72,9 @@ class InvertedBottleneck {
                 Workspace workspace) const;
   GemmCall<T> pack_x(ThreadPool& pool, const InvertedBottleneckArgs<T>& args, const Tile& tile,
                      const Shared& shared, Workspace slots) const;
+  // Rows of some channels of x, those of each image after the other.
+  void join_rows(const GemmCall<T>& source, const Tile& tile, std::int64_t first,
+                 std::int64_t channels, std::byte* to) const;
   // The rows between of the channels [first, first + channels), which begin at z, as far as x has
   // to be multiplied for them.
   void expand_channels(const InvertedBottleneckArgs<T>& args, const Tile& tile,
@@ -98,6 +101,7 @@ class InvertedBottleneck {
   const Kernels* kernels_;     // of the last product
   std::int64_t channels_ = 1;  // that a task expands
   std::int64_t images_ = 1;    // of a tile
+  bool splits_rows_ = false;   // of what lies between: even columns come first
   std::int64_t kept_rows_ = 0;
   std::size_t kept_at_ = 0, panels_at_ = 0, y_at_ = 0, slots_at_ = 0;  // in the workspace
   // In a slot: rows between, then rows that are packed, then scratch memory.

@@ -16,6 +16,7 @@ class DepthwiseStrips final : public DepthwiseConv<T> {
       : DepthwiseConv<T>(desc, kernels),
         x_rounded_(desc.x_rounded),
         y_rounded_(desc.y_rounded),
+        x_split_(desc.x_split),
         table_(*kernels.depthwise_strips),
         convert_(*kernels.convert) {
     constexpr Index elements = 4096;  // of planes at a time
@@ -65,6 +66,11 @@ class DepthwiseStrips final : public DepthwiseConv<T> {
       const T* const source = flip ? args.dy : args.x;
       for (Index image = 0; image < b.images; ++image) {
         const Index x = image * b.x_image, y = image * b.y_image;
+        if (x_split_) {
+          table_.forward_split(plane_, b.channels, source + x, args.w, args.bias, this->activation_,
+                               args.result + y);
+          continue;
+        }
         table_.forward(plane_, b.channels, flip, source + (flip ? y : x), args.w, args.bias,
                        this->activation_, args.result + (flip ? x : y));
       }
@@ -105,7 +111,7 @@ class DepthwiseStrips final : public DepthwiseConv<T> {
   using DepthwiseConv<T>::out_;
   using DepthwiseConv<T>::taps_;
 
-  bool x_rounded_, y_rounded_;
+  bool x_rounded_, y_rounded_, x_split_;
   const DepthwiseStripKernels& table_;
   const ConvertKernels& convert_;
   Index planes_ = 1;         // at a time, where operands are rounded

@@ -119,6 +119,13 @@ struct DepthwiseStripKernels {
   // dw of a channel, 3 x 3, stride 1. `next`: from an image to the next.
   void (*backward_weights)(const ConvPlane& plane, std::int64_t images, const PlaneStrides& next,
                            const float* x, const float* dy, float* dw);
+  // For `forward` with stride 2 of rows whose even columns come first, then the odd ones: vectors
+  // of both are read where they lie. Null where that takes no less time.
+  void (*forward_split)(const ConvPlane& plane, std::int64_t planes, const float* x, const float* w,
+                        const float* bias, Activation activation, float* y) = nullptr;
+  // Such rows of elements of 2 or 4 bytes; `to` and `from` do not overlap.
+  void (*split_rows)(void* to, const void* from, std::int64_t rows, std::int64_t width,
+                     std::int64_t element) = nullptr;
 };
 
 // How a plane is normalized: `floor` takes the place of what lies below row.low, which is the first

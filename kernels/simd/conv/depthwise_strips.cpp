@@ -115,7 +115,7 @@ ONDINE_INLINE void convolve_pairs(const ConvPlane& p, const Pairs& pairs, const 
                                   float* y) {
   const bool is_asking = asks(p, j, p.in_w);
   V here = bias;
-  x += 2 * j;
+  x += Pairs::column(j);
   y += j;
   N rows = p.in_h;
   if (p.pad_h == 0) {
@@ -161,14 +161,15 @@ ONDINE_INLINE void convolve_plane(const ConvPlane& p, const float* x, const V (&
     convolve_strips<K>(p, one, x, w, bias, bounds, j, y);
   }
 }
+template <template <bool> class Pairs = StripPairs>
 ONDINE_INLINE void convolve_plane_of_pairs(const ConvPlane& p, const float* x, const V (&w)[9],
                                            const V& bias, const Bounds& bounds, float* y) {
-  N j = 0;
-  for (; StripPairs<false>::fits(p, j); j += L) {
-    convolve_pairs(p, StripPairs<false>(p, j), x, w, bias, bounds, j, y);
-  }
-  for (; j < p.out_w; j += L) {
-    convolve_pairs(p, StripPairs<true>(p, j), x, w, bias, bounds, j, y);
+  for (N j = 0; j < p.out_w; j += L) {
+    if (Pairs<false>::fits(p, j)) {
+      convolve_pairs(p, Pairs<false>(p, j), x, w, bias, bounds, j, y);
+    } else {
+      convolve_pairs(p, Pairs<true>(p, j), x, w, bias, bounds, j, y);
+    }
   }
 }
 #else
@@ -233,6 +234,55 @@ void forward(const ConvPlane& p, N planes, bool flip, const float* x, const floa
   if (p.kernel_w == 5) return convolve<5>(p, planes, flip, x, w, bias, bounds, y);
   convolve<3>(p, planes, flip, x, w, bias, bounds, y);
 }
+
+#if defined(__AVX512F__)
+void forward_split(const ConvPlane& p, N planes, const float* x, const float* weights,
+                   const float* biases, Activation activation, float* y) {
+  const Bounds bounds(activation);
+  for (N c = 0; c < planes; ++c, x += p.in_h * p.in_w, y += p.out_h * p.out_w) {
+    V w[taps];
+    for (int k = 0; k < taps; ++k) w[k] = broadcast(weights[c * taps + k]);
+    const V bias = broadcast(biases ? biases[c] : 0.0F);
+    convolve_plane_of_pairs<SplitPairs>(p, x, w, bias, bounds, y);
+  }
+}
+
+void split_rows(void* to, const void* from, N rows, N width, N element) {
+  const N half = (width + 1) / 2;
+  const auto mask_of = [](N n) { return n >= 32 ? ~__mmask32{} : (__mmask32{1} << max(n, 0)) - 1; };
+  const __m512i two = _mm512_set1_epi16(2);
+  // As 16-bit elements: pairs of them where elements have 4 bytes.
+  const N size = element / 2;
+  __m512i even = _mm512_setzero_si512();
+  for (int i = 31; i > 0; --i) {
+    even = _mm512_mask_add_epi16(even, mask_of(32) << i, even, two);
+  }
+  __m512i odd = _mm512_add_epi16(even, _mm512_set1_epi16(1));
+  if (size == 2) {
+    const __m512i low = _mm512_set1_epi16(1);
+    const __m512i lane = _mm512_srli_epi16(even, 1);  // 0, 1, ..., 31
+    // Lane i: elements 4 (i / 2) + i % 2 of both vectors, and 2 more for the odd ones.
+    even = _mm512_add_epi16(_mm512_slli_epi16(_mm512_srli_epi16(lane, 1), 2),
+                            _mm512_and_si512(lane, low));
+    odd = _mm512_add_epi16(even, two);
+  }
+  const auto* source = static_cast<const std::uint16_t*>(from);
+  auto* target = static_cast<std::uint16_t*>(to);
+  for (N row = 0; row < rows; ++row, source += width * size, target += width * size) {
+    std::uint16_t* const second = target + half * size;
+    for (N i = 0; i < width * size; i += 64) {
+      const N left = width * size - i;
+      const __m512i low = _mm512_maskz_loadu_epi16(mask_of(left), source + i);
+      const __m512i high = _mm512_maskz_loadu_epi16(mask_of(left - 32), source + i + 32);
+      const N evens = half * size - i / 2, odds = (width - half) * size - i / 2;
+      _mm512_mask_storeu_epi16(target + i / 2, mask_of(evens),
+                               _mm512_permutex2var_epi16(low, even, high));
+      _mm512_mask_storeu_epi16(second + i / 2, mask_of(odds),
+                               _mm512_permutex2var_epi16(low, odd, high));
+    }
+  }
+}
+#endif
 
 // acc[k] += sum over S strips of dy and tap k of x, from column j on.
 template <int S, class Strip>
@@ -320,8 +370,13 @@ void backward_weights(const ConvPlane& p, N images, const PlaneStrides& next, co
 
 }  // namespace
 
+#if defined(__AVX512F__)
+constinit const DepthwiseStripKernels depthwise_strips = {
+    L, window_3x3, window_5x5, strided, &forward, &backward_weights, &forward_split, &split_rows};
+#else
 constinit const DepthwiseStripKernels depthwise_strips = {L,       window_3x3, window_5x5,
                                                           strided, &forward,   &backward_weights};
+#endif
 #else
 constinit const DepthwiseStripKernels depthwise_strips = {};
 #endif

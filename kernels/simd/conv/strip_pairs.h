@@ -25,6 +25,7 @@ class StripPairs {
   static bool fits(const ConvPlane& p, N j) {
     return 2 * (j + lanes<float>) <= p.in_w && j + lanes<float> <= p.out_w;
   }
+  static N column(N j) { return 2 * j; }  // of a row from where load_row begins
 
   ONDINE_MEMBER void load_row(const float* at, V (&row)[3]) const {
     const float* const next = at + lanes<float>;
@@ -51,11 +52,45 @@ class StripPairs {
   LaneMask low_, high_, results_;
   bool before_;  // whether there is an element before the strip
 };
+
+// The same of rows whose even columns come first. Masked: the strip is the first of the row or may
+// reach beyond it.
+template <bool Masked>
+class SplitPairs {
+ public:
+  ONDINE_MEMBER SplitPairs(const ConvPlane& p, N j)
+      : odd_((p.in_w + 1) / 2),
+        even_lanes_(lanes_between(0, odd_ - j)),
+        odd_lanes_(lanes_between(0, p.in_w / 2 - j)),
+        before_(lanes_between(j > 0 ? 0 : 1, p.in_w / 2 + 1 - j)),
+        results_(lanes_between(0, p.out_w - j)) {}
+
+  static bool fits(const ConvPlane& p, N j) {
+    return j > 0 && j + lanes<float> <= min(p.in_w / 2, p.out_w);
+  }
+  static N column(N j) { return j; }
+
+  ONDINE_MEMBER void load_row(const float* at, V (&row)[3]) const {
+    const float* const odd = at + odd_;
+    row[0] = Masked ? load_masked(odd - 1, before_) : load(odd - 1);
+    row[1] = Masked ? load_masked(at, even_lanes_) : load(at);
+    row[2] = Masked ? load_masked(odd, odd_lanes_) : load(odd);
+  }
+  ONDINE_MEMBER void store_results(float* to, const V& v) const {
+    Masked ? store_masked(to, v, results_) : store(to, v);
+  }
+
+ private:
+  N odd_;  // the first odd column
+  LaneMask even_lanes_, odd_lanes_, before_, results_;
+};
 #elif defined(__AVX2__)
 // First: there is no element before the strip. Last: it may reach beyond the row.
 template <bool First, bool Last>
 class EdgePairs {
  public:
+  static N column(N j) { return 2 * j; }
+
   ONDINE_MEMBER EdgePairs(const ConvPlane& p, N j)
       : low_(lanes_between(0, p.in_w - 2 * j)),
         high_(lanes_between(0, p.in_w - 2 * j - lanes<float>)),
