@@ -13,11 +13,13 @@ namespace {
 
 using Index = std::int64_t;
 
-constexpr Index most_bytes =
-    640 * 1024;                        // of what a tile needs, which is to stay in a second cache
-constexpr Index most_channels = 24;    // that a task expands
+// Of what a tile of the planes needs, which is to stay in a second cache of 1 MB.
+constexpr Index most_bytes = 800 * 1024;
 constexpr Index packed_channels = 4;   // rows of so many stay in a first cache until packed
 constexpr Index most_positions = 512;  // of images that are joined
+
+// Channels that a task expands: the rows of two register blocks, or of a tile.
+Index most_channels(const Kernels& kernels) { return kernels.isa == Isa::amx_bf16 ? 32 : 24; }
 
 ConvDesc projection_of(const InvertedBottleneckDesc& desc) {
   ConvDesc pointwise;
@@ -45,7 +47,8 @@ InvertedBottleneck<T>::InvertedBottleneck(const InvertedBottleneckDesc& desc, in
                    : &full_precision(kernels)) {
   const ConvShape& s = desc.inner.shape;
   if (is_empty(s)) return;
-  channels_ = std::min(round_up(even_chunk(s.groups, most_channels), packed_channels), s.groups);
+  const Index channels = even_chunk(s.groups, most_channels(bands_.kernels()));
+  channels_ = std::min(round_up(channels, packed_channels), s.groups);
   // A row of x, of the rows between of a task, and of the results of all channels under it.
   const Index row = desc.inner.in_channels * s.in[2] + channels_ * s.in[2] +
                     divide_up(s.groups * s.out[2], s.stride[1]);

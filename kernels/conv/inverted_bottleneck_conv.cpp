@@ -74,11 +74,7 @@ Kernel bind_as(BindContext& context) {
   desc.inner.pointwise_rounded = expands && is_rounded<C>(context, pointwise_in);
   desc.projection_rounded = projects && is_rounded<C>(context, projection_in);
   Scratch scratch;
-  const StoredIn<C> x(context, scratch, x_in, full.reads_x());
-  const StoredIn<C> pointwise(context, scratch, pointwise_in, expands);
-  const ComputeIn<C> inner_bias(context, scratch, inner_bias_in);
-  const ComputeIn<C> depthwise(context, scratch, depthwise_in);
-  const ComputeIn<C> bias(context, scratch, bias_in);
+  const PointwiseDepthwiseInputs<C> inputs(context, scratch, full.reads_x(), expands);
   const StoredIn<C> projection(context, scratch, projection_in, projects);
   const ComputeIn<C> projection_bias(context, scratch, projection_bias_in);
   const RoundableOut<C> y(context, scratch, 0, context.output_shape(0)->size(),
@@ -91,11 +87,7 @@ Kernel bind_as(BindContext& context) {
   scratch.request(context);
   return [=](KernelContext& call) {
     primitive.run(call.pool(),
-                  {.inner = {.x = x(call),
-                             .pointwise = pointwise(call),
-                             .inner_bias = inner_bias(call),
-                             .depthwise = depthwise(call),
-                             .bias = bias(call)},
+                  {.inner = inputs(call),
                    .projection = projection(call),
                    .projection_bias = projection_bias(call),
                    .y = product_memory(y, call)},

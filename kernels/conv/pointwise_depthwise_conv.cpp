@@ -52,11 +52,7 @@ Kernel bind_as(BindContext& context) {
   desc.x_rounded = rounds && is_rounded<C>(context, x_in);
   desc.pointwise_rounded = rounds && is_rounded<C>(context, pointwise_in);
   Scratch scratch;
-  const StoredIn<C> x(context, scratch, x_in, rounds);
-  const StoredIn<C> pointwise(context, scratch, pointwise_in, rounds);
-  const ComputeIn<C> inner_bias(context, scratch, inner_bias_in);
-  const ComputeIn<C> depthwise(context, scratch, depthwise_in);
-  const ComputeIn<C> bias(context, scratch, bias_in);
+  const PointwiseDepthwiseInputs<C> inputs(context, scratch, rounds, rounds);
   const RoundableOut<C> y(context, scratch, 0, context.output_shape(0)->size());
   desc.y_rounded = y.is_rounded();
   const math::PointwiseDepthwise<C> primitive(desc, context.threads(), product_kernels(context));
@@ -65,14 +61,9 @@ Kernel bind_as(BindContext& context) {
   const std::size_t work = scratch.add_bytes(bytes);
   scratch.request(context);
   return [=](KernelContext& call) {
-    primitive.run(call.pool(),
-                  {.x = x(call),
-                   .pointwise = pointwise(call),
-                   .inner_bias = inner_bias(call),
-                   .depthwise = depthwise(call),
-                   .bias = bias(call),
-                   .y = product_memory(y, call)},
-                  {Scratch::at<std::byte>(call, work), bytes});
+    math::PointwiseDepthwiseArgs<C> args = inputs(call);
+    args.y = product_memory(y, call);
+    primitive.run(call.pool(), args, {Scratch::at<std::byte>(call, work), bytes});
     y.store(call);
   };
 }

@@ -7,6 +7,7 @@
 #include "graph/contract/builder.h"
 #include "graph/contract/infer.h"
 #include "graph/contract/kernel.h"
+#include "kernels/common/stored_input.h"
 #include "kernels/conv/expanded_bands.h"
 
 namespace ondine::kernels::ops {
@@ -26,6 +27,32 @@ std::optional<graph::Dims> pointwise_depthwise_dims(graph::InferContext& context
 // in_channels is 0.
 math::PointwiseDepthwiseDesc pointwise_depthwise_desc(const graph::BindContext& context,
                                                       const Shape& y);
+
+// The inputs as the primitives take them: x and the pointwise weights as they are stored, where the
+// primitive reads bfloat16.
+template <class C>
+class PointwiseDepthwiseInputs {
+ public:
+  PointwiseDepthwiseInputs(const graph::BindContext& context, Scratch& scratch, bool reads_x,
+                           bool reads_weights)
+      : x_(context, scratch, x_in, reads_x),
+        pointwise_(context, scratch, pointwise_in, reads_weights),
+        inner_bias_(context, scratch, inner_bias_in),
+        depthwise_(context, scratch, depthwise_in),
+        bias_(context, scratch, bias_in) {}
+
+  math::PointwiseDepthwiseArgs<C> operator()(graph::KernelContext& call) const {
+    return {.x = x_(call),
+            .pointwise = pointwise_(call),
+            .inner_bias = inner_bias_(call),
+            .depthwise = depthwise_(call),
+            .bias = bias_(call)};
+  }
+
+ private:
+  StoredIn<C> x_, pointwise_;
+  ComputeIn<C> inner_bias_, depthwise_, bias_;
+};
 
 // The nodes that compute the depthwise results, before their activation.
 graph::Val expand_pointwise_depthwise(graph::ExpandContext& context);

@@ -20,12 +20,6 @@ ONDINE_INLINE float lane_maximum(const Vec<float>& v) {
                            [](const auto& a, const auto& b) ONDINE_LAMBDA { return larger(a, b); });
 }
 
-// Stores 2 L elements.
-ONDINE_INLINE void store_rounded(std::uint16_t* to, const Vec<float>& low, const Vec<float>& high) {
-  const Vec<Pair> pairs = join_pairs(low, high);
-  __builtin_memcpy(to, &pairs, sizeof(pairs));
-}
-
 ONDINE_INLINE void fill_zeros(std::uint16_t* to, std::int64_t from, std::int64_t end) {
   for (std::int64_t i = from; i < end; ++i) to[i] = 0;
 }

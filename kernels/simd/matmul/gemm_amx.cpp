@@ -89,8 +89,7 @@ class TileKernel {
         const float* const from = sums + i * nr + j;
         const Vec<float> low = activate<float>(load(from) + bias[0], rest.activation);
         const Vec<float> high = activate<float>(load(from + L) + bias[1], rest.activation);
-        const Vec<Pair> pairs = join_pairs(low, high);
-        __builtin_memcpy(block.rounded + i * block.ldc + j, &pairs, sizeof(pairs));
+        store_rounded(block.rounded + i * block.ldc + j, low, high);
       }
     }
   }

@@ -227,6 +227,11 @@ ONDINE_INLINE void finish_block(Vec<T> (&acc)[Rows][Vectors], const Block<T>& bl
   const std::int64_t ldc = block.ldc, last = block.last;
   if constexpr (MayRound) {
     if (std::uint16_t* const rounded = block.rounded) {
+      if constexpr (Vectors == 2 && !part) {
+#pragma GCC unroll 16
+        for (int i = 0; i < Rows; ++i) store_rounded(rounded + i * ldc, acc[i][0], acc[i][1]);
+        return;
+      }
       return each([&](const Vec<T>& r, int i, int v) __attribute__((always_inline)) {
         std::uint16_t* const to = rounded + i * ldc + v * L;
         if (part && v == Vectors - 1) {

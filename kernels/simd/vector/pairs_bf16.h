@@ -101,6 +101,12 @@ ONDINE_INLINE Vec<float> add_pair_products(const Vec<float>& acc, const Vec<Pair
 
 #endif
 
+// The elements of both vectors, those of `low` first.
+ONDINE_INLINE void store_rounded(std::uint16_t* to, const Vec<float>& low, const Vec<float>& high) {
+  const Vec<Pair> pairs = join_pairs(low, high);
+  __builtin_memcpy(to, &pairs, sizeof(pairs));
+}
+
 // The pair at `from` in every lane.
 ONDINE_INLINE Vec<Pair> broadcast_pair(const Pair* from) {
   std::int32_t pair;

@@ -1,19 +1,13 @@
 // InvertedBottleneckConv against the operators that it stands for.
 #include <catch2/catch.hpp>
 
-#include "graph/contract/catalogue.h"
-#include "tests/support/op_harness.h"
+#include "tests/kernels/conv/bottleneck_operands.h"
 
 namespace ondine::test {
 namespace {
 
-const std::string domain(graph::ondine_domain);
-using Int64s = std::vector<std::int64_t>;
-
-struct Operands {
-  explicit Operands(std::int64_t size, std::int64_t stride = 1)
-      : window{{"group", std::int64_t{6}}, {"pads", Int64s(4, 1)}, {"strides", Int64s(2, stride)}},
-        x(random_tensor({2, 3, size, size}, 1)) {}
+struct Operands : BottleneckOperands {
+  using BottleneckOperands::BottleneckOperands;
 
   OpCase fused(const std::string& inner, const std::string& between,
                const std::string& last) const {
@@ -44,12 +38,6 @@ struct Operands {
     }
     return run_op_tensor(conv);
   }
-
-  graph::Attributes window;
-  Tensor x;
-  Tensor pointwise = random_tensor({6, 3, 1, 1}, 2), inner_bias = random_tensor({6}, 3);
-  Tensor depthwise = random_tensor({6, 1, 3, 3}, 4), bias = random_tensor({6}, 5);
-  Tensor projection = random_tensor({4, 6, 1, 1}, 6), projection_bias = random_tensor({4}, 7);
 };
 
 }  // namespace
@@ -79,12 +67,12 @@ TEST_CASE("InvertedBottleneckConv without a first convolution convolves x itself
     const Tensor z = run_op_tensor({.op = "ConvActivation",
                                     .inputs = {o.x, o.depthwise, o.bias},
                                     .attributes = attributes,
-                                    .domain = domain});
+                                    .domain = Operands::domain});
     check_close(run_op_tensor(fused),
                 run_op_tensor({.op = "ConvActivation",
                                .inputs = {z, o.projection, o.projection_bias},
                                .attributes = {{"activation", std::string("Relu6")}},
-                               .domain = domain}));
+                               .domain = Operands::domain}));
     if (stride == 2) check_gradient(fused, {.variants = false});
     fused.inputs[0] = random_tensor({2, 5, 9, 9}, 1);
     CHECK_THROWS_WITH(run_op(fused),

@@ -1,19 +1,13 @@
 // PointwiseDepthwiseConv against the operators that it stands for.
 #include <catch2/catch.hpp>
 
-#include "graph/contract/catalogue.h"
-#include "tests/support/op_harness.h"
+#include "tests/kernels/conv/bottleneck_operands.h"
 
 namespace ondine::test {
 namespace {
 
-const std::string domain(graph::ondine_domain);
-using Int64s = std::vector<std::int64_t>;
-
-struct Operands {
-  explicit Operands(std::int64_t size, std::int64_t stride = 1)
-      : window{{"group", std::int64_t{6}}, {"pads", Int64s(4, 1)}, {"strides", Int64s(2, stride)}},
-        x(random_tensor({2, 3, size, size}, 1)) {}
+struct Operands : BottleneckOperands {
+  using BottleneckOperands::BottleneckOperands;
 
   OpCase fused(const std::string& inner, const std::string& activation) const {
     graph::Attributes attributes = window;
@@ -45,11 +39,6 @@ struct Operands {
     return activated(activation,
                      {.op = "Conv", .inputs = {z, depthwise, bias}, .attributes = window});
   }
-
-  graph::Attributes window;
-  Tensor x;
-  Tensor pointwise = random_tensor({6, 3, 1, 1}, 2), inner_bias = random_tensor({6}, 3);
-  Tensor depthwise = random_tensor({6, 1, 3, 3}, 4), bias = random_tensor({6}, 5);
 };
 
 }  // namespace
