@@ -1,9 +1,9 @@
 #include "kernels/conv/inverted_bottleneck.h"
 
-#include <cstring>
 #include <numeric>
 
 #include "kernels/conv/algorithms/depthwise.h"
+#include "kernels/conv/algorithms/plane_rows.h"
 #include "kernels/matmul/gemm_call.h"
 #include "kernels/matmul/packed_gemm.h"
 #include "kernels/simd/vector/convert_table.h"
@@ -190,7 +190,7 @@ GemmCall<T> InvertedBottleneck<T>::pack_x(ThreadPool& pool, const InvertedBottle
                       some.n = some.b_row = packed.n;
                       some.packed_k = source.k;
                       some.b = reinterpret_cast<const T*>(slot + rows_at_);
-                      join_rows(source, tile, k, some.k, slot + rows_at_);
+                      gather_rows(source, tile, k, some.k, slot + rows_at_);
                       gemm.pack_b(some, shared.x + k / gemm.terms_in_packed * gemm.nr);
                     }
                   });
@@ -198,19 +198,19 @@ GemmCall<T> InvertedBottleneck<T>::pack_x(ThreadPool& pool, const InvertedBottle
 }
 
 template <class T>
-void InvertedBottleneck<T>::join_rows(const GemmCall<T>& source, const Tile& tile, Index first,
-                                      Index channels, std::byte* to) const {
+void InvertedBottleneck<T>::gather_rows(const GemmCall<T>& source, const Tile& tile, Index first,
+                                        Index channels, std::byte* to) const {
   const Index width = desc_.inner.shape.in[2];
   const Index element = source.b_rounded ? Index{sizeof(std::uint16_t)} : Index{sizeof(T)};
   const auto* const from = reinterpret_cast<const std::byte*>(source.b);
+  if (!splits_rows_) {
+    return join_rows({tile.images, source.k, source.b_row, element}, from, first, channels, to);
+  }
   for (Index c = first; c < first + channels; ++c) {
     for (Index image = 0; image < tile.images; ++image, to += source.n * element) {
-      const std::byte* const rows = from + (image * source.k + c) * source.b_row * element;
-      if (splits_rows_) {
-        kernels_->depthwise_strips->split_rows(to, rows, source.n / width, width, element);
-      } else {
-        std::memcpy(to, rows, static_cast<std::size_t>(source.n * element));
-      }
+      const Index plane = image * source.k + c;
+      kernels_->depthwise_strips->split_rows(to, from + plane * source.b_row * element,
+                                             source.n / width, width, element);
     }
   }
 }
@@ -318,16 +318,12 @@ void InvertedBottleneck<T>::project(ThreadPool& pool, const InvertedBottleneckAr
                     gemm.run(call, slot + scratch_at_);
                   });
   if (images_ == 1) return;
-  const std::size_t plane = static_cast<std::size_t>(volume(s.out)) * y_element();
+  const PlaneRows planes{tile.images, whole.m, volume(s.out), y_element()};
+  auto* const to = reinterpret_cast<std::byte*>(args.y) + planes.offset(tile.image, 0);
+  const auto* const from = reinterpret_cast<const std::byte*>(shared.y);
   pool.for_chunks(whole.m, grain_of(columns, depthwise_work), [&](Index first, Index last) {
-    for (Index c = first; c < last; ++c) {
-      for (Index image = 0; image < tile.images; ++image) {
-        const auto to = static_cast<std::size_t>((tile.image + image) * whole.m + c);
-        const auto from = static_cast<std::size_t>(c * tile.images + image);
-        std::memcpy(reinterpret_cast<std::byte*>(args.y) + to * plane,
-                    reinterpret_cast<const std::byte*>(shared.y) + from * plane, plane);
-      }
-    }
+    part_rows(planes, from + static_cast<std::size_t>(first * tile.images) * planes.plane_bytes(),
+              first, last - first, to);
   });
 }
 

@@ -73,8 +73,8 @@ class InvertedBottleneck {
   GemmCall<T> pack_x(ThreadPool& pool, const InvertedBottleneckArgs<T>& args, const Tile& tile,
                      const Shared& shared, Workspace slots) const;
   // Rows of some channels of x, those of each image after the other.
-  void join_rows(const GemmCall<T>& source, const Tile& tile, std::int64_t first,
-                 std::int64_t channels, std::byte* to) const;
+  void gather_rows(const GemmCall<T>& source, const Tile& tile, std::int64_t first,
+                   std::int64_t channels, std::byte* to) const;
   // The rows between of the channels [first, first + channels), which begin at z, as far as x has
   // to be multiplied for them.
   void expand_channels(const InvertedBottleneckArgs<T>& args, const Tile& tile,
@@ -94,7 +94,9 @@ class InvertedBottleneck {
   std::int64_t columns_of(const Tile& tile) const;  // of the depthwise results
   bool expands() const { return desc_.inner.in_channels > 0; }
   const GemmKernels<T>& gemm() const { return *kernel_set<T>(*kernels_).gemm; }
-  std::size_t y_element() const { return desc_.y_rounded ? sizeof(std::uint16_t) : sizeof(T); }
+  std::int64_t y_element() const {  // bytes
+    return static_cast<std::int64_t>(desc_.y_rounded ? sizeof(std::uint16_t) : sizeof(T));
+  }
 
   InvertedBottleneckDesc desc_;
   ExpandedBands<T> bands_;

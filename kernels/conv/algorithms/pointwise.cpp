@@ -159,6 +159,7 @@ MadeConv<T> make_pointwise(const ConvDesc& desc, const Kernels& kernels) {
   if (desc.direction == ConvDirection::backward_weights) {
     return make_pointwise_weights<T>(desc, kernels);
   }
+  if (joins_rounded_images<T>(desc, kernels)) return make_joined_pointwise<T>(desc, kernels);
   return std::make_unique<PointwiseConv<T>>(desc, kernels);
 }
 

@@ -1,4 +1,4 @@
-// The gradient by the weights of pointwise convolutions.
+// Pointwise convolutions that are not products of planes as they lie.
 #pragma once
 
 #include "kernels/conv/algorithms/algorithm.h"
@@ -8,5 +8,11 @@ namespace ondine::math {
 // backward_weights, also of groups.
 template <class T>
 MadeConv<T> make_pointwise_weights(const ConvDesc& desc, const Kernels& kernels);
+
+// The other directions, for several images of few positions and products that round their factors.
+template <class T>
+bool joins_rounded_images(const ConvDesc& desc, const Kernels& kernels);
+template <class T>
+MadeConv<T> make_joined_pointwise(const ConvDesc& desc, const Kernels& kernels);
 
 }  // namespace ondine::math

@@ -165,6 +165,7 @@ const std::vector<Case>& cases() {
       {"DequantizeMatMul", ondine_domain, 1, {Shape{20, 32}, Shape{32, 40}}, 1, {}, {}, 0b10},
       {"GemmSgdUpdate", ondine_domain, 1, {Shape{20, 40}, Shape{20, 32}, Shape{32, 40}, Shape{}}},
       {"Conv", "", 11, {image, Shape{20, 18, 1, 1}, Shape{20}}},
+      {"Conv", "", 11, {Shape{13, 18, 7, 7}, Shape{150, 18, 1, 1}, Shape{150}}},
       {"Conv", "", 11, {plane, Shape{3, 1, 3, 3}, channels}, 1, padded_groups},
       {"ConvActivation", ondine_domain, 1, {image, Shape{20, 18, 1, 1}, Shape{20}}, 1, relu6},
       {"PointwiseDepthwiseConv",

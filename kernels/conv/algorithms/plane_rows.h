@@ -1,0 +1,39 @@
+// Rows of channels, each the planes of some images side by side, as a product reads or writes them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace ondine::math {
+
+// Planes are [images, channels, plane] elements of `element` bytes.
+struct PlaneRows {
+  std::int64_t images, channels, plane;
+  std::int64_t element;
+
+  std::size_t plane_bytes() const { return static_cast<std::size_t>(plane * element); }
+  std::size_t offset(std::int64_t image, std::int64_t channel) const {
+    return static_cast<std::size_t>(image * channels + channel) * plane_bytes();
+  }
+};
+
+// The rows of `count` channels from `first` on, from planes and back.
+inline void join_rows(const PlaneRows& p, const std::byte* planes, std::int64_t first,
+                      std::int64_t count, std::byte* rows) {
+  for (std::int64_t c = first; c < first + count; ++c) {
+    for (std::int64_t image = 0; image < p.images; ++image, rows += p.plane_bytes()) {
+      std::memcpy(rows, planes + p.offset(image, c), p.plane_bytes());
+    }
+  }
+}
+inline void part_rows(const PlaneRows& p, const std::byte* rows, std::int64_t first,
+                      std::int64_t count, std::byte* planes) {
+  for (std::int64_t c = first; c < first + count; ++c) {
+    for (std::int64_t image = 0; image < p.images; ++image, rows += p.plane_bytes()) {
+      std::memcpy(planes + p.offset(image, c), rows, p.plane_bytes());
+    }
+  }
+}
+
+}  // namespace ondine::math
