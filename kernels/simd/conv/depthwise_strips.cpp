@@ -246,42 +246,6 @@ void forward_split(const ConvPlane& p, N planes, const float* x, const float* we
     convolve_plane_of_pairs<SplitPairs>(p, x, w, bias, bounds, y);
   }
 }
-
-void split_rows(void* to, const void* from, N rows, N width, N element) {
-  const N half = (width + 1) / 2;
-  const auto mask_of = [](N n) { return n >= 32 ? ~__mmask32{} : (__mmask32{1} << max(n, 0)) - 1; };
-  const __m512i two = _mm512_set1_epi16(2);
-  // As 16-bit elements: pairs of them where elements have 4 bytes.
-  const N size = element / 2;
-  __m512i even = _mm512_setzero_si512();
-  for (int i = 31; i > 0; --i) {
-    even = _mm512_mask_add_epi16(even, mask_of(32) << i, even, two);
-  }
-  __m512i odd = _mm512_add_epi16(even, _mm512_set1_epi16(1));
-  if (size == 2) {
-    const __m512i low = _mm512_set1_epi16(1);
-    const __m512i lane = _mm512_srli_epi16(even, 1);  // 0, 1, ..., 31
-    // Lane i: elements 4 (i / 2) + i % 2 of both vectors, and 2 more for the odd ones.
-    even = _mm512_add_epi16(_mm512_slli_epi16(_mm512_srli_epi16(lane, 1), 2),
-                            _mm512_and_si512(lane, low));
-    odd = _mm512_add_epi16(even, two);
-  }
-  const auto* source = static_cast<const std::uint16_t*>(from);
-  auto* target = static_cast<std::uint16_t*>(to);
-  for (N row = 0; row < rows; ++row, source += width * size, target += width * size) {
-    std::uint16_t* const second = target + half * size;
-    for (N i = 0; i < width * size; i += 64) {
-      const N left = width * size - i;
-      const __m512i low = _mm512_maskz_loadu_epi16(mask_of(left), source + i);
-      const __m512i high = _mm512_maskz_loadu_epi16(mask_of(left - 32), source + i + 32);
-      const N evens = half * size - i / 2, odds = (width - half) * size - i / 2;
-      _mm512_mask_storeu_epi16(target + i / 2, mask_of(evens),
-                               _mm512_permutex2var_epi16(low, even, high));
-      _mm512_mask_storeu_epi16(second + i / 2, mask_of(odds),
-                               _mm512_permutex2var_epi16(low, odd, high));
-    }
-  }
-}
 #endif
 
 // acc[k] += sum over S strips of dy and tap k of x, from column j on.

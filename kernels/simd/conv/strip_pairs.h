@@ -84,6 +84,44 @@ class SplitPairs {
   N odd_;  // the first odd column
   LaneMask even_lanes_, odd_lanes_, before_, results_;
 };
+
+// Of 64 elements of 16 bits, where those of even and of odd columns lie that take `size` of them.
+struct ColumnOrder {
+  alignas(64) std::uint16_t even[32];
+  alignas(64) std::uint16_t odd[32];
+};
+constexpr ColumnOrder order_of(int size) {
+  ColumnOrder order{};
+  for (int i = 0; i < 32; ++i) {
+    const int column = i / size * 2 * size + i % size;
+    order.even[i] = static_cast<std::uint16_t>(column);
+    order.odd[i] = static_cast<std::uint16_t>(column + size);
+  }
+  return order;
+}
+
+// DepthwiseStripKernels::split_rows.
+inline void split_rows(void* to, const void* from, N rows, N width, N element) {
+  static constexpr ColumnOrder orders[] = {order_of(1), order_of(2)};
+  const N size = element / 2;
+  const __m512i even = _mm512_load_si512(orders[size - 1].even);
+  const __m512i odd = _mm512_load_si512(orders[size - 1].odd);
+  const auto mask_of = [](N n) { return n >= 32 ? ~__mmask32{} : (__mmask32{1} << max(n, 0)) - 1; };
+  const N all = width * size, evens = (width + 1) / 2 * size;
+  const auto* source = static_cast<const std::uint16_t*>(from);
+  auto* target = static_cast<std::uint16_t*>(to);
+  for (N row = 0; row < rows; ++row, source += all, target += all) {
+    for (N i = 0; i < all; i += 64) {
+      const __m512i low = _mm512_maskz_loadu_epi16(mask_of(all - i), source + i);
+      const __m512i high = _mm512_maskz_loadu_epi16(mask_of(all - i - 32), source + i + 32);
+      const N at = i / 2;
+      _mm512_mask_storeu_epi16(target + at, mask_of(evens - at),
+                               _mm512_permutex2var_epi16(low, even, high));
+      _mm512_mask_storeu_epi16(target + evens + at, mask_of(all - evens - at),
+                               _mm512_permutex2var_epi16(low, odd, high));
+    }
+  }
+}
 #elif defined(__AVX2__)
 // First: there is no element before the strip. Last: it may reach beyond the row.
 template <bool First, bool Last>
