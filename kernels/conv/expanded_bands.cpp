@@ -64,6 +64,12 @@ bool ExpandedBands<T>::takes_split_rows() const {
 }
 
 template <class T>
+void ExpandedBands<T>::split_rows(std::byte* to, const std::byte* from, Index rows,
+                                  Index element) const {
+  full_->depthwise_strips->split_rows(to, from, rows, desc_.shape.in[2], element);
+}
+
+template <class T>
 void ExpandedBands<T>::cut(Index results, bool split) {
   const ConvShape& s = desc_.shape;
   if (is_empty(s)) return;

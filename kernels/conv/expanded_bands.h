@@ -67,8 +67,10 @@ class ExpandedBands {
   // Cuts planes into bands of `results` rows of results. None where there are no results. `split`:
   // the rows between have their even columns first.
   void cut(std::int64_t results, bool split = false);
-  // Whether they may.
+  // Whether they may, and rows that do so of rows in order, of elements of 2 or 4 bytes.
   bool takes_split_rows() const;
+  void split_rows(std::byte* to, const std::byte* from, std::int64_t rows,
+                  std::int64_t element) const;
   // Rows of results for which the rows between of one channel take so many elements at most.
   std::int64_t results_of(std::int64_t elements) const;
 

@@ -200,7 +200,6 @@ GemmCall<T> InvertedBottleneck<T>::pack_x(ThreadPool& pool, const InvertedBottle
 template <class T>
 void InvertedBottleneck<T>::gather_rows(const GemmCall<T>& source, const Tile& tile, Index first,
                                         Index channels, std::byte* to) const {
-  const Index width = desc_.inner.shape.in[2];
   const Index element = source.b_rounded ? Index{sizeof(std::uint16_t)} : Index{sizeof(T)};
   const auto* const from = reinterpret_cast<const std::byte*>(source.b);
   if (!splits_rows_) {
@@ -209,8 +208,8 @@ void InvertedBottleneck<T>::gather_rows(const GemmCall<T>& source, const Tile& t
   for (Index c = first; c < first + channels; ++c) {
     for (Index image = 0; image < tile.images; ++image, to += source.n * element) {
       const Index plane = image * source.k + c;
-      kernels_->depthwise_strips->split_rows(to, from + plane * source.b_row * element,
-                                             source.n / width, width, element);
+      bands_.split_rows(to, from + plane * source.b_row * element,
+                        source.n / desc_.inner.shape.in[2], element);
     }
   }
 }

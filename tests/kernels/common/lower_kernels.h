@@ -47,4 +47,11 @@ inline const Kernels* each_lower_kernels() {
   return lower;
 }
 
+// Of these, with products without their instructions as if the processor had some, for primitives
+// that ask for that. It has to have those of AVX-512.
+inline Kernels as_of_processor(Kernels kernels) {
+  if (!rounds_products(kernels.isa)) kernels.isa = Isa::avx512_bf16;
+  return kernels;
+}
+
 }  // namespace ondine::math::test

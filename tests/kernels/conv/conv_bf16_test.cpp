@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "tests/kernels/common/lower_kernels.h"
 #include "tests/kernels/conv/rounded_oracle.h"
 
 using namespace ondine;
@@ -152,6 +153,45 @@ TEST_CASE("Winograd convolutions of stride 2 and lower precision round transform
   check_all(shape2(7, 141, 150, 1, 8, 7, 3, 3, 2, 1, 1, 1),
             {"winograd_bf16", "winograd_panels_bf16"});
   check_all(shape2(3, 17, 300, 1, 22, 18, 3, 3, 2, 1, 1, 1), {"winograd_bf16"}, {backward_weights});
+}
+
+TEST_CASE("joined images are multiplied by vectors and by tiles, from and to bfloat16") {
+  const Kernels* const given = each_lower_kernels();
+  if (given == nullptr || kernels_for(Isa::avx512) == nullptr) return;
+  const Kernels set = as_of_processor(*given);
+  for (const ConvShape& s : {shape2(8, 24, 40, 1, 3, 3, 1, 1, 1, 1, 0, 0),
+                             shape2(19, 33, 300, 1, 7, 9, 1, 1, 1, 1, 0, 0)}) {
+    for (const ConvDirection direction : {forward, backward_data}) {
+      const ConvDesc desc{s, direction};
+      const ConvCase<float> c(s);
+      const Sums sums = rounded_factors(c, direction);
+      const auto primitive = ConvPrimitive<float>::make(desc, 2, "pointwise_bf16", set);
+      const std::vector<float> result = run(c, desc, true, primitive, 2, sums.value.size());
+      CHECK(worst_error(c, desc, true, sums, result) < 1e-6);
+    }
+    ConvCase<float> c(s);
+    for (float& v : c.x) v = static_cast<float>(rounded(double{v}));
+    ConvDesc desc{s, forward};
+    const std::size_t elements = c.y.size();
+    const std::vector<float> wide =
+        run(c, desc, true, ConvPrimitive<float>::make(desc, 1, "pointwise_bf16", set), 1, elements);
+    desc.x_rounded = desc.y_rounded = true;
+    const auto narrow = ConvPrimitive<float>::make(desc, 1, "pointwise_bf16", set);
+    REQUIRE((narrow.rounding().reads_x && narrow.rounding().writes_y));
+    std::vector<std::uint16_t> x, y(elements);
+    for (const float v : c.x) x.push_back(std::bit_cast<std::uint16_t>(to_bfloat16(v)));
+    ConvArgs<float> args = c.args(true, reinterpret_cast<float*>(y.data()));
+    args.x = reinterpret_cast<const float*>(x.data());
+    ThreadPool pool(1);
+    const Scratch scratch(narrow.workspace());
+    narrow.run(pool, args, scratch);
+    CHECK(scratch.intact());
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < elements; ++i) {
+      wrong += std::bit_cast<std::uint16_t>(to_bfloat16(wide[i])) != y[i];
+    }
+    CHECK(wrong == 0);
+  }
 }
 
 TEST_CASE("convolutions of lower precision are chosen where they pay, and only there") {

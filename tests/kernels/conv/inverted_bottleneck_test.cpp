@@ -4,6 +4,7 @@
 
 #include "kernels/conv/conv_primitive.h"
 #include "kernels/conv/pointwise_depthwise.h"
+#include "tests/kernels/common/lower_kernels.h"
 #include "tests/kernels/common/row_test.h"
 #include "tests/kernels/conv/rounded_oracle.h"
 
@@ -159,10 +160,11 @@ TEMPLATE_TEST_CASE("inverted bottlenecks are their convolutions one after the ot
 
 TEST_CASE("inverted bottlenecks that round factors have the bits of their convolutions") {
   ThreadPool pool(3);
-  const Isa isa = GENERATE(Isa::avx512_bf16, Isa::amx_bf16);
+  const Kernels* const given = each_lower_kernels();
   const Index in = GENERATE(Index{24}, Index{0});
-  const Kernels* const kernels = kernels_for(isa);
-  if (kernels == nullptr) return;
+  if (given == nullptr || kernels_for(Isa::avx512) == nullptr) return;
+  const Kernels set = as_of_processor(*given);
+  const Kernels* const kernels = &set;
   for (const ConvShape& s :
        {planes(2, 48, 30, 62), planes(9, 40, 7, 7), planes(3, 64, 14, 14),
         planes(1, 100, 60, 112, 3, 2), planes(2, 33, 20, 20), planes(1, 20, 90, 120)}) {
