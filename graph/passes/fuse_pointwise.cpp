@@ -128,9 +128,9 @@ bool run(Graph& graph, const PassContext& context) {
     return fuse_nodes(graph, fuse_pointwise, context,
                       [&](Node& node, const Uses& uses) { return fuse(node, graph, uses, op); });
   };
-  // Packing factors of float32 apart from their product takes longer than storing what is between.
-  const bool rounds = context.round_weights != nullptr;
-  const bool chains = rounds && fuse_all(fuse_bottleneck, *bottleneck);
+  // In float32 packing factors before their product takes longer than storing what is between.
+  const bool products_round = context.round_weights != nullptr;
+  const bool chains = products_round && fuse_all(fuse_bottleneck, *bottleneck);
   return fuse_all(fuse_pair, *pair) || chains;
 }
 

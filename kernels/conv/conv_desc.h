@@ -39,7 +39,8 @@ struct ConvDesc {
   bool x_rounded = false;
   bool w_rounded = false;
   bool y_rounded = false;
-  // Rows of x have their even columns first, then the odd ones: DepthwiseStripKernels::split.
+  // Rows of x have their even columns first, then the odd ones: only for
+  // DepthwiseStripKernels::forward_split.
   bool x_split = false;
 };
 

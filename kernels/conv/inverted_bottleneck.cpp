@@ -166,7 +166,6 @@ GemmCall<T> InvertedBottleneck<T>::pack_x(ThreadPool& pool, const InvertedBottle
                                           const Tile& tile, const Shared& shared,
                                           Workspace slots) const {
   const Band& band = bands_.bands()[tile.band];
-  const GemmKernels<T>& gemm = *kernel_set<T>(bands_.kernels()).gemm;
   const GemmCall<T> source =
       bands_.rows_of(args.inner.x, tile.image, band.begin + band.kept, band.end);
   GemmCall<T> packed = source;
@@ -176,7 +175,7 @@ GemmCall<T> InvertedBottleneck<T>::pack_x(ThreadPool& pool, const InvertedBottle
   packed.b_rounded = false;
   if (source.n == 0) return packed;
   if (tile.images == 1 && !splits_rows_) {
-    gemm.pack_b(source, shared.x);
+    kernel_set<T>(bands_.kernels()).gemm->pack_b(source, shared.x);
     return packed;
   }
   const Index grain = grain_of(packed_channels * packed.n, depthwise_work);
@@ -185,13 +184,11 @@ GemmCall<T> InvertedBottleneck<T>::pack_x(ThreadPool& pool, const InvertedBottle
                   [&](std::byte* slot, Index first, Index last) {
                     const Index end = std::min(last * packed_channels, source.k);
                     for (Index k = first * packed_channels; k < end; k += packed_channels) {
-                      GemmCall<T> some = source;
-                      some.k = std::min(packed_channels, end - k);
-                      some.n = some.b_row = packed.n;
-                      some.packed_k = source.k;
-                      some.b = reinterpret_cast<const T*>(slot + rows_at_);
-                      gather_rows(source, tile, k, some.k, slot + rows_at_);
-                      gemm.pack_b(some, shared.x + k / gemm.terms_in_packed * gemm.nr);
+                      const Index some = std::min(packed_channels, end - k);
+                      gather_rows(source, tile, k, some, slot + rows_at_);
+                      pack_terms({.n = packed.n, .k = some, .b_rounded = source.b_rounded},
+                                 reinterpret_cast<const T*>(slot + rows_at_), k, source.k, shared.x,
+                                 bands_.kernels());
                     }
                   });
   return packed;
@@ -200,7 +197,7 @@ GemmCall<T> InvertedBottleneck<T>::pack_x(ThreadPool& pool, const InvertedBottle
 template <class T>
 void InvertedBottleneck<T>::gather_rows(const GemmCall<T>& source, const Tile& tile, Index first,
                                         Index channels, std::byte* to) const {
-  const Index element = source.b_rounded ? Index{sizeof(std::uint16_t)} : Index{sizeof(T)};
+  const Index element = element_bytes<T>(source.b_rounded);
   const auto* const from = reinterpret_cast<const std::byte*>(source.b);
   if (!splits_rows_) {
     return join_rows({tile.images, source.k, source.b_row, element}, from, first, channels, to);
@@ -268,24 +265,18 @@ void InvertedBottleneck<T>::run_channels(const InvertedBottleneckArgs<T>& args, 
     if (!expands()) return rows_of_x(args, tile, image, first + c, z);
     return z + (c * tile.images + image) * bands_.plane();
   };
-  const GemmKernels<T>& gemm = this->gemm();
   T* const results = reinterpret_cast<T*>(slot + rows_at_);
-  GemmCall<T> factor{};
-  factor.n = columns_of(tile);
-  factor.b = results;
-  factor.b_row = factor.n;
-  factor.b_col = 1;
-  factor.packed_k = s.groups;
   for (Index c = 0; c < channels; c += packed_channels) {
-    factor.k = std::min(packed_channels, channels - c);
+    const Index some = std::min(packed_channels, channels - c);
     T* to = results;
-    for (Index each = c; each < c + factor.k; ++each) {
+    for (Index each = c; each < c + some; ++each) {
       for (Index image = 0; image < tile.images; ++image, to += band.results * s.out[2]) {
         bands_.convolve(band, rows_between(each, image), args.inner, first + each, to,
                         slot + scratch_at_);
       }
     }
-    gemm.pack_b(factor, shared.panels + (first + c) / gemm.terms_in_packed * gemm.nr);
+    pack_terms({.n = columns_of(tile), .k = some}, results, first + c, s.groups, shared.panels,
+               *kernels_);
   }
 }
 
@@ -317,7 +308,7 @@ void InvertedBottleneck<T>::project(ThreadPool& pool, const InvertedBottleneckAr
                     gemm.run(call, slot + scratch_at_);
                   });
   if (images_ == 1) return;
-  const PlaneRows planes{tile.images, whole.m, volume(s.out), y_element()};
+  const PlaneRows planes{tile.images, whole.m, volume(s.out), element_bytes<T>(desc_.y_rounded)};
   auto* const to = reinterpret_cast<std::byte*>(args.y) + planes.offset(tile.image, 0);
   const auto* const from = reinterpret_cast<const std::byte*>(shared.y);
   pool.for_chunks(whole.m, grain_of(columns, depthwise_work), [&](Index first, Index last) {

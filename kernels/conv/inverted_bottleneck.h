@@ -94,9 +94,6 @@ class InvertedBottleneck {
   std::int64_t columns_of(const Tile& tile) const;  // of the depthwise results
   bool expands() const { return desc_.inner.in_channels > 0; }
   const GemmKernels<T>& gemm() const { return *kernel_set<T>(*kernels_).gemm; }
-  std::int64_t y_element() const {  // bytes
-    return static_cast<std::int64_t>(desc_.y_rounded ? sizeof(std::uint16_t) : sizeof(T));
-  }
 
   InvertedBottleneckDesc desc_;
   ExpandedBands<T> bands_;

@@ -69,6 +69,15 @@ void pack(ThreadPool& pool, const GemmShape& s, const T* b, T* packed, const Ker
 }
 
 template <class T>
+void pack_terms(const GemmShape& s, const T* b, std::int64_t first, std::int64_t terms, T* packed,
+                const Kernels& kernels) {
+  const GemmKernels<T>& gemm = *kernel_set<T>(kernels).gemm;
+  GemmCall<T> call = source_of(s, b);
+  call.packed_k = terms;
+  gemm.pack_b(call, packed + first / gemm.terms_in_packed * gemm.nr);
+}
+
+template <class T>
 std::size_t packed_gemm_scratch(const GemmShape& shape, const Kernels& kernels) {
   return static_cast<std::size_t>(
       kernel_set<T>(kernels).gemm->scratch_bytes(call_of<T>(shape, {})));
@@ -88,6 +97,8 @@ void packed_gemm(const GemmShape& shape, const T* a, const T* packed, T* c,
   template std::int64_t packed_elements<T>(std::int64_t, std::int64_t, const Kernels&);         \
   template void pack<T>(const GemmShape&, const T*, T*, const Kernels&);                        \
   template void pack<T>(ThreadPool&, const GemmShape&, const T*, T*, const Kernels&);           \
+  template void pack_terms<T>(const GemmShape&, const T*, std::int64_t, std::int64_t, T*,       \
+                              const Kernels&);                                                  \
   template std::size_t packed_gemm_scratch<T>(const GemmShape&, const Kernels&);                \
   template void packed_gemm<T>(const GemmShape&, const T*, const T*, T*, const GemmOptions<T>&, \
                                void*, const Kernels&);

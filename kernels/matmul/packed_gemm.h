@@ -20,6 +20,12 @@ template <class T>
 void pack(ThreadPool& pool, const GemmShape& shape, const T* b, T* packed,
           const Kernels& kernels = math::kernels());
 
+// Some of its terms: the rows [first, first + k) of all `terms`, one after the other at b, of which
+// shape.n, k and b_rounded are read. `first` is even. Writes nothing of other terms.
+template <class T>
+void pack_terms(const GemmShape& shape, const T* b, std::int64_t first, std::int64_t terms,
+                T* packed, const Kernels& kernels = math::kernels());
+
 // Bytes of scratch memory of one product of up to shape.m rows.
 template <class T>
 std::size_t packed_gemm_scratch(const GemmShape& shape, const Kernels& kernels = math::kernels());

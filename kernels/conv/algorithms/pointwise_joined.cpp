@@ -25,10 +25,11 @@ class JoinedPointwiseConv final : public ConvAlgorithm<T> {
   JoinedPointwiseConv(const ConvDesc& desc, const Kernels& kernels)
       : ConvAlgorithm<T>(desc, kernels),
         d_(desc),
+        kernels_(kernels),
         gemm_(*this->set_.gemm),
         w_rounded_(desc.w_rounded),
-        source_element_(element_of(desc.x_rounded)),
-        result_element_(element_of(desc.y_rounded)),
+        x_rounded_(desc.x_rounded),
+        y_rounded_(desc.y_rounded),
         batch_(desc.shape.batch),
         plane_(volume(desc.shape.out)),
         joined_(batch_, plane_),
@@ -54,10 +55,6 @@ class JoinedPointwiseConv final : public ConvAlgorithm<T> {
   }
 
  private:
-  static Index element_of(bool rounded) {
-    return rounded ? Index{sizeof(std::uint16_t)} : Index{sizeof(T)};
-  }
-
   // Without pointers.
   GemmCall<T> product(Index rows, Index columns) const {
     GemmCall<T> call{};
@@ -71,7 +68,7 @@ class JoinedPointwiseConv final : public ConvAlgorithm<T> {
     call.b_col = 1;
     call.b_packed = true;
     call.ldc = columns;
-    call.c_rounded = result_element_ < Index{sizeof(T)};
+    call.c_rounded = y_rounded_;
     call.alpha = 1;
     call.activation = this->activation_;
     return call;
@@ -79,28 +76,23 @@ class JoinedPointwiseConv final : public ConvAlgorithm<T> {
 
   void pack(ThreadPool& pool, Workspace workspace, const T* source, Index image, Index count,
             T* panels) const {
-    const PlaneRows planes{count, d_.inner, plane_, source_element_};
+    const PlaneRows planes{count, d_.inner, plane_, element_bytes<T>(x_rounded_)};
     const auto* const from = reinterpret_cast<const std::byte*>(source) +
                              static_cast<std::size_t>(image) * planes.offset(1, 0);
     const Index chunks = divide_up(d_.inner, packed_channels);
     const Index grain = grain_of(packed_channels * count * plane_, task_work);
     this->for_tasks(pool, workspace, chunks, grain, [&](Index task, std::byte* slot) {
       const Index first = task * packed_channels;
-      GemmCall<T> call{};
-      call.k = std::min(packed_channels, d_.inner - first);
-      call.n = call.b_row = count * plane_;
-      call.b_col = 1;
-      call.b = reinterpret_cast<const T*>(slot);
-      call.b_rounded = source_element_ < Index{sizeof(T)};
-      call.packed_k = d_.inner;
-      join_rows(planes, from, first, call.k, slot);
-      gemm_.pack_b(call, panels + first / gemm_.terms_in_packed * gemm_.nr);
+      const Index some = std::min(packed_channels, d_.inner - first);
+      join_rows(planes, from, first, some, slot);
+      pack_terms({.n = count * plane_, .k = some, .b_rounded = x_rounded_},
+                 reinterpret_cast<const T*>(slot), first, d_.inner, panels, kernels_);
     });
   }
 
   void multiply(ThreadPool& pool, Workspace workspace, const ConvArgs<T>& args, Index image,
                 Index count, const T* panels) const {
-    const PlaneRows planes{count, d_.outer, plane_, result_element_};
+    const PlaneRows planes{count, d_.outer, plane_, element_bytes<T>(y_rounded_)};
     auto* const to = reinterpret_cast<std::byte*>(args.result) +
                      static_cast<std::size_t>(image) * planes.offset(1, 0);
     const Index grain = grain_of(block_ * d_.inner * count * plane_, task_work);
@@ -120,9 +112,9 @@ class JoinedPointwiseConv final : public ConvAlgorithm<T> {
   }
 
   DirectedShape d_;
+  const Kernels& kernels_;
   const GemmKernels<T>& gemm_;
-  bool w_rounded_;
-  Index source_element_, result_element_;  // bytes
+  bool w_rounded_, x_rounded_, y_rounded_;
   Index batch_, plane_;
   JoinedImages joined_;
   Index block_;
